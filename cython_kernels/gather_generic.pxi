@@ -1,0 +1,24 @@
+# Row speeds from independent speeds and back, for any driveline (sparse rows).
+
+cdef inline void gather(const tl_model* m, const double* x, double* y) noexcept nogil:
+    """y[k] = sum row_val*x[row_idx] for the rows used by force elements."""
+    cdef int32_t k, q
+    cdef double acc
+    for k in range(m.nhot):
+        q = m.row_ptr[k]
+        acc = m.row_val[q] * x[m.row_idx[q]]
+        q += 1
+        while q < m.row_ptr[k + 1]:
+            acc = acc + m.row_val[q] * x[m.row_idx[q]]
+            q += 1
+        y[k] = acc
+
+
+cdef inline void scatter(const tl_model* m, const double* F, double* g) noexcept nogil:
+    """g = R^T F."""
+    cdef int32_t k, q
+    for k in range(m.n):
+        g[k] = 0.0
+    for k in range(m.nhot):
+        for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
+            g[m.row_idx[q]] = g[m.row_idx[q]] + m.row_val[q] * F[k]

@@ -1,0 +1,8 @@
+"""Lock patterns and the boxed friction problem; see locks.pyx."""
+
+from libc.stdint cimport int32_t
+from torqueloop.cython_kernels.model cimport tl_model, tl_pattern, tl_state
+
+cdef tl_pattern* pattern_of(const tl_model* m, tl_state* s) noexcept nogil
+cdef int boxed_solve(int32_t k, const double* W, const double* b, const double* lo, const double* hi, double* tau,
+                     int32_t* side, double* work, int32_t* pivots) noexcept nogil

@@ -1,0 +1,260 @@
+"""Constant model and mutable state of one driveline, as plain C structs.
+
+`tl_model` is read-only after construction and may be shared by any number of states. `tl_state` owns everything a step
+writes: the state proper (`x`, `k`: copied, restored and hashed as a whole) and scratch memory that is derived from it.
+All quantities in SI units; arrays are documented with their shape.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+cdef struct tl_model
+cdef struct tl_state
+
+#: advance the state by dt <= h; 0 or a status
+ctypedef int (*tl_step_fn)(const tl_model* m, tl_state* s, double dt) noexcept nogil
+
+
+cdef struct tl_table1:
+    int32_t n             # number of points
+    int32_t linear        # 1: linear extrapolation, 0: hold the end values
+    const double* x       # (n) strictly increasing
+    const double* y       # (n)
+
+
+cdef struct tl_table2:
+    int32_t nx
+    int32_t ny
+    const double* x       # (nx) strictly increasing
+    const double* y       # (ny) strictly increasing
+    const double* z       # (nx, ny) row-major; clipped at the edges
+
+
+cdef struct tl_model:
+    # sizes
+    int32_t n             # independent speeds
+    int32_t nrow          # rows: any flange or relative speed as a combination of u
+    int32_t nhot          # rows 0..nhot-1 are used by force elements
+    int32_t nin           # inputs
+    int32_t nlin          # springs, dampers
+    int32_t ntq           # torque and force sources
+    int32_t npoly         # polynomial resistances
+    int32_t neng          # engines
+    int32_t ntc           # torque converters
+    int32_t nport         # ntq + npoly + neng + 2*ntc
+    int32_t nf            # friction elements
+    int32_t nact          # pressure actuators
+    int32_t nout          # outputs
+    int32_t order         # 2: Lobatto IIIA with 2 points (trapezoid), 4: with 3 points (Hermite-Simpson)
+    int32_t nkey          # 64-bit words of a set of stuck elements
+    int32_t ncache        # slots of the cache of lock patterns (power of two)
+    int32_t direct_cache  # 1: slot = set of stuck elements, nothing is ever evicted
+    tl_step_fn step_fn    # generic or precompiled, same results to the bit
+    double h              # step, s
+    double inv_h
+    double beta           # weight of the last acceleration in the angle: 1/4 with compliances (A-stable), 1/6 without
+    # kinematics: speed of row k = sum of row_val*u[row_idx], angle = the same with z, plus row_off
+    const int32_t* row_ptr
+    const int32_t* row_idx
+    const double* row_val
+    const double* row_off
+    const double* M       # (n, n) reduced inertia
+    const double* S       # (n, n) M + h/2 D + h^2/4 K: matrix of the linearly implicit step
+    const double* D       # (n, n) dampers in u
+    const double* G       # (n, n) stiffnesses in u
+    const double* A4      # (2n, 2n) matrix of the order-4 step
+    const double* W       # (nf, nf) B S^-1 B^T: compliance of the friction elements against impulses
+    const double* Sinv    # (n, n)
+    const double* SinvBt  # (n, nf) column f at f*n
+    const double* B       # (nf, n) dense rows of the friction elements
+    # compliances: force along row = -(c*(phi_row - phi0) + d*w_row)
+    const int32_t* lin_row
+    const double* lin_c
+    const double* lin_d
+    const double* lin_phi0
+    # torque sources: const + gain*input
+    const int32_t* tq_row
+    const int32_t* tq_in
+    const double* tq_gain
+    const double* tq_const
+    # polynomial resistances: k0 + k1*w + k2*w^2 + k3*w*|w|
+    const int32_t* poly_row
+    const double* poly_k      # (npoly, 4)
+    # engines
+    const int32_t* eng_row
+    const int32_t* eng_pedal_in
+    const int32_t* eng_wot
+    const int32_t* eng_drag
+    const int32_t* eng_map
+    const double* eng_w_idle
+    const double* eng_kp
+    const double* eng_ki
+    const double* eng_tau_idle_max
+    # torque converters
+    const int32_t* tc_row_p
+    const int32_t* tc_row_t
+    const int32_t* tc_mp
+    const int32_t* tc_mu
+    const int32_t* tc_coast
+    const double* tc_coast_ratio
+    # friction elements
+    const int32_t* fr_row
+    const int32_t* fr_src
+    const int32_t* fr_src_idx
+    const int32_t* fr_mu
+    const int32_t* fr_fwd
+    const int32_t* fr_bwd
+    const double* fr_gain
+    const double* fr_cgeo
+    const double* fr_mu0      # mu at standstill
+    const double* fr_peak
+    const double* fr_hold
+    # pressure actuators
+    const int32_t* act_in
+    const int32_t* act_kind
+    const double* act_area
+    const double* act_p_return
+    const double* act_tau_rise
+    const double* act_tau_fall
+    const double* act_t_fill
+    const double* act_t_empty
+    const double* act_p_max
+    const double* act_E       # (nact, 4) exp(-h/tau): rise whole step, rise half step, fall whole, fall half
+    # row of each port, in the order torque sources, polynomials, engines, pumps, turbines
+    const int32_t* port_row
+    # inputs that act on forces directly (not through an actuator): a jump of one restarts the acceleration
+    const int32_t* in_direct
+    # tables
+    const tl_table1* tab1
+    const tl_table2* tab2
+    # outputs
+    const int32_t* out_kind
+    const int32_t* out_idx
+    const double* out_gain
+    const double* out_off
+
+
+cdef struct tl_eval:
+    # forces of one instant (written by eval_forces)
+    double* w             # (nhot) row speeds they were taken at
+    double* port          # (nport) force of each port along its row
+    double* tau           # (nf) friction force along its row (stuck: from the solve)
+    double* cap_f         # (nf) sliding capacity against w > 0
+    double* cap_b         # (nf) sliding capacity against w < 0
+    double* lim_f         # (nf) static limit against forward motion: tau >= -lim_f
+    double* lim_b         # (nf) tau <= lim_b
+    double* raw           # (nf) normal force before clipping at 0
+    double* p             # (nact) pressure
+
+
+cdef struct tl_pattern:
+    # matrices for one set of stuck elements (see boxed.pxi)
+    int32_t valid
+    uint64_t* key         # (nkey)
+    double* P             # (n, n) acceleration from force with the stuck rows held, step matrix S
+    double* T             # (n, nf) stuck torque from force: column j at j*nf; rows of elements not stuck are 0
+    double* P0            # the same with M (acceleration of an instant); equal to P, T without compliances
+    double* T0
+    double* P4            # (2n, 2n) order-4 step
+    double* Tn            # (n, nf) least-norm split of a constraint force over the stuck elements
+
+
+cdef struct tl_state:
+    # ---- state proper: one block of doubles, one of integers ----
+    int64_t nx
+    int64_t nk
+    double* x
+    int64_t* k
+    double* u             # (n) independent speeds
+    double* z             # (n) their integrals
+    double* a             # (n) acceleration now
+    double* hs1           # (n) slope and
+    double* hs2           # (n) curvature of the acceleration over the last step (predictor)
+    double* w             # (nhot) row speeds now
+    double* port          # (nport) port forces now
+    double* tau           # (nf) friction forces now
+    double* cap_f         # (nf)
+    double* cap_b         # (nf)
+    double* lim_f         # (nf)
+    double* lim_b         # (nf)
+    double* raw           # (nf)
+    double* p             # (nact) pressures
+    double* fill          # (nact) fill level 0..1 of fill-time actuators
+    double* xi            # (neng) integrator of the idle controller, N.m
+    double* in_last       # (nin) inputs at the end of the last step
+    double* e_port        # (nport) work done by each port on the driveline, J
+    double* e_fr          # (nf) friction heat, J
+    double* e_lin         # (nlin) damper heat, J
+    double* t             # (1) time, s
+    int64_t* mode         # (nf) -1 backward, 0 stuck, 1 forward, 2 free
+    int64_t* pressed      # (nf) 1: normal force acts
+    int64_t* step_no      # (1)
+    int64_t* fresh        # (1) 1: accelerations and modes must be found anew (start, restored by hand)
+    int64_t* hist         # (1) 1: hs1, hs2 hold
+    int64_t* counters     # (8) see TL_C_*
+    # ---- inputs of the step: values at start, middle and end ----
+    double* inp           # (3, nin)
+    # ---- scratch, derived ----
+    double* in_c          # (3, nin) polynomial coefficients over the step
+    tl_eval e1            # end of the trial step
+    tl_eval em            # its middle (order 4)
+    double* u1
+    double* um
+    double* z1
+    double* a1
+    double* am
+    double* s1
+    double* s2
+    double* xi1
+    double* fill1
+    double* F             # (nhot) row forces
+    double* g             # (2n)
+    double* v1            # (2n)
+    double* v2            # (2n)
+    double* box_w         # boxed problem: matrices and vectors
+    int32_t* box_i
+    int32_t* hint         # table search hints (speed only)
+    tl_pattern* cache
+    tl_pattern* pat       # pattern of the present set of stuck elements
+    double* pat_work
+    uint64_t* key
+    int32_t* stuck_list
+    # mode log ring: (step, time, element, mode)
+    int64_t log_n
+    int64_t log_size
+    int64_t* log_step
+    double* log_t
+    int32_t* log_el
+    int32_t* log_mode
+    int32_t status        # 0 ok, 1 not finite
+    int32_t splits_max
+
+
+cdef enum:
+    TL_C_EVENTS = 0       # located events
+    TL_C_SPLITS_MAX = 1   # most events in one step
+    TL_C_FALLBACKS = 2    # steps finished by the plain impulse step
+    TL_C_DECISIONS = 3    # boxed problems solved
+    TL_C_PIVOTS = 4       # active-set changes
+    TL_C_PIVOTS_MAX = 5   # most in one problem
+    TL_C_RELAXED = 6      # boxed problems ended by the dissipating fallback
+    TL_C_EVALS = 7        # force evaluations
+
+
+cdef class KernelModel:
+    cdef tl_model* ptr
+    cdef tl_step_fn step_fn
+    cdef readonly str kernel_name
+    cdef readonly double h
+    cdef readonly dict arrays
+    cdef list _keep
+
+
+cdef class KernelState:
+    cdef tl_state* ptr
+    cdef readonly KernelModel model
+    cdef list _keep
+
+
+cdef int tl_step(const tl_model* m, tl_state* s) noexcept nogil
+cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil
+cdef uint64_t tl_state_hash(const tl_model* m, const tl_state* s) noexcept nogil

@@ -1,0 +1,39 @@
+"""torqueloop: a real-time powertrain that a transmission control unit believes in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torqueloop.core import components
+from torqueloop.core.driveline import Driveline, load
+from torqueloop.core.errors import CompileError, ConfigError, TorqueloopError
+
+if TYPE_CHECKING:
+    from torqueloop.core.offline import Simulation
+    from torqueloop.core.results import Result
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CompileError",
+    "ConfigError",
+    "Driveline",
+    "Result",
+    "Simulation",
+    "TorqueloopError",
+    "components",
+    "load",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Simulation and Result are imported when first used: checking a file must not need the compiled kernels."""
+    if name == "Simulation":
+        from torqueloop.core.offline import Simulation
+
+        return Simulation
+    if name == "Result":
+        from torqueloop.core.results import Result
+
+        return Result
+    raise AttributeError(f"module 'torqueloop' has no attribute {name!r}")
