@@ -7,6 +7,7 @@ The folders core/, cython_kernels/, hil/, configs/ and package/ map onto one pac
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import numpy
@@ -33,6 +34,25 @@ def lay_tree() -> Path:
         if not link.is_symlink():
             link.symlink_to(os.path.relpath(ROOT / "package" / file, root))
     return tree
+
+
+def write_topologies(tree: Path) -> None:
+    """Generate the precompiled steps listed in configs/topologies.toml into cython_kernels/topologies/."""
+    sys.path.insert(0, str(tree))
+    from torqueloop.core.driveline import load
+    from torqueloop.core.specialise import specialised_source, topology_list
+
+    folder = ROOT / "cython_kernels" / "topologies"
+    wanted = topology_list(ROOT / "configs")
+    for stale in folder.glob("*.pyx"):
+        if stale.stem not in wanted:
+            stale.unlink()
+    for name, powertrain in wanted.items():
+        origin = powertrain.relative_to(ROOT).as_posix()
+        source = specialised_source(load(powertrain).compile(), name, origin)
+        target = folder / f"{name}.pyx"
+        if not target.exists() or target.read_text(encoding="utf-8") != source:
+            target.write_text(source, encoding="utf-8")
 
 
 def extensions() -> list[Extension]:
@@ -67,6 +87,7 @@ DIRECTIVES = {
 
 if __name__ == "__main__":
     tree = lay_tree()
+    write_topologies(tree)
     setup(
         ext_modules=cythonize(
             extensions(),

@@ -35,6 +35,9 @@ cdef void trial2(const tl_model* m, tl_state* s, double theta, int32_t passes) n
             subtract_compliances(m, s, s.v1, s.v2, s.F)
         scatter(m, s.F, s.g)
         matvec(s.pat.P, n, n, s.g, s.a1)
+        if s.stiff:
+            slide_implicitly(m, s, 1)
+            matvec(s.pat.P, n, n, s.g, s.a1)
         matvec(s.pat.T, nf, n, s.g, s.v1)
         for i in range(n):
             s.u1[i] = s.u[i] + 0.5 * h * (s.a[i] + s.a1[i])
@@ -54,7 +57,8 @@ cdef void trial2(const tl_model* m, tl_state* s, double theta, int32_t passes) n
 cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
     """As trial2 with points 0, 1/2, 1: Hermite-Simpson, order 4. Also writes am, um, em."""
     cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
-    cdef double h = m.h, um0, u10
+    cdef int64_t stiff
+    cdef double h = m.h, um0
     cdef double* um0v = s.v1
     cdef double* u10v = s.v1 + n
     cdef double* zv = s.v2
@@ -69,6 +73,7 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
         u10v[i] = s.u[i] + h * (1.0 / 6.0) * s.a[i]
     while True:
         eval_forces(m, s, &s.em, s.um, theta + 0.5, s.xi)
+        stiff = s.stiff
         eval_forces(m, s, &s.e1, s.u1, theta + 1.0, s.xi1)
         assemble(m, s, &s.em, s.F)
         if TL_NLIN(m) > 0:
@@ -83,6 +88,9 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
             subtract_compliances(m, s, zv, u10v, s.F)
         scatter(m, s.F, s.g + n)
         matvec(s.pat.P4, 2 * n, 2 * n, s.g, s.v2)
+        if s.stiff or stiff:
+            slide_implicitly(m, s, 2)
+            matvec(s.pat.P4, 2 * n, 2 * n, s.g, s.v2)
         for i in range(n):
             s.am[i] = s.v2[i]
             s.a1[i] = s.v2[n + i]
@@ -111,6 +119,101 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
     gather(m, s.u1, s.e1.w)
 
 
+cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
+    """Torques of the sliding elements whose capacity rises steeply with the slip, solved together with their speeds.
+
+    With tau = -sgn*cap(|w|) and w = w* + H (tau - tau*), H the response of the slips to the torques over the stages of
+    the step, Newton on the residual tau + sgn*cap(|w|) = 0: three rounds, the table being nearly straight between.
+    On entry a1 (or v2 = [am, a1]) answers s.g with the explicit torques; on return s.g holds the implicit ones.
+    """
+    cdef int32_t i, j, k, c, d, st, r, n = TL_N(m), nf = TL_NF(m), nc = 0, size, it, hint = 0
+    cdef int32_t* el = s.box_i
+    cdef double* H
+    cdef double* A
+    cdef double* w
+    cdef double* dt
+    cdef double* x
+    cdef double* col
+    cdef double* P
+    cdef double h = m.h, acc, sgn, cap, slope, fn
+    cdef tl_eval* e
+    cdef double[2][2] B4 = [[1.0 / 3.0, -1.0 / 24.0], [2.0 / 3.0, 1.0 / 6.0]]
+    for i in range(nf):
+        if (s.mode[i] == 1 or s.mode[i] == -1) and (s.e1.slope[i] > 0.0 or (stages == 2 and s.em.slope[i] > 0.0)):
+            el[nc] = i
+            nc += 1
+    if nc == 0:
+        return
+    size = nc * stages
+    H = s.box_w
+    A = H + size * size
+    w = A + size * size
+    dt = w + size
+    x = dt + size
+    col = x + size
+    # H: response of the slip at stage st to a torque at stage r
+    for d in range(nc):
+        k = m.fr_row[el[d]]
+        for r in range(stages):
+            for st in range(stages):
+                for i in range(n):
+                    col[i] = 0.0
+                for j in range(m.row_ptr[k], m.row_ptr[k + 1]):
+                    for i in range(n):
+                        if stages == 1:
+                            col[i] += 0.5 * h * s.pat.P[m.row_idx[j] * n + i] * m.row_val[j]
+                        else:
+                            P = s.pat.P4 + (r * n + m.row_idx[j]) * 2 * n
+                            col[i] += h * (B4[st][0] * P[i] + B4[st][1] * P[n + i]) * m.row_val[j]
+                for c in range(nc):
+                    H[(st * nc + c) * size + r * nc + d] = row_dot(m, m.fr_row[el[c]], col)
+    # slips that the explicit torques give
+    for st in range(stages):
+        for i in range(n):
+            if stages == 1:
+                col[i] = s.u[i] + 0.5 * h * (s.a[i] + s.a1[i])
+            else:
+                col[i] = s.u[i] + h * ((5.0 / 24.0 if st == 0 else 1.0 / 6.0) * s.a[i] + B4[st][0] * s.v2[i]
+                                       + B4[st][1] * s.v2[n + i])
+        for c in range(nc):
+            w[st * nc + c] = row_dot(m, m.fr_row[el[c]], col)
+            dt[st * nc + c] = 0.0
+    for it in range(3):
+        for st in range(stages):
+            e = &s.e1 if st == stages - 1 else &s.em
+            for c in range(nc):
+                i = el[c]
+                sgn = <double>s.mode[i]
+                acc = w[st * nc + c]
+                for d in range(size):
+                    acc += H[(st * nc + c) * size + d] * dt[d]
+                fn = e.raw[i] if e.raw[i] > 0.0 else 0.0
+                cap = m.fr_cgeo[i] * fn * table1_slope(&m.tab1[m.fr_mu[i]], sgn * acc, &hint, &slope)
+                slope = slope * m.fr_cgeo[i] * fn if sgn * acc > 0.0 else 0.0
+                if (m.fr_fwd[i] if sgn > 0.0 else m.fr_bwd[i]) != 1:
+                    cap = 0.0
+                    slope = 0.0
+                x[st * nc + c] = -(e.tau[i] + dt[st * nc + c] + sgn * cap)
+                for d in range(size):
+                    A[(st * nc + c) * size + d] = slope * H[(st * nc + c) * size + d] + (1.0 if d == st * nc + c else 0.0)
+        if lu_solve(A, size, x, 1):
+            return
+        for d in range(size):
+            dt[d] += x[d]
+    for st in range(stages):
+        e = &s.e1 if st == stages - 1 else &s.em
+        for c in range(nc):
+            i = el[c]
+            e.tau[i] += dt[st * nc + c]
+            if s.mode[i] == 1:
+                e.cap_f[i] = -e.tau[i]
+            else:
+                e.cap_b[i] = e.tau[i]
+            k = TL_FR_ROW(m, i)
+            for j in range(m.row_ptr[k], m.row_ptr[k + 1]):
+                s.g[st * n + m.row_idx[j]] += m.row_val[j] * dt[st * nc + c]
+
+
 cdef inline double idle_integrator(const tl_model* m, const tl_state* s, int32_t i, double part) noexcept nogil:
     """xi' = ki*(w_idle - w), kept in [0, tau_idle_max]: torque the idle controller has integrated."""
     cdef double x = s.xi[i] + part * m.h * m.eng_ki[i] * (m.eng_w_idle[i] - s.w[m.eng_row[i]])
@@ -137,8 +240,8 @@ cdef void subtract_compliances(const tl_model* m, const tl_state* s, const doubl
     """F[row] -= c*(row.z + off - phi0) + d*row.u."""
     cdef int32_t i, k
     for i in range(TL_NLIN(m)):
-        k = m.lin_row[i]
-        F[k] -= m.lin_c[i] * (row_dot(m, k, z) + m.row_off[k] - m.lin_phi0[i]) + m.lin_d[i] * row_dot(m, k, u)
+        k = TL_LIN_ROW(m, i)
+        F[k] -= m.lin_c[i] * (lin_dot(m, i, z) + m.row_off[k] - m.lin_phi0[i]) + m.lin_d[i] * lin_dot(m, i, u)
 
 
 cdef inline double poly_at(double c0, double c1, double c2, double c3, double x) noexcept nogil:
@@ -183,9 +286,10 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
     cdef int64_t mode
     cdef double first = 2.0, r0, r1, v0, sl1, sl2, c1, c2, c3, x, sgn, t0, t1, l0, l1, tm, lm, h = m.h, at_end
     cdef int32_t four = m.order == 4
+    gather(m, s.a, s.F)
     for i in range(TL_NF(m)):
         mode = s.mode[i]
-        k = m.fr_row[i]
+        k = TL_FR_ROW(m, i)
         if m.fr_src[i] != 0 and (s.e1.raw[i] > 0.0) != (s.pressed[i] != 0):
             # normal force appears or vanishes
             x = s.raw[i] / (s.raw[i] - s.e1.raw[i]) if s.raw[i] != s.e1.raw[i] else 0.0
@@ -216,7 +320,7 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
             sgn = <double>mode
             r0 = sgn * s.w[k]
             r1 = sgn * s.e1.w[k]
-            v0 = sgn * row_dot(m, k, s.a)
+            v0 = sgn * s.F[k]
             if r1 < -TOL_R:
                 c1 = h * v0
                 c2 = 0.5 * h * sgn * row_dot(m, k, s.s1)
@@ -268,18 +372,18 @@ cdef void accept2(const tl_model* m, tl_state* s, double x) noexcept nogil:
             s.u1[i] = s.u[i] + xh * (s.a[i] + 0.5 * x * s.s1[i])
         gather(m, s.u1, s.em.w)
     for i in range(TL_NPORT(m)):
-        k = m.port_row[i]
+        k = TL_PORT_ROW(m, i)
         w1 = s.e1.w[k] if x == 1.0 else s.em.w[k]
         f1 = s.e1.port[i] if x == 1.0 else s.port[i] + x * (s.e1.port[i] - s.port[i])
         s.e_port[i] += q * (s.port[i] + f1) * (s.w[k] + w1)
     for i in range(TL_NF(m)):
         if s.mode[i] != 2 and s.mode[i] != 0:
-            k = m.fr_row[i]
+            k = TL_FR_ROW(m, i)
             w1 = s.e1.w[k] if x == 1.0 else s.em.w[k]
             f1 = s.e1.tau[i] if x == 1.0 else s.tau[i] + x * (s.e1.tau[i] - s.tau[i])
             s.e_fr[i] -= q * (s.tau[i] + f1) * (s.w[k] + w1)
     for i in range(TL_NLIN(m)):
-        k = m.lin_row[i]
+        k = TL_LIN_ROW(m, i)
         w1 = s.e1.w[k] if x == 1.0 else s.em.w[k]
         s.e_lin[i] += q * m.lin_d[i] * (s.w[k] + w1) * (s.w[k] + w1)
 
@@ -294,20 +398,20 @@ cdef void accept4(const tl_model* m, tl_state* s, double x) noexcept nogil:
             s.u1[i] = s.u[i] + xh * (s.a[i] + x * (0.5 * s.s1[i] + x * s.s2[i] / 3.0))
             s.um[i] = s.u[i] + y * h * (s.a[i] + y * (0.5 * s.s1[i] + y * s.s2[i] / 3.0))
     for i in range(TL_NPORT(m)):
-        k = m.port_row[i]
+        k = TL_PORT_ROW(m, i)
         wm = row_dot(m, k, s.um)
         w1 = row_dot(m, k, s.u1)
         s.e_port[i] += q * (s.port[i] * s.w[k] + 4.0 * at(s.port[i], s.em.port[i], s.e1.port[i], y) * wm
                             + at(s.port[i], s.em.port[i], s.e1.port[i], x) * w1)
     for i in range(TL_NF(m)):
         if s.mode[i] != 2 and s.mode[i] != 0:
-            k = m.fr_row[i]
+            k = TL_FR_ROW(m, i)
             wm = row_dot(m, k, s.um)
             w1 = row_dot(m, k, s.u1)
             s.e_fr[i] -= q * (s.tau[i] * s.w[k] + 4.0 * at(s.tau[i], s.em.tau[i], s.e1.tau[i], y) * wm
                               + at(s.tau[i], s.em.tau[i], s.e1.tau[i], x) * w1)
     for i in range(TL_NLIN(m)):
-        k = m.lin_row[i]
+        k = TL_LIN_ROW(m, i)
         w0 = s.w[k]
         wm = row_dot(m, k, s.um)
         w1 = row_dot(m, k, s.u1)
@@ -390,7 +494,7 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known, double
     s.counters[TL_C_DECISIONS] += 1
     # who takes part: pressed elements at rest; the others slide as their speed says
     for i in range(nf):
-        k = m.fr_row[i]
+        k = TL_FR_ROW(m, i)
         r = s.w[k]
         s.stuck_list[i] = <int32_t>s.mode[i]          # mode before, for the log
         if m.fr_fwd[i] != 2 and m.fr_bwd[i] != 2 and s.pressed[i] == 0:
@@ -409,12 +513,12 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known, double
         for i in range(TL_NHOT(m)):
             s.F[i] = 0.0
         for i in range(TL_NPORT(m)):
-            s.F[m.port_row[i]] += trend(s.port[i], s.e1.port[i], x, known)
+            s.F[TL_PORT_ROW(m, i)] += trend(s.port[i], s.e1.port[i], x, known)
         for i in range(nf):
             if s.mode[i] == 1:
-                s.F[m.fr_row[i]] -= trend(s.cap_f[i], s.e1.cap_f[i], x, known)
+                s.F[TL_FR_ROW(m, i)] -= trend(s.cap_f[i], s.e1.cap_f[i], x, known)
             elif s.mode[i] == -1:
-                s.F[m.fr_row[i]] += trend(s.cap_b[i], s.e1.cap_b[i], x, known)
+                s.F[TL_FR_ROW(m, i)] += trend(s.cap_b[i], s.e1.cap_b[i], x, known)
         if TL_NLIN(m) > 0:
             for i in range(n):
                 s.v1[i] = s.z[i] + 0.5 * h * s.u[i]
@@ -427,7 +531,7 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known, double
             s.am[i] = acc
         for c in range(nc):
             i = cand[c]
-            b[c] = row_dot(m, m.fr_row[i], s.am) + s.w[m.fr_row[i]] * m.inv_h
+            b[c] = row_dot(m, TL_FR_ROW(m, i), s.am) + s.w[TL_FR_ROW(m, i)] * m.inv_h
             for j in range(nc):
                 W[c * nc + j] = m.W[i * nf + cand[j]]
         rounds = 0
@@ -462,9 +566,10 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known, double
         if everything:
             impulse_advance(m, s, nc, cand, tau, part)
     if everything:
+        # held to the end of the interval: at rest but for the creep of the shift in the boxed problem, which settle removes
         for i in range(nf):
-            if s.mode[i] == 0 and fabs(s.w[m.fr_row[i]]) > TOL_R:
-                s.mode[i] = 1 if s.w[m.fr_row[i]] > 0.0 else -1
+            if s.mode[i] == 0 and fabs(s.w[TL_FR_ROW(m, i)]) > 1e-6:
+                s.mode[i] = 1 if s.w[TL_FR_ROW(m, i)] > 0.0 else -1
     for i in range(nf):
         old = s.stuck_list[i]
         if s.mode[i] != old:
@@ -474,8 +579,7 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known, double
     for i in range(n):
         s.hs1[i] = 0.0
         s.hs2[i] = 0.0
-    if not everything:
-        settle(m, s)
+    settle(m, s)
 
 
 cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:
@@ -484,7 +588,7 @@ cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:
     cdef double acc
     cdef int32_t any_stuck = 0
     for i in range(nf):
-        if s.mode[i] == 0 and s.w[m.fr_row[i]] != 0.0:
+        if s.mode[i] == 0 and s.w[TL_FR_ROW(m, i)] != 0.0:
             any_stuck = 1
     if any_stuck:
         # u <- P0 M u: the projection that conserves momentum
@@ -498,7 +602,7 @@ cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:
     for i in range(TL_NHOT(m)):
         s.F[i] = 0.0
     for i in range(TL_NPORT(m)):
-        s.F[m.port_row[i]] += s.port[i]
+        s.F[TL_PORT_ROW(m, i)] += s.port[i]
     for i in range(nf):
         if s.mode[i] == 1:
             s.tau[i] = -s.cap_f[i]
@@ -506,7 +610,7 @@ cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:
             s.tau[i] = s.cap_b[i]
         else:
             s.tau[i] = 0.0
-        s.F[m.fr_row[i]] += s.tau[i]
+        s.F[TL_FR_ROW(m, i)] += s.tau[i]
     if TL_NLIN(m) > 0:
         subtract_compliances(m, s, s.z, s.u, s.F)
     scatter(m, s.F, s.g)
@@ -533,13 +637,13 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, int32_t nc, const int3
         s.z[i] += dt * (s.u[i] + 0.5 * dt * s.am[i])
     gather(m, s.u1, s.em.w)
     for i in range(TL_NPORT(m)):
-        k = m.port_row[i]
+        k = TL_PORT_ROW(m, i)
         s.e_port[i] += 0.5 * dt * s.port[i] * (s.w[k] + s.em.w[k])
     for i in range(nf):
-        k = m.fr_row[i]
+        k = TL_FR_ROW(m, i)
         s.e_fr[i] -= 0.5 * dt * s.tau[i] * (s.w[k] + s.em.w[k])
     for i in range(TL_NLIN(m)):
-        k = m.lin_row[i]
+        k = TL_LIN_ROW(m, i)
         w1 = 0.5 * (s.w[k] + s.em.w[k])
         s.e_lin[i] += dt * m.lin_d[i] * w1 * w1
     for i in range(n):
@@ -620,14 +724,14 @@ cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
     cdef int32_t i, j, n = TL_N(m), hit = -1
     cdef double r, acc, e0 = 0.0, e1 = 0.0
     for i in range(TL_NF(m)):
-        r = s.w[m.fr_row[i]]
+        r = s.w[TL_FR_ROW(m, i)]
         s.box_i[i] = <int32_t>s.mode[i]
         if (m.fr_bwd[i] == 2 and r < -TOL_R) or (m.fr_fwd[i] == 2 and r > TOL_R):
             hit = i
     if hit < 0:
         return 0
     for i in range(TL_NF(m)):
-        r = s.w[m.fr_row[i]]
+        r = s.w[TL_FR_ROW(m, i)]
         if (m.fr_bwd[i] == 2 and r < TOL_R) or (m.fr_fwd[i] == 2 and r > -TOL_R):
             s.mode[i] = 0
         else:

@@ -2,6 +2,9 @@
 # TL_N(m), TL_NF(m) ... which are fields of the model in the one and constants in the other; the arithmetic is the same
 # line by line, so results are bit-identical.
 
+#: h/2 * slope * compliance above which the torque of a sliding element is found implicitly: explicit evaluation is stable
+#: below 1 and still accurate at 0.2; larger values let clutches with steep mu(w) chatter around zero slip
+cdef double STIFF = 0.2
 cdef double UNLIMITED = 1e301          # stands for an unlimited torque; finite, so that interpolation stays finite
 
 
@@ -69,6 +72,7 @@ cdef void eval_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* 
     cdef double* port = e.port
     cdef int32_t* hint = s.hint
     s.counters[TL_C_EVALS] += 1
+    s.stiff = 0
     gather(m, u, e.w)
     for i in range(TL_NTQ(m)):
         k = m.tq_in[i]
@@ -130,8 +134,15 @@ cdef void eval_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* 
             lo = m.fr_peak[i] * m.fr_mu0[i] * c
             e.lim_f[i] = lo
             e.lim_b[i] = lo
+            e.slope[i] = 0.0
             if s.mode[i] != 0 and m.fr_mu[i] >= 0:
-                c = c * table1(&m.tab1[m.fr_mu[i]], fabs(e.w[m.fr_row[i]]), hint)
+                # beyond the end of the slip (a trial only) mu stays that of standstill
+                w = e.w[TL_FR_ROW(m, i)] * s.mode[i] if s.mode[i] != 2 else fabs(e.w[TL_FR_ROW(m, i)])
+                w = table1_slope(&m.tab1[m.fr_mu[i]], w, hint, &lo)
+                if 0.5 * m.h * lo * c * m.W[i * (TL_NF(m) + 1)] > STIFF:
+                    e.slope[i] = lo * c
+                    s.stiff = 1
+                c = c * w
             else:
                 c = c * m.fr_mu0[i]
             e.cap_f[i] = c
@@ -141,6 +152,7 @@ cdef void eval_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* 
             e.lim_b[i] = 0.0
             e.cap_f[i] = 0.0
             e.cap_b[i] = 0.0
+            e.slope[i] = 0.0
         if m.fr_fwd[i] != 1:
             e.cap_f[i] = 0.0
             e.lim_f[i] = UNLIMITED if m.fr_fwd[i] == 2 else 0.0
@@ -156,7 +168,7 @@ cdef void assemble(const tl_model* m, const tl_state* s, tl_eval* e, double* F) 
     for i in range(TL_NHOT(m)):
         F[i] = 0.0
     for i in range(TL_NPORT(m)):
-        F[m.port_row[i]] += e.port[i]
+        F[TL_PORT_ROW(m, i)] += e.port[i]
     for i in range(TL_NF(m)):
         if s.mode[i] == 1:
             e.tau[i] = -e.cap_f[i]
@@ -164,7 +176,7 @@ cdef void assemble(const tl_model* m, const tl_state* s, tl_eval* e, double* F) 
             e.tau[i] = e.cap_b[i]
         else:
             e.tau[i] = 0.0
-        F[m.fr_row[i]] += e.tau[i]
+        F[TL_FR_ROW(m, i)] += e.tau[i]
 
 
 cdef inline void matvec(const double* A, int32_t rows, int32_t cols, const double* x, double* y) noexcept nogil:

@@ -22,3 +22,14 @@ cdef inline void scatter(const tl_model* m, const double* F, double* g) noexcept
     for k in range(m.nhot):
         for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
             g[m.row_idx[q]] = g[m.row_idx[q]] + m.row_val[q] * F[k]
+
+
+cdef inline double lin_dot(const tl_model* m, int32_t i, const double* x) noexcept nogil:
+    """Row of compliance i times x."""
+    cdef int32_t q = m.row_ptr[m.lin_row[i]], end = m.row_ptr[m.lin_row[i] + 1]
+    cdef double acc = m.row_val[q] * x[m.row_idx[q]]
+    q += 1
+    while q < end:
+        acc = acc + m.row_val[q] * x[m.row_idx[q]]
+        q += 1
+    return acc

@@ -1,15 +1,5 @@
 """The step for any driveline: sizes are read from the model. See advance.pxi for the method."""
 
-from libc.math cimport exp, fabs
-from libc.stdint cimport int32_t, int64_t
-
-from torqueloop.cython_kernels.locks cimport boxed_solve, pattern_of
-from torqueloop.cython_kernels.model cimport (
-    TL_C_DECISIONS, TL_C_EVALS, TL_C_EVENTS, TL_C_FALLBACKS, TL_C_PIVOTS, TL_C_PIVOTS_MAX, TL_C_RELAXED, TL_C_SPLITS_MAX,
-    tl_eval, tl_model, tl_state,
-)
-from torqueloop.cython_kernels.tables cimport table1, table2
-
 cdef extern from *:
     """
     #define TL_N(m) ((m)->n)
@@ -23,19 +13,12 @@ cdef extern from *:
     #define TL_NPORT(m) ((m)->nport)
     #define TL_NF(m) ((m)->nf)
     #define TL_NACT(m) ((m)->nact)
+    #define TL_PORT_ROW(m, i) ((m)->port_row[i])
+    #define TL_FR_ROW(m, i) ((m)->fr_row[i])
+    #define TL_LIN_ROW(m, i) ((m)->lin_row[i])
     """
-    int32_t TL_N(const tl_model* m) noexcept nogil
-    int32_t TL_NHOT(const tl_model* m) noexcept nogil
-    int32_t TL_NIN(const tl_model* m) noexcept nogil
-    int32_t TL_NLIN(const tl_model* m) noexcept nogil
-    int32_t TL_NTQ(const tl_model* m) noexcept nogil
-    int32_t TL_NPOLY(const tl_model* m) noexcept nogil
-    int32_t TL_NENG(const tl_model* m) noexcept nogil
-    int32_t TL_NTC(const tl_model* m) noexcept nogil
-    int32_t TL_NPORT(const tl_model* m) noexcept nogil
-    int32_t TL_NF(const tl_model* m) noexcept nogil
-    int32_t TL_NACT(const tl_model* m) noexcept nogil
 
+include "step_imports.pxi"
 include "gather_generic.pxi"
 include "forces.pxi"
 include "advance.pxi"

@@ -143,6 +143,7 @@ cdef struct tl_eval:
     double* lim_f         # (nf) static limit against forward motion: tau >= -lim_f
     double* lim_b         # (nf) tau <= lim_b
     double* raw           # (nf) normal force before clipping at 0
+    double* slope         # (nf) d capacity / d |w| of sliding elements
     double* p             # (nact) pressure
 
 
@@ -219,6 +220,7 @@ cdef struct tl_state:
     uint64_t* key
     int32_t* stuck_list
     # mode log ring: (step, time, element, mode)
+    int64_t stiff         # 1: a sliding element has h/2*slope*W > STIFF, its torque is found implicitly
     int64_t log_n
     int64_t log_size
     int64_t* log_step

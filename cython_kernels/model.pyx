@@ -18,10 +18,10 @@ from torqueloop.cython_kernels.model cimport tl_eval, tl_model, tl_pattern, tl_s
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 
-cnp.import_array()
+from torqueloop.cython_kernels import topologies
+from torqueloop.cython_kernels.structure import PRECOMPILED, structure_signature
 
-#: name -> (capsule of the step function, structure signature); filled by the modules in topologies/
-_PRECOMPILED = {}
+cnp.import_array()
 
 #: counters of KernelState.counters, in the order of the C enum
 COUNTER_NAMES = ("events", "splits_max", "fallbacks", "decisions", "pivots", "pivots_max", "relaxed", "evals")
@@ -36,28 +36,6 @@ _F = ("M", "row_val", "row_off", "lin_c", "lin_d", "lin_phi0", "tq_gain", "tq_co
       "poly_k3", "eng_w_idle", "eng_kp", "eng_ki", "eng_tau_idle_max", "tc_coast_ratio", "fr_gain", "fr_cgeo", "fr_peak",
       "fr_hold", "act_area", "act_p_return", "act_tau_rise", "act_tau_fall", "act_t_fill", "act_t_empty", "act_p_max",
       "tab1_x", "tab1_y", "tab2_x", "tab2_y", "tab2_z", "out_gain", "out_off", "u0", "z0")
-
-
-def register(name, capsule, signature):
-    """Called by a precompiled topology when it is imported."""
-    _PRECOMPILED[signature] = (name, capsule)
-
-
-def structure_signature(arrays):
-    """Text that is equal for two models exactly when one precompiled step serves both: sizes, row patterns, the places
-    of +-1 in them, and which row every element acts on. Values (inertias, ratios other than +-1, tables) are not in it."""
-    a = arrays
-    hot = int(a["n_hot"])
-    end = int(a["row_ptr"][hot])
-    parts = [
-        len(a["u0"]), hot, int(a["nin"]), len(a["lin_row"]), len(a["tq_row"]), len(a["poly_row"]), len(a["eng_row"]),
-        len(a["tc_row_p"]), len(a["fr_row"]), len(a["act_in"]),
-        a["row_ptr"][: hot + 1].tolist(), a["row_idx"][:end].tolist(),
-        [int(v) if v in (1.0, -1.0) else 0 for v in a["row_val"][:end].tolist()],
-        a["lin_row"].tolist(), a["tq_row"].tolist(), a["poly_row"].tolist(), a["eng_row"].tolist(),
-        a["tc_row_p"].tolist(), a["tc_row_t"].tolist(), a["fr_row"].tolist(),
-    ]
-    return repr(parts)
 
 
 cdef const int32_t* ints(KernelModel self, name) except? NULL:
@@ -287,15 +265,13 @@ cdef class KernelModel:
         self.step_fn = generic.advance
         self.kernel_name = "generic"
         if kernel != "generic":
-            from torqueloop.cython_kernels import topologies
-
             topologies.import_all()
-            found = _PRECOMPILED.get(structure_signature(self.arrays))
+            found = PRECOMPILED.get(structure_signature(self.arrays))
             if found is not None and kernel in ("auto", found[0]):
                 self.kernel_name = found[0]
                 self.step_fn = <tl_step_fn>PyCapsule_GetPointer(found[1], "torqueloop.step")
             elif kernel != "auto":
-                known = sorted(name for name, _ in _PRECOMPILED.values())
+                known = sorted(name for name, _ in PRECOMPILED.values())
                 raise ValueError(f"kernel {kernel!r} does not fit this driveline; precompiled here: {known}")
         self.ptr.step_fn = self.step_fn
 
@@ -401,6 +377,7 @@ cdef void eval_block(const tl_model* m, tl_eval* e, double* mem) noexcept:
     e.lim_f = _take(&cur, m.nf)
     e.lim_b = _take(&cur, m.nf)
     e.raw = _take(&cur, m.nf)
+    e.slope = _take(&cur, m.nf)
     e.p = _take(&cur, m.nact)
 
 
@@ -466,7 +443,7 @@ cdef class KernelState:
         # scratch
         s.inp = <double*>zeros(self, 3 * m.nin * sizeof(double))
         s.in_c = <double*>zeros(self, 3 * m.nin * sizeof(double))
-        cdef int64_t ne = m.nhot + m.nport + 6 * nf + m.nact
+        cdef int64_t ne = m.nhot + m.nport + 7 * nf + m.nact
         eval_block(m, &s.e1, <double*>zeros(self, ne * sizeof(double)))
         eval_block(m, &s.em, <double*>zeros(self, ne * sizeof(double)))
         cur = <double*>zeros(self, (7 * n + m.neng + m.nact + m.nhot + 3 * nm) * sizeof(double))
@@ -483,7 +460,7 @@ cdef class KernelState:
         s.g = _take(&cur, nm)
         s.v1 = _take(&cur, nm)
         s.v2 = _take(&cur, nm)
-        s.box_w = <double*>zeros(self, (2 * nf * nf + 10 * nf + 16) * sizeof(double))
+        s.box_w = <double*>zeros(self, (8 * nf * nf + 16 * nf + 2 * n + 16) * sizeof(double))
         s.box_i = <int32_t*>zeros(self, (4 * nf + 4) * sizeof(int32_t))
         s.hint = <int32_t*>zeros(self, (2 * m.neng + 3 * m.ntc + nf + 4) * sizeof(int32_t))
         s.key = <uint64_t*>zeros(self, m.nkey * sizeof(uint64_t))
