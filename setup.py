@@ -17,7 +17,7 @@ from setuptools import Extension, setup
 ROOT = Path(__file__).parent
 FOLDERS = {"core": "core", "cython_kernels": "cython_kernels", "hil": "hil", "configs": "configs"}
 #: no -ffast-math: NaN checks must survive; no contraction: generic and precompiled kernels are bit-identical
-CFLAGS = ["-O3", "-fno-math-errno", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-unused-function"]
+CFLAGS = ["-O3", "-fno-math-errno", "-ffp-contract=off", "-Wno-unused-function"]
 
 
 def lay_tree() -> Path:

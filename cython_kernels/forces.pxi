@@ -9,8 +9,10 @@ cdef double UNLIMITED = 1e301          # stands for an unlimited torque; finite,
 
 
 cdef inline double input_at(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
-    """Input i at the fraction theta of the step (quadratic through start, middle and end)."""
+    """Input i at the fraction theta of the step: held, or the quadratic through its start, middle and end."""
     cdef int32_t nin = TL_NIN(m)
+    if s.held:
+        return s.in_c[i]
     return s.in_c[i] + theta * (s.in_c[nin + i] + theta * s.in_c[2 * nin + i])
 
 
@@ -30,7 +32,7 @@ cdef void advance_actuators(const tl_model* m, const tl_state* s, double theta, 
             cmd = 0.0
         if cmd > m.act_p_max[i]:
             cmd = m.act_p_max[i]
-        p = s.p[i]
+        p = s.now.p[i]
         rest = dt
         if m.act_kind[i] == 1:
             x = s.fill[i]

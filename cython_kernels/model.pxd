@@ -19,6 +19,7 @@ cdef struct tl_table1:
     int32_t linear        # 1: linear extrapolation, 0: hold the end values
     const double* x       # (n) strictly increasing
     const double* y       # (n)
+    const double* dy      # (n-1) slopes
 
 
 cdef struct tl_table2:
@@ -163,22 +164,17 @@ cdef struct tl_state:
     # ---- state proper: one block of doubles, one of integers ----
     int64_t nx
     int64_t nk
+    int64_t nfix          # doubles before the two instants
+    int64_t nev           # doubles of one instant
     double* x
     int64_t* k
     double* u             # (n) independent speeds
+    tl_eval* now          # forces, capacities, pressures and row speeds of the present instant
+    tl_eval* end          # and of the end of the trial step; the two change places with every whole step
     double* z             # (n) their integrals
     double* a             # (n) acceleration now
     double* hs1           # (n) slope and
     double* hs2           # (n) curvature of the acceleration over the last step (predictor)
-    double* w             # (nhot) row speeds now
-    double* port          # (nport) port forces now
-    double* tau           # (nf) friction forces now
-    double* cap_f         # (nf)
-    double* cap_b         # (nf)
-    double* lim_f         # (nf)
-    double* lim_b         # (nf)
-    double* raw           # (nf)
-    double* p             # (nact) pressures
     double* fill          # (nact) fill level 0..1 of fill-time actuators
     double* xi            # (neng) integrator of the idle controller, N.m
     double* in_last       # (nin) inputs at the end of the last step
@@ -191,13 +187,15 @@ cdef struct tl_state:
     int64_t* step_no      # (1)
     int64_t* fresh        # (1) 1: accelerations and modes must be found anew (start, restored by hand)
     int64_t* hist         # (1) 1: hs1, hs2 hold
+    int64_t* parity       # (1) which of ev is `now`
     int64_t* counters     # (8) see TL_C_*
-    # ---- inputs of the step: values at start, middle and end ----
-    double* inp           # (3, nin)
+    # ---- inputs of the step ----
+    double* inp           # (3, nin) values at start, middle and end; only the first nin when held
+    int32_t held          # 1: inputs are constant over the step
     # ---- scratch, derived ----
     double* in_c          # (3, nin) polynomial coefficients over the step
-    tl_eval e1            # end of the trial step
-    tl_eval em            # its middle (order 4)
+    tl_eval ev[2]         # now and end; their memory belongs to the state proper
+    tl_eval em            # middle of the trial step (order 4), or the cut
     double* u1
     double* um
     double* z1

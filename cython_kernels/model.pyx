@@ -224,6 +224,8 @@ cdef class KernelModel:
             t1[i].linear = a["tab1_extrap"][i]
             t1[i].x = x1 + off
             t1[i].y = y1 + off
+            dx = np.diff(a["tab1_x"][off:off + t1[i].n])
+            t1[i].dy = floats(self, np.diff(a["tab1_y"][off:off + t1[i].n]) / np.where(dx == 0.0, 1.0, dx))
             if t1[i].n < 1 or np.any(np.diff(a["tab1_x"][off:off + t1[i].n]) <= 0):
                 raise ValueError(f"1-D table {i}: x must increase strictly")
         for i in range(n2):
@@ -304,10 +306,10 @@ cdef class KernelModel:
                 raise ValueError(f"outputs: need a contiguous float64 array ({-(-K // every)}, {m.nout})")
             dst = <double*>cnp.PyArray_DATA(outputs)
         with nogil:
+            st.held = held
             for i in range(K):
                 if held:
-                    for j in range(3):
-                        memcpy(st.inp + j * nin, src + i * nin, nin * sizeof(double))
+                    memcpy(st.inp, src + i * nin, nin * sizeof(double))
                 else:
                     memcpy(st.inp, src + i * 3 * nin, 3 * nin * sizeof(double))
                 status = tl_step(m, st)
@@ -331,6 +333,7 @@ cdef class KernelModel:
         if arr.size:
             memcpy(s.ptr.inp, cnp.PyArray_DATA(arr), 3 * self.ptr.nin * sizeof(double))
         cdef int status
+        s.ptr.held = 0
         with nogil:
             status = self.step_fn(self.ptr, s.ptr, dt)
         return status
@@ -351,6 +354,13 @@ cdef class KernelModel:
             out[row] = (st.log_step[j], st.log_t[j], st.log_el[j], st.log_mode[j])
         st.log_n = 0
         return out
+
+
+cdef void refresh(const tl_model* m, tl_state* s) noexcept:
+    """Pointers that follow from the values (after the block was written as a whole)."""
+    s.now = &s.ev[s.parity[0] & 1]
+    s.end = &s.ev[1 - (s.parity[0] & 1)]
+    s.pat = pattern_of(m, s)
 
 
 cdef double* _take(double** cursor, int64_t count) noexcept:
@@ -408,8 +418,10 @@ cdef class KernelState:
         cdef int64_t n = m.n, nf = m.nf, nm = 2 * m.n + m.nf + 4
         cdef double* cur
         # state proper
-        s.nx = 5 * n + m.nhot + 2 * m.nport + 7 * nf + 2 * m.nact + m.neng + m.nin + m.nlin + 1
-        s.nk = 2 * nf + 3 + 8
+        s.nev = m.nhot + m.nport + 7 * nf + m.nact
+        s.nfix = 5 * n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1
+        s.nx = s.nfix + 2 * s.nev
+        s.nk = 2 * nf + 4 + 8
         s.x = <double*>zeros(self, s.nx * sizeof(double))
         s.k = <int64_t*>zeros(self, s.nk * sizeof(int64_t))
         cur = s.x
@@ -418,15 +430,6 @@ cdef class KernelState:
         s.a = _take(&cur, n)
         s.hs1 = _take(&cur, n)
         s.hs2 = _take(&cur, n)
-        s.w = _take(&cur, m.nhot)
-        s.port = _take(&cur, m.nport)
-        s.tau = _take(&cur, nf)
-        s.cap_f = _take(&cur, nf)
-        s.cap_b = _take(&cur, nf)
-        s.lim_f = _take(&cur, nf)
-        s.lim_b = _take(&cur, nf)
-        s.raw = _take(&cur, nf)
-        s.p = _take(&cur, m.nact)
         s.fill = _take(&cur, m.nact)
         s.xi = _take(&cur, m.neng)
         s.in_last = _take(&cur, m.nin)
@@ -434,18 +437,19 @@ cdef class KernelState:
         s.e_fr = _take(&cur, nf)
         s.e_lin = _take(&cur, m.nlin)
         s.t = _take(&cur, 1)
+        eval_block(m, &s.ev[0], _take(&cur, s.nev))
+        eval_block(m, &s.ev[1], _take(&cur, s.nev))
         s.mode = s.k
         s.pressed = s.k + nf
         s.step_no = s.k + 2 * nf
         s.fresh = s.step_no + 1
         s.hist = s.step_no + 2
-        s.counters = s.step_no + 3
+        s.parity = s.step_no + 3
+        s.counters = s.step_no + 4
         # scratch
         s.inp = <double*>zeros(self, 3 * m.nin * sizeof(double))
         s.in_c = <double*>zeros(self, 3 * m.nin * sizeof(double))
-        cdef int64_t ne = m.nhot + m.nport + 7 * nf + m.nact
-        eval_block(m, &s.e1, <double*>zeros(self, ne * sizeof(double)))
-        eval_block(m, &s.em, <double*>zeros(self, ne * sizeof(double)))
+        eval_block(m, &s.em, <double*>zeros(self, s.nev * sizeof(double)))
         cur = <double*>zeros(self, (7 * n + m.neng + m.nact + m.nhot + 3 * nm) * sizeof(double))
         s.u1 = _take(&cur, n)
         s.um = _take(&cur, n)
@@ -503,7 +507,8 @@ cdef class KernelState:
         s.fresh[0] = 1
         s.status = 0
         s.log_n = 0
-        s.pat = pattern_of(m, s)
+        s.held = 0
+        refresh(m, s)
 
     def warm(self):
         """Build every lock pattern now, so that none is built in a tick; only where all of them are kept."""
@@ -522,6 +527,23 @@ cdef class KernelState:
         s.pat = pattern_of(m, s)
         return m.ncache
 
+    def lock_matrices(self):
+        """Matrices of the present set of stuck elements: P (n, n), a = P g, and T (nf, n), tau = T g (see locks.pyx)."""
+        n, nf = self.model.ptr.n, self.model.ptr.nf
+        P = vector(self.ptr.pat.P, n * n).reshape(n, n).T
+        T = vector(self.ptr.pat.T, n * nf).reshape(n, nf).T
+        return P.copy(), T.copy()
+
+    @property
+    def slope(self):
+        """Change of the acceleration over the last step (n), used by the predictor."""
+        return vector(self.ptr.hs1, self.model.ptr.n)
+
+    @property
+    def idle_integral(self):
+        """Integrator of each idle controller, N.m."""
+        return vector(self.ptr.xi, self.model.ptr.neng)
+
     def copy(self):
         """An independent state of the same model with the same values."""
         other = KernelState(self.model)
@@ -535,7 +557,7 @@ cdef class KernelState:
         memcpy(self.ptr.x, other.ptr.x, self.ptr.nx * sizeof(double))
         memcpy(self.ptr.k, other.ptr.k, self.ptr.nk * sizeof(int64_t))
         self.ptr.status = other.ptr.status
-        self.ptr.pat = pattern_of(self.model.ptr, self.ptr)
+        refresh(self.model.ptr, self.ptr)
 
     def to_bytes(self):
         """The state proper as bytes (restore with from_bytes on the same model)."""
@@ -548,7 +570,7 @@ cdef class KernelState:
             raise ValueError(f"state of {len(data)} bytes, this model needs {nx + nk}")
         memcpy(self.ptr.x, <const char*>data, nx)
         memcpy(self.ptr.k, <const char*>data + nx, nk)
-        self.ptr.pat = pattern_of(self.model.ptr, self.ptr)
+        refresh(self.model.ptr, self.ptr)
 
     def hash(self):
         """64-bit hash of the state proper (values and modes; not the work counters)."""
@@ -590,22 +612,22 @@ cdef class KernelState:
     @property
     def tau(self):
         """Friction forces along their rows (nf), N.m or N."""
-        return vector(self.ptr.tau, self.model.ptr.nf)
+        return vector(self.ptr.now.tau, self.model.ptr.nf)
 
     @property
     def capacity(self):
         """Sliding capacity against forward and backward motion (2, nf)."""
-        return np.stack([vector(self.ptr.cap_f, self.model.ptr.nf), vector(self.ptr.cap_b, self.model.ptr.nf)])
+        return np.stack([vector(self.ptr.now.cap_f, self.model.ptr.nf), vector(self.ptr.now.cap_b, self.model.ptr.nf)])
 
     @property
     def p(self):
         """Actuator pressures (nact), Pa."""
-        return vector(self.ptr.p, self.model.ptr.nact)
+        return vector(self.ptr.now.p, self.model.ptr.nact)
 
     @p.setter
     def p(self, value):
         v = np.ascontiguousarray(np.broadcast_to(value, (self.model.ptr.nact,)), dtype=np.float64)
-        memcpy(self.ptr.p, cnp.PyArray_DATA(v), v.nbytes)
+        memcpy(self.ptr.now.p, cnp.PyArray_DATA(v), v.nbytes)
         for i in range(self.model.ptr.nact):
             self.ptr.fill[i] = 1.0 if v[i] > self.model.ptr.act_p_return[i] else 0.0
         self.ptr.fresh[0] = 1
@@ -695,28 +717,28 @@ cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil
         elif kind == 2:
             v = row_value(m, k, s.a)
         elif kind == 3:
-            v = s.tau[k]
+            v = s.now.tau[k]
         elif kind == 4:
             v = <double>s.mode[k]
         elif kind == 5:
-            v = s.cap_f[k] if s.cap_f[k] >= s.cap_b[k] else s.cap_b[k]
+            v = s.now.cap_f[k] if s.now.cap_f[k] >= s.now.cap_b[k] else s.now.cap_b[k]
         elif kind == 6:
-            v = s.port[k]
+            v = s.now.port[k]
         elif kind == 7:
-            v = s.p[k]
+            v = s.now.p[k]
         elif kind == 8:
-            v = s.inp[2 * m.nin + k]
+            v = s.inp[k] if s.held else s.inp[2 * m.nin + k]
         elif kind == 9:
             r = m.lin_row[k]
             v = -(m.lin_c[k] * (row_value(m, r, s.z) + m.row_off[r] - m.lin_phi0[k]) + m.lin_d[k] * row_value(m, r, s.u))
         elif kind == 10:
-            v = s.port[p_eng + k]
+            v = s.now.port[p_eng + k]
         elif kind == 11:
-            v = -s.port[p_pump + k]
+            v = -s.now.port[p_pump + k]
         elif kind == 12:
-            v = s.port[p_turb + k]
+            v = s.now.port[p_turb + k]
         elif kind == 13:
-            v = s.port[p_poly + k]
+            v = s.now.port[p_poly + k]
         elif kind == 14:
             v = s.e_fr[k]
         elif kind == 15:
@@ -736,16 +758,19 @@ cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil
         out[i] = m.out_gain[i] * v + m.out_off[i]
 
 
-cdef uint64_t tl_state_hash(const tl_model* m, const tl_state* s) noexcept nogil:
-    """Hash of all values, modes and the step number. Real-time: yes."""
-    cdef uint64_t hsh = <uint64_t>0xCBF29CE484222325, word
+cdef inline uint64_t mix(uint64_t hsh, const void* data, int64_t words) noexcept nogil:
+    """Take `words` 64-bit words into the hash."""
     cdef int64_t i
-    cdef const uint64_t* x = <const uint64_t*>s.x
-    for i in range(s.nx):
-        hsh = (hsh ^ x[i]) * <uint64_t>0x9E3779B97F4A7C15
-        hsh ^= hsh >> 32
-    for i in range(2 * m.nf + 3):
-        word = <uint64_t>s.k[i]
+    cdef uint64_t word
+    for i in range(words):
+        memcpy(&word, <const char*>data + 8 * i, 8)
         hsh = (hsh ^ word) * <uint64_t>0x9E3779B97F4A7C15
         hsh ^= hsh >> 32
     return hsh
+
+
+cdef uint64_t tl_state_hash(const tl_model* m, const tl_state* s) noexcept nogil:
+    """Hash of all values, modes and the step number. Real-time: yes."""
+    cdef uint64_t hsh = mix(<uint64_t>0xCBF29CE484222325, s.x, s.nfix)
+    hsh = mix(hsh, s.now.w, s.nev)
+    return mix(hsh, s.k, 2 * m.nf + 3)

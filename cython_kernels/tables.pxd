@@ -26,7 +26,7 @@ cdef inline double table1(const tl_table1* t, double v, int32_t* hint) noexcept 
         if v >= t.x[t.n - 1]:
             return t.y[t.n - 1]
     i = bracket(t.x, t.n, v, hint)
-    return t.y[i] + (v - t.x[i]) * (t.y[i + 1] - t.y[i]) / (t.x[i + 1] - t.x[i])
+    return t.y[i] + (v - t.x[i]) * t.dy[i]
 
 
 cdef inline double table1_slope(const tl_table1* t, double v, int32_t* hint, double* slope) noexcept nogil:
@@ -38,7 +38,7 @@ cdef inline double table1_slope(const tl_table1* t, double v, int32_t* hint, dou
     if v < t.x[0]:
         return t.y[0]
     i = bracket(t.x, t.n, v, hint)
-    slope[0] = (t.y[i + 1] - t.y[i]) / (t.x[i + 1] - t.x[i])
+    slope[0] = t.dy[i]
     return t.y[i] + (v - t.x[i]) * slope[0]
 
 

@@ -1,0 +1,111 @@
+"""Precompiled steps: the source of a kernel whose sizes, row patterns and +-1 coefficients are constants.
+
+The step itself is the same template (cython_kernels/advance.pxi, forces.pxi) that the generic kernel includes; only sizes
+become constants and the sparse products straight lines, in the same order of operations, so that results are equal to the
+bit. Values (inertias, ratios other than +-1, tables) stay data: a driveline of the same structure with other numbers
+still fits. `setup.py` writes these sources at build time for the drivelines listed in configs/topologies.toml.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+
+from torqueloop.core.compiler import CompiledModel
+from torqueloop.cython_kernels.structure import structure_signature
+
+_SIZES = {
+    "N": "u0",
+    "NLIN": "lin_row",
+    "NTQ": "tq_row",
+    "NPOLY": "poly_row",
+    "NENG": "eng_row",
+    "NTC": "tc_row_p",
+    "NF": "fr_row",
+    "NACT": "act_in",
+}
+
+
+def topology_list(configs: Path) -> dict[str, Path]:
+    """Name of each precompiled step -> powertrain file, from configs/topologies.toml."""
+    listing = tomllib.loads((configs / "topologies.toml").read_text(encoding="utf-8"))
+    return {name: configs / entry["powertrain"] for name, entry in listing["topologies"].items()}
+
+
+def specialised_source(model: CompiledModel, name: str, origin: str) -> str:
+    """Cython source of the step for drivelines of this model's structure.
+
+    name: module name; origin: what it was generated from (for the header).
+    """
+    a = model.arrays
+    hot, nin = int(a["n_hot"]), int(a["nin"])
+    n = len(a["u0"])
+    sizes = {key: len(a[array]) for key, array in _SIZES.items()} | {"NHOT": hot, "NIN": nin}
+    port_row = np.concatenate([a["tq_row"], a["poly_row"], a["eng_row"], a["tc_row_p"], a["tc_row_t"]])
+    sizes["NPORT"] = len(port_row)
+    macros = [f"    #define TL_{key}(m) {value}" for key, value in sorted(sizes.items())]
+    for macro, rows in (("PORT", port_row), ("FR", a["fr_row"]), ("LIN", a["lin_row"])):
+        numbers = ", ".join(str(int(v)) for v in rows) or "0"
+        macros.append(f"    static const int TL_{macro}_ROWS[] = {{{numbers}}};")
+        macros.append(f"    #define TL_{macro}_ROW(m, i) (TL_{macro}_ROWS[i])")
+    lines = [
+        f'"""Step precompiled for the structure of {origin}; generated at build time, not edited by hand."""',
+        "",
+        "cdef extern from *:",
+        '    """',
+        *macros,
+        '    """',
+        "",
+        'include "../step_imports.pxi"',
+        "",
+        *_products(a, n, hot),
+        "",
+        'include "../forces.pxi"',
+        'include "../advance.pxi"',
+        "",
+        "from cpython.pycapsule cimport PyCapsule_New",
+        "",
+        "from torqueloop.cython_kernels.structure import register",
+        "",
+        f'register("{name}", PyCapsule_New(<void*>&advance, "torqueloop.step", NULL), "{structure_signature(a)}")',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _row_terms(a: dict, k: int) -> list[tuple[int, int, float]]:
+    """(position in row_val, coordinate, value) of row k."""
+    return [
+        (q, int(a["row_idx"][q]), float(a["row_val"][q])) for q in range(int(a["row_ptr"][k]), int(a["row_ptr"][k + 1]))
+    ]
+
+
+def _factor(q: int, value: float, operand: str) -> str:
+    """value*operand; +-1 is structure, everything else is read from the model."""
+    if value == 1.0:
+        return operand
+    if value == -1.0:
+        return f"(-{operand})"
+    return f"m.row_val[{q}] * {operand}"
+
+
+def _products(a: dict, n: int, hot: int) -> list[str]:
+    """gather, scatter and lin_dot as straight lines."""
+    out = ["", "cdef inline void gather(const tl_model* m, const double* x, double* y) noexcept nogil:"]
+    for k in range(hot):
+        terms = " + ".join(_factor(q, v, f"x[{i}]") for q, i, v in _row_terms(a, k))
+        out.append(f"    y[{k}] = {terms}")
+    out += ["", "", "cdef inline void scatter(const tl_model* m, const double* F, double* g) noexcept nogil:"]
+    for i in range(n):
+        terms = ["0.0"]
+        for k in range(hot):
+            terms += [_factor(q, v, f"F[{k}]") for q, j, v in _row_terms(a, k) if j == i]
+        out.append(f"    g[{i}] = {' + '.join(terms)}")
+    out += ["", "", "cdef inline double lin_dot(const tl_model* m, int32_t i, const double* x) noexcept nogil:"]
+    for c, k in enumerate(a["lin_row"]):
+        terms = " + ".join(_factor(q, v, f"x[{i}]") for q, i, v in _row_terms(a, int(k)))
+        out += [f"    if i == {c}:", f"        return {terms}"]
+    out.append("    return 0.0")
+    return out
