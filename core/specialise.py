@@ -93,11 +93,11 @@ def _factor(q: int, value: float, operand: str) -> str:
 
 def _products(a: dict, n: int, hot: int) -> list[str]:
     """gather, scatter and lin_dot as straight lines."""
-    out = ["", "cdef inline void gather(const tl_model* m, const double* x, double* y) noexcept nogil:"]
+    out = ["", "cdef inline void gather(const tl_model* m, tl_cvec x, tl_vec y) noexcept nogil:"]
     for k in range(hot):
         terms = " + ".join(_factor(q, v, f"x[{i}]") for q, i, v in _row_terms(a, k))
         out.append(f"    y[{k}] = {terms}")
-    out += ["", "", "cdef inline void scatter(const tl_model* m, const double* F, double* g) noexcept nogil:"]
+    out += ["", "", "cdef inline void scatter(const tl_model* m, tl_cvec F, tl_vec g) noexcept nogil:"]
     for i in range(n):
         terms = ["0.0"]
         for k in range(hot):

@@ -13,25 +13,56 @@ cdef enum:
 cdef double TOL_R = 1e-9   # rad/s or m/s: rounding of a relative speed of 1e3 rad/s formed from several shafts; no physics
 
 
-cdef void trial2(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
-    """Trial over h from the present state with the modes held, order 2. Writes u1, z1, a1, s1, s2, e1.
+cdef inline void predict(const tl_model* m, tl_cvec u, tl_cvec a, tl_cvec hs1, tl_vec u1) noexcept nogil:
+    """u1 = u + h (a + slope/2): speeds at the end if the acceleration goes on as it did."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        u1[i] = u[i] + m.h * (a[i] + 0.5 * hs1[i])
+
+
+cdef inline void known_part(const tl_model* m, tl_cvec u, tl_cvec z, tl_cvec a, tl_vec zk, tl_vec uk) noexcept nogil:
+    """What of z1 and u1 does not depend on a1."""
+    cdef int32_t i
+    cdef double h = m.h, b0 = h * h * (0.5 - m.beta)
+    for i in range(TL_N(m)):
+        zk[i] = z[i] + h * u[i] + b0 * a[i]
+        uk[i] = u[i] + 0.5 * h * a[i]
+
+
+cdef inline void correct(const tl_model* m, tl_cvec u, tl_cvec a, tl_cvec a1, tl_vec u1) noexcept nogil:
+    """u1 = u + h/2 (a + a1)."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        u1[i] = u[i] + 0.5 * m.h * (a[i] + a1[i])
+
+
+cdef inline void finish2(const tl_model* m, tl_cvec u, tl_cvec z, tl_cvec a, tl_cvec a1, tl_vec z1, tl_vec s1,
+                         tl_vec s2) noexcept nogil:
+    """Angles at the end, and the polynomial of the acceleration a + s1 x + s2 x^2."""
+    cdef int32_t i
+    cdef double h = m.h, b0 = h * h * (0.5 - m.beta), b1 = h * h * m.beta
+    for i in range(TL_N(m)):
+        z1[i] = z[i] + h * u[i] + b0 * a[i] + b1 * a1[i]
+        s1[i] = a1[i] - a[i]
+        s2[i] = 0.0
+
+
+cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
+    """Trial over h from the present state with the modes held, order 2. Writes u1, z1, a1, s1, s2, end.
 
         S a1 = f1 - D (u + h/2 a) - K (q + h u + h^2 (1/2 - beta) a) + B_s^T tau1
     """
-    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
-    cdef double h = m.h, b0 = h * h * (0.5 - m.beta), b1 = h * h * m.beta
-    advance_actuators(m, s, theta, 1.0, 0, s.end.p, s.fill1)
+    cdef int32_t i, n = TL_N(m), nf = TL_NF(m)
+    cdef tl_eval* e = s.end
+    advance_actuators(m, s, theta, 1.0, 0, e.p, s.fill1)
     for i in range(TL_NENG(m)):
         s.xi1[i] = idle_integrator(m, s, i, 1.0)
-    for i in range(n):
-        s.u1[i] = s.u[i] + h * (s.a[i] + 0.5 * s.hs1[i])
+    predict(m, s.u, s.a, s.hs1, s.u1)
     while True:
-        eval_forces(m, s, s.end, s.u1, theta + 1.0, s.xi1)
-        assemble(m, s, s.end, s.F)
+        eval_forces(m, s, e, s.u1, theta + 1.0, s.xi1)
+        assemble(m, s, e.port, e.cap_f, e.cap_b, e.tau, s.F)
         if TL_NLIN(m) > 0:
-            for i in range(n):
-                s.v1[i] = s.z[i] + h * s.u[i] + b0 * s.a[i]
-                s.v2[i] = s.u[i] + 0.5 * h * s.a[i]
+            known_part(m, s.u, s.z, s.a, s.v1, s.v2)
             subtract_compliances(m, s, s.v1, s.v2, s.F)
         scatter(m, s.F, s.g)
         matvec(s.pat.P, n, n, s.g, s.a1)
@@ -39,19 +70,15 @@ cdef void trial2(const tl_model* m, tl_state* s, double theta, int32_t passes) n
             slide_implicitly(m, s, 1)
             matvec(s.pat.P, n, n, s.g, s.a1)
         matvec(s.pat.T, nf, n, s.g, s.v1)
-        for i in range(n):
-            s.u1[i] = s.u[i] + 0.5 * h * (s.a[i] + s.a1[i])
+        correct(m, s.u, s.a, s.a1, s.u1)
         passes -= 1
         if passes <= 0:
             break
-    for i in range(n):
-        s.z1[i] = s.z[i] + h * s.u[i] + b0 * s.a[i] + b1 * s.a1[i]
-        s.s1[i] = s.a1[i] - s.a[i]
-        s.s2[i] = 0.0
+    finish2(m, s.u, s.z, s.a, s.a1, s.z1, s.s1, s.s2)
     for i in range(nf):
         if s.mode[i] == 0:
-            s.end.tau[i] = s.v1[i]
-    gather(m, s.u1, s.end.w)
+            e.tau[i] = s.v1[i]
+    gather(m, s.u1, e.w)
 
 
 cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
@@ -75,13 +102,13 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
         eval_forces(m, s, &s.em, s.um, theta + 0.5, s.xi)
         stiff = s.stiff
         eval_forces(m, s, s.end, s.u1, theta + 1.0, s.xi1)
-        assemble(m, s, &s.em, s.F)
+        assemble(m, s, s.em.port, s.em.cap_f, s.em.cap_b, s.em.tau, s.F)
         if TL_NLIN(m) > 0:
             for i in range(n):
                 zv[i] = s.z[i] + h * (5.0 / 24.0 * s.u[i] + um0v[i] / 3.0 - u10v[i] / 24.0)
             subtract_compliances(m, s, zv, um0v, s.F)
         scatter(m, s.F, s.g)
-        assemble(m, s, s.end, s.F)
+        assemble(m, s, s.end.port, s.end.cap_f, s.end.cap_b, s.end.tau, s.F)
         if TL_NLIN(m) > 0:
             for i in range(n):
                 zv[i] = s.z[i] + h * (s.u[i] / 6.0 + um0v[i] * (2.0 / 3.0) + u10v[i] / 6.0)
@@ -235,7 +262,7 @@ cdef inline double row_dot(const tl_model* m, int32_t k, const double* x) noexce
     return acc
 
 
-cdef void subtract_compliances(const tl_model* m, const tl_state* s, const double* z, const double* u,
+cdef inline void subtract_compliances(const tl_model* m, const tl_state* s, const double* z, const double* u,
                                double* F) noexcept nogil:
     """F[row] -= c*(row.z + off - phi0) + d*row.u."""
     cdef int32_t i, k
@@ -384,12 +411,12 @@ cdef void accept2(const tl_model* m, tl_state* s, double x) noexcept nogil:
     the trapezoidal rule the energy balance then closes to rounding, step by step. For x < 1 also cuts u1, z1."""
     cdef int32_t i, k, n = TL_N(m)
     cdef double h = m.h, xh = x * m.h, q = 0.25 * x * m.h, f1, ws
-    cdef double* w0 = s.now.w
-    cdef double* w1 = s.end.w
-    cdef double* p0 = s.now.port
-    cdef double* p1 = s.end.port
-    cdef double* t0 = s.now.tau
-    cdef double* t1 = s.end.tau
+    cdef tl_cvec w0 = s.now.w
+    cdef tl_cvec w1 = s.end.w
+    cdef tl_cvec p0 = s.now.port
+    cdef tl_cvec p1 = s.end.port
+    cdef tl_cvec t0 = s.now.tau
+    cdef tl_cvec t1 = s.end.tau
     if x != 1.0:
         # cut: state at x on the polynomial
         for i in range(n):
@@ -721,10 +748,9 @@ cdef void start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
     cdef double i0, im, i1
     if s.held:
         for i in range(nin):
-            i0 = s.inp[i]
-            jump |= m.in_direct[i] & (i0 != s.in_last[i])
-            s.in_last[i] = i0
-            s.in_c[i] = i0
+            if s.inp[i] != s.in_last[i]:
+                jump |= m.in_direct[i]
+                s.in_last[i] = s.inp[i]
     else:
         for i in range(nin):
             i0 = s.inp[i]
@@ -733,7 +759,8 @@ cdef void start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
             s.in_c[i] = i0
             s.in_c[nin + i] = 4.0 * im - 3.0 * i0 - i1
             s.in_c[2 * nin + i] = 2.0 * i0 - 4.0 * im + 2.0 * i1
-            jump |= m.in_direct[i] & (i0 != s.in_last[i])
+            if i0 != s.in_last[i]:
+                jump |= m.in_direct[i]
             s.in_last[i] = i1
     if not (jump or s.fresh[0]):
         return

@@ -47,6 +47,7 @@ cdef inline uint8_t _checksum(const codec_t* c, const codec_message_t* m, const 
 
 cdef inline int _reject(rx_message_t* r, int status, uint32_t used_counter) noexcept nogil:
     r.count[status] += 1
+    r.bad += 1
     r.rejected += used_counter
     return status
 
@@ -85,7 +86,8 @@ cdef int codec_decode(const codec_t* c, const can_frame_t* frame, double* table,
         return _reject(r, CODEC_CRC, 1)
 
     # alive counter; the step allowed grows by the frames known to be refused in between
-    fresh = not r.seen or (m.timeout_ns > 0 and now_ns - r.last_ok_ns > m.timeout_ns)
+    fresh = not r.seen or (m.timeout_ns > 0 and now_ns - r.last_frame_ns > m.timeout_ns)
+    r.last_frame_ns = now_ns
     if m.has_counter:
         if counter > m.counter_max:
             return _reject(r, CODEC_JUMP, 1)
@@ -127,6 +129,7 @@ cdef int codec_decode(const codec_t* c, const can_frame_t* frame, double* table,
 
     r.counter = counter
     r.rejected = 0
+    r.bad = 0
     r.seen = 1
     r.timed_out = 0
     r.last_ok_ns = now_ns
@@ -215,5 +218,6 @@ cdef void codec_rx_arm(const codec_t* c, rx_state_t* rx, int64_t now_ns) noexcep
     memset(rx.message, 0, c.n_messages * sizeof(rx_message_t))
     for i in range(c.n_messages):
         rx.message[i].last_ok_ns = now_ns
+        rx.message[i].last_frame_ns = now_ns
     rx.unknown = 0
     rx.last_index = -1

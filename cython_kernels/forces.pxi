@@ -12,7 +12,7 @@ cdef inline double input_at(const tl_model* m, const tl_state* s, int32_t i, dou
     """Input i at the fraction theta of the step: held, or the quadratic through its start, middle and end."""
     cdef int32_t nin = TL_NIN(m)
     if s.held:
-        return s.in_c[i]
+        return s.inp[i]
     return s.in_c[i] + theta * (s.in_c[nin + i] + theta * s.in_c[2 * nin + i])
 
 
@@ -70,8 +70,8 @@ cdef void eval_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* 
                       const double* xi) noexcept nogil:
     """Port forces and friction capacities at speeds u and at the fraction theta of the step; e.p must be set."""
     cdef int32_t i, j = 0, k
-    cdef double w, tau, pedal, lo, wp, wt, nu, tp, tt, fn, c
-    cdef double* port = e.port
+    cdef double w, tau, pedal, lo, wp, wt, nu, tp, tt, c
+    cdef tl_vec port = e.port
     cdef int32_t* hint = s.hint
     s.counters[TL_C_EVALS] += 1
     s.stiff = 0
@@ -122,72 +122,76 @@ cdef void eval_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* 
         port[j] = -tp
         port[j + TL_NTC(m)] = tt
         j += 1
+    capacities(m, s, e.w, e.p, theta, e.raw, e.cap_f, e.cap_b, e.lim_f, e.lim_b, e.slope, hint)
+
+
+cdef inline void capacities(const tl_model* m, tl_state* s, tl_cvec w, tl_cvec p, double theta, tl_vec raw, tl_vec cap_f,
+                            tl_vec cap_b, tl_vec lim_f, tl_vec lim_b, tl_vec slope, int32_t* hint) noexcept nogil:
+    """Normal force -> sliding capacity cgeo*mu(|w|)*fn and static limit peak*cgeo*mu(0)*fn of every friction element."""
+    cdef int32_t i, k
+    cdef int64_t mode
+    cdef double fn, c, lim, wi, dmu
     for i in range(TL_NF(m)):
+        if m.fr_fixed[i]:
+            continue
         k = m.fr_src[i]
         if k == 2:
-            fn = m.fr_gain[i] * m.act_area[m.fr_src_idx[i]] * (e.p[m.fr_src_idx[i]] - m.act_p_return[m.fr_src_idx[i]])
+            fn = m.fr_ga[i] * (p[m.fr_src_idx[i]] - m.fr_pret[i])
         elif k == 0:
             fn = m.fr_gain[i]
         else:
             fn = m.fr_gain[i] * input_at(m, s, m.fr_src_idx[i], theta)
-        e.raw[i] = fn
+        raw[i] = fn
+        slope[i] = 0.0
         if fn > 0.0:
             c = m.fr_cgeo[i] * fn
-            lo = m.fr_peak[i] * m.fr_mu0[i] * c
-            e.lim_f[i] = lo
-            e.lim_b[i] = lo
-            e.slope[i] = 0.0
-            if s.mode[i] != 0 and m.fr_mu[i] >= 0:
+            mode = s.mode[i]
+            lim = m.fr_peak[i] * m.fr_mu0[i] * c
+            if mode != 0 and m.fr_mu[i] >= 0:
                 # beyond the end of the slip (a trial only) mu stays that of standstill
-                w = e.w[TL_FR_ROW(m, i)] * s.mode[i] if s.mode[i] != 2 else fabs(e.w[TL_FR_ROW(m, i)])
-                w = table1_slope(&m.tab1[m.fr_mu[i]], w, hint, &lo)
-                if 0.5 * m.h * lo * c * m.W[i * (TL_NF(m) + 1)] > STIFF:
-                    e.slope[i] = lo * c
+                wi = w[TL_FR_ROW(m, i)]
+                wi = wi * mode if mode != 2 else fabs(wi)
+                wi = table1_slope(&m.tab1[m.fr_mu[i]], wi, hint + i, &dmu)
+                if 0.5 * m.h * dmu * c * m.W[i * (TL_NF(m) + 1)] > STIFF:
+                    slope[i] = dmu * c
                     s.stiff = 1
-                c = c * w
+                c = c * wi
             else:
                 c = c * m.fr_mu0[i]
-            e.cap_f[i] = c
-            e.cap_b[i] = c
+            cap_f[i] = c
+            cap_b[i] = c
+            lim_f[i] = lim
+            lim_b[i] = lim
         else:
-            e.lim_f[i] = m.fr_hold[i]
-            e.lim_b[i] = 0.0
-            e.cap_f[i] = 0.0
-            e.cap_b[i] = 0.0
-            e.slope[i] = 0.0
-        if m.fr_fwd[i] != 1:
-            e.cap_f[i] = 0.0
-            e.lim_f[i] = UNLIMITED if m.fr_fwd[i] == 2 else 0.0
-        if m.fr_bwd[i] != 1:
-            e.cap_b[i] = 0.0
-            e.lim_b[i] = UNLIMITED if m.fr_bwd[i] == 2 else 0.0
-        hint += 1
+            cap_f[i] = 0.0
+            cap_b[i] = 0.0
+            lim_f[i] = m.fr_hold[i]
+            lim_b[i] = 0.0
+        if not m.fr_both[i]:
+            if m.fr_fwd[i] != 1:
+                cap_f[i] = 0.0
+                lim_f[i] = UNLIMITED if m.fr_fwd[i] == 2 else 0.0
+            if m.fr_bwd[i] != 1:
+                cap_b[i] = 0.0
+                lim_b[i] = UNLIMITED if m.fr_bwd[i] == 2 else 0.0
 
 
-cdef void assemble(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:
+cdef inline void assemble(const tl_model* m, const tl_state* s, tl_cvec port, tl_cvec cap_f, tl_cvec cap_b, tl_vec tau,
+                          tl_vec F) noexcept nogil:
     """Row forces of ports and of sliding friction; writes tau of the elements that do not stick."""
     cdef int32_t i
+    cdef int64_t mode
+    cdef double t
     for i in range(TL_NHOT(m)):
         F[i] = 0.0
     for i in range(TL_NPORT(m)):
-        F[TL_PORT_ROW(m, i)] += e.port[i]
+        F[TL_PORT_ROW(m, i)] += port[i]
     for i in range(TL_NF(m)):
-        if s.mode[i] == 1:
-            e.tau[i] = -e.cap_f[i]
-        elif s.mode[i] == -1:
-            e.tau[i] = e.cap_b[i]
-        else:
-            e.tau[i] = 0.0
-        F[TL_FR_ROW(m, i)] += e.tau[i]
-
-
-cdef inline void matvec(const double* A, int32_t rows, int32_t cols, const double* x, double* y) noexcept nogil:
-    """y (rows) = A x with A stored by columns (column j at j*rows)."""
-    cdef int32_t i, j
-    cdef double xj
-    for i in range(rows):
-        y[i] = 0.0
-    for j in range(cols):
-        xj = x[j]
-        for i in range(rows):
-            y[i] += A[j * rows + i] * xj
+        mode = s.mode[i]
+        t = 0.0
+        if mode == 1:
+            t = -cap_f[i]
+        elif mode == -1:
+            t = cap_b[i]
+        tau[i] = t
+        F[TL_FR_ROW(m, i)] += t

@@ -1,6 +1,6 @@
 # Row speeds from independent speeds and back, for any driveline (sparse rows).
 
-cdef inline void gather(const tl_model* m, const double* x, double* y) noexcept nogil:
+cdef inline void gather(const tl_model* m, tl_cvec x, tl_vec y) noexcept nogil:
     """y[k] = sum row_val*x[row_idx] for the rows used by force elements."""
     cdef int32_t k, q
     cdef double acc
@@ -14,7 +14,7 @@ cdef inline void gather(const tl_model* m, const double* x, double* y) noexcept 
         y[k] = acc
 
 
-cdef inline void scatter(const tl_model* m, const double* F, double* g) noexcept nogil:
+cdef inline void scatter(const tl_model* m, tl_cvec F, tl_vec g) noexcept nogil:
     """g = R^T F."""
     cdef int32_t k, q
     for k in range(m.n):

@@ -109,6 +109,11 @@ cdef struct tl_model:
     const double* fr_mu0      # mu at standstill
     const double* fr_peak
     const double* fr_hold
+    const int32_t* fr_fixed   # 1: capacity never changes (free wheels, constant rolling resistance): set once
+    const double* fr_fixed_val  # (nf, 5) raw, cap_f, cap_b, lim_f, lim_b of those
+    const int32_t* fr_both    # 1: acts alike in both directions
+    const double* fr_ga       # fr_gain * piston area of the actuator
+    const double* fr_pret     # its return pressure
     # pressure actuators
     const int32_t* act_in
     const int32_t* act_kind

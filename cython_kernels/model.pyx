@@ -25,6 +25,8 @@ cnp.import_array()
 
 #: counters of KernelState.counters, in the order of the C enum
 COUNTER_NAMES = ("events", "splits_max", "fallbacks", "decisions", "pivots", "pivots_max", "relaxed", "evals")
+#: stands for an unlimited torque; finite, so that interpolation stays finite (same value in forces.pxi)
+UNLIMITED = 1e301
 #: bound on the memory of the lock-pattern cache of one state
 CACHE_BYTES = 64 << 20
 
@@ -247,6 +249,27 @@ cdef class KernelModel:
                 lo, hi = a["tab1_ptr"][k], a["tab1_ptr"][k + 1]
                 mu0[i] = np.interp(0.0, a["tab1_x"][lo:hi], a["tab1_y"][lo:hi])
         m.fr_mu0 = floats(self, mu0)
+        fixed = np.zeros(nf, dtype=np.int32)
+        value = np.zeros((nf, 5))
+        for i in range(nf):
+            k = int(a["fr_mu_tab"][i])
+            if a["fr_src"][i] == 0 and (k < 0 or a["tab1_ptr"][k + 1] - a["tab1_ptr"][k] == 1) and a["fr_gain"][i] > 0:
+                cap = a["fr_gain"][i] * a["fr_cgeo"][i] * mu0[i]
+                lim = cap * a["fr_peak"][i]
+                none_, both_, free_ = (0.0, 0.0), (cap, lim), (0.0, UNLIMITED)
+                f = (none_, both_, free_)[a["fr_fwd"][i]]
+                b = (none_, both_, free_)[a["fr_bwd"][i]]
+                fixed[i] = 1
+                value[i] = (a["fr_gain"][i], f[0], b[0], f[1], b[1])
+        self.arrays["_fr_fixed"] = fixed
+        m.fr_fixed = ints(self, "_fr_fixed")
+        m.fr_fixed_val = floats(self, value)
+        self.arrays["_fr_both"] = ((a["fr_fwd"] == 1) & (a["fr_bwd"] == 1)).astype(np.int32)
+        m.fr_both = ints(self, "_fr_both")
+        of = np.where(a["fr_src"] == 2, a["fr_src_idx"], 0)
+        pressed_by = (a["fr_src"] == 2) & (m.nact > 0)
+        m.fr_ga = floats(self, np.where(pressed_by, a["fr_gain"] * a["act_area"][of], 0.0) if m.nact else np.zeros(nf))
+        m.fr_pret = floats(self, np.where(pressed_by, a["act_p_return"][of], 0.0) if m.nact else np.zeros(nf))
         m.out_kind = ints(self, "out_kind")
         m.out_idx = ints(self, "out_idx")
         m.out_gain = floats(self, a["out_gain"])
@@ -361,6 +384,22 @@ cdef void refresh(const tl_model* m, tl_state* s) noexcept:
     s.now = &s.ev[s.parity[0] & 1]
     s.end = &s.ev[1 - (s.parity[0] & 1)]
     s.pat = pattern_of(m, s)
+    fixed_capacities(m, &s.ev[0])
+    fixed_capacities(m, &s.ev[1])
+    fixed_capacities(m, &s.em)
+
+
+cdef void fixed_capacities(const tl_model* m, tl_eval* e) noexcept nogil:
+    """Capacities that never change; eval_forces leaves them alone."""
+    cdef int32_t i
+    for i in range(m.nf):
+        if m.fr_fixed[i]:
+            e.raw[i] = m.fr_fixed_val[5 * i]
+            e.cap_f[i] = m.fr_fixed_val[5 * i + 1]
+            e.cap_b[i] = m.fr_fixed_val[5 * i + 2]
+            e.lim_f[i] = m.fr_fixed_val[5 * i + 3]
+            e.lim_b[i] = m.fr_fixed_val[5 * i + 4]
+            e.slope[i] = 0.0
 
 
 cdef double* _take(double** cursor, int64_t count) noexcept:

@@ -25,3 +25,45 @@ cdef extern from *:
     int32_t TL_PORT_ROW(const tl_model* m, int32_t i) noexcept nogil
     int32_t TL_FR_ROW(const tl_model* m, int32_t i) noexcept nogil
     int32_t TL_LIN_ROW(const tl_model* m, int32_t i) noexcept nogil
+
+
+cdef extern from *:
+    """
+    /* a pointer that shares its target with no other: lets the compiler keep sums in registers */
+    typedef double* __restrict tl_vec;
+    typedef const double* __restrict tl_cvec;
+
+    /* y (rows) = A x, A stored by columns. Every y[i] is summed over j in order, whatever the blocking: same bits. */
+    static inline void tl_matvec(const double* __restrict A, int rows, int cols, const double* __restrict x,
+                                 double* __restrict y)
+    {
+        int i = 0, j;
+        for (; i + 4 <= rows; i += 4) {
+            double a0 = 0.0, a1 = 0.0, a2 = 0.0, a3 = 0.0;
+            const double* c = A + i;
+            for (j = 0; j < cols; j++, c += rows) {
+                const double xj = x[j];
+                a0 += c[0] * xj; a1 += c[1] * xj; a2 += c[2] * xj; a3 += c[3] * xj;
+            }
+            y[i] = a0; y[i + 1] = a1; y[i + 2] = a2; y[i + 3] = a3;
+        }
+        for (; i + 2 <= rows; i += 2) {
+            double a0 = 0.0, a1 = 0.0;
+            const double* c = A + i;
+            for (j = 0; j < cols; j++, c += rows) {
+                const double xj = x[j];
+                a0 += c[0] * xj; a1 += c[1] * xj;
+            }
+            y[i] = a0; y[i + 1] = a1;
+        }
+        for (; i < rows; i++) {
+            double a0 = 0.0;
+            const double* c = A + i;
+            for (j = 0; j < cols; j++, c += rows) a0 += c[0] * x[j];
+            y[i] = a0;
+        }
+    }
+    """
+    ctypedef double* tl_vec
+    ctypedef const double* tl_cvec
+    void matvec "tl_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil

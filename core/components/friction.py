@@ -1,0 +1,140 @@
+"""Dry friction with a normal force, and free wheels.
+
+Sign: w_rel = w_b - w_a (shaft minus support for a brake); `tau` is Modelica's: the torque on the first shaft
+(flange_a) of a clutch, the torque against the shaft of a brake (tau > 0 for w > 0). Sliding: |tau| = cgeo*mue(|w|)*fn;
+stuck: up to peak*cgeo*mue(0)*fn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from torqueloop.core.components.base import OPEN, SUPPORT, Component, Flange, curve, param
+from torqueloop.core.vocabulary import (
+    BLOCKED,
+    CAPPED,
+    CONSTANT,
+    NORMALIZED,
+    NOTHING,
+    OUT_CAPACITY,
+    OUT_FRICTION,
+    OUT_FRICTION_HEAT,
+    OUT_MODE,
+    Form,
+)
+
+if TYPE_CHECKING:
+    from torqueloop.core.builder import Builder
+
+#: breakaway torque of an unpressed OneWayClutch relative to cgeo*mue(0)*fn_max (Modelica: fn_max*1e-4)
+ONE_WAY_HOLD = 1e-4
+#: smallest breakaway/sliding ratio of a OneWayClutch (Modelica)
+ONE_WAY_PEAK = 1.0001
+
+
+def friction_outputs(b: Builder, relative: Form, index: int, dimension: str = "torque") -> None:
+    """tau, mode, capacity, heat of friction element `index`, with its relative motion."""
+    b.relative_outputs(relative)
+    b.output("tau", dimension, OUT_FRICTION, index=index, gain=-1.0)
+    b.output("mode", "1", OUT_MODE, index=index)
+    b.output("capacity", dimension, OUT_CAPACITY, index=index)
+    b.output("heat", "energy", OUT_FRICTION_HEAT, index=index)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Pressed(Component):
+    """Parameters of elements pressed by a normalized input: fn = fn_max*max(0, f_normalized)."""
+
+    fn_max: float = param("normal force at f_normalized = 1", "force", low=0.0, above=True)
+    cgeo: float = param("geometry constant N*(r_o + r_i)/2, N friction faces", "length", 1.0, low=0.0, above=True)
+    mue_pos: Any = curve("friction coefficient over |w_rel|", "angular_velocity", "1", low=0.0)
+    peak: float = param("breakaway over sliding coefficient at standstill", default=1.0, low=1.0)
+
+    def _friction(self, b: Builder, relative: Form, **directions: Any) -> None:
+        index = b.friction(
+            relative,
+            source=NORMALIZED,
+            source_index=b.input("f_normalized", "1"),
+            gain=self.fn_max,
+            cgeo=self.cgeo,
+            mu=b.table1("mue_pos"),
+            **{"peak": self.peak, **directions},
+        )
+        friction_outputs(b, relative, index)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clutch(_Pressed):
+    """Friction between flange_b and flange_a."""
+
+    flanges: ClassVar = {"flange_a": Flange(), "flange_b": Flange()}
+
+    w_rel0: float | None = param("start slip w_b - w_a", "angular_velocity", None)
+    phi_rel0: float | None = param("start angle phi_b - phi_a", "angle", None)
+
+    def contribute(self, b: Builder) -> None:
+        relative = b.w("flange_b") - b.w("flange_a")
+        self._friction(b, relative)
+        b.initial("w", relative, self.w_rel0, "w_rel0")
+        b.initial("phi", relative, self.phi_rel0, "phi_rel0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Brake(_Pressed):
+    """Friction between the rigid shaft (phi_a = phi_b) and the support."""
+
+    flanges: ClassVar = {"flange_a": OPEN, "flange_b": OPEN, "support": SUPPORT}
+
+    def contribute(self, b: Builder) -> None:
+        b.join("flange_a", "flange_b")
+        self._friction(b, b.w("flange_a") - b.w("support"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneWayClutch(_Pressed):
+    """Free wheel (w_rel < 0 blocked) in parallel with a clutch, as one element: the torque is unique when stuck."""
+
+    flanges: ClassVar = {"flange_a": Flange(), "flange_b": Flange()}
+
+    def contribute(self, b: Builder) -> None:
+        mu0 = b.table1("mue_pos")(0.0)
+        self._friction(
+            b,
+            b.w("flange_b") - b.w("flange_a"),
+            peak=max(self.peak, ONE_WAY_PEAK),
+            forward=CAPPED,
+            backward=BLOCKED,
+            hold=ONE_WAY_HOLD * self.cgeo * mu0 * self.fn_max,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FreeWheel(Component):
+    """Pure free wheel between two shafts: w_b < w_a is blocked, w_b > w_a overruns without torque.
+
+    Join flange_a to a Fixed for a free wheel that only lets flange_b turn forward.
+    """
+
+    flanges: ClassVar = {"flange_a": Flange(), "flange_b": Flange()}
+
+    def contribute(self, b: Builder) -> None:
+        relative = b.w("flange_b") - b.w("flange_a")
+        index = b.friction(relative, source=CONSTANT, gain=0.0, forward=NOTHING, backward=BLOCKED)
+        friction_outputs(b, relative, index)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BearingFriction(Component):
+    """Always pressed: sliding torque tau_pos(|w|), breakaway torque peak*tau_pos(0), between shaft and support."""
+
+    flanges: ClassVar = {"flange_a": OPEN, "flange_b": OPEN, "support": SUPPORT}
+
+    tau_pos: Any = curve("friction torque over |w|", "angular_velocity", "torque", low=0.0)
+    peak: float = param("breakaway over sliding torque at standstill", default=1.0, low=1.0)
+
+    def contribute(self, b: Builder) -> None:
+        b.join("flange_a", "flange_b")
+        relative = b.w("flange_a") - b.w("support")
+        index = b.friction(relative, source=CONSTANT, gain=1.0, mu=b.table1("tau_pos"), peak=self.peak)
+        friction_outputs(b, relative, index)

@@ -1,0 +1,216 @@
+"""Simulation without a rig: the same kernel and the same step, inputs as signals, as fast as the processor.
+
+    sim = Simulation(driveline, h=1e-3)
+    result = sim.run(1.5, inputs={"torque.tau": Sine(amplitude=10.0, f=5.0), "clutch.f_normalized": 1.0})
+
+Each tick is `substeps` steps of h/substeps. A step in which an input jumps or has a kink is split there, so that the
+kernel only ever sees smooth inputs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqueloop.core.compiler import CompiledModel
+from torqueloop.core.driveline import Driveline, load
+from torqueloop.core.errors import RangeError, SimulationError
+from torqueloop.core.results import ModeChange, Result
+from torqueloop.core.signals import Constant, Signal, SignalLike, as_signal
+from torqueloop.cython_kernels.model import KernelModel, KernelState
+
+Array = NDArray[np.float64]
+#: ticks per call of the kernel: bounds the memory for inputs and the mode log (which is read after each call)
+CHUNK = 512
+#: events nearer to the end of a step than this part of it count as on it (1e-9 s at 1 ms, far below any time given)
+SNAP = 1e-6
+
+
+class Simulation:
+    """A model, its state, and its input signals."""
+
+    def __init__(
+        self,
+        driveline: Driveline | CompiledModel | str | Path,
+        h: float = 1e-3,
+        kernel: str = "auto",
+        substeps: int = 1,
+    ) -> None:
+        if not h > 0.0:
+            raise RangeError("Simulation: {key} = {value} is out of range", key="h", value=h, allowed="> 0 s")
+        if substeps < 1 or int(substeps) != substeps:
+            raise RangeError("Simulation: {key} = {value} is out of range", key="substeps", value=substeps,
+                             allowed="whole number >= 1")  # fmt: skip
+        if isinstance(driveline, (str, Path)):
+            driveline = load(driveline)
+        #: the compiled model
+        self.model: CompiledModel = driveline.compile() if isinstance(driveline, Driveline) else driveline
+        #: tick, s
+        self.h = h
+        #: steps per tick
+        self.substeps = int(substeps)
+        self._h = h / self.substeps
+        self._kernel = KernelModel(self.model.arrays, self._h, kernel)
+        #: the state of the kernel: u, z, modes, copy() ...
+        self.state = KernelState(self._kernel)
+        self._signals: list[Signal] = [
+            self.model.default_inputs.get(name, Constant(0.0)) for name in self.model.input_names
+        ]
+
+    @property
+    def kernel_name(self) -> str:
+        """"generic" or the name of the precompiled topology in use."""
+        return str(self._kernel.kernel_name)
+
+    @property
+    def time(self) -> float:
+        """Simulated time, s."""
+        return float(self.state.step_no * self._h)
+
+    def set_input(self, name: str, value: SignalLike) -> None:
+        """Give an input a number, a function of time or a Signal."""
+        self._signals[self.model.input_index(name)] = as_signal(value)
+
+    def restore(self, state: KernelState) -> None:
+        """Go back to a state that was copied from `state` before; the input signals stay as they are."""
+        self.state.restore(state)
+
+    def hash(self) -> int:
+        """64-bit hash of the state: equal runs have equal hashes."""
+        return int(self.state.hash())
+
+    def outputs(self) -> Array:
+        """All outputs now, in the order of model.output_names."""
+        return np.asarray(self._kernel.outputs(self.state), dtype=np.float64)
+
+    def output(self, name: str) -> float:
+        """One output now."""
+        return float(self.outputs()[self.model.output_index(name)])
+
+    def step(self) -> None:
+        """One tick."""
+        self._advance(1, np.zeros((1, len(self.model.output_names))))
+
+    def run(
+        self,
+        duration: float,
+        inputs: Mapping[str, SignalLike] | None = None,
+        progress: bool | Callable[[float], None] = False,
+    ) -> Result:
+        """Simulate for `duration` seconds (a whole number of ticks) and return all outputs at every tick."""
+        ticks = round(duration / self.h)
+        if ticks < 1 or abs(ticks * self.h - duration) > 1e-6 * self.h * max(1, ticks):
+            raise RangeError("Simulation.run: {key} = {value} is out of range", key="duration", value=duration,
+                             allowed=f"a whole number (>= 1) of ticks of {self.h:g} s")  # fmt: skip
+        for name, value in (inputs or {}).items():
+            self.set_input(name, value)
+        report = _reporter(progress)
+        first = self.state.step_no
+        values = np.zeros((ticks + 1, len(self.model.output_names)))
+        values[0] = self.outputs()
+        modes: list[ModeChange] = self._new_modes()
+        for start in range(0, ticks, CHUNK):
+            count = min(CHUNK, ticks - start)
+            self._advance(count, values[start + 1 : start + 1 + count])
+            modes += self._new_modes()
+            report((start + count) / ticks)
+        time = (first + self.substeps * np.arange(ticks + 1)) * self._h
+        return Result(self.model, time, values, modes, self.state.counters)
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+    def _new_modes(self) -> list[ModeChange]:
+        names = self.model.friction_names
+        return [
+            ModeChange(int(row["step_no"]), float(row["time_s"]), names[int(row["element"])], int(row["mode"]))
+            for row in self._kernel.mode_log(self.state)
+        ]
+
+    def _advance(self, ticks: int, out: Array) -> None:
+        """Some ticks; out: their outputs, one row per tick."""
+        n = self.substeps
+        first = self.state.step_no
+        grid = (first + np.arange(ticks * n + 1)) * self._h
+        inside = self._place_events(grid)
+        samples = self._sample(grid)
+        # runs of ticks without an event inside a step go to the kernel in one call
+        done = 0
+        for tick in sorted({step // n for step in inside}):
+            self._plain(samples[done * n : tick * n], out[done:tick])
+            for step in range(tick * n, tick * n + n):
+                if step in inside:
+                    self._split([float(grid[step]), *inside[step], float(grid[step + 1])])
+                else:
+                    self._check(self._kernel.run(self.state, samples[step : step + 1], None), 1)
+            out[tick] = self.outputs()
+            done = tick + 1
+        self._plain(samples[done * n :], out[done:])
+
+    def _plain(self, samples: Array, out: Array) -> None:
+        if len(samples):
+            self._check(self._kernel.run(self.state, samples, out, self.substeps), len(samples))
+
+    def _check(self, done: int, wanted: int) -> None:
+        if done != wanted:
+            raise SimulationError(
+                f"{self.model.name}: the state is not finite after t = {self.time:g} s (step {self.state.step_no})",
+                self.time, self.state.step_no,
+            )  # fmt: skip
+
+    def _place_events(self, grid: Array) -> dict[int, list[float]]:
+        """Events on the grid move the grid point onto them; the others are returned by step."""
+        h = self._h
+        times = sorted({e for s in self._signals for e in s.event_times(grid[0] - 0.5 * h, grid[-1] + 0.5 * h)})
+        inside: dict[int, list[float]] = {}
+        origin = float(grid[0])
+        for event in times:
+            place = (event - origin) / h
+            nearest = round(place)
+            if abs(place - nearest) <= SNAP:
+                if 0 <= nearest < len(grid):
+                    grid[nearest] = event
+            elif 0.0 < place < len(grid) - 1:
+                inside.setdefault(int(place), []).append(event)
+        return inside
+
+    def _sample(self, grid: Array) -> Array:
+        """Inputs at start (limit from the right), middle and end (limit from the left) of every step."""
+        samples = np.empty((len(grid) - 1, 3, len(self._signals)))
+        middle = 0.5 * (grid[:-1] + grid[1:])
+        for k, signal in enumerate(self._signals):
+            samples[:, 0, k] = signal.sample(grid[:-1], +1)
+            samples[:, 1, k] = signal.sample(middle, 0)
+            samples[:, 2, k] = signal.sample(grid[1:], -1)
+        return samples
+
+    def _split(self, times: list[float]) -> None:
+        """One step in parts between events.
+
+        The kernel wants the inputs at 0, h/2 and h of the branch valid now, even for a part of a step: the parabola
+        through start, middle and end of the part is continued.
+        """
+        for begin, end in zip(times[:-1], times[1:], strict=True):
+            part = self._sample(np.array([begin, end]))[0]
+            reach = self._h / (end - begin)
+            wanted = [_parabola(part, x * reach) if reach > 1.0 else part[k] for k, x in enumerate((0.0, 0.5, 1.0))]
+            status = self._kernel.advance(self.state, np.array(wanted), min(end - begin, self._h))
+            self._check(int(status == 0), 1)
+
+
+def _parabola(part: Array, x: float) -> Array:
+    """Value at x of the parabola through part[0], part[1], part[2] at 0, 0.5 and 1."""
+    curved = 2.0 * (part[0] - 2.0 * part[1] + part[2])
+    value: Array = part[0] + (part[2] - part[0] - curved) * x + curved * x * x
+    return value
+
+
+def _reporter(progress: bool | Callable[[float], None]) -> Callable[[float], None]:
+    """What is told how much is done (0..1)."""
+    if callable(progress):
+        return progress
+    if not progress:
+        return lambda done: None
+    return lambda done: print(f"\r{100 * done:3.0f} %", end="\n" if done >= 1.0 else "", file=sys.stderr, flush=True)

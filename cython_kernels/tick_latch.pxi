@@ -1,0 +1,102 @@
+# First phase of a tick (included by tick.pyx): received frames, vehicle value, driver tables -> signals.
+
+
+cdef void _log_frame(rig_t* r, const can_frame_t* frame, int64_t now_ns, uint8_t mark) noexcept nogil:
+    cdef can_frame_t copy
+    if r.bus_ring != NULL:
+        copy = frame[0]
+        copy.t_ns = now_ns
+        copy.flags |= mark
+        data_push(r.bus_ring, &copy, sizeof(can_frame_t))
+
+
+cdef void _latch_can(rig_t* r, int64_t now_ns, input_head_t* head, uint32_t* flags) noexcept nogil:
+    cdef can_frame_t* kept = <can_frame_t*>(r.input_record + sizeof(input_head_t))
+    cdef can_frame_t frame
+    cdef int status, i
+    while head.n_frames < RX_PER_TICK and frames_pop(r.rx_ring, &frame):
+        status = codec_decode(r.codec, &frame, r.sig, r.rx, now_ns)
+        r.rx_frames += 1
+        if status != CODEC_OK and status != CODEC_UNKNOWN:
+            r.rx_bad += 1
+            flags[0] |= FLAG_BAD_FRAME
+            _log_frame(r, &frame, now_ns, BUS_REFUSED)
+        else:
+            _log_frame(r, &frame, now_ns, 0)
+        kept[head.n_frames] = frame
+        head.n_frames += 1
+    codec_check_timeouts(r.codec, r.rx, now_ns)
+    for i in range(r.n_required):
+        if r.rx.message[r.required[i]].timed_out:
+            rig_latch(r, CAUSE_TCU_FRAMES if r.rx.message[r.required[i]].rejected else CAUSE_TCU_SILENT, r.required[i])
+            break
+
+
+cdef void _latch_vehicle(rig_t* r, int64_t now_ns, input_head_t* head, uint32_t* flags) noexcept nogil:
+    cdef double value[MAX_VEHICLE]
+    cdef int64_t stamp = 0, age
+    cdef uint64_t version
+    cdef double factor = 1.0
+    cdef bint good = True
+    cdef int i
+    cdef uint8_t* at
+    version = slot_read(r.veh_in, value, &stamp)
+    if version != 0 and version != r.veh_version:
+        r.veh_version = version
+        at = r.input_record + sizeof(input_head_t) + head.n_frames * sizeof(can_frame_t)
+        memcpy(at, &stamp, 8)
+        memcpy(at + 8, value, N_VEHICLE * sizeof(double))
+        head.flags |= 1
+        for i in range(N_VEHICLE):
+            good = good and isfinite(value[i])
+        if good:
+            memcpy(r.veh_last, value, N_VEHICLE * sizeof(double))
+            # a value that came before arming is as old as the arming: waiting for the start is not silence
+            r.veh_stamp_ns = stamp if stamp > r.arm_ns else r.arm_ns
+            r.veh_taken += 1
+            r.veh_refused_in_row = 0
+            if r.tick - <int64_t>value[VEH_STEP] > r.veh_echo_max:
+                r.veh_echo_max = r.tick - <int64_t>value[VEH_STEP]
+            flags[0] |= FLAG_VEHICLE_NEW
+        else:
+            r.veh_refused += 1
+            r.veh_refused_in_row += 1
+            flags[0] |= FLAG_VEHICLE_REFUSED
+            if r.veh_refused_in_row >= <uint64_t>r.veh_refuse_limit:
+                rig_latch(r, CAUSE_VEHICLE_DATA, <int64_t>r.veh_refused_in_row)
+    # age of what is used now: fresh -> hold -> ramp to zero force -> safe state
+    age = now_ns - r.veh_stamp_ns
+    if age > r.veh_age_max_ns:
+        r.veh_age_max_ns = age
+    if age > r.veh_age_limit_ns:
+        r.veh_stale_ticks += 1
+        flags[0] |= FLAG_VEHICLE_STALE
+        age -= r.veh_age_limit_ns + r.veh_hold_ns
+        if age > 0:
+            factor = 1.0 - age / <double>r.veh_ramp_ns if age < r.veh_ramp_ns else 0.0
+            if age >= r.veh_ramp_ns:
+                rig_latch(r, CAUSE_VEHICLE_SILENT, (now_ns - r.veh_stamp_ns) // NS_PER_MS)
+    for i in range(N_VEHICLE):
+        r.sig[r.veh_slot + i] = r.veh_last[i]
+    r.sig[r.veh_slot + r.veh_ramped] *= factor
+
+
+cdef void _latch_driver(rig_t* r) noexcept nogil:
+    # y(t) linear between the points; two points at one time are a step, from then on the second holds
+    cdef double t = r.tick * r.tick_s
+    cdef double* x
+    cdef double* y
+    cdef driver_t* d
+    cdef int i, k
+    for i in range(r.n_driver):
+        d = &r.driver[i]
+        x = r.driver_t_s + d.first
+        y = r.driver_y + d.first
+        k = d.hint
+        while k + 1 < d.n and t >= x[k + 1]:
+            k += 1
+        d.hint = k
+        if k + 1 == d.n or t <= x[0]:
+            r.sig[d.slot] = y[k]
+        else:
+            r.sig[d.slot] = y[k] + (y[k + 1] - y[k]) * ((t - x[k]) / (x[k + 1] - x[k]))

@@ -1,0 +1,327 @@
+"""TOML front end: equal objects from TOML and Python, includes, tables, units; every mistake named with its place."""
+
+from __future__ import annotations
+
+import copy
+import random
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from core_examples import two_shafts
+
+import torqueloop as tl
+from torqueloop.core import toml_front
+from torqueloop.core.components import BearingFriction, CarResistance, Clutch, IdealRollingWheel, Inertia, LaminarBrake
+from torqueloop.core.driveline import Driveline
+from torqueloop.core.errors import (
+    CompileError,
+    ConfigError,
+    DuplicateError,
+    MissingValueError,
+    RangeError,
+    TableError,
+    TorqueloopError,
+    UnknownKeyError,
+    UnknownKindError,
+    UnknownNameError,
+)
+from torqueloop.core.tables import Table1D, Table2D
+
+TWO_SHAFTS = """
+name = "two shafts"
+connections = [["clutch.flange_b", "J2.flange_a"], ["J1.flange_b", "clutch.flange_a"]]
+[[connect]]
+flanges = ["torque.flange", "J1.flange_a"]
+source = "a sketch"
+[components.torque]
+kind = "Torque"
+[components.J2]
+kind = "Inertia"
+J_gm2 = 2000
+[components.J1]
+kind = "Inertia"
+J_kgm2 = 1.0
+w0_radps = 10
+source = "assumed"
+[components.clutch]
+kind = "Clutch"
+fn_max_kN = 0.02
+mue_pos = 0.5
+peak = 1.1
+"""
+
+
+def write(folder: Path, text: str, name: str = "drive.toml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_toml_and_python_give_equal_drivelines_and_equal_arrays(tmp_path: Path) -> None:
+    from_toml = tl.load(write(tmp_path, TWO_SHAFTS))
+    assert from_toml == two_shafts()
+    assert from_toml.compile().digest() == two_shafts().compile().digest()
+    assert from_toml != two_shafts(fn_max=21.0)
+
+
+def test_units_of_keys_convert_exactly(tmp_path: Path) -> None:
+    text = """
+        [components.b]
+        kind = "LaminarBrake"
+        faces = 6
+        r_o_mm = 97.5
+        r_i_cm = 8.19
+        area_cm2 = 80
+        p_return_bar = 0.8
+        tau_rise_ms = 20
+        mue_pos = "mu"
+        [components.bearing]
+        kind = "BearingFriction"
+        tau_pos_Nm = 2.5
+        [components.car]
+        kind = "CarResistance"
+        f0_kN = 0.18
+        [components.wheel]
+        kind = "IdealRollingWheel"
+        radius_mm = 306
+        [tables.mu]
+        columns = ["v_mps", "mu"]
+        rows = [[0, 0.11], [1.0, 0.13]]
+    """
+    d = tl.load(write(tmp_path, text))
+    assert d.components["b"] == LaminarBrake(
+        faces=6, r_o=0.0975, r_i=0.0819, area=0.008, p_return=0.8e5, tau_rise=0.02, mue_pos="mu"
+    )
+    assert d.components["bearing"] == BearingFriction(tau_pos=2.5)
+    assert d.components["car"] == CarResistance(f0=180.0)
+    assert d.components["wheel"] == IdealRollingWheel(radius=0.306)
+    assert d.tables["mu"] == Table1D.of(["v_mps", "mu"], [[0, 0.11], [1.0, 0.13]])
+
+
+def test_rpm_and_degrees_convert_to_radians(tmp_path: Path) -> None:
+    text = '[components.J]\nkind = "Inertia"\nJ_kgm2 = 1\nw0_rpm = 3000\nphi0_deg = 180\n'
+    J = tl.load(write(tmp_path, text)).components["J"]
+    assert isinstance(J, Inertia)
+    assert J.w0 == pytest.approx(314.1592653589793, rel=1e-15)
+    assert J.phi0 == pytest.approx(3.141592653589793, rel=1e-15)
+
+
+def test_sliding_speed_of_a_friction_curve_is_converted_with_the_mean_radius(tmp_path: Path) -> None:
+    text = """
+        connections = [["J.flange_a", "b.flange_a"]]
+        [components.J]
+        kind = "Inertia"
+        J_kgm2 = 1
+        [components.b]
+        kind = "LaminarBrake"
+        faces = 2
+        r_o_m = 0.11
+        r_i_m = 0.09
+        area_m2 = 0.01
+        mue_pos = { columns = ["v_mps", "mu"], rows = [[0, 0.1], [1, 0.2]] }
+    """
+    arrays = tl.load(write(tmp_path, text)).compile().arrays
+    assert arrays["tab1_x"].tolist() == pytest.approx([0.0, 10.0])
+    assert arrays["fr_cgeo"].tolist() == pytest.approx([0.2])
+
+
+def test_include_merges_files_and_keeps_the_outer_name(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    inner = TWO_SHAFTS.replace('"two shafts"', '"inner"').replace("[components.torque]\nkind = \"Torque\"\n", "")
+    write(tmp_path / "parts", inner, "inner.toml")
+    outer = 'name = "two shafts"\ninclude = ["parts/inner.toml"]\n[components.torque]\nkind = "Torque"\n'
+    assert tl.load(write(tmp_path, outer)) == two_shafts()
+
+
+def test_csv_tables_pick_columns_by_name_and_scale_them(tmp_path: Path) -> None:
+    write(tmp_path, "# comment\nspeed_rpm,x,torque_Nm\n1000,9,100\n3000,9,200\n", "engine.csv")
+    text = '[tables.wot]\ncsv = "engine.csv"\ncolumns = ["speed_rpm", "torque_Nm"]\nscales = [1, 0.5]\n'
+    table = tl.load(write(tmp_path, text)).tables["wot"]
+    assert isinstance(table, Table1D)
+    assert table.dimensions == ("angular_velocity", "torque")
+    assert table.y == (50.0, 100.0)
+    assert table.x[0] == pytest.approx(104.71975511965978, rel=1e-15)
+
+
+def test_maps_are_grids_in_any_order_of_rows() -> None:
+    columns = ["speed_radps", "pedal", "torque_Nm"]
+    rows = [[0, 0, 1], [0, 1, 2], [10, 0, 3], [10, 1, 4]]
+    table = Table2D.of(columns, rows)
+    assert table == Table2D.of(columns, rows[::-1])
+    assert table.z == ((1.0, 2.0), (3.0, 4.0))
+    with pytest.raises(TableError, match=r"the point speed_radps = 10, pedal = 1 .* is missing"):
+        Table2D.of(columns, rows[:3])
+
+
+def test_start_values_by_output_name_carry_units(tmp_path: Path) -> None:
+    text = TWO_SHAFTS + '[initial]\n"J2.w_rpm" = 60\n"clutch.phi_rel_deg" = 90\n'
+    d = tl.load(write(tmp_path, text))
+    arrays = d.compile().arrays
+    assert arrays["u0"].tolist() == pytest.approx([10.0, 6.283185307179586])
+    assert arrays["z0"][1] - arrays["z0"][0] == pytest.approx(1.5707963267948966)
+
+
+INERTIA = '[components.S12]\nkind = "Inertia"\n'
+BROKEN = [
+    (INERTIA + "J_kgm = 0.012", UnknownKeyError,
+     "unknown key 'J_kgm' in [components.S12] of {file}; did you mean 'J_kgm2'?"),
+    (INERTIA + "J = 1", UnknownKeyError, "J = 1 has no unit in [components.S12] of {file}; write J_kgm2 (or J_gm2)"),
+    (INERTIA, MissingValueError, "J_kgm2 is missing in [components.S12] of {file}"),
+    (INERTIA + "J_kgm2 = -0.5", RangeError,
+     "J_kgm2 = -0.5 is out of range in [components.S12] of {file}; allowed: >= 0 kgm2"),
+    (INERTIA + 'J_kgm2 = "big"', RangeError, "J_kgm2 = 'big' is not a number in [components.S12] of {file}"),
+    (INERTIA + "J_kgm2 = nan", RangeError, "J_kgm2 = NaN is not finite in [components.S12] of {file}"),
+    (INERTIA + "J_kgm2 = 1\nJ_gm2 = 3", DuplicateError,
+     "J is given twice, as 'J_kgm2' and 'J_gm2' in [components.S12]"),
+    ('[components.S12]\nkind = "Inertial"\nJ_kgm2 = 1', UnknownKindError,
+     "unknown component kind 'Inertial' in [components.S12] of {file}; did you mean 'Inertia'?"),
+    ("[components.S12]\nJ_kgm2 = 1", MissingValueError, "kind is missing in [components.S12] of {file}"),
+    ('[components.P]\nkind = "IdealPlanetary"\nz_sun = 0\nz_ring = 73', RangeError,
+     "z_sun = 0 is out of range in [components.P] of {file}; allowed: >= 1"),
+    ('[components.P]\nkind = "IdealPlanetary"\nz_sun = 35\nz_ring = -73', RangeError, "z_ring = -73 is out of range"),
+    ('[components.P]\nkind = "IdealPlanetary"\nz_sun = 35.5\nz_ring = 73', RangeError,
+     "z_sun = 35.5 is not a whole number"),
+    ('[components.P]\nkind = "IdealPlanetary"\nz_sun = 35', MissingValueError,
+     "z_sun and z_ring belong together: z_ring is missing in [components.P]"),
+    ('[components.P]\nkind = "IdealPlanetary"\nratio = -1', RangeError, "ratio = -1 is out of range"),
+    ('[components.g]\nkind = "IdealGear"\nratio = 0', RangeError, "ratio = 0 is out of range"),
+    ('[components.c]\nkind = "LaminarClutch"\nmue_pos = 0.1\narea_m2 = 1\nfaces = 2\nr_o_m = 0.1', MissingValueError,
+     "r_i_m is missing"),
+    ('[tables.mu]\ncolumns = ["v_mps", "mu"]\nrows = [[0, 1], [2, 1], [1, 1]]', TableError,
+     "first column is not strictly increasing at row 3: 1 after 2 (in SI) in [tables.mu] of {file}"),
+    ('[tables.mu]\ncolumns = ["v_mps", "mu"]\nrows = [[0, 1], [2]]', TableError, "row 2 does not have 2 values"),
+    ('[tables.mu]\ncolumns = ["v_mps", "mu"]\nrows = [[0, inf]]', TableError, "row 1 = Infinity is not finite"),
+    (INERTIA + "J_kgm2 = 1e999999999", RangeError,
+     "J_kgm2 = 1E+999999999 is out of range in [components.S12] of {file}"),
+    ("connect = 3", RangeError, "connect is not a list of tables of {file}"),
+    ('[tables.mu]\ncolumns = ["v_rpm", "mu"]\nrows = [[0, 1], [1e-400, 1]]', TableError,
+     "row 2 = 1E-400 is out of range"),
+    ('[tables.mu]\ncolumns = ["v_mps", "mu"]\ncsv = "none.csv"', TableError, "none.csv: No such file"),
+    ('[tables.mu]\ncolumns = ["v_mps", "mu"]\nrow = []', UnknownKeyError,
+     "unknown key 'row' in [tables.mu] of {file}; did you mean 'rows'?"),
+    ('component = 1', UnknownKeyError, "unknown key 'component' of {file}; did you mean 'components'?"),
+    ('connections = [["a.flange", "b.flange"]]', UnknownNameError,
+     "connection to 'a.flange': there is no component 'a' in [connections] of {file}"),
+    (INERTIA + 'J_kgm2 = 1\n[[connect]]\nflanges = ["S12.flange_a", "S12.flange_c"]', UnknownNameError,
+     "Inertia has no flange 'flange_c' in [connections] of {file}; did you mean"),
+    (INERTIA + 'J_kgm2 = 1\n[[connect]]\nflanges = ["S12.flange_a"]', RangeError,
+     "a connection needs at least 2 flanges"),
+    ("[solver]\norder = 3", RangeError, 'order = 3 is unknown in [solver] of {file}; allowed: 2 | 4 | "auto"'),
+    ('include = ["drive.toml"]', ConfigError, "include goes in a circle"),
+    ('include = ["nowhere.toml"]', ConfigError, "include: there is no file 'nowhere.toml'"),
+    ("name = ", ConfigError, "not valid TOML"),
+    ('[gears.1]\nengaged = ["C4"]', UnknownNameError, "there is no component 'C4' in [gears.1] of {file}"),
+    (INERTIA + 'J_kgm2 = 1\n[gearbox]\ninput = "in"\noutput = "S12"', UnknownNameError, "there is no component 'in'"),
+    ('[initial]\n"J1.w" = 3', UnknownKeyError, "J1.w = 3 has no unit in [initial] of {file}; write J1.w_radps"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "kind", "message"), BROKEN, ids=[b[2][:40] for b in BROKEN])
+def test_mistakes_are_named_with_file_table_key_and_value(tmp_path: Path, text: str, kind, message: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(kind) as caught:
+        tl.load(path)
+    assert message.format(file=path) in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_a_component_named_twice_names_both_files(tmp_path: Path) -> None:
+    inner = write(tmp_path, INERTIA + "J_kgm2 = 1", "inner.toml")
+    outer = write(tmp_path, 'include = ["inner.toml"]\n' + INERTIA + "J_kgm2 = 2")
+    with pytest.raises(DuplicateError) as caught:
+        tl.load(outer)
+    assert str(inner) in str(caught.value) and str(outer) in str(caught.value)
+
+
+def test_a_table_of_the_wrong_dimension_is_refused_where_it_is_used(tmp_path: Path) -> None:
+    text = TWO_SHAFTS.replace("mue_pos = 0.5", 'mue_pos = "mu"') + (
+        '[tables.mu]\ncolumns = ["torque_Nm", "mu"]\nrows = [[0, 0.5]]\n'
+    )
+    path = write(tmp_path, text)
+    with pytest.raises(TableError) as caught:
+        tl.load(path).compile()
+    assert "table 'mu' has columns of (Nm, 1), but (rad/s, 1) are needed here" in str(caught.value)
+    assert "[components.clutch]" in str(caught.value) and str(path) in str(caught.value)
+    assert isinstance(caught.value, CompileError)
+
+
+def test_a_table_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path, TWO_SHAFTS.replace("mue_pos = 0.5", 'mue_pos = "mu_papper"'))
+    d = tl.load(path)
+    d.add_table("mu_paper", Table1D.constant(0.5))
+    with pytest.raises(UnknownNameError, match=r"no table 'mu_papper' for mue_pos .* did you mean 'mu_paper'\?"):
+        d.compile()
+    assert d.unused_tables() == ["mu_paper"]
+
+
+def test_python_components_check_their_parameters_too() -> None:
+    with pytest.raises(RangeError, match=r"J = -1 is out of range in \[Inertia\]; allowed: >= 0 kgm2"):
+        Inertia(J=-1)
+    with pytest.raises(MissingValueError, match=r"fn_max is missing in \[Clutch\]"):
+        Clutch(mue_pos=0.5)
+    with pytest.raises(TableError, match=r"row 2 of mue_pos: -0.1 is out of range"):
+        Clutch(fn_max=1.0, mue_pos=[[0, 0.5], [1, -0.1]])
+    with pytest.raises(DuplicateError, match="component 'J1' exists already"):
+        two_shafts().add("J1", Inertia(J=1.0))
+
+
+def test_all_powertrains_that_are_shipped_compile() -> None:
+    configs = Path(__file__).parents[2] / "configs"
+    files = sorted([*configs.glob("gearboxes/*.toml"), *configs.glob("powertrains/*.toml")])
+    assert files
+    for file in files:
+        d = tl.load(file)
+        assert isinstance(d, Driveline)
+        assert d.compile().n >= 1
+        assert d.unused_tables() == []
+
+
+JUNK: list[Any] = [
+    0, -1, 3, True, "", "C4", "../x", [], [1], ["a"], [["a", "b"]], [[1, 2], [2, 3]], [{}], {}, {"a": 1},
+    Decimal("nan"), Decimal("inf"), Decimal("1e400"), Decimal("-0.5"), 10**400, ["speed_radps", "torque_Nm"],
+]  # fmt: skip
+
+
+def _places(config: Any) -> list[tuple[Any, Any]]:
+    """Every (container, key) of a parsed file."""
+    if isinstance(config, dict):
+        items = list(config.items())
+    elif isinstance(config, list):
+        items = list(enumerate(config))
+    else:
+        return []
+    return [(config, key) for key, _ in items] + [place for _, value in items for place in _places(value)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_is_put_into_a_file_the_error_is_one_of_ours(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values, keys and tables of the shipped files replaced by junk at random: compiled, or refused with a reason."""
+    rng = random.Random(seed)
+    files = sorted((Path(__file__).parents[2] / "configs" / "powertrains").glob("*.toml"))
+    read = toml_front.parse
+    refused = 0
+    for _ in range(60):
+        spared = rng.randrange(3)  # how many of the files (outer one, then its includes) stay whole
+
+        def damaged(path: Path) -> dict[str, Any]:
+            nonlocal spared
+            config = read(path)
+            spared -= 1
+            if spared < 0:
+                spared = 99
+                container, key = rng.choice(_places(config))
+                if isinstance(container, dict) and rng.random() < 0.3:
+                    container[key + "x"] = container.pop(key)
+                else:
+                    container[key] = copy.deepcopy(rng.choice(JUNK))
+            return config
+
+        monkeypatch.setattr(toml_front, "parse", damaged)
+        try:
+            tl.load(rng.choice(files)).compile()
+        except TorqueloopError as error:
+            assert str(error)
+            refused += 1
+    assert refused > 20

@@ -1,0 +1,80 @@
+"""Nothing in a tick may touch Python: check what Cython made of the kernels.
+
+Every module of cython_kernels is translated with Cython's performance hints on. The check fails on
+
+* any "performance hint" (a nogil function that may take the GIL to look for an exception);
+* `PyGILState_Ensure` inside a function declared `noexcept nogil`;
+* a `cdef` function that is `nogil` but not `noexcept`, unless it says what it returns on error.
+
+    python scripts/check_hot_path.py
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+#: a C function of a cdef function starts like this in Cython's output
+C_FUNCTION = re.compile(r"^[\w \*]+\b__pyx_f_\w+\(.*\) \{", re.MULTILINE)
+
+
+def declared_wrong(path: Path) -> list[str]:
+    """cdef functions that are nogil without noexcept or an explicit except clause."""
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if re.match(r"\s*cdef\b.*\)\s*.*\bnogil\b", line) and "noexcept" not in line and "except" not in line:
+            found.append(f"{path.relative_to(ROOT)}:{number}: nogil without noexcept: {line.strip()}")
+    return found
+
+
+def gil_in_functions(c_source: str) -> list[str]:
+    """Names of cdef functions whose C body takes the GIL."""
+    found = []
+    for match in C_FUNCTION.finditer(c_source):
+        end = c_source.find("\n}\n", match.end())
+        body = c_source[match.start() : end]
+        signature = c_source[match.start() : match.end()]
+        if "PyGILState_Ensure" in body and "PyObject" not in signature:
+            found.append(re.search(r"__pyx_f_\w+", signature).group(0))
+    return found
+
+
+def main() -> int:
+    sys.path.insert(0, str(ROOT))
+    import setup as build
+
+    tree = build.lay_tree()
+    build.write_topologies(tree)
+    problems: list[str] = []
+    sources = sorted((ROOT / "cython_kernels").glob("**/*.pyx"))
+    for path in sorted((ROOT / "cython_kernels").glob("**/*.p[xy][xdi]")):
+        problems += declared_wrong(path)
+    with tempfile.TemporaryDirectory() as folder:
+        for path in sources:
+            out = Path(folder) / (path.stem + ".c")
+            directives = ",".join(f"{k}={v}" for k, v in build.DIRECTIVES.items() if k != "language_level")
+            command = [sys.executable, "-m", "cython", "-3", "-I", str(tree), "-X", directives]
+            command += ["-o", str(out), str(path)]
+            result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+            if result.returncode:
+                problems.append(f"{path.relative_to(ROOT)}: {result.stderr.strip().splitlines()[-1]}")
+                continue
+            problems += [
+                f"{path.relative_to(ROOT)}: {line.strip()}"
+                for line in (result.stdout + result.stderr).splitlines()
+                if "performance hint" in line.lower()
+            ]
+            text = out.read_text(encoding="utf-8")
+            problems += [f"{path.relative_to(ROOT)}: {name} takes the GIL" for name in gil_in_functions(text)]
+    for problem in problems:
+        print(problem)
+    print(f"hot path: {len(sources)} modules, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
