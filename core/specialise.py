@@ -9,7 +9,11 @@ still fits. `setup.py` writes these sources at build time for the drivelines lis
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +79,7 @@ def specialised_source(model: CompiledModel, name: str, origin: str) -> str:
     return "\n".join(lines)
 
 
-def _row_terms(a: dict, k: int) -> list[tuple[int, int, float]]:
+def _row_terms(a: Mapping[str, Any], k: int) -> list[tuple[int, int, float]]:
     """(position in row_val, coordinate, value) of row k."""
     return [
         (q, int(a["row_idx"][q]), float(a["row_val"][q])) for q in range(int(a["row_ptr"][k]), int(a["row_ptr"][k + 1]))
@@ -91,7 +95,7 @@ def _factor(q: int, value: float, operand: str) -> str:
     return f"m.row_val[{q}] * {operand}"
 
 
-def _products(a: dict, n: int, hot: int) -> list[str]:
+def _products(a: Mapping[str, Any], n: int, hot: int) -> list[str]:
     """gather, scatter and lin_dot as straight lines."""
     out = ["", "cdef inline void gather(const tl_model* m, tl_cvec x, tl_vec y) noexcept nogil:"]
     for k in range(hot):
@@ -99,13 +103,42 @@ def _products(a: dict, n: int, hot: int) -> list[str]:
         out.append(f"    y[{k}] = {terms}")
     out += ["", "", "cdef inline void scatter(const tl_model* m, tl_cvec F, tl_vec g) noexcept nogil:"]
     for i in range(n):
-        terms = ["0.0"]
+        sums = ["0.0"]
         for k in range(hot):
-            terms += [_factor(q, v, f"F[{k}]") for q, j, v in _row_terms(a, k) if j == i]
-        out.append(f"    g[{i}] = {' + '.join(terms)}")
+            sums += [_factor(q, v, f"F[{k}]") for q, j, v in _row_terms(a, k) if j == i]
+        out.append(f"    g[{i}] = {' + '.join(sums)}")
     out += ["", "", "cdef inline double lin_dot(const tl_model* m, int32_t i, const double* x) noexcept nogil:"]
     for c, k in enumerate(a["lin_row"]):
         terms = " + ".join(_factor(q, v, f"x[{i}]") for q, i, v in _row_terms(a, int(k)))
         out += [f"    if i == {c}:", f"        return {terms}"]
     out.append("    return 0.0")
+    return out + _each(a)
+
+
+def _each(a: Mapping[str, Any]) -> list[str]:
+    """The loops over the friction elements as straight lines: sources, indices and rows become constants."""
+    nf = len(a["fr_row"])
+    out = [
+        "",
+        "",
+        "cdef inline void each_capacity(const tl_model* m, tl_state* s, tl_cvec w, tl_cvec p, double theta, tl_eval* e,",
+        "                               int32_t* hint) noexcept nogil:",
+    ]
+    for i in range(nf):
+        row, source, index = int(a["fr_row"][i]), int(a["fr_src"][i]), int(a["fr_src_idx"][i])
+        both = int(a["fr_fwd"][i] == 1 and a["fr_bwd"][i] == 1)
+        call = f"capacity(m, s, w[{row}], p, theta, e, hint, {i}, {source}, {index}, {both})"
+        out += [f"    if not m.fr_fixed[{i}]:", f"        {call}"] if source == 0 else [f"    {call}"]
+    out.append("    pass")
+    out += ["", "", "cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:"]
+    out += [f"    slide(m, s, e, F, {i}, {int(a['fr_row'][i])})" for i in range(nf)]
+    out.append("    pass")
+    out += [
+        "",
+        "",
+        "cdef inline int32_t any_disturbed(const tl_model* m, const tl_state* s, const tl_eval* e) noexcept nogil:",
+        "    cdef int32_t bad = 0",
+    ]
+    out += [f"    bad |= disturbed(m, s, e, {i}, {int(a['fr_row'][i])})" for i in range(nf)]
+    out.append("    return bad")
     return out

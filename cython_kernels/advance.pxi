@@ -20,15 +20,6 @@ cdef inline void predict(const tl_model* m, tl_cvec u, tl_cvec a, tl_cvec hs1, t
         u1[i] = u[i] + m.h * (a[i] + 0.5 * hs1[i])
 
 
-cdef inline void known_part(const tl_model* m, tl_cvec u, tl_cvec z, tl_cvec a, tl_vec zk, tl_vec uk) noexcept nogil:
-    """What of z1 and u1 does not depend on a1."""
-    cdef int32_t i
-    cdef double h = m.h, b0 = h * h * (0.5 - m.beta)
-    for i in range(TL_N(m)):
-        zk[i] = z[i] + h * u[i] + b0 * a[i]
-        uk[i] = u[i] + 0.5 * h * a[i]
-
-
 cdef inline void correct(const tl_model* m, tl_cvec u, tl_cvec a, tl_cvec a1, tl_vec u1) noexcept nogil:
     """u1 = u + h/2 (a + a1)."""
     cdef int32_t i
@@ -36,15 +27,14 @@ cdef inline void correct(const tl_model* m, tl_cvec u, tl_cvec a, tl_cvec a1, tl
         u1[i] = u[i] + 0.5 * m.h * (a[i] + a1[i])
 
 
-cdef inline void finish2(const tl_model* m, tl_cvec u, tl_cvec z, tl_cvec a, tl_cvec a1, tl_vec z1, tl_vec s1,
-                         tl_vec s2) noexcept nogil:
-    """Angles at the end, and the polynomial of the acceleration a + s1 x + s2 x^2."""
+cdef inline void finish2(const tl_model* m, tl_cvec u, tl_cvec z, tl_cvec a, tl_cvec a1, tl_vec z1,
+                         tl_vec s1) noexcept nogil:
+    """Angles at the end, and the polynomial a + s1 x of the acceleration (s2 stays 0)."""
     cdef int32_t i
     cdef double h = m.h, b0 = h * h * (0.5 - m.beta), b1 = h * h * m.beta
     for i in range(TL_N(m)):
         z1[i] = z[i] + h * u[i] + b0 * a[i] + b1 * a1[i]
         s1[i] = a1[i] - a[i]
-        s2[i] = 0.0
 
 
 cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
@@ -52,18 +42,22 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
 
         S a1 = f1 - D (u + h/2 a) - K (q + h u + h^2 (1/2 - beta) a) + B_s^T tau1
     """
-    cdef int32_t i, n = TL_N(m), nf = TL_NF(m)
+    cdef int32_t i, k, n = TL_N(m), nf = TL_NF(m)
+    cdef double h = m.h, b0 = h * h * (0.5 - m.beta)
     cdef tl_eval* e = s.end
+    gather(m, s.a, s.wa)
     advance_actuators(m, s, theta, 1.0, 0, e.p, s.fill1)
     for i in range(TL_NENG(m)):
         s.xi1[i] = idle_integrator(m, s, i, 1.0)
     predict(m, s.u, s.a, s.hs1, s.u1)
     while True:
         eval_forces(m, s, e, s.u1, theta + 1.0, s.xi1)
-        assemble(m, s, e.port, e.cap_f, e.cap_b, e.tau, s.F)
-        if TL_NLIN(m) > 0:
-            known_part(m, s.u, s.z, s.a, s.v1, s.v2)
-            subtract_compliances(m, s, s.v1, s.v2, s.F)
+        assemble(m, s, e, s.F)
+        for i in range(TL_NLIN(m)):
+            # deformation and its rate as far as they do not depend on a1
+            k = TL_LIN_ROW(m, i)
+            s.F[k] -= (m.lin_c[i] * (lin_dot(m, i, s.z) + m.row_off[k] + h * s.now.w[k] + b0 * s.wa[k] - m.lin_phi0[i])
+                       + m.lin_d[i] * (s.now.w[k] + 0.5 * h * s.wa[k]))
         scatter(m, s.F, s.g)
         matvec(s.pat.P, n, n, s.g, s.a1)
         if s.stiff:
@@ -74,7 +68,7 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
         passes -= 1
         if passes <= 0:
             break
-    finish2(m, s.u, s.z, s.a, s.a1, s.z1, s.s1, s.s2)
+    finish2(m, s.u, s.z, s.a, s.a1, s.z1, s.s1)
     for i in range(nf):
         if s.mode[i] == 0:
             e.tau[i] = s.v1[i]
@@ -89,6 +83,7 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
     cdef double* um0v = s.v1
     cdef double* u10v = s.v1 + n
     cdef double* zv = s.v2
+    gather(m, s.a, s.wa)
     advance_actuators(m, s, theta, 0.5, 1, s.em.p, s.fill1)
     advance_actuators(m, s, theta, 1.0, 0, s.end.p, s.fill1)
     for i in range(TL_NENG(m)):
@@ -102,13 +97,13 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
         eval_forces(m, s, &s.em, s.um, theta + 0.5, s.xi)
         stiff = s.stiff
         eval_forces(m, s, s.end, s.u1, theta + 1.0, s.xi1)
-        assemble(m, s, s.em.port, s.em.cap_f, s.em.cap_b, s.em.tau, s.F)
+        assemble(m, s, &s.em, s.F)
         if TL_NLIN(m) > 0:
             for i in range(n):
                 zv[i] = s.z[i] + h * (5.0 / 24.0 * s.u[i] + um0v[i] / 3.0 - u10v[i] / 24.0)
             subtract_compliances(m, s, zv, um0v, s.F)
         scatter(m, s.F, s.g)
-        assemble(m, s, s.end.port, s.end.cap_f, s.end.cap_b, s.end.tau, s.F)
+        assemble(m, s, s.end, s.F)
         if TL_NLIN(m) > 0:
             for i in range(n):
                 zv[i] = s.z[i] + h * (s.u[i] / 6.0 + um0v[i] * (2.0 / 3.0) + u10v[i] / 6.0)
@@ -304,26 +299,18 @@ cdef double first_root(double c0, double c1, double c2, double c3, double end) n
     return x
 
 
-cdef inline int32_t undisturbed(const tl_model* m, tl_state* s) noexcept nogil:
-    """1 when nothing in the trial asks for a search: the usual case, decided in one pass without searching."""
-    cdef int32_t i, k, bad = 0
-    cdef int64_t mode
-    cdef double sgn, hh = 0.5 * m.h
-    cdef double* w0 = s.now.w
-    cdef double* w1 = s.end.w
-    cdef double* wa = s.F
-    cdef tl_eval* e = s.end
-    gather(m, s.a, wa)
-    for i in range(TL_NF(m)):
-        mode = s.mode[i]
-        k = TL_FR_ROW(m, i)
-        bad |= (e.raw[i] > 0.0) != (s.pressed[i] != 0)
-        if mode == 0:
-            bad |= (e.tau[i] > e.lim_b[i]) | (e.tau[i] < -e.lim_f[i])
-        elif mode != 2:
-            sgn = <double>mode
-            bad |= (sgn * w1[k] < -TOL_R) | ((sgn * (w0[k] + hh * wa[k]) < 0.0) & (sgn * w0[k] > TOL_R))
-    return not bad
+cdef inline int32_t disturbed(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i, int32_t k) noexcept nogil:
+    """1 when the trial asks for a search because of element i (row k): normal force, static limit, slip."""
+    cdef int64_t mode = s.mode[i]
+    cdef double sgn, r0
+    cdef int32_t bad = (e.raw[i] > 0.0) != (s.pressed[i] != 0)
+    if mode == 0:
+        bad |= (e.tau[i] > e.lim_b[i]) | (e.tau[i] < -e.lim_f[i])
+    elif mode != 2:
+        sgn = <double>mode
+        r0 = sgn * s.now.w[k]
+        bad |= (sgn * e.w[k] < -TOL_R) | ((r0 + 0.5 * m.h * sgn * s.wa[k] < 0.0) & (r0 > TOL_R))
+    return bad
 
 
 cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogil:
@@ -335,7 +322,6 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
     cdef int64_t mode
     cdef double first = 2.0, r0, r1, v0, sl1, sl2, c1, c2, c3, x, sgn, t0, t1, l0, l1, tm, lm, h = m.h, at_end
     cdef int32_t four = m.order == 4
-    gather(m, s.a, s.F)
     for i in range(TL_NF(m)):
         mode = s.mode[i]
         k = TL_FR_ROW(m, i)
@@ -369,7 +355,7 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
             sgn = <double>mode
             r0 = sgn * s.now.w[k]
             r1 = sgn * s.end.w[k]
-            v0 = sgn * s.F[k]
+            v0 = sgn * s.wa[k]
             if r1 < -TOL_R:
                 c1 = h * v0
                 c2 = 0.5 * h * sgn * row_dot(m, k, s.s1)
@@ -406,7 +392,7 @@ cdef inline double at(double v0, double vm, double v1, double x) noexcept nogil:
     return v0 + x * ((-3.0 * v0 + 4.0 * vm - v1) + x * (2.0 * v0 - 4.0 * vm + 2.0 * v1))
 
 
-cdef void accept2(const tl_model* m, tl_state* s, double x) noexcept nogil:
+cdef inline void accept2(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """Books of the trial up to the fraction x of h. Work of each element = mean force times mean speed times time: with
     the trapezoidal rule the energy balance then closes to rounding, step by step. For x < 1 also cuts u1, z1."""
     cdef int32_t i, k, n = TL_N(m)
@@ -470,7 +456,18 @@ cdef void accept4(const tl_model* m, tl_state* s, double x) noexcept nogil:
         gather(m, s.u1, s.em.w)
 
 
-cdef void accept(const tl_model* m, tl_state* s, double theta, double x) noexcept nogil:
+cdef inline void take(const tl_model* m, tl_cvec u1, tl_cvec z1, tl_cvec a1, tl_cvec s1, tl_vec u, tl_vec z, tl_vec a,
+                      tl_vec hs1) noexcept nogil:
+    """Copy the end of the trial into the state."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        u[i] = u1[i]
+        z[i] = z1[i]
+        a[i] = a1[i]
+        hs1[i] = s1[i]
+
+
+cdef inline void accept(const tl_model* m, tl_state* s, double theta, double x) noexcept nogil:
     """Make the trial at the fraction x the present state. theta: where in the step's inputs the trial began."""
     cdef int32_t i, n = TL_N(m), nf = TL_NF(m), four = m.order == 4
     cdef tl_eval* swap
@@ -484,12 +481,11 @@ cdef void accept(const tl_model* m, tl_state* s, double theta, double x) noexcep
             s.xi[i] = s.xi1[i]
         for i in range(TL_NACT(m)):
             s.fill[i] = s.fill1[i]
-        for i in range(n):
-            s.u[i] = s.u1[i]
-            s.z[i] = s.z1[i]
-            s.a[i] = s.a1[i]
-            s.hs1[i] = s.s1[i] + 2.0 * s.s2[i]
-            s.hs2[i] = s.s2[i]
+        take(m, s.u1, s.z1, s.a1, s.s1, s.u, s.z, s.a, s.hs1)
+        if four:
+            for i in range(n):
+                s.hs1[i] += 2.0 * s.s2[i]
+                s.hs2[i] = s.s2[i]
         swap = s.now
         s.now = s.end
         s.end = swap
@@ -751,6 +747,8 @@ cdef void start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
             if s.inp[i] != s.in_last[i]:
                 jump |= m.in_direct[i]
                 s.in_last[i] = s.inp[i]
+                if m.in_act[i] >= 0:
+                    s.cmd[m.in_act[i]] = clipped_command(m, m.in_act[i], s.inp[i])
     else:
         for i in range(nin):
             i0 = s.inp[i]
@@ -762,6 +760,8 @@ cdef void start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
             if i0 != s.in_last[i]:
                 jump |= m.in_direct[i]
             s.in_last[i] = i1
+            if m.in_act[i] >= 0:
+                s.cmd[m.in_act[i]] = clipped_command(m, m.in_act[i], i1)
     if not (jump or s.fresh[0]):
         return
     now(m, s, 0.0)
@@ -838,11 +838,11 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
             trial2(m, s, done, passes)
         chk = 0.0
         for i in range(n):
-            chk += s.u1[i] - s.u1[i]          # 0, or NaN as soon as one is inf or NaN
-        if chk != 0.0:
+            chk += s.u1[i]
+        if chk - chk != 0.0:                  # inf or NaN somewhere
             s.status = 1
             return 1
-        x = 2.0 if undisturbed(m, s) else find_event(m, s, end - done)
+        x = find_event(m, s, end - done) if any_disturbed(m, s, s.end) else 2.0
         if x > 1.5:
             accept(m, s, done, end - done if end - done < 1.0 else 1.0)
             break

@@ -16,7 +16,14 @@ cdef inline double input_at(const tl_model* m, const tl_state* s, int32_t i, dou
     return s.in_c[i] + theta * (s.in_c[nin + i] + theta * s.in_c[2 * nin + i])
 
 
-cdef void advance_actuators(const tl_model* m, const tl_state* s, double theta, double part, int32_t code, double* p_out,
+cdef inline double clipped_command(const tl_model* m, int32_t i, double cmd) noexcept nogil:
+    """Commanded pressure within 0 and the supply pressure."""
+    if not cmd > 0.0:
+        return 0.0
+    return m.act_p_max[i] if cmd > m.act_p_max[i] else cmd
+
+
+cdef inline void advance_actuators(const tl_model* m, const tl_state* s, double theta, double part, int32_t code, double* p_out,
                             double* fill_out) noexcept nogil:
     """Pressures and fill levels `part` steps after the present state; the command is taken in the middle.
 
@@ -26,12 +33,17 @@ cdef void advance_actuators(const tl_model* m, const tl_state* s, double theta, 
     """
     cdef int32_t i
     cdef double cmd, target, tau, dt = part * m.h, x, rest, p
+    cdef tl_cvec p_now = s.now.p
+    cdef tl_vec p_new = p_out
+    if s.held and code == 0 and m.act_simple:
+        for i in range(TL_NACT(m)):
+            cmd = s.cmd[i]
+            p = p_now[i] - cmd
+            p_new[i] = cmd + p * (m.act_E[4 * i] if p < 0.0 else m.act_E[4 * i + 2])
+            fill_out[i] = s.fill[i]
+        return
     for i in range(TL_NACT(m)):
-        cmd = input_at(m, s, m.act_in[i], theta + 0.5 * part)
-        if cmd < 0.0:
-            cmd = 0.0
-        if cmd > m.act_p_max[i]:
-            cmd = m.act_p_max[i]
+        cmd = clipped_command(m, i, input_at(m, s, m.act_in[i], theta + 0.5 * part))
         p = s.now.p[i]
         rest = dt
         if m.act_kind[i] == 1:
@@ -122,76 +134,73 @@ cdef void eval_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* 
         port[j] = -tp
         port[j + TL_NTC(m)] = tt
         j += 1
-    capacities(m, s, e.w, e.p, theta, e.raw, e.cap_f, e.cap_b, e.lim_f, e.lim_b, e.slope, hint)
+    each_capacity(m, s, e.w, e.p, theta, e, hint)
 
 
-cdef inline void capacities(const tl_model* m, tl_state* s, tl_cvec w, tl_cvec p, double theta, tl_vec raw, tl_vec cap_f,
-                            tl_vec cap_b, tl_vec lim_f, tl_vec lim_b, tl_vec slope, int32_t* hint) noexcept nogil:
-    """Normal force -> sliding capacity cgeo*mu(|w|)*fn and static limit peak*cgeo*mu(0)*fn of every friction element."""
-    cdef int32_t i, k
+cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, double theta, tl_eval* e, int32_t* hint,
+                          int32_t i, int32_t source, int32_t index, int32_t both) noexcept nogil:
+    """Normal force -> sliding capacity cgeo*mu(|w|)*fn and static limit peak*cgeo*mu(0)*fn of friction element i.
+
+    source, index, both: where the normal force comes from, which input or actuator, whether it acts both ways; constants
+    in a precompiled step.
+    """
     cdef int64_t mode
-    cdef double fn, c, lim, wi, dmu
-    for i in range(TL_NF(m)):
-        if m.fr_fixed[i]:
-            continue
-        k = m.fr_src[i]
-        if k == 2:
-            fn = m.fr_ga[i] * (p[m.fr_src_idx[i]] - m.fr_pret[i])
-        elif k == 0:
-            fn = m.fr_gain[i]
+    cdef double fn, c, lim, dmu, slope = 0.0
+    if source == 2:
+        fn = m.fr_ga[i] * (p[index] - m.fr_pret[i])
+    elif source == 0:
+        fn = m.fr_gain[i]
+    else:
+        fn = m.fr_gain[i] * input_at(m, s, index, theta)
+    e.raw[i] = fn
+    if fn > 0.0:
+        c = m.fr_cgeo[i] * fn
+        mode = s.mode[i]
+        lim = m.fr_peak[i] * m.fr_mu0[i] * c
+        if mode != 0 and m.fr_mu[i] >= 0:
+            # beyond the end of the slip (a trial only) mu stays that of standstill
+            w = w * mode if mode != 2 else fabs(w)
+            w = table1_slope(&m.tab1[m.fr_mu[i]], w, hint + i, &dmu)
+            if 0.5 * m.h * dmu * c * m.W[i * (TL_NF(m) + 1)] > STIFF:
+                slope = dmu * c
+                s.stiff = 1
+            c = c * w
         else:
-            fn = m.fr_gain[i] * input_at(m, s, m.fr_src_idx[i], theta)
-        raw[i] = fn
-        slope[i] = 0.0
-        if fn > 0.0:
-            c = m.fr_cgeo[i] * fn
-            mode = s.mode[i]
-            lim = m.fr_peak[i] * m.fr_mu0[i] * c
-            if mode != 0 and m.fr_mu[i] >= 0:
-                # beyond the end of the slip (a trial only) mu stays that of standstill
-                wi = w[TL_FR_ROW(m, i)]
-                wi = wi * mode if mode != 2 else fabs(wi)
-                wi = table1_slope(&m.tab1[m.fr_mu[i]], wi, hint + i, &dmu)
-                if 0.5 * m.h * dmu * c * m.W[i * (TL_NF(m) + 1)] > STIFF:
-                    slope[i] = dmu * c
-                    s.stiff = 1
-                c = c * wi
-            else:
-                c = c * m.fr_mu0[i]
-            cap_f[i] = c
-            cap_b[i] = c
-            lim_f[i] = lim
-            lim_b[i] = lim
-        else:
-            cap_f[i] = 0.0
-            cap_b[i] = 0.0
-            lim_f[i] = m.fr_hold[i]
-            lim_b[i] = 0.0
-        if not m.fr_both[i]:
-            if m.fr_fwd[i] != 1:
-                cap_f[i] = 0.0
-                lim_f[i] = UNLIMITED if m.fr_fwd[i] == 2 else 0.0
-            if m.fr_bwd[i] != 1:
-                cap_b[i] = 0.0
-                lim_b[i] = UNLIMITED if m.fr_bwd[i] == 2 else 0.0
+            c = c * m.fr_mu0[i]
+        e.cap_f[i] = c
+        e.cap_b[i] = c
+        e.lim_f[i] = lim
+        e.lim_b[i] = lim
+    else:
+        e.cap_f[i] = 0.0
+        e.cap_b[i] = 0.0
+        e.lim_f[i] = m.fr_hold[i]
+        e.lim_b[i] = 0.0
+    e.slope[i] = slope
+    if not both:
+        if m.fr_fwd[i] != 1:
+            e.cap_f[i] = 0.0
+            e.lim_f[i] = UNLIMITED if m.fr_fwd[i] == 2 else 0.0
+        if m.fr_bwd[i] != 1:
+            e.cap_b[i] = 0.0
+            e.lim_b[i] = UNLIMITED if m.fr_bwd[i] == 2 else 0.0
 
 
-cdef inline void assemble(const tl_model* m, const tl_state* s, tl_cvec port, tl_cvec cap_f, tl_cvec cap_b, tl_vec tau,
-                          tl_vec F) noexcept nogil:
+cdef inline void slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F, int32_t i, int32_t row) noexcept nogil:
+    """Sliding force of element i onto its row; 0 when it sticks or is free."""
+    cdef int64_t mode = s.mode[i]
+    cdef double t = 0.0
+    if mode & 1:
+        t = -e.cap_f[i] if mode == 1 else e.cap_b[i]
+        F[row] += t
+    e.tau[i] = t
+
+
+cdef inline void assemble(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:
     """Row forces of ports and of sliding friction; writes tau of the elements that do not stick."""
     cdef int32_t i
-    cdef int64_t mode
-    cdef double t
     for i in range(TL_NHOT(m)):
         F[i] = 0.0
     for i in range(TL_NPORT(m)):
-        F[TL_PORT_ROW(m, i)] += port[i]
-    for i in range(TL_NF(m)):
-        mode = s.mode[i]
-        t = 0.0
-        if mode == 1:
-            t = -cap_f[i]
-        elif mode == -1:
-            t = cap_b[i]
-        tau[i] = t
-        F[TL_FR_ROW(m, i)] += t
+        F[TL_PORT_ROW(m, i)] += e.port[i]
+    each_slide(m, s, e, F)

@@ -33,3 +33,25 @@ cdef inline double lin_dot(const tl_model* m, int32_t i, const double* x) noexce
         acc = acc + m.row_val[q] * x[m.row_idx[q]]
         q += 1
     return acc
+
+
+cdef inline void each_capacity(const tl_model* m, tl_state* s, tl_cvec w, tl_cvec p, double theta, tl_eval* e,
+                               int32_t* hint) noexcept nogil:
+    """capacity() of every element whose capacity can change."""
+    cdef int32_t i
+    for i in range(m.nf):
+        if not m.fr_fixed[i]:
+            capacity(m, s, w[m.fr_row[i]], p, theta, e, hint, i, m.fr_src[i], m.fr_src_idx[i], m.fr_both[i])
+
+
+cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:
+    cdef int32_t i
+    for i in range(m.nf):
+        slide(m, s, e, F, i, m.fr_row[i])
+
+
+cdef inline int32_t any_disturbed(const tl_model* m, const tl_state* s, const tl_eval* e) noexcept nogil:
+    cdef int32_t i, bad = 0
+    for i in range(m.nf):
+        bad |= disturbed(m, s, e, i, m.fr_row[i])
+    return bad

@@ -124,6 +124,8 @@ cdef struct tl_model:
     const double* act_t_fill
     const double* act_t_empty
     const double* act_p_max
+    int32_t act_simple    # 1: all of first order, and no input drives two
+    const int32_t* in_act     # (nin) actuator an input commands, -1: none
     const double* act_E       # (nact, 4) exp(-h/tau): rise whole step, rise half step, fall whole, fall half
     # row of each port, in the order torque sources, polynomials, engines, pumps, turbines
     const int32_t* port_row
@@ -211,6 +213,8 @@ cdef struct tl_state:
     double* xi1
     double* fill1
     double* F             # (nhot) row forces
+    double* wa            # (nhot) row accelerations now
+    double* cmd           # (nact) commanded pressure within its limits
     double* g             # (2n)
     double* v1            # (2n)
     double* v2            # (2n)

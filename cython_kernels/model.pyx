@@ -202,6 +202,12 @@ cdef class KernelModel:
         direct[a["fr_src_idx"][(a["fr_src"] == 1) | (a["fr_src"] == 3)]] = 1
         self.arrays["_in_direct"] = direct
         m.in_direct = ints(self, "_in_direct")
+        in_act = np.full(m.nin, -1, dtype=np.int32)
+        for i in range(m.nact):
+            in_act[a["act_in"][i]] = i
+        self.arrays["_in_act"] = in_act
+        m.in_act = ints(self, "_in_act")
+        m.act_simple = int(not a["act_kind"].any() and len(set(a["act_in"].tolist())) == m.nact)
         for name, ref, size in (("fr_row", a["fr_row"], m.nhot), ("lin_row", a["lin_row"], m.nhot),
                                 ("port_row", self.arrays["_port_row"], m.nhot)):
             if ref.size and (ref.min() < 0 or ref.max() >= size):
@@ -384,6 +390,13 @@ cdef void refresh(const tl_model* m, tl_state* s) noexcept:
     s.now = &s.ev[s.parity[0] & 1]
     s.end = &s.ev[1 - (s.parity[0] & 1)]
     s.pat = pattern_of(m, s)
+    cdef int32_t i
+    for i in range(m.nact):
+        s.cmd[i] = s.in_last[m.act_in[i]]
+        if not s.cmd[i] > 0.0:
+            s.cmd[i] = 0.0
+        elif s.cmd[i] > m.act_p_max[i]:
+            s.cmd[i] = m.act_p_max[i]
     fixed_capacities(m, &s.ev[0])
     fixed_capacities(m, &s.ev[1])
     fixed_capacities(m, &s.em)
@@ -489,7 +502,7 @@ cdef class KernelState:
         s.inp = <double*>zeros(self, 3 * m.nin * sizeof(double))
         s.in_c = <double*>zeros(self, 3 * m.nin * sizeof(double))
         eval_block(m, &s.em, <double*>zeros(self, s.nev * sizeof(double)))
-        cur = <double*>zeros(self, (7 * n + m.neng + m.nact + m.nhot + 3 * nm) * sizeof(double))
+        cur = <double*>zeros(self, (7 * n + m.neng + 2 * m.nact + 2 * m.nhot + 3 * nm) * sizeof(double))
         s.u1 = _take(&cur, n)
         s.um = _take(&cur, n)
         s.z1 = _take(&cur, n)
@@ -500,6 +513,8 @@ cdef class KernelState:
         s.xi1 = _take(&cur, m.neng)
         s.fill1 = _take(&cur, m.nact)
         s.F = _take(&cur, m.nhot)
+        s.wa = _take(&cur, m.nhot)
+        s.cmd = _take(&cur, m.nact)
         s.g = _take(&cur, nm)
         s.v1 = _take(&cur, nm)
         s.v2 = _take(&cur, nm)

@@ -9,7 +9,8 @@ from typing import Any
 #: structure signature -> (name, capsule of the step function); filled by the modules in topologies/
 PRECOMPILED: dict[str, tuple[str, Any]] = {}
 
-_ROWS = ("lin_row", "tq_row", "poly_row", "eng_row", "tc_row_p", "tc_row_t", "fr_row")
+_ROWS = ("lin_row", "tq_row", "poly_row", "eng_row", "tc_row_p", "tc_row_t", "fr_row", "fr_src", "fr_src_idx",
+         "fr_fwd", "fr_bwd", "act_in")
 
 
 def structure_signature(arrays: Mapping[str, Any]) -> str:

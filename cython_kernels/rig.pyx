@@ -1,0 +1,412 @@
+"""The rig as a Python object: owns the memory of a rig_t, is filled by the session, runs it without the GIL.
+
+    rig = Rig(n_sig, tick_s)            then set_model, set_wiring, set_can, set_vehicle, set_safe_state, set_clock,
+    set_record
+    rig.arm(); rig.run()                real clock: blocks, in a thread of its own; stop() from any thread
+    rig.arm(); rig.ticks(k, now_ns)     virtual clock: k ticks without wake; the session runs the peers in between
+    rig.arm(); rig.replay(record)       one tick from its input record
+
+All set_ functions allocate; nothing is allocated from arm() on.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+
+from torqueloop.cython_kernels.atomic cimport (
+    load_acquire_i32,
+    load_relaxed_i64,
+    store_relaxed_i64,
+    store_release_i32,
+)
+from torqueloop.cython_kernels.can_frame cimport can_frame_t
+from torqueloop.cython_kernels.clock cimport monotonic_ns
+from torqueloop.cython_kernels.codec cimport CodecTables, RxState, TxState
+from torqueloop.cython_kernels.histogram cimport Histogram
+from torqueloop.cython_kernels.model cimport KernelModel, KernelState, tl_state_hash
+from torqueloop.cython_kernels.ring cimport DataRing, FrameRing, LatestSlot, frames_push, slot_write
+from torqueloop.cython_kernels.tick cimport (
+    CMD_ARM,
+    CMD_STOP,
+    MAX_RECORD,
+    N_PHASES,
+    N_RIG,
+    N_VEHICLE,
+    POLICY_CATCH_UP,
+    POLICY_SKIP,
+    POLICY_STOP,
+    copy_t,
+    driver_t,
+    input_head_t,
+    limit_t,
+    rig_arm,
+    rig_command,
+    rig_external,
+    rig_finished,
+    rig_run,
+    rig_tick,
+    safe_t,
+    tx_t,
+)
+
+#: names of the causes of the safe state, by number (tick.pxd CAUSE_*)
+CAUSES = (
+    "none", "not_finite", "limit", "overruns", "tcu_silent", "vehicle_silent", "vehicle_data", "solver", "hung",
+    "thread",
+    "bus", "request", "tcu_frames", "encode",
+)
+POLICIES = {"catch_up": POLICY_CATCH_UP, "skip": POLICY_SKIP, "stop": POLICY_STOP}
+PHASES = ("latch", "inputs", "step", "outputs", "tx", "publish")
+#: size of the head of an input record (tick.pxd input_head_t) and of the fixed part of a sample record
+INPUT_HEAD_BYTES = sizeof(input_head_t)
+SAMPLE_HEAD_BYTES = 32
+
+
+cdef class Rig:
+    """One rig. Slots are indices into the signal table; slot 0 always reads 0, slot 1 is a sink that is never read."""
+
+    def __cinit__(self, n_sig: int, tick_s: float):
+        cdef Histogram lateness = Histogram(), compute = Histogram()
+        if not 2 <= n_sig <= 65536:
+            raise ValueError(f"{n_sig} signals: allowed 2..65536")
+        if not 1e-5 <= tick_s <= 1.0:
+            raise ValueError(f"tick {tick_s} s: allowed 1e-5..1 s")
+        self._keep, self._blocks = [], []
+        self.lateness, self.compute = lateness, compute
+        self.r.lateness, self.r.compute = &lateness.h, &compute.h
+        self.r.n_sig = n_sig
+        self.r.sig = <double*>self.block(n_sig * sizeof(double))
+        self.r.sig0 = <double*>self.block(n_sig * sizeof(double))
+        self.r.tick_s = tick_s
+        self.r.period_ns = round(tick_s * 1e9)
+        self.r.n_ticks = self.r.safe_stop_ticks = -1
+        self.r.rec_every = self.r.max_catch_up = 1
+        self.r.tx_drop_limit = self.r.veh_refuse_limit = 1
+        self.r.policy = POLICY_CATCH_UP
+        # signals nobody asked for go to the sink, so that the tick has no special cases
+        self.r.slot_time = self.r.slot_tick = self.r.slot_status = self.r.slot_cause = 1
+        self.r.slot_I_wheel = self.r.slot_F_wheel = 1
+
+    def __dealloc__(self):
+        cdef size_t address
+        for address in self._blocks or ():
+            free(<void*>address)
+
+    cdef void* block(self, size_t n_bytes) except NULL:
+        """Zeroed memory that lives as long as the rig."""
+        cdef void* p = calloc(1, n_bytes if n_bytes else 1)
+        if p == NULL:
+            raise MemoryError
+        self._blocks.append(<size_t>p)
+        return p
+
+    cdef int32_t slot(self, index) except -1:
+        if not 0 <= index < self.r.n_sig:
+            raise IndexError(f"signal slot {index}: allowed 0..{self.r.n_sig - 1}")
+        return index
+
+    cdef copy_t* copies(self, rows) except NULL:
+        cdef copy_t* out = <copy_t*>self.block(len(rows) * sizeof(copy_t))
+        for k, (src, dst, gain, offset) in enumerate(rows):
+            out[k].src, out[k].dst = self.slot(src), self.slot(dst)
+            out[k].gain, out[k].offset = gain, offset
+        return out
+
+    # --- construction: before arming -------------------------------------------------------------------------
+
+    def set_initial(self, values: dict) -> None:
+        """Values of signals at arming: slot -> value in SI (all others 0)."""
+        for slot, value in values.items():
+            self.r.sig0[self.slot(slot)] = value
+            self.r.sig[slot] = value
+
+    def set_rig_slots(self, time: int, tick: int, status: int, cause: int) -> None:
+        """Slots of the rig's own signals: simulated time at the end of the tick, tick, status (RIG_*), cause."""
+        self.r.slot_time, self.r.slot_tick = self.slot(time), self.slot(tick)
+        self.r.slot_status, self.r.slot_cause = self.slot(status), self.slot(cause)
+
+    def set_model(self, KernelModel model not None, KernelState state not None, in_slot: int, out_slot: int,
+            substeps: int):
+        """Physics: inputs are n_in slots from in_slot on, outputs n_out slots from out_slot on."""
+        if abs(model.h * substeps - self.r.tick_s) > 1e-12:
+            wanted = self.r.tick_s / substeps
+            raise ValueError(f"step h = {model.h} s, {substeps} substeps: allowed: h = tick_s / substeps = {wanted} s")
+        self.r.model, self.r.state, self.r.substeps = model.ptr, state.ptr, substeps
+        self.r.n_in, self.r.n_out = model.ptr.nin, model.ptr.nout
+        self.r.in_slot, self.r.out_slot = in_slot, out_slot
+        self.slot(in_slot + max(0, self.r.n_in - 1))
+        self.slot(out_slot + max(0, self.r.n_out - 1))
+        self.r.out_new = <double*>self.block(self.r.n_out * sizeof(double))
+        self._keep += [model, state]
+
+    def set_wiring(self, inputs: list, outputs: list, drivers: list) -> None:
+        """inputs, outputs: (src, dst, gain, offset) copied before the step and before sending; drivers:
+        (slot, [t_s], [y])."""
+        cdef int32_t at = 0
+        self.r.in_copy, self.r.n_in_copy = self.copies(inputs), len(inputs)
+        self.r.out_copy, self.r.n_out_copy = self.copies(outputs), len(outputs)
+        total = sum(len(t) for _, t, _ in drivers)
+        self.r.driver = <driver_t*>self.block(len(drivers) * sizeof(driver_t))
+        self.r.driver_t_s = <double*>self.block(total * sizeof(double))
+        self.r.driver_y = <double*>self.block(total * sizeof(double))
+        self.r.n_driver = len(drivers)
+        for k, (slot, t, y) in enumerate(drivers):
+            if not t or len(t) != len(y) or any(b < a for a, b in zip(t, t[1:])):
+                raise ValueError(f"driver table of slot {slot}: times must not decrease and every time needs a value")
+            self.r.driver[k].slot, self.r.driver[k].first, self.r.driver[k].n = self.slot(slot), at, len(t)
+            for a, b in zip(t, y):
+                self.r.driver_t_s[at], self.r.driver_y[at] = a, b
+                at += 1
+
+    def set_can(self, CodecTables codec not None, RxState rx not None, TxState tx not None, FrameRing rx_ring not None,
+                FrameRing tx_ring not None, required: list, plan: list, drop_limit: int = 10) -> None:
+        """Bus: required = indices of messages that must come;
+        plan = (message index, period in ticks, offset in ticks)."""
+        if codec.n_slots > self.r.n_sig:
+            raise ValueError(f"codec writes {codec.n_slots} slots, the signal table has {self.r.n_sig}")
+        self.r.codec, self.r.rx, self.r.tx = &codec.c, rx.ptr, tx.ptr
+        self.r.rx_ring, self.r.tx_ring = &rx_ring.r, &tx_ring.r
+        self.r.required = <int32_t*>self.block(len(required) * sizeof(int32_t))
+        self.r.n_required = len(required)
+        for k, index in enumerate(required):
+            self.r.required[k] = index
+        self.r.tx_plan = <tx_t*>self.block(len(plan) * sizeof(tx_t))
+        self.r.n_tx = len(plan)
+        for k, (message, period, offset) in enumerate(plan):
+            if not 0 < period or not 0 <= offset < period:
+                raise ValueError(
+                    f"message {message}: period {period}, offset {offset} ticks; allowed: 0 <= offset < "
+                    f"period")
+            self.r.tx_plan[k].message, self.r.tx_plan[k].period, self.r.tx_plan[k].offset = message, period, offset
+        self.r.tx_drop_limit = drop_limit
+        self._keep += [codec, rx, tx, rx_ring, tx_ring]
+
+    def set_bell(self, fd: int) -> None:
+        """eventfd that is rung when frames were queued (0 or less: none)."""
+        self.r.bell_fd = max(0, fd)
+
+    def set_vehicle(self, LatestSlot received not None, LatestSlot sent not None, first_slot: int, ramped: int,
+            age_limit_s: float,
+                    hold_s: float, ramp_s: float, refuse_limit: int, momentum: list, force: list, impulse_slot: int,
+                    force_slot: int, speed_slot: int, distance_slot: int, brake_slot: int) -> None:
+        """Vehicle link; momentum, force = (src, 0, gain, 0) rows whose sums give the impulse of the tractive force."""
+        if received.s.n != N_VEHICLE or sent.s.n != N_RIG:
+            raise ValueError(f"vehicle slots of {received.s.n} and {sent.s.n} doubles: allowed {N_VEHICLE} and {N_RIG}")
+        self.r.veh_in, self.r.veh_out = &received.s, &sent.s
+        self.r.veh_slot, self.r.veh_ramped = self.slot(first_slot + N_VEHICLE - 1) - N_VEHICLE + 1, ramped
+        self.r.veh_age_limit_ns = round(age_limit_s * 1e9)
+        self.r.veh_hold_ns = round(hold_s * 1e9)
+        self.r.veh_ramp_ns = max(1, round(ramp_s * 1e9))
+        self.r.veh_refuse_limit = refuse_limit
+        self.r.momentum, self.r.n_momentum = self.copies(momentum), len(momentum)
+        self.r.force, self.r.n_force = self.copies(force), len(force)
+        self.r.slot_I_wheel, self.r.slot_F_wheel = self.slot(impulse_slot), self.slot(force_slot)
+        self.r.out_speed, self.r.out_s = self.slot(speed_slot), self.slot(distance_slot)
+        self.r.out_brake = self.slot(brake_slot)
+        self._keep += [received, sent]
+
+    def set_safe_state(self, reactions: list, limits: list, stop_after_ticks: int = -1) -> None:
+        """reactions: (slot, target, ramp_s); limits: (slot, lo, hi);
+        the run ends stop_after_ticks after latching (-1: goes on)."""
+        self.r.safe = <safe_t*>self.block(len(reactions) * sizeof(safe_t))
+        self.r.n_safe = len(reactions)
+        for k, (slot, target, ramp_s) in enumerate(reactions):
+            self.r.safe[k].slot, self.r.safe[k].target, self.r.safe[k].ramp_s = self.slot(slot), target, ramp_s
+        self.r.limit = <limit_t*>self.block(len(limits) * sizeof(limit_t))
+        self.r.n_limit = len(limits)
+        for k, (slot, lo, hi) in enumerate(limits):
+            self.r.limit[k].slot, self.r.limit[k].lo, self.r.limit[k].hi = self.slot(slot), lo, hi
+        self.r.safe_stop_ticks = stop_after_ticks
+
+    def set_clock(self, policy: str = "catch_up", max_catch_up: int = 5, overrun_limit: int = 0,
+            n_ticks: int = -1) -> None:
+        """Policy after a stall; overrun_limit overruns in a row latch the safe state (0: never); n_ticks: end (-1:
+        none)."""
+        if policy not in POLICIES:
+            raise ValueError(f"policy {policy!r}: allowed {', '.join(POLICIES)}")
+        self.r.policy, self.r.max_catch_up = POLICIES[policy], max_catch_up
+        self.r.overrun_limit, self.r.n_ticks = overrun_limit, n_ticks
+
+    def set_record(self, slots: list, DataRing samples, DataRing inputs, DataRing bus, DataRing modes,
+            every: int = 1) -> None:
+        """Rings for sample records of the given slots, input records, bus frames, mode changes (None:
+        not published)."""
+        if len(slots) > MAX_RECORD:
+            raise ValueError(f"{len(slots)} recorded signals: allowed at most {MAX_RECORD}")
+        self.r.rec_slot = <int32_t*>self.block(len(slots) * sizeof(int32_t))
+        self.r.n_rec, self.r.rec_every = len(slots), every
+        for k, slot in enumerate(slots):
+            self.r.rec_slot[k] = self.slot(slot)
+        self.r.sample_ring = &samples.r if samples is not None else NULL
+        self.r.input_ring = &inputs.r if inputs is not None else NULL
+        self.r.bus_ring = &bus.r if bus is not None else NULL
+        self.r.mode_ring = &modes.r if modes is not None else NULL
+        self._keep += [samples, inputs, bus, modes]
+
+    def inject_busy(self, first_tick: int, count: int, busy_ns: int) -> None:
+        """Fault injection: ticks first_tick .. first_tick+count-1 burn busy_ns of CPU before their step."""
+        self.r.inject_tick, self.r.inject_count, self.r.inject_ns = first_tick, count, busy_ns
+
+    # --- running ---------------------------------------------------------------------------------------------
+
+    def arm(self) -> None:
+        """Real clock: the next wake begins tick 0. Nothing is sent before."""
+        rig_command(&self.r, CMD_ARM, 0)
+
+    def stop(self) -> None:
+        """End the loop at its next wake. From any thread."""
+        rig_command(&self.r, CMD_STOP, 0)
+
+    def request_safe(self, cause: str, detail: int = 0) -> bool:
+        """Ask for the safe state from outside; True if nobody asked before."""
+        return rig_external(&self.r, CAUSES.index(cause), detail)
+
+    def run(self) -> None:
+        """The loop on the real clock; returns after stop(), the last tick, or the end of the safe state.
+        No GIL inside."""
+        with nogil:
+            rig_run(&self.r)
+
+    def begin(self, now_ns: int) -> None:
+        """Virtual clock and replay: arm at this time of the rig's clock; tick 0 is the next one."""
+        cdef int64_t now = now_ns
+        rig_command(&self.r, CMD_ARM, 0)
+        with nogil:
+            rig_arm(&self.r, now)
+
+    def ticks(self, k: int, now_ns: int) -> int:
+        """Virtual clock: up to k ticks, the first at now_ns, each one period later; the number done (fewer:
+        finished)."""
+        cdef int64_t now = now_ns
+        cdef int n = k, done = 0
+        if not self.r.armed:
+            raise RuntimeError("ticks() before begin()")
+        with nogil:
+            while done < n and not rig_finished(&self.r):
+                self.r.heartbeat += 1
+                rig_tick(&self.r, now)
+                now += self.r.period_ns
+                done += 1
+        return done
+
+    def replay(self, record: bytes, offset: int = 0) -> int:
+        """Run the tick of the input record at `offset` of `record`; the offset behind it."""
+        cdef const unsigned char* raw = record
+        cdef input_head_t head
+        cdef can_frame_t frame
+        cdef double value[N_VEHICLE]
+        cdef int64_t stamp
+        cdef size_t at = offset
+        cdef uint64_t size = len(record)
+        if at + sizeof(head) > size:
+            raise ValueError(f"input record at byte {offset}: head cut off")
+        memcpy(&head, raw + at, sizeof(head))
+        need = sizeof(head) + head.n_frames * sizeof(can_frame_t) + (8 + 8 * N_VEHICLE if head.flags & 1 else 0)
+        if head.n_bytes != need or at + need > size:
+            raise ValueError(
+                f"input record at byte {offset}: {head.n_bytes} bytes for {head.n_frames} frames; needed: "
+                f"{need}")
+        if head.tick != self.r.tick:
+            raise ValueError(f"input record at byte {offset} is tick {head.tick}; needed: tick {self.r.tick}")
+        if (head.n_frames and self.r.codec == NULL) or (head.flags & 1 and self.r.veh_in == NULL):
+            raise ValueError(f"input record at byte {offset}: holds values of a link this rig does not have")
+        at += sizeof(head)
+        for _ in range(head.n_frames):
+            memcpy(&frame, raw + at, sizeof(frame))
+            frames_push(self.r.rx_ring, &frame)
+            at += sizeof(frame)
+        if head.flags & 1:
+            memcpy(&stamp, raw + at, 8)
+            memcpy(value, raw + at + 8, sizeof(value))
+            slot_write(self.r.veh_in, value, stamp)
+            at += 8 + sizeof(value)
+        if head.cause:
+            store_relaxed_i64(&self.r.ext_detail, head.detail)
+            store_release_i32(&self.r.ext_cause, head.cause)
+        with nogil:
+            rig_tick(&self.r, head.now_ns)
+        return at
+
+    # --- reading: any thread, any time -----------------------------------------------------------------------
+
+    @property
+    def heartbeat(self) -> int:
+        """Wakes so far; a loop whose heartbeat stands still is hung."""
+        return load_relaxed_i64(&self.r.heartbeat)
+
+    @property
+    def tick(self) -> int:
+        """Ticks done since arming."""
+        return load_relaxed_i64(&self.r.tick)
+
+    @property
+    def tick_s(self) -> float:
+        """Period in s."""
+        return self.r.tick_s
+
+    @property
+    def armed(self) -> bool:
+        """Tick 0 has begun."""
+        return load_acquire_i32(&self.r.armed) != 0
+
+    @property
+    def running(self) -> bool:
+        """run() is inside the loop."""
+        return load_acquire_i32(&self.r.running) != 0
+
+    @property
+    def finished(self) -> bool:
+        """The run has its ticks or has shown its safe state long enough."""
+        return rig_finished(&self.r)
+
+    @property
+    def safe_latched(self) -> bool:
+        """The safe state is latched."""
+        return load_acquire_i32(&self.r.safe_latched) != 0
+
+    @property
+    def idle_frames(self) -> int:
+        """Frames that came before arming."""
+        return self.r.idle_frames
+
+    @property
+    def state_hash(self) -> int:
+        """64-bit hash over all signals of all ticks so far and the kernel's state; equal inputs give equal hashes."""
+        cdef uint64_t h = self.r.hash
+        if self.r.model != NULL:
+            h = (h ^ tl_state_hash(self.r.model, self.r.state)) * <uint64_t>0x9E3779B97F4A7C15
+        return h
+
+    def value(self, slot: int) -> float:
+        """Signal now (while the loop runs: of some recent tick)."""
+        return self.r.sig[self.slot(slot)]
+
+    def values(self, slots: list) -> list:
+        """Several signals now."""
+        return [self.r.sig[self.slot(slot)] for slot in slots]
+
+    def cause(self) -> dict:
+        """The safe state: latched, cause, its detail and tick."""
+        return {
+            "latched": self.safe_latched, "cause": CAUSES[self.r.cause], "detail": self.r.cause_detail,
+            "tick": self.r.cause_tick if self.safe_latched else -1, "frozen": bool(self.r.frozen),
+        }
+
+    def counters(self) -> dict:
+        """Everything the tick counted, in the words of tick.pyx."""
+        ticks = max(1, self.r.tick)
+        return {
+            "ticks": self.r.tick, "missed": self.r.missed, "late_started": self.r.late_started,
+            "dropped": self.r.dropped,
+            "overruns": self.r.overruns, "overruns_in_row_max": self.r.overruns_in_row_max,
+            "slip_s": self.r.dropped * self.r.tick_s, "margin_min_us": self.r.margin_min_ns / 1e3,
+            "arm_ns": self.r.arm_ns, "end_ns": self.r.end_ns,
+            "phase_mean_us": {name: self.r.phase_sum_ns[k] / 1e3 / ticks for k, name in enumerate(PHASES)},
+            "phase_max_us": {name: self.r.phase_max_ns[k] / 1e3 for k, name in enumerate(PHASES)},
+            "rx_frames": self.r.rx_frames, "rx_bad": self.r.rx_bad, "tx_frames": self.r.tx_frames,
+            "tx_dropped": self.r.tx_dropped,
+            "idle_frames": self.r.idle_frames, "vehicle_taken": self.r.veh_taken, "vehicle_refused": self.r.veh_refused,
+            "vehicle_stale_ticks": self.r.veh_stale_ticks, "vehicle_age_max_ms": self.r.veh_age_max_ns / 1e6,
+            "vehicle_echo_max_ticks": self.r.veh_echo_max,
+            "rx_ring_dropped": self.r.rx_ring.dropped if self.r.rx_ring != NULL else 0,
+        }

@@ -1,0 +1,285 @@
+"""Everything one rig needs in a tick, as one C struct, and the functions that work on it.
+See tick.pyx for the rules."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from torqueloop.cython_kernels.can_frame cimport can_frame_t
+from torqueloop.cython_kernels.codec cimport codec_t, rx_state_t, tx_state_t
+from torqueloop.cython_kernels.histogram cimport hist_t
+from torqueloop.cython_kernels.model cimport tl_model, tl_state
+from torqueloop.cython_kernels.ring cimport slot_t, spsc_t
+
+# Overrun policies.
+cdef enum:
+    POLICY_CATCH_UP = 0
+    POLICY_SKIP = 1
+    POLICY_STOP = 2
+
+# Command word, written by the session, read once per tick.
+cdef enum:
+    CMD_ARM = 1
+    CMD_STOP = 2
+
+# First cause of the safe state.
+cdef enum:
+    CAUSE_NONE = 0
+    CAUSE_NOT_FINITE = 1        # a model output or the state is NaN or infinite; detail: output slot
+    CAUSE_LIMIT = 2             # a signal left its limits; detail: index of the limit
+    CAUSE_OVERRUNS = 3          # too many overruns in a row; detail: how many
+    CAUSE_TCU_SILENT = 4        # a required message stayed away; detail: index of the message in the codec
+    CAUSE_VEHICLE_SILENT = 5    # no vehicle value for age_limit + hold + ramp; detail: age in ms
+    CAUSE_VEHICLE_DATA = 6      # too many vehicle values refused; detail: how many
+    CAUSE_SOLVER = 7            # tl_step reported a status; detail: the status
+    CAUSE_HUNG = 8              # the watchdog saw no heartbeat; detail: ms
+    CAUSE_THREAD = 9            # a thread the rig depends on has died
+    CAUSE_BUS = 10              # bus off or frames that cannot be sent; detail: frames lost in a row
+    CAUSE_REQUEST = 11          # asked for by the operator or the session
+    CAUSE_TCU_FRAMES = 12       # a required message came, but was refused until it timed out; detail: message index
+    CAUSE_ENCODE = 13           # a signal to send is NaN; detail: message index
+    N_CAUSES = 14
+
+# `flags` of a sample record: what happened in the tick.
+cdef enum:
+    FLAG_OVERRUN = 1            # the tick before ended after its next grid point
+    FLAG_MISSED = 2             # started a period or more late, or grid points were dropped before it
+    FLAG_VEHICLE_NEW = 4
+    FLAG_VEHICLE_STALE = 8
+    FLAG_VEHICLE_REFUSED = 16
+    FLAG_BAD_FRAME = 32
+    FLAG_TX_DROPPED = 64
+    FLAG_SLIPPED = 128          # grid points were dropped: simulated time fell behind wall time
+
+# `status` of a sample record: state of the rig after the tick; bits 8..15 hold the cause.
+cdef enum:
+    STATUS_ARMED = 1
+    STATUS_SAFE = 2
+    STATUS_FROZEN = 4           # physics stopped: state not usable
+
+# Value of the signal rig.status.
+cdef enum:
+    RIG_OFF = 0
+    RIG_RUNNING = 2             # 1 (armed, not yet running) is never sent: nothing is sent before the first tick
+    RIG_SAFE = 3
+    RIG_FAULT = 4
+
+# Phases of a tick that are timed.
+cdef enum:
+    PHASE_LATCH = 0
+    PHASE_INPUTS = 1
+    PHASE_STEP = 2
+    PHASE_OUTPUTS = 3
+    PHASE_TX = 4
+    PHASE_PUBLISH = 5
+    N_PHASES = 6
+
+# Limits of work per tick and sizes of scratch.
+cdef enum:
+    RX_PER_TICK = 64            # frames latched per tick; the rest waits for the next tick
+    MODES_PER_TICK = 256        # mode changes published per tick; the rest waits
+    MAX_RECORD = 1024           # doubles in a sample record
+    MAX_VEHICLE = 16
+
+# Layout of the vehicle slots, as in hil/peer_zmq.py (VEHICLE_SLOT, RIG_SLOT).
+cdef enum:
+    VEH_STEP = 0
+    N_VEHICLE = 8
+    N_RIG = 7
+
+# sig[dst] = gain * sig[src] + offset
+cdef struct copy_t:
+    int32_t src
+    int32_t dst
+    double gain
+    double offset
+
+# sig[slot] = piecewise linear y over simulated time t; held outside
+cdef struct driver_t:
+    int32_t slot
+    int32_t n
+    int32_t hint                # segment used last (speed only)
+    int32_t first               # index of its first point in driver_t_s, driver_y
+
+cdef struct limit_t:
+    int32_t slot
+    double lo
+    double hi
+
+# Reaction of one signal in the safe state: ramp from the value at latching to target within ramp_s, then hold.
+cdef struct safe_t:
+    int32_t slot
+    double target
+    double ramp_s
+    double start                # value at latching (written by the tick)
+
+# One message to send every period_ticks, first at offset_ticks.
+cdef struct tx_t:
+    int32_t message             # index in the codec
+    int32_t period
+    int32_t offset
+
+cdef struct sample_t:
+    int64_t tick
+    int64_t t_wall_ns
+    int32_t wake_lateness_ns
+    int32_t compute_ns
+    uint32_t status
+    uint32_t flags
+    double out[MAX_RECORD]
+
+cdef struct mode_t:
+    int64_t step
+    double t_s
+    int32_t element
+    int32_t mode
+
+# Head of an input record (replay): then n_frames can_frame_t, then, if flags & 1, the vehicle stamp and its doubles.
+cdef struct input_head_t:
+    uint32_t n_bytes            # whole record
+    uint32_t n_frames
+    uint32_t flags              # 1: a vehicle value was read in this tick
+    int32_t cause               # cause latched from outside before this tick (0: none) and its detail
+    int64_t tick
+    int64_t now_ns
+    int64_t detail
+
+cdef struct rig_t:
+    # ---- model: NULL and substeps 0 for a rig without physics (bus tests) ----
+    const tl_model* model
+    tl_state* state
+    int32_t substeps
+    int32_t n_in
+    int32_t n_out
+    int32_t in_slot             # first input slot; inputs are contiguous
+    int32_t out_slot            # first output slot; outputs are contiguous
+    # ---- signal table: all values that travel, SI; slot 0 is a dummy that reads 0 ----
+    int32_t n_sig
+    double* sig
+    double* sig0                # values at arming
+    double* out_new             # (n_out) outputs of this tick before they are found good
+    int32_t slot_time           # signals of the rig itself
+    int32_t slot_tick
+    int32_t slot_status
+    int32_t slot_cause
+    int32_t slot_I_wheel
+    int32_t slot_F_wheel
+    # ---- wiring ----
+    int32_t n_in_copy
+    copy_t* in_copy             # latched signals -> model inputs
+    int32_t n_out_copy
+    copy_t* out_copy            # outputs -> signals to send
+    int32_t n_driver
+    driver_t* driver
+    double* driver_t_s
+    double* driver_y
+    int32_t n_limit
+    limit_t* limit
+    int32_t n_safe
+    safe_t* safe
+    # ---- CAN ----
+    const codec_t* codec        # NULL: no bus
+    rx_state_t* rx
+    tx_state_t* tx
+    spsc_t* rx_ring
+    spsc_t* tx_ring
+    int32_t n_required
+    int32_t* required           # indices of messages whose silence latches the safe state
+    int32_t n_tx
+    tx_t* tx_plan
+    int32_t bell_fd             # eventfd of the sending thread, 0: none
+    int32_t tx_drop_limit       # frames in a row that found the ring full before the bus counts as dead
+    uint64_t idle_frames        # frames seen before arming
+    uint64_t rx_frames
+    uint64_t rx_bad
+    uint64_t tx_frames
+    uint64_t tx_dropped
+    uint64_t tx_dropped_in_row
+    # ---- vehicle ----
+    slot_t* veh_in              # NULL: no vehicle link
+    slot_t* veh_out
+    int32_t veh_slot            # first of N_VEHICLE signals
+    int32_t veh_ramped          # index in the slot of the value that is ramped to 0 (F)
+    int64_t veh_age_limit_ns
+    int64_t veh_hold_ns
+    int64_t veh_ramp_ns
+    int32_t veh_refuse_limit
+    uint64_t veh_version
+    int64_t veh_stamp_ns
+    uint64_t veh_taken
+    uint64_t veh_refused
+    uint64_t veh_refused_in_row
+    uint64_t veh_stale_ticks
+    int64_t veh_age_max_ns
+    int64_t veh_echo_max        # oldest rig step a vehicle value was made from, in ticks
+    double veh_last[MAX_VEHICLE]
+    int32_t n_momentum
+    copy_t* momentum            # I_wheel += change of sum(gain * sig[src]) + T * mean of sum(force gain * sig[src])
+    int32_t n_force
+    copy_t* force
+    double momentum_last
+    double force_last
+    double I_wheel
+    int32_t out_speed           # slots sent to the vehicle
+    int32_t out_s
+    int32_t out_brake
+    # ---- clock ----
+    int64_t period_ns
+    double tick_s
+    int32_t policy
+    int32_t max_catch_up
+    int32_t overrun_limit
+    int64_t safe_stop_ticks     # end so many ticks after the safe state was latched; -1: go on
+    int64_t n_ticks             # end after so many ticks; -1: run until stopped
+    int64_t inject_tick         # fault injection: burn inject_ns in ticks inject_tick <= k < inject_tick + inject_count
+    int64_t inject_count
+    int64_t inject_ns
+    # ---- written by other threads (atomic) ----
+    uint32_t command
+    int32_t ext_cause
+    int64_t ext_detail
+    # ---- written by the tick, read by other threads ----
+    int64_t heartbeat           # wakes so far, also before arming
+    int64_t tick                # ticks done since arming
+    int32_t armed
+    int32_t running
+    int32_t safe_latched
+    int32_t cause
+    int64_t cause_detail
+    int64_t cause_tick
+    int32_t frozen
+    uint64_t hash               # over the whole signal table of every tick
+    int64_t first_wake_ns
+    int64_t arm_ns
+    int64_t end_ns
+    # ---- accounting ----
+    uint32_t flags_next         # flags of the next tick, set by the loop
+    int32_t lateness_ns         # of the running tick
+    int64_t overruns
+    int64_t overruns_in_row
+    int64_t overruns_in_row_max
+    int64_t missed
+    int64_t late_started        # of the missed ticks: run, but a period or more late
+    int64_t dropped             # of the missed ticks: never run (slip)
+    int64_t margin_min_ns       # smallest time left between the end of a tick and its next grid point
+    int64_t phase_max_ns[N_PHASES]
+    int64_t phase_sum_ns[N_PHASES]
+    hist_t* lateness
+    hist_t* compute
+    # ---- publishing ----
+    int32_t n_rec
+    int32_t* rec_slot
+    int32_t rec_every
+    spsc_t* sample_ring         # NULL: nothing is published
+    spsc_t* input_ring
+    spsc_t* bus_ring
+    spsc_t* mode_ring
+    int64_t mode_seen           # entries of the kernel's mode log published so far
+    sample_t sample
+    uint8_t input_record[48 + 24 * RX_PER_TICK + 8 * (MAX_VEHICLE + 1)]
+
+cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil
+cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil
+cdef bint rig_finished(const rig_t* r) noexcept nogil
+cdef void rig_run(rig_t* r) noexcept nogil
+cdef void rig_latch(rig_t* r, int32_t cause, int64_t detail) noexcept nogil
+cdef bint rig_external(rig_t* r, int32_t cause, int64_t detail) noexcept nogil
+cdef void rig_command(rig_t* r, uint32_t set_bits, uint32_t clear_bits) noexcept nogil

@@ -1,0 +1,188 @@
+"""Validate configuration files: the kind is recognised by the content, each file is read by the room that uses it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torqueloop.core.errors import ConfigError, TorqueloopError, closest
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a file turned out to be."""
+
+    path: Path
+    kind: str
+    #: what is in it, in a few words
+    text: str = ""
+    error: TorqueloopError | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None
+
+
+def _gearbox(path: Path) -> str:
+    from torqueloop.core.gearbox_report import gearbox_report
+
+    report = gearbox_report(path)
+    ratios = {n: g.ratio for n, g in report.gears.items()}
+    return "ratios " + ", ".join(f"{n}: {float(r):.5g}" for n, r in ratios.items() if r is not None)
+
+
+def _powertrain(path: Path) -> str:
+    from torqueloop.core.driveline import load
+
+    driveline = load(path)
+    model = driveline.compile()
+    return f"{len(driveline.components)} components, {model.n} degrees of freedom, {len(model.input_names)} inputs"
+
+
+def _part(path: Path) -> str:
+    from torqueloop.core.driveline import load
+
+    return f"{len(load(path).components)} components; a part to be included, not compiled alone"
+
+
+def _rig(path: Path) -> str:
+    from torqueloop.hil.rig_plan import load_plan
+
+    plan = load_plan(path)
+    return f"{len(plan.in_copies)} inputs wired, {len(plan.send)} messages sent, {len(plan.recorded)} signals recorded"
+
+
+def _tcu(path: Path) -> str:
+    from torqueloop.hil.tcu import load_tcu_database
+    from torqueloop.hil.tcu_config import load_tcu_config
+
+    config = load_tcu_config(path)
+    load_tcu_database(config)
+    return f"{config.name}: gears {', '.join(config.gears)}" if hasattr(config, "gears") else config.name
+
+
+def _vehicle(path: Path) -> str:
+    from torqueloop.hil.vehicle_config import load_vehicle_config
+
+    return load_vehicle_config(path).name
+
+
+def _scenario(path: Path) -> str:
+    from torqueloop.hil.scenario import load_scenario
+
+    config, model, inputs = load_scenario(path)
+    return f"{config.scenario.duration_s:g} s of {model.name}, {len(inputs)} inputs"
+
+
+def _database(path: Path) -> str:
+    import cantools
+
+    from torqueloop.hil.can_db import CanDatabase
+
+    try:
+        raw: Any = cantools.database.load_file(str(path))
+        nodes = [node.name for node in raw.nodes]
+    except Exception as error:  # cantools raises many kinds for broken files
+        raise ConfigError(f"not a CAN database cantools can read: {error}", file=str(path)) from None
+    for node in nodes:
+        CanDatabase.load(path, node)
+    return f"{len(raw.messages)} messages, nodes {', '.join(nodes) or 'none'}"
+
+
+#: kind -> what reads it
+READERS: dict[str, Callable[[Path], str]] = {
+    "gearbox": _gearbox,
+    "powertrain": _powertrain,
+    "part of a powertrain": _part,
+    "rig": _rig,
+    "TCU": _tcu,
+    "vehicle": _vehicle,
+    "scenario": _scenario,
+    "CAN database": _database,
+}
+#: top-level keys that only one kind has, in the order they are looked for
+MARKS = {
+    "rig": {"rig"},
+    "scenario": {"scenario"},
+    "TCU": {"schedule", "shifts", "elements", "limp_home", "lockup"},
+    "vehicle": {"body", "road", "brakes"},
+    "gearbox": {"gearbox", "gears"},
+    "powertrain": {"components", "connections", "connect", "include"},
+}
+
+
+def kind_of(path: Path) -> str:
+    """Which kind of file this is, by its content."""
+    if path.suffix.lower() != ".toml":
+        return "CAN database"
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read: {error.strerror}", file=str(path)) from None
+    except UnicodeDecodeError:
+        raise ConfigError("not UTF-8 text", file=str(path)) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"not TOML: {error}", file=str(path)) from None
+    found = _by_marks(set(data))
+    if found is None:
+        # A misspelled table must not hide what the file was meant to be.
+        marks = {mark for words in MARKS.values() for mark in words}
+        found = _by_marks({near for key in data if (near := closest(key, marks)) is not None})
+    if found is None:
+        raise ConfigError(
+            "cannot tell what kind of file this is", file=str(path), allowed="one of the tables "
+            + ", ".join(f"[{next(iter(sorted(words)))}] ({kind})" for kind, words in MARKS.items())
+        )  # fmt: skip
+    if found == "powertrain" and _is_part(path, data):
+        return "part of a powertrain"
+    return found
+
+
+def _by_marks(keys: set[str]) -> str | None:
+    for kind, marks in MARKS.items():
+        if kind == "gearbox" and {"include"} & keys:
+            continue  # a powertrain that adds gears to an included gearbox
+        if marks & keys:
+            return kind
+    return None
+
+
+def _is_part(path: Path, data: dict[str, Any]) -> bool:
+    """A powertrain file that others beside it include, and that does not stand alone."""
+    from torqueloop.core.driveline import load
+    from torqueloop.core.errors import CompileError
+
+    includes = set()
+    for other in path.parent.glob("*.toml"):
+        if other == path:
+            continue
+        try:
+            listed = tomllib.loads(other.read_text(encoding="utf-8")).get("include", [])
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+            continue
+        includes |= {(other.parent / name).resolve() for name in listed if isinstance(name, str)}
+    if path.resolve() not in includes:
+        return False
+    try:
+        load(path).compile()
+    except CompileError:
+        return True
+    except ConfigError:
+        return False
+    return False
+
+
+def check_file(path: Path | str) -> Checked:
+    """Recognise and validate one file."""
+    path = Path(path)
+    kind = "file"
+    try:
+        if not path.is_file():
+            raise ConfigError("no such file")
+        kind = kind_of(path)
+        return Checked(path, kind, READERS[kind](path))
+    except TorqueloopError as error:
+        return Checked(path, kind, error=error)

@@ -1,0 +1,372 @@
+"""The command line, `torqueloop COMMAND`.
+
+Exit status 0: fine, 1: a gate or a comparison failed, 2: the input is wrong, 130: interrupted.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from torqueloop.core.errors import TorqueloopError
+from torqueloop.hil.locate import installed, locate
+
+OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+app = typer.Typer(
+    name="torqueloop",
+    help="A real-time powertrain that a transmission control unit believes in.\n\n"
+    "`torqueloop run` without arguments drives a car with a ZF 4HP22 through its four gears: the gearbox runs in a "
+    "deadline-scheduled loop, a soft control unit commands its clutches over CAN, a vehicle model closes the road over "
+    "ZeroMQ, and a report says whether time was kept.",
+    epilog="Exit status: 0 all gates passed, 1 a gate or a comparison failed, 2 the input is wrong.",
+    rich_markup_mode="markdown",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,
+)
+out_console = Console(soft_wrap=False)
+error_console = Console(stderr=True)
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class ClockChoice(StrEnum):
+    """--clock"""
+
+    real = "real"
+    virtual = "virtual"
+
+
+def command(function: Function) -> Function:
+    """Errors the user can cause become one clear message and status 2, Ctrl-C a clean end."""
+
+    @functools.wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except TorqueloopError as error:
+            _complain(str(error))
+        except BrokenPipeError:
+            # The reader of a pipe has gone (`| head`): nothing to say to anyone.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(OK) from None
+        except OSError as error:
+            _complain(f"{error.filename or ''}: {error.strerror}".lstrip(": ") if error.strerror else str(error))
+        except KeyboardInterrupt:
+            error_console.print("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(WRONG_INPUT)
+
+    return guarded  # type: ignore[return-value]
+
+
+def _complain(message: str) -> None:
+    error_console.print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True, highlight=False)
+
+
+# --- arguments used more than once ----------------------------------------------------------------------------------
+
+GateOption = Annotated[
+    list[str] | None,
+    typer.Option("--gate", metavar="EXPR", help='Conditions on the report, e.g. "missed==0, compute_p99_us<200".'),
+]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Directory of the run; default: runs/TIME-NAME.")
+]
+DurationOption = Annotated[
+    float | None, typer.Option("--duration", metavar="S", min=0.0, help="Simulated seconds; default: the file's.")
+]
+HtmlOption = Annotated[bool, typer.Option("--html/--no-html", help="Write report.html.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+LockstepOption = Annotated[
+    bool, typer.Option("--lockstep", help="One exchange per tick, for a rig with --clock virtual.")
+]
+Mf4Option = Annotated[bool, typer.Option("--mf4", help="Write DIR/signals.mf4: signals and frames (extra [mf4]).")]
+CandumpOption = Annotated[bool, typer.Option("--candump", help="Write DIR/bus.log: the frames as candump does.")]
+PlotOption = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Draw stick and lever diagrams (png, svg, pdf).")
+]
+VehicleName = Annotated[str, typer.Argument(help="Vehicle file, or the bare name of an installed one.")]
+Files = Annotated[
+    list[Path], typer.Argument(metavar="FILE...", help="Gearbox, powertrain, rig, TCU, vehicle, scenario, DBC.")
+]
+RunDir = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of a run.")]
+
+
+def _gates(texts: list[str] | None) -> list[str] | None:
+    """Parsed before anything starts, so that a typing error costs nothing."""
+    from torqueloop.hil.gates import parse_gates
+
+    parse_gates(texts or [], "command line")
+    return texts or None
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=1, default=str))
+
+
+def _show_report(report: Any) -> None:
+    from torqueloop.hil.report.console import print_report
+
+    print_report(report, out_console)
+    if "html" in report.files:
+        out_console.print(f"report: {report.files['html']}", soft_wrap=True, highlight=False)
+
+
+# --- commands -------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+@command
+def run(
+    rig: Annotated[str, typer.Argument(help="Rig file, or the bare name of an installed one.")] = "desk_4hp22",
+    clock: Annotated[
+        ClockChoice, typer.Option(help="real: deadlines; virtual: lockstep, deterministic, as fast as it goes.")
+    ] = ClockChoice.real,
+    duration: DurationOption = None,
+    out: OutOption = None,
+    gate: GateOption = None,
+    peers: Annotated[
+        bool, typer.Option("--peers/--no-peers", help="Start the control unit and vehicle processes of the rig file.")
+    ] = True,
+    kernel: Annotated[str, typer.Option(help="auto, generic, or the name of a precompiled kernel.")] = "auto",
+    html: HtmlOption = True,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no tables.")] = False,
+) -> None:
+    """Run a rig: gearbox in the loop with its control unit (CAN) and vehicle (ZeroMQ), report at the end."""
+    from torqueloop.hil.session import run_rig
+
+    result = run_rig(
+        locate(rig, "rigs"),
+        clock=clock.value,
+        duration=duration or None,
+        out=out,
+        gates=_gates(gate),
+        progress=not quiet,
+        peers="config" if peers else "none",
+        kernel=kernel,
+        html=html,
+    )
+    if not quiet:
+        _show_report(result.report)
+    raise typer.Exit(result.exit_status)
+
+
+@app.command()
+@command
+def simulate(
+    scenario: Annotated[str, typer.Argument(help="Scenario file, or the bare name of an installed one.")] = "wot_4hp22",
+    duration: DurationOption = None,
+    out: OutOption = None,
+    gate: GateOption = None,
+    kernel: Annotated[str, typer.Option(help="auto, generic, or the name of a precompiled kernel.")] = "auto",
+    csv: Annotated[bool, typer.Option("--csv", help="Write signals.csv as well (long).")] = False,
+    html: HtmlOption = True,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no tables.")] = False,
+) -> None:
+    """Simulate offline: a powertrain and its inputs over time, no rig. Leaves signals.npz, modes.csv and a report."""
+    from torqueloop.hil.report.build import write_report
+    from torqueloop.hil.scenario import simulate as simulate_scenario
+
+    gates = _gates(gate)
+    path = locate(scenario, "scenarios")
+    target = out or Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{path.stem}"
+    simulate_scenario(path, target, duration or None, kernel, not quiet and sys.stderr.isatty(), csv)
+    report = write_report(target, gates, html=html)
+    if not quiet:
+        _show_report(report)
+    raise typer.Exit(report.exit_status)
+
+
+@app.command()
+@command
+def tcu(
+    config: Annotated[str, typer.Argument(help="TCU file, or the bare name of an installed one.")] = "soft_4hp22",
+    duration: DurationOption = None,
+) -> None:
+    """Be the transmission control unit: shift schedule, clutch pressures, lock-up, on the CAN bus of the file."""
+    from torqueloop.hil.tcu import main_loop
+    from torqueloop.hil.tcu_config import load_tcu_config
+
+    stats = main_loop(load_tcu_config(locate(config, "tcu")), duration_s=duration or None)
+    _print_json(stats)
+
+
+@app.command()
+@command
+def vehicle(
+    config: VehicleName = "bmw_528i_e28",
+    endpoint: Annotated[str | None, typer.Option(help="Where the rig listens, e.g. tcp://127.0.0.1:5555.")] = None,
+    lockstep: LockstepOption = False,
+) -> None:
+    """Be the vehicle: road, grade, air, brakes; coupled to a rig over ZeroMQ."""
+    from torqueloop.hil.vehicle import main_loop
+    from torqueloop.hil.vehicle_config import load_vehicle_config
+
+    stats = main_loop(load_vehicle_config(locate(config, "vehicles")), endpoint, lockstep)
+    _print_json(stats)
+
+
+@app.command()
+@command
+def report(
+    run_dir: RunDir,
+    gate: GateOption = None,
+    html: HtmlOption = True,
+    mf4: Mf4Option = False,
+    candump: CandumpOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make the report of a run again, also of a killed one: console, report.html, report.json, junit.xml."""
+    from torqueloop.hil.bus_log import write_candump, write_mf4
+    from torqueloop.hil.report.build import write_report
+
+    made = write_report(run_dir, _gates(gate), html=html)
+    notes = []
+    if candump:
+        count = write_candump(run_dir, run_dir / "bus.log")
+        notes.append(f"{run_dir / 'bus.log'}: {count} frames")
+    if mf4:
+        count = write_mf4(run_dir, run_dir / "signals.mf4", made.run.signals)
+        notes.append(f"{run_dir / 'signals.mf4'}: {count} channels")
+    if as_json:
+        typer.echo((run_dir / "report.json").read_text(encoding="utf-8"))
+    else:
+        _show_report(made)
+        for note in notes:
+            out_console.print(note, soft_wrap=True, highlight=False)
+    raise typer.Exit(made.exit_status)
+
+
+@app.command()
+@command
+def replay(run_dir: RunDir, as_json: JsonOption = False) -> None:
+    """Run a recording again through the same tick and compare every recorded bit and the state hash."""
+    from torqueloop.hil.replay import replay as replay_run
+
+    result = replay_run(run_dir)
+    if as_json:
+        _print_json(result.as_dict())
+    else:
+        verdict = "[bold green]identical[/]" if result.passed else "[bold red]different[/]"
+        out_console.print(f"{verdict}: {result.ticks} ticks replayed, {result.compared} samples equal bit by bit")
+        out_console.print(f"  hash recorded {result.hash_recorded or 'none'}  replayed {result.hash_replayed}")
+        if result.difference is not None:
+            out_console.print(f"  first difference: {escape(str(result.difference))}", soft_wrap=True)
+        for remark in result.remarks:
+            out_console.print(f"  {escape(remark)}", soft_wrap=True)
+    raise typer.Exit(OK if result.passed else FAILED)
+
+
+@app.command()
+@command
+def gearbox(
+    name: Annotated[str, typer.Argument(help="Gearbox file, or the bare name of an installed one.")] = "zf_4hp22",
+    plot: PlotOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ratios, torque of each element per Nm, slip of each open element, in every gear; exact from tooth numbers."""
+    from torqueloop.core.gearbox_report import gearbox_report
+
+    made = gearbox_report(locate(name, "gearboxes"))
+    if as_json:
+        _print_json(made.as_dict())
+    else:
+        typer.echo(made.text())
+    if plot is not None:
+        from torqueloop.core.gearbox_plot import plot_gearbox
+
+        path = plot_gearbox(made, plot)
+        error_console.print(f"{path}", highlight=False)
+
+
+@app.command()
+@command
+def check(files: Files) -> None:
+    """Validate files of any kind: what is wrong is said with file, table, key, value and what is allowed."""
+    from torqueloop.hil.check import check_file
+
+    bad = 0
+    for file in files:
+        checked = check_file(file)
+        if checked.ok:
+            line = f"[green]ok[/]    {file}: {checked.kind}, {escape(checked.text)}"
+        else:
+            bad += 1
+            line = f"[bold red]wrong[/] {file}: {escape(str(checked.error))}"
+        out_console.print(line, soft_wrap=True, highlight=False)
+    raise typer.Exit(WRONG_INPUT if bad else OK)
+
+
+@app.command()
+@command
+def doctor(
+    as_json: JsonOption = False,
+    probe: Annotated[float, typer.Option(metavar="S", min=0.0, max=600.0, help="Length of the jitter probe.")] = 2.0,
+) -> None:
+    """Is this machine fit for real time? Rights, kernel, CPUs, clock, bus, and a measurement."""
+    from torqueloop.hil.doctor import examine, exit_status
+
+    findings = examine(probe)
+    status = exit_status(findings)
+    if as_json:
+        _print_json({"fit": status == OK, "findings": [f.as_dict() for f in findings]})
+        raise typer.Exit(status)
+    table = Table(box=None, pad_edge=False, show_header=False)
+    styles = {"ok": "green", "note": "yellow", "fail": "bold red"}
+    for f in findings:
+        advice = f"\n[dim]{escape(f.advice)}[/]" if f.advice else ""
+        table.add_row(f"[{styles[f.level]}]{f.level}[/]", f.name, escape(f.text) + advice)
+    out_console.print(table)
+    if status != OK:
+        out_console.print("[bold red]not fit for real time[/]; `--clock virtual` works everywhere")
+    else:
+        notes = any(f.level == "note" for f in findings)
+        out_console.print("[bold green]fit for real time[/]" + (" (see the notes)" if notes else ""))
+    raise typer.Exit(status)
+
+
+@app.command("list")
+@command
+def list_installed() -> None:
+    """The configurations that come with the package, used by bare name."""
+    for folder in ("rigs", "scenarios", "gearboxes", "powertrains", "tcu", "vehicles", "can"):
+        out_console.print(f"{folder:12} {' '.join(installed(folder)) or '-'}", highlight=False)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import torqueloop
+
+        typer.echo(f"torqueloop {torqueloop.__version__}")
+        raise typer.Exit(OK)
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Entry point of the `torqueloop` script."""
+    app(prog_name="torqueloop")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""What is alive during a run, on either clock: rig, links, companions, recorder; and its statistics."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from torqueloop.core.errors import TorqueloopError
+from torqueloop.hil.can_bus import CanGateway
+from torqueloop.hil.companions import Companion
+from torqueloop.hil.mode_log import ModeLog
+from torqueloop.hil.peer_zmq import LockstepClient, RigLink
+from torqueloop.hil.recorder import Recorder
+from torqueloop.hil.rig_parts import RigParts
+from torqueloop.hil.rig_plan import RigPlan
+from torqueloop.hil.run_folder import RunFolder
+from torqueloop.hil.run_stats import Energy, run_stats
+from torqueloop.hil.virtual_links import TcuStep
+
+#: the session looks after links, progress and rings this often [s]
+LOOK_S = 0.05
+#: run.json is rewritten this often [s]
+STATS_S = 1.0
+#: a loop that does not come back after stop() is given up after this [s]
+GIVE_UP_S = 5.0
+#: SCHED_FIFO priorities below the loop's: threads that serve its links, then the companion processes. On a loaded
+#: desktop an
+#: ordinary process waits up to 100 ms for a CPU, long enough for the peers to look silent
+LINKS_BELOW, COMPANIONS_BELOW = 20, 30
+
+
+class StartError(TorqueloopError):
+    """A peer did not come up; nothing was armed."""
+
+
+@dataclass
+class LiveRun:
+    """Everything alive during a run."""
+
+    plan: RigPlan
+    parts: RigParts
+    folder: RunFolder
+    recorder: Recorder
+    energy: Energy
+    modes: ModeLog
+    real: bool
+    degraded: list[str] = field(default_factory=list)
+    companions: dict[str, Companion] = field(default_factory=dict)
+    gateway: CanGateway | None = None
+    link: RigLink | None = None
+    lockstep: LockstepClient | None = None
+    tcu: TcuStep | None = None
+    peer_stats: dict[str, Any] = field(default_factory=dict)
+    #: first failure of a link in words
+    note: str = ""
+
+    def stats(self) -> dict[str, Any]:
+        links: dict[str, Any] = {"peers": self.peer_stats}
+        if self.gateway is not None:
+            links["can"] = {"gateway": self.gateway.stats()}
+        if (client := self.link or self.lockstep) is not None:
+            links["vehicle"] = client.stats()
+        links["recording"] = {name: vars(s) for name, s in self.recorder.status().items()}
+        return run_stats(self.plan, self.parts, self.energy, self.degraded, links, self.note, self.real)
+
+    def fail(self, cause: str, note: str) -> None:
+        """A link failed: latch the safe state with this cause, keep the first text."""
+        if self.parts.rig.request_safe(cause):
+            self.note = note
+
+
+def start_companion(stack: ExitStack, run: LiveRun, name: str, arguments: list[str]) -> Companion:
+    """Start a companion; it is stopped, and its counts are kept, when the stack unwinds."""
+    priority = max(0, run.plan.config.clock.fifo_priority - COMPANIONS_BELOW) if run.real else 0
+    companion = Companion(name, arguments, run.folder.path / f"{name}.log", priority)
+    run.companions[name] = companion
+    stack.callback(lambda: run.peer_stats.__setitem__(name, companion.stop()))
+    return companion

@@ -1,0 +1,281 @@
+"""Messages between the rig and a vehicle model: msgpack maps with a strict schema.
+
+rig -> vehicle  {v, kind:"step",  step, t, F_wheel, I_wheel, speed, s, brake}
+vehicle -> rig  {v, kind:"state", step, own_step, t, speed, a, F, F_hold, grade, carrier?}
+either way      {v, kind:"bye", reason}
+
+Signs and units (SI): F_wheel [N] tractive force at the tyre contact, + drives the car forward, mean over the interval since the last
+message; I_wheel [N s] the same, integrated from the start of the run (so a lost message loses nothing); F [N] air drag and grade, + drives
+forward; F_hold [N] >= 0 what rolling resistance and brakes can hold; grade [rad] + uphill; brake 0..1.
+
+Nothing is unpickled or evaluated. A message is taken whole or not at all: a wrong version, kind, type, an unknown or missing key, a number
+that is not finite or out of its range, or more than MAX_BYTES raises a SchemaError that names the key; the cause is counted by its `reason`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgpack
+
+#: schema version, key `v` of every message
+VERSION = 1
+#: a message longer than this is refused before it is decoded
+MAX_BYTES = 4096
+#: 2**53: a larger step number would not survive as a double in a latest-value slot
+MAX_STEP = 2**53
+#: reasons a message is refused, in the order they are checked
+REJECT_REASONS = ("oversized", "malformed", "version", "kind", "keys", "type", "not_finite", "range")
+
+
+class SchemaError(ValueError):
+    """A message that does not follow the schema; `reason` is one of REJECT_REASONS."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class StepMessage:
+    """What the rig tells the vehicle model after a tick."""
+
+    step: int
+    t: float
+    F_wheel: float
+    I_wheel: float
+    speed: float
+    s: float
+    brake: float
+
+
+@dataclass(frozen=True)
+class StateMessage:
+    """What the vehicle model answers; `step` is the newest rig step it has used."""
+
+    step: int
+    own_step: int
+    t: float
+    speed: float
+    a: float
+    F: float
+    F_hold: float
+    grade: float
+    #: motion of the body that carries the powertrain (angular velocity, acceleration ...): name -> list of numbers
+    carrier: dict[str, list[float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ByeMessage:
+    """The sender leaves on purpose; `reason` says why (shown in the report)."""
+
+    reason: str
+
+
+#: allowed range per key: outside = refused. Wide on purpose: they catch wrong units and nonsense, not hard driving.
+STEP_KEYS: dict[str, tuple[float, float]] = {
+    "t": (0.0, 1e7),
+    "F_wheel": (-1e6, 1e6),
+    "I_wheel": (-1e12, 1e12),
+    "speed": (-200.0, 200.0),
+    "s": (-1e8, 1e8),
+    "brake": (0.0, 1.0),
+}
+STATE_KEYS: dict[str, tuple[float, float]] = {
+    "t": (0.0, 1e7),
+    "speed": (-200.0, 200.0),
+    "a": (-1e3, 1e3),
+    "F": (-1e6, 1e6),
+    "F_hold": (0.0, 1e6),
+    "grade": (-1.5, 1.5),
+}
+_STEP_ALL = {"v", "kind", "step", *STEP_KEYS}
+_STATE_ALL = {"v", "kind", "step", "own_step", *STATE_KEYS}
+
+
+def encode(message: StepMessage | StateMessage | ByeMessage) -> bytes:
+    """Pack a message. real-time: no (allocates)."""
+    if isinstance(message, StepMessage):
+        body: dict[str, Any] = {"v": VERSION, "kind": "step", "step": message.step}
+        body.update((key, float(getattr(message, key))) for key in STEP_KEYS)
+    elif isinstance(message, StateMessage):
+        body = {"v": VERSION, "kind": "state", "step": message.step, "own_step": message.own_step}
+        body.update((key, float(getattr(message, key))) for key in STATE_KEYS)
+        if message.carrier:
+            body["carrier"] = message.carrier
+    else:
+        body = {"v": VERSION, "kind": "bye", "reason": message.reason[:200]}
+    return bytes(msgpack.packb(body, use_bin_type=True))
+
+
+def decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
+    """Unpack and check a message; SchemaError with reason and key if anything is not as agreed."""
+    if len(data) > MAX_BYTES:
+        raise SchemaError("oversized", f"message of {len(data)} bytes, allowed: at most {MAX_BYTES}")
+    try:
+        body = msgpack.unpackb(
+            data, raw=False, strict_map_key=True, max_str_len=256, max_bin_len=0, max_array_len=64, max_map_len=32, max_ext_len=0
+        )
+    except Exception as error:  # msgpack raises many kinds (ValueError, ExtraData, RecursionError, UnicodeDecodeError ...)
+        raise SchemaError("malformed", f"not a msgpack map: {type(error).__name__}: {error}") from None
+    if not isinstance(body, dict):
+        raise SchemaError("malformed", f"not a msgpack map but {type(body).__name__}")
+    if body.get("v") != VERSION or isinstance(body.get("v"), bool):
+        raise SchemaError("version", f"key v = {body.get('v')!r}, allowed: {VERSION}")
+    kind = body.get("kind")
+    if kind == "step":
+        _check_keys(body, _STEP_ALL, set())
+        numbers = {key: _number(body, key, *limits) for key, limits in STEP_KEYS.items()}
+        return StepMessage(step=_step(body, "step", 0), **numbers)
+    if kind == "state":
+        _check_keys(body, _STATE_ALL, {"carrier"})
+        numbers = {key: _number(body, key, *limits) for key, limits in STATE_KEYS.items()}
+        return StateMessage(
+            step=_step(body, "step", -1), own_step=_step(body, "own_step", 0), carrier=_carrier(body.get("carrier")), **numbers
+        )
+    if kind == "bye":
+        _check_keys(body, {"v", "kind", "reason"}, set())
+        if not isinstance(body["reason"], str):
+            raise SchemaError("type", f"key reason is {type(body['reason']).__name__}, allowed: text")
+        return ByeMessage(reason=body["reason"])
+    raise SchemaError("kind", f"key kind = {kind!r}, allowed: 'step', 'state', 'bye'")
+
+
+def _check_keys(body: dict[str, Any], required: set[str], optional: set[str]) -> None:
+    missing = sorted(required - body.keys())
+    unknown = sorted(body.keys() - required - optional)
+    if missing or unknown:
+        parts = [f"missing key(s) {', '.join(missing)}"] if missing else []
+        parts += [f"unknown key(s) {', '.join(unknown)}"] if unknown else []
+        raise SchemaError("keys", f"message {body.get('kind')!r}: {'; '.join(parts)}")
+
+
+def _step(body: dict[str, Any], key: str, lowest: int) -> int:
+    value = body[key]
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise SchemaError("type", f"key {key} = {value!r} is {type(value).__name__}, allowed: an integer")
+    if not lowest <= value < MAX_STEP:
+        raise SchemaError("range", f"key {key} = {value}, allowed: {lowest} .. 2^53 - 1")
+    return value
+
+
+def _number(body: dict[str, Any], key: str, low: float, high: float) -> float:
+    value = body[key]
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise SchemaError("type", f"key {key} is {type(value).__name__}, allowed: a number")
+    value = float(value)
+    if not math.isfinite(value):
+        raise SchemaError("not_finite", f"key {key} = {value}, allowed: a finite number")
+    if not low <= value <= high:
+        raise SchemaError("range", f"key {key} = {value:g}, allowed: {low:g} .. {high:g}")
+    return value
+
+
+def _carrier(value: Any) -> dict[str, list[float]]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or len(value) > 16:
+        raise SchemaError("type", "key carrier: allowed: a map of at most 16 names to lists of numbers")
+    carrier: dict[str, list[float]] = {}
+    for name, numbers in value.items():
+        if not isinstance(numbers, list) or len(numbers) > 9:
+            raise SchemaError("type", f"key carrier.{name}: allowed: a list of at most 9 numbers")
+        carrier[name] = [_number({f"carrier.{name}": x}, f"carrier.{name}", -1e9, 1e9) for x in numbers]
+    return carrier
+
+
+class StampChecker:
+    """Checks the step numbers of arriving messages: each is new, a duplicate, late (out of order) or follows a gap.
+
+    `expected_stride` is the distance of consecutive stamps when nothing is lost; None: any increase is fine (no gaps counted).
+    """
+
+    def __init__(self, expected_stride: int | None = 1) -> None:
+        self.stride = expected_stride
+        self.newest: int | None = None
+        self.accepted = 0
+        self.duplicate = 0
+        self.out_of_order = 0
+        self.gap = 0
+        self.lost = 0
+
+    def check(self, step: int) -> bool:
+        """True if the message is newer than all before and may be used."""
+        if self.newest is not None:
+            if step == self.newest:
+                self.duplicate += 1
+                return False
+            if step < self.newest:
+                self.out_of_order += 1
+                return False
+            if self.stride is not None and step - self.newest > self.stride:
+                self.gap += 1
+                self.lost += (step - self.newest) // self.stride - 1
+        self.newest = step
+        self.accepted += 1
+        return True
+
+    def counters(self) -> dict[str, int]:
+        """Counts for the report."""
+        return {
+            "accepted": self.accepted,
+            "duplicate": self.duplicate,
+            "out_of_order": self.out_of_order,
+            "gap": self.gap,
+            "lost": self.lost,
+        }
+
+
+class CouplingResidual:
+    """Difference between the rig's car and the vehicle model's car: two integrations of the same motion.
+
+    residual  dv = v_rig - v_vehicle at the same stamp [m/s];  energy  dE = sum of dI * dv [J], dI the tractive impulse of the interval: the
+    work the interface creates (+) or loses (-) because the two sides do not move alike.
+    """
+
+    def __init__(self, history: int = 4096) -> None:
+        self._history = history
+        self._sent: dict[int, tuple[float, float]] = {}
+        self._last_impulse: float | None = None
+        self.count = 0
+        self.max_mps = 0.0
+        self.max_step = -1
+        self._sum_sq = 0.0
+        self.energy_J = 0.0
+        self.turned_over_J = 0.0
+
+    def sent(self, message: StepMessage) -> None:
+        """Remember the rig's own speed and impulse at this stamp."""
+        self._sent[message.step] = (message.speed, message.I_wheel)
+        while len(self._sent) > self._history:
+            del self._sent[next(iter(self._sent))]
+
+    def received(self, message: StateMessage) -> float | None:
+        """Compare the vehicle's speed with the rig's at the echoed stamp; None if that stamp is unknown."""
+        found = self._sent.get(message.step)
+        if found is None:
+            return None
+        speed, impulse = found
+        dv = speed - message.speed
+        self.count += 1
+        self._sum_sq += dv * dv
+        if abs(dv) > self.max_mps:
+            self.max_mps, self.max_step = abs(dv), message.step
+        if self._last_impulse is not None:
+            self.energy_J += (impulse - self._last_impulse) * dv
+            self.turned_over_J += abs((impulse - self._last_impulse) * speed)
+        self._last_impulse = impulse
+        return dv
+
+    def report(self) -> dict[str, float | int]:
+        """Numbers for the report."""
+        return {
+            "samples": self.count,
+            "max_mps": self.max_mps,
+            "max_step": self.max_step,
+            "rms_mps": math.sqrt(self._sum_sq / self.count) if self.count else 0.0,
+            "energy_J": self.energy_J,
+            "turned_over_J": self.turned_over_J,
+        }

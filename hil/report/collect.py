@@ -1,0 +1,135 @@
+"""Everything a report is made of, read from the run directory alone (so it works after kill -9 as well)."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torqueloop.core.errors import TorqueloopError
+from torqueloop.hil.recording import RecordingError
+from torqueloop.hil.run_data import (
+    ModeChange,
+    Signals,
+    modes_from_signals,
+    read_modes,
+    read_run_json,
+    read_signals,
+)
+
+
+class ReportError(TorqueloopError):
+    """The directory is no run directory, or nothing in it can be read."""
+
+
+@dataclass
+class Run:
+    """One run as it lies on disk."""
+
+    path: Path
+    #: run.json: identity, state, statistics
+    info: dict[str, Any]
+    #: None when nothing was recorded
+    signals: Signals | None
+    modes: list[ModeChange]
+    #: where `modes` came from: "modes.csv", "recorded signals", ""
+    modes_source: str
+    #: what is missing or damaged, in words; empty for a run that ended properly
+    incomplete: list[str] = field(default_factory=list)
+    #: {gear name: ratio} of the gearbox in config/
+    gears: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        value = self.info.get("stats")
+        return value if isinstance(value, dict) else {}
+
+    @property
+    def ended(self) -> bool:
+        """The run came to its own end (also to a safe state); False for a killed or crashed one."""
+        return bool(self.info.get("ended")) and self.info.get("state", "ended") not in ("running", "crashed")
+
+
+def load_run(path: Path | str) -> Run:
+    """Read a run directory. Raises ReportError when it is none; whatever else is missing is listed in `incomplete`."""
+    path = Path(path)
+    if not path.is_dir():
+        raise ReportError(f"{path}: no such directory")
+    info = read_run_json(path)
+    signals, incomplete = _signals(path)
+    if not info and signals is None:
+        raise ReportError(f"{path}: not a run directory (neither run.json nor signals/ can be read)")
+    if "unreadable" in info:
+        incomplete.append(str(info["unreadable"]))
+    run = Run(path, info, signals, [], "", incomplete)
+    run.modes, run.modes_source = _modes(path, signals, incomplete)
+    if not run.ended:
+        incomplete.insert(0, _how_it_ended(run))
+    run.gears = _gears(path / "config")
+    return run
+
+
+def _signals(path: Path) -> tuple[Signals | None, list[str]]:
+    try:
+        signals = read_signals(path)
+    except RecordingError as error:
+        return None, [f"no signals: {error}"]
+    found = []
+    if not signals.closed:
+        found.append("the signal recording has no end mark: what was still in memory when the run died is missing")
+    found += [f"signals: {d}" for d in signals.damage]
+    if signals.gaps:
+        missing = sum(n for _, n in signals.gaps)
+        first = signals.gaps[0]
+        found.append(f"signals: {missing} ticks missing, {len(signals.gaps)} gaps, the first after tick {first[0] - 1}")
+    if signals.stray_bytes:
+        found.append(f"signals: {signals.stray_bytes} bytes are no whole record")
+    return signals, found
+
+
+def _modes(path: Path, signals: Signals | None, incomplete: list[str]) -> tuple[list[ModeChange], str]:
+    if (path / "modes.csv").is_file():
+        try:
+            return read_modes(path / "modes.csv"), "modes.csv"
+        except (RecordingError, ValueError) as error:
+            incomplete.append(f"modes.csv: {error}")
+    if signals is not None:
+        rebuilt = modes_from_signals(signals)
+        if rebuilt:
+            return rebuilt, "recorded signals"
+    return [], ""
+
+
+def _how_it_ended(run: Run) -> str:
+    if not run.info:
+        return "there is no run.json: only the recorded signals are known"
+    text = f"the run did not end by itself (state {run.info.get('state', 'unknown')!r} in run.json)"
+    if run.signals is not None and len(run.signals.tick):
+        text += f"; recorded up to t = {run.signals.t[-1]:.3f} s"
+    planned = run.info.get("duration_s")
+    if isinstance(planned, (int, float)):
+        text += f" of {planned:g} s"
+    return text
+
+
+def _gears(config: Path) -> dict[str, float]:
+    """Ratios per gear from the driveline file in config/ that has them.
+
+    A control unit's file may have [gears] with ratios as well; what the driveline says counts.
+    """
+    found: list[tuple[bool, dict[str, float]]] = []
+    for file in sorted(config.rglob("*.toml")) if config.is_dir() else []:
+        try:
+            data = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError):
+            continue
+        table = data.get("gears")
+        gears = {
+            str(name): float(gear["ratio"])
+            for name, gear in (table.items() if isinstance(table, dict) else ())
+            if isinstance(gear, dict) and isinstance(gear.get("ratio"), (int, float))
+        }
+        if gears:
+            found.append(("components" in data or "gearbox" in data, gears))
+    return max(found, key=lambda entry: entry[0])[1] if found else {}

@@ -1,0 +1,83 @@
+"""The energy balance of a run.
+
+    engine work + other sources + energy stored at the beginning
+        = energy stored at the end + heat of each friction element + converter loss + damper heat + road load
+
+All terms in J. residual = left - right; residual_rel = residual / turned over, the turned over energy being the larger
+of the sum of all positive supplies and the sum of all losses and stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from torqueloop.hil.run_data import Signals
+
+
+@dataclass(frozen=True)
+class EnergyBalance:
+    """Terms of the balance over the run [J]."""
+
+    #: work done on the driveline: engine, torque sources; negative = taken out
+    supplied_J: dict[str, float]
+    #: heat and road load: what left for good
+    lost_J: dict[str, float]
+    #: change of kinetic and potential energy
+    stored_J: dict[str, float]
+    #: supplied - lost - stored
+    residual_J: float
+
+    @property
+    def turned_over_J(self) -> float:
+        terms = [*self.supplied_J.values(), *(-v for v in self.lost_J.values()), *(-v for v in self.stored_J.values())]
+        return max(sum(v for v in terms if v > 0), sum(-v for v in terms if v < 0), 1e-300)
+
+    @property
+    def residual_rel(self) -> float:
+        return self.residual_J / self.turned_over_J
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**self.__dict__, "turned_over_J": self.turned_over_J, "residual_rel": self.residual_rel}
+
+
+def energy_balance(stats: Any, signals: Signals | None) -> EnergyBalance | None:
+    """From the statistics of the run (`supplied`, `lost`, `stored`: {name: J}); else from recorded energy signals."""
+    if isinstance(stats, Mapping) and any(isinstance(stats.get(k), Mapping) for k in ("supplied", "lost", "stored")):
+        supplied, lost, stored = (_terms(stats.get(k)) for k in ("supplied", "lost", "stored"))
+        return _balance(supplied, lost, stored)
+    return _from_signals(signals) if signals is not None else None
+
+
+def _terms(value: Any) -> dict[str, float]:
+    return {str(k): float(v) for k, v in value.items()} if isinstance(value, Mapping) else {}
+
+
+def _balance(supplied: dict[str, float], lost: dict[str, float], stored: dict[str, float]) -> EnergyBalance:
+    residual = sum(supplied.values()) - sum(lost.values()) - sum(stored.values())
+    return EnergyBalance(supplied, lost, stored, residual)
+
+
+def _from_signals(signals: Signals) -> EnergyBalance | None:
+    """Recorded energies `<component>.<what>` with unit J; their change over the recording counts."""
+    supplied: dict[str, float] = {}
+    lost: dict[str, float] = {}
+    stored: dict[str, float] = {}
+    for name in signals.names:
+        if signals.units.get(name) != "J" or not len(signals.tick):
+            continue
+        values = signals[name]
+        change = float(values[-1] - values[0])
+        if not np.isfinite(change):
+            return None
+        last = name.rsplit(".", 1)[-1].lower()
+        if any(word in last or word in name.lower() for word in ("kinetic", "potential")):
+            stored[name] = change
+        elif any(word in last for word in ("heat", "loss", "dissipat")):
+            lost[name] = change
+        else:
+            supplied[name] = change
+    return _balance(supplied, lost, stored) if supplied and (lost or stored) else None

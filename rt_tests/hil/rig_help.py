@@ -1,0 +1,85 @@
+"""Shared by the rig tests: a changed copy of the desk rig, models in this process."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import torqueloop
+from torqueloop.hil.peer_messages import StateMessage, StepMessage
+from torqueloop.hil.session import RunResult, run_rig
+from torqueloop.hil.tcu import SoftTcu
+from torqueloop.hil.tcu_config import load_tcu_config
+from torqueloop.hil.vehicle import VehicleModel
+from torqueloop.hil.vehicle_config import load_vehicle_config
+
+CONFIGS = Path(torqueloop.__file__).parent / "configs"
+DESK = CONFIGS / "rigs" / "desk_4hp22.toml"
+
+
+def rig_file(folder: Path, *edits: tuple[str, str], add: str = "") -> Path:
+    """The desk rig with text replaced (each must be there) and text added, as a file in `folder`."""
+    text = DESK.read_text(encoding="utf-8")
+    for old, new in edits:
+        assert old in text, f"{old!r} is not in {DESK}"
+        text = text.replace(old, new)
+    # paths relative to the original's place
+    text = re.sub(r'"\.\./([\w/.]+)"', lambda m: f'"{(CONFIGS / m.group(1)).resolve()}"', text)
+    path = folder / "rig.toml"
+    path.write_text(text + add, encoding="utf-8")
+    return path
+
+
+class Car:
+    """The vehicle model in this process, with faults from a time on."""
+
+    def __init__(self, fault: str = "", at_s: float = 1e9) -> None:
+        self.model = VehicleModel(load_vehicle_config(CONFIGS / "vehicles" / "bmw_528i_e28.toml"))
+        self.fault, self.at_s = fault, at_s
+
+    def __call__(self, message: StepMessage) -> StateMessage | None:
+        state = self.model.step(message)
+        if message.t < self.at_s:
+            return state
+        if self.fault == "silent":
+            return None
+        if self.fault == "nan":
+            return StateMessage(**{**vars(state), "F": float("nan")})
+        return state
+
+
+class Unit:
+    """The soft control unit in this process, with faults from a time on."""
+
+    def __init__(self, fault: str = "", at_s: float = 1e9, until_s: float = 1e9) -> None:
+        self.tcu = SoftTcu(load_tcu_config(CONFIGS / "tcu" / "soft_4hp22.toml"))
+        self.fault, self.at_s, self.until_s = fault, at_s, until_s
+        self.received: list[tuple[float, int, bytes]] = []
+
+    def step(self, t_s, frames):
+        frames = list(frames)
+        self.received += [(t_s, can_id, data) for can_id, data in frames]
+        out = self.tcu.step(t_s, frames)
+        if not self.at_s <= t_s < self.until_s:
+            return out
+        if self.fault == "silent":
+            return []
+        if self.fault == "crc":
+            return [(can_id, bytes([data[0] ^ 1]) + data[1:]) for can_id, data in out]
+        if self.fault == "counter":
+            return [(can_id, data) for can_id, data in self._stuck(out)]
+        if self.fault == "length":
+            return [(can_id, data[:-1]) for can_id, data in out]
+        return out
+
+    def _stuck(self, frames):
+        """The same frames again and again: right checksum, counter that stands still."""
+        self._frozen = getattr(self, "_frozen", frames)
+        return self._frozen
+
+
+def run(path: Path, out: Path, seconds: float, car: Car | None = None, unit: Unit | None = None, **more) -> RunResult:
+    """A run on the virtual clock with models in this process."""
+    return run_rig(
+        path, "virtual", seconds, out, progress=False, html=False, vehicle=car or Car(), tcu=unit or Unit(), **more
+    )

@@ -1,0 +1,103 @@
+"""Mistakes in a rig file: found before anything is started, each named with file, table, key, value and what is
+allowed."""
+
+import pytest
+from rig_help import DESK, rig_file
+
+from torqueloop.core.errors import ConfigError, MissingValueError, RangeError, UnknownKeyError, UnknownNameError
+from torqueloop.hil.rig_config import driver_points, load_rig_config
+from torqueloop.hil.rig_plan import load_plan
+
+
+def test_desk_rig_is_complete():
+    plan = load_plan(DESK)
+    assert len(plan.in_copies) == 11 and len(plan.send) == 3 and len(plan.required) == 2
+    assert {name for name, _ in plan.recorded} >= {"engine.w", "C11.tau", "car.v", "HIL_Speeds.n_output"}
+    assert len(plan.reactions) == 9, "eight pressures and the pedal"
+
+
+WRONG = {
+    "unknown key": (("max_catch_up = 5", "max_catchup = 5"), UnknownKeyError, ["max_catchup", "clock", "max_catch_up"]),
+    "out of range": (("tick_s = 1e-3", "tick_s = 1.0"), RangeError, ["tick_s", "1.0", "clock"]),
+    "wrong word": (('policy = "catch_up"', 'policy = "hurry"'), RangeError, ["policy", "hurry", "skip"]),
+    "no such input": (('"C4.p" =', '"C44.p" ='), UnknownNameError, ["C44.p", "inputs", "C4.p"]),
+    "input without source": (('"C4.p" = "TCU_Pressure_1.p_C4"\n', ""), MissingValueError, ["C4.p"]),
+    "no such signal in the DBC": (
+        ("TCU_Pressure_1.p_C4", "TCU_Pressure_1.p_C9"),
+        ConfigError,
+        ["p_C9", "tcu_4hp22.dbc"],
+    ),
+    "no such message": (
+        ("TCU_Pressure_1.p_C4", "TCU_Pressur_1.p_C4"),
+        ConfigError,
+        ["TCU_Pressur_1", "TCU_Pressure_1"],
+    ),
+    "no such output": (
+        ('"turbine.w"', '"turbin.w"'),
+        UnknownNameError,
+        ["turbin.w", "turbine.w", "HIL_Speeds.n_turbine"],
+    ),
+    "units": (
+        ('"HIL_Speeds.n_engine" = "engine.w"', '"HIL_Speeds.n_engine" = "car.v"'),
+        ConfigError,
+        ["car.v", "m/s", "rad/s"],
+    ),
+    "sent signal left out": (('"HIL_Driver.T_oil" = 80\n', ""), MissingValueError, ["HIL_Driver.T_oil"]),
+    "constant out of range": (('"HIL_Driver.T_oil" = 80', '"HIL_Driver.T_oil" = 500'), RangeError, ["T_oil", "500"]),
+    "wrong word of a value table": (
+        ('value = "economy"', 'value = "eco"'),
+        ConfigError,
+        ["eco", "winter, sport, economy", "outputs"],
+    ),
+    "received signal as output": (
+        ('"HIL_Driver.T_oil"', '"TCU_Status.tau_limit"'),
+        ConfigError,
+        ["TCU_Status.tau_limit", "not sent"],
+    ),
+    "no such driver table": (
+        ('"driver.lever"', '"driver.leaver"'),
+        UnknownNameError,
+        ["driver.leaver", "driver.lever"],
+    ),
+    "lever position": (('[0.5, "D"]', '[0.5, "S"]'), ConfigError, ["lever", "S", "P, R, N, D"]),
+    "time goes back": (("[1.5, 0.0], [1.7, 1.0]]", "[1.5, 0.0], [1.2, 1.0]]"), ConfigError, ["pedal", "1.2"]),
+    "timeout of a message we do not get": (
+        ("TCU_Pressure_2 = 0.3", "TCU_Presure_2 = 0.3"),
+        ConfigError,
+        ["TCU_Presure_2", "TCU_Pressure_2"],
+    ),
+    "period that is no multiple": (("tick_s = 1e-3", "tick_s = 3e-3"), RangeError, ["cycle time", "3 ms"]),
+    "limit": (("max = 300.0", "max = -300.0"), ConfigError, ["max", "-300"]),
+    "unit of a limit": (
+        ('max = 300.0, unit = "kmh"', 'max = 300.0, unit = "rpm"'),
+        ConfigError,
+        ["rpm", "m/s", "car.v"],
+    ),
+    "limit of nothing": (('"car.v" = { min', '"care.v" = { min'), UnknownNameError, ["care.v", "car.v"]),
+    "public address": (("tcp://127.0.0.1:0", "tcp://0.0.0.0:4000"), ConfigError, ["0.0.0.0", "loopback"]),
+    "no such mass": (('endpoint = "tcp://127.0.0.1:0"', 'car = "caravan"'), ConfigError, ["caravan", "car"]),
+    "overrun limit": (("overrun_limit = 50", "overrun_limit = 3"), ConfigError, ["overrun_limit", "3", "max_catch_up"]),
+    "powertrain missing": (("car_4hp22_rig.toml", "car_9.toml"), ConfigError, ["car_9.toml", "rig"]),
+    "recorded signal": (('signals = "all"', 'signals = ["engine.n"]'), UnknownNameError, ["engine.n", "engine.w"]),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_mistake_is_named(tmp_path, case):
+    edit, kind, words = WRONG[case]
+    with pytest.raises(kind) as caught:
+        load_plan(rig_file(tmp_path, edit))
+    for word in words:
+        assert word in str(caught.value), str(caught.value)
+
+
+def test_missing_file_and_wrong_toml(tmp_path):
+    with pytest.raises(ConfigError, match="not found"):
+        load_rig_config(tmp_path / "nothing.toml")
+    (tmp_path / "x.toml").write_text("[rig\n")
+    with pytest.raises(ConfigError, match="not TOML"):
+        load_rig_config(tmp_path / "x.toml")
+
+
+def test_lever_changes_in_steps_not_through_the_positions_between():
+    assert driver_points("lever", [[0.0, "P"], [1.0, "D"]]) == [(0.0, 0.0), (1.0, 0.0), (1.0, 3.0)]

@@ -1,0 +1,124 @@
+"""The rig on the real clock with its processes: start, stop, Ctrl-C, faults of whole processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rig_help import rig_file
+
+from torqueloop.hil.can_multicast import multicast_works
+from torqueloop.hil.recording import read_stream
+from torqueloop.hil.rig_parts import build
+from torqueloop.hil.rig_plan import load_plan
+from torqueloop.hil.run_data import read_run_json
+from torqueloop.hil.session import run_rig
+
+CODE = (
+    "import sys; from torqueloop.hil.session import run_rig; "
+    "run_rig(sys.argv[1], 'real', 60.0, sys.argv[2], progress=False, html=False)"
+)
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """The desk rig on a port of its own; a loaded test machine may hold everything up for long."""
+    works = multicast_works()
+    if not (works[0] if isinstance(works, tuple) else works):
+        pytest.skip(f"no UDP multicast here: {works}")
+    port = 20000 + os.getpid() % 20000
+    tcu = tmp_path / "tcu.toml"
+    configs = Path(__file__).parents[2] / "configs"
+    text = (configs / "tcu" / "soft_4hp22.toml").read_text().replace("43113", str(port))
+    tcu.write_text(text.replace('"../', f'"{configs.resolve()}/'))
+    return rig_file(
+        tmp_path,
+        ("43113", str(port)),
+        ('"../tcu/soft_4hp22.toml"', f'"{tcu}"'),
+        ("_Pressure_1 = 0.3", "_Pressure_1 = 2.0"),
+        ("_Pressure_2 = 0.3", "_Pressure_2 = 2.0"),
+        ("age_limit_s = 0.1", "age_limit_s = 2.0"),
+        ("overrun_limit = 50", "overrun_limit = 0"),
+        ("watchdog_s = 0.5", "watchdog_s = 5.0"),
+    )
+
+
+def children(pid: int) -> list[str]:
+    """Command lines of living companions of a process."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and f"--parent\0{pid}\0" in (entry / "cmdline").read_text():
+                found.append((entry / "cmdline").read_text())
+        except OSError:
+            continue
+    return found
+
+
+def test_real_run_replays_to_the_same_hash_and_leaves_no_process(desk, tmp_path):
+    result = run_rig(desk, "real", 2.0, tmp_path / "r", progress=False, html=False)
+    stats = result.stats
+    assert not stats["safe_state"]["latched"], stats["safe_state"]
+    assert stats["ticks"] == 2000 and stats["missed"] == stats["late_started"] + stats["dropped"]
+    assert stats["can"]["rx"]["TCU_Pressure_1"]["ok"] > 100 and stats["vehicle"]["taken"] > 100
+    assert children(os.getpid()) == []
+    rig = build(load_plan(result.out / read_run_json(result.out)["rig_file"]), 2.0).rig
+    data, at = read_stream(result.out / "inputs").payload(), 0
+    rig.begin(int.from_bytes(data[24:32], "little"))  # now_ns of the first record
+    while at < len(data):
+        at = rig.replay(data, at)
+    assert f"{rig.state_hash:016x}" == stats["hash"]
+
+
+def started(desk: Path, out: Path) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", CODE, str(desk), str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if out.exists() and read_run_json(out).get("stats", {}).get("ticks", 0) > 0:
+            return process
+        assert process.poll() is None, process.stderr.read().decode() if process.stderr else ""
+        time.sleep(0.05)
+    process.kill()
+    raise AssertionError("the run did not begin")
+
+
+def test_ctrl_c_ends_the_run_in_order(desk, tmp_path):
+    process = started(desk, tmp_path / "r")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0
+    info = read_run_json(tmp_path / "r")
+    assert info["state"] == "interrupted" and info["ended"]
+    assert (tmp_path / "r" / "report.json").is_file()
+    assert children(process.pid) == []
+
+
+def test_killed_rig_leaves_no_companion_behind(desk, tmp_path):
+    process = started(desk, tmp_path / "r")
+    assert len(children(process.pid)) == 2
+    process.kill()
+    process.wait(10)
+    deadline = time.monotonic() + 10
+    while children(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert children(process.pid) == []
+    assert len(read_stream(tmp_path / "r" / "signals").chunks) > 0
+    assert read_run_json(tmp_path / "r")["state"] == "running"
+
+
+def test_killed_control_unit_latches_the_safe_state(desk, tmp_path):
+    process = started(desk, tmp_path / "r")
+    for pid in [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit()]:
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        except OSError:
+            continue
+        if "tcu" in words and f"{process.pid}" in words:
+            os.kill(pid, signal.SIGKILL)
+    assert process.wait(20) == 0
+    safe = read_run_json(tmp_path / "r")["stats"]["safe_state"]
+    assert safe["latched"] and safe["kind"] in ("thread", "tcu_silent") and "tcu" in safe["cause"].lower()

@@ -1,0 +1,147 @@
+"""The rig on the virtual clock: the whole chain CAN frames -> codec -> model -> codec -> frames, vehicle, recording."""
+
+import json
+import threading
+import time
+
+import numpy as np
+import pytest
+from rig_help import DESK, Unit, rig_file, run
+
+from torqueloop.hil.recording import read_stream
+from torqueloop.hil.rig_parts import build
+from torqueloop.hil.rig_plan import load_plan
+from torqueloop.hil.run_data import read_modes, read_run_json, read_signals
+from torqueloop.hil.session import run_rig
+
+
+@pytest.fixture(scope="module")
+def pull_away(tmp_path_factory):
+    """2.5 s: lever to D, pedal down, the car moves."""
+    return run(DESK, tmp_path_factory.mktemp("rig") / "a", 2.5)
+
+
+def test_two_runs_give_the_same_hash_and_the_same_record(pull_away, tmp_path):
+    again = run(DESK, tmp_path / "b", 2.5)
+    assert again.stats["hash"] == pull_away.stats["hash"]
+    first, second = read_signals(pull_away.out), read_signals(again.out)
+    assert len(first.tick) == 2500
+    assert first.records["out"].tobytes() == second.records["out"].tobytes()
+
+
+def test_other_inputs_give_another_hash(pull_away, tmp_path):
+    path = rig_file(tmp_path, ("[1.7, 1.0]]", "[1.7, 0.99]]"))
+    assert run(path, tmp_path / "b", 2.5).stats["hash"] != pull_away.stats["hash"]
+
+
+def test_generic_and_precompiled_kernel_give_the_same_hash(pull_away, tmp_path):
+    assert run(DESK, tmp_path / "b", 2.5, kernel="generic").stats["hash"] == pull_away.stats["hash"]
+
+
+def test_vehicle_process_in_lockstep_gives_the_same_hash_as_the_model_in_this_process(pull_away, tmp_path):
+    other = run_rig(DESK, "virtual", 2.5, tmp_path / "b", progress=False, html=False)
+    assert other.stats["hash"] == pull_away.stats["hash"]
+    assert other.stats["vehicle"]["exchanges"] == 2500
+
+
+def test_replay_of_the_input_records_gives_the_same_hash(pull_away):
+    plan = load_plan(pull_away.out / read_run_json(pull_away.out)["rig_file"])
+    rig = build(plan, 2.5).rig
+    data, at = read_stream(pull_away.out / "inputs").payload(), 0
+    rig.begin(0)
+    while at < len(data):
+        at = rig.replay(data, at)
+    assert rig.tick == 2500
+    assert f"{rig.state_hash:016x}" == pull_away.stats["hash"]
+
+
+def test_replay_refuses_records_that_are_cut_off_or_out_of_order(pull_away):
+    plan = load_plan(DESK)
+    data = read_stream(pull_away.out / "inputs").payload()
+    rig = build(plan, 2.5).rig
+    rig.begin(0)
+    second = rig.replay(data, 0)
+    with pytest.raises(ValueError, match="needed: tick 1"):
+        rig.replay(data, 0)
+    with pytest.raises(ValueError, match="cut off"):
+        rig.replay(data[: second + 10], second)
+
+
+def test_car_moves_in_first_gear_and_the_energy_balance_closes(pull_away):
+    signals = read_signals(pull_away.out)
+    assert signals["TCU_Status.gear_actual"][-1] == 1.0
+    assert 0.5 < signals["car.v"][-1] < 5.0
+    assert abs(pull_away.report.metrics["energy_residual_rel"]) < 1e-9
+    assert pull_away.exit_status == 1, "the gate on three shifts cannot pass in 2.5 s"
+
+
+def test_pressure_of_the_frame_reaches_the_model_in_si(pull_away):
+    signals = read_signals(pull_away.out)
+    bus = signals["TCU_Pressure_1.p_C4"]
+    assert bus.max() > 2e5, "no pressure came: the test proves nothing"
+    np.testing.assert_array_equal(bus, signals["input.C4.p"])
+    np.testing.assert_array_equal(np.round(bus / 500.0) * 500.0, bus)  # 0.005 bar per bit
+
+
+def test_sent_frames_have_their_periods_and_offsets():
+    unit = Unit()
+    plan = load_plan(DESK)
+    parts = build(plan, 1.0)
+    parts.rig.begin(0)
+    seen: dict[int, list[int]] = {}
+    for tick in range(60):
+        parts.rig.ticks(1, tick * 1_000_000)
+        for can_id, _, t_ns, _ in parts.tx_ring.pop_all():
+            assert t_ns == tick * 1_000_000
+            seen.setdefault(can_id, []).append(tick)
+    assert seen == {0x110: list(range(0, 60, 10)), 0x111: list(range(1, 60, 10)), 0x112: list(range(2, 60, 10))}
+    assert unit.tcu is not None
+
+
+def test_mode_log_holds_every_change_and_ends_where_the_signals_end(pull_away):
+    changes = read_modes(pull_away.out / "modes.csv")
+    signals = read_signals(pull_away.out)
+    last = {c.element: c.mode for c in changes}
+    assert len(last) >= 3
+    for element, mode in last.items():
+        assert signals[f"{element}.mode"][-1] == mode
+
+
+def test_run_directory_holds_all_inputs_and_the_end(pull_away):
+    info = json.loads((pull_away.out / "run.json").read_text())
+    assert info["state"] == "ended" and info["clock"] == "virtual"
+    names = {p.name for p in (pull_away.out / "config").rglob("*") if p.is_file()}
+    assert {
+        "desk_4hp22.toml",
+        "car_4hp22_rig.toml",
+        "drive_4hp22.toml",
+        "zf_4hp22.toml",
+        "tcu_4hp22.dbc",
+        "soft_4hp22.toml",
+        "bmw_528i_e28.toml",
+        "bmw_m30b28.csv",
+        "tc_4hp22.csv",
+    } <= names
+    assert (pull_away.out / "report.json").is_file() and (pull_away.out / "junit.xml").is_file()
+
+
+def test_nothing_is_sent_before_arming():
+    plan = load_plan(DESK)
+    parts = build(plan, 10.0)
+    thread = threading.Thread(target=parts.rig.run)
+    thread.start()
+    parts.rx_ring.push(0x210, bytes(8))
+    deadline = time.monotonic() + 5
+    while (parts.rig.heartbeat < 30 or not parts.rig.idle_frames) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    parts.rig.stop()
+    thread.join(5)
+    assert parts.rig.heartbeat >= 30 and parts.rig.idle_frames == 1
+    assert parts.rig.tick == 0 and len(parts.tx_ring) == 0 and len(parts.samples) == 0
+
+
+def test_run_directory_that_is_not_empty_is_refused(tmp_path):
+    (tmp_path / "x").write_text("precious")
+    with pytest.raises(Exception, match="nothing is overwritten"):
+        run(DESK, tmp_path, 0.1)
+    assert (tmp_path / "x").read_text() == "precious"

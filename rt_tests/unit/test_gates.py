@@ -1,0 +1,113 @@
+"""Gates: the expression language, its errors, and what happens to metrics that were not measured."""
+
+from __future__ import annotations
+
+import math
+import operator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torqueloop.hil.gates import GateError, evaluate, parse_gates
+
+METRICS = {"missed": 0, "compute_p99_us": 150.0, "slip_s": 0.0, "clock": "real", "nothing": None, "bad": math.nan}
+
+
+def passed(text: str) -> list[bool]:
+    return [r.passed for r in evaluate(parse_gates(text), METRICS)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("missed==0, compute_p99_us<200", [True, True]),
+        ("missed==0 and compute_p99_us<100", [False]),
+        ("missed>0 or compute_p99_us<=150", [True]),
+        ("not missed == 0", [False]),
+        ("100 < compute_p99_us < 200", [True]),
+        ("100 < compute_p99_us < 150", [False]),
+        ("clock == 'real', clock != \"virtual\"", [True, True]),
+        ("(missed + 2) * 3 - 1 == 5", [True]),
+        ("-compute_p99_us / 2 == -75", [True]),
+        ("max(missed, slip_s, 3) == 3, abs(-2e-3) < .1, min(missed, 4)==0", [True, True, True]),
+        ("(missed == 0 or slip_s > 1) and (clock == 'real')", [True]),
+        ("", []),
+    ],
+)
+def test_gates_judge_as_written(text: str, expected: list[bool]) -> None:
+    assert passed(text) == expected
+
+
+def test_text_of_each_gate_is_kept() -> None:
+    assert [g.text for g in parse_gates(" missed==0 ,  compute_p99_us < 200 ")] == ["missed==0", "compute_p99_us < 200"]
+
+
+def test_gates_come_from_text_list_or_table() -> None:
+    expected = [g.root for g in parse_gates("missed==0, slip_s<1")]
+    assert [g.root for g in parse_gates(["missed==0", "slip_s<1"])] == expected
+    table = parse_gates({"no_miss": "missed==0", "in_step": "slip_s<1"}, "rig.toml")
+    assert [g.root for g in table] == expected and table[0].source == "rig.toml: no_miss"
+
+
+@pytest.mark.parametrize("text", ["nothing == 0", "nothing != 0", "nothing < 1e300", "bad == bad", "not nothing > 3"])
+def test_a_metric_that_was_not_measured_fails_its_gate(text: str) -> None:
+    (result,) = evaluate(parse_gates(text), METRICS)
+    assert not result.passed
+    assert "not measured" in result.cause
+
+
+def test_failed_gate_names_the_value() -> None:
+    (result,) = evaluate(parse_gates("compute_p99_us<100"), METRICS)
+    assert result.cause == "compute_p99_us = 150"
+
+
+def test_unknown_name_lists_closest_and_known() -> None:
+    with pytest.raises(GateError, match="did you mean 'compute_p99_us'") as error:
+        evaluate(parse_gates("computep99_us < 3"), METRICS)
+    assert all(name in str(error.value) for name in METRICS)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("missed = 0", "column 8"),
+        ("missed == ", "expected a name"),
+        ("missed", "is no condition"),
+        ("missed + 1", "is no condition"),
+        ("missed == 0 slip_s < 1", "expected ','"),
+        ("(missed == 0", r"expected '\)'"),
+        ("__import__('os').system('x') == 0", "column"),
+        ("open(1) == 0", "no function 'open'"),
+        ("abs(1, 2) == 0", "takes 1 argument"),
+        ("missed == 0; slip_s == 0", "unexpected ';'"),
+        ("(" * 5000 + "1" + ")" * 5000 + " == 1", "nested too deeply"),
+        ("not " * 5000 + "missed == 1", "nested too deeply"),
+        ("-" * 5000 + "1 == 1", "nested too deeply"),
+    ],
+)
+def test_mistakes_are_named_with_their_column(text: str, what: str) -> None:
+    with pytest.raises(GateError, match=what):
+        parse_gates(text)
+
+
+def test_text_has_no_order_against_numbers() -> None:
+    (result,) = evaluate(parse_gates("clock < 3"), METRICS)
+    assert not result.passed and "no order" in result.cause
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet="ab1.<>=!(), '\"+-*/notrdm_", max_size=40))
+def test_any_text_gives_gates_or_a_gate_error(text: str) -> None:
+    try:
+        gates = parse_gates(text)
+    except GateError:
+        return
+    assert all(g.text for g in gates)
+
+
+@given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.sampled_from(["<", "<=", ">", ">=", "==", "!="]))
+def test_comparison_agrees_with_python(left: float, right: float, symbol: str) -> None:
+    words = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
+    (result,) = evaluate(parse_gates(f"x {symbol} y"), {"x": left, "y": right})
+    assert result.passed == getattr(operator, words[symbol])(left, right)

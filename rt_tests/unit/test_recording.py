@@ -1,0 +1,297 @@
+"""Recordings: what is written is read, whatever cuts the file short, and damage is seen."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from torqueloop.hil import recorder as recorder_module
+from torqueloop.hil.bus_log import FLAG_TX, bus_header, pack_frame, read_bus, write_candump
+from torqueloop.hil.recorder import QueueSource, Recorder
+from torqueloop.hil.recording import ChunkWriter, RecordingError, read_stream
+from torqueloop.hil.run_data import modes_from_signals, read_signals, signal_dtype, signal_header
+
+PAYLOADS = [bytes([k]) * (7 + 13 * k) for k in range(1, 9)]
+
+
+def recording(folder: Path, *, close: bool = True, file_bytes: int = 1 << 20) -> bytes:
+    """Write PAYLOADS; the bytes of the first file."""
+    writer = ChunkWriter(folder, {"kind": "test", "names": ["ä"]}, file_bytes=file_bytes)
+    for payload in PAYLOADS:
+        writer.write(payload)
+    if close:
+        writer.close()
+    else:
+        writer.abandon()
+    return (folder / "000001.tlc").read_bytes()
+
+
+def reread(folder: Path, data: bytes):
+    folder.mkdir(exist_ok=True)
+    (folder / "000001.tlc").write_bytes(data)
+    return read_stream(folder)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    recording(tmp_path / "a")
+    stream = read_stream(tmp_path / "a")
+    assert stream.chunks == PAYLOADS and stream.seqs == list(range(8))
+    assert stream.intact and stream.closed and stream.header["names"] == ["ä"]
+
+
+def test_recording_without_end_mark_is_complete_but_not_closed(tmp_path: Path) -> None:
+    recording(tmp_path / "a", close=False)
+    stream = read_stream(tmp_path / "a")
+    assert stream.chunks == PAYLOADS and not stream.closed and not stream.intact and not stream.damage
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_truncation_at_any_byte_loses_at_most_the_chunk_it_hits(tmp_path: Path, data: st.DataObject) -> None:
+    folder = tmp_path / "whole"
+    whole = (folder / "000001.tlc").read_bytes() if folder.exists() else recording(folder)
+    cut = data.draw(st.integers(0, len(whole) - 1))
+    # chunk boundaries, from the sizes alone: head of the file, then 16 bytes in front of each payload
+    ends = np.cumsum([len(whole) - 16 - sum(16 + len(p) for p in PAYLOADS)] + [16 + len(p) for p in PAYLOADS])
+    if cut < ends[0]:
+        with pytest.raises(RecordingError, match="torn|not a torqueloop"):
+            reread(tmp_path / "cut", whole[:cut])
+        return
+    stream = reread(tmp_path / "cut", whole[:cut])
+    n_whole = int(np.searchsorted(ends, cut, side="right")) - 1
+    assert stream.chunks == PAYLOADS[:n_whole]
+    assert not stream.closed and not stream.holes
+    assert bool(stream.damage) == (cut not in ends)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_flipped_byte_is_seen_and_costs_at_most_one_chunk(tmp_path: Path, data: st.DataObject) -> None:
+    folder = tmp_path / "whole"
+    whole = bytearray((folder / "000001.tlc").read_bytes() if folder.exists() else recording(folder))
+    at = data.draw(st.integers(0, len(whole) - 1))
+    whole[at] ^= data.draw(st.integers(1, 255))
+    try:
+        stream = reread(tmp_path / "flipped", bytes(whole))
+    except RecordingError:
+        return  # in the head of the only file
+    assert not stream.intact
+    missing = [p for p in PAYLOADS if p not in stream.chunks]
+    assert len(missing) <= 1 and all(c in PAYLOADS for c in stream.chunks)
+
+
+def test_a_chunk_lost_in_the_middle_is_counted(tmp_path: Path) -> None:
+    whole = recording(tmp_path / "a")
+    at = whole.index(PAYLOADS[3]) - 16
+    stream = reread(tmp_path / "b", whole[:at] + whole[at + 16 + len(PAYLOADS[3]) :])
+    assert stream.chunks == PAYLOADS[:3] + PAYLOADS[4:]
+    assert [d.chunks_missing for d in stream.holes] == [1]
+
+
+def test_files_are_rotated_and_read_as_one(tmp_path: Path) -> None:
+    recording(tmp_path / "a", file_bytes=200)
+    files = sorted((tmp_path / "a").iterdir())
+    assert len(files) > 2
+    assert read_stream(tmp_path / "a").chunks == PAYLOADS and read_stream(tmp_path / "a").intact
+    # A whole file gone is a hole, not a silent jump.
+    files[1].unlink()
+    stream = read_stream(tmp_path / "a")
+    assert stream.holes and stream.holes[0].chunks_missing >= 1 and not stream.intact
+
+
+def test_a_recording_is_never_overwritten(tmp_path: Path) -> None:
+    recording(tmp_path / "a")
+    with pytest.raises(RecordingError, match="already a recording"):
+        ChunkWriter(tmp_path / "a", {})
+
+
+def test_nothing_to_read_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="no recording here"):
+        read_stream(tmp_path / "missing")
+    with pytest.raises(RecordingError, match="not a torqueloop recording"):
+        reread(tmp_path / "text", b"this is a text file and no recording at all")
+
+
+# --- recorder -------------------------------------------------------------------------------------------------------
+
+
+def test_recorder_writes_everything_that_was_queued_before_close(tmp_path: Path) -> None:
+    source = QueueSource()
+    recorder = Recorder(tmp_path)
+    recorder.add_stream("signals", {"kind": "test"}, source)
+    with recorder:
+        for k in range(2000):
+            source.push(k.to_bytes(8, "little"))
+    data = read_stream(tmp_path / "signals")
+    assert np.frombuffer(data.payload(), "<i8").tolist() == list(range(2000)) and data.intact
+    assert recorder.status()["signals"].ok
+
+
+def test_recorder_drains_the_ring_of_the_kernels(tmp_path: Path) -> None:
+    ring = pytest.importorskip("torqueloop.cython_kernels.ring").DataRing(1 << 16)
+    recorder = Recorder(tmp_path)
+    recorder.add_stream("signals", {"kind": "test"}, ring)
+    with recorder:
+        for k in range(5000):
+            while not ring.push(k.to_bytes(8, "little")):
+                time.sleep(0.001)
+    assert np.frombuffer(read_stream(tmp_path / "signals").payload(), "<i8").tolist() == list(range(5000))
+    status = recorder.status()["signals"]
+    assert 0.0 < status.high_water <= 1.0
+
+
+def test_lost_records_are_counted(tmp_path: Path) -> None:
+    source = QueueSource(capacity=80)
+    recorder = Recorder(tmp_path)
+    recorder.add_stream("signals", {}, source)
+    accepted = sum(source.push(bytes(8)) for _ in range(25))
+    status = recorder.close()["signals"]
+    assert accepted == 10 and status.lost_records == 15 and status.high_water == 1.0 and not status.ok
+
+
+def test_chunks_appear_while_the_run_goes_on(tmp_path: Path) -> None:
+    source = QueueSource()
+    recorder = Recorder(tmp_path)
+    recorder.add_stream("signals", {}, source)
+    with recorder:
+        source.push(b"12345678")
+        deadline = time.monotonic() + 20.0
+        while not read_stream(tmp_path / "signals").chunks and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert read_stream(tmp_path / "signals").chunks == [b"12345678"]
+
+
+def test_a_full_disk_stops_the_recording_and_not_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = QueueSource(capacity=1 << 12)
+    recorder = Recorder(tmp_path)
+    recorder.add_stream("signals", {"kind": "test"}, source)
+    source.push(b"first000")
+    recorder.poll()
+    recorder._streams[0].flush()
+    real_write = os.write
+
+    def full(fd: int, data) -> int:
+        real_write(fd, bytes(data)[:5])  # a part still fits
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", full)
+    source.push(b"second00")
+    recorder.poll()
+    recorder._streams[0].flush()
+    monkeypatch.setattr(os, "write", real_write)
+    # The ring is still emptied, so the tick never sees it full.
+    for _ in range(10_000):
+        assert source.push(bytes(8))
+        recorder.poll()
+    status = recorder.close()["signals"]
+    assert "No space left" in status.cause and not status.ok
+    assert status.discarded_bytes == 8 * 10_001 and status.lost_records == 0
+    stream = read_stream(tmp_path / "signals")
+    # The torn chunk was cut off again: what was written before is intact.
+    assert stream.chunks == [b"first000"] and not stream.damage and not stream.closed
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_disk_that_is_full_for_real_is_reported(tmp_path: Path) -> None:
+    source = QueueSource()
+    recorder = Recorder(tmp_path)
+    recorder.add_stream("signals", {}, source)
+    writer = recorder._streams[0].writer
+    full = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, writer._fd)
+    os.close(full)
+    source.push(b"12345678")
+    assert "No space left" in recorder.close()["signals"].cause
+
+
+def test_a_broken_source_does_not_end_the_other_streams(tmp_path: Path) -> None:
+    class Broken(QueueSource):
+        def drain(self) -> bytes:
+            raise ValueError("ring is gone")
+
+    good = QueueSource()
+    recorder = Recorder(tmp_path)
+    recorder.add_stream("broken", {}, Broken())
+    recorder.add_stream("good", {}, good)
+    good.push(b"12345678")
+    recorder.poll()
+    status = recorder.close()
+    assert "ring is gone" in status["broken"].cause and status["good"].ok
+    assert read_stream(tmp_path / "good").chunks == [b"12345678"]
+
+
+def test_long_recordings_go_to_disk_in_bounded_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder_module, "CHUNK_BYTES", 1000)
+    source = QueueSource()
+    recorder = Recorder(tmp_path)
+    recorder.add_stream("signals", {}, source)
+    for _ in range(20):
+        source.push(bytes(300))
+        recorder.poll()
+    recorder.close()
+    assert max(len(c) for c in read_stream(tmp_path / "signals").chunks) <= 1000
+
+
+# --- signals --------------------------------------------------------------------------------------------------------
+
+
+def write_signals(run_dir: Path, ticks: np.ndarray, columns: dict[str, np.ndarray], tick_s: float = 1e-3) -> None:
+    writer = ChunkWriter(run_dir / "signals", signal_header(list(columns), ["1"] * len(columns), tick_s))
+    records = np.zeros(len(ticks), signal_dtype(len(columns)))
+    records["tick"] = ticks
+    for k, column in enumerate(columns.values()):
+        records["out"][:, k] = column
+    for part in np.array_split(records, 7):
+        writer.write(part.tobytes())
+    writer.close()
+
+
+def test_signals_come_back_by_name_and_gaps_are_listed(tmp_path: Path) -> None:
+    ticks = np.concatenate([np.arange(100), np.arange(110, 200)])
+    write_signals(tmp_path, ticks, {"engine.w": ticks * 2.0, "C4.mode": (ticks > 50) * 2.0 - 0.0})
+    signals = read_signals(tmp_path)
+    assert signals.gaps == [(100, 10)]
+    np.testing.assert_array_equal(signals["engine.w"], ticks * 2.0)
+    np.testing.assert_allclose(signals.t, (ticks + 1) * 1e-3)
+    with pytest.raises(KeyError, match="recorded are engine.w, C4.mode"):
+        signals["gear"]
+
+
+def test_mode_changes_are_rebuilt_from_recorded_modes(tmp_path: Path) -> None:
+    ticks = np.arange(100)
+    write_signals(tmp_path, ticks, {"C4.mode": np.where(ticks < 30, 2.0, np.where(ticks < 60, 1.0, 0.0))})
+    changes = modes_from_signals(read_signals(tmp_path))
+    assert [(c.step, c.element, c.mode) for c in changes] == [(1, "C4", 2), (31, "C4", 1), (61, "C4", 0)]
+
+
+def test_signal_record_has_the_documented_size() -> None:
+    assert signal_dtype(3).itemsize == 8 + 8 + 4 + 4 + 4 + 4 + 3 * 8
+
+
+# --- bus ------------------------------------------------------------------------------------------------------------
+
+
+def test_bus_log_is_a_candump_log_python_can_reads(tmp_path: Path) -> None:
+    can = pytest.importorskip("can")
+    writer = ChunkWriter(tmp_path / "bus", bus_header("tcu bus", epoch_ns=1_700_000_000_000_000_000))
+    frames = [(1_000_000, 0x210, b"\x01\xff", False), (2_500_400, 0x80000000 | 0x18FEF100, b"", True)]
+    writer.write(b"".join(pack_frame(t, i, d, tx=tx) for t, i, d, tx in frames))
+    writer.close()
+    records, _, damage = read_bus(tmp_path)
+    assert not damage and (records["flags"] & FLAG_TX != 0).tolist() == [False, True]
+    assert write_candump(tmp_path, tmp_path / "bus.log") == 2
+    first, second = (tmp_path / "bus.log").read_text().splitlines()
+    assert first == "(1700000000.001000) tcu_bus 210#01FF R"
+    assert second == "(1700000000.002500) tcu_bus 18FEF100# T"
+    messages = list(can.LogReader(tmp_path / "bus.log"))
+    assert [(m.arbitration_id, bytes(m.data), m.is_rx) for m in messages] == [
+        (0x210, b"\x01\xff", True),
+        (0x18FEF100, b"", False),
+    ]

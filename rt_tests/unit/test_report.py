@@ -1,0 +1,232 @@
+"""Reports from run directories: what they say, that a killed run still has one, and that nothing is made up."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from rich.console import Console
+from synthetic_run import SHIFTS, write_run
+
+from torqueloop.hil.report import analysis, plots
+from torqueloop.hil.report.analysis import thin
+from torqueloop.hil.report.build import analyse, write_report
+from torqueloop.hil.report.collect import ReportError
+from torqueloop.hil.report.console import print_report, sparkline
+from torqueloop.hil.report.metrics import flatten, rebinned, timing_of
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("run") / "run")
+
+
+@pytest.fixture(scope="module")
+def killed_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("run") / "killed", killed=True, duration_s=10.0)
+
+
+def test_shifts_are_found_from_the_speeds_alone(run_dir: Path) -> None:
+    report = analyse(run_dir)
+    assert [s.name for s in report.shifts] == ["1→2", "2→3", "3→4"]
+    for shift, (_, _, begin, length) in zip(report.shifts, SHIFTS, strict=True):
+        assert begin <= shift.begin_s < shift.end_s <= begin + length + 2e-3
+        assert shift.a_min_mps2 is not None and shift.a_max_mps2 is not None
+
+
+def test_gates_decide_the_exit_status(run_dir: Path) -> None:
+    assert analyse(run_dir).exit_status == 0
+    report = analyse(run_dir, "shifts == 4")
+    assert report.exit_status == 1
+    assert [g.passed for g in report.gates] == [True, True, False]
+    assert report.gates[-1].cause == "shifts = 3"
+
+
+def test_a_gate_given_twice_counts_once(run_dir: Path) -> None:
+    assert [g.source for g in analyse(run_dir, "missed == 0").gates] == ["rig file", "command line"]
+
+
+def test_metrics_have_flat_names_with_the_unit_at_the_end(run_dir: Path) -> None:
+    metrics = analyse(run_dir).metrics
+    assert metrics["compute_p99_us"] == pytest.approx(metrics["compute_p50_us"] * 1.8, rel=0.3)
+    assert metrics["can_rx_TCU_Status_crc"] == 1 and metrics["can_rx_crc"] == 1 and metrics["can_rx_ok"] == 7500
+    assert metrics["vehicle_age_max_ms"] == 2.31
+    assert metrics["complete"] == 1 and metrics["degraded"] == 1 and metrics["finite"] == 1
+    assert flatten({"compute_us": {"p99": 1.0, "count": 3, "hist": [[1, 2]]}, "x": "nan"}).keys() == {
+        "compute_p99_us",
+        "compute_us_count",
+        "x",
+    }
+
+
+def test_killed_run_has_a_report_that_says_what_is_missing(killed_dir: Path) -> None:
+    report = write_report(killed_dir)
+    assert report.exit_status == 1 and not report.run.ended
+    assert any("recorded up to t = 10.000 s of 25 s" in line for line in report.run.incomplete)
+    # ticks after the last run.json are counted from the recording
+    assert report.metrics["ticks"] == 10_000
+    # mode changes were rebuilt, and written as text
+    assert report.run.modes_source == "recorded signals"
+    assert (killed_dir / "modes.csv").read_text().splitlines()[0] == "step,t_s,element,mode,mode_name"
+    page = (killed_dir / "report.html").read_text()
+    assert "This run is incomplete" in page and "FAIL" in page
+    failed = ElementTree.parse(killed_dir / "junit.xml").findall(".//failure/..")
+    assert [case.get("name") for case in failed] == ["the run ended by itself"]
+
+
+def test_a_run_that_left_only_signals_still_has_timing(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", killed=True, duration_s=3.0)
+    (run / "run.json").unlink()
+    report = analyse(run)
+    assert set(report.rebuilt) >= {"ticks", "compute_us", "wake_lateness_us"}
+    assert report.metrics["wake_lateness_max_us"] == pytest.approx(240.0)
+
+
+def test_gates_fail_rather_than_pass_on_what_was_not_measured(killed_dir: Path) -> None:
+    report = analyse(killed_dir, "energy_residual_rel < 1e-6")
+    assert not report.gates[-1].passed and "not measured" in report.gates[-1].cause
+
+
+def test_latched_safe_state_fails_and_is_shown_first(tmp_path: Path) -> None:
+    cause = {"latched": True, "cause": "TCU_Pressure_1 silent for 0.05 s", "step": 2345}
+    report = write_report(write_run(tmp_path / "run", duration_s=3.0, safe_state=cause))
+    assert report.exit_status == 1
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert page.index("TCU_Pressure_1 silent") < page.index("Gates and checks")
+
+
+def test_junit_lists_every_gate_and_check(run_dir: Path) -> None:
+    report = write_report(run_dir, "shifts == 4", html=False)
+    root = ElementTree.parse(run_dir / "junit.xml").getroot()
+    suites = {s.get("name"): s for s in root}
+    assert len(suites["gates"]) == len(report.gates) == 3 and suites["gates"].get("failures") == "1"
+    assert len(suites["checks"]) == len(report.checks) and suites["checks"].get("failures") == "0"
+    # degraded real time is a remark, not a failure
+    assert suites["checks"].get("skipped") == "1"
+
+
+def test_report_json_is_strict_json_with_the_metrics(run_dir: Path) -> None:
+    def no_constant(name: str) -> float:
+        raise AssertionError(f"{name} is not JSON")
+
+    write_report(run_dir, html=False)
+    data = json.loads((run_dir / "report.json").read_text(), parse_constant=no_constant)
+    assert data["passed"] is True and data["exit_status"] == 0 and data["metrics"]["missed"] == 0
+    assert [s["name"] for s in data["shifts"]] == ["1→2", "2→3", "3→4"]
+
+
+class Strict(HTMLParser):
+    """Collects ids and tags and what would need the network."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.external: list[str] = []
+        self.svgs = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.svgs += tag == "svg"
+        for key, value in attrs:
+            if key == "id":
+                self.ids.append(str(value))
+            if key in ("src", "href", "xlink:href") and value and not value.startswith(("#", "data:")):
+                self.external.append(f"{tag} {value}")
+
+
+@pytest.mark.skipif(not plots.available(), reason="needs matplotlib")
+def test_page_is_self_contained_with_plots_in_both_themes(run_dir: Path) -> None:
+    write_report(run_dir)
+    page = (run_dir / "report.html").read_text()
+    parser = Strict()
+    parser.feed(page)
+    assert not parser.external
+    assert len(parser.ids) == len(set(parser.ids))
+    # drive, zoom 3-4, the two other shifts, timing twice, states, torques, pressures, energy
+    assert parser.svgs >= 10
+    assert "shift 3→4 in detail" in page and "C11 changes sign" in page
+    assert "prefers-color-scheme:dark" in page and "var(--blue)" in page
+    # every colour of the figures is one of the page's variables
+    assert not re.findall(r"(?:stroke|fill): #(?!000000|ffffff)[0-9a-f]{6}", page)
+    # references inside the figures lead somewhere
+    assert set(re.findall(r"url\(#([^)]+)\)", page)) <= set(parser.ids)
+
+
+def test_without_matplotlib_the_page_says_how_to_get_plots(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert not plots.available()
+    write_report(run_dir)
+    page = (run_dir / "report.html").read_text()
+    assert "pip install 'torqueloop[report]'" in page and "<svg" not in page and "Gates and checks" in page
+
+
+def test_text_of_a_run_cannot_become_markup(tmp_path: Path) -> None:
+    cause = {"latched": True, "cause": "<script>alert(1)</script>", "step": 1}
+    write_report(write_run(tmp_path / "run", duration_s=2.0, safe_state=cause))
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "<script>alert" not in page and "&lt;script&gt;alert" in page
+
+
+def test_console_shows_timing_shifts_energy_and_gates(run_dir: Path) -> None:
+    console = Console(width=110, record=True, file=open("/dev/null", "w"))
+    print_report(analyse(run_dir, "shifts == 4"), console)
+    text = console.export_text()
+    for word in ("desk_4hp22", "FAILED", "wake lateness", "3→4", "TCU_Pressure_1", "energy balance", "shifts = 3"):
+        assert word in text
+
+
+def test_a_folder_that_is_no_run_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match="not a run directory"):
+        analyse(tmp_path)
+    with pytest.raises(ReportError, match="no such directory"):
+        analyse(tmp_path / "missing")
+
+
+def test_damaged_run_json_does_not_hide_the_signals(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", duration_s=2.0)
+    (run / "run.json").write_text('{"rig": "des')
+    report = analyse(run)
+    assert report.metrics["ticks"] == 2000 and not report.passed
+    assert any("run.json" in line for line in report.run.incomplete)
+
+
+# --- pieces ---------------------------------------------------------------------------------------------------------
+
+
+def test_thinning_keeps_first_last_and_every_extreme() -> None:
+    t = np.linspace(0.0, 10.0, 100_000)
+    y = np.sin(t)
+    y[43_210], y[77_777] = 9.0, -9.0
+    tt, yy = thin(t, y, 1000)
+    assert len(tt) <= 1100 and np.all(np.diff(tt) > 0)
+    assert (yy.max(), yy.min(), tt[0], tt[-1]) == (9.0, -9.0, 0.0, 10.0)
+
+
+def test_sign_changes_ignore_noise_around_zero() -> None:
+    t = np.arange(8.0)
+    y = np.array([5.0, 0.1, -0.1, 0.1, 5.0, 0.0, -5.0, -4.0])
+    assert analysis.sign_changes(t, y, 1.0) == [6.0]
+
+
+def test_rebinning_keeps_every_count_and_has_no_holes() -> None:
+    values = np.array([0.5, 3.0, 3.1, 900.0, 900.0])
+    hist = timing_of(values)["hist"]
+    assert sum(c for _, c in hist) == 5
+    even = rebinned([[0.5, 1], [3.0, 2], [900.0, 2]])
+    assert sum(c for _, c in even) == 5
+    ratios = np.diff(np.log10([e for e, _ in even]))
+    np.testing.assert_allclose(ratios, 0.05)
+    assert len(sparkline([[0.5, 1], [3.0, 2], [900.0, 2]])) <= 28
+
+
+def test_element_bands_cover_the_whole_run_once(run_dir: Path) -> None:
+    signals = analyse(run_dir).run.signals
+    assert signals is not None
+    for element in analysis.elements(signals):
+        bands = analysis.mode_bands_recorded(signals, element)
+        assert sum(b.end_s - b.begin_s for b in bands) == pytest.approx(signals.t[-1] - signals.t[0])
