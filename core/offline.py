@@ -118,7 +118,7 @@ class Simulation:
             self._advance(count, values[start + 1 : start + 1 + count])
             modes += self._new_modes()
             report((start + count) / ticks)
-        time = (first + self.substeps * np.arange(ticks + 1)) * self._h
+        time = (first + self.substeps * np.arange(ticks + 1, dtype=np.float64)) * self._h
         return Result(self.model, time, values, modes, self.state.counters)
 
     # --- inside ---------------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ class Simulation:
         """Some ticks; out: their outputs, one row per tick."""
         n = self.substeps
         first = self.state.step_no
-        grid = (first + np.arange(ticks * n + 1)) * self._h
+        grid = (first + np.arange(ticks * n + 1, dtype=np.float64)) * self._h
         inside = self._place_events(grid)
         samples = self._sample(grid)
         # runs of ticks without an event inside a step go to the kernel in one call

@@ -139,6 +139,6 @@ def _each(a: Mapping[str, Any]) -> list[str]:
         "cdef inline int32_t any_disturbed(const tl_model* m, const tl_state* s, const tl_eval* e) noexcept nogil:",
         "    cdef int32_t bad = 0",
     ]
-    out += [f"    bad |= disturbed(m, s, e, {i}, {int(a['fr_row'][i])})" for i in range(nf)]
+    out += [f"    bad |= disturbed(m, s, e, {i}, {int(a['fr_row'][i])}, {int(a['fr_src'][i])})" for i in range(nf)]
     out.append("    return bad")
     return out

@@ -45,34 +45,34 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
     cdef int32_t i, k, n = TL_N(m), nf = TL_NF(m)
     cdef double h = m.h, b0 = h * h * (0.5 - m.beta)
     cdef tl_eval* e = s.end
-    gather(m, s.a, s.wa)
+    gather(m, s.now.a, s.wa)
     advance_actuators(m, s, theta, 1.0, 0, e.p, s.fill1)
     for i in range(TL_NENG(m)):
         s.xi1[i] = idle_integrator(m, s, i, 1.0)
-    predict(m, s.u, s.a, s.hs1, s.u1)
+    predict(m, s.now.u, s.now.a, s.now.hs1, s.end.u)
     while True:
-        eval_forces(m, s, e, s.u1, theta + 1.0, s.xi1)
+        eval_forces(m, s, e, s.end.u, theta + 1.0, s.xi1)
         assemble(m, s, e, s.F)
         for i in range(TL_NLIN(m)):
             # deformation and its rate as far as they do not depend on a1
             k = TL_LIN_ROW(m, i)
-            s.F[k] -= (m.lin_c[i] * (lin_dot(m, i, s.z) + m.row_off[k] + h * s.now.w[k] + b0 * s.wa[k] - m.lin_phi0[i])
+            s.F[k] -= (m.lin_c[i] * (lin_dot(m, i, s.now.z) + m.row_off[k] + h * s.now.w[k] + b0 * s.wa[k] - m.lin_phi0[i])
                        + m.lin_d[i] * (s.now.w[k] + 0.5 * h * s.wa[k]))
         scatter(m, s.F, s.g)
-        matvec(s.pat.P, n, n, s.g, s.a1)
+        matvec(s.pat.P, n, n, s.g, s.end.a)
         if s.stiff:
             slide_implicitly(m, s, 1)
-            matvec(s.pat.P, n, n, s.g, s.a1)
+            matvec(s.pat.P, n, n, s.g, s.end.a)
         matvec(s.pat.T, nf, n, s.g, s.v1)
-        correct(m, s.u, s.a, s.a1, s.u1)
+        correct(m, s.now.u, s.now.a, s.end.a, s.end.u)
         passes -= 1
         if passes <= 0:
             break
-    finish2(m, s.u, s.z, s.a, s.a1, s.z1, s.s1)
+    finish2(m, s.now.u, s.now.z, s.now.a, s.end.a, s.end.z, s.end.hs1)
     for i in range(nf):
         if s.mode[i] == 0:
             e.tau[i] = s.v1[i]
-    gather(m, s.u1, e.w)
+    gather(m, s.end.u, e.w)
 
 
 cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
@@ -83,30 +83,30 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
     cdef double* um0v = s.v1
     cdef double* u10v = s.v1 + n
     cdef double* zv = s.v2
-    gather(m, s.a, s.wa)
+    gather(m, s.now.a, s.wa)
     advance_actuators(m, s, theta, 0.5, 1, s.em.p, s.fill1)
     advance_actuators(m, s, theta, 1.0, 0, s.end.p, s.fill1)
     for i in range(TL_NENG(m)):
         s.xi1[i] = idle_integrator(m, s, i, 1.0)
     for i in range(n):
-        s.um[i] = s.u[i] + h * (0.5 * s.a[i] + 0.125 * s.hs1[i] + s.hs2[i] / 24.0)
-        s.u1[i] = s.u[i] + h * (s.a[i] + 0.5 * s.hs1[i] + s.hs2[i] / 3.0)
-        um0v[i] = s.u[i] + h * (5.0 / 24.0) * s.a[i]
-        u10v[i] = s.u[i] + h * (1.0 / 6.0) * s.a[i]
+        s.um[i] = s.now.u[i] + h * (0.5 * s.now.a[i] + 0.125 * s.now.hs1[i] + s.hs2[i] / 24.0)
+        s.end.u[i] = s.now.u[i] + h * (s.now.a[i] + 0.5 * s.now.hs1[i] + s.hs2[i] / 3.0)
+        um0v[i] = s.now.u[i] + h * (5.0 / 24.0) * s.now.a[i]
+        u10v[i] = s.now.u[i] + h * (1.0 / 6.0) * s.now.a[i]
     while True:
         eval_forces(m, s, &s.em, s.um, theta + 0.5, s.xi)
         stiff = s.stiff
-        eval_forces(m, s, s.end, s.u1, theta + 1.0, s.xi1)
+        eval_forces(m, s, s.end, s.end.u, theta + 1.0, s.xi1)
         assemble(m, s, &s.em, s.F)
         if TL_NLIN(m) > 0:
             for i in range(n):
-                zv[i] = s.z[i] + h * (5.0 / 24.0 * s.u[i] + um0v[i] / 3.0 - u10v[i] / 24.0)
+                zv[i] = s.now.z[i] + h * (5.0 / 24.0 * s.now.u[i] + um0v[i] / 3.0 - u10v[i] / 24.0)
             subtract_compliances(m, s, zv, um0v, s.F)
         scatter(m, s.F, s.g)
         assemble(m, s, s.end, s.F)
         if TL_NLIN(m) > 0:
             for i in range(n):
-                zv[i] = s.z[i] + h * (s.u[i] / 6.0 + um0v[i] * (2.0 / 3.0) + u10v[i] / 6.0)
+                zv[i] = s.now.z[i] + h * (s.now.u[i] / 6.0 + um0v[i] * (2.0 / 3.0) + u10v[i] / 6.0)
             subtract_compliances(m, s, zv, u10v, s.F)
         scatter(m, s.F, s.g + n)
         matvec(s.pat.P4, 2 * n, 2 * n, s.g, s.v2)
@@ -115,16 +115,16 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
             matvec(s.pat.P4, 2 * n, 2 * n, s.g, s.v2)
         for i in range(n):
             s.am[i] = s.v2[i]
-            s.a1[i] = s.v2[n + i]
-            s.um[i] = um0v[i] + h * (s.am[i] / 3.0 - s.a1[i] / 24.0)
-            s.u1[i] = u10v[i] + h * (s.am[i] * (2.0 / 3.0) + s.a1[i] / 6.0)
+            s.end.a[i] = s.v2[n + i]
+            s.um[i] = um0v[i] + h * (s.am[i] / 3.0 - s.end.a[i] / 24.0)
+            s.end.u[i] = u10v[i] + h * (s.am[i] * (2.0 / 3.0) + s.end.a[i] / 6.0)
         passes -= 1
         if passes <= 0:
             break
     for i in range(n):
-        s.z1[i] = s.z[i] + h * (s.u[i] / 6.0 + s.um[i] * (2.0 / 3.0) + s.u1[i] / 6.0)
-        s.s1[i] = -3.0 * s.a[i] + 4.0 * s.am[i] - s.a1[i]
-        s.s2[i] = 2.0 * s.a[i] - 4.0 * s.am[i] + 2.0 * s.a1[i]
+        s.end.z[i] = s.now.z[i] + h * (s.now.u[i] / 6.0 + s.um[i] * (2.0 / 3.0) + s.end.u[i] / 6.0)
+        s.end.hs1[i] = -3.0 * s.now.a[i] + 4.0 * s.am[i] - s.end.a[i]
+        s.s2[i] = 2.0 * s.now.a[i] - 4.0 * s.am[i] + 2.0 * s.end.a[i]
     # torques of the stuck elements: rho = A4 [am, a1] - g is the force missing in the balance
     for i in range(2 * n):
         um0 = -s.g[i]
@@ -138,7 +138,7 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
             s.em.tau[i] = s.box_w[i]
             s.end.tau[i] = s.box_w[nf + i]
     gather(m, s.um, s.em.w)
-    gather(m, s.u1, s.end.w)
+    gather(m, s.end.u, s.end.w)
 
 
 cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
@@ -193,9 +193,9 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
     for st in range(stages):
         for i in range(n):
             if stages == 1:
-                col[i] = s.u[i] + 0.5 * h * (s.a[i] + s.a1[i])
+                col[i] = s.now.u[i] + 0.5 * h * (s.now.a[i] + s.end.a[i])
             else:
-                col[i] = s.u[i] + h * ((5.0 / 24.0 if st == 0 else 1.0 / 6.0) * s.a[i] + B4[st][0] * s.v2[i]
+                col[i] = s.now.u[i] + h * ((5.0 / 24.0 if st == 0 else 1.0 / 6.0) * s.now.a[i] + B4[st][0] * s.v2[i]
                                        + B4[st][1] * s.v2[n + i])
         for c in range(nc):
             w[st * nc + c] = row_dot(m, m.fr_row[el[c]], col)
@@ -299,11 +299,14 @@ cdef double first_root(double c0, double c1, double c2, double c3, double end) n
     return x
 
 
-cdef inline int32_t disturbed(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i, int32_t k) noexcept nogil:
+cdef inline int32_t disturbed(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i, int32_t k,
+                              int32_t source) noexcept nogil:
     """1 when the trial asks for a search because of element i (row k): normal force, static limit, slip."""
     cdef int64_t mode = s.mode[i]
     cdef double sgn, r0
-    cdef int32_t bad = (e.raw[i] > 0.0) != (s.pressed[i] != 0)
+    cdef int32_t bad = 0
+    if source != 0:
+        bad = (e.raw[i] > 0.0) != (s.pressed[i] != 0)
     if mode == 0:
         bad |= (e.tau[i] > e.lim_b[i]) | (e.tau[i] < -e.lim_f[i])
     elif mode != 2:
@@ -358,7 +361,7 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
             v0 = sgn * s.wa[k]
             if r1 < -TOL_R:
                 c1 = h * v0
-                c2 = 0.5 * h * sgn * row_dot(m, k, s.s1)
+                c2 = 0.5 * h * sgn * row_dot(m, k, s.end.hs1)
                 c3 = h * sgn * row_dot(m, k, s.s2) / 3.0 if four else 0.0
                 x = first_root(r0, c1, c2, c3, 1.0)
                 if x <= end and x < first:
@@ -366,7 +369,7 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
             elif v0 < 0.0 and r0 > TOL_R and r0 + 0.5 * h * v0 < 0.0:
                 # speed falls and rises again within the step: does it touch zero in between?
                 c1 = h * v0
-                c2 = 0.5 * h * sgn * row_dot(m, k, s.s1)
+                c2 = 0.5 * h * sgn * row_dot(m, k, s.end.hs1)
                 if c2 > 0.0 and c1 + 2.0 * c2 > 0.0:
                     x = -0.5 * c1 / c2
                     at_end = r0 + x * (c1 + x * c2)
@@ -406,9 +409,9 @@ cdef inline void accept2(const tl_model* m, tl_state* s, double x) noexcept nogi
     if x != 1.0:
         # cut: state at x on the polynomial
         for i in range(n):
-            s.z1[i] = s.z[i] + xh * s.u[i] + xh * xh * (0.5 * s.a[i] + (1.0 / 6.0) * x * s.s1[i])
-            s.u1[i] = s.u[i] + xh * (s.a[i] + 0.5 * x * s.s1[i])
-        gather(m, s.u1, s.em.w)
+            s.end.z[i] = s.now.z[i] + xh * s.now.u[i] + xh * xh * (0.5 * s.now.a[i] + (1.0 / 6.0) * x * s.end.hs1[i])
+            s.end.u[i] = s.now.u[i] + xh * (s.now.a[i] + 0.5 * x * s.end.hs1[i])
+        gather(m, s.end.u, s.em.w)
         w1 = s.em.w
     # forces at the cut are linear between the ends: f0 + f(x) = (2 - x) f0 + x f1
     for i in range(TL_NPORT(m)):
@@ -430,41 +433,30 @@ cdef void accept4(const tl_model* m, tl_state* s, double x) noexcept nogil:
     cdef double h = m.h, xh = x * m.h, q = x * m.h / 6.0, y = 0.5 * x, w0, wm, w1, xi
     if x != 1.0:
         for i in range(n):
-            s.z1[i] = s.z[i] + xh * s.u[i] + xh * xh * (0.5 * s.a[i] + x * (s.s1[i] / 6.0 + x * s.s2[i] / 12.0))
-            s.u1[i] = s.u[i] + xh * (s.a[i] + x * (0.5 * s.s1[i] + x * s.s2[i] / 3.0))
-            s.um[i] = s.u[i] + y * h * (s.a[i] + y * (0.5 * s.s1[i] + y * s.s2[i] / 3.0))
+            s.end.z[i] = s.now.z[i] + xh * s.now.u[i] + xh * xh * (0.5 * s.now.a[i] + x * (s.end.hs1[i] / 6.0 + x * s.s2[i] / 12.0))
+            s.end.u[i] = s.now.u[i] + xh * (s.now.a[i] + x * (0.5 * s.end.hs1[i] + x * s.s2[i] / 3.0))
+            s.um[i] = s.now.u[i] + y * h * (s.now.a[i] + y * (0.5 * s.end.hs1[i] + y * s.s2[i] / 3.0))
     for i in range(TL_NPORT(m)):
         k = TL_PORT_ROW(m, i)
         wm = row_dot(m, k, s.um)
-        w1 = row_dot(m, k, s.u1)
+        w1 = row_dot(m, k, s.end.u)
         s.e_port[i] += q * (s.now.port[i] * s.now.w[k] + 4.0 * at(s.now.port[i], s.em.port[i], s.end.port[i], y) * wm
                             + at(s.now.port[i], s.em.port[i], s.end.port[i], x) * w1)
     for i in range(TL_NF(m)):
         if s.mode[i] != 2 and s.mode[i] != 0:
             k = TL_FR_ROW(m, i)
             wm = row_dot(m, k, s.um)
-            w1 = row_dot(m, k, s.u1)
+            w1 = row_dot(m, k, s.end.u)
             s.e_fr[i] -= q * (s.now.tau[i] * s.now.w[k] + 4.0 * at(s.now.tau[i], s.em.tau[i], s.end.tau[i], y) * wm
                               + at(s.now.tau[i], s.em.tau[i], s.end.tau[i], x) * w1)
     for i in range(TL_NLIN(m)):
         k = TL_LIN_ROW(m, i)
         w0 = s.now.w[k]
         wm = row_dot(m, k, s.um)
-        w1 = row_dot(m, k, s.u1)
+        w1 = row_dot(m, k, s.end.u)
         s.e_lin[i] += q * m.lin_d[i] * (w0 * w0 + 4.0 * wm * wm + w1 * w1)
     if x != 1.0:
-        gather(m, s.u1, s.em.w)
-
-
-cdef inline void take(const tl_model* m, tl_cvec u1, tl_cvec z1, tl_cvec a1, tl_cvec s1, tl_vec u, tl_vec z, tl_vec a,
-                      tl_vec hs1) noexcept nogil:
-    """Copy the end of the trial into the state."""
-    cdef int32_t i
-    for i in range(TL_N(m)):
-        u[i] = u1[i]
-        z[i] = z1[i]
-        a[i] = a1[i]
-        hs1[i] = s1[i]
+        gather(m, s.end.u, s.em.w)
 
 
 cdef inline void accept(const tl_model* m, tl_state* s, double theta, double x) noexcept nogil:
@@ -479,12 +471,12 @@ cdef inline void accept(const tl_model* m, tl_state* s, double theta, double x) 
     if x == 1.0:
         for i in range(TL_NENG(m)):
             s.xi[i] = s.xi1[i]
-        for i in range(TL_NACT(m)):
-            s.fill[i] = s.fill1[i]
-        take(m, s.u1, s.z1, s.a1, s.s1, s.u, s.z, s.a, s.hs1)
+        if not m.act_simple:
+            for i in range(TL_NACT(m)):
+                s.fill[i] = s.fill1[i]
         if four:
             for i in range(n):
-                s.hs1[i] += 2.0 * s.s2[i]
+                s.end.hs1[i] += 2.0 * s.s2[i]
                 s.hs2[i] = s.s2[i]
         swap = s.now
         s.now = s.end
@@ -498,10 +490,10 @@ cdef inline void accept(const tl_model* m, tl_state* s, double theta, double x) 
         s.now.p[i] = s.em.p[i]
         s.fill[i] = s.fill1[i]
     for i in range(n):
-        s.u[i] = s.u1[i]
-        s.z[i] = s.z1[i]
-        s.a[i] = s.a[i] + x * (s.s1[i] + x * s.s2[i])
-        s.hs1[i] = s.s1[i] + 2.0 * x * s.s2[i]
+        s.now.u[i] = s.end.u[i]
+        s.now.z[i] = s.end.z[i]
+        s.now.a[i] = s.now.a[i] + x * (s.end.hs1[i] + x * s.s2[i])
+        s.now.hs1[i] = s.end.hs1[i] + 2.0 * x * s.s2[i]
         s.hs2[i] = s.s2[i]
     for i in range(TL_NHOT(m)):
         s.now.w[i] = s.em.w[i]
@@ -578,8 +570,8 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known, double
                 s.F[TL_FR_ROW(m, i)] += trend(s.now.cap_b[i], s.end.cap_b[i], x, known)
         if TL_NLIN(m) > 0:
             for i in range(n):
-                s.v1[i] = s.z[i] + 0.5 * h * s.u[i]
-            subtract_compliances(m, s, s.v1, s.u, s.F)
+                s.v1[i] = s.now.z[i] + 0.5 * h * s.now.u[i]
+            subtract_compliances(m, s, s.v1, s.now.u, s.F)
         scatter(m, s.F, s.g)
         for i in range(n):
             acc = 0.0
@@ -634,7 +626,7 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known, double
     s.pat = pattern_of(m, s)
     s.hist[0] = 0
     for i in range(n):
-        s.hs1[i] = 0.0
+        s.now.hs1[i] = 0.0
         s.hs2[i] = 0.0
     settle(m, s)
 
@@ -652,10 +644,10 @@ cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:
         for i in range(n):
             acc = 0.0
             for j in range(n):
-                acc += m.M[i * n + j] * s.u[j]
+                acc += m.M[i * n + j] * s.now.u[j]
             s.v1[i] = acc
-        matvec(s.pat.P0, n, n, s.v1, s.u)
-        gather(m, s.u, s.now.w)
+        matvec(s.pat.P0, n, n, s.v1, s.now.u)
+        gather(m, s.now.u, s.now.w)
     for i in range(TL_NHOT(m)):
         s.F[i] = 0.0
     for i in range(TL_NPORT(m)):
@@ -669,9 +661,9 @@ cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:
             s.now.tau[i] = 0.0
         s.F[TL_FR_ROW(m, i)] += s.now.tau[i]
     if TL_NLIN(m) > 0:
-        subtract_compliances(m, s, s.z, s.u, s.F)
+        subtract_compliances(m, s, s.now.z, s.now.u, s.F)
     scatter(m, s.F, s.g)
-    matvec(s.pat.P0, n, n, s.g, s.a)
+    matvec(s.pat.P0, n, n, s.g, s.now.a)
     matvec(s.pat.T0, nf, n, s.g, s.v1)
     for i in range(nf):
         if s.mode[i] == 0:
@@ -690,9 +682,9 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, int32_t nc, const int3
         for i in range(n):
             s.am[i] += m.SinvBt[cand[c] * n + i] * tau[c]
     for i in range(n):
-        s.u1[i] = s.u[i] + dt * s.am[i]
-        s.z[i] += dt * (s.u[i] + 0.5 * dt * s.am[i])
-    gather(m, s.u1, s.em.w)
+        s.end.u[i] = s.now.u[i] + dt * s.am[i]
+        s.now.z[i] += dt * (s.now.u[i] + 0.5 * dt * s.am[i])
+    gather(m, s.end.u, s.em.w)
     for i in range(TL_NPORT(m)):
         k = TL_PORT_ROW(m, i)
         s.e_port[i] += 0.5 * dt * s.now.port[i] * (s.now.w[k] + s.em.w[k])
@@ -704,8 +696,8 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, int32_t nc, const int3
         w1 = 0.5 * (s.now.w[k] + s.em.w[k])
         s.e_lin[i] += dt * m.lin_d[i] * w1 * w1
     for i in range(n):
-        s.u[i] = s.u1[i]
-        s.a[i] = s.am[i]
+        s.now.u[i] = s.end.u[i]
+        s.now.a[i] = s.am[i]
     for i in range(TL_NHOT(m)):
         s.now.w[i] = s.em.w[i]
 
@@ -725,7 +717,7 @@ cdef void now(const tl_model* m, tl_state* s, double theta) noexcept nogil:
     cdef int32_t i, nf = TL_NF(m)
     for i in range(TL_NACT(m)):
         s.end.p[i] = s.now.p[i]
-    eval_forces(m, s, s.end, s.u, theta, s.xi)
+    eval_forces(m, s, s.end, s.now.u, theta, s.xi)
     for i in range(TL_NHOT(m)):
         s.now.w[i] = s.end.w[i]
     for i in range(TL_NPORT(m)):
@@ -807,14 +799,14 @@ cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
     for i in range(n):
         acc = 0.0
         for j in range(n):
-            acc += m.M[i * n + j] * s.u[j]
+            acc += m.M[i * n + j] * s.now.u[j]
         s.v1[i] = acc
-        e0 += 0.5 * acc * s.u[i]
-    matvec(s.pat.P0, n, n, s.v1, s.u)
+        e0 += 0.5 * acc * s.now.u[i]
+    matvec(s.pat.P0, n, n, s.v1, s.now.u)
     for i in range(n):
-        e1 += 0.5 * s.v1[i] * s.u[i]
+        e1 += 0.5 * s.v1[i] * s.now.u[i]
     s.e_fr[hit] += e0 - e1
-    gather(m, s.u, s.now.w)
+    gather(m, s.now.u, s.now.w)
     for i in range(TL_NF(m)):
         s.mode[i] = s.box_i[i]
     return 1
@@ -838,7 +830,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
             trial2(m, s, done, passes)
         chk = 0.0
         for i in range(n):
-            chk += s.u1[i]
+            chk += s.end.u[i]
         if chk - chk != 0.0:                  # inf or NaN somewhere
             s.status = 1
             return 1

@@ -2,9 +2,6 @@
 # TL_N(m), TL_NF(m) ... which are fields of the model in the one and constants in the other; the arithmetic is the same
 # line by line, so results are bit-identical.
 
-#: h/2 * slope * compliance above which the torque of a sliding element is found implicitly: explicit evaluation is stable
-#: below 1 and still accurate at 0.2; larger values let clutches with steep mu(w) chatter around zero slip
-cdef double STIFF = 0.2
 cdef double UNLIMITED = 1e301          # stands for an unlimited torque; finite, so that interpolation stays finite
 
 
@@ -40,7 +37,6 @@ cdef inline void advance_actuators(const tl_model* m, const tl_state* s, double 
             cmd = s.cmd[i]
             p = p_now[i] - cmd
             p_new[i] = cmd + p * (m.act_E[4 * i] if p < 0.0 else m.act_E[4 * i + 2])
-            fill_out[i] = s.fill[i]
         return
     for i in range(TL_NACT(m)):
         cmd = clipped_command(m, i, input_at(m, s, m.act_in[i], theta + 0.5 * part))
@@ -145,7 +141,7 @@ cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, d
     in a precompiled step.
     """
     cdef int64_t mode
-    cdef double fn, c, lim, dmu, slope = 0.0
+    cdef double fn, c, lim, dmu
     if source == 2:
         fn = m.fr_ga[i] * (p[index] - m.fr_pret[i])
     elif source == 0:
@@ -154,29 +150,30 @@ cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, d
         fn = m.fr_gain[i] * input_at(m, s, index, theta)
     e.raw[i] = fn
     if fn > 0.0:
-        c = m.fr_cgeo[i] * fn
         mode = s.mode[i]
-        lim = m.fr_peak[i] * m.fr_mu0[i] * c
+        lim = m.fr_lim[i] * fn
         if mode != 0 and m.fr_mu[i] >= 0:
             # beyond the end of the slip (a trial only) mu stays that of standstill
             w = w * mode if mode != 2 else fabs(w)
             w = table1_slope(&m.tab1[m.fr_mu[i]], w, hint + i, &dmu)
-            if 0.5 * m.h * dmu * c * m.W[i * (TL_NF(m) + 1)] > STIFF:
-                slope = dmu * c
+            c = m.fr_cgeo[i] * fn
+            e.slope[i] = 0.0
+            if dmu * c * m.fr_stiff[i] > 1.0:
+                e.slope[i] = dmu * c
                 s.stiff = 1
             c = c * w
         else:
-            c = c * m.fr_mu0[i]
+            c = m.fr_cap0[i] * fn
         e.cap_f[i] = c
         e.cap_b[i] = c
         e.lim_f[i] = lim
         e.lim_b[i] = lim
-    else:
+    elif e.cap_f[i] != 0.0 or e.lim_b[i] != 0.0 or e.lim_f[i] != m.fr_hold[i] or s.mode[i] & 1:
         e.cap_f[i] = 0.0
         e.cap_b[i] = 0.0
         e.lim_f[i] = m.fr_hold[i]
         e.lim_b[i] = 0.0
-    e.slope[i] = slope
+        e.slope[i] = 0.0
     if not both:
         if m.fr_fwd[i] != 1:
             e.cap_f[i] = 0.0

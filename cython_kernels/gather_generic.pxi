@@ -53,5 +53,5 @@ cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, do
 cdef inline int32_t any_disturbed(const tl_model* m, const tl_state* s, const tl_eval* e) noexcept nogil:
     cdef int32_t i, bad = 0
     for i in range(m.nf):
-        bad |= disturbed(m, s, e, i, m.fr_row[i])
+        bad |= disturbed(m, s, e, i, m.fr_row[i], m.fr_src[i])
     return bad

@@ -112,6 +112,9 @@ cdef struct tl_model:
     const int32_t* fr_fixed   # 1: capacity never changes (free wheels, constant rolling resistance): set once
     const double* fr_fixed_val  # (nf, 5) raw, cap_f, cap_b, lim_f, lim_b of those
     const int32_t* fr_both    # 1: acts alike in both directions
+    const double* fr_cap0     # sliding capacity at standstill per normal force: cgeo*mu0
+    const double* fr_lim      # static limit per normal force: peak*cgeo*mu0
+    const double* fr_stiff    # h/2 * compliance / STIFF: times d(capacity)/d|w| > 1 calls for the implicit torque
     const double* fr_ga       # fr_gain * piston area of the actuator
     const double* fr_pret     # its return pressure
     # pressure actuators
@@ -142,8 +145,12 @@ cdef struct tl_model:
 
 
 cdef struct tl_eval:
-    # forces of one instant (written by eval_forces)
-    double* w             # (nhot) row speeds they were taken at
+    # one instant: motion (written by the trial), forces and capacities (written by eval_forces)
+    double* u             # (n) independent speeds
+    double* z             # (n) their integrals
+    double* a             # (n) acceleration
+    double* hs1           # (n) change of the acceleration over the step that ends here (predictor)
+    double* w             # (nhot) row speeds; while the trial runs those the forces are taken at
     double* port          # (nport) force of each port along its row
     double* tau           # (nf) friction force along its row (stuck: from the solve)
     double* cap_f         # (nf) sliding capacity against w > 0
@@ -175,13 +182,9 @@ cdef struct tl_state:
     int64_t nev           # doubles of one instant
     double* x
     int64_t* k
-    double* u             # (n) independent speeds
-    tl_eval* now          # forces, capacities, pressures and row speeds of the present instant
-    tl_eval* end          # and of the end of the trial step; the two change places with every whole step
-    double* z             # (n) their integrals
-    double* a             # (n) acceleration now
-    double* hs1           # (n) slope and
-    double* hs2           # (n) curvature of the acceleration over the last step (predictor)
+    tl_eval* now          # the present instant
+    tl_eval* end          # the end of the trial step; the two change places with every whole step
+    double* hs2           # (n) curvature of the acceleration over the last step (order 4)
     double* fill          # (nact) fill level 0..1 of fill-time actuators
     double* xi            # (neng) integrator of the idle controller, N.m
     double* in_last       # (nin) inputs at the end of the last step
@@ -203,13 +206,9 @@ cdef struct tl_state:
     double* in_c          # (3, nin) polynomial coefficients over the step
     tl_eval ev[2]         # now and end; their memory belongs to the state proper
     tl_eval em            # middle of the trial step (order 4), or the cut
-    double* u1
-    double* um
-    double* z1
-    double* a1
+    double* um            # (n) speeds and accelerations in the middle of the trial (order 4)
     double* am
-    double* s1
-    double* s2
+    double* s2            # (n) curvature of the acceleration over the trial
     double* xi1
     double* fill1
     double* F             # (nhot) row forces
@@ -227,7 +226,7 @@ cdef struct tl_state:
     uint64_t* key
     int32_t* stuck_list
     # mode log ring: (step, time, element, mode)
-    int64_t stiff         # 1: a sliding element has h/2*slope*W > STIFF, its torque is found implicitly
+    int64_t stiff         # 1: a sliding element has slope*fr_stiff > 1, its torque is found implicitly
     int64_t log_n
     int64_t log_size
     int64_t* log_step

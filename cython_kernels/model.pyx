@@ -27,6 +27,9 @@ cnp.import_array()
 COUNTER_NAMES = ("events", "splits_max", "fallbacks", "decisions", "pivots", "pivots_max", "relaxed", "evals")
 #: stands for an unlimited torque; finite, so that interpolation stays finite (same value in forces.pxi)
 UNLIMITED = 1e301
+#: h/2 * slope * compliance above which the torque of a sliding element is found implicitly: explicit evaluation is stable
+#: below 1 and still accurate at 0.2; larger values let clutches with steep mu(w) chatter around zero slip
+STIFF = 0.2
 #: bound on the memory of the lock-pattern cache of one state
 CACHE_BYTES = 64 << 20
 
@@ -255,6 +258,9 @@ cdef class KernelModel:
                 lo, hi = a["tab1_ptr"][k], a["tab1_ptr"][k + 1]
                 mu0[i] = np.interp(0.0, a["tab1_x"][lo:hi], a["tab1_y"][lo:hi])
         m.fr_mu0 = floats(self, mu0)
+        m.fr_cap0 = floats(self, a["fr_cgeo"] * mu0)
+        m.fr_lim = floats(self, a["fr_peak"] * a["fr_cgeo"] * mu0)
+        m.fr_stiff = floats(self, 0.5 * h * np.diag(W) / STIFF)
         fixed = np.zeros(nf, dtype=np.int32)
         value = np.zeros((nf, 5))
         for i in range(nf):
@@ -431,6 +437,10 @@ cdef void* zeros(KernelState self, int64_t nbytes) except NULL:
 cdef void eval_block(const tl_model* m, tl_eval* e, double* mem) noexcept:
     """Lay the vectors of one instant into mem."""
     cdef double* cur = mem
+    e.u = _take(&cur, m.n)
+    e.z = _take(&cur, m.n)
+    e.a = _take(&cur, m.n)
+    e.hs1 = _take(&cur, m.n)
     e.w = _take(&cur, m.nhot)
     e.port = _take(&cur, m.nport)
     e.tau = _take(&cur, m.nf)
@@ -470,17 +480,13 @@ cdef class KernelState:
         cdef int64_t n = m.n, nf = m.nf, nm = 2 * m.n + m.nf + 4
         cdef double* cur
         # state proper
-        s.nev = m.nhot + m.nport + 7 * nf + m.nact
-        s.nfix = 5 * n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1
+        s.nev = 4 * n + m.nhot + m.nport + 7 * nf + m.nact
+        s.nfix = n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1
         s.nx = s.nfix + 2 * s.nev
         s.nk = 2 * nf + 4 + 8
         s.x = <double*>zeros(self, s.nx * sizeof(double))
         s.k = <int64_t*>zeros(self, s.nk * sizeof(int64_t))
         cur = s.x
-        s.u = _take(&cur, n)
-        s.z = _take(&cur, n)
-        s.a = _take(&cur, n)
-        s.hs1 = _take(&cur, n)
         s.hs2 = _take(&cur, n)
         s.fill = _take(&cur, m.nact)
         s.xi = _take(&cur, m.neng)
@@ -502,13 +508,9 @@ cdef class KernelState:
         s.inp = <double*>zeros(self, 3 * m.nin * sizeof(double))
         s.in_c = <double*>zeros(self, 3 * m.nin * sizeof(double))
         eval_block(m, &s.em, <double*>zeros(self, s.nev * sizeof(double)))
-        cur = <double*>zeros(self, (7 * n + m.neng + 2 * m.nact + 2 * m.nhot + 3 * nm) * sizeof(double))
-        s.u1 = _take(&cur, n)
+        cur = <double*>zeros(self, (3 * n + m.neng + 2 * m.nact + 2 * m.nhot + 3 * nm) * sizeof(double))
         s.um = _take(&cur, n)
-        s.z1 = _take(&cur, n)
-        s.a1 = _take(&cur, n)
         s.am = _take(&cur, n)
-        s.s1 = _take(&cur, n)
         s.s2 = _take(&cur, n)
         s.xi1 = _take(&cur, m.neng)
         s.fill1 = _take(&cur, m.nact)
@@ -551,11 +553,12 @@ cdef class KernelState:
         cdef tl_state* s = self.ptr
         memset(s.x, 0, s.nx * sizeof(double))
         memset(s.k, 0, s.nk * sizeof(int64_t))
+        refresh(m, s)
         u0 = np.ascontiguousarray(self.model.arrays["u0"], dtype=np.float64)
         z0 = np.ascontiguousarray(self.model.arrays["z0"], dtype=np.float64)
         for i in range(m.n):
-            s.u[i] = u0[i]
-            s.z[i] = z0[i]
+            s.now.u[i] = u0[i]
+            s.now.z[i] = z0[i]
         for i in range(m.nf):
             s.mode[i] = 2
         s.fresh[0] = 1
@@ -591,7 +594,7 @@ cdef class KernelState:
     @property
     def slope(self):
         """Change of the acceleration over the last step (n), used by the predictor."""
-        return vector(self.ptr.hs1, self.model.ptr.n)
+        return vector(self.ptr.now.hs1, self.model.ptr.n)
 
     @property
     def idle_integral(self):
@@ -633,35 +636,35 @@ cdef class KernelState:
     @property
     def u(self):
         """Independent speeds (n), rad/s or m/s."""
-        return vector(self.ptr.u, self.model.ptr.n)
+        return vector(self.ptr.now.u, self.model.ptr.n)
 
     @u.setter
     def u(self, value):
         v = np.ascontiguousarray(value, dtype=np.float64)
         if v.shape != (self.model.ptr.n,):
             raise ValueError(f"u: shape {v.shape}, expected ({self.model.ptr.n},)")
-        memcpy(self.ptr.u, cnp.PyArray_DATA(v), v.nbytes)
+        memcpy(self.ptr.now.u, cnp.PyArray_DATA(v), v.nbytes)
         self.ptr.fresh[0] = 1
         self.ptr.hist[0] = 0
 
     @property
     def z(self):
         """Integrals of the independent speeds (n), rad or m."""
-        return vector(self.ptr.z, self.model.ptr.n)
+        return vector(self.ptr.now.z, self.model.ptr.n)
 
     @z.setter
     def z(self, value):
         v = np.ascontiguousarray(value, dtype=np.float64)
         if v.shape != (self.model.ptr.n,):
             raise ValueError(f"z: shape {v.shape}, expected ({self.model.ptr.n},)")
-        memcpy(self.ptr.z, cnp.PyArray_DATA(v), v.nbytes)
+        memcpy(self.ptr.now.z, cnp.PyArray_DATA(v), v.nbytes)
         self.ptr.fresh[0] = 1
         self.ptr.hist[0] = 0
 
     @property
     def a(self):
         """Accelerations (n)."""
-        return vector(self.ptr.a, self.model.ptr.n)
+        return vector(self.ptr.now.a, self.model.ptr.n)
 
     @property
     def tau(self):
@@ -727,7 +730,7 @@ cdef double kinetic(const tl_model* m, const tl_state* s) noexcept nogil:
     cdef double e = 0.0
     for i in range(m.n):
         for j in range(m.n):
-            e += 0.5 * s.u[i] * m.M[i * m.n + j] * s.u[j]
+            e += 0.5 * s.now.u[i] * m.M[i * m.n + j] * s.now.u[j]
     return e
 
 
@@ -745,7 +748,7 @@ cdef double potential(const tl_model* m, const tl_state* s) noexcept nogil:
     cdef double e = 0.0, x
     for i in range(m.nlin):
         k = m.lin_row[i]
-        x = row_value(m, k, s.z) + m.row_off[k] - m.lin_phi0[i]
+        x = row_value(m, k, s.now.z) + m.row_off[k] - m.lin_phi0[i]
         e += 0.5 * m.lin_c[i] * x * x
     return e
 
@@ -765,11 +768,11 @@ cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil
         k = m.out_idx[i]
         v = 0.0
         if kind == 0:
-            v = row_value(m, k, s.u)
+            v = row_value(m, k, s.now.u)
         elif kind == 1:
-            v = row_value(m, k, s.z) + m.row_off[k]
+            v = row_value(m, k, s.now.z) + m.row_off[k]
         elif kind == 2:
-            v = row_value(m, k, s.a)
+            v = row_value(m, k, s.now.a)
         elif kind == 3:
             v = s.now.tau[k]
         elif kind == 4:
@@ -784,7 +787,7 @@ cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil
             v = s.inp[k] if s.held else s.inp[2 * m.nin + k]
         elif kind == 9:
             r = m.lin_row[k]
-            v = -(m.lin_c[k] * (row_value(m, r, s.z) + m.row_off[r] - m.lin_phi0[k]) + m.lin_d[k] * row_value(m, r, s.u))
+            v = -(m.lin_c[k] * (row_value(m, r, s.now.z) + m.row_off[r] - m.lin_phi0[k]) + m.lin_d[k] * row_value(m, r, s.now.u))
         elif kind == 10:
             v = s.now.port[p_eng + k]
         elif kind == 11:
@@ -826,5 +829,5 @@ cdef inline uint64_t mix(uint64_t hsh, const void* data, int64_t words) noexcept
 cdef uint64_t tl_state_hash(const tl_model* m, const tl_state* s) noexcept nogil:
     """Hash of all values, modes and the step number. Real-time: yes."""
     cdef uint64_t hsh = mix(<uint64_t>0xCBF29CE484222325, s.x, s.nfix)
-    hsh = mix(hsh, s.now.w, s.nev)
+    hsh = mix(hsh, s.now.u, s.nev)
     return mix(hsh, s.k, 2 * m.nf + 3)

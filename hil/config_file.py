@@ -1,4 +1,4 @@
-"""Read a TOML file into a pydantic model; every mistake becomes one ConfigError with file, table, key, value and what is allowed."""
+"""Read a TOML file into a pydantic model; a mistake becomes a ConfigError that names its place and what is allowed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+
 from torqueloop.core.errors import ConfigError, MissingValueError, RangeError, UnknownKeyError, did_you_mean
 
 Model = TypeVar("Model", bound="ConfigTable")
@@ -15,7 +16,15 @@ Model = TypeVar("Model", bound="ConfigTable")
 class BadValue(ValueError):
     """Raised by validators of config models; the place in the file is added by `validate`."""
 
-    def __init__(self, problem: str, *, key: str | None = None, value: Any = None, allowed: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        problem: str,
+        *,
+        key: str | None = None,
+        value: Any = None,
+        allowed: str | None = None,
+        hint: str | None = None,
+    ) -> None:
         super().__init__(problem)
         #: what becomes the user's error
         self.error = ConfigError(problem, key=key, value=value, allowed=allowed, hint=hint)
@@ -62,14 +71,18 @@ def _translate(error: ValidationError, model: type[BaseModel], file: str) -> Con
     found = error.errors(include_url=False)
     first = found[0]
     # keys only: drop the tags pydantic adds for the branches of unions
-    place = [str(part) for part in first["loc"] if not (isinstance(part, str) and part.startswith(("function-", "tagged-")))]
+    place = [
+        str(part) for part in first["loc"] if not (isinstance(part, str) and part.startswith(("function-", "tagged-")))
+    ]
     table, key = ".".join(place[:-1]) or None, place[-1] if place else None
     more = f"{len(found) - 1} more mistake(s) in this file" if len(found) > 1 else None
     where: dict[str, Any] = {"file": file, "table": table, "key": key}
     kind, context = first["type"], first.get("ctx", {})
     if kind == "extra_forbidden":
         known = _fields_at(model, first["loc"][:-1])
-        return UnknownKeyError("unknown key '{key}'", **where, value=first["input"], hint=_join(did_you_mean(str(key), known), more))
+        return UnknownKeyError(
+            "unknown key '{key}'", **where, value=first["input"], hint=_join(did_you_mean(str(key), known), more)
+        )
     if kind == "missing":
         return MissingValueError("missing key '{key}'", **where, allowed=_allowed_at(model, first["loc"]), hint=more)
     if kind == "value_error":

@@ -4,12 +4,14 @@ rig -> vehicle  {v, kind:"step",  step, t, F_wheel, I_wheel, speed, s, brake}
 vehicle -> rig  {v, kind:"state", step, own_step, t, speed, a, F, F_hold, grade, carrier?}
 either way      {v, kind:"bye", reason}
 
-Signs and units (SI): F_wheel [N] tractive force at the tyre contact, + drives the car forward, mean over the interval since the last
-message; I_wheel [N s] the same, integrated from the start of the run (so a lost message loses nothing); F [N] air drag and grade, + drives
-forward; F_hold [N] >= 0 what rolling resistance and brakes can hold; grade [rad] + uphill; brake 0..1.
+Signs and units (SI): F_wheel [N] tractive force at the tyre contact, + drives the car forward, mean over the interval
+since the last message; I_wheel [N s] the same, integrated from the start of the run (so a lost message loses
+nothing); F [N] air drag and grade, + drives forward; F_hold [N] >= 0 what rolling resistance and brakes can hold;
+grade [rad] + uphill; brake 0..1.
 
-Nothing is unpickled or evaluated. A message is taken whole or not at all: a wrong version, kind, type, an unknown or missing key, a number
-that is not finite or out of its range, or more than MAX_BYTES raises a SchemaError that names the key; the cause is counted by its `reason`.
+Nothing is unpickled or evaluated. A message is taken whole or not at all: a wrong version, kind, type, an unknown or
+missing key, a number that is not finite or out of its range, or more than MAX_BYTES raises a SchemaError that names
+the key; the cause is counted by its `reason`.
 """
 
 from __future__ import annotations
@@ -116,9 +118,18 @@ def decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
         raise SchemaError("oversized", f"message of {len(data)} bytes, allowed: at most {MAX_BYTES}")
     try:
         body = msgpack.unpackb(
-            data, raw=False, strict_map_key=True, max_str_len=256, max_bin_len=0, max_array_len=64, max_map_len=32, max_ext_len=0
+            data,
+            raw=False,
+            strict_map_key=True,
+            max_str_len=256,
+            max_bin_len=0,
+            max_array_len=64,
+            max_map_len=32,
+            max_ext_len=0,
         )
-    except Exception as error:  # msgpack raises many kinds (ValueError, ExtraData, RecursionError, UnicodeDecodeError ...)
+    except (
+        Exception
+    ) as error:  # msgpack raises many kinds (ValueError, ExtraData, RecursionError, UnicodeDecodeError ...)
         raise SchemaError("malformed", f"not a msgpack map: {type(error).__name__}: {error}") from None
     if not isinstance(body, dict):
         raise SchemaError("malformed", f"not a msgpack map but {type(body).__name__}")
@@ -133,7 +144,10 @@ def decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
         _check_keys(body, _STATE_ALL, {"carrier"})
         numbers = {key: _number(body, key, *limits) for key, limits in STATE_KEYS.items()}
         return StateMessage(
-            step=_step(body, "step", -1), own_step=_step(body, "own_step", 0), carrier=_carrier(body.get("carrier")), **numbers
+            step=_step(body, "step", -1),
+            own_step=_step(body, "own_step", 0),
+            carrier=_carrier(body.get("carrier")),
+            **numbers,
         )
     if kind == "bye":
         _check_keys(body, {"v", "kind", "reason"}, set())
@@ -184,98 +198,3 @@ def _carrier(value: Any) -> dict[str, list[float]]:
             raise SchemaError("type", f"key carrier.{name}: allowed: a list of at most 9 numbers")
         carrier[name] = [_number({f"carrier.{name}": x}, f"carrier.{name}", -1e9, 1e9) for x in numbers]
     return carrier
-
-
-class StampChecker:
-    """Checks the step numbers of arriving messages: each is new, a duplicate, late (out of order) or follows a gap.
-
-    `expected_stride` is the distance of consecutive stamps when nothing is lost; None: any increase is fine (no gaps counted).
-    """
-
-    def __init__(self, expected_stride: int | None = 1) -> None:
-        self.stride = expected_stride
-        self.newest: int | None = None
-        self.accepted = 0
-        self.duplicate = 0
-        self.out_of_order = 0
-        self.gap = 0
-        self.lost = 0
-
-    def check(self, step: int) -> bool:
-        """True if the message is newer than all before and may be used."""
-        if self.newest is not None:
-            if step == self.newest:
-                self.duplicate += 1
-                return False
-            if step < self.newest:
-                self.out_of_order += 1
-                return False
-            if self.stride is not None and step - self.newest > self.stride:
-                self.gap += 1
-                self.lost += (step - self.newest) // self.stride - 1
-        self.newest = step
-        self.accepted += 1
-        return True
-
-    def counters(self) -> dict[str, int]:
-        """Counts for the report."""
-        return {
-            "accepted": self.accepted,
-            "duplicate": self.duplicate,
-            "out_of_order": self.out_of_order,
-            "gap": self.gap,
-            "lost": self.lost,
-        }
-
-
-class CouplingResidual:
-    """Difference between the rig's car and the vehicle model's car: two integrations of the same motion.
-
-    residual  dv = v_rig - v_vehicle at the same stamp [m/s];  energy  dE = sum of dI * dv [J], dI the tractive impulse of the interval: the
-    work the interface creates (+) or loses (-) because the two sides do not move alike.
-    """
-
-    def __init__(self, history: int = 4096) -> None:
-        self._history = history
-        self._sent: dict[int, tuple[float, float]] = {}
-        self._last_impulse: float | None = None
-        self.count = 0
-        self.max_mps = 0.0
-        self.max_step = -1
-        self._sum_sq = 0.0
-        self.energy_J = 0.0
-        self.turned_over_J = 0.0
-
-    def sent(self, message: StepMessage) -> None:
-        """Remember the rig's own speed and impulse at this stamp."""
-        self._sent[message.step] = (message.speed, message.I_wheel)
-        while len(self._sent) > self._history:
-            del self._sent[next(iter(self._sent))]
-
-    def received(self, message: StateMessage) -> float | None:
-        """Compare the vehicle's speed with the rig's at the echoed stamp; None if that stamp is unknown."""
-        found = self._sent.get(message.step)
-        if found is None:
-            return None
-        speed, impulse = found
-        dv = speed - message.speed
-        self.count += 1
-        self._sum_sq += dv * dv
-        if abs(dv) > self.max_mps:
-            self.max_mps, self.max_step = abs(dv), message.step
-        if self._last_impulse is not None:
-            self.energy_J += (impulse - self._last_impulse) * dv
-            self.turned_over_J += abs((impulse - self._last_impulse) * speed)
-        self._last_impulse = impulse
-        return dv
-
-    def report(self) -> dict[str, float | int]:
-        """Numbers for the report."""
-        return {
-            "samples": self.count,
-            "max_mps": self.max_mps,
-            "max_step": self.max_step,
-            "rms_mps": math.sqrt(self._sum_sq / self.count) if self.count else 0.0,
-            "energy_J": self.energy_J,
-            "turned_over_J": self.turned_over_J,
-        }

@@ -1,12 +1,14 @@
 """ZeroMQ between rig and vehicle model: lockstep for the virtual clock, latest value for the real one.
 
-                     rig (binds)                                   vehicle model (connects)
-    virtual clock    LockstepClient   REQ  -- step --> / <-- state --  REP   LockstepServer       one exchange per tick, exactly to t
-    real clock       RigLink (thread) PAIR -- step --> / <-- state --  PAIR  VehicleEnd           newest value, stamps and age checked
+              rig (binds)                                      vehicle model (connects)
+    virtual   LockstepClient DEALER -- step --> / <-- state -- REP LockstepServer   one exchange per tick, exactly to t
+    real      RigLink (thread) PAIR -- step --> / <-- state -- PAIR VehicleEnd      newest value, stamps, age checked
 
-The rig binds so that port 0 works: it takes a free port and hands the endpoint on (`.endpoint`). PAIR takes one peer: a second vehicle
-model that connects is refused by ZeroMQ and times out. Loopback only, unless both sides have CURVE keys. In the rig the tick never touches
-a socket: RigLink copies between the socket and two latest-value slots.
+The rig binds so that port 0 works: it takes a free port and hands the endpoint on (`.endpoint`). PAIR takes one peer:
+a second vehicle model that connects is refused by ZeroMQ and times out. DEALER with an empty first frame is what REQ
+sends; REQ itself never gets its answer when it binds with CURVE and an authenticator (seen with libzmq 4.3.5).
+Loopback only, unless both sides have CURVE keys. In the rig the tick never touches a socket: RigLink copies between
+the socket and two latest-value slots.
 """
 
 from __future__ import annotations
@@ -20,19 +22,19 @@ from typing import Any, Protocol
 
 import zmq
 import zmq.auth
+from zmq.auth.thread import ThreadAuthenticator
+
 from torqueloop.core.errors import TorqueloopError
 from torqueloop.hil.peer_messages import (
     REJECT_REASONS,
     ByeMessage,
-    CouplingResidual,
     SchemaError,
-    StampChecker,
     StateMessage,
     StepMessage,
     decode,
     encode,
 )
-from zmq.auth.thread import ThreadAuthenticator
+from torqueloop.hil.peer_stats import AgeStatistics, CouplingResidual, StampChecker
 
 #: doubles of the slot rig -> vehicle, in this order (written by the tick)
 RIG_SLOT = ("step", "t", "F_wheel", "I_wheel", "speed", "s", "brake")
@@ -75,18 +77,22 @@ def check_endpoint(endpoint: str, curve: CurveKeys | None = None) -> str:
         if not colon or not (port.isdigit() and int(port) < 65536):
             raise PeerError(f"endpoint {endpoint!r}: port {port!r}, allowed: 0 .. 65535 (0: any free port)")
         if not (host in ("localhost", "[::1]") or host.startswith("127.")) and curve is None:
-            raise PeerError(f"endpoint {endpoint!r} is not on loopback: allowed without CURVE keys: 127.0.0.1, localhost, [::1]")
+            raise PeerError(
+                f"endpoint {endpoint!r} is not on loopback: allowed without CURVE keys: 127.0.0.1, localhost, [::1]"
+            )
     return endpoint
 
 
 class _Socket:
     """A ZeroMQ socket with limits, optional CURVE and clean closing."""
 
-    def __init__(self, kind: int, endpoint: str, bind: bool, curve: CurveKeys | None, context: zmq.Context | None) -> None:
+    def __init__(
+        self, kind: int, endpoint: str, bind: bool, curve: CurveKeys | None, context: zmq.Context[Any] | None
+    ) -> None:
         check_endpoint(endpoint, curve)
         self._context = context or zmq.Context.instance()
         self._authenticator: ThreadAuthenticator | None = None
-        self.raw: zmq.Socket = self._context.socket(kind)
+        self.raw: zmq.Socket[bytes] = self._context.socket(kind)
         try:
             self.raw.setsockopt(zmq.LINGER, 200)
             self.raw.setsockopt(zmq.SNDHWM, 64)
@@ -142,10 +148,10 @@ class LockstepClient:
         timeout_s: float = 2.0,
         curve: CurveKeys | None = None,
         peer_dead: Callable[[], str | None] | None = None,
-        context: zmq.Context | None = None,
+        context: zmq.Context[Any] | None = None,
     ) -> None:
         """`peer_dead` is asked while waiting; a text (e.g. "has ended with status 2") ends the wait at once."""
-        self._socket = _Socket(zmq.REQ, endpoint, True, curve, context)
+        self._socket = _Socket(zmq.DEALER, endpoint, True, curve, context)
         self.endpoint = self._socket.endpoint
         self.timeout_s = timeout_s
         self._peer_dead = peer_dead
@@ -156,14 +162,16 @@ class LockstepClient:
         self.rejected = dict.fromkeys(REJECT_REASONS, 0)
 
     def exchange(self, message: StepMessage) -> StateMessage:
-        """Send the rig's step, wait for the vehicle's state at the same time; PeerError if it does not come or is not as agreed."""
+        """Send the rig's step, wait for the vehicle's state there; PeerError if none comes or it is not as agreed."""
         started = time.monotonic()
         deadline = started + self.timeout_s
         self._wait(zmq.POLLOUT, deadline, message.step)
-        self._socket.raw.send(encode(message), zmq.DONTWAIT)
+        self._socket.raw.send_multipart([b"", encode(message)], zmq.DONTWAIT)
         self.residual.sent(message)
         self._wait(zmq.POLLIN, deadline, message.step)
-        data = self._socket.raw.recv(zmq.DONTWAIT)
+        parts = self._socket.raw.recv_multipart(zmq.DONTWAIT)
+        # anything but delimiter and message is no answer of a REP socket: let the schema refuse it
+        data = parts[1] if len(parts) == 2 and parts[0] == b"" else b""
         self.wait_max_s = max(self.wait_max_s, time.monotonic() - started)
         try:
             answer = decode(data)
@@ -189,7 +197,9 @@ class LockstepClient:
                 raise PeerError(f"vehicle at {self.endpoint} {dead} (step {step})")
             if time.monotonic() >= deadline:
                 hint = ": is it started?" if self.exchanges == 0 else ": is it still running?"
-                raise PeerError(f"vehicle at {self.endpoint} has not answered within {self.timeout_s:g} s (step {step}){hint}")
+                raise PeerError(
+                    f"vehicle at {self.endpoint} has not answered within {self.timeout_s:g} s (step {step}){hint}"
+                )
 
     def stats(self) -> dict[str, Any]:
         """Counts for the report."""
@@ -211,14 +221,14 @@ class LockstepClient:
 class LockstepServer:
     """Vehicle side, virtual clock: answers each step with the state at exactly its time."""
 
-    def __init__(self, endpoint: str, curve: CurveKeys | None = None, context: zmq.Context | None = None) -> None:
+    def __init__(self, endpoint: str, curve: CurveKeys | None = None, context: zmq.Context[Any] | None = None) -> None:
         self._socket = _Socket(zmq.REP, endpoint, False, curve, context)
         self.endpoint = self._socket.endpoint
         self.exchanges = 0
         self.rejected = dict.fromkeys(REJECT_REASONS, 0)
 
     def serve_one(self, handler: Callable[[StepMessage], StateMessage], timeout_ms: int = POLL_SLICE_MS) -> bool:
-        """Answer one request if there is one within the timeout. A refused request is answered with `bye` and its cause."""
+        """Answer one request if one comes within the timeout; a refused one is answered with `bye` and its cause."""
         if not self._socket.raw.poll(timeout_ms):
             return False
         data = self._socket.raw.recv()
@@ -239,49 +249,11 @@ class LockstepServer:
         self._socket.close()
 
 
-class AgeStatistics:
-    """Histogram of ages in bins that grow by 2^(1/4) from 1 us; quantiles are upper bin edges."""
-
-    _BINS = 120
-
-    def __init__(self) -> None:
-        self._counts = [0] * self._BINS
-        self.count = 0
-        self.max_s = 0.0
-
-    def add(self, age_s: float) -> None:
-        us = max(age_s, 0.0) * 1e6
-        index = 0
-        edge = 1.0
-        while us > edge and index < self._BINS - 1:
-            edge *= 2**0.25
-            index += 1
-        self._counts[index] += 1
-        self.count += 1
-        self.max_s = max(self.max_s, age_s)
-
-    def quantile_ms(self, q: float) -> float:
-        wanted, seen = q * self.count, 0
-        for index, n in enumerate(self._counts):
-            seen += n
-            if seen >= wanted and seen:
-                return min(1e-3 * 2 ** (index / 4), 1e3 * self.max_s)
-        return 0.0
-
-    def report(self) -> dict[str, float | int]:
-        return {
-            "count": self.count,
-            "p50_ms": self.quantile_ms(0.5),
-            "p99_ms": self.quantile_ms(0.99),
-            "max_ms": 1e3 * self.max_s,
-        }
-
-
 class RigLink(threading.Thread):
-    """Rig side, real clock: a thread between the PAIR socket and the two latest-value slots. real-time: no (the tick never waits for it).
+    """Rig side, real clock: a thread between the PAIR socket and the two latest-value slots. real-time: no.
 
-    rig_slot (RIG_SLOT, written by the tick) -> newest step to the vehicle; a state that passes schema and stamps -> vehicle_slot
-    (VEHICLE_SLOT). The tick judges the age of what is in the slot; this thread only measures.
+    rig_slot (RIG_SLOT, written by the tick) -> newest step to the vehicle; a state that passes schema and stamps ->
+    vehicle_slot (VEHICLE_SLOT). The tick judges the age of what is in the slot; this thread only measures.
     """
 
     def __init__(
@@ -291,7 +263,7 @@ class RigLink(threading.Thread):
         vehicle_slot: Slot,
         period_s: float = 1e-3,
         curve: CurveKeys | None = None,
-        context: zmq.Context | None = None,
+        context: zmq.Context[Any] | None = None,
     ) -> None:
         super().__init__(name="vehicle-link", daemon=True)
         self._socket = _Socket(zmq.PAIR, endpoint, True, curve, context)
@@ -313,7 +285,8 @@ class RigLink(threading.Thread):
         self.bye: str | None = None
         self.failure: str | None = None
 
-    # --- thread ---------------------------------------------------------------------------------------------------------------
+    # --- thread
+    # ---------------------------------------------------------------------------------------------------------------
     def run(self) -> None:
         """Until stop(): receive what is there, send the newest rig state once per period."""
         try:
@@ -367,7 +340,6 @@ class RigLink(threading.Thread):
         version, _, values = self._rig_slot.read()
         if version == self._last_version or version == 0:
             return  # nothing new since the last message, or nothing written yet
-        self._last_version = version
         step, *rest = (float(x) for x in values)
         message = StepMessage(int(step), *rest)
         try:
@@ -375,6 +347,8 @@ class RigLink(threading.Thread):
         except zmq.Again:
             self.not_sent += 1  # nobody connected, or the peer does not read: newer values follow
             return
+        # only now: what nobody took is tried again until a vehicle is there
+        self._last_version = version
         self.sent += 1
         self._newest_sent = message
         self._send_ns[message.step] = time.monotonic_ns()
@@ -388,7 +362,8 @@ class RigLink(threading.Thread):
         except zmq.Again:
             pass
 
-    # --- session --------------------------------------------------------------------------------------------------------------
+    # --- session
+    # --------------------------------------------------------------------------------------------------------------
     def wait_first_state(self, timeout_s: float, peer_dead: Callable[[], str | None] | None = None) -> None:
         """Block until the vehicle has answered once (before arming); PeerError with a clear text if it does not."""
         deadline = time.monotonic() + timeout_s
@@ -438,7 +413,7 @@ class RigLink(threading.Thread):
 class VehicleEnd:
     """Vehicle side, real clock: takes the newest step that is there, sends states."""
 
-    def __init__(self, endpoint: str, curve: CurveKeys | None = None, context: zmq.Context | None = None) -> None:
+    def __init__(self, endpoint: str, curve: CurveKeys | None = None, context: zmq.Context[Any] | None = None) -> None:
         self._socket = _Socket(zmq.PAIR, endpoint, False, curve, context)
         self.endpoint = self._socket.endpoint
         self.stamps = StampChecker(None)

@@ -2,9 +2,10 @@
 
     frames in -> E2E checks -> Measured -> Transmission (tcu_strategy, tcu_shift) -> frames out, every period (5 ms)
 
-Modes: "waiting" until speeds and driver have arrived once (frames with Mode off and no pressure), "normal", "limp_home" when one of them
-stays away longer than rx_timeout_s. Limp-home is latched: speeds lost and lever forward -> one fixed forward gear; otherwise everything
-off. It ends when both have been good for recover_s with the lever in P or N.
+Modes: "waiting" until speeds and driver have arrived once (frames with Mode off and no pressure), "normal",
+"limp_home" when one of them stays away longer than rx_timeout_s. Limp-home is latched: speeds lost and lever forward
+-> one fixed forward gear; otherwise everything off. It ends when both have been good for recover_s with the lever in
+P or N.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from torqueloop.core.errors import TorqueloopError
 from torqueloop.hil.can_bus import CanBusConfig, CanPort, open_bus
 from torqueloop.hil.can_db import CanDatabase
-from torqueloop.hil.peer_zmq import AgeStatistics
+from torqueloop.hil.peer_stats import AgeStatistics
 from torqueloop.hil.tcu_config import TcuConfig
 from torqueloop.hil.tcu_shift import Measured
 from torqueloop.hil.tcu_strategy import LEVER_MAX_GEAR, Commands, Transmission
@@ -36,12 +38,16 @@ NEEDED = (
     *(f"{SPEEDS}.{name}" for name in ("speeds_valid", "n_engine", "n_turbine", "n_output")),
     *(f"{DRIVER}.{name}" for name in ("pedal", "brake", "lever")),
     *(f"{message}.{name}" for message, (mode, signals) in PRESSURES.items() for name in (mode, *signals)),
-    *(f"{STATUS}.{name}" for name in ("Mode_3", "gear_actual", "gear_target", "lever_echo", "shift_active", "shift_phase")),
+    *(
+        f"{STATUS}.{name}"
+        for name in ("Mode_3", "gear_actual", "gear_target", "lever_echo", "shift_active", "shift_phase")
+    ),
     *(f"{STATUS}.{name}" for name in ("lockup_state", "slip_lockup", "fault_code")),
 )
 #: word of the Mode signals
 MODE_WORD = {"waiting": "off", "normal": "normal", "limp_home": "limp home"}
 LOCKUP_WORD = {"open": "open", "filling": "open", "slipping": "slipping", "locked": "closed", "releasing": "slipping"}
+LOST = {SPEEDS: "speeds lost", DRIVER: "driver lost"}
 FAULTS = {"none": 0, "speeds lost": 1, "driver lost": 2, "speeds and driver lost": 3}
 #: bits of speeds_valid that must be set: engine, turbine, output
 ALL_SPEEDS = 7
@@ -51,7 +57,9 @@ SEND_FAILURES_MAX = 200
 
 def load_tcu_database(config: TcuConfig) -> CanDatabase:
     """The database as the TCU's node sees it, with every signal the soft TCU needs."""
-    return CanDatabase.load(config.path(config.can.database), node=config.can.node, needed=NEEDED, timeouts_s={"*": 0.0})
+    return CanDatabase.load(
+        config.path(config.can.database), node=config.can.node, needed=NEEDED, timeouts_s={"*": 0.0}
+    )
 
 
 class SoftTcu:
@@ -77,7 +85,7 @@ class SoftTcu:
         self._steps = 0
 
     def step(self, t_s: float, frames: Iterable[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-        """One control period: take the frames received since the last one, return those to send. t_s must not decrease."""
+        """One control period: take the frames received since the last one, return those to send. t_s rises."""
         for can_id, data in frames:
             self._receive(t_s, can_id, data)
         self._judge(t_s)
@@ -88,7 +96,7 @@ class SoftTcu:
         self._steps += 1
         return self._frames()
 
-    # --- in -------------------------------------------------------------------------------------------------------------------
+    # --- in
     def _receive(self, t_s: float, can_id: int, data: bytes) -> None:
         status, values = self.codec.decode(can_id, data, t_s)
         if status != "ok":
@@ -100,7 +108,9 @@ class SoftTcu:
             if int(values["speeds_valid"]) & ALL_SPEEDS != ALL_SPEEDS:
                 self.refused["not valid"] = self.refused.get("not valid", 0) + 1
                 return
-            self.now = Measured(values["n_engine"], values["n_turbine"], values["n_output"], old.pedal, old.brake, old.lever)
+            self.now = Measured(
+                values["n_engine"], values["n_turbine"], values["n_output"], old.pedal, old.brake, old.lever
+            )
         elif name == DRIVER:
             lever = self._levers.word_of(values["lever"])
             if lever is None or lever == "invalid":
@@ -128,7 +138,7 @@ class SoftTcu:
             forward = lost == [SPEEDS] and self.now.lever in LEVER_MAX_GEAR
             # reverse or a forward gear by guess is worse than no drive
             self._limp_gear = self.config.limp_home.forward_gear if forward else "N"
-            self.fault = {(SPEEDS,): "speeds lost", (DRIVER,): "driver lost"}.get(tuple(lost), "speeds and driver lost")
+            self.fault = "speeds and driver lost" if len(lost) == 2 else LOST[lost[0]]
             self._go("limp_home", t_s)
         elif self.mode == "limp_home":
             if DRIVER in lost or self.now.lever not in LEVER_MAX_GEAR:
@@ -143,7 +153,7 @@ class SoftTcu:
         self.mode = mode
         self.mode_log.append((t_s, mode, self.fault))
 
-    # --- out ------------------------------------------------------------------------------------------------------------------
+    # --- out
     def _frames(self) -> list[tuple[int, bytes]]:
         commands = self.commands
         out = []
@@ -182,7 +192,12 @@ class SoftTcu:
             "refused": dict(self.refused),
             "modes": [{"t_s": t, "mode": mode, "fault": fault} for t, mode, fault in self.mode_log],
             "shifts": [
-                {"end_s": round(step * period, 6), "shift": name, "duration_s": round(duration, 4), "timeouts": timeouts}
+                {
+                    "end_s": round(step * period, 6),
+                    "shift": name,
+                    "duration_s": round(duration, 4),
+                    "timeouts": timeouts,
+                }
                 for step, name, duration, timeouts in self.transmission.shift_log
             ],
         }
@@ -191,8 +206,8 @@ class SoftTcu:
 def open_tcu_bus(config: TcuConfig) -> CanPort:
     """The bus of the configuration; CanBusError with the cause if it does not open."""
     bus = config.can
-    port = {} if bus.port is None else {"port": bus.port}
-    return open_bus(CanBusConfig(interface=bus.interface, channel=bus.channel, bitrate=bus.bitrate, options=dict(bus.options), **port))
+    where = CanBusConfig(interface=bus.interface, channel=bus.channel, bitrate=bus.bitrate, options=dict(bus.options))
+    return open_bus(where if bus.port is None else replace(where, port=bus.port))
 
 
 def main_loop(
@@ -202,9 +217,10 @@ def main_loop(
     bus: CanPort | None = None,
     log: Callable[[str], None] = print,
 ) -> dict[str, Any]:
-    """The TCU process: a control step every period on an absolute grid until SIGTERM, SIGINT, `stop` or duration_s. Returns counts.
+    """The TCU process: a control step per period on an absolute grid until SIGTERM, SIGINT, `stop` or duration_s.
 
-    A step that comes too late is done once; the grid points passed meanwhile are skipped and counted, never caught up in a burst.
+    A step that comes too late is done once; the grid points passed meanwhile are skipped and counted, never caught up
+    in a burst.
     """
     stop = stop or threading.Event()
     if threading.current_thread() is threading.main_thread():
@@ -213,7 +229,10 @@ def main_loop(
     tcu = SoftTcu(config)
     own_bus = bus is None
     bus = bus or open_tcu_bus(config)
-    log(f"TCU {config.name}: {config.can.interface} {config.can.channel}, node {config.can.node}, every {1e3 * config.timing.period_s:g} ms")
+    log(
+        f"TCU {config.name}: {config.can.interface} {config.can.channel}, node {config.can.node}, "
+        f"every {1e3 * config.timing.period_s:g} ms"
+    )
     period_ns = round(config.timing.period_s * 1e9)
     lateness, skipped, send_errors, failures = AgeStatistics(), 0, 0, 0
     # a full collection in mid-loop costs milliseconds; the loop makes no cycles

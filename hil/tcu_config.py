@@ -1,7 +1,7 @@
-"""Configuration of the soft TCU: elements, gears, schedule, lock-up, shift profiles, limp-home. One TOML file, see configs/tcu/.
+"""Configuration of the soft TCU: elements, gears, schedule, lock-up, shift profiles, limp-home (configs/tcu/).
 
-All calibration is data. Units are in the key names (bar, rpm, percent as a TCU calibration engineer writes them); `tcu_strategy` and
-`tcu_shift` convert once when they are built.
+All calibration is data. Units are in the key names (bar, rpm, percent as a TCU calibration engineer writes them);
+`tcu_strategy` and `tcu_shift` convert once when they are built.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from torqueloop.core.errors import ConfigError, did_you_mean
 from torqueloop.hil.config_file import BadValue, ConfigTable, read_toml, validate
@@ -28,8 +28,21 @@ NotNegative = Annotated[float, Field(ge=0)]
 Seconds = Annotated[float, Field(ge=0, le=10)]
 Bar = Annotated[float, Field(ge=0, le=20)]
 Percent = Annotated[float, Field(ge=0, le=100)]
-ElementName = Literal["C4", "C5", "C6", "C7", "C8", "C11", "C12"]
-GearName = Literal["P", "R", "N", "1", "1E", "2", "3", "4"]
+
+
+def _known(words: tuple[str, ...]) -> AfterValidator:
+    def check(word: str) -> str:
+        if word not in words:
+            raise BadValue("unknown name {value}", value=word, allowed=", ".join(words), hint=did_you_mean(word, words))
+        return word
+
+    return AfterValidator(check)
+
+
+ElementName = Annotated[str, _known(ELEMENTS)]
+GearName = Annotated[str, _known(GEARS)]
+UpName = Annotated[str, _known(("1-2", "2-3", "3-4"))]
+DownName = Annotated[str, _known(("2-1", "3-2", "4-3"))]
 
 
 class Can(ConfigTable):
@@ -82,7 +95,11 @@ class Gear(ConfigTable):
             raise BadValue("elements: the same element twice", key="elements", value=self.elements)
         for name in self.torque:
             if name not in self.elements:
-                raise BadValue(f"torque.{name}: this element is not pressed in the gear", key="torque", allowed=", ".join(self.elements))
+                raise BadValue(
+                    f"torque.{name}: this element is not pressed in the gear",
+                    key="torque",
+                    allowed=", ".join(self.elements),
+                )
         return self
 
 
@@ -101,7 +118,9 @@ class LinePressure(ConfigTable):
     @model_validator(mode="after")
     def _ordered(self) -> LinePressure:
         if self.min_bar >= self.max_bar:
-            raise BadValue("min_bar = {value} is not below max_bar", key="min_bar", value=self.min_bar, allowed=f"< {self.max_bar}")
+            raise BadValue(
+                "min_bar = {value} is not below max_bar", key="min_bar", value=self.min_bar, allowed=f"< {self.max_bar}"
+            )
         return self
 
 
@@ -130,7 +149,9 @@ def _curve(points: Any) -> Curve:
             raise BadValue("output speed {value}", value=point[1], allowed="0 .. 10000 rpm")
         rows.append((float(point[0]), float(point[1])))
     if rows[0][0] != 0.0 or rows[-1][0] != 100.0 or any(b[0] <= a[0] for a, b in pairwise(rows)):
-        raise BadValue("pedal values of the curve", value=[row[0] for row in rows], allowed="increasing from 0 to 100 percent")
+        raise BadValue(
+            "pedal values of the curve", value=[row[0] for row in rows], allowed="increasing from 0 to 100 percent"
+        )
     return rows
 
 
@@ -147,10 +168,10 @@ def interpolate(curve: Curve, x: float) -> float:
 class Schedule(ConfigTable):
     """Shift lines over pedal [percent] in output speed [rpm]: up above the up line, down below the down line."""
 
-    up: dict[Literal["1-2", "2-3", "3-4"], Curve]
-    down: dict[Literal["2-1", "3-2", "4-3"], Curve]
+    up: dict[UpName, Curve]
+    down: dict[DownName, Curve]
     #: output speed below which kick-down shifts down [rpm]
-    kick_down: dict[Literal["2-1", "3-2", "4-3"], Positive]
+    kick_down: dict[DownName, Positive]
     kick_down_on_percent: Percent = 95.0
     kick_down_off_percent: Percent = 90.0
     #: the down line (and the kick-down speed) must lie at least this far below the up line at every pedal
@@ -171,24 +192,31 @@ class Schedule(ConfigTable):
 
     @model_validator(mode="after")
     def _hysteresis(self) -> Schedule:
-        for name, known in (("up", ("1-2", "2-3", "3-4")), ("down", ("2-1", "3-2", "4-3")), ("kick_down", ("2-1", "3-2", "4-3"))):
+        for name, known in (
+            ("up", ("1-2", "2-3", "3-4")),
+            ("down", ("2-1", "3-2", "4-3")),
+            ("kick_down", ("2-1", "3-2", "4-3")),
+        ):
             missing = [key for key in known if key not in getattr(self, name)]
             if missing:
                 raise BadValue(f"{name}: missing {', '.join(missing)}", key=name, allowed=", ".join(known))
         if self.kick_down_off_percent >= self.kick_down_on_percent:
-            raise BadValue("{key} is not below kick_down_on_percent", key="kick_down_off_percent", value=self.kick_down_off_percent)
+            raise BadValue(
+                "{key} is not below kick_down_on_percent", key="kick_down_off_percent", value=self.kick_down_off_percent
+            )
         for low, high in (("1", "2"), ("2", "3"), ("3", "4")):
-            up, down = self.up[f"{low}-{high}"], self.down[f"{high}-{low}"]  # type: ignore[index]
-            kick = self.kick_down[f"{high}-{low}"]  # type: ignore[index]
+            up, down = self.up[f"{low}-{high}"], self.down[f"{high}-{low}"]
+            kick = self.kick_down[f"{high}-{low}"]
             # both lines are straight between the points of either: checking those is enough
             for pedal in sorted({p for p, _ in up} | {p for p, _ in down} | {self.kick_down_off_percent}):
                 lower = interpolate(down, pedal)
                 if pedal >= self.kick_down_off_percent:
                     lower = max(lower, kick)
-                if lower > interpolate(up, pedal) - self.hysteresis_min_rpm:
+                highest = interpolate(up, pedal) - self.hysteresis_min_rpm
+                if lower > highest:
                     raise BadValue(
                         f"down line {high}-{low} at {pedal:g} % pedal is at {{value}} rpm", key="down", value=lower,
-                        allowed=f"<= {interpolate(up, pedal) - self.hysteresis_min_rpm:g} (up line minus hysteresis_min_rpm)",
+                        allowed=f"<= {highest:g} (up line minus hysteresis_min_rpm)",
                     )  # fmt: skip
         return self
 
@@ -218,7 +246,12 @@ class LockUp(ConfigTable):
     @model_validator(mode="after")
     def _hysteresis(self) -> LockUp:
         if self.open_rpm >= self.close_rpm:
-            raise BadValue("open_rpm = {value} is not below close_rpm", key="open_rpm", value=self.open_rpm, allowed=f"< {self.close_rpm:g}")
+            raise BadValue(
+                "open_rpm = {value} is not below close_rpm",
+                key="open_rpm",
+                value=self.open_rpm,
+                allowed=f"< {self.close_rpm:g}",
+            )
         if self.open_pedal_percent <= self.close_pedal_percent:
             raise BadValue(
                 "open_pedal_percent = {value} is not above close_pedal_percent", key="open_pedal_percent",
@@ -232,13 +265,13 @@ class Law(ConfigTable):
 
     fill      fill_bar for fill_s of the element, then its kiss point
     kiss      kiss point
-    torque    ramp to `end` times the torque it carries in its gear at the present turbine torque (start: where it is, or `start`)
+    torque    ramp to `end` times the torque it carries in its gear now (from where it is, or `start`)
     bar       ramp to `end` bar (start: where it is)
     line      ramp to line pressure
     open      ramp to 0 bar
     hold      stay where it is
     continue  go on with the ramp begun in an earlier phase
-    regulate  close the loop on turbine speed: follows the way to synchronisation with a PI controller around `base` times its torque
+    regulate  closed loop on turbine speed: PI around `base` times its torque follows the way to synchronisation
     """
 
     law: Literal["fill", "kiss", "torque", "bar", "line", "open", "hold", "continue", "regulate"]
@@ -263,7 +296,8 @@ class Phase(ConfigTable):
     #: shown in the status message
     stage: Literal["filling", "torque", "inertia", "closing"]
     duration_s: Annotated[float, Field(ge=0, le=10)]
-    #: "time": ends after duration_s. "ratio_left": when the turbine leaves the old ratio. "synchronised": when it has reached the new one.
+    #: "time": ends after duration_s. "ratio_left": when the turbine leaves the old ratio. "synchronised": when it has
+    #: reached the new one.
     until: Literal["time", "ratio_left", "synchronised"] = "time"
     #: an event that does not come ends the phase after duration_s + timeout_s; the next phase goes on
     timeout_s: Seconds = 0.0
@@ -351,7 +385,9 @@ class TcuConfig(ConfigTable):
             place = f"shift {key}, phase {phase.name!r}, {name}"
             uses_torque = law.law in ("torque", "regulate")
             if uses_torque and not (self.gears[target].torque.get(name) or self.gears[source].torque.get(name)):
-                raise BadValue(f"{place}: law {law.law!r} needs a torque of {name} in gear {source} or {target}", key="shifts")
+                raise BadValue(
+                    f"{place}: law {law.law!r} needs a torque of {name} in gear {source} or {target}", key="shifts"
+                )
             if law.law == "regulate" and not (self.gears[target].ratio and phase.until == "synchronised"):
                 raise BadValue(f"{place}: regulate needs a target ratio and until = 'synchronised'", key="shifts")
 
@@ -380,7 +416,9 @@ def read_columns(path: Path, columns: tuple[str, ...]) -> list[tuple[float, ...]
     except OSError as error:
         raise ConfigError(f"cannot read table: {error.strerror}", file=str(path)) from None
     if not table or any(column not in table[0] for column in columns):
-        raise ConfigError("missing column", file=str(path), value=list(table[0]) if table else [], allowed=", ".join(columns))
+        raise ConfigError(
+            "missing column", file=str(path), value=list(table[0]) if table else [], allowed=", ".join(columns)
+        )
     try:
         rows = [tuple(float(row[column]) for column in columns) for row in table]
     except (TypeError, ValueError) as error:

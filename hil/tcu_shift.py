@@ -1,12 +1,12 @@
 """How the soft TCU carries out a shift: laws per element and phase, run every control step. Pure and deterministic.
 
-    torque of an element  ->  pressure:   p = p_kiss + x c |T_turbine| / k        c: torque of the element per Nm turbine torque in its gear
-                                                                                     k: torque_per_bar_Nm, x: multiple given by the profile
-    way to synchronisation (regulate):     w_ref(t) = ((1 - q) r0 + q i_new) w_out,  q = t/inertia_s,  r0 = w_turbine/w_out at its start
-    controller:                            T = x_base c |T_turbine| +- (kp e + ki int e dt),  e = w_turbine - w_ref
+    torque of an element -> pressure:  p = p_kiss + x c |T_turbine| / k
+                                       c: its torque per Nm turbine torque in its gear, k: torque_per_bar_Nm, x: multiple
+    way to synchronisation (regulate): w_ref(t) = ((1 - q) r0 + q i_new) w_out, q = t/inertia_s, r0: ratio at its start
+    controller:                        T = x_base c |T_turbine| +- (kp e + ki int e dt),  e = w_turbine - w_ref
 
-Several elements may be regulated, ramped and released at once; an element a phase does not name keeps its gear pressure if both gears
-press it, stays where it is if only the old gear does, and stays open otherwise.
+Several elements may be regulated, ramped and released at once; an element a phase does not name keeps its gear
+pressure if both gears press it, stays where it is if only the old gear does, and stays open otherwise.
 """
 
 from __future__ import annotations
@@ -32,14 +32,18 @@ class Measured:
 
 
 class TorqueEstimator:
-    """Turbine torque from converter slip, or from the engine map when the lock-up clutch is closed. + drives the car."""
+    """Turbine torque from converter slip, or from the engine map when the lock-up clutch is closed; + drives."""
 
     def __init__(self, config: TcuConfig) -> None:
         files = config.torque_model
-        drive = read_columns(config.path(files.converter_csv), ("speed_ratio", "pump_capacity_Nms2_per_rad2", "torque_ratio"))
+        drive = read_columns(
+            config.path(files.converter_csv), ("speed_ratio", "pump_capacity_Nms2_per_rad2", "torque_ratio")
+        )
         self._capacity = [(nu, capacity) for nu, capacity, _ in drive]
         self._ratio = [(nu, ratio) for nu, _, ratio in drive]
-        coast = read_columns(config.path(files.converter_coast_csv), ("speed_ratio_p_over_t", "turbine_capacity_Nms2_per_rad2"))
+        coast = read_columns(
+            config.path(files.converter_coast_csv), ("speed_ratio_p_over_t", "turbine_capacity_Nms2_per_rad2")
+        )
         self._coast = [(x, capacity) for x, capacity in coast]
         engine = read_columns(config.path(files.engine_csv), ("speed_radps", "wot_Nm", "closed_throttle_Nm"))
         self._wot = [(w, torque) for w, torque, _ in engine]
@@ -135,7 +139,8 @@ class ShiftRunner:
             self._pressure[name] = min(max(pressure, 0.0), config.line_pressure.max_bar)
         return dict(self._pressure)
 
-    # --- phases ---------------------------------------------------------------------------------------------------------------
+    # --- phases
+    # ---------------------------------------------------------------------------------------------------------------
     def _enter(self, phase: Phase, now: Measured, torque: float) -> None:
         self._entering = False
         self._phase_begun = self._time
@@ -164,9 +169,13 @@ class ShiftRunner:
         if phase.until == "time":
             return spent >= phase.duration_s
         if phase.until == "ratio_left":
-            reached = abs(now.w_turbine - (self._old_ratio or 0.0) * now.w_out) > self._config.synchronisation.leave_rpm * RPM
+            reached = (
+                abs(now.w_turbine - (self._old_ratio or 0.0) * now.w_out) > self._config.synchronisation.leave_rpm * RPM
+            )
         else:
-            reached = abs(now.w_turbine - self._new.ratio * now.w_out) < self._config.synchronisation.tolerance_rpm * RPM
+            reached = (
+                abs(now.w_turbine - self._new.ratio * now.w_out) < self._config.synchronisation.tolerance_rpm * RPM
+            )
         if reached:
             return True
         if spent >= phase.duration_s + phase.timeout_s:
@@ -174,9 +183,10 @@ class ShiftRunner:
             return True
         return False
 
-    # --- laws -----------------------------------------------------------------------------------------------------------------
+    # --- laws
+    # -----------------------------------------------------------------------------------------------------------------
     def _law(self, name: str, law: Law, phase: Phase, now: Measured, torque: float, line: float) -> float:
-        element = self._config.elements[name]  # type: ignore[index]
+        element = self._config.elements[name]
         spent = self._time - self._phase_begun
         if law.law == "fill":
             return element.fill_bar if spent <= element.fill_s + 1e-9 else element.kiss_bar
@@ -223,14 +233,14 @@ class ShiftRunner:
         return self._to_pressure(name, min(max(wanted, low), high))
 
     def _steady_torque(self, name: str, torque: float) -> float:
-        """Torque [Nm] the element carries at this turbine torque: in the new gear, or in the old one if only that presses it."""
-        factor = self._new.torque.get(name) or self._old.torque.get(name) or 0.0  # type: ignore[call-overload]
+        """Torque [Nm] the element carries at this turbine torque: in the new gear, else in the old one."""
+        factor = self._new.torque.get(name) or self._old.torque.get(name) or 0.0
         return float(factor) * torque
 
     def _to_pressure(self, name: str, torque: float) -> float:
-        element = self._config.elements[name]  # type: ignore[index]
+        element = self._config.elements[name]
         return element.kiss_bar + max(torque, 0.0) / element.torque_per_bar_Nm
 
     def _to_torque(self, name: str, pressure: float) -> float:
-        element = self._config.elements[name]  # type: ignore[index]
+        element = self._config.elements[name]
         return max(pressure - element.kiss_bar, 0.0) * element.torque_per_bar_Nm

@@ -1,7 +1,7 @@
-"""What the soft TCU decides: which gear, when, lock-up, line pressure. Pure and deterministic; the shifts themselves: `tcu_shift`.
+"""What the soft TCU decides: which gear, when, lock-up, line pressure. Pure and deterministic.
 
-    lever, pedal, output speed -> GearSelector -> target gear -> ShiftRunner -> element pressures
-    gear, output speed, pedal, slip -> LockUpControl -> lock-up pressure
+lever, pedal, output speed -> GearSelector -> target gear -> ShiftRunner -> element pressures
+gear, output speed, pedal, slip -> LockUpControl -> lock-up pressure
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def gear_number(gear: str) -> int:
 
 
 class GearSelector:
-    """Shift schedule with hysteresis, kick-down, minimum gear time, lever limits, over-speed protection, reverse inhibit."""
+    """Shift lines with hysteresis, kick-down, minimum gear time, lever limits, over-speed, reverse inhibit."""
 
     def __init__(self, config: TcuConfig) -> None:
         self._config = config
@@ -34,7 +34,7 @@ class GearSelector:
         self._in_gear_s = 0.0
 
     def select(self, gear: str, now: Measured) -> str:
-        """The gear wanted next: `gear` itself, a neighbour, or N/P/R by the lever. Called every control step without a running shift."""
+        """The gear wanted next: `gear` itself, a neighbour, or N/P/R by the lever. Not called in a shift."""
         schedule = self._config.schedule
         self._in_gear_s += self._config.timing.period_s
         percent = 100.0 * now.pedal
@@ -66,7 +66,7 @@ class GearSelector:
         number = gear_number(gear)
         most = LEVER_MAX_GEAR[now.lever]
         out_rpm = now.w_out / RPM
-        turbine_rpm = out_rpm * self._config.gears[gear].ratio  # type: ignore[index]
+        turbine_rpm = out_rpm * self._config.gears[gear].ratio
         upper = {1: "2", 2: "3", 3: "4"}.get(number)
         # turbine too fast: up, whatever the lever says
         if upper and turbine_rpm > schedule.turbine_force_up_rpm:
@@ -81,12 +81,12 @@ class GearSelector:
         dwell = schedule.kick_down_gear_time_s if self.kick_down else schedule.min_gear_time_s
         if self._in_gear_s < dwell:
             return gear
-        if upper and number < most and out_rpm > interpolate(schedule.up[f"{number}-{upper}"], percent):  # type: ignore[index]
+        if upper and number < most and out_rpm > interpolate(schedule.up[f"{number}-{upper}"], percent):
             return upper
         if number > 1:
-            line = interpolate(schedule.down[f"{number}-{number - 1}"], percent)  # type: ignore[index]
+            line = interpolate(schedule.down[f"{number}-{number - 1}"], percent)
             if self.kick_down:
-                line = max(line, schedule.kick_down[f"{number}-{number - 1}"])  # type: ignore[index]
+                line = max(line, schedule.kick_down[f"{number}-{number - 1}"])
             if out_rpm < line:
                 return self._down(gear, out_rpm) or gear
         return gear
@@ -94,7 +94,7 @@ class GearSelector:
     def _down(self, gear: str, out_rpm: float) -> str | None:
         """The next lower gear, unless the turbine would turn too fast in it."""
         lower = str(gear_number(gear) - 1)
-        if lower == "0" or out_rpm * self._config.gears[lower].ratio > self._config.schedule.turbine_max_rpm:  # type: ignore[index]
+        if lower == "0" or out_rpm * self._config.gears[lower].ratio > self._config.schedule.turbine_max_rpm:
             return None
         return lower
 
@@ -133,7 +133,8 @@ class LockUpControl:
                 self._go("slipping")
                 self._slip_ref, self._integral = abs(slip), 0.0
         elif self.state == "slipping":
-            # |slip|: in overrun the turbine is the faster side, the clutch works the same way. A slip that falls faster by itself
+            # |slip|: in overrun the turbine is the faster side, the clutch works the same way. A slip that falls
+            # faster by itself
             # (pedal released) takes the reference along: the clutch never waits for it
             self._slip_ref = max(0.0, min(self._slip_ref, abs(slip)) - c.slip_rate_rpm_per_s * dt)
             error = 0.01 * (abs(slip) - self._slip_ref)
@@ -216,12 +217,12 @@ class Transmission:
         return self.commands
 
     def limp(self, gear: str) -> Commands:
-        """Defined safe state without measurements: elements of `gear` at a fixed pressure, no lock-up, no shifts. Latched by the caller."""
+        """Safe state without measurements: elements of `gear` at a fixed pressure, no lock-up."""
         self.runner = None
         self.gear = gear
         self.lockup.release()
         pressure = self.config.limp_home.pressure_bar
-        elements = self.config.gears[gear].elements if gear != "N" else []  # type: ignore[index]
+        elements = self.config.gears[gear].elements if gear != "N" else []
         self.commands = Commands(
             pressures={name: (pressure if name in elements else 0.0) for name in ELEMENTS},
             line=pressure,
@@ -231,7 +232,7 @@ class Transmission:
         return self.commands
 
     def _steady(self, line: float) -> dict[str, float]:
-        elements = self.config.gears[self.gear].elements  # type: ignore[index]
+        elements = self.config.gears[self.gear].elements
         return {name: (line if name in elements else 0.0) for name in ELEMENTS}
 
     def _line_pressure(self, torque: float, pedal: float) -> float:
@@ -246,7 +247,10 @@ class Transmission:
     def _begin(self, target: str, torque: float, now: Measured) -> None:
         shifts = self.config.shifts
         # P and N press nothing that drives: profiles are written for N
-        names = [f"{self.gear}-{target}", f"{'N' if self.gear == 'P' else self.gear}-{'N' if target == 'P' else target}"]
+        names = [
+            f"{self.gear}-{target}",
+            f"{'N' if self.gear == 'P' else self.gear}-{'N' if target == 'P' else target}",
+        ]
         name = next((n for n in names if n in shifts), None)
         if name is None and target == "N" and self.gear in FORWARD:
             name = "1-N"

@@ -1,14 +1,16 @@
 """Vehicle model beside the rig: longitudinal motion, air, grade, rolling resistance, brakes; and its process.
 
-The rig's powertrain holds the car's mass; this model owns the road. It tells the rig the active force F and the holding capacity F_hold,
-and integrates the same motion itself from the tractive impulse the rig reports, as a check on the coupling:
+The rig's powertrain holds the car's mass; this model owns the road. It tells the rig the active force F and the
+holding capacity F_hold, and integrates the same motion itself from the tractive impulse the rig reports, as a check
+on the coupling:
 
     m dv/dt = F_wheel + F(v, s) - r,   |r| <= F_hold, r opposes the motion and holds the car when it stands
-    F       = -rho/2 cdA (v + w)|v + w| - m g sin(alpha(s))            [N], + drives forward; w head wind, alpha > 0 uphill
+    F       = -rho/2 cdA (v + w)|v + w| - m g sin(alpha(s))   [N], + drives forward; w head wind, alpha > 0 uphill
     F_hold  = c_r m g cos(alpha) + brake F_brake_max                   [N]
 
-Between two messages F_wheel is the mean from the cumulative impulse, (I_k - I_k-1)/(t_k - t_k-1): a lost message costs nothing but a
-coarser mean. Midpoint rule; the instant the car stops is located, and a standing car stays at exactly v = 0.
+Between two messages F_wheel is the mean from the cumulative impulse, (I_k - I_k-1)/(t_k - t_k-1): a lost message
+costs nothing but a coarser mean. Midpoint rule; the instant the car stops is located, and a standing car stays at
+exactly v = 0.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class VehicleModel:
         self.own_step = 0
         self.restarts = 0
 
-    # --- forces ---------------------------------------------------------------------------------------------------------------
+    # --- forces
+    # ---------------------------------------------------------------------------------------------------------------
     def active_force(self, speed: float, distance: float) -> float:
         """F [N]: air drag and grade, + drives forward."""
         air = speed + self.config.road.head_wind_mps
@@ -51,9 +54,12 @@ class VehicleModel:
     def holding_force(self, distance: float, brake: float) -> float:
         """F_hold [N] >= 0: rolling resistance and brakes."""
         slope = self.config.road.angle(distance)
-        return self.config.body.rolling * self._mass * GRAVITY * math.cos(slope) + brake * self.config.brakes.force_max_N
+        return (
+            self.config.body.rolling * self._mass * GRAVITY * math.cos(slope) + brake * self.config.brakes.force_max_N
+        )
 
-    # --- motion ---------------------------------------------------------------------------------------------------------------
+    # --- motion
+    # ---------------------------------------------------------------------------------------------------------------
     def step(self, message: StepMessage) -> StateMessage:
         """Advance to the time of the message and return the state there. The first message sets the initial state."""
         last = self._last
@@ -129,7 +135,7 @@ def main_loop(
     stop: threading.Event | None = None,
     log: Callable[[str], None] = print,
 ) -> dict[str, Any]:
-    """The vehicle process: serve the rig until it says bye, is silent for give_up_s, or SIGTERM/SIGINT/`stop`. Returns counts."""
+    """The vehicle process: serve the rig until it says bye, is silent for give_up_s, or told to stop."""
     stop = stop or threading.Event()
     _stop_on_signals(stop)
     address = endpoint or config.link.endpoint
@@ -140,7 +146,11 @@ def main_loop(
 
 
 def _serve_lockstep(
-    config: VehicleConfig, model: VehicleModel, server: LockstepServer, stop: threading.Event, log: Callable[[str], None]
+    config: VehicleConfig,
+    model: VehicleModel,
+    server: LockstepServer,
+    stop: threading.Event,
+    log: Callable[[str], None],
 ) -> dict[str, Any]:
     log(f"vehicle {config.name}: lockstep with the rig at {server.endpoint}")
     last_contact = time.monotonic()

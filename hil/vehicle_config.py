@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, field_validator
+
 from torqueloop.hil.config_file import BadValue, ConfigTable, load_config
 from torqueloop.hil.peer_zmq import PeerError, check_endpoint
 
@@ -49,14 +50,20 @@ class Road(ConfigTable):
             raise BadValue("{key} is not a list of points", allowed="[[s_m, grade_percent], ...]")
         rows = []
         for point in points:
-            if not isinstance(point, list | tuple) or len(point) != 2 or not all(isinstance(x, int | float) for x in point):
+            if (
+                not isinstance(point, list | tuple)
+                or len(point) != 2
+                or not all(isinstance(x, int | float) for x in point)
+            ):
                 raise BadValue("{key} has a bad point", value=point, allowed="[s_m, grade_percent]")
             if not -100.0 <= point[1] <= 100.0:
                 raise BadValue("{key}: grade {value} %", value=point[1], allowed="-100 .. 100")
             rows.append((float(point[0]), float(point[1])))
         for (s0, _), (s1, _) in pairwise(rows):
             if s1 <= s0:
-                raise BadValue("{key}: distances do not increase at {value}", value=s1, allowed="strictly increasing s_m")
+                raise BadValue(
+                    "{key}: distances do not increase at {value}", value=s1, allowed="strictly increasing s_m"
+                )
         return rows
 
     def angle(self, s: float) -> float:

@@ -1,5 +1,6 @@
-"""A small 4HP22 car for the tests of the TCU: 4 speeds, rigid shafts, boxed friction by projected Gauss-Seidel. Slow and simple on purpose:
-it shares no code with the product's kernel, so a TCU tuned on one and run on the other shows whether it is tuned to an artefact.
+"""A small 4HP22 car for the tests of the TCU: 4 speeds, rigid shafts, boxed friction by Gauss-Seidel; simple:
+it shares no code with the product's kernel, so a TCU tuned on one and run on the other shows whether it is tuned to
+an artefact.
 
     u = (w_in, w_S12, w_X, w_S3);  R1 = (108 X - 35 S12)/73;  CR2 = (35 S12 + 73 X)/108;  out = (125 X - 34 S3)/91
     M u' = torques;  friction impulse of each element clamped to h * capacity, one-way elements to one side
@@ -73,7 +74,9 @@ class Plant:
         self.x, self.coast = _columns(
             CONFIGS / "converters/tc_4hp22_coast.csv", "speed_ratio_p_over_t", "turbine_capacity_Nms2_per_rad2"
         )
-        self.w_tab, self.wot, self.closed = _columns(CONFIGS / "engines/bmw_m30b28.csv", "speed_radps", "wot_Nm", "closed_throttle_Nm")
+        self.w_tab, self.wot, self.closed = _columns(
+            CONFIGS / "engines/bmw_m30b28.csv", "speed_radps", "wot_Nm", "closed_throttle_Nm"
+        )
         self.turbine_torque = 0.0
         self.acceleration = 0.0
         self.t = 0.0
@@ -86,7 +89,7 @@ class Plant:
         return self.speed_of("out") * self.to_road
 
     def torque_of(self, element: str) -> float:
-        """Torque of the element that opposes its relative speed w (Modelica's tau for a brake) in the last step [Nm]."""
+        """Torque of the element that opposes its relative speed w in the last step [Nm]."""
         return float(self.impulse[NAMES.index(element)] / self.h)
 
     def step(self, pressures_bar: dict[str, float], lockup_bar: float, pedal: float, brake: float = 0.0) -> None:

@@ -17,18 +17,18 @@ import msgpack
 import pytest
 import zmq
 import zmq.auth
+
 from torqueloop.cython_kernels.ring import LatestSlot
 from torqueloop.hil.peer_messages import (
     MAX_BYTES,
     ByeMessage,
-    CouplingResidual,
     SchemaError,
-    StampChecker,
     StateMessage,
     StepMessage,
     decode,
     encode,
 )
+from torqueloop.hil.peer_stats import CouplingResidual, StampChecker
 from torqueloop.hil.peer_zmq import (
     RIG_SLOT,
     VEHICLE_SLOT,
@@ -49,12 +49,33 @@ ANY = "tcp://127.0.0.1:0"
 
 
 def step_message(step: int = 0, **values: float) -> StepMessage:
-    return StepMessage(**{"step": step, "t": step * 1e-3, "F_wheel": 0.0, "I_wheel": 0.0, "speed": 0.0, "s": 0.0, "brake": 0.0, **values})
+    return StepMessage(
+        **{
+            "step": step,
+            "t": step * 1e-3,
+            "F_wheel": 0.0,
+            "I_wheel": 0.0,
+            "speed": 0.0,
+            "s": 0.0,
+            "brake": 0.0,
+            **values,
+        }
+    )
 
 
 def state_message(step: int = 0, own_step: int = 1, **values: float) -> StateMessage:
     return StateMessage(
-        **{"step": step, "own_step": own_step, "t": step * 1e-3, "speed": 0.0, "a": 0.0, "F": -100.0, "F_hold": 176.0, "grade": 0.0, **values}
+        **{
+            "step": step,
+            "own_step": own_step,
+            "t": step * 1e-3,
+            "speed": 0.0,
+            "a": 0.0,
+            "F": -100.0,
+            "F_hold": 176.0,
+            "grade": 0.0,
+            **values,
+        }
     )
 
 
@@ -69,7 +90,8 @@ def wait_for(condition: Callable[[], object], seconds: float = 5.0) -> None:
         time.sleep(0.002)
 
 
-# --- schema ------------------------------------------------------------------------------------------------------------------
+# --- schema
+# ------------------------------------------------------------------------------------------------------------------
 def test_messages_survive_the_wire_unchanged() -> None:
     step = step_message(7, F_wheel=1234.5, I_wheel=-3.25, brake=1.0)
     state = StateMessage(7, 9, 0.007, 1.0, -0.5, -10.0, 200.0, 0.1, carrier={"w": [0.0, 0.1, 2.0]})
@@ -130,20 +152,27 @@ def test_coupling_residual_is_difference_at_equal_stamps() -> None:
     assert residual.received(state_message(99)) is None
 
 
-# --- endpoints ---------------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("endpoint", ["tcp://127.0.0.1:0", "tcp://localhost:5555", "tcp://[::1]:5555", "ipc:///tmp/x", "inproc://x"])
+# --- endpoints
+# ---------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "endpoint", ["tcp://127.0.0.1:0", "tcp://localhost:5555", "tcp://[::1]:5555", "ipc:///tmp/x", "inproc://x"]
+)
 def test_loopback_endpoints_are_allowed(endpoint: str) -> None:
     assert check_endpoint(endpoint) == endpoint
 
 
-@pytest.mark.parametrize("endpoint", ["tcp://0.0.0.0:5555", "tcp://*:5555", "tcp://10.1.2.3:5555", "tcp://localhost.evil.org:1"])
+@pytest.mark.parametrize(
+    "endpoint", ["tcp://0.0.0.0:5555", "tcp://*:5555", "tcp://10.1.2.3:5555", "tcp://localhost.evil.org:1"]
+)
 def test_other_addresses_need_curve_keys(endpoint: str) -> None:
     with pytest.raises(PeerError, match="not on loopback"):
         check_endpoint(endpoint)
     assert check_endpoint(endpoint, CurveKeys(Path("x"))) == endpoint
 
 
-@pytest.mark.parametrize("endpoint", ["127.0.0.1:5555", "udp://127.0.0.1:5", "tcp://127.0.0.1", "tcp://127.0.0.1:70000"])
+@pytest.mark.parametrize(
+    "endpoint", ["127.0.0.1:5555", "udp://127.0.0.1:5", "tcp://127.0.0.1", "tcp://127.0.0.1:70000"]
+)
 def test_nonsense_endpoints_are_refused(endpoint: str) -> None:
     with pytest.raises(PeerError, match="allowed"):
         check_endpoint(endpoint)
@@ -154,7 +183,8 @@ def test_port_in_use_is_named() -> None:
         LockstepClient(first.endpoint)
 
 
-# --- lockstep ----------------------------------------------------------------------------------------------------------------
+# --- lockstep
+# ----------------------------------------------------------------------------------------------------------------
 class LockstepRig(LockstepClient):
     def __init__(self, endpoint: str = ANY, **options: Any) -> None:
         super().__init__(endpoint, **{"timeout_s": 5.0, **options})
@@ -172,7 +202,8 @@ def start_vehicle() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def start(endpoint: str, lockstep: bool) -> subprocess.Popen[str]:
         code = (
-            "import json, sys; from torqueloop.hil.vehicle import main_loop; from torqueloop.hil.vehicle_config import load_vehicle_config;"
+            "import json, sys; from torqueloop.hil.vehicle import main_loop;"
+            "from torqueloop.hil.vehicle_config import load_vehicle_config;"
             "s = main_loop(load_vehicle_config(sys.argv[1]), sys.argv[2], sys.argv[3] == 'True'); print(json.dumps(s))"
         )
         process = subprocess.Popen(
@@ -188,7 +219,9 @@ def start_vehicle() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         process.communicate()
 
 
-def test_lockstep_with_a_vehicle_process_equals_the_model_in_this_process(start_vehicle: Callable[..., subprocess.Popen[str]]) -> None:
+def test_lockstep_with_a_vehicle_process_equals_the_model_in_this_process(
+    start_vehicle: Callable[..., subprocess.Popen[str]],
+) -> None:
     model = VehicleModel(load_vehicle_config(VEHICLE))
     with LockstepRig(timeout_s=20.0) as rig:
         process = start_vehicle(rig.endpoint, True)
@@ -292,13 +325,20 @@ def test_curve_lets_only_known_vehicles_in(tmp_path: Path) -> None:
         with pytest.raises(PeerError, match="has not answered"):
             rig.exchange(step_message(0))
         known, stop = connect("vehicle"), threading.Event()
-        thread = threading.Thread(target=lambda: [known.serve_one(model.step) for _ in iter(stop.is_set, True)])
+
+        def serve() -> None:
+            while not stop.is_set():
+                known.serve_one(model.step)
+
+        thread = threading.Thread(target=serve)
         thread.start()
-        rig.timeout_s = 10.0
-        assert rig.exchange(step_message(0)).step == 0
-        stop.set()
-        thread.join()
-        known.close()
+        try:
+            rig.timeout_s = 10.0
+            assert rig.exchange(step_message(0)).step == 0
+        finally:
+            stop.set()
+            thread.join()
+            known.close()
         assert stranger.exchanges == 0
     finally:
         stranger.close()
@@ -306,7 +346,8 @@ def test_curve_lets_only_known_vehicles_in(tmp_path: Path) -> None:
         context.term()
 
 
-# --- latest value ------------------------------------------------------------------------------------------------------------
+# --- latest value
+# ------------------------------------------------------------------------------------------------------------
 class Link:
     """A RigLink with its slots and a bare socket as the vehicle."""
 
@@ -342,6 +383,7 @@ def link() -> Iterator[Link]:
 
 def first_contact(link: Link) -> None:
     """Repeat until the connection stands and the rig has sent its first step."""
+
     def arrived() -> bool:
         link.write(10)
         return bool(link.peer.poll(5))
@@ -384,7 +426,8 @@ def test_duplicate_gap_late_and_future_answers_are_told_apart(link: Link) -> Non
         link.peer.send(encode(state_message(step, own, F=-float(own))))
     wait_for(lambda: link.link.received == 7)
     stats = link.link.stats()
-    # 11/1 new, again duplicate; own 3: one lost; own 2: late; step 13 again: duplicate; 99: a step the rig has not sent; 14 new
+    # 11/1 new, again duplicate; own 3: one lost; own 2: late; step 13 again: duplicate; 99: a step the rig has not
+    # sent; 14 new
     assert stats["accepted"] == 3
     assert (stats["dup"], stats["out_of_order"], stats["gap"], stats["lost"]) == (2, 1, 1, 1)
     assert stats["rejected"]["range"] == 1
@@ -425,7 +468,9 @@ def test_second_vehicle_on_the_same_rig_gets_nothing(link: Link) -> None:
         second.close()
 
 
-def test_vehicle_process_follows_the_rig_in_real_time_and_ends_with_it(start_vehicle: Callable[..., subprocess.Popen[str]]) -> None:
+def test_vehicle_process_follows_the_rig_in_real_time_and_ends_with_it(
+    start_vehicle: Callable[..., subprocess.Popen[str]],
+) -> None:
     rig_slot, vehicle_slot = LatestSlot(len(RIG_SLOT)), LatestSlot(len(VEHICLE_SLOT))
     link = RigLink(ANY, rig_slot, vehicle_slot)
     process = start_vehicle(link.endpoint, False)

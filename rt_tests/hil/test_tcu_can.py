@@ -13,6 +13,7 @@ from pathlib import Path
 
 import can
 import pytest
+
 from torqueloop.core.errors import ConfigError
 from torqueloop.hil.can_db import CanCodec, CanDatabase
 from torqueloop.hil.tcu import SoftTcu, load_tcu_database, main_loop
@@ -204,15 +205,20 @@ def test_database_without_a_needed_signal_is_refused_by_name(tmp_path: Path) -> 
     text = (ROOT / "configs/can/tcu_4hp22.dbc").read_text().replace("SG_ n_turbine ", "SG_ n_turb ")
     text = text.replace("272 n_turbine", "272 n_turb")
     (tmp_path / "other.dbc").write_text(text)
-    config = CONFIG.model_copy(update={"folder": str(tmp_path), "can": CONFIG.can.model_copy(update={"database": "other.dbc"})})
+    config = CONFIG.model_copy(
+        update={"folder": str(tmp_path), "can": CONFIG.can.model_copy(update={"database": "other.dbc"})}
+    )
     with pytest.raises(ConfigError, match="n_turbine"):
         load_tcu_database(config)
 
 
-# --- the process -----------------------------------------------------------------------------------------------------------------
+# --- the process
+# -----------------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def virtual_config(request: pytest.FixtureRequest) -> Iterator[object]:
-    can_table = CONFIG.can.model_copy(update={"interface": "virtual", "channel": f"tcu-{request.node.name}", "port": None})
+    can_table = CONFIG.can.model_copy(
+        update={"interface": "virtual", "channel": f"tcu-{request.node.name}", "port": None}
+    )
     yield CONFIG.model_copy(update={"can": can_table})
 
 
@@ -224,8 +230,16 @@ def test_loop_on_a_bus_answers_the_rig_and_stops_when_asked(virtual_config) -> N
     rig, seen = RIG_DATABASE.codec(), {}
     deadline = time.monotonic() + 10.0
     while time.monotonic() < deadline and seen.get("C11", 0.0) <= 0.0:
-        rig_bus.send(can.Message(arbitration_id=0x110, data=rig.encode("HIL_Speeds", {"speeds_valid": 7.0, "n_engine": 80.0}), is_extended_id=False))
-        rig_bus.send(can.Message(arbitration_id=0x111, data=rig.encode("HIL_Driver", {"lever": "N"}), is_extended_id=False))
+        rig_bus.send(
+            can.Message(
+                arbitration_id=0x110,
+                data=rig.encode("HIL_Speeds", {"speeds_valid": 7.0, "n_engine": 80.0}),
+                is_extended_id=False,
+            )
+        )
+        rig_bus.send(
+            can.Message(arbitration_id=0x111, data=rig.encode("HIL_Driver", {"lever": "N"}), is_extended_id=False)
+        )
         time.sleep(0.01)
         while (message := rig_bus.recv(timeout=0)) is not None:
             status, values = rig.decode(message.arbitration_id, bytes(message.data))
@@ -246,7 +260,8 @@ def test_process_ends_cleanly_on_sigterm(tmp_path: Path) -> None:
     text = text.replace("../", f"{ROOT}/configs/")
     (tmp_path / "tcu.toml").write_text(text)
     code = (
-        "import json, sys; from torqueloop.hil.tcu import main_loop; from torqueloop.hil.tcu_config import load_tcu_config;"
+        "import json, sys; from torqueloop.hil.tcu import main_loop;"
+        "from torqueloop.hil.tcu_config import load_tcu_config;"
         "s = main_loop(load_tcu_config(sys.argv[1]), log=lambda t: print(t, flush=True)); print(json.dumps(s))"
     )
     process = subprocess.Popen(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from torqueloop.core.errors import ConfigError
 from torqueloop.hil.config_file import validate
 from torqueloop.hil.tcu_config import ELEMENTS, REQUIRED_SHIFTS, TcuConfig, load_tcu_config
@@ -38,8 +39,14 @@ def test_gear_table_is_that_of_the_manual() -> None:
 
 
 TCU_MISTAKES: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
-    (lambda d: d["timing"].update(perod_s=5e-3), r"unknown key 'perod_s' in \[timing\] of bad.toml; did you mean 'period_s'"),
-    (lambda d: d["timing"].update(period_s=0.5), r"period_s = 0.5 is not allowed in \[timing\] of bad.toml; allowed: <= 0.05"),
+    (
+        lambda d: d["timing"].update(perod_s=5e-3),
+        r"unknown key 'perod_s' in \[timing\] of bad.toml; did you mean 'period_s'",
+    ),
+    (
+        lambda d: d["timing"].update(period_s=0.5),
+        r"period_s = 0.5 is not allowed in \[timing\] of bad.toml; allowed: <= 0.05",
+    ),
     (lambda d: d["timing"].update(period_s="5 ms"), r"period_s = '5 ms' .*\[timing\].*number"),
     (lambda d: d["elements"]["C4"].pop("kiss_bar"), r"missing key 'kiss_bar' in \[elements.C4\] of bad.toml"),
     (lambda d: d["elements"].pop("C12"), r"missing table \[elements.C12\] of bad.toml"),
@@ -47,8 +54,14 @@ TCU_MISTAKES: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
     (lambda d: d["gears"]["2"].update(elements=["C4", "C9"]), r"C9.*\[gears.2.elements\]"),
     (lambda d: d["shifts"].pop("3-4"), r"missing shift '3-4' of bad.toml"),
     (lambda d: d["shifts"].update({"3-5": d["shifts"]["3-4"]}), r"shift '3-5' is not FROM-TO"),
-    (lambda d: d["shifts"]["3-4"]["phases"][1].update(until="sync"), r"until = 'sync' .*\[shifts.3-4.phases.1\].*'synchronised'"),
-    (lambda d: d["shifts"]["3-4"]["phases"][0]["elements"].update(C8={"law": "torque", "end": 1.0}), r"C8: law 'torque' needs a torque of C8"),
+    (
+        lambda d: d["shifts"]["3-4"]["phases"][1].update(until="sync"),
+        r"until = 'sync' .*\[shifts.3-4.phases.1\].*'synchronised'",
+    ),
+    (
+        lambda d: d["shifts"]["3-4"]["phases"][0]["elements"].update(C8={"law": "torque", "end": 1.0}),
+        r"C8: law 'torque' needs a torque of C8",
+    ),
     (lambda d: d["schedule"]["up"].update({"1-2": [[0.0, 500.0], [50.0, 900.0]]}), r"1-2|pedal values"),
     (lambda d: d["lockup"].update(open_rpm=2200.0), r"open_rpm = 2200.0 is not below close_rpm in \[lockup\]"),
     (lambda d: d["line_pressure"].update(min_bar=18.0), r"min_bar = 18.0 is not below max_bar"),
@@ -67,7 +80,10 @@ def test_mistake_in_a_tcu_file_is_named(spoil: Callable[[dict[str, Any]], Any], 
 VEHICLE_MISTAKES: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
     (lambda d: d["body"].update(mass_kg=-1.0), r"mass_kg = -1.0 is not allowed in \[body\] of bad.toml; allowed: > 0"),
     (lambda d: d["body"].pop("mass_kg"), r"missing key 'mass_kg' in \[body\]"),
-    (lambda d: d["road"].update(grade_percent=[[0.0, 0.0], [0.0, 3.0]]), r"grade_percent.*\[road\].*strictly increasing"),
+    (
+        lambda d: d["road"].update(grade_percent=[[0.0, 0.0], [0.0, 3.0]]),
+        r"grade_percent.*\[road\].*strictly increasing",
+    ),
     (lambda d: d["road"].update(grade_percent=[[0.0, 300.0]]), r"grade 300.0 %.*-100 .. 100"),
     (lambda d: d["link"].update(endpoint="tcp://192.168.1.4:5000"), r"not on loopback.*\[link\]"),
 ]

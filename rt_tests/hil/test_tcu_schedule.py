@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from torqueloop.core.errors import ConfigError
 from torqueloop.hil.config_file import validate
 from torqueloop.hil.tcu_config import TcuConfig, interpolate, load_tcu_config
@@ -54,7 +55,10 @@ def test_shifts_up_above_the_up_line_and_down_below_the_down_line_only(pedal: fl
 
 segments = st.lists(
     st.tuples(
-        st.floats(0.0, 1.0), st.floats(0.0, 6500.0), st.sampled_from(["D", "D", "D", "3", "2", "1"]), st.integers(1, 300)
+        st.floats(0.0, 1.0),
+        st.floats(0.0, 6500.0),
+        st.sampled_from(["D", "D", "D", "3", "2", "1"]),
+        st.integers(1, 300),
     ),
     min_size=1,
     max_size=8,
@@ -83,8 +87,12 @@ def test_gears_change_by_one_and_never_overspeed_the_turbine(path: list[tuple[fl
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(st.floats(-1.0, 1.0), st.floats(-60.0, 60.0)), min_size=20, max_size=60), st.floats(0.0, 0.89))
-def test_noise_smaller_than_the_hysteresis_never_shifts_up_and_down(noise: list[tuple[float, float]], pedal: float) -> None:
+@given(
+    st.lists(st.tuples(st.floats(-1.0, 1.0), st.floats(-60.0, 60.0)), min_size=20, max_size=60), st.floats(0.0, 0.89)
+)
+def test_noise_smaller_than_the_hysteresis_never_shifts_up_and_down(
+    noise: list[tuple[float, float]], pedal: float
+) -> None:
     """At a fixed pedal, speed noise of +-49 rpm (hysteresis at least 100 rpm) gives changes in one direction only."""
     walk = Walk("2")
     rpm = interpolate(CONFIG.schedule.up["2-3"], 100 * pedal)

@@ -1,4 +1,4 @@
-"""The shift profiles on the small test plant: every shift ends in its gear's elements, torque is never interrupted, nothing flares."""
+"""The shift profiles on the small test plant: ends in the gear's elements, no interruption, no flare."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from plant_4hp22 import PRESSED, RPM, Plant
+
 from torqueloop.hil.tcu_config import load_tcu_config
 from torqueloop.hil.tcu_shift import Measured
 from torqueloop.hil.tcu_strategy import Transmission
@@ -143,13 +144,13 @@ def test_overlap_3_4_has_no_instant_with_neither_element_carrying(full_throttle:
     run, now = full_throttle, full_throttle.during("3-4")
     k11, k12 = CONFIG.elements["C11"].torque_per_bar_Nm, CONFIG.elements["C12"].torque_per_bar_Nm
     need = run["torque"][now]
-    share = k11 * np.maximum(run["p_C11"][now] - 0.8, 0.0) / (0.37363 * need) + k12 * np.maximum(run["p_C12"][now] - 0.8, 0.0) / (0.272 * need)
+    share = k11 * np.maximum(run["p_C11"][now] - 0.8, 0.0) / (0.37363 * need) + k12 * np.maximum(
+        run["p_C12"][now] - 0.8, 0.0
+    ) / (0.272 * need)
     assert share.min() > 1.0
 
 
-@pytest.mark.parametrize(
-    ("gear", "target", "speed_mps"), [("4", "3", 28.0), ("3", "2", 20.0), ("2", "1", 11.0)]
-)
+@pytest.mark.parametrize(("gear", "target", "speed_mps"), [("4", "3", 28.0), ("3", "2", 20.0), ("2", "1", 11.0)])
 def test_kick_down_rises_to_the_lower_gear_and_the_free_wheel_catches(gear: str, target: str, speed_mps: float) -> None:
     run = drive(2.2, lambda t: 0.7 if t < 0.2 else 1.0, gear=gear, speed_mps=speed_mps)
     now = run.during(f"{gear}-{target}")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from torqueloop.hil.peer_messages import StateMessage, StepMessage
 from torqueloop.hil.vehicle import GRAVITY, VehicleModel
 from torqueloop.hil.vehicle_config import Road, VehicleConfig, load_vehicle_config
@@ -30,7 +31,9 @@ class Drive:
         self.t, self.step_no, self.impulse = 0.0, 0, 0.0
         self.state = self.model.step(StepMessage(0, 0.0, 0.0, 0.0, speed, 0.0, 0.0))
 
-    def go(self, seconds: float, force: float = 0.0, brake: float = 0.0, dt: float = 1e-3, lost: set[int] | None = None) -> StateMessage:
+    def go(
+        self, seconds: float, force: float = 0.0, brake: float = 0.0, dt: float = 1e-3, lost: set[int] | None = None
+    ) -> StateMessage:
         for _ in range(round(seconds / dt)):
             self.step_no += 1
             self.t = self.step_no * dt
@@ -119,12 +122,19 @@ def test_head_wind_brakes_and_tail_wind_pushes() -> None:
 
 def test_grade_profile_is_linear_between_its_points_and_constant_outside() -> None:
     road = Road(grade_percent=[(100.0, 0.0), (200.0, 10.0)])
-    assert [round(100.0 * math.tan(road.angle(s)), 9) for s in (-5.0, 100.0, 150.0, 200.0, 1e6)] == [0.0, 0.0, 5.0, 10.0, 10.0]
+    assert [round(100.0 * math.tan(road.angle(s)), 9) for s in (-5.0, 100.0, 150.0, 200.0, 1e6)] == [
+        0.0,
+        0.0,
+        5.0,
+        10.0,
+        10.0,
+    ]
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.floats(-20.0, 20.0), st.lists(st.tuples(st.floats(-6000.0, 6000.0), st.floats(0.0, 1.0), st.integers(1, 40)), max_size=6)
+    st.floats(-20.0, 20.0),
+    st.lists(st.tuples(st.floats(-6000.0, 6000.0), st.floats(0.0, 1.0), st.integers(1, 40)), max_size=6),
 )
 def test_energy_is_never_created(speed: float, parts: list[tuple[float, float, int]]) -> None:
     """Kinetic energy grows at most by the tractive work (level road, no wind)."""
