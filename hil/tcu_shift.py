@@ -1,7 +1,7 @@
 """How the soft TCU carries out a shift: laws per element and phase, run every control step. Pure and deterministic.
 
     torque of an element -> pressure:  p = p_kiss + x c |T_turbine| / k
-                                       c: its torque per Nm turbine torque in its gear, k: torque_per_bar_Nm, x: multiple
+                                       c: its torque per Nm turbine torque in its gear, k: torque_per_bar_Nm, x multiple
     way to synchronisation (regulate): w_ref(t) = ((1 - q) r0 + q i_new) w_out, q = t/inertia_s, r0: ratio at its start
     controller:                        T = x_base c |T_turbine| +- (kp e + ki int e dt),  e = w_turbine - w_ref
 
