@@ -127,7 +127,7 @@ def _each(a: Mapping[str, Any]) -> list[str]:
     for i in range(nf):
         row, source, index = int(a["fr_row"][i]), int(a["fr_src"][i]), int(a["fr_src_idx"][i])
         both = int(a["fr_fwd"][i] == 1 and a["fr_bwd"][i] == 1)
-        call = f"capacity(m, s, w[{row}], p, theta, e, hint, {i}, {source}, {index}, {both})"
+        call = f"capacity(m, s, w[{row}], p, theta, e, hint, {i}, {row}, {source}, {index}, {both})"
         out += [f"    if not m.fr_fixed[{i}]:", f"        {call}"] if source == 0 else [f"    {call}"]
     out.append("    pass")
     out += ["", "", "cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:"]

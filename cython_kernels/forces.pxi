@@ -134,14 +134,14 @@ cdef void eval_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* 
 
 
 cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, double theta, tl_eval* e, int32_t* hint,
-                          int32_t i, int32_t source, int32_t index, int32_t both) noexcept nogil:
+                          int32_t i, int32_t row, int32_t source, int32_t index, int32_t both) noexcept nogil:
     """Normal force -> sliding capacity cgeo*mu(|w|)*fn and static limit peak*cgeo*mu(0)*fn of friction element i.
 
-    source, index, both: where the normal force comes from, which input or actuator, whether it acts both ways; constants
+    row, source, index, both: its row, where the normal force comes from, which input or actuator, whether it acts both ways; constants
     in a precompiled step.
     """
     cdef int64_t mode
-    cdef double fn, c, lim, dmu
+    cdef double fn, c, lim
     if source == 2:
         fn = m.fr_ga[i] * (p[index] - m.fr_pret[i])
     elif source == 0:
@@ -149,19 +149,22 @@ cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, d
     else:
         fn = m.fr_gain[i] * input_at(m, s, index, theta)
     e.raw[i] = fn
-    if fn > 0.0:
+    if s.pressed[i]:
+        # a normal force that vanishes within the trial is followed below 0, so that it is 0 at the cut and the polynomials
+        # on both sides of the event stay smooth
         mode = s.mode[i]
         lim = m.fr_lim[i] * fn
         if mode != 0 and m.fr_mu[i] >= 0:
             # beyond the end of the slip (a trial only) mu stays that of standstill
             w = w * mode if mode != 2 else fabs(w)
-            w = table1_slope(&m.tab1[m.fr_mu[i]], w, hint + i, &dmu)
             c = m.fr_cgeo[i] * fn
-            e.slope[i] = 0.0
-            if dmu * c * m.fr_stiff[i] > 1.0:
-                e.slope[i] = dmu * c
+            e.steep[i] = 0
+            if m.fr_dmu[i] * c * m.fr_stiff[i] > 1.0 and (
+                w < m.fr_w_steep[i] or fabs(s.now.w[row]) < m.fr_w_steep[i]
+            ):
+                e.steep[i] = 1
                 s.stiff = 1
-            c = c * w
+            c = c * table1(&m.tab1[m.fr_mu[i]], w, hint + i)
         else:
             c = m.fr_cap0[i] * fn
         e.cap_f[i] = c
@@ -173,7 +176,7 @@ cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, d
         e.cap_b[i] = 0.0
         e.lim_f[i] = m.fr_hold[i]
         e.lim_b[i] = 0.0
-        e.slope[i] = 0.0
+        e.steep[i] = 0
     if not both:
         if m.fr_fwd[i] != 1:
             e.cap_f[i] = 0.0

@@ -41,7 +41,8 @@ cdef inline void each_capacity(const tl_model* m, tl_state* s, tl_cvec w, tl_cve
     cdef int32_t i
     for i in range(m.nf):
         if not m.fr_fixed[i]:
-            capacity(m, s, w[m.fr_row[i]], p, theta, e, hint, i, m.fr_src[i], m.fr_src_idx[i], m.fr_both[i])
+            capacity(m, s, w[m.fr_row[i]], p, theta, e, hint, i, m.fr_row[i], m.fr_src[i],
+                     m.fr_src_idx[i], m.fr_both[i])
 
 
 cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:

@@ -65,6 +65,8 @@ cdef struct tl_model:
     const double* A4      # (2n, 2n) matrix of the order-4 step
     const double* W       # (nf, nf) B S^-1 B^T: compliance of the friction elements against impulses
     const double* Sinv    # (n, n)
+    const double* Minv    # (n, n)
+    const double* W0      # (nf, nf) B M^-1 B^T: the same for accelerations of an instant
     const double* SinvBt  # (n, nf) column f at f*n
     const double* B       # (nf, n) dense rows of the friction elements
     # compliances: force along row = -(c*(phi_row - phi0) + d*w_row)
@@ -115,6 +117,8 @@ cdef struct tl_model:
     const double* fr_cap0     # sliding capacity at standstill per normal force: cgeo*mu0
     const double* fr_lim      # static limit per normal force: peak*cgeo*mu0
     const double* fr_stiff    # h/2 * compliance / STIFF: times d(capacity)/d|w| > 1 calls for the implicit torque
+    const double* fr_dmu      # steepest rise of mu(|w|)
+    const double* fr_w_steep  # slip above which mu rises with less than a tenth of that
     const double* fr_ga       # fr_gain * piston area of the actuator
     const double* fr_pret     # its return pressure
     # pressure actuators
@@ -158,7 +162,7 @@ cdef struct tl_eval:
     double* lim_f         # (nf) static limit against forward motion: tau >= -lim_f
     double* lim_b         # (nf) tau <= lim_b
     double* raw           # (nf) normal force before clipping at 0
-    double* slope         # (nf) d capacity / d |w| of sliding elements
+    double* steep         # (nf) 1: sliding where mu(w) is steep, the torque is found implicitly
     double* p             # (nact) pressure
 
 
@@ -226,7 +230,7 @@ cdef struct tl_state:
     uint64_t* key
     int32_t* stuck_list
     # mode log ring: (step, time, element, mode)
-    int64_t stiff         # 1: a sliding element has slope*fr_stiff > 1, its torque is found implicitly
+    int64_t stiff         # 1: some element of the last evaluation is steep
     int64_t log_n
     int64_t log_size
     int64_t* log_step

@@ -137,6 +137,11 @@ cdef class KernelModel:
         m.D = floats(self, D)
         m.G = floats(self, G)
         m.Sinv = floats(self, Sinv)
+        Minv = np.linalg.inv(M) if n else np.zeros((0, 0))
+        Minv = 0.5 * (Minv + Minv.T)
+        m.Minv = floats(self, Minv)
+        W0 = B @ Minv @ B.T
+        m.W0 = floats(self, 0.5 * (W0 + W0.T))
         m.SinvBt = floats(self, SinvBt.T)
         m.B = floats(self, B)
         m.W = floats(self, 0.5 * (W + W.T))
@@ -260,6 +265,17 @@ cdef class KernelModel:
         m.fr_mu0 = floats(self, mu0)
         m.fr_cap0 = floats(self, a["fr_cgeo"] * mu0)
         m.fr_lim = floats(self, a["fr_peak"] * a["fr_cgeo"] * mu0)
+        dmu, w_steep = np.zeros(nf), np.zeros(nf)
+        for i in range(nf):
+            k = int(a["fr_mu_tab"][i])
+            lo, hi = (a["tab1_ptr"][k], a["tab1_ptr"][k + 1]) if k >= 0 else (0, 0)
+            if hi - lo > 1:
+                rise = np.diff(a["tab1_y"][lo:hi]) / np.diff(a["tab1_x"][lo:hi])
+                dmu[i] = max(0.0, rise.max())
+                if dmu[i] > 0.0:
+                    w_steep[i] = a["tab1_x"][lo + 1 + np.flatnonzero(rise >= 0.1 * dmu[i])[-1]]
+        m.fr_dmu = floats(self, dmu)
+        m.fr_w_steep = floats(self, w_steep)
         m.fr_stiff = floats(self, 0.5 * h * np.diag(W) / STIFF)
         fixed = np.zeros(nf, dtype=np.int32)
         value = np.zeros((nf, 5))
@@ -418,7 +434,7 @@ cdef void fixed_capacities(const tl_model* m, tl_eval* e) noexcept nogil:
             e.cap_b[i] = m.fr_fixed_val[5 * i + 2]
             e.lim_f[i] = m.fr_fixed_val[5 * i + 3]
             e.lim_b[i] = m.fr_fixed_val[5 * i + 4]
-            e.slope[i] = 0.0
+            e.steep[i] = 0.0
 
 
 cdef double* _take(double** cursor, int64_t count) noexcept:
@@ -449,7 +465,7 @@ cdef void eval_block(const tl_model* m, tl_eval* e, double* mem) noexcept:
     e.lim_f = _take(&cur, m.nf)
     e.lim_b = _take(&cur, m.nf)
     e.raw = _take(&cur, m.nf)
-    e.slope = _take(&cur, m.nf)
+    e.steep = _take(&cur, m.nf)
     e.p = _take(&cur, m.nact)
 
 

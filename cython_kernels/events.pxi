@@ -1,0 +1,134 @@
+# Where in a trial something happens: slip comes to zero, a torque reaches its limit, a normal force appears or vanishes.
+
+cdef double TOL_R = 1e-9   # rad/s or m/s: rounding of a relative speed of 1e3 rad/s formed from several shafts; no physics
+
+
+cdef inline double poly_at(double c0, double c1, double c2, double c3, double x) noexcept nogil:
+    return c0 + x * (c1 + x * (c2 + x * c3))
+
+
+cdef double first_root(double c0, double c1, double c2, double c3, double end) noexcept nogil:
+    """A root in [0, end] of the cubic, which is > 0 at 0 (or touches it) and < 0 at end: bisection with Newton steps."""
+    cdef double lo = 0.0, hi = end, x, f, d
+    cdef int32_t it
+    if c0 <= 0.0:
+        return 0.0
+    if c2 == 0.0 and c3 == 0.0:
+        x = -c0 / c1
+        return x if x < end else end
+    x = end * c0 / (c0 - poly_at(c0, c1, c2, c3, end))
+    for it in range(60):
+        f = poly_at(c0, c1, c2, c3, x)
+        if f > 0.0:
+            lo = x
+        else:
+            hi = x
+        d = c1 + x * (2.0 * c2 + 3.0 * x * c3)
+        if d != 0.0:
+            d = x - f / d
+        else:
+            d = -1.0
+        if not (lo < d < hi):
+            d = 0.5 * (lo + hi)
+        if fabs(d - x) <= 1e-15 * end:
+            break
+        x = d
+    return x
+
+
+cdef inline int32_t disturbed(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i, int32_t k,
+                              int32_t source) noexcept nogil:
+    """1 when the trial asks for a search because of element i (row k): normal force, static limit, slip."""
+    cdef int64_t mode = s.mode[i]
+    cdef double sgn, r0
+    cdef int32_t bad = 0
+    if source != 0:
+        bad = (e.raw[i] > 0.0) != (s.pressed[i] != 0)
+    if mode == 0:
+        bad |= (e.tau[i] > e.lim_b[i]) | (e.tau[i] < -e.lim_f[i])
+    elif mode != 2:
+        sgn = <double>mode
+        r0 = sgn * s.now.w[k]
+        bad |= (sgn * e.w[k] < -TOL_R) | ((r0 + 0.5 * m.h * sgn * s.wa[k] < 0.0) & (r0 > TOL_R))
+    return bad
+
+
+cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogil:
+    """Fraction of h of the earliest event of the trial in [0, end]; 2 if there is none.
+
+    sliding: relative speed comes to zero; stuck: torque reaches its static limit; normal force appears or vanishes.
+    """
+    cdef int32_t i, k, n = TL_N(m)
+    cdef int64_t mode
+    cdef double first = 2.0, r0, r1, v0, sl1, sl2, c1, c2, c3, x, sgn, t0, t1, l0, l1, tm, lm, h = m.h, at_end
+    cdef int32_t four = m.order == 4
+    for i in range(TL_NF(m)):
+        mode = s.mode[i]
+        k = TL_FR_ROW(m, i)
+        if m.fr_src[i] != 0 and (s.end.raw[i] > 0.0) != (s.pressed[i] != 0):
+            # normal force appears or vanishes
+            x = s.now.raw[i] / (s.now.raw[i] - s.end.raw[i]) if s.now.raw[i] != s.end.raw[i] else 0.0
+            if x < 0.0 or (s.now.raw[i] > 0.0) != (s.pressed[i] != 0):
+                x = 0.0
+            if x <= end and x < first:
+                first = x
+        if mode == 0:
+            t0 = s.now.tau[i]
+            t1 = s.end.tau[i]
+            if t1 > s.end.lim_b[i] or t1 < -s.end.lim_f[i]:
+                sgn = 1.0 if t1 > s.end.lim_b[i] else -1.0
+                l0 = s.now.lim_b[i] if sgn > 0.0 else s.now.lim_f[i]
+                l1 = s.end.lim_b[i] if sgn > 0.0 else s.end.lim_f[i]
+                l0 = l0 - sgn * t0
+                l1 = l1 - sgn * t1
+                if four:
+                    lm = (s.em.lim_b[i] if sgn > 0.0 else s.em.lim_f[i]) - sgn * s.em.tau[i]
+                    c1 = -3.0 * l0 + 4.0 * lm - l1
+                    c2 = 2.0 * l0 - 4.0 * lm + 2.0 * l1
+                else:
+                    c1 = l1 - l0
+                    c2 = 0.0
+                x = first_root(l0, c1, c2, 0.0, 1.0)
+                if x <= end and x < first:
+                    first = x
+        elif mode != 2:
+            sgn = <double>mode
+            r0 = sgn * s.now.w[k]
+            r1 = sgn * s.end.w[k]
+            v0 = sgn * s.wa[k]
+            if r1 < -TOL_R:
+                c1 = h * v0
+                c2 = 0.5 * h * sgn * row_dot(m, k, s.end.hs1)
+                c3 = h * sgn * row_dot(m, k, s.s2) / 3.0 if four else 0.0
+                if r0 <= TOL_R and c1 > 0.0:
+                    # leaves standstill the right way and comes back: the root that is not the start
+                    x = first_root(c1, c2, c3, 0.0, 1.0)
+                else:
+                    x = first_root(r0, c1, c2, c3, 1.0)
+                if x <= end and x < first:
+                    first = x
+            elif v0 < 0.0 and r0 > TOL_R and r0 + 0.5 * h * v0 < 0.0:
+                # speed falls and rises again within the step: does it touch zero in between?
+                c1 = h * v0
+                c2 = 0.5 * h * sgn * row_dot(m, k, s.end.hs1)
+                if c2 > 0.0 and c1 + 2.0 * c2 > 0.0:
+                    x = -0.5 * c1 / c2
+                    at_end = r0 + x * (c1 + x * c2)
+                    if at_end < -TOL_R:
+                        x = first_root(r0, c1, c2, 0.0, x)
+                        if x <= end and x < first:
+                            first = x
+    return first
+
+
+cdef void toggle_pressed(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """Elements whose normal force appears or vanishes at the fraction x of the trial change their flag."""
+    cdef int32_t i
+    cdef double y
+    for i in range(TL_NF(m)):
+        if m.fr_src[i] != 0 and (s.end.raw[i] > 0.0) != (s.pressed[i] != 0):
+            y = s.now.raw[i] / (s.now.raw[i] - s.end.raw[i]) if s.now.raw[i] != s.end.raw[i] else 0.0
+            if y < 0.0 or (s.now.raw[i] > 0.0) != (s.pressed[i] != 0):
+                y = 0.0
+            if y <= x + 1e-9:
+                s.pressed[i] = 1 - s.pressed[i]

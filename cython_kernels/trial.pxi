@@ -1,0 +1,262 @@
+# The trial: one step over the full h with the modes held. Order 2 (two points) or 4 (three points).
+
+cdef inline double idle_integrator(const tl_model* m, const tl_state* s, int32_t i, double part) noexcept nogil:
+    """xi' = ki*(w_idle - w), kept in [0, tau_idle_max]: torque the idle controller has integrated."""
+    cdef double x = s.xi[i] + part * m.h * m.eng_ki[i] * (m.eng_w_idle[i] - s.now.w[m.eng_row[i]])
+    if x < 0.0:
+        x = 0.0
+    if x > m.eng_tau_idle_max[i]:
+        x = m.eng_tau_idle_max[i]
+    return x
+
+
+cdef inline double row_dot(const tl_model* m, int32_t k, const double* x) noexcept nogil:
+    """Row k times x."""
+    cdef int32_t q = m.row_ptr[k]
+    cdef double acc = m.row_val[q] * x[m.row_idx[q]]
+    q += 1
+    while q < m.row_ptr[k + 1]:
+        acc = acc + m.row_val[q] * x[m.row_idx[q]]
+        q += 1
+    return acc
+
+
+cdef inline void subtract_compliances(const tl_model* m, const tl_state* s, const double* z, const double* u,
+                               double* F) noexcept nogil:
+    """F[row] -= c*(row.z + off - phi0) + d*row.u."""
+    cdef int32_t i, k
+    for i in range(TL_NLIN(m)):
+        k = TL_LIN_ROW(m, i)
+        F[k] -= m.lin_c[i] * (lin_dot(m, i, z) + m.row_off[k] - m.lin_phi0[i]) + m.lin_d[i] * lin_dot(m, i, u)
+
+
+cdef inline void predict(const tl_model* m, tl_cvec u, tl_cvec a, tl_cvec hs1, tl_vec u1) noexcept nogil:
+    """u1 = u + h (a + slope/2): speeds at the end if the acceleration goes on as it did."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        u1[i] = u[i] + m.h * (a[i] + 0.5 * hs1[i])
+
+
+cdef inline void correct(const tl_model* m, tl_cvec u, tl_cvec a, tl_cvec a1, tl_vec u1) noexcept nogil:
+    """u1 = u + h/2 (a + a1)."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        u1[i] = u[i] + 0.5 * m.h * (a[i] + a1[i])
+
+
+cdef inline void finish2(const tl_model* m, tl_cvec u, tl_cvec z, tl_cvec a, tl_cvec a1, tl_vec z1,
+                         tl_vec s1) noexcept nogil:
+    """Angles at the end, and the polynomial a + s1 x of the acceleration (s2 stays 0)."""
+    cdef int32_t i
+    cdef double h = m.h, b0 = h * h * (0.5 - m.beta), b1 = h * h * m.beta
+    for i in range(TL_N(m)):
+        z1[i] = z[i] + h * u[i] + b0 * a[i] + b1 * a1[i]
+        s1[i] = a1[i] - a[i]
+
+
+cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
+    """Trial over h from the present state with the modes held, order 2. Writes u1, z1, a1, s1, s2, end.
+
+        S a1 = f1 - D (u + h/2 a) - K (q + h u + h^2 (1/2 - beta) a) + B_s^T tau1
+    """
+    cdef int32_t i, k, n = TL_N(m), nf = TL_NF(m)
+    cdef double h = m.h, b0 = h * h * (0.5 - m.beta)
+    cdef tl_eval* e = s.end
+    gather(m, s.now.a, s.wa)
+    advance_actuators(m, s, theta, 1.0, 0, e.p, s.fill1)
+    for i in range(TL_NENG(m)):
+        s.xi1[i] = idle_integrator(m, s, i, 1.0)
+    predict(m, s.now.u, s.now.a, s.now.hs1, s.end.u)
+    while True:
+        eval_forces(m, s, e, s.end.u, theta + 1.0, s.xi1)
+        assemble(m, s, e, s.F)
+        for i in range(TL_NLIN(m)):
+            # deformation and its rate as far as they do not depend on a1
+            k = TL_LIN_ROW(m, i)
+            s.F[k] -= (m.lin_c[i] * (lin_dot(m, i, s.now.z) + m.row_off[k] + h * s.now.w[k] + b0 * s.wa[k] - m.lin_phi0[i])
+                       + m.lin_d[i] * (s.now.w[k] + 0.5 * h * s.wa[k]))
+        scatter(m, s.F, s.g)
+        matvec(s.pat.P, n, n, s.g, s.end.a)
+        if s.stiff:
+            slide_implicitly(m, s, 1)
+            matvec(s.pat.P, n, n, s.g, s.end.a)
+        matvec(s.pat.T, nf, n, s.g, s.v1)
+        correct(m, s.now.u, s.now.a, s.end.a, s.end.u)
+        passes -= 1
+        if passes <= 0:
+            break
+    finish2(m, s.now.u, s.now.z, s.now.a, s.end.a, s.end.z, s.end.hs1)
+    for i in range(nf):
+        if s.mode[i] == 0:
+            e.tau[i] = s.v1[i]
+    gather(m, s.end.u, e.w)
+
+
+cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
+    """As trial2 with points 0, 1/2, 1: Hermite-Simpson, order 4. Also writes am, um, em."""
+    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
+    cdef int64_t stiff
+    cdef double h = m.h, um0
+    cdef double* um0v = s.v1
+    cdef double* u10v = s.v1 + n
+    cdef double* zv = s.v2
+    gather(m, s.now.a, s.wa)
+    advance_actuators(m, s, theta, 0.5, 1, s.em.p, s.fill1)
+    advance_actuators(m, s, theta, 1.0, 0, s.end.p, s.fill1)
+    for i in range(TL_NENG(m)):
+        s.xi1[i] = idle_integrator(m, s, i, 1.0)
+    for i in range(n):
+        s.um[i] = s.now.u[i] + h * (0.5 * s.now.a[i] + 0.125 * s.now.hs1[i] + s.hs2[i] / 24.0)
+        s.end.u[i] = s.now.u[i] + h * (s.now.a[i] + 0.5 * s.now.hs1[i] + s.hs2[i] / 3.0)
+        um0v[i] = s.now.u[i] + h * (5.0 / 24.0) * s.now.a[i]
+        u10v[i] = s.now.u[i] + h * (1.0 / 6.0) * s.now.a[i]
+    while True:
+        eval_forces(m, s, &s.em, s.um, theta + 0.5, s.xi)
+        stiff = s.stiff
+        eval_forces(m, s, s.end, s.end.u, theta + 1.0, s.xi1)
+        assemble(m, s, &s.em, s.F)
+        if TL_NLIN(m) > 0:
+            for i in range(n):
+                zv[i] = s.now.z[i] + h * (5.0 / 24.0 * s.now.u[i] + um0v[i] / 3.0 - u10v[i] / 24.0)
+            subtract_compliances(m, s, zv, um0v, s.F)
+        scatter(m, s.F, s.g)
+        assemble(m, s, s.end, s.F)
+        if TL_NLIN(m) > 0:
+            for i in range(n):
+                zv[i] = s.now.z[i] + h * (s.now.u[i] / 6.0 + um0v[i] * (2.0 / 3.0) + u10v[i] / 6.0)
+            subtract_compliances(m, s, zv, u10v, s.F)
+        scatter(m, s.F, s.g + n)
+        matvec(s.pat.P4, 2 * n, 2 * n, s.g, s.v2)
+        if s.stiff or stiff:
+            slide_implicitly(m, s, 2)
+            matvec(s.pat.P4, 2 * n, 2 * n, s.g, s.v2)
+        for i in range(n):
+            s.am[i] = s.v2[i]
+            s.end.a[i] = s.v2[n + i]
+            s.um[i] = um0v[i] + h * (s.am[i] / 3.0 - s.end.a[i] / 24.0)
+            s.end.u[i] = u10v[i] + h * (s.am[i] * (2.0 / 3.0) + s.end.a[i] / 6.0)
+        passes -= 1
+        if passes <= 0:
+            break
+    for i in range(n):
+        s.end.z[i] = s.now.z[i] + h * (s.now.u[i] / 6.0 + s.um[i] * (2.0 / 3.0) + s.end.u[i] / 6.0)
+        s.end.hs1[i] = -3.0 * s.now.a[i] + 4.0 * s.am[i] - s.end.a[i]
+        s.s2[i] = 2.0 * s.now.a[i] - 4.0 * s.am[i] + 2.0 * s.end.a[i]
+    # torques of the stuck elements: rho = A4 [am, a1] - g is the force missing in the balance
+    for i in range(2 * n):
+        um0 = -s.g[i]
+        for j in range(2 * n):
+            um0 += m.A4[i * 2 * n + j] * s.v2[j]
+        s.v1[i] = um0
+    matvec(s.pat.Tn, nf, n, s.v1, s.box_w)
+    matvec(s.pat.Tn, nf, n, s.v1 + n, s.box_w + nf)
+    for i in range(nf):
+        if s.mode[i] == 0:
+            s.em.tau[i] = s.box_w[i]
+            s.end.tau[i] = s.box_w[nf + i]
+    gather(m, s.um, s.em.w)
+    gather(m, s.end.u, s.end.w)
+
+
+cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
+    """Torques of the sliding elements whose capacity rises steeply with the slip, solved together with their speeds.
+
+    With tau = -sgn*cap(|w|) and w = w* + H (tau - tau*), H the response of the slips to the torques over the stages of
+    the step, the residual tau + sgn*cap(|w|) = 0 is solved by rounds with chords from standstill, which come down to the
+    solution from above, and then with tangents, which are exact once the segment of the table is the right one.
+    On entry a1 (or v2 = [am, a1]) answers s.g with the explicit torques; on return s.g holds the implicit ones.
+    """
+    cdef int32_t i, j, k, c, d, st, r, n = TL_N(m), nf = TL_NF(m), nc = 0, size, it, hint = 0
+    cdef int32_t* el = s.box_i
+    cdef double* H
+    cdef double* A
+    cdef double* w
+    cdef double* dt
+    cdef double* x
+    cdef double* col
+    cdef double* P
+    cdef double h = m.h, acc, sgn, cap, slope, fn
+    cdef tl_eval* e
+    cdef double[2][2] B4 = [[1.0 / 3.0, -1.0 / 24.0], [2.0 / 3.0, 1.0 / 6.0]]
+    for i in range(nf):
+        if (s.mode[i] == 1 or s.mode[i] == -1) and (s.end.steep[i] or (stages == 2 and s.em.steep[i])):
+            el[nc] = i
+            nc += 1
+    if nc == 0:
+        return
+    size = nc * stages
+    H = s.box_w
+    A = H + size * size
+    w = A + size * size
+    dt = w + size
+    x = dt + size
+    col = x + size
+    # H: response of the slip at stage st to a torque at stage r
+    for d in range(nc):
+        k = m.fr_row[el[d]]
+        for r in range(stages):
+            for st in range(stages):
+                for i in range(n):
+                    col[i] = 0.0
+                for j in range(m.row_ptr[k], m.row_ptr[k + 1]):
+                    for i in range(n):
+                        if stages == 1:
+                            col[i] += 0.5 * h * s.pat.P[m.row_idx[j] * n + i] * m.row_val[j]
+                        else:
+                            P = s.pat.P4 + (r * n + m.row_idx[j]) * 2 * n
+                            col[i] += h * (B4[st][0] * P[i] + B4[st][1] * P[n + i]) * m.row_val[j]
+                for c in range(nc):
+                    H[(st * nc + c) * size + r * nc + d] = row_dot(m, m.fr_row[el[c]], col)
+    # slips that the explicit torques give
+    for st in range(stages):
+        for i in range(n):
+            if stages == 1:
+                col[i] = s.now.u[i] + 0.5 * h * (s.now.a[i] + s.end.a[i])
+            else:
+                col[i] = s.now.u[i] + h * ((5.0 / 24.0 if st == 0 else 1.0 / 6.0) * s.now.a[i] + B4[st][0] * s.v2[i]
+                                       + B4[st][1] * s.v2[n + i])
+        for c in range(nc):
+            w[st * nc + c] = row_dot(m, m.fr_row[el[c]], col)
+            dt[st * nc + c] = 0.0
+    for it in range(9):
+        for st in range(stages):
+            e = s.end if st == stages - 1 else &s.em
+            for c in range(nc):
+                i = el[c]
+                sgn = <double>s.mode[i]
+                acc = w[st * nc + c]
+                for d in range(size):
+                    acc += H[(st * nc + c) * size + d] * dt[d]
+                acc = sgn * acc
+                fn = m.fr_cgeo[i] * e.raw[i]
+                cap = fn * table1_slope(&m.tab1[m.fr_mu[i]], acc, &hint, &slope)
+                slope = slope * fn
+                if acc <= 0.0:
+                    slope = m.fr_dmu[i] * fn if it == 0 else 0.0
+                elif it < 5:
+                    # chord from standstill: for a rising curve that flattens it cannot overshoot back across zero
+                    slope = (cap - m.fr_cap0[i] * e.raw[i]) / acc
+                if slope < 0.0:
+                    slope = 0.0
+                if (m.fr_fwd[i] if sgn > 0.0 else m.fr_bwd[i]) != 1:
+                    cap = 0.0
+                    slope = 0.0
+                x[st * nc + c] = -(e.tau[i] + dt[st * nc + c] + sgn * cap)
+                for d in range(size):
+                    A[(st * nc + c) * size + d] = slope * H[(st * nc + c) * size + d] + (1.0 if d == st * nc + c else 0.0)
+        if lu_solve(A, size, x, 1):
+            return
+        for d in range(size):
+            dt[d] += x[d]
+    for st in range(stages):
+        e = s.end if st == stages - 1 else &s.em
+        for c in range(nc):
+            i = el[c]
+            e.tau[i] += dt[st * nc + c]
+            if s.mode[i] == 1:
+                e.cap_f[i] = -e.tau[i]
+            else:
+                e.cap_b[i] = e.tau[i]
+            k = TL_FR_ROW(m, i)
+            for j in range(m.row_ptr[k], m.row_ptr[k + 1]):
+                s.g[st * n + m.row_idx[j]] += m.row_val[j] * dt[st * nc + c]
