@@ -1,0 +1,170 @@
+# From the completed arrays of a model (derive.py) to the pointers of tl_model.
+
+cdef const int32_t* ints(KernelModel self, arr) except? NULL:
+    """Pointer to arr as int32, kept alive by the model; never of zero size."""
+    arr = np.ascontiguousarray(arr, dtype=np.int32)
+    if arr.size == 0:
+        arr = np.zeros(1, dtype=np.int32)
+    self._keep.append(arr)
+    return <const int32_t*>cnp.PyArray_DATA(arr)
+
+
+cdef const double* floats(KernelModel self, arr) except? NULL:
+    """Pointer to arr as float64, kept alive by the model; never of zero size."""
+    arr = np.ascontiguousarray(arr, dtype=np.float64)
+    if arr.size == 0:
+        arr = np.zeros(1)
+    self._keep.append(arr)
+    return <const double*>cnp.PyArray_DATA(arr)
+
+
+cdef int bind_sizes(tl_model* m, dict a) except -1:
+    m.n = len(a["u0"])
+    m.nrow = len(a["row_off"])
+    m.nhot = a["n_hot"]
+    m.nin = a["nin"]
+    m.nlin = len(a["lin_row"])
+    m.ntq = len(a["tq_row"])
+    m.npoly = len(a["poly_row"])
+    m.neng = len(a["eng_row"])
+    m.ntc = len(a["tc_row_p"])
+    m.nport = len(a["port_row"])
+    m.nf = len(a["fr_row"])
+    m.nact = len(a["act_in"])
+    m.nout = len(a["out_kind"])
+    m.order = a["order"]
+    m.nkey = a["nkey"]
+    m.ncache = a["ncache"]
+    m.direct_cache = a["direct_cache"]
+    m.act_simple = a["act_simple"]
+    # weight of the last acceleration in the angle, see model.pxd
+    m.beta = 0.25 if m.nlin else 1.0 / 6.0
+    return 0
+
+
+cdef int bind_matrices(KernelModel self, dict a) except -1:
+    cdef tl_model* m = self.ptr
+    m.M = floats(self, a["M"])
+    m.S = floats(self, a["S"])
+    m.D = floats(self, a["D"])
+    m.G = floats(self, a["G"])
+    m.A4 = floats(self, a["A4"])
+    m.W = floats(self, a["W"])
+    m.W0 = floats(self, a["W0"])
+    m.Sinv = floats(self, a["Sinv"])
+    m.Minv = floats(self, a["Minv"])
+    m.SinvBt = floats(self, a["SinvBt"])
+    m.B = floats(self, a["B"])
+    m.row_ptr = ints(self, a["row_ptr"])
+    m.row_idx = ints(self, a["row_idx"])
+    m.row_val = floats(self, a["row_val"])
+    m.row_off = floats(self, a["row_off"])
+    return 0
+
+
+cdef int bind_elements(KernelModel self, dict a) except -1:
+    cdef tl_model* m = self.ptr
+    m.lin_row = ints(self, a["lin_row"])
+    m.tq_row = ints(self, a["tq_row"])
+    m.tq_in = ints(self, a["tq_in"])
+    m.poly_row = ints(self, a["poly_row"])
+    m.eng_row = ints(self, a["eng_row"])
+    m.eng_pedal_in = ints(self, a["eng_pedal_in"])
+    m.eng_wot = ints(self, a["eng_wot_tab"])
+    m.eng_drag = ints(self, a["eng_drag_tab"])
+    m.eng_map = ints(self, a["eng_map_tab2"])
+    m.tc_row_p = ints(self, a["tc_row_p"])
+    m.tc_row_t = ints(self, a["tc_row_t"])
+    m.tc_mp = ints(self, a["tc_mp_tab"])
+    m.tc_mu = ints(self, a["tc_mu_tab"])
+    m.tc_coast = ints(self, a["tc_coast_tab"])
+    m.port_row = ints(self, a["port_row"])
+    m.in_direct = ints(self, a["in_direct"])
+    m.in_act = ints(self, a["in_act"])
+    m.act_in = ints(self, a["act_in"])
+    m.act_kind = ints(self, a["act_kind"])
+    m.out_kind = ints(self, a["out_kind"])
+    m.out_idx = ints(self, a["out_idx"])
+    m.lin_c = floats(self, a["lin_c"])
+    m.lin_d = floats(self, a["lin_d"])
+    m.lin_phi0 = floats(self, a["lin_phi0"])
+    m.tq_gain = floats(self, a["tq_gain"])
+    m.tq_const = floats(self, a["tq_const"])
+    m.poly_k = floats(self, a["poly_k"])
+    m.eng_w_idle = floats(self, a["eng_w_idle"])
+    m.eng_kp = floats(self, a["eng_kp"])
+    m.eng_ki = floats(self, a["eng_ki"])
+    m.eng_tau_idle_max = floats(self, a["eng_tau_idle_max"])
+    m.tc_coast_ratio = floats(self, a["tc_coast_ratio"])
+    m.act_area = floats(self, a["act_area"])
+    m.act_p_return = floats(self, a["act_p_return"])
+    m.act_tau_rise = floats(self, a["act_tau_rise"])
+    m.act_tau_fall = floats(self, a["act_tau_fall"])
+    m.act_t_fill = floats(self, a["act_t_fill"])
+    m.act_t_empty = floats(self, a["act_t_empty"])
+    m.act_p_max = floats(self, a["act_p_max"])
+    m.act_E = floats(self, a["act_E"])
+    m.out_gain = floats(self, a["out_gain"])
+    m.out_off = floats(self, a["out_off"])
+    return 0
+
+
+cdef int bind_friction(KernelModel self, dict a) except -1:
+    cdef tl_model* m = self.ptr
+    m.fr_row = ints(self, a["fr_row"])
+    m.fr_src = ints(self, a["fr_src"])
+    m.fr_src_idx = ints(self, a["fr_src_idx"])
+    m.fr_mu = ints(self, a["fr_mu_tab"])
+    m.fr_fwd = ints(self, a["fr_fwd"])
+    m.fr_bwd = ints(self, a["fr_bwd"])
+    m.fr_fixed = ints(self, a["fr_fixed"])
+    m.fr_both = ints(self, a["fr_both"])
+    m.fr_gain = floats(self, a["fr_gain"])
+    m.fr_cgeo = floats(self, a["fr_cgeo"])
+    m.fr_mu0 = floats(self, a["fr_mu0"])
+    m.fr_peak = floats(self, a["fr_peak"])
+    m.fr_hold = floats(self, a["fr_hold"])
+    m.fr_fixed_val = floats(self, a["fr_fixed_val"])
+    m.fr_cap0 = floats(self, a["fr_cap0"])
+    m.fr_lim = floats(self, a["fr_lim"])
+    m.fr_stiff = floats(self, a["fr_stiff"])
+    m.fr_dmu = floats(self, a["fr_dmu"])
+    m.fr_w_steep = floats(self, a["fr_w_steep"])
+    m.fr_ga = floats(self, a["fr_ga"])
+    m.fr_pret = floats(self, a["fr_pret"])
+    return 0
+
+
+cdef int bind_tables(KernelModel self, dict a) except -1:
+    cdef tl_model* m = self.ptr
+    cdef int i, off, n1 = len(a["tab1_extrap"]), n2 = len(a["tab2_nx"])
+    memory1 = np.zeros(max(1, n1) * sizeof(tl_table1), dtype=np.uint8)
+    memory2 = np.zeros(max(1, n2) * sizeof(tl_table2), dtype=np.uint8)
+    self._keep += [memory1, memory2]
+    cdef tl_table1* t1 = <tl_table1*>cnp.PyArray_DATA(memory1)
+    cdef tl_table2* t2 = <tl_table2*>cnp.PyArray_DATA(memory2)
+    cdef const double* x1 = floats(self, a["tab1_x"])
+    cdef const double* y1 = floats(self, a["tab1_y"])
+    cdef const double* dy1 = floats(self, a["tab1_dy"])
+    cdef const double* x2 = floats(self, a["tab2_x"])
+    cdef const double* y2 = floats(self, a["tab2_y"])
+    cdef const double* z2 = floats(self, a["tab2_z"])
+    for i in range(n1):
+        off = a["tab1_ptr"][i]
+        t1[i].n = a["tab1_ptr"][i + 1] - off
+        t1[i].linear = a["tab1_extrap"][i]
+        t1[i].x = x1 + off
+        t1[i].y = y1 + off
+        t1[i].dy = dy1 + off
+    for i in range(n2):
+        t2[i].nx = a["tab2_nx"][i]
+        t2[i].ny = a["tab2_ny"][i]
+        off = a["tab2_xptr"][i]
+        t2[i].x = x2 + off
+        off = a["tab2_yptr"][i]
+        t2[i].y = y2 + off
+        off = a["tab2_zptr"][i]
+        t2[i].z = z2 + off
+    m.tab1 = t1
+    m.tab2 = t2
+    return 0
