@@ -155,6 +155,7 @@ def main() -> int:
     compiled = load(ROOT / "configs" / "powertrains" / "car_4hp22.toml").compile()
     arrays = dict(compiled.arrays, order=2)
     models = {"generic": KernelModel(arrays, H, "generic"), "precompiled": KernelModel(arrays, H, "zf_4hp22")}
+    fourth = KernelModel(dict(arrays, order=4), H, "zf_4hp22")
     inputs = shift_inputs(compiled, 25.0)
     states = {}
     for name, model in models.items():
@@ -165,13 +166,16 @@ def main() -> int:
         print("generic and precompiled kernel differ", file=sys.stderr)
         return 1
     start = {name: state.copy() for name, state in states.items()}
+    state4 = KernelState(fourth)
+    fourth.run(state4, inputs[:8500])
+    start4 = state4.copy()
     stretch = np.ascontiguousarray(np.broadcast_to(inputs[8500], (STEPS, inputs.shape[1])))
     keep: list = []
     with tempfile.TemporaryDirectory() as folder:
         floor = build_floor(Path(folder))
         floor.floor_run.argtypes = [ctypes.POINTER(Car), ctypes.c_long]
         origin = floor_state(compiled, start["generic"], inputs[8500], keep)
-        ns: dict[str, list[float]] = {"floor": [], "generic": [], "precompiled": []}
+        ns: dict[str, list[float]] = {"floor": [], "generic": [], "precompiled": [], "order4": []}
         car = Car()
         for _ in range(options.rounds):
             ctypes.memmove(ctypes.byref(car), ctypes.byref(origin), ctypes.sizeof(Car))
@@ -183,6 +187,10 @@ def main() -> int:
                 begin = time.perf_counter_ns()
                 model.run(states[name], stretch)
                 ns[name].append((time.perf_counter_ns() - begin) / STEPS)
+            state4.restore(start4)
+            begin = time.perf_counter_ns()
+            fourth.run(state4, stretch)
+            ns["order4"].append((time.perf_counter_ns() - begin) / STEPS)
     deviation = float(np.max(np.abs(np.array(car.u) - states["generic"].u) / np.maximum(1.0, np.abs(states["generic"].u))))
     events = states["generic"].counters["events"] - start["generic"].counters["events"]
     if car.broken or deviation > 1e-9 or events:
@@ -226,6 +234,7 @@ def main() -> int:
     print(f"  hand-written C loop   {result['ns_per_step']['floor']:7.0f} ns/step   (end state equal to {deviation:.0e})")
     for name, target in (("precompiled", 1.5), ("generic", 3.0)):
         print(f"  {name:20s}  {result['ns_per_step'][name]:7.0f} ns/step   {ratio[name]:.2f} x   (target {target})")
+    print(f"  precompiled, order 4  {result['ns_per_step']['order4']:7.0f} ns/step   (what a driveline with springs takes by itself)")
     print("whole full-throttle run with its events, 25 s (per step: minimum of the repetitions, 2 clock reads included)")
     for name, w in whole.items():
         print(

@@ -26,7 +26,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("directories", nargs="+", metavar="DIR", help="directories with case.yaml and reference.csv")
     parser.add_argument("--tick", type=float, default=1e-3, help="tick in s (default 1e-3)")
     parser.add_argument("--substeps", type=int, default=1, help="steps per tick (default 1)")
-    parser.add_argument("--order", choices=("auto", "2", "4"), default="auto", help="order of the integrator")
+    parser.add_argument(
+        "--order", choices=("auto", "2", "4"), default="4", help="order of the integrator (default 4, the accurate one)"
+    )
     parser.add_argument("--kernel", default="auto", help='"auto", "generic" or the name of a precompiled kernel')
     parser.add_argument("--convergence", action="store_true", help="print a table for h = 4, 2, 1, 0.5 ms instead")
     given = parser.parse_args(arguments)

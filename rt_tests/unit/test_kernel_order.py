@@ -216,16 +216,16 @@ def clutch_locks_on_a_spring(order: int, shift: float) -> Case:
     return Case(sketch, pair(torque, one), phases, T=0.36, start=np.array([*u0, 0.0, 0.0]))
 
 
-#: case, least order of the 2-point step, least order of the 3-point step. When the normal force runs through zero the
-#: 3-point step is of second order only: the force it integrates is one polynomial over a step that has a kink.
+#: case, least order of the 2-point step, least order of the 3-point step. Where the acceleration jumps at the event the
+#: predictor starts anew there, and the 3-point step is of third order.
 CASES = [
     (stop, 1.9, 3.7),
     (stop_with_rising_friction, 1.9, 2.7),
     (break_away, 1.9, 3.7),
     (break_away_with_jump, 1.9, 2.7),
     (reversal, 1.9, 2.7),
-    (force_appears, 1.9, 1.9),
-    (force_vanishes, 1.9, 1.9),
+    (force_appears, 1.9, 3.7),
+    (force_vanishes, 1.9, 3.7),
     (clutch_locks, 1.9, 3.7),
     (free_wheel_engages, 1.9, 3.7),
     (free_wheel_overruns, 1.9, 3.7),

@@ -21,9 +21,9 @@ from torqueloop.cython_kernels.model import KernelModel, KernelState
 few = settings(derandomize=True, deadline=None, max_examples=25, database=None)
 some = settings(derandomize=True, deadline=None, max_examples=60, database=None)
 seeds = st.integers(0, 10_000)
-#: rad/s: two break-aways within one step of 1 ms are decided together, so the later one may start up to a step early
-#: and move the wrong way at first, by a' h^2 (largest seen in 1200 drivelines: 2.7e-3)
-EARLY = 1e-2
+#: rad/s: a decision looks a small part of the step ahead, so of two break-aways close together the later one may start
+#: that much early and move the wrong way at first (largest seen in 1200 drivelines: 4e-8)
+EARLY = 1e-6
 orders = st.sampled_from([2, 4])
 H = 1e-3
 
@@ -118,7 +118,7 @@ def test_energy_closes_heat_never_returns_and_slip_agrees_with_its_mode(seed: in
     assert imbalance(m, s, kinetic_start(r)) < (1e-12 if exact else 1e-5 if order == 4 else 5e-5)
     heat = out[:, r.heat]
     turned = heat.max() + kinetic_start(r)
-    assert np.diff(heat, axis=0, prepend=0.0).min() >= -1e-5 * turned, "friction never gives energy back"
+    assert np.diff(heat, axis=0, prepend=0.0).min() >= -1e-10 * turned, "friction never gives energy back"
     mode, slip = out[:, r.mode], out[:, r.slip]
     assert np.abs(slip[mode == 0]).max(initial=0.0) < 1e-9
     assert slip[mode == 1].min(initial=0.0) > -EARLY
