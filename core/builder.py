@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 #: the housing, at rest at 0
 GROUND = "<housing>"
 
+
 @dataclass(frozen=True)
 class Join:
     """Two flanges that move together: phi(second) = phi(first) + offset."""
@@ -241,9 +242,7 @@ class Builder:
     # --- structure --------------------------------------------------------------------------------------------
     def join(self, first: str, second: str, offset: Fraction | int = 0) -> None:
         """Two own flanges that move together."""
-        self._parts.joins.append(
-            Join(self.name, f"{self.name}.{first}", f"{self.name}.{second}", Fraction(offset))
-        )
+        self._parts.joins.append(Join(self.name, f"{self.name}.{first}", f"{self.name}.{second}", Fraction(offset)))
 
     def ground(self, flange: str, phi0: float) -> None:
         """An own flange that is part of the housing, at angle phi0."""

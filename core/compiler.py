@@ -115,11 +115,29 @@ def collect(driveline: Driveline) -> Parts:
 def analyse(driveline: Driveline) -> tuple[Parts, Topology]:
     """Parts and exact elimination without asking for inertias: enough for ratios and statics."""
     parts = collect(driveline)
-    return parts, build(driveline.components, driveline.connections, parts, need_inertia=False)
+    try:
+        return parts, build(driveline.components, driveline.connections, parts, need_inertia=False)
+    except CompileError as error:
+        error.file = error.file or _origin(driveline, error)
+        raise
+
+
+def _origin(driveline: Driveline, error: CompileError) -> str | None:
+    """The file with the first component an error names, else the driveline's own."""
+    first = error.components[0] if error.components else ""
+    return driveline.origin.get(first, driveline.file)
 
 
 def compile_driveline(driveline: Driveline) -> CompiledModel:
     """Check everything and make the arrays."""
+    try:
+        return _compile(driveline)
+    except CompileError as error:
+        error.file = error.file or _origin(driveline, error)
+        raise
+
+
+def _compile(driveline: Driveline) -> CompiledModel:
     if not driveline.components:
         raise CompileError("the driveline has no components")
     parts = collect(driveline)

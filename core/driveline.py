@@ -1,11 +1,11 @@
 """A driveline: named components joined at flanges, with tables, start values, gears. TOML gives the same object.
 
-    d = Driveline("two shafts")
-    d.add("J1", Inertia(J=1.0, w0=10.0))
-    d.add("J2", Inertia(J=2.0))
-    d.add("clutch", Clutch(fn_max=160.0, mue_pos=0.5))
-    d.connect("J1.flange_b", "clutch.flange_a")
-    d.connect("clutch.flange_b", "J2.flange_a")
+d = Driveline("two shafts")
+d.add("J1", Inertia(J=1.0, w0=10.0))
+d.add("J2", Inertia(J=2.0))
+d.add("clutch", Clutch(fn_max=160.0, mue_pos=0.5))
+d.connect("J1.flange_b", "clutch.flange_a")
+d.connect("clutch.flange_b", "J2.flange_a")
 """
 
 from __future__ import annotations

@@ -100,6 +100,11 @@ class CompileError(TorqueloopError):
         super().__init__(message)
         #: names of the components involved, sorted
         self.components: tuple[str, ...] = tuple(components)
+        #: file the driveline (or the first component involved) was read from
+        self.file: str | None = None
+
+    def __str__(self) -> str:
+        return super().__str__() + (f" in {self.file}" if self.file else "")
 
 
 class OverconstrainedError(CompileError):

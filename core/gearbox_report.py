@@ -1,8 +1,8 @@
 """Ratios, element torques and slips of a gearbox file in every gear, as data and as a text table.
 
-    report = gearbox_report("zf_4hp22")
-    report.gears["1"].ratio            # Fraction(181, 73)
-    print(report.text())
+report = gearbox_report("zf_4hp22")
+report.gears["1"].ratio            # Fraction(181, 73)
+print(report.text())
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def _solve(topology: Topology, given: list[Initial]) -> list[float]:
                     f"start values contradict each other: {item.label} = {item.value:g}, but "
                     + (f"{' and '.join(others)} require" if others else "the housing requires")
                     + f" {wanted:g}",
-                    sorted({label.rpartition('.')[0] for label in (item.label, *others)}, key=natural),
+                    sorted({label.rpartition(".")[0] for label in (item.label, *others)}, key=natural),
                 )
             continue
         rows.append(row)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from torqueloop.core.compiler import CompiledModel
 from torqueloop.core.driveline import Driveline, load
-from torqueloop.core.errors import RangeError, SimulationError
+from torqueloop.core.errors import ConfigError, RangeError, SimulationError
 from torqueloop.core.results import ModeChange, Result
 from torqueloop.core.signals import Constant, Signal, SignalLike, as_signal
 from torqueloop.cython_kernels.model import KernelModel, KernelState
@@ -28,6 +28,16 @@ Array = NDArray[np.float64]
 CHUNK = 512
 #: events nearer to the end of a step than this part of it count as on it (1e-9 s at 1 ms, far below any time given)
 SNAP = 1e-6
+
+
+def make_kernel(model: CompiledModel, h: float, kernel: str) -> KernelModel:
+    """The kernel of a model for steps of h; ConfigError for a precompiled one that does not exist or does not fit."""
+    try:
+        return KernelModel(model.arrays, h, kernel)
+    except ValueError as error:
+        if kernel in ("auto", "generic"):
+            raise
+        raise ConfigError(str(error), key="kernel", value=kernel, allowed="auto, generic, or one that fits") from None
 
 
 class Simulation:
@@ -54,7 +64,7 @@ class Simulation:
         #: steps per tick
         self.substeps = int(substeps)
         self._h = h / self.substeps
-        self._kernel = KernelModel(self.model.arrays, self._h, kernel)
+        self._kernel = make_kernel(self.model, self._h, kernel)
         #: the state of the kernel: u, z, modes, copy() ...
         self.state = KernelState(self._kernel)
         self._signals: list[Signal] = [
@@ -63,7 +73,7 @@ class Simulation:
 
     @property
     def kernel_name(self) -> str:
-        """"generic" or the name of the precompiled topology in use."""
+        """ "generic" or the name of the precompiled topology in use."""
         return str(self._kernel.kernel_name)
 
     @property

@@ -1,18 +1,17 @@
 """Precompiled steps: the source of a kernel whose sizes, row patterns and +-1 coefficients are constants.
 
-The step itself is the same template (cython_kernels/advance.pxi, forces.pxi) that the generic kernel includes; only sizes
-become constants and the sparse products straight lines, in the same order of operations, so that results are equal to the
-bit. Values (inertias, ratios other than +-1, tables) stay data: a driveline of the same structure with other numbers
-still fits. `setup.py` writes these sources at build time for the drivelines listed in configs/topologies.toml.
+The step itself is the same template (cython_kernels/advance.pxi, forces.pxi) that the generic kernel includes; only
+sizes become constants and the sparse products straight lines, in the same order of operations, so that results are
+equal to the bit. Values (inertias, ratios other than +-1, tables) stay data: a driveline of the same structure with
+other numbers still fits. `setup.py` writes these sources at build time for the drivelines listed in
+configs/topologies.toml.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 from typing import Any
 
 import numpy as np
@@ -121,8 +120,8 @@ def _each(a: Mapping[str, Any]) -> list[str]:
     out = [
         "",
         "",
-        "cdef inline void each_capacity(const tl_model* m, tl_state* s, tl_cvec w, tl_cvec p, double theta, tl_eval* e,",
-        "                               int32_t* hint) noexcept nogil:",
+        "cdef inline void each_capacity(const tl_model* m, tl_state* s, tl_cvec w, tl_cvec p, double theta,",
+        "                               tl_eval* e, int32_t* hint) noexcept nogil:",
     ]
     for i in range(nf):
         row, source, index = int(a["fr_row"][i]), int(a["fr_src"][i]), int(a["fr_src_idx"][i])
@@ -130,7 +129,8 @@ def _each(a: Mapping[str, Any]) -> list[str]:
         call = f"capacity(m, s, w[{row}], p, theta, e, hint, {i}, {row}, {source}, {index}, {both})"
         out += [f"    if not m.fr_fixed[{i}]:", f"        {call}"] if source == 0 else [f"    {call}"]
     out.append("    pass")
-    out += ["", "", "cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:"]
+    head = "cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:"
+    out += ["", "", head]
     out += [f"    slide(m, s, e, F, {i}, {int(a['fr_row'][i])})" for i in range(nf)]
     out.append("    pass")
     out += [

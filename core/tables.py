@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -151,7 +152,19 @@ def table_from_config(config: Mapping[str, Any], directory: Path) -> Table:
         )
     if ("rows" in config) == ("csv" in config):
         raise TableError("give either rows or csv")
-    rows: Any = config["rows"] if "rows" in config else _read_csv(directory / str(config["csv"]), columns)
+    if "csv" in config:
+        path = Path(os.path.normpath(directory / str(config["csv"])))
+        try:
+            return _from_rows(config, columns, _read_csv(path, columns))
+        except TableError as error:
+            if str(path) not in error.problem:
+                error.problem = f"{path}: {error.problem}"
+            raise
+    return _from_rows(config, columns, config["rows"])
+
+
+def _from_rows(config: Mapping[str, Any], columns: list[str], rows: Any) -> Table:
+    """Curve or map from its rows, scaled."""
     if not isinstance(rows, list):
         raise TableError("rows is not a list of rows", value=rows)
     scales = config.get("scales")
@@ -210,9 +223,7 @@ def _number(value: Any, row: int) -> Fraction:
         raise TableError(str(error)) from None
 
 
-def _columns(
-    labels: Sequence[str], rows: Sequence[Sequence[Any]], width: int
-) -> tuple[list[list[float]], list[str]]:
+def _columns(labels: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> tuple[list[list[float]], list[str]]:
     """Columns in SI and their dimensions."""
     if len(labels) != width:
         raise TableError(f"needs {width} columns, has {len(labels)}: {list(labels)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -92,7 +93,7 @@ def _read_into(
     for name in _strings(config.get("include", []), "include", file):
         if not (path.parent / name).is_file():
             raise ConfigError("{key}: there is no file {value}", file=file, key="include", value=name)
-        _read_into(driveline, path.parent / name, (*chain, where), sets, late, top=False)
+        _read_into(driveline, Path(os.path.normpath(path.parent / name)), (*chain, where), sets, late, top=False)
     if top:
         driveline.name = _text(config.get("name", path.stem), "name", file)
         _read_solver(driveline, _mapping(config.get("solver", {}), "solver", file), file)
@@ -263,7 +264,7 @@ def _read_late(driveline: Driveline, file: str, config: Mapping[str, Any]) -> No
 
 
 def _start_value(key: str, value: Any, file: str) -> tuple[str, float]:
-    """"J1.w_radps" -> ("J1.w", value in SI)."""
+    """ "J1.w_radps" -> ("J1.w", value in SI)."""
     place = {"file": file, "table": "initial", "key": key, "value": value}
     owner, _, last = key.rpartition(".")
     for quantity, dimension in START_DIMENSIONS.items():

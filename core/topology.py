@@ -125,9 +125,7 @@ class _Union:
         return Fraction(0)
 
 
-def _merge(
-    components: Mapping[str, Component], sets: list[list[str]], joined: set[str], parts: Parts
-) -> Topology:
+def _merge(components: Mapping[str, Component], sets: list[list[str]], joined: set[str], parts: Parts) -> Topology:
     """Nodes from connection sets, rigid parts and the housing."""
     union = _Union()
     domain_of = {f"{n}.{f}": s.domain for n, c in components.items() for f, s in c.flanges.items()}

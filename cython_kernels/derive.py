@@ -13,9 +13,9 @@ import numpy as np
 #: compiled arrays of integers and of numbers a model needs (see torqueloop.core.compiler)
 INTEGERS = (
     "row_ptr", "row_idx", "lin_row", "tq_row", "tq_in", "poly_row", "eng_row", "eng_pedal_in", "eng_wot_tab",
-    "eng_drag_tab", "eng_map_tab2", "tc_row_p", "tc_row_t", "tc_mp_tab", "tc_mu_tab", "tc_coast_tab", "fr_row", "fr_src",
-    "fr_src_idx", "fr_mu_tab", "fr_fwd", "fr_bwd", "act_in", "act_kind", "tab1_ptr", "tab1_extrap", "tab2_nx", "tab2_ny",
-    "tab2_xptr", "tab2_yptr", "tab2_zptr", "out_kind", "out_idx",
+    "eng_drag_tab", "eng_map_tab2", "tc_row_p", "tc_row_t", "tc_mp_tab", "tc_mu_tab", "tc_coast_tab", "fr_row",
+    "fr_src", "fr_src_idx", "fr_mu_tab", "fr_fwd", "fr_bwd", "act_in", "act_kind", "tab1_ptr", "tab1_extrap",
+    "tab2_nx", "tab2_ny", "tab2_xptr", "tab2_yptr", "tab2_zptr", "out_kind", "out_idx",
 )  # fmt: skip
 NUMBERS = (
     "M", "row_val", "row_off", "lin_c", "lin_d", "lin_phi0", "tq_gain", "tq_const", "poly_k0", "poly_k1", "poly_k2",
@@ -25,8 +25,8 @@ NUMBERS = (
 )  # fmt: skip
 #: stands for an unlimited torque; finite, so that interpolation stays finite (same value in forces.pxi)
 UNLIMITED = 1e301
-#: h/2 * slope * compliance above which the torque of a sliding element is found implicitly: explicit evaluation is stable
-#: below 1 and still accurate at 0.2; larger values let clutches with steep mu(w) chatter around zero slip
+#: h/2 * slope * compliance above which the torque of a sliding element is found implicitly: explicit evaluation is
+#: stable below 1 and still accurate at 0.2; larger values let clutches with steep mu(w) chatter around zero slip
 STIFF = 0.2
 #: shortest time constant, s: stands for an actuator without lag
 SHORTEST = 1e-9

@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 
 COUNTER_NAMES: tuple[str, ...]
-UNLIMITED: float
-CACHE_BYTES: int
 
 class KernelModel:
     @property

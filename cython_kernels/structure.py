@@ -9,15 +9,27 @@ from typing import Any
 #: structure signature -> (name, capsule of the step function); filled by the modules in topologies/
 PRECOMPILED: dict[str, tuple[str, Any]] = {}
 
-_ROWS = ("lin_row", "tq_row", "poly_row", "eng_row", "tc_row_p", "tc_row_t", "fr_row", "fr_src", "fr_src_idx",
-         "fr_fwd", "fr_bwd", "act_in")
+_ROWS = (
+    "lin_row",
+    "tq_row",
+    "poly_row",
+    "eng_row",
+    "tc_row_p",
+    "tc_row_t",
+    "fr_row",
+    "fr_src",
+    "fr_src_idx",
+    "fr_fwd",
+    "fr_bwd",
+    "act_in",
+)
 
 
 def structure_signature(arrays: Mapping[str, Any]) -> str:
     """Text that is equal for two models exactly when one precompiled step serves both.
 
-    It covers sizes, row patterns, the places of +-1 in them, and the row every element acts on; values (inertias, ratios
-    other than +-1, tables) are not in it.
+    It covers sizes, row patterns, the places of +-1 in them, and the row every element acts on; values (inertias,
+    ratios other than +-1, tables) are not in it.
     """
     hot = int(arrays["n_hot"])
     end = int(arrays["row_ptr"][hot])

@@ -28,7 +28,8 @@ cdef void _latch_can(rig_t* r, int64_t now_ns, input_head_t* head, uint32_t* fla
     codec_check_timeouts(r.codec, r.rx, now_ns)
     for i in range(r.n_required):
         if r.rx.message[r.required[i]].timed_out:
-            rig_latch(r, CAUSE_TCU_FRAMES if r.rx.message[r.required[i]].rejected else CAUSE_TCU_SILENT, r.required[i])
+            # frames that were refused for any reason came from somebody: a counter that stands still is not silence
+            rig_latch(r, CAUSE_TCU_FRAMES if r.rx.message[r.required[i]].bad else CAUSE_TCU_SILENT, r.required[i])
             break
 
 

@@ -231,6 +231,8 @@ class CanGateway:
         self._on_failure = on_failure
         #: eventfd for the tick to ring, -1 where the system has none
         self.bell_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) if hasattr(os, "eventfd") else -1
+        #: first of our identifiers seen in a frame of somebody else
+        self.stolen_id: int | None = None
         #: first cause of death of a thread
         self.error: str | None = None
         self._stop_rx = threading.Event()
@@ -341,6 +343,8 @@ class CanGateway:
                 count["error_frames" if flags & ERROR_FLAG else "remote_frames"] += 1
             elif can_id in self._own_ids:
                 count["stolen_ids"] += 1
+                if self.stolen_id is None:
+                    self.stolen_id = can_id
             elif push(can_id, data, self._clock_ns(), 0):
                 count["rx"] += 1
             else:

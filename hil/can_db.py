@@ -32,6 +32,7 @@ __all__ = ["EXTENDED", "CanCodec", "CanDatabase", "E2ESettings", "SignalInfo", "
 #: Bit 31 of an identifier: 29 bit long, as in SocketCAN and the frame rings.
 EXTENDED = 0x80000000
 
+
 class CanDatabase:
     """Messages of a database as one node sends and receives them. Immutable after `load`."""
 
@@ -134,9 +135,7 @@ class CanCodec:
         #: latest values of all signals, received and sent
         self.table = database.initial_table()
         self._index = {m.name: i for i, m in enumerate(database.messages)}
-        self._slots = {
-            m.name: {s.name: database.signals[s.slot] for s in m.signals} for m in database.messages
-        }
+        self._slots = {m.name: {s.name: database.signals[s.slot] for s in m.signals} for m in database.messages}
 
     def encode(self, message: str, values: Mapping[str, float | str]) -> bytes:
         """Data of the next frame of `message`; signals not in `values` keep their last value. Words ("D") are allowed.

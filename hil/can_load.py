@@ -5,6 +5,7 @@ Used through `can_db.CanDatabase.load`. Mistakes are ConfigErrors that name file
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +73,17 @@ class E2ESettings:
     max_delta: int = 2
 
 
+def doubled_id(path: Path) -> str | None:
+    """An identifier given twice in a DBC that cantools gave up: its other lines then lack their message."""
+    seen: dict[str, str] = {}
+    text = path.read_text(encoding="utf-8", errors="replace") if path.suffix.lower() == ".dbc" else ""
+    for number, name, node in re.findall(r"^BO_\s+(\d+)\s+(\w+)\s*:\s*\d+\s+(\w+)", text, re.MULTILINE):
+        if number in seen:
+            return f"CAN identifier 0x{int(number) & 0x1FFFFFFF:X} has two owners: {seen[number]} and {name} ({node})"
+        seen[number] = f"{name} ({node})"
+    return None
+
+
 class Loader:
     """One reading of a database file."""
 
@@ -94,6 +106,8 @@ class Loader:
         except FileNotFoundError as error:
             raise self.error("CAN database not found") from error
         except (cantools.errors.Error, ValueError) as error:
+            if (doubled := doubled_id(self.path)) is not None:
+                raise self.error(doubled) from None
             raise self.error(f"CAN database cannot be read: {error}") from error
         if not isinstance(database, cantools.database.can.Database):
             raise self.error("this is a diagnostics database, not one of CAN messages")

@@ -226,7 +226,7 @@ def _reason(error: OSError, group: str, port: int, local_address: str) -> str:
     if error.errno in (errno.ENODEV, errno.EADDRNOTAVAIL):
         return (
             f"no network interface has the address {local_address}, or it is down ({error.strerror}); "
-            f"local_address = \"{LOOPBACK}\" needs only `ip link set lo up`"
+            f'local_address = "{LOOPBACK}" needs only `ip link set lo up`'
         )
     if error.errno in (errno.ENETUNREACH, errno.EHOSTUNREACH):
         return f"no route to {group} through {local_address} ({error.strerror})"

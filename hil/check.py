@@ -49,9 +49,13 @@ def _part(path: Path) -> str:
 
 
 def _rig(path: Path) -> str:
+    from torqueloop.hil.rig_check import check_companions, check_gates, own_gates
+    from torqueloop.hil.rig_parts import build
     from torqueloop.hil.rig_plan import load_plan
 
     plan = load_plan(path)
+    check_companions(plan)
+    check_gates(plan, build(plan), own_gates(plan))
     return f"{len(plan.in_copies)} inputs wired, {len(plan.send)} messages sent, {len(plan.recorded)} signals recorded"
 
 
@@ -71,9 +75,11 @@ def _vehicle(path: Path) -> str:
 
 
 def _scenario(path: Path) -> str:
+    from torqueloop.hil.gates import parse_gates
     from torqueloop.hil.scenario import load_scenario
 
     config, model, inputs = load_scenario(path)
+    parse_gates(config.gates, f"{path} [gates]")
     return f"{config.scenario.duration_s:g} s of {model.name}, {len(inputs)} inputs"
 
 
@@ -81,11 +87,14 @@ def _database(path: Path) -> str:
     import cantools
 
     from torqueloop.hil.can_db import CanDatabase
+    from torqueloop.hil.can_load import doubled_id
 
     try:
         raw: Any = cantools.database.load_file(str(path))
         nodes = [node.name for node in raw.nodes]
     except Exception as error:  # cantools raises many kinds for broken files
+        if (doubled := doubled_id(path)) is not None:
+            raise ConfigError(doubled, file=str(path)) from None
         raise ConfigError(f"not a CAN database cantools can read: {error}", file=str(path)) from None
     for node in nodes:
         CanDatabase.load(path, node)
@@ -103,6 +112,8 @@ READERS: dict[str, Callable[[Path], str]] = {
     "scenario": _scenario,
     "CAN database": _database,
 }
+#: suffixes of CAN databases
+DATABASES = (".dbc", ".arxml", ".kcd", ".sym")
 #: top-level keys that only one kind has, in the order they are looked for
 MARKS = {
     "rig": {"rig"},
@@ -116,8 +127,10 @@ MARKS = {
 
 def kind_of(path: Path) -> str:
     """Which kind of file this is, by its content."""
-    if path.suffix.lower() != ".toml":
+    if path.suffix.lower() in DATABASES:
         return "CAN database"
+    if path.suffix.lower() != ".toml":
+        raise ConfigError("not a configuration file", file=str(path), allowed=f".toml, {', '.join(DATABASES)}")
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -180,7 +193,9 @@ def check_file(path: Path | str) -> Checked:
     path = Path(path)
     kind = "file"
     try:
-        if not path.is_file():
+        if path.is_dir():
+            raise ConfigError("this is a folder, not a file")
+        if not path.exists():
             raise ConfigError("no such file")
         kind = kind_of(path)
         return Checked(path, kind, READERS[kind](path))

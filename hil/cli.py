@@ -1,6 +1,6 @@
 """The command line, `torqueloop COMMAND`.
 
-Exit status 0: fine, 1: a gate or a comparison failed, 2: the input is wrong, 130: interrupted.
+Exit status 0: fine, 1: a gate or a comparison failed, 2: the input is wrong or nothing could start, 130: interrupted.
 """
 
 from __future__ import annotations
@@ -8,9 +8,12 @@ from __future__ import annotations
 import functools
 import json
 import os
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -20,7 +23,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from torqueloop.core.errors import TorqueloopError
+from torqueloop.core.errors import ConfigError, TorqueloopError
 from torqueloop.hil.locate import installed, locate
 
 OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -31,7 +34,8 @@ app = typer.Typer(
     "`torqueloop run` without arguments drives a car with a ZF 4HP22 through its four gears: the gearbox runs in a "
     "deadline-scheduled loop, a soft control unit commands its clutches over CAN, a vehicle model closes the road over "
     "ZeroMQ, and a report says whether time was kept.",
-    epilog="Exit status: 0 all gates passed, 1 a gate or a comparison failed, 2 the input is wrong.",
+    epilog="Exit status: 0 all gates passed, 1 a gate or a comparison failed, 2 the input is wrong or nothing could "
+    "start, 130 interrupted.",
     rich_markup_mode="markdown",
     no_args_is_help=True,
     add_completion=False,
@@ -86,7 +90,7 @@ OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Directory of the run; default: runs/TIME-NAME.")
 ]
 DurationOption = Annotated[
-    float | None, typer.Option("--duration", metavar="S", min=0.0, help="Simulated seconds; default: the file's.")
+    float | None, typer.Option("--duration", metavar="S", help="Simulated seconds; default: the file's.")
 ]
 HtmlOption = Annotated[bool, typer.Option("--html/--no-html", help="Write report.html.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
@@ -125,6 +129,34 @@ def _show_report(report: Any) -> None:
         out_console.print(f"report: {report.files['html']}", soft_wrap=True, highlight=False)
 
 
+def _say_failures(report: Any) -> None:
+    """Why the exit status is not 0, for those who asked for nothing else."""
+    for gate in report.gates:
+        if not gate.passed:
+            error_console.print(f"failed: {gate.text}: {gate.cause}", soft_wrap=True, highlight=False, markup=False)
+    for check in report.checks:
+        if check.counts and not check.passed:
+            error_console.print(f"failed: {check.name}: {check.text}", soft_wrap=True, highlight=False, markup=False)
+
+
+@contextmanager
+def _ended_like_ctrl_c() -> Iterator[None]:
+    """SIGTERM and a closed terminal end a run as Ctrl-C does: recording closed, companions gone."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+        before = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 # --- commands -------------------------------------------------------------------------------------------------------
 
 
@@ -148,19 +180,25 @@ def run(
     """Run a rig: gearbox in the loop with its control unit (CAN) and vehicle (ZeroMQ), report at the end."""
     from torqueloop.hil.session import run_rig
 
-    result = run_rig(
-        locate(rig, "rigs"),
-        clock=clock.value,
-        duration=duration or None,
-        out=out,
-        gates=_gates(gate),
-        progress=not quiet,
-        peers="config" if peers else "none",
-        kernel=kernel,
-        html=html,
-    )
-    if not quiet:
+    with _ended_like_ctrl_c():
+        result = run_rig(
+            locate(rig, "rigs"),
+            clock=clock.value,
+            duration=duration,
+            out=out,
+            gates=_gates(gate),
+            progress=not quiet,
+            peers="config" if peers else "none",
+            kernel=kernel,
+            html=html,
+        )
+    if quiet:
+        _say_failures(result.report)
+    else:
         _show_report(result.report)
+    if result.state == "interrupted":
+        error_console.print(f"interrupted; what was recorded is in {result.out}", soft_wrap=True, highlight=False)
+        raise typer.Exit(INTERRUPTED)
     raise typer.Exit(result.exit_status)
 
 
@@ -183,9 +221,11 @@ def simulate(
     gates = _gates(gate)
     path = locate(scenario, "scenarios")
     target = out or Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{path.stem}"
-    simulate_scenario(path, target, duration or None, kernel, not quiet and sys.stderr.isatty(), csv)
+    simulate_scenario(path, target, duration, kernel, not quiet and sys.stderr.isatty(), csv)
     report = write_report(target, gates, html=html)
-    if not quiet:
+    if quiet:
+        _say_failures(report)
+    else:
         _show_report(report)
     raise typer.Exit(report.exit_status)
 
@@ -197,10 +237,14 @@ def tcu(
     duration: DurationOption = None,
 ) -> None:
     """Be the transmission control unit: shift schedule, clutch pressures, lock-up, on the CAN bus of the file."""
+    from torqueloop.hil.run_folder import DURATION_MAX_S
     from torqueloop.hil.tcu import main_loop
     from torqueloop.hil.tcu_config import load_tcu_config
 
-    stats = main_loop(load_tcu_config(locate(config, "tcu")), duration_s=duration or None)
+    if duration is not None and not 0 < duration <= DURATION_MAX_S:
+        allowed = f"> 0 .. {DURATION_MAX_S:g}"
+        raise ConfigError("{key} = {value} s is not allowed", key="duration", value=duration, allowed=allowed)
+    stats = main_loop(load_tcu_config(locate(config, "tcu")), duration_s=duration)
     _print_json(stats)
 
 

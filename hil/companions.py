@@ -54,7 +54,8 @@ class Companion:
         status = self.process.poll()
         if status is None:
             return None
-        return f"has ended with status {status}: {self._last_line()}"
+        how = f"has ended with status {status}" if status >= 0 else f"was ended by {_signal_name(-status)}"
+        return f"{how}; its last line: {self._last_line()}"
 
     def _last_line(self) -> str:
         lines = [
@@ -81,6 +82,13 @@ class Companion:
                 except ValueError:
                     break
         return {"status": self.process.returncode, "last_line": self._last_line()}
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _die_with(parent: int) -> None:

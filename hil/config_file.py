@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -69,12 +69,18 @@ def validate(data: dict[str, Any], model: type[Model], file: str) -> Model:
 def _translate(error: ValidationError, model: type[BaseModel], file: str) -> ConfigError:
     """The first mistake pydantic found as our error; how many more there are goes into the hint."""
     found = error.errors(include_url=False)
-    first = found[0]
+    # a key that is missing because it is misspelled, or has no unit: the one that is there says more
+    first = next((e for e in found if e["type"] == "extra_forbidden"), found[0])
     # keys only: drop the tags pydantic adds for the branches of unions
     place = [
         str(part) for part in first["loc"] if not (isinstance(part, str) and part.startswith(("function-", "tagged-")))
     ]
-    table, key = ".".join(place[:-1]) or None, place[-1] if place else None
+    # an index belongs to its list: pedal[2][1], not key 1 of table pedal.2
+    end = len(place)
+    while end > 1 and place[end - 1].isdigit() and isinstance(first["loc"][-1], int):
+        end -= 1
+    key = place[end - 1] + "".join(f"[{k}]" for k in place[end:]) if place else None
+    table = ".".join(place[: end - 1]) or None
     more = f"{len(found) - 1} more mistake(s) in this file" if len(found) > 1 else None
     where: dict[str, Any] = {"file": file, "table": table, "key": key}
     kind, context = first["type"], first.get("ctx", {})
@@ -118,29 +124,44 @@ def _allowed_at(model: Any, location: tuple[Any, ...]) -> str | None:
         return None
     for name, field in found.model_fields.items():
         if location[-1] in (name, field.alias):
-            limits = ", ".join(str(item) for item in field.metadata)
-            return f"{getattr(field.annotation, '__name__', field.annotation)} {limits}".strip()
+            return _words(field)
     return None
+
+
+def _words(field: Any) -> str:
+    """Type and limits of a field: "a number > 0"."""
+    names = {float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
+    kind = names.get(field.annotation, "")
+    signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+    limits = [f"{sign} {getattr(m, key)}" for m in field.metadata for key, sign in signs.items() if hasattr(m, key)]
+    return f"{kind} {', '.join(limits)}".strip() or "see the description of the file"
 
 
 def _model_at(model: Any, location: tuple[Any, ...]) -> type[BaseModel] | None:
     """Follow keys and indices through nested models, dicts and lists to the model that describes a table."""
     for part in location:
-        if isinstance(model, type) and issubclass(model, BaseModel):
-            fields = {field.alias or name: field.annotation for name, field in model.model_fields.items()}
-            model = fields.get(part)
-        else:
-            return None
-        model = _inner_model(model)
-    return model if isinstance(model, type) and issubclass(model, BaseModel) else None
+        model = _entry(model, part)
+    return _table_model(model)
 
 
-def _inner_model(annotation: Any) -> Any:
-    """list[M], dict[str, M], M | None -> M."""
+def _entry(annotation: Any, key: Any) -> Any:
+    """The annotation of what stands under a key or index: M -> field, dict[str, M] and list[M] -> M."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        fields = {field.alias or name: field.annotation for name, field in annotation.model_fields.items()}
+        return fields.get(key)
+    arguments = get_args(annotation)
+    if get_origin(annotation) is dict:
+        return arguments[1]
+    if get_origin(annotation) in (list, tuple):
+        return arguments[0]
+    # M | None, Annotated[M, ...]
+    return next((found for a in arguments if (found := _entry(a, key)) is not None), None)
+
+
+def _table_model(annotation: Any) -> type[BaseModel] | None:
+    """M | None -> M."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    for argument in getattr(annotation, "__args__", ()):
-        inner = _inner_model(argument)
-        if inner is not None and isinstance(inner, type):
-            return inner
-    return annotation if isinstance(annotation, type) else None
+    if get_origin(annotation) in (dict, list, tuple):
+        return None
+    return next((found for a in get_args(annotation) if (found := _table_model(a)) is not None), None)

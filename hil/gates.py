@@ -84,6 +84,8 @@ class GateResult:
     #: why it failed; empty when it passed
     cause: str = ""
     source: str = ""
+    #: it names a metric this run does not have
+    unknown: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         return dict(self.__dict__)
@@ -95,8 +97,9 @@ class GateResult:
 class _Parser:
     """Recursive descent over the tokens of one list of gates."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, source: str = "") -> None:
         self.text = text
+        self.source = source
         self.tokens: list[tuple[str, str, int, int]] = []  # kind, text, begin, end
         pos = 0
         while (match := _TOKEN.match(text, pos)) is not None:
@@ -110,7 +113,8 @@ class _Parser:
         self.depth = 0
 
     def fail(self, what: str, at: int) -> None:
-        raise GateError(f"gate {self.text!r}: {what} at column {at + 1}\n  {self.text}\n  {' ' * at}^")
+        source = f" ({self.source})" if self.source else ""
+        raise GateError(f"gate {self.text!r}{source}: {what} at column {at + 1}\n  {self.text}\n  {' ' * at}^")
 
     @property
     def token(self) -> tuple[str, str, int, int]:
@@ -227,7 +231,7 @@ def parse_gates(text: str | Iterable[str] | Mapping[str, str], source: str = "")
         named = text.items()
         return [gate for name, one in named for gate in parse_gates(one, f"{source}: {name}" if source else name)]
     texts = [text] if isinstance(text, str) else list(text)
-    return [Gate(part, root, source) for one in texts for part, root in _Parser(one).gates()]
+    return [Gate(part, root, source) for one in texts for part, root in _Parser(one, source).gates()]
 
 
 # --- evaluating -----------------------------------------------------------------------------------------------------
@@ -238,24 +242,31 @@ class _NotMeasured(Exception):
 
 
 def evaluate(gates: Iterable[Gate], metrics: Mapping[str, Any]) -> list[GateResult]:
-    """Each gate on these metrics. Raises GateError for a name that is no metric, listing the known ones."""
-    gates = list(gates)
-    for gate in gates:
-        for name in gate.names:
-            if name not in metrics:
-                raise unknown_name(gate, name, metrics)
+    """Each gate on these metrics. A gate with a name that is no metric fails and says so."""
     return [_judge(gate, metrics) for gate in gates]
 
 
 def unknown_name(gate: Gate, name: str, known: Iterable[str]) -> GateError:
-    """The error for a name that is no metric: closest matches first, then all names."""
+    """The error for a name that is no metric: closest matches, or all names where none is near."""
+    source = f" ({gate.source})" if gate.source else ""
     known = sorted(known)
-    close = difflib.get_close_matches(name, known, 3, 0.5)
-    guess = f"; did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
-    return GateError(f"gate {gate.text!r}: there is no metric {name!r}{guess}\n  known metrics: {', '.join(known)}")
+    every = "" if _close(name, known) else f"; there are {', '.join(known)}"
+    return GateError(f"gate {gate.text!r}{source}: {_no_metric(name, known)}{every}")
+
+
+def _close(name: str, known: Iterable[str]) -> list[str]:
+    return difflib.get_close_matches(name, list(known), 3, 0.5)
+
+
+def _no_metric(name: str, known: Iterable[str]) -> str:
+    guess = " or ".join(repr(c) for c in _close(name, known))
+    return f"there is no metric {name!r}" + (f"; did you mean {guess}?" if guess else "")
 
 
 def _judge(gate: Gate, metrics: Mapping[str, Any]) -> GateResult:
+    missing = [name for name in gate.names if name not in metrics]
+    if missing:
+        return GateResult(gate.text, False, {}, _no_metric(missing[0], metrics), gate.source, unknown=True)
     values = {name: metrics[name] for name in gate.names}
     try:
         passed = bool(_value(gate.root, metrics))

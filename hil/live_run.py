@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 from torqueloop.core.errors import TorqueloopError
 from torqueloop.hil.can_bus import CanGateway
+from torqueloop.hil.can_db import bus_id
 from torqueloop.hil.companions import Companion
 from torqueloop.hil.mode_log import ModeLog
 from torqueloop.hil.peer_zmq import LockstepClient, RigLink
@@ -54,15 +56,44 @@ class LiveRun:
     peer_stats: dict[str, Any] = field(default_factory=dict)
     #: first failure of a link in words
     note: str = ""
+    #: wall time when tick 0 was due and when the last one was done [s]; None: not yet
+    began_s: float | None = None
+    over_s: float | None = None
 
     def stats(self) -> dict[str, Any]:
         links: dict[str, Any] = {"peers": self.peer_stats}
         if self.gateway is not None:
-            links["can"] = {"gateway": self.gateway.stats()}
+            links["can"] = {"gateway": {**self.gateway.stats(), "stolen": self.stolen()}}
         if (client := self.link or self.lockstep) is not None:
             links["vehicle"] = client.stats()
         links["recording"] = {name: vars(s) for name, s in self.recorder.status().items()}
-        return run_stats(self.plan, self.parts, self.energy, self.degraded, links, self.note, self.real)
+        took = None if self.began_s is None else (self.over_s or time.monotonic()) - self.began_s
+        return run_stats(self.plan, self.parts, self.energy, self.degraded, links, self.note, self.real, took)
+
+    def save(self) -> None:
+        """What is known so far into run.json. A disk that refuses does not stop a run that is going on."""
+        try:
+            self.folder.write(stats=self.stats())
+        except OSError as error:
+            self.degrade(f"run.json cannot be written: {error.strerror}")
+
+    def look_at_recorder(self) -> None:
+        """A recorder that has died costs the recording, not the run."""
+        if not self.recorder.alive():
+            self.degrade("the recorder's thread has died: the recording is incomplete")
+
+    def degrade(self, text: str) -> None:
+        """Note once that something is not as it should be."""
+        if text not in self.degraded:
+            self.degraded.append(text)
+
+    def stolen(self) -> str:
+        """The message of ours that somebody else has sent first, in words; empty: none."""
+        found = None if self.gateway is None else self.gateway.stolen_id
+        if found is None or self.plan.database is None:
+            return ""
+        name = next((m.name for m in self.plan.database.tx_messages if bus_id(m) == found), "?")
+        return f"{name} (0x{found & 0x1FFFFFFF:X})"
 
     def fail(self, cause: str, note: str) -> None:
         """A link failed: latch the safe state with this cause, keep the first text."""

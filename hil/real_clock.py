@@ -9,10 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import ExitStack
-from typing import Any
 
 from torqueloop.hil import rtenv
-from torqueloop.hil.can_bus import CanBusConfig, CanGateway, open_bus
+from torqueloop.hil.can_bus import CanGateway, open_bus
+from torqueloop.hil.can_db import bus_id
 from torqueloop.hil.live_run import (
     GIVE_UP_S,
     LINKS_BELOW,
@@ -22,10 +22,13 @@ from torqueloop.hil.live_run import (
     StartError,
     start_companion,
 )
-from torqueloop.hil.peer_zmq import RigLink
+from torqueloop.hil.peer_zmq import PeerError, RigLink
 from torqueloop.hil.progress import Progress
 from torqueloop.hil.rig_config import relative
 from torqueloop.hil.safe_state import Watchdog
+
+#: the bus is listened to for this long before anything is sent: 25 cycles of a message of 10 ms [s]
+LISTEN_S = 0.25
 
 
 def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
@@ -33,8 +36,9 @@ def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
     with ExitStack() as stack:
         if c.can is not None:
             run.gateway = _open_gateway(stack, run)
+            _listen_first(run, run.gateway, peers)
         if c.vehicle is not None:
-            run.link = RigLink(c.vehicle.endpoint, parts.vehicle_out, parts.vehicle_in, c.clock.tick_s)
+            run.link = _open_link(run)
             stack.callback(run.link.stop)
             run.link.start()
             if c.vehicle.start is not None and peers == "config":
@@ -62,10 +66,8 @@ def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
 def _open_gateway(stack: ExitStack, run: LiveRun) -> CanGateway:
     can, database = run.plan.config.can, run.plan.database
     assert can is not None and database is not None
-    options: dict[str, Any] = {} if can.port is None else {"port": can.port}
-    config = CanBusConfig(interface=can.interface, channel=can.channel, bitrate=can.bitrate, **options)
     gateway = CanGateway(
-        open_bus(config),
+        open_bus(can.bus()),
         run.parts.rx_ring,
         run.parts.tx_ring,
         own_ids=database.own_ids,
@@ -78,6 +80,33 @@ def _open_gateway(stack: ExitStack, run: LiveRun) -> CanGateway:
     stack.callback(run.parts.rig.set_bell, 0)
     run.parts.rig.set_bell(gateway.bell_fd)
     return gateway
+
+
+def _open_link(run: LiveRun) -> RigLink:
+    v = run.plan.config.vehicle
+    assert v is not None
+    try:
+        return RigLink(v.endpoint, run.parts.vehicle_out, run.parts.vehicle_in, run.plan.config.clock.tick_s)
+    except PeerError as error:
+        raise StartError(f"{error}; [vehicle] endpoint of {run.plan.path}: port 0 takes any free one") from None
+
+
+def _listen_first(run: LiveRun, gateway: CanGateway, peers: str) -> None:
+    """Nobody may be on the bus already who sends what this rig, or the control unit it will start, is to send."""
+    plan = run.plan
+    assert plan.database is not None and plan.config.can is not None
+    time.sleep(LISTEN_S)
+    where = f"{gateway.port.name}: another bus for one of the two is set in [can] of {plan.path} (channel, port)"
+    if run.stolen():
+        raise StartError(f"another rig is on the bus, it sends {run.stolen()}; {where}")
+    heard = {frame[0] for frame in run.parts.rx_ring.pop_all()}
+    if plan.config.tcu is not None and peers == "config":
+        names = [m.name for m in plan.database.rx_messages if bus_id(m) in heard]
+        if names:
+            raise StartError(
+                f"a control unit is on the bus already, it sends {', '.join(names)}; run with --no-peers to use it. "
+                f"Bus: {where}"
+            )
 
 
 def _start_loop(stack: ExitStack, run: LiveRun) -> threading.Thread:
@@ -164,6 +193,7 @@ def _look_after(run: LiveRun, loop: threading.Thread, watchdog: Watchdog, shown:
         try:
             loop.join(LOOK_S)
             run.modes.drain()
+            run.look_at_recorder()
             _links(run, refusals)
             shown.update()
             if watchdog.hung and give_up is None:
@@ -174,13 +204,12 @@ def _look_after(run: LiveRun, loop: threading.Thread, watchdog: Watchdog, shown:
                 break
             if time.monotonic() >= next_stats:
                 next_stats += STATS_S
-                run.folder.write(stats=run.stats())
+                run.save()
         except KeyboardInterrupt:
             state = "interrupted"
             rig.stop()
     run.modes.drain()
-    if not run.recorder.alive():
-        run.degraded.append("the recorder's thread has died: the recording is incomplete")
+    run.look_at_recorder()
     return state
 
 

@@ -185,6 +185,7 @@ class Recorder:
         self._streams: list[_Stream] = []
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._started = False
 
     def add_stream(
         self, name: str, header: dict[str, Any], source: RecordSource, *, file_bytes: int | None = None
@@ -198,6 +199,7 @@ class Recorder:
 
     def start(self) -> None:
         """Begin draining in a thread of its own."""
+        self._started = True
         self._thread = threading.Thread(target=self._run, name="torqueloop-recorder", daemon=True)
         self._thread.start()
 
@@ -225,6 +227,15 @@ class Recorder:
             except Exception as error:
                 stream.stop(error)
         return self.status()
+
+    def discard(self) -> None:
+        """A run that never began: take away the streams, which hold nothing but their heads."""
+        if self._started:
+            return
+        for stream in self._streams:
+            if stream.writer is not None:
+                stream.writer.remove()
+                stream.writer = None
 
     def status(self) -> dict[str, StreamStatus]:
         """Status per stream, by name."""

@@ -80,8 +80,8 @@ class ChunkWriter:
 
     def _open_next(self) -> None:
         self._number += 1
-        path = self.folder / f"{self._number:06d}{SUFFIX}"
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o644)
+        self._path = self.folder / f"{self._number:06d}{SUFFIX}"
+        self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o644)
         self._size = 0
         self._append(file_head_bytes({**self.header, "file": self._number, "first_seq": self.seq}))
 
@@ -91,12 +91,12 @@ class ChunkWriter:
         try:
             while view:
                 view = view[os.write(self._fd, view) :]
-        except OSError:
+        except OSError as error:
             try:
                 os.ftruncate(self._fd, self._size)
             except OSError:
                 pass  # the reader recognises the torn chunk
-            raise
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
         self._size += len(data)
         self.bytes_written += len(data)
 
@@ -138,6 +138,14 @@ class ChunkWriter:
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             os.close(fd)
+
+
+    def remove(self) -> None:
+        """Take the files of this writer away again (nothing was recorded)."""
+        self.abandon()
+        for number in range(1, self._number + 1):
+            (self.folder / f"{number:06d}{SUFFIX}").unlink(missing_ok=True)
+        self.folder.rmdir()
 
 
 @dataclass

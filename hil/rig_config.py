@@ -16,6 +16,7 @@ from pydantic import Field, field_validator, model_validator
 
 from torqueloop.core.errors import closest
 from torqueloop.core.units import UNITS
+from torqueloop.hil.can_table import CanTable
 from torqueloop.hil.config_file import BadValue, ConfigTable, load_config
 from torqueloop.hil.peer_zmq import PeerError, check_endpoint
 
@@ -59,15 +60,9 @@ class Clock(ConfigTable):
         return value
 
 
-class Can(ConfigTable):
+class Can(CanTable):
     """[can]"""
 
-    #: any interface of python-can; udp_multicast works between processes without hardware
-    interface: str = "udp_multicast"
-    channel: str = "239.74.163.2"
-    port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    bitrate: Annotated[int, Field(ge=10_000, le=1_000_000)] | None = None
-    database: str
     #: the rig's node in the database
     node: str = "HIL"
     #: messages whose silence latches the safe state, with their timeouts [s]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from torqueloop.core.offline import make_kernel
 from torqueloop.cython_kernels.codec import RxState, TxState
 from torqueloop.cython_kernels.model import KernelModel, KernelState
 from torqueloop.cython_kernels.rig import Rig
@@ -39,7 +40,7 @@ class RigParts:
 def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", buffer_s: float = 4.0) -> RigParts:
     """Make kernel, rings and rig of a plan. `buffer_s`: how long the recorder may be away before samples are lost."""
     c = plan.config
-    model = KernelModel(dict(plan.compiled.arrays), c.clock.tick_s / c.clock.substeps, kernel)
+    model = make_kernel(plan.compiled, c.clock.tick_s / c.clock.substeps, kernel)
     state = KernelState(model)
     rig = Rig(len(plan.table), c.clock.tick_s)
     rig.set_initial(plan.table.initial)

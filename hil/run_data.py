@@ -1,12 +1,12 @@
 """What a run left in its directory, as numpy: signals per tick, with names, units and gaps.
 
-    run_dir/
-      run.json      state of the run, rewritten once a second (atomically): what a killed run still tells
-      signals/      one record per tick, see `signal_dtype`
-      inputs/       what the ticks took in, for replay (see `replay`)
-      bus/          frames with times (see `bus_log`)
-      config/       every file the run was made of
-      modes.csv     mode changes as text; missing after a kill, then made from the `<element>.mode` columns
+run_dir/
+  run.json      state of the run, rewritten once a second (atomically): what a killed run still tells
+  signals/      one record per tick, see `signal_dtype`
+  inputs/       what the ticks took in, for replay (see `replay`)
+  bus/          frames with times (see `bus_log`)
+  config/       every file the run was made of
+  modes.csv     mode changes as text; missing after a kill, then made from the `<element>.mode` columns
 """
 
 from __future__ import annotations
@@ -144,11 +144,16 @@ def write_json_atomic(path: Path | str, value: Any) -> None:
     """Write JSON so that a reader or a crash sees the old or the new file, never half of one."""
     path = Path(path)
     temporary = path.with_name(path.name + ".new")
-    with open(temporary, "w", encoding="utf-8") as file:
-        json.dump(_plain(value), file, indent=1, allow_nan=True)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(_plain(value), file, indent=1, allow_nan=True)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        # a full disk: the old file stays as it is, half of the new one helps nobody
+        temporary.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def _plain(value: Any) -> Any:

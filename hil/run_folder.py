@@ -57,11 +57,7 @@ class RunFolder:
 
     def __init__(self, rig_path: Path, rig_name: str, out: Path | str | None) -> None:
         self.path = Path(out) if out is not None else _default(rig_name)
-        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise ConfigError(
-                "the run directory {value} is not empty: nothing is overwritten", key="out", value=str(self.path)
-            )
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_empty(self.path)
         files = input_files(rig_path)
         root = Path(os.path.commonpath([f.parent for f in files]))
         #: sha256 of every input, by its path in config/
@@ -93,6 +89,37 @@ class RunFolder:
     def finish(self, state: str, **changes: Any) -> None:
         """Last entry: how the run ended."""
         self.write(state=state, ended=datetime.now(UTC).isoformat(timespec="seconds"), **changes)
+
+
+#: longer runs are a slip of the keyboard, and their number of ticks is not exact any more [s]
+DURATION_MAX_S = 1e6
+
+
+def check_duration(duration_s: float, tick_s: float) -> None:
+    """ConfigError unless this is at least one tick."""
+    if not tick_s <= duration_s <= DURATION_MAX_S:
+        allowed = f"{tick_s:g} (one tick) .. {DURATION_MAX_S:g}"
+        raise ConfigError("{key} = {value} s is not allowed", key="duration", value=duration_s, allowed=allowed)
+
+
+def make_empty(path: Path) -> None:
+    """Make the directory of a run; ConfigError where it is not empty or cannot be made."""
+    if path.exists() and not path.is_dir():
+        raise ConfigError("{key} = {value} is no directory", key="out", value=str(path), allowed="a new directory")
+    try:
+        if path.is_dir() and any(path.iterdir()):
+            raise ConfigError(
+                "the run directory {value} is not empty: nothing is overwritten", key="out", value=str(path)
+            )
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"the run directory {{value}} cannot be made: {error.filename or path}: {error.strerror}",
+            key="out",
+            value=str(path),
+        ) from None
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise ConfigError("the run directory {value} may not be written to", key="out", value=str(path))
 
 
 def _default(rig_name: str) -> Path:

@@ -38,9 +38,10 @@ def run_stats(
     links: dict[str, Any],
     note: str = "",
     real: bool = True,
+    took_s: float | None = None,
 ) -> dict[str, Any]:
     """All numbers of the run so far. Called while the loop runs:
-    single values are exact, sums may be one tick apart."""
+    single values are exact, sums may be one tick apart. took_s: wall time since arming."""
     counters = parts.rig.counters()
     cause = parts.rig.cause()
     text = describe(cause, plan.cause_name(cause))
@@ -51,6 +52,8 @@ def run_stats(
         "missed": counters["missed"],
         "late_started": counters["late_started"],
         "dropped": counters["dropped"],
+        # of all grid points, also those dropped
+        "missed_ratio": counters["missed"] / max(1, counters["ticks"] + counters["dropped"]),
         "overruns": counters["overruns"],
         "overruns_in_row_max": counters["overruns_in_row_max"],
         "slip_s": counters["slip_s"],
@@ -58,6 +61,9 @@ def run_stats(
         "phase_mean_us": counters["phase_mean_us"],
         "phase_max_us": counters["phase_max_us"],
     }
+    if took_s is not None:
+        stats["run_s"] = took_s
+        stats["real_time_factor"] = counters["ticks"] * parts.rig.tick_s / took_s if took_s > 0 else 0.0
     if real:
         stats["margin_min_us"] = counters["margin_min_us"]
         stats["wake_lateness_us"] = parts.rig.lateness.summary()

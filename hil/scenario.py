@@ -37,6 +37,7 @@ from torqueloop.core.units import keys_of
 from torqueloop.hil.config_file import ConfigTable, load_config
 from torqueloop.hil.recording import ChunkWriter
 from torqueloop.hil.run_data import ModeChange, signal_dtype, signal_header, write_json_atomic, write_modes
+from torqueloop.hil.run_folder import check_duration, make_empty
 
 #: values of a source that carry the unit of the input, the rest are times, frequencies, percents
 _SCALED = {"k", "height", "amplitude", "offset"}
@@ -155,11 +156,10 @@ def simulate(
     config, model, inputs = load_scenario(path)
     table = config.scenario
     total = duration_s if duration_s is not None else table.duration_s
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ConfigError("the directory {value} is not empty: nothing is overwritten", key="out", value=str(out))
-    out.mkdir(parents=True, exist_ok=True)
-    begun = datetime.now(UTC)
+    check_duration(total, table.tick_s)
     simulation = Simulation(model, h=table.tick_s, kernel=kernel, substeps=table.substeps)
+    make_empty(out)
+    begun = datetime.now(UTC)
     start = time.perf_counter()
     result = simulation.run(total, inputs=inputs, progress=progress)
     took_s = time.perf_counter() - start

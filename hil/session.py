@@ -10,33 +10,34 @@ its deadline.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from torqueloop.core.errors import ConfigError
+from torqueloop.core.errors import ConfigError, TorqueloopError
 from torqueloop.cython_kernels.clock import now_ns, now_wall_ns
 from torqueloop.hil.bus_log import bus_header
-from torqueloop.hil.can_db import check_owners
 from torqueloop.hil.gates import parse_gates
 from torqueloop.hil.live_run import LiveRun, StartError
 from torqueloop.hil.mode_log import ModeLog
 from torqueloop.hil.real_clock import run_real_clock
 from torqueloop.hil.recorder import Recorder
 from torqueloop.hil.report.build import Report, write_report
-from torqueloop.hil.rig_config import relative
-from torqueloop.hil.rig_parts import build
+from torqueloop.hil.rig_check import check_companions, check_gates, own_gates
+from torqueloop.hil.rig_parts import RigParts, build
 from torqueloop.hil.rig_plan import RigPlan, load_plan
 from torqueloop.hil.run_data import signal_header
-from torqueloop.hil.run_folder import RunFolder
+from torqueloop.hil.run_folder import RunFolder, check_duration
 from torqueloop.hil.run_stats import Energy
-from torqueloop.hil.tcu import load_tcu_database
-from torqueloop.hil.tcu_config import TcuConfig, load_tcu_config
-from torqueloop.hil.vehicle_config import load_vehicle_config
 from torqueloop.hil.virtual_clock import run_virtual_clock
 from torqueloop.hil.virtual_links import TcuStep, VehicleStep
 
-__all__ = ["RunResult", "StartError", "run_rig"]
+__all__ = ["RunError", "RunResult", "StartError", "run_rig"]
+
+
+class RunError(TorqueloopError):
+    """The run took place, but what it leaves behind is not complete."""
 
 
 @dataclass
@@ -44,6 +45,8 @@ class RunResult:
     """What a run left behind."""
 
     out: Path
+    #: "ended", "interrupted" or "hung"
+    state: str
     stats: dict[str, Any]
     report: Report
 
@@ -78,31 +81,30 @@ def run_rig(
     """
     if clock not in ("real", "virtual"):
         raise ConfigError("unknown clock {value}", key="clock", value=clock, allowed="real, virtual")
-    if duration is not None and not duration > 0:
-        raise ConfigError("{key} = {value} s is not allowed", key="duration", value=duration, allowed="> 0")
     if clock == "real" and (vehicle is not None or tcu is not None):
         raise ConfigError(
             "models in the rig's process need the virtual clock", key="clock", value=clock, allowed="virtual"
         )
     plan = load_plan(rig_path)
-    tcu_config = _check_companions(plan)
-    own_gates = dict(plan.config.gates)
-    parse_gates(own_gates)
-    if gates:
-        parse_gates(gates)
-    folder = RunFolder(Path(rig_path), plan.config.rig.name, out)
+    tcu_config = check_companions(plan)
+    asked = own_gates(plan) + (parse_gates(gates, "command line") if gates else [])
     seconds = duration if duration is not None else plan.config.rig.duration_s
+    check_duration(seconds, plan.config.clock.tick_s)
+    parts = build(plan, seconds, kernel)
+    check_gates(plan, parts, asked)
+    folder = RunFolder(Path(rig_path), plan.config.rig.name, out)
     folder.write(
         clock=clock,
         duration_s=seconds,
         tick_s=plan.config.clock.tick_s,
         powertrain=plan.driveline.name,
-        gates=own_gates,
+        gates=dict(plan.config.gates),
         model_digest=plan.compiled.digest(),
         kernel=kernel,
     )
+    run = None
     try:
-        run = _prepare(plan, folder, seconds, kernel, clock == "real")
+        run = _prepare(plan, parts, folder, clock == "real")
         if inject_busy is not None:
             run.parts.rig.inject_busy(*inject_busy)
         if clock == "real":
@@ -110,50 +112,27 @@ def run_rig(
         else:
             state = run_virtual_clock(run, peers, progress, vehicle, tcu, tcu_config)
     except BaseException as error:
-        folder.finish("failed", error=f"{type(error).__name__}: {error}")
+        failed = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        with suppress(OSError):  # the cause counts, not that the disk is full as well
+            if run is not None:
+                run.recorder.discard()
+            folder.finish(failed, error=f"{type(error).__name__}: {error}")
         raise
     stats = run.stats()
-    run.modes.write(folder.path / "modes.csv")
-    folder.finish(state, stats=stats, peers=run.peer_stats)
-    return RunResult(folder.path, stats, write_report(folder.path, gates, html=html))
+    try:
+        run.modes.write(folder.path / "modes.csv")
+        folder.finish(state, stats=stats, peers=run.peer_stats)
+        report = write_report(folder.path, gates, html=html)
+    except OSError as error:
+        raise RunError(
+            f"{error.filename or folder.path}: {error.strerror}; the run is over ({state}, {stats['ticks']} ticks), "
+            f"what was recorded is in {folder.path} and can be read with `torqueloop report`"
+        ) from None
+    return RunResult(folder.path, state, stats, report)
 
 
-def _check_companions(plan: RigPlan) -> TcuConfig | None:
-    """Read the files of the companions before anything is started, and see that nobody else sends our identifiers."""
-    c = plan.config
-    if c.vehicle is not None and c.vehicle.start is not None:
-        body = load_vehicle_config(relative(plan.path, c.vehicle.start)).body
-        mass = plan.vehicle["momentum"][0][2]
-        if abs(body.mass_kg - mass) > 1e-6 * mass:
-            raise ConfigError(
-                f"the vehicle file has mass_kg = {body.mass_kg:g}, the powertrain's {c.vehicle.car!r} {mass:g} kg",
-                file=str(plan.path),
-                table="vehicle",
-                key="start",
-                value=c.vehicle.start,
-                allowed="the same mass on both sides",
-            )
-    if c.tcu is None:
-        return None
-    config = load_tcu_config(relative(plan.path, c.tcu.start))
-    assert plan.database is not None and c.can is not None
-    check_owners([plan.database, load_tcu_database(config)])
-    ours = (c.can.interface, c.can.channel, c.can.port)
-    theirs = (config.can.interface, config.can.channel, config.can.port)
-    if ours != theirs:
-        raise ConfigError(
-            "rig and TCU are on different buses: {value}",
-            file=str(plan.path),
-            table="can",
-            key="channel",
-            value=f"{ours} and {theirs}",
-        )
-    return config
-
-
-def _prepare(plan: RigPlan, folder: RunFolder, seconds: float, kernel: str, real: bool) -> LiveRun:
-    """Allocate everything and lay out the streams of the recorder."""
-    parts = build(plan, seconds, kernel)
+def _prepare(plan: RigPlan, parts: RigParts, folder: RunFolder, real: bool) -> LiveRun:
+    """Lay out the streams of the recorder and the first message to the vehicle."""
     parts.state.warm()
     c = plan.config
     recorder = Recorder(folder.path)

@@ -15,11 +15,10 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 from torqueloop.core.errors import TorqueloopError
-from torqueloop.hil.can_bus import CanBusConfig, CanPort, open_bus
+from torqueloop.hil.can_bus import CanPort, open_bus
 from torqueloop.hil.can_db import CanDatabase
 from torqueloop.hil.peer_stats import AgeStatistics
 from torqueloop.hil.tcu_config import TcuConfig
@@ -205,9 +204,7 @@ class SoftTcu:
 
 def open_tcu_bus(config: TcuConfig) -> CanPort:
     """The bus of the configuration; CanBusError with the cause if it does not open."""
-    bus = config.can
-    where = CanBusConfig(interface=bus.interface, channel=bus.channel, bitrate=bus.bitrate, options=dict(bus.options))
-    return open_bus(where if bus.port is None else replace(where, port=bus.port))
+    return open_bus(config.can.bus())
 
 
 def main_loop(

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from torqueloop.core.errors import ConfigError, did_you_mean
+from torqueloop.hil.can_table import CanTable
 from torqueloop.hil.config_file import BadValue, ConfigTable, read_toml, validate
 
 #: controlled elements of the 4HP22 in the order of the pressure messages; LU is the lock-up clutch of the converter
@@ -45,17 +46,10 @@ UpName = Annotated[str, _known(("1-2", "2-3", "3-4"))]
 DownName = Annotated[str, _known(("2-1", "3-2", "4-3"))]
 
 
-class Can(ConfigTable):
+class Can(CanTable):
     """Bus and database; node is the name of the TCU in the DBC."""
 
-    interface: str = "udp_multicast"
-    channel: str
-    port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    database: str
     node: str = "TCU"
-    bitrate: Annotated[int, Field(ge=10000, le=1000000)] | None = None
-    #: more arguments of can.Bus for adapters
-    options: dict[str, str | int | float | bool] = {}
 
 
 class Timing(ConfigTable):

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from torqueloop.hil import rtenv
 from torqueloop.hil.companions import Companion
 from torqueloop.hil.live_run import STATS_S, LiveRun, StartError, start_companion
-from torqueloop.hil.peer_zmq import LockstepClient
+from torqueloop.hil.peer_zmq import LockstepClient, PeerError
 from torqueloop.hil.progress import Progress
 from torqueloop.hil.rig_config import relative
 from torqueloop.hil.tcu import SoftTcu
@@ -57,16 +57,19 @@ def run_virtual_clock(
                 run.note = virtual_vehicle.failure
             if time.monotonic() >= next_stats:
                 next_stats = time.monotonic() + STATS_S
-                run.folder.write(stats=run.stats())
+                run.save()
+            run.look_at_recorder()
             # as fast as it goes may be faster than the disk: wait for the recorder rather than lose samples
             while len(run.parts.samples) > run.parts.samples.capacity // 2 and run.recorder.alive():
                 time.sleep(0.002)
 
         state = "ended"
+        run.began_s = time.monotonic()
         try:
             run_virtual(run.parts, n_ticks, virtual_vehicle, virtual_tcu, plan.period_ns, every)
         except KeyboardInterrupt:
             state = "interrupted"
+        run.over_s = time.monotonic()
         every()
         if tcu is not None:
             run.peer_stats["tcu"] = stats_of(tcu)
@@ -79,9 +82,12 @@ def _lockstep_vehicle(stack: ExitStack, run: LiveRun, peers: str) -> VehicleStep
     v = run.plan.config.vehicle
     assert v is not None
     companion: list[Companion] = []
-    client = LockstepClient(
-        v.endpoint, v.start_timeout_s, peer_dead=lambda: companion[0].ended() if companion else None
-    )
+    try:
+        client = LockstepClient(
+            v.endpoint, v.start_timeout_s, peer_dead=lambda: companion[0].ended() if companion else None
+        )
+    except PeerError as error:
+        raise StartError(f"{error}; [vehicle] endpoint of {run.plan.path}: port 0 takes any free one") from None
     stack.callback(client.close)
     run.lockstep = client
     if v.start is not None and peers == "config":

@@ -1,9 +1,9 @@
 """Cost of one step of the full 4HP22 car: generic and precompiled kernel beside a hand-written C loop of the same size.
 
-All three run the same second-gear stretch from the same state in turn, many rounds; ratios are formed within a round and
-their median is printed. The C loop's end state is compared with the kernel's, so it does the same work. The time of every
-step of a full-throttle run with its events is the minimum over repetitions (the run is deterministic, so what varies is
-the machine).
+All three run the same second-gear stretch from the same state in turn, many rounds; ratios are formed within a round
+and their median is printed. The C loop's end state is compared with the kernel's, so it does the same work. The time
+of every step of a full-throttle run with its events is the minimum over repetitions (the run is deterministic, so what
+varies is the machine).
 
     python scripts/bench_step.py [--rounds 40] [--json]
 """
@@ -191,11 +191,14 @@ def main() -> int:
             begin = time.perf_counter_ns()
             fourth.run(state4, stretch)
             ns["order4"].append((time.perf_counter_ns() - begin) / STEPS)
-    deviation = float(np.max(np.abs(np.array(car.u) - states["generic"].u) / np.maximum(1.0, np.abs(states["generic"].u))))
+    reached = states["generic"].u
+    deviation = float(np.max(np.abs(np.array(car.u) - reached) / np.maximum(1.0, np.abs(reached))))
     events = states["generic"].counters["events"] - start["generic"].counters["events"]
     if car.broken or deviation > 1e-9 or events:
-        print(f"the C loop does not do the same work: deviation {deviation:.1e}, broken {car.broken}, events {events}",
-              file=sys.stderr)
+        print(
+            f"the C loop does not do the same work: deviation {deviation:.1e}, broken {car.broken}, events {events}",
+            file=sys.stderr,
+        )
         return 1
     ratio = {k: float(np.median(np.array(ns[k]) / np.array(ns["floor"]))) for k in ("generic", "precompiled")}
 
@@ -230,12 +233,13 @@ def main() -> int:
         print(json.dumps(result))
         return 0
     print(result["machine"])
-    print(f"second gear, full throttle, {STEPS} steps x {options.rounds} rounds, order 2, h = {H * 1e3:g} ms (median of rounds)")
-    print(f"  hand-written C loop   {result['ns_per_step']['floor']:7.0f} ns/step   (end state equal to {deviation:.0e})")
+    ns_of = result["ns_per_step"]
+    print(f"second gear, full throttle, {STEPS} steps x {options.rounds} rounds, order 2, h = {H * 1e3:g} ms (medians)")
+    print(f"  hand-written C loop   {ns_of['floor']:7.0f} ns/step   (end state equal to {deviation:.0e})")
     for name, target in (("precompiled", 1.5), ("generic", 3.0)):
-        print(f"  {name:20s}  {result['ns_per_step'][name]:7.0f} ns/step   {ratio[name]:.2f} x   (target {target})")
-    print(f"  precompiled, order 4  {result['ns_per_step']['order4']:7.0f} ns/step   (what a driveline with springs takes by itself)")
-    print("whole full-throttle run with its events, 25 s (per step: minimum of the repetitions, 2 clock reads included)")
+        print(f"  {name:20s}  {ns_of[name]:7.0f} ns/step   {ratio[name]:.2f} x   (target {target})")
+    print(f"  precompiled, order 4  {ns_of['order4']:7.0f} ns/step   (what a driveline with springs takes by itself)")
+    print("whole full-throttle run with its events, 25 s (per step: minimum of the repetitions, clock reads included)")
     for name, w in whole.items():
         print(
             f"  {name:20s}  median {w['median_ns']:.0f} ns  p99.99 {w['p9999_ns']:.0f} ns  max {w['max_ns']:.0f} ns  "

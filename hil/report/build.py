@@ -17,6 +17,8 @@ from torqueloop.hil.run_data import write_json_atomic, write_modes
 
 #: The energy balance must close to this part of the energy turned over. [1]
 ENERGY_RESIDUAL_MAX = 1e-6
+#: source of the gates that were not in a file
+COMMAND_LINE = "command line"
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,9 @@ class Report:
 
     @property
     def exit_status(self) -> int:
-        """0: all gates and checks passed; 1: one failed."""
+        """0: all gates and checks passed; 1: one failed; 2: a gate asked for now names no metric of this run."""
+        if any(g.unknown and g.source == COMMAND_LINE for g in self.gates):
+            return 2
         return 0 if self.passed else 1
 
     def as_dict(self) -> dict[str, Any]:
@@ -78,7 +82,7 @@ class Report:
 def analyse(run_dir: Path | str, gates: str | Iterable[str] | Mapping[str, str] | None = None) -> Report:
     """Read and judge a run. `gates` are added to those the run itself was started with (run.json)."""
     # Parsed first: a mistake in a gate must not wait for the reading of a long recording.
-    extra = parse_gates(gates, "command line") if gates else []
+    extra = parse_gates(gates, COMMAND_LINE) if gates else []
     run = load_run(run_dir)
     own = parse_gates(run.info.get("gates") or [], "rig file")
     asked = [g for g in own if g.text not in {e.text for e in extra}] + extra
@@ -94,7 +98,8 @@ def analyse(run_dir: Path | str, gates: str | Iterable[str] | Mapping[str, str] 
 
 
 def _checks(run: Run, metrics: Mapping[str, Any], energy: EnergyBalance | None) -> list[Check]:
-    found = [Check("the run ended by itself", run.ended, "" if run.ended else run.incomplete[0])]
+    own_end = run.ended and run.info.get("state") == "ended"
+    found = [Check("the run ended by itself", own_end, "" if own_end else _end(run))]
     safe = run.stats.get("safe_state") or {}
     latched = bool(safe.get("latched"))
     text = f"latched at step {safe.get('step')}: {safe.get('cause')}" if latched else ""
@@ -103,12 +108,11 @@ def _checks(run: Run, metrics: Mapping[str, Any], energy: EnergyBalance | None) 
         found.append(Check("signals recorded", False, "no signals were recorded"))
     else:
         rest = [line for line in run.incomplete if line.startswith("signals")]
-        lost = metrics.get("recording_lost") or 0
-        if lost:
-            rest.append(f"{lost} records lost or streams stopped")
+        rest += _lost(run)
         found.append(Check("recording without gaps", not rest, "; ".join(rest)))
         finite = bool(metrics.get("finite"))
         found.append(Check("all recorded numbers finite", finite, "" if finite else "NaN or infinity recorded"))
+    found += _bus_checks(run.stats.get("can") or {})
     if energy is not None:
         text = f"residual {energy.residual_rel:.2e} of the energy turned over"
         closes = abs(energy.residual_rel) <= ENERGY_RESIDUAL_MAX
@@ -119,6 +123,44 @@ def _checks(run: Run, metrics: Mapping[str, Any], energy: EnergyBalance | None) 
         found.append(Check("every tick on time", not missed, text if missed else "", counts=False))
     degraded = run.stats.get("degraded") or []
     found.append(Check("real time not degraded", not degraded, "; ".join(map(str, degraded)), counts=False))
+    return found
+
+
+def _end(run: Run) -> str:
+    """How a run ended that did not come to its end."""
+    if not run.ended:
+        return run.incomplete[0]
+    planned = run.info.get("duration_s")
+    ticks = run.stats.get("ticks")
+    text = str(run.info.get("error") or run.info.get("state"))
+    return text + (f" after {ticks} ticks of a run of {planned:g} s" if ticks and planned else "")
+
+
+def _lost(run: Run) -> list[str]:
+    """What the recorder could not write, per stream."""
+    found = []
+    for name, stream in (run.stats.get("recording") or {}).items():
+        lost = int(stream.get("lost_records", 0))
+        if stream.get("cause"):
+            found.append(f"{name}: {stream['cause']}, {stream.get('discarded_bytes', 0)} bytes not recorded")
+        if lost:
+            found.append(f"{name}: {lost} records lost, the recorder was away for too long")
+    return found
+
+
+def _bus_checks(can: Mapping[str, Any]) -> list[Check]:
+    """Others on the bus that send what is ours, and frames that were refused."""
+    found = []
+    gateway = can.get("gateway") or {}
+    if gateway:
+        stolen = int(gateway.get("stolen_ids", 0))
+        text = f"{stolen} frames of another sender, first {gateway.get('stolen')}: is a second rig on this bus?"
+        found.append(Check("nobody else sends our CAN messages", not stolen, text if stolen else ""))
+    if can.get("rx_bad") is not None:
+        whys = ("length", "crc", "repeat", "jump", "range")
+        rx = can.get("rx") or {}
+        text = ", ".join(f"{name} {why} {n[why]}" for name, n in rx.items() for why in whys if n.get(why))
+        found.append(Check("no received frame refused", not can["rx_bad"], text, counts=False))
     return found
 
 

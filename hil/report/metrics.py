@@ -21,6 +21,11 @@ from torqueloop.hil.run_data import Signals
 _UNIT_AT_END = re.compile(r"^(.*?)_(us|ns|ms|s|J|mps|mps2|Nm|Pa|percent|Hz|bytes)$")
 #: Tables of the statistics that are data for plots, not metrics.
 _NO_METRIC = {"hist", "config", "command", "histogram", "buckets"}
+#: Metrics from the recorded signals.
+SIGNAL_METRICS = (
+    "recording_gap_ticks", "recording_damage", "finite", "v_max_mps", "v_end_mps", "t_0_100_kmh_s",
+    "energy_residual_rel", "energy_turned_over_J",
+)  # fmt: skip
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9, "p9999": 99.99}
 
 
@@ -131,6 +136,10 @@ def build_metrics(run: Run, stats: Mapping[str, Any], shifts: list[Shift]) -> di
     flat["shift_s_max"] = max((s.end_s - s.begin_s for s in shifts), default=0.0)
     flat["mode_changes"] = len(run.modes)
     flat["ticks_recorded"] = 0
+    # always there, so that a gate on one that was not measured fails and is not called a slip
+    flat.update(dict.fromkeys(SIGNAL_METRICS))
+    flat["duration_s"] = 0.0
+    flat.update({name: flat.get(name) for name in ("run_s", "real_time_factor")})
     signals = run.signals
     if signals is not None:
         flat["ticks_recorded"] = len(signals.tick)

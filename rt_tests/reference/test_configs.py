@@ -29,9 +29,7 @@ def columns(name: str) -> dict[str, np.ndarray]:
     return {key: np.array([float(row[key]) for row in rows]) for key in rows[0]}
 
 
-@pytest.mark.parametrize(
-    ("name", "torque", "speed"), [("bmw_m30b28", 1.1065, 1.19), ("bmw_n62b44", 2.0747, 1.2513)]
-)
+@pytest.mark.parametrize(("name", "torque", "speed"), [("bmw_m30b28", 1.1065, 1.19), ("bmw_n62b44", 2.0747, 1.2513)])
 def test_engine_curves_are_the_scaled_source(name: str, torque: float, speed: float) -> None:
     source, engine = columns("engines/si_3p0_102kw_wot.csv"), columns(f"engines/{name}.csv")
     first, last = 3, 3 + len(source["speed_radps"])  # three assumed rows below, two above

@@ -179,14 +179,14 @@ def edited(tmp_path: Path, *changes: tuple[str, str]) -> Path:
 @pytest.mark.parametrize(
     ("old", "new", "text"),
     [
-        ("CM_ \"CAN between", "BO_TX_BU_ 272 : HIL,TCU;\nCM_ \"CAN between", "several owners: HIL, TCU"),
+        ('CM_ "CAN between', 'BO_TX_BU_ 272 : HIL,TCU;\nCM_ "CAN between', "several owners: HIL, TCU"),
         ('"E2EProfile" BO_ 528 "AUTOSAR_P01_1A"', '"E2EProfile" BO_ 528 "AUTOSAR_P1"', "allowed: NONE, AUTOSAR_P01_1A"),
         ('"E2ECrcSignal" BO_ 528 "CRC_1"', '"E2ECrcSignal" BO_ 528 "CRC1"', "did you mean 'CRC_1'"),
         ('"E2ECounterSignal" BO_ 528 "Alive_1"', '"E2ECounterSignal" BO_ 528 "Alive"', "no signal of the message"),
         ('BA_ "E2ECrcSignal" BO_ 528 "CRC_1";', "", "needs attribute E2ECrcSignal"),
         ("SG_ CRC_1 : 0|8@1+", "SG_ CRC_1 : 0|7@1+", "must fill one byte"),
         ("SG_ p_C5 : 28|12@1+", "SG_ p_C5 : 27|12@1+", "overlaps"),
-        ("SG_ p_C4 : 16|12@1+ (0.005,0) [0|20] \"bar\"", "SG_ p_C4 : 16|12@1+ (0.005,0) [0|20] \"atm\"", "unit 'atm'"),
+        ('SG_ p_C4 : 16|12@1+ (0.005,0) [0|20] "bar"', 'SG_ p_C4 : 16|12@1+ (0.005,0) [0|20] "atm"', "unit 'atm'"),
         ("SG_ Mode_1 : 12|4@1+", "SG_ Mode_1 M : 12|4@1+", "multiplexed"),
         ("VERSION", "VERSIN", "cannot be read"),
     ],
@@ -212,7 +212,7 @@ def test_faulty_messages_that_nobody_needs_are_skipped_with_the_reason(tmp_path:
 
 def small(tmp_path: Path, name: str, *messages: tuple[int, str, str]) -> Path:
     """A database of nodes A, B, C with these (identifier, message, sender)."""
-    text = ["VERSION \"\"", "BU_: A B C", ""]
+    text = ['VERSION ""', "BU_: A B C", ""]
     for can_id, message, sender in messages:
         text += [f"BO_ {can_id} {message}: 8 {sender}", ' SG_ s : 0|8@1+ (1,0) [0|0] "" A,B,C', ""]
     path = tmp_path / name
@@ -239,7 +239,7 @@ def test_one_identifier_has_one_owner_on_the_bus(tmp_path: Path, hil: CanDatabas
 
 
 def test_received_message_without_our_node_as_receiver_is_taken_when_needed(tmp_path: Path) -> None:
-    text = DBC.read_text().replace('"bar" HIL', '"bar" Vector__XXX').replace("[0|14] \"\" HIL", '[0|14] "" Vector__XXX')
+    text = DBC.read_text().replace('"bar" HIL', '"bar" Vector__XXX').replace('[0|14] "" HIL', '[0|14] "" Vector__XXX')
     text = text.replace('[0|255] "" HIL', '[0|255] "" Vector__XXX').replace('[0|3] "" HIL', '[0|3] "" Vector__XXX')
     path = tmp_path / "x.dbc"
     path.write_text(text)

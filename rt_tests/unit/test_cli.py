@@ -141,9 +141,7 @@ def changed(path: Path, tmp_path: Path, old: str, new: str) -> Path:
         ("scenarios", "wot_4hp22", '"C8.p_bar" = 0.0', '"C8.p_bar" = [[1.0, 0.0], [0.5, 1.0]]', ["C8.p_bar", "time"]),
     ],
 )
-def test_check_names_the_mistake(
-    tmp_path: Path, folder: str, name: str, old: str, new: str, words: list[str]
-) -> None:
+def test_check_names_the_mistake(tmp_path: Path, folder: str, name: str, old: str, new: str, words: list[str]) -> None:
     bad = changed(installed(folder)[name], tmp_path, old, new)
     status, text = call("check", bad)
     assert status == 2 and "wrong" in text and "Traceback" not in text
@@ -184,8 +182,10 @@ def test_simulate_leaves_a_run_directory_with_a_closed_energy_balance(tmp_path: 
         assert (out / name).is_file(), name
     metrics = json.loads((out / "report.json").read_text())["metrics"]
     assert metrics["energy_residual_rel"] < 1e-9 and metrics["ticks"] == 3000 and metrics["clock"] == "offline"
-    # a metric this run does not have is wrong input, not a pass
-    assert call("report", out, "--no-html", "--gate", gates)[0] == 2
+    # what was not reached was not measured: that is no pass; a metric that does not exist is wrong input
+    status, text = call("report", out, "--no-html", "--gate", gates)
+    assert status == 1 and "t_0_100_kmh_s was not measured" in text
+    assert call("report", out, "--no-html", "--gate", "t_0_100_kmh == 0")[0] == 2
     assert call("simulate", "--duration", "3", "--out", out)[0] == 2
 
 

@@ -129,7 +129,7 @@ def test_sliding_speed_of_a_friction_curve_is_converted_with_the_mean_radius(tmp
 
 def test_include_merges_files_and_keeps_the_outer_name(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
-    inner = TWO_SHAFTS.replace('"two shafts"', '"inner"').replace("[components.torque]\nkind = \"Torque\"\n", "")
+    inner = TWO_SHAFTS.replace('"two shafts"', '"inner"').replace('[components.torque]\nkind = "Torque"\n', "")
     write(tmp_path / "parts", inner, "inner.toml")
     outer = 'name = "two shafts"\ninclude = ["parts/inner.toml"]\n[components.torque]\nkind = "Torque"\n'
     assert tl.load(write(tmp_path, outer)) == two_shafts()

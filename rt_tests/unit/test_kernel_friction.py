@@ -330,11 +330,11 @@ def test_an_unpressed_one_way_clutch_is_a_free_wheel_and_a_pressed_one_drags_for
 
 
 @both_orders
-@pytest.mark.parametrize("width", [0.4, 4.0, 40.0])
+@pytest.mark.parametrize("width", [0.15, 0.4, 4.0, 40.0])
 def test_a_clutch_held_at_its_limit_settles_at_the_slip_of_its_friction_curve(order: int, width: float) -> None:
     """mu rises from 0.1 to 0.15 over `width` rad/s; the load asks for 0.12: the slip ends at 0.4*width.
 
-    h/2 * d tau/dw / J is 6.25, 0.625, 0.0625: beyond 1 an explicit evaluation of the torque diverges.
+    h/2 * d tau/dw / J is 16.7, 6.25, 0.625, 0.0625: beyond 1 an explicit evaluation of the torque diverges.
     """
     J, fn = 0.01, 1000.0
     sketch = Sketch([J], [0.2 * width], order=order)
@@ -345,7 +345,7 @@ def test_a_clutch_held_at_its_limit_settles_at_the_slip_of_its_friction_curve(or
     assert run.u[-1, 0] == pytest.approx(0.4 * width, rel=1e-9)
     np.testing.assert_allclose(run.out[-50:, friction], -0.12 * fn, rtol=1e-6)
     assert not run.changes(0)
-    assert run.state.counters["events"] == 0
+    assert run.state.counters["fallbacks"] == 0
     assert (run.u > 0.0).all()
 
 

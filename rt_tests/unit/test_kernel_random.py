@@ -106,7 +106,7 @@ def kinetic_start(r: Random) -> float:
     return float(0.5 * r.arrays["u0"] @ r.arrays["M"] @ r.arrays["u0"])
 
 
-@some
+@settings(some, max_examples=200)
 @given(seed=seeds, order=orders, springs=st.booleans())
 def test_energy_closes_heat_never_returns_and_slip_agrees_with_its_mode(seed: int, order: int, springs: bool) -> None:
     r = random_driveline(seed, order, springs)
