@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import PurePath
 from typing import Any
 
 
@@ -166,6 +167,8 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
 
 
 def repr_short(value: Any, limit: int = 60) -> str:
-    """repr of a value as a user would write it, cut to a readable length."""
+    """repr of a value as a user would write it, cut to a readable length; a path is never cut."""
+    if isinstance(value, PurePath):
+        return repr(str(value))
     text = repr(value) if isinstance(value, (str, list, tuple, dict)) else str(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -57,12 +57,41 @@ def complete(arrays: Mapping[str, Any], h: float) -> Arrays:
     for name in ("fr_row", "lin_row", "port_row"):
         if a[name].size and (a[name].min() < 0 or a[name].max() >= a["n_hot"]):
             raise ValueError(f"{name} outside the {a['n_hot']} rows of force elements")
+    _check_references(a)
     a |= _matrices(a, h)
     a |= _tables(a)
     a |= _friction(a, h)
     a |= _actuators(a, h)
     a |= _cache(n, len(a["fr_row"]))
     return a
+
+
+def _check_references(a: Arrays) -> None:
+    """Every number that points into another array must point inside it."""
+    curves, maps, nact = len(a["tab1_extrap"]), len(a["tab2_nx"]), len(a["act_in"])
+    limits = {
+        "tq_in": (-1, a["nin"]), "eng_pedal_in": (0, a["nin"]), "act_in": (0, a["nin"]), "fr_mu_tab": (-1, curves),
+        "eng_wot_tab": (-1, curves), "eng_drag_tab": (-1, curves), "eng_map_tab2": (-1, maps), "tc_mp_tab": (0, curves),
+        "tc_mu_tab": (0, curves), "tc_coast_tab": (0, curves), "fr_src": (0, 4), "fr_fwd": (0, 3), "fr_bwd": (0, 3),
+        "out_kind": (0, 22),
+    }  # fmt: skip
+    for name, (low, end) in limits.items():
+        if a[name].size and (a[name].min() < low or a[name].max() >= end):
+            raise ValueError(f"{name}: values {a[name].min()} .. {a[name].max()}, allowed {low} .. {end - 1}")
+    by_pressure = a["fr_src"] == 2
+    by_input = (a["fr_src"] == 1) | (a["fr_src"] == 3)
+    for chosen, end in ((by_pressure, nact), (by_input, a["nin"])):
+        index = a["fr_src_idx"][chosen]
+        if index.size and (index.min() < 0 or index.max() >= end):
+            raise ValueError(f"fr_src_idx: values {index.min()} .. {index.max()}, allowed 0 .. {end - 1}")
+    sizes = (
+        *(len(a["row_off"]),) * 3, *(len(a["fr_row"]),) * 3, len(a["tq_row"]), nact, a["nin"], len(a["lin_row"]),
+        len(a["eng_row"]), *(len(a["tc_row_p"]),) * 2, len(a["poly_row"]), len(a["fr_row"]), len(a["lin_row"]),
+        len(a["tq_row"]), len(a["poly_row"]), len(a["eng_row"]), len(a["tc_row_p"]), 1 << 30, 1 << 30,
+    )  # fmt: skip
+    for kind, index in zip(a["out_kind"], a["out_idx"], strict=True):
+        if not 0 <= index < sizes[kind]:
+            raise ValueError(f"out_idx {index} of kind {kind}, allowed 0 .. {sizes[kind] - 1}")
 
 
 def _symmetric_inverse(A: np.ndarray) -> np.ndarray:

@@ -53,6 +53,24 @@ cdef inline int32_t disturbed(const tl_model* m, const tl_state* s, const tl_eva
     return bad
 
 
+cdef inline double contact_at(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """Fraction of the trial at which the normal force of element i passes zero. Linear between the ends; a piston that
+    fills within the trial cannot press before it is full."""
+    cdef double x = 0.0, full
+    cdef int32_t k
+    if s.now.raw[i] != s.end.raw[i]:
+        x = s.now.raw[i] / (s.now.raw[i] - s.end.raw[i])
+    if x < 0.0 or (s.now.raw[i] > 0.0) != (s.pressed[i] != 0):
+        x = 0.0
+    if m.fr_src[i] == 2 and not s.pressed[i]:
+        k = m.fr_src_idx[i]
+        if m.act_kind[k] == 1 and s.fill[k] < 1.0:
+            full = (1.0 - s.fill[k]) * m.act_t_fill[k] / m.h
+            if full > x:
+                x = full if full < 1.0 else 1.0
+    return x
+
+
 cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogil:
     """Fraction of h of the earliest event of the trial in [0, end]; 2 if there is none.
 
@@ -67,9 +85,7 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
         k = TL_FR_ROW(m, i)
         if m.fr_src[i] != 0 and (s.end.raw[i] > 0.0) != (s.pressed[i] != 0):
             # normal force appears or vanishes
-            x = s.now.raw[i] / (s.now.raw[i] - s.end.raw[i]) if s.now.raw[i] != s.end.raw[i] else 0.0
-            if x < 0.0 or (s.now.raw[i] > 0.0) != (s.pressed[i] != 0):
-                x = 0.0
+            x = contact_at(m, s, i)
             if x <= end and x < first:
                 first = x
         if mode == 0:
@@ -127,8 +143,6 @@ cdef void toggle_pressed(const tl_model* m, tl_state* s, double x) noexcept nogi
     cdef double y
     for i in range(TL_NF(m)):
         if m.fr_src[i] != 0 and (s.end.raw[i] > 0.0) != (s.pressed[i] != 0):
-            y = s.now.raw[i] / (s.now.raw[i] - s.end.raw[i]) if s.now.raw[i] != s.end.raw[i] else 0.0
-            if y < 0.0 or (s.now.raw[i] > 0.0) != (s.pressed[i] != 0):
-                y = 0.0
+            y = contact_at(m, s, i)
             if y <= x + 1e-9:
                 s.pressed[i] = 1 - s.pressed[i]

@@ -14,8 +14,8 @@ cdef inline double input_at(const tl_model* m, const tl_state* s, int32_t i, dou
 
 
 cdef inline double clipped_command(const tl_model* m, int32_t i, double cmd) noexcept nogil:
-    """Commanded pressure within 0 and the supply pressure."""
-    if not cmd > 0.0:
+    """Commanded pressure within 0 and the supply pressure; NaN stays NaN, so that it is seen in the state."""
+    if cmd < 0.0:
         return 0.0
     return m.act_p_max[i] if cmd > m.act_p_max[i] else cmd
 

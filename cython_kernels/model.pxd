@@ -202,7 +202,7 @@ cdef struct tl_state:
     int64_t* fresh        # (1) 1: accelerations and modes must be found anew (start, restored by hand)
     int64_t* hist         # (1) 1: hs1, hs2 hold
     int64_t* parity       # (1) which of ev is `now`
-    int64_t* counters     # (8) see TL_C_*
+    int64_t* counters     # (TL_COUNTERS) see TL_C_*
     # ---- inputs of the step ----
     double* inp           # (3, nin) values at start, middle and end; only the first nin when held
     int32_t held          # 1: inputs are constant over the step
@@ -250,6 +250,8 @@ cdef enum:
     TL_C_PIVOTS_MAX = 5   # most in one problem
     TL_C_RELAXED = 6      # boxed problems ended by the dissipating fallback
     TL_C_EVALS = 7        # force evaluations
+    TL_C_STEEP = 8        # steps in which the torque of steep friction was not found to 1e-6
+    TL_COUNTERS = 9
 
 
 cdef class KernelModel:

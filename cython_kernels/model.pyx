@@ -13,7 +13,9 @@ from libc.string cimport memcpy, memset
 
 from torqueloop.cython_kernels cimport generic
 from torqueloop.cython_kernels.locks cimport pattern_of
-from torqueloop.cython_kernels.model cimport tl_eval, tl_model, tl_pattern, tl_state, tl_table1, tl_table2
+from torqueloop.cython_kernels.model cimport (
+    TL_COUNTERS, tl_eval, tl_model, tl_pattern, tl_state, tl_table1, tl_table2,
+)
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 
@@ -24,7 +26,8 @@ from torqueloop.cython_kernels.structure import PRECOMPILED, structure_signature
 cnp.import_array()
 
 #: counters of KernelState.counters, in the order of the C enum
-COUNTER_NAMES = ("events", "splits_max", "fallbacks", "decisions", "pivots", "pivots_max", "relaxed", "evals")
+COUNTER_NAMES = ("events", "splits_max", "fallbacks", "decisions", "pivots", "pivots_max", "relaxed", "evals",
+                 "steep_unsolved")
 
 
 include "model_bind.pxi"
@@ -92,6 +95,8 @@ cdef class KernelModel:
         arr = np.ascontiguousarray(inputs, dtype=np.float64)
         cdef tl_model* m = self.ptr
         cdef tl_state* st = s.ptr
+        if every < 1:
+            raise ValueError(f"every = {every}, allowed: every >= 1")
         if arr.ndim not in (2, 3) or arr.shape[arr.ndim - 1] != m.nin or (arr.ndim == 3 and arr.shape[1] != 3):
             raise ValueError(f"inputs: shape {arr.shape}, expected (K, {m.nin}) or (K, 3, {m.nin})")
         cdef int64_t K = arr.shape[0], i, j, row = 0

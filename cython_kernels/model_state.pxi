@@ -8,7 +8,7 @@ cdef void refresh(const tl_model* m, tl_state* s) noexcept:
     cdef int32_t i
     for i in range(m.nact):
         s.cmd[i] = s.in_last[m.act_in[i]]
-        if not s.cmd[i] > 0.0:
+        if s.cmd[i] < 0.0:
             s.cmd[i] = 0.0
         elif s.cmd[i] > m.act_p_max[i]:
             s.cmd[i] = m.act_p_max[i]
@@ -92,7 +92,7 @@ cdef class KernelState:
         s.nev = 4 * n + m.nhot + m.nport + 7 * nf + m.nact
         s.nfix = n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1
         s.nx = s.nfix + 2 * s.nev
-        s.nk = 2 * nf + 4 + 8
+        s.nk = 2 * nf + 4 + TL_COUNTERS
         s.x = <double*>zeros(self, s.nx * sizeof(double))
         s.k = <int64_t*>zeros(self, s.nk * sizeof(int64_t))
         cur = s.x

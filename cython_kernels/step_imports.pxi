@@ -6,6 +6,7 @@ from libc.stdint cimport int32_t, int64_t
 from torqueloop.cython_kernels.locks cimport boxed_solve, lu_solve, pattern_of
 from torqueloop.cython_kernels.model cimport (
     TL_C_DECISIONS, TL_C_EVALS, TL_C_EVENTS, TL_C_FALLBACKS, TL_C_PIVOTS, TL_C_PIVOTS_MAX, TL_C_RELAXED, TL_C_SPLITS_MAX,
+    TL_C_STEEP,
     tl_eval, tl_model, tl_state,
 )
 from torqueloop.cython_kernels.tables cimport table1, table1_slope, table2

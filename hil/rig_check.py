@@ -26,11 +26,12 @@ def check_companions(plan: RigPlan) -> TcuConfig | None:
     """Read the files of the companions, and see that nobody else sends our identifiers."""
     c = plan.config
     if c.vehicle is not None and c.vehicle.start is not None:
-        body = load_vehicle_config(_file(plan, "vehicle", c.vehicle.start)).body
+        file = _file(plan, "vehicle", c.vehicle.start)
+        body = load_vehicle_config(file).body
         mass = plan.vehicle["momentum"][0][2]
         if abs(body.mass_kg - mass) > 1e-6 * mass:
             raise ConfigError(
-                f"the vehicle file has mass_kg = {body.mass_kg:g}, the powertrain's {c.vehicle.car!r} {mass:g} kg",
+                f"{file} has mass_kg = {body.mass_kg:g}, the powertrain's {c.vehicle.car!r} {mass:g} kg",
                 file=str(plan.path),
                 table="vehicle",
                 key="start",
@@ -59,7 +60,7 @@ def check_companions(plan: RigPlan) -> TcuConfig | None:
 def _file(plan: RigPlan, table: str, name: str) -> Path:
     path = relative(plan.path, name)
     if not path.is_file():
-        raise ConfigError("start = {value}: no such file", file=str(plan.path), table=table, key="start", value=name)
+        raise ConfigError("start = {value}: no such file", file=str(plan.path), table=table, key="start", value=Path(name))
     return path
 
 

@@ -80,7 +80,7 @@ def load_plan(path: str | Path) -> RigPlan:
     powertrain = relative(path, config.rig.powertrain)
     if not powertrain.is_file():
         raise ConfigError(
-            "file not found: {value}", file=str(path), table="rig", key="powertrain", value=config.rig.powertrain
+            "{key} = {value}: no such file", file=str(path), table="rig", key="powertrain", value=powertrain
         )
     driveline = load(powertrain)
     return make_plan(path, config, driveline, driveline.compile())

@@ -64,8 +64,15 @@ class RunFolder:
         self.inputs: dict[str, str] = {}
         for file in files:
             target = self.path / "config" / file.relative_to(root)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, target)
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, target)
+            except OSError as error:
+                raise ConfigError(
+                    f"the run directory {{value}} cannot be written to: {error.strerror}",
+                    key="out",
+                    value=self.path,
+                ) from None
             self.inputs[str(file.relative_to(root))] = hashlib.sha256(target.read_bytes()).hexdigest()
         self.info: dict[str, Any] = {
             "rig": rig_name,
@@ -105,21 +112,21 @@ def check_duration(duration_s: float, tick_s: float) -> None:
 def make_empty(path: Path) -> None:
     """Make the directory of a run; ConfigError where it is not empty or cannot be made."""
     if path.exists() and not path.is_dir():
-        raise ConfigError("{key} = {value} is no directory", key="out", value=str(path), allowed="a new directory")
+        raise ConfigError("{key} = {value} is no directory", key="out", value=path, allowed="a new directory")
     try:
         if path.is_dir() and any(path.iterdir()):
             raise ConfigError(
-                "the run directory {value} is not empty: nothing is overwritten", key="out", value=str(path)
+                "the run directory {value} is not empty: nothing is overwritten", key="out", value=path
             )
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
             f"the run directory {{value}} cannot be made: {error.filename or path}: {error.strerror}",
             key="out",
-            value=str(path),
+            value=path,
         ) from None
     if not os.access(path, os.W_OK | os.X_OK):
-        raise ConfigError("the run directory {value} may not be written to", key="out", value=str(path))
+        raise ConfigError("the run directory {value} may not be written to", key="out", value=path)
 
 
 def _default(rig_name: str) -> Path:

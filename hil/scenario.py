@@ -71,7 +71,7 @@ def load_scenario(path: Path | str) -> tuple[ScenarioConfig, Any, dict[str, sour
     powertrain = Path(path).parent / config.scenario.powertrain
     if not powertrain.is_file():
         raise ConfigError(
-            "{key} = {value}: no such file", file=str(path), table="scenario", key="powertrain", value=str(powertrain)
+            "{key} = {value}: no such file", file=str(path), table="scenario", key="powertrain", value=powertrain
         )
     model = load(powertrain).compile()
     return config, model, _inputs(config, model, str(path))

@@ -18,6 +18,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+#: a cdef function, over as many lines as its arguments take, up to the colon (or, in a .pxd, the end of the line)
+DECLARATION = re.compile(r"^[ \t]*cdef\b[^\n=(]*\([^)]*\)(?P<tail>[^\n:]*:?)", re.MULTILINE)
 #: a C function of a cdef function starts like this in Cython's output
 C_FUNCTION = re.compile(r"^[\w \*]+\b__pyx_f_\w+\(.*\) \{", re.MULTILINE)
 
@@ -25,9 +27,14 @@ C_FUNCTION = re.compile(r"^[\w \*]+\b__pyx_f_\w+\(.*\) \{", re.MULTILINE)
 def declared_wrong(path: Path) -> list[str]:
     """cdef functions that are nogil without noexcept or an explicit except clause."""
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        if re.match(r"\s*cdef\b.*\)\s*.*\bnogil\b", line) and "noexcept" not in line and "except" not in line:
-            found.append(f"{path.relative_to(ROOT)}:{number}: nogil without noexcept: {line.strip()}")
+    text = path.read_text(encoding="utf-8")
+    for match in DECLARATION.finditer(text):
+        tail = match.group("tail")
+        if "nogil" in tail and "noexcept" not in tail and "except" not in tail:
+            number = text.count("\n", 0, match.start()) + 1
+            words = " ".join(match.group(0).split())
+            name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+            found.append(f"{name}:{number}: nogil without noexcept: {words}")
     return found
 
 

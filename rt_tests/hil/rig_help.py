@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from pathlib import Path
 
 import torqueloop
@@ -17,8 +18,35 @@ CONFIGS = Path(torqueloop.__file__).parent / "configs"
 DESK = CONFIGS / "rigs" / "desk_4hp22.toml"
 
 
-def rig_file(folder: Path, *edits: tuple[str, str], add: str = "") -> Path:
-    """The desk rig with text replaced (each must be there) and text added, as a file in `folder`."""
+def free_port() -> int:
+    """A UDP port nobody uses now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+def children(pid: int) -> list[int]:
+    """Process numbers of the living companions of a process."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and f"--parent\0{pid}\0" in (entry / "cmdline").read_text():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def rig_file(folder: Path, *edits: tuple[str, str], add: str = "", own_bus: bool = False) -> Path:
+    """The desk rig with text replaced (each must be there) and text added, as a file in `folder`.
+
+    own_bus: rig and control unit on a port that no other run of this machine uses.
+    """
+    if own_bus:
+        port = str(free_port())
+        tcu = (CONFIGS / "tcu" / "soft_4hp22.toml").read_text().replace("43113", port)
+        (folder / "tcu.toml").write_text(tcu.replace('"../', f'"{CONFIGS.resolve()}/'))
+        edits = (*edits, ("43113", port), ('"../tcu/soft_4hp22.toml"', f'"{folder / "tcu.toml"}"'))
     text = DESK.read_text(encoding="utf-8")
     for old, new in edits:
         assert old in text, f"{old!r} is not in {DESK}"

@@ -8,10 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
-from rig_help import rig_file
+from rig_help import children, rig_file
 
-from torqueloop.hil.can_multicast import multicast_works
 from torqueloop.hil.recording import read_stream
+from torqueloop.hil.replay import replay
+from torqueloop.hil.report.build import write_report
 from torqueloop.hil.rig_parts import build
 from torqueloop.hil.rig_plan import load_plan
 from torqueloop.hil.run_data import read_run_json
@@ -24,38 +25,17 @@ CODE = (
 
 
 @pytest.fixture
-def desk(tmp_path):
+def desk(tmp_path, multicast):
     """The desk rig on a port of its own; a loaded test machine may hold everything up for long."""
-    works = multicast_works()
-    if not (works[0] if isinstance(works, tuple) else works):
-        pytest.skip(f"no UDP multicast here: {works}")
-    port = 20000 + os.getpid() % 20000
-    tcu = tmp_path / "tcu.toml"
-    configs = Path(__file__).parents[2] / "configs"
-    text = (configs / "tcu" / "soft_4hp22.toml").read_text().replace("43113", str(port))
-    tcu.write_text(text.replace('"../', f'"{configs.resolve()}/'))
     return rig_file(
         tmp_path,
-        ("43113", str(port)),
-        ('"../tcu/soft_4hp22.toml"', f'"{tcu}"'),
         ("_Pressure_1 = 0.3", "_Pressure_1 = 2.0"),
         ("_Pressure_2 = 0.3", "_Pressure_2 = 2.0"),
         ("age_limit_s = 0.1", "age_limit_s = 2.0"),
         ("overrun_limit = 50", "overrun_limit = 0"),
         ("watchdog_s = 0.5", "watchdog_s = 5.0"),
+        own_bus=True,
     )
-
-
-def children(pid: int) -> list[str]:
-    """Command lines of living companions of a process."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and f"--parent\0{pid}\0" in (entry / "cmdline").read_text():
-                found.append((entry / "cmdline").read_text())
-        except OSError:
-            continue
-    return found
 
 
 def test_real_run_replays_to_the_same_hash_and_leaves_no_process(desk, tmp_path):
@@ -108,6 +88,11 @@ def test_killed_rig_leaves_no_companion_behind(desk, tmp_path):
     assert children(process.pid) == []
     assert len(read_stream(tmp_path / "r" / "signals").chunks) > 0
     assert read_run_json(tmp_path / "r")["state"] == "running"
+    report = write_report(tmp_path / "r", html=False)
+    assert not report.run.ended and report.exit_status == 1
+    assert report.metrics["ticks_recorded"] >= report.stats["ticks"] - 1000, "at most the last second is lost"
+    again = replay(tmp_path / "r")
+    assert again.passed and again.compared == report.metrics["ticks_recorded"]
 
 
 def test_killed_control_unit_latches_the_safe_state(desk, tmp_path):
