@@ -75,12 +75,7 @@ def _translate(error: ValidationError, model: type[BaseModel], file: str) -> Con
     place = [
         str(part) for part in first["loc"] if not (isinstance(part, str) and part.startswith(("function-", "tagged-")))
     ]
-    # an index belongs to its list: pedal[2][1], not key 1 of table pedal.2
-    end = len(place)
-    while end > 1 and place[end - 1].isdigit() and isinstance(first["loc"][-1], int):
-        end -= 1
-    key = place[end - 1] + "".join(f"[{k}]" for k in place[end:]) if place else None
-    table = ".".join(place[: end - 1]) or None
+    table, key = ".".join(place[:-1]) or None, place[-1] if place else None
     more = f"{len(found) - 1} more mistake(s) in this file" if len(found) > 1 else None
     where: dict[str, Any] = {"file": file, "table": table, "key": key}
     kind, context = first["type"], first.get("ctx", {})
@@ -100,6 +95,13 @@ def _translate(error: ValidationError, model: type[BaseModel], file: str) -> Con
         return ConfigError(f"{{key}}: {cause}", file=file, table=table, key=key, value=first["input"], hint=more)
     bounds = _bounds(context) or first["msg"].removeprefix("Input should be ")
     text = "{key} = {value} is not allowed" if key is not None else "wrong value"
+    # an index belongs to its list: pedal[2][1], not key 1 of table pedal.2
+    end = len(place)
+    while end > 1 and place[end - 1].isdigit() and isinstance(first["loc"][-1], int):
+        end -= 1
+    if end < len(place):
+        where["table"] = ".".join(place[: end - 1]) or None
+        where["key"] = place[end - 1] + "".join(f"[{k}]" for k in place[end:])
     return RangeError(text, **where, value=first["input"], allowed=bounds, hint=more)
 
 

@@ -11,7 +11,7 @@ import time
 from contextlib import ExitStack
 
 from torqueloop.hil import rtenv
-from torqueloop.hil.can_bus import CanGateway, open_bus
+from torqueloop.hil.can_bus import CanBusError, CanGateway, open_bus
 from torqueloop.hil.can_db import bus_id
 from torqueloop.hil.live_run import (
     GIVE_UP_S,
@@ -66,8 +66,12 @@ def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
 def _open_gateway(stack: ExitStack, run: LiveRun) -> CanGateway:
     can, database = run.plan.config.can, run.plan.database
     assert can is not None and database is not None
+    try:
+        port = open_bus(can.bus())
+    except CanBusError as error:
+        raise StartError(f"{error}; [can] of {run.plan.path}") from None
     gateway = CanGateway(
-        open_bus(can.bus()),
+        port,
         run.parts.rx_ring,
         run.parts.tx_ring,
         own_ids=database.own_ids,

@@ -60,7 +60,8 @@ def check_companions(plan: RigPlan) -> TcuConfig | None:
 def _file(plan: RigPlan, table: str, name: str) -> Path:
     path = relative(plan.path, name)
     if not path.is_file():
-        raise ConfigError("start = {value}: no such file", file=str(plan.path), table=table, key="start", value=Path(name))
+        problem = f"start = {name!r}: no such file"
+        raise ConfigError(problem, file=str(plan.path), table=table, key="start", value=name)
     return path
 
 

@@ -11,8 +11,6 @@ P or N.
 from __future__ import annotations
 
 import gc
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -21,6 +19,7 @@ from torqueloop.core.errors import TorqueloopError
 from torqueloop.hil.can_bus import CanPort, open_bus
 from torqueloop.hil.can_db import CanDatabase
 from torqueloop.hil.peer_stats import AgeStatistics
+from torqueloop.hil.stop_flag import Stop, StopFlag
 from torqueloop.hil.tcu_config import TcuConfig
 from torqueloop.hil.tcu_shift import Measured
 from torqueloop.hil.tcu_strategy import LEVER_MAX_GEAR, Commands, Transmission
@@ -210,7 +209,7 @@ def open_tcu_bus(config: TcuConfig) -> CanPort:
 def main_loop(
     config: TcuConfig,
     duration_s: float | None = None,
-    stop: threading.Event | None = None,
+    stop: Stop | None = None,
     bus: CanPort | None = None,
     log: Callable[[str], None] = print,
 ) -> dict[str, Any]:
@@ -219,10 +218,7 @@ def main_loop(
     A step that comes too late is done once; the grid points passed meanwhile are skipped and counted, never caught up
     in a burst.
     """
-    stop = stop or threading.Event()
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stop.set())
+    stop = StopFlag(stop)
     tcu = SoftTcu(config)
     own_bus = bus is None
     bus = bus or open_tcu_bus(config)

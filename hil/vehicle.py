@@ -16,14 +16,13 @@ exactly v = 0.
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 from torqueloop.hil.peer_messages import ByeMessage, StateMessage, StepMessage
 from torqueloop.hil.peer_zmq import LockstepServer, VehicleEnd
+from torqueloop.hil.stop_flag import Stop, StopFlag
 from torqueloop.hil.vehicle_config import VehicleConfig
 
 #: [m/s2]; 9.81 as in the road-load figures of configs/vehicles
@@ -132,12 +131,11 @@ def main_loop(
     config: VehicleConfig,
     endpoint: str | None = None,
     lockstep: bool = False,
-    stop: threading.Event | None = None,
+    stop: Stop | None = None,
     log: Callable[[str], None] = print,
 ) -> dict[str, Any]:
     """The vehicle process: serve the rig until it says bye, is silent for give_up_s, or told to stop."""
-    stop = stop or threading.Event()
-    _stop_on_signals(stop)
+    stop = StopFlag(stop)
     address = endpoint or config.link.endpoint
     model = VehicleModel(config)
     if lockstep:
@@ -149,7 +147,7 @@ def _serve_lockstep(
     config: VehicleConfig,
     model: VehicleModel,
     server: LockstepServer,
-    stop: threading.Event,
+    stop: Stop,
     log: Callable[[str], None],
 ) -> dict[str, Any]:
     log(f"vehicle {config.name}: lockstep with the rig at {server.endpoint}")
@@ -167,7 +165,7 @@ def _serve_lockstep(
 
 
 def _serve_latest(
-    config: VehicleConfig, model: VehicleModel, end: VehicleEnd, stop: threading.Event, log: Callable[[str], None]
+    config: VehicleConfig, model: VehicleModel, end: VehicleEnd, stop: Stop, log: Callable[[str], None]
 ) -> dict[str, Any]:
     log(f"vehicle {config.name}: latest value with the rig at {end.endpoint}")
     last_contact, answered = time.monotonic(), 0
@@ -185,10 +183,3 @@ def _serve_latest(
     finally:
         end.close()
     return {"answered": answered, "restarts": model.restarts, "rejected": end.rejected, **end.stamps.counters()}
-
-
-def _stop_on_signals(stop: threading.Event) -> None:
-    """SIGTERM and SIGINT end the loop cleanly; only possible in the main thread."""
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stop.set())

@@ -313,6 +313,24 @@ def test_interrupted_run_is_closed_in_order_and_says_so(tmp_path: Path, number: 
     assert call("replay", out)[0] == 0
 
 
+@pytest.mark.parametrize("kind", ["tcu", "vehicle"])
+def test_companion_ends_however_many_signals_it_gets(tmp_path: Path, multicast: None, kind: str) -> None:
+    """A killed rig sends its children a signal for each of its threads: a second one must not keep them alive."""
+    rig_file(tmp_path, own_bus=True)
+    config = tmp_path / "tcu.toml" if kind == "tcu" else CONFIGS / VEHICLE
+    process = subprocess.Popen(
+        [sys.executable, "-m", "torqueloop.hil.cli", kind, str(config)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stdout.readline(), "its first line says that it runs"
+    try:
+        for _ in range(300):
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(10) in (0, -signal.SIGTERM)
+    finally:
+        process.kill()
+        process.communicate()
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 2 MB."""

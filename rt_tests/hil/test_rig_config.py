@@ -77,6 +77,11 @@ WRONG = {
     "public address": (("tcp://127.0.0.1:0", "tcp://0.0.0.0:4000"), ConfigError, ["0.0.0.0", "loopback"]),
     "no such mass": (('endpoint = "tcp://127.0.0.1:0"', 'car = "caravan"'), ConfigError, ["caravan", "car"]),
     "overrun limit": (("overrun_limit = 50", "overrun_limit = 3"), ConfigError, ["overrun_limit", "3", "max_catch_up"]),
+    "address of no interface": (
+        ('node = "HIL"', 'node = "HIL"\nlocal_address = "127.0.0"'),
+        ConfigError,
+        ["local_address", "127.0.0", "can", "IPv4"],
+    ),
     "powertrain missing": (("car_4hp22_rig.toml", "car_9.toml"), ConfigError, ["car_9.toml", "rig"]),
     "recorded signal": (('signals = "all"', 'signals = ["engine.n"]'), UnknownNameError, ["engine.n", "engine.w"]),
 }
@@ -89,6 +94,14 @@ def test_mistake_is_named(tmp_path, case):
         load_plan(rig_file(tmp_path, edit))
     for word in words:
         assert word in str(caught.value), str(caught.value)
+
+
+def test_everything_of_the_bus_reaches_the_one_who_opens_it(tmp_path):
+    more = 'local_address = "127.0.0.2"\nhop_limit = 1\nbitrate = 250000\noptions = { fd = false }\nnode = "HIL"'
+    bus = load_rig_config(rig_file(tmp_path, ('node = "HIL"', more))).can.bus()
+    assert (bus.local_address, bus.hop_limit, bus.bitrate) == ("127.0.0.2", 1, 250_000)
+    assert dict(bus.options) == {"fd": False}
+    assert (bus.interface, bus.channel, bus.port) == ("udp_multicast", "239.74.163.2", 43113)
 
 
 def test_missing_file_and_wrong_toml(tmp_path):

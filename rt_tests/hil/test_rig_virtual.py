@@ -75,6 +75,13 @@ def test_car_moves_in_first_gear_and_the_energy_balance_closes(pull_away):
     assert pull_away.exit_status == 1, "the gate on three shifts cannot pass in 2.5 s"
 
 
+def test_statistics_say_how_fast_the_run_was_and_that_nothing_was_missed(pull_away):
+    stats, metrics = pull_away.stats, pull_away.report.metrics
+    assert stats["run_s"] > 0 and stats["real_time_factor"] == pytest.approx(2.5 / stats["run_s"])
+    assert metrics["real_time_factor"] == stats["real_time_factor"] and metrics["missed_ratio"] == 0.0
+    assert any(g.text == "missed_ratio <= 0.05" and g.passed for g in pull_away.report.gates)
+
+
 def test_pressure_of_the_frame_reaches_the_model_in_si(pull_away):
     signals = read_signals(pull_away.out)
     bus = signals["TCU_Pressure_1.p_C4"]
