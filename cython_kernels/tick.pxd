@@ -79,7 +79,7 @@ cdef enum:
     MAX_RECORD = 1024           # doubles in a sample record
     MAX_VEHICLE = 16
 
-# Layout of the vehicle slots, as in hil/peer_zmq.py (VEHICLE_SLOT, RIG_SLOT).
+# Layout of the vehicle slots, as in hil/link/sockets.py (VEHICLE_SLOT, RIG_SLOT).
 cdef enum:
     VEH_STEP = 0
     N_VEHICLE = 8

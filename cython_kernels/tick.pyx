@@ -59,7 +59,7 @@ from torqueloop.cython_kernels.histogram cimport hist_add, hist_clear
 from torqueloop.cython_kernels.model cimport tl_outputs, tl_step
 from torqueloop.cython_kernels.ring cimport data_push, frames_pop, frames_push, slot_read, slot_write
 
-#: upper bits of a frame's flags in the bus log (hil/bus_log.py): sent by the rig; received, but refused
+#: upper bits of a frame's flags in the bus log (hil/record/bus_log.py): sent by the rig; received, but refused
 cdef uint8_t BUS_TX = 0x80
 cdef uint8_t BUS_REFUSED = 0x40
 cdef uint64_t HASH_SEED = 0xCBF29CE484222325U

@@ -1,1 +1,1 @@
-"""hil."""
+"""The rig: processes, files, sockets and clocks around the tick; no physics."""

@@ -49,9 +49,9 @@ def _part(path: Path) -> str:
 
 
 def _rig(path: Path) -> str:
-    from torqueloop.hil.rig_check import check_companions, check_gates, own_gates
-    from torqueloop.hil.rig_parts import build
-    from torqueloop.hil.rig_plan import load_plan
+    from torqueloop.hil.rig.check import check_companions, check_gates, own_gates
+    from torqueloop.hil.rig.parts import build
+    from torqueloop.hil.rig.plan import load_plan
 
     plan = load_plan(path)
     check_companions(plan)
@@ -60,8 +60,8 @@ def _rig(path: Path) -> str:
 
 
 def _tcu(path: Path) -> str:
-    from torqueloop.hil.tcu import load_tcu_database
-    from torqueloop.hil.tcu_config import load_tcu_config
+    from torqueloop.hil.tcu.config import load_tcu_config
+    from torqueloop.hil.tcu.soft_tcu import load_tcu_database
 
     config = load_tcu_config(path)
     load_tcu_database(config)
@@ -69,7 +69,7 @@ def _tcu(path: Path) -> str:
 
 
 def _vehicle(path: Path) -> str:
-    from torqueloop.hil.vehicle_config import load_vehicle_config
+    from torqueloop.hil.vehicle.config import load_vehicle_config
 
     return load_vehicle_config(path).name
 
@@ -86,8 +86,8 @@ def _scenario(path: Path) -> str:
 def _database(path: Path) -> str:
     import cantools
 
-    from torqueloop.hil.can_db import CanDatabase
-    from torqueloop.hil.can_load import doubled_id
+    from torqueloop.hil.can.database import CanDatabase
+    from torqueloop.hil.can.load import doubled_id
 
     try:
         raw: Any = cantools.database.load_file(str(path))

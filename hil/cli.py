@@ -178,7 +178,7 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no tables.")] = False,
 ) -> None:
     """Run a rig: gearbox in the loop with its control unit (CAN) and vehicle (ZeroMQ), report at the end."""
-    from torqueloop.hil.session import run_rig
+    from torqueloop.hil.rig.session import run_rig
 
     with _ended_like_ctrl_c():
         result = run_rig(
@@ -237,9 +237,9 @@ def tcu(
     duration: DurationOption = None,
 ) -> None:
     """Be the transmission control unit: shift schedule, clutch pressures, lock-up, on the CAN bus of the file."""
-    from torqueloop.hil.run_folder import DURATION_MAX_S
-    from torqueloop.hil.tcu import main_loop
-    from torqueloop.hil.tcu_config import load_tcu_config
+    from torqueloop.hil.record.run_folder import DURATION_MAX_S
+    from torqueloop.hil.tcu.config import load_tcu_config
+    from torqueloop.hil.tcu.soft_tcu import main_loop
 
     if duration is not None and not 0 < duration <= DURATION_MAX_S:
         allowed = f"> 0 .. {DURATION_MAX_S:g}"
@@ -256,8 +256,8 @@ def vehicle(
     lockstep: LockstepOption = False,
 ) -> None:
     """Be the vehicle: road, grade, air, brakes; coupled to a rig over ZeroMQ."""
-    from torqueloop.hil.vehicle import main_loop
-    from torqueloop.hil.vehicle_config import load_vehicle_config
+    from torqueloop.hil.vehicle.config import load_vehicle_config
+    from torqueloop.hil.vehicle.model import main_loop
 
     stats = main_loop(load_vehicle_config(locate(config, "vehicles")), endpoint, lockstep)
     _print_json(stats)
@@ -274,7 +274,7 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Make the report of a run again, also of a killed one: console, report.html, report.json, junit.xml."""
-    from torqueloop.hil.bus_log import write_candump, write_mf4
+    from torqueloop.hil.record.bus_log import write_candump, write_mf4
     from torqueloop.hil.report.build import write_report
 
     made = write_report(run_dir, _gates(gate), html=html)
@@ -298,7 +298,7 @@ def report(
 @command
 def replay(run_dir: RunDir, as_json: JsonOption = False) -> None:
     """Run a recording again through the same tick and compare every recorded bit and the state hash."""
-    from torqueloop.hil.replay import replay as replay_run
+    from torqueloop.hil.rig.replay import replay as replay_run
 
     result = replay_run(run_dir)
     if as_json:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from torqueloop.hil import rtenv
+from torqueloop.hil.rig import rtenv
 
 Level = Literal["ok", "note", "fail"]
 #: Wake-ups of the probe: as often as the rig's loop. [s]

@@ -35,9 +35,9 @@ from torqueloop.core.offline import Simulation
 from torqueloop.core.results import Result
 from torqueloop.core.units import keys_of
 from torqueloop.hil.config_file import ConfigTable, load_config
-from torqueloop.hil.recording import ChunkWriter
-from torqueloop.hil.run_data import ModeChange, signal_dtype, signal_header, write_json_atomic, write_modes
-from torqueloop.hil.run_folder import check_duration, make_empty
+from torqueloop.hil.record.recording import ChunkWriter
+from torqueloop.hil.record.run_data import ModeChange, signal_dtype, signal_header, write_json_atomic, write_modes
+from torqueloop.hil.record.run_folder import check_duration, make_empty
 
 #: values of a source that carry the unit of the input, the rest are times, frequencies, percents
 _SCALED = {"k", "height", "amplitude", "offset"}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torqueloop.hil.run_data import ModeChange, Signals
+from torqueloop.hil.record.run_data import ModeChange, Signals
 
 Array = NDArray[np.float64]
 

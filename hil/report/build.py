@@ -9,11 +9,11 @@ from typing import Any
 
 import torqueloop
 from torqueloop.hil.gates import GateResult, evaluate, parse_gates
+from torqueloop.hil.record.run_data import write_json_atomic, write_modes
 from torqueloop.hil.report.analysis import Band, Shift, gear_bands, shifts
 from torqueloop.hil.report.collect import Run, load_run
 from torqueloop.hil.report.energy import EnergyBalance, energy_balance
 from torqueloop.hil.report.metrics import build_metrics, complete_stats
-from torqueloop.hil.run_data import write_json_atomic, write_modes
 
 #: The energy balance must close to this part of the energy turned over. [1]
 ENERGY_RESIDUAL_MAX = 1e-6

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.core.errors import TorqueloopError
-from torqueloop.hil.recording import RecordingError
-from torqueloop.hil.run_data import (
+from torqueloop.hil.record.recording import RecordingError
+from torqueloop.hil.record.run_data import (
     ModeChange,
     Signals,
     modes_from_signals,

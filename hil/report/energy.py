@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from torqueloop.hil.run_data import Signals
+from torqueloop.hil.record.run_data import Signals
 
 
 @dataclass(frozen=True)

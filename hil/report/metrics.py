@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.hil.record.run_data import Signals
 from torqueloop.hil.report.analysis import Shift, column
 from torqueloop.hil.report.collect import Run
-from torqueloop.hil.run_data import Signals
 
 _UNIT_AT_END = re.compile(r"^(.*?)_(us|ns|ms|s|J|mps|mps2|Nm|Pa|percent|Hz|bytes)$")
 #: Tables of the statistics that are data for plots, not metrics.

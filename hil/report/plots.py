@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torqueloop.hil.record.run_data import ModeChange, Signals
 from torqueloop.hil.report import analysis
 from torqueloop.hil.report.analysis import Band, Shift, acceleration, column, input_speed, thin
 from torqueloop.hil.report.metrics import rebinned
 from torqueloop.hil.report.style import colour, rc, themed
-from torqueloop.hil.run_data import ModeChange, Signals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,7 +2,7 @@
 
 import pytest
 
-from torqueloop.hil.can_multicast import multicast_works
+from torqueloop.hil.can.multicast import multicast_works
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import socket
 from pathlib import Path
 
 import torqueloop
-from torqueloop.hil.peer_messages import StateMessage, StepMessage
-from torqueloop.hil.session import RunResult, run_rig
-from torqueloop.hil.tcu import SoftTcu
-from torqueloop.hil.tcu_config import load_tcu_config
-from torqueloop.hil.vehicle import VehicleModel
-from torqueloop.hil.vehicle_config import load_vehicle_config
+from torqueloop.hil.link.messages import StateMessage, StepMessage
+from torqueloop.hil.rig.session import RunResult, run_rig
+from torqueloop.hil.tcu.config import load_tcu_config
+from torqueloop.hil.tcu.soft_tcu import SoftTcu
+from torqueloop.hil.vehicle.config import load_vehicle_config
+from torqueloop.hil.vehicle.model import VehicleModel
 
 CONFIGS = Path(torqueloop.__file__).parent / "configs"
 DESK = CONFIGS / "rigs" / "desk_4hp22.toml"

@@ -25,7 +25,7 @@ from rig_help import CONFIGS, DESK, children, rig_file
 from typer.testing import CliRunner
 
 from torqueloop.hil import cli
-from torqueloop.hil.run_data import read_run_json
+from torqueloop.hil.record.run_data import read_run_json
 
 GEARBOX, DRIVE = "gearboxes/zf_4hp22.toml", "powertrains/drive_4hp22.toml"
 RIG, TCU, VEHICLE = "rigs/desk_4hp22.toml", "tcu/soft_4hp22.toml", "vehicles/bmw_528i_e28.toml"
@@ -376,7 +376,7 @@ def test_second_control_unit_is_refused(tmp_path: Path, multicast: None) -> None
 
 
 def test_wrong_frames_on_the_real_bus_are_counted_named_and_change_nothing(tmp_path: Path, multicast: None) -> None:
-    from torqueloop.hil.can_db import CanDatabase
+    from torqueloop.hil.can.database import CanDatabase
 
     rig = rig_file(tmp_path, ("TCU_Pressure_1 = 0.3", "TCU_Pressure_1 = 2.0"), own_bus=True)
     # right checksum, counter that stands still: what a repeated frame looks like
@@ -401,8 +401,8 @@ class sending:
     def __init__(
         self, rig: Path, frames: list[tuple[int, bytes]], when: Path | None = None, delay_s: float = 0.0
     ) -> None:
-        from torqueloop.hil.can_bus import open_bus
-        from torqueloop.hil.rig_config import load_rig_config
+        from torqueloop.hil.can.bus import open_bus
+        from torqueloop.hil.rig.config import load_rig_config
 
         can = load_rig_config(rig).can
         assert can is not None

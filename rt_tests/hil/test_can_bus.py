@@ -11,9 +11,9 @@ import msgpack
 import pytest
 
 from torqueloop.cython_kernels.ring import FrameRing
-from torqueloop.hil import can_bus
-from torqueloop.hil.can_bus import CanBusConfig, CanBusError, CanGateway, PythonCanPort, multicast_works, open_bus
-from torqueloop.hil.can_multicast import MulticastPort, pack_frame, unpack_frame
+from torqueloop.hil.can import bus as can_bus
+from torqueloop.hil.can.bus import CanBusConfig, CanBusError, CanGateway, PythonCanPort, multicast_works, open_bus
+from torqueloop.hil.can.multicast import MulticastPort, pack_frame, unpack_frame
 
 MULTICAST_OK, MULTICAST_REASON = multicast_works()
 needs_multicast = pytest.mark.skipif(not MULTICAST_OK, reason=f"no multicast on this machine: {MULTICAST_REASON}")

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.report.build import analyse, write_report
-from torqueloop.hil.run_data import read_signals
 
 WRITER = """
 import sys, time
-from torqueloop.hil.recorder import QueueSource, Recorder
-from torqueloop.hil.run_data import signal_dtype, signal_header, write_json_atomic
+from torqueloop.hil.record.recorder import QueueSource, Recorder
+from torqueloop.hil.record.run_data import signal_dtype, signal_header, write_json_atomic
 import numpy as np
 
 out = sys.argv[1]

@@ -19,7 +19,7 @@ import zmq
 import zmq.auth
 
 from torqueloop.cython_kernels.ring import LatestSlot
-from torqueloop.hil.peer_messages import (
+from torqueloop.hil.link.messages import (
     MAX_BYTES,
     ByeMessage,
     SchemaError,
@@ -28,8 +28,7 @@ from torqueloop.hil.peer_messages import (
     decode,
     encode,
 )
-from torqueloop.hil.peer_stats import CouplingResidual, StampChecker
-from torqueloop.hil.peer_zmq import (
+from torqueloop.hil.link.sockets import (
     RIG_SLOT,
     VEHICLE_SLOT,
     CurveKeys,
@@ -40,8 +39,9 @@ from torqueloop.hil.peer_zmq import (
     VehicleEnd,
     check_endpoint,
 )
-from torqueloop.hil.vehicle import VehicleModel
-from torqueloop.hil.vehicle_config import load_vehicle_config
+from torqueloop.hil.link.stats import CouplingResidual, StampChecker
+from torqueloop.hil.vehicle.config import load_vehicle_config
+from torqueloop.hil.vehicle.model import VehicleModel
 
 ROOT = Path(__file__).resolve().parents[2]
 VEHICLE = ROOT / "configs/vehicles/bmw_528i_e28.toml"
@@ -202,8 +202,8 @@ def start_vehicle() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def start(endpoint: str, lockstep: bool) -> subprocess.Popen[str]:
         code = (
-            "import json, sys; from torqueloop.hil.vehicle import main_loop;"
-            "from torqueloop.hil.vehicle_config import load_vehicle_config;"
+            "import json, sys; from torqueloop.hil.vehicle.model import main_loop;"
+            "from torqueloop.hil.vehicle.config import load_vehicle_config;"
             "s = main_loop(load_vehicle_config(sys.argv[1]), sys.argv[2], sys.argv[3] == 'True'); print(json.dumps(s))"
         )
         process = subprocess.Popen(

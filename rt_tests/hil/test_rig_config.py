@@ -5,8 +5,8 @@ import pytest
 from rig_help import DESK, rig_file
 
 from torqueloop.core.errors import ConfigError, MissingValueError, RangeError, UnknownKeyError, UnknownNameError
-from torqueloop.hil.rig_config import driver_points, load_rig_config
-from torqueloop.hil.rig_plan import load_plan
+from torqueloop.hil.rig.config import driver_points, load_rig_config
+from torqueloop.hil.rig.plan import load_plan
 
 
 def test_desk_rig_is_complete():

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from rig_help import DESK, Car, Unit, rig_file, run
 
-from torqueloop.hil.rig_parts import build
-from torqueloop.hil.rig_plan import load_plan
-from torqueloop.hil.run_data import read_run_json, read_signals, signal_dtype
-from torqueloop.hil.safe_state import describe
-from torqueloop.hil.session import StartError, run_rig
+from torqueloop.hil.record.run_data import read_run_json, read_signals, signal_dtype
+from torqueloop.hil.rig.parts import build
+from torqueloop.hil.rig.plan import load_plan
+from torqueloop.hil.rig.safe_state import describe
+from torqueloop.hil.rig.session import StartError, run_rig
 
 PRESSURES = [f"input.{n}.p" for n in ("C4", "C5", "C6", "C7", "C8", "C11", "C12", "lockup")]
 

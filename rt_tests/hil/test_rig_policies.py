@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from torqueloop.cython_kernels.rig import Rig
-from torqueloop.hil.safe_state import Watchdog, describe
+from torqueloop.hil.rig.safe_state import Watchdog, describe
 
 TICK_S = 5e-3
 MS = 1_000_000

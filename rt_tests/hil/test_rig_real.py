@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from rig_help import children, rig_file
 
-from torqueloop.hil.recording import read_stream
-from torqueloop.hil.replay import replay
+from torqueloop.hil.record.recording import read_stream
+from torqueloop.hil.record.run_data import read_run_json
 from torqueloop.hil.report.build import write_report
-from torqueloop.hil.rig_parts import build
-from torqueloop.hil.rig_plan import load_plan
-from torqueloop.hil.run_data import read_run_json
-from torqueloop.hil.session import run_rig
+from torqueloop.hil.rig.parts import build
+from torqueloop.hil.rig.plan import load_plan
+from torqueloop.hil.rig.replay import replay
+from torqueloop.hil.rig.session import run_rig
 
 CODE = (
-    "import sys; from torqueloop.hil.session import run_rig; "
+    "import sys; from torqueloop.hil.rig.session import run_rig; "
     "run_rig(sys.argv[1], 'real', 60.0, sys.argv[2], progress=False, html=False)"
 )
 
@@ -55,9 +55,7 @@ def test_real_run_replays_to_the_same_hash_and_leaves_no_process(desk, tmp_path)
 
 def test_a_machine_that_cannot_keep_up_does_not_pass(desk, tmp_path):
     """200 ticks in a row take 3 ms of CPU each."""
-    result = run_rig(
-        desk, "real", 0.6, tmp_path / "r", progress=False, html=False, inject_busy=(100, 200, 3_000_000)
-    )
+    result = run_rig(desk, "real", 0.6, tmp_path / "r", progress=False, html=False, inject_busy=(100, 200, 3_000_000))
     assert result.stats["missed"] > 100 and result.stats["missed_ratio"] > 0.05
     assert [g.passed for g in result.report.gates if g.text == "missed_ratio <= 0.05"] == [False]
     assert result.exit_status == 1

@@ -15,11 +15,11 @@ import pytest
 import zmq
 from rig_help import Unit, children, rig_file, run
 
-from torqueloop.hil.can_multicast import MulticastPort
-from torqueloop.hil.peer_zmq import RigLink
-from torqueloop.hil.recorder import Recorder
-from torqueloop.hil.run_data import read_run_json, read_signals
-from torqueloop.hil.session import RunResult, run_rig
+from torqueloop.hil.can.multicast import MulticastPort
+from torqueloop.hil.link.sockets import RigLink
+from torqueloop.hil.record.recorder import Recorder
+from torqueloop.hil.record.run_data import read_run_json, read_signals
+from torqueloop.hil.rig.session import RunResult, run_rig
 
 #: time limits that a loaded test machine does not reach by itself
 PATIENT = (
@@ -140,8 +140,18 @@ class NanVehicle(threading.Thread):
             if step["kind"] != "step":
                 continue
             sent += 1
-            state = {"v": 1, "kind": "state", "step": step["step"], "own_step": sent, "t": step["t"], "speed": 0.0,
-                     "a": 0.0, "F": 0.0 if sent < self.good else float("nan"), "F_hold": 1000.0, "grade": 0.0}
+            state = {
+                "v": 1,
+                "kind": "state",
+                "step": step["step"],
+                "own_step": sent,
+                "t": step["t"],
+                "speed": 0.0,
+                "a": 0.0,
+                "F": 0.0 if sent < self.good else float("nan"),
+                "F_hold": 1000.0,
+                "grade": 0.0,
+            }
             socket.send(msgpack.packb(state))
         socket.close(0)
 

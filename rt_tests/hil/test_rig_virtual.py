@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from rig_help import DESK, Unit, rig_file, run
 
-from torqueloop.hil.recording import read_stream
-from torqueloop.hil.rig_parts import build
-from torqueloop.hil.rig_plan import load_plan
-from torqueloop.hil.run_data import read_modes, read_run_json, read_signals
-from torqueloop.hil.session import run_rig
+from torqueloop.hil.record.recording import read_stream
+from torqueloop.hil.record.run_data import read_modes, read_run_json, read_signals
+from torqueloop.hil.rig.parts import build
+from torqueloop.hil.rig.plan import load_plan
+from torqueloop.hil.rig.session import run_rig
 
 
 @pytest.fixture(scope="module")

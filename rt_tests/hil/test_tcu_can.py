@@ -15,10 +15,10 @@ import can
 import pytest
 
 from torqueloop.core.errors import ConfigError
-from torqueloop.hil.can_db import CanCodec, CanDatabase
-from torqueloop.hil.tcu import SoftTcu, load_tcu_database, main_loop
-from torqueloop.hil.tcu_config import ELEMENTS, load_tcu_config
-from torqueloop.hil.tcu_shift import RPM
+from torqueloop.hil.can.database import CanCodec, CanDatabase
+from torqueloop.hil.tcu.config import ELEMENTS, load_tcu_config
+from torqueloop.hil.tcu.shift import RPM
+from torqueloop.hil.tcu.soft_tcu import SoftTcu, load_tcu_database, main_loop
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = load_tcu_config(ROOT / "configs/tcu/soft_4hp22.toml")
@@ -260,8 +260,8 @@ def test_process_ends_cleanly_on_sigterm(tmp_path: Path) -> None:
     text = text.replace("../", f"{ROOT}/configs/")
     (tmp_path / "tcu.toml").write_text(text)
     code = (
-        "import json, sys; from torqueloop.hil.tcu import main_loop;"
-        "from torqueloop.hil.tcu_config import load_tcu_config;"
+        "import json, sys; from torqueloop.hil.tcu.soft_tcu import main_loop;"
+        "from torqueloop.hil.tcu.config import load_tcu_config;"
         "s = main_loop(load_tcu_config(sys.argv[1]), log=lambda t: print(t, flush=True)); print(json.dumps(s))"
     )
     process = subprocess.Popen(

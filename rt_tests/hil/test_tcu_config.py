@@ -11,8 +11,8 @@ import pytest
 
 from torqueloop.core.errors import ConfigError
 from torqueloop.hil.config_file import validate
-from torqueloop.hil.tcu_config import ELEMENTS, REQUIRED_SHIFTS, TcuConfig, load_tcu_config
-from torqueloop.hil.vehicle_config import VehicleConfig, load_vehicle_config
+from torqueloop.hil.tcu.config import ELEMENTS, REQUIRED_SHIFTS, TcuConfig, load_tcu_config
+from torqueloop.hil.vehicle.config import VehicleConfig, load_vehicle_config
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 

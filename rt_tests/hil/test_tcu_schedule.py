@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from torqueloop.core.errors import ConfigError
 from torqueloop.hil.config_file import validate
-from torqueloop.hil.tcu_config import TcuConfig, interpolate, load_tcu_config
-from torqueloop.hil.tcu_shift import RPM, Measured
-from torqueloop.hil.tcu_strategy import GearSelector, gear_number
+from torqueloop.hil.tcu.config import TcuConfig, interpolate, load_tcu_config
+from torqueloop.hil.tcu.shift import RPM, Measured
+from torqueloop.hil.tcu.strategy import GearSelector, gear_number
 
 CONFIG = load_tcu_config(Path(__file__).resolve().parents[2] / "configs/tcu/soft_4hp22.toml")
 KMH = CONFIG.garage.output_rpm_per_kmh

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torqueloop.hil.peer_messages import StateMessage, StepMessage
-from torqueloop.hil.vehicle import GRAVITY, VehicleModel
-from torqueloop.hil.vehicle_config import Road, VehicleConfig, load_vehicle_config
+from torqueloop.hil.link.messages import StateMessage, StepMessage
+from torqueloop.hil.vehicle.config import Road, VehicleConfig, load_vehicle_config
+from torqueloop.hil.vehicle.model import GRAVITY, VehicleModel
 
 CONFIG = load_vehicle_config(Path(__file__).resolve().parents[2] / "configs/vehicles/bmw_528i_e28.toml")
 M = CONFIG.body.mass_kg

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from torqueloop.hil.bus_log import bus_header, pack_frame
-from torqueloop.hil.recording import ChunkWriter
+from torqueloop.hil.record.bus_log import bus_header, pack_frame
+from torqueloop.hil.record.recording import ChunkWriter
+from torqueloop.hil.record.run_data import signal_dtype, signal_header, write_json_atomic
 from torqueloop.hil.report.metrics import timing_of
-from torqueloop.hil.run_data import signal_dtype, signal_header, write_json_atomic
 
 RATIOS = {"1": 2.47945, "2": 1.47945, "3": 1.0, "4": 0.728}
 #: begin of each shift and its length [s]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import torqueloop.configs
 from torqueloop.core.errors import ConfigError
 from torqueloop.cython_kernels.codec import benchmark_ns
-from torqueloop.hil.can_db import CanDatabase, E2ESettings, check_owners
-from torqueloop.hil.can_units import si_unit, to_si
+from torqueloop.hil.can.database import CanDatabase, E2ESettings, check_owners
+from torqueloop.hil.can.units import si_unit, to_si
 
 DBC = Path(torqueloop.configs.__path__[0]) / "can" / "tcu_4hp22.dbc"
 

@@ -198,8 +198,8 @@ def test_run_replay_and_report_of_a_virtual_run(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli.app, ["replay", str(out), "--json"])
     assert json.loads(result.stdout)["hash_equal"] is True
     # the same bits with one of them flipped are found, with signal and tick
-    from torqueloop.hil.recording import ChunkWriter, read_stream
-    from torqueloop.hil.run_data import signal_dtype
+    from torqueloop.hil.record.recording import ChunkWriter, read_stream
+    from torqueloop.hil.record.run_data import signal_dtype
 
     stream = read_stream(out / "signals")
     dtype = signal_dtype(len(stream.header["names"]))

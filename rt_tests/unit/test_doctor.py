@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from torqueloop.hil import doctor, rtenv
+from torqueloop.hil import doctor
 from torqueloop.hil.doctor import Finding, examine, exit_status
+from torqueloop.hil.rig import rtenv
 
 
 def test_every_look_gives_a_finding_with_text() -> None:

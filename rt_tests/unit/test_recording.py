@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from torqueloop.hil import recorder as recorder_module
-from torqueloop.hil.bus_log import FLAG_TX, bus_header, pack_frame, read_bus, write_candump
-from torqueloop.hil.recorder import QueueSource, Recorder
-from torqueloop.hil.recording import ChunkWriter, RecordingError, read_stream
-from torqueloop.hil.run_data import modes_from_signals, read_signals, signal_dtype, signal_header
+from torqueloop.hil.record import recorder as recorder_module
+from torqueloop.hil.record.bus_log import FLAG_TX, bus_header, pack_frame, read_bus, write_candump
+from torqueloop.hil.record.recorder import QueueSource, Recorder
+from torqueloop.hil.record.recording import ChunkWriter, RecordingError, read_stream
+from torqueloop.hil.record.run_data import modes_from_signals, read_signals, signal_dtype, signal_header
 
 PAYLOADS = [bytes([k]) * (7 + 13 * k) for k in range(1, 9)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,18 @@ MAY_IMPORT = {
     "hil": {"hil", "core", "cython_kernels", "configs"},
     "configs": set(),
 }
+#: what each group of hil may import of the others; what lies above them (cli, check, doctor, scenario) is in none
+HIL_GROUPS: dict[str, set[str]] = {
+    "can": set(),
+    "link": set(),
+    "record": set(),
+    "report": {"record"},
+    "rig": {"can", "link", "record", "report", "tcu", "vehicle"},
+    "tcu": {"can", "link"},
+    "vehicle": {"link"},
+}
+#: modules beside the groups that any of them may use
+HIL_COMMON = {"config_file", "gates", "stop_flag"}
 #: the only modules of core that know the kernels, and why
 CORE_USES_KERNELS = {
     "core/offline.py": "runs the kernel: the offline simulation",
@@ -144,6 +157,24 @@ def test_imports_go_one_way() -> None:
     assert len(found) > 300, "the reader of imports finds them"
     assert any(i.file.endswith(".pyx") and i.module.startswith("torqueloop.cython_kernels") for i in found)
     assert wrong_way(found) == []
+
+
+def test_the_groups_of_hil_import_one_way() -> None:
+    assert set(HIL_GROUPS) == {p.parent.name for p in (ROOT / "hil").glob("*/__init__.py")}
+    wrong = []
+    for group, others in HIL_GROUPS.items():
+        for item in imports(f"hil/{group}"):
+            parts = item.module.split(".")
+            if parts[:2] == ["torqueloop", "hil"] and not {*parts[2:3]} & {group, *others, *HIL_COMMON}:
+                wrong.append(f"{item.file}:{item.line} imports {item.module}")
+    assert wrong == []
+
+
+def test_every_folder_of_modules_is_in_the_wheel() -> None:
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
+    for room in ROOMS:
+        folders = {p.parent.relative_to(ROOT) for p in sources(room, suffixes=(".py",))}
+        assert {"torqueloop." + ".".join(f.parts) for f in folders} <= set(packages)
 
 
 def test_the_list_of_core_modules_that_use_the_kernels_is_the_actual_one() -> None:

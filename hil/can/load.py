@@ -1,0 +1,319 @@
+"""Reading a CAN database for one node with cantools: every check of it, and the specs of the codec tables.
+
+Used through `database.CanDatabase.load`. Mistakes are ConfigErrors that name file, message and signal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cantools
+
+from torqueloop.core.errors import ConfigError, closest
+from torqueloop.cython_kernels.codec_spec import E2E_PROFILES, MessageSpec, SignalSpec, message_fields, signal_fields
+from torqueloop.hil.can.units import SiUnit, known_units, si_unit, to_si
+
+#: A received message is silent after this many of its cycles, unless a timeout is given. Ten: a desktop computer may
+#: hold up the other process for some milliseconds; a real control unit is usually watched with 5 to 10 cycles.
+TIMEOUT_CYCLES = 10
+
+
+@dataclass(frozen=True)
+class SignalInfo:
+    """A signal with its slot in the signal table. Limits and start value in the table's unit."""
+
+    name: str
+    message: str
+    slot: int
+    receive: bool
+    #: unit in the database and in the table
+    unit: str
+    si_unit: str
+    minimum: float | None
+    maximum: float | None
+    start: float
+    #: raw number -> word
+    choices: Mapping[int, str]
+    #: value of raw number 0 and of one raw step
+    offset: float
+    scale: float
+
+    @property
+    def full_name(self) -> str:
+        """Name with its message: "TCU_Pressure_1.p_C4"."""
+        return f"{self.message}.{self.name}"
+
+    def value_of(self, word: str) -> float:
+        """Value of a word of the value table ("D" of a lever); ConfigError if there is none."""
+        for raw, text in self.choices.items():
+            if text == word:
+                return raw * self.scale + self.offset
+        allowed = ", ".join(self.choices.values()) or "numbers"
+        raise ConfigError(f"signal {self.full_name} has no value '{word}'", value=word, allowed=allowed)
+
+    def word_of(self, value: float) -> str | None:
+        """Word of a value, None if the value table has none for it."""
+        return self.choices.get(round((value - self.offset) / self.scale))
+
+
+@dataclass(frozen=True)
+class E2ESettings:
+    """Protection of one message, for databases without E2E attributes."""
+
+    profile: str = "NONE"
+    data_id: int | None = None
+    data_ids: tuple[int, ...] = ()
+    crc_signal: str | None = None
+    counter_signal: str | None = None
+    counter_max: int | None = None
+    max_delta: int = 2
+
+
+def doubled_id(path: Path) -> str | None:
+    """An identifier given twice in a DBC that cantools gave up: its other lines then lack their message."""
+    seen: dict[str, str] = {}
+    text = path.read_text(encoding="utf-8", errors="replace") if path.suffix.lower() == ".dbc" else ""
+    for number, name, node in re.findall(r"^BO_\s+(\d+)\s+(\w+)\s*:\s*\d+\s+(\w+)", text, re.MULTILINE):
+        if number in seen:
+            return f"CAN identifier 0x{int(number) & 0x1FFFFFFF:X} has two owners: {seen[number]} and {name} ({node})"
+        seen[number] = f"{name} ({node})"
+    return None
+
+
+class Loader:
+    """One reading of a database file."""
+
+    def __init__(
+        self, path: Path, node: str, needed: list[str], timeouts_s: dict[str, float], e2e: dict[str, E2ESettings],
+        si: bool, check_limits: bool,
+    ) -> None:  # fmt: skip
+        self.path, self.node, self.needed, self.timeouts_s, self.e2e = path, node, needed, timeouts_s, e2e
+        self.si, self.check_limits = si, check_limits
+        self.signals: list[SignalInfo] = []
+
+    def error(self, problem: str, **place: Any) -> ConfigError:
+        return ConfigError(problem, file=str(self.path), **place)
+
+    def load(self) -> tuple[list[MessageSpec], list[SignalInfo], dict[str, str]]:
+        """(messages in table order, signals in slot order, messages left out with the reason)."""
+        try:
+            # not strict: databases of real cars often have a fault in a message we do not use; ours are checked below
+            database = cantools.database.load_file(str(self.path), strict=False)
+        except FileNotFoundError as error:
+            raise self.error("CAN database not found") from error
+        except (cantools.errors.Error, ValueError) as error:
+            if (doubled := doubled_id(self.path)) is not None:
+                raise self.error(doubled) from None
+            raise self.error(f"CAN database cannot be read: {error}") from error
+        if not isinstance(database, cantools.database.can.Database):
+            raise self.error("this is a diagnostics database, not one of CAN messages")
+        self.db = database
+        nodes = [n.name for n in self.db.nodes]
+        if self.node not in nodes:
+            near = closest(self.node, nodes)
+            raise self.error(f"there is no node '{self.node}'", key="node", value=self.node, allowed=", ".join(nodes),
+                             hint=f"did you mean '{near}'?" if near else None)  # fmt: skip
+        self.check_ids()
+        needed = self.check_needed()
+        self.check_names("e2e", self.e2e)
+        self.check_names("timeouts_s", [k for k in self.timeouts_s if k != "*"])
+
+        messages, skipped = [], {}
+        for message in self.db.messages:
+            sent = self.node in message.senders
+            wanted = {s for m, s in needed if m == message.name}
+            if not sent and not wanted and self.node not in message.receivers:
+                continue
+            reason = self.unsupported(message)
+            if reason and wanted:
+                raise self.error(f"message {message.name} is needed (signal {sorted(wanted)[0]}), but {reason}")
+            if reason:
+                skipped[message.name] = reason
+                continue
+            if sent and len(message.senders) > 1:
+                owners = ", ".join(message.senders)
+                what = f"message {message.name} (0x{message.frame_id:X})"
+                raise self.error(f"{what} has several owners: {owners}; one must send it")
+            n_signals = len(self.signals)
+            spec = self.message(message, not sent, wanted)
+            try:
+                message_fields(spec)
+                for signal in spec.signals:
+                    signal_fields(spec, signal)
+            except ValueError as error:
+                if wanted:
+                    raise self.error(str(error)) from error
+                # a fault of the database in a message that nobody asked for
+                skipped[message.name] = str(error)
+                del self.signals[n_signals:]
+                continue
+            messages.append(spec)
+        return messages, self.signals, skipped
+
+    def check_ids(self) -> None:
+        # cantools keeps both messages and only logs it
+        seen: dict[tuple[int, bool], Any] = {}
+        for message in self.db.messages:
+            other = seen.setdefault((message.frame_id, message.is_extended_frame), message)
+            if other is not message:
+                who = f"{other.name} ({', '.join(other.senders)}) and {message.name} ({', '.join(message.senders)})"
+                raise self.error(f"CAN identifier 0x{message.frame_id:X} has two owners: {who}")
+
+    def check_needed(self) -> set[tuple[str, str]]:
+        """The needed names as (message, signal) pairs, each of which exists."""
+        by_name = {m.name: m for m in self.db.messages}
+        found = set()
+        for name in self.needed:
+            message, dot, signal = name.partition(".")
+            if not dot:
+                raise self.error(f"CAN signal '{name}': write it as Message.signal")
+            if message not in by_name:
+                # the right signal in the wrong message is the likeliest slip
+                near = closest(message, by_name) or next((m for m in by_name if signal in by_name[m].signal_tree), None)
+                hint = f"did you mean '{near}'?" if near else None
+                raise self.error(f"there is no message '{message}' (needed: {name})", hint=hint)
+            signals = [s.name for s in by_name[message].signals]
+            if signal not in signals:
+                near = closest(signal, signals)
+                elsewhere = [m.name for m in self.db.messages if signal in (s.name for s in m.signals)]
+                hint = f"did you mean '{near}'?" if near else None
+                hint = f"it is in message {elsewhere[0]}" if elsewhere else hint
+                raise self.error(f"message {message} has no signal '{signal}'", hint=hint)
+            found.add((message, signal))
+        return found
+
+    def check_names(self, table: str, names: Iterable[str]) -> None:
+        known = [m.name for m in self.db.messages]
+        for name in names:
+            if name not in known:
+                raise no_such("message", name, known, self.path).located(table=table, key=name)
+
+    @staticmethod
+    def unsupported(message: Any) -> str | None:
+        if message.is_multiplexed():
+            return "it is multiplexed, which the codec does not support"
+        if message.length > 8 or message.is_fd:
+            return f"it has {message.length} bytes: CAN FD is not supported"
+        if getattr(message, "is_container", False):
+            return "it is a container message, which the codec does not support"
+        return None
+
+    def message(self, message: Any, receive: bool, wanted: set[str]) -> MessageSpec:
+        settings = self.e2e[message.name] if message.name in self.e2e else self.attributes(message)
+        by_name = {s.name: s for s in message.signals}
+        protection = self.protection(message, settings, by_name)
+        owned = {settings.crc_signal, settings.counter_signal}
+        for name in sorted(wanted & owned):
+            what = f"signal {message.name}.{name}"
+            raise self.error(f"{what} is checksum or alive counter: the codec owns it, it has no value")
+        free = [s for s in message.signals if s.name not in owned]
+        signals = tuple(self.signal(message.name, s, receive, s.name in wanted) for s in free)
+        cycle_ns = round((message.cycle_time or 0) * 1e6)
+        timeout_s = self.timeouts_s.get(message.name, self.timeouts_s.get("*"))
+        if timeout_s is not None and not 0 <= timeout_s < 1e6:
+            allowed = "0 (off) .. 1e6 s"
+            raise self.error("timeout", table="timeouts_s", key=message.name, value=timeout_s, allowed=allowed)
+        timeout_ns = TIMEOUT_CYCLES * cycle_ns if timeout_s is None else round(timeout_s * 1e9)
+        return MessageSpec(
+            name=message.name, can_id=message.frame_id, extended=message.is_extended_frame, length=message.length,
+            receive=receive, signals=signals, timeout_ns=timeout_ns if receive else 0, cycle_ns=cycle_ns, **protection,
+        )  # fmt: skip
+
+    def attributes(self, message: Any) -> E2ESettings:
+        """Protection as the message's attributes say."""
+        given = message.dbc.attributes if message.dbc is not None else {}
+
+        def value(name: str, default: Any) -> Any:
+            return given[name].value if name in given else default
+
+        text = str(value("E2EDataIDList", ""))
+        try:
+            data_ids = tuple(int(word, 16) for word in text.replace(",", " ").split())
+        except ValueError as error:
+            allowed = "16 hexadecimal bytes"
+            raise self.error(f"message {message.name}: E2EDataIDList '{text}'", allowed=allowed) from error
+        return E2ESettings(
+            profile=str(value("E2EProfile", "NONE")) or "NONE",
+            data_id=value("E2EDataID", None),
+            data_ids=data_ids,
+            crc_signal=value("E2ECrcSignal", None) or None,
+            counter_signal=value("E2ECounterSignal", None) or None,
+            counter_max=value("E2ECounterMax", None),
+            max_delta=int(value("E2EMaxDelta", 2)),
+        )
+
+    def protection(self, message: Any, settings: E2ESettings, signals: Mapping[str, Any]) -> dict[str, Any]:
+        """E2E fields of the MessageSpec."""
+        where = f"message {message.name}"
+        if settings.profile not in E2E_PROFILES:
+            raise self.error(f"{where}: attribute E2EProfile", value=settings.profile, allowed=", ".join(E2E_PROFILES))
+        for attribute, name in (("E2ECrcSignal", settings.crc_signal), ("E2ECounterSignal", settings.counter_signal)):
+            if name is not None and name not in signals:
+                near = closest(name, signals)
+                raise self.error(f"{where}: attribute {attribute} names '{name}', which is no signal of the message",
+                                 hint=f"did you mean '{near}'?" if near else None)  # fmt: skip
+        crc_byte = None
+        if settings.profile != "NONE":
+            if settings.crc_signal is None:
+                raise self.error(f"{where}: E2E profile {settings.profile} needs attribute E2ECrcSignal")
+            crc = signals[settings.crc_signal]
+            bit = crc.start % 8 - (7 if crc.byte_order == "big_endian" else 0)
+            if crc.length != 8 or bit:
+                what = f"checksum {crc.name} (start bit {crc.start}, {crc.length} bit)"
+                raise self.error(f"{where}: {what} must fill one byte")
+            crc_byte = crc.start // 8
+            if settings.data_id is None and settings.profile in ("AUTOSAR_P01_1A", "SAE_J1850_ID"):
+                raise self.error(f"{where}: E2E profile {settings.profile} needs attribute E2EDataID")
+        counter = signals[settings.counter_signal] if settings.counter_signal else None
+        return {
+            "e2e": settings.profile,
+            "data_id": settings.data_id or 0,
+            "data_ids": settings.data_ids,
+            "crc_byte": crc_byte,
+            "counter": (counter.start, counter.length, counter.byte_order == "big_endian") if counter else None,
+            "counter_max": settings.counter_max,
+            "max_delta": settings.max_delta,
+        }
+
+    def signal(self, message: str, signal: Any, receive: bool, wanted: bool) -> SignalSpec:
+        """Spec of a signal with the next free slot; its SignalInfo is appended to `signals`."""
+        unit = si_unit(signal.unit) if self.si else SiUnit(signal.unit or "1")
+        if unit is None:
+            if wanted:
+                what = f"signal {message}.{signal.name}"
+                raise self.error(f"{what}: unit '{signal.unit}' is not known", allowed=known_units())
+            # nobody asked for it: keep the database's value and say so in the unit
+            unit = SiUnit(signal.unit)
+
+        def limit(value: Any) -> float | None:
+            return None if value is None else to_si(value, unit, with_offset=True)
+
+        scale = to_si(signal.scale, unit, with_offset=False)
+        offset = to_si(signal.offset, unit, with_offset=True)
+        minimum, maximum = limit(signal.minimum), limit(signal.maximum)
+        raw_start = signal.raw_initial if isinstance(signal.raw_initial, int | float) else None
+        start = raw_start * scale + offset if raw_start is not None else 0.0
+        if raw_start is None:
+            start = max(start, minimum) if minimum is not None else start
+            start = min(start, maximum) if maximum is not None else start
+        choices = {int(raw): str(word) for raw, word in (signal.choices or {}).items()}
+        slot = len(self.signals)
+        self.signals.append(
+            SignalInfo(signal.name, message, slot, receive, signal.unit or "", unit.symbol, minimum, maximum, start,
+                       choices, offset, scale)
+        )  # fmt: skip
+        return SignalSpec(
+            name=signal.name, start=signal.start, length=signal.length, big_endian=signal.byte_order == "big_endian",
+            signed=signal.is_signed, is_float=signal.is_float, scale=scale, offset=offset, minimum=minimum,
+            maximum=maximum, slot=slot, check=self.check_limits,
+        )  # fmt: skip
+
+
+def no_such(what: str, name: str, known: Iterable[str], path: Path) -> ConfigError:
+    """Error of an unknown name, with the closest known one."""
+    near = closest(name, known)
+    return ConfigError(f"there is no {what} '{name}'", file=str(path), hint=f"did you mean '{near}'?" if near else None)

@@ -1,0 +1,59 @@
+"""The bus part of a [can] table, the same for rig and control unit: which bus, and how it is opened."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator
+
+from torqueloop.hil.can.bus import CanBusConfig
+from torqueloop.hil.can.multicast import DEFAULT_GROUP, DEFAULT_PORT, LOOPBACK
+from torqueloop.hil.config_file import BadValue, ConfigTable
+
+
+class CanTable(ConfigTable):
+    """Where the bus is and which messages are on it."""
+
+    #: any interface of python-can; udp_multicast works between processes without hardware
+    interface: str = "udp_multicast"
+    #: multicast group, network device ("can0") or channel of the adapter
+    channel: str = DEFAULT_GROUP
+    #: UDP port (udp_multicast)
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    #: address of the network interface (udp_multicast); the default never leaves this computer
+    local_address: str = LOOPBACK
+    #: routers a packet may pass (udp_multicast); 0: this computer or network only
+    hop_limit: Annotated[int, Field(ge=0, le=255)] = 0
+    #: bit rate of an adapter; without it as the system has set it [bit/s]
+    bitrate: Annotated[int, Field(ge=10_000, le=1_000_000)] | None = None
+    #: more arguments of can.Bus for adapters
+    options: dict[str, str | int | float | bool] = {}
+    #: CAN database, relative to the file
+    database: str
+
+    @field_validator("local_address")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        parts = value.split(".")
+        if len(parts) != 4 or not all(p.isdigit() and int(p) < 256 for p in parts):
+            raise BadValue("{key} = {value}", value=value, allowed="an IPv4 address of this computer")
+        return value
+
+    def bus(self) -> CanBusConfig:
+        """What `bus.open_bus` takes."""
+        return CanBusConfig(
+            interface=self.interface,
+            channel=self.channel,
+            port=DEFAULT_PORT if self.port is None else self.port,
+            local_address=self.local_address,
+            hop_limit=self.hop_limit,
+            bitrate=self.bitrate,
+            options=dict(self.options),
+        )
+
+    def place(self) -> dict[str, Any]:
+        """What rig and control unit must have in common to hear each other."""
+        bus = self.bus()
+        if self.interface != "udp_multicast":
+            return {"interface": bus.interface, "channel": bus.channel}
+        return {name: getattr(bus, name) for name in ("interface", "channel", "port", "local_address")}

@@ -1,0 +1,1 @@
+"""The stamped exchange of messages between the rig and a vehicle model."""

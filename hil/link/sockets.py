@@ -1,0 +1,453 @@
+"""ZeroMQ between rig and vehicle model: lockstep for the virtual clock, latest value for the real one.
+
+              rig (binds)                                      vehicle model (connects)
+    virtual   LockstepClient DEALER -- step --> / <-- state -- REP LockstepServer   one exchange per tick, exactly to t
+    real      RigLink (thread) PAIR -- step --> / <-- state -- PAIR VehicleEnd      newest value, stamps, age checked
+
+The rig binds so that port 0 works: it takes a free port and hands the endpoint on (`.endpoint`). PAIR takes one peer:
+a second vehicle model that connects is refused by ZeroMQ and times out. DEALER with an empty first frame is what REQ
+sends; REQ itself never gets its answer when it binds with CURVE and an authenticator (seen with libzmq 4.3.5).
+Loopback only, unless both sides have CURVE keys. In the rig the tick never touches a socket: RigLink copies between
+the socket and two latest-value slots.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import zmq
+import zmq.auth
+from zmq.auth.thread import ThreadAuthenticator
+
+from torqueloop.core.errors import TorqueloopError
+from torqueloop.hil.link.messages import (
+    REJECT_REASONS,
+    ByeMessage,
+    SchemaError,
+    StateMessage,
+    StepMessage,
+    decode,
+    encode,
+)
+from torqueloop.hil.link.stats import AgeStatistics, CouplingResidual, StampChecker
+
+#: doubles of the slot rig -> vehicle, in this order (written by the tick)
+RIG_SLOT = ("step", "t", "F_wheel", "I_wheel", "speed", "s", "brake")
+#: doubles of the slot vehicle -> rig, in this order (written by RigLink)
+VEHICLE_SLOT = ("step", "own_step", "t", "speed", "a", "F", "F_hold", "grade")
+#: a waiting socket is looked at this often, so that stop requests and a dead child are seen
+POLL_SLICE_MS = 20
+
+
+class PeerError(TorqueloopError):
+    """The peer does not answer, answers nonsense, or may not be used as asked."""
+
+
+class Slot(Protocol):
+    """Latest-value slot of doubles (cython_kernels.ring.LatestSlot): one writer, one reader, never blocks."""
+
+    def write(self, values: Sequence[float], stamp_ns: int = 0) -> None: ...
+    def read(self) -> tuple[int, int, tuple[float, ...]]: ...
+
+
+@dataclass(frozen=True)
+class CurveKeys:
+    """CURVE certificates (files of zmq.auth.create_certificates); needed as soon as an endpoint is not on loopback."""
+
+    #: own certificate with the secret key
+    own_secret: Path
+    #: vehicle side: public certificate of the rig
+    server_public: Path | None = None
+    #: rig side: folder with the public certificates of those who may connect
+    clients: Path | None = None
+
+
+def check_endpoint(endpoint: str, curve: CurveKeys | None = None) -> str:
+    """Return the endpoint if it may be used: tcp on loopback, ipc, inproc; any other address needs CURVE keys."""
+    transport, separator, address = endpoint.partition("://")
+    if not separator or transport not in ("tcp", "ipc", "inproc"):
+        raise PeerError(f"endpoint {endpoint!r}: allowed: tcp://host:port, ipc://path, inproc://name")
+    if transport == "tcp":
+        host, colon, port = address.rpartition(":")
+        if not colon or not (port.isdigit() and int(port) < 65536):
+            raise PeerError(f"endpoint {endpoint!r}: port {port!r}, allowed: 0 .. 65535 (0: any free port)")
+        if not (host in ("localhost", "[::1]") or host.startswith("127.")) and curve is None:
+            raise PeerError(
+                f"endpoint {endpoint!r} is not on loopback: allowed without CURVE keys: 127.0.0.1, localhost, [::1]"
+            )
+    return endpoint
+
+
+class _Socket:
+    """A ZeroMQ socket with limits, optional CURVE and clean closing."""
+
+    def __init__(
+        self, kind: int, endpoint: str, bind: bool, curve: CurveKeys | None, context: zmq.Context[Any] | None
+    ) -> None:
+        check_endpoint(endpoint, curve)
+        self._context = context or zmq.Context.instance()
+        self._authenticator: ThreadAuthenticator | None = None
+        self.raw: zmq.Socket[bytes] = self._context.socket(kind)
+        try:
+            self.raw.setsockopt(zmq.LINGER, 200)
+            self.raw.setsockopt(zmq.SNDHWM, 64)
+            self.raw.setsockopt(zmq.RCVHWM, 1024)
+            # a longer message closes the connection before it is stored; the schema's own limit is lower and counted
+            self.raw.setsockopt(zmq.MAXMSGSIZE, 65536)
+            if curve is not None:
+                self._secure(curve, bind)
+            if bind:
+                self.raw.bind(endpoint)
+                self.endpoint = self.raw.getsockopt_string(zmq.LAST_ENDPOINT)
+            else:
+                self.raw.connect(endpoint)
+                self.endpoint = endpoint
+        except (zmq.ZMQError, OSError) as error:
+            self.close()
+            raise PeerError(f"endpoint {endpoint}: cannot {'bind' if bind else 'connect'}: {error}") from None
+        except PeerError:
+            self.close()
+            raise
+
+    def _secure(self, curve: CurveKeys, server: bool) -> None:
+        public, secret = zmq.auth.load_certificate(curve.own_secret)
+        if secret is None:
+            raise PeerError(f"{curve.own_secret}: holds no secret key")
+        self.raw.curve_publickey, self.raw.curve_secretkey = public, secret
+        if server:
+            if curve.clients is None:
+                raise PeerError("CURVE on the binding side needs the folder of the clients' public certificates")
+            self._authenticator = ThreadAuthenticator(self._context)
+            self._authenticator.start()
+            self._authenticator.configure_curve(domain="*", location=str(curve.clients))
+            self.raw.curve_server = True
+        else:
+            if curve.server_public is None:
+                raise PeerError("CURVE on the connecting side needs the rig's public certificate")
+            self.raw.curve_serverkey = zmq.auth.load_certificate(curve.server_public)[0]
+
+    def close(self) -> None:
+        if not self.raw.closed:
+            self.raw.close()
+        if self._authenticator is not None:
+            self._authenticator.stop()
+            self._authenticator = None
+
+
+class LockstepClient:
+    """Rig side, virtual clock: one exchange per tick. real-time: no."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        timeout_s: float = 2.0,
+        curve: CurveKeys | None = None,
+        peer_dead: Callable[[], str | None] | None = None,
+        context: zmq.Context[Any] | None = None,
+    ) -> None:
+        """`peer_dead` is asked while waiting; a text (e.g. "has ended with status 2") ends the wait at once."""
+        self._socket = _Socket(zmq.DEALER, endpoint, True, curve, context)
+        self.endpoint = self._socket.endpoint
+        self.timeout_s = timeout_s
+        self._peer_dead = peer_dead
+        self._stamps = StampChecker(None)
+        self.residual = CouplingResidual()
+        self.exchanges = 0
+        self.wait_max_s = 0.0
+        self.rejected = dict.fromkeys(REJECT_REASONS, 0)
+
+    def exchange(self, message: StepMessage) -> StateMessage:
+        """Send the rig's step, wait for the vehicle's state there; PeerError if none comes or it is not as agreed."""
+        started = time.monotonic()
+        deadline = started + self.timeout_s
+        self._wait(zmq.POLLOUT, deadline, message.step)
+        self._socket.raw.send_multipart([b"", encode(message)], zmq.DONTWAIT)
+        self.residual.sent(message)
+        self._wait(zmq.POLLIN, deadline, message.step)
+        parts = self._socket.raw.recv_multipart(zmq.DONTWAIT)
+        # anything but delimiter and message is no answer of a REP socket: let the schema refuse it
+        data = parts[1] if len(parts) == 2 and parts[0] == b"" else b""
+        self.wait_max_s = max(self.wait_max_s, time.monotonic() - started)
+        try:
+            answer = decode(data)
+        except SchemaError as error:
+            self.rejected[error.reason] += 1
+            raise PeerError(f"vehicle at {self.endpoint}, step {message.step}: answer refused: {error}") from None
+        if isinstance(answer, ByeMessage):
+            raise PeerError(f"vehicle at {self.endpoint} has left at step {message.step}: {answer.reason}")
+        if not isinstance(answer, StateMessage) or answer.step != message.step:
+            raise PeerError(
+                f"vehicle at {self.endpoint}, step {message.step}: answered step "
+                f"{getattr(answer, 'step', None)}, allowed: the step it was asked"
+            )
+        self._stamps.check(answer.step)
+        self.residual.received(answer)
+        self.exchanges += 1
+        return answer
+
+    def _wait(self, flag: int, deadline: float, step: int) -> None:
+        while not self._socket.raw.poll(POLL_SLICE_MS, flag):
+            dead = self._peer_dead() if self._peer_dead else None
+            if dead:
+                raise PeerError(f"vehicle at {self.endpoint} {dead} (step {step})")
+            if time.monotonic() >= deadline:
+                hint = ": is it started?" if self.exchanges == 0 else ": is it still running?"
+                raise PeerError(
+                    f"vehicle at {self.endpoint} has not answered within {self.timeout_s:g} s (step {step}){hint}"
+                )
+
+    def stats(self) -> dict[str, Any]:
+        """Counts for the report."""
+        return {
+            "mode": "lockstep",
+            "endpoint": self.endpoint,
+            "exchanges": self.exchanges,
+            "wait_max_ms": 1e3 * self.wait_max_s,
+            "rejected": dict(self.rejected),
+            **self._stamps.counters(),
+            "coupling": self.residual.report(),
+        }
+
+    def close(self) -> None:
+        """Free the port."""
+        self._socket.close()
+
+
+class LockstepServer:
+    """Vehicle side, virtual clock: answers each step with the state at exactly its time."""
+
+    def __init__(self, endpoint: str, curve: CurveKeys | None = None, context: zmq.Context[Any] | None = None) -> None:
+        self._socket = _Socket(zmq.REP, endpoint, False, curve, context)
+        self.endpoint = self._socket.endpoint
+        self.exchanges = 0
+        self.rejected = dict.fromkeys(REJECT_REASONS, 0)
+
+    def serve_one(self, handler: Callable[[StepMessage], StateMessage], timeout_ms: int = POLL_SLICE_MS) -> bool:
+        """Answer one request if one comes within the timeout; a refused one is answered with `bye` and its cause."""
+        if not self._socket.raw.poll(timeout_ms):
+            return False
+        data = self._socket.raw.recv()
+        try:
+            message = decode(data)
+            if not isinstance(message, StepMessage):
+                raise SchemaError("kind", "allowed here: kind 'step'")
+        except SchemaError as error:
+            self.rejected[error.reason] += 1
+            self._socket.raw.send(encode(ByeMessage(f"request refused: {error}")))
+            return True
+        self._socket.raw.send(encode(handler(message)))
+        self.exchanges += 1
+        return True
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+
+class RigLink(threading.Thread):
+    """Rig side, real clock: a thread between the PAIR socket and the two latest-value slots. real-time: no.
+
+    rig_slot (RIG_SLOT, written by the tick) -> newest step to the vehicle; a state that passes schema and stamps ->
+    vehicle_slot (VEHICLE_SLOT). The tick judges the age of what is in the slot; this thread only measures.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        rig_slot: Slot,
+        vehicle_slot: Slot,
+        period_s: float = 1e-3,
+        curve: CurveKeys | None = None,
+        context: zmq.Context[Any] | None = None,
+    ) -> None:
+        super().__init__(name="vehicle-link", daemon=True)
+        self._socket = _Socket(zmq.PAIR, endpoint, True, curve, context)
+        self.endpoint = self._socket.endpoint
+        self._rig_slot, self._vehicle_slot = rig_slot, vehicle_slot
+        self._period_ms = max(1, round(1e3 * period_s))
+        self._stop_asked = threading.Event()
+        self._first_state = threading.Event()
+        self._send_ns: dict[int, int] = {}
+        self._last_version: int | None = None
+        self._newest_sent: StepMessage | None = None
+        self._stamps = StampChecker(None)
+        self._own_stamps = StampChecker(1)
+        self.residual = CouplingResidual()
+        self.age_wall = AgeStatistics()
+        self.age_steps_max = 0
+        self.sent = self.not_sent = self.received = 0
+        self.rejected = dict.fromkeys(REJECT_REASONS, 0)
+        self.bye: str | None = None
+        self.failure: str | None = None
+
+    # --- thread -----------------------------------------------------------------------------------------------------
+    def run(self) -> None:
+        """Until stop(): receive what is there, send the newest rig state once per period."""
+        try:
+            while not self._stop_asked.is_set():
+                if self._socket.raw.poll(self._period_ms):
+                    self._receive_all()
+                self._send_newest()
+            self._say_bye()
+        except Exception as error:  # the thread's death is a fault the session must see, whatever the cause
+            self.failure = f"{type(error).__name__}: {error}"
+        finally:
+            self._socket.close()
+
+    def _receive_all(self) -> None:
+        while True:
+            try:
+                data = self._socket.raw.recv(zmq.DONTWAIT)
+            except zmq.Again:
+                return
+            self.received += 1
+            try:
+                message = decode(data)
+                if isinstance(message, StepMessage):
+                    raise SchemaError("kind", "allowed from a vehicle model: kind 'state' or 'bye'")
+            except SchemaError as error:
+                self.rejected[error.reason] += 1
+                continue
+            if isinstance(message, ByeMessage):
+                self.bye = message.reason
+                continue
+            # own_step numbers each answer (gap = one lost); step is the rig's stamp it belongs to
+            if self._own_stamps.check(message.own_step):
+                self._take(message)
+
+    def _take(self, message: StateMessage) -> None:
+        newest = self._newest_sent
+        if newest is None or message.step > newest.step:
+            self.rejected["range"] += 1
+            return
+        if not self._stamps.check(message.step):
+            return
+        sent_ns = self._send_ns.get(message.step)
+        if sent_ns is not None:
+            self.age_wall.add(1e-9 * (time.monotonic_ns() - sent_ns))
+        self.age_steps_max = max(self.age_steps_max, newest.step - message.step)
+        self.residual.received(message)
+        self._vehicle_slot.write([float(getattr(message, key)) for key in VEHICLE_SLOT], time.monotonic_ns())
+        self._first_state.set()
+
+    def _send_newest(self) -> None:
+        version, _, values = self._rig_slot.read()
+        if version == self._last_version or version == 0:
+            return  # nothing new since the last message, or nothing written yet
+        step, *rest = (float(x) for x in values)
+        message = StepMessage(int(step), *rest)
+        try:
+            self._socket.raw.send(encode(message), zmq.DONTWAIT)
+        except zmq.Again:
+            self.not_sent += 1  # nobody connected, or the peer does not read: newer values follow
+            return
+        # only now: what nobody took is tried again until a vehicle is there
+        self._last_version = version
+        self.sent += 1
+        self._newest_sent = message
+        self._send_ns[message.step] = time.monotonic_ns()
+        if len(self._send_ns) > 4096:
+            del self._send_ns[next(iter(self._send_ns))]
+        self.residual.sent(message)
+
+    def _say_bye(self) -> None:
+        try:
+            self._socket.raw.send(encode(ByeMessage("the rig has stopped")), zmq.DONTWAIT)
+        except zmq.Again:
+            pass
+
+    # --- session ----------------------------------------------------------------------------------------------------
+    def wait_first_state(self, timeout_s: float, peer_dead: Callable[[], str | None] | None = None) -> None:
+        """Block until the vehicle has answered once (before arming); PeerError with a clear text if it does not."""
+        deadline = time.monotonic() + timeout_s
+        while not self._first_state.wait(1e-3 * POLL_SLICE_MS):
+            dead = peer_dead() if peer_dead else None
+            if dead:
+                raise PeerError(f"vehicle at {self.endpoint} {dead} (step 0)")
+            if self.failure:
+                raise PeerError(f"vehicle at {self.endpoint}: link thread failed: {self.failure}")
+            if time.monotonic() >= deadline:
+                refused = {k: n for k, n in self.rejected.items() if n}
+                hint = f" (answers refused: {refused})" if refused else ": is it started?"
+                raise PeerError(f"vehicle at {self.endpoint} has not answered within {timeout_s:g} s (step 0){hint}")
+
+    def stop(self, timeout_s: float = 1.0) -> None:
+        """Ask the thread to end, say bye, close the socket."""
+        self._stop_asked.set()
+        if self.is_alive():
+            self.join(timeout_s)
+        else:
+            self._socket.close()
+
+    def stats(self) -> dict[str, Any]:
+        """Counts for the report; safe to call while the thread runs."""
+        own, stamps = self._own_stamps.counters(), self._stamps.counters()
+        return {
+            "mode": "latest value",
+            "endpoint": self.endpoint,
+            "sent": self.sent,
+            "not_sent": self.not_sent,
+            "received": self.received,
+            "accepted": stamps["accepted"],
+            "rejected": dict(self.rejected),
+            "gap": own["gap"],
+            "lost": own["lost"],
+            "dup": own["duplicate"] + stamps["duplicate"],
+            "out_of_order": own["out_of_order"] + stamps["out_of_order"],
+            "age": self.age_wall.report(),
+            "age_max_ms": 1e3 * self.age_wall.max_s,
+            "age_steps_max": self.age_steps_max,
+            "coupling": self.residual.report(),
+            "bye": self.bye,
+            "failure": self.failure,
+        }
+
+
+class VehicleEnd:
+    """Vehicle side, real clock: takes the newest step that is there, sends states."""
+
+    def __init__(self, endpoint: str, curve: CurveKeys | None = None, context: zmq.Context[Any] | None = None) -> None:
+        self._socket = _Socket(zmq.PAIR, endpoint, False, curve, context)
+        self.endpoint = self._socket.endpoint
+        self.stamps = StampChecker(None)
+        self.rejected = dict.fromkeys(REJECT_REASONS, 0)
+        self.bye: str | None = None
+
+    def receive(self, timeout_ms: int) -> StepMessage | None:
+        """Newest acceptable step, or None within the timeout. `bye` is set when the rig has left."""
+        if not self._socket.raw.poll(timeout_ms):
+            return None
+        newest: StepMessage | None = None
+        while True:
+            try:
+                data = self._socket.raw.recv(zmq.DONTWAIT)
+            except zmq.Again:
+                return newest
+            try:
+                message = decode(data)
+                if isinstance(message, StateMessage):
+                    raise SchemaError("kind", "allowed from the rig: kind 'step' or 'bye'")
+            except SchemaError as error:
+                self.rejected[error.reason] += 1
+                continue
+            if isinstance(message, ByeMessage):
+                self.bye = message.reason
+            elif self.stamps.check(message.step):
+                newest = message
+
+    def send(self, message: StateMessage | ByeMessage) -> bool:
+        """Send without waiting; False if the rig does not take it."""
+        try:
+            self._socket.raw.send(encode(message), zmq.DONTWAIT)
+        except zmq.Again:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()

@@ -1,0 +1,142 @@
+"""Statistics of the link between rig and vehicle model: stamps, ages, coupling residual."""
+
+from __future__ import annotations
+
+import math
+
+from torqueloop.hil.link.messages import StateMessage, StepMessage
+
+
+class StampChecker:
+    """Checks the step numbers of arriving messages: each is new, a duplicate, late (out of order) or follows a gap.
+
+    `expected_stride` is the distance of consecutive stamps when nothing is lost; None: any increase is fine (no gaps
+    counted).
+    """
+
+    def __init__(self, expected_stride: int | None = 1) -> None:
+        self.stride = expected_stride
+        self.newest: int | None = None
+        self.accepted = 0
+        self.duplicate = 0
+        self.out_of_order = 0
+        self.gap = 0
+        self.lost = 0
+
+    def check(self, step: int) -> bool:
+        """True if the message is newer than all before and may be used."""
+        if self.newest is not None:
+            if step == self.newest:
+                self.duplicate += 1
+                return False
+            if step < self.newest:
+                self.out_of_order += 1
+                return False
+            if self.stride is not None and step - self.newest > self.stride:
+                self.gap += 1
+                self.lost += (step - self.newest) // self.stride - 1
+        self.newest = step
+        self.accepted += 1
+        return True
+
+    def counters(self) -> dict[str, int]:
+        """Counts for the report."""
+        return {
+            "accepted": self.accepted,
+            "duplicate": self.duplicate,
+            "out_of_order": self.out_of_order,
+            "gap": self.gap,
+            "lost": self.lost,
+        }
+
+
+class CouplingResidual:
+    """Difference between the rig's car and the vehicle model's car: two integrations of the same motion.
+
+    residual  dv = v_rig - v_vehicle at the same stamp [m/s]
+    energy    dE = sum of dI * dv [J], dI the tractive impulse of the interval: the work the interface
+              creates (+) or loses (-) because the two sides do not move alike
+    """
+
+    def __init__(self, history: int = 4096) -> None:
+        self._history = history
+        self._sent: dict[int, tuple[float, float]] = {}
+        self._last_impulse: float | None = None
+        self.count = 0
+        self.max_mps = 0.0
+        self.max_step = -1
+        self._sum_sq = 0.0
+        self.energy_J = 0.0
+        self.turned_over_J = 0.0
+
+    def sent(self, message: StepMessage) -> None:
+        """Remember the rig's own speed and impulse at this stamp."""
+        self._sent[message.step] = (message.speed, message.I_wheel)
+        while len(self._sent) > self._history:
+            del self._sent[next(iter(self._sent))]
+
+    def received(self, message: StateMessage) -> float | None:
+        """Compare the vehicle's speed with the rig's at the echoed stamp; None if that stamp is unknown."""
+        found = self._sent.get(message.step)
+        if found is None:
+            return None
+        speed, impulse = found
+        dv = speed - message.speed
+        self.count += 1
+        self._sum_sq += dv * dv
+        if abs(dv) > self.max_mps:
+            self.max_mps, self.max_step = abs(dv), message.step
+        if self._last_impulse is not None:
+            self.energy_J += (impulse - self._last_impulse) * dv
+            self.turned_over_J += abs((impulse - self._last_impulse) * speed)
+        self._last_impulse = impulse
+        return dv
+
+    def report(self) -> dict[str, float | int]:
+        """Numbers for the report."""
+        return {
+            "samples": self.count,
+            "max_mps": self.max_mps,
+            "max_step": self.max_step,
+            "rms_mps": math.sqrt(self._sum_sq / self.count) if self.count else 0.0,
+            "energy_J": self.energy_J,
+            "turned_over_J": self.turned_over_J,
+        }
+
+
+class AgeStatistics:
+    """Histogram of ages in bins that grow by 2^(1/4) from 1 us; quantiles are upper bin edges."""
+
+    _BINS = 120
+
+    def __init__(self) -> None:
+        self._counts = [0] * self._BINS
+        self.count = 0
+        self.max_s = 0.0
+
+    def add(self, age_s: float) -> None:
+        us = max(age_s, 0.0) * 1e6
+        index = 0
+        edge = 1.0
+        while us > edge and index < self._BINS - 1:
+            edge *= 2**0.25
+            index += 1
+        self._counts[index] += 1
+        self.count += 1
+        self.max_s = max(self.max_s, age_s)
+
+    def quantile_ms(self, q: float) -> float:
+        wanted, seen = q * self.count, 0
+        for index, n in enumerate(self._counts):
+            seen += n
+            if seen >= wanted and seen:
+                return min(1e-3 * 2 ** (index / 4), 1e3 * self.max_s)
+        return 0.0
+
+    def report(self) -> dict[str, float | int]:
+        return {
+            "count": self.count,
+            "p50_ms": self.quantile_ms(0.5),
+            "p99_ms": self.quantile_ms(0.99),
+            "max_ms": 1e3 * self.max_s,
+        }

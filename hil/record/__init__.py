@@ -1,0 +1,1 @@
+"""What a run leaves on disk: its folder, crash-safe records, logs, and their readers."""

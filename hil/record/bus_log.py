@@ -1,0 +1,127 @@
+"""Frames on the bus with their times: record format, candump text log, MF4.
+
+One record is the `can_frame_t` of the kernels (24 bytes). The two upper bits of `flags` are the log's own: direction,
+and whether the rig's receive checks refused the frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqueloop.core.errors import TorqueloopError
+from torqueloop.hil.record.recording import Damage, RecordingError, read_stream
+from torqueloop.hil.record.run_data import Signals, _records
+
+#: can_frame_t as it lies in memory; 2 bytes of padding at the end
+FRAME_DTYPE = np.dtype(
+    {
+        "names": ["t_ns", "id", "dlc", "flags", "data"],
+        "formats": ["<i8", "<u4", "u1", "u1", ("u1", (8,))],
+        "offsets": [0, 8, 12, 13, 14],
+        "itemsize": 24,
+    }
+)
+ID_EXTENDED = 0x80000000
+FLAG_REMOTE = 0x01
+FLAG_ERROR = 0x02
+#: sent by the rig (else received)
+FLAG_TX = 0x80
+#: received, but refused by the checks (counter, checksum, length, value)
+FLAG_REFUSED = 0x40
+
+
+class MissingExtraError(TorqueloopError):
+    """Something needs an optional package that is not installed."""
+
+
+def bus_header(channel: str, epoch_ns: int = 0, **more: Any) -> dict[str, Any]:
+    """Header of the bus stream. `epoch_ns` + t_ns of a frame = time since 1970 (0: times are simulation time)."""
+    return {"kind": "bus", "version": 1, "channel": channel, "epoch_ns": epoch_ns, **more}
+
+
+def pack_frame(t_ns: int, can_id: int, data: bytes, *, tx: bool, refused: bool = False, flags: int = 0) -> bytes:
+    """One record of the bus stream."""
+    record = np.zeros((), FRAME_DTYPE)
+    record["t_ns"], record["id"], record["dlc"] = t_ns, can_id, len(data)
+    record["flags"] = flags | (FLAG_TX if tx else 0) | (FLAG_REFUSED if refused else 0)
+    record["data"][: len(data)] = np.frombuffer(data, np.uint8)
+    return record.tobytes()
+
+
+def read_bus(run_dir: Path | str) -> tuple[NDArray[Any], dict[str, Any], list[Damage]]:
+    """(frames as FRAME_DTYPE, header, damage) of a run's bus log."""
+    stream = read_stream(Path(run_dir) / "bus")
+    if stream.header.get("kind") != "bus":
+        raise RecordingError(f"{run_dir}/bus: holds a recording of kind {stream.header.get('kind')!r}, not 'bus'")
+    frames, _ = _records(stream, FRAME_DTYPE)
+    return frames, stream.header, stream.damage
+
+
+def candump_lines(frames: NDArray[Any], channel: str, epoch_ns: int = 0) -> Iterable[str]:
+    """Lines as `candump -l` writes them, with the direction letter of newer versions: `(t) channel id#data R|T`."""
+    order = np.argsort(frames["t_ns"], kind="stable")
+    name = channel.replace(" ", "_") or "can"
+    for frame in frames[order]:
+        t_us, rest = divmod(int(frame["t_ns"]) + epoch_ns, 1000)
+        t_us += rest >= 500
+        can_id, flags, dlc = int(frame["id"]), int(frame["flags"]), min(int(frame["dlc"]), 8)
+        text = f"{can_id & 0x1FFFFFFF:08X}" if can_id & ID_EXTENDED else f"{can_id & 0x7FF:03X}"
+        data = f"R{dlc}" if flags & FLAG_REMOTE else bytes(frame["data"][:dlc]).hex().upper()
+        if flags & FLAG_ERROR:
+            text = f"{0x20000000 | (can_id & 0x1FFFFFFF):08X}"
+        yield f"({t_us // 1_000_000}.{t_us % 1_000_000:06d}) {name} {text}#{data} {'T' if flags & FLAG_TX else 'R'}"
+
+
+def write_candump(run_dir: Path | str, target: Path | str | IO[str]) -> int:
+    """Export the bus log of a run as text that can-utils and python-can read (.log). Returns the number of frames."""
+    frames, header, _ = read_bus(run_dir)
+    lines = candump_lines(frames, str(header.get("channel", "can")), int(header.get("epoch_ns", 0)))
+    if isinstance(target, (str, Path)):
+        with open(target, "w", encoding="ascii", errors="replace") as file:
+            file.writelines(line + "\n" for line in lines)
+    else:
+        target.writelines(line + "\n" for line in lines)
+    return len(frames)
+
+
+def write_mf4(run_dir: Path | str, target: Path | str, signals: Signals | None = None) -> int:
+    """Export signals and, when there is a bus log, its raw frames to ASAM MDF 4. Returns the number of channels."""
+    try:
+        from asammdf import MDF, Signal
+    except ImportError:
+        raise MissingExtraError(
+            "writing MF4 needs asammdf, which is not installed: pip install 'torqueloop[mf4]'"
+        ) from None
+    from torqueloop.hil.record.run_data import read_signals
+
+    signals = signals if signals is not None else read_signals(run_dir)
+    with MDF(version="4.10") as mdf:
+        channels = [
+            Signal(signals[name], signals.t, name=name, unit=signals.units[name] if signals.units[name] != "1" else "")
+            for name in signals.names
+        ]
+        channels.append(Signal(signals.wake_lateness_us, signals.t, name="rig.wake_lateness", unit="us"))
+        channels.append(Signal(signals.compute_us, signals.t, name="rig.compute", unit="us"))
+        mdf.append(channels, comment="torqueloop signals")
+        try:
+            frames, header, _ = read_bus(run_dir)
+        except RecordingError:
+            frames = np.empty(0, FRAME_DTYPE)
+        if len(frames):
+            frames = frames[np.argsort(frames["t_ns"], kind="stable")]
+            t = frames["t_ns"] * 1e-9
+            bus = [
+                Signal((frames["id"] & 0x1FFFFFFF).astype("u4"), t, name="CAN.ID"),
+                Signal(frames["dlc"].astype("u1"), t, name="CAN.DLC"),
+                Signal((frames["flags"] & FLAG_TX != 0).astype("u1"), t, name="CAN.Dir", comment="1: sent by the rig"),
+                Signal(np.ascontiguousarray(frames["data"]), t, name="CAN.DataBytes"),
+            ]
+            mdf.append(bus, comment=f"frames on {header.get('channel', 'can')}")
+            channels += bus
+        mdf.save(str(target), overwrite=True)
+    return len(channels)

@@ -1,0 +1,253 @@
+"""The recorder: a thread that moves records from rings to crash-safe files and never holds up the run.
+
+Rings are filled by the tick; this thread drains them every DRAIN_S, and writes what it has as one chunk per stream at
+least every CHUNK_S, followed by fsync. So a killed process loses at most CHUNK_S + DRAIN_S of records, a power cut the
+same as long as the disk keeps its promises.
+
+When the disk refuses (full, gone), that stream stops, its cause is kept in the status, its ring is still drained so
+that the tick goes on undisturbed, and every record from then on is counted as lost.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from torqueloop.hil.record.recording import ChunkWriter
+
+#: Pause between two looks into the rings. Shorter: smaller rings suffice; longer: fewer wake-ups. [s]
+DRAIN_S = 0.05
+#: A chunk is written at least this often while records arrive: the most a killed run can lose. [s]
+CHUNK_S = 0.5
+#: A chunk is written before it grows beyond this size, which keeps single writes short. [bytes]
+CHUNK_BYTES = 4 << 20
+#: Drains of one ring in one look, so that a producer that is always faster cannot starve the other rings.
+POLL_ROUNDS = 64
+
+SyncPolicy = Literal["chunk", "close"]
+
+
+class RecordSource(Protocol):
+    """Where records come from; `cython_kernels.ring.DataRing` is one. Called by the recorder's thread only."""
+
+    def drain(self) -> bytes:
+        """Whole records that are there now, joined; may stop at a size of its own; empty when there is none."""
+
+    @property
+    def dropped(self) -> int:
+        """Records the writing side could not get in, since the beginning."""
+
+    @property
+    def high_water(self) -> int:
+        """Largest fill so far [bytes]."""
+
+    @property
+    def capacity(self) -> int:
+        """Room for records [bytes]."""
+
+
+class QueueSource:
+    """A source fed from Python: `push` whole records from any thread. Bounded like a ring, never blocks."""
+
+    def __init__(self, capacity: int = 8 << 20) -> None:
+        self.capacity = capacity
+        self.dropped = 0
+        self.high_water = 0
+        self._lock = threading.Lock()
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def push(self, record: bytes) -> bool:
+        """Queue one record; False (and counted) when the queue is full."""
+        with self._lock:
+            if self._size + len(record) > self.capacity:
+                self.dropped += 1
+                return False
+            self._parts.append(bytes(record))
+            self._size += len(record)
+            self.high_water = max(self.high_water, self._size)
+            return True
+
+    def drain(self) -> bytes:
+        """Everything queued, joined."""
+        with self._lock:
+            parts, self._parts, self._size = self._parts, [], 0
+        return b"".join(parts)
+
+
+@dataclass
+class StreamStatus:
+    """What became of one stream; part of the report."""
+
+    name: str
+    #: "" while all is well, else why writing stopped
+    cause: str = ""
+    bytes_written: int = 0
+    chunks: int = 0
+    #: records that could not get into the ring
+    lost_records: int = 0
+    #: bytes drained after writing had stopped
+    discarded_bytes: int = 0
+    #: largest fill of the ring, 0..1
+    high_water: float = 0.0
+    #: longest write including fsync [s]
+    write_s_max: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        return not self.cause and not self.lost_records and not self.discarded_bytes
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**self.__dict__, "ok": self.ok}
+
+
+class _Stream:
+    """One source, its writer and the chunk being gathered."""
+
+    def __init__(self, name: str, source: RecordSource, writer: ChunkWriter, sync: SyncPolicy) -> None:
+        self.name, self.source, self.sync = name, source, sync
+        self.writer: ChunkWriter | None = writer
+        self.status = StreamStatus(name)
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._since = time.monotonic()
+
+    def poll(self, rounds: int = POLL_ROUNDS) -> None:
+        """Take what the ring holds; write a chunk when it is due."""
+        for _ in range(rounds):
+            data = self.source.drain()
+            if not data:
+                break
+            if self.writer is None:
+                self.status.discarded_bytes += len(data)
+                continue
+            # A chunk never splits a record: the gathered part is written first if both together are too long.
+            if self._size + len(data) > CHUNK_BYTES:
+                self.flush()
+            if not self._parts:
+                self._since = time.monotonic()
+            self._parts.append(data)
+            self._size += len(data)
+        if self._parts and time.monotonic() - self._since >= CHUNK_S - DRAIN_S:
+            self.flush()
+        self.status.lost_records = int(self.source.dropped)
+        self.status.high_water = self.source.high_water / max(self.source.capacity, 1)
+
+    def flush(self) -> None:
+        """Write the gathered records as one chunk."""
+        if not self._parts or self.writer is None:
+            return
+        payload = b"".join(self._parts)
+        self._parts, self._size = [], 0
+        begin = time.monotonic()
+        try:
+            self.writer.write(payload)
+            if self.sync == "chunk":
+                self.writer.sync()
+        except Exception as error:
+            self.status.discarded_bytes += len(payload)
+            self.stop(error)
+        self.status.write_s_max = max(self.status.write_s_max, time.monotonic() - begin)
+        if self.writer is not None:
+            self.status.bytes_written, self.status.chunks = self.writer.bytes_written, self.writer.seq
+
+    def stop(self, error: Exception) -> None:
+        """Give up writing this stream; the first cause is kept."""
+        self.status.cause = self.status.cause or f"{type(error).__name__}: {error}"
+        if self.writer is not None:
+            self.writer.abandon()
+            self.writer = None
+
+    def close(self) -> None:
+        """Write everything still in the ring and the end mark."""
+        self.poll(rounds=1 << 30)
+        self.flush()
+        if self.writer is not None:
+            try:
+                self.writer.close()
+                self.status.bytes_written = self.writer.bytes_written
+            except Exception as error:
+                self.stop(error)
+
+
+class Recorder:
+    """Drains sources into `run_dir/<name>/NNNNNN.tlc`. Use as a context manager or with start() and close().
+
+    `add_stream` before `start`. `status()` may be called at any time from any thread.
+    """
+
+    def __init__(self, run_dir: Path | str, *, sync: SyncPolicy = "chunk") -> None:
+        self.run_dir = Path(run_dir)
+        self.sync = sync
+        self._streams: list[_Stream] = []
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._started = False
+
+    def add_stream(
+        self, name: str, header: dict[str, Any], source: RecordSource, *, file_bytes: int | None = None
+    ) -> None:
+        """Record `source` to the folder `name`. `header` says what the records are (see `channels`)."""
+        if self._thread is not None:
+            raise RuntimeError("add_stream after start")
+        options = {} if file_bytes is None else {"file_bytes": file_bytes}
+        writer = ChunkWriter(self.run_dir / name, header, **options)
+        self._streams.append(_Stream(name, source, writer, self.sync))
+
+    def start(self) -> None:
+        """Begin draining in a thread of its own."""
+        self._started = True
+        self._thread = threading.Thread(target=self._run, name="torqueloop-recorder", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stop.wait(DRAIN_S):
+            self.poll()
+
+    def poll(self) -> None:
+        """Look into all rings once. Called by the thread; call it yourself where no thread is wanted (virtual time)."""
+        for stream in self._streams:
+            try:
+                stream.poll()
+            except Exception as error:
+                stream.stop(error)
+
+    def close(self) -> dict[str, StreamStatus]:
+        """Stop the thread, write all that is still queued, close the files. Returns the status per stream."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        for stream in self._streams:
+            try:
+                stream.close()
+            except Exception as error:
+                stream.stop(error)
+        return self.status()
+
+    def discard(self) -> None:
+        """A run that never began: take away the streams, which hold nothing but their heads."""
+        if self._started:
+            return
+        for stream in self._streams:
+            if stream.writer is not None:
+                stream.writer.remove()
+                stream.writer = None
+
+    def status(self) -> dict[str, StreamStatus]:
+        """Status per stream, by name."""
+        return {s.name: s.status for s in self._streams}
+
+    def alive(self) -> bool:
+        """False when the thread was started and has died."""
+        return self._thread is None or self._thread.is_alive()
+
+    def __enter__(self) -> Recorder:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,109 @@
+"""What is alive during a run, on either clock: rig, links, companions, recorder; and its statistics."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from torqueloop.core.errors import TorqueloopError
+from torqueloop.hil.can.bus import CanGateway
+from torqueloop.hil.can.database import bus_id
+from torqueloop.hil.link.sockets import LockstepClient, RigLink
+from torqueloop.hil.record.mode_log import ModeLog
+from torqueloop.hil.record.recorder import Recorder
+from torqueloop.hil.record.run_folder import RunFolder
+from torqueloop.hil.rig.companions import Companion
+from torqueloop.hil.rig.parts import RigParts
+from torqueloop.hil.rig.plan import RigPlan
+from torqueloop.hil.rig.run_stats import Energy, run_stats
+from torqueloop.hil.rig.virtual_links import TcuStep
+
+#: the session looks after links, progress and rings this often [s]
+LOOK_S = 0.05
+#: run.json is rewritten this often [s]
+STATS_S = 1.0
+#: a loop that does not come back after stop() is given up after this [s]
+GIVE_UP_S = 5.0
+#: SCHED_FIFO priorities below the loop's: threads that serve its links, then the companion processes. On a loaded
+#: desktop an ordinary process waits up to 100 ms for a CPU, long enough for the peers to look silent
+LINKS_BELOW, COMPANIONS_BELOW = 20, 30
+
+
+class StartError(TorqueloopError):
+    """A peer did not come up; nothing was armed."""
+
+
+@dataclass
+class LiveRun:
+    """Everything alive during a run."""
+
+    plan: RigPlan
+    parts: RigParts
+    folder: RunFolder
+    recorder: Recorder
+    energy: Energy
+    modes: ModeLog
+    real: bool
+    degraded: list[str] = field(default_factory=list)
+    companions: dict[str, Companion] = field(default_factory=dict)
+    gateway: CanGateway | None = None
+    link: RigLink | None = None
+    lockstep: LockstepClient | None = None
+    tcu: TcuStep | None = None
+    peer_stats: dict[str, Any] = field(default_factory=dict)
+    #: first failure of a link in words
+    note: str = ""
+    #: wall time when tick 0 was due and when the last one was done [s]; None: not yet
+    began_s: float | None = None
+    over_s: float | None = None
+
+    def stats(self) -> dict[str, Any]:
+        links: dict[str, Any] = {"peers": self.peer_stats}
+        if self.gateway is not None:
+            links["can"] = {"gateway": {**self.gateway.stats(), "stolen": self.stolen()}}
+        if (client := self.link or self.lockstep) is not None:
+            links["vehicle"] = client.stats()
+        links["recording"] = {name: vars(s) for name, s in self.recorder.status().items()}
+        took = None if self.began_s is None else (self.over_s or time.monotonic()) - self.began_s
+        return run_stats(self.plan, self.parts, self.energy, self.degraded, links, self.note, self.real, took)
+
+    def save(self) -> None:
+        """What is known so far into run.json. A disk that refuses does not stop a run that is going on."""
+        try:
+            self.folder.write(stats=self.stats())
+        except OSError as error:
+            self.degrade(f"run.json cannot be written: {error.strerror}")
+
+    def look_at_recorder(self) -> None:
+        """A recorder that has died costs the recording, not the run."""
+        if not self.recorder.alive():
+            self.degrade("the recorder's thread has died: the recording is incomplete")
+
+    def degrade(self, text: str) -> None:
+        """Note once that something is not as it should be."""
+        if text not in self.degraded:
+            self.degraded.append(text)
+
+    def stolen(self) -> str:
+        """The message of ours that somebody else has sent first, in words; empty: none."""
+        found = None if self.gateway is None else self.gateway.stolen_id
+        if found is None or self.plan.database is None:
+            return ""
+        name = next((m.name for m in self.plan.database.tx_messages if bus_id(m) == found), "?")
+        return f"{name} (0x{found & 0x1FFFFFFF:X})"
+
+    def fail(self, cause: str, note: str) -> None:
+        """A link failed: latch the safe state with this cause, keep the first text."""
+        if self.parts.rig.request_safe(cause):
+            self.note = note
+
+
+def start_companion(stack: ExitStack, run: LiveRun, name: str, arguments: list[str]) -> Companion:
+    """Start a companion; it is stopped, and its counts are kept, when the stack unwinds."""
+    priority = max(0, run.plan.config.clock.fifo_priority - COMPANIONS_BELOW) if run.real else 0
+    companion = Companion(name, arguments, run.folder.path / f"{name}.log", priority)
+    run.companions[name] = companion
+    stack.callback(lambda: run.peer_stats.__setitem__(name, companion.stop()))
+    return companion

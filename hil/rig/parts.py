@@ -1,0 +1,85 @@
+"""A checked plan -> the rig with its kernel, rings and slots: all memory of a run, allocated in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torqueloop.core.offline import make_kernel
+from torqueloop.cython_kernels.codec import RxState, TxState
+from torqueloop.cython_kernels.model import KernelModel, KernelState
+from torqueloop.cython_kernels.rig import Rig
+from torqueloop.cython_kernels.ring import DataRing, FrameRing, LatestSlot
+from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT
+from torqueloop.hil.rig.plan import RigPlan
+
+#: frames waiting for the tick or for the bus; 1 s of a fully loaded 500 kbit/s bus is about 4000
+_FRAMES = 4096
+
+
+@dataclass
+class RigParts:
+    """A rig ready to run and the ends of its links. Memory is allocated here, and nowhere later."""
+
+    rig: Rig
+    model: KernelModel
+    state: KernelState
+    rx: RxState | None
+    tx: TxState | None
+    #: gateway -> tick, tick -> gateway
+    rx_ring: FrameRing
+    tx_ring: FrameRing
+    #: vehicle -> tick, tick -> vehicle
+    vehicle_in: LatestSlot
+    vehicle_out: LatestSlot
+    samples: DataRing
+    inputs: DataRing
+    bus: DataRing
+    modes: DataRing
+
+
+def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", buffer_s: float = 4.0) -> RigParts:
+    """Make kernel, rings and rig of a plan. `buffer_s`: how long the recorder may be away before samples are lost."""
+    c = plan.config
+    model = make_kernel(plan.compiled, c.clock.tick_s / c.clock.substeps, kernel)
+    state = KernelState(model)
+    rig = Rig(len(plan.table), c.clock.tick_s)
+    rig.set_initial(plan.table.initial)
+    rig.set_rig_slots(*(plan.table.slot(f"rig.{n}") for n in ("time", "tick", "status", "cause")))
+    rig.set_model(model, state, plan.in_slot, plan.out_slot, c.clock.substeps)
+    rig.set_wiring(plan.in_copies, plan.out_copies, plan.drivers)
+    per_s = buffer_s / c.clock.tick_s
+    parts = RigParts(
+        rig,
+        model,
+        state,
+        None,
+        None,
+        FrameRing(_FRAMES),
+        FrameRing(_FRAMES),
+        LatestSlot(len(VEHICLE_SLOT)),
+        LatestSlot(len(RIG_SLOT)),
+        DataRing(int(per_s * (48 + 8 * len(plan.recorded)))),
+        DataRing(int(per_s * 256)),
+        DataRing(int(buffer_s * 4000 * 32)),
+        DataRing(1 << 18),
+    )
+    if plan.codec is not None and c.can is not None:
+        parts.rx, parts.tx = RxState(plan.codec), TxState(plan.codec)
+        rig.set_can(
+            plan.codec, parts.rx, parts.tx, parts.rx_ring, parts.tx_ring, plan.required, plan.send, c.can.tx_drop_limit
+        )
+    if plan.vehicle:
+        rig.set_vehicle(parts.vehicle_in, parts.vehicle_out, **plan.vehicle)
+    stop_after = c.safe_state.stop_after_s
+    rig.set_safe_state(plan.reactions, plan.limits, round(stop_after / c.clock.tick_s) if stop_after >= 0 else -1)
+    n_ticks = round((duration_s if duration_s is not None else c.rig.duration_s) / c.clock.tick_s)
+    rig.set_clock(c.clock.policy, c.clock.max_catch_up, c.safe_state.overrun_limit, n_ticks)
+    rig.set_record(
+        [slot for _, slot in plan.recorded],
+        parts.samples,
+        parts.inputs if c.record.inputs else None,
+        parts.bus if c.record.bus and c.can is not None else None,
+        parts.modes,
+        c.record.every,
+    )
+    return parts

@@ -1,0 +1,156 @@
+"""Life of a run: load -> check -> compile -> connect -> start companions -> arm -> run -> stop -> report.
+
+Nothing is started before everything is checked; everything started is stopped, whatever happens. The loop has a thread
+of its own that holds no GIL; this module's thread looks after the links 20 times a second and never comes between the
+loop and its deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from torqueloop.core.errors import ConfigError, TorqueloopError
+from torqueloop.cython_kernels.clock import now_ns, now_wall_ns
+from torqueloop.hil.gates import parse_gates
+from torqueloop.hil.record.bus_log import bus_header
+from torqueloop.hil.record.mode_log import ModeLog
+from torqueloop.hil.record.recorder import Recorder
+from torqueloop.hil.record.run_data import signal_header
+from torqueloop.hil.record.run_folder import RunFolder, check_duration
+from torqueloop.hil.report.build import Report, write_report
+from torqueloop.hil.rig.check import check_companions, check_gates, own_gates
+from torqueloop.hil.rig.live_run import LiveRun, StartError
+from torqueloop.hil.rig.parts import RigParts, build
+from torqueloop.hil.rig.plan import RigPlan, load_plan
+from torqueloop.hil.rig.real_clock import run_real_clock
+from torqueloop.hil.rig.run_stats import Energy
+from torqueloop.hil.rig.virtual_clock import run_virtual_clock
+from torqueloop.hil.rig.virtual_links import TcuStep, VehicleStep
+
+__all__ = ["RunError", "RunResult", "StartError", "run_rig"]
+
+
+class RunError(TorqueloopError):
+    """The run took place, but what it leaves behind is not complete."""
+
+
+@dataclass
+class RunResult:
+    """What a run left behind."""
+
+    out: Path
+    #: "ended", "interrupted" or "hung"
+    state: str
+    stats: dict[str, Any]
+    report: Report
+
+    @property
+    def exit_status(self) -> int:
+        """0: all gates passed and the run ended properly; 1: not."""
+        return self.report.exit_status
+
+
+def run_rig(
+    rig_path: str | Path,
+    clock: Literal["real", "virtual"] = "real",
+    duration: float | None = None,
+    out: str | Path | None = None,
+    gates: str | list[str] | Mapping[str, str] | None = None,
+    progress: bool = True,
+    peers: Literal["config", "none"] = "config",
+    *,
+    kernel: str = "auto",
+    vehicle: VehicleStep | None = None,
+    tcu: TcuStep | None = None,
+    inject_busy: tuple[int, int, int] | None = None,
+    html: bool = True,
+) -> RunResult:
+    """Run a rig file and write its run directory.
+
+    clock: "real" (deadlines) or "virtual" (lockstep, as fast as it goes). duration: simulated s, default of the rig
+    file. peers: "none" starts no companion processes, they are expected from outside. vehicle, tcu: models in this
+    process instead of the configured ones (virtual clock only). inject_busy: (first tick, count, ns) of CPU burnt, to
+    provoke overruns.
+    """
+    if clock not in ("real", "virtual"):
+        raise ConfigError("unknown clock {value}", key="clock", value=clock, allowed="real, virtual")
+    if clock == "real" and (vehicle is not None or tcu is not None):
+        raise ConfigError(
+            "models in the rig's process need the virtual clock", key="clock", value=clock, allowed="virtual"
+        )
+    plan = load_plan(rig_path)
+    tcu_config = check_companions(plan)
+    asked = own_gates(plan) + (parse_gates(gates, "command line") if gates else [])
+    seconds = duration if duration is not None else plan.config.rig.duration_s
+    check_duration(seconds, plan.config.clock.tick_s)
+    parts = build(plan, seconds, kernel)
+    check_gates(plan, parts, asked)
+    folder = RunFolder(Path(rig_path), plan.config.rig.name, out)
+    folder.write(
+        clock=clock,
+        duration_s=seconds,
+        tick_s=plan.config.clock.tick_s,
+        powertrain=plan.driveline.name,
+        gates=dict(plan.config.gates),
+        model_digest=plan.compiled.digest(),
+        kernel=kernel,
+    )
+    run = None
+    try:
+        run = _prepare(plan, parts, folder, clock == "real")
+        if inject_busy is not None:
+            run.parts.rig.inject_busy(*inject_busy)
+        if clock == "real":
+            state = run_real_clock(run, peers, progress)
+        else:
+            state = run_virtual_clock(run, peers, progress, vehicle, tcu, tcu_config)
+    except BaseException as error:
+        failed = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        with suppress(OSError):  # the cause counts, not that the disk is full as well
+            if run is not None:
+                run.recorder.discard()
+            folder.finish(failed, error=f"{type(error).__name__}: {error}")
+        raise
+    stats = run.stats()
+    try:
+        run.modes.write(folder.path / "modes.csv")
+        folder.finish(state, stats=stats, peers=run.peer_stats)
+        report = write_report(folder.path, gates, html=html)
+    except OSError as error:
+        raise RunError(
+            f"{error.filename or folder.path}: {error.strerror}; the run is over ({state}, {stats['ticks']} ticks), "
+            f"what was recorded is in {folder.path} and can be read with `torqueloop report`"
+        ) from None
+    return RunResult(folder.path, state, stats, report)
+
+
+def _prepare(plan: RigPlan, parts: RigParts, folder: RunFolder, real: bool) -> LiveRun:
+    """Lay out the streams of the recorder and the first message to the vehicle."""
+    parts.state.warm()
+    c = plan.config
+    recorder = Recorder(folder.path)
+    header = signal_header(
+        [n for n, _ in plan.recorded],
+        [plan.table.units[s] for _, s in plan.recorded],
+        c.clock.tick_s,
+        every=c.record.every,
+    )
+    recorder.add_stream("signals", header, parts.samples)
+    if c.record.inputs:
+        recorder.add_stream("inputs", {"kind": "inputs", "version": 1, "tick_s": c.clock.tick_s}, parts.inputs)
+    if c.record.bus and c.can is not None:
+        channel = f"{c.can.interface} {c.can.channel}"
+        recorder.add_stream("bus", bus_header(channel, now_wall_ns() - now_ns() if real else 0), parts.bus)
+    modes = ModeLog(parts.modes, plan.compiled.friction_names)
+    run = LiveRun(plan, parts, folder, recorder, Energy(plan, parts), modes, real)
+    # the first message to the vehicle: the rig at its start
+    start = dict(zip(plan.compiled.output_names, parts.model.outputs(parts.state), strict=True))
+    v = c.vehicle
+    if v is not None:
+        brake = plan.table.initial.get(plan.table.slot(v.brake), 0.0)
+        parts.vehicle_out.write([0.0, 0.0, 0.0, 0.0, start[f"{v.car}.v"], start[f"{v.car}.s"], brake], 0)
+    return run

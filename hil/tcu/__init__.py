@@ -1,0 +1,1 @@
+"""The soft transmission control unit: what it decides, how it shifts, its place on the bus."""

@@ -1,0 +1,1 @@
+"""The vehicle model beside the rig: road, air and brakes."""
