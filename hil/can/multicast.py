@@ -67,14 +67,16 @@ class MulticastPort:
         self.malformed = 0
         #: packets the kernel dropped because nobody read them in time
         self.kernel_drops = 0
-        self._receiver = self._sender = None
+        self._sockets: list[socket.socket] = []
         try:
             local = socket.inet_aton(local_address)
             if not 224 <= socket.inet_aton(group)[0] <= 239:
                 allowed = "224.0.0.0 .. 239.255.255.255"
                 raise CanBusError(f"CAN channel '{group}' is no IPv4 multicast group; allowed {allowed}")
             self._receiver = self._open_receiver(group, port, local)
+            self._sockets.append(self._receiver)
             self._sender = self._open_sender(group, port, local, hop_limit)
+            self._sockets.append(self._sender)
         except OSError as error:
             self.close()
             reason = _reason(error, group, port, local_address)
@@ -151,14 +153,13 @@ class MulticastPort:
 
     def close(self) -> None:
         """Leave the group and close the sockets."""
-        for sock in (self._receiver, self._sender):
-            if sock is not None:
-                sock.close()
+        for sock in self._sockets:
+            sock.close()
 
 
 def pack_frame(can_id: int, data: bytes) -> bytes:
     """A data frame as python-can packs it."""
-    return msgpack.packb(
+    packed: bytes = msgpack.packb(
         {
             "timestamp": 0.0,
             "arbitration_id": can_id & 0x1FFFFFFF,
@@ -173,6 +174,7 @@ def pack_frame(can_id: int, data: bytes) -> bytes:
             "error_state_indicator": False,
         }
     )
+    return packed
 
 
 def unpack_frame(packet: bytes) -> tuple[int, bytes, int] | None:

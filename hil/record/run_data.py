@@ -89,7 +89,7 @@ class Signals(Mapping[str, NDArray[np.float64]]):
     @property
     def t(self) -> NDArray[np.float64]:
         """Simulation time at the end of each recorded tick [s]: (tick + 1) * tick_s."""
-        return (self.tick + 1) * self.tick_s
+        return np.asarray((self.tick + 1) * self.tick_s, dtype=np.float64)
 
     @property
     def wake_lateness_us(self) -> NDArray[np.float64]:
