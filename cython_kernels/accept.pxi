@@ -50,7 +50,7 @@ cdef inline void accept2(const tl_model* m, tl_state* s, double x) noexcept nogi
 cdef void accept4(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """As accept2 for order 4: work by Simpson's rule on the collocation polynomials."""
     cdef int32_t i, k, n = TL_N(m)
-    cdef double h = m.h, xh = x * m.h, q = x * m.h / 6.0, y = 0.5 * x, w0, wm, w1, xi
+    cdef double h = m.h, xh = x * m.h, q = x * m.h / 6.0, y = 0.5 * x, w0, wm, w1
     if x != 1.0:
         for i in range(n):
             s.end.z[i] = s.now.z[i] + xh * s.now.u[i] + xh * xh * (0.5 * s.now.a[i] + x * (s.end.hs1[i] / 6.0 + x * s.s2[i] / 12.0))

@@ -79,7 +79,7 @@ cdef void start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
         for i in range(nf + 1):
             if not stop_blocked(m, s):
                 break
-        decide(m, s, 0.0, 0, 0.0, 0, 0.0)
+        decide(m, s, 0.0, 0, 0, 0.0)
     s.fresh[0] = 0
 
 
@@ -121,7 +121,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         each_capacity(m, s, s.now.w, s.now.p, done, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
         if splits > MAX_SPLITS:
             s.counters[TL_C_FALLBACKS] += 1
-            decide(m, s, x, 0, done, 1, end - done)
+            decide(m, s, x, 0, 1, end - done)
             if TL_NACT(m) > 0 and end > done:
                 advance_actuators(m, s, done, end - done, 2, s.end.p, s.fill1)
                 for i in range(TL_NACT(m)):
@@ -130,7 +130,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
             s.fresh[0] = 1
             break
         s.t[0] += done * m.h
-        decide(m, s, x, 1, done, 0, 0.0)
+        decide(m, s, x, 1, 0, 0.0)
         s.t[0] -= done * m.h
         if end - done < 1e-12:
             break

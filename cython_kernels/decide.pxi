@@ -10,7 +10,7 @@ cdef inline double trend(double now, double end, double ahead) noexcept nogil:
     return now + ahead * (end - now)
 
 
-cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known, double theta, int32_t everything,
+cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known, int32_t everything,
                  double part) noexcept nogil:
     """Modes of all pressed elements at rest, by the boxed problem over a look-ahead, and the accelerations that follow.
 

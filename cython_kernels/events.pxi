@@ -76,9 +76,9 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
 
     sliding: relative speed comes to zero; stuck: torque reaches its static limit; normal force appears or vanishes.
     """
-    cdef int32_t i, k, n = TL_N(m)
+    cdef int32_t i, k
     cdef int64_t mode
-    cdef double first = 2.0, r0, r1, v0, sl1, sl2, c1, c2, c3, x, sgn, t0, t1, l0, l1, tm, lm, h = m.h, at_end
+    cdef double first = 2.0, r0, r1, v0, c1, c2, c3, x, sgn, t0, t1, l0, l1, lm, h = m.h, at_end
     cdef int32_t four = m.order == 4
     for i in range(TL_NF(m)):
         mode = s.mode[i]
