@@ -121,7 +121,7 @@ def _matrices(a: Arrays, h: float) -> Arrays:
     A = np.array([[1 / 3, -1 / 24], [2 / 3, 1 / 6]])
     W, W0 = B @ Sinv @ B.T, B @ Minv @ B.T
     return {
-        "S": S, "D": D, "G": G, "B": B, "Sinv": Sinv, "Minv": Minv, "SinvBt": (Sinv @ B.T).T,
+        "S": S, "B": B, "Sinv": Sinv, "Minv": Minv, "SinvBt": (Sinv @ B.T).T,
         "W": 0.5 * (W + W.T), "W0": 0.5 * (W0 + W0.T),
         "A4": np.kron(np.eye(2), M) + h * np.kron(A, D) + h * h * np.kron(A @ A, G),
         "poly_k": np.stack([a[f"poly_k{i}"] for i in range(4)], axis=1),
@@ -173,7 +173,6 @@ def _friction(a: Arrays, h: float) -> Arrays:
     area = a["act_area"][piston] if nact else np.zeros(nf)
     preload = a["act_p_return"][piston] if nact else np.zeros(nf)
     return {
-        "fr_mu0": mu0,
         "fr_cap0": a["fr_cgeo"] * mu0,
         "fr_lim": a["fr_peak"] * a["fr_cgeo"] * mu0,
         "fr_dmu": dmu,

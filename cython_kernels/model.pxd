@@ -60,8 +60,6 @@ cdef struct tl_model:
     const double* row_off
     const double* M       # (n, n) reduced inertia
     const double* S       # (n, n) M + h/2 D + h^2/4 K: matrix of the linearly implicit step
-    const double* D       # (n, n) dampers in u
-    const double* G       # (n, n) stiffnesses in u
     const double* A4      # (2n, 2n) matrix of the order-4 step
     const double* W       # (nf, nf) B S^-1 B^T: compliance of the friction elements against impulses
     const double* Sinv    # (n, n)
@@ -75,7 +73,6 @@ cdef struct tl_model:
     const double* lin_d
     const double* lin_phi0
     # torque sources: const + gain*input
-    const int32_t* tq_row
     const int32_t* tq_in
     const double* tq_gain
     const double* tq_const
@@ -108,7 +105,6 @@ cdef struct tl_model:
     const int32_t* fr_bwd
     const double* fr_gain
     const double* fr_cgeo
-    const double* fr_mu0      # mu at standstill
     const double* fr_peak
     const double* fr_hold
     const int32_t* fr_fixed   # 1: capacity never changes (free wheels, constant rolling resistance): set once
@@ -124,7 +120,6 @@ cdef struct tl_model:
     # pressure actuators
     const int32_t* act_in
     const int32_t* act_kind
-    const double* act_area
     const double* act_p_return
     const double* act_tau_rise
     const double* act_tau_fall
@@ -238,7 +233,6 @@ cdef struct tl_state:
     int32_t* log_el
     int32_t* log_mode
     int32_t status        # 0 ok, 1 not finite
-    int32_t splits_max
 
 
 cdef enum:

@@ -46,8 +46,6 @@ cdef int bind_matrices(KernelModel self, dict a) except -1:
     cdef tl_model* m = self.ptr
     m.M = floats(self, a["M"])
     m.S = floats(self, a["S"])
-    m.D = floats(self, a["D"])
-    m.G = floats(self, a["G"])
     m.A4 = floats(self, a["A4"])
     m.W = floats(self, a["W"])
     m.W0 = floats(self, a["W0"])
@@ -65,7 +63,6 @@ cdef int bind_matrices(KernelModel self, dict a) except -1:
 cdef int bind_elements(KernelModel self, dict a) except -1:
     cdef tl_model* m = self.ptr
     m.lin_row = ints(self, a["lin_row"])
-    m.tq_row = ints(self, a["tq_row"])
     m.tq_in = ints(self, a["tq_in"])
     m.poly_row = ints(self, a["poly_row"])
     m.eng_row = ints(self, a["eng_row"])
@@ -96,7 +93,6 @@ cdef int bind_elements(KernelModel self, dict a) except -1:
     m.eng_ki = floats(self, a["eng_ki"])
     m.eng_tau_idle_max = floats(self, a["eng_tau_idle_max"])
     m.tc_coast_ratio = floats(self, a["tc_coast_ratio"])
-    m.act_area = floats(self, a["act_area"])
     m.act_p_return = floats(self, a["act_p_return"])
     m.act_tau_rise = floats(self, a["act_tau_rise"])
     m.act_tau_fall = floats(self, a["act_tau_fall"])
@@ -121,7 +117,6 @@ cdef int bind_friction(KernelModel self, dict a) except -1:
     m.fr_both = ints(self, a["fr_both"])
     m.fr_gain = floats(self, a["fr_gain"])
     m.fr_cgeo = floats(self, a["fr_cgeo"])
-    m.fr_mu0 = floats(self, a["fr_mu0"])
     m.fr_peak = floats(self, a["fr_peak"])
     m.fr_hold = floats(self, a["fr_hold"])
     m.fr_fixed_val = floats(self, a["fr_fixed_val"])

@@ -262,6 +262,23 @@ def test_every_lock_pattern_is_finite_creates_no_energy_and_repeats(h: float, ga
         assert again.hash() == state.hash() and np.array_equal(out, out2), pressed
 
 
+def test_books_of_every_lock_pattern_close_to_rounding() -> None:
+    """Two-point step without springs: mean force times mean speed is the exact change of the kinetic energy."""
+    compiled = load(find_gearbox("zf_4hp22")).compile()
+    rng = np.random.default_rng(3)
+    for pressed in product((False, True), repeat=7):
+        model = KernelModel(dict(compiled.arrays, order=2), 1e-3)
+        state = KernelState(model)
+        state.u = rng.uniform(-300.0, 300.0, len(compiled.arrays["u0"]))
+        start = state.energies["kinetic"]
+        inputs = np.zeros((400, int(compiled.arrays["nin"])))
+        for name, on in zip(CONTROLLED, pressed, strict=True):
+            inputs[:, compiled.input_index(f"{name}.p")] = LINE_PRESSURE if on else 0.0
+        assert model.run(state, inputs) == len(inputs)
+        books = state.energies
+        assert books["kinetic"] + books["friction"].sum() == pytest.approx(start, rel=1e-12), pressed
+
+
 def test_tied_up_torques_are_the_least_norm_split_whatever_came_before() -> None:
     compiled = bench("zf_4hp22").compile()
     a = compiled.arrays

@@ -338,3 +338,29 @@ def test_more_events_than_a_step_handles_one_by_one_end_in_a_counted_fallback_th
     assert np.abs(s.u).max() < 1e-9
     assert imbalance(m, s, 0.5 * float(w0 @ w0)) < 1e-9
     assert s.energies["friction"].min() > 0.0
+
+
+def error_of_one_step_per_tick(seed: int, order: int) -> float:
+    """Largest error of the speeds at h = 1 ms against the same driveline at order 4 and h/16, relative to the range."""
+    speeds = []
+    for h, used in ((H, order), (H / 16.0, 4)):
+        r = random_driveline(seed, used)
+        m = KernelModel(r.arrays, h, "generic")
+        s = KernelState(m)
+        steps = round(1.0 / h)
+        out = np.zeros((steps, m.sizes["outputs"]))
+        assert m.run(s, sampled(r.inputs, 0.0, h, steps), out) == steps
+        assert s.counters["fallbacks"] == 0
+        every = round(H / h)
+        speeds.append(out[every - 1 :: every, r.u])
+    coarse, fine = speeds
+    return float((np.abs(coarse - fine) / (np.ptp(fine, axis=0) + 1e-9)).max())
+
+
+@pytest.mark.parametrize(("order", "median", "worst"), [(2, 1e-4, 1e-3), (4, 1e-7, 1e-5)])
+def test_coupled_drivelines_with_many_events_are_accurate_at_one_step_per_tick(
+    order: int, median: float, worst: float
+) -> None:
+    errors = [error_of_one_step_per_tick(seed, order) for seed in range(20)]
+    print(f"order {order}: median {np.median(errors):.1e}, worst {max(errors):.1e} of the range")
+    assert np.median(errors) <= median and max(errors) <= worst
