@@ -19,7 +19,7 @@ cdef inline void accept2(const tl_model* m, tl_state* s, double x) noexcept nogi
     """Books of the trial up to the fraction x of h. Work of each element = mean force times mean speed times time: with
     the trapezoidal rule the energy balance then closes to rounding, step by step. For x < 1 also cuts u1, z1."""
     cdef int32_t i, k, n = TL_N(m)
-    cdef double h = m.h, xh = x * m.h, q = 0.25 * x * m.h, f1, ws
+    cdef double h = s.h, xh = x * s.h, q = 0.25 * x * s.h, f1, ws
     cdef tl_cvec w0 = s.now.w
     cdef tl_cvec w1 = s.end.w
     cdef tl_cvec p0 = s.now.port
@@ -45,12 +45,16 @@ cdef inline void accept2(const tl_model* m, tl_state* s, double x) noexcept nogi
         k = TL_LIN_ROW(m, i)
         ws = w0[k] + w1[k]
         s.e_lin[i] += q * m.lin_d[i] * ws * ws
+    if TL_NCON(m) > 0:
+        contact_books(m, s, x)
+    if TL_ND(m) > 0:
+        driven_books(m, s, x)
 
 
 cdef void accept4(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """As accept2 for order 4: work by Simpson's rule on the collocation polynomials."""
     cdef int32_t i, k, n = TL_N(m)
-    cdef double h = m.h, xh = x * m.h, q = x * m.h / 6.0, y = 0.5 * x, w0, wm, w1
+    cdef double h = s.h, xh = x * s.h, q = x * s.h / 6.0, y = 0.5 * x, w0, wm, w1
     if x != 1.0:
         for i in range(n):
             s.end.z[i] = s.now.z[i] + xh * s.now.u[i] + xh * xh * (0.5 * s.now.a[i] + x * (s.end.hs1[i] / 6.0 + x * s.s2[i] / 12.0))
@@ -75,6 +79,10 @@ cdef void accept4(const tl_model* m, tl_state* s, double x) noexcept nogil:
         wm = row_dot(m, k, s.um)
         w1 = row_dot(m, k, s.end.u)
         s.e_lin[i] += q * m.lin_d[i] * (w0 * w0 + 4.0 * wm * wm + w1 * w1)
+    if TL_NCON(m) > 0:
+        contact_books(m, s, x)
+    if TL_ND(m) > 0:
+        driven_books(m, s, x)
     if x != 1.0:
         gather(m, s.end.u, s.em.w)
 
@@ -104,8 +112,8 @@ cdef inline void accept(const tl_model* m, tl_state* s, double theta, double x) 
         s.parity[0] ^= 1
         return
     for i in range(TL_NENG(m)):
-        s.xi[i] = idle_integrator(m, s, i, x)
-    advance_actuators(m, s, theta, x, 2, s.em.p, s.fill1)
+        s.xi[i] = idle_integrator(m, s, i, x * s.part)
+    advance_actuators(m, s, theta, x * s.part, 2, s.em.p, s.fill1)
     for i in range(TL_NACT(m)):
         s.now.p[i] = s.em.p[i]
         s.fill[i] = s.fill1[i]
@@ -124,3 +132,5 @@ cdef inline void accept(const tl_model* m, tl_state* s, double theta, double x) 
     lerp(s.now.lim_f, s.em.lim_f, s.end.lim_f, nf, x, four)
     lerp(s.now.lim_b, s.em.lim_b, s.end.lim_b, nf, x, four)
     lerp(s.now.raw, s.em.raw, s.end.raw, nf, x, four)
+    if TL_NLS(m) > 0:
+        lerp(s.now.rea, s.em.rea, s.end.rea, TL_NLS(m), x, four)

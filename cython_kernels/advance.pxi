@@ -5,16 +5,26 @@
 # Lobatto IIIA collocation with two points (order 2, the trapezoidal rule) or three (order 4): linear part (D, K) implicit,
 # nonlinear torques at predicted speeds. Torques at both ends of the step are known, so sticking elements are checked where
 # they matter, and the speed of every sliding element is a polynomial on the step, so an event is a root of it. The step is
-# always tried over the full h and cut on its polynomial: one set of matrices, whatever the length between two events.
+# always tried over the full h and cut on its polynomial: one set of matrices, whatever the length between two events
+# (shortened.pxi: what is done instead where a spring is too stiff for that).
+#
+# contacts.pxi: springs with play; losses.pxi: torques that depend on reactions; driven.pxi: prescribed motion, variable
+# ratios; stages.pxi: the linear problem with these; thermal.pxi: temperatures. Precompiled steps have none of them.
 
 cdef enum:
     MAX_SPLITS = 12        # events handled one by one in a step; 6 was the worst seen in a full-throttle run
 
 
+include "contacts.pxi"
+include "driven.pxi"
+include "losses.pxi"
+include "stages.pxi"
 include "trial.pxi"
 include "events.pxi"
 include "accept.pxi"
+include "thermal.pxi"
 include "decide.pxi"
+include "shortened.pxi"
 
 
 cdef void now(const tl_model* m, tl_state* s, double theta) noexcept nogil:
@@ -35,13 +45,15 @@ cdef void now(const tl_model* m, tl_state* s, double theta) noexcept nogil:
         s.now.raw[i] = s.end.raw[i]
 
 
-cdef void start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
-    """Inputs of the step; after a jump of a direct one (or a fresh start) forces, and modes where they are touched."""
+cdef int start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
+    """Inputs of the step; after a jump of a direct one (or a fresh start) forces, and modes where they are touched.
+    1 when an input is not a finite number (an element that is not pressed would not let it be seen in the state)."""
     cdef int32_t i, nin = TL_NIN(m), nf = TL_NF(m), jump = 0, touched = 0
-    cdef double i0, im, i1
+    cdef double i0, im, i1, chk = 0.0
     if s.held:
         for i in range(nin):
             if s.inp[i] != s.in_last[i]:
+                chk += s.inp[i] - s.inp[i]
                 jump |= m.in_direct[i]
                 s.in_last[i] = s.inp[i]
                 if m.in_act[i] >= 0:
@@ -51,6 +63,7 @@ cdef void start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
             i0 = s.inp[i]
             im = s.inp[nin + i]
             i1 = s.inp[2 * nin + i]
+            chk += (i0 - i0) + (im - im) + (i1 - i1)
             s.in_c[i] = i0
             s.in_c[nin + i] = 4.0 * im - 3.0 * i0 - i1
             s.in_c[2 * nin + i] = 2.0 * i0 - 4.0 * im + 2.0 * i1
@@ -59,8 +72,14 @@ cdef void start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
             s.in_last[i] = i1
             if m.in_act[i] >= 0:
                 s.cmd[m.in_act[i]] = clipped_command(m, m.in_act[i], i1)
+    if chk != 0.0:                            # inf - inf and NaN are NaN
+        return 1
+    if TL_ND(m) + TL_NVG(m) > 0:
+        jump |= ready_bilateral(m, s)
     if not (jump or s.fresh[0]):
-        return
+        return 0
+    if TL_NCON(m) > 0 and s.fresh[0]:
+        find_regimes(m, s)
     now(m, s, 0.0)
     for i in range(nf):
         if (s.now.raw[i] > 0.0) != (s.pressed[i] != 0):
@@ -80,43 +99,78 @@ cdef void start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
             if not stop_blocked(m, s):
                 break
         decide(m, s, 0.0, 0, 0, 0.0)
+    if TL_NTH(m) > 0 and s.fresh[0]:
+        heat_rates(m, s, 0.0, 0.0)
     s.fresh[0] = 0
+    return 0
 
 
 cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
-    """Advance by dt <= h with the inputs s.inp (values at 0, h/2 and h of the branch that holds now).
+    """Advance by dt <= h with the inputs s.inp (values at 0, h/2 and h of the branch that holds now); dt = 0 finds
+    accelerations, modes and torques of the present instant only.
 
     Returns 0, or 1 when the state is not finite any more. Real-time: yes; work is bounded by MAX_SPLITS.
     """
-    cdef int32_t i, n = TL_N(m), splits = 0, passes
-    cdef double done = 0.0, end = dt / m.h, x, chk
+    cdef int32_t i, n = TL_N(m), splits = 0
+    cdef double done = 0.0, end = dt / m.h, x, y, chk, left
     if dt == m.h:
         end = 1.0
-    start_of_step(m, s)
+    s.theta = 0.0
+    s.part = 1.0
+    s.h = m.h
+    if start_of_step(m, s):
+        s.status = 1
+        return 1
+    if dt == 0.0:
+        return 0
+    if TL_NVG(m) > 0:
+        next_ratios(m, s)
     while True:
-        passes = 1 if s.hist[0] else 2
-        if m.order == 4:
-            trial4(m, s, done, passes if s.hist[0] else 3)
-        else:
-            trial2(m, s, done, passes)
+        s.theta = done
+        if m.stiff_cut and end - done < 1.0:
+            shorten(m, s, end - done)
+        trial(m, s, done)
         chk = 0.0
         for i in range(n):
             chk += s.end.u[i]
         if chk - chk != 0.0:                  # inf or NaN somewhere
             s.status = 1
             return 1
-        x = find_event(m, s, end - done) if any_disturbed(m, s, s.end) else 2.0
+        left = (end - done) / s.part
+        if left > 1.0:
+            left = 1.0
+        if any_disturbed(m, s, s.end):
+            x = find_event(m, s, left)
+        else:
+            x = 2.0
+            if m.stiff_cut:
+                for i in range(TL_NF(m)):
+                    s.slip_x[i] = 2.0
+        if TL_NCON(m) > 0:
+            y = find_contact(m, s, left)
+            x = y if y < x else x
+        if TL_NLS(m) > 0:
+            y = find_branch(m, s, left)
+            x = y if y < x else x
         if x > 1.5:
-            accept(m, s, done, end - done if end - done < 1.0 else 1.0)
+            accept(m, s, done, left)
             break
         s.counters[TL_C_EVENTS] += 1
         splits += 1
-        toggle_pressed(m, s, x)
+        find_toggled(m, s, x)
         if x > 0.0:
-            s.t[0] += x * m.h
-            accept(m, s, done, x)
-            s.t[0] -= x * m.h
-            done += x
+            y = x
+            if m.stiff_cut:
+                y = accept_shortened(m, s, done, x)
+            else:
+                accept(m, s, done, x)
+            done += y * s.part
+        toggle_pressed(m, s)
+        s.theta = done
+        if TL_NCON(m) > 0:
+            switch_contacts(m, s, x)
+        if TL_NLS(m) > 0:
+            switch_branches(m, s, x)
         # the interpolated capacities served the books; what follows needs those of this slip and this normal force
         each_capacity(m, s, s.now.w, s.now.p, done, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
         if splits > MAX_SPLITS:
@@ -132,8 +186,18 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         s.t[0] += done * m.h
         decide(m, s, x, 1, 0, 0.0)
         s.t[0] -= done * m.h
+        s.part = 1.0
+        s.h = m.h
         if end - done < 1e-12:
             break
+    if s.part != 1.0:
+        s.part = 1.0
+        s.h = m.h
+        s.pat = pattern_of(m, s)
+    if TL_ND(m) + TL_NVG(m) > 0:
+        hold_driven(m, s, end)
+    if TL_NTH(m) > 0:
+        heat_step(m, s, dt)
     if splits > s.counters[TL_C_SPLITS_MAX]:
         s.counters[TL_C_SPLITS_MAX] = splits
     s.t[0] += dt

@@ -10,6 +10,159 @@ cdef inline double trend(double now, double end, double ahead) noexcept nogil:
     return now + ahead * (end - now)
 
 
+cdef inline int32_t reaches(double t, double limit) noexcept nogil:
+    return t > 1e-12 and t >= limit * (1.0 - 1e-9)
+
+
+cdef inline int32_t likely_side(const tl_model* m, const tl_state* s, int32_t i, int32_t k,
+                                double ahead) noexcept nogil:
+    """First guess for a candidate: stuck (0) unless its torque is passing its limit, or it has just begun to slide and
+    goes on doing so. Only the work depends on it, not the answer."""
+    cdef int32_t q
+    cdef double t, lb, lf
+    if s.mode[i] == 0:
+        t = trend(s.now.tau[i], s.end.tau[i], ahead)
+        lb = trend(s.now.lim_b[i], s.end.lim_b[i], ahead)
+        lf = trend(s.now.lim_f[i], s.end.lim_f[i], ahead)
+        if reaches(t, lb) or reaches(s.now.tau[i], s.now.lim_b[i]):
+            return 1
+        if reaches(-t, lf) or reaches(-s.now.tau[i], s.now.lim_f[i]):
+            return -1
+        return 0
+    if s.mode[i] == 2:
+        return 0
+    t = 0.0
+    lb = 0.0
+    for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
+        t += m.row_val[q] * s.now.a[m.row_idx[q]]
+        lb += fabs(m.row_val[q] * s.now.a[m.row_idx[q]])
+    return -<int32_t>s.mode[i] if s.mode[i] * t >= -1e-9 * lb else 0
+
+
+cdef void free_motion(const tl_model* m, tl_state* s, int32_t nc, const int32_t* cand, const double* inverse,
+                      const double* response, double span, double* W, double* b) noexcept nogil:
+    """The boxed problem of the candidates: accelerations am without their torques, slips b, responses W."""
+    cdef int32_t c, i, j, n = TL_N(m), nf = TL_NF(m)
+    cdef double acc
+    for i in range(n):
+        acc = 0.0
+        for j in range(n):
+            acc += inverse[i * n + j] * s.g[j]
+        s.am[i] = acc
+    for c in range(nc):
+        i = cand[c]
+        b[c] = row_dot(m, m.fr_row[i], s.am) + s.now.w[m.fr_row[i]] / span
+        if TL_ND(m) + TL_NVG(m) > 0 and m.fr_src[i] == 5:
+            b[c] = slip_of(m, s, i, s.am) - driven_acceleration(m, s, i)
+        for j in range(nc):
+            W[c * nc + j] = response[i * nf + cand[j]]
+
+
+cdef void backward(const tl_model* m, const tl_pattern* p, const double* tau, double* back) noexcept nogil:
+    """back (n) = Tn^T tau: times a row in the span of the stuck ones, the torque the least-norm split gives it."""
+    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
+    cdef const int32_t* rows = p.range + 4 * n
+    for j in range(n):
+        back[j] = 0.0
+        if TL_N(m) <= TL_FORMED:
+            for i in range(nf):
+                back[j] += p.Tn[j * nf + i] * tau[i]
+    if TL_N(m) > TL_FORMED:
+        for i in range(p.ns):
+            axpy(tau[rows[2 * nf + i]], p.T + i * n, back, rows[2 * i], rows[2 * i + 1])
+
+
+cdef enum:
+    PATTERN_TRIES = 4      # assignments checked with their lock patterns before the boxed problem is factorised
+
+
+cdef int32_t held_by_pattern(const tl_model* m, tl_state* s, int32_t nc, const int32_t* cand, const double* lo_,
+                             const double* hi_, double* tau, int32_t* side, double span,
+                             int32_t* pivots) noexcept nogil:
+    """The boxed problem with the lock pattern of an assignment instead of factors of the candidates: torques of those
+    that stick from the pattern, slips of the others from its accelerations. What is violated changes sides, all at once.
+
+    Needs s.g (force without the candidates); the pattern of a right guess is the one the step goes on with. An element
+    at its limit that the others keep at rest all the same (a tie) takes the side the least-norm split gives it.
+    Returns 1 when an assignment holds, 0 after PATTERN_TRIES.
+    """
+    cdef int32_t i, j, c, q, n = TL_N(m), nf = TL_NF(m), bad, tied, t
+    cdef double gamma, y, tol, share
+    cdef double* f = s.v2                    # (n) force with the candidates at their limits, (n) torques seen from u
+    cdef double* back = s.v2 + n
+    cdef double* a = s.um
+    cdef double* root = s.rho + n            # (n) square roots of the diagonal of M^-1
+    cdef double* held = s.v1
+    cdef tl_pattern* p
+    for t in range(PATTERN_TRIES):
+        for i in range(n):
+            f[i] = s.g[i]
+        for c in range(nc):
+            i = cand[c]
+            if (side[c] < 0 and lo_[c] < -1e300) or (side[c] > 0 and hi_[c] > 1e300):
+                side[c] = 0
+            s.mode[i] = 0
+            if side[c] != 0:
+                s.mode[i] = 2
+                tau[c] = lo_[c] if side[c] < 0 else hi_[c]
+                for q in range(m.row_ptr[m.fr_row[i]], m.row_ptr[m.fr_row[i] + 1]):
+                    f[m.row_idx[q]] += m.row_val[q] * tau[c]
+        s.pat = pattern_of(m, s)
+        p = s.pat
+        hold_now(m, p, f, a)
+        if n <= TL_FORMED:
+            far_matvec(p.T0, nf, n, f, held)
+        else:
+            held_torques(m, s, m.M, f, a, held)
+        # bound on the terms of every acceleration, and so on its rounding: |P0_ij| <= sqrt(Minv_ii Minv_jj)
+        gamma = 0.0
+        for i in range(n):
+            root[i] = sqrt(m.Minv[i * n + i])
+            gamma += root[i] * fabs(f[i])
+        bad = 0
+        tied = 0
+        for c in range(nc):
+            i = cand[c]
+            if side[c] == 0:
+                tau[c] = held[i]
+                tol = 1e-12 * (1.0 + fabs(tau[c]))
+                if tau[c] < lo_[c] - tol:
+                    side[c] = -1
+                    bad += 1
+                elif tau[c] > hi_[c] + tol:
+                    side[c] = 1
+                    bad += 1
+                continue
+            y = 0.0
+            tol = 0.0
+            for q in range(m.row_ptr[m.fr_row[i]], m.row_ptr[m.fr_row[i] + 1]):
+                j = m.row_idx[q]
+                y += m.row_val[q] * a[j]
+                tol += fabs(m.row_val[q]) * root[j]
+            share = s.now.w[m.fr_row[i]] / span
+            y += share
+            tol = 1e-12 * gamma * tol + 2.0 * fabs(share)
+            if fabs(y) > tol:
+                if (side[c] < 0) == (y < 0.0):
+                    side[c] = 0
+                    bad += 1
+                continue
+            if not tied:
+                tied = 1
+                backward(m, p, held, back)
+            y = tau[c] - row_dot(m, m.fr_row[i], back)
+            tol = 1e-12 * (1.0 + 2.0 * fabs(tau[c]) + fabs(y))
+            if (side[c] < 0 and y < -tol) or (side[c] > 0 and y > tol):
+                side[c] = 0
+                bad += 1
+        if bad == 0:
+            return 1
+        pivots[0] += 1
+    for c in range(nc):
+        s.mode[cand[c]] = 2
+    return 0
+
+
 cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known, int32_t everything,
                  double part) noexcept nogil:
     """Modes of all pressed elements at rest, by the boxed problem over a look-ahead, and the accelerations that follow.
@@ -19,10 +172,11 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known, int32_
     by part*h with the mean acceleration found; always well posed, takes energy out only.
     """
     cdef int32_t i, j, k, n = TL_N(m), nf = TL_NF(m), nc = 0, c, again, rounds, piv
+    cdef int32_t by_pattern = not (everything or TL_NLS(m) + TL_ND(m) + TL_NVG(m) > 0)
     cdef double h = m.h, r, acc, lf, lb, ahead = 0.0, span = m.h if everything else LOOK_AHEAD * m.h
     cdef double* W = s.box_w
     cdef const double* inverse = m.Sinv if everything else m.Minv
-    cdef const double* response = m.W if everything else m.W0
+    cdef const double* response = s.W if everything else s.W0
     cdef double* b
     cdef double* lo_
     cdef double* hi_
@@ -31,57 +185,74 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known, int32_
     cdef int32_t* cand = s.box_i
     cdef int32_t* side = s.box_i + nf
     cdef int32_t* released = s.box_i + 2 * nf
-    cdef int64_t old
+    cdef int32_t* before = s.box_i + 3 * nf
+    cdef int32_t* guess = s.box_i + 4 * nf
     b = W + nf * nf
     lo_ = b + nf
     hi_ = lo_ + nf
     tau = hi_ + nf
     work = tau + nf
     if known and x < 0.999999:
-        ahead = 0.5 * LOOK_AHEAD / (1.0 - x)
+        ahead = 0.5 * LOOK_AHEAD / ((1.0 - x) * s.part)
     s.counters[TL_C_DECISIONS] += 1
     # who takes part: pressed elements at rest; the others slide as their speed says
-    for i in range(nf):
-        k = TL_FR_ROW(m, i)
+    for j in range(nf):
+        i = j if TL_NLS(m) > 0 else m.fr_order[j]
+        k = m.fr_row[i]
         r = s.now.w[k]
-        s.stuck_list[i] = <int32_t>s.mode[i]          # mode before, for the log
+        before[i] = <int32_t>s.mode[i]                # for the log
+        if TL_ND(m) + TL_NVG(m) > 0 and m.fr_src[i] == 5:
+            cand[nc] = i
+            side[nc] = 0
+            released[nc] = 0
+            nc += 1
+            s.mode[i] = 2
+            continue
         if m.fr_fwd[i] != 2 and m.fr_bwd[i] != 2 and s.pressed[i] == 0:
             s.mode[i] = 2
             continue
         if everything or fabs(r) <= TOL_R or (m.fr_bwd[i] == 2 and r < 0.0) or (m.fr_fwd[i] == 2 and r > 0.0):
             cand[nc] = i
-            side[nc] = 0 if s.mode[i] == 0 else (-1 if s.mode[i] == 1 else (1 if s.mode[i] == -1 else 0))
+            side[nc] = likely_side(m, s, i, k, ahead) if by_pattern else (0 if s.mode[i] == 2 else -<int32_t>s.mode[i])
             released[nc] = 1 if (everything and fabs(r) > TOL_R) else 0
             nc += 1
             s.mode[i] = 2                             # no sliding force of its own below
         else:
             s.mode[i] = 1 if r > 0.0 else -1
-    if nc > 0:
+    if nc > 0 or TL_NLS(m) > 0:
         # force on u without the candidates, mean over the span
         for i in range(TL_NHOT(m)):
             s.F[i] = 0.0
         for i in range(TL_NPORT(m)):
             s.F[TL_PORT_ROW(m, i)] += trend(s.now.port[i], s.end.port[i], ahead)
         for i in range(nf):
+            if TL_NLS(m) > 0 and m.fr_src[i] >= 4:
+                s.em.tau[i] = 0.0                     # among the unknowns
+                continue
+            acc = 0.0
             if s.mode[i] == 1:
-                s.F[TL_FR_ROW(m, i)] -= trend(s.now.cap_f[i], s.end.cap_f[i], ahead)
+                acc = -trend(s.now.cap_f[i], s.end.cap_f[i], ahead)
             elif s.mode[i] == -1:
-                s.F[TL_FR_ROW(m, i)] += trend(s.now.cap_b[i], s.end.cap_b[i], ahead)
-        if TL_NLIN(m) > 0:
+                acc = trend(s.now.cap_b[i], s.end.cap_b[i], ahead)
+            s.F[TL_FR_ROW(m, i)] += acc
+            s.em.tau[i] = acc
+        if TL_NLIN(m) + TL_NCON(m) > 0:
+            # springs and dampers in the middle of the span, as the motion goes on
             for i in range(n):
                 s.v1[i] = s.now.z[i] + 0.5 * span * s.now.u[i]
-            subtract_compliances(m, s, s.v1, s.now.u, s.F)
+                s.v2[i] = s.now.u[i] + (0.5 * span * s.now.a[i] if known else 0.0)
+            subtract_compliances(m, s, s.v1, s.v2, s.F)
         scatter(m, s.F, s.g)
-        for i in range(n):
-            acc = 0.0
-            for j in range(n):
-                acc += inverse[i * n + j] * s.g[j]
-            s.am[i] = acc
-        for c in range(nc):
-            i = cand[c]
-            b[c] = row_dot(m, TL_FR_ROW(m, i), s.am) + s.now.w[TL_FR_ROW(m, i)] / span
-            for j in range(nc):
-                W[c * nc + j] = response[i * nf + cand[j]]
+        if not by_pattern:
+            free_motion(m, s, nc, cand, inverse, response, span, W, b)
+        if TL_NLS(m) > 0:
+            # reactions without the torques to be found
+            for i in range(TL_NPORT(m)):
+                s.em.port[i] = trend(s.now.port[i], s.end.port[i], ahead)
+            if TL_NLIN(m) + TL_NCON(m) > 0:
+                reactions_of(m, s, &s.em, s.am, s.v2, s.v1)
+            else:
+                reactions_of(m, s, &s.em, s.am, s.now.u, s.now.z)
         rounds = 0
         while True:
             for c in range(nc):
@@ -94,7 +265,21 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known, int32_
                     lb = trend(s.now.lim_b[i], s.end.lim_b[i], ahead) if m.fr_bwd[i] != 2 else s.now.lim_b[i]
                 lo_[c] = -lf if lf > 0.0 else 0.0
                 hi_[c] = lb if lb > 0.0 else 0.0
-            if boxed_solve(nc, W, b, lo_, hi_, tau, side, work, &piv):
+            piv = 0
+            if by_pattern:
+                for c in range(nc):
+                    guess[c] = side[c]
+                if not held_by_pattern(m, s, nc, cand, lo_, hi_, tau, side, span, &piv):
+                    by_pattern = 0
+                    free_motion(m, s, nc, cand, inverse, response, span, W, b)
+                    for c in range(nc):
+                        side[c] = guess[c]
+            if by_pattern:
+                pass
+            elif TL_NLS(m) > 0:
+                if decide_losses(m, s, nc, cand, b, lo_, hi_, tau, side, inverse, &piv):
+                    s.counters[TL_C_RELAXED] += 1
+            elif boxed_solve(nc, W, b, lo_, hi_, tau, side, work, &piv):
                 s.counters[TL_C_RELAXED] += 1
             s.counters[TL_C_PIVOTS] += piv
             if piv > s.counters[TL_C_PIVOTS_MAX]:
@@ -119,8 +304,7 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known, int32_
             if s.mode[i] == 0 and fabs(s.now.w[TL_FR_ROW(m, i)]) > 1e-6:
                 s.mode[i] = 1 if s.now.w[TL_FR_ROW(m, i)] > 0.0 else -1
     for i in range(nf):
-        old = s.stuck_list[i]
-        if s.mode[i] != old:
+        if s.mode[i] != before[i]:
             log_mode_change(s, i)
     s.pat = pattern_of(m, s)
     s.hist[0] = 0
@@ -136,17 +320,19 @@ cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:
     cdef double acc
     cdef int32_t any_stuck = 0
     for i in range(nf):
-        if s.mode[i] == 0 and s.now.w[TL_FR_ROW(m, i)] != 0.0:
+        if s.mode[i] == 0 and s.now.w[TL_FR_ROW(m, i)] != 0.0 and not (TL_ND(m) + TL_NVG(m) > 0 and m.fr_src[i] == 5):
             any_stuck = 1
     if any_stuck:
         # u <- P0 M u: the projection that conserves momentum
-        for i in range(n):
-            acc = 0.0
-            for j in range(n):
-                acc += m.M[i * n + j] * s.now.u[j]
-            s.v1[i] = acc
-        matvec(s.pat.P0, n, n, s.v1, s.now.u)
-        gather(m, s.now.u, s.now.w)
+        if TL_ND(m) + TL_NVG(m) > 0:
+            for i in range(nf):
+                s.g[i] = slip_of(m, s, i, s.now.u)
+            project(m, s, s.g)
+        else:
+            for i in range(n):
+                s.v1[i] = dot(m.M + i * n, s.now.u, m.S_range[2 * i], m.S_range[2 * i + 1])
+            hold_now(m, s.pat, s.v1, s.now.u)
+            gather(m, s.now.u, s.now.w)
     for i in range(TL_NHOT(m)):
         s.F[i] = 0.0
     for i in range(TL_NPORT(m)):
@@ -158,12 +344,24 @@ cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:
             s.now.tau[i] = s.now.cap_b[i]
         else:
             s.now.tau[i] = 0.0
+        if TL_NLS(m) > 0 and m.fr_src[i] == 4:
+            s.now.tau[i] = 0.0
         s.F[TL_FR_ROW(m, i)] += s.now.tau[i]
-    if TL_NLIN(m) > 0:
+    if TL_NLIN(m) + TL_NCON(m) > 0:
         subtract_compliances(m, s, s.now.z, s.now.u, s.F)
     scatter(m, s.F, s.g)
-    matvec(s.pat.P0, n, n, s.g, s.now.a)
-    matvec(s.pat.T0, nf, n, s.g, s.v1)
+    if staged(m):
+        drive_stages(m, s, 0)
+        solve_stages(m, s, 0, s.v2)
+        for i in range(n):
+            s.now.a[i] = s.v2[i]
+        loss_limits(m, s, 0)
+        return
+    hold_now(m, s.pat, s.g, s.now.a)
+    if n <= TL_FORMED:
+        far_matvec(s.pat.T0, nf, n, s.g, s.v1)
+    else:
+        held_torques(m, s, m.M, s.g, s.now.a, s.v1)
     for i in range(nf):
         if s.mode[i] == 0:
             s.now.tau[i] = s.v1[i]
@@ -179,10 +377,11 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, int32_t nc, const int3
     for c in range(nc):
         s.now.tau[cand[c]] = tau[c]
         for i in range(n):
-            s.am[i] += m.SinvBt[cand[c] * n + i] * tau[c]
+            s.am[i] += s.SinvBt[cand[c] * n + i] * tau[c]
     for i in range(n):
         s.end.u[i] = s.now.u[i] + dt * s.am[i]
-        s.now.z[i] += dt * (s.now.u[i] + 0.5 * dt * s.am[i])
+        # on the chord of the whole step: whatever the springs, no energy is added
+        s.now.z[i] += dt * (s.now.u[i] + 0.5 * (m.h if m.stiff_cut else dt) * s.am[i])
     gather(m, s.end.u, s.em.w)
     for i in range(TL_NPORT(m)):
         k = TL_PORT_ROW(m, i)
@@ -215,33 +414,33 @@ cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
     """A free wheel that is found turning the blocked way (initial values, a speed set by hand) stops in an impact:
     projection of the speeds, which conserves momentum and takes energy out; the loss counts as its heat. Returns 1 when
     there was one; the impact may drive another into its stop, so it is called until it finds none."""
-    cdef int32_t i, j, n = TL_N(m), hit = -1
-    cdef double r, acc, e0 = 0.0, e1 = 0.0
+    cdef int32_t i, hit = -1
+    cdef double r, e0 = 0.0, e1 = 0.0
     for i in range(TL_NF(m)):
         r = s.now.w[TL_FR_ROW(m, i)]
         s.box_i[i] = <int32_t>s.mode[i]
+        if TL_ND(m) + TL_NVG(m) > 0 and m.fr_src[i] == 5:
+            continue
         if (m.fr_bwd[i] == 2 and r < -TOL_R) or (m.fr_fwd[i] == 2 and r > TOL_R):
             hit = i
     if hit < 0:
         return 0
     for i in range(TL_NF(m)):
         r = s.now.w[TL_FR_ROW(m, i)]
-        if (m.fr_bwd[i] == 2 and r < TOL_R) or (m.fr_fwd[i] == 2 and r > -TOL_R):
+        if TL_ND(m) + TL_NVG(m) > 0 and m.fr_src[i] == 5:
+            s.mode[i] = 0
+        elif (m.fr_bwd[i] == 2 and r < TOL_R) or (m.fr_fwd[i] == 2 and r > -TOL_R):
             s.mode[i] = 0
         else:
             s.mode[i] = 2
     s.pat = pattern_of(m, s)
-    for i in range(n):
-        acc = 0.0
-        for j in range(n):
-            acc += m.M[i * n + j] * s.now.u[j]
-        s.v1[i] = acc
-        e0 += 0.5 * acc * s.now.u[i]
-    matvec(s.pat.P0, n, n, s.v1, s.now.u)
-    for i in range(n):
-        e1 += 0.5 * s.v1[i] * s.now.u[i]
+    e0 = motion_energy(m, s)
+    if TL_ND(m) + TL_NVG(m) > 0:
+        for i in range(TL_NF(m)):
+            s.g[i] = slip_of(m, s, i, s.now.u)
+    project(m, s, s.g)
+    e1 = motion_energy(m, s)
     s.e_fr[hit] += e0 - e1
-    gather(m, s.now.u, s.now.w)
     for i in range(TL_NF(m)):
         s.mode[i] = s.box_i[i]
     return 1

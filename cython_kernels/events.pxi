@@ -46,10 +46,12 @@ cdef inline int32_t disturbed(const tl_model* m, const tl_state* s, const tl_eva
         bad = (e.raw[i] > 0.0) != (s.pressed[i] != 0)
     if mode == 0:
         bad |= (e.tau[i] > e.lim_b[i]) | (e.tau[i] < -e.lim_f[i])
+        if m.stiff_cut and m.order == 4:
+            bad |= (s.em.tau[i] > s.em.lim_b[i]) | (s.em.tau[i] < -s.em.lim_f[i])
     elif mode != 2:
         sgn = <double>mode
         r0 = sgn * s.now.w[k]
-        bad |= (sgn * e.w[k] < -TOL_R) | ((r0 + 0.5 * m.h * sgn * s.wa[k] < 0.0) & (r0 > TOL_R))
+        bad |= (sgn * e.w[k] < -TOL_R) | ((r0 + 0.5 * s.h * sgn * s.wa[k] < 0.0) & (r0 > TOL_R))
     return bad
 
 
@@ -65,10 +67,24 @@ cdef inline double contact_at(const tl_model* m, const tl_state* s, int32_t i) n
     if m.fr_src[i] == 2 and not s.pressed[i]:
         k = m.fr_src_idx[i]
         if m.act_kind[k] == 1 and s.fill[k] < 1.0:
-            full = (1.0 - s.fill[k]) * m.act_t_fill[k] / m.h
+            full = (1.0 - s.fill[k]) * m.act_t_fill[k] / s.h
             if full > x:
                 x = full if full < 1.0 else 1.0
     return x
+
+
+cdef inline double torque_rounding(const tl_model* m, const tl_state* s) noexcept nogil:
+    """Rounding of a torque that holds an element: from the size of all torques it is a sum of. A free wheel that carries
+    nothing has the limit 0 and must not be asked about again because of it."""
+    cdef int32_t i
+    cdef double sum_ = 0.0
+    for i in range(TL_NPORT(m)):
+        sum_ += fabs(s.end.port[i])
+    for i in range(TL_NF(m)):
+        sum_ += fabs(s.end.tau[i])
+    for i in range(TL_N(m)):
+        sum_ += fabs(s.g[i])
+    return 1e-14 * sum_
 
 
 cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogil:
@@ -76,13 +92,15 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
 
     sliding: relative speed comes to zero; stuck: torque reaches its static limit; normal force appears or vanishes.
     """
-    cdef int32_t i, k
+    cdef int32_t i, k, side
     cdef int64_t mode
-    cdef double first = 2.0, r0, r1, v0, c1, c2, c3, x, sgn, t0, t1, l0, l1, lm, h = m.h, at_end
+    cdef double first = 2.0, r0, r1, v0, c1, c2, c3, x, sgn, t0, t1, l0, l1, lm, h = s.h, at_end
     cdef int32_t four = m.order == 4
+    cdef double slack = torque_rounding(m, s)
     for i in range(TL_NF(m)):
         mode = s.mode[i]
         k = TL_FR_ROW(m, i)
+        s.slip_x[i] = 2.0
         if m.fr_src[i] != 0 and (s.end.raw[i] > 0.0) != (s.pressed[i] != 0):
             # normal force appears or vanishes
             x = contact_at(m, s, i)
@@ -91,20 +109,33 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
         if mode == 0:
             t0 = s.now.tau[i]
             t1 = s.end.tau[i]
-            if t1 > s.end.lim_b[i] or t1 < -s.end.lim_f[i]:
-                sgn = 1.0 if t1 > s.end.lim_b[i] else -1.0
-                l0 = s.now.lim_b[i] if sgn > 0.0 else s.now.lim_f[i]
-                l1 = s.end.lim_b[i] if sgn > 0.0 else s.end.lim_f[i]
-                l0 = l0 - sgn * t0
-                l1 = l1 - sgn * t1
+            # both sides: a limit that follows a vanishing normal force ends below 0, and then both are passed
+            for side in range(2):
+                sgn = 1.0 if side == 0 else -1.0
+                l1 = (s.end.lim_b[i] if side == 0 else s.end.lim_f[i]) - sgn * t1
+                l0 = (s.now.lim_b[i] if side == 0 else s.now.lim_f[i]) - sgn * t0
+                if four and m.stiff_cut:
+                    # an unresolved oscillation may pass the limit in the middle only
+                    lm = (s.em.lim_b[i] if side == 0 else s.em.lim_f[i]) - sgn * s.em.tau[i]
+                    if lm < -slack and l0 > 0.0:
+                        x = 0.5 * l0 / (l0 - lm)
+                        if x < s.slip_x[i]:
+                            s.slip_x[i] = x
+                        if x <= end and x < first:
+                            first = x
+                        continue
+                if l1 >= -slack:
+                    continue
                 if four:
-                    lm = (s.em.lim_b[i] if sgn > 0.0 else s.em.lim_f[i]) - sgn * s.em.tau[i]
+                    lm = (s.em.lim_b[i] if side == 0 else s.em.lim_f[i]) - sgn * s.em.tau[i]
                     c1 = -3.0 * l0 + 4.0 * lm - l1
                     c2 = 2.0 * l0 - 4.0 * lm + 2.0 * l1
                 else:
                     c1 = l1 - l0
                     c2 = 0.0
                 x = first_root(l0, c1, c2, 0.0, 1.0)
+                if x < s.slip_x[i]:
+                    s.slip_x[i] = x
                 if x <= end and x < first:
                     first = x
         elif mode != 2:
@@ -121,6 +152,7 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
                     x = first_root(c1, c2, c3, 0.0, 1.0)
                 else:
                     x = first_root(r0, c1, c2, c3, 1.0)
+                s.slip_x[i] = x
                 if x <= end and x < first:
                     first = x
             elif v0 < 0.0 and r0 > TOL_R and r0 + 0.5 * h * v0 < 0.0:
@@ -132,17 +164,24 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
                     at_end = r0 + x * (c1 + x * c2)
                     if at_end < -TOL_R:
                         x = first_root(r0, c1, c2, 0.0, x)
+                        s.slip_x[i] = x
                         if x <= end and x < first:
                             first = x
     return first
 
 
-cdef void toggle_pressed(const tl_model* m, tl_state* s, double x) noexcept nogil:
-    """Elements whose normal force appears or vanishes at the fraction x of the trial change their flag."""
+cdef void find_toggled(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """Elements whose normal force appears or vanishes at the fraction x of the trial, into s.toggled."""
     cdef int32_t i
-    cdef double y
     for i in range(TL_NF(m)):
+        s.toggled[i] = 0
         if m.fr_src[i] != 0 and (s.end.raw[i] > 0.0) != (s.pressed[i] != 0):
-            y = contact_at(m, s, i)
-            if y <= x + 1e-9:
-                s.pressed[i] = 1 - s.pressed[i]
+            s.toggled[i] = contact_at(m, s, i) <= x + 1e-9
+
+
+cdef inline void toggle_pressed(const tl_model* m, tl_state* s) noexcept nogil:
+    """These elements change their flag."""
+    cdef int32_t i
+    for i in range(TL_NF(m)):
+        if s.toggled[i] & 1:
+            s.pressed[i] = 1 - s.pressed[i]

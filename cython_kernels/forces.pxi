@@ -74,6 +74,37 @@ cdef inline void advance_actuators(const tl_model* m, const tl_state* s, double 
         p_out[i] = p
 
 
+cdef inline double temperature(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
+    """Temperature of node i at the fraction theta of the step: parabola from its start."""
+    cdef double dt = theta * m.h
+    return s.T[i] + dt * (s.T_rate[i] + 0.5 * dt * s.T_curve[i])
+
+
+cdef inline double eddy_torque(const tl_model* m, const tl_state* s, int32_t i, double w,
+                               double theta) noexcept nogil:
+    """Eddy-current brake: -2 tau_nominal x/(1 + x^2), x = w/(w_nominal (1 + alpha (T - T_ref)))."""
+    cdef double T = temperature(m, s, m.ed_th[i], theta) if m.ed_th[i] >= 0 else m.ed_T[i]
+    cdef double x = w / (m.ed_wn[i] * (1.0 + m.ed_alpha[i] * (T - m.ed_Tref[i])))
+    return -2.0 * m.ed_tau[i] * x / (1.0 + x * x)
+
+
+cdef inline double curve_force(const tl_model* m, const tl_state* s, int32_t i, double w, double theta,
+                               int32_t* hint) noexcept nogil:
+    """gain*curve(w) or gain*map(w, input or temperature); cv_abs: over |w| and with the sign of w."""
+    cdef double x = fabs(w) if m.cv_abs[i] else w, y = 0.0
+    if m.cv_tab2[i] >= 0:
+        if m.cv_arg[i] == 1:
+            y = input_at(m, s, m.cv_arg_idx[i], theta)
+        elif m.cv_arg[i] == 2:
+            y = temperature(m, s, m.cv_arg_idx[i], theta)
+        y = table2(&m.tab2[m.cv_tab2[i]], x, y, hint)
+    else:
+        y = table1(&m.tab1[m.cv_tab1[i]], x, hint)
+    if m.cv_abs[i] and w <= 0.0:
+        y = -y if w < 0.0 else 0.0
+    return m.cv_gain[i] * y
+
+
 cdef void eval_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* u, double theta,
                       const double* xi) noexcept nogil:
     """Port forces and friction capacities at speeds u and at the fraction theta of the step; e.p must be set."""
@@ -129,6 +160,13 @@ cdef void eval_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* 
         hint += 3
         port[j] = -tp
         port[j + TL_NTC(m)] = tt
+        j += 1
+    j += TL_NTC(m)
+    for i in range(TL_NED(m)):
+        port[j] = eddy_torque(m, s, i, e.w[m.ed_row[i]], theta)
+        j += 1
+    for i in range(TL_NCV(m)):
+        port[j] = curve_force(m, s, i, e.w[m.cv_row[i]], theta, hint + TL_NF(m) + 2 * i)
         j += 1
     each_capacity(m, s, e.w, e.p, theta, e, hint)
 

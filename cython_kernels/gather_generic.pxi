@@ -48,7 +48,10 @@ cdef inline void each_capacity(const tl_model* m, tl_state* s, tl_cvec w, tl_cve
 cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:
     cdef int32_t i
     for i in range(m.nf):
-        slide(m, s, e, F, i, m.fr_row[i])
+        if m.fr_src[i] < 4:
+            slide(m, s, e, F, i, m.fr_row[i])
+        else:
+            e.tau[i] = 0.0                        # losses and bilateral elements are found with the accelerations
 
 
 cdef inline int32_t any_disturbed(const tl_model* m, const tl_state* s, const tl_eval* e) noexcept nogil:

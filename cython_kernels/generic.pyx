@@ -16,6 +16,13 @@ cdef extern from *:
     #define TL_PORT_ROW(m, i) ((m)->port_row[i])
     #define TL_FR_ROW(m, i) ((m)->fr_row[i])
     #define TL_LIN_ROW(m, i) ((m)->lin_row[i])
+    #define TL_NED(m) ((m)->ned)
+    #define TL_NCV(m) ((m)->ncv)
+    #define TL_NLS(m) ((m)->nls)
+    #define TL_NCON(m) ((m)->ncon)
+    #define TL_ND(m) ((m)->nd)
+    #define TL_NVG(m) ((m)->nvg)
+    #define TL_NTH(m) ((m)->nth)
     """
 
 include "step_imports.pxi"

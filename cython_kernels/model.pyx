@@ -12,9 +12,9 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from torqueloop.cython_kernels cimport generic
-from torqueloop.cython_kernels.locks cimport pattern_of
+from torqueloop.cython_kernels.locks cimport pattern_of, set_ratio_rows
 from torqueloop.cython_kernels.model cimport (
-    TL_COUNTERS, tl_eval, tl_model, tl_pattern, tl_state, tl_table1, tl_table2,
+    TL_COUNTERS, TL_FORMED, tl_eval, tl_model, tl_pattern, tl_state, tl_table1, tl_table2,
 )
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
@@ -61,6 +61,8 @@ cdef class KernelModel:
         bind_matrices(self, a)
         bind_elements(self, a)
         bind_friction(self, a)
+        bind_gears(self, a)
+        bind_forces(self, a)
         bind_tables(self, a)
         self._select(kernel)
 
@@ -83,6 +85,7 @@ cdef class KernelModel:
         """Sizes of the model: independent speeds, rows, inputs, friction elements, outputs ..."""
         cdef tl_model* m = self.ptr
         return {"n": m.n, "rows": m.nrow, "hot": m.nhot, "inputs": m.nin, "compliances": m.nlin, "ports": m.nport,
+                "losses": m.nls, "contacts": m.ncon, "driven": m.nd, "variable_gears": m.nvg, "thermal_nodes": m.nth,
                 "friction": m.nf, "actuators": m.nact, "outputs": m.nout, "order": m.order, "cache": m.ncache}
 
     def run(self, KernelState s not None, inputs, outputs=None, int every=1):
@@ -125,12 +128,13 @@ cdef class KernelModel:
 
     def advance(self, KernelState s not None, in3, double dt):
         """Advance s by dt <= h. in3: (3, nin) inputs at 0, h/2 and h after now, of the branch valid now (beyond dt it is
-        only used for extrapolation). Returns the status."""
+        only used for extrapolation). dt = 0 finds accelerations, modes and torques of the present instant only. Returns the
+        status."""
         arr = np.ascontiguousarray(in3, dtype=np.float64)
         if arr.shape != (3, self.ptr.nin):
             raise ValueError(f"in3: shape {arr.shape}, expected (3, {self.ptr.nin})")
-        if not 0.0 < dt <= self.h * (1.0 + 1e-12):
-            raise ValueError(f"dt = {dt} s, allowed 0 < dt <= h = {self.h} s")
+        if not 0.0 <= dt <= self.h * (1.0 + 1e-12):
+            raise ValueError(f"dt = {dt} s, allowed 0 <= dt <= h = {self.h} s")
         if dt > self.h:
             dt = self.h
         if arr.size:

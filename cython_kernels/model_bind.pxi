@@ -30,22 +30,37 @@ cdef int bind_sizes(tl_model* m, dict a) except -1:
     m.ntc = len(a["tc_row_p"])
     m.nport = len(a["port_row"])
     m.nf = len(a["fr_row"])
+    m.ned = len(a["ed_row"])
+    m.ncv = len(a["cv_row"])
+    m.nre = len(a["re_A"])
+    m.nls = len(a["ls_fr"])
+    m.ncon = len(a["con_row"])
+    m.nd = len(a["drv_fr"])
+    m.nvg = len(a["vg_fr"])
+    m.nth = len(a["th_C"])
+    m.nthg = len(a["thg_G"])
+    m.nths = len(a["ths_kind"])
     m.nact = len(a["act_in"])
     m.nout = len(a["out_kind"])
     m.order = a["order"]
     m.nkey = a["nkey"]
     m.ncache = a["ncache"]
     m.direct_cache = a["direct_cache"]
+    m.pattern_size = a["pattern_size"]
+    m.stiff_cut = a["stiff_cut"]
     m.act_simple = a["act_simple"]
     # weight of the last acceleration in the angle, see model.pxd
-    m.beta = 0.25 if m.nlin else 1.0 / 6.0
+    m.beta = 0.25 if m.nlin or m.ncon else 1.0 / 6.0
     return 0
 
 
 cdef int bind_matrices(KernelModel self, dict a) except -1:
     cdef tl_model* m = self.ptr
     m.M = floats(self, a["M"])
+    m.D = floats(self, a["D"])
+    m.K = floats(self, a["K"])
     m.S = floats(self, a["S"])
+    m.S_range = ints(self, a["S_range"])
     m.A4 = floats(self, a["A4"])
     m.W = floats(self, a["W"])
     m.W0 = floats(self, a["W0"])
@@ -82,6 +97,7 @@ cdef int bind_elements(KernelModel self, dict a) except -1:
     m.act_kind = ints(self, a["act_kind"])
     m.out_kind = ints(self, a["out_kind"])
     m.out_idx = ints(self, a["out_idx"])
+    m.out_aux = ints(self, a["out_aux"])
     m.lin_c = floats(self, a["lin_c"])
     m.lin_d = floats(self, a["lin_d"])
     m.lin_phi0 = floats(self, a["lin_phi0"])
@@ -115,6 +131,7 @@ cdef int bind_friction(KernelModel self, dict a) except -1:
     m.fr_bwd = ints(self, a["fr_bwd"])
     m.fr_fixed = ints(self, a["fr_fixed"])
     m.fr_both = ints(self, a["fr_both"])
+    m.fr_order = ints(self, a["fr_order"])
     m.fr_gain = floats(self, a["fr_gain"])
     m.fr_cgeo = floats(self, a["fr_cgeo"])
     m.fr_peak = floats(self, a["fr_peak"])
@@ -127,6 +144,71 @@ cdef int bind_friction(KernelModel self, dict a) except -1:
     m.fr_w_steep = floats(self, a["fr_w_steep"])
     m.fr_ga = floats(self, a["fr_ga"])
     m.fr_pret = floats(self, a["fr_pret"])
+    return 0
+
+
+cdef int bind_gears(KernelModel self, dict a) except -1:
+    """Reactions, losses, driven flanges, variable gears."""
+    cdef tl_model* m = self.ptr
+    m.re_A = floats(self, a["re_A"])
+    m.re_port = floats(self, a["re_port"])
+    m.re_fr = floats(self, a["re_fr"])
+    m.re_lin = floats(self, a["re_lin"])
+    m.re_con = floats(self, a["re_con"])
+    m.ls_fr = ints(self, a["ls_fr"])
+    m.ls_re = ints(self, a["ls_re"])
+    m.ls_form = ints(self, a["ls_form"])
+    m.ls_tab = ints(self, a["ls_tab"])
+    m.ls_in = ints(self, a["ls_in"])
+    m.drv_fr = ints(self, a["drv_fr"])
+    m.drv_kind = ints(self, a["drv_kind"])
+    m.drv_in = ints(self, a["drv_in"])
+    m.drv_p = floats(self, a["drv_p"])
+    m.vg_fr = ints(self, a["vg_fr"])
+    m.vg_rowa = ints(self, a["vg_rowa"])
+    m.vg_rowb = ints(self, a["vg_rowb"])
+    m.vg_kind = ints(self, a["vg_kind"])
+    m.vg_in = ints(self, a["vg_in"])
+    m.vg_tab = ints(self, a["vg_tab"])
+    return 0
+
+
+cdef int bind_forces(KernelModel self, dict a) except -1:
+    """Contacts, eddy-current brakes, forces by curve, thermal network."""
+    cdef tl_model* m = self.ptr
+    m.con_row = ints(self, a["con_row"])
+    m.con_kind = ints(self, a["con_kind"])
+    m.con_c = floats(self, a["con_c"])
+    m.con_d = floats(self, a["con_d"])
+    m.con_lo = floats(self, a["con_lo"])
+    m.con_hi = floats(self, a["con_hi"])
+    m.ed_row = ints(self, a["ed_row"])
+    m.ed_th = ints(self, a["ed_th"])
+    m.ed_tau = floats(self, a["ed_tau"])
+    m.ed_wn = floats(self, a["ed_wn"])
+    m.ed_alpha = floats(self, a["ed_alpha"])
+    m.ed_Tref = floats(self, a["ed_Tref"])
+    m.ed_T = floats(self, a["ed_T"])
+    m.cv_row = ints(self, a["cv_row"])
+    m.cv_tab1 = ints(self, a["cv_tab1"])
+    m.cv_tab2 = ints(self, a["cv_tab2"])
+    m.cv_arg = ints(self, a["cv_arg"])
+    m.cv_arg_idx = ints(self, a["cv_arg_idx"])
+    m.cv_abs = ints(self, a["cv_abs"])
+    m.cv_gain = floats(self, a["cv_gain"])
+    m.th_C = floats(self, a["th_C"])
+    m.th_T0 = floats(self, a["th_T0"])
+    m.th_in = ints(self, a["th_in"])
+    m.thg_a = ints(self, a["thg_a"])
+    m.thg_b = ints(self, a["thg_b"])
+    m.thg_tab = ints(self, a["thg_tab"])
+    m.thg_arg = ints(self, a["thg_arg"])
+    m.thg_in = ints(self, a["thg_in"])
+    m.thg_G = floats(self, a["thg_G"])
+    m.ths_kind = ints(self, a["ths_kind"])
+    m.ths_idx = ints(self, a["ths_idx"])
+    m.ths_node = ints(self, a["ths_node"])
+    m.ths_gain = floats(self, a["ths_gain"])
     return 0
 
 

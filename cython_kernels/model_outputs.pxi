@@ -26,7 +26,66 @@ cdef double potential(const tl_model* m, const tl_state* s) noexcept nogil:
         k = m.lin_row[i]
         x = row_value(m, k, s.now.z) + m.row_off[k] - m.lin_phi0[i]
         e += 0.5 * m.lin_c[i] * x * x
+    for i in range(m.ncon):
+        if s.regime[i] != 0:
+            x = row_value(m, m.con_row[i], s.now.z) + m.row_off[m.con_row[i]]
+            x = x - (m.con_hi[i] if s.regime[i] > 0 else m.con_lo[i])
+            e += 0.5 * m.con_c[i] * x * x
     return e
+
+
+cdef double spring_force(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """Force of compliance i along its row now."""
+    cdef int32_t r = m.lin_row[i]
+    return -(m.lin_c[i] * (row_value(m, r, s.now.z) + m.row_off[r] - m.lin_phi0[i])
+             + m.lin_d[i] * row_value(m, r, s.now.u))
+
+
+cdef double contact_now(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """Force of contact i along its row now (laws in contacts.pxi)."""
+    cdef int64_t q = s.regime[i]
+    cdef int32_t r = m.con_row[i]
+    cdef double x = row_value(m, r, s.now.z) + m.row_off[r] - (m.con_hi[i] if q > 0 else m.con_lo[i])
+    if q == 1 or q == -1:
+        return -(m.con_c[i] * x + m.con_d[i] * row_value(m, r, s.now.u))
+    return -2.0 * m.con_c[i] * x if q == 2 or q == -2 else 0.0
+
+
+cdef double contact_power(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """Loss power of contact i now: what its force takes beyond what the spring stores."""
+    cdef int64_t q = s.regime[i]
+    cdef int32_t r = m.con_row[i]
+    cdef double x, w = row_value(m, r, s.now.u)
+    if q == 0:
+        return 0.0
+    x = row_value(m, r, s.now.z) + m.row_off[r] - (m.con_hi[i] if q > 0 else m.con_lo[i])
+    return -(contact_now(m, s, i) + m.con_c[i] * x) * w
+
+
+cdef double reaction_now(const tl_model* m, const tl_state* s, int32_t k) noexcept nogil:
+    """Reaction k now, from accelerations and forces."""
+    cdef int32_t i
+    cdef double v = 0.0
+    for i in range(m.n):
+        v += m.re_A[k * m.n + i] * s.now.a[i]
+    for i in range(m.nport):
+        v += m.re_port[k * m.nport + i] * s.now.port[i]
+    for i in range(m.nf):
+        v += m.re_fr[k * m.nf + i] * s.now.tau[i]
+    for i in range(m.nlin):
+        v += m.re_lin[k * m.nlin + i] * spring_force(m, s, i)
+    for i in range(m.ncon):
+        v += m.re_con[k * m.ncon + i] * contact_now(m, s, i)
+    return v
+
+
+cdef double mode_now(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """Mode of element i. One that is at its limit while others hold its shafts at rest is stuck: it does not slide."""
+    cdef int64_t q = s.mode[i]
+    if q & 1 and m.fr_src[i] != 5:
+        if -1e-9 < row_value(m, m.fr_row[i], s.now.u) < 1e-9 and -1e-6 < row_value(m, m.fr_row[i], s.now.a) < 1e-6:
+            return 0.0
+    return <double>q
 
 
 cdef int tl_step(const tl_model* m, tl_state* s) noexcept nogil:
@@ -36,7 +95,7 @@ cdef int tl_step(const tl_model* m, tl_state* s) noexcept nogil:
 
 cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil:
     """All outputs now, in SI units. Real-time: yes."""
-    cdef int32_t i, k, kind, r
+    cdef int32_t i, k, kind
     cdef double v
     cdef int32_t p_poly = m.ntq, p_eng = m.ntq + m.npoly, p_pump = p_eng + m.neng, p_turb = p_pump + m.ntc
     for i in range(m.nout):
@@ -52,7 +111,7 @@ cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil
         elif kind == 3:
             v = s.now.tau[k]
         elif kind == 4:
-            v = <double>s.mode[k]
+            v = mode_now(m, s, k)
         elif kind == 5:
             v = s.now.cap_f[k] if s.now.cap_f[k] >= s.now.cap_b[k] else s.now.cap_b[k]
         elif kind == 6:
@@ -62,8 +121,7 @@ cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil
         elif kind == 8:
             v = s.inp[k] if s.held else s.inp[2 * m.nin + k]
         elif kind == 9:
-            r = m.lin_row[k]
-            v = -(m.lin_c[k] * (row_value(m, r, s.now.z) + m.row_off[r] - m.lin_phi0[k]) + m.lin_d[k] * row_value(m, r, s.now.u))
+            v = spring_force(m, s, k)
         elif kind == 10:
             v = s.now.port[p_eng + k]
         elif kind == 11:
@@ -88,6 +146,35 @@ cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil
             v = kinetic(m, s)
         elif kind == 21:
             v = potential(m, s)
+        elif kind == 22:
+            v = reaction_now(m, s, k)
+        elif kind == 23:
+            v = contact_now(m, s, k)
+        elif kind == 24:
+            v = s.e_con[k]
+        elif kind == 25:
+            v = s.T[k]
+        elif kind == 26:
+            v = s.now.port[k]
+        elif kind == 27:
+            v = s.e_port[k]
+        elif kind == 28:
+            v = <double>s.branch[k]
+        elif kind == 29:
+            v = <double>s.regime[k]
+        elif kind == 30:
+            v = s.ratio[k]
+        elif kind == 31:
+            v = -s.now.tau[k] * row_value(m, m.fr_row[k], s.now.u)
+        elif kind == 32:
+            v = row_value(m, m.lin_row[k], s.now.u)
+            v = m.lin_d[k] * v * v
+        elif kind == 33:
+            v = contact_power(m, s, k)
+        elif kind == 34:
+            v = s.now.port[k] * row_value(m, m.port_row[k], s.now.u)
+        elif kind == 35:
+            v = reaction_now(m, s, k) * row_value(m, m.out_aux[i], s.now.u)
         out[i] = m.out_gain[i] * v + m.out_off[i]
 
 
@@ -106,4 +193,4 @@ cdef uint64_t tl_state_hash(const tl_model* m, const tl_state* s) noexcept nogil
     """Hash of all values, modes and the step number. Real-time: yes."""
     cdef uint64_t hsh = mix(<uint64_t>0xCBF29CE484222325, s.x, s.nfix)
     hsh = mix(hsh, s.now.u, s.nev)
-    return mix(hsh, s.k, 2 * m.nf + 3)
+    return mix(hsh, s.k, 2 * m.nf + m.ncon + m.nls + 3)

@@ -4,6 +4,8 @@ cdef void refresh(const tl_model* m, tl_state* s) noexcept:
     """Pointers that follow from the values (after the block was written as a whole)."""
     s.now = &s.ev[s.parity[0] & 1]
     s.end = &s.ev[1 - (s.parity[0] & 1)]
+    if m.nvg > 0:
+        set_ratio_rows(m, s)
     s.pat = pattern_of(m, s)
     cdef int32_t i
     for i in range(m.nact):
@@ -21,7 +23,9 @@ cdef void fixed_capacities(const tl_model* m, tl_eval* e) noexcept nogil:
     """Capacities that never change; eval_forces leaves them alone."""
     cdef int32_t i
     for i in range(m.nf):
-        if m.fr_fixed[i]:
+        if m.fr_fixed[i] == 2:
+            e.raw[i] = 1.0
+        elif m.fr_fixed[i]:
             e.raw[i] = m.fr_fixed_val[5 * i]
             e.cap_f[i] = m.fr_fixed_val[5 * i + 1]
             e.cap_b[i] = m.fr_fixed_val[5 * i + 2]
@@ -60,6 +64,7 @@ cdef void eval_block(const tl_model* m, tl_eval* e, double* mem) noexcept:
     e.raw = _take(&cur, m.nf)
     e.steep = _take(&cur, m.nf)
     e.p = _take(&cur, m.nact)
+    e.rea = _take(&cur, m.nls)
 
 
 cdef vector(const double* at, int64_t count):
@@ -89,10 +94,10 @@ cdef class KernelState:
         cdef int64_t n = m.n, nf = m.nf, nm = 2 * m.n + m.nf + 4
         cdef double* cur
         # state proper
-        s.nev = 4 * n + m.nhot + m.nport + 7 * nf + m.nact
-        s.nfix = n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1
+        s.nev = 4 * n + m.nhot + m.nport + 7 * nf + m.nact + m.nls
+        s.nfix = n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1 + m.ncon + 3 * m.nth + m.nths + m.nvg
         s.nx = s.nfix + 2 * s.nev
-        s.nk = 2 * nf + 4 + TL_COUNTERS
+        s.nk = 2 * nf + m.ncon + m.nls + 4 + TL_COUNTERS
         s.x = <double*>zeros(self, s.nx * sizeof(double))
         s.k = <int64_t*>zeros(self, s.nk * sizeof(int64_t))
         cur = s.x
@@ -103,12 +108,20 @@ cdef class KernelState:
         s.e_port = _take(&cur, m.nport)
         s.e_fr = _take(&cur, nf)
         s.e_lin = _take(&cur, m.nlin)
+        s.e_con = _take(&cur, m.ncon)
+        s.T = _take(&cur, m.nth)
+        s.T_rate = _take(&cur, m.nth)
+        s.T_curve = _take(&cur, m.nth)
+        s.th_e = _take(&cur, m.nths)
+        s.ratio = _take(&cur, m.nvg)
         s.t = _take(&cur, 1)
         eval_block(m, &s.ev[0], _take(&cur, s.nev))
         eval_block(m, &s.ev[1], _take(&cur, s.nev))
         s.mode = s.k
         s.pressed = s.k + nf
-        s.step_no = s.k + 2 * nf
+        s.regime = s.k + 2 * nf
+        s.branch = s.regime + m.ncon
+        s.step_no = s.branch + m.nls
         s.fresh = s.step_no + 1
         s.hist = s.step_no + 2
         s.parity = s.step_no + 3
@@ -130,31 +143,107 @@ cdef class KernelState:
         s.v1 = _take(&cur, nm)
         s.v2 = _take(&cur, nm)
         s.box_w = <double*>zeros(self, (8 * nf * nf + 16 * nf + 2 * n + 16) * sizeof(double))
-        s.box_i = <int32_t*>zeros(self, (4 * nf + 4) * sizeof(int32_t))
-        s.hint = <int32_t*>zeros(self, (2 * m.neng + 3 * m.ntc + nf + 4) * sizeof(int32_t))
+        s.box_i = <int32_t*>zeros(self, (5 * nf + 4) * sizeof(int32_t))
+        eval_block(m, &s.ex, <double*>zeros(self, s.nev * sizeof(double)))
+        s.slip_x = <double*>zeros(self, nf * sizeof(double))
+        s.toggled = <int32_t*>zeros(self, nf * sizeof(int32_t))
+        s.part = 1.0
+        s.h = m.h
+        s.hint = <int32_t*>zeros(self, (2 * m.neng + 3 * m.ntc + nf + 2 * m.ncv + 4 * m.nls + 4) * sizeof(int32_t))
+        self._more_scratch()
         s.key = <uint64_t*>zeros(self, m.nkey * sizeof(uint64_t))
         s.stuck_list = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))
-        s.pat_work = <double*>zeros(self, (n * n + nf * n + n + 16 * n * n + 8 * n + nf * n + nf * nf + 64) * sizeof(double))
+        s.pat_work = <double*>zeros(self, (11 * n * n + nf * n + 8 * n + 64) * sizeof(double))
+        s.pat_idx = <int32_t*>zeros(self, 5 * n * sizeof(int32_t))
         s.log_size = 1 << 16
         s.log_step = <int64_t*>zeros(self, s.log_size * sizeof(int64_t))
         s.log_t = <double*>zeros(self, s.log_size * sizeof(double))
         s.log_el = <int32_t*>zeros(self, s.log_size * sizeof(int32_t))
         s.log_mode = <int32_t*>zeros(self, s.log_size * sizeof(int32_t))
-        # lock patterns
-        cdef int64_t two = m.nlin > 0, four = m.order == 4, i
-        cdef int64_t per = n * n + n * nf + two * (n * n + n * nf) + four * 4 * n * n + n * nf
-        s.cache = <tl_pattern*>zeros(self, m.ncache * sizeof(tl_pattern))
-        cur = <double*>zeros(self, m.ncache * per * sizeof(double))
-        cdef uint64_t* keys = <uint64_t*>zeros(self, m.ncache * m.nkey * sizeof(uint64_t))
-        for i in range(m.ncache):
-            s.cache[i].key = keys + i * m.nkey
-            s.cache[i].P = _take(&cur, n * n)
-            s.cache[i].T = _take(&cur, n * nf)
-            s.cache[i].P0 = _take(&cur, n * n) if two else s.cache[i].P
-            s.cache[i].T0 = _take(&cur, n * nf) if two else s.cache[i].T
-            s.cache[i].P4 = _take(&cur, 4 * n * n) if four else NULL
-            s.cache[i].Tn = _take(&cur, n * nf)
+        self._patterns()
         self.reset()
+
+    def _patterns(self):
+        """Memory of the lock patterns; pattern_size in derive.py counts the same."""
+        cdef tl_model* m = self.model.ptr
+        cdef tl_state* s = self.ptr
+        cdef int64_t n = m.n, nf = m.nf, i, block = (2 if m.order == 4 else 1) * m.nls
+        cdef int64_t two = m.nlin + m.ncon > 0, four = m.order == 4, own = m.ncon > 0, formed = n <= TL_FORMED
+        s.cache = <tl_pattern*>zeros(self, m.ncache * sizeof(tl_pattern))
+        cdef double* memory = <double*>zeros(self, m.ncache * m.pattern_size * sizeof(double))
+        cdef uint64_t* keys = <uint64_t*>zeros(self, m.ncache * m.nkey * sizeof(uint64_t))
+        cdef int64_t per = 0 if formed else 4 * n + 3 * nf, size
+        cdef int32_t* ranges = <int32_t*>zeros(self, (m.ncache + 1) * per * sizeof(int32_t))
+        cdef double* cur = memory
+        cdef tl_pattern* q
+        for i in range(m.ncache):
+            q = &s.cache[i]
+            q.key = keys + i * m.nkey
+            q.P = _take(&cur, n * n)
+            q.range = ranges + i * per
+            q.T = _take(&cur, n * nf)
+            q.P0 = _take(&cur, n * n) if two else q.P
+            q.T0 = _take(&cur, n * nf) if formed and two else q.T
+            q.P4 = _take(&cur, 4 * n * n) if four else NULL
+            q.Tn = _take(&cur, n * nf)
+            q.S = _take(&cur, n * n) if own else m.S
+            q.A4 = _take(&cur, 4 * n * n) if own and four else m.A4
+            q.X = _take(&cur, block * block)
+            q.X0 = _take(&cur, m.nls * m.nls)
+            if cur - memory != (i + 1) * m.pattern_size:
+                raise AssertionError(f"a lock pattern takes {cur - memory} doubles, {m.pattern_size} were reserved")
+        if m.stiff_cut:
+            size = 4 * n * n + 2 * n * nf + n * nf + 8 * n * n + block * block + m.nls * m.nls
+            cur = <double*>zeros(self, size * sizeof(double))
+            q = &s.cut
+            q.P = _take(&cur, n * n)
+            q.T = _take(&cur, n * nf)
+            q.P0 = _take(&cur, n * n)
+            q.T0 = _take(&cur, n * nf) if formed else q.T
+            q.P4 = _take(&cur, 4 * n * n)
+            q.Tn = _take(&cur, n * nf)
+            q.S = _take(&cur, n * n)
+            q.A4 = _take(&cur, 4 * n * n)
+            q.X = _take(&cur, block * block)
+            q.X0 = _take(&cur, m.nls * m.nls)
+            q.range = ranges + m.ncache * per
+
+    def _more_scratch(self):
+        """Scratch of losses, driven flanges, contacts, variable gears and the thermal network."""
+        cdef tl_model* m = self.model.ptr
+        cdef tl_state* s = self.ptr
+        cdef int64_t n = m.n, nf = m.nf, k = 2 * m.nls + m.nf + 1, own = n * nf + 2 * nf * nf + n * nf
+        cdef double* cur = <double*>zeros(self, (8 * n + m.nlin + 2 * m.ncon + 2 * m.nvg + m.nls) * sizeof(double))
+        s.rho = _take(&cur, 2 * n)
+        s.ad = _take(&cur, 2 * n)
+        s.zs = _take(&cur, 2 * n)
+        s.us = _take(&cur, 2 * n)
+        s.f_lin = _take(&cur, m.nlin)
+        s.f_con = _take(&cur, m.ncon)
+        s.contact_x = _take(&cur, m.ncon)
+        s.vg_rate = _take(&cur, m.nvg)
+        s.vg_next = _take(&cur, m.nvg)
+        s.branch_x = _take(&cur, m.nls)
+        s.contact_next = <int64_t*>zeros(self, m.ncon * sizeof(int64_t))
+        s.contact_which = <int32_t*>zeros(self, m.ncon * sizeof(int32_t))
+        s.pat_work2 = <double*>zeros(self, 10 * n * sizeof(double))
+        s.li = <int32_t*>zeros(self, (5 * nf + m.nls) * sizeof(int32_t))
+        s.lw = <double*>zeros(self, (2 * k * k + (m.nls + 4) * k + n if m.nls else 1) * sizeof(double))
+        s.th_w = <double*>zeros(self, (m.nth * m.nth + 3 * m.nth) * sizeof(double))
+        s.B = m.B
+        s.W = m.W
+        s.W0 = m.W0
+        s.SinvBt = m.SinvBt
+        if m.nvg > 0:
+            s.own_rows = <double*>zeros(self, own * sizeof(double))
+            memcpy(s.own_rows, m.B, n * nf * sizeof(double))
+            memcpy(s.own_rows + n * nf, m.W, nf * nf * sizeof(double))
+            memcpy(s.own_rows + n * nf + nf * nf, m.W0, nf * nf * sizeof(double))
+            memcpy(s.own_rows + n * nf + 2 * nf * nf, m.SinvBt, n * nf * sizeof(double))
+            s.B = s.own_rows
+            s.W = s.own_rows + n * nf
+            s.W0 = s.W + nf * nf
+            s.SinvBt = s.W0 + nf * nf
 
     def reset(self):
         """Back to the initial values of the model, at time 0."""
@@ -170,6 +259,8 @@ cdef class KernelState:
             s.now.z[i] = z0[i]
         for i in range(m.nf):
             s.mode[i] = 2
+        for i in range(m.nth):
+            s.T[i] = m.th_T0[i]
         s.fresh[0] = 1
         s.status = 0
         s.log_n = 0
@@ -181,10 +272,10 @@ cdef class KernelState:
         cdef tl_model* m = self.model.ptr
         cdef tl_state* s = self.ptr
         cdef int64_t i, j
-        if not m.direct_cache:
+        if not m.direct_cache or m.nvg > 0:
             return 0
         old = [s.mode[j] for j in range(m.nf)]
-        for i in range(m.ncache):
+        for i in range((<int64_t>1) << m.nf):
             for j in range(m.nf):
                 s.mode[j] = 0 if (i >> j) & 1 else 2
             pattern_of(m, s)
@@ -197,8 +288,11 @@ cdef class KernelState:
         """Matrices of the present set of stuck elements: P (n, n), a = P g, and T (nf, n), tau = T g (see locks.pyx)."""
         n, nf = self.model.ptr.n, self.model.ptr.nf
         P = vector(self.ptr.pat.P, n * n).reshape(n, n).T
-        T = vector(self.ptr.pat.T, n * nf).reshape(n, nf).T
-        return P.copy(), T.copy()
+        if n > TL_FORMED:
+            Tn = vector(self.ptr.pat.Tn, n * nf).reshape(n, nf).T
+            S = vector(<double*>self.ptr.pat.S, n * n).reshape(n, n)
+            return P.copy(), Tn @ (S @ P - np.eye(n))
+        return P.copy(), vector(self.ptr.pat.T, n * nf).reshape(n, nf).T.copy()
 
     @property
     def slope(self):
@@ -299,6 +393,26 @@ cdef class KernelState:
         self.ptr.fresh[0] = 1
 
     @property
+    def temperatures(self):
+        """Temperatures of the thermal nodes, K."""
+        return vector(self.ptr.T, self.model.ptr.nth)
+
+    @temperatures.setter
+    def temperatures(self, value):
+        v = np.ascontiguousarray(np.broadcast_to(value, (self.model.ptr.nth,)), dtype=np.float64)
+        memcpy(self.ptr.T, cnp.PyArray_DATA(v), v.nbytes)
+
+    @property
+    def regimes(self):
+        """Regimes of the contacts (see contacts.pxi)."""
+        return np.array([self.ptr.regime[i] for i in range(self.model.ptr.ncon)], dtype=np.int64)
+
+    @property
+    def branches(self):
+        """Branches of the losses: 0 law A, 1 law B (see losses.pxi)."""
+        return np.array([self.ptr.branch[i] for i in range(self.model.ptr.nls)], dtype=np.int64)
+
+    @property
     def modes(self):
         """Modes (nf): -1 backward, 0 stuck, 1 forward, 2 free."""
         return np.array([self.ptr.mode[i] for i in range(self.model.ptr.nf)], dtype=np.int64)
@@ -323,11 +437,18 @@ cdef class KernelState:
 
     @property
     def energies(self):
-        """Work and heat since the start, J: port work (torque sources, polynomials, engines, pumps, turbines; positive =
-        into the driveline), friction heat, damper heat, kinetic and potential energy now."""
+        """Work and heat since the start, J: port work (torque sources, polynomials, engines, pumps, turbines, eddy-current
+        brakes, curves; positive = into the driveline), work of driven flanges, heat of friction and losses, of dampers
+        and of contacts, kinetic and potential energy now."""
         cdef tl_model* m = self.model.ptr
         work = vector(self.ptr.e_port, m.nport)
         a, b, c, d = m.ntq, m.ntq + m.npoly, m.ntq + m.npoly + m.neng, m.ntq + m.npoly + m.neng + m.ntc
-        return {"torque": work[:a], "poly": work[a:b], "engine": work[b:c], "pump": work[c:d], "turbine": work[d:],
-                "friction": vector(self.ptr.e_fr, m.nf), "damper": vector(self.ptr.e_lin, m.nlin),
+        e, f = d + m.ntc, d + m.ntc + m.ned
+        heat = vector(self.ptr.e_fr, m.nf)
+        drivers = [m.drv_fr[i] for i in range(m.nd)]
+        driven = -heat[drivers]
+        heat[drivers] = 0.0
+        return {"torque": work[:a], "poly": work[a:b], "engine": work[b:c], "pump": work[c:d], "turbine": work[d:e],
+                "eddy": work[e:f], "curve": work[f:], "driven": driven,
+                "friction": heat, "damper": vector(self.ptr.e_lin, m.nlin), "contact": vector(self.ptr.e_con, m.ncon),
                 "kinetic": kinetic(m, self.ptr), "potential": potential(m, self.ptr)}

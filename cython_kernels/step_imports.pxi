@@ -1,14 +1,16 @@
 # Names the step uses, and the sizes it is written in; the including module defines the macros.
 
-from libc.math cimport exp, fabs
+from libc.math cimport exp, fabs, sqrt
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy
 
-from torqueloop.cython_kernels.locks cimport boxed_solve, lu_solve, pattern_of
+from torqueloop.cython_kernels.locks cimport boxed_solve, cut_pattern, lu_solve, pattern_of, set_ratio_rows
 from torqueloop.cython_kernels.model cimport (
     TL_C_DECISIONS, TL_C_EVALS, TL_C_EVENTS, TL_C_FALLBACKS, TL_C_PIVOTS, TL_C_PIVOTS_MAX, TL_C_RELAXED, TL_C_SPLITS_MAX,
-    TL_C_STEEP,
-    tl_eval, tl_model, tl_state,
+    TL_C_STEEP, TL_FORMED,
+    tl_eval, tl_model, tl_pattern, tl_state,
 )
+from torqueloop.cython_kernels.vectors cimport axpy, dot
 from torqueloop.cython_kernels.tables cimport table1, table1_slope, table2
 
 cdef extern from *:
@@ -27,6 +29,27 @@ cdef extern from *:
     int32_t TL_FR_ROW(const tl_model* m, int32_t i) noexcept nogil
     int32_t TL_LIN_ROW(const tl_model* m, int32_t i) noexcept nogil
 
+# Groups that precompiled steps never have (structure.py): their sizes are 0 there, and all their code falls away.
+cdef extern from *:
+    """
+    #ifndef TL_NED
+    #define TL_NED(m) 0
+    #define TL_NCV(m) 0
+    #define TL_NLS(m) 0
+    #define TL_NCON(m) 0
+    #define TL_ND(m) 0
+    #define TL_NVG(m) 0
+    #define TL_NTH(m) 0
+    #endif
+    """
+    int32_t TL_NED(const tl_model* m) noexcept nogil
+    int32_t TL_NCV(const tl_model* m) noexcept nogil
+    int32_t TL_NLS(const tl_model* m) noexcept nogil
+    int32_t TL_NCON(const tl_model* m) noexcept nogil
+    int32_t TL_ND(const tl_model* m) noexcept nogil
+    int32_t TL_NVG(const tl_model* m) noexcept nogil
+    int32_t TL_NTH(const tl_model* m) noexcept nogil
+
 
 cdef extern from *:
     """
@@ -35,7 +58,7 @@ cdef extern from *:
     typedef const double* __restrict tl_cvec;
 
     /* y (rows) = A x, A stored by columns. Every y[i] is summed over j in order, whatever the blocking: same bits. */
-    static inline void tl_matvec(const double* __restrict A, int rows, int cols, const double* __restrict x,
+    static inline __attribute__((always_inline)) void tl_matvec(const double* __restrict A, int rows, int cols, const double* __restrict x,
                                  double* __restrict y)
     {
         int i = 0, j;
@@ -64,7 +87,14 @@ cdef extern from *:
             y[i] = a0;
         }
     }
+
+    /* the same for places that are not in every step */
+    static __attribute__((noinline)) void tl_far_matvec(const double* A, int rows, int cols, const double* x, double* y)
+    {
+        tl_matvec(A, rows, cols, x, y);
+    }
     """
     ctypedef double* tl_vec
     ctypedef const double* tl_cvec
+    void far_matvec "tl_far_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil
     void matvec "tl_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil

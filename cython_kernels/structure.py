@@ -9,6 +9,9 @@ from typing import Any
 #: structure signature -> (name, capsule of the step function); filled by the modules in topologies/
 PRECOMPILED: dict[str, tuple[str, Any]] = {}
 
+#: one array of each group of elements that precompiled steps leave out (TL_NLS ... in step_imports.pxi)
+GENERIC_ONLY = ("ls_fr", "con_row", "drv_fr", "vg_fr", "ed_row", "cv_row", "th_C")
+
 _ROWS = (
     "lin_row",
     "tq_row",
@@ -43,6 +46,8 @@ def structure_signature(arrays: Mapping[str, Any]) -> str:
         [int(v) if v in (1.0, -1.0) else 0 for v in arrays["row_val"][:end]],
         [[int(v) for v in arrays[name]] for name in _ROWS],
     ]
+    # groups that only the generic step has
+    parts += [(name, len(arrays[name])) for name in GENERIC_ONLY if len(arrays.get(name, ()))]
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
