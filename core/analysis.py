@@ -16,17 +16,20 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from torqueloop.core.builder import GROUND
 from torqueloop.core.driveline import Driveline
 from torqueloop.core.errors import UnknownNameError, did_you_mean
 from torqueloop.core.gear_statics import GearState, solve_gear
+from torqueloop.core.parts import GROUND, Parts, port_groups
 from torqueloop.core.results import Result
 from torqueloop.core.vocabulary import (
     OUT_COMPLIANCE,
+    OUT_CONTACT,
     OUT_ENGINE,
     OUT_FRICTION,
     OUT_POLY,
+    OUT_PORT,
     OUT_PUMP,
+    OUT_RATIO,
     OUT_TORQUE,
     OUT_TURBINE,
     Form,
@@ -47,34 +50,65 @@ def ratio(driveline: Driveline, engaged: Sequence[str]) -> Fraction | None:
     return gear_state(driveline, engaged).ratio
 
 
-def element_forces(result: Result) -> list[tuple[str, Form, Array]]:
-    """Every force element: (component, form it acts along, force along the form over time)."""
-    model = result.model
-    columns = {
-        (int(kind), int(index)): (k, float(gain))
-        for k, (kind, index, gain) in enumerate(
-            zip(model.arrays["out_kind"], model.arrays["out_idx"], model.arrays["out_gain"], strict=True)
-        )
-    }
+#: a force element: (component, what it is called, form it acts along, outputs that show the force along the form)
+Element = tuple[str, str, Form, list[tuple[int, int, float]]]
 
-    def force(kind: int, index: int) -> Array:
-        column, gain = columns[kind, index]
-        return result.values[:, column] / gain
 
-    parts = model.parts
-    forces: list[tuple[str, Form, Array]] = []
-    groups: list[tuple[int, list[tuple[str, Form]]]] = [
-        (OUT_FRICTION, [(p.owner, p.form) for p in parts.frictions]),
-        (OUT_COMPLIANCE, [(p.owner, p.form) for p in parts.compliances]),
-        (OUT_TORQUE, [(p.owner, p.form) for p in parts.torques]),
-        (OUT_POLY, [(p.owner, p.form) for p in parts.polynomials]),
-        (OUT_ENGINE, [(p.owner, p.form) for p in parts.engines]),
+def elements(parts: Parts) -> list[Element]:
+    """Every force element of constant form, with the (kind, index, sign) of the outputs that can show its force."""
+    found: list[Element] = [
+        *((p.owner, "friction", p.form, [(OUT_FRICTION, k, 1.0)]) for k, p in enumerate(parts.frictions)),
+        *((p.owner, "spring or damper", p.form, [(OUT_COMPLIANCE, k, 1.0)]) for k, p in enumerate(parts.compliances)),
+        *((p.owner, "contact", p.form, [(OUT_CONTACT, k, 1.0)]) for k, p in enumerate(parts.contacts)),
     ]
-    for kind, group in groups:
-        forces += [(owner, form, force(kind, k)) for k, (owner, form) in enumerate(group)]
-    for k, converter in enumerate(parts.converters):
-        forces.append((converter.owner, converter.pump, -force(OUT_PUMP, k)))
-        forces.append((converter.owner, converter.turbine, force(OUT_TURBINE, k)))
+    changing = {p.friction for p in parts.variable_gears}
+    found = [e for e in found if not (e[1] == "friction" and e[3][0][1] in changing)]
+    own = {"torque": (OUT_TORQUE, 1.0), "polynomial": (OUT_POLY, 1.0), "engine": (OUT_ENGINE, 1.0),
+           "pump": (OUT_PUMP, -1.0), "turbine": (OUT_TURBINE, 1.0)}  # fmt: skip
+    number = 0
+    for group, members in port_groups(parts).items():
+        for k, (owner, form) in enumerate(members):
+            shown = [(OUT_PORT, number, 1.0)]
+            if group in own:
+                shown.append((own[group][0], k, own[group][1]))
+            found.append((owner, group, form, shown))
+            number += 1
+    return found
+
+
+class _Shown:
+    """Outputs of a result by kind and index."""
+
+    def __init__(self, result: Result) -> None:
+        arrays = result.model.arrays
+        self._values = result.values
+        self._columns = {
+            (int(kind), int(index)): (k, float(gain))
+            for k, (kind, index, gain) in enumerate(
+                zip(arrays["out_kind"], arrays["out_idx"], arrays["out_gain"], strict=True)
+            )
+        }
+
+    def find(self, owner: str, what: str, places: list[tuple[int, int, float]]) -> Array:
+        """What an output shows, its gain taken off; an element nobody made an output for cannot be analysed."""
+        for kind, index, sign in places:
+            if (kind, index) in self._columns:
+                column, gain = self._columns[kind, index]
+                return np.asarray(sign * self._values[:, column] / gain, dtype=np.float64)
+        raise UnknownNameError(f"{owner!r} has no output that shows its {what}: its torques cannot be told")
+
+
+def element_forces(result: Result) -> list[tuple[str, Form, Array]]:
+    """Every force element: (component, form it acts along, force along the form over time).
+
+    A gear of changing ratio i has two: f along its side a and -i*f along its side b.
+    """
+    parts, shown = result.model.parts, _Shown(result)
+    forces = [(owner, form, shown.find(owner, what, places)) for owner, what, form, places in elements(parts)]
+    for k, gear in enumerate(parts.variable_gears):
+        force = shown.find(gear.owner, "torque", [(OUT_FRICTION, gear.friction, 1.0)])
+        ratio = shown.find(gear.owner, "ratio", [(OUT_RATIO, k, 1.0)])
+        forces += [(gear.owner, gear.form_a, force), (gear.owner, gear.form_b, -ratio * force)]
     return forces
 
 
@@ -85,7 +119,8 @@ def flange_torques(result: Result, component: str) -> dict[str, Array]:
     the sum on the shaft is given at flange_a.
     """
     model = result.model
-    owners = {c.owner for c in model.parts.constraints} | {owner for owner, _, _ in element_forces(result)}
+    forces = element_forces(result)
+    owners = {c.owner for c in model.parts.constraints} | {owner for owner, _, _ in forces}
     if component not in owners:
         raise UnknownNameError(
             f"{component!r} has no torques of its own (or does not exist)", hint=did_you_mean(component, owners)
@@ -98,7 +133,7 @@ def flange_torques(result: Result, component: str) -> dict[str, Array]:
             if owner == component:
                 torques[short] = torques.get(short, np.zeros(len(result))) + float(c) * force
 
-    for owner, form, force in element_forces(result):
+    for owner, form, force in forces:
         if owner == component:
             put(form, force)
     if any(c.owner == component for c in model.parts.constraints):

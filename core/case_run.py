@@ -1,9 +1,5 @@
 """Run a reference case on the kernel and compare every column with its reference trajectory.
 
-The main trajectory is advanced at a fixed step, split only at the events of the input signals. Rows that lie between
-two steps are evaluated on a copy of the state, advanced from the last step to the row's time: the main trajectory is
-the same whatever rows are asked for.
-
 Errors are relative to the column's range (max - min; absolute if it is constant):
     raw       |y(t) - ref|
     shifted   the smallest |y(t + d) - ref| over |d| <= 10 us, taken from y(t - d), y(t), y(t + d)
@@ -19,19 +15,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from torqueloop.core.case_import import MODE_QUANTITIES, Case, Column, ImportedCase, import_case, read_case
+from torqueloop.core.case_trajectory import SAME_TIME, Trajectory
+from torqueloop.core.cases import MODE_QUANTITIES, Case, Column, ImportedCase, import_case, read_case
 from torqueloop.core.errors import TorqueloopError
+from torqueloop.core.signals import Signal
+
+Array = NDArray[np.float64]
 
 #: allowed shift in time, s: event times of a reference are that exact, and light shafts accelerate at 1e4 rad/s2 in one
 SHIFT = 1e-5
 #: rows this near to an event of the reference are left out when modes are compared, s
 EVENT_MARGIN = 1e-4
-#: two instants closer than this are the same, s
-SAME_TIME = 1e-9
-
 #: quantities that may jump: their two one-sided values at an event differ
-JUMPING = frozenset({"a", "tau", "f", "a_rel"})
+JUMPING = frozenset({"a", "tau", "f", "a_rel", "lossPower", "power"})
 #: distance from an event at which the right-hand value of a jumping quantity is taken, s
 RIGHT_SIDE = 1e-8
 
@@ -72,7 +70,7 @@ class CaseResult:
     #: "" or why there is no result
     failure: str = ""
     #: our values at the compared rows, one column per entry of `columns`, in units of the column's range
-    samples: np.ndarray | None = None
+    samples: Array | None = None
 
     @property
     def h(self) -> float:
@@ -126,143 +124,85 @@ def run_case(
         result.failure = str(error)
         return result
     result.order, result.kernel = trajectory.order, trajectory.kernel
-    compared, modes = [], []
+    compared: list[_Compared] = []
+    modes: list[_Compared] = []
     for k, column in enumerate(case.columns):
-        name = f"{imported.names.get(column.component, '')}.{column.quantity}"
-        if column.quantity == "mode" and name in trajectory.output_index:
-            modes.append((k, column, trajectory.output_index[name]))
-        elif column.quantity in MODE_QUANTITIES:
-            continue
-        elif name in trajectory.output_index:
-            compared.append((k, column, trajectory.output_index[name]))
-        else:
-            result.unsupported.append(f"column {column.name}")
+        found = _Compared.of(k, column, imported, trajectory)
+        if found is not None:
+            (modes if column.quantity == "mode" else compared).append(found)
+        elif column.quantity not in MODE_QUANTITIES:
+            result.unsupported.append(f"column {column.name}: there is no such result")
     _compare(case, trajectory, compared, modes, result)
     result.counters = trajectory.counters()
     return result
 
 
-class Trajectory:
-    """The kernel, its inputs and the main trajectory of a case, with values at any time on the way."""
+@dataclass(frozen=True)
+class _Compared:
+    """A column of the case and what it is compared with: a product of outputs, or an input signal."""
 
-    def __init__(self, imported: ImportedCase, h: float, order: str | int, kernel: str) -> None:
-        from torqueloop.cython_kernels.model import KernelModel, KernelState
+    #: position in the columns of the case
+    k: int
+    column: Column
+    outputs: tuple[int, ...]
+    factor: float
+    signal: Signal | None
 
-        compiled = imported.driveline.compile()
-        arrays = dict(compiled.arrays)
-        if str(order) != "auto":
-            arrays["order"] = int(order)
-        self.output_index = {name: k for k, name in enumerate(compiled.output_names)}
-        self.model = KernelModel(arrays, h, kernel)
-        self.state = KernelState(self.model)
-        #: state at the start of a step, and the copy advanced to a time inside it
-        self.before, self.probe = KernelState(self.model), KernelState(self.model)
-        self.order = int(arrays["order"])
-        self.kernel = str(self.model.kernel_name)
-        self.h = h
-        self.t_start = imported.case.t_start
-        self.signals = []
-        for name in compiled.input_names:
-            signal = imported.inputs.get(name, compiled.default_inputs.get(name))
-            if signal is None:
-                raise TorqueloopError(f"input {name} of case {imported.case.name} is not connected")
-            self.signals.append(signal)
+    @staticmethod
+    def of(k: int, column: Column, imported: ImportedCase, trajectory: Trajectory) -> _Compared | None:
+        """None if there is no such result."""
+        path = f"{column.component}.{column.quantity}" + (f"[{column.index}]" if column.index else "")
+        if path in imported.signals:
+            return _Compared(k, column, (), 1.0, imported.signals[path])
+        quantity = imported.quantity(column.component, column.quantity, column.index)
+        if any(name not in trajectory.output_index for name in quantity.outputs):
+            return None
+        return _Compared(k, column, tuple(trajectory.output_index[n] for n in quantity.outputs), quantity.factor, None)
 
-    def counters(self) -> dict[str, int]:
-        return {name: int(value) for name, value in dict(self.state.counters).items()}
-
-    def cuts(self, step: int) -> list[float]:
-        """Ends of a step and the events of all inputs inside it; an event on a grid point replaces that point."""
-        ends = [self.t_start + k * self.h for k in (step, step + 1)]
-        events = sorted({t for s in self.signals for t in s.event_times(ends[0] - SAME_TIME, ends[1] + SAME_TIME)})
-        ends = [min([t for t in events if abs(t - end) <= SAME_TIME], default=end) for end in ends]
-        cuts = [ends[0]]
-        for t in events:
-            if t - cuts[-1] > SAME_TIME and ends[1] - t > SAME_TIME:
-                cuts.append(t)
-        return [*cuts, ends[1]]
-
-    def inputs(self, t0: float, t1: float, whole: bool) -> np.ndarray:
-        """Inputs at 0, h/2, h after t0 on the branch valid between t0 and t1.
-
-        A whole step takes the values at its start (from the right), middle and end (from the left); a part of a step
-        continues the parabola through those of the part.
-        """
-        middle = 0.5 * (t0 + t1)
-        values = np.array([
-            [s.after(t0) for s in self.signals],
-            [s.value(middle) for s in self.signals],
-            [s.before(t1) for s in self.signals],
-        ])  # fmt: skip
-        if whole:
-            return values
-        x = np.array([0.0, 0.5, 1.0]) * self.h / (t1 - t0)
-        weights = np.stack([(2.0 * x - 1.0) * (x - 1.0), 4.0 * x * (1.0 - x), x * (2.0 * x - 1.0)], axis=1)
-        return np.ascontiguousarray(weights @ values)
-
-    def values(self, times: Sequence[float]) -> np.ndarray:
-        """Outputs at the given (sorted) times; advances the main trajectory as far as needed."""
-        rows = np.empty((len(times), len(self.output_index)))
-        done, step = 0, 0
-        while done < len(times) and times[done] <= self.t_start + SAME_TIME:
-            rows[done] = self.model.outputs(self.state)
-            done += 1
-        while done < len(times):
-            cuts = self.cuts(step)
-            whole = len(cuts) == 2
-            for t0, t1 in zip(cuts[:-1], cuts[1:], strict=True):
-                in3 = self.inputs(t0, t1, whole)
-                self.before.restore(self.state)
-                while done < len(times) and times[done] < t1 - SAME_TIME:
-                    self.probe.restore(self.before)
-                    self._advance(self.probe, in3, times[done] - t0)
-                    rows[done] = self.model.outputs(self.probe)
-                    done += 1
-                # a whole step is exactly h, whatever the rounding of its ends
-                self._advance(self.state, in3, self.h if whole else t1 - t0)
-                while done < len(times) and times[done] <= t1 + SAME_TIME:
-                    rows[done] = self.model.outputs(self.state)
-                    done += 1
-            step += 1
-        return rows
-
-    def _advance(self, state: Any, in3: np.ndarray, dt: float) -> None:
-        if self.model.advance(state, in3, min(dt, self.h)) != 0:
-            raise TorqueloopError(f"the state is not finite any more after step {state.step_no}")
+    def values(self, times: Array, rows: Array, right: NDArray[np.bool_]) -> Array:
+        """Our values at the given times (rows: the outputs there); `right`: after the event at this time."""
+        if self.signal is not None:
+            return np.where(right, self.signal.sample(times, +1), self.signal.sample(times, -1))
+        y: Array = self.factor * np.prod(rows[:, list(self.outputs)], axis=1)
+        return y
 
 
 def _compare(
     case: Case,
     trajectory: Trajectory,
-    compared: list[tuple[int, Column, int]],
-    modes: list[tuple[int, Column, int]],
+    compared: list[_Compared],
+    modes: list[_Compared],
     result: CaseResult,
 ) -> None:
     """Fill `result` with the errors of all columns."""
     rows = np.flatnonzero((case.time <= case.comparable_until) & (case.time <= case.t_stop + SAME_TIME))
     t = case.time[rows]
     last = np.append(np.diff(t) > 0.0, True)
-    repeated = np.append(False, np.diff(t) == 0.0)
+    # an event; the first row, too: only after it are torques known
+    repeated = np.append(True, np.diff(t) == 0.0)
     right = last & repeated
     wanted = np.unique(np.concatenate([t, t - SHIFT, t + SHIFT, t[right] + RIGHT_SIDE]))
     wanted = wanted[wanted >= case.t_start]
     try:
         values = trajectory.values(wanted.tolist())
+        trajectory.check_limits(wanted, values)
     except TorqueloopError as error:
         result.failure = str(error)
         return
 
-    def at(times: np.ndarray) -> np.ndarray:
+    def at(times: Array) -> Array:
         return np.clip(np.searchsorted(wanted, times), 0, len(wanted) - 1)
 
     samples = []
     here, early, late = at(t), at(np.maximum(t - SHIFT, case.t_start)), at(t + SHIFT)
     after = np.where(right, at(t + RIGHT_SIDE), here)
-    for k, column, output in compared:
-        reference = case.values[rows, k]
-        y = values[after if column.quantity in JUMPING else here, output]
-        low = np.minimum(np.minimum(values[early, output], values[late, output]), y)
-        high = np.maximum(np.maximum(values[early, output], values[late, output]), y)
+    for each in compared:
+        column, reference = each.column, case.values[rows, each.k]
+        y, before, behind = (
+            each.values(wanted[i], values[i], right)
+            for i in (after if column.quantity in JUMPING else here, early, late)
+        )
+        low, high = np.minimum(np.minimum(before, behind), y), np.maximum(np.maximum(before, behind), y)
         span = float(reference.max() - reference.min()) or 1.0
         samples.append(y / span)
         raw = np.abs(y - reference) / span
@@ -275,9 +215,9 @@ def _compare(
     events = np.array([*case.event_times, math.inf])
     away = np.abs(t[:, None] - events[None, :]).min(axis=1) > EVENT_MARGIN
     away &= t > case.t_start
-    for k, column, output in modes:
-        same = np.rint(values[here, output]) == np.rint(case.values[rows, k])
-        result.modes[column.name] = float(np.mean(same[away])) if away.any() else 1.0
+    for each in modes:
+        same = np.rint(each.values(t, values[here], right)) == np.rint(case.values[rows, each.k])
+        result.modes[each.column.name] = float(np.mean(same[away])) if away.any() else 1.0
 
 
 @dataclass(frozen=True)
@@ -288,6 +228,24 @@ class Convergence:
     #: largest difference to our solution at `h_fine`, relative to the column's range, for each of `results`
     own: list[float]
     h_fine: float
+
+    def observed(self, k: int) -> float | None:
+        """Order seen between result k-1 and k; None where there is none."""
+        if k == 0 or not (self.own[k] > 0.0 and self.own[k - 1] > 0.0):
+            return None
+        return math.log(self.own[k - 1] / self.own[k]) / math.log(self.results[k - 1].h / self.results[k].h)
+
+    def as_dict(self) -> dict[str, Any]:
+        """One JSON object."""
+        return {
+            "h": [r.h for r in self.results],
+            "own_error": [None if math.isnan(e) else e for e in self.own],
+            "observed_order": [self.observed(k) for k in range(len(self.own))],
+            "beyond": [r.largest("beyond") for r in self.results],
+            "h_fine": self.h_fine,
+            "unsupported": self.results[0].unsupported,
+            "failure": next((r.failure for r in self.results if r.failure), ""),
+        }
 
     def text(self) -> str:
         """Table; observed order = log2 of the ratio of two successive `own` errors for halved h."""
@@ -300,9 +258,8 @@ class Convergence:
             if r.failure or r.unsupported:
                 lines.append(f"{1e3 * r.h:8g}  {r.failure or 'unsupported: ' + ', '.join(r.unsupported)}")
                 continue
-            observed = ""
-            if k and self.own[k] > 0.0 and self.own[k - 1] > 0.0:
-                observed = f"{math.log(self.own[k - 1] / self.own[k]) / math.log(self.results[k - 1].h / r.h):.1f}"
+            slope = self.observed(k)
+            observed = "" if slope is None else f"{slope:.1f}"
             worst = r.worst("shifted")
             name = "" if worst is None else f"{worst.name} at {worst.worst_time:.4f} s"
             lines.append(

@@ -1,16 +1,12 @@
 """Driveline -> CompiledModel: the constant arrays of the kernel, and all names.
 
-Equations of the arrays (u: n independent speeds, z' = u; a row r gives w = r.u and phi = r.z + row_off):
-
     M*du/dt = sum over elements of (row of element)^T * (force along the row)
     M = N^T*J*N (reduced inertia, symmetric positive definite)
 
-    lin_*   -(c*(phi - phi0) + d*w)                      tq_*    const + gain*input (tq_in = -1: none)
-    poly_*  k0 + k1*w + k2*w^2 + k3*w*|w|                 eng_*   drag + pedal*(wot - drag), or map(w, pedal); idle PI
-    tc_*    converter torques on pump and turbine rows    fr_*    dry friction, capacity cgeo*mu(|w|)*fn
-    act_*   pressure -> piston force                      tab1_*, tab2_*  curves and maps     out_*  named outputs
-
-Forces are positive along their row. The order of everything follows the sorted names, never the order of listing.
+u: n independent speeds, z' = u; a row r gives w = r.u and phi = r.z + row_off. Forces are positive along their row.
+Rows of force elements come first (n_hot of them). element_arrays.py has the force of each element, reactions.py the
+forces inside gears, thermal.py the heat network; tab1_*, tab2_* are curves and maps, out_* the named outputs. The order
+of everything follows the sorted names, never the order of listing.
 """
 
 from __future__ import annotations
@@ -23,21 +19,28 @@ from typing import Any
 
 import numpy as np
 
-from torqueloop.core.builder import Builder, Parts
+from torqueloop.core.builder import Builder
 from torqueloop.core.driveline import Driveline
+from torqueloop.core.element_arrays import element_arrays, output_arrays
 from torqueloop.core.errors import (
     CompileError,
     ConfigError,
     NoInertiaError,
     OverconstrainedError,
+    RangeError,
     UnknownNameError,
     did_you_mean,
 )
-from torqueloop.core.initial import start_values
-from torqueloop.core.packing import RowStore, TableStore, floats, ints
+from torqueloop.core.exact import reduce
+from torqueloop.core.initial import StartConditions, start_conditions
+from torqueloop.core.massless import settle_massless
+from torqueloop.core.packing import RowStore, TableStore, floats
+from torqueloop.core.parts import Parts
+from torqueloop.core.reactions import reaction_arrays
 from torqueloop.core.signals import Signal
-from torqueloop.core.topology import Topology, build, natural
-from torqueloop.core.vocabulary import OUT_KINETIC, OUT_POTENTIAL, ROW_OUTPUTS, Form
+from torqueloop.core.thermal import thermal_arrays, thermal_net
+from torqueloop.core.topology import Row, Topology, build, natural
+from torqueloop.core.vocabulary import OUT_TEMPERATURE, Form
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +65,25 @@ class CompiledModel:
     poly_names: tuple[str, ...]
     engine_names: tuple[str, ...]
     converter_names: tuple[str, ...]
+    loss_names: tuple[str, ...]
+    contact_names: tuple[str, ...]
+    driven_names: tuple[str, ...]
+    eddy_names: tuple[str, ...]
+    curve_names: tuple[str, ...]
+    variable_gear_names: tuple[str, ...]
+    #: heat port each thermal node is called after
+    thermal_names: tuple[str, ...]
+    #: input that is a time derivative of another input -> (that one, order); filled by whoever gives the other one
+    derived_inputs: Mapping[str, tuple[str, int]]
     #: signals that components give to their own inputs (input name -> signal)
     default_inputs: Mapping[str, Signal]
     #: what the components contributed, and the exact elimination: for analysis
     parts: Parts = field(repr=False)
     topology: Topology = field(repr=False)
+    #: what is prescribed for the start
+    starts: StartConditions = field(repr=False)
+    #: what was decided for the user, in words
+    notes: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -80,6 +97,20 @@ class CompiledModel:
     def output_index(self, name: str) -> int:
         """Position of an output; an unknown name is an error with the nearest known one."""
         return _index(self.output_names, name, "output")
+
+    @property
+    def ratio_inputs(self) -> tuple[str, ...]:
+        """Inputs whose value at t = 0 decides start speeds: they give the ratio of a gear. See `start_speeds`."""
+        return self.starts.ratio_inputs
+
+    def start_speeds(self, inputs: Mapping[str, float]) -> np.ndarray:
+        """u at t = 0 when inputs have these values (SI) then; arrays["u0"] leaves gears out whose ratio is not known.
+
+        InitialValueError if the start values contradict each other with these ratios.
+        """
+        for name in inputs:
+            self.input_index(name)
+        return floats(self.starts.speeds(inputs))
 
     def digest(self) -> str:
         """SHA-256 over all arrays: equal models have equal digests."""
@@ -116,7 +147,7 @@ def analyse(driveline: Driveline) -> tuple[Parts, Topology]:
     """Parts and exact elimination without asking for inertias: enough for ratios and statics."""
     parts = collect(driveline)
     try:
-        return parts, build(driveline.components, driveline.connections, parts, need_inertia=False)
+        return parts, build(driveline.components, driveline.connections, parts)
     except CompileError as error:
         error.file = error.file or _origin(driveline, error)
         raise
@@ -141,7 +172,12 @@ def _compile(driveline: Driveline) -> CompiledModel:
     if not driveline.components:
         raise CompileError("the driveline has no components")
     parts = collect(driveline)
+    net = thermal_net(driveline.components, driveline.connections, parts.thermal)
+    parts.outputs = [o for o in parts.outputs if o.kind != OUT_TEMPERATURE or net.node(o.port) >= 0]
     topology = build(driveline.components, driveline.connections, parts)
+    if not topology.independent:
+        raise CompileError("nothing can move: every shaft is fixed in the housing")
+    notes = settle_massless(topology, parts)
     rows = RowStore(topology.independent)
     tables = TableStore()
 
@@ -150,15 +186,17 @@ def _compile(driveline: Driveline) -> CompiledModel:
 
     _check_elements(parts, topology)
     arrays: dict[str, Any] = {"n": len(topology.independent), "M": _reduced_inertia(topology, parts)}
-    arrays |= _elements(parts, hot, tables)
+    arrays |= element_arrays(parts, hot, tables, net)
+    arrays |= thermal_arrays(net, parts, tables)
+    arrays |= reaction_arrays(topology, parts)
     n_hot = len(rows.rows)
-    arrays |= _outputs(parts, hot)
+    arrays |= output_arrays(parts, hot, net)
     arrays |= rows.arrays()
     arrays |= tables.arrays()
-    u0, z0 = start_values(driveline, parts, topology)
-    springs = any(p.c > 0.0 for p in parts.compliances)
-    order = driveline.order if isinstance(driveline.order, int) else (4 if springs else 2)
-    arrays |= {"u0": floats(u0), "z0": floats(z0), "n_hot": n_hot, "nin": len(parts.inputs), "order": order}
+    starts = start_conditions(driveline, parts, topology)
+    arrays |= {"u0": floats(starts.speeds()), "z0": floats(starts.angles())}
+    arrays |= {"n_hot": n_hot, "nin": len(parts.inputs)}
+    arrays["order"] = _order(driveline, parts)
     return CompiledModel(
         name=driveline.name,
         arrays=arrays,
@@ -174,20 +212,84 @@ def _compile(driveline: Driveline) -> CompiledModel:
         poly_names=tuple(p.owner for p in parts.polynomials),
         engine_names=tuple(p.owner for p in parts.engines),
         converter_names=tuple(p.owner for p in parts.converters),
+        loss_names=tuple(p.owner for p in parts.losses),
+        contact_names=tuple(p.owner for p in parts.contacts),
+        driven_names=tuple(p.owner for p in parts.driven),
+        eddy_names=tuple(p.owner for p in parts.eddies),
+        curve_names=tuple(p.owner for p in parts.curves),
+        variable_gear_names=tuple(p.owner for p in parts.variable_gears),
+        thermal_names=net.names,
+        derived_inputs=parts.derived_inputs,
         default_inputs=parts.default_inputs,
         parts=parts,
         topology=topology,
+        starts=starts,
+        notes=tuple(notes),
     )
 
 
+def _order(driveline: Driveline, parts: Parts) -> int:
+    """Order of the integrator: the one asked for, else 4 where something can oscillate."""
+    if parts.variable_gears:
+        if driveline.order == 4:
+            owners = ", ".join(dict.fromkeys(p.owner for p in parts.variable_gears))
+            raise RangeError(
+                "{key} = {value} does not go with gears of changing ratio (" + owners + ")",
+                file=driveline.file, table="solver", key="order", value=4, allowed='2 | "auto"',
+            )  # fmt: skip
+        return 2
+    if isinstance(driveline.order, int):
+        return driveline.order
+    return 4 if parts.contacts or any(p.c > 0.0 for p in parts.compliances) else 2
+
+
 def _check_elements(parts: Parts, topology: Topology) -> None:
-    """Clutches and springs whose two sides can never move against each other."""
-    elements = [(p.owner, p.form) for p in parts.frictions] + [(p.owner, p.form) for p in parts.compliances]
+    """Clutches, springs and contacts whose two sides can never move against each other."""
+    elements = [
+        *((p.owner, p.form) for p in parts.frictions),
+        *((p.owner, p.form) for p in parts.compliances),
+        *((p.owner, p.form) for p in parts.contacts),
+    ]
     for owner, form in elements:
         if not topology.over_independent(form)[0]:
             raise OverconstrainedError(
                 f"both sides of {owner!r} always turn together (or stand still): it has no effect", [owner]
             )
+    _check_forced(parts, topology)
+
+
+def _check_forced(parts: Parts, topology: Topology) -> None:
+    """Driven motions and variable gears must not determine the same motion twice, whatever the ratios are.
+
+    Different primes stand for the ratios: they can then not cancel by chance.
+    """
+    owners: list[str] = []
+    rows: list[Row] = []
+    for part in parts.driven:
+        owners.append(part.owner)
+        rows.append(topology.over_independent(parts.frictions[part.friction].form)[0])
+    for prime, gear in zip(_primes(len(parts.variable_gears)), parts.variable_gears, strict=True):
+        a, b = (topology.over_independent(form)[0] for form in (gear.form_a, gear.form_b))
+        if len(reduce([a, b], [Fraction(0)] * 2, topology.independent).pivots) < 2:
+            raise OverconstrainedError(
+                f"the speeds on the sides of {gear.owner!r} are tied to each other already", [gear.owner]
+            )
+        owners.append(gear.owner)
+        rows.append(topology.over_independent(gear.form_a - prime * gear.form_b)[0])
+    for _, made, _ in reduce(rows, [Fraction(0)] * len(rows), topology.independent).dependent:
+        names = sorted({owners[k] for k in made}, key=natural)
+        raise OverconstrainedError("the same motion is forced more than once: " + ", ".join(names), names)
+
+
+def _primes(count: int) -> list[int]:
+    """The first prime numbers from 101 on."""
+    found: list[int] = []
+    number = 101
+    while len(found) < count:
+        if all(number % k for k in range(2, int(number**0.5) + 1)):
+            found.append(number)
+        number += 2
+    return found
 
 
 def _reduced_inertia(topology: Topology, parts: Parts) -> np.ndarray:
@@ -201,8 +303,6 @@ def _reduced_inertia(topology: Topology, parts: Parts) -> np.ndarray:
             for b, vb in row.items():
                 total[position[a]][position[b]] += Fraction(part.J) * va * vb
     M = np.array([[float(v) for v in line] for line in total], dtype=np.float64).reshape(n, n)
-    if n == 0:
-        raise CompileError("nothing can move: every shaft is fixed in the housing")
     try:
         np.linalg.cholesky(M)
     except np.linalg.LinAlgError:
@@ -212,74 +312,3 @@ def _reduced_inertia(topology: Topology, parts: Parts) -> np.ndarray:
             [p.owner for p in parts.inertias],
         ) from None  # fmt: skip
     return np.ascontiguousarray(M)
-
-
-def _elements(parts: Parts, hot: Any, tables: TableStore) -> dict[str, Any]:
-    """Arrays of all force elements."""
-    lin, tq, poly = parts.compliances, parts.torques, parts.polynomials
-    eng, tc, fr, act = parts.engines, parts.converters, parts.frictions, parts.actuators
-    return {
-        "fr_row": ints([hot(p.form) for p in fr]),
-        "fr_src": ints([p.source for p in fr]),
-        "fr_src_idx": ints([p.source_index for p in fr]),
-        "fr_gain": floats([p.gain for p in fr]),
-        "fr_cgeo": floats([p.cgeo for p in fr]),
-        "fr_mu_tab": ints([tables.curve(p.mu) for p in fr]),
-        "fr_peak": floats([p.peak for p in fr]),
-        "fr_fwd": ints([p.forward for p in fr]),
-        "fr_bwd": ints([p.backward for p in fr]),
-        "fr_hold": floats([p.hold for p in fr]),
-        "lin_row": ints([hot(p.form) for p in lin]),
-        "lin_c": floats([p.c for p in lin]),
-        "lin_d": floats([p.d for p in lin]),
-        "lin_phi0": floats([p.phi0 for p in lin]),
-        "tq_row": ints([hot(p.form) for p in tq]),
-        "tq_in": ints([p.input for p in tq]),
-        "tq_gain": floats([p.gain for p in tq]),
-        "tq_const": floats([p.const for p in tq]),
-        "poly_row": ints([hot(p.form) for p in poly]),
-        **{f"poly_k{k}": floats([p.k[k] for p in poly]) for k in range(4)},
-        "eng_row": ints([hot(p.form) for p in eng]),
-        "eng_pedal_in": ints([p.pedal for p in eng]),
-        "eng_wot_tab": ints([tables.curve(p.wot) for p in eng]),
-        "eng_drag_tab": ints([tables.curve(p.drag) for p in eng]),
-        "eng_map_tab2": ints([tables.map(p.map) for p in eng]),
-        "eng_w_idle": floats([p.w_idle for p in eng]),
-        "eng_kp": floats([p.kp for p in eng]),
-        "eng_ki": floats([p.ki for p in eng]),
-        "eng_tau_idle_max": floats([p.tau_idle_max for p in eng]),
-        "tc_row_p": ints([hot(p.pump) for p in tc]),
-        "tc_row_t": ints([hot(p.turbine) for p in tc]),
-        "tc_mp_tab": ints([tables.curve(p.mp) for p in tc]),
-        "tc_mu_tab": ints([tables.curve(p.mu) for p in tc]),
-        "tc_coast_tab": ints([tables.curve(p.coast) for p in tc]),
-        "tc_coast_ratio": floats([p.coast_ratio for p in tc]),
-        "act_in": ints([p.input for p in act]),
-        "act_kind": ints([p.kind for p in act]),
-        **{
-            f"act_{name}": floats([getattr(p, name) for p in act])
-            for name in ("area", "p_return", "tau_rise", "tau_fall", "t_fill", "t_empty", "p_max")
-        },
-    }
-
-
-def _outputs(parts: Parts, row: Any) -> dict[str, Any]:
-    """Arrays of the outputs; the two energies of the whole come last."""
-    kinds, indices, gains = [], [], []
-    for output in parts.outputs:
-        kinds.append(output.kind)
-        if output.kind in ROW_OUTPUTS:
-            assert output.form is not None
-            indices.append(row(output.form))
-        else:
-            indices.append(output.index)
-        gains.append(output.gain)
-    kinds += [OUT_KINETIC, OUT_POTENTIAL]
-    indices += [0, 0]
-    gains += [1.0, 1.0]
-    return {
-        "out_kind": ints(kinds),
-        "out_idx": ints(indices),
-        "out_gain": floats(gains),
-        "out_off": floats([0.0] * len(kinds)),
-    }

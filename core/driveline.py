@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from torqueloop.core.components import Component
 from torqueloop.core.errors import DuplicateError, RangeError, UnknownNameError, did_you_mean
-from torqueloop.core.tables import Table, Table1D, Table2D
+from torqueloop.core.tables import Columns, Table, Table1D, Table2D
 from torqueloop.core.topology import natural
 from torqueloop.core.units import exact
 
@@ -88,8 +88,8 @@ class Driveline:
         """Add a curve or map that components refer to by its name."""
         if name in self.tables:
             raise DuplicateError(f"table {name!r} exists already", table=f"tables.{name}", file=self.file)
-        if not isinstance(table, (Table1D, Table2D)):
-            raise RangeError("{value} is not a Table1D or Table2D", table=f"tables.{name}", value=table)
+        if not isinstance(table, (Table1D, Table2D, Columns)):
+            raise RangeError("{value} is not a Table1D, Table2D or Columns", table=f"tables.{name}", value=table)
         self.tables[name] = table
 
     def connect(self, *flanges: str) -> None:

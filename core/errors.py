@@ -120,12 +120,16 @@ class NoInertiaError(CompileError):
     """A shaft can turn freely, but nothing that turns with it has inertia."""
 
 
+class NoCapacityError(CompileError):
+    """Joined heat ports of which none has a heat capacity or a given temperature."""
+
+
 class InitialValueError(CompileError):
     """Two initial values contradict each other."""
 
 
 class DomainError(CompileError):
-    """A rotational flange is joined to a translational one."""
+    """Flanges of different domains (rotational, translational, thermal) are joined."""
 
 
 class SimulationError(TorqueloopError):

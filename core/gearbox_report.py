@@ -13,14 +13,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torqueloop.core.builder import GROUND, FrictionPart
 from torqueloop.core.compiler import analyse
 from torqueloop.core.components.gears import IdealPlanetary
 from torqueloop.core.driveline import Driveline
 from torqueloop.core.errors import ConfigError, did_you_mean
 from torqueloop.core.gear_statics import GearRow, GearState, GearTrain, TrainElement, solve_gear
+from torqueloop.core.parts import GROUND, FrictionPart
 from torqueloop.core.topology import Topology
-from torqueloop.core.vocabulary import NOTHING
+from torqueloop.core.vocabulary import BILATERAL, LOSS, NOTHING
 
 if TYPE_CHECKING:
     from torqueloop.core.components.base import Component
@@ -155,7 +155,9 @@ def train_of(driveline: Driveline) -> GearTrain:
                 members.append((short, None if node == GROUND else node, k))
         ratio = component.i if isinstance(component, IdealPlanetary) else None
         rows.append(GearRow(constraint.owner, tuple(members), ratio))
-    elements = tuple(_element(part, driveline.components[part.owner], topology) for part in parts.frictions)
+    # losses of gears and forced motions are friction to the kernel only
+    frictions = [part for part in parts.frictions if part.source not in (LOSS, BILATERAL)]
+    elements = tuple(_element(part, driveline.components[part.owner], topology) for part in frictions)
     ends = {}
     for end in ("input", "output"):
         name = getattr(driveline.gearbox, end)

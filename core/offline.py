@@ -70,6 +70,8 @@ class Simulation:
         self._signals: list[Signal] = [
             self.model.default_inputs.get(name, Constant(0.0)) for name in self.model.input_names
         ]
+        for name in {source for source, _ in self.model.derived_inputs.values()}:
+            self._derive(name)
 
     @property
     def kernel_name(self) -> str:
@@ -82,8 +84,30 @@ class Simulation:
         return float(self.state.step_no * self._h)
 
     def set_input(self, name: str, value: SignalLike) -> None:
-        """Give an input a number, a function of time or a Signal."""
+        """Give an input a number, a function of time or a Signal. Inputs that are derivatives of it (of the reference
+        of a driven flange) follow; one that has no known derivative is an error unless they are given too, afterwards.
+        """
         self._signals[self.model.input_index(name)] = as_signal(value)
+        self._derive(name)
+
+    def _derive(self, name: str) -> None:
+        """Signals of the inputs that are derivatives of input `name`."""
+        for derived, (source, order) in self.model.derived_inputs.items():
+            if source == name:
+                signal = self._signals[self.model.input_index(name)]
+                for _ in range(order):
+                    signal = signal.derivative()
+                self._signals[self.model.input_index(derived)] = signal
+
+    def prepare(self) -> None:
+        """Accelerations, modes and torques of the present instant, with the inputs as they are now (before the first
+        step the outputs know only speeds and angles); start speeds that follow from the ratio of a variable gear."""
+        model, now = self.model, self.time
+        if self.state.step_no == 0 and model.ratio_inputs and np.array_equal(self.state.u, model.arrays["u0"]):
+            at_start = {name: self._signals[model.input_index(name)].after(0.0) for name in model.ratio_inputs}
+            self.state.u = model.start_speeds(at_start)
+        part = self._sample(np.array([now, now + self._h]))[0]
+        self._check(int(self._kernel.advance(self.state, part, 0.0) == 0), 1, part[None])
 
     def restore(self, state: KernelState) -> None:
         """Go back to a state that was copied from `state` before; the input signals stay as they are."""
@@ -103,6 +127,8 @@ class Simulation:
 
     def step(self) -> None:
         """One tick."""
+        if self.state.step_no == 0:
+            self.prepare()
         self._advance(1, np.zeros((1, len(self.model.output_names))))
 
     def run(
@@ -121,6 +147,7 @@ class Simulation:
         report = _reporter(progress)
         first = self.state.step_no
         values = np.zeros((ticks + 1, len(self.model.output_names)))
+        self.prepare()
         values[0] = self.outputs()
         modes: list[ModeChange] = self._new_modes()
         for start in range(0, ticks, CHUNK):
@@ -154,19 +181,29 @@ class Simulation:
                 if step in inside:
                     self._split([float(grid[step]), *inside[step], float(grid[step + 1])])
                 else:
-                    self._check(self._kernel.run(self.state, samples[step : step + 1], None), 1)
+                    part = samples[step : step + 1]
+                    self._check(self._kernel.run(self.state, part, None), 1, part)
             out[tick] = self.outputs()
             done = tick + 1
         self._plain(samples[done * n :], out[done:])
 
     def _plain(self, samples: Array, out: Array) -> None:
         if len(samples):
-            self._check(self._kernel.run(self.state, samples, out, self.substeps), len(samples))
+            self._check(self._kernel.run(self.state, samples, out, self.substeps), len(samples), samples)
 
-    def _check(self, done: int, wanted: int) -> None:
-        if done != wanted:
+    def _check(self, done: int, wanted: int, samples: Array | None = None) -> None:
+        if done == wanted:
+            return
+        if samples is not None and not np.isfinite(samples[done]).all():
+            row = samples[done]
+            k = int(np.flatnonzero(~np.isfinite(row).all(axis=0))[0])
+            value = row[:, k][~np.isfinite(row[:, k])][0]
             raise SimulationError(
-                f"{self.model.name}: the state is not finite after t = {self.time:g} s (step {self.state.step_no})",
+                f"{self.model.name}: input {self.model.input_names[k]} is {value} at t = {self.time:g} s "
+                f"(step {self.state.step_no})", self.time, self.state.step_no,
+            )  # fmt: skip
+        raise SimulationError(
+            f"{self.model.name}: the state is not finite after t = {self.time:g} s (step {self.state.step_no})",
                 self.time, self.state.step_no,
             )  # fmt: skip
 
@@ -207,7 +244,7 @@ class Simulation:
             reach = self._h / (end - begin)
             wanted = [_parabola(part, x * reach) if reach > 1.0 else part[k] for k, x in enumerate((0.0, 0.5, 1.0))]
             status = self._kernel.advance(self.state, np.array(wanted), min(end - begin, self._h))
-            self._check(int(status == 0), 1)
+            self._check(int(status == 0), 1, np.array([wanted]))
 
 
 def _parabola(part: Array, x: float) -> Array:

@@ -12,22 +12,25 @@ from numpy.typing import NDArray
 
 from torqueloop.core.compiler import CompiledModel
 from torqueloop.core.errors import UnknownNameError, did_you_mean
+from torqueloop.core.parts import port_number
 from torqueloop.core.vocabulary import (
+    OUT_CONTACT_LOSS,
     OUT_CONVERTER_LOSS,
     OUT_DISSIPATION,
     OUT_ENGINE_WORK,
     OUT_FRICTION_HEAT,
     OUT_KINETIC,
     OUT_POLY_WORK,
+    OUT_PORT_WORK,
     OUT_POTENTIAL,
     OUT_TORQUE_WORK,
 )
 
 Array = NDArray[np.float64]
 #: outputs whose increase is work put into the driveline (negative: taken out)
-WORK = (OUT_TORQUE_WORK, OUT_POLY_WORK, OUT_ENGINE_WORK)
+WORK = (OUT_TORQUE_WORK, OUT_POLY_WORK, OUT_ENGINE_WORK, OUT_PORT_WORK)
 #: outputs whose increase is energy turned into heat
-HEAT = (OUT_FRICTION_HEAT, OUT_DISSIPATION, OUT_CONVERTER_LOSS)
+HEAT = (OUT_FRICTION_HEAT, OUT_DISSIPATION, OUT_CONTACT_LOSS, OUT_CONVERTER_LOSS)
 STORED = (OUT_KINETIC, OUT_POTENTIAL)
 
 
@@ -47,7 +50,7 @@ class EnergyBalance:
 
     #: work of each source into the driveline
     work: Mapping[str, float]
-    #: heat of each friction element, damper and converter
+    #: heat of each friction element, damper, contact, converter, and of impacts in gears of changing ratio
     heat: Mapping[str, float]
     #: change of kinetic and potential energy
     stored: Mapping[str, float]
@@ -106,19 +109,47 @@ class Result:
     def energy(self) -> EnergyBalance:
         """Where the energy of the run went."""
         change = self.values[-1] - self.values[0]
-        found: dict[int, dict[str, float]] = {kind: {} for kind in (*WORK, *HEAT, *STORED)}
-        for name, kind, gain, delta in zip(
-            self.names, self.model.arrays["out_kind"], self.model.arrays["out_gain"], change, strict=True
+        work: dict[str, float] = {}
+        heat: dict[str, float] = {}
+        stored: dict[str, float] = {}
+        arrays = self.model.arrays
+        seen: set[tuple[int, int]] = set()
+        for name, number, index, gain, delta in zip(
+            self.names, arrays["out_kind"], arrays["out_idx"], arrays["out_gain"], change, strict=True
         ):
-            if int(kind) in found:
-                found[int(kind)][name] = float(delta) / float(gain)
-        work = {name: v for kind in WORK for name, v in found[kind].items()}
-        heat = {name: v for kind in HEAT for name, v in found[kind].items()}
-        stored = {name: v for kind in STORED for name, v in found[kind].items()}
+            kind, element = self._book(int(number), int(index))
+            if (kind, element) in seen:
+                continue
+            seen.add((kind, element))
+            value = float(delta) / float(gain)
+            if kind in WORK:
+                # what forces a motion is a friction element to the kernel, its "heat" minus the work of the drive
+                work[name] = -value if int(number) == OUT_FRICTION_HEAT else value
+            elif kind in HEAT:
+                heat[name] = value
+            elif kind in STORED:
+                stored[name] = value
         gained = sum(stored.values())
         residual = sum(work.values()) - sum(heat.values()) - gained
         turned = sum(v for v in work.values() if v > 0.0) + max(0.0, -gained)
         return EnergyBalance(work, heat, stored, residual, turned)
+
+    def _book(self, kind: int, index: int) -> tuple[int, int]:
+        """The account of an output, so that nothing is counted twice under two names; kind -1: none.
+
+        Works go by the number of their port. What pump and turbine do is in the loss of their converter. What forces a
+        motion does work; a gear of changing ratio turns energy into heat in impacts, when its ratio jumps.
+        """
+        parts = self.model.parts
+        starts = {OUT_TORQUE_WORK: "torque", OUT_POLY_WORK: "polynomial", OUT_ENGINE_WORK: "engine"}
+        if kind in starts:
+            return OUT_PORT_WORK, port_number(parts, starts[kind], index)
+        if kind == OUT_PORT_WORK:
+            converters = range(port_number(parts, "pump", 0), port_number(parts, "eddy", 0))
+            return (-1 if index in converters else kind), index
+        if kind == OUT_FRICTION_HEAT and index in {p.friction for p in parts.driven}:
+            return OUT_PORT_WORK, -1 - index
+        return kind, index
 
     def write_csv(self, path: str | Path, names: Iterable[str] | None = None) -> None:
         """Samples as CSV: time and the named outputs (default: all), full precision, units in a second header line."""

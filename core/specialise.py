@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from torqueloop.core.compiler import CompiledModel
+from torqueloop.core.errors import CompileError
 from torqueloop.cython_kernels.structure import structure_signature
 
 _SIZES = {
@@ -31,6 +32,19 @@ _SIZES = {
 }
 
 
+#: groups of elements a precompiled step does not know: drivelines that have any of them run on the generic kernel
+_GENERIC_ONLY = {
+    "ls_fr": "load-dependent losses",
+    "con_row": "contacts with clearance",
+    "drv_fr": "forced motions",
+    "ed_row": "eddy-current brakes",
+    "cv_row": "forces from curves",
+    "vg_fr": "gears of changing ratio",
+    "th_C": "heat networks",
+    "re_A": "forces inside gears",
+}
+
+
 def topology_list(configs: Path) -> dict[str, Path]:
     """Name of each precompiled step -> powertrain file, from configs/topologies.toml."""
     listing = tomllib.loads((configs / "topologies.toml").read_text(encoding="utf-8"))
@@ -40,9 +54,13 @@ def topology_list(configs: Path) -> dict[str, Path]:
 def specialised_source(model: CompiledModel, name: str, origin: str) -> str:
     """Cython source of the step for drivelines of this model's structure.
 
-    name: module name; origin: what it was generated from (for the header).
+    name: module name; origin: what it was generated from (for the header). CompileError for drivelines with elements a
+    precompiled step does not know.
     """
     a = model.arrays
+    found = [what for array, what in _GENERIC_ONLY.items() if len(a[array])]
+    if found:
+        raise CompileError(f"{origin} has {', '.join(found)}: there are no precompiled steps for that")
     hot, nin = int(a["n_hot"]), int(a["nin"])
     n = len(a["u0"])
     sizes = {key: len(a[array]) for key, array in _SIZES.items()} | {"NHOT": hot, "NIN": nin}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.core.errors import RangeError, TableError, UnknownKeyError, did_you_mean
-from torqueloop.core.units import SYMBOLS, column_unit, exact, scaled
+from torqueloop.core.units import SYMBOLS, column_unit, exact, is_number, scaled
 
 EXTRAPOLATION = ("hold", "linear")
 
@@ -131,7 +131,53 @@ class Table2D:
         return self
 
 
-Table = Table1D | Table2D
+@dataclass(frozen=True)
+class Columns:
+    """Several curves over one x: the first column is x (strictly increasing), every other one a y."""
+
+    data: tuple[tuple[float, ...], ...]
+    dimensions: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", tuple(tuple(float(v) for v in column) for column in self.data))
+        if len(self.data) < 2 or not self.data[0]:
+            raise TableError("table has no rows" if len(self.data) >= 2 else "table needs at least 2 columns")
+        for k, column in enumerate(self.data):
+            if len(column) != len(self.data[0]):
+                raise TableError(f"column {k + 1} has {len(column)} values, the first has {len(self.data[0])}")
+            _finite(f"column {k + 1}", column)
+        _increasing("first column", self.data[0])
+
+    @staticmethod
+    def of(columns: Sequence[str], rows: Sequence[Sequence[float]]) -> Columns:
+        """From rows in the units of the column labels; equal to the same table in TOML."""
+        data, dims = _columns(columns, rows, len(columns))
+        return Columns(tuple(tuple(c) for c in data), tuple(dims))
+
+    @staticmethod
+    def of_rows(rows: Sequence[Any], width: int) -> Columns:
+        """From rows in SI."""
+        if not rows:
+            raise TableError("table has no rows")
+        data = [[float(_number(v, i)) for v in row] for i, row in enumerate(_checked(rows, width))]
+        return Columns(tuple(zip(*data, strict=True)))
+
+    def curve(self, column: int, extrapolation: str = "linear") -> Table1D:
+        """Column `column` (1: the first after x) over x."""
+        dims = None if self.dimensions is None else (self.dimensions[0], self.dimensions[column])
+        return Table1D(self.data[0], self.data[column], dims, extrapolation)
+
+    def expecting(self, dims: tuple[str, ...], name: str) -> Columns:
+        """The table with its dimensions checked against those the component needs."""
+        if len(self.data) != len(dims):
+            raise TableError(f"{name} has {len(self.data)} columns, but {len(dims)} are needed here")
+        if self.dimensions is None:
+            return replace(self, dimensions=dims)
+        _expect(self.dimensions, dims, name)
+        return self
+
+
+Table = Table1D | Table2D | Columns
 
 TABLE_KEYS = ("columns", "rows", "csv", "scales", "extrapolation", "source", "note")
 
@@ -139,16 +185,17 @@ TABLE_KEYS = ("columns", "rows", "csv", "scales", "extrapolation", "source", "no
 def table_from_config(config: Mapping[str, Any], directory: Path) -> Table:
     """A table from TOML: `columns` with `rows` inline or a `csv` file beside the TOML; `scales` multiply columns.
 
-    Two columns make a Table1D, three a Table2D. A CSV file has one header line that names its columns; lines that
-    start with # are comments.
+    Two columns make a Table1D, three a Table2D, more a Columns table. A CSV file has one header line that names its
+    columns; lines that start with # are comments.
     """
     for key in config:
         if key not in TABLE_KEYS:
             raise UnknownKeyError(f"unknown key {key!r}", hint=did_you_mean(key, TABLE_KEYS))
     columns = config.get("columns")
-    if not isinstance(columns, list) or not all(isinstance(c, str) for c in columns) or len(columns) not in (2, 3):
+    if not isinstance(columns, list) or not all(isinstance(c, str) for c in columns) or len(columns) < 2:
         raise TableError(
-            "columns is missing or wrong", allowed='2 or 3 labels with units, as columns = ["speed_rpm", "torque_Nm"]'
+            "columns is missing or wrong",
+            allowed='at least 2 labels with units, as columns = ["speed_rpm", "torque_Nm"]',
         )
     if ("rows" in config) == ("csv" in config):
         raise TableError("give either rows or csv")
@@ -177,7 +224,7 @@ def _from_rows(config: Mapping[str, Any], columns: list[str], rows: Any) -> Tabl
         return Table1D.of(columns, rows, config.get("extrapolation", "hold"))
     if "extrapolation" in config:
         raise TableError("extrapolation is for curves only: maps are clipped at their edges")
-    return Table2D.of(columns, rows)
+    return Table2D.of(columns, rows) if len(columns) == 3 else Columns.of(columns, rows)
 
 
 def _read_csv(path: Path, columns: Sequence[str]) -> list[list[Decimal]]:
@@ -214,7 +261,7 @@ def _checked(rows: Sequence[Any], width: int) -> Sequence[Sequence[Any]]:
 
 def _number(value: Any, row: int) -> Fraction:
     """A finite number of a row, exactly."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, Fraction)):
+    if not is_number(value):
         raise TableError(f"row {row + 1}: {value!r} is not a number")
     try:
         return exact(value)

@@ -176,8 +176,8 @@ def component_from_config(body: Mapping[str, Any], directory: Path) -> Component
 
 def _keys(name: str, p: Param) -> dict[str, Any]:
     """The keys of a parameter; a curve given as a name or rows has no unit, one given as a number has."""
-    if p.form in ("curve", "map"):
-        return {name: None} if p.dimension == "1" or p.form == "map" else {name: None, **keys_of(name, p.dimension)}
+    if p.form in ("curve", "map", "columns"):
+        return {name: None} if p.dimension == "1" or p.form != "curve" else {name: None, **keys_of(name, p.dimension)}
     if p.form in ("flag", "choice", "integer"):
         return {name: None}
     return dict(keys_of(name, p.dimension))
@@ -194,14 +194,14 @@ def _unknown(key: str, value: Any, params: Mapping[str, Param], keys: Mapping[st
 
 def _convert(key: str, value: Any, p: Param, factor: Any, directory: Path) -> Any:
     """A TOML value in SI."""
-    if p.form in ("curve", "map") and isinstance(value, dict):
+    if p.form in ("curve", "map", "columns") and isinstance(value, dict):
         return table_from_config(value, directory)
     if p.form == "curve" and isinstance(value, (int, Decimal)) and not isinstance(value, bool):
         if factor is None and p.dimension != "1":
             raise _unknown_curve_unit(key, value, p)
         return float(scaled(value, factor if factor is not None else Fraction(1)))
-    if p.form == "curve" and isinstance(value, list):
-        if p.dimension == "1" and p.columns[0] == "1":
+    if p.form in ("curve", "columns") and isinstance(value, list):
+        if set(p.columns) == {"1"}:
             return value
         hint = 'write { columns = ["speed_radps", "..."], rows = [...] } with units in the column names'
         raise TableError("{key}: rows without units", key=key, value=value, hint=hint)

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from torqueloop.core.builder import GROUND, Parts
-from torqueloop.core.components.base import ANY, Component
-from torqueloop.core.errors import DomainError, FloatingFlangeError, NoInertiaError, OverconstrainedError
-from torqueloop.core.exact import Reduced, null_direction, reduce
+from torqueloop.core.components.base import ANY, THERMAL, Component
+from torqueloop.core.errors import DomainError, FloatingFlangeError, OverconstrainedError
+from torqueloop.core.exact import Reduced, reduce
+from torqueloop.core.parts import GROUND, Parts, port_forms
 from torqueloop.core.vocabulary import Form
 
 Row = dict[str, Fraction]
@@ -67,17 +67,14 @@ class Topology:
         return {k: v for k, v in row.items() if v}, constant
 
 
-def build(
-    components: Mapping[str, Component], sets: Iterable[Iterable[str]], parts: Parts, need_inertia: bool = True
-) -> Topology:
-    """The topology of a driveline, or a CompileError that names what is wrong."""
+def build(components: Mapping[str, Component], sets: Iterable[Iterable[str]], parts: Parts) -> Topology:
+    """The topology of a driveline, or a CompileError that names what is wrong; inertias are not asked for."""
     groups = [sorted(group, key=natural) for group in sets]
     joined = {flange for group in groups for flange in group}
     _check_open(components, joined)
+    _check_heat(components, groups)
     topology = _merge(components, groups, joined, parts)
     _eliminate(topology, components, parts)
-    if need_inertia:
-        _check_inertia(topology, components, parts)
     return topology
 
 
@@ -90,9 +87,27 @@ def _check_open(components: Mapping[str, Component], joined: set[str]) -> None:
                 raise FloatingFlangeError(
                     f"flange {name}.{flange} of {component.kind} {name!r} is joined to nothing", [name]
                 )
-        ends = [f for f, spec in component.flanges.items() if not spec.support]
+        moving = [f for f, spec in component.flanges.items() if not spec.support and spec.domain != THERMAL]
+        ends = moving or list(component.flanges)
         if len(components) > 1 and not any(f"{name}.{f}" in joined for f in ends):
             raise FloatingFlangeError(f"{component.kind} {name!r} is joined to nothing", [name])
+
+
+def _check_heat(components: Mapping[str, Component], groups: list[list[str]]) -> None:
+    """Heat ports are joined to heat ports only."""
+    for group in groups:
+        thermal = [f for f in group if _domain(components, f) == THERMAL]
+        if thermal and len(thermal) < len(group):
+            other = next(f for f in group if f not in thermal)
+            raise DomainError(
+                f"a heat port is joined to a flange that moves: {thermal[0]} and {other}",
+                sorted({f.rpartition(".")[0] for f in (thermal[0], other)}, key=natural),
+            )
+
+
+def _domain(components: Mapping[str, Component], flange: str) -> str:
+    owner, _, short = flange.rpartition(".")
+    return components[owner].flanges[short].domain
 
 
 class _Union:
@@ -128,9 +143,10 @@ class _Union:
 def _merge(components: Mapping[str, Component], sets: list[list[str]], joined: set[str], parts: Parts) -> Topology:
     """Nodes from connection sets, rigid parts and the housing."""
     union = _Union()
-    domain_of = {f"{n}.{f}": s.domain for n, c in components.items() for f, s in c.flanges.items()}
+    flanges = {f"{n}.{f}": s.domain for n, c in components.items() for f, s in c.flanges.items()}
+    domain_of = {flange: domain for flange, domain in flanges.items() if domain != THERMAL}
     union.find(GROUND)
-    for group in sets:
+    for group in (g for g in sets if g[0] in domain_of):
         for flange in group[1:]:
             union.join(group[0], flange, Fraction(0), None)
     for name in sorted(components, key=natural):
@@ -189,9 +205,10 @@ def _uses(topology: Topology, parts: Parts) -> dict[str, int]:
     """How often force elements refer to each node; friction counts twice (its rows enter the boxed problem)."""
     uses = dict.fromkeys(topology.nodes, 0)
     weighted: list[tuple[int, Form]] = [(2, p.form) for p in parts.frictions]
-    for group in (parts.compliances, parts.torques, parts.polynomials, parts.engines):
-        weighted += [(1, p.form) for p in group]
-    weighted += [(1, form) for p in parts.converters for form in (p.pump, p.turbine)]
+    weighted += [(1, p.form) for p in parts.compliances]
+    weighted += [(1, p.form) for p in parts.contacts]
+    weighted += [(1, form) for form in port_forms(parts)]
+    weighted += [(2, gear.form_b) for gear in parts.variable_gears]
     for weight, form in weighted:
         for node in topology.over_nodes(form)[0]:
             uses[node] += weight
@@ -207,7 +224,7 @@ def _eliminate(topology: Topology, components: Mapping[str, Component], parts: P
     uses = _uses(topology, parts)
     order = sorted(topology.nodes, key=lambda n: (n in heavy, uses[n], natural(n)))
     reduced = reduce([row for _, row, _ in topology.gear_rows], [c for _, _, c in topology.gear_rows], order)
-    _check_loops(topology, reduced, parts)
+    _check_loops(topology, reduced, components, parts)
     topology.independent = [n for n in sorted(topology.nodes, key=natural) if n not in reduced.pivots]
     for node in topology.independent:
         topology.rows[node] = ({node: Fraction(1)}, Fraction(0))
@@ -215,7 +232,7 @@ def _eliminate(topology: Topology, components: Mapping[str, Component], parts: P
         topology.rows[node] = ({k: -v for k, v in row.items()}, constant)
 
 
-def _check_loops(topology: Topology, reduced: Reduced[str], parts: Parts) -> None:
+def _check_loops(topology: Topology, reduced: Reduced[str], components: Mapping[str, Component], parts: Parts) -> None:
     """Loops of gears that leave torques undetermined, or that block a shaft which nothing holds."""
     owners = [owner for owner, _, _ in topology.gear_rows]
     for _, made, _ in reduced.dependent:
@@ -229,7 +246,7 @@ def _check_loops(topology: Topology, reduced: Reduced[str], parts: Parts) -> Non
     blocked = [node for node, (row, _) in reduced.pivots.items() if not row]
     for node in sorted(blocked, key=lambda n: (len(reduced.made_of[n]), natural(n))):
         made = reduced.made_of[node]
-        if any(_touches_housing(topology, parts, k) for k in made):
+        if any(_touches_housing(topology, components, parts.constraints[k].form) for k in made):
             continue
         names = sorted({owners[k] for k in made}, key=natural)
         raise OverconstrainedError(
@@ -238,28 +255,10 @@ def _check_loops(topology: Topology, reduced: Reduced[str], parts: Parts) -> Non
         )  # fmt: skip
 
 
-def _touches_housing(topology: Topology, parts: Parts, index: int) -> bool:
-    """Is a working flange (not the support) of this gear held in the housing on purpose?"""
-    form = parts.constraints[index].form
-    return any(
-        topology.place[flange][0] == GROUND and not flange.rpartition(".")[2].startswith("support")
-        for flange in form.terms
-    )
-
-
-def _check_inertia(topology: Topology, components: Mapping[str, Component], parts: Parts) -> None:
-    """Every motion the gears allow must move some inertia."""
-    rows = [topology.rows[n][0] for n in sorted({topology.place[p.flange][0] for p in parts.inertias} - {GROUND})]
-    direction = null_direction(rows, topology.independent)
-    if direction is None:
-        return
-    moving = [
-        node
-        for node in sorted(topology.nodes, key=natural)
-        if sum((c * direction[k] for k, c in topology.rows[node][0].items()), Fraction(0)) != 0
-    ]
-    names = sorted({f.rpartition(".")[0] for node in moving for f in topology.nodes[node]}, key=natural)
-    shafts = "; ".join(" = ".join(topology.nodes[node]) for node in moving)
-    raise NoInertiaError(
-        f"free shaft without inertia: add an Inertia to {'it' if len(moving) == 1 else 'one of them'} ({shafts})", names
-    )
+def _touches_housing(topology: Topology, components: Mapping[str, Component], form: Form) -> bool:
+    """Is a working flange (not a support) of this gear held in the housing on purpose?"""
+    for flange in form.terms:
+        owner, _, short = flange.rpartition(".")
+        if topology.place[flange][0] == GROUND and not components[owner].flanges[short].support:
+            return True
+    return False

@@ -7,6 +7,7 @@ A dimension is a word ("torque"); each has the units that may be written and the
 from __future__ import annotations
 
 import math
+import numbers
 from decimal import Decimal
 from fractions import Fraction
 
@@ -42,6 +43,13 @@ DIMENSIONS: dict[str, dict[str, Fraction | float]] = {
     "temperature": {"K": F(1)},
     "power": {"W": F(1), "kW": F(1000)},
     "energy": {"J": F(1), "kJ": F(1000)},
+    "heat_capacity": {"J_per_K": F(1), "kJ_per_K": F(1000)},
+    "thermal_conductance": {"W_per_K": F(1)},
+    "temperature_coefficient": {"per_K": F(1)},
+    "frequency": {"Hz": F(1)},
+    "angle_per_length": {"rad_per_m": F(1), "rad_per_mm": F(1000)},
+    "mass_flow": {"kg_per_s": F(1), "g_per_s": F(1, 1000)},
+    "specific_energy": {"J_per_kg": F(1), "MJ_per_kg": F(10**6)},
 }
 
 #: dimension -> SI unit as printed (reports, plots, output lists)
@@ -51,6 +59,9 @@ SYMBOLS: dict[str, str] = {
     "torque_per_speed_squared": "Nms2/rad2", "length": "m", "area": "m2", "mass": "kg", "force": "N",
     "stiffness": "N/m", "damping": "Ns/m", "quadratic_damping": "Ns2/m2", "pressure": "Pa", "time": "s",
     "velocity": "m/s", "acceleration": "m/s2", "temperature": "K", "power": "W", "energy": "J",
+    "heat_capacity": "J/K", "thermal_conductance": "W/K", "temperature_coefficient": "1/K", "frequency": "Hz",
+    "angle_per_length": "rad/m",
+    "mass_flow": "kg/s", "specific_energy": "J/kg",
 }  # fmt: skip
 
 #: unit suffix -> (dimension, factor); a suffix belongs to one dimension only
@@ -63,11 +74,19 @@ UNITS: dict[str, tuple[str, Fraction | float]] = {
 EXPONENTS = (-300, 300)
 
 
-def exact(value: int | float | Decimal | Fraction) -> Fraction:
-    """The decimal number the user wrote, exactly (2.1 is 21/10, whether it came from TOML or from Python)."""
+def is_number(value: object) -> bool:
+    """Is it a number, of Python or numpy? Truth values are none."""
+    return isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, bool)
+
+
+def exact(value: int | float | numbers.Real | Decimal | Fraction) -> Fraction:
+    """The decimal number the user wrote, exactly (2.1 is 21/10, whether it came from TOML, Python or numpy)."""
     if isinstance(value, Fraction):
         return value
-    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if isinstance(value, numbers.Integral):
+        number = Decimal(int(value))
+    else:
+        number = value if isinstance(value, Decimal) else Decimal(repr(float(value)))
     if not number.is_finite():
         raise RangeError("{key} = {value} is not finite", value=value)
     if number and not EXPONENTS[0] <= number.adjusted() <= EXPONENTS[1]:
@@ -75,7 +94,7 @@ def exact(value: int | float | Decimal | Fraction) -> Fraction:
     return Fraction(number)
 
 
-def scaled(value: int | float | Decimal | Fraction, factor: Fraction | float) -> Fraction | float:
+def scaled(value: int | float | numbers.Real | Decimal | Fraction, factor: Fraction | float) -> Fraction | float:
     """value * factor, exact when the factor is."""
     if isinstance(factor, Fraction):
         return exact(value) * factor

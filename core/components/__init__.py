@@ -1,42 +1,193 @@
-"""All component kinds; `KINDS` maps the word used in files to the class."""
+"""All component kinds, by family; `KINDS` maps the word used in files to the class.
+
+A module that brings kinds names them here: import, family, `__all__`. The word in files is the name of the class.
+docs/components.md is made from the families.
+"""
 
 from __future__ import annotations
 
+from torqueloop.core.components.adaptors import (
+    AngleToTorqueAdaptor,
+    GeneralAngleToTorqueAdaptor,
+    GeneralTorqueToAngleAdaptor,
+    TorqueToAngleAdaptor,
+)
+from torqueloop.core.components.backlash import ElastoBacklash, ElastoBacklash2
 from torqueloop.core.components.base import Component, Flange, Param, params_of
 from torqueloop.core.components.compliances import Damper, Spring, SpringDamper
 from torqueloop.core.components.converter import LockUpTC
+from torqueloop.core.components.eddy import EddyCurrentBrake, EddyCurrentForce, EddyCurrentTorque
 from torqueloop.core.components.engine import Engine
+from torqueloop.core.components.forces import (
+    ConstantForce,
+    Force,
+    Force2,
+    ForceStep,
+    InverseSpeedDependentForce,
+    LinearSpeedDependentForce,
+    QuadraticSpeedDependentForce,
+    SignForce,
+)
 from torqueloop.core.components.friction import BearingFriction, Brake, Clutch, FreeWheel, OneWayClutch
 from torqueloop.core.components.gears import (
     Differential,
     FinalDrive,
     IdealGear,
+    IdealGearR2T,
     IdealPlanetary,
     IdealRollingWheel,
     Wheel,
 )
-from torqueloop.core.components.laminar import LaminarBrake, LaminarClutch
+from torqueloop.core.components.initialize import (
+    InitializeFlange,
+    RelativeStates,
+    TranslationalInitializeFlange,
+    TranslationalRelativeStates,
+)
+from torqueloop.core.components.kinematic import (
+    Accelerate,
+    ConstantSpeed,
+    Move,
+    Position,
+    Speed,
+    TranslationalAccelerate,
+    TranslationalConstantSpeed,
+    TranslationalMove,
+    TranslationalPosition,
+    TranslationalSpeed,
+)
+from torqueloop.core.components.laminar import LaminarBrake, LaminarClutch, OneWayLaminarClutch
+from torqueloop.core.components.losses import Gearbox, LossyGear
+from torqueloop.core.components.mesh import DragTorque, GearMesh
+from torqueloop.core.components.planets import Planetary, PlanetPlanet, PlanetRing, Ravigneaux
+from torqueloop.core.components.powertrain_engine import Engine3
+from torqueloop.core.components.powertrain_losses import GearEfficiency2, TorqueLoss
 from torqueloop.core.components.road import CarResistance, RoadLoad
-from torqueloop.core.components.shafts import Fixed, Inertia, Mass
+from torqueloop.core.components.sensors import (
+    AccSensor,
+    AngleSensor,
+    ForceSensor,
+    MultiSensor,
+    PositionSensor,
+    PowerSensor,
+    RelAccSensor,
+    RelAngleSensor,
+    RelPositionSensor,
+    RelSpeedSensor,
+    SpeedSensor,
+    TorqueSensor,
+    TranslationalAccSensor,
+    TranslationalMultiSensor,
+    TranslationalPowerSensor,
+    TranslationalRelAccSensor,
+    TranslationalRelSpeedSensor,
+    TranslationalSpeedSensor,
+)
+from torqueloop.core.components.shafts import Disc, Fixed, Inertia, Mass
 from torqueloop.core.components.sources import (
     ConstantTorque,
-    QuadraticSpeedDependentForce,
+    InverseSpeedDependentTorque,
+    LinearSpeedDependentTorque,
     QuadraticSpeedDependentTorque,
+    SignTorque,
     Torque,
+    Torque2,
     TorqueStep,
 )
+from torqueloop.core.components.thermal_parts import (
+    Convection,
+    FixedHeatFlow,
+    FixedTemperature,
+    HeatCapacitor,
+    PrescribedHeatFlow,
+    PrescribedTemperature,
+    TemperatureSensor,
+    ThermalConductor,
+)
+from torqueloop.core.components.translational import (
+    ElastoGap,
+    Rod,
+    SupportFriction,
+    TranslationalBrake,
+    TranslationalDamper,
+    TranslationalFixed,
+    TranslationalSpring,
+    TranslationalSpringDamper,
+)
+from torqueloop.core.components.variable import VariableGear, Wheel2
+from torqueloop.core.components.vehicle_parts import CarCoastDown
+from torqueloop.core.components.warmup import WarmUpModel
 
-KINDS: dict[str, type[Component]] = {
-    kind.__name__: kind
-    for kind in (
-        Fixed, Inertia, Mass,
-        Spring, Damper, SpringDamper,
-        IdealGear, IdealPlanetary, IdealRollingWheel, Wheel, FinalDrive, Differential,
-        Clutch, Brake, BearingFriction, OneWayClutch, FreeWheel, LaminarClutch, LaminarBrake,
-        LockUpTC, Engine,
-        Torque, TorqueStep, ConstantTorque, QuadraticSpeedDependentTorque, QuadraticSpeedDependentForce,
-        CarResistance, RoadLoad,
-    )
+#: family -> its kinds, in the order of the catalogue
+FAMILIES: dict[str, tuple[type[Component], ...]] = {
+    "Bodies and rigid joints": (Fixed, Inertia, Disc),
+    "Springs, dampers, clearance": (Spring, Damper, SpringDamper, ElastoBacklash, ElastoBacklash2),
+    "Gears": (IdealGear, LossyGear, Gearbox, IdealPlanetary, FinalDrive, Differential),
+    "Planetary trains and meshes": (PlanetPlanet, PlanetRing, Planetary, Ravigneaux, GearMesh, DragTorque),
+    "Changing ratio, loss by gear or input": (VariableGear, GearEfficiency2, TorqueLoss),
+    "Rotation to translation": (IdealGearR2T, IdealRollingWheel, Wheel, Wheel2),
+    "Friction": (
+        Clutch, Brake, BearingFriction, OneWayClutch, FreeWheel, LaminarClutch, LaminarBrake, OneWayLaminarClutch,
+    ),
+    "Engine and converter": (Engine, Engine3, WarmUpModel, LockUpTC),
+    "Torque sources": (
+        Torque, Torque2, TorqueStep, ConstantTorque, LinearSpeedDependentTorque, QuadraticSpeedDependentTorque,
+        InverseSpeedDependentTorque, SignTorque, EddyCurrentTorque, EddyCurrentBrake,
+    ),
+    "Driven motions": (Move, Position, Speed, Accelerate, ConstantSpeed),
+    "Ports to other simulators": (
+        AngleToTorqueAdaptor, TorqueToAngleAdaptor, GeneralAngleToTorqueAdaptor, GeneralTorqueToAngleAdaptor,
+    ),
+    "Start values": (InitializeFlange, RelativeStates, TranslationalInitializeFlange, TranslationalRelativeStates),
+    "Sensors": (
+        AngleSensor, SpeedSensor, AccSensor, TorqueSensor, PowerSensor, RelAngleSensor, RelSpeedSensor, RelAccSensor,
+        MultiSensor,
+    ),
+    "Sliding parts": (
+        TranslationalFixed, Mass, Rod, TranslationalSpring, TranslationalDamper, TranslationalSpringDamper, ElastoGap,
+        TranslationalBrake, SupportFriction,
+    ),
+    "Forces": (
+        Force, Force2, ForceStep, ConstantForce, LinearSpeedDependentForce, QuadraticSpeedDependentForce,
+        InverseSpeedDependentForce, SignForce, EddyCurrentForce,
+    ),
+    "Driven motions of sliding parts": (
+        TranslationalMove, TranslationalPosition, TranslationalSpeed, TranslationalAccelerate,
+        TranslationalConstantSpeed,
+    ),
+    "Sensors of sliding parts": (
+        PositionSensor, TranslationalSpeedSensor, TranslationalAccSensor, ForceSensor, TranslationalPowerSensor,
+        RelPositionSensor, TranslationalRelSpeedSensor, TranslationalRelAccSensor, TranslationalMultiSensor,
+    ),
+    "Road": (CarResistance, CarCoastDown, RoadLoad),
+    "Heat": (
+        HeatCapacitor, FixedTemperature, PrescribedTemperature, ThermalConductor, Convection, PrescribedHeatFlow,
+        FixedHeatFlow, TemperatureSensor,
+    ),
 }  # fmt: skip
 
-__all__ = ["KINDS", "Component", "Flange", "Param", "params_of", *KINDS]
+KINDS: dict[str, type[Component]] = {kind.__name__: kind for family in FAMILIES.values() for kind in family}
+
+#: named one by one: type checkers evaluate no expression here
+__all__ = [
+    "FAMILIES", "KINDS", "AccSensor", "Accelerate", "AngleSensor", "AngleToTorqueAdaptor", "BearingFriction", "Brake",
+    "CarCoastDown", "CarResistance", "Clutch", "Component", "ConstantForce", "ConstantSpeed", "ConstantTorque",
+    "Convection", "Damper", "Differential", "Disc", "DragTorque", "EddyCurrentBrake", "EddyCurrentForce",
+    "EddyCurrentTorque", "ElastoBacklash", "ElastoBacklash2", "ElastoGap", "Engine", "Engine3", "FinalDrive", "Fixed",
+    "FixedHeatFlow", "FixedTemperature", "Flange", "Force", "Force2", "ForceSensor", "ForceStep", "FreeWheel",
+    "GearEfficiency2", "GearMesh", "Gearbox", "GeneralAngleToTorqueAdaptor", "GeneralTorqueToAngleAdaptor",
+    "HeatCapacitor", "IdealGear", "IdealGearR2T", "IdealPlanetary", "IdealRollingWheel", "Inertia", "InitializeFlange",
+    "InverseSpeedDependentForce", "InverseSpeedDependentTorque", "LaminarBrake", "LaminarClutch",
+    "LinearSpeedDependentForce", "LinearSpeedDependentTorque", "LockUpTC", "LossyGear", "Mass", "Move", "MultiSensor",
+    "OneWayClutch", "OneWayLaminarClutch", "Param", "PlanetPlanet", "PlanetRing", "Planetary", "Position",
+    "PositionSensor", "PowerSensor", "PrescribedHeatFlow", "PrescribedTemperature", "QuadraticSpeedDependentForce",
+    "QuadraticSpeedDependentTorque", "Ravigneaux", "RelAccSensor", "RelAngleSensor", "RelPositionSensor",
+    "RelSpeedSensor", "RelativeStates", "RoadLoad", "Rod", "SignForce", "SignTorque", "Speed", "SpeedSensor", "Spring",
+    "SpringDamper", "SupportFriction", "TemperatureSensor", "ThermalConductor", "Torque", "Torque2", "TorqueLoss",
+    "TorqueSensor", "TorqueStep", "TorqueToAngleAdaptor", "TranslationalAccSensor", "TranslationalAccelerate",
+    "TranslationalBrake", "TranslationalConstantSpeed", "TranslationalDamper", "TranslationalFixed",
+    "TranslationalInitializeFlange", "TranslationalMove", "TranslationalMultiSensor", "TranslationalPosition",
+    "TranslationalPowerSensor", "TranslationalRelAccSensor", "TranslationalRelSpeedSensor",
+    "TranslationalRelativeStates", "TranslationalSpeed", "TranslationalSpeedSensor", "TranslationalSpring",
+    "TranslationalSpringDamper", "VariableGear", "WarmUpModel", "Wheel", "Wheel2", "params_of",
+]  # fmt: skip

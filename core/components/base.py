@@ -10,13 +10,12 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
-from fractions import Fraction
+from numbers import Rational
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.errors import ConfigError, MissingValueError, RangeError, TableError, did_you_mean
-from torqueloop.core.tables import Table1D, Table2D, table_from_config
-from torqueloop.core.units import DIMENSIONS, exact
+from torqueloop.core.tables import Columns, Table1D, Table2D, table_from_config
+from torqueloop.core.units import DIMENSIONS, exact, is_number
 
 if TYPE_CHECKING:
     from torqueloop.core.builder import Builder
@@ -27,6 +26,8 @@ REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
 
 ROTATIONAL = "rotational"
 TRANSLATIONAL = "translational"
+#: temperature and heat flow
+THERMAL = "thermal"
 #: a flange that takes the domain of what it is joined to
 ANY = "any"
 
@@ -35,7 +36,7 @@ ANY = "any"
 class Flange:
     """A place where a component can be joined to others."""
 
-    #: ROTATIONAL, TRANSLATIONAL or ANY
+    #: ROTATIONAL, TRANSLATIONAL, THERMAL or ANY (of the mechanical ones)
     domain: str = ROTATIONAL
     #: joined to nothing is an error
     required: bool = True
@@ -47,6 +48,8 @@ class Flange:
 SUPPORT = Flange(required=False, support=True)
 #: a flange that may stay open
 OPEN = Flange(required=False)
+#: where a dissipating component gives off its heat; may stay open
+HEAT_PORT = Flange(domain=THERMAL, required=False)
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Param:
     low: float | None = None
     high: float | None = None
     above: bool = False
-    #: "number", "exact" (kept as a Fraction), "integer", "flag", "choice", "curve" or "map"
+    #: "number", "exact" (kept as a Fraction), "integer", "flag", "choice", "curve", "map" or "columns"
     form: str = "number"
     choices: tuple[str, ...] = ()
     #: dimensions of the columns of a curve or map; a curve may allow more than one x
@@ -88,6 +91,11 @@ def param(doc: str, dimension: str = "1", default: Any = REQUIRED, **options: An
 def curve(doc: str, x: str, y: str, default: Any = REQUIRED, **options: Any) -> Any:
     """A field that takes a Table1D, the name of one, rows [[x, y], ...] in SI, or one number (a constant)."""
     return field(default=default, metadata={"param": Param(doc, y, default, form="curve", columns=(x, y), **options)})
+
+
+def columns(doc: str, dims: tuple[str, ...], default: Any = REQUIRED, **options: Any) -> Any:
+    """A field that takes a Columns table, the name of one, or rows in SI; `dims`: dimension of each column."""
+    return field(default=default, metadata={"param": Param(doc, "1", default, form="columns", columns=dims, **options)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +172,8 @@ def _normal(name: str, p: Param, value: Any) -> Any:
         return value
     if p.form == "curve":
         return _normal_curve(name, p, value)
+    if p.form == "columns":
+        return _normal_columns(name, p, value)
     if p.form == "map":
         if isinstance(value, Mapping):
             from pathlib import Path
@@ -176,9 +186,9 @@ def _normal(name: str, p: Param, value: Any) -> Any:
 
 
 def _normal_number(name: str, p: Param, value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, Fraction)):
+    if not is_number(value):
         raise RangeError("{key} = {value} is not a number", key=name, value=value, allowed=p.allowed())
-    if isinstance(value, (float, Decimal)) and not math.isfinite(value):
+    if not isinstance(value, Rational) and not math.isfinite(value):
         raise RangeError("{key} = {value} is not finite", key=name, value=value, allowed=p.allowed())
     try:
         number = exact(value)
@@ -194,13 +204,29 @@ def _normal_number(name: str, p: Param, value: Any) -> Any:
     return number if p.form == "exact" else float(number)
 
 
+def _normal_columns(name: str, p: Param, value: Any) -> Any:
+    """A named table stays a name; everything else becomes a Columns table."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        from pathlib import Path
+
+        value = table_from_config(value, Path())
+    elif isinstance(value, (list, tuple)):
+        value = Columns.of_rows(value, len(p.columns))
+    if not isinstance(value, Columns):
+        raise TableError("{key} = {value} is not a table with the columns wanted", key=name, value=value,
+                         allowed=f"rows of {len(p.columns)} values, or the name of a table")  # fmt: skip
+    return value.expecting(p.columns, name)
+
+
 def _normal_curve(name: str, p: Param, value: Any) -> Any:
     """A named table stays a name (looked up when compiling); everything else becomes a Table1D."""
     if isinstance(value, str):
         return value
     if isinstance(value, Table1D):
         table = value
-    elif isinstance(value, (int, float, Decimal, Fraction)) and not isinstance(value, bool):
+    elif is_number(value):
         table = Table1D.constant(float(value))
     elif isinstance(value, Mapping):
         from pathlib import Path

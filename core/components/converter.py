@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.base import Flange, curve, param
+from torqueloop.core.components.base import HEAT_PORT, Flange, curve, param
 from torqueloop.core.components.laminar import Laminar
 from torqueloop.core.errors import TableError
 from torqueloop.core.tables import Table1D
-from torqueloop.core.vocabulary import OUT_CONVERTER_LOSS, OUT_PUMP, OUT_SPEED, OUT_TURBINE
+from torqueloop.core.vocabulary import HEAT_OF_PORT, OUT_CONVERTER_LOSS, OUT_PUMP, OUT_SPEED, OUT_TURBINE
 
 if TYPE_CHECKING:
     from torqueloop.core.builder import Builder
@@ -21,10 +21,11 @@ class LockUpTC(Laminar):
 
     Drive (w_t <= w_p): nu = w_t/w_p, T_p = mp(nu)*w_p^2, T_t = mu(nu)*T_p.
     Coast (w_t > w_p): x = w_p/w_t, T_t = -coast(x)*w_t^2, T_p = coast_ratio*T_t. Both curves end at 0 at 1, so that
-    the torques are continuous at synchronous speed. T_p loads the engine, T_t drives the turbine.
+    the torques are continuous at synchronous speed. T_p loads the engine, T_t drives the turbine. The loss (in
+    the oil) and the slip of the lock-up pack go to heatPort. Valid for w_p, w_t >= 0; backward counts as nu = 0.
     """
 
-    flanges: ClassVar = {"pump": Flange(), "turbine": Flange()}
+    flanges: ClassVar = {"pump": Flange(), "turbine": Flange(), "heatPort": HEAT_PORT}
 
     mp: Any = curve("capacity T_p/w_p^2 over speed ratio w_t/w_p", "1", "torque_per_speed_squared", low=0.0)
     mu: Any = curve("torque ratio T_t/T_p over speed ratio w_t/w_p", "1", "1", low=0.0)
@@ -57,6 +58,8 @@ class LockUpTC(Laminar):
         b.output("tau_pump", "torque", OUT_PUMP, index=index)
         b.output("tau_turbine", "torque", OUT_TURBINE, index=index)
         b.output("loss", "energy", OUT_CONVERTER_LOSS, index=index)
+        for group in ("pump", "turbine"):  # minus the power of both on the driveline: what stays in the oil
+            b.heat("heatPort", HEAT_OF_PORT, (group, index))
         if not self._absent():
             self.plates(b, turbine - pump)
 

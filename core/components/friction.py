@@ -1,8 +1,14 @@
 """Dry friction with a normal force, and free wheels.
 
 Sign: w_rel = w_b - w_a (shaft minus support for a brake); `tau` is Modelica's: the torque on the first shaft
-(flange_a) of a clutch, the torque against the shaft of a brake (tau > 0 for w > 0). Sliding: |tau| = cgeo*mue(|w|)*fn;
-stuck: up to peak*cgeo*mue(0)*fn.
+(flange_a) of a clutch, the torque against the shaft of a brake (tau > 0 for w > 0).
+
+    sliding:  |tau| = cgeo*mue(|w_rel|)*fn against w_rel       fn = fn_max*max(0, f_normalized)
+    stuck:    whatever keeps w_rel = 0, up to peak*cgeo*mue(0)*fn
+
+Loss power |tau*w_rel| goes to heatPort. Rate-independent but for mue: no presliding, no hysteresis. Beyond its last
+point a table holds its value; with extrapolation = "linear" it goes on as Modelica's tables do.
+After Modelica.Mechanics.Rotational.Components; Otter, Elmqvist, Mattsson, CACSD 1999.
 """
 
 from __future__ import annotations
@@ -10,22 +16,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.base import OPEN, SUPPORT, Component, Flange, curve, param
+from torqueloop.core.components.base import HEAT_PORT, OPEN, SUPPORT, Component, curve, param
+from torqueloop.core.components.compliances import TWO_SHAFTS, relative_motion
 from torqueloop.core.vocabulary import (
     BLOCKED,
     CAPPED,
     CONSTANT,
+    HEAT_OF_FRICTION,
     NORMALIZED,
     NOTHING,
     OUT_CAPACITY,
     OUT_FRICTION,
     OUT_FRICTION_HEAT,
+    OUT_FRICTION_POWER,
     OUT_MODE,
     Form,
 )
 
 if TYPE_CHECKING:
     from torqueloop.core.builder import Builder
+
+CLUTCH_FLANGES = {**TWO_SHAFTS, "heatPort": HEAT_PORT}
+BRAKE_FLANGES = {"flange_a": OPEN, "flange_b": OPEN, "support": SUPPORT, "heatPort": HEAT_PORT}
 
 #: breakaway torque of an unpressed OneWayClutch relative to cgeo*mue(0)*fn_max (Modelica: fn_max*1e-4)
 ONE_WAY_HOLD = 1e-4
@@ -34,12 +46,16 @@ ONE_WAY_PEAK = 1.0001
 
 
 def friction_outputs(b: Builder, relative: Form, index: int, dimension: str = "torque") -> None:
-    """tau, mode, capacity, heat of friction element `index`, with its relative motion."""
-    b.relative_outputs(relative)
-    b.output("tau", dimension, OUT_FRICTION, index=index, gain=-1.0)
+    """tau, mode, capacity, heat, lossPower of friction element `index`, with its relative motion (s_rel, v_rel, f)."""
+    if dimension == "torque":
+        b.relative_outputs(relative)
+    else:
+        relative_motion(b, relative)
+    b.output("tau" if dimension == "torque" else "f", dimension, OUT_FRICTION, index=index, gain=-1.0)
     b.output("mode", "1", OUT_MODE, index=index)
     b.output("capacity", dimension, OUT_CAPACITY, index=index)
     b.output("heat", "energy", OUT_FRICTION_HEAT, index=index)
+    b.output("lossPower", "power", OUT_FRICTION_POWER, index=index)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,13 +78,14 @@ class _Pressed(Component):
             **{"peak": self.peak, **directions},
         )
         friction_outputs(b, relative, index)
+        b.heat("heatPort", HEAT_OF_FRICTION, index)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clutch(_Pressed):
-    """Friction between flange_b and flange_a."""
+    """Friction between two shafts: |tau| = cgeo*mue_pos(|w_rel|)*fn sliding, up to peak*cgeo*mue_pos(0)*fn stuck."""
 
-    flanges: ClassVar = {"flange_a": Flange(), "flange_b": Flange()}
+    flanges: ClassVar = CLUTCH_FLANGES
 
     w_rel0: float | None = param("start slip w_b - w_a", "angular_velocity", None)
     phi_rel0: float | None = param("start angle phi_b - phi_a", "angle", None)
@@ -82,9 +99,9 @@ class Clutch(_Pressed):
 
 @dataclass(frozen=True, kw_only=True)
 class Brake(_Pressed):
-    """Friction between the rigid shaft (phi_a = phi_b) and the support."""
+    """Friction between a shaft (phi_a = phi_b) and the support; torques as of a Clutch, with w = w_a - w_support."""
 
-    flanges: ClassVar = {"flange_a": OPEN, "flange_b": OPEN, "support": SUPPORT}
+    flanges: ClassVar = BRAKE_FLANGES
 
     def contribute(self, b: Builder) -> None:
         b.join("flange_a", "flange_b")
@@ -93,9 +110,13 @@ class Brake(_Pressed):
 
 @dataclass(frozen=True, kw_only=True)
 class OneWayClutch(_Pressed):
-    """Free wheel (w_rel < 0 blocked) in parallel with a clutch, as one element: the torque is unique when stuck."""
+    """Free wheel (w_rel < 0 blocked) in parallel with a clutch, as one element: the torque is unique when stuck.
 
-    flanges: ClassVar = {"flange_a": Flange(), "flange_b": Flange()}
+    Start speeds need w_rel = w_b - w_a >= 0. Breakaway torque max(peak, 1.0001)*cgeo*mue_pos(0)*fn, unpressed 1e-4 of
+    cgeo*mue_pos(0)*fn_max.
+    """
+
+    flanges: ClassVar = CLUTCH_FLANGES
 
     def contribute(self, b: Builder) -> None:
         mu0 = b.table1("mue_pos")(0.0)
@@ -113,22 +134,24 @@ class OneWayClutch(_Pressed):
 class FreeWheel(Component):
     """Pure free wheel between two shafts: w_b < w_a is blocked, w_b > w_a overruns without torque.
 
-    Join flange_a to a Fixed for a free wheel that only lets flange_b turn forward.
+    Join flange_a to a Fixed for a free wheel that only lets flange_b turn forward. It takes no power but that of the
+    impact when it is made to block at w_rel < 0 (wrong start values, a jump of a forced motion).
     """
 
-    flanges: ClassVar = {"flange_a": Flange(), "flange_b": Flange()}
+    flanges: ClassVar = CLUTCH_FLANGES
 
     def contribute(self, b: Builder) -> None:
         relative = b.w("flange_b") - b.w("flange_a")
         index = b.friction(relative, source=CONSTANT, gain=0.0, forward=NOTHING, backward=BLOCKED)
         friction_outputs(b, relative, index)
+        b.heat("heatPort", HEAT_OF_FRICTION, index)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BearingFriction(Component):
     """Always pressed: sliding torque tau_pos(|w|), breakaway torque peak*tau_pos(0), between shaft and support."""
 
-    flanges: ClassVar = {"flange_a": OPEN, "flange_b": OPEN, "support": SUPPORT}
+    flanges: ClassVar = BRAKE_FLANGES
 
     tau_pos: Any = curve("friction torque over |w|", "angular_velocity", "torque", low=0.0)
     peak: float = param("breakaway over sliding torque at standstill", default=1.0, low=1.0)
@@ -138,3 +161,4 @@ class BearingFriction(Component):
         relative = b.w("flange_a") - b.w("support")
         index = b.friction(relative, source=CONSTANT, gain=1.0, mu=b.table1("tau_pos"), peak=self.peak)
         friction_outputs(b, relative, index)
+        b.heat("heatPort", HEAT_OF_FRICTION, index)

@@ -1,4 +1,7 @@
-"""Ideal gears: exact rational rows between shaft speeds, no losses, no inertia."""
+"""Ideal gears: exact rational rows between shaft speeds (and angles), no losses, no inertia, any speed.
+
+The support takes minus the sum of the torques on the other flanges; unconnected it is the housing.
+"""
 
 from __future__ import annotations
 
@@ -138,14 +141,33 @@ class IdealPlanetary(Component):
         b.constraint(b.w("sun") + self.i * b.w("ring") - (1 + self.i) * b.w("carrier"))
 
 
+#: between a shaft and a rod, each with its support
+ROTATION_TO_TRANSLATION = {
+    "flangeR": Flange(), "flangeT": Flange(domain=TRANSLATIONAL),
+    "supportR": SUPPORT, "supportT": Flange(domain=TRANSLATIONAL, required=False, support=True),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdealGearR2T(Component):
+    """Rack or spindle: phi = ratio*s, relative to the supports; force on flangeT = -ratio * torque on flangeR."""
+
+    flanges: ClassVar = ROTATION_TO_TRANSLATION
+
+    ratio: Fraction = param("transmission ratio phi/s", "angle_per_length", form="exact")
+
+    def check(self) -> None:
+        require(self.ratio != 0, "{key} = {value} is out of range", key="ratio", value=0, allowed="not 0")
+
+    def contribute(self, b: Builder) -> None:
+        b.constraint((b.w("flangeR") - b.w("supportR")) - self.ratio * (b.w("flangeT") - b.w("supportT")))
+
+
 @dataclass(frozen=True, kw_only=True)
 class IdealRollingWheel(Component):
-    """Rolling without slip: s = radius*phi; force and torque without loss."""
+    """Rolling without slip: s = radius*phi (to the supports); torque on flangeR = -radius * force on flangeT."""
 
-    flanges: ClassVar = {
-        "flangeR": Flange(), "flangeT": Flange(domain=TRANSLATIONAL),
-        "supportR": SUPPORT, "supportT": Flange(domain=TRANSLATIONAL, required=False, support=True),
-    }  # fmt: skip
+    flanges: ClassVar = ROTATION_TO_TRANSLATION
 
     radius: Fraction = param("rolling radius", "length", low=0.0, above=True, form="exact")
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.base import OPEN, SUPPORT, Component, Flange, curve, param, require, require_given
-from torqueloop.core.components.friction import friction_outputs
+from torqueloop.core.components.base import Component, curve, param, require, require_given
+from torqueloop.core.components.friction import BRAKE_FLANGES, CLUTCH_FLANGES, friction_outputs
 from torqueloop.core.tables import Table1D
-from torqueloop.core.vocabulary import ACTUATED, CAPPED, FILL_TIME, FIRST_ORDER, NOTHING, OUT_INPUT, OUT_PRESSURE, Form
+from torqueloop.core.vocabulary import (
+    ACTUATED,
+    CAPPED,
+    FILL_TIME,
+    FIRST_ORDER,
+    HEAT_OF_FRICTION,
+    NOTHING,
+    OUT_INPUT,
+    OUT_PRESSURE,
+    Form,
+)
 
 if TYPE_CHECKING:
     from torqueloop.core.builder import Builder
@@ -114,6 +124,7 @@ class Laminar(Component):
             backward=CAPPED,
         )
         friction_outputs(b, relative, index)
+        b.heat("heatPort", HEAT_OF_FRICTION, index)
         b.output("p", "pressure", OUT_PRESSURE, index=actuator)
         b.output("p_command", "pressure", OUT_INPUT, index=pressure)
 
@@ -122,7 +133,7 @@ class Laminar(Component):
 class LaminarClutch(Laminar):
     """Plate clutch between flange_a and flange_b; `one_way`: in series with a free wheel that blocks w_b < w_a."""
 
-    flanges: ClassVar = {"flange_a": Flange(), "flange_b": Flange()}
+    flanges: ClassVar = CLUTCH_FLANGES
 
     one_way: bool = param("in series with a free wheel", default=False, form="flag")
     w_rel0: float | None = param("start slip w_b - w_a", "angular_velocity", None)
@@ -136,10 +147,31 @@ class LaminarClutch(Laminar):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OneWayLaminarClutch(Laminar):
+    """Free wheel and plate clutch in series, as one one-sided friction element (Otter, Dempsey, Schlegel 2000).
+
+    w_b > w_a: tau = 0, the free wheel overruns. w_b < w_a: |tau| = capacity, the clutch slips behind the locked free
+    wheel. w_b = w_a: 0 <= -tau <= peak*capacity(0), tau the torque on flange_a's shaft. LaminarClutch with one_way =
+    true is the same. (As two elements they would need the shaft between them, which has no inertia of its own.)
+    """
+
+    flanges: ClassVar = CLUTCH_FLANGES
+
+    w_rel0: float | None = param("start slip w_b - w_a", "angular_velocity", None)
+    phi_rel0: float | None = param("start angle phi_b - phi_a", "angle", None)
+
+    def contribute(self, b: Builder) -> None:
+        relative = b.w("flange_b") - b.w("flange_a")
+        self.plates(b, relative, one_way=True)
+        b.initial("w", relative, self.w_rel0, "w_rel0")
+        b.initial("phi", relative, self.phi_rel0, "phi_rel0")
+
+
+@dataclass(frozen=True, kw_only=True)
 class LaminarBrake(Laminar):
     """Plate brake between a shaft (phi_a = phi_b) and the support; `one_way`: holds against w < 0 only."""
 
-    flanges: ClassVar = {"flange_a": OPEN, "flange_b": OPEN, "support": SUPPORT}
+    flanges: ClassVar = BRAKE_FLANGES
 
     one_way: bool = param("in series with a free wheel", default=False, form="flag")
 

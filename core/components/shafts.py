@@ -1,4 +1,7 @@
-"""Bodies: housing, rotating inertia, sliding mass."""
+"""Rotating bodies and rigid joints: housing, inertia, disc; and the sliding mass.
+
+phi, w, a: angle, speed, acceleration of a flange, + in the sense of the axis. After Modelica.Mechanics.Rotational.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed(Component):
-    """A place in the housing: phi = phi0, w = 0."""
+    """A place in the housing: phi = phi0, w = 0. Takes any torque (in a translational driveline: any force)."""
 
     flanges: ClassVar = {"flange": Flange(domain=ANY)}
 
@@ -26,7 +29,7 @@ class Fixed(Component):
 
 @dataclass(frozen=True, kw_only=True)
 class Inertia(Component):
-    """A rigid shaft: phi_a = phi_b = phi, J*a = sum of the torques on it."""
+    """A rigid shaft: phi_a = phi_b = phi, J*a = sum of the torques on it. J = 0 is a rigid joint."""
 
     flanges: ClassVar = {"flange_a": OPEN, "flange_b": OPEN}
 
@@ -42,6 +45,19 @@ class Inertia(Component):
         b.motion_outputs(shaft)
         b.initial("phi", shaft, self.phi0, "phi0")
         b.initial("w", shaft, self.w0, "w0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disc(Component):
+    """A rigid joint without inertia, turned by a fixed angle: phi_b = phi_a + deltaPhi, w_b = w_a."""
+
+    flanges: ClassVar = {"flange_a": Flange(), "flange_b": Flange()}
+
+    deltaPhi: Fraction = param("angle of flange_b relative to flange_a", "angle", Fraction(0), form="exact")
+
+    def contribute(self, b: Builder) -> None:
+        b.join("flange_a", "flange_b", self.deltaPhi)
+        b.motion_outputs(b.w("flange_a"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,170 @@
+"""Sliding parts: housing, rod, springs and dampers, contact, brake, support friction. Mass is in shafts.py.
+
+s, v, f in place of phi, w, tau; s_rel = s_b - s_a, v_rel = v_b - v_a. Laws, signs and heat are those of the rotational
+components of the same name. A kind whose name exists for rotation too has `Translational` in front
+(TranslationalSpring); names that say it themselves (Mass, Rod, ElastoGap, Force ...) are those of
+Modelica.Mechanics.Translational, the source.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from torqueloop.core.components.backlash import contact
+from torqueloop.core.components.base import HEAT_PORT, TRANSLATIONAL, Component, Flange, curve, param, require
+from torqueloop.core.components.compliances import relative_motion, spring, spring_damper
+from torqueloop.core.components.friction import friction_outputs
+from torqueloop.core.components.sensors import TWO_PARTS
+from torqueloop.core.vocabulary import CONSTANT, ELASTO_BACKLASH, HEAT_OF_FRICTION, NORMALIZED
+
+if TYPE_CHECKING:
+    from torqueloop.core.builder import Builder
+
+#: a part that slides in a support
+SLIDING = {
+    "flange_a": Flange(domain=TRANSLATIONAL, required=False),
+    "flange_b": Flange(domain=TRANSLATIONAL, required=False),
+    "support": Flange(domain=TRANSLATIONAL, required=False, support=True),
+    "heatPort": HEAT_PORT,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationalFixed(Component):
+    """A place in the housing: s = s0, v = 0. Takes any force."""
+
+    flanges: ClassVar = {"flange": Flange(domain=TRANSLATIONAL)}
+
+    s0: float = param("position in the housing", "length", 0.0)
+
+    def contribute(self, b: Builder) -> None:
+        b.ground("flange", self.s0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rod(Component):
+    """A rigid joint of length L without mass: s_b = s_a + L, v_b = v_a."""
+
+    flanges: ClassVar = TWO_PARTS
+
+    L: Fraction = param("length between the flanges", "length", form="exact")
+
+    def contribute(self, b: Builder) -> None:
+        b.join("flange_a", "flange_b", self.L)
+        b.motion_outputs(b.w("flange_a"), TRANSLATIONAL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationalSpring(Component):
+    """Linear spring: f = c*(s_rel - s_rel0), s_rel = s_b - s_a; -f on flange_b, +f on flange_a."""
+
+    flanges: ClassVar = TWO_PARTS
+
+    c: float = param("stiffness", "stiffness", low=0.0, above=True)
+    s_rel0: float = param("distance at which the spring is relaxed", "length", 0.0)
+
+    def contribute(self, b: Builder) -> None:
+        relative = b.w("flange_b") - b.w("flange_a")
+        relative_motion(b, relative)
+        spring(b, relative, self.c, 0.0, self.s_rel0, "force")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationalDamper(Component):
+    """Linear damper: f = d*v_rel, v_rel = v_b - v_a; -f on flange_b. Loss power d*v_rel^2."""
+
+    flanges: ClassVar = {**TWO_PARTS, "heatPort": HEAT_PORT}
+
+    d: float = param("damping", "damping", low=0.0)
+
+    def contribute(self, b: Builder) -> None:
+        relative = b.w("flange_b") - b.w("flange_a")
+        relative_motion(b, relative)
+        spring_damper(b, relative, 0.0, self.d, 0.0, "force")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationalSpringDamper(Component):
+    """Spring and damper in parallel: f = c*(s_rel - s_rel0) + d*v_rel; -f on flange_b. Loss power d*v_rel^2."""
+
+    flanges: ClassVar = {**TWO_PARTS, "heatPort": HEAT_PORT}
+
+    c: float = param("stiffness", "stiffness", low=0.0, above=True)
+    d: float = param("damping", "damping", low=0.0)
+    s_rel0: float = param("distance at which the spring is relaxed", "length", 0.0)
+
+    def contribute(self, b: Builder) -> None:
+        relative = b.w("flange_b") - b.w("flange_a")
+        relative_motion(b, relative)
+        spring_damper(b, relative, self.c, self.d, self.s_rel0, "force")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElastoGap(Component):
+    """A spring-damper that can lift off: no force for s_rel > s_rel0, pushing only below (a buffer, a stop).
+
+    s_rel < s_rel0: fc = c*(s_rel - s_rel0), f = fc + d*v_rel with the damping force limited to |fc|: 2*fc <= f <= 0; -f
+    acts on flange_b, +f on flange_a. Only the linear spring n = 1 is there.
+    """
+
+    flanges: ClassVar = {**TWO_PARTS, "heatPort": HEAT_PORT}
+
+    c: float = param("stiffness", "stiffness", low=0.0, above=True)
+    d: float = param("damping", "damping", low=0.0)
+    s_rel0: float = param("distance s_b - s_a at which the parts touch", "length", 0.0)
+    n: float = param("exponent of the spring force; only 1", default=1.0, low=1.0)
+
+    def check(self) -> None:
+        require(
+            self.n == 1.0, "{key} = {value}: only the linear spring is there", key="n", value=self.n, allowed="1"
+        )  # fmt: skip
+
+    def contribute(self, b: Builder) -> None:
+        relative = b.w("flange_b") - b.w("flange_a")
+        relative_motion(b, relative)
+        contact(b, relative, self.c, self.d, self.s_rel0, math.inf, ELASTO_BACKLASH, "force")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationalBrake(Component):
+    """Friction between a rod (s_a = s_b) and the support: |f| = cgeo*mue_pos(|v|)*fn, fn = fn_max*f_normalized.
+
+    Stuck up to peak*cgeo*mue_pos(0)*fn; output f > 0 against v > 0.
+    """
+
+    flanges: ClassVar = SLIDING
+
+    fn_max: float = param("normal force at f_normalized = 1", "force", low=0.0, above=True)
+    cgeo: float = param("number of friction faces", default=1.0, low=0.0, above=True)
+    mue_pos: Any = curve("friction coefficient over |v|", "velocity", "1", low=0.0)
+    peak: float = param("breakaway over sliding coefficient at standstill", default=1.0, low=1.0)
+
+    def contribute(self, b: Builder) -> None:
+        b.join("flange_a", "flange_b")
+        relative = b.w("flange_a") - b.w("support")
+        index = b.friction(
+            relative, source=NORMALIZED, source_index=b.input("f_normalized", "1"), gain=self.fn_max, cgeo=self.cgeo,
+            mu=b.table1("mue_pos"), peak=self.peak,
+        )  # fmt: skip
+        friction_outputs(b, relative, index, "force")
+        b.heat("heatPort", HEAT_OF_FRICTION, index)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupportFriction(Component):
+    """Always pressed: sliding force f_pos(|v|) against v, breakaway force peak*f_pos(0), between rod and support."""
+
+    flanges: ClassVar = SLIDING
+
+    f_pos: Any = curve("friction force over |v|", "velocity", "force", low=0.0)
+    peak: float = param("breakaway over sliding force at standstill", default=1.0, low=1.0)
+
+    def contribute(self, b: Builder) -> None:
+        b.join("flange_a", "flange_b")
+        relative = b.w("flange_a") - b.w("support")
+        index = b.friction(relative, source=CONSTANT, gain=1.0, mu=b.table1("f_pos"), peak=self.peak)
+        friction_outputs(b, relative, index, "force")
+        b.heat("heatPort", HEAT_OF_FRICTION, index)
