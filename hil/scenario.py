@@ -33,7 +33,7 @@ from torqueloop.core.driveline import load
 from torqueloop.core.errors import ConfigError, MissingValueError, UnknownKeyError, UnknownNameError, did_you_mean
 from torqueloop.core.offline import Simulation
 from torqueloop.core.results import Result
-from torqueloop.core.units import keys_of
+from torqueloop.core.units import SYMBOLS, keys_of
 from torqueloop.hil.config_file import ConfigTable, load_config
 from torqueloop.hil.record.recording import ChunkWriter
 from torqueloop.hil.record.run_data import ModeChange, signal_dtype, signal_header, write_json_atomic, write_modes
@@ -42,7 +42,7 @@ from torqueloop.hil.record.run_folder import check_duration, make_empty
 #: values of a source that carry the unit of the input, the rest are times, frequencies, percents
 _SCALED = {"k", "height", "amplitude", "offset"}
 #: SI unit of an input -> dimension of core/units.py
-_DIMENSION = {"Pa": "pressure", "N": "force", "Nm": "torque", "1": "1", "rad/s": "angular_velocity", "m/s": "velocity"}
+_DIMENSION = {symbol: dimension for dimension, symbol in SYMBOLS.items()}
 
 
 class ScenarioTable(ConfigTable):
@@ -78,11 +78,15 @@ def load_scenario(path: Path | str) -> tuple[ScenarioConfig, Any, dict[str, sour
 
 
 def _inputs(config: ScenarioConfig, model: Any, file: str) -> dict[str, sources.Signal]:
-    """Each key of [inputs] matched with an input of the model, its values converted to SI."""
-    units = dict(zip(model.input_names, model.input_units, strict=True))
+    """Each key of [inputs] matched with an input of the model, its values converted to SI.
+
+    Inputs that are derivatives of others (of an exact motion) come from the signal of these.
+    """
+    named = zip(model.input_names, model.input_units, strict=True)
+    units = {name: unit for name, unit in named if name not in model.derived_inputs}
     keys: dict[str, tuple[str, float]] = {}
     for name, unit in units.items():
-        for key, factor in keys_of(name, _DIMENSION.get(unit, "1")).items():
+        for key, factor in keys_of(name, _DIMENSION[unit]).items():
             keys[key] = (name, float(factor))
     found: dict[str, sources.Signal] = {}
     for key, value in config.inputs.items():

@@ -1,12 +1,14 @@
-"""Run reference cases and compare them with their trajectories; one JSON line per case on stdout.
+"""Run reference cases and compare them with their trajectories; one JSON line per case on stdout, a table on stderr.
 
-    python scripts/run_case.py rt_tests/reference/msl/CoupledClutches
-    python scripts/run_case.py --substeps 8 rt_tests/reference/msl/*/
-    python scripts/run_case.py --convergence rt_tests/reference/msl/*/
+    python scripts/run_case.py rt_tests/reference/msl/*/
+    python scripts/run_case.py --substeps 8 --json results.json rt_tests/reference/msl/CoupledClutches
+    python scripts/run_case.py --convergence --out plots rt_tests/reference/msl/*/
 
 A case is a directory with case.yaml and reference.csv (format: rt_tests/reference/msl/README.md). Errors are relative
 to each column's range: `raw`; `shifted` (time shift of up to 10 us allowed); `beyond` (shifted, beyond the reference's
-own deviation). Exit status: 0 all cases compared, 1 a case has unsupported parts or failed, 2 wrong input.
+own deviation). --convergence: steps of 8 to 0.25 ms, the table of errors, and with --out a plot per case (error over h
+at order 2 and 4, beside lines of slope 2 and 4). Exit status: 0 all cases compared, 1 a case has unsupported parts or
+failed, 2 wrong input.
 """
 
 from __future__ import annotations
@@ -15,9 +17,18 @@ import argparse
 import json
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torqueloop.core.case_run import CaseResult, Convergence
 
 TREE = Path(__file__).resolve().parent.parent / "build" / "tree"
+#: width of the table where it does not go to a terminal
+WIDTH = 160
+#: steps of a convergence study, s
+STEPS = (8e-3, 4e-3, 2e-3, 1e-3, 5e-4, 2.5e-4)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -30,33 +41,172 @@ def main(arguments: list[str] | None = None) -> int:
         "--order", choices=("auto", "2", "4"), default="4", help="order of the integrator (default 4, the accurate one)"
     )
     parser.add_argument("--kernel", default="auto", help='"auto", "generic" or the name of a precompiled kernel')
-    parser.add_argument("--convergence", action="store_true", help="print a table for h = 4, 2, 1, 0.5 ms instead")
+    parser.add_argument("--convergence", action="store_true", help="errors over step sizes at order 2 and 4 instead")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="with --convergence: write <case>.png here")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all results into this file, too")
+    parser.add_argument("--quiet", action="store_true", help="no progress and no table on stderr")
     given = parser.parse_args(arguments)
     if not (given.tick > 0.0 and math.isfinite(given.tick)) or given.substeps < 1:
         parser.error("--tick must be positive and --substeps at least 1")
-    try:
-        from torqueloop.core.case_run import convergence, run_case
-        from torqueloop.core.errors import TorqueloopError
-    except ImportError:
-        # not installed: the package tree that setup.py lays beside the sources
-        sys.path.insert(0, str(TREE))
-        from torqueloop.core.case_run import convergence, run_case
-        from torqueloop.core.errors import TorqueloopError
-    status = 0
-    for directory in given.directories:
-        try:
-            if given.convergence:
-                print(convergence(directory, order=given.order, kernel=given.kernel).text(), flush=True)
-                continue
+    if given.out is not None and not given.convergence:
+        parser.error("--out goes with --convergence")
+    find_package()
+    from torqueloop.core.case_run import run_case
+    from torqueloop.core.errors import TorqueloopError
+
+    status, results = 0, []
+    work: Callable[[str], tuple[dict[str, Any], bool, Any]]
+    if given.convergence:
+        work = lambda directory: study(directory, given.kernel, given.out)  # noqa: E731
+    else:
+
+        def work(directory: str) -> tuple[dict[str, Any], bool, Any]:
             result = run_case(directory, given.tick, given.substeps, given.order, given.kernel)
+            return result.as_dict(), not (result.unsupported or result.failure), result
+
+    table = Table(given.quiet, given.convergence)
+    for number, directory in enumerate(given.directories, 1):
+        table.progress(number, len(given.directories), directory)
+        try:
+            record, good, result = work(directory)
         except TorqueloopError as error:
+            table.clear()
             print(f"run_case: {directory}: {error}", file=sys.stderr)
             status = 2
             continue
-        print(json.dumps(result.as_dict(), allow_nan=False), flush=True)
-        if result.unsupported or result.failure:
+        table.clear()
+        print(json.dumps(record, allow_nan=False), flush=True)
+        results.append(record)
+        table.add(result)
+        if not good:
             status = max(status, 1)
+    table.show()
+    if given.json is not None:
+        given.json.write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return status
+
+
+def find_package() -> None:
+    """Not installed: use the package tree that setup.py lays beside the sources."""
+    try:
+        import torqueloop  # noqa: F401
+    except ImportError:
+        sys.path.insert(0, str(TREE))
+
+
+class Table:
+    """Progress and summary on stderr."""
+
+    def __init__(self, quiet: bool, convergence: bool) -> None:
+        from rich.console import Console
+        from rich.table import Table as RichTable
+
+        self.console = Console(stderr=True, quiet=quiet, highlight=False)
+        if not self.console.is_terminal:
+            self.console = Console(stderr=True, quiet=quiet, highlight=False, width=WIDTH)
+        self.convergence = convergence
+        self.rows = 0
+        if convergence:
+            heads = ["case", "order", "h", "own error", "observed order", "beyond reference"]
+        else:
+            heads = ["case", "steps", "raw", "shifted", "beyond", "modes", "worst column", "result"]
+        self.table = RichTable(box=None, pad_edge=False)
+        for head in heads:
+            left = head in ("case", "worst column", "result")
+            self.table.add_column(head, justify="left" if left else "right", no_wrap=head != "result")
+
+    def progress(self, number: int, count: int, directory: str) -> None:
+        if self.console.is_terminal:
+            self.console.print(f"{number}/{count} {Path(directory).name}", end="\r", soft_wrap=True)
+
+    def clear(self) -> None:
+        if self.console.is_terminal:
+            self.console.print(" " * 60, end="\r", soft_wrap=True)
+
+    def add(self, result: CaseResult | dict[int, Convergence]) -> None:
+        """A row for a case, or one per step size of a convergence study."""
+        self.rows += 1
+        if isinstance(result, dict):
+            for order, found in result.items():
+                self._add_convergence(order, found)
+            return
+        worst = result.worst("beyond" if result.largest("beyond") else "shifted")
+        modes = min(result.modes.values(), default=None)
+        text = "; ".join(result.unsupported) or result.failure or "compared"
+        errors = [number(result.largest(key)) for key in ("raw", "shifted", "beyond")]
+        equal = "" if modes is None else f"{100.0 * modes:.0f} %"
+        name = "" if worst is None else worst.name
+        self.table.add_row(result.case, str(result.substeps), *errors, equal, name, text)
+
+    def _add_convergence(self, order: int, found: Convergence) -> None:
+        for k, r in enumerate(found.results):
+            if r.failure or r.unsupported:
+                self.table.add_row(r.case, str(order), "", r.failure or "; ".join(r.unsupported), "", "")
+                return
+            slope = found.observed(k)
+            self.table.add_row(
+                r.case if k == 0 else "", str(order) if k == 0 else "", f"{1e3 * r.h:g} ms", number(found.own[k]),
+                "" if slope is None else f"{slope:.1f}", number(r.largest("beyond")),
+            )  # fmt: skip
+
+    def show(self) -> None:
+        if self.rows:
+            self.console.print(self.table)
+
+
+def number(value: float | None) -> str:
+    return "" if value is None or not math.isfinite(value) else f"{value:.1e}"
+
+
+def study(directory: str, kernel: str, out: Path | None) -> tuple[dict[str, Any], bool, dict[int, Any]]:
+    """Convergence of a case at order 2 and 4."""
+    from torqueloop.core.case_run import convergence
+    from torqueloop.core.cases import read_case
+
+    case = read_case(directory)
+    found = {order: convergence(case, STEPS, order, kernel) for order in (2, 4)}
+    good = all(not (r.unsupported or r.failure) for f in found.values() for r in f.results)
+    record = {"case": case.name, "convergence": {str(order): f.as_dict() for order, f in found.items()}}
+    if out is not None and good:
+        out.mkdir(parents=True, exist_ok=True)
+        record["plot"] = str(plot(case.name, found, out / f"{case.name}.png"))
+    return record, good, found
+
+
+def plot(name: str, found: dict[int, Convergence], file: Path) -> Path:
+    """Error against our own fine solution over h, with lines of slope 2 and 4."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6.4, 4.8), layout="constrained")
+    floor = 1e-15
+    for (order, each), colour, marker in zip(found.items(), ("tab:blue", "tab:orange"), "os", strict=True):
+        h = [1e3 * r.h for r in each.results]
+        own = [max(e, floor) for e in each.own]
+        axes.loglog(h, own, marker=marker, color=colour, label=f"order {order}")
+        # a line of that slope through the error at 1 ms
+        at = h.index(1.0) if 1.0 in h else len(h) // 2
+        axes.loglog(h, [own[at] * (x / h[at]) ** order for x in h], linestyle=":", color=colour, label=f"slope {order}")
+    beyond = [r.largest("beyond") or 0.0 for r in found[4].results]
+    if max(beyond) > 0.0:
+        shown = [(1e3 * r.h, b) for r, b in zip(found[4].results, beyond, strict=True) if b > 0.0]
+        axes.loglog(*zip(*shown, strict=True), linestyle="none", marker="x", color="grey",
+                    label="order 4 beyond the reference's deviation")  # fmt: skip
+    axes.axvline(1.0, color="lightgrey", linewidth=0.8, zorder=0)
+    axes.set_ylim(bottom=floor)
+    steps = sorted({1e3 * r.h for r in found[4].results})
+    axes.set_xticks(steps, [f"{h:g}" for h in steps])
+    axes.set_xticks([], minor=True)
+    axes.set_xlabel("step h / ms")
+    axes.set_ylabel("largest error / range of the column")
+    axes.set_title(f"{name}: error against the own solution at h = {1e3 * found[4].h_fine:g} ms")
+    axes.grid(True, which="major", alpha=0.3)
+    axes.legend()
+    figure.savefig(file, dpi=110)
+    pyplot.close(figure)
+    return file
 
 
 if __name__ == "__main__":

@@ -42,6 +42,10 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
     c = plan.config
     model = make_kernel(plan.compiled, c.clock.tick_s / c.clock.substeps, kernel)
     state = KernelState(model)
+    ratios = {name: plan.table.slot(f"input.{name}") for name in plan.compiled.ratio_inputs}
+    if ratios:
+        initial = plan.table.initial
+        state.u = plan.compiled.start_speeds({n: initial[slot] for n, slot in ratios.items() if slot in initial})
     rig = Rig(len(plan.table), c.clock.tick_s)
     rig.set_initial(plan.table.initial)
     rig.set_rig_slots(*(plan.table.slot(f"rig.{n}") for n in ("time", "tick", "status", "cause")))

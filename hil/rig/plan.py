@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.core.compiler import CompiledModel
+from torqueloop.core.components import params_of
 from torqueloop.core.driveline import Driveline, load
 from torqueloop.core.errors import ConfigError, MissingValueError, RangeError, UnknownNameError, did_you_mean
 from torqueloop.core.units import SYMBOLS, UNITS, to_si
@@ -223,7 +224,9 @@ class _Wiring:
                 )
             else:
                 self.table.initial[slot] = float(link.value or 0.0)
-        missing = [n for n in names if n not in self.config.inputs and n not in self.plan.compiled.default_inputs]
+        self.derivatives()
+        known = {*self.config.inputs, *self.plan.compiled.default_inputs, *self.plan.compiled.derived_inputs}
+        missing = [n for n in names if n not in known]
         if missing:
             raise MissingValueError(
                 f"model input(s) without a source: {', '.join(missing)}",
@@ -231,6 +234,26 @@ class _Wiring:
                 table="inputs",
                 key=missing[0],
                 allowed="a signal, or a constant like { value = 0.0 }",
+            )
+
+    def derivatives(self) -> None:
+        """Exact motions need the derivatives of their input, and a signal of the rig brings none (a constant has 0)."""
+        for derived, (source, _) in self.plan.compiled.derived_inputs.items():
+            link = self.config.inputs.get(source)
+            if derived in self.config.inputs or link is None or link.signal is None:
+                continue
+            name = source.rpartition(".")[0]
+            component = self.plan.driveline.components[name]
+            given = params_of(type(component))
+            flags = [f"{flag} = true" for flag in given if flag.startswith("use_")]
+            remedy = ["exact = false"] if "exact" in given else [" and ".join(flags)] if flags else []
+            raise ConfigError(
+                f"{component.kind} {name!r} needs {derived}, which no rig signal brings: {{key}} = {{value}}",
+                file=self.file,
+                table="inputs",
+                key=source,
+                value=link.signal,
+                allowed=" | ".join([*remedy, "a Move (phi, w, a) instead", "a constant"]),
             )
 
     def outputs(self, database: CanDatabase) -> None:
