@@ -6,6 +6,7 @@ from rig_help import DESK, rig_file
 
 from torqueloop.core.errors import ConfigError, MissingValueError, RangeError, UnknownKeyError, UnknownNameError
 from torqueloop.hil.rig.config import driver_points, load_rig_config
+from torqueloop.hil.rig.parts import build
 from torqueloop.hil.rig.plan import load_plan
 
 
@@ -114,3 +115,80 @@ def test_missing_file_and_wrong_toml(tmp_path):
 
 def test_lever_changes_in_steps_not_through_the_positions_between():
     assert driver_points("lever", [[0.0, "P"], [1.0, "D"]]) == [(0.0, 0.0), (1.0, 0.0), (1.0, 3.0)]
+
+
+MOVED = """
+name = "moved"
+connections = [["x.{flange}", "J.flange_a"]]
+[components]
+x = {{ {x} }}
+J = {{ kind = "Inertia", J_kgm2 = 0.5 }}
+"""
+
+
+def rig_with(folder, x, inputs, flange="flange"):
+    (folder / "moved.toml").write_text(MOVED.format(x=x, flange=flange))
+    path = folder / "rig.toml"
+    path.write_text(
+        f'[rig]\nname = "r"\npowertrain = "moved.toml"\nduration_s = 0.02\n[driver]\nlever = [[0.0, "P"]]\n'
+        f"pedal = [[0.0, 0.0], [1.0, 1.0]]\n[inputs]\n{inputs}\n"
+    )
+    return path
+
+
+SIGNAL = '{ signal = "driver.pedal", gain = 1.0 }'
+
+
+@pytest.mark.parametrize(
+    ("x", "name", "remedy"),
+    [
+        ('kind = "Position", exact = true', "phi_ref", "exact = false | a Move (phi, w, a) instead | a constant"),
+        ('kind = "Speed", exact = true', "w_ref", "exact = false"),
+        ('kind = "ConstantSpeed", w_fixed_rpm = 100', "w_fixed", "a Move (phi, w, a) instead | a constant"),
+        ('kind = "AngleToTorqueAdaptor", use_a = false', "w", "use_w = true and use_a = true"),
+    ],
+)
+def test_exact_motions_from_signals_are_refused_with_the_remedy(tmp_path, x, name, remedy):
+    more = f'"x.phi" = {SIGNAL}\n' if name == "w" else ""
+    with pytest.raises(ConfigError) as caught:
+        load_plan(rig_with(tmp_path, x, f'{more}"x.{name}" = {SIGNAL}'))
+    kind = x.split('"')[1]
+    for word in (f"{kind} 'x' needs x.{name}'", f"x.{name} = 'driver.pedal'", remedy, "[inputs]", "rig.toml"):
+        assert word in str(caught.value), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("x", "inputs"),
+    [
+        ('kind = "Speed", exact = true', '"x.w_ref" = { value = 10.0 }'),
+        ('kind = "ConstantSpeed", w_fixed_rpm = 100', ""),
+        ('kind = "Speed"', f'"x.w_ref" = {SIGNAL}'),
+        ('kind = "Move"', "\n".join(f'"x.{n}" = {SIGNAL}' for n in ("phi", "w", "a"))),
+    ],
+)
+def test_motions_a_rig_can_give_are_accepted(tmp_path, x, inputs):
+    plan = load_plan(rig_with(tmp_path, x, inputs))
+    assert plan.compiled.n == 1
+
+
+def test_missing_inputs_are_those_one_gives_not_their_derivatives(tmp_path):
+    with pytest.raises(MissingValueError, match=r"without a source: x\.phi_ref in") as caught:
+        load_plan(rig_with(tmp_path, 'kind = "Position", exact = true', ""))
+    assert "phi_ref'" not in str(caught.value)
+
+
+def test_a_rig_starts_with_the_ratio_its_file_gives(tmp_path):
+    """w_a = 10, ratio 2: b starts at 5. A ratio that comes from a signal is not known then: b starts at 0."""
+    gear = 'kind = "VariableGear"'
+    path = rig_with(tmp_path, gear, '"x.ratio" = { value = 2.0 }', "flange_a")
+    powertrain = tmp_path / "moved.toml"
+    text = powertrain.read_text().replace("J_kgm2 = 0.5", "J_kgm2 = 0.5, w0_radps = 10")
+    powertrain.write_text(
+        text.replace("]]", '], ["x.flange_b", "b.flange_a"]]') + 'b = { kind = "Inertia", J_kgm2 = 1 }\n'
+    )
+    plan = load_plan(path)
+    speeds = dict(zip(plan.compiled.coordinates, build(plan, 0.02).state.u, strict=True))
+    assert speeds == {"J": 10.0, "b": 5.0}
+    path.write_text(path.read_text().replace("{ value = 2.0 }", SIGNAL))
+    plan = load_plan(path)
+    assert dict(zip(plan.compiled.coordinates, build(plan, 0.02).state.u, strict=True)) == {"J": 10.0, "b": 0.0}

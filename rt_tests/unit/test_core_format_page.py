@@ -1,4 +1,4 @@
-"""The page that describes the driveline file mentions everything there is."""
+"""The pages that describe driveline files and components mention everything there is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from torqueloop.core.components import KINDS, params_of
 from torqueloop.core.driveline import load
 from torqueloop.core.toml_front import TOP_KEYS
 
-PAGE = Path(__file__).parents[2] / "docs" / "driveline_format.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "driveline_format.md"
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +22,14 @@ def text() -> str:
     return PAGE.read_text(encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def pages(text: str) -> str:
+    return text + (DOCS / "components.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_and_parameter_is_on_the_page(kind: str, text: str) -> None:
-    words = set(re.findall(r"\w+", text))
+def test_every_kind_and_parameter_is_on_a_page(kind: str, pages: str) -> None:
+    words = set(re.findall(r"\w+", pages))
     assert kind in words
     stems = words | {w.rsplit("_", n)[0] for w in words for n in (1, 2, 3)}
     for name in params_of(KINDS[kind]):
@@ -55,3 +61,14 @@ def test_the_example_of_the_page_is_read(tmp_path: Path, text: str) -> None:
     d = load(tmp_path / "powertrains/car.toml")
     assert d.gears["1"].engaged == ("C4", "C11", "F15")
     assert d.start["car.v"] == pytest.approx(50 / 3.6)
+
+
+def test_the_architecture_page_names_every_module_of_core_and_no_file_that_is_gone(text: str) -> None:
+    root = DOCS.parent
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"\w+", page))
+    modules = {p.stem for p in (root / "core").glob("*.py")} | {p.parent.name for p in (root / "core").glob("*/*.py")}
+    assert modules - {"__init__"} - words == set()
+    kernels = {p.name for p in (root / "cython_kernels").iterdir()}
+    named = set(re.findall(r"\w+\.p(?:xi|xd|yx)", page))
+    assert len(named) > 10 and named <= kernels

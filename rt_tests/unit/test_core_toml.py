@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import ast
 import copy
+import math
 import random
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from core_examples import two_shafts
 
 import torqueloop as tl
-from torqueloop.core import toml_front
-from torqueloop.core.components import BearingFriction, CarResistance, Clutch, IdealRollingWheel, Inertia, LaminarBrake
+from torqueloop.core import components, toml_front
+from torqueloop.core.components import (
+    BearingFriction,
+    CarResistance,
+    Clutch,
+    IdealGear,
+    IdealPlanetary,
+    IdealRollingWheel,
+    Inertia,
+    LaminarBrake,
+)
 from torqueloop.core.driveline import Driveline
 from torqueloop.core.errors import (
     CompileError,
@@ -247,6 +260,34 @@ def test_a_table_of_the_wrong_dimension_is_refused_where_it_is_used(tmp_path: Pa
     assert isinstance(caught.value, CompileError)
 
 
+def test_a_table_with_several_columns_carries_units(tmp_path: Path) -> None:
+    text = """
+[components.in]
+kind = "Inertia"
+J_kgm2 = 1
+[components.g]
+kind = "LossyGear"
+ratio = 2
+lossTable = "losses"
+[components.out]
+kind = "Inertia"
+J_kgm2 = 1
+[tables.losses]
+columns = ["speed_rpm", "eta1", "eta2", "tbf1_Nm", "tbf2_Nm"]
+rows = [[0, 0.9, 0.8, 1, 2], [3000, 0.95, 0.9, 3, 4]]
+"""
+    text = 'connections = [["in.flange_b", "g.flange_a"], ["g.flange_b", "out.flange_a"]]' + text
+    arrays = tl.load(write(tmp_path, text)).compile().arrays
+    curve = arrays["ls_tab"][0, 3]
+    first, end = arrays["tab1_ptr"][curve : curve + 2]
+    assert arrays["tab1_x"][first:end] == pytest.approx([0.0, 3000 * math.pi / 30])
+    assert arrays["tab1_y"][first:end].tolist() == [2.0, 4.0]
+    with pytest.raises(TableError, match=r"table 'losses' has columns of \(rad/s, 1, 1, Nm, 1\)"):
+        tl.load(write(tmp_path, text.replace("tbf2_Nm", "tbf2"))).compile()
+    with pytest.raises(TableError, match="rows without units"):
+        tl.load(write(tmp_path, text.replace('lossTable = "losses"', "lossTable = [[0, 1, 1, 0, 0]]")))
+
+
 def test_a_table_that_does_not_exist_is_named(tmp_path: Path) -> None:
     path = write(tmp_path, TWO_SHAFTS.replace("mue_pos = 0.5", 'mue_pos = "mu_papper"'))
     d = tl.load(path)
@@ -265,6 +306,31 @@ def test_python_components_check_their_parameters_too() -> None:
         Clutch(fn_max=1.0, mue_pos=[[0, 0.5], [1, -0.1]])
     with pytest.raises(DuplicateError, match="component 'J1' exists already"):
         two_shafts().add("J1", Inertia(J=1.0))
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """As parameters, in curves, as start values; a double of numpy is the decimal number it prints."""
+    clutch = Clutch(fn_max=np.float64(10.1), mue_pos=[[np.int64(0), np.float32(0.5)], [10, np.float64(0.25)]])
+    assert clutch == Clutch(fn_max=10.1, mue_pos=[[0, 0.5], [10, 0.25]])
+    assert IdealGear(ratio=np.float64(2.1)).ratio == Fraction(21, 10) and IdealGear(ratio=np.int32(3)).ratio == 3
+    planetary = IdealPlanetary(z_sun=np.int64(30), z_ring=np.uint8(70))
+    assert planetary == IdealPlanetary(z_sun=30, z_ring=70) and type(planetary.z_sun) is int
+    assert BearingFriction(tau_pos=np.float64(1.5)) == BearingFriction(tau_pos=1.5)
+    assert Table1D.of(["w_rpm", "tau_Nm"], np.array([[0.0, 1.0], [30.0, 2.0]]).tolist()).y == (1.0, 2.0)
+    d = two_shafts()
+    d.set_start("J2.w", np.float32(2.5))
+    assert d.start == {"J2.w": 2.5}
+    for wrong in (np.float64("nan"), np.float64("inf"), np.complex128(1.0), np.bool_(True), 10**400):
+        with pytest.raises(RangeError):
+            Inertia(J=wrong)
+
+
+def test_type_checkers_see_every_kind_in_the_package_of_components() -> None:
+    names = ["FAMILIES", "KINDS", "Component", "Flange", "Param", "params_of", *components.KINDS]
+    assert sorted(components.__all__) == sorted(names)
+    tree = ast.parse(Path(components.__file__ or "").read_text(encoding="utf-8"))
+    listing = next(n for n in tree.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "__all__")
+    assert ast.literal_eval(listing.value) == components.__all__, "plain words"
 
 
 def test_all_powertrains_that_are_shipped_compile() -> None:

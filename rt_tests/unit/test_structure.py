@@ -41,7 +41,7 @@ HIL_COMMON = {"config_file", "gates", "stop_flag"}
 #: the only modules of core that know the kernels, and why
 CORE_USES_KERNELS = {
     "core/offline.py": "runs the kernel: the offline simulation",
-    "core/case_run.py": "runs reference cases in parts between their events, below the level of Simulation",
+    "core/case_trajectory.py": "runs reference cases in parts between their events, below the level of Simulation",
     "core/specialise.py": "writes the source of precompiled steps; needs the signature they register under",
 }
 #: a room where these turn up has left its task: core has no clocks, sockets, threads; a kernel module no I/O at all
