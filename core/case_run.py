@@ -2,7 +2,8 @@
 
 Errors are relative to the column's range (max - min; absolute if it is constant):
     raw       |y(t) - ref|
-    shifted   the smallest |y(t + d) - ref| over |d| <= 10 us, taken from y(t - d), y(t), y(t + d)
+    shifted   the smallest |y(t + d) - ref| over |d| <= 10 us, taken from y(t - d), y(t), y(t + d); at events from
+              some more d, as a value that jumps may change fast after it
     beyond    max(0, shifted - deviation): what exceeds the error of the reference itself
 """
 
@@ -32,6 +33,8 @@ EVENT_MARGIN = 1e-4
 JUMPING = frozenset({"a", "tau", "f", "a_rel", "lossPower", "power"})
 #: distance from an event at which the right-hand value of a jumping quantity is taken, s
 RIGHT_SIDE = 1e-8
+#: shifts tried at the events of the reference: our event may lie a little before or after it, s
+SHIFTS_AT_EVENT = (-1e-6, -1e-7, -RIGHT_SIDE, RIGHT_SIDE, 1e-7, 1e-6)
 
 
 @dataclass(frozen=True)
@@ -181,7 +184,8 @@ def _compare(
     # an event; the first row, too: only after it are torques known
     repeated = np.append(True, np.diff(t) == 0.0)
     right = last & repeated
-    wanted = np.unique(np.concatenate([t, t - SHIFT, t + SHIFT, t[right] + RIGHT_SIDE]))
+    near = np.unique(t[repeated])
+    wanted = np.unique(np.concatenate([t, t - SHIFT, t + SHIFT, *(near + d for d in SHIFTS_AT_EVENT)]))
     wanted = wanted[wanted >= case.t_start]
     try:
         values = trajectory.values(wanted.tolist())
@@ -196,13 +200,14 @@ def _compare(
     samples = []
     here, early, late = at(t), at(np.maximum(t - SHIFT, case.t_start)), at(t + SHIFT)
     after = np.where(right, at(t + RIGHT_SIDE), here)
+    shifts = [early, late]
+    shifts += [np.where(repeated, at(np.maximum(t + d, case.t_start)), here) for d in SHIFTS_AT_EVENT]
     for each in compared:
         column, reference = each.column, case.values[rows, each.k]
-        y, before, behind = (
-            each.values(wanted[i], values[i], right)
-            for i in (after if column.quantity in JUMPING else here, early, late)
+        y, *shifted_y = (
+            each.values(wanted[i], values[i], right) for i in (after if column.quantity in JUMPING else here, *shifts)
         )
-        low, high = np.minimum(np.minimum(before, behind), y), np.maximum(np.maximum(before, behind), y)
+        low, high = np.min([y, *shifted_y], axis=0), np.max([y, *shifted_y], axis=0)
         span = float(reference.max() - reference.min()) or 1.0
         samples.append(y / span)
         raw = np.abs(y - reference) / span

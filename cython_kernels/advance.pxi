@@ -99,8 +99,8 @@ cdef int start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
             if not stop_blocked(m, s):
                 break
         decide(m, s, 0.0, 0, 0, 0.0)
-    if TL_NTH(m) > 0 and s.fresh[0]:
-        heat_rates(m, s, 0.0, 0.0)
+    if TL_NTH(m) > 0:
+        heat_rates(m, s, 0.0, 0.0)           # the heat has jumped: no curvature
     s.fresh[0] = 0
     return 0
 
@@ -116,6 +116,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     if dt == m.h:
         end = 1.0
     s.theta = 0.0
+    s.T_theta = 0.0
     s.part = 1.0
     s.h = m.h
     if start_of_step(m, s):
@@ -186,6 +187,10 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         s.t[0] += done * m.h
         decide(m, s, x, 1, 0, 0.0)
         s.t[0] -= done * m.h
+        if TL_NTH(m) > 0:
+            if done > s.T_theta:
+                heat_step(m, s, done)
+            heat_rates(m, s, done, 0.0)
         s.part = 1.0
         s.h = m.h
         if end - done < 1e-12:
@@ -196,8 +201,8 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         s.pat = pattern_of(m, s)
     if TL_ND(m) + TL_NVG(m) > 0:
         hold_driven(m, s, end)
-    if TL_NTH(m) > 0:
-        heat_step(m, s, dt)
+    if TL_NTH(m) > 0 and end > s.T_theta:
+        heat_step(m, s, end)
     if splits > s.counters[TL_C_SPLITS_MAX]:
         s.counters[TL_C_SPLITS_MAX] = splits
     s.t[0] += dt

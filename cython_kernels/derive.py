@@ -185,7 +185,7 @@ def _matrices(a: Arrays, h: float) -> Arrays:
     c_all = G + Rc.T @ (2.0 * a["con_c"][:, None] * Rc)
     d_all = D + Rc.T @ (a["con_d"][:, None] * Rc)
     return {
-        "stiff_cut": int(_unresolved(Minv, c_all, d_all, h, a["order"])),
+        "stiff_cut": int(_unresolved(_held(Minv, B[a["drv_fr"]]), c_all, d_all, h, a["order"])),
         "D": D, "K": G, "S_range": _ranges(np.abs(M) + np.abs(c_all) + np.abs(d_all)),
         "S": S, "B": B, "Sinv": Sinv, "Minv": Minv, "SinvBt": (Sinv @ B.T).T,
         "W": 0.5 * (W + W.T), "W0": 0.5 * (W0 + W0.T),
@@ -198,6 +198,13 @@ def _ranges(A: np.ndarray) -> np.ndarray:
     """(n, 2) first entry of each row that is not zero, and one past the last."""
     used = A != 0.0
     return np.array([(r.argmax(), len(r) - r[::-1].argmax()) if r.any() else (0, 0) for r in used], dtype=np.int32)
+
+
+def _held(Minv: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Inverse inertia with the rows B held: driven flanges may be all but massless, but they do not swing."""
+    if not len(B):
+        return Minv
+    return np.asarray(Minv - Minv @ B.T @ np.linalg.pinv(B @ Minv @ B.T) @ B @ Minv)
 
 
 def _unresolved(Minv: np.ndarray, G: np.ndarray, D: np.ndarray, h: float, order: int) -> bool:

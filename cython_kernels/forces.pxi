@@ -75,8 +75,8 @@ cdef inline void advance_actuators(const tl_model* m, const tl_state* s, double 
 
 
 cdef inline double temperature(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
-    """Temperature of node i at the fraction theta of the step: parabola from its start."""
-    cdef double dt = theta * m.h
+    """Temperature of node i at the fraction theta of the step: parabola from its start, or from the last event in it."""
+    cdef double dt = (theta - s.T_theta) * m.h
     return s.T[i] + dt * (s.T_rate[i] + 0.5 * dt * s.T_curve[i])
 
 

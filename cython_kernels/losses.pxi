@@ -144,7 +144,7 @@ cdef int32_t decide_losses(const tl_model* m, tl_state* s, int32_t nc, const int
     cdef double* A
     cdef double* x
     cdef double* col
-    cdef double acc, y, yscale, r, least, most, slack, slope, const_, dirn, D, scale
+    cdef double acc, y, yscale, r, least, most, slack, slope, const_, D, scale, largest = 0.0
     for c in range(nc):
         el[c] = cand[c]
         s.mode[cand[c]] = 2                  # an earlier round has left the mode it tried
@@ -185,6 +185,8 @@ cdef int32_t decide_losses(const tl_model* m, tl_state* s, int32_t nc, const int
             RX[l * k + d] = acc
     for c in range(nc):
         bb[c] = b[c]
+        if WW[c * k + c] > largest and m.fr_src[el[c]] != 5:
+            largest = WW[c * k + c]
     pivots[0] = 0
     best = k + 1
     patience = 5
@@ -200,7 +202,8 @@ cdef int32_t decide_losses(const tl_model* m, tl_state* s, int32_t nc, const int
             if c < nc and side[c] == 0:
                 for d in range(k):
                     A[c * k + d] = WW[c * k + d]
-                A[c * k + c] += 1e-9 * WW[c * k + c]      # selects a split where more are held than can move
+                # selects the least-norm split where more are held than can move, as in boxed_solve
+                A[c * k + c] += 1e-9 * (largest if largest < 1e3 * WW[c * k + c] else 1e3 * WW[c * k + c])
                 x[c] = -bb[c]
             elif ls[c] >= 0:
                 l = ls[c]
@@ -249,7 +252,6 @@ cdef int32_t decide_losses(const tl_model* m, tl_state* s, int32_t nc, const int
                 elif c < nc and ((side[c] < 0 and y < -1e-11 * yscale) or (side[c] > 0 and y > 1e-11 * yscale)):
                     digit[c] = 2             # back to rest
                 elif l >= 0:
-                    dirn = -side[c]
                     s.mode[el[c]] = -side[c]
                     s.branch[l] = br[c]
                     D = branch_margin(m, s, l, s.now.w[m.fr_row[el[c]]], r, s.theta, &scale)

@@ -322,6 +322,7 @@ cdef struct tl_state:
     tl_pattern cut        # its matrices
     double* slip_x        # (nf) fraction of the trial at which a slip comes to zero
     int32_t* toggled      # (nf) 1: the normal force appears or vanishes at the event
+    double T_theta        # to which the temperatures have been advanced, likewise
     double theta          # where in the step's inputs the present instant lies, 0..1
     double* zs            # (2n) angles, stage by stage
     double* us            # (2n) speeds

@@ -75,10 +75,10 @@ cdef void heat_rates(const tl_model* m, tl_state* s, double theta, double dt) no
         s.T_rate[i] = rate[i]
 
 
-cdef void heat_step(const tl_model* m, tl_state* s, double dt) noexcept nogil:
-    """Temperatures after dt; at the end of a step, when the books are complete."""
+cdef void heat_step(const tl_model* m, tl_state* s, double theta) noexcept nogil:
+    """Temperatures at the fraction theta of the step, to which the books are complete: its end, or an event."""
     cdef int32_t i, j, a, b, nth = TL_NTH(m), hint = 0
-    cdef double e, G, weight = 0.5, mid = 0.5 * dt * m.inv_h
+    cdef double e, G, weight = 0.5, mid = 0.5 * (theta + s.T_theta), dt = (theta - s.T_theta) * m.h
     cdef double* A = s.th_w                  # (nth, nth)
     cdef double* x = A + nth * nth
     cdef double* flow = x + nth              # (nth) heat, W
@@ -120,9 +120,10 @@ cdef void heat_step(const tl_model* m, tl_state* s, double dt) noexcept nogil:
             for j in range(nth):
                 A[i * nth + j] = 0.0
             A[i * nth + i] = 1.0
-            x[i] = input_at(m, s, m.th_in[i], dt * m.inv_h) if m.th_in[i] >= 0 else m.th_T0[i]
+            x[i] = input_at(m, s, m.th_in[i], theta) if m.th_in[i] >= 0 else m.th_T0[i]
     if lu_solve(A, nth, x, 1):
         return
     for i in range(nth):
         s.T[i] = x[i]
-    heat_rates(m, s, dt * m.inv_h, dt)
+    s.T_theta = theta
+    heat_rates(m, s, theta, dt)

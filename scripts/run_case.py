@@ -7,8 +7,8 @@
 A case is a directory with case.yaml and reference.csv (format: rt_tests/reference/msl/README.md). Errors are relative
 to each column's range: `raw`; `shifted` (time shift of up to 10 us allowed); `beyond` (shifted, beyond the reference's
 own deviation). --convergence: steps of 8 to 0.25 ms, the table of errors, and with --out a plot per case (error over h
-at order 2 and 4, beside lines of slope 2 and 4). Exit status: 0 all cases compared, 1 a case has unsupported parts or
-failed, 2 wrong input.
+at order 2 and 4, beside lines of slope 2 and 4) and one of all, convergence.png. Exit status: 0 all cases compared,
+1 a case has unsupported parts or failed, 2 wrong input.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     from torqueloop.core.errors import TorqueloopError
 
     status, results = 0, []
+    studies: dict[str, Any] = {}
     work: Callable[[str], tuple[dict[str, Any], bool, Any]]
     if given.convergence:
         work = lambda directory: study(directory, given.kernel, given.out)  # noqa: E731
@@ -77,10 +78,14 @@ def main(arguments: list[str] | None = None) -> int:
         table.clear()
         print(json.dumps(record, allow_nan=False), flush=True)
         results.append(record)
+        if "plot" in record:
+            studies[record["case"]] = result
         table.add(result)
         if not good:
             status = max(status, 1)
     table.show()
+    if studies:
+        overview(studies, given.out / "convergence.png")
     if given.json is not None:
         given.json.write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return status
@@ -173,14 +178,53 @@ def study(directory: str, kernel: str, out: Path | None) -> tuple[dict[str, Any]
     return record, good, found
 
 
-def plot(name: str, found: dict[int, Convergence], file: Path) -> Path:
-    """Error against our own fine solution over h, with lines of slope 2 and 4."""
+def plotter() -> Any:
+    """pyplot that draws into files."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
+    return pyplot
+
+
+def plot(name: str, found: dict[int, Convergence], file: Path) -> Path:
+    """Error against our own fine solution over h, with lines of slope 2 and 4."""
+    pyplot = plotter()
     figure, axes = pyplot.subplots(figsize=(6.4, 4.8), layout="constrained")
+    draw(axes, found)
+    axes.set_xlabel("step h / ms")
+    axes.set_ylabel("largest error / range of the column")
+    axes.set_title(f"{name}: error against the own solution at h = {1e3 * found[4].h_fine:g} ms")
+    axes.legend()
+    figure.savefig(file, dpi=110)
+    pyplot.close(figure)
+    return file
+
+
+def overview(found: dict[str, dict[int, Convergence]], file: Path) -> None:
+    """All cases in one picture."""
+    pyplot = plotter()
+    columns = min(4, len(found))
+    rows = -(-len(found) // columns)
+    figure, grid = pyplot.subplots(
+        rows, columns, figsize=(3.6 * columns, 2.9 * rows), layout="constrained", squeeze=False
+    )
+    for axes, (name, each) in zip(grid.flat, found.items(), strict=False):
+        draw(axes, each)
+        axes.set_title(name, fontsize="medium")
+    for axes in grid.flat[len(found) :]:
+        axes.set_visible(False)
+    lines, labels = max((axes.get_legend_handles_labels() for axes in grid.flat[: len(found)]), key=lambda x: len(x[0]))
+    figure.legend(lines, labels, loc="outside upper center", ncols=5)
+    figure.supxlabel("step h / ms")
+    figure.supylabel("largest error / range of the column")
+    figure.savefig(file, dpi=100)
+    pyplot.close(figure)
+
+
+def draw(axes: Any, found: dict[int, Convergence]) -> None:
+    """Errors of one case at both orders."""
     floor = 1e-15
     for (order, each), colour, marker in zip(found.items(), ("tab:blue", "tab:orange"), "os", strict=True):
         h = [1e3 * r.h for r in each.results]
@@ -199,14 +243,7 @@ def plot(name: str, found: dict[int, Convergence], file: Path) -> Path:
     steps = sorted({1e3 * r.h for r in found[4].results})
     axes.set_xticks(steps, [f"{h:g}" for h in steps])
     axes.set_xticks([], minor=True)
-    axes.set_xlabel("step h / ms")
-    axes.set_ylabel("largest error / range of the column")
-    axes.set_title(f"{name}: error against the own solution at h = {1e3 * found[4].h_fine:g} ms")
     axes.grid(True, which="major", alpha=0.3)
-    axes.legend()
-    figure.savefig(file, dpi=110)
-    pyplot.close(figure)
-    return file
 
 
 if __name__ == "__main__":

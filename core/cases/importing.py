@@ -50,8 +50,9 @@ def import_case(case: Case) -> ImportedCase:
         return imported
     _attempt(imported, lambda: _connect(imported))
     for path, value in case.start.items():
-        if path not in taken:
-            _attempt(imported, partial(_start, imported, path, value))
+        if path in taken or (path in case.assumed and case.owner(path)[1] not in STARTABLE):
+            continue
+        _attempt(imported, partial(_start, imported, path, value))
     _attempt(imported, lambda: _wire(imported))
     return imported
 
@@ -119,28 +120,39 @@ def _check_supports(imported: ImportedCase, connected: set[str]) -> None:
 
 
 def _without_open_elements(imported: ImportedCase, joins: list[list[str]]) -> list[list[str]]:
-    """No torque acts at a connector that is joined to nothing: a gear gets a free end, an element of force goes."""
+    """No torque acts at a connector that is joined to nothing: an element of force and a gear without losses go, and
+    what thereby becomes open; a gear that has losses or is asked for gets a free end."""
     kept = joins
-    joined = {f for flanges in [*joins, *imported.driveline.connections] if len(flanges) > 1 for f in flanges}
     case_names = {name: case for case, name in imported.names.items()}
     asked = {c.component for c in imported.case.columns} | {
         imported.case.owner(path)[0] for path in imported.case.start
     }
-    for name, component in list(imported.driveline.components.items()):
-        ends = [e for e, flange in component.flanges.items() if flange.required and f"{name}.{e}" not in joined]
-        if not ends:
-            continue
-        if not isinstance(component, RIGID):
-            if case_names.get(name) in asked:
-                raise NotMapped(f"{component.kind} {name}: its {ends[0]} is joined to nothing, so it has no results")
+    while found := _open_ends(imported, kept):
+        for name, ends in found.items():
+            component = imported.driveline.components[name]
+            if case_names.get(name) in asked or isinstance(component, LossyGear):
+                if not isinstance(component, RIGID):
+                    raise NotMapped(
+                        f"{component.kind} {name}: its {ends[0]} is joined to nothing, so it has no results"
+                    )
+                for end in ends:
+                    sliding = component.flanges[end].domain == TRANSLATIONAL
+                    free = imported.add(f"{name}.{end}", Mass(m=0.0) if sliding else Inertia(J=0.0))
+                    kept = [*kept, [f"{name}.{end}", f"{free}.flange_a"]]
+                continue
             _remove(imported, name)
             kept = [[f for f in flanges if f.rpartition(".")[0] != name] for flanges in kept]
-            continue
-        for end in ends:
-            sliding = component.flanges[end].domain == TRANSLATIONAL
-            free = imported.add(f"{name}.{end}", Mass(m=0.0) if sliding else Inertia(J=0.0))
-            kept = [*kept, [f"{name}.{end}", f"{free}.flange_a"]]
     return kept
+
+
+def _open_ends(imported: ImportedCase, joins: list[list[str]]) -> dict[str, list[str]]:
+    """Component -> its flanges that need a partner and have none."""
+    joined = {f for flanges in [*joins, *imported.driveline.connections] if len(flanges) > 1 for f in flanges}
+    found = {
+        name: [e for e, flange in component.flanges.items() if flange.required and f"{name}.{e}" not in joined]
+        for name, component in imported.driveline.components.items()
+    }
+    return {name: ends for name, ends in found.items() if ends}
 
 
 def _without_algebraic_temperatures(imported: ImportedCase, joins: list[list[str]]) -> list[list[str]]:

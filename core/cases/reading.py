@@ -61,7 +61,7 @@ class Case:
     t_stop: float
     components: list[dict[str, Any]]
     connections: dict[str, list[list[str]]]
-    #: "component.quantity" -> start value; the prescribed ones (the others follow from them, or are 0)
+    #: "component.quantity" -> start value; the prescribed and the assumed ones (the others follow from them)
     start: dict[str, Any]
     columns: tuple[Column, ...]
     #: row times, not decreasing; equal times are the two sides of an event
@@ -73,6 +73,8 @@ class Case:
     comparable_until: float
     #: where the trajectories come from
     source: str = ""
+    #: quantities of `start` that nothing determines; they start at the value given there
+    assumed: frozenset[str] = frozenset()
 
     def owner(self, path: str) -> tuple[str, str]:
         """ "sine[1].y" -> ("sine[1]", "y"): the part after the longest matching component name."""
@@ -96,6 +98,8 @@ def read_case(directory: str | Path) -> Case:
     columns = tuple(_column(c, file) for c in _get(reference, "columns", list, file) if c.get("quantity") != "time")
     time, values = _read_trajectories(path / str(_get(reference, "file", str, file)), columns)
     start = document.get("initial_conditions") or {}
+    prescribed = {str(e["quantity"]): in_si(e) for e in start.get("prescribed") or ()}
+    assumed = {str(e["quantity"]): in_si(e) for e in start.get("assumed") or ()}
     until = reference.get("comparable_until")
     source = document.get("source") or {}
     return Case(
@@ -105,13 +109,14 @@ def read_case(directory: str | Path) -> Case:
         t_stop=_number(experiment, "stop_time", file),
         components=_components(document, file),
         connections=_connections(document, file),
-        start={str(e["quantity"]): in_si(e) for e in start.get("prescribed") or ()},
+        start=assumed | prescribed,
         columns=columns,
         time=time,
         values=values,
         event_times=tuple(float(t) for t in reference.get("event_times") or ()),
         comparable_until=math.inf if until is None else float(in_si(until)),
         source=str(source.get("library", "")) if isinstance(source, Mapping) else str(source),
+        assumed=frozenset(assumed) - prescribed.keys(),
     )
 
 

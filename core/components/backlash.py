@@ -8,7 +8,7 @@ Law, with x = phi_b - phi_a - phi_rel0 and w_rel = w_b - w_a; the other side x <
                  ElastoBacklash2   tau = max(0, tc + td)                            (jumps by d*w_rel there)
 
 -tau acts on flange_b, +tau on flange_a. The damping part is dissipated: loss = integral of (tau - tc)*w_rel (with
-tau = 0, -tc*w_rel). b < 1e-10 rad is no clearance: spring and damper in parallel, linear.
+tau = 0, -tc*w_rel). b <= 1e-10 rad is no clearance: spring and damper in parallel, linear.
 Needs c > 0. After Modelica.Mechanics.Rotational.Components.ElastoBacklash and ElastoBacklash2.
 """
 
@@ -33,7 +33,7 @@ from torqueloop.core.vocabulary import (
 if TYPE_CHECKING:
     from torqueloop.core.builder import Builder
 
-#: a clearance below this is none, rad (Modelica: bEps)
+#: a clearance up to this is none, rad (Modelica: bEps)
 NO_CLEARANCE = 1e-10
 
 
@@ -61,7 +61,7 @@ def backlash(
     b: Builder, relative: Form, c: float, d: float, gap: float, phi_rel0: float, kind: int, suffix: str = ""
 ) -> None:
     """A contact on both sides of a gap; without a gap a spring and damper."""
-    if gap < NO_CLEARANCE:
+    if gap <= NO_CLEARANCE:
         spring_damper(b, relative, c, d, phi_rel0, suffix=suffix)
     else:
         contact(b, relative, c, d, phi_rel0 - gap / 2.0, phi_rel0 + gap / 2.0, kind, suffix=suffix)
