@@ -35,6 +35,8 @@ JUMPING = frozenset({"a", "tau", "f", "a_rel", "lossPower", "power"})
 RIGHT_SIDE = 1e-8
 #: shifts tried at the events of the reference: our event may lie a little before or after it, s
 SHIFTS_AT_EVENT = (-1e-6, -1e-7, -RIGHT_SIDE, RIGHT_SIDE, 1e-7, 1e-6)
+#: a column that changes by less (relative to its largest value, or in its unit) is constant: the rest is rounding
+CONSTANT = 1e-13
 
 
 @dataclass(frozen=True)
@@ -179,12 +181,16 @@ def _compare(
 ) -> None:
     """Fill `result` with the errors of all columns."""
     rows = np.flatnonzero((case.time <= case.comparable_until) & (case.time <= case.t_stop + SAME_TIME))
+    # of three and more rows at one time only the first and the last are sides of the event
+    between = np.diff(case.time[rows]) == 0.0
+    rows = rows[~(np.append(False, between) & np.append(between, False))]
     t = case.time[rows]
     last = np.append(np.diff(t) > 0.0, True)
     # an event; the first row, too: only after it are torques known
     repeated = np.append(True, np.diff(t) == 0.0)
     right = last & repeated
-    near = np.unique(t[repeated])
+    at_event = repeated | ~last
+    near = np.unique(t[at_event])
     wanted = np.unique(np.concatenate([t, t - SHIFT, t + SHIFT, *(near + d for d in SHIFTS_AT_EVENT)]))
     wanted = wanted[wanted >= case.t_start]
     try:
@@ -201,14 +207,14 @@ def _compare(
     here, early, late = at(t), at(np.maximum(t - SHIFT, case.t_start)), at(t + SHIFT)
     after = np.where(right, at(t + RIGHT_SIDE), here)
     shifts = [early, late]
-    shifts += [np.where(repeated, at(np.maximum(t + d, case.t_start)), here) for d in SHIFTS_AT_EVENT]
+    shifts += [np.where(at_event, at(np.maximum(t + d, case.t_start)), here) for d in SHIFTS_AT_EVENT]
     for each in compared:
         column, reference = each.column, case.values[rows, each.k]
         y, *shifted_y = (
             each.values(wanted[i], values[i], right) for i in (after if column.quantity in JUMPING else here, *shifts)
         )
         low, high = np.min([y, *shifted_y], axis=0), np.max([y, *shifted_y], axis=0)
-        span = float(reference.max() - reference.min()) or 1.0
+        span = _span(reference)
         samples.append(y / span)
         raw = np.abs(y - reference) / span
         shifted = np.maximum(np.maximum(low - reference, reference - high), 0.0) / span
@@ -223,6 +229,12 @@ def _compare(
     for each in modes:
         same = np.rint(each.values(t, values[here], right)) == np.rint(case.values[rows, each.k])
         result.modes[each.column.name] = float(np.mean(same[away])) if away.any() else 1.0
+
+
+def _span(reference: Array) -> float:
+    """Range of a column; 1 if it is constant but for rounding."""
+    span = float(reference.max() - reference.min())
+    return span if span > CONSTANT * float(np.abs(reference).max()) and span > CONSTANT else 1.0
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept 
     """Exactly driven flanges at their reference: speeds by projection, angles along the held rows. Drift of rounding and
     collocation, or a jump of the reference (an impact; the driver does the work): then 1."""
     cdef int32_t d, i, j, n = TL_N(m), nf = TL_NF(m), off = 0, jump = 0
-    cdef double e, ref, w, e0 = 0.0, e1 = 0.0
+    cdef double e, ref, w
     cdef double* target = s.g                 # (nf); v1, v2 are scratch of project
     for d in range(TL_ND(m)):
         i = m.drv_fr[d]
@@ -174,11 +174,20 @@ cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept 
         if fabs(w) > 1e-9 * ref:
             jump = 1
     if off:
-        e0 = motion_energy(m, s)
+        # the work of each is its impulse times the mean of its slips before and after; that of elements at rest is 0
+        for j in range(n):
+            s.us[j] = s.now.u[j]
         project(m, s, target)
-        e1 = motion_energy(m, s)
-        i = m.drv_fr[0] if TL_ND(m) > 0 else m.vg_fr[0]
-        s.e_fr[i] += e0 - e1
+        for j in range(n):
+            s.rho[j] = 0.0
+            for i in range(n):
+                s.rho[j] += m.M[j * n + i] * (s.now.u[i] - s.us[i])
+        for i in range(nf):
+            if m.fr_src[i] == 5:
+                e = 0.0
+                for j in range(n):
+                    e += s.pat.Tn[j * nf + i] * s.rho[j]
+                s.e_fr[i] -= 0.5 * e * (slip_of(m, s, i, s.us) + slip_of(m, s, i, s.now.u))
     return jump
 
 

@@ -8,7 +8,10 @@
 # `branch` (0: A, 1: B), and its change, where both agree, is an event. LossyGear: kA = 1 - eta1, kB = 1 - 1/eta2,
 # cA = |tbf1|, cB = |tbf2|, r the torque on flange_a; a mesh with force-pole offset f: kA = f, kB = -f, r the mesh force.
 
-cdef double BRANCH_TOL = 1e-11         # of the terms compared: rounding, no physics
+# Decisions know the torques to the shift of the boxed problem (1e-9); events must not ask again about less than that.
+cdef double BRANCH_TOL = 1e-8          # of the terms compared, for a change of branch
+cdef double ROUNDING = 1e-9            # of a reaction, relative to the terms it is a sum of
+cdef double RANGE_TOL = 1e-8           # of the torque of a loss at rest, at the end of its range
 
 
 cdef inline void loss_terms(const tl_model* m, const tl_state* s, int32_t l, double w, double theta, double* kA, double* cA,
@@ -37,7 +40,8 @@ cdef inline void loss_law(const tl_model* m, const tl_state* s, int32_t l, doubl
 
 cdef inline void loss_range(const tl_model* m, const tl_state* s, int32_t l, double r, double theta, double* least,
                             double* most) noexcept nogil:
-    """What the loss can be at rest while the reaction is r."""
+    """What the loss can be at rest while the reaction is r, to within the rounding of r: an unloaded gear at rest has the
+    range 0 and must not be asked about again because of it."""
     cdef double kA, cA, kB, cB, x, y
     loss_terms(m, s, l, 0.0, theta, &kA, &cA, &kB, &cB)
     x = kA * r + cA
@@ -46,6 +50,9 @@ cdef inline void loss_range(const tl_model* m, const tl_state* s, int32_t l, dou
     x = kA * r - cA
     y = kB * r - cB
     least[0] = x if x < y else y
+    x = ROUNDING * (fabs(kA) + fabs(kB)) * s.rea_size[l]
+    most[0] += x
+    least[0] -= x
 
 
 cdef inline double branch_margin(const tl_model* m, const tl_state* s, int32_t l, double w, double r, double theta,
@@ -54,7 +61,7 @@ cdef inline double branch_margin(const tl_model* m, const tl_state* s, int32_t l
     cdef double kA, cA, kB, cB, d
     loss_terms(m, s, l, w, theta, &kA, &cA, &kB, &cB)
     d = (kA - kB) * r * s.mode[m.ls_fr[l]] + (cA - cB)
-    scale[0] = fabs((kA - kB) * r) + fabs(cA) + fabs(cB)
+    scale[0] = fabs(kA - kB) * (fabs(r) + s.rea_size[l]) + fabs(cA) + fabs(cB)
     return -d if s.branch[l] else d
 
 
@@ -69,7 +76,7 @@ cdef void loss_limits(const tl_model* m, tl_state* s, int32_t stages) noexcept n
             i = m.ls_fr[l]
             if s.mode[i] == 0:
                 loss_range(m, s, l, e.rea[l], stage_theta(s, stages, st), &least, &most)
-                slack = 1e-10 * (fabs(least) + fabs(most) + fabs(e.tau[i])) + 1e-14
+                slack = RANGE_TOL * (fabs(least) + fabs(most) + fabs(e.tau[i])) + 1e-14
                 e.lim_f[i] = most + slack
                 e.lim_b[i] = slack - least
 
@@ -238,7 +245,7 @@ cdef int32_t decide_losses(const tl_model* m, tl_state* s, int32_t nc, const int
                 if c < nc and side[c] == 0:
                     if l >= 0:
                         loss_range(m, s, l, r, s.theta, &least, &most)
-                        slack = 1e-10 * (fabs(least) + fabs(most) + fabs(x[c])) + 1e-14
+                        slack = 0.5 * RANGE_TOL * (fabs(least) + fabs(most) + fabs(x[c])) + 1e-14
                         if -x[c] > most + slack:
                             digit[c] = -1
                         elif -x[c] < least - slack:
@@ -255,7 +262,7 @@ cdef int32_t decide_losses(const tl_model* m, tl_state* s, int32_t nc, const int
                     s.mode[el[c]] = -side[c]
                     s.branch[l] = br[c]
                     D = branch_margin(m, s, l, s.now.w[m.fr_row[el[c]]], r, s.theta, &scale)
-                    if D < -1e-10 * scale:
+                    if D < -BRANCH_TOL * scale:
                         digit[c] = 3         # the other law
                 if digit[c] != 0:
                     bad += 1

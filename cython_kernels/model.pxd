@@ -333,6 +333,7 @@ cdef struct tl_state:
     int32_t* contact_which # (ncon) and which of its ends it is
     double* vg_rate       # (nvg) rate of change of the ratio in this step, 1/s
     double* vg_next       # (nvg) ratio at its end
+    double* rea_size      # (nls) sum of the absolute terms of each reaction: what its rounding is measured by
     double* branch_x      # (nls) fraction of the trial at which the branch of a loss ends
     double* lw            # loss problem: matrices and vectors
     int32_t* li

@@ -213,7 +213,7 @@ cdef class KernelState:
         cdef tl_model* m = self.model.ptr
         cdef tl_state* s = self.ptr
         cdef int64_t n = m.n, nf = m.nf, k = 2 * m.nls + m.nf + 1, own = n * nf + 2 * nf * nf + n * nf
-        cdef double* cur = <double*>zeros(self, (8 * n + m.nlin + 2 * m.ncon + 2 * m.nvg + m.nls) * sizeof(double))
+        cdef double* cur = <double*>zeros(self, (8 * n + m.nlin + 2 * m.ncon + 2 * m.nvg + 2 * m.nls) * sizeof(double))
         s.rho = _take(&cur, 2 * n)
         s.ad = _take(&cur, 2 * n)
         s.zs = _take(&cur, 2 * n)
@@ -224,6 +224,7 @@ cdef class KernelState:
         s.vg_rate = _take(&cur, m.nvg)
         s.vg_next = _take(&cur, m.nvg)
         s.branch_x = _take(&cur, m.nls)
+        s.rea_size = _take(&cur, m.nls)
         s.contact_next = <int64_t*>zeros(self, m.ncon * sizeof(int64_t))
         s.contact_which = <int32_t*>zeros(self, m.ncon * sizeof(int32_t))
         s.pat_work2 = <double*>zeros(self, 10 * n * sizeof(double))

@@ -84,7 +84,7 @@ cdef void reactions_of(const tl_model* m, tl_state* s, tl_eval* e, const double*
                        const double* z) noexcept nogil:
     """Reactions the losses depend on, from accelerations a, speeds u, angles z, and the forces of e; into e.rea."""
     cdef int32_t i, l, r, k, nf = TL_NF(m)
-    cdef double acc
+    cdef double acc, size, term
     for i in range(TL_NLIN(m)):
         k = TL_LIN_ROW(m, i)
         s.f_lin[i] = -(m.lin_c[i] * (lin_dot(m, i, z) + m.row_off[k] - m.lin_phi0[i]) + m.lin_d[i] * lin_dot(m, i, u))
@@ -94,17 +94,29 @@ cdef void reactions_of(const tl_model* m, tl_state* s, tl_eval* e, const double*
     for l in range(TL_NLS(m)):
         r = m.ls_re[l]
         acc = 0.0
+        size = 0.0
         for i in range(TL_N(m)):
-            acc += m.re_A[r * TL_N(m) + i] * a[i]
+            term = m.re_A[r * TL_N(m) + i] * a[i]
+            acc += term
+            size += fabs(term)
         for i in range(TL_NPORT(m)):
-            acc += m.re_port[r * TL_NPORT(m) + i] * e.port[i]
+            term = m.re_port[r * TL_NPORT(m) + i] * e.port[i]
+            acc += term
+            size += fabs(term)
         for i in range(nf):
-            acc += m.re_fr[r * nf + i] * e.tau[i]
+            term = m.re_fr[r * nf + i] * e.tau[i]
+            acc += term
+            size += fabs(term)
         for i in range(TL_NLIN(m)):
-            acc += m.re_lin[r * TL_NLIN(m) + i] * s.f_lin[i]
+            term = m.re_lin[r * TL_NLIN(m) + i] * s.f_lin[i]
+            acc += term
+            size += fabs(term)
         for i in range(TL_NCON(m)):
-            acc += m.re_con[r * TL_NCON(m) + i] * s.f_con[i]
+            term = m.re_con[r * TL_NCON(m) + i] * s.f_con[i]
+            acc += term
+            size += fabs(term)
         e.rea[l] = acc
+        s.rea_size[l] = size
 
 
 cdef void reactions(const tl_model* m, tl_state* s, int32_t stages, const double* v) noexcept nogil:

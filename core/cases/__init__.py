@@ -8,7 +8,8 @@ reading     case.yaml and reference.csv -> Case; every value with its unit in SI
 kinds       (domain, kind) -> component: one row of a table each, or one small function
 blocks      signal blocks -> Signal: the graph of blocks is followed backwards from each input of a component
 fixed_axis  multibody parts that turn about axes at rest -> inertias, gears and torques of one dimension
-importing   puts the four together
+probes      sensors for motions that columns ask for and no component gives
+importing   puts these together
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ SOURCES: dict[str, Callable[[Parameters], sig.Signal | Outputs]] = {
     "Exponentials": _exponentials,
     "Step": lambda p: sig.Step(height=p("height", 1.0), **_start(p)),
     "Ramp": lambda p: _ramp(p),
-    "Pulse": lambda p: sig.Pulse(**_pulses(p, "amplitude", "period"), width=p("width", 50.0)),
+    "Pulse": lambda p: _pulse(p),
     "SawTooth": lambda p: sig.SawTooth(**_pulses(p, "amplitude", "period")),
     "Trapezoid": lambda p: sig.Trapezoid(**_pulses(p, "amplitude", "rising", "width", "falling", "period")),
     "TimeTable": _time_table,
@@ -127,6 +127,18 @@ def _ramp(p: Parameters) -> sig.Signal:
     if p("duration", 2.0) == 0.0:
         return sig.Step(height=p("height", 1.0), **_start(p))
     return sig.Ramp(height=p("height", 1.0), duration=p("duration", 2.0), **_start(p))
+
+
+def _pulse(p: Parameters) -> sig.Signal:
+    """Pulse; with a width of 100 % it is a step that ends with the last period (Modelica allows that)."""
+    given, width = _pulses(p, "amplitude", "period"), p("width", 50.0)
+    if width != 100.0:
+        return sig.Pulse(**given, width=width)
+    height, begin, periods = given["amplitude"], given["startTime"], given["nperiod"]
+    if periods == 0:
+        return sig.Constant(k=given["offset"])
+    rise = sig.Step(height=height, offset=given["offset"], startTime=begin)
+    return rise if periods < 0 else rise - sig.Step(height=height, startTime=begin + periods * given["period"])
 
 
 def _add(p: Parameters, u: Inputs, count: int) -> sig.Signal:

@@ -10,6 +10,7 @@ from torqueloop.core.cases.assembly import ImportedCase, NotMapped, Parameters, 
 from torqueloop.core.cases.blocks import Blocks
 from torqueloop.core.cases.fixed_axis import FixedAxis
 from torqueloop.core.cases.kinds import add_component
+from torqueloop.core.cases.probes import add_probes, join_lone_shafts
 from torqueloop.core.cases.reading import Case, in_si
 from torqueloop.core.components.base import THERMAL, TRANSLATIONAL
 from torqueloop.core.components.gears import IdealGear, IdealGearR2T, IdealPlanetary, IdealRollingWheel
@@ -49,6 +50,8 @@ def import_case(case: Case) -> ImportedCase:
     if imported.unsupported:
         return imported
     _attempt(imported, lambda: _connect(imported))
+    _attempt(imported, lambda: add_probes(imported))
+    _attempt(imported, lambda: join_lone_shafts(imported))
     for path, value in case.start.items():
         if path in taken or (path in case.assumed and case.owner(path)[1] not in STARTABLE):
             continue
