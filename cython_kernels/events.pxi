@@ -84,7 +84,7 @@ cdef inline double torque_rounding(const tl_model* m, const tl_state* s) noexcep
         sum_ += fabs(s.end.tau[i])
     for i in range(TL_N(m)):
         sum_ += fabs(s.g[i])
-    return 1e-14 * sum_
+    return 1e-14 * sum_ + 1e-13
 
 
 cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogil:

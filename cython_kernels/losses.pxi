@@ -12,6 +12,7 @@
 cdef double BRANCH_TOL = 1e-8          # of the terms compared, for a change of branch
 cdef double ROUNDING = 1e-9            # of a reaction, relative to the terms it is a sum of
 cdef double RANGE_TOL = 1e-8           # of the torque of a loss at rest, at the end of its range
+cdef double NIL = 1e-11                # N.m or N: a driveline at rest without load has torques of rounding only
 
 
 cdef inline void loss_terms(const tl_model* m, const tl_state* s, int32_t l, double w, double theta, double* kA, double* cA,
@@ -61,7 +62,7 @@ cdef inline double branch_margin(const tl_model* m, const tl_state* s, int32_t l
     cdef double kA, cA, kB, cB, d
     loss_terms(m, s, l, w, theta, &kA, &cA, &kB, &cB)
     d = (kA - kB) * r * s.mode[m.ls_fr[l]] + (cA - cB)
-    scale[0] = fabs(kA - kB) * (fabs(r) + s.rea_size[l]) + fabs(cA) + fabs(cB)
+    scale[0] = fabs(kA - kB) * (fabs(r) + s.rea_size[l]) + fabs(cA) + fabs(cB) + NIL / BRANCH_TOL
     return -d if s.branch[l] else d
 
 
@@ -76,7 +77,7 @@ cdef void loss_limits(const tl_model* m, tl_state* s, int32_t stages) noexcept n
             i = m.ls_fr[l]
             if s.mode[i] == 0:
                 loss_range(m, s, l, e.rea[l], stage_theta(s, stages, st), &least, &most)
-                slack = RANGE_TOL * (fabs(least) + fabs(most) + fabs(e.tau[i])) + 1e-14
+                slack = RANGE_TOL * (fabs(least) + fabs(most) + fabs(e.tau[i])) + NIL
                 e.lim_f[i] = most + slack
                 e.lim_b[i] = slack - least
 
@@ -245,7 +246,7 @@ cdef int32_t decide_losses(const tl_model* m, tl_state* s, int32_t nc, const int
                 if c < nc and side[c] == 0:
                     if l >= 0:
                         loss_range(m, s, l, r, s.theta, &least, &most)
-                        slack = 0.5 * RANGE_TOL * (fabs(least) + fabs(most) + fabs(x[c])) + 1e-14
+                        slack = 0.5 * RANGE_TOL * (fabs(least) + fabs(most) + fabs(x[c])) + 0.5 * NIL
                         if -x[c] > most + slack:
                             digit[c] = -1
                         elif -x[c] < least - slack:
