@@ -122,7 +122,7 @@ def pre_load() -> Case:
 def test_heat_losses_of_all_elements_in_one_chain() -> None:
     names = [f"inertia{k}.{q}" for k in range(1, 7) for q in ("phi", "w")]
     coarse, fine = values(heat_losses(), names), values(heat_losses(), names, 32)
-    assert np.abs(coarse - fine).max() < 1e-4
+    assert np.abs(coarse - fine).max() < 1e-5
     assert np.ptp(fine[:, 0]) > 0.01
 
 

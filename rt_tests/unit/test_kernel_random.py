@@ -204,7 +204,7 @@ def test_precompiled_and_generic_steps_agree_to_the_bit_on_the_cars(seed: int, n
         locked.add(tuple(a.modes))
     assert a.counters == b.counters
     assert np.array_equal(generic.mode_log(a), special.mode_log(b))
-    assert len(locked) >= 4, "the run went through many sets of locked clutches"
+    assert len(locked) > 10, "the run went through many sets of locked clutches"
     assert a.energies["friction"].min() >= 0.0
 
 
