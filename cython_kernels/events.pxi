@@ -51,6 +51,8 @@ cdef inline int32_t disturbed(const tl_model* m, const tl_state* s, const tl_eva
     elif mode != 2:
         sgn = <double>mode
         r0 = sgn * s.now.w[k]
+        if m.stiff_cut and m.order == 4:
+            bad |= sgn * s.em.w[k] < -TOL_R
         bad |= (sgn * e.w[k] < -TOL_R) | ((r0 + 0.5 * s.h * sgn * s.wa[k] < 0.0) & (r0 > TOL_R))
     return bad
 
@@ -143,7 +145,13 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
             r0 = sgn * s.now.w[k]
             r1 = sgn * s.end.w[k]
             v0 = sgn * s.wa[k]
-            if r1 < -TOL_R:
+            if four and m.stiff_cut and r0 > TOL_R and sgn * s.em.w[k] < -TOL_R:
+                # an unresolved oscillation turns back in the middle: friction must not push it
+                x = 0.5 * r0 / (r0 - sgn * s.em.w[k])
+                s.slip_x[i] = x
+                if x <= end and x < first:
+                    first = x
+            elif r1 < -TOL_R:
                 c1 = h * v0
                 c2 = 0.5 * h * sgn * row_dot(m, k, s.end.hs1)
                 c3 = h * sgn * row_dot(m, k, s.s2) / 3.0 if four else 0.0
