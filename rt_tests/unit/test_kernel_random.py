@@ -177,16 +177,17 @@ def test_a_run_in_pieces_or_after_copy_restore_and_bytes_is_the_same_run(
     assert again.step_no == 400 and again.time == pytest.approx(0.4, rel=1e-12)
 
 
-@settings(derandomize=True, deadline=None, max_examples=6, database=None)
-@given(seed=seeds, name=st.sampled_from(["car_4hp22", "car_6hp26", "car_4hp22_rig"]), h=st.sampled_from([1e-3, 2.5e-4]))
-def test_precompiled_and_generic_steps_agree_to_the_bit_on_the_cars(seed: int, name: str, h: float) -> None:
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("h", [1e-3, 2.5e-4])
+@pytest.mark.parametrize("name", ["car_4hp22", "car_6hp26", "car_4hp22_rig"])
+def test_precompiled_and_generic_steps_agree_to_the_bit_on_the_cars(name: str, h: float, seed: int) -> None:
     model = load(CONFIGS / "powertrains" / f"{name}.toml").compile()
     generic, special = KernelModel(model.arrays, h, "generic"), KernelModel(model.arrays, h, "auto")
     assert generic.kernel_name == "generic" and special.kernel_name != "generic"
     g = np.random.default_rng(seed)
     a, b = KernelState(generic), KernelState(special)
     locked = set()
-    for _ in range(60):
+    for _ in range(round(0.06 / h)):  # 6 s
         # pressures held for 100 steps, the pedal ramps
         inputs = np.zeros((100, len(model.input_names)))
         for k, input_name in enumerate(model.input_names):
