@@ -1,36 +1,4 @@
-# First phase of a tick (included by tick.pyx): received frames, vehicle value, driver tables -> signals.
-
-
-cdef void _log_frame(rig_t* r, const can_frame_t* frame, int64_t now_ns, uint8_t mark) noexcept nogil:
-    cdef can_frame_t copy
-    if r.bus_ring != NULL:
-        copy = frame[0]
-        copy.t_ns = now_ns
-        copy.flags |= mark
-        data_push(r.bus_ring, &copy, sizeof(can_frame_t))
-
-
-cdef void _latch_can(rig_t* r, int64_t now_ns, input_head_t* head, uint32_t* flags) noexcept nogil:
-    cdef can_frame_t* kept = <can_frame_t*>(r.input_record + sizeof(input_head_t))
-    cdef can_frame_t frame
-    cdef int status, i
-    while head.n_frames < RX_PER_TICK and frames_pop(r.rx_ring, &frame):
-        status = codec_decode(r.codec, &frame, r.sig, r.rx, now_ns)
-        r.rx_frames += 1
-        if status != CODEC_OK and status != CODEC_UNKNOWN:
-            r.rx_bad += 1
-            flags[0] |= FLAG_BAD_FRAME
-            _log_frame(r, &frame, now_ns, BUS_REFUSED)
-        else:
-            _log_frame(r, &frame, now_ns, 0)
-        kept[head.n_frames] = frame
-        head.n_frames += 1
-    codec_check_timeouts(r.codec, r.rx, now_ns)
-    for i in range(r.n_required):
-        if r.rx.message[r.required[i]].timed_out:
-            # frames that were refused for any reason came from somebody: a counter that stands still is not silence
-            rig_latch(r, CAUSE_TCU_FRAMES if r.rx.message[r.required[i]].bad else CAUSE_TCU_SILENT, r.required[i])
-            break
+# First phase of a tick (included by tick.pyx): vehicle value, driver tables -> signals.
 
 
 cdef void _latch_vehicle(rig_t* r, int64_t now_ns, input_head_t* head, uint32_t* flags) noexcept nogil:

@@ -1,0 +1,69 @@
+# Inputs, step and outputs of a tick (included by tick.pyx).
+
+
+cdef void _inputs(rig_t* r) noexcept nogil:
+    cdef int i
+    cdef double x
+    cdef double* inp
+    for i in range(r.n_in_copy):
+        r.sig[r.in_copy[i].dst] = r.in_copy[i].gain * r.sig[r.in_copy[i].src] + r.in_copy[i].offset
+    if r.safe_latched:
+        for i in range(r.n_safe):
+            x = (r.tick - r.cause_tick) * r.tick_s
+            x = x / r.safe[i].ramp_s if x < r.safe[i].ramp_s else 1.0
+            r.sig[r.safe[i].slot] = r.safe[i].start + (r.safe[i].target - r.safe[i].start) * x
+    if r.model != NULL and r.n_in > 0:
+        inp = r.state.inp
+        for i in range(3):
+            memcpy(inp + i * r.n_in, r.sig + r.in_slot, r.n_in * sizeof(double))
+
+
+cdef void _step(rig_t* r) noexcept nogil:
+    cdef int i, status
+    for i in range(r.substeps):
+        status = tl_step(r.model, r.state)
+        if status != 0:
+            rig_latch(r, CAUSE_NOT_FINITE if status == 1 else CAUSE_SOLVER, status)
+            return
+
+
+cdef double _combine(const rig_t* r, const copy_t* terms, int n) noexcept nogil:
+    cdef double total = 0.0
+    cdef int i
+    for i in range(n):
+        total += terms[i].gain * r.sig[terms[i].src]
+    return total
+
+
+cdef void _outputs(rig_t* r) noexcept nogil:
+    cdef int i
+    cdef double momentum, force, value
+    if r.model != NULL and not r.frozen:
+        tl_outputs(r.model, r.state, r.out_new)
+        for i in range(r.n_out):
+            if not isfinite(r.out_new[i]):
+                rig_latch(r, CAUSE_NOT_FINITE, r.out_slot + i)
+                break
+        if not r.frozen:
+            # after a fault the last good outputs stay in the table
+            memcpy(r.sig + r.out_slot, r.out_new, r.n_out * sizeof(double))
+    # Impulse of the tractive force: m dv/dt = F_wheel + F_road  =>  I += d(m v) - T * mean(F_road) over the tick
+    momentum = _combine(r, r.momentum, r.n_momentum)
+    force = _combine(r, r.force, r.n_force)
+    value = (momentum - r.momentum_last) + r.tick_s * 0.5 * (force + r.force_last)
+    r.I_wheel += value
+    r.momentum_last = momentum
+    r.force_last = force
+    r.sig[r.slot_F_wheel] = value / r.tick_s
+    r.sig[r.slot_I_wheel] = r.I_wheel
+    for i in range(r.n_limit):
+        value = r.sig[r.limit[i].slot]
+        if not (r.limit[i].lo <= value <= r.limit[i].hi):
+            rig_latch(r, CAUSE_LIMIT, i)
+            break
+    r.sig[r.slot_time] = (r.tick + 1) * r.tick_s
+    r.sig[r.slot_tick] = <double>r.tick
+    r.sig[r.slot_status] = RIG_FAULT if r.frozen else RIG_SAFE if r.safe_latched else RIG_RUNNING
+    r.sig[r.slot_cause] = r.cause
+    for i in range(r.n_out_copy):
+        r.sig[r.out_copy[i].dst] = r.out_copy[i].gain * r.sig[r.out_copy[i].src] + r.out_copy[i].offset

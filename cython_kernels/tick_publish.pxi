@@ -1,0 +1,59 @@
+# What a tick leaves behind (included by tick.pyx): state hash, vehicle slot, records for the recorder.
+
+
+cdef void _publish_modes(rig_t* r) noexcept nogil:
+    cdef mode_t record
+    cdef tl_state* s = r.state
+    cdef int64_t at
+    cdef int n = 0
+    if s.log_n - r.mode_seen > s.log_size:
+        r.mode_seen = s.log_n - s.log_size
+    while r.mode_seen < s.log_n and n < MODES_PER_TICK:
+        at = r.mode_seen % s.log_size
+        record.step = s.log_step[at]
+        record.t_s = s.log_t[at]
+        record.element = s.log_el[at]
+        record.mode = s.log_mode[at]
+        data_push(r.mode_ring, &record, sizeof(mode_t))
+        r.mode_seen += 1
+        n += 1
+
+
+cdef void _publish(rig_t* r, int64_t now_ns, int64_t begin_ns, input_head_t* head, uint32_t flags) noexcept nogil:
+    cdef double value[N_RIG]
+    cdef sample_t* sample = &r.sample
+    cdef uint64_t h = r.hash
+    cdef const uint64_t* word = <const uint64_t*>r.sig
+    cdef int i
+    for i in range(r.n_sig):
+        h = (h ^ word[i]) * HASH_FACTOR
+        h ^= h >> 29
+    r.hash = h
+    if r.veh_out != NULL:
+        value[0] = <double>(r.tick + 1)
+        value[1] = r.sig[r.slot_time]
+        value[2] = r.sig[r.slot_F_wheel]
+        value[3] = r.I_wheel
+        value[4] = r.sig[r.out_speed]
+        value[5] = r.sig[r.out_s]
+        value[6] = r.sig[r.out_brake]
+        slot_write(r.veh_out, value, now_ns)
+    if r.sample_ring != NULL and r.tick % r.rec_every == 0:
+        sample.tick = r.tick
+        sample.t_wall_ns = now_ns
+        sample.wake_lateness_ns = r.lateness_ns
+        sample.flags = flags
+        sample.status = STATUS_ARMED | (STATUS_SAFE if r.safe_latched else 0) | (STATUS_FROZEN if r.frozen else 0)
+        sample.status |= <uint32_t>r.cause << 8
+        for i in range(r.n_rec):
+            sample.out[i] = r.sig[r.rec_slot[i]]
+        sample.compute_ns = <int32_t>min(monotonic_ns() - begin_ns, <int64_t>0x7FFFFFFF)
+        data_push(r.sample_ring, sample, <uint32_t>(32 + 8 * r.n_rec))
+    if r.input_ring != NULL:
+        head.n_bytes = <uint32_t>(sizeof(input_head_t) + head.n_frames * sizeof(can_frame_t))
+        if head.flags & 1:
+            head.n_bytes += 8 + N_VEHICLE * sizeof(double)
+        memcpy(r.input_record, head, sizeof(input_head_t))
+        data_push(r.input_ring, r.input_record, head.n_bytes)
+    if r.mode_ring != NULL and r.model != NULL:
+        _publish_modes(r)
