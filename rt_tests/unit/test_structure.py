@@ -275,6 +275,8 @@ def test_nothing_names_a_path_of_the_machine_it_was_written_on() -> None:
     assert len(files) > 100
     wrong = []
     for path in files:
+        if path.name == ".git":
+            continue  # of a linked work tree: names where the repository lies
         try:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
