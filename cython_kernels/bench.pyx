@@ -7,6 +7,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from torqueloop.cython_kernels.clock cimport monotonic_ns
+from torqueloop.cython_kernels.denormals cimport denormals_off, denormals_restore
 from torqueloop.cython_kernels.model cimport KernelModel, KernelState, tl_step
 
 cnp.import_array()
@@ -22,8 +23,10 @@ def time_steps(KernelModel model not None, KernelState state not None, inputs):
     out = np.zeros(K, dtype=np.int64)
     cdef int64_t* ns = <int64_t*>cnp.PyArray_DATA(out)
     cdef const double* src = <const double*>cnp.PyArray_DATA(arr)
+    cdef unsigned long long mode
     state.ptr.held = 1
     with nogil:
+        mode = denormals_off()
         t0 = monotonic_ns()
         for i in range(K):
             memcpy(state.ptr.inp, src + i * nin, nin * sizeof(double))
@@ -31,4 +34,5 @@ def time_steps(KernelModel model not None, KernelState state not None, inputs):
             t1 = monotonic_ns()
             ns[i] = t1 - t0
             t0 = t1
+        denormals_restore(mode)
     return out

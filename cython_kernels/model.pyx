@@ -12,6 +12,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from torqueloop.cython_kernels cimport generic
+from torqueloop.cython_kernels.denormals cimport denormals_off, denormals_restore
 from torqueloop.cython_kernels.locks cimport pattern_of, set_ratio_rows
 from torqueloop.cython_kernels.model cimport (
     TL_COUNTERS, TL_FORMED, tl_eval, tl_model, tl_pattern, tl_state, tl_table1, tl_table2,
@@ -106,12 +107,14 @@ cdef class KernelModel:
         cdef int held = arr.ndim == 2, nin = m.nin, status = 0
         cdef const double* src = <const double*>cnp.PyArray_DATA(arr) if arr.size else NULL
         cdef double* dst = NULL
+        cdef unsigned long long mode
         if outputs is not None:
             if outputs.dtype != np.float64 or not outputs.flags.c_contiguous or outputs.ndim != 2 \
                     or outputs.shape[1] != m.nout or outputs.shape[0] * every < K:
                 raise ValueError(f"outputs: need a contiguous float64 array ({-(-K // every)}, {m.nout})")
             dst = <double*>cnp.PyArray_DATA(outputs)
         with nogil:
+            mode = denormals_off()
             st.held = held
             for i in range(K):
                 if held:
@@ -124,6 +127,7 @@ cdef class KernelModel:
                 if dst != NULL and i % every == every - 1:
                     tl_outputs(m, st, dst + row * m.nout)
                     row += 1
+            denormals_restore(mode)
         return i if status != 0 else K
 
     def advance(self, KernelState s not None, in3, double dt):
@@ -140,15 +144,20 @@ cdef class KernelModel:
         if arr.size:
             memcpy(s.ptr.inp, cnp.PyArray_DATA(arr), 3 * self.ptr.nin * sizeof(double))
         cdef int status
+        cdef unsigned long long mode
         s.ptr.held = 0
         with nogil:
+            mode = denormals_off()
             status = self.step_fn(self.ptr, s.ptr, dt)
+            denormals_restore(mode)
         return status
 
     def outputs(self, KernelState s not None):
         """Output values now, (nout)."""
         out = np.zeros(self.ptr.nout)
+        cdef unsigned long long mode = denormals_off()
         tl_outputs(self.ptr, s.ptr, <double*>cnp.PyArray_DATA(out))
+        denormals_restore(mode)
         return out
 
     def mode_log(self, KernelState s not None):

@@ -22,6 +22,7 @@ from torqueloop.cython_kernels.atomic cimport (
 from torqueloop.cython_kernels.can_frame cimport can_frame_t
 from torqueloop.cython_kernels.clock cimport monotonic_ns
 from torqueloop.cython_kernels.codec cimport CodecTables, RxState, TxState
+from torqueloop.cython_kernels.denormals cimport denormals_off, denormals_restore
 from torqueloop.cython_kernels.histogram cimport Histogram
 from torqueloop.cython_kernels.model cimport KernelModel, KernelState, tl_state_hash
 from torqueloop.cython_kernels.ring cimport DataRing, FrameRing, LatestSlot, frames_push, slot_write
@@ -264,29 +265,38 @@ cdef class Rig:
     def run(self) -> None:
         """The loop on the real clock; returns after stop(), the last tick, or the end of the safe state.
         No GIL inside."""
+        cdef unsigned long long mode
         with nogil:
+            mode = denormals_off()
             rig_run(&self.r)
+            denormals_restore(mode)
 
     def begin(self, now_ns: int) -> None:
         """Virtual clock and replay: arm at this time of the rig's clock; tick 0 is the next one."""
         cdef int64_t now = now_ns
+        cdef unsigned long long mode
         rig_command(&self.r, CMD_ARM, 0)
         with nogil:
+            mode = denormals_off()
             rig_arm(&self.r, now)
+            denormals_restore(mode)
 
     def ticks(self, k: int, now_ns: int) -> int:
         """Virtual clock: up to k ticks, the first at now_ns, each one period later; the number done (fewer:
         finished)."""
         cdef int64_t now = now_ns
         cdef int n = k, done = 0
+        cdef unsigned long long mode
         if not self.r.armed:
             raise RuntimeError("ticks() before begin()")
         with nogil:
+            mode = denormals_off()
             while done < n and not rig_finished(&self.r):
                 self.r.heartbeat += 1
                 rig_tick(&self.r, now)
                 now += self.r.period_ns
                 done += 1
+            denormals_restore(mode)
         return done
 
     def replay(self, record: bytes, offset: int = 0) -> int:
@@ -298,6 +308,7 @@ cdef class Rig:
         cdef int64_t stamp
         cdef size_t at = offset
         cdef uint64_t size = len(record)
+        cdef unsigned long long mode
         if at + sizeof(head) > size:
             raise ValueError(f"input record at byte {offset}: head cut off")
         memcpy(&head, raw + at, sizeof(head))
@@ -324,7 +335,9 @@ cdef class Rig:
             store_relaxed_i64(&self.r.ext_detail, head.detail)
             store_release_i32(&self.r.ext_cause, head.cause)
         with nogil:
+            mode = denormals_off()
             rig_tick(&self.r, head.now_ns)
+            denormals_restore(mode)
         return at
 
     # --- reading: any thread, any time -----------------------------------------------------------------------

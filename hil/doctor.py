@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from torqueloop.hil.rig import rtenv
+from torqueloop.hil.rig import machine, rtenv
 
 Level = Literal["ok", "note", "fail"]
 #: Wake-ups of the probe: as often as the rig's loop. [s]
@@ -58,7 +58,7 @@ def _read(path: str) -> str | None:
 
 def kernel() -> Finding:
     """Does the kernel preempt itself?"""
-    ok, reason = rtenv.kernel_preemption()
+    ok, reason = machine.kernel_preemption()
     text = f"{platform.system()} {platform.release()} {platform.machine()}: {reason}"
     advice = "" if ok else "PREEMPT_RT bounds the worst case; without it the worst wake-up is a matter of luck"
     return Finding("kernel", "ok" if ok else "note", text, advice)
@@ -66,11 +66,11 @@ def kernel() -> Finding:
 
 def fifo() -> Finding:
     """May a thread of this process be scheduled SCHED_FIFO? Tried in a thread of its own, which then ends."""
-    found: list[rtenv.Result] = []
+    found: list[rtenv.Measure] = []
     thread = threading.Thread(target=lambda: found.append(rtenv.set_fifo(80)))
     thread.start()
     thread.join()
-    ok, reason = found[0]
+    ok, reason = found[0].ok, found[0].in_force
     advice = "" if ok else "`@realtime - rtprio 95` in limits.conf, or cap_sys_nice for the interpreter"
     return Finding("SCHED_FIFO", "ok" if ok else "note", reason, advice)
 
@@ -101,7 +101,7 @@ def governor() -> Finding:
 def cpus() -> Finding:
     """How many CPUs, and is one kept free?"""
     n = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    isolated = sorted(rtenv.isolated_cpus())
+    isolated = sorted(machine.isolated_cpus())
     if n < 2:
         return Finding("CPUs", "note", "one CPU: the loop shares it with everything", "use a machine with two or more")
     if isolated:
@@ -137,8 +137,8 @@ def huge_pages() -> Finding:
 
 def throttling() -> Finding:
     """Does the kernel take time away from SCHED_FIFO threads?"""
-    ok, reason = rtenv.fifo_throttling()
-    return Finding("FIFO throttling", "ok" if ok else "note", reason)
+    runtime = machine.read("/proc/sys/kernel/sched_rt_runtime_us")
+    return Finding("FIFO throttling", "ok", f"sched_rt_runtime_us {runtime or 'unknown'}")
 
 
 def multicast() -> Finding:
@@ -194,7 +194,7 @@ def probe(duration_s: float = 2.0) -> Finding:
     """Wake every PROBE_PERIOD_S on an absolute grid as the loop does, and see how late."""
     now, sleep_until, which = sleeper()
     late: list[int] = []
-    setup: list[rtenv.Result] = []
+    setup: list[rtenv.Measure] = []
 
     def run() -> None:
         setup.extend(rtenv.prepare_loop_thread(80, "auto"))

@@ -29,12 +29,14 @@ _STATS = "#stats "
 class Companion:
     """One started process. `stop` always ends it."""
 
-    def __init__(self, name: str, arguments: list[str], log: Path, priority: int = 0) -> None:
-        """`priority`: SCHED_FIFO priority to ask for (0: ordinary); without the right to it, it runs all the same."""
+    def __init__(self, name: str, arguments: list[str], log: Path, priority: int = 0, lock: bool = False) -> None:
+        """`priority`: SCHED_FIFO priority to ask for (0: ordinary), `lock`: memory to be locked; without the right to
+        it, it runs all the same."""
         self.name, self.log = name, log
         self._file: IO[bytes] = log.open("wb")
         command = [sys.executable, "-m", "torqueloop.hil.rig.companions", *arguments]
         command += ["--parent", str(os.getpid()), "--priority", str(priority)]
+        command += ["--lock"] if lock else []
         # the child finds the package where this process has found it
         path = os.pathsep.join([str(Path(__file__).parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])])
         path = os.pathsep.join(dict.fromkeys([*(p for p in sys.path if p), path]))
@@ -106,13 +108,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--lockstep", action="store_true")
     parser.add_argument("--parent", type=int)
     parser.add_argument("--priority", type=int, default=0)
+    parser.add_argument("--lock", action="store_true")
     given = parser.parse_args(arguments)
     if given.parent is not None:
         _die_with(given.parent)
-    if given.priority > 0:
-        ok, reason = rtenv.set_fifo(given.priority)
-        print(reason, flush=True)
-    rtenv.timer_slack()
+    measures = rtenv.prepare_companion(given.priority, given.lock)
+    print("; ".join(m.reason for m in measures), flush=True)
     if given.kind == "tcu":
         from torqueloop.hil.tcu.config import load_tcu_config
         from torqueloop.hil.tcu.soft_tcu import main_loop as tcu_loop
@@ -123,6 +124,7 @@ def main(arguments: list[str] | None = None) -> int:
         from torqueloop.hil.vehicle.model import main_loop as vehicle_loop
 
         stats = vehicle_loop(load_vehicle_config(given.config), given.endpoint, given.lockstep)
+    stats = {**stats, "realtime": [m.as_dict() for m in measures]}
     print(_STATS + json.dumps(stats, default=str), flush=True)
     return 0
 

@@ -17,6 +17,7 @@ from torqueloop.hil.record.run_folder import RunFolder
 from torqueloop.hil.rig.companions import Companion
 from torqueloop.hil.rig.parts import RigParts
 from torqueloop.hil.rig.plan import RigPlan
+from torqueloop.hil.rig.rtenv import Measure, Setup
 from torqueloop.hil.rig.run_stats import Energy, run_stats
 from torqueloop.hil.rig.virtual_links import TcuStep
 
@@ -47,6 +48,9 @@ class LiveRun:
     modes: ModeLog
     real: bool
     degraded: list[str] = field(default_factory=list)
+    #: real-time measures of this process and its threads; those of companions, as they reported them at their end
+    setup: Setup = field(default_factory=Setup)
+    companions_realtime: list[dict[str, Any]] = field(default_factory=list)
     companions: dict[str, Companion] = field(default_factory=dict)
     gateway: CanGateway | None = None
     link: RigLink | None = None
@@ -86,6 +90,25 @@ class LiveRun:
         if text not in self.degraded:
             self.degraded.append(text)
 
+    def took(self, *measures: Measure) -> None:
+        """Real-time measures were taken: keep them for run.json, note those that did not succeed."""
+        self.setup.take(*measures)
+        for measure in measures:
+            if not measure.ok:
+                self.degrade(measure.reason)
+
+    def realtime(self) -> list[dict[str, Any]]:
+        """All real-time measures so far: name, wanted, ok, in_force, remedy, of (whom)."""
+        return [m.as_dict() for m in self.setup.measures] + self.companions_realtime
+
+    def companion_ended(self, name: str, stats: dict[str, Any]) -> None:
+        """Keep what a companion counted, and which real-time measures took effect in it."""
+        for measure in stats.pop("realtime", []):
+            self.companions_realtime.append({**measure, "of": name})
+            if not measure["ok"]:
+                self.degrade(f"{name} process: {measure['in_force']}")
+        self.peer_stats[name] = stats
+
     def stolen(self) -> str:
         """The message of ours that somebody else has sent first, in words; empty: none."""
         found = None if self.gateway is None else self.gateway.stolen_id
@@ -103,7 +126,8 @@ class LiveRun:
 def start_companion(stack: ExitStack, run: LiveRun, name: str, arguments: list[str]) -> Companion:
     """Start a companion; it is stopped, and its counts are kept, when the stack unwinds."""
     priority = max(0, run.plan.config.clock.fifo_priority - COMPANIONS_BELOW) if run.real else 0
-    companion = Companion(name, arguments, run.folder.path / f"{name}.log", priority)
+    lock = run.real and run.plan.config.clock.lock_memory
+    companion = Companion(name, arguments, run.folder.path / f"{name}.log", priority, lock)
     run.companions[name] = companion
-    stack.callback(lambda: run.peer_stats.__setitem__(name, companion.stop()))
+    stack.callback(lambda: run.companion_ended(name, companion.stop()))
     return companion

@@ -34,6 +34,7 @@ LISTEN_S = 0.25
 def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
     c, plan, parts, rig = run.plan.config, run.plan, run.parts, run.parts.rig
     with ExitStack() as stack:
+        stack.enter_context(run.setup)
         if c.can is not None:
             run.gateway = _open_gateway(stack, run)
             _listen_first(run, run.gateway, peers)
@@ -47,16 +48,16 @@ def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
         if c.tcu is not None and peers == "config":
             start_companion(stack, run, "tcu", ["tcu", str(relative(plan.path, c.tcu.start))])
         links = [t for t in threading.enumerate() if t is run.link or t.name in ("can-rx", "can-tx")]
-        run.degraded += rtenv.degraded(rtenv.set_fifo_threads(c.clock.fifo_priority - LINKS_BELOW, links))[:1]
+        run.took(*rtenv.set_fifo_threads(c.clock.fifo_priority - LINKS_BELOW, links))
         loop = _start_loop(stack, run)
         _wait_for_peers(run, loop)
         shown = stack.enter_context(
             Progress(progress, plan, parts, round(run.folder.info["duration_s"] / c.clock.tick_s))
         )
         stack.enter_context(run.recorder)
-        stack.enter_context(rtenv.quiet_gc())
+        run.took(rtenv.freeze_gc())
         watchdog = Watchdog(rig, c.safe_state.watchdog_s)
-        run.folder.write(state="running")
+        run.folder.write(state="running", realtime=run.realtime())
         rig.arm()
         watchdog.start()
         stack.callback(watchdog.stop)
@@ -116,13 +117,11 @@ def _listen_first(run: LiveRun, gateway: CanGateway, peers: str) -> None:
 def _start_loop(stack: ExitStack, run: LiveRun) -> threading.Thread:
     """Start the loop's thread, unarmed; returns once it wakes."""
     c = run.plan.config.clock
-    if c.lock_memory:
-        run.degraded += rtenv.degraded([rtenv.lock_memory()])
-        stack.callback(rtenv.unlock_memory)
+    run.took(*rtenv.prepare_process(c.lock_memory))
 
     def body() -> None:
         try:
-            run.degraded += rtenv.degraded(rtenv.prepare_loop_thread(c.fifo_priority, c.cpu))
+            run.took(*rtenv.prepare_loop_thread(c.fifo_priority, c.cpu))
             run.parts.rig.run()
         except BaseException as error:
             run.note = run.note or f"loop thread: {type(error).__name__}: {error}"

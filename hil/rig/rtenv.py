@@ -1,6 +1,10 @@
-"""Real-time set-up of process and thread.
+"""Real-time set-up of process and thread, measure by measure.
 
-Every function returns (ok, reason): a run without rights is degraded, and says so.
+Every function asks the system for one thing and returns a Measure: what was wanted, whether it took effect, what is in
+force now, what would help, and how to undo it. A run without rights is degraded, and says so.
+
+    process     memory locked, no memory given back, heap touched, C-states, garbage collection
+    thread      CPU, priority, timer slack, stack touched, denormal numbers
 """
 
 from __future__ import annotations
@@ -9,164 +13,326 @@ import ctypes
 import ctypes.util
 import gc
 import os
+import resource
 import sys
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-Result = tuple[bool, str]
+from torqueloop.cython_kernels.rt_thread import denormals_can_be_off, prefault_stack
+from torqueloop.hil.rig.machine import ROOT, choose_cpu, idle_states, isolated_cpus
 
 _MCL_CURRENT, _MCL_FUTURE = 1, 2
-_PR_SET_TIMERSLACK = 29
-#: bytes of heap touched before arming so that the loop never takes a page fault for its first use
-_STACK_BYTES = 256 * 1024
+_PR_SET_TIMERSLACK, _PR_GET_TIMERSLACK = 29, 30
+#: mallopt of glibc, and the values it starts with
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -3, -4
+_TRIM_DEFAULT, _MMAP_DEFAULT, _MMAP_MAX_DEFAULT = 128 << 10, 128 << 10, 65536
+#: stack of the loop's thread that is touched before it starts: its deepest calls take some 20 KiB
+STACK_BYTES = 256 << 10
+#: heap that is touched and kept: what the Python threads beside the loop take during a run comes from there
+HEAP_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One thing asked of the system."""
+
+    name: str
+    #: what was asked for
+    wanted: str
+    #: it took effect, or it was not to be had and does not matter here
+    ok: bool
+    #: what is in force now
+    in_force: str
+    #: what would make it succeed
+    remedy: str = ""
+    #: whom it concerns: process, loop, links, tcu, vehicle
+    of: str = "process"
+    #: puts back what was before; None: nothing to put back
+    undo: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def reason(self) -> str:
+        """In one sentence, with the remedy."""
+        return f"{self.in_force}; {self.remedy}" if self.remedy else self.in_force
+
+    def as_dict(self) -> dict[str, Any]:
+        """For run.json."""
+        return {k: v for k, v in self.__dict__.items() if k != "undo" and v != ""}
+
+
+class Setup:
+    """The measures of a run in the order they were taken; undone in reverse when the context ends."""
+
+    def __init__(self) -> None:
+        self.measures: list[Measure] = []
+        self._undo = ExitStack()
+
+    def take(self, *measures: Measure, of: str = "") -> None:
+        """Keep these, for the report and to be undone. `of`: whom they concern."""
+        for measure in measures:
+            self.measures.append(replace(measure, of=of) if of else measure)
+            if measure.undo is not None:
+                self._undo.callback(measure.undo)
+
+    def __enter__(self) -> Setup:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._undo.close()
+
+
+def degraded(measures: Iterable[Measure]) -> list[str]:
+    """Reasons of the measures that did not succeed, for the report."""
+    return [m.reason for m in measures if not m.ok]
 
 
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(ctypes.util.find_library("c") or None, use_errno=True)
 
 
-def lock_memory() -> Result:
-    """Keep all present and future pages in memory (mlockall): no page fault to disk while running."""
-    if not sys.platform.startswith("linux"):
-        return False, f"memory not locked: no mlockall on {sys.platform}"
+def _linux() -> bool:
+    return sys.platform.startswith("linux")
+
+
+# --- the process ----------------------------------------------------------------------------------------------------
+
+
+def lock_memory() -> Measure:
+    """Keep all present and future pages in memory (mlockall): no page fault while running, neither to disk nor for the
+    first use of a page."""
+    wanted = "all pages, present and future, in memory"
+    if not _linux():
+        return Measure("memory lock", wanted, False, f"memory not locked: no mlockall on {sys.platform}")
     libc = _libc()
     if libc.mlockall(_MCL_CURRENT | _MCL_FUTURE) == 0:
-        return True, "all memory locked"
+        return Measure("memory lock", wanted, True, "all memory locked", undo=unlock_memory)
     cause = os.strerror(ctypes.get_errno())
     # MCL_FUTURE with a small limit would make later allocations fail: nothing stays locked
     libc.munlockall()
-    return False, f"memory not locked: {cause}; raise `ulimit -l` or grant CAP_IPC_LOCK"
+    return Measure(
+        "memory lock", wanted, False, f"memory not locked: {cause}", "raise `ulimit -l` or grant CAP_IPC_LOCK"
+    )
 
 
 def unlock_memory() -> None:
     """Undo lock_memory."""
-    if sys.platform.startswith("linux"):
+    if _linux():
         _libc().munlockall()
 
 
-def set_fifo(priority: int, thread_id: int = 0) -> Result:
-    """Schedule a thread (default: the calling one) SCHED_FIFO: once ready it runs before every ordinary thread."""
-    if not hasattr(os, "sched_setscheduler"):
-        return False, f"ordinary scheduling: no SCHED_FIFO on {sys.platform}"
+def keep_heap() -> Measure:
+    """malloc gives no memory back to the kernel and takes none by mmap: what was touched once stays."""
+    wanted = "malloc keeps what it has (no trim, no mmap)"
+    libc = _libc()
+    if not hasattr(libc, "mallopt"):
+        return Measure("malloc", wanted, False, "malloc returns memory to the kernel: no mallopt in this C library")
+    # -1 as a size is the largest there is
+    asked = ((_M_TRIM_THRESHOLD, -1), (_M_MMAP_MAX, 0))
+    if not all(libc.mallopt(what, value) for what, value in asked):
+        _restore_heap()
+        return Measure("malloc", wanted, False, "malloc returns memory to the kernel: mallopt refused")
+    return Measure("malloc", wanted, True, "malloc keeps its memory: trimming and mmap off", undo=_restore_heap)
+
+
+def _restore_heap() -> None:
+    libc = _libc()
+    for what, value in (
+        (_M_TRIM_THRESHOLD, _TRIM_DEFAULT),
+        (_M_MMAP_THRESHOLD, _MMAP_DEFAULT),
+        (_M_MMAP_MAX, _MMAP_MAX_DEFAULT),
+    ):
+        libc.mallopt(what, value)
+    libc.malloc_trim(0)
+
+
+def prefault_heap(n_bytes: int = HEAP_BYTES) -> Measure:
+    """Touch n_bytes of heap and free them: they stay with malloc while keep_heap is in force."""
+    wanted = f"{n_bytes >> 20} MiB of heap touched"
+    libc = _libc()
+    libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    libc.free.argtypes = [ctypes.c_void_p]
+    block = libc.malloc(n_bytes)
+    if not block:
+        return Measure("heap", wanted, False, f"heap not touched: malloc of {n_bytes} bytes refused")
+    ctypes.memset(block, 1, n_bytes)
+    libc.free(block)
+    return Measure("heap", wanted, True, wanted)
+
+
+def hold_cpu_latency(root: Path = ROOT) -> Measure:
+    """Keep CPUs out of idle states that take time to leave: 0 us in /dev/cpu_dma_latency, for as long as it is open."""
+    wanted, path = "idle states left within 0 us", root / "dev/cpu_dma_latency"
     try:
-        os.sched_setscheduler(thread_id, os.SCHED_FIFO, os.sched_param(priority))
-    except (OSError, ValueError) as error:
-        what = error.strerror if isinstance(error, OSError) else error
-        return (
+        fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    except OSError as error:
+        states = {name: us for name, us in idle_states(root).items() if us > 0}
+        if not states:
+            return Measure("C-states", wanted, True, "this machine shows no idle states that take time to leave")
+        worst = max(states, key=lambda name: states[name])
+        return Measure(
+            "C-states",
+            wanted,
             False,
-            f"ordinary scheduling: SCHED_FIFO {priority} refused ({what}); grant CAP_SYS_NICE or an rtprio limit",
+            f"idle states stay on, {worst} takes {states[worst]} us to leave: {path}: {error.strerror}",
+            f"let the user write {path} (udev rule), or boot with cpuidle.off=1",
         )
-    return True, f"SCHED_FIFO {priority}"
-
-
-def set_fifo_threads(priority: int, threads: Iterable[threading.Thread]) -> list[Result]:
-    """set_fifo for started Python threads; priority 0 or less: nothing is asked for."""
-    return [set_fifo(priority, t.native_id) for t in threads if priority > 0 and t.native_id is not None]
-
-
-def timer_slack() -> Result:
-    """Ask for wake-ups without the usual slack of 50 us (matters without SCHED_FIFO) for the calling thread."""
-    if not sys.platform.startswith("linux"):
-        return False, f"timer slack unknown on {sys.platform}"
-    if _libc().prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0) != 0:
-        return False, f"timer slack of 50 us stays: {os.strerror(ctypes.get_errno())}"
-    return True, "timer slack 1 ns"
-
-
-def isolated_cpus() -> set[int]:
-    """CPUs the kernel keeps free of ordinary work (boot option isolcpus)."""
     try:
-        text = Path("/sys/devices/system/cpu/isolated").read_text().strip()
-    except OSError:
-        return set()
-    cpus: set[int] = set()
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        cpus.update(range(int(first), int(last or first) + 1))
-    return cpus
+        os.write(fd, (0).to_bytes(4, sys.byteorder))
+    except OSError as error:
+        os.close(fd)
+        return Measure("C-states", wanted, False, f"idle states stay on: {path}: {error.strerror}")
+    return Measure("C-states", wanted, True, "/dev/cpu_dma_latency held at 0 us", undo=lambda: os.close(fd))
 
 
-def choose_cpu(wanted: int | str) -> int | None:
-    """CPU for the loop: the wanted one; "auto": an isolated one, else the last of this process; None: any."""
-    if not hasattr(os, "sched_getaffinity") or wanted == "none":
-        return None
-    allowed = os.sched_getaffinity(0)
-    if wanted != "auto":
-        return int(wanted)
-    isolated = isolated_cpus() & set(range(os.cpu_count() or 1))
-    if isolated:
-        return max(isolated)
-    # with one CPU there is nothing to choose; on others CPU 0 usually serves most interrupts
-    return max(allowed) if len(allowed) > 1 else None
-
-
-def set_affinity(cpu: int | None) -> Result:
-    """Bind the calling thread to one CPU (its caches stay warm, others keep off when it is isolated)."""
-    if cpu is None:
-        return False, "loop not bound to a CPU"
-    try:
-        os.sched_setaffinity(0, {cpu})
-    except (OSError, ValueError) as error:
-        return False, f"loop not bound to CPU {cpu}: {error}"
-    if cpu not in isolated_cpus():
-        return True, f"bound to CPU {cpu} (not isolated)"
-    return True, f"bound to CPU {cpu}"
-
-
-def kernel_preemption() -> Result:
-    """Is this a kernel that preempts itself (PREEMPT_RT)?"""
-    if Path("/sys/kernel/realtime").exists():
-        return True, "PREEMPT_RT kernel"
-    version = os.uname().version if hasattr(os, "uname") else sys.platform
-    return "PREEMPT_RT" in version, f"kernel: {version.split(' ', 1)[-1] if version else 'unknown'}, not PREEMPT_RT"
-
-
-def fifo_throttling() -> Result:
-    """The kernel takes 5 % of each second from SCHED_FIFO threads unless sched_rt_runtime_us is -1."""
-    try:
-        runtime = int(Path("/proc/sys/kernel/sched_rt_runtime_us").read_text())
-    except (OSError, ValueError):
-        return True, "no throttling of SCHED_FIFO known"
-    if runtime == -1:
-        return True, "no throttling of SCHED_FIFO"
-    return True, f"SCHED_FIFO limited to {runtime / 1e4:.0f} % of a CPU (sched_rt_runtime_us); the loop uses less"
-
-
-def warm_stack() -> None:
-    """Touch stack pages of the calling thread before the loop does."""
-    (ctypes.c_char * _STACK_BYTES)()
-
-
-@contextmanager
-def quiet_gc() -> Iterator[None]:
+def freeze_gc() -> Measure:
     """No garbage collection in any thread meanwhile: it holds the GIL for milliseconds, and peers wait for that."""
     was = gc.isenabled()
     gc.collect()
     gc.freeze()
     gc.disable()
-    try:
-        yield
-    finally:
+
+    def undo() -> None:
         gc.unfreeze()
         if was:
             gc.enable()
 
+    return Measure("garbage collection", "off, objects frozen", True, "garbage collection off", undo=undo)
 
-def prepare_loop_thread(priority: int, cpu: int | str) -> list[Result]:
-    """Set up the calling thread as loop thread; one result per measure. priority 0: ordinary scheduling is wanted."""
-    warm_stack()
-    results = [set_affinity(choose_cpu(cpu))]
-    if cpu == "none" or (os.cpu_count() or 1) == 1:
-        results[0] = (True, "loop not bound to a CPU, as configured" if cpu == "none" else "one CPU only")
-    results.append(timer_slack())
-    results.append(
-        set_fifo(priority) if priority > 0 else (False, "ordinary scheduling, as configured (fifo_priority = 0)")
+
+@contextmanager
+def quiet_gc() -> Iterator[None]:
+    """freeze_gc as a context."""
+    with Setup() as setup:
+        setup.take(freeze_gc())
+        yield
+
+
+# --- a thread -------------------------------------------------------------------------------------------------------
+
+
+def set_fifo(priority: int, thread_id: int = 0) -> Measure:
+    """Schedule a thread (default: the calling one) SCHED_FIFO: once ready it runs before every ordinary thread."""
+    wanted = f"SCHED_FIFO {priority}"
+    if not hasattr(os, "sched_setscheduler"):
+        return Measure("priority", wanted, False, f"ordinary scheduling: no SCHED_FIFO on {sys.platform}")
+    try:
+        os.sched_setscheduler(thread_id, os.SCHED_FIFO, os.sched_param(priority))
+    except (OSError, ValueError) as error:
+        what = error.strerror if isinstance(error, OSError) else error
+        return Measure(
+            "priority",
+            wanted,
+            False,
+            f"ordinary scheduling: SCHED_FIFO {priority} refused ({what})",
+            "grant CAP_SYS_NICE or an rtprio limit",
+        )
+
+    def undo() -> None:
+        with suppress(OSError):  # the thread may have ended
+            os.sched_setscheduler(thread_id, os.SCHED_OTHER, os.sched_param(0))
+
+    return Measure("priority", wanted, True, wanted, undo=undo)
+
+
+def set_fifo_threads(priority: int, threads: Iterable[threading.Thread]) -> list[Measure]:
+    """set_fifo for started Python threads; priority 0 or less: nothing is asked for."""
+    return [
+        replace(set_fifo(priority, t.native_id), of=f"links ({t.name})", undo=None)
+        for t in threads
+        if priority > 0 and t.native_id is not None
+    ]
+
+
+def timer_slack() -> Measure:
+    """Ask for wake-ups of the calling thread without the usual slack of 50 us (matters without SCHED_FIFO)."""
+    wanted = "1 ns"
+    if not _linux():
+        return Measure("timer slack", wanted, False, f"timer slack unknown on {sys.platform}")
+    libc = _libc()
+    if libc.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0) != 0:
+        return Measure("timer slack", wanted, False, f"timer slack of 50 us stays: {os.strerror(ctypes.get_errno())}")
+    # 0 puts back what the thread was started with
+    return Measure(
+        "timer slack",
+        wanted,
+        True,
+        f"timer slack {libc.prctl(_PR_GET_TIMERSLACK, 0, 0, 0, 0)} ns",
+        undo=lambda: libc.prctl(_PR_SET_TIMERSLACK, 0, 0, 0, 0),
     )
-    return results
 
 
-def degraded(results: list[Result]) -> list[str]:
-    """Reasons of the measures that did not succeed, for the report."""
-    return [reason for ok, reason in results if not ok]
+def set_affinity(cpu: int | None, root: Path = ROOT) -> Measure:
+    """Bind the calling thread to one CPU (its caches stay warm, others keep off when it is isolated); None: any CPU is
+    as good."""
+    if cpu is None:
+        return Measure("CPU", "any", True, "loop not bound to a CPU, as configured or for want of a second one")
+    wanted = f"CPU {cpu}"
+    if not hasattr(os, "sched_setaffinity"):
+        return Measure("CPU", wanted, False, f"loop not bound to CPU {cpu}: not possible on {sys.platform}")
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {cpu})
+    except (OSError, ValueError, OverflowError) as error:
+        usable = ", ".join(map(str, sorted(before)))
+        return Measure("CPU", wanted, False, f"loop not bound to CPU {cpu}: {error}", f"[clock] cpu: one of {usable}")
+    shared = "" if cpu in isolated_cpus(root) else " (not isolated)"
+    return Measure("CPU", wanted, True, f"bound to CPU {cpu}{shared}", undo=lambda: os.sched_setaffinity(0, before))
+
+
+def warm_stack(n_bytes: int = STACK_BYTES) -> Measure:
+    """Touch stack pages of the calling thread before the loop does."""
+    prefault_stack(n_bytes)
+    text = f"{n_bytes >> 10} KiB of stack touched"
+    return Measure("stack", text, True, text)
+
+
+def denormals() -> Measure:
+    """Denormal numbers count as 0 in every step (cython_kernels/denormals.pxd): is it so on this machine?"""
+    wanted = "denormal numbers count as 0 in every step"
+    if denormals_can_be_off():
+        return Measure("denormals", wanted, True, wanted)
+    return Measure("denormals", wanted, False, "denormal numbers stay on: no switch known for this processor")
+
+
+# --- together -------------------------------------------------------------------------------------------------------
+
+
+def prepare_process(lock: bool = True, root: Path = ROOT) -> list[Measure]:
+    """Before the loop's thread starts. lock: lock_memory is wanted. Undo in reverse order."""
+    measures = [keep_heap(), prefault_heap(), hold_cpu_latency(root)]
+    # last: it locks what the others have touched
+    return [*measures, lock_memory()] if lock else measures
+
+
+def prepare_loop_thread(priority: int, cpu: int | str) -> list[Measure]:
+    """Set up the calling thread as loop thread. priority 0: ordinary scheduling, a rig configured so is degraded.
+    Nothing to undo: the measures end with the thread."""
+    ordinary = "ordinary scheduling, as configured (fifo_priority = 0)"
+    measures = [
+        warm_stack(),
+        denormals(),
+        set_affinity(choose_cpu(cpu)),
+        timer_slack(),
+        set_fifo(priority) if priority > 0 else Measure("priority", "SCHED_FIFO", False, ordinary),
+    ]
+    return [replace(m, of="loop", undo=None) for m in measures]
+
+
+def prepare_companion(priority: int, lock: bool = False) -> list[Measure]:
+    """Set up a companion process: priority below the loop's, exact timers, memory that stays; for all its life."""
+    measures = [timer_slack(), keep_heap()]
+    if lock:
+        measures.append(lock_memory())
+    if priority > 0:
+        measures.append(set_fifo(priority))
+    return [replace(m, undo=None) for m in measures]
+
+
+def locked_limit() -> int | None:
+    """Bytes this process may lock; None: no limit."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    return None if os.geteuid() == 0 or soft == resource.RLIM_INFINITY else soft

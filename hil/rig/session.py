@@ -118,7 +118,7 @@ def run_rig(
     stats = run.stats()
     try:
         run.modes.write(folder.path / "modes.csv")
-        folder.finish(state, stats=stats, peers=run.peer_stats)
+        folder.finish(state, stats=stats, peers=run.peer_stats, realtime=run.realtime())
         report = write_report(folder.path, gates, html=html)
     except OSError as error:
         raise RunError(

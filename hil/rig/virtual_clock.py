@@ -45,8 +45,9 @@ def run_virtual_clock(
         n_ticks = round(run.folder.info["duration_s"] / c.clock.tick_s)
         shown = stack.enter_context(Progress(progress, plan, run.parts, n_ticks))
         stack.enter_context(run.recorder)
-        run.folder.write(state="running")
-        stack.enter_context(rtenv.quiet_gc())
+        stack.enter_context(run.setup)
+        run.took(rtenv.denormals(), rtenv.freeze_gc())
+        run.folder.write(state="running", realtime=run.realtime())
         next_stats = time.monotonic() + STATS_S
 
         def every() -> None:

@@ -14,12 +14,12 @@ from torqueloop.hil.rig import rtenv
 SECONDS = float(os.environ.get("TORQUELOOP_JITTER_S", "2"))
 
 
-def measure(priority: int, seconds: float) -> tuple[Rig, list[tuple[bool, str]], int]:
+def measure(priority: int, seconds: float) -> tuple[Rig, list[rtenv.Measure], int]:
     """Run the loop with records of 150 signals; (rig, set-up results, what the busy thread counted)."""
     rig, samples = Rig(200, 1e-3), DataRing(1 << 22)
     rig.set_record(list(range(150)), samples, DataRing(1 << 20), None, None)
     rig.set_clock("catch_up", 5, 0, round(seconds * 1000))
-    results: list[tuple[bool, str]] = []
+    results: list[rtenv.Measure] = []
     counted, stop = [0], threading.Event()
 
     def loop() -> None:
@@ -60,9 +60,9 @@ def show(title: str, rig: Rig) -> None:
 
 @pytest.mark.rt
 def test_loop_keeps_its_grid_beside_a_busy_python_thread(capsys):
-    ok, reason = _fifo_allowed()
-    if not ok:
-        pytest.skip(reason)
+    allowed = _fifo_allowed()
+    if not allowed.ok:
+        pytest.skip(allowed.reason)
     lock = rtenv.lock_memory()
     try:
         rig, results, counted = measure(80, SECONDS)
@@ -70,7 +70,7 @@ def test_loop_keeps_its_grid_beside_a_busy_python_thread(capsys):
         rtenv.unlock_memory()
     with capsys.disabled():
         show("SCHED_FIFO 80", rig)
-        print("  " + "; ".join(reason for _, reason in [lock, *results]))
+        print("  " + "; ".join(m.reason for m in [lock, *results]))
     c = rig.counters()
     assert c["ticks"] == rig.lateness.count == round(SECONDS * 1000)
     assert c["missed"] == c["late_started"] + c["dropped"], "every missed tick is accounted for"
@@ -78,12 +78,12 @@ def test_loop_keeps_its_grid_beside_a_busy_python_thread(capsys):
 
 
 def test_degraded_run_gives_its_reasons():
-    results = [(False, "no rights"), (True, "fine")]
-    assert rtenv.degraded(results) == ["no rights"]
-    ok, reason = rtenv.set_fifo(1000)
-    assert not ok and "1000" in reason and "ordinary scheduling" in reason
-    ok, reason = rtenv.set_affinity(9999)
-    assert not ok and "9999" in reason
+    measures = [rtenv.Measure("a", "x", False, "no rights", "ask"), rtenv.Measure("b", "y", True, "fine")]
+    assert rtenv.degraded(measures) == ["no rights; ask"]
+    fifo = rtenv.set_fifo(1000)
+    assert not fifo.ok and "1000" in fifo.reason and "ordinary scheduling" in fifo.reason
+    cpu = rtenv.set_affinity(9999)
+    assert not cpu.ok and "9999" in cpu.reason and "[clock] cpu" in cpu.remedy
 
 
 def test_loop_does_not_hold_the_gil():
@@ -98,9 +98,9 @@ def test_loop_does_not_hold_the_gil():
     assert counted > 1000 and rig.tick == 300
 
 
-def _fifo_allowed() -> tuple[bool, str]:
+def _fifo_allowed() -> rtenv.Measure:
     """Try it in a thread that is thrown away."""
-    results: list[tuple[bool, str]] = []
+    results: list[rtenv.Measure] = []
     thread = threading.Thread(target=lambda: results.append(rtenv.set_fifo(80)))
     thread.start()
     thread.join()

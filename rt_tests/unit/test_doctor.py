@@ -6,7 +6,7 @@ import pytest
 
 from torqueloop.hil import doctor
 from torqueloop.hil.doctor import Finding, examine, exit_status
-from torqueloop.hil.rig import rtenv
+from torqueloop.hil.rig import machine, rtenv
 
 
 def test_every_look_gives_a_finding_with_text() -> None:
@@ -23,16 +23,16 @@ def test_only_a_failure_changes_the_exit_status() -> None:
 
 
 def test_a_look_that_breaks_becomes_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken() -> rtenv.Result:
+    def broken() -> tuple[bool, str]:
         raise RuntimeError("odd system")
 
-    monkeypatch.setattr(rtenv, "kernel_preemption", broken)
+    monkeypatch.setattr(machine, "kernel_preemption", broken)
     found = examine(probe_s=0.0)[0]
     assert found.level == "note" and "odd system" in found.text
 
 
 def test_refused_fifo_is_a_note_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rtenv, "set_fifo", lambda priority: (False, "ordinary scheduling: SCHED_FIFO 80 refused"))
+    monkeypatch.setattr(rtenv, "set_fifo", lambda priority: rtenv.Measure("priority", "", False, "refused"))
     found = doctor.fifo()
     assert found.level == "note" and "refused" in found.text and "limits.conf" in found.advice
 
