@@ -15,6 +15,7 @@ from libc.string cimport memcpy
 
 from torqueloop.cython_kernels.atomic cimport (
     load_acquire_i32,
+    load_acquire_u32,
     load_relaxed_i64,
     store_relaxed_i64,
     store_release_i32,
@@ -28,7 +29,13 @@ from torqueloop.cython_kernels.model cimport KernelModel, KernelState, tl_state_
 from torqueloop.cython_kernels.ring cimport DataRing, FrameRing, LatestSlot, frames_push, slot_write
 from torqueloop.cython_kernels.tick cimport (
     CMD_ARM,
+    CMD_DISARM,
     CMD_STOP,
+    DISARM_NO,
+    DISARM_SILENT,
+    INPUT_ARM,
+    INPUT_DISARM,
+    INPUT_VEHICLE,
     MAX_RECORD,
     N_PHASES,
     N_RIG,
@@ -251,8 +258,14 @@ cdef class Rig:
     # --- running ---------------------------------------------------------------------------------------------
 
     def arm(self) -> None:
-        """Real clock: the next wake begins tick 0. Nothing is sent before."""
-        rig_command(&self.r, CMD_ARM, 0)
+        """Real clock: the next wake begins tick 0. Nothing is sent before. After disarm(): the next wake goes on with
+        the tick after the last one, in the state kept."""
+        rig_command(&self.r, CMD_ARM, CMD_DISARM)
+
+    def disarm(self) -> None:
+        """The next tick begins to ramp the inputs of the safe state to their targets; then no tick and no frame until
+        arm(). In the safe state: no effect. From any thread."""
+        rig_command(&self.r, CMD_DISARM, 0)
 
     def stop(self) -> None:
         """End the loop at its next wake. From any thread."""
@@ -275,7 +288,7 @@ cdef class Rig:
         """Virtual clock and replay: arm at this time of the rig's clock; tick 0 is the next one."""
         cdef int64_t now = now_ns
         cdef unsigned long long mode
-        rig_command(&self.r, CMD_ARM, 0)
+        rig_command(&self.r, CMD_ARM, CMD_DISARM)
         with nogil:
             mode = denormals_off()
             rig_arm(&self.r, now)
@@ -283,7 +296,7 @@ cdef class Rig:
 
     def ticks(self, k: int, now_ns: int) -> int:
         """Virtual clock: up to k ticks, the first at now_ns, each one period later; the number done (fewer:
-        finished)."""
+        finished or disarmed)."""
         cdef int64_t now = now_ns
         cdef int n = k, done = 0
         cdef unsigned long long mode
@@ -292,6 +305,8 @@ cdef class Rig:
         with nogil:
             mode = denormals_off()
             while done < n and not rig_finished(&self.r):
+                if self.r.disarm == DISARM_SILENT and load_acquire_u32(&self.r.command) & CMD_DISARM:
+                    break
                 self.r.heartbeat += 1
                 rig_tick(&self.r, now)
                 now += self.r.period_ns
@@ -312,21 +327,21 @@ cdef class Rig:
         if at + sizeof(head) > size:
             raise ValueError(f"input record at byte {offset}: head cut off")
         memcpy(&head, raw + at, sizeof(head))
-        need = sizeof(head) + head.n_frames * sizeof(can_frame_t) + (8 + 8 * N_VEHICLE if head.flags & 1 else 0)
+        need = sizeof(head) + head.n_frames * sizeof(can_frame_t) + (8 + 8 * N_VEHICLE if head.flags & INPUT_VEHICLE else 0)
         if head.n_bytes != need or at + need > size:
             raise ValueError(
                 f"input record at byte {offset}: {head.n_bytes} bytes for {head.n_frames} frames; needed: "
                 f"{need}")
         if head.tick != self.r.tick:
             raise ValueError(f"input record at byte {offset} is tick {head.tick}; needed: tick {self.r.tick}")
-        if (head.n_frames and self.r.codec == NULL) or (head.flags & 1 and self.r.veh_in == NULL):
+        if (head.n_frames and self.r.codec == NULL) or (head.flags & INPUT_VEHICLE and self.r.veh_in == NULL):
             raise ValueError(f"input record at byte {offset}: holds values of a link this rig does not have")
         at += sizeof(head)
         for _ in range(head.n_frames):
             memcpy(&frame, raw + at, sizeof(frame))
             frames_push(self.r.rx_ring, &frame)
             at += sizeof(frame)
-        if head.flags & 1:
+        if head.flags & INPUT_VEHICLE:
             memcpy(&stamp, raw + at, 8)
             memcpy(value, raw + at + 8, sizeof(value))
             slot_write(self.r.veh_in, value, stamp)
@@ -334,6 +349,7 @@ cdef class Rig:
         if head.cause:
             store_relaxed_i64(&self.r.ext_detail, head.detail)
             store_release_i32(&self.r.ext_cause, head.cause)
+        rig_command(&self.r, CMD_DISARM if head.flags & INPUT_DISARM else 0, CMD_DISARM if head.flags & INPUT_ARM else 0)
         with nogil:
             mode = denormals_off()
             rig_tick(&self.r, head.now_ns)
@@ -368,6 +384,21 @@ cdef class Rig:
         return load_acquire_i32(&self.r.running) != 0
 
     @property
+    def muted(self) -> bool:
+        """The watchdog found the loop hung: nothing is sent any more in this run."""
+        return load_acquire_i32(&self.r.muted) != 0
+
+    @property
+    def state(self) -> str:
+        """off (before arming), armed, disarming (ramping down), disarmed (silent until arm()), safe."""
+        if self.safe_latched:
+            return "safe"
+        if not self.armed:
+            return "off"
+        disarm = load_acquire_i32(&self.r.disarm)
+        return "armed" if disarm == DISARM_NO else "disarmed" if disarm == DISARM_SILENT else "disarming"
+
+    @property
     def finished(self) -> bool:
         """The run has its ticks or has shown its safe state long enough."""
         return rig_finished(&self.r)
@@ -399,7 +430,13 @@ cdef class Rig:
         return [self.r.sig[self.slot(slot)] for slot in slots]
 
     def cause(self) -> dict:
-        """The safe state: latched, cause, its detail and tick."""
+        """The safe state: latched, cause, its detail and tick. A hung loop cannot take over what the watchdog asked
+        for: then that is the cause."""
+        cdef int32_t asked = load_acquire_i32(&self.r.ext_cause)
+        if self.r.muted and not self.safe_latched and asked > 0:
+            return {
+                "latched": True, "cause": CAUSES[asked], "detail": self.r.ext_detail, "tick": self.tick, "frozen": False,
+            }
         return {
             "latched": self.safe_latched, "cause": CAUSES[self.r.cause], "detail": self.r.cause_detail,
             "tick": self.r.cause_tick if self.safe_latched else -1, "frozen": bool(self.r.frozen),

@@ -19,6 +19,7 @@ cdef enum:
 cdef enum:
     CMD_ARM = 1
     CMD_STOP = 2
+    CMD_DISARM = 4
 
 # First cause of the safe state.
 cdef enum:
@@ -54,6 +55,13 @@ cdef enum:
     STATUS_ARMED = 1
     STATUS_SAFE = 2
     STATUS_FROZEN = 4           # physics stopped: state not usable
+    STATUS_DISARMING = 8        # ramping down, silent after that
+
+# Whether the armed rig is to be silent again: see tick_arm.pxi.
+cdef enum:
+    DISARM_NO = 0
+    DISARM_RAMP = 1             # the inputs of the safe state ramp to their targets, ticks and frames go on
+    DISARM_SILENT = 2           # no tick and no frame until it is armed again
 
 # Value of the signal rig.status.
 cdef enum:
@@ -132,11 +140,17 @@ cdef struct mode_t:
     int32_t element
     int32_t mode
 
+# `flags` of an input record.
+cdef enum:
+    INPUT_VEHICLE = 1           # a vehicle value was read in this tick
+    INPUT_DISARM = 2            # disarming began in this tick
+    INPUT_ARM = 4               # armed again in this tick
+
 # Head of an input record (replay): then n_frames can_frame_t, then, if flags & 1, the vehicle stamp and its doubles.
 cdef struct input_head_t:
     uint32_t n_bytes            # whole record
     uint32_t n_frames
-    uint32_t flags              # 1: a vehicle value was read in this tick
+    uint32_t flags              # INPUT_*
     int32_t cause               # cause latched from outside before this tick (0: none) and its detail
     int64_t tick
     int64_t now_ns
@@ -236,11 +250,17 @@ cdef struct rig_t:
     uint32_t command
     int32_t ext_cause
     int64_t ext_detail
+    int32_t muted               # set by the watchdog after a hang, never cleared: nothing is sent any more
     # ---- written by the tick, read by other threads ----
     int64_t heartbeat           # wakes so far, also before arming
     int64_t tick                # ticks done since arming
     int32_t armed
     int32_t running
+    int32_t thread_id           # of the loop's thread while it runs (Linux tid)
+    int32_t disarm              # DISARM_*
+    int32_t reacting            # the reactions of the safe state override the inputs, since react_tick
+    int64_t react_tick
+    int64_t age_from_ns         # arming, or arming again: no age is counted from before it
     int32_t safe_latched
     int32_t cause
     int64_t cause_detail

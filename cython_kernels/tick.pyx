@@ -2,8 +2,8 @@
 
 Order of a tick, the same on every clock (real, virtual, replay):
 
-    latch     command word and causes from outside, received frames -> codec -> signals, timeouts, vehicle value,
-    driver tables
+    latch     causes from outside, disarming and arming again, received frames -> codec -> signals, timeouts,
+              vehicle value, driver tables
     inputs    wiring copies signals to model inputs; the safe state overrides them
     step      n substeps of the model, inputs held over the tick
     outputs   model outputs -> signals, checked for NaN and limits; impulse for the vehicle
@@ -34,6 +34,11 @@ recorded real-time run gives the same state hash when its input records are fed 
 from libc.math cimport isfinite
 from libc.string cimport memcpy, memset
 from posix.unistd cimport write
+
+cdef extern from "<sys/syscall.h>" nogil:
+    long SYS_gettid
+cdef extern from "<unistd.h>" nogil:
+    long syscall(long number, ...)
 
 from torqueloop.cython_kernels.atomic cimport (
     fetch_and_u32,
@@ -67,12 +72,14 @@ cdef uint64_t HASH_FACTOR = 0x9E3779B97F4A7C15U
 cdef int64_t NS_PER_MS = 1_000_000
 
 
+include "tick_arm.pxi"
+
+
 # --- safe state ----------------------------------------------------------------------------------------------
 
 
 cdef void rig_latch(rig_t* r, int32_t cause, int64_t detail) noexcept nogil:
     """Latch the safe state with its first cause; later causes change nothing. real-time: yes."""
-    cdef int i
     if r.safe_latched:
         return
     r.cause = cause
@@ -81,10 +88,7 @@ cdef void rig_latch(rig_t* r, int32_t cause, int64_t detail) noexcept nogil:
     if cause == CAUSE_NOT_FINITE or cause == CAUSE_SOLVER:
         # the state is not usable any more: no further step, and nothing is sent that nobody can vouch for
         r.frozen = 1
-    for i in range(r.n_safe):
-        r.safe[i].start = r.sig[r.safe[i].slot]
-        if not isfinite(r.safe[i].start):
-            r.safe[i].start = r.safe[i].target
+    _begin_reaction(r)
     store_release_i32(&r.safe_latched, 1)
 
 
@@ -139,6 +143,7 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
         head.cause = cause
         head.detail = r.ext_detail
         rig_latch(r, cause, r.ext_detail)
+    _take_arming(r, now_ns, &head)
     if r.codec != NULL:
         _latch_can(r, now_ns, &head, &flags)
     if r.veh_in != NULL:
@@ -158,6 +163,7 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
         _send(r, now_ns, &flags)
     t = _phase(r, PHASE_TX, t)
     _publish(r, now_ns, begin, &head, flags)
+    _end_disarming(r)
     store_release_i64(&r.tick, r.tick + 1)
     t = _phase(r, PHASE_PUBLISH, t)
     hist_add(r.compute, t - begin)

@@ -49,6 +49,10 @@ cdef void _send(rig_t* r, int64_t now_ns, uint32_t* flags) noexcept nogil:
         if status == CODEC_NAN:
             rig_latch(r, CAUSE_ENCODE, due.message)
             continue
+        if load_acquire_i32(&r.muted):
+            # after a hang; the frame was made all the same, so that a replay finds the same state
+            flags[0] |= FLAG_TX_DROPPED
+            continue
         frame.t_ns = now_ns
         if frames_push(r.tx_ring, &frame):
             r.tx_frames += 1

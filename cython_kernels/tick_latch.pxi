@@ -15,13 +15,13 @@ cdef void _latch_vehicle(rig_t* r, int64_t now_ns, input_head_t* head, uint32_t*
         at = r.input_record + sizeof(input_head_t) + head.n_frames * sizeof(can_frame_t)
         memcpy(at, &stamp, 8)
         memcpy(at + 8, value, N_VEHICLE * sizeof(double))
-        head.flags |= 1
+        head.flags |= INPUT_VEHICLE
         for i in range(N_VEHICLE):
             good = good and isfinite(value[i])
         if good:
             memcpy(r.veh_last, value, N_VEHICLE * sizeof(double))
             # a value that came before arming is as old as the arming: waiting for the start is not silence
-            r.veh_stamp_ns = stamp if stamp > r.arm_ns else r.arm_ns
+            r.veh_stamp_ns = stamp if stamp > r.age_from_ns else r.age_from_ns
             r.veh_taken += 1
             r.veh_refused_in_row = 0
             if r.tick - <int64_t>value[VEH_STEP] > r.veh_echo_max:

@@ -29,7 +29,9 @@ cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil:
     memset(r.phase_max_ns, 0, sizeof(r.phase_max_ns))
     memset(r.phase_sum_ns, 0, sizeof(r.phase_sum_ns))
     r.margin_min_ns = r.period_ns
-    r.arm_ns = now_ns
+    r.arm_ns = r.age_from_ns = now_ns
+    r.disarm = DISARM_NO
+    r.reacting = 0
     store_release_i32(&r.armed, 1)
 
 
@@ -53,6 +55,7 @@ cdef void rig_run(rig_t* r) noexcept nogil:
     cdef int64_t grid, now, late, behind
     cdef can_frame_t frame
     cdef bint last = False
+    r.thread_id = <int32_t>syscall(SYS_gettid)
     r.running = 1
     now = monotonic_ns()
     r.first_wake_ns = now
@@ -63,15 +66,20 @@ cdef void rig_run(rig_t* r) noexcept nogil:
         store_release_i64(&r.heartbeat, r.heartbeat + 1)
         if load_acquire_u32(&r.command) & CMD_STOP:
             break
-        if not r.armed:
-            if not (load_acquire_u32(&r.command) & CMD_ARM):
+        if not r.armed or r.disarm == DISARM_SILENT:
+            if not _arm_wanted(r):
+                if r.armed and load_acquire_i32(&r.ext_cause) > CAUSE_NONE:
+                    # a fault while disarmed: nothing is sent, nothing needs a ramp; the run is over
+                    rig_latch(r, r.ext_cause, r.ext_detail)
+                    break
                 # idle wakes warm up code, caches and the timer; frames are only counted, nothing is sent
                 if r.codec != NULL:
                     while frames_pop(r.rx_ring, &frame):
                         r.idle_frames += 1
                 grid = (grid if now - grid < r.period_ns else now) + r.period_ns
                 continue
-            rig_arm(r, now)
+            if not r.armed:
+                rig_arm(r, now)
             grid = now
         late = now - grid
         hist_add(r.lateness, late)

@@ -7,9 +7,9 @@ cdef void _inputs(rig_t* r) noexcept nogil:
     cdef double* inp
     for i in range(r.n_in_copy):
         r.sig[r.in_copy[i].dst] = r.in_copy[i].gain * r.sig[r.in_copy[i].src] + r.in_copy[i].offset
-    if r.safe_latched:
+    if r.reacting:
         for i in range(r.n_safe):
-            x = (r.tick - r.cause_tick) * r.tick_s
+            x = (r.tick - r.react_tick) * r.tick_s
             x = x / r.safe[i].ramp_s if x < r.safe[i].ramp_s else 1.0
             r.sig[r.safe[i].slot] = r.safe[i].start + (r.safe[i].target - r.safe[i].start) * x
     if r.model != NULL and r.n_in > 0:
@@ -64,6 +64,8 @@ cdef void _outputs(rig_t* r) noexcept nogil:
     r.sig[r.slot_time] = (r.tick + 1) * r.tick_s
     r.sig[r.slot_tick] = <double>r.tick
     r.sig[r.slot_status] = RIG_FAULT if r.frozen else RIG_SAFE if r.safe_latched else RIG_RUNNING
+    if r.disarm:
+        r.sig[r.slot_status] = RIG_OFF
     r.sig[r.slot_cause] = r.cause
     for i in range(r.n_out_copy):
         r.sig[r.out_copy[i].dst] = r.out_copy[i].gain * r.sig[r.out_copy[i].src] + r.out_copy[i].offset

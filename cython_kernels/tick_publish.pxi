@@ -29,7 +29,7 @@ cdef void _publish(rig_t* r, int64_t now_ns, int64_t begin_ns, input_head_t* hea
         h = (h ^ word[i]) * HASH_FACTOR
         h ^= h >> 29
     r.hash = h
-    if r.veh_out != NULL:
+    if r.veh_out != NULL and not load_acquire_i32(&r.muted):
         value[0] = <double>(r.tick + 1)
         value[1] = r.sig[r.slot_time]
         value[2] = r.sig[r.slot_F_wheel]
@@ -44,7 +44,7 @@ cdef void _publish(rig_t* r, int64_t now_ns, int64_t begin_ns, input_head_t* hea
         sample.wake_lateness_ns = r.lateness_ns
         sample.flags = flags
         sample.status = STATUS_ARMED | (STATUS_SAFE if r.safe_latched else 0) | (STATUS_FROZEN if r.frozen else 0)
-        sample.status |= <uint32_t>r.cause << 8
+        sample.status |= (STATUS_DISARMING if r.disarm else 0) | <uint32_t>r.cause << 8
         for i in range(r.n_rec):
             sample.out[i] = r.sig[r.rec_slot[i]]
         sample.compute_ns = <int32_t>min(monotonic_ns() - begin_ns, <int64_t>0x7FFFFFFF)

@@ -1,6 +1,7 @@
 """The command line, `torqueloop COMMAND`.
 
-Exit status 0: fine, 1: a gate or a comparison failed, 2: the input is wrong or nothing could start, 130: interrupted.
+Exit status 0: fine, 1: a gate or a comparison failed, 2: the input is wrong or nothing could start, 128 + n: ended by
+signal n in order (130: Ctrl-C, 143: SIGTERM, 129: terminal closed).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ app = typer.Typer(
     "deadline-scheduled loop, a soft control unit commands its clutches over CAN, a vehicle model closes the road over "
     "ZeroMQ, and a report says whether time was kept.",
     epilog="Exit status: 0 all gates passed, 1 a gate or a comparison failed, 2 the input is wrong or nothing could "
-    "start, 130 interrupted.",
+    "start, 130 interrupted (143 by SIGTERM, 129 by SIGHUP).",
     rich_markup_mode="markdown",
     no_args_is_help=True,
     add_completion=False,
@@ -44,6 +45,14 @@ app = typer.Typer(
 out_console = Console(soft_wrap=False)
 error_console = Console(stderr=True)
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Signalled(KeyboardInterrupt):
+    """A signal that ends a command in order."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
 
 
 class ClockChoice(StrEnum):
@@ -68,6 +77,9 @@ def command(function: Function) -> Function:
             raise typer.Exit(OK) from None
         except OSError as error:
             _complain(f"{error.filename or ''}: {error.strerror}".lstrip(": ") if error.strerror else str(error))
+        except Signalled as ended:
+            error_console.print(f"ended by {ended}")
+            raise typer.Exit(128 + ended.number) from None
         except KeyboardInterrupt:
             error_console.print("interrupted")
             raise typer.Exit(INTERRUPTED) from None
@@ -140,18 +152,21 @@ def _say_failures(report: Any) -> None:
 
 
 @contextmanager
-def _ended_like_ctrl_c() -> Iterator[None]:
-    """SIGTERM and a closed terminal end a run as Ctrl-C does: recording closed, companions gone."""
+def _ended_like_ctrl_c() -> Iterator[list[int]]:
+    """SIGTERM and a closed terminal end a run as Ctrl-C does: recording closed, companions gone. Yields the signals
+    that came."""
+    came: list[int] = []
 
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
+    def interrupt(number: int, _: object) -> None:
+        came.append(number)
+        raise Signalled(number)
 
     before = {}
     if threading.current_thread() is threading.main_thread():
-        numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+        numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
         before = {number: signal.signal(number, interrupt) for number in numbers}
     try:
-        yield
+        yield came
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -180,7 +195,7 @@ def run(
     """Run a rig: gearbox in the loop with its control unit (CAN) and vehicle (ZeroMQ), report at the end."""
     from torqueloop.hil.rig.session import run_rig
 
-    with _ended_like_ctrl_c():
+    with _ended_like_ctrl_c() as came:
         result = run_rig(
             locate(rig, "rigs"),
             clock=clock.value,
@@ -198,7 +213,7 @@ def run(
         _show_report(result.report)
     if result.state == "interrupted":
         error_console.print(f"interrupted; what was recorded is in {result.out}", soft_wrap=True, highlight=False)
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(128 + came[0] if came else INTERRUPTED)
     raise typer.Exit(result.exit_status)
 
 

@@ -59,6 +59,8 @@ class LiveRun:
     peer_stats: dict[str, Any] = field(default_factory=dict)
     #: first failure of a link in words
     note: str = ""
+    #: the loop did not come back: it is not waited for any more
+    given_up: bool = False
     #: wall time when tick 0 was due and when the last one was done [s]; None: not yet
     began_s: float | None = None
     over_s: float | None = None

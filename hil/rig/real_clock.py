@@ -56,7 +56,8 @@ def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
         )
         stack.enter_context(run.recorder)
         run.took(rtenv.freeze_gc())
-        watchdog = Watchdog(rig, c.safe_state.watchdog_s)
+        above = min(99, c.clock.fifo_priority + 1) if c.clock.fifo_priority else 0
+        watchdog = Watchdog(rig, c.safe_state.watchdog_s, above)
         run.folder.write(state="running", realtime=run.realtime())
         rig.arm()
         watchdog.start()
@@ -131,7 +132,7 @@ def _start_loop(stack: ExitStack, run: LiveRun) -> threading.Thread:
 
     def end() -> None:
         run.parts.rig.stop()
-        loop.join(GIVE_UP_S)
+        loop.join(0.0 if run.given_up else GIVE_UP_S)
 
     stack.callback(end)
     ready = time.monotonic() + GIVE_UP_S
@@ -203,7 +204,7 @@ def _look_after(run: LiveRun, loop: threading.Thread, watchdog: Watchdog, shown:
                 run.note = run.note or "the loop gave no heartbeat"
                 give_up = time.monotonic() + GIVE_UP_S
             if give_up is not None and time.monotonic() > give_up and loop.is_alive():
-                state = "hung"
+                state, run.given_up = "hung", True
                 break
             if time.monotonic() >= next_stats:
                 next_stats += STATS_S

@@ -9,9 +9,11 @@ that the control unit sees a silent rig instead of a wrong one.
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
+
+from torqueloop.cython_kernels.rig import Rig
+from torqueloop.cython_kernels.watchdog import Watch
+from torqueloop.hil.rig import rtenv
 
 #: cause -> sentence; {detail} and {name} are filled in
 SENTENCES = {
@@ -39,56 +41,39 @@ def describe(cause: dict[str, Any], name: str = "") -> str:
     return text if not cause["latched"] else f"{text} (tick {cause['tick']})"
 
 
-class Heartbeat(Protocol):
-    """What the watchdog needs of a rig."""
-
-    @property
-    def heartbeat(self) -> int: ...
-    @property
-    def running(self) -> bool: ...
-    def request_safe(self, cause: str, detail: int = 0) -> bool: ...
-    def stop(self) -> None: ...
-
-
 class Watchdog(threading.Thread):
-    """Looks at the loop's heartbeat from a thread of its own; real-time: no, it must not depend on the loop's rights.
+    """The thread in which `cython_kernels.watchdog` looks at the loop's heartbeat, without the GIL.
 
-    No new heartbeat for `limit_s`: the loop hangs. The safe state is requested, so that a loop that comes back goes
-    into it at its next tick and ends; `on_hung` is called once, at once (the session closes the bus so that nothing
-    more is sent).
+    `priority`: SCHED_FIFO priority to ask for, above the loop's; without the right to it, or with 0, it runs as any
+    other thread. No new heartbeat for `limit_s`: the loop hangs, see there for what is done at once.
     """
 
-    def __init__(self, rig: Heartbeat, limit_s: float, on_hung: Callable[[float], None] | None = None) -> None:
+    def __init__(self, rig: Rig, limit_s: float, priority: int = 0) -> None:
         super().__init__(name="torqueloop-watchdog", daemon=True)
-        self._rig, self._limit_s, self._on_hung = rig, limit_s, on_hung
-        self._stop_asked = threading.Event()
-        #: longest time without a new heartbeat seen [s]; resolution is a quarter of the limit
-        self.longest_s = 0.0
-        #: the loop was found hung
-        self.hung = False
+        self._watch, self._priority = Watch(rig, limit_s), priority
 
     def run(self) -> None:
-        last, since = self._rig.heartbeat, time.monotonic()
-        looked = since
-        pause = self._limit_s / 4
-        while not self._stop_asked.wait(pause):
-            now = time.monotonic()
-            beat = self._rig.heartbeat
-            if beat != last or not self._rig.running:
-                last, since = beat, now
-            elif now - looked > 2 * pause + 0.05:
-                # this thread itself was not run for long: it cannot accuse the loop of what it did not see
-                since += now - looked - pause
-            looked = now
-            self.longest_s = max(self.longest_s, now - since)
-            if now - since > self._limit_s and not self.hung:
-                self.hung = True
-                self._rig.request_safe("hung", round(1e3 * (now - since)))
-                if self._on_hung is not None:
-                    self._on_hung(now - since)
+        if self._priority > 0:
+            rtenv.set_fifo(self._priority)
+        self._watch.run()
+
+    @property
+    def hung(self) -> bool:
+        """The loop was found hung."""
+        return self._watch.hung_ns != 0
+
+    @property
+    def hung_ns(self) -> int:
+        """When it was found hung, on the clock of the rig [ns]; 0: never."""
+        return self._watch.hung_ns
+
+    @property
+    def longest_s(self) -> float:
+        """Longest time without a new heartbeat seen [s]; resolution is 0.05 s or a quarter of the limit."""
+        return self._watch.longest_s
 
     def stop(self) -> None:
         """End the thread."""
-        self._stop_asked.set()
+        self._watch.stop()
         if self.is_alive():
             self.join(2.0)

@@ -7,6 +7,7 @@ the tick reads. Same frames, same codec, same slots as on the real clock.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
@@ -14,6 +15,8 @@ from torqueloop.hil.link.messages import StateMessage, StepMessage
 from torqueloop.hil.link.sockets import VEHICLE_SLOT, PeerError
 from torqueloop.hil.rig.parts import RigParts
 
+#: a disarmed rig is asked this often whether it is armed again; virtual time stands still meanwhile [s]
+DISARMED_S = 0.01
 #: a vehicle model in this process: state for a step; None: it does not answer this time (tests)
 VehicleStep = Callable[[StepMessage], StateMessage | None]
 
@@ -90,7 +93,10 @@ def run_virtual(
             tcu.before_tick(tick, now_ns)
         else:
             parts.tx_ring.pop_all()
-        if not rig.ticks(1, now_ns):
+        while not (done := rig.ticks(1, now_ns)) and rig.state == "disarmed":
+            every()
+            time.sleep(DISARMED_S)
+        if not done:
             break
         if tick % every_ticks == 0:
             every()

@@ -1,0 +1,151 @@
+"""Disarm and arm again: ramps, silence, and that a replay does the same."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rig_help import DESK, Car, Unit, rig_file
+
+from torqueloop.cython_kernels.rig import Rig
+from torqueloop.hil.record.run_data import read_signals, signal_dtype
+from torqueloop.hil.rig.parts import build
+from torqueloop.hil.rig.plan import load_plan
+from torqueloop.hil.rig.replay import replay
+from torqueloop.hil.rig.session import run_rig
+
+MS = 1_000_000
+FLAG_DISARMING = 8
+
+
+def alone(tmp_path: Path):  # type: ignore[no-untyped-def]
+    path = rig_file(
+        tmp_path,
+        ("TCU_Pressure_1 = 0.3", "TCU_Pressure_1 = 0.9"),
+        ("TCU_Pressure_2 = 0.3", "TCU_Pressure_2 = 0.9"),
+        ("age_limit_s = 0.1", "age_limit_s = 0.9"),
+        ("pedal = [[0.0, 0.0], [1.5, 0.0], [1.7, 1.0]]", "pedal = 0.5"),
+    )
+    plan = load_plan(path)
+    return plan, build(plan, 60.0)
+
+
+def test_disarm_ramps_then_is_silent_until_armed_and_goes_on_in_the_state_kept(tmp_path: Path) -> None:
+    plan, parts = alone(tmp_path)
+    rig, pedal = parts.rig, plan.table.slot("input.engine.pedal")
+    assert rig.state == "off"
+    rig.begin(0)
+    assert rig.state == "armed" and rig.ticks(100, 0) == 100
+    parts.tx_ring.pop_all()
+    rig.disarm()
+    assert rig.ticks(1, 100 * MS) == 1 and rig.state == "disarming"
+    assert rig.value(plan.table.slot("rig.status")) == 0.0, "the control unit is told: off"
+    assert rig.ticks(1000, 101 * MS) == 200, "the ramp of 0.2 s and no tick more"
+    assert rig.state == "disarmed" and rig.value(pedal) == 0.0
+    assert parts.tx_ring.pop_all(), "frames go on while it ramps"
+    steps, digest = parts.state.step_no, rig.state_hash
+    assert rig.ticks(1000, 301 * MS) == 0 and parts.tx_ring.pop_all() == []
+    assert parts.state.step_no == steps and rig.state_hash == digest and rig.tick == 301
+    # 10 s later: no age is counted over the pause, no timeout
+    rig.arm()
+    assert rig.ticks(500, 10_301 * MS) == 500 and rig.state == "armed" and rig.tick == 801
+    assert rig.value(pedal) == 0.5 and not rig.safe_latched
+    assert rig.value(plan.table.slot("rig.time")) == pytest.approx(0.801), "the pause is not simulated"
+    # and counted anew from there: vehicle and control unit have never come
+    rig.ticks(1000, 10_801 * MS)
+    assert rig.cause()["cause"] == "tcu_silent" and rig.cause()["tick"] == 301 + 901
+
+
+def test_armed_again_in_the_middle_of_the_ramp(tmp_path: Path) -> None:
+    plan, parts = alone(tmp_path)
+    rig = parts.rig
+    rig.begin(0)
+    rig.ticks(10, 0)
+    rig.disarm()
+    rig.ticks(100, 10 * MS)
+    assert rig.state == "disarming" and 0.0 < rig.value(plan.table.slot("input.engine.pedal")) < 0.5
+    rig.arm()
+    rig.ticks(1, 110 * MS)
+    assert rig.state == "armed" and rig.value(plan.table.slot("input.engine.pedal")) == 0.5
+
+
+def test_the_safe_state_wins_over_disarming(tmp_path: Path) -> None:
+    _, parts = alone(tmp_path)
+    rig = parts.rig
+    rig.begin(0)
+    rig.ticks(10, 0)
+    rig.disarm()
+    rig.ticks(10, 10 * MS)
+    rig.request_safe("request")
+    assert rig.ticks(300, 20 * MS) == 300, "its ticks go on"
+    assert rig.state == "safe" and parts.rig.cause()["cause"] == "request"
+    rig.arm()
+    rig.ticks(10, 320 * MS)
+    assert rig.state == "safe", "it is never left"
+
+
+def test_disarmed_on_the_real_clock_wakes_without_ticks_and_a_fault_ends_it() -> None:
+    rig = Rig(10, 5e-3)
+    loop = threading.Thread(target=rig.run, daemon=True)
+    loop.start()
+    rig.arm()
+    while rig.tick < 5:
+        pass
+    rig.disarm()
+    while rig.state != "disarmed":
+        assert loop.is_alive()
+    tick, beat = rig.tick, rig.heartbeat
+    while rig.heartbeat < beat + 20:
+        assert loop.is_alive()
+    assert rig.tick == tick
+    rig.arm()
+    while rig.tick < tick + 5:
+        assert loop.is_alive()
+    rig.disarm()
+    while rig.state != "disarmed":
+        assert loop.is_alive()
+    rig.request_safe("thread")
+    loop.join(20)
+    assert not loop.is_alive() and rig.cause()["cause"] == "thread"
+
+
+class Operator(Car):
+    """Disarms at a step and arms again when the rig has been silent for a while."""
+
+    rig: Rig | None = None
+
+    def __call__(self, message):  # type: ignore[no-untyped-def]
+        if message.step == 700 and self.rig is not None:
+            self.rig.disarm()
+            threading.Thread(target=self._later, daemon=True).start()
+        return super().__call__(message)
+
+    def _later(self) -> None:
+        assert self.rig is not None
+        while self.rig.state != "disarmed":
+            pass
+        self.rig.arm()
+
+
+def test_a_run_that_was_disarmed_replays_to_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torqueloop.hil.rig.session as session
+
+    operator = Operator()
+    real = session.build
+
+    def build_and_tell(*arguments, **named):  # type: ignore[no-untyped-def]
+        parts = real(*arguments, **named)
+        operator.rig = parts.rig
+        return parts
+
+    monkeypatch.setattr(session, "build", build_and_tell)
+    result = run_rig(DESK, "virtual", 2.0, tmp_path / "r", progress=False, html=False, vehicle=operator, tcu=Unit())
+    signals = read_signals(tmp_path / "r")
+    disarming = np.flatnonzero(signals.records["status"] & FLAG_DISARMING)
+    assert disarming[0] == 700 and len(disarming) == 201
+    assert result.stats["ticks"] == 2000 and not result.stats["safe_state"]["latched"]
+    assert signals.records.dtype == signal_dtype(len(signals.names))
+    again = replay(tmp_path / "r")
+    assert again.passed and again.compared == 2000 and again.hash_equal

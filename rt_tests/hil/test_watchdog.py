@@ -1,0 +1,132 @@
+"""The watchdog: independent of the GIL and of the loop, and what a hang leads to."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from rig_help import children, rig_file
+
+from torqueloop.cython_kernels.clock import now_ns
+from torqueloop.cython_kernels.rig import Rig
+from torqueloop.hil.record.run_data import read_run_json, read_signals
+from torqueloop.hil.report.build import analyse
+from torqueloop.hil.rig.parts import build
+from torqueloop.hil.rig.plan import load_plan
+from torqueloop.hil.rig.safe_state import Watchdog
+
+MS = 1_000_000
+#: usleep called with the GIL held, as a C extension does that forgets to release it
+HOLDING_THE_GIL = ctypes.PyDLL(None)
+
+
+def started(rig: Rig) -> threading.Thread:
+    thread = threading.Thread(target=rig.run, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_hang_is_found_and_muted_while_somebody_holds_the_gil() -> None:
+    rig = Rig(10, 5e-3)
+    rig.set_clock(n_ticks=100)
+    rig.inject_busy(4, 1, 2_000 * MS)
+    watchdog = Watchdog(rig, 0.2)
+    loop = started(rig)
+    watchdog.start()
+    rig.arm()
+    HOLDING_THE_GIL.usleep(1_500_000)
+    released = now_ns()
+    assert 0 < watchdog.hung_ns < released, "no Python ran meanwhile"
+    assert rig.muted
+    loop.join(30)
+    watchdog.stop()
+    assert rig.cause()["cause"] == "hung" and rig.state == "safe"
+
+
+def test_a_loop_that_comes_back_goes_to_the_safe_state_at_once_and_sends_nothing_more(tmp_path: Path) -> None:
+    plan = load_plan(rig_file(tmp_path, ("overrun_limit = 50", "overrun_limit = 0"), ("_s = 0.1", "_s = 100.0")))
+    parts = build(plan, 60.0)
+    rig = parts.rig
+    rig.inject_busy(50, 1, 700 * MS)
+    watchdog = Watchdog(rig, 0.2)
+    loop = started(rig)
+    rig.arm()
+    watchdog.start()
+    while not watchdog.hung and loop.is_alive():
+        time.sleep(0.01)
+    parts.tx_ring.pop_all()
+    version = parts.vehicle_out.version
+    loop.join(30)
+    watchdog.stop()
+    cause = rig.cause()
+    assert cause["cause"] == "hung" and cause["detail"] >= 200
+    assert cause["tick"] == 51, "the first tick after the one that hung"
+    assert rig.tick == 51 + 1001, "one second of safe state, as the rig file says"
+    assert parts.tx_ring.pop_all() == [] and parts.vehicle_out.version == version
+    assert parts.tx is not None and parts.tx.counters()["HIL_Speeds"]["sent"] > 10, "frames are made, for a replay"
+    speed = plan.table.slot("input.engine.pedal")
+    assert rig.value(speed) == 0.0
+
+
+def test_a_watchdog_that_was_not_run_itself_does_not_accuse() -> None:
+    """Stopped as a whole (a debugger, a paused machine), neither loop nor watchdog ran: that is no hang."""
+    code = (
+        "import threading\n"
+        "from torqueloop.cython_kernels.rig import Rig\n"
+        "from torqueloop.hil.rig.safe_state import Watchdog\n"
+        "rig = Rig(10, 5e-3)\n"
+        "rig.set_clock(n_ticks=300, policy='skip')\n"
+        "w = Watchdog(rig, 0.5)\n"
+        "t = threading.Thread(target=rig.run); t.start(); rig.arm(); w.start()\n"
+        "while rig.tick < 5: pass\n"
+        "print('running', flush=True)\n"
+        "t.join(); w.stop()\n"
+        "print(w.hung, rig.counters()['dropped'] > 100, flush=True)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "running\n"
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGCONT)
+    assert process.stdout.readline() == "False True\n"
+    assert process.wait(30) == 0
+
+
+HANG = (
+    "import sys; from torqueloop.hil.rig.session import run_rig; "
+    "r = run_rig(sys.argv[1], 'real', 60.0, sys.argv[2], progress=False, html=False, inject_busy=(300, 1, 10**18)); "
+    "sys.exit(r.exit_status)"
+)
+
+
+@pytest.mark.usefixtures("multicast")
+def test_a_loop_that_never_returns_ends_as_hung_with_report_and_status(tmp_path: Path) -> None:
+    rig = rig_file(
+        tmp_path,
+        ("_Pressure_1 = 0.3", "_Pressure_1 = 50.0"),
+        ("_Pressure_2 = 0.3", "_Pressure_2 = 50.0"),
+        ("age_limit_s = 0.1", "age_limit_s = 50.0"),
+        own_bus=True,
+    )
+    out = tmp_path / "r"
+    process = subprocess.Popen([sys.executable, "-c", HANG, str(rig), str(out)], stderr=subprocess.PIPE)
+    try:
+        assert process.wait(60) == 1, process.stderr.read().decode() if process.stderr else ""
+    finally:
+        process.kill()
+    info = read_run_json(out)
+    assert info["state"] == "hung" and info["ended"]
+    assert info["stats"]["safe_state"]["kind"] == "hung" and "no heartbeat" in info["stats"]["safe_state"]["cause"]
+    signals = read_signals(out)
+    assert signals.closed and signals.tick[-1] == 299, "every tick before the one that hangs is recorded"
+    report = analyse(out)
+    failed = [c.name for c in report.checks if c.counts and not c.passed]
+    assert "the run ended by itself" in failed and "no safe state" in failed
+    assert children(process.pid) == []
