@@ -14,6 +14,17 @@ same side are serialised by it.
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
+cdef extern from *:
+    """
+    /* one write a page, which no compiler leaves out: fresh memory is mapped now and not in some tick */
+    static void tl_touch_pages(void* p, unsigned long long n) {
+      volatile unsigned char* at = (volatile unsigned char*)p;
+      unsigned long long i;
+      for (i = 0; i < n; i += 4096) at[i] = 0;
+    }
+    """
+    void tl_touch_pages(void* p, uint64_t n) noexcept nogil
+
 from torqueloop.cython_kernels.atomic cimport (
     TL_FENCE_ACQUIRE,
     TL_FENCE_RELEASE,
@@ -179,6 +190,7 @@ cdef class FrameRing:
         self.r.data = <uint8_t*>calloc(self.r.capacity, sizeof(can_frame_t))
         if not self.r.data:
             raise MemoryError
+        tl_touch_pages(self.r.data, self.r.capacity * sizeof(can_frame_t))
 
     def __dealloc__(self):
         free(self.r.data)
@@ -244,6 +256,7 @@ cdef class DataRing:
         self.r.data = <uint8_t*>calloc(self.r.capacity, 1)
         if not self.r.data:
             raise MemoryError
+        tl_touch_pages(self.r.data, self.r.capacity)
 
     def __dealloc__(self):
         free(self.r.data)

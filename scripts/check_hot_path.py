@@ -4,7 +4,10 @@ Every module of cython_kernels is translated with Cython's performance hints on.
 
 * any "performance hint" (a nogil function that may take the GIL to look for an exception);
 * `PyGILState_Ensure` inside a function declared `noexcept nogil`;
-* a `cdef` function that is `nogil` but not `noexcept`, unless it says what it returns on error.
+* a `cdef` function that is `nogil` but not `noexcept`, unless it says what it returns on error;
+* a call that allocates, prints or touches a Python object inside a function declared `noexcept nogil`.
+
+Included files (.pxi) are checked with the modules that include them, .pxd as they are imported.
 
     python scripts/check_hot_path.py
 """
@@ -22,6 +25,13 @@ ROOT = Path(__file__).resolve().parent.parent
 DECLARATION = re.compile(r"^[ \t]*cdef\b[^\n=(]*\([^)]*\)(?P<tail>[^\n:]*:?)", re.MULTILINE)
 #: a C function of a cdef function starts like this in Cython's output
 C_FUNCTION = re.compile(r"^[\w \*]+\b__pyx_f_\w+\(.*\) \{", re.MULTILINE)
+#: name of a function declared noexcept nogil
+HOT = re.compile(r"^[ \t]*cdef\b[^\n=(]*?(?P<name>\w+)\([^)]*\)[^\n:]*\bnoexcept[ ]+nogil", re.MULTILINE)
+#: what a tick never calls: memory, output, Python
+NEVER = re.compile(
+    r"\b((?:m|c|re)alloc|free|alloca|mmap|munmap|brk|sbrk|f?printf|puts|perror|fopen|fwrite|exit|abort|"
+    r"Py(?!x_|ThreadState_)\w*_\w+|__Pyx_Py\w+|__Pyx_(?:Raise|AddTraceback|Get|Set|Call)\w*)\("
+)
 
 
 def declared_wrong(path: Path) -> list[str]:
@@ -50,6 +60,26 @@ def gil_in_functions(c_source: str) -> list[str]:
     return found
 
 
+def hot_names(sources: list[str]) -> set[str]:
+    """Names of the functions declared noexcept nogil in these texts."""
+    return {match.group("name") for text in sources for match in HOT.finditer(text)}
+
+
+def never_called(c_source: str, names: set[str]) -> list[str]:
+    """Calls in the C bodies of the functions of these names that have no place in a tick."""
+    found = []
+    for match in C_FUNCTION.finditer(c_source):
+        c_name = re.search(r"__pyx_f_\w+", match.group(0)).group(0)
+        # __pyx_f_10torqueloop_14cython_kernels_4tick_rig_tick: the longest name that fits is the function's own
+        if not any(re.search(rf"\d{name}$|_{name}$", c_name) for name in names):
+            continue
+        body = c_source[match.end() : c_source.find("\n}\n", match.end())]
+        # Cython's comments quote the source
+        body = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL)
+        found += [f"{c_name} calls {call}" for call in sorted({m.group(1) for m in NEVER.finditer(body)})]
+    return found
+
+
 def main() -> int:
     sys.path.insert(0, str(ROOT))
     import setup as build
@@ -60,6 +90,8 @@ def main() -> int:
     sources = sorted((ROOT / "cython_kernels").glob("**/*.pyx"))
     for path in sorted((ROOT / "cython_kernels").glob("**/*.p[xy][xdi]")):
         problems += declared_wrong(path)
+    texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "cython_kernels").glob("**/*.p[xy][xdi]"))]
+    names = hot_names(texts)
     with tempfile.TemporaryDirectory() as folder:
         for path in sources:
             out = Path(folder) / (path.stem + ".c")
@@ -77,9 +109,10 @@ def main() -> int:
             ]
             text = out.read_text(encoding="utf-8")
             problems += [f"{path.relative_to(ROOT)}: {name} takes the GIL" for name in gil_in_functions(text)]
+            problems += [f"{path.relative_to(ROOT)}: {call}" for call in never_called(text, names)]
     for problem in problems:
         print(problem)
-    print(f"hot path: {len(sources)} modules, {len(problems)} problems")
+    print(f"hot path: {len(sources)} modules, {len(names)} functions without the GIL, {len(problems)} problems")
     return 1 if problems else 0
 
 

@@ -1,6 +1,18 @@
-"""The rig tests' helpers serve here too."""
+"""The rig tests' helpers and fixtures serve here too."""
 
 import sys
 from pathlib import Path
 
+import pytest
+
+from torqueloop.hil.can.multicast import multicast_works
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "hil"))
+
+
+@pytest.fixture
+def multicast() -> None:
+    """The software bus between processes works here."""
+    works, reason = multicast_works()
+    if not works:
+        pytest.skip(f"no UDP multicast here: {reason}")

@@ -116,6 +116,48 @@ def test_the_check_sees_what_cython_makes_of_a_function_that_may_take_the_gil(
     assert len(found) == 1 and found[0].endswith("bad")
 
 
+def test_calls_that_have_no_place_in_a_tick_are_found(check: ModuleType, tmp_path: Path) -> None:
+    """Allocation and output in a function that is noexcept nogil; the same in one that is not is nobody's business."""
+    pytest.importorskip("Cython", reason="Cython is not installed: pip install cython")
+    source = planted(
+        tmp_path,
+        "from libc.stdlib cimport malloc\nfrom libc.stdio cimport printf\n\n"
+        "cdef void* greedy(int n) noexcept nogil:\n    return malloc(n)\n\n"
+        "cdef void chatty() noexcept nogil:\n    printf(b'tick')\n\n"
+        "cdef double good(double x) noexcept nogil:\n    # malloc(1) would be wrong here\n    return 2.0 * x\n\n"
+        "cdef void* build(int n) except NULL:\n    return malloc(n)\n\n"
+        "def call(double x):\n    chatty()\n    return good(x) + <size_t>greedy(1) + <size_t>build(2)\n",
+    )
+    out = tmp_path / "planted.c"
+    subprocess.run([sys.executable, "-m", "cython", "-3", "-o", str(out), str(source)], check=True, capture_output=True)
+    names = check.hot_names([source.read_text()])
+    assert names == {"greedy", "chatty", "good"}
+    found = check.never_called(out.read_text(encoding="utf-8"), names)
+    assert sorted(line.split("planted_")[-1] for line in found) == ["chatty calls printf", "greedy calls malloc"]
+
+
+def test_every_kind_of_hint_fails_the_check(
+    check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A checkout with one module that includes a file: the hint and the missing noexcept are in the included file."""
+    pytest.importorskip("Cython", reason="Cython is not installed: pip install cython")
+    folder = tmp_path / "cython_kernels"
+    folder.mkdir()
+    (folder / "tick.pyx").write_text('include "part.pxi"\n\ndef run(double x):\n    return f(x)\n')
+    (folder / "part.pxi").write_text(
+        "cdef void g(double* x) nogil:\n    x[0] = 1.0 / x[0]\n\n"
+        "cdef double f(double x) noexcept nogil:\n    g(&x)\n    return x\n"
+    )
+    build = ModuleType("setup")
+    build.DIRECTIVES = {"language_level": "3"}  # type: ignore[attr-defined]
+    build.lay_tree = lambda: tmp_path  # type: ignore[attr-defined]
+    build.write_topologies = lambda tree: None  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "setup", build)
+    assert check.main() == 1
+    printed = capsys.readouterr().out
+    assert "part.pxi:1: nogil without noexcept" in printed and "performance hint" in printed.lower(), printed
+
+
 def test_the_sources_pass() -> None:
     """As `python scripts/check_hot_path.py`: every kernel module translated anew, with all performance hints."""
     pytest.importorskip("Cython", reason="Cython is not installed: pip install cython")
