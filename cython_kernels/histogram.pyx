@@ -83,6 +83,26 @@ cdef class Histogram:
         for i in range(N_BUCKETS):
             self.h.bucket[i] += other.h.bucket[i]
 
+    def load(self, summary) -> None:
+        """Add the values of a stored `summary`, bucket by bucket: as exact as the histogram it came from (the mean to
+        1e-9 of itself). ValueError: the buckets do not add up to its count, or an edge is none of ours."""
+        cdef Histogram other = Histogram()
+        cdef int64_t edge, n
+        cdef int i
+        for edge_us, count in summary["hist"]:
+            edge, n = round(edge_us * 1e3), count
+            i = _index(edge)
+            if n < 0 or _lower_edge(i) != edge:
+                raise ValueError(f"bucket [{edge_us} us, {count}]: allowed lower edges of buckets and counts >= 0")
+            other.h.bucket[i] += n
+            other.h.count += n
+        if other.h.count != summary["count"]:
+            raise ValueError(f"{other.h.count} values in the buckets: allowed count = {summary['count']}")
+        other.h.min_ns, other.h.max_ns = round(summary["min"] * 1e3), round(summary["max"] * 1e3)
+        other.h.sum_ns = round(summary["mean"] * 1e3 * other.h.count)
+        other.h.negative = summary.get("negative", 0)
+        self.merge(other)
+
     @property
     def count(self) -> int:
         """Number of values."""
@@ -130,9 +150,11 @@ cdef class Histogram:
         return [(_lower_edge(i), self.h.bucket[i]) for i in range(N_BUCKETS) if self.h.bucket[i]]
 
     def summary(self) -> dict:
-        """count, mean, p50, p90, p99, p999, p9999, min, max in us and `hist`: [[lower edge in us, count], ...]."""
+        """count, mean, p50, p90, p99, p999, p9999, min, max in us, how many are negative, and the whole histogram as
+        `hist`: [[lower edge in us, count], ...]; `load` reads it back."""
         named = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9, "p9999": 99.99}
         out = {"count": self.count, "mean": self.mean_ns / 1e3, "min": self.min_ns / 1e3, "max": self.max_ns / 1e3}
         out.update({name: self.percentile(p) / 1e3 for name, p in named.items()})
+        out["negative"] = self.negative
         out["hist"] = [[edge / 1e3, n] for edge, n in self.buckets()]
         return out

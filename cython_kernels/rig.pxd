@@ -6,6 +6,7 @@ cdef class Rig:
     cdef rig_t r
     cdef list _keep         # owners of everything r points into
     cdef list _blocks       # addresses of memory to free
+    cdef readonly object account
     cdef readonly object lateness
     cdef readonly object compute
     cdef void* block(self, size_t n_bytes) except NULL

@@ -1,19 +1,22 @@
 from typing import Any
 
+from torqueloop.cython_kernels.account import Account
 from torqueloop.cython_kernels.codec import CodecTables, RxState, TxState
 from torqueloop.cython_kernels.histogram import Histogram
+from torqueloop.cython_kernels.loop_clock import ClockScript
 from torqueloop.cython_kernels.model import KernelModel, KernelState
 from torqueloop.cython_kernels.ring import DataRing, FrameRing, LatestSlot
 
 CAUSES: tuple[str, ...]
 POLICIES: dict[str, int]
-PHASES: tuple[str, ...]
 INPUT_HEAD_BYTES: int
 SAMPLE_HEAD_BYTES: int
 
 Copy = tuple[int, int, float, float]
 
 class Rig:
+    @property
+    def account(self) -> Account: ...
     @property
     def lateness(self) -> Histogram: ...
     @property
@@ -62,8 +65,15 @@ class Rig:
         stop_after_ticks: int = -1,
     ) -> None: ...
     def set_clock(
-        self, policy: str = "catch_up", max_catch_up: int = 5, overrun_limit: int = 0, n_ticks: int = -1
+        self,
+        policy: str = "catch_up",
+        max_catch_up: int = 5,
+        overrun_limit: int = 0,
+        n_ticks: int = -1,
+        grace_ticks: int = 0,
+        spin_us: float = 0.0,
     ) -> None: ...
+    def set_script(self, script: ClockScript) -> None: ...
     def set_record(
         self,
         slots: list[int],

@@ -13,6 +13,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
+from torqueloop.cython_kernels.account cimport Account
 from torqueloop.cython_kernels.atomic cimport (
     load_acquire_i32,
     load_acquire_u32,
@@ -21,10 +22,9 @@ from torqueloop.cython_kernels.atomic cimport (
     store_release_i32,
 )
 from torqueloop.cython_kernels.can_frame cimport can_frame_t
-from torqueloop.cython_kernels.clock cimport monotonic_ns
 from torqueloop.cython_kernels.codec cimport CodecTables, RxState, TxState
 from torqueloop.cython_kernels.denormals cimport denormals_off, denormals_restore
-from torqueloop.cython_kernels.histogram cimport Histogram
+from torqueloop.cython_kernels.loop_clock cimport ClockScript
 from torqueloop.cython_kernels.model cimport KernelModel, KernelState, tl_state_hash
 from torqueloop.cython_kernels.ring cimport DataRing, FrameRing, LatestSlot, frames_push, slot_write
 from torqueloop.cython_kernels.tick cimport (
@@ -37,7 +37,6 @@ from torqueloop.cython_kernels.tick cimport (
     INPUT_DISARM,
     INPUT_VEHICLE,
     MAX_RECORD,
-    N_PHASES,
     N_RIG,
     N_VEHICLE,
     POLICY_CATCH_UP,
@@ -64,7 +63,6 @@ CAUSES = (
     "bus", "request", "tcu_frames", "encode",
 )
 POLICIES = {"catch_up": POLICY_CATCH_UP, "skip": POLICY_SKIP, "stop": POLICY_STOP}
-PHASES = ("latch", "inputs", "step", "outputs", "tx", "publish")
 #: size of the head of an input record (tick.pxd input_head_t) and of the fixed part of a sample record
 INPUT_HEAD_BYTES = sizeof(input_head_t)
 SAMPLE_HEAD_BYTES = 32
@@ -74,14 +72,14 @@ cdef class Rig:
     """One rig. Slots are indices into the signal table; slot 0 always reads 0, slot 1 is a sink that is never read."""
 
     def __cinit__(self, n_sig: int, tick_s: float):
-        cdef Histogram lateness = Histogram(), compute = Histogram()
+        cdef Account account = Account()
         if not 2 <= n_sig <= 65536:
             raise ValueError(f"{n_sig} signals: allowed 2..65536")
         if not 1e-5 <= tick_s <= 1.0:
             raise ValueError(f"tick {tick_s} s: allowed 1e-5..1 s")
         self._keep, self._blocks = [], []
-        self.lateness, self.compute = lateness, compute
-        self.r.lateness, self.r.compute = &lateness.h, &compute.h
+        self.account, self.lateness, self.compute = account, account.lateness, account.compute
+        self.r.account = &account.a
         self.r.n_sig = n_sig
         self.r.sig = <double*>self.block(n_sig * sizeof(double))
         self.r.sig0 = <double*>self.block(n_sig * sizeof(double))
@@ -227,13 +225,24 @@ cdef class Rig:
         self.r.safe_stop_ticks = stop_after_ticks
 
     def set_clock(self, policy: str = "catch_up", max_catch_up: int = 5, overrun_limit: int = 0,
-            n_ticks: int = -1) -> None:
+            n_ticks: int = -1, grace_ticks: int = 0, spin_us: float = 0.0) -> None:
         """Policy after a stall; overrun_limit overruns in a row latch the safe state (0: never); n_ticks: end (-1:
-        none)."""
+        none); grace_ticks: the first ticks, counted apart; spin_us: the last part of the wait looks at the clock."""
         if policy not in POLICIES:
             raise ValueError(f"policy {policy!r}: allowed {', '.join(POLICIES)}")
         self.r.policy, self.r.max_catch_up = POLICIES[policy], max_catch_up
+        if not 0.0 <= spin_us * 1e-6 <= 0.5 * self.r.tick_s or grace_ticks < 0 or max_catch_up < 1:
+            raise ValueError(
+                f"spin_us {spin_us}, grace_ticks {grace_ticks}, max_catch_up {max_catch_up}: allowed 0 .. half a "
+                "period, >= 0, >= 1")
         self.r.overrun_limit, self.r.n_ticks = overrun_limit, n_ticks
+        self.r.account.grace_ticks, self.r.spin_ns = grace_ticks, round(spin_us * 1e3)
+
+    def set_script(self, ClockScript script not None) -> None:
+        """Run by a script instead of the real clock (tests of the clock's rules)."""
+        script.s.arm_bit, script.s.stop_bit, script.s.disarm_bit = CMD_ARM, CMD_STOP, CMD_DISARM
+        self.r.script = &script.s
+        self._keep.append(script)
 
     def set_record(self, slots: list, DataRing samples, DataRing inputs, DataRing bus, DataRing modes,
             every: int = 1) -> None:
@@ -443,16 +452,10 @@ cdef class Rig:
         }
 
     def counters(self) -> dict:
-        """Everything the tick counted, in the words of tick.pyx."""
-        ticks = max(1, self.r.tick)
+        """Everything the tick counted, in the words of docs/clock.md."""
         return {
-            "ticks": self.r.tick, "missed": self.r.missed, "late_started": self.r.late_started,
-            "dropped": self.r.dropped,
-            "overruns": self.r.overruns, "overruns_in_row_max": self.r.overruns_in_row_max,
-            "slip_s": self.r.dropped * self.r.tick_s, "margin_min_us": self.r.margin_min_ns / 1e3,
+            "ticks": self.r.tick, **self.account.counters(self.r.tick_s),
             "arm_ns": self.r.arm_ns, "end_ns": self.r.end_ns,
-            "phase_mean_us": {name: self.r.phase_sum_ns[k] / 1e3 / ticks for k, name in enumerate(PHASES)},
-            "phase_max_us": {name: self.r.phase_max_ns[k] / 1e3 for k, name in enumerate(PHASES)},
             "rx_frames": self.r.rx_frames, "rx_bad": self.r.rx_bad, "tx_frames": self.r.tx_frames,
             "tx_dropped": self.r.tx_dropped,
             "idle_frames": self.r.idle_frames, "vehicle_taken": self.r.veh_taken, "vehicle_refused": self.r.veh_refused,

@@ -3,9 +3,10 @@ See tick.pyx for the rules."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from torqueloop.cython_kernels.account cimport account_t
 from torqueloop.cython_kernels.can_frame cimport can_frame_t
 from torqueloop.cython_kernels.codec cimport codec_t, rx_state_t, tx_state_t
-from torqueloop.cython_kernels.histogram cimport hist_t
+from torqueloop.cython_kernels.loop_clock cimport script_t
 from torqueloop.cython_kernels.model cimport tl_model, tl_state
 from torqueloop.cython_kernels.ring cimport slot_t, spsc_t
 
@@ -39,7 +40,7 @@ cdef enum:
     CAUSE_ENCODE = 13           # a signal to send is NaN; detail: message index
     N_CAUSES = 14
 
-# `flags` of a sample record: what happened in the tick.
+# `flags` of a sample record: what happened in the ticks since the record before (docs/clock.md).
 cdef enum:
     FLAG_OVERRUN = 1            # the tick before ended after its next grid point
     FLAG_MISSED = 2             # started a period or more late, or grid points were dropped before it
@@ -49,6 +50,7 @@ cdef enum:
     FLAG_BAD_FRAME = 32
     FLAG_TX_DROPPED = 64
     FLAG_SLIPPED = 128          # grid points were dropped: simulated time fell behind wall time
+    FLAG_GRACE = 256            # the tick belongs to the start-up grace
 
 # `status` of a sample record: state of the rig after the tick; bits 8..15 hold the cause.
 cdef enum:
@@ -69,16 +71,6 @@ cdef enum:
     RIG_RUNNING = 2             # 1 (armed, not yet running) is never sent: nothing is sent before the first tick
     RIG_SAFE = 3
     RIG_FAULT = 4
-
-# Phases of a tick that are timed.
-cdef enum:
-    PHASE_LATCH = 0
-    PHASE_INPUTS = 1
-    PHASE_STEP = 2
-    PHASE_OUTPUTS = 3
-    PHASE_TX = 4
-    PHASE_PUBLISH = 5
-    N_PHASES = 6
 
 # Limits of work per tick and sizes of scratch.
 cdef enum:
@@ -240,12 +232,14 @@ cdef struct rig_t:
     double tick_s
     int32_t policy
     int32_t max_catch_up
+    int64_t spin_ns             # sleep until so long before the grid point, then look at the clock until it is reached
     int32_t overrun_limit
     int64_t safe_stop_ticks     # end so many ticks after the safe state was latched; -1: go on
     int64_t n_ticks             # end after so many ticks; -1: run until stopped
     int64_t inject_tick         # fault injection: burn inject_ns in ticks inject_tick <= k < inject_tick + inject_count
     int64_t inject_count
     int64_t inject_ns
+    script_t* script            # NULL: the real clock
     # ---- written by other threads (atomic) ----
     uint32_t command
     int32_t ext_cause
@@ -272,18 +266,9 @@ cdef struct rig_t:
     int64_t end_ns
     # ---- accounting ----
     uint32_t flags_next         # flags of the next tick, set by the loop
-    int32_t lateness_ns         # of the running tick
-    int64_t overruns
-    int64_t overruns_in_row
-    int64_t overruns_in_row_max
-    int64_t missed
-    int64_t late_started        # of the missed ticks: run, but a period or more late
-    int64_t dropped             # of the missed ticks: never run (slip)
-    int64_t margin_min_ns       # smallest time left between the end of a tick and its next grid point
-    int64_t phase_max_ns[N_PHASES]
-    int64_t phase_sum_ns[N_PHASES]
-    hist_t* lateness
-    hist_t* compute
+    uint32_t flags_kept         # flags of ticks without a sample record, for the next record
+    int32_t late_in_row         # ticks run late one after the other (catch_up)
+    account_t* account
     # ---- publishing ----
     int32_t n_rec
     int32_t* rec_slot

@@ -12,20 +12,7 @@ Order of a tick, the same on every clock (real, virtual, replay):
 
 Tick k takes simulated time from k*T to (k+1)*T; its record and the frames it sends hold the state at (k+1)*T.
 
-Clock words, used alike in counters, report and gates. The grid is t_arm + k*T on the monotonic clock.
-
-    lateness   time from a grid point to the wake-up that serves it
-    overrun    a tick whose work ends after its next grid point (whether it took long or began late)
-    missed     a grid point whose tick began one period T late or more, or was never run
-    slip       T times the grid points never run: simulated time is behind wall time by it. Physics always advances by
-    T per tick run
-    margin     time between the end of a tick and its next grid point
-
-Policies after a stall. catch_up: late ticks run at once, one after the other, at most max_catch_up of them; what is
-further
-behind is dropped (slip). skip: all grid points passed are dropped, the tick runs once and the next one is on the grid
-again.
-stop: a missed grid point latches the safe state and ends the run.
+The clock's words and rules (grid, lateness, overrun, missed, slip, margin, policies, grace) are those of docs/clock.md.
 
 Replay: a tick depends on nothing but its input record (time of waking, frames, vehicle value, cause from outside), so a
 recorded real-time run gives the same state hash when its input records are fed through the same function.
@@ -40,6 +27,21 @@ cdef extern from "<sys/syscall.h>" nogil:
 cdef extern from "<unistd.h>" nogil:
     long syscall(long number, ...)
 
+from torqueloop.cython_kernels.account cimport (
+    PHASE_INPUTS,
+    PHASE_LATCH,
+    PHASE_OUTPUTS,
+    PHASE_PUBLISH,
+    PHASE_STEP,
+    PHASE_TX,
+    account_clear,
+    account_end,
+    account_grid,
+    account_missed,
+    account_open,
+    account_phase,
+    account_wake,
+)
 from torqueloop.cython_kernels.atomic cimport (
     fetch_and_u32,
     fetch_or_u32,
@@ -50,7 +52,6 @@ from torqueloop.cython_kernels.atomic cimport (
     store_release_i64,
     swap_if_i32,
 )
-from torqueloop.cython_kernels.clock cimport monotonic_ns, sleep_until_ns, spin_ns
 from torqueloop.cython_kernels.codec cimport (
     CODEC_NAN,
     CODEC_OK,
@@ -60,7 +61,7 @@ from torqueloop.cython_kernels.codec cimport (
     codec_encode,
     codec_rx_arm,
 )
-from torqueloop.cython_kernels.histogram cimport hist_add, hist_clear
+from torqueloop.cython_kernels.loop_clock cimport clock_burn, clock_now, clock_sleep, clock_spend, clock_spin
 from torqueloop.cython_kernels.model cimport tl_outputs, tl_step
 from torqueloop.cython_kernels.ring cimport data_push, frames_pop, frames_push, slot_read, slot_write
 
@@ -120,21 +121,25 @@ include "tick_publish.pxi"
 
 
 cdef inline int64_t _phase(rig_t* r, int phase, int64_t since) noexcept nogil:
-    cdef int64_t now = monotonic_ns()
-    r.phase_sum_ns[phase] += now - since
-    if now - since > r.phase_max_ns[phase]:
-        r.phase_max_ns[phase] = now - since
+    cdef int64_t now
+    clock_spend(r.script, phase)
+    now = clock_now(r.script)
+    account_phase(r.account, phase, now - since)
     return now
 
 
 cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     """One tick; now_ns is the time of waking (an input: ages and timeouts are counted from it). real-time: yes."""
-    cdef int64_t begin = monotonic_ns()
+    cdef int64_t begin = clock_now(r.script)
     cdef int64_t t = begin
     cdef uint32_t flags = r.flags_next
     cdef input_head_t head
     cdef int32_t cause
+    cdef int64_t in_row
     r.flags_next = 0
+    account_open(r.account, r.tick)
+    if r.account.book == &r.account.grace:
+        flags |= FLAG_GRACE
     memset(&head, 0, sizeof(head))
     head.tick = r.tick
     head.now_ns = now_ns
@@ -153,7 +158,7 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     _inputs(r)
     t = _phase(r, PHASE_INPUTS, t)
     if r.inject_ns > 0 and r.inject_tick <= r.tick < r.inject_tick + r.inject_count:
-        spin_ns(r.inject_ns)
+        clock_burn(r.script, r.inject_ns)
     if r.model != NULL and not r.frozen:
         _step(r)
     t = _phase(r, PHASE_STEP, t)
@@ -166,7 +171,11 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     _end_disarming(r)
     store_release_i64(&r.tick, r.tick + 1)
     t = _phase(r, PHASE_PUBLISH, t)
-    hist_add(r.compute, t - begin)
+    in_row = account_end(r.account, begin, t)
+    if r.account.now.margin_ns < 0:
+        r.flags_next |= FLAG_OVERRUN
+    if r.overrun_limit > 0 and in_row >= r.overrun_limit:
+        rig_external(r, CAUSE_OVERRUNS, in_row)
 
 
 include "tick_loop.pxi"

@@ -24,11 +24,9 @@ cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil:
     r.I_wheel = 0.0
     r.momentum_last = _combine(r, r.momentum, r.n_momentum)
     r.force_last = _combine(r, r.force, r.n_force)
-    hist_clear(r.lateness)
-    hist_clear(r.compute)
-    memset(r.phase_max_ns, 0, sizeof(r.phase_max_ns))
-    memset(r.phase_sum_ns, 0, sizeof(r.phase_sum_ns))
-    r.margin_min_ns = r.period_ns
+    r.flags_next = r.flags_kept = 0
+    r.late_in_row = 0
+    account_clear(r.account)
     r.arm_ns = r.age_from_ns = now_ns
     r.disarm = DISARM_NO
     r.reacting = 0
@@ -42,27 +40,51 @@ cdef bint rig_finished(const rig_t* r) noexcept nogil:
     return r.safe_latched and r.safe_stop_ticks >= 0 and r.tick - r.cause_tick > r.safe_stop_ticks
 
 
-cdef void _drop(rig_t* r, int64_t* grid, int64_t n) noexcept nogil:
-    grid[0] += n * r.period_ns
-    r.dropped += n
-    r.missed += n
-    r.flags_next |= FLAG_SLIPPED | FLAG_MISSED
+cdef bint _policy(rig_t* r, int64_t* grid, int64_t behind) noexcept nogil:
+    """The wake-up came `behind` whole periods after *grid: drop grid points, run late, or stop (rules C7 to C9). True:
+    the tick about to run is the last one."""
+    cdef int64_t drop = 0
+    cdef bint last = False, started_late
+    if behind == 0:
+        r.late_in_row = 0
+        return False
+    if r.policy == POLICY_CATCH_UP:
+        # not more than max_catch_up late ticks one after the other, whatever they cost
+        drop = max(0, behind - (r.max_catch_up - r.late_in_row))
+    elif r.policy == POLICY_SKIP or r.account.book == &r.account.grace:
+        drop = behind
+    else:
+        rig_external(r, CAUSE_OVERRUNS, behind)
+        last = True
+    started_late = behind > drop
+    r.late_in_row = r.late_in_row + 1 if started_late else 0
+    grid[0] += drop * r.period_ns
+    account_missed(r.account, started_late, drop)
+    r.flags_next |= FLAG_MISSED
+    if drop > 0:
+        r.flags_next |= FLAG_SLIPPED
+    return last
 
 
 cdef void rig_run(rig_t* r) noexcept nogil:
-    """The loop on the real clock, until stop, end or POLICY_STOP. real-time: yes.
+    """The loop on its grid, until stop, end or POLICY_STOP. real-time: yes.
     Own thread, GIL released throughout."""
-    cdef int64_t grid, now, late, behind
+    cdef int64_t grid, now, late
+    cdef int64_t spin = 0
+    cdef uint32_t bits
     cdef can_frame_t frame
     cdef bint last = False
     r.thread_id = <int32_t>syscall(SYS_gettid)
     r.running = 1
-    now = monotonic_ns()
+    r.account.watch_usage = r.script == NULL
+    now = clock_now(r.script)
     r.first_wake_ns = now
     grid = now + r.period_ns
     while not last:
-        sleep_until_ns(grid)
-        now = monotonic_ns()
+        bits = clock_sleep(r.script, grid - spin)
+        if bits:
+            rig_command(r, bits, CMD_DISARM if bits & CMD_ARM else 0)
+        now = clock_spin(r.script, grid)
         store_release_i64(&r.heartbeat, r.heartbeat + 1)
         if load_acquire_u32(&r.command) & CMD_STOP:
             break
@@ -77,42 +99,22 @@ cdef void rig_run(rig_t* r) noexcept nogil:
                     while frames_pop(r.rx_ring, &frame):
                         r.idle_frames += 1
                 grid = (grid if now - grid < r.period_ns else now) + r.period_ns
+                spin = 0
                 continue
             if not r.armed:
                 rig_arm(r, now)
+            # armed again, the grid begins anew: time spent disarmed is no slip
             grid = now
+            spin = r.spin_ns
+            r.late_in_row = 0
+            account_grid(r.account, now, r.period_ns)
         late = now - grid
-        hist_add(r.lateness, late)
-        r.lateness_ns = <int32_t>min(late, <int64_t>0x7FFFFFFF)
-        behind = late // r.period_ns
-        if behind > 0:
-            if r.policy == POLICY_SKIP:
-                _drop(r, &grid, behind)
-            else:
-                if r.policy == POLICY_STOP:
-                    rig_external(r, CAUSE_OVERRUNS, behind)
-                    last = True
-                elif behind > r.max_catch_up:
-                    _drop(r, &grid, behind - r.max_catch_up)
-                r.missed += 1
-                r.late_started += 1
-                r.flags_next |= FLAG_MISSED
+        account_wake(r.account, r.tick, late)
+        last = _policy(r, &grid, late // r.period_ns)
+        r.account.due_ns = grid + r.period_ns
         rig_tick(r, now)
         grid += r.period_ns
-        late = monotonic_ns() - grid
-        if -late < r.margin_min_ns:
-            r.margin_min_ns = -late
-        if late > 0:
-            r.overruns += 1
-            r.overruns_in_row += 1
-            r.flags_next |= FLAG_OVERRUN
-            if r.overruns_in_row > r.overruns_in_row_max:
-                r.overruns_in_row_max = r.overruns_in_row
-            if r.overrun_limit > 0 and r.overruns_in_row >= r.overrun_limit:
-                rig_external(r, CAUSE_OVERRUNS, r.overruns_in_row)
-        else:
-            r.overruns_in_row = 0
         if rig_finished(r):
             break
-    r.end_ns = monotonic_ns()
+    r.end_ns = clock_now(r.script)
     store_release_i32(&r.running, 0)

@@ -38,16 +38,18 @@ cdef void _publish(rig_t* r, int64_t now_ns, int64_t begin_ns, input_head_t* hea
         value[5] = r.sig[r.out_s]
         value[6] = r.sig[r.out_brake]
         slot_write(r.veh_out, value, now_ns)
+    r.flags_kept |= flags
     if r.sample_ring != NULL and r.tick % r.rec_every == 0:
         sample.tick = r.tick
         sample.t_wall_ns = now_ns
-        sample.wake_lateness_ns = r.lateness_ns
-        sample.flags = flags
+        sample.wake_lateness_ns = <int32_t>min(r.account.now.lateness_ns, <int64_t>0x7FFFFFFF)
+        sample.flags = r.flags_kept
+        r.flags_kept = 0
         sample.status = STATUS_ARMED | (STATUS_SAFE if r.safe_latched else 0) | (STATUS_FROZEN if r.frozen else 0)
         sample.status |= (STATUS_DISARMING if r.disarm else 0) | <uint32_t>r.cause << 8
         for i in range(r.n_rec):
             sample.out[i] = r.sig[r.rec_slot[i]]
-        sample.compute_ns = <int32_t>min(monotonic_ns() - begin_ns, <int64_t>0x7FFFFFFF)
+        sample.compute_ns = <int32_t>min(clock_now(r.script) - begin_ns, <int64_t>0x7FFFFFFF)
         data_push(r.sample_ring, sample, <uint32_t>(32 + 8 * r.n_rec))
     if r.input_ring != NULL:
         head.n_bytes = <uint32_t>(sizeof(input_head_t) + head.n_frames * sizeof(can_frame_t))

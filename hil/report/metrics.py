@@ -20,7 +20,7 @@ from torqueloop.hil.report.collect import Run
 
 _UNIT_AT_END = re.compile(r"^(.*?)_(us|ns|ms|s|J|mps|mps2|Nm|Pa|percent|Hz|bytes)$")
 #: Tables of the statistics that are data for plots, not metrics.
-_NO_METRIC = {"hist", "config", "command", "histogram", "buckets"}
+_NO_METRIC = {"hist", "config", "command", "histogram", "buckets", "worst"}
 #: Metrics from the recorded signals.
 SIGNAL_METRICS = (
     "recording_gap_ticks", "recording_damage", "finite", "v_max_mps", "v_end_mps", "t_0_100_kmh_s",

@@ -36,7 +36,7 @@ class RigTable(ConfigTable):
 
 
 class Clock(ConfigTable):
-    """[clock]: see cython_kernels/tick.pyx for the words."""
+    """[clock]: docs/clock.md has the words and rules."""
 
     tick_s: Annotated[float, Field(ge=1e-4, le=0.1)] = 1e-3
     #: steps per tick; more cost compute time and gain accuracy
@@ -44,6 +44,11 @@ class Clock(ConfigTable):
     policy: Literal["catch_up", "skip", "stop"] = "catch_up"
     #: late ticks run back to back at most; what is further behind becomes slip
     max_catch_up: Annotated[int, Field(ge=1, le=1000)] = 5
+    #: the ticks of this first part of simulated time are counted apart: cold caches and first page faults are no
+    #: statement about the rest [s]
+    grace_s: Annotated[float, Field(ge=0, le=60)] = 0.0
+    #: the last part of the wait looks at the clock instead of sleeping [us]: less lateness for that share of a CPU
+    spin_us: Annotated[float, Field(ge=0)] = 0.0
     #: SCHED_FIFO priority of the loop; 0: ordinary scheduling
     fifo_priority: Annotated[int, Field(ge=0, le=99)] = 80
     cpu: Annotated[int, Field(ge=0)] | Literal["auto", "none"] = "auto"
@@ -56,6 +61,17 @@ class Clock(ConfigTable):
         if isinstance(value, bool) or not (value in ("auto", "none") or (isinstance(value, int) and value >= 0)):
             raise BadValue("{key} = {value} is not allowed", value=value, allowed='a CPU number, "auto", "none"')
         return value
+
+    @model_validator(mode="after")
+    def _spin(self) -> Clock:
+        if self.spin_us * 1e-6 > 0.5 * self.tick_s:
+            raise BadValue(
+                "{key} = {value} is more than half a tick",
+                key="spin_us",
+                value=self.spin_us,
+                allowed=f"0 .. {0.5e6 * self.tick_s:g}",
+            )
+        return self
 
 
 class Can(CanTable):

@@ -65,7 +65,8 @@ class LiveRun:
     began_s: float | None = None
     over_s: float | None = None
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self, whole: bool = True) -> dict[str, Any]:
+        """The run so far; `whole`: with the histograms of the phases and the worst ticks."""
         links: dict[str, Any] = {"peers": self.peer_stats}
         if self.gateway is not None:
             links["can"] = {"gateway": {**self.gateway.stats(), "stolen": self.stolen()}}
@@ -73,12 +74,13 @@ class LiveRun:
             links["vehicle"] = client.stats()
         links["recording"] = {name: vars(s) for name, s in self.recorder.status().items()}
         took = None if self.began_s is None else (self.over_s or time.monotonic()) - self.began_s
-        return run_stats(self.plan, self.parts, self.energy, self.degraded, links, self.note, self.real, took)
+        return run_stats(self.plan, self.parts, self.energy, self.degraded, links, self.note, self.real, took, whole)
 
     def save(self) -> None:
         """What is known so far into run.json. A disk that refuses does not stop a run that is going on."""
         try:
-            self.folder.write(stats=self.stats())
+            # the short form: writing it must not hold up the threads of the links
+            self.folder.write(stats=self.stats(whole=False))
         except OSError as error:
             self.degrade(f"run.json cannot be written: {error.strerror}")
 

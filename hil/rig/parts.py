@@ -77,7 +77,14 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
     stop_after = c.safe_state.stop_after_s
     rig.set_safe_state(plan.reactions, plan.limits, round(stop_after / c.clock.tick_s) if stop_after >= 0 else -1)
     n_ticks = round((duration_s if duration_s is not None else c.rig.duration_s) / c.clock.tick_s)
-    rig.set_clock(c.clock.policy, c.clock.max_catch_up, c.safe_state.overrun_limit, n_ticks)
+    rig.set_clock(
+        c.clock.policy,
+        c.clock.max_catch_up,
+        c.safe_state.overrun_limit,
+        n_ticks,
+        round(c.clock.grace_s / c.clock.tick_s),
+        c.clock.spin_us,
+    )
     rig.set_record(
         [slot for _, slot in plan.recorded],
         parts.samples,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torqueloop.cython_kernels.account import PHASES
 from torqueloop.hil.rig.parts import RigParts
 from torqueloop.hil.rig.plan import RigPlan
 from torqueloop.hil.rig.safe_state import describe
@@ -11,6 +12,8 @@ from torqueloop.hil.rig.safe_state import describe
 #: last part of an energy output's name -> its place in the balance (components' outputs, see core/components)
 _LOST = ("heat", "loss")
 _STORED = ("energy.kinetic", "energy.potential")
+#: what the kernel counts for the loop's thread, from arming on
+USAGE = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
 
 
 class Energy:
@@ -30,6 +33,11 @@ class Energy:
         return terms
 
 
+def _grace_points(counters: dict[str, Any]) -> int:
+    """Grid points that belong to the start-up grace."""
+    return int(counters["grace"]["ticks"] + counters["grace"]["dropped"])
+
+
 def run_stats(
     plan: RigPlan,
     parts: RigParts,
@@ -39,10 +47,12 @@ def run_stats(
     note: str = "",
     real: bool = True,
     took_s: float | None = None,
+    whole: bool = True,
 ) -> dict[str, Any]:
     """All numbers of the run so far. Called while the loop runs: single values are exact, sums may be one tick apart.
-    took_s: wall time since arming."""
+    took_s: wall time since arming. whole: with the histograms of the phases and the worst ticks."""
     counters = parts.rig.counters()
+    clock, account = plan.config.clock, parts.rig.account
     cause = parts.rig.cause()
     text = describe(cause, plan.cause_name(cause))
     if note and cause["cause"] in ("thread", "vehicle_data", "bus"):
@@ -52,21 +62,32 @@ def run_stats(
         "missed": counters["missed"],
         "late_started": counters["late_started"],
         "dropped": counters["dropped"],
-        # of all grid points, also those dropped
-        "missed_ratio": counters["missed"] / max(1, counters["ticks"] + counters["dropped"]),
+        # of all grid points after the grace, also those dropped
+        "missed_ratio": counters["missed"] / max(1, counters["grid_points"] - _grace_points(counters)),
         "overruns": counters["overruns"],
         "overruns_in_row_max": counters["overruns_in_row_max"],
         "slip_s": counters["slip_s"],
-        "compute_us": parts.rig.compute.summary(),
-        "phase_mean_us": counters["phase_mean_us"],
-        "phase_max_us": counters["phase_max_us"],
+        "compute_us": account.compute.summary(),
+        "policy": clock.policy,
+        "max_catch_up": clock.max_catch_up,
+        "grace_s": clock.grace_s,
+        "spin_us": clock.spin_us,
     }
+    if whole:
+        stats["phase_us"] = {name: h.summary() for name, h in zip(PHASES, account.phases, strict=True)}
+        stats["worst"] = account.worst()
     if took_s is not None:
         stats["run_s"] = took_s
         stats["real_time_factor"] = counters["ticks"] * parts.rig.tick_s / took_s if took_s > 0 else 0.0
     if real:
         stats["margin_min_us"] = counters["margin_min_us"]
-        stats["wake_lateness_us"] = parts.rig.lateness.summary()
+        stats["wake_lateness_us"] = account.lateness.summary()
+        # the small margins matter: they are at the lower end
+        low = {name: account.margin.percentile(p) / 1e3 for name, p in (("p0_1", 0.1), ("p1", 1.0))}
+        stats["margin_us"] = {**account.margin.summary(), **low}
+        stats.update({name: counters[name] for name in USAGE})
+        if clock.grace_s > 0:
+            stats["grace"] = counters["grace"]
     if parts.rx is not None and parts.tx is not None:
         stats["can"] = {
             "rx": parts.rx.counters(),

@@ -1,5 +1,6 @@
 """Log-linear latency histogram."""
 
+import json
 import random
 
 import pytest
@@ -57,6 +58,24 @@ def test_buckets_add_up_to_count_and_merge_adds():
     a.merge(b)
     assert sum(n for _, n in a.buckets()) == a.count == len(range(0, 100000, 7)) + 2
     assert a.max_ns == 10**8
+
+
+@given(st.lists(st.integers(-(10**6), 2**36 + 10**6), max_size=100), st.lists(st.integers(0, 10**9), max_size=100))
+def test_stored_histograms_read_back_and_add_up_like_the_values_themselves(a, b):
+    whole = filled(a + b)
+    read = Histogram()
+    for part in (filled(a), filled(b)):
+        read.load(json.loads(json.dumps(part.summary())))
+    numbers = [{k: v for k, v in h.summary().items() if k != "hist"} for h in (read, whole)]
+    assert numbers[0] == pytest.approx(numbers[1], rel=1e-9)
+    assert read.buckets() == whole.buckets() and read.negative == whole.negative
+
+
+def test_stored_histogram_that_does_not_add_up_is_refused():
+    good = filled([100, 200]).summary()
+    for bad, cause in (({"count": 3}, "allowed count = 3"), ({"hist": [[0.129, 2]]}, "lower edges")):
+        with pytest.raises(ValueError, match=cause):
+            Histogram().load({**good, **bad})
 
 
 def test_999_of_1000_is_not_disturbed_by_one_outlier():
