@@ -7,17 +7,6 @@
 #   regime +-3      in the flank, but it would pull        tau = 0           (tc + td against tc)
 # The sign is that of the side. The force along the row is -tau. Kind 0: Modelica's ElastoBacklash; 1: ElastoBacklash2.
 
-cdef inline double contact_force(const tl_model* m, const tl_state* s, int32_t i, double phi, double w) noexcept nogil:
-    """Force of contact i along its row at the angle phi and speed w, in its present regime."""
-    cdef int64_t q = s.regime[i]
-    cdef double x = phi - (m.con_hi[i] if q > 0 else m.con_lo[i])
-    if q == 1 or q == -1:
-        return -(m.con_c[i] * x + m.con_d[i] * w)
-    if q == 2 or q == -2:
-        return -2.0 * m.con_c[i] * x
-    return 0.0
-
-
 cdef inline void subtract_contacts(const tl_model* m, const tl_state* s, const double* z, const double* u,
                                    double* F) noexcept nogil:
     """F[row] += force of each contact at angles z and speeds u."""
@@ -46,17 +35,12 @@ cdef inline int64_t regime_at(const tl_model* m, int32_t i, double phi, double w
     return 2 * side if td > tc and m.con_kind[i] == 0 else side
 
 
-cdef int32_t find_regimes(const tl_model* m, tl_state* s) noexcept nogil:
-    """Regimes from the present angles and speeds (start, restored by hand). 1 when one changed."""
-    cdef int32_t i, k, changed = 0
-    cdef int64_t q
+cdef void find_regimes(const tl_model* m, tl_state* s) noexcept nogil:
+    """Regimes from the present angles and speeds (start, restored by hand)."""
+    cdef int32_t i, k
     for i in range(TL_NCON(m)):
         k = m.con_row[i]
-        q = regime_at(m, i, row_dot(m, k, s.now.z) + m.row_off[k], row_dot(m, k, s.now.u))
-        if q != s.regime[i]:
-            s.regime[i] = q
-            changed = 1
-    return changed
+        s.regime[i] = regime_at(m, i, row_angle(m, s, k), row_dot(m, k, s.now.u))
 
 
 cdef enum:
@@ -71,7 +55,7 @@ cdef void contact_polynomial(const tl_model* m, const tl_state* s, int32_t i, do
     v[1] = h * row_dot(m, k, s.now.a)
     v[2] = 0.5 * h * s1
     v[3] = h * s2 / 3.0
-    p[0] = row_dot(m, k, s.now.z) + m.row_off[k]
+    p[0] = row_angle(m, s, k)
     p[1] = h * v[0]
     p[2] = 0.5 * h * v[1]
     p[3] = h * v[2] / 3.0
@@ -196,7 +180,7 @@ cdef inline double contact_left(const tl_model* m, const tl_state* s, const tl_e
 cdef inline double contact_size(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
     """Size of what the margin of contact i compares, from the trial's ends."""
     cdef int32_t k = m.con_row[i]
-    cdef double size = fabs(row_dot(m, k, s.now.z) + m.row_off[k]) + s.h * fabs(row_dot(m, k, s.now.u))
+    cdef double size = fabs(row_angle(m, s, k)) + s.h * fabs(row_dot(m, k, s.now.u))
     if s.contact_which[i] > 0 and s.regime[i] != 0:
         size = m.con_c[i] * size + m.con_d[i] * fabs(row_dot(m, k, s.now.u))
     return size
@@ -221,9 +205,8 @@ cdef void contact_books(const tl_model* m, tl_state* s, double x) noexcept nogil
         if q == 0:
             continue
         k = m.con_row[i]
-        e = m.con_hi[i] if q > 0 else m.con_lo[i]
-        x0 = row_dot(m, k, s.now.z) + m.row_off[k] - e
-        x1 = row_dot(m, k, s.end.z) + m.row_off[k] - e
+        x0 = contact_deflection(m, s, i, row_angle(m, s, k))
+        x1 = contact_deflection(m, s, i, row_dot(m, k, s.end.z) + m.row_off[k])
         e = 0.5 * m.con_c[i] * (x1 * x1 - x0 * x0)
         if q == 2 or q == -2:
             s.e_con[i] += e

@@ -434,12 +434,12 @@ cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
         else:
             s.mode[i] = 2
     s.pat = pattern_of(m, s)
-    e0 = motion_energy(m, s)
+    e0 = kinetic_energy(m, s)
     if TL_ND(m) + TL_NVG(m) > 0:
         for i in range(TL_NF(m)):
             s.g[i] = slip_of(m, s, i, s.now.u)
     project(m, s, s.g)
-    e1 = motion_energy(m, s)
+    e1 = kinetic_energy(m, s)
     s.e_fr[hit] += e0 - e1
     for i in range(TL_NF(m)):
         s.mode[i] = s.box_i[i]

@@ -207,16 +207,6 @@ cdef int32_t ready_bilateral(const tl_model* m, tl_state* s) noexcept nogil:
     return hold_driven(m, s, 0.0) | new
 
 
-cdef double motion_energy(const tl_model* m, const tl_state* s) noexcept nogil:
-    """1/2 u^T M u."""
-    cdef int32_t i, j, n = TL_N(m)
-    cdef double e = 0.0
-    for i in range(n):
-        for j in range(n):
-            e += 0.5 * s.now.u[i] * m.M[i * n + j] * s.now.u[j]
-    return e
-
-
 cdef void driven_books(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """Work of the drivers up to the fraction x of the trial, as heat of opposite sign; before the state is replaced."""
     cdef int32_t d, i, k

@@ -25,6 +25,7 @@ from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from torqueloop.cython_kernels.laws cimport contact_stiffness, row_dot
 from torqueloop.cython_kernels.model cimport TL_FORMED, tl_model, tl_pattern, tl_state
 from torqueloop.cython_kernels.vectors cimport axpy, dot
 

@@ -13,6 +13,14 @@ from libc.string cimport memcpy, memset
 
 from torqueloop.cython_kernels cimport generic
 from torqueloop.cython_kernels.denormals cimport denormals_off, denormals_restore
+from torqueloop.cython_kernels.laws cimport (
+    contact_deflection,
+    contact_force,
+    contact_loss,
+    kinetic_energy,
+    row_angle,
+    row_dot,
+)
 from torqueloop.cython_kernels.locks cimport pattern_of, set_ratio_rows
 from torqueloop.cython_kernels.model cimport (
     TL_COUNTERS, TL_FORMED, tl_eval, tl_model, tl_pattern, tl_state, tl_table1, tl_table2,

@@ -1,35 +1,16 @@
 # Outputs, energies and the hash of a state.
 
-cdef double kinetic(const tl_model* m, const tl_state* s) noexcept nogil:
-    """1/2 u^T M u."""
-    cdef int32_t i, j
-    cdef double e = 0.0
-    for i in range(m.n):
-        for j in range(m.n):
-            e += 0.5 * s.now.u[i] * m.M[i * m.n + j] * s.now.u[j]
-    return e
-
-
-cdef inline double row_value(const tl_model* m, int32_t k, const double* x) noexcept nogil:
-    cdef int32_t q
-    cdef double acc = 0.0
-    for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
-        acc = acc + m.row_val[q] * x[m.row_idx[q]]
-    return acc
-
-
 cdef double potential(const tl_model* m, const tl_state* s) noexcept nogil:
     """sum 1/2 c (phi - phi0)^2."""
     cdef int32_t i, k
     cdef double e = 0.0, x
     for i in range(m.nlin):
         k = m.lin_row[i]
-        x = row_value(m, k, s.now.z) + m.row_off[k] - m.lin_phi0[i]
+        x = row_angle(m, s, k) - m.lin_phi0[i]
         e += 0.5 * m.lin_c[i] * x * x
     for i in range(m.ncon):
         if s.regime[i] != 0:
-            x = row_value(m, m.con_row[i], s.now.z) + m.row_off[m.con_row[i]]
-            x = x - (m.con_hi[i] if s.regime[i] > 0 else m.con_lo[i])
+            x = contact_deflection(m, s, i, row_angle(m, s, m.con_row[i]))
             e += 0.5 * m.con_c[i] * x * x
     return e
 
@@ -37,34 +18,13 @@ cdef double potential(const tl_model* m, const tl_state* s) noexcept nogil:
 cdef double spring_force(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
     """Force of compliance i along its row now."""
     cdef int32_t r = m.lin_row[i]
-    return -(m.lin_c[i] * (row_value(m, r, s.now.z) + m.row_off[r] - m.lin_phi0[i])
-             + m.lin_d[i] * row_value(m, r, s.now.u))
-
-
-cdef double contact_now(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
-    """Force of contact i along its row now (laws in contacts.pxi)."""
-    cdef int64_t q = s.regime[i]
-    cdef int32_t r = m.con_row[i]
-    cdef double x = row_value(m, r, s.now.z) + m.row_off[r] - (m.con_hi[i] if q > 0 else m.con_lo[i])
-    if q == 1 or q == -1:
-        return -(m.con_c[i] * x + m.con_d[i] * row_value(m, r, s.now.u))
-    return -2.0 * m.con_c[i] * x if q == 2 or q == -2 else 0.0
-
-
-cdef double contact_power(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
-    """Loss power of contact i now: what its force takes beyond what the spring stores."""
-    cdef int64_t q = s.regime[i]
-    cdef int32_t r = m.con_row[i]
-    cdef double x, w = row_value(m, r, s.now.u)
-    if q == 0:
-        return 0.0
-    x = row_value(m, r, s.now.z) + m.row_off[r] - (m.con_hi[i] if q > 0 else m.con_lo[i])
-    return -(contact_now(m, s, i) + m.con_c[i] * x) * w
+    return -(m.lin_c[i] * (row_angle(m, s, r) - m.lin_phi0[i])
+             + m.lin_d[i] * row_dot(m, r, s.now.u))
 
 
 cdef double reaction_now(const tl_model* m, const tl_state* s, int32_t k) noexcept nogil:
     """Reaction k now, from accelerations and forces."""
-    cdef int32_t i
+    cdef int32_t i, r
     cdef double v = 0.0
     for i in range(m.n):
         v += m.re_A[k * m.n + i] * s.now.a[i]
@@ -75,7 +35,8 @@ cdef double reaction_now(const tl_model* m, const tl_state* s, int32_t k) noexce
     for i in range(m.nlin):
         v += m.re_lin[k * m.nlin + i] * spring_force(m, s, i)
     for i in range(m.ncon):
-        v += m.re_con[k * m.ncon + i] * contact_now(m, s, i)
+        r = m.con_row[i]
+        v += m.re_con[k * m.ncon + i] * contact_force(m, s, i, row_angle(m, s, r), row_dot(m, r, s.now.u))
     return v
 
 
@@ -83,7 +44,7 @@ cdef double mode_now(const tl_model* m, const tl_state* s, int32_t i) noexcept n
     """Mode of element i. One that is at its limit while others hold its shafts at rest is stuck: it does not slide."""
     cdef int64_t q = s.mode[i]
     if q & 1 and m.fr_src[i] != 5:
-        if -1e-9 < row_value(m, m.fr_row[i], s.now.u) < 1e-9 and -1e-6 < row_value(m, m.fr_row[i], s.now.a) < 1e-6:
+        if -1e-9 < row_dot(m, m.fr_row[i], s.now.u) < 1e-9 and -1e-6 < row_dot(m, m.fr_row[i], s.now.a) < 1e-6:
             return 0.0
     return <double>q
 
@@ -103,11 +64,11 @@ cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil
         k = m.out_idx[i]
         v = 0.0
         if kind == 0:
-            v = row_value(m, k, s.now.u)
+            v = row_dot(m, k, s.now.u)
         elif kind == 1:
-            v = row_value(m, k, s.now.z) + m.row_off[k]
+            v = row_dot(m, k, s.now.z) + m.row_off[k]
         elif kind == 2:
-            v = row_value(m, k, s.now.a)
+            v = row_dot(m, k, s.now.a)
         elif kind == 3:
             v = s.now.tau[k]
         elif kind == 4:
@@ -143,13 +104,13 @@ cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil
         elif kind == 19:
             v = -(s.e_port[p_pump + k] + s.e_port[p_turb + k])
         elif kind == 20:
-            v = kinetic(m, s)
+            v = kinetic_energy(m, s)
         elif kind == 21:
             v = potential(m, s)
         elif kind == 22:
             v = reaction_now(m, s, k)
         elif kind == 23:
-            v = contact_now(m, s, k)
+            v = contact_force(m, s, k, row_angle(m, s, m.con_row[k]), row_dot(m, m.con_row[k], s.now.u))
         elif kind == 24:
             v = s.e_con[k]
         elif kind == 25:
@@ -165,16 +126,16 @@ cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil
         elif kind == 30:
             v = s.ratio[k]
         elif kind == 31:
-            v = -s.now.tau[k] * row_value(m, m.fr_row[k], s.now.u)
+            v = -s.now.tau[k] * row_dot(m, m.fr_row[k], s.now.u)
         elif kind == 32:
-            v = row_value(m, m.lin_row[k], s.now.u)
+            v = row_dot(m, m.lin_row[k], s.now.u)
             v = m.lin_d[k] * v * v
         elif kind == 33:
-            v = contact_power(m, s, k)
+            v = contact_loss(m, s, k, row_angle(m, s, m.con_row[k]), row_dot(m, m.con_row[k], s.now.u))
         elif kind == 34:
-            v = s.now.port[k] * row_value(m, m.port_row[k], s.now.u)
+            v = s.now.port[k] * row_dot(m, m.port_row[k], s.now.u)
         elif kind == 35:
-            v = reaction_now(m, s, k) * row_value(m, m.out_aux[i], s.now.u)
+            v = reaction_now(m, s, k) * row_dot(m, m.out_aux[i], s.now.u)
         out[i] = m.out_gain[i] * v + m.out_off[i]
 
 

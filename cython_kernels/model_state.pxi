@@ -452,4 +452,4 @@ cdef class KernelState:
         return {"torque": work[:a], "poly": work[a:b], "engine": work[b:c], "pump": work[c:d], "turbine": work[d:e],
                 "eddy": work[e:f], "curve": work[f:], "driven": driven,
                 "friction": heat, "damper": vector(self.ptr.e_lin, m.nlin), "contact": vector(self.ptr.e_con, m.ncon),
-                "kinetic": kinetic(m, self.ptr), "potential": potential(m, self.ptr)}
+                "kinetic": kinetic_energy(m, self.ptr), "potential": potential(m, self.ptr)}

@@ -1,20 +1,5 @@
 # What a lock pattern holds beyond the stuck rows: stiffness of contacts, responses of losses, rows of variable gears.
 
-cdef inline double row_times(const tl_model* m, int32_t k, const double* x) noexcept nogil:
-    cdef int32_t q
-    cdef double acc = 0.0
-    for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
-        acc += m.row_val[q] * x[m.row_idx[q]]
-    return acc
-
-
-cdef inline void contact_stiffness(const tl_model* m, const tl_state* s, int32_t i, double* c, double* d) noexcept nogil:
-    """Stiffness and damping of contact i in its regime (see contacts.pxi)."""
-    cdef int64_t r = s.regime[i] if s.regime[i] >= 0 else -s.regime[i]
-    c[0] = m.con_c[i] if r == 1 else (2.0 * m.con_c[i] if r == 2 else 0.0)
-    d[0] = m.con_d[i] if r == 1 else 0.0
-
-
 cdef void stiffen(const tl_model* m, tl_state* s, tl_pattern* q, double h) noexcept nogil:
     """S and A4 of this pattern for the length h, with what the contacts add in their regimes."""
     cdef int32_t n = m.n, n2 = 2 * m.n, i, j, l, k, a, b
@@ -98,11 +83,11 @@ cdef void respond(const tl_model* m, tl_state* s, tl_pattern* q, int32_t stages,
                     acc += m.re_fr[re * nf + j] * q.Tn[i * nf + j] * rho[t * n + i]
             for i in range(m.nlin):
                 k = m.lin_row[i]
-                acc -= m.re_lin[re * m.nlin + i] * (m.lin_c[i] * row_times(m, k, z + t * n) + m.lin_d[i] * row_times(m, k, u + t * n))
+                acc -= m.re_lin[re * m.nlin + i] * (m.lin_c[i] * row_dot(m, k, z + t * n) + m.lin_d[i] * row_dot(m, k, u + t * n))
             for i in range(m.ncon):
                 k = m.con_row[i]
                 contact_stiffness(m, s, i, &c, &d)
-                acc -= m.re_con[re * m.ncon + i] * (c * row_times(m, k, z + t * n) + d * row_times(m, k, u + t * n))
+                acc -= m.re_con[re * m.ncon + i] * (c * row_dot(m, k, z + t * n) + d * row_dot(m, k, u + t * n))
             X[(t * nls + r) * count * nls + st * nls + l] = acc
 
 

@@ -102,7 +102,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
 cdef void rest_slips(const tl_model* m, tl_state* s) noexcept nogil:
     """Slips marked in s.toggled (bit 1) to zero: momentum is kept, the energy can only fall and counts as their heat."""
     cdef int32_t i, hit = 0, nf = TL_NF(m)
-    cdef double e0 = motion_energy(m, s)
+    cdef double e0 = kinetic_energy(m, s)
     for i in range(nf):
         s.slip_x[i] = <double>s.mode[i]
         if s.toggled[i] & 2:
@@ -116,4 +116,4 @@ cdef void rest_slips(const tl_model* m, tl_state* s) noexcept nogil:
     for i in range(nf):
         s.mode[i] = <int64_t>s.slip_x[i]
         s.toggled[i] &= 1
-    s.e_fr[hit] += e0 - motion_energy(m, s)
+    s.e_fr[hit] += e0 - kinetic_energy(m, s)

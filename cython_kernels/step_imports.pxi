@@ -10,6 +10,14 @@ from torqueloop.cython_kernels.model cimport (
     TL_C_STEEP, TL_FORMED,
     tl_eval, tl_model, tl_pattern, tl_state,
 )
+from torqueloop.cython_kernels.laws cimport (
+    contact_deflection,
+    contact_force,
+    contact_loss,
+    kinetic_energy,
+    row_angle,
+    row_dot,
+)
 from torqueloop.cython_kernels.vectors cimport axpy, dot
 from torqueloop.cython_kernels.tables cimport table1, table1_slope, table2
 

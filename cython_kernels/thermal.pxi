@@ -33,7 +33,6 @@ cdef inline double conductance(const tl_model* m, const tl_state* s, int32_t i, 
 cdef inline double source_power(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
     """Power of heat source i now, W."""
     cdef int32_t kind = m.ths_kind[i], k = m.ths_idx[i]
-    cdef int64_t q
     cdef double w
     if kind == 0:
         return -s.now.port[k] * row_dot(m, TL_PORT_ROW(m, k), s.now.u)
@@ -43,14 +42,7 @@ cdef inline double source_power(const tl_model* m, const tl_state* s, int32_t i,
         w = row_dot(m, TL_LIN_ROW(m, k), s.now.u)
         return m.lin_d[k] * w * w
     if kind == 3:
-        q = s.regime[k]
-        if q == 0:
-            return 0.0
-        w = row_dot(m, m.con_row[k], s.now.u)
-        if q == 1 or q == -1:
-            return m.con_d[k] * w * w
-        w = w * (row_dot(m, m.con_row[k], s.now.z) + m.row_off[m.con_row[k]] - (m.con_hi[k] if q > 0 else m.con_lo[k]))
-        return m.con_c[k] * (w if q == 2 or q == -2 else -w)
+        return contact_loss(m, s, k, row_angle(m, s, m.con_row[k]), row_dot(m, m.con_row[k], s.now.u))
     return input_at(m, s, k, theta)
 
 

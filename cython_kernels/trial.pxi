@@ -12,17 +12,6 @@ cdef inline double idle_integrator(const tl_model* m, const tl_state* s, int32_t
     return x
 
 
-cdef inline double row_dot(const tl_model* m, int32_t k, const double* x) noexcept nogil:
-    """Row k times x."""
-    cdef int32_t q = m.row_ptr[k]
-    cdef double acc = m.row_val[q] * x[m.row_idx[q]]
-    q += 1
-    while q < m.row_ptr[k + 1]:
-        acc = acc + m.row_val[q] * x[m.row_idx[q]]
-        q += 1
-    return acc
-
-
 cdef inline void subtract_compliances(const tl_model* m, const tl_state* s, const double* z, const double* u,
                                double* F) noexcept nogil:
     """F[row] -= c*(row.z + off - phi0) + d*row.u."""
