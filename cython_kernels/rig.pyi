@@ -6,6 +6,7 @@ from torqueloop.cython_kernels.histogram import Histogram
 from torqueloop.cython_kernels.loop_clock import ClockScript
 from torqueloop.cython_kernels.model import KernelModel, KernelState
 from torqueloop.cython_kernels.ring import DataRing, FrameRing, LatestSlot
+from torqueloop.cython_kernels.safety import Safety
 
 CAUSES: tuple[str, ...]
 POLICIES: dict[str, int]
@@ -64,6 +65,7 @@ class Rig:
         limits: list[tuple[int, float, float]],
         stop_after_ticks: int = -1,
     ) -> None: ...
+    def set_safety(self, safety: Safety) -> None: ...
     def set_clock(
         self,
         policy: str = "catch_up",

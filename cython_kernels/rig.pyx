@@ -27,6 +27,7 @@ from torqueloop.cython_kernels.denormals cimport denormals_off, denormals_restor
 from torqueloop.cython_kernels.loop_clock cimport ClockScript
 from torqueloop.cython_kernels.model cimport KernelModel, KernelState, tl_state_hash
 from torqueloop.cython_kernels.ring cimport DataRing, FrameRing, LatestSlot, frames_push, slot_write
+from torqueloop.cython_kernels.safety cimport STAGE_FRAME, Safety
 from torqueloop.cython_kernels.tick cimport (
     CMD_ARM,
     CMD_DISARM,
@@ -35,6 +36,7 @@ from torqueloop.cython_kernels.tick cimport (
     DISARM_SILENT,
     INPUT_ARM,
     INPUT_DISARM,
+    INPUT_SWITCHES,
     INPUT_VEHICLE,
     MAX_RECORD,
     N_RIG,
@@ -60,7 +62,7 @@ from torqueloop.cython_kernels.tick cimport (
 CAUSES = (
     "none", "not_finite", "limit", "overruns", "tcu_silent", "vehicle_silent", "vehicle_data", "solver", "hung",
     "thread",
-    "bus", "request", "tcu_frames", "encode",
+    "bus", "request", "tcu_frames", "encode", "output",
 )
 POLICIES = {"catch_up": POLICY_CATCH_UP, "skip": POLICY_SKIP, "stop": POLICY_STOP}
 #: size of the head of an input record (tick.pxd input_head_t) and of the fixed part of a sample record
@@ -224,6 +226,17 @@ cdef class Rig:
             self.r.limit[k].slot, self.r.limit[k].lo, self.r.limit[k].hi = self.slot(slot), lo, hi
         self.r.safe_stop_ticks = stop_after_ticks
 
+    def set_safety(self, Safety safety not None) -> None:
+        """Faults to inject and limits of what is sent."""
+        if safety.n_sig != self.r.n_sig:
+            raise ValueError(f"safety made for {safety.n_sig} signals, the rig has {self.r.n_sig}")
+        for k in range(safety.s.n_fault):
+            if safety.s.fault[k].stage == STAGE_FRAME and (
+                    self.r.codec == NULL or safety.s.fault[k].target >= self.r.codec.n_messages):
+                raise IndexError(f"fault {k}: message {safety.s.fault[k].target} is not in the codec")
+        self.r.safety = &safety.s
+        self._keep.append(safety)
+
     def set_clock(self, policy: str = "catch_up", max_catch_up: int = 5, overrun_limit: int = 0,
             n_ticks: int = -1, grace_ticks: int = 0, spin_us: float = 0.0) -> None:
         """Policy after a stall; overrun_limit overruns in a row latch the safe state (0: never); n_ticks: end (-1:
@@ -358,6 +371,8 @@ cdef class Rig:
         if head.cause:
             store_relaxed_i64(&self.r.ext_detail, head.detail)
             store_release_i32(&self.r.ext_cause, head.cause)
+        if self.r.safety != NULL:
+            self.r.safety.switches = head.flags >> INPUT_SWITCHES
         rig_command(&self.r, CMD_DISARM if head.flags & INPUT_DISARM else 0, CMD_DISARM if head.flags & INPUT_ARM else 0)
         with nogil:
             mode = denormals_off()

@@ -9,6 +9,7 @@ from torqueloop.cython_kernels.codec cimport codec_t, rx_state_t, tx_state_t
 from torqueloop.cython_kernels.loop_clock cimport script_t
 from torqueloop.cython_kernels.model cimport tl_model, tl_state
 from torqueloop.cython_kernels.ring cimport slot_t, spsc_t
+from torqueloop.cython_kernels.safety cimport safety_t
 
 # Overrun policies.
 cdef enum:
@@ -38,7 +39,8 @@ cdef enum:
     CAUSE_REQUEST = 11          # asked for by the operator or the session
     CAUSE_TCU_FRAMES = 12       # a required message came, but was refused until it timed out; detail: message index
     CAUSE_ENCODE = 13           # a signal to send is NaN; detail: message index
-    N_CAUSES = 14
+    CAUSE_OUTPUT = 14           # a signal to send left its limits, on_limit = "safe"; detail: index of the limited output
+    N_CAUSES = 15
 
 # `flags` of a sample record: what happened in the ticks since the record before (docs/clock.md).
 cdef enum:
@@ -51,6 +53,8 @@ cdef enum:
     FLAG_TX_DROPPED = 64
     FLAG_SLIPPED = 128          # grid points were dropped: simulated time fell behind wall time
     FLAG_GRACE = 256            # the tick belongs to the start-up grace
+    FLAG_FAULT = 512            # an injected fault acted
+    FLAG_LIMITED = 1024         # a signal to send was held to its range or slew
 
 # `status` of a sample record: state of the rig after the tick; bits 8..15 hold the cause.
 cdef enum:
@@ -137,6 +141,7 @@ cdef enum:
     INPUT_VEHICLE = 1           # a vehicle value was read in this tick
     INPUT_DISARM = 2            # disarming began in this tick
     INPUT_ARM = 4               # armed again in this tick
+    INPUT_SWITCHES = 16         # bits from this one on: the faults switched on by hand
 
 # Head of an input record (replay): then n_frames can_frame_t, then, if flags & 1, the vehicle stamp and its doubles.
 cdef struct input_head_t:
@@ -199,6 +204,8 @@ cdef struct rig_t:
     uint64_t tx_frames
     uint64_t tx_dropped
     uint64_t tx_dropped_in_row
+    # ---- injected faults, limits of what is sent ----
+    safety_t* safety            # NULL: none
     # ---- vehicle ----
     slot_t* veh_in              # NULL: no vehicle link
     slot_t* veh_out

@@ -4,9 +4,10 @@ Order of a tick, the same on every clock (real, virtual, replay):
 
     latch     causes from outside, disarming and arming again, received frames -> codec -> signals, timeouts,
               vehicle value, driver tables
-    inputs    wiring copies signals to model inputs; the safe state overrides them
+    inputs    wiring copies signals to model inputs; injected faults; the safe state overrides both
     step      n substeps of the model, inputs held over the tick
-    outputs   model outputs -> signals, checked for NaN and limits; impulse for the vehicle
+    outputs   model outputs -> signals, checked for NaN and limits; impulse for the vehicle; injected faults;
+              range and slew of what is sent
     tx        messages that are due are encoded and pushed
     publish   vehicle slot, sample, input, bus and mode records into their rings
 
@@ -18,7 +19,7 @@ Replay: a tick depends on nothing but its input record (time of waking, frames, 
 recorded real-time run gives the same state hash when its input records are fed through the same function.
 """
 
-from libc.math cimport isfinite
+from libc.math cimport NAN, isfinite
 from libc.string cimport memcpy, memset
 from posix.unistd cimport write
 
@@ -64,6 +65,23 @@ from torqueloop.cython_kernels.codec cimport (
 from torqueloop.cython_kernels.loop_clock cimport clock_burn, clock_now, clock_sleep, clock_spend, clock_spin
 from torqueloop.cython_kernels.model cimport tl_outputs, tl_step
 from torqueloop.cython_kernels.ring cimport data_push, frames_pop, frames_push, slot_read, slot_write
+from torqueloop.cython_kernels.safety cimport (
+    FAULT_COUNTER,
+    FAULT_CRC,
+    FAULT_DROP,
+    FAULT_FRAMES,
+    FAULT_GAIN,
+    FAULT_LENGTH,
+    FAULT_NOISE,
+    FAULT_OFFSET,
+    FAULT_STUCK,
+    FAULT_VALUE,
+    STAGE_FRAME,
+    STAGE_INPUT,
+    STAGE_OUTPUT,
+    fault_t,
+    guard_t,
+)
 
 #: upper bits of a frame's flags in the bus log (hil/record/bus_log.py): sent by the rig; received, but refused
 cdef uint8_t BUS_TX = 0x80
@@ -114,6 +132,7 @@ cdef void rig_command(rig_t* r, uint32_t set_bits, uint32_t clear_bits) noexcept
 # --- phases of a tick ----------------------------------------------------------------------------------------
 
 
+include "tick_safety.pxi"
 include "tick_can.pxi"
 include "tick_latch.pxi"
 include "tick_outputs.pxi"
@@ -149,13 +168,15 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
         head.detail = r.ext_detail
         rig_latch(r, cause, r.ext_detail)
     _take_arming(r, now_ns, &head)
+    if r.safety != NULL:
+        _take_switches(r, &head)
     if r.codec != NULL:
         _latch_can(r, now_ns, &head, &flags)
     if r.veh_in != NULL:
         _latch_vehicle(r, now_ns, &head, &flags)
     _latch_driver(r)
     t = _phase(r, PHASE_LATCH, t)
-    _inputs(r)
+    _inputs(r, &flags)
     t = _phase(r, PHASE_INPUTS, t)
     if r.inject_ns > 0 and r.inject_tick <= r.tick < r.inject_tick + r.inject_count:
         clock_burn(r.script, r.inject_ns)
@@ -163,6 +184,8 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
         _step(r)
     t = _phase(r, PHASE_STEP, t)
     _outputs(r)
+    if r.safety != NULL:
+        _safe_outputs(r, &flags)
     t = _phase(r, PHASE_OUTPUTS, t)
     if r.codec != NULL:
         _send(r, now_ns, &flags)

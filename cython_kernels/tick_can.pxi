@@ -38,6 +38,7 @@ cdef void _send(rig_t* r, int64_t now_ns, uint32_t* flags) noexcept nogil:
     cdef tx_t* due
     cdef int i, status
     cdef bint any_sent = False
+    cdef uint32_t faults = 0
     cdef uint64_t one = 1
     if r.frozen:
         return
@@ -45,9 +46,13 @@ cdef void _send(rig_t* r, int64_t now_ns, uint32_t* flags) noexcept nogil:
         due = &r.tx_plan[i]
         if r.tick < due.offset or (r.tick - due.offset) % due.period != 0:
             continue
+        if r.safety != NULL:
+            faults = _frame_faults(r, due.message, flags)
         status = codec_encode(r.codec, r.tx, due.message, r.sig, &frame)
         if status == CODEC_NAN:
             rig_latch(r, CAUSE_ENCODE, due.message)
+            continue
+        if faults and not _spoil(r, due.message, faults, &frame):
             continue
         if load_acquire_i32(&r.muted):
             # after a hang; the frame was made all the same, so that a replay finds the same state

@@ -1,12 +1,14 @@
 # Inputs, step and outputs of a tick (included by tick.pyx).
 
 
-cdef void _inputs(rig_t* r) noexcept nogil:
+cdef void _inputs(rig_t* r, uint32_t* flags) noexcept nogil:
     cdef int i
     cdef double x
     cdef double* inp
     for i in range(r.n_in_copy):
         r.sig[r.in_copy[i].dst] = r.in_copy[i].gain * r.sig[r.in_copy[i].src] + r.in_copy[i].offset
+    if r.safety != NULL:
+        _signal_faults(r, STAGE_INPUT, flags)
     if r.reacting:
         for i in range(r.n_safe):
             x = (r.tick - r.react_tick) * r.tick_s

@@ -108,6 +108,66 @@ class Link(ConfigTable):
         return bool({"gain", "offset"} & self.model_fields_set)
 
 
+class Output(Link):
+    """One entry of [outputs]: where the value comes from, and what it is held to, whatever it is."""
+
+    #: range in the unit of the database; default: the database's
+    min: float | None = None
+    max: float | None = None
+    #: largest change per second, in the unit of the database; the first value is taken as it is
+    slew: Annotated[float, Field(gt=0)] | None = None
+    #: outside: send the limit, or do so and latch the safe state
+    on_limit: Literal["clamp", "safe"] = "clamp"
+
+    @model_validator(mode="after")
+    def _order(self) -> Output:
+        if self.min is not None and self.max is not None and not self.min <= self.max:
+            raise BadValue("max = {value} is below min", key="max", value=self.max, allowed=f">= {self.min}")
+        return self
+
+
+#: what can be done to a signal, and to a frame the rig sends
+SIGNAL_KINDS = ("offset", "gain", "stuck", "value", "noise", "nan")
+FRAME_KINDS = ("drop", "crc", "counter", "dlc")
+
+
+class Fault(ConfigTable):
+    """One entry of [[faults]]: something made wrong on purpose, see hil/rig/fault_plan.py."""
+
+    signal: str | None = None
+    message: str | None = None
+    kind: Literal["offset", "gain", "stuck", "value", "noise", "nan", "drop", "crc", "counter", "dlc"]
+    value: float | None = None
+    from_s: NotNegative = 0.0
+    until_s: Positive | None = None
+    #: switched by hand under this name instead of by time
+    switch: str | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Fault:
+        if (self.signal is None) == (self.message is None):
+            raise BadValue("needs either signal or message", key="signal", value=self.signal)
+        allowed = SIGNAL_KINDS if self.message is None else FRAME_KINDS
+        if self.kind not in allowed:
+            what = "signal" if self.message is None else "message"
+            raise BadValue(
+                f"a {what} has no fault of kind {{value}}", key="kind", value=self.kind, allowed=", ".join(allowed)
+            )
+        wants = self.kind in ("offset", "gain", "value", "noise")
+        if wants and self.value is None:
+            raise BadValue("a fault of this kind needs a value", key="value", value=None, allowed="a number")
+        if not wants and self.value is not None:
+            raise BadValue(f"kind {self.kind} takes no value", key="value", value=self.value)
+        if self.until_s is not None and self.until_s <= self.from_s:
+            allowed_s = f"> from_s = {self.from_s:g}"
+            raise BadValue(
+                "until_s = {value} ends before it begins", key="until_s", value=self.until_s, allowed=allowed_s
+            )
+        if self.switch is not None and {"from_s", "until_s"} & self.model_fields_set:
+            raise BadValue("a fault is switched either by hand or by time", key="switch", value=self.switch)
+        return self
+
+
 def _link(value: Any) -> Any:
     # short forms: "engine.w" and 1.0
     if isinstance(value, str):
@@ -115,7 +175,8 @@ def _link(value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return {"value": float(value)}
     if isinstance(value, dict):
-        return {k: float(v) if k in ("value", "gain", "offset") and isinstance(v, int) else v for k, v in value.items()}
+        numbers = ("value", "gain", "offset", "min", "max", "slew")
+        return {k: float(v) if k in numbers and isinstance(v, int) else v for k, v in value.items()}
     return value
 
 
@@ -223,13 +284,15 @@ class RigConfig(ConfigTable):
     clock: Clock = Clock()
     can: Can | None = None
     inputs: dict[str, Link] = {}
-    outputs: dict[str, Link] = {}
+    outputs: dict[str, Output] = {}
     #: driver: name -> constant, or points [t_s, value] (linear between them; two points at one time are a step)
     driver: dict[str, list[tuple[float, float]]] = {}
     vehicle: Vehicle | None = None
     tcu: Tcu | None = None
     limits: dict[str, Limit] = {}
     safe_state: SafeState = SafeState()
+    #: injected on purpose
+    faults: list[Fault] = []
     #: name -> condition, see hil/gates.py
     gates: dict[str, str] = {}
     record: Record = Record()

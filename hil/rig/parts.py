@@ -10,6 +10,7 @@ from torqueloop.cython_kernels.model import KernelModel, KernelState
 from torqueloop.cython_kernels.rig import Rig
 from torqueloop.cython_kernels.ring import DataRing, FrameRing, LatestSlot
 from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT
+from torqueloop.hil.rig.fault_plan import Faults, make_safety
 from torqueloop.hil.rig.plan import RigPlan
 
 #: frames waiting for the tick or for the bus; 1 s of a fully loaded 500 kbit/s bus is about 4000
@@ -35,6 +36,7 @@ class RigParts:
     inputs: DataRing
     bus: DataRing
     modes: DataRing
+    faults: Faults
 
 
 def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", buffer_s: float = 4.0) -> RigParts:
@@ -51,6 +53,7 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
     rig.set_rig_slots(*(plan.table.slot(f"rig.{n}") for n in ("time", "tick", "status", "cause")))
     rig.set_model(model, state, plan.in_slot, plan.out_slot, c.clock.substeps)
     rig.set_wiring(plan.in_copies, plan.out_copies, plan.drivers)
+    safety, faults = make_safety(plan, len(plan.table))
     per_s = buffer_s / c.clock.tick_s
     parts = RigParts(
         rig,
@@ -66,6 +69,7 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
         DataRing(int(per_s * 256)),
         DataRing(int(buffer_s * 4000 * 32)),
         DataRing(1 << 18),
+        faults,
     )
     if plan.codec is not None and c.can is not None:
         parts.rx, parts.tx = RxState(plan.codec), TxState(plan.codec)
@@ -74,6 +78,7 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
         )
     if plan.vehicle:
         rig.set_vehicle(parts.vehicle_in, parts.vehicle_out, **plan.vehicle)
+    rig.set_safety(safety)
     stop_after = c.safe_state.stop_after_s
     rig.set_safe_state(plan.reactions, plan.limits, round(stop_after / c.clock.tick_s) if stop_after >= 0 else -1)
     n_ticks = round((duration_s if duration_s is not None else c.rig.duration_s) / c.clock.tick_s)

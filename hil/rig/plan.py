@@ -23,6 +23,7 @@ from torqueloop.hil.can.units import si_unit as database_unit
 from torqueloop.hil.can.units import to_si as database_to_si
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
 from torqueloop.hil.rig.config import Link, RigConfig, load_rig_config, relative
+from torqueloop.hil.rig.fault_plan import PlannedFault, PlannedGuard, plan_faults, plan_guards
 from torqueloop.hil.rig.signals import DUMMY, SignalTable
 
 Copy = tuple[int, int, float, float]
@@ -52,6 +53,8 @@ class RigPlan:
     limits: list[tuple[int, float, float]] = field(default_factory=list)
     limit_names: list[str] = field(default_factory=list)
     reactions: list[tuple[int, float, float]] = field(default_factory=list)
+    faults: list[PlannedFault] = field(default_factory=list)
+    guards: list[PlannedGuard] = field(default_factory=list)
     vehicle: dict[str, Any] = field(default_factory=dict)
     #: names and slots of the recorded signals
     recorded: list[tuple[str, int]] = field(default_factory=list)
@@ -68,6 +71,8 @@ class RigPlan:
             return self.database.messages[detail].name
         if kind == "limit" and detail < len(self.limit_names):
             return self.limit_names[detail]
+        if kind == "output" and detail < len(self.guards):
+            return self.guards[detail].name
         if kind == "not_finite" and 1 < detail < len(self.table):
             return self.table.names[detail]
         return "state" if kind == "not_finite" else ""
@@ -168,6 +173,9 @@ class _Wiring:
             self.vehicle()
         self.limits()
         self.safe_state()
+        if self.plan.database is not None:
+            self.plan.guards = plan_guards(self.plan, self.plan.database)
+        self.plan.faults = plan_faults(self.plan)
         self.record()
 
     def source(self, name: str, table: str, key: str) -> int:

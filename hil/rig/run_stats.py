@@ -117,6 +117,10 @@ def run_stats(
         "step": cause["tick"],
         "frozen": cause["frozen"],
     }
+    if plan.faults:
+        stats["faults"] = parts.faults.stats(plan.config.clock.tick_s)
+    limited = zip(plan.guards, parts.faults.safety.guard_counts(), strict=True)
+    stats["outputs_limited"] = {guard.name: ticks for guard, ticks in limited if ticks}
     stats["degraded"] = list(degraded)
     stats["solver"] = dict(parts.state.counters)
     stats["kernel"] = parts.model.kernel_name

@@ -32,6 +32,7 @@ SENTENCES = {
     "tcu_frames": "frames of required message {name} came but were refused (length, checksum, counter, value) "
     "until it timed out",
     "encode": "a signal of {name} to be sent is not a number",
+    "output": "{name}, to be sent, left its range or slew",
 }
 
 

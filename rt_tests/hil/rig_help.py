@@ -8,6 +8,8 @@ from pathlib import Path
 
 import torqueloop
 from torqueloop.hil.link.messages import StateMessage, StepMessage
+from torqueloop.hil.rig.parts import RigParts, build
+from torqueloop.hil.rig.plan import RigPlan, load_plan
 from torqueloop.hil.rig.session import RunResult, run_rig
 from torqueloop.hil.tcu.config import load_tcu_config
 from torqueloop.hil.tcu.soft_tcu import SoftTcu
@@ -111,3 +113,17 @@ def run(path: Path, out: Path, seconds: float, car: Car | None = None, unit: Uni
     return run_rig(
         path, "virtual", seconds, out, progress=False, html=False, vehicle=car or Car(), tcu=unit or Unit(), **more
     )
+
+
+#: nobody has to answer: timeouts that no test reaches
+PATIENT = (
+    ("TCU_Pressure_1 = 0.3", "TCU_Pressure_1 = 1000.0"),
+    ("TCU_Pressure_2 = 0.3", "TCU_Pressure_2 = 1000.0"),
+    ("age_limit_s = 0.1", "age_limit_s = 1000.0"),
+)
+
+
+def alone(folder: Path, *edits: tuple[str, str], add: str = "") -> tuple[RigPlan, RigParts]:
+    """Plan and parts of the desk rig, not armed yet, that waits for nobody."""
+    plan = load_plan(rig_file(folder, *PATIENT, *edits, add=add))
+    return plan, build(plan, 60.0)
