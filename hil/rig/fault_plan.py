@@ -26,13 +26,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torqueloop.core.errors import ConfigError, RangeError, UnknownNameError, did_you_mean
-from torqueloop.cython_kernels.safety import FRAME_FAULTS, SIGNAL_FAULTS, SWITCHES_MAX, Safety
+from torqueloop.cython_kernels.safety import SWITCHES_MAX, Safety
 from torqueloop.hil.can.database import CanDatabase, SignalInfo
 from torqueloop.hil.can.units import si_unit
 from torqueloop.hil.can.units import to_si as database_to_si
 from torqueloop.hil.rig.signals import DUMMY
 
 if TYPE_CHECKING:
+    from torqueloop.cython_kernels.safety import Fault as FaultRow
     from torqueloop.hil.rig.config import Fault
     from torqueloop.hil.rig.plan import RigPlan
 
@@ -121,10 +122,10 @@ def plan_faults(plan: RigPlan) -> list[PlannedFault]:
                 )
         bit = -1 if spec.switch is None else switches.index(spec.switch)
         if spec.message is not None:
-            places, value = ((("frame", _message(plan, spec, table), 1.0, 0.0),), 0.0)
+            at = _message(plan, spec, table)
+            found.append(PlannedFault(spec, (("frame", at, 1.0, 0.0),), 0.0, bit))
         else:
-            places, value = _signal(plan, spec, table)
-        found.append(PlannedFault(spec, places, value, bit))
+            found.append(PlannedFault(spec, *_signal(plan, spec, table), bit))
     return found
 
 
@@ -229,7 +230,7 @@ def make_safety(plan: RigPlan, n_sig: int) -> tuple[Safety, Faults]:
     """The tick's tables of a plan."""
     tick_s = plan.config.clock.tick_s
     safety = Safety(n_sig, tick_s)
-    rows = []
+    rows: list[FaultRow] = []
     for f in plan.faults:
         until = -1 if f.spec.until_s is None else _tick(f.spec.until_s, tick_s)
         first = _tick(f.spec.from_s, tick_s)
@@ -242,7 +243,3 @@ def make_safety(plan: RigPlan, n_sig: int) -> tuple[Safety, Faults]:
 def _tick(t_s: float, tick_s: float) -> int:
     """First tick that begins at t_s or later."""
     return math.ceil(t_s / tick_s - 1e-9)
-
-
-#: kinds by what they act on
-KINDS = {"signal": tuple(SIGNAL_FAULTS), "message": tuple(FRAME_FAULTS)}

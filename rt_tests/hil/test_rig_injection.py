@@ -138,8 +138,9 @@ def test_a_fault_on_a_frame_is_seen_by_the_control_unit_as_what_it_is(tmp_path, 
 
 
 def test_faults_switched_by_hand_are_recorded_and_replayed(tmp_path, monkeypatch):
-    import torqueloop.hil.rig.session as session
     from rig_help import Car
+
+    import torqueloop.hil.rig.session as session
 
     made: list[RigParts] = []
     real = session.build
