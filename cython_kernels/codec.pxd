@@ -23,7 +23,8 @@ cdef enum:
     CODEC_JUMP = 5      # alive counter ran further than max_delta, or has a value that is not allowed
     CODEC_RANGE = 6     # decode: a signal is outside the database's limits, or not finite
     CODEC_NAN = 7       # encode: a signal of the table is NaN; no frame is made
-    CODEC_N_STATUS = 8
+    CODEC_FORMAT = 8    # a classic frame where the database says CAN FD, or the other way round
+    CODEC_N_STATUS = 9
 
 # Kinds of raw values.
 cdef enum:
@@ -48,6 +49,7 @@ cdef struct codec_signal_t:
     uint64_t mask        # (1 << length) - 1
     uint64_t sign        # 1 << (length - 1) for signed numbers, else 0
     int32_t slot         # index in the signal table
+    uint8_t at           # first byte of its 64-bit word; 0 in messages of up to 8 bytes
     uint8_t shift        # of the least significant bit, in the 64-bit word of its byte order
     uint8_t big_endian
     uint8_t kind         # RAW_*
@@ -61,6 +63,7 @@ cdef struct codec_message_t:
     int64_t cycle_ns     # 0: not cyclic
     uint64_t counter_mask
     uint8_t has_counter
+    uint8_t counter_at   # as `at` of a signal
     uint8_t counter_shift
     uint8_t counter_big_endian
     uint8_t counter_max  # counts 0..counter_max, then 0 again
@@ -70,7 +73,10 @@ cdef struct codec_message_t:
     uint8_t crc_index    # in codec_t.crc
     uint16_t data_id
     uint8_t data_ids[16]
-    uint8_t dlc
+    uint8_t dlc          # data bytes
+    uint8_t format       # CAN_FLAG_FD for CAN FD, else 0
+    uint8_t send_flags   # format, and CAN_FLAG_BRS where the data goes at the second bit rate
+    uint8_t wide         # 1: more than 8 bytes, so words are loaded at `at`
     uint8_t receive      # 1: we receive it, 0: we send it
 
 # Constant after building.
@@ -90,7 +96,7 @@ cdef struct codec_t:
 cdef struct rx_message_t:
     int64_t last_ok_ns         # now_ns of the last good frame; of arming before the first
     int64_t last_frame_ns      # now_ns of the last frame with a right checksum, good or not
-    uint64_t count[8]          # frames by CODEC_* status; [0] = taken
+    uint64_t count[9]          # frames by CODEC_* status; [0] = taken
     uint64_t lost              # frames missing before frames with an accepted counter
     uint32_t rejected          # frames of this message rejected since the last known counter (length, checksum)
     uint32_t bad               # frames refused since the last good one, for any reason; 0 and timed_out: nothing comes

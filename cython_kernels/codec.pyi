@@ -14,6 +14,7 @@ REPEAT: int
 JUMP: int
 RANGE: int
 NAN: int
+FORMAT: int
 
 class CodecTables:
     @property

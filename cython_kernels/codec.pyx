@@ -1,7 +1,7 @@
 """CAN codec of the tick: frames <-> signal table (doubles in SI), with end-to-end checks.
 
-Receiving: a frame is taken whole or not at all. The order of checks is identifier, length, checksum, alive counter,
-range; the first that fails is counted for its message, and nothing else changes: no signal, no age of the values.
+Receiving: a frame is taken whole or not at all. The order of checks is identifier, format (classic or FD), length, checksum,
+alive counter, range; the first that fails is counted for its message, and nothing else changes: no signal, no age of the values.
 
 Alive counter, with delta = (received - last) modulo (counter_max + 1), as AUTOSAR E2E profiles 1 and 2:
 
@@ -14,11 +14,14 @@ Alive counter, with delta = (received - last) modulo (counter_max + 1), as AUTOS
 `rejected` are the frames refused since the last known counter (length, checksum): they did use up counter values, so a
 disturbed frame does not make the next good one look like a jump.
 
-Bits: the 8 data bytes are read as one 64-bit word, little endian for Intel signals (byte 0 lowest) and big endian for
-Motorola signals (byte 0 highest); then raw = (word >> shift) & mask for both. Start bits are those of a DBC file.
+Bits: 8 data bytes are read as one 64-bit word, little endian for Intel signals (first byte lowest) and big endian for
+Motorola signals (first byte highest); then raw = (word >> shift) & mask for both. Start bits are those of a DBC file.
+Messages of up to 8 bytes have one word, at = 0. In longer ones (CAN FD) each signal has its own word of 8 bytes from
+byte `at` on, the byte of its first bit (56 at most); a signal of 58..64 bits that begins within a byte may need 9 bytes
+and is refused when the tables are built.
 
-    Intel     start = number of the least significant bit:  shift = start
-    Motorola  start = number of the most significant bit:   shift = 64 - (8*(start/8) + 7 - start%8) - length
+    Intel     start = number of the least significant bit:  p = start                         shift = p - 8*at
+    Motorola  start = number of the most significant bit:   p = 8*(start/8) + 7 - start%8     shift = 64 - (p - 8*at) - length
 
 Values: decode value = raw * scale + offset; encode raw = round((value - offset) / scale), limited to the database's
 minimum and maximum and to what the bits hold (counted as `saturated`). Integers up to 53 bits are exact in a double.
@@ -31,7 +34,13 @@ from libc.math cimport isnan, rint
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from torqueloop.cython_kernels.can_frame cimport CAN_FRAME_EXTENDED
+from torqueloop.cython_kernels.can_frame cimport (
+    CAN_FLAG_BRS,
+    CAN_FLAG_ERROR,
+    CAN_FLAG_FD,
+    CAN_FLAG_REMOTE,
+    CAN_FRAME_EXTENDED,
+)
 from torqueloop.cython_kernels.crc cimport crc8_byte, crc8_bytes, crc8_make
 
 from torqueloop.cython_kernels.codec_spec import E2E_PROFILES, message_fields, signal_fields
@@ -59,11 +68,11 @@ cdef extern from *:
     uint64_t tl_bits32(double d) noexcept nogil
 
 cdef enum:
-    SIGNALS_MAX = 64  # as codec_spec.SIGNALS_MAX
+    SIGNALS_MAX = 512  # as codec_spec.SIGNALS_MAX
 
 #: names of the status values of decode and encode, in order
-STATUS_NAMES = ("ok", "unknown", "length", "crc", "repeat", "jump", "range", "nan")
-OK, UNKNOWN, LENGTH, CRC, REPEAT, JUMP, RANGE, NAN = range(CODEC_N_STATUS)
+STATUS_NAMES = ("ok", "unknown", "length", "crc", "repeat", "jump", "range", "nan", "format")
+OK, UNKNOWN, LENGTH, CRC, REPEAT, JUMP, RANGE, NAN, FORMAT = range(CODEC_N_STATUS)
 
 
 include "codec_tick.pxi"
@@ -123,6 +132,9 @@ cdef class CodecTables:
         cdef int k
         m.id = message.can_id | (CAN_FRAME_EXTENDED if message.extended else 0)
         m.dlc = message.length
+        m.format = CAN_FLAG_FD if message.fd else 0
+        m.send_flags = m.format | (CAN_FLAG_BRS if message.fd and message.brs else 0)
+        m.wide = message.length > 8
         m.first = first
         m.last = first + len(message.signals)
         m.receive = message.receive
@@ -135,6 +147,7 @@ cdef class CodecTables:
         for k in range(len(message.data_ids)):
             m.data_ids[k & 15] = message.data_ids[k]
         m.has_counter = fields["has_counter"]
+        m.counter_at = fields["counter_at"]
         m.counter_shift = fields["counter_shift"]
         m.counter_big_endian = fields["counter_big_endian"]
         m.counter_mask = fields["counter_mask"]
@@ -155,6 +168,7 @@ cdef class CodecTables:
         s.kind = fields["kind"]
         s.sign = fields["sign"]
         s.mask = fields["mask"]
+        s.at = fields["at"]
         s.shift = fields["shift"]
         s.raw_lo = fields["raw_lo"]
         s.raw_hi = fields["raw_hi"]
@@ -217,8 +231,8 @@ cdef class RxState:
         cdef can_frame_t frame
         if table.shape[0] < self.tables.c.n_slots:
             raise ValueError(f"signal table of {table.shape[0]} doubles; {self.tables.c.n_slots} needed")
-        if data.shape[0] > 8:
-            raise ValueError(f"CAN frame with {data.shape[0]} data bytes; 0..8 allowed")
+        if data.shape[0] > (64 if flags & CAN_FLAG_FD else 8):
+            raise ValueError(f"CAN frame with {data.shape[0]} data bytes; 0..8 allowed (CAN FD: 64)")
         memset(&frame, 0, sizeof(frame))
         frame.t_ns = now_ns
         frame.id = can_id
@@ -243,7 +257,7 @@ cdef class RxState:
         return self.s.unknown
 
     def counters(self):
-        """By message: ok, length, crc, repeat, jump, range, lost, timeout, timed_out, seen, last_ok_ns; see rx_message_t."""
+        """By message: ok, format, length, crc, repeat, jump, range, lost, timeout, timed_out, seen, last_ok_ns; see rx_message_t."""
         cdef int i
         cdef rx_message_t* r
         result = {}
@@ -251,7 +265,7 @@ cdef class RxState:
             if self.tables.c.message[i].receive:
                 r = &self.s.message[i]
                 result[self.tables.messages[i].name] = {
-                    "ok": r.count[CODEC_OK], "length": r.count[CODEC_LENGTH], "crc": r.count[CODEC_CRC],
+                    "ok": r.count[CODEC_OK], "format": r.count[CODEC_FORMAT], "length": r.count[CODEC_LENGTH], "crc": r.count[CODEC_CRC],
                     "repeat": r.count[CODEC_REPEAT], "jump": r.count[CODEC_JUMP], "range": r.count[CODEC_RANGE],
                     "lost": r.lost, "timeout": r.timeouts, "timed_out": bool(r.timed_out), "seen": bool(r.seen),
                     "last_ok_ns": r.last_ok_ns,

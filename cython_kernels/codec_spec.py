@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-#: Signals of one message: the codec keeps them on the stack until the frame is accepted. 64 bits hold no more.
-SIGNALS_MAX = 64
+#: Signals of one message: the codec keeps them on the stack until the frame is accepted. 64 bytes hold no more.
+SIGNALS_MAX = 512
+#: Numbers of data bytes that a CAN FD frame can have.
+FD_LENGTHS = (*range(9), 12, 16, 20, 24, 32, 48, 64)
 
 FLOAT32_MAX = (2.0 - 2.0**-23) * 2.0**127
 FLOAT64_MAX = (2.0 - 2.0**-52) * 2.0**1023
@@ -97,13 +99,19 @@ class MessageSpec:
     max_delta: int = 2
     timeout_ns: int = 0
     cycle_ns: int = 0
+    #: CAN FD; a frame of the other format is refused
+    fd: bool = False
+    #: CAN FD: send the data at the second bit rate
+    brs: bool = True
 
 
 def message_fields(message: MessageSpec) -> dict[str, int]:
     """Values of the codec_message_t fields that need computing; ValueError on a mistake in message or signals."""
     where = f"message {message.name}"
-    if not 0 <= message.length <= 8:
-        raise ValueError(f"{where}: {message.length} bytes; classic CAN carries 0..8 (CAN FD is not supported)")
+    if message.fd and message.length not in FD_LENGTHS:
+        raise ValueError(f"{where}: {message.length} bytes; CAN FD carries 0..8, {', '.join(map(str, FD_LENGTHS[9:]))}")
+    if not message.fd and not 0 <= message.length <= 8:
+        raise ValueError(f"{where}: {message.length} bytes; classic CAN carries 0..8")
     limit = 0x1FFFFFFF if message.extended else 0x7FF
     if not 0 <= message.can_id <= limit:
         raise ValueError(f"{where}: identifier 0x{message.can_id:X}; allowed 0..0x{limit:X}")
@@ -120,7 +128,7 @@ def message_fields(message: MessageSpec) -> dict[str, int]:
 
     profile = E2E_PROFILES[message.e2e]
     fields = {"e2e": profile.kind, "has_counter": 0, "counter_shift": 0, "counter_mask": 0, "counter_max": 0}
-    fields |= {"counter_big_endian": 0, "crc_byte": 0}
+    fields |= {"counter_big_endian": 0, "counter_at": 0, "crc_byte": 0}
     used: dict[int, str] = {}
     if message.counter is not None:
         start, length, big = message.counter
@@ -130,10 +138,10 @@ def message_fields(message: MessageSpec) -> dict[str, int]:
         counter_max = message.counter_max if message.counter_max is not None else min(profile.counter_max, highest)
         if not 1 <= counter_max <= highest:
             raise ValueError(f"{where}: counter_max {counter_max}; allowed 1..{highest}")
-        shift = _shift(message, "alive counter", start, length, big)
-        _claim(message, used, "alive counter", shift, length, big)
-        fields |= {"has_counter": 1, "counter_shift": shift, "counter_mask": highest, "counter_max": counter_max}
-        fields["counter_big_endian"] = int(big)
+        at, shift = _place(message, "alive counter", start, length, big)
+        _claim(message, used, "alive counter", start, length, big)
+        fields |= {"has_counter": 1, "counter_at": at, "counter_shift": shift, "counter_mask": highest}
+        fields |= {"counter_max": counter_max, "counter_big_endian": int(big)}
     if profile.kind != E2E_NONE:
         if message.crc_byte is None or not 0 <= message.crc_byte < message.length:
             raise ValueError(f"{where}: E2E profile {message.e2e} needs a checksum byte inside the message")
@@ -144,8 +152,8 @@ def message_fields(message: MessageSpec) -> dict[str, int]:
         if len(ids) != 16 or not all(0 <= d <= 255 for d in ids) or message.counter is None:
             raise ValueError(f"{where}: E2E profile {message.e2e} needs an alive counter and 16 data ids 0..255")
     for signal in message.signals:
-        shift = _shift(message, f"signal {signal.name}", signal.start, signal.length, signal.big_endian)
-        _claim(message, used, f"signal {signal.name}", shift, signal.length, signal.big_endian)
+        _place(message, f"signal {signal.name}", signal.start, signal.length, signal.big_endian)
+        _claim(message, used, f"signal {signal.name}", signal.start, signal.length, signal.big_endian)
     return fields
 
 
@@ -173,27 +181,37 @@ def signal_fields(message: MessageSpec, signal: SignalSpec) -> dict[str, float]:
     check = signal.is_float or (signal.check and (lo > bits_lo or hi < bits_hi))
     if signal.is_float and not signal.check:
         raw_lo, raw_hi = bits_lo, bits_hi
-    shift = _shift(message, f"signal {signal.name}", signal.start, signal.length, signal.big_endian)
+    at, shift = _place(message, f"signal {signal.name}", signal.start, signal.length, signal.big_endian)
     mask = (1 << signal.length) - 1
-    fields = {"kind": kind, "sign": sign, "shift": shift, "mask": mask}
+    fields = {"kind": kind, "sign": sign, "at": at, "shift": shift, "mask": mask}
     return fields | {"raw_lo": raw_lo, "raw_hi": raw_hi, "check": check}
 
 
-def _shift(message: MessageSpec, what: str, start: int, length: int, big_endian: bool) -> int:
-    """Shift of the least significant bit in the word of its byte order; ValueError if bits leave the message."""
-    bits = 8 * message.length
-    # position of the first bit, counted from the low end of the word (Intel) or from its high end (Motorola)
-    position = 8 * (start // 8) + 7 - start % 8 if big_endian else start
-    if not 1 <= length <= 64 or start < 0 or position + length > bits:
+def _first_bit(start: int, big_endian: bool) -> int:
+    """Place of the bit a DBC file names: from the low end of the first byte (Intel), from its high end (Motorola)."""
+    return 8 * (start // 8) + 7 - start % 8 if big_endian else start
+
+
+def _place(message: MessageSpec, what: str, start: int, length: int, big_endian: bool) -> tuple[int, int]:
+    """(first byte of its word, shift of the least significant bit in it); ValueError if bits leave the message."""
+    position = _first_bit(start, big_endian)
+    if not 1 <= length <= 64 or start < 0 or position + length > 8 * message.length:
         size = f"{message.length} bytes"
         raise ValueError(f"message {message.name}: {what} (start bit {start}, {length} bit) does not fit its {size}")
-    return 64 - position - length if big_endian else start
+    # up to 8 bytes are one word; in longer messages the word begins with the byte of the first bit
+    at = min(position // 8, 56) if message.length > 8 else 0
+    position -= 8 * at
+    if position + length > 64:
+        where = f"{what} (start bit {start}, {length} bit)"
+        raise ValueError(f"message {message.name}: {where} lies in 9 bytes; the codec reads 8 at once")
+    return at, 64 - position - length if big_endian else position
 
 
-def _claim(message: MessageSpec, used: dict[int, str], what: str, shift: int, length: int, big_endian: bool) -> None:
+def _claim(message: MessageSpec, used: dict[int, str], what: str, start: int, length: int, big_endian: bool) -> None:
     """Mark bits as used by `what`; ValueError if something else of the message has them."""
-    for k in range(shift, shift + length):
-        bit = 8 * (7 - k // 8) + k % 8 if big_endian else k
+    first = _first_bit(start, big_endian)
+    for k in range(first, first + length):
+        bit = 8 * (k // 8) + 7 - k % 8 if big_endian else k
         if bit in used:
             raise ValueError(f"message {message.name}: {what} overlaps {used[bit]} at bit {bit}")
         used[bit] = what

@@ -52,6 +52,12 @@ cdef inline int _reject(rx_message_t* r, int status, uint32_t used_counter) noex
     return status
 
 
+cdef inline uint64_t _word(const uint8_t* data, int at, bint big_endian) noexcept nogil:
+    # the 8 bytes from `at` on, in the byte order of a signal; at <= 56 stays inside the 64 bytes of a frame
+    cdef uint64_t word = tl_load64(data + at)
+    return __builtin_bswap64(word) if big_endian else word
+
+
 cdef int codec_decode(const codec_t* c, const can_frame_t* frame, double* table, rx_state_t* rx,
                       int64_t now_ns) noexcept nogil:
     """Check a frame and, if it is good, write its signals into `table`. Returns CODEC_*. real-time: yes."""
@@ -60,7 +66,7 @@ cdef int codec_decode(const codec_t* c, const can_frame_t* frame, double* table,
     cdef const codec_message_t* m
     cdef const codec_signal_t* s
     cdef rx_message_t* r
-    cdef uint64_t little, big, raw
+    cdef uint64_t little, big, word, raw
     cdef uint32_t delta
     cdef uint8_t counter = 0
     cdef bint fresh
@@ -68,20 +74,23 @@ cdef int codec_decode(const codec_t* c, const can_frame_t* frame, double* table,
     cdef int i, n
 
     rx.last_index = index
-    if index < 0 or frame.flags:
+    if index < 0 or frame.flags & (CAN_FLAG_REMOTE | CAN_FLAG_ERROR):
         rx.last_index = -1
         rx.unknown += 1
         return CODEC_UNKNOWN
     m = &c.message[index]
     r = &rx.message[index]
 
+    if (frame.flags & CAN_FLAG_FD) != m.format:
+        return _reject(r, CODEC_FORMAT, 1)
     if frame.dlc != m.dlc:
         return _reject(r, CODEC_LENGTH, 1)
 
     little = tl_load64(frame.data)
     big = __builtin_bswap64(little)
     if m.has_counter:
-        counter = <uint8_t> (((big if m.counter_big_endian else little) >> m.counter_shift) & m.counter_mask)
+        word = _word(frame.data, m.counter_at, m.counter_big_endian)
+        counter = <uint8_t> ((word >> m.counter_shift) & m.counter_mask)
     if m.e2e != E2E_NONE and _checksum(c, m, frame.data, counter) != frame.data[m.crc_byte]:
         return _reject(r, CODEC_CRC, 1)
 
@@ -106,7 +115,8 @@ cdef int codec_decode(const codec_t* c, const can_frame_t* frame, double* table,
     n = m.last - m.first
     for i in range(n):
         s = &c.signal[m.first + i]
-        raw = ((big if s.big_endian else little) >> s.shift) & s.mask
+        word = _word(frame.data, s.at, s.big_endian) if m.wide else big if s.big_endian else little
+        raw = (word >> s.shift) & s.mask
         if s.kind == RAW_UNSIGNED:
             v = <double> raw
         elif s.kind == RAW_SIGNED:
@@ -137,6 +147,10 @@ cdef int codec_decode(const codec_t* c, const can_frame_t* frame, double* table,
     return CODEC_OK
 
 
+cdef inline void _merge(uint8_t* data, int at, uint64_t bits, bint big_endian) noexcept nogil:
+    tl_store64(data + at, tl_load64(data + at) | (__builtin_bswap64(bits) if big_endian else bits))
+
+
 cdef int codec_encode(const codec_t* c, tx_state_t* tx, int index, const double* table,
                       can_frame_t* out) noexcept nogil:
     """Make the frame of message `index` with alive counter and checksum (all of `out` but t_ns). real-time: yes.
@@ -149,10 +163,13 @@ cdef int codec_encode(const codec_t* c, tx_state_t* tx, int index, const double*
     cdef uint64_t little = 0
     cdef uint64_t big = 0
     cdef uint64_t raw
+    cdef uint8_t wide[64]
     cdef uint32_t saturated = 0
     cdef double v, x
     cdef int i
 
+    if m.wide:
+        memset(wide, 0, 64)
     for i in range(m.first, m.last):
         s = &c.signal[i]
         v = table[s.slot]
@@ -172,21 +189,30 @@ cdef int codec_encode(const codec_t* c, tx_state_t* tx, int index, const double*
         else:
             raw = tl_bits64(x)
         raw = (raw & s.mask) << s.shift
-        if s.big_endian:
+        if m.wide:
+            _merge(wide, s.at, raw, s.big_endian)
+        elif s.big_endian:
             big |= raw
         else:
             little |= raw
 
     if m.has_counter:
         raw = <uint64_t> t.counter << m.counter_shift
-        if m.counter_big_endian:
+        if m.wide:
+            _merge(wide, m.counter_at, raw, m.counter_big_endian)
+        elif m.counter_big_endian:
             big |= raw
         else:
             little |= raw
     out.id = m.id
     out.dlc = m.dlc
-    out.flags = 0
-    tl_store64(out.data, little | __builtin_bswap64(big))
+    out.flags = m.send_flags
+    out.spare[0] = out.spare[1] = 0
+    if m.wide:
+        memcpy(out.data, wide, 64)
+    else:
+        tl_store64(out.data, little | __builtin_bswap64(big))
+        memset(out.data + 8, 0, 56)
     if m.e2e != E2E_NONE:
         out.data[m.crc_byte] = _checksum(c, m, out.data, t.counter)
     t.counter = t.counter + 1 if t.counter < m.counter_max else 0

@@ -7,6 +7,7 @@ from torqueloop.cython_kernels.loop_clock import ClockScript
 from torqueloop.cython_kernels.model import KernelModel, KernelState
 from torqueloop.cython_kernels.ring import DataRing, FrameRing, LatestSlot
 from torqueloop.cython_kernels.safety import Safety
+from torqueloop.cython_kernels.socketcan import NativePort
 
 CAUSES: tuple[str, ...]
 POLICIES: dict[str, int]
@@ -40,6 +41,7 @@ class Rig:
         plan: list[tuple[int, int, int]],
         drop_limit: int = 10,
     ) -> None: ...
+    def set_port(self, port: NativePort, first_slot: int, down_limit_s: float) -> None: ...
     def set_bell(self, fd: int) -> None: ...
     def set_vehicle(
         self,

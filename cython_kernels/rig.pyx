@@ -11,34 +11,28 @@ All set_ functions allocate; nothing is allocated from arm() on.
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
 
 from torqueloop.cython_kernels.account cimport Account
 from torqueloop.cython_kernels.atomic cimport (
     load_acquire_i32,
     load_acquire_u32,
     load_relaxed_i64,
-    store_relaxed_i64,
-    store_release_i32,
 )
-from torqueloop.cython_kernels.can_frame cimport can_frame_t
 from torqueloop.cython_kernels.codec cimport CodecTables, RxState, TxState
 from torqueloop.cython_kernels.denormals cimport denormals_off, denormals_restore
 from torqueloop.cython_kernels.loop_clock cimport ClockScript
 from torqueloop.cython_kernels.model cimport KernelModel, KernelState, tl_state_hash
-from torqueloop.cython_kernels.ring cimport DataRing, FrameRing, LatestSlot, frames_push, slot_write
+from torqueloop.cython_kernels.ring cimport DataRing, FrameRing, LatestSlot
 from torqueloop.cython_kernels.safety cimport STAGE_FRAME, Safety
+from torqueloop.cython_kernels.socketcan cimport NativePort
 from torqueloop.cython_kernels.tick cimport (
     CMD_ARM,
     CMD_DISARM,
     CMD_STOP,
     DISARM_NO,
     DISARM_SILENT,
-    INPUT_ARM,
-    INPUT_DISARM,
-    INPUT_SWITCHES,
-    INPUT_VEHICLE,
     MAX_RECORD,
+    N_BUS,
     N_RIG,
     N_VEHICLE,
     POLICY_CATCH_UP,
@@ -51,6 +45,7 @@ from torqueloop.cython_kernels.tick cimport (
     rig_arm,
     rig_command,
     rig_external,
+    rig_feed,
     rig_finished,
     rig_run,
     rig_tick,
@@ -65,6 +60,11 @@ CAUSES = (
     "bus", "request", "tcu_frames", "encode", "output",
 )
 POLICIES = {"catch_up": POLICY_CATCH_UP, "skip": POLICY_SKIP, "stop": POLICY_STOP}
+#: what is wrong with an input record (tick.pxd FEED_*)
+FEED_TEXTS = (
+    "", "head cut off", "{n} bytes are too few or too many for what it holds", "is tick {tick}; needed: tick {next}",
+    "holds values of a link this rig does not have", "a frame is cut off",
+)
 #: size of the head of an input record (tick.pxd input_head_t) and of the fixed part of a sample record
 INPUT_HEAD_BYTES = sizeof(input_head_t)
 SAMPLE_HEAD_BYTES = 32
@@ -188,6 +188,13 @@ cdef class Rig:
             self.r.tx_plan[k].message, self.r.tx_plan[k].period, self.r.tx_plan[k].offset = message, period, offset
         self.r.tx_drop_limit = drop_limit
         self._keep += [codec, rx, tx, rx_ring, tx_ring]
+
+    def set_port(self, NativePort port not None, first_slot: int, down_limit_s: float) -> None:
+        """Native SocketCAN: while the port is open, it is the bus; first_slot: of the N_BUS signals of its state."""
+        self.r.port = port.p
+        self.r.bus_slot = self.slot(first_slot + N_BUS - 1) - N_BUS + 1
+        self.r.bus_down_limit_ns = round(down_limit_s * 1e9)
+        self._keep.append(port)
 
     def set_bell(self, fd: int) -> None:
         """eventfd that is rung when frames were queued (0 or less: none)."""
@@ -340,40 +347,14 @@ cdef class Rig:
         """Run the tick of the input record at `offset` of `record`; the offset behind it."""
         cdef const unsigned char* raw = record
         cdef input_head_t head
-        cdef can_frame_t frame
-        cdef double value[N_VEHICLE]
-        cdef int64_t stamp
+        cdef size_t size = len(record)
         cdef size_t at = offset
-        cdef uint64_t size = len(record)
         cdef unsigned long long mode
-        if at + sizeof(head) > size:
-            raise ValueError(f"input record at byte {offset}: head cut off")
-        memcpy(&head, raw + at, sizeof(head))
-        need = sizeof(head) + head.n_frames * sizeof(can_frame_t) + (8 + 8 * N_VEHICLE if head.flags & INPUT_VEHICLE else 0)
-        if head.n_bytes != need or at + need > size:
-            raise ValueError(
-                f"input record at byte {offset}: {head.n_bytes} bytes for {head.n_frames} frames; needed: "
-                f"{need}")
-        if head.tick != self.r.tick:
-            raise ValueError(f"input record at byte {offset} is tick {head.tick}; needed: tick {self.r.tick}")
-        if (head.n_frames and self.r.codec == NULL) or (head.flags & INPUT_VEHICLE and self.r.veh_in == NULL):
-            raise ValueError(f"input record at byte {offset}: holds values of a link this rig does not have")
-        at += sizeof(head)
-        for _ in range(head.n_frames):
-            memcpy(&frame, raw + at, sizeof(frame))
-            frames_push(self.r.rx_ring, &frame)
-            at += sizeof(frame)
-        if head.flags & INPUT_VEHICLE:
-            memcpy(&stamp, raw + at, 8)
-            memcpy(value, raw + at + 8, sizeof(value))
-            slot_write(self.r.veh_in, value, stamp)
-            at += 8 + sizeof(value)
-        if head.cause:
-            store_relaxed_i64(&self.r.ext_detail, head.detail)
-            store_release_i32(&self.r.ext_cause, head.cause)
-        if self.r.safety != NULL:
-            self.r.safety.switches = head.flags >> INPUT_SWITCHES
-        rig_command(&self.r, CMD_DISARM if head.flags & INPUT_DISARM else 0, CMD_DISARM if head.flags & INPUT_ARM else 0)
+        status = rig_feed(&self.r, raw + at, size - at if at < size else 0, &head)
+        if status:
+            what = FEED_TEXTS[status].format(n=head.n_bytes, tick=head.tick, next=self.r.tick)
+            raise ValueError(f"input record at byte {offset}: {what}")
+        at += head.n_bytes
         with nogil:
             mode = denormals_off()
             rig_tick(&self.r, head.now_ns)

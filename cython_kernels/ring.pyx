@@ -36,6 +36,8 @@ from torqueloop.cython_kernels.atomic cimport (
     store_relaxed_i64,
 )
 
+from torqueloop.cython_kernels.can_frame cimport CAN_FLAG_FD
+
 cdef enum:
     # A reader preempting the writer on the same core would spin for ever; a write takes some 10 ns, so a few tries tell
     # "being written on another core" from "writer not running".
@@ -200,8 +202,9 @@ cdef class FrameRing:
         cdef can_frame_t f
         cdef const uint8_t* raw = data
         cdef Py_ssize_t n = len(data)
-        if n > 8:
-            raise ValueError(f"frame 0x{can_id:X}: {n} data bytes, allowed 0..8")
+        if n > (64 if flags & CAN_FLAG_FD else 8):
+            allowed = "0..64 for CAN FD" if flags & CAN_FLAG_FD else "0..8 without the CAN FD flag"
+            raise ValueError(f"frame 0x{can_id:X}: {n} data bytes, allowed {allowed}")
         memset(&f, 0, sizeof(f))
         f.t_ns = t_ns
         f.id = can_id

@@ -10,6 +10,7 @@ from torqueloop.cython_kernels.loop_clock cimport script_t
 from torqueloop.cython_kernels.model cimport tl_model, tl_state
 from torqueloop.cython_kernels.ring cimport slot_t, spsc_t
 from torqueloop.cython_kernels.safety cimport safety_t
+from torqueloop.cython_kernels.socketcan cimport bus_word_t, canport_t
 
 # Overrun policies.
 cdef enum:
@@ -35,7 +36,7 @@ cdef enum:
     CAUSE_SOLVER = 7            # tl_step reported a status; detail: the status
     CAUSE_HUNG = 8              # the watchdog saw no heartbeat; detail: ms
     CAUSE_THREAD = 9            # a thread the rig depends on has died
-    CAUSE_BUS = 10              # bus off or frames that cannot be sent; detail: frames lost in a row
+    CAUSE_BUS = 10              # detail > 0: frames in a row that could not be sent; < 0: -BUS_OFF, -BUS_DOWN for too long
     CAUSE_REQUEST = 11          # asked for by the operator or the session
     CAUSE_TCU_FRAMES = 12       # a required message came, but was refused until it timed out; detail: message index
     CAUSE_ENCODE = 13           # a signal to send is NaN; detail: message index
@@ -79,9 +80,22 @@ cdef enum:
 # Limits of work per tick and sizes of scratch.
 cdef enum:
     RX_PER_TICK = 64            # frames latched per tick; the rest waits for the next tick
+    RX_AT_ARMING = 2048         # messages thrown away at arming, at most
+    FRAME_BYTES = 80            # longest packed frame (can_frame.pxd)
+    BUS_WORD_BYTES = 48         # bus_word_t
     MODES_PER_TICK = 256        # mode changes published per tick; the rest waits
     MAX_RECORD = 1024           # doubles in a sample record
     MAX_VEHICLE = 16
+
+# Signals of the native bus, in this order.
+cdef enum:
+    BUS_STATE = 0               # 0 active, 1 warning, 2 passive, 3 bus off, 4 interface down
+    BUS_TX_ERRORS = 1
+    BUS_RX_ERRORS = 2
+    BUS_ERROR_FRAMES = 3
+    BUS_RX_DROPPED = 4
+    BUS_TX_LOST = 5
+    N_BUS = 6
 
 # Layout of the vehicle slots, as in hil/link/sockets.py (VEHICLE_SLOT, RIG_SLOT).
 cdef enum:
@@ -136,14 +150,15 @@ cdef struct mode_t:
     int32_t element
     int32_t mode
 
-# `flags` of an input record.
+# `flags` of an input record, and what it holds behind its head, in this order.
 cdef enum:
-    INPUT_VEHICLE = 1           # a vehicle value was read in this tick
+    INPUT_VEHICLE = 1           # last: stamp and doubles of a vehicle value read in this tick
     INPUT_DISARM = 2            # disarming began in this tick
     INPUT_ARM = 4               # armed again in this tick
+    INPUT_BUS = 8               # behind the frames: bus_word_t, when it has changed
     INPUT_SWITCHES = 16         # bits from this one on: the faults switched on by hand
 
-# Head of an input record (replay): then n_frames can_frame_t, then, if flags & 1, the vehicle stamp and its doubles.
+# Head of an input record (replay): then n_frames packed frames (can_frame.pxd), then what `flags` says.
 cdef struct input_head_t:
     uint32_t n_bytes            # whole record
     uint32_t n_frames
@@ -152,6 +167,15 @@ cdef struct input_head_t:
     int64_t tick
     int64_t now_ns
     int64_t detail
+
+# What rig_feed says of an input record.
+cdef enum:
+    FEED_OK = 0
+    FEED_HEAD = 1               # head cut off
+    FEED_LENGTH = 2             # its length is not that of what it holds
+    FEED_TICK = 3               # not of the next tick
+    FEED_LINK = 4               # it holds values of a link this rig does not have
+    FEED_FRAME = 5              # a frame is cut off, or something follows the last part
 
 cdef struct rig_t:
     # ---- model: NULL and substeps 0 for a rig without physics (bus tests) ----
@@ -204,6 +228,10 @@ cdef struct rig_t:
     uint64_t tx_frames
     uint64_t tx_dropped
     uint64_t tx_dropped_in_row
+    canport_t* port             # native SocketCAN (NULL, or not open: frames come and go through the rings)
+    bus_word_t bus              # state of the native bus as the signals show it
+    int32_t bus_slot            # first of N_BUS signals; 0: none
+    int64_t bus_down_limit_ns   # bus off or interface down for longer latches the safe state
     # ---- injected faults, limits of what is sent ----
     safety_t* safety            # NULL: none
     # ---- vehicle ----
@@ -286,9 +314,11 @@ cdef struct rig_t:
     spsc_t* mode_ring
     int64_t mode_seen           # entries of the kernel's mode log published so far
     sample_t sample
-    uint8_t input_record[48 + 24 * RX_PER_TICK + 8 * (MAX_VEHICLE + 1)]
+    size_t input_at             # bytes of the input record in use
+    uint8_t input_record[48 + FRAME_BYTES * RX_PER_TICK + BUS_WORD_BYTES + 8 * (MAX_VEHICLE + 1)]
 
 cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil
+cdef int rig_feed(rig_t* r, const uint8_t* raw, size_t size, input_head_t* head) noexcept nogil
 cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil
 cdef bint rig_finished(const rig_t* r) noexcept nogil
 cdef void rig_run(rig_t* r) noexcept nogil

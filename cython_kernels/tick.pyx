@@ -20,7 +20,7 @@ recorded real-time run gives the same state hash when its input records are fed 
 """
 
 from libc.math cimport NAN, isfinite
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 from posix.unistd cimport write
 
 cdef extern from "<sys/syscall.h>" nogil:
@@ -53,6 +53,8 @@ from torqueloop.cython_kernels.atomic cimport (
     store_release_i64,
     swap_if_i32,
 )
+from torqueloop.cython_kernels.can_frame cimport CAN_FRAME_HEAD, can_frame_packed
+from torqueloop.cython_kernels.clock cimport monotonic_ns
 from torqueloop.cython_kernels.codec cimport (
     CODEC_NAN,
     CODEC_OK,
@@ -81,6 +83,19 @@ from torqueloop.cython_kernels.safety cimport (
     STAGE_OUTPUT,
     fault_t,
     guard_t,
+)
+from torqueloop.cython_kernels.socketcan cimport (
+    BUS_OFF,
+    PORT_BATCH,
+    PORT_DATA,
+    PORT_ERROR,
+    PORT_STOLEN,
+    port_arm,
+    port_frame,
+    port_receive,
+    port_received,
+    port_send,
+    port_word,
 )
 
 #: upper bits of a frame's flags in the bus log (hil/record/bus_log.py): sent by the rig; received, but refused
@@ -162,6 +177,7 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     memset(&head, 0, sizeof(head))
     head.tick = r.tick
     head.now_ns = now_ns
+    r.input_at = sizeof(input_head_t)
     cause = load_acquire_i32(&r.ext_cause)
     if cause > CAUSE_NONE and not r.safe_latched:
         head.cause = cause
@@ -202,3 +218,4 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
 
 
 include "tick_loop.pxi"
+include "tick_feed.pxi"

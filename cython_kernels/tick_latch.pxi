@@ -8,13 +8,11 @@ cdef void _latch_vehicle(rig_t* r, int64_t now_ns, input_head_t* head, uint32_t*
     cdef double factor = 1.0
     cdef bint good = True
     cdef int i
-    cdef uint8_t* at
     version = slot_read(r.veh_in, value, &stamp)
     if version != 0 and version != r.veh_version:
         r.veh_version = version
-        at = r.input_record + sizeof(input_head_t) + head.n_frames * sizeof(can_frame_t)
-        memcpy(at, &stamp, 8)
-        memcpy(at + 8, value, N_VEHICLE * sizeof(double))
+        _keep(r, &stamp, 8)
+        _keep(r, value, N_VEHICLE * sizeof(double))
         head.flags |= INPUT_VEHICLE
         for i in range(N_VEHICLE):
             good = good and isfinite(value[i])

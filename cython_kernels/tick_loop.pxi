@@ -4,13 +4,14 @@
 cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil:
     """Begin: signals at their start values, counters at zero, ages counted from now. Nothing was sent before.
     real-time: yes."""
-    cdef can_frame_t frame
     cdef int i
     if r.codec != NULL:
         # what came before arming is not part of the run (a replay could not know it)
-        while frames_pop(r.rx_ring, &frame):
-            r.idle_frames += 1
+        _discard(r, RX_AT_ARMING)
         codec_rx_arm(r.codec, r.rx, now_ns)
+    if r.port != NULL:
+        port_arm(r.port)
+    memset(&r.bus, 0, sizeof(r.bus))
     memcpy(r.sig, r.sig0, r.n_sig * sizeof(double))
     if r.model != NULL:
         tl_outputs(r.model, r.state, r.sig + r.out_slot)
@@ -72,7 +73,6 @@ cdef void rig_run(rig_t* r) noexcept nogil:
     cdef int64_t grid, now, late
     cdef int64_t spin = 0
     cdef uint32_t bits
-    cdef can_frame_t frame
     cdef bint last = False
     r.thread_id = <int32_t>syscall(SYS_gettid)
     r.running = 1
@@ -95,9 +95,7 @@ cdef void rig_run(rig_t* r) noexcept nogil:
                     rig_latch(r, r.ext_cause, r.ext_detail)
                     break
                 # idle wakes warm up code, caches and the timer; frames are only counted, nothing is sent
-                if r.codec != NULL:
-                    while frames_pop(r.rx_ring, &frame):
-                        r.idle_frames += 1
+                _discard(r, RX_PER_TICK)
                 grid = (grid if now - grid < r.period_ns else now) + r.period_ns
                 spin = 0
                 continue

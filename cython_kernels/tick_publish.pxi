@@ -52,9 +52,7 @@ cdef void _publish(rig_t* r, int64_t now_ns, int64_t begin_ns, input_head_t* hea
         sample.compute_ns = <int32_t>min(clock_now(r.script) - begin_ns, <int64_t>0x7FFFFFFF)
         data_push(r.sample_ring, sample, <uint32_t>(32 + 8 * r.n_rec))
     if r.input_ring != NULL:
-        head.n_bytes = <uint32_t>(sizeof(input_head_t) + head.n_frames * sizeof(can_frame_t))
-        if head.flags & 1:
-            head.n_bytes += 8 + N_VEHICLE * sizeof(double)
+        head.n_bytes = <uint32_t>r.input_at
         memcpy(r.input_record, head, sizeof(input_head_t))
         data_push(r.input_ring, r.input_record, head.n_bytes)
     if r.mode_ring != NULL and r.model != NULL:

@@ -23,10 +23,13 @@ from typing import Any, Protocol
 import can
 
 from torqueloop.hil.can.multicast import (
+    BRS_FLAG,
     DEFAULT_GROUP,
     DEFAULT_PORT,
     ERROR_FLAG,
+    ESI_FLAG,
     EXTENDED,
+    FD_FLAG,
     LOOPBACK,
     REMOTE_FLAG,
     CanBusError,
@@ -67,6 +70,8 @@ class CanBusConfig:
     hop_limit: int = 0
     #: bit rate of an adapter, None: as the system has set it [bit/s]
     bitrate: int | None = None
+    #: CAN FD frames are sent and received (python-can's fd=True)
+    fd: bool = False
     #: more arguments of can.Bus
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -82,7 +87,7 @@ class CanPort(Protocol):
     @property
     def bus_off(self) -> bool: ...
     def recv(self, timeout_s: float) -> tuple[int, bytes, int] | None: ...
-    def send(self, can_id: int, data: bytes) -> None: ...
+    def send(self, can_id: int, data: bytes, flags: int = 0) -> None: ...
     def close(self) -> None: ...
 
 
@@ -117,6 +122,9 @@ class PythonCanPort:
         arguments: dict[str, Any] = {"interface": config.interface, "channel": config.channel, **config.options}
         if config.bitrate is not None:
             arguments["bitrate"] = config.bitrate
+        # udp_multicast carries both formats without being asked
+        if config.fd and config.interface != "udp_multicast":
+            arguments["fd"] = True
         if config.interface == "udp_multicast":
             arguments |= {"port": config.port, "hop_limit": config.hop_limit}
         filters = [_filter(can_id) for can_id in ids]
@@ -149,13 +157,10 @@ class PythonCanPort:
             timeout_s = max(0.0, end - time.monotonic())
 
     def _news(self, message: can.Message) -> tuple[int, bytes, int] | None:
-        # (id, data, flags) of a message, None for our own and for CAN FD
+        # (id, data, flags) of a message, None for our own
         if message.is_error_frame:
             self._bus_off = self._bus_off or bool(message.arbitration_id & _ERROR_BUS_OFF)
             return message.arbitration_id, bytes(message.data[:8]), ERROR_FLAG
-        if message.is_fd:
-            self.malformed += 1
-            return None
         can_id = message.arbitration_id | (EXTENDED if message.is_extended_id else 0)
         if message.is_remote_frame:
             return can_id, b"", REMOTE_FLAG
@@ -163,13 +168,22 @@ class PythonCanPort:
         if not message.is_rx or (self._echoes and self._is_echo(can_id, data)):
             self.own_echoes += 1
             return None
-        return can_id, data, 0
+        flags = FD_FLAG if message.is_fd else 0
+        if message.is_fd:
+            flags |= (BRS_FLAG if message.bitrate_switch else 0) | (ESI_FLAG if message.error_state_indicator else 0)
+        return can_id, data, flags
 
-    def send(self, can_id: int, data: bytes) -> None:
-        """Send a data frame."""
+    def send(self, can_id: int, data: bytes, flags: int = 0) -> None:
+        """Send a data frame; `flags`: FD_FLAG and BRS_FLAG."""
         if self._echoes:
             self._expect_echo(can_id, data)
-        message = can.Message(arbitration_id=can_id & 0x1FFFFFFF, is_extended_id=bool(can_id & EXTENDED), data=data)
+        message = can.Message(
+            arbitration_id=can_id & 0x1FFFFFFF,
+            is_extended_id=bool(can_id & EXTENDED),
+            data=data,
+            is_fd=bool(flags & FD_FLAG),
+            bitrate_switch=bool(flags & BRS_FLAG),
+        )
         try:
             self._bus.send(message)
         except (can.CanError, OSError) as error:
@@ -339,13 +353,13 @@ class CanGateway:
                     return
                 continue
             can_id, data, flags = frame
-            if flags:
+            if flags & (ERROR_FLAG | REMOTE_FLAG):
                 count["error_frames" if flags & ERROR_FLAG else "remote_frames"] += 1
             elif can_id in self._own_ids:
                 count["stolen_ids"] += 1
                 if self.stolen_id is None:
                     self.stolen_id = can_id
-            elif push(can_id, data, self._clock_ns(), 0):
+            elif push(can_id, data, self._clock_ns(), flags):
                 count["rx"] += 1
             else:
                 count["rx_dropped"] += 1
@@ -359,7 +373,7 @@ class CanGateway:
             stopping = self._stop_tx.is_set()
             while (frame := pop()) is not None:
                 try:
-                    port.send(frame[0], frame[1])
+                    port.send(frame[0], frame[1], frame[3])
                     count["tx"] += 1
                     failures = 0
                 except CanBusError:

@@ -116,6 +116,11 @@ class CanDatabase:
         """Identifiers we send, bit 31 set for 29-bit ones: nobody else may use them."""
         return frozenset(bus_id(m) for m in self.tx_messages)
 
+    @property
+    def has_fd(self) -> bool:
+        """Some message is CAN FD."""
+        return any(m.fd for m in self.messages)
+
     def initial_table(self) -> NDArray[np.float64]:
         """Signal table with the database's start values (0, limited, where there are none)."""
         return np.array([s.start for s in self.signals], dtype=np.float64)
@@ -158,12 +163,13 @@ class CanCodec:
             raise ValueError(f"CAN message {message}: NaN in {', '.join(bad)}; no frame is sent")
         return data
 
-    def decode(self, can_id: int, data: bytes, t_s: float = 0.0) -> tuple[str, dict[str, float]]:
+    def decode(self, can_id: int, data: bytes, t_s: float = 0.0, flags: int = 0) -> tuple[str, dict[str, float]]:
         """(status, values): the values of the message if the status is "ok", else {}; see STATUS_NAMES.
 
-        `can_id` with bit 31 set for 29-bit identifiers. `t_s`: time of reception, for timeouts.
+        `can_id` with bit 31 set for 29-bit identifiers. `t_s`: time of reception, for timeouts. `flags`: FD_FLAG of
+        multicast.py for a CAN FD frame.
         """
-        status = self.rx.decode(self.table, can_id, data, round(t_s * 1e9))
+        status = self.rx.decode(self.table, can_id, data, round(t_s * 1e9), flags)
         if status:
             return STATUS_NAMES[status], {}
         known = self._slots[self.database.messages[self.rx.last_index].name]

@@ -84,6 +84,17 @@ def doubled_id(path: Path) -> str | None:
     return None
 
 
+def is_fd(message: Any) -> bool:
+    """A CAN FD message: attribute VFrameFormat of a DBC (or the like of other formats), or too long for classic CAN."""
+    return bool(message.is_fd) or message.length > 8
+
+
+def uses_second_rate(message: Any) -> bool:
+    """Attribute CANFD_BRS of a DBC: the data go at the second bit rate (default)."""
+    given = message.dbc.attributes if message.dbc is not None else {}
+    return "CANFD_BRS" not in given or str(given["CANFD_BRS"].value) not in ("0", "no", "False")
+
+
 class Loader:
     """One reading of a database file."""
 
@@ -196,8 +207,6 @@ class Loader:
     def unsupported(message: Any) -> str | None:
         if message.is_multiplexed():
             return "it is multiplexed, which the codec does not support"
-        if message.length > 8 or message.is_fd:
-            return f"it has {message.length} bytes: CAN FD is not supported"
         if getattr(message, "is_container", False):
             return "it is a container message, which the codec does not support"
         return None
@@ -220,7 +229,8 @@ class Loader:
         timeout_ns = TIMEOUT_CYCLES * cycle_ns if timeout_s is None else round(timeout_s * 1e9)
         return MessageSpec(
             name=message.name, can_id=message.frame_id, extended=message.is_extended_frame, length=message.length,
-            receive=receive, signals=signals, timeout_ns=timeout_ns if receive else 0, cycle_ns=cycle_ns, **protection,
+            receive=receive, signals=signals, timeout_ns=timeout_ns if receive else 0, cycle_ns=cycle_ns,
+            fd=is_fd(message), brs=uses_second_rate(message), **protection,
         )  # fmt: skip
 
     def attributes(self, message: Any) -> E2ESettings:

@@ -38,7 +38,7 @@ LOOPBACK = "127.0.0.1"
 
 #: Room for late readers: at 24-byte frames the kernel accounts some 800 bytes each, so about 1300 frames. [bytes]
 RECEIVE_BUFFER_BYTES = 1 << 20
-#: Longest packet that can be a classic CAN frame in this format is about 170 bytes; the rest is refused unread. [bytes]
+#: Longest packet that can be a CAN frame in this format is about 230 bytes; the rest is refused unread. [bytes]
 PACKET_BYTES_MAX = 512
 
 #: Linux numbers that the socket module does not name.
@@ -46,8 +46,14 @@ _IP_MULTICAST_ALL = 49
 _SO_RXQ_OVFL = getattr(socket, "SO_RXQ_OVFL", 40)
 
 EXTENDED = 0x80000000
+#: flags of a frame, as CAN_FLAG_* of cython_kernels/can_frame.pxd
 REMOTE_FLAG = 1
 ERROR_FLAG = 2
+FD_FLAG = 4
+BRS_FLAG = 8
+ESI_FLAG = 16
+#: numbers of data bytes that a CAN FD frame can have
+FD_LENGTHS = frozenset((*range(9), 12, 16, 20, 24, 32, 48, 64))
 
 
 class CanBusError(TorqueloopError):
@@ -144,10 +150,10 @@ class MulticastPort:
                 self.malformed += 1
             timeout_s = max(0.0, end - time.monotonic())
 
-    def send(self, can_id: int, data: bytes) -> None:
-        """Send a data frame; `can_id` with bit 31 set for 29-bit identifiers."""
+    def send(self, can_id: int, data: bytes, flags: int = 0) -> None:
+        """Send a data frame; `can_id` with bit 31 set for 29-bit identifiers, `flags` FD_FLAG and BRS_FLAG."""
         try:
-            self._sender.send(pack_frame(can_id, data))
+            self._sender.send(pack_frame(can_id, data, flags))
         except OSError as error:
             raise CanBusError(f"CAN bus {self.name}: sending failed: {error}") from error
 
@@ -157,7 +163,7 @@ class MulticastPort:
             sock.close()
 
 
-def pack_frame(can_id: int, data: bytes) -> bytes:
+def pack_frame(can_id: int, data: bytes, flags: int = 0) -> bytes:
     """A data frame as python-can packs it."""
     packed: bytes = msgpack.packb(
         {
@@ -169,16 +175,16 @@ def pack_frame(can_id: int, data: bytes) -> bytes:
             "channel": None,
             "dlc": len(data),
             "data": data,
-            "is_fd": False,
-            "bitrate_switch": False,
-            "error_state_indicator": False,
+            "is_fd": bool(flags & FD_FLAG),
+            "bitrate_switch": bool(flags & BRS_FLAG),
+            "error_state_indicator": bool(flags & ESI_FLAG),
         }
     )
     return packed
 
 
 def unpack_frame(packet: bytes) -> tuple[int, bytes, int] | None:
-    """(id, data, flags) of a packet, None if it is not a classic CAN frame in python-can's form."""
+    """(id, data, flags) of a packet, None if it is not a CAN frame in python-can's form."""
     try:
         fields: Any = msgpack.unpackb(packet, raw=False, max_map_len=16, max_array_len=0, max_ext_len=0)
         can_id, data = fields["arbitration_id"], fields["data"]
@@ -190,9 +196,15 @@ def unpack_frame(packet: bytes) -> tuple[int, bytes, int] | None:
         return None
     if remote:
         return can_id | (EXTENDED if extended else 0), b"", REMOTE_FLAG
-    if type(data) is not bytes or len(data) != dlc or dlc > 8 or fields.get("is_fd"):
+    if type(data) is not bytes or len(data) != dlc:
         return None
-    return can_id | (EXTENDED if extended else 0), data, ERROR_FLAG if error else 0
+    flags = ERROR_FLAG if error else 0
+    if fields.get("is_fd"):
+        flags |= FD_FLAG | (BRS_FLAG if fields.get("bitrate_switch") else 0)
+        flags |= ESI_FLAG if fields.get("error_state_indicator") else 0
+    if dlc not in FD_LENGTHS if flags & FD_FLAG else dlc > 8:
+        return None
+    return can_id | (EXTENDED if extended else 0), data, flags
 
 
 def multicast_works(

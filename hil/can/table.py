@@ -39,8 +39,8 @@ class CanTable(ConfigTable):
             raise BadValue("{key} = {value}", value=value, allowed="an IPv4 address of this computer")
         return value
 
-    def bus(self) -> CanBusConfig:
-        """What `bus.open_bus` takes."""
+    def bus(self, fd: bool = False) -> CanBusConfig:
+        """What `bus.open_bus` takes. fd: the database has CAN FD messages."""
         return CanBusConfig(
             interface=self.interface,
             channel=self.channel,
@@ -48,6 +48,7 @@ class CanTable(ConfigTable):
             local_address=self.local_address,
             hop_limit=self.hop_limit,
             bitrate=self.bitrate,
+            fd=fd,
             options=dict(self.options),
         )
 

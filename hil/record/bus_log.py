@@ -1,6 +1,7 @@
 """Frames on the bus with their times: record format, candump text log, MF4.
 
-One record is the `can_frame_t` of the kernels (24 bytes). The two upper bits of `flags` are the log's own: direction,
+One record is a packed `can_frame_t` of the kernels: 16 bytes of head, then the data rounded up to 8 bytes, at least 8.
+So a classic frame takes 24 bytes, a CAN FD frame up to 80. The two upper bits of `flags` are the log's own: direction
 and whether the rig's receive checks refused the frame.
 """
 
@@ -14,11 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.errors import TorqueloopError
-from torqueloop.hil.record.recording import Damage, RecordingError, read_stream
+from torqueloop.hil.record.recording import Damage, RecordingError, StreamData, read_stream
 from torqueloop.hil.record.run_data import Signals, _records
 
-#: can_frame_t as it lies in memory; 2 bytes of padding at the end
-FRAME_DTYPE = np.dtype(
+
+def _frame_dtype(n_data: int) -> np.dtype[Any]:
+    return np.dtype(
+        {
+            "names": ["t_ns", "id", "dlc", "flags", "data"],
+            "formats": ["<i8", "<u4", "u1", "u1", ("u1", (n_data,))],
+            "offsets": [0, 8, 12, 13, 16],
+            "itemsize": 16 + n_data,
+        }
+    )
+
+
+#: a record of at most 8 data bytes, and the longest one; `dlc` is the number of data bytes
+FRAME_DTYPE = _frame_dtype(8)
+FD_FRAME_DTYPE = _frame_dtype(64)
+#: records of version 1: classic frames only, data at once behind the flags
+_OLD_DTYPE = np.dtype(
     {
         "names": ["t_ns", "id", "dlc", "flags", "data"],
         "formats": ["<i8", "<u4", "u1", "u1", ("u1", (8,))],
@@ -26,9 +42,14 @@ FRAME_DTYPE = np.dtype(
         "itemsize": 24,
     }
 )
+_HEAD = 16
 ID_EXTENDED = 0x80000000
 FLAG_REMOTE = 0x01
 FLAG_ERROR = 0x02
+FLAG_FD = 0x04
+#: FD: data at the second bit rate; the sender is error passive
+FLAG_BRS = 0x08
+FLAG_ESI = 0x10
 #: sent by the rig (else received)
 FLAG_TX = 0x80
 #: received, but refused by the checks (counter, checksum, length, value)
@@ -41,25 +62,53 @@ class MissingExtraError(TorqueloopError):
 
 def bus_header(channel: str, epoch_ns: int = 0, **more: Any) -> dict[str, Any]:
     """Header of the bus stream. `epoch_ns` + t_ns of a frame = time since 1970 (0: times are simulation time)."""
-    return {"kind": "bus", "version": 1, "channel": channel, "epoch_ns": epoch_ns, **more}
+    return {"kind": "bus", "version": 2, "channel": channel, "epoch_ns": epoch_ns, **more}
 
 
 def pack_frame(t_ns: int, can_id: int, data: bytes, *, tx: bool, refused: bool = False, flags: int = 0) -> bytes:
     """One record of the bus stream."""
-    record = np.zeros((), FRAME_DTYPE)
+    record = np.zeros((), FD_FRAME_DTYPE)
     record["t_ns"], record["id"], record["dlc"] = t_ns, can_id, len(data)
     record["flags"] = flags | (FLAG_TX if tx else 0) | (FLAG_REFUSED if refused else 0)
     record["data"][: len(data)] = np.frombuffer(data, np.uint8)
-    return record.tobytes()
+    return record.tobytes()[: _packed(len(data))]
+
+
+def _packed(n_data: int) -> int:
+    """Bytes of the record of a frame with so many data bytes."""
+    return _HEAD + max(8, (n_data + 7) & ~7)
 
 
 def read_bus(run_dir: Path | str) -> tuple[NDArray[Any], dict[str, Any], list[Damage]]:
-    """(frames as FRAME_DTYPE, header, damage) of a run's bus log."""
+    """(frames, header, damage) of a run's bus log; frames as FRAME_DTYPE, or FD_FRAME_DTYPE when one has more data."""
     stream = read_stream(Path(run_dir) / "bus")
     if stream.header.get("kind") != "bus":
         raise RecordingError(f"{run_dir}/bus: holds a recording of kind {stream.header.get('kind')!r}, not 'bus'")
+    if stream.header.get("version") == 1:
+        old, _ = _records(stream, _OLD_DTYPE)
+        frames = np.zeros(len(old), FRAME_DTYPE)
+        for name in frames.dtype.names or ():
+            frames[name] = old[name]
+        return frames, stream.header, stream.damage
+    return unpack_frames(stream), stream.header, stream.damage
+
+
+def unpack_frames(stream: StreamData) -> NDArray[Any]:
+    """The records of a bus stream; bytes at the end of a chunk that are no whole record are passed over."""
     frames, _ = _records(stream, FRAME_DTYPE)
-    return frames, stream.header, stream.damage
+    if not (frames["dlc"] > 8).any():
+        # a longer record shows here with its own length, so there is none
+        return frames
+    parts = []
+    for chunk in stream.chunks:
+        at = 0
+        while at + _HEAD <= len(chunk):
+            size = _packed(chunk[at + 12])
+            if size > FD_FRAME_DTYPE.itemsize or at + size > len(chunk):
+                break
+            parts.append(chunk[at : at + size].ljust(FD_FRAME_DTYPE.itemsize, b"\0"))
+            at += size
+    return np.frombuffer(b"".join(parts), FD_FRAME_DTYPE)
 
 
 def candump_lines(frames: NDArray[Any], channel: str, epoch_ns: int = 0) -> Iterable[str]:
@@ -69,9 +118,12 @@ def candump_lines(frames: NDArray[Any], channel: str, epoch_ns: int = 0) -> Iter
     for frame in frames[order]:
         t_us, rest = divmod(int(frame["t_ns"]) + epoch_ns, 1000)
         t_us += rest >= 500
-        can_id, flags, dlc = int(frame["id"]), int(frame["flags"]), min(int(frame["dlc"]), 8)
+        can_id, flags, dlc = int(frame["id"]), int(frame["flags"]), int(frame["dlc"])
         text = f"{can_id & 0x1FFFFFFF:08X}" if can_id & ID_EXTENDED else f"{can_id & 0x7FF:03X}"
         data = f"R{dlc}" if flags & FLAG_REMOTE else bytes(frame["data"][:dlc]).hex().upper()
+        if flags & FLAG_FD:
+            # as canutils: the flags BRS (1) and ESI (2) between ## and the data
+            data = f"#{(flags >> 3) & 3:X}{data}"
         if flags & FLAG_ERROR:
             text = f"{0x20000000 | (can_id & 0x1FFFFFFF):08X}"
         yield f"({t_us // 1_000_000}.{t_us % 1_000_000:06d}) {name} {text}#{data} {'T' if flags & FLAG_TX else 'R'}"
@@ -117,7 +169,8 @@ def write_mf4(run_dir: Path | str, target: Path | str, signals: Signals | None =
             t = frames["t_ns"] * 1e-9
             bus = [
                 Signal((frames["id"] & 0x1FFFFFFF).astype("u4"), t, name="CAN.ID"),
-                Signal(frames["dlc"].astype("u1"), t, name="CAN.DLC"),
+                Signal(frames["dlc"].astype("u1"), t, name="CAN.DLC", comment="number of data bytes"),
+                Signal((frames["flags"] & FLAG_FD != 0).astype("u1"), t, name="CAN.EDL", comment="1: CAN FD"),
                 Signal((frames["flags"] & FLAG_TX != 0).astype("u1"), t, name="CAN.Dir", comment="1: sent by the rig"),
                 Signal(np.ascontiguousarray(frames["data"]), t, name="CAN.DataBytes"),
             ]

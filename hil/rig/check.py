@@ -19,7 +19,7 @@ from torqueloop.hil.tcu.soft_tcu import load_tcu_database
 from torqueloop.hil.vehicle.config import load_vehicle_config
 
 #: metrics of links, peers and recorder: their names are known when they have run
-_LATER = ("peers_", "can_gateway_", "vehicle_", "recording_")
+_LATER = ("peers_", "can_gateway_", "can_native_", "vehicle_", "recording_")
 
 
 def check_companions(plan: RigPlan) -> TcuConfig | None:
@@ -40,8 +40,8 @@ def check_companions(plan: RigPlan) -> TcuConfig | None:
             )
     if c.tcu is None:
         return None
-    config = load_tcu_config(_file(plan, "tcu", c.tcu.start))
     assert plan.database is not None and c.can is not None
+    config = load_tcu_config(_file(plan, "tcu", c.tcu.start), c.can.place() if c.tcu.bus == "rig" else None)
     check_owners([plan.database, load_tcu_database(config)])
     ours, theirs = c.can.place(), config.can.place()
     for key, value in ours.items():

@@ -1,6 +1,6 @@
 """The processes beside the rig: soft control unit and vehicle model, started and stopped by the session.
 
-    python -m torqueloop.hil.rig.companions tcu CONFIG
+    python -m torqueloop.hil.rig.companions tcu CONFIG [--bus JSON]
     python -m torqueloop.hil.rig.companions vehicle CONFIG --endpoint tcp://127.0.0.1:PORT [--lockstep]
 
 A companion runs in a session of its own (Ctrl-C reaches the rig alone, which then ends it), writes to a log file in the
@@ -106,6 +106,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("config", type=Path)
     parser.add_argument("--endpoint")
     parser.add_argument("--lockstep", action="store_true")
+    parser.add_argument("--bus", type=json.loads)
     parser.add_argument("--parent", type=int)
     parser.add_argument("--priority", type=int, default=0)
     parser.add_argument("--lock", action="store_true")
@@ -118,7 +119,7 @@ def main(arguments: list[str] | None = None) -> int:
         from torqueloop.hil.tcu.config import load_tcu_config
         from torqueloop.hil.tcu.soft_tcu import main_loop as tcu_loop
 
-        stats = tcu_loop(load_tcu_config(given.config))
+        stats = tcu_loop(load_tcu_config(given.config, given.bus))
     else:
         from torqueloop.hil.vehicle.config import load_vehicle_config
         from torqueloop.hil.vehicle.model import main_loop as vehicle_loop

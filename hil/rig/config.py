@@ -85,6 +85,27 @@ class Can(CanTable):
     tx_offset_s: dict[str, NotNegative] = {}
     #: frames in a row that cannot be sent before the bus counts as dead
     tx_drop_limit: Annotated[int, Field(ge=1)] = 10
+    #: socketcan through python-can and its threads instead of the tick's own socket
+    gateway: bool = False
+    #: the tick's own socket: bus off or interface down for longer latches the safe state [s]
+    bus_down_limit_s: NotNegative = 0.2
+    #: the tick's own socket: room for frames that wait, and for frames that the interface has not taken yet. A small
+    #: send buffer keeps old states from queueing up [bytes]
+    receive_buffer_bytes: Annotated[int, Field(ge=4096, le=1 << 28)] = 1 << 20
+    send_buffer_bytes: Annotated[int, Field(ge=2048, le=1 << 24)] = 1 << 14
+
+    @property
+    def native(self) -> bool:
+        """The tick itself reads and writes a SocketCAN interface."""
+        return self.interface == "socketcan" and not self.gateway
+
+    @model_validator(mode="after")
+    def _native_options(self) -> Can:
+        if self.native and (self.options or self.bitrate is not None):
+            key = "options" if self.options else "bitrate"
+            hint = "socketcan is set up with `ip link`; gateway = true gives it to python-can"
+            raise BadValue("{key} is for python-can", key=key, value=getattr(self, key), hint=hint)
+        return self
 
 
 class Link(ConfigTable):
@@ -215,6 +236,8 @@ class Tcu(ConfigTable):
     """[tcu]: the soft control unit; without this table a real one is on the bus."""
 
     start: str
+    #: "rig": on the bus of this file, whatever the control unit's own file says; "own": as its file says
+    bus: Literal["own", "rig"] = "own"
     #: how long its first frame may take [s]
     start_timeout_s: Positive = 10.0
 

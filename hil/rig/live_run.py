@@ -53,6 +53,8 @@ class LiveRun:
     companions_realtime: list[dict[str, Any]] = field(default_factory=list)
     companions: dict[str, Companion] = field(default_factory=dict)
     gateway: CanGateway | None = None
+    #: what was found of the CAN interface and its socket (native SocketCAN)
+    native_info: dict[str, Any] = field(default_factory=dict)
     link: RigLink | None = None
     lockstep: LockstepClient | None = None
     tcu: TcuStep | None = None
@@ -70,6 +72,8 @@ class LiveRun:
         links: dict[str, Any] = {"peers": self.peer_stats}
         if self.gateway is not None:
             links["can"] = {"gateway": {**self.gateway.stats(), "stolen": self.stolen()}}
+        if self.parts.port is not None:
+            links["can"] = {"native": {**self.native_info, "stolen": self.stolen()}}
         if (client := self.link or self.lockstep) is not None:
             links["vehicle"] = client.stats()
         links["recording"] = {name: vars(s) for name, s in self.recorder.status().items()}
@@ -115,7 +119,8 @@ class LiveRun:
 
     def stolen(self) -> str:
         """The message of ours that somebody else has sent first, in words; empty: none."""
-        found = None if self.gateway is None else self.gateway.stolen_id
+        source = self.gateway or self.parts.port
+        found = None if source is None else source.stolen_id
         if found is None or self.plan.database is None:
             return ""
         name = next((m.name for m in self.plan.database.tx_messages if bus_id(m) == found), "?")

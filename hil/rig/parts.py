@@ -9,9 +9,10 @@ from torqueloop.cython_kernels.codec import RxState, TxState
 from torqueloop.cython_kernels.model import KernelModel, KernelState
 from torqueloop.cython_kernels.rig import Rig
 from torqueloop.cython_kernels.ring import DataRing, FrameRing, LatestSlot
+from torqueloop.cython_kernels.socketcan import NativePort
 from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT
 from torqueloop.hil.rig.fault_plan import Faults, make_safety
-from torqueloop.hil.rig.plan import RigPlan
+from torqueloop.hil.rig.plan import BUS_SIGNALS, RigPlan
 
 #: frames waiting for the tick or for the bus; 1 s of a fully loaded 500 kbit/s bus is about 4000
 _FRAMES = 4096
@@ -37,6 +38,8 @@ class RigParts:
     bus: DataRing
     modes: DataRing
     faults: Faults
+    #: the tick's own CAN socket; None: frames go through the rings
+    port: NativePort | None = None
 
 
 def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", buffer_s: float = 4.0) -> RigParts:
@@ -76,6 +79,9 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
         rig.set_can(
             plan.codec, parts.rx, parts.tx, parts.rx_ring, parts.tx_ring, plan.required, plan.send, c.can.tx_drop_limit
         )
+        if c.can.native and plan.database is not None:
+            parts.port = NativePort(plan.database.own_ids)
+            rig.set_port(parts.port, plan.table.slot(f"can.{BUS_SIGNALS[0]}"), c.can.bus_down_limit_s)
     if plan.vehicle:
         rig.set_vehicle(parts.vehicle_in, parts.vehicle_out, **plan.vehicle)
     rig.set_safety(safety)

@@ -18,6 +18,7 @@ from torqueloop.core.driveline import Driveline, load
 from torqueloop.core.errors import ConfigError, MissingValueError, RangeError, UnknownNameError, did_you_mean
 from torqueloop.core.units import SYMBOLS, UNITS, to_si
 from torqueloop.cython_kernels.codec import CodecTables
+from torqueloop.cython_kernels.socketcan import BUS_STATES
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.units import si_unit as database_unit
 from torqueloop.hil.can.units import to_si as database_to_si
@@ -27,6 +28,10 @@ from torqueloop.hil.rig.fault_plan import PlannedFault, PlannedGuard, plan_fault
 from torqueloop.hil.rig.signals import DUMMY, SignalTable
 
 Copy = tuple[int, int, float, float]
+
+#: signals of the native bus, in the order of BUS_* in cython_kernels/tick.pxd. state: 0 active, 1 warning, 2 passive,
+#: 3 bus off, 4 interface down; tx_errors, rx_errors: error counters of the controller; the rest counts since arming
+BUS_SIGNALS = ("state", "tx_errors", "rx_errors", "error_frames", "rx_dropped", "tx_lost")
 
 #: units of VEHICLE_SLOT
 _VEHICLE_UNITS = ("1", "1", "s", "m/s", "m/s2", "N", "N", "rad")
@@ -75,6 +80,10 @@ class RigPlan:
             return self.guards[detail].name
         if kind == "not_finite" and 1 < detail < len(self.table):
             return self.table.names[detail]
+        if kind == "bus":
+            if detail < 0:
+                return f"was {BUS_STATES[-detail]} for too long"
+            return f"takes no frames ({detail} lost in a row)"
         return "state" if kind == "not_finite" else ""
 
 
@@ -105,6 +114,8 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
         codec = CodecTables(shifted, len(table))
     for name, unit in (("rig.time", "s"), ("rig.tick", "1"), ("rig.status", "1"), ("rig.cause", "1")):
         table.add(name, unit)
+    if config.can is not None and config.can.native:
+        table.add_all((f"can.{name}", "1") for name in BUS_SIGNALS)
     drivers = []
     for name, points in config.driver.items():
         slot = table.add(f"driver.{name}", "1", points[0][1])
@@ -148,6 +159,7 @@ def _can_names(config: RigConfig) -> set[str]:
             "driver",
             "vehicle",
             "rig",
+            "can",
             "link",
             "input",
         ):

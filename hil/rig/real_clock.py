@@ -6,6 +6,7 @@ Everything is entered on one ExitStack, in the order it is needed, and stopped i
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from contextlib import ExitStack
@@ -24,6 +25,8 @@ from torqueloop.hil.rig.live_run import (
     StartError,
     start_companion,
 )
+from torqueloop.hil.rig.native_can import heard as others
+from torqueloop.hil.rig.native_can import open_native
 from torqueloop.hil.rig.progress import Progress
 from torqueloop.hil.rig.safe_state import Watchdog
 
@@ -36,8 +39,11 @@ def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
     with ExitStack() as stack:
         stack.enter_context(run.setup)
         if c.can is not None:
-            run.gateway = _open_gateway(stack, run)
-            _listen_first(run, run.gateway, peers)
+            if c.can.native:
+                open_native(stack, run)
+            else:
+                run.gateway = _open_gateway(stack, run)
+            _listen_first(run, peers)
         if c.vehicle is not None:
             run.link = _open_link(run)
             stack.callback(run.link.stop)
@@ -46,7 +52,7 @@ def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
                 path = str(relative(plan.path, c.vehicle.start))
                 start_companion(stack, run, "vehicle", ["vehicle", path, "--endpoint", run.link.endpoint])
         if c.tcu is not None and peers == "config":
-            start_companion(stack, run, "tcu", ["tcu", str(relative(plan.path, c.tcu.start))])
+            start_companion(stack, run, "tcu", ["tcu", str(relative(plan.path, c.tcu.start)), *_tcu_bus(run)])
         links = [t for t in threading.enumerate() if t is run.link or t.name in ("can-rx", "can-tx")]
         run.took(*rtenv.set_fifo_threads(c.clock.fifo_priority - LINKS_BELOW, links))
         loop = _start_loop(stack, run)
@@ -69,7 +75,7 @@ def _open_gateway(stack: ExitStack, run: LiveRun) -> CanGateway:
     can, database = run.plan.config.can, run.plan.database
     assert can is not None and database is not None
     try:
-        port = open_bus(can.bus())
+        port = open_bus(can.bus(database.has_fd))
     except CanBusError as error:
         raise StartError(f"{error}; [can] of {run.plan.path}") from None
     gateway = CanGateway(
@@ -97,15 +103,24 @@ def _open_link(run: LiveRun) -> RigLink:
         raise StartError(f"{error}; [vehicle] endpoint of {run.plan.path}: port 0 takes any free one") from None
 
 
-def _listen_first(run: LiveRun, gateway: CanGateway, peers: str) -> None:
+def _tcu_bus(run: LiveRun) -> list[str]:
+    """Arguments that put the control unit on the rig's bus, where the rig file says so."""
+    c = run.plan.config
+    assert c.can is not None and c.tcu is not None
+    return ["--bus", json.dumps(c.can.place())] if c.tcu.bus == "rig" else []
+
+
+def _listen_first(run: LiveRun, peers: str) -> None:
     """Nobody may be on the bus already who sends what this rig, or the control unit it will start, is to send."""
     plan = run.plan
     assert plan.database is not None and plan.config.can is not None
     time.sleep(LISTEN_S)
-    where = f"{gateway.port.name}: another bus for one of the two is set in [can] of {plan.path} (channel, port)"
+    name = run.gateway.port.name if run.gateway is not None else f"socketcan {plan.config.can.channel}"
+    # the native port judges what it reads, the gateway has done so in its thread
+    heard = others(run) if run.gateway is None else {frame[0] for frame in run.parts.rx_ring.pop_all()}
+    where = f"{name}: another bus for one of the two is set in [can] of {plan.path} (channel, port)"
     if run.stolen():
         raise StartError(f"another rig is on the bus, it sends {run.stolen()}; {where}")
-    heard = {frame[0] for frame in run.parts.rx_ring.pop_all()}
     if plan.config.tcu is not None and peers == "config":
         names = [m.name for m in plan.database.rx_messages if bus_id(m) in heard]
         if names:

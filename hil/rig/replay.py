@@ -24,6 +24,8 @@ from torqueloop.hil.record.run_data import read_run_json, read_signals, signal_d
 
 #: `input_head_t` of cython_kernels/tick.pxd: n_bytes, n_frames, flags, cause, tick, now_ns, detail
 INPUT_HEAD = struct.Struct("<IIIiqqq")
+#: version of the input records: 2 has packed frames and the state of the bus
+INPUT_VERSION = 2
 #: Ticks between two looks into the rings of the replayed rig; its rings hold several seconds.
 BLOCK = 250
 
@@ -99,6 +101,9 @@ def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -
         raise ReplayError(f"{error}; was the run made with [record] inputs = false?") from None
     if not stream.chunks:
         raise ReplayError(f"{run_dir}/inputs: holds no records")
+    version = stream.header.get("version")
+    if version != INPUT_VERSION:
+        raise ReplayError(f"{run_dir}/inputs: format version {version}; this program replays version {INPUT_VERSION}")
     plan = load_plan(run_dir / rig_file)
     parts = build(plan, kernel=str(info.get("kernel") or "auto"))
     result = ReplayResult(0, 0, _recorded_hash(info), "")

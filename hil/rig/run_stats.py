@@ -97,6 +97,7 @@ def run_stats(
             "tx_frames": counters["tx_frames"],
             "tx_dropped": counters["tx_dropped"],
             "rx_ring_dropped": counters["rx_ring_dropped"],
+            **(parts.port.counters() if parts.port is not None else {}),
             **links.get("can", {}),
         }
     if plan.vehicle:

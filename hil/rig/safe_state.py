@@ -27,7 +27,7 @@ SENTENCES = {
     "solver": "the solver reported status {detail}",
     "hung": "the loop gave no heartbeat for {detail} ms",
     "thread": "a thread or process the rig depends on has ended: {name}",
-    "bus": "the bus takes no frames ({detail} lost in a row)",
+    "bus": "the CAN bus {name}",
     "request": "asked for by the operator",
     "tcu_frames": "frames of required message {name} came but were refused (length, checksum, counter, value) "
     "until it timed out",

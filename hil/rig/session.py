@@ -27,6 +27,7 @@ from torqueloop.hil.rig.live_run import LiveRun, StartError
 from torqueloop.hil.rig.parts import RigParts, build
 from torqueloop.hil.rig.plan import RigPlan, load_plan
 from torqueloop.hil.rig.real_clock import run_real_clock
+from torqueloop.hil.rig.replay import INPUT_VERSION
 from torqueloop.hil.rig.run_stats import Energy
 from torqueloop.hil.rig.virtual_clock import run_virtual_clock
 from torqueloop.hil.rig.virtual_links import TcuStep, VehicleStep
@@ -141,7 +142,8 @@ def _prepare(plan: RigPlan, parts: RigParts, folder: RunFolder, real: bool) -> L
     )
     recorder.add_stream("signals", header, parts.samples)
     if c.record.inputs:
-        recorder.add_stream("inputs", {"kind": "inputs", "version": 1, "tick_s": c.clock.tick_s}, parts.inputs)
+        inputs = {"kind": "inputs", "version": INPUT_VERSION, "tick_s": c.clock.tick_s}
+        recorder.add_stream("inputs", inputs, parts.inputs)
     if c.record.bus and c.can is not None:
         channel = f"{c.can.interface} {c.can.channel}"
         recorder.add_stream("bus", bus_header(channel, now_wall_ns() - now_ns() if real else 0), parts.bus)

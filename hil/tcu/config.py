@@ -394,9 +394,12 @@ class TcuConfig(ConfigTable):
 REQUIRED_SHIFTS = ("1-2", "2-3", "3-4", "4-3", "3-2", "2-1", "1-1E", "1E-1", "1E-2", "2-1E", "N-1", "N-R", "1-N", "R-N")
 
 
-def load_tcu_config(path: str | Path) -> TcuConfig:
-    """Read and check a TCU file."""
+def load_tcu_config(path: str | Path, bus: dict[str, Any] | None = None) -> TcuConfig:
+    """Read and check a TCU file. `bus`: values of [can] that say where the bus is, instead of the file's."""
     data = read_toml(path)
+    if bus is not None and isinstance(data.get("can"), dict):
+        kept = {k: v for k, v in data["can"].items() if k in ("node", "database")}
+        data = {**data, "can": {**kept, **bus}}
     if "folder" in data:
         raise ConfigError("unknown key 'folder'", file=str(path), hint=did_you_mean("folder", TcuConfig.model_fields))
     return validate({**data, "folder": str(Path(path).parent)}, TcuConfig, str(path))

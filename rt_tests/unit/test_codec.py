@@ -370,7 +370,9 @@ def test_big_endian_counter_and_checksum_in_the_last_byte() -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"length": 9}, "CAN FD"),
+        ({"length": 9}, "classic CAN carries 0..8"),
+        ({"length": 9, "fd": True}, "CAN FD carries"),
+        ({"length": 65, "fd": True}, "CAN FD carries"),
         ({"can_id": 0x800}, "0x800"),
         ({"e2e": "P7"}, "AUTOSAR_P02"),
         ({"crc_byte": None}, "checksum byte"),
