@@ -18,7 +18,6 @@ from torqueloop.core.driveline import Driveline, load
 from torqueloop.core.errors import ConfigError, MissingValueError, RangeError, UnknownNameError, did_you_mean
 from torqueloop.core.units import SYMBOLS, UNITS, to_si
 from torqueloop.cython_kernels.codec import CodecTables
-from torqueloop.cython_kernels.socketcan import BUS_STATES
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.units import si_unit as database_unit
 from torqueloop.hil.can.units import to_si as database_to_si
@@ -80,10 +79,6 @@ class RigPlan:
             return self.guards[detail].name
         if kind == "not_finite" and 1 < detail < len(self.table):
             return self.table.names[detail]
-        if kind == "bus":
-            if detail < 0:
-                return f"was {BUS_STATES[-detail]} for too long"
-            return f"takes no frames ({detail} lost in a row)"
         return "state" if kind == "not_finite" else ""
 
 

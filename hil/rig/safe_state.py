@@ -12,6 +12,7 @@ import threading
 from typing import Any
 
 from torqueloop.cython_kernels.rig import Rig
+from torqueloop.cython_kernels.socketcan import BUS_STATES
 from torqueloop.cython_kernels.watchdog import Watch
 from torqueloop.hil.rig import rtenv
 
@@ -27,7 +28,7 @@ SENTENCES = {
     "solver": "the solver reported status {detail}",
     "hung": "the loop gave no heartbeat for {detail} ms",
     "thread": "a thread or process the rig depends on has ended: {name}",
-    "bus": "the CAN bus {name}",
+    "bus": "the bus takes no frames ({detail} lost in a row)",
     "request": "asked for by the operator",
     "tcu_frames": "frames of required message {name} came but were refused (length, checksum, counter, value) "
     "until it timed out",
@@ -38,6 +39,10 @@ SENTENCES = {
 
 def describe(cause: dict[str, Any], name: str = "") -> str:
     """The cause of Rig.cause() as a sentence."""
+    if cause["cause"] == "bus" and cause["detail"] < 0:
+        # native SocketCAN: not frames were lost, the bus itself was away
+        text = f"the CAN bus was {BUS_STATES[-cause['detail']]} for too long"
+        return text if not cause["latched"] else f"{text} (tick {cause['tick']})"
     text = SENTENCES[cause["cause"]].format(detail=cause["detail"], name=name or f"#{cause['detail']}")
     return text if not cause["latched"] else f"{text} (tick {cause['tick']})"
 
