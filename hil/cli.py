@@ -372,13 +372,23 @@ def check(files: Files) -> None:
 @app.command()
 @command
 def doctor(
+    rig: Annotated[
+        str | None,
+        typer.Option("--rig", metavar="FILE", help="Only what this rig file needs, with its CPU and period."),
+    ] = None,
+    duration: Annotated[
+        float,
+        typer.Option("--duration", "--probe", metavar="S", min=0.0, max=600.0, help="Length of the latency test."),
+    ] = 2.0,
+    cpu: Annotated[
+        str | None, typer.Option(metavar="N", help="CPU to measure on: a number, auto, none (any), all (each).")
+    ] = None,
     as_json: JsonOption = False,
-    probe: Annotated[float, typer.Option(metavar="S", min=0.0, max=600.0, help="Length of the jitter probe.")] = 2.0,
 ) -> None:
-    """Is this machine fit for real time? Rights, kernel, CPUs, clock, bus, and a measurement."""
+    """Is this machine fit for real time? Rights, kernel, CPUs, clock, bus, and a latency test; says what to change."""
     from torqueloop.hil.doctor import examine, exit_status
 
-    findings = examine(probe)
+    findings = examine(duration, None if rig is None else locate(rig, "rigs"), cpu)
     status = exit_status(findings)
     if as_json:
         _print_json({"fit": status == OK, "findings": [f.as_dict() for f in findings]})

@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from instruction_counts import CountingError, instruction_counts
+from instruction_counts import CountingError, Job, instruction_counts
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -197,7 +197,7 @@ def wall_time(case: Case, rounds: int) -> None:
 def count_instructions(cases: list[Case], progress: Callable[[], None]) -> str | None:
     """Fill in instructions per step, of the first pass and of one whose patterns are known; or say why not."""
     try:
-        counts = instruction_counts([(c.arrays, H, c.start, c.inputs) for c in cases], progress)
+        counts = instruction_counts([Job(c.arrays, H, c.start, c.inputs) for c in cases], progress)
     except CountingError as error:
         return str(error)
     for case, (once, twice) in zip(cases, counts, strict=True):

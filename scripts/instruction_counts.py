@@ -1,7 +1,7 @@
 """Instructions that the steps of a kernel take, counted by callgrind (valgrind): they repeat exactly on a busy machine.
 
 Each run is made in a process forked from one worker under callgrind and leaves a profile of its own; only what happens
-inside `advance` of the generic kernel is counted. Used by bench_size.py.
+inside `advance` of a kernel is counted. Used by bench_size.py and step_baseline.py.
 """
 
 from __future__ import annotations
@@ -14,12 +14,25 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from torqueloop.cython_kernels.model import KernelModel, KernelState
 
-#: arrays of the model, step in s, state at the start, inputs of the stretch
-Job = tuple[dict[str, Any], float, bytes, Any]
+
+class Job(NamedTuple):
+    """One stretch of one model."""
+
+    arrays: dict[str, Any]
+    #: step [s]
+    h: float
+    #: state at the start
+    start: bytes
+    inputs: Any
+    kernel: str = "generic"
+    #: how often to go over the stretch, each in a process of its own
+    passes: tuple[int, ...] = (1, 2)
+
+
 #: instructions by function (its own, without what it calls)
 Profile = dict[str, float]
 
@@ -29,16 +42,20 @@ class CountingError(Exception):
 
 
 def worker(path: str) -> int:
-    """Under callgrind: each job in two forked processes, once over its stretch and twice."""
-    for number, (arrays, h, start, inputs) in enumerate(pickle.loads(Path(path).read_bytes())):
-        for passes in (1, 2):
-            model = KernelModel(arrays, h, "generic")
+    """Under callgrind: each job in forked processes, by default once over its stretch and twice."""
+    models: dict[tuple[int, str], KernelModel] = {}
+    for number, job in enumerate(Job(*each) for each in pickle.loads(Path(path).read_bytes())):
+        # pickle keeps one object for the arrays that several jobs share
+        key = (id(job.arrays), job.kernel)
+        model = models.get(key) or KernelModel(job.arrays, job.h, job.kernel)
+        models[key] = model
+        for passes in job.passes:
             state = KernelState(model)
             child = os.fork()
             if child == 0:
                 for _ in range(passes):
-                    state.from_bytes(start)
-                    model.run(state, inputs)
+                    state.from_bytes(job.start)
+                    model.run(state, job.inputs)
                 os._exit(0)
             os.waitpid(child, 0)
             print(f"{number} {child}", flush=True)
@@ -69,40 +86,55 @@ def read_profile(path: Path) -> Profile:
 def short_name(symbol: str) -> str:
     """__pyx_f_10torqueloop_14cython_kernels_7generic_trial2.part.0 -> trial2"""
     name = symbol.split("'")[0].split(".")[0]
-    for module in ("generic_", "locks_", "model_"):
+    for module in ("generic_", "locks_", "model_", "tick_", "codec_", "ring_"):
         if name.startswith("__pyx_") and module in name:
             return name.split(module, 1)[1]
     return name
 
 
-def instruction_counts(jobs: Sequence[Job], progress: Callable[[], None]) -> list[tuple[Profile, Profile]]:
-    """For each job the profiles of one pass over its stretch and of two; progress is called after each of them."""
+def under_callgrind(command: Sequence[str], counted: str, folder: Path, progress: Callable[[], None]) -> list[Profile]:
+    """Run a Python command that forks children and prints "NUMBER PROCESS" when one has ended; their profiles in that
+    order. counted: pattern of the C function inside which instructions count."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
-        raise CountingError("valgrind is not installed")
+        raise CountingError("valgrind is not installed (apt-get install valgrind)")
+    options = ["--tool=callgrind", "--quiet", "--collect-atstart=no", f"--toggle-collect={counted}"]
+    found: list[Profile] = []
+    with subprocess.Popen(
+        [valgrind, *options, f"--callgrind-out-file={folder}/profile.%p", sys.executable, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        for line in process.stdout:
+            profile = folder / f"profile.{line.split()[1]}"
+            if not profile.exists():
+                break
+            found.append(read_profile(profile))
+            profile.unlink()
+            progress()
+        errors = process.stderr.read()
+    if process.returncode or not found:
+        raise CountingError(f"valgrind ended with {process.returncode}: {errors.strip()[-300:]}")
+    if not all(found):
+        raise CountingError("callgrind saw nothing of what is to be counted: the kernels have lost their symbols")
+    return found
+
+
+def instruction_counts(jobs: Sequence[Job], progress: Callable[[], None]) -> list[tuple[Profile, ...]]:
+    """For each job the profiles of its passes, one pass over its stretch and two; progress is called after each."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "jobs.pickle"
-        path.write_bytes(pickle.dumps(list(jobs)))
-        command = [
-            valgrind, "--tool=callgrind", "--quiet", "--collect-atstart=no", "--toggle-collect=*generic_advance",
-            f"--callgrind-out-file={folder}/profile.%p", sys.executable, str(Path(__file__).resolve()), str(path),
-        ]  # fmt: skip
-        found: dict[int, list[Profile]] = {}
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None and process.stderr is not None
-            for line in process.stdout:
-                number, child = map(int, line.split())
-                profile = Path(folder) / f"profile.{child}"
-                found.setdefault(number, []).append(read_profile(profile))
-                profile.unlink()
-                progress()
-            errors = process.stderr.read()
-        if process.returncode or len(found) != len(jobs):
-            raise CountingError(f"valgrind ended with {process.returncode}: {errors.strip()[-300:]}")
-    pairs = [(once, twice) for _, (once, twice) in sorted(found.items())]
-    if any(not once or sum(twice.values()) <= sum(once.values()) for once, twice in pairs):
-        raise CountingError("callgrind saw no step: the kernels have lost their symbols")
-    return pairs
+        path.write_bytes(pickle.dumps([tuple(job) for job in jobs]))
+        found = under_callgrind([str(Path(__file__).resolve()), str(path)], "__pyx_f_*_advance", Path(folder), progress)
+    if len(found) != sum(len(job.passes) for job in jobs):
+        raise CountingError(f"only {len(found)} profiles were written")
+    rest = iter(found)
+    profiles = [tuple(next(rest) for _ in job.passes) for job in jobs]
+    if any(sum(b.values()) <= sum(a.values()) for each in profiles for a, b in zip(each, each[1:], strict=False)):
+        raise CountingError("the second pass over a stretch cost nothing")
+    return profiles
 
 
 if __name__ == "__main__":

@@ -1,0 +1,95 @@
+"""All looks in order, for this machine or for one rig file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from torqueloop.core.errors import ConfigError
+from torqueloop.hil.doctor import can, latency, rights, system
+from torqueloop.hil.doctor.finding import Finding
+from torqueloop.hil.rig.config import RigConfig, load_rig_config
+from torqueloop.hil.rig.machine import ROOT, choose_cpu
+
+#: a look gives one finding or several
+Look = Callable[[], Finding | list[Finding]]
+
+
+def chosen_cpus(wanted: str | int) -> list[int | None]:
+    """CPUs to measure on: "auto" or a number: one; "all": all this process may use; "none": any."""
+    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    if wanted == "all":
+        return list(allowed) or [None]
+    if wanted in ("auto", "none"):
+        return [choose_cpu(wanted)]
+    if not str(wanted).isdigit() or int(wanted) not in allowed:
+        usable = ", ".join(map(str, allowed))
+        raise ConfigError(
+            "{key} = {value} is not allowed", key="cpu", value=wanted, allowed=f"auto, none, all, {usable}"
+        )
+    return [int(wanted)]
+
+
+def socketcan_names(config: RigConfig) -> list[str]:
+    """Interfaces of the system that a rig uses."""
+    uses = config.can is not None and "socketcan" in config.can.interface
+    return [config.can.channel] if uses and config.can is not None else []
+
+
+def examine(
+    probe_s: float = 2.0, rig: str | Path | None = None, cpu: str | int | None = None, root: Path = ROOT
+) -> list[Finding]:
+    """All findings, the measured ones last. rig: only what this file needs, with its CPU, priority, period and
+    interfaces; cpu: another one than its or than the default. A look that fails itself becomes a note.
+    ConfigError: the rig file or the CPU is wrong."""
+    config = load_rig_config(rig) if rig is not None else None
+    clock = config.clock if config is not None else None
+    priority, period_s = (clock.fifo_priority, clock.tick_s) if clock is not None else (80, 1e-3)
+    cpus = chosen_cpus(cpu if cpu is not None else clock.cpu if clock is not None else "auto")
+    loop_cpu = cpus[0]
+    looks: list[Look] = []
+    if sys.platform.startswith("linux"):
+        looks += [
+            lambda: system.kernel(root),
+            lambda: rights.fifo(priority),
+            rights.memlock,
+            lambda: system.throttling(root),
+            rights.timer_slack,
+            lambda: system.governor(root),
+            lambda: system.isolation(loop_cpu, root=root),
+            lambda: system.idle(root),
+            lambda: rights.cpu_latency(root),
+            lambda: system.siblings(loop_cpu, root),
+            lambda: system.interrupts(loop_cpu, root),
+            lambda: system.clocksource(root),
+            lambda: system.huge_pages(root),
+            lambda: system.balancing(root),
+            lambda: _can(config, root),
+        ]
+    if config is None or (config.can is not None and config.can.interface == "udp_multicast"):
+        looks.append(rights.multicast)
+    looks.append(rights.compiler)
+    if probe_s > 0:
+        looks.append(lambda: latency.probe(probe_s, cpus, priority, period_s))
+    found: list[Finding] = []
+    for look in looks:
+        try:
+            seen = look()
+            found += seen if isinstance(seen, list) else [seen]
+        except Exception as error:  # an odd system must not stop the examination
+            found.append(Finding("look", "note", f"could not be examined: {type(error).__name__}: {error}"))
+    return found
+
+
+def _can(config: RigConfig | None, root: Path) -> list[Finding]:
+    if config is None or config.can is None:
+        return can.interfaces(None if config is None else [], root=root)
+    fd = bool(getattr(config.can, "fd", False))
+    return can.interfaces(socketcan_names(config), config.can.bitrate, fd, root)
+
+
+def exit_status(findings: list[Finding]) -> int:
+    """0: fit (perhaps with notes), 1: something fails."""
+    return 1 if any(f.level == "fail" for f in findings) else 0
