@@ -129,7 +129,8 @@ cdef class Histogram:
         return self.h.sum_ns / <double>self.h.count if self.h.count else 0.0
 
     def percentile(self, p: float) -> int:
-        """Smallest bucket edge in ns that at least p % of the values do not exceed (never above the exact maximum)."""
+        """Smallest bucket edge in ns that at least p % of the values do not exceed (never above the exact maximum).
+        Negative values read as 0; `min_ns` is the smallest."""
         cdef int64_t need, seen = 0
         cdef int i
         if not 0.0 <= p <= 100.0:

@@ -13,6 +13,7 @@ from torqueloop.hil.record.run_data import write_json_atomic, write_modes
 from torqueloop.hil.report.analysis import Band, Shift, gear_bands, shifts
 from torqueloop.hil.report.collect import Run, load_run
 from torqueloop.hil.report.energy import EnergyBalance, energy_balance
+from torqueloop.hil.report.latency import degraded
 from torqueloop.hil.report.metrics import build_metrics, complete_stats
 
 #: The energy balance must close to this part of the energy turned over. [1]
@@ -69,6 +70,7 @@ class Report:
             "exit_status": self.exit_status,
             "run": info,
             "incomplete": self.run.incomplete,
+            "degraded": degraded(self.stats),
             "gates": [g.as_dict() for g in self.gates],
             "checks": [c.__dict__ for c in self.checks],
             "shifts": [s.as_dict() for s in self.shifts],

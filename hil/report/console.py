@@ -2,57 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
-from torqueloop.hil.report.metrics import rebinned
+from torqueloop.hil.report.console_parts import number as _number
+from torqueloop.hil.report.console_parts import table as _table
+from torqueloop.hil.report.latency_console import timing
 
 if TYPE_CHECKING:
     from torqueloop.hil.report.build import Report
 
-BLOCKS = " ▁▂▃▄▅▆▇█"
 #: counters of a received message that say nothing at the end of a run
 HIDDEN = {"timed_out", "seen", "last_ok_ns"}
-
-
-def sparkline(hist: Sequence[Sequence[float]], width: int = 28) -> str:
-    """A histogram with logarithmic classes as one line; the height is the logarithm of the count."""
-    per_decade = 20
-    while True:
-        count = np.array([c for _, c in rebinned(hist, per_decade)], dtype=float)
-        if len(count) <= width or per_decade == 1:
-            break
-        per_decade -= 1
-    if not len(count):
-        return ""
-    level = np.log10(count + 1)
-    height = np.where(count > 0, np.maximum(np.ceil(level / level.max() * (len(BLOCKS) - 1)), 1), 0).astype(int)
-    return "".join(BLOCKS[k] for k in height)
-
-
-def _table(title: str, *columns: str, box: Any = None) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=box, pad_edge=False, show_edge=False)
-    for k, name in enumerate(columns):
-        table.add_column(name, justify="left" if k == 0 else "right", header_style="dim")
-    return table
-
-
-def _number(value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}".replace(",", " ")
-    if isinstance(value, float):
-        return f"{value:,.1f}".replace(",", " ") if 0.1 <= abs(value) < 1e6 else f"{value:.3g}"
-    return str(value)
 
 
 def print_report(report: Report, console: Console | None = None) -> None:
@@ -60,7 +25,7 @@ def print_report(report: Report, console: Console | None = None) -> None:
     console = console or Console()
     parts = [
         _head(report),
-        _timing(report),
+        timing(report),
         _shifts(report),
         _can(report),
         _flat("vehicle link", report.stats.get("vehicle")),
@@ -95,23 +60,6 @@ def _head(report: Report) -> RenderableType:
     if safe.get("latched"):
         rows.append(Text(f"SAFE STATE latched at step {safe.get('step')}: {safe.get('cause')}", "bold red"))
     return Panel(Group(*rows), expand=False, border_style="green" if report.passed else "red")
-
-
-def _timing(report: Report) -> RenderableType | None:
-    stats = report.stats
-    table = _table("real time", "µs", "p50", "p99", "p99.9", "max", "distribution (log, log)")
-    table.columns[-1].justify = "left"
-    for key, name in (("wake_lateness_us", "wake lateness"), ("compute_us", "compute")):
-        timing = stats.get(key)
-        if isinstance(timing, Mapping) and timing.get("p50") is not None:
-            cells = [_number(timing.get(k)) for k in ("p50", "p99", "p999", "max")]
-            table.add_row(name, *(str(c) for c in cells), Text(sparkline(timing.get("hist") or []), "cyan"))
-    if not table.rows:
-        return None
-    counts = Text("  ".join(f"{k} {_number(stats[k])}" for k in ("ticks", "missed", "overruns") if k in stats))
-    if isinstance(stats.get("slip_s"), (int, float)):
-        counts.append(f"  slip {stats['slip_s']:g} s")
-    return Group(table, counts)
 
 
 def _shifts(report: Report) -> RenderableType | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,13 @@ from typing import TYPE_CHECKING, Any
 from torqueloop.hil.report import plots
 from torqueloop.hil.report.analysis import Shift
 from torqueloop.hil.report.console import HIDDEN
+from torqueloop.hil.report.html_parts import number as _num
+from torqueloop.hil.report.html_parts import pairs as _pairs
+from torqueloop.hil.report.html_parts import pairs_of_tables as _pairs_of_tables
+from torqueloop.hil.report.html_parts import section as _section
+from torqueloop.hil.report.html_parts import table as _table
+from torqueloop.hil.report.latency import degraded
+from torqueloop.hil.report.latency_html import real_time
 from torqueloop.hil.report.page import SCRIPT, STYLE
 from torqueloop.hil.report.style import css_variables
 
@@ -17,7 +24,7 @@ if TYPE_CHECKING:
     from torqueloop.hil.report.build import Report
 
 NO_PLOTS = "Plots need matplotlib: <code>pip install 'torqueloop[report]'</code>; then <code>torqueloop report</code>"
-TIMING_NOTE = "How late the loop woke up and how long a tick took, over every tick."
+TIMING_NOTE = "How late the loop woke up and how long a tick took, over every tick after the start-up grace."
 
 
 def write_html(report: Report, path: Path | str) -> None:
@@ -35,7 +42,7 @@ def render(report: Report) -> str:
         _tiles(report),
         _hero(report),
         f"<div class='pair top'>{_gates(report)}{_section('Shifts', _shifts(report))}</div>",
-        _section("Real time", _real_time(report), TIMING_NOTE),
+        _section("Real time", real_time(report), TIMING_NOTE),
         _section("Element states", _figure("states", report), "Mode of every clutch, brake and free wheel."),
         _section("Element torques", _figure("torques", report)),
         _section("Pressures", _figure("pressures", report)),
@@ -106,10 +113,8 @@ def _warnings(report: Report) -> str:
         if report.rebuilt:
             more = f"<p>Rebuilt from the recorded ticks: {escape(', '.join(report.rebuilt))}.</p>"
         lines.append(f"<div class='note warn'><b>This run is incomplete</b><ul>{items}</ul>{more}</div>")
-    degraded = report.stats.get("degraded") or []
-    if degraded:
-        text = "; ".join(escape(str(reason)) for reason in degraded)
-        lines.append(f"<div class='note warn'><b>Real time degraded:</b> {text}</div>")
+    if (reasons := degraded(report.stats)) is not None:
+        lines.append(f"<div class='note warn'><b>Real time degraded:</b> {escape(reasons)}</div>")
     return "".join(lines)
 
 
@@ -192,24 +197,6 @@ def _mark(passed: bool, counts: bool = True) -> str:
     if passed:
         return "<span class='ok'>pass</span>"
     return "<span class='bad'>FAIL</span>" if counts else "<span class='warn'>note</span>"
-
-
-def _real_time(report: Report) -> str:
-    stats = report.stats
-    period = report.run.info.get("tick_s")
-    figures, rows = [], []
-    for key, name in (("wake_lateness_us", "wake lateness"), ("compute_us", "compute time")):
-        timing = stats.get(key)
-        if not isinstance(timing, Mapping) or timing.get("p50") is None:
-            continue
-        rows.append((name, *(_num(timing.get(k)) for k in ("p50", "p90", "p99", "p999", "p9999", "max"))))
-        if plots.available():
-            figures.append(plots.timing(f"{name} of a tick", timing, 1e6 * period if period else None, key))
-    table = _table(("µs", "p50", "p90", "p99", "p99.9", "p99.99", "max"), rows, numbers=True) if rows else ""
-    keys = ("ticks", "missed", "overruns", "late_started", "dropped", "slip_s", "overruns_in_row_max", "margin_min_us")
-    counts = {k: stats[k] for k in keys if k in stats}
-    drawn = "".join(f"<figure>{svg}</figure>" for svg in figures if svg)
-    return (f"<div class='pair'>{drawn}</div>" if drawn else "") + table + _pairs(counts)
 
 
 def _shifts(report: Report) -> str:
@@ -302,55 +289,3 @@ def _metrics(report: Report) -> str:
     rows = [(f"<code>{escape(k)}</code>", _num(v)) for k, v in sorted(report.metrics.items())]
     table = _table(("metric", "value"), rows, numbers=True)
     return _section("All metrics", f"<details><summary>{len(rows)} names for --gate</summary>{table}</details>")
-
-
-# --- small pieces ---------------------------------------------------------------------------------------------------
-
-
-def _section(title: str, content: str, note: str = "") -> str:
-    if not content:
-        return ""
-    below = f"<p class='sub'>{escape(note)}</p>" if note else ""
-    return f"<section><h2>{escape(title)}</h2>{below}{content}</section>"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: bool = False) -> str:
-    """Cells are HTML already."""
-    top = "".join(f"<th>{escape(h)}</th>" for h in head)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    kind = " class='numbers'" if numbers else ""
-    return f"<div class='scroll'><table{kind}><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
-
-
-def _pairs(values: Any) -> str:
-    if not isinstance(values, Mapping):
-        return ""
-    simple = {k: v for k, v in values.items() if not isinstance(v, (Mapping, list, tuple))}
-    items = "".join(f"<div><dt>{escape(str(k))}</dt><dd>{_num(v)}</dd></div>" for k, v in simple.items())
-    return f"<dl>{items}</dl>" if items else ""
-
-
-def _pairs_of_tables(values: Any) -> str:
-    if not isinstance(values, Mapping):
-        return ""
-    tables = {k: v for k, v in values.items() if isinstance(v, Mapping)}
-    if not tables:
-        return _pairs(values)
-    keys = [k for k in dict.fromkeys(k for v in tables.values() for k in v) if k != "name"]
-    rows = [(escape(str(n)), *(_num(v.get(k)) for k in keys)) for n, v in tables.items()]
-    return _table(("stream", *keys), rows, numbers=True)
-
-
-def _num(value: Any) -> str:
-    """A value for reading, escaped."""
-    if value is None or value == "":
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}".replace(",", "\u202f")
-    if isinstance(value, float):
-        if value != 0 and not 0.01 <= abs(value) < 1e6:
-            return f"{value:.3g}"
-        return f"{value:,.4g}".replace(",", "\u202f") if abs(value) < 1e4 else f"{value:,.0f}".replace(",", "\u202f")
-    return escape(str(value))

@@ -128,6 +128,8 @@ def build_metrics(run: Run, stats: Mapping[str, Any], shifts: list[Shift]) -> di
     flat = flatten(stats)
     flat.update(_can_sums(stats))
     info = run.info
+    # the short name; the long one is the key of the statistics
+    flat.update({k.removeprefix("wake_"): v for k, v in flat.items() if k.startswith("wake_lateness_")})
     flat["clock"] = info.get("clock")
     flat["complete"] = int(run.ended)
     flat["incomplete"] = len(run.incomplete)

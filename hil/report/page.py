@@ -29,6 +29,7 @@ section{padding:14px 16px;margin-top:14px}
 .top{align-items:start}.top section{height:calc(100% - 14px)}
 .sub{color:var(--muted);margin:-4px 0 8px}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,520px),1fr));gap:12px}
+.hero figure:only-child{max-width:860px}
 figure{margin:0;min-width:0}
 .hero figure{padding:8px 10px}.pair:not(.hero) figure{max-width:760px}
 figure svg{display:block;width:100%;height:auto}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,40 +10,16 @@ import numpy as np
 from torqueloop.hil.record.run_data import ModeChange, Signals
 from torqueloop.hil.report import analysis
 from torqueloop.hil.report.analysis import Band, Shift, acceleration, column, input_speed, thin
-from torqueloop.hil.report.metrics import rebinned
-from torqueloop.hil.report.style import colour, rc, themed
+from torqueloop.hil.report.style import available as available
+from torqueloop.hil.report.style import colour, stacked, themed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 RPM = 30.0 / np.pi
 BAR = 1e-5
 MODE_COLOURS = {0: "stuck", 1: "slip", -1: "slip_back", 2: "free"}
 MODE_WORDS = {0: "stuck (locked)", 1: "sliding forward", -1: "sliding backward", 2: "free / overrunning"}
-
-
-def available() -> bool:
-    """True when figures can be drawn here."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
-@contextmanager
-def _figure(width: float, height: float, rows: Sequence[float], **share: Any) -> Iterator[tuple[Figure, list[Axes]]]:
-    """A figure of stacked axes with relative heights `rows`, one time axis; no global state of pyplot is touched."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(rc()):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        FigureCanvasSVG(figure)
-        axes = figure.subplots(len(rows), 1, height_ratios=rows, sharex=True, squeeze=False, **share)[:, 0]
-        yield figure, list(axes)
 
 
 def _line(ax: Axes, t: Any, y: Any, role: str, label: str, **more: Any) -> None:
@@ -86,7 +61,7 @@ def drive(signals: Signals, bands: Sequence[Band]) -> str | None:
     a, v = acceleration(signals), column(signals, "car.v")
     if all(w is None for w, _, _ in speeds) or not len(t):
         return None
-    with _figure(6.6, 5.6, [2.6, 2.0, 1.1]) as (figure, (top, middle, bottom)):
+    with stacked(6.6, 5.6, [2.6, 2.0, 1.1]) as (figure, (top, middle, bottom)):
         for ax in (top, middle, bottom):
             _gear_background(ax, bands, named=ax is top)
         for w, label, role in speeds:
@@ -130,7 +105,7 @@ def shift_zoom(signals: Signals, shift: Shift, bands: Sequence[Band], name: str 
     roles = dict(zip(names, ["blue", "orange", "purple", "teal", "pink", "gold", "green"] * 3, strict=False))
     pressed = [n for n in names if any(f"{n}.{s}" in signals.names for s in ("p", "p_command"))]
     heights = [1.9, 0.28 + 0.2 * len(names), 1.1, 1.3, 1.1]
-    with _figure(6.6, 5.6, heights) as (figure, (torque, state, slip, pressure, car)):
+    with stacked(6.6, 5.6, heights) as (figure, (torque, state, slip, pressure, car)):
         for ax in (torque, slip, pressure, car):
             _gear_background(ax, bands, named=False)
         for n in names:
@@ -210,7 +185,7 @@ def states(modes: Sequence[ModeChange], signals: Signals | None, bands: Sequence
         rows = [(n, analysis.mode_bands(modes, n, t_end)) for n in dict.fromkeys(c.element for c in modes)]
     if not rows:
         return None
-    with _figure(13.4, 1.0 + 0.28 * len(rows), [1.0]) as (figure, (ax,)):
+    with stacked(13.4, 1.0 + 0.28 * len(rows), [1.0]) as (figure, (ax,)):
         _gear_background(ax, bands, named=True)
         _state_rows(ax, rows)
         ax.set_xlabel("time  [s]")
@@ -229,7 +204,7 @@ def pressures(signals: Signals, bands: Sequence[Band]) -> str | None:
         return None
     # One scale for all: what matters is which element is pressed more.
     top = max([BAR * float(np.nanmax(signals[f"{n}.p"])) for n in names if len(signals.tick)] + [1.0])
-    with _figure(13.4, 0.5 + 0.62 * len(names), [1.0] * len(names)) as (figure, axes):
+    with stacked(13.4, 0.5 + 0.62 * len(names), [1.0] * len(names)) as (figure, axes):
         for n, ax in zip(names, axes, strict=True):
             _gear_background(ax, bands, named=ax is axes[0])
             asked = command(signals, n)
@@ -252,7 +227,7 @@ def torques(signals: Signals, bands: Sequence[Band]) -> str | None:
     if not names:
         return None
     roles = ["blue", "orange", "green", "purple", "teal", "red", "gold", "pink", "muted"]
-    with _figure(13.4, 3.2, [1.0]) as (figure, (ax,)):
+    with stacked(13.4, 3.2, [1.0]) as (figure, (ax,)):
         _gear_background(ax, bands, named=True)
         for k, n in enumerate(names):
             style = "-" if k < len(roles) else (0, (4, 2))
@@ -262,47 +237,6 @@ def torques(signals: Signals, bands: Sequence[Band]) -> str | None:
         ax.set_xlim(float(signals.t[0]), float(signals.t[-1]))
         figure.legend(loc="outside right upper")
         return themed(figure, "torques")
-
-
-def timing(title: str, stats: Mapping[str, Any], period_us: float | None, name: str) -> str | None:
-    """Histogram of a time with logarithmic axes and the percentiles marked."""
-    hist = rebinned(stats.get("hist") or [])
-    if not hist:
-        return None
-    edges = np.array([e for e, _ in hist])
-    count = np.array([c for _, c in hist], dtype=float)
-    right = edges * 10.0**0.05
-    with _figure(6.6, 2.5, [1.0]) as (figure, (ax,)):
-        used = count > 0
-        width = (right - edges)[used]
-        ax.bar(edges[used], count[used], width, 0.5, align="edge", color=colour("blue"), linewidth=0)
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        ax.set_ylim(0.5, count.max() * 12)
-        # Labels are set one below the other, as percentiles often lie close together.
-        marks = [("p50", "p50"), ("p99", "p99"), ("p999", "p99.9"), ("max", "max")]
-        for k, (key, label) in enumerate(marks):
-            value = stats.get(key)
-            if not isinstance(value, (int, float)) or value <= 0:
-                continue
-            ax.axvline(value, color=colour("orange"), linewidth=1.0, linestyle=(0, (2, 2)))
-            ax.annotate(
-                f" {label} {value:,.0f} ".replace(",", "\u202f") if value >= 100 else f" {label} {value:.3g} ",
-                (value, 0.98 - 0.11 * k),
-                xycoords=("data", "axes fraction"),
-                fontsize=8.5,
-                color=colour("fg"),
-                va="top",
-                ha="left" if value < edges[used][-1] * 0.6 else "right",
-            )
-        if period_us and right[-1] > 0.05 * period_us:
-            ax.axvline(period_us, color=colour("red"), linewidth=1.2)
-            place = (period_us, 0.42)
-            ax.annotate(" period", place, xycoords=("data", "axes fraction"), fontsize=8.5, color=colour("red"))
-        ax.set_title(title)
-        ax.set_xlabel("µs")
-        ax.set_ylabel("ticks")
-        return themed(figure, name)
 
 
 def energy(supplied: Mapping[str, float], lost: Mapping[str, float], stored: Mapping[str, float]) -> str | None:
@@ -315,7 +249,7 @@ def energy(supplied: Mapping[str, float], lost: Mapping[str, float], stored: Map
     if total <= 0:
         return None
     roles = ["blue", "orange", "green", "purple", "teal", "red", "gold", "pink"]
-    with _figure(13.4, 2.1, [1.0]) as (figure, (ax,)):
+    with stacked(13.4, 2.1, [1.0]) as (figure, (ax,)):
         for row, terms in enumerate((came, went)):
             left = 0.0
             small: list[str] = []
@@ -356,7 +290,7 @@ def link(signals: Signals) -> str | None:
         residual = own - other
     if residual is None or not len(residual):
         return None
-    with _figure(13.4, 1.9, [1.0]) as (figure, (ax,)):
+    with stacked(13.4, 1.9, [1.0]) as (figure, (ax,)):
         _line(ax, signals.t, residual * 1e3, "teal", "rig - vehicle model", linewidth=1.0)
         ax.set_ylabel("Δv  [mm/s]")
         ax.set_xlabel("time  [s]")

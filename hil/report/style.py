@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 #: role -> (colour in the figure = light theme, dark theme)
@@ -84,6 +87,29 @@ def rc() -> Any:
         "path.simplify_threshold": 0.25,
         "axes.axisbelow": True,
     }
+
+
+def available() -> bool:
+    """True when figures can be drawn here."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+@contextmanager
+def stacked(width: float, height: float, rows: Sequence[float], **more: Any) -> Iterator[tuple[Figure, list[Axes]]]:
+    """A figure of stacked axes with relative heights `rows`, one time axis; no global state of pyplot is touched."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(rc()):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasSVG(figure)
+        axes = figure.subplots(len(rows), 1, height_ratios=rows, sharex=True, squeeze=False, **more)[:, 0]
+        yield figure, list(axes)
 
 
 def themed(figure: Figure, name: str) -> str:
