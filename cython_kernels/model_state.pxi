@@ -1,6 +1,6 @@
 # The state: memory of everything that changes, and its views for Python.
 
-cdef void refresh(const tl_model* m, tl_state* s) noexcept:
+cdef void refresh(const tl_model* m, tl_state* s) noexcept nogil:
     """Pointers that follow from the values (after the block was written as a whole)."""
     s.now = &s.ev[s.parity[0] & 1]
     s.end = &s.ev[1 - (s.parity[0] & 1)]
@@ -32,6 +32,14 @@ cdef void fixed_capacities(const tl_model* m, tl_eval* e) noexcept nogil:
             e.lim_f[i] = m.fr_fixed_val[5 * i + 3]
             e.lim_b[i] = m.fr_fixed_val[5 * i + 4]
             e.steep[i] = 0.0
+
+
+cdef void tl_state_take(const tl_model* m, tl_state* s, const double* x, const int64_t* k) noexcept nogil:
+    """Take over the values (x, k) of a state of the same structure. Real-time: yes (at most one lock pattern built)."""
+    memcpy(s.x, x, s.nx * sizeof(double))
+    memcpy(s.k, k, s.nk * sizeof(int64_t))
+    s.status = 0
+    refresh(m, s)
 
 
 cdef double* _take(double** cursor, int64_t count) noexcept:
@@ -284,6 +292,11 @@ cdef class KernelState:
             s.mode[j] = old[j]
         s.pat = pattern_of(m, s)
         return m.ncache
+
+    def touch(self):
+        """Write to every page of the state's memory now, so that none is first touched in a tick."""
+        for memory in self._keep:
+            memory[::4096] = memory[::4096].copy()
 
     def lock_matrices(self):
         """Matrices of the present set of stuck elements: P (n, n), a = P g, and T (nf, n), tau = T g (see locks.pyx)."""

@@ -19,6 +19,7 @@ from torqueloop.cython_kernels.atomic cimport (
     load_relaxed_i64,
 )
 from torqueloop.cython_kernels.codec cimport CodecTables, RxState, TxState
+from torqueloop.cython_kernels.control cimport Control
 from torqueloop.cython_kernels.denormals cimport denormals_off, denormals_restore
 from torqueloop.cython_kernels.loop_clock cimport ClockScript
 from torqueloop.cython_kernels.model cimport KernelModel, KernelState, tl_state_hash
@@ -31,6 +32,7 @@ from torqueloop.cython_kernels.tick cimport (
     CMD_STOP,
     DISARM_NO,
     DISARM_SILENT,
+    INPUT_CONTROL,
     MAX_RECORD,
     N_BUS,
     N_RIG,
@@ -63,7 +65,7 @@ POLICIES = {"catch_up": POLICY_CATCH_UP, "skip": POLICY_SKIP, "stop": POLICY_STO
 #: what is wrong with an input record (tick.pxd FEED_*)
 FEED_TEXTS = (
     "", "head cut off", "{n} bytes are too few or too many for what it holds", "is tick {tick}; needed: tick {next}",
-    "holds values of a link this rig does not have", "a frame is cut off",
+    "holds values of a link this rig does not have", "a frame is cut off", "holds a transaction this rig does not take",
 )
 #: size of the head of an input record (tick.pxd input_head_t) and of the fixed part of a sample record
 INPUT_HEAD_BYTES = sizeof(input_head_t)
@@ -280,6 +282,17 @@ cdef class Rig:
         self.r.mode_ring = &modes.r if modes is not None else NULL
         self._keep += [samples, inputs, bus, modes]
 
+    def set_control(self, Control control not None) -> None:
+        """Control channel: transactions posted there are taken at the top of a tick."""
+        self.r.ctl = &control.c
+        self._control = control
+
+    def image_sizes(self) -> tuple:
+        """Sizes of an Image of this rig."""
+        nx = self.r.state.nx if self.r.model != NULL else 0
+        nk = self.r.state.nk if self.r.model != NULL else 0
+        return self.r.n_sig, nx, nk, self.r.codec.n_messages if self.r.codec != NULL else 0, self.r.n_driver
+
     def inject_busy(self, first_tick: int, count: int, busy_ns: int) -> None:
         """Fault injection: ticks first_tick .. first_tick+count-1 burn busy_ns of CPU before their step."""
         self.r.inject_tick, self.r.inject_count, self.r.inject_ns = first_tick, count, busy_ns
@@ -325,7 +338,7 @@ cdef class Rig:
 
     def ticks(self, k: int, now_ns: int) -> int:
         """Virtual clock: up to k ticks, the first at now_ns, each one period later; the number done (fewer:
-        finished or disarmed)."""
+        finished, stopped or disarmed)."""
         cdef int64_t now = now_ns
         cdef int n = k, done = 0
         cdef unsigned long long mode
@@ -333,7 +346,7 @@ cdef class Rig:
             raise RuntimeError("ticks() before begin()")
         with nogil:
             mode = denormals_off()
-            while done < n and not rig_finished(&self.r):
+            while done < n and not rig_finished(&self.r) and not load_acquire_u32(&self.r.command) & CMD_STOP:
                 if self.r.disarm == DISARM_SILENT and load_acquire_u32(&self.r.command) & CMD_DISARM:
                     break
                 self.r.heartbeat += 1
@@ -354,6 +367,8 @@ cdef class Rig:
         if status:
             what = FEED_TEXTS[status].format(n=head.n_bytes, tick=head.tick, next=self.r.tick)
             raise ValueError(f"input record at byte {offset}: {what}")
+        if head.flags & INPUT_CONTROL:
+            self._control.post_record()
         at += head.n_bytes
         with nogil:
             mode = denormals_off()
@@ -374,6 +389,11 @@ cdef class Rig:
         return load_relaxed_i64(&self.r.tick)
 
     @property
+    def sim_tick(self) -> int:
+        """Simulated ticks done: those since arming, and those before the checkpoint the run went on from."""
+        return load_relaxed_i64(&self.r.tick) + load_relaxed_i64(&self.r.tick_from)
+
+    @property
     def tick_s(self) -> float:
         """Period in s."""
         return self.r.tick_s
@@ -387,6 +407,11 @@ cdef class Rig:
     def running(self) -> bool:
         """run() is inside the loop."""
         return load_acquire_i32(&self.r.running) != 0
+
+    @property
+    def stopped(self) -> bool:
+        """stop() was called."""
+        return load_acquire_u32(&self.r.command) & CMD_STOP != 0
 
     @property
     def muted(self) -> bool:

@@ -11,6 +11,7 @@ from torqueloop.cython_kernels.model cimport tl_model, tl_state
 from torqueloop.cython_kernels.ring cimport slot_t, spsc_t
 from torqueloop.cython_kernels.safety cimport safety_t
 from torqueloop.cython_kernels.socketcan cimport bus_word_t, canport_t
+from torqueloop.cython_kernels.transaction cimport CTL_WRITES, control_chunk_t, ctl_t, ctl_write_t
 
 # Overrun policies.
 cdef enum:
@@ -152,10 +153,11 @@ cdef struct mode_t:
 
 # `flags` of an input record, and what it holds behind its head, in this order.
 cdef enum:
-    INPUT_VEHICLE = 1           # last: stamp and doubles of a vehicle value read in this tick
+    INPUT_VEHICLE = 1           # behind these: stamp and doubles of a vehicle value read in this tick
     INPUT_DISARM = 2            # disarming began in this tick
     INPUT_ARM = 4               # armed again in this tick
     INPUT_BUS = 8               # behind the frames: bus_word_t, when it has changed
+    INPUT_CONTROL = 32          # behind all else: control_chunk_t of the transaction of this tick, and its writes
     INPUT_SWITCHES = 16         # bits from this one on: the faults switched on by hand
 
 # Head of an input record (replay): then n_frames packed frames (can_frame.pxd), then what `flags` says.
@@ -176,6 +178,7 @@ cdef enum:
     FEED_TICK = 3               # not of the next tick
     FEED_LINK = 4               # it holds values of a link this rig does not have
     FEED_FRAME = 5              # a frame is cut off, or something follows the last part
+    FEED_CONTROL = 6            # it holds a transaction this rig does not take
 
 cdef struct rig_t:
     # ---- model: NULL and substeps 0 for a rig without physics (bus tests) ----
@@ -275,6 +278,7 @@ cdef struct rig_t:
     int64_t inject_count
     int64_t inject_ns
     script_t* script            # NULL: the real clock
+    ctl_t* ctl                  # control channel; NULL: none
     # ---- written by other threads (atomic) ----
     uint32_t command
     int32_t ext_cause
@@ -283,6 +287,8 @@ cdef struct rig_t:
     # ---- written by the tick, read by other threads ----
     int64_t heartbeat           # wakes so far, also before arming
     int64_t tick                # ticks done since arming
+    int64_t tick_from           # simulated ticks before the first: above 0 after a restore (simulated: tick + tick_from)
+    int64_t step_from           # the same for the stamps to the vehicle, which go back only if the vehicle does
     int32_t armed
     int32_t running
     int32_t thread_id           # of the loop's thread while it runs (Linux tid)
@@ -315,7 +321,8 @@ cdef struct rig_t:
     int64_t mode_seen           # entries of the kernel's mode log published so far
     sample_t sample
     size_t input_at             # bytes of the input record in use
-    uint8_t input_record[48 + FRAME_BYTES * RX_PER_TICK + BUS_WORD_BYTES + 8 * (MAX_VEHICLE + 1)]
+    # the last term: control chunk of 16 bytes with its writes of 16 bytes each
+    uint8_t input_record[48 + FRAME_BYTES * RX_PER_TICK + BUS_WORD_BYTES + 8 * (MAX_VEHICLE + 1) + 16 * (CTL_WRITES + 1)]
 
 cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil
 cdef int rig_feed(rig_t* r, const uint8_t* raw, size_t size, input_head_t* head) noexcept nogil

@@ -2,9 +2,9 @@
 
 Order of a tick, the same on every clock (real, virtual, replay):
 
-    latch     causes from outside, disarming and arming again, received frames -> codec -> signals, timeouts,
-              vehicle value, driver tables
-    inputs    wiring copies signals to model inputs; injected faults; the safe state overrides both
+    control   cause from outside; what the control channel has posted takes effect as a whole
+    latch     disarming and arming again, received frames -> codec -> signals, timeouts, vehicle value, driver tables
+    inputs    wiring copies signals to model inputs; held signals; injected faults; the safe state overrides all three
     step      n substeps of the model, inputs held over the tick
     outputs   model outputs -> signals, checked for NaN and limits; impulse for the vehicle; injected faults;
               range and slew of what is sent
@@ -15,8 +15,9 @@ Tick k takes simulated time from k*T to (k+1)*T; its record and the frames it se
 
 The clock's words and rules (grid, lateness, overrun, missed, slip, margin, policies, grace) are those of docs/clock.md.
 
-Replay: a tick depends on nothing but its input record (time of waking, frames, vehicle value, cause from outside), so a
-recorded real-time run gives the same state hash when its input records are fed through the same function.
+Replay: a tick depends on nothing but its input record (time of waking, frames, vehicle value, cause from outside,
+transaction of the control channel), so a recorded real-time run gives the same state hash when its input records are
+fed through the same function.
 """
 
 from libc.math cimport NAN, isfinite
@@ -65,8 +66,8 @@ from torqueloop.cython_kernels.codec cimport (
     codec_rx_arm,
 )
 from torqueloop.cython_kernels.loop_clock cimport clock_burn, clock_now, clock_sleep, clock_spend, clock_spin
-from torqueloop.cython_kernels.model cimport tl_outputs, tl_step
-from torqueloop.cython_kernels.ring cimport data_push, frames_pop, frames_push, slot_read, slot_write
+from torqueloop.cython_kernels.model cimport tl_outputs, tl_state, tl_state_take, tl_step
+from torqueloop.cython_kernels.ring cimport data_push, frames_pop, frames_push, slot_read, slot_version, slot_write
 from torqueloop.cython_kernels.safety cimport (
     FAULT_COUNTER,
     FAULT_CRC,
@@ -96,6 +97,28 @@ from torqueloop.cython_kernels.socketcan cimport (
     port_received,
     port_send,
     port_word,
+)
+from torqueloop.cython_kernels.transaction cimport (
+    CTL_FREE,
+    CTL_HELD,
+    CTL_HOLD,
+    CTL_IMAGE,
+    CTL_LINKS,
+    CTL_MODEL,
+    CTL_OK,
+    CTL_POSTED,
+    CTL_REFUSED,
+    CTL_RELEASE,
+    CTL_RESTORE,
+    CTL_SET,
+    CTL_TAKEN,
+    CTL_WRITES,
+    control_chunk_t,
+    ctl_hold_t,
+    ctl_t,
+    ctl_write_t,
+    image_head_t,
+    image_t,
 )
 
 #: upper bits of a frame's flags in the bus log (hil/record/bus_log.py): sent by the rig; received, but refused
@@ -148,6 +171,7 @@ cdef void rig_command(rig_t* r, uint32_t set_bits, uint32_t clear_bits) noexcept
 
 
 include "tick_safety.pxi"
+include "tick_control.pxi"
 include "tick_can.pxi"
 include "tick_latch.pxi"
 include "tick_outputs.pxi"
@@ -183,6 +207,8 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
         head.cause = cause
         head.detail = r.ext_detail
         rig_latch(r, cause, r.ext_detail)
+    if r.ctl != NULL:
+        _take_control(r, now_ns, &head)
     _take_arming(r, now_ns, &head)
     if r.safety != NULL:
         _take_switches(r, &head)
@@ -209,6 +235,8 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     _publish(r, now_ns, begin, &head, flags)
     _end_disarming(r)
     store_release_i64(&r.tick, r.tick + 1)
+    if r.ctl != NULL and r.ctl.state == CTL_TAKEN:
+        store_release_i32(&r.ctl.state, CTL_FREE)
     t = _phase(r, PHASE_PUBLISH, t)
     in_row = account_end(r.account, begin, t)
     if r.account.now.margin_ns < 0:

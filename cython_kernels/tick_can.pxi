@@ -137,6 +137,7 @@ cdef void _send(rig_t* r, int64_t now_ns, uint32_t* flags) noexcept nogil:
     cdef can_frame_t frame
     cdef tx_t* due
     cdef int i, status
+    cdef int64_t tick = sim_tick(r)
     cdef bint any_sent = False
     cdef uint32_t faults = 0
     cdef uint64_t one = 1
@@ -144,7 +145,7 @@ cdef void _send(rig_t* r, int64_t now_ns, uint32_t* flags) noexcept nogil:
         return
     for i in range(r.n_tx):
         due = &r.tx_plan[i]
-        if r.tick < due.offset or (r.tick - due.offset) % due.period != 0:
+        if tick < due.offset or (tick - due.offset) % due.period != 0:
             continue
         if r.safety != NULL:
             faults = _frame_faults(r, due.message, flags)

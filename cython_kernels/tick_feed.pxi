@@ -3,11 +3,12 @@
 
 cdef int rig_feed(rig_t* r, const uint8_t* raw, size_t size, input_head_t* head) noexcept nogil:
     """Put the inputs of the record at `raw` where the next tick takes them from; FEED_*. Nothing is changed unless it
-    is FEED_OK or FEED_FRAME. Not for a tick: the record is one of a file."""
+    is FEED_OK, FEED_FRAME or FEED_CONTROL. Not for a tick: the record is one of a file."""
     cdef can_frame_t frame
     cdef double value[N_VEHICLE]
     cdef int64_t stamp
     cdef size_t at = sizeof(input_head_t), end, n, rest = 0
+    cdef control_chunk_t chunk
     cdef uint32_t i
     if size < at:
         return FEED_HEAD
@@ -35,7 +36,17 @@ cdef int rig_feed(rig_t* r, const uint8_t* raw, size_t size, input_head_t* head)
         memcpy(&frame, raw + at, n)
         frames_push(r.rx_ring, &frame)
         at += n
-    if at + rest != end:
+    if head.flags & INPUT_CONTROL:
+        # the last part; how long it is is said in it
+        if r.ctl == NULL or at + rest + sizeof(chunk) > end:
+            return FEED_CONTROL
+        memcpy(&chunk, raw + at + rest, sizeof(chunk))
+        if not 0 <= chunk.n_writes <= CTL_WRITES:
+            return FEED_CONTROL
+        n = sizeof(chunk) + chunk.n_writes * sizeof(ctl_write_t)
+        if at + rest + n != end or not feed_control(r, &chunk, raw + at + rest + sizeof(chunk)):
+            return FEED_CONTROL
+    elif at + rest != end:
         return FEED_FRAME
     if head.flags & INPUT_BUS:
         memcpy(&r.bus, raw + at, sizeof(bus_word_t))

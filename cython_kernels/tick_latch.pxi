@@ -22,8 +22,8 @@ cdef void _latch_vehicle(rig_t* r, int64_t now_ns, input_head_t* head, uint32_t*
             r.veh_stamp_ns = stamp if stamp > r.age_from_ns else r.age_from_ns
             r.veh_taken += 1
             r.veh_refused_in_row = 0
-            if r.tick - <int64_t>value[VEH_STEP] > r.veh_echo_max:
-                r.veh_echo_max = r.tick - <int64_t>value[VEH_STEP]
+            if r.tick + r.step_from - <int64_t>value[VEH_STEP] > r.veh_echo_max:
+                r.veh_echo_max = r.tick + r.step_from - <int64_t>value[VEH_STEP]
             flags[0] |= FLAG_VEHICLE_NEW
         else:
             r.veh_refused += 1
@@ -50,7 +50,7 @@ cdef void _latch_vehicle(rig_t* r, int64_t now_ns, input_head_t* head, uint32_t*
 
 cdef void _latch_driver(rig_t* r) noexcept nogil:
     # y(t) linear between the points; two points at one time are a step, from then on the second holds
-    cdef double t = r.tick * r.tick_s
+    cdef double t = sim_tick(r) * r.tick_s
     cdef double* x
     cdef double* y
     cdef driver_t* d

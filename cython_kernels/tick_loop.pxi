@@ -19,6 +19,10 @@ cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil:
     for i in range(r.n_driver):
         r.driver[i].hint = 0
     r.tick = 0
+    r.tick_from = 0
+    r.step_from = 0
+    if r.ctl != NULL:
+        r.ctl.n_held = 0
     r.hash = HASH_SEED
     r.veh_version = 0
     r.veh_stamp_ns = now_ns

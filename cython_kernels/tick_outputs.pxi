@@ -5,8 +5,12 @@ cdef void _inputs(rig_t* r, uint32_t* flags) noexcept nogil:
     cdef int i
     cdef double x
     cdef double* inp
+    if r.ctl != NULL:
+        _hold(r, 0)
     for i in range(r.n_in_copy):
         r.sig[r.in_copy[i].dst] = r.in_copy[i].gain * r.sig[r.in_copy[i].src] + r.in_copy[i].offset
+    if r.ctl != NULL:
+        _hold(r, 1)
     if r.safety != NULL:
         _signal_faults(r, STAGE_INPUT, flags)
     if r.reacting:
@@ -63,8 +67,8 @@ cdef void _outputs(rig_t* r) noexcept nogil:
         if not (r.limit[i].lo <= value <= r.limit[i].hi):
             rig_latch(r, CAUSE_LIMIT, i)
             break
-    r.sig[r.slot_time] = (r.tick + 1) * r.tick_s
-    r.sig[r.slot_tick] = <double>r.tick
+    r.sig[r.slot_time] = (sim_tick(r) + 1) * r.tick_s
+    r.sig[r.slot_tick] = <double>sim_tick(r)
     r.sig[r.slot_status] = RIG_FAULT if r.frozen else RIG_SAFE if r.safe_latched else RIG_RUNNING
     if r.disarm:
         r.sig[r.slot_status] = RIG_OFF

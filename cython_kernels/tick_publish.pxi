@@ -30,7 +30,7 @@ cdef void _publish(rig_t* r, int64_t now_ns, int64_t begin_ns, input_head_t* hea
         h ^= h >> 29
     r.hash = h
     if r.veh_out != NULL and not load_acquire_i32(&r.muted):
-        value[0] = <double>(r.tick + 1)
+        value[0] = <double>(r.tick + r.step_from + 1)
         value[1] = r.sig[r.slot_time]
         value[2] = r.sig[r.slot_F_wheel]
         value[3] = r.I_wheel
@@ -52,6 +52,8 @@ cdef void _publish(rig_t* r, int64_t now_ns, int64_t begin_ns, input_head_t* hea
         sample.compute_ns = <int32_t>min(clock_now(r.script) - begin_ns, <int64_t>0x7FFFFFFF)
         data_push(r.sample_ring, sample, <uint32_t>(32 + 8 * r.n_rec))
     if r.input_ring != NULL:
+        if head.flags & INPUT_CONTROL:
+            _record_control(r)
         head.n_bytes = <uint32_t>r.input_at
         memcpy(r.input_record, head, sizeof(input_head_t))
         data_push(r.input_ring, r.input_record, head.n_bytes)

@@ -8,7 +8,7 @@
 cdef inline bint _fault_on(const rig_t* r, const fault_t* f) noexcept nogil:
     if f.switch_bit >= 0:
         return (r.safety.switched >> f.switch_bit) & 1
-    return f.from_tick <= r.tick < f.until_tick
+    return f.from_tick <= sim_tick(r) < f.until_tick
 
 
 cdef inline double _noise(int64_t tick, int32_t target) noexcept nogil:
@@ -50,7 +50,7 @@ cdef void _signal_faults(rig_t* r, int32_t stage, uint32_t* flags) noexcept nogi
         elif f.kind == FAULT_VALUE:
             x = f.value
         elif f.kind == FAULT_NOISE:
-            x += f.value * _noise(r.tick, f.target)
+            x += f.value * _noise(sim_tick(r), f.target)
         else:
             x = NAN
         r.sig[f.target] = f.gain * x + f.offset

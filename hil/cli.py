@@ -191,6 +191,9 @@ def run(
     kernel: Annotated[str, typer.Option(help="auto, generic, or the name of a precompiled kernel.")] = "auto",
     html: HtmlOption = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no tables.")] = False,
+    control: Annotated[
+        str | None, typer.Option(metavar="ENDPOINT", help="Open a control channel, e.g. tcp://127.0.0.1:5571.")
+    ] = None,
 ) -> None:
     """Run a rig: gearbox in the loop with its control unit (CAN) and vehicle (ZeroMQ), report at the end."""
     from torqueloop.hil.rig.session import run_rig
@@ -206,6 +209,7 @@ def run(
             peers="config" if peers else "none",
             kernel=kernel,
             html=html,
+            control=control,
         )
     if quiet:
         _say_failures(result.report)

@@ -11,6 +11,7 @@ from torqueloop.core.errors import CompileError, ConfigError, TorqueloopError
 if TYPE_CHECKING:
     from torqueloop.core.offline import Simulation
     from torqueloop.core.results import Result
+    from torqueloop.hil.control.client import connect
 
 __version__ = "0.1.0"
 
@@ -22,12 +23,13 @@ __all__ = [
     "Simulation",
     "TorqueloopError",
     "components",
+    "connect",
     "load",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Simulation and Result are imported when first used: checking a file must not need the compiled kernels."""
+    """Imported when first used: checking a file must not need the compiled kernels, nor sockets."""
     if name == "Simulation":
         from torqueloop.core.offline import Simulation
 
@@ -36,4 +38,8 @@ def __getattr__(name: str) -> Any:
         from torqueloop.core.results import Result
 
         return Result
+    if name == "connect":
+        from torqueloop.hil.control.client import connect
+
+        return connect
     raise AttributeError(f"module 'torqueloop' has no attribute {name!r}")

@@ -59,7 +59,7 @@ class Slot(Protocol):
 class CurveKeys:
     """CURVE certificates (files of zmq.auth.create_certificates); needed as soon as an endpoint is not on loopback."""
 
-    #: own certificate with the secret key
+    #: own certificate with the secret key; made by `torqueloop keys`
     own_secret: Path
     #: vehicle side: public certificate of the rig
     server_public: Path | None = None
@@ -87,7 +87,14 @@ class _Socket:
     """A ZeroMQ socket with limits, optional CURVE and clean closing."""
 
     def __init__(
-        self, kind: int, endpoint: str, bind: bool, curve: CurveKeys | None, context: zmq.Context[Any] | None
+        self,
+        kind: int,
+        endpoint: str,
+        bind: bool,
+        curve: CurveKeys | None,
+        context: zmq.Context[Any] | None,
+        queue: int = 1024,
+        max_bytes: int = 65536,
     ) -> None:
         check_endpoint(endpoint, curve)
         self._context = context or zmq.Context.instance()
@@ -96,9 +103,9 @@ class _Socket:
         try:
             self.raw.setsockopt(zmq.LINGER, 200)
             self.raw.setsockopt(zmq.SNDHWM, 64)
-            self.raw.setsockopt(zmq.RCVHWM, 1024)
+            self.raw.setsockopt(zmq.RCVHWM, queue)
             # a longer message closes the connection before it is stored; the schema's own limit is lower and counted
-            self.raw.setsockopt(zmq.MAXMSGSIZE, 65536)
+            self.raw.setsockopt(zmq.MAXMSGSIZE, max_bytes)
             if curve is not None:
                 self._secure(curve, bind)
             if bind:
@@ -115,13 +122,15 @@ class _Socket:
             raise
 
     def _secure(self, curve: CurveKeys, server: bool) -> None:
-        public, secret = zmq.auth.load_certificate(curve.own_secret)
+        public, secret = _certificate(curve.own_secret)
         if secret is None:
             raise PeerError(f"{curve.own_secret}: holds no secret key")
         self.raw.curve_publickey, self.raw.curve_secretkey = public, secret
         if server:
             if curve.clients is None:
                 raise PeerError("CURVE on the binding side needs the folder of the clients' public certificates")
+            if not curve.clients.is_dir():
+                raise PeerError(f"{curve.clients}: no folder of public certificates of clients")
             self._authenticator = ThreadAuthenticator(self._context)
             self._authenticator.start()
             self._authenticator.configure_curve(domain="*", location=str(curve.clients))
@@ -129,7 +138,7 @@ class _Socket:
         else:
             if curve.server_public is None:
                 raise PeerError("CURVE on the connecting side needs the rig's public certificate")
-            self.raw.curve_serverkey = zmq.auth.load_certificate(curve.server_public)[0]
+            self.raw.curve_serverkey = _certificate(curve.server_public)[0]
 
     def close(self) -> None:
         if not self.raw.closed:
@@ -137,6 +146,40 @@ class _Socket:
         if self._authenticator is not None:
             self._authenticator.stop()
             self._authenticator = None
+
+
+class BoundSocket(_Socket):
+    """A socket that is bound, for the control channel: `queue` messages wait at most, longer ones are cut off."""
+
+    def __init__(self, kind: int, endpoint: str, curve: CurveKeys | None, queue: int, max_bytes: int) -> None:
+        # a context of its own: there is one authenticator in a context, and the vehicle link may have one
+        self._own: zmq.Context[Any] = zmq.Context()
+        try:
+            super().__init__(kind, endpoint, True, curve, self._own, queue, max_bytes)
+        except BaseException:
+            self._own.term()
+            raise
+
+    def close(self) -> None:
+        super().close()
+        self._own.term()
+
+
+class ConnectedSocket(_Socket):
+    """A socket that is connected, for clients of the control channel."""
+
+    def __init__(self, kind: int, endpoint: str, curve: CurveKeys | None, max_bytes: int) -> None:
+        super().__init__(kind, endpoint, False, curve, None, max_bytes=max_bytes)
+        # nothing is worth waiting for when it is closed
+        self.raw.setsockopt(zmq.LINGER, 0)
+
+
+def _certificate(path: Path) -> tuple[bytes, bytes | None]:
+    """Public and secret key of a certificate; PeerError with the file if it is none."""
+    try:
+        return zmq.auth.load_certificate(path)
+    except (OSError, ValueError) as error:
+        raise PeerError(f"CURVE certificate {path}: {error}") from None
 
 
 class LockstepClient:

@@ -16,7 +16,7 @@ from torqueloop.core.errors import closest
 from torqueloop.core.units import UNITS
 from torqueloop.hil.can.table import CanTable
 from torqueloop.hil.config_file import BadValue, ConfigTable, load_config
-from torqueloop.hil.link.sockets import PeerError, check_endpoint
+from torqueloop.hil.link.sockets import CurveKeys, PeerError, check_endpoint
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -189,6 +189,17 @@ class Fault(ConfigTable):
         return self
 
 
+def check_keys(endpoint: str, server_key: str | None, client_keys: str | None) -> None:
+    """BadValue unless the endpoint may be used with these keys: all of them, or none and loopback."""
+    if (server_key is None) != (client_keys is None):
+        missing = "server_key" if server_key is None else "client_keys"
+        raise BadValue("CURVE needs both server_key and client_keys", key=missing, value=None)
+    try:
+        check_endpoint(endpoint, None if server_key is None else CurveKeys(Path(server_key)))
+    except PeerError as error:
+        raise BadValue(str(error), key="endpoint", value=endpoint) from None
+
+
 def _link(value: Any) -> Any:
     # short forms: "engine.w" and 1.0
     if isinstance(value, str):
@@ -222,14 +233,37 @@ class Vehicle(ConfigTable):
     refuse_limit: Annotated[int, Field(ge=1)] = 10
     #: how long the process may take to answer for the first time, and in virtual time each time [s]
     start_timeout_s: Positive = 10.0
+    #: CURVE: the rig's certificate with its secret key, folder with the public certificates of those who may connect.
+    #: Needed for an endpoint that is not on loopback; relative to the rig file
+    server_key: str | None = None
+    client_keys: str | None = None
 
-    @field_validator("endpoint")
-    @classmethod
-    def _loopback(cls, endpoint: str) -> str:
-        try:
-            return check_endpoint(endpoint)
-        except PeerError as error:
-            raise BadValue(str(error), value=endpoint) from None
+    @model_validator(mode="after")
+    def _loopback(self) -> Vehicle:
+        check_keys(self.endpoint, self.server_key, self.client_keys)
+        if self.start is not None and self.server_key is not None:
+            raise BadValue(
+                "a vehicle process started by the rig uses no keys: it is on this computer",
+                key="server_key",
+                value=self.server_key,
+                allowed="without start",
+            )
+        return self
+
+
+class Control(ConfigTable):
+    """[control]: the control channel, see docs/control.md; without this table there is none."""
+
+    #: port 0: any free one, printed and written to run.json
+    endpoint: str = "tcp://127.0.0.1:0"
+    #: CURVE, as in [vehicle]
+    server_key: str | None = None
+    client_keys: str | None = None
+
+    @model_validator(mode="after")
+    def _loopback(self) -> Control:
+        check_keys(self.endpoint, self.server_key, self.client_keys)
+        return self
 
 
 class Tcu(ConfigTable):
@@ -311,6 +345,7 @@ class RigConfig(ConfigTable):
     #: driver: name -> constant, or points [t_s, value] (linear between them; two points at one time are a step)
     driver: dict[str, list[tuple[float, float]]] = {}
     vehicle: Vehicle | None = None
+    control: Control | None = None
     tcu: Tcu | None = None
     limits: dict[str, Limit] = {}
     safe_state: SafeState = SafeState()
@@ -388,6 +423,13 @@ def _is_number(value: Any) -> bool:
 def load_rig_config(path: str | Path) -> RigConfig:
     """Read and check a rig file by itself."""
     return load_config(path, RigConfig)
+
+
+def curve_keys(path: str | Path, server_key: str | None, client_keys: str | None) -> CurveKeys | None:
+    """Keys of a table of the rig file at `path`; None without."""
+    if server_key is None or client_keys is None:
+        return None
+    return CurveKeys(relative(path, server_key), clients=relative(path, client_keys))
 
 
 def relative(path: str | Path, file: str) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 from torqueloop.core.errors import TorqueloopError
 from torqueloop.hil.can.bus import CanGateway
 from torqueloop.hil.can.database import bus_id
+from torqueloop.hil.control.server import ControlServer
 from torqueloop.hil.link.sockets import LockstepClient, RigLink
 from torqueloop.hil.record.mode_log import ModeLog
 from torqueloop.hil.record.recorder import Recorder
@@ -57,6 +58,7 @@ class LiveRun:
     native_info: dict[str, Any] = field(default_factory=dict)
     link: RigLink | None = None
     lockstep: LockstepClient | None = None
+    control: ControlServer | None = None
     tcu: TcuStep | None = None
     peer_stats: dict[str, Any] = field(default_factory=dict)
     #: first failure of a link in words
@@ -76,6 +78,8 @@ class LiveRun:
             links["can"] = {"native": {**self.native_info, "stolen": self.stolen()}}
         if (client := self.link or self.lockstep) is not None:
             links["vehicle"] = client.stats()
+        if self.control is not None:
+            links["control"] = {**self.control.stats(), **self.control.rig.stats()}
         links["recording"] = {name: vars(s) for name, s in self.recorder.status().items()}
         took = None if self.began_s is None else (self.over_s or time.monotonic()) - self.began_s
         return run_stats(self.plan, self.parts, self.energy, self.degraded, links, self.note, self.real, took, whole)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torqueloop.core.offline import make_kernel
 from torqueloop.cython_kernels.codec import RxState, TxState
+from torqueloop.cython_kernels.control import Control
 from torqueloop.cython_kernels.model import KernelModel, KernelState
 from torqueloop.cython_kernels.rig import Rig
 from torqueloop.cython_kernels.ring import DataRing, FrameRing, LatestSlot
@@ -38,6 +39,8 @@ class RigParts:
     bus: DataRing
     modes: DataRing
     faults: Faults
+    #: control channel -> tick
+    control: Control
     #: the tick's own CAN socket; None: frames go through the rings
     port: NativePort | None = None
 
@@ -73,7 +76,9 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
         DataRing(int(buffer_s * 4000 * 32)),
         DataRing(1 << 18),
         faults,
+        Control(),
     )
+    rig.set_control(parts.control)
     if plan.codec is not None and c.can is not None:
         parts.rx, parts.tx = RxState(plan.codec), TxState(plan.codec)
         rig.set_can(

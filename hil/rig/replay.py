@@ -87,6 +87,7 @@ def hash_text(value: Any) -> str:
 
 def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -> ReplayResult:
     """Run the recording again. Raises ReplayError when there is nothing to replay or the run was not that of a rig."""
+    from torqueloop.hil.rig.control_replay import serve_references
     from torqueloop.hil.rig.parts import build
     from torqueloop.hil.rig.plan import load_plan
 
@@ -105,7 +106,9 @@ def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -
     if version != INPUT_VERSION:
         raise ReplayError(f"{run_dir}/inputs: format version {version}; this program replays version {INPUT_VERSION}")
     plan = load_plan(run_dir / rig_file)
-    parts = build(plan, kernel=str(info.get("kernel") or "auto"))
+    kernel = str(info.get("kernel") or "auto")
+    parts = build(plan, kernel=kernel)
+    serve_references(run_dir, plan, parts, kernel)
     result = ReplayResult(0, 0, _recorded_hash(info), "")
     compare = _Comparison(run_dir, [name for name, _ in plan.recorded], plan.config.clock.tick_s, result)
 

@@ -109,6 +109,8 @@ def run_stats(
             "echo_max_ticks": counters["vehicle_echo_max_ticks"],
             **links.get("vehicle", {}),
         }
+    if "control" in links:
+        stats["control"] = links["control"]
     stats["peers"] = links.get("peers", {})
     stats["recording"] = links.get("recording", {})
     stats["safe_state"] = {

@@ -23,6 +23,7 @@ from torqueloop.hil.record.run_data import signal_header
 from torqueloop.hil.record.run_folder import RunFolder, check_duration
 from torqueloop.hil.report.build import Report, write_report
 from torqueloop.hil.rig.check import check_companions, check_gates, own_gates
+from torqueloop.hil.rig.control_channel import control_channel
 from torqueloop.hil.rig.live_run import LiveRun, StartError
 from torqueloop.hil.rig.parts import RigParts, build
 from torqueloop.hil.rig.plan import RigPlan, load_plan
@@ -69,13 +70,14 @@ def run_rig(
     tcu: TcuStep | None = None,
     inject_busy: tuple[int, int, int] | None = None,
     html: bool = True,
+    control: str | None = None,
 ) -> RunResult:
     """Run a rig file and write its run directory.
 
     clock: "real" (deadlines) or "virtual" (lockstep, as fast as it goes). duration: simulated s, default of the rig
     file. peers: "none" starts no companion processes, they are expected from outside. vehicle, tcu: models in this
     process instead of the configured ones (virtual clock only). inject_busy: (first tick, count, ns) of CPU burnt, to
-    provoke overruns.
+    provoke overruns. control: endpoint of a control channel (docs/control.md), default that of the rig file, if any.
     """
     if clock not in ("real", "virtual"):
         raise ConfigError("unknown clock {value}", key="clock", value=clock, allowed="real, virtual")
@@ -105,10 +107,11 @@ def run_rig(
         run = _prepare(plan, parts, folder, clock == "real")
         if inject_busy is not None:
             run.parts.rig.inject_busy(*inject_busy)
-        if clock == "real":
-            state = run_real_clock(run, peers, progress)
-        else:
-            state = run_virtual_clock(run, peers, progress, vehicle, tcu, tcu_config)
+        with control_channel(run, control, kernel, progress):
+            if clock == "real":
+                state = run_real_clock(run, peers, progress)
+            else:
+                state = run_virtual_clock(run, peers, progress, vehicle, tcu, tcu_config)
     except BaseException as error:
         failed = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         with suppress(OSError):  # the cause counts, not that the disk is full as well

@@ -93,7 +93,7 @@ def run_virtual(
             tcu.before_tick(tick, now_ns)
         else:
             parts.tx_ring.pop_all()
-        while not (done := rig.ticks(1, now_ns)) and rig.state == "disarmed":
+        while not (done := rig.ticks(1, now_ns)) and rig.state == "disarmed" and not rig.stopped:
             every()
             time.sleep(DISARMED_S)
         if not done:

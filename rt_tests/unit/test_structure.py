@@ -20,7 +20,8 @@ GENERATED = ROOT / "cython_kernels" / "topologies"
 
 #: what each room may import of the package; hil -> core -> cython_kernels
 MAY_IMPORT = {
-    "package": {"core"},
+    # hil: connect only, imported when it is first used
+    "package": {"core", "hil"},
     "core": {"core", "configs"},
     "cython_kernels": {"cython_kernels"},
     "hil": {"hil", "core", "cython_kernels", "configs"},
@@ -29,11 +30,12 @@ MAY_IMPORT = {
 #: what each group of hil may import of the others; what lies above them (cli, check, scenario) is in none
 HIL_GROUPS: dict[str, set[str]] = {
     "can": set(),
+    "control": {"link"},
     "doctor": {"rig"},
     "link": set(),
     "record": set(),
     "report": {"record"},
-    "rig": {"can", "link", "record", "report", "tcu", "vehicle"},
+    "rig": {"can", "control", "link", "record", "report", "tcu", "vehicle"},
     "tcu": {"can", "link"},
     "vehicle": {"link"},
 }

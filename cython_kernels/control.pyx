@@ -1,0 +1,219 @@
+"""Transactions of the control channel and images of a whole rig, for Python.
+
+    control = Control(); rig.set_control(control)
+    control.post([(slot, HOLD, value), ...])            one transaction at a time; nothing waits here
+    while not control.free: ...                         it is free again at the end of the tick that has taken it
+    tick, ok = control.answer()
+
+Everything that is posted takes effect whole at the top of one tick, or not at all.
+"""
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.stdint cimport int64_t
+
+from torqueloop.cython_kernels.atomic cimport load_acquire_i32, store_release_i32, swap_if_i32
+from torqueloop.cython_kernels.model cimport KernelModel, KernelState
+from torqueloop.cython_kernels.transaction cimport (
+    CTL_FREE,
+    CTL_GAINS,
+    CTL_HELD,
+    CTL_HOLD,
+    CTL_IMAGE,
+    CTL_LINKS,
+    CTL_MODEL,
+    CTL_OK,
+    CTL_POSTED,
+    CTL_RELEASE,
+    CTL_RESTORE,
+    CTL_SET,
+    CTL_TAKEN,
+    CTL_WRITES,
+    image_head_t,
+    image_rx_t,
+)
+
+cnp.import_array()
+
+#: kinds of writes
+SET, HOLD, RELEASE = CTL_SET, CTL_HOLD, CTL_RELEASE
+#: most writes in one transaction, most signals held at a time
+MAX_WRITES, MAX_HELD = CTL_WRITES, CTL_HELD
+#: bits of what a recorded transaction did (transaction.pxd)
+MODEL, RESTORE, LINKS = CTL_MODEL, CTL_RESTORE, CTL_LINKS
+
+
+cdef class Image:
+    """State of a whole rig between two ticks. sizes: those of `Rig.image_sizes`."""
+
+    def __init__(self, sizes):
+        n_sig, nx, nk, n_messages, n_driver = (int(n) for n in sizes)
+        self.sizes = (n_sig, nx, nk, n_messages, n_driver)
+        cdef size_t parts[7]
+        cdef size_t total = 0, i
+        parts[0] = sizeof(image_head_t)
+        parts[1] = 8 * <size_t>n_sig
+        parts[2] = 8 * <size_t>nx
+        parts[3] = 8 * <size_t>nk
+        parts[4] = sizeof(image_rx_t) * <size_t>n_messages
+        parts[5] = 8 * <size_t>n_messages
+        parts[6] = 8 * <size_t>n_driver
+        for i in range(7):
+            total += parts[i]
+        self._memory = np.zeros(total, dtype=np.uint8)
+        self._memory[::4096] = 0
+        cdef char* at = <char*>cnp.PyArray_DATA(self._memory)
+        self.m.n_sig, self.m.nx, self.m.nk = n_sig, nx, nk
+        self.m.n_messages, self.m.n_driver = n_messages, n_driver
+        self.m.head = <image_head_t*>at
+        at += parts[0]
+        self.m.sig = <double*>at
+        at += parts[1]
+        self.m.x = <double*>at
+        at += parts[2]
+        self.m.k = <int64_t*>at
+        at += parts[3]
+        self.m.rx = <image_rx_t*>at
+        at += parts[4]
+        self.m.tx = <int64_t*>at
+        at += parts[5]
+        self.m.hint = <int64_t*>at
+
+    @property
+    def tick(self) -> int:
+        """Simulated ticks that were done."""
+        return self.m.head.tick
+
+    def signal(self, slot: int) -> float:
+        """A signal's value."""
+        if not 0 <= slot < self.m.n_sig:
+            raise IndexError(f"signal slot {slot}: allowed 0..{self.m.n_sig - 1}")
+        return self.m.sig[slot]
+
+    def held(self) -> dict:
+        """Signals that were held: slot -> value."""
+        return {self.m.head.held[i].slot: self.m.head.held[i].value for i in range(self.m.head.n_held)}
+
+    def to_bytes(self) -> bytes:
+        """The image as bytes, for `from_bytes` of an image of the same sizes."""
+        return self._memory.tobytes()
+
+    def from_bytes(self, data: bytes) -> None:
+        """Inverse of to_bytes. ValueError when length or contents cannot be those of such a rig."""
+        if len(data) != self._memory.size:
+            raise ValueError(f"image of {len(data)} bytes, this rig needs {self._memory.size}")
+        self._memory[:] = np.frombuffer(data, dtype=np.uint8)
+        cdef int64_t i
+        cdef image_head_t* h = self.m.head
+        # numbers that are used as sizes and indices in a tick
+        good = 0 <= h.tick < 1 << 53 and 0 <= h.n_held <= CTL_HELD
+        for i in range(h.n_held if good else 0):
+            good = good and 2 <= h.held[i].slot < self.m.n_sig and h.held[i].stage in (0, 1)
+        for i in range(self.m.n_driver):
+            good = good and self.m.hint[i] >= 0
+        if not good or not np.isfinite([self.m.sig[i] for i in range(self.m.n_sig)]).all():
+            raise ValueError("the image holds values no rig can have")
+        if not np.isfinite([self.m.x[i] for i in range(self.m.nx)]).all():
+            raise ValueError("the image holds a state of the model that is not finite")
+
+    def check_hints(self, lengths: list) -> None:
+        """ValueError unless the place in each driver table exists."""
+        for k, n in enumerate(lengths):
+            if self.m.hint[k] >= n:
+                raise ValueError(f"the image stands at point {self.m.hint[k]} of driver table {k}, which has {n}")
+
+
+cdef class Control:
+    """The one transaction between a control thread and the tick."""
+
+    def __cinit__(self):
+        self._current = self._staged = self._source = self.target = None
+        self._references = None
+        self.c.state = CTL_FREE
+        self.c.at_tick = -1
+
+    @property
+    def free(self) -> bool:
+        """A transaction may be posted; the one before has its answer."""
+        return load_acquire_i32(&self.c.state) == CTL_FREE
+
+    def post(self, writes: list, at_tick: int = -1, reference: int = 0, model: KernelModel = None,
+             state: KernelState = None, gains=(), source: Image = None, links: bool = False,
+             target: Image = None) -> None:
+        """Post a transaction; ValueError if it is too long, RuntimeError if one is out already.
+
+        writes: (slot, kind, value), kind one of SET, HOLD, RELEASE. at_tick: simulated tick it waits for; below 0: the
+        next. model, state: the model to go on with and fresh memory for its state; gains: factors of the momentum then.
+        source: image to go back to; links: counters of the bus and stamps of the vehicle as well. target: receives an
+        image. reference: where a replay finds model and source.
+        """
+        if len(writes) > CTL_WRITES:
+            raise ValueError(f"{len(writes)} writes: allowed at most {CTL_WRITES}")
+        if not self.free:
+            raise RuntimeError("a transaction is waiting already")
+        for k, (slot, kind, value) in enumerate(writes):
+            self.c.write[k].slot, self.c.write[k].kind, self.c.write[k].value = slot, kind, value
+        self.c.n_write, self.c.at_tick, self.c.ref = len(writes), at_tick, reference
+        self.stage(model, state, gains, source, links)
+        self.c.target = NULL
+        self.target = target
+        if target is not None:
+            self.c.target = &target.m
+            self.c.what |= CTL_IMAGE
+        store_release_i32(&self.c.state, CTL_POSTED)
+
+    def stage(self, model: KernelModel = None, state: KernelState = None, gains=(), source: Image = None,
+              links: bool = False) -> None:
+        """Model and image of the transaction; replay calls it for one that is in the record."""
+        self.c.what = 0
+        if model is not None:
+            if state is None or state.model is not model:
+                raise ValueError("the state does not belong to the model")
+            if len(gains) > CTL_GAINS:
+                raise ValueError(f"{len(gains)} factors of the momentum: allowed at most {CTL_GAINS}")
+            self.c.what |= CTL_MODEL
+            self.c.model, self.c.model_state = model.ptr, state.ptr
+            self.c.n_gain = len(gains)
+            for k, gain in enumerate(gains):
+                self.c.gain[k] = gain
+            # the tick uses those it has taken last until these have taken their place
+            if self._staged is not None and self.c.result == CTL_OK:
+                self._current = self._staged
+            self._staged = (model, state)
+        if source is not None:
+            self.c.source = &source.m
+            self.c.what |= CTL_RESTORE | (CTL_LINKS if links else 0)
+            self._source = source
+
+    def serve_references(self, function) -> None:
+        """For replay: function(reference) stages, with stage(), the model or image a record refers to."""
+        self._references = function
+
+    cdef int post_record(self) except -1:
+        """Post the transaction that rig_feed has taken from an input record."""
+        if self.c.recorded & (CTL_MODEL | CTL_RESTORE):
+            if self._references is None:
+                raise ValueError(f"input record: nothing to find reference {self.c.ref} with")
+            self._references(self.c.ref)
+        if self.c.what != self.c.recorded:
+            raise ValueError(f"input record: reference {self.c.ref} is not what was taken in the run")
+        store_release_i32(&self.c.state, CTL_POSTED)
+        return 0
+
+    def cancel(self) -> bool:
+        """Take a transaction back; False if a tick has it already."""
+        if not swap_if_i32(&self.c.state, CTL_POSTED, CTL_FREE):
+            return False
+        if self.c.what & CTL_MODEL:
+            self._staged = None
+        return True
+
+    def answer(self) -> tuple:
+        """(simulated tick in which the last transaction took effect, whether it did). It is refused in
+        the safe state and while disarming, if it wants another model or image."""
+        return self.c.done_tick, self.c.result == CTL_OK
+
+    def held(self) -> dict:
+        """Signals that are held: slot -> value. Exact while no transaction is out."""
+        return {self.c.held[i].slot: self.c.held[i].value for i in range(self.c.n_held)}

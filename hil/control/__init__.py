@@ -1,0 +1,1 @@
+"""Control channel: read and write a running rig by name, over ZeroMQ."""

@@ -1,0 +1,47 @@
+"""Models and checkpoints a run went on with, found again for its replay."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from torqueloop.core.errors import TorqueloopError
+from torqueloop.hil.rig.parameters import Parameters
+from torqueloop.hil.rig.parts import RigParts
+from torqueloop.hil.rig.plan import RigPlan
+from torqueloop.hil.rig.rig_control import JOURNAL
+
+
+class JournalError(TorqueloopError):
+    """The journal of a run is missing or does not hold what its input records refer to."""
+
+
+def serve_references(run_dir: Path, plan: RigPlan, parts: RigParts, kernel: str) -> None:
+    """Let a rig that is replayed stage what its input records refer to."""
+    entries = _read(run_dir / JOURNAL)
+    parameters = Parameters(plan, kernel)
+
+    def stage(reference: int) -> None:
+        entry = entries.get(reference)
+        if entry is None:
+            raise JournalError(f"{run_dir / JOURNAL}: no entry {reference}, which an input record refers to")
+        prepared = parameters.prepare(entry["parameters"], whole=True)
+        parameters.accept(prepared)
+        parts.control.stage(prepared.model, prepared.state, prepared.gains)
+        parts.model, parts.state = prepared.model, prepared.state
+
+    parts.control.serve_references(stage)
+
+
+def _read(path: Path) -> dict[int, dict[str, Any]]:
+    if not path.is_file():
+        return {}
+    entries = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            entry = json.loads(line)
+            entries[int(entry["reference"])] = entry
+        except (ValueError, KeyError, TypeError):
+            raise JournalError(f"{path}: line {line[:60]!r} is no entry of a journal") from None
+    return entries

@@ -1,0 +1,238 @@
+"""Requests of the control channel -> transactions of the tick; checked as a whole before anything is posted.
+
+One thread at a time (the server's). Everything slow happens here: looking up names, checking ranges, compiling a
+changed driveline, reading and writing checkpoints. What is posted takes effect whole at the top of one tick.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torqueloop
+from torqueloop.cython_kernels.control import HOLD, MAX_HELD, MAX_WRITES, RELEASE, SET, Control
+from torqueloop.hil.control.messages import RequestError
+from torqueloop.hil.rig.control_names import SignalInfo, find, signals
+from torqueloop.hil.rig.parameters import Parameters, Prepared
+from torqueloop.hil.rig.parts import RigParts
+from torqueloop.hil.rig.plan import RigPlan
+from torqueloop.hil.rig.safe_state import describe
+
+#: a rig that takes no tick for this long does not take the transaction [s]
+NO_TICK_S = 2.0
+#: a transaction may wait for a tick this far ahead [s of simulated time]
+AHEAD_S = 60.0
+#: file in the run directory: models and images by their reference in the input records
+JOURNAL = Path("control") / "journal.jsonl"
+
+
+class RigControl:
+    """A running rig by name. `folder`: run directory, where models and checkpoints are noted for replay."""
+
+    def __init__(self, plan: RigPlan, parts: RigParts, folder: Path, kernel: str = "auto") -> None:
+        self.plan, self.parts, self.folder = plan, parts, folder
+        self.control: Control = parts.control
+        self.signals: dict[str, SignalInfo] = signals(plan)
+        self.parameters = Parameters(plan, kernel)
+        self._lock = threading.Lock()
+        self._references = 0
+        self.transactions = 0
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+    def hello(self) -> dict[str, Any]:
+        """Product, version, rig, digest of its model, tick."""
+        return {
+            "product": "torqueloop",
+            "version": torqueloop.__version__,
+            "rig": self.plan.config.rig.name,
+            "model": self.plan.compiled.digest(),
+            "tick_s": self.plan.config.clock.tick_s,
+            "signals": len(self.signals),
+        }
+
+    def describe(self) -> list[dict[str, Any]]:
+        """All names: unit, kind, what may be done, range, value."""
+        values = self.parts.rig.values([s.slot for s in self.signals.values()])
+        out: list[dict[str, Any]] = [
+            {
+                "name": s.name,
+                "unit": s.unit,
+                "kind": "signal",
+                "writable": "set" if s.set else "override" if s.override else "",
+                "allowed": s.allowed() if s.set or s.override else "",
+                "value": value,
+            }
+            for s, value in zip(self.signals.values(), values, strict=True)
+        ]
+        out += [
+            {
+                "name": p.name,
+                "unit": p.unit,
+                "kind": "parameter",
+                "writable": "set",
+                "allowed": p.allowed,
+                "value": p.value,
+            }
+            for p in self.parameters.all()
+            if p.name not in self.signals
+        ]
+        return out
+
+    def get(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Simulated tick and values now, of one tick or of two that follow each other."""
+        tick = self.parts.rig.sim_tick
+        values: dict[str, float] = {}
+        parameters = {p.name: p.value for p in self.parameters.all()} if names else {}
+        wanted = [name for name in names if name in self.signals or name not in parameters]
+        slots = [find(self.signals, name, tuple(parameters)).slot for name in wanted]
+        values.update(zip(wanted, self.parts.rig.values(slots), strict=True))
+        values.update((name, parameters[name]) for name in names if name not in values)
+        return {"tick": tick, "values": {name: values[name] for name in names}}
+
+    def status(self) -> dict[str, Any]:
+        """Tick, state, first cause, counters."""
+        rig = self.parts.rig
+        cause, counters = rig.cause(), rig.counters()
+        wanted = ("ticks", "missed", "dropped", "overruns", "rx_frames", "rx_bad", "tx_frames", "tx_dropped")
+        return {
+            "rig": self.plan.config.rig.name,
+            "tick": rig.sim_tick,
+            "ticks": rig.tick,
+            "t_s": rig.sim_tick * rig.tick_s,
+            "state": rig.state,
+            "finished": rig.finished,
+            "safe": bool(cause["latched"]),
+            "cause": describe(cause, self.plan.cause_name(cause)) if cause["latched"] else "",
+            "held": self.held(),
+            "parameters": dict(self.parameters.values),
+            "transactions": self.transactions,
+            "counters": {name: counters[name] for name in wanted if name in counters},
+        }
+
+    def held(self) -> dict[str, float]:
+        """Signals that are held now."""
+        return {self.plan.table.names[slot]: value for slot, value in self.control.held().items()}
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+    def set(self, values: Mapping[str, float], at: int = -1) -> int:
+        """Set constants and parameters, all in one tick or none; the simulated tick in which it took effect."""
+        writes, changes = [], {}
+        parameters = frozenset(self.parameters.names())
+        for name, value in values.items():
+            if name not in self.signals and name in parameters:
+                changes[name] = value
+                continue
+            info = find(self.signals, name, tuple(parameters))
+            if not info.set:
+                remedy = "use override to hold it" if info.override else "it is read only"
+                raise RequestError("refused", f"{name} is written by the rig in every tick: {remedy}")
+            info.check(value)
+            writes.append((info.slot, SET, value))
+        prepared = self.parameters.prepare(changes) if changes else None
+        return self._post(writes, at, prepared)
+
+    def override(self, values: Mapping[str, float], at: int = -1) -> int:
+        """Hold signals at values, all from one tick on or none."""
+        writes = []
+        for name, value in values.items():
+            info = find(self.signals, name)
+            if not info.override:
+                remedy = "use set" if info.set else "allowed: model inputs, driver.*, vehicle.*, received signals"
+                raise RequestError("refused", f"{name} cannot be held: {remedy}")
+            info.check(value)
+            writes.append((info.slot, HOLD, value))
+        if len(set(self.control.held()) | {slot for slot, _, _ in writes}) > MAX_HELD:
+            raise RequestError("refused", f"allowed: at most {MAX_HELD} signals held at a time")
+        return self._post(writes, at)
+
+    def release(self, names: tuple[str, ...], at: int = -1) -> int:
+        """Release signals that are held; none named: all."""
+        held = self.control.held()
+        slots = [find(self.signals, name).slot for name in names] if names else list(held)
+        for name, slot in zip(names, slots, strict=False):
+            if slot not in held:
+                raise RequestError("refused", f"{name} is not held; held: {', '.join(self.held()) or 'nothing'}")
+        return self._post([(slot, RELEASE, 0.0) for slot in slots], at)
+
+    def arm(self) -> str:
+        """Arm, or arm again after disarm; the rig's state now (the next tick takes it over)."""
+        self.parts.rig.arm()
+        return self.parts.rig.state
+
+    def disarm(self) -> str:
+        """Ramp down as the safe state does, then fall silent until armed again; the rig's state now."""
+        self.parts.rig.disarm()
+        return self.parts.rig.state
+
+    def stop(self) -> str:
+        """End the run; the rig's state now."""
+        self.parts.rig.stop()
+        return self.parts.rig.state
+
+    def safe(self) -> bool:
+        """Ask for the safe state; False if it was asked for before."""
+        return self.parts.rig.request_safe("request")
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+    def _post(self, writes: list[tuple[int, int, float]], at: int = -1, prepared: Prepared | None = None) -> int:
+        if len(writes) > MAX_WRITES:
+            raise RequestError("refused", f"{len(writes)} signals; allowed: at most {MAX_WRITES} in one transaction")
+        with self._lock:
+            self._check_time(at)
+            if prepared is None:
+                return self._exchange(at, lambda: self.control.post(writes, at))
+            reference = self._journal(parameters=prepared.values)
+            tick = self._exchange(
+                at,
+                lambda: self.control.post(
+                    writes, at, reference, model=prepared.model, state=prepared.state, gains=prepared.gains
+                ),
+            )
+            self._accept(prepared)
+            return tick
+
+    def _accept(self, prepared: Prepared) -> None:
+        self.parameters.accept(prepared)
+        self.parts.model, self.parts.state = prepared.model, prepared.state
+
+    def _check_time(self, at: int) -> None:
+        rig = self.parts.rig
+        now, ahead = rig.sim_tick, round(AHEAD_S / rig.tick_s)
+        if at >= 0 and not now <= at <= now + ahead:
+            raise RequestError("refused", f"at = {at}: allowed: tick {now} (now) .. {now + ahead}")
+
+    def _exchange(self, at: int, post: Callable[[], None]) -> int:
+        """Post and wait for the tick that takes it. RequestError if no tick comes or it refuses."""
+        post()
+        rig = self.parts.rig
+        last, since = rig.heartbeat, time.monotonic()
+        while not self.control.free:
+            time.sleep(0.0005)
+            beat = rig.tick if at >= 0 else 0
+            if beat != last:
+                last, since = beat, time.monotonic()
+            elif time.monotonic() - since > NO_TICK_S and self.control.cancel():
+                state = "has ended" if rig.finished else f"takes no ticks ({rig.state})"
+                raise RequestError("refused", f"nothing was changed: the rig {state}")
+        tick, done = self.control.answer()
+        if not done:
+            raise RequestError("refused", f"nothing was changed: the rig is {rig.state}")
+        self.transactions += 1
+        return int(tick)
+
+    def _journal(self, **entry: Any) -> int:
+        """Note a model or image for replay before it is posted; its reference."""
+        self._references += 1
+        path = self.folder / JOURNAL
+        path.parent.mkdir(exist_ok=True)
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps({"reference": self._references, **entry}) + "\n")
+        return self._references
+
+    def stats(self) -> dict[str, Any]:
+        """Counts for the report."""
+        return {"transactions": self.transactions, "parameters": dict(self.parameters.values), "held": self.held()}
