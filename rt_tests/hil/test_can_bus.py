@@ -250,6 +250,36 @@ def test_frames_are_those_of_python_can() -> None:
 
 
 @needs_multicast
+def test_fd_frames_are_those_of_python_can_too() -> None:
+    utils = pytest.importorskip("can.interfaces.udp_multicast.utils")
+    for n, flags in ((0, 4), (8, 4 | 8), (12, 4 | 16), (64, 4 | 8 | 16)):
+        theirs = utils.unpack_message(pack_frame(0x123, bytes(n), flags), check=True)
+        assert theirs.is_fd and bytes(theirs.data) == bytes(n)
+        assert (theirs.bitrate_switch, theirs.error_state_indicator) == (bool(flags & 8), bool(flags & 16))
+        assert unpack_frame(utils.pack_message(theirs)) == (0x123, bytes(n), flags)
+
+
+@pytest.mark.parametrize("kind", ["virtual", pytest.param("udp_multicast", marks=needs_multicast)])
+def test_fd_frames_go_through_two_gateways(kind: str) -> None:
+    channel = "fd" if kind == "virtual" else can_bus.DEFAULT_GROUP
+    config = CanBusConfig(kind, channel, port=PORT + 4000, fd=True)
+    a, b = Node(open_bus(config), bell=True), Node(open_bus(config))
+    frames = [(0x210, bytes(range(64)), 4 | 8), (0x211, b"classic", 0), (0x80000210, bytes(12), 4)]
+    with a.gateway, b.gateway:
+        for can_id, data, flags in frames:
+            a.tx.push(can_id, data, 0, flags)
+        a.gateway.ring()
+        got: list[tuple[int, bytes, int]] = []
+
+        def come() -> bool:
+            got.extend((i, d, f) for i, d, _, f in b.rx.pop_all())
+            return len(got) == 3
+
+        assert wait_for(come)
+    assert got == frames
+
+
+@needs_multicast
 def test_packets_that_are_no_frames_are_counted_and_survived() -> None:
     port = PORT + 2000
     a, b = MulticastPort(port=port), MulticastPort(port=port)

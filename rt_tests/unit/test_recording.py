@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import struct
 import time
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from torqueloop.hil.record import recorder as recorder_module
-from torqueloop.hil.record.bus_log import FLAG_TX, bus_header, pack_frame, read_bus, write_candump
+from torqueloop.hil.record.bus_log import FLAG_BRS, FLAG_FD, FLAG_TX, bus_header, pack_frame, read_bus, write_candump
 from torqueloop.hil.record.recorder import QueueSource, Recorder
 from torqueloop.hil.record.recording import ChunkWriter, RecordingError, read_stream
 from torqueloop.hil.record.run_data import modes_from_signals, read_signals, signal_dtype, signal_header
@@ -276,6 +277,44 @@ def test_signal_record_has_the_documented_size() -> None:
 
 
 # --- bus ------------------------------------------------------------------------------------------------------------
+
+
+def test_fd_frames_in_the_bus_log_take_what_they_need_and_come_back(tmp_path: Path) -> None:
+    can = pytest.importorskip("can")
+    frames = [
+        (1_000_000, 0x210, b"\x01\xff", 0),
+        (2_000_000, 0x211, bytes(range(64)), FLAG_FD | FLAG_BRS),
+        (4_000_000, 0x80000213, bytes(range(12)), FLAG_FD),
+        (5_000_000, 0x214, b"", 0),
+    ]
+    packed = [pack_frame(t, i, d, tx=False, flags=f) for t, i, d, f in frames]
+    assert [len(p) for p in packed] == [24, 80, 32, 24]
+    writer = ChunkWriter(tmp_path / "bus", bus_header("can0"))
+    writer.write(b"".join(packed[:2]))
+    writer.write(b"".join(packed[2:]))
+    writer.close()
+    records, _, damage = read_bus(tmp_path)
+    assert not damage and len(records) == 4
+    back = [(int(r["t_ns"]), int(r["id"]), bytes(r["data"][: r["dlc"]]), int(r["flags"])) for r in records]
+    assert back == frames
+    write_candump(tmp_path, tmp_path / "bus.log")
+    assert (tmp_path / "bus.log").read_text().splitlines()[1].endswith("211##1" + bytes(range(64)).hex().upper() + " R")
+    messages = list(can.LogReader(tmp_path / "bus.log"))
+    assert [(m.arbitration_id, bytes(m.data), m.is_fd, m.bitrate_switch) for m in messages] == [
+        (0x210, b"\x01\xff", False, False), (0x211, bytes(range(64)), True, True),
+        (0x213, bytes(range(12)), True, False), (0x214, b"", False, False),
+    ]  # fmt: skip
+
+
+def test_bus_logs_of_the_first_format_are_read(tmp_path: Path) -> None:
+    old = struct.pack("<qIBB8sxx", 7, 0x210, 2, 0x80, b"\x01\x02")
+    writer = ChunkWriter(tmp_path / "bus", {**bus_header("can0"), "version": 1})
+    writer.write(old * 2)
+    writer.close()
+    records, _, _ = read_bus(tmp_path)
+    assert [(int(r["t_ns"]), bytes(r["data"]), int(r["flags"])) for r in records] == [
+        (7, b"\x01\x02" + bytes(6), 0x80)
+    ] * 2
 
 
 def test_bus_log_is_a_candump_log_python_can_reads(tmp_path: Path) -> None:
