@@ -116,6 +116,8 @@ class PythonCanPort:
         self._bus_off = False
         # python-can's udp_multicast gives us our own frames; others only if asked
         self._echoes = config.interface == "udp_multicast"
+        # SocketCAN marks frames of every program of this computer, not ours alone; ours do not come back unless asked for
+        self._marks_own = config.interface != "socketcan" or bool(config.options.get("receive_own_messages"))
         self._pending: Counter[tuple[int, bytes]] = Counter()
         self._sent: deque[tuple[float, tuple[int, bytes]]] = deque()
         self._lock = threading.Lock()
@@ -165,7 +167,7 @@ class PythonCanPort:
         if message.is_remote_frame:
             return can_id, b"", REMOTE_FLAG
         data = bytes(message.data)
-        if not message.is_rx or (self._echoes and self._is_echo(can_id, data)):
+        if (self._marks_own and not message.is_rx) or (self._echoes and self._is_echo(can_id, data)):
             self.own_echoes += 1
             return None
         flags = FD_FLAG if message.is_fd else 0
