@@ -66,7 +66,7 @@ class Clock(ConfigTable):
     def _spin(self) -> Clock:
         if self.spin_us * 1e-6 > 0.5 * self.tick_s:
             raise BadValue(
-                "{key} = {value} is more than half a tick",
+                "spin_us = {value} is more than half a tick",
                 key="spin_us",
                 value=self.spin_us,
                 allowed=f"0 .. {0.5e6 * self.tick_s:g}",

@@ -20,6 +20,11 @@ def test_desk_rig_is_complete():
 WRONG = {
     "unknown key": (("max_catch_up = 5", "max_catchup = 5"), UnknownKeyError, ["max_catchup", "clock", "max_catch_up"]),
     "out of range": (("tick_s = 1e-3", "tick_s = 1.0"), RangeError, ["tick_s", "1.0", "clock"]),
+    "spin of more than half a tick": (
+        ("max_catch_up = 5", "max_catch_up = 5\nspin_us = 501"),
+        ConfigError,
+        ["spin_us", "501", "half a tick", "0 .. 500"],
+    ),
     "wrong word": (('policy = "catch_up"', 'policy = "hurry"'), RangeError, ["policy", "hurry", "skip"]),
     "no such input": (('"C4.p" =', '"C44.p" ='), UnknownNameError, ["C44.p", "inputs", "C4.p"]),
     "input without source": (('"C4.p" = "TCU_Pressure_1.p_C4"\n', ""), MissingValueError, ["C4.p"]),
