@@ -21,6 +21,7 @@ from torqueloop.cython_kernels.atomic cimport (
 from torqueloop.cython_kernels.codec cimport CodecTables, RxState, TxState
 from torqueloop.cython_kernels.control cimport Control
 from torqueloop.cython_kernels.denormals cimport denormals_off, denormals_restore
+from torqueloop.cython_kernels.first_fault cimport FirstFault
 from torqueloop.cython_kernels.loop_clock cimport ClockScript
 from torqueloop.cython_kernels.model cimport KernelModel, KernelState, tl_state_hash
 from torqueloop.cython_kernels.ring cimport DataRing, FrameRing, LatestSlot
@@ -292,6 +293,13 @@ cdef class Rig:
         nx = self.r.state.nx if self.r.model != NULL else 0
         nk = self.r.state.nk if self.r.model != NULL else 0
         return self.r.n_sig, nx, nk, self.r.codec.n_messages if self.r.codec != NULL else 0, self.r.n_driver
+
+    def set_first_fault(self, FirstFault ring not None) -> None:
+        """Ring that keeps every tick of the recorded signals around the first fault; after set_record."""
+        if ring.n_signals != self.r.n_rec:
+            raise ValueError(f"first-fault ring for {ring.n_signals} signals, {self.r.n_rec} are recorded")
+        self.r.first_fault = &ring.f
+        self._keep.append(ring)
 
     def inject_busy(self, first_tick: int, count: int, busy_ns: int) -> None:
         """Fault injection: ticks first_tick .. first_tick+count-1 burn busy_ns of CPU before their step."""

@@ -6,6 +6,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from torqueloop.cython_kernels.account cimport account_t
 from torqueloop.cython_kernels.can_frame cimport can_frame_t
 from torqueloop.cython_kernels.codec cimport codec_t, rx_state_t, tx_state_t
+from torqueloop.cython_kernels.first_fault cimport first_fault_t
 from torqueloop.cython_kernels.loop_clock cimport script_t
 from torqueloop.cython_kernels.model cimport tl_model, tl_state
 from torqueloop.cython_kernels.ring cimport slot_t, spsc_t
@@ -315,6 +316,7 @@ cdef struct rig_t:
     int32_t* rec_slot
     int32_t rec_every
     spsc_t* sample_ring         # NULL: nothing is published
+    first_fault_t* first_fault  # NULL: not kept
     spsc_t* input_ring
     spsc_t* bus_ring
     spsc_t* mode_ring

@@ -65,6 +65,7 @@ from torqueloop.cython_kernels.codec cimport (
     codec_encode,
     codec_rx_arm,
 )
+from torqueloop.cython_kernels.first_fault cimport first_fault_keep
 from torqueloop.cython_kernels.loop_clock cimport clock_burn, clock_now, clock_sleep, clock_spend, clock_spin
 from torqueloop.cython_kernels.model cimport tl_outputs, tl_state, tl_state_take, tl_step
 from torqueloop.cython_kernels.ring cimport data_push, frames_pop, frames_push, slot_read, slot_version, slot_write

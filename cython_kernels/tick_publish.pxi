@@ -24,6 +24,7 @@ cdef void _publish(rig_t* r, int64_t now_ns, int64_t begin_ns, input_head_t* hea
     cdef sample_t* sample = &r.sample
     cdef uint64_t h = r.hash
     cdef const uint64_t* word = <const uint64_t*>r.sig
+    cdef bint due, kept
     cdef int i
     for i in range(r.n_sig):
         h = (h ^ word[i]) * HASH_FACTOR
@@ -39,17 +40,25 @@ cdef void _publish(rig_t* r, int64_t now_ns, int64_t begin_ns, input_head_t* hea
         value[6] = r.sig[r.out_brake]
         slot_write(r.veh_out, value, now_ns)
     r.flags_kept |= flags
-    if r.sample_ring != NULL and r.tick % r.rec_every == 0:
+    due = r.sample_ring != NULL and r.tick % r.rec_every == 0
+    kept = r.first_fault != NULL and not r.first_fault.frozen and not load_acquire_i32(&r.first_fault.held)
+    if due or kept:
         sample.tick = r.tick
         sample.t_wall_ns = now_ns
         sample.wake_lateness_ns = <int32_t>min(r.account.now.lateness_ns, <int64_t>0x7FFFFFFF)
-        sample.flags = r.flags_kept
-        r.flags_kept = 0
+        sample.flags = flags
         sample.status = STATUS_ARMED | (STATUS_SAFE if r.safe_latched else 0) | (STATUS_FROZEN if r.frozen else 0)
         sample.status |= (STATUS_DISARMING if r.disarm else 0) | <uint32_t>r.cause << 8
         for i in range(r.n_rec):
             sample.out[i] = r.sig[r.rec_slot[i]]
         sample.compute_ns = <int32_t>min(clock_now(r.script) - begin_ns, <int64_t>0x7FFFFFFF)
+    if kept:
+        first_fault_keep(r.first_fault, sample)
+        if r.safe_latched and r.tick - r.cause_tick >= r.first_fault.after:
+            store_release_i32(&r.first_fault.frozen, 1)
+    if due:
+        sample.flags = r.flags_kept
+        r.flags_kept = 0
         data_push(r.sample_ring, sample, <uint32_t>(32 + 8 * r.n_rec))
     if r.input_ring != NULL:
         if head.flags & INPUT_CONTROL:

@@ -3,6 +3,7 @@
 run_dir/
   run.json      state of the run, rewritten once a second (atomically): what a killed run still tells
   signals/      one record per tick, see `signal_dtype`
+  first_fault/  as signals/, every tick around the latching of the safe state (see `first_fault`)
   inputs/       what the ticks took in, for replay (see `replay`)
   bus/          frames with times (see `bus_log`)
   config/       every file the run was made of
@@ -100,14 +101,15 @@ class Signals(Mapping[str, NDArray[np.float64]]):
         return self.records["compute_ns"] * 1e-3
 
 
-def read_signals(run_dir: Path | str) -> Signals:
-    """All readable signal records of a run."""
-    stream = read_stream(Path(run_dir) / "signals")
+def read_signals(run_dir: Path | str, folder: str = "signals") -> Signals:
+    """All readable signal records of a run; `folder`: another stream of the same kind."""
+    stream = read_stream(Path(run_dir) / folder)
     header = stream.header
     if header.get("kind") != "signals":
-        raise RecordingError(f"{run_dir}/signals: holds a recording of kind {header.get('kind')!r}, not 'signals'")
+        raise RecordingError(f"{run_dir}/{folder}: holds a recording of kind {header.get('kind')!r}, not 'signals'")
     if header.get("version") != 1:
-        raise RecordingError(f"{run_dir}/signals: format version {header.get('version')}; this program reads version 1")
+        version = header.get("version")
+        raise RecordingError(f"{run_dir}/{folder}: format version {version}; this program reads version 1")
     names, units = list(header["names"]), list(header["units"])
     records, stray = _records(stream, signal_dtype(len(names)))
     every = int(header.get("every", 1))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.core.errors import TorqueloopError
+from torqueloop.hil.record.first_fault import read_first_fault
 from torqueloop.hil.record.recording import RecordingError
 from torqueloop.hil.record.run_data import (
     ModeChange,
@@ -37,6 +38,8 @@ class Run:
     modes_source: str
     #: what is missing or damaged, in words; empty for a run that ended properly
     incomplete: list[str] = field(default_factory=list)
+    #: every tick around the first fault; None without one
+    first_fault: Signals | None = None
     #: {gear name: ratio} of the gearbox in config/
     gears: dict[str, float] = field(default_factory=dict)
 
@@ -66,6 +69,8 @@ def load_run(path: Path | str) -> Run:
     run.modes, run.modes_source = _modes(path, signals, incomplete)
     if not run.ended:
         incomplete.insert(0, _how_it_ended(run))
+    told = run.stats.get("first_fault")
+    run.first_fault = read_first_fault(path, told.get("path") if isinstance(told, dict) else None)
     run.gears = _gears(path / "config")
     return run
 

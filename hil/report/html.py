@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torqueloop.hil.report import plots
+from torqueloop.hil.report import first_fault, plots
 from torqueloop.hil.report.analysis import Shift
 from torqueloop.hil.report.console import HIDDEN
 from torqueloop.hil.report.html_parts import number as _num
@@ -42,12 +42,17 @@ def render(report: Report) -> str:
         _tiles(report),
         _hero(report),
         f"<div class='pair top'>{_gates(report)}{_section('Shifts', _shifts(report))}</div>",
+        _section("First fault", first_fault.section(report), "Every tick around the latching of the safe state."),
+        _section("Injected faults", _faults(report), "What was made wrong on purpose."),
         _section("Real time", real_time(report), TIMING_NOTE),
         _section("Element states", _figure("states", report), "Mode of every clutch, brake and free wheel."),
         _section("Element torques", _figure("torques", report)),
         _section("Pressures", _figure("pressures", report)),
         _section("Energy", _energy(report), "Engine work = kinetic energy + heat of each element + converter + road."),
         _section("CAN", _can(report)),
+        _section(
+            "Sent signals held to their limits", _pairs(report.stats.get("outputs_limited")), "Ticks each was held."
+        ),
         _section("Vehicle link", _link(report)),
         _section("Solver", _pairs(report.stats.get("solver"))),
         _section("Recording", _pairs_of_tables(report.stats.get("recording"))),
@@ -266,6 +271,11 @@ def _link(report: Report) -> str:
     if plots.available() and report.run.signals is not None:
         svg = plots.link(report.run.signals)
     return (f"<figure>{svg}</figure>" if svg else "") + _pairs(report.stats.get("vehicle"))
+
+
+def _faults(report: Report) -> str:
+    rows = first_fault.fault_rows(report)
+    return _table(("acts on", "kind", "value", "when", "acted"), rows) if rows else ""
 
 
 def _identity(report: Report) -> str:

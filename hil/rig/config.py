@@ -311,6 +311,9 @@ class SafeState(ConfigTable):
     ramp_s: NotNegative = 0.2
     #: the run ends this long after latching [s]; negative: it goes on
     stop_after_s: float = 1.0
+    #: every tick is kept in memory from so long before the latching to so long after it, and then written [s]
+    first_fault_before_s: Annotated[float, Field(ge=0, le=60)] = 2.0
+    first_fault_after_s: Annotated[float, Field(ge=0, le=60)] = 0.5
     #: model input -> target in SI; default: 0 for every input that comes over CAN and for every pedal
     inputs: dict[str, float] | None = None
 

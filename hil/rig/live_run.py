@@ -16,6 +16,7 @@ from torqueloop.hil.record.mode_log import ModeLog
 from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.record.run_folder import RunFolder
 from torqueloop.hil.rig.companions import Companion
+from torqueloop.hil.rig.first_fault import FirstFaultWriter
 from torqueloop.hil.rig.parts import RigParts
 from torqueloop.hil.rig.plan import RigPlan
 from torqueloop.hil.rig.rtenv import Measure, Setup
@@ -48,6 +49,7 @@ class LiveRun:
     energy: Energy
     modes: ModeLog
     real: bool
+    first_fault: FirstFaultWriter
     degraded: list[str] = field(default_factory=list)
     #: real-time measures of this process and its threads; those of companions, as they reported them at their end
     setup: Setup = field(default_factory=Setup)
@@ -82,7 +84,10 @@ class LiveRun:
             links["control"] = {**self.control.stats(), **self.control.rig.stats()}
         links["recording"] = {name: vars(s) for name, s in self.recorder.status().items()}
         took = None if self.began_s is None else (self.over_s or time.monotonic()) - self.began_s
-        return run_stats(self.plan, self.parts, self.energy, self.degraded, links, self.note, self.real, took, whole)
+        stats = run_stats(self.plan, self.parts, self.energy, self.degraded, links, self.note, self.real, took, whole)
+        if self.first_fault.result:
+            stats["first_fault"] = dict(self.first_fault.result)
+        return stats
 
     def save(self) -> None:
         """What is known so far into run.json. A disk that refuses does not stop a run that is going on."""
@@ -93,9 +98,13 @@ class LiveRun:
             self.degrade(f"run.json cannot be written: {error.strerror}")
 
     def look_at_recorder(self) -> None:
-        """A recorder that has died costs the recording, not the run."""
+        """A recorder that has died, or whose disk refuses, costs the recording, not the run."""
         if not self.recorder.alive():
             self.degrade("the recorder's thread has died: the recording is incomplete")
+        for name, stream in self.recorder.status().items():
+            if stream.cause:
+                self.degrade(f"the recording of {name} has stopped: {stream.cause}")
+        self.first_fault.look()
 
     def degrade(self, text: str) -> None:
         """Note once that something is not as it should be."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from torqueloop.core.errors import RangeError
 from torqueloop.core.offline import make_kernel
 from torqueloop.cython_kernels.codec import RxState, TxState
 from torqueloop.cython_kernels.control import Control
+from torqueloop.cython_kernels.first_fault import FirstFault
 from torqueloop.cython_kernels.model import KernelModel, KernelState
 from torqueloop.cython_kernels.rig import Rig
 from torqueloop.cython_kernels.ring import DataRing, FrameRing, LatestSlot
@@ -17,6 +19,8 @@ from torqueloop.hil.rig.plan import BUS_SIGNALS, RigPlan
 
 #: frames waiting for the tick or for the bus; 1 s of a fully loaded 500 kbit/s bus is about 4000
 _FRAMES = 4096
+#: memory for the ticks around the first fault [bytes]
+FIRST_FAULT_BYTES = 256 << 20
 
 
 @dataclass
@@ -41,6 +45,8 @@ class RigParts:
     faults: Faults
     #: control channel -> tick
     control: Control
+    #: the last ticks, for when a fault comes
+    first_fault: FirstFault
     #: the tick's own CAN socket; None: frames go through the rings
     port: NativePort | None = None
 
@@ -77,6 +83,7 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
         DataRing(1 << 18),
         faults,
         Control(),
+        _first_fault(plan),
     )
     rig.set_control(parts.control)
     if plan.codec is not None and c.can is not None:
@@ -109,4 +116,21 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
         parts.modes,
         c.record.every,
     )
+    rig.set_first_fault(parts.first_fault)
     return parts
+
+
+def _first_fault(plan: RigPlan) -> FirstFault:
+    safe, tick_s = plan.config.safe_state, plan.config.clock.tick_s
+    before, after = (round(s / tick_s) for s in (safe.first_fault_before_s, safe.first_fault_after_s))
+    size = (before + 1 + after) * (48 + 8 * len(plan.recorded))
+    if size > FIRST_FAULT_BYTES:
+        raise RangeError(
+            f"{{key}} = {{value}} s: {before + 1 + after} ticks of {len(plan.recorded)} signals are {size >> 20} MiB",
+            file=str(plan.path),
+            table="safe_state",
+            key="first_fault_before_s",
+            value=safe.first_fault_before_s,
+            allowed=f"{FIRST_FAULT_BYTES >> 20} MiB together with first_fault_after_s; or fewer signals in [record]",
+        )
+    return FirstFault(len(plan.recorded), before, after)

@@ -24,6 +24,7 @@ from torqueloop.hil.record.run_folder import RunFolder, check_duration
 from torqueloop.hil.report.build import Report, write_report
 from torqueloop.hil.rig.check import check_companions, check_gates, own_gates
 from torqueloop.hil.rig.control_channel import control_channel
+from torqueloop.hil.rig.first_fault import FirstFaultWriter
 from torqueloop.hil.rig.live_run import LiveRun, StartError
 from torqueloop.hil.rig.parts import RigParts, build
 from torqueloop.hil.rig.plan import RigPlan, load_plan
@@ -119,6 +120,7 @@ def run_rig(
                 run.recorder.discard()
             folder.finish(failed, error=f"{type(error).__name__}: {error}")
         raise
+    run.first_fault.finish()
     stats = run.stats()
     try:
         run.modes.write(folder.path / "modes.csv")
@@ -151,7 +153,9 @@ def _prepare(plan: RigPlan, parts: RigParts, folder: RunFolder, real: bool) -> L
         channel = f"{c.can.interface} {c.can.channel}"
         recorder.add_stream("bus", bus_header(channel, now_wall_ns() - now_ns() if real else 0), parts.bus)
     modes = ModeLog(parts.modes, plan.compiled.friction_names)
-    run = LiveRun(plan, parts, folder, recorder, Energy(plan, parts), modes, real)
+    run = LiveRun(
+        plan, parts, folder, recorder, Energy(plan, parts), modes, real, FirstFaultWriter(plan, parts, folder.path)
+    )
     # the first message to the vehicle: the rig at its start
     start = dict(zip(plan.compiled.output_names, parts.model.outputs(parts.state), strict=True))
     v = c.vehicle

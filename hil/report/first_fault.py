@@ -1,0 +1,115 @@
+"""The ticks around the first fault in the report: what happened, and the signals that tell most of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqueloop.hil.record.run_data import Signals
+from torqueloop.hil.report import plots
+from torqueloop.hil.report.style import colour, stacked, themed
+
+if TYPE_CHECKING:
+    from torqueloop.hil.report.build import Report
+
+#: lines in one plot
+MOST = 5
+#: units of the speeds that are drawn in 1/min
+_SPEED = "rad/s"
+
+
+def section(report: Report) -> str:
+    """Content of the section; empty for a run without a fault."""
+    stats = report.stats.get("first_fault")
+    signals = report.run.first_fault
+    if not stats and signals is None:
+        return ""
+    told = escape(str((report.stats.get("safe_state") or {}).get("cause") or _header(signals, "sentence")))
+    lines = [f"<p><b>{told}</b></p>"]
+    if signals is not None and len(signals.tick):
+        at = latched(signals)
+        lines.append(
+            f"<p class='sub'>{len(signals.tick)} ticks, {signals.tick[0]} to {signals.tick[-1]}, every one of them; "
+            f"latched in tick {at}.</p>"
+        )
+        svg = draw(signals, at) if plots.available() else None
+        if svg:
+            lines.append(f"<figure>{svg}</figure>")
+    if isinstance(stats, Mapping):
+        where = str(stats.get("path", "nowhere"))
+        error = f": {escape(str(stats['error']))}" if stats.get("error") else ""
+        lines.append(f"<p>Stored in <code>{escape(where)}</code>{error}</p>")
+    return "".join(lines)
+
+
+def _header(signals: Signals | None, key: str) -> Any:
+    return "" if signals is None else signals.header.get(key, "")
+
+
+def latched(signals: Signals) -> int:
+    """Tick in which the safe state was latched."""
+    return int(signals.header.get("latched", signals.tick[-1] if len(signals.tick) else 0))
+
+
+def telling(signals: Signals) -> dict[str, list[str]]:
+    """Names to draw, by plot: the signals the cause is about, pressures, speeds; each those that move most."""
+    about = str(signals.header.get("signal", ""))
+    named = [n for n in signals.names if n == about] or [n for n in signals.names if n.startswith(f"{about}.")]
+    found = {"cause": _most(signals, named) if about else []}
+    found["pressure"] = _most(signals, [n for n in signals.names if n.endswith(".p") and signals.units[n] == "Pa"])
+    shafts: list[str] = [n for n in ("engine.w", "turbine.w", "out.w") if n in signals.names]
+    others = [n for n in signals.names if n.endswith(".w") and signals.units[n] == _SPEED]
+    found["speed"] = shafts or _most(signals, others)
+    return {key: names for key, names in found.items() if names}
+
+
+def _most(signals: Signals, names: Sequence[str]) -> list[str]:
+    """Those with the widest range, at most MOST; constants only where nothing moves."""
+    span = {n: float(np.ptp(_finite(signals[n]))) if len(_finite(signals[n])) else 0.0 for n in names}
+    moving = [n for n in names if span[n] > 0.0]
+    return sorted(moving or list(names), key=lambda n: -span[n])[:MOST]
+
+
+def _finite(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return values[np.isfinite(values)]
+
+
+def draw(signals: Signals, at: int) -> str | None:
+    """One plot each for the cause, pressures and speeds, with the tick of the latching marked."""
+    found = telling(signals)
+    if not found:
+        return None
+    roles = ["blue", "orange", "green", "purple", "teal"]
+    labels = {"cause": "the cause", "pressure": "pressure  [bar]", "speed": "speed  [1/min]"}
+    t_at = (at + 1) * signals.tick_s
+    with stacked(13.4, 0.8 + 1.7 * len(found), [1.0] * len(found)) as (figure, axes):
+        for (kind, names), ax in zip(found.items(), axes, strict=True):
+            for name, role in zip(names, roles, strict=False):
+                values, unit = signals[name], signals.units[name]
+                factor = plots.BAR if unit == "Pa" else plots.RPM if unit == _SPEED else 1.0
+                shown = {"Pa": "bar", _SPEED: "1/min"}.get(unit, unit)
+                label = name if kind != "cause" else f"{name} [{shown}]"
+                ax.plot(signals.t, values * factor, color=colour(role), label=label)
+            ax.axvline(t_at, color=colour("red"), linewidth=1.1)
+            ax.set_ylabel(labels[kind])
+            ax.legend(loc="upper left", ncols=MOST, columnspacing=1.0)
+        axes[0].annotate(
+            " latched", (t_at, 0.04), xycoords=("data", "axes fraction"), color=colour("red"), fontsize=8.5
+        )
+        axes[-1].set_xlabel("time  [s]")
+        axes[-1].set_xlim(float(signals.t[0]), max(float(signals.t[-1]), float(signals.t[0]) + signals.tick_s))
+        return themed(figure, "first_fault")
+
+
+def fault_rows(report: Report) -> list[tuple[str, ...]]:
+    """Injected faults for a table: what, kind, value, when, how often it acted."""
+    rows = []
+    for f in report.stats.get("faults") or []:
+        acted = f"{f['frames']} frames" if "frames" in f else f"{f.get('ticks', 0)} ticks"
+        cells = (f.get("target"), f.get("kind"), f.get("value", ""), f.get("when"), acted)
+        rows.append(tuple(escape(str(cell)) for cell in cells))
+    return rows
