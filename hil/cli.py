@@ -254,6 +254,8 @@ def simulate(
 def tcu(
     config: Annotated[str, typer.Argument(help="TCU file, or the bare name of an installed one.")] = "soft_4hp22",
     duration: DurationOption = None,
+    interface: Annotated[str | None, typer.Option(help="Interface of python-can instead of the file's.")] = None,
+    channel: Annotated[str | None, typer.Option(help="Its channel, e.g. vcan0.")] = None,
 ) -> None:
     """Be the transmission control unit: shift schedule, clutch pressures, lock-up, on the CAN bus of the file."""
     from torqueloop.hil.record.run_folder import DURATION_MAX_S
@@ -263,7 +265,10 @@ def tcu(
     if duration is not None and not 0 < duration <= DURATION_MAX_S:
         allowed = f"> 0 .. {DURATION_MAX_S:g}"
         raise ConfigError("{key} = {value} s is not allowed", key="duration", value=duration, allowed=allowed)
-    stats = main_loop(load_tcu_config(locate(config, "tcu")), duration_s=duration)
+    if (interface is None) != (channel is None):
+        raise ConfigError("--interface and --channel go together", key="channel", value=channel)
+    bus = None if interface is None else {"interface": interface, "channel": channel}
+    stats = main_loop(load_tcu_config(locate(config, "tcu"), bus), duration_s=duration)
     _print_json(stats)
 
 

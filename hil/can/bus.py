@@ -116,7 +116,7 @@ class PythonCanPort:
         self._bus_off = False
         # python-can's udp_multicast gives us our own frames; others only if asked
         self._echoes = config.interface == "udp_multicast"
-        # SocketCAN marks frames of every program of this computer, not ours alone; ours do not come back unless asked for
+        # SocketCAN marks the frames of every program of this computer; ours come back only if asked for
         self._marks_own = config.interface != "socketcan" or bool(config.options.get("receive_own_messages"))
         self._pending: Counter[tuple[int, bytes]] = Counter()
         self._sent: deque[tuple[float, tuple[int, bytes]]] = deque()

@@ -87,8 +87,26 @@ def _can(report: Report) -> RenderableType | None:
         if isinstance(counters, Mapping):
             table.add_row(str(name), *(_number(counters.get(k)) for k in keys))
     rest = {k: v for k, v in report.stats["can"].items() if not isinstance(v, (Mapping, list))}
-    line = Text("  ".join(f"{k} {_number(v)}" for k, v in rest.items()))
-    return Group(table, line) if rest else table
+    parts: list[RenderableType] = [table]
+    if rest:
+        parts.append(Text("  ".join(f"{k} {_number(v)}" for k, v in rest.items())))
+    latency = bus_latencies(report.stats["can"])
+    if latency:
+        times = _table("CAN latency", "µs", "p50", "p99", "p99.9", "max")
+        for name, cells in latency:
+            times.add_row(name, *map(_number, cells))
+        parts.append(times)
+    return Group(*parts)
+
+
+def bus_latencies(can: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
+    """(what, [p50, p99, p99.9, max] in us) of the native CAN port, where it has measured them."""
+    found = []
+    for key, name in (("receive_latency_us", "stamp to tick"), ("send_latency_us", "send to bus")):
+        timing = can.get(key)
+        if isinstance(timing, Mapping) and timing.get("count"):
+            found.append((name, [timing.get(k) for k in ("p50", "p99", "p999", "max")]))
+    return found
 
 
 def _flat(title: str, values: Any) -> RenderableType | None:

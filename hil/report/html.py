@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torqueloop.hil.report import first_fault, plots
 from torqueloop.hil.report.analysis import Shift
-from torqueloop.hil.report.console import HIDDEN
+from torqueloop.hil.report.console import HIDDEN, bus_latencies
 from torqueloop.hil.report.html_parts import number as _num
 from torqueloop.hil.report.html_parts import pairs as _pairs
 from torqueloop.hil.report.html_parts import pairs_of_tables as _pairs_of_tables
@@ -263,6 +263,12 @@ def _can(report: Report) -> str:
         keys = [k for k in counted if k not in HIDDEN]
         rows = [(escape(str(n)), *(_num(c.get(k)) for k in keys)) for n, c in rx.items() if isinstance(c, Mapping)]
         parts.insert(0, _table(("received", *keys), rows, numbers=True))
+    latency = [(name, *map(_num, cells)) for name, cells in bus_latencies(can)]
+    if latency:
+        parts.append(_table(("µs", "p50", "p99", "p99.9", "max"), latency, numbers=True))
+    errors = can.get("errors")
+    if isinstance(errors, Mapping) and any(errors.values()):
+        parts.append(_table(("error frames", ""), [(k, _num(v)) for k, v in errors.items() if v], numbers=True))
     return "".join(parts)
 
 
