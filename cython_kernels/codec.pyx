@@ -242,6 +242,17 @@ cdef class RxState:
             memcpy(frame.data, &data[0], data.shape[0])
         return codec_decode(&self.tables.c, &frame, &table[0] if table.shape[0] else NULL, &self.s, now_ns)
 
+    def to_bytes(self):
+        """Everything in it, for from_bytes of the same tables."""
+        size = self.tables.c.n_messages * sizeof(rx_message_t)
+        return (<char*>self.s.message)[:size] if size else b""
+
+    def from_bytes(self, bytes data not None):
+        """Inverse of to_bytes; ValueError when the length does not fit the tables."""
+        if len(data) != self.tables.c.n_messages * sizeof(rx_message_t):
+            raise ValueError(f"state of {len(data)} bytes, these tables need another length")
+        memcpy(self.s.message, <const char*>data, len(data))
+
     def check_timeouts(self, int64_t now_ns):
         """As codec_check_timeouts."""
         return codec_check_timeouts(&self.tables.c, &self.s, now_ns)
@@ -283,6 +294,17 @@ cdef class TxState:
 
     def __dealloc__(self):
         free(self.s.message)
+
+    def to_bytes(self):
+        """Everything in it, for from_bytes of the same tables."""
+        size = self.tables.c.n_messages * sizeof(tx_message_t)
+        return (<char*>self.s.message)[:size] if size else b""
+
+    def from_bytes(self, bytes data not None):
+        """Inverse of to_bytes; ValueError when the length does not fit the tables."""
+        if len(data) != self.tables.c.n_messages * sizeof(tx_message_t):
+            raise ValueError(f"state of {len(data)} bytes, these tables need another length")
+        memcpy(self.s.message, <const char*>data, len(data))
 
     def encode(self, const double[::1] table not None, int index):
         """As codec_encode; (status, can_id with bit 31 for extended, data). The data is empty on CODEC_NAN."""

@@ -48,37 +48,24 @@ cdef class Image:
     """State of a whole rig between two ticks. sizes: those of `Rig.image_sizes`."""
 
     def __init__(self, sizes):
-        n_sig, nx, nk, n_messages, n_driver = (int(n) for n in sizes)
-        self.sizes = (n_sig, nx, nk, n_messages, n_driver)
-        cdef size_t parts[7]
-        cdef size_t total = 0, i
-        parts[0] = sizeof(image_head_t)
-        parts[1] = 8 * <size_t>n_sig
-        parts[2] = 8 * <size_t>nx
-        parts[3] = 8 * <size_t>nk
-        parts[4] = sizeof(image_rx_t) * <size_t>n_messages
-        parts[5] = 8 * <size_t>n_messages
-        parts[6] = 8 * <size_t>n_driver
-        for i in range(7):
-            total += parts[i]
-        self._memory = np.zeros(total, dtype=np.uint8)
+        n_sig, nx, nk, n_messages, n_driver, n_guard, n_fault = self.sizes = tuple(int(n) for n in sizes)
+        words = n_sig + nx + nk + n_messages + n_driver + 2 * n_guard + 2 * n_fault
+        self._memory = np.zeros(sizeof(image_head_t) + sizeof(image_rx_t) * n_messages + 8 * words, dtype=np.uint8)
         self._memory[::4096] = 0
         cdef char* at = <char*>cnp.PyArray_DATA(self._memory)
-        self.m.n_sig, self.m.nx, self.m.nk = n_sig, nx, nk
-        self.m.n_messages, self.m.n_driver = n_messages, n_driver
-        self.m.head = <image_head_t*>at
-        at += parts[0]
-        self.m.sig = <double*>at
-        at += parts[1]
-        self.m.x = <double*>at
-        at += parts[2]
-        self.m.k = <int64_t*>at
-        at += parts[3]
-        self.m.rx = <image_rx_t*>at
-        at += parts[4]
-        self.m.tx = <int64_t*>at
-        at += parts[5]
-        self.m.hint = <int64_t*>at
+        cdef image_t* m = &self.m
+        m.n_sig, m.nx, m.nk, m.n_messages, m.n_driver, m.n_guard, m.n_fault = self.sizes
+        m.head = <image_head_t*>at
+        m.rx = <image_rx_t*>(at + sizeof(image_head_t))
+        m.sig = <double*>(m.rx + m.n_messages)
+        m.x = m.sig + m.n_sig
+        m.k = <int64_t*>(m.x + m.nx)
+        m.tx = m.k + m.nk
+        m.hint = m.tx + m.n_messages
+        m.guard_last = <double*>(m.hint + m.n_driver)
+        m.guard_seen = <int64_t*>(m.guard_last + m.n_guard)
+        m.fault_held = <double*>(m.guard_seen + m.n_guard)
+        m.fault_active = <int64_t*>(m.fault_held + m.n_fault)
 
     @property
     def tick(self) -> int:

@@ -292,7 +292,10 @@ cdef class Rig:
         """Sizes of an Image of this rig."""
         nx = self.r.state.nx if self.r.model != NULL else 0
         nk = self.r.state.nk if self.r.model != NULL else 0
-        return self.r.n_sig, nx, nk, self.r.codec.n_messages if self.r.codec != NULL else 0, self.r.n_driver
+        guards = self.r.safety.n_guard if self.r.safety != NULL else 0
+        faults = self.r.safety.n_fault if self.r.safety != NULL else 0
+        messages = self.r.codec.n_messages if self.r.codec != NULL else 0
+        return self.r.n_sig, nx, nk, messages, self.r.n_driver, guards, faults
 
     def set_first_fault(self, FirstFault ring not None) -> None:
         """Ring that keeps every tick of the recorded signals around the first fault; after set_record."""

@@ -65,6 +65,13 @@ cdef void _take_image(rig_t* r, image_t* m) noexcept nogil:
             m.tx[i] = r.tx.message[i].counter
     for i in range(r.n_driver):
         m.hint[i] = r.driver[i].hint
+    if r.safety != NULL:
+        for i in range(r.safety.n_guard):
+            m.guard_last[i] = r.safety.guard[i].last
+            m.guard_seen[i] = r.safety.guard[i].seen
+        for i in range(r.safety.n_fault):
+            m.fault_held[i] = r.safety.fault[i].held
+            m.fault_active[i] = r.safety.fault[i].active
 
 
 cdef void _give_image(rig_t* r, const image_t* m, bint links, int64_t now_ns) noexcept nogil:
@@ -99,6 +106,13 @@ cdef void _give_image(rig_t* r, const image_t* m, bint links, int64_t now_ns) no
                 r.tx.message[i].counter = <uint8_t>m.tx[i]
     for i in range(r.n_driver):
         r.driver[i].hint = <int32_t>m.hint[i]
+    if r.safety != NULL:
+        for i in range(r.safety.n_guard):
+            r.safety.guard[i].last = m.guard_last[i]
+            r.safety.guard[i].seen = <int32_t>m.guard_seen[i]
+        for i in range(r.safety.n_fault):
+            r.safety.fault[i].held = m.fault_held[i]
+            r.safety.fault[i].active = <int32_t>m.fault_active[i]
     if links:
         r.step_from = r.tick_from
     elif r.veh_in != NULL:

@@ -81,6 +81,8 @@ cdef struct image_t:
     int64_t nk
     int64_t n_messages
     int64_t n_driver
+    int64_t n_guard
+    int64_t n_fault
     image_head_t* head
     double* sig
     double* x
@@ -88,6 +90,10 @@ cdef struct image_t:
     image_rx_t* rx
     int64_t* tx                 # alive counters of the next frames
     int64_t* hint               # driver tables
+    double* guard_last          # limits of what is sent
+    int64_t* guard_seen
+    double* fault_held          # injected faults
+    int64_t* fault_active
 
 cdef struct ctl_t:
     int32_t state               # atomic

@@ -194,6 +194,9 @@ def run(
     control: Annotated[
         str | None, typer.Option(metavar="ENDPOINT", help="Open a control channel, e.g. tcp://127.0.0.1:5571.")
     ] = None,
+    start_from: Annotated[
+        Path | None, typer.Option("--from", metavar="CHECKPOINT", help="Begin at a checkpoint of this rig.")
+    ] = None,
 ) -> None:
     """Run a rig: gearbox in the loop with its control unit (CAN) and vehicle (ZeroMQ), report at the end."""
     from torqueloop.hil.rig.session import run_rig
@@ -210,6 +213,7 @@ def run(
             kernel=kernel,
             html=html,
             control=control,
+            start_from=start_from,
         )
     if quiet:
         _say_failures(result.report)

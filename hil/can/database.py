@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,6 +175,18 @@ class CanCodec:
             return STATUS_NAMES[status], {}
         known = self._slots[self.database.messages[self.rx.last_index].name]
         return "ok", {name: float(self.table[info.slot]) for name, info in known.items()}
+
+    def save(self) -> dict[str, Any]:
+        """Counters and latest values, for `load` of a codec of the same database."""
+        return {"rx": self.rx.to_bytes(), "tx": self.tx.to_bytes(), "table": [float(x) for x in self.table]}
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Inverse of save; ValueError when it does not fit."""
+        if len(data["table"]) != len(self.table):
+            raise ValueError(f"{len(data['table'])} signals, this database has {len(self.table)}")
+        self.rx.from_bytes(data["rx"])
+        self.tx.from_bytes(data["tx"])
+        self.table[:] = data["table"]
 
     def message_of(self, can_id: int) -> str | None:
         """Name of the received message with this identifier."""

@@ -116,6 +116,14 @@ class Client:
         """End the run."""
         self.ask("stop")
 
+    def checkpoint(self, name: str = "", at: int = -1) -> dict[str, Any]:
+        """Keep the whole state under a name; name, file in the run directory, simulated tick."""
+        return self.ask("checkpoint", name=name, at=at)
+
+    def restore(self, name: str, at: int = -1) -> dict[str, Any]:
+        """Go back to a checkpoint of this run; simulated tick it goes on from, and which peers went back with it."""
+        return self.ask("restore", name=name, at=at)
+
     # --- life -------------------------------------------------------------------------------------------------------
     def close(self) -> None:
         """Close the connection. Overrides stay until they are released or the run ends."""

@@ -42,6 +42,8 @@ REQUESTS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "disarm": (frozenset(), frozenset()),
     "safe": (frozenset(), frozenset()),
     "stop": (frozenset(), frozenset()),
+    "checkpoint": (frozenset(), frozenset({"name", "at"})),
+    "restore": (frozenset({"name"}), frozenset({"at"})),
 }
 
 

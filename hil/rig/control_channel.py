@@ -11,26 +11,24 @@ from torqueloop.core.errors import ConfigError
 from torqueloop.hil.control.server import ControlServer
 from torqueloop.hil.link.sockets import PeerError
 from torqueloop.hil.rig.config import curve_keys
-from torqueloop.hil.rig.rig_control import RigControl
 
 if TYPE_CHECKING:
     from torqueloop.hil.rig.live_run import LiveRun
 
 
 @contextmanager
-def control_channel(run: LiveRun, endpoint: str | None, kernel: str, say: bool) -> Iterator[None]:
+def control_channel(run: LiveRun, endpoint: str | None, say: bool) -> Iterator[None]:
     """Serve the run at `endpoint`, or at that of its rig file; neither: nothing is opened."""
     table = run.plan.config.control
     if endpoint is None and table is None:
         yield
         return
-    rig = RigControl(run.plan, run.parts, run.folder.path, kernel)
     keys = None if table is None else curve_keys(run.plan.path, table.server_key, table.client_keys)
     try:
-        server = ControlServer(rig, endpoint or (table.endpoint if table else ""), keys)
+        server = ControlServer(run.control, endpoint or (table.endpoint if table else ""), keys)
     except PeerError as error:
         raise ConfigError(f"control channel: {error}", key="endpoint", value=endpoint) from None
-    run.control = server
+    run.channel = server
     run.folder.write(control=server.endpoint)
     if say:
         print(f"control: {server.endpoint}", file=sys.stderr, flush=True)

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.core.errors import TorqueloopError
+from torqueloop.hil.rig.checkpoint import SUFFIX, image_of, read
 from torqueloop.hil.rig.parameters import Parameters
 from torqueloop.hil.rig.parts import RigParts
 from torqueloop.hil.rig.plan import RigPlan
+from torqueloop.hil.rig.restore import FOLDER
 from torqueloop.hil.rig.rig_control import JOURNAL
 
 
@@ -26,10 +28,16 @@ def serve_references(run_dir: Path, plan: RigPlan, parts: RigParts, kernel: str)
         entry = entries.get(reference)
         if entry is None:
             raise JournalError(f"{run_dir / JOURNAL}: no entry {reference}, which an input record refers to")
-        prepared = parameters.prepare(entry["parameters"], whole=True)
-        parameters.accept(prepared)
-        parts.control.stage(prepared.model, prepared.state, prepared.gains)
-        parts.model, parts.state = prepared.model, prepared.state
+        swap: dict[str, Any] = {}
+        if entry["parameters"] is not None:
+            prepared = parameters.prepare(entry["parameters"], whole=True)
+            parameters.accept(prepared)
+            swap = {"model": prepared.model, "state": prepared.state, "gains": prepared.gains}
+            parts.model, parts.state = prepared.model, prepared.state
+        if "links" in entry:
+            path = run_dir / FOLDER / f"restored-{reference}{SUFFIX}"
+            swap |= {"source": image_of(read(path), plan, parts, str(path)), "links": bool(entry["links"])}
+        parts.control.stage(**swap)
 
     parts.control.serve_references(stage)
 

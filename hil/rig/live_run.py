@@ -19,6 +19,7 @@ from torqueloop.hil.rig.companions import Companion
 from torqueloop.hil.rig.first_fault import FirstFaultWriter
 from torqueloop.hil.rig.parts import RigParts
 from torqueloop.hil.rig.plan import RigPlan
+from torqueloop.hil.rig.rig_control import RigControl
 from torqueloop.hil.rig.rtenv import Measure, Setup
 from torqueloop.hil.rig.run_stats import Energy, run_stats
 from torqueloop.hil.rig.virtual_links import TcuStep
@@ -50,6 +51,8 @@ class LiveRun:
     modes: ModeLog
     real: bool
     first_fault: FirstFaultWriter
+    #: the rig by name, for the control channel and checkpoints
+    control: RigControl
     degraded: list[str] = field(default_factory=list)
     #: real-time measures of this process and its threads; those of companions, as they reported them at their end
     setup: Setup = field(default_factory=Setup)
@@ -60,7 +63,7 @@ class LiveRun:
     native_info: dict[str, Any] = field(default_factory=dict)
     link: RigLink | None = None
     lockstep: LockstepClient | None = None
-    control: ControlServer | None = None
+    channel: ControlServer | None = None
     tcu: TcuStep | None = None
     peer_stats: dict[str, Any] = field(default_factory=dict)
     #: first failure of a link in words
@@ -80,8 +83,8 @@ class LiveRun:
             links["can"] = {"native": {**self.native_info, "stolen": self.stolen()}}
         if (client := self.link or self.lockstep) is not None:
             links["vehicle"] = client.stats()
-        if self.control is not None:
-            links["control"] = {**self.control.stats(), **self.control.rig.stats()}
+        if self.channel is not None:
+            links["control"] = {**self.channel.stats(), **self.control.stats()}
         links["recording"] = {name: vars(s) for name, s in self.recorder.status().items()}
         took = None if self.began_s is None else (self.over_s or time.monotonic()) - self.began_s
         stats = run_stats(self.plan, self.parts, self.energy, self.degraded, links, self.note, self.real, took, whole)

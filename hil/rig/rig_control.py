@@ -20,6 +20,7 @@ from torqueloop.hil.rig.control_names import SignalInfo, find, signals
 from torqueloop.hil.rig.parameters import Parameters, Prepared
 from torqueloop.hil.rig.parts import RigParts
 from torqueloop.hil.rig.plan import RigPlan
+from torqueloop.hil.rig.restore import Checkpoints
 from torqueloop.hil.rig.safe_state import describe
 
 #: a rig that takes no tick for this long does not take the transaction [s]
@@ -33,7 +34,7 @@ JOURNAL = Path("control") / "journal.jsonl"
 class RigControl:
     """A running rig by name. `folder`: run directory, where models and checkpoints are noted for replay."""
 
-    def __init__(self, plan: RigPlan, parts: RigParts, folder: Path, kernel: str = "auto") -> None:
+    def __init__(self, plan: RigPlan, parts: RigParts, folder: Path, kernel: str = "auto", real: bool = True) -> None:
         self.plan, self.parts, self.folder = plan, parts, folder
         self.control: Control = parts.control
         self.signals: dict[str, SignalInfo] = signals(plan)
@@ -41,6 +42,7 @@ class RigControl:
         self._lock = threading.Lock()
         self._references = 0
         self.transactions = 0
+        self.checkpoints = Checkpoints(self, real)
 
     # --- reading ----------------------------------------------------------------------------------------------------
     def hello(self) -> dict[str, Any]:
@@ -177,6 +179,18 @@ class RigControl:
         """Ask for the safe state; False if it was asked for before."""
         return self.parts.rig.request_safe("request")
 
+    def checkpoint(self, name: str = "", at: int = -1) -> dict[str, Any]:
+        """Keep the whole state under a name in the run directory: name, file, tick."""
+        with self._lock:
+            self._check_time(at)
+            return self.checkpoints.take(name, at)
+
+    def restore(self, name: str, at: int = -1) -> dict[str, Any]:
+        """Go back to a checkpoint of this run: tick it goes on from, peers that went back."""
+        with self._lock:
+            self._check_time(at)
+            return self.checkpoints.restore(name, at)
+
     # --- inside -----------------------------------------------------------------------------------------------------
     def _post(self, writes: list[tuple[int, int, float]], at: int = -1, prepared: Prepared | None = None) -> int:
         if len(writes) > MAX_WRITES:
@@ -184,18 +198,19 @@ class RigControl:
         with self._lock:
             self._check_time(at)
             if prepared is None:
-                return self._exchange(at, lambda: self.control.post(writes, at))
-            reference = self._journal(parameters=prepared.values)
-            tick = self._exchange(
+                return self.exchange(at, lambda: self.control.post(writes, at))
+            reference = self.journal(parameters=prepared.values)
+            tick = self.exchange(
                 at,
                 lambda: self.control.post(
                     writes, at, reference, model=prepared.model, state=prepared.state, gains=prepared.gains
                 ),
             )
-            self._accept(prepared)
+            self.accept(prepared)
             return tick
 
-    def _accept(self, prepared: Prepared) -> None:
+    def accept(self, prepared: Prepared) -> None:
+        """A model that was prepared is in effect."""
         self.parameters.accept(prepared)
         self.parts.model, self.parts.state = prepared.model, prepared.state
 
@@ -205,26 +220,29 @@ class RigControl:
         if at >= 0 and not now <= at <= now + ahead:
             raise RequestError("refused", f"at = {at}: allowed: tick {now} (now) .. {now + ahead}")
 
-    def _exchange(self, at: int, post: Callable[[], None]) -> int:
+    def exchange(self, at: int, post: Callable[[], None]) -> int:
         """Post and wait for the tick that takes it. RequestError if no tick comes or it refuses."""
         post()
         rig = self.parts.rig
         last, since = rig.heartbeat, time.monotonic()
-        while not self.control.free:
+        while self.checkpoints.waiting or not self.control.free:
             time.sleep(0.0005)
             beat = rig.tick if at >= 0 else 0
             if beat != last:
                 last, since = beat, time.monotonic()
-            elif time.monotonic() - since > NO_TICK_S and self.control.cancel():
+            elif time.monotonic() - since > NO_TICK_S and (self.checkpoints.withdraw() or self.control.cancel()):
                 state = "has ended" if rig.finished else f"takes no ticks ({rig.state})"
                 raise RequestError("refused", f"nothing was changed: the rig {state}")
+        if self.checkpoints.error is not None:
+            error, self.checkpoints.error = self.checkpoints.error, None
+            raise error
         tick, done = self.control.answer()
         if not done:
             raise RequestError("refused", f"nothing was changed: the rig is {rig.state}")
         self.transactions += 1
         return int(tick)
 
-    def _journal(self, **entry: Any) -> int:
+    def journal(self, **entry: Any) -> int:
         """Note a model or image for replay before it is posted; its reference."""
         self._references += 1
         path = self.folder / JOURNAL

@@ -30,6 +30,7 @@ from torqueloop.hil.rig.parts import RigParts, build
 from torqueloop.hil.rig.plan import RigPlan, load_plan
 from torqueloop.hil.rig.real_clock import run_real_clock
 from torqueloop.hil.rig.replay import INPUT_VERSION
+from torqueloop.hil.rig.rig_control import RigControl
 from torqueloop.hil.rig.run_stats import Energy
 from torqueloop.hil.rig.virtual_clock import run_virtual_clock
 from torqueloop.hil.rig.virtual_links import TcuStep, VehicleStep
@@ -72,6 +73,7 @@ def run_rig(
     inject_busy: tuple[int, int, int] | None = None,
     html: bool = True,
     control: str | None = None,
+    start_from: str | Path | None = None,
 ) -> RunResult:
     """Run a rig file and write its run directory.
 
@@ -79,6 +81,7 @@ def run_rig(
     file. peers: "none" starts no companion processes, they are expected from outside. vehicle, tcu: models in this
     process instead of the configured ones (virtual clock only). inject_busy: (first tick, count, ns) of CPU burnt, to
     provoke overruns. control: endpoint of a control channel (docs/control.md), default that of the rig file, if any.
+    start_from: checkpoint to begin at (duration counts from there).
     """
     if clock not in ("real", "virtual"):
         raise ConfigError("unknown clock {value}", key="clock", value=clock, allowed="real, virtual")
@@ -105,10 +108,14 @@ def run_rig(
     )
     run = None
     try:
-        run = _prepare(plan, parts, folder, clock == "real")
+        run = _prepare(plan, parts, folder, clock == "real", kernel)
+        if start_from is not None:
+            folder.write(
+                started_from={"file": str(start_from), "tick": run.control.checkpoints.start_from(Path(start_from))}
+            )
         if inject_busy is not None:
             run.parts.rig.inject_busy(*inject_busy)
-        with control_channel(run, control, kernel, progress):
+        with control_channel(run, control, progress):
             if clock == "real":
                 state = run_real_clock(run, peers, progress)
             else:
@@ -134,7 +141,7 @@ def run_rig(
     return RunResult(folder.path, state, stats, report)
 
 
-def _prepare(plan: RigPlan, parts: RigParts, folder: RunFolder, real: bool) -> LiveRun:
+def _prepare(plan: RigPlan, parts: RigParts, folder: RunFolder, real: bool, kernel: str) -> LiveRun:
     """Lay out the streams of the recorder and the first message to the vehicle."""
     parts.state.warm()
     c = plan.config
@@ -153,9 +160,9 @@ def _prepare(plan: RigPlan, parts: RigParts, folder: RunFolder, real: bool) -> L
         channel = f"{c.can.interface} {c.can.channel}"
         recorder.add_stream("bus", bus_header(channel, now_wall_ns() - now_ns() if real else 0), parts.bus)
     modes = ModeLog(parts.modes, plan.compiled.friction_names)
-    run = LiveRun(
-        plan, parts, folder, recorder, Energy(plan, parts), modes, real, FirstFaultWriter(plan, parts, folder.path)
-    )
+    faults = FirstFaultWriter(plan, parts, folder.path)
+    control = RigControl(plan, parts, folder.path, kernel, real)
+    run = LiveRun(plan, parts, folder, recorder, Energy(plan, parts), modes, real, faults, control)
     # the first message to the vehicle: the rig at its start
     start = dict(zip(plan.compiled.output_names, parts.model.outputs(parts.state), strict=True))
     v = c.vehicle

@@ -11,6 +11,7 @@ from torqueloop.hil.rig.companions import Companion
 from torqueloop.hil.rig.config import relative
 from torqueloop.hil.rig.live_run import STATS_S, LiveRun, StartError, start_companion
 from torqueloop.hil.rig.progress import Progress
+from torqueloop.hil.rig.restore import Peers
 from torqueloop.hil.rig.virtual_links import TcuStep, VehicleStep, VirtualTcu, VirtualVehicle, run_virtual, stats_of
 from torqueloop.hil.tcu.config import TcuConfig
 from torqueloop.hil.tcu.soft_tcu import SoftTcu
@@ -67,7 +68,9 @@ def run_virtual_clock(
         state = "ended"
         run.began_s = time.monotonic()
         try:
-            run_virtual(run.parts, n_ticks, virtual_vehicle, virtual_tcu, plan.period_ns, every)
+            run.control.checkpoints.peers = Peers(run.parts, virtual_vehicle, virtual_tcu)
+            between = run.control.checkpoints.between
+            run_virtual(run.parts, n_ticks, virtual_vehicle, virtual_tcu, plan.period_ns, every, between=between)
         except KeyboardInterrupt:
             state = "interrupted"
         run.over_s = time.monotonic()

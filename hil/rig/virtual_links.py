@@ -14,6 +14,8 @@ from typing import Any, Protocol
 from torqueloop.hil.link.messages import StateMessage, StepMessage
 from torqueloop.hil.link.sockets import VEHICLE_SLOT, PeerError
 from torqueloop.hil.rig.parts import RigParts
+from torqueloop.hil.tcu.saved import load_tcu, save_tcu
+from torqueloop.hil.tcu.soft_tcu import SoftTcu
 
 #: a disarmed rig is asked this often whether it is armed again; virtual time stands still meanwhile [s]
 DISARMED_S = 0.01
@@ -36,6 +38,20 @@ class VirtualVehicle:
         self.failure: str | None = None
         self.exchanges = 0
         self._asked = -1
+
+    def save(self) -> dict[str, Any] | None:
+        """State of the model, if it is one in this process that can tell."""
+        owner = getattr(self._step, "__self__", self._step)
+        return dict(owner.save()) if hasattr(owner, "save") else None
+
+    def load(self, data: dict[str, Any] | None) -> bool:
+        """Go back to a saved state; False: the model goes on from the rig's speed and distance instead."""
+        self._asked = -1
+        owner = getattr(self._step, "__self__", self._step)
+        if data is None or not hasattr(owner, "load"):
+            return False
+        owner.load(data)
+        return True
 
     def before_tick(self, now_ns: int) -> None:
         """Exchange at the present state of the rig."""
@@ -62,6 +78,24 @@ class VirtualTcu:
     def __init__(self, parts: RigParts, tcu: TcuStep, period_ticks: int, tick_s: float) -> None:
         self._parts, self._tcu, self._period, self._tick_s = parts, tcu, period_ticks, tick_s
 
+    def save(self) -> dict[str, Any] | None:
+        """State of the control unit, if it can tell."""
+        if isinstance(self._tcu, SoftTcu):
+            return save_tcu(self._tcu)
+        return dict(self._tcu.save()) if hasattr(self._tcu, "save") else None
+
+    def load(self, data: dict[str, Any] | None) -> bool:
+        """Go back to a saved state; False: it cannot, and goes on as it is."""
+        if data is None:
+            return False
+        if isinstance(self._tcu, SoftTcu):
+            load_tcu(self._tcu, data)
+        elif hasattr(self._tcu, "load"):
+            self._tcu.load(data)
+        else:
+            return False
+        return True
+
     def before_tick(self, tick: int, now_ns: int) -> None:
         """Take what was sent, push the answers."""
         if tick % self._period:
@@ -79,18 +113,21 @@ def run_virtual(
     period_ns: int,
     every: Callable[[], None] = lambda: None,
     every_ticks: int = 200,
+    between: Callable[[], int] | None = None,
 ) -> None:
-    """Tick after tick as fast as the computer goes. `every` is called now and then (recorder, progress)."""
+    """Tick after tick as fast as the computer goes. `every` is called now and then (recorder, progress); `between`
+    before the peers of a tick, it tells the simulated tick that comes (checkpoints)."""
     rig = parts.rig
     rig.begin(0)
     for tick in range(n_ticks):
         now_ns = tick * period_ns
+        simulated = between() if between is not None else tick
         if vehicle is not None:
             vehicle.before_tick(now_ns)
             if vehicle.failure is not None:
                 rig.request_safe("vehicle_data")
         if tcu is not None:
-            tcu.before_tick(tick, now_ns)
+            tcu.before_tick(simulated, now_ns)
         else:
             parts.tx_ring.pop_all()
         while not (done := rig.ticks(1, now_ns)) and rig.state == "disarmed" and not rig.stopped:

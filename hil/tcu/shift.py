@@ -67,7 +67,7 @@ class TorqueEstimator:
 
 
 @dataclass
-class _Ramp:
+class Ramp:
     start: float
     end: float
     duration: float
@@ -86,7 +86,7 @@ class ShiftRunner:
         self._time = 0.0
         self._phase_begun = 0.0
         self._pressure = dict(pressures)
-        self._ramps: dict[str, _Ramp] = {}
+        self._ramps: dict[str, Ramp] = {}
         self._integral: dict[str, float] = {}
         self._start_ratio: float | None = None
         self._old_ratio: float | None = None
@@ -153,14 +153,14 @@ class ShiftRunner:
                 base = law.base * self._steady_torque(name, torque)
                 self._integral[name] = self._to_torque(name, self._pressure[name]) - base
 
-    def _begin_ramp(self, name: str, law: Law, phase: Phase, torque: float) -> _Ramp:
+    def _begin_ramp(self, name: str, law: Law, phase: Phase, torque: float) -> Ramp:
         duration = phase.duration_s if law.ramp_s is None else law.ramp_s
         start = self._pressure[name]
         if law.law == "torque":
             start = self._to_torque(name, start) / max(self._steady_torque(name, torque), 1e-9)
         if law.start is not None:
             start = law.start
-        return _Ramp(start, law.end, duration, self._time)
+        return Ramp(start, law.end, duration, self._time)
 
     def _phase_ended(self, now: Measured) -> bool:
         phase = self._phases[self._index]

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torqueloop.hil.link.messages import ByeMessage, StateMessage, StepMessage
@@ -41,6 +41,18 @@ class VehicleModel:
         self.distance = 0.0
         self.own_step = 0
         self.restarts = 0
+
+    def save(self) -> dict[str, Any]:
+        """Everything that changes, for `load` of a model of the same configuration."""
+        last = None if self._last is None else vars(self._last).copy()
+        own = {"speed": self.speed, "distance": self.distance, "own_step": self.own_step, "restarts": self.restarts}
+        return {"last": last, **own}
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Inverse of save; KeyError or TypeError when it is none."""
+        self._last = None if data["last"] is None else StepMessage(**data["last"])
+        self.speed, self.distance = float(data["speed"]), float(data["distance"])
+        self.own_step, self.restarts = int(data["own_step"]), int(data["restarts"])
 
     # --- forces -----------------------------------------------------------------------------------------------------
     def active_force(self, speed: float, distance: float) -> float:

@@ -12,6 +12,7 @@ from torqueloop.hil.rig.parts import RigParts, build
 from torqueloop.hil.rig.plan import RigPlan, load_plan
 from torqueloop.hil.rig.session import RunResult, run_rig
 from torqueloop.hil.tcu.config import load_tcu_config
+from torqueloop.hil.tcu.saved import load_tcu, save_tcu
 from torqueloop.hil.tcu.soft_tcu import SoftTcu
 from torqueloop.hil.vehicle.config import load_vehicle_config
 from torqueloop.hil.vehicle.model import VehicleModel
@@ -77,6 +78,12 @@ class Car:
             return StateMessage(**{**vars(state), "F": float("nan")})
         return state
 
+    def save(self):
+        return self.model.save()
+
+    def load(self, data):
+        self.model.load(data)
+
 
 class Unit:
     """The soft control unit in this process, with faults from a time on."""
@@ -101,6 +108,12 @@ class Unit:
         if self.fault == "length":
             return [(can_id, data[:-1]) for can_id, data in out]
         return out
+
+    def save(self):
+        return save_tcu(self.tcu)
+
+    def load(self, data):
+        load_tcu(self.tcu, data)
 
     def _stuck(self, frames):
         """The same frames again and again: right checksum, counter that stands still."""

@@ -1,0 +1,201 @@
+"""Taking and restoring checkpoints of a rig that runs, or is about to.
+
+On the real clock the tick takes its image and the peers go on as they are. On the virtual clock peers in the rig's
+process go back as well: the session's loop saves or loads them between two ticks, before they are asked for the tick
+that takes the image, so that a restored run goes the way the first one went, to the bit.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torqueloop.cython_kernels.control import Image
+from torqueloop.hil.control.messages import RequestError
+from torqueloop.hil.rig.checkpoint import SUFFIX, Checkpoint, capture, image_of, read, write
+from torqueloop.hil.rig.parts import RigParts
+from torqueloop.hil.rig.virtual_links import VirtualTcu, VirtualVehicle
+
+if TYPE_CHECKING:
+    from torqueloop.hil.rig.rig_control import RigControl
+
+#: folder of the checkpoints in the run directory
+FOLDER = "control"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+class Peers:
+    """The peers of the virtual clock, and the frames on their way to the control unit."""
+
+    def __init__(self, parts: RigParts, vehicle: VirtualVehicle | None, tcu: VirtualTcu | None) -> None:
+        self._parts, self._vehicle, self._tcu = parts, vehicle, tcu
+
+    def save(self) -> dict[str, Any]:
+        """State of all peers as plain data. Between two ticks."""
+        frames = self._parts.tx_ring.pop_all()
+        for frame in frames:
+            self._parts.tx_ring.push(*frame)
+        return {
+            "vehicle": self._vehicle.save() if self._vehicle else None,
+            "tcu": self._tcu.save() if self._tcu else None,
+            "frames": [list(frame) for frame in frames],
+        }
+
+    def load(self, data: dict[str, Any]) -> dict[str, bool]:
+        """Back to a saved state; which peers went. Between two ticks."""
+        try:
+            gone = {
+                "vehicle": self._vehicle.load(data.get("vehicle")) if self._vehicle else False,
+                "tcu": self._tcu.load(data.get("tcu")) if self._tcu else False,
+            }
+            frames = [(int(i), bytes(d), int(t), int(f)) for i, d, t, f in data.get("frames", [])]
+        except (KeyError, TypeError, ValueError) as error:
+            raise RequestError("refused", f"the checkpoint's peers are not those of this rig: {error!r}") from None
+        self._parts.tx_ring.pop_all()
+        self._parts.rx_ring.pop_all()
+        for frame in frames:
+            self._parts.tx_ring.push(*frame)
+        return gone
+
+
+class Checkpoints:
+    """Checkpoints of one rig."""
+
+    def __init__(self, rig: RigControl, real: bool) -> None:
+        self._rig, self._real = rig, real
+        #: those of the virtual clock, once the session has them
+        self.peers: Peers | None = None
+        self._job: tuple[int, Callable[[], int]] | None = None
+        self._lock = threading.Lock()
+        #: what went wrong in the last job
+        self.error: Exception | None = None
+
+    # --- jobs between two ticks of the virtual clock ----------------------------------------------------------------
+    def between(self) -> int:
+        """Called by the session's loop before the peers of each tick: do what waits; the simulated tick that comes."""
+        tick = self._rig.parts.rig.sim_tick
+        if self._job is None or self._job[0] > tick:
+            return tick
+        with self._lock:
+            job, self._job = self._job, None
+            if job is None:
+                return tick
+            try:
+                return job[1]()
+            except Exception as error:
+                self.error = error
+        return tick
+
+    def put(self, at: int, job: Callable[[], int]) -> None:
+        """Have a job done between two ticks; on the real clock, now."""
+        self.error = None
+        if self._real:
+            job()
+        else:
+            self._job = (at, job)
+
+    @property
+    def waiting(self) -> bool:
+        """A job has not been done yet."""
+        with self._lock:
+            return self._job is not None
+
+    def withdraw(self) -> bool:
+        """Take back a job that waits."""
+        with self._lock:
+            waited, self._job = self._job is not None, None
+        return waited
+
+    # --- taking and restoring ---------------------------------------------------------------------------------------
+    def take(self, name: str, at: int) -> dict[str, Any]:
+        """Keep the whole state under a name: name, file, tick."""
+        rig, plan, parts = self._rig, self._rig.plan, self._rig.parts
+        if name:
+            self._check(name)
+        if parts.rig.state != "armed":
+            raise RequestError("refused", f"no checkpoint: the rig is {parts.rig.state}, allowed: armed")
+        image = Image(parts.rig.image_sizes())
+        peers: dict[str, Any] = {}
+
+        def job() -> int:
+            if self.peers is not None:
+                peers.update(self.peers.save())
+            rig.control.post([], at if self._real else -1, target=image)
+            return int(parts.rig.sim_tick)
+
+        rig.exchange(at, lambda: self.put(at, job))
+        name = name or f"tick-{image.tick}"
+        path = self.path(name)
+        path.parent.mkdir(exist_ok=True)
+        write(path, capture(plan, image, rig.parameters.values, peers))
+        return {"name": name, "file": str(path.relative_to(rig.folder)), "tick": image.tick}
+
+    def restore(self, name: str, at: int) -> dict[str, Any]:
+        """Go back to a checkpoint of this run: tick it goes on from, peers that went back."""
+        self._check(name)
+        if not self.path(name).is_file():
+            known = sorted(p.name.removesuffix(SUFFIX) for p in self.path(name).parent.glob(f"*{SUFFIX}"))
+            raise RequestError("refused", f"no checkpoint {name!r}; there are: {', '.join(known) or 'none'}")
+        if self._rig.parts.rig.state != "armed":
+            raise RequestError("refused", f"nothing was restored: the rig is {self._rig.parts.rig.state}")
+        gone: dict[str, bool] = {}
+        accept, job = self._prepare(read(self.path(name)), str(self.path(name)), at, gone)
+        tick = self._rig.exchange(at, lambda: self.put(at, job))
+        accept()
+        return {"tick": tick, "peers": gone}
+
+    def start_from(self, path: Path) -> int:
+        """Begin the run at a checkpoint: its tick. Before arming."""
+        checkpoint = read(path)
+        accept, job = self._prepare(checkpoint, str(path), -1, {})
+        self._tell_vehicle(image_of(checkpoint, self._rig.plan, self._rig.parts, str(path)))
+        self.put(-1, job)
+        accept()
+        return checkpoint.tick
+
+    def _prepare(
+        self, checkpoint: Checkpoint, where: str, at: int, gone: dict[str, bool]
+    ) -> tuple[Callable[[], None], Callable[[], int]]:
+        """What to do once it is in effect, and the job that posts it."""
+        rig, real = self._rig, self._real
+        image = image_of(checkpoint, rig.plan, rig.parts, where)
+        prepared = None
+        if checkpoint.parameters != rig.parameters.values:
+            prepared = rig.parameters.prepare(checkpoint.parameters, whole=True)
+        reference = rig.journal(parameters=checkpoint.parameters if prepared else None, links=not real)
+        # a copy of its own: the checkpoint may be written again before the run is replayed
+        write(rig.folder / FOLDER / f"restored-{reference}{SUFFIX}", checkpoint)
+        swap: dict[str, Any] = {}
+        if prepared is not None:
+            swap = {"model": prepared.model, "state": prepared.state, "gains": prepared.gains}
+
+        def job() -> int:
+            if self.peers is not None:
+                gone.update(self.peers.load(checkpoint.peers))
+            self._tell_vehicle(image)
+            rig.control.post([], at if real else -1, reference, source=image, links=not real, **swap)
+            return image.tick
+
+        return (lambda: rig.accept(prepared) if prepared else None), job
+
+    def _tell_vehicle(self, image: Image) -> None:
+        """What the vehicle is told before the first tick is the rig of the checkpoint. While no tick runs."""
+        vehicle, rig = self._rig.plan.vehicle, self._rig.parts.rig
+        if not vehicle or (self._real and rig.armed):
+            return
+        held = image.held()
+        slots = [self._rig.plan.table.slot("rig.time"), vehicle["force_slot"], vehicle["impulse_slot"]]
+        slots += [vehicle["speed_slot"], vehicle["distance_slot"], vehicle["brake_slot"]]
+        values = [held.get(slot, image.signal(slot)) for slot in slots]
+        self._rig.parts.vehicle_out.write([0.0 if self._real else float(image.tick), *values], 0)
+
+    def path(self, name: str) -> Path:
+        """File of a checkpoint of this run."""
+        return self._rig.folder / FOLDER / f"{name}{SUFFIX}"
+
+    def _check(self, name: str) -> None:
+        if not _NAME.fullmatch(name):
+            raise RequestError("refused", f"name {name!r}; allowed: up to 64 letters, digits, '_', '.', '-'")

@@ -1,0 +1,197 @@
+"""Parameters at run time, checkpoints: the rig goes on exactly as it would have."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+from control_help import Running, SlowCar
+from rig_help import DESK, Car, Unit, rig_file, run
+
+from torqueloop.cython_kernels.model import KernelState
+from torqueloop.hil.control.client import ControlError
+from torqueloop.hil.record.run_data import read_run_json, read_signals
+from torqueloop.hil.rig.checkpoint import CheckpointError, read
+from torqueloop.hil.rig.parameters import Parameters
+from torqueloop.hil.rig.parts import build
+from torqueloop.hil.rig.plan import load_plan
+from torqueloop.hil.rig.replay import replay
+from torqueloop.hil.rig.session import run_rig
+
+
+def test_a_change_of_inertia_goes_the_way_of_a_simulation_switched_by_hand():
+    """Switched by hand: the state is copied into a state of the new model, accelerations and modes are found anew."""
+    plan = load_plan(DESK)
+    parts = build(plan, 10.0)
+    pedal, p_c4 = plan.table.slot("driver.pedal"), plan.table.slot("TCU_Pressure_1.p_C4")
+    first = plan.in_slot
+    inputs = range(first, first + len(plan.compiled.input_names))
+    by_hand = KernelState(parts.model)
+    model = parts.model
+    prepared = Parameters(plan, "auto").prepare({"turbine.J": 0.09, "car.m": 1900.0})
+    parts.rig.begin(0)
+    parts.control.post([(pedal, 1, 0.6), (p_c4, 1, 4e5)])
+    speeds = []
+    for tick in range(900):
+        if tick == 300:
+            parts.control.post([], model=prepared.model, state=prepared.state, gains=prepared.gains)
+        parts.rig.ticks(1, tick * 1_000_000)
+        if tick == 300:
+            assert parts.control.free and parts.control.answer() == (300, True)
+            other = KernelState(prepared.model)
+            other.restore(by_hand)
+            other.u = by_hand.u
+            by_hand, model = other, prepared.model
+        values = np.array([[parts.rig.value(slot) for slot in inputs]])
+        model.run(by_hand, np.repeat(values[:, None, :], 3, axis=1))
+        np.testing.assert_array_equal(
+            model.outputs(by_hand), parts.rig.values(list(range(plan.out_slot, plan.out_slot + model.sizes["outputs"])))
+        )
+        speeds.append(parts.rig.value(plan.table.slot("turbine.w")))
+    assert max(speeds) > 50.0, "nothing turned: the test proves nothing"
+    # the speed goes on without a jump: its change in the tick of the switch is like those around it
+    steps = np.abs(np.diff(speeds[290:312]))
+    assert steps[10] < 3 * np.median(steps) + 1e-9
+
+
+def test_parameters_over_the_channel_and_their_replay(tmp_path):
+    going = Running(DESK, tmp_path / "run", 3.0)
+    with going.client() as client:
+        mass = client["car.m"]
+        for values, text in (
+            ({"car.m": -1.0}, "allowed: >= 0 kg"),
+            ({"carr.m": 1.0}, "did you mean 'car.m'"),
+            ({"final_drive.ratio": 2.0}, "final_drive.ratio"),
+            ({"car.m": 1500.0, "HIL_Driver.T_oil": 1e9}, "allowed"),
+        ):
+            with pytest.raises(ControlError, match=text):
+                client.set(values)
+        assert client["car.m"] == mass
+        first = client.set({"car.m": 2.0 * mass, "turbine.J": 0.05, "HIL_Driver.T_oil": 350.0})
+        second = client.set({"car.m": mass})
+        assert client.get(["car.m", "turbine.J"]) == {"car.m": mass, "turbine.J": 0.05}
+        assert client.status()["parameters"] == {"car.m": mass, "turbine.J": 0.05}
+    result = going.join()
+    assert first < second
+    assert result.stats["hash"] != run(DESK, tmp_path / "plain", 3.0).stats["hash"]
+    signals = read_signals(result.out)
+    assert np.abs(np.diff(signals["car.v"])).max() < 0.02, "the car's speed jumps"
+    again = replay(result.out)
+    assert again.passed and again.hash_equal and again.ticks == 3000, again
+
+
+def test_tables_have_a_gain():
+    parameters = Parameters(load_plan(DESK), "auto")
+    name = next(n for n in parameters.names() if n.startswith("table.") and n.endswith(".gain"))
+    prepared = parameters.prepare({name: 0.5})
+    assert prepared.compiled.digest() != load_plan(DESK).compiled.digest()
+    assert parameters.prepare({name: 1.0}).compiled.digest() == load_plan(DESK).compiled.digest()
+
+
+@pytest.fixture(scope="module")
+def taken(tmp_path_factory):
+    """2.5 s with a checkpoint at tick 1700, in the middle of the first shift into gear, and the run without one."""
+    folder = tmp_path_factory.mktemp("checkpoint")
+    going = Running(DESK, folder / "run", 2.5)
+    with going.client() as client:
+        client.override({"driver.brake_switch": 1.0})
+        answer = client.checkpoint("here", at=1700)
+        assert answer == {"name": "here", "file": "control/here.tlc", "tick": 1700}
+    return going.join()
+
+
+def test_taking_a_checkpoint_changes_nothing(taken):
+    again = replay(taken.out)
+    assert again.passed and again.hash_equal
+
+
+@pytest.mark.parametrize("kernel", ["auto", "generic"])
+def test_a_run_from_a_checkpoint_ends_in_the_same_state(taken, tmp_path, kernel):
+    result = run_rig(
+        DESK, "virtual", 0.8, tmp_path / "run", progress=False, html=False, vehicle=Car(), tcu=Unit(), kernel=kernel,
+        start_from=taken.out / "control" / "here.tlc",
+    )  # fmt: skip
+    assert result.stats["ticks"] == 800
+    assert result.stats["hash"] == taken.stats["hash"]
+    assert read_run_json(result.out)["started_from"]["tick"] == 1700
+    before, after = read_signals(taken.out), read_signals(result.out)
+    assert before.records["out"][1700:].tobytes() == after.records["out"].tobytes()
+    assert math.isclose(after["rig.time"][-1], 2.5)
+    again = replay(result.out)
+    assert again.passed and again.hash_equal, again
+
+
+def test_a_run_that_goes_back_goes_the_same_way_again(tmp_path):
+    """Restored in the middle: ticks 600 .. 1199 come twice, and both times with the same bits."""
+    going = Running(DESK, tmp_path / "run", 2.4, vehicle=SlowCar(1e-3))
+    with going.client() as client:
+        client.checkpoint("a", at=600)
+        with pytest.raises(ControlError, match="there are: a"):
+            client.restore("b")
+        with pytest.raises(ControlError, match="allowed: up to 64"):
+            client.restore("../../etc/passwd")
+        assert client.restore("a", at=1200) == {"tick": 600, "peers": {"vehicle": True, "tcu": True}}
+    result = going.join()
+    values = read_signals(result.out).records["out"]
+    assert len(values) == 2400
+    assert values[600:1200].tobytes() == values[1200:1800].tobytes()
+    plain = read_signals(run(DESK, tmp_path / "plain", 1.8).out).records["out"]
+    assert values[1200:].tobytes() == plain[600:].tobytes()
+    again = replay(result.out)
+    assert again.passed and again.hash_equal, again
+
+
+def test_parameters_go_back_with_a_checkpoint(tmp_path):
+    going = Running(DESK, tmp_path / "run", 2.0, vehicle=SlowCar(1e-3))
+    with going.client() as client:
+        mass = client["car.m"]
+        client.checkpoint("light", at=400)
+        client.set({"car.m": 3.0 * mass}, at=500)
+        client.restore("light", at=800)
+        assert client["car.m"] == mass
+    result = going.join()
+    plain = run(DESK, tmp_path / "plain", 1.6)
+    assert result.stats["hash"] == plain.stats["hash"]
+    assert replay(result.out).passed
+
+
+def test_files_of_another_rig_or_model_or_damaged_ones_are_refused(taken, tmp_path):
+    good = taken.out / "control" / "here.tlc"
+    data = good.read_bytes()
+    for name, content, text in (
+        ("cut", data[:-5], "checksum"),
+        ("bit", data[:900] + bytes([data[900] ^ 1]) + data[901:], "checksum"),
+        ("old", data[:7] + b"0" + data[8:], "version 0"),
+        ("text", b"hello", "not a checkpoint"),
+    ):
+        path = tmp_path / name
+        path.write_bytes(content)
+        with pytest.raises(CheckpointError, match=text):
+            read(path)
+    for name in ("same", "other", "more"):
+        (tmp_path / f"rig_{name}").mkdir()
+    same = rig_file(tmp_path / "rig_same", ("duration_s = 25.0", "duration_s = 24.0"))
+    other = rig_file(tmp_path / "rig_other", ('name = "desk_4hp22"', 'name = "other"'))
+    more = rig_file(tmp_path / "rig_more", ("brake = [[0.0, 0.3]", "more = 1.0\nbrake = [[0.0, 0.3]"))
+    options = {"progress": False, "html": False, "vehicle": Car(), "tcu": Unit(), "start_from": good}
+    for k, (path, text) in enumerate(((other, "of rig 'desk_4hp22'"), (more, "are not those of this rig file"))):
+        with pytest.raises(CheckpointError, match=text):
+            run_rig(path, "virtual", 0.1, tmp_path / f"run{k}", **options)
+    assert run_rig(same, "virtual", 0.1, tmp_path / "same", **options).stats["ticks"] == 100
+
+
+@pytest.mark.usefixtures("multicast")
+def test_checkpoint_and_restore_on_the_real_clock_replay_to_the_same_bits(tmp_path):
+    path = rig_file(tmp_path, own_bus=True)
+    going = Running(path, tmp_path / "run", 3.0, clock="real")
+    with going.client() as client:
+        tick = client.checkpoint("now")["tick"]
+        client.set({"turbine.J": 0.06})
+        while client.status()["ticks"] < tick + 300:
+            time.sleep(0.02)
+        answer = client.restore("now")
+        assert answer == {"tick": tick, "peers": {}} and client["turbine.J"] != 0.06
+    result = going.join()
+    assert result.stats["ticks"] == 3000 and not result.stats["safe_state"]["latched"]
+    again = replay(result.out)
+    assert again.passed and again.hash_equal, again
