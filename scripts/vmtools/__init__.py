@@ -1,0 +1,1 @@
+"""A throw-away virtual machine with a PREEMPT_RT kernel and real SocketCAN, for tests and measurements."""

@@ -1,0 +1,137 @@
+"""The machine's kernel: Debian's, normal or PREEMPT_RT, fetched once with apt and kept in the user's cache."""
+
+from __future__ import annotations
+
+import fcntl
+import lzma
+import os
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from vmtools.errors import Unavailable
+from vmtools.packages import apt, find
+
+#: package whose dependency is the present kernel
+PACKAGES = {"rt": "linux-image-rt-amd64", "std": "linux-image-amd64"}
+MODULES = (
+    *("virtio_mmio", "virtio_console", "9pnet_virtio", "9p", "overlay"),
+    *("can", "can_raw", "can_bcm", "can_gw", "can_isotp", "can_j1939", "can_dev", "vcan", "vxcan"),
+)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An unpacked kernel image and the modules to load, in this order."""
+
+    image: Path
+    modules: list[Path]
+    #: Debian package it comes from
+    name: str
+
+
+def cache() -> Path:
+    """Where kernels are kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "torqueloop-vm"
+
+
+def kernel(flavour: str) -> Kernel:
+    """The kernel from the cache, fetched on first use. Unavailable if apt cannot give it."""
+    folder = cache() / flavour
+    with _locked():
+        if not (folder / "order").exists():
+            _fetch(flavour, folder)
+    order = (folder / "order").read_text().split()
+    return Kernel(folder / "vmlinux", [folder / name for name in order], (folder / "name").read_text().strip())
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    try:
+        cache().mkdir(parents=True, exist_ok=True)
+        with (cache() / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise Unavailable(f"cache {cache()}: {error}") from None
+
+
+def _fetch(flavour: str, folder: Path) -> None:
+    for tool in ("apt-get", "apt-cache", "dpkg-deb"):
+        if find(tool) is None:
+            raise Unavailable(f"{tool} not found: the machine's kernel is a Debian package")
+    package = _current(PACKAGES[flavour])
+    if package is None:
+        apt("update")
+        package = _current(PACKAGES[flavour])
+    if package is None:
+        raise Unavailable(f"apt knows no {PACKAGES[flavour]}")
+    with tempfile.TemporaryDirectory(dir=cache()) as t:
+        work = Path(t)
+        ok, words = apt("download", package, cwd=t)
+        if not ok and "404" in words:
+            # lists older than the archive
+            apt("update")
+            ok, words = apt("download", package, cwd=t)
+        deb = next(work.glob("*.deb"), None)
+        if not ok or deb is None:
+            raise Unavailable(f"apt-get download {package}: {words}")
+        subprocess.run(["dpkg-deb", "-x", str(deb), str(work / "x")], check=True)
+        new = work / "new"
+        new.mkdir()
+        packed = next((work / "x" / "boot").glob("vmlinuz-*"))
+        (new / "vmlinux").write_bytes(_unpacked(packed.read_bytes()))
+        modules = _in_order(work / "x")
+        for module in modules:
+            shutil.copy(module, new)
+        (new / "name").write_text(f"{package}\n")
+        (new / "order").write_text("".join(f"{m.name}\n" for m in modules))
+        shutil.rmtree(folder, ignore_errors=True)
+        new.rename(folder)
+
+
+def _current(meta: str) -> str | None:
+    done = subprocess.run(["apt-cache", "depends", meta], capture_output=True, text=True)
+    found = re.search(r"Depends: (linux-image-\S+)", done.stdout)
+    return found[1] if found else None
+
+
+def _unpacked(image: bytes) -> bytes:
+    """The ELF file inside a bzImage (Linux x86 boot protocol): the machine need not unpack it each time."""
+    sectors = image[0x1F1] or 4
+    offset, length = struct.unpack_from("<II", image, 0x248)
+    start = (sectors + 1) * 512 + offset
+    payload = image[start : start + length]
+    if payload.startswith(b"\xfd7zXZ\0"):
+        return lzma.LZMADecompressor().decompress(payload)
+    if payload.startswith(b"\x1f\x8b"):
+        return zlib.decompressobj(31).decompress(payload)
+    # other packings: the kernel does it itself
+    return image
+
+
+def _in_order(root: Path) -> list[Path]:
+    """MODULES and what they depend on, each after its dependencies. Built-in ones have no file."""
+    by_name = {f.name.removesuffix(".ko").replace("-", "_"): f for f in root.glob("lib/modules/*/kernel/**/*.ko")}
+    order: list[Path] = []
+
+    def add(name: str) -> None:
+        file = by_name.get(name.replace("-", "_"))
+        if file is None or file in order:
+            return
+        depends = re.search(rb"\0depends=([^\0]*)\0", b"\0" + file.read_bytes())
+        for other in filter(None, depends[1].decode().split(",") if depends else ()):
+            add(other)
+        order.append(file)
+
+    for module in MODULES:
+        add(module)
+    return order
