@@ -118,6 +118,11 @@ VehicleName = Annotated[str, typer.Argument(help="Vehicle file, or the bare name
 Files = Annotated[
     list[Path], typer.Argument(metavar="FILE...", help="Gearbox, powertrain, rig, TCU, vehicle, scenario, DBC.")
 ]
+RunDirs = Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directory of a run, or several of one rig.")]
+MergedOption = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="With several runs: merged.json and merged.html go there."),
+]
 RunDir = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of a run.")]
 
 
@@ -139,6 +144,20 @@ def _show_report(report: Any) -> None:
     print_report(report, out_console)
     if "html" in report.files:
         out_console.print(f"report: {report.files['html']}", soft_wrap=True, highlight=False)
+
+
+def _report_together(reports: list[Any], out: Path | None, as_json: bool) -> int:
+    from torqueloop.hil.report.merged import merge, print_merged, write_merged
+
+    merged = merge(reports)
+    files = write_merged(merged, out) if out is not None else {}
+    if as_json:
+        _print_json(merged.as_dict())
+    else:
+        print_merged(merged, out_console)
+        for path in files.values():
+            out_console.print(f"written: {path}", soft_wrap=True, highlight=False)
+    return merged.exit_status
 
 
 def _say_failures(report: Any) -> None:
@@ -294,17 +313,24 @@ def vehicle(
 @app.command()
 @command
 def report(
-    run_dir: RunDir,
+    run_dirs: RunDirs,
     gate: GateOption = None,
     html: HtmlOption = True,
     mf4: Mf4Option = False,
     candump: CandumpOption = False,
     as_json: JsonOption = False,
+    out: MergedOption = None,
 ) -> None:
-    """Make the report of a run again, also of a killed one: console, report.html, report.json, junit.xml."""
+    """Make the report of a run again, also of a killed one: console, report.html, report.json, junit.xml.
+
+    Several runs of one rig: each is judged, and their times are added up.
+    """
     from torqueloop.hil.record.bus_log import write_candump, write_mf4
     from torqueloop.hil.report.build import write_report
 
+    if len(run_dirs) > 1:
+        raise typer.Exit(_report_together([write_report(d, _gates(gate), html=html) for d in run_dirs], out, as_json))
+    run_dir = run_dirs[0]
     made = write_report(run_dir, _gates(gate), html=html)
     notes = []
     if candump:

@@ -25,7 +25,7 @@ def print_report(report: Report, console: Console | None = None) -> None:
     console = console or Console()
     parts = [
         _head(report),
-        timing(report),
+        timing(report.stats),
         _shifts(report),
         _can(report),
         _flat("vehicle link", report.stats.get("vehicle")),

@@ -11,14 +11,13 @@ from torqueloop.hil.report import first_fault, plots
 from torqueloop.hil.report.analysis import Shift
 from torqueloop.hil.report.console import HIDDEN, bus_latencies
 from torqueloop.hil.report.html_parts import number as _num
+from torqueloop.hil.report.html_parts import page
 from torqueloop.hil.report.html_parts import pairs as _pairs
 from torqueloop.hil.report.html_parts import pairs_of_tables as _pairs_of_tables
 from torqueloop.hil.report.html_parts import section as _section
 from torqueloop.hil.report.html_parts import table as _table
 from torqueloop.hil.report.latency import degraded
 from torqueloop.hil.report.latency_html import real_time
-from torqueloop.hil.report.page import SCRIPT, STYLE
-from torqueloop.hil.report.style import css_variables
 
 if TYPE_CHECKING:
     from torqueloop.hil.report.build import Report
@@ -44,7 +43,7 @@ def render(report: Report) -> str:
         f"<div class='pair top'>{_gates(report)}{_section('Shifts', _shifts(report))}</div>",
         _section("First fault", first_fault.section(report), "Every tick around the latching of the safe state."),
         _section("Injected faults", _faults(report), "What was made wrong on purpose."),
-        _section("Real time", real_time(report), TIMING_NOTE),
+        _section("Real time", real_time(report.stats, info), TIMING_NOTE),
         _section("Element states", _figure("states", report), "Mode of every clutch, brake and free wheel."),
         _section("Element torques", _figure("torques", report)),
         _section("Pressures", _figure("pressures", report)),
@@ -59,15 +58,7 @@ def render(report: Report) -> str:
         _section("This run", _identity(report)),
         _metrics(report),
     ]
-    return (
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>{escape(title)}: {'passed' if report.passed else 'failed'} – torqueloop</title>"
-        f"<style>:root{{{css_variables(0)}color-scheme:light}}"
-        f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{css_variables(1)}color-scheme:dark}}}}"
-        f":root[data-theme=dark]{{{css_variables(1)}color-scheme:dark}}{STYLE}</style></head>"
-        f"<body><main>{''.join(body)}</main><script>{SCRIPT}</script></body></html>\n"
-    )
+    return page(title, report.passed, body)
 
 
 # --- parts ----------------------------------------------------------------------------------------------------------

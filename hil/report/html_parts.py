@@ -1,10 +1,26 @@
-"""Small pieces of report.html: sections, tables, lists of pairs, numbers."""
+"""Small pieces of report.html: the frame of the page, sections, tables, lists of pairs, numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
+
+from torqueloop.hil.report.page import SCRIPT, STYLE
+from torqueloop.hil.report.style import css_variables
+
+
+def page(title: str, passed: bool, body: Iterable[str]) -> str:
+    """A whole page that needs no network, readable in light and dark."""
+    return (
+        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        f"<title>{escape(title)}: {'passed' if passed else 'failed'} – torqueloop</title>"
+        f"<style>:root{{{css_variables(0)}color-scheme:light}}"
+        f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{css_variables(1)}color-scheme:dark}}}}"
+        f":root[data-theme=dark]{{{css_variables(1)}color-scheme:dark}}{STYLE}</style></head>"
+        f"<body><main>{''.join(body)}</main><script>{SCRIPT}</script></body></html>\n"
+    )
 
 
 def section(title: str, content: str, note: str = "") -> str:

@@ -86,6 +86,11 @@ def worst(stats: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     return [entry for entry in found if isinstance(entry, Mapping)]
 
 
+def tick_name(entry: Mapping[str, Any]) -> str:
+    """Step number of a worst tick, after the name of its run where there are several."""
+    return " ".join(str(entry[key]) for key in ("run", "tick") if entry.get(key) is not None)
+
+
 def longest_phase(entry: Mapping[str, Any]) -> str:
     """Where most of a tick's time went."""
     table = entry.get("phase_us") or {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -11,16 +11,12 @@ from rich.text import Text
 from torqueloop.hil.report import latency
 from torqueloop.hil.report.console_parts import number, sparkline, table
 
-if TYPE_CHECKING:
-    from torqueloop.hil.report.build import Report
-
 #: worst ticks shown of each kind; all of them are in report.html and report.json
 SHOWN = 3
 
 
-def timing(report: Report) -> RenderableType | None:
+def timing(stats: Mapping[str, Any]) -> RenderableType | None:
     """Nothing for a run whose time was not measured."""
-    stats = report.stats
     shown = table("real time", "µs", "p50", "p99", "p99.9", "max", "distribution (log, log)")
     shown.columns[-1].justify = "left"
     for _, name, measured in latency.timings(stats):
@@ -63,7 +59,7 @@ def _worst(stats: Mapping[str, Any]) -> RenderableType | None:
             faults = int(entry.get("minor_faults", 0)) + int(entry.get("major_faults", 0))
             shown.add_row(
                 name,
-                number(entry.get("tick")),
+                latency.tick_name(entry),
                 *(number(entry.get(k)) for k in ("lateness_us", "compute_us")),
                 f"{phase} {number((entry.get('phase_us') or {}).get(phase))}",
                 number(faults),

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torqueloop.hil.report import latency, latency_plots
 from torqueloop.hil.report.html_parts import number, pairs, table
 from torqueloop.hil.report.style import available
 
-if TYPE_CHECKING:
-    from torqueloop.hil.report.build import Report
-
 PERCENTILES = ("p50", "p90", "p99", "p999", "p9999", "max")
 
 
-def real_time(report: Report) -> str:
-    """Figures, percentiles, counters, phases, worst ticks and what took effect of the real-time set-up."""
-    stats = report.stats
+def real_time(stats: Mapping[str, Any], info: Mapping[str, Any]) -> str:
+    """Figures, percentiles, counters, phases, worst ticks and what took effect of the real-time set-up. info: tick_s
+    and realtime (the measures) of run.json."""
     reasons = latency.degraded(stats)
     parts = [
         f"<p><span class='warn'>degraded:</span> {escape(reasons)}</p>" if reasons else "",
-        _figures(report),
+        _figures(stats, info.get("tick_s")),
         _side_by_side(_percentiles(stats), _phases(stats)),
         pairs({**latency.counts(stats), **latency.clock_settings(stats)}),
         _grace(stats),
         _worst(stats),
-        _measures(report.run.info.get("realtime")),
+        _measures(info.get("realtime")),
     ]
     return "".join(parts)
 
@@ -36,10 +33,9 @@ def _side_by_side(left: str, right: str) -> str:
     return f"<div class='pair'><div>{left}</div><div>{right}</div></div>" if left and right else left + right
 
 
-def _figures(report: Report) -> str:
+def _figures(stats: Mapping[str, Any], tick_s: float | None) -> str:
     if not available():
         return ""
-    stats, tick_s = report.stats, report.run.info.get("tick_s")
     period_us = 1e6 * tick_s if tick_s else None
     measured = list(latency.timings(stats))
     drawn = [latency_plots.timing(f"{name} of a tick", timing, period_us, key) for key, name, timing in measured]
@@ -83,7 +79,7 @@ def _worst(stats: Mapping[str, Any]) -> str:
         head = ("step number", "lateness µs", "compute µs", "margin µs", *latency.PHASES, *latency.USAGE.values())
         rows = [
             (
-                number(e.get("tick")),
+                escape(latency.tick_name(e)),
                 *(number(e.get(k)) for k in ("lateness_us", "compute_us", "margin_us")),
                 *(number((e.get("phase_us") or {}).get(name)) for name in latency.PHASES),
                 *(number(e.get(k)) for k in latency.USAGE),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torqueloop.hil.report.latency import PHASES
+from torqueloop.hil.report.latency import PHASES, tick_name
 from torqueloop.hil.report.metrics import rebinned
 from torqueloop.hil.report.style import colour, stacked, themed
 
@@ -101,7 +101,7 @@ def worst_ticks(entries: Sequence[Mapping[str, Any]], how_many: int = 10) -> str
             width = np.array([float(entry["phase_us"].get(name, 0.0)) for entry in shown])
             ax.barh(range(len(shown)), width, 0.72, left=left, color=colour(PHASE_COLOURS[name]), label=name)
             left += width
-        ax.set_yticks(range(len(shown)), [f"{entry['tick']}" for entry in shown])
+        ax.set_yticks(range(len(shown)), [tick_name(entry) for entry in shown])
         ax.set_ylim(len(shown) - 0.4, -0.6)
         ax.grid(axis="y", visible=False)
         ax.set_title("longest ticks, by phase")
