@@ -1,0 +1,123 @@
+"""The latency report: made here, its exact gates hold; what it does with results that do not."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def script() -> Iterator[ModuleType]:
+    """scripts/latency_report.py as a module."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    yield importlib.import_module("latency_report")
+    sys.path.remove(str(ROOT / "scripts"))
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, Any]:
+    """The report of this machine in build/latency-report, for CI to publish."""
+    out = ROOT / "build" / "latency-report"
+    command = [sys.executable, str(ROOT / "scripts" / "latency_report.py"), "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode in (0, 1), done.stderr[-3000:]
+    report: dict[str, Any] = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    assert report["passed"] == (done.returncode == 0)
+    suites = {s.get("name") for s in ElementTree.parse(out / "junit.xml").getroot()}
+    assert suites == {"virtual", "real", "instructions", "vm"}
+    assert "<h1>Latency report" in (out / "index.html").read_text(encoding="utf-8")
+    return report
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize("name", ["virtual", "real", "instructions", "vm"])
+def test_exact_gates_of_this_machine(made: dict[str, Any], name: str) -> None:
+    """All of them at once: a failure lists every gate that does not hold."""
+    (part,) = [p for p in made["parts"] if p["name"] == name]
+    failed = {gate["name"]: gate["text"] for gate in part["gates"] if not gate["passed"]}
+    assert failed == {}
+    if part["skipped"]:
+        pytest.skip(f"{name}: {part['skipped']}")
+    assert part["gates"], "a part that was measured has gates"
+
+
+# --- the script itself ------------------------------------------------------------------------------------------
+
+
+def test_a_failed_gate_fails_the_report_in_all_three_forms(script: ModuleType, tmp_path: Path) -> None:
+    good, bad = script.Part("virtual", "Virtual"), script.Part("vm", "Machine", skipped="only half of it")
+    good.gate("ticks", True, 12)
+    bad.gate("missed < 1", False, "3 <b> missed")
+    assert script.passed([good]) and not script.passed([good, bad])
+    script.write_all([good, bad], tmp_path)
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["passed"] is False and report["parts"][1]["gates"][0]["text"] == "3 <b> missed"
+    suites = {s.get("name"): s for s in ElementTree.parse(tmp_path / "junit.xml").getroot()}
+    assert (suites["vm"].get("failures"), suites["vm"].get("skipped"), suites["vm"].get("tests")) == ("1", "1", "2")
+    failure = suites["vm"].find("testcase/failure")
+    assert failure is not None and failure.get("message") == "3 <b> missed"
+    page = (tmp_path / "index.html").read_text()
+    assert "3 &lt;b&gt; missed" in page and "verdict failed" in page and "only half of it" in page
+
+
+def test_results_of_the_vm_become_tables_and_gates(script: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    assert "not there" in script.vm(path).skipped
+    path.write_text("{broken")
+    assert [g.passed for g in script.vm(path).gates] == [False]
+    gates = [{"name": "missed", "passed": True, "text": "0"}, {"name": "p99.9", "passed": False, "text": "1.4 x"}, {}]
+    path.write_text(json.dumps({"measurements": {"lateness": {"p99_us": 12.345678}}, "gates": gates}))
+    part = script.vm(path)
+    assert [g.passed for g in part.gates] == [True, False, False]
+    assert part.tables == {"lateness": [["", ""], ["p99_us", "12.3457"]]}
+    path.write_text(json.dumps({"skipped": "no QEMU"}))
+    assert script.vm(path).skipped == "no QEMU"
+
+
+def test_instruction_counts_are_compared_both_ways(script: ModuleType) -> None:
+    """5 % is the limit up and down; another compiler makes numbers that cannot be compared."""
+    compare = script.step_baseline.compare
+    here = {"compiler": "GCC 12", "machine": "x86_64"}
+    baseline = {"made_with": here, "instructions": {"a": 1000.0, "b": 2000.0, "gone": 1.0}}
+    assert compare(baseline, {"a": 1049.0, "b": 1901.0, "gone": 1.0}, here)["passed"]
+    found = compare(baseline, {"a": 1051.0, "b": 1899.0, "new": 1.0}, here)
+    assert found["off"] == ["a", "b", "gone", "new"] and not found["passed"]
+    other = compare(baseline, {"a": 2000.0, "b": 2000.0, "gone": 1.0}, {**here, "compiler": "GCC 14"})
+    assert other["passed"] and not other["comparable"] and "GCC 14" in other["different"][0]
+
+
+def test_missing_valgrind_is_said(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = importlib.import_module("instruction_counts")
+    monkeypatch.setattr(counts.shutil, "which", lambda name: None)
+    with pytest.raises(counts.CountingError, match="valgrind is not installed"):
+        counts.instruction_counts([], lambda: None)
+
+
+def test_endurance_gates_growth_faults_and_losses(script: ModuleType) -> None:
+    """Samples of 5 minutes: what grows after the first minute fails, what grew in it does not."""
+    endurance = importlib.import_module("endurance")
+    still = {"minor_faults": 900, "major_faults": 0, "locked_kib": 1000, "tcu_rss_kib": 5, "vehicle_rss_kib": 5}
+    steady = [{"t_s": 10.0 * k, "rss_kib": 100_000 + 5000 * min(k, 5), **still} for k in range(31)]
+    stats = {"recording": {"signals": {"lost": 0}}, "safe_state": {"latched": False, "cause": ""}}
+    assert all(gate["passed"] for gate in endurance.judge(steady, stats, "ended"))
+
+    def failed(samples: list[dict[str, Any]], stats: dict[str, Any] = stats, state: str = "ended") -> list[str]:
+        return [g["name"] for g in endurance.judge(samples, stats, state) if g["passed"] is False]
+
+    assert failed([{**s, "rss_kib": 100_000 + 20 * s["t_s"]} for s in steady]) == ["growth of rss_kib"]
+    assert failed([*steady[:-1], {**steady[-1], "minor_faults": 901}]) == ["minor_faults of the loop"]
+    lossy = {**stats, "recording": {"signals": {"lost": 3}}, "safe_state": {"latched": True, "cause": "limit"}}
+    assert failed(steady, lossy) == ["records lost", "ended by itself"]
+    short = endurance.judge(steady[:5], stats, "interrupted")
+    assert [g["passed"] for g in short[:4]] == [None] * 4 and short[-1]["passed"] is False
