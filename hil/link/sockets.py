@@ -394,7 +394,7 @@ class RigLink(threading.Thread):
         self.sent += 1
         self._newest_sent = message
         self._send_ns[message.step] = time.monotonic_ns()
-        if len(self._send_ns) > 4096:
+        if len(self._send_ns) > 1024:
             del self._send_ns[next(iter(self._send_ns))]
         self.residual.sent(message)
 

@@ -58,7 +58,7 @@ class CouplingResidual:
               creates (+) or loses (-) because the two sides do not move alike
     """
 
-    def __init__(self, history: int = 4096) -> None:
+    def __init__(self, history: int = 1024) -> None:
         self._history = history
         self._sent: dict[int, tuple[float, float]] = {}
         self._last_impulse: float | None = None

@@ -224,6 +224,7 @@ def _look_after(run: LiveRun, loop: threading.Thread, watchdog: Watchdog, shown:
             if time.monotonic() >= next_stats:
                 next_stats += STATS_S
                 run.save()
+                rtenv.collect_young()
         except KeyboardInterrupt:
             state = "interrupted"
             rig.stop()

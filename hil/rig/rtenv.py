@@ -3,7 +3,7 @@
 Every function asks the system for one thing and returns a Measure: what was wanted, whether it took effect, what is in
 force now, what would help, and how to undo it. A run without rights is degraded, and says so.
 
-    process     memory locked, no memory given back, heap touched, C-states, garbage collection
+    process     memory locked, no memory given back, heap touched, C-states, garbage collection, turns of the GIL
     thread      CPU, priority, timer slack, stack touched, denormal numbers
 """
 
@@ -32,6 +32,8 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -3, -4
 _TRIM_DEFAULT, _MMAP_DEFAULT, _MMAP_MAX_DEFAULT = 128 << 10, 128 << 10, 65536
 #: stack of the loop's thread that is touched before it starts: its deepest calls take some 20 KiB
 STACK_BYTES = 256 << 10
+#: longest turn of a busy Python thread while others wait for the GIL [s]; shorter ones cost switches
+GIL_TURN_S = 0.5e-3
 #: heap that is touched and kept: what the Python threads beside the loop take during a run comes from there
 HEAP_BYTES = 16 << 20
 
@@ -203,6 +205,20 @@ def freeze_gc() -> Measure:
     return Measure("garbage collection", "off, objects frozen", True, "garbage collection off", undo=undo)
 
 
+def short_gil_turns(turn_s: float = GIL_TURN_S) -> Measure:
+    """A Python thread that never waits gives up the GIL after turn_s when another one asks for it (usually 5 ms): the
+    links' threads ask some hundred times a second, and each of these turns delays a frame."""
+    wanted, before = f"GIL handed over after {turn_s * 1e3:g} ms", sys.getswitchinterval()
+    sys.setswitchinterval(turn_s)
+    return Measure("GIL", wanted, True, wanted, undo=lambda: sys.setswitchinterval(before))
+
+
+def collect_young() -> None:
+    """Free cycles of objects made since the last call, while freeze_gc is in force: otherwise a run of hours grows.
+    Takes some 0.1 ms of the GIL, as only these objects are looked at."""
+    gc.collect(0)
+
+
 @contextmanager
 def quiet_gc() -> Iterator[None]:
     """freeze_gc as a context."""
@@ -303,7 +319,7 @@ def denormals() -> Measure:
 
 def prepare_process(lock: bool = True, root: Path = ROOT) -> list[Measure]:
     """Before the loop's thread starts. lock: lock_memory is wanted. Undo in reverse order."""
-    measures = [keep_heap(), prefault_heap(), hold_cpu_latency(root)]
+    measures = [short_gil_turns(), keep_heap(), prefault_heap(), hold_cpu_latency(root)]
     # last: it locks what the others have touched
     return [*measures, lock_memory()] if lock else measures
 

@@ -60,6 +60,7 @@ def run_virtual_clock(
             if time.monotonic() >= next_stats:
                 next_stats = time.monotonic() + STATS_S
                 run.save()
+                rtenv.collect_young()
             run.look_at_recorder()
             # as fast as it goes may be faster than the disk: wait for the recorder rather than lose samples
             while len(run.parts.samples) > run.parts.samples.capacity // 2 and run.recorder.alive():

@@ -16,3 +16,8 @@ def multicast() -> None:
     works, reason = multicast_works()
     if not works:
         pytest.skip(f"no UDP multicast here: {reason}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The latency report is made last: it takes what other tests have left, and has the machine for itself."""
+    items.sort(key=lambda item: "test_latency_report" in item.nodeid)

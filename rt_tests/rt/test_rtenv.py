@@ -6,7 +6,9 @@ import ctypes
 import gc
 import json
 import os
+import sys
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -136,6 +138,29 @@ def test_gc_is_off_and_comes_back() -> None:
         setup.take(rtenv.freeze_gc())
         assert not gc.isenabled() and gc.get_freeze_count() > 0
     assert gc.isenabled() and gc.get_freeze_count() == 0
+
+
+def test_turns_of_the_gil_are_short_until_undone() -> None:
+    before = sys.getswitchinterval()
+    with rtenv.Setup() as setup:
+        setup.take(rtenv.short_gil_turns())
+        assert sys.getswitchinterval() == pytest.approx(rtenv.GIL_TURN_S)
+    assert sys.getswitchinterval() == before
+
+
+def test_cycles_are_freed_while_the_collector_is_off() -> None:
+    class Node:
+        pass
+
+    with rtenv.Setup() as setup:
+        setup.take(rtenv.freeze_gc())
+        node = Node()
+        node.itself = node
+        seen = weakref.ref(node)
+        del node
+        assert seen() is not None
+        rtenv.collect_young()
+        assert seen() is None and not gc.isenabled()
 
 
 def test_denormals_are_off_in_steps_only() -> None:
