@@ -127,11 +127,14 @@ cdef class NativePort:
             raise ValueError("the CAN port is not open")
         return self.p.fd
 
-    def open(self, fd: int, fd_frames: bool = False) -> None:
-        """Take over a connected or bound datagram socket that carries struct can_frame and struct canfd_frame."""
+    def open(self, fd: int, fd_frames: bool = False, state: int = 0) -> None:
+        """Take over a connected or bound datagram socket that carries struct can_frame and struct canfd_frame.
+        state: of the bus now (index of BUS_STATES); error frames tell changes only."""
+        if not 0 <= state < len(BUS_STATES):
+            raise ValueError(f"state {state} of the bus: allowed 0..{len(BUS_STATES) - 1}")
         stamps_init(&self.p.stamps)
         self.p.overflow = 0
-        self.p.state = BUS_ACTIVE
+        self.p.state = state
         port_arm(self.p)
         self.p.fd_frames = fd_frames
         self.p.fd = fd

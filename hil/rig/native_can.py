@@ -14,6 +14,8 @@ from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.can.raw_socket import open_raw
 from torqueloop.hil.rig.live_run import LiveRun, StartError
 
+#: state of a controller as `ip` tells it -> can.state
+STATES = {"ERROR-ACTIVE": 0, "ERROR-WARNING": 1, "ERROR-PASSIVE": 2, "BUS-OFF": 3}
 #: messages taken in while listening, at most: a flooded bus must not hold up the start
 _LISTEN_MAX = 20_000
 
@@ -36,7 +38,7 @@ def open_native(stack: ExitStack, run: LiveRun) -> None:
     stack.callback(raw.close)
     # the socket is taken from the tick before it is closed
     stack.callback(port.close)
-    port.open(raw.sock.fileno(), raw.fd_frames)
+    port.open(raw.sock.fileno(), raw.fd_frames, STATES.get(str(raw.info.get("state")), 0))
     run.native_info = raw.info
     for text in raw.degraded:
         run.degrade(text)
