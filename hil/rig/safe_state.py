@@ -41,7 +41,7 @@ def describe(cause: dict[str, Any], name: str = "") -> str:
     """The cause of Rig.cause() as a sentence."""
     if cause["cause"] == "bus" and cause["detail"] < 0:
         # native SocketCAN: not frames were lost, the bus itself was away
-        text = f"the CAN bus was {BUS_STATES[-cause['detail']]} for too long"
+        text = f"the CAN bus: {BUS_STATES[-cause['detail']]} for too long"
         return text if not cause["latched"] else f"{text} (tick {cause['tick']})"
     text = SENTENCES[cause["cause"]].format(detail=cause["detail"], name=name or f"#{cause['detail']}")
     return text if not cause["latched"] else f"{text} (tick {cause['tick']})"

@@ -152,7 +152,7 @@ def test_bus_off_for_too_long_latches_the_safe_state_and_a_restart_in_time_does_
     bench.run(250, True, error(0x40))
     cause = bench.parts.rig.cause()
     assert cause["latched"] and cause["cause"] == "bus" and cause["tick"] == first + 201
-    assert bench.cause().startswith("the CAN bus was bus off for too long")
+    assert bench.cause().startswith("the CAN bus: bus off for too long")
     assert bench.replayed_hash() == bench.parts.rig.state_hash
 
 
