@@ -60,7 +60,7 @@ from torqueloop.cython_kernels.tick cimport (
 CAUSES = (
     "none", "not_finite", "limit", "overruns", "tcu_silent", "vehicle_silent", "vehicle_data", "solver", "hung",
     "thread",
-    "bus", "request", "tcu_frames", "encode", "output",
+    "bus", "request", "tcu_frames", "encode", "output", "missed",
 )
 POLICIES = {"catch_up": POLICY_CATCH_UP, "skip": POLICY_SKIP, "stop": POLICY_STOP}
 #: what is wrong with an input record (tick.pxd FEED_*)

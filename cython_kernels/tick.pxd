@@ -43,7 +43,8 @@ cdef enum:
     CAUSE_TCU_FRAMES = 12       # a required message came, but was refused until it timed out; detail: message index
     CAUSE_ENCODE = 13           # a signal to send is NaN; detail: message index
     CAUSE_OUTPUT = 14           # a signal to send left its limits, on_limit = "safe"; detail: index of the limited output
-    N_CAUSES = 15
+    CAUSE_MISSED = 15           # policy stop: a tick began whole periods late; detail: how many
+    N_CAUSES = 16
 
 # `flags` of a sample record: what happened in the ticks since the record before (docs/clock.md).
 cdef enum:

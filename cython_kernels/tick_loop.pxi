@@ -59,7 +59,7 @@ cdef bint _policy(rig_t* r, int64_t* grid, int64_t behind) noexcept nogil:
     elif r.policy == POLICY_SKIP or r.account.book == &r.account.grace:
         drop = behind
     else:
-        rig_external(r, CAUSE_OVERRUNS, behind)
+        rig_external(r, CAUSE_MISSED, behind)
         last = True
     started_late = behind > drop
     r.late_in_row = r.late_in_row + 1 if started_late else 0

@@ -64,7 +64,7 @@ def clock_settings(stats: Mapping[str, Any]) -> dict[str, Any]:
 def grace(stats: Mapping[str, Any]) -> dict[str, Any]:
     """Counters of the start-up grace; empty when there was none."""
     book = stats.get("grace")
-    if not isinstance(book, Mapping):
+    if not isinstance(book, Mapping) or not book.get("ticks"):
         return {}
     more = {"lateness_max_us": "largest lateness µs", "compute_max_us": "longest tick µs"}
     return {word: book[key] for key, word in {**COUNTS, **more}.items() if book.get(key) is not None}

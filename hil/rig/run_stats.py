@@ -86,8 +86,7 @@ def run_stats(
         low = {name: account.margin.percentile(p) / 1e3 for name, p in (("p0_1", 0.1), ("p1", 1.0))}
         stats["margin_us"] = {**account.margin.summary(), **low}
         stats.update({name: counters[name] for name in USAGE})
-        if clock.grace_s > 0:
-            stats["grace"] = counters["grace"]
+        stats["grace"] = counters["grace"]
     if parts.rx is not None and parts.tx is not None:
         stats["can"] = {
             "rx": parts.rx.counters(),

@@ -22,6 +22,7 @@ SENTENCES = {
     "not_finite": "model state or output {name} is not finite",
     "limit": "{name} left its limits",
     "overruns": "{detail} overruns in a row",
+    "missed": "the loop began a tick {detail} whole periods late, and the policy is to stop",
     "tcu_silent": "required message {name} of the control unit stayed away longer than its timeout",
     "vehicle_silent": "no value from the vehicle model for {detail} ms",
     "vehicle_data": "{detail} values from the vehicle model refused (not finite or against the schema)",

@@ -22,8 +22,8 @@ class Expected:
     grace: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 0))
     grid_points: int = 0
     in_row_max: int = 0
-    #: (tick that latched the safe state, detail)
-    latched: tuple[int, int] | None = None
+    #: cause of the safe state, tick that latched it, detail
+    latched: tuple[str, int, int] | None = None
     end_ns: int = 0
 
 
@@ -60,7 +60,7 @@ def expected(
         behind = (now - grid) // T
         drop, last = 0, False
         if policy == "stop" and behind and book is e.run:  # C10
-            asked, last = asked or (tick, behind), True
+            asked, last = asked or ("missed", tick, behind), True
         elif policy != "catch_up":  # C9
             drop = behind
         elif behind > max_catch_up - late_row:  # C8
@@ -82,7 +82,7 @@ def expected(
         if asked and e.latched is None:
             e.latched = asked
         if overrun_limit and in_row >= overrun_limit and asked is None:
-            asked = (tick + 1, in_row)
+            asked = ("overruns", tick + 1, in_row)
         now += work
         if last or (n_ticks >= 0 and len(e.ticks) >= n_ticks):
             break
@@ -126,7 +126,9 @@ def test_loop_and_page_count_the_same(rows, clock):
     assert c["ticks"] == len(e.ticks) and c["overruns_in_row_max"] == e.in_row_max
     assert run.script.now_ns == e.end_ns
     cause = run.rig.cause()
-    assert (cause["latched"], cause["tick"], cause["detail"]) == ((True, *e.latched) if e.latched else (False, -1, 0))
+    assert (cause["latched"], cause["cause"], cause["tick"], cause["detail"]) == (
+        (True, *e.latched) if e.latched else (False, "none", -1, 0)
+    )
     # C3, C4, C5, C15: histograms and worst ticks hold every tick after the grace
     after = e.ticks[clock["grace_ticks"] :]
     for histogram, column in ((run.rig.lateness, 1), (run.rig.compute, 2), (run.rig.account.margin, 3)):

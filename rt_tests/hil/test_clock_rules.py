@@ -158,7 +158,7 @@ def test_c9_skip_serves_the_newest_point_that_has_passed():
 def test_c10_stop_ends_with_one_tick_in_the_safe_state():
     run = _picture("stop", 5)
     cause = run.rig.cause()
-    assert (cause["latched"], cause["cause"], cause["detail"], cause["tick"]) == (True, "overruns", 2, 3)
+    assert (cause["latched"], cause["cause"], cause["detail"], cause["tick"]) == (True, "missed", 2, 3)
     assert run.ticks["status"][-1] & 2 and not run.ticks["status"][-2] & 2
     assert run.rig.tick == 4 and not run.rig.running
 
