@@ -60,6 +60,8 @@ cdef struct safety_t:
     fault_t* fault
     int32_t n_guard
     guard_t* guard
+    int32_t solver_limit        # ticks in a row with a step the solver could not resolve latch the safe state; 0: never
+    int32_t unresolved          # such ticks in a row so far (written by the tick)
     uint32_t switches           # written by other threads (atomic): bit k: fault k of those switched by hand is on
     uint32_t switched           # of the running tick
 

@@ -72,6 +72,12 @@ cdef class Safety:
             g.slot, g.lo, g.hi, g.tol, g.slew, g.safe = slot, lo, hi, tol, slew_per_s * self.tick_s, safe
         self.s.n_guard = len(guards)
 
+    def set_solver_limit(self, ticks: int) -> None:
+        """So many ticks in a row with a step that only a plain impulse could finish latch the safe state; 0: never."""
+        if ticks < 0:
+            raise ValueError(f"solver limit {ticks} ticks: allowed 0 or more")
+        self.s.solver_limit = ticks
+
     def switch(self, bit: int, on: bool) -> None:
         """Switch the faults of this bit; taken over, and recorded, by the next tick."""
         if not 0 <= bit < N_SWITCHES:

@@ -35,7 +35,7 @@ cdef enum:
     CAUSE_TCU_SILENT = 4        # a required message stayed away; detail: index of the message in the codec
     CAUSE_VEHICLE_SILENT = 5    # no vehicle value for age_limit + hold + ramp; detail: age in ms
     CAUSE_VEHICLE_DATA = 6      # too many vehicle values refused; detail: how many
-    CAUSE_SOLVER = 7            # tl_step reported a status; detail: the status
+    CAUSE_SOLVER = 7            # steps in a row that could not be resolved; detail: ticks in a row
     CAUSE_HUNG = 8              # the watchdog saw no heartbeat; detail: ms
     CAUSE_THREAD = 9            # a thread the rig depends on has died
     CAUSE_BUS = 10              # detail > 0: frames in a row that could not be sent; < 0: -BUS_OFF, -BUS_DOWN for too long

@@ -67,7 +67,7 @@ from torqueloop.cython_kernels.codec cimport (
 )
 from torqueloop.cython_kernels.first_fault cimport first_fault_keep
 from torqueloop.cython_kernels.loop_clock cimport clock_burn, clock_now, clock_sleep, clock_spend, clock_spin
-from torqueloop.cython_kernels.model cimport tl_outputs, tl_state, tl_state_take, tl_step
+from torqueloop.cython_kernels.model cimport TL_C_FALLBACKS, tl_outputs, tl_state, tl_state_take, tl_step
 from torqueloop.cython_kernels.ring cimport data_push, frames_pop, frames_push, slot_read, slot_version, slot_write
 from torqueloop.cython_kernels.safety cimport (
     FAULT_COUNTER,

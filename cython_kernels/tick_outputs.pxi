@@ -25,12 +25,21 @@ cdef void _inputs(rig_t* r, uint32_t* flags) noexcept nogil:
 
 
 cdef void _step(rig_t* r) noexcept nogil:
+    cdef int64_t unresolved = r.state.counters[TL_C_FALLBACKS]
     cdef int i, status
     for i in range(r.substeps):
         status = tl_step(r.model, r.state)
         if status != 0:
-            rig_latch(r, CAUSE_NOT_FINITE if status == 1 else CAUSE_SOLVER, status)
+            rig_latch(r, CAUSE_NOT_FINITE, status)
             return
+    if r.safety != NULL:
+        if r.state.counters[TL_C_FALLBACKS] == unresolved:
+            r.safety.unresolved = 0
+        else:
+            # one is well posed and loses energy only; in a row, the motion is not that of the model any more
+            r.safety.unresolved += 1
+            if r.safety.solver_limit > 0 and r.safety.unresolved >= r.safety.solver_limit:
+                rig_latch(r, CAUSE_SOLVER, r.safety.unresolved)
 
 
 cdef double _combine(const rig_t* r, const copy_t* terms, int n) noexcept nogil:

@@ -237,6 +237,7 @@ def make_safety(plan: RigPlan, n_sig: int) -> tuple[Safety, Faults]:
         rows += [(stage, f.spec.kind, slot, f.value, g, o, first, until, f.switch) for stage, slot, g, o in f.places]
     safety.set_faults(rows)
     safety.set_guards([(g.slot, g.lo, g.hi, g.tol, g.slew, g.safe) for g in plan.guards])
+    safety.set_solver_limit(plan.config.safe_state.solver_limit)
     return safety, Faults(safety, plan.faults)
 
 

@@ -32,6 +32,9 @@ from torqueloop.hil.rig.safe_state import Watchdog
 
 #: the bus is listened to for this long before anything is sent: 25 cycles of a message of 10 ms [s]
 LISTEN_S = 0.25
+#: frames that wait so long while none goes out: the sending thread hangs. Far above any cycle time, below what fills the
+#: ring [s]
+SENDER_S = 2.0
 
 
 def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
@@ -205,7 +208,7 @@ def _wait_for_vehicle(run: LiveRun, link: RigLink, timeout_s: float) -> None:
 def _look_after(run: LiveRun, loop: threading.Thread, watchdog: Watchdog, shown: Progress) -> str:
     """While the loop runs: failures of links, modes, progress, run.json. Ctrl-C stops the loop cleanly."""
     state, rig = "ended", run.parts.rig
-    refusals = _Refusals(run)
+    refusals, sender = _Refusals(run), _Sender(run)
     next_stats = time.monotonic() + STATS_S
     give_up: float | None = None
     while loop.is_alive():
@@ -213,7 +216,7 @@ def _look_after(run: LiveRun, loop: threading.Thread, watchdog: Watchdog, shown:
             loop.join(LOOK_S)
             run.modes.drain()
             run.look_at_recorder()
-            _links(run, refusals)
+            _links(run, refusals, sender)
             shown.update()
             if watchdog.hung and give_up is None:
                 run.note = run.note or "the loop gave no heartbeat"
@@ -233,8 +236,9 @@ def _look_after(run: LiveRun, loop: threading.Thread, watchdog: Watchdog, shown:
     return state
 
 
-def _links(run: LiveRun, refusals: _Refusals) -> None:
+def _links(run: LiveRun, refusals: _Refusals, sender: _Sender) -> None:
     """Ask for the safe state when a thread or process the rig depends on has gone."""
+    sender.look()
     if run.gateway is not None:
         if run.gateway.port.bus_off:
             run.fail("bus", "the CAN controller is bus off")
@@ -247,6 +251,25 @@ def _links(run: LiveRun, refusals: _Refusals) -> None:
         if ended is not None and not run.parts.rig.finished:
             run.fail("thread", f"{name} process {ended}")
     refusals.look()
+
+
+class _Sender:
+    """Sees a sending thread that lives but hangs (in its driver): frames wait, and none goes out."""
+
+    def __init__(self, run: LiveRun) -> None:
+        self._run, self._sent, self._since = run, -1, time.monotonic()
+
+    def look(self) -> None:
+        gateway = self._run.gateway
+        if gateway is None:
+            return
+        now, stats = time.monotonic(), gateway.stats()
+        sent = int(stats["tx"] or 0) + int(stats["tx_failed"] or 0)
+        if sent != self._sent or not len(self._run.parts.tx_ring):
+            self._sent, self._since = sent, now
+        elif now - self._since > SENDER_S:
+            waiting = len(self._run.parts.tx_ring)
+            self._run.fail("thread", f"CAN gateway: can-tx hangs, {waiting} frames wait for more than {SENDER_S:g} s")
 
 
 class _Refusals:

@@ -26,7 +26,7 @@ SENTENCES = {
     "tcu_silent": "required message {name} of the control unit stayed away longer than its timeout",
     "vehicle_silent": "no value from the vehicle model for {detail} ms",
     "vehicle_data": "{detail} values from the vehicle model refused (not finite or against the schema)",
-    "solver": "the solver reported status {detail}",
+    "solver": "the solver could not resolve a step in {detail} ticks in a row",
     "hung": "the loop gave no heartbeat for {detail} ms",
     "thread": "a thread or process the rig depends on has ended: {name}",
     "bus": "the bus takes no frames ({detail} lost in a row)",

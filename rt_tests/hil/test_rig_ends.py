@@ -1,0 +1,154 @@
+"""How a run ends that did not want to: signals, killed processes, a full disk, a thread that hangs. Status, recording, and
+nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from rig_help import children, rig_file
+
+from torqueloop.hil.can.multicast import MulticastPort
+from torqueloop.hil.record.first_fault import read_first_fault
+from torqueloop.hil.record.run_data import read_run_json, read_signals
+from torqueloop.hil.report.build import analyse
+from torqueloop.hil.rig.replay import replay
+from torqueloop.hil.rig.session import run_rig
+
+PATIENT = (
+    ("_Pressure_1 = 0.3", "_Pressure_1 = 5.0"),
+    ("_Pressure_2 = 0.3", "_Pressure_2 = 5.0"),
+    ("age_limit_s = 0.1", "age_limit_s = 5.0"),
+    ("overrun_limit = 50", "overrun_limit = 0"),
+    ("watchdog_s = 0.5", "watchdog_s = 5.0"),
+    ("stop_after_s = 1.0", "stop_after_s = 0.2"),
+)
+
+
+def started(folder: Path) -> tuple[subprocess.Popen[str], Path]:
+    """`torqueloop run` on the real clock with both companions, once it has ticked."""
+    rig, out = rig_file(folder, *PATIENT, own_bus=True), folder / "r"
+    command = [sys.executable, "-m", "torqueloop.hil.cli", "run", str(rig), "--duration", "300", "--out", str(out)]
+    process = subprocess.Popen(
+        [*command, "-q", "--no-html"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    deadline = time.monotonic() + 60
+    while read_run_json(out).get("stats", {}).get("ticks", 0) == 0:
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()[0]
+        time.sleep(0.05)
+    return process, out
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    try:
+        text = process.communicate(timeout=60)[0]
+    finally:
+        process.kill()
+    assert children(process.pid) == []
+    return process.returncode, text
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.usefixtures("multicast")
+def test_a_signal_ends_a_real_run_in_order_with_its_own_status(tmp_path: Path, number: signal.Signals) -> None:
+    process, out = started(tmp_path)
+    process.send_signal(number)
+    status, text = ended(process)
+    assert status == 128 + number and "interrupted" in text and "Traceback" not in text
+    info = read_run_json(out)
+    assert info["state"] == "interrupted" and not info["stats"]["safe_state"]["latched"]
+    signals = read_signals(out)
+    assert signals.closed and not signals.gaps and signals.tick[-1] == info["stats"]["ticks"] - 1
+    assert replay(out).passed
+
+
+@pytest.mark.parametrize("kind", ["tcu", "vehicle"])
+@pytest.mark.usefixtures("multicast")
+def test_a_killed_companion_latches_and_is_named(tmp_path: Path, kind: str) -> None:
+    process, out = started(tmp_path)
+    for pid in children(process.pid):
+        if f"\0{kind}\0" in Path(f"/proc/{pid}/cmdline").read_text():
+            os.kill(pid, signal.SIGKILL)
+    status, text = ended(process)
+    safe = read_run_json(out)["stats"]["safe_state"]
+    assert status == 1 and safe["kind"] == "thread"
+    assert f"{kind} process was ended by SIGKILL" in safe["cause"] and kind in text
+    signals = read_signals(out)
+    assert signals.closed and (signals["input.engine.pedal"][-1], signals["rig.status"][-1]) == (0.0, 3.0)
+    kept = read_first_fault(out)
+    assert kept is not None and kept.tick[-1] >= safe["step"] and replay(out).passed
+
+
+FULL = """
+import resource, sys
+sys.path.insert(0, sys.argv[3])
+from rig_help import run
+from pathlib import Path
+resource.setrlimit(resource.RLIMIT_FSIZE, (5_000_000, 5_000_000))
+r = run(Path(sys.argv[1]), Path(sys.argv[2]), 8.0)
+sys.exit(r.exit_status)
+"""
+
+
+def test_a_disk_that_is_full_degrades_the_run_and_the_run_goes_on(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk: no rights are needed, and the error comes at the same place."""
+    out = tmp_path / "r"
+    command = [sys.executable, "-c", FULL, str(rig_file(tmp_path)), str(out), str(Path(__file__).parent)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1, done.stderr
+    stats = read_run_json(out)["stats"]
+    assert stats["ticks"] == 8000 and not stats["safe_state"]["latched"]
+    said = [text for text in stats["degraded"] if "recording of signals has stopped" in text]
+    assert said and "File too large" in said[0]
+    assert stats["recording"]["signals"]["discarded_bytes"] > 0
+    signals = read_signals(out)
+    assert 500 < len(signals.tick) < 8000 and not signals.closed and not signals.gaps
+    failed = {c.name: c.text for c in analyse(out).checks if c.counts and not c.passed}
+    assert "File too large" in failed["recording without gaps"]
+
+
+@pytest.mark.usefixtures("multicast")
+def test_a_sending_thread_that_hangs_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release, whole, count = threading.Event(), MulticastPort.send, [0]
+
+    def send(self, can_id: int, data: bytes, *more: object) -> None:  # type: ignore[no-untyped-def]
+        count[0] += 1
+        if count[0] > 200:
+            release.wait(60)
+        whole(self, can_id, data, *more)
+
+    monkeypatch.setattr(MulticastPort, "send", send)
+    # the frames that are stuck must not look like a silent rig to the soft control unit's peer first
+    timer = threading.Timer(25.0, release.set)
+    timer.start()
+    rig = rig_file(tmp_path, *PATIENT, own_bus=True)
+    try:
+        result = run_rig(rig, "real", 20.0, tmp_path / "r", progress=False, html=False)
+    finally:
+        release.set()
+        timer.cancel()
+    safe = result.stats["safe_state"]
+    assert safe["kind"] == "thread" and "can-tx hangs" in safe["cause"]
+    assert result.exit_status == 1 and result.stats["ticks"] < 15_000
+
+
+@pytest.mark.usefixtures("multicast")
+def test_a_killed_rig_leaves_a_readable_recording_and_no_companion(tmp_path: Path) -> None:
+    process, out = started(tmp_path)
+    assert len(children(process.pid)) == 2
+    process.kill()
+    process.communicate(timeout=20)
+    deadline = time.monotonic() + 20
+    while children(process.pid):
+        assert time.monotonic() < deadline, "a companion has survived its rig"
+        time.sleep(0.05)
+    report = analyse(out)
+    assert not report.run.ended and report.exit_status == 1
+    assert report.metrics["ticks_recorded"] >= report.stats["ticks"] - 1000, "at most the last second is lost"
+    assert replay(out).passed
