@@ -10,8 +10,8 @@ from pathlib import Path
 from torqueloop.core.errors import ConfigError
 from torqueloop.hil.doctor import can, latency, rights, system
 from torqueloop.hil.doctor.finding import Finding
-from torqueloop.hil.rig.config import RigConfig, load_rig_config
 from torqueloop.hil.rig.machine import ROOT, choose_cpu
+from torqueloop.hil.rig.plan import RigPlan, load_plan
 
 #: a look gives one finding or several
 Look = Callable[[], Finding | list[Finding]]
@@ -32,19 +32,14 @@ def chosen_cpus(wanted: str | int) -> list[int | None]:
     return [int(wanted)]
 
 
-def socketcan_names(config: RigConfig) -> list[str]:
-    """Interfaces of the system that a rig uses."""
-    uses = config.can is not None and "socketcan" in config.can.interface
-    return [config.can.channel] if uses and config.can is not None else []
-
-
 def examine(
     probe_s: float = 2.0, rig: str | Path | None = None, cpu: str | int | None = None, root: Path = ROOT
 ) -> list[Finding]:
     """All findings, the measured ones last. rig: only what this file needs, with its CPU, priority, period and
     interfaces; cpu: another one than its or than the default. A look that fails itself becomes a note.
     ConfigError: the rig file or the CPU is wrong."""
-    config = load_rig_config(rig) if rig is not None else None
+    plan = load_plan(rig) if rig is not None else None
+    config = plan.config if plan is not None else None
     clock = config.clock if config is not None else None
     priority, period_s = (clock.fifo_priority, clock.tick_s) if clock is not None else (80, 1e-3)
     cpus = chosen_cpus(cpu if cpu is not None else clock.cpu if clock is not None else "auto")
@@ -66,7 +61,7 @@ def examine(
             lambda: system.clocksource(root),
             lambda: system.huge_pages(root),
             lambda: system.balancing(root),
-            lambda: _can(config, root),
+            lambda: _can(plan, root),
         ]
     if config is None or (config.can is not None and config.can.interface == "udp_multicast"):
         looks.append(rights.multicast)
@@ -83,11 +78,14 @@ def examine(
     return found
 
 
-def _can(config: RigConfig | None, root: Path) -> list[Finding]:
-    if config is None or config.can is None:
-        return can.interfaces(None if config is None else [], root=root)
-    fd = bool(getattr(config.can, "fd", False))
-    return can.interfaces(socketcan_names(config), config.can.bitrate, fd, root)
+def _can(plan: RigPlan | None, root: Path) -> list[Finding]:
+    """All interfaces of the system, or the one the rig uses."""
+    if plan is None:
+        return can.interfaces(root=root)
+    bus = plan.config.can
+    if bus is None or bus.interface != "socketcan":
+        return can.interfaces([], root=root)
+    return can.interfaces([bus.channel], bus.bitrate, plan.database is not None and plan.database.has_fd, root)
 
 
 def exit_status(findings: list[Finding]) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -376,6 +377,7 @@ def test_a_rig_file_decides_what_is_looked_at(tmp_path: Path) -> None:
     desk = Path(cli.locate("desk_4hp22", "rigs"))
     text = desk.read_text().replace('interface = "udp_multicast"', 'interface = "socketcan"')
     text = text.replace('channel = "239.74.163.2"\nport = 43113', 'channel = "can77"')
+    text = re.sub(r'"\.\./([\w/.]+)"', lambda m: f'"{desk.parent.parent / m.group(1)}"', text)
     rig = tmp_path / "rig.toml"
     rig.write_text(text)
     found = {f.name: f for f in examine(0.0, rig)}
