@@ -6,28 +6,35 @@ signal n in order (130: Ctrl-C, 143: SIGTERM, 129: terminal closed).
 
 from __future__ import annotations
 
-import functools
-import json
-import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from torqueloop.core.errors import ConfigError, TorqueloopError
+from torqueloop.core.errors import ConfigError
+from torqueloop.hil.cli_common import (
+    FAILED,
+    INTERRUPTED,
+    OK,
+    WRONG_INPUT,
+    JsonOption,
+    Signalled,
+    command,
+    error_console,
+    out_console,
+    print_json,
+)
+from torqueloop.hil.cli_control import KeyOption, ServerKeyOption, control_app, keys
 from torqueloop.hil.locate import installed, locate
-
-OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 app = typer.Typer(
     name="torqueloop",
@@ -42,17 +49,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
-out_console = Console(soft_wrap=False)
-error_console = Console(stderr=True)
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class Signalled(KeyboardInterrupt):
-    """A signal that ends a command in order."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
-        self.number = number
 
 
 class ClockChoice(StrEnum):
@@ -60,36 +56,6 @@ class ClockChoice(StrEnum):
 
     real = "real"
     virtual = "virtual"
-
-
-def command(function: Function) -> Function:
-    """Errors the user can cause become one clear message and status 2, Ctrl-C a clean end."""
-
-    @functools.wraps(function)
-    def guarded(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except TorqueloopError as error:
-            _complain(str(error))
-        except BrokenPipeError:
-            # The reader of a pipe has gone (`| head`): nothing to say to anyone.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(OK) from None
-        except OSError as error:
-            _complain(f"{error.filename or ''}: {error.strerror}".lstrip(": ") if error.strerror else str(error))
-        except Signalled as ended:
-            error_console.print(f"ended by {ended}")
-            raise typer.Exit(128 + ended.number) from None
-        except KeyboardInterrupt:
-            error_console.print("interrupted")
-            raise typer.Exit(INTERRUPTED) from None
-        raise typer.Exit(WRONG_INPUT)
-
-    return guarded  # type: ignore[return-value]
-
-
-def _complain(message: str) -> None:
-    error_console.print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True, highlight=False)
 
 
 # --- arguments used more than once ----------------------------------------------------------------------------------
@@ -105,7 +71,6 @@ DurationOption = Annotated[
     float | None, typer.Option("--duration", metavar="S", help="Simulated seconds; default: the file's.")
 ]
 HtmlOption = Annotated[bool, typer.Option("--html/--no-html", help="Write report.html.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 LockstepOption = Annotated[
     bool, typer.Option("--lockstep", help="One exchange per tick, for a rig with --clock virtual.")
 ]
@@ -132,10 +97,6 @@ def _gates(texts: list[str] | None) -> list[str] | None:
 
     parse_gates(texts or [], "command line")
     return texts or None
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=1, default=str))
 
 
 def _show_report(report: Any) -> None:
@@ -292,7 +253,7 @@ def tcu(
         raise ConfigError("--interface and --channel go together", key="channel", value=channel)
     bus = None if interface is None else {"interface": interface, "channel": channel}
     stats = main_loop(load_tcu_config(locate(config, "tcu"), bus), duration_s=duration)
-    _print_json(stats)
+    print_json(stats)
 
 
 @app.command()
@@ -301,13 +262,17 @@ def vehicle(
     config: VehicleName = "bmw_528i_e28",
     endpoint: Annotated[str | None, typer.Option(help="Where the rig listens, e.g. tcp://127.0.0.1:5555.")] = None,
     lockstep: LockstepOption = False,
+    key: KeyOption = None,
+    server_key: ServerKeyOption = None,
 ) -> None:
     """Be the vehicle: road, grade, air, brakes; coupled to a rig over ZeroMQ."""
+    from torqueloop.hil.link.keys import client_keys
     from torqueloop.hil.vehicle.config import load_vehicle_config
     from torqueloop.hil.vehicle.model import main_loop
 
-    stats = main_loop(load_vehicle_config(locate(config, "vehicles")), endpoint, lockstep)
-    _print_json(stats)
+    curve = client_keys(key, server_key)
+    stats = main_loop(load_vehicle_config(locate(config, "vehicles")), endpoint, lockstep, curve=curve)
+    print_json(stats)
 
 
 @app.command()
@@ -356,7 +321,7 @@ def replay(run_dir: RunDir, as_json: JsonOption = False) -> None:
 
     result = replay_run(run_dir)
     if as_json:
-        _print_json(result.as_dict())
+        print_json(result.as_dict())
     else:
         verdict = "[bold green]identical[/]" if result.passed else "[bold red]different[/]"
         out_console.print(f"{verdict}: {result.ticks} ticks replayed, {result.compared} samples equal bit by bit")
@@ -380,7 +345,7 @@ def gearbox(
 
     made = gearbox_report(locate(name, "gearboxes"))
     if as_json:
-        _print_json(made.as_dict())
+        print_json(made.as_dict())
     else:
         typer.echo(made.text())
     if plot is not None:
@@ -430,7 +395,7 @@ def doctor(
     findings = examine(duration, None if rig is None else locate(rig, "rigs"), cpu)
     status = exit_status(findings)
     if as_json:
-        _print_json({"fit": status == OK, "findings": [f.as_dict() for f in findings]})
+        print_json({"fit": status == OK, "findings": [f.as_dict() for f in findings]})
         raise typer.Exit(status)
     table = Table(box=None, pad_edge=False, show_header=False)
     styles = {"ok": "green", "note": "yellow", "fail": "bold red"}
@@ -452,6 +417,10 @@ def list_installed() -> None:
     """The configurations that come with the package, used by bare name."""
     for folder in ("rigs", "scenarios", "gearboxes", "powertrains", "tcu", "vehicles", "can"):
         out_console.print(f"{folder:12} {' '.join(installed(folder)) or '-'}", highlight=False)
+
+
+app.add_typer(control_app, name="control")
+app.command()(keys)
 
 
 def _version(wanted: bool) -> None:

@@ -18,6 +18,7 @@ import zmq
 
 from torqueloop.core.errors import TorqueloopError
 from torqueloop.hil.control.messages import ANSWER_BYTES, Request, RequestError, decode_answer, encode_request
+from torqueloop.hil.link.keys import client_keys
 from torqueloop.hil.link.sockets import ConnectedSocket, CurveKeys
 
 
@@ -143,7 +144,4 @@ def connect(
 ) -> Client:
     """Connect to the control channel of a rig. key, server_key: own secret and the rig's public certificate, needed
     for an endpoint that is not on loopback (`torqueloop keys`)."""
-    if (key is None) != (server_key is None):
-        raise ControlError("CURVE needs both: the own secret key and the rig's public key", "refused")
-    curve = None if key is None or server_key is None else CurveKeys(Path(key), server_public=Path(server_key))
-    return Client(endpoint, timeout_s, curve)
+    return Client(endpoint, timeout_s, client_keys(key, server_key))

@@ -16,6 +16,7 @@ from torqueloop.core.errors import closest
 from torqueloop.core.units import UNITS
 from torqueloop.hil.can.table import CanTable
 from torqueloop.hil.config_file import BadValue, ConfigTable, load_config
+from torqueloop.hil.link.keys import server_keys
 from torqueloop.hil.link.sockets import CurveKeys, PeerError, check_endpoint
 
 Positive = Annotated[float, Field(gt=0)]
@@ -432,10 +433,10 @@ def load_rig_config(path: str | Path) -> RigConfig:
 
 
 def curve_keys(path: str | Path, server_key: str | None, client_keys: str | None) -> CurveKeys | None:
-    """Keys of a table of the rig file at `path`; None without."""
+    """Keys of a table of the rig file at `path`; None without. PeerError where they are not usable."""
     if server_key is None or client_keys is None:
         return None
-    return CurveKeys(relative(path, server_key), clients=relative(path, client_keys))
+    return server_keys(relative(path, server_key), relative(path, client_keys))
 
 
 def relative(path: str | Path, file: str) -> Path:

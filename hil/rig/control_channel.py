@@ -23,8 +23,8 @@ def control_channel(run: LiveRun, endpoint: str | None, say: bool) -> Iterator[N
     if endpoint is None and table is None:
         yield
         return
-    keys = None if table is None else curve_keys(run.plan.path, table.server_key, table.client_keys)
     try:
+        keys = None if table is None else curve_keys(run.plan.path, table.server_key, table.client_keys)
         server = ControlServer(run.control, endpoint or (table.endpoint if table else ""), keys)
     except PeerError as error:
         raise ConfigError(f"control channel: {error}", key="endpoint", value=endpoint) from None

@@ -15,7 +15,7 @@ from torqueloop.hil.can.bus import CanBusError, CanGateway, open_bus
 from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.link.sockets import PeerError, RigLink
 from torqueloop.hil.rig import rtenv
-from torqueloop.hil.rig.config import relative
+from torqueloop.hil.rig.config import curve_keys, relative
 from torqueloop.hil.rig.live_run import (
     GIVE_UP_S,
     LINKS_BELOW,
@@ -101,7 +101,8 @@ def _open_link(run: LiveRun) -> RigLink:
     v = run.plan.config.vehicle
     assert v is not None
     try:
-        return RigLink(v.endpoint, run.parts.vehicle_out, run.parts.vehicle_in, run.plan.config.clock.tick_s)
+        keys = curve_keys(run.plan.path, v.server_key, v.client_keys)
+        return RigLink(v.endpoint, run.parts.vehicle_out, run.parts.vehicle_in, run.plan.config.clock.tick_s, keys)
     except PeerError as error:
         raise StartError(f"{error}; [vehicle] endpoint of {run.plan.path}: port 0 takes any free one") from None
 

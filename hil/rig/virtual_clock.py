@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from torqueloop.hil.link.sockets import LockstepClient, PeerError
 from torqueloop.hil.rig import rtenv
 from torqueloop.hil.rig.companions import Companion
-from torqueloop.hil.rig.config import relative
+from torqueloop.hil.rig.config import curve_keys, relative
 from torqueloop.hil.rig.live_run import STATS_S, LiveRun, StartError, start_companion
 from torqueloop.hil.rig.progress import Progress
 from torqueloop.hil.rig.restore import Peers
@@ -89,7 +89,10 @@ def _lockstep_vehicle(stack: ExitStack, run: LiveRun, peers: str) -> VehicleStep
     companion: list[Companion] = []
     try:
         client = LockstepClient(
-            v.endpoint, v.start_timeout_s, peer_dead=lambda: companion[0].ended() if companion else None
+            v.endpoint,
+            v.start_timeout_s,
+            curve_keys(run.plan.path, v.server_key, v.client_keys),
+            peer_dead=lambda: companion[0].ended() if companion else None,
         )
     except PeerError as error:
         raise StartError(f"{error}; [vehicle] endpoint of {run.plan.path}: port 0 takes any free one") from None

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from torqueloop.hil.link.messages import ByeMessage, StateMessage, StepMessage
-from torqueloop.hil.link.sockets import LockstepServer, VehicleEnd
+from torqueloop.hil.link.sockets import CurveKeys, LockstepServer, VehicleEnd
 from torqueloop.hil.stop_flag import Stop, StopFlag
 from torqueloop.hil.vehicle.config import VehicleConfig
 
@@ -143,14 +143,15 @@ def main_loop(
     lockstep: bool = False,
     stop: Stop | None = None,
     log: Callable[[str], None] = print,
+    curve: CurveKeys | None = None,
 ) -> dict[str, Any]:
     """The vehicle process: serve the rig until it says bye, is silent for give_up_s, or told to stop."""
     stop = StopFlag(stop)
     address = endpoint or config.link.endpoint
     model = VehicleModel(config)
     if lockstep:
-        return _serve_lockstep(config, model, LockstepServer(address), stop, log)
-    return _serve_latest(config, model, VehicleEnd(address), stop, log)
+        return _serve_lockstep(config, model, LockstepServer(address, curve), stop, log)
+    return _serve_latest(config, model, VehicleEnd(address, curve), stop, log)
 
 
 def _serve_lockstep(
