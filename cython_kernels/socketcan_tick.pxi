@@ -64,7 +64,7 @@ cdef int64_t _arrival(canport_t* p, int i) noexcept nogil:
                 memcpy(t, CMSG_DATA(c), sizeof(timespec))
                 real = <int64_t>t[0].tv_sec * NS_PER_S + t[0].tv_nsec
         c = CMSG_NXTHDR(m, c)
-    p.stamped = 2 if hw > 0 else 1 if real > 0 else 0
+    p.stamped = max(p.stamped, 2 if hw > 0 else 1 if real > 0 else 0)
     return stamps_arrival(&p.stamps, real, hw, p.read_ns)
 
 
@@ -268,6 +268,7 @@ cdef void port_word(canport_t* p, int64_t now_ns, bus_word_t* word) noexcept nog
 cdef void port_arm(canport_t* p) noexcept nogil:
     """Counters at zero; the state of the bus and who stole an identifier are kept. real-time: yes."""
     p.worst = p.state
+    p.stamped = 0
     p.down_since_ns = 0
     p.n_pending = 0
     p.pending_age_max_ns = 0

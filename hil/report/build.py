@@ -154,13 +154,23 @@ def _lost(run: Run) -> list[str]:
 def _bus_checks(can: Mapping[str, Any]) -> list[Check]:
     """Others on the bus that send what is ours, and frames that were refused."""
     found = []
-    gateway = can.get("gateway") or {}
-    if gateway:
-        stolen = int(gateway.get("stolen_ids", 0))
-        text = f"{stolen} frames of another sender, first {gateway.get('stolen')}: is a second rig on this bus?"
+    gateway, native = can.get("gateway") or {}, can.get("native") or {}
+    if gateway or native:
+        # the tick's own socket counts with the other numbers of the bus
+        stolen = int(can.get("stolen_ids", 0) if native else gateway.get("stolen_ids", 0))
+        first = (gateway or native).get("stolen")
+        text = f"{stolen} frames of another sender, first {first}: is a second rig on this bus?"
         found.append(Check("nobody else sends our CAN messages", not stolen, text if stolen else ""))
+    if native:
+        lost = {k: can.get(k) for k in ("rx_dropped", "tx_enobufs", "tx_again", "tx_down", "tx_failed") if can.get(k)}
+        text = ", ".join(f"{k} {n}" for k, n in lost.items())
+        found.append(Check("no frame lost between tick and bus", not lost, text, counts=False))
+        worst = str(can.get("bus_state_worst", "active"))
+        errors = ", ".join(f"{k} {n}" for k, n in (can.get("errors") or {}).items() if n)
+        text = f"worst state {worst}; error frames: {errors or 'none'}" if worst != "active" or errors else ""
+        found.append(Check("CAN bus without errors", not text, text, counts=False))
     if can.get("rx_bad") is not None:
-        whys = ("length", "crc", "repeat", "jump", "range")
+        whys = ("format", "length", "crc", "repeat", "jump", "range")
         rx = can.get("rx") or {}
         text = ", ".join(f"{name} {why} {n[why]}" for name, n in rx.items() for why in whys if n.get(why))
         found.append(Check("no received frame refused", not can["rx_bad"], text, counts=False))

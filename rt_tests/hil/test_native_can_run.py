@@ -119,7 +119,13 @@ def test_a_run_with_a_control_unit_from_outside_replays_to_the_same_bits(
     assert {i for i, _ in peer.received} == {0x110, 0x111, 0x112}
     frames, _, _ = read_bus(tmp_path / "run")
     assert (frames["flags"] & FLAG_TX != 0).sum() == can["tx_taken"]
-    assert result.report.metrics["can_receive_latency_p99_us"] >= 0 and "can_errors_bus_off" in result.report.metrics
+    metrics = result.report.metrics
+    assert metrics["can_receive_latency_p99_us"] >= 0 and metrics["can_errors_bus_off"] == 0
+    for name in ("can_rx_dropped", "can_tx_enobufs", "can_error_frames", "can_send_latency_p99_us", "can_tx_lost"):
+        assert metrics[name] == 0, name
+    checks = {c.name: c for c in result.report.checks}
+    assert checks["nobody else sends our CAN messages"].passed and checks["CAN bus without errors"].passed
+    assert checks["no frame lost between tick and bus"].passed
     again = replay(tmp_path / "run")
     assert again.passed and again.ticks == result.stats["ticks"], str(again.difference)
 

@@ -7,6 +7,7 @@ import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -231,3 +232,23 @@ def test_element_bands_cover_the_whole_run_once(run_dir: Path) -> None:
     for element in analysis.elements(signals):
         bands = analysis.mode_bands_recorded(signals, element)
         assert sum(b.end_s - b.begin_s for b in bands) == pytest.approx(signals.t[-1] - signals.t[0])
+
+
+def test_troubles_of_the_bus_are_checks_for_both_ways_to_it() -> None:
+    from torqueloop.hil.report.build import _bus_checks
+
+    def words(can: dict[str, Any]) -> dict[str, tuple[bool, bool, str]]:
+        return {c.name: (c.passed, c.counts, c.text) for c in _bus_checks(can)}
+
+    stolen = "nobody else sends our CAN messages"
+    assert words({"gateway": {"stolen_ids": 0}})[stolen][0]
+    assert not words({"gateway": {"stolen_ids": 2, "stolen": "HIL_Driver (0x111)"}})[stolen][0]
+    native = {"native": {"stolen": "HIL_Driver (0x111)"}, "stolen_ids": 2, "rx_dropped": 5, "tx_enobufs": 0}
+    found = words({**native, "bus_state_worst": "passive", "errors": {"ack": 3, "bus_off": 0}})
+    assert not found[stolen][0] and "2 frames of another sender, first HIL_Driver (0x111)" in found[stolen][2]
+    assert found["no frame lost between tick and bus"] == (False, False, "rx_dropped 5")
+    assert found["CAN bus without errors"] == (False, False, "worst state passive; error frames: ack 3")
+    quiet = words(
+        {"native": {"stolen": ""}, "stolen_ids": 0, "rx_dropped": 0, "bus_state_worst": "active", "errors": {}}
+    )
+    assert all(passed for passed, _, _ in quiet.values())
