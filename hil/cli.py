@@ -113,7 +113,7 @@ def _report_together(reports: list[Any], out: Path | None, as_json: bool) -> int
     merged = merge(reports)
     files = write_merged(merged, out) if out is not None else {}
     if as_json:
-        _print_json(merged.as_dict())
+        print_json(merged.as_dict())
     else:
         print_merged(merged, out_console)
         for path in files.values():

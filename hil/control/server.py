@@ -1,12 +1,14 @@
 """The control channel's server: a thread of its own between a ZeroMQ socket and the rig by name. real-time: no.
 
 It meets the tick only in one transaction at a time, so clients that die, are slow, send garbage or flood cost
-nothing there. Requests wait in queues of fixed length (the sender is held back when they are full), are answered one
-after the other, at most RATE of them a second, and an answer nobody fetches is dropped.
+nothing there. Requests wait in queues of fixed length (the sender is held back when they are full), at most RATE of
+them a second are served, in at most half of the time, and an answer nobody fetches is dropped. What waits for a tick
+or compiles a model does so in a thread of its own, so that `safe` and `stop` never stand behind it.
 """
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -28,8 +30,12 @@ from torqueloop.hil.link.sockets import POLL_SLICE_MS, BoundSocket, CurveKeys
 
 #: requests a second at most: beyond, the next one waits
 RATE = 500
-#: requests and answers that wait per client
+#: requests and answers that wait per client, and requests of all clients that wait for the thread of slow ones
 QUEUE = 16
+#: a slow request that does not end is given up after this [s]
+GIVE_UP_S = 3.0
+#: kinds that wait for a tick
+SLOW = frozenset({"set", "override", "release", "checkpoint", "restore"})
 
 
 class Served(Protocol):
@@ -63,6 +69,11 @@ class ControlServer(threading.Thread):
         self.requests = self.answered = self.delayed = self.not_sent = 0
         self.rejected = dict.fromkeys(REASONS, 0)
         self.failure: str | None = None
+        self._waiting: queue.Queue[tuple[bytes, Request] | None] = queue.Queue(QUEUE)
+        self._done: queue.SimpleQueue[tuple[bytes, bytes]] = queue.SimpleQueue()
+        self._out = 0
+        self._counting = threading.Lock()
+        self._worker = threading.Thread(target=self._work, name="control-slow", daemon=True)
         self._kinds: dict[str, Callable[[Request], dict[str, Any]]] = {
             "hello": lambda _: rig.hello(),
             "list": lambda _: {"names": rig.describe()},
@@ -81,22 +92,39 @@ class ControlServer(threading.Thread):
 
     # --- thread -----------------------------------------------------------------------------------------------------
     def run(self) -> None:
-        """Until stop(): one request after the other."""
+        """Until stop(): one request after the other; answers of the slow ones as they come."""
+        self._worker.start()
         next_free = time.monotonic()
         try:
             while not self._stop_asked.is_set():
-                if not self._socket.raw.poll(POLL_SLICE_MS):
+                asked = self._socket.raw.poll(1 if self._out else POLL_SLICE_MS)
+                while not self._done.empty():
+                    self._out -= 1
+                    self._send(*self._done.get())
+                if not asked:
                     continue
-                now = time.monotonic()
-                if now < next_free:
+                begin = time.monotonic()
+                if begin < next_free:
                     self.delayed += 1
-                    time.sleep(next_free - now)
-                next_free = max(next_free, now) + 1.0 / RATE
+                    time.sleep(next_free - begin)
+                    begin = next_free
                 self._serve()
+                next_free = begin + max(1.0 / RATE, 2.0 * (time.monotonic() - begin))
         except Exception as error:  # a control channel that dies costs the channel, not the run
             self.failure = f"{type(error).__name__}: {error}"
         finally:
+            while not self._waiting.empty():
+                self._waiting.get_nowait()
+            self._waiting.put(None)
+            self._worker.join(GIVE_UP_S)
+            while not self._done.empty():
+                self._send(*self._done.get())
             self._socket.close()
+
+    def _work(self) -> None:
+        """The thread of slow requests."""
+        while (item := self._waiting.get()) is not None:
+            self._done.put((item[0], self._answer(item[1])))
 
     def _serve(self) -> None:
         try:
@@ -109,22 +137,45 @@ class ControlServer(threading.Thread):
             if len(parts) != 3 or parts[1]:
                 raise RequestError("malformed", f"message of {len(parts) - 1} parts, allowed: one (REQ socket)")
             request = decode_request(parts[2])
-            try:
-                answer = encode_answer(request.id, self._kinds[request.kind](request))
-            except (RequestError, TorqueloopError, OSError) as error:
-                reason = error.reason if isinstance(error, RequestError) else "refused"
-                raise RequestError(reason, str(error), request.id) from None
-            self.answered += 1
+            if request.kind not in SLOW:
+                self._send(parts[0], self._answer(request))
+            elif self._out >= QUEUE:
+                text = f"{self._out} requests wait for a tick already; allowed: at most {QUEUE}"
+                raise RequestError("refused", text, request.id)
+            else:
+                self._out += 1
+                self._waiting.put((parts[0], request))
         except RequestError as error:
-            self.rejected[error.reason] += 1
-            answer = encode_refusal(error)
+            with self._counting:
+                self.rejected[error.reason] += 1
+            self._send(parts[0], encode_refusal(error))
+
+    def _answer(self, request: Request) -> bytes:
+        refused = ("", "")
         try:
-            self._socket.raw.send_multipart([parts[0], b"", answer], zmq.DONTWAIT)
+            answer = encode_answer(request.id, self._kinds[request.kind](request))
+        except RequestError as error:
+            refused = (error.reason, str(error))
+        except (TorqueloopError, OSError) as error:
+            refused = ("refused", str(error))
+        except Exception as error:  # a mistake of this program: said to the client, and the channel lives on
+            self.failure = f"{type(error).__name__}: {error}"
+            refused = ("refused", f"internal error: {self.failure}")
+        with self._counting:
+            if not refused[0]:
+                self.answered += 1
+                return answer
+            self.rejected[refused[0]] += 1
+        return encode_refusal(RequestError(*refused, request.id))
+
+    def _send(self, client: bytes, answer: bytes) -> None:
+        try:
+            self._socket.raw.send_multipart([client, b"", answer], zmq.DONTWAIT)
         except zmq.ZMQError:
             self.not_sent += 1
 
     # --- session ----------------------------------------------------------------------------------------------------
-    def stop(self, timeout_s: float = 5.0) -> None:
+    def stop(self, timeout_s: float = 2.0 * GIVE_UP_S) -> None:
         """End the thread, close the socket."""
         self._stop_asked.set()
         if self.is_alive():

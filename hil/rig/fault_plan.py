@@ -199,6 +199,11 @@ class Faults:
         names = {f.switch: str(f.spec.switch) for f in self.faults if f.switch >= 0}
         return [names[k] for k in sorted(names)]
 
+    def switched(self) -> dict[str, bool]:
+        """Names of the switches, and whether they are on."""
+        bits = self.safety.switches
+        return {name: bool(bits >> k & 1) for k, name in enumerate(self.switches)}
+
     def switch(self, name: str, on: bool) -> None:
         """Switch all faults of this name, from the next tick on; any thread. UnknownNameError with the closest."""
         if name not in self.switches:

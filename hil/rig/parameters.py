@@ -62,6 +62,7 @@ class Parameters:
         #: changed so far: name -> value in SI
         self.values: dict[str, float] = {}
         self.driveline = plan.driveline
+        self._state_bytes = 0
 
     def names(self) -> tuple[str, ...]:
         """All parameters."""
@@ -111,9 +112,12 @@ class Parameters:
         except (ConfigError, CompileError) as error:
             raise RequestError("refused", f"with {_text(values)} the driveline does not compile: {error}") from None
         self._check_structure(compiled, values)
-        clock = self._plan.config.clock
-        model = make_kernel(compiled, clock.tick_s / clock.substeps, self._kernel)
+        model = self._model(compiled)
         state = KernelState(model)
+        if not self._state_bytes:
+            self._state_bytes = len(KernelState(self._model(self._plan.compiled)).to_bytes())
+        if len(state.to_bytes()) != self._state_bytes:
+            raise RequestError("refused", f"{_text(values)} changes what the state of the driveline consists of")
         state.warm()
         state.touch()
         return Prepared(values, line, compiled, model, state, self._gains(line))
@@ -121,6 +125,10 @@ class Parameters:
     def accept(self, prepared: Prepared) -> None:
         """The change is in effect."""
         self.values, self.driveline = dict(prepared.values), prepared.driveline
+
+    def _model(self, compiled: CompiledModel) -> KernelModel:
+        clock = self._plan.config.clock
+        return make_kernel(compiled, clock.tick_s / clock.substeps, self._kernel)
 
     def _gains(self, line: Driveline) -> tuple[float, ...]:
         vehicle = self._plan.config.vehicle

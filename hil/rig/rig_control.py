@@ -82,13 +82,17 @@ class RigControl:
             for p in self.parameters.all()
             if p.name not in self.signals
         ]
+        out += [
+            {"name": name, "unit": "1", "kind": "fault", "writable": "set", "allowed": "0 | 1", "value": value}
+            for name, value in self.faults().items()
+        ]
         return out
 
     def get(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Simulated tick and values now, of one tick or of two that follow each other."""
         tick = self.parts.rig.sim_tick
         values: dict[str, float] = {}
-        parameters = {p.name: p.value for p in self.parameters.all()} if names else {}
+        parameters = {p.name: p.value for p in self.parameters.all()} | self.faults()
         wanted = [name for name in names if name in self.signals or name not in parameters]
         slots = [find(self.signals, name, tuple(parameters)).slot for name in wanted]
         values.update(zip(wanted, self.parts.rig.values(slots), strict=True))
@@ -115,6 +119,10 @@ class RigControl:
             "counters": {name: counters[name] for name in wanted if name in counters},
         }
 
+    def faults(self) -> dict[str, float]:
+        """Faults that are switched by hand, "fault.NAME": 1 while it acts."""
+        return {f"fault.{name}": float(on) for name, on in self.parts.faults.switched().items()}
+
     def held(self) -> dict[str, float]:
         """Signals that are held now."""
         return {self.plan.table.names[slot]: value for slot, value in self.control.held().items()}
@@ -122,20 +130,29 @@ class RigControl:
     # --- writing ----------------------------------------------------------------------------------------------------
     def set(self, values: Mapping[str, float], at: int = -1) -> int:
         """Set constants and parameters, all in one tick or none; the simulated tick in which it took effect."""
-        writes, changes = [], {}
-        parameters = frozenset(self.parameters.names())
+        writes, changes, switches = [], {}, {}
+        parameters, faults = frozenset(self.parameters.names()), self.faults()
         for name, value in values.items():
+            if name in faults:
+                if value not in (0.0, 1.0):
+                    raise RequestError("refused", f"{name} = {value:g}; allowed: 0 | 1")
+                switches[name.removeprefix("fault.")] = value == 1.0
+                continue
             if name not in self.signals and name in parameters:
                 changes[name] = value
                 continue
-            info = find(self.signals, name, tuple(parameters))
+            info = find(self.signals, name, (*parameters, *faults))
             if not info.set:
                 remedy = "use override to hold it" if info.override else "it is read only"
                 raise RequestError("refused", f"{name} is written by the rig in every tick: {remedy}")
             info.check(value)
             writes.append((info.slot, SET, value))
         prepared = self.parameters.prepare(changes) if changes else None
-        return self._post(writes, at, prepared)
+        tick = self._post(writes, at, prepared)
+        # they act from the next tick on, once the rest was taken
+        for name, on in switches.items():
+            self.parts.faults.switch(name, on)
+        return tick
 
     def override(self, values: Mapping[str, float], at: int = -1) -> int:
         """Hold signals at values, all from one tick on or none."""
@@ -230,8 +247,11 @@ class RigControl:
             beat = rig.tick if at >= 0 else 0
             if beat != last:
                 last, since = beat, time.monotonic()
-            elif time.monotonic() - since > NO_TICK_S and (self.checkpoints.withdraw() or self.control.cancel()):
-                state = "has ended" if rig.finished else f"takes no ticks ({rig.state})"
+            over = rig.stopped or rig.finished
+            if (over or time.monotonic() - since > NO_TICK_S) and (
+                self.checkpoints.withdraw() or self.control.cancel()
+            ):
+                state = "has ended" if over else f"takes no ticks ({rig.state})"
                 raise RequestError("refused", f"nothing was changed: the rig {state}")
         if self.checkpoints.error is not None:
             error, self.checkpoints.error = self.checkpoints.error, None

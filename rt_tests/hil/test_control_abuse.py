@@ -28,7 +28,9 @@ from torqueloop.hil.control.messages import (
 from torqueloop.hil.control.server import QUEUE, RATE
 from torqueloop.hil.link.keys import make_keys, server_keys
 from torqueloop.hil.link.sockets import PeerError
+from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.rig.config import load_rig_config
+from torqueloop.hil.rig.replay import replay
 
 
 def body(kind="set", **keys):
@@ -150,6 +152,71 @@ def test_clients_at_the_same_time_are_served_one_after_the_other(tmp_path):
         thread.join(30)
     going.join()
     assert not errors and len(ticks) == 80
+
+
+def test_safe_and_stop_do_not_stand_behind_what_waits_for_a_tick(tmp_path):
+    """`set` for a tick 10 s ahead waits; the safe state is asked for meanwhile and ends the run."""
+    going = Running(DESK, tmp_path / "run", 60.0, vehicle=SlowCar(1e-3))
+    with going.client() as asker, going.client() as other:
+        refused = []
+
+        def wait():
+            try:
+                asker.set({"HIL_Driver.T_oil": 350.0}, at=10_000)
+            except ControlError as error:
+                refused.append(str(error))
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        time.sleep(0.2)
+        other.safe()
+        other.stop()
+        waiting.join(20)
+    assert refused == ["nothing was changed: the rig has ended"]
+    result = going.join()
+    assert result.stats["ticks"] < 10_000 and result.stats["control"]["answered"] >= 2
+    assert read_signals(result.out)["HIL_Driver.T_oil"].max() < 354.0
+
+
+@pytest.mark.usefixtures("multicast")
+def test_on_the_real_clock_a_flood_costs_no_tick_its_inputs(tmp_path):
+    going = Running(rig_file(tmp_path, own_bus=True), tmp_path / "run", 2.5, clock="real")
+    endpoint = going.endpoint()
+    with going.client() as client:
+        sockets = [dealer(endpoint) for _ in range(3)]
+        request = encode_request(Request("list", 1))
+        sent = 0
+        while client.status()["ticks"] < 2000:
+            for socket in sockets:
+                try:
+                    socket.send_multipart([b"", request], zmq.DONTWAIT)
+                    socket.send_multipart([b"", b"garbage"], zmq.DONTWAIT)
+                    sent += 1
+                except zmq.Again:
+                    pass
+    result = going.join()
+    for socket in sockets:
+        socket.close()
+    assert sent > 20 and result.stats["ticks"] + result.stats["dropped"] >= 2500
+    assert not result.stats["safe_state"]["latched"] and result.stats["control"]["failure"] is None
+    assert result.stats["control"]["rejected"]["malformed"] > 10
+    assert replay(result.out).passed
+
+
+def test_faults_switched_by_hand_are_switched_over_the_channel(tmp_path):
+    add = '\n[[faults]]\nsignal = "driver.pedal"\nkind = "value"\nvalue = 0.4\nswitch = "stuck_pedal"\n'
+    going = Running(rig_file(tmp_path, add=add), tmp_path / "run", 2.0, vehicle=SlowCar(1e-3))
+    with going.client() as client:
+        assert client["fault.stuck_pedal"] == 0.0
+        client.set({"fault.stuck_pedal": 1.0}, at=300)
+        with pytest.raises(ControlError, match="allowed: 0 | 1"):
+            client.set({"fault.stuck_pedal": 0.5})
+        assert client["fault.stuck_pedal"] == 1.0
+        client.set({"fault.stuck_pedal": 0.0}, at=600)
+    result = going.join()
+    pedal = read_signals(result.out)["input.engine.pedal"]
+    assert (pedal[:300] == 0.0).all() and (pedal[302:600] == 0.4).any() and (pedal[1000:1400] == 0.0).all()
+    assert replay(result.out).passed
 
 
 # --- keys -------------------------------------------------------------------------------------------------------------
