@@ -1,6 +1,6 @@
 """Latency report of this machine for CI: JSON, JUnit and HTML; what is exact is a gate, wall-clock times are shown.
 
-    python scripts/latency_report.py [--out build/latency-report] [--vm build/vm/results.json] [--seconds 10]
+    python scripts/latency_report.py [--out build/latency-report] [--vm build/vm-results/measure.json] [--seconds 10]
 
 Parts; one that cannot be had here is shown as skipped, with its reason:
 
@@ -9,9 +9,9 @@ Parts; one that cannot be had here is shown as skipped, with its reason:
     real           the desk rig on the real clock with control unit and vehicle in their processes. Gates: every grid
                    point accounted for, nothing lost; lateness and compute time are shown
     instructions   per step and per tick, counted by callgrind. Gate: within 5 % of the baseline (step_baseline.py)
-    vm             what the tests in the PREEMPT_RT machine left in --vm, where time counts instructions. Gates: its own
+    vm             what scripts/vm_measure.py left in --vm: PREEMPT_RT and SocketCAN, time counts instructions. Gates:
+                   no missed tick, everything was measured; latencies and ratios are shown
 
-The results of the VM are a JSON object: {"measurements": {name: {key: value}}, "gates": [{"name", "passed", "text"}]}.
 Exit status 0: all gates passed; 1: one failed.
 """
 
@@ -48,6 +48,12 @@ from torqueloop.hil.vehicle.model import VehicleModel
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "configs"
 VIRTUAL_S = 12.0
+#: compared in the VM: name, words, whose, against whose, which value
+RATIOS = (
+    ("wake_p999", "wake-up p99.9 against cyclictest", "rig.wake_lateness_us", "cyclictest", "p999"),
+    ("reaction_p50", "reaction p50, socket and codec against a C echo", "reaction_socket", "reaction_echo", "p50_ns"),
+    ("reaction_p99", "reaction p99, socket and codec against a C echo", "reaction_socket", "reaction_echo", "p99_ns"),
+)
 #: percentiles shown of a time
 SHOWN = ("p50", "p90", "p99", "p999", "max", "mean")
 
@@ -179,10 +185,10 @@ def instructions() -> Part:
 
 
 def vm(path: Path) -> Part:
-    """What the tests in the virtual machine left."""
+    """What the measurement in the virtual machine left; its time counts instructions: counts are exact there."""
     part = Part("vm", "PREEMPT_RT in a virtual machine, time counted in instructions")
     if not path.is_file():
-        part.skipped = f"{path} is not there: scripts/test --vm makes it"
+        part.skipped = f"{path} is not there: scripts/vm_measure.py makes it"
         return part
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -190,14 +196,37 @@ def vm(path: Path) -> Part:
     except (OSError, ValueError, TypeError) as error:
         part.gate("results of the VM can be read", False, f"{path}: {error}")
         return part
-    if found.get("skipped"):
-        part.skipped = str(found["skipped"])
-    for gate in found.get("gates") or []:
-        part.gate(str(gate.get("name")), gate.get("passed") is True, gate.get("text", ""))
-    for name, values in (found.get("measurements") or {}).items():
-        rows = values.items() if isinstance(values, dict) else [("value", values)]
-        part.tables[str(name)] = [["", ""], *([str(k), short(v)] for k, v in rows)]
+    general: list[list[str]] = [["", ""]]
+    for name, values in found.items():
+        if not isinstance(values, dict):
+            general.append([name, short(values)])
+            continue
+        if "error" in values:
+            part.gate(f"{name} was measured", False, values["error"])
+        if "missed" in values:
+            part.gate(f"{name}: missed ticks", values["missed"] == 0, f"{values['missed']} of {values.get('ticks')}")
+        times = {k: v for k, v in values.items() if isinstance(v, dict) and "p50" in v}
+        times |= {name: values} if "p50" in values else {}
+        plain = [[k, short(v)] for k, v in values.items() if k not in times and k != "hist" and not isinstance(v, dict)]
+        part.tables[name] = [["", ""], *plain]
+        if times:
+            part.tables[f"{name} [µs]"] = time_rows(times)
+    part.tables = {"Machine": general, **part.tables}
+    for name, text, over, under, key in RATIOS:
+        try:
+            ratio = _at(found, over)[key] / _at(found, under)[key]
+        except (KeyError, TypeError, ZeroDivisionError):
+            continue
+        part.tables.setdefault("Compared", [["", "ratio"]]).append([text, f"{ratio:.2f}"])
+        part.values.setdefault("ratios", {})[name] = ratio
     return part
+
+
+def _at(found: dict[str, Any], place: str) -> Any:
+    """found["a"]["b"] for "a.b"."""
+    for key in place.split("."):
+        found = found[key]
+    return found
 
 
 def short(value: Any) -> str:
@@ -317,7 +346,9 @@ def write_all(parts: list[Part], out: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "latency-report")
-    parser.add_argument("--vm", type=Path, default=ROOT / "build" / "vm" / "results.json", help="results of the VM")
+    parser.add_argument(
+        "--vm", type=Path, default=ROOT / "build" / "vm-results" / "measure.json", help="results of the VM"
+    )
     parser.add_argument("--seconds", type=float, default=10.0, help="length of the run on the real clock (default 10)")
     parser.add_argument("--port", type=int, default=43179, help="UDP port of the software bus")
     options = parser.parse_args()

@@ -72,17 +72,29 @@ def test_a_failed_gate_fails_the_report_in_all_three_forms(script: ModuleType, t
 
 
 def test_results_of_the_vm_become_tables_and_gates(script: ModuleType, tmp_path: Path) -> None:
-    path = tmp_path / "results.json"
+    path = tmp_path / "measure.json"
     assert "not there" in script.vm(path).skipped
     path.write_text("{broken")
     assert [g.passed for g in script.vm(path).gates] == [False]
-    gates = [{"name": "missed", "passed": True, "text": "0"}, {"name": "p99.9", "passed": False, "text": "1.4 x"}, {}]
-    path.write_text(json.dumps({"measurements": {"lateness": {"p99_us": 12.345678}}, "gates": gates}))
+    late = {"p50": 1.5, "p99": 2.0, "p999": 3.0, "max": 4.0, "mean": 1.6, "count": 60_000}
+    found: dict[str, Any] = {
+        "kernel": "6.1-rt",
+        "rig": {"ticks": 60_000, "missed": 0, "wake_lateness_us": late},
+        "cyclictest": {"p50": 1.0, "p999": 2.5},
+        "reaction_echo": {"p50_ns": 100.0},
+    }
+    path.write_text(json.dumps(found))
     part = script.vm(path)
-    assert [g.passed for g in part.gates] == [True, False, False]
-    assert part.tables == {"lateness": [["", ""], ["p99_us", "12.3457"]]}
-    path.write_text(json.dumps({"skipped": "no QEMU"}))
-    assert script.vm(path).skipped == "no QEMU"
+    assert [(g.name, g.passed) for g in part.gates] == [("rig: missed ticks", True)]
+    assert part.values["ratios"] == {"wake_p999": pytest.approx(1.2)}
+    assert part.tables["rig [µs]"][1][:3] == ["wake_lateness_us", "60000", "1.5"]
+    found["rig"]["missed"] = 2
+    found["rates"] = {"error": "RuntimeError: no"}
+    path.write_text(json.dumps(found))
+    assert {g.name: g.passed for g in script.vm(path).gates} == {
+        "rig: missed ticks": False,
+        "rates was measured": False,
+    }
 
 
 def test_instruction_counts_are_compared_both_ways(script: ModuleType) -> None:
