@@ -41,6 +41,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from torqueloop.hil.report.metrics import rebinned
 from torqueloop.hil.rig.machine import choose_cpu
 from torqueloop.hil.rig.session import run_rig
 
@@ -325,7 +326,7 @@ def plot(result: dict[str, Any], path: Path) -> bool:
         return False
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.5))
     for name, key in (("wake lateness", "wake_lateness_us"), ("compute time", "compute_us")):
-        hist = [(max(0.1, edge), n) for edge, n in result["stats"][key]["hist"]]
+        hist = rebinned(result["stats"][key]["hist"], 40)
         left.step([e for e, _ in hist], [n for _, n in hist], where="post", label=name)
     left.set(
         xscale="log", yscale="log", xlabel="us", ylabel="ticks", title=f"{result['stats']['ticks']} ticks at 1 kHz"

@@ -6,6 +6,7 @@ inside `advance` of a kernel is counted. Used by bench_size.py and step_baseline
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
 import shutil
@@ -41,7 +42,27 @@ class CountingError(Exception):
     """Instructions cannot be counted here; the text says why."""
 
 
-def worker(path: str) -> int:
+#: turns the instrumentation on: until then valgrind only translates, and Python starts five times as fast
+SWITCH = "#include <valgrind/callgrind.h>\nvoid start_counting(void) { CALLGRIND_START_INSTRUMENTATION; }\n"
+
+
+def make_switch(folder: Path) -> Path | None:
+    """SWITCH as a library; None without a compiler or valgrind's header: instrumentation is on from the start then."""
+    compiler, source, made = shutil.which("cc") or shutil.which("gcc"), folder / "switch.c", folder / "switch.so"
+    if compiler is None:
+        return None
+    source.write_text(SWITCH, encoding="utf-8")
+    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(made), str(source)]
+    return made if subprocess.run(command, capture_output=True).returncode == 0 else None
+
+
+def start_counting(switch: str) -> None:
+    """In a process under valgrind: from here on it counts. switch: path of the library, or "-" for none."""
+    if switch != "-":
+        ctypes.CDLL(switch).start_counting()
+
+
+def worker(path: str, switch: str) -> int:
     """Under callgrind: each job in forked processes, by default once over its stretch and twice."""
     models: dict[tuple[int, str], KernelModel] = {}
     for number, job in enumerate(Job(*each) for each in pickle.loads(Path(path).read_bytes())):
@@ -53,6 +74,7 @@ def worker(path: str) -> int:
             state = KernelState(model)
             child = os.fork()
             if child == 0:
+                start_counting(switch)
                 for _ in range(passes):
                     state.from_bytes(job.start)
                     model.run(state, job.inputs)
@@ -94,11 +116,16 @@ def short_name(symbol: str) -> str:
 
 def under_callgrind(command: Sequence[str], counted: str, folder: Path, progress: Callable[[], None]) -> list[Profile]:
     """Run a Python command that forks children and prints "NUMBER PROCESS" when one has ended; their profiles in that
-    order. counted: pattern of the C function inside which instructions count."""
+    order. counted: pattern of the C function inside which instructions count. The command gets one more argument, for
+    start_counting in its children."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         raise CountingError("valgrind is not installed (apt-get install valgrind)")
     options = ["--tool=callgrind", "--quiet", "--collect-atstart=no", f"--toggle-collect={counted}"]
+    switch = make_switch(folder)
+    if switch is not None:
+        options.append("--instr-atstart=no")
+    command = [*command, str(switch or "-")]
     found: list[Profile] = []
     with subprocess.Popen(
         [valgrind, *options, f"--callgrind-out-file={folder}/profile.%p", sys.executable, *command],
@@ -138,4 +165,4 @@ def instruction_counts(jobs: Sequence[Job], progress: Callable[[], None]) -> lis
 
 
 if __name__ == "__main__":
-    raise SystemExit(worker(sys.argv[1]))
+    raise SystemExit(worker(sys.argv[1], sys.argv[2]))

@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 from bench_step import H, shift_inputs
-from instruction_counts import CountingError, Job, instruction_counts, under_callgrind
+from instruction_counts import CountingError, Job, instruction_counts, start_counting, under_callgrind
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
@@ -128,7 +128,7 @@ def record_drive(out: Path) -> None:
     run_rig(RIG, "virtual", DRIVE * 1e-3, out, progress=False, html=False, vehicle=car.step, tcu=unit)
 
 
-def tick_worker(run_dir: Path) -> int:
+def tick_worker(run_dir: Path, switch: str) -> int:
     """Under callgrind: the recorded drive again, each time to another tick, in forked processes."""
     from torqueloop.hil.record.recording import read_stream
     from torqueloop.hil.rig.parts import build
@@ -141,6 +141,7 @@ def tick_worker(run_dir: Path) -> int:
     for number, end in enumerate((START, DRIVE)):
         child = os.fork()
         if child == 0:
+            start_counting(switch)
             parts.state.warm()
             parts.rig.begin(INPUT_HEAD.unpack_from(chunks[0])[5])
             for chunk in chunks:
@@ -234,10 +235,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--update", action="store_true", help="write the baseline anew")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--tick-worker", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--tick-worker", nargs=2, metavar=("RUN", "SWITCH"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.tick_worker is not None:
-        return tick_worker(options.tick_worker)
+        return tick_worker(Path(options.tick_worker[0]), options.tick_worker[1])
     try:
         counted = count()
     except CountingError as error:
