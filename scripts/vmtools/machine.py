@@ -119,7 +119,7 @@ class _Outputs:
         pipes = [os.pipe() for _ in range(3)]
         self.ends = tuple(write for _, write in pipes)
         self._status: list[bytes] = []
-        targets = [sys.stdout.fileno(), sys.stderr.fileno(), None]
+        targets = [1, 2, None]
         self._threads = [
             threading.Thread(target=self._pump, args=(read, target), daemon=True)
             for (read, _), target in zip(pipes, targets, strict=True)

@@ -1,0 +1,77 @@
+"""Real SocketCAN on a PREEMPT_RT kernel: scripts/test --vm boots the machine of scripts/vm.py, these tests judge it.
+
+One boot serves all. Its time counts instructions, so what is asserted does not depend on the host; the numbers are in
+build/vm-results/measure.json.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+RESULTS = ROOT / "build" / "vm-results"
+
+pytestmark = pytest.mark.rt
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    """What one boot of the machine measured."""
+    if os.environ.get("TORQUELOOP_VM") != "1":
+        pytest.skip("the virtual machine is part of `scripts/test --vm`")
+    from vm_measure import measure
+    from vmtools.errors import Unavailable
+    from vmtools.table import table
+
+    try:
+        result = measure(RESULTS / "measure.json")
+    except Unavailable as reason:
+        pytest.skip(f"no virtual machine here: {reason}")
+    print(table(result))
+    return result
+
+
+def test_a_minute_at_1_khz_misses_no_tick(found):
+    rig = found["rig"]
+    assert rig["ticks"] == 60_000 and rig["missed"] == 0 and rig["overruns"] == 0
+    assert not rig["safe_state"]["latched"] and rig["degraded"] == []
+    assert rig["shifts"][:4] == ["N-1", "1-2", "2-3", "3-4"], "the control unit drove the car through its gears"
+    assert rig["can"]["rx_bad"] == 0 and rig["can"]["rx_dropped"] == 0 and rig["can"]["tx_lost"] == 0
+    assert rig["can"]["rx_frames"] >= 29_990 and rig["can"]["tx_frames"] == 3 * 6_000 + 60_000
+
+
+def test_wake_lateness_is_that_of_cyclictest(found):
+    assert found["cyclictest"]["count"] == 10_000
+    assert found["rig"]["wake_lateness_us"]["p999"] <= 1.2 * found["cyclictest"]["p999"]
+
+
+@pytest.mark.parametrize("quantile", ["p50_ns", "p99_ns"])
+def test_socket_and_codec_answer_within_half_more_than_a_c_echo(found, quantile):
+    echo, ours = found["reaction_echo"], found["reaction_socket"]
+    assert echo["lost"] == 0 and ours["lost"] == 0 and ours["sent"] == ours["answers"] == echo["answers"]
+    assert ours[quantile] <= 1.5 * echo[quantile]
+
+
+def test_reaction_through_the_tick_is_one_tick_and_100_us(found):
+    full = found["reaction_full"]
+    assert full["lost"] == 0 and full["missed"] == 0
+    assert full["p99_ns"] <= 1e3 * (full["tick_us"] + 100.0)
+
+
+def test_several_kilohertz_without_a_missed_tick(found):
+    assert found["rates"]["highest_Hz"] >= 4000, found["rates"]["tried"]
+
+
+def test_real_clients_on_the_bus(found):
+    """rt_tests/vm ran inside: every test passed, none was left out."""
+    assert found["clients"].get("status") == 0, found["clients"]
+    cases = list(ElementTree.parse(RESULTS / "clients.xml").iter("testcase"))
+    bad = [c.get("name") for c in cases if any(c.find(k) is not None for k in ("failure", "error", "skipped"))]
+    assert bad == [] and len(cases) >= 6

@@ -1,0 +1,219 @@
+"""The measurements, inside the machine; started by scripts/vm_measure.py.
+
+vm_inside.py RESULT_FILE FOLDER_OF_C_PROGRAMS [--seconds S] [--only NAME,...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from vmtools.inside import CONFIGS, program, run, say, subprocess, tcu_process, tcu_stats
+from vmtools.rigs import PING_ID, PONG_ID, write_rig
+
+from torqueloop.cython_kernels.reaction import answer_frames
+from torqueloop.hil.can.database import bus_id
+from torqueloop.hil.can.raw_socket import open_raw
+from torqueloop.hil.rig.parts import build
+from torqueloop.hil.rig.plan import load_plan
+
+WORK = Path("/run/torqueloop")
+PRIORITY = 80
+#: highest first: the first rate without a missed tick is the result
+RATES_HZ = (10_000, 8_000, 5_000, 4_000, 2_000, 1_000)
+
+
+def _kept(stats: dict[str, Any]) -> dict[str, Any]:
+    names = (
+        "ticks",
+        "missed",
+        "late_started",
+        "dropped",
+        "overruns",
+        "slip_s",
+        "margin_min_us",
+        "degraded",
+        "safe_state",
+    )
+    kept = {name: stats.get(name) for name in names}
+    for name in ("wake_lateness_us", "compute_us"):
+        kept[name] = {k: v for k, v in stats[name].items() if k != "hist"}
+    can = stats["can"]
+    kept["can"] = {n: can.get(n) for n in ("rx_frames", "rx_bad", "tx_frames", "tx_lost", "rx_dropped", "bus_state")}
+    return kept
+
+
+def rig_60_s(seconds: float) -> dict[str, Any]:
+    """The car at 1 kHz, the control unit in another process over vcan0."""
+    folder = WORK / "rig"
+    rig = write_rig(folder, CONFIGS)
+    with tcu_process(folder):
+        stats = run(rig, seconds, folder / "out")
+    tcu = tcu_stats(folder)
+    return {**_kept(stats), "shifts": [s["shift"] for s in tcu["shifts"]], "tcu_lateness": tcu["lateness"]}
+
+
+def cyclictest(seconds: float) -> dict[str, Any]:
+    """cyclictest at the rig's priority and period; beside it the same rig, lower, and its control unit."""
+    folder = WORK / "cyclic"
+    rig = write_rig(folder, CONFIGS, priority=PRIORITY - 10)
+    text: list[str] = []
+    loops = round(1000 * seconds)
+
+    def measure() -> None:
+        text.append(program("cyclictest", "-q", "-m", "-N", "-p", PRIORITY, "-i", 1000, "-l", loops, "-h", 100_000))
+
+    with tcu_process(folder):
+        beside = run(rig, seconds + 2.0, folder / "out", measure)
+    counts = {}
+    for line in text[0].splitlines():
+        words = line.split()
+        if len(words) == 2 and not line.startswith("#") and int(words[1]):
+            counts[int(words[0])] = int(words[1])
+    overflow = [line for line in text[0].splitlines() if "Overflows" in line]
+    total = sum(counts.values())
+
+    def quantile(q: float) -> float:
+        at = 0
+        for ns, n in sorted(counts.items()):
+            at += n
+            if at >= q * total:
+                return ns / 1e3
+        return float("nan")
+
+    found = {f"p{name}": quantile(q) for name, q in (("50", 0.5), ("99", 0.99), ("999", 0.999))}
+    ran = beside["ticks"]
+    return {"count": total, **found, "max": max(counts) / 1e3, "overflows": overflow, "load_ticks": ran}
+
+
+def _probe(programs: Path, count: int, pause_us: int) -> dict[str, Any]:
+    words = (programs / "can_probe", "vcan0", f"{PING_ID:X}", f"{PONG_ID:X}", count, PRIORITY - 1, pause_us)
+    return dict(json.loads(program(*words)))
+
+
+def reaction_echo(programs: Path, count: int) -> dict[str, Any]:
+    """A C program that reads and writes."""
+    words = (programs / "can_echo", "vcan0", f"{PING_ID:X}", f"{PONG_ID:X}", count, PRIORITY)
+    with subprocess.Popen([str(w) for w in words], stdout=subprocess.PIPE, text=True) as echo:
+        assert echo.stdout is not None and echo.stdout.readline().strip() == "ready"
+        return _probe(programs, count, 1000)
+
+
+def reaction_socket(programs: Path, count: int) -> dict[str, Any]:
+    """The rig's port and codec, answering at once."""
+    rig = write_rig(WORK / "socket", CONFIGS)
+    plan = load_plan(rig)
+    parts = build(plan, 1.0)
+    assert plan.database is not None and parts.port is not None and parts.rx is not None and parts.tx is not None
+    received = [bus_id(m) for m in plan.database.rx_messages]
+    with ExitStack() as stack:
+        raw = open_raw("vcan0", received, plan.database.own_ids)
+        stack.callback(raw.close)
+        stack.callback(parts.port.close)
+        parts.port.open(raw.sock.fileno(), raw.fd_frames)
+        table = bytearray(8 * len(plan.table))
+        slots = [plan.table.slot(n) for n in ("Ping.ping_value", "Pong.pong_value")]
+        message = parts.tx.tables.index("Pong")
+        sent: list[int] = []
+
+        def answer() -> None:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+            values = memoryview(table).cast("d")
+            sent.append(answer_frames(parts.port, parts.rx, parts.tx, values, message, *slots, count, 5000))
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        result = _probe(programs, count, 1000)
+        thread.join()
+    return {**result, "sent": sent[0]}
+
+
+def reaction_full(programs: Path, count: int) -> dict[str, Any]:
+    """Through whole ticks of the running rig."""
+    folder = WORK / "full"
+    rig = write_rig(folder, CONFIGS)
+    result: list[dict[str, Any]] = []
+    # a request takes up to 2 pauses and a tick
+    seconds = 1.0 + count * 0.0045
+    with tcu_process(folder):
+        stats = run(rig, seconds, folder / "out", lambda: result.append(_probe(programs, count, 1500)))
+    return {**result[0], "missed": stats["missed"], "tick_us": 1000.0}
+
+
+def rates(seconds: float) -> dict[str, Any]:
+    """The highest rate at which no tick is missed."""
+    tried = []
+    with tcu_process_once():
+        for rate in RATES_HZ:
+            folder = WORK / f"rate{rate}"
+            stats = run(write_rig(folder, CONFIGS, tick_s=1.0 / rate, record='["engine.w"]'), seconds, folder / "out")
+            tried.append({"rate_Hz": rate, **_kept(stats)})
+            say(f"  {rate} Hz: missed {stats['missed']} of {stats['ticks']}")
+            if stats["missed"] == 0 and not stats["safe_state"]["latched"]:
+                break
+    passed = [t["rate_Hz"] for t in tried if t["missed"] == 0]
+    return {"highest_Hz": passed[0] if passed else 0, "tried": tried}
+
+
+def tcu_process_once() -> Any:
+    (WORK / "rates").mkdir(parents=True, exist_ok=True)
+    return tcu_process(WORK / "rates")
+
+
+def clients(xml: Path) -> dict[str, Any]:
+    """rt_tests/vm, with the programs of others on the bus."""
+    import pytest
+
+    os.environ["TORQUELOOP_IN_VM"] = "1"
+    tests = Path(__file__).resolve().parents[1] / "rt_tests" / "vm"
+    options = ("-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-c", "/dev/null", "--rootdir", str(tests))
+    status = pytest.main([*options, "--basetemp", str(WORK / "pytest"), f"--junitxml={xml}", str(tests)])
+    return {"status": int(status)}
+
+
+def main() -> int:
+    """Entry."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("result", type=Path)
+    parser.add_argument("programs", type=Path)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--only", default="")
+    WORK.mkdir(parents=True, exist_ok=True)
+    given = parser.parse_args()
+    stages: dict[str, Callable[[], dict[str, Any]]] = {
+        "rig": lambda: rig_60_s(given.seconds),
+        "cyclictest": lambda: cyclictest(min(10.0, given.seconds)),
+        "reaction_echo": lambda: reaction_echo(given.programs, 1000),
+        "reaction_socket": lambda: reaction_socket(given.programs, 1000),
+        "reaction_full": lambda: reaction_full(given.programs, 400),
+        "rates": lambda: rates(1.0),
+        "clients": lambda: clients(given.result.parent / "clients.xml"),
+    }
+    wanted = given.only.split(",") if given.only else list(stages)
+    results: dict[str, Any] = {"kernel": os.uname().release, "version": os.uname().version}
+    failed = False
+    for name in wanted:
+        say(f"{name} ...")
+        try:
+            results[name] = stages[name]()
+        except Exception as error:  # the others are worth having all the same
+            failed = True
+            results[name] = {"error": f"{type(error).__name__}: {error}"}
+            traceback.print_exc()
+        say(f"{name}: {json.dumps(results[name])[:600]}")
+        given.result.write_text(json.dumps(results, indent=1) + "\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

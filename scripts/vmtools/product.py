@@ -1,0 +1,66 @@
+"""The files of the project and of what it uses, for a machine that sees nothing else."""
+
+from __future__ import annotations
+
+import compileall
+import subprocess
+import sys
+from pathlib import Path
+
+from vmtools.errors import Unavailable
+from vmtools.packages import find
+from vmtools.preload import program_files, python_files
+
+ROOT = Path(__file__).resolve().parents[2]
+#: a run on the virtual clock imports what a run on the real one imports, also late
+#: asammdf: python-can imports it if it is there, which is half of all start-up; the machine does not get it
+_PROBE = """
+import sys, tempfile
+sys.path.insert(0, {scripts!r})
+sys.modules["asammdf"] = None
+import vmtools.inside
+import can.interfaces.socketcan, torqueloop.hil.tcu.soft_tcu, torqueloop.hil.vehicle.model
+from torqueloop.hil.tcu.config import load_tcu_config
+from torqueloop.hil.tcu.soft_tcu import SoftTcu
+from pathlib import Path
+from vmtools.rigs import write_rig
+with tempfile.TemporaryDirectory() as t:
+    rig = write_rig(Path(t), vmtools.inside.CONFIGS)
+    unit = SoftTcu(load_tcu_config(vmtools.inside.TCU))
+    vmtools.inside.run_rig(rig, "virtual", 0.02, Path(t) / "r", progress=False, html=False, tcu=unit)
+{more}
+"""
+_DATA = {".py", ".pyc", ".so", ".toml", ".dbc", ".csv", ".json"}
+PROGRAMS = ("env", "sh", "ip", "cyclictest", "candump", "cansend", "cangen", "canplayer", "isotpsend", "isotprecv")
+
+
+def installed() -> Path:
+    """Folder of the package that the running Python imports."""
+    code = "import torqueloop; print(list(torqueloop.__path__)[0])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT / "scripts")
+    if done.returncode != 0:
+        raise Unavailable(f"torqueloop is not installed for {sys.executable}")
+    return Path(done.stdout.strip())
+
+
+def files(more: str = "") -> list[Path]:
+    """Everything needed to run rigs, with clients on the bus. more: code whose imports are needed as well."""
+    package = installed()
+    compileall.compile_dir(package, quiet=2)
+    compileall.compile_dir(ROOT / "scripts", quiet=2)
+    found = python_files(_PROBE.format(scripts=str(ROOT / "scripts"), more=more))
+    for folder in [package, *(p for p in package.iterdir() if p.is_dir()), ROOT / "scripts", ROOT / "rt_tests" / "vm"]:
+        found += [p for p in folder.rglob("*") if p.suffix in _DATA]
+    found += program_files(list(PROGRAMS))
+    return found
+
+
+def c_programs(folder: Path) -> Path:
+    """The C programs of scripts/, compiled."""
+    compiler = find("cc") or find("gcc")
+    if compiler is None:
+        raise Unavailable("no C compiler")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("can_echo", "can_probe"):
+        subprocess.run([compiler, "-O2", "-o", str(folder / name), str(ROOT / "scripts" / f"{name}.c")], check=True)
+    return folder

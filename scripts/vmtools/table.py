@@ -1,0 +1,50 @@
+"""Measured values as lines of text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def ratios(found: dict[str, Any]) -> dict[str, float]:
+    """What is compared: wake-up against cyclictest, reaction of socket and codec against a C echo."""
+    out = {}
+    if "wake_lateness_us" in found.get("rig", {}) and "p999" in found.get("cyclictest", {}):
+        out["wake_p999"] = found["rig"]["wake_lateness_us"]["p999"] / found["cyclictest"]["p999"]
+    socket, echo = found.get("reaction_socket", {}), found.get("reaction_echo", {})
+    for q in ("p50", "p99"):
+        if f"{q}_ns" in socket and f"{q}_ns" in echo:
+            out[f"reaction_{q}"] = socket[f"{q}_ns"] / echo[f"{q}_ns"]
+    return out
+
+
+def table(found: dict[str, Any]) -> str:
+    """One line per measured thing."""
+    lines = [f"kernel {found.get('kernel', '?')}, guest time counts instructions (1 ns each)"]
+    rig, cyclic = found.get("rig", {}), found.get("cyclictest", {})
+    if "ticks" in rig:
+        lines.append(
+            f"rig at 1 kHz        {rig['ticks']} ticks, {rig['missed']} missed, {rig['overruns']} overruns, "
+            f"smallest margin {rig['margin_min_us']:.0f} us, compute p99 {rig['compute_us']['p99']:.1f} us; "
+            f"shifts {' '.join(rig['shifts'])}"
+        )
+        late = rig["wake_lateness_us"]
+        lines.append(
+            f"wake lateness us    rig        p50 {late['p50']:.2f}  p99 {late['p99']:.2f}  p99.9 {late['p999']:.2f}"
+        )
+    if "p999" in cyclic:
+        values = "  ".join(f"{n} {cyclic[k]:.2f}" for n, k in (("p50", "p50"), ("p99", "p99"), ("p99.9", "p999")))
+        lines.append(f"                    cyclictest {values}")
+    for name, text in (("echo", "C echo"), ("socket", "port and codec"), ("full", "through the tick")):
+        r = found.get(f"reaction_{name}", {})
+        if "p50_ns" in r:
+            lines.append(
+                f"CAN to CAN us       {text:<17} p50 {r['p50_ns'] / 1e3:.1f}  p99 {r['p99_ns'] / 1e3:.1f}  "
+                f"max {r['max_ns'] / 1e3:.1f}  ({r['answers']} answers, {r['lost']} lost)"
+            )
+    if "highest_Hz" in found.get("rates", {}):
+        lines.append(f"highest rate        {found['rates']['highest_Hz']} Hz without a missed tick")
+    for name, value in found.items():
+        if isinstance(value, dict) and "error" in value:
+            lines.append(f"{name}: {value['error']}")
+    lines += [f"ratio {name:<14} {value:.2f}" for name, value in ratios(found).items()]
+    return "\n".join(lines)
