@@ -305,8 +305,8 @@ class SafeState(ConfigTable):
 
     #: overruns in a row; 0: never. Above max_catch_up, else one long stall from outside is enough
     overrun_limit: Annotated[int, Field(ge=0)] = 50
-    #: ticks in a row with a step that only a plain impulse could finish (more than 12 events in it); 0: never. Full-throttle
-    #: runs have none
+    #: ticks in a row with a step that only a plain impulse could finish (more than 12 events in it); 0: never.
+    #: Full-throttle runs have none
     solver_limit: Annotated[int, Field(ge=0)] = 20
     #: no heartbeat of the loop for this long: it hangs [s]
     watchdog_s: Annotated[float, Field(ge=0.05)] = 0.5

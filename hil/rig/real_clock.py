@@ -32,8 +32,8 @@ from torqueloop.hil.rig.safe_state import Watchdog
 
 #: the bus is listened to for this long before anything is sent: 25 cycles of a message of 10 ms [s]
 LISTEN_S = 0.25
-#: frames that wait so long while none goes out: the sending thread hangs. Far above any cycle time, below what fills the
-#: ring [s]
+#: frames that wait so long while none goes out: the sending thread hangs. Far above any cycle time, below what fills
+#: the ring [s]
 SENDER_S = 2.0
 
 

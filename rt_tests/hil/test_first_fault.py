@@ -22,8 +22,8 @@ MS = 1_000_000
 
 
 def short(folder: Path, *edits: tuple[str, str], before: float = 0.2, after: float = 0.05) -> Path:
-    window = f"watchdog_s = 0.5\nfirst_fault_before_s = {before}\nfirst_fault_after_s = {after}"
-    return rig_file(folder, ("watchdog_s = 0.5", window), *edits)
+    window = (("before_s = 2.0", f"before_s = {before}"), ("after_s = 0.5", f"after_s = {after}"))
+    return rig_file(folder, *window, *edits)
 
 
 def test_every_tick_around_the_fault_is_kept_where_the_recording_thins_out(tmp_path):

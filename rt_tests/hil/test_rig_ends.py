@@ -1,5 +1,7 @@
-"""How a run ends that did not want to: signals, killed processes, a full disk, a thread that hangs. Status, recording, and
-nothing left behind."""
+"""How a run ends that did not want to: signals, killed processes, a full disk, a thread that hangs.
+
+Status, recording, and nothing left behind.
+"""
 
 from __future__ import annotations
 
