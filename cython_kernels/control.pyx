@@ -28,6 +28,7 @@ from torqueloop.cython_kernels.transaction cimport (
     CTL_RELEASE,
     CTL_RESTORE,
     CTL_SET,
+    CTL_STORED,
     CTL_TAKEN,
     CTL_WRITES,
     image_head_t,
@@ -187,6 +188,19 @@ cdef class Control:
             raise ValueError(f"input record: reference {self.c.ref} is not what was taken in the run")
         store_release_i32(&self.c.state, CTL_POSTED)
         return 0
+
+    def set_stored(self, outputs: list) -> None:
+        """Outputs of the model (from 0) that are stored energy, J. Before arming."""
+        if len(outputs) > CTL_STORED:
+            raise ValueError(f"{len(outputs)} stored energies: allowed at most {CTL_STORED}")
+        for k, index in enumerate(outputs):
+            self.c.stored[k] = index
+        self.c.n_stored = len(outputs)
+
+    @property
+    def work(self) -> float:
+        """Work that changes of parameters have done: what the stored energy jumped by in them, J."""
+        return self.c.work
 
     def cancel(self) -> bool:
         """Take a transaction back; False if a tick has it already."""

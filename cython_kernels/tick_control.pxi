@@ -49,6 +49,7 @@ cdef void _take_image(rig_t* r, image_t* m) noexcept nogil:
     h.I_wheel = r.I_wheel
     h.momentum_last = r.momentum_last
     h.force_last = r.force_last
+    h.work = r.ctl.work
     memcpy(h.vehicle, r.veh_last, sizeof(r.veh_last))
     h.n_held = r.ctl.n_held
     memcpy(h.held, r.ctl.held, sizeof(r.ctl.held))
@@ -83,6 +84,7 @@ cdef void _give_image(rig_t* r, const image_t* m, bint links, int64_t now_ns) no
     r.I_wheel = h.I_wheel
     r.momentum_last = h.momentum_last
     r.force_last = h.force_last
+    r.ctl.work = h.work
     memcpy(r.veh_last, h.vehicle, sizeof(r.veh_last))
     r.veh_stamp_ns = now_ns
     r.age_from_ns = now_ns
@@ -107,6 +109,7 @@ cdef void _give_image(rig_t* r, const image_t* m, bint links, int64_t now_ns) no
     for i in range(r.n_driver):
         r.driver[i].hint = <int32_t>m.hint[i]
     if r.safety != NULL:
+        r.safety.unresolved = 0
         for i in range(r.safety.n_guard):
             r.safety.guard[i].last = m.guard_last[i]
             r.safety.guard[i].seen = <int32_t>m.guard_seen[i]
@@ -126,11 +129,17 @@ cdef void _take_model(rig_t* r) noexcept nogil:
     cdef ctl_t* c = r.ctl
     cdef tl_state* old = r.state
     cdef int i
+    for i in range(c.n_stored):
+        c.work -= r.sig[r.out_slot + c.stored[i]]
     tl_state_take(c.model, c.model_state, old.x, old.k)
     c.model_state.fresh[0] = 1
     c.model_state.hist[0] = 0
     r.model = c.model
     r.state = c.model_state
+    # the same speeds and angles are another stored energy: a jump that the balance must know
+    tl_outputs(r.model, r.state, r.out_new)
+    for i in range(c.n_stored):
+        c.work += r.out_new[c.stored[i]]
     # the inputs of the tick are written below; a new state keeps its own log of modes
     r.mode_seen = r.state.log_n
     for i in range(min(c.n_gain, r.n_momentum)):

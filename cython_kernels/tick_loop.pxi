@@ -23,6 +23,7 @@ cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil:
     r.step_from = 0
     if r.ctl != NULL:
         r.ctl.n_held = 0
+        r.ctl.work = 0.0
     r.hash = HASH_SEED
     r.veh_version = 0
     r.veh_stamp_ns = now_ns

@@ -13,6 +13,7 @@ cdef enum:
     CTL_HELD = 128              # signals held at a time
     CTL_GAINS = 8               # terms of the momentum of the car
     CTL_VEHICLE = 16            # MAX_VEHICLE of tick.pxd
+    CTL_STORED = 4              # outputs that are stored energy
 
 # Who has the transaction.
 cdef enum:
@@ -70,6 +71,7 @@ cdef struct image_head_t:
     double I_wheel
     double momentum_last
     double force_last
+    double work
     double vehicle[CTL_VEHICLE]
     int64_t n_held
     ctl_hold_t held[CTL_HELD]
@@ -113,7 +115,10 @@ cdef struct ctl_t:
     int64_t done_tick           # simulated tick in which it took effect
     int64_t done_now_ns
     int32_t result
+    int32_t n_stored
+    int32_t stored[CTL_STORED]  # outputs of the model (from 0) that are stored energy
     # ---- the tick's own ----
+    double work                 # done by changes of parameters: what the stored energy jumped by, J
     int32_t recorded            # bits of `what` that took effect
     int32_t n_held
     ctl_hold_t held[CTL_HELD]

@@ -17,6 +17,8 @@ from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT
 from torqueloop.hil.rig.fault_plan import Faults, make_safety
 from torqueloop.hil.rig.plan import BUS_SIGNALS, RigPlan
 
+#: outputs of the model that are stored energy
+STORED = ("energy.kinetic", "energy.potential")
 #: frames waiting for the tick or for the bus; 1 s of a fully loaded 500 kbit/s bus is about 4000
 _FRAMES = 4096
 #: memory for the ticks around the first fault [bytes]
@@ -85,6 +87,7 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
         Control(),
         _first_fault(plan),
     )
+    parts.control.set_stored([k for k, name in enumerate(plan.compiled.output_names) if name in STORED])
     rig.set_control(parts.control)
     if plan.codec is not None and c.can is not None:
         parts.rx, parts.tx = RxState(plan.codec), TxState(plan.codec)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from torqueloop.cython_kernels.account import PHASES
-from torqueloop.hil.rig.parts import RigParts
+from torqueloop.hil.rig.parts import STORED, RigParts
 from torqueloop.hil.rig.plan import RigPlan
 from torqueloop.hil.rig.safe_state import describe
 
 #: last part of an energy output's name -> its place in the balance (components' outputs, see core/components)
 _LOST = ("heat", "loss")
-_STORED = ("energy.kinetic", "energy.potential")
 #: what the kernel counts for the loop's thread, from arming on
 USAGE = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
 
@@ -22,14 +21,17 @@ class Energy:
     def __init__(self, plan: RigPlan, parts: RigParts) -> None:
         names = [n for n, u in zip(plan.compiled.output_names, plan.compiled.output_units, strict=True) if u == "J"]
         self._names, self._slots, self._rig = names, [plan.table.slot(n) for n in names], parts.rig
+        self._control = parts.control
         self._start = dict(zip(plan.compiled.output_names, parts.model.outputs(parts.state), strict=True))
 
     def balance(self) -> dict[str, dict[str, float]]:
         """supplied, lost, stored: {name: J}."""
         terms: dict[str, dict[str, float]] = {"supplied": {}, "lost": {}, "stored": {}}
         for name, value in zip(self._names, self._rig.values(self._slots), strict=True):
-            kind = "stored" if name in _STORED else "lost" if name.rpartition(".")[2] in _LOST else "supplied"
+            kind = "stored" if name in STORED else "lost" if name.rpartition(".")[2] in _LOST else "supplied"
             terms[kind][name] = value - float(self._start[name])
+        if work := self._control.work:
+            terms["supplied"]["changes of parameters"] = work
         return terms
 
 

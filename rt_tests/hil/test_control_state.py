@@ -76,6 +76,8 @@ def test_parameters_over_the_channel_and_their_replay(tmp_path):
     assert result.stats["hash"] != run(DESK, tmp_path / "plain", 3.0).stats["hash"]
     signals = read_signals(result.out)
     assert np.abs(np.diff(signals["car.v"])).max() < 0.02, "the car's speed jumps"
+    assert result.stats["energy"]["supplied"]["changes of parameters"] != 0.0
+    assert abs(result.report.metrics["energy_residual_rel"]) < 1e-9
     again = replay(result.out)
     assert again.passed and again.hash_equal and again.ticks == 3000, again
 
