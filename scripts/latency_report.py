@@ -35,9 +35,9 @@ from endurance import write_rig
 from instruction_counts import CountingError
 
 from torqueloop.hil.can.multicast import multicast_works
-from torqueloop.hil.report import plots
+from torqueloop.hil.report.latency_plots import timing
 from torqueloop.hil.report.page import STYLE
-from torqueloop.hil.report.style import css_variables
+from torqueloop.hil.report.style import available, css_variables
 from torqueloop.hil.rig.replay import replay
 from torqueloop.hil.rig.session import run_rig
 from torqueloop.hil.tcu.config import load_tcu_config
@@ -155,7 +155,7 @@ def real(folder: Path, seconds: float, port: int) -> Part:
     measures = [[m["of"], m["name"], "yes" if m["ok"] else "no", m["in_force"]] for m in info["realtime"]]
     part.tables["Real-time set-up"] = [["of", "measure", "took effect", "in force"], *measures]
     for title, key in (("Wake lateness", "wake_lateness_us"), ("Compute time", "compute_us")):
-        figure = plots.timing(title, s[key], 1e3, key) if plots.available() else None
+        figure = timing(title, s[key], 1e3, key) if available() else None
         part.figures += [figure] if figure else []
     return part
 
