@@ -23,7 +23,9 @@ from vmtools.packages import apt, find
 PACKAGES = {"rt": "linux-image-rt-amd64", "std": "linux-image-amd64"}
 MODULES = (
     *("virtio_mmio", "virtio_console", "9pnet_virtio", "9p", "overlay"),
-    *("can", "can_raw", "can_bcm", "can_gw", "can_isotp", "can_j1939", "can_dev", "vcan", "vxcan"),
+    *("can", "can_raw", "can_bcm", "can_gw", "can_isotp", "can_j1939", "can_dev", "vcan", "vxcan", "slcan"),
+    # a bucket before an interface plays a slow bus
+    "sch_tbf",
 )
 
 
@@ -45,7 +47,8 @@ def cache() -> Path:
 
 def kernel(flavour: str) -> Kernel:
     """The kernel from the cache, fetched on first use. Unavailable if apt cannot give it."""
-    folder = cache() / flavour
+    # another list of modules is another kernel to keep
+    folder = cache() / f"{flavour}-{zlib.crc32(' '.join(MODULES).encode()):08x}"
     with _locked():
         if not (folder / "order").exists():
             _fetch(flavour, folder)

@@ -13,7 +13,7 @@ from vmtools.errors import Unavailable
 QEMU = {"qemu-system-x86_64": "qemu-system-x86"}
 BUSYBOX = {"busybox": "busybox-static"}
 #: what measurements and tests inside call
-CLIENTS = {"cyclictest": "rt-tests", "candump": "can-utils", "ip": "iproute2"}
+CLIENTS = {"cyclictest": "rt-tests", "candump": "can-utils", "ip": "iproute2", "tc": "iproute2"}
 #: an installation that takes longer has no network [s]
 _TIMEOUT_S = 300
 

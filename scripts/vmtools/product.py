@@ -31,7 +31,19 @@ with tempfile.TemporaryDirectory() as t:
 {more}
 """
 _DATA = {".py", ".pyc", ".so", ".toml", ".dbc", ".csv", ".json"}
-PROGRAMS = ("env", "sh", "ip", "cyclictest", "candump", "cansend", "cangen", "canplayer", "isotpsend", "isotprecv")
+PROGRAMS = (
+    "env",
+    "sh",
+    "ip",
+    "cyclictest",
+    "candump",
+    "cansend",
+    "cangen",
+    "canplayer",
+    "isotpsend",
+    "isotprecv",
+    "tc",
+)
 
 
 def installed() -> Path:
