@@ -16,6 +16,7 @@ from torqueloop.cython_kernels.atomic cimport (
     store_release_i32,
     store_release_i64,
 )
+from torqueloop.cython_kernels.pages cimport tl_touch_pages
 
 #: fixed part of a record, most signals (tick.pxd sample_t, MAX_RECORD)
 cdef int64_t HEAD_BYTES = 32
@@ -44,6 +45,7 @@ cdef class FirstFault:
             raise MemoryError
         # every page is touched now and not by a tick
         memset(self.f.data, 0, self.f.n * self.f.n_bytes)
+        tl_touch_pages(self.f.data, self.f.n * self.f.n_bytes)
 
     def __dealloc__(self):
         free(self.f.data)

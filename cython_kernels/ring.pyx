@@ -14,17 +14,6 @@ same side are serialised by it.
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-cdef extern from *:
-    """
-    /* one write a page, which no compiler leaves out: fresh memory is mapped now and not in some tick */
-    static void tl_touch_pages(void* p, unsigned long long n) {
-      volatile unsigned char* at = (volatile unsigned char*)p;
-      unsigned long long i;
-      for (i = 0; i < n; i += 4096) at[i] = 0;
-    }
-    """
-    void tl_touch_pages(void* p, uint64_t n) noexcept nogil
-
 from torqueloop.cython_kernels.atomic cimport (
     TL_FENCE_ACQUIRE,
     TL_FENCE_RELEASE,
@@ -35,6 +24,7 @@ from torqueloop.cython_kernels.atomic cimport (
     load_relaxed_i64,
     store_relaxed_i64,
 )
+from torqueloop.cython_kernels.pages cimport tl_touch_pages
 
 from torqueloop.cython_kernels.can_frame cimport CAN_FLAG_FD
 
