@@ -169,9 +169,10 @@ cdef void _send(rig_t* r, int64_t now_ns, uint32_t* flags) noexcept nogil:
             r.tx_dropped += 1
             r.tx_dropped_in_row += 1
             flags[0] |= FLAG_TX_DROPPED
-            # the native port's losses latch at the next tick, by way of the input record
+            # whether there is room is no input of this tick: it latches in the next one, by way of the input record (the
+            # native port's losses are in its bus word)
             if r.tx_dropped_in_row >= <uint64_t>r.tx_drop_limit and not _native(r):
-                rig_latch(r, CAUSE_BUS, <int64_t>r.tx_dropped_in_row)
+                rig_external(r, CAUSE_BUS, <int64_t>r.tx_dropped_in_row)
     if any_sent and r.bell_fd > 0:
         # wake the sending thread; an eventfd never blocks the writer (it is non-blocking), a lost ring costs its next
         # look

@@ -193,6 +193,23 @@ def test_a_bus_that_takes_no_frames_latches_with_the_number_lost(alone):
     assert parts.rig.counters()["tx_dropped"] >= 10
 
 
+def test_a_full_queue_is_no_input_of_a_tick_but_its_latch_is(alone):
+    plan, parts = alone
+    again = build(plan, 60.0)
+    records = b""
+    parts.rig.begin(0)
+    again.rig.begin(0)
+    while not parts.rig.finished:
+        parts.rig.ticks(1000, parts.rig.tick * plan.period_ns)
+        records += parts.inputs.drain()
+    at = 0
+    while at < len(records):
+        at = again.rig.replay(records, at)
+        again.tx_ring.pop_all()  # here there is always room
+    assert again.rig.cause() == parts.rig.cause() and again.rig.cause()["cause"] == "bus"
+    assert again.rig.tick == parts.rig.tick and again.rig.state_hash == parts.rig.state_hash
+
+
 def test_first_cause_stays(tmp_path):
     result = run(DESK, tmp_path / "r", 4.5, Car("silent", 3.0), Unit("silent", 3.1))
     assert result.stats["safe_state"]["kind"] == "tcu_silent"  # 3.095 + 0.3 comes before 3.0 + 0.5

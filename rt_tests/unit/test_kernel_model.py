@@ -372,11 +372,11 @@ def test_warm_steps_allocate_nothing(name: str, kernel: str) -> None:
     gc.collect()
     gc.disable()
     try:
-        usage, blocks = resource.getrusage(resource.RUSAGE_SELF), sys.getallocatedblocks()
+        usage, blocks = resource.getrusage(resource.RUSAGE_THREAD), sys.getallocatedblocks()
         heap = libc.mallinfo2().uordblks
         m.run(s, inputs, outputs)
         heap_after = libc.mallinfo2().uordblks
-        blocks_after, usage_after = sys.getallocatedblocks(), resource.getrusage(resource.RUSAGE_SELF)
+        blocks_after, usage_after = sys.getallocatedblocks(), resource.getrusage(resource.RUSAGE_THREAD)
     finally:
         gc.enable()
     assert s.counters["events"] > 100, "the run was not an idle one"
