@@ -41,8 +41,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from torqueloop.hil.realtime.machine import choose_cpu
 from torqueloop.hil.report.metrics import rebinned
-from torqueloop.hil.rig.machine import choose_cpu
 from torqueloop.hil.rig.session import run_rig
 
 ROOT = Path(__file__).resolve().parent.parent

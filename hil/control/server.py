@@ -39,7 +39,7 @@ SLOW = frozenset({"set", "override", "release", "checkpoint", "restore"})
 
 
 class Served(Protocol):
-    """What is served: a rig by name (hil/rig/rig_control.py). A method that refuses raises a RequestError."""
+    """What is served: a rig by name (hil/rig/online/rig_control.py). A method that refuses raises a RequestError."""
 
     def hello(self) -> dict[str, Any]: ...
     def describe(self) -> list[dict[str, Any]]: ...

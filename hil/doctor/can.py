@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.hil.doctor.finding import Finding, Level
-from torqueloop.hil.rig.machine import ROOT, read
+from torqueloop.hil.realtime.machine import ROOT, read
 
 _NET = "/sys/class/net"
 #: ARPHRD_CAN in /sys/class/net/NAME/type; IFF_UP in its flags; MTU of an interface that takes CAN FD frames

@@ -10,7 +10,7 @@ from pathlib import Path
 from torqueloop.core.errors import ConfigError
 from torqueloop.hil.doctor import can, latency, rights, system
 from torqueloop.hil.doctor.finding import Finding
-from torqueloop.hil.rig.machine import ROOT, choose_cpu
+from torqueloop.hil.realtime.machine import ROOT, choose_cpu
 from torqueloop.hil.rig.plan import RigPlan, load_plan
 
 #: a look gives one finding or several

@@ -8,7 +8,7 @@ from typing import Any
 
 from torqueloop.cython_kernels.rt_thread import Probe
 from torqueloop.hil.doctor.finding import Finding
-from torqueloop.hil.rig import rtenv
+from torqueloop.hil.realtime import rtenv
 
 #: Below this p99 it is as good as an ordinary kernel gets with SCHED_FIFO. [us]
 GOOD_US = 60.0

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from torqueloop.hil.doctor.finding import Finding
-from torqueloop.hil.rig import rtenv
-from torqueloop.hil.rig.machine import ROOT
+from torqueloop.hil.realtime import rtenv
+from torqueloop.hil.realtime.machine import ROOT
 
 #: Locked memory a run needs at least; most of it is Python and numpy. [bytes]
 MEMLOCK_MIN = 512 << 20

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from torqueloop.hil.doctor.finding import Finding
-from torqueloop.hil.rig.machine import (
+from torqueloop.hil.realtime.machine import (
     ROOT,
     cpu_list,
     idle_states,

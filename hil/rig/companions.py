@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-from torqueloop.hil.rig import rtenv
+from torqueloop.hil.realtime import rtenv
 
 _PR_SET_PDEATHSIG = 1
 #: first word of the line with which a companion hands over its counts when it ends

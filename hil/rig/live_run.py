@@ -12,15 +12,15 @@ from torqueloop.hil.can.bus import CanGateway
 from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.control.server import ControlServer
 from torqueloop.hil.link.sockets import LockstepClient, RigLink
+from torqueloop.hil.realtime.rtenv import Measure, Setup
 from torqueloop.hil.record.mode_log import ModeLog
 from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.record.run_folder import RunFolder
 from torqueloop.hil.rig.companions import Companion
 from torqueloop.hil.rig.first_fault import FirstFaultWriter
+from torqueloop.hil.rig.online.rig_control import RigControl
 from torqueloop.hil.rig.parts import RigParts
 from torqueloop.hil.rig.plan import RigPlan
-from torqueloop.hil.rig.rig_control import RigControl
-from torqueloop.hil.rig.rtenv import Measure, Setup
 from torqueloop.hil.rig.run_stats import Energy, run_stats
 from torqueloop.hil.rig.virtual_links import TcuStep
 

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from torqueloop.hil.can.bus import CanBusError, CanGateway, open_bus
 from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.link.sockets import PeerError, RigLink
-from torqueloop.hil.rig import rtenv
+from torqueloop.hil.realtime import rtenv
 from torqueloop.hil.rig.config import curve_keys, relative
 from torqueloop.hil.rig.live_run import (
     GIVE_UP_S,

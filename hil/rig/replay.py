@@ -87,7 +87,7 @@ def hash_text(value: Any) -> str:
 
 def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -> ReplayResult:
     """Run the recording again. Raises ReplayError when there is nothing to replay or the run was not that of a rig."""
-    from torqueloop.hil.rig.control_replay import serve_references
+    from torqueloop.hil.rig.online.replay import serve_references
     from torqueloop.hil.rig.parts import build
     from torqueloop.hil.rig.plan import load_plan
 

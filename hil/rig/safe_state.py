@@ -14,7 +14,7 @@ from typing import Any
 from torqueloop.cython_kernels.rig import Rig
 from torqueloop.cython_kernels.socketcan import BUS_STATES
 from torqueloop.cython_kernels.watchdog import Watch
-from torqueloop.hil.rig import rtenv
+from torqueloop.hil.realtime import rtenv
 
 #: cause -> sentence; {detail} and {name} are filled in
 SENTENCES = {

@@ -26,11 +26,11 @@ from torqueloop.hil.rig.check import check_companions, check_gates, own_gates
 from torqueloop.hil.rig.control_channel import control_channel
 from torqueloop.hil.rig.first_fault import FirstFaultWriter
 from torqueloop.hil.rig.live_run import LiveRun, StartError
+from torqueloop.hil.rig.online.rig_control import RigControl
 from torqueloop.hil.rig.parts import RigParts, build
 from torqueloop.hil.rig.plan import RigPlan, load_plan
 from torqueloop.hil.rig.real_clock import run_real_clock
 from torqueloop.hil.rig.replay import INPUT_VERSION
-from torqueloop.hil.rig.rig_control import RigControl
 from torqueloop.hil.rig.run_stats import Energy
 from torqueloop.hil.rig.virtual_clock import run_virtual_clock
 from torqueloop.hil.rig.virtual_links import TcuStep, VehicleStep

@@ -6,12 +6,12 @@ import time
 from contextlib import ExitStack
 
 from torqueloop.hil.link.sockets import LockstepClient, PeerError
-from torqueloop.hil.rig import rtenv
+from torqueloop.hil.realtime import rtenv
 from torqueloop.hil.rig.companions import Companion
 from torqueloop.hil.rig.config import curve_keys, relative
 from torqueloop.hil.rig.live_run import STATS_S, LiveRun, StartError, start_companion
+from torqueloop.hil.rig.online.restore import Peers
 from torqueloop.hil.rig.progress import Progress
-from torqueloop.hil.rig.restore import Peers
 from torqueloop.hil.rig.virtual_links import TcuStep, VehicleStep, VirtualTcu, VirtualVehicle, run_virtual, stats_of
 from torqueloop.hil.tcu.config import TcuConfig
 from torqueloop.hil.tcu.soft_tcu import SoftTcu

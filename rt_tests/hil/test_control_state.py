@@ -11,8 +11,8 @@ from rig_help import DESK, Car, Unit, rig_file, run
 from torqueloop.cython_kernels.model import KernelState
 from torqueloop.hil.control.client import ControlError
 from torqueloop.hil.record.run_data import read_run_json, read_signals
-from torqueloop.hil.rig.checkpoint import CheckpointError, read
-from torqueloop.hil.rig.parameters import Parameters
+from torqueloop.hil.rig.online.checkpoint import CheckpointError, read
+from torqueloop.hil.rig.online.parameters import Parameters
 from torqueloop.hil.rig.parts import build
 from torqueloop.hil.rig.plan import load_plan
 from torqueloop.hil.rig.replay import replay

@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "hil"))
 from rig_help import Car, Unit, run
 
 from torqueloop.cython_kernels.rt_thread import thread_usage
+from torqueloop.hil.realtime import rtenv
 from torqueloop.hil.record.recording import read_stream
-from torqueloop.hil.rig import rtenv
 from torqueloop.hil.rig.parts import build
 from torqueloop.hil.rig.plan import load_plan
 from torqueloop.hil.rig.replay import INPUT_HEAD

@@ -12,7 +12,7 @@ import pytest
 from rig_help import rig_file
 from test_malloc import ALONE
 
-from torqueloop.hil.rig import rtenv
+from torqueloop.hil.realtime import rtenv
 from torqueloop.hil.rig.parts import build
 from torqueloop.hil.rig.plan import load_plan
 

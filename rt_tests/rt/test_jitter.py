@@ -9,7 +9,7 @@ import pytest
 
 from torqueloop.cython_kernels.rig import Rig
 from torqueloop.cython_kernels.ring import DataRing
-from torqueloop.hil.rig import rtenv
+from torqueloop.hil.realtime import rtenv
 
 SECONDS = float(os.environ.get("TORQUELOOP_JITTER_S", "2"))
 

@@ -19,8 +19,8 @@ from rig_help import Car, Unit, rig_file, run
 from torqueloop.cython_kernels.rig import Rig
 from torqueloop.cython_kernels.ring import DataRing
 from torqueloop.cython_kernels.rt_thread import denormals_can_be_off, denormals_kept, prefault_stack, thread_usage
-from torqueloop.hil.rig import rtenv
-from torqueloop.hil.rig.machine import choose_cpu, cpu_list, idle_states, kernel_preemption
+from torqueloop.hil.realtime import rtenv
+from torqueloop.hil.realtime.machine import choose_cpu, cpu_list, idle_states, kernel_preemption
 
 
 def in_thread(body: Callable[[], Any]) -> Any:

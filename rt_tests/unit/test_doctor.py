@@ -19,7 +19,7 @@ from torqueloop.cython_kernels.rt_thread import Probe
 from torqueloop.hil import cli
 from torqueloop.hil.doctor import Finding, can, examine, exit_status, latency, rights, system
 from torqueloop.hil.doctor.examine import chosen_cpus
-from torqueloop.hil.rig import rtenv
+from torqueloop.hil.realtime import rtenv
 
 Tree = Callable[[dict[str, str]], Path]
 CPU = "sys/devices/system/cpu"

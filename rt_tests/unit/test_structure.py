@@ -31,11 +31,12 @@ MAY_IMPORT = {
 HIL_GROUPS: dict[str, set[str]] = {
     "can": set(),
     "control": {"link"},
-    "doctor": {"rig"},
+    "doctor": {"realtime", "rig"},
     "link": set(),
+    "realtime": set(),
     "record": set(),
     "report": {"record"},
-    "rig": {"can", "control", "link", "record", "report", "tcu", "vehicle"},
+    "rig": {"can", "control", "link", "realtime", "record", "report", "tcu", "vehicle"},
     "tcu": {"can", "link"},
     "vehicle": {"link"},
 }

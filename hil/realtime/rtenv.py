@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.cython_kernels.rt_thread import denormals_can_be_off, prefault_stack
-from torqueloop.hil.rig.machine import ROOT, choose_cpu, idle_states, isolated_cpus
+from torqueloop.hil.realtime.machine import ROOT, choose_cpu, idle_states, isolated_cpus
 
 _MCL_CURRENT, _MCL_FUTURE = 1, 2
 _PR_SET_TIMERSLACK, _PR_GET_TIMERSLACK = 29, 30

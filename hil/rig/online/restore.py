@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from torqueloop.cython_kernels.control import Image
 from torqueloop.hil.control.messages import RequestError
-from torqueloop.hil.rig.checkpoint import SUFFIX, Checkpoint, capture, image_of, read, write
+from torqueloop.hil.rig.online.checkpoint import SUFFIX, Checkpoint, capture, image_of, read, write
 from torqueloop.hil.rig.parts import RigParts
 from torqueloop.hil.rig.virtual_links import VirtualTcu, VirtualVehicle
 
 if TYPE_CHECKING:
-    from torqueloop.hil.rig.rig_control import RigControl
+    from torqueloop.hil.rig.online.rig_control import RigControl
 
 #: folder of the checkpoints in the run directory
 FOLDER = "control"

@@ -1,0 +1,1 @@
+"""Real-time set-up of process and thread, and what the machine offers for it."""

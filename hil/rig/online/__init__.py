@@ -1,0 +1,1 @@
+"""What can be done to a rig that runs: names, transactions, parameters of components, checkpoints."""
