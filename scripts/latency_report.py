@@ -204,7 +204,8 @@ def vm(path: Path) -> Part:
         if "error" in values:
             part.gate(f"{name} was measured", False, values["error"])
         if "missed" in values:
-            part.gate(f"{name}: missed ticks", values["missed"] == 0, f"{values['missed']} of {values.get('ticks')}")
+            of = f" of {values['ticks']}" if "ticks" in values else ""
+            part.gate(f"{name}: missed ticks", values["missed"] == 0, f"{values['missed']}{of}")
         times = {k: v for k, v in values.items() if isinstance(v, dict) and "p50" in v}
         times |= {name: values} if "p50" in values else {}
         plain = [[k, short(v)] for k, v in values.items() if k not in times and k != "hist" and not isinstance(v, dict)]
