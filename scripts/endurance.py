@@ -218,6 +218,7 @@ class Sampler(threading.Thread):
                     "fds": len(os.listdir("/proc/self/fd")),
                     "minor_faults": minor,
                     "major_faults": major,
+                    "stolen_s": stolen_s(),
                     **{f"{name}_rss_kib": status(pid).get("VmRSS") for name, pid in peers.items()},
                 }
             )
@@ -227,6 +228,12 @@ class Sampler(threading.Thread):
     def end(self) -> None:
         self._ended.set()
         self.join()
+
+
+def stolen_s() -> float:
+    """Time that the host of a virtual machine gave to others while ours wanted to run, all CPUs, since boot [s]."""
+    first = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
+    return int(first[8]) / os.sysconf("SC_CLK_TCK") if len(first) > 8 else 0.0
 
 
 def cyclictest(cpu: int | None, seconds: int) -> dict[str, float] | None:
@@ -302,6 +309,9 @@ def show(result: dict[str, Any], console: Console) -> None:
         f"{k} {stats[k]}" for k in ("missed", "dropped", "overruns", "minor_faults", "major_faults") if k in stats
     )
     console.print(f"{usage}, slip {stats['slip_s']:.3f} s; host load {result['host_load']}", highlight=False)
+    if result["samples"]:
+        stolen = result["samples"][-1]["stolen_s"] - result["samples"][0]["stolen_s"]
+        console.print(f"stolen by the host of this machine meanwhile: {stolen:.2f} s", highlight=False)
     memory = Table(box=None)
     keys = [k for k in result["samples"][0] if k != "t_s"] if result["samples"] else []
     for title in ("t [s]", *keys):

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from rig_help import children, rig_file
+from rig_help import UNHURRIED, children, rig_file
 
 from torqueloop.hil.can.multicast import MulticastPort
 from torqueloop.hil.record.first_fault import read_first_fault
@@ -23,19 +23,10 @@ from torqueloop.hil.report.build import analyse
 from torqueloop.hil.rig.replay import replay
 from torqueloop.hil.rig.session import run_rig
 
-PATIENT = (
-    ("_Pressure_1 = 0.3", "_Pressure_1 = 5.0"),
-    ("_Pressure_2 = 0.3", "_Pressure_2 = 5.0"),
-    ("age_limit_s = 0.1", "age_limit_s = 5.0"),
-    ("overrun_limit = 50", "overrun_limit = 0"),
-    ("watchdog_s = 0.5", "watchdog_s = 5.0"),
-    ("stop_after_s = 1.0", "stop_after_s = 0.2"),
-)
-
 
 def started(folder: Path) -> tuple[subprocess.Popen[str], Path]:
     """`torqueloop run` on the real clock with both companions, once it has ticked."""
-    rig, out = rig_file(folder, *PATIENT, own_bus=True), folder / "r"
+    rig, out = rig_file(folder, *UNHURRIED, own_bus=True), folder / "r"
     command = [sys.executable, "-m", "torqueloop.hil.cli", "run", str(rig), "--duration", "300", "--out", str(out)]
     process = subprocess.Popen(
         [*command, "-q", "--no-html"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -129,7 +120,7 @@ def test_a_sending_thread_that_hangs_is_seen(tmp_path: Path, monkeypatch: pytest
     # the frames that are stuck must not look like a silent rig to the soft control unit's peer first
     timer = threading.Timer(25.0, release.set)
     timer.start()
-    rig = rig_file(tmp_path, *PATIENT, own_bus=True)
+    rig = rig_file(tmp_path, *UNHURRIED, own_bus=True)
     try:
         result = run_rig(rig, "real", 20.0, tmp_path / "r", progress=False, html=False)
     finally:

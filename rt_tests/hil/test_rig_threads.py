@@ -13,23 +13,13 @@ from pathlib import Path
 import msgpack
 import pytest
 import zmq
-from rig_help import Unit, children, rig_file, run
+from rig_help import UNHURRIED, Unit, children, rig_file, run
 
 from torqueloop.hil.can.multicast import MulticastPort
 from torqueloop.hil.link.sockets import RigLink
 from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.record.run_data import read_run_json, read_signals
 from torqueloop.hil.rig.session import RunResult, run_rig
-
-#: time limits that a loaded test machine does not reach by itself
-PATIENT = (
-    ("_Pressure_1 = 0.3", "_Pressure_1 = 5.0"),
-    ("_Pressure_2 = 0.3", "_Pressure_2 = 5.0"),
-    ("age_limit_s = 0.1", "age_limit_s = 5.0"),
-    ("overrun_limit = 50", "overrun_limit = 0"),
-    ("watchdog_s = 0.5", "watchdog_s = 5.0"),
-    ("stop_after_s = 1.0", "stop_after_s = 0.2"),
-)
 
 
 class Fault:
@@ -48,7 +38,7 @@ class Fault:
 
 def live(tmp_path: Path, seconds: float) -> RunResult:
     return run_rig(
-        rig_file(tmp_path, *PATIENT, own_bus=True), "real", seconds, tmp_path / "r", progress=False, html=False
+        rig_file(tmp_path, *UNHURRIED, own_bus=True), "real", seconds, tmp_path / "r", progress=False, html=False
     )
 
 
@@ -161,7 +151,7 @@ def test_nan_from_a_vehicle_process_never_gets_in_and_latches(tmp_path: Path, mu
     rig = rig_file(
         tmp_path,
         ('start = "../vehicles/bmw_528i_e28.toml"\nendpoint = "tcp://127.0.0.1:0"', f'endpoint = "{endpoint}"'),
-        *PATIENT,
+        *UNHURRIED,
         own_bus=True,
     )
     vehicle = NanVehicle(endpoint, 300)
@@ -179,7 +169,7 @@ def test_nan_from_a_vehicle_process_never_gets_in_and_latches(tmp_path: Path, mu
 
 def test_second_start_on_the_same_bus_works_as_soon_as_the_first_has_ended(tmp_path: Path, multicast: None) -> None:
     """Ports, sockets and processes of a run are gone when it returns."""
-    rig = rig_file(tmp_path, *PATIENT, own_bus=True)
+    rig = rig_file(tmp_path, *UNHURRIED, own_bus=True)
     before = len(os.listdir("/proc/self/fd"))
     for k in range(2):
         run_rig(rig, "real", 0.2, tmp_path / f"r{k}", progress=False, html=False)
