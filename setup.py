@@ -1,80 +1,35 @@
-"""Build the Cython kernels.
+"""Build the Cython kernels: in parallel, and only those whose sources changed.
 
-The folders core/, cython_kernels/, hil/, configs/ and package/ map onto one package, `torqueloop`. Cython resolves
-`torqueloop/core/x.pxd` only in a real tree, so relative symlinks are laid in build/tree first (also used by mypy).
+A module is built anew when its digest differs: its own text and that of everything it includes or cimports from this
+tree, the versions of Cython and NumPy, the flags. Time stamps decide nothing, so a fresh checkout of the same text, an
+isolated build environment and `pip install -e .` all reuse what `build/kernels/` holds.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
+import shutil
 import sys
+import sysconfig
 from pathlib import Path
 
+import Cython
 import numpy
 from Cython.Build import cythonize
+from Cython.Build.Dependencies import create_dependency_tree
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
-ROOT = Path(__file__).parent
-FOLDERS = {"core": "core", "cython_kernels": "cython_kernels", "hil": "hil", "configs": "configs"}
+ROOT = Path(__file__).resolve().parent
+KERNELS = ROOT / "cython_kernels"
+#: compiled modules and their digests
+STORE = ROOT / "build" / "kernels"
 #: no -ffast-math: NaN checks must survive; no contraction: generic and precompiled kernels are bit-identical
-CFLAGS = ["-O3", "-fno-math-errno", "-ffp-contract=off", "-Wno-unused-function"]
-
-
-def lay_tree() -> Path:
-    """Make build/tree/torqueloop with symlinks to the folders and return build/tree."""
-    tree = ROOT / "build" / "tree"
-    root = tree / "torqueloop"
-    root.mkdir(parents=True, exist_ok=True)
-    for name, folder in FOLDERS.items():
-        link = root / name
-        if not link.is_symlink():
-            link.symlink_to(os.path.relpath(ROOT / folder, root), target_is_directory=True)
-    for file in ("__init__.py", "py.typed"):
-        link = root / file
-        if not link.is_symlink():
-            link.symlink_to(os.path.relpath(ROOT / "package" / file, root))
-    return tree
-
-
-def write_topologies(tree: Path) -> None:
-    """Generate the precompiled steps listed in configs/topologies.toml into cython_kernels/topologies/."""
-    sys.path.insert(0, str(tree))
-    from torqueloop.core.driveline import load
-    from torqueloop.core.specialise import specialised_source, topology_list
-
-    folder = ROOT / "cython_kernels" / "topologies"
-    wanted = topology_list(ROOT / "configs")
-    for stale in folder.glob("*.pyx"):
-        if stale.stem not in wanted:
-            stale.unlink()
-    for name, powertrain in wanted.items():
-        origin = powertrain.relative_to(ROOT).as_posix()
-        source = specialised_source(load(powertrain).compile(), name, origin)
-        target = folder / f"{name}.pyx"
-        if not target.exists() or target.read_text(encoding="utf-8") != source:
-            target.write_text(source, encoding="utf-8")
-
-
-def extensions() -> list[Extension]:
-    """One extension per .pyx in cython_kernels/ and its topologies/."""
-    found = []
-    for pyx in sorted((ROOT / "cython_kernels").glob("**/*.pyx")):
-        path = pyx.relative_to(ROOT)
-        module = "torqueloop." + ".".join(path.with_suffix("").parts)
-        found.append(
-            Extension(
-                module,
-                [str(path)],
-                include_dirs=[numpy.get_include()],
-                extra_compile_args=CFLAGS,
-                define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
-                libraries=["m", "rt"] if os.name == "posix" else [],
-            )
-        )
-    if not found:
-        raise SystemExit("no .pyx found under cython_kernels/: the source distribution is incomplete")
-    return found
-
+CFLAGS = ["-g0", "-fno-math-errno", "-ffp-contract=off", "-Wno-unused-function", "-Wno-unreachable-code"]
+#: folders whose modules run in a tick or a step; the others are set-up and measurement, where -O1 builds faster
+HOT = {"kernel", "step", "locks", "can", "clock", "rings", "tick"}
 
 DIRECTIVES = {
     "language_level": "3",
@@ -85,15 +40,155 @@ DIRECTIVES = {
     "embedsignature": True,
 }
 
-if __name__ == "__main__":
-    tree = lay_tree()
-    write_topologies(tree)
-    setup(
-        ext_modules=cythonize(
-            extensions(),
-            include_path=[str(tree)],
-            compiler_directives=DIRECTIVES,
-            build_dir="build/cython",
-            nthreads=0,
+
+def write_records() -> None:
+    """Bring what is generated from cython_kernels/model/records.py up to date."""
+    from torqueloop.core.compile.record_sources import write
+
+    write(ROOT)
+
+
+def write_topologies() -> None:
+    """Generate the precompiled steps listed in configs/topologies.toml into cython_kernels/step/topologies/."""
+    from torqueloop.core.compile.compiler import compile_driveline
+    from torqueloop.core.compile.specialise import specialised_source, topology_list
+    from torqueloop.core.components.files import load
+
+    folder = KERNELS / "step" / "topologies"
+    wanted = topology_list(ROOT / "configs")
+    for stale in folder.glob("*.pyx"):
+        if stale.stem not in wanted:
+            stale.unlink()
+    for name, powertrain in wanted.items():
+        origin = powertrain.relative_to(ROOT).as_posix()
+        source = specialised_source(compile_driveline(load(powertrain)), name, origin)
+        target = folder / f"{name}.pyx"
+        if not target.exists() or target.read_text(encoding="utf-8") != source:
+            target.write_text(source, encoding="utf-8")
+
+
+def extensions() -> list[Extension]:
+    """One extension per .pyx below cython_kernels/."""
+    found = []
+    for pyx in sorted(KERNELS.rglob("*.pyx")):
+        path = Path("torqueloop") / pyx.relative_to(ROOT)
+        room = pyx.relative_to(KERNELS).parts[0]
+        found.append(
+            Extension(
+                ".".join(path.with_suffix("").parts),
+                [str(path)],
+                include_dirs=[numpy.get_include()],
+                extra_compile_args=[*CFLAGS, "-O3" if room in HOT else "-O1"],
+                define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+                libraries=["m", "rt"] if os.name == "posix" else [],
+            )
         )
+    if not found:
+        raise SystemExit("no .pyx found under cython_kernels/: the source distribution is incomplete")
+    return found
+
+
+def own_sources(ext: Extension) -> list[Path]:
+    """Files of this tree that the module is made of: its own, what it includes and cimports, directly or not."""
+    found = {Path(name).resolve() for name in create_dependency_tree().all_dependencies(ext.sources[0])}
+    return sorted(path for path in found if path.is_relative_to(ROOT))
+
+
+def digest(ext: Extension) -> str:
+    """Of all that the compiled module depends on."""
+    build = (Cython.__version__, numpy.__version__, sys.version, platform.machine(), os.environ.get("CFLAGS", ""))
+    found = hashlib.sha256(repr((build, ext.extra_compile_args, ext.define_macros, DIRECTIVES)).encode())
+    for path in own_sources(ext):
+        found.update(path.relative_to(ROOT).as_posix().encode())
+        found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def translated(stale: list[Extension]) -> list[Extension]:
+    """The extensions with C for sources, the largest first, so that the last processor does not end with it alone."""
+    done = cythonize(
+        sorted(stale, key=lambda ext: -_size(ext)),
+        include_path=[str(ROOT)],
+        compiler_directives=DIRECTIVES,
+        build_dir="build/cython",
+        nthreads=os.cpu_count() or 1,
+        force=True,
+        quiet=True,
     )
+    # build_ext keeps notes of its own on the objects it was given
+    c_files = {ext.name: ext.sources for ext in done}
+    for ext in stale:
+        ext.sources = c_files[ext.name]
+    return sorted(stale, key=lambda ext: -Path(ext.sources[0]).stat().st_size)
+
+
+class BuildKernels(build_ext):
+    """build_ext that takes modules from the store where their digest is the same."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count() or 1
+
+    def build_extensions(self) -> None:
+        digests = {ext.name: digest(ext) for ext in self.extensions}
+        stale = [
+            ext
+            for ext in self.extensions
+            if self.force or not _stored(ext).exists() or _note(ext) != digests[ext.name]
+        ]
+        every = self.extensions
+        if stale:
+            STORE.mkdir(parents=True, exist_ok=True)
+            print(f"building {len(stale)} of {len(every)} kernels: {', '.join(e.name.split('.')[-1] for e in stale)}")
+            for ext in stale:
+                _note_file(ext).unlink(missing_ok=True)
+            self.extensions = translated(stale)
+            if shutil.which("ccache"):
+                os.environ.setdefault("CCACHE_BASEDIR", str(ROOT))
+                self.compiler.set_executable("compiler_so", ["ccache", *self.compiler.compiler_so])
+            self.force = True  # what is stale is known here better than by time stamps
+            super().build_extensions()
+            for ext in self.extensions:
+                _put(Path(self.get_ext_fullpath(ext.name)), _stored(ext))
+                _note_file(ext).write_text(digests[ext.name])
+        for ext in every:
+            _put(_stored(ext), Path(self.get_ext_fullpath(ext.name)))
+        self.extensions = every
+
+    def copy_extensions_to_source(self) -> None:
+        """--inplace and editable: beside the sources, whole or not at all (another process may have the old one)."""
+        for ext in self.extensions:
+            _put(_stored(ext), ROOT / self.get_ext_filename(ext.name))
+
+
+def _stored(ext: Extension) -> Path:
+    return STORE / f"{ext.name}{sysconfig.get_config_var('EXT_SUFFIX')}"
+
+
+def _note_file(ext: Extension) -> Path:
+    return _stored(ext).with_suffix(".digest")
+
+
+def _note(ext: Extension) -> str:
+    return _note_file(ext).read_text() if _note_file(ext).exists() else ""
+
+
+def _put(source: Path, target: Path) -> None:
+    """Copy where it differs, whole or not at all: another process may be running the old one."""
+    if not target.exists() or target.read_bytes() != source.read_bytes():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = target.with_suffix(".fresh")
+        shutil.copy2(source, fresh)
+        fresh.replace(target)
+
+
+def _size(ext: Extension) -> int:
+    return sum(path.stat().st_size for path in own_sources(ext))
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))
+    write_records()
+    write_topologies()
+    setup(ext_modules=extensions(), cmdclass={"build_ext": BuildKernels})

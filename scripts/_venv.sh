@@ -1,5 +1,6 @@
-# Sourced by scripts/run and scripts/test: a virtual environment in the repository, set up once, renewed when sources change.
-# Usage: ensure_venv EXTRA   (report, dev)
+# Sourced by scripts/run and scripts/test: a virtual environment in the repository, with the sources installed in place.
+# Usage: ensure_venv EXTRA   (report, dev; dev holds all of the others)
+# Three things, each done only when what it depends on has changed: the environment, the libraries, the compiled kernels.
 set -euo pipefail
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$ROOT"
@@ -17,29 +18,66 @@ find_python() {
   exit 2
 }
 
-ensure_venv() {
-  local extra="$1" python stamp want
+# what a folder of sources holds, as one number
+sources_sum() {
+  find torqueloop core cython_kernels hil configs pyproject.toml setup.py MANIFEST.in -type f \
+    ! -name '*.so' ! -name '*.pyc' ! -path '*/topologies/*.pyx' -print0 | sort -z | xargs -0 cat | cksum
+}
+
+# run COMMAND once for each content of STAMP: stamped STAMP WANT COMMAND...
+stamped() {
+  local stamp="$1" want="$2"
+  shift 2
+  if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$want" ]; then
+    rm -f "$stamp"
+    "$@"
+    printf '%s' "$want" > "$stamp"
+  fi
+}
+
+install_libraries() {
+  echo "installing the libraries of torqueloop[$1] into .venv ..." >&2
+  .venv/bin/python - "$1" <<'PYTHON' | .venv/bin/python -m pip install --quiet --disable-pip-version-check -r /dev/stdin
+import sys, tomllib
+with open("pyproject.toml", "rb") as file:
+    config = tomllib.load(file)
+project = config["project"]
+print("\n".join([*config["build-system"]["requires"], *project["dependencies"], *project["optional-dependencies"][sys.argv[1]]]))
+PYTHON
+}
+
+build_kernels() {
+  # without isolation the build uses the libraries of .venv, and what it made before
+  local build=(.venv/bin/python setup.py --quiet build_ext --inplace)
+  if [ ! -x .venv/bin/torqueloop ] || [ pyproject.toml -nt .venv/bin/torqueloop ]; then
+    build=(.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .)
+  fi
+  echo "building what changed ..." >&2
+  "${build[@]}" >.venv/build.log 2>&1 || { cat .venv/build.log >&2; exit 1; }
+  touch .venv/bin/torqueloop
+}
+
+# the environment and the libraries of an extra
+ensure_libraries() {
+  local extra="$1" python libraries
   python="$(find_python)"
   if ! command -v cc >/dev/null 2>&1 && ! command -v gcc >/dev/null 2>&1; then
     echo "torqueloop needs a C compiler (cc or gcc); on Debian or Ubuntu: apt-get install build-essential" >&2
     exit 2
   fi
-  # everything that goes into the installed package; the environment is renewed when any of it changed
-  want="$extra $(find package core cython_kernels hil configs pyproject.toml setup.py MANIFEST.in -type f \
-      ! -name '*.so' ! -name '*.pyc' ! -path '*/topologies/*.pyx' -print0 | sort -z | xargs -0 cat | cksum)"
-  stamp=".venv/torqueloop-$extra.stamp"
   if [ ! -x .venv/bin/python ]; then
-    echo "setting up .venv (once, about two minutes) ..." >&2
+    echo "setting up .venv (once, about a minute) ..." >&2
     "$python" -m venv .venv
   fi
-  if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$want" ]; then
-    echo "installing torqueloop[$extra] into .venv ..." >&2
-    rm -f .venv/torqueloop-*.stamp
-    install_package "$extra"
-    printf '%s' "$want" > "$stamp"
+  libraries="$(cksum < pyproject.toml)"
+  if [ "$(cat .venv/torqueloop-dev.stamp 2>/dev/null)" != "$libraries" ]; then
+    stamped ".venv/torqueloop-$extra.stamp" "$libraries" install_libraries "$extra"
   fi
 }
 
-install_package() {
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check ".[$1]"
+# and the compiled kernels beside the sources
+ensure_venv() {
+  ensure_libraries "$1"
+  SOURCES="$(sources_sum)"
+  stamped .venv/torqueloop-kernels.stamp "$SOURCES" build_kernels
 }

@@ -44,10 +44,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.components import Brake, Clutch, IdealPlanetary, Inertia, Torque
-from torqueloop.core.driveline import Driveline
-from torqueloop.core.tables import Table1D
-from torqueloop.cython_kernels.model import KernelModel, KernelState
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.tables import Table1D
+from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
+from torqueloop.cython_kernels.model.model_arrays import ModelArrays
 
 ROOT = Path(__file__).resolve().parent.parent
 H = 1e-3
@@ -109,7 +111,7 @@ class Case:
     size: int
     state: str
     order: int
-    arrays: dict[str, Any] = field(repr=False)
+    arrays: ModelArrays = field(repr=False)
     start: bytes = field(repr=False)
     inputs: Array = field(repr=False)
     elements: int = 0
@@ -161,8 +163,8 @@ FAMILIES: dict[str, tuple[Callable[[int, str, int], Driveline], tuple[int, ...]]
 
 def prepare(family: str, size: int, state: str, order: int) -> Case:
     """Compile, run into the stretch, count what happens in it."""
-    compiled = FAMILIES[family][0](size, state, order).compile()
-    arrays = dict(compiled.arrays)
+    compiled = compile_driveline(FAMILIES[family][0](size, state, order))
+    arrays = compiled.arrays
     inputs = excitation(compiled.input_names, family, size, state, WARM + STEPS)
     model = KernelModel(arrays, H, "generic")
     run = KernelState(model)

@@ -14,10 +14,12 @@ Included files (.pxi) are checked with the modules that include them, .pxd as th
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,36 +82,38 @@ def never_called(c_source: str, names: set[str]) -> list[str]:
     return found
 
 
+def translated(path: Path, folder: Path, directives: dict[str, object], names: set[str]) -> list[str]:
+    """What is wrong in the C that Cython makes of a module."""
+    here = path.relative_to(ROOT)
+    out = folder / ("_".join(here.parts) + ".c")
+    options = ",".join(f"{k}={v}" for k, v in directives.items() if k != "language_level")
+    command = [sys.executable, "-m", "cython", "-3", "-I", str(ROOT), "-X", options, "-o", str(out), str(path)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    if result.returncode:
+        return [f"{here}: {result.stderr.strip().splitlines()[-1]}"]
+    printed = (result.stdout + result.stderr).splitlines()
+    text = out.read_text(encoding="utf-8")
+    return [
+        *(f"{here}: {line.strip()}" for line in printed if "performance hint" in line.lower()),
+        *(f"{here}: {name} takes the GIL" for name in gil_in_functions(text)),
+        *(f"{here}: {call}" for call in never_called(text, names)),
+    ]
+
+
 def main() -> int:
     sys.path.insert(0, str(ROOT))
     import setup as build
 
-    tree = build.lay_tree()
-    build.write_topologies(tree)
+    build.write_topologies()
     problems: list[str] = []
     sources = sorted((ROOT / "cython_kernels").glob("**/*.pyx"))
     for path in sorted((ROOT / "cython_kernels").glob("**/*.p[xy][xdi]")):
         problems += declared_wrong(path)
     texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "cython_kernels").glob("**/*.p[xy][xdi]"))]
     names = hot_names(texts)
-    with tempfile.TemporaryDirectory() as folder:
-        for path in sources:
-            out = Path(folder) / (path.stem + ".c")
-            directives = ",".join(f"{k}={v}" for k, v in build.DIRECTIVES.items() if k != "language_level")
-            command = [sys.executable, "-m", "cython", "-3", "-I", str(tree), "-X", directives]
-            command += ["-o", str(out), str(path)]
-            result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-            if result.returncode:
-                problems.append(f"{path.relative_to(ROOT)}: {result.stderr.strip().splitlines()[-1]}")
-                continue
-            problems += [
-                f"{path.relative_to(ROOT)}: {line.strip()}"
-                for line in (result.stdout + result.stderr).splitlines()
-                if "performance hint" in line.lower()
-            ]
-            text = out.read_text(encoding="utf-8")
-            problems += [f"{path.relative_to(ROOT)}: {name} takes the GIL" for name in gil_in_functions(text)]
-            problems += [f"{path.relative_to(ROOT)}: {call}" for call in never_called(text, names)]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        for found in pool.map(lambda path: translated(path, Path(folder), build.DIRECTIVES, names), sources):
+            problems += found
     for problem in problems:
         print(problem)
     print(f"hot path: {len(sources)} modules, {len(names)} functions without the GIL, {len(problems)} problems")

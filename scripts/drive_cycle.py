@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 import torqueloop
+from torqueloop.core.analyse.fuel import FuelConsumption, fuel_consumption
+from torqueloop.core.components.files import load
 from torqueloop.core.controls import ControlledRun, run_controlled
 from torqueloop.core.controls.automatic_car import automatic_car, read_cycle
-from torqueloop.core.driveline import load
-from torqueloop.core.fuel import FuelConsumption, fuel_consumption
-from torqueloop.core.offline import Simulation
 from torqueloop.core.signals import Table
+from torqueloop.core.simulate.offline import Simulation
 
 CONFIGS = Path(torqueloop.__file__).parent / "configs"
 #: l/100 km are shown once the car has gone this far (before, they are meaninglessly large)

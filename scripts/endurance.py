@@ -41,15 +41,19 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.realtime.machine import choose_cpu
 from torqueloop.hil.report.metrics import rebinned
-from torqueloop.hil.rig.session import run_rig
+from torqueloop.hil.results.clock import ClockStats
+from torqueloop.hil.results.files import plain, read_run_info, write_json_atomic
+from torqueloop.hil.results.run import RunStats
+from torqueloop.hil.rig.run.session import run_rig
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "configs"
 #: time between two samples [s]
 EVERY_S = 10.0
-#: the loop's thread, as hil/rig/real_clock.py names it
+#: the loop's thread, as hil/rig/run/real_clock.py names it
 LOOP_THREAD = "torqueloop-tick"
 #: growth of memory that is noise: a few allocator pages and what the sampler itself keeps [KiB]
 MEMORY_NOISE_KIB = 2048
@@ -88,32 +92,27 @@ def driver_tables(seconds: float) -> str:
     return "\n".join(["[driver]", *lines, 'lever = [[0.0, "N"], [0.5, "D"]]', ""])
 
 
-def absolute(text: str) -> str:
-    """Paths relative to a folder of configs/ made absolute."""
-    return re.sub(r'"\.\./([\w/.]+)"', lambda m: f'"{CONFIGS / m.group(1)}"', text)
-
-
 def write_rig(folder: Path, seconds: float, port: int) -> Path:
     """The desk rig with this drive on a port of its own, every 5th tick recorded; its control unit beside it."""
-    tcu = (CONFIGS / "tcu" / "soft_4hp22.toml").read_text(encoding="utf-8").replace("43113", str(port))
-    tcu = tcu.replace("\nrx_timeout_s = 0.1\n", "\nrx_timeout_s = 2.0\n")
-    (folder / "tcu.toml").write_text(absolute(tcu), encoding="utf-8")
-    text = (CONFIGS / "rigs" / "desk_4hp22.toml").read_text(encoding="utf-8").replace("43113", str(port))
-    text = text.replace('"../tcu/soft_4hp22.toml"', f'"{folder / "tcu.toml"}"')
-    text = re.sub(r"\[driver\]\n.*?\n(?=\[)", driver_tables(seconds) + "\n", text, flags=re.DOTALL)
-    # what passes is asked of the machine by this script, not of the rig file
-    text = re.sub(r"\[gates\]\n.*?\n(?=\[)", "", text, flags=re.DOTALL)
-    # links are Python threads and processes of a loaded machine; here the loop is examined, so they are given time
-    for old, new in (
-        ("TCU_Pressure_1 = 0.3", "TCU_Pressure_1 = 2.0"),
-        ("TCU_Pressure_2 = 0.3", "TCU_Pressure_2 = 2.0"),
-        ("age_limit_s = 0.1", "age_limit_s = 2.0"),
-    ):
-        assert old in text, old
-        text = text.replace(old, new)
-    text = re.sub(r"\[record\]\n", "[record]\nevery = 5\n", text)
+    tcu = folder / "tcu.toml"
+    tcu.write_text(f'extends = "{CONFIGS / "tcu" / "soft_4hp22.toml"}"\ntiming.rx_timeout_s = 2.0\n', encoding="utf-8")
+    # links are Python threads and processes of a loaded machine; here the loop is examined, so they are given time.
+    # What passes is asked of the machine by this script, not of the rig file
+    text = f"""
+extends = "{CONFIGS / "rigs" / "desk_4hp22.toml"}"
+without = ["driver", "gates"]
+[bus.powertrain]
+port = {port}
+rx_timeout_s = {{ TCU_Pressure_1 = 2.0, TCU_Pressure_2 = 2.0 }}
+[ecu.tcu]
+start = "{tcu}"
+[vehicle]
+age_limit_s = 2.0
+[record]
+every = 5
+"""
     path = folder / "rig.toml"
-    path.write_text(absolute(text), encoding="utf-8")
+    path.write_text(text + driver_tables(seconds), encoding="utf-8")
     return path
 
 
@@ -176,7 +175,7 @@ def companions() -> dict[str, int]:
         except OSError:
             continue
         if "--parent" in words and words[words.index("--parent") + 1] == str(os.getpid()):
-            found[words[words.index("torqueloop.hil.rig.companions") + 1]] = int(entry.name)
+            found[words[words.index("torqueloop.hil.rig.run.companions") + 1]] = int(entry.name)
     return found
 
 
@@ -190,9 +189,10 @@ class Sampler(threading.Thread):
 
     def _is_running(self) -> bool:
         try:
-            return json.loads(self._run_json.read_text()).get("state") == "running"
-        except (OSError, ValueError):
+            info = read_run_info(self._run_json.parent)
+        except TorqueloopError:
             return False
+        return info is not None and info.state == "running"
 
     def run(self) -> None:
         while not self._is_running() and not self._ended.wait(0.2):
@@ -273,7 +273,7 @@ def growth(samples: list[dict[str, Any]], key: str) -> float | None:
     return float(statistics.median(last) - statistics.median(second))
 
 
-def judge(samples: list[dict[str, Any]], stats: dict[str, Any], state: str) -> list[dict[str, Any]]:
+def judge(samples: list[dict[str, Any]], stats: RunStats, state: str) -> list[dict[str, Any]]:
     """The exact gates: name, passed, text. passed None: cannot be said of a run this short."""
     gates: list[dict[str, Any]] = []
     for key in ("rss_kib", "locked_kib", "tcu_rss_kib", "vehicle_rss_kib"):
@@ -285,30 +285,29 @@ def judge(samples: list[dict[str, Any]], stats: dict[str, Any], state: str) -> l
     for key in ("minor_faults", "major_faults"):
         taken = samples[-1][key] - samples[0][key] if samples else -1
         gates.append({"name": f"{key} of the loop", "passed": taken == 0, "text": f"{taken} in {len(samples)} samples"})
-    lost = sum(int(stream.get("lost", 0)) for stream in stats.get("recording", {}).values())
-    gates.append({"name": "records lost", "passed": lost == 0, "text": str(lost)})
-    safe = stats["safe_state"]
+    gates.append({"name": "records lost", "passed": stats.recorded_all, "text": stats.not_recorded or "none"})
+    safe = stats.safe_state
     gates.append(
-        {"name": "ended by itself", "passed": state == "ended" and not safe["latched"], "text": safe["cause"] or state}
+        {"name": "ended by itself", "passed": state == "ended" and not safe.latched, "text": safe.cause or state}
     )
     return gates
 
 
 def show(result: dict[str, Any], console: Console) -> None:
-    stats = result["stats"]
-    table = Table(title=f"{stats['ticks']} ticks at 1 kHz, kernel {result['kernel']}", box=None)
+    clock: ClockStats = result["stats"].clock
+    table = Table(title=f"{clock.ticks} ticks at 1 kHz, kernel {result['kernel']}", box=None)
     for title in ("us", "p50", "p99", "p99.9", "max", "mean"):
         table.add_column(title, justify="left" if title == "us" else "right")
-    rows: dict[str, Any] = {"lateness": stats["wake_lateness_us"], "compute": stats["compute_us"]}
+    rows: dict[str, Any] = plain({"lateness": clock.wake_lateness_us, "compute": clock.compute_us})
     rows |= {f"cyclictest {when}": row for when, row in result["cyclictest"].items() if row}
     for name, row in rows.items():
         values = (row.get(k) for k in ("p50", "p99", "p999", "max", "mean"))
         table.add_row(name, *("-" if v is None else f"{v:.1f}" for v in values))
     console.print(table)
     usage = ", ".join(
-        f"{k} {stats[k]}" for k in ("missed", "dropped", "overruns", "minor_faults", "major_faults") if k in stats
+        f"{k} {getattr(clock, k)}" for k in ("missed", "dropped", "overruns", "minor_faults", "major_faults")
     )
-    console.print(f"{usage}, slip {stats['slip_s']:.3f} s; host load {result['host_load']}", highlight=False)
+    console.print(f"{usage}, slip {clock.slip_s:.3f} s; host load {result['host_load']}", highlight=False)
     if result["samples"]:
         stolen = result["samples"][-1]["stolen_s"] - result["samples"][0]["stolen_s"]
         console.print(f"stolen by the host of this machine meanwhile: {stolen:.2f} s", highlight=False)
@@ -335,12 +334,11 @@ def plot(result: dict[str, Any], path: Path) -> bool:
     except ImportError:
         return False
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.5))
-    for name, key in (("wake lateness", "wake_lateness_us"), ("compute time", "compute_us")):
-        hist = rebinned(result["stats"][key]["hist"], 40)
+    clock: ClockStats = result["stats"].clock
+    for name, measured in (("wake lateness", clock.wake_lateness_us), ("compute time", clock.compute_us)):
+        hist = rebinned(measured.hist if measured is not None else [], 40)
         left.step([e for e, _ in hist], [n for _, n in hist], where="post", label=name)
-    left.set(
-        xscale="log", yscale="log", xlabel="us", ylabel="ticks", title=f"{result['stats']['ticks']} ticks at 1 kHz"
-    )
+    left.set(xscale="log", yscale="log", xlabel="us", ylabel="ticks", title=f"{clock.ticks} ticks at 1 kHz")
     left.legend()
     samples = result["samples"]
     times = [s["t_s"] for s in samples]
@@ -387,7 +385,7 @@ def main() -> int:
             sampler.end()
         if measured:
             compared["after"] = cyclictest(cpu, measured)
-        realtime = json.loads((folder / "run" / "run.json").read_text())["realtime"]
+        info = read_run_info(folder / "run")
     made = {
         "minutes": options.minutes,
         "kernel": f"{os.uname().release} {os.uname().version}",
@@ -397,12 +395,12 @@ def main() -> int:
         "host_load": ", ".join(f"{x:.2f}" for x in os.getloadavg()),
         "stats": result.stats,
         "state": result.state,
-        "realtime": realtime,
+        "realtime": info.realtime if info is not None else [],
         "samples": sampler.samples,
         "cyclictest": compared,
         "gates": judge(sampler.samples, result.stats, result.state),
     }
-    (options.out / "endurance.json").write_text(json.dumps(made, indent=1, default=str) + "\n", encoding="utf-8")
+    write_json_atomic(options.out / "endurance.json", made)
     show(made, console)
     drawn = plot(made, options.out / "endurance.png")
     console.print(f"{options.out}/endurance.json{', endurance.png' if drawn else ' (no plot: matplotlib is missing)'}")

@@ -17,13 +17,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from torqueloop.cython_kernels.model import KernelModel, KernelState
+from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
+from torqueloop.cython_kernels.model.model_arrays import ModelArrays
 
 
 class Job(NamedTuple):
     """One stretch of one model."""
 
-    arrays: dict[str, Any]
+    arrays: ModelArrays
     #: step [s]
     h: float
     #: state at the start

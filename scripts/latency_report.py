@@ -24,24 +24,25 @@ import platform
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from html import escape
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import step_baseline
 from endurance import write_rig
 from instruction_counts import CountingError
 
 from torqueloop.hil.can.multicast import multicast_works
+from torqueloop.hil.ecu.config import load_tcu_config
+from torqueloop.hil.ecu.soft_tcu import SoftTcu
+from torqueloop.hil.report.junit import Case, Suite, write_suites
 from torqueloop.hil.report.latency_plots import timing
-from torqueloop.hil.report.page import STYLE
-from torqueloop.hil.report.style import available, css_variables
-from torqueloop.hil.rig.replay import replay
-from torqueloop.hil.rig.session import run_rig
-from torqueloop.hil.tcu.config import load_tcu_config
-from torqueloop.hil.tcu.soft_tcu import SoftTcu
+from torqueloop.hil.report.pages import render
+from torqueloop.hil.report.style import available
+from torqueloop.hil.results.files import plain, read_run_info, write_json_atomic
+from torqueloop.hil.results.run import RunStats
+from torqueloop.hil.rig.run.replay import replay
+from torqueloop.hil.rig.run.session import run_rig
 from torqueloop.hil.vehicle.config import load_vehicle_config
 from torqueloop.hil.vehicle.model import VehicleModel
 
@@ -89,9 +90,9 @@ class Part:
 # --- parts ----------------------------------------------------------------------------------------------------------
 
 
-def lost_records(stats: dict[str, Any]) -> int:
-    """Records that found their ring full, of all streams."""
-    return sum(int(stream.get("lost", 0)) for stream in stats["recording"].values())
+def recorded(part: Part, stats: RunStats) -> None:
+    """The gate that no record was lost and no byte discarded, of no stream."""
+    part.gate("records lost", stats.recorded_all, stats.not_recorded or "none")
 
 
 def virtual(folder: Path) -> Part:
@@ -101,15 +102,17 @@ def virtual(folder: Path) -> Part:
     unit = SoftTcu(load_tcu_config(CONFIGS / "tcu" / "soft_4hp22.toml"))
     desk = CONFIGS / "rigs" / "desk_4hp22.toml"
     out = folder / "virtual"
-    result = run_rig(desk, "virtual", VIRTUAL_S, out, progress=False, html=False, vehicle=car.step, tcu=unit)
+    result = run_rig(desk, "virtual", VIRTUAL_S, out, progress=False, html=False, vehicle=car.step, ecus={"tcu": unit})
     stats = result.stats
     again = replay(out)
-    part.gate("ticks done", stats["ticks"] == round(VIRTUAL_S * 1e3), f"{stats['ticks']} of {round(VIRTUAL_S * 1e3)}")
-    part.gate("missed ticks in virtual time", stats["missed"] == 0, stats["missed"])
-    part.gate("records lost", lost_records(stats) == 0, lost_records(stats))
+    part.gate(
+        "ticks done", stats.clock.ticks == round(VIRTUAL_S * 1e3), f"{stats.clock.ticks} of {round(VIRTUAL_S * 1e3)}"
+    )
+    part.gate("missed ticks in virtual time", stats.clock.missed == 0, stats.clock.missed)
+    recorded(part, stats)
     part.gate("replay equal bit by bit", again.passed, again.difference or f"hash {again.hash_replayed}")
-    part.values = {"ticks": stats["ticks"], "hash": stats["hash"], "compute_us": stats["compute_us"]}
-    part.tables["Compute time of a tick [µs]"] = time_rows({"compute": stats["compute_us"]})
+    part.values = {"ticks": stats.clock.ticks, "hash": stats.hash, "compute_us": stats.clock.compute_us}
+    part.tables["Compute time of a tick [µs]"] = time_rows(plain({"compute": stats.clock.compute_us}))
     return part
 
 
@@ -125,37 +128,37 @@ def real(folder: Path, seconds: float, port: int) -> Part:
     result = run_rig(
         write_rig(here, seconds, port), "real", seconds, folder / "real", progress=False, html=False
     )  # fmt: skip
-    s, info = result.stats, json.loads((folder / "real" / "run.json").read_text(encoding="utf-8"))
-    part.gate(
-        "ended by itself",
-        result.state == "ended" and not s["safe_state"]["latched"],
-        s["safe_state"]["cause"] or result.state,
-    )
-    text = f"{s['missed']} = {s['late_started']} late + {s['dropped']} dropped"
-    part.gate("missed ticks accounted for", s["missed"] == s["late_started"] + s["dropped"], text)
-    part.gate(
-        "ticks and drops make the grid",
-        s["ticks"] + s["dropped"] >= round(seconds * 1e3),
-        f"{s['ticks']} + {s['dropped']}",
-    )
-    part.gate("records lost", lost_records(s) == 0, lost_records(s))
+    stats, clock = result.stats, result.stats.clock
+    info = read_run_info(folder / "real")
+    assert info is not None and clock.dropped is not None and clock.late_started is not None
+    safe = stats.safe_state
+    part.gate("ended by itself", result.state == "ended" and not safe.latched, safe.cause or result.state)
+    text = f"{clock.missed} = {clock.late_started} late + {clock.dropped} dropped"
+    part.gate("missed ticks accounted for", clock.missed == clock.late_started + clock.dropped, text)
+    points = round(seconds * 1e3)
+    text = f"{clock.ticks} + {clock.dropped} of {points}"
+    part.gate("ticks and drops make the grid", clock.ticks + clock.dropped >= points, text)
+    recorded(part, stats)
     shown = ("missed", "dropped", "overruns", "slip_s", "minor_faults", "major_faults", "involuntary_switches")
+    counts = {key: getattr(clock, key) for key in ("ticks", *shown)}
     part.values = {
-        "wake_lateness_us": s["wake_lateness_us"],
-        "compute_us": s["compute_us"],
-        "phase_us": s.get("phase_us"),
-        "realtime": info["realtime"],
-        "degraded": s["degraded"],
-        **{key: s.get(key) for key in ("ticks", *shown)},
+        "wake_lateness_us": clock.wake_lateness_us,
+        "compute_us": clock.compute_us,
+        "phase_us": clock.phase_us,
+        "realtime": info.realtime,
+        "degraded": stats.degraded,
+        **counts,
     }
-    part.tables["Times [µs], shown, not gated"] = time_rows(
-        {"wake lateness": s["wake_lateness_us"], "compute": s["compute_us"], **(s.get("phase_us") or {})}
-    )
-    part.tables["Counts, shown, not gated"] = [["", ""], *([key, str(s.get(key))] for key in ("ticks", *shown))]
-    measures = [[m["of"], m["name"], "yes" if m["ok"] else "no", m["in_force"]] for m in info["realtime"]]
+    times = {"wake lateness": clock.wake_lateness_us, "compute": clock.compute_us, **clock.phase_us}
+    part.tables["Times [µs], shown, not gated"] = time_rows(plain(times))
+    part.tables["Counts, shown, not gated"] = [["", ""], *([key, str(value)] for key, value in counts.items())]
+    measures = [[m.of, m.name, "yes" if m.ok else "no", m.in_force] for m in info.realtime]
     part.tables["Real-time set-up"] = [["of", "measure", "took effect", "in force"], *measures]
-    for title, key in (("Wake lateness", "wake_lateness_us"), ("Compute time", "compute_us")):
-        figure = timing(title, s[key], 1e3, key) if available() else None
+    for title, name, time in (
+        ("Wake lateness", "wake_lateness_us", clock.wake_lateness_us),
+        ("Compute time", "compute_us", clock.compute_us),
+    ):
+        figure = timing(title, time, 1e3, name) if available() and time is not None else None
         part.figures += [figure] if figure else []
     return part
 
@@ -184,6 +187,10 @@ def instructions() -> Part:
     return part
 
 
+#: what scripts/vm_measure.py measures when nothing is left out
+VM_STAGES = ("rig", "cyclictest", "reaction_echo", "reaction_socket", "reaction_full", "rates", "clients")
+
+
 def vm(path: Path) -> Part:
     """What the measurement in the virtual machine left; its time counts instructions: counts are exact there."""
     part = Part("vm", "PREEMPT_RT in a virtual machine, time counted in instructions")
@@ -196,6 +203,8 @@ def vm(path: Path) -> Part:
     except (OSError, ValueError, TypeError) as error:
         part.gate("results of the VM can be read", False, f"{path}: {error}")
         return part
+    absent = [name for name in VM_STAGES if not isinstance(found.get(name), dict)]
+    part.gate("every stage was measured", not absent, f"missing: {', '.join(absent)}" if absent else "all")
     general: list[list[str]] = [["", ""]]
     for name, values in found.items():
         if not isinstance(values, dict):
@@ -266,73 +275,29 @@ def machine() -> dict[str, Any]:
 
 
 def write_json(parts: list[Part], path: Path) -> None:
-    plain = [{k: v for k, v in asdict(part).items() if k not in ("figures", "tables")} for part in parts]
-    made = {"passed": passed(parts), "machine": machine(), "parts": plain}
-    path.write_text(json.dumps(made, indent=1, default=str) + "\n", encoding="utf-8")
+    shown = [{k: v for k, v in plain(part).items() if k not in ("figures", "tables")} for part in parts]
+    write_json_atomic(path, {"passed": passed(parts), "machine": machine(), "parts": shown})
 
 
 def write_junit(parts: list[Part], path: Path) -> None:
     """A suite for each part, a case for each gate; a part that could not be had is a skipped case."""
-    root = ElementTree.Element("testsuites", name="torqueloop latency")
-    for part in parts:
-        failures = sum(not gate.passed for gate in part.gates)
-        suite = ElementTree.SubElement(
-            root,
-            "testsuite",
-            name=part.name,
-            tests=str(len(part.gates) + bool(part.skipped)),
-            failures=str(failures),
-            skipped=str(int(bool(part.skipped))),
-            errors="0",
+    suites = [
+        Suite(
+            part.name,
+            [
+                *(Case(gate.name, None if gate.passed else gate.text) for gate in part.gates),
+                *([Case(part.title, part.skipped, skipped=True)] if part.skipped else []),
+            ],
         )
-        for gate in part.gates:
-            case = ElementTree.SubElement(
-                suite, "testcase", classname=f"torqueloop.latency.{part.name}", name=gate.name
-            )
-            if not gate.passed:
-                ElementTree.SubElement(case, "failure", message=gate.text)
-        if part.skipped:
-            case = ElementTree.SubElement(
-                suite, "testcase", classname=f"torqueloop.latency.{part.name}", name=part.title
-            )
-            ElementTree.SubElement(case, "skipped", message=part.skipped)
-    ElementTree.indent(root)
-    ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
-
-
-def table_html(title: str, rows: list[list[str]]) -> str:
-    head, *body = rows
-    cells = "".join(f"<th>{escape(text)}</th>" for text in head)
-    lines = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in body)
-    table = f"<table class='numbers'><tr>{cells}</tr>{lines}</table>"
-    return f"<p class='sub'>{escape(title)}</p><div class='scroll'>{table}</div>"
-
-
-def part_html(part: Part) -> str:
-    rows = "".join(
-        f"<tr><td><span class='{'ok' if g.passed else 'bad'}'>{'passed' if g.passed else 'failed'}</span></td>"
-        f"<td>{escape(g.name)}</td><td>{escape(g.text)}</td></tr>"
-        for g in part.gates
-    )
-    gates = f"<table>{rows}</table>" if rows else ""
-    skipped = f"<p><span class='warn'>skipped</span> {escape(part.skipped)}</p>" if part.skipped else ""
-    tables = "".join(table_html(title, body) for title, body in part.tables.items())
-    figures = "".join(f"<figure>{figure}</figure>" for figure in part.figures)
-    figures = f"<div class='pair'>{figures}</div>" if figures else ""
-    return f"<section id='{part.name}'><h2>{escape(part.title)}</h2>{skipped}{gates}{figures}{tables}</section>"
+        for part in parts
+    ]
+    write_suites(path, "torqueloop latency", suites)
 
 
 def write_html(parts: list[Part], path: Path) -> None:
-    good = passed(parts)
-    word = "passed" if good else "failed"
     where = ", ".join(f"{k} {v}" for k, v in machine().items())
     path.write_text(
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>latency report</title>"
-        f"<style>:root{{{css_variables(0)}color-scheme:light}}"
-        f"@media (prefers-color-scheme:dark){{:root{{{css_variables(1)}color-scheme:dark}}}}{STYLE}</style></head>"
-        f"<body><main><header><div><h1>Latency report <span class='verdict {word}'>{word}</span></h1>"
-        f"<p>{escape(where)}</p></div></header>{''.join(part_html(part) for part in parts)}</main></body></html>\n",
-        encoding="utf-8",
+        render("parts_page.html", "Latency report", passed(parts), shown=parts, where=where), encoding="utf-8"
     )
 
 

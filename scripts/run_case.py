@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torqueloop.core.case_run import CaseResult, Convergence
+    from torqueloop.core.reference.case_run import CaseResult, Convergence
 
-TREE = Path(__file__).resolve().parent.parent / "build" / "tree"
 #: width of the table where it does not go to a terminal
 WIDTH = 160
 #: steps of a convergence study, s
@@ -50,9 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("--tick must be positive and --substeps at least 1")
     if given.out is not None and not given.convergence:
         parser.error("--out goes with --convergence")
-    find_package()
-    from torqueloop.core.case_run import run_case
-    from torqueloop.core.errors import TorqueloopError
+    from torqueloop.core.describe.errors import TorqueloopError
+    from torqueloop.core.reference.case_run import run_case
 
     status, results = 0, []
     studies: dict[str, Any] = {}
@@ -89,14 +87,6 @@ def main(arguments: list[str] | None = None) -> int:
     if given.json is not None:
         given.json.write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return status
-
-
-def find_package() -> None:
-    """Not installed: use the package tree that setup.py lays beside the sources."""
-    try:
-        import torqueloop  # noqa: F401
-    except ImportError:
-        sys.path.insert(0, str(TREE))
 
 
 class Table:
@@ -165,8 +155,8 @@ def number(value: float | None) -> str:
 
 def study(directory: str, kernel: str, out: Path | None) -> tuple[dict[str, Any], bool, dict[int, Any]]:
     """Convergence of a case at order 2 and 4."""
-    from torqueloop.core.case_run import convergence
-    from torqueloop.core.cases import read_case
+    from torqueloop.core.reference import read_case
+    from torqueloop.core.reference.case_run import convergence
 
     case = read_case(directory)
     found = {order: convergence(case, STEPS, order, kernel) for order in (2, 4)}

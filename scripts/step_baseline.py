@@ -29,6 +29,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,10 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from torqueloop.core.driveline import load
-from torqueloop.cython_kernels import generic
-from torqueloop.cython_kernels.model import KernelModel, KernelState
+from torqueloop.core.compile.compiler import compile_driveline
+from torqueloop.core.components.files import load
+from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
+from torqueloop.cython_kernels.step import generic
 
 ROOT = Path(__file__).resolve().parent.parent
 BASELINE = ROOT / "rt_tests" / "rt" / "instruction_baseline.json"
@@ -84,11 +86,11 @@ def stretches(model: KernelModel, inputs: Array) -> dict[str, tuple[int, int]]:
 
 def step_jobs() -> dict[str, tuple[Job, int]]:
     """Jobs with their number of steps, by name."""
-    compiled = load(ROOT / "configs" / "powertrains" / "car_4hp22.toml").compile()
+    compiled = compile_driveline(load(ROOT / "configs" / "powertrains" / "car_4hp22.toml"))
     inputs = shift_inputs(compiled, SECONDS)
     jobs: dict[str, tuple[Job, int]] = {}
     for order in (2, 4):
-        arrays = dict(compiled.arrays, order=order)
+        arrays = replace(compiled.arrays, order=order)
         model = KernelModel(arrays, H, "zf_4hp22")
         for name, (first, behind) in stretches(model, inputs).items():
             state = KernelState(model)
@@ -117,27 +119,27 @@ def count_steps(progress: Callable[[], None]) -> dict[str, float]:
 
 def record_drive(out: Path) -> None:
     """A drive on the virtual clock with vehicle and control unit in this process; leaves its input records."""
-    from torqueloop.hil.rig.session import run_rig
-    from torqueloop.hil.tcu.config import load_tcu_config
-    from torqueloop.hil.tcu.soft_tcu import SoftTcu
+    from torqueloop.hil.ecu.config import load_tcu_config
+    from torqueloop.hil.ecu.soft_tcu import SoftTcu
+    from torqueloop.hil.rig.run.session import run_rig
     from torqueloop.hil.vehicle.config import load_vehicle_config
     from torqueloop.hil.vehicle.model import VehicleModel
 
     car = VehicleModel(load_vehicle_config(ROOT / "configs" / "vehicles" / "bmw_528i_e28.toml"))
     unit = SoftTcu(load_tcu_config(ROOT / "configs" / "tcu" / "soft_4hp22.toml"))
-    run_rig(RIG, "virtual", DRIVE * 1e-3, out, progress=False, html=False, vehicle=car.step, tcu=unit)
+    run_rig(RIG, "virtual", DRIVE * 1e-3, out, progress=False, html=False, vehicle=car.step, ecus={"tcu": unit})
 
 
 def tick_worker(run_dir: Path, switch: str) -> int:
     """Under callgrind: the recorded drive again, each time to another tick, in forked processes."""
     from torqueloop.hil.record.recording import read_stream
-    from torqueloop.hil.rig.parts import build
-    from torqueloop.hil.rig.plan import load_plan
-    from torqueloop.hil.rig.replay import INPUT_HEAD
+    from torqueloop.hil.rig.assemble.parts import build
+    from torqueloop.hil.rig.describe.plan import load_plan
+    from torqueloop.hil.rig.run.replay import INPUT_HEAD
 
     parts = build(load_plan(RIG), DRIVE * 1e-3)
     chunks = read_stream(run_dir / "inputs").chunks
-    rings = (parts.samples, parts.inputs, parts.bus, parts.modes)
+    rings = (parts.samples, parts.inputs, parts.bus_log, parts.modes)
     for number, end in enumerate((START, DRIVE)):
         child = os.fork()
         if child == 0:
@@ -152,7 +154,7 @@ def tick_worker(run_dir: Path, switch: str) -> int:
                         for ring in rings:
                             while ring.drain():
                                 pass
-                        parts.tx_ring.pop_all()
+                        parts.buses[0].tx_ring.pop_all()
             os._exit(0 if parts.rig.tick == end else 1)
         if os.waitpid(child, 0)[1] != 0:
             return 1

@@ -13,6 +13,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,20 @@ sys.path.insert(0, str(Path(__file__).parent))
 from vmtools.inside import CONFIGS, program, run, say, subprocess, tcu_process, tcu_stats
 from vmtools.rigs import PING_ID, PONG_ID, write_rig
 
-from torqueloop.cython_kernels.reaction import answer_frames
+from torqueloop.cython_kernels.probes.reaction import answer_frames
 from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.can.raw_socket import open_raw
-from torqueloop.hil.rig.parts import build
-from torqueloop.hil.rig.plan import load_plan
+from torqueloop.hil.results.run import RunStats
+from torqueloop.hil.rig.assemble.parts import build
+from torqueloop.hil.rig.describe.plan import load_plan
 
 WORK = Path("/run/torqueloop")
 PRIORITY = 80
 #: highest first: the first rate without a missed tick is the result
-RATES_HZ = (10_000, 8_000, 5_000, 4_000, 2_000, 1_000)
+RATES_HZ = (16_000, 12_500, 10_000, 8_000, 5_000, 4_000, 2_000, 1_000)
 
 
-def _kept(stats: dict[str, Any]) -> dict[str, Any]:
+def _kept(stats: RunStats) -> dict[str, Any]:
     names = (
         "ticks",
         "missed",
@@ -42,14 +44,14 @@ def _kept(stats: dict[str, Any]) -> dict[str, Any]:
         "overruns",
         "slip_s",
         "margin_min_us",
-        "degraded",
-        "safe_state",
     )
-    kept = {name: stats.get(name) for name in names}
+    kept: dict[str, Any] = {name: getattr(stats.clock, name) for name in names}
+    kept |= {"degraded": stats.degraded, "safe_state": asdict(stats.safe_state)}
     for name in ("wake_lateness_us", "compute_us"):
-        kept[name] = {k: v for k, v in stats[name].items() if k != "hist"}
-    can = stats["can"]
-    kept["can"] = {n: can.get(n) for n in ("rx_frames", "rx_bad", "tx_frames", "tx_lost", "rx_dropped", "bus_state")}
+        kept[name] = {k: v for k, v in asdict(getattr(stats.clock, name)).items() if k != "hist"}
+    bus = stats.buses["powertrain"]
+    kept["can"] = {n: getattr(bus, n) for n in ("rx_frames", "rx_bad", "tx_frames")}
+    kept["can"] |= {n: getattr(bus.native, n) for n in ("tx_lost", "rx_dropped", "bus_state")}
     return kept
 
 
@@ -92,7 +94,7 @@ def cyclictest(seconds: float) -> dict[str, Any]:
         return float("nan")
 
     found = {f"p{name}": quantile(q) for name, q in (("50", 0.5), ("99", 0.99), ("999", 0.999))}
-    ran = beside["ticks"]
+    ran = beside.clock.ticks
     return {"count": total, **found, "max": max(counts) / 1e3, "overflows": overflow, "load_ticks": ran}
 
 
@@ -114,22 +116,23 @@ def reaction_socket(programs: Path, count: int) -> dict[str, Any]:
     rig = write_rig(WORK / "socket", CONFIGS)
     plan = load_plan(rig)
     parts = build(plan, 1.0)
-    assert plan.database is not None and parts.port is not None and parts.rx is not None and parts.tx is not None
-    received = [bus_id(m) for m in plan.database.rx_messages]
+    bus, database = parts.buses[0], plan.buses[0].database
+    assert bus.port is not None
+    received = [bus_id(m) for m in database.rx_messages]
     with ExitStack() as stack:
-        raw = open_raw("vcan0", received, plan.database.own_ids)
+        raw = open_raw("vcan0", received, database.own_ids)
         stack.callback(raw.close)
-        stack.callback(parts.port.close)
-        parts.port.open(raw.sock.fileno(), raw.fd_frames)
+        stack.callback(bus.port.close)
+        bus.port.open(raw.sock.fileno(), raw.fd_frames)
         table = bytearray(8 * len(plan.table))
         slots = [plan.table.slot(n) for n in ("Ping.ping_value", "Pong.pong_value")]
-        message = parts.tx.tables.index("Pong")
+        message = bus.tx.tables.index("Pong")
         sent: list[int] = []
 
         def answer() -> None:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
             values = memoryview(table).cast("d")
-            sent.append(answer_frames(parts.port, parts.rx, parts.tx, values, message, *slots, count, 5000))
+            sent.append(answer_frames(bus.port, bus.rx, bus.tx, values, message, *slots, count, 5000))
 
         thread = threading.Thread(target=answer)
         thread.start()
@@ -147,7 +150,7 @@ def reaction_full(programs: Path, count: int) -> dict[str, Any]:
     seconds = 1.0 + count * 0.0045
     with tcu_process(folder):
         stats = run(rig, seconds, folder / "out", lambda: result.append(_probe(programs, count, 1500)))
-    return {**result[0], "missed": stats["missed"], "tick_us": 1000.0}
+    return {**result[0], "missed": stats.clock.missed, "tick_us": 1000.0}
 
 
 def rates(seconds: float) -> dict[str, Any]:
@@ -156,10 +159,12 @@ def rates(seconds: float) -> dict[str, Any]:
     with tcu_process_once():
         for rate in RATES_HZ:
             folder = WORK / f"rate{rate}"
-            stats = run(write_rig(folder, CONFIGS, tick_s=1.0 / rate, record='["engine.w"]'), seconds, folder / "out")
+            # 2 ms: a multiple of the tick at each of the rates
+            rig = write_rig(folder, CONFIGS, tick_s=1.0 / rate, record='["engine.w"]', pong_ms=2)
+            stats = run(rig, seconds, folder / "out")
             tried.append({"rate_Hz": rate, **_kept(stats)})
-            say(f"  {rate} Hz: missed {stats['missed']} of {stats['ticks']}")
-            if stats["missed"] == 0 and not stats["safe_state"]["latched"]:
+            say(f"  {rate} Hz: missed {stats.clock.missed} of {stats.clock.ticks}")
+            if stats.clock.missed == 0 and not stats.safe_state.latched:
                 break
     passed = [t["rate_Hz"] for t in tried if t["missed"] == 0]
     return {"highest_Hz": passed[0] if passed else 0, "tried": tried}

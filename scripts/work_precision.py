@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from run_case import find_package
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "rt_tests" / "reference"
@@ -47,7 +46,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("build") / "work_precision", help="folder for plots and JSON")
     parser.add_argument("--repeats", type=int, default=5, help="timings per point (default 5)")
     given = parser.parse_args(arguments)
-    find_package()
     sys.path.insert(0, str(REFERENCE))
     from models import PUBLISHED
     from own_models import OWN
@@ -77,7 +75,7 @@ def measure(name: str, system: Any, repeats: int, tell: Callable[[str], None]) -
     """All points of one case."""
     from independent import simulate
 
-    from torqueloop.core.cases import read_case
+    from torqueloop.core.reference import read_case
 
     folder = REFERENCE / ("own" if name.startswith("Own") else "msl") / name
     case = read_case(folder)
@@ -118,8 +116,8 @@ def kernel_points(
     case: Any, system: Any, order: int, times: np.ndarray, wanted: np.ndarray, span: np.ndarray, repeats: int
 ) -> list[dict[str, float]]:
     """Error and time of our generic kernel at several steps."""
-    from torqueloop.core.case_trajectory import Trajectory
-    from torqueloop.core.cases import import_case
+    from torqueloop.core.reference import import_case
+    from torqueloop.core.reference.case_trajectory import Trajectory
 
     imported = import_case(case)
     points = []

@@ -13,7 +13,6 @@ from torqueloop.core.components.adaptors import (
     TorqueToAngleAdaptor,
 )
 from torqueloop.core.components.backlash import ElastoBacklash, ElastoBacklash2
-from torqueloop.core.components.base import Component, Flange, Param, params_of
 from torqueloop.core.components.compliances import Damper, Spring, SpringDamper
 from torqueloop.core.components.converter import LockUpTC
 from torqueloop.core.components.eddy import EddyCurrentBrake, EddyCurrentForce, EddyCurrentTorque
@@ -115,8 +114,12 @@ from torqueloop.core.components.translational import (
     TranslationalSpringDamper,
 )
 from torqueloop.core.components.variable import VariableGear, Wheel2
-from torqueloop.core.components.vehicle_parts import CarCoastDown
+from torqueloop.core.components.vehicle_parts import CarCoastDown, Vehicle
 from torqueloop.core.components.warmup import WarmUpModel
+from torqueloop.core.components.wet_drag import WetClutchDrag
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import Flange
+from torqueloop.core.describe.params import Param, params_of
 
 #: family -> its kinds, in the order of the catalogue
 FAMILIES: dict[str, tuple[type[Component], ...]] = {
@@ -128,6 +131,7 @@ FAMILIES: dict[str, tuple[type[Component], ...]] = {
     "Rotation to translation": (IdealGearR2T, IdealRollingWheel, Wheel, Wheel2),
     "Friction": (
         Clutch, Brake, BearingFriction, OneWayClutch, FreeWheel, LaminarClutch, LaminarBrake, OneWayLaminarClutch,
+        WetClutchDrag,
     ),
     "Engine and converter": (Engine, Engine3, WarmUpModel, LockUpTC),
     "Torque sources": (
@@ -159,7 +163,7 @@ FAMILIES: dict[str, tuple[type[Component], ...]] = {
         PositionSensor, TranslationalSpeedSensor, TranslationalAccSensor, ForceSensor, TranslationalPowerSensor,
         RelPositionSensor, TranslationalRelSpeedSensor, TranslationalRelAccSensor, TranslationalMultiSensor,
     ),
-    "Road": (CarResistance, CarCoastDown, RoadLoad),
+    "Road": (CarResistance, CarCoastDown, Vehicle, RoadLoad),
     "Heat": (
         HeatCapacitor, FixedTemperature, PrescribedTemperature, ThermalConductor, Convection, PrescribedHeatFlow,
         FixedHeatFlow, TemperatureSensor,
@@ -189,5 +193,6 @@ __all__ = [
     "TranslationalInitializeFlange", "TranslationalMove", "TranslationalMultiSensor", "TranslationalPosition",
     "TranslationalPowerSensor", "TranslationalRelAccSensor", "TranslationalRelSpeedSensor",
     "TranslationalRelativeStates", "TranslationalSpeed", "TranslationalSpeedSensor", "TranslationalSpring",
-    "TranslationalSpringDamper", "VariableGear", "WarmUpModel", "Wheel", "Wheel2", "params_of",
+    "TranslationalSpringDamper", "VariableGear", "Vehicle", "WarmUpModel", "WetClutchDrag", "Wheel", "Wheel2",
+    "params_of",
 ]  # fmt: skip

@@ -17,9 +17,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from torqueloop.core.components.base import ROTATIONAL, Component, Flange, param, require
 from torqueloop.core.components.kinematic import MOTION, position_inputs
-from torqueloop.core.vocabulary import (
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import ROTATIONAL, Flange
+from torqueloop.core.describe.params import param, require
+from torqueloop.core.describe.vocabulary import (
     DRIVEN_POSITION,
     OUT_ACCELERATION,
     OUT_ANGLE,
@@ -31,7 +33,7 @@ from torqueloop.core.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 ONE_FLANGE = {"flange": Flange()}
 

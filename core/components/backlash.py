@@ -17,9 +17,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from torqueloop.core.components.base import HEAT_PORT, Component, param
 from torqueloop.core.components.compliances import TWO_SHAFTS, spring_damper
-from torqueloop.core.vocabulary import (
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import HEAT_PORT
+from torqueloop.core.describe.params import param
+from torqueloop.core.describe.vocabulary import (
     ELASTO_BACKLASH,
     ELASTO_BACKLASH2,
     HEAT_OF_CONTACT,
@@ -31,7 +33,7 @@ from torqueloop.core.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 #: a clearance up to this is none, rad (Modelica: bEps)
 NO_CLEARANCE = 1e-10

@@ -12,8 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from torqueloop.core.components.base import HEAT_PORT, Component, Flange, param
-from torqueloop.core.vocabulary import (
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import HEAT_PORT, Flange
+from torqueloop.core.describe.params import param
+from torqueloop.core.describe.vocabulary import (
     HEAT_OF_DAMPER,
     OUT_ANGLE,
     OUT_COMPLIANCE,
@@ -24,7 +26,7 @@ from torqueloop.core.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 TWO_SHAFTS = {"flange_a": Flange(), "flange_b": Flange()}
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.base import HEAT_PORT, Flange, curve, param
 from torqueloop.core.components.laminar import Laminar
-from torqueloop.core.errors import TableError
-from torqueloop.core.tables import Table1D
-from torqueloop.core.vocabulary import HEAT_OF_PORT, OUT_CONVERTER_LOSS, OUT_PUMP, OUT_SPEED, OUT_TURBINE
+from torqueloop.core.describe.errors import TableError
+from torqueloop.core.describe.flange import HEAT_PORT, Flange
+from torqueloop.core.describe.params import curve, param
+from torqueloop.core.describe.tables import Table1D
+from torqueloop.core.describe.vocabulary import HEAT_OF_PORT, OUT_CONVERTER_LOSS, OUT_PUMP, OUT_SPEED, OUT_TURBINE
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +23,9 @@ class LockUpTC(Laminar):
     Drive (w_t <= w_p): nu = w_t/w_p, T_p = mp(nu)*w_p^2, T_t = mu(nu)*T_p.
     Coast (w_t > w_p): x = w_p/w_t, T_t = -coast(x)*w_t^2, T_p = coast_ratio*T_t. Both curves end at 0 at 1, so that
     the torques are continuous at synchronous speed. T_p loads the engine, T_t drives the turbine. The loss (in
-    the oil) and the slip of the lock-up pack go to heatPort. Valid for w_p, w_t >= 0; backward counts as nu = 0.
+    the oil) and the slip of the lock-up pack go to heatPort. Valid for w_p, w_t >= 0; one of them backward counts as
+    nu = 0. Both backward: a fluid coupling with the capacity mp(0) at the slower one, T_p = T_t = +-mp(0)*w^2*(1 - nu)
+    against the slip, which only takes energy out; an offline run warns of it, for no measured curve says what is there.
     """
 
     flanges: ClassVar = {"pump": Flange(), "turbine": Flange(), "heatPort": HEAT_PORT}

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.base import OPEN, SUPPORT, Component, Param, curve, param, require, require_given
-from torqueloop.core.vocabulary import OUT_ENGINE, OUT_ENGINE_WORK, OUT_INPUT
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import OPEN, SUPPORT
+from torqueloop.core.describe.params import Param, curve, param, require, require_given
+from torqueloop.core.describe.vocabulary import OUT_ENGINE, OUT_ENGINE_WORK, OUT_INPUT
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 _MAP = Param(
     "torque over speed and pedal, instead of wot",

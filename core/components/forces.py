@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from torqueloop.core.components.base import TRANSLATIONAL, Component, Flange, param
 from torqueloop.core.components.laws import REGULARIZATIONS, sign
 from torqueloop.core.components.sources import (
     TRANSLATIONAL_FLANGES,
@@ -19,10 +18,13 @@ from torqueloop.core.components.sources import (
     quadratic,
     torque_outputs,
 )
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import TRANSLATIONAL, Flange
+from torqueloop.core.describe.params import param
 from torqueloop.core.signals import Signal, Step
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 
 @dataclass(frozen=True, kw_only=True)

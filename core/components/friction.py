@@ -16,9 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.base import HEAT_PORT, OPEN, SUPPORT, Component, curve, param
 from torqueloop.core.components.compliances import TWO_SHAFTS, relative_motion
-from torqueloop.core.vocabulary import (
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import HEAT_PORT, OPEN, SUPPORT
+from torqueloop.core.describe.params import curve, param
+from torqueloop.core.describe.vocabulary import (
     BLOCKED,
     CAPPED,
     CONSTANT,
@@ -34,7 +36,7 @@ from torqueloop.core.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 CLUTCH_FLANGES = {**TWO_SHAFTS, "heatPort": HEAT_PORT}
 BRAKE_FLANGES = {"flange_a": OPEN, "flange_b": OPEN, "support": SUPPORT, "heatPort": HEAT_PORT}

@@ -10,13 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from torqueloop.core.components.base import TRANSLATIONAL, Component, param
 from torqueloop.core.components.compliances import TWO_SHAFTS, relative_motion
 from torqueloop.core.components.sensors import ONE_PART, ONE_SHAFT, TWO_PARTS
-from torqueloop.core.vocabulary import OUT_ACCELERATION
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import TRANSLATIONAL
+from torqueloop.core.describe.params import param
+from torqueloop.core.describe.vocabulary import OUT_ACCELERATION
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 
 @dataclass(frozen=True, kw_only=True)

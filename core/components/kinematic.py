@@ -26,10 +26,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from torqueloop.core.components.base import ROTATIONAL, TRANSLATIONAL, Component, param
 from torqueloop.core.components.sources import ROTATIONAL_FLANGES, TRANSLATIONAL_FLANGES
-from torqueloop.core.signals import Constant, Signal
-from torqueloop.core.vocabulary import (
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import ROTATIONAL, TRANSLATIONAL
+from torqueloop.core.describe.params import param
+from torqueloop.core.describe.vocabulary import (
     DRIVEN_ACCELERATION,
     DRIVEN_POSITION,
     DRIVEN_POSITION_FILTER,
@@ -39,9 +40,10 @@ from torqueloop.core.vocabulary import (
     OUT_FRICTION_HEAT,
     Form,
 )
+from torqueloop.core.signals import Constant, Signal
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 #: domain -> dimensions of position, speed, acceleration, and of the torque with its name
 MOTION = {

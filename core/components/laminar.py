@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.base import Component, curve, param, require, require_given
 from torqueloop.core.components.friction import BRAKE_FLANGES, CLUTCH_FLANGES, friction_outputs
-from torqueloop.core.tables import Table1D
-from torqueloop.core.vocabulary import (
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.params import curve, param, require, require_given
+from torqueloop.core.describe.tables import Table1D
+from torqueloop.core.describe.vocabulary import (
     ACTUATED,
     CAPPED,
     FILL_TIME,
@@ -21,7 +22,7 @@ from torqueloop.core.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 ACTUATORS = {"first_order": FIRST_ORDER, "fill_time": FILL_TIME}
 

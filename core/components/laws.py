@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from torqueloop.core.tables import Table1D
+from torqueloop.core.describe.tables import Table1D
 
 #: greatest distance of a polygon from its law: of the nominal value (sign), of the value (hyperbola). Smaller: more
 #: nodes (they go with the inverse square root)

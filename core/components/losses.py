@@ -32,10 +32,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.backlash import backlash
-from torqueloop.core.components.base import HEAT_PORT, OPEN, SUPPORT, Component, Flange, columns, param, require
-from torqueloop.core.errors import TableError
-from torqueloop.core.tables import Columns, Table1D
-from torqueloop.core.vocabulary import (
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.errors import TableError
+from torqueloop.core.describe.flange import HEAT_PORT, OPEN, SUPPORT, Flange
+from torqueloop.core.describe.params import columns, param, require
+from torqueloop.core.describe.tables import Columns, Table1D
+from torqueloop.core.describe.vocabulary import (
     ELASTO_BACKLASH,
     HEAT_OF_FRICTION,
     OUT_FRICTION,
@@ -49,7 +51,7 @@ from torqueloop.core.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 LOSS_COLUMNS = ("angular_velocity", "1", "1", "torque", "torque")
 #: no losses at all

@@ -28,7 +28,7 @@ carrier's speed except for mirrored meshes) with
 The last line answers the question of zero relative power, which the paper leaves open (it uses f = 0 and a
 hysteresis): a mesh at rest relative to its carrier holds like any dry friction, until the torques exceed dR*|F|.
 Valid for dR smaller than both radii (no self-locking teeth), parallel axes (mirrored: any), constant friction of teeth.
-The matrices C and C_mod of a whole train: core/constraint_matrix.py.
+The matrices C and C_mod of a whole train: core/analyse/constraint_matrix.py.
 """
 
 from __future__ import annotations
@@ -37,18 +37,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from torqueloop.core.components.base import (
-    HEAT_PORT,
-    SUPPORT,
-    Component,
-    Flange,
-    param,
-    require,
-    require_given,
-)
 from torqueloop.core.components.friction import friction_outputs
-from torqueloop.core.tables import Table1D
-from torqueloop.core.vocabulary import (
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import HEAT_PORT, SUPPORT, Flange
+from torqueloop.core.describe.params import param, require, require_given
+from torqueloop.core.describe.tables import Table1D
+from torqueloop.core.describe.vocabulary import (
     CONSTANT,
     HEAT_OF_FRICTION,
     OUT_FRICTION,
@@ -61,7 +55,7 @@ from torqueloop.core.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 #: mesh -> (sign of R_out*W_out in the row, sign of W_out in the loss form)
 MESHES = {"external": (1, -1), "internal": (-1, -1), "mirrored": (-1, 1)}

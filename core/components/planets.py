@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.base import OPEN, Component, Flange, param, require
-from torqueloop.core.vocabulary import OUT_SPEED, Form
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import OPEN, Flange
+from torqueloop.core.describe.params import param, require
+from torqueloop.core.describe.vocabulary import OUT_SPEED, Form
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 
 def planet_planet(carrier: Form, first: Form, second: Form, z1: Fraction, z2: Fraction) -> Form:

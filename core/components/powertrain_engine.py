@@ -18,23 +18,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.base import (
-    HEAT_PORT,
-    OPEN,
-    REQUIRED,
-    SUPPORT,
-    THERMAL,
-    Component,
-    Flange,
-    Param,
-    curve,
-    param,
-    require,
-    require_given,
-)
-from torqueloop.core.errors import TableError
-from torqueloop.core.tables import Table1D, Table2D
-from torqueloop.core.vocabulary import (
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.errors import TableError
+from torqueloop.core.describe.flange import HEAT_PORT, OPEN, SUPPORT, THERMAL, Flange
+from torqueloop.core.describe.params import REQUIRED, Param, curve, param, require, require_given
+from torqueloop.core.describe.tables import Table1D, Table2D
+from torqueloop.core.describe.vocabulary import (
     HEAT_OF_PORT,
     OUT_ENGINE,
     OUT_ENGINE_WORK,
@@ -44,7 +33,7 @@ from torqueloop.core.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 
 def table_map(doc: str, columns: tuple[str, str, str], default: Any = REQUIRED) -> Any:
@@ -65,7 +54,7 @@ class Engine3(Component):
     assumed (the rest: pistons and rings). `oil` must be joined to a thermal node: its temperature sets the friction.
 
     `fuel`: chemical power of the fuel over speed and torque at the flange of the warm engine; not used in the
-    simulation, see core/fuel.py.
+    simulation, see core/analyse/fuel.py.
     """
 
     flanges: ClassVar = {

@@ -14,10 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.base import HEAT_PORT, OPEN, SUPPORT, Component, Flange, curve, param
 from torqueloop.core.components.friction import friction_outputs
-from torqueloop.core.tables import Table1D
-from torqueloop.core.vocabulary import (
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import HEAT_PORT, OPEN, SUPPORT, Flange
+from torqueloop.core.describe.params import curve, param
+from torqueloop.core.describe.tables import Table1D
+from torqueloop.core.describe.vocabulary import (
     CAPACITY,
     HEAT_OF_FRICTION,
     OUT_FRICTION,
@@ -29,7 +31,7 @@ from torqueloop.core.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.base import HEAT_PORT, Component, curve, param, require
 from torqueloop.core.components.sources import TRANSLATIONAL_FLANGES
-from torqueloop.core.errors import TableError
-from torqueloop.core.vocabulary import (
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.errors import TableError
+from torqueloop.core.describe.flange import HEAT_PORT
+from torqueloop.core.describe.params import curve, param, require
+from torqueloop.core.describe.vocabulary import (
     CAPACITY,
     CONSTANT,
     HEAT_OF_FRICTION,
@@ -27,9 +29,9 @@ from torqueloop.core.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
-    from torqueloop.core.tables import Table1D
-    from torqueloop.core.vocabulary import Form
+    from torqueloop.core.describe.builder import Builder
+    from torqueloop.core.describe.tables import Table1D
+    from torqueloop.core.describe.vocabulary import Form
 
 #: standard gravity, m/s2 (CGPM 1901)
 GRAVITY = 9.80665

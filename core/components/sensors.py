@@ -11,13 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from torqueloop.core.components.base import ROTATIONAL, TRANSLATIONAL, Component, Flange
 from torqueloop.core.components.compliances import TWO_SHAFTS
 from torqueloop.core.components.kinematic import EFFORT, MOTION
-from torqueloop.core.vocabulary import OUT_ACCELERATION, OUT_ANGLE, OUT_REACTION, OUT_REACTION_POWER, OUT_SPEED
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import ROTATIONAL, TRANSLATIONAL, Flange
+from torqueloop.core.describe.vocabulary import OUT_ACCELERATION, OUT_ANGLE, OUT_REACTION, OUT_REACTION_POWER, OUT_SPEED
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 ONE_SHAFT = {"flange": Flange()}
 ONE_PART = {"flange": Flange(domain=TRANSLATIONAL)}

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from torqueloop.core.components.base import ANY, OPEN, TRANSLATIONAL, Component, Flange, param
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import ANY, OPEN, TRANSLATIONAL, Flange
+from torqueloop.core.describe.params import param
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 
 @dataclass(frozen=True, kw_only=True)

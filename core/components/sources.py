@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from torqueloop.core.components.base import SUPPORT, TRANSLATIONAL, Component, Flange, param
 from torqueloop.core.components.compliances import TWO_SHAFTS
 from torqueloop.core.components.laws import REGULARIZATIONS, absolute, hyperbola, sign
-from torqueloop.core.signals import Signal, Step
-from torqueloop.core.tables import Table1D
-from torqueloop.core.vocabulary import (
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import SUPPORT, TRANSLATIONAL, Flange
+from torqueloop.core.describe.params import param
+from torqueloop.core.describe.tables import Table1D
+from torqueloop.core.describe.vocabulary import (
     OUT_POLY,
     OUT_POLY_WORK,
     OUT_PORT,
@@ -24,9 +25,10 @@ from torqueloop.core.vocabulary import (
     OUT_TORQUE_WORK,
     Form,
 )
+from torqueloop.core.signals import Signal, Step
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 ROTATIONAL_FLANGES = {"flange": Flange(), "support": SUPPORT}
 TRANSLATIONAL_FLANGES = {

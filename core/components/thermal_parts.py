@@ -9,12 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from torqueloop.core.components.base import THERMAL, Component, Flange, param
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import THERMAL, Flange
+from torqueloop.core.describe.params import param
+from torqueloop.core.describe.vocabulary import HEAT_FROM_INPUT
 from torqueloop.core.signals import Constant, Signal
-from torqueloop.core.vocabulary import HEAT_FROM_INPUT
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 PORT = {"port": Flange(domain=THERMAL)}
 TWO_PORTS = {"port_a": Flange(domain=THERMAL), "port_b": Flange(domain=THERMAL)}

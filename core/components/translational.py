@@ -14,14 +14,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.backlash import contact
-from torqueloop.core.components.base import HEAT_PORT, TRANSLATIONAL, Component, Flange, curve, param, require
 from torqueloop.core.components.compliances import relative_motion, spring, spring_damper
 from torqueloop.core.components.friction import friction_outputs
 from torqueloop.core.components.sensors import TWO_PARTS
-from torqueloop.core.vocabulary import CONSTANT, ELASTO_BACKLASH, HEAT_OF_FRICTION, NORMALIZED
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import HEAT_PORT, TRANSLATIONAL, Flange
+from torqueloop.core.describe.params import curve, param, require
+from torqueloop.core.describe.vocabulary import CONSTANT, ELASTO_BACKLASH, HEAT_OF_FRICTION, NORMALIZED
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 #: a part that slides in a support
 SLIDING = {

@@ -9,13 +9,16 @@ impact: the speeds jump, momentum along the gear's own torque is exchanged, and 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.base import SUPPORT, TRANSLATIONAL, Component, Flange, curve, param
-from torqueloop.core.errors import TableError
-from torqueloop.core.tables import Table1D
-from torqueloop.core.vocabulary import (
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.errors import TableError
+from torqueloop.core.describe.flange import SUPPORT, TRANSLATIONAL, Flange
+from torqueloop.core.describe.params import curve, param
+from torqueloop.core.describe.tables import Table1D
+from torqueloop.core.describe.vocabulary import (
     OUT_FRICTION,
     OUT_FRICTION_HEAT,
     OUT_INPUT,
@@ -26,7 +29,7 @@ from torqueloop.core.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +54,7 @@ class VariableGear(Component):
             index = b.variable_gear(*forms, RATIO_INPUT, input=given)
         else:
             table = b.table1("ratios")
-            _one_sign(b, "ratios", table)
+            _one_sign(b, "ratios", table, "gear")
             given = b.input("gear", "1")
             index = b.variable_gear(*forms, RATIO_CURVE, input=given, curve=table)
             b.output("gear", "1", OUT_INPUT, index=given)
@@ -60,11 +63,23 @@ class VariableGear(Component):
         b.output("loss", "energy", OUT_FRICTION_HEAT, index=b.gear_friction(index))
 
 
-def _one_sign(b: Builder, name: str, table: Table1D) -> None:
-    """A ratio that passes through 0 would block one side."""
+def _one_sign(b: Builder, name: str, table: Table1D, what: str, low: float = -math.inf) -> None:
+    """A ratio that passes through 0 would block one side. `what`: name of x; low: smallest x there is."""
+    place = {"table": f"components.{b.name}", "key": name}
     if min(table.y) <= 0.0 <= max(table.y):
-        raise TableError(f"the ratio must not be 0 or change its sign: {min(table.y):g} to {max(table.y):g}",
-                         table=f"components.{b.name}", key=name)  # fmt: skip
+        raise TableError(f"the ratio must not be 0 or change its sign: {min(table.y):g} to {max(table.y):g}", **place)
+    if table.extrapolation != "linear" or len(table.x) < 2:
+        return
+    points = list(zip(table.x, table.y, strict=True))
+    for (inner, y_inner), (x, y) in ((points[1], points[0]), (points[-2], points[-1])):
+        # the line beyond the end point (x, y) comes nearer to 0, and is there at x0
+        if abs(y) < abs(y_inner):
+            x0 = x + (x - inner) * y / (y_inner - y)
+            if x0 >= low:
+                raise TableError(
+                    f"the ratio must not be 0 or change its sign: continued beyond {what} = {x:g} it is 0 at {x0:g}",
+                    allowed='extrapolation = "hold", or end points whose lines do not reach 0', **place,
+                )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +102,9 @@ class Wheel2(Component):
     def contribute(self, b: Builder) -> None:
         turning = b.w("flangeR") - b.w("supportR")
         sliding = b.w("flangeT") - b.w("supportT")
-        index = b.variable_gear(sliding, turning, RATIO_SPEED, curve=b.table1("radius"))
+        radius = b.table1("radius")
+        _one_sign(b, "radius", radius, "|v|", low=0.0)
+        index = b.variable_gear(sliding, turning, RATIO_SPEED, curve=radius)
         b.inertia("flangeR", self.J)
         b.motion_outputs(b.w("flangeR"))
         b.output("radius", "length", OUT_RATIO, index=index)

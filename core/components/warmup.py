@@ -15,12 +15,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.base import HEAT_PORT, Component, curve, param
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import HEAT_PORT
+from torqueloop.core.describe.params import curve, param
+from torqueloop.core.describe.tables import Table1D
 from torqueloop.core.signals import Constant, Signal
-from torqueloop.core.tables import Table1D
 
 if TYPE_CHECKING:
-    from torqueloop.core.builder import Builder
+    from torqueloop.core.describe.builder import Builder
 
 #: opening of the thermostat over the temperature of the coolant in the block, K: about 96 degC +- 5 K (ADVISOR
 #: fc_tstat = 96 degC, "typically 95 +- 5"); closed it still lets 1 % pass (assumed)

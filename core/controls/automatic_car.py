@@ -13,8 +13,8 @@ from torqueloop.core.controls.fuel_flow import FuelFlowController
 from torqueloop.core.controls.gearbox import GearboxController
 from torqueloop.core.controls.idle import IdleController
 from torqueloop.core.controls.loop import Wired
+from torqueloop.core.describe.tables import Table1D, table_from_config
 from torqueloop.core.signals import Signal, Table
-from torqueloop.core.tables import Table1D, table_from_config
 
 #: speeds in m/s over the throttle, assumed: economical at light throttle, near the rated speed at full throttle
 UP = (

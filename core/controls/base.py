@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Protocol
 
-from torqueloop.core.errors import RangeError
+from torqueloop.core.describe.errors import RangeError
 
 
 class Controller(Protocol):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from torqueloop.core.controls.base import Clock, clip, positive, toward
-from torqueloop.core.errors import RangeError
+from torqueloop.core.describe.errors import RangeError
 
 
 @dataclass

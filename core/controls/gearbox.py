@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from torqueloop.core.controls.base import Clock, not_negative, positive, toward
-from torqueloop.core.errors import RangeError
-from torqueloop.core.tables import Table1D
+from torqueloop.core.describe.errors import RangeError
+from torqueloop.core.describe.tables import Table1D
 
 
 @dataclass

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from torqueloop.core.controls.base import Clock, clip, not_negative, positive
-from torqueloop.core.tables import Table1D
+from torqueloop.core.describe.tables import Table1D
 
 #: idle speed in rad/s over the coolant's temperature in K: 1200 rpm cold, 800 rpm warm (assumed)
 COLD_IDLE = Table1D((273.15, 333.15), (125.7, 83.8), ("temperature", "angular_velocity"))

@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.controls.base import Controller
-from torqueloop.core.errors import RangeError, UnknownNameError, did_you_mean
-from torqueloop.core.results import Result
+from torqueloop.core.describe.errors import RangeError, UnknownNameError, did_you_mean
 from torqueloop.core.signals import Constant, Ramp, Signal
+from torqueloop.core.simulate.results import Result
 
 if TYPE_CHECKING:
-    from torqueloop.core.offline import Simulation
-    from torqueloop.core.results import ModeChange
+    from torqueloop.core.simulate.offline import Simulation
+    from torqueloop.core.simulate.results import ModeChange
 
 Array = NDArray[np.float64]
 

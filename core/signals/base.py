@@ -9,7 +9,7 @@ from typing import Any, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from torqueloop.core.errors import RangeError
+from torqueloop.core.describe.errors import RangeError
 
 Array = NDArray[np.float64]
 #: what `Simulation.run` accepts as an input

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from torqueloop.core.errors import RangeError
+from torqueloop.core.describe.errors import RangeError
 from torqueloop.core.signals.base import Array, Signal, inside, refuse_jump
-from torqueloop.core.signals.piecewise import polynomial, slope
+from torqueloop.core.signals.pieces import polynomial, slope
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torqueloop.core.errors import RangeError, TableError
+from torqueloop.core.describe.errors import RangeError, TableError
 from torqueloop.core.signals.base import Array, Constant, Signal, inside, reached, refuse_jump
+from torqueloop.core.signals.periodic import Periodic
+from torqueloop.core.signals.pieces import polynomial, slope
 
 #: what a table does outside its points (Modelica: Extrapolation)
 HOLD, LAST_TWO, PERIODIC = "HoldLastPoint", "LastTwoPoints", "Periodic"
-
-
-def polynomial(coefficients: Sequence[float], x: Array) -> Array:
-    """c0 + c1*x + c2*x^2 + ..."""
-    y = np.zeros(x.shape)
-    for c in reversed(coefficients):
-        y = y * x + c
-    return y
-
-
-def slope(coefficients: Sequence[float]) -> tuple[float, ...]:
-    """Coefficients of the derivative."""
-    return tuple(k * c for k, c in enumerate(coefficients) if k) or (0.0,)
 
 
 @dataclass(frozen=True)
@@ -192,8 +181,6 @@ def time_table(
     if constant_segments:
         rows = [rows[0], *((t, y) for a, b in zip(rows[:-1], rows[1:], strict=True) for t, y in ((b[0], a[1]), b))]
     if extrapolation == PERIODIC:
-        from torqueloop.core.signals.periodic import Periodic
-
         cycle = _linear(rows, HOLD)
         period = rows[-1][0] - rows[0][0]
         if not period > 0.0 or rows[0][0] > startTime:

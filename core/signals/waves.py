@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torqueloop.core.errors import RangeError
+from torqueloop.core.describe.errors import RangeError
 from torqueloop.core.signals.base import Array, Product, Signal, inside, reached, refuse_jump
 
 

@@ -22,20 +22,17 @@ from typing import Any, Protocol
 
 import can
 
+from torqueloop.hil.can.frame import BRS_FLAG, ERROR_FLAG, ESI_FLAG, EXTENDED, FD_FLAG, REMOTE_FLAG
 from torqueloop.hil.can.multicast import (
-    BRS_FLAG,
     DEFAULT_GROUP,
     DEFAULT_PORT,
-    ERROR_FLAG,
-    ESI_FLAG,
-    EXTENDED,
-    FD_FLAG,
     LOOPBACK,
-    REMOTE_FLAG,
     CanBusError,
     MulticastPort,
     multicast_works,
 )
+from torqueloop.hil.common.plugins import GATEWAYS, find, kinds
+from torqueloop.hil.results.links import GatewayStats
 
 __all__ = ["CanBusConfig", "CanBusError", "CanGateway", "CanPort", "PythonCanPort", "multicast_works", "open_bus"]
 
@@ -91,6 +88,10 @@ class CanPort(Protocol):
     def close(self) -> None: ...
 
 
+#: members of a CanPort
+_PORT = ("name", "own_echoes", "malformed", "kernel_drops", "bus_off", "recv", "send", "close")
+
+
 class FrameRingLike(Protocol):
     """Python side of cython_kernels.ring.FrameRing."""
 
@@ -99,10 +100,21 @@ class FrameRingLike(Protocol):
 
 
 def open_bus(config: CanBusConfig, ids: Iterable[int] = ()) -> CanPort:
-    """Open the bus; CanBusError says what is missing. `ids`: only these identifiers are wanted (all if empty)."""
-    if config.interface == "udp_multicast" and ":" not in config.channel:
-        return MulticastPort(config.channel, config.port, config.local_address, config.hop_limit)
-    return PythonCanPort(config, ids)
+    """Open the bus; CanBusError says what is missing. `ids`: only these identifiers are wanted (all if empty).
+
+    The interface is a gateway kind (entry points "torqueloop.gateways": a callable with these two arguments that
+    returns a CanPort), else one of python-can.
+    """
+    kind = config.interface if config.interface in kinds(GATEWAYS) else "python_can"
+    port: CanPort = find(GATEWAYS, kind, key="interface").create(_PORT, config, ids)
+    return port
+
+
+def open_multicast(config: CanBusConfig, ids: Iterable[int] = ()) -> CanPort:
+    """Our own UDP multicast; python-can's for a group of IPv6."""
+    if ":" in config.channel:
+        return PythonCanPort(config, ids)
+    return MulticastPort(config.channel, config.port, config.local_address, config.hop_limit)
 
 
 class PythonCanPort:
@@ -307,22 +319,18 @@ class CanGateway:
         if self.bell_fd >= 0:
             os.eventfd_write(self.bell_fd, 1)
 
-    def stats(self) -> dict[str, int | str | bool | None]:
-        """Counts since the start, for the report.
-
-        rx: frames handed to the tick. rx_dropped: the tick's ring was full. tx: frames sent. tx_failed: frames the bus
-        refused. own_echoes: our frames seen again. stolen_ids: frames of others with an identifier of ours.
-        """
+    def stats(self) -> GatewayStats:
+        """Counts since the start, for the report."""
         names = ("rx", "rx_dropped", "tx", "tx_failed", "rx_failed", "stolen_ids", "error_frames", "remote_frames")
-        return {
+        return GatewayStats(
             **{name: self._count[name] for name in names},
-            "own_echoes": self.port.own_echoes,
-            "malformed": self.port.malformed,
-            "kernel_drops": self.port.kernel_drops,
-            "bus_off": self.port.bus_off,
-            "alive": self.alive,
-            "error": self.error,
-        }
+            own_echoes=self.port.own_echoes,
+            malformed=self.port.malformed,
+            kernel_drops=self.port.kernel_drops,
+            bus_off=self.port.bus_off,
+            alive=self.alive,
+            error=self.error,
+        )
 
     def _guard(self, loop: Callable[[], None]) -> None:
         # whatever ends a thread other than stop() is a failure of the gateway

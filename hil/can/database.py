@@ -23,15 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torqueloop.core.errors import ConfigError
-from torqueloop.cython_kernels.codec import NAN, STATUS_NAMES, CodecTables, RxState, TxState
-from torqueloop.cython_kernels.codec_spec import MessageSpec
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.cython_kernels.can.codec import NAN, STATUS_NAMES, CodecTables, RxState, TxState
+from torqueloop.cython_kernels.can.codec_spec import MessageSpec
+from torqueloop.hil.can.frame import EXTENDED
 from torqueloop.hil.can.load import E2ESettings, Loader, SignalInfo, no_such
 
 __all__ = ["EXTENDED", "CanCodec", "CanDatabase", "E2ESettings", "SignalInfo", "bus_id", "check_owners"]
-
-#: Bit 31 of an identifier: 29 bit long, as in SocketCAN and the frame rings.
-EXTENDED = 0x80000000
 
 
 class CanDatabase:

@@ -13,8 +13,14 @@ from typing import Any
 
 import cantools
 
-from torqueloop.core.errors import ConfigError, closest
-from torqueloop.cython_kernels.codec_spec import E2E_PROFILES, MessageSpec, SignalSpec, message_fields, signal_fields
+from torqueloop.core.describe.errors import ConfigError, closest
+from torqueloop.cython_kernels.can.codec_spec import (
+    E2E_PROFILES,
+    MessageSpec,
+    SignalSpec,
+    message_fields,
+    signal_fields,
+)
 from torqueloop.hil.can.units import SiUnit, known_units, si_unit, to_si
 
 #: A received message is silent after this many of its cycles, unless a timeout is given. Ten: a desktop computer may
@@ -71,6 +77,15 @@ class E2ESettings:
     counter_signal: str | None = None
     counter_max: int | None = None
     max_delta: int = 2
+
+
+def message_names(path: Path) -> set[str]:
+    """Names of all messages of a database; empty where it cannot be read (its loading says why)."""
+    try:
+        database = cantools.database.load_file(str(path), strict=False)
+    except (OSError, cantools.errors.Error, ValueError):
+        return set()
+    return {m.name for m in database.messages} if isinstance(database, cantools.database.can.Database) else set()
 
 
 def doubled_id(path: Path) -> str | None:

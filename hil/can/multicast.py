@@ -28,7 +28,8 @@ from typing import Any
 
 import msgpack
 
-from torqueloop.core.errors import TorqueloopError
+from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.hil.can.frame import BRS_FLAG, ERROR_FLAG, ESI_FLAG, EXTENDED, FD_FLAG, FD_LENGTHS, REMOTE_FLAG
 
 #: Group and port that python-can uses by default for IPv4.
 DEFAULT_GROUP = "239.74.163.2"
@@ -44,16 +45,6 @@ PACKET_BYTES_MAX = 512
 #: Linux numbers that the socket module does not name.
 _IP_MULTICAST_ALL = 49
 _SO_RXQ_OVFL = getattr(socket, "SO_RXQ_OVFL", 40)
-
-EXTENDED = 0x80000000
-#: flags of a frame, as CAN_FLAG_* of cython_kernels/can_frame.pxd
-REMOTE_FLAG = 1
-ERROR_FLAG = 2
-FD_FLAG = 4
-BRS_FLAG = 8
-ESI_FLAG = 16
-#: numbers of data bytes that a CAN FD frame can have
-FD_LENGTHS = frozenset((*range(9), 12, 16, 20, 24, 32, 48, 64))
 
 
 class CanBusError(TorqueloopError):

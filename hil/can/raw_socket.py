@@ -1,6 +1,6 @@
 """Opening a raw CAN socket for the tick: filters, buffers, time stamps; what took effect is said, what is missing too.
 
-Everything here happens before arming. From then on cython_kernels/socketcan reads and writes the socket.
+Everything here happens before arming. From then on cython_kernels/can/socketcan reads and writes the socket.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from torqueloop.hil.can.multicast import EXTENDED, CanBusError
+from torqueloop.hil.can.frame import EXTENDED
+from torqueloop.hil.can.multicast import CanBusError
+from torqueloop.hil.results.links import Interface
 
 #: Linux numbers that the socket module does not name on every machine.
 _SO_RXQ_OVFL = 40
@@ -38,13 +40,18 @@ _NET = Path("/sys/class/net")
 
 @dataclass
 class RawSocket:
-    """An open socket and what is known of it; `info` goes into run.json."""
+    """An open socket and what is known of it; `interface` goes into run.json."""
 
     sock: socket.socket
     fd_frames: bool
     info: dict[str, Any] = field(default_factory=dict)
     #: what did not take effect, in words
     degraded: list[str] = field(default_factory=list)
+
+    @property
+    def interface(self) -> Interface:
+        """What was found, for run.json."""
+        return Interface(**self.info)
 
     def close(self) -> None:
         """Close the socket."""
@@ -80,7 +87,7 @@ def open_raw(
     except (AttributeError, OSError) as error:
         raise CanBusError(
             f"no SocketCAN on this machine ({error}): `modprobe can-raw` (container: on its host), or another "
-            f'`interface` in [can], e.g. "udp_multicast"'
+            f'`interface` in [bus.NAME], e.g. "udp_multicast"'
         ) from None
     raw = RawSocket(sock, device["mtu"] >= _CANFD_MTU)
     try:
@@ -152,7 +159,7 @@ def interface_info(channel: str) -> dict[str, Any]:
         raise CanBusError(
             f"there is no network interface '{channel}' ({there}); a virtual one: `modprobe vcan; ip link add dev "
             f"{channel} type vcan; ip link set {channel} mtu 72 up`; no CAN at all on this machine: "
-            f'interface = "udp_multicast" in [can]'
+            f'interface = "udp_multicast" in [bus.NAME]'
         )
     if _type(folder) != 280:
         raise CanBusError(f"'{channel}' is no CAN interface")

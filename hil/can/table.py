@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from torqueloop.hil.can.bus import CanBusConfig
 from torqueloop.hil.can.multicast import DEFAULT_GROUP, DEFAULT_PORT, LOOPBACK
-from torqueloop.hil.config_file import BadValue, ConfigTable
+from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile
 
 
 class CanTable(ConfigTable):
@@ -29,7 +29,7 @@ class CanTable(ConfigTable):
     #: more arguments of can.Bus for adapters
     options: dict[str, str | int | float | bool] = {}
     #: CAN database, relative to the file
-    database: str
+    database: Annotated[str, InFile("can")]
 
     @field_validator("local_address")
     @classmethod

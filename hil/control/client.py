@@ -16,7 +16,7 @@ from typing import Any
 
 import zmq
 
-from torqueloop.core.errors import TorqueloopError
+from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.control.messages import ANSWER_BYTES, Request, RequestError, decode_answer, encode_request
 from torqueloop.hil.link.keys import client_keys
 from torqueloop.hil.link.sockets import ConnectedSocket, CurveKeys

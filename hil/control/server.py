@@ -12,11 +12,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any, Protocol
 
 import zmq
 
-from torqueloop.core.errors import TorqueloopError
+from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.control.messages import (
     REASONS,
     REQUEST_BYTES,
@@ -27,6 +28,7 @@ from torqueloop.hil.control.messages import (
     encode_refusal,
 )
 from torqueloop.hil.link.sockets import POLL_SLICE_MS, BoundSocket, CurveKeys
+from torqueloop.hil.results.links import ControlStats
 
 #: requests a second at most: beyond, the next one waits
 RATE = 500
@@ -81,7 +83,7 @@ class ControlServer(threading.Thread):
             "set": lambda r: {"tick": rig.set(r.values, r.at)},
             "override": lambda r: {"tick": rig.override(r.values, r.at)},
             "release": lambda r: {"tick": rig.release(r.names, r.at)},
-            "status": lambda _: {**rig.status(), "channel": self.stats()},
+            "status": lambda _: {**rig.status(), "channel": asdict(self.stats())},
             "arm": lambda _: {"state": rig.arm()},
             "disarm": lambda _: {"state": rig.disarm()},
             "safe": lambda _: {"first": rig.safe()},
@@ -183,14 +185,14 @@ class ControlServer(threading.Thread):
         else:
             self._socket.close()
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> ControlStats:
         """Counts for the report and for `status`."""
-        return {
-            "endpoint": self.endpoint,
-            "requests": self.requests,
-            "answered": self.answered,
-            "rejected": {reason: n for reason, n in self.rejected.items() if n},
-            "delayed": self.delayed,
-            "not_sent": self.not_sent,
-            "failure": self.failure,
-        }
+        return ControlStats(
+            self.endpoint,
+            self.requests,
+            self.answered,
+            {reason: n for reason, n in self.rejected.items() if n},
+            self.delayed,
+            self.not_sent,
+            self.failure,
+        )

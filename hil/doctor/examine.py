@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from torqueloop.core.errors import ConfigError
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.doctor import can, latency, rights, system
 from torqueloop.hil.doctor.finding import Finding
 from torqueloop.hil.realtime.machine import ROOT, choose_cpu
-from torqueloop.hil.rig.plan import RigPlan, load_plan
+from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
 
 #: a look gives one finding or several
 Look = Callable[[], Finding | list[Finding]]
@@ -63,7 +63,7 @@ def examine(
             lambda: system.balancing(root),
             lambda: _can(plan, root),
         ]
-    if config is None or (config.can is not None and config.can.interface == "udp_multicast"):
+    if config is None or any(bus.interface == "udp_multicast" for bus in config.bus.values()):
         looks.append(rights.multicast)
     looks.append(rights.compiler)
     if probe_s > 0:
@@ -82,10 +82,14 @@ def _can(plan: RigPlan | None, root: Path) -> list[Finding]:
     """All interfaces of the system, or the one the rig uses."""
     if plan is None:
         return can.interfaces(root=root)
-    bus = plan.config.can
-    if bus is None or bus.interface != "socketcan":
+    used = [bus for bus in plan.buses if bus.config.interface == "socketcan"]
+    if not used:
         return can.interfaces([], root=root)
-    return can.interfaces([bus.channel], bus.bitrate, plan.database is not None and plan.database.has_fd, root)
+    return [
+        finding
+        for bus in used
+        for finding in can.interfaces([bus.config.channel], bus.config.bitrate, bus.database.has_fd, root)
+    ]
 
 
 def exit_status(findings: list[Finding]) -> int:

@@ -64,7 +64,8 @@ def cpu_latency(root: Path = ROOT) -> Finding:
 
 def multicast() -> Finding:
     """The software bus between processes: UDP multicast that stays on this machine."""
-    group, payload = "239.74.163.2", b"torqueloop doctor"
+    # on loopback, as the rig's own bus: a default route is not needed for it
+    group, loopback, payload = "239.74.163.2", socket.inet_aton("127.0.0.1"), b"torqueloop doctor"
     try:
         with (
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,
@@ -72,9 +73,9 @@ def multicast() -> Finding:
         ):
             receiver.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             receiver.bind(("", 0))
-            member = socket.inet_aton(group) + socket.inet_aton("0.0.0.0")
-            receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
+            receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + loopback)
             receiver.settimeout(1.0)
+            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, loopback)
             sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 0)
             sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
             begin = time.monotonic_ns()
@@ -82,10 +83,10 @@ def multicast() -> Finding:
             data, _ = receiver.recvfrom(1024)
             took = (time.monotonic_ns() - begin) * 1e-3
     except OSError as error:
-        advice = "a multicast route is needed, for instance `ip route add 239.0.0.0/8 dev lo`"
+        advice = "loopback must be up: `ip link set lo up`; a packet filter may drop multicast"
         return Finding("UDP multicast", "fail", f"the software CAN bus does not work here: {error}", advice)
     if data != payload:
-        return Finding("UDP multicast", "fail", "a foreign datagram came back", "choose another port in [can]")
+        return Finding("UDP multicast", "fail", "a foreign datagram came back", "choose another port in [bus.NAME]")
     return Finding("UDP multicast", "ok", f"datagrams come back after {took:.0f} µs", values={"round_trip_us": took})
 
 

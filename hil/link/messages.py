@@ -100,11 +100,18 @@ _STATE_ALL = {"v", "kind", "step", "own_step", *STATE_KEYS}
 def encode(message: StepMessage | StateMessage | ByeMessage) -> bytes:
     """Pack a message. real-time: no (allocates)."""
     if isinstance(message, StepMessage):
-        body: dict[str, Any] = {"v": VERSION, "kind": "step", "step": message.step}
-        body.update((key, float(getattr(message, key))) for key in STEP_KEYS)
+        m = message
+        body: dict[str, Any] = {
+            "v": VERSION, "kind": "step", "step": m.step, "t": float(m.t), "F_wheel": float(m.F_wheel),
+            "I_wheel": float(m.I_wheel), "speed": float(m.speed), "s": float(m.s), "brake": float(m.brake),
+        }  # fmt: skip
     elif isinstance(message, StateMessage):
-        body = {"v": VERSION, "kind": "state", "step": message.step, "own_step": message.own_step}
-        body.update((key, float(getattr(message, key))) for key in STATE_KEYS)
+        n = message
+        body = {
+            "v": VERSION, "kind": "state", "step": n.step, "own_step": n.own_step, "t": float(n.t),
+            "speed": float(n.speed), "a": float(n.a), "F": float(n.F), "F_hold": float(n.F_hold),
+            "grade": float(n.grade),
+        }  # fmt: skip
         if message.carrier:
             body["carrier"] = message.carrier
     else:
@@ -136,6 +143,14 @@ def decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
     if body.get("v") != VERSION or isinstance(body.get("v"), bool):
         raise SchemaError("version", f"key v = {body.get('v')!r}, allowed: {VERSION}")
     kind = body.get("kind")
+    # what is right is recognised as a whole; what is not is looked at key by key, to say what is wrong
+    if kind == "step" and len(body) == len(_STEP_ALL) and (found := _right(body, STEP_KEYS)):
+        return StepMessage(body["step"], *found)
+    if kind == "state" and len(body) == len(_STATE_ALL) and (found := _right(body, STATE_KEYS)):
+        own = body.get("own_step")
+        if type(own) is int and 0 <= own < MAX_STEP:
+            t, speed, a, force, hold, grade = found
+            return StateMessage(body["step"], own, t, speed, a, force, hold, grade)
     if kind == "step":
         _check_keys(body, _STEP_ALL, set())
         numbers = {key: _number(body, key, *limits) for key, limits in STEP_KEYS.items()}
@@ -155,6 +170,19 @@ def decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
             raise SchemaError("type", f"key reason is {type(body['reason']).__name__}, allowed: text")
         return ByeMessage(reason=body["reason"])
     raise SchemaError("kind", f"key kind = {kind!r}, allowed: 'step', 'state', 'bye'")
+
+
+def _right(body: dict[str, Any], keys: dict[str, tuple[float, float]]) -> tuple[float, ...]:
+    """The numbers of a message without mistakes in key order; () if there may be one."""
+    step = body.get("step")
+    values: tuple[Any, ...] = tuple(map(body.get, keys))
+    if type(step) is not int or not 0 <= step < MAX_STEP or set(map(type, values)) != {float}:
+        return ()
+    for value, (low, high) in zip(values, keys.values(), strict=True):
+        # false for a NaN as well
+        if not low <= value <= high:
+            return ()
+    return values
 
 
 def _check_keys(body: dict[str, Any], required: set[str], optional: set[str]) -> None:

@@ -1,7 +1,7 @@
-"""ZeroMQ between rig and vehicle model: lockstep for the virtual clock, latest value for the real one.
+"""ZeroMQ between rig and vehicle model: latest value for the real clock; sockets with limits for all others.
 
               rig (binds)                                      vehicle model (connects)
-    virtual   LockstepClient DEALER -- step --> / <-- state -- REP LockstepServer   one exchange per tick, exactly to t
+    virtual   hil/link/lockstep.py                                                  one exchange per tick, exactly to t
     real      RigLink (thread) PAIR -- step --> / <-- state -- PAIR VehicleEnd      newest value, stamps, age checked
 
 The rig binds so that port 0 works: it takes a free port and hands the endpoint on (`.endpoint`). PAIR takes one peer:
@@ -24,7 +24,7 @@ import zmq
 import zmq.auth
 from zmq.auth.thread import ThreadAuthenticator
 
-from torqueloop.core.errors import TorqueloopError
+from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.link.messages import (
     REJECT_REASONS,
     ByeMessage,
@@ -35,6 +35,7 @@ from torqueloop.hil.link.messages import (
     encode,
 )
 from torqueloop.hil.link.stats import AgeStatistics, CouplingResidual, StampChecker
+from torqueloop.hil.results.links import LinkStats
 
 #: doubles of the slot rig -> vehicle, in this order (written by the tick)
 RIG_SLOT = ("step", "t", "F_wheel", "I_wheel", "speed", "s", "brake")
@@ -83,7 +84,7 @@ def check_endpoint(endpoint: str, curve: CurveKeys | None = None) -> str:
     return endpoint
 
 
-class _Socket:
+class LinkSocket:
     """A ZeroMQ socket with limits, optional CURVE and clean closing."""
 
     def __init__(
@@ -148,7 +149,7 @@ class _Socket:
             self._authenticator = None
 
 
-class BoundSocket(_Socket):
+class BoundSocket(LinkSocket):
     """A socket that is bound, for the control channel: `queue` messages wait at most, longer ones are cut off."""
 
     def __init__(self, kind: int, endpoint: str, curve: CurveKeys | None, queue: int, max_bytes: int) -> None:
@@ -165,7 +166,7 @@ class BoundSocket(_Socket):
         self._own.term()
 
 
-class ConnectedSocket(_Socket):
+class ConnectedSocket(LinkSocket):
     """A socket that is connected, for clients of the control channel."""
 
     def __init__(self, kind: int, endpoint: str, curve: CurveKeys | None, max_bytes: int) -> None:
@@ -180,116 +181,6 @@ def _certificate(path: Path) -> tuple[bytes, bytes | None]:
         return zmq.auth.load_certificate(path)
     except (OSError, ValueError) as error:
         raise PeerError(f"CURVE certificate {path}: {error}") from None
-
-
-class LockstepClient:
-    """Rig side, virtual clock: one exchange per tick. real-time: no."""
-
-    def __init__(
-        self,
-        endpoint: str,
-        timeout_s: float = 2.0,
-        curve: CurveKeys | None = None,
-        peer_dead: Callable[[], str | None] | None = None,
-        context: zmq.Context[Any] | None = None,
-    ) -> None:
-        """`peer_dead` is asked while waiting; a text (e.g. "has ended with status 2") ends the wait at once."""
-        self._socket = _Socket(zmq.DEALER, endpoint, True, curve, context)
-        self.endpoint = self._socket.endpoint
-        self.timeout_s = timeout_s
-        self._peer_dead = peer_dead
-        self._stamps = StampChecker(None)
-        self.residual = CouplingResidual()
-        self.exchanges = 0
-        self.wait_max_s = 0.0
-        self.rejected = dict.fromkeys(REJECT_REASONS, 0)
-
-    def exchange(self, message: StepMessage) -> StateMessage:
-        """Send the rig's step, wait for the vehicle's state there; PeerError if none comes or it is not as agreed."""
-        started = time.monotonic()
-        deadline = started + self.timeout_s
-        self._wait(zmq.POLLOUT, deadline, message.step)
-        self._socket.raw.send_multipart([b"", encode(message)], zmq.DONTWAIT)
-        self.residual.sent(message)
-        self._wait(zmq.POLLIN, deadline, message.step)
-        parts = self._socket.raw.recv_multipart(zmq.DONTWAIT)
-        # anything but delimiter and message is no answer of a REP socket: let the schema refuse it
-        data = parts[1] if len(parts) == 2 and parts[0] == b"" else b""
-        self.wait_max_s = max(self.wait_max_s, time.monotonic() - started)
-        try:
-            answer = decode(data)
-        except SchemaError as error:
-            self.rejected[error.reason] += 1
-            raise PeerError(f"vehicle at {self.endpoint}, step {message.step}: answer refused: {error}") from None
-        if isinstance(answer, ByeMessage):
-            raise PeerError(f"vehicle at {self.endpoint} has left at step {message.step}: {answer.reason}")
-        if not isinstance(answer, StateMessage) or answer.step != message.step:
-            raise PeerError(
-                f"vehicle at {self.endpoint}, step {message.step}: answered step "
-                f"{getattr(answer, 'step', None)}, allowed: the step it was asked"
-            )
-        self._stamps.check(answer.step)
-        self.residual.received(answer)
-        self.exchanges += 1
-        return answer
-
-    def _wait(self, flag: int, deadline: float, step: int) -> None:
-        while not self._socket.raw.poll(POLL_SLICE_MS, flag):
-            dead = self._peer_dead() if self._peer_dead else None
-            if dead:
-                raise PeerError(f"vehicle at {self.endpoint} {dead} (step {step})")
-            if time.monotonic() >= deadline:
-                hint = ": is it started?" if self.exchanges == 0 else ": is it still running?"
-                raise PeerError(
-                    f"vehicle at {self.endpoint} has not answered within {self.timeout_s:g} s (step {step}){hint}"
-                )
-
-    def stats(self) -> dict[str, Any]:
-        """Counts for the report."""
-        return {
-            "mode": "lockstep",
-            "endpoint": self.endpoint,
-            "exchanges": self.exchanges,
-            "wait_max_ms": 1e3 * self.wait_max_s,
-            "rejected": dict(self.rejected),
-            **self._stamps.counters(),
-            "coupling": self.residual.report(),
-        }
-
-    def close(self) -> None:
-        """Free the port."""
-        self._socket.close()
-
-
-class LockstepServer:
-    """Vehicle side, virtual clock: answers each step with the state at exactly its time."""
-
-    def __init__(self, endpoint: str, curve: CurveKeys | None = None, context: zmq.Context[Any] | None = None) -> None:
-        self._socket = _Socket(zmq.REP, endpoint, False, curve, context)
-        self.endpoint = self._socket.endpoint
-        self.exchanges = 0
-        self.rejected = dict.fromkeys(REJECT_REASONS, 0)
-
-    def serve_one(self, handler: Callable[[StepMessage], StateMessage], timeout_ms: int = POLL_SLICE_MS) -> bool:
-        """Answer one request if one comes within the timeout; a refused one is answered with `bye` and its cause."""
-        if not self._socket.raw.poll(timeout_ms):
-            return False
-        data = self._socket.raw.recv()
-        try:
-            message = decode(data)
-            if not isinstance(message, StepMessage):
-                raise SchemaError("kind", "allowed here: kind 'step'")
-        except SchemaError as error:
-            self.rejected[error.reason] += 1
-            self._socket.raw.send(encode(ByeMessage(f"request refused: {error}")))
-            return True
-        self._socket.raw.send(encode(handler(message)))
-        self.exchanges += 1
-        return True
-
-    def close(self) -> None:
-        """Close the socket."""
-        self._socket.close()
 
 
 class RigLink(threading.Thread):
@@ -309,7 +200,7 @@ class RigLink(threading.Thread):
         context: zmq.Context[Any] | None = None,
     ) -> None:
         super().__init__(name="vehicle-link", daemon=True)
-        self._socket = _Socket(zmq.PAIR, endpoint, True, curve, context)
+        self._socket = LinkSocket(zmq.PAIR, endpoint, True, curve, context)
         self.endpoint = self._socket.endpoint
         self._rig_slot, self._vehicle_slot = rig_slot, vehicle_slot
         self._period_ms = max(1, round(1e3 * period_s))
@@ -427,35 +318,34 @@ class RigLink(threading.Thread):
         else:
             self._socket.close()
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> LinkStats:
         """Counts for the report; safe to call while the thread runs."""
-        own, stamps = self._own_stamps.counters(), self._stamps.counters()
-        return {
-            "mode": "latest value",
-            "endpoint": self.endpoint,
-            "sent": self.sent,
-            "not_sent": self.not_sent,
-            "received": self.received,
-            "accepted": stamps["accepted"],
-            "rejected": dict(self.rejected),
-            "gap": own["gap"],
-            "lost": own["lost"],
-            "dup": own["duplicate"] + stamps["duplicate"],
-            "out_of_order": own["out_of_order"] + stamps["out_of_order"],
-            "age": self.age_wall.report(),
-            "age_max_ms": 1e3 * self.age_wall.max_s,
-            "age_steps_max": self.age_steps_max,
-            "coupling": self.residual.report(),
-            "bye": self.bye,
-            "failure": self.failure,
-        }
+        own, stamps = self._own_stamps, self._stamps
+        return LinkStats(
+            "latest value",
+            self.endpoint,
+            accepted=stamps.accepted,
+            rejected=dict(self.rejected),
+            gap=own.gap,
+            lost=own.lost,
+            duplicate=own.duplicate + stamps.duplicate,
+            out_of_order=own.out_of_order + stamps.out_of_order,
+            coupling=self.residual.report(),
+            sent=self.sent,
+            not_sent=self.not_sent,
+            received=self.received,
+            answer_age=self.age_wall.report(),
+            age_steps_max=self.age_steps_max,
+            bye=self.bye,
+            failure=self.failure,
+        )
 
 
 class VehicleEnd:
     """Vehicle side, real clock: takes the newest step that is there, sends states."""
 
     def __init__(self, endpoint: str, curve: CurveKeys | None = None, context: zmq.Context[Any] | None = None) -> None:
-        self._socket = _Socket(zmq.PAIR, endpoint, False, curve, context)
+        self._socket = LinkSocket(zmq.PAIR, endpoint, False, curve, context)
         self.endpoint = self._socket.endpoint
         self.stamps = StampChecker(None)
         self.rejected = dict.fromkeys(REJECT_REASONS, 0)

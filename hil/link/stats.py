@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from torqueloop.hil.link.messages import StateMessage, StepMessage
+from torqueloop.hil.results.links import Age, Coupling
 
 
 class StampChecker:
@@ -81,27 +82,25 @@ class CouplingResidual:
         if found is None:
             return None
         speed, impulse = found
-        dv = speed - message.speed
+        return self.add(message.step, speed, impulse, message.speed)
+
+    def add(self, step: int, speed: float, impulse: float, other_speed: float) -> float:
+        """One comparison: the rig's speed and impulse at a stamp, the vehicle's speed there."""
+        dv = speed - other_speed
         self.count += 1
         self._sum_sq += dv * dv
         if abs(dv) > self.max_mps:
-            self.max_mps, self.max_step = abs(dv), message.step
+            self.max_mps, self.max_step = abs(dv), step
         if self._last_impulse is not None:
             self.energy_J += (impulse - self._last_impulse) * dv
             self.turned_over_J += abs((impulse - self._last_impulse) * speed)
         self._last_impulse = impulse
         return dv
 
-    def report(self) -> dict[str, float | int]:
+    def report(self) -> Coupling:
         """Numbers for the report."""
-        return {
-            "samples": self.count,
-            "max_mps": self.max_mps,
-            "max_step": self.max_step,
-            "rms_mps": math.sqrt(self._sum_sq / self.count) if self.count else 0.0,
-            "energy_J": self.energy_J,
-            "turned_over_J": self.turned_over_J,
-        }
+        rms_mps = math.sqrt(self._sum_sq / self.count) if self.count else 0.0
+        return Coupling(self.count, self.max_mps, self.max_step, rms_mps, self.energy_J, self.turned_over_J)
 
 
 class AgeStatistics:
@@ -133,10 +132,6 @@ class AgeStatistics:
                 return min(1e-3 * 2 ** (index / 4), 1e3 * self.max_s)
         return 0.0
 
-    def report(self) -> dict[str, float | int]:
-        return {
-            "count": self.count,
-            "p50_ms": self.quantile_ms(0.5),
-            "p99_ms": self.quantile_ms(0.99),
-            "max_ms": 1e3 * self.max_s,
-        }
+    def report(self) -> Age:
+        """Numbers for the report."""
+        return Age(self.count, self.quantile_ms(0.5), self.quantile_ms(0.99), 1e3 * self.max_s)

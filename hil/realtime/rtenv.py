@@ -16,14 +16,14 @@ import os
 import resource
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from torqueloop.cython_kernels.rt_thread import denormals_can_be_off, prefault_stack
+from torqueloop.cython_kernels.clock.rt_thread import denormals_can_be_off, prefault_stack
 from torqueloop.hil.realtime.machine import ROOT, choose_cpu, idle_states, isolated_cpus
+from torqueloop.hil.results.run import Measure as Told
 
 _MCL_CURRENT, _MCL_FUTURE = 1, 2
 _PR_SET_TIMERSLACK, _PR_GET_TIMERSLACK = 29, 30
@@ -61,9 +61,9 @@ class Measure:
         """In one sentence, with the remedy."""
         return f"{self.in_force}; {self.remedy}" if self.remedy else self.in_force
 
-    def as_dict(self) -> dict[str, Any]:
+    def told(self) -> Told:
         """For run.json."""
-        return {k: v for k, v in self.__dict__.items() if k != "undo" and v != ""}
+        return Told(self.name, self.wanted, self.ok, self.in_force, self.remedy, self.of)
 
 
 class Setup:
@@ -219,14 +219,6 @@ def collect_young() -> None:
     gc.collect(0)
 
 
-@contextmanager
-def quiet_gc() -> Iterator[None]:
-    """freeze_gc as a context."""
-    with Setup() as setup:
-        setup.take(freeze_gc())
-        yield
-
-
 # --- a thread -------------------------------------------------------------------------------------------------------
 
 
@@ -307,7 +299,7 @@ def warm_stack(n_bytes: int = STACK_BYTES) -> Measure:
 
 
 def denormals() -> Measure:
-    """Denormal numbers count as 0 in every step (cython_kernels/denormals.pxd): is it so on this machine?"""
+    """Denormal numbers count as 0 in every step (cython_kernels/clock/denormals.pxd): is it so on this machine?"""
     wanted = "denormal numbers count as 0 in every step"
     if denormals_can_be_off():
         return Measure("denormals", wanted, True, wanted)

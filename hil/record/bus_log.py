@@ -1,4 +1,4 @@
-"""Frames on the bus with their times: record format, candump text log, MF4.
+"""Frames on the bus with their times: record format, candump text log, and what python-can writes (BLF, ASC, MF4 ...).
 
 One record is a packed `can_frame_t` of the kernels: 16 bytes of head, then the data rounded up to 8 bytes, at least 8.
 So a classic frame takes 24 bytes, a CAN FD frame up to 80. The two upper bits of `flags` are the log's own: direction
@@ -7,14 +7,15 @@ and whether the rig's receive checks refused the frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import can
 import numpy as np
 from numpy.typing import NDArray
 
-from torqueloop.core.errors import TorqueloopError
+from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.hil.record.recording import Damage, RecordingError, StreamData, read_stream
 from torqueloop.hil.record.run_data import Signals, _records
 
@@ -141,14 +142,65 @@ def write_candump(run_dir: Path | str, target: Path | str | IO[str]) -> int:
     return len(frames)
 
 
+#: endings of bus logs that python-can writes
+BUS_FORMATS = ("blf", "asc", "mf4", "trc", "log", "csv")
+
+
+def messages(frames: NDArray[Any], epoch_ns: int = 0) -> Iterator[can.Message]:
+    """Frames as python-can knows them, in the order of their times; timestamp [s] with the epoch added."""
+    for frame in frames[np.argsort(frames["t_ns"], kind="stable")]:
+        can_id, flags, n_data = int(frame["id"]), int(frame["flags"]), int(frame["dlc"])
+        remote = bool(flags & FLAG_REMOTE)
+        yield can.Message(
+            timestamp=(int(frame["t_ns"]) + epoch_ns) * 1e-9,
+            arbitration_id=can_id & (0x1FFFFFFF if can_id & ID_EXTENDED else 0x7FF),
+            is_extended_id=bool(can_id & ID_EXTENDED),
+            is_remote_frame=remote,
+            is_error_frame=bool(flags & FLAG_ERROR),
+            is_fd=bool(flags & FLAG_FD),
+            bitrate_switch=bool(flags & FLAG_BRS),
+            error_state_indicator=bool(flags & FLAG_ESI),
+            is_rx=not flags & FLAG_TX,
+            dlc=n_data,
+            data=None if remote else bytes(frame["data"][:n_data]),
+            channel=0,
+        )
+
+
+def write_bus_log(run_dir: Path | str, target: Path | str) -> int:
+    """Export the bus log of a run through python-can's writer for the ending: BLF, ASC, MF4 (ASAM bus logging), TRC ...
+    Returns the number of frames; ConfigError for another ending, MissingExtraError where MF4 needs asammdf."""
+    target = Path(target)
+    if target.suffix.removeprefix(".") not in BUS_FORMATS:
+        allowed = ", ".join(BUS_FORMATS)
+        raise ConfigError("no bus log ends like this: {value}", key="bus_log", value=target.name, allowed=allowed)
+    frames, header, _ = read_bus(run_dir)
+    try:
+        writer = can.Logger(str(target))
+    except NotImplementedError:
+        raise _no_asammdf() from None
+    epoch_ns = int(header.get("epoch_ns", 0))
+    if isinstance(writer, can.MF4Writer):
+        # its times count from when it was made
+        epoch_ns = round(writer.last_timestamp * 1e9)
+        frames = frames.copy()
+        frames["t_ns"] -= frames["t_ns"].min() if len(frames) else 0
+    with writer:
+        for message in messages(frames, epoch_ns):
+            writer.on_message_received(message)
+    return len(frames)
+
+
+def _no_asammdf() -> MissingExtraError:
+    return MissingExtraError("writing MF4 needs asammdf, which is not installed: pip install 'torqueloop[mf4]'")
+
+
 def write_mf4(run_dir: Path | str, target: Path | str, signals: Signals | None = None) -> int:
-    """Export signals and, when there is a bus log, its raw frames to ASAM MDF 4. Returns the number of channels."""
+    """Export the signals to ASAM MDF 4 (the frames: `write_bus_log`). Returns the number of channels."""
     try:
         from asammdf import MDF, Signal
     except ImportError:
-        raise MissingExtraError(
-            "writing MF4 needs asammdf, which is not installed: pip install 'torqueloop[mf4]'"
-        ) from None
+        raise _no_asammdf() from None
     from torqueloop.hil.record.run_data import read_signals
 
     signals = signals if signals is not None else read_signals(run_dir)
@@ -160,21 +212,5 @@ def write_mf4(run_dir: Path | str, target: Path | str, signals: Signals | None =
         channels.append(Signal(signals.wake_lateness_us, signals.t, name="rig.wake_lateness", unit="us"))
         channels.append(Signal(signals.compute_us, signals.t, name="rig.compute", unit="us"))
         mdf.append(channels, comment="torqueloop signals")
-        try:
-            frames, header, _ = read_bus(run_dir)
-        except RecordingError:
-            frames = np.empty(0, FRAME_DTYPE)
-        if len(frames):
-            frames = frames[np.argsort(frames["t_ns"], kind="stable")]
-            t = frames["t_ns"] * 1e-9
-            bus = [
-                Signal((frames["id"] & 0x1FFFFFFF).astype("u4"), t, name="CAN.ID"),
-                Signal(frames["dlc"].astype("u1"), t, name="CAN.DLC", comment="number of data bytes"),
-                Signal((frames["flags"] & FLAG_FD != 0).astype("u1"), t, name="CAN.EDL", comment="1: CAN FD"),
-                Signal((frames["flags"] & FLAG_TX != 0).astype("u1"), t, name="CAN.Dir", comment="1: sent by the rig"),
-                Signal(np.ascontiguousarray(frames["data"]), t, name="CAN.DataBytes"),
-            ]
-            mdf.append(bus, comment=f"frames on {header.get('channel', 'can')}")
-            channels += bus
         mdf.save(str(target), overwrite=True)
     return len(channels)

@@ -6,10 +6,10 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
-from torqueloop.cython_kernels.ring import DataRing
+from torqueloop.cython_kernels.rings.ring import DataRing
 from torqueloop.hil.record.run_data import ModeChange, write_modes
 
-#: mode_t of cython_kernels/tick.pxd
+#: mode_t of cython_kernels/tick/tick.pxd
 _RECORD = struct.Struct("<qdii")
 
 

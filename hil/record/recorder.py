@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from torqueloop.hil.record.recording import ChunkWriter
+from torqueloop.hil.results.run import StreamStats
 
 #: Pause between two looks into the rings. Shorter: smaller rings suffice; longer: fewer wake-ups. [s]
 DRAIN_S = 0.05
@@ -78,39 +79,14 @@ class QueueSource:
         return b"".join(parts)
 
 
-@dataclass
-class StreamStatus:
-    """What became of one stream; part of the report."""
-
-    name: str
-    #: "" while all is well, else why writing stopped
-    cause: str = ""
-    bytes_written: int = 0
-    chunks: int = 0
-    #: records that could not get into the ring
-    lost_records: int = 0
-    #: bytes drained after writing had stopped
-    discarded_bytes: int = 0
-    #: largest fill of the ring, 0..1
-    high_water: float = 0.0
-    #: longest write including fsync [s]
-    write_s_max: float = 0.0
-
-    @property
-    def ok(self) -> bool:
-        return not self.cause and not self.lost_records and not self.discarded_bytes
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**self.__dict__, "ok": self.ok}
-
-
 class _Stream:
     """One source, its writer and the chunk being gathered."""
 
     def __init__(self, name: str, source: RecordSource, writer: ChunkWriter, sync: SyncPolicy) -> None:
         self.name, self.source, self.sync = name, source, sync
         self.writer: ChunkWriter | None = writer
-        self.status = StreamStatus(name)
+        # written by the recorder's thread, whole; read by any
+        self.status = StreamStats()
         self._parts: list[bytes] = []
         self._size = 0
         self._since = time.monotonic()
@@ -122,7 +98,7 @@ class _Stream:
             if not data:
                 break
             if self.writer is None:
-                self.status.discarded_bytes += len(data)
+                self._note(discarded_bytes=self.status.discarded_bytes + len(data))
                 continue
             # A chunk never splits a record: the gathered part is written first if both together are too long.
             if self._size + len(data) > CHUNK_BYTES:
@@ -133,8 +109,12 @@ class _Stream:
             self._size += len(data)
         if self._parts and time.monotonic() - self._since >= CHUNK_S - DRAIN_S:
             self.flush()
-        self.status.lost_records = int(self.source.dropped)
-        self.status.high_water = self.source.high_water / max(self.source.capacity, 1)
+        self._note(
+            lost_records=int(self.source.dropped), high_water=self.source.high_water / max(self.source.capacity, 1)
+        )
+
+    def _note(self, **changes: Any) -> None:
+        self.status = replace(self.status, **changes)
 
     def flush(self) -> None:
         """Write the gathered records as one chunk."""
@@ -148,15 +128,15 @@ class _Stream:
             if self.sync == "chunk":
                 self.writer.sync()
         except Exception as error:
-            self.status.discarded_bytes += len(payload)
+            self._note(discarded_bytes=self.status.discarded_bytes + len(payload))
             self.stop(error)
-        self.status.write_s_max = max(self.status.write_s_max, time.monotonic() - begin)
+        self._note(write_s_max=max(self.status.write_s_max, time.monotonic() - begin))
         if self.writer is not None:
-            self.status.bytes_written, self.status.chunks = self.writer.bytes_written, self.writer.seq
+            self._note(bytes_written=self.writer.bytes_written, chunks=self.writer.seq)
 
     def stop(self, error: Exception) -> None:
         """Give up writing this stream; the first cause is kept."""
-        self.status.cause = self.status.cause or f"{type(error).__name__}: {error}"
+        self._note(cause=self.status.cause or f"{type(error).__name__}: {error}")
         if self.writer is not None:
             self.writer.abandon()
             self.writer = None
@@ -168,7 +148,7 @@ class _Stream:
         if self.writer is not None:
             try:
                 self.writer.close()
-                self.status.bytes_written = self.writer.bytes_written
+                self._note(bytes_written=self.writer.bytes_written)
             except Exception as error:
                 self.stop(error)
 
@@ -215,7 +195,7 @@ class Recorder:
             except Exception as error:
                 stream.stop(error)
 
-    def close(self) -> dict[str, StreamStatus]:
+    def close(self) -> dict[str, StreamStats]:
         """Stop the thread, write all that is still queued, close the files. Returns the status per stream."""
         self._stop.set()
         if self._thread is not None:
@@ -237,7 +217,7 @@ class Recorder:
                 stream.writer.remove()
                 stream.writer = None
 
-    def status(self) -> dict[str, StreamStatus]:
+    def status(self) -> dict[str, StreamStats]:
         """Status per stream, by name."""
         return {s.name: s.status for s in self._streams}
 

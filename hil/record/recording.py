@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from torqueloop.core.errors import TorqueloopError
+from torqueloop.core.describe.errors import TorqueloopError
 
 FILE_MAGIC = b"TLC1"
 CHUNK_MAGIC = b"TLCK"

@@ -12,8 +12,6 @@ run_dir/
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,54 +135,6 @@ def _records(stream: StreamData, dtype: np.dtype[Any]) -> tuple[NDArray[Any], in
         stray += rest
         parts.append(np.frombuffer(chunk, dtype=dtype, count=len(chunk) // dtype.itemsize))
     return (np.concatenate(parts) if parts else np.empty(0, dtype)), stray
-
-
-# --- run.json -------------------------------------------------------------------------------------------------------
-
-
-def write_json_atomic(path: Path | str, value: Any) -> None:
-    """Write JSON so that a reader or a crash sees the old or the new file, never half of one."""
-    path = Path(path)
-    temporary = path.with_name(path.name + ".new")
-    try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(_plain(value), file, indent=1, allow_nan=True)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        # a full disk: the old file stays as it is, half of the new one helps nobody
-        temporary.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from None
-
-
-def _plain(value: Any) -> Any:
-    """numpy numbers and arrays, paths and tuples as what JSON knows; NaN and infinities as strings."""
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, set)):
-        return [_plain(v) for v in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float) and not np.isfinite(value):
-        return str(value)
-    if isinstance(value, Path):
-        return str(value)
-    return value
-
-
-def read_run_json(run_dir: Path | str) -> dict[str, Any]:
-    """The state the run wrote last; empty when there is none, {"unreadable": cause} when it is damaged."""
-    path = Path(run_dir) / "run.json"
-    if not path.is_file():
-        return {}
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        return {"unreadable": f"{path}: {error}"}
-    return value if isinstance(value, dict) else {"unreadable": f"{path}: not a table"}
 
 
 # --- mode changes ---------------------------------------------------------------------------------------------------

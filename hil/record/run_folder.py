@@ -3,99 +3,145 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import shutil
 import sys
 import time
 import tomllib
+from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torqueloop
-from torqueloop.core.errors import ConfigError
-from torqueloop.hil.record.run_data import write_json_atomic
+from torqueloop.configs import installed, package_root
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.results.files import write_run_info
+from torqueloop.hil.results.run import RunInfo
 
 #: strings in a TOML file that end like this and name an existing file are inputs of the run
 _INPUT_SUFFIXES = {".toml", ".csv", ".dbc", ".arxml", ".kcd", ".json", ".yaml"}
 
 
-def input_files(path: Path) -> list[Path]:
-    """The file and all files it refers to, directly or through other TOML files, in a stable order."""
-    found: dict[Path, None] = {}
-    waiting = [path.resolve()]
+#: where in a run directory the installed files are kept that were used by bare name
+INSTALLED = Path("config") / "installed"
+#: keys whose text may be the bare name of an installed file
+_BARE_KEYS = {"extends", "include", "powertrain", "database", "config", "file", "model"}
+
+
+def input_files(*paths: Path) -> list[tuple[Path, bool]]:
+    """The files and all files they refer to, directly or through other TOML files, in a stable order; True: used by
+    the bare name of an installed file, or through one that is."""
+    found: dict[tuple[Path, bool], None] = {}
+    waiting = [(path.resolve(), False) for path in paths]
     while waiting:
-        file = waiting.pop(0)
-        if file in found:
+        file, bare = waiting.pop(0)
+        if (file, bare) in found:
             continue
-        found[file] = None
+        found[file, bare] = None
         if file.suffix == ".toml":
             with file.open("rb") as stream:
-                waiting += _named(tomllib.load(stream), file.parent)
+                waiting += [(path, bare or by_name) for path, by_name in _named(tomllib.load(stream), file.parent)]
     return list(found)
 
 
-def _named(value: Any, folder: Path) -> list[Path]:
+def _named(value: Any, folder: Path, key: str = "") -> list[tuple[Path, bool]]:
     if isinstance(value, dict):
-        return [p for item in value.values() for p in _named(item, folder)]
+        return [p for name, item in value.items() for p in _named(item, folder, name)]
     if isinstance(value, list):
-        return [p for item in value for p in _named(item, folder)]
-    if (
-        isinstance(value, str)
-        and len(value) < 300
-        and "\n" not in value
-        and Path(value).suffix.lower() in _INPUT_SUFFIXES
-    ):
+        return [p for item in value for p in _named(item, folder, key)]
+    if not isinstance(value, str) or len(value) >= 300 or "\n" in value:
+        return []
+    if Path(value).suffix.lower() in _INPUT_SUFFIXES:
         path = folder / value
-        return [path.resolve()] if path.is_file() else []
+        return [(path.resolve(), False)] if path.is_file() else []
+    if key in _BARE_KEYS or key.endswith("_csv"):
+        known = (installed(kind.name).get(value) for kind in sorted(package_root().iterdir()) if kind.is_dir())
+        return [(path.resolve(), True) for path in known if path is not None]
     return []
+
+
+def _absolute(value: Any) -> set[str]:
+    """Absolute names of files in the content of a TOML file."""
+    if isinstance(value, dict | list):
+        items = value.values() if isinstance(value, dict) else value
+        return {name for item in items for name in _absolute(item)}
+    return {value} if isinstance(value, str) and Path(value).suffix and Path(value).is_absolute() else set()
+
+
+def _copied(file: Path, files: set[Path]) -> bytes:
+    """The content for the run directory: absolute names of other inputs become relative ones."""
+    data = file.read_bytes()
+    if file.suffix == ".toml":
+        for name in _absolute(tomllib.loads(data.decode())):
+            if (other := Path(name).resolve()) in files:
+                data = data.replace(name.encode(), os.path.relpath(other, file.parent).encode())
+    return data
 
 
 class RunFolder:
     """One run directory; made when the checks are through, kept whatever happens afterwards."""
 
-    def __init__(self, rig_path: Path, rig_name: str, out: Path | str | None) -> None:
+    def __init__(self, rig_path: Path, rig_name: str, out: Path | str | None, more: Collection[Path] = ()) -> None:
+        """more: input files that the rig file does not name."""
         self.path = Path(out) if out is not None else _default(rig_name)
         make_empty(self.path)
-        files = input_files(rig_path)
-        root = Path(os.path.commonpath([f.parent for f in files]))
+        files = input_files(rig_path, *more)
+        root = Path(os.path.commonpath([f.parent for f, bare in files if not bare]))
         #: sha256 of every input, by its path in config/
         self.inputs: dict[str, str] = {}
-        for file in files:
-            target = self.path / "config" / file.relative_to(root)
+        paths = {f for f, bare in files if not bare}
+        for file, bare in files:
+            place = Path("installed") / file.relative_to(package_root()) if bare else file.relative_to(root)
+            target = self.path / "config" / place
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, target)
+                target.write_bytes(_copied(file, paths))
             except OSError as error:
                 raise ConfigError(
                     f"the run directory {{value}} cannot be written to: {error.strerror}",
                     key="out",
                     value=self.path,
                 ) from None
-            self.inputs[str(file.relative_to(root))] = hashlib.sha256(target.read_bytes()).hexdigest()
-        self.info: dict[str, Any] = {
-            "rig": rig_name,
-            "rig_file": str(Path("config") / rig_path.resolve().relative_to(root)),
-            "state": "starting",
-            "ended": None,
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-            "pid": os.getpid(),
-            "command": sys.argv,
-            "version": torqueloop.__version__,
-            "python": platform.python_version(),
-            "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}",
-            "inputs": self.inputs,
-        }
+            self.inputs[str(place)] = hashlib.sha256(target.read_bytes()).hexdigest()
+        self.info = RunInfo(
+            rig_name,
+            str(Path("config") / rig_path.resolve().relative_to(root)),
+            started=now_text(),
+            pid=os.getpid(),
+            command=list(sys.argv),
+            inputs=self.inputs,
+            version=torqueloop.__version__,
+            python=platform.python_version(),
+            machine=machine(),
+        )
+
+    @property
+    def duration_s(self) -> float:
+        """Simulated seconds asked for; 0 before they are known."""
+        return self.info.duration_s or 0.0
 
     def write(self, **changes: Any) -> None:
-        """Update run.json; a reader or a crash sees the old or the new file."""
-        self.info.update(changes)
-        write_json_atomic(self.path / "run.json", self.info)
+        """Update run.json (fields of RunInfo); a reader or a crash sees the old or the new file."""
+        self.info = replace(self.info, **changes)
+        write_run_info(self.path, self.info)
 
     def finish(self, state: str, **changes: Any) -> None:
         """Last entry: how the run ended."""
-        self.write(state=state, ended=datetime.now(UTC).isoformat(timespec="seconds"), **changes)
+        self.write(state=state, ended=now_text(), **changes)
+
+
+def now_text() -> str:
+    """The present time as results have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def machine() -> str:
+    """This machine in words."""
+    return f"{platform.machine()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}"
 
 
 #: longer runs are a slip of the keyboard, and their number of ticks is not exact any more [s]
@@ -114,6 +160,9 @@ def make_empty(path: Path) -> None:
     if path.exists() and not path.is_dir():
         raise ConfigError("{key} = {value} is no directory", key="out", value=path, allowed="a new directory")
     try:
+        if path.is_dir() and _never_armed(path):
+            # what a start that failed has left is of no use to anyone but to see why
+            shutil.rmtree(path)
         if path.is_dir() and any(path.iterdir()):
             raise ConfigError("the run directory {value} is not empty: nothing is overwritten", key="out", value=path)
         path.mkdir(parents=True, exist_ok=True)
@@ -125,6 +174,15 @@ def make_empty(path: Path) -> None:
         ) from None
     if not os.access(path, os.W_OK | os.X_OK):
         raise ConfigError("the run directory {value} may not be written to", key="out", value=path)
+
+
+def _never_armed(path: Path) -> bool:
+    """A run directory whose run failed before anything was armed."""
+    try:
+        info = json.loads((path / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(info, dict) and info.get("armed") is False
 
 
 def _default(rig_name: str) -> Path:

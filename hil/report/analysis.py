@@ -79,8 +79,9 @@ class Shift:
     def name(self) -> str:
         return f"{self.gear_from}→{self.gear_to}"
 
-    def as_dict(self) -> dict[str, Any]:
-        return {"name": self.name, **self.__dict__, "duration_s": self.end_s - self.begin_s}
+    @property
+    def duration_s(self) -> float:
+        return self.end_s - self.begin_s
 
 
 def runs_of(value: NDArray[Any]) -> list[tuple[int, int, Any]]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from torqueloop.core.errors import TorqueloopError
+from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.record.first_fault import read_first_fault
 from torqueloop.hil.record.recording import RecordingError
 from torqueloop.hil.record.run_data import (
@@ -15,9 +14,10 @@ from torqueloop.hil.record.run_data import (
     Signals,
     modes_from_signals,
     read_modes,
-    read_run_json,
     read_signals,
 )
+from torqueloop.hil.results.files import ResultError, ResultVersionError, read_run_info
+from torqueloop.hil.results.run import RunInfo, RunStats
 
 
 class ReportError(TorqueloopError):
@@ -29,8 +29,8 @@ class Run:
     """One run as it lies on disk."""
 
     path: Path
-    #: run.json: identity, state, statistics
-    info: dict[str, Any]
+    #: run.json; of a directory without one: what can be said of it
+    info: RunInfo
     #: None when nothing was recorded
     signals: Signals | None
     modes: list[ModeChange]
@@ -44,33 +44,40 @@ class Run:
     gears: dict[str, float] = field(default_factory=dict)
 
     @property
-    def stats(self) -> dict[str, Any]:
-        value = self.info.get("stats")
-        return value if isinstance(value, dict) else {}
+    def stats(self) -> RunStats:
+        """Statistics the run left; empty ones where it left none."""
+        return self.info.stats or RunStats()
 
     @property
-    def ended(self) -> bool:
-        """The run came to its own end (also to a safe state); False for a killed or crashed one."""
-        return bool(self.info.get("ended")) and self.info.get("state", "ended") not in ("running", "crashed")
+    def name(self) -> str:
+        """Name of the rig, else that of the directory."""
+        return self.info.rig or self.path.name
 
 
 def load_run(path: Path | str) -> Run:
-    """Read a run directory. Raises ReportError when it is none; whatever else is missing is listed in `incomplete`."""
+    """Read a run directory. ReportError when it is none, ResultVersionError when its run.json is of another version;
+    whatever else is missing is listed in `incomplete`."""
     path = Path(path)
     if not path.is_dir():
         raise ReportError(f"{path}: no such directory")
-    info = read_run_json(path)
+    damage: str | None = None
+    try:
+        info = read_run_info(path)
+    except ResultVersionError:
+        raise
+    except ResultError as error:
+        info, damage = None, str(error)
     signals, incomplete = _signals(path)
-    if not info and signals is None:
-        raise ReportError(f"{path}: not a run directory (neither run.json nor signals/ can be read)")
-    if "unreadable" in info:
-        incomplete.append(str(info["unreadable"]))
-    run = Run(path, info, signals, [], "", incomplete)
+    if info is None and signals is None:
+        raise ReportError(damage or f"{path}: not a run directory (neither run.json nor signals/ can be read)")
+    if damage is not None:
+        incomplete.append(damage)
+    run = Run(path, info or RunInfo("", state="unknown", clock=""), signals, [], "", incomplete)
     run.modes, run.modes_source = _modes(path, signals, incomplete)
-    if not run.ended:
-        incomplete.insert(0, _how_it_ended(run))
-    told = run.stats.get("first_fault")
-    run.first_fault = read_first_fault(path, told.get("path") if isinstance(told, dict) else None)
+    if not run.info.over:
+        incomplete.insert(0, _how_it_ended(run, info is not None))
+    told = run.stats.first_fault
+    run.first_fault = read_first_fault(path, told.path if told is not None else None)
     run.gears = _gears(path / "config")
     return run
 
@@ -106,15 +113,14 @@ def _modes(path: Path, signals: Signals | None, incomplete: list[str]) -> tuple[
     return [], ""
 
 
-def _how_it_ended(run: Run) -> str:
-    if not run.info:
-        return "there is no run.json: only the recorded signals are known"
-    text = f"the run did not end by itself (state {run.info.get('state', 'unknown')!r} in run.json)"
+def _how_it_ended(run: Run, known: bool) -> str:
+    if not known:
+        return "there is no run.json that can be read: only the recorded signals are known"
+    text = f"the run did not end by itself (state {run.info.state!r} in run.json)"
     if run.signals is not None and len(run.signals.tick):
         text += f"; recorded up to t = {run.signals.t[-1]:.3f} s"
-    planned = run.info.get("duration_s")
-    if isinstance(planned, (int, float)):
-        text += f" of {planned:g} s"
+    if run.info.duration_s is not None:
+        text += f" of {run.info.duration_s:g} s"
     return text
 
 

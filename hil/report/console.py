@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group, RenderableType
@@ -12,24 +13,26 @@ from rich.text import Text
 from torqueloop.hil.report.console_parts import number as _number
 from torqueloop.hil.report.console_parts import table as _table
 from torqueloop.hil.report.latency_console import timing
+from torqueloop.hil.results.links import REFUSALS, BusStats, NativeStats
+from torqueloop.hil.results.run import RunStats
 
 if TYPE_CHECKING:
-    from torqueloop.hil.report.build import Report
+    from torqueloop.hil.report.report import Report
 
-#: counters of a received message that say nothing at the end of a run
-HIDDEN = {"timed_out", "seen", "last_ok_ns"}
+#: counters of a received message that say something at the end of a run
+RX_COLUMNS = ("ok", *REFUSALS, "lost", "timeout")
 
 
 def print_report(report: Report, console: Console | None = None) -> None:
     """All tables, most important first and last."""
-    console = console or Console()
+    console, stats = console or Console(), report.stats
     parts = [
         _head(report),
-        timing(report.stats),
+        timing(stats.clock),
         _shifts(report),
-        _can(report),
-        _flat("vehicle link", report.stats.get("vehicle")),
-        _flat("solver", report.stats.get("solver")),
+        *(_can(bus_title(name, stats), bus) for name, bus in stats.buses.items()),
+        *(_flat(f"{name} link", vehicle) for name, vehicle in stats.vehicles.items()),
+        _flat("solver", stats.solver),
         _energy(report),
         _judgement(report),
     ]
@@ -42,9 +45,9 @@ def print_report(report: Report, console: Console | None = None) -> None:
 def _head(report: Report) -> RenderableType:
     info, metrics = report.run.info, report.metrics
     verdict = Text(" PASSED ", "bold white on green") if report.passed else Text(" FAILED ", "bold white on red")
-    line = Text.assemble(verdict, "  ", (str(info.get("rig") or report.run.path.name), "bold"), "  ")
+    line = Text.assemble(verdict, "  ", (report.run.name, "bold"), "  ")
     words = [
-        f"{info['powertrain']}" if info.get("powertrain") else "",
+        info.powertrain or "",
         f"{metrics.get('clock') or 'unknown'} clock",
         f"{_number(metrics.get('ticks'))} ticks",
         f"{metrics.get('duration_s', 0.0):.3f} s",
@@ -52,13 +55,13 @@ def _head(report: Report) -> RenderableType:
     ]
     line.append(" · ".join(w for w in words if w))
     rows: list[RenderableType] = [line]
-    if metrics.get("hash") is not None and report.run.ended:
-        rows.append(Text(f"state hash {metrics['hash']}", "dim"))
+    if report.stats.hash is not None and info.over:
+        rows.append(Text(f"state hash {report.stats.hash}", "dim"))
     rows += [Text(f"incomplete: {line}", "yellow") for line in report.run.incomplete]
-    rows += [Text(f"degraded: {reason}", "yellow") for reason in report.stats.get("degraded") or []]
-    safe = report.stats.get("safe_state") or {}
-    if safe.get("latched"):
-        rows.append(Text(f"SAFE STATE latched at step {safe.get('step')}: {safe.get('cause')}", "bold red"))
+    rows += [Text(f"degraded: {reason}", "yellow") for reason in report.stats.degraded]
+    safe = report.stats.safe_state
+    if safe.latched:
+        rows.append(Text(f"SAFE STATE latched at step {safe.step}: {safe.cause}", "bold red"))
     return Panel(Group(*rows), expand=False, border_style="green" if report.passed else "red")
 
 
@@ -77,45 +80,53 @@ def _shifts(report: Report) -> RenderableType | None:
     return table
 
 
-def _can(report: Report) -> RenderableType | None:
-    rx = (report.stats.get("can") or {}).get("rx")
-    if not isinstance(rx, Mapping) or not rx:
+def _can(name: str, bus: BusStats) -> RenderableType | None:
+    if not bus.rx:
         return None
-    keys = [k for k in dict.fromkeys(k for c in rx.values() if isinstance(c, Mapping) for k in c) if k not in HIDDEN]
-    table = _table("CAN received", "message", *keys)
-    for name, counters in rx.items():
-        if isinstance(counters, Mapping):
-            table.add_row(str(name), *(_number(counters.get(k)) for k in keys))
-    rest = {k: v for k, v in report.stats["can"].items() if not isinstance(v, (Mapping, list))}
-    parts: list[RenderableType] = [table]
-    if rest:
-        parts.append(Text("  ".join(f"{k} {_number(v)}" for k, v in rest.items())))
-    latency = bus_latencies(report.stats["can"])
+    table = _table(name, "message", *RX_COLUMNS)
+    for message, counted in bus.rx.items():
+        table.add_row(message, *(_number(getattr(counted, k)) for k in RX_COLUMNS))
+    parts: list[RenderableType] = [table, Text(_line(simple(bus)))]
+    latency = bus_latencies(bus)
     if latency:
         times = _table("CAN latency", "µs", "p50", "p99", "p99.9", "max")
-        for name, cells in latency:
-            times.add_row(name, *map(_number, cells))
+        for what, cells in latency:
+            times.add_row(what, *map(_number, cells))
         parts.append(times)
     return Group(*parts)
 
 
-def bus_latencies(can: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
-    """(what, [p50, p99, p99.9, max] in us) of the native CAN port, where it has measured them."""
-    found = []
-    for key, name in (("receive_latency_us", "stamp to tick"), ("send_latency_us", "send to bus")):
-        timing = can.get(key)
-        if isinstance(timing, Mapping) and timing.get("count"):
-            found.append((name, [timing.get(k) for k in ("p50", "p99", "p999", "max")]))
+def bus_title(name: str, stats: RunStats) -> str:
+    """Heading of a bus: with its name where there are several."""
+    return f"CAN received on {name}" if len(stats.buses) > 1 else "CAN received"
+
+
+def simple(value: Any) -> dict[str, Any]:
+    """The plain numbers and words of a dataclass of results, those of its inline parts included; what was not measured
+    is left out."""
+    found: dict[str, Any] = {}
+    for f in fields(value):
+        one = getattr(value, f.name)
+        if is_dataclass(one) and f.metadata.get("metric") == "":
+            found.update(simple(one))
+        elif one not in (None, "") and not is_dataclass(one) and not isinstance(one, (dict, list)):
+            found[f.name] = one
     return found
 
 
-def _flat(title: str, values: Any) -> RenderableType | None:
-    if not isinstance(values, Mapping):
-        return None
-    simple = {k: v for k, v in values.items() if not isinstance(v, (Mapping, list, tuple))}
-    if not simple:
-        return None
-    return Text.assemble((f"{title}  ", "bold"), "  ".join(f"{k} {_number(v)}" for k, v in simple.items()))
+def bus_latencies(bus: BusStats) -> list[tuple[str, list[float]]]:
+    """(what, [p50, p99, p99.9, max] in us) of the native CAN port, where it has measured them."""
+    native = bus.native or NativeStats()
+    times = (("stamp to tick", native.receive_latency_us), ("send to bus", native.send_latency_us))
+    return [(what, [t.p50, t.p99, t.p999, t.max]) for what, t in times if t is not None and t.count]
+
+
+def _line(values: Mapping[str, Any]) -> str:
+    return "  ".join(f"{k} {_number(v)}" for k, v in values.items())
+
+
+def _flat(title: str, value: Any) -> RenderableType | None:
+    return None if value is None else Text.assemble((f"{title}  ", "bold"), _line(simple(value)))
 
 
 def _energy(report: Report) -> RenderableType | None:

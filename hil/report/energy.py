@@ -9,13 +9,12 @@ of the sum of all positive supplies and the sum of all losses and stores.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from torqueloop.hil.record.run_data import Signals
+from torqueloop.hil.results.run import EnergyStats
 
 
 @dataclass(frozen=True)
@@ -40,20 +39,12 @@ class EnergyBalance:
     def residual_rel(self) -> float:
         return self.residual_J / self.turned_over_J
 
-    def as_dict(self) -> dict[str, Any]:
-        return {**self.__dict__, "turned_over_J": self.turned_over_J, "residual_rel": self.residual_rel}
 
-
-def energy_balance(stats: Any, signals: Signals | None) -> EnergyBalance | None:
-    """From the statistics of the run (`supplied`, `lost`, `stored`: {name: J}); else from recorded energy signals."""
-    if isinstance(stats, Mapping) and any(isinstance(stats.get(k), Mapping) for k in ("supplied", "lost", "stored")):
-        supplied, lost, stored = (_terms(stats.get(k)) for k in ("supplied", "lost", "stored"))
-        return _balance(supplied, lost, stored)
+def energy_balance(stats: EnergyStats | None, signals: Signals | None) -> EnergyBalance | None:
+    """From the statistics of the run; without them from recorded energy signals."""
+    if stats is not None and (stats.supplied or stats.lost or stats.stored):
+        return _balance(dict(stats.supplied), dict(stats.lost), dict(stats.stored))
     return _from_signals(signals) if signals is not None else None
-
-
-def _terms(value: Any) -> dict[str, float]:
-    return {str(k): float(v) for k, v in value.items()} if isinstance(value, Mapping) else {}
 
 
 def _balance(supplied: dict[str, float], lost: dict[str, float], stored: dict[str, float]) -> EnergyBalance:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from html import escape
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from torqueloop.hil.report import plots
 from torqueloop.hil.report.style import colour, stacked, themed
 
 if TYPE_CHECKING:
-    from torqueloop.hil.report.build import Report
+    from torqueloop.hil.report.report import Report
 
 #: lines in one plot
 MOST = 5
@@ -22,28 +22,35 @@ MOST = 5
 _SPEED = "rad/s"
 
 
-def section(report: Report) -> str:
-    """Content of the section; empty for a run without a fault."""
-    stats = report.stats.get("first_fault")
-    signals = report.run.first_fault
-    if not stats and signals is None:
-        return ""
-    told = escape(str((report.stats.get("safe_state") or {}).get("cause") or _header(signals, "sentence")))
-    lines = [f"<p><b>{told}</b></p>"]
+@dataclass(frozen=True)
+class FirstFaultShown:
+    """Content of the section."""
+
+    #: the cause in words
+    told: str
+    ticks: int = 0
+    begin: int = 0
+    end: int = 0
+    latched: int = -1
+    svg: str | None = None
+    where: str | None = None
+    error: str | None = None
+
+
+def shown(report: Report) -> FirstFaultShown | None:
+    """What the section shows; None for a run without a fault."""
+    stats, signals = report.stats.first_fault, report.run.first_fault
+    if stats is None and signals is None:
+        return None
+    made = FirstFaultShown(report.stats.safe_state.cause or str(_header(signals, "sentence")))
     if signals is not None and len(signals.tick):
         at = latched(signals)
-        lines.append(
-            f"<p class='sub'>{len(signals.tick)} ticks, {signals.tick[0]} to {signals.tick[-1]}, every one of them; "
-            f"latched in tick {at}.</p>"
-        )
         svg = draw(signals, at) if plots.available() else None
-        if svg:
-            lines.append(f"<figure>{svg}</figure>")
-    if isinstance(stats, Mapping):
-        where = str(stats.get("path", "nowhere"))
-        error = f": {escape(str(stats['error']))}" if stats.get("error") else ""
-        lines.append(f"<p>Stored in <code>{escape(where)}</code>{error}</p>")
-    return "".join(lines)
+        begin, end = int(signals.tick[0]), int(signals.tick[-1])
+        made = replace(made, ticks=len(signals.tick), begin=begin, end=end, latched=at, svg=svg)
+    if stats is not None:
+        made = replace(made, where=stats.path or "nowhere", error=stats.error)
+    return made
 
 
 def _header(signals: Signals | None, key: str) -> Any:
@@ -108,8 +115,8 @@ def draw(signals: Signals, at: int) -> str | None:
 def fault_rows(report: Report) -> list[tuple[str, ...]]:
     """Injected faults for a table: what, kind, value, when, how often it acted."""
     rows = []
-    for f in report.stats.get("faults") or []:
-        acted = f"{f['frames']} frames" if "frames" in f else f"{f.get('ticks', 0)} ticks"
-        cells = (f.get("target"), f.get("kind"), f.get("value", ""), f.get("when"), acted)
-        rows.append(tuple(escape(str(cell)) for cell in cells))
+    for f in report.stats.faults:
+        acted = f"{f.frames} frames" if f.frames is not None else f"{f.ticks or 0} ticks"
+        cells = (f.target, f.kind, "" if f.value is None else f.value, f.when, acted)
+        rows.append(tuple(str(cell) for cell in cells))
     return rows

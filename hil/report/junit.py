@@ -1,7 +1,9 @@
-"""junit.xml: every gate and every check is a test case, as CI systems show them."""
+"""junit.xml as CI systems read it: the one writer of it, and the suites of a report."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
@@ -9,9 +11,9 @@ from xml.etree import ElementTree
 from torqueloop.hil.report.latency import degraded
 
 if TYPE_CHECKING:
-    from torqueloop.hil.report.build import Report
+    from torqueloop.hil.report.report import Report
 
-#: metrics that every suite carries as properties
+#: metrics that every suite of a report carries as properties
 PROPERTIES = (
     "clock", "policy", "ticks", "missed", "overruns", "slip_s", "lateness_p99_us", "lateness_p999_us",
     "lateness_max_us", "compute_p99_us", "compute_max_us", "margin_min_us", "minor_faults", "major_faults",
@@ -19,45 +21,68 @@ PROPERTIES = (
 )  # fmt: skip
 
 
-def write_junit(report: Report, path: Path | str) -> None:
-    """Two suites: gates (what the user asked for) and checks (what every run is held to)."""
-    name = str(report.run.info.get("rig") or report.run.info.get("name") or report.run.path.name)
-    root = ElementTree.Element("testsuites", name=f"torqueloop {name}")
-    gates = [(g.text, g.passed, g.cause, True) for g in report.gates]
-    checks = [(c.name, c.passed, c.text, c.counts) for c in report.checks]
-    for suite_name, cases in (("gates", gates), ("checks", checks)):
-        failures = sum(not passed and counts for _, passed, _, counts in cases)
-        skipped = sum(not passed and not counts for _, passed, _, counts in cases)
-        suite = ElementTree.SubElement(
+@dataclass(frozen=True)
+class Case:
+    """A test case."""
+
+    name: str
+    #: why it failed; None: it passed
+    failure: str | None = None
+    #: shown as skipped, not as failed: the only third state JUnit has
+    skipped: bool = False
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Cases that belong together."""
+
+    name: str
+    cases: Sequence[Case]
+    properties: Mapping[str, str] = field(default_factory=dict)
+    timestamp: str = ""
+
+
+def write_suites(path: Path | str, name: str, suites: Sequence[Suite]) -> None:
+    """junit.xml"""
+    root = ElementTree.Element("testsuites", name=_xml(name))
+    for suite in suites:
+        failed = [case for case in suite.cases if case.failure is not None]
+        element = ElementTree.SubElement(
             root,
             "testsuite",
-            name=suite_name,
-            tests=str(len(cases)),
-            failures=str(failures),
-            skipped=str(skipped),
+            name=_xml(suite.name),
+            tests=str(len(suite.cases)),
+            failures=str(sum(not case.skipped for case in failed)),
+            skipped=str(sum(case.skipped for case in failed)),
             errors="0",
         )
-        if report.run.info.get("started"):
-            suite.set("timestamp", str(report.run.info["started"]))
-        _properties(suite, report)
-        class_name = f"torqueloop.{name}.{suite_name}"
-        for text, passed, cause, counts in cases:
-            case = ElementTree.SubElement(suite, "testcase", classname=class_name, name=_xml(text))
-            if not passed:
-                # A remark that does not fail the run is shown as skipped, the only third state JUnit has.
-                ElementTree.SubElement(case, "failure" if counts else "skipped", message=_xml(cause))
+        if suite.timestamp:
+            element.set("timestamp", _xml(suite.timestamp))
+        if suite.properties:
+            properties = ElementTree.SubElement(element, "properties")
+            for key, value in suite.properties.items():
+                ElementTree.SubElement(properties, "property", name=_xml(key), value=_xml(value))
+        class_name = _xml(f"{name.replace(' ', '.')}.{suite.name}")
+        for case in suite.cases:
+            one = ElementTree.SubElement(element, "testcase", classname=class_name, name=_xml(case.name))
+            if case.failure is not None:
+                ElementTree.SubElement(one, "skipped" if case.skipped else "failure", message=_xml(case.failure))
     ElementTree.indent(root)
     ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
 
-def _properties(suite: ElementTree.Element, report: Report) -> None:
-    """What a reader of the results needs to judge them: clock, figures of its time, why it was degraded."""
-    values = {name: report.metrics.get(name) for name in PROPERTIES}
-    values["degraded"] = degraded(report.stats) or "no"
-    properties = ElementTree.SubElement(suite, "properties")
-    for name, value in values.items():
-        if value is not None:
-            ElementTree.SubElement(properties, "property", name=name, value=_xml(str(value)))
+def write_junit(report: Report, path: Path | str) -> None:
+    """Two suites: gates (what the user asked for) and checks (what every run is held to)."""
+    # what a reader of the results needs to judge them: clock, figures of its time, why it was degraded
+    known = {name: report.metrics.get(name) for name in PROPERTIES} | {"degraded": degraded(report.stats) or "no"}
+    properties = {name: str(value) for name, value in known.items() if value is not None}
+    gates = [Case(g.text, None if g.passed else g.cause) for g in report.gates]
+    checks = [Case(c.name, None if c.passed else c.text, skipped=not c.counts) for c in report.checks]
+    suites = [
+        Suite(name, cases, properties, report.run.info.started)
+        for name, cases in (("gates", gates), ("checks", checks))
+    ]
+    write_suites(path, f"torqueloop {report.run.name}", suites)
 
 
 def _xml(text: str) -> str:

@@ -1,106 +1,87 @@
-"""The section of report.html about the loop's time."""
+"""What the section of a page about the loop's time shows (templates/real_time.html)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from html import escape
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from torqueloop.hil.report import latency, latency_plots
-from torqueloop.hil.report.html_parts import number, pairs, table
 from torqueloop.hil.report.style import available
+from torqueloop.hil.results.clock import ClockStats, WorstTick
+from torqueloop.hil.results.run import Measure, RunStats
 
 PERCENTILES = ("p50", "p90", "p99", "p999", "p9999", "max")
 
 
-def real_time(stats: Mapping[str, Any], info: Mapping[str, Any]) -> str:
-    """Figures, percentiles, counters, phases, worst ticks and what took effect of the real-time set-up. info: tick_s
-    and realtime (the measures) of run.json."""
-    reasons = latency.degraded(stats)
-    parts = [
-        f"<p><span class='warn'>degraded:</span> {escape(reasons)}</p>" if reasons else "",
-        _figures(stats, info.get("tick_s")),
-        _side_by_side(_percentiles(stats), _phases(stats)),
-        pairs({**latency.counts(stats), **latency.clock_settings(stats)}),
-        _grace(stats),
-        _worst(stats),
-        _measures(info.get("realtime")),
-    ]
-    return "".join(parts)
+@dataclass(frozen=True)
+class RealTime:
+    """Figures, percentiles, counters, phases, worst ticks and what took effect of the real-time set-up."""
+
+    degraded: str | None
+    figures: list[str]
+    percentiles: list[tuple[Any, ...]]
+    margin: list[tuple[Any, ...]]
+    phases: list[tuple[Any, ...]]
+    counts: dict[str, Any]
+    grace: dict[str, Any]
+    worst: list[dict[str, Any]]
+    measures: list[Measure]
+    #: measures that did not take effect
+    missing: int
 
 
-def _side_by_side(left: str, right: str) -> str:
-    return f"<div class='pair'><div>{left}</div><div>{right}</div></div>" if left and right else left + right
+def real_time(stats: RunStats, tick_s: float | None, measures: Sequence[Measure]) -> RealTime:
+    """Of a run, or of several together."""
+    clock = stats.clock
+    return RealTime(
+        latency.degraded(stats),
+        _figures(clock, tick_s),
+        [(name, *(getattr(t, k) for k in PERCENTILES)) for _, name, t in latency.timings(clock)],
+        _margin(clock),
+        [
+            (name, *(getattr(row, k) for k in ("mean", "p50", "p99", "p999", "max")), f"{100 * share:.1f} %")
+            for name, row, share in latency.phases(clock)
+        ],
+        {**latency.counts(clock), **latency.clock_settings(clock)},
+        latency.grace(clock),
+        [
+            _worst(entries, title)
+            for entries, title in ((clock.worst.by_lateness, "latest"), (clock.worst.by_compute, "longest"))
+            if entries
+        ],
+        list(measures),
+        sum(not m.ok for m in measures),
+    )
 
 
-def _figures(stats: Mapping[str, Any], tick_s: float | None) -> str:
+def _figures(clock: ClockStats, tick_s: float | None) -> list[str]:
     if not available():
-        return ""
+        return []
     period_us = 1e6 * tick_s if tick_s else None
-    measured = list(latency.timings(stats))
+    measured = list(latency.timings(clock))
     drawn = [latency_plots.timing(f"{name} of a tick", timing, period_us, key) for key, name, timing in measured]
-    series = {name: timing.get("hist") or [] for _, name, timing in measured}
-    drawn.append(latency_plots.exceedance(series, period_us))
-    drawn.append(latency_plots.worst_ticks(latency.worst(stats, "by_compute")))
-    figures = "".join(f"<figure>{svg}</figure>" for svg in drawn if svg)
-    return f"<div class='pair'>{figures}</div>" if figures else ""
+    drawn.append(latency_plots.exceedance({name: timing.hist for _, name, timing in measured}, period_us))
+    drawn.append(latency_plots.worst_ticks(clock.worst.by_compute))
+    return [svg for svg in drawn if svg]
 
 
-def _percentiles(stats: Mapping[str, Any]) -> str:
-    rows = [(name, *(number(t.get(k)) for k in PERCENTILES)) for _, name, t in latency.timings(stats)]
-    found = table(("µs", "p50", "p90", "p99", "p99.9", "p99.99", "max"), rows, numbers=True) if rows else ""
-    margin = stats.get("margin_us")
-    if isinstance(margin, Mapping) and margin.get("count"):
-        cells = [number(margin.get(k)) for k in ("p50", "p1", "p0_1", "min")]
-        found += table(("µs", "p50", "p1", "p0.1", "min"), [("margin to the next grid point", *cells)], numbers=True)
-    return found
+def _margin(clock: ClockStats) -> list[tuple[Any, ...]]:
+    margin = clock.margin_us
+    if margin is None or not margin.count:
+        return []
+    return [("margin to the next grid point", margin.p50, margin.p1, margin.p0_1, margin.min)]
 
 
-def _grace(stats: Mapping[str, Any]) -> str:
-    book = latency.grace(stats)
-    return f"<details><summary>start-up grace, counted apart</summary>{pairs(book)}</details>" if book else ""
-
-
-def _phases(stats: Mapping[str, Any]) -> str:
+def _worst(entries: Sequence[WorstTick], title: str) -> dict[str, Any]:
+    head = ("step number", "lateness µs", "compute µs", "margin µs", *latency.PHASES, *latency.USAGE.values())
     rows = [
-        (name, *(number(row.get(k)) for k in ("mean", "p50", "p99", "p999", "max")), f"{100 * share:.1f} %")
-        for name, row, share in latency.phases(stats)
+        (
+            e.name,
+            *(e.lateness_us, e.compute_us, e.margin_us),
+            *(e.phase_us.get(name) for name in latency.PHASES),
+            *(getattr(e, k) for k in latency.USAGE),
+        )
+        for e in entries
     ]
-    head = ("phase µs", "mean", "p50", "p99", "p99.9", "max", "of the mean tick")
-    return table(head, rows, numbers=True) if rows else ""
-
-
-def _worst(stats: Mapping[str, Any]) -> str:
-    found = ""
-    for key, title in (("by_lateness", "latest"), ("by_compute", "longest")):
-        entries = latency.worst(stats, key)
-        if not entries:
-            continue
-        head = ("step number", "lateness µs", "compute µs", "margin µs", *latency.PHASES, *latency.USAGE.values())
-        rows = [
-            (
-                escape(latency.tick_name(e)),
-                *(number(e.get(k)) for k in ("lateness_us", "compute_us", "margin_us")),
-                *(number((e.get("phase_us") or {}).get(name)) for name in latency.PHASES),
-                *(number(e.get(k)) for k in latency.USAGE),
-            )
-            for e in entries
-        ]
-        found += f"<details><summary>the {len(rows)} {title} ticks</summary>{table(head, rows, numbers=True)}</details>"
-    return found
-
-
-def _measures(measures: Any) -> str:
-    """Real-time set-up: what was wanted of whom, and what is in force."""
-    if not isinstance(measures, list) or not measures:
-        return ""
-    rows, missing = [], 0
-    for m in measures:
-        missing += not m.get("ok")
-        mark = "<span class='ok'>yes</span>" if m.get("ok") else "<span class='warn'>no</span>"
-        words = (escape(str(m.get(k) or "")) for k in ("of", "name", "wanted"))
-        rows.append((*words, mark, escape(str(m.get("in_force") or "")), escape(str(m.get("remedy") or ""))))
-    took = f"{len(rows) - missing} of {len(rows)} measures took effect"
-    head = ("of", "measure", "wanted", "took effect", "in force", "remedy")
-    state = " open" if missing else ""
-    return f"<details{state}><summary>real-time set-up: {took}</summary>{table(head, rows)}</details>"
+    return {"title": title, "head": head, "rows": rows}

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from torqueloop.hil.report.latency import PHASES, tick_name
+from torqueloop.hil.report.latency import PHASES
 from torqueloop.hil.report.metrics import rebinned
 from torqueloop.hil.report.style import colour, stacked, themed
+from torqueloop.hil.results.clock import Timing, WorstTick
 
 PHASE_COLOURS = dict(zip(PHASES, ("purple", "teal", "blue", "green", "orange", "gold"), strict=True))
 
 
-def timing(title: str, stats: Mapping[str, Any], period_us: float | None, name: str) -> str | None:
+def timing(title: str, measured: Timing, period_us: float | None, name: str) -> str | None:
     """Histogram of a time with logarithmic axes and the percentiles marked."""
     # a logarithmic axis has no place for 0, the lateness of the first tick
-    hist = rebinned([(edge, n) for edge, n in stats.get("hist") or [] if edge > 0])
+    hist = rebinned([(edge, n) for edge, n in measured.hist if edge > 0])
     if not hist:
         return None
     edges = np.array([e for e, _ in hist])
@@ -33,7 +33,7 @@ def timing(title: str, stats: Mapping[str, Any], period_us: float | None, name: 
         # Labels are set one below the other, as percentiles often lie close together.
         marks = [("p50", "p50"), ("p99", "p99"), ("p999", "p99.9"), ("max", "max")]
         for k, (key, label) in enumerate(marks):
-            value = stats.get(key)
+            value = getattr(measured, key)
             if not isinstance(value, (int, float)) or value <= 0:
                 continue
             ax.axvline(value, color=colour("orange"), linewidth=1.0, linestyle=(0, (2, 2)))
@@ -90,7 +90,7 @@ def exceedance(series: Mapping[str, Sequence[Sequence[float]]], period_us: float
         return themed(figure, "exceedance")
 
 
-def worst_ticks(entries: Sequence[Mapping[str, Any]], how_many: int = 10) -> str | None:
+def worst_ticks(entries: Sequence[WorstTick], how_many: int = 10) -> str | None:
     """Bars of the longest ticks, one colour for each phase."""
     shown = list(entries[:how_many])
     if not shown:
@@ -98,10 +98,10 @@ def worst_ticks(entries: Sequence[Mapping[str, Any]], how_many: int = 10) -> str
     with stacked(6.6, 0.95 + 0.19 * len(shown), [1.0]) as (figure, (ax,)):
         left = np.zeros(len(shown))
         for name in PHASES:
-            width = np.array([float(entry["phase_us"].get(name, 0.0)) for entry in shown])
+            width = np.array([entry.phase_us.get(name, 0.0) for entry in shown])
             ax.barh(range(len(shown)), width, 0.72, left=left, color=colour(PHASE_COLOURS[name]), label=name)
             left += width
-        ax.set_yticks(range(len(shown)), [tick_name(entry) for entry in shown])
+        ax.set_yticks(range(len(shown)), [entry.name for entry in shown])
         ax.set_ylim(len(shown) - 0.4, -0.6)
         ax.grid(axis="y", visible=False)
         ax.set_title("longest ticks, by phase")

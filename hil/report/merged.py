@@ -6,29 +6,34 @@ never percentiles.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console, Group
 
-from torqueloop.cython_kernels.histogram import Histogram
-from torqueloop.hil.record.run_data import write_json_atomic
+from torqueloop.cython_kernels.clock.histogram import Histogram
 from torqueloop.hil.report import console_parts
-from torqueloop.hil.report.build import Report
 from torqueloop.hil.report.collect import ReportError
-from torqueloop.hil.report.html_parts import number, page, section, table
 from torqueloop.hil.report.latency import degraded
 from torqueloop.hil.report.latency_console import timing
 from torqueloop.hil.report.latency_html import real_time
+from torqueloop.hil.report.pages import render
+from torqueloop.hil.report.report import Report
+from torqueloop.hil.results.clock import ClockStats, Margin, Timing, WorstTick, WorstTicks
+from torqueloop.hil.results.files import VERSION, plain, write_json_atomic
+from torqueloop.hil.results.run import RunStats
 
-TIMES = ("wake_lateness_us", "compute_us", "margin_us")
+SomeTiming = TypeVar("SomeTiming", bound=Timing)
+
+TIMES = ("wake_lateness_us", "compute_us")
 SUMS = (
     "ticks", "missed", "late_started", "dropped", "overruns", "slip_s", "minor_faults", "major_faults",
     "voluntary_switches", "involuntary_switches",
 )  # fmt: skip
+#: how the clock was set: shown where it is the same in all runs
+SETTINGS = ("policy", "max_catch_up", "grace_s", "spin_us")
 #: what must be the same in all runs, else their times are not comparable
 SAME = ("rig", "tick_s", "clock")
 WORST = 32
@@ -44,8 +49,8 @@ class Merged:
     """Runs of one rig and their sum."""
 
     reports: list[Report]
-    #: in the form of one run's statistics
-    stats: dict[str, Any]
+    #: in the form of one run's statistics: the clock's books and the reasons for which real time was degraded
+    stats: RunStats
 
     @property
     def exit_status(self) -> int:
@@ -57,10 +62,11 @@ class Merged:
         return [(r.run.path.name, r.passed, [r.metrics.get(k) for k in COLUMNS]) for r in self.reports]
 
     def as_dict(self) -> dict[str, Any]:
+        """As it is written."""
         runs = [{"path": str(r.run.path), "passed": r.passed, "exit_status": r.exit_status} for r in self.reports]
-        info = {key: self.reports[0].run.info.get(key) for key in SAME}
-        reasons = degraded(self.stats)
-        return {"format": 1, **info, "runs": runs, "degraded": reasons, "stats": self.stats}
+        same = {key: getattr(self.reports[0].run.info, key) for key in SAME}
+        made = plain({**same, "runs": runs, "degraded": degraded(self.stats), "stats": self.stats})
+        return {"format": VERSION, **made}
 
 
 def merge(reports: Sequence[Report]) -> Merged:
@@ -69,59 +75,60 @@ def merge(reports: Sequence[Report]) -> Merged:
     first = reports[0]
     for other in reports[1:]:
         for key in SAME:
-            a, b = first.run.info.get(key), other.run.info.get(key)
+            a, b = getattr(first.run.info, key), getattr(other.run.info, key)
             if a != b:
                 raise ReportError(
                     f"{other.run.path}: {key} = {b}, but {a} in {first.run.path}: only runs of one rig can be added up"
                 )
-    stats: dict[str, Any] = {}
-    for key in SUMS:
-        values = [r.stats[key] for r in reports if r.stats.get(key) is not None]
-        if values:
-            stats[key] = sum(values)
-    for key, choose in (("margin_min_us", min), ("overruns_in_row_max", max)):
-        values = [r.stats[key] for r in reports if r.stats.get(key) is not None]
-        if values:
-            stats[key] = choose(values)
+    clocks = {r.run.path: r.stats.clock for r in reports}
+    found: dict[str, Any] = {}
+    for keys, choose in ((SUMS, sum), (("margin_min_us",), min), (("overruns_in_row_max",), max)):
+        for key in keys:
+            values = [value for c in clocks.values() if (value := getattr(c, key)) is not None]
+            if values:
+                found[key] = choose(values)
     for key in TIMES:
-        _add(stats, key, {r.run.path: r.stats.get(key) for r in reports})
-    phases = [r.stats.get("phase_us") for r in reports]
-    if all(isinstance(table, Mapping) for table in phases):
-        stats["phase_us"] = {}
-        for name in phases[0] or {}:
-            tables = {r.run.path: (r.stats["phase_us"] or {}).get(name) for r in reports}
-            _add(stats["phase_us"], name, tables)
-    stats["worst"] = {key: _worst(reports, key) for key in ("by_lateness", "by_compute")}
-    for key in ("policy", "max_catch_up", "grace_s", "spin_us"):
-        found = dict.fromkeys(r.stats.get(key) for r in reports)
-        stats[key] = next(iter(found)) if len(found) == 1 else " | ".join(map(str, found))
-    stats["degraded"] = [f"{r.run.path.name}: {why}" for r in reports if (why := degraded(r.stats)) is not None]
-    return Merged(list(reports), stats)
+        found[key] = _added(key, {path: getattr(c, key) for path, c in clocks.items()}, Timing)
+    found["margin_us"] = _added("margin_us", {path: c.margin_us for path, c in clocks.items()}, Margin)
+    if all(c.phase_us for c in clocks.values()):
+        found["phase_us"] = {
+            name: total
+            for name in first.stats.clock.phase_us
+            if (total := _added(name, {p: c.phase_us.get(name) for p, c in clocks.items()}, Timing)) is not None
+        }
+    for key in SETTINGS:
+        values = list(dict.fromkeys(getattr(c, key) for c in clocks.values()))
+        found[key] = values[0] if len(values) == 1 else None
+    by_lateness = _worst(reports, lambda w: w.by_lateness, lambda e: e.lateness_us)
+    found["worst"] = WorstTicks(by_lateness, _worst(reports, lambda w: w.by_compute, lambda e: e.compute_us))
+    reasons = [f"{r.run.path.name}: {why}" for r in reports if (why := degraded(r.stats)) is not None]
+    return Merged(list(reports), RunStats(ClockStats(**found), degraded=reasons))
 
 
-def _add(into: dict[str, Any], key: str, parts: Mapping[Path, Any]) -> None:
+def _added(key: str, parts: Mapping[Path, Timing | None], kind: type[SomeTiming]) -> SomeTiming | None:
     """One time of all runs that measured it."""
     total = Histogram()
     for path, part in parts.items():
-        if not isinstance(part, Mapping):
+        if part is None:
             continue
         try:
-            total.load(part)
+            total.load(vars(part))
         except (ValueError, KeyError) as error:
             raise ReportError(f"{path}: the histogram of {key} is not whole ({error}): it cannot be added up") from None
-    if total.count:
-        into[key] = total.summary()
-        if key == "margin_us":
-            into[key].update({n: total.percentile(p) / 1e3 for n, p in (("p0_1", 0.1), ("p1", 1.0))})
+    if not total.count:
+        return None
+    low: dict[str, Any] = (
+        {n: total.percentile(p) / 1e3 for n, p in (("p0_1", 0.1), ("p1", 1.0))} if kind is Margin else {}
+    )
+    return kind(**total.summary(), **low)
 
 
-def _worst(reports: Sequence[Report], key: str) -> list[dict[str, Any]]:
+def _worst(
+    reports: Sequence[Report], pick: Callable[[WorstTicks], list[WorstTick]], figure: Callable[[WorstTick], float]
+) -> list[WorstTick]:
     """The worst ticks of all runs, each with the name of its run."""
-    figure = "lateness_us" if key == "by_lateness" else "compute_us"
-    found = [
-        {**entry, "run": r.run.path.name} for r in reports for entry in (r.stats.get("worst") or {}).get(key) or []
-    ]
-    return sorted(found, key=lambda entry: -float(entry[figure]))[:WORST]
+    found = [replace(entry, run=r.run.path.name) for r in reports for entry in pick(r.stats.clock.worst)]
+    return sorted(found, key=lambda entry: -figure(entry))[:WORST]
 
 
 def print_merged(merged: Merged, console: Console) -> None:
@@ -130,8 +137,8 @@ def print_merged(merged: Merged, console: Console) -> None:
     for name, passed, figures in merged.rows():
         mark = "[green]pass[/]" if passed else "[bold red]FAIL[/]"
         shown.add_row(name, mark, *(console_parts.number(v) for v in figures))
-    parts: list[Any] = [shown, "", timing(merged.stats) or ""]
-    parts += [f"[yellow]degraded: {line}[/]" for line in merged.stats["degraded"]]
+    parts: list[Any] = [shown, "", timing(merged.stats.clock) or ""]
+    parts += [f"[yellow]degraded: {line}[/]" for line in merged.stats.degraded]
     console.print(Group(*parts))
 
 
@@ -145,24 +152,11 @@ def write_merged(merged: Merged, folder: Path) -> dict[str, Path]:
 
 
 def _title(merged: Merged) -> str:
-    return str(merged.reports[0].run.info.get("rig") or "runs")
+    return merged.reports[0].run.info.rig or "runs"
 
 
 def _page(merged: Merged) -> str:
+    runs = [{"name": name, "passed": ok, "figures": figures} for name, ok, figures in merged.rows()]
+    time = real_time(merged.stats, merged.reports[0].run.info.tick_s, [])
     title = f"{_title(merged)}: {len(merged.reports)} runs"
-    passed = merged.exit_status == 0
-    rows = []
-    for name, ok, figures in merged.rows():
-        mark = "<span class='ok'>pass</span>" if ok else "<span class='bad'>FAIL</span>"
-        rows.append((escape(name), mark, *(number(v) for v in figures)))
-    verdict = "passed" if passed else "failed"
-    head = (
-        f"<header><div><h1>{escape(title)} <span class='verdict {verdict}'>{verdict}</span></h1></div>"
-        "<button id='theme' title='light or dark' aria-label='switch between light and dark'>◐</button></header>"
-    )
-    body = [
-        head,
-        section("Runs", table(("run", "", *COLUMNS.values()), rows, numbers=True)),
-        section("Real time", real_time(merged.stats, {"tick_s": merged.reports[0].run.info.get("tick_s")})),
-    ]
-    return page(title, passed, body)
+    return render("merged.html", title, merged.exit_status == 0, runs=runs, columns=list(COLUMNS.values()), time=time)

@@ -1,14 +1,19 @@
 """The flat list of numbers gates can use, and the statistics rebuilt from the recording where the run left none.
 
-Names: the path in the statistics joined with "_", a unit at the end of a table's name moved to the end of the metric:
-`compute_us: {p99: ...}` is `compute_p99_us`, `can: {rx: {TCU_Status: {crc: ...}}}` is `can_rx_TCU_Status_crc`, the sum
-over all messages is `can_rx_crc`.
+Names: the path in the tree of results joined with "_", a unit at the end of a table's name moved to the end of the
+metric: `compute_us.p99` is `compute_p99_us`. Of all buses together: `can_...` (`can_rx_TCU_Status_crc`; the sum over
+all messages is `can_rx_crc`), of each where there are several: `can_NAME_...`; of vehicles the same with `vehicle_`.
+A metric that was not measured is None; a gate on it fails.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
+import types
+import typing
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,34 +22,65 @@ from numpy.typing import NDArray
 from torqueloop.hil.record.run_data import Signals
 from torqueloop.hil.report.analysis import Shift, column
 from torqueloop.hil.report.collect import Run
+from torqueloop.hil.results.clock import Timing
+from torqueloop.hil.results.links import BusStats, RxMessage, VehicleStats
+from torqueloop.hil.results.run import RunInfo, RunStats
 
 _UNIT_AT_END = re.compile(r"^(.*?)_(us|ns|ms|s|J|mps|mps2|Nm|Pa|percent|Hz|bytes)$")
-#: Tables of the statistics that are data for plots, not metrics.
-_NO_METRIC = {"hist", "config", "command", "histogram", "buckets", "worst"}
 #: Metrics from the recorded signals.
 SIGNAL_METRICS = (
     "recording_gap_ticks", "recording_damage", "finite", "v_max_mps", "v_end_mps", "t_0_100_kmh_s",
     "energy_residual_rel", "energy_turned_over_J",
 )  # fmt: skip
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9, "p9999": 99.99}
+#: metrics that begin like this are counts of a peer's own: their names are known when it has told them
+OPEN = "peers_"
 
 
-def flatten(stats: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested statistics as flat metrics."""
+def flatten(value: Any, prefix: str = "", kind: Any = None) -> dict[str, Any]:
+    """A dataclass (or a dictionary) of results as flat metrics. kind: its type, by which the names of a part that was
+    not measured are known; they are None then."""
+    if value is None:
+        part = _dataclass_of(kind)
+        return {prefix: None} if part is None else _flatten_fields(None, part, prefix)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _flatten_fields(value, type(value), prefix)
+    if isinstance(value, Mapping):
+        flat: dict[str, Any] = {}
+        for key, one in value.items():
+            flat.update(flatten(one, _join(prefix, str(key))))
+        return flat
+    if isinstance(value, bool):
+        return {prefix: int(value)}
+    return {prefix: len(value) if isinstance(value, (list, tuple)) else value}
+
+
+def _flatten_fields(value: Any, kind: type, prefix: str) -> dict[str, Any]:
     flat: dict[str, Any] = {}
-    for key, value in stats.items():
-        if key in _NO_METRIC:
+    for name, metric, its_kind in _fields(kind):
+        one = None if value is None else getattr(value, name)
+        if one is None and typing.get_origin(its_kind) is dict:
             continue
-        name = _join(prefix, str(key))
-        if isinstance(value, Mapping):
-            flat.update(flatten(value, name))
-        elif isinstance(value, bool):
-            flat[name] = int(value)
-        elif isinstance(value, (int, float, str)) or value is None:
-            flat[name] = _number(value)
-        elif isinstance(value, (list, tuple)):
-            flat[name] = len(value)
+        flat.update(flatten(one, _join(prefix, metric) if metric else prefix, its_kind))
     return flat
+
+
+@cache
+def _fields(kind: type) -> list[tuple[str, str, Any]]:
+    """(field, its name as a metric, its type) of a dataclass; without those that are none."""
+    types_ = typing.get_type_hints(kind)
+    found = []
+    for field in dataclasses.fields(kind):
+        metric = field.metadata.get("metric", field.name)
+        if metric is not None:
+            found.append((field.name, str(metric), types_[field.name]))
+    return found
+
+
+def _dataclass_of(kind: Any) -> type | None:
+    """The dataclass in `X` or `X | None`."""
+    kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    return next((k for k in kinds if isinstance(k, type) and dataclasses.is_dataclass(k)), None)
 
 
 def _join(prefix: str, key: str) -> str:
@@ -59,11 +95,34 @@ def _join(prefix: str, key: str) -> str:
     return f"{prefix}_{key}"
 
 
-def _number(value: Any) -> Any:
-    """JSON has no NaN: the run writes it as text."""
-    if isinstance(value, str) and value.lower() in ("nan", "inf", "-inf", "infinity", "-infinity"):
-        return float(value)
-    return value
+def _together(prefix: str, parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Metrics of several of a kind: each under its name where there are several, and all of them together: numbers
+    summed, extremes and percentiles the largest, words joined."""
+    flat: dict[str, Any] = {}
+    for name, part in parts.items():
+        for key, value in part.items():
+            if len(parts) > 1:
+                flat[f"{prefix}_{re.sub(r'[^0-9A-Za-z_]', '_', name)}_{key}"] = value
+            known = flat.get(f"{prefix}_{key}")
+            flat[f"{prefix}_{key}"] = value if known is None else known if value is None else _both(key, known, value)
+    return flat
+
+
+def _both(key: str, one: Any, other: Any) -> Any:
+    if isinstance(one, str) or isinstance(other, str):
+        return one if one == other else f"{one} | {other}"
+    return max(one, other) if re.search(r"_(max|p\d+|mean|errno|mtu|bitrate)(_|$)", key) else one + other
+
+
+def _bus(bus: BusStats) -> dict[str, Any]:
+    """Metrics of one bus, with the sums over its received messages."""
+    flat = flatten(bus)
+    for name, _, _ in _fields(RxMessage):
+        values = [getattr(message, name) for message in bus.rx.values()]
+        if not isinstance(getattr(RxMessage(), name), bool):
+            flat[f"rx_{name}"] = sum(values)
+    flat["stolen_ids"] = bus.stolen_ids
+    return flat
 
 
 def histogram_us(values: NDArray[np.float64], per_decade: int = 20) -> list[list[float]]:
@@ -91,49 +150,51 @@ def rebinned(hist: Sequence[Sequence[float]], per_decade: int = 20) -> list[list
     return [[10.0 ** ((low + k) / per_decade), count] for k, count in enumerate(total)]
 
 
-def timing_of(values: NDArray[np.float64]) -> dict[str, Any]:
-    """Percentiles, maximum and histogram of times in us."""
+def timing_of(values: NDArray[np.float64]) -> Timing | None:
+    """Percentiles, extremes and histogram of times in us; None without any."""
     if not len(values):
-        return {}
-    found: dict[str, Any] = {k: float(np.percentile(values, p)) for k, p in PERCENTILES.items()}
-    return {**found, "max": float(values.max()), "mean": float(values.mean()), "hist": histogram_us(values)}
+        return None
+    found = {k: float(np.percentile(values, p)) for k, p in PERCENTILES.items()}
+    extremes = {"min": float(values.min()), "max": float(values.max()), "mean": float(values.mean())}
+    hist = [(edge, int(count)) for edge, count in histogram_us(values)]
+    return Timing(len(values), **extremes, **found, negative=int((values < 0).sum()), hist=hist)
 
 
-def complete_stats(run: Run) -> tuple[dict[str, Any], list[str]]:
+def complete_stats(run: Run) -> tuple[RunStats, list[str]]:
     """The run's statistics; for what it did not leave behind, those of the recorded ticks. Second: what was rebuilt."""
-    stats = dict(run.stats)
+    stats = run.stats
+    clock, signals = stats.clock, run.signals
     rebuilt: list[str] = []
-    signals = run.signals
     if signals is None or not len(signals.tick):
         return stats, rebuilt
-    real = str(run.info.get("clock", "real")) == "real"
-
-    def fill(key: str, value: Any) -> None:
-        if stats.get(key) is None:
-            stats[key] = value
-            rebuilt.append(key)
-
-    if not run.ended and isinstance(stats.get("ticks"), int):
-        stats["ticks"] = max(stats["ticks"], int(signals.tick[-1]) + 1)
-    fill("ticks", int(signals.tick[-1]) + 1)
-    if signals.records["compute_ns"].any():
-        fill("compute_us", timing_of(signals.compute_us))
-    if real:
-        fill("wake_lateness_us", timing_of(signals.wake_lateness_us))
-    return stats, rebuilt
+    recorded = int(signals.tick[-1]) + 1
+    if run.info.stats is None:
+        rebuilt.append("ticks")
+    if not run.info.over:
+        clock = dataclasses.replace(clock, ticks=max(clock.ticks, recorded))
+    if clock.compute_us is None and signals.records["compute_ns"].any():
+        clock = dataclasses.replace(clock, compute_us=timing_of(signals.compute_us))
+        rebuilt.append("compute_us")
+    # a directory without run.json is taken for a run with deadlines
+    if clock.wake_lateness_us is None and run.info.clock in ("real", ""):
+        clock = dataclasses.replace(clock, wake_lateness_us=timing_of(signals.wake_lateness_us))
+        rebuilt.append("wake_lateness_us")
+    return dataclasses.replace(stats, clock=clock), rebuilt
 
 
-def build_metrics(run: Run, stats: Mapping[str, Any], shifts: list[Shift]) -> dict[str, Any]:
+def build_metrics(run: Run, stats: RunStats, shifts: list[Shift]) -> dict[str, Any]:
     """All metrics of a run, by flat name."""
     flat = flatten(stats)
-    flat.update(_can_sums(stats))
-    info = run.info
+    # where there is neither, the names are known all the same
+    flat.update(_together("can", {name: _bus(bus) for name, bus in stats.buses.items()} or {"": _nothing(BusStats)}))
+    vehicles = {name: flatten(vehicle) for name, vehicle in stats.vehicles.items()}
+    flat.update(_together("vehicle", vehicles or {"": _nothing(VehicleStats)}))
+    info: RunInfo = run.info
     # the short name; the long one is the key of the statistics
     flat.update({k.removeprefix("wake_"): v for k, v in flat.items() if k.startswith("wake_lateness_")})
-    flat["clock"] = info.get("clock")
-    flat["complete"] = int(run.ended)
+    flat["clock"] = info.clock or None
+    flat["complete"] = int(info.over)
     flat["incomplete"] = len(run.incomplete)
-    flat.setdefault("degraded", 0)
     flat["shifts"] = len(shifts)
     flat["shift_s_max"] = max((s.end_s - s.begin_s for s in shifts), default=0.0)
     flat["mode_changes"] = len(run.modes)
@@ -141,7 +202,6 @@ def build_metrics(run: Run, stats: Mapping[str, Any], shifts: list[Shift]) -> di
     # always there, so that a gate on one that was not measured fails and is not called a slip
     flat.update(dict.fromkeys(SIGNAL_METRICS))
     flat["duration_s"] = 0.0
-    flat.update({name: flat.get(name) for name in ("run_s", "real_time_factor")})
     signals = run.signals
     if signals is not None:
         flat["ticks_recorded"] = len(signals.tick)
@@ -149,23 +209,19 @@ def build_metrics(run: Run, stats: Mapping[str, Any], shifts: list[Shift]) -> di
         flat["recording_damage"] = len(signals.damage)
         flat["duration_s"] = float(signals.t[-1]) if len(signals.tick) else 0.0
         flat.update(_driving(signals))
-    flat["recording_lost"] = sum(
-        int(s.get("lost_records", 0)) + int(bool(s.get("cause")))
-        for s in (stats.get("recording") or {}).values()
-        if isinstance(s, Mapping)
+    # a run that left no account of its recording has not lost nothing
+    flat["recording_lost"] = (
+        sum(s.lost_records + int(bool(s.cause)) for s in stats.recording.values()) if stats.recording else None
     )
     return flat
 
 
-def _can_sums(stats: Mapping[str, Any]) -> dict[str, Any]:
-    """can_rx_<what>: the sum over all received messages."""
-    rx = (stats.get("can") or {}).get("rx")
-    sums: dict[str, Any] = {}
-    for counters in rx.values() if isinstance(rx, Mapping) else ():
-        for key, value in counters.items() if isinstance(counters, Mapping) else ():
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
-                sums[f"can_rx_{key}"] = sums.get(f"can_rx_{key}", 0) + value
-    return sums
+def _nothing(kind: type) -> dict[str, Any]:
+    """The metrics of a link that is not there."""
+    flat = _flatten_fields(None, kind, "")
+    if kind is BusStats:
+        flat.update({f"rx_{name}": None for name, _, _ in _fields(RxMessage)} | {"stolen_ids": None})
+    return flat
 
 
 def _driving(signals: Signals) -> dict[str, Any]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from torqueloop.hil.config_file import BadValue, ConfigTable, load_config
+from torqueloop.hil.common.config_file import BadValue, ConfigTable
+from torqueloop.hil.common.config_layers import load_config
 from torqueloop.hil.link.sockets import PeerError, check_endpoint
 
 Positive = Annotated[float, Field(gt=0)]
@@ -108,6 +110,8 @@ class Integration(ConfigTable):
 class VehicleConfig(ConfigTable):
     """The vehicle process."""
 
+    FOLDER: ClassVar[str] = "vehicles"
+
     name: str
     body: Body
     brakes: Brakes
@@ -116,6 +120,6 @@ class VehicleConfig(ConfigTable):
     integration: Integration = Integration()
 
 
-def load_vehicle_config(path: str | Path) -> VehicleConfig:
-    """Read and check a vehicle file."""
-    return load_config(path, VehicleConfig)
+def load_vehicle_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> VehicleConfig:
+    """Read and check a vehicle file; overrides: dotted key -> value."""
+    return load_config(path, VehicleConfig, overrides)

@@ -1,4 +1,4 @@
-"""Vehicle model beside the rig: longitudinal motion, air, grade, rolling resistance, brakes; and its process.
+"""Vehicle model beside the rig: longitudinal motion, air, grade, rolling resistance, brakes. Kind "road"; its process.
 
 The rig's powertrain holds the car's mass; this model owns the road. It tells the rig the active force F and the
 holding capacity F_hold, and integrates the same motion itself from the tractive impulse the rig reports, as a check
@@ -16,14 +16,13 @@ exactly v = 0.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from torqueloop.hil.link.messages import ByeMessage, StateMessage, StepMessage
-from torqueloop.hil.link.sockets import CurveKeys, LockstepServer, VehicleEnd
-from torqueloop.hil.stop_flag import Stop, StopFlag
-from torqueloop.hil.vehicle.config import VehicleConfig
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.link.messages import StateMessage, StepMessage
+from torqueloop.hil.vehicle.config import VehicleConfig, load_vehicle_config
+from torqueloop.hil.vehicle.kinds import VehicleSetup
 
 #: [m/s2]; 9.81 as in the road-load figures of configs/vehicles
 GRAVITY = 9.81
@@ -36,11 +35,21 @@ class VehicleModel:
         self.config = config
         self._mass = config.body.mass_kg
         self._half_rho_cdA = 0.5 * config.body.air_density_kgpm3 * config.body.cdA_m2
+        self._head_wind = config.road.head_wind_mps
+        self._rolling = config.body.rolling * self._mass * GRAVITY
+        self._brake_max = config.brakes.force_max_N
         self._last: StepMessage | None = None
         self.speed = 0.0
         self.distance = 0.0
         self.own_step = 0
         self.restarts = 0
+
+    def start(self) -> None:
+        """Nothing to start: it runs where it is stepped."""
+
+    def stop(self) -> dict[str, Any]:
+        """Counts for the report."""
+        return {"restarts": self.restarts}
 
     def save(self) -> dict[str, Any]:
         """Everything that changes, for `load` of a model of the same configuration."""
@@ -57,16 +66,18 @@ class VehicleModel:
     # --- forces -----------------------------------------------------------------------------------------------------
     def active_force(self, speed: float, distance: float) -> float:
         """F [N]: air drag and grade, + drives forward."""
-        air = speed + self.config.road.head_wind_mps
-        slope = self.config.road.angle(distance)
+        return self._active(speed, self.config.road.angle(distance))
+
+    def _active(self, speed: float, slope: float) -> float:
+        air = speed + self._head_wind
         return -self._half_rho_cdA * air * abs(air) - self._mass * GRAVITY * math.sin(slope)
 
     def holding_force(self, distance: float, brake: float) -> float:
         """F_hold [N] >= 0: rolling resistance and brakes."""
-        slope = self.config.road.angle(distance)
-        return (
-            self.config.body.rolling * self._mass * GRAVITY * math.cos(slope) + brake * self.config.brakes.force_max_N
-        )
+        return self._holding(self.config.road.angle(distance), brake)
+
+    def _holding(self, slope: float, brake: float) -> float:
+        return self._rolling * math.cos(slope) + brake * self._brake_max
 
     # --- motion -----------------------------------------------------------------------------------------------------
     def step(self, message: StepMessage) -> StateMessage:
@@ -87,8 +98,8 @@ class VehicleModel:
             tractive = message.F_wheel
         self._last = message
         self.own_step += 1
-        active = self.active_force(self.speed, self.distance)
-        hold = self.holding_force(self.distance, message.brake)
+        slope = self.config.road.angle(self.distance)
+        active, hold = self._active(self.speed, slope), self._holding(slope, message.brake)
         return StateMessage(
             step=message.step,
             own_step=self.own_step,
@@ -97,7 +108,7 @@ class VehicleModel:
             a=self._acceleration(tractive + active, hold),
             F=active,
             F_hold=hold,
-            grade=self.config.road.angle(self.distance),
+            grade=slope,
         )
 
     def _acceleration(self, force: float, hold: float) -> float:
@@ -111,8 +122,8 @@ class VehicleModel:
         rest = duration
         for _ in range(3):
             v, s = self.speed, self.distance
-            hold = self.holding_force(s, brake)
-            force = tractive + self.active_force(v, s)
+            slope = self.config.road.angle(s)
+            hold, force = self._holding(slope, brake), tractive + self._active(v, slope)
             if v == 0.0 and abs(force) <= hold:
                 return  # stands: exactly zero, no creep
             direction = math.copysign(1.0, v if v != 0.0 else force)
@@ -121,8 +132,8 @@ class VehicleModel:
             if v_mid * direction < 0.0:
                 v_mid = 0.0
             s_mid = s + 0.5 * (v + v_mid) * 0.5 * rest
-            hold = self.holding_force(s_mid, brake)
-            a = (tractive + self.active_force(v_mid, s_mid) - direction * hold) / self._mass
+            slope = self.config.road.angle(s_mid)
+            a = (tractive + self._active(v_mid, slope) - direction * self._holding(slope, brake)) / self._mass
             v_end = v + a * rest
             if v_end * direction >= 0.0:
                 self.speed = v_end
@@ -137,60 +148,18 @@ class VehicleModel:
                 return
 
 
-def main_loop(
-    config: VehicleConfig,
-    endpoint: str | None = None,
-    lockstep: bool = False,
-    stop: Stop | None = None,
-    log: Callable[[str], None] = print,
-    curve: CurveKeys | None = None,
-) -> dict[str, Any]:
-    """The vehicle process: serve the rig until it says bye, is silent for give_up_s, or told to stop."""
-    stop = StopFlag(stop)
-    address = endpoint or config.link.endpoint
-    model = VehicleModel(config)
-    if lockstep:
-        return _serve_lockstep(config, model, LockstepServer(address, curve), stop, log)
-    return _serve_latest(config, model, VehicleEnd(address, curve), stop, log)
-
-
-def _serve_lockstep(
-    config: VehicleConfig,
-    model: VehicleModel,
-    server: LockstepServer,
-    stop: Stop,
-    log: Callable[[str], None],
-) -> dict[str, Any]:
-    log(f"vehicle {config.name}: lockstep with the rig at {server.endpoint}")
-    last_contact = time.monotonic()
-    try:
-        while not stop.is_set():
-            if server.serve_one(model.step):
-                last_contact = time.monotonic()
-            elif time.monotonic() - last_contact > config.link.give_up_s:
-                log(f"vehicle {config.name}: the rig has been silent for {config.link.give_up_s:g} s, leaving")
-                break
-    finally:
-        server.close()
-    return {"exchanges": server.exchanges, "restarts": model.restarts, "rejected": server.rejected}
-
-
-def _serve_latest(
-    config: VehicleConfig, model: VehicleModel, end: VehicleEnd, stop: Stop, log: Callable[[str], None]
-) -> dict[str, Any]:
-    log(f"vehicle {config.name}: latest value with the rig at {end.endpoint}")
-    last_contact, answered = time.monotonic(), 0
-    try:
-        while not stop.is_set() and end.bye is None:
-            message = end.receive(20)
-            if message is not None:
-                last_contact = time.monotonic()
-                answered += end.send(model.step(message))
-            elif time.monotonic() - last_contact > config.link.give_up_s:
-                log(f"vehicle {config.name}: the rig has been silent for {config.link.give_up_s:g} s, leaving")
-                break
-        if stop.is_set():
-            end.send(ByeMessage("the vehicle process was stopped"))
-    finally:
-        end.close()
-    return {"answered": answered, "restarts": model.restarts, "rejected": end.rejected, **end.stamps.counters()}
+def make(setup: VehicleSetup) -> VehicleModel:
+    """The road model of a rig file: its own file, whose mass is that of the powertrain."""
+    where: dict[str, Any] = {"file": setup.rig_file or None, "table": setup.table or None}
+    if setup.file is None:
+        raise ConfigError("kind road needs its file", **where, key="start", allowed="a file as in configs/vehicles")
+    if setup.options:
+        raise ConfigError("kind road has no options", **where, key="options", value=sorted(setup.options))
+    config = load_vehicle_config(setup.file)
+    mass = config.body.mass_kg
+    if setup.mass_kg is not None and abs(mass - setup.mass_kg) > 1e-6 * setup.mass_kg:
+        raise ConfigError(
+            f"{setup.file} has mass_kg = {mass:g}, the powertrain's {setup.car!r} {setup.mass_kg:g} kg",
+            **where, key="start", value=str(setup.file), allowed="the same mass on both sides",
+        )  # fmt: skip
+    return VehicleModel(config)

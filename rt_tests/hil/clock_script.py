@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from torqueloop.cython_kernels.loop_clock import ClockScript
-from torqueloop.cython_kernels.rig import Rig
-from torqueloop.cython_kernels.ring import DataRing
+from torqueloop.cython_kernels.clock.loop_clock import ClockScript
+from torqueloop.cython_kernels.rings.ring import DataRing
+from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.record.run_data import signal_dtype
 
 #: period [ns]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from pathlib import Path
@@ -10,7 +9,8 @@ from pathlib import Path
 from rig_help import Car, Unit
 
 from torqueloop.hil.control.client import Client, connect
-from torqueloop.hil.rig.session import RunResult, run_rig
+from torqueloop.hil.results.files import read_run_info
+from torqueloop.hil.rig.run.session import RunResult, run_rig
 
 
 class SlowCar(Car):
@@ -32,9 +32,10 @@ class Running:
         self.out = out
         self.result: RunResult | None = None
         self.error: BaseException | None = None
-        options = {"clock": "virtual", "vehicle": SlowCar(), "tcu": Unit(), "control": "tcp://127.0.0.1:0", **more}
+        options = {"clock": "virtual", "vehicle": SlowCar(), "ecus": {"tcu": Unit()}}
+        options |= {"control": "tcp://127.0.0.1:0", **more}
         if options["clock"] == "real":
-            options["vehicle"] = options["tcu"] = None
+            options["vehicle"] = options["ecus"] = None
 
         def body() -> None:
             try:
@@ -49,10 +50,10 @@ class Running:
         """Where the channel is, once the rig takes ticks or waits to be armed."""
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline and self.error is None:
-            try:
-                return str(json.loads((self.out / "run.json").read_text())["control"])
-            except (OSError, KeyError, ValueError):
-                time.sleep(0.005)
+            info = read_run_info(self.out)
+            if info is not None and info.control is not None:
+                return info.control
+            time.sleep(0.005)
         raise AssertionError(f"no control channel: {self.error}")
 
     def client(self, **more) -> Client:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import torqueloop
+from torqueloop.hil.ecu.config import load_tcu_config
+from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, Frame
+from torqueloop.hil.ecu.soft_tcu import SoftTcu
 from torqueloop.hil.link.messages import StateMessage, StepMessage
-from torqueloop.hil.rig.parts import RigParts, build
-from torqueloop.hil.rig.plan import RigPlan, load_plan
-from torqueloop.hil.rig.session import RunResult, run_rig
-from torqueloop.hil.tcu.config import load_tcu_config
-from torqueloop.hil.tcu.saved import load_tcu, save_tcu
-from torqueloop.hil.tcu.soft_tcu import SoftTcu
+from torqueloop.hil.results.files import read_run_info
+from torqueloop.hil.rig.assemble.parts import RigParts, build
+from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
+from torqueloop.hil.rig.run.session import RunResult, run_rig
 from torqueloop.hil.vehicle.config import load_vehicle_config
 from torqueloop.hil.vehicle.model import VehicleModel
 
@@ -28,6 +29,12 @@ def free_port() -> int:
         return int(s.getsockname()[1])
 
 
+def ticks_so_far(out: Path) -> int:
+    """Ticks of a run as its run.json tells; 0 while there is none."""
+    info = read_run_info(out)
+    return info.stats.clock.ticks if info is not None and info.stats is not None else 0
+
+
 def children(pid: int) -> list[int]:
     """Process numbers of the living companions of a process."""
     found = []
@@ -40,24 +47,23 @@ def children(pid: int) -> list[int]:
     return found
 
 
-def rig_file(folder: Path, *edits: tuple[str, str], add: str = "", own_bus: bool = False) -> Path:
-    """The desk rig with text replaced (each must be there) and text added, as a file in `folder`.
+#: an edit of the desk rig: the vehicle in a process of its own on the virtual clock too
+PROCESS = "vehicle.in_process = false"
 
-    own_bus: rig and control unit on a port that no other run of this machine uses.
+
+def rig_file(folder: Path, *edits: str, add: str = "", own_bus: bool = False) -> Path:
+    """The desk rig with other values, as a file in `folder` that extends it.
+
+    edits: lines 'KEY = VALUE' with dotted keys, or 'without KEY'; add: whole tables. own_bus: rig and control unit on a
+    port that no other run of this machine uses.
     """
+    lines = [line for edit in edits for line in edit.splitlines()]
     if own_bus:
-        port = str(free_port())
-        tcu = (CONFIGS / "tcu" / "soft_4hp22.toml").read_text().replace("43113", port)
-        (folder / "tcu.toml").write_text(tcu.replace('"../', f'"{CONFIGS.resolve()}/'))
-        edits = (*edits, ("43113", port), ('"../tcu/soft_4hp22.toml"', f'"{folder / "tcu.toml"}"'))
-    text = DESK.read_text(encoding="utf-8")
-    for old, new in edits:
-        assert old in text, f"{old!r} is not in {DESK}"
-        text = text.replace(old, new)
-    # paths relative to the original's place
-    text = re.sub(r'"\.\./([\w/.]+)"', lambda m: f'"{(CONFIGS / m.group(1)).resolve()}"', text)
+        lines.append(f"bus.powertrain.port = {free_port()}")
+    gone = [line.removeprefix("without ") for line in lines if line.startswith("without ")]
+    lines = [line for line in lines if not line.startswith("without ")]
     path = folder / "rig.toml"
-    path.write_text(text + add, encoding="utf-8")
+    path.write_text("\n".join([f'extends = "{DESK}"', f"without = {gone}", *lines, add]), encoding="utf-8")
     return path
 
 
@@ -93,27 +99,37 @@ class Unit:
         self.fault, self.at_s, self.until_s = fault, at_s, until_s
         self.received: list[tuple[float, int, bytes]] = []
 
-    def step(self, t_s, frames):
-        frames = list(frames)
-        self.received += [(t_s, can_id, data) for can_id, data in frames]
-        out = self.tcu.step(t_s, frames)
-        if not self.at_s <= t_s < self.until_s:
-            return out
+    @property
+    def period_s(self):
+        return self.tcu.period_s
+
+    def start(self):
+        self.tcu.start()
+
+    def stop(self):
+        return self.tcu.stop()
+
+    def step(self, inputs: EcuInputs) -> EcuOutputs:
+        self.received += [(inputs.t_s, f.can_id, f.data) for f in inputs.frames]
+        out = self.tcu.step(inputs)
+        return EcuOutputs(self._spoiled(out.frames) if self.at_s <= inputs.t_s < self.until_s else out.frames)
+
+    def _spoiled(self, frames):
         if self.fault == "silent":
-            return []
+            return ()
         if self.fault == "crc":
-            return [(can_id, bytes([data[0] ^ 1]) + data[1:]) for can_id, data in out]
+            return tuple(replace(f, data=bytes([f.data[0] ^ 1]) + f.data[1:]) for f in frames)
         if self.fault == "counter":
-            return [(can_id, data) for can_id, data in self._stuck(out)]
+            return self._stuck(frames)
         if self.fault == "length":
-            return [(can_id, data[:-1]) for can_id, data in out]
-        return out
+            return tuple(replace(f, data=f.data[:-1]) for f in frames)
+        return frames
 
     def save(self):
-        return save_tcu(self.tcu)
+        return self.tcu.save()
 
     def load(self, data):
-        load_tcu(self.tcu, data)
+        self.tcu.load(data)
 
     def _stuck(self, frames):
         """The same frames again and again: right checksum, counter that stands still."""
@@ -121,31 +137,38 @@ class Unit:
         return self._frozen
 
 
+def answers(unit, t_s: float, frames) -> list[tuple[int, bytes]]:
+    """One control period: (id, data) in, (id, data) out."""
+    given = tuple(Frame(can_id, data) for can_id, data in frames)
+    return [(f.can_id, f.data) for f in unit.step(EcuInputs(t_s, given)).frames]
+
+
 def run(path: Path, out: Path, seconds: float, car: Car | None = None, unit: Unit | None = None, **more) -> RunResult:
     """A run on the virtual clock with models in this process."""
     return run_rig(
-        path, "virtual", seconds, out, progress=False, html=False, vehicle=car or Car(), tcu=unit or Unit(), **more
-    )
+        path, "virtual", seconds, out, progress=False, html=False, vehicle=car or Car(),
+        ecus={"tcu": unit or Unit()}, **more,
+    )  # fmt: skip
 
 
 #: time limits that a loaded test machine does not reach by itself, for runs on the real clock
 UNHURRIED = (
-    ("_Pressure_1 = 0.3", "_Pressure_1 = 5.0"),
-    ("_Pressure_2 = 0.3", "_Pressure_2 = 5.0"),
-    ("age_limit_s = 0.1", "age_limit_s = 5.0"),
-    ("overrun_limit = 50", "overrun_limit = 0"),
-    ("watchdog_s = 0.5", "watchdog_s = 5.0"),
-    ("stop_after_s = 1.0", "stop_after_s = 0.2"),
+    "bus.powertrain.rx_timeout_s.TCU_Pressure_1 = 5.0",
+    "bus.powertrain.rx_timeout_s.TCU_Pressure_2 = 5.0",
+    "vehicle.age_limit_s = 5.0",
+    "safe_state.overrun_limit = 0",
+    "safe_state.watchdog_s = 5.0",
+    "safe_state.stop_after_s = 0.2",
 )
 #: nobody has to answer: timeouts that no test reaches
 PATIENT = (
-    ("TCU_Pressure_1 = 0.3", "TCU_Pressure_1 = 1000.0"),
-    ("TCU_Pressure_2 = 0.3", "TCU_Pressure_2 = 1000.0"),
-    ("age_limit_s = 0.1", "age_limit_s = 1000.0"),
+    "bus.powertrain.rx_timeout_s.TCU_Pressure_1 = 1000.0",
+    "bus.powertrain.rx_timeout_s.TCU_Pressure_2 = 1000.0",
+    "vehicle.age_limit_s = 1000.0",
 )
 
 
-def alone(folder: Path, *edits: tuple[str, str], add: str = "") -> tuple[RigPlan, RigParts]:
+def alone(folder: Path, *edits: str, add: str = "") -> tuple[RigPlan, RigParts]:
     """Plan and parts of the desk rig, not armed yet, that waits for nobody."""
     plan = load_plan(rig_file(folder, *PATIENT, *edits, add=add))
     return plan, build(plan, 60.0)

@@ -10,7 +10,7 @@ import can
 import msgpack
 import pytest
 
-from torqueloop.cython_kernels.ring import FrameRing
+from torqueloop.cython_kernels.rings.ring import FrameRing
 from torqueloop.hil.can import bus as can_bus
 from torqueloop.hil.can.bus import CanBusConfig, CanBusError, CanGateway, PythonCanPort, multicast_works, open_bus
 from torqueloop.hil.can.multicast import MulticastPort, pack_frame, unpack_frame
@@ -69,8 +69,8 @@ def test_frames_cross_in_order_and_come_back_to_nobody(pair: tuple[Node, Node]) 
     assert a.received(100) == sent_b
     for node in pair:
         stats = node.gateway.stats()
-        assert stats["rx"] == stats["tx"] == 100 and stats["alive"]
-        assert stats["stolen_ids"] == stats["rx_dropped"] == stats["tx_failed"] == stats["malformed"] == 0
+        assert stats.rx == stats.tx == 100 and stats.alive
+        assert stats.stolen_ids == stats.rx_dropped == stats.tx_failed == stats.malformed == 0
     # neither saw itself: the rings are empty after both have had time to echo
     time.sleep(0.1)
     assert len(a.rx) == len(b.rx) == 0
@@ -92,10 +92,10 @@ def test_stop_sends_what_is_queued_and_takes_what_has_arrived(config: CanBusConf
     b.gateway.start()
     a.gateway.start()
     assert a.gateway.stop()
-    assert a.gateway.stats()["tx"] == 300
+    assert a.gateway.stats().tx == 300
     assert b.gateway.stop()
     assert [int.from_bytes(data, "big") for _, data in b.received(300)] == list(range(300))
-    assert a.gateway.stats()["error"] is None and not a.gateway.alive
+    assert a.gateway.stats().error is None and not a.gateway.alive
 
 
 def test_full_ring_drops_and_counts(config: CanBusConfig) -> None:
@@ -103,8 +103,8 @@ def test_full_ring_drops_and_counts(config: CanBusConfig) -> None:
     with b.gateway:
         for i in range(50):
             a.send(0x1, bytes([i]))
-        assert wait_for(lambda: b.gateway.stats()["rx_dropped"] == 34)
-        assert b.gateway.stats()["rx"] == 16
+        assert wait_for(lambda: b.gateway.stats().rx_dropped == 34)
+        assert b.gateway.stats().rx == 16
         # the oldest were kept: nothing is overwritten under the reader
         assert [data[0] for _, data in b.received(16)] == list(range(16))
     a.close()
@@ -115,7 +115,7 @@ def test_frame_of_another_node_with_our_identifier_is_counted_and_kept_away(pair
     b.tx.push(0x110, b"stolen")
     b.tx.push(0x210, b"good")
     assert a.received(1) == [(0x210, b"good")]
-    assert a.gateway.stats()["stolen_ids"] == 1
+    assert a.gateway.stats().stolen_ids == 1
 
 
 def test_remote_and_error_frames_do_not_reach_the_tick() -> None:
@@ -129,7 +129,7 @@ def test_remote_and_error_frames_do_not_reach_the_tick() -> None:
         # the format of a frame is the codec's business
         assert node.received(2) == [(2, bytes(12)), (3, b"ok")]
         stats = node.gateway.stats()
-    assert (stats["remote_frames"], stats["error_frames"], stats["malformed"], stats["bus_off"]) == (1, 1, 0, True)
+    assert (stats.remote_frames, stats.error_frames, stats.malformed, stats.bus_off) == (1, 1, 0, True)
     peer.shutdown()
 
 
@@ -187,7 +187,7 @@ def test_death_of_the_receiver_is_visible_and_told_once() -> None:
         assert wait_for(lambda: not node.gateway.alive)
         assert wait_for(lambda: bool(told))
     assert node.gateway.error == "can-rx: cable cut" and told == ["can-rx: cable cut"]
-    assert node.gateway.stats()["rx_failed"] == can_bus.FAILURES_MAX and port.closed
+    assert node.gateway.stats().rx_failed == can_bus.FAILURES_MAX and port.closed
 
 
 def test_some_refused_frames_are_counted_and_the_rest_is_sent() -> None:
@@ -199,7 +199,7 @@ def test_some_refused_frames_are_counted_and_the_rest_is_sent() -> None:
             node.tx.push(i, b"")
         assert wait_for(lambda: len(port.sent) == 60 - can_bus.FAILURES_MAX + 1)
         assert node.gateway.alive
-    assert node.gateway.stats()["tx_failed"] == can_bus.FAILURES_MAX - 1
+    assert node.gateway.stats().tx_failed == can_bus.FAILURES_MAX - 1
 
 
 def test_a_bus_that_takes_nothing_kills_the_gateway() -> None:

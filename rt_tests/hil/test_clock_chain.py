@@ -11,11 +11,11 @@ import pytest
 from clock_script import BEGIN, MISSED, SLIPPED, T, play
 from rig_help import DESK, rig_file
 
-from torqueloop.cython_kernels.loop_clock import ClockScript
-from torqueloop.cython_kernels.rig import Rig
+from torqueloop.cython_kernels.clock.loop_clock import ClockScript
+from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.record.run_data import signal_dtype
-from torqueloop.hil.rig.parts import RigParts, build
-from torqueloop.hil.rig.plan import RigPlan, load_plan
+from torqueloop.hil.rig.assemble.parts import RigParts, build
+from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
 
 MS = 1_000_000
 
@@ -80,7 +80,7 @@ def test_c15_books_cost_no_state_and_count_each_tick_once():
 
 
 def test_c11_and_c12_come_from_the_rig_file(tmp_path):
-    edit = ("max_catch_up = 5", "max_catch_up = 5\ngrace_s = 0.06\nspin_us = 200")
+    edit = "clock.grace_s = 0.06\nclock.spin_us = 200"
     plan = load_plan(rig_file(tmp_path, edit))
     parts, records, _ = desk(plan, stalls(150), 0.15)
     c = parts.rig.counters()

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from clock_script import BEGIN, GRACE, MISSED, OVERRUN, SLIPPED, T, longest_row, play, stall
 
-from torqueloop.cython_kernels.account import PHASES
-from torqueloop.cython_kernels.loop_clock import ClockScript
-from torqueloop.cython_kernels.rig import Rig
+from torqueloop.cython_kernels.clock.account import PHASES
+from torqueloop.cython_kernels.clock.loop_clock import ClockScript
+from torqueloop.cython_kernels.tick.rig import Rig
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "clock.md"
 

@@ -8,12 +8,13 @@ from control_help import Running
 from rig_help import DESK, rig_file, run
 
 import torqueloop
-from torqueloop.cython_kernels.control import HOLD, RELEASE, SET, Control
+from torqueloop.cython_kernels.tick.control import HOLD, RELEASE, SET, Control
 from torqueloop.hil.control.client import ControlError, connect
-from torqueloop.hil.record.run_data import read_run_json, read_signals
-from torqueloop.hil.rig.parts import build
-from torqueloop.hil.rig.plan import load_plan
-from torqueloop.hil.rig.replay import replay
+from torqueloop.hil.record.run_data import read_signals
+from torqueloop.hil.results.files import read_run_info
+from torqueloop.hil.rig.assemble.parts import build
+from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.run.replay import replay
 
 
 @pytest.fixture
@@ -130,7 +131,7 @@ def test_set_is_whole_and_checked(tmp_path):
         assert status["state"] == "armed" and status["transactions"] == 1
         assert status["channel"]["rejected"] == {"refused": 7, "not_finite": 1}
     result = going.join()
-    assert result.stats["control"]["transactions"] == 1
+    assert result.stats.control.transactions == 1
     assert read_signals(result.out)["HIL_Driver.T_oil"][-1] == 340.0
 
 
@@ -154,19 +155,19 @@ def test_stop_and_safe_over_the_channel(tmp_path):
         while not client.status()["safe"] and time.monotonic() < deadline:
             time.sleep(0.01)
         assert client.status()["cause"].startswith("asked for by the operator")
-    assert going.join().stats["safe_state"]["kind"] == "request"
+    assert going.join().stats.safe_state.kind == "request"
     going = Running(DESK, tmp_path / "stop", 20.0)
     with going.client() as client:
         client.stop()
-    assert 0 < going.join().stats["ticks"] < 20000
+    assert 0 < going.join().stats.clock.ticks < 20000
 
 
 def test_without_a_table_or_an_option_there_is_no_channel(tmp_path):
     result = run(DESK, tmp_path / "a", 0.1)
-    assert "control" not in read_run_json(result.out) and "control" not in result.stats
+    assert read_run_info(result.out).control is None and result.stats.control is None
     path = rig_file(tmp_path, add='\n[control]\nendpoint = "tcp://127.0.0.1:0"\n')
     result = run(path, tmp_path / "b", 0.1)
-    assert read_run_json(result.out)["control"].startswith("tcp://127.0.0.1:")
+    assert read_run_info(result.out).control.startswith("tcp://127.0.0.1:")
 
 
 def test_nobody_there_is_said():

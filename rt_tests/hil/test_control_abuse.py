@@ -13,7 +13,7 @@ from control_help import Running, SlowCar
 from rig_help import DESK, rig_file, run
 from typer.testing import CliRunner
 
-from torqueloop.core.errors import ConfigError
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.cli import app
 from torqueloop.hil.control.client import ControlError, connect
 from torqueloop.hil.control.messages import (
@@ -29,8 +29,8 @@ from torqueloop.hil.control.server import QUEUE, RATE
 from torqueloop.hil.link.keys import make_keys, server_keys
 from torqueloop.hil.link.sockets import PeerError
 from torqueloop.hil.record.run_data import read_signals
-from torqueloop.hil.rig.config import load_rig_config
-from torqueloop.hil.rig.replay import replay
+from torqueloop.hil.rig.describe.config import load_rig_config
+from torqueloop.hil.rig.run.replay import replay
 
 
 def body(kind="set", **keys):
@@ -129,9 +129,9 @@ def test_a_run_with_bad_clients_is_the_run_without_them(tmp_path):
         wanted[reason] = wanted.get(reason, 0) + 1
     assert rejected == wanted
     assert sent > QUEUE and RATE > 0
-    assert result.stats["control"]["failure"] is None
-    assert result.stats["ticks"] == 3000 and not result.stats["safe_state"]["latched"]
-    assert result.stats["hash"] == run(DESK, tmp_path / "alone", 3.0).stats["hash"]
+    assert result.stats.control.failure is None
+    assert result.stats.clock.ticks == 3000 and not result.stats.safe_state.latched
+    assert result.stats.hash == run(DESK, tmp_path / "alone", 3.0).stats.hash
 
 
 def test_clients_at_the_same_time_are_served_one_after_the_other(tmp_path):
@@ -174,7 +174,7 @@ def test_safe_and_stop_do_not_stand_behind_what_waits_for_a_tick(tmp_path):
         waiting.join(20)
     assert refused == ["nothing was changed: the rig has ended"]
     result = going.join()
-    assert result.stats["ticks"] < 10_000 and result.stats["control"]["answered"] >= 2
+    assert result.stats.clock.ticks < 10_000 and result.stats.control.answered >= 2
     assert read_signals(result.out)["HIL_Driver.T_oil"].max() < 354.0
 
 
@@ -197,9 +197,9 @@ def test_on_the_real_clock_a_flood_costs_no_tick_its_inputs(tmp_path):
     result = going.join()
     for socket in sockets:
         socket.close()
-    assert sent > 20 and result.stats["ticks"] + result.stats["dropped"] >= 2500
-    assert not result.stats["safe_state"]["latched"] and result.stats["control"]["failure"] is None
-    assert result.stats["control"]["rejected"]["malformed"] > 10
+    assert sent > 20 and result.stats.clock.ticks + result.stats.clock.dropped >= 2500
+    assert not result.stats.safe_state.latched and result.stats.control.failure is None
+    assert result.stats.control.rejected["malformed"] > 10
     assert replay(result.out).passed
 
 
@@ -249,7 +249,7 @@ def test_only_clients_with_a_known_key_are_let_in(pairs, tmp_path):
             client.stop()
     with connect(endpoint, pairs["known"][1], public) as client:
         client.stop()
-    assert going.join().stats["control"]["requests"] == 2
+    assert going.join().stats.control.requests == 2
 
 
 def test_an_address_that_is_not_loopback_needs_keys(pairs, tmp_path):
@@ -260,13 +260,10 @@ def test_an_address_that_is_not_loopback_needs_keys(pairs, tmp_path):
             ('endpoint = "tcp://0.0.0.0:0"', "not on loopback"),
             (f'endpoint = "tcp://0.0.0.0:0"\nserver_key = "{pairs["rig"][1]}"', "both server_key and client_keys"),
         ):
-            path = tmp_path / "rig.toml"
-            text_of = DESK.read_text().replace('endpoint = "tcp://127.0.0.1:0"\n', f"{lines}\n" * (table == "vehicle"))
-            path.write_text(text_of + (f"\n[control]\n{lines}\n" if table == "control" else ""))
             with pytest.raises(ConfigError, match=text):
-                load_rig_config(path)
+                load_rig_config(rig_file(tmp_path, add=f"[{table}]\n{lines}\n"))
     add = control_table("tcp://0.0.0.0:0", pairs["rig"][1], tmp_path / "clients")
-    assert run(rig_file(tmp_path, add=add), tmp_path / "open", 0.1).stats["control"]["endpoint"].startswith("tcp://0.0")
+    assert run(rig_file(tmp_path, add=add), tmp_path / "open", 0.1).stats.control.endpoint.startswith("tcp://0.0")
 
 
 def test_key_files_have_safe_modes_and_unsafe_ones_are_refused(pairs, tmp_path):
@@ -321,7 +318,7 @@ def test_the_command_line_reads_and_writes_a_rig(tmp_path):
     control("arm")
     control("safe")
     control("stop")
-    assert going.join().stats["ticks"] < 20000
+    assert going.join().stats.clock.ticks < 20000
 
 
 def test_keys_from_the_command_line(tmp_path):

@@ -8,15 +8,16 @@ import pytest
 from control_help import Running, SlowCar
 from rig_help import DESK, Car, Unit, rig_file, run
 
-from torqueloop.cython_kernels.model import KernelState
+from torqueloop.cython_kernels.kernel.kernel import KernelState
 from torqueloop.hil.control.client import ControlError
-from torqueloop.hil.record.run_data import read_run_json, read_signals
+from torqueloop.hil.record.run_data import read_signals
+from torqueloop.hil.results.files import read_run_info
+from torqueloop.hil.rig.assemble.parts import build
+from torqueloop.hil.rig.describe.plan import load_plan
 from torqueloop.hil.rig.online.checkpoint import CheckpointError, read
 from torqueloop.hil.rig.online.parameters import Parameters
-from torqueloop.hil.rig.parts import build
-from torqueloop.hil.rig.plan import load_plan
-from torqueloop.hil.rig.replay import replay
-from torqueloop.hil.rig.session import run_rig
+from torqueloop.hil.rig.run.replay import replay
+from torqueloop.hil.rig.run.session import run_rig
 
 
 def test_a_change_of_inertia_goes_the_way_of_a_simulation_switched_by_hand():
@@ -43,7 +44,7 @@ def test_a_change_of_inertia_goes_the_way_of_a_simulation_switched_by_hand():
             other.u = by_hand.u
             by_hand, model = other, prepared.model
         values = np.array([[parts.rig.value(slot) for slot in inputs]])
-        model.run(by_hand, np.repeat(values[:, None, :], 3, axis=1))
+        model.run(by_hand, values)
         np.testing.assert_array_equal(
             model.outputs(by_hand), parts.rig.values(list(range(plan.out_slot, plan.out_slot + model.sizes["outputs"])))
         )
@@ -73,10 +74,10 @@ def test_parameters_over_the_channel_and_their_replay(tmp_path):
         assert client.status()["parameters"] == {"car.m": mass, "turbine.J": 0.05}
     result = going.join()
     assert first < second
-    assert result.stats["hash"] != run(DESK, tmp_path / "plain", 3.0).stats["hash"]
+    assert result.stats.hash != run(DESK, tmp_path / "plain", 3.0).stats.hash
     signals = read_signals(result.out)
     assert np.abs(np.diff(signals["car.v"])).max() < 0.02, "the car's speed jumps"
-    assert result.stats["energy"]["supplied"]["changes of parameters"] != 0.0
+    assert result.stats.energy.supplied["changes of parameters"] != 0.0
     assert abs(result.report.metrics["energy_residual_rel"]) < 1e-9
     again = replay(result.out)
     assert again.passed and again.hash_equal and again.ticks == 3000, again
@@ -110,12 +111,13 @@ def test_taking_a_checkpoint_changes_nothing(taken):
 @pytest.mark.parametrize("kernel", ["auto", "generic"])
 def test_a_run_from_a_checkpoint_ends_in_the_same_state(taken, tmp_path, kernel):
     result = run_rig(
-        DESK, "virtual", 0.8, tmp_path / "run", progress=False, html=False, vehicle=Car(), tcu=Unit(), kernel=kernel,
+        DESK, "virtual", 0.8, tmp_path / "run", progress=False, html=False, vehicle=Car(),
+        ecus={"tcu": Unit()}, kernel=kernel,
         start_from=taken.out / "control" / "here.tlc",
     )  # fmt: skip
-    assert result.stats["ticks"] == 800
-    assert result.stats["hash"] == taken.stats["hash"]
-    assert read_run_json(result.out)["started_from"]["tick"] == 1700
+    assert result.stats.clock.ticks == 800
+    assert result.stats.hash == taken.stats.hash
+    assert read_run_info(result.out).started_from.tick == 1700
     before, after = read_signals(taken.out), read_signals(result.out)
     assert before.records["out"][1700:].tobytes() == after.records["out"].tobytes()
     assert math.isclose(after["rig.time"][-1], 2.5)
@@ -153,7 +155,7 @@ def test_parameters_go_back_with_a_checkpoint(tmp_path):
         assert client["car.m"] == mass
     result = going.join()
     plain = run(DESK, tmp_path / "plain", 1.6)
-    assert result.stats["hash"] == plain.stats["hash"]
+    assert result.stats.hash == plain.stats.hash
     assert replay(result.out).passed
 
 
@@ -172,14 +174,14 @@ def test_files_of_another_rig_or_model_or_damaged_ones_are_refused(taken, tmp_pa
             read(path)
     for name in ("same", "other", "more"):
         (tmp_path / f"rig_{name}").mkdir()
-    same = rig_file(tmp_path / "rig_same", ("duration_s = 25.0", "duration_s = 24.0"))
-    other = rig_file(tmp_path / "rig_other", ('name = "desk_4hp22"', 'name = "other"'))
-    more = rig_file(tmp_path / "rig_more", ("brake = [[0.0, 0.3]", "more = 1.0\nbrake = [[0.0, 0.3]"))
-    options = {"progress": False, "html": False, "vehicle": Car(), "tcu": Unit(), "start_from": good}
+    same = rig_file(tmp_path / "rig_same", "rig.duration_s = 24.0")
+    other = rig_file(tmp_path / "rig_other", 'rig.name = "other"')
+    more = rig_file(tmp_path / "rig_more", "driver.more = 1.0")
+    options = {"progress": False, "html": False, "vehicle": Car(), "ecus": {"tcu": Unit()}, "start_from": good}
     for k, (path, text) in enumerate(((other, "of rig 'desk_4hp22'"), (more, "are not those of this rig file"))):
         with pytest.raises(CheckpointError, match=text):
             run_rig(path, "virtual", 0.1, tmp_path / f"run{k}", **options)
-    assert run_rig(same, "virtual", 0.1, tmp_path / "same", **options).stats["ticks"] == 100
+    assert run_rig(same, "virtual", 0.1, tmp_path / "same", **options).stats.clock.ticks == 100
 
 
 @pytest.mark.usefixtures("multicast")
@@ -194,6 +196,6 @@ def test_checkpoint_and_restore_on_the_real_clock_replay_to_the_same_bits(tmp_pa
         answer = client.restore("now")
         assert answer == {"tick": tick, "peers": {}} and client["turbine.J"] != 0.06
     result = going.join()
-    assert result.stats["ticks"] == 3000 and not result.stats["safe_state"]["latched"]
+    assert result.stats.clock.ticks == 3000 and not result.stats.safe_state.latched
     again = replay(result.out)
     assert again.passed and again.hash_equal, again

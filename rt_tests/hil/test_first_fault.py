@@ -9,27 +9,29 @@ import numpy as np
 import pytest
 from rig_help import DESK, Car, Unit, alone, rig_file, run
 
-from torqueloop.core.errors import ConfigError
-from torqueloop.cython_kernels.first_fault import FirstFault
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.cython_kernels.tick.first_fault import FirstFault
 from torqueloop.hil.record.first_fault import read_first_fault
 from torqueloop.hil.record.recorder import Recorder
-from torqueloop.hil.record.run_data import read_run_json, read_signals, signal_dtype
-from torqueloop.hil.report.build import write_report
-from torqueloop.hil.rig.parts import build
-from torqueloop.hil.rig.plan import load_plan
+from torqueloop.hil.record.run_data import read_signals, signal_dtype
+from torqueloop.hil.report.write import report_file, write_report
+from torqueloop.hil.results.files import read_run_info
+from torqueloop.hil.results.run import FirstFaultStats
+from torqueloop.hil.rig.assemble.parts import build
+from torqueloop.hil.rig.describe.plan import load_plan
 
 MS = 1_000_000
 
 
-def short(folder: Path, *edits: tuple[str, str], before: float = 0.2, after: float = 0.05) -> Path:
-    window = (("before_s = 2.0", f"before_s = {before}"), ("after_s = 0.5", f"after_s = {after}"))
+def short(folder: Path, *edits: str, before: float = 0.2, after: float = 0.05) -> Path:
+    window = (f"safe_state.first_fault_before_s = {before}", f"safe_state.first_fault_after_s = {after}")
     return rig_file(folder, *window, *edits)
 
 
 def test_every_tick_around_the_fault_is_kept_where_the_recording_thins_out(tmp_path):
-    path = short(tmp_path, ('signals = "all"', 'signals = "all"\nevery = 20'))
+    path = short(tmp_path, "record.every = 20")
     result = run(path, tmp_path / "r", 4.5, unit=Unit("silent", 3.0))
-    at = result.stats["safe_state"]["step"]
+    at = result.stats.safe_state.step
     kept, thin = read_first_fault(result.out), read_signals(result.out)
     assert kept.tick.tolist() == list(range(at - 200, at + 51)) and kept.closed and not kept.gaps
     assert kept.header["latched"] == at and kept.header["cause"] == "tcu_silent"
@@ -39,18 +41,18 @@ def test_every_tick_around_the_fault_is_kept_where_the_recording_thins_out(tmp_p
     status = kept.records["status"]
     assert (status[:200] & 2 == 0).all() and (status[200:] & 2 == 2).all()
     assert (status[200:] >> 8 == 4).all(), "the cause is in the status word"
-    assert result.stats["first_fault"] == {"ticks": 251, "latched": at, "path": "first_fault"}
+    assert result.stats.first_fault == FirstFaultStats(251, at, "first_fault")
 
 
 def test_a_run_without_a_fault_leaves_none(tmp_path):
     result = run(DESK, tmp_path / "r", 0.5)
-    assert read_first_fault(result.out) is None and "first_fault" not in result.stats
+    assert read_first_fault(result.out) is None and result.stats.first_fault is None
 
 
 def test_what_the_ring_holds_is_written_when_the_run_ends_before_it_is_full(tmp_path):
-    path = short(tmp_path, ("stop_after_s = 1.0", "stop_after_s = 0.0"), before=2.0, after=0.5)
+    path = short(tmp_path, "safe_state.stop_after_s = 0.0", before=2.0, after=0.5)
     result = run(path, tmp_path / "r", 1.0, Car("nan", 0.1))
-    at = result.stats["safe_state"]["step"]
+    at = result.stats.safe_state.step
     kept = read_first_fault(result.out)
     assert kept.tick.tolist() == list(range(at + 1)), "from the first tick to the last there was"
 
@@ -102,19 +104,19 @@ def test_a_disk_that_refuses_leads_to_the_temporary_directory_and_the_report_fin
     class Blocking(Unit):
         """Puts a file where the folder is to be made."""
 
-        def step(self, t_s, frames):
-            if t_s >= 3.0:
+        def step(self, inputs):
+            if inputs.t_s >= 3.0:
                 (tmp_path / "r" / "first_fault").touch()
-            return super().step(t_s, frames)
+            return super().step(inputs)
 
     result = run(short(tmp_path), tmp_path / "r", 4.5, unit=Blocking("silent", 3.0))
-    told = result.stats["first_fault"]
-    assert told["path"].startswith(str(elsewhere)) and "not in the run directory: FileExistsError" in told["error"]
-    assert told["path"] in capsys.readouterr().err
-    assert len(read_first_fault(result.out, told["path"]).tick) == 251
+    told = result.stats.first_fault
+    assert told.path.startswith(str(elsewhere)) and "not in the run directory: FileExistsError" in told.error
+    assert told.path in capsys.readouterr().err
+    assert len(read_first_fault(result.out, told.path).tick) == 251
     report = write_report(result.out)
     assert report.run.first_fault is not None
-    assert told["path"] in (result.out / "report.html").read_text()
+    assert told.path in (result.out / "report.html").read_text()
 
 
 def test_a_dead_recorder_does_not_cost_the_first_fault(tmp_path, monkeypatch):
@@ -126,25 +128,25 @@ def test_a_dead_recorder_does_not_cost_the_first_fault(tmp_path, monkeypatch):
     monkeypatch.setattr(Recorder, "poll", broken)
     monkeypatch.setattr(threading, "excepthook", lambda *_: None)
     result = run(short(tmp_path), tmp_path / "r", 1.0, Car("nan", 0.5))
-    assert any("recorder" in text for text in result.stats["degraded"])
-    at = result.stats["safe_state"]["step"]
+    assert any("recorder" in text for text in result.stats.degraded)
+    at = result.stats.safe_state.step
     assert read_first_fault(result.out).tick.tolist() == list(range(at - 200, at + 51))
 
 
 def test_the_report_shows_cause_plot_and_place(tmp_path):
     pytest.importorskip("matplotlib")
-    edit = ('"engine.w" = { min = -50.0, max = 7500.0', '"engine.w" = { min = -50.0, max = 1500.0')
+    edit = 'limits."engine.w".max = 1500.0'
     result = run(short(tmp_path, edit), tmp_path / "r", 3.0)
     report = write_report(result.out)
     page = (result.out / "report.html").read_text()
     section = page[page.index("<h2>First fault</h2>") :].split("</section>")[0]
     assert "engine.w left its limits" in section and "251 ticks" in section
     assert "<svg" in section and "engine.w [1/min]" in section and "latched" in section
-    assert report.as_dict()["stats"]["first_fault"]["path"] == "first_fault"
-    assert read_run_json(result.out)["stats"]["first_fault"]["ticks"] == 251
+    assert report_file(report).run.stats.first_fault.path == "first_fault"
+    assert read_run_info(result.out).stats.first_fault.ticks == 251
 
 
 def test_memory_is_bounded(tmp_path):
-    path = short(tmp_path, ("tick_s = 1e-3", "tick_s = 1e-4"), before=60.0)
+    path = short(tmp_path, "clock.tick_s = 0.0001", before=60.0)
     with pytest.raises(ConfigError, match="256 MiB"):
         build(load_plan(path), 1.0)

@@ -13,12 +13,15 @@ import numpy as np
 import pytest
 
 from torqueloop.hil.record.run_data import read_signals
-from torqueloop.hil.report.build import analyse, write_report
+from torqueloop.hil.report.report import analyse
+from torqueloop.hil.report.write import write_report
 
 WRITER = """
 import sys, time
 from torqueloop.hil.record.recorder import QueueSource, Recorder
-from torqueloop.hil.record.run_data import signal_dtype, signal_header, write_json_atomic
+from torqueloop.hil.record.run_data import signal_dtype, signal_header
+from torqueloop.hil.results.files import write_run_info
+from torqueloop.hil.results.run import RunInfo, RunStats
 import numpy as np
 
 out = sys.argv[1]
@@ -35,7 +38,7 @@ while True:
         record["out"][:, 0] = record["tick"] * 0.5
         source.push(record.tobytes())
         tick += 10
-    write_json_atomic(out + "/run.json", {"rig": "kill9", "state": "running", "duration_s": 1000.0, "stats": {}})
+    write_run_info(out, RunInfo("kill9", state="running", duration_s=1000.0, stats=RunStats()))
     # The parent learns how far the run had come at the moment of the kill.
     with open(out + "/progress", "w") as f:
         f.write(str(tick))
@@ -67,6 +70,6 @@ def test_killed_writer_leaves_all_but_the_last_second(tmp_path: Path) -> None:
     assert reached - signals.tick[-1] <= 1000
     np.testing.assert_array_equal(signals["engine.w"], signals.tick * 0.5)
     report = write_report(tmp_path)
-    assert report.exit_status == 1 and not report.run.ended
+    assert report.exit_status == 1 and not report.run.info.over
     assert (tmp_path / "report.html").is_file() and (tmp_path / "junit.xml").is_file()
     assert analyse(tmp_path).metrics["ticks"] == signals.tick[-1] + 1

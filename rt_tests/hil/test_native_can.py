@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rig_help import CONFIGS, Unit
+from rig_help import CONFIGS, Unit, answers
 
-from torqueloop.core.errors import TorqueloopError
+from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.can.raw_socket import RawSocket, prepare
 from torqueloop.hil.record.bus_log import FRAME_DTYPE
-from torqueloop.hil.rig.parts import RigParts, build
-from torqueloop.hil.rig.plan import RigPlan, load_plan
-from torqueloop.hil.rig.safe_state import describe
-from torqueloop.hil.rig.session import run_rig
+from torqueloop.hil.rig.assemble.parts import RigParts, build
+from torqueloop.hil.rig.assemble.safe_state import describe
+from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
+from torqueloop.hil.rig.run.session import run_rig
 
 VCAN = CONFIGS / "rigs" / "vcan_4hp22.toml"
 MS = 1_000_000
@@ -43,8 +43,8 @@ class Bench:
         self.sock = sock
         raw = RawSocket(sock, True)
         prepare(raw, 1 << 20, 1 << 14)
-        assert parts.port is not None
-        parts.port.open(sock.fileno(), True)
+        assert parts.buses[0].port is not None
+        parts.buses[0].port.open(sock.fileno(), True)
         self.unit, self.tick = Unit(), 0
         self.sent: list[tuple[int, bytes]] = []
         self.inputs: list[bytes] = []
@@ -56,7 +56,7 @@ class Bench:
             self.peer.send(packet)
         for _ in range(ticks):
             if unit and self.tick % 5 == 0:
-                for can_id, data in self.unit.step(self.tick * 1e-3, self._received()):
+                for can_id, data in answers(self.unit, self.tick * 1e-3, self._received()):
                     self.peer.send(frame(can_id, data))
             now = ARMED_NS + self.tick * MS
             self.parts.vehicle_in.write([self.tick, self.tick, self.tick * 1e-3, 0, 0, 0, 0, 0], now)
@@ -102,8 +102,8 @@ def bench() -> Iterator[Bench]:
     plan = load_plan(VCAN)
     bench = Bench(plan, build(plan, 60.0), a, b)
     yield bench
-    assert bench.parts.port is not None
-    bench.parts.port.close()
+    assert bench.parts.buses[0].port is not None
+    bench.parts.buses[0].port.close()
     a.close()
     b.close()
 
@@ -112,10 +112,10 @@ def test_the_tick_reads_and_writes_the_socket_and_the_replay_gives_the_same_bits
     bench.run(1500)
     counters = bench.parts.rig.counters()
     assert counters["rx_bad"] == 0 and counters["rx_frames"] >= 600 and not bench.parts.rig.safe_latched
-    assert bench.plan.database is not None
-    assert {can_id for can_id, _ in bench.sent} == {m.can_id for m in bench.plan.database.tx_messages}
-    assert bench.parts.rx is not None and bench.parts.rx.counters()["TCU_Pressure_1"]["ok"] >= 299
-    port = bench.parts.port
+    assert bench.plan.buses[0].database is not None
+    assert {can_id for can_id, _ in bench.sent} == {m.can_id for m in bench.plan.buses[0].database.tx_messages}
+    assert bench.parts.buses[0].rx is not None and bench.parts.buses[0].rx.counters()["TCU_Pressure_1"]["ok"] >= 299
+    port = bench.parts.buses[0].port
     assert port is not None
     assert port.counters()["tx_taken"] == counters["tx_frames"] > 0
     assert port.counters()["receive_latency_us"]["count"] == counters["rx_frames"]
@@ -127,14 +127,14 @@ def test_more_frames_than_a_tick_takes_wait_for_the_next(bench: Bench) -> None:
     assert bench.parts.rig.counters()["rx_frames"] == 64
     bench.run(1, False)
     assert bench.parts.rig.counters()["rx_frames"] == 100
-    assert bench.parts.port is not None and bench.parts.port.counters()["rx_limited_ticks"] == 1
+    assert bench.parts.buses[0].port is not None and bench.parts.buses[0].port.counters()["rx_limited_ticks"] == 1
     assert bench.replayed_hash() == bench.parts.rig.state_hash
 
 
 def test_the_state_of_the_bus_is_a_signal_and_part_of_the_replay(bench: Bench) -> None:
     bench.run(20)
     bench.run(1, True, error(0x204, bytes([0, 0x20, 0, 0, 0, 0, 130, 7])))
-    names = ("can.state", "can.tx_errors", "can.rx_errors", "can.error_frames")
+    names = tuple(f"bus.powertrain.{n}" for n in ("state", "tx_errors", "rx_errors", "error_frames"))
     assert [bench.value(n) for n in names] == [2.0, 130.0, 7.0, 1.0]
     bench.run(20)
     bench.run(1, True, error(0x204, bytes([0, 0x40, 0, 0, 0, 0, 95, 7])))
@@ -145,9 +145,9 @@ def test_the_state_of_the_bus_is_a_signal_and_part_of_the_replay(bench: Bench) -
 def test_bus_off_for_too_long_latches_the_safe_state_and_a_restart_in_time_does_not(bench: Bench) -> None:
     bench.run(20)
     bench.run(150, True, error(0x40))
-    assert bench.value("can.state") == 3 and not bench.parts.rig.safe_latched
+    assert bench.value("bus.powertrain.state") == 3 and not bench.parts.rig.safe_latched
     bench.run(100, True, error(0x100))
-    assert bench.value("can.state") == 0 and not bench.parts.rig.safe_latched
+    assert bench.value("bus.powertrain.state") == 0 and not bench.parts.rig.safe_latched
     first = bench.tick
     bench.run(250, True, error(0x40))
     cause = bench.parts.rig.cause()
@@ -162,22 +162,22 @@ def test_frames_that_cannot_be_sent_latch_the_safe_state_after_the_limit(bench: 
     bench.sock.shutdown(socket.SHUT_WR)
     bench.run(60, False)
     cause = bench.parts.rig.cause()
-    limit = bench.plan.config.can.tx_drop_limit if bench.plan.config.can else 0
+    limit = bench.plan.buses[0].config.tx_drop_limit
     assert cause["latched"] and cause["cause"] == "bus" and cause["detail"] >= limit
     assert f"takes no frames ({cause['detail']} lost in a row)" in bench.cause()
-    assert bench.value("can.tx_lost") >= limit
+    assert bench.value("bus.powertrain.tx_lost") >= limit
     assert bench.replayed_hash() == bench.parts.rig.state_hash
 
 
 def test_a_foreign_frame_with_our_identifier_never_reaches_the_codec(bench: Bench) -> None:
     bench.run(10)
-    own = bench.plan.database.tx_messages[0].can_id if bench.plan.database else 0
+    own = bench.plan.buses[0].database.tx_messages[0].can_id if bench.plan.buses[0].database else 0
     before = bench.parts.rig.counters()["rx_frames"]
     bench.run(1, False, frame(own, bytes(8)))
-    port = bench.parts.port
+    port = bench.parts.buses[0].port
     assert port is not None and port.stolen_id == own and port.counters()["stolen_ids"] == 1
     assert bench.parts.rig.counters()["rx_frames"] == before
-    log = np.frombuffer(bench.parts.bus.drain(), FRAME_DTYPE)
+    log = np.frombuffer(bench.parts.bus_log.drain(), FRAME_DTYPE)
     stolen = log[(log["id"] == own) & (log["flags"] == 0x40)]
     assert len(stolen) == 1, "the log shows it"
 
@@ -204,6 +204,6 @@ def test_the_rig_runs_on_the_virtual_clock_without_any_socket(tmp_path: Path) ->
     from rig_help import run
 
     result = run(VCAN, tmp_path / "run", 0.5)
-    can = result.stats["can"]
-    assert can["rx_dropped"] == can["tx_lost"] == can["stolen_ids"] == 0 and can["bus_state"] == "active"
-    assert not result.stats["safe_state"]["latched"]
+    can = result.stats.buses["powertrain"]
+    assert can.native.rx_dropped == can.native.tx_lost == can.stolen_ids == 0 and can.native.bus_state == "active"
+    assert not result.stats.safe_state.latched

@@ -3,7 +3,6 @@ and carries struct can_frame; everything behind it is the product's."""
 
 from __future__ import annotations
 
-import re
 import socket
 import struct
 import threading
@@ -13,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig_help import CONFIGS, Unit
+from rig_help import CONFIGS, Unit, answers
 
-from torqueloop.core.errors import TorqueloopError
+from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.can.raw_socket import RawSocket, prepare
 from torqueloop.hil.record.bus_log import FLAG_TX, read_bus
-from torqueloop.hil.rig import native_can
-from torqueloop.hil.rig.replay import replay
-from torqueloop.hil.rig.session import run_rig
+from torqueloop.hil.rig.run import native_can
+from torqueloop.hil.rig.run.replay import replay
+from torqueloop.hil.rig.run.session import run_rig
 
 VCAN = CONFIGS / "rigs" / "vcan_4hp22.toml"
 
@@ -49,7 +48,7 @@ class Peer(threading.Thread):
             can_id, n = struct.unpack_from("=IB", packet)
             found.append((can_id, packet[8 : 8 + n]))
         self.received += found
-        return self.unit.step(self.steps * 5e-3, found)
+        return answers(self.unit, self.steps * 5e-3, found)
 
     def run(self) -> None:
         begin = time.monotonic()
@@ -95,12 +94,9 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Peer]]:
 
 
 def rig_file(folder: Path, with_tcu: bool = True) -> Path:
-    text = VCAN.read_text(encoding="utf-8").replace('"../', f'"{CONFIGS.resolve()}/')
-    if not with_tcu:
-        text, n = re.subn(r"^\[tcu\]\n(?:[^\[].*\n|\n)*", "", text, flags=re.MULTILINE)
-        assert n == 1
     path = folder / "rig.toml"
-    path.write_text(text, encoding="utf-8")
+    gone = [] if with_tcu else ["ecu"]
+    path.write_text(f'extends = "{VCAN}"\nwithout = {gone}\n', encoding="utf-8")
     return path
 
 
@@ -110,15 +106,15 @@ def test_a_run_with_a_control_unit_from_outside_replays_to_the_same_bits(
     peer = wire()
     path = rig_file(tmp_path, with_tcu=False)
     result = run_rig(path, "real", 1.0, tmp_path / "run", progress=False, html=False)
-    can = result.stats["can"]
-    assert result.state == "ended" and can["native"]["channel"] == "vcan0"
-    assert can["rx_taken"] == can["rx_frames"] > 0 and can["stolen_ids"] == can["malformed"] == 0
+    can = result.stats.buses["powertrain"]
+    assert result.state == "ended" and can.interface.channel == "vcan0"
+    assert can.native.rx_taken == can.rx_frames > 0 and can.stolen_ids == can.native.malformed == 0
     # nothing comes back from a UDP socket: what was sent is unconfirmed, and the report says so
-    assert can["tx_taken"] == can["tx_frames"] > 0 and can["tx_confirmed"] == 0 and can["unconfirmed"] > 0
-    assert can["receive_latency_us"]["count"] == can["rx_taken"]
+    assert can.native.tx_taken == can.tx_frames > 0 and can.native.tx_confirmed == 0 and can.native.unconfirmed > 0
+    assert can.native.receive_latency_us.count == can.native.rx_taken
     assert {i for i, _ in peer.received} == {0x110, 0x111, 0x112}
     frames, _, _ = read_bus(tmp_path / "run")
-    assert (frames["flags"] & FLAG_TX != 0).sum() == can["tx_taken"]
+    assert (frames["flags"] & FLAG_TX != 0).sum() == can.native.tx_taken
     metrics = result.report.metrics
     assert metrics["can_receive_latency_p99_us"] >= 0 and metrics["can_errors_bus_off"] == 0
     for name in ("can_rx_dropped", "can_tx_enobufs", "can_error_frames", "can_send_latency_p99_us", "can_tx_lost"):
@@ -127,7 +123,7 @@ def test_a_run_with_a_control_unit_from_outside_replays_to_the_same_bits(
     assert checks["nobody else sends our CAN messages"].passed and checks["CAN bus without errors"].passed
     assert checks["no frame lost between tick and bus"].passed
     again = replay(tmp_path / "run")
-    assert again.passed and again.ticks == result.stats["ticks"], str(again.difference)
+    assert again.passed and again.ticks == result.stats.clock.ticks, str(again.difference)
 
 
 def test_a_control_unit_that_is_there_already_is_found_before_anything_is_sent(

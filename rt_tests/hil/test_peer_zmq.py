@@ -18,7 +18,8 @@ import pytest
 import zmq
 import zmq.auth
 
-from torqueloop.cython_kernels.ring import LatestSlot
+from torqueloop.cython_kernels.rings.ring import LatestSlot
+from torqueloop.hil.link.lockstep import LockstepClient, LockstepServer
 from torqueloop.hil.link.messages import (
     MAX_BYTES,
     ByeMessage,
@@ -32,8 +33,6 @@ from torqueloop.hil.link.sockets import (
     RIG_SLOT,
     VEHICLE_SLOT,
     CurveKeys,
-    LockstepClient,
-    LockstepServer,
     PeerError,
     RigLink,
     VehicleEnd,
@@ -146,9 +145,9 @@ def test_coupling_residual_is_difference_at_equal_stamps() -> None:
         residual.sent(step_message(k, speed=10.0 + k, I_wheel=100.0 * k))
         residual.received(state_message(k, speed=10.0 + k - (0.5 if k == 3 else 0.0)))
     report = residual.report()
-    assert (report["max_mps"], report["max_step"]) == (0.5, 3)
-    assert report["rms_mps"] == pytest.approx(0.5 / math.sqrt(5))
-    assert report["energy_J"] == pytest.approx(50.0)
+    assert (report.max_mps, report.max_step) == (0.5, 3)
+    assert report.rms_mps == pytest.approx(0.5 / math.sqrt(5))
+    assert report.energy_J == pytest.approx(50.0)
     assert residual.received(state_message(99)) is None
 
 
@@ -202,7 +201,7 @@ def start_vehicle() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def start(endpoint: str, lockstep: bool) -> subprocess.Popen[str]:
         code = (
-            "import json, sys; from torqueloop.hil.vehicle.model import main_loop;"
+            "import json, sys; from torqueloop.hil.vehicle.process import main_loop;"
             "from torqueloop.hil.vehicle.config import load_vehicle_config;"
             "s = main_loop(load_vehicle_config(sys.argv[1]), sys.argv[2], sys.argv[3] == 'True'); print(json.dumps(s))"
         )
@@ -229,8 +228,8 @@ def test_lockstep_with_a_vehicle_process_equals_the_model_in_this_process(
             message = step_message(k, F_wheel=5000.0, I_wheel=5.0 * k, speed=0.0)
             assert rig.exchange(message) == model.step(message)
         stats = rig.stats()
-        assert (stats["exchanges"], stats["gap"], stats["duplicate"]) == (300, 0, 0)
-        assert stats["coupling"]["max_mps"] == pytest.approx(model.speed)
+        assert (stats.exchanges, stats.gap, stats.duplicate) == (300, 0, 0)
+        assert stats.coupling.max_mps == pytest.approx(model.speed)
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate(timeout=10.0)
     assert process.returncode == 0
@@ -403,8 +402,8 @@ def test_newest_rig_state_goes_out_and_the_answer_lands_in_the_slot(link: Link) 
     wait_for(lambda: link.vehicle_slot.version == 1)
     assert (link.newest()["F"], link.newest()["step"]) == (-55.0, 20.0)
     stats = link.link.stats()
-    assert stats["coupling"]["max_mps"] == pytest.approx(0.25)
-    assert stats["age"]["count"] == 1
+    assert stats.coupling.max_mps == pytest.approx(0.25)
+    assert stats.answer_age.count == 1
     link.link.wait_first_state(0.1)
 
 
@@ -412,7 +411,7 @@ def test_newest_rig_state_goes_out_and_the_answer_lands_in_the_slot(link: Link) 
 def test_bad_state_is_counted_and_never_reaches_the_slot(link: Link, data: bytes, reason: str) -> None:
     first_contact(link)
     link.peer.send(data)
-    wait_for(lambda: link.link.stats()["rejected"][reason] == 1)
+    wait_for(lambda: link.link.stats().rejected[reason] == 1)
     assert link.vehicle_slot.version == 0
     assert link.link.is_alive()
 
@@ -428,9 +427,9 @@ def test_duplicate_gap_late_and_future_answers_are_told_apart(link: Link) -> Non
     stats = link.link.stats()
     # 11/1 new, again duplicate; own 3: one lost; own 2: late; step 13 again: duplicate; 99: a step the rig has not
     # sent; 14 new
-    assert stats["accepted"] == 3
-    assert (stats["dup"], stats["out_of_order"], stats["gap"], stats["lost"]) == (2, 1, 1, 1)
-    assert stats["rejected"]["range"] == 1
+    assert stats.accepted == 3
+    assert (stats.duplicate, stats.out_of_order, stats.gap, stats.lost) == (2, 1, 1, 1)
+    assert stats.rejected["range"] == 1
     assert link.newest()["F"] == -6.0
 
 
@@ -441,7 +440,7 @@ def test_age_in_steps_is_that_of_the_newest_step_sent(link: Link) -> None:
         assert link.receive().step == step
     link.peer.send(encode(state_message(11)))
     wait_for(lambda: link.vehicle_slot.version == 1)
-    assert link.link.stats()["age_steps_max"] == 6
+    assert link.link.stats().age_steps_max == 6
 
 
 def test_bye_of_either_side_is_seen_by_the_other(link: Link) -> None:
@@ -485,7 +484,7 @@ def test_vehicle_process_follows_the_rig_in_real_time_and_ends_with_it(
         wait_for(lambda: vehicle_slot.read()[2][0] == 500.0)
         speed = vehicle_slot.read()[2][VEHICLE_SLOT.index("speed")]
         assert speed == pytest.approx((3000.0 - 176.58) / 1500.0 * 0.5, abs=1e-3)
-        assert sum(link.stats()["rejected"].values()) == 0
+        assert sum(link.stats().rejected.values()) == 0
     finally:
         link.stop()
     output, _ = process.communicate(timeout=10.0)

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rig_help import DESK, Car, Unit, rig_file
+from rig_help import DESK, Car, rig_file, run
 
-from torqueloop.cython_kernels.rig import Rig
+from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.record.run_data import read_signals, signal_dtype
-from torqueloop.hil.rig.parts import build
-from torqueloop.hil.rig.plan import load_plan
-from torqueloop.hil.rig.replay import replay
-from torqueloop.hil.rig.session import run_rig
+from torqueloop.hil.rig.assemble.parts import build
+from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.run.replay import replay
 
 MS = 1_000_000
 FLAG_DISARMING = 8
@@ -23,10 +22,10 @@ FLAG_DISARMING = 8
 def alone(tmp_path: Path):  # type: ignore[no-untyped-def]
     path = rig_file(
         tmp_path,
-        ("TCU_Pressure_1 = 0.3", "TCU_Pressure_1 = 0.9"),
-        ("TCU_Pressure_2 = 0.3", "TCU_Pressure_2 = 0.9"),
-        ("age_limit_s = 0.1", "age_limit_s = 0.9"),
-        ("pedal = [[0.0, 0.0], [1.5, 0.0], [1.7, 1.0]]", "pedal = 0.5"),
+        "bus.powertrain.rx_timeout_s.TCU_Pressure_1 = 0.9",
+        "bus.powertrain.rx_timeout_s.TCU_Pressure_2 = 0.9",
+        "vehicle.age_limit_s = 0.9",
+        "driver.pedal = 0.5",
     )
     plan = load_plan(path)
     return plan, build(plan, 60.0)
@@ -38,15 +37,15 @@ def test_disarm_ramps_then_is_silent_until_armed_and_goes_on_in_the_state_kept(t
     assert rig.state == "off"
     rig.begin(0)
     assert rig.state == "armed" and rig.ticks(100, 0) == 100
-    parts.tx_ring.pop_all()
+    parts.buses[0].tx_ring.pop_all()
     rig.disarm()
     assert rig.ticks(1, 100 * MS) == 1 and rig.state == "disarming"
     assert rig.value(plan.table.slot("rig.status")) == 0.0, "the control unit is told: off"
     assert rig.ticks(1000, 101 * MS) == 200, "the ramp of 0.2 s and no tick more"
     assert rig.state == "disarmed" and rig.value(pedal) == 0.0
-    assert parts.tx_ring.pop_all(), "frames go on while it ramps"
+    assert parts.buses[0].tx_ring.pop_all(), "frames go on while it ramps"
     steps, digest = parts.state.step_no, rig.state_hash
-    assert rig.ticks(1000, 301 * MS) == 0 and parts.tx_ring.pop_all() == []
+    assert rig.ticks(1000, 301 * MS) == 0 and parts.buses[0].tx_ring.pop_all() == []
     assert parts.state.step_no == steps and rig.state_hash == digest and rig.tick == 301
     # 10 s later: no age is counted over the pause, no timeout
     rig.arm()
@@ -130,7 +129,7 @@ class Operator(Car):
 
 
 def test_a_run_that_was_disarmed_replays_to_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import torqueloop.hil.rig.session as session
+    import torqueloop.hil.rig.run.session as session
 
     operator = Operator()
     real = session.build
@@ -141,11 +140,11 @@ def test_a_run_that_was_disarmed_replays_to_the_same_bits(tmp_path: Path, monkey
         return parts
 
     monkeypatch.setattr(session, "build", build_and_tell)
-    result = run_rig(DESK, "virtual", 2.0, tmp_path / "r", progress=False, html=False, vehicle=operator, tcu=Unit())
+    result = run(DESK, tmp_path / "r", 2.0, operator)
     signals = read_signals(tmp_path / "r")
     disarming = np.flatnonzero(signals.records["status"] & FLAG_DISARMING)
     assert disarming[0] == 700 and len(disarming) == 201
-    assert result.stats["ticks"] == 2000 and not result.stats["safe_state"]["latched"]
+    assert result.stats.clock.ticks == 2000 and not result.stats.safe_state.latched
     assert signals.records.dtype == signal_dtype(len(signals.names))
     again = replay(tmp_path / "r")
     assert again.passed and again.compared == 2000 and again.hash_equal

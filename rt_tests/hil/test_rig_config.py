@@ -4,92 +4,110 @@ allowed."""
 import pytest
 from rig_help import DESK, rig_file
 
-from torqueloop.core.errors import ConfigError, MissingValueError, RangeError, UnknownKeyError, UnknownNameError
-from torqueloop.hil.rig.config import driver_points, load_rig_config
-from torqueloop.hil.rig.parts import build
-from torqueloop.hil.rig.plan import load_plan
+from torqueloop.core.describe.errors import (
+    ConfigError,
+    MissingValueError,
+    RangeError,
+    UnknownKeyError,
+    UnknownNameError,
+)
+from torqueloop.hil.rig.assemble.parts import build
+from torqueloop.hil.rig.describe.config import driver_points, load_rig_config
+from torqueloop.hil.rig.describe.plan import load_plan
 
 
 def test_desk_rig_is_complete():
     plan = load_plan(DESK)
-    assert len(plan.in_copies) == 11 and len(plan.send) == 3 and len(plan.required) == 2
+    assert len(plan.in_copies) == 11 and len(plan.buses[0].send) == 3 and len(plan.buses[0].required) == 2
     assert {name for name, _ in plan.recorded} >= {"engine.w", "C11.tau", "car.v", "HIL_Speeds.n_output"}
     assert len(plan.reactions) == 9, "eight pressures and the pedal"
 
 
 WRONG = {
-    "unknown key": (("max_catch_up = 5", "max_catchup = 5"), UnknownKeyError, ["max_catchup", "clock", "max_catch_up"]),
-    "out of range": (("tick_s = 1e-3", "tick_s = 1.0"), RangeError, ["tick_s", "1.0", "clock"]),
+    "unknown key": (
+        "clock.max_catchup = 5",
+        UnknownKeyError,
+        ["max_catchup", "clock", "max_catch_up"],
+    ),
+    "out of range": ("clock.tick_s = 1.0", RangeError, ["tick_s", "1.0", "clock"]),
     "spin of more than half a tick": (
-        ("max_catch_up = 5", "max_catch_up = 5\nspin_us = 501"),
+        "clock.spin_us = 501",
         ConfigError,
         ["spin_us", "501", "half a tick", "0 .. 500"],
     ),
-    "wrong word": (('policy = "catch_up"', 'policy = "hurry"'), RangeError, ["policy", "hurry", "skip"]),
-    "no such input": (('"C4.p" =', '"C44.p" ='), UnknownNameError, ["C44.p", "inputs", "C4.p"]),
-    "input without source": (('"C4.p" = "TCU_Pressure_1.p_C4"\n', ""), MissingValueError, ["C4.p"]),
+    "wrong word": ('clock.policy = "hurry"', RangeError, ["policy", "hurry", "skip"]),
+    "no such input": (
+        'inputs."C44.p" = "TCU_Pressure_1.p_C4"\nwithout inputs."C4.p"',
+        UnknownNameError,
+        ["C44.p", "inputs", "C4.p"],
+    ),
+    "input without source": ('without inputs."C4.p"', MissingValueError, ["C4.p"]),
     "no such signal in the DBC": (
-        ("TCU_Pressure_1.p_C4", "TCU_Pressure_1.p_C9"),
+        'inputs."C4.p" = "TCU_Pressure_1.p_C9"',
         ConfigError,
         ["p_C9", "tcu_4hp22.dbc"],
     ),
     "no such message": (
-        ("TCU_Pressure_1.p_C4", "TCU_Pressur_1.p_C4"),
+        'inputs."C4.p" = "TCU_Pressur_1.p_C4"',
         ConfigError,
         ["TCU_Pressur_1", "TCU_Pressure_1"],
     ),
     "no such output": (
-        ('"turbine.w"', '"turbin.w"'),
+        'outputs."HIL_Speeds.n_turbine" = "turbin.w"',
         UnknownNameError,
         ["turbin.w", "turbine.w", "HIL_Speeds.n_turbine"],
     ),
     "units": (
-        ('"HIL_Speeds.n_engine" = "engine.w"', '"HIL_Speeds.n_engine" = "car.v"'),
+        'outputs."HIL_Speeds.n_engine" = "car.v"',
         ConfigError,
         ["car.v", "m/s", "rad/s"],
     ),
-    "sent signal left out": (('"HIL_Driver.T_oil" = 80\n', ""), MissingValueError, ["HIL_Driver.T_oil"]),
-    "constant out of range": (('"HIL_Driver.T_oil" = 80', '"HIL_Driver.T_oil" = 500'), RangeError, ["T_oil", "500"]),
+    "sent signal left out": ('without outputs."HIL_Driver.T_oil"', MissingValueError, ["HIL_Driver.T_oil"]),
+    "constant out of range": ('outputs."HIL_Driver.T_oil" = 500', RangeError, ["T_oil", "500"]),
     "wrong word of a value table": (
-        ('value = "economy"', 'value = "eco"'),
+        'outputs."HIL_Driver.program".value = "eco"',
         ConfigError,
         ["eco", "winter, sport, economy", "outputs"],
     ),
     "received signal as output": (
-        ('"HIL_Driver.T_oil"', '"TCU_Status.tau_limit"'),
+        'outputs."TCU_Status.tau_limit" = 80',
         ConfigError,
         ["TCU_Status.tau_limit", "not sent"],
     ),
     "no such driver table": (
-        ('"driver.lever"', '"driver.leaver"'),
+        'outputs."HIL_Driver.lever" = "driver.leaver"',
         UnknownNameError,
         ["driver.leaver", "driver.lever"],
     ),
-    "lever position": (('[0.5, "D"]', '[0.5, "S"]'), ConfigError, ["lever", "S", "P, R, N, D"]),
-    "time goes back": (("[1.5, 0.0], [1.7, 1.0]]", "[1.5, 0.0], [1.2, 1.0]]"), ConfigError, ["pedal", "1.2"]),
+    "lever position": ('driver.lever = [[0.0, "N"], [0.5, "S"]]', ConfigError, ["lever", "S", "P, R, N, D"]),
+    "time goes back": ("driver.pedal = [[0.0, 0.0], [1.5, 0.0], [1.2, 1.0]]", ConfigError, ["pedal", "1.2"]),
     "timeout of a message we do not get": (
-        ("TCU_Pressure_2 = 0.3", "TCU_Presure_2 = 0.3"),
+        "bus.powertrain.rx_timeout_s.TCU_Presure_2 = 0.3",
         ConfigError,
         ["TCU_Presure_2", "TCU_Pressure_2"],
     ),
-    "period that is no multiple": (("tick_s = 1e-3", "tick_s = 3e-3"), RangeError, ["cycle time", "3 ms"]),
-    "limit": (("max = 300.0", "max = -300.0"), ConfigError, ["max", "-300"]),
+    "period that is no multiple": ("clock.tick_s = 0.003", RangeError, ["cycle time", "3 ms"]),
+    "limit": ('limits."car.v".max = -300.0', ConfigError, ["max", "-300"]),
     "unit of a limit": (
-        ('max = 300.0, unit = "kmh"', 'max = 300.0, unit = "rpm"'),
+        'limits."car.v".unit = "rpm"',
         ConfigError,
         ["rpm", "m/s", "car.v"],
     ),
-    "limit of nothing": (('"car.v" = { min', '"care.v" = { min'), UnknownNameError, ["care.v", "car.v"]),
-    "public address": (("tcp://127.0.0.1:0", "tcp://0.0.0.0:4000"), ConfigError, ["0.0.0.0", "loopback"]),
-    "no such mass": (('endpoint = "tcp://127.0.0.1:0"', 'car = "caravan"'), ConfigError, ["caravan", "car"]),
-    "overrun limit": (("overrun_limit = 50", "overrun_limit = 3"), ConfigError, ["overrun_limit", "3", "max_catch_up"]),
-    "address of no interface": (
-        ('node = "HIL"', 'node = "HIL"\nlocal_address = "127.0.0"'),
-        ConfigError,
-        ["local_address", "127.0.0", "can", "IPv4"],
+    "limit of nothing": (
+        'limits."care.v" = { min = -60.0, max = 300.0, unit = "kmh" }\nwithout limits."car.v"',
+        UnknownNameError,
+        ["care.v", "car.v"],
     ),
-    "powertrain missing": (("car_4hp22_rig.toml", "car_9.toml"), ConfigError, ["car_9.toml", "rig"]),
-    "recorded signal": (('signals = "all"', 'signals = ["engine.n"]'), UnknownNameError, ["engine.n", "engine.w"]),
+    "public address": ('vehicle.endpoint = "tcp://0.0.0.0:4000"', ConfigError, ["0.0.0.0", "loopback"]),
+    "no such mass": ('vehicle.car = "caravan"', ConfigError, ["caravan", "car"]),
+    "overrun limit": ("safe_state.overrun_limit = 3", ConfigError, ["overrun_limit", "3", "max_catch_up"]),
+    "address of no interface": (
+        'bus.powertrain.local_address = "127.0.0"',
+        ConfigError,
+        ["local_address", "127.0.0", "[bus.powertrain]", "IPv4"],
+    ),
+    "powertrain missing": ('plant.powertrain = "../powertrains/car_9.toml"', ConfigError, ["car_9.toml", "rig"]),
+    "recorded signal": ('record.signals = ["engine.n"]', UnknownNameError, ["engine.n", "engine.w"]),
 }
 
 
@@ -103,8 +121,8 @@ def test_mistake_is_named(tmp_path, case):
 
 
 def test_everything_of_the_bus_reaches_the_one_who_opens_it(tmp_path):
-    more = 'local_address = "127.0.0.2"\nhop_limit = 1\nbitrate = 250000\noptions = { fd = false }\nnode = "HIL"'
-    bus = load_rig_config(rig_file(tmp_path, ('node = "HIL"', more))).can.bus()
+    more = ('local_address = "127.0.0.2"', "hop_limit = 1", "bitrate = 250000", "options = { fd = false }")
+    bus = load_rig_config(rig_file(tmp_path, *(f"bus.powertrain.{line}" for line in more))).bus["powertrain"].bus()
     assert (bus.local_address, bus.hop_limit, bus.bitrate) == ("127.0.0.2", 1, 250_000)
     assert dict(bus.options) == {"fd": False}
     assert (bus.interface, bus.channel, bus.port) == ("udp_multicast", "239.74.163.2", 43113)
@@ -135,7 +153,7 @@ def rig_with(folder, x, inputs, flange="flange"):
     (folder / "moved.toml").write_text(MOVED.format(x=x, flange=flange))
     path = folder / "rig.toml"
     path.write_text(
-        f'[rig]\nname = "r"\npowertrain = "moved.toml"\nduration_s = 0.02\n[driver]\nlever = [[0.0, "P"]]\n'
+        f'[rig]\nname = "r"\nduration_s = 0.02\n[plant]\npowertrain = "moved.toml"\n[driver]\nlever = [[0.0, "P"]]\n'
         f"pedal = [[0.0, 0.0], [1.0, 1.0]]\n[inputs]\n{inputs}\n"
     )
     return path
@@ -194,6 +212,5 @@ def test_a_rig_starts_with_the_ratio_its_file_gives(tmp_path):
     plan = load_plan(path)
     speeds = dict(zip(plan.compiled.coordinates, build(plan, 0.02).state.u, strict=True))
     assert speeds == {"J": 10.0, "b": 5.0}
-    path.write_text(path.read_text().replace("{ value = 2.0 }", SIGNAL))
-    plan = load_plan(path)
+    plan = load_plan(path, {'inputs."x.ratio"': {"signal": "driver.pedal", "gain": 1.0}})
     assert dict(zip(plan.compiled.coordinates, build(plan, 0.02).state.u, strict=True)) == {"J": 10.0, "b": 0.0}

@@ -14,14 +14,15 @@ import time
 from pathlib import Path
 
 import pytest
-from rig_help import UNHURRIED, children, rig_file
+from rig_help import UNHURRIED, children, rig_file, ticks_so_far
 
 from torqueloop.hil.can.multicast import MulticastPort
 from torqueloop.hil.record.first_fault import read_first_fault
-from torqueloop.hil.record.run_data import read_run_json, read_signals
-from torqueloop.hil.report.build import analyse
-from torqueloop.hil.rig.replay import replay
-from torqueloop.hil.rig.session import run_rig
+from torqueloop.hil.record.run_data import read_signals
+from torqueloop.hil.report.report import analyse
+from torqueloop.hil.results.files import read_run_info
+from torqueloop.hil.rig.run.replay import replay
+from torqueloop.hil.rig.run.session import run_rig
 
 
 def started(folder: Path) -> tuple[subprocess.Popen[str], Path]:
@@ -32,7 +33,7 @@ def started(folder: Path) -> tuple[subprocess.Popen[str], Path]:
         [*command, "-q", "--no-html"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     deadline = time.monotonic() + 60
-    while read_run_json(out).get("stats", {}).get("ticks", 0) == 0:
+    while ticks_so_far(out) == 0:
         assert process.poll() is None and time.monotonic() < deadline, process.communicate()[0]
         time.sleep(0.05)
     return process, out
@@ -54,10 +55,10 @@ def test_a_signal_ends_a_real_run_in_order_with_its_own_status(tmp_path: Path, n
     process.send_signal(number)
     status, text = ended(process)
     assert status == 128 + number and "interrupted" in text and "Traceback" not in text
-    info = read_run_json(out)
-    assert info["state"] == "interrupted" and not info["stats"]["safe_state"]["latched"]
+    info = read_run_info(out)
+    assert info.state == "interrupted" and not info.stats.safe_state.latched
     signals = read_signals(out)
-    assert signals.closed and not signals.gaps and signals.tick[-1] == info["stats"]["ticks"] - 1
+    assert signals.closed and not signals.gaps and signals.tick[-1] == info.stats.clock.ticks - 1
     assert replay(out).passed
 
 
@@ -66,16 +67,16 @@ def test_a_signal_ends_a_real_run_in_order_with_its_own_status(tmp_path: Path, n
 def test_a_killed_companion_latches_and_is_named(tmp_path: Path, kind: str) -> None:
     process, out = started(tmp_path)
     for pid in children(process.pid):
-        if f"\0{kind}\0" in Path(f"/proc/{pid}/cmdline").read_text():
+        if f"\0{'ecu' if kind == 'tcu' else kind}\0" in Path(f"/proc/{pid}/cmdline").read_text():
             os.kill(pid, signal.SIGKILL)
     status, text = ended(process)
-    safe = read_run_json(out)["stats"]["safe_state"]
-    assert status == 1 and safe["kind"] == "thread"
-    assert f"{kind} process was ended by SIGKILL" in safe["cause"] and kind in text
+    safe = read_run_info(out).stats.safe_state
+    assert status == 1 and safe.kind == "thread"
+    assert f"{kind} process was ended by SIGKILL" in safe.cause and kind in text
     signals = read_signals(out)
     assert signals.closed and (signals["input.engine.pedal"][-1], signals["rig.status"][-1]) == (0.0, 3.0)
     kept = read_first_fault(out)
-    assert kept is not None and kept.tick[-1] >= safe["step"] and replay(out).passed
+    assert kept is not None and kept.tick[-1] >= safe.step and replay(out).passed
 
 
 FULL = """
@@ -95,11 +96,11 @@ def test_a_disk_that_is_full_degrades_the_run_and_the_run_goes_on(tmp_path: Path
     command = [sys.executable, "-c", FULL, str(rig_file(tmp_path)), str(out), str(Path(__file__).parent)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1, done.stderr
-    stats = read_run_json(out)["stats"]
-    assert stats["ticks"] == 8000 and not stats["safe_state"]["latched"]
-    said = [text for text in stats["degraded"] if "recording of signals has stopped" in text]
+    stats = read_run_info(out).stats
+    assert stats.clock.ticks == 8000 and not stats.safe_state.latched
+    said = [text for text in stats.degraded if "recording of signals has stopped" in text]
     assert said and "File too large" in said[0]
-    assert stats["recording"]["signals"]["discarded_bytes"] > 0
+    assert stats.recording["signals"].discarded_bytes > 0
     signals = read_signals(out)
     assert 500 < len(signals.tick) < 8000 and not signals.closed and not signals.gaps
     failed = {c.name: c.text for c in analyse(out).checks if c.counts and not c.passed}
@@ -126,9 +127,9 @@ def test_a_sending_thread_that_hangs_is_seen(tmp_path: Path, monkeypatch: pytest
     finally:
         release.set()
         timer.cancel()
-    safe = result.stats["safe_state"]
-    assert safe["kind"] == "thread" and "can-tx hangs" in safe["cause"]
-    assert result.exit_status == 1 and result.stats["ticks"] < 15_000
+    safe = result.stats.safe_state
+    assert safe.kind == "thread" and "can-tx hangs" in safe.cause
+    assert result.exit_status == 1 and result.stats.clock.ticks < 15_000
 
 
 @pytest.mark.usefixtures("multicast")
@@ -142,6 +143,6 @@ def test_a_killed_rig_leaves_a_readable_recording_and_no_companion(tmp_path: Pat
         assert time.monotonic() < deadline, "a companion has survived its rig"
         time.sleep(0.05)
     report = analyse(out)
-    assert not report.run.ended and report.exit_status == 1
-    assert report.metrics["ticks_recorded"] >= report.stats["ticks"] - 1000, "at most the last second is lost"
+    assert not report.run.info.over and report.exit_status == 1
+    assert report.metrics["ticks_recorded"] >= report.stats.clock.ticks - 1000, "at most the last second is lost"
     assert replay(out).passed

@@ -4,25 +4,27 @@ import numpy as np
 import pytest
 from rig_help import DESK, Car, Unit, rig_file, run
 
-from torqueloop.core.driveline import load
-from torqueloop.core.offline import make_kernel
-from torqueloop.cython_kernels.model import KernelState
-from torqueloop.cython_kernels.rig import Rig
-from torqueloop.cython_kernels.safety import Safety
-from torqueloop.hil.record.run_data import read_run_json, read_signals, signal_dtype
-from torqueloop.hil.rig.parts import build
-from torqueloop.hil.rig.plan import load_plan
-from torqueloop.hil.rig.safe_state import describe
-from torqueloop.hil.rig.session import StartError, run_rig
+from torqueloop.core.compile.compiler import compile_driveline
+from torqueloop.core.components.files import load
+from torqueloop.core.simulate.offline import make_kernel
+from torqueloop.cython_kernels.kernel.kernel import KernelState
+from torqueloop.cython_kernels.tick.rig import Rig
+from torqueloop.cython_kernels.tick.safety import Safety
+from torqueloop.hil.record.run_data import read_signals, signal_dtype
+from torqueloop.hil.results.files import read_run_info
+from torqueloop.hil.rig.assemble.parts import build
+from torqueloop.hil.rig.assemble.safe_state import describe
+from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.run.session import StartError, run_rig
 
 PRESSURES = [f"input.{n}.p" for n in ("C4", "C5", "C6", "C7", "C8", "C11", "C12", "lockup")]
 
 
 def test_nan_from_the_vehicle_is_refused_counted_and_latches_after_the_limit(tmp_path):
     result = run(DESK, tmp_path / "r", 3.0, Car("nan", 2.0))
-    safe = result.stats["safe_state"]
-    assert safe["latched"] and safe["kind"] == "vehicle_data" and 2000 <= safe["step"] <= 2020
-    assert result.stats["vehicle"]["refused"] >= 10
+    safe = result.stats.safe_state
+    assert safe.latched and safe.kind == "vehicle_data" and 2000 <= safe.step <= 2020
+    assert result.stats.vehicles["vehicle"].refused >= 10
     signals = read_signals(result.out)
     assert np.isfinite(signals.records["out"]).all(), "the NaN must not get in"
     assert result.exit_status == 1
@@ -38,50 +40,50 @@ def test_silent_vehicle_is_held_then_ramped_then_latches(tmp_path):
     np.testing.assert_array_equal(held, held[0])
     np.testing.assert_allclose(force[k + 400], 0.5 * held[0], rtol=0.02)  # in the middle of the ramp of 0.2 s
     assert force[k + 510] == 0.0
-    safe = result.stats["safe_state"]
-    assert safe["kind"] == "vehicle_silent" and abs(safe["step"] - (k + 500)) <= 2
-    assert "500 ms" in safe["cause"]
+    safe = result.stats.safe_state
+    assert safe.kind == "vehicle_silent" and abs(safe.step - (k + 500)) <= 2
+    assert "500 ms" in safe.cause
 
 
 def test_silent_control_unit_at_speed_opens_all_clutches_and_closes_the_pedal(tmp_path):
     result = run(DESK, tmp_path / "r", 4.5, unit=Unit("silent", 3.0))
-    safe = result.stats["safe_state"]
-    assert safe["kind"] == "tcu_silent" and "TCU_Pressure_1" in safe["cause"]
-    assert abs(safe["step"] - 3296) <= 1  # last frame at 2.995 s, timeout 0.3 s
+    safe = result.stats.safe_state
+    assert safe.kind == "tcu_silent" and "TCU_Pressure_1" in safe.cause
+    assert abs(safe.step - 3296) <= 1  # last frame at 2.995 s, timeout 0.3 s
     signals = read_signals(result.out)
-    assert signals["car.v"][safe["step"]] > 1.0
-    assert max(signals[n][safe["step"] - 1] for n in PRESSURES) > 1e5
+    assert signals["car.v"][safe.step] > 1.0
+    assert max(signals[n][safe.step - 1] for n in PRESSURES) > 1e5
     for name in [*PRESSURES, "input.engine.pedal"]:
-        after = signals[name][safe["step"] : safe["step"] + 202]
+        after = signals[name][safe.step : safe.step + 202]
         assert (np.diff(after) <= 0).all() and after[-1] == 0.0, name
-    assert len(signals.tick) == safe["step"] + 1001, "one second is shown, then the run ends"
+    assert len(signals.tick) == safe.step + 1001, "one second is shown, then the run ends"
     assert signals["HIL_Driver.rig_status"][-1] == 3.0
 
 
 @pytest.mark.parametrize(("fault", "counter"), [("crc", "crc"), ("counter", "repeat"), ("length", "length")])
 def test_bad_frames_change_nothing_but_counters_then_latch_as_refused(tmp_path, fault, counter):
     result = run(DESK, tmp_path / "r", 3.5, unit=Unit(fault, 2.0))
-    rx = result.stats["can"]["rx"]["TCU_Pressure_1"]
-    assert rx[counter] > 50
+    rx = result.stats.buses["powertrain"].rx["TCU_Pressure_1"]
+    assert getattr(rx, counter) > 50
     signals = read_signals(result.out)
     held = signals["TCU_Pressure_1.p_C4"][2010:2290]
     np.testing.assert_array_equal(held, held[0])
     # somebody sends: refused frames, also with a counter that stands still, are not silence
-    assert result.stats["safe_state"]["kind"] == "tcu_frames"
-    assert "TCU_Pressure_1" in result.stats["safe_state"]["cause"]
-    assert 2290 <= result.stats["safe_state"]["step"] <= 2305
+    assert result.stats.safe_state.kind == "tcu_frames"
+    assert "TCU_Pressure_1" in result.stats.safe_state.cause
+    assert 2290 <= result.stats.safe_state.step <= 2305
 
 
 def test_a_short_burst_of_bad_frames_is_survived(tmp_path):
     result = run(DESK, tmp_path / "r", 2.5, unit=Unit("crc", 2.0, 2.1))
-    assert result.stats["can"]["rx"]["TCU_Pressure_1"]["crc"] == 20
-    assert not result.stats["safe_state"]["latched"]
+    assert result.stats.buses["powertrain"].rx["TCU_Pressure_1"].crc == 20
+    assert not result.stats.safe_state.latched
 
 
 def test_limit_names_the_signal(tmp_path):
-    path = rig_file(tmp_path, ('"engine.w" = { min = -50.0, max = 7500.0', '"engine.w" = { min = -50.0, max = 1500.0'))
+    path = rig_file(tmp_path, 'limits."engine.w".max = 1500.0')
     result = run(path, tmp_path / "r", 3.0)
-    assert result.stats["safe_state"]["kind"] == "limit" and "engine.w" in result.stats["safe_state"]["cause"]
+    assert result.stats.safe_state.kind == "limit" and "engine.w" in result.stats.safe_state.cause
 
 
 @pytest.fixture
@@ -89,9 +91,9 @@ def alone(tmp_path):
     """Plan and parts of the desk rig, not armed yet, that waits for nobody."""
     path = rig_file(
         tmp_path,
-        ("TCU_Pressure_1 = 0.3", "TCU_Pressure_1 = 1000.0"),
-        ("TCU_Pressure_2 = 0.3", "TCU_Pressure_2 = 1000.0"),
-        ("age_limit_s = 0.1", "age_limit_s = 1000.0"),
+        "bus.powertrain.rx_timeout_s.TCU_Pressure_1 = 1000.0",
+        "bus.powertrain.rx_timeout_s.TCU_Pressure_2 = 1000.0",
+        "vehicle.age_limit_s = 1000.0",
     )
     plan = load_plan(path)
     return plan, build(plan, 60.0)
@@ -101,7 +103,7 @@ def test_nan_of_the_model_freezes_the_rig_and_silences_it(alone):
     plan, parts = alone
     parts.rig.begin(0)
     parts.rig.ticks(200, 0)
-    parts.tx_ring.pop_all()
+    parts.buses[0].tx_ring.pop_all()
     good = parts.rig.value(plan.table.slot("engine.w"))
     speeds = parts.state.u
     speeds[0] = np.nan
@@ -112,7 +114,7 @@ def test_nan_of_the_model_freezes_the_rig_and_silences_it(alone):
     assert "not finite" in describe(cause, plan.cause_name(cause))
     assert parts.rig.value(plan.table.slot("engine.w")) == good, "the last good value stays"
     assert parts.rig.value(plan.table.slot("rig.status")) == 4.0
-    sent = [can_id for can_id, _, _, _ in parts.tx_ring.pop_all()]
+    sent = [can_id for can_id, _, _, _ in parts.buses[0].tx_ring.pop_all()]
     assert not sent, "nothing is sent that nobody can vouch for"
     samples = np.frombuffer(b"".join(iter(parts.samples.drain, b"")), signal_dtype(len(plan.recorded)))
     assert len(samples) == 250 and np.isfinite(samples["out"]).all()
@@ -131,7 +133,7 @@ def many_stops(tmp_path, h_s: float = 0.01):
         connections.append(f'["J{k}.flange_b", "B{k}.flange_a"]')
     head = f'name = "stops"\nconnections = [{", ".join(connections)}]\n\n'
     (tmp_path / "stops.toml").write_text(head + "\n".join(lines))
-    compiled = load(tmp_path / "stops.toml").compile()
+    compiled = compile_driveline(load(tmp_path / "stops.toml"))
     model = make_kernel(compiled, h_s, "auto")
     state = KernelState(model)
     n_in, n_out = len(compiled.input_names), len(compiled.output_names)
@@ -162,12 +164,12 @@ def test_solver_failure_freezes_the_rig_like_nan(alone):
     _, parts = alone
     parts.rig.begin(0)
     parts.rig.ticks(20, 0)
-    parts.tx_ring.pop_all()
+    parts.buses[0].tx_ring.pop_all()
     steps = parts.state.step_no
     assert parts.rig.request_safe("solver", 2)
     parts.rig.ticks(30, 20_000_000)
     assert parts.rig.cause()["cause"] == "solver" and parts.rig.cause()["frozen"]
-    assert parts.state.step_no == steps and not parts.tx_ring.pop_all()
+    assert parts.state.step_no == steps and not parts.buses[0].tx_ring.pop_all()
 
 
 def test_a_signal_that_is_no_number_is_not_sent_and_names_its_message(alone):
@@ -179,9 +181,9 @@ def test_a_signal_that_is_no_number_is_not_sent_and_names_its_message(alone):
     parts.rig.ticks(20, 0)
     cause = parts.rig.cause()
     assert cause["cause"] == "encode" and "HIL_Engine" in describe(cause, plan.cause_name(cause))
-    sent = {can_id for can_id, _, _, _ in parts.tx_ring.pop_all()}
+    sent = {can_id for can_id, _, _, _ in parts.buses[0].tx_ring.pop_all()}
     assert sent == {0x110, 0x111}, "the other messages go on"
-    assert parts.tx.counters()["HIL_Engine"]["refused"] >= 1
+    assert parts.buses[0].tx.counters()["HIL_Engine"]["refused"] >= 1
 
 
 def test_a_bus_that_takes_no_frames_latches_with_the_number_lost(alone):
@@ -205,28 +207,28 @@ def test_a_full_queue_is_no_input_of_a_tick_but_its_latch_is(alone):
     at = 0
     while at < len(records):
         at = again.rig.replay(records, at)
-        again.tx_ring.pop_all()  # here there is always room
+        again.buses[0].tx_ring.pop_all()  # here there is always room
     assert again.rig.cause() == parts.rig.cause() and again.rig.cause()["cause"] == "bus"
     assert again.rig.tick == parts.rig.tick and again.rig.state_hash == parts.rig.state_hash
 
 
 def test_first_cause_stays(tmp_path):
     result = run(DESK, tmp_path / "r", 4.5, Car("silent", 3.0), Unit("silent", 3.1))
-    assert result.stats["safe_state"]["kind"] == "tcu_silent"  # 3.095 + 0.3 comes before 3.0 + 0.5
+    assert result.stats.safe_state.kind == "tcu_silent"  # 3.095 + 0.3 comes before 3.0 + 0.5
 
 
 def test_vehicle_that_never_answers_is_named_and_nothing_is_armed(tmp_path):
-    path = rig_file(tmp_path, ('start = "../vehicles/bmw_528i_e28.toml"', "start_timeout_s = 0.3"))
+    path = rig_file(tmp_path, "vehicle.start_timeout_s = 0.3\nwithout vehicle.start")
     with pytest.raises(StartError, match="vehicle.*has not answered"):
         run_rig(path, "virtual", 1.0, tmp_path / "r", progress=False, html=False)
-    info = read_run_json(tmp_path / "r")
-    assert info["state"] == "failed" and "has not answered" in info["error"]
+    info = read_run_info(tmp_path / "r")
+    assert info.state == "failed" and "has not answered" in info.error
 
 
 def test_vehicle_process_that_dies_at_once_is_reported_with_its_last_words(tmp_path):
     broken = tmp_path / "vehicle.toml"
     broken.write_text((DESK.parents[1] / "vehicles" / "bmw_528i_e28.toml").read_text() + "\n[wings]\nspan_m = 3.0\n")
-    path = rig_file(tmp_path, ('start = "../vehicles/bmw_528i_e28.toml"', f'start = "{broken}"'))
+    path = rig_file(tmp_path, f'vehicle.start = "{broken}"')
     with pytest.raises(Exception, match="wings"):
         run_rig(path, "virtual", 1.0, tmp_path / "r", progress=False, html=False)
     assert not (tmp_path / "r").exists(), "a wrong input is found before anything is started"

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from rig_help import DESK, Unit, alone, rig_file, run
 
-from torqueloop.core.errors import ConfigError
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.units import RPM
 from torqueloop.hil.record.run_data import Signals, read_signals, signal_dtype
-from torqueloop.hil.rig.parts import RigParts
-from torqueloop.hil.rig.plan import RigPlan, load_plan
-from torqueloop.hil.rig.replay import replay
-from torqueloop.hil.rig.safe_state import describe
+from torqueloop.hil.rig.assemble.parts import RigParts
+from torqueloop.hil.rig.assemble.safe_state import describe
+from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
+from torqueloop.hil.rig.run.replay import replay
 
 MS = 1_000_000
 FAULT, LIMITED = 512, 1024
-IDLE = ("pedal = [[0.0, 0.0], [1.5, 0.0], [1.7, 1.0]]", "pedal = [[0.0, 0.0], [1.0, 1.0]]")
+IDLE = "driver.pedal = [[0.0, 0.0], [1.0, 1.0]]"
 
 
 def fault(**entries: object) -> str:
@@ -33,7 +33,7 @@ def samples(plan: RigPlan, parts: RigParts) -> Signals:
     return Signals(names, dict.fromkeys(names, ""), plan.config.clock.tick_s, records)
 
 
-def ticks(tmp_path: Path, n: int, *edits: tuple[str, str], add: str = "") -> tuple[RigPlan, RigParts, Signals]:
+def ticks(tmp_path: Path, n: int, *edits: str, add: str = "") -> tuple[RigPlan, RigParts, Signals]:
     plan, parts = alone(tmp_path, *edits, add=add)
     parts.rig.begin(0)
     assert parts.rig.ticks(n, 0) == n
@@ -65,14 +65,14 @@ def test_a_fault_on_a_driver_signal_reaches_the_model_in_its_time_and_leaves_the
     np.testing.assert_array_equal(used[400:], true[400:])
     np.testing.assert_allclose(true, np.arange(600) * 1e-3, atol=1e-12)
     assert acted(s) == list(range(200, 400))
-    assert parts.faults.stats(1e-3)[0]["ticks"] == 200 and not parts.faults.stats(1e-3)[0]["active"]
+    assert parts.faults.stats(1e-3)[0].ticks == 200 and not parts.faults.stats(1e-3)[0].active
 
 
 def test_noise_is_a_function_of_the_tick(tmp_path):
     add = fault(signal="driver.pedal", kind="noise", value=0.1)
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    _, first, a = ticks(tmp_path / "a", 4000, ("brake = [[0.0, 0.3]", "brake = [[0.0, 0.3]"), add=add)
+    _, first, a = ticks(tmp_path / "a", 4000, add=add)
     _, second, b = ticks(tmp_path / "b", 4000, add=add)
     noise = a["input.engine.pedal"][:1500]  # the pedal itself rests at 0
     assert first.rig.state_hash == second.rig.state_hash
@@ -108,7 +108,7 @@ def test_a_nan_into_the_model_freezes_and_one_in_an_output_is_not_sent(tmp_path)
     cause = parts.rig.cause()
     assert (cause["cause"], cause["tick"], cause["frozen"]) == ("encode", 20, False)
     assert "HIL_Speeds" in describe(cause, plan.cause_name(cause))
-    assert parts.tx.counters()["HIL_Speeds"]["refused"] == 3, "due every 10 ms: 20, 30, 40"
+    assert parts.buses[0].tx.counters()["HIL_Speeds"]["refused"] == 3, "due every 10 ms: 20, 30, 40"
 
 
 class Listener(Unit):
@@ -123,9 +123,9 @@ def test_a_fault_on_a_frame_is_seen_by_the_control_unit_as_what_it_is(tmp_path, 
     path = rig_file(tmp_path, add=fault(message="HIL_Speeds", kind=kind, from_s=0.5, until_s=0.6))
     unit = Listener()
     result = run(path, tmp_path / "r", 1.0, unit=unit)
-    entry = result.stats["faults"][0]
-    assert entry["frames"] == 10 and entry["target"] == "HIL_Speeds" and entry["when"] == "from 0.5 s to 0.6 s"
-    assert not result.stats["safe_state"]["latched"]
+    entry = result.stats.faults[0]
+    assert entry.frames == 10 and entry.target == "HIL_Speeds" and entry.when == "from 0.5 s to 0.6 s"
+    assert not result.stats.safe_state.latched
     seen = unit.counters(0x110, 0.5, 0.6)
     if kind == "drop":
         assert seen == []
@@ -140,7 +140,7 @@ def test_a_fault_on_a_frame_is_seen_by_the_control_unit_as_what_it_is(tmp_path, 
 def test_faults_switched_by_hand_are_recorded_and_replayed(tmp_path, monkeypatch):
     from rig_help import Car
 
-    import torqueloop.hil.rig.session as session
+    import torqueloop.hil.rig.run.session as session
 
     made: list[RigParts] = []
     real = session.build
@@ -159,7 +159,7 @@ def test_faults_switched_by_hand_are_recorded_and_replayed(tmp_path, monkeypatch
     s = read_signals(tmp_path / "r")
     assert acted(s) == list(range(1800, 1900))
     np.testing.assert_array_equal(s["input.engine.pedal"][1800:1900], 0.5 * s["driver.pedal"][1800:1900])
-    assert [f["when"] for f in result.stats["faults"]] == ["switched by pedal", "switched by broken"]
+    assert [f.when for f in result.stats.faults] == ["switched by pedal", "switched by broken"]
     again = replay(tmp_path / "r")
     assert again.passed and again.compared == 2000
     with pytest.raises(ConfigError, match="did you mean 'pedal'"):
@@ -168,12 +168,10 @@ def test_faults_switched_by_hand_are_recorded_and_replayed(tmp_path, monkeypatch
 
 # --- limits ---------------------------------------------------------------------------------------------------------
 
-N_ENGINE = '"HIL_Speeds.n_engine" = "engine.w"'
 
-
-def limited(**entries: object) -> tuple[str, str]:
+def limited(**entries: object) -> str:
     text = ", ".join(f'{k} = "{v}"' if isinstance(v, str) else f"{k} = {v}" for k, v in entries.items())
-    return N_ENGINE, f'"HIL_Speeds.n_engine" = {{ signal = "engine.w", {text} }}'
+    return f'outputs."HIL_Speeds.n_engine" = {{ signal = "engine.w", {text} }}'
 
 
 def test_range_and_slew_hold_behind_an_injected_fault(tmp_path):
@@ -211,14 +209,14 @@ def test_without_limits_of_its_own_the_range_of_the_database_holds_and_is_counte
     s = read_signals(tmp_path / "r")
     oil = s["HIL_Driver.T_oil"]
     assert (oil[100:200] == 210 + 273.15).all() and (oil[200:] == 80 + 273.15).all()
-    assert result.stats["outputs_limited"]["HIL_Driver.T_oil"] == 100
+    assert result.stats.outputs_limited["HIL_Driver.T_oil"] == 100
     assert result.report.metrics["outputs_limited_HIL_Driver_T_oil"] == 100
 
 
 def test_a_healthy_drive_is_limited_only_where_its_sensor_is(tmp_path):
     result = run(DESK, tmp_path / "r", 3.0)
     # the sensor of the turbine knows no direction: below 0 it shows 0, as the database says
-    assert set(result.stats["outputs_limited"]) <= {"HIL_Speeds.n_turbine"} and "faults" not in result.stats
+    assert set(result.stats.outputs_limited) <= {"HIL_Speeds.n_turbine"} and not result.stats.faults
 
 
 @pytest.mark.parametrize(
@@ -237,7 +235,7 @@ def test_a_healthy_drive_is_limited_only_where_its_sensor_is(tmp_path):
         ((limited(max=20000),), "", "the range of the database"),
         ((limited(slew=-1.0),), "", "slew"),
         ((limited(on_limit="stop"),), "", "clamp"),
-        ((('T_oil" = 80', 'T_oil" = { value = 80, max = 50 }'),), "", "its own limits"),
+        (('outputs."HIL_Driver.T_oil" = { value = 80, max = 50 }',), "", "its own limits"),
     ],
 )
 def test_mistakes_name_their_place(tmp_path, edits, add, words):

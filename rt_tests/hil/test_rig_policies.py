@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from torqueloop.cython_kernels.rig import Rig
-from torqueloop.hil.rig.safe_state import Watchdog, describe
+from torqueloop.cython_kernels.tick.rig import Rig
+from torqueloop.hil.rig.assemble.safe_state import Watchdog, describe
 
 TICK_S = 5e-3
 MS = 1_000_000
@@ -108,4 +108,4 @@ def test_first_request_from_outside_wins():
     assert rig.request_safe("thread", 7) and not rig.request_safe("bus", 8)
     rig.begin(0)
     rig.ticks(1, 0)
-    assert rig.cause() == {"latched": True, "cause": "thread", "detail": 7, "tick": 0, "frozen": False}
+    assert rig.cause() == {"latched": True, "cause": "thread", "detail": 7, "bus": -1, "tick": 0, "frozen": False}

@@ -18,8 +18,9 @@ from rig_help import UNHURRIED, Unit, children, rig_file, run
 from torqueloop.hil.can.multicast import MulticastPort
 from torqueloop.hil.link.sockets import RigLink
 from torqueloop.hil.record.recorder import Recorder
-from torqueloop.hil.record.run_data import read_run_json, read_signals
-from torqueloop.hil.rig.session import RunResult, run_rig
+from torqueloop.hil.record.run_data import read_signals
+from torqueloop.hil.results.files import read_run_info
+from torqueloop.hil.rig.run.session import RunResult, run_rig
 
 
 class Fault:
@@ -54,10 +55,10 @@ def test_dead_gateway_thread_latches_the_safe_state(
 
     monkeypatch.setattr(MulticastPort, method, broken)
     result = live(tmp_path, 30.0)
-    safe = result.stats["safe_state"]
-    assert fault.raised and safe["latched"] and safe["kind"] == "thread"
-    assert "CAN gateway" in safe["cause"] and thread in safe["cause"] and "cable pulled" in safe["cause"]
-    assert result.exit_status == 1 and result.stats["ticks"] < 20_000 and not children(os.getpid())
+    safe = result.stats.safe_state
+    assert fault.raised and safe.latched and safe.kind == "thread"
+    assert "CAN gateway" in safe.cause and thread in safe.cause and "cable pulled" in safe.cause
+    assert result.exit_status == 1 and result.stats.clock.ticks < 20_000 and not children(os.getpid())
 
 
 def test_dead_vehicle_link_latches_the_safe_state(
@@ -71,9 +72,9 @@ def test_dead_vehicle_link_latches_the_safe_state(
 
     monkeypatch.setattr(RigLink, "_receive_all", broken)
     result = live(tmp_path, 30.0)
-    safe = result.stats["safe_state"]
-    assert safe["latched"] and safe["kind"] == "thread"
-    assert "vehicle link" in safe["cause"] and "cable pulled" in safe["cause"]
+    safe = result.stats.safe_state
+    assert safe.latched and safe.kind == "thread"
+    assert "vehicle link" in safe.cause and "cable pulled" in safe.cause
     assert result.exit_status == 1 and not children(os.getpid())
 
 
@@ -89,9 +90,9 @@ def test_dead_recorder_degrades_the_run_and_the_run_goes_on(
     monkeypatch.setattr(Recorder, "poll", broken)
     monkeypatch.setattr(threading, "excepthook", lambda *_: None)
     result = live(tmp_path, 2.0)
-    assert fault.raised and not result.stats["safe_state"]["latched"]
-    assert result.stats["ticks"] == 2000, "the run goes to its end"
-    assert any("recorder" in text for text in result.stats["degraded"])
+    assert fault.raised and not result.stats.safe_state.latched
+    assert result.stats.clock.ticks == 2000, "the run goes to its end"
+    assert any("recorder" in text for text in result.stats.degraded)
     # what was still in the rings is written when the run ends
     signals = read_signals(result.out)
     assert signals.tick[-1] == 1999 and not signals.gaps
@@ -107,8 +108,8 @@ def test_dead_recorder_is_seen_on_the_virtual_clock_too(tmp_path: Path, monkeypa
     monkeypatch.setattr(Recorder, "poll", broken)
     monkeypatch.setattr(threading, "excepthook", lambda *_: None)
     result = run(rig_file(tmp_path), tmp_path / "r", 25.0, unit=Unit())
-    assert fault.raised and any("recorder" in text for text in result.stats["degraded"])
-    assert result.stats["ticks"] == 25_000
+    assert fault.raised and any("recorder" in text for text in result.stats.degraded)
+    assert result.stats.clock.ticks == 25_000
     assert result.exit_status == 1, "samples were lost: that is no pass"
 
 
@@ -150,7 +151,8 @@ def test_nan_from_a_vehicle_process_never_gets_in_and_latches(tmp_path: Path, mu
     endpoint = f"ipc://{tmp_path}/v"
     rig = rig_file(
         tmp_path,
-        ('start = "../vehicles/bmw_528i_e28.toml"\nendpoint = "tcp://127.0.0.1:0"', f'endpoint = "{endpoint}"'),
+        f'vehicle.endpoint = "{endpoint}"',
+        "without vehicle.start",
         *UNHURRIED,
         own_bus=True,
     )
@@ -161,9 +163,9 @@ def test_nan_from_a_vehicle_process_never_gets_in_and_latches(tmp_path: Path, mu
     finally:
         vehicle.stop.set()
         vehicle.join()
-    safe = result.stats["safe_state"]
-    assert safe["latched"] and safe["kind"] == "vehicle_data" and "not_finite" in safe["cause"]
-    assert result.stats["vehicle"]["rejected"]["not_finite"] >= 10
+    safe = result.stats.safe_state
+    assert safe.latched and safe.kind == "vehicle_data" and "not_finite" in safe.cause
+    assert result.stats.vehicles["vehicle"].link.rejected["not_finite"] >= 10
     assert result.report.metrics["finite"] == 1
 
 
@@ -173,7 +175,7 @@ def test_second_start_on_the_same_bus_works_as_soon_as_the_first_has_ended(tmp_p
     before = len(os.listdir("/proc/self/fd"))
     for k in range(2):
         run_rig(rig, "real", 0.2, tmp_path / f"r{k}", progress=False, html=False)
-        assert read_run_json(tmp_path / f"r{k}")["state"] == "ended"
+        assert read_run_info(tmp_path / f"r{k}").state == "ended"
     deadline = time.monotonic() + 2.0
     while len(os.listdir("/proc/self/fd")) > before + 4 and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -1,18 +1,18 @@
 """The rig on the virtual clock: the whole chain CAN frames -> codec -> model -> codec -> frames, vehicle, recording."""
 
-import json
 import threading
 import time
 
 import numpy as np
 import pytest
-from rig_help import DESK, Unit, rig_file, run
+from rig_help import DESK, PROCESS, Unit, rig_file, run
 
 from torqueloop.hil.record.recording import read_stream
-from torqueloop.hil.record.run_data import read_modes, read_run_json, read_signals
-from torqueloop.hil.rig.parts import build
-from torqueloop.hil.rig.plan import load_plan
-from torqueloop.hil.rig.session import run_rig
+from torqueloop.hil.record.run_data import read_modes, read_signals
+from torqueloop.hil.results.files import read_run_info
+from torqueloop.hil.rig.assemble.parts import build
+from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.run.session import run_rig
 
 
 @pytest.fixture(scope="module")
@@ -23,36 +23,46 @@ def pull_away(tmp_path_factory):
 
 def test_two_runs_give_the_same_hash_and_the_same_record(pull_away, tmp_path):
     again = run(DESK, tmp_path / "b", 2.5)
-    assert again.stats["hash"] == pull_away.stats["hash"]
+    assert again.stats.hash == pull_away.stats.hash
     first, second = read_signals(pull_away.out), read_signals(again.out)
     assert len(first.tick) == 2500
     assert first.records["out"].tobytes() == second.records["out"].tobytes()
 
 
 def test_other_inputs_give_another_hash(pull_away, tmp_path):
-    path = rig_file(tmp_path, ("[1.7, 1.0]]", "[1.7, 0.99]]"))
-    assert run(path, tmp_path / "b", 2.5).stats["hash"] != pull_away.stats["hash"]
+    path = rig_file(tmp_path, "driver.pedal = [[0.0, 0.0], [1.5, 0.0], [1.7, 0.99]]")
+    assert run(path, tmp_path / "b", 2.5).stats.hash != pull_away.stats.hash
 
 
 def test_generic_and_precompiled_kernel_give_the_same_hash(pull_away, tmp_path):
-    assert run(DESK, tmp_path / "b", 2.5, kernel="generic").stats["hash"] == pull_away.stats["hash"]
+    assert run(DESK, tmp_path / "b", 2.5, kernel="generic").stats.hash == pull_away.stats.hash
 
 
 def test_vehicle_process_in_lockstep_gives_the_same_hash_as_the_model_in_this_process(pull_away, tmp_path):
+    path = rig_file(tmp_path, PROCESS)
+    other = run_rig(path, "virtual", 2.5, tmp_path / "b", progress=False, html=False)
+    assert other.stats.hash == pull_away.stats.hash
+    link = other.stats.vehicles["vehicle"].link
+    assert (link.mode, link.endpoint, link.exchanges) == ("lockstep", "socket pair", 2500)
+
+
+def test_the_configured_models_run_in_the_rigs_process_unless_told_otherwise(pull_away, tmp_path):
     other = run_rig(DESK, "virtual", 2.5, tmp_path / "b", progress=False, html=False)
-    assert other.stats["hash"] == pull_away.stats["hash"]
-    assert other.stats["vehicle"]["exchanges"] == 2500
+    assert other.stats.hash == pull_away.stats.hash
+    link = other.stats.vehicles["vehicle"].link
+    assert (link.mode, link.exchanges, link.coupling.samples) == ("in process", 2500, 2500)
+    assert not list(other.out.glob("*.log")), "no process was started"
 
 
 def test_replay_of_the_input_records_gives_the_same_hash(pull_away):
-    plan = load_plan(pull_away.out / read_run_json(pull_away.out)["rig_file"])
+    plan = load_plan(pull_away.out / read_run_info(pull_away.out).rig_file)
     rig = build(plan, 2.5).rig
     data, at = read_stream(pull_away.out / "inputs").payload(), 0
     rig.begin(0)
     while at < len(data):
         at = rig.replay(data, at)
     assert rig.tick == 2500
-    assert f"{rig.state_hash:016x}" == pull_away.stats["hash"]
+    assert f"{rig.state_hash:016x}" == pull_away.stats.hash
 
 
 def test_replay_refuses_records_that_are_cut_off_or_out_of_order(pull_away):
@@ -77,8 +87,8 @@ def test_car_moves_in_first_gear_and_the_energy_balance_closes(pull_away):
 
 def test_statistics_say_how_fast_the_run_was_and_that_nothing_was_missed(pull_away):
     stats, metrics = pull_away.stats, pull_away.report.metrics
-    assert stats["run_s"] > 0 and stats["real_time_factor"] == pytest.approx(2.5 / stats["run_s"])
-    assert metrics["real_time_factor"] == stats["real_time_factor"] and metrics["missed_ratio"] == 0.0
+    assert stats.clock.run_s > 0 and stats.clock.real_time_factor == pytest.approx(2.5 / stats.clock.run_s)
+    assert metrics["real_time_factor"] == stats.clock.real_time_factor and metrics["missed_ratio"] == 0.0
     assert any(g.text == "missed_ratio <= 0.05" and g.passed for g in pull_away.report.gates)
 
 
@@ -98,7 +108,7 @@ def test_sent_frames_have_their_periods_and_offsets():
     seen: dict[int, list[int]] = {}
     for tick in range(60):
         parts.rig.ticks(1, tick * 1_000_000)
-        for can_id, _, t_ns, _ in parts.tx_ring.pop_all():
+        for can_id, _, t_ns, _ in parts.buses[0].tx_ring.pop_all():
             assert t_ns == tick * 1_000_000
             seen.setdefault(can_id, []).append(tick)
     assert seen == {0x110: list(range(0, 60, 10)), 0x111: list(range(1, 60, 10)), 0x112: list(range(2, 60, 10))}
@@ -115,8 +125,8 @@ def test_mode_log_holds_every_change_and_ends_where_the_signals_end(pull_away):
 
 
 def test_run_directory_holds_all_inputs_and_the_end(pull_away):
-    info = json.loads((pull_away.out / "run.json").read_text())
-    assert info["state"] == "ended" and info["clock"] == "virtual"
+    info = read_run_info(pull_away.out)
+    assert info.state == "ended" and info.clock == "virtual"
     names = {p.name for p in (pull_away.out / "config").rglob("*") if p.is_file()}
     assert {
         "desk_4hp22.toml",
@@ -137,14 +147,14 @@ def test_nothing_is_sent_before_arming():
     parts = build(plan, 10.0)
     thread = threading.Thread(target=parts.rig.run)
     thread.start()
-    parts.rx_ring.push(0x210, bytes(8))
+    parts.buses[0].rx_ring.push(0x210, bytes(8))
     deadline = time.monotonic() + 5
     while (parts.rig.heartbeat < 30 or not parts.rig.idle_frames) and time.monotonic() < deadline:
         time.sleep(0.005)
     parts.rig.stop()
     thread.join(5)
     assert parts.rig.heartbeat >= 30 and parts.rig.idle_frames == 1
-    assert parts.rig.tick == 0 and len(parts.tx_ring) == 0 and len(parts.samples) == 0
+    assert parts.rig.tick == 0 and len(parts.buses[0].tx_ring) == 0 and len(parts.samples) == 0
 
 
 def test_run_directory_that_is_not_empty_is_refused(tmp_path):

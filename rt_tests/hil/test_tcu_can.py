@@ -13,12 +13,14 @@ from pathlib import Path
 
 import can
 import pytest
+from rig_help import answers
 
-from torqueloop.core.errors import ConfigError
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.database import CanCodec, CanDatabase
-from torqueloop.hil.tcu.config import ELEMENTS, load_tcu_config
-from torqueloop.hil.tcu.shift import RPM
-from torqueloop.hil.tcu.soft_tcu import SoftTcu, load_tcu_database, main_loop
+from torqueloop.hil.ecu.config import ELEMENTS, load_tcu_config
+from torqueloop.hil.ecu.process import main_loop
+from torqueloop.hil.ecu.shift import RPM
+from torqueloop.hil.ecu.soft_tcu import SoftTcu, load_tcu_database
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = load_tcu_config(ROOT / "configs/tcu/soft_4hp22.toml")
@@ -60,7 +62,7 @@ class Bench:
             self.step(self.frames(speeds, driver) if self.steps % 2 == 0 else [])
 
     def step(self, frames: list[tuple[int, bytes]]) -> None:
-        for can_id, data in self.tcu.step(self.t, frames):
+        for can_id, data in answers(self.tcu, self.t, frames):
             self.sent.append((can_id, data))
             status, values = self.rig.decode(can_id, data, self.t)
             assert status == "ok"
@@ -126,7 +128,7 @@ def test_frame_with_a_wrong_checksum_changes_nothing_but_a_counter(bench: Bench)
         for bit in range(64):
             broken = bytearray(data)
             broken[bit // 8] ^= 1 << (bit % 8)
-            bench.tcu.step(bench.t, [(can_id, bytes(broken))])
+            answers(bench.tcu, bench.t, [(can_id, bytes(broken))])
     assert bench.tcu.now == before
     assert sum(bench.tcu.refused.values()) == 128
 
@@ -260,8 +262,8 @@ def test_process_ends_cleanly_on_sigterm(tmp_path: Path) -> None:
     text = text.replace("../", f"{ROOT}/configs/")
     (tmp_path / "tcu.toml").write_text(text)
     code = (
-        "import json, sys; from torqueloop.hil.tcu.soft_tcu import main_loop;"
-        "from torqueloop.hil.tcu.config import load_tcu_config;"
+        "import json, sys; from torqueloop.hil.ecu.process import main_loop;"
+        "from torqueloop.hil.ecu.config import load_tcu_config;"
         "s = main_loop(load_tcu_config(sys.argv[1]), log=lambda t: print(t, flush=True)); print(json.dumps(s))"
     )
     process = subprocess.Popen(

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from torqueloop.core.errors import ConfigError
-from torqueloop.hil.config_file import validate
-from torqueloop.hil.tcu.config import ELEMENTS, REQUIRED_SHIFTS, TcuConfig, load_tcu_config
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.common.config_file import validate
+from torqueloop.hil.ecu.config import ELEMENTS, REQUIRED_SHIFTS, TcuConfig, load_tcu_config
 from torqueloop.hil.vehicle.config import VehicleConfig, load_vehicle_config
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"

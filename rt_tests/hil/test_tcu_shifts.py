@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from plant_4hp22 import PRESSED, RPM, Plant
 
-from torqueloop.hil.tcu.config import load_tcu_config
-from torqueloop.hil.tcu.shift import Measured
-from torqueloop.hil.tcu.strategy import Transmission
+from torqueloop.hil.ecu.config import load_tcu_config
+from torqueloop.hil.ecu.shift import Measured
+from torqueloop.hil.ecu.strategy import Transmission
 
 CONFIG = load_tcu_config(Path(__file__).resolve().parents[2] / "configs/tcu/soft_4hp22.toml")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import subprocess
 import sys
@@ -13,13 +14,15 @@ from pathlib import Path
 import pytest
 from rig_help import children, rig_file
 
-from torqueloop.cython_kernels.clock import now_ns
-from torqueloop.cython_kernels.rig import Rig
-from torqueloop.hil.record.run_data import read_run_json, read_signals
-from torqueloop.hil.report.build import analyse
-from torqueloop.hil.rig.parts import build
-from torqueloop.hil.rig.plan import load_plan
-from torqueloop.hil.rig.safe_state import Watchdog
+from torqueloop.cython_kernels.clock.clock import now_ns
+from torqueloop.cython_kernels.tick.rig import Rig
+from torqueloop.hil.realtime.rtenv import set_fifo
+from torqueloop.hil.record.run_data import read_signals
+from torqueloop.hil.report.report import analyse
+from torqueloop.hil.results.files import read_run_info
+from torqueloop.hil.rig.assemble.parts import build
+from torqueloop.hil.rig.assemble.safe_state import Watchdog
+from torqueloop.hil.rig.describe.plan import load_plan
 
 MS = 1_000_000
 #: usleep called with the GIL held, as a C extension does that forgets to release it
@@ -49,8 +52,33 @@ def test_a_hang_is_found_and_muted_while_somebody_holds_the_gil() -> None:
     assert rig.cause()["cause"] == "hung" and rig.state == "safe"
 
 
+def test_python_in_the_watchdogs_thread_never_runs_above_the_loop() -> None:
+    if not set_fifo(2).ok:
+        pytest.skip("no right to SCHED_FIFO")
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    rig = Rig(10, 5e-3)
+    seen: list[int] = []
+
+    class Looking(Watchdog):
+        def run(self) -> None:
+            seen.append(os.sched_getscheduler(0))
+            super().run()
+            seen.append(os.sched_getscheduler(0))
+
+    watchdog = Looking(rig, 5.0, 2)
+    watchdog.start()
+    assert watchdog.native_id is not None
+    until = time.monotonic() + 10.0
+    while os.sched_getscheduler(watchdog.native_id) != os.SCHED_FIFO and time.monotonic() < until:
+        time.sleep(0.005)
+    assert os.sched_getscheduler(watchdog.native_id) == os.SCHED_FIFO
+    assert os.sched_getparam(watchdog.native_id).sched_priority == 2
+    watchdog.stop()
+    assert seen == [os.SCHED_OTHER, os.SCHED_OTHER]
+
+
 def test_a_loop_that_comes_back_goes_to_the_safe_state_at_once_and_sends_nothing_more(tmp_path: Path) -> None:
-    plan = load_plan(rig_file(tmp_path, ("overrun_limit = 50", "overrun_limit = 0"), ("_s = 0.1", "_s = 100.0")))
+    plan = load_plan(rig_file(tmp_path, "safe_state.overrun_limit = 0", "vehicle.age_limit_s = 100.0"))
     parts = build(plan, 60.0)
     rig = parts.rig
     rig.inject_busy(50, 1, 700 * MS)
@@ -60,7 +88,7 @@ def test_a_loop_that_comes_back_goes_to_the_safe_state_at_once_and_sends_nothing
     watchdog.start()
     while not watchdog.hung and loop.is_alive():
         time.sleep(0.01)
-    parts.tx_ring.pop_all()
+    parts.buses[0].tx_ring.pop_all()
     version = parts.vehicle_out.version
     loop.join(30)
     watchdog.stop()
@@ -68,8 +96,8 @@ def test_a_loop_that_comes_back_goes_to_the_safe_state_at_once_and_sends_nothing
     assert cause["cause"] == "hung" and cause["detail"] >= 200
     assert cause["tick"] == 51, "the first tick after the one that hung"
     assert rig.tick == 51 + 1001, "one second of safe state, as the rig file says"
-    assert parts.tx_ring.pop_all() == [] and parts.vehicle_out.version == version
-    assert parts.tx is not None and parts.tx.counters()["HIL_Speeds"]["sent"] > 10, "frames are made, for a replay"
+    assert parts.buses[0].tx_ring.pop_all() == [] and parts.vehicle_out.version == version
+    assert parts.buses[0].tx.counters()["HIL_Speeds"]["sent"] > 10, "frames are made, for a replay"
     speed = plan.table.slot("input.engine.pedal")
     assert rig.value(speed) == 0.0
 
@@ -78,8 +106,8 @@ def test_a_watchdog_that_was_not_run_itself_does_not_accuse() -> None:
     """Stopped as a whole (a debugger, a paused machine), neither loop nor watchdog ran: that is no hang."""
     code = (
         "import threading\n"
-        "from torqueloop.cython_kernels.rig import Rig\n"
-        "from torqueloop.hil.rig.safe_state import Watchdog\n"
+        "from torqueloop.cython_kernels.tick.rig import Rig\n"
+        "from torqueloop.hil.rig.assemble.safe_state import Watchdog\n"
         "rig = Rig(10, 5e-3)\n"
         "rig.set_clock(n_ticks=300, policy='skip')\n"
         "w = Watchdog(rig, 0.5)\n"
@@ -100,7 +128,7 @@ def test_a_watchdog_that_was_not_run_itself_does_not_accuse() -> None:
 
 
 HANG = (
-    "import sys; from torqueloop.hil.rig.session import run_rig; "
+    "import sys; from torqueloop.hil.rig.run.session import run_rig; "
     "r = run_rig(sys.argv[1], 'real', 60.0, sys.argv[2], progress=False, html=False, inject_busy=(300, 1, 10**18)); "
     "sys.exit(r.exit_status)"
 )
@@ -110,9 +138,9 @@ HANG = (
 def test_a_loop_that_never_returns_ends_as_hung_with_report_and_status(tmp_path: Path) -> None:
     rig = rig_file(
         tmp_path,
-        ("_Pressure_1 = 0.3", "_Pressure_1 = 50.0"),
-        ("_Pressure_2 = 0.3", "_Pressure_2 = 50.0"),
-        ("age_limit_s = 0.1", "age_limit_s = 50.0"),
+        "bus.powertrain.rx_timeout_s.TCU_Pressure_1 = 50.0",
+        "bus.powertrain.rx_timeout_s.TCU_Pressure_2 = 50.0",
+        "vehicle.age_limit_s = 50.0",
         own_bus=True,
     )
     out = tmp_path / "r"
@@ -121,9 +149,9 @@ def test_a_loop_that_never_returns_ends_as_hung_with_report_and_status(tmp_path:
         assert process.wait(60) == 1, process.stderr.read().decode() if process.stderr else ""
     finally:
         process.kill()
-    info = read_run_json(out)
-    assert info["state"] == "hung" and info["ended"]
-    assert info["stats"]["safe_state"]["kind"] == "hung" and "no heartbeat" in info["stats"]["safe_state"]["cause"]
+    info = read_run_info(out)
+    assert info.state == "hung" and info.ended
+    assert info.stats.safe_state.kind == "hung" and "no heartbeat" in info.stats.safe_state.cause
     signals = read_signals(out)
     assert signals.closed and signals.tick[-1] == 299, "every tick before the one that hangs is recorded"
     report = analyse(out)

@@ -10,7 +10,7 @@ from dense import Answer, Dense, Instant, Mode
 from laws import Array, Loss
 from neutral import Train
 
-from torqueloop.core.offline import Simulation
+from torqueloop.core.simulate.offline import Simulation
 
 
 @dataclass
@@ -74,6 +74,17 @@ class Pair:
                 found, fewest = answer, wrong
         assert found is not None
         return found
+
+
+def split_is_open(pair: Pair, seen: Seen, answer: Answer) -> bool:
+    """More elements hold a slip at rest than it takes, or one at its limit is held at rest by others: it then carries
+    up to its static limit, which is a little more than it has sliding, and the others carry the rest."""
+    slip, rate = pair.dense.B @ seen.w, pair.dense.B @ answer.a
+    at_limit = [
+        way in (-1, 1) and abs(s) <= 1e-9 and abs(r) <= 1e-9 * (1.0 + largest(answer.a))
+        for way, s, r in zip(seen.ways, slip, rate, strict=True)
+    ]
+    return pair.dense.redundant(answer.modes) or any(at_limit)
 
 
 def largest(*arrays: Array) -> float:

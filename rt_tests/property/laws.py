@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.core.describe.tables import Table1D
 from torqueloop.core.signals import Constant, Signal, Sine, Step
-from torqueloop.core.tables import Table1D
 
 Array = NDArray[np.float64]
 GROUND = -1

@@ -16,7 +16,8 @@ import numpy as np
 from laws import BLOCKED, CAPPED, GROUND, NOTHING, Array, Curve, Friction, Law, Loss, Row, Wave, flat, row
 
 from torqueloop.core import components as kinds
-from torqueloop.core.driveline import Driveline
+from torqueloop.core.compile.compiler import compile_driveline
+from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.signals import Signal
 
 #: unpressed one-way clutch: breakaway torque relative to that of full pressure; least breakaway/sliding ratio
@@ -371,4 +372,4 @@ class Train:
 
 def independent_shafts(d: Driveline) -> list[int]:
     """Shafts whose speeds torqueloop takes as independent: those that start values can be given for freely."""
-    return [int(name[1:]) for name in d.compile().coordinates]
+    return [int(name[1:]) for name in compile_driveline(d).coordinates]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torqueloop.core.cases import Case, Column
+from torqueloop.core.reference import Case, Column
 
 
 def part(name: str, domain: str, kind: str, **parameters: Any) -> dict[str, Any]:

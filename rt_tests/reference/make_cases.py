@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import yaml
 from independent import Solution, simulate
-from own_models import LOSSES, OWN, PRESSURE, WORM
+from own_models import LOSSES, OWN, PRESSURE, ROAD, WHEELS, WORM
 
 FOLDER = Path(__file__).parent / "own"
 
@@ -265,10 +265,27 @@ def own_blocks() -> Entry:
     }  # fmt: skip
 
 
+def own_vehicle() -> Entry:
+    return {
+        "summary": "Car with wheels on a hilly road: drives up, rolls out, stops and rolls back.",
+        "stop": 20.0,
+        "components": [
+            block("slope", "TimeTable", table={"value": ROAD, "unit": ["s", "1"]}),
+            block("drive", "TimeTable", table={"value": WHEELS, "unit": ["s", "1"]}), rot("torque", "Torque"),
+            slide("vehicle", "Vehicle", m=1200.0, J=4.0, R={"value": 0.3, "unit": "m"},
+                  A={"value": 2.2, "unit": "m2"}, Cd=0.35, CrConstant=0.015, vReg={"value": 0.05, "unit": "m/s"},
+                  useInclinationInput=True),
+        ],
+        "flange": [["torque.flange", "vehicle.flangeR"]],
+        "signal": [["slope.y", "vehicle.inclination"], ["drive.y", "torque.tau"]],
+        "start": {"vehicle.s": 0.0, "vehicle.v": 0.0},
+    }  # fmt: skip
+
+
 DESCRIPTIONS = {
     "OwnBacklash": own_backlash, "OwnLossyGear": own_lossy_gear, "OwnSelfLocking": own_self_locking,
     "OwnStopsAndBrake": own_stops_and_brake, "OwnDriven": own_driven, "OwnHeatLosses": own_heat_losses,
-    "OwnFreeWheel": own_free_wheel, "OwnBlocks": own_blocks,
+    "OwnFreeWheel": own_free_wheel, "OwnBlocks": own_blocks, "OwnVehicle": own_vehicle,
 }  # fmt: skip
 
 

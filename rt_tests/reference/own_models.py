@@ -276,8 +276,30 @@ def own_blocks() -> System:
     )  # fmt: skip
 
 
+#: slope (tangent) of the road over time, and torque at the wheels
+ROAD = [[0.0, 0.0], [4.0, 0.0], [6.0, 0.12], [12.0, 0.12], [14.0, -0.05], [20.0, -0.05]]
+WHEELS = [[0.0, 0.0], [1.0, 900.0], [8.0, 900.0], [8.5, 0.0], [20.0, 0.0]]
+
+
+def own_vehicle() -> System:
+    """Car on a hilly road: drives up, rolls out, comes to a stop and rolls back, all over tan(slope) as an input."""
+    slope, drive = table(ROAD), table(WHEELS)
+    weight = 1200.0 * 9.80665
+
+    def force(t: float, q: Array, u: Array, x: Array) -> Array:
+        angle, v = math.atan(slope(t)), float(u[0])
+        rolling = 0.015 * weight * math.cos(angle) * min(max(v / 0.05, -1.0), 1.0)
+        drag = 0.5 * 0.35 * 2.2 * 1.2 * v * abs(v)
+        return np.array([drive(t) / 0.3 - drag - rolling - weight * math.sin(angle)])
+
+    return System(
+        np.array([[1200.0 + 4.0 / 0.09]]), force, [0.0], [0.0], [], breaks=[row[0] for row in (*ROAD, *WHEELS)],
+        results={"vehicle.s": phi(0), "vehicle.v": w(0)},
+    )  # fmt: skip
+
+
 OWN: dict[str, Callable[[], System]] = {
     "OwnBacklash": own_backlash, "OwnLossyGear": own_lossy_gear, "OwnSelfLocking": own_self_locking,
     "OwnStopsAndBrake": own_stops_and_brake, "OwnDriven": own_driven, "OwnHeatLosses": own_heat_losses,
-    "OwnFreeWheel": own_free_wheel, "OwnBlocks": own_blocks,
+    "OwnFreeWheel": own_free_wheel, "OwnBlocks": own_blocks, "OwnVehicle": own_vehicle,
 }  # fmt: skip

@@ -15,16 +15,16 @@ pytest.importorskip("yaml", reason="reading case.yaml needs PyYAML (extra `dev`)
 
 from case_parts import a_case, part
 
-from torqueloop.core.case_run import run_case
-from torqueloop.core.cases import Case, Column, import_case, read_case
-from torqueloop.core.cases.assembly import Parameters
-from torqueloop.core.cases.blocks import OPERATORS, SOURCES
-from torqueloop.core.cases.bodies import body_of
-from torqueloop.core.cases.kinds import KINDS, stribeck
 from torqueloop.core.components import KINDS as COMPONENTS
 from torqueloop.core.components.friction import Clutch
 from torqueloop.core.components.shafts import Inertia
-from torqueloop.core.errors import ConfigError, TorqueloopError
+from torqueloop.core.describe.errors import ConfigError, TorqueloopError
+from torqueloop.core.reference import Case, Column, import_case, read_case
+from torqueloop.core.reference.assembly import Parameters
+from torqueloop.core.reference.blocks import OPERATORS, SOURCES
+from torqueloop.core.reference.bodies import body_of
+from torqueloop.core.reference.case_run import run_case
+from torqueloop.core.reference.kinds import KINDS, stribeck
 
 MSL = Path(__file__).parent / "msl"
 

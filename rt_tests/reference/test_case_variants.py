@@ -18,8 +18,8 @@ from case_parts import a_case, part
 from independent import Contact, Element, Friction, System, simulate
 from models import phi, phi_rel, sine, w, w_rel
 
-from torqueloop.core.case_run import CaseResult, run_case
-from torqueloop.core.cases import Case, Column, import_case, read_case
+from torqueloop.core.reference import Case, Column, import_case, read_case
+from torqueloop.core.reference.case_run import CaseResult, run_case
 
 Array = np.ndarray
 Values = Callable[[float, bool], list[float]]

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import torqueloop.configs
+from torqueloop.core.analyse.gearbox_report import gearbox_report
+from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.components import KINDS
-from torqueloop.core.driveline import load
-from torqueloop.core.gearbox_report import gearbox_report
+from torqueloop.core.components.files import load
 
 CONFIGS = Path(next(iter(torqueloop.configs.__path__)))
 DRIVELINES = sorted([*(CONFIGS / "gearboxes").glob("*.toml"), *(CONFIGS / "powertrains").glob("*.toml")])
@@ -110,10 +111,10 @@ def test_driveline_loads_and_uses_all_its_tables(path: Path) -> None:
 
 
 def test_rig_car_has_the_inputs_and_outputs_of_the_rig() -> None:
-    model = load(CONFIGS / "powertrains" / "car_4hp22_rig.toml").compile()
+    model = compile_driveline(load(CONFIGS / "powertrains" / "car_4hp22_rig.toml"))
     assert set(model.input_names) == RIG_INPUTS
     assert set(model.output_names) >= RIG_OUTPUTS
-    assert model.n == 6 and model.arrays["order"] == 4
+    assert model.n == 6 and model.arrays.order == 4
 
 
 def test_half_shaft_damping_is_about_eight_percent_in_first_gear() -> None:
@@ -136,7 +137,7 @@ def test_report_is_text_and_plain_data() -> None:
 
 def test_gearbox_plot_is_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="plots need matplotlib (extra `report`)")
-    from torqueloop.core.gearbox_plot import plot_gearbox
+    from torqueloop.core.analyse.gearbox_plot import plot_gearbox
 
     for name in ("zf_4hp22", "lepelletier_6hp26"):
         file = plot_gearbox(gearbox_report(name), tmp_path / f"{name}.svg")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -14,14 +15,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from torqueloop.core.compiler import CompiledModel
+from torqueloop.core.analyse.gearbox_report import find_gearbox, gearbox_report
+from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
 from torqueloop.core.components.compliances import Damper
+from torqueloop.core.components.files import load
 from torqueloop.core.components.sources import Torque
-from torqueloop.core.driveline import Driveline, load
-from torqueloop.core.errors import ConfigError
-from torqueloop.core.gearbox_report import find_gearbox, gearbox_report
-from torqueloop.core.offline import Simulation
-from torqueloop.cython_kernels.model import KernelModel, KernelState
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.simulate.offline import Simulation
+from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
 
 #: name of the file -> name in static_check.csv
 BOXES = {"zf_4hp22": "4HP22 large engines", "lepelletier_6hp26": "6HP26"}
@@ -108,17 +110,17 @@ def test_power_and_torques_balance(box: str) -> None:
 def test_every_pack_holds_its_static_torque_with_reserve(box: str) -> None:
     driveline = load(find_gearbox(box))
     report = gearbox_report(driveline)
-    model = driveline.compile().arrays
-    names = driveline.compile().friction_names
+    a = compile_driveline(driveline).arrays
+    names = compile_driveline(driveline).friction_names
     checked = 0
     for k, name in enumerate(names):
-        if model["fr_src"][k] != 2:  # not actuated: a free wheel
+        if a.fr["src"][k] != 2:  # not actuated: a free wheel
             continue
-        a = int(model["fr_src_idx"][k])
-        tab = int(model["fr_mu_tab"][k])
-        mu0 = model["tab1_y"][int(model["tab1_ptr"][tab])]
-        force = model["act_area"][a] * (LINE_PRESSURE - model["act_p_return"][a])
-        capacity = model["fr_peak"][k] * model["fr_cgeo"][k] * mu0 * force
+        piston = int(a.fr["src_idx"][k])
+        tab = int(a.fr["mu"][k])
+        mu0 = a.tab1_y[int(a.tab1_ptr[tab])]
+        force = a.act["area"][piston] * (LINE_PRESSURE - a.act["p_return"][piston])
+        capacity = a.fr["peak"][k] * a.fr["cgeo"][k] * mu0 * force
         # C7 shares the place of C6
         static = max(abs(float(s.torques.get(PARALLEL.get(name, name), 0))) for s in report.gears.values())
         assert static > 0.0
@@ -232,7 +234,7 @@ def released(
 ) -> tuple[KernelModel, KernelState, np.ndarray]:
     """Kernel, fresh state and held inputs with the given elements under line pressure."""
     model = KernelModel(compiled.arrays, h)
-    inputs = np.zeros(int(compiled.arrays["nin"]))
+    inputs = np.zeros(int(compiled.arrays.nin))
     for name, on in zip(CONTROLLED, pressed, strict=True):
         inputs[compiled.input_index(f"{name}.p")] = LINE_PRESSURE if on else 0.0
     return model, KernelState(model), inputs
@@ -241,14 +243,14 @@ def released(
 # the heat is integrated over each step: its error falls with h
 @pytest.mark.parametrize(("h", "gap"), [(1e-3, 2e-4), (2.5e-4, 1e-5)])
 def test_every_lock_pattern_is_finite_creates_no_energy_and_repeats(h: float, gap: float) -> None:
-    compiled = bench("zf_4hp22").compile()
+    compiled = compile_driveline(bench("zf_4hp22"))
     rng = np.random.default_rng(7)
     kinetic = compiled.output_index("energy.kinetic")
     sinks = [k for k, n in enumerate(compiled.output_names) if n.endswith((".heat", ".loss"))]
     steps = round(0.4 / h)
     for pressed in product((False, True), repeat=7):
         model, state, inputs = released(compiled, pressed, h)
-        state.u = rng.uniform(-300.0, 300.0, len(compiled.arrays["u0"]))
+        state.u = rng.uniform(-300.0, 300.0, len(compiled.arrays.u0))
         again = state.copy()
         out, out2 = np.zeros((steps, len(compiled.output_names))), np.zeros((steps, len(compiled.output_names)))
         start = model.outputs(state)[kinetic]
@@ -264,14 +266,14 @@ def test_every_lock_pattern_is_finite_creates_no_energy_and_repeats(h: float, ga
 
 def test_books_of_every_lock_pattern_close_to_rounding() -> None:
     """Two-point step without springs: mean force times mean speed is the exact change of the kinetic energy."""
-    compiled = load(find_gearbox("zf_4hp22")).compile()
+    compiled = compile_driveline(load(find_gearbox("zf_4hp22")))
     rng = np.random.default_rng(3)
     for pressed in product((False, True), repeat=7):
-        model = KernelModel(dict(compiled.arrays, order=2), 1e-3)
+        model = KernelModel(replace(compiled.arrays, order=2), 1e-3)
         state = KernelState(model)
-        state.u = rng.uniform(-300.0, 300.0, len(compiled.arrays["u0"]))
+        state.u = rng.uniform(-300.0, 300.0, len(compiled.arrays.u0))
         start = state.energies["kinetic"]
-        inputs = np.zeros((400, int(compiled.arrays["nin"])))
+        inputs = np.zeros((400, int(compiled.arrays.nin)))
         for name, on in zip(CONTROLLED, pressed, strict=True):
             inputs[:, compiled.input_index(f"{name}.p")] = LINE_PRESSURE if on else 0.0
         assert model.run(state, inputs) == len(inputs)
@@ -280,13 +282,13 @@ def test_books_of_every_lock_pattern_close_to_rounding() -> None:
 
 
 def test_tied_up_torques_are_the_least_norm_split_whatever_came_before() -> None:
-    compiled = bench("zf_4hp22").compile()
+    compiled = compile_driveline(bench("zf_4hp22"))
     a = compiled.arrays
-    n, rows = len(a["u0"]), len(a["row_off"])
+    n, rows = len(a.u0), len(a.row_off)
     R = np.zeros((rows, n))
     for r in range(rows):
-        for q in range(int(a["row_ptr"][r]), int(a["row_ptr"][r + 1])):
-            R[r, int(a["row_idx"][q])] += float(a["row_val"][q])
+        for q in range(int(a.row_ptr[r]), int(a.row_ptr[r + 1])):
+            R[r, int(a.row_idx[q])] += float(a.row_val[q])
     motor = compiled.input_index("motor.tau")
     rng = np.random.default_rng(11)
     compared = redundant = 0
@@ -304,7 +306,7 @@ def test_tied_up_torques_are_the_least_norm_split_whatever_came_before() -> None
         compared += 1
         assert np.allclose(tau, tau2, rtol=0.0, atol=1e-6), pressed
         stuck = np.flatnonzero(modes == 0)
-        B = R[a["fr_row"][stuck]]
+        B = R[a.fr["row"][stuck]]
         u, s, _ = np.linalg.svd(B, full_matrices=True)
         idle = u[:, np.sum(s > 1e-9) :]  # combinations of locks that do nothing: no part of a least-norm split
         if idle.shape[1]:

@@ -14,7 +14,7 @@ from independent import Solution, System, simulate
 from models import PUBLISHED
 from own_models import OWN
 
-from torqueloop.core.cases import Case, read_case
+from torqueloop.core.reference import Case, read_case
 
 HERE = Path(__file__).parent
 

@@ -16,8 +16,8 @@ pytest.importorskip("yaml", reason="the reader of cases needs PyYAML (extra `dev
 
 from case_parts import a_case, part
 
-from torqueloop.core.case_run import run_case
-from torqueloop.core.cases import Case, Column
+from torqueloop.core.reference import Case, Column
+from torqueloop.core.reference.case_run import run_case
 
 
 def rot(name: str, kind: str, **parameters: Any) -> dict[str, Any]:
@@ -162,3 +162,24 @@ def test_sensors_read_what_is_there() -> None:
     t = 1.2
     wanted = [t, t * t**2 / 4.0, t**3 / 12.0 + 0.5, t**2 / 4.0, t / 2.0, 1.0]
     assert values(case, names)[-1] == pytest.approx(wanted, abs=1e-8)
+
+
+def test_springs_in_series_of_connection_possibilities() -> None:
+    """Rotational.Examples.ConnectionPossibilities: two springs without an inertia between them, two inertias joined
+    rigidly. There everything rests; here inertia1 and inertia3 turn at the start, so that there is something to see."""
+    case = a_case(
+        *(rot(f"inertia{k}", "Inertia", J=1.0) for k in range(1, 5)), rot("spring1", "Spring", c=1e4),
+        rot("spring2", "Spring", c=1e4),
+        flange=joined("inertia1.flange_b - inertia2.flange_a", "inertia3.flange_b - spring1.flange_a",
+                      "spring1.flange_b - spring2.flange_a", "spring2.flange_b - inertia4.flange_a"),
+        signal=[], start={"inertia1.phi": 0.0, "inertia1.w": 2.0, "inertia3.phi": 0.0, "inertia3.w": 1.0,
+                          "inertia4.phi": 0.0, "inertia4.w": 0.0}, stop=1.1,
+    )  # fmt: skip
+    names = ["inertia2.w", "inertia3.phi", "inertia4.phi", "spring1.phi_rel", "spring2.phi_rel", "spring1.tau"]
+    found, t = values(case, names, 8), np.linspace(0.0, 1.1, 11)
+    # c = 5e3 between two inertias of 1 kg.m2: omega^2 = 5e3*(1 + 1)
+    relative = -np.sin(100.0 * t) / 100.0
+    wanted = [2.0 + 0.0 * t, 0.5 * (t - relative), 0.5 * (t + relative), 0.5 * relative, 0.5 * relative,
+              5e3 * relative]  # fmt: skip
+    assert np.abs(found - np.transpose(wanted)).max(axis=0) == pytest.approx(0.0, abs=1e-4)
+    assert np.abs(found - np.transpose(wanted))[:, :5].max() < 1e-8

@@ -17,8 +17,8 @@ from neutral import Bearing, Gear, Lossy, SpringDamper, Torque, Train
 from trajectory import Reference, Trajectory
 
 from torqueloop.core.components import ConstantTorque, Inertia, LossyGear
-from torqueloop.core.driveline import Driveline
-from torqueloop.core.offline import Simulation
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.simulate.offline import Simulation
 
 #: |w_a|, eta1, eta2, |tbf1|, |tbf2|
 WITH_BEARINGS = ((0.0, 0.8, 0.7, 0.6, 0.9),)

@@ -15,8 +15,8 @@ import pytest
 from neutral import Mesh, SpringDamper, Train
 from trajectory import Reference, Trajectory
 
-from torqueloop.core.offline import Simulation
-from torqueloop.core.results import Result
+from torqueloop.core.simulate.offline import Simulation
+from torqueloop.core.simulate.results import Result
 
 J = [0.02, 0.05, 0.03, 0.04]
 R_IN, R_OUT, DELTA_R = Fraction(40, 1000), Fraction(60, 1000), Fraction(3, 1000)

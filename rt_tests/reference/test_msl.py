@@ -17,9 +17,9 @@ import pytest
 
 pytest.importorskip("yaml", reason="reading case.yaml needs PyYAML (extra `dev`)")
 
-from torqueloop.core.case_run import SHIFT, CaseResult, Trajectory, convergence, run_case
-from torqueloop.core.cases import import_case, read_case
-from torqueloop.core.offline import Simulation
+from torqueloop.core.reference import import_case, read_case
+from torqueloop.core.reference.case_run import SHIFT, CaseResult, Trajectory, convergence, run_case
+from torqueloop.core.simulate.offline import Simulation
 
 MSL = Path(__file__).parent / "msl"
 OWN = Path(__file__).parent / "own"
@@ -61,6 +61,12 @@ def test_friction_case_follows_its_reference(name: str, substeps: int, tolerance
 @pytest.mark.parametrize("name", SMOOTH)
 def test_oscillating_case_follows_its_reference(name: str, substeps: int) -> None:
     check(run_case(MSL / name, substeps=substeps, order=4), 1e-5)
+
+
+@pytest.mark.parametrize("order", [2, 4])
+def test_a_car_on_a_hilly_road_follows_its_solution(order: int) -> None:
+    # what is left is the polygon of sin and cos of the slope
+    check(run_case(OWN / "OwnVehicle", order=order), 1e-6)
 
 
 @pytest.mark.parametrize(("substeps", "tolerance"), [(1, 5e-4), (32, 1e-5)])

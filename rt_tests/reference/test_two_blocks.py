@@ -18,10 +18,10 @@ from neutral import Bearing, Clutch, Torque, Train
 from trajectory import Reference, Trajectory
 
 from torqueloop.core.components import Force, Mass, SupportFriction
-from torqueloop.core.driveline import Driveline
-from torqueloop.core.offline import Simulation
-from torqueloop.core.results import Result
+from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.signals import SignalLike, Step
+from torqueloop.core.simulate.offline import Simulation
+from torqueloop.core.simulate.results import Result
 
 F0 = 1.0
 U1, U2 = Wave(0.0, 0.8, 0.4), Wave(0.0, 1.8, 1.1)

@@ -18,13 +18,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "hil"))
 
 from rig_help import Car, Unit, run
 
-from torqueloop.cython_kernels.rt_thread import thread_usage
+from torqueloop.cython_kernels.clock.rt_thread import thread_usage
 from torqueloop.hil.realtime import rtenv
 from torqueloop.hil.record.recording import read_stream
-from torqueloop.hil.rig.parts import build
-from torqueloop.hil.rig.plan import load_plan
-from torqueloop.hil.rig.replay import INPUT_HEAD
-from torqueloop.hil.rig.session import run_rig
+from torqueloop.hil.rig.assemble.parts import build
+from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.run.replay import INPUT_HEAD
+from torqueloop.hil.rig.run.session import run_rig
 
 KINDS = ("malloc", "calloc", "realloc", "free", "aligned", "mmap", "munmap", "brk", "marks")
 BY_CLOCK, BY_SLEEP = 1, 2
@@ -65,10 +65,10 @@ def replay(rig_file: Path, out: Path, seconds: float) -> dict[str, Any]:
             at = parts.rig.replay(chunk, at)
             counter.mc_watch(0)
             ticks += 1
-        for ring in (parts.samples, parts.inputs, parts.bus, parts.modes):
+        for ring in (parts.samples, parts.inputs, parts.bus_log, parts.modes):
             while ring.drain():
                 pass
-        parts.tx_ring.pop_all()
+        parts.buses[0].tx_ring.pop_all()
     return {"ticks": ticks, "events": parts.state.counters["events"], "rx_frames": parts.rig.counters()["rx_frames"]}
 
 
@@ -83,7 +83,7 @@ def real(rig_file: Path, out: Path, seconds: float) -> dict[str, Any]:
 
     rtenv.prepare_loop_thread = watched  # type: ignore[assignment]
     result = run_rig(rig_file, "real", seconds, out, progress=False, html=False)
-    return {"ticks": result.stats["ticks"], "state": result.state, "cause": result.stats["safe_state"]["cause"]}
+    return {"ticks": result.stats.clock.ticks, "state": result.state, "cause": result.stats.safe_state.cause}
 
 
 def planted(rig_file: Path, out: Path, seconds: float) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from rig_help import rig_file
 from test_malloc import ALONE
 
 from torqueloop.hil.realtime import rtenv
-from torqueloop.hil.rig.parts import build
-from torqueloop.hil.rig.plan import load_plan
+from torqueloop.hil.rig.assemble.parts import build
+from torqueloop.hil.rig.describe.plan import load_plan
 
 
 @pytest.fixture

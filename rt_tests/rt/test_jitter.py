@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from torqueloop.cython_kernels.rig import Rig
-from torqueloop.cython_kernels.ring import DataRing
+from torqueloop.cython_kernels.rings.ring import DataRing
+from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.realtime import rtenv
 
 SECONDS = float(os.environ.get("TORQUELOOP_JITTER_S", "2"))

@@ -7,12 +7,15 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+
+from torqueloop.hil.results.run import RunStats, SafeState, StreamStats
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -73,6 +76,17 @@ def test_a_failed_gate_fails_the_report_in_all_three_forms(script: ModuleType, t
     assert "3 &lt;b&gt; missed" in page and "verdict failed" in page and "only half of it" in page
 
 
+def test_lost_records_fail_the_report(script: ModuleType) -> None:
+    good = StreamStats(chunks=9)
+    for bad in (StreamStats(lost_records=1), StreamStats(discarded_bytes=8), StreamStats(cause="OSError: full"), None):
+        part = script.Part("virtual", "Virtual")
+        script.recorded(part, RunStats(recording={} if bad is None else {"signals": good, "bus": bad}))
+        assert [g.passed for g in part.gates] == [False], bad
+    part = script.Part("virtual", "Virtual")
+    script.recorded(part, RunStats(recording={"signals": good}))
+    assert [g.passed for g in part.gates] == [True]
+
+
 def test_results_of_the_vm_become_tables_and_gates(script: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "measure.json"
     assert "not there" in script.vm(path).skipped
@@ -84,19 +98,27 @@ def test_results_of_the_vm_become_tables_and_gates(script: ModuleType, tmp_path:
         "rig": {"ticks": 60_000, "missed": 0, "wake_lateness_us": late},
         "cyclictest": {"p50": 1.0, "p999": 2.5},
         "reaction_echo": {"p50_ns": 100.0},
+        **{name: {"status": 0} for name in ("reaction_socket", "reaction_full", "rates", "clients")},
     }
     path.write_text(json.dumps(found))
     part = script.vm(path)
-    assert [(g.name, g.passed) for g in part.gates] == [("rig: missed ticks", True)]
+    assert [(g.name, g.passed) for g in part.gates] == [("every stage was measured", True), ("rig: missed ticks", True)]
     assert part.values["ratios"] == {"wake_p999": pytest.approx(1.2)}
     assert part.tables["rig [µs]"][1][:3] == ["wake_lateness_us", "60000", "1.5"]
     found["rig"]["missed"] = 2
     found["rates"] = {"error": "RuntimeError: no"}
     path.write_text(json.dumps(found))
     assert {g.name: g.passed for g in script.vm(path).gates} == {
+        "every stage was measured": True,
         "rig: missed ticks": False,
         "rates was measured": False,
     }
+    # a stage that left nothing is no stage that passed
+    for path_text in ("{}", json.dumps({k: v for k, v in found.items() if k != "clients"})):
+        path.write_text(path_text)
+        gates = {g.name: (g.passed, g.text) for g in script.vm(path).gates}
+        passed, text = gates["every stage was measured"]
+        assert not passed and "clients" in text
 
 
 def test_instruction_counts_are_compared_both_ways(script: ModuleType) -> None:
@@ -123,15 +145,18 @@ def test_endurance_gates_growth_faults_and_losses(script: ModuleType) -> None:
     endurance = importlib.import_module("endurance")
     still = {"minor_faults": 900, "major_faults": 0, "locked_kib": 1000, "tcu_rss_kib": 5, "vehicle_rss_kib": 5}
     steady = [{"t_s": 10.0 * k, "rss_kib": 100_000 + 5000 * min(k, 5), **still} for k in range(31)]
-    stats = {"recording": {"signals": {"lost": 0}}, "safe_state": {"latched": False, "cause": ""}}
+    stats = RunStats(recording={"signals": StreamStats(chunks=9), "bus": StreamStats(chunks=9)})
     assert all(gate["passed"] for gate in endurance.judge(steady, stats, "ended"))
 
-    def failed(samples: list[dict[str, Any]], stats: dict[str, Any] = stats, state: str = "ended") -> list[str]:
+    def failed(samples: list[dict[str, Any]], stats: RunStats = stats, state: str = "ended") -> list[str]:
         return [g["name"] for g in endurance.judge(samples, stats, state) if g["passed"] is False]
 
     assert failed([{**s, "rss_kib": 100_000 + 20 * s["t_s"]} for s in steady]) == ["growth of rss_kib"]
     assert failed([*steady[:-1], {**steady[-1], "minor_faults": 901}]) == ["minor_faults of the loop"]
-    lossy = {**stats, "recording": {"signals": {"lost": 3}}, "safe_state": {"latched": True, "cause": "limit"}}
-    assert failed(steady, lossy) == ["records lost", "ended by itself"]
+    latched = SafeState(True, "engine.w left its limits", "limit", 100)
+    assert failed(steady, replace(stats, safe_state=latched)) == ["ended by itself"]
+    for bad in (StreamStats(lost_records=3), StreamStats(discarded_bytes=8, cause="OSError: No space left on device")):
+        assert failed(steady, replace(stats, recording={**stats.recording, "bus": bad})) == ["records lost"]
+    assert failed(steady, replace(stats, recording={})) == ["records lost"], "nothing recorded is not nothing lost"
     short = endurance.judge(steady[:5], stats, "interrupted")
     assert [g["passed"] for g in short[:4]] == [None] * 4 and short[-1]["passed"] is False

@@ -17,10 +17,10 @@ HERE = Path(__file__).resolve().parent
 KINDS = ("malloc", "calloc", "realloc", "free", "aligned", "mmap", "munmap", "brk")
 #: nobody may be missed when nobody is there, and the engine is left idling
 ALONE = (
-    ("TCU_Pressure_1 = 0.3", "TCU_Pressure_1 = 1e4"),
-    ("TCU_Pressure_2 = 0.3", "TCU_Pressure_2 = 1e4"),
-    ("age_limit_s = 0.1", "age_limit_s = 60.0"),
-    ("[1.7, 1.0]]\nkickdown", "[1.7, 0.0]]\nkickdown"),
+    "bus.powertrain.rx_timeout_s.TCU_Pressure_1 = 10000.0",
+    "bus.powertrain.rx_timeout_s.TCU_Pressure_2 = 10000.0",
+    "vehicle.age_limit_s = 60.0",
+    "driver.pedal = [[0.0, 0.0], [1.5, 0.0], [1.7, 0.0]]",
 )
 
 

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from rig_help import Car, Unit, rig_file, run
 
-from torqueloop.cython_kernels.rig import Rig
-from torqueloop.cython_kernels.ring import DataRing
-from torqueloop.cython_kernels.rt_thread import denormals_can_be_off, denormals_kept, prefault_stack, thread_usage
+from torqueloop.cython_kernels.clock.rt_thread import denormals_can_be_off, denormals_kept, prefault_stack, thread_usage
+from torqueloop.cython_kernels.rings.ring import DataRing
+from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.realtime import rtenv
 from torqueloop.hil.realtime.machine import choose_cpu, cpu_list, idle_states, kernel_preemption
 
@@ -187,7 +187,7 @@ def test_a_run_keeps_the_list_and_undoes_it(tmp_path: Path) -> None:
     listed = json.loads((tmp_path / "run" / "run.json").read_text())["realtime"]
     assert {m["name"] for m in listed} == {"denormals", "garbage collection"}
     assert all({"name", "wanted", "ok", "in_force", "of"} <= set(m) for m in listed)
-    assert result.stats["degraded"] == [m["in_force"] for m in listed if not m["ok"]]
+    assert result.stats.degraded == [m["in_force"] for m in listed if not m["ok"]]
     assert gc.isenabled()
 
 

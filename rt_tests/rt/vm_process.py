@@ -1,50 +1,52 @@
 """The measurement in the virtual machine as a process beside the other tests.
 
-It takes minutes, counts instructions and so does not mind what else runs: it is started when the tests have been
-collected, and judged (test_vm.py) when the others are done.
+It takes minutes, counts instructions and so does not mind what else runs: `scripts/test --vm` starts this file when the
+other tests begin, and test_vm.py judges what it left when they are done.
 """
 
 from __future__ import annotations
 
-import atexit
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "build" / "vm-results"
-_running: list[subprocess.Popen[str]] = []
+#: exit status of scripts/vm_measure.py, written when it has ended
+STATUS = RESULTS / "status"
+#: longer than the machine is given (vm_measure.py), s
+LIMIT = 1800.0
 
 
-def start() -> None:
-    """Start scripts/vm_measure.py, once."""
-    if _running:
-        return
+def main() -> int:
+    """Measure and leave the results, the log and the exit status in RESULTS. SIGINT takes the machine along."""
+    command = [sys.executable, str(ROOT / "scripts" / "vm_measure.py"), "--out", str(RESULTS / "measure.json")]
     RESULTS.mkdir(parents=True, exist_ok=True)
     for stale in RESULTS.glob("*"):
         stale.unlink()
-    command = [sys.executable, str(ROOT / "scripts" / "vm_measure.py"), "--out", str(RESULTS / "measure.json")]
     with open(RESULTS / "measure.log", "w", encoding="utf-8") as log:
-        _running.append(
-            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, text=True)
-        )
-    atexit.register(_stop)
-
-
-def _stop() -> None:
-    # as Ctrl-C would: the script takes its machine with it
-    for process in _running:
-        if process.poll() is None:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            status = process.wait()
+        except KeyboardInterrupt:
             process.send_signal(signal.SIGINT)
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            status = process.wait()
+    STATUS.write_text(str(status))
+    return status
 
 
 def wait() -> tuple[int, str]:
-    """Its exit status (77: not available here) and what it printed."""
-    start()
-    status = _running[0].wait()
-    return status, (RESULTS / "measure.log").read_text(encoding="utf-8")
+    """Exit status of the measurement (77: not available here) and what it printed; TimeoutError when it never ends."""
+    deadline = time.monotonic() + LIMIT
+    while not STATUS.exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no {STATUS} after {LIMIT:.0f} s: was `scripts/test --vm` used?")
+        time.sleep(1.0)
+    return int(STATUS.read_text()), (RESULTS / "measure.log").read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start background jobs with SIGINT ignored
+    raise SystemExit(main())

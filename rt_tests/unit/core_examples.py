@@ -12,7 +12,7 @@ from torqueloop.core.components import (
     LaminarClutch,
     Torque,
 )
-from torqueloop.core.driveline import Driveline
+from torqueloop.core.describe.driveline import Driveline
 
 PACK = {"faces": 8, "r_o": 0.09, "r_i": 0.07, "mue_pos": 0.12, "area": 0.008}
 

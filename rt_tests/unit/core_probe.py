@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from torqueloop.core.builder import Builder
-from torqueloop.core.compiler import CompiledModel
+from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.components import (
     Inertia,
 )
-from torqueloop.core.components.base import HEAT_PORT, SUPPORT, THERMAL, Component, Flange, param
-from torqueloop.core.driveline import Driveline
-from torqueloop.core.vocabulary import (
+from torqueloop.core.describe.builder import Builder
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.flange import HEAT_PORT, SUPPORT, THERMAL, Flange
+from torqueloop.core.describe.params import param
+from torqueloop.core.describe.vocabulary import (
     DRIVEN_POSITION,
     HEAT_FROM_INPUT,
     HEAT_OF_FRICTION,
@@ -23,6 +25,7 @@ from torqueloop.core.vocabulary import (
     OUT_REACTION,
     RATIO_INPUT,
 )
+from torqueloop.cython_kernels.model.records import PORTS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +34,7 @@ class Probe(Component):
 
     flanges: ClassVar = {"a": Flange(), "b": SUPPORT, "support": SUPPORT, "heatPort": HEAT_PORT}
 
-    def __init__(self, law: Callable[[Builder], Any]) -> None:
-        object.__setattr__(self, "law", law)
+    law: Callable[[Builder], Any] = field(kw_only=False)
 
     def contribute(self, b: Builder) -> None:
         self.law(b)
@@ -87,31 +89,30 @@ def gear(ratio: int) -> Probe:
     return Probe(law)
 
 
-def dense(model: CompiledModel, name: str, count: int) -> np.ndarray:
+def dense(model: CompiledModel, kind: str, field: str = "row") -> np.ndarray:
     """Rows of elements as a matrix over the coordinates."""
     a = model.arrays
-    rows = np.zeros((count, model.n))
-    for i, k in enumerate(a[name]):
-        for q in range(a["row_ptr"][k], a["row_ptr"][k + 1]):
-            rows[i, a["row_idx"][q]] += a["row_val"][q]
+    numbers = a.elements[kind][field]
+    rows = np.zeros((len(numbers), model.n))
+    for i, k in enumerate(numbers):
+        for q in range(a.row_ptr[k], a.row_ptr[k + 1]):
+            rows[i, a.row_idx[q]] += a.row_val[q]
     return rows
 
 
 def ports(model: CompiledModel) -> np.ndarray:
-    names = ("tq_row", "poly_row", "eng_row", "tc_row_p", "tc_row_t", "ed_row", "cv_row")
-    return np.vstack([dense(model, n, len(model.arrays[n])) for n in names])
+    return np.vstack([dense(model, kind, field) for kind, field in PORTS])
 
 
 def forces(model: CompiledModel, **given: list[float]) -> np.ndarray:
     """Reactions under given element forces (port, fr, lin, con), the accelerations taken from M."""
     a = model.arrays
     rows = {
-        "port": ports(model), "fr": dense(model, "fr_row", len(a["fr_row"])),
-        "lin": dense(model, "lin_row", len(a["lin_row"])), "con": dense(model, "con_row", len(a["con_row"])),
+        "port": ports(model), "fr": dense(model, "fr"), "lin": dense(model, "lin"), "con": dense(model, "con"),
     }  # fmt: skip
     values = {key: np.array(given.get(key, np.zeros(len(rows[key])))) for key in rows}
-    acceleration = np.linalg.solve(a["M"], sum(rows[key].T @ values[key] for key in rows))
-    return a["re_A"] @ acceleration + sum(a[f"re_{key}"] @ values[key] for key in rows)
+    acceleration = np.linalg.solve(a.M, sum(rows[key].T @ values[key] for key in rows))
+    return a.re_A @ acceleration + sum(getattr(a, f"re_{key}") @ values[key] for key in rows)
 
 
 def moved(b: Builder) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.components import Brake, Clutch, Inertia, SpringDamper, Torque
-from torqueloop.core.driveline import Driveline
-from torqueloop.core.offline import Simulation
-from torqueloop.core.results import Result
-from torqueloop.core.tables import Table1D
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.tables import Table1D
+from torqueloop.core.simulate.offline import Simulation
+from torqueloop.core.simulate.results import Result
 
 Array = NDArray[np.float64]
 

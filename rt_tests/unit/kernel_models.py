@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
 
 import torqueloop.configs
-from torqueloop.core.vocabulary import (
+from torqueloop.core.describe.vocabulary import (
     ACTUATED,
     BLOCKED,
     CAPACITY,
@@ -26,7 +26,9 @@ from torqueloop.core.vocabulary import (
     NORMALIZED,
     NOTHING,
 )
-from torqueloop.cython_kernels.model import KernelModel, KernelState
+from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
+from torqueloop.cython_kernels.model.model_arrays import ModelArrays, given
+from torqueloop.cython_kernels.model.records import KINDS
 
 Array = NDArray[np.float64]
 #: inputs as a function of times (K,) -> (K, nin)
@@ -39,34 +41,6 @@ CLUTCH = {"fwd": CAPPED, "bwd": CAPPED}
 FREE_WHEEL = {"fwd": NOTHING, "bwd": BLOCKED}
 ONE_WAY = {"fwd": NOTHING, "bwd": CAPPED}
 ONE_WAY_CLUTCH = {"fwd": CAPPED, "bwd": BLOCKED}
-
-_LIN = ("row", "c", "d", "phi0")
-_TQ = ("row", "in", "gain", "const")
-_POLY = ("row", "k0", "k1", "k2", "k3")
-_ENG = ("row", "pedal_in", "wot_tab", "drag_tab", "map_tab2", "w_idle", "kp", "ki", "tau_idle_max")
-_TC = ("row_p", "row_t", "mp_tab", "mu_tab", "coast_tab", "coast_ratio")
-_FR = ("row", "src", "src_idx", "gain", "cgeo", "mu_tab", "peak", "fwd", "bwd", "hold")
-_ACT = ("in", "kind", "area", "p_return", "tau_rise", "tau_fall", "t_fill", "t_empty", "p_max")
-_OUT = ("kind", "idx", "gain", "off")
-_INTEGER = {
-    "row",
-    "in",
-    "pedal_in",
-    "wot_tab",
-    "drag_tab",
-    "map_tab2",
-    "row_p",
-    "row_t",
-    "mp_tab",
-    "mu_tab",
-    "coast_tab",
-    "src",
-    "src_idx",
-    "fwd",
-    "bwd",
-    "kind",
-    "idx",
-}
 
 
 class Sketch:
@@ -83,7 +57,7 @@ class Sketch:
         self.rows: list[tuple[dict[int, float], float]] = []
         self.curves: list[tuple[Array, Array, int]] = []
         self.maps: list[tuple[Array, Array, Array]] = []
-        self.parts: dict[str, list[dict[str, float]]] = {
+        self.parts: dict[str, list[dict[str, Any]]] = {
             k: [] for k in ("lin", "tq", "poly", "eng", "tc", "fr", "act", "out")
         }
         for i in range(self.n):
@@ -93,18 +67,18 @@ class Sketch:
         self.rows.append((entries, offset))
         return len(self.rows) - 1
 
-    def _add(self, part: str, **values: float) -> int:
+    def _add(self, part: str, **values: Any) -> int:
         self.parts[part].append(values)
         return len(self.parts[part]) - 1
 
     def torque(self, row: int, source: int = -1, gain: float = 1.0, const: float = 0.0) -> int:
-        return self._add("tq", row=row, gain=gain, const=const, **{"in": source})
+        return self._add("tq", row=row, gain=gain, constant=const, input=source)
 
     def spring(self, row: int, c: float, d: float = 0.0, phi0: float = 0.0) -> int:
         return self._add("lin", row=row, c=c, d=d, phi0=phi0)
 
     def resistance(self, row: int, k0: float = 0.0, k1: float = 0.0, k2: float = 0.0, k3: float = 0.0) -> int:
-        return self._add("poly", row=row, k0=k0, k1=k1, k2=k2, k3=k3)
+        return self._add("poly", row=row, k=(k0, k1, k2, k3))
 
     def friction(
         self,
@@ -129,7 +103,7 @@ class Sketch:
         else:
             src, idx = CONSTANT, -1
         return self._add(
-            "fr", row=row, src=src, src_idx=idx, gain=gain, cgeo=cgeo, mu_tab=mu, peak=peak, fwd=fwd, bwd=bwd, hold=hold
+            "fr", row=row, src=src, src_idx=idx, gain=gain, cgeo=cgeo, mu=mu, peak=peak, fwd=fwd, bwd=bwd, hold=hold
         )
 
     def free_wheel(self, row: int) -> int:
@@ -158,7 +132,7 @@ class Sketch:
             t_fill=t_fill,
             t_empty=t_empty,
             p_max=p_max,
-            **{"in": source},
+            input=source,
         )
 
     def engine(
@@ -177,10 +151,10 @@ class Sketch:
         return self._add(
             "eng",
             row=row,
-            pedal_in=pedal,
-            wot_tab=wot,
-            drag_tab=drag,
-            map_tab2=chart,
+            pedal=pedal,
+            wot=wot,
+            drag=drag,
+            map=chart,
             w_idle=w_idle,
             kp=kp,
             ki=ki,
@@ -188,9 +162,7 @@ class Sketch:
         )
 
     def converter(self, pump: int, turbine: int, mp: int, mu: int, coast: int, coast_ratio: float = 1.0) -> int:
-        return self._add(
-            "tc", row_p=pump, row_t=turbine, mp_tab=mp, mu_tab=mu, coast_tab=coast, coast_ratio=coast_ratio
-        )
+        return self._add("tc", row_p=pump, row_t=turbine, mp=mp, mu=mu, coast=coast, coast_ratio=coast_ratio)
 
     def curve(self, x: ArrayLike, y: ArrayLike, linear: bool = False) -> int:
         self.curves.append((np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64), int(linear)))
@@ -200,47 +172,40 @@ class Sketch:
         self.maps.append((np.asarray(x, float), np.asarray(y, float), np.asarray(z, float)))
         return len(self.maps) - 1
 
-    def output(self, kind: int, index: int, gain: float = 1.0, offset: float = 0.0) -> int:
-        return self._add("out", kind=kind, idx=index, gain=gain, off=offset)
+    def output(self, kind: int, index: int, gain: float = 1.0) -> int:
+        return self._add("out", kind=kind, idx=index, aux=0, gain=gain)
 
-    def arrays(self) -> dict[str, Any]:
-        a: dict[str, Any] = {
-            "M": self.M,
-            "u0": self.u0,
-            "z0": self.z0,
-            "n": self.n,
-            "nin": self.nin,
-            "order": self.order,
-            "n_hot": len(self.rows),
+    def arrays(self) -> ModelArrays:
+        curves: dict[str, Any] = {
+            "tab1_ptr": np.cumsum([0, *(len(x) for x, _, _ in self.curves)]).astype(np.int32),
+            "tab1_x": np.concatenate([np.zeros(0), *(x for x, _, _ in self.curves)]),
+            "tab1_y": np.concatenate([np.zeros(0), *(y for _, y, _ in self.curves)]),
+            "tab1_extrap": np.array([e for _, _, e in self.curves], dtype=np.int32),
+            "tab2_nx": np.array([len(x) for x, _, _ in self.maps], dtype=np.int32),
+            "tab2_ny": np.array([len(y) for _, y, _ in self.maps], dtype=np.int32),
         }
-        for part, fields in (
-            ("lin", _LIN),
-            ("tq", _TQ),
-            ("poly", _POLY),
-            ("eng", _ENG),
-            ("tc", _TC),
-            ("fr", _FR),
-            ("act", _ACT),
-            ("out", _OUT),
-        ):
-            for name in fields:
-                kind = np.int32 if name in _INTEGER else np.float64
-                a[f"{part}_{name}"] = np.array([p[name] for p in self.parts[part]], dtype=kind)
-        a["row_ptr"] = np.cumsum([0, *(len(r) for r, _ in self.rows)]).astype(np.int32)
-        a["row_idx"] = np.array([i for r, _ in self.rows for i in r], dtype=np.int32)
-        a["row_val"] = np.array([v for r, _ in self.rows for v in r.values()], dtype=np.float64)
-        a["row_off"] = np.array([off for _, off in self.rows])
-        a["tab1_ptr"] = np.cumsum([0, *(len(x) for x, _, _ in self.curves)]).astype(np.int32)
-        a["tab1_x"] = np.concatenate([np.zeros(0), *(x for x, _, _ in self.curves)])
-        a["tab1_y"] = np.concatenate([np.zeros(0), *(y for _, y, _ in self.curves)])
-        a["tab1_extrap"] = np.array([e for _, _, e in self.curves], dtype=np.int32)
         for axis, name in enumerate("xyz"):
-            a[f"tab2_{name}"] = np.concatenate([np.zeros(0), *(m[axis].ravel() for m in self.maps)])
+            curves[f"tab2_{name}"] = np.concatenate([np.zeros(0), *(m[axis].ravel() for m in self.maps)])
             sizes = [m[axis].size for m in self.maps]
-            a[f"tab2_{name}ptr"] = np.cumsum([0, *sizes])[: len(sizes)].astype(np.int32)
-        a["tab2_nx"] = np.array([len(x) for x, _, _ in self.maps], dtype=np.int32)
-        a["tab2_ny"] = np.array([len(y) for _, y, _ in self.maps], dtype=np.int32)
-        return a
+            curves[f"tab2_{name}ptr"] = np.cumsum([0, *sizes])[: len(sizes)].astype(np.int32)
+        elements = {}
+        for kind, parts in self.parts.items():
+            names = KINDS[kind].given.names
+            elements[kind] = given(kind, **{name: [part[name] for part in parts] for name in names})
+        return ModelArrays(
+            M=self.M,
+            u0=self.u0,
+            z0=self.z0,
+            row_ptr=np.cumsum([0, *(len(r) for r, _ in self.rows)]).astype(np.int32),
+            row_idx=np.array([i for r, _ in self.rows for i in r], dtype=np.int32),
+            row_val=np.array([v for r, _ in self.rows for v in r.values()], dtype=np.float64),
+            row_off=np.array([off for _, off in self.rows]),
+            **curves,
+            nin=self.nin,
+            n_hot=len(self.rows),
+            order=self.order,
+            elements=elements,
+        )
 
 
 def sampled(inputs: Inputs, t0: float, h: float, steps: int, jumps: Sequence[float] = ()) -> Array:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from torqueloop.core.components import Component, Inertia
-from torqueloop.core.driveline import Driveline
-from torqueloop.core.offline import Simulation
-from torqueloop.core.results import Result
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.simulate.offline import Simulation
+from torqueloop.core.simulate.results import Result
 
 
 def drive(*connections: tuple[str, ...], order: int | str = "auto", **components: Component) -> Driveline:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,12 @@ import numpy as np
 
 from torqueloop.hil.record.bus_log import bus_header, pack_frame
 from torqueloop.hil.record.recording import ChunkWriter
-from torqueloop.hil.record.run_data import signal_dtype, signal_header, write_json_atomic
+from torqueloop.hil.record.run_data import signal_dtype, signal_header
 from torqueloop.hil.report.metrics import timing_of
+from torqueloop.hil.results.clock import ClockStats
+from torqueloop.hil.results.files import read_run_info, write_run_info
+from torqueloop.hil.results.links import BusStats, Coupling, LinkStats, RxMessage, TxMessage, VehicleStats
+from torqueloop.hil.results.run import EnergyStats, RunInfo, RunStats, SafeState, SolverStats, StreamStats
 
 RATIOS = {"1": 2.47945, "2": 1.47945, "3": 1.0, "4": 0.728}
 #: begin of each shift and its length [s]
@@ -82,7 +87,7 @@ def write_run(
     duration_s: float = 25.0,
     clock: str = "real",
     gates: list[str] | None = None,
-    safe_state: dict[str, Any] | None = None,
+    safe_state: SafeState | None = None,
 ) -> Path:
     """Write the run directory. `killed`: no end marks, no modes.csv, an old run.json, as if the process was killed."""
     rng = np.random.default_rng(7)
@@ -109,47 +114,68 @@ def write_run(
     (config / "zf_4hp22.toml").write_text(lines.replace("'", '"'))
     heat = {"C5": 9.1e3, "C6": 7.4e3, "C11": 1.2e3, "C12": 2.9e3}
     kinetic, road, converter = 0.5 * 1650.0 * table["car.v"][-1] ** 2, 1.9e5, 1.3e5
-    energy = {
-        "supplied": {"engine": kinetic + road + converter + sum(heat.values()) + 1e-3},
-        "lost": {"converter": converter, "road load": road, **heat},
-        "stored": {"kinetic energy": kinetic},
-    }
-    stats = {
-        "ticks": len(t),
-        "missed": 0,
-        "overruns": 0,
-        "slip_s": 0.0,
-        "wake_lateness_us": timing_of(records["wake_lateness_ns"] * 1e-3),
-        "compute_us": timing_of(records["compute_ns"] * 1e-3),
-        "can": {
-            "rx": {
-                "TCU_Pressure_1": {"ok": len(t) // 5, "crc": 0, "counter": 0, "length": 0, "timeout": 0},
-                "TCU_Status": {"ok": len(t) // 10, "crc": 1, "counter": 0, "length": 0, "timeout": 0},
-            },
-            "tx": len(t) // 5,
+    energy = EnergyStats(
+        supplied={"engine": kinetic + road + converter + sum(heat.values()) + 1e-3},
+        lost={"converter": converter, "road load": road, **heat},
+        stored={"kinetic energy": kinetic},
+    )
+    stats = RunStats(
+        ClockStats(
+            len(t),
+            missed=0,
+            overruns=0,
+            slip_s=0.0,
+            wake_lateness_us=timing_of(records["wake_lateness_ns"] * 1e-3),
+            compute_us=timing_of(records["compute_ns"] * 1e-3),
+        ),
+        buses={
+            "can": BusStats(
+                rx={
+                    "TCU_Pressure_1": RxMessage(ok=len(t) // 5),
+                    "TCU_Status": RxMessage(ok=len(t) // 10, crc=1),
+                },
+                tx={"HIL_Speeds": TxMessage(sent=len(t) // 5)},
+                rx_frames=len(t) // 5 + len(t) // 10,
+                rx_bad=1,
+                tx_frames=len(t) // 5,
+            )
         },
-        "vehicle": {"gap": 0, "dup": 0, "age_max_ms": 2.31, "residual_speed_max_mps": 0.0004},
-        "safe_state": safe_state or {"latched": False, "cause": "", "step": None},
-        "degraded": ["no SCHED_FIFO: Operation not permitted"],
-        "solver": {"events": 41, "splits_max": 3, "fallbacks": 0},
-        "energy": energy,
-        "hash": "9f2c51d07a3be846",
-    }
-    info: dict[str, Any] = {
-        "rig": "desk_4hp22",
-        "powertrain": "car_4hp22_rig",
-        "clock": clock,
-        "tick_s": tick_s,
-        "duration_s": duration_s if not killed else duration_s + 15.0,
-        "started": "2026-01-01T12:00:00+00:00",
-        "state": "running" if killed else "ended",
-        "gates": gates if gates is not None else ["missed == 0", "compute_p99_us < 200"],
-        "stats": stats,
-    }
-    if not killed:
-        info["ended"] = "2026-01-01T12:00:25+00:00"
-    else:
-        del stats["energy"], stats["hash"]
-        stats["ticks"] = len(t) - 800
-    write_json_atomic(path / "run.json", info)
+        vehicles={
+            "vehicle": VehicleStats(
+                len(t),
+                age_max_ms=2.31,
+                link=LinkStats("latest value", accepted=len(t), coupling=Coupling(len(t), 0.0004)),
+            )
+        },
+        recording={"signals": StreamStats(chunks=len(t) // 500)},
+        safe_state=safe_state or SafeState(),
+        degraded=["no SCHED_FIFO: Operation not permitted"],
+        solver=SolverStats(events=41, splits_max=3),
+        energy=None if killed else energy,
+        hash=None if killed else "9f2c51d07a3be846",
+    )
+    if killed:
+        stats = replace(stats, clock=replace(stats.clock, ticks=len(t) - 800))
+    asked = gates if gates is not None else ["missed == 0", "compute_p99_us < 200"]
+    info = RunInfo(
+        "desk_4hp22",
+        state="running" if killed else "ended",
+        started="2026-01-01T12:00:00+00:00",
+        ended=None if killed else "2026-01-01T12:00:25+00:00",
+        clock=clock,
+        duration_s=duration_s if not killed else duration_s + 15.0,
+        tick_s=tick_s,
+        powertrain="car_4hp22_rig",
+        gates={f"gate {k}": gate for k, gate in enumerate(asked, 1)},
+        stats=stats,
+    )
+    write_run_info(path, info)
     return path
+
+
+def change(path: Path, clock: dict[str, Any] | None = None, stats: dict[str, Any] | None = None, **info: Any) -> None:
+    """Change fields of the run.json of a run directory, of its statistics and of the clock's."""
+    known = read_run_info(path)
+    new = replace(known.stats, **(stats or {}))
+    new = replace(new, clock=replace(new.clock, **(clock or {})))
+    write_run_info(path, replace(known, stats=new, **info))

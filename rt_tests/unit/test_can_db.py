@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torqueloop.configs
-from torqueloop.core.errors import ConfigError
-from torqueloop.cython_kernels.codec import benchmark_ns
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.cython_kernels.can.codec import benchmark_ns
 from torqueloop.hil.can.database import CanDatabase, E2ESettings, check_owners
 from torqueloop.hil.can.units import si_unit, to_si
 

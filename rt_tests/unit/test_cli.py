@@ -13,10 +13,10 @@ import pytest
 from synthetic_run import write_run
 from typer.testing import CliRunner
 
-from torqueloop.core.errors import ConfigError
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil import cli
-from torqueloop.hil.check import check_file
-from torqueloop.hil.locate import installed, locate
+from torqueloop.hil.cli.check import check_file
+from torqueloop.hil.common.locate import installed, locate
 
 CONFIGS = [path for folder in ("gearboxes", "powertrains", "rigs", "tcu", "vehicles", "scenarios", "can")
            for path in installed(folder).values()]  # fmt: skip
@@ -68,7 +68,8 @@ def test_mf4_holds_the_signals(run_dir: Path) -> None:
     with asammdf.MDF(run_dir / "signals.mf4") as mdf:
         engine = mdf.get("engine.w")
         assert len(engine.samples) == 3000 and engine.unit == "rad/s"
-        assert len(mdf.get("CAN.ID").samples) == 600
+    with asammdf.MDF(run_dir / "bus.mf4") as mdf:
+        assert len(mdf.get("CAN_DataFrame.ID").samples) == 600
 
 
 def test_mf4_without_the_extra_says_what_to_install(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,8 +133,8 @@ def changed(path: Path, tmp_path: Path, old: str, new: str) -> Path:
     [
         ("gearboxes", "zf_4hp22", "J_kgm2 = 0.020", "J = 0.020", ["J_kgm2", "components.in"]),
         ("gearboxes", "zf_4hp22", 'kind = "LaminarClutch"', 'kind = "LaminarClutsh"', ["LaminarClutch"]),
-        ("rigs", "desk_4hp22", "tick_s = 1e-3", "tick_s = 2.0", ["tick_s", "clock", "0.1"]),
-        ("rigs", "desk_4hp22", "substeps = 1", "substep = 1", ["substep", "substeps"]),
+        ("rigs", "desk_4hp22", "[plant]", "[clock]\ntick_s = 2.0\n[plant]", ["tick_s", "clock", "0.1"]),
+        ("rigs", "desk_4hp22", "[plant]", "[clock]\nsubstep = 1\n[plant]", ["substep", "substeps"]),
         ("rigs", "desk_4hp22", "TCU_Pressure_1.p_C4", "TCU_Pressure_1.p_C9", ["p_C9", "did you mean"]),
         ("scenarios", "wot_4hp22", '"C4.p_bar"', '"C4.p"', ["C4.p_bar", "inputs"]),
         ("scenarios", "wot_4hp22", '"C4.p_bar"', '"C44.p_bar"', ["C4.p_bar", "inputs"]),
@@ -233,12 +234,12 @@ def test_unknown_names_are_wrong_input(name: str) -> None:
 
 
 def test_ctrl_c_ends_cleanly(monkeypatch: pytest.MonkeyPatch, run_dir: Path) -> None:
-    import torqueloop.hil.report.build as build
+    import torqueloop.hil.report.write as write
 
     def interrupted(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(build, "write_report", interrupted)
+    monkeypatch.setattr(write, "write_report", interrupted)
     status, text = call("report", run_dir)
     assert status == 130 and "interrupted" in text
 

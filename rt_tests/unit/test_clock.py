@@ -4,7 +4,7 @@ import signal
 import threading
 import time
 
-from torqueloop.cython_kernels import clock
+from torqueloop.cython_kernels.clock import clock
 
 
 def test_clock_is_python_s_monotonic_clock():

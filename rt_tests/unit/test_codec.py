@@ -13,10 +13,10 @@ from cantools.database.conversion import BaseConversion
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torqueloop.cython_kernels import codec as k
-from torqueloop.cython_kernels.codec import CodecTables, RxState, TxState
-from torqueloop.cython_kernels.codec_spec import MessageSpec, SignalSpec
-from torqueloop.cython_kernels.crc import Crc8
+from torqueloop.cython_kernels.can import codec as k
+from torqueloop.cython_kernels.can.codec import CodecTables, RxState, TxState
+from torqueloop.cython_kernels.can.codec_spec import MessageSpec, SignalSpec
+from torqueloop.cython_kernels.can.crc import Crc8
 
 MS = 1_000_000
 

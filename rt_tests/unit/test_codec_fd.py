@@ -14,11 +14,11 @@ from cantools.database.conversion import BaseConversion
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torqueloop.cython_kernels import codec as k
-from torqueloop.cython_kernels.codec import CodecTables, RxState, TxState
-from torqueloop.cython_kernels.codec_spec import FD_LENGTHS, MessageSpec, SignalSpec, message_fields
-from torqueloop.cython_kernels.crc import Crc8
-from torqueloop.cython_kernels.ring import FrameRing
+from torqueloop.cython_kernels.can import codec as k
+from torqueloop.cython_kernels.can.codec import CodecTables, RxState, TxState
+from torqueloop.cython_kernels.can.codec_spec import FD_LENGTHS, MessageSpec, SignalSpec, message_fields
+from torqueloop.cython_kernels.can.crc import Crc8
+from torqueloop.cython_kernels.rings.ring import FrameRing
 from torqueloop.hil.can.database import CanDatabase
 
 FD, BRS = 4, 8

@@ -15,11 +15,11 @@ from torqueloop.core.controls import (
     Wired,
     run_controlled,
 )
-from torqueloop.core.driveline import Driveline
-from torqueloop.core.errors import RangeError, UnknownNameError
-from torqueloop.core.offline import Simulation
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.errors import RangeError, UnknownNameError
+from torqueloop.core.describe.tables import Table1D
 from torqueloop.core.signals import Step, Table
-from torqueloop.core.tables import Table1D
+from torqueloop.core.simulate.offline import Simulation
 
 DT = 0.01
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from torqueloop.core.analyse.fuel import bilinear, fuel_consumption, fuel_power
 from torqueloop.core.components import (
     CarCoastDown,
     DragTorque,
@@ -25,14 +26,14 @@ from torqueloop.core.components import (
     WarmUpModel,
     Wheel2,
 )
+from torqueloop.core.components.files import load
 from torqueloop.core.controls import ControlledRun, run_controlled
 from torqueloop.core.controls.automatic_car import automatic_car, read_cycle
-from torqueloop.core.driveline import Driveline, load
-from torqueloop.core.fuel import bilinear, fuel_consumption, fuel_power
-from torqueloop.core.offline import Simulation
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.tables import Table1D, Table2D
 from torqueloop.core.signals import Ramp, Sine, Step
 from torqueloop.core.signals import Table as Points
-from torqueloop.core.tables import Table1D, Table2D
+from torqueloop.core.simulate.offline import Simulation
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 

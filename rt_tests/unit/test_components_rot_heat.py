@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from rot_drive import drive, run
 
+from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.components import (
     BearingFriction,
     Brake,
@@ -38,8 +39,8 @@ from torqueloop.core.components import (
     TranslationalFixed,
     TranslationalSpringDamper,
 )
-from torqueloop.core.driveline import Driveline
-from torqueloop.core.errors import CompileError, DomainError, NoCapacityError
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.errors import CompileError, DomainError, NoCapacityError
 
 
 def network(*connections: tuple[str, ...], **components: Component) -> Driveline:
@@ -85,12 +86,14 @@ def test_an_untouched_prescribed_temperature_has_its_start_value() -> None:
 
 def test_a_heat_port_needs_a_temperature_and_the_right_partner() -> None:
     with pytest.raises(NoCapacityError, match="g.port_a"):
-        network(("g.port_a", "s.port"), ("g.port_b", "a.port"), g=ThermalConductor(G=1.0), s=TemperatureSensor(),
-                a=HeatCapacitor(C=1.0)).compile()  # fmt: skip
+        compile_driveline(
+            network(("g.port_a", "s.port"), ("g.port_b", "a.port"), g=ThermalConductor(G=1.0), s=TemperatureSensor(),
+                    a=HeatCapacitor(C=1.0))
+        )  # fmt: skip
     with pytest.raises(DomainError):
-        drive(("J.flange_a", "a.port"), J=Inertia(J=1), a=HeatCapacitor(C=1)).compile()
+        compile_driveline(drive(("J.flange_a", "a.port"), J=Inertia(J=1), a=HeatCapacitor(C=1)))
     with pytest.raises(CompileError, match="given twice"):
-        network(("a.port", "b.port"), a=FixedTemperature(T=300), b=FixedTemperature(T=310)).compile()
+        compile_driveline(network(("a.port", "b.port"), a=FixedTemperature(T=300), b=FixedTemperature(T=310)))
 
 
 TABLE = [[0, 0.8, 0.7, 0.5, 0.9]]

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from torqueloop.core.analysis import elements
-from torqueloop.core.catalogue import example, page, parts_of
+from torqueloop.core.analyse.analysis import elements
+from torqueloop.core.analyse.catalogue import example, page, parts_of
 from torqueloop.core.components import FAMILIES, KINDS, Component, params_of
-from torqueloop.core.components.base import REQUIRED
-from torqueloop.core.errors import ConfigError, MissingValueError, RangeError, TableError, UnknownKeyError
-from torqueloop.core.parts import port_number
-from torqueloop.core.tables import Columns, Table1D, Table2D
-from torqueloop.core.toml_front import component_from_config
-from torqueloop.core.units import keys_of, scaled
-from torqueloop.core.vocabulary import OUT_FRICTION
+from torqueloop.core.components.files import component_from_config
+from torqueloop.core.describe.errors import ConfigError, MissingValueError, RangeError, TableError, UnknownKeyError
+from torqueloop.core.describe.params import REQUIRED
+from torqueloop.core.describe.parts import port_number
+from torqueloop.core.describe.tables import Columns, Table1D, Table2D
+from torqueloop.core.describe.units import keys_of, scaled
+from torqueloop.core.describe.vocabulary import OUT_FRICTION
 
 DOCS = Path(__file__).parents[2] / "docs" / "components.md"
 
@@ -98,7 +98,7 @@ def test_kinds_are_registered_once() -> None:
 def test_the_catalogue_in_docs_is_the_one_of_the_code() -> None:
     if not DOCS.parent.exists():
         pytest.skip("docs/ is not part of an installed package")
-    assert DOCS.read_text(encoding="utf-8") == page(), "python -m torqueloop.core.catalogue > docs/components.md"
+    assert DOCS.read_text(encoding="utf-8") == page(), "python -m torqueloop.core.analyse.catalogue >docs/components.md"
 
 
 def test_heat_ports_are_there_where_something_is_dissipated() -> None:

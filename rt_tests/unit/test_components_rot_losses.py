@@ -23,7 +23,7 @@ from torqueloop.core.components import (
     Torque,
     TranslationalFixed,
 )
-from torqueloop.core.driveline import Driveline
+from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.signals import Ramp, Sine, Step
 
 TABLE = [[0, 0.8, 0.7, 0.5, 0.9]]

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from core_probe import Probe, drive, gear, moved
 
-from torqueloop.core.analysis import flange_torques
-from torqueloop.core.builder import Builder
-from torqueloop.core.compiler import CompiledModel
+from torqueloop.core.analyse.analysis import flange_torques
+from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
 from torqueloop.core.components import (
     EddyCurrentTorque,
     ElastoBacklash,
@@ -21,12 +20,10 @@ from torqueloop.core.components import (
     TorqueSensor,
     VariableGear,
 )
-from torqueloop.core.errors import UnknownNameError
-from torqueloop.core.offline import Simulation
-from torqueloop.core.results import Result
-from torqueloop.core.signals import Sine, Step
-from torqueloop.core.tables import Table1D
-from torqueloop.core.vocabulary import (
+from torqueloop.core.describe.builder import Builder
+from torqueloop.core.describe.errors import UnknownNameError
+from torqueloop.core.describe.tables import Table1D
+from torqueloop.core.describe.vocabulary import (
     OUT_CONTACT,
     OUT_CONTACT_LOSS,
     OUT_FRICTION,
@@ -36,6 +33,9 @@ from torqueloop.core.vocabulary import (
     OUT_RATIO,
     RATIO_INPUT,
 )
+from torqueloop.core.signals import Sine, Step
+from torqueloop.core.simulate.offline import Simulation
+from torqueloop.core.simulate.results import Result
 
 
 def result(model: CompiledModel, **values: float) -> Result:
@@ -51,7 +51,8 @@ def test_contact_pulls_its_two_sides_together_and_nothing_else() -> None:
         index = b.contact(b.w("b") - b.w("a"), 10.0, 1.0, -0.1, 0.1)
         b.output("tau", "torque", OUT_CONTACT, index=index, gain=-1.0)
 
-    model = drive(("x.flange_a", "p.a"), ("y.flange_a", "p.b"), x=Inertia(J=1), y=Inertia(J=1), p=Probe(law)).compile()
+    two = {"x": Inertia(J=1), "y": Inertia(J=1), "p": Probe(law)}
+    model = compile_driveline(drive(("x.flange_a", "p.a"), ("y.flange_a", "p.b"), **two))
     torques = flange_torques(result(model, p_tau=3.0), "p")
     assert (torques["a"][1], torques["b"][1]) == (3.0, -3.0)
 
@@ -61,10 +62,10 @@ def test_port_torque_is_found_under_its_number_and_reaches_the_support() -> None
         index = b.curve_force(b.w("a") - b.w("support"), tab1=Table1D.constant(1.0))
         b.output("tau", "torque", OUT_PORT, port=("curve", index), gain=-1.0)
 
-    model = drive(
+    model = compile_driveline(drive(
         ("t.flange", "x.flange_a", "p.a"), ("y.flange_a", "p.support"),
         t=Torque(), x=Inertia(J=1), y=Inertia(J=1), p=Probe(law),
-    ).compile()  # fmt: skip
+    ))  # fmt: skip
     torques = flange_torques(result(model, t_tau=8.0, p_tau=5.0), "p")
     assert (torques["a"][1], torques["support"][1]) == (-5.0, 5.0)
 
@@ -78,10 +79,10 @@ def test_gear_beside_a_variable_gear_gets_the_torque_left_over() -> None:
         b.output("tau", "torque", OUT_FRICTION, index=b.gear_friction(index))
         b.output("i", "1", OUT_RATIO, index=index)
 
-    model = drive(
+    model = compile_driveline(drive(
         ("x.flange_a", "g.a"), ("g.b", "y.flange_a", "p.a"), ("p.b", "z.flange_a"),
         x=Inertia(J=1), y=Inertia(J=4), z=Inertia(J=1), g=gear(2), p=Probe(law),
-    ).compile()  # fmt: skip
+    ))  # fmt: skip
     found = result(model, p_tau=6.0, p_i=1.5)
     torques = flange_torques(found, "p")
     assert [float(torques[k][1]) for k in ("a", "b", "support")] == [6.0, -9.0, 3.0]
@@ -91,7 +92,7 @@ def test_gear_beside_a_variable_gear_gets_the_torque_left_over() -> None:
 
 
 def test_an_element_without_a_shown_force_is_named() -> None:
-    model = drive(("p.a", "x.flange_a"), p=Probe(moved), x=Inertia(J=1)).compile()
+    model = compile_driveline(drive(("p.a", "x.flange_a"), p=Probe(moved), x=Inertia(J=1)))
     with pytest.raises(UnknownNameError, match="'p' has no output that shows its friction"):
         flange_torques(result(model), "p")
 
@@ -103,7 +104,7 @@ def test_energy_counts_every_work_and_every_heat_once() -> None:
         b.output("again", "energy", OUT_PORT_WORK, port=("torque", 0))
         b.output("lost", "energy", OUT_CONTACT_LOSS, index=b.contact(b.w("a"), 1.0, 0.0, -1.0, 1.0))
 
-    model = drive(("p.a", "x.flange_a", "t.flange"), p=Probe(law), x=Inertia(J=1), t=Torque()).compile()
+    model = compile_driveline(drive(("p.a", "x.flange_a", "t.flange"), p=Probe(law), x=Inertia(J=1), t=Torque()))
     balance = result(model, p_work=7.0, p_again=5.0, t_work=5.0, p_lost=2.0, energy_kinetic=10.0).energy()
     assert sum(balance.work.values()) == 12.0
     assert (balance.heat, balance.stored["energy.kinetic"], balance.residual) == ({"p.lost": 2.0}, 10.0, 0.0)

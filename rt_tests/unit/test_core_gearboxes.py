@@ -11,13 +11,13 @@ from core_examples import GEARS_4HP22, GEARS_6HP26, zf_4hp22, zf_6hp26
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torqueloop.core.analysis import gear_state, ratio
-from torqueloop.core.compiler import analyse
+from torqueloop.core.analyse.analysis import gear_state, ratio
+from torqueloop.core.compile.compiler import analyse, compile_driveline
+from torqueloop.core.compile.exact import null_direction, reduce, solve_least_norm
 from torqueloop.core.components import IdealPlanetary, Inertia
-from torqueloop.core.driveline import Driveline
-from torqueloop.core.errors import OverconstrainedError
-from torqueloop.core.exact import null_direction, reduce, solve_least_norm
-from torqueloop.core.vocabulary import Form
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.errors import OverconstrainedError
+from torqueloop.core.describe.vocabulary import Form
 
 #: exact ratios by hand: Simpson pair with z = 35/73, overdrive 34/91
 R = Fraction(73, 35)
@@ -62,7 +62,7 @@ def test_rows_of_all_shafts_fulfil_every_gear_equation_exactly(make) -> None:
 
 @pytest.mark.parametrize("make", [zf_4hp22, zf_6hp26])
 def test_reduced_inertia_is_n_transposed_j_n(make) -> None:
-    model = make().compile()
+    model = compile_driveline(make())
     position = {name: k for k, name in enumerate(model.coordinates)}
     rows = []
     for part in model.parts.inertias:
@@ -72,17 +72,17 @@ def test_reduced_inertia_is_n_transposed_j_n(make) -> None:
         rows.append(row)
     N = np.array(rows)
     J = np.diag([part.J for part in model.parts.inertias])
-    np.testing.assert_allclose(model.arrays["M"], N.T @ J @ N, rtol=1e-15)
-    assert np.all(np.linalg.eigvalsh(model.arrays["M"]) > 0.0)
-    assert np.array_equal(model.arrays["M"], model.arrays["M"].T)
+    np.testing.assert_allclose(model.arrays.M, N.T @ J @ N, rtol=1e-15)
+    assert np.all(np.linalg.eigvalsh(model.arrays.M) > 0.0)
+    assert np.array_equal(model.arrays.M, model.arrays.M.T)
 
 
 def test_most_friction_rows_of_the_4hp22_are_single_entries_of_plus_or_minus_one() -> None:
-    arrays = zf_4hp22().compile().arrays
+    arrays = compile_driveline(zf_4hp22()).arrays
     single = 0
-    for row in arrays["fr_row"]:
-        begin, end = arrays["row_ptr"][row], arrays["row_ptr"][row + 1]
-        single += bool(np.all(np.abs(arrays["row_val"][begin:end]) == 1.0))
+    for row in arrays.fr["row"]:
+        begin, end = arrays.row_ptr[row], arrays.row_ptr[row + 1]
+        single += bool(np.all(np.abs(arrays.row_val[begin:end]) == 1.0))
     assert single >= 6
 
 
@@ -104,7 +104,7 @@ def test_arrays_do_not_depend_on_the_order_of_listing(seed: int) -> None:
     for gear, (engaged, _) in GEARS_4HP22.items():
         shuffled.add_gear(gear, engaged)
     assert shuffled == source
-    a, b = shuffled.compile(), source.compile()
+    a, b = compile_driveline(shuffled), compile_driveline(source)
     assert a.digest() == b.digest()
     assert a.output_names == b.output_names
 

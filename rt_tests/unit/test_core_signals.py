@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from torqueloop.core.errors import RangeError, TableError
+from torqueloop.core.describe.errors import RangeError, TableError
 from torqueloop.core.signals import Constant, Difference, Function, Product, Pulse, Ramp, Sine, Step, Table, as_signal
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from core_examples import two_shafts, zf_4hp22
 
-pytest.importorskip("torqueloop.cython_kernels.model", reason="the kernels are not built: scripts/run builds them")
+pytest.importorskip("torqueloop.cython_kernels.kernel.kernel", reason="the kernels are not built: scripts/run")
 
-from torqueloop.core.analysis import flange_torques
+from torqueloop.core.analyse.analysis import flange_torques
 from torqueloop.core.components import (
     Brake,
     CarResistance,
@@ -26,10 +26,10 @@ from torqueloop.core.components import (
     Torque,
     TorqueStep,
 )
-from torqueloop.core.driveline import Driveline
-from torqueloop.core.errors import RangeError, UnknownNameError
-from torqueloop.core.offline import Simulation
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.errors import RangeError, UnknownNameError
 from torqueloop.core.signals import Ramp, Sine, Step
+from torqueloop.core.simulate.offline import Simulation
 
 
 def one_shaft(J: float = 2.0) -> Driveline:

@@ -16,7 +16,8 @@ import pytest
 from core_examples import two_shafts
 
 import torqueloop as tl
-from torqueloop.core import components, toml_front
+from torqueloop.core import components
+from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.components import (
     BearingFriction,
     CarResistance,
@@ -27,8 +28,9 @@ from torqueloop.core.components import (
     Inertia,
     LaminarBrake,
 )
-from torqueloop.core.driveline import Driveline
-from torqueloop.core.errors import (
+from torqueloop.core.describe import toml_front
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.errors import (
     CompileError,
     ConfigError,
     DuplicateError,
@@ -40,7 +42,7 @@ from torqueloop.core.errors import (
     UnknownKindError,
     UnknownNameError,
 )
-from torqueloop.core.tables import Table1D, Table2D
+from torqueloop.core.describe.tables import Table1D, Table2D
 
 TWO_SHAFTS = """
 name = "two shafts"
@@ -75,7 +77,7 @@ def write(folder: Path, text: str, name: str = "drive.toml") -> Path:
 def test_toml_and_python_give_equal_drivelines_and_equal_arrays(tmp_path: Path) -> None:
     from_toml = tl.load(write(tmp_path, TWO_SHAFTS))
     assert from_toml == two_shafts()
-    assert from_toml.compile().digest() == two_shafts().compile().digest()
+    assert compile_driveline(from_toml).digest() == compile_driveline(two_shafts()).digest()
     assert from_toml != two_shafts(fn_max=21.0)
 
 
@@ -135,9 +137,9 @@ def test_sliding_speed_of_a_friction_curve_is_converted_with_the_mean_radius(tmp
         area_m2 = 0.01
         mue_pos = { columns = ["v_mps", "mu"], rows = [[0, 0.1], [1, 0.2]] }
     """
-    arrays = tl.load(write(tmp_path, text)).compile().arrays
-    assert arrays["tab1_x"].tolist() == pytest.approx([0.0, 10.0])
-    assert arrays["fr_cgeo"].tolist() == pytest.approx([0.2])
+    arrays = compile_driveline(tl.load(write(tmp_path, text))).arrays
+    assert arrays.tab1_x.tolist() == pytest.approx([0.0, 10.0])
+    assert arrays.fr["cgeo"].tolist() == pytest.approx([0.2])
 
 
 def test_include_merges_files_and_keeps_the_outer_name(tmp_path: Path) -> None:
@@ -171,9 +173,9 @@ def test_maps_are_grids_in_any_order_of_rows() -> None:
 def test_start_values_by_output_name_carry_units(tmp_path: Path) -> None:
     text = TWO_SHAFTS + '[initial]\n"J2.w_rpm" = 60\n"clutch.phi_rel_deg" = 90\n'
     d = tl.load(write(tmp_path, text))
-    arrays = d.compile().arrays
-    assert arrays["u0"].tolist() == pytest.approx([10.0, 6.283185307179586])
-    assert arrays["z0"][1] - arrays["z0"][0] == pytest.approx(1.5707963267948966)
+    arrays = compile_driveline(d).arrays
+    assert arrays.u0.tolist() == pytest.approx([10.0, 6.283185307179586])
+    assert arrays.z0[1] - arrays.z0[0] == pytest.approx(1.5707963267948966)
 
 
 INERTIA = '[components.S12]\nkind = "Inertia"\n'
@@ -254,7 +256,7 @@ def test_a_table_of_the_wrong_dimension_is_refused_where_it_is_used(tmp_path: Pa
     )
     path = write(tmp_path, text)
     with pytest.raises(TableError) as caught:
-        tl.load(path).compile()
+        compile_driveline(tl.load(path))
     assert "table 'mu' has columns of (Nm, 1), but (rad/s, 1) are needed here" in str(caught.value)
     assert "[components.clutch]" in str(caught.value) and str(path) in str(caught.value)
     assert isinstance(caught.value, CompileError)
@@ -277,13 +279,13 @@ columns = ["speed_rpm", "eta1", "eta2", "tbf1_Nm", "tbf2_Nm"]
 rows = [[0, 0.9, 0.8, 1, 2], [3000, 0.95, 0.9, 3, 4]]
 """
     text = 'connections = [["in.flange_b", "g.flange_a"], ["g.flange_b", "out.flange_a"]]' + text
-    arrays = tl.load(write(tmp_path, text)).compile().arrays
-    curve = arrays["ls_tab"][0, 3]
-    first, end = arrays["tab1_ptr"][curve : curve + 2]
-    assert arrays["tab1_x"][first:end] == pytest.approx([0.0, 3000 * math.pi / 30])
-    assert arrays["tab1_y"][first:end].tolist() == [2.0, 4.0]
+    arrays = compile_driveline(tl.load(write(tmp_path, text))).arrays
+    curve = arrays.ls["tab"][0, 3]
+    first, end = arrays.tab1_ptr[curve : curve + 2]
+    assert arrays.tab1_x[first:end] == pytest.approx([0.0, 3000 * math.pi / 30])
+    assert arrays.tab1_y[first:end].tolist() == [2.0, 4.0]
     with pytest.raises(TableError, match=r"table 'losses' has columns of \(rad/s, 1, 1, Nm, 1\)"):
-        tl.load(write(tmp_path, text.replace("tbf2_Nm", "tbf2"))).compile()
+        compile_driveline(tl.load(write(tmp_path, text.replace("tbf2_Nm", "tbf2"))))
     with pytest.raises(TableError, match="rows without units"):
         tl.load(write(tmp_path, text.replace('lossTable = "losses"', "lossTable = [[0, 1, 1, 0, 0]]")))
 
@@ -293,7 +295,7 @@ def test_a_table_that_does_not_exist_is_named(tmp_path: Path) -> None:
     d = tl.load(path)
     d.add_table("mu_paper", Table1D.constant(0.5))
     with pytest.raises(UnknownNameError, match=r"no table 'mu_papper' for mue_pos .* did you mean 'mu_paper'\?"):
-        d.compile()
+        compile_driveline(d)
     assert d.unused_tables() == ["mu_paper"]
 
 
@@ -340,7 +342,7 @@ def test_all_powertrains_that_are_shipped_compile() -> None:
     for file in files:
         d = tl.load(file)
         assert isinstance(d, Driveline)
-        assert d.compile().n >= 1
+        assert compile_driveline(d).n >= 1
         assert d.unused_tables() == []
 
 
@@ -386,7 +388,7 @@ def test_whatever_is_put_into_a_file_the_error_is_one_of_ours(seed: int, monkeyp
 
         monkeypatch.setattr(toml_front, "parse", damaged)
         try:
-            tl.load(rng.choice(files)).compile()
+            compile_driveline(tl.load(rng.choice(files)))
         except TorqueloopError as error:
             assert str(error)
             refused += 1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torqueloop.cython_kernels.crc import CRC8_PARAMETERS, Crc8
+from torqueloop.cython_kernels.can.crc import CRC8_PARAMETERS, Crc8
 
 # AUTOSAR SWS CRC Library, tables of "data bytes -> result" of Crc_CalculateCRC8 and Crc_CalculateCRC8H2F
 AUTOSAR_CHECKS = {

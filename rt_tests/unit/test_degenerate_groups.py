@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hard_drivelines import Array
 
+from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.components import (
     Accelerate,
     BearingFriction,
@@ -28,12 +29,12 @@ from torqueloop.core.components import (
     ThermalConductor,
     Torque,
 )
-from torqueloop.core.driveline import Driveline
-from torqueloop.core.errors import OverconstrainedError
-from torqueloop.core.offline import Simulation
-from torqueloop.core.results import Result
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.errors import OverconstrainedError
+from torqueloop.core.describe.tables import Columns
 from torqueloop.core.signals import Sine, Step
-from torqueloop.core.tables import Columns
+from torqueloop.core.simulate.offline import Simulation
+from torqueloop.core.simulate.results import Result
 
 orders = pytest.mark.parametrize("order", [2, 4])
 kinds = pytest.mark.parametrize("kind", [ElastoBacklash, ElastoBacklash2])
@@ -340,7 +341,7 @@ def test_two_forced_motions_on_one_shaft_contradict_each_other() -> None:
     d.add("n", Accelerate())
     d.connect("n.flange", "J1.flange_b")
     with pytest.raises(OverconstrainedError, match="m, n"):
-        d.compile()
+        compile_driveline(d)
 
 
 # --- heat -----------------------------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from torqueloop.core.components import Brake, Clutch, Inertia, LaminarClutch, Torque
-from torqueloop.core.driveline import Driveline
-from torqueloop.core.errors import SimulationError
-from torqueloop.core.offline import Simulation
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.errors import SimulationError
+from torqueloop.core.simulate.offline import Simulation
 
 orders = pytest.mark.parametrize("order", [2, 4])
 PACK: dict[str, Any] = {

@@ -7,8 +7,8 @@ import pytest
 from hard_drivelines import CURVES, Array, Motion, braked_shafts, chain, pressed, run_chain
 
 from torqueloop.core.components import Clutch, Inertia, Spring, SpringDamper
-from torqueloop.core.driveline import Driveline
-from torqueloop.core.offline import Simulation
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.simulate.offline import Simulation
 
 orders = pytest.mark.parametrize("order", [2, 4])
 #: rounding over some thousand events, relative to the energy or momentum of the start

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torqueloop.hil.gates import GateError, evaluate, parse_gates, unknown_name
+from torqueloop.hil.results.gates import GateError, evaluate, parse_gates, unknown_name
 
 METRICS = {"missed": 0, "compute_p99_us": 150.0, "slip_s": 0.0, "clock": "real", "nothing": None, "bad": math.nan}
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torqueloop.cython_kernels.histogram import Histogram
+from torqueloop.cython_kernels.clock.histogram import Histogram
 
 
 def filled(values):

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from kernel_models import CLUTCH, Array, Run, Sketch, observed_order, sampled
 from scipy.interpolate import RegularGridInterpolator
 
-from torqueloop.core import vocabulary as v
-from torqueloop.cython_kernels.model import KernelModel, KernelState
+from torqueloop.core.components import Inertia, LockUpTC
+from torqueloop.core.describe import vocabulary as v
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.tables import Table1D
+from torqueloop.core.simulate.offline import Simulation
+from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
+from torqueloop.cython_kernels.model.model_arrays import given
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -149,6 +157,55 @@ def test_converter_torques_in_drive_and_coast_and_their_loss() -> None:
     assert np.count_nonzero(loss > 1.0) > len(loss) / 2
 
 
+def converter_torques(wp: Array, wt: Array) -> tuple[Array, Array]:
+    """Torques on pump and turbine at these speeds."""
+    sketch = Sketch(np.full((1, 2 * len(wp)), 1e6), np.r_[wp, wt])
+    nu = np.linspace(0.0, 1.0, 11)
+    curves = (3e-3 * (1.0 - nu**3), np.maximum(2.1 - 1.3 * nu, 0.96), 2e-3 * (1.0 - nu))
+    numbers = [sketch.curve(nu, y) for y in curves]
+    for k in range(len(wp)):
+        sketch.converter(k, len(wp) + k, *numbers, 0.987)
+        sketch.output(v.OUT_PUMP, k)
+        sketch.output(v.OUT_TURBINE, k)
+    m = KernelModel(sketch.arrays(), 1e-9)
+    s = KernelState(m)
+    m.run(s, np.zeros((1, 0)))
+    pump, turbine = m.outputs(s).reshape(-1, 2).T
+    return pump, turbine
+
+
+def test_a_converter_that_turns_backward_only_ever_turns_work_into_heat_and_its_torques_do_not_jump() -> None:
+    wp, wt = (g.ravel() for g in np.meshgrid(np.linspace(-300.0, 300.0, 13), np.linspace(-310.0, 290.0, 13)))
+    pump, turbine = converter_torques(wp, wt)
+    assert (pump * wp - turbine * wt).min() >= -1e-9
+    back = (wp < 0.0) & (wt < 0.0)
+    assert np.abs(pump[back]).max() > 10.0, "it couples the two, too"
+    # across the borders of the quadrant, and across equal speeds in it
+    away = np.linspace(-300.0, -20.0, 8)
+    for low, high in (((away, away * 0.0 - 1e-7), (away, away * 0.0 + 1e-7)), ((away * 0.0 - 1e-7, away),
+                      (away * 0.0 + 1e-7, away)), ((away, away - 1e-7), (away, away + 1e-7))):  # fmt: skip
+        for one, other in zip(converter_torques(*low), converter_torques(*high), strict=True):
+            assert np.abs(one - other).max() < 1e-6
+
+
+def test_an_offline_run_with_a_converter_turning_backward_says_so() -> None:
+    d = Driveline("backward")
+    for name, w in (("p", -100.0), ("t", -40.0)):
+        d.add(name, Inertia(J=1.0, w0=w))
+    curves = {"mp": Table1D((0.0, 1.0), (3e-3, 0.0)), "mu": Table1D((0.0, 1.0), (2.0, 1.0))}
+    d.add("tc", LockUpTC(**curves))
+    d.connect("p.flange_a", "tc.pump")
+    d.connect("t.flange_a", "tc.turbine")
+    with pytest.warns(RuntimeWarning, match=r"of 'tc' both turn backward \(first at -100 and -40 rad/s"):
+        sim = Simulation(d)
+        result = sim.run(0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sim.run(0.1)  # once is enough
+    assert np.diff(result["tc.loss"]).min() >= 0.0
+    assert abs(result.energy().relative_residual) < 1e-9
+
+
 def test_first_order_actuators_follow_their_exponential_to_rounding() -> None:
     rise, fall, command = 0.02, 0.05, 8e5
     sketch = Sketch([1.0], nin=3)
@@ -208,3 +265,17 @@ def test_sampled_inputs_are_followed_as_parabolas() -> None:
     m.run(s, sampled(lambda t: (3.0 * t**2 - t)[:, None], 0.0, 0.01, 100))
     assert s.u[0] == pytest.approx((1.0 - 0.5) / 2.0, rel=1e-12)
     assert s.z[0] == pytest.approx((0.25 - 1.0 / 6.0) / 2.0, rel=1e-12)
+
+
+def test_the_place_in_one_table_is_no_place_in_another() -> None:
+    """Two conductances over a temperature share the place where the search begins; their curves differ in length."""
+    long, short = np.linspace(200.0, 500.0, 40), np.array([300.0, 310.0])
+    sketch = Sketch([1.0])
+    curves = [sketch.curve(long, np.ones(40)), sketch.curve(short, [0.0, 1.0]), sketch.curve(long, 2.0 * np.ones(40))]
+    nodes = given("th", input=[-1, -1, -1], C=[10.0, 0.0, 10.0], T0=[490.0, 250.0, 305.0])
+    links = given("thg", a=[0, 2], b=[1, 1], tab=curves[:2], arg=[0, 2], input=[-1, -1], G=[0.1, 0.1])
+    model = KernelModel(replace(sketch.arrays(), elements={"th": nodes, "thg": links}), 1e-3, "generic")
+    state = KernelState(model)
+    model.run(state, np.zeros((1, 0)))
+    assert state.temperatures[0] == pytest.approx(490.0 - 1e-3 * 0.1 * 240.0 / 10.0, abs=1e-6)
+    assert state.temperatures[2] == pytest.approx(305.0 - 1e-3 * 0.1 * 0.5 * 55.0 / 10.0, abs=1e-6)

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from kernel_models import CONFIGS, FREE_WHEEL, ONE_WAY, ONE_WAY_CLUTCH, Run, Sketch
 
+from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.components import CarResistance, Mass
+from torqueloop.core.components.files import load
 from torqueloop.core.components.road import GRAVITY
-from torqueloop.core.driveline import Driveline, load
-from torqueloop.core.offline import Simulation
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.vocabulary import OUT_ANGLE, OUT_CAPACITY, OUT_FRICTION, OUT_FRICTION_HEAT, OUT_MODE
 from torqueloop.core.signals import Step
-from torqueloop.core.vocabulary import OUT_ANGLE, OUT_CAPACITY, OUT_FRICTION, OUT_FRICTION_HEAT, OUT_MODE
-from torqueloop.cython_kernels.model import KernelModel, KernelState
+from torqueloop.core.simulate.offline import Simulation
+from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
 
 both_orders = pytest.mark.parametrize("order", [2, 4])
 
@@ -261,7 +263,7 @@ def test_redundant_locks_hold_together_what_none_of_them_could_hold_alone(order:
 @pytest.mark.parametrize("name", ["car_4hp22", "car_6hp26"])
 @pytest.mark.parametrize("kernel", ["generic", "auto"])
 def test_a_gearbox_tied_up_by_all_its_clutches_does_not_creep(name: str, kernel: str) -> None:
-    model = load(CONFIGS / "powertrains" / f"{name}.toml").compile()
+    model = compile_driveline(load(CONFIGS / "powertrains" / f"{name}.toml"))
     m = KernelModel(model.arrays, 1e-3, kernel)
     s = KernelState(m)
     inputs = np.array([10e5 if n.endswith(".p") else 0.3 for n in model.input_names])

@@ -8,15 +8,18 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from kernel_models import CONFIGS, Sketch
 
-from torqueloop.core import vocabulary as v
-from torqueloop.core.driveline import load
-from torqueloop.cython_kernels.model import COUNTER_NAMES, KernelModel, KernelState
+from torqueloop.core.compile.compiler import compile_driveline
+from torqueloop.core.components.files import load
+from torqueloop.core.describe import vocabulary as v
+from torqueloop.cython_kernels.kernel.kernel import COUNTER_NAMES, KernelModel, KernelState
+from torqueloop.cython_kernels.model.model_arrays import ModelArrays
 
 H = 1e-3
 
@@ -34,39 +37,40 @@ def plain(order: int = 2) -> Sketch:
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
-def without(a: dict[str, Any], name: str) -> dict[str, Any]:
-    return {k: x for k, x in a.items() if k != name}
+def with_fields(a: ModelArrays, kind: str, **columns: Any) -> ModelArrays:
+    """The same with other numbers in the fields of a kind."""
+    elements = a.elements[kind].copy()
+    for name, values in columns.items():
+        elements[name] = values
+    return replace(a, elements={**a.elements, kind: elements})
 
 
-def with_(a: dict[str, Any], **values: Any) -> dict[str, Any]:
-    return {**a, **values}
-
-
-def empty_row(a: dict[str, Any]) -> dict[str, Any]:
-    pointer = a["row_ptr"].copy()
+def empty_row(a: ModelArrays) -> ModelArrays:
+    pointer = a.row_ptr.copy()
     pointer[1:] -= 1
-    return {**a, "row_ptr": pointer, "row_idx": a["row_idx"][1:], "row_val": a["row_val"][1:]}
+    return replace(a, row_ptr=pointer, row_idx=a.row_idx[1:], row_val=a.row_val[1:])
 
 
-def with_curve(a: dict[str, Any], x: list[float]) -> dict[str, Any]:
-    return {**a, "tab1_ptr": np.array([0, len(x)]), "tab1_x": np.array(x), "tab1_y": np.zeros(len(x)),
-            "tab1_extrap": np.array([0])}  # fmt: skip
+def with_curve(a: ModelArrays, x: list[float]) -> ModelArrays:
+    return replace(
+        a, tab1_ptr=np.array([0, len(x)]), tab1_x=np.array(x), tab1_y=np.zeros(len(x)), tab1_extrap=np.array([0])
+    )
 
 
-def with_map(a: dict[str, Any], nx: int, ny: int) -> dict[str, Any]:
-    return {**a, "tab2_nx": np.array([nx]), "tab2_ny": np.array([ny]), "tab2_xptr": np.array([0]),
-            "tab2_yptr": np.array([0]), "tab2_zptr": np.array([0]), "tab2_x": np.arange(float(nx)),
-            "tab2_y": np.arange(float(ny)), "tab2_z": np.zeros(nx * ny)}  # fmt: skip
+def with_map(a: ModelArrays, nx: int, ny: int) -> ModelArrays:
+    return replace(
+        a, tab2_nx=np.array([nx]), tab2_ny=np.array([ny]), tab2_xptr=np.array([0]), tab2_yptr=np.array([0]),
+        tab2_zptr=np.array([0]), tab2_x=np.arange(float(nx)), tab2_y=np.arange(float(ny)), tab2_z=np.zeros(nx * ny),
+    )  # fmt: skip
 
 
-REFUSED: list[tuple[str, Callable[[dict[str, Any]], dict[str, Any]], str]] = [
-    ("a missing array", lambda a: without(a, "fr_peak"), r"lack \['fr_peak'\]"),
-    ("order", lambda a: with_(a, order=3), "order must be 2 or 4, got 3"),
-    ("M", lambda a: with_(a, M=np.eye(3)), r"M has shape \(3, 3\), expected \(2, 2\)"),
+REFUSED: list[tuple[str, Callable[[ModelArrays], ModelArrays], str]] = [
+    ("order", lambda a: replace(a, order=3), "order must be 2 or 4, got 3"),
+    ("M", lambda a: replace(a, M=np.eye(3)), r"M has shape \(3, 3\), expected \(2, 2\)"),
     ("empty row", empty_row, "row 0 used by a force element is empty"),
-    ("friction row", lambda a: with_(a, fr_row=np.array([3])), "fr_row outside the 3 rows"),
-    ("compliance row", lambda a: with_(a, n_hot=1, fr_row=np.array([0])), "lin_row outside the 1 rows"),
-    ("source row", lambda a: with_(a, tq_row=np.array([-1])), "port_row outside the 3 rows"),
+    ("friction row", lambda a: with_fields(a, "fr", row=3), "fr.row: values 3 .. 3, allowed 0 .. 2"),
+    ("compliance row", lambda a: with_fields(replace(a, n_hot=1), "fr", row=0), "lin.row: values .*, allowed 0 .. 0"),
+    ("source row", lambda a: with_fields(a, "tq", row=-1), "tq.row: values -1 .. -1, allowed 0 .. 2"),
     ("curve", lambda a: with_curve(a, [0.0, 1.0, 1.0]), "1-D table 0: x must increase strictly"),
     ("falling curve", lambda a: with_curve(a, [1.0, 0.0]), "1-D table 0: x must increase strictly"),
     ("empty curve", lambda a: with_curve(a, []), "1-D table 0"),
@@ -77,7 +81,7 @@ REFUSED: list[tuple[str, Callable[[dict[str, Any]], dict[str, Any]], str]] = [
 
 @pytest.mark.parametrize(("what", "spoil", "message"), REFUSED, ids=[f"{k} {r[0]}" for k, r in enumerate(REFUSED)])
 def test_arrays_that_do_not_fit_are_refused(
-    what: str, spoil: Callable[[dict[str, Any]], dict[str, Any]], message: str
+    what: str, spoil: Callable[[ModelArrays], ModelArrays], message: str
 ) -> None:
     good = plain().arrays()
     KernelModel(good, H)
@@ -99,7 +103,7 @@ def test_a_kernel_that_does_not_fit_is_refused_with_the_names_of_those_there_are
     with pytest.raises(ValueError, match="kernel 'fast' does not fit"):
         KernelModel(plain().arrays(), H, "fast")
     assert KernelModel(plain().arrays(), H, "auto").kernel_name == "generic"
-    car = load(CONFIGS / "powertrains" / "car_4hp22.toml").compile().arrays
+    car = compile_driveline(load(CONFIGS / "powertrains" / "car_4hp22.toml")).arrays
     assert KernelModel(car, H).kernel_name == KernelModel(car, H, "zf_4hp22").kernel_name == "zf_4hp22"
 
 
@@ -283,7 +287,7 @@ def test_every_kind_of_output_against_numpy() -> None:
     act = sketch.actuator(2, area=0.01, p_return=1e4, tau_rise=0.01, tau_fall=0.02)
     sketch.friction(slip, actuator=act, cgeo=0.5, mu=sketch.curve([0.0, 10.0], [0.1, 0.2]))
     index = {kind: sketch.output(kind, 0) for kind in range(22)}
-    row, scaled = sketch.output(v.OUT_ANGLE, slip), sketch.output(v.OUT_INPUT, 3, gain=-2.0, offset=5.0)
+    row, scaled = sketch.output(v.OUT_ANGLE, slip), sketch.output(v.OUT_INPUT, 3, gain=-2.0)
     m = KernelModel(sketch.arrays(), h)
     s = KernelState(m)
     s.p = 5e5
@@ -335,7 +339,7 @@ def test_every_kind_of_output_against_numpy() -> None:
             kind
         )
     assert m.outputs(s)[row] == pytest.approx(phi, rel=1e-14)
-    assert m.outputs(s)[scaled] == pytest.approx(2.0)
+    assert m.outputs(s)[scaled] == pytest.approx(-3.0)
     # inputs given at start, middle, end: the output shows the end
     m.run(s, np.stack([inputs, inputs, inputs + 1.0])[None])
     assert m.outputs(s)[index[v.OUT_INPUT]] == 5.0
@@ -358,7 +362,7 @@ def test_warm_steps_allocate_nothing(name: str, kernel: str) -> None:
     if not hasattr(libc, "mallinfo2"):
         pytest.skip("needs mallinfo2 of glibc 2.33 or newer")
     libc.mallinfo2.restype = Mallinfo2
-    model = load(CONFIGS / "powertrains" / f"{name}.toml").compile()
+    model = compile_driveline(load(CONFIGS / "powertrains" / f"{name}.toml"))
     m = KernelModel(model.arrays, H, kernel)
     s = KernelState(m)
     s.warm()
@@ -390,7 +394,7 @@ def test_outputs_for_every_zeroth_step_are_refused() -> None:
     """In a process of its own: a division by zero would end it."""
     code = (
         "import numpy as np\n"
-        "from torqueloop.cython_kernels.model import KernelModel, KernelState\n"
+        "from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState\n"
         "from kernel_models import Sketch\n"
         "sketch = Sketch([1.0]); sketch.output(0, 0)\n"
         "m = KernelModel(sketch.arrays(), 1e-3)\n"

@@ -14,9 +14,10 @@ from kernel_models import CLUTCH, CONFIGS, FREE_WHEEL, ONE_WAY, Array, Sketch, i
 from scipy.linalg import null_space, orth
 from scipy.optimize import linprog
 
-from torqueloop.core.driveline import load
-from torqueloop.core.vocabulary import OUT_FRICTION_HEAT, OUT_MODE, OUT_SPEED
-from torqueloop.cython_kernels.model import KernelModel, KernelState
+from torqueloop.core.compile.compiler import compile_driveline
+from torqueloop.core.components.files import load
+from torqueloop.core.describe.vocabulary import OUT_FRICTION_HEAT, OUT_MODE, OUT_SPEED
+from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
 
 few = settings(derandomize=True, deadline=None, max_examples=25, database=None)
 some = settings(derandomize=True, deadline=None, max_examples=60, database=None)
@@ -103,7 +104,7 @@ def run(r: Random, T: float = 1.0) -> tuple[KernelModel, KernelState, Array]:
 
 def kinetic_start(r: Random) -> float:
     """The books start with the speeds as given; a free wheel found turning the blocked way books its impact as heat."""
-    return float(0.5 * r.arrays["u0"] @ r.arrays["M"] @ r.arrays["u0"])
+    return float(0.5 * r.arrays.u0 @ r.arrays.M @ r.arrays.u0)
 
 
 @settings(some, max_examples=200)
@@ -123,7 +124,7 @@ def test_energy_closes_heat_never_returns_and_slip_agrees_with_its_mode(seed: in
     assert np.abs(slip[mode == 0]).max(initial=0.0) < 1e-9
     assert slip[mode == 1].min(initial=0.0) > -EARLY
     assert slip[mode == -1].max(initial=0.0) < EARLY
-    blocked = r.arrays["fr_bwd"] == 2
+    blocked = r.arrays.fr["bwd"] == 2
     assert slip[:, blocked].min(initial=0.0) > -EARLY, "a free wheel never turns the blocked way"
     counters = s.counters
     assert counters["relaxed"] == 0
@@ -181,7 +182,7 @@ def test_a_run_in_pieces_or_after_copy_restore_and_bytes_is_the_same_run(
 @pytest.mark.parametrize("h", [1e-3, 2.5e-4])
 @pytest.mark.parametrize("name", ["car_4hp22", "car_6hp26", "car_4hp22_rig"])
 def test_precompiled_and_generic_steps_agree_to_the_bit_on_the_cars(name: str, h: float, seed: int) -> None:
-    model = load(CONFIGS / "powertrains" / f"{name}.toml").compile()
+    model = compile_driveline(load(CONFIGS / "powertrains" / f"{name}.toml"))
     generic, special = KernelModel(model.arrays, h, "generic"), KernelModel(model.arrays, h, "auto")
     assert generic.kernel_name == "generic" and special.kernel_name != "generic"
     g = np.random.default_rng(seed)

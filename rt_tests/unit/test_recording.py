@@ -136,7 +136,7 @@ def test_recorder_writes_everything_that_was_queued_before_close(tmp_path: Path)
 
 
 def test_recorder_drains_the_ring_of_the_kernels(tmp_path: Path) -> None:
-    ring = pytest.importorskip("torqueloop.cython_kernels.ring").DataRing(1 << 16)
+    ring = pytest.importorskip("torqueloop.cython_kernels.rings.ring").DataRing(1 << 16)
     recorder = Recorder(tmp_path)
     recorder.add_stream("signals", {"kind": "test"}, ring)
     with recorder:

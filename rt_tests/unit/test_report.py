@@ -7,7 +7,6 @@ import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -17,11 +16,15 @@ from synthetic_run import SHIFTS, write_run
 
 from torqueloop.hil.report import analysis, plots
 from torqueloop.hil.report.analysis import thin
-from torqueloop.hil.report.build import analyse, write_report
 from torqueloop.hil.report.collect import ReportError
 from torqueloop.hil.report.console import print_report
 from torqueloop.hil.report.console_parts import sparkline
 from torqueloop.hil.report.metrics import flatten, rebinned, timing_of
+from torqueloop.hil.report.report import analyse
+from torqueloop.hil.report.write import write_report
+from torqueloop.hil.results.clock import ClockStats, Timing
+from torqueloop.hil.results.links import BusStats, GatewayStats, NativeStats
+from torqueloop.hil.results.run import SafeState
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +54,7 @@ def test_gates_decide_the_exit_status(run_dir: Path) -> None:
 
 
 def test_a_gate_given_twice_counts_once(run_dir: Path) -> None:
-    assert [g.source for g in analyse(run_dir, "missed == 0").gates] == ["rig file", "command line"]
+    assert [g.source for g in analyse(run_dir, "missed == 0").gates] == ["rig file: gate 2", "command line"]
 
 
 def test_metrics_have_flat_names_with_the_unit_at_the_end(run_dir: Path) -> None:
@@ -60,16 +63,15 @@ def test_metrics_have_flat_names_with_the_unit_at_the_end(run_dir: Path) -> None
     assert metrics["can_rx_TCU_Status_crc"] == 1 and metrics["can_rx_crc"] == 1 and metrics["can_rx_ok"] == 7500
     assert metrics["vehicle_age_max_ms"] == 2.31
     assert metrics["complete"] == 1 and metrics["degraded"] == 1 and metrics["finite"] == 1
-    assert flatten({"compute_us": {"p99": 1.0, "count": 3, "hist": [[1, 2]]}, "x": "nan"}).keys() == {
-        "compute_p99_us",
-        "compute_us_count",
-        "x",
-    }
+    flat = flatten(ClockStats(3, compute_us=Timing(3, p99=1.0, hist=[(1.0, 3)])))
+    assert (flat["ticks"], flat["compute_p99_us"], flat["compute_us_count"]) == (3, 1.0, 3)
+    assert flat["wake_lateness_p99_us"] is None, "known by name, but not measured"
+    assert not [name for name in flat if "hist" in name or "worst" in name]
 
 
 def test_killed_run_has_a_report_that_says_what_is_missing(killed_dir: Path) -> None:
     report = write_report(killed_dir)
-    assert report.exit_status == 1 and not report.run.ended
+    assert report.exit_status == 1 and not report.run.info.over
     assert any("recorded up to t = 10.000 s of 25 s" in line for line in report.run.incomplete)
     # ticks after the last run.json are counted from the recording
     assert report.metrics["ticks"] == 10_000
@@ -96,7 +98,7 @@ def test_gates_fail_rather_than_pass_on_what_was_not_measured(killed_dir: Path) 
 
 
 def test_latched_safe_state_fails_and_is_shown_first(tmp_path: Path) -> None:
-    cause = {"latched": True, "cause": "TCU_Pressure_1 silent for 0.05 s", "step": 2345}
+    cause = SafeState(True, "TCU_Pressure_1 silent for 0.05 s", "tcu_silent", 2345)
     report = write_report(write_run(tmp_path / "run", duration_s=3.0, safe_state=cause))
     assert report.exit_status == 1
     page = (tmp_path / "run" / "report.html").read_text()
@@ -109,8 +111,8 @@ def test_junit_lists_every_gate_and_check(run_dir: Path) -> None:
     suites = {s.get("name"): s for s in root}
     assert len(suites["gates"].findall("testcase")) == len(report.gates) == 3 and suites["gates"].get("failures") == "1"
     assert len(suites["checks"].findall("testcase")) == len(report.checks) and suites["checks"].get("failures") == "0"
-    # degraded real time is a remark, not a failure
-    assert suites["checks"].get("skipped") == "1"
+    # degraded real time and a refused frame are remarks, no failures
+    assert suites["checks"].get("skipped") == "2"
 
 
 def test_report_json_is_strict_json_with_the_metrics(run_dir: Path) -> None:
@@ -120,7 +122,7 @@ def test_report_json_is_strict_json_with_the_metrics(run_dir: Path) -> None:
     write_report(run_dir, html=False)
     data = json.loads((run_dir / "report.json").read_text(), parse_constant=no_constant)
     assert data["passed"] is True and data["exit_status"] == 0 and data["metrics"]["missed"] == 0
-    assert [s["name"] for s in data["shifts"]] == ["1→2", "2→3", "3→4"]
+    assert [(s["gear_from"], s["gear_to"]) for s in data["shifts"]] == [("1", "2"), ("2", "3"), ("3", "4")]
 
 
 class Strict(HTMLParser):
@@ -168,7 +170,7 @@ def test_without_matplotlib_the_page_says_how_to_get_plots(run_dir: Path, monkey
 
 
 def test_text_of_a_run_cannot_become_markup(tmp_path: Path) -> None:
-    cause = {"latched": True, "cause": "<script>alert(1)</script>", "step": 1}
+    cause = SafeState(True, "<script>alert(1)</script>", "thread", 1)
     write_report(write_run(tmp_path / "run", duration_s=2.0, safe_state=cause))
     page = (tmp_path / "run" / "report.html").read_text()
     assert "<script>alert" not in page and "&lt;script&gt;alert" in page
@@ -217,7 +219,7 @@ def test_sign_changes_ignore_noise_around_zero() -> None:
 
 def test_rebinning_keeps_every_count_and_has_no_holes() -> None:
     values = np.array([0.5, 3.0, 3.1, 900.0, 900.0])
-    hist = timing_of(values)["hist"]
+    hist = timing_of(values).hist
     assert sum(c for _, c in hist) == 5
     even = rebinned([[0.5, 1], [3.0, 2], [900.0, 2]])
     assert sum(c for _, c in even) == 5
@@ -235,20 +237,17 @@ def test_element_bands_cover_the_whole_run_once(run_dir: Path) -> None:
 
 
 def test_troubles_of_the_bus_are_checks_for_both_ways_to_it() -> None:
-    from torqueloop.hil.report.build import _bus_checks
+    from torqueloop.hil.report.checks import _bus
 
-    def words(can: dict[str, Any]) -> dict[str, tuple[bool, bool, str]]:
-        return {c.name: (c.passed, c.counts, c.text) for c in _bus_checks(can)}
+    def words(bus: BusStats) -> dict[str, tuple[bool, bool, str]]:
+        return {c.name: (c.passed, c.counts, c.text) for c in _bus("", bus)}
 
     stolen = "nobody else sends our CAN messages"
-    assert words({"gateway": {"stolen_ids": 0}})[stolen][0]
-    assert not words({"gateway": {"stolen_ids": 2, "stolen": "HIL_Driver (0x111)"}})[stolen][0]
-    native = {"native": {"stolen": "HIL_Driver (0x111)"}, "stolen_ids": 2, "rx_dropped": 5, "tx_enobufs": 0}
-    found = words({**native, "bus_state_worst": "passive", "errors": {"ack": 3, "bus_off": 0}})
+    assert words(BusStats(gateway=GatewayStats()))[stolen][0]
+    assert not words(BusStats(gateway=GatewayStats(stolen_ids=2), stolen="HIL_Driver (0x111)"))[stolen][0]
+    native = NativeStats(stolen_ids=2, rx_dropped=5, bus_state_worst="passive", errors={"ack": 3, "bus_off": 0})
+    found = words(BusStats(rx_frames=1000, native=native, stolen="HIL_Driver (0x111)"))
     assert not found[stolen][0] and "2 frames of another sender, first HIL_Driver (0x111)" in found[stolen][2]
     assert found["no frame lost between tick and bus"] == (False, False, "rx_dropped 5")
     assert found["CAN bus without errors"] == (False, False, "worst state passive; error frames: ack 3")
-    quiet = words(
-        {"native": {"stolen": ""}, "stolen_ids": 0, "rx_dropped": 0, "bus_state_worst": "active", "errors": {}}
-    )
-    assert all(passed for passed, _, _ in quiet.values())
+    assert all(passed for passed, _, _ in words(BusStats(rx_frames=10, native=NativeStats())).values())

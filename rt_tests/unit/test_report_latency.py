@@ -10,14 +10,17 @@ from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
-from synthetic_run import write_run
+from synthetic_run import change, write_run
 
-from torqueloop.cython_kernels.loop_clock import ClockScript
-from torqueloop.cython_kernels.rig import Rig
-from torqueloop.hil.record.run_data import write_json_atomic
+from torqueloop.cython_kernels.clock.loop_clock import ClockScript
+from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.report import latency, plots
-from torqueloop.hil.report.build import Report, write_report
 from torqueloop.hil.report.console import print_report
+from torqueloop.hil.report.report import Report
+from torqueloop.hil.report.write import write_report
+from torqueloop.hil.results.clock import Grace, Timing, WorstTick, WorstTicks
+from torqueloop.hil.results.run import Measure
+from torqueloop.hil.rig.run.run_stats import margin
 
 REASON = "no SCHED_FIFO: Operation not permitted"
 
@@ -31,16 +34,15 @@ def clock_stats() -> dict[str, Any]:
     rig.set_script(ClockScript(rows))
     rig.run()
     counters, account = rig.counters(), rig.account
-    names = ("ticks", "missed", "late_started", "dropped", "overruns", "slip_s", "margin_min_us", "grace")
-    stats = {name: counters[name] for name in names}
-    low = {"p1": account.margin.percentile(1) / 1e3, "p0_1": account.margin.percentile(0.1) / 1e3}
+    names = ("ticks", "missed", "late_started", "dropped", "overruns", "slip_s", "margin_min_us")
     return {
-        **stats,
-        "wake_lateness_us": account.lateness.summary(),
-        "compute_us": account.compute.summary(),
-        "margin_us": {**account.margin.summary(), **low},
-        "phase_us": {n: h.summary() for n, h in zip(latency.PHASES, account.phases, strict=True)},
-        "worst": account.worst(),
+        **{name: counters[name] for name in names},
+        "grace": Grace(**counters["grace"]),
+        "wake_lateness_us": Timing(**account.lateness.summary()),
+        "compute_us": Timing(**account.compute.summary()),
+        "margin_us": margin(account.margin),
+        "phase_us": {n: Timing(**h.summary()) for n, h in zip(latency.PHASES, account.phases, strict=True)},
+        "worst": WorstTicks(**{key: [WorstTick(**e) for e in found] for key, found in account.worst().items()}),
         "policy": "skip",
         "max_catch_up": 5,
         "grace_s": 0.002,
@@ -55,11 +57,8 @@ def clock_stats() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Report:
     folder = write_run(tmp_path_factory.mktemp("latency") / "run", duration_s=2.0)
-    info = json.loads((folder / "run.json").read_text())
-    info["stats"].update(clock_stats())
-    measure = {"name": "priority", "of": "loop", "wanted": "SCHED_FIFO 80", "ok": False, "in_force": REASON}
-    info["realtime"] = [{**measure, "remedy": "grant <CAP_SYS_NICE>"}]
-    write_json_atomic(folder / "run.json", info)
+    measure = Measure("priority", "SCHED_FIFO 80", False, REASON, "grant <CAP_SYS_NICE>", "loop")
+    change(folder, clock_stats(), realtime=[measure])
     return write_report(
         folder, ["missed == 2", "phase_step_max_us > 2000", "lateness_p999_us < 4", "minor_faults == 7"]
     )
@@ -73,7 +72,7 @@ def shown(report: Report) -> str:
 
 def test_degraded_real_time_is_said_in_every_output(made: Report) -> None:
     assert f"degraded: {REASON}" in shown(made)
-    assert json.loads(made.files["json"].read_text())["degraded"] == REASON
+    assert json.loads(made.files["json"].read_text())["run"]["stats"]["degraded"] == [REASON]
     page = made.files["html"].read_text()
     assert f"Real time degraded:</b> {REASON}" in page and f"degraded:</span> {REASON}" in page
     for suite in ElementTree.parse(made.files["junit"]).getroot():
@@ -85,12 +84,10 @@ def test_degraded_real_time_is_said_in_every_output(made: Report) -> None:
 
 def test_run_that_was_not_degraded_says_so(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", duration_s=0.5)
-    info = json.loads((folder / "run.json").read_text())
-    info["stats"]["degraded"] = []
-    write_json_atomic(folder / "run.json", info)
+    change(folder, stats={"degraded": []})
     report = write_report(folder, html=False)
     assert "degraded" not in shown(report).replace("real time not degraded", "")
-    assert json.loads(report.files["json"].read_text())["degraded"] is None
+    assert json.loads(report.files["json"].read_text())["run"]["stats"]["degraded"] == []
     values = {p.get("value") for p in ElementTree.parse(report.files["junit"]).iter("property")}
     assert "no" in values
 
@@ -101,7 +98,7 @@ def test_figures_of_the_clock_are_metrics_for_gates(made: Report) -> None:
     assert m["grace_ticks"] == 2 and m["grace_lateness_max_us"] >= 3.0
     assert m["phase_latch_p50_us"] == pytest.approx(0.4, rel=0.02) and m["margin_p0_1_us"] <= 0 < m["margin_p50_us"]
     assert (m["minor_faults"], m["major_faults"], m["involuntary_switches"]) == (7, 0, 3)
-    assert m["policy"] == "skip" and "worst" not in " ".join(m)
+    assert m["policy"] == "skip" and not any(name.startswith("worst") for name in m)
     assert {g.text: g.passed for g in made.gates if g.source == "command line"} == {
         "missed == 2": True,
         "phase_step_max_us > 2000": True,
@@ -137,7 +134,7 @@ def test_page_shows_figures_phases_worst_ticks_and_set_up(made: Report) -> None:
 
 
 def test_report_json_holds_the_whole_histograms(made: Report) -> None:
-    stats = json.loads(made.files["json"].read_text())["stats"]
+    stats = json.loads(made.files["json"].read_text())["run"]["stats"]["clock"]
     for timing in (stats["wake_lateness_us"], stats["compute_us"], *stats["phase_us"].values()):
         assert sum(n for _, n in timing["hist"]) == timing["count"] == 398
 

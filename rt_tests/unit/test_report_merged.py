@@ -6,18 +6,20 @@ import json
 from pathlib import Path
 
 import pytest
-from synthetic_run import write_run
+from synthetic_run import change, write_run
 from typer.testing import CliRunner
 
-from torqueloop.cython_kernels.histogram import Histogram
-from torqueloop.cython_kernels.loop_clock import ClockScript
-from torqueloop.cython_kernels.rig import Rig
+from torqueloop.cython_kernels.clock.histogram import Histogram
+from torqueloop.cython_kernels.clock.loop_clock import ClockScript
+from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.cli import app
-from torqueloop.hil.record.run_data import write_json_atomic
-from torqueloop.hil.report.build import Report, write_report
 from torqueloop.hil.report.collect import ReportError
 from torqueloop.hil.report.latency import PHASES
 from torqueloop.hil.report.merged import merge, write_merged
+from torqueloop.hil.report.report import Report
+from torqueloop.hil.report.write import write_report
+from torqueloop.hil.results.clock import Timing, WorstTick, WorstTicks
+from torqueloop.hil.rig.run.run_stats import margin
 
 
 def run_dir(folder: Path, rows: list[tuple[int, int]], **info: object) -> Path:
@@ -27,21 +29,18 @@ def run_dir(folder: Path, rows: list[tuple[int, int]], **info: object) -> Path:
     rig.set_script(ClockScript(rows))
     rig.run()
     write_run(folder, duration_s=0.5)
-    stored = json.loads((folder / "run.json").read_text())
     c, account = rig.counters(), rig.account
-    stored["stats"].update(
-        {name: c[name] for name in ("ticks", "missed", "dropped", "late_started", "overruns", "slip_s")},
-        wake_lateness_us=account.lateness.summary(),
-        compute_us=account.compute.summary(),
-        margin_us=account.margin.summary(),
-        margin_min_us=c["margin_min_us"],
-        phase_us={name: h.summary() for name, h in zip(PHASES, account.phases, strict=True)},
-        worst=account.worst(),
-        policy="skip",
-    )
-    stored.update(info)
-    stored["gates"] = ["missed == 0"]
-    write_json_atomic(folder / "run.json", stored)
+    clock = {name: c[name] for name in ("ticks", "missed", "dropped", "late_started", "overruns", "slip_s")}
+    clock |= {
+        "wake_lateness_us": Timing(**account.lateness.summary()),
+        "compute_us": Timing(**account.compute.summary()),
+        "margin_us": margin(account.margin),
+        "margin_min_us": c["margin_min_us"],
+        "phase_us": {name: Timing(**h.summary()) for name, h in zip(PHASES, account.phases, strict=True)},
+        "worst": WorstTicks(**{key: [WorstTick(**e) for e in found] for key, found in account.worst().items()}),
+        "policy": "skip",
+    }
+    change(folder, clock, gates={"in time": "missed == 0"}, **info)
     return folder
 
 
@@ -57,35 +56,35 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Report]:
 
 
 def test_times_of_all_runs_are_those_of_their_values_together(reports: list[Report]) -> None:
-    together, stats = Histogram(), merge(reports).stats
+    together, stats = Histogram(), merge(reports).stats.clock
     for rows in (ROWS_A, ROWS_B):
         for k, (delay, _) in enumerate(rows):
             together.add(delay if k else 0)
     expected = together.summary()
-    assert stats["wake_lateness_us"].pop("hist") == expected.pop("hist")
-    assert stats["wake_lateness_us"] == pytest.approx(expected)
-    assert stats["compute_us"]["count"] == stats["phase_us"]["step"]["count"] == 500
-    assert stats["margin_us"]["count"] == 500 and stats["margin_us"]["p1"] > 0
+    assert [list(b) for b in stats.wake_lateness_us.hist] == expected.pop("hist")
+    assert {k: getattr(stats.wake_lateness_us, k) for k in expected} == pytest.approx(expected)
+    assert stats.compute_us.count == stats.phase_us["step"].count == 500
+    assert stats.margin_us.count == 500 and stats.margin_us.p1 > 0
 
 
 def test_counters_are_summed_and_the_worst_of_all_runs_kept(reports: list[Report]) -> None:
     merged = merge(reports)
-    stats = merged.stats
-    assert (stats["ticks"], stats["missed"], stats["dropped"]) == (500, 3, 3)
-    assert stats["margin_min_us"] == min(r.stats["margin_min_us"] for r in reports)
-    assert len(stats["worst"]["by_lateness"]) == 32
-    assert (stats["worst"]["by_lateness"][0]["run"], stats["worst"]["by_lateness"][0]["tick"]) == ("b", 100)
-    assert {entry["run"] for entry in stats["worst"]["by_compute"]} == {"a", "b"}
+    stats = merged.stats.clock
+    assert (stats.ticks, stats.missed, stats.dropped) == (500, 3, 3)
+    assert stats.margin_min_us == min(r.stats.clock.margin_min_us for r in reports)
+    assert len(stats.worst.by_lateness) == 32
+    assert (stats.worst.by_lateness[0].run, stats.worst.by_lateness[0].tick) == ("b", 100)
+    assert {entry.run for entry in stats.worst.by_compute} == {"a", "b"}
     assert merged.exit_status == 1, "run b missed ticks"
-    assert [line.split(":")[0] for line in stats["degraded"]] == ["a", "b"]
+    assert [line.split(":")[0] for line in merged.stats.degraded] == ["a", "b"]
 
 
 def test_files_hold_the_sum_and_each_run(reports: list[Report], tmp_path: Path) -> None:
     files = write_merged(merge(reports), tmp_path / "new" / "folder")
     data = json.loads(files["json"].read_text())
-    assert [r["passed"] for r in data["runs"]] == [True, False] and data["stats"]["ticks"] == 500
+    assert [r["passed"] for r in data["runs"]] == [True, False] and data["stats"]["clock"]["ticks"] == 500
     again = Histogram()
-    again.load(data["stats"]["wake_lateness_us"])
+    again.load(data["stats"]["clock"]["wake_lateness_us"])
     assert again.count == 500, "what was added up can be added up again"
     page = files["html"].read_text()
     assert "2 runs" in page and "b 100" in page and "degraded:" in page
@@ -107,7 +106,7 @@ def test_command_line_takes_several_runs(reports: list[Report], tmp_path: Path) 
     folders = [str(r.run.path) for r in reports]
     result = CliRunner().invoke(app, ["report", *folders, "--no-html", "--json", "--out", str(tmp_path / "m")])
     assert result.exit_code == 1
-    assert json.loads(result.stdout)["stats"]["missed"] == 3
+    assert json.loads(result.stdout)["stats"]["clock"]["missed"] == 3
     assert (tmp_path / "m" / "merged.html").is_file()
     result = CliRunner().invoke(app, ["report", *folders, "--no-html"], env={"COLUMNS": "160"})
     assert "2 runs of desk_4hp22" in result.stdout and "b 100" in result.stdout

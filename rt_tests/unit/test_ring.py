@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torqueloop.cython_kernels import ring_selftest as selftest
-from torqueloop.cython_kernels.ring import DataRing, FrameRing, LatestSlot
+from torqueloop.cython_kernels.probes import ring_selftest as selftest
+from torqueloop.cython_kernels.rings.ring import DataRing, FrameRing, LatestSlot
 
 
 def test_frames_come_out_as_they_went_in():

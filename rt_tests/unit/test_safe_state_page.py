@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from torqueloop.cython_kernels.rig import CAUSES
-from torqueloop.cython_kernels.safety import FRAME_FAULTS, SIGNAL_FAULTS
-from torqueloop.hil.rig.safe_state import SENTENCES
+from torqueloop.cython_kernels.tick.rig import CAUSES
+from torqueloop.cython_kernels.tick.safety import FRAME_FAULTS, SIGNAL_FAULTS
+from torqueloop.hil.rig.assemble.safe_state import SENTENCES
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "safe_state.md").read_text(encoding="utf-8")
@@ -40,7 +40,7 @@ def test_every_row_names_a_test_and_every_test_named_exists() -> None:
 
 
 def test_causes_have_the_numbers_of_the_tick() -> None:
-    text = (ROOT / "cython_kernels" / "tick.pxd").read_text(encoding="utf-8")
+    text = (ROOT / "cython_kernels" / "tick" / "tick.pxd").read_text(encoding="utf-8")
     numbers = {n.lower(): int(k) for n, k in re.findall(r"^    CAUSE_(\w+) = (\d+)", text, re.MULTILINE)}
     assert [name for name, _ in sorted(numbers.items(), key=lambda entry: entry[1])] == list(CAUSES)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from torqueloop.core.errors import MissingValueError, UnknownKeyError, UnknownNameError
-from torqueloop.hil.scenario import load_scenario, simulate
+from torqueloop.core.describe.errors import MissingValueError, UnknownKeyError, UnknownNameError
+from torqueloop.hil.scenario.offline import load_scenario, simulate
 
 DRIVELINE = """
 name = "moved"

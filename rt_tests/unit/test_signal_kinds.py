@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from torqueloop.core import signals as sig
-from torqueloop.core.errors import RangeError, TableError
+from torqueloop.core.describe.errors import RangeError, TableError
 
 PTP = sig.kinematic_ptp([2.0, -1.0], [1.0], [4.0], startTime=0.2)
 CURVED = sig.kinematic_ptp([0.1], [1.0], [4.0], startTime=0.2)[0]

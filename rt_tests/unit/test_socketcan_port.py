@@ -6,15 +6,20 @@ from __future__ import annotations
 import errno
 import socket
 import struct
+import time
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torqueloop.cython_kernels.clock import now_ns, now_wall_ns
-from torqueloop.cython_kernels.socketcan import BUS_STATES, DATA, ERROR, ERROR_NAMES, OTHER, STOLEN, NativePort
-from torqueloop.cython_kernels.stamps import Stamps
+from torqueloop.cython_kernels.can.codec import CodecTables, RxState, TxState
+from torqueloop.cython_kernels.can.codec_spec import MessageSpec, SignalSpec
+from torqueloop.cython_kernels.can.socketcan import BUS_STATES, DATA, ERROR, ERROR_NAMES, OTHER, STOLEN, NativePort
+from torqueloop.cython_kernels.can.stamps import Stamps
+from torqueloop.cython_kernels.clock.clock import now_ns, now_wall_ns
+from torqueloop.cython_kernels.probes.reaction import answer_frames
 from torqueloop.hil.can.raw_socket import CanBusError, RawSocket, can_filters, interface_info, open_raw, prepare
 
 FD, BRS, ESI = 4, 8, 16
@@ -354,3 +359,31 @@ def test_buffers_are_what_was_asked_for_or_it_is_said() -> None:
     assert raw.info["receive_buffer_bytes"] >= 2 << 20 or any("receive buffer" in text for text in raw.degraded)
     assert raw.info["send_buffer_bytes"] >= 2 << 14
     raw.close()
+
+
+# --- answers at once (the probe of scripts/vm_inside.py) ---
+
+
+def test_answers_carry_what_was_asked_and_the_socket_is_left_as_it_was(udp: Wire) -> None:
+    asked = MessageSpec("Asked", 0x100, False, 8, True, (SignalSpec("a", 0, 16, False, False, slot=0),))
+    answer = MessageSpec("Answer", 0x110, False, 8, False, (SignalSpec("b", 16, 16, False, False, slot=1),))
+    tables = CodecTables([asked, answer], 2)
+    table = np.zeros(2)
+    # two that are none: another identifier, and too short
+    udp.put(classic(0x100, struct.pack("<H6x", 7)), classic(0x7FF, bytes(8)), classic(0x100, bytes(4)))
+    udp.put(classic(0x100, struct.pack("<H6x", 8)))
+    sent = answer_frames(udp.port, RxState(tables), TxState(tables), table, 1, 0, 1, 2, 1000)
+    assert sent == 2 and table.tolist() == [8.0, 8.0]
+    udp.peer.settimeout(1.0)
+    assert [udp.peer.recv(100) for _ in range(2)] == [classic(0x110, struct.pack("<2xH4x", n)) for n in (7, 8)]
+    with pytest.raises(BlockingIOError):
+        udp.mine.recv(100)
+
+
+def test_answers_end_when_nothing_comes(udp: Wire) -> None:
+    tables = CodecTables(
+        [MessageSpec("Asked", 0x100, False, 8, True, (SignalSpec("a", 0, 8, False, False, slot=0),))], 1
+    )
+    began = time.monotonic()
+    assert answer_frames(udp.port, RxState(tables), TxState(tables), np.zeros(1), 0, 0, 0, 5, 50) == 0
+    assert 0.04 < time.monotonic() - began < 5.0

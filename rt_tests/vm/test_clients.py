@@ -99,7 +99,7 @@ def guests(folder):
 
 def held(stats) -> bool:
     """The rig kept its time and its state."""
-    return stats["missed"] == 0 and not stats["safe_state"]["latched"] and stats["ticks"] == 2000
+    return stats.clock.missed == 0 and not stats.safe_state.latched and stats.clock.ticks == 2000
 
 
 def test_candump_sees_every_frame_we_sent_with_its_identifier_and_period(guests):
@@ -107,7 +107,7 @@ def test_candump_sees_every_frame_we_sent_with_its_identifier_and_period(guests)
     assert held(stats)
     count = Counter(can_id for _, can_id, _ in frames)
     for name, can_id in HIL.items():
-        assert count[can_id] == stats["can"]["tx"][name]["sent"]
+        assert count[can_id] == stats.buses["powertrain"].tx[name].sent
         times = [t for t, i, _ in frames if i == can_id]
         period = (times[-1] - times[0]) / (len(times) - 1)
         assert period == pytest.approx(1e-3 if name == "Pong" else 10e-3, rel=1e-3), name
@@ -115,7 +115,7 @@ def test_candump_sees_every_frame_we_sent_with_its_identifier_and_period(guests)
 
 def test_cansend_and_python_can_are_taken_and_answered(guests):
     stats, frames, seen = guests
-    assert stats["can"]["rx"]["Ping"]["ok"] == 4
+    assert stats.buses["powertrain"].rx["Ping"].ok == 4
     values = [int.from_bytes(data[:2], "little") for _, can_id, data in frames if can_id == PONG_ID]
     assert [v for i, v in enumerate(values) if i == 0 or v != values[i - 1]] == [0, 0x1234, 0x0101, 0x0202, 0x0303]
     assert seen["answered"] == [0x0101, 0x0202, 0x0303]
@@ -125,7 +125,7 @@ def test_isotp_of_the_kernel_shares_the_bus(guests):
     stats, frames, seen = guests
     assert seen["request"] and seen["answer"]
     assert sum(can_id in (0x7E0, 0x7E8) for _, can_id, _ in frames) > 700, "frames of 5000 bytes in 7-byte pieces"
-    assert stats["can"]["rx_bad"] == 0 and stats["can"]["stolen_ids"] == 0
+    assert stats.buses["powertrain"].rx_bad == 0 and stats.buses["powertrain"].stolen_ids == 0
 
 
 def test_floods_of_our_and_of_foreign_identifiers_do_not_hold_up_the_rig(folder):
@@ -138,13 +138,13 @@ def test_floods_of_our_and_of_foreign_identifiers_do_not_hold_up_the_rig(folder)
     with tcu_process(folder):
         stats = run(write_rig(folder / "b", CONFIGS), 2.0, folder / "b" / "out", beside)
     assert held(stats)
-    bus = stats["can"]
-    ping, status = bus["rx"]["Ping"], bus["rx"]["TCU_Status"]
-    assert ping["ok"] <= FLOOD <= ping["ok"] + bus["rx_dropped"]
-    assert sum(status[k] for k in ("crc", "repeat", "jump", "range")) + bus["rx_dropped"] > 0.9 * FLOOD
-    assert bus["rx_bad"] > 0.9 * FLOOD - bus["rx_dropped"] and bus["tx_lost"] == 0
+    bus = stats.buses["powertrain"]
+    ping, status = bus.rx["Ping"], bus.rx["TCU_Status"]
+    assert ping.ok <= FLOOD <= ping.ok + bus.native.rx_dropped
+    assert sum(getattr(status, k) for k in ("crc", "repeat", "jump", "range")) + bus.native.rx_dropped > 0.9 * FLOOD
+    assert bus.rx_bad > 0.9 * FLOOD - bus.native.rx_dropped and bus.native.tx_lost == 0
     # foreign frames are kept away by the kernel's filter
-    assert bus["rx_taken"] + bus["rx_dropped"] < 2 * FLOOD + 1200
+    assert bus.native.rx_taken + bus.native.rx_dropped < 2 * FLOOD + 1200
 
 
 def test_flood_of_an_identifier_of_ours_is_counted_as_foreign_sender(folder):
@@ -153,9 +153,9 @@ def test_flood_of_an_identifier_of_ours_is_counted_as_foreign_sender(folder):
 
     with tcu_process(folder):
         stats = run(write_rig(folder / "d", CONFIGS), 2.0, folder / "d" / "out", beside)
-    bus = stats["can"]
-    assert stats["missed"] == 0
-    assert bus["stolen_ids"] <= FLOOD <= bus["stolen_ids"] + bus["rx_dropped"] and bus["native"]["stolen"]
+    bus = stats.buses["powertrain"]
+    assert stats.clock.missed == 0
+    assert bus.stolen_ids <= FLOOD <= bus.stolen_ids + bus.native.rx_dropped and bus.stolen
 
 
 def test_canplayer_of_a_recorded_control_unit_drives_the_rig(folder, guests):
@@ -170,5 +170,5 @@ def test_canplayer_of_a_recorded_control_unit_drives_the_rig(folder, guests):
         player.terminate()
         player.wait()
     assert held(stats)
-    assert stats["can"]["rx"]["TCU_Pressure_1"]["ok"] > 350 and stats["can"]["rx_bad"] < 10
+    assert stats.buses["powertrain"].rx["TCU_Pressure_1"].ok > 350 and stats.buses["powertrain"].rx_bad < 10
     assert threading.active_count() < 20

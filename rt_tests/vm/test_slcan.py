@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from torqueloop.cython_kernels.socketcan import BUS_STATES, DATA, OWN, NativePort
+from torqueloop.cython_kernels.can.socketcan import BUS_STATES, DATA, OWN, NativePort
 from torqueloop.hil.can.bus import CanBusError
 from torqueloop.hil.can.raw_socket import RawSocket, interface_info, open_raw
 

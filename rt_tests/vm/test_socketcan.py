@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from torqueloop.cython_kernels.clock import now_ns
-from torqueloop.cython_kernels.socketcan import BUS_STATES, DATA, ERROR, OWN, STOLEN, NativePort
+from torqueloop.cython_kernels.can.socketcan import BUS_STATES, DATA, ERROR, OWN, STOLEN, NativePort
+from torqueloop.cython_kernels.clock.clock import now_ns
 from torqueloop.hil.can.bus import CanBusConfig, CanBusError, CanGateway, open_bus
 from torqueloop.hil.can.raw_socket import interface_info, open_raw
 
@@ -248,7 +248,7 @@ def test_a_queue_that_takes_no_more_refuses_with_a_count() -> None:
 
 
 def test_python_can_and_the_gateway_talk_to_the_port(make: Callable[..., Port]) -> None:
-    from torqueloop.cython_kernels.ring import FrameRing
+    from torqueloop.cython_kernels.rings.ring import FrameRing
 
     p = make((0x210, 0x310), (0x110,))
     bus = open_bus(CanBusConfig("socketcan", CHANNEL, fd=True))

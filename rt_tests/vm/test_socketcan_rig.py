@@ -15,15 +15,16 @@ from pathlib import Path
 import pytest
 
 import torqueloop
-from torqueloop.cython_kernels.socketcan import DATA, NativePort
+from torqueloop.cython_kernels.can.socketcan import DATA, NativePort
 from torqueloop.hil.can.bus import CanBusError
 from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.can.raw_socket import interface_info, open_raw
-from torqueloop.hil.rig.parts import build
-from torqueloop.hil.rig.plan import load_plan
-from torqueloop.hil.rig.safe_state import describe
-from torqueloop.hil.tcu.config import load_tcu_config
-from torqueloop.hil.tcu.soft_tcu import SoftTcu
+from torqueloop.hil.ecu.config import load_tcu_config
+from torqueloop.hil.ecu.kinds import EcuInputs, Frame
+from torqueloop.hil.ecu.soft_tcu import SoftTcu
+from torqueloop.hil.rig.assemble.parts import build
+from torqueloop.hil.rig.assemble.safe_state import describe
+from torqueloop.hil.rig.describe.plan import load_plan
 
 CONFIGS = Path(torqueloop.__file__).parent / "configs"
 CHANNEL = "vcan0"
@@ -62,7 +63,7 @@ class Bench:
     def __init__(self) -> None:
         self.plan = load_plan(CONFIGS / "rigs" / "vcan_4hp22.toml")
         self.parts = build(self.plan, 60.0)
-        database, port = self.plan.database, self.parts.port
+        database, port = self.plan.buses[0].database, self.parts.buses[0].port
         assert database is not None and port is not None
         ids = [bus_id(m) for m in database.rx_messages]
         self.port = port
@@ -79,14 +80,15 @@ class Bench:
         for _ in range(ticks):
             if self.tick % 5 == 0:
                 frames = [(i, d) for kind, i, d, _, _ in self.other.receive(64) if kind == DATA]
-                for can_id, data in self.tcu.step(self.tick * 1e-3, frames):
-                    self.other.send(can_id, data)
+                received = tuple(Frame(can_id, data) for can_id, data in frames)
+                for answer in self.tcu.step(EcuInputs(self.tick * 1e-3, received)).frames:
+                    self.other.send(answer.can_id, answer.data)
             now = ARMED_NS + self.tick * MS
             self.parts.vehicle_in.write([self.tick, self.tick, self.tick * 1e-3, 0, 0, 0, 0, 0], now)
             self.parts.rig.ticks(1, now)
             self.inputs.append(self.parts.inputs.drain())
             self.parts.samples.drain()
-            self.parts.bus.drain()
+            self.parts.bus_log.drain()
             self.tick += 1
             if pause_s:
                 time.sleep(pause_s)
@@ -138,7 +140,7 @@ def test_bus_off_told_by_an_error_frame_latches_after_its_limit(bench: Bench) ->
     bench.run(260)
     cause = bench.parts.rig.cause()
     assert cause["latched"] and cause["cause"] == "bus" and cause["tick"] == first + 201
-    assert bench.cause().startswith("the CAN bus: bus off for too long") and bench.value("can.state") == 3
+    assert bench.cause().startswith("the CAN bus: bus off for too long") and bench.value("bus.powertrain.state") == 3
     assert bench.replayed_hash() == bench.parts.rig.state_hash
 
 
@@ -146,10 +148,11 @@ def test_an_interface_that_is_down_for_too_long_latches_a_short_time_does_not(be
     bench.run(20)
     link("down")
     bench.run(100)
-    assert bench.value("can.state") == 4 and bench.value("can.tx_lost") > 0 and not bench.parts.rig.safe_latched
+    assert bench.value("bus.powertrain.state") == 4 and bench.value("bus.powertrain.tx_lost") > 0
+    assert not bench.parts.rig.safe_latched
     link("up")
     bench.run(100)
-    assert bench.value("can.state") == 0 and not bench.parts.rig.safe_latched
+    assert bench.value("bus.powertrain.state") == 0 and not bench.parts.rig.safe_latched
     link("down")
     bench.run(260)
     cause = bench.parts.rig.cause()
@@ -176,7 +179,7 @@ def test_a_flood_on_our_identifiers_is_bounded_by_tick_and_does_no_harm(bench: B
     bench.run(400)
     can, rig = bench.port.counters(), bench.parts.rig.counters()
     assert rig["rx_bad"] > 0 and can["rx_taken"] + can["rx_dropped"] >= 20_000
-    assert bench.parts.port is not None and bench.replayed_hash() == bench.parts.rig.state_hash
+    assert bench.parts.buses[0].port is not None and bench.replayed_hash() == bench.parts.rig.state_hash
 
 
 def test_a_flood_of_foreign_identifiers_never_reaches_the_rig(bench: Bench) -> None:

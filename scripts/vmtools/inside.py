@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import torqueloop
-from torqueloop.hil.rig import companions
-from torqueloop.hil.rig.session import run_rig
+from torqueloop.hil.can.bus import CanBusConfig
+from torqueloop.hil.ecu.kinds import Bus, EcuSetup, setup_to_json
+from torqueloop.hil.results.run import RunStats
+from torqueloop.hil.rig.run import companions
+from torqueloop.hil.rig.run.session import run_rig
 
 CONFIGS = Path(torqueloop.__file__).parent / "configs"
 TCU = CONFIGS / "tcu" / "soft_4hp22.toml"
-VCAN = json.dumps({"interface": "socketcan", "channel": "vcan0"})
 
 
 def say(*words: object) -> None:
@@ -53,10 +55,10 @@ def forked(body: Callable[[], Any], log: Path) -> Iterator[int]:
 
 def tcu_process(folder: Path, priority: int = 50) -> Any:
     """The soft control unit on vcan0 in a process of its own."""
-    return forked(
-        lambda: companions.main(["tcu", str(TCU), "--bus", VCAN, "--priority", str(priority), "--lock"]),
-        folder / "tcu.log",
-    )
+    bus = Bus("powertrain", CONFIGS / "can" / "tcu_4hp22.dbc", "TCU", CanBusConfig("socketcan", "vcan0"))
+    setup = setup_to_json(EcuSetup("tcu", 1e-3, TCU, (bus,)))
+    words = ["ecu", "soft_tcu", "--setup", setup, "--priority", str(priority), "--lock"]
+    return forked(lambda: companions.main(words), folder / "tcu.log")
 
 
 def tcu_stats(folder: Path) -> dict[str, Any]:
@@ -67,7 +69,7 @@ def tcu_stats(folder: Path) -> dict[str, Any]:
     return {}
 
 
-def run(rig: Path, seconds: float, out: Path, beside: Callable[[], None] | None = None) -> dict[str, Any]:
+def run(rig: Path, seconds: float, out: Path, beside: Callable[[], None] | None = None) -> RunStats:
     """A run on the real clock with what is on the bus; its statistics. beside: called once it has been armed."""
     thread = None
     if beside is not None:

@@ -19,15 +19,15 @@ import sys, tempfile
 sys.path.insert(0, {scripts!r})
 sys.modules["asammdf"] = None
 import vmtools.inside
-import can.interfaces.socketcan, torqueloop.hil.tcu.soft_tcu, torqueloop.hil.vehicle.model
-from torqueloop.hil.tcu.config import load_tcu_config
-from torqueloop.hil.tcu.soft_tcu import SoftTcu
+import can.interfaces.socketcan, torqueloop.hil.ecu.soft_tcu, torqueloop.hil.vehicle.model
+from torqueloop.hil.ecu.config import load_tcu_config
+from torqueloop.hil.ecu.soft_tcu import SoftTcu
 from pathlib import Path
 from vmtools.rigs import write_rig
 with tempfile.TemporaryDirectory() as t:
-    rig = write_rig(Path(t), vmtools.inside.CONFIGS)
+    rig = write_rig(Path(t), vmtools.inside.CONFIGS, ecu=True)
     unit = SoftTcu(load_tcu_config(vmtools.inside.TCU))
-    vmtools.inside.run_rig(rig, "virtual", 0.02, Path(t) / "r", progress=False, html=False, tcu=unit)
+    vmtools.inside.run_rig(rig, "virtual", 0.02, Path(t) / "r", progress=False, html=False, ecus=dict(tcu=unit))
 {more}
 """
 _DATA = {".py", ".pyc", ".so", ".toml", ".dbc", ".csv", ".json"}

@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from torqueloop.core.errors import closest
+from torqueloop.core.describe.errors import closest
 from torqueloop.hil.control.messages import RequestError
-from torqueloop.hil.rig.plan import RigPlan
+from torqueloop.hil.rig.describe.plan import RigPlan
 
 #: groups of the signal table that something outside the model writes
 _RECEIVED = ("driver.", "vehicle.")
@@ -52,9 +52,9 @@ def signals(plan: RigPlan) -> dict[str, SignalInfo]:
     ranges: dict[int, tuple[float, float]] = {}
     received: set[int] = set()
     constants: set[int] = set()
-    if plan.database is not None:
-        for s in plan.database.signals:
-            slot = table.slot(s.full_name)
+    for bus in plan.buses:
+        for s in bus.database.signals:
+            slot = bus.slot(s)
             low, high = s.minimum, s.maximum
             ranges[slot] = (-math.inf if low is None else low, math.inf if high is None else high)
             (received if s.receive else constants).add(slot)

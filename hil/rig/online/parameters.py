@@ -11,21 +11,20 @@ import copy
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from torqueloop.core.compiler import CompiledModel
+from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
 from torqueloop.core.components import params_of
-from torqueloop.core.driveline import Driveline
-from torqueloop.core.errors import CompileError, ConfigError, closest
-from torqueloop.core.offline import make_kernel
-from torqueloop.core.tables import Columns, Table, Table1D, Table2D
-from torqueloop.core.units import SYMBOLS
-from torqueloop.cython_kernels.model import KernelModel, KernelState
-from torqueloop.cython_kernels.structure import structure_signature
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.errors import CompileError, ConfigError, closest
+from torqueloop.core.describe.tables import Columns, Table, Table1D, Table2D
+from torqueloop.core.describe.units import SYMBOLS
+from torqueloop.core.simulate.offline import make_kernel
+from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
+from torqueloop.cython_kernels.model.structure import structure_signature
 from torqueloop.hil.control.messages import RequestError
-from torqueloop.hil.rig.plan import RigPlan
+from torqueloop.hil.rig.describe.plan import RigPlan
 
 #: arrays of the kinematics: how every speed follows from the independent ones
 _KINEMATICS = ("row_ptr", "row_idx", "row_val")
@@ -108,7 +107,7 @@ class Parameters:
             except ConfigError as error:
                 raise RequestError("refused", f"{name} = {value:g}: {error}") from None
         try:
-            compiled = line.compile()
+            compiled = compile_driveline(line)
         except (ConfigError, CompileError) as error:
             raise RequestError("refused", f"with {_text(values)} the driveline does not compile: {error}") from None
         self._check_structure(compiled, values)
@@ -143,9 +142,9 @@ class Parameters:
             and old.output_names == new.output_names
             and old.friction_names == new.friction_names
             and structure_signature(old.arrays) == structure_signature(new.arrays)
-            and all(_shape(old.arrays[key]) == _shape(new.arrays.get(key)) for key in old.arrays if "tab" not in key)
+            and _shapes(old) == _shapes(new)
         )
-        if not (same and all(np.array_equal(old.arrays[key], new.arrays[key]) for key in _KINEMATICS)):
+        if not (same and all(np.array_equal(getattr(old.arrays, k), getattr(new.arrays, k)) for k in _KINEMATICS)):
             raise RequestError(
                 "refused",
                 f"{_text(values)} changes the structure of the driveline (ratios, speeds, elements); allowed at run "
@@ -153,8 +152,9 @@ class Parameters:
             )
 
 
-def _shape(value: Any) -> tuple[int, ...]:
-    return tuple(np.shape(value))
+def _shapes(model: CompiledModel) -> dict[str, tuple[int, ...]]:
+    """Of everything but curves and maps, whose points may change in number."""
+    return {key: np.shape(value) for key, value in model.arrays.items() if "tab" not in key}
 
 
 def _text(values: Mapping[str, float]) -> str:

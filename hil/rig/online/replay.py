@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from torqueloop.core.errors import TorqueloopError
+from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.hil.rig.assemble.parts import RigParts
+from torqueloop.hil.rig.describe.plan import RigPlan
 from torqueloop.hil.rig.online.checkpoint import SUFFIX, image_of, read
 from torqueloop.hil.rig.online.parameters import Parameters
 from torqueloop.hil.rig.online.restore import FOLDER
 from torqueloop.hil.rig.online.rig_control import JOURNAL
-from torqueloop.hil.rig.parts import RigParts
-from torqueloop.hil.rig.plan import RigPlan
 
 
 class JournalError(TorqueloopError):

@@ -13,11 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torqueloop.cython_kernels.control import Image
+from torqueloop.cython_kernels.tick.control import Image
 from torqueloop.hil.control.messages import RequestError
+from torqueloop.hil.rig.assemble.virtual_links import VirtualUnits, VirtualVehicle
 from torqueloop.hil.rig.online.checkpoint import SUFFIX, Checkpoint, capture, image_of, read, write
-from torqueloop.hil.rig.parts import RigParts
-from torqueloop.hil.rig.virtual_links import VirtualTcu, VirtualVehicle
 
 if TYPE_CHECKING:
     from torqueloop.hil.rig.online.rig_control import RigControl
@@ -28,37 +27,24 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class Peers:
-    """The peers of the virtual clock, and the frames on their way to the control unit."""
+    """The peers of the virtual clock, and the frames on their way to the control units."""
 
-    def __init__(self, parts: RigParts, vehicle: VirtualVehicle | None, tcu: VirtualTcu | None) -> None:
-        self._parts, self._vehicle, self._tcu = parts, vehicle, tcu
+    def __init__(self, vehicle: VirtualVehicle | None, units: VirtualUnits) -> None:
+        self._vehicle, self._units = vehicle, units
 
     def save(self) -> dict[str, Any]:
         """State of all peers as plain data. Between two ticks."""
-        frames = self._parts.tx_ring.pop_all()
-        for frame in frames:
-            self._parts.tx_ring.push(*frame)
-        return {
-            "vehicle": self._vehicle.save() if self._vehicle else None,
-            "tcu": self._tcu.save() if self._tcu else None,
-            "frames": [list(frame) for frame in frames],
-        }
+        return {"vehicle": self._vehicle.save() if self._vehicle else None, "units": self._units.save()}
 
     def load(self, data: dict[str, Any]) -> dict[str, bool]:
         """Back to a saved state; which peers went. Between two ticks."""
         try:
-            gone = {
+            return {
                 "vehicle": self._vehicle.load(data.get("vehicle")) if self._vehicle else False,
-                "tcu": self._tcu.load(data.get("tcu")) if self._tcu else False,
+                **self._units.load(data.get("units") or {}),
             }
-            frames = [(int(i), bytes(d), int(t), int(f)) for i, d, t, f in data.get("frames", [])]
         except (KeyError, TypeError, ValueError) as error:
             raise RequestError("refused", f"the checkpoint's peers are not those of this rig: {error!r}") from None
-        self._parts.tx_ring.pop_all()
-        self._parts.rx_ring.pop_all()
-        for frame in frames:
-            self._parts.tx_ring.push(*frame)
-        return gone
 
 
 class Checkpoints:
@@ -184,11 +170,11 @@ class Checkpoints:
     def _tell_vehicle(self, image: Image) -> None:
         """What the vehicle is told before the first tick is the rig of the checkpoint. While no tick runs."""
         vehicle, rig = self._rig.plan.vehicle, self._rig.parts.rig
-        if not vehicle or (self._real and rig.armed):
+        if vehicle is None or (self._real and rig.armed):
             return
         held = image.held()
-        slots = [self._rig.plan.table.slot("rig.time"), vehicle["force_slot"], vehicle["impulse_slot"]]
-        slots += [vehicle["speed_slot"], vehicle["distance_slot"], vehicle["brake_slot"]]
+        slots = [self._rig.plan.table.slot("rig.time"), vehicle.force_slot, vehicle.impulse_slot]
+        slots += [vehicle.speed_slot, vehicle.distance_slot, vehicle.brake_slot]
         values = [held.get(slot, image.signal(slot)) for slot in slots]
         self._rig.parts.vehicle_out.write([0.0 if self._real else float(image.tick), *values], 0)
 

@@ -1,0 +1,216 @@
+"""Shafts without inertia that no gear ties to one with inertia: directions of motion in which M is 0.
+
+Along such a direction the forces balance at every instant. What acts along it decides:
+
+* springs only, dampers only, or springs and dampers of one ratio d/c (and constant torques beside springs): the balance
+  is linear, sum (row.d)*(c*(row.z + offset - phi0)) = constant torque. One coordinate is eliminated by it, exactly, in
+  rational numbers: what is left has the stiffness of the Schur complement Kxx - Kxm*Kmm^-1*Kmx, and every angle, speed,
+  and force at the junction is a linear form of the other coordinates (Guyan's static condensation, which is exact here
+  as there is no inertia to neglect).
+* friction only: the shaft gets a small inertia (SMALL times the smallest around), noted in the model. Its speed follows
+  from who sticks, the inertia only says how fast. The error is in the order of SMALL.
+* its motion is forced by an input: a small inertia, too; it only adds to the torque of the drive.
+
+Anything else is an error that names the elements and what to do: springs and dampers of different d/c leave the
+junction a first-order state of its own, friction or a clearance in series with a spring a law with memory, and a given
+torque one that follows the input. A small inertia would swing faster there than any step can follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from torqueloop.core.compile.exact import null_direction
+from torqueloop.core.compile.topology import Row, Topology
+from torqueloop.core.describe.errors import NoInertiaError
+from torqueloop.core.describe.naming import natural
+from torqueloop.core.describe.parts import GROUND, Compliance, InertiaPart, Parts, TorqueSource, port_groups
+from torqueloop.core.describe.vocabulary import Form
+
+#: of the smallest inertia around
+SMALL = Fraction(1, 10**9)
+ZERO = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Acting:
+    """What acts along a direction of motion."""
+
+    compliances: tuple[Compliance, ...]
+    constants: tuple[TorqueSource, ...]
+    #: owners of the others
+    contacts: tuple[str, ...]
+    friction: tuple[str, ...]
+    driven: tuple[str, ...]
+    geared: tuple[str, ...]
+    #: sources of torque but for the constant ones
+    sources: tuple[str, ...]
+
+    @property
+    def linear(self) -> bool:
+        """Only what condensation can eliminate?"""
+        others = self.contacts or self.friction or self.driven or self.geared or self.sources
+        return bool(self.compliances) and not others and (not self.constants or any(p.c for p in self.compliances))
+
+    @property
+    def proportional(self) -> bool:
+        """Springs only, dampers only, or all of one ratio d/c?"""
+        first = self.compliances[0]
+        ratios = [Fraction(p.d) * Fraction(first.c) - Fraction(first.d) * Fraction(p.c) for p in self.compliances]
+        return not any(ratios)
+
+
+def settle_massless(topology: Topology, parts: Parts) -> list[str]:
+    """Eliminate coordinates, or give small inertias (added to the parts), where that is right; notes in words.
+
+    NoInertiaError for what has no exact treatment.
+    """
+    notes: list[str] = []
+    while True:
+        bodies = {topology.place[p.flange][0] for p in parts.inertias} - {GROUND}
+        direction = null_direction([topology.rows[n][0] for n in sorted(bodies)], topology.independent)
+        if direction is None:
+            return notes
+        moving = [n for n in sorted(topology.nodes, key=natural) if _along(topology.rows[n][0], direction)]
+        acting = _acting(topology, parts, direction)
+        if acting.linear and acting.proportional and len(topology.independent) > 1:
+            notes.append(_condense(topology, direction, acting, moving))
+            continue
+        _check(topology, acting, moving)
+        node = next(n for n in topology.independent if direction[n])
+        J = SMALL * _around(topology, parts, moving)
+        flange = topology.nodes[node][0]
+        owner = flange.rpartition(".")[0]
+        parts.inertias.append(InertiaPart(owner, flange, float(J)))
+        shaft = " = ".join(topology.nodes[node])
+        unit = "kg.m2" if topology.domain[node] == "rotational" else "kg"
+        notes.append(f"{owner}: shaft without inertia ({shaft}) got {float(J):.3g} {unit}")
+
+
+def _along(row: Row, direction: Row) -> Fraction:
+    """Speed of a row in a motion."""
+    return sum((c * direction[k] for k, c in row.items()), ZERO)
+
+
+def _acting(topology: Topology, parts: Parts, direction: Row) -> Acting:
+    """What acts along a motion."""
+
+    def acts(form: Form) -> bool:
+        return bool(_along(topology.over_independent(form)[0], direction))
+
+    def owners(elements: Iterable[tuple[str, Form]]) -> tuple[str, ...]:
+        return tuple(sorted({owner for owner, form in elements if acts(form)}, key=natural))
+
+    driven = {p.friction for p in parts.driven}
+    changing = {p.friction for p in parts.variable_gears}
+    constant = [p for p in parts.torques if p.input < 0]
+    ports = [e for group, elements in port_groups(parts).items() if group != "torque" for e in elements]
+    ports += [(p.owner, p.form) for p in parts.torques if p.input >= 0]
+    frictions = list(enumerate(parts.frictions))
+    return Acting(
+        compliances=tuple(p for p in parts.compliances if (p.c or p.d) and acts(p.form)),
+        constants=tuple(p for p in constant if p.const and acts(p.form)),
+        contacts=owners((p.owner, p.form) for p in parts.contacts),
+        friction=owners((p.owner, p.form) for k, p in frictions if k not in driven | changing),
+        driven=owners((p.owner, p.form) for k, p in frictions if k in driven),
+        geared=owners((p.owner, form) for p in parts.variable_gears for form in (p.form_a, p.form_b)),
+        sources=owners(ports),
+    )
+
+
+def _condense(topology: Topology, direction: Row, acting: Acting, moving: list[str]) -> str:
+    """Eliminate one coordinate by the balance of forces along the direction: g.z = g0.
+
+    With springs g = sum (row.d)*c*row, g.d = sum c*(row.d)^2 > 0, so some coordinate that moves can be solved for.
+    """
+    elastic = any(p.c for p in acting.compliances)
+    g: Row = {}
+    g0 = ZERO
+    for part in acting.compliances:
+        row, offset = topology.over_independent(part.form)
+        weight = Fraction(part.c if elastic else part.d) * _along(row, direction)
+        for name, c in row.items():
+            g[name] = g.get(name, ZERO) + weight * c
+        # dampers alone leave the angle open: all angles of the balance are 0 together
+        g0 += weight * (Fraction(part.phi0) - offset) if elastic else ZERO
+    for source in acting.constants:
+        g0 += Fraction(source.const) * _along(topology.over_independent(source.form)[0], direction)
+    node = next(n for n in topology.independent if direction[n] and g.get(n))
+    scale = g.pop(node)
+    solved = {name: -c / scale for name, c in g.items() if c}, g0 / scale
+    topology.independent.remove(node)
+    for name, (row, offset) in topology.rows.items():
+        if node in row:
+            topology.rows[name] = _substituted(row, offset, node, *solved)
+    names = sorted({p.owner for p in acting.compliances}, key=natural)
+    shaft = " = ".join(topology.nodes[moving[0]])
+    kind = "springs" if elastic else "dampers"
+    return f"{', '.join(names)}: shaft without inertia ({shaft}) eliminated, {kind} in series"
+
+
+def _substituted(row: Row, offset: Fraction, node: str, by: Row, constant: Fraction) -> tuple[Row, Fraction]:
+    """A row with the coordinate `node` written as by.z + constant."""
+    factor = row[node]
+    new = {name: c for name, c in row.items() if name != node}
+    for name, c in by.items():
+        new[name] = new.get(name, ZERO) + factor * c
+    return {name: c for name, c in new.items() if c}, offset + factor * constant
+
+
+def _check(topology: Topology, acting: Acting, moving: list[str]) -> None:
+    """Only friction acts along the motion, or it is forced; else an error that says what to do."""
+    if not acting.geared and acting.driven:
+        return
+    elastic = sorted({p.owner for p in acting.compliances}, key=natural)
+    sources = sorted({*acting.sources, *(p.owner for p in acting.constants)}, key=natural)
+    if acting.friction and not (acting.geared or elastic or acting.contacts or sources):
+        return
+    remedy = _remedy(acting, elastic, sources)
+    names = sorted({f.rpartition(".")[0] for node in moving for f in topology.nodes[node]}, key=natural)
+    shafts = "; ".join(" = ".join(topology.nodes[node]) for node in moving)
+    raise NoInertiaError(
+        f"free shaft without inertia: {remedy} {'it' if len(moving) == 1 else 'one of them'} ({shafts})", names
+    )
+
+
+def _remedy(acting: Acting, elastic: Sequence[str], sources: Sequence[str]) -> str:
+    """What meets at the junction, and what to do."""
+    add = "add an Inertia (or Mass) to"
+    if acting.geared:
+        return "both sides of a gear of changing ratio need inertia; " + add
+    if acting.friction and (elastic or acting.contacts):
+        meeting = ", ".join([*acting.friction, *elastic, *acting.contacts])
+        return f"friction in series with a spring or damper has a law of its own ({meeting}); {add}"
+    if acting.contacts:
+        meeting = ", ".join([*acting.contacts, *elastic])
+        return (
+            f"a clearance in series with another spring or damper ({meeting}): make them one, 1/c = 1/c1 + 1/c2, or "
+            f"{add}"
+        )
+    if elastic and not sources:
+        return (
+            f"springs and dampers of different d/c meet ({', '.join(elastic)}), which leaves the shaft a state of its "
+            f"own; {add}"
+        )
+    if elastic:
+        return f"a torque acts on a shaft held by springs or dampers only ({', '.join([*elastic, *sources])}); {add}"
+    return add
+
+
+def _around(topology: Topology, parts: Parts, moving: list[str]) -> Fraction:
+    """The smallest inertia on the other sides of the friction elements at the moving shafts, else of all."""
+    inertia: Row = {}
+    for part in parts.inertias:
+        node = topology.place[part.flange][0]
+        if node != GROUND:
+            inertia[node] = inertia.get(node, ZERO) + Fraction(part.J)
+    near = {n for p in parts.frictions for n in _shared(topology.over_nodes(p.form)[0], moving)}
+    found = [inertia[n] for n in near if n in inertia] or list(inertia.values())
+    return min(found, default=Fraction(1))
+
+
+def _shared(row: Row, moving: list[str]) -> set[str]:
+    """The other nodes of a form that has a moving one."""
+    return set(row) - set(moving) if set(row) & set(moving) else set()

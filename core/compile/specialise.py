@@ -1,0 +1,137 @@
+"""Precompiled steps: the source of a kernel whose sizes, row patterns and +-1 coefficients are constants.
+
+The step itself is the same template (advance.pxi, forces.pxi in cython_kernels/step/) that the generic kernel includes;
+only sizes become constants and the sparse products straight lines, in the same order of operations, so that results are
+equal to the bit. Values (inertias, ratios other than +-1, tables) stay data: a driveline of the same structure with
+other numbers still fits. `setup.py` writes these sources at build time for the drivelines listed in
+configs/topologies.toml.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+
+from torqueloop.core.compile.compiler import CompiledModel
+from torqueloop.core.describe.errors import CompileError
+from torqueloop.cython_kernels.model.model_arrays import ModelArrays
+from torqueloop.cython_kernels.model.records import PORTS, RECORDS
+from torqueloop.cython_kernels.model.structure import generic_only, structure_signature
+
+
+def topology_list(configs: Path) -> dict[str, Path]:
+    """Name of each precompiled step -> powertrain file, from configs/topologies.toml."""
+    listing = tomllib.loads((configs / "topologies.toml").read_text(encoding="utf-8"))
+    return {name: configs / entry["powertrain"] for name, entry in listing["topologies"].items()}
+
+
+def specialised_source(model: CompiledModel, name: str, origin: str) -> str:
+    """Cython source of the step for drivelines of this model's structure.
+
+    name: module name; origin: what it was generated from (for the header). CompileError for drivelines with elements a
+    precompiled step does not know.
+    """
+    a = model.arrays
+    found = generic_only(a)
+    if found:
+        raise CompileError(f"{origin} has {', '.join(found)}: there are no precompiled steps for that")
+    hot, n = a.n_hot, a.n
+    port_row = np.concatenate([a.elements[kind][row] for kind, row in PORTS])
+    sizes = {record.count.upper(): len(a.elements[record.kind]) for record in RECORDS if record.kind != "out"}
+    sizes |= {"N": n, "NHOT": hot, "NIN": a.nin, "NPORT": len(port_row)}
+    macros = [f"    #define TL_{key}(m) {value}" for key, value in sorted(sizes.items())]
+    for macro, rows in (("PORT", port_row), ("FR", a.fr["row"]), ("LIN", a.lin["row"])):
+        numbers = ", ".join(str(int(v)) for v in rows) or "0"
+        macros.append(f"    static const int TL_{macro}_ROWS[] = {{{numbers}}};")
+        macros.append(f"    #define TL_{macro}_ROW(m, i) (TL_{macro}_ROWS[i])")
+    lines = [
+        f'"""Step precompiled for the structure of {origin}; generated at build time, not edited by hand."""',
+        "",
+        "cdef extern from *:",
+        '    """',
+        *macros,
+        '    """',
+        "",
+        'include "../step_imports.pxi"',
+        "",
+        *_products(a, n, hot),
+        "",
+        'include "../forces.pxi"',
+        'include "../advance.pxi"',
+        "",
+        "from cpython.pycapsule cimport PyCapsule_New",
+        "",
+        "from torqueloop.cython_kernels.model.structure import register",
+        "",
+        f'register("{name}", PyCapsule_New(<void*>&advance, "torqueloop.step", NULL), "{structure_signature(a)}")',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _row_terms(a: ModelArrays, k: int) -> list[tuple[int, int, float]]:
+    """(position in row_val, coordinate, value) of row k."""
+    return [
+        (q, int(a.row_idx[q]), float(a.row_val[q])) for q in range(int(a.row_ptr[k]), int(a.row_ptr[k + 1]))
+    ]
+
+
+def _factor(q: int, value: float, operand: str) -> str:
+    """value*operand; +-1 is structure, everything else is read from the model."""
+    if value == 1.0:
+        return operand
+    if value == -1.0:
+        return f"(-{operand})"
+    return f"m.row_val[{q}] * {operand}"
+
+
+def _products(a: ModelArrays, n: int, hot: int) -> list[str]:
+    """gather, scatter and lin_dot as straight lines."""
+    out = ["", "cdef inline void gather(const tl_model* m, tl_cvec x, tl_vec y) noexcept nogil:"]
+    for k in range(hot):
+        terms = " + ".join(_factor(q, v, f"x[{i}]") for q, i, v in _row_terms(a, k))
+        out.append(f"    y[{k}] = {terms}")
+    out += ["", "", "cdef inline void scatter(const tl_model* m, tl_cvec F, tl_vec g) noexcept nogil:"]
+    for i in range(n):
+        sums = ["0.0"]
+        for k in range(hot):
+            sums += [_factor(q, v, f"F[{k}]") for q, j, v in _row_terms(a, k) if j == i]
+        out.append(f"    g[{i}] = {' + '.join(sums)}")
+    out += ["", "", "cdef inline double lin_dot(const tl_model* m, int32_t i, const double* x) noexcept nogil:"]
+    for c, k in enumerate(a.lin["row"]):
+        terms = " + ".join(_factor(q, v, f"x[{i}]") for q, i, v in _row_terms(a, int(k)))
+        out += [f"    if i == {c}:", f"        return {terms}"]
+    out.append("    return 0.0")
+    return out + _each(a)
+
+
+def _each(a: ModelArrays) -> list[str]:
+    """The loops over the friction elements as straight lines: sources, indices and rows become constants."""
+    nf = len(a.fr["row"])
+    out = [
+        "",
+        "",
+        "cdef inline void each_capacity(const tl_model* m, tl_state* s, tl_cvec w, tl_cvec p, double theta,",
+        "                               tl_eval* e, int32_t* hint) noexcept nogil:",
+    ]
+    for i in range(nf):
+        row, source, index = int(a.fr["row"][i]), int(a.fr["src"][i]), int(a.fr["src_idx"][i])
+        both = int(a.fr["fwd"][i] == 1 and a.fr["bwd"][i] == 1)
+        call = f"capacity(m, s, w[{row}], p, theta, e, hint, {i}, {row}, {source}, {index}, {both})"
+        out += [f"    if not m.fr[{i}].fixed:", f"        {call}"] if source == 0 else [f"    {call}"]
+    out.append("    pass")
+    head = "cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:"
+    out += ["", "", head]
+    out += [f"    slide(m, s, e, F, {i}, {int(a.fr['row'][i])})" for i in range(nf)]
+    out.append("    pass")
+    out += [
+        "",
+        "",
+        "cdef inline int32_t any_disturbed(const tl_model* m, const tl_state* s, const tl_eval* e) noexcept nogil:",
+        "    cdef int32_t bad = 0",
+    ]
+    out += [f"    bad |= disturbed(m, s, e, {i}, {int(a.fr['row'][i])}, {int(a.fr['src'][i])})" for i in range(nf)]
+    out.append("    return bad")
+    return out

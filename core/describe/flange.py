@@ -1,0 +1,32 @@
+"""Where a component can be joined to others, and to what: the domains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ROTATIONAL = "rotational"
+TRANSLATIONAL = "translational"
+#: temperature and heat flow
+THERMAL = "thermal"
+#: a flange that takes the domain of what it is joined to
+ANY = "any"
+
+
+@dataclass(frozen=True)
+class Flange:
+    """A place where a component can be joined to others."""
+
+    #: ROTATIONAL, TRANSLATIONAL, THERMAL or ANY (of the mechanical ones)
+    domain: str = ROTATIONAL
+    #: joined to nothing is an error
+    required: bool = True
+    #: joined to nothing means: fixed in the housing at 0
+    support: bool = False
+
+
+#: the housing side of a component: at rest unless joined to something that moves
+SUPPORT = Flange(required=False, support=True)
+#: a flange that may stay open
+OPEN = Flange(required=False)
+#: where a dissipating component gives off its heat; may stay open
+HEAT_PORT = Flange(domain=THERMAL, required=False)

@@ -1,0 +1,315 @@
+"""TOML -> Driveline. Every error names file, table, key, value and what is allowed."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.driveline import ORDERS, Driveline
+from torqueloop.core.describe.errors import (
+    ConfigError,
+    DuplicateError,
+    MissingValueError,
+    RangeError,
+    TableError,
+    UnknownKeyError,
+    UnknownKindError,
+    UnknownNameError,
+    did_you_mean,
+)
+from torqueloop.core.describe.params import Param, params_of
+from torqueloop.core.describe.tables import table_from_config
+from torqueloop.core.describe.units import keys_of, scaled
+
+TOP_KEYS = (
+    "name", "include", "solver", "components", "tables", "connections", "connect", "initial", "gearbox", "gears",
+    "source", "note",
+)  # fmt: skip
+#: free text that any table may carry
+FREE_KEYS = ("source", "note")
+#: name of an output quantity -> dimension, for [initial]
+START_DIMENSIONS = {
+    "w": "angular_velocity", "phi": "angle", "w_rel": "angular_velocity", "phi_rel": "angle",
+    "v": "velocity", "s": "length",
+}  # fmt: skip
+
+
+#: the word used in files -> the kind of component
+Kinds = Mapping[str, type[Component]]
+
+
+def read_driveline(path: Path, kinds: Kinds) -> Driveline:
+    """Read a driveline of these kinds of components, and all files it includes."""
+    driveline = Driveline()
+    driveline.file = str(path)
+    sets: list[tuple[str, list[Any]]] = []
+    late: list[tuple[str, Mapping[str, Any]]] = []
+    _read_into(driveline, path, kinds, (), sets, late, top=True)
+    for file, group in sets:
+        try:
+            if not isinstance(group, list) or not all(isinstance(f, str) for f in group):
+                raise RangeError("{value} is not a list of flanges", table="connections", value=group,
+                                 allowed='["component.flange", "component.flange", ...]')  # fmt: skip
+            driveline.connect(*group)
+        except ConfigError as error:
+            error.file = file
+            raise
+    for file, config in late:
+        _read_late(driveline, file, config)
+    return driveline
+
+
+def parse(path: Path) -> dict[str, Any]:
+    """The file as nested dicts, decimal numbers kept exact."""
+    try:
+        with path.open("rb") as stream:
+            return tomllib.load(stream, parse_float=Decimal)
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"not valid TOML: {error}", file=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError("not UTF-8 text", file=str(path)) from error
+
+
+def _read_into(
+    driveline: Driveline,
+    path: Path,
+    kinds: Kinds,
+    chain: tuple[Path, ...],
+    sets: list[tuple[str, list[Any]]],
+    late: list[tuple[str, Mapping[str, Any]]],
+    top: bool,
+) -> None:
+    """Read one file: its includes first, then its own components and tables; the rest is kept for later."""
+    file, where = str(path), path.resolve()
+    if where in chain:
+        loop = " -> ".join(p.name for p in (*chain[chain.index(where) :], where))
+        raise ConfigError(f"include goes in a circle: {loop}", file=file)
+    config = parse(path)
+    for key in config:
+        if key not in TOP_KEYS:
+            raise UnknownKeyError(f"unknown key {key!r}", file=file, hint=did_you_mean(key, TOP_KEYS))
+    for name in _strings(config.get("include", []), "include", file):
+        if not (path.parent / name).is_file():
+            raise ConfigError("{key}: there is no file {value}", file=file, key="include", value=name)
+        inner = Path(os.path.normpath(path.parent / name))
+        _read_into(driveline, inner, kinds, (*chain, where), sets, late, top=False)
+    if top:
+        driveline.name = _text(config.get("name", path.stem), "name", file)
+        _read_solver(driveline, _mapping(config.get("solver", {}), "solver", file), file)
+    elif "solver" in config:
+        raise ConfigError("only the outermost file may choose the solver", file=file, table="solver")
+    for name, body in _mapping(config.get("tables", {}), "tables", file).items():
+        try:
+            driveline.add_table(name, table_from_config(_mapping(body, f"tables.{name}", file), path.parent))
+        except ConfigError as error:
+            error.file = None
+            raise error.located(file=file, table=f"tables.{name}") from None
+    for name, body in _mapping(config.get("components", {}), "components", file).items():
+        body = _mapping(body, f"components.{name}", file)
+        if name in driveline.components:
+            raise DuplicateError(
+                f"component {name!r} exists already, in {driveline.origin[name]}", file=file, table=f"components.{name}"
+            )
+        try:
+            driveline.add(name, read_component(body, path.parent, kinds))
+        except ConfigError as error:
+            error.file = None
+            raise error.located(file=file, table=f"components.{name}") from None
+        driveline.origin[name] = file
+    groups = config.get("connections", [])
+    if not isinstance(groups, list):
+        raise RangeError("{key} is not a list", file=file, key="connections", value=groups)
+    sets.extend((file, group) for group in groups)
+    entries = config.get("connect", [])
+    if not isinstance(entries, list):
+        raise RangeError("{key} is not a list of tables", file=file, key="connect", allowed="[[connect]]")
+    for entry in entries:
+        entry = _mapping(entry, "connect", file)
+        _known(entry, ("flanges", *FREE_KEYS), "connect", file)
+        sets.append((file, entry.get("flanges", [])))
+    late.append((file, config))
+
+
+def read_component(body: Mapping[str, Any], directory: Path, kinds: Kinds) -> Component:
+    """A component of one of the kinds from its TOML table: `kind` and parameters with units in their keys."""
+    if "kind" not in body:
+        raise MissingValueError("kind is missing", allowed=", ".join(kinds))
+    word = body["kind"]
+    if not isinstance(word, str) or word not in kinds:
+        raise UnknownKindError(f"unknown component kind {word!r}", key="kind", hint=did_you_mean(str(word), kinds))
+    kind = kinds[word]
+    params = params_of(kind)
+    keys: dict[str, tuple[str, Any]] = {}
+    for name, p in params.items():
+        for key, factor in _keys(name, p).items():
+            keys[key] = (name, factor)
+    values: dict[str, Any] = {}
+    given: dict[str, str] = {}
+    for key, value in body.items():
+        if key == "kind" or key in FREE_KEYS:
+            continue
+        if key not in keys:
+            raise _unknown(key, value, params, keys)
+        name, factor = keys[key]
+        if name in values:
+            raise DuplicateError(f"{name} is given twice, as {given[name]!r} and {key!r}", key=key)
+        try:
+            values[name], given[name] = _convert(key, value, params[name], factor, directory), key
+        except ConfigError as error:
+            raise error.located(key=key) from None
+    for name, p in params.items():
+        if name not in values and repr(p.default) == "REQUIRED":
+            key = next(iter(_keys(name, p)))
+            raise MissingValueError(f"{key} is missing", key=key)
+    try:
+        return kind(**values)
+    except ConfigError as error:
+        if error.key in given:
+            error.key = given[error.key]
+            if error.key in body:
+                error.value = body[error.key] if isinstance(body[error.key], (int, str, Decimal)) else error.value
+        elif error.key in params:
+            error.key = next(iter(_keys(error.key, params[error.key])))
+        raise
+
+
+def _keys(name: str, p: Param) -> dict[str, Any]:
+    """The keys of a parameter; a curve given as a name or rows has no unit, one given as a number has."""
+    if p.form in ("curve", "map", "columns"):
+        return {name: None} if p.dimension == "1" or p.form != "curve" else {name: None, **keys_of(name, p.dimension)}
+    if p.form in ("flag", "choice", "integer"):
+        return {name: None}
+    return dict(keys_of(name, p.dimension))
+
+
+def _unknown(key: str, value: Any, params: Mapping[str, Param], keys: Mapping[str, Any]) -> ConfigError:
+    """An unknown key: either a parameter without its unit, or a misspelling."""
+    if key in params:
+        fitting = list(_keys(key, params[key]))
+        more = f" (or {', '.join(fitting[1:])})" if len(fitting) > 1 else ""
+        return UnknownKeyError(f"{key} = {value} has no unit", key=key, value=value, hint=f"write {fitting[0]}{more}")
+    return UnknownKeyError(f"unknown key {key!r}", key=key, value=value, hint=did_you_mean(key, keys))
+
+
+def _convert(key: str, value: Any, p: Param, factor: Any, directory: Path) -> Any:
+    """A TOML value in SI."""
+    if p.form in ("curve", "map", "columns") and isinstance(value, dict):
+        return table_from_config(value, directory)
+    if p.form == "curve" and isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        if factor is None and p.dimension != "1":
+            raise _unknown_curve_unit(key, value, p)
+        return float(scaled(value, factor if factor is not None else Fraction(1)))
+    if p.form in ("curve", "columns") and isinstance(value, list):
+        if set(p.columns) == {"1"}:
+            return value
+        hint = 'write { columns = ["speed_radps", "..."], rows = [...] } with units in the column names'
+        raise TableError("{key}: rows without units", key=key, value=value, hint=hint)
+    number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
+    return scaled(value, factor) if number and factor is not None and _finite(value) else value
+
+
+def _finite(value: Any) -> bool:
+    return not isinstance(value, Decimal) or value.is_finite()
+
+
+def _unknown_curve_unit(key: str, value: Any, p: Param) -> ConfigError:
+    fitting = list(keys_of(key, p.dimension))
+    return UnknownKeyError(f"{key} = {value} has no unit", key=key, value=value, hint=f"write {fitting[0]}")
+
+
+def _read_solver(driveline: Driveline, body: Mapping[str, Any], file: str) -> None:
+    _known(body, ("order", *FREE_KEYS), "solver", file)
+    order = body.get("order", "auto")
+    if order not in ORDERS or isinstance(order, bool):
+        raise RangeError("{key} = {value} is unknown", file=file, table="solver", key="order", value=order,
+                         allowed='2 | 4 | "auto"')  # fmt: skip
+    driveline.order = order
+
+
+def _read_late(driveline: Driveline, file: str, config: Mapping[str, Any]) -> None:
+    """Start values, gearbox and gears: they refer to components that must all be there."""
+    for key, value in _mapping(config.get("initial", {}), "initial", file).items():
+        if key in FREE_KEYS:
+            continue
+        output, si = _start_value(key, value, file)
+        if output in driveline.start:
+            raise DuplicateError(f"start value of {output} is given twice", file=file, table="initial", key=key)
+        driveline.set_start(output, si)
+    if "gearbox" in config:
+        body = _mapping(config["gearbox"], "gearbox", file)
+        _known(body, ("input", "output", *FREE_KEYS), "gearbox", file)
+        for key in ("input", "output"):
+            if key not in body:
+                raise MissingValueError(f"{key} is missing", file=file, table="gearbox", key=key)
+        if driveline.gearbox is not None:
+            raise DuplicateError("there is a [gearbox] already in an included file", file=file, table="gearbox")
+        driveline.file, kept = file, driveline.file
+        driveline.set_gearbox(_text(body["input"], "input", file), _text(body["output"], "output", file))
+        driveline.file = kept
+    for name, entry in _mapping(config.get("gears", {}), "gears", file).items():
+        body = _mapping(entry, f"gears.{name}", file)
+        _known(body, ("engaged", "ratio", *FREE_KEYS), f"gears.{name}", file)
+        if "engaged" not in body:
+            raise MissingValueError("engaged is missing", file=file, table=f"gears.{name}", key="engaged")
+        ratio = body.get("ratio")
+        if ratio is not None and (isinstance(ratio, bool) or not isinstance(ratio, (int, Decimal))):
+            place = f"gears.{name}"
+            raise RangeError("{key} = {value} is not a number", file=file, table=place, key="ratio", value=ratio)
+        try:
+            driveline.add_gear(name, _strings(body["engaged"], "engaged", file), ratio)
+        except ConfigError as error:
+            error.file = file
+            raise
+
+
+def _start_value(key: str, value: Any, file: str) -> tuple[str, float]:
+    """ "J1.w_radps" -> ("J1.w", value in SI)."""
+    place = {"file": file, "table": "initial", "key": key, "value": value}
+    owner, _, last = key.rpartition(".")
+    for quantity, dimension in START_DIMENSIONS.items():
+        if last == quantity:
+            raise UnknownKeyError(f"{key} = {value} has no unit", hint=f"write {next(iter(keys_of(key, dimension)))}",
+                                  **place)  # fmt: skip
+        factor = keys_of(quantity, dimension).get(last)
+        if factor is not None:
+            if isinstance(value, bool) or not isinstance(value, (int, Decimal)) or not _finite(value):
+                raise RangeError("{key} = {value} is not a number", **place)
+            try:
+                return f"{owner}.{quantity}", float(scaled(value, factor))
+            except RangeError as error:
+                raise error.located(file=file, table="initial", key=key) from None
+    known = [k for q, d in START_DIMENSIONS.items() for k in keys_of(q, d)]
+    raise UnknownNameError(f"unknown start value {key!r}", hint=did_you_mean(last, known), **place)
+
+
+def _known(body: Mapping[str, Any], allowed: Iterable[str], table: str, file: str) -> None:
+    for key in body:
+        if key not in allowed:
+            hint = did_you_mean(key, allowed)
+            raise UnknownKeyError(f"unknown key {key!r}", file=file, table=table, key=key, hint=hint)
+
+
+def _mapping(value: Any, table: str, file: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise RangeError("{key} is not a table", file=file, key=table, value=value, allowed=f"[{table}]")
+    return value
+
+
+def _strings(value: Any, key: str, file: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+        raise RangeError("{key} = {value} is not a list of names", file=file, key=key, value=value)
+    return value
+
+
+def _text(value: Any, key: str, file: str) -> str:
+    if not isinstance(value, str):
+        raise RangeError("{key} = {value} is not a text", file=file, key=key, value=value)
+    return value

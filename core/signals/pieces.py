@@ -1,0 +1,22 @@
+"""Polynomials that signals are made of, as their coefficients in ascending order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from torqueloop.core.signals.base import Array
+
+
+def polynomial(coefficients: Sequence[float], x: Array) -> Array:
+    """c0 + c1*x + c2*x^2 + ..."""
+    y = np.zeros(x.shape)
+    for c in reversed(coefficients):
+        y = y * x + c
+    return y
+
+
+def slope(coefficients: Sequence[float]) -> tuple[float, ...]:
+    """Coefficients of the derivative."""
+    return tuple(k * c for k, c in enumerate(coefficients) if k) or (0.0,)

@@ -1,0 +1,330 @@
+"""Simulation without a rig: the same kernel and the same step, inputs as signals, as fast as the processor.
+
+    sim = Simulation(driveline, h=1e-3)
+    result = sim.run(1.5, inputs={"torque.tau": Sine(amplitude=10.0, f=5.0), "clutch.f_normalized": 1.0})
+
+Each tick is `substeps` steps of h/substeps. A step in which an input jumps or has a kink is split there, so that the
+kernel only ever sees smooth inputs.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
+from torqueloop.core.components.files import load
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.errors import ConfigError, RangeError, SimulationError
+from torqueloop.core.describe.vocabulary import RATIO_INPUT
+from torqueloop.core.signals import Constant, Signal, SignalLike, as_signal
+from torqueloop.core.simulate.results import ModeChange, Result
+from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
+
+Array = NDArray[np.float64]
+#: ticks per call of the kernel: bounds the memory for inputs and the mode log (which is read after each call)
+CHUNK = 512
+#: events nearer to the end of a step than this part of it count as on it (1e-9 s at 1 ms, far below any time given)
+SNAP = 1e-6
+
+
+def make_kernel(model: CompiledModel, h: float, kernel: str) -> KernelModel:
+    """The kernel of a model for steps of h; ConfigError for a precompiled one that does not exist or does not fit."""
+    try:
+        return KernelModel(model.arrays, h, kernel)
+    except ValueError as error:
+        if kernel in ("auto", "generic"):
+            raise
+        raise ConfigError(str(error), key="kernel", value=kernel, allowed="auto, generic, or one that fits") from None
+
+
+class Simulation:
+    """A model, its state, and its input signals."""
+
+    def __init__(
+        self,
+        driveline: Driveline | CompiledModel | str | Path,
+        h: float = 1e-3,
+        kernel: str = "auto",
+        substeps: int = 1,
+    ) -> None:
+        if not h > 0.0:
+            raise RangeError("Simulation: {key} = {value} is out of range", key="h", value=h, allowed="> 0 s")
+        if substeps < 1 or int(substeps) != substeps:
+            raise RangeError("Simulation: {key} = {value} is out of range", key="substeps", value=substeps,
+                             allowed="whole number >= 1")  # fmt: skip
+        if isinstance(driveline, (str, Path)):
+            driveline = load(driveline)
+        #: the compiled model
+        self.model: CompiledModel = compile_driveline(driveline) if isinstance(driveline, Driveline) else driveline
+        #: tick, s
+        self.h = h
+        #: steps per tick
+        self.substeps = int(substeps)
+        self._h = h / self.substeps
+        self._kernel = make_kernel(self.model, self._h, kernel)
+        #: the state of the kernel: u, z, modes, copy() ...
+        self.state = KernelState(self._kernel)
+        #: the inputs, once a tick was made with them, when all of them are numbers
+        self._still: Array | None = None
+        #: component -> sign of its ratio, where an input gives it
+        self._ratio_sign: dict[str, float] = {}
+        #: converters that have been warned of
+        self._warned: set[str] = set()
+        self._signals: list[Signal] = [
+            as_signal(self.model.default_inputs.get(name, Constant(0.0))) for name in self.model.input_names
+        ]
+        for name in {source for source, _ in self.model.derived_inputs.values()}:
+            self._derive(name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle: the model, the signals and the values of the state. A signal made of a Python function goes along
+        as far as pickle can take functions: those of a module, by name."""
+        made = {k: v for k, v in self.__dict__.items() if k not in ("_kernel", "state")}
+        return {**made, "kernel": self.kernel_name, "values": self.state.to_bytes()}
+
+    def __setstate__(self, made: dict[str, Any]) -> None:
+        kernel, values = made.pop("kernel"), made.pop("values")
+        self.__dict__.update(made)
+        self._kernel = make_kernel(self.model, self._h, kernel)
+        self.state = KernelState(self._kernel)
+        self.state.from_bytes(values)
+
+    @property
+    def kernel_name(self) -> str:
+        """ "generic" or the name of the precompiled topology in use."""
+        return str(self._kernel.kernel_name)
+
+    @property
+    def time(self) -> float:
+        """Simulated time, s."""
+        return float(self.state.step_no * self._h)
+
+    def set_input(self, name: str, value: SignalLike) -> None:
+        """Give an input a number, a function of time or a Signal. Inputs that are derivatives of it (of the reference
+        of a driven flange) follow; one that has no known derivative is an error unless they are given too, afterwards.
+        """
+        self._signals[self.model.input_index(name)] = as_signal(value)
+        self._derive(name)
+        self._still = None
+
+    def _derive(self, name: str) -> None:
+        """Signals of the inputs that are derivatives of input `name`."""
+        for derived, (source, order) in self.model.derived_inputs.items():
+            if source == name:
+                signal = self._signals[self.model.input_index(name)]
+                for _ in range(order):
+                    signal = signal.derivative()
+                self._signals[self.model.input_index(derived)] = signal
+
+    def prepare(self) -> None:
+        """Accelerations, modes and torques of the present instant, with the inputs as they are now (before the first
+        step the outputs know only speeds and angles); start speeds that follow from the ratio of a variable gear."""
+        model, now = self.model, self.time
+        if self.state.step_no == 0 and model.ratio_inputs and np.array_equal(self.state.u, model.arrays.u0):
+            at_start = {name: self._signals[model.input_index(name)].after(0.0) for name in model.ratio_inputs}
+            self.state.u = model.start_speeds(at_start)
+        part = self._sample(np.array([now, now + self._h]))[0]
+        self._check(int(self._kernel.advance(self.state, part, 0.0) == 0), 1, part[None])
+
+    def restore(self, state: KernelState) -> None:
+        """Go back to a state that was copied from `state` before; the input signals stay as they are."""
+        self.state.restore(state)
+
+    def hash(self) -> int:
+        """64-bit hash of the state: equal runs have equal hashes."""
+        return int(self.state.hash())
+
+    def outputs(self) -> Array:
+        """All outputs now, in the order of model.output_names."""
+        return np.asarray(self._kernel.outputs(self.state), dtype=np.float64)
+
+    def output(self, name: str) -> float:
+        """One output now."""
+        return float(self.outputs()[self.model.output_index(name)])
+
+    def step(self) -> None:
+        """One tick. Where all inputs are numbers it costs little more than the step of the kernel."""
+        if self._still is not None and self._kernel.step(self.state, self._still, self.substeps):
+            return
+        if self.state.step_no == 0:
+            self.prepare()
+        self._advance(1, np.zeros((1, len(self.model.output_names))))
+        if all(isinstance(signal, Constant) for signal in self._signals):
+            self._still = self._sample(np.array([0.0, self._h]))[0, 0].copy()
+
+    def run(
+        self,
+        duration: float,
+        inputs: Mapping[str, SignalLike] | None = None,
+        progress: bool | Callable[[float], None] = False,
+    ) -> Result:
+        """Simulate for `duration` seconds (a whole number of ticks) and return all outputs at every tick."""
+        ticks = round(duration / self.h)
+        if ticks < 1 or abs(ticks * self.h - duration) > 1e-6 * self.h * max(1, ticks):
+            raise RangeError("Simulation.run: {key} = {value} is out of range", key="duration", value=duration,
+                             allowed=f"a whole number (>= 1) of ticks of {self.h:g} s")  # fmt: skip
+        for name, value in (inputs or {}).items():
+            self.set_input(name, value)
+        report = _reporter(progress)
+        first = self.state.step_no
+        before = self.state.counters["negative_heat"]
+        values = np.zeros((ticks + 1, len(self.model.output_names)))
+        self.prepare()
+        values[0] = self.outputs()
+        modes: list[ModeChange] = self._new_modes()
+        for start in range(0, ticks, CHUNK):
+            count = min(CHUNK, ticks - start)
+            self._advance(count, values[start + 1 : start + 1 + count])
+            modes += self._new_modes()
+            report((start + count) / ticks)
+        self._warn_of_converters(values)
+        time = (first + self.substeps * np.arange(ticks + 1, dtype=np.float64)) * self._h
+        if self.state.counters["negative_heat"] > before:
+            text = "a friction element gave heat back: its friction coefficient is below 0 at some slip"
+            warnings.warn(f"{self.model.name}: {text}", RuntimeWarning, stacklevel=2)
+        return Result(self.model, time, values, modes, self.state.counters)
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+    def _new_modes(self) -> list[ModeChange]:
+        names = self.model.friction_names
+        return [
+            ModeChange(int(row["step_no"]), float(row["time_s"]), names[int(row["element"])], int(row["mode"]))
+            for row in self._kernel.mode_log(self.state)
+        ]
+
+    def _advance(self, ticks: int, out: Array) -> None:
+        """Some ticks; out: their outputs, one row per tick."""
+        n = self.substeps
+        first = self.state.step_no
+        grid = (first + np.arange(ticks * n + 1, dtype=np.float64)) * self._h
+        inside = self._place_events(grid)
+        samples = self._sample(grid)
+        # runs of ticks without an event inside a step go to the kernel in one call
+        done = 0
+        for tick in sorted({step // n for step in inside}):
+            self._plain(samples[done * n : tick * n], out[done:tick])
+            for step in range(tick * n, tick * n + n):
+                if step in inside:
+                    self._split([float(grid[step]), *inside[step], float(grid[step + 1])])
+                else:
+                    part = samples[step : step + 1]
+                    self._check(self._kernel.run(self.state, part, None), 1, part)
+            out[tick] = self.outputs()
+            done = tick + 1
+        self._plain(samples[done * n :], out[done:])
+
+    def _warn_of_converters(self, values: Array) -> None:
+        """A converter outside of its curves is simulated as a fluid coupling: say so once a simulation."""
+        for name in self.model.converter_names:
+            speeds = [values[:, self.model.output_index(f"{name}.{s}")] for s in ("w_pump", "w_turbine")]
+            rows = np.flatnonzero((speeds[0] < 0.0) & (speeds[1] < 0.0))
+            if len(rows) and name not in self._warned:
+                self._warned.add(name)
+                first = " and ".join(f"{speed[rows[0]]:.4g}" for speed in speeds)
+                warnings.warn(
+                    f"{self.model.name}: pump and turbine of {name!r} both turn backward (first at {first} rad/s, "
+                    f"{len(rows)} samples): its curves do not say what it does then, it acts as a fluid coupling",
+                    RuntimeWarning, stacklevel=3,
+                )  # fmt: skip
+
+    def _plain(self, samples: Array, out: Array) -> None:
+        if len(samples):
+            self._check(self._kernel.run(self.state, samples, out, self.substeps), len(samples), samples)
+
+    def _check(self, done: int, wanted: int, samples: Array | None = None) -> None:
+        if done == wanted:
+            return
+        if samples is not None and not np.isfinite(samples[done]).all():
+            row = samples[done]
+            k = int(np.flatnonzero(~np.isfinite(row).all(axis=0))[0])
+            value = row[:, k][~np.isfinite(row[:, k])][0]
+            raise SimulationError(
+                f"{self.model.name}: input {self.model.input_names[k]} is {value} at t = {self.time:g} s "
+                f"(step {self.state.step_no})", self.time, self.state.step_no,
+            )  # fmt: skip
+        raise SimulationError(
+            f"{self.model.name}: the state is not finite after t = {self.time:g} s (step {self.state.step_no})",
+                self.time, self.state.step_no,
+            )  # fmt: skip
+
+    def _place_events(self, grid: Array) -> dict[int, list[float]]:
+        """Events on the grid move the grid point onto them; the others are returned by step."""
+        h = self._h
+        times = sorted({e for s in self._signals for e in s.event_times(grid[0] - 0.5 * h, grid[-1] + 0.5 * h)})
+        inside: dict[int, list[float]] = {}
+        origin = float(grid[0])
+        for event in times:
+            place = (event - origin) / h
+            nearest = round(place)
+            if abs(place - nearest) <= SNAP:
+                if 0 <= nearest < len(grid):
+                    grid[nearest] = event
+            elif 0.0 < place < len(grid) - 1:
+                inside.setdefault(int(place), []).append(event)
+        return inside
+
+    def _sample(self, grid: Array) -> Array:
+        """Inputs at start (limit from the right), middle and end (limit from the left) of every step."""
+        samples = np.empty((len(grid) - 1, 3, len(self._signals)))
+        middle = 0.5 * (grid[:-1] + grid[1:])
+        for k, signal in enumerate(self._signals):
+            samples[:, 0, k] = signal.sample(grid[:-1], +1)
+            samples[:, 1, k] = signal.sample(middle, 0)
+            samples[:, 2, k] = signal.sample(grid[1:], -1)
+        self._check_ratios(grid, samples)
+        return samples
+
+    def _check_ratios(self, grid: Array, samples: Array) -> None:
+        """A ratio given by an input must keep its sign: at 0 it would block one side of its gear."""
+        if self.state.step_no == 0:
+            self._ratio_sign.clear()
+        for gear in self.model.parts.variable_gears:
+            if gear.kind != RATIO_INPUT:
+                continue
+            values = samples[:, :, gear.input]
+            sign = self._ratio_sign.setdefault(gear.owner, float(np.sign(values[0, 0])))
+            wrong = np.argwhere(values * sign <= 0.0)  # a value that is no number is reported by the step
+            if len(wrong):
+                step, part = wrong[0]
+                time = grid[step] + 0.5 * part * (grid[step + 1] - grid[step])
+                raise RangeError(
+                    f"the ratio of {gear.owner!r} must not be 0 or change its sign: input {{key}} = {{value}} at t = "
+                    f"{time:g} s", key=self.model.input_names[gear.input], value=round(float(values[step, part]), 12),
+                    allowed="> 0" if sign > 0.0 else "< 0" if sign < 0.0 else "not 0",
+                )  # fmt: skip
+
+    def _split(self, times: list[float]) -> None:
+        """One step in parts between events.
+
+        The kernel wants the inputs at 0, h/2 and h of the branch valid now, even for a part of a step: the parabola
+        through start, middle and end of the part is continued.
+        """
+        for begin, end in zip(times[:-1], times[1:], strict=True):
+            part = self._sample(np.array([begin, end]))[0]
+            reach = self._h / (end - begin)
+            wanted = [_parabola(part, x * reach) if reach > 1.0 else part[k] for k, x in enumerate((0.0, 0.5, 1.0))]
+            status = self._kernel.advance(self.state, np.array(wanted), min(end - begin, self._h))
+            self._check(int(status == 0), 1, np.array([wanted]))
+
+
+def _parabola(part: Array, x: float) -> Array:
+    """Value at x of the parabola through part[0], part[1], part[2] at 0, 0.5 and 1."""
+    curved = 2.0 * (part[0] - 2.0 * part[1] + part[2])
+    value: Array = part[0] + (part[2] - part[0] - curved) * x + curved * x * x
+    return value
+
+
+def _reporter(progress: bool | Callable[[float], None]) -> Callable[[float], None]:
+    """What is told how much is done (0..1)."""
+    if callable(progress):
+        return progress
+    if not progress:
+        return lambda done: None
+    return lambda done: print(f"\r{100 * done:3.0f} %", end="\n" if done >= 1.0 else "", file=sys.stderr, flush=True)

@@ -1,0 +1,364 @@
+"""CAN codec of the tick: frames <-> signal table (doubles in SI), with end-to-end checks.
+
+Receiving: a frame is taken whole or not at all. The order of checks is identifier, format (classic or FD), length, checksum,
+alive counter, range; the first that fails is counted for its message, and nothing else changes: no signal, no age of the values.
+
+Alive counter, with delta = (received - last) modulo (counter_max + 1), as AUTOSAR E2E profiles 1 and 2:
+
+    no good frame since arming, or no frame at all (with a    any value is accepted: the sender may have restarted
+    right checksum) for longer than the timeout               (one that repeats itself never counts as restarted)
+    delta == 0                                                CODEC_REPEAT: the sender stands still, or a replay
+    1 <= delta <= max_delta + rejected                        accepted; delta - 1 - rejected frames counted as lost
+    else, or value > counter_max                              CODEC_JUMP; the next frame is judged from this value
+
+`rejected` are the frames refused since the last known counter (length, checksum): they did use up counter values, so a
+disturbed frame does not make the next good one look like a jump.
+
+Bits: 8 data bytes are read as one 64-bit word, little endian for Intel signals (first byte lowest) and big endian for
+Motorola signals (first byte highest); then raw = (word >> shift) & mask for both. Start bits are those of a DBC file.
+Messages of up to 8 bytes have one word, at = 0. In longer ones (CAN FD) each signal has its own word of 8 bytes from
+byte `at` on, the byte of its first bit (56 at most); a signal of 58..64 bits that begins within a byte may need 9 bytes
+and is refused when the tables are built.
+
+    Intel     start = number of the least significant bit:  p = start                         shift = p - 8*at
+    Motorola  start = number of the most significant bit:   p = 8*(start/8) + 7 - start%8     shift = 64 - (p - 8*at) - length
+
+Values: decode value = raw * scale + offset; encode raw = round((value - offset) / scale), limited to the database's
+minimum and maximum and to what the bits hold (counted as `saturated`). Integers up to 53 bits are exact in a double.
+A NaN is never sent: the frame is not made (CODEC_NAN), so that the receiver's own timeout sees the fault.
+"""
+
+import time
+
+from libc.math cimport isnan, rint
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+from torqueloop.cython_kernels.rings.can_frame cimport (
+    CAN_FLAG_BRS,
+    CAN_FLAG_ERROR,
+    CAN_FLAG_FD,
+    CAN_FLAG_REMOTE,
+    CAN_FRAME_EXTENDED,
+)
+from torqueloop.cython_kernels.can.crc cimport crc8_byte, crc8_bytes, crc8_make
+
+from torqueloop.cython_kernels.can.codec_spec import E2E_PROFILES, message_fields, signal_fields
+
+cdef extern from *:
+    """
+    #include <string.h>
+    #include <stdint.h>
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    #error "the CAN codec is written for little-endian processors"
+    #endif
+    static inline uint64_t tl_load64(const uint8_t* p) { uint64_t w; memcpy(&w, p, 8); return w; }
+    static inline void tl_store64(uint8_t* p, uint64_t w) { memcpy(p, &w, 8); }
+    static inline double tl_f64(uint64_t w) { double d; memcpy(&d, &w, 8); return d; }
+    static inline double tl_f32(uint64_t w) { uint32_t u = (uint32_t)w; float f; memcpy(&f, &u, 4); return f; }
+    static inline uint64_t tl_bits64(double d) { uint64_t w; memcpy(&w, &d, 8); return w; }
+    static inline uint64_t tl_bits32(double d) { float f = (float)d; uint32_t u; memcpy(&u, &f, 4); return u; }
+    """
+    uint64_t __builtin_bswap64(uint64_t w) noexcept nogil
+    uint64_t tl_load64(const uint8_t* p) noexcept nogil
+    void tl_store64(uint8_t* p, uint64_t w) noexcept nogil
+    double tl_f64(uint64_t w) noexcept nogil
+    double tl_f32(uint64_t w) noexcept nogil
+    uint64_t tl_bits64(double d) noexcept nogil
+    uint64_t tl_bits32(double d) noexcept nogil
+
+cdef enum:
+    SIGNALS_MAX = 512  # as codec_spec.SIGNALS_MAX
+
+#: names of the status values of decode and encode, in order
+STATUS_NAMES = ("ok", "unknown", "length", "crc", "repeat", "jump", "range", "nan", "format")
+OK, UNKNOWN, LENGTH, CRC, REPEAT, JUMP, RANGE, NAN, FORMAT = range(CODEC_N_STATUS)
+
+
+include "codec_tick.pxi"
+
+
+cdef void* _zeros(size_t n, size_t size) except NULL:
+    cdef void* p = calloc(n if n else 1, size)
+    if p == NULL:
+        raise MemoryError("CAN codec tables")
+    return p
+
+
+cdef class CodecTables:
+    """Flat tables of messages (MessageSpec). The caller chooses the slots of the signals, 0 <= slot < n_slots."""
+
+    def __cinit__(self):
+        self.ptr = &self.c
+        memset(&self.c, 0, sizeof(codec_t))
+
+    def __dealloc__(self):
+        free(self.c.message)
+        free(self.c.signal)
+        free(self.c.crc)
+        free(self.c.standard)
+        free(self.c.extended_id)
+        free(self.c.extended_message)
+
+    def __init__(self, messages, int n_slots):
+        if self.c.message != NULL:
+            raise RuntimeError("CodecTables is built once")
+        self.messages = tuple(messages)
+        cdef codec_t* c = &self.c
+        cdef int i
+        c.n_messages = len(self.messages)
+        c.n_signals = sum(len(m.signals) for m in self.messages)
+        c.n_slots = n_slots
+        c.message = <codec_message_t*> _zeros(c.n_messages, sizeof(codec_message_t))
+        c.signal = <codec_signal_t*> _zeros(c.n_signals, sizeof(codec_signal_t))
+        c.standard = <int16_t*> _zeros(2048, sizeof(int16_t))
+        memset(c.standard, 0xFF, 2048 * sizeof(int16_t))
+
+        # one checksum table for each set of parameters in use
+        fields = [message_fields(m) for m in self.messages]
+        parameters = list(dict.fromkeys(E2E_PROFILES[m.e2e].crc for m in self.messages))
+        c.crc = <crc8_t*> _zeros(len(parameters), sizeof(crc8_t))
+        for i, (poly, init, xorout) in enumerate(parameters):
+            crc8_make(&c.crc[i], poly, init, xorout)
+
+        at = 0
+        for i, message in enumerate(self.messages):
+            self._add_message(i, at, message, fields[i], parameters.index(E2E_PROFILES[message.e2e].crc))
+            at += len(message.signals)
+        self._add_lookup()
+
+    def _add_message(self, int index, int first, message, dict fields, int crc_index):
+        cdef codec_message_t* m = &self.c.message[index]
+        cdef int k
+        m.id = message.can_id | (CAN_FRAME_EXTENDED if message.extended else 0)
+        m.dlc = message.length
+        m.format = CAN_FLAG_FD if message.fd else 0
+        m.send_flags = m.format | (CAN_FLAG_BRS if message.fd and message.brs else 0)
+        m.wide = message.length > 8
+        m.first = first
+        m.last = first + len(message.signals)
+        m.receive = message.receive
+        m.timeout_ns = message.timeout_ns if message.receive else 0
+        m.cycle_ns = message.cycle_ns
+        m.e2e = fields["e2e"]
+        m.crc_byte = fields["crc_byte"]
+        m.crc_index = crc_index
+        m.data_id = message.data_id
+        for k in range(len(message.data_ids)):
+            m.data_ids[k & 15] = message.data_ids[k]
+        m.has_counter = fields["has_counter"]
+        m.counter_at = fields["counter_at"]
+        m.counter_shift = fields["counter_shift"]
+        m.counter_big_endian = fields["counter_big_endian"]
+        m.counter_mask = fields["counter_mask"]
+        m.counter_max = fields["counter_max"]
+        m.max_delta = message.max_delta
+        for k, signal in enumerate(message.signals):
+            self._add_signal(&self.c.signal[first + k], message, signal)
+
+    cdef _add_signal(self, codec_signal_t* s, message, signal):
+        if not 0 <= signal.slot < self.c.n_slots:
+            where = f"message {message.name}, signal {signal.name}"
+            raise ValueError(f"{where}: slot {signal.slot}; allowed 0..{self.c.n_slots - 1}")
+        fields = signal_fields(message, signal)
+        s.scale = signal.scale
+        s.offset = signal.offset
+        s.slot = signal.slot
+        s.big_endian = signal.big_endian
+        s.kind = fields["kind"]
+        s.sign = fields["sign"]
+        s.mask = fields["mask"]
+        s.at = fields["at"]
+        s.shift = fields["shift"]
+        s.raw_lo = fields["raw_lo"]
+        s.raw_hi = fields["raw_hi"]
+        s.check = fields["check"]
+
+    def _add_lookup(self):
+        cdef int i
+        extended = {}
+        for i in range(self.c.n_messages):
+            message = self.messages[i]
+            if not message.receive:
+                continue
+            if message.extended:
+                taken = message.can_id in extended
+                extended.setdefault(message.can_id, i)
+            else:
+                taken = self.c.standard[<int> message.can_id] >= 0
+                self.c.standard[<int> message.can_id] = i
+            if taken:
+                raise ValueError(f"message {message.name}: identifier 0x{message.can_id:X} is received twice")
+        self.c.n_extended = len(extended)
+        self.c.extended_id = <uint32_t*> _zeros(len(extended), sizeof(uint32_t))
+        self.c.extended_message = <int32_t*> _zeros(len(extended), sizeof(int32_t))
+        for i, can_id in enumerate(sorted(extended)):
+            self.c.extended_id[i] = can_id | CAN_FRAME_EXTENDED
+            self.c.extended_message[i] = extended[can_id]
+
+    @property
+    def n_slots(self):
+        """Length of the signal table."""
+        return self.c.n_slots
+
+    def index(self, str name):
+        """Index of the message called `name`."""
+        for i, message in enumerate(self.messages):
+            if message.name == name:
+                return i
+        raise KeyError(f"no message '{name}' in the CAN codec")
+
+
+cdef class RxState:
+    """Mutable state of all received messages, with a Python door to codec_decode."""
+
+    def __cinit__(self, CodecTables tables not None, now_ns=0):
+        self.tables = tables
+        self.ptr = &self.s
+        self.s.message = <rx_message_t*> _zeros(tables.c.n_messages, sizeof(rx_message_t))
+        codec_rx_arm(&tables.c, &self.s, now_ns)
+
+    def __dealloc__(self):
+        free(self.s.message)
+
+    def arm(self, int64_t now_ns):
+        """As codec_rx_arm."""
+        codec_rx_arm(&self.tables.c, &self.s, now_ns)
+
+    def decode(self, double[::1] table not None, uint32_t can_id, const uint8_t[::1] data not None, int64_t now_ns=0,
+               uint8_t flags=0):
+        """As codec_decode; `can_id` with bit 31 set for 29-bit identifiers. Returns the status."""
+        cdef can_frame_t frame
+        if table.shape[0] < self.tables.c.n_slots:
+            raise ValueError(f"signal table of {table.shape[0]} doubles; {self.tables.c.n_slots} needed")
+        if data.shape[0] > (64 if flags & CAN_FLAG_FD else 8):
+            raise ValueError(f"CAN frame with {data.shape[0]} data bytes; 0..8 allowed (CAN FD: 64)")
+        memset(&frame, 0, sizeof(frame))
+        frame.t_ns = now_ns
+        frame.id = can_id
+        frame.flags = flags
+        frame.dlc = <uint8_t> data.shape[0]
+        if data.shape[0]:
+            memcpy(frame.data, &data[0], data.shape[0])
+        return codec_decode(&self.tables.c, &frame, &table[0] if table.shape[0] else NULL, &self.s, now_ns)
+
+    def to_bytes(self):
+        """Everything in it, for from_bytes of the same tables."""
+        size = self.tables.c.n_messages * sizeof(rx_message_t)
+        return (<char*>self.s.message)[:size] if size else b""
+
+    def from_bytes(self, bytes data not None):
+        """Inverse of to_bytes; ValueError when the length does not fit the tables."""
+        if len(data) != self.tables.c.n_messages * sizeof(rx_message_t):
+            raise ValueError(f"state of {len(data)} bytes, these tables need another length")
+        memcpy(self.s.message, <const char*>data, len(data))
+
+    def check_timeouts(self, int64_t now_ns):
+        """As codec_check_timeouts."""
+        return codec_check_timeouts(&self.tables.c, &self.s, now_ns)
+
+    @property
+    def last_index(self):
+        """Message index of the last decode, -1 if it was unknown."""
+        return self.s.last_index
+
+    @property
+    def unknown(self):
+        """Frames that are no message of ours."""
+        return self.s.unknown
+
+    def counters(self):
+        """By message: ok, format, length, crc, repeat, jump, range, lost, timeout, timed_out, seen, last_ok_ns; see rx_message_t."""
+        cdef int i
+        cdef rx_message_t* r
+        result = {}
+        for i in range(self.tables.c.n_messages):
+            if self.tables.c.message[i].receive:
+                r = &self.s.message[i]
+                result[self.tables.messages[i].name] = {
+                    "ok": r.count[CODEC_OK], "format": r.count[CODEC_FORMAT], "length": r.count[CODEC_LENGTH], "crc": r.count[CODEC_CRC],
+                    "repeat": r.count[CODEC_REPEAT], "jump": r.count[CODEC_JUMP], "range": r.count[CODEC_RANGE],
+                    "lost": r.lost, "timeout": r.timeouts, "timed_out": bool(r.timed_out), "seen": bool(r.seen),
+                    "last_ok_ns": r.last_ok_ns,
+                }
+        return result
+
+
+cdef class TxState:
+    """Mutable state of all sent messages, with a Python door to codec_encode."""
+
+    def __cinit__(self, CodecTables tables not None):
+        self.tables = tables
+        self.ptr = &self.s
+        self.s.message = <tx_message_t*> _zeros(tables.c.n_messages, sizeof(tx_message_t))
+
+    def __dealloc__(self):
+        free(self.s.message)
+
+    def to_bytes(self):
+        """Everything in it, for from_bytes of the same tables."""
+        size = self.tables.c.n_messages * sizeof(tx_message_t)
+        return (<char*>self.s.message)[:size] if size else b""
+
+    def from_bytes(self, bytes data not None):
+        """Inverse of to_bytes; ValueError when the length does not fit the tables."""
+        if len(data) != self.tables.c.n_messages * sizeof(tx_message_t):
+            raise ValueError(f"state of {len(data)} bytes, these tables need another length")
+        memcpy(self.s.message, <const char*>data, len(data))
+
+    def encode(self, const double[::1] table not None, int index):
+        """As codec_encode; (status, can_id with bit 31 for extended, data). The data is empty on CODEC_NAN."""
+        cdef can_frame_t frame
+        if not 0 <= index < self.tables.c.n_messages:
+            raise IndexError(f"message index {index} is outside 0..{self.tables.c.n_messages - 1}")
+        if table.shape[0] < self.tables.c.n_slots:
+            raise ValueError(f"signal table of {table.shape[0]} doubles; {self.tables.c.n_slots} needed")
+        memset(&frame, 0, sizeof(frame))
+        status = codec_encode(&self.tables.c, &self.s, index, &table[0] if table.shape[0] else NULL, &frame)
+        return status, frame.id, bytes(frame.data[:frame.dlc]) if frame.dlc else b""
+
+    def counters(self):
+        """{message: {"sent", "saturated", "refused"}} of the messages we send."""
+        cdef int i
+        cdef tx_message_t* t
+        result = {}
+        for i in range(self.tables.c.n_messages):
+            if not self.tables.c.message[i].receive:
+                t = &self.s.message[i]
+                result[self.tables.messages[i].name] = {"sent": t.sent, "saturated": t.saturated, "refused": t.refused}
+        return result
+
+
+def benchmark_ns(CodecTables sender not None, CodecTables receiver not None, double[::1] table not None, int n):
+    """(ns per encode, ns per decode) of the messages that `sender` sends and `receiver` receives, n frames of each.
+
+    The frames are decoded in the order of sending, so that all of them pass all checks; RuntimeError if one does not.
+    """
+    tx = TxState(sender)
+    rx = RxState(receiver)
+    indices = [i for i, m in enumerate(sender.messages) if not m.receive]
+    cdef int[64] order
+    cdef int k = len(indices)
+    cdef int i, j
+    cdef int bad = 0
+    cdef can_frame_t* frames = <can_frame_t*> _zeros(n * k, sizeof(can_frame_t))
+    cdef double* values = <double*> _zeros(max(sender.c.n_slots, receiver.c.n_slots), sizeof(double))
+    for i in range(min(k, 64)):
+        order[i] = indices[i]
+    try:
+        t0 = time.perf_counter_ns()
+        with nogil:
+            for i in range(n):
+                for j in range(k):
+                    bad += codec_encode(&sender.c, tx.ptr, order[j], &table[0], &frames[i * k + j])
+        t1 = time.perf_counter_ns()
+        with nogil:
+            for i in range(n * k):
+                bad += codec_decode(&receiver.c, &frames[i], values, rx.ptr, i)
+        t2 = time.perf_counter_ns()
+    finally:
+        free(frames)
+        free(values)
+    if bad:
+        raise RuntimeError(f"benchmark: a frame was refused: {rx.counters()} {tx.counters()}")
+    return (t1 - t0) / (n * k), (t2 - t1) / (n * k)

@@ -1,0 +1,3 @@
+class Heartbeat:
+    @property
+    def beats(self) -> int: ...

@@ -1,1 +1,0 @@
-# Nothing for Python: the step is reached through torqueloop.cython_kernels.model.

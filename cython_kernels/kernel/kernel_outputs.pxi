@@ -1,0 +1,129 @@
+# Laws of outputs, energies and the hash of a state. How all outputs are read at once: readout.pxi.
+
+# Kinds of outputs, as numbered in core/describe/vocabulary.py.
+cdef enum:
+    OUT_SPEED = 0
+    OUT_ANGLE = 1
+    OUT_ACCELERATION = 2
+    OUT_FRICTION = 3            # torque of a friction element
+    OUT_MODE = 4
+    OUT_CAPACITY = 5
+    OUT_TORQUE = 6
+    OUT_PRESSURE = 7
+    OUT_INPUT = 8
+    OUT_COMPLIANCE = 9
+    OUT_ENGINE = 10
+    OUT_PUMP = 11
+    OUT_TURBINE = 12
+    OUT_POLY = 13
+    OUT_FRICTION_HEAT = 14
+    OUT_DISSIPATION = 15        # heat of a damper
+    OUT_TORQUE_WORK = 16
+    OUT_POLY_WORK = 17
+    OUT_ENGINE_WORK = 18
+    OUT_CONVERTER_LOSS = 19
+    OUT_KINETIC = 20
+    OUT_POTENTIAL = 21
+    OUT_REACTION = 22
+    OUT_CONTACT = 23
+    OUT_CONTACT_LOSS = 24
+    OUT_TEMPERATURE = 25
+    OUT_PORT = 26
+    OUT_PORT_WORK = 27
+    OUT_LOSS_BRANCH = 28
+    OUT_CONTACT_REGIME = 29
+    OUT_RATIO = 30
+    OUT_FRICTION_POWER = 31
+    OUT_DAMPER_POWER = 32
+    OUT_CONTACT_POWER = 33
+    OUT_PORT_POWER = 34
+    OUT_REACTION_POWER = 35
+    # source of a friction element's normal force (tl_fr.src): a bilateral element, always held
+    FR_BILATERAL = 5
+
+#: slip [rad/s] and its rate [rad/s^2] below which an element at its limit is shown as stuck
+cdef double REST_SPEED = 1e-9
+cdef double REST_RATE = 1e-6
+
+cdef double potential(const tl_model* m, const tl_state* s) noexcept nogil:
+    """sum 1/2 c (phi - phi0)^2."""
+    cdef int32_t i, k
+    cdef double e = 0.0, x
+    for i in range(m.nlin):
+        k = m.lin[i].row
+        x = row_angle(m, s, k) - m.lin[i].phi0
+        e += 0.5 * m.lin[i].c * x * x
+    for i in range(m.ncon):
+        if s.regime[i] != 0:
+            x = contact_deflection(m, s, i, row_angle(m, s, m.con[i].row))
+            e += 0.5 * m.con[i].c * x * x
+    return e
+
+
+cdef double spring_force(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """Force of compliance i along its row now."""
+    cdef int32_t r = m.lin[i].row
+    return -(m.lin[i].c * (row_angle(m, s, r) - m.lin[i].phi0)
+             + m.lin[i].d * row_dot(m, r, s.now.u))
+
+
+cdef double reaction_now(const tl_model* m, const tl_state* s, int32_t k) noexcept nogil:
+    """Reaction k now, from accelerations and forces."""
+    cdef int32_t i, r
+    cdef double v = 0.0
+    for i in range(m.n):
+        v += m.re_A[k * m.n + i] * s.now.a[i]
+    for i in range(m.nport):
+        v += m.re_port[k * m.nport + i] * s.now.port[i]
+    for i in range(m.nf):
+        v += m.re_fr[k * m.nf + i] * s.now.tau[i]
+    for i in range(m.nlin):
+        v += m.re_lin[k * m.nlin + i] * spring_force(m, s, i)
+    for i in range(m.ncon):
+        r = m.con[i].row
+        v += m.re_con[k * m.ncon + i] * contact_force(m, s, i, row_angle(m, s, r), row_dot(m, r, s.now.u))
+    return v
+
+
+cdef int tl_step(const tl_model* m, tl_state* s) noexcept nogil:
+    """One step of h with the inputs s.inp (3, nin). Real-time: yes."""
+    return m.step_fn(m, s, m.h)
+
+
+cdef double output_law(const tl_model* m, const tl_state* s, const tl_out* o) noexcept nogil:
+    """An output that stands nowhere in the state, without its gain. Real-time: yes."""
+    cdef int32_t kind = o.kind, k = o.idx, p_pump = m.ntq + m.npoly + m.neng, p_turb = p_pump + m.ntc
+    cdef double w
+    if kind == OUT_COMPLIANCE:
+        return spring_force(m, s, k)
+    if kind == OUT_PUMP:
+        return -s.now.port[p_pump + k]
+    if kind == OUT_CONVERTER_LOSS:
+        return -(s.e_port[p_pump + k] + s.e_port[p_turb + k])
+    if kind == OUT_POTENTIAL:
+        return potential(m, s)
+    if kind == OUT_REACTION:
+        return reaction_now(m, s, k)
+    if kind == OUT_CONTACT:
+        return contact_force(m, s, k, row_angle(m, s, m.con[k].row), row_dot(m, m.con[k].row, s.now.u))
+    if kind == OUT_LOSS_BRANCH:
+        return <double>s.branch[k]
+    if kind == OUT_CONTACT_REGIME:
+        return <double>s.regime[k]
+    if kind == OUT_DAMPER_POWER:
+        w = row_dot(m, m.lin[k].row, s.now.u)
+        return m.lin[k].d * w * w
+    if kind == OUT_CONTACT_POWER:
+        return contact_loss(m, s, k, row_angle(m, s, m.con[k].row), row_dot(m, m.con[k].row, s.now.u))
+    if kind == OUT_PORT_POWER:
+        return s.now.port[k] * row_dot(m, m.port_row[k], s.now.u)
+    if kind == OUT_REACTION_POWER:
+        return reaction_now(m, s, k) * row_dot(m, o.aux, s.now.u)
+    return NAN  # a kind that stands in the state, or one without a law: refused long before
+
+
+cdef uint64_t tl_state_hash(const tl_model* m, const tl_state* s) noexcept nogil:
+    """Hash of all values, modes and the step number. Real-time: yes."""
+    cdef uint64_t hsh = fingerprint(<uint64_t>0xCBF29CE484222325U, s.x, s.nfix)
+    hsh = fingerprint(hsh, s.now.u, s.nev)
+    return fingerprint(hsh, s.k, 3 * m.nf + m.ncon + m.nls + 3)

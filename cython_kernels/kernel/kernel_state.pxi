@@ -1,0 +1,486 @@
+# The state: memory of everything that changes, and its views for Python.
+
+cdef void refresh(const tl_model* m, tl_state* s) noexcept nogil:
+    """Pointers that follow from the values (after the block was written as a whole)."""
+    s.now = &s.ev[s.parity[0] & 1]
+    s.end = &s.ev[1 - (s.parity[0] & 1)]
+    if m.nvg > 0:
+        set_ratio_rows(m, s)
+    s.pat = pattern_of(m, s)
+    s.quiet = 0
+    s.held_pat = NULL
+    cdef int32_t i
+    for i in range(m.nact):
+        s.cmd[i] = s.in_last[m.act[i].input]
+        if s.cmd[i] < 0.0:
+            s.cmd[i] = 0.0
+        elif s.cmd[i] > m.act[i].p_max:
+            s.cmd[i] = m.act[i].p_max
+    fixed_capacities(m, &s.ev[0])
+    fixed_capacities(m, &s.ev[1])
+    fixed_capacities(m, &s.em)
+    s.ties = 0
+    for i in range(m.nf):
+        if s.tied[i]:
+            s.ties = 1
+
+
+cdef void fixed_capacities(const tl_model* m, tl_eval* e) noexcept nogil:
+    """Capacities that never change; eval_forces leaves them alone."""
+    cdef int32_t i
+    for i in range(m.nf):
+        if m.fr[i].fixed == 2:
+            e.raw[i] = 1.0
+        elif m.fr[i].fixed:
+            e.raw[i] = m.fr[i].fixed_val[0]
+            e.cap_f[i] = m.fr[i].fixed_val[1]
+            e.cap_b[i] = m.fr[i].fixed_val[2]
+            e.lim_f[i] = m.fr[i].fixed_val[3]
+            e.lim_b[i] = m.fr[i].fixed_val[4]
+            e.steep[i] = 0.0
+
+
+cdef void tl_state_take(const tl_model* m, tl_state* s, const double* x, const int64_t* k) noexcept nogil:
+    """Take over the values (x, k) of a state of the same structure. Real-time: yes (at most one lock pattern built)."""
+    memcpy(s.x, x, s.nx * sizeof(double))
+    memcpy(s.k, k, s.nk * sizeof(int64_t))
+    s.status = 0
+    refresh(m, s)
+
+
+cdef double* _take(double** cursor, int64_t count) noexcept:
+    cdef double* at = cursor[0]
+    cursor[0] += count
+    return at
+
+
+cdef void* zeros(KernelState self, int64_t nbytes) except NULL:
+    """Zeroed memory kept alive by the state."""
+    arr = np.zeros(max(8, nbytes), dtype=np.uint8)
+    self._keep.append(arr)
+    return cnp.PyArray_DATA(arr)
+
+
+cdef void eval_block(const tl_model* m, tl_eval* e, double* mem) noexcept:
+    """Lay the vectors of one instant into mem."""
+    cdef double* cur = mem
+    e.u = _take(&cur, m.n)
+    e.z = _take(&cur, m.n)
+    e.a = _take(&cur, m.n)
+    e.hs1 = _take(&cur, m.n)
+    e.w = _take(&cur, m.nhot)
+    e.port = _take(&cur, m.nport)
+    e.tau = _take(&cur, m.nf)
+    e.cap_f = _take(&cur, m.nf)
+    e.cap_b = _take(&cur, m.nf)
+    e.lim_f = _take(&cur, m.nf)
+    e.lim_b = _take(&cur, m.nf)
+    e.raw = _take(&cur, m.nf)
+    e.steep = _take(&cur, m.nf)
+    e.p = _take(&cur, m.nact)
+    e.rea = _take(&cur, m.nls)
+
+
+cdef vector(const double* at, int64_t count):
+    """Copy of a C vector as an array."""
+    out = np.empty(count)
+    if count:
+        memcpy(cnp.PyArray_DATA(out), at, count * sizeof(double))
+    return out
+
+
+cdef class KernelState:
+    """Everything that changes: speeds, angles, pressures, modes, energies (one block), and scratch memory."""
+
+    def __cinit__(self):
+        self.ptr = <tl_state*>calloc(1, sizeof(tl_state))
+        if self.ptr == NULL:
+            raise MemoryError()
+        self._keep = []
+
+    def __dealloc__(self):
+        free(self.ptr)
+
+    def __init__(self, KernelModel model not None):
+        self.model = model
+        cdef tl_model* m = model.ptr
+        cdef tl_state* s = self.ptr
+        cdef int64_t n = m.n, nf = m.nf, nm = 2 * m.n + m.nf + 4
+        cdef int64_t nb = nf + 2 * m.ncon
+        cdef double* cur
+        # state proper
+        s.nev = 4 * n + m.nhot + m.nport + 7 * nf + m.nact + m.nls
+        s.nfix = n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1 + m.ncon + 3 * m.nth + m.nths + m.nvg
+        s.nx = s.nfix + 2 * s.nev
+        s.nk = 3 * nf + m.ncon + m.nls + 4 + TL_COUNTERS
+        s.x = <double*>zeros(self, s.nx * sizeof(double))
+        s.k = <int64_t*>zeros(self, s.nk * sizeof(int64_t))
+        cur = s.x
+        s.hs2 = _take(&cur, n)
+        s.fill = _take(&cur, m.nact)
+        s.xi = _take(&cur, m.neng)
+        s.in_last = _take(&cur, m.nin)
+        s.e_port = _take(&cur, m.nport)
+        s.e_fr = _take(&cur, nf)
+        s.e_lin = _take(&cur, m.nlin)
+        s.e_con = _take(&cur, m.ncon)
+        s.T = _take(&cur, m.nth)
+        s.T_rate = _take(&cur, m.nth)
+        s.T_curve = _take(&cur, m.nth)
+        s.th_e = _take(&cur, m.nths)
+        s.ratio = _take(&cur, m.nvg)
+        s.t = _take(&cur, 1)
+        eval_block(m, &s.ev[0], _take(&cur, s.nev))
+        eval_block(m, &s.ev[1], _take(&cur, s.nev))
+        s.mode = s.k
+        s.pressed = s.k + nf
+        s.tied = s.k + 2 * nf
+        s.regime = s.k + 3 * nf
+        s.branch = s.regime + m.ncon
+        s.step_no = s.branch + m.nls
+        s.fresh = s.step_no + 1
+        s.hist = s.step_no + 2
+        s.parity = s.step_no + 3
+        s.counters = s.step_no + 4
+        # scratch
+        s.inp = <double*>zeros(self, 3 * m.nin * sizeof(double))
+        s.in_c = <double*>zeros(self, 3 * m.nin * sizeof(double))
+        eval_block(m, &s.em, <double*>zeros(self, s.nev * sizeof(double)))
+        cur = <double*>zeros(self, (3 * n + m.neng + 2 * m.nact + 2 * m.nhot + 3 * nm) * sizeof(double))
+        s.um = _take(&cur, n)
+        s.am = _take(&cur, n)
+        s.s2 = _take(&cur, n)
+        s.xi1 = _take(&cur, m.neng)
+        s.fill1 = _take(&cur, m.nact)
+        s.F = _take(&cur, m.nhot)
+        s.wa = _take(&cur, m.nhot)
+        s.cmd = _take(&cur, m.nact)
+        s.g = _take(&cur, nm)
+        s.v1 = _take(&cur, nm)
+        s.v2 = _take(&cur, nm)
+        s.box_w = <double*>zeros(self, (8 * nb * nb + 24 * nb + 2 * n + 16) * sizeof(double))
+        s.box_i = <int32_t*>zeros(self, (5 * nb + 4) * sizeof(int32_t))
+        eval_block(m, &s.ex, <double*>zeros(self, s.nev * sizeof(double)))
+        s.slip_x = <double*>zeros(self, nf * sizeof(double))
+        s.was = <int64_t*>zeros(self, nf * sizeof(int64_t))
+        s.toggled = <int32_t*>zeros(self, nf * sizeof(int32_t))
+        s.part = 1.0
+        s.h = m.h
+        s.hint = <int32_t*>zeros(self, (2 * m.neng + 3 * m.ntc + nf + 2 * m.ncv + 4 * m.nls + 4) * sizeof(int32_t))
+        self._more_scratch()
+        s.key = <uint64_t*>zeros(self, m.nkey * sizeof(uint64_t))
+        s.sliding = <int32_t*>zeros(self, 3 * nf * sizeof(int32_t))
+        s.slipping = s.sliding + nf
+        s.sticking = s.slipping + nf
+        s.held_by = <double*>zeros(self, n * (n + nf) * sizeof(double))
+        s.stuck_list = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))
+        s.pat_work = <double*>zeros(self, (11 * n * n + nf * n + 8 * n + 64) * sizeof(double))
+        s.pat_idx = <int32_t*>zeros(self, 5 * n * sizeof(int32_t))
+        s.log_size = 1 << 16
+        s.log_step = <int64_t*>zeros(self, s.log_size * sizeof(int64_t))
+        s.log_t = <double*>zeros(self, s.log_size * sizeof(double))
+        s.log_el = <int32_t*>zeros(self, s.log_size * sizeof(int32_t))
+        s.log_mode = <int32_t*>zeros(self, s.log_size * sizeof(int32_t))
+        self._patterns()
+        plan_readout(self)
+        self.reset()
+
+    def _patterns(self):
+        """Memory of the lock patterns; pattern_size in derive.py counts the same."""
+        cdef tl_model* m = self.model.ptr
+        cdef tl_state* s = self.ptr
+        cdef int64_t n = m.n, nf = m.nf, i, block = (2 if m.order == 4 else 1) * m.nls
+        cdef int64_t two = m.nlin + m.ncon > 0, four = m.order == 4, own = m.ncon > 0, formed = n <= TL_FORMED
+        s.cache = <tl_pattern*>zeros(self, m.ncache * sizeof(tl_pattern))
+        cdef double* memory = <double*>zeros(self, m.ncache * m.pattern_size * sizeof(double))
+        cdef uint64_t* keys = <uint64_t*>zeros(self, m.ncache * m.nkey * sizeof(uint64_t))
+        cdef int64_t per = 0 if formed else 4 * n + 3 * nf, size
+        cdef int32_t* ranges = <int32_t*>zeros(self, (m.ncache + 1) * per * sizeof(int32_t))
+        cdef double* cur = memory
+        cdef tl_pattern* q
+        for i in range(m.ncache):
+            q = &s.cache[i]
+            q.key = keys + i * m.nkey
+            q.P = _take(&cur, n * n)
+            q.range = ranges + i * per
+            q.T = _take(&cur, n * nf)
+            q.P0 = _take(&cur, n * n) if two else q.P
+            q.T0 = _take(&cur, n * nf) if formed and two else q.T
+            q.P4 = _take(&cur, 4 * n * n) if four else NULL
+            q.Tn = _take(&cur, n * nf)
+            q.S = _take(&cur, n * n) if own else m.S
+            q.A4 = _take(&cur, 4 * n * n) if own and four else m.A4
+            q.X = _take(&cur, block * block)
+            q.X0 = _take(&cur, m.nls * m.nls)
+            if cur - memory != (i + 1) * m.pattern_size:
+                raise AssertionError(f"a lock pattern takes {cur - memory} doubles, {m.pattern_size} were reserved")
+        size = 3 * n * n + 3 * n * nf + (8 * n * n if four else 0) + block * block + m.nls * m.nls
+        cur = <double*>zeros(self, size * sizeof(double))
+        q = &s.cut
+        q.P = _take(&cur, n * n)
+        q.T = _take(&cur, n * nf)
+        q.P0 = _take(&cur, n * n)
+        q.T0 = _take(&cur, n * nf) if formed else q.T
+        q.P4 = _take(&cur, 4 * n * n) if four else NULL
+        q.Tn = _take(&cur, n * nf)
+        q.S = _take(&cur, n * n)
+        q.A4 = _take(&cur, 4 * n * n) if four else NULL
+        q.X = _take(&cur, block * block)
+        q.X0 = _take(&cur, m.nls * m.nls)
+        q.range = ranges + m.ncache * per
+
+    def _more_scratch(self):
+        """Scratch of losses, driven flanges, contacts, variable gears and the thermal network."""
+        cdef tl_model* m = self.model.ptr
+        cdef tl_state* s = self.ptr
+        cdef int64_t n = m.n, nf = m.nf, k = 2 * m.nls + m.nf + 1, own = n * nf + 2 * nf * nf + n * nf
+        cdef double* cur = <double*>zeros(self, (8 * n + m.nlin + 2 * m.ncon + 2 * m.nvg + 2 * m.nls) * sizeof(double))
+        s.rho = _take(&cur, 2 * n)
+        s.ad = _take(&cur, 2 * n)
+        s.zs = _take(&cur, 2 * n)
+        s.us = _take(&cur, 2 * n)
+        s.f_lin = _take(&cur, m.nlin)
+        s.f_con = _take(&cur, m.ncon)
+        s.contact_x = _take(&cur, m.ncon)
+        s.vg_rate = _take(&cur, m.nvg)
+        s.vg_next = _take(&cur, m.nvg)
+        s.branch_x = _take(&cur, m.nls)
+        s.rea_size = _take(&cur, m.nls)
+        s.contact_next = <int64_t*>zeros(self, m.ncon * sizeof(int64_t))
+        s.contact_which = <int32_t*>zeros(self, m.ncon * sizeof(int32_t))
+        s.pat_work2 = <double*>zeros(self, 10 * n * sizeof(double))
+        s.li = <int32_t*>zeros(self, (5 * nf + m.nls) * sizeof(int32_t))
+        s.lw = <double*>zeros(self, (2 * k * k + (m.nls + 4) * k + n if m.nls else 1) * sizeof(double))
+        s.th_w = <double*>zeros(self, (m.nth * m.nth + 3 * m.nth) * sizeof(double))
+        s.B = m.B
+        s.W = m.W
+        s.W0 = m.W0
+        s.SinvBt = m.SinvBt
+        if m.nvg > 0:
+            s.own_rows = <double*>zeros(self, own * sizeof(double))
+            memcpy(s.own_rows, m.B, n * nf * sizeof(double))
+            memcpy(s.own_rows + n * nf, m.W, nf * nf * sizeof(double))
+            memcpy(s.own_rows + n * nf + nf * nf, m.W0, nf * nf * sizeof(double))
+            memcpy(s.own_rows + n * nf + 2 * nf * nf, m.SinvBt, n * nf * sizeof(double))
+            s.B = s.own_rows
+            s.W = s.own_rows + n * nf
+            s.W0 = s.W + nf * nf
+            s.SinvBt = s.W0 + nf * nf
+
+    def reset(self):
+        """Back to the initial values of the model, at time 0."""
+        cdef tl_model* m = self.model.ptr
+        cdef tl_state* s = self.ptr
+        memset(s.x, 0, s.nx * sizeof(double))
+        memset(s.k, 0, s.nk * sizeof(int64_t))
+        refresh(m, s)
+        u0 = np.ascontiguousarray(self.model.arrays.u0, dtype=np.float64)
+        z0 = np.ascontiguousarray(self.model.arrays.z0, dtype=np.float64)
+        for i in range(m.n):
+            s.now.u[i] = u0[i]
+            s.now.z[i] = z0[i]
+        for i in range(m.nf):
+            s.mode[i] = 2
+        for i in range(m.nth):
+            s.T[i] = m.th[i].T0
+        s.fresh[0] = 1
+        s.status = 0
+        s.log_n = 0
+        s.held = 0
+        refresh(m, s)
+
+    def warm(self):
+        """Build every lock pattern now, so that none is built in a tick; only where all of them are kept."""
+        cdef tl_model* m = self.model.ptr
+        cdef tl_state* s = self.ptr
+        cdef int64_t i, j
+        if not m.direct_cache or m.nvg > 0:
+            return 0
+        old = [s.mode[j] for j in range(m.nf)]
+        for i in range((<int64_t>1) << m.nf):
+            for j in range(m.nf):
+                s.mode[j] = 0 if (i >> j) & 1 else 2
+            pattern_of(m, s)
+        for j in range(m.nf):
+            s.mode[j] = old[j]
+        s.pat = pattern_of(m, s)
+        return m.ncache
+
+    def touch(self):
+        """Write to every page of the state's memory now, so that none is first touched in a tick."""
+        for memory in self._keep:
+            memory[::4096] = memory[::4096].copy()
+
+    def lock_matrices(self):
+        """Matrices of the present set of stuck elements: P (n, n), a = P g, and T (nf, n), tau = T g (see locks.pyx)."""
+        n, nf = self.model.ptr.n, self.model.ptr.nf
+        P = vector(self.ptr.pat.P, n * n).reshape(n, n).T
+        if n > TL_FORMED:
+            Tn = vector(self.ptr.pat.Tn, n * nf).reshape(n, nf).T
+            S = vector(<double*>self.ptr.pat.S, n * n).reshape(n, n)
+            return P.copy(), Tn @ (S @ P - np.eye(n))
+        return P.copy(), vector(self.ptr.pat.T, n * nf).reshape(n, nf).T.copy()
+
+    @property
+    def slope(self):
+        """Change of the acceleration over the last step (n), used by the predictor."""
+        return vector(self.ptr.now.hs1, self.model.ptr.n)
+
+    @property
+    def idle_integral(self):
+        """Integrator of each idle controller, N.m."""
+        return vector(self.ptr.xi, self.model.ptr.neng)
+
+    def copy(self):
+        """An independent state of the same model with the same values."""
+        other = KernelState(self.model)
+        other.restore(self)
+        return other
+
+    def restore(self, KernelState other not None):
+        """Take over the values of another state of the same model."""
+        if other.ptr.nx != self.ptr.nx or other.ptr.nk != self.ptr.nk:
+            raise ValueError("the states belong to models of different structure")
+        memcpy(self.ptr.x, other.ptr.x, self.ptr.nx * sizeof(double))
+        memcpy(self.ptr.k, other.ptr.k, self.ptr.nk * sizeof(int64_t))
+        self.ptr.status = other.ptr.status
+        refresh(self.model.ptr, self.ptr)
+
+    def to_bytes(self):
+        """The state proper as bytes (restore with from_bytes on the same model)."""
+        return (<char*>self.ptr.x)[: self.ptr.nx * sizeof(double)] + (<char*>self.ptr.k)[: self.ptr.nk * sizeof(int64_t)]
+
+    def from_bytes(self, bytes data not None):
+        """Inverse of to_bytes; ValueError when the length does not fit the model."""
+        cdef int64_t nx = self.ptr.nx * sizeof(double), nk = self.ptr.nk * sizeof(int64_t)
+        if len(data) != nx + nk:
+            raise ValueError(f"state of {len(data)} bytes, this model needs {nx + nk}")
+        memcpy(self.ptr.x, <const char*>data, nx)
+        memcpy(self.ptr.k, <const char*>data + nx, nk)
+        refresh(self.model.ptr, self.ptr)
+
+    def hash(self):
+        """64-bit hash of the state proper (values and modes; not the work counters)."""
+        return int(tl_state_hash(self.model.ptr, self.ptr))
+
+    @property
+    def u(self):
+        """Independent speeds (n), rad/s or m/s."""
+        return vector(self.ptr.now.u, self.model.ptr.n)
+
+    @u.setter
+    def u(self, value):
+        v = np.ascontiguousarray(value, dtype=np.float64)
+        if v.shape != (self.model.ptr.n,):
+            raise ValueError(f"u: shape {v.shape}, expected ({self.model.ptr.n},)")
+        memcpy(self.ptr.now.u, cnp.PyArray_DATA(v), v.nbytes)
+        self.ptr.fresh[0] = 1
+        self.ptr.hist[0] = 0
+
+    @property
+    def z(self):
+        """Integrals of the independent speeds (n), rad or m."""
+        return vector(self.ptr.now.z, self.model.ptr.n)
+
+    @z.setter
+    def z(self, value):
+        v = np.ascontiguousarray(value, dtype=np.float64)
+        if v.shape != (self.model.ptr.n,):
+            raise ValueError(f"z: shape {v.shape}, expected ({self.model.ptr.n},)")
+        memcpy(self.ptr.now.z, cnp.PyArray_DATA(v), v.nbytes)
+        self.ptr.fresh[0] = 1
+        self.ptr.hist[0] = 0
+
+    @property
+    def a(self):
+        """Accelerations (n)."""
+        return vector(self.ptr.now.a, self.model.ptr.n)
+
+    @property
+    def tau(self):
+        """Friction forces along their rows (nf), N.m or N."""
+        return vector(self.ptr.now.tau, self.model.ptr.nf)
+
+    @property
+    def capacity(self):
+        """Sliding capacity against forward and backward motion (2, nf)."""
+        return np.stack([vector(self.ptr.now.cap_f, self.model.ptr.nf), vector(self.ptr.now.cap_b, self.model.ptr.nf)])
+
+    @property
+    def p(self):
+        """Actuator pressures (nact), Pa."""
+        return vector(self.ptr.now.p, self.model.ptr.nact)
+
+    @p.setter
+    def p(self, value):
+        v = np.ascontiguousarray(np.broadcast_to(value, (self.model.ptr.nact,)), dtype=np.float64)
+        memcpy(self.ptr.now.p, cnp.PyArray_DATA(v), v.nbytes)
+        for i in range(self.model.ptr.nact):
+            self.ptr.fill[i] = 1.0 if v[i] > self.model.ptr.act[i].p_return else 0.0
+        self.ptr.fresh[0] = 1
+
+    @property
+    def temperatures(self):
+        """Temperatures of the thermal nodes, K."""
+        return vector(self.ptr.T, self.model.ptr.nth)
+
+    @temperatures.setter
+    def temperatures(self, value):
+        v = np.ascontiguousarray(np.broadcast_to(value, (self.model.ptr.nth,)), dtype=np.float64)
+        memcpy(self.ptr.T, cnp.PyArray_DATA(v), v.nbytes)
+
+    @property
+    def regimes(self):
+        """Regimes of the contacts (see contacts.pxi)."""
+        return np.array([self.ptr.regime[i] for i in range(self.model.ptr.ncon)], dtype=np.int64)
+
+    @property
+    def branches(self):
+        """Branches of the losses: 0 law A, 1 law B (see losses.pxi)."""
+        return np.array([self.ptr.branch[i] for i in range(self.model.ptr.nls)], dtype=np.int64)
+
+    @property
+    def modes(self):
+        """Modes (nf): -1 backward, 0 stuck, 1 forward, 2 free."""
+        return np.array([self.ptr.mode[i] for i in range(self.model.ptr.nf)], dtype=np.int64)
+
+    @property
+    def quiet(self):
+        """Whether the last step was a quiet one (quiet.pxi)."""
+        return self.ptr.quiet == 2
+
+    @property
+    def step_no(self):
+        return self.ptr.step_no[0]
+
+    @property
+    def time(self):
+        """Simulated time, s."""
+        return self.ptr.t[0]
+
+    @property
+    def status(self):
+        return self.ptr.status
+
+    @property
+    def counters(self):
+        """Work counters since the start: events, most splits in a step, fallbacks, decisions, pivots, evaluations."""
+        return {name: int(self.ptr.counters[i]) for i, name in enumerate(COUNTER_NAMES)}
+
+    @property
+    def energies(self):
+        """Work and heat since the start, J: port work (torque sources, polynomials, engines, pumps, turbines, eddy-current
+        brakes, curves, drags; positive = into the driveline), work of driven flanges, heat of friction and losses, of dampers
+        and of contacts, kinetic and potential energy now."""
+        cdef tl_model* m = self.model.ptr
+        work = vector(self.ptr.e_port, m.nport)
+        a, b, c, d = m.ntq, m.ntq + m.npoly, m.ntq + m.npoly + m.neng, m.ntq + m.npoly + m.neng + m.ntc
+        e, f, g = d + m.ntc, d + m.ntc + m.ned, d + m.ntc + m.ned + m.ncv
+        heat = vector(self.ptr.e_fr, m.nf)
+        drivers = [m.drv[i].fr for i in range(m.nd)]
+        driven = -heat[drivers]
+        heat[drivers] = 0.0
+        return {"torque": work[:a], "poly": work[a:b], "engine": work[b:c], "pump": work[c:d], "turbine": work[d:e],
+                "eddy": work[e:f], "curve": work[f:g], "drag": work[g:], "driven": driven,
+                "friction": heat, "damper": vector(self.ptr.e_lin, m.nlin), "contact": vector(self.ptr.e_con, m.ncon),
+                "kinetic": kinetic_energy(m, self.ptr), "potential": potential(m, self.ptr)}

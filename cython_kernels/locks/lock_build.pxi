@@ -1,0 +1,368 @@
+# Building a lock pattern: an orthonormal basis of the speeds, sorted by what holds them, and the matrices on it.
+#
+# Rows of the basis Q, found one after the other by Gram-Schmidt:
+#
+#   span of the stuck rows B_s | what the springs, dampers and contacts see of the rest, Z_e | the rest, Z_r
+#
+# No compliance acts on Z_r, so with Z_e made M-orthogonal to it the two parts do not mix:
+#
+#   P = Z_r (Z_r^T M Z_r)^-1 Z_r^T  +  Z_e (Z_e^T S Z_e)^-1 Z_e^T
+#
+# and the motion of a driveline as a whole is exact however stiff its springs are (in the sum S = M + h^2/4 K the
+# inertia would be lost in the rounding of K). Every row knows the range of its entries that are not zero.
+
+cdef struct tl_basis:
+    int32_t n
+    int32_t count
+    double* Q             # (n, n) orthonormal rows
+    int32_t* lo           # (n) first entry of a row that is not zero
+    int32_t* hi           # (n) one past the last
+    double* left          # (n) squared length of what the rows so far leave of each unit vector
+    double* v             # (n) scratch
+
+
+cdef int32_t extend(tl_basis* b, const int32_t* idx, const double* val, int32_t nnz, double tol,
+                    double* coef) noexcept nogil:
+    """Orthogonalise a sparse row and append it unless (squared) less than the share tol of it is new. Returns 1 when it
+    was appended; coef (n) receives the coefficients of the row in the basis. A second pass where the first one
+    cancelled more than half: twice is enough (Daniel et al. 1976)."""
+    cdef int32_t n = b.n, l, q, lo = n, hi = 0, rlo, rhi
+    cdef double norm0, norm, acc
+    cdef double* row
+    memset(b.v, 0, n * sizeof(double))
+    memset(coef, 0, n * sizeof(double))
+    for q in range(nnz):
+        b.v[idx[q]] += val[q]
+        lo = idx[q] if idx[q] < lo else lo
+        hi = idx[q] + 1 if idx[q] >= hi else hi
+    norm0 = dot(b.v, b.v, lo, hi)
+    rlo = lo
+    rhi = hi
+    for l in range(b.count):
+        if b.lo[l] < rhi and b.hi[l] > rlo:
+            row = b.Q + l * n
+            acc = 0.0
+            for q in range(nnz):
+                acc += row[idx[q]] * val[q]
+            if acc != 0.0:
+                coef[l] = acc
+                axpy(-acc, row, b.v, b.lo[l], b.hi[l])
+                lo = b.lo[l] if b.lo[l] < lo else lo
+                hi = b.hi[l] if b.hi[l] > hi else hi
+    if b.count == n:
+        return 0
+    norm = dot(b.v, b.v, lo, hi)
+    if not norm > tol * norm0:
+        return 0
+    if norm < 0.5 * norm0:
+        for l in range(b.count):
+            rlo = b.lo[l] if b.lo[l] > lo else lo
+            rhi = b.hi[l] if b.hi[l] < hi else hi
+            if rlo < rhi:
+                row = b.Q + l * n
+                acc = dot(row, b.v, rlo, rhi)
+                if acc != 0.0:
+                    coef[l] += acc
+                    axpy(-acc, row, b.v, b.lo[l], b.hi[l])
+                    lo = b.lo[l] if b.lo[l] < lo else lo
+                    hi = b.hi[l] if b.hi[l] > hi else hi
+        norm = dot(b.v, b.v, lo, hi)
+        if not norm > tol * norm0:
+            return 0
+    norm = sqrt(norm)
+    row = b.Q + b.count * n
+    memset(row, 0, n * sizeof(double))
+    acc = 1.0 / norm
+    for q in range(lo, hi):
+        row[q] = b.v[q] * acc
+        b.left[q] -= row[q] * row[q]
+    coef[b.count] = norm
+    b.lo[b.count] = lo
+    b.hi[b.count] = hi
+    b.count += 1
+    return 1
+
+
+cdef inline void take_from(double f, const double* X, const int32_t* xlo, const int32_t* xhi, int32_t n, int32_t l,
+                           double* y, int32_t* lo, int32_t* hi) noexcept nogil:
+    """y -= f * row l of X, and the range of y that is not zero."""
+    if f != 0.0 and xlo[l] < xhi[l]:
+        axpy(-f, X + l * n, y, xlo[l], xhi[l])
+        if xlo[l] < lo[0]:
+            lo[0] = xlo[l]
+        if xhi[l] > hi[0]:
+            hi[0] = xhi[l]
+
+
+cdef void add_projector(int32_t n, int32_t p, const double* Z, const int32_t* zlo, const int32_t* zhi, const double* S,
+                        double* P, double* work, int32_t* iwork) noexcept nogil:
+    """P (n, n) += Z (Z^T S Z)^-1 Z^T = U^T U, U = L^-1 Z; Z: p rows. work: n*p + p*p doubles, iwork: 3*p."""
+    cdef double* U = work              # (p, n) S z_i, then U
+    cdef double* A = work + n * p      # (p, p)
+    cdef int32_t* first = iwork
+    cdef int32_t* lo = iwork + p
+    cdef int32_t* hi = iwork + 2 * p
+    cdef int32_t i, j, l
+    cdef double f
+    for i in range(p):
+        memset(U + i * n, 0, n * sizeof(double))
+        for l in range(zlo[i], zhi[i]):
+            f = Z[i * n + l]
+            if f != 0.0:
+                axpy(f, S + l * n, U + i * n, 0, n)
+        for j in range(i + 1):
+            A[i * p + j] = dot(Z + j * n, U + i * n, zlo[j], zhi[j])
+    chol(A, p, first)
+    for i in range(p):
+        memcpy(U + i * n, Z + i * n, n * sizeof(double))
+        lo[i] = zlo[i]
+        hi[i] = zhi[i]
+        for l in range(first[i], i):
+            take_from(A[i * p + l], U, lo, hi, n, l, U + i * n, lo + i, hi + i)
+        f = 1.0 / A[i * p + i]
+        for j in range(lo[i], hi[i]):
+            U[i * n + j] *= f
+    for i in range(p):
+        for j in range(lo[i], hi[i]):
+            f = U[i * n + j]
+            if f != 0.0:
+                axpy(f, U + i * n, P + j * n, lo[i], hi[i])
+
+
+cdef inline void keep_row(const tl_model* m, tl_pattern* q, int32_t i, int32_t r, const double* x, int32_t lo,
+                          int32_t hi) noexcept nogil:
+    """x, zero outside lo .. hi, as the row of Tn of element i, the r-th of those that stick."""
+    cdef int32_t n = m.n, nf = m.nf, j
+    for j in range(lo, hi):
+        q.Tn[j * nf + i] = x[j]
+    if n > TL_FORMED:
+        memcpy(q.T + r * n, x, n * sizeof(double))
+        q.range[4 * n + 2 * r] = lo
+        q.range[4 * n + 2 * r + 1] = hi
+        q.range[4 * n + 2 * nf + r] = i
+
+
+cdef int32_t find_ranges(int32_t n, const double* P, int32_t* range_) noexcept nogil:
+    """Range of each row of P that is not zero; 1 when they are short."""
+    cdef int32_t i, lo, hi, total = 0
+    for i in range(n):
+        lo = 0
+        hi = n
+        while lo < n and P[i * n + lo] == 0.0:
+            lo += 1
+        while hi > lo and P[i * n + hi - 1] == 0.0:
+            hi -= 1
+        range_[2 * i] = lo
+        range_[2 * i + 1] = hi
+        total += hi - lo
+    return 2 * total < n * n
+
+
+cdef void split(const tl_model* m, tl_pattern* q, const int32_t* list_, int32_t ns, int32_t k, const tl_basis* b,
+                const double* L, double* work, int32_t* iwork) noexcept nogil:
+    """Tn = L (L^T L)^-1 Q with the coefficients L (ns, n) of the stuck rows in the first k rows of the basis. When they
+    are independent L is lower triangular, and Tn = L^-T Q. work: k*k + k*n + n doubles, iwork: 3*n."""
+    cdef int32_t n = m.n, nf = m.nf, i, j, l, lo, hi
+    cdef double f
+    cdef double* X = work              # (k, n)
+    cdef double* LL = X + k * n        # (k, k)
+    cdef double* t = LL + k * k        # (n)
+    cdef int32_t* first = iwork
+    cdef int32_t* xlo = iwork + n
+    cdef int32_t* xhi = iwork + 2 * n
+    memset(q.Tn, 0, n * nf * sizeof(double))
+    for i in range(k):
+        memcpy(X + i * n, b.Q + i * n, n * sizeof(double))
+        xlo[i] = b.lo[i]
+        xhi[i] = b.hi[i]
+    if ns == k:
+        for i in range(k - 1, -1, -1):
+            for l in range(i + 1, k):
+                take_from(L[l * n + i], X, xlo, xhi, n, l, X + i * n, xlo + i, xhi + i)
+            f = 1.0 / L[i * n + i]
+            for j in range(xlo[i], xhi[i]):
+                X[i * n + j] *= f
+            keep_row(m, q, list_[i], i, X + i * n, xlo[i], xhi[i])
+        return
+    memset(LL, 0, k * k * sizeof(double))
+    for i in range(ns):
+        lo = 0
+        while lo < k and L[i * n + lo] == 0.0:
+            lo += 1
+        for l in range(lo, k):
+            f = L[i * n + l]
+            if f != 0.0:
+                axpy(f, L + i * n, LL + l * k, lo, l + 1)
+    chol(LL, k, first)
+    for i in range(k):
+        for l in range(first[i], i):
+            take_from(LL[i * k + l], X, xlo, xhi, n, l, X + i * n, xlo + i, xhi + i)
+        f = 1.0 / LL[i * k + i]
+        for j in range(xlo[i], xhi[i]):
+            X[i * n + j] *= f
+    for i in range(k - 1, -1, -1):
+        f = 1.0 / LL[i * k + i]
+        for j in range(xlo[i], xhi[i]):
+            X[i * n + j] *= f
+        for l in range(first[i], i):
+            take_from(LL[i * k + l], X, xlo, xhi, n, i, X + l * n, xlo + l, xhi + l)
+    for i in range(ns):
+        memset(t, 0, n * sizeof(double))
+        lo = n
+        hi = 0
+        for l in range(k):
+            take_from(-L[i * n + l], X, xlo, xhi, n, l, t, &lo, &hi)
+        keep_row(m, q, list_[i], i, t, lo, hi)
+
+
+cdef void apart(const tl_model* m, tl_basis* b, int32_t e, int32_t r, const double* Pr, double* t) noexcept nogil:
+    """Make the e rows before the last r of the basis M-orthogonal to those: z <- z - P_r M z. t: n doubles."""
+    cdef int32_t n = m.n, i, l
+    cdef double* z
+    for i in range(n - r - e, n - r):
+        z = b.Q + i * n
+        memset(t, 0, n * sizeof(double))
+        for l in range(b.lo[i], b.hi[i]):
+            if z[l] != 0.0:
+                axpy(z[l], m.M + l * n, t, 0, n)
+        for l in range(n):
+            if t[l] != 0.0:
+                axpy(-t[l], Pr + l * n, z, 0, n)
+        b.lo[i] = 0
+        b.hi[i] = n
+
+
+cdef void holding(const tl_model* m, const double* Tn, const double* Pr, const double* Pe, const double* S, double* T,
+                  double* t) noexcept nogil:
+    """T (column j at j*nf) = Tn (M P_r + S P_e - I). Pe may be NULL. t: n doubles."""
+    cdef int32_t n = m.n, nf = m.nf, j, l
+    for j in range(n):
+        memset(t, 0, n * sizeof(double))
+        for l in range(n):
+            axpy(Pr[j * n + l], m.M + l * n, t, 0, n)
+            if Pe != NULL:
+                axpy(Pe[j * n + l], S + l * n, t, 0, n)
+        t[j] -= 1.0
+        memset(T + j * nf, 0, nf * sizeof(double))
+        for l in range(n):
+            axpy(t[l], Tn + l * nf, T + j * nf, 0, nf)
+
+
+cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, int32_t ns,
+                double h) noexcept nogil:
+    """Fill the matrices of the pattern whose stuck elements are list_[0:ns], for trials of the length h."""
+    cdef int32_t n = m.n, i, j, k, e, r, row
+    cdef double c, d
+    cdef tl_basis b
+    cdef double* L = s.pat_work + n * n            # (ns, n)
+    cdef double* Pr = L + (m.nf + 1) * n           # (n, n)
+    cdef double* Pe = Pr + n * n                   # (n, n)
+    cdef double* work = Pe + n * n + 2 * n
+    cdef double one = 1.0
+    b.n = n
+    b.count = 0
+    b.Q = s.pat_work
+    b.left = Pe + n * n
+    b.v = b.left + n
+    b.lo = s.pat_idx
+    b.hi = b.lo + n
+    cdef int32_t* iwork = b.hi + n
+    for j in range(n):
+        b.left[j] = 1.0
+    for i in range(ns):
+        if m.nvg > 0 and m.fr[list_[i]].src == 5:
+            # rows of variable gears are those of the state
+            for j in range(n):
+                iwork[j] = j
+            extend(&b, iwork, s.B + list_[i] * n, n, RANK_TOL * RANK_TOL, L + i * n)
+            continue
+        row = m.row_ptr[m.fr[list_[i]].row]
+        extend(&b, m.row_idx + row, m.row_val + row, m.row_ptr[m.fr[list_[i]].row + 1] - row, RANK_TOL * RANK_TOL,
+               L + i * n)
+    k = b.count
+    for i in range(m.nlin + m.ncon):
+        if i < m.nlin:
+            row = m.lin[i].row
+            c = m.lin[i].c
+            d = m.lin[i].d
+        else:
+            row = m.con[i - m.nlin].row
+            contact_stiffness(m, s, i - m.nlin, &c, &d)
+        if b.count < n and (c != 0.0 or d != 0.0):
+            extend(&b, m.row_idx + m.row_ptr[row], m.row_val + m.row_ptr[row], m.row_ptr[row + 1] - m.row_ptr[row],
+                   RANK_TOL * RANK_TOL, L + m.nf * n)
+    e = b.count - k
+    for j in range(n):
+        if b.count < n and b.left[j] > 1e-6 / n:
+            extend(&b, &j, &one, 1, 1e-6 / n, L + m.nf * n)
+    r = b.count - k - e
+    q.ns = ns
+    split(m, q, list_, ns, k, &b, L, work, iwork)
+    if m.ncon > 0 or q == &s.cut:
+        stiffen(m, s, q, h)
+    # the part no compliance acts on
+    memset(Pr, 0, n * n * sizeof(double))
+    add_projector(n, r, b.Q + (k + e) * n, b.lo + k + e, b.hi + k + e, m.M, Pr, work, iwork)
+    if e > 0:
+        apart(m, &b, e, r, Pr, work)
+    if q.P0 != q.P:
+        both_parts(m, q, &b, k, e, Pr, Pe, m.M, q.P0, q.T0, work, iwork)
+    both_parts(m, q, &b, k, e, Pr, Pe, q.S, q.P, q.T, work, iwork)
+    if n > TL_FORMED:
+        q.narrow = find_ranges(n, q.P, q.range)
+        q.narrow0 = q.narrow
+        if q.P0 != q.P:
+            q.narrow0 = find_ranges(n, q.P0, q.range + 2 * n)
+        else:
+            memcpy(q.range + 2 * n, q.range, 2 * n * sizeof(int32_t))
+    if m.order == 4:
+        build4(m, q, b.Q + k * n, e, Pr, work)
+    if m.nls > 0:
+        loss_responses(m, s, q, h)
+    q.valid = 1
+
+
+cdef void both_parts(const tl_model* m, tl_pattern* q, const tl_basis* b, int32_t k, int32_t e, const double* Pr,
+                     double* Pe, const double* S, double* P, double* T, double* work, int32_t* iwork) noexcept nogil:
+    """P = P_r + P_e and, where it is kept, T."""
+    cdef int32_t n = m.n, i
+    memcpy(P, Pr, n * n * sizeof(double))
+    if e > 0:
+        memset(Pe, 0, n * n * sizeof(double))
+        add_projector(n, e, b.Q + k * n, b.lo + k, b.hi + k, S, Pe, work, iwork)
+        for i in range(n * n):
+            P[i] += Pe[i]
+    if n <= TL_FORMED:
+        holding(m, q.Tn, Pr, Pe if e > 0 else NULL, S, T, work)
+
+
+cdef void build4(const tl_model* m, tl_pattern* q, const double* Z, int32_t p, const double* Pr,
+                 double* work) noexcept nogil:
+    """P4 = I x P_r + (I x Z) [(I x Z)^T A4 (I x Z)]^-1 (I x Z)^T with Z = Z_e (p rows); (2n, 2n), stored by columns."""
+    cdef int32_t n = m.n, n2 = 2 * m.n, p2 = 2 * p, i, j, l, bi, bj
+    cdef double* A = work                    # (2p, 2p)
+    cdef double* X = A + p2 * p2             # (2p, 2n)
+    cdef double* t = X + p2 * n2             # (n)
+    for j in range(n):
+        memcpy(q.P4 + j * n2, Pr + j * n, n * sizeof(double))
+        memset(q.P4 + j * n2 + n, 0, n * sizeof(double))
+        memset(q.P4 + (n + j) * n2, 0, n * sizeof(double))
+        memcpy(q.P4 + (n + j) * n2 + n, Pr + j * n, n * sizeof(double))
+    if p == 0:
+        return
+    for bi in range(2):
+        for bj in range(2):
+            for j in range(p):
+                for i in range(n):
+                    t[i] = dot(q.A4 + (bi * n + i) * n2 + bj * n, Z + j * n, 0, n)
+                for i in range(p):
+                    A[(bi * p + i) * p2 + bj * p + j] = dot(Z + i * n, t, 0, n)
+    memset(X, 0, p2 * n2 * sizeof(double))
+    for bi in range(2):
+        for i in range(p):
+            memcpy(X + (bi * p + i) * n2 + bi * n, Z + i * n, n * sizeof(double))
+    lu_solve(A, p2, X, n2)
+    for j in range(n2):
+        for bi in range(2):
+            for i in range(p):
+                axpy(X[(bi * p + i) * n2 + j], Z + i * n, q.P4 + j * n2 + bi * n, 0, n)

@@ -1,0 +1,180 @@
+"""Which friction elements stick, and what follows from it.
+
+Two things live here, both outside the warm path of a step:
+
+*Lock pattern.* For a set of stuck elements with rows B_s (w_rel = B_s u) the step needs the acceleration from a force
+with the rows held at rest, a = P g, and the torques that hold them, tau = T g. With Z an orthonormal basis of the null
+space of B_s:
+
+    P = Z (Z^T S Z)^-1 Z^T            S = M + h/2 D + h^2/4 K (M alone for the acceleration of an instant)
+    T = Tn (S P - I)                  Tn = (B_s^T)^+: least-norm split when more elements stick than speeds are held
+
+The matrices depend on the set only, whatever was built before, so they are cached by it: a pattern that occurred before
+costs one look-up, and results do not depend on what the cache holds. Building one (lock_build.pxi) skips what is zero:
+in a chain the work follows the blocks that move together. T itself is formed for small drivelines only (TL_FORMED);
+beyond, tau = Tn (S a - g).
+
+*Boxed problem.* Find tau with  lo <= tau <= hi  and  y = W tau + b  such that  y = 0 inside the box,
+y >= 0 at lo (the element slides forward), y <= 0 at hi. W = B S^-1 B^T is positive semidefinite; a relative shift of
+1e-9 makes it definite, which selects the least-norm solution. Block principal pivoting (Judice and Pires 1994) with
+the single pivots of Murty (1974) as the finite safeguard: work is bounded, and a bound that is hit ends in projected
+Gauss-Seidel sweeps, which can only take energy out (boxed.pxi).
+"""
+
+from libc.math cimport fabs, sqrt
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from torqueloop.cython_kernels.model.laws cimport contact_stiffness, row_dot
+from torqueloop.cython_kernels.model.model cimport TL_FORMED, tl_model, tl_pattern, tl_state
+from torqueloop.cython_kernels.locks.vectors cimport axpy, dot
+
+#: rows whose part outside the span of the others is below this share of their length count as dependent
+cdef double RANK_TOL = 1e-9
+#: relative shift of the diagonal: selects the least-norm split; a creep of 1e-9 of the free motion in *decisions* only
+cdef double SHIFT = 1e-9
+
+cdef int chol(double* A, int32_t k, int32_t* first) noexcept nogil:
+    """In-place lower Cholesky factor of A (k, k) row-major; returns 0, or 1 if not positive definite.
+
+    Zeros before the first entry of a row stay zeros and are skipped; first (k) receives where the rows begin.
+    """
+    cdef int32_t i, j, l, f
+    cdef double acc
+    for i in range(k):
+        f = 0
+        while f < i and A[i * k + f] == 0.0:
+            f += 1
+        first[i] = f
+        for j in range(f, i + 1):
+            acc = A[i * k + j]
+            for l in range(f if f > first[j] else first[j], j):
+                acc -= A[i * k + l] * A[j * k + l]
+            if j < i:
+                A[i * k + j] = acc / A[j * k + j]
+            else:
+                if not acc > 0.0:
+                    return 1
+                A[i * k + i] = sqrt(acc)
+    return 0
+
+
+cdef void chol_solve(const double* L, int32_t k, const int32_t* first, double* x) noexcept nogil:
+    """x <- (L L^T)^-1 x."""
+    cdef int32_t i, l
+    cdef double acc
+    for i in range(k):
+        acc = x[i]
+        for l in range(first[i], i):
+            acc -= L[i * k + l] * x[l]
+        x[i] = acc / L[i * k + i]
+    for i in range(k - 1, -1, -1):
+        x[i] /= L[i * k + i]
+        axpy(-x[i], L + i * k, x, first[i], i)
+
+
+cdef int lu_solve(double* A, int32_t k, double* X, int32_t nrhs) noexcept nogil:
+    """X (k, nrhs) <- A^-1 X by elimination with row pivoting; A is overwritten. 0, or 1 if singular."""
+    cdef int32_t i, j, l, piv
+    cdef double best, f, tmp
+    for j in range(k):
+        piv = j
+        best = fabs(A[j * k + j])
+        for i in range(j + 1, k):
+            if fabs(A[i * k + j]) > best:
+                best = fabs(A[i * k + j])
+                piv = i
+        if not best > 0.0:
+            return 1
+        if piv != j:
+            for l in range(k):
+                tmp = A[j * k + l]
+                A[j * k + l] = A[piv * k + l]
+                A[piv * k + l] = tmp
+            for l in range(nrhs):
+                tmp = X[j * nrhs + l]
+                X[j * nrhs + l] = X[piv * nrhs + l]
+                X[piv * nrhs + l] = tmp
+        for i in range(j + 1, k):
+            f = A[i * k + j] / A[j * k + j]
+            if f != 0.0:
+                for l in range(j + 1, k):
+                    A[i * k + l] -= f * A[j * k + l]
+                for l in range(nrhs):
+                    X[i * nrhs + l] -= f * X[j * nrhs + l]
+    for j in range(k - 1, -1, -1):
+        for l in range(nrhs):
+            f = X[j * nrhs + l]
+            for i in range(j + 1, k):
+                f -= A[j * k + i] * X[i * nrhs + l]
+            X[j * nrhs + l] = f / A[j * k + j]
+    return 0
+
+
+include "pattern_extras.pxi"
+include "lock_build.pxi"
+include "boxed.pxi"
+
+
+cdef tl_pattern* pattern_of(const tl_model* m, tl_state* s) noexcept nogil:
+    """The pattern of the elements with mode 0; built when it is not in the cache. Real-time: yes (bounded, n^3)."""
+    cdef int32_t i, way, ns = 0
+    cdef int64_t r
+    cdef uint64_t hsh = 0
+    cdef tl_pattern* q
+    cdef tl_pattern* oldest
+    cdef int same
+    for i in range(m.nkey):
+        s.key[i] = 0
+    for i in range(m.nf):
+        if s.mode[i] == 0:
+            s.key[i >> 6] |= (<uint64_t>1) << (i & 63)
+            s.stuck_list[ns] = i
+            ns += 1
+    for i in range(m.ncon):
+        # two bits for each contact: open or without force, spring and damper, doubled spring
+        r = s.regime[i] if s.regime[i] >= 0 else -s.regime[i]
+        if r == 1 or r == 2:
+            r = (r - 1) + m.nf + 2 * i
+            s.key[r >> 6] |= (<uint64_t>1) << (r & 63)
+    if m.direct_cache:
+        oldest = &s.cache[s.key[0]]
+        if oldest.valid:
+            return oldest
+    else:
+        # sets of four; the one used least recently gives way
+        for i in range(m.nkey):
+            hsh = (hsh ^ s.key[i]) * <uint64_t>0x9E3779B97F4A7C15
+            hsh ^= hsh >> 29
+        oldest = NULL
+        s.cache_clock += 1
+        for way in range(4):
+            q = &s.cache[4 * (hsh & <uint64_t>(m.ncache // 4 - 1)) + way]
+            if not q.valid:
+                q.used = 0
+            else:
+                same = 1
+                for i in range(m.nkey):
+                    if q.key[i] != s.key[i]:
+                        same = 0
+                if same:
+                    q.used = s.cache_clock
+                    return q
+            if oldest == NULL or q.used < oldest.used:
+                oldest = q
+        oldest.used = s.cache_clock
+    build(m, s, oldest, s.stuck_list, ns, m.h)
+    for i in range(m.nkey):
+        oldest.key[i] = s.key[i]
+    return oldest
+
+
+cdef tl_pattern* cut_pattern(const tl_model* m, tl_state* s, double h) noexcept nogil:
+    """The pattern of the elements with mode 0 for a trial of the length h; made anew each time. Real-time: yes (n^3)."""
+    cdef int32_t i, ns = 0
+    for i in range(m.nf):
+        if s.mode[i] == 0:
+            s.stuck_list[ns] = i
+            ns += 1
+    build(m, s, &s.cut, s.stuck_list, ns, h)
+    return &s.cut

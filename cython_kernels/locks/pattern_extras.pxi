@@ -1,0 +1,147 @@
+# What a lock pattern holds beyond the stuck rows: stiffness of contacts, responses of losses, rows of variable gears.
+
+cdef void stiffen(const tl_model* m, tl_state* s, tl_pattern* q, double h) noexcept nogil:
+    """S and A4 of this pattern for the length h, with what the contacts add in their regimes."""
+    cdef int32_t n = m.n, n2 = 2 * m.n, i, j, l, k, a, b
+    cdef double c, d, f
+    cdef double* S = <double*>q.S
+    cdef double* A4 = <double*>q.A4
+    cdef double[2][2] W = [[1.0 / 3.0, -1.0 / 24.0], [2.0 / 3.0, 1.0 / 6.0]]     # Lobatto IIIA, see derive.py
+    cdef double[2][2] W2 = [[1.0 / 12.0, -1.0 / 48.0], [1.0 / 3.0, 0.0]]          # W^2
+    if h == m.h:
+        memcpy(S, m.S, n * n * sizeof(double))
+        if m.order == 4:
+            memcpy(A4, m.A4, n2 * n2 * sizeof(double))
+    else:
+        for i in range(n * n):
+            S[i] = m.M[i] + 0.5 * h * m.D[i] + 0.25 * h * h * m.K[i]
+        if m.order == 4:
+            for a in range(2):
+                for b in range(2):
+                    for i in range(n):
+                        for j in range(n):
+                            A4[(a * n + i) * n2 + b * n + j] = ((m.M[i * n + j] if a == b else 0.0)
+                                + h * W[a][b] * m.D[i * n + j] + h * h * W2[a][b] * m.K[i * n + j])
+    for i in range(m.ncon):
+        contact_stiffness(m, s, i, &c, &d)
+        if c == 0.0 and d == 0.0:
+            continue
+        k = m.con[i].row
+        for j in range(m.row_ptr[k], m.row_ptr[k + 1]):
+            for l in range(m.row_ptr[k], m.row_ptr[k + 1]):
+                f = m.row_val[j] * m.row_val[l]
+                S[m.row_idx[j] * n + m.row_idx[l]] += f * (0.5 * h * d + 0.25 * h * h * c)
+                if m.order == 4:
+                    for a in range(2):
+                        for b in range(2):
+                            A4[(a * n + m.row_idx[j]) * n2 + b * n + m.row_idx[l]] += f * (h * W[a][b] * d + h * h * W2[a][b] * c)
+
+
+cdef void respond(const tl_model* m, tl_state* s, tl_pattern* q, int32_t stages, const double* A, const double* P, int32_t l,
+                  int32_t st, double* X, double h) noexcept nogil:
+    """Column (st, l) of X: change of every reaction at every stage for a unit torque of loss l at the stage st."""
+    cdef int32_t n = m.n, nf = m.nf, nls = m.nls, count = stages if stages > 0 else 1, N = n * count, i, j, k, r, t, re
+    cdef double acc, c, d
+    cdef double* g = s.pat_work2             # (N) force, (N) acceleration, (N) speed, (N) angle, (N) rho
+    cdef double* v = g + N
+    cdef double* u = v + N
+    cdef double* z = u + N
+    cdef double* rho = z + N
+    for i in range(N):
+        g[i] = 0.0
+    k = m.fr[m.ls[l].fr].row
+    for j in range(m.row_ptr[k], m.row_ptr[k + 1]):
+        g[st * n + m.row_idx[j]] += m.row_val[j]
+    for i in range(N):
+        acc = 0.0
+        for j in range(N):
+            acc += P[j * N + i] * g[j]
+        v[i] = acc
+    for i in range(N):
+        acc = -g[i]
+        for j in range(N):
+            acc += A[i * N + j] * v[j]
+        rho[i] = acc
+        u[i] = 0.0
+        z[i] = 0.0
+    for i in range(n):
+        if stages == 1:
+            u[i] = 0.5 * h * v[i]
+            z[i] = h * h * m.beta * v[i]
+        elif stages == 2:
+            u[i] = h * (v[i] / 3.0 - v[n + i] / 24.0)
+            u[n + i] = h * (v[i] * (2.0 / 3.0) + v[n + i] / 6.0)
+            z[i] = h * (u[i] / 3.0 - u[n + i] / 24.0)
+            z[n + i] = h * (u[i] * (2.0 / 3.0) + u[n + i] / 6.0)
+    for t in range(count):
+        for r in range(nls):
+            re = m.ls[r].re
+            acc = m.re_fr[re * nf + m.ls[l].fr] if t == st else 0.0
+            for i in range(n):
+                acc += m.re_A[re * n + i] * v[t * n + i]
+                for j in range(nf):
+                    acc += m.re_fr[re * nf + j] * q.Tn[i * nf + j] * rho[t * n + i]
+            for i in range(m.nlin):
+                k = m.lin[i].row
+                acc -= m.re_lin[re * m.nlin + i] * (m.lin[i].c * row_dot(m, k, z + t * n) + m.lin[i].d * row_dot(m, k, u + t * n))
+            for i in range(m.ncon):
+                k = m.con[i].row
+                contact_stiffness(m, s, i, &c, &d)
+                acc -= m.re_con[re * m.ncon + i] * (c * row_dot(m, k, z + t * n) + d * row_dot(m, k, u + t * n))
+            X[(t * nls + r) * count * nls + st * nls + l] = acc
+
+
+cdef void loss_responses(const tl_model* m, tl_state* s, tl_pattern* q, double h) noexcept nogil:
+    """X0 and X of this pattern."""
+    cdef int32_t l, st, stages = 2 if m.order == 4 else 1
+    for l in range(m.nls):
+        respond(m, s, q, 0, m.M, q.P0, l, 0, q.X0, h)
+        for st in range(stages):
+            if stages == 1:
+                respond(m, s, q, 1, q.S, q.P, l, st, q.X, h)
+            else:
+                respond(m, s, q, 2, q.A4, q.P4, l, st, q.X, h)
+
+
+cdef void set_ratio_rows(const tl_model* m, tl_state* s) noexcept nogil:
+    """Rows w_a - ratio*w_b of the variable gears, their responses; every pattern must then be built anew."""
+    cdef int32_t n = m.n, nf = m.nf, d, i, j, l, q
+    cdef double acc
+    cdef double* B = s.own_rows              # (nf, n), then W (nf, nf), W0 (nf, nf), SinvBt (nf, n)
+    cdef double* W = B + nf * n
+    cdef double* W0 = W + nf * nf
+    cdef double* Sb = W0 + nf * nf
+    cdef double* Mb = s.pat_work2            # (n) M^-1 B^T
+    for d in range(m.nvg):
+        i = m.vg[d].fr
+        for j in range(n):
+            B[i * n + j] = 0.0
+        for q in range(m.row_ptr[m.vg[d].row_a], m.row_ptr[m.vg[d].row_a + 1]):
+            B[i * n + m.row_idx[q]] += m.row_val[q]
+        for q in range(m.row_ptr[m.vg[d].row_b], m.row_ptr[m.vg[d].row_b + 1]):
+            B[i * n + m.row_idx[q]] -= s.ratio[d] * m.row_val[q]
+        for j in range(n):
+            acc = 0.0
+            for l in range(n):
+                acc += m.Sinv[j * n + l] * B[i * n + l]
+            Sb[i * n + j] = acc
+    for d in range(m.nvg):
+        i = m.vg[d].fr
+        for j in range(n):
+            acc = 0.0
+            for l in range(n):
+                acc += m.Minv[j * n + l] * B[i * n + l]
+            Mb[j] = acc
+        for j in range(nf):
+            acc = 0.0
+            for l in range(n):
+                acc += B[j * n + l] * Mb[l]
+            W0[i * nf + j] = acc
+            W0[j * nf + i] = acc
+            acc = 0.0
+            for l in range(n):
+                acc += B[j * n + l] * Sb[i * n + l]
+            W[i * nf + j] = acc
+            W[j * nf + i] = acc
+    for i in range(m.ncache):
+        s.cache[i].valid = 0

@@ -1,0 +1,305 @@
+"""What a kernel model holds beyond the compiled arrays: everything that can be computed before the first step.
+
+Pure numpy; `KernelModel` calls it once and keeps the results. Names are those of the fields in model.pxd, SI units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from torqueloop.cython_kernels.model.model_arrays import ModelArrays, Records, completed
+from torqueloop.cython_kernels.model.records import ARRAYS, KINDS, PORTS, RECORDS, SIZES, Array, Size
+from torqueloop.cython_kernels.model.references import check_references
+
+#: stands for an unlimited torque; finite, so that interpolation stays finite (same value in forces.pxi)
+UNLIMITED = 1e301
+#: h/2 * slope * compliance above which the torque of a sliding element is found implicitly: explicit evaluation is
+#: stable below 1 and still accurate at 0.2; larger values let clutches with steep mu(w) chatter around zero slip
+STIFF = 0.2
+#: largest h*omega of a resolved oscillation, by order, and h*d/m of a resolved decay
+RESOLVED = {2: 0.25, 4: 1.0}
+RESOLVED_DECAY = 5.0
+#: part of h over which a decision looks ahead. Short: it then finds the mode of this instant, and later events of the
+#: same step get a split of their own. Not 0: a torque that has just reached its limit must be seen to go beyond it.
+#: Springs the step does not resolve shorten it in proportion, since forces are taken as they go on from now.
+LOOK_AHEAD = 1.0 / 32.0
+#: shortest time constant, s: stands for an actuator without lag
+SHORTEST = 1e-9
+#: bound on the memory of the lock-pattern cache of one state, bytes
+CACHE_BYTES = 64 << 20
+#: up to so many speeds a lock pattern holds T (TL_FORMED in model.pxd)
+FORMED = 12
+
+@dataclass(frozen=True)
+class Completed:
+    """Everything of tl_model but its tables and its step function; names are those of records.py."""
+
+    elements: dict[str, Records]
+    arrays: dict[str, np.ndarray]
+    sizes: dict[str, float]
+    #: slopes of the curves, aligned with their points
+    tab1_dy: np.ndarray
+
+
+def complete(a: ModelArrays, h: float) -> Completed:
+    """What the kernel needs at the step h, checked; ValueError names what is wrong."""
+    if not h > 0.0:
+        raise ValueError(f"h must be positive, got {h} s")
+    if a.order not in (2, 4):
+        raise ValueError(f"order must be 2 or 4, got {a.order}")
+    n = len(a.u0)
+    if a.M.shape != (n, n):
+        raise ValueError(f"M has shape {a.M.shape}, expected {(n, n)}")
+    port_row = np.concatenate([a.elements[kind][row] for kind, row in PORTS]).astype(np.int32)
+    check_references(a, len(port_row))
+    slopes = _slopes(a)
+    arrays, unresolved = _matrices(a, h)
+    arrays |= {name: getattr(a, name) for name in ("M", "row_ptr", "row_idx", "row_val", "row_off")}
+    arrays |= {name: getattr(a, name) for name in ("re_A", "re_port", "re_fr", "re_lin", "re_con")}
+    arrays |= {"port_row": port_row, "fr_order": _neighbours(arrays["W0"])} | _inputs(a)
+    sizes = {
+        "n": n, "nrow": len(a.row_off), "nhot": a.n_hot, "nin": a.nin, "nport": len(port_row), "nre": len(a.re_A),
+        "order": a.order, "stiff_cut": int(unresolved > 1.0), "look_ahead": LOOK_AHEAD / max(1.0, unresolved),
+        "act_simple": int(_simple(a)), "h": h, "inv_h": 1.0 / h,
+        "beta": 0.25 if len(a.lin) or len(a.con) else 1.0 / 6.0, **_cache(a),
+    }  # fmt: skip
+    elements = {kind: completed(kind, a.elements[kind], **columns) for kind, columns in _columns(a, h, arrays).items()}
+    return Completed(elements, _typed(ARRAYS, arrays), _complete(SIZES, sizes), slopes)
+
+
+def _columns(a: ModelArrays, h: float, arrays: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
+    """Per kind the derived fields, and given ones that the step size limits."""
+    columns: dict[str, dict[str, np.ndarray]] = {kind: {} for kind in KINDS}
+    columns["fr"] = _friction(a, h, arrays["W"])
+    columns["act"] = _actuators(a, h)
+    columns["drv"] = {"p": _filters(a, h)}
+    return columns
+
+
+def _complete(described: Sequence[Array | Size], found: Mapping[str, Any]) -> dict[str, Any]:
+    wrong = sorted({one.name for one in described} ^ set(found))
+    if wrong:
+        raise TypeError(f"parts of the model that nobody fills, or that it does not have: {wrong}")
+    return dict(found)
+
+
+def _typed(described: Sequence[Array], found: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    _complete(described, found)
+    return {one.name: np.ascontiguousarray(found[one.name], dtype=one.type) for one in described}
+
+
+def _symmetric_inverse(A: np.ndarray) -> np.ndarray:
+    if not len(A):
+        return np.zeros((0, 0))
+    inverse = np.linalg.inv(A)
+    return np.asarray(0.5 * (inverse + inverse.T))
+
+
+def _matrices(a: ModelArrays, h: float) -> tuple[dict[str, np.ndarray], float]:
+    """Dampers and stiffnesses in u, the matrices of the steps, responses of the friction elements; and how far the step
+    leaves an oscillation unresolved."""
+    n, rows = len(a.u0), len(a.row_off)
+    R = np.zeros((rows, n))
+    for k in range(rows):
+        first, last = int(a.row_ptr[k]), int(a.row_ptr[k + 1])
+        if first == last and k < a.n_hot:
+            raise ValueError(f"row {k} used by a force element is empty")
+        for q in range(first, last):
+            R[k, a.row_idx[q]] += a.row_val[q]
+    M, Rl, B = a.M, R[a.lin["row"]], R[a.fr["row"]]
+    D = Rl.T @ (a.lin["d"][:, None] * Rl)
+    G = Rl.T @ (a.lin["c"][:, None] * Rl)
+    S = M + 0.5 * h * D + 0.25 * h * h * G
+    S = 0.5 * (S + S.T)
+    Sinv, Minv = _symmetric_inverse(S), _symmetric_inverse(M)
+    # Lobatto IIIA: weights of the accelerations of the middle and the end in the speeds of the middle and the end
+    A = np.array([[1 / 3, -1 / 24], [2 / 3, 1 / 6]])
+    W, W0 = B @ Sinv @ B.T, B @ Minv @ B.T
+    Rc = R[a.con["row"]]
+    c_all = G + Rc.T @ (2.0 * a.con["c"][:, None] * Rc)
+    d_all = D + Rc.T @ (a.con["d"][:, None] * Rc)
+    matrices = {
+        "D": D, "K": G, "S_range": _ranges(np.abs(M) + np.abs(c_all) + np.abs(d_all)),
+        "S": S, "B": B, "Sinv": Sinv, "Minv": Minv, "SinvBt": (Sinv @ B.T).T,
+        "W": 0.5 * (W + W.T), "W0": 0.5 * (W0 + W0.T),
+        "A4": np.kron(np.eye(2), M) + h * np.kron(A, D) + h * h * np.kron(A @ A, G),
+    }  # fmt: skip
+    return matrices, _unresolved(_held(M, Minv, B[a.drv["fr"]]), c_all, d_all, h, a.order)
+
+
+def _ranges(A: np.ndarray) -> np.ndarray:
+    """(n, 2) first entry of each row that is not zero, and one past the last."""
+    used = A != 0.0
+    return np.array([(r.argmax(), len(r) - r[::-1].argmax()) if r.any() else (0, 0) for r in used], dtype=np.int32)
+
+
+def _held(M: np.ndarray, Minv: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Inverse inertia with the rows B held: driven flanges may be all but massless, but they do not swing. On a basis
+    of the speeds that are left, since what such a flange would do without its driver is beyond any rounding."""
+    if not len(B):
+        return Minv
+    _, s, V = np.linalg.svd(B)
+    Z = V[int((s > 1e-9 * s.max()).sum()) :].T
+    return np.asarray(Z @ np.linalg.inv(Z.T @ M @ Z) @ Z.T)
+
+
+def _unresolved(Minv: np.ndarray, G: np.ndarray, D: np.ndarray, h: float, order: int) -> float:
+    """The fastest oscillation and decay relative to what the step resolves: h*omega and h*d/m over what may be cut on
+    the collocation polynomial (inside a step it is not A-stable; beyond 1 repeated cuts would add energy). Steps with
+    events are then made of trials of the length that is used, see advance.pxi, and decisions look less far ahead."""
+    if not len(Minv) or not (G.any() or D.any()):
+        return 0.0
+    omega2 = np.abs(np.linalg.eigvals(Minv @ G)).max()
+    decay = np.abs(np.linalg.eigvals(Minv @ D)).max()
+    return float(max(h * np.sqrt(omega2) / RESOLVED[order], h * decay / RESOLVED_DECAY))
+
+
+def _curve(a: ModelArrays, k: int) -> tuple[np.ndarray, np.ndarray]:
+    lo, hi = int(a.tab1_ptr[k]), int(a.tab1_ptr[k + 1])
+    return a.tab1_x[lo:hi], a.tab1_y[lo:hi]
+
+
+def _slopes(a: ModelArrays) -> np.ndarray:
+    """Slopes of the 1-D tables, aligned with their points (the last of each table is unused)."""
+    slopes = np.zeros(len(a.tab1_x))
+    for k in range(len(a.tab1_extrap)):
+        x, y = _curve(a, k)
+        if len(x) < 1 or np.any(np.diff(x) <= 0):
+            raise ValueError(f"1-D table {k}: x must increase strictly")
+        first = int(a.tab1_ptr[k])
+        slopes[first : first + len(x) - 1] = np.diff(y) / np.diff(x)
+    for k, (nx, ny) in enumerate(zip(a.tab2_nx, a.tab2_ny, strict=True)):
+        if nx < 2 or ny < 2:
+            raise ValueError(f"2-D table {k} needs at least 2 x 2 points")
+    return slopes
+
+
+def _friction(a: ModelArrays, h: float, W: np.ndarray) -> dict[str, np.ndarray]:
+    """Constants of the friction elements: values at standstill, steepness of mu, capacities that never change."""
+    nf, nact = len(a.fr), len(a.act)
+    mu0, dmu, w_steep = np.ones(nf), np.zeros(nf), np.zeros(nf)
+    fixed, value = np.zeros(nf, dtype=np.int32), np.zeros((nf, 5))
+    for i in range(nf):
+        if a.fr["src"][i] == 4:
+            fixed[i] = 2
+            continue
+        if a.fr["src"][i] == 5:
+            fixed[i] = 1
+            value[i] = (1.0, 0.0, 0.0, UNLIMITED, UNLIMITED)
+            continue
+        k = int(a.fr["mu"][i])
+        x, y = _curve(a, k) if k >= 0 else (np.zeros(1), np.ones(1))
+        mu0[i] = np.interp(0.0, x, y)
+        if np.ptp(y) > 0.0:
+            rise = np.diff(y) / np.diff(x)
+            dmu[i] = max(0.0, rise.max())
+            if dmu[i] > 0.0:
+                w_steep[i] = x[1 + int(np.flatnonzero(rise >= 0.1 * dmu[i]).max())]
+        elif a.fr["src"][i] == 0 and a.fr["gain"][i] > 0.0:
+            sliding = a.fr["gain"][i] * a.fr["cgeo"][i] * mu0[i]
+            ways = ((0.0, 0.0), (sliding, sliding * a.fr["peak"][i]), (0.0, UNLIMITED))
+            forward, backward = ways[a.fr["fwd"][i]], ways[a.fr["bwd"][i]]
+            fixed[i] = 1
+            value[i] = (a.fr["gain"][i], forward[0], backward[0], forward[1], backward[1])
+    by_pressure = a.fr["src"] == 2
+    piston = np.where(by_pressure, a.fr["src_idx"], 0)
+    area = a.act["area"][piston] if nact else np.zeros(nf)
+    preload = a.act["p_return"][piston] if nact else np.zeros(nf)
+    return {
+        "cap0": a.fr["cgeo"] * mu0,
+        "lim": a.fr["peak"] * a.fr["cgeo"] * mu0,
+        "dmu": dmu,
+        "w_steep": w_steep,
+        "stiff": 0.5 * h * np.diag(W) / STIFF,
+        "fixed": fixed,
+        "fixed_val": value,
+        "both": ((a.fr["fwd"] == 1) & (a.fr["bwd"] == 1)).astype(np.int32),
+        "ga": np.where(by_pressure, a.fr["gain"] * area, 0.0),
+        "pret": np.where(by_pressure, preload, 0.0),
+    }
+
+
+def _actuators(a: ModelArrays, h: float) -> dict[str, np.ndarray]:
+    """Time constants that are not 0, exponential factors of a step and half a step."""
+    lag = {k: np.maximum(a.act[k], SHORTEST) for k in ("tau_rise", "tau_fall", "t_fill", "t_empty")}
+    factors = [np.exp(-part * h / lag[k]) for k in ("tau_rise", "tau_fall") for part in (1.0, 0.5)]
+    return lag | {"E": np.stack(factors, axis=1)}
+
+
+def _simple(a: ModelArrays) -> bool:
+    """Actuators are all of first order, and no input drives two."""
+    return not a.act["kind"].any() and len(set(a.act["input"].tolist())) == len(a.act)
+
+
+def _inputs(a: ModelArrays) -> dict[str, np.ndarray]:
+    """What each input acts on."""
+    direct = np.zeros(a.nin, dtype=np.int32)
+    for record in RECORDS:
+        for field in record.fields:
+            if field.direct:
+                numbers = a.elements[record.kind][field.name]
+                direct[numbers[numbers >= 0]] = 1
+    direct[a.fr["src_idx"][(a.fr["src"] == 1) | (a.fr["src"] == 3)]] = 1
+    direct[a.cv["arg_idx"][a.cv["arg"] == 1]] = 1
+    commands = np.full(a.nin, -1, dtype=np.int32)
+    commands[a.act["input"]] = np.arange(len(a.act))
+    return {"in_direct": direct, "in_act": commands}
+
+
+def _filters(a: ModelArrays, h: float) -> np.ndarray:
+    """Corner frequencies of driven flanges, limited to what a step can follow: beyond |pole| h = 2 collocation, which
+    is A-stable but not L-stable, would let the filter ring instead of settling faster."""
+    p = a.drv["p"].copy()
+    if len(p):
+        p[:, 0] = np.minimum(p[:, 0], np.where(a.drv["kind"] == 2, 1.5, 2.0) / h)
+    return np.asarray(p)
+
+
+def _pattern_size(a: ModelArrays) -> int:
+    """Doubles of one lock pattern, as KernelState lays them out."""
+    n, nf, contacts, losses = len(a.u0), len(a.fr), len(a.con), len(a.ls)
+    pairs = 2 if len(a.lin) + contacts else 1
+    size = pairs * n * n + (pairs if n <= FORMED else 1) * n * nf + n * nf
+    four = 4 * n * n if a.order == 4 else 0
+    own = n * n + four if contacts else 0
+    return int(size + four + own + (a.order // 2 * losses) ** 2 + losses**2)
+
+
+def _cache(a: ModelArrays) -> dict[str, Any]:
+    """Slots for lock patterns (two bits of the key for each contact): all of them when they are few and fit, else a
+    cache with sets of four. Variable gears make every pattern anew as their ratio changes, so few are kept."""
+    bits, size = len(a.fr) + 2 * len(a.con), _pattern_size(a)
+    keys = max(1, (bits + 63) // 64)
+    per_slot = 8 * (size + keys + 16) + 4 * (0 if len(a.u0) <= FORMED else 4 * len(a.u0) + 3 * len(a.fr))
+    result = {"nkey": keys, "pattern_size": size, "direct_cache": 0}
+    if len(a.vg):
+        return result | {"ncache": 8}
+    if bits <= 12 and (1 << bits) * per_slot <= CACHE_BYTES:
+        return result | {"ncache": 1 << bits, "direct_cache": 1}
+    slots = 16
+    while slots < 4096 and 2 * slots * per_slot <= CACHE_BYTES:
+        slots *= 2
+    return result | {"ncache": slots}
+
+
+def _neighbours(W: np.ndarray) -> np.ndarray:
+    """Reverse Cuthill-McKee order of the friction elements: those that act on each other come close together, so that
+    the factors of the boxed problem of a chain are narrow."""
+    linked = W != 0.0
+    degree = linked.sum(axis=0)
+    order: list[int] = []
+    waiting = set(range(len(W)))
+    while waiting:
+        queue = [min(waiting, key=lambda i: (degree[i], i))]
+        waiting.discard(queue[0])
+        while queue:
+            here = queue.pop(0)
+            order.append(here)
+            found = sorted((int(i) for i in np.flatnonzero(linked[here]) if i in waiting), key=lambda i: (degree[i], i))
+            waiting.difference_update(found)
+            queue += found
+    return np.array(order[::-1], dtype=np.int32)

@@ -1,0 +1,67 @@
+"""What the step, the lock patterns and the outputs share: rows, kinetic energy, the law of a contact. Real-time: yes."""
+
+from libc.stdint cimport int32_t, int64_t
+
+from torqueloop.cython_kernels.model.model cimport tl_model, tl_state
+
+
+cdef inline double row_dot(const tl_model* m, int32_t k, const double* x) noexcept nogil:
+    """Row k times x (a row may be empty: an output that is 0 by the constraints)."""
+    cdef int32_t q = m.row_ptr[k], end = m.row_ptr[k + 1]
+    cdef double acc = 0.0
+    while q < end:
+        acc = acc + m.row_val[q] * x[m.row_idx[q]]
+        q += 1
+    return acc
+
+
+cdef inline double kinetic_energy(const tl_model* m, const tl_state* s) noexcept nogil:
+    """1/2 u^T M u."""
+    cdef int32_t i, j
+    cdef double e = 0.0, p
+    for i in range(m.n):
+        p = 0.0
+        for j in range(m.S_range[2 * i], m.S_range[2 * i + 1]):
+            p += m.M[i * m.n + j] * s.now.u[j]
+        e += 0.5 * s.now.u[i] * p
+    return e
+
+
+cdef inline double row_angle(const tl_model* m, const tl_state* s, int32_t k) noexcept nogil:
+    """Angle of row k now."""
+    return row_dot(m, k, s.now.z) + m.row_off[k]
+
+
+# Contacts: the regimes are those of contacts.pxi.
+
+
+cdef inline double contact_deflection(const tl_model* m, const tl_state* s, int32_t i, double phi) noexcept nogil:
+    """How far the angle phi is beyond the side of the play that contact i touches."""
+    return phi - (m.con[i].hi if s.regime[i] > 0 else m.con[i].lo)
+
+
+cdef inline void contact_stiffness(const tl_model* m, const tl_state* s, int32_t i, double* c, double* d) noexcept nogil:
+    """Stiffness and damping of contact i in its regime."""
+    cdef int64_t r = s.regime[i] if s.regime[i] >= 0 else -s.regime[i]
+    c[0] = m.con[i].c if r == 1 else (2.0 * m.con[i].c if r == 2 else 0.0)
+    d[0] = m.con[i].d if r == 1 else 0.0
+
+
+cdef inline double contact_force(const tl_model* m, const tl_state* s, int32_t i, double phi, double w) noexcept nogil:
+    """Force of contact i along its row at the angle phi and speed w, in its present regime."""
+    cdef double c, d
+    contact_stiffness(m, s, i, &c, &d)
+    if c == 0.0 and d == 0.0:
+        return 0.0
+    return -(c * contact_deflection(m, s, i, phi) + d * w)
+
+
+cdef inline double contact_loss(const tl_model* m, const tl_state* s, int32_t i, double phi, double w) noexcept nogil:
+    """Power of contact i that its spring does not keep, at the angle phi and speed w."""
+    cdef int64_t q = s.regime[i]
+    if q == 0:
+        return 0.0
+    if q == 1 or q == -1:
+        return m.con[i].d * w * w
+    w = w * contact_deflection(m, s, i, phi)
+    return m.con[i].c * (w if q == 2 or q == -2 else -w)

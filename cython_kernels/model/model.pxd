@@ -1,0 +1,263 @@
+"""Constant model and mutable state of one driveline, as plain C structs.
+
+`tl_model` is read-only after construction and may be shared by any number of states. `tl_state` owns everything a step
+writes: the state proper (`x`, `k`: copied, restored and hashed as a whole) and scratch memory that is derived from it.
+All quantities in SI units; arrays are documented with their shape.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+cdef struct tl_model
+cdef struct tl_state
+
+#: advance the state by dt <= h; 0 or a status
+ctypedef int (*tl_step_fn)(const tl_model* m, tl_state* s, double dt) noexcept nogil
+
+
+cdef struct tl_table1:
+    int32_t n             # number of points
+    int32_t linear        # 1: linear extrapolation, 0: hold the end values
+    const double* x       # (n) strictly increasing
+    const double* y       # (n)
+    const double* dy      # (n-1) slopes
+
+
+cdef struct tl_table2:
+    int32_t nx
+    int32_t ny
+    const double* x       # (nx) strictly increasing
+    const double* y       # (ny) strictly increasing
+    const double* z       # (nx, ny) row-major; clipped at the edges
+
+
+include "records.pxi"
+
+
+cdef struct tl_eval:
+    # one instant: motion (written by the trial), forces and capacities (written by eval_forces)
+    double* u             # (n) independent speeds
+    double* z             # (n) their integrals
+    double* a             # (n) acceleration
+    double* hs1           # (n) change of the acceleration over the step that ends here (predictor)
+    double* w             # (nhot) row speeds; while the trial runs those the forces are taken at
+    double* port          # (nport) force of each port along its row
+    double* tau           # (nf) friction force along its row (stuck: from the solve)
+    double* cap_f         # (nf) sliding capacity against w > 0
+    double* cap_b         # (nf) sliding capacity against w < 0
+    double* lim_f         # (nf) static limit against forward motion: tau >= -lim_f
+    double* lim_b         # (nf) tau <= lim_b
+    double* raw           # (nf) normal force before clipping at 0
+    double* steep         # (nf) 1: sliding where mu(w) is steep, the torque is found implicitly
+    double* p             # (nact) pressure
+    double* rea           # (nls) reaction each loss depends on
+
+
+cdef struct tl_pattern:
+    # matrices for one set of stuck elements (see locks.pyx)
+    int32_t valid
+    int32_t ns            # how many stick
+    int64_t used          # when it was last looked up
+    uint64_t* key         # (nkey)
+    double* P             # (n, n) acceleration from force with the stuck rows held, step matrix S
+    double* T             # (n, nf) stuck torque from force: column j at j*nf; rows of elements not stuck are 0. For
+                          # more than TL_FORMED speeds (ns, n) the rows of Tn that are not zero
+    double* P0            # the same with M (acceleration of an instant); equal to P, T without compliances
+    double* T0
+    double* P4            # (2n, 2n) order-4 step
+    int32_t* range        # ranges that are not zero, for more than TL_FORMED speeds: (n, 2) rows of P,
+                          # (n, 2) rows of P0, (nf, 2) rows of T, (nf) elements these belong to
+    int32_t narrow        # 1: most of P lies outside them
+    int32_t narrow0       # the same for P0
+    double* Tn            # (n, nf) least-norm split of a constraint force over the stuck elements
+    const double* S       # matrices of the step with the contacts in their present regimes (m.S, m.A4 without contacts)
+    const double* A4
+    double* X             # (stages*nls)^2 response of the reactions of the losses to their torques, stage by stage
+    double* X0            # (nls, nls) the same at an instant
+
+
+# Plan and scratch of tl_outputs, see readout.pxi.
+
+cdef struct tl_row_first:
+    int32_t idx           # first term of a row: val * x[idx]
+    double val
+    double off            # of its angle
+
+
+cdef struct tl_row_term:
+    int32_t row           # a further term of a row, by its place in w, phi, a
+    int32_t idx
+    double val
+
+
+cdef struct tl_read_fr:
+    int32_t fr            # friction element
+    int32_t row           # place of its row in w, phi, a
+    int32_t bilateral     # 1: always held, it shows its mode as it is
+
+
+cdef struct tl_square:
+    int32_t i             # a term of the kinetic energy: val * u[i] * u[j]
+    int32_t j
+    double val
+
+
+cdef struct tl_readout:
+    int32_t n_row
+    int32_t n_term
+    int32_t n_fr
+    int32_t n_single
+    int32_t n_scaled
+    tl_row_first* first   # (n_row)
+    tl_row_term* term     # (n_term)
+    tl_read_fr* fr        # (n_fr)
+    int32_t* single_out   # (n_single) outputs with a law of their own
+    int32_t* scaled       # (n_scaled) outputs with a gain that is not 1
+    const double** source[2]  # (nout) where each output comes from, by parity
+    double* w             # (n_row) speed, angle, acceleration of a row
+    double* phi
+    double* a
+    double* power         # (n_fr) power, larger capacity, shown mode of a friction element
+    double* cap
+    double* mode
+    double* inp           # (nin) inputs at the end of the step
+    double* single        # (n_single)
+    int32_t n_square
+    tl_square* square     # (n_square)
+    double* kinetic       # NULL: not shown
+
+
+cdef struct tl_state:
+    # ---- state proper: one block of doubles, one of integers ----
+    int64_t nx
+    int64_t nk
+    int64_t nfix          # doubles before the two instants
+    int64_t nev           # doubles of one instant
+    double* x
+    int64_t* k
+    tl_eval* now          # the present instant
+    tl_eval* end          # the end of the trial step; the two change places with every whole step
+    double* hs2           # (n) curvature of the acceleration over the last step (order 4)
+    double* fill          # (nact) fill level 0..1 of fill-time actuators
+    double* xi            # (neng) integrator of the idle controller, N.m
+    double* in_last       # (nin) inputs at the end of the last step
+    double* e_port        # (nport) work done by each port on the driveline, J
+    double* e_fr          # (nf) friction heat, J
+    double* e_lin         # (nlin) damper heat, J
+    double* e_con         # (ncon) contact heat, J
+    double* T             # (nth) temperatures, K
+    double* T_rate        # (nth) their rates of change at the start of the step, K/s
+    double* T_curve       # (nth) and the rates of these, K/s^2
+    double* th_e          # (nths) energy of each heat source when it was last taken into its node, J
+    double* ratio         # (nvg) ratios
+    double* t             # (1) time, s
+    int64_t* mode         # (nf) -1 backward, 0 stuck, 1 forward, 2 free
+    int64_t* pressed      # (nf) 1: normal force acts
+    int64_t* tied         # (nf) 1: at its static limit, but held at rest by others: it carries the limit, not less
+    int64_t* regime       # (ncon) see contacts.pxi
+    int64_t* branch       # (nls) 0: law A holds, 1: law B
+    int64_t* step_no      # (1)
+    int64_t* fresh        # (1) 1: accelerations and modes must be found anew (start, restored by hand)
+    int64_t* hist         # (1) 1: hs1, hs2 hold
+    int64_t* parity       # (1) which of ev is `now`
+    int64_t* counters     # (TL_COUNTERS) see TL_C_*
+    # ---- inputs of the step ----
+    double* inp           # (3, nin) values at start, middle and end; only the first nin when held
+    int32_t held          # 1: inputs are constant over the step
+    # ---- scratch, derived ----
+    double* in_c          # (3, nin) polynomial coefficients over the step
+    tl_eval ev[2]         # now and end; their memory belongs to the state proper
+    tl_eval em            # middle of the trial step (order 4), or the cut
+    double* um            # (n) speeds and accelerations in the middle of the trial (order 4)
+    double* am
+    double* s2            # (n) curvature of the acceleration over the trial
+    double* xi1
+    double* fill1
+    double* F             # (nhot) row forces
+    double* wa            # (nhot) row accelerations now
+    double* cmd           # (nact) commanded pressure within its limits
+    double* g             # (2n)
+    double* v1            # (2n)
+    double* v2            # (2n)
+    double* rho           # (2n) constraint forces on u, stage by stage
+    double* ad            # (2n) accelerations that driven flanges prescribe
+    int32_t four          # 1: the trial has three points (order 4)
+    int32_t ties          # 1: some element is tied
+    double part           # length of the trial over h: 1 but for models with stiff_cut
+    double h              # length of the trial, s
+    tl_eval ex            # ends of the longer trial while a shorter one is made
+    tl_pattern cut        # its matrices
+    double* slip_x        # (nf) fraction of the trial at which a slip comes to zero
+    int64_t* was          # (nf) modes before a decision
+    int32_t* toggled      # (nf) 1: the normal force appears or vanishes at the event
+    double T_theta        # to which the temperatures have been advanced, likewise
+    double theta          # where in the step's inputs the present instant lies, 0..1
+    double* zs            # (2n) angles, stage by stage
+    double* us            # (2n) speeds
+    double* f_lin         # (nlin) forces of springs and dampers at one stage
+    double* f_con         # (ncon) and of contacts
+    double* contact_x     # (ncon) fraction of the trial at which the regime ends
+    int64_t* contact_next # (ncon) and what follows
+    int32_t* contact_which # (ncon) and which of its ends it is
+    double* vg_rate       # (nvg) rate of change of the ratio in this step, 1/s
+    double* vg_next       # (nvg) ratio at its end
+    double* rea_size      # (nls) sum of the absolute terms of each reaction: what its rounding is measured by
+    double* branch_x      # (nls) fraction of the trial at which the branch of a loss ends
+    double* lw            # loss problem: matrices and vectors
+    int32_t* li
+    double* th_w          # thermal problem
+    const double* B       # m.B, m.W0, m.W, m.SinvBt, or the state's own copies when rows change (variable gears)
+    const double* W
+    const double* W0
+    const double* SinvBt
+    double* own_rows      # memory of these copies
+    double* box_w         # boxed problem: matrices and vectors
+    int32_t* box_i
+    int32_t* hint         # table search hints (speed only)
+    tl_pattern* cache
+    int64_t cache_clock   # look-ups so far: the slot used least recently gives way
+    tl_pattern* pat       # pattern of the present set of stuck elements
+    double* pat_work
+    int32_t* pat_idx      # (5n) the same for ranges
+    double* pat_work2     # (10n) scratch of pattern_extras.pxi
+    uint64_t* key
+    int32_t* stuck_list
+    tl_readout readout    # how the outputs are read
+    # quiet steps (quiet.pxi)
+    int32_t quiet         # 0: the next step is not, 1: it may be, 2: and the lists below hold
+    int32_t settled       # quiet steps in a row in which no pressure has moved
+    int32_t n_sliding
+    int32_t n_slipping
+    int32_t n_sticking
+    int32_t* sliding      # (nf) elements that slide
+    int32_t* slipping     # (nf) elements whose capacity follows their slip
+    int32_t* sticking     # (nf) elements that stick
+    const tl_pattern* held_pat  # pattern that held_by is made of
+    double* held_by       # (n, n + n_sticking) P, and below it the rows of T of the elements that stick
+    # mode log ring: (step, time, element, mode)
+    int64_t stiff         # 1: some element of the last evaluation is steep
+    int64_t log_n
+    int64_t log_size
+    int64_t* log_step
+    double* log_t
+    int32_t* log_el
+    int32_t* log_mode
+    int32_t status        # 0 ok, 1 not finite
+
+
+cdef enum:
+    TL_FORMED = 12        # up to so many speeds a lock pattern holds T; beyond, tau = Tn (S a - g) costs less
+
+
+cdef enum:
+    TL_C_EVENTS = 0       # located events
+    TL_C_SPLITS_MAX = 1   # most events in one step
+    TL_C_FALLBACKS = 2    # steps finished by the plain impulse step
+    TL_C_DECISIONS = 3    # boxed problems solved
+    TL_C_PIVOTS = 4       # active-set changes
+    TL_C_PIVOTS_MAX = 5   # most in one problem
+    TL_C_RELAXED = 6      # boxed problems ended by the dissipating fallback
+    TL_C_EVALS = 7        # force evaluations
+    TL_C_STEEP = 8        # steps in which the torque of steep friction was not found to 1e-6
+    TL_C_REFUSED = 9      # trials not taken because an element without a source would have given energy
+    TL_C_HEAT = 10        # times friction gave heat back all the same: its curve is negative there, or the step is wrong
+    TL_COUNTERS = 11

@@ -1,0 +1,277 @@
+# Made from model/records.py by python -m torqueloop.core.compile.record_sources; do not edit.
+
+
+cdef struct tl_fr:
+    # friction elements: |tau| <= capacity; sliding against the slip: cgeo*mu(|w|)*fn, stuck: up to peak*cgeo*mu(0)*fn
+    int32_t row               # row it acts along
+    int32_t src               # where the capacity comes from: 0 constant, 1 input, 2 actuator, 3 input (a torque), 4 the load of a gear, 5 none: it always holds
+    int32_t src_idx           # that input or actuator
+    int32_t mu                # curve mu(|w|) (-1: none)
+    int32_t fwd               # what it does while w > 0: 0 nothing, 1 slides at its capacity, 2 holds whatever comes
+    int32_t bwd               # the same for w < 0
+    int32_t fixed             # 1: its capacity never changes (fixed_val); 2: a loss
+    int32_t both              # 1: acts alike both ways
+    double gain               # N: normal force, or what the input or the piston force is multiplied with
+    double cgeo               # m: geometry factor
+    double peak               # 1: static over sliding capacity at standstill
+    double hold               # limit against forward motion without a normal force
+    double cap0               # m: cgeo*mu(0)
+    double lim                # m: peak*cgeo*mu(0)
+    double stiff              # s/m: h/2 * compliance / STIFF: times d(capacity)/d|w| > 1 calls for the implicit torque
+    double dmu                # s: steepest rise of mu(|w|)
+    double w_steep            # slip above which mu rises with less than a tenth of that
+    double ga                 # m2: gain times piston area of its actuator
+    double pret               # Pa: return pressure of its actuator
+    double[5] fixed_val       # normal force, sliding capacity and limit (forward, backward) that never change: raw, cap_f, cap_b, lim_f, lim_b
+
+
+cdef struct tl_lin:
+    # springs and dampers: -(c*(phi - phi0) + d*w)
+    int32_t row               # row it acts along
+    double c                  # N.m/rad: stiffness
+    double d                  # N.m.s/rad: damping
+    double phi0               # rad: angle without force
+
+
+cdef struct tl_tq:
+    # sources of torque: constant + gain*input
+    int32_t row               # row it acts along
+    int32_t input             # input (-1: none)
+    double gain               # torque per unit of the input
+    double constant           # torque without it
+
+
+cdef struct tl_poly:
+    # resistances: k0 + k1*w + k2*w^2 + k3*w*|w|
+    int32_t row               # row it acts along
+    double[4] k               # k0 .. k3, per power of rad/s or m/s
+
+
+cdef struct tl_eng:
+    # engines: drag(w) + pedal*(wot(w) - drag(w)), or map(w, pedal); and the idle controller
+    int32_t row               # row it acts along
+    int32_t pedal             # input with the pedal, 0..1
+    int32_t wot               # curve at full pedal (-1: none)
+    int32_t drag              # curve without pedal (-1: none)
+    int32_t map               # map over speed and pedal (-1: none)
+    double w_idle             # rad/s: idle speed
+    double kp                 # N.m.s/rad: proportional gain of the idle controller
+    double ki                 # N.m/rad: its integral gain
+    double tau_idle_max       # N.m: its largest torque
+
+
+cdef struct tl_tc:
+    # torque converters: nu = w_t/w_p; pump -mp(nu)*w_p*|w_p|, turbine mu(nu) times it; overrun: coast
+    int32_t row_p             # row of the pump
+    int32_t row_t             # row of the turbine
+    int32_t mp                # curve mp(nu)
+    int32_t mu                # curve mu(nu)
+    int32_t coast             # curve of the overrun over w_p/w_t
+    double coast_ratio        # 1: pump over turbine torque in the overrun
+
+
+cdef struct tl_act:
+    # pressure actuators: first order: p' = (p_cmd - p)/tau; with fill time: see forces.pxi
+    int32_t input             # input with the commanded pressure
+    int32_t kind              # 0 first order, 1 fill time
+    double area               # m2: area of the piston
+    double p_return           # Pa: pressure its spring takes
+    double tau_rise           # s: time constant of rising pressure
+    double tau_fall           # s: of falling pressure
+    double t_fill             # s: time to fill the piston
+    double t_empty            # s: time to empty it
+    double p_max              # Pa: supply pressure
+    double[4] E               # 1: exp(-h/tau): rise whole step, rise half step, fall whole, fall half
+
+
+cdef struct tl_ls:
+    # losses of gears: w > 0: max(kA*r + cA, kB*r + cB), w < 0: min(kA*r - cA, kB*r - cB); against w
+    int32_t fr                # friction element that carries it
+    int32_t re                # reaction r it depends on
+    int32_t form              # 0: curves are eta1, eta2, tbf1, tbf2; 1: kA, kB, cA, cB
+    int32_t[4] tab            # its four curves
+    int32_t input             # input they are over instead of |w| (-1: none)
+
+
+cdef struct tl_con:
+    # contacts with play: x > hi: tc = c*(x - hi), td = d*w, force -(tc + min(tc, td)) or 0 if tc + td <= 0; kind 1: -(tc + td)
+    int32_t row               # row it acts along
+    int32_t kind              # 0 ElastoBacklash, 1 ElastoBacklash2
+    double c                  # N.m/rad: stiffness
+    double d                  # N.m.s/rad: damping
+    double lo                 # rad: lower end of the play
+    double hi                 # rad: upper end of the play
+
+
+cdef struct tl_drv:
+    # driven flanges: motion of the row of friction element fr as the inputs say, see driven.pxi
+    int32_t fr                # bilateral friction element
+    int32_t kind              # 0 acceleration, 1 speed through a filter, 2 position through a filter, 3 speed, 4 position
+    int32_t[3] inputs         # reference and its derivatives (-1: none)
+    double[2] p               # rad/s: corner frequency; not used
+
+
+cdef struct tl_vg:
+    # gears of changing ratio: w_a = i*w_b, held by friction element fr
+    int32_t fr                # bilateral friction element
+    int32_t row_a             # row of w_a
+    int32_t row_b             # row of w_b
+    int32_t kind              # i: 0 the input, 1 curve(input), 2 curve(|w_a|)
+    int32_t input             # input (-1: none)
+    int32_t tab               # curve (-1: none)
+
+
+cdef struct tl_ed:
+    # eddy-current brakes: -2*tau*x/(1 + x^2), x = w/(wn*(1 + alpha*(T - T_ref)))
+    int32_t row               # row it acts along
+    int32_t th                # thermal node with its temperature; none: T (-1: none)
+    double tau                # N.m: largest torque
+    double wn                 # rad/s: speed of the largest torque
+    double alpha              # 1/K: temperature coefficient
+    double T_ref              # K: temperature of wn
+    double T                  # K: temperature without a node
+
+
+cdef struct tl_cv:
+    # forces by curve or map: gain*tab1(w), or gain*tab2(w, argument)
+    int32_t row               # row it acts along
+    int32_t tab1              # curve (-1: none)
+    int32_t tab2              # map (-1: none)
+    int32_t arg               # second argument of the map: 0 none, 1 input, 2 temperature
+    int32_t arg_idx           # that input or thermal node
+    int32_t absolute          # 1: over |w| and with the sign of w
+    double gain               # factor
+
+
+cdef struct tl_wd:
+    # drags of open wet clutches: -f*m*d*w up to |w| = sqrt(m)*wc, then f*m*d*sqrt(m)*wc*((1 - b)*x + b*x^3), x = sqrt(m)*wc/|w|; m = exp(-beta*(T - T_ref))
+    int32_t row               # row it acts along
+    int32_t th                # thermal node with its temperature; none: T (-1: none)
+    int32_t input             # input f that scales it; none: 1 (-1: none)
+    double d                  # N.m.s/rad: torque over slip while the film is whole, at T_ref
+    double wc                 # rad/s: slip beyond which the film breaks off, at T_ref
+    double b                  # 1: share of the peak torque that falls with the third power
+    double beta               # 1/K: decrease of the logarithm of the viscosity
+    double T_ref              # K: temperature of d and wc
+    double T                  # K: temperature without a node
+
+
+cdef struct tl_th:
+    # thermal nodes: C*T' = sum of the heat flows into it; C = 0: a temperature that is given
+    int32_t input             # input with the given temperature (-1: none)
+    double C                  # J/K: capacity
+    double T0                 # K: start, or given, temperature
+
+
+cdef struct tl_thg:
+    # thermal conductances: heat flow from a to b: G*factor*(T_a - T_b)
+    int32_t a                 # node
+    int32_t b                 # node
+    int32_t tab               # curve over a temperature: a factor (thermostat) (-1: none)
+    int32_t arg               # node with that temperature (-1: none)
+    int32_t input             # input that is a factor (-1: none)
+    double G                  # W/K: conductance
+
+
+cdef struct tl_ths:
+    # sources of heat: gain*power of an element, or an input in W, into a node
+    int32_t kind              # 0 minus the power of a port, 1 slip of friction, 2 damper, 3 contact, 4 input
+    int32_t idx               # that port, friction element, damper, contact or input
+    int32_t node              # node it heats
+    double gain               # 1: share of the power
+
+
+cdef struct tl_out:
+    # outputs: gain times a quantity of the state, see kernel_outputs.pxi
+    int32_t kind              # which quantity, as numbered in core/describe/vocabulary.py
+    int32_t idx               # row or element it belongs to
+    int32_t aux               # row of the speed in a power (kind 35)
+    double gain               # factor
+
+
+cdef struct tl_model:
+    # numbers of elements, sizes
+    int32_t nf            # friction elements
+    int32_t nlin          # springs and dampers
+    int32_t ntq           # sources of torque
+    int32_t npoly         # resistances
+    int32_t neng          # engines
+    int32_t ntc           # torque converters
+    int32_t nact          # pressure actuators
+    int32_t nls           # losses of gears
+    int32_t ncon          # contacts with play
+    int32_t nd            # driven flanges
+    int32_t nvg           # gears of changing ratio
+    int32_t ned           # eddy-current brakes
+    int32_t ncv           # forces by curve or map
+    int32_t nwd           # drags of open wet clutches
+    int32_t nth           # thermal nodes
+    int32_t nthg          # thermal conductances
+    int32_t nths          # sources of heat
+    int32_t nout          # outputs
+    int32_t n             # independent speeds
+    int32_t nrow          # rows: any flange or relative speed as a combination of u
+    int32_t nhot          # rows 0..nhot-1 are used by force elements
+    int32_t nin           # inputs
+    int32_t nport         # ports: tq.row, poly.row, eng.row, tc.row_p, tc.row_t, ed.row, cv.row, wd.row
+    int32_t nre           # reactions: constraint forces of gears
+    int32_t order         # 2: Lobatto IIIA with 2 points (trapezoid), 4: with 3 points (Hermite-Simpson)
+    int32_t nkey          # 64-bit words of a set of stuck elements
+    int32_t ncache        # slots of the cache of lock patterns (power of two)
+    double look_ahead     # how far a decision looks ahead, part of h
+    int32_t stiff_cut     # 1: the step does not resolve a spring or damper: trials are made again, not cut
+    int32_t direct_cache  # 1: slot = set of stuck elements, nothing is ever evicted
+    int32_t act_simple    # 1: actuators are all of first order, and no input drives two
+    int64_t pattern_size  # doubles of one lock pattern
+    double h              # step, s
+    double inv_h          # 1/h, 1/s
+    double beta           # weight of the last acceleration in the angle: 1/4 with compliances (A-stable), else 1/6
+    tl_step_fn step_fn    # generic or precompiled, same results to the bit
+    # elements
+    const tl_fr* fr
+    const tl_lin* lin
+    const tl_tq* tq
+    const tl_poly* poly
+    const tl_eng* eng
+    const tl_tc* tc
+    const tl_act* act
+    const tl_ls* ls
+    const tl_con* con
+    const tl_drv* drv
+    const tl_vg* vg
+    const tl_ed* ed
+    const tl_cv* cv
+    const tl_wd* wd
+    const tl_th* th
+    const tl_thg* thg
+    const tl_ths* ths
+    const tl_out* out
+    # matrices and lists
+    const int32_t* row_ptr        # (nrow + 1) rows: speed of row k = sum of row_val*u[row_idx], k's from row_ptr[k] on
+    const int32_t* row_idx        # their coordinates
+    const double* row_val         # and coefficients
+    const double* row_off         # (nrow) angle of row k = the same with z, plus this, rad or m
+    const double* M               # (n, n) reduced inertia
+    const double* D               # (n, n) dampers
+    const double* K               # (n, n) springs
+    const int32_t* S_range        # (n, 2) range of each row of M, S that is not zero
+    const double* S               # (n, n) M + h/2 D + h^2/4 K: matrix of the linearly implicit step
+    const double* A4              # (2n, 2n) matrix of the order-4 step
+    const double* W               # (nf, nf) B S^-1 B^T: compliance of the friction elements against impulses
+    const double* Sinv            # (n, n) S^-1
+    const double* Minv            # (n, n) M^-1
+    const double* W0              # (nf, nf) B M^-1 B^T: compliance against forces of an instant
+    const double* SinvBt          # (n, nf) column f at f*n
+    const double* B               # (nf, n) dense rows of the friction elements
+    const int32_t* port_row       # (nport) row of each port
+    const int32_t* fr_order       # (nf) order in which the boxed problem takes the friction elements: neighbours together
+    const int32_t* in_direct      # (nin) 1: acts on forces directly, not through an actuator: a jump restarts the step
+    const int32_t* in_act         # (nin) actuator an input commands, -1: none
+    const double* re_A            # (nre, n) reaction = re_A.a + re_port.port + re_fr.tau + re_lin.f + re_con.f
+    const double* re_port         # (nre, nport)
+    const double* re_fr           # (nre, nf)
+    const double* re_lin          # (nre, nlin)
+    const double* re_con          # (nre, ncon)
+    # curves and maps
+    const tl_table1* tab1
+    const tl_table2* tab2

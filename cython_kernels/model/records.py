@@ -1,0 +1,365 @@
+"""What a model is made of, described once: a record for every kind of element, the matrices, the sizes.
+
+From these descriptions come the NumPy dtypes (here), the C structs and `tl_model` (records.pxi), their binding
+(records_bind.pxi), the sizes the step is written in (step/sizes.pxi) and a page (docs/kernel_records.md); see
+core/compile/record_sources.py. A new law takes a `Record` here and its force in the step, nothing else in this room.
+
+A record has *given* fields, which the compiler fills (model_arrays.py), and *derived* ones, which depend on the step or
+save work in it (derive.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Field:
+    """One number (or a few) of an element."""
+
+    name: str
+    #: "i4" or "f8"
+    type: str
+    #: unit of the quantity; "" for numbers, "row" for what follows the row of the element (N.m or N, rad or m)
+    unit: str
+    meaning: str
+    count: int = 1
+    #: filled by derive.py, not by the compiler
+    derived: bool = False
+    #: what an index points into (see references.py), or the number of choices
+    into: str | int | None = None
+    #: -1 stands for none
+    optional: bool = False
+    #: an input that acts on forces at once: a jump of it restarts the acceleration
+    direct: bool = False
+
+
+@dataclass(frozen=True)
+class Record:
+    """One kind of element."""
+
+    #: name in C: m.<kind>[i].<field>
+    kind: str
+    #: name of their number in C
+    count: str
+    title: str
+    law: str
+    fields: tuple[Field, ...]
+
+    @property
+    def given(self) -> np.dtype[np.void]:
+        """Of what the compiler fills, without gaps."""
+        return np.dtype([_dtype(f) for f in self.fields if not f.derived])
+
+    @property
+    def dtype(self) -> np.dtype[np.void]:
+        """Of the C struct."""
+        return np.dtype([_dtype(f) for f in self.fields], align=True)
+
+
+def _dtype(f: Field) -> tuple[str, str] | tuple[str, str, tuple[int]]:
+    return (f.name, f.type) if f.count == 1 else (f.name, f.type, (f.count,))
+
+
+def _i(name: str, meaning: str, into: str | int | None = None, **more: Any) -> Field:
+    return Field(name, "i4", "", meaning, into=into, **more)
+
+
+def _f(name: str, unit: str, meaning: str, **more: Any) -> Field:
+    return Field(name, "f8", unit, meaning, **more)
+
+
+_ROW = _i("row", "row it acts along", "hot row")
+
+RECORDS = (
+    Record(
+        "fr", "nf", "friction elements",
+        "|tau| <= capacity; sliding against the slip: cgeo*mu(|w|)*fn, stuck: up to peak*cgeo*mu(0)*fn",
+        (
+            _ROW,
+            _i("src", "where the capacity comes from: 0 constant, 1 input, 2 actuator, 3 input (a torque), "
+               "4 the load of a gear, 5 none: it always holds", 6),
+            _i("src_idx", "that input or actuator"),
+            _i("mu", "curve mu(|w|)", "curve", optional=True),
+            _i("fwd", "what it does while w > 0: 0 nothing, 1 slides at its capacity, 2 holds whatever comes", 3),
+            _i("bwd", "the same for w < 0", 3),
+            _i("fixed", "1: its capacity never changes (fixed_val); 2: a loss", derived=True),
+            _i("both", "1: acts alike both ways", derived=True),
+            _f("gain", "N", "normal force, or what the input or the piston force is multiplied with"),
+            _f("cgeo", "m", "geometry factor"),
+            _f("peak", "1", "static over sliding capacity at standstill"),
+            _f("hold", "row", "limit against forward motion without a normal force"),
+            _f("cap0", "m", "cgeo*mu(0)", derived=True),
+            _f("lim", "m", "peak*cgeo*mu(0)", derived=True),
+            _f("stiff", "s/m", "h/2 * compliance / STIFF: times d(capacity)/d|w| > 1 calls for the implicit torque",
+               derived=True),
+            _f("dmu", "s", "steepest rise of mu(|w|)", derived=True),
+            _f("w_steep", "row", "slip above which mu rises with less than a tenth of that", derived=True),
+            _f("ga", "m2", "gain times piston area of its actuator", derived=True),
+            _f("pret", "Pa", "return pressure of its actuator", derived=True),
+            _f("fixed_val", "row", "normal force, sliding capacity and limit (forward, backward) that never change: "
+               "raw, cap_f, cap_b, lim_f, lim_b", count=5, derived=True),
+        ),
+    ),
+    Record(
+        "lin", "nlin", "springs and dampers", "-(c*(phi - phi0) + d*w)",
+        (
+            _ROW,
+            _f("c", "N.m/rad", "stiffness"),
+            _f("d", "N.m.s/rad", "damping"),
+            _f("phi0", "rad", "angle without force"),
+        ),
+    ),
+    Record(
+        "tq", "ntq", "sources of torque", "constant + gain*input",
+        (
+            _ROW,
+            _i("input", "input", "input", optional=True, direct=True),
+            _f("gain", "row", "torque per unit of the input"),
+            _f("constant", "row", "torque without it"),
+        ),
+    ),
+    Record(
+        "poly", "npoly", "resistances", "k0 + k1*w + k2*w^2 + k3*w*|w|",
+        (_ROW, _f("k", "row", "k0 .. k3, per power of rad/s or m/s", count=4)),
+    ),
+    Record(
+        "eng", "neng", "engines", "drag(w) + pedal*(wot(w) - drag(w)), or map(w, pedal); and the idle controller",
+        (
+            _ROW,
+            _i("pedal", "input with the pedal, 0..1", "input", direct=True),
+            _i("wot", "curve at full pedal", "curve", optional=True),
+            _i("drag", "curve without pedal", "curve", optional=True),
+            _i("map", "map over speed and pedal", "map", optional=True),
+            _f("w_idle", "rad/s", "idle speed"),
+            _f("kp", "N.m.s/rad", "proportional gain of the idle controller"),
+            _f("ki", "N.m/rad", "its integral gain"),
+            _f("tau_idle_max", "N.m", "its largest torque"),
+        ),
+    ),
+    Record(
+        "tc", "ntc", "torque converters",
+        "nu = w_t/w_p; pump -mp(nu)*w_p*|w_p|, turbine mu(nu) times it; overrun: coast",
+        (
+            _i("row_p", "row of the pump", "hot row"),
+            _i("row_t", "row of the turbine", "hot row"),
+            _i("mp", "curve mp(nu)", "curve"),
+            _i("mu", "curve mu(nu)", "curve"),
+            _i("coast", "curve of the overrun over w_p/w_t", "curve"),
+            _f("coast_ratio", "1", "pump over turbine torque in the overrun"),
+        ),
+    ),
+    Record(
+        "act", "nact", "pressure actuators", "first order: p' = (p_cmd - p)/tau; with fill time: see forces.pxi",
+        (
+            _i("input", "input with the commanded pressure", "input"),
+            _i("kind", "0 first order, 1 fill time", 2),
+            _f("area", "m2", "area of the piston"),
+            _f("p_return", "Pa", "pressure its spring takes"),
+            _f("tau_rise", "s", "time constant of rising pressure"),
+            _f("tau_fall", "s", "of falling pressure"),
+            _f("t_fill", "s", "time to fill the piston"),
+            _f("t_empty", "s", "time to empty it"),
+            _f("p_max", "Pa", "supply pressure"),
+            _f("E", "1", "exp(-h/tau): rise whole step, rise half step, fall whole, fall half", count=4, derived=True),
+        ),
+    ),
+    Record(
+        "ls", "nls", "losses of gears", "w > 0: max(kA*r + cA, kB*r + cB), w < 0: min(kA*r - cA, kB*r - cB); against w",
+        (
+            _i("fr", "friction element that carries it", "fr"),
+            _i("re", "reaction r it depends on", "reaction"),
+            _i("form", "0: curves are eta1, eta2, tbf1, tbf2; 1: kA, kB, cA, cB", 2),
+            _i("tab", "its four curves", "curve", count=4),
+            _i("input", "input they are over instead of |w|", "input", optional=True, direct=True),
+        ),
+    ),
+    Record(
+        "con", "ncon", "contacts with play",
+        "x > hi: tc = c*(x - hi), td = d*w, force -(tc + min(tc, td)) or 0 if tc + td <= 0; kind 1: -(tc + td)",
+        (
+            _ROW,
+            _i("kind", "0 ElastoBacklash, 1 ElastoBacklash2", 2),
+            _f("c", "N.m/rad", "stiffness"),
+            _f("d", "N.m.s/rad", "damping"),
+            _f("lo", "rad", "lower end of the play"),
+            _f("hi", "rad", "upper end of the play"),
+        ),
+    ),
+    Record(
+        "drv", "nd", "driven flanges", "motion of the row of friction element fr as the inputs say, see driven.pxi",
+        (
+            _i("fr", "bilateral friction element", "fr"),
+            _i("kind", "0 acceleration, 1 speed through a filter, 2 position through a filter, 3 speed, 4 position", 5),
+            _i("inputs", "reference and its derivatives", "input", count=3, optional=True, direct=True),
+            _f("p", "rad/s", "corner frequency; not used", count=2),
+        ),
+    ),
+    Record(
+        "vg", "nvg", "gears of changing ratio", "w_a = i*w_b, held by friction element fr",
+        (
+            _i("fr", "bilateral friction element", "fr"),
+            _i("row_a", "row of w_a", "hot row"),
+            _i("row_b", "row of w_b", "hot row"),
+            _i("kind", "i: 0 the input, 1 curve(input), 2 curve(|w_a|)", 3),
+            _i("input", "input", "input", optional=True, direct=True),
+            _i("tab", "curve", "curve", optional=True),
+        ),
+    ),
+    Record(
+        "ed", "ned", "eddy-current brakes", "-2*tau*x/(1 + x^2), x = w/(wn*(1 + alpha*(T - T_ref)))",
+        (
+            _ROW,
+            _i("th", "thermal node with its temperature; none: T", "node", optional=True),
+            _f("tau", "N.m", "largest torque"),
+            _f("wn", "rad/s", "speed of the largest torque"),
+            _f("alpha", "1/K", "temperature coefficient"),
+            _f("T_ref", "K", "temperature of wn"),
+            _f("T", "K", "temperature without a node"),
+        ),
+    ),
+    Record(
+        "cv", "ncv", "forces by curve or map", "gain*tab1(w), or gain*tab2(w, argument)",
+        (
+            _ROW,
+            _i("tab1", "curve", "curve", optional=True),
+            _i("tab2", "map", "map", optional=True),
+            _i("arg", "second argument of the map: 0 none, 1 input, 2 temperature", 3),
+            _i("arg_idx", "that input or thermal node"),
+            _i("absolute", "1: over |w| and with the sign of w", 2),
+            _f("gain", "row", "factor"),
+        ),
+    ),
+    Record(
+        "wd", "nwd", "drags of open wet clutches",
+        "-f*m*d*w up to |w| = sqrt(m)*wc, then f*m*d*sqrt(m)*wc*((1 - b)*x + b*x^3), x = sqrt(m)*wc/|w|; "
+        "m = exp(-beta*(T - T_ref))",
+        (
+            _ROW,
+            _i("th", "thermal node with its temperature; none: T", "node", optional=True),
+            _i("input", "input f that scales it; none: 1", "input", optional=True, direct=True),
+            _f("d", "N.m.s/rad", "torque over slip while the film is whole, at T_ref"),
+            _f("wc", "rad/s", "slip beyond which the film breaks off, at T_ref"),
+            _f("b", "1", "share of the peak torque that falls with the third power"),
+            _f("beta", "1/K", "decrease of the logarithm of the viscosity"),
+            _f("T_ref", "K", "temperature of d and wc"),
+            _f("T", "K", "temperature without a node"),
+        ),
+    ),
+    Record(
+        "th", "nth", "thermal nodes", "C*T' = sum of the heat flows into it; C = 0: a temperature that is given",
+        (
+            _i("input", "input with the given temperature", "input", optional=True),
+            _f("C", "J/K", "capacity"),
+            _f("T0", "K", "start, or given, temperature"),
+        ),
+    ),
+    Record(
+        "thg", "nthg", "thermal conductances", "heat flow from a to b: G*factor*(T_a - T_b)",
+        (
+            _i("a", "node", "node"),
+            _i("b", "node", "node"),
+            _i("tab", "curve over a temperature: a factor (thermostat)", "curve", optional=True),
+            _i("arg", "node with that temperature", "node", optional=True),
+            _i("input", "input that is a factor", "input", optional=True),
+            _f("G", "W/K", "conductance"),
+        ),
+    ),
+    Record(
+        "ths", "nths", "sources of heat", "gain*power of an element, or an input in W, into a node",
+        (
+            _i("kind", "0 minus the power of a port, 1 slip of friction, 2 damper, 3 contact, 4 input", 5),
+            _i("idx", "that port, friction element, damper, contact or input"),
+            _i("node", "node it heats", "node"),
+            _f("gain", "1", "share of the power"),
+        ),
+    ),
+    Record(
+        "out", "nout", "outputs", "gain times a quantity of the state, see kernel_outputs.pxi",
+        (
+            _i("kind", "which quantity, as numbered in core/describe/vocabulary.py", 36),
+            _i("idx", "row or element it belongs to"),
+            _i("aux", "row of the speed in a power (kind 35)", "row"),
+            _f("gain", "", "factor"),
+        ),
+    ),
+)  # fmt: skip
+
+KINDS = {record.kind: record for record in RECORDS}
+#: groups of ports (forces along a row that depend on speeds, inputs, temperatures), in the order of their numbers
+PORTS = (("tq", "row"), ("poly", "row"), ("eng", "row"), ("tc", "row_p"), ("tc", "row_t"), ("ed", "row"), ("cv", "row"),
+         ("wd", "row"))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Array:
+    """A matrix or a list of the model."""
+
+    name: str
+    type: str
+    #: in the sizes of the model
+    shape: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Size:
+    """A number the model holds once."""
+
+    name: str
+    #: C type
+    type: str
+    meaning: str
+
+
+#: besides the numbers of elements
+SIZES = (
+    Size("n", "int32_t", "independent speeds"),
+    Size("nrow", "int32_t", "rows: any flange or relative speed as a combination of u"),
+    Size("nhot", "int32_t", "rows 0..nhot-1 are used by force elements"),
+    Size("nin", "int32_t", "inputs"),
+    Size("nport", "int32_t", "ports: " + ", ".join(f"{kind}.{row}" for kind, row in PORTS)),
+    Size("nre", "int32_t", "reactions: constraint forces of gears"),
+    Size("order", "int32_t", "2: Lobatto IIIA with 2 points (trapezoid), 4: with 3 points (Hermite-Simpson)"),
+    Size("nkey", "int32_t", "64-bit words of a set of stuck elements"),
+    Size("ncache", "int32_t", "slots of the cache of lock patterns (power of two)"),
+    Size("look_ahead", "double", "how far a decision looks ahead, part of h"),
+    Size("stiff_cut", "int32_t", "1: the step does not resolve a spring or damper: trials are made again, not cut"),
+    Size("direct_cache", "int32_t", "1: slot = set of stuck elements, nothing is ever evicted"),
+    Size("act_simple", "int32_t", "1: actuators are all of first order, and no input drives two"),
+    Size("pattern_size", "int64_t", "doubles of one lock pattern"),
+    Size("h", "double", "step, s"),
+    Size("inv_h", "double", "1/h, 1/s"),
+    Size("beta", "double", "weight of the last acceleration in the angle: 1/4 with compliances (A-stable), else 1/6"),
+)
+
+ARRAYS = (
+    Array("row_ptr", "i4", "nrow + 1", "rows: speed of row k = sum of row_val*u[row_idx], k's from row_ptr[k] on"),
+    Array("row_idx", "i4", "", "their coordinates"),
+    Array("row_val", "f8", "", "and coefficients"),
+    Array("row_off", "f8", "nrow", "angle of row k = the same with z, plus this, rad or m"),
+    Array("M", "f8", "n, n", "reduced inertia"),
+    Array("D", "f8", "n, n", "dampers"),
+    Array("K", "f8", "n, n", "springs"),
+    Array("S_range", "i4", "n, 2", "range of each row of M, S that is not zero"),
+    Array("S", "f8", "n, n", "M + h/2 D + h^2/4 K: matrix of the linearly implicit step"),
+    Array("A4", "f8", "2n, 2n", "matrix of the order-4 step"),
+    Array("W", "f8", "nf, nf", "B S^-1 B^T: compliance of the friction elements against impulses"),
+    Array("Sinv", "f8", "n, n", "S^-1"),
+    Array("Minv", "f8", "n, n", "M^-1"),
+    Array("W0", "f8", "nf, nf", "B M^-1 B^T: compliance against forces of an instant"),
+    Array("SinvBt", "f8", "n, nf", "column f at f*n"),
+    Array("B", "f8", "nf, n", "dense rows of the friction elements"),
+    Array("port_row", "i4", "nport", "row of each port"),
+    Array("fr_order", "i4", "nf", "order in which the boxed problem takes the friction elements: neighbours together"),
+    Array("in_direct", "i4", "nin", "1: acts on forces directly, not through an actuator: a jump restarts the step"),
+    Array("in_act", "i4", "nin", "actuator an input commands, -1: none"),
+    Array("re_A", "f8", "nre, n", "reaction = re_A.a + re_port.port + re_fr.tau + re_lin.f + re_con.f"),
+    Array("re_port", "f8", "nre, nport", ""),
+    Array("re_fr", "f8", "nre, nf", ""),
+    Array("re_lin", "f8", "nre, nlin", ""),
+    Array("re_con", "f8", "nre, ncon", ""),
+)  # fmt: skip

@@ -1,0 +1,78 @@
+"""Compiled arrays are consistent: every number that points into another array points inside it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from torqueloop.cython_kernels.model.model_arrays import ModelArrays
+from torqueloop.cython_kernels.model.records import RECORDS
+
+
+def check_references(a: ModelArrays, nports: int) -> None:
+    """ValueError names the first field that points outside."""
+    ends = {
+        "hot row": a.n_hot, "row": len(a.row_off), "input": a.nin, "curve": len(a.tab1_extrap), "map": len(a.tab2_nx),
+        "fr": len(a.fr), "reaction": len(a.re_A), "node": len(a.th),
+    }  # fmt: skip
+    for record in RECORDS:
+        for field in record.fields:
+            if field.derived or field.into is None:
+                continue
+            end = field.into if isinstance(field.into, int) else ends[field.into]
+            low = -1 if field.optional else 0
+            found = a.elements[record.kind][field.name]
+            if found.size and (found.min() < low or found.max() >= end):
+                raise ValueError(
+                    f"{record.kind}.{field.name}: values {found.min()} .. {found.max()}, allowed {low} .. {end - 1}"
+                )
+    _check_chosen(a, nports)
+    _check_groups(a, nports)
+
+
+def _check_chosen(a: ModelArrays, nports: int) -> None:
+    """Indices whose meaning depends on the kind of the element."""
+    by_input = (a.fr["src"] == 1) | (a.fr["src"] == 3)
+    for what, index, end in (
+        ("fr.src_idx", a.fr["src_idx"][a.fr["src"] == 2], len(a.act)),
+        ("fr.src_idx", a.fr["src_idx"][by_input], a.nin),
+        ("cv.arg_idx", a.cv["arg_idx"][a.cv["arg"] == 1], a.nin),
+        ("cv.arg_idx", a.cv["arg_idx"][a.cv["arg"] == 2], len(a.th)),
+    ):
+        if index.size and (index.min() < 0 or index.max() >= end):
+            raise ValueError(f"{what}: values {index.min()} .. {index.max()}, allowed 0 .. {end - 1}")
+    rows, nf, nlin, ncon, nre, whole = len(a.row_off), len(a.fr), len(a.lin), len(a.con), len(a.re_A), 1 << 30
+    sizes = (
+        *(rows,) * 3, *(nf,) * 3, len(a.tq), len(a.act), a.nin, nlin, len(a.eng), *(len(a.tc),) * 2, len(a.poly), nf,
+        nlin, len(a.tq), len(a.poly), len(a.eng), len(a.tc), whole, whole, nre, *(ncon,) * 2, len(a.th), *(nports,) * 2,
+        len(a.ls), ncon, len(a.vg), nf, nlin, ncon, nports, nre,
+    )  # fmt: skip
+    for kind, index in zip(a.out["kind"], a.out["idx"], strict=True):
+        if not 0 <= index < sizes[kind]:
+            raise ValueError(f"out.idx {index} of kind {kind}, allowed 0 .. {sizes[kind] - 1}")
+    heated = (nports, nf, nlin, ncon, a.nin)
+    for kind, index in zip(a.ths["kind"], a.ths["idx"], strict=True):
+        if not 0 <= index < heated[kind]:
+            raise ValueError(f"ths.idx {index} of kind {kind}, allowed 0 .. {heated[kind] - 1}")
+
+
+def _check_groups(a: ModelArrays, nports: int) -> None:
+    """Reactions, losses, bilateral elements: each must be of the kind its user takes it for."""
+    nre = len(a.re_A)
+    shapes = {
+        "re_A": (nre, a.n), "re_port": (nre, nports), "re_fr": (nre, len(a.fr)), "re_lin": (nre, len(a.lin)),
+        "re_con": (nre, len(a.con)),
+    }  # fmt: skip
+    for name, shape in shapes.items():
+        matrix = getattr(a, name)
+        if matrix.size != shape[0] * shape[1]:
+            raise ValueError(f"{name} has shape {matrix.shape}, expected {shape}")
+    owners = {4: np.sort(a.ls["fr"]), 5: np.sort(np.concatenate([a.drv["fr"], a.vg["fr"]]))}
+    for source, expected in owners.items():
+        if not np.array_equal(np.flatnonzero(a.fr["src"] == source), expected):
+            raise ValueError(f"friction elements with fr.src {source} and their laws do not correspond")
+    needed = {0: 1, 1: 1, 2: 1, 3: 2, 4: 3}
+    for kind, inputs in zip(a.drv["kind"], a.drv["inputs"], strict=True):
+        if (inputs[: needed[int(kind)]] < 0).any():
+            raise ValueError(f"driven flange of kind {kind} lacks inputs: {inputs.tolist()}")
+    if len(a.vg) and a.order != 2:
+        raise ValueError("models with gears of variable ratio need order 2")

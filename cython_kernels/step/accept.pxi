@@ -1,0 +1,312 @@
+# Taking a trial, whole or cut: the books of work and heat, and the new present instant.
+#
+# The books are those of the method itself, so that kinetic energy and all works close to rounding, resolved or not. With
+# two points (trapezoidal rule) the work of a force is mean force times mean speed times time. With three points the
+# acceleration is the parabola through the points, so M u' is the sum of the parabolas f of all forces, and each force
+# does the work of f on the speed, a cubic: with its part beyond the parabola through the points, g x (x - 1/2) (x - 1),
+#
+#     int w f dx = (w0 (4 f0 + 2 fm - f1) + wm (2 f0 + 16 fm + 2 f1) + w1 (-f0 + 2 fm + 4 f1))/30 - g (f1 - f0)/120
+#
+# Before a trial is taken, what it does to elements without a source of energy is checked: friction never gives heat back.
+# A trial that would is refused (counted), and the step goes on with a method that cannot: advance.pxi.
+
+#: of the energy turned over in a trial of three points: what springs may take or give beyond their potential
+cdef double BALANCE_TOL = 1e-6
+#: the same for a trial that is cut: beyond it the trial is made again with the length that is used
+cdef double CUT_TOL = 1e-4
+
+
+cdef inline void lerp(double* v0, const double* vm, const double* v1, int32_t count, double x, int32_t four) noexcept nogil:
+    """v0 <- value at x of the polynomial through v0, (vm,) v1. What is constant stays so to the bit."""
+    cdef int32_t i
+    if four:
+        for i in range(count):
+            if v0[i] == v1[i] and v0[i] == vm[i]:
+                continue
+            v0[i] = v0[i] + x * ((-3.0 * v0[i] + 4.0 * vm[i] - v1[i]) + x * (2.0 * v0[i] - 4.0 * vm[i] + 2.0 * v1[i]))
+    else:
+        for i in range(count):
+            v0[i] = v0[i] + x * (v1[i] - v0[i])
+
+
+cdef inline double at(double v0, double vm, double v1, double x) noexcept nogil:
+    return v0 + x * ((-3.0 * v0 + 4.0 * vm - v1) + x * (2.0 * v0 - 4.0 * vm + 2.0 * v1))
+
+
+cdef inline double work4(double w0, double wm, double w1, double rise, double f0, double fm, double f1) noexcept nogil:
+    """Work over the time 1 of a force with the values f0, fm, f1 on a speed; rise: slope of the speed at the start."""
+    cdef double g = 2.0 * (rise + 3.0 * w0 - 4.0 * wm + w1)
+    return ((w0 * (4.0 * f0 + 2.0 * fm - f1) + wm * (2.0 * f0 + 16.0 * fm + 2.0 * f1)
+             + w1 * (-f0 + 2.0 * fm + 4.0 * f1)) / 30.0 - g * (f1 - f0) / 120.0)
+
+
+cdef inline double heat2(const tl_model* m, const tl_state* s, int32_t i, double x, tl_cvec w1) noexcept nogil:
+    """Heat of sliding element i up to the fraction x of a trial of two points, with the speeds w1 there."""
+    cdef int32_t k = TL_FR_ROW(m, i)
+    # forces at the cut are linear between the ends: f0 + f(x) = (2 - x) f0 + x f1
+    return -0.25 * x * s.h * ((2.0 - x) * s.now.tau[i] + x * s.end.tau[i]) * (s.now.w[k] + w1[k])
+
+
+cdef inline double heat4(const tl_model* m, const tl_state* s, int32_t i, double x, tl_cvec wm, tl_cvec w1) noexcept nogil:
+    """The same for three points, with the speeds wm in the middle and w1 at the end of the part taken."""
+    cdef int32_t k = TL_FR_ROW(m, i)
+    cdef double xh = x * s.h, t0 = s.now.tau[i], tm = s.em.tau[i], t1 = s.end.tau[i]
+    if x != 1.0:
+        tm = at(t0, s.em.tau[i], s.end.tau[i], 0.5 * x)
+        t1 = at(t0, s.em.tau[i], s.end.tau[i], x)
+    return -xh * work4(s.now.w[k], wm[k], w1[k], xh * s.wa[k], t0, tm, t1)
+
+
+cdef inline int32_t book_friction(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_cvec w1, int32_t four) noexcept nogil:
+    """Heat of the sliding elements into the books; 1 when one of them gives heat back (nothing is booked then)."""
+    cdef int32_t i
+    cdef double heat, least = 0.0
+    for i in range(TL_NF(m)):
+        if s.mode[i] & 1:                      # sliding either way
+            heat = heat4(m, s, i, x, wm, w1) if four else heat2(m, s, i, x, w1)
+            least = heat if heat < least else least
+            s.e_fr[i] += heat if heat > 0.0 else 0.0
+    if least < 0.0:
+        return take_back(m, s, x, wm, w1, four)
+    return 0
+
+
+cdef inline int32_t negative_curve(const tl_state* s, int32_t i) noexcept nogil:
+    """1 when the friction coefficient of element i itself is below 0 at one of the trial's ends. (A capacity below 0 after
+    a normal force that has vanished within the trial does not count: the trial is cut there.)"""
+    return (s.now.raw[i] > 0.0 and s.mode[i] * s.now.tau[i] > 0.0) or (s.end.raw[i] > 0.0 and s.mode[i] * s.end.tau[i] > 0.0)
+
+
+cdef int32_t take_back(const tl_model* m, tl_state* s, double x, const double* wm, const double* w1,
+                       int32_t four) noexcept nogil:
+    """After book_friction met heat below 0: rounding of the slip is left at 0 (0 is returned); a slip that has turned round
+    restores the books (1); a curve of friction that is itself negative there is booked as it is, and counted."""
+    cdef int32_t i, bad = 0
+    cdef double heat
+    for i in range(TL_NF(m)):
+        if s.mode[i] & 1 and not negative_curve(s, i):
+            heat = heat4(m, s, i, x, wm, w1) if four else heat2(m, s, i, x, w1)
+            bad |= heat < -TOL_R * x * s.h * (fabs(s.now.tau[i]) + fabs(s.end.tau[i]) + (fabs(s.em.tau[i]) if four else 0.0)) and (
+                s.end.raw[i] >= 0.0)
+    for i in range(TL_NF(m)):
+        if s.mode[i] & 1:
+            heat = heat4(m, s, i, x, wm, w1) if four else heat2(m, s, i, x, w1)
+            if bad:
+                s.e_fr[i] -= heat if heat > 0.0 else 0.0
+            elif negative_curve(s, i):
+                s.e_fr[i] += heat if heat < 0.0 else 0.0
+                s.counters[TL_C_HEAT] += heat < 0.0
+    return bad
+
+
+cdef inline int32_t accept2(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """Books of the trial up to the fraction x of h, two points. For x < 1 also cuts u1, z1. 1: refused."""
+    cdef int32_t i, k, n = TL_N(m)
+    cdef double xh = x * s.h, q = 0.25 * x * s.h
+    cdef tl_cvec w0 = s.now.w
+    cdef tl_cvec w1 = s.end.w
+    cdef tl_cvec p0 = s.now.port
+    cdef tl_cvec p1 = s.end.port
+    if x != 1.0:
+        # cut: state at x on the polynomial
+        for i in range(n):
+            s.end.z[i] = s.now.z[i] + xh * s.now.u[i] + xh * xh * (0.5 * s.now.a[i] + (1.0 / 6.0) * x * s.end.hs1[i])
+            s.end.u[i] = s.now.u[i] + xh * (s.now.a[i] + 0.5 * x * s.end.hs1[i])
+        gather(m, s.end.u, s.em.w)
+        w1 = s.em.w
+    if book_friction(m, s, x, w1, w1, 0):
+        return 1
+    for i in range(TL_NPORT(m)):
+        k = TL_PORT_ROW(m, i)
+        s.e_port[i] += q * ((2.0 - x) * p0[i] + x * p1[i]) * (w0[k] + w1[k])
+    for i in range(TL_NLIN(m)):
+        k = TL_LIN_ROW(m, i)
+        s.e_lin[i] += q * m.lin[i].d * (w0[k] + w1[k]) * ((2.0 - x) * w0[k] + x * s.end.w[k])
+    if TL_NCON(m) > 0:
+        contact_books(m, s, x)
+    if TL_ND(m) > 0:
+        driven_books(m, s, x)
+    return 0
+
+
+cdef inline double work_on(const tl_model* m, const tl_state* s, int32_t k, double x, double wm, double w1, double f0,
+                           double fm, double f1) noexcept nogil:
+    """Work along row k up to the fraction x of three points: f0, fm, f1 are the force at the points of the trial, wm, w1
+    the speeds in the middle and at the end of the part taken."""
+    cdef double xh = x * s.h
+    if x != 1.0:
+        return xh * work4(s.now.w[k], wm, w1, xh * s.wa[k], f0, at(f0, fm, f1, 0.5 * x), at(f0, fm, f1, x))
+    return xh * work4(s.now.w[k], wm, w1, xh * s.wa[k], f0, fm, f1)
+
+
+cdef inline int32_t accept4(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """As accept2 for three points; for x < 1 s.F receives the speeds at x."""
+    cdef int32_t i, k, n = TL_N(m)
+    cdef double h = s.h, xh = x * s.h, y = 0.5 * x
+    cdef tl_cvec wm = s.em.w
+    cdef tl_cvec w1 = s.end.w
+    if m.stiff_cut and gives_energy(m, s):
+        return 1
+    if x != 1.0:
+        for i in range(n):
+            s.end.z[i] = s.now.z[i] + xh * s.now.u[i] + xh * xh * (0.5 * s.now.a[i] + x * (s.end.hs1[i] / 6.0 + x * s.s2[i] / 12.0))
+            s.end.u[i] = s.now.u[i] + xh * (s.now.a[i] + x * (0.5 * s.end.hs1[i] + x * s.s2[i] / 3.0))
+            s.um[i] = s.now.u[i] + y * h * (s.now.a[i] + y * (0.5 * s.end.hs1[i] + y * s.s2[i] / 3.0))
+        gather(m, s.um, s.ex.w)
+        gather(m, s.end.u, s.F)
+        wm = s.ex.w
+        w1 = s.F
+    if book_friction(m, s, x, wm, w1, 1):
+        return 1
+    for i in range(TL_NPORT(m)):
+        k = TL_PORT_ROW(m, i)
+        s.e_port[i] += work_on(m, s, k, x, wm[k], w1[k], s.now.port[i], s.em.port[i], s.end.port[i])
+    for i in range(TL_NLIN(m)):
+        k = TL_LIN_ROW(m, i)
+        s.e_lin[i] += m.lin[i].d * work_on(m, s, k, x, wm[k], w1[k], s.now.w[k], s.em.w[k], s.end.w[k])
+    if TL_NCON(m) > 0:
+        contact_books(m, s, x)
+    for i in range(TL_ND(m)):
+        k = m.fr[m.drv[i].fr].row
+        s.e_fr[m.drv[i].fr] -= work_on(m, s, k, x, wm[k], w1[k], s.now.tau[m.drv[i].fr], s.em.tau[m.drv[i].fr],
+                                       s.end.tau[m.drv[i].fr])
+    return 0
+
+
+cdef inline double angle_at(const double* p, double x) noexcept nogil:
+    """By how much the angle with the polynomial p has changed."""
+    return x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))
+
+
+cdef double spring_error(const tl_model* m, const tl_state* s, int32_t k, double c, double x, double* turned) noexcept nogil:
+    """Energy a spring c along row k takes from its potential beyond its work if the trial is cut at x; adds to turned."""
+    cdef double[5] p
+    cdef double[4] v
+    cdef double q0, qx, q1, wx, work
+    row_polynomial(m, s, k, p, v)
+    q0 = p[0]
+    qx = angle_at(p, x)
+    q1 = angle_at(p, 1.0)
+    wx = poly_at(v[0], v[1], v[2], v[3], x)
+    turned[0] += c * (fabs(q0 * qx) + qx * qx)
+    # the mean of q0 does work on both sides of the comparison alike
+    if s.four:
+        work = x * s.h * work4(v[0], poly_at(v[0], v[1], v[2], v[3], 0.5 * x), wx, x * v[1], 0.0,
+                               at(0.0, angle_at(p, 0.5), q1, 0.5 * x), at(0.0, angle_at(p, 0.5), q1, x))
+    else:
+        work = 0.25 * x * s.h * (v[0] + wx) * x * q1
+    return c * (work - 0.5 * qx * qx)
+
+
+cdef int32_t cut_makes_energy(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """1 when springs would keep noticeably more or less than they take if the trial were cut at x on its polynomial."""
+    cdef int32_t i, k
+    cdef double c, d, error = 0.0, turned = 0.0
+    for i in range(TL_NF(m)):
+        if s.mode[i] & 1:
+            k = TL_FR_ROW(m, i)
+            turned += 0.5 * x * s.h * fabs(s.now.tau[i] * s.now.w[k])
+    for i in range(TL_NLIN(m)):
+        error += spring_error(m, s, TL_LIN_ROW(m, i), m.lin[i].c, x, &turned)
+    for i in range(TL_NCON(m)):
+        contact_stiffness(m, s, i, &c, &d)
+        if c != 0.0:
+            error += spring_error(m, s, m.con[i].row, c, x, &turned)
+    return fabs(error) > CUT_TOL * turned
+
+
+cdef struct tl_balance:
+    double turned          # sum of the absolute energies, J
+    double made            # energy the springs give beyond what their potential loses
+    int32_t back           # 1: some damper gives energy
+
+
+cdef void spring_balance(const tl_model* m, const tl_state* s, int32_t k, double c, double d, tl_balance* b) noexcept nogil:
+    """Adds a spring c with a damper d along row k over a trial of three points.
+
+    The trial moves angles by the parabola through the speeds, and speeds by the one through the accelerations, so a
+    spring does the work -c int w q on parabolas of both but stores c q dq: they differ by terms that vanish for every
+    motion the step resolves.
+    """
+    cdef double h = s.h, w0 = row_dot(m, k, s.now.u), wm = row_dot(m, k, s.um), w1 = row_dot(m, k, s.end.u)
+    cdef double q0 = row_dot(m, k, s.now.z) + m.row_off[k], dq = h * (w0 + 4.0 * wm + w1) / 6.0
+    cdef double loss = d * h * work4(w0, wm, w1, h * row_dot(m, k, s.now.a), w0, wm, w1)
+    cdef double size = fabs(c * dq * q0) + c * dq * dq + d * h * (w0 * w0 + 4.0 * wm * wm + w1 * w1) / 6.0
+    b.turned += size
+    b.made -= c * h * h / 360.0 * (2.0 * (w0 - 2.0 * wm + w1) * (w1 - w0) - row_dot(m, k, s.s2) * dq)
+    b.back |= loss < -BALANCE_TOL * size
+
+
+cdef int32_t gives_energy(const tl_model* m, tl_state* s) noexcept nogil:
+    """1 when a trial of three points lets springs and dampers it does not resolve give energy, or turns friction round."""
+    cdef int32_t i
+    cdef double c, d, sgn
+    cdef tl_balance b
+    b.turned = 0.0
+    b.made = 0.0
+    b.back = 0
+    for i in range(TL_NF(m)):
+        sgn = <double>s.mode[i]
+        if s.mode[i] & 1:
+            b.back |= sgn * s.em.w[TL_FR_ROW(m, i)] < -TOL_R
+            b.turned += s.h * fabs(s.em.tau[i] * s.em.w[TL_FR_ROW(m, i)])
+    for i in range(TL_NPORT(m)):
+        b.turned += s.h * fabs(s.em.port[i] * row_dot(m, TL_PORT_ROW(m, i), s.um))
+    for i in range(TL_NLIN(m)):
+        spring_balance(m, s, TL_LIN_ROW(m, i), m.lin[i].c, m.lin[i].d, &b)
+    for i in range(TL_NCON(m)):
+        contact_stiffness(m, s, i, &c, &d)
+        spring_balance(m, s, m.con[i].row, c, d, &b)
+    return b.back or fabs(b.made) > BALANCE_TOL * b.turned
+
+
+cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double x) noexcept nogil:
+    """Make the trial at the fraction x the present state. theta: where in the step's inputs the trial began.
+    Returns 1 when it is refused: the present state and the books are as before."""
+    cdef int32_t i, n = TL_N(m), nf = TL_NF(m), four = s.four
+    cdef tl_eval* swap
+    if four:
+        if accept4(m, s, x):
+            return 1
+    elif accept2(m, s, x):
+        return 1
+    s.hist[0] = 1
+    if x == 1.0:
+        for i in range(TL_NENG(m)):
+            s.xi[i] = s.xi1[i]
+        if not m.act_simple:
+            for i in range(TL_NACT(m)):
+                s.fill[i] = s.fill1[i]
+        if four:
+            for i in range(n):
+                s.end.hs1[i] += 2.0 * s.s2[i]
+                s.hs2[i] = s.s2[i]
+        swap = s.now
+        s.now = s.end
+        s.end = swap
+        s.parity[0] ^= 1
+        return 0
+    for i in range(TL_NENG(m)):
+        s.xi[i] = idle_integrator(m, s, i, x * s.part)
+    advance_actuators(m, s, theta, x * s.part, 2, s.em.p, s.fill1)
+    for i in range(TL_NACT(m)):
+        s.now.p[i] = s.em.p[i]
+        s.fill[i] = s.fill1[i]
+    for i in range(n):
+        s.now.u[i] = s.end.u[i]
+        s.now.z[i] = s.end.z[i]
+        s.now.a[i] = s.now.a[i] + x * (s.end.hs1[i] + x * s.s2[i])
+        s.now.hs1[i] = s.end.hs1[i] + 2.0 * x * s.s2[i]
+        s.hs2[i] = s.s2[i]
+    for i in range(TL_NHOT(m)):
+        s.now.w[i] = s.F[i] if four else s.em.w[i]
+    lerp(s.now.port, s.em.port, s.end.port, TL_NPORT(m), x, four)
+    lerp(s.now.tau, s.em.tau, s.end.tau, nf, x, four)
+    lerp(s.now.cap_f, s.em.cap_f, s.end.cap_f, nf, x, four)
+    lerp(s.now.cap_b, s.em.cap_b, s.end.cap_b, nf, x, four)
+    lerp(s.now.lim_f, s.em.lim_f, s.end.lim_f, nf, x, four)
+    lerp(s.now.lim_b, s.em.lim_b, s.end.lim_b, nf, x, four)
+    lerp(s.now.raw, s.em.raw, s.end.raw, nf, x, four)
+    if TL_NLS(m) > 0:
+        lerp(s.now.rea, s.em.rea, s.end.rea, TL_NLS(m), x, four)
+    return 0

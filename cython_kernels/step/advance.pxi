@@ -1,0 +1,268 @@
+# One step: trial with the modes held, events located on its collocation polynomial, decisions by the boxed problem.
+#
+#   M u' = f(u, t) - D u - K q + B^T tau        B_s u = 0 for the elements that stick
+#
+# Lobatto IIIA collocation with two points (order 2, the trapezoidal rule) or three (order 4): linear part (D, K) implicit,
+# nonlinear torques at predicted speeds. Torques at both ends of the step are known, so sticking elements are checked where
+# they matter, and the speed of every sliding element is a polynomial on the step, so an event is a root of it. The step is
+# always tried over the full h and cut on its polynomial: one set of matrices, whatever the length between two events
+# (shortened.pxi: what is done instead where a spring is too stiff for that).
+#
+# contacts.pxi: springs with play; losses.pxi: torques that depend on reactions; driven.pxi: prescribed motion, variable
+# ratios; stages.pxi: the linear problem with these; thermal.pxi: temperatures. Precompiled steps have none of them.
+
+cdef enum:
+    MAX_SPLITS = 12        # events handled one by one in a step; 6 was the worst seen in a full-throttle run
+
+
+#: instead of the fraction of a trial: it was not taken
+cdef double REFUSED = -1.0
+
+
+include "contacts.pxi"
+include "driven.pxi"
+include "losses.pxi"
+include "stages.pxi"
+include "trial.pxi"
+include "events.pxi"
+include "accept.pxi"
+include "thermal.pxi"
+include "box.pxi"
+include "impulse.pxi"
+include "decide.pxi"
+include "shortened.pxi"
+include "quiet.pxi"
+
+
+cdef void now(const tl_model* m, tl_state* s, double theta) noexcept nogil:
+    """Forces of the present instant into the state (after a jump of an input, or a fresh start)."""
+    cdef int32_t i, nf = TL_NF(m)
+    for i in range(TL_NACT(m)):
+        s.end.p[i] = s.now.p[i]
+    eval_forces(m, s, s.end, s.now.u, theta, s.xi)
+    for i in range(TL_NHOT(m)):
+        s.now.w[i] = s.end.w[i]
+    for i in range(TL_NPORT(m)):
+        s.now.port[i] = s.end.port[i]
+    for i in range(nf):
+        s.now.cap_f[i] = s.end.cap_f[i]
+        s.now.cap_b[i] = s.end.cap_b[i]
+        s.now.lim_f[i] = s.end.lim_f[i]
+        s.now.lim_b[i] = s.end.lim_b[i]
+        s.now.raw[i] = s.end.raw[i]
+
+
+cdef int start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
+    """Inputs of the step; after a jump of a direct one (or a fresh start) forces, and modes where they are touched.
+    1 when an input is not a finite number (an element that is not pressed would not let it be seen in the state)."""
+    cdef int32_t i, nin = TL_NIN(m), nf = TL_NF(m), jump = 0, touched = 0
+    cdef double i0, im, i1, chk = 0.0
+    if s.held:
+        for i in range(nin):
+            if s.inp[i] != s.in_last[i]:
+                chk += s.inp[i] - s.inp[i]
+                jump |= m.in_direct[i]
+                s.in_last[i] = s.inp[i]
+                if m.in_act[i] >= 0:
+                    s.cmd[m.in_act[i]] = clipped_command(m, m.in_act[i], s.inp[i])
+    else:
+        for i in range(nin):
+            i0 = s.inp[i]
+            im = s.inp[nin + i]
+            i1 = s.inp[2 * nin + i]
+            chk += (i0 - i0) + (im - im) + (i1 - i1)
+            s.in_c[i] = i0
+            s.in_c[nin + i] = 4.0 * im - 3.0 * i0 - i1
+            s.in_c[2 * nin + i] = 2.0 * i0 - 4.0 * im + 2.0 * i1
+            if i0 != s.in_last[i]:
+                jump |= m.in_direct[i]
+            s.in_last[i] = i1
+            if m.in_act[i] >= 0:
+                s.cmd[m.in_act[i]] = clipped_command(m, m.in_act[i], i1)
+    if chk != 0.0:                            # inf - inf and NaN are NaN
+        return 1
+    if TL_ND(m) + TL_NVG(m) > 0:
+        jump |= ready_bilateral(m, s)
+    if not (jump or s.fresh[0]):
+        return 0
+    meet_instant(m, s, 0.0, s.fresh[0])
+    if TL_NTH(m) > 0:
+        heat_rates(m, s, 0.0, 0.0)           # the heat has jumped: no curvature
+    return 0
+
+
+cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fresh) noexcept nogil:
+    """Forces, modes, accelerations of the present instant after a jump. fresh: the state itself is new; else only the
+    forces have changed, and modes are found anew where an element is touched."""
+    cdef int32_t i, touched = 0, nf = TL_NF(m)
+    if TL_NCON(m) > 0 and fresh:
+        find_regimes(m, s)
+    now(m, s, theta)
+    for i in range(nf):
+        if (s.now.raw[i] > 0.0) != (s.pressed[i] != 0):
+            s.pressed[i] = 1 if s.now.raw[i] > 0.0 else 0
+            touched = 1
+    if touched:
+        each_capacity(m, s, s.now.w, s.now.p, theta, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
+    if fresh:
+        touched = 1
+    if not touched:
+        settle(m, s)
+        for i in range(nf):
+            if s.mode[i] == 0 and (s.now.tau[i] > s.now.lim_b[i] or s.now.tau[i] < -s.now.lim_f[i]):
+                touched = 1
+    if touched:
+        for i in range(nf + 1):
+            if not stop_blocked(m, s):
+                break
+        decide(m, s, 0.0, 0)
+    s.fresh[0] = 0
+
+
+cdef void end_ties(const tl_model* m, tl_state* s) noexcept nogil:
+    """An element at its limit that others held at rest, and that slides after all, has its sliding capacity."""
+    cdef int32_t i, ended = 0
+    for i in range(TL_NF(m)):
+        if s.tied[i] and fabs(s.now.w[TL_FR_ROW(m, i)]) > TOL_R:
+            s.tied[i] = 0
+            ended = 1
+            log_mode_change(s, i)
+    if ended:
+        s.ties = 0
+        for i in range(TL_NF(m)):
+            s.ties |= s.tied[i]
+        forget_history(m, s)
+        settle(m, s)
+
+
+cdef void lower_order(const tl_model* m, tl_state* s) noexcept nogil:
+    """Trials of two points for the rest of the step: their works have the sign they should, resolved or not."""
+    cdef int32_t i
+    s.four = 0
+    s.hist[0] = 0
+    for i in range(TL_N(m)):
+        s.s2[i] = 0.0
+        s.hs2[i] = 0.0
+    s.part = 1.0
+    s.h = m.h
+    s.pat = pattern_of(m, s)
+
+
+cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
+    """Advance by dt <= h with the inputs s.inp (values at 0, h/2 and h of the branch that holds now); dt = 0 finds
+    accelerations, modes and torques of the present instant only.
+
+    Returns 0, or 1 when the state is not finite any more. Real-time: yes; work is bounded by MAX_SPLITS.
+    """
+    cdef int32_t i, n = TL_N(m), splits = 0, own_length = 0
+    cdef double done = 0.0, end = dt / m.h, x, y, chk, left
+    if dt == m.h:
+        end = 1.0
+        if s.quiet and s.held and quiet_step(m, s):
+            return 0
+    s.quiet = 0
+    s.theta = 0.0
+    s.T_theta = 0.0
+    s.part = 1.0
+    s.h = m.h
+    s.four = m.order == 4
+    if start_of_step(m, s):
+        s.status = 1
+        return 1
+    if dt == 0.0:
+        return 0
+    if TL_NVG(m) > 0:
+        next_ratios(m, s)
+    while True:
+        s.theta = done
+        if (m.stiff_cut or own_length) and end - done < 1.0:
+            shorten(m, s, end - done)
+        if s.ties:
+            end_ties(m, s)
+        trial(m, s, done)
+        chk = 0.0
+        for i in range(n):
+            chk += s.end.u[i]
+        if chk - chk != 0.0:                  # inf or NaN somewhere
+            s.status = 1
+            return 1
+        left = (end - done) / s.part
+        if left > 1.0:
+            left = 1.0
+        if any_disturbed(m, s, s.end):
+            x = find_event(m, s, left)
+        else:
+            x = 2.0
+            if TL_NCON(m) > 0 or m.stiff_cut:
+                for i in range(TL_NF(m)):
+                    s.slip_x[i] = 2.0
+        if TL_NCON(m) > 0:
+            y = find_contact(m, s, left)
+            x = y if y < x else x
+        if TL_NLS(m) > 0:
+            y = find_branch(m, s, left)
+            x = y if y < x else x
+        if x > 1.5 and left < 1.0 and TL_NLIN(m) + TL_NCON(m) > 0 and not own_length and cut_makes_energy(m, s, left):
+            own_length = 1                   # the rest of the step in a trial of its length, not cut from a longer one
+            forget_history(m, s)
+            continue
+        y = left if x > 1.5 else x
+        if x <= 1.5:
+            find_toggled(m, s, x)
+        if y > 0.0:
+            if x <= 1.5 and TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or cut_makes_energy(m, s, x)):
+                y = accept_shortened(m, s, done, x)
+            elif accept(m, s, done, y):
+                y = REFUSED
+            if y < 0.0:
+                s.counters[TL_C_REFUSED] += 1
+                if s.four and TL_NLS(m) == 0:
+                    lower_order(m, s)
+                    continue
+                impulse_step(m, s, done, end - done)
+                break
+        if x > 1.5:
+            break
+        s.counters[TL_C_EVENTS] += 1
+        splits += 1
+        done += y * s.part
+        toggle_pressed(m, s)
+        s.theta = done
+        if TL_NCON(m) > 0:
+            switch_contacts(m, s, x)
+        if TL_NLS(m) > 0:
+            switch_branches(m, s, x)
+        # the interpolated capacities served the books; what follows needs those of this slip and this normal force
+        each_capacity(m, s, s.now.w, s.now.p, done, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
+        if splits > MAX_SPLITS:
+            impulse_step(m, s, done, end - done)
+            break
+        s.t[0] += done * m.h
+        decide(m, s, x, 1)
+        s.t[0] -= done * m.h
+        if TL_NTH(m) > 0:
+            if done > s.T_theta:
+                heat_step(m, s, done)
+            heat_rates(m, s, done, 0.0)
+        s.part = 1.0
+        s.h = m.h
+        if end - done < 1e-12:
+            break
+    if s.part != 1.0:
+        s.part = 1.0
+        s.h = m.h
+        s.pat = pattern_of(m, s)
+    if TL_ND(m) + TL_NVG(m) > 0:
+        hold_driven(m, s, end)
+    if TL_NTH(m) > 0 and end > s.T_theta:
+        heat_step(m, s, end)
+    if splits > s.counters[TL_C_SPLITS_MAX]:
+        s.counters[TL_C_SPLITS_MAX] = splits
+    s.t[0] += dt
+    if dt == m.h:
+        s.step_no[0] += 1
+        s.quiet = splits == 0 and not s.stiff and may_be_quiet(m)
+    else:
+        # parts of a step (time events offline): the step number follows the time
+        s.step_no[0] = <int64_t>(s.t[0] * m.inv_h + 1e-6)
+    return 0

@@ -1,0 +1,133 @@
+# The boxed problem of one instant or interval: who takes part, within which limits, and what the others do to it.
+
+#: N.m or N, and relative: rounding of a torque that is compared with its limit
+cdef double TORQUE_ROUNDING = 1e-12
+#: relative: rounding of a slip acceleration formed with the shift of the boxed problem (SHIFT in locks.pyx, 1e-9)
+cdef double SLIP_ROUNDING = 4e-9
+#: stands for no limit at all, just below UNLIMITED (forces.pxi)
+cdef double NO_LIMIT = 1e300
+
+
+cdef struct tl_box:
+    int32_t nc             # candidates
+    int32_t* cand          # (nc) their elements
+    int32_t* side          # (nc) 0 sticks, -1 at lo (slides forward), 1 at hi
+    int32_t* released      # (nc) 1: has the sliding capacity only
+    int32_t* guess         # (nc) side to begin with
+    double* W              # (nc, nc) response of the slips to the torques
+    double* b              # (nc) slips without them
+    double* lo             # (nc)
+    double* hi             # (nc)
+    double* tau            # (nc)
+    double* y              # (nc) slip found; 0: none but rounding
+    double* work           # scratch of boxed_solve
+
+
+cdef inline tl_box lay_box(const tl_model* m, tl_state* s) noexcept nogil:
+    """An empty problem in the scratch memory of the state; room for all elements and both sides of all contacts."""
+    cdef int32_t nb = TL_NF(m) + 2 * TL_NCON(m)
+    cdef tl_box box
+    box.nc = 0
+    box.cand = s.box_i
+    box.side = box.cand + nb
+    box.released = box.side + nb
+    box.guess = box.released + nb
+    box.W = s.box_w
+    box.b = box.W + nb * nb
+    box.lo = box.b + nb
+    box.hi = box.lo + nb
+    box.tau = box.hi + nb
+    box.y = box.tau + nb
+    box.work = box.y + nb
+    return box
+
+
+cdef inline int32_t bilateral(const tl_model* m, int32_t i) noexcept nogil:
+    """1 for driven flanges and gears of variable ratio: always held, they do not take part."""
+    return TL_ND(m) + TL_NVG(m) > 0 and m.fr[i].src == 5
+
+
+cdef inline int32_t engaged(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """1 when element i can carry a torque at all: pressed, or a free wheel."""
+    return m.fr[i].fwd == 2 or m.fr[i].bwd == 2 or s.pressed[i] != 0
+
+
+cdef inline void add_along(const tl_model* m, int32_t k, double f, double* g) noexcept nogil:
+    """g += f times row k."""
+    cdef int32_t q
+    for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
+        g[m.row_idx[q]] += m.row_val[q] * f
+
+
+cdef void responses(const tl_model* m, tl_state* s, const tl_box* box, const int32_t* rows, const double* P) noexcept nogil:
+    """box.W from an inverse P (n, n) of the inertia: responses of the slips along rows (nc) to torques along them."""
+    cdef int32_t c, d, i, q, n = TL_N(m), nc = box.nc
+    cdef double* col = s.us
+    for d in range(nc):
+        for i in range(n):
+            col[i] = 0.0
+        for q in range(m.row_ptr[rows[d]], m.row_ptr[rows[d] + 1]):
+            axpy(m.row_val[q], P + m.row_idx[q] * n, col, 0, n)
+        for c in range(d + 1):
+            box.W[c * nc + d] = row_dot(m, rows[c], col)
+            box.W[d * nc + c] = box.W[c * nc + d]
+
+
+cdef void hold_instant(const tl_model* m, tl_state* s, const tl_pattern* p, const double* f, double* a) noexcept nogil:
+    """Accelerations a now from the force f with the elements of pattern p held and the driven flanges moved."""
+    cdef int32_t i, n = TL_N(m)
+    if TL_ND(m) + TL_NVG(m) == 0:
+        hold_now(m, p, f, a)
+        return
+    for i in range(n):
+        s.us[i] = f[i] - dot(m.M + i * n, s.ad, 0, n)
+    hold_now(m, p, s.us, a)
+    for i in range(n):
+        a[i] += s.ad[i]
+
+
+cdef void held_instant(const tl_model* m, tl_state* s, const tl_pattern* p, const double* f, const double* a,
+                       double* tau) noexcept nogil:
+    """Torques tau (nf) that hold the elements of pattern p while f accelerates with a; of the others 0 or as they were."""
+    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
+    cdef double miss
+    if TL_ND(m) + TL_NVG(m) == 0:
+        if n <= TL_FORMED:
+            far_matvec(p.T0, nf, n, f, tau)
+        else:
+            held_torques(m, s, m.M, f, a, tau)
+        return
+    for i in range(nf):
+        tau[i] = 0.0
+    for j in range(n):
+        miss = dot(m.M + j * n, a, 0, n) - f[j]
+        axpy(miss, p.Tn + j * nf, tau, 0, nf)
+
+
+cdef void find_slips(tl_box* box) noexcept nogil:
+    """box.y = W tau + b; 0 where it is nothing but the shift of the boxed problem."""
+    cdef int32_t c, d, nc = box.nc
+    cdef double size
+    for c in range(nc):
+        box.y[c] = box.b[c]
+        size = fabs(box.b[c])
+        for d in range(nc):
+            box.y[c] += box.W[c * nc + d] * box.tau[d]
+            size += fabs(box.W[c * nc + d] * box.tau[d])
+        if fabs(box.y[c]) <= SLIP_ROUNDING * size:
+            box.y[c] = 0.0
+
+
+cdef inline void count_pivots(tl_state* s, int32_t pivots) noexcept nogil:
+    s.counters[TL_C_PIVOTS] += pivots
+    if pivots > s.counters[TL_C_PIVOTS_MAX]:
+        s.counters[TL_C_PIVOTS_MAX] = pivots
+
+
+cdef inline void forget_history(const tl_model* m, tl_state* s) noexcept nogil:
+    """The slope of the acceleration is not that of what follows."""
+    cdef int32_t i
+    s.hist[0] = 0
+    for i in range(TL_N(m)):
+        s.now.hs1[i] = 0.0
+        s.hs2[i] = 0.0

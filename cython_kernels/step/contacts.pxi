@@ -1,0 +1,262 @@
+# Contacts: springs with play. Piecewise linear, so each regime has matrices of its own and its ends are events.
+#
+# With x = phi - hi > 0 beyond the upper side of the play (x = phi - lo < 0 beyond the lower one), tc = c x, td = d w:
+#   regime 0        open                                   tau = 0
+#   regime +-1      spring and damper                      tau = tc + td
+#   regime +-2      damper limited to the spring's torque  tau = 2 tc        (td beyond tc; kind 0 only)
+#   regime +-3      in the flank, but it would pull        tau = 0           (tc + td against tc)
+# The sign is that of the side. The force along the row is -tau. Kind 0: Modelica's ElastoBacklash; 1: ElastoBacklash2.
+
+cdef inline void subtract_contacts(const tl_model* m, const tl_state* s, const double* z, const double* u,
+                                   double* F) noexcept nogil:
+    """F[row] += force of each contact at angles z and speeds u."""
+    cdef int32_t i, k
+    for i in range(TL_NCON(m)):
+        k = m.con[i].row
+        F[k] += contact_force(m, s, i, row_dot(m, k, z) + m.row_off[k], row_dot(m, k, u))
+
+
+cdef inline int64_t regime_at(const tl_model* m, int32_t i, double phi, double w) noexcept nogil:
+    """Regime of contact i at an angle and a speed."""
+    cdef double x, tc, td
+    cdef int64_t side = 0
+    if phi > m.con[i].hi:
+        side = 1
+        x = phi - m.con[i].hi
+    elif phi < m.con[i].lo:
+        side = -1
+        x = phi - m.con[i].lo
+    else:
+        return 0
+    tc = m.con[i].c * x * side
+    td = m.con[i].d * w * side
+    if tc + td <= 0.0:
+        return 3 * side
+    return 2 * side if td > tc and m.con[i].kind == 0 else side
+
+
+cdef void find_regimes(const tl_model* m, tl_state* s) noexcept nogil:
+    """Regimes from the present angles and speeds (start, restored by hand)."""
+    cdef int32_t i, k
+    for i in range(TL_NCON(m)):
+        k = m.con[i].row
+        s.regime[i] = regime_at(m, i, row_angle(m, s, k), row_dot(m, k, s.now.u))
+
+
+cdef enum:
+    SAMPLES = 8            # points of a step at which the ends of a regime are looked for before the root is refined
+
+
+cdef void row_polynomial(const tl_model* m, const tl_state* s, int32_t k, double* p, double* v) noexcept nogil:
+    """Angle p (5 coefficients) and speed v (4) of row k over the fraction of the trial."""
+    cdef double h = s.h, s1 = row_dot(m, k, s.end.hs1), s2 = row_dot(m, k, s.s2) if s.four else 0.0
+    v[0] = row_dot(m, k, s.now.u)
+    v[1] = h * row_dot(m, k, s.now.a)
+    v[2] = 0.5 * h * s1
+    v[3] = h * s2 / 3.0
+    p[0] = row_angle(m, s, k)
+    p[1] = h * v[0]
+    p[2] = 0.5 * h * v[1]
+    p[3] = h * v[2] / 3.0
+    p[4] = 0.25 * h * v[3]
+
+
+cdef inline double contact_margin(const tl_model* m, const tl_state* s, int32_t i, int32_t which, const double* p,
+                                  const double* v, double x) noexcept nogil:
+    """What must stay >= 0 for the regime of contact i to go on: `which` counts its ends (see contact_after)."""
+    cdef int64_t q = s.regime[i], side = 1 if q > 0 else -1
+    cdef double phi = p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))
+    cdef double w = v[0] + x * (v[1] + x * (v[2] + x * v[3])), tc, td
+    if q == 0:
+        return m.con[i].hi - phi if which == 0 else phi - m.con[i].lo
+    phi = side * (phi - (m.con[i].hi if q > 0 else m.con[i].lo))
+    if which == 0:
+        return phi
+    tc = m.con[i].c * phi
+    td = m.con[i].d * w * side
+    if q == side:                        # 1
+        return tc + td if which == 1 else (tc - td if m.con[i].kind == 0 else 1.0)
+    if q == 2 * side:
+        return td - tc if which == 1 else 1.0
+    return -(tc + td) if which == 1 else 1.0
+
+
+cdef inline int64_t contact_after(const tl_model* m, const tl_state* s, int32_t i, int32_t which) noexcept nogil:
+    """Regime that follows when the end `which` of the present one is reached."""
+    cdef int64_t q = s.regime[i], side = 1 if q > 0 else -1
+    if q == 0:
+        side = 1 if which == 0 else -1
+        return 2 * side if m.con[i].kind == 0 and m.con[i].d > 0.0 else side
+    if which == 0:
+        return 0
+    if q == side:
+        return 3 * side if which == 1 else 2 * side
+    return side
+
+
+cdef double contact_root(const tl_model* m, const tl_state* s, int32_t i, int32_t which, const double* p,
+                         const double* v, double end, double scale) noexcept nogil:
+    """First x in [0, end] at which the margin falls below 0; 2 when it does not. A margin that starts at 0 (just entered)
+    may rise first."""
+    cdef double x0 = 0.0, f0 = contact_margin(m, s, i, which, p, v, 0.0), x1, f1, x, f, tol = 1e-13 * scale
+    cdef int32_t j, it
+    for j in range(1, SAMPLES + 1):
+        x1 = end * j / SAMPLES
+        f1 = contact_margin(m, s, i, which, p, v, x1)
+        if f1 < -tol:
+            if f0 <= tol:
+                # from the boundary straight out, or up and back within this part
+                x = 0.5 * (x0 + x1)
+                for it in range(30):
+                    f = contact_margin(m, s, i, which, p, v, x)
+                    if f > tol:
+                        break
+                    x = x0 + 0.5 * (x - x0)
+                if f <= tol:
+                    return x0
+                x0 = x
+                f0 = f
+            for it in range(80):
+                x = x0 + (x1 - x0) * (f0 / (f0 - f1) if it % 3 != 2 else 0.5)
+                f = contact_margin(m, s, i, which, p, v, x)
+                if f > 0.0:
+                    x0 = x
+                    f0 = f
+                else:
+                    x1 = x
+                    f1 = f
+                if x1 - x0 <= 1e-15 * end or f == 0.0:
+                    break
+            return x1
+        x0 = x1
+        f0 = f1
+    return 2.0
+
+
+cdef double contact_passed(const tl_model* m, tl_state* s, int32_t i, double* x) noexcept nogil:
+    """By how much, relative to what it is formed of, the trial's end is beyond the regime of contact i; 0: it is not.
+
+    contact_which and contact_next are set; x: fraction of the trial at which a straight line would reach the end."""
+    cdef int32_t which, found = -1
+    cdef double over, worst = 1e-9, f0, f1 = 0.0
+    for which in range(3 if s.regime[i] != 0 else 2):
+        s.contact_which[i] = which
+        f1 = contact_left(m, s, s.end, i)
+        over = -f1 / contact_size(m, s, i)
+        if over > worst:
+            worst = over
+            found = which
+        if found == 0 and s.regime[i] != 0:
+            break                            # apart: what the force would be there does not matter
+    if found < 0:
+        return 0.0
+    s.contact_which[i] = found
+    s.contact_next[i] = contact_after(m, s, i, found)
+    f1 = contact_left(m, s, s.end, i)
+    f0 = contact_left(m, s, s.now, i)
+    x[0] = f0 / (f0 - f1) if f0 > 0.0 else 0.5
+    return worst
+
+
+cdef double find_contact(const tl_model* m, tl_state* s, double end) noexcept nogil:
+    """Fraction of the trial at which the first contact leaves its regime, 2 if none does."""
+    cdef int32_t i, which
+    cdef double x, first = 2.0
+    cdef double[5] p
+    cdef double[4] v
+    for i in range(TL_NCON(m)):
+        s.contact_x[i] = 2.0
+        if m.stiff_cut and end == 1.0 and contact_passed(m, s, i, &x) > 0.0:
+            # the end is A-stable, the polynomial need not pass through it
+            s.contact_x[i] = x
+            first = x if x < first else first
+            continue
+        if m.stiff_cut and not s.four and s.regime[i] != 0:
+            continue
+        row_polynomial(m, s, m.con[i].row, p, v)
+        for which in range(3 if s.regime[i] != 0 else 2):
+            x = contact_root(m, s, i, which, p, v, end, contact_scale(m, s, i, which, p, v))
+            if x < s.contact_x[i]:
+                s.contact_x[i] = x
+                s.contact_next[i] = contact_after(m, s, i, which)
+                s.contact_which[i] = which
+        if s.contact_x[i] < first:
+            first = s.contact_x[i]
+    return first
+
+
+cdef inline double contact_scale(const tl_model* m, const tl_state* s, int32_t i, int32_t which, const double* p,
+                                 const double* v) noexcept nogil:
+    """Size of the numbers a margin is formed from: what rounding is measured by."""
+    cdef double phi = fabs(p[0]) + fabs(p[1]) + fabs(p[2])
+    if m.con[i].hi < 1e299:
+        phi += fabs(m.con[i].hi)
+    if m.con[i].lo > -1e299:
+        phi += fabs(m.con[i].lo)
+    if s.regime[i] == 0 or which == 0:
+        return phi
+    return m.con[i].c * phi + m.con[i].d * (fabs(v[0]) + fabs(v[1]))
+
+
+cdef inline double contact_left(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i) noexcept nogil:
+    """What is left to the end of the regime of contact i that find_contact saw, at the instant e."""
+    cdef double[5] p
+    cdef double[4] v
+    p[0] = row_dot(m, m.con[i].row, e.z) + m.row_off[m.con[i].row]
+    v[0] = row_dot(m, m.con[i].row, e.u)
+    p[1] = p[2] = p[3] = p[4] = v[1] = v[2] = v[3] = 0.0
+    return contact_margin(m, s, i, s.contact_which[i], p, v, 0.0)
+
+
+cdef inline double contact_size(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """Size of what the margin of contact i compares, from the trial's ends."""
+    cdef int32_t k = m.con[i].row
+    cdef double size = fabs(row_angle(m, s, k)) + s.h * fabs(row_dot(m, k, s.now.u))
+    if s.contact_which[i] > 0 and s.regime[i] != 0:
+        size = m.con[i].c * size + m.con[i].d * fabs(row_dot(m, k, s.now.u))
+    return size
+
+
+cdef void switch_contacts(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """Contacts whose regime ends at the fraction x of the trial enter the next one."""
+    cdef int32_t i
+    for i in range(TL_NCON(m)):
+        if s.contact_x[i] <= x + 1e-12:
+            s.regime[i] = s.contact_next[i]
+
+
+cdef void contact_books(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """Heat of the contacts up to the fraction x of the trial: what the spring does not keep. Before the state is replaced;
+    s.end (s.um) hold the state at x."""
+    cdef int32_t i, k
+    cdef int64_t q
+    cdef double x0, x1, e
+    for i in range(TL_NCON(m)):
+        q = s.regime[i]
+        if q == 0:
+            continue
+        k = m.con[i].row
+        x0 = contact_deflection(m, s, i, row_angle(m, s, k))
+        x1 = contact_deflection(m, s, i, row_dot(m, k, s.end.z) + m.row_off[k])
+        e = 0.5 * m.con[i].c * (x1 * x1 - x0 * x0)
+        if q == 2 or q == -2:
+            s.e_con[i] += e
+        elif q == 3 or q == -3:
+            s.e_con[i] -= e
+        else:
+            s.e_con[i] += x * s.h * m.con[i].d * contact_damping(m, s, i, x)
+
+
+cdef double contact_damping(const tl_model* m, const tl_state* s, int32_t i, double x) noexcept nogil:
+    """Mean square of the speed of contact i up to the fraction x of the trial, as the trial has it (accept.pxi)."""
+    cdef double[5] p
+    cdef double[4] v
+    cdef double[3] f
+    cdef double y = 0.5 * x, w1 = row_dot(m, m.con[i].row, s.end.u)
+    row_polynomial(m, s, m.con[i].row, p, v)
+    if not s.four:
+        return 0.25 * (v[0] + w1) * ((2.0 - x) * v[0] + x * (v[0] + v[1] + v[2]))
+    f[0] = v[0]
+    f[1] = poly_at(v[0], v[1], v[2], v[3], 0.5)
+    f[2] = poly_at(v[0], v[1], v[2], v[3], 1.0)
+    return work4(v[0], poly_at(v[0], v[1], v[2], v[3], y), w1, x * v[1], v[0], at(f[0], f[1], f[2], y), at(f[0], f[1], f[2], x))

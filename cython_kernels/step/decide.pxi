@@ -1,0 +1,460 @@
+# Which elements stick and which slide from here on: the boxed problem over a short look-ahead, and what follows from it.
+
+#: part of h within which what rounding has left of a slip at rest is removed
+cdef double LONGEST_LOOK = 1.0 / 32.0
+
+
+cdef inline double trend(double now, double end, double ahead) noexcept nogil:
+    """Mean over the look-ahead of a quantity that is moving from `now` to `end`."""
+    return now + ahead * (end - now)
+
+
+cdef inline int32_t reaches(double t, double limit) noexcept nogil:
+    return t > 1e-12 and t >= limit * (1.0 - 1e-9)
+
+
+cdef inline int32_t likely_side(const tl_model* m, const tl_state* s, int32_t i, int32_t k,
+                                double ahead) noexcept nogil:
+    """First guess for a candidate: stuck (0) unless its torque is passing its limit, or it has just begun to slide and
+    goes on doing so. Only the work depends on it, not the answer."""
+    cdef int32_t q
+    cdef double t, lb, lf
+    if s.mode[i] == 0:
+        t = trend(s.now.tau[i], s.end.tau[i], ahead)
+        lb = trend(s.now.lim_b[i], s.end.lim_b[i], ahead)
+        lf = trend(s.now.lim_f[i], s.end.lim_f[i], ahead)
+        if reaches(t, lb) or reaches(s.now.tau[i], s.now.lim_b[i]):
+            return 1
+        if reaches(-t, lf) or reaches(-s.now.tau[i], s.now.lim_f[i]):
+            return -1
+        return 0
+    if s.mode[i] == 2:
+        return 0
+    t = 0.0
+    lb = 0.0
+    for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
+        t += m.row_val[q] * s.now.a[m.row_idx[q]]
+        lb += fabs(m.row_val[q] * s.now.a[m.row_idx[q]])
+    return -<int32_t>s.mode[i] if s.mode[i] * t >= -1e-9 * lb else 0
+
+
+cdef const double* free_inverse(const tl_model* m, tl_state* s) noexcept nogil:
+    """M^-1 with the bilateral elements held (all others have a mode that is not 0); s.ad: what they are driven with."""
+    if TL_ND(m) + TL_NVG(m) == 0:
+        return m.Minv
+    s.pat = pattern_of(m, s)
+    drive_stages(m, s, 0)
+    return s.pat.P0
+
+
+cdef void free_motion(const tl_model* m, tl_state* s, tl_box* box) noexcept nogil:
+    """The boxed problem of the candidates: accelerations am without their torques, slips b, responses W; with losses the
+    reactions, too."""
+    cdef int32_t c, d, i, n = TL_N(m), nf = TL_NF(m), nc = box.nc
+    cdef int32_t* rows = s.box_i + 4 * (nf + 2 * TL_NCON(m))
+    cdef const double* inverse
+    for c in range(nc):
+        s.mode[box.cand[c]] = 2
+    inverse = free_inverse(m, s)
+    if TL_ND(m) + TL_NVG(m) > 0:
+        hold_instant(m, s, s.pat, s.g, s.am)
+        held_instant(m, s, s.pat, s.g, s.am, box.work)
+        for i in range(nf):
+            if bilateral(m, i):
+                s.em.tau[i] = box.work[i]
+    else:
+        for i in range(n):
+            s.am[i] = dot(inverse + i * n, s.g, 0, n)
+    for c in range(nc):
+        rows[c] = m.fr[box.cand[c]].row
+        box.b[c] = row_dot(m, rows[c], s.am) + leftover(m, s, box.cand[c])
+    if TL_ND(m) + TL_NVG(m) > 0:
+        responses(m, s, box, rows, inverse)
+        return
+    for c in range(nc):
+        for d in range(nc):
+            box.W[c * nc + d] = s.W0[box.cand[c] * nf + box.cand[d]]
+
+
+cdef inline double leftover(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """Acceleration that would remove what is left of the slip of element i at rest within the longest look-ahead."""
+    return s.now.w[m.fr[i].row] / (LONGEST_LOOK * m.h)
+
+
+cdef void backward(const tl_model* m, const tl_pattern* p, const double* tau, double* back) noexcept nogil:
+    """back (n) = Tn^T tau: times a row in the span of the stuck ones, the torque the least-norm split gives it."""
+    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
+    cdef const int32_t* rows = p.range + 4 * n
+    for j in range(n):
+        back[j] = 0.0
+        if TL_N(m) <= TL_FORMED:
+            for i in range(nf):
+                back[j] += p.Tn[j * nf + i] * tau[i]
+    if TL_N(m) > TL_FORMED:
+        for i in range(p.ns):
+            axpy(tau[rows[2 * nf + i]], p.T + i * n, back, rows[2 * i], rows[2 * i + 1])
+
+
+cdef enum:
+    PATTERN_TRIES = 4      # assignments checked with their lock patterns before the boxed problem is factorised
+
+
+cdef double take_sides(const tl_model* m, tl_state* s, tl_box* box, double* f) noexcept nogil:
+    """Modes and torques of the candidates as box.side says; f: force with those at their limits. Returns nothing stuck
+    would have: sum of |force| weighted with root, the bound on all accelerations."""
+    cdef int32_t c, i, n = TL_N(m)
+    cdef double gamma = 0.0
+    cdef double* root = s.rho + n
+    for i in range(n):
+        f[i] = s.g[i]
+    for c in range(box.nc):
+        i = box.cand[c]
+        if (box.side[c] < 0 and box.lo[c] < -NO_LIMIT) or (box.side[c] > 0 and box.hi[c] > NO_LIMIT):
+            box.side[c] = 0
+        s.mode[i] = 0
+        if box.side[c] != 0:
+            s.mode[i] = 2
+            box.tau[c] = box.lo[c] if box.side[c] < 0 else box.hi[c]
+            add_along(m, m.fr[i].row, box.tau[c], f)
+    for i in range(n):
+        gamma += root[i] * fabs(f[i])
+    return gamma
+
+
+cdef int32_t check_stuck(tl_box* box, int32_t c, double tau) noexcept nogil:
+    """1 when candidate c is held with more than its limit: it changes sides."""
+    cdef double tol = TORQUE_ROUNDING * (1.0 + fabs(tau))
+    box.tau[c] = tau
+    box.y[c] = 0.0
+    if tau < box.lo[c] - tol:
+        box.side[c] = -1
+        return 1
+    if tau > box.hi[c] + tol:
+        box.side[c] = 1
+        return 1
+    return 0
+
+
+cdef int32_t check_sliding(const tl_model* m, const tl_state* s, tl_box* box, int32_t c, const double* a,
+                           double gamma) noexcept nogil:
+    """Slip of candidate c at its limit into box.y, 0 for a tie; 1 when it goes the wrong way: back to rest."""
+    cdef int32_t q, i = box.cand[c]
+    cdef double y = 0.0, tol = 0.0, share = leftover(m, s, i)
+    cdef const double* root = s.rho + TL_N(m)
+    for q in range(m.row_ptr[m.fr[i].row], m.row_ptr[m.fr[i].row + 1]):
+        y += m.row_val[q] * a[m.row_idx[q]]
+        tol += fabs(m.row_val[q]) * root[m.row_idx[q]]
+    y += share
+    box.y[c] = y if fabs(y) > TORQUE_ROUNDING * gamma * tol + 2.0 * fabs(share) else 0.0
+    if box.y[c] != 0.0 and (box.side[c] < 0) == (y < 0.0):
+        box.side[c] = 0
+        return 1
+    return 0
+
+
+cdef int32_t check_tie(const tl_model* m, tl_box* box, int32_t c, const double* back) noexcept nogil:
+    """Candidate c is at its limit and the others keep it at rest: 1 when the least-norm split would give it less."""
+    cdef double y = box.tau[c] - row_dot(m, m.fr[box.cand[c]].row, back)
+    cdef double tol = TORQUE_ROUNDING * (1.0 + 2.0 * fabs(box.tau[c]) + fabs(y))
+    if (box.side[c] < 0 and y < -tol) or (box.side[c] > 0 and y > tol):
+        box.side[c] = 0
+        return 1
+    return 0
+
+
+cdef int32_t held_by_pattern(const tl_model* m, tl_state* s, tl_box* box, int32_t* pivots) noexcept nogil:
+    """The boxed problem with the lock pattern of an assignment instead of factors of the candidates: torques of those
+    that stick from the pattern, slips of the others from its accelerations. What is violated changes sides, all at once.
+
+    Needs s.g (force without the candidates); the pattern of a right guess is the one the step goes on with. An element
+    at its limit that the others keep at rest all the same (a tie) takes the side the least-norm split gives it.
+    Returns 1 when an assignment holds, 0 after PATTERN_TRIES.
+    """
+    cdef int32_t i, c, n = TL_N(m), bad, tied, t
+    cdef double gamma
+    cdef double* f = s.v2                    # (n) force with the candidates at their limits, (n) torques seen from u
+    cdef double* back = s.v2 + n
+    cdef double* a = s.um
+    cdef double* root = s.rho + n            # (n) bound on the terms of every acceleration: |P0_ij| <= root_i root_j
+    cdef double* held = s.v1
+    cdef const double* inverse = m.Minv
+    if TL_ND(m) + TL_NVG(m) > 0:
+        for c in range(box.nc):
+            s.mode[box.cand[c]] = 2
+        inverse = free_inverse(m, s)
+    for i in range(n):
+        root[i] = sqrt(fabs(inverse[i * n + i]))
+    for t in range(PATTERN_TRIES):
+        gamma = take_sides(m, s, box, f)
+        s.pat = pattern_of(m, s)
+        if TL_ND(m) + TL_NVG(m) > 0:
+            drive_stages(m, s, 0)
+        hold_instant(m, s, s.pat, f, a)
+        held_instant(m, s, s.pat, f, a, held)
+        bad = 0
+        tied = 0
+        for c in range(box.nc):
+            if box.side[c] == 0:
+                bad += check_stuck(box, c, held[box.cand[c]])
+            elif check_sliding(m, s, box, c, a, gamma):
+                bad += 1
+            elif box.y[c] == 0.0:
+                if not tied:
+                    tied = 1
+                    backward(m, s.pat, held, back)
+                bad += check_tie(m, box, c, back)
+        if bad == 0:
+            return 1
+        pivots[0] += 1
+    for c in range(box.nc):
+        s.mode[box.cand[c]] = 2
+    return 0
+
+
+cdef inline int32_t logged_mode(const tl_state* s, int32_t i) noexcept nogil:
+    """Mode as the log has it: an element at its limit that others hold at rest has not begun to slide."""
+    return 0 if s.tied[i] else <int32_t>s.mode[i]
+
+
+cdef void find_candidates(const tl_model* m, tl_state* s, tl_box* box, double ahead, int32_t by_pattern) noexcept nogil:
+    """Who takes part: pressed elements at rest; the others slide as their speed says."""
+    cdef int32_t i, j, k
+    cdef double r
+    for j in range(TL_NF(m)):
+        i = j if TL_NLS(m) > 0 else m.fr_order[j]
+        k = m.fr[i].row
+        r = s.now.w[k]
+        s.was[i] = logged_mode(s, i)
+        if bilateral(m, i):
+            s.mode[i] = 0
+            continue
+        s.tied[i] = 0
+        if not engaged(m, s, i):
+            s.mode[i] = 2
+            continue
+        if fabs(r) <= TOL_R or (m.fr[i].bwd == 2 and r < 0.0) or (m.fr[i].fwd == 2 and r > 0.0):
+            box.cand[box.nc] = i
+            box.side[box.nc] = likely_side(m, s, i, k, ahead) if by_pattern else (0 if s.mode[i] == 2 else -<int32_t>s.mode[i])
+            box.released[box.nc] = 0
+            box.nc += 1
+            s.mode[i] = 2                             # no sliding force of its own below
+        else:
+            s.mode[i] = 1 if r > 0.0 else -1
+    s.ties = 0
+
+
+cdef void force_ahead(const tl_model* m, tl_state* s, double ahead, int32_t known) noexcept nogil:
+    """s.g: force on u without the candidates, mean over the look-ahead."""
+    cdef int32_t i, n = TL_N(m)
+    cdef double acc, span = m.look_ahead * m.h
+    for i in range(TL_NHOT(m)):
+        s.F[i] = 0.0
+    for i in range(TL_NPORT(m)):
+        s.F[TL_PORT_ROW(m, i)] += trend(s.now.port[i], s.end.port[i], ahead)
+    for i in range(TL_NF(m)):
+        if TL_NLS(m) + TL_ND(m) + TL_NVG(m) > 0 and m.fr[i].src >= 4:
+            s.em.tau[i] = 0.0                     # among the unknowns
+            continue
+        acc = 0.0
+        if s.mode[i] == 1:
+            acc = -trend(s.now.cap_f[i], s.end.cap_f[i], ahead)
+        elif s.mode[i] == -1:
+            acc = trend(s.now.cap_b[i], s.end.cap_b[i], ahead)
+        s.F[TL_FR_ROW(m, i)] += acc
+        s.em.tau[i] = acc
+    if TL_NLIN(m) + TL_NCON(m) > 0:
+        # springs and dampers in the middle of the span, as the motion goes on
+        for i in range(n):
+            s.v1[i] = s.now.z[i] + 0.5 * span * s.now.u[i]
+            s.v2[i] = s.now.u[i] + (0.5 * span * s.now.a[i] if known else 0.0)
+        subtract_compliances(m, s, s.v1, s.v2, s.F)
+    scatter(m, s.F, s.g)
+
+
+cdef void reactions_ahead(const tl_model* m, tl_state* s, double ahead) noexcept nogil:
+    """Reactions without the torques to be found; after free_motion."""
+    cdef int32_t i
+    for i in range(TL_NPORT(m)):
+        s.em.port[i] = trend(s.now.port[i], s.end.port[i], ahead)
+    if TL_NLIN(m) + TL_NCON(m) > 0:
+        reactions_of(m, s, &s.em, s.am, s.v2, s.v1)
+    else:
+        reactions_of(m, s, &s.em, s.am, s.now.u, s.now.z)
+
+
+cdef void limit_ahead(const tl_model* m, const tl_state* s, tl_box* box, double ahead) noexcept nogil:
+    """Limits of the candidates: static, or sliding once they have been seen to slide; free wheels block without limit."""
+    cdef int32_t c, i
+    cdef double lf, lb
+    for c in range(box.nc):
+        i = box.cand[c]
+        if box.released[c]:
+            lf = trend(s.now.cap_f[i], s.end.cap_f[i], ahead) if m.fr[i].fwd != 2 else s.now.lim_f[i]
+            lb = trend(s.now.cap_b[i], s.end.cap_b[i], ahead) if m.fr[i].bwd != 2 else s.now.lim_b[i]
+        else:
+            lf = trend(s.now.lim_f[i], s.end.lim_f[i], ahead) if m.fr[i].fwd != 2 else s.now.lim_f[i]
+            lb = trend(s.now.lim_b[i], s.end.lim_b[i], ahead) if m.fr[i].bwd != 2 else s.now.lim_b[i]
+        box.lo[c] = -lf if lf > 0.0 else 0.0
+        box.hi[c] = lb if lb > 0.0 else 0.0
+
+
+cdef int32_t release_sliding(const tl_model* m, tl_box* box) noexcept nogil:
+    """Candidates that slide have their sliding capacity from here on; 1 when that is less than they were taken with. One
+    at its limit that does not slide keeps it."""
+    cdef int32_t c, again = 0
+    for c in range(box.nc):
+        if box.side[c] != 0 and not box.released[c] and box.y[c] != 0.0:
+            box.released[c] = 1
+            if m.fr[box.cand[c]].peak != 1.0 or m.fr[box.cand[c]].hold > 0.0:
+                again = 1
+    return again
+
+
+cdef void solve_ahead(const tl_model* m, tl_state* s, tl_box* box, double ahead) noexcept nogil:
+    """Sides of the candidates. An element that breaks away falls back to its sliding capacity; that may free others."""
+    cdef int32_t c, piv, rounds, by_pattern = TL_NLS(m) == 0
+    if not by_pattern:
+        free_motion(m, s, box)
+        reactions_ahead(m, s, ahead)
+    for rounds in range(TL_NF(m) + 2):
+        limit_ahead(m, s, box, ahead)
+        piv = 0
+        if by_pattern:
+            for c in range(box.nc):
+                box.guess[c] = box.side[c]
+            if not held_by_pattern(m, s, box, &piv):
+                by_pattern = 0
+                free_motion(m, s, box)
+                for c in range(box.nc):
+                    box.side[c] = box.guess[c]
+        if not by_pattern:
+            if TL_NLS(m) > 0:
+                s.counters[TL_C_RELAXED] += decide_losses(m, s, box, &piv)
+            else:
+                s.counters[TL_C_RELAXED] += boxed_solve(box.nc, box.W, box.b, box.lo, box.hi, box.tau, box.side, box.work, &piv)
+                find_slips(box)
+        count_pivots(s, piv)
+        if not release_sliding(m, box):
+            return
+
+
+cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexcept nogil:
+    """Modes of all pressed elements at rest, by the boxed problem over a look-ahead, and the accelerations that follow.
+
+    x, known: cut of the trial that led here (its end values carry the trend of forces and limits over the interval).
+    """
+    cdef int32_t i, c
+    cdef double ahead = 0.0
+    cdef tl_box box = lay_box(m, s)
+    if known and x < 0.999999:
+        ahead = 0.5 * m.look_ahead / ((1.0 - x) * s.part)
+    s.counters[TL_C_DECISIONS] += 1
+    find_candidates(m, s, &box, ahead, TL_NLS(m) == 0)
+    if box.nc > 0 or TL_NLS(m) > 0:
+        force_ahead(m, s, ahead, known)
+        solve_ahead(m, s, &box, ahead)
+        for c in range(box.nc):
+            i = box.cand[c]
+            s.mode[i] = 0 if box.side[c] == 0 else (1 if box.side[c] < 0 else -1)
+            s.tied[i] = box.side[c] != 0 and not box.released[c]
+            s.ties |= s.tied[i]
+    for i in range(TL_NF(m)):
+        if logged_mode(s, i) != s.was[i]:
+            log_mode_change(s, i)
+    s.pat = pattern_of(m, s)
+    forget_history(m, s)
+    settle(m, s)
+
+
+cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:
+    """With the modes known: remove the rounding left in stuck rows, then the acceleration and torques of this instant."""
+    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
+    cdef double acc
+    cdef int32_t any_stuck = 0
+    for i in range(nf):
+        if s.mode[i] == 0 and s.now.w[TL_FR_ROW(m, i)] != 0.0 and not (TL_ND(m) + TL_NVG(m) > 0 and m.fr[i].src == 5):
+            any_stuck = 1
+    if any_stuck:
+        # u <- P0 M u: the projection that conserves momentum
+        if TL_ND(m) + TL_NVG(m) > 0:
+            for i in range(nf):
+                s.g[i] = slip_of(m, s, i, s.now.u)
+            project(m, s, s.g)
+        else:
+            for i in range(n):
+                s.v1[i] = dot(m.M + i * n, s.now.u, m.S_range[2 * i], m.S_range[2 * i + 1])
+            hold_now(m, s.pat, s.v1, s.now.u)
+            gather(m, s.now.u, s.now.w)
+    for i in range(TL_NHOT(m)):
+        s.F[i] = 0.0
+    for i in range(TL_NPORT(m)):
+        s.F[TL_PORT_ROW(m, i)] += s.now.port[i]
+    for i in range(nf):
+        s.now.tau[i] = sliding_torque(s, s.now, i) if s.mode[i] & 1 else 0.0
+        if TL_NLS(m) > 0 and m.fr[i].src == 4:
+            s.now.tau[i] = 0.0
+        s.F[TL_FR_ROW(m, i)] += s.now.tau[i]
+    if TL_NLIN(m) + TL_NCON(m) > 0:
+        subtract_compliances(m, s, s.now.z, s.now.u, s.F)
+    scatter(m, s.F, s.g)
+    if staged(m):
+        drive_stages(m, s, 0)
+        solve_stages(m, s, 0, s.v2)
+        for i in range(n):
+            s.now.a[i] = s.v2[i]
+        loss_limits(m, s, 0)
+        return
+    hold_now(m, s.pat, s.g, s.now.a)
+    if n <= TL_FORMED:
+        far_matvec(s.pat.T0, nf, n, s.g, s.v1)
+    else:
+        held_torques(m, s, m.M, s.g, s.now.a, s.v1)
+    for i in range(nf):
+        if s.mode[i] == 0:
+            s.now.tau[i] = s.v1[i]
+
+
+cdef inline void log_mode_change(tl_state* s, int32_t i) noexcept nogil:
+    """Append (step, time, element, mode) to the ring."""
+    cdef int64_t j = s.log_n % s.log_size
+    s.log_step[j] = s.step_no[0]
+    s.log_t[j] = s.t[0]
+    s.log_el[j] = i
+    s.log_mode[j] = logged_mode(s, i)
+    s.log_n += 1
+
+
+cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
+    """A free wheel that is found turning the blocked way (initial values, a speed set by hand) stops in an impact:
+    projection of the speeds, which conserves momentum and takes energy out; the loss counts as its heat. Returns 1 when
+    there was one; the impact may drive another into its stop, so it is called until it finds none."""
+    cdef int32_t i, hit = -1
+    cdef double r, e0 = 0.0, e1 = 0.0
+    for i in range(TL_NF(m)):
+        r = s.now.w[TL_FR_ROW(m, i)]
+        s.box_i[i] = <int32_t>s.mode[i]
+        if TL_ND(m) + TL_NVG(m) > 0 and m.fr[i].src == 5:
+            continue
+        if (m.fr[i].bwd == 2 and r < -TOL_R) or (m.fr[i].fwd == 2 and r > TOL_R):
+            hit = i
+    if hit < 0:
+        return 0
+    for i in range(TL_NF(m)):
+        r = s.now.w[TL_FR_ROW(m, i)]
+        if TL_ND(m) + TL_NVG(m) > 0 and m.fr[i].src == 5:
+            s.mode[i] = 0
+        elif (m.fr[i].bwd == 2 and r < TOL_R) or (m.fr[i].fwd == 2 and r > -TOL_R):
+            s.mode[i] = 0
+        else:
+            s.mode[i] = 2
+    s.pat = pattern_of(m, s)
+    e0 = kinetic_energy(m, s)
+    if TL_ND(m) + TL_NVG(m) > 0:
+        for i in range(TL_NF(m)):
+            s.g[i] = slip_of(m, s, i, s.now.u)
+    project(m, s, s.g)
+    e1 = kinetic_energy(m, s)
+    s.e_fr[hit] += e0 - e1
+    for i in range(TL_NF(m)):
+        s.mode[i] = s.box_i[i]
+    return 1

@@ -1,0 +1,254 @@
+# Bilateral elements: driven flanges (prescribed motion) and gears of variable ratio. They are always held, their slip
+# follows a prescribed acceleration: with B_s^+ the pseudo-inverse of the held rows, a = B_s^+ alpha + (free part).
+
+cdef double BESSEL_A = 1.3617     # coefficients of the critically damped (Bessel) filter of second order, as in Modelica
+cdef double BESSEL_B = 0.6180
+
+
+cdef inline double slip_of(const tl_model* m, const tl_state* s, int32_t i, const double* u) noexcept nogil:
+    """Dense row of element i times u; the rows of variable gears are the state's own."""
+    cdef int32_t j
+    cdef double acc = 0.0
+    for j in range(TL_N(m)):
+        acc += s.B[i * TL_N(m) + j] * u[j]
+    return acc
+
+
+cdef void filter_stages(const tl_model* m, tl_state* s, int32_t d, int32_t stages, double* alpha) noexcept nogil:
+    """Accelerations alpha (stages) of a flange that follows its reference through a filter (kinds 1 and 2).
+
+    The filter is linear in the flange's own motion, alpha = k0(t) - kw w - kp phi, and is collocated like the rest:
+    implicitly, so that no f_crit is too high for the step.
+    """
+    cdef int32_t k = m.fr[m.drv[d].fr].row, i, n = TL_N(m)
+    cdef double h = s.h, wc = m.drv[d].p[0], kw = wc, kp = 0.0, kr = wc, w0, a0, p0, a, b, c, e, det
+    cdef double[2] f
+    if m.drv[d].kind == 2:
+        kp = wc * wc / BESSEL_B
+        kw = BESSEL_A * wc / BESSEL_B
+        kr = kp
+    w0 = row_dot(m, k, s.now.u)
+    a0 = row_dot(m, k, s.now.a)
+    p0 = row_dot(m, k, s.now.z) + m.row_off[k]
+    for i in range(stages):
+        f[i] = kr * input_at(m, s, m.drv[d].inputs[0], stage_theta(s, stages, i))
+    if stages == 1:
+        f[0] -= kw * (w0 + 0.5 * h * a0) + kp * (p0 + h * w0 + h * h * (0.5 - m.beta) * a0)
+        alpha[0] = f[0] / (1.0 + kw * 0.5 * h + kp * h * h * m.beta)
+        return
+    # weights of Lobatto IIIA and their square, see derive.py
+    f[0] -= kw * (w0 + h * (5.0 / 24.0) * a0) + kp * (p0 + 0.5 * h * w0 + h * h * (1.0 / 16.0) * a0)
+    f[1] -= kw * (w0 + h * (1.0 / 6.0) * a0) + kp * (p0 + h * w0 + h * h * (1.0 / 6.0) * a0)
+    a = 1.0 + kw * h / 3.0 + kp * h * h / 12.0
+    b = -kw * h / 24.0 - kp * h * h / 48.0
+    c = kw * h * (2.0 / 3.0) + kp * h * h / 3.0
+    e = 1.0 + kw * h / 6.0
+    det = a * e - b * c
+    alpha[0] = (f[0] * e - b * f[1]) / det
+    alpha[1] = (a * f[1] - c * f[0]) / det
+
+
+cdef inline double drive(const tl_model* m, const tl_state* s, int32_t d, double theta, double w,
+                         double phi) noexcept nogil:
+    """Acceleration that driven flange d prescribes at the fraction theta of the step, at its speed w and angle phi.
+
+    0 Accelerate: a_ref.  1 Speed with filter: (w_ref - w) 2 pi f_crit.  2 Position with filter: Bessel, second order.
+    3 exact Speed: the derivative of w_ref.  4 exact Position, Move: the acceleration that goes with them.
+    """
+    cdef const int32_t* q = m.drv[d].inputs
+    cdef int32_t kind = m.drv[d].kind
+    cdef double wc = m.drv[d].p[0]
+    if kind == 0:
+        return input_at(m, s, q[0], theta)
+    if kind == 1:
+        return wc * (input_at(m, s, q[0], theta) - w)
+    if kind == 2:
+        return ((input_at(m, s, q[0], theta) - phi) * wc - BESSEL_A * w) * (wc / BESSEL_B)
+    return input_at(m, s, q[1 if kind == 3 else 2], theta)
+
+
+cdef void drive_stages(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
+    """Prescribed accelerations of the stages into s.ad; speeds and angles of the flanges as predicted."""
+    cdef int32_t d, i, j, st, k, n = TL_N(m), nf = TL_NF(m), count = stages if stages > 0 else 1
+    cdef double alpha, x
+    cdef double[2] filtered
+    cdef const double* u
+    for i in range(count * n):
+        s.ad[i] = 0.0
+    for st in range(count):
+        x = stage_theta(s, stages, st) - s.theta
+        u = s.now.u if stages == 0 else (s.end.u if st == stages - 1 else s.um)
+        for d in range(TL_ND(m)):
+            i = m.drv[d].fr
+            k = m.fr[i].row
+            if stages > 0 and (m.drv[d].kind == 1 or m.drv[d].kind == 2):
+                filter_stages(m, s, d, stages, filtered)
+                alpha = filtered[st]
+            else:
+                alpha = drive(m, s, d, s.theta + x, row_dot(m, k, u), row_dot(m, k, s.now.z) + m.row_off[k])
+            for j in range(n):
+                s.ad[st * n + j] += s.pat.Tn[j * nf + i] * alpha
+        for d in range(TL_NVG(m)):
+            # (w_a - i w_b)' = 0
+            i = m.vg[d].fr
+            alpha = s.vg_rate[d] * row_dot(m, m.vg[d].row_b, u)
+            for j in range(n):
+                s.ad[st * n + j] += s.pat.Tn[j * nf + i] * alpha
+
+
+cdef double driven_acceleration(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """Prescribed acceleration of the bilateral element i now."""
+    cdef int32_t d, k
+    for d in range(TL_ND(m)):
+        if m.drv[d].fr == i:
+            k = m.fr[i].row
+            return drive(m, s, d, s.theta, row_dot(m, k, s.now.u), row_dot(m, k, s.now.z) + m.row_off[k])
+    for d in range(TL_NVG(m)):
+        if m.vg[d].fr == i:
+            return s.vg_rate[d] * row_dot(m, m.vg[d].row_b, s.now.u)
+    return 0.0
+
+
+cdef void project(const tl_model* m, tl_state* s, const double* target) noexcept nogil:
+    """Speeds whose held rows have the slips target (nf): u <- u_p + P0 M (u - u_p). Momentum of the rest is kept."""
+    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
+    cdef double acc
+    for j in range(n):
+        acc = 0.0
+        if TL_ND(m) + TL_NVG(m) > 0:
+            for i in range(nf):
+                if s.mode[i] == 0 and m.fr[i].src == 5:
+                    acc += s.pat.Tn[j * nf + i] * target[i]
+        s.v2[j] = acc
+    for i in range(n):
+        acc = 0.0
+        for j in range(n):
+            acc += m.M[i * n + j] * (s.now.u[j] - s.v2[j])
+        s.v1[i] = acc
+    matvec(s.pat.P0, n, n, s.v1, s.now.u)
+    for j in range(n):
+        s.now.u[j] += s.v2[j]
+    gather(m, s.now.u, s.now.w)
+
+
+cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept nogil:
+    """Exactly driven flanges at their reference: speeds by projection, angles along the held rows. Drift of rounding and
+    collocation, or a jump of the reference (an impact; the driver does the work): then 1."""
+    cdef int32_t d, i, j, n = TL_N(m), nf = TL_NF(m), off = 0, jump = 0
+    cdef double e, ref, w
+    cdef double* target = s.g                 # (nf); v1, v2 are scratch of project
+    for d in range(TL_ND(m)):
+        i = m.drv[d].fr
+        w = slip_of(m, s, i, s.now.u)
+        target[i] = w
+        if s.t[0] == 0.0 and theta == 0.0 and s.step_no[0] == 0 and s.fresh[0]:
+            # filters start settled: Modelica's initial equations w = w_ref, phi = phi_ref
+            ref = input_at(m, s, m.drv[d].inputs[0], 0.0)
+            if m.drv[d].kind == 1:
+                target[i] = ref
+                off |= ref != w
+                jump |= ref != w
+            elif m.drv[d].kind == 2:
+                e = ref - row_dot(m, m.fr[i].row, s.now.z) - m.row_off[m.fr[i].row]
+                for j in range(n):
+                    s.now.z[j] += s.pat.Tn[j * nf + i] * e
+        if m.drv[d].kind >= 3:
+            ref = input_at(m, s, m.drv[d].inputs[0 if m.drv[d].kind == 3 else 1], theta)
+            if fabs(ref - w) > 1e-13 * (1.0 + fabs(ref)):
+                off = 1
+            if fabs(ref - w) > 1e-9 * (1.0 + fabs(ref)):
+                jump = 1
+            target[i] = ref
+            if m.drv[d].kind == 4:
+                e = input_at(m, s, m.drv[d].inputs[0], theta) - row_dot(m, m.fr[i].row, s.now.z) - m.row_off[m.fr[i].row]
+                if e != 0.0:
+                    for j in range(n):
+                        s.now.z[j] += s.pat.Tn[j * nf + i] * e
+    for d in range(TL_NVG(m)):
+        i = m.vg[d].fr
+        target[i] = 0.0
+        w = slip_of(m, s, i, s.now.u)
+        ref = 1.0 + fabs(row_dot(m, m.vg[d].row_a, s.now.u))
+        if fabs(w) > 1e-13 * ref:
+            off = 1
+        if fabs(w) > 1e-9 * ref:
+            jump = 1
+    if off:
+        # the work of each is its impulse times the mean of its slips before and after; that of elements at rest is 0
+        for j in range(n):
+            s.us[j] = s.now.u[j]
+        project(m, s, target)
+        for j in range(n):
+            s.rho[j] = 0.0
+            for i in range(n):
+                s.rho[j] += m.M[j * n + i] * (s.now.u[i] - s.us[i])
+        for i in range(nf):
+            if m.fr[i].src == 5:
+                e = 0.0
+                for j in range(n):
+                    e += s.pat.Tn[j * nf + i] * s.rho[j]
+                s.e_fr[i] -= 0.5 * e * (slip_of(m, s, i, s.us) + slip_of(m, s, i, s.now.u))
+    return jump
+
+
+cdef int32_t ready_bilateral(const tl_model* m, tl_state* s) noexcept nogil:
+    """At the start of a step: ratios of now, all bilateral elements held, flanges at their references. 1 after a jump."""
+    cdef int32_t i, new = 0
+    if TL_NVG(m) > 0 and set_ratios(m, s):
+        set_ratio_rows(m, s)
+        new = 1
+    for i in range(TL_NF(m)):
+        if m.fr[i].src == 5 and s.mode[i] != 0:
+            s.mode[i] = 0
+            s.pressed[i] = 1
+            new = 1
+    if new:
+        s.pat = pattern_of(m, s)
+    return hold_driven(m, s, 0.0) | new
+
+
+cdef void driven_books(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """Work of the drivers up to the fraction x of a trial of two points, as heat of opposite sign; before the state is
+    replaced."""
+    cdef int32_t d, i, k
+    for d in range(TL_ND(m)):
+        i = m.drv[d].fr
+        k = m.fr[i].row
+        s.e_fr[i] -= 0.25 * x * s.h * ((2.0 - x) * s.now.tau[i] + x * s.end.tau[i]) * (s.now.w[k] + row_dot(m, k, s.end.u))
+
+
+cdef int32_t set_ratios(const tl_model* m, tl_state* s) noexcept nogil:
+    """Ratios of the variable gears at the end of this step and their rates; 1 when the speeds do not fit any more (a
+    stepped ratio) and must be projected."""
+    cdef int32_t d, changed = 0, hint = 0
+    cdef double i0, i1, v, slope
+    for d in range(TL_NVG(m)):
+        if m.vg[d].kind == 2:
+            v = row_dot(m, m.vg[d].row_a, s.now.u)
+            i0 = table1_slope(&m.tab1[m.vg[d].tab], fabs(v), &hint, &slope)
+            slope = slope * (1.0 if v >= 0.0 else -1.0) * row_dot(m, m.vg[d].row_a, s.now.a)
+            i1 = i0 + m.h * slope
+        else:
+            i0 = input_at(m, s, m.vg[d].input, 0.0)
+            i1 = input_at(m, s, m.vg[d].input, 1.0)
+            if m.vg[d].kind == 1:
+                i0 = table1(&m.tab1[m.vg[d].tab], i0, &hint)
+                i1 = table1(&m.tab1[m.vg[d].tab], i1, &hint)
+        s.vg_rate[d] = (i1 - i0) * m.inv_h
+        s.vg_next[d] = i1
+        if fabs(i0 - s.ratio[d]) > 1e-9 * (fabs(i0) + fabs(s.ratio[d])) or s.fresh[0]:
+            s.ratio[d] = i0
+            changed = 1
+    return changed
+
+
+cdef void next_ratios(const tl_model* m, tl_state* s) noexcept nogil:
+    """The rows of the end of the step, where the accelerations of the trial are found."""
+    cdef int32_t d, moved = 0
+    for d in range(TL_NVG(m)):
+        if s.vg_next[d] != s.ratio[d]:
+            s.ratio[d] = s.vg_next[d]
+            moved = 1
+    if moved:
+        set_ratio_rows(m, s)
+        s.pat = pattern_of(m, s)

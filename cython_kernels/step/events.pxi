@@ -1,0 +1,195 @@
+# Where in a trial something happens: slip comes to zero, a torque reaches its limit, a normal force appears or vanishes.
+
+cdef double TOL_R = 1e-9   # rad/s or m/s: rounding of a relative speed of 1e3 rad/s formed from several shafts; no physics
+
+
+cdef inline double poly_at(double c0, double c1, double c2, double c3, double x) noexcept nogil:
+    return c0 + x * (c1 + x * (c2 + x * c3))
+
+
+cdef double first_root(double c0, double c1, double c2, double c3, double end) noexcept nogil:
+    """A root in [0, end] of the cubic, which is > 0 at 0 (or touches it) and < 0 at end: bisection with Newton steps."""
+    cdef double lo = 0.0, hi = end, x, f, d
+    cdef int32_t it
+    if c0 <= 0.0:
+        return 0.0
+    if c2 == 0.0 and c3 == 0.0:
+        x = -c0 / c1
+        return x if x < end else end
+    x = end * c0 / (c0 - poly_at(c0, c1, c2, c3, end))
+    for it in range(60):
+        f = poly_at(c0, c1, c2, c3, x)
+        if f > 0.0:
+            lo = x
+        else:
+            hi = x
+        d = c1 + x * (2.0 * c2 + 3.0 * x * c3)
+        if d != 0.0:
+            d = x - f / d
+        else:
+            d = -1.0
+        if not (lo < d < hi):
+            d = 0.5 * (lo + hi)
+        if fabs(d - x) <= 1e-15 * end:
+            break
+        x = d
+    return x
+
+
+cdef inline int32_t disturbed(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i, int32_t k,
+                              int32_t source) noexcept nogil:
+    """1 when the trial asks for a search because of element i (row k): normal force, static limit, slip."""
+    cdef int64_t mode = s.mode[i]
+    cdef double sgn, r0
+    cdef int32_t bad = 0
+    if source != 0:
+        bad = (e.raw[i] > 0.0) != (s.pressed[i] != 0)
+    if mode == 0:
+        bad |= (e.tau[i] > e.lim_b[i]) | (e.tau[i] < -e.lim_f[i])
+        if m.stiff_cut and s.four:
+            bad |= (s.em.tau[i] > s.em.lim_b[i]) | (s.em.tau[i] < -s.em.lim_f[i])
+    elif mode != 2:
+        sgn = <double>mode
+        r0 = sgn * s.now.w[k]
+        if m.stiff_cut and s.four:
+            bad |= sgn * s.em.w[k] < -TOL_R
+        bad |= (sgn * e.w[k] < -TOL_R) | ((r0 + 0.5 * s.h * sgn * s.wa[k] < 0.0) & (r0 > TOL_R))
+    return bad
+
+
+cdef inline double contact_at(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """Fraction of the trial at which the normal force of element i passes zero. Linear between the ends; a piston that
+    fills within the trial cannot press before it is full."""
+    cdef double x = 0.0, full
+    cdef int32_t k
+    if s.now.raw[i] != s.end.raw[i]:
+        x = s.now.raw[i] / (s.now.raw[i] - s.end.raw[i])
+    if x < 0.0 or (s.now.raw[i] > 0.0) != (s.pressed[i] != 0):
+        x = 0.0
+    if m.fr[i].src == 2 and not s.pressed[i]:
+        k = m.fr[i].src_idx
+        if m.act[k].kind == 1 and s.fill[k] < 1.0:
+            full = (1.0 - s.fill[k]) * m.act[k].t_fill / s.h
+            if full > x:
+                x = full if full < 1.0 else 1.0
+    return x
+
+
+cdef inline double torque_rounding(const tl_model* m, const tl_state* s) noexcept nogil:
+    """Rounding of a torque that holds an element: from the size of all torques it is a sum of. A free wheel that carries
+    nothing has the limit 0 and must not be asked about again because of it."""
+    cdef int32_t i
+    cdef double sum_ = 0.0
+    for i in range(TL_NPORT(m)):
+        sum_ += fabs(s.end.port[i])
+    for i in range(TL_NF(m)):
+        sum_ += fabs(s.end.tau[i])
+    for i in range(TL_N(m)):
+        sum_ += fabs(s.g[i])
+    return 1e-14 * sum_ + 1e-13
+
+
+cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogil:
+    """Fraction of h of the earliest event of the trial in [0, end]; 2 if there is none.
+
+    sliding: relative speed comes to zero; stuck: torque reaches its static limit; normal force appears or vanishes.
+    """
+    cdef int32_t i, k, side
+    cdef int64_t mode
+    cdef double first = 2.0, r0, r1, v0, c1, c2, c3, x, sgn, t0, t1, l0, l1, lm, h = s.h, at_end
+    cdef int32_t four = s.four
+    cdef double slack = torque_rounding(m, s)
+    for i in range(TL_NF(m)):
+        mode = s.mode[i]
+        k = TL_FR_ROW(m, i)
+        s.slip_x[i] = 2.0
+        if m.fr[i].src != 0 and (s.end.raw[i] > 0.0) != (s.pressed[i] != 0):
+            # normal force appears or vanishes
+            x = contact_at(m, s, i)
+            if x <= end and x < first:
+                first = x
+        if mode == 0:
+            t0 = s.now.tau[i]
+            t1 = s.end.tau[i]
+            # both sides: a limit that follows a vanishing normal force ends below 0, and then both are passed
+            for side in range(2):
+                sgn = 1.0 if side == 0 else -1.0
+                l1 = (s.end.lim_b[i] if side == 0 else s.end.lim_f[i]) - sgn * t1
+                l0 = (s.now.lim_b[i] if side == 0 else s.now.lim_f[i]) - sgn * t0
+                if four and m.stiff_cut:
+                    # an unresolved oscillation may pass the limit in the middle only
+                    lm = (s.em.lim_b[i] if side == 0 else s.em.lim_f[i]) - sgn * s.em.tau[i]
+                    if lm < -slack and l0 > 0.0:
+                        x = 0.5 * l0 / (l0 - lm)
+                        if x < s.slip_x[i]:
+                            s.slip_x[i] = x
+                        if x <= end and x < first:
+                            first = x
+                        continue
+                if l1 >= -slack:
+                    continue
+                if four:
+                    lm = (s.em.lim_b[i] if side == 0 else s.em.lim_f[i]) - sgn * s.em.tau[i]
+                    c1 = -3.0 * l0 + 4.0 * lm - l1
+                    c2 = 2.0 * l0 - 4.0 * lm + 2.0 * l1
+                else:
+                    c1 = l1 - l0
+                    c2 = 0.0
+                x = first_root(l0, c1, c2, 0.0, 1.0)
+                if x < s.slip_x[i]:
+                    s.slip_x[i] = x
+                if x <= end and x < first:
+                    first = x
+        elif mode != 2:
+            sgn = <double>mode
+            r0 = sgn * s.now.w[k]
+            r1 = sgn * s.end.w[k]
+            v0 = sgn * s.wa[k]
+            if four and m.stiff_cut and r0 > TOL_R and sgn * s.em.w[k] < -TOL_R:
+                # an unresolved oscillation turns back in the middle: friction must not push it
+                x = 0.5 * r0 / (r0 - sgn * s.em.w[k])
+                s.slip_x[i] = x
+                if x <= end and x < first:
+                    first = x
+            elif r1 < -TOL_R:
+                c1 = h * v0
+                c2 = 0.5 * h * sgn * row_dot(m, k, s.end.hs1)
+                c3 = h * sgn * row_dot(m, k, s.s2) / 3.0 if four else 0.0
+                if r0 <= TOL_R and c1 > 0.0:
+                    # leaves standstill the right way and comes back: the root that is not the start
+                    x = first_root(c1, c2, c3, 0.0, 1.0)
+                else:
+                    x = first_root(r0, c1, c2, c3, 1.0)
+                s.slip_x[i] = x
+                if x <= end and x < first:
+                    first = x
+            elif v0 < 0.0 and r0 > TOL_R and r0 + 0.5 * h * v0 < 0.0:
+                # speed falls and rises again within the step: does it touch zero in between?
+                c1 = h * v0
+                c2 = 0.5 * h * sgn * row_dot(m, k, s.end.hs1)
+                if c2 > 0.0 and c1 + 2.0 * c2 > 0.0:
+                    x = -0.5 * c1 / c2
+                    at_end = r0 + x * (c1 + x * c2)
+                    if at_end < -TOL_R:
+                        x = first_root(r0, c1, c2, 0.0, x)
+                        s.slip_x[i] = x
+                        if x <= end and x < first:
+                            first = x
+    return first
+
+
+cdef void find_toggled(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """Elements whose normal force appears or vanishes at the fraction x of the trial, into s.toggled."""
+    cdef int32_t i
+    for i in range(TL_NF(m)):
+        s.toggled[i] = 0
+        if m.fr[i].src != 0 and (s.end.raw[i] > 0.0) != (s.pressed[i] != 0):
+            s.toggled[i] = contact_at(m, s, i) <= x + 1e-9
+
+
+cdef inline void toggle_pressed(const tl_model* m, tl_state* s) noexcept nogil:
+    """These elements change their flag."""
+    cdef int32_t i
+    for i in range(TL_NF(m)):
+        if s.toggled[i] & 1:
+            s.pressed[i] = 1 - s.pressed[i]

@@ -1,0 +1,286 @@
+# Forces of all elements at one instant. Included by the generic kernel and by every precompiled topology: sizes come from
+# TL_N(m), TL_NF(m) ... which are fields of the model in the one and constants in the other; the arithmetic is the same
+# line by line, so results are bit-identical.
+
+cdef double UNLIMITED = 1e301          # stands for an unlimited torque; finite, so that interpolation stays finite
+
+
+cdef inline double input_at(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
+    """Input i at the fraction theta of the step: held, or the quadratic through its start, middle and end."""
+    cdef int32_t nin = TL_NIN(m)
+    if s.held:
+        return s.inp[i]
+    return s.in_c[i] + theta * (s.in_c[nin + i] + theta * s.in_c[2 * nin + i])
+
+
+cdef inline double clipped_command(const tl_model* m, int32_t i, double cmd) noexcept nogil:
+    """Commanded pressure within 0 and the supply pressure; NaN stays NaN, so that it is seen in the state."""
+    if cmd < 0.0:
+        return 0.0
+    return m.act[i].p_max if cmd > m.act[i].p_max else cmd
+
+
+cdef inline void advance_actuators(const tl_model* m, const tl_state* s, double theta, double part, int32_t code, double* p_out,
+                            double* fill_out) noexcept nogil:
+    """Pressures and fill levels `part` steps after the present state; the command is taken in the middle.
+
+    First order:  p' = (p_cmd - p)/tau  solved exactly for a constant command, tau_rise or tau_fall by direction.
+    Fill time: the piston fills in t_fill while p_cmd > p_return (pressure stays at or below p_return), empties in
+    t_empty; once full it follows like first order. code: 0 whole step, 1 half a step (factors known), 2 any part.
+    """
+    cdef int32_t i
+    cdef double cmd, target, tau, dt = part * m.h, x, rest, p
+    cdef tl_cvec p_now = s.now.p
+    cdef tl_vec p_new = p_out
+    if s.held and code == 0 and m.act_simple:
+        for i in range(TL_NACT(m)):
+            cmd = s.cmd[i]
+            p = p_now[i] - cmd
+            p_new[i] = cmd + p * (m.act[i].E[0] if p < 0.0 else m.act[i].E[2])
+        return
+    for i in range(TL_NACT(m)):
+        cmd = clipped_command(m, i, input_at(m, s, m.act[i].input, theta + 0.5 * part))
+        p = s.now.p[i]
+        rest = dt
+        if m.act[i].kind == 1:
+            x = s.fill[i]
+            if cmd > m.act[i].p_return:
+                if x < 1.0:
+                    # the part of the interval before the piston is full: pressure creeps up to the return pressure
+                    rest = dt - (1.0 - x) * m.act[i].t_fill
+                    if rest < 0.0:
+                        rest = 0.0
+                    x += dt / m.act[i].t_fill
+                    if x > 1.0:
+                        x = 1.0
+                    target = m.act[i].p_return
+                    tau = m.act[i].tau_rise if target > p else m.act[i].tau_fall
+                    p = target + (p - target) * exp(-(dt - rest) / tau)
+            else:
+                x -= dt / m.act[i].t_empty
+                if x < 0.0:
+                    x = 0.0
+            fill_out[i] = x
+        else:
+            fill_out[i] = s.fill[i]
+        if code < 2 and rest == dt:
+            if cmd > p:
+                p = cmd + (p - cmd) * m.act[i].E[code]
+            else:
+                p = cmd + (p - cmd) * m.act[i].E[2 + code]
+        elif rest > 0.0:
+            tau = m.act[i].tau_rise if cmd > p else m.act[i].tau_fall
+            p = cmd + (p - cmd) * exp(-rest / tau)
+        p_out[i] = p
+
+
+cdef inline double temperature(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
+    """Temperature of node i at the fraction theta of the step: parabola from its start, or from the last event in it."""
+    cdef double dt = (theta - s.T_theta) * m.h
+    return s.T[i] + dt * (s.T_rate[i] + 0.5 * dt * s.T_curve[i])
+
+
+cdef inline double eddy_torque(const tl_model* m, const tl_state* s, int32_t i, double w,
+                               double theta) noexcept nogil:
+    """Eddy-current brake: -2 tau_nominal x/(1 + x^2), x = w/(w_nominal (1 + alpha (T - T_ref)))."""
+    cdef double T = temperature(m, s, m.ed[i].th, theta) if m.ed[i].th >= 0 else m.ed[i].T
+    cdef double x = w / (m.ed[i].wn * (1.0 + m.ed[i].alpha * (T - m.ed[i].T_ref)))
+    return -2.0 * m.ed[i].tau * x / (1.0 + x * x)
+
+
+cdef inline double curve_force(const tl_model* m, const tl_state* s, int32_t i, double w, double theta,
+                               int32_t* hint) noexcept nogil:
+    """gain*curve(w) or gain*map(w, input or temperature); cv_abs: over |w| and with the sign of w."""
+    cdef double x = fabs(w) if m.cv[i].absolute else w, y = 0.0
+    if m.cv[i].tab2 >= 0:
+        if m.cv[i].arg == 1:
+            y = input_at(m, s, m.cv[i].arg_idx, theta)
+        elif m.cv[i].arg == 2:
+            y = temperature(m, s, m.cv[i].arg_idx, theta)
+        y = table2(&m.tab2[m.cv[i].tab2], x, y, hint)
+    else:
+        y = table1(&m.tab1[m.cv[i].tab1], x, hint)
+    if m.cv[i].absolute and w <= 0.0:
+        y = -y if w < 0.0 else 0.0
+    return m.cv[i].gain * y
+
+
+cdef inline double drag_torque(const tl_model* m, const tl_state* s, int32_t i, double w,
+                               double theta) noexcept nogil:
+    """Open wet clutch: -mu d w while the film is whole, falling with x = w_c/|w| beyond; see core wet_drag."""
+    cdef double T = temperature(m, s, m.wd[i].th, theta) if m.wd[i].th >= 0 else m.wd[i].T
+    cdef double mu = exp(-m.wd[i].beta * (T - m.wd[i].T_ref)), wc = sqrt(mu) * m.wd[i].wc, x
+    if m.wd[i].input >= 0:
+        mu = mu * input_at(m, s, m.wd[i].input, theta)
+    if fabs(w) <= wc:
+        return -mu * m.wd[i].d * w
+    x = wc / w                    # with the sign of w
+    return -mu * m.wd[i].d * wc * x * (1.0 - m.wd[i].b + m.wd[i].b * x * x)
+
+
+cdef inline double backward_coupling(double mp0, double wp, double wt) noexcept nogil:
+    """Torque of a converter whose pump and turbine both turn backward, outside of its curves: a fluid coupling with the
+    capacity mp(0) at the slower of the two, less by their speed ratio, T_p = T_t against the slip. It takes energy out only,
+    and is 0 where one of them stands, as the curves are there."""
+    if wp == wt:
+        return 0.0
+    if wp > wt:
+        return mp0 * wp * wp * (1.0 - wp / wt)
+    return -mp0 * wt * wt * (1.0 - wt / wp)
+
+
+cdef void eval_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* u, double theta,
+                      const double* xi) noexcept nogil:
+    """Port forces and friction capacities at speeds u and at the fraction theta of the step; e.p must be set."""
+    s.counters[TL_C_EVALS] += 1
+    s.stiff = 0
+    gather(m, u, e.w)
+    eval_ports(m, s, e, theta, xi)
+    each_capacity(m, s, e.w, e.p, theta, e, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
+
+
+cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double theta, const double* xi) noexcept nogil:
+    """Port forces at the row speeds e.w and at the fraction theta of the step."""
+    cdef int32_t i, j = 0, k
+    cdef double w, tau, pedal, lo, wp, wt, nu, tp, tt, c
+    cdef tl_vec port = e.port
+    cdef int32_t* hint = s.hint
+    for i in range(TL_NTQ(m)):
+        k = m.tq[i].input
+        port[j] = m.tq[i].constant
+        if k >= 0:
+            port[j] += m.tq[i].gain * input_at(m, s, k, theta)
+        j += 1
+    for i in range(TL_NPOLY(m)):
+        w = e.w[m.poly[i].row]
+        port[j] = m.poly[i].k[0] + w * (m.poly[i].k[1] + w * m.poly[i].k[2] + fabs(w) * m.poly[i].k[3])
+        j += 1
+    for i in range(TL_NENG(m)):
+        # tau = drag(w) + pedal*(wot(w) - drag(w)), or map(w, pedal); plus the idle controller
+        w = e.w[m.eng[i].row]
+        pedal = input_at(m, s, m.eng[i].pedal, theta)
+        if pedal < 0.0:
+            pedal = 0.0
+        if pedal > 1.0:
+            pedal = 1.0
+        if m.eng[i].map >= 0:
+            tau = table2(&m.tab2[m.eng[i].map], w, pedal, hint)
+        else:
+            lo = table1(&m.tab1[m.eng[i].drag], w, hint)
+            tau = lo + pedal * (table1(&m.tab1[m.eng[i].wot], w, hint + 1) - lo)
+        hint += 2
+        c = m.eng[i].kp * (m.eng[i].w_idle - w) + xi[i]
+        if c > m.eng[i].tau_idle_max:
+            c = m.eng[i].tau_idle_max
+        if c > 0.0:
+            tau += c
+        port[j] = tau
+        j += 1
+    for i in range(TL_NTC(m)):
+        wp = e.w[m.tc[i].row_p]
+        wt = e.w[m.tc[i].row_t]
+        if wp < 0.0 and wt < 0.0:
+            tp = backward_coupling(table1(&m.tab1[m.tc[i].mp], 0.0, hint), wp, wt)
+            tt = tp
+        elif wt <= wp:
+            nu = wt / wp if wp > 0.0 and wt > 0.0 else 0.0
+            tp = table1(&m.tab1[m.tc[i].mp], nu, hint) * wp * fabs(wp)
+            tt = table1(&m.tab1[m.tc[i].mu], nu, hint + 1) * tp
+        else:
+            nu = wp / wt if wt > 0.0 and wp > 0.0 else 0.0
+            tt = -table1(&m.tab1[m.tc[i].coast], nu, hint + 2) * wt * fabs(wt)
+            tp = m.tc[i].coast_ratio * tt
+        hint += 3
+        port[j] = -tp
+        port[j + TL_NTC(m)] = tt
+        j += 1
+    j += TL_NTC(m)
+    for i in range(TL_NED(m)):
+        port[j] = eddy_torque(m, s, i, e.w[m.ed[i].row], theta)
+        j += 1
+    for i in range(TL_NCV(m)):
+        port[j] = curve_force(m, s, i, e.w[m.cv[i].row], theta, hint + TL_NF(m) + 2 * i)
+        j += 1
+    for i in range(TL_NWD(m)):
+        port[j] = drag_torque(m, s, i, e.w[m.wd[i].row], theta)
+        j += 1
+
+
+cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, double theta, tl_eval* e, int32_t* hint,
+                          int32_t i, int32_t row, int32_t source, int32_t index, int32_t both) noexcept nogil:
+    """Normal force -> sliding capacity cgeo*mu(|w|)*fn and static limit peak*cgeo*mu(0)*fn of friction element i.
+
+    row, source, index, both: its row, where the normal force comes from, which input or actuator, whether it acts both ways; constants
+    in a precompiled step.
+    """
+    cdef int64_t mode
+    cdef double fn, c, lim
+    if source == 2:
+        fn = m.fr[i].ga * (p[index] - m.fr[i].pret)
+    elif source == 0:
+        fn = m.fr[i].gain
+    else:
+        fn = m.fr[i].gain * input_at(m, s, index, theta)
+    e.raw[i] = fn
+    if s.pressed[i]:
+        # a normal force that vanishes within the trial is followed below 0, so that it is 0 at the cut and the polynomials
+        # on both sides of the event stay smooth
+        mode = s.mode[i]
+        lim = m.fr[i].lim * fn
+        if mode != 0 and m.fr[i].mu >= 0:
+            # beyond the end of the slip (a trial only) mu stays that of standstill
+            w = w * mode if mode != 2 else fabs(w)
+            c = m.fr[i].cgeo * fn
+            e.steep[i] = 0
+            if m.fr[i].dmu * c * m.fr[i].stiff > 1.0 and (
+                w < m.fr[i].w_steep or fabs(s.now.w[row]) < m.fr[i].w_steep
+            ):
+                e.steep[i] = 1
+                s.stiff = 1
+            c = c * table1(&m.tab1[m.fr[i].mu], w, hint + i)
+        else:
+            c = m.fr[i].cap0 * fn
+        e.cap_f[i] = c
+        e.cap_b[i] = c
+        e.lim_f[i] = lim
+        e.lim_b[i] = lim
+    elif e.cap_f[i] != 0.0 or e.lim_b[i] != 0.0 or e.lim_f[i] != m.fr[i].hold or s.mode[i] & 1:
+        e.cap_f[i] = 0.0
+        e.cap_b[i] = 0.0
+        e.lim_f[i] = m.fr[i].hold
+        e.lim_b[i] = 0.0
+        e.steep[i] = 0
+    if not both:
+        if m.fr[i].fwd != 1:
+            e.cap_f[i] = 0.0
+            e.lim_f[i] = UNLIMITED if m.fr[i].fwd == 2 else 0.0
+        if m.fr[i].bwd != 1:
+            e.cap_b[i] = 0.0
+            e.lim_b[i] = UNLIMITED if m.fr[i].bwd == 2 else 0.0
+
+
+cdef inline double sliding_torque(const tl_state* s, const tl_eval* e, int32_t i) noexcept nogil:
+    """Torque of element i that slides, or is tied: at its static limit, but held at rest by others."""
+    if s.ties and s.tied[i]:
+        return -e.lim_f[i] if s.mode[i] == 1 else e.lim_b[i]
+    return -e.cap_f[i] if s.mode[i] == 1 else e.cap_b[i]
+
+
+cdef inline void slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F, int32_t i, int32_t row) noexcept nogil:
+    """Sliding force of element i onto its row; 0 when it sticks or is free."""
+    cdef int64_t mode = s.mode[i]
+    cdef double t = 0.0
+    if mode & 1:
+        t = sliding_torque(s, e, i)
+        F[row] += t
+    e.tau[i] = t
+
+
+cdef inline void assemble(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:
+    """Row forces of ports and of sliding friction; writes tau of the elements that do not stick."""
+    cdef int32_t i
+    for i in range(TL_NHOT(m)):
+        F[i] = 0.0
+    for i in range(TL_NPORT(m)):
+        F[TL_PORT_ROW(m, i)] += e.port[i]
+    each_slide(m, s, e, F)

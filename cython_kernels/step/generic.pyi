@@ -1,0 +1,1 @@
+# Nothing for Python: the step is reached through torqueloop.cython_kernels.model.model.

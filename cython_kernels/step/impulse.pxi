@@ -1,0 +1,301 @@
+# The plain impulse step (Moreau): a whole interval in one piece, whatever happens in it.
+#
+# Taken when a step has more events than are handled one by one, or when a trial would give energy. Springs and dampers
+# are at the middle of the interval, so they keep or take; friction acts against the slip it starts with, within its
+# capacity, until the slip is gone; a side of a contact is a spring that pushes with its deflection at the end,
+#
+#     S (u1 - u0)/dt = f - D u0 - K (z0 + dt/2 u0) + B^T tau + R^T N,    S = M + dt/2 D + dt^2/4 K
+#     r0 > 0:  -cap <= tau <= 0, r1 >= 0 at -cap, r1 = 0 between, r1 <= 0 at 0        (r0 < 0 likewise)
+#     N = max(0, (c + d/dt) x1 - d/dt max(0, x0))
+#
+# which is one boxed problem with a positive definite matrix. The works are force times mean speed times dt, they close to
+# rounding; tau (r0 + r1) <= 0 and N (x1 - x0) >= the rise of c/2 max(0, x)^2, so neither gives energy, however long dt is.
+# First order. Slips beyond zero go on without friction: they are met again at the end of the interval.
+
+#: rad/s or m/s: a slip brought to rest that the shift of the boxed problem has let creep
+cdef double CREEP = 1e-6
+
+
+cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part) noexcept nogil:
+    """Advance by part*h from the fraction `done` of the step, then find the modes of the instant reached."""
+    cdef int32_t i
+    cdef double dt = part * m.h
+    cdef tl_box box = lay_box(m, s)
+    cdef int32_t* rows = s.box_i + 4 * (TL_NF(m) + 2 * TL_NCON(m))
+    cdef tl_pattern* p
+    s.counters[TL_C_FALLBACKS] += 1
+    if TL_NLS(m) > 0:
+        jam(m, s)
+    for i in range(TL_NF(m)):
+        s.was[i] = s.mode[i]
+        s.mode[i] = 0 if bilateral(m, i) else 2
+    p = free_pattern(m, s, dt)
+    impulse_forces(m, s, p, dt)
+    find_braking(m, s, &box, rows)
+    find_touching(m, s, &box, rows)
+    responses(m, s, &box, rows, p.P)
+    slips_without(m, s, &box, rows, dt)
+    press_contacts(m, s, &box, rows, dt)
+    impulse_problem(m, s, &box, rows, dt)
+    impulse_advance(m, s, &box, rows, p, part)
+    come_to_rest(m, s, &box, rows)
+    if TL_NACT(m) > 0:
+        advance_actuators(m, s, done, part, 2, s.end.p, s.fill1)
+        for i in range(TL_NACT(m)):
+            s.now.p[i] = s.end.p[i]
+            s.fill[i] = s.fill1[i]
+    s.part = 1.0
+    s.h = m.h
+    s.theta = done + part
+    forget_history(m, s)
+    for i in range(TL_NF(m)):
+        s.mode[i] = s.was[i]
+    s.t[0] += s.theta * m.h
+    meet_instant(m, s, s.theta, 1)
+    s.t[0] -= s.theta * m.h
+
+
+cdef void jam(const tl_model* m, tl_state* s) noexcept nogil:
+    """Losses that cannot go on moving: their torque raises the reaction it depends on by more than itself, so no finite
+    one balances it (a load too heavy for a self-locking gear). Their capacity has no limit; of others it is that of now."""
+    cdef int32_t l, i
+    cdef double slope, const_
+    for l in range(TL_NLS(m)):
+        i = m.ls[l].fr
+        if s.mode[i] & 1:
+            loss_law(m, s, l, s.now.w[m.fr[i].row], s.theta, s.branch[l], s.mode[i], &slope, &const_)
+            if 1.0 + slope * s.pat.X0[l * TL_NLS(m) + l] <= 0.0:
+                s.now.cap_f[i] = UNLIMITED
+                s.now.cap_b[i] = UNLIMITED
+
+
+cdef tl_pattern* free_pattern(const tl_model* m, tl_state* s, double dt) noexcept nogil:
+    """Matrices of an interval dt with only the bilateral elements held, and without contacts."""
+    cdef int32_t i
+    for i in range(TL_NCON(m)):
+        s.regime[i] = 0
+    s.h = dt
+    s.pat = cut_pattern(m, s, dt)
+    return s.pat
+
+
+cdef void impulse_forces(const tl_model* m, tl_state* s, const tl_pattern* p, double dt) noexcept nogil:
+    """s.g: force on u without friction and contacts, s.am: mean acceleration that goes with it."""
+    cdef int32_t i, n = TL_N(m)
+    for i in range(TL_NHOT(m)):
+        s.F[i] = 0.0
+    for i in range(TL_NPORT(m)):
+        s.F[TL_PORT_ROW(m, i)] += s.now.port[i]
+    if TL_NLIN(m) > 0:
+        for i in range(n):
+            s.v1[i] = s.now.z[i] + 0.5 * dt * s.now.u[i]
+        for i in range(TL_NLIN(m)):
+            s.F[TL_LIN_ROW(m, i)] -= lin_force(m, i, s.v1, s.now.u)
+    scatter(m, s.F, s.g)
+    if TL_ND(m) + TL_NVG(m) > 0:
+        drive_stages(m, s, 0)
+    mean_acceleration(m, s, p)
+
+
+cdef void mean_acceleration(const tl_model* m, tl_state* s, const tl_pattern* p) noexcept nogil:
+    """s.am = P (g - S ad) + ad."""
+    cdef int32_t i, n = TL_N(m)
+    if TL_ND(m) + TL_NVG(m) == 0:
+        far_matvec(p.P, n, n, s.g, s.am)
+        return
+    for i in range(n):
+        s.us[i] = s.g[i] - dot(p.S + i * n, s.ad, 0, n)
+    far_matvec(p.P, n, n, s.us, s.am)
+    for i in range(n):
+        s.am[i] += s.ad[i]
+
+
+cdef void find_braking(const tl_model* m, tl_state* s, tl_box* box, int32_t* rows) noexcept nogil:
+    """All elements that can carry a torque are candidates; those at rest may use their static limit first."""
+    cdef int32_t i, j, c
+    for j in range(TL_NF(m)):
+        i = m.fr_order[j]
+        if bilateral(m, i) or not (m.fr[i].src == 4 or engaged(m, s, i)):
+            continue
+        c = box.nc
+        box.cand[c] = i
+        box.side[c] = 0
+        box.released[c] = fabs(s.now.w[TL_FR_ROW(m, i)]) > TOL_R
+        rows[c] = TL_FR_ROW(m, i)
+        box.nc += 1
+
+
+cdef void find_touching(const tl_model* m, tl_state* s, tl_box* box, int32_t* rows) noexcept nogil:
+    """Each side of a contact is a candidate: -1 - i for the upper side of contact i, -1 - ncon - i for the lower one."""
+    cdef int32_t i, c, lower
+    for i in range(TL_NCON(m)):
+        for lower in range(2):
+            if fabs(m.con[i].lo if lower else m.con[i].hi) < NO_LIMIT * 0.1:
+                c = box.nc
+                box.cand[c] = -1 - i - lower * TL_NCON(m)
+                box.side[c] = -1 if lower else 1
+                rows[c] = m.con[i].row
+                box.nc += 1
+
+
+cdef inline int32_t contact_of(const tl_model* m, int32_t candidate, double* sgn) noexcept nogil:
+    """The contact of a candidate < 0; sgn: 1 for its upper side, -1 for the lower one."""
+    cdef int32_t i = -1 - candidate
+    sgn[0] = 1.0 if i < TL_NCON(m) else -1.0
+    return i if i < TL_NCON(m) else i - TL_NCON(m)
+
+
+cdef inline double depth(const tl_model* m, int32_t i, double sgn, double phi) noexcept nogil:
+    """How deep the angle phi is in a side of contact i, > 0 inside."""
+    return phi - m.con[i].hi if sgn > 0.0 else m.con[i].lo - phi
+
+
+cdef void slips_without(const tl_model* m, tl_state* s, tl_box* box, const int32_t* rows, double dt) noexcept nogil:
+    """box.b: slips at the end without friction, over dt."""
+    cdef int32_t c
+    for c in range(box.nc):
+        box.b[c] = row_dot(m, rows[c], s.am) + s.now.w[rows[c]] / dt
+
+
+cdef void press_contacts(const tl_model* m, tl_state* s, tl_box* box, const int32_t* rows, double dt) noexcept nogil:
+    """Contacts among the candidates. With x1 = x0 + dt r0 + dt^2/2 a the law is that of a row softer by 2/(k dt^2)."""
+    cdef int32_t c, i, nc = box.nc
+    cdef double x0, k, inside, sgn, scale = 2.0 / (dt * dt)
+    for c in range(nc):
+        if box.cand[c] >= 0:
+            continue
+        i = contact_of(m, box.cand[c], &sgn)
+        x0 = depth(m, i, sgn, row_angle(m, s, rows[c]))
+        inside = x0 if x0 > 0.0 else 0.0
+        k = m.con[i].c + (m.con[i].d / dt if x0 > 0.0 else 0.0)
+        if x0 > 0.0:
+            box.side[c] = 0
+        box.b[c] += s.now.w[rows[c]] / dt + sgn * scale * (x0 - inside * (1.0 - m.con[i].c / k))
+        box.W[c * nc + c] += scale / k
+        box.lo[c] = -UNLIMITED if sgn > 0.0 else 0.0
+        box.hi[c] = UNLIMITED if sgn < 0.0 else 0.0
+
+
+cdef void limit_braking(const tl_model* m, const tl_state* s, const tl_box* box, const int32_t* rows) noexcept nogil:
+    """Limits of friction: against the slip it starts with; both ways from rest; none for what would give heat back."""
+    cdef int32_t c, i
+    cdef double lf, lb, r
+    for c in range(box.nc):
+        i = box.cand[c]
+        if i < 0:
+            continue
+        r = s.now.w[rows[c]]
+        lf = s.now.cap_f[i] if box.released[c] and m.fr[i].fwd != 2 else s.now.lim_f[i]
+        lb = s.now.cap_b[i] if box.released[c] and m.fr[i].bwd != 2 else s.now.lim_b[i]
+        box.lo[c] = -lf if lf > 0.0 and r >= -TOL_R and not box.guess[c] else 0.0
+        box.hi[c] = lb if lb > 0.0 and r <= TOL_R and not box.guess[c] else 0.0
+
+
+cdef void impulse_problem(const tl_model* m, tl_state* s, tl_box* box, const int32_t* rows, double dt) noexcept nogil:
+    """Torques of the candidates. Solved again after an element has slid at its static limit (it has its sliding capacity
+    then), or would give heat back (where the boxed problem has not been solved to the end): nc + 1 times at most each."""
+    cdef int32_t c, i, again, piv, rounds
+    cdef double heat, r0, r1
+    for c in range(box.nc):
+        box.guess[c] = 0                      # 1: left without torque
+    for rounds in range(2 * box.nc + 2):
+        limit_braking(m, s, box, rows)
+        if boxed_solve(box.nc, box.W, box.b, box.lo, box.hi, box.tau, box.side, box.work, &piv):
+            s.counters[TL_C_RELAXED] += 1
+        count_pivots(s, piv)
+        find_slips(box)
+        again = 0
+        for c in range(box.nc):
+            i = box.cand[c]
+            if i < 0:
+                continue
+            r0 = s.now.w[rows[c]]
+            r1 = dt * box.y[c]
+            heat = -0.5 * dt * box.tau[c] * (r0 + r1)
+            if heat < -TOL_R * dt * fabs(box.tau[c]) and not box.guess[c]:
+                box.guess[c] = 1
+                again = 1
+            if box.side[c] != 0 and not box.released[c] and box.y[c] != 0.0:
+                box.released[c] = 1
+                again = 1
+        if not again:
+            break
+
+
+cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, const int32_t* rows, const tl_pattern* p,
+                          double part) noexcept nogil:
+    """The state at the end, and the books: force times mean speed times time."""
+    cdef int32_t i, k, c, n = TL_N(m)
+    cdef double dt = part * m.h, w1, heat
+    cdef double* w = s.em.w                   # (nhot) mean speeds
+    for c in range(box.nc):
+        add_along(m, rows[c], box.tau[c], s.g)
+    mean_acceleration(m, s, p)
+    for i in range(TL_NENG(m)):
+        s.xi[i] = idle_integrator(m, s, i, part)
+    for i in range(n):
+        s.um[i] = s.now.u[i] + 0.5 * dt * s.am[i]
+    gather(m, s.um, w)
+    for i in range(TL_NPORT(m)):
+        s.e_port[i] += dt * s.now.port[i] * w[TL_PORT_ROW(m, i)]
+    for i in range(TL_NLIN(m)):
+        w1 = w[TL_LIN_ROW(m, i)]
+        s.e_lin[i] += dt * m.lin[i].d * w1 * w1
+    for c in range(box.nc):
+        i = box.cand[c]
+        k = rows[c]
+        if i < 0:
+            book_side(m, s, i, box.tau[c], dt * w[k], k)
+            continue
+        heat = -dt * box.tau[c] * w[k]
+        if heat < -TOL_R * dt * fabs(box.tau[c]):
+            s.counters[TL_C_HEAT] += 1
+        s.e_fr[i] += heat if heat > 0.0 else 0.0
+    if TL_ND(m) + TL_NVG(m) > 0:
+        book_drivers(m, s, p, dt)
+    for i in range(n):
+        s.now.z[i] += dt * s.um[i]
+        s.now.u[i] += dt * s.am[i]
+    gather(m, s.now.u, s.now.w)
+
+
+cdef void book_side(const tl_model* m, tl_state* s, int32_t candidate, double f, double dx, int32_t k) noexcept nogil:
+    """Heat of a side of a contact that has pushed with f while its row moved by dx: what its spring does not keep."""
+    cdef double sgn, phi = row_angle(m, s, k), x0, x1
+    cdef int32_t i = contact_of(m, candidate, &sgn)
+    x0 = depth(m, i, sgn, phi)
+    x1 = depth(m, i, sgn, phi + dx)
+    x0 = x0 if x0 > 0.0 else 0.0
+    x1 = x1 if x1 > 0.0 else 0.0
+    s.e_con[i] += -f * dx - 0.5 * m.con[i].c * (x1 * x1 - x0 * x0)
+
+
+cdef void book_drivers(const tl_model* m, tl_state* s, const tl_pattern* p, double dt) noexcept nogil:
+    """Work of the bilateral elements, from the torques that hold them."""
+    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
+    cdef double tau
+    for j in range(n):
+        s.us[j] = dot(p.S + j * n, s.am, 0, n) - s.g[j]
+    for i in range(nf):
+        if bilateral(m, i):
+            tau = 0.0
+            for j in range(n):
+                tau += p.Tn[j * nf + i] * s.us[j]
+            s.e_fr[i] -= dt * tau * slip_of(m, s, i, s.um)
+
+
+cdef void come_to_rest(const tl_model* m, tl_state* s, const tl_box* box, const int32_t* rows) noexcept nogil:
+    """Elements held to the end of the interval: the creep of the shift in the boxed problem is taken out by projection."""
+    cdef int32_t c, i, any_held = 0
+    for c in range(box.nc):
+        i = box.cand[c]
+        if i >= 0 and box.side[c] == 0 and fabs(s.now.w[rows[c]]) <= CREEP:
+            s.mode[i] = 0
+            any_held = 1
+    if not any_held:
+        return
+    s.pat = pattern_of(m, s)
+    if TL_ND(m) + TL_NVG(m) > 0:
+        for i in range(TL_NF(m)):
+            s.g[i] = slip_of(m, s, i, s.now.u)
+    project(m, s, s.g)

@@ -1,0 +1,73 @@
+# Names the step uses, and the sizes it is written in; a precompiled step defines these as constants first.
+
+from libc.math cimport exp, fabs, sqrt
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.string cimport memcpy
+
+from torqueloop.cython_kernels.locks.locks cimport boxed_solve, cut_pattern, lu_solve, pattern_of, set_ratio_rows
+from torqueloop.cython_kernels.model.model cimport (
+    TL_C_DECISIONS, TL_C_EVALS, TL_C_EVENTS, TL_C_FALLBACKS, TL_C_PIVOTS, TL_C_PIVOTS_MAX, TL_C_RELAXED, TL_C_SPLITS_MAX,
+    TL_C_HEAT, TL_C_REFUSED, TL_C_STEEP, TL_FORMED,
+    tl_eval, tl_model, tl_pattern, tl_state,
+)
+from torqueloop.cython_kernels.model.laws cimport (
+    contact_deflection,
+    contact_force,
+    contact_loss,
+    contact_stiffness,
+    kinetic_energy,
+    row_angle,
+    row_dot,
+)
+from torqueloop.cython_kernels.locks.vectors cimport axpy, dot
+from torqueloop.cython_kernels.model.tables cimport table1, table1_slope, table2
+
+include "sizes.pxi"
+
+cdef extern from *:
+    """
+    /* a pointer that shares its target with no other: lets the compiler keep sums in registers */
+    typedef double* __restrict tl_vec;
+    typedef const double* __restrict tl_cvec;
+
+    /* y (rows) = A x, A stored by columns. Every y[i] is summed over j in order, whatever the blocking: same bits. */
+    static inline __attribute__((always_inline)) void tl_matvec(const double* __restrict A, int rows, int cols, const double* __restrict x,
+                                 double* __restrict y)
+    {
+        int i = 0, j;
+        for (; i + 4 <= rows; i += 4) {
+            double a0 = 0.0, a1 = 0.0, a2 = 0.0, a3 = 0.0;
+            const double* c = A + i;
+            for (j = 0; j < cols; j++, c += rows) {
+                const double xj = x[j];
+                a0 += c[0] * xj; a1 += c[1] * xj; a2 += c[2] * xj; a3 += c[3] * xj;
+            }
+            y[i] = a0; y[i + 1] = a1; y[i + 2] = a2; y[i + 3] = a3;
+        }
+        for (; i + 2 <= rows; i += 2) {
+            double a0 = 0.0, a1 = 0.0;
+            const double* c = A + i;
+            for (j = 0; j < cols; j++, c += rows) {
+                const double xj = x[j];
+                a0 += c[0] * xj; a1 += c[1] * xj;
+            }
+            y[i] = a0; y[i + 1] = a1;
+        }
+        for (; i < rows; i++) {
+            double a0 = 0.0;
+            const double* c = A + i;
+            for (j = 0; j < cols; j++, c += rows) a0 += c[0] * x[j];
+            y[i] = a0;
+        }
+    }
+
+    /* the same for places that are not in every step */
+    static __attribute__((noinline)) void tl_far_matvec(const double* A, int rows, int cols, const double* x, double* y)
+    {
+        tl_matvec(A, rows, cols, x, y);
+    }
+    """
+    ctypedef double* tl_vec
+    ctypedef const double* tl_cvec
+    void far_matvec "tl_far_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil
+    void matvec "tl_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil

@@ -1,0 +1,378 @@
+# The trial: one step over the full h with the modes held. Order 2 (two points) or 4 (three points).
+
+cdef inline double idle_integrator(const tl_model* m, const tl_state* s, int32_t i, double part) noexcept nogil:
+    """xi' = ki*(w_idle - w), kept in [0, tau_idle_max]: torque the idle controller has integrated; w of the middle of the
+    part, extrapolated from the present acceleration."""
+    cdef double w = s.now.w[m.eng[i].row] + 0.5 * part * m.h * s.wa[m.eng[i].row]
+    cdef double x = s.xi[i] + part * m.h * m.eng[i].ki * (m.eng[i].w_idle - w)
+    if x < 0.0:
+        x = 0.0
+    if x > m.eng[i].tau_idle_max:
+        x = m.eng[i].tau_idle_max
+    return x
+
+
+cdef inline double lin_force(const tl_model* m, int32_t i, const double* z, const double* u) noexcept nogil:
+    """c*(row.z + off - phi0) + d*row.u of compliance i."""
+    cdef int32_t k = TL_LIN_ROW(m, i)
+    return m.lin[i].c * (lin_dot(m, i, z) + m.row_off[k] - m.lin[i].phi0) + m.lin[i].d * lin_dot(m, i, u)
+
+
+cdef inline void subtract_compliances(const tl_model* m, const tl_state* s, const double* z, const double* u,
+                               double* F) noexcept nogil:
+    """F[row] -= c*(row.z + off - phi0) + d*row.u."""
+    cdef int32_t i
+    for i in range(TL_NLIN(m)):
+        F[TL_LIN_ROW(m, i)] -= lin_force(m, i, z, u)
+    if TL_NCON(m) > 0:
+        subtract_contacts(m, s, z, u, F)
+
+
+cdef inline void hold(const tl_model* m, const tl_pattern* q, const double* g, double* a) noexcept nogil:
+    """a = P g: accelerations of the step with the elements at rest held."""
+    cdef int32_t i
+    if TL_N(m) > TL_FORMED and q.narrow:
+        for i in range(TL_N(m)):
+            a[i] = dot(q.P + i * TL_N(m), g, q.range[2 * i], q.range[2 * i + 1])
+    else:
+        matvec(q.P, TL_N(m), TL_N(m), g, a)
+
+
+cdef inline void hold4(const tl_model* m, const tl_pattern* q, const double* g, double* a) noexcept nogil:
+    """a = P4 g: accelerations of both stages; without compliances they do not depend on each other."""
+    if TL_N(m) > TL_FORMED and TL_NLIN(m) == 0:
+        hold(m, q, g, a)
+        hold(m, q, g + TL_N(m), a + TL_N(m))
+    else:
+        matvec(q.P4, 2 * TL_N(m), 2 * TL_N(m), g, a)
+
+
+cdef inline void hold_now(const tl_model* m, const tl_pattern* q, const double* g, double* a) noexcept nogil:
+    """a = P0 g: the same for an instant."""
+    cdef int32_t i, n = TL_N(m)
+    if TL_N(m) > TL_FORMED and q.narrow0:
+        for i in range(n):
+            a[i] = dot(q.P0 + i * n, g, q.range[2 * n + 2 * i], q.range[2 * n + 2 * i + 1])
+    else:
+        far_matvec(q.P0, n, n, g, a)
+
+
+cdef void held_torques(const tl_model* m, tl_state* s, const double* S, const double* g, const double* a,
+                       double* tau) noexcept nogil:
+    """Torques Tn (S a - g) of the elements at rest (the others are left alone), where T is not formed."""
+    cdef int32_t i, n = TL_N(m)
+    cdef const int32_t* rows = s.pat.range + 4 * n
+    for i in range(n):
+        s.rho[i] = dot(S + i * n, a, m.S_range[2 * i], m.S_range[2 * i + 1]) - g[i]
+    for i in range(s.pat.ns):
+        tau[rows[2 * TL_NF(m) + i]] = dot(s.pat.T + i * n, s.rho, rows[2 * i], rows[2 * i + 1])
+
+
+cdef inline void predict(const tl_model* m, double h, tl_cvec u, tl_cvec a, tl_cvec hs1, tl_vec u1) noexcept nogil:
+    """u1 = u + h (a + slope/2): speeds at the end if the acceleration goes on as it did."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        u1[i] = u[i] + h * (a[i] + 0.5 * hs1[i])
+
+
+cdef inline void correct(const tl_model* m, double h, tl_cvec u, tl_cvec a, tl_cvec a1, tl_vec u1) noexcept nogil:
+    """u1 = u + h/2 (a + a1)."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        u1[i] = u[i] + 0.5 * h * (a[i] + a1[i])
+
+
+cdef inline void finish2(const tl_model* m, double h, tl_cvec u, tl_cvec z, tl_cvec a, tl_cvec a1, tl_vec z1,
+                         tl_vec s1) noexcept nogil:
+    """Angles at the end, and the polynomial a + s1 x of the acceleration (s2 stays 0)."""
+    cdef int32_t i
+    cdef double b0 = h * h * (0.5 - m.beta), b1 = h * h * m.beta
+    for i in range(TL_N(m)):
+        z1[i] = z[i] + h * u[i] + b0 * a[i] + b1 * a1[i]
+        s1[i] = a1[i] - a[i]
+
+
+cdef inline void springs_at_end(const tl_model* m, const tl_state* s, double h, double b0) noexcept nogil:
+    """F[row] -= force of the springs and dampers at the end, as far as it does not depend on the acceleration there."""
+    cdef int32_t i, k
+    for i in range(TL_NLIN(m)):
+        k = TL_LIN_ROW(m, i)
+        s.F[k] -= (m.lin[i].c * (lin_dot(m, i, s.now.z) + m.row_off[k] + h * s.now.w[k] + b0 * s.wa[k] - m.lin[i].phi0)
+                   + m.lin[i].d * (s.now.w[k] + 0.5 * h * s.wa[k]))
+
+
+cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
+    """Trial over h from the present state with the modes held, order 2. Writes u1, z1, a1, s1, s2, end.
+
+        S a1 = f1 - D (u + h/2 a) - K (q + h u + h^2 (1/2 - beta) a) + B_s^T tau1
+    """
+    cdef int32_t i, k, n = TL_N(m), nf = TL_NF(m)
+    cdef double h = s.h, b0 = h * h * (0.5 - m.beta)
+    cdef tl_eval* e = s.end
+    gather(m, s.now.a, s.wa)
+    advance_actuators(m, s, theta, s.part, 0 if s.part == 1.0 else 2, e.p, s.fill1)
+    for i in range(TL_NENG(m)):
+        s.xi1[i] = idle_integrator(m, s, i, s.part)
+    predict(m, h, s.now.u, s.now.a, s.now.hs1, s.end.u)
+    while True:
+        eval_forces(m, s, e, s.end.u, theta + s.part, s.xi1)
+        assemble(m, s, e, s.F)
+        springs_at_end(m, s, h, b0)
+        for i in range(TL_NCON(m)):
+            k = m.con[i].row
+            s.F[k] += contact_force(m, s, i, row_dot(m, k, s.now.z) + m.row_off[k] + h * s.now.w[k] + b0 * s.wa[k],
+                                    s.now.w[k] + 0.5 * h * s.wa[k])
+        scatter(m, s.F, s.g)
+        if staged(m):
+            drive_stages(m, s, 1)
+            solve_stages(m, s, 1, s.v2)
+            for i in range(n):
+                s.end.a[i] = s.v2[i]
+            if s.stiff:
+                slide_implicitly(m, s, 1)
+                solve_stages(m, s, 1, s.v2)
+                for i in range(n):
+                    s.end.a[i] = s.v2[i]
+        else:
+            hold(m, s.pat, s.g, s.end.a)
+            if s.stiff:
+                slide_implicitly(m, s, 1)
+                hold(m, s.pat, s.g, s.end.a)
+        correct(m, h, s.now.u, s.now.a, s.end.a, s.end.u)
+        passes -= 1
+        if passes <= 0:
+            break
+    finish2(m, h, s.now.u, s.now.z, s.now.a, s.end.a, s.end.z, s.end.hs1)
+    if staged(m):
+        loss_limits(m, s, 1)
+    else:
+        if n <= TL_FORMED:
+            matvec(s.pat.T, nf, n, s.g, s.v1)
+        else:
+            held_torques(m, s, s.pat.S, s.g, s.end.a, s.v1)
+        for i in range(nf):
+            if s.mode[i] == 0:
+                e.tau[i] = s.v1[i]
+    gather(m, s.end.u, e.w)
+
+
+cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
+    """As trial2 with points 0, 1/2, 1: Hermite-Simpson, order 4. Also writes am, um, em."""
+    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
+    cdef int64_t stiff
+    cdef double h = s.h, um0
+    cdef const double* A4 = s.pat.A4
+    cdef double* um0v = s.v1
+    cdef double* u10v = s.v1 + n
+    cdef double* zv = s.v2
+    gather(m, s.now.a, s.wa)
+    advance_actuators(m, s, theta, 0.5 * s.part, 1 if s.part == 1.0 else 2, s.em.p, s.fill1)
+    advance_actuators(m, s, theta, s.part, 0 if s.part == 1.0 else 2, s.end.p, s.fill1)
+    for i in range(TL_NENG(m)):
+        s.xi1[i] = idle_integrator(m, s, i, s.part)
+    for i in range(n):
+        s.um[i] = s.now.u[i] + h * (0.5 * s.now.a[i] + 0.125 * s.now.hs1[i] + s.hs2[i] / 24.0)
+        s.end.u[i] = s.now.u[i] + h * (s.now.a[i] + 0.5 * s.now.hs1[i] + s.hs2[i] / 3.0)
+        um0v[i] = s.now.u[i] + h * (5.0 / 24.0) * s.now.a[i]
+        u10v[i] = s.now.u[i] + h * (1.0 / 6.0) * s.now.a[i]
+    while True:
+        eval_forces(m, s, &s.em, s.um, theta + 0.5 * s.part, s.xi)
+        stiff = s.stiff
+        eval_forces(m, s, s.end, s.end.u, theta + s.part, s.xi1)
+        assemble(m, s, &s.em, s.F)
+        if TL_NLIN(m) + TL_NCON(m) > 0:
+            for i in range(n):
+                zv[i] = s.now.z[i] + h * (5.0 / 24.0 * s.now.u[i] + um0v[i] / 3.0 - u10v[i] / 24.0)
+            subtract_compliances(m, s, zv, um0v, s.F)
+        scatter(m, s.F, s.g)
+        assemble(m, s, s.end, s.F)
+        if TL_NLIN(m) + TL_NCON(m) > 0:
+            for i in range(n):
+                zv[i] = s.now.z[i] + h * (s.now.u[i] / 6.0 + um0v[i] * (2.0 / 3.0) + u10v[i] / 6.0)
+            subtract_compliances(m, s, zv, u10v, s.F)
+        scatter(m, s.F, s.g + n)
+        if staged(m):
+            drive_stages(m, s, 2)
+            solve_stages(m, s, 2, s.v2)
+            if s.stiff or stiff:
+                slide_implicitly(m, s, 2)
+                solve_stages(m, s, 2, s.v2)
+        else:
+            hold4(m, s.pat, s.g, s.v2)
+            if s.stiff or stiff:
+                slide_implicitly(m, s, 2)
+                hold4(m, s.pat, s.g, s.v2)
+        for i in range(n):
+            s.am[i] = s.v2[i]
+            s.end.a[i] = s.v2[n + i]
+            s.um[i] = um0v[i] + h * (s.am[i] / 3.0 - s.end.a[i] / 24.0)
+            s.end.u[i] = u10v[i] + h * (s.am[i] * (2.0 / 3.0) + s.end.a[i] / 6.0)
+        passes -= 1
+        if passes <= 0:
+            break
+    for i in range(n):
+        s.end.z[i] = s.now.z[i] + h * (s.now.u[i] / 6.0 + s.um[i] * (2.0 / 3.0) + s.end.u[i] / 6.0)
+        s.end.hs1[i] = -3.0 * s.now.a[i] + 4.0 * s.am[i] - s.end.a[i]
+        s.s2[i] = 2.0 * s.now.a[i] - 4.0 * s.am[i] + 2.0 * s.end.a[i]
+    if staged(m):
+        loss_limits(m, s, 2)
+        gather(m, s.um, s.em.w)
+        gather(m, s.end.u, s.end.w)
+        return
+    # torques of the stuck elements: rho = A4 [am, a1] - g is the force missing in the balance
+    if TL_N(m) > TL_FORMED and TL_NLIN(m) == 0:
+        for j in range(2):
+            held_torques(m, s, m.M, s.g + j * n, s.v2 + j * n, s.box_w)
+            for i in range(nf):
+                if s.mode[i] == 0:
+                    if j == 0:
+                        s.em.tau[i] = s.box_w[i]
+                    else:
+                        s.end.tau[i] = s.box_w[i]
+    elif s.pat.ns > 0:
+        for i in range(2 * n):
+            um0 = -s.g[i]
+            for j in range(2 * n):
+                um0 += A4[i * 2 * n + j] * s.v2[j]
+            s.v1[i] = um0
+        matvec(s.pat.Tn, nf, n, s.v1, s.box_w)
+        matvec(s.pat.Tn, nf, n, s.v1 + n, s.box_w + nf)
+        for i in range(nf):
+            if s.mode[i] == 0:
+                s.em.tau[i] = s.box_w[i]
+                s.end.tau[i] = s.box_w[nf + i]
+    gather(m, s.um, s.em.w)
+    gather(m, s.end.u, s.end.w)
+
+
+cdef enum:
+    #: rounds of the torque of steep sliding elements; 3 to 6 are usual, more are needed where mu(w) has a sharp knee
+    ROUNDS = 16
+
+
+cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
+    """Torques of the sliding elements whose capacity rises steeply with the slip, solved together with their speeds.
+
+    With tau = -sgn*cap(|w|) and w = w* + H (tau - tau*), H the response of the slips to the torques over the stages of
+    the step, the residual tau + sgn*cap(|w|) = 0 is solved by rounds with chords from standstill, which come down to the
+    solution from above, and then with tangents, which are exact once the segment of the table is the right one.
+    On entry a1 (or v2 = [am, a1]) answers s.g with the explicit torques; on return s.g holds the implicit ones.
+    """
+    cdef int32_t i, j, k, c, d, st, r, n = TL_N(m), nf = TL_NF(m), nc = 0, size, it, hint = 0
+    cdef int32_t* el = s.box_i
+    cdef double* H
+    cdef double* A
+    cdef double* w
+    cdef double* dt
+    cdef double* x
+    cdef double* best
+    cdef double* col
+    cdef double* P
+    cdef double worst, best_worst = 0.0, scale = 0.0
+    cdef double h = s.h, acc, sgn, cap, slope, fn
+    cdef tl_eval* e
+    cdef double[2][2] B4 = [[1.0 / 3.0, -1.0 / 24.0], [2.0 / 3.0, 1.0 / 6.0]]
+    for i in range(nf):
+        if (s.mode[i] == 1 or s.mode[i] == -1) and not s.tied[i] and (s.end.steep[i] or (stages == 2 and s.em.steep[i])):
+            el[nc] = i
+            nc += 1
+    if nc == 0:
+        return
+    size = nc * stages
+    H = s.box_w
+    A = H + size * size
+    w = A + size * size
+    dt = w + size
+    x = dt + size
+    best = x + size
+    col = best + size
+    # H: response of the slip at stage st to a torque at stage r
+    for d in range(nc):
+        k = m.fr[el[d]].row
+        for r in range(stages):
+            for st in range(stages):
+                for i in range(n):
+                    col[i] = 0.0
+                for j in range(m.row_ptr[k], m.row_ptr[k + 1]):
+                    for i in range(n):
+                        if stages == 1:
+                            col[i] += 0.5 * h * s.pat.P[m.row_idx[j] * n + i] * m.row_val[j]
+                        else:
+                            P = s.pat.P4 + (r * n + m.row_idx[j]) * 2 * n
+                            col[i] += h * (B4[st][0] * P[i] + B4[st][1] * P[n + i]) * m.row_val[j]
+                for c in range(nc):
+                    H[(st * nc + c) * size + r * nc + d] = row_dot(m, m.fr[el[c]].row, col)
+    # slips that the explicit torques give
+    for st in range(stages):
+        for i in range(n):
+            if stages == 1:
+                col[i] = s.now.u[i] + 0.5 * h * (s.now.a[i] + s.end.a[i])
+            else:
+                col[i] = s.now.u[i] + h * ((5.0 / 24.0 if st == 0 else 1.0 / 6.0) * s.now.a[i] + B4[st][0] * s.v2[i]
+                                       + B4[st][1] * s.v2[n + i])
+        for c in range(nc):
+            w[st * nc + c] = row_dot(m, m.fr[el[c]].row, col)
+            dt[st * nc + c] = 0.0
+    for it in range(ROUNDS + 1):
+        worst = 0.0
+        for st in range(stages):
+            e = s.end if st == stages - 1 else &s.em
+            for c in range(nc):
+                i = el[c]
+                sgn = <double>s.mode[i]
+                acc = w[st * nc + c]
+                for d in range(size):
+                    acc += H[(st * nc + c) * size + d] * dt[d]
+                acc = sgn * acc
+                fn = m.fr[i].cgeo * e.raw[i]
+                cap = fn * table1_slope(&m.tab1[m.fr[i].mu], acc, &hint, &slope)
+                slope = slope * fn
+                if acc <= 0.0:
+                    slope = m.fr[i].dmu * fn if it == 0 else 0.0
+                elif it < ROUNDS - 3:
+                    # chord from standstill: for a rising curve that flattens it cannot overshoot back across zero
+                    slope = (cap - m.fr[i].cap0 * e.raw[i]) / acc
+                if slope < 0.0:
+                    slope = 0.0
+                if (m.fr[i].fwd if sgn > 0.0 else m.fr[i].bwd) != 1:
+                    cap = 0.0
+                    slope = 0.0
+                x[st * nc + c] = -(e.tau[i] + dt[st * nc + c] + sgn * cap)
+                if fabs(x[st * nc + c]) > worst:
+                    worst = fabs(x[st * nc + c])
+                if fabs(cap) > scale:
+                    scale = fabs(cap)
+                for d in range(size):
+                    A[(st * nc + c) * size + d] = slope * H[(st * nc + c) * size + d] + (1.0 if d == st * nc + c else 0.0)
+        if it == 0 or worst < best_worst:
+            best_worst = worst
+            for d in range(size):
+                best[d] = dt[d]
+        if worst <= 1e-13 * scale or it == ROUNDS or lu_solve(A, size, x, 1):
+            break
+        for d in range(size):
+            dt[d] += x[d]
+    if best_worst > 1e-6 * scale:
+        s.counters[TL_C_STEEP] += 1
+    for d in range(size):
+        dt[d] = best[d]
+    for st in range(stages):
+        e = s.end if st == stages - 1 else &s.em
+        for c in range(nc):
+            i = el[c]
+            e.tau[i] += dt[st * nc + c]
+            if s.mode[i] == 1:
+                e.cap_f[i] = -e.tau[i]
+            else:
+                e.cap_b[i] = e.tau[i]
+            k = TL_FR_ROW(m, i)
+            for j in range(m.row_ptr[k], m.row_ptr[k + 1]):
+                s.g[st * n + m.row_idx[j]] += m.row_val[j] * dt[st * nc + c]
+
+
+cdef inline void trial(const tl_model* m, tl_state* s, double done) noexcept nogil:
+    """A trial of the length s.h from the present state; more passes when there is no history to predict from."""
+    if s.four:
+        trial4(m, s, done, 1 if s.hist[0] else 3)
+    else:
+        trial2(m, s, done, 1 if s.hist[0] else 2)

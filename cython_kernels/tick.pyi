@@ -1,1 +1,0 @@
-# Nothing for Python: the tick is reached through torqueloop.cython_kernels.rig.

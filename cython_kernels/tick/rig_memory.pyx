@@ -1,0 +1,149 @@
+"""The memory of a rig: signals, and what is at its borders as lists (buses, pins of control units). Base of `Rig`.
+
+Everything is allocated here before arming, on one list of blocks that lives as long as the rig.
+"""
+
+from libc.stdint cimport int32_t, uint8_t
+from libc.stdlib cimport calloc, free
+
+from torqueloop.cython_kernels.can.codec cimport CodecTables, RxState, TxState
+from torqueloop.cython_kernels.can.socketcan cimport NativePort
+from torqueloop.cython_kernels.rings.ring cimport FrameRing, LatestSlot
+from torqueloop.cython_kernels.tick.tick cimport (
+    FRAME_BYTES,
+    MAX_BUS,
+    MAX_PINS,
+    MAX_VEHICLE,
+    N_BUS,
+    RX_PER_TICK,
+    bus_entry_t,
+    bus_t,
+    copy_t,
+    input_head_t,
+    pins_t,
+    sample_t,
+    tx_t,
+)
+from torqueloop.cython_kernels.tick.transaction cimport CTL_WRITES
+
+
+cdef class RigMemory:
+    """Blocks of memory, signal slots, buses and pins. Slot 0 always reads 0, slot 1 is a sink that is never read."""
+
+    def __cinit__(self, n_sig: int, tick_s: float):
+        if not 2 <= n_sig <= 65536:
+            raise ValueError(f"{n_sig} signals: allowed 2..65536")
+        if not 1e-5 <= tick_s <= 1.0:
+            raise ValueError(f"tick {tick_s} s: allowed 1e-5..1 s")
+        self._keep, self._blocks = [], []
+        self.r.n_sig = n_sig
+        self.r.sig = <double*>self.block(n_sig * sizeof(double))
+        self.r.sig0 = <double*>self.block(n_sig * sizeof(double))
+        self.r.tick_s = tick_s
+        self.r.period_ns = round(tick_s * 1e9)
+        # signals nobody asked for go to the sink, so that the tick has no special cases
+        self.r.slot_time = self.r.slot_tick = self.r.slot_status = self.r.slot_cause = 1
+        self.r.slot_I_wheel = self.r.slot_F_wheel = 1
+        self.r.sample = <sample_t*>self.block(sizeof(sample_t))
+        self.make_room()
+
+    def __dealloc__(self):
+        cdef size_t address
+        for address in self._blocks or ():
+            free(<void*>address)
+
+    cdef void* block(self, size_t n_bytes) except NULL:
+        """Zeroed memory that lives as long as the rig."""
+        cdef void* p = calloc(1, n_bytes if n_bytes else 1)
+        if p == NULL:
+            raise MemoryError
+        self._blocks.append(<size_t>p)
+        return p
+
+    cdef int32_t slot(self, index) except -1:
+        if not 0 <= index < self.r.n_sig:
+            raise IndexError(f"signal slot {index}: allowed 0..{self.r.n_sig - 1}")
+        return index
+
+    cdef copy_t* copies(self, rows) except NULL:
+        cdef copy_t* out = <copy_t*>self.block(len(rows) * sizeof(copy_t))
+        for k, (src, dst, gain, offset) in enumerate(rows):
+            out[k].src, out[k].dst = self.slot(src), self.slot(dst)
+            out[k].gain, out[k].offset = gain, offset
+        return out
+
+    def add_bus(self, CodecTables codec not None, RxState rx not None, TxState tx not None,
+                FrameRing rx_ring not None, FrameRing tx_ring not None, required: list, plan: list,
+                drop_limit: int = 10) -> int:
+        """A CAN bus: required = indices of messages that must come;
+        plan = (message index, period in ticks, offset in ticks). Its number, counted from 0."""
+        if codec.n_slots > self.r.n_sig:
+            raise ValueError(f"codec writes {codec.n_slots} slots, the signal table has {self.r.n_sig}")
+        if self.r.n_bus == MAX_BUS:
+            raise ValueError(f"more than {MAX_BUS} buses on a rig")
+        if self.r.bus == NULL:
+            self.r.bus = <bus_t*>self.block(MAX_BUS * sizeof(bus_t))
+        cdef bus_t* b = &self.r.bus[self.r.n_bus]
+        b.index = self.r.n_bus
+        b.codec, b.rx, b.tx = &codec.c, rx.ptr, tx.ptr
+        b.rx_ring, b.tx_ring = &rx_ring.r, &tx_ring.r
+        b.required = <int32_t*>self.block(len(required) * sizeof(int32_t))
+        b.n_required = len(required)
+        for k, index in enumerate(required):
+            b.required[k] = index
+        b.tx_plan = <tx_t*>self.block(len(plan) * sizeof(tx_t))
+        b.n_tx = len(plan)
+        for k, (message, period, offset) in enumerate(plan):
+            if not 0 < period or not 0 <= offset < period:
+                raise ValueError(
+                    f"message {message}: period {period}, offset {offset} ticks; allowed: 0 <= offset < "
+                    f"period")
+            b.tx_plan[k].message, b.tx_plan[k].period, b.tx_plan[k].offset = message, period, offset
+        b.tx_drop_limit = drop_limit
+        self.r.n_bus += 1
+        self.make_room()
+        self._keep += [codec, rx, tx, rx_ring, tx_ring]
+        return b.index
+
+    cdef bus_t* bus_of(self, index) except NULL:
+        if not 0 <= index < self.r.n_bus:
+            raise IndexError(f"bus {index}: allowed 0..{self.r.n_bus - 1}")
+        return &self.r.bus[index]
+
+    cdef int make_room(self) except -1:
+        """Memory for all that a tick can take in: an input record."""
+        cdef size_t pins = 8
+        for k in range(self.r.n_pins):
+            pins += 8 + 8 * self.r.pins[k].n
+        self.r.input_record = <uint8_t*>self.block(
+            sizeof(input_head_t) + 8 + self.r.n_bus * (RX_PER_TICK * FRAME_BYTES + sizeof(bus_entry_t))
+            + 8 * (MAX_VEHICLE + 1) + pins + 16 * (CTL_WRITES + 1))
+        return 0
+
+    def set_port(self, bus: int, NativePort port not None, first_slot: int, down_limit_s: float) -> None:
+        """Native SocketCAN: while the port is open, it is the bus; first_slot: of the N_BUS signals of its state."""
+        cdef bus_t* b = self.bus_of(bus)
+        b.port = port.p
+        b.state_slot = self.slot(first_slot + N_BUS - 1) - N_BUS + 1
+        b.down_limit_ns = round(down_limit_s * 1e9)
+        self._keep.append(port)
+
+    def set_bell(self, bus: int, fd: int) -> None:
+        """eventfd that is rung when frames were queued (0 or less: none)."""
+        self.bus_of(bus).bell_fd = max(0, fd)
+
+    def add_pins(self, LatestSlot slot not None, first: int) -> int:
+        """Numbers that a control unit sends directly go to the signals from `first` on. Its number, counted from 0."""
+        if slot.s.n > MAX_PINS:
+            raise ValueError(f"{slot.s.n} pins: allowed {MAX_PINS}")
+        cdef pins_t* old = self.r.pins
+        cdef int k
+        self.r.pins = <pins_t*>self.block((self.r.n_pins + 1) * sizeof(pins_t))
+        for k in range(self.r.n_pins):
+            self.r.pins[k] = old[k]
+        cdef pins_t* p = &self.r.pins[self.r.n_pins]
+        p.slot, p.n, p.first = &slot.s, slot.s.n, self.slot(first + slot.s.n - 1) - slot.s.n + 1
+        self.r.n_pins += 1
+        self.make_room()
+        self._keep.append(slot)
+        return self.r.n_pins - 1

@@ -1,0 +1,1 @@
+# Nothing for Python: the tick is reached through torqueloop.cython_kernels.tick.rig.

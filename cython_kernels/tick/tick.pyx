@@ -1,0 +1,251 @@
+"""The tick and the loop that schedules it: everything between the first wake and the stop, without the GIL.
+
+Order of a tick, the same on every clock (real, virtual, replay):
+
+    control   cause from outside; what the control channel has posted takes effect as a whole
+    latch     disarming and arming again, received frames -> codec -> signals, timeouts, vehicle value, driver tables
+    inputs    wiring copies signals to model inputs; held signals; injected faults; the safe state overrides all three
+    step      n substeps of the model, inputs held over the tick
+    outputs   model outputs -> signals, checked for NaN and limits; impulse for the vehicle; injected faults;
+              range and slew of what is sent
+    tx        messages that are due are encoded and pushed
+    publish   vehicle slot, sample, input, bus and mode records into their rings
+
+Tick k takes simulated time from k*T to (k+1)*T; its record and the frames it sends hold the state at (k+1)*T.
+
+The clock's words and rules (grid, lateness, overrun, missed, slip, margin, policies, grace) are those of docs/clock.md.
+
+Replay: a tick depends on nothing but its input record (time of waking, frames, vehicle value, cause from outside,
+transaction of the control channel), so a recorded real-time run gives the same state hash when its input records are
+fed through the same function.
+"""
+
+from libc.math cimport NAN, isfinite
+from libc.string cimport memcmp, memcpy, memset
+from posix.unistd cimport write
+
+cdef extern from "<sys/syscall.h>" nogil:
+    long SYS_gettid
+cdef extern from "<unistd.h>" nogil:
+    long syscall(long number, ...)
+
+from torqueloop.cython_kernels.clock.account cimport (
+    PHASE_INPUTS,
+    PHASE_LATCH,
+    PHASE_OUTPUTS,
+    PHASE_PUBLISH,
+    PHASE_STEP,
+    PHASE_TX,
+    account_clear,
+    account_end,
+    account_grid,
+    account_missed,
+    account_open,
+    account_phase,
+    account_wake,
+)
+from torqueloop.cython_kernels.clock.atomic cimport (
+    fetch_and_u32,
+    fetch_or_u32,
+    load_acquire_i32,
+    load_acquire_u32,
+    store_relaxed_i64,
+    store_release_i32,
+    store_release_i64,
+    swap_if_i32,
+)
+from torqueloop.cython_kernels.rings.can_frame cimport CAN_FRAME_HEAD, can_frame_packed
+from torqueloop.cython_kernels.clock.clock cimport monotonic_ns
+from torqueloop.cython_kernels.can.codec cimport (
+    CODEC_NAN,
+    CODEC_OK,
+    CODEC_UNKNOWN,
+    codec_check_timeouts,
+    codec_decode,
+    codec_encode,
+    codec_rx_arm,
+    rx_message_t,
+)
+from torqueloop.cython_kernels.tick.finite cimport not_finite
+from torqueloop.cython_kernels.tick.first_fault cimport first_fault_keep, first_fault_place
+from torqueloop.cython_kernels.clock.heartbeat cimport heartbeat_ask
+from torqueloop.cython_kernels.clock.loop_clock cimport clock_burn, clock_now, clock_sleep, clock_spend, clock_spin
+from torqueloop.cython_kernels.model.fingerprint cimport fingerprint
+from torqueloop.cython_kernels.kernel.kernel cimport tl_outputs, tl_state_take, tl_step
+from torqueloop.cython_kernels.model.model cimport TL_C_FALLBACKS, tl_state
+from torqueloop.cython_kernels.rings.ring cimport data_push, frames_pop, frames_push, slot_read, slot_version, slot_write
+from torqueloop.cython_kernels.tick.safety cimport (
+    FAULT_COUNTER,
+    FAULT_CRC,
+    FAULT_DROP,
+    FAULT_FRAMES,
+    FAULT_GAIN,
+    FAULT_LENGTH,
+    FAULT_NOISE,
+    FAULT_OFFSET,
+    FAULT_STUCK,
+    FAULT_VALUE,
+    STAGE_FRAME,
+    STAGE_INPUT,
+    STAGE_OUTPUT,
+    fault_t,
+    guard_t,
+)
+from torqueloop.cython_kernels.can.socketcan cimport (
+    BUS_OFF,
+    PORT_BATCH,
+    PORT_DATA,
+    PORT_ERROR,
+    PORT_STOLEN,
+    port_arm,
+    port_frame,
+    port_receive,
+    port_received,
+    port_send,
+    port_word,
+)
+from torqueloop.cython_kernels.tick.transaction cimport (
+    CTL_FREE,
+    CTL_HELD,
+    CTL_HOLD,
+    CTL_IMAGE,
+    CTL_LINKS,
+    CTL_MODEL,
+    CTL_OK,
+    CTL_POSTED,
+    CTL_REFUSED,
+    CTL_RELEASE,
+    CTL_RESTORE,
+    CTL_SET,
+    CTL_TAKEN,
+    CTL_WRITES,
+    control_chunk_t,
+    ctl_hold_t,
+    ctl_t,
+    ctl_write_t,
+    image_head_t,
+    image_t,
+)
+
+#: upper bits of a frame's flags in the bus log (hil/record/bus_log.py): sent by the rig; received, but refused
+cdef uint8_t BUS_TX = 0x80
+cdef uint8_t BUS_REFUSED = 0x40
+cdef uint64_t HASH_SEED = 0xCBF29CE484222325U
+cdef uint64_t HASH_FACTOR = 0x9E3779B97F4A7C15U
+cdef int64_t NS_PER_MS = 1_000_000
+
+
+include "tick_arm.pxi"
+
+
+# --- safe state ----------------------------------------------------------------------------------------------
+
+
+cdef void rig_latch(rig_t* r, int32_t cause, int64_t detail) noexcept nogil:
+    """Latch the safe state with its first cause; later causes change nothing. real-time: yes."""
+    if r.safe_latched:
+        return
+    r.cause = cause
+    r.cause_detail = detail
+    r.cause_tick = r.tick
+    if cause == CAUSE_NOT_FINITE or cause == CAUSE_SOLVER:
+        # the state is not usable any more: no further step, and nothing is sent that nobody can vouch for
+        r.frozen = 1
+    _begin_reaction(r)
+    store_release_i32(&r.safe_latched, 1)
+
+
+cdef bint rig_external(rig_t* r, int32_t cause, int64_t detail) noexcept nogil:
+    """Ask for the safe state from any thread; taken over (and recorded) by the next tick. True if it was the first."""
+    return heartbeat_ask(&r.beat, cause, detail)
+
+
+cdef void rig_command(rig_t* r, uint32_t set_bits, uint32_t clear_bits) noexcept nogil:
+    """Change bits of the command word from any thread."""
+    if clear_bits:
+        fetch_and_u32(&r.command, ~clear_bits)
+    if set_bits:
+        fetch_or_u32(&r.command, set_bits)
+
+
+# --- phases of a tick ----------------------------------------------------------------------------------------
+
+
+include "tick_safety.pxi"
+include "tick_control.pxi"
+include "tick_can.pxi"
+include "tick_latch.pxi"
+include "tick_outputs.pxi"
+include "tick_publish.pxi"
+
+
+cdef inline int64_t _phase(rig_t* r, int phase, int64_t since) noexcept nogil:
+    cdef int64_t now
+    clock_spend(r.script, phase)
+    now = clock_now(r.script)
+    account_phase(r.account, phase, now - since)
+    return now
+
+
+cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
+    """One tick; now_ns is the time of waking (an input: ages and timeouts are counted from it). real-time: yes."""
+    cdef int64_t begin = clock_now(r.script)
+    cdef int64_t t = begin
+    cdef uint32_t flags = r.flags_next
+    cdef input_head_t head
+    cdef int32_t cause
+    cdef int64_t in_row
+    r.flags_next = 0
+    account_open(r.account, r.tick)
+    if r.account.book == &r.account.grace:
+        flags |= FLAG_GRACE
+    memset(&head, 0, sizeof(head))
+    head.tick = r.tick
+    head.now_ns = now_ns
+    r.input_at = sizeof(input_head_t)
+    cause = load_acquire_i32(&r.beat.asked)
+    if cause > CAUSE_NONE and not r.safe_latched:
+        head.cause = cause
+        head.detail = r.beat.asked_detail
+        rig_latch(r, cause, r.beat.asked_detail)
+    if r.ctl != NULL:
+        _take_control(r, now_ns, &head)
+    _take_arming(r, now_ns, &head)
+    if r.safety != NULL:
+        _take_switches(r, &head)
+    if r.n_bus > 0:
+        _latch_can(r, now_ns, &head, &flags)
+    if r.veh_in != NULL:
+        _latch_vehicle(r, now_ns, &head, &flags)
+    if r.n_pins > 0:
+        _latch_pins(r, &head)
+    _latch_driver(r)
+    t = _phase(r, PHASE_LATCH, t)
+    _inputs(r, &flags)
+    t = _phase(r, PHASE_INPUTS, t)
+    if r.inject_ns > 0 and r.inject_tick <= r.tick < r.inject_tick + r.inject_count:
+        clock_burn(r.script, r.inject_ns)
+    if r.model != NULL and not r.frozen:
+        _step(r)
+    t = _phase(r, PHASE_STEP, t)
+    _outputs(r)
+    if r.safety != NULL:
+        _safe_outputs(r, &flags)
+    t = _phase(r, PHASE_OUTPUTS, t)
+    _send(r, now_ns, &flags)
+    t = _phase(r, PHASE_TX, t)
+    _publish(r, now_ns, begin, &head, flags)
+    _end_disarming(r)
+    store_release_i64(&r.tick, r.tick + 1)
+    if r.ctl != NULL and r.ctl.state == CTL_TAKEN:
+        store_release_i32(&r.ctl.state, CTL_FREE)
+    t = _phase(r, PHASE_PUBLISH, t)
+    in_row = account_end(r.account, begin, t)
+    if r.account.now.margin_ns < 0:
+        r.flags_next |= FLAG_OVERRUN
+    if r.overrun_limit > 0 and in_row >= r.overrun_limit:
+        rig_external(r, CAUSE_OVERRUNS, in_row)
+
+
+include "tick_loop.pxi"
+include "tick_feed.pxi"

@@ -1,0 +1,90 @@
+# Inputs, step and outputs of a tick (included by tick.pyx).
+
+
+cdef inline void _copy(double* sig, const copy_t* row, int n) noexcept nogil:
+    """Wiring: sig[dst] = gain * sig[src] + offset, one row after the other."""
+    cdef const copy_t* end = row + n
+    while row < end:
+        sig[row.dst] = row.gain * sig[row.src] + row.offset
+        row += 1
+
+
+cdef void _inputs(rig_t* r, uint32_t* flags) noexcept nogil:
+    cdef int i
+    cdef double x
+    if r.ctl != NULL:
+        _hold(r, 0)
+    _copy(r.sig, r.in_copy, r.n_in_copy)
+    if r.ctl != NULL:
+        _hold(r, 1)
+    if r.safety != NULL:
+        _signal_faults(r, STAGE_INPUT, flags)
+    if r.reacting:
+        for i in range(r.n_safe):
+            x = (r.tick - r.react_tick) * r.tick_s
+            x = x / r.safe[i].ramp_s if x < r.safe[i].ramp_s else 1.0
+            r.sig[r.safe[i].slot] = r.safe[i].start + (r.safe[i].target - r.safe[i].start) * x
+    if r.model != NULL and r.n_in > 0:
+        # held over the tick: one set of values for all substeps
+        memcpy(r.state.inp, r.sig + r.in_slot, r.n_in * sizeof(double))
+        r.state.held = 1
+
+
+cdef void _step(rig_t* r) noexcept nogil:
+    cdef int64_t unresolved = r.state.counters[TL_C_FALLBACKS]
+    cdef int i, status
+    for i in range(r.substeps):
+        status = tl_step(r.model, r.state)
+        if status != 0:
+            rig_latch(r, CAUSE_NOT_FINITE, status)
+            return
+    if r.safety != NULL:
+        if r.state.counters[TL_C_FALLBACKS] == unresolved:
+            r.safety.unresolved = 0
+        else:
+            # one is well posed and loses energy only; in a row, the motion is not that of the model any more
+            r.safety.unresolved += 1
+            if r.safety.solver_limit > 0 and r.safety.unresolved >= r.safety.solver_limit:
+                rig_latch(r, CAUSE_SOLVER, r.safety.unresolved)
+
+
+cdef double _combine(const rig_t* r, const copy_t* terms, int n) noexcept nogil:
+    cdef double total = 0.0
+    cdef int i
+    for i in range(n):
+        total += terms[i].gain * r.sig[terms[i].src]
+    return total
+
+
+cdef void _outputs(rig_t* r) noexcept nogil:
+    cdef int i
+    cdef double momentum, force, value
+    if r.model != NULL and not r.frozen:
+        tl_outputs(r.model, r.state, r.out_new)
+        i = not_finite(r.out_new, r.n_out)
+        if i >= 0:
+            rig_latch(r, CAUSE_NOT_FINITE, r.out_slot + i)
+        if not r.frozen:
+            # after a fault the last good outputs stay in the table
+            memcpy(r.sig + r.out_slot, r.out_new, r.n_out * sizeof(double))
+    # Impulse of the tractive force: m dv/dt = F_wheel + F_road  =>  I += d(m v) - T * mean(F_road) over the tick
+    momentum = _combine(r, r.momentum, r.n_momentum)
+    force = _combine(r, r.force, r.n_force)
+    value = (momentum - r.momentum_last) + r.tick_s * 0.5 * (force + r.force_last)
+    r.I_wheel += value
+    r.momentum_last = momentum
+    r.force_last = force
+    r.sig[r.slot_F_wheel] = value / r.tick_s
+    r.sig[r.slot_I_wheel] = r.I_wheel
+    for i in range(r.n_limit):
+        value = r.sig[r.limit[i].slot]
+        if not (value >= r.limit[i].lo and value <= r.limit[i].hi):
+            rig_latch(r, CAUSE_LIMIT, i)
+            break
+    r.sig[r.slot_time] = (sim_tick(r) + 1) * r.tick_s
+    r.sig[r.slot_tick] = <double>sim_tick(r)
+    r.sig[r.slot_status] = RIG_FAULT if r.frozen else RIG_SAFE if r.safe_latched else RIG_RUNNING
+    if r.disarm:
+        r.sig[r.slot_status] = RIG_OFF
+    r.sig[r.slot_cause] = r.cause
+    _copy(r.sig, r.out_copy, r.n_out_copy)

@@ -1,0 +1,83 @@
+# What a tick leaves behind (included by tick.pyx): state hash, vehicle slot, records for the recorder.
+
+
+cdef void _publish_modes(rig_t* r) noexcept nogil:
+    cdef mode_t record
+    cdef tl_state* s = r.state
+    cdef int64_t at
+    cdef int n = 0
+    if s.log_n - r.mode_seen > s.log_size:
+        r.mode_seen = s.log_n - s.log_size
+    while r.mode_seen < s.log_n and n < MODES_PER_TICK:
+        at = r.mode_seen % s.log_size
+        record.step = s.log_step[at]
+        record.t_s = s.log_t[at]
+        record.element = s.log_el[at]
+        record.mode = s.log_mode[at]
+        data_push(r.mode_ring, &record, sizeof(mode_t))
+        r.mode_seen += 1
+        n += 1
+
+
+cdef inline void _gather(const rig_t* r, double* out) noexcept nogil:
+    """Recorded signals, one range of neighbouring slots after the other."""
+    cdef const range_t* part
+    cdef int i
+    for i in range(r.n_rec_range):
+        part = &r.rec_range[i]
+        memcpy(out, r.sig + part.first, part.n * sizeof(double))
+        out += part.n
+
+
+cdef inline void _sample(rig_t* r, sample_t* sample, int64_t now_ns, int64_t begin_ns, uint32_t flags) noexcept nogil:
+    sample.tick = r.tick
+    sample.t_wall_ns = now_ns
+    sample.wake_lateness_ns = <int32_t>min(r.account.now.lateness_ns, <int64_t>0x7FFFFFFF)
+    sample.flags = flags
+    sample.status = STATUS_ARMED | (STATUS_SAFE if r.safe_latched else 0) | (STATUS_FROZEN if r.frozen else 0)
+    sample.status |= (STATUS_DISARMING if r.disarm else 0) | <uint32_t>r.cause << 8
+    _gather(r, sample.out)
+    sample.compute_ns = <int32_t>min(clock_now(r.script) - begin_ns, <int64_t>0x7FFFFFFF)
+
+
+cdef inline void _publish_sample(rig_t* r, int64_t now_ns, int64_t begin_ns, uint32_t flags) noexcept nogil:
+    """The record of the tick: made in the first-fault ring where that takes it, and copied from there."""
+    cdef bint due = r.sample_ring != NULL and r.tick % r.rec_every == 0
+    cdef bint kept = r.first_fault != NULL and not r.first_fault.frozen and not load_acquire_i32(&r.first_fault.held)
+    cdef sample_t* sample = <sample_t*>first_fault_place(r.first_fault) if kept else r.sample
+    r.flags_kept |= flags
+    if due or kept:
+        _sample(r, sample, now_ns, begin_ns, flags)
+    if due:
+        # what happened in the ticks without a record belongs to this one
+        sample.flags = r.flags_kept
+        r.flags_kept = 0
+        data_push(r.sample_ring, sample, <uint32_t>(32 + 8 * r.n_rec))
+        sample.flags = flags
+    if kept:
+        first_fault_keep(r.first_fault)
+        if r.safe_latched and r.tick - r.cause_tick >= r.first_fault.after:
+            store_release_i32(&r.first_fault.frozen, 1)
+
+
+cdef void _publish(rig_t* r, int64_t now_ns, int64_t begin_ns, input_head_t* head, uint32_t flags) noexcept nogil:
+    cdef double value[N_RIG]
+    r.hash = fingerprint(r.hash, r.sig, r.n_sig)
+    if r.veh_out != NULL and not load_acquire_i32(&r.beat.muted):
+        value[0] = <double>(r.tick + r.step_from + 1)
+        value[1] = r.sig[r.slot_time]
+        value[2] = r.sig[r.slot_F_wheel]
+        value[3] = r.I_wheel
+        value[4] = r.sig[r.out_speed]
+        value[5] = r.sig[r.out_s]
+        value[6] = r.sig[r.out_brake]
+        slot_write(r.veh_out, value, now_ns)
+    _publish_sample(r, now_ns, begin_ns, flags)
+    if r.input_ring != NULL:
+        if head.flags & INPUT_CONTROL:
+            _record_control(r)
+        head.n_bytes = <uint32_t>r.input_at
+        memcpy(r.input_record, head, sizeof(input_head_t))
+        data_push(r.input_ring, r.input_record, head.n_bytes)
+    if r.mode_ring != NULL and r.model != NULL:
+        _publish_modes(r)

@@ -1,0 +1,207 @@
+"""Validate configuration files: the kind is recognised by the content, each file is read by the room that uses it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torqueloop.core.describe.errors import ConfigError, TorqueloopError, closest
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a file turned out to be."""
+
+    path: Path
+    kind: str
+    #: what is in it, in a few words
+    text: str = ""
+    error: TorqueloopError | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None
+
+
+def _gearbox(path: Path) -> str:
+    from torqueloop.core.analyse.gearbox_report import gearbox_report
+
+    report = gearbox_report(path)
+    ratios = {n: g.ratio for n, g in report.gears.items()}
+    return "ratios " + ", ".join(f"{n}: {float(r):.5g}" for n, r in ratios.items() if r is not None)
+
+
+def _powertrain(path: Path) -> str:
+    from torqueloop.core.compile.compiler import compile_driveline
+    from torqueloop.core.components.files import load
+
+    driveline = load(path)
+    model = compile_driveline(driveline)
+    return f"{len(driveline.components)} components, {model.n} degrees of freedom, {len(model.input_names)} inputs"
+
+
+def _part(path: Path) -> str:
+    from torqueloop.core.components.files import load
+
+    return f"{len(load(path).components)} components; a part to be included, not compiled alone"
+
+
+def _rig(path: Path) -> str:
+    from torqueloop.hil.rig.assemble.parts import build
+    from torqueloop.hil.rig.describe.check import check_companions
+    from torqueloop.hil.rig.describe.plan import load_plan
+    from torqueloop.hil.rig.run.check_gates import check_gates, own_gates
+
+    plan = load_plan(path)
+    check_companions(plan)
+    check_gates(plan, build(plan), own_gates(plan))
+    sent = sum(len(bus.send) for bus in plan.buses)
+    return f"{len(plan.in_copies)} inputs wired, {sent} messages sent, {len(plan.recorded)} signals recorded"
+
+
+def _tcu(path: Path) -> str:
+    from torqueloop.hil.ecu.config import load_tcu_config
+    from torqueloop.hil.ecu.soft_tcu import load_tcu_database
+
+    config = load_tcu_config(path)
+    load_tcu_database(config)
+    return f"{config.name}: gears {', '.join(config.gears)}" if hasattr(config, "gears") else config.name
+
+
+def _vehicle(path: Path) -> str:
+    from torqueloop.hil.vehicle.config import load_vehicle_config
+
+    return load_vehicle_config(path).name
+
+
+def _scenario(path: Path) -> str:
+    from torqueloop.hil.results.gates import parse_gates
+    from torqueloop.hil.scenario.offline import load_scenario
+
+    config, model, inputs = load_scenario(path)
+    parse_gates(config.gates, f"{path} [gates]")
+    return f"{config.scenario.duration_s:g} s of {model.name}, {len(inputs)} inputs"
+
+
+def _database(path: Path) -> str:
+    import cantools
+
+    from torqueloop.hil.can.database import CanDatabase
+    from torqueloop.hil.can.load import doubled_id
+
+    try:
+        raw: Any = cantools.database.load_file(str(path))
+        nodes = [node.name for node in raw.nodes]
+    except Exception as error:  # cantools raises many kinds for broken files
+        if (doubled := doubled_id(path)) is not None:
+            raise ConfigError(doubled, file=str(path)) from None
+        raise ConfigError(f"not a CAN database cantools can read: {error}", file=str(path)) from None
+    for node in nodes:
+        CanDatabase.load(path, node)
+    return f"{len(raw.messages)} messages, nodes {', '.join(nodes) or 'none'}"
+
+
+#: kind -> what reads it
+READERS: dict[str, Callable[[Path], str]] = {
+    "gearbox": _gearbox,
+    "powertrain": _powertrain,
+    "part of a powertrain": _part,
+    "rig": _rig,
+    "TCU": _tcu,
+    "vehicle": _vehicle,
+    "scenario": _scenario,
+    "CAN database": _database,
+}
+#: suffixes of CAN databases
+DATABASES = (".dbc", ".arxml", ".kcd", ".sym")
+#: top-level keys that only one kind has, in the order they are looked for
+MARKS = {
+    "rig": {"rig"},
+    "scenario": {"scenario"},
+    "TCU": {"schedule", "shifts", "elements", "limp_home", "lockup"},
+    "vehicle": {"body", "road", "brakes"},
+    "gearbox": {"gearbox", "gears"},
+    "powertrain": {"components", "connections", "connect", "include"},
+}
+
+
+def kind_of(path: Path) -> str:
+    """Which kind of file this is, by its content."""
+    if path.suffix.lower() in DATABASES:
+        return "CAN database"
+    if path.suffix.lower() != ".toml":
+        raise ConfigError("not a configuration file", file=str(path), allowed=f".toml, {', '.join(DATABASES)}")
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read: {error.strerror}", file=str(path)) from None
+    except UnicodeDecodeError:
+        raise ConfigError("not UTF-8 text", file=str(path)) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"not TOML: {error}", file=str(path)) from None
+    found = _by_marks(set(data))
+    if found is None:
+        # A misspelled table must not hide what the file was meant to be.
+        marks = {mark for words in MARKS.values() for mark in words}
+        found = _by_marks({near for key in data if (near := closest(key, marks)) is not None})
+    if found is None:
+        raise ConfigError(
+            "cannot tell what kind of file this is", file=str(path), allowed="one of the tables "
+            + ", ".join(f"[{next(iter(sorted(words)))}] ({kind})" for kind, words in MARKS.items())
+        )  # fmt: skip
+    if found == "powertrain" and _is_part(path, data):
+        return "part of a powertrain"
+    return found
+
+
+def _by_marks(keys: set[str]) -> str | None:
+    for kind, marks in MARKS.items():
+        if kind == "gearbox" and {"include"} & keys:
+            continue  # a powertrain that adds gears to an included gearbox
+        if marks & keys:
+            return kind
+    return None
+
+
+def _is_part(path: Path, data: dict[str, Any]) -> bool:
+    """A powertrain file that others beside it include, and that does not stand alone."""
+    from torqueloop.core.compile.compiler import compile_driveline
+    from torqueloop.core.components.files import load
+    from torqueloop.core.describe.errors import CompileError
+
+    includes = set()
+    for other in path.parent.glob("*.toml"):
+        if other == path:
+            continue
+        try:
+            listed = tomllib.loads(other.read_text(encoding="utf-8")).get("include", [])
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+            continue
+        includes |= {(other.parent / name).resolve() for name in listed if isinstance(name, str)}
+    if path.resolve() not in includes:
+        return False
+    try:
+        compile_driveline(load(path))
+    except CompileError:
+        return True
+    except ConfigError:
+        return False
+    return False
+
+
+def check_file(path: Path | str) -> Checked:
+    """Recognise and validate one file."""
+    path = Path(path)
+    kind = "file"
+    try:
+        if path.is_dir():
+            raise ConfigError("this is a folder, not a file")
+        if not path.exists():
+            raise ConfigError("no such file")
+        kind = kind_of(path)
+        return Checked(path, kind, READERS[kind](path))
+    except TorqueloopError as error:
+        return Checked(path, kind, error=error)

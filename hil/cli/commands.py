@@ -1,0 +1,470 @@
+"""The command line, `torqueloop COMMAND`.
+
+Exit status 0: fine, 1: a gate or a comparison failed, 2: the input is wrong or nothing could start, 128 + n: ended by
+signal n in order (130: Ctrl-C, 143: SIGTERM, 129: terminal closed).
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.cli.common import (
+    FAILED,
+    INTERRUPTED,
+    OK,
+    WRONG_INPUT,
+    JsonOption,
+    Signalled,
+    command,
+    error_console,
+    out_console,
+    print_json,
+)
+from torqueloop.hil.cli.control import KeyOption, ServerKeyOption, control_app, keys
+from torqueloop.hil.cli.runs import compare, runs
+from torqueloop.hil.common.locate import installed, locate
+
+app = typer.Typer(
+    name="torqueloop",
+    help="A real-time powertrain that a transmission control unit believes in.\n\n"
+    "`torqueloop run` without arguments drives a car with a ZF 4HP22 through its four gears: the gearbox runs in a "
+    "deadline-scheduled loop, a soft control unit commands its clutches over CAN, a vehicle model closes the road over "
+    "ZeroMQ, and a report says whether time was kept.",
+    epilog="Exit status: 0 all gates passed, 1 a gate or a comparison failed, 2 the input is wrong or nothing could "
+    "start, 130 interrupted (143 by SIGTERM, 129 by SIGHUP).",
+    rich_markup_mode="markdown",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,
+)
+
+
+class ClockChoice(StrEnum):
+    """--clock"""
+
+    real = "real"
+    virtual = "virtual"
+
+
+# --- arguments used more than once ----------------------------------------------------------------------------------
+
+GateOption = Annotated[
+    list[str] | None,
+    typer.Option("--gate", metavar="EXPR", help='Conditions on the report, e.g. "missed==0, compute_p99_us<200".'),
+]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Directory of the run; default: runs/TIME-NAME.")
+]
+DurationOption = Annotated[
+    float | None, typer.Option("--duration", metavar="S", help="Simulated seconds; default: the file's.")
+]
+HtmlOption = Annotated[bool, typer.Option("--html/--no-html", help="Write report.html.")]
+LockstepOption = Annotated[
+    bool, typer.Option("--lockstep", help="One exchange per tick, for a rig with --clock virtual.")
+]
+Mf4Option = Annotated[bool, typer.Option("--mf4", help="Write DIR/signals.mf4 and DIR/bus.mf4 (extra [mf4]).")]
+BusLogOption = Annotated[
+    list[str] | None, typer.Option("--bus-log", metavar="FORMAT", help="Write DIR/bus.FORMAT: blf, asc, mf4, trc, csv.")
+]
+CandumpOption = Annotated[bool, typer.Option("--candump", help="Write DIR/bus.log: the frames as candump does.")]
+PlotOption = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Draw stick and lever diagrams (png, svg, pdf).")
+]
+VehicleName = Annotated[str, typer.Argument(help="Vehicle file, or the bare name of an installed one.")]
+Files = Annotated[
+    list[Path], typer.Argument(metavar="FILE...", help="Gearbox, powertrain, rig, TCU, vehicle, scenario, DBC.")
+]
+RunDirs = Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directory of a run, or several of one rig.")]
+MergedOption = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="With several runs: merged.json and merged.html go there."),
+]
+RunDir = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of a run.")]
+
+
+def _gates(texts: list[str] | None) -> list[str] | None:
+    """Parsed before anything starts, so that a typing error costs nothing."""
+    from torqueloop.hil.results.gates import parse_gates
+
+    parse_gates(texts or [], "command line")
+    return texts or None
+
+
+def _show_report(report: Any) -> None:
+    from torqueloop.hil.report.console import print_report
+
+    print_report(report, out_console)
+    if "html" in report.files:
+        out_console.print(f"report: {report.files['html']}", soft_wrap=True, highlight=False)
+
+
+def _report_together(reports: list[Any], out: Path | None, as_json: bool) -> int:
+    from torqueloop.hil.report.merged import merge, print_merged, write_merged
+
+    merged = merge(reports)
+    files = write_merged(merged, out) if out is not None else {}
+    if as_json:
+        print_json(merged.as_dict())
+    else:
+        print_merged(merged, out_console)
+        for path in files.values():
+            out_console.print(f"written: {path}", soft_wrap=True, highlight=False)
+    return merged.exit_status
+
+
+def _say_failures(report: Any) -> None:
+    """Why the exit status is not 0, for those who asked for nothing else."""
+    for gate in report.gates:
+        if not gate.passed:
+            error_console.print(f"failed: {gate.text}: {gate.cause}", soft_wrap=True, highlight=False, markup=False)
+    for check in report.checks:
+        if check.counts and not check.passed:
+            error_console.print(f"failed: {check.name}: {check.text}", soft_wrap=True, highlight=False, markup=False)
+
+
+@contextmanager
+def _ended_like_ctrl_c() -> Iterator[list[int]]:
+    """SIGTERM and a closed terminal end a run as Ctrl-C does: recording closed, companions gone. Yields the signals
+    that came."""
+    came: list[int] = []
+
+    def interrupt(number: int, _: object) -> None:
+        came.append(number)
+        raise Signalled(number)
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+        before = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+# --- commands -------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+@command
+def run(
+    rig: Annotated[str, typer.Argument(help="Rig file, or the bare name of an installed one.")] = "desk_4hp22",
+    clock: Annotated[
+        ClockChoice, typer.Option(help="real: deadlines; virtual: lockstep, deterministic, as fast as it goes.")
+    ] = ClockChoice.real,
+    duration: DurationOption = None,
+    out: OutOption = None,
+    gate: GateOption = None,
+    peers: Annotated[
+        bool, typer.Option("--peers/--no-peers", help="Start the control unit and vehicle processes of the rig file.")
+    ] = True,
+    kernel: Annotated[str, typer.Option(help="auto, generic, or the name of a precompiled kernel.")] = "auto",
+    html: HtmlOption = True,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no tables.")] = False,
+    control: Annotated[
+        str | None, typer.Option(metavar="ENDPOINT", help="Open a control channel, e.g. tcp://127.0.0.1:5571.")
+    ] = None,
+    start_from: Annotated[
+        Path | None, typer.Option("--from", metavar="CHECKPOINT", help="Begin at a checkpoint of this rig.")
+    ] = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A value instead of the file's, e.g. clock.tick_s=0.002."),
+    ] = None,
+) -> None:
+    """Run a rig: gearbox in the loop with its control unit (CAN) and vehicle (ZeroMQ), report at the end."""
+    from torqueloop.hil.common.config_layers import parse_overrides
+    from torqueloop.hil.rig.run.session import run_rig
+
+    overrides = parse_overrides(values or [])
+    with _ended_like_ctrl_c() as came:
+        result = run_rig(
+            locate(rig, "rigs"),
+            clock=clock.value,
+            duration=duration,
+            out=out,
+            gates=_gates(gate),
+            progress=not quiet,
+            peers="config" if peers else "none",
+            kernel=kernel,
+            html=html,
+            control=control,
+            start_from=start_from,
+            overrides=overrides,
+        )
+    if quiet:
+        _say_failures(result.report)
+    else:
+        _show_report(result.report)
+    if result.state == "interrupted":
+        error_console.print(f"interrupted; what was recorded is in {result.out}", soft_wrap=True, highlight=False)
+        raise typer.Exit(128 + came[0] if came else INTERRUPTED)
+    raise typer.Exit(result.exit_status)
+
+
+@app.command()
+@command
+def simulate(
+    scenario: Annotated[str, typer.Argument(help="Scenario file, or the bare name of an installed one.")] = "wot_4hp22",
+    duration: DurationOption = None,
+    out: OutOption = None,
+    gate: GateOption = None,
+    kernel: Annotated[str, typer.Option(help="auto, generic, or the name of a precompiled kernel.")] = "auto",
+    csv: Annotated[bool, typer.Option("--csv", help="Write signals.csv as well (long).")] = False,
+    html: HtmlOption = True,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no tables.")] = False,
+) -> None:
+    """Simulate offline: a powertrain and its inputs over time, no rig. Leaves signals.npz, modes.csv and a report."""
+    from torqueloop.hil.report.write import write_report
+    from torqueloop.hil.scenario.offline import simulate as simulate_scenario
+
+    gates = _gates(gate)
+    path = locate(scenario, "scenarios")
+    target = out or Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{path.stem}"
+    simulate_scenario(path, target, duration, kernel, not quiet and sys.stderr.isatty(), csv)
+    report = write_report(target, gates, html=html)
+    if quiet:
+        _say_failures(report)
+    else:
+        _show_report(report)
+    raise typer.Exit(report.exit_status)
+
+
+@app.command()
+@command
+def tcu(
+    config: Annotated[str, typer.Argument(help="TCU file, or the bare name of an installed one.")] = "soft_4hp22",
+    duration: DurationOption = None,
+    interface: Annotated[str | None, typer.Option(help="Interface of python-can instead of the file's.")] = None,
+    channel: Annotated[str | None, typer.Option(help="Its channel, e.g. vcan0.")] = None,
+) -> None:
+    """Be the transmission control unit: shift schedule, clutch pressures, lock-up, on the CAN bus of the file."""
+    from torqueloop.hil.ecu.config import load_tcu_config
+    from torqueloop.hil.ecu.process import main_loop
+    from torqueloop.hil.record.run_folder import DURATION_MAX_S
+
+    if duration is not None and not 0 < duration <= DURATION_MAX_S:
+        allowed = f"> 0 .. {DURATION_MAX_S:g}"
+        raise ConfigError("{key} = {value} s is not allowed", key="duration", value=duration, allowed=allowed)
+    if (interface is None) != (channel is None):
+        raise ConfigError("--interface and --channel go together", key="channel", value=channel)
+    bus = None if interface is None else {"interface": interface, "channel": channel}
+    stats = main_loop(load_tcu_config(locate(config, "tcu"), bus), duration_s=duration)
+    print_json(stats)
+
+
+@app.command()
+@command
+def vehicle(
+    config: VehicleName = "bmw_528i_e28",
+    endpoint: Annotated[str | None, typer.Option(help="Where the rig listens, e.g. tcp://127.0.0.1:5555.")] = None,
+    lockstep: LockstepOption = False,
+    key: KeyOption = None,
+    server_key: ServerKeyOption = None,
+) -> None:
+    """Be the vehicle: road, grade, air, brakes; coupled to a rig over ZeroMQ."""
+    from torqueloop.hil.link.keys import client_keys
+    from torqueloop.hil.vehicle.config import load_vehicle_config
+    from torqueloop.hil.vehicle.process import main_loop
+
+    curve = client_keys(key, server_key)
+    stats = main_loop(load_vehicle_config(locate(config, "vehicles")), endpoint, lockstep, curve=curve)
+    print_json(stats)
+
+
+@app.command()
+@command
+def report(
+    run_dirs: RunDirs,
+    gate: GateOption = None,
+    html: HtmlOption = True,
+    mf4: Mf4Option = False,
+    candump: CandumpOption = False,
+    bus_log: BusLogOption = None,
+    as_json: JsonOption = False,
+    out: MergedOption = None,
+) -> None:
+    """Make the report of a run again, also of a killed one: console, report.html, report.json, junit.xml.
+
+    Several runs of one rig: each is judged, and their times are added up.
+    """
+    from torqueloop.hil.record.bus_log import write_bus_log, write_candump, write_mf4
+    from torqueloop.hil.report.write import write_report
+
+    if len(run_dirs) > 1:
+        raise typer.Exit(_report_together([write_report(d, _gates(gate), html=html) for d in run_dirs], out, as_json))
+    run_dir = run_dirs[0]
+    made = write_report(run_dir, _gates(gate), html=html)
+    notes = []
+    if candump:
+        count = write_candump(run_dir, run_dir / "bus.log")
+        notes.append(f"{run_dir / 'bus.log'}: {count} frames")
+    if mf4:
+        count = write_mf4(run_dir, run_dir / "signals.mf4", made.run.signals)
+        notes.append(f"{run_dir / 'signals.mf4'}: {count} channels")
+    recorded = (run_dir / "bus").is_dir()
+    for ending in dict.fromkeys([*(bus_log or []), *(["mf4"] if mf4 and recorded else [])]):
+        count = write_bus_log(run_dir, run_dir / f"bus.{ending}")
+        notes.append(f"{run_dir / f'bus.{ending}'}: {count} frames")
+    if as_json:
+        typer.echo((run_dir / "report.json").read_text(encoding="utf-8"))
+    else:
+        _show_report(made)
+        for note in notes:
+            out_console.print(note, soft_wrap=True, highlight=False)
+    raise typer.Exit(made.exit_status)
+
+
+@app.command()
+@command
+def replay(run_dir: RunDir, as_json: JsonOption = False) -> None:
+    """Run a recording again through the same tick and compare every recorded bit and the state hash."""
+    from torqueloop.hil.rig.run.replay import replay as replay_run
+
+    result = replay_run(run_dir)
+    if as_json:
+        print_json(result.as_dict())
+    else:
+        verdict = "[bold green]identical[/]" if result.passed else "[bold red]different[/]"
+        out_console.print(f"{verdict}: {result.ticks} ticks replayed, {result.compared} samples equal bit by bit")
+        out_console.print(f"  hash recorded {result.hash_recorded or 'none'}  replayed {result.hash_replayed}")
+        if result.difference is not None:
+            out_console.print(f"  first difference: {escape(str(result.difference))}", soft_wrap=True)
+        for remark in result.remarks:
+            out_console.print(f"  {escape(remark)}", soft_wrap=True)
+    raise typer.Exit(OK if result.passed else FAILED)
+
+
+@app.command()
+@command
+def gearbox(
+    name: Annotated[str, typer.Argument(help="Gearbox file, or the bare name of an installed one.")] = "zf_4hp22",
+    plot: PlotOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ratios, torque of each element per Nm, slip of each open element, in every gear; exact from tooth numbers."""
+    from torqueloop.core.analyse.gearbox_report import gearbox_report
+
+    made = gearbox_report(locate(name, "gearboxes"))
+    if as_json:
+        print_json(made.as_dict())
+    else:
+        typer.echo(made.text())
+    if plot is not None:
+        from torqueloop.core.analyse.gearbox_plot import plot_gearbox
+
+        path = plot_gearbox(made, plot)
+        error_console.print(f"{path}", highlight=False)
+
+
+@app.command()
+@command
+def check(files: Files) -> None:
+    """Validate files of any kind: what is wrong is said with file, table, key, value and what is allowed."""
+    from torqueloop.hil.cli.check import check_file
+
+    bad = 0
+    for file in files:
+        checked = check_file(file)
+        if checked.ok:
+            line = f"[green]ok[/]    {file}: {checked.kind}, {escape(checked.text)}"
+        else:
+            bad += 1
+            line = f"[bold red]wrong[/] {file}: {escape(str(checked.error))}"
+        out_console.print(line, soft_wrap=True, highlight=False)
+    raise typer.Exit(WRONG_INPUT if bad else OK)
+
+
+@app.command()
+@command
+def doctor(
+    rig: Annotated[
+        str | None,
+        typer.Option("--rig", metavar="FILE", help="Only what this rig file needs, with its CPU and period."),
+    ] = None,
+    duration: Annotated[
+        float,
+        typer.Option("--duration", "--probe", metavar="S", min=0.0, max=600.0, help="Length of the latency test."),
+    ] = 2.0,
+    cpu: Annotated[
+        str | None, typer.Option(metavar="N", help="CPU to measure on: a number, auto, none (any), all (each).")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Is this machine fit for real time? Rights, kernel, CPUs, clock, bus, and a latency test; says what to change."""
+    from torqueloop.hil.doctor import examine, exit_status
+
+    findings = examine(duration, None if rig is None else locate(rig, "rigs"), cpu)
+    status = exit_status(findings)
+    if as_json:
+        print_json({"fit": status == OK, "findings": [f.as_dict() for f in findings]})
+        raise typer.Exit(status)
+    table = Table(box=None, pad_edge=False, show_header=False)
+    styles = {"ok": "green", "note": "yellow", "fail": "bold red"}
+    for f in findings:
+        advice = f"\n[dim]{escape(f.advice)}[/]" if f.advice else ""
+        table.add_row(f"[{styles[f.level]}]{f.level}[/]", f.name, escape(f.text) + advice)
+    out_console.print(table)
+    if status != OK:
+        out_console.print("[bold red]not fit for real time[/]; `--clock virtual` works everywhere")
+    else:
+        notes = any(f.level == "note" for f in findings)
+        out_console.print("[bold green]fit for real time[/]" + (" (see the notes)" if notes else ""))
+    raise typer.Exit(status)
+
+
+@app.command()
+@command
+def include() -> None:
+    """Folder of torqueloop_ecu.h, for the compiler of a control unit: cc -I "$(torqueloop include)" ..."""
+    print(Path(__file__).resolve().parent / "ecu" / "include")
+
+
+@app.command("list")
+@command
+def list_installed() -> None:
+    """The configurations that come with the package, used by bare name."""
+    for folder in ("rigs", "scenarios", "gearboxes", "powertrains", "tcu", "vehicles", "can"):
+        out_console.print(f"{folder:12} {' '.join(installed(folder)) or '-'}", highlight=False)
+
+
+app.add_typer(control_app, name="control")
+app.command()(keys)
+app.command()(compare)
+app.command()(runs)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import torqueloop
+
+        typer.echo(f"torqueloop {torqueloop.__version__}")
+        raise typer.Exit(OK)
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Entry point of the `torqueloop` script."""
+    app(prog_name="torqueloop")

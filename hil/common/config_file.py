@@ -1,0 +1,187 @@
+"""Read a TOML file into a pydantic model; a mistake becomes a ConfigError that names its place and what is allowed."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from torqueloop.core.describe.errors import ConfigError, MissingValueError, RangeError, UnknownKeyError, did_you_mean
+
+Model = TypeVar("Model", bound="ConfigTable")
+
+
+class BadValue(ValueError):
+    """Raised by validators of config models; the place in the file is added by `validate`."""
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        key: str | None = None,
+        value: Any = None,
+        allowed: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(problem)
+        #: what becomes the user's error
+        self.error = ConfigError(problem, key=key, value=value, allowed=allowed, hint=hint)
+
+
+@dataclass(frozen=True)
+class InFile:
+    """Marks a text that names a file: a path relative to the file it stands in, or the bare name of an installed one.
+
+    Annotated[str, InFile("gearboxes")]: `folder` is that of the installed configurations.
+    """
+
+    folder: str
+
+
+class ConfigTable(BaseModel):
+    """A table of a configuration file: unknown keys are errors, values are not converted, numbers are finite."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    #: folder of the installed files of this kind (models of whole files)
+    FOLDER: ClassVar[str] = ""
+
+    #: where the values of this table come from: one text, or key -> text
+    source: str | dict[str, str] | None = None
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The file as nested dicts; ConfigError if it is missing or not TOML."""
+    path = Path(path)
+    try:
+        with path.open("rb") as stream:
+            return tomllib.load(stream)
+    except FileNotFoundError:
+        raise ConfigError("file not found", file=str(path)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read: {error}", file=str(path)) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"not TOML: {error}", file=str(path)) from None
+
+
+def validate(
+    data: dict[str, Any], model: type[Model], file: str, file_of: Callable[[tuple[str, ...]], str] | None = None
+) -> Model:
+    """Check data as if read from `file`; file_of: the file a place in it comes from, where there are several."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise _translate(error, model, file, file_of) from None
+
+
+def _translate(
+    error: ValidationError,
+    model: type[BaseModel],
+    file: str,
+    file_of: Callable[[tuple[str, ...]], str] | None = None,
+) -> ConfigError:
+    """The first mistake pydantic found as our error; how many more there are goes into the hint."""
+    found = error.errors(include_url=False)
+    # a key that is missing because it is misspelled, or has no unit: the one that is there says more
+    first = next((e for e in found if e["type"] == "extra_forbidden"), found[0])
+    # keys only: drop the tags pydantic adds for the branches of unions
+    place = [
+        str(part) for part in first["loc"] if not (isinstance(part, str) and part.startswith(("function-", "tagged-")))
+    ]
+    file = file if file_of is None else file_of(tuple(place))
+    table, key = ".".join(place[:-1]) or None, place[-1] if place else None
+    more = f"{len(found) - 1} more mistake(s) in this file" if len(found) > 1 else None
+    where: dict[str, Any] = {"file": file, "table": table, "key": key}
+    kind, context = first["type"], first.get("ctx", {})
+    if kind == "extra_forbidden":
+        known = _fields_at(model, first["loc"][:-1])
+        return UnknownKeyError(
+            "unknown key '{key}'", **where, value=first["input"], hint=_join(did_you_mean(str(key), known), more)
+        )
+    if kind == "missing":
+        return MissingValueError("missing key '{key}'", **where, allowed=_allowed_at(model, first["loc"]), hint=more)
+    if kind == "value_error":
+        cause = context.get("error")
+        if isinstance(cause, BadValue):
+            if cause.error.key is not None:  # raised for the table as a whole
+                table = ".".join(place) or None
+                file = file if file_of is None else file_of((*place, cause.error.key))
+            return cause.error.located(file=file, table=table, key=key)
+        return ConfigError(f"{{key}}: {cause}", file=file, table=table, key=key, value=first["input"], hint=more)
+    bounds = _bounds(context) or first["msg"].removeprefix("Input should be ")
+    text = "{key} = {value} is not allowed" if key is not None else "wrong value"
+    # an index belongs to its list: pedal[2][1], not key 1 of table pedal.2
+    end = len(place)
+    while end > 1 and place[end - 1].isdigit() and isinstance(first["loc"][-1], int):
+        end -= 1
+    if end < len(place):
+        where["table"] = ".".join(place[: end - 1]) or None
+        where["key"] = place[end - 1] + "".join(f"[{k}]" for k in place[end:])
+    return RangeError(text, **where, value=first["input"], allowed=bounds, hint=more)
+
+
+def _join(*texts: str | None) -> str | None:
+    return "; ".join(text for text in texts if text) or None
+
+
+def _bounds(context: dict[str, Any]) -> str | None:
+    words = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+    return ", ".join(f"{sign} {context[name]}" for name, sign in words.items() if name in context) or None
+
+
+def _fields_at(model: Any, location: tuple[Any, ...]) -> list[str]:
+    """Names of the keys the table at `location` knows."""
+    found = _model_at(model, location)
+    return [field.alias or name for name, field in found.model_fields.items()] if found is not None else []
+
+
+def _allowed_at(model: Any, location: tuple[Any, ...]) -> str | None:
+    found = _model_at(model, location[:-1])
+    if found is None:
+        return None
+    for name, field in found.model_fields.items():
+        if location[-1] in (name, field.alias):
+            return _words(field)
+    return None
+
+
+def _words(field: Any) -> str:
+    """Type and limits of a field: "a number > 0"."""
+    names = {float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
+    kind = names.get(field.annotation, "")
+    signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+    limits = [f"{sign} {getattr(m, key)}" for m in field.metadata for key, sign in signs.items() if hasattr(m, key)]
+    return f"{kind} {', '.join(limits)}".strip() or "see the description of the file"
+
+
+def _model_at(model: Any, location: tuple[Any, ...]) -> type[BaseModel] | None:
+    """Follow keys and indices through nested models, dicts and lists to the model that describes a table."""
+    for part in location:
+        model = _entry(model, part)
+    return _table_model(model)
+
+
+def _entry(annotation: Any, key: Any) -> Any:
+    """The annotation of what stands under a key or index: M -> field, dict[str, M] and list[M] -> M."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        fields = {field.alias or name: field.annotation for name, field in annotation.model_fields.items()}
+        return fields.get(key)
+    arguments = get_args(annotation)
+    if get_origin(annotation) is dict:
+        return arguments[1]
+    if get_origin(annotation) in (list, tuple):
+        return arguments[0]
+    # M | None, Annotated[M, ...]
+    return next((found for a in arguments if (found := _entry(a, key)) is not None), None)
+
+
+def _table_model(annotation: Any) -> type[BaseModel] | None:
+    """M | None -> M."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) in (dict, list, tuple):
+        return None
+    return next((found for a in get_args(annotation) if (found := _table_model(a)) is not None), None)

@@ -1,0 +1,58 @@
+"""Find configuration files: by path, or by bare name among those installed with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torqueloop.configs import SUFFIXES, installed
+from torqueloop.core.describe.errors import ConfigError, did_you_mean
+
+#: folder of installed configs -> what a file in it is called in messages
+FOLDERS = {
+    "rigs": "rig",
+    "gearboxes": "gearbox",
+    "powertrains": "powertrain",
+    "vehicles": "vehicle",
+    "tcu": "TCU",
+    "scenarios": "scenario",
+    "can": "CAN database",
+    "converters": "converter table",
+    "engines": "engine map",
+    "cycles": "cycle",
+}
+__all__ = ["FOLDERS", "find", "installed", "locate"]
+
+
+def locate(name: str | Path, folder: str) -> Path:
+    """The file `name`: a path that exists, else an installed one of `folder` by bare name.
+
+    A path is meant when it exists or has a folder or suffix; then it must exist.
+    """
+    path = Path(name)
+    if path.is_file():
+        return path
+    what = FOLDERS.get(folder, "configuration")
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder, not a {what} file")
+    known = installed(folder)
+    if path.suffix in SUFFIXES or len(path.parts) > 1:
+        hint = f"installed ones are used by bare name: {', '.join(known)}" if known else None
+        raise ConfigError(f"no such {what} file: {path}", hint=hint)
+    if str(name) not in known:
+        raise ConfigError(f"no {what} named {str(name)!r} is installed", hint=did_you_mean(str(name), known))
+    return known[str(name)]
+
+
+def find(near: str | Path, name: str, folder: str) -> Path:
+    """The file that `name` means where it is written in the file `near`: relative to it, else an installed one."""
+    path = Path(near).parent / name
+    if path.is_file():
+        return path.resolve()
+    if Path(name).suffix or len(Path(name).parts) > 1:
+        raise ConfigError("{key} = {value}: no such file", value=name)
+    known = installed(folder)
+    if name not in known:
+        what = FOLDERS.get(folder, "configuration")
+        raise ConfigError(f"{{key}} = {{value}}: no {what} of this name is installed", value=name,
+                          hint=did_you_mean(name, known))  # fmt: skip
+    return known[name].resolve()

@@ -1,0 +1,433 @@
+"""Configuration of the soft TCU: elements, gears, schedule, lock-up, shift profiles, limp-home (configs/tcu/).
+
+All calibration is data. Units are in the key names (bar, rpm, percent as a TCU calibration engineer writes them);
+`strategy` and `shift` convert once when they are built.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from torqueloop.core.describe.errors import ConfigError, did_you_mean
+from torqueloop.hil.can.table import CanTable
+from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile, validate
+from torqueloop.hil.common.config_layers import read_layers
+
+#: controlled elements of the 4HP22 in the order of the pressure messages; LU is the lock-up clutch of the converter
+ELEMENTS = ("C4", "C5", "C6", "C7", "C8", "C11", "C12")
+#: gears in the order they are shifted; 1E is 1st with engine braking (lever 1)
+GEARS = ("P", "R", "N", "1", "1E", "2", "3", "4")
+FORWARD = ("1", "1E", "2", "3", "4")
+LEVERS = ("P", "R", "N", "D", "4", "3", "2", "1")
+
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+Seconds = Annotated[float, Field(ge=0, le=10)]
+Bar = Annotated[float, Field(ge=0, le=20)]
+Percent = Annotated[float, Field(ge=0, le=100)]
+
+
+def _known(words: tuple[str, ...]) -> AfterValidator:
+    def check(word: str) -> str:
+        if word not in words:
+            raise BadValue("unknown name {value}", value=word, allowed=", ".join(words), hint=did_you_mean(word, words))
+        return word
+
+    return AfterValidator(check)
+
+
+ElementName = Annotated[str, _known(ELEMENTS)]
+GearName = Annotated[str, _known(GEARS)]
+UpName = Annotated[str, _known(("1-2", "2-3", "3-4"))]
+DownName = Annotated[str, _known(("2-1", "3-2", "4-3"))]
+
+
+class Can(CanTable):
+    """Bus and database; node is the name of the TCU in the DBC."""
+
+    node: str = "TCU"
+
+
+class Timing(ConfigTable):
+    """Periods and timeouts."""
+
+    #: period of the control step and of the pressure messages [s]
+    period_s: Annotated[float, Field(ge=1e-3, le=0.05)] = 5e-3
+    #: a status message every so many steps
+    status_every: Annotated[int, Field(ge=1, le=100)] = 2
+    #: a message from the rig not received for this long is lost [s] (its period is 10 ms)
+    rx_timeout_s: Annotated[float, Field(gt=0, le=5)] = 0.1
+
+
+class Element(ConfigTable):
+    """One hydraulic element."""
+
+    #: friction torque per pressure above the kiss point [Nm/bar]: the TCU's calibration, not the plant's truth
+    torque_per_bar_Nm: Positive
+    #: pressure at which the plates touch (return spring overcome)
+    kiss_bar: Bar
+    #: fast fill: this pressure for this time, then kiss point
+    fill_bar: Bar
+    fill_s: Seconds
+
+
+class Gear(ConfigTable):
+    """Elements pressed in a gear, ratio, torque of each element per Nm turbine torque (magnitude)."""
+
+    elements: list[ElementName]
+    #: turbine speed over output speed; 0: no drive
+    ratio: float = 0.0
+    torque: dict[ElementName, NotNegative] = {}
+
+    @model_validator(mode="after")
+    def _torque_of_pressed(self) -> Gear:
+        if len(set(self.elements)) != len(self.elements):
+            raise BadValue("elements: the same element twice", key="elements", value=self.elements)
+        for name in self.torque:
+            if name not in self.elements:
+                raise BadValue(
+                    f"torque.{name}: this element is not pressed in the gear",
+                    key="torque",
+                    allowed=", ".join(self.elements),
+                )
+        return self
+
+
+class LinePressure(ConfigTable):
+    """p_line = clip(base + per_torque |T_turbine| + pedal_gain pedal, min, max); in R the torque part is multiplied."""
+
+    min_bar: Annotated[float, Field(ge=1, le=20)] = 3.0
+    max_bar: Annotated[float, Field(ge=1, le=20)] = 17.0
+    base_bar: Bar
+    per_torque_bar_per_Nm: NotNegative
+    pedal_gain_bar: NotNegative
+    reverse_factor: Annotated[float, Field(ge=1, le=5)] = 1.0
+    #: largest change per second: the main regulator is slow [bar/s]
+    rate_bar_per_s: Positive = 60.0
+
+    @model_validator(mode="after")
+    def _ordered(self) -> LinePressure:
+        if self.min_bar >= self.max_bar:
+            raise BadValue(
+                "min_bar = {value} is not below max_bar", key="min_bar", value=self.min_bar, allowed=f"< {self.max_bar}"
+            )
+        return self
+
+
+class TorqueModel(ConfigTable):
+    """Files the TCU estimates turbine torque from (as a real TCU holds converter and engine maps)."""
+
+    converter_csv: Annotated[str, InFile("converters")]
+    converter_coast_csv: Annotated[str, InFile("converters")]
+    engine_csv: Annotated[str, InFile("engines")]
+    #: low-pass time of the estimate [s]
+    filter_s: Annotated[float, Field(ge=0, le=1)] = 0.03
+
+
+Curve = list[tuple[float, float]]
+
+
+def _curve(points: Any) -> Curve:
+    """Points [pedal_percent, output_rpm] with increasing pedal, from 0 to 100 %."""
+    if not isinstance(points, list) or len(points) < 2:
+        raise BadValue("not a curve", allowed="[[pedal_percent, output_rpm], ...] from 0 to 100 percent")
+    rows: Curve = []
+    for point in points:
+        if not isinstance(point, list | tuple) or len(point) != 2 or not all(type(x) in (int, float) for x in point):
+            raise BadValue("bad point {value}", value=point, allowed="[pedal_percent, output_rpm]")
+        if not 0.0 <= point[1] <= 10000.0:
+            raise BadValue("output speed {value}", value=point[1], allowed="0 .. 10000 rpm")
+        rows.append((float(point[0]), float(point[1])))
+    if rows[0][0] != 0.0 or rows[-1][0] != 100.0 or any(b[0] <= a[0] for a, b in pairwise(rows)):
+        raise BadValue(
+            "pedal values of the curve", value=[row[0] for row in rows], allowed="increasing from 0 to 100 percent"
+        )
+    return rows
+
+
+def interpolate(curve: Curve, x: float) -> float:
+    """Linear between points, constant outside."""
+    if x <= curve[0][0]:
+        return curve[0][1]
+    for (x0, y0), (x1, y1) in pairwise(curve):
+        if x <= x1:
+            return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+    return curve[-1][1]
+
+
+class Schedule(ConfigTable):
+    """Shift lines over pedal [percent] in output speed [rpm]: up above the up line, down below the down line."""
+
+    up: dict[UpName, Curve]
+    down: dict[DownName, Curve]
+    #: output speed below which kick-down shifts down [rpm]
+    kick_down: dict[DownName, Positive]
+    kick_down_on_percent: Percent = 95.0
+    kick_down_off_percent: Percent = 90.0
+    #: the down line (and the kick-down speed) must lie at least this far below the up line at every pedal
+    hysteresis_min_rpm: Positive = 60.0
+    min_gear_time_s: Seconds = 1.0
+    kick_down_gear_time_s: Seconds = 0.4
+    #: no shift down (by lever, schedule or kick-down) that would turn the turbine faster
+    turbine_max_rpm: Positive = 6000.0
+    #: shift up even against the lever above this turbine speed
+    turbine_force_up_rpm: Positive = 6200.0
+
+    @field_validator("up", "down", mode="before")
+    @classmethod
+    def _curves(cls, curves: Any) -> Any:
+        if not isinstance(curves, dict):
+            raise BadValue("not a table of curves")
+        return {name: _curve(points) for name, points in curves.items()}
+
+    @model_validator(mode="after")
+    def _hysteresis(self) -> Schedule:
+        for name, known in (
+            ("up", ("1-2", "2-3", "3-4")),
+            ("down", ("2-1", "3-2", "4-3")),
+            ("kick_down", ("2-1", "3-2", "4-3")),
+        ):
+            missing = [key for key in known if key not in getattr(self, name)]
+            if missing:
+                raise BadValue(f"{name}: missing {', '.join(missing)}", key=name, allowed=", ".join(known))
+        if self.kick_down_off_percent >= self.kick_down_on_percent:
+            raise BadValue(
+                "{key} is not below kick_down_on_percent", key="kick_down_off_percent", value=self.kick_down_off_percent
+            )
+        for low, high in (("1", "2"), ("2", "3"), ("3", "4")):
+            up, down = self.up[f"{low}-{high}"], self.down[f"{high}-{low}"]
+            kick = self.kick_down[f"{high}-{low}"]
+            # both lines are straight between the points of either: checking those is enough
+            for pedal in sorted({p for p, _ in up} | {p for p, _ in down} | {self.kick_down_off_percent}):
+                lower = interpolate(down, pedal)
+                if pedal >= self.kick_down_off_percent:
+                    lower = max(lower, kick)
+                highest = interpolate(up, pedal) - self.hysteresis_min_rpm
+                if lower > highest:
+                    raise BadValue(
+                        f"down line {high}-{low} at {pedal:g} % pedal is at {{value}} rpm", key="down", value=lower,
+                        allowed=f"<= {highest:g} (up line minus hysteresis_min_rpm)",
+                    )  # fmt: skip
+        return self
+
+
+class LockUp(ConfigTable):
+    """Converter clutch: closed above, open below; engaged by filling, a torque ramp and a slip controller."""
+
+    gears: list[GearName] = ["4"]
+    close_rpm: Positive
+    open_rpm: Positive
+    close_pedal_percent: Percent
+    open_pedal_percent: Percent
+    fill_bar: Bar
+    fill_s: Seconds
+    kiss_bar: Bar
+    #: wanted fall of the slip during engagement [rpm/s]
+    slip_rate_rpm_per_s: Positive
+    #: pressure per slip error [bar per 100 rpm] and its integral [bar/s per 100 rpm]
+    slip_kp_bar_per_100rpm: NotNegative
+    slip_ki_bar_per_100rpm_s: NotNegative
+    #: below this slip it is locked
+    lock_slip_rpm: Positive = 15.0
+    locked_bar: Bar
+    #: ramp from slip control to locked_bar, and down when opening [bar/s]
+    ramp_bar_per_s: Positive = 20.0
+
+    @model_validator(mode="after")
+    def _hysteresis(self) -> LockUp:
+        if self.open_rpm >= self.close_rpm:
+            raise BadValue(
+                "open_rpm = {value} is not below close_rpm",
+                key="open_rpm",
+                value=self.open_rpm,
+                allowed=f"< {self.close_rpm:g}",
+            )
+        if self.open_pedal_percent <= self.close_pedal_percent:
+            raise BadValue(
+                "open_pedal_percent = {value} is not above close_pedal_percent", key="open_pedal_percent",
+                value=self.open_pedal_percent, allowed=f"> {self.close_pedal_percent:g}",
+            )  # fmt: skip
+        return self
+
+
+class Law(ConfigTable):
+    """What one element does in one phase.
+
+    fill      fill_bar for fill_s of the element, then its kiss point
+    kiss      kiss point
+    torque    ramp to `end` times the torque it carries in its gear now (from where it is, or `start`)
+    bar       ramp to `end` bar (start: where it is)
+    line      ramp to line pressure
+    open      ramp to 0 bar
+    hold      stay where it is
+    continue  go on with the ramp begun in an earlier phase
+    regulate  closed loop on turbine speed: PI around `base` times its torque follows the way to synchronisation
+    """
+
+    law: Literal["fill", "kiss", "torque", "bar", "line", "open", "hold", "continue", "regulate"]
+    start: float | None = None
+    end: NotNegative = 0.0
+    #: duration of the ramp; default: that of the phase
+    ramp_s: Seconds | None = None
+    #: regulate: torque multiple around which is controlled, and its limits; PI gains in Nm per rad/s and Nm per rad
+    base: NotNegative = 1.0
+    min: NotNegative = 0.0
+    max: Positive = 4.0
+    kp_Nm_per_radps: NotNegative = 1.0
+    ki_Nm_per_rad: NotNegative = 5.0
+    #: regulate: more torque of this element makes the turbine slower ("down") or faster ("up")
+    pulls: Literal["down", "up"] = "down"
+
+
+class Phase(ConfigTable):
+    """One phase of a shift: laws per element until its end."""
+
+    name: str
+    #: shown in the status message
+    stage: Literal["filling", "torque", "inertia", "closing"]
+    duration_s: Annotated[float, Field(ge=0, le=10)]
+    #: "time": ends after duration_s. "ratio_left": when the turbine leaves the old ratio. "synchronised": when it has
+    #: reached the new one.
+    until: Literal["time", "ratio_left", "synchronised"] = "time"
+    #: an event that does not come ends the phase after duration_s + timeout_s; the next phase goes on
+    timeout_s: Seconds = 0.0
+    #: wanted time from here to synchronisation (for `regulate`)
+    inertia_s: Annotated[float, Field(gt=0, le=5)] = 0.4
+    elements: dict[ElementName, Law] = {}
+
+
+class Shift(ConfigTable):
+    """A shift as a list of phases; afterwards exactly the elements of the new gear are pressed."""
+
+    phases: Annotated[list[Phase], Field(min_length=1)]
+
+
+class Synchronisation(ConfigTable):
+    """When the turbine speed counts as that of a gear."""
+
+    tolerance_rpm: Positive = 40.0
+    leave_rpm: Positive = 60.0
+
+
+class Garage(ConfigTable):
+    """Limits for shifts of the lever at low speed."""
+
+    #: reverse is not engaged above this speed; forward not while rolling backwards faster
+    reverse_max_kmh: Positive = 8.0
+    #: output speed per road speed: final drive / tyre radius [rpm per km/h]
+    output_rpm_per_kmh: Positive
+
+
+class LimpHome(ConfigTable):
+    """What is done when messages of the rig are lost."""
+
+    #: gear when only the speeds are lost and the lever is in a forward position
+    forward_gear: Literal["3", "4", "N"] = "3"
+    pressure_bar: Bar = 10.0
+    #: messages good again for this long and the lever in P or N end limp-home
+    recover_s: Seconds = 1.0
+
+
+class TcuConfig(ConfigTable):
+    """The soft TCU."""
+
+    FOLDER: ClassVar[str] = "tcu"
+
+    name: str
+    can: Can
+    timing: Timing = Timing()
+    elements: dict[ElementName, Element]
+    gears: dict[GearName, Gear]
+    line_pressure: LinePressure
+    torque_model: TorqueModel
+    schedule: Schedule
+    lockup: LockUp
+    synchronisation: Synchronisation = Synchronisation()
+    garage: Garage
+    limp_home: LimpHome = LimpHome()
+    #: torque above which a shift counts as power-on; below, a "X-Y.coast" profile is taken if there is one
+    power_on_torque_Nm: float = 15.0
+    #: torque laws use at least this turbine torque
+    torque_min_Nm: Positive = 25.0
+    shifts: dict[str, Shift]
+    #: folder of the file: paths in it are relative to this (set by load)
+    folder: str = "."
+
+    @model_validator(mode="after")
+    def _complete(self) -> TcuConfig:
+        for name in ELEMENTS:
+            if name not in self.elements:
+                raise BadValue(f"missing table [elements.{name}]", key="elements", allowed=", ".join(ELEMENTS))
+        for name in GEARS:
+            if name not in self.gears:
+                raise BadValue(f"missing table [gears.{name}]", key="gears", allowed=", ".join(GEARS))
+        for key, shift in self.shifts.items():
+            source, _, target = key.removesuffix(".coast").partition("-")
+            if source not in GEARS or target not in GEARS:
+                raise BadValue(f"shift {key!r} is not FROM-TO of known gears", key="shifts", allowed=", ".join(GEARS))
+            for phase in shift.phases:
+                self._check_phase(key, phase, source, target)
+        for key in REQUIRED_SHIFTS:
+            if key not in self.shifts:
+                raise BadValue(f"missing shift {key!r}", key="shifts", allowed=", ".join(REQUIRED_SHIFTS))
+        return self
+
+    def _check_phase(self, key: str, phase: Phase, source: str, target: str) -> None:
+        for name, law in phase.elements.items():
+            place = f"shift {key}, phase {phase.name!r}, {name}"
+            uses_torque = law.law in ("torque", "regulate")
+            if uses_torque and not (self.gears[target].torque.get(name) or self.gears[source].torque.get(name)):
+                raise BadValue(
+                    f"{place}: law {law.law!r} needs a torque of {name} in gear {source} or {target}", key="shifts"
+                )
+            if law.law == "regulate" and not (self.gears[target].ratio and phase.until == "synchronised"):
+                raise BadValue(f"{place}: regulate needs a target ratio and until = 'synchronised'", key="shifts")
+
+    def path(self, relative: str) -> Path:
+        """A path of this file, resolved."""
+        return Path(self.folder) / relative
+
+
+#: every pair of neighbouring gears and the garage shifts must have a profile
+REQUIRED_SHIFTS = ("1-2", "2-3", "3-4", "4-3", "3-2", "2-1", "1-1E", "1E-1", "1E-2", "2-1E", "N-1", "N-R", "1-N", "R-N")
+
+
+def load_tcu_config(
+    path: str | Path, bus: dict[str, Any] | None = None, overrides: Mapping[str, Any] | None = None
+) -> TcuConfig:
+    """Read and check a TCU file. `bus`: values of [can] that say where the bus is, instead of the file's; overrides:
+    dotted key -> value."""
+    layers = read_layers(path, TcuConfig, overrides)
+    data = layers.data
+    if bus is not None and isinstance(data.get("can"), dict):
+        kept = {k: v for k, v in data["can"].items() if k in ("node", "database")}
+        data = {**data, "can": {**kept, **bus}}
+    if "folder" in data:
+        raise ConfigError("unknown key 'folder'", file=str(path), hint=did_you_mean("folder", TcuConfig.model_fields))
+    return validate({**data, "folder": str(Path(path).parent)}, TcuConfig, str(path), layers.file_of)
+
+
+def read_columns(path: Path, columns: tuple[str, ...]) -> list[tuple[float, ...]]:
+    """Columns of a CSV file with '#' comments and a header row, first column increasing."""
+    try:
+        with path.open(newline="") as stream:
+            table = list(csv.DictReader(line for line in stream if not line.startswith("#")))
+    except OSError as error:
+        raise ConfigError(f"cannot read table: {error.strerror}", file=str(path)) from None
+    if not table or any(column not in table[0] for column in columns):
+        raise ConfigError(
+            "missing column", file=str(path), value=list(table[0]) if table else [], allowed=", ".join(columns)
+        )
+    try:
+        rows = [tuple(float(row[column]) for column in columns) for row in table]
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"not a number: {error}", file=str(path)) from None
+    if any(b[0] <= a[0] for a, b in pairwise(rows)):
+        raise ConfigError(f"column {columns[0]} does not increase", file=str(path))
+    return rows

@@ -1,0 +1,288 @@
+"""How the soft TCU carries out a shift: laws per element and phase, run every control step. Pure and deterministic.
+
+    torque of an element -> pressure:  p = p_kiss + x c |T_turbine| / k
+                                       c: its torque per Nm turbine torque in its gear, k: torque_per_bar_Nm, x multiple
+    way to synchronisation (regulate): w_ref(t) = ((1 - q) r0 + q i_new) w_out, q = t/inertia_s, r0: ratio at its start
+    controller:                        T = x_base c |T_turbine| +- (kp e + ki int e dt),  e = w_turbine - w_ref
+
+Several elements may be regulated, ramped and released at once; an element a phase does not name keeps its gear
+pressure if both gears press it, stays where it is if only the old gear does, and stays open otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from torqueloop.hil.ecu.config import ELEMENTS, Law, Phase, TcuConfig, interpolate, read_columns
+
+#: [rad/s per rpm]
+RPM = 0.10471975511965977
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the TCU knows in a control step; speeds in rad/s."""
+
+    w_engine: float = 0.0
+    w_turbine: float = 0.0
+    w_out: float = 0.0
+    pedal: float = 0.0
+    brake: float = 0.0
+    lever: str = "N"
+
+
+class TorqueEstimator:
+    """Turbine torque from converter slip, or from the engine map when the lock-up clutch is closed; + drives."""
+
+    def __init__(self, config: TcuConfig) -> None:
+        files = config.torque_model
+        drive = read_columns(
+            config.path(files.converter_csv), ("speed_ratio", "pump_capacity_Nms2_per_rad2", "torque_ratio")
+        )
+        self._capacity = [(nu, capacity) for nu, capacity, _ in drive]
+        self._ratio = [(nu, ratio) for nu, _, ratio in drive]
+        coast = read_columns(
+            config.path(files.converter_coast_csv), ("speed_ratio_p_over_t", "turbine_capacity_Nms2_per_rad2")
+        )
+        self._coast = [(x, capacity) for x, capacity in coast]
+        engine = read_columns(config.path(files.engine_csv), ("speed_radps", "wot_Nm", "closed_throttle_Nm"))
+        self._wot = [(w, torque) for w, torque, _ in engine]
+        self._closed = [(w, torque) for w, _, torque in engine]
+        self._gain = min(1.0, config.timing.period_s / (files.filter_s + config.timing.period_s))
+        self.torque = 0.0
+
+    def update(self, now: Measured, locked: bool) -> float:
+        """Filtered turbine torque [Nm]."""
+        w_p, w_t = max(now.w_engine, 0.0), max(now.w_turbine, 0.0)
+        if locked:
+            drag = interpolate(self._closed, w_p)
+            torque = drag + now.pedal * (interpolate(self._wot, w_p) - drag)
+        elif w_t <= w_p:
+            nu = w_t / w_p if w_p > 1.0 else 0.0
+            torque = interpolate(self._ratio, nu) * interpolate(self._capacity, nu) * w_p * w_p
+        else:
+            torque = -interpolate(self._coast, w_p / w_t) * w_t * w_t
+        self.torque += self._gain * (torque - self.torque)
+        return self.torque
+
+    def save(self) -> dict[str, Any]:
+        """What changes."""
+        return {"torque": self.torque}
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Inverse of save."""
+        self.torque = float(data["torque"])
+
+
+@dataclass
+class Ramp:
+    start: float
+    end: float
+    duration: float
+    begun: float
+
+
+class ShiftRunner:
+    """One shift from its first phase to its last. `step` returns the pressure of each element in bar."""
+
+    def __init__(self, config: TcuConfig, name: str, source: str, target: str, pressures: dict[str, float]) -> None:
+        self.name, self.source, self.target = name, source, target
+        self._config = config
+        self._phases = config.shifts[name].phases
+        self._old, self._new = config.gears[source], config.gears[target]
+        self._index = 0
+        self._time = 0.0
+        self._phase_begun = 0.0
+        self._pressure = dict(pressures)
+        self._ramps: dict[str, Ramp] = {}
+        self._integral: dict[str, float] = {}
+        self._start_ratio: float | None = None
+        self._old_ratio: float | None = None
+        self._entering = True
+        self.timeouts = 0
+        self.done = False
+
+    @property
+    def phase(self) -> str:
+        """Name of the running phase."""
+        return self._phases[min(self._index, len(self._phases) - 1)].name
+
+    @property
+    def stage(self) -> str:
+        """Stage of the running phase: filling, torque, inertia, closing."""
+        return self._phases[min(self._index, len(self._phases) - 1)].stage
+
+    @property
+    def elapsed_s(self) -> float:
+        """Time since the shift began."""
+        return self._time
+
+    def save(self) -> dict[str, Any]:
+        """Which shift it is, and what changes in it."""
+        return {
+            "name": self.name,
+            "source": self.source,
+            "target": self.target,
+            "index": self._index,
+            "time": self._time,
+            "phase_begun": self._phase_begun,
+            "pressure": dict(self._pressure),
+            "ramps": {name: asdict(ramp) for name, ramp in self._ramps.items()},
+            "integral": dict(self._integral),
+            "start_ratio": self._start_ratio,
+            "old_ratio": self._old_ratio,
+            "entering": self._entering,
+            "timeouts": self.timeouts,
+            "done": self.done,
+        }
+
+    @classmethod
+    def from_saved(cls, config: TcuConfig, data: Mapping[str, Any]) -> ShiftRunner:
+        """Inverse of save: a running shift; ValueError when the configuration has no such shift."""
+        if data["name"] not in config.shifts:
+            raise ValueError(f"the control unit knows no shift {data['name']!r}")
+        runner = cls(config, data["name"], data["source"], data["target"], data["pressure"])
+        runner._index = int(data["index"])
+        runner._time, runner._phase_begun = float(data["time"]), float(data["phase_begun"])
+        runner._ramps = {name: Ramp(**ramp) for name, ramp in data["ramps"].items()}
+        runner._integral = dict(data["integral"])
+        runner._start_ratio, runner._old_ratio = data["start_ratio"], data["old_ratio"]
+        runner._entering, runner.done = bool(data["entering"]), bool(data["done"])
+        runner.timeouts = int(data["timeouts"])
+        return runner
+
+    def step(self, now: Measured, torque: float, line: float) -> dict[str, float]:
+        """Advance one control period."""
+        config = self._config
+        torque = max(abs(torque), config.torque_min_Nm)
+        if self._old_ratio is None:
+            self._old_ratio = now.w_turbine / now.w_out if now.w_out > 5.0 else self._old.ratio
+        if not self._entering and self._phase_ended(now):
+            self._index += 1
+            self._entering = True
+        if self._index == len(self._phases):
+            self.done = True
+            self._pressure = {name: (line if name in self._new.elements else 0.0) for name in ELEMENTS}
+            return dict(self._pressure)
+        phase = self._phases[self._index]
+        if self._entering:
+            self._enter(phase, now, torque)
+        self._time += config.timing.period_s
+        for name in ELEMENTS:
+            law = phase.elements.get(name)
+            if law is not None:
+                pressure = self._law(name, law, phase, now, torque, line)
+            elif name in self._new.elements and name in self._old.elements:
+                pressure = line
+            elif name in self._old.elements or name in self._new.elements:
+                pressure = self._pressure[name]
+            else:
+                pressure = 0.0
+            self._pressure[name] = min(max(pressure, 0.0), config.line_pressure.max_bar)
+        return dict(self._pressure)
+
+    # --- phases -----------------------------------------------------------------------------------------------------
+    def _enter(self, phase: Phase, now: Measured, torque: float) -> None:
+        self._entering = False
+        self._phase_begun = self._time
+        if any(law.law == "regulate" for law in phase.elements.values()):
+            self._start_ratio = now.w_turbine / now.w_out if now.w_out > 5.0 else self._old.ratio
+        for name, law in phase.elements.items():
+            if law.law in ("torque", "bar", "open", "line"):
+                self._ramps[name] = self._begin_ramp(name, law, phase, torque)
+            elif law.law == "regulate":
+                # bumpless: the integral starts where the pressure is
+                base = law.base * self._steady_torque(name, torque)
+                self._integral[name] = self._to_torque(name, self._pressure[name]) - base
+
+    def _begin_ramp(self, name: str, law: Law, phase: Phase, torque: float) -> Ramp:
+        duration = phase.duration_s if law.ramp_s is None else law.ramp_s
+        start = self._pressure[name]
+        if law.law == "torque":
+            start = self._to_torque(name, start) / max(self._steady_torque(name, torque), 1e-9)
+        if law.start is not None:
+            start = law.start
+        return Ramp(start, law.end, duration, self._time)
+
+    def _phase_ended(self, now: Measured) -> bool:
+        phase = self._phases[self._index]
+        spent = self._time - self._phase_begun + 1e-9
+        if phase.until == "time":
+            return spent >= phase.duration_s
+        if phase.until == "ratio_left":
+            reached = (
+                abs(now.w_turbine - (self._old_ratio or 0.0) * now.w_out) > self._config.synchronisation.leave_rpm * RPM
+            )
+        else:
+            reached = (
+                abs(now.w_turbine - self._new.ratio * now.w_out) < self._config.synchronisation.tolerance_rpm * RPM
+            )
+        if reached:
+            return True
+        if spent >= phase.duration_s + phase.timeout_s:
+            self.timeouts += phase.timeout_s > 0.0
+            return True
+        return False
+
+    # --- laws -------------------------------------------------------------------------------------------------------
+    def _law(self, name: str, law: Law, phase: Phase, now: Measured, torque: float, line: float) -> float:
+        element = self._config.elements[name]
+        spent = self._time - self._phase_begun
+        if law.law == "fill":
+            return element.fill_bar if spent <= element.fill_s + 1e-9 else element.kiss_bar
+        if law.law == "kiss":
+            return element.kiss_bar
+        if law.law == "hold":
+            return self._pressure[name]
+        if law.law == "regulate":
+            return self._regulate(name, law, phase, now, torque)
+        ramp = self._ramps.get(name)
+        if ramp is None:
+            return self._pressure[name]
+        kind = self._ramp_kind(name, law)
+        end = {"line": line, "open": 0.0}.get(kind, ramp.end)
+        q = min(1.0, (self._time - ramp.begun) / ramp.duration) if ramp.duration > 0.0 else 1.0
+        value = ramp.start + q * (end - ramp.start)
+        return self._to_pressure(name, value * self._steady_torque(name, torque)) if kind == "torque" else value
+
+    def _ramp_kind(self, name: str, law: Law) -> str:
+        """The law a `continue` goes on with: the last one before that began a ramp."""
+        if law.law != "continue":
+            return law.law
+        for phase in reversed(self._phases[: self._index]):
+            before = phase.elements.get(name)
+            if before is not None and before.law in ("torque", "bar", "open", "line"):
+                return before.law
+        return "hold"
+
+    def _regulate(self, name: str, law: Law, phase: Phase, now: Measured, torque: float) -> float:
+        spent = self._time - self._phase_begun
+        q = min(1.0, spent / phase.inertia_s)
+        start_ratio = self._start_ratio if self._start_ratio is not None else self._old.ratio
+        w_ref = ((1.0 - q) * start_ratio + q * self._new.ratio) * now.w_out
+        error = now.w_turbine - w_ref
+        if law.pulls == "up":
+            error = -error
+        steady = self._steady_torque(name, torque)
+        low, high = law.min * steady, law.max * steady
+        integral = self._integral[name] + law.ki_Nm_per_rad * error * self._config.timing.period_s
+        wanted = law.base * steady + law.kp_Nm_per_radps * error + integral
+        # the integral stops where the element is at a limit (no wind-up)
+        if low < wanted < high or (wanted - high) * error < 0.0:
+            self._integral[name] = integral
+        return self._to_pressure(name, min(max(wanted, low), high))
+
+    def _steady_torque(self, name: str, torque: float) -> float:
+        """Torque [Nm] the element carries at this turbine torque: in the new gear, else in the old one."""
+        factor = self._new.torque.get(name) or self._old.torque.get(name) or 0.0
+        return float(factor) * torque
+
+    def _to_pressure(self, name: str, torque: float) -> float:
+        element = self._config.elements[name]
+        return element.kiss_bar + max(torque, 0.0) / element.torque_per_bar_Nm
+
+    def _to_torque(self, name: str, pressure: float) -> float:
+        element = self._config.elements[name]
+        return max(pressure - element.kiss_bar, 0.0) * element.torque_per_bar_Nm

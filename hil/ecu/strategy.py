@@ -1,0 +1,332 @@
+"""What the soft TCU decides: which gear, when, lock-up, line pressure. Pure and deterministic.
+
+lever, pedal, output speed -> GearSelector -> target gear -> ShiftRunner -> element pressures
+gear, output speed, pedal, slip -> LockUpControl -> lock-up pressure
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from torqueloop.hil.ecu.config import ELEMENTS, FORWARD, TcuConfig, interpolate
+from torqueloop.hil.ecu.shift import RPM, Measured, ShiftRunner, TorqueEstimator
+
+#: highest forward gear the lever allows
+LEVER_MAX_GEAR = {"D": 4, "4": 4, "3": 3, "2": 2, "1": 1}
+
+
+def gear_number(gear: str) -> int:
+    """1..4 of a forward gear ("1E" is 1), 0 otherwise."""
+    return int(gear[0]) if gear in FORWARD else 0
+
+
+class GearSelector:
+    """Shift lines with hysteresis, kick-down, minimum gear time, lever limits, over-speed, reverse inhibit."""
+
+    def __init__(self, config: TcuConfig) -> None:
+        self._config = config
+        self._in_gear_s = 1e9
+        self.kick_down = False
+        self.reverse_inhibited = False
+
+    def save(self) -> dict[str, Any]:
+        """What changes."""
+        return {
+            "in_gear_s": self._in_gear_s,
+            "kick_down": self.kick_down,
+            "reverse_inhibited": self.reverse_inhibited,
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Inverse of save."""
+        self._in_gear_s = float(data["in_gear_s"])
+        self.kick_down, self.reverse_inhibited = bool(data["kick_down"]), bool(data["reverse_inhibited"])
+
+    def entered(self) -> None:
+        """A shift has just ended: the minimum gear time starts."""
+        self._in_gear_s = 0.0
+
+    def select(self, gear: str, now: Measured) -> str:
+        """The gear wanted next: `gear` itself, a neighbour, or N/P/R by the lever. Not called in a shift."""
+        schedule = self._config.schedule
+        self._in_gear_s += self._config.timing.period_s
+        percent = 100.0 * now.pedal
+        if percent >= schedule.kick_down_on_percent:
+            self.kick_down = True
+        elif percent < schedule.kick_down_off_percent:
+            self.kick_down = False
+        kmh = now.w_out / RPM / self._config.garage.output_rpm_per_kmh
+        limit = self._config.garage.reverse_max_kmh
+        self.reverse_inhibited = False
+        if now.lever in ("P", "N"):
+            return now.lever if gear in ("P", "N") else "N"
+        if now.lever == "R":
+            if gear == "R":
+                return "R"
+            if abs(kmh) > limit:
+                self.reverse_inhibited = True
+                return "N"
+            return "R" if gear in ("P", "N") else "N"
+        if now.lever not in LEVER_MAX_GEAR:
+            return gear
+        if gear not in FORWARD:
+            # rolling backwards fast: drive would be a violent brake
+            return "1" if gear in ("P", "N") and kmh > -limit else "N"
+        return self._forward(gear, now, percent)
+
+    def _forward(self, gear: str, now: Measured, percent: float) -> str:
+        schedule = self._config.schedule
+        number = gear_number(gear)
+        most = LEVER_MAX_GEAR[now.lever]
+        out_rpm = now.w_out / RPM
+        turbine_rpm = out_rpm * self._config.gears[gear].ratio
+        upper = {1: "2", 2: "3", 3: "4"}.get(number)
+        # turbine too fast: up, whatever the lever says
+        if upper and turbine_rpm > schedule.turbine_force_up_rpm:
+            return upper
+        if number > most:
+            lower = self._down(gear, out_rpm)
+            return ("1E" if lower == "1" and now.lever == "1" else lower) or gear
+        if number == 1:
+            engine_braking = now.lever == "1"
+            if engine_braking != (gear == "1E"):
+                return "1E" if engine_braking else "1"
+        dwell = schedule.kick_down_gear_time_s if self.kick_down else schedule.min_gear_time_s
+        if self._in_gear_s < dwell:
+            return gear
+        if upper and number < most and out_rpm > interpolate(schedule.up[f"{number}-{upper}"], percent):
+            return upper
+        if number > 1:
+            line = interpolate(schedule.down[f"{number}-{number - 1}"], percent)
+            if self.kick_down:
+                line = max(line, schedule.kick_down[f"{number}-{number - 1}"])
+            if out_rpm < line:
+                return self._down(gear, out_rpm) or gear
+        return gear
+
+    def _down(self, gear: str, out_rpm: float) -> str | None:
+        """The next lower gear, unless the turbine would turn too fast in it."""
+        lower = str(gear_number(gear) - 1)
+        if lower == "0" or out_rpm * self._config.gears[lower].ratio > self._config.schedule.turbine_max_rpm:
+            return None
+        return lower
+
+
+class LockUpControl:
+    """Converter clutch: open -> fill -> slip control along a falling reference -> ramp -> locked -> release -> open."""
+
+    STATES = ("open", "filling", "slipping", "locked", "releasing")
+
+    def __init__(self, config: TcuConfig) -> None:
+        self._config = config.lockup
+        self._dt = config.timing.period_s
+        self.state = "open"
+        self.pressure = 0.0
+        self._spent = 0.0
+        self._slip_ref = 0.0
+        self._integral = 0.0
+
+    def step(self, gear: str, shifting: bool, now: Measured) -> float:
+        """Lock-up pressure [bar]."""
+        c, dt = self._config, self._dt
+        out_rpm, percent = now.w_out / RPM, 100.0 * now.pedal
+        slip = (now.w_engine - now.w_turbine) / RPM
+        closing = gear in c.gears and not shifting and out_rpm > c.close_rpm and percent < c.close_pedal_percent
+        opening = gear not in c.gears or shifting or out_rpm < c.open_rpm or percent > c.open_pedal_percent
+        self._spent += dt
+        if self.state in ("filling", "slipping", "locked") and opening:
+            self._go("releasing")
+        if self.state in ("open", "releasing") and closing:
+            self._go("filling")
+        if self.state == "open":
+            self.pressure = 0.0
+        elif self.state == "filling":
+            self.pressure = c.fill_bar if self._spent <= c.fill_s else c.kiss_bar
+            if self._spent > c.fill_s:
+                self._go("slipping")
+                self._slip_ref, self._integral = abs(slip), 0.0
+        elif self.state == "slipping":
+            # |slip|: in overrun the turbine is the faster side, the clutch works the same way. A slip that falls faster
+            # by itself (pedal released) takes the reference along: the clutch never waits for it
+            self._slip_ref = max(0.0, min(self._slip_ref, abs(slip)) - c.slip_rate_rpm_per_s * dt)
+            error = 0.01 * (abs(slip) - self._slip_ref)
+            self._integral = min(max(self._integral + c.slip_ki_bar_per_100rpm_s * error * dt, 0.0), c.locked_bar)
+            self.pressure = min(max(c.kiss_bar + c.slip_kp_bar_per_100rpm * error + self._integral, 0.0), c.locked_bar)
+            if abs(slip) < c.lock_slip_rpm and self._slip_ref == 0.0:
+                self._go("locked")
+        elif self.state == "locked":
+            self.pressure = min(c.locked_bar, self.pressure + c.ramp_bar_per_s * dt)
+        else:
+            self.pressure = max(0.0, self.pressure - c.ramp_bar_per_s * dt)
+            if self.pressure == 0.0:
+                self._go("open")
+        return self.pressure
+
+    def release(self) -> None:
+        """Open at once (limp-home)."""
+        self._go("open")
+        self.pressure = 0.0
+
+    def save(self) -> dict[str, Any]:
+        """What changes."""
+        return {
+            "state": self.state,
+            "pressure": self.pressure,
+            "spent": self._spent,
+            "slip_ref": self._slip_ref,
+            "integral": self._integral,
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Inverse of save."""
+        if data["state"] not in self.STATES:
+            raise ValueError(f"lock-up state {data['state']!r}; allowed: {', '.join(self.STATES)}")
+        self.state, self.pressure = data["state"], float(data["pressure"])
+        self._spent, self._slip_ref = float(data["spent"]), float(data["slip_ref"])
+        self._integral = float(data["integral"])
+
+    def _go(self, state: str) -> None:
+        self.state, self._spent = state, 0.0
+
+
+@dataclass
+class Commands:
+    """What the TCU wants in a control step; pressures in bar."""
+
+    pressures: dict[str, float] = field(default_factory=lambda: dict.fromkeys(ELEMENTS, 0.0))
+    lockup: float = 0.0
+    line: float = 0.0
+    gear_actual: str = "N"
+    gear_target: str = "N"
+    shifting: bool = False
+    phase: str = ""
+
+
+class Transmission:
+    """Gear, running shift, lock-up, line pressure: everything of the TCU that is not communication."""
+
+    def __init__(self, config: TcuConfig) -> None:
+        self.config = config
+        self.torque = TorqueEstimator(config)
+        self.selector = GearSelector(config)
+        self.lockup = LockUpControl(config)
+        self.gear = "N"
+        self.runner: ShiftRunner | None = None
+        self.commands = Commands()
+        self._line = config.line_pressure.min_bar
+        self.shift_log: list[tuple[int, str, float, int]] = []
+        self._steps = 0
+
+    def step(self, now: Measured) -> Commands:
+        """One control period with valid measurements."""
+        self._steps += 1
+        torque = self.torque.update(now, self.lockup.state == "locked")
+        line = self._line_pressure(torque, now.pedal)
+        if self.runner is None:
+            wanted = self.selector.select(self.gear, now)
+            if wanted != self.gear:
+                self._begin(wanted, torque, now)
+        elif now.lever in ("N", "P") or (now.lever == "R") != ("R" in (self.runner.source, self.runner.target)):
+            self._abort(now)
+        if self.runner is not None:
+            pressures = self.runner.step(now, torque, line)
+            if self.runner.done:
+                self._end()
+        else:
+            pressures = self._steady(line)
+        shifting = self.runner is not None
+        self.commands = Commands(
+            pressures=pressures,
+            lockup=min(self.lockup.step(self.gear, shifting, now), line),
+            line=line,
+            gear_actual=self.gear,
+            gear_target=self.runner.target if self.runner is not None else self.gear,
+            shifting=shifting,
+            phase=self.runner.phase if self.runner is not None else "",
+        )
+        return self.commands
+
+    def save(self) -> dict[str, Any]:
+        """Everything that changes."""
+        return {
+            "torque": self.torque.save(),
+            "selector": self.selector.save(),
+            "lockup": self.lockup.save(),
+            "gear": self.gear,
+            "runner": None if self.runner is None else self.runner.save(),
+            "commands": asdict(self.commands),
+            "line": self._line,
+            "shifts": [list(entry) for entry in self.shift_log],
+            "steps": self._steps,
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Inverse of save, on a transmission of the same configuration."""
+        runner = None if data["runner"] is None else ShiftRunner.from_saved(self.config, data["runner"])
+        self.torque.load(data["torque"])
+        self.selector.load(data["selector"])
+        self.lockup.load(data["lockup"])
+        self.gear, self.runner, self.commands = str(data["gear"]), runner, Commands(**data["commands"])
+        self._line, self._steps = float(data["line"]), int(data["steps"])
+        self.shift_log[:] = [(int(k), str(n), float(s), int(late)) for k, n, s, late in data["shifts"]]
+
+    def limp(self, gear: str) -> Commands:
+        """Safe state without measurements: elements of `gear` at a fixed pressure, no lock-up."""
+        self.runner = None
+        self.gear = gear
+        self.lockup.release()
+        pressure = self.config.limp_home.pressure_bar
+        elements = self.config.gears[gear].elements if gear != "N" else []
+        self.commands = Commands(
+            pressures={name: (pressure if name in elements else 0.0) for name in ELEMENTS},
+            line=pressure,
+            gear_actual=gear,
+            gear_target=gear,
+        )
+        return self.commands
+
+    def _steady(self, line: float) -> dict[str, float]:
+        elements = self.config.gears[self.gear].elements
+        return {name: (line if name in elements else 0.0) for name in ELEMENTS}
+
+    def _line_pressure(self, torque: float, pedal: float) -> float:
+        c = self.config.line_pressure
+        factor = c.reverse_factor if self.gear == "R" or (self.runner and self.runner.target == "R") else 1.0
+        wanted = c.base_bar + factor * c.per_torque_bar_per_Nm * abs(torque) + c.pedal_gain_bar * pedal
+        change = c.rate_bar_per_s * self.config.timing.period_s
+        self._line = min(max(wanted, self._line - change), self._line + change)
+        self._line = min(max(self._line, c.min_bar), c.max_bar)
+        return self._line
+
+    def _begin(self, target: str, torque: float, now: Measured) -> None:
+        shifts = self.config.shifts
+        # P and N press nothing that drives: profiles are written for N
+        names = [
+            f"{self.gear}-{target}",
+            f"{'N' if self.gear == 'P' else self.gear}-{'N' if target == 'P' else target}",
+        ]
+        name = next((n for n in names if n in shifts), None)
+        if name is None and target == "N" and self.gear in FORWARD:
+            name = "1-N"
+        if name is None:
+            # between P and N: no torque path opens or closes, nothing to profile
+            self.gear = target
+            return
+        coast = f"{name}.coast"
+        if torque < self.config.power_on_torque_Nm and coast in shifts:
+            name = coast
+        self.runner = ShiftRunner(self.config, name, self.gear, target, self.commands.pressures)
+
+    def _end(self) -> None:
+        assert self.runner is not None
+        self.shift_log.append((self._steps, self.runner.name, self.runner.elapsed_s, self.runner.timeouts))
+        self.gear = self.runner.target
+        self.runner = None
+        self.selector.entered()
+
+    def _abort(self, now: Measured) -> None:
+        """The lever has left the direction of the running shift: open the torque path at once, N from here."""
+        if self.runner is not None and self.runner.target != "N":
+            self.gear, self.runner = "N", None

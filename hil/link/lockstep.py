@@ -1,0 +1,224 @@
+"""Lockstep between rig and peers on the virtual clock: one exchange per step, exactly to its time. real-time: no.
+
+          rig (binds)                                      peer (connects)
+ZeroMQ    LockstepClient DEALER -- step --> / <-- state -- REP LockstepServer
+pair      PairClient            -- step --> / <-- state -- PairServer      a process the rig has started
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import zmq
+
+from torqueloop.hil.link.messages import (
+    REJECT_REASONS,
+    ByeMessage,
+    SchemaError,
+    StateMessage,
+    StepMessage,
+    decode,
+    encode,
+)
+from torqueloop.hil.link.pair import Pair
+from torqueloop.hil.link.sockets import POLL_SLICE_MS, CurveKeys, LinkSocket, PeerError
+from torqueloop.hil.link.stats import CouplingResidual, StampChecker
+from torqueloop.hil.results.links import LinkStats
+
+
+class LockstepSocket:
+    """Rig side of a lockstep, virtual clock: a question, then its answer. real-time: no."""
+
+    def __init__(self, endpoint: str, curve: CurveKeys | None = None, context: zmq.Context[Any] | None = None) -> None:
+        self._socket = LinkSocket(zmq.DEALER, endpoint, True, curve, context, max_bytes=16 << 20)
+        self.endpoint = self._socket.endpoint
+
+    def exchange(self, message: bytes, timeout_s: float, dead: Callable[[], str | None] | None = None) -> bytes | None:
+        """The answer, None when there is none in time; anything but the one frame of a REP socket is b"" (the schema
+        refuses it). `dead` is asked while waiting; a text ends the wait with PeerError."""
+        deadline = time.monotonic() + timeout_s
+        if not self._wait(zmq.POLLOUT, deadline, dead):
+            return None
+        self._socket.raw.send_multipart([b"", message], zmq.DONTWAIT)
+        if not self._wait(zmq.POLLIN, deadline, dead):
+            return None
+        parts = self._socket.raw.recv_multipart(zmq.DONTWAIT)
+        return parts[1] if len(parts) == 2 and parts[0] == b"" else b""
+
+    def _wait(self, flag: int, deadline: float, dead: Callable[[], str | None] | None) -> bool:
+        while not self._socket.raw.poll(POLL_SLICE_MS, flag):
+            if dead is not None and (text := dead()) is not None:
+                raise PeerError(text)
+            if time.monotonic() >= deadline:
+                return False
+        return True
+
+    def close(self) -> None:
+        """Free the port."""
+        self._socket.close()
+
+
+class Transport(Protocol):
+    """What carries questions and answers of a lockstep."""
+
+    endpoint: str
+
+    def exchange(
+        self, message: bytes, timeout_s: float, dead: Callable[[], str | None] | None = None
+    ) -> bytes | None: ...
+    def close(self) -> None: ...
+
+
+class PairTransport:
+    """The rig's end of a socket pair to a process it has started."""
+
+    endpoint = "socket pair"
+
+    def __init__(self, pair: Pair) -> None:
+        self._pair = pair
+
+    def exchange(self, message: bytes, timeout_s: float, dead: Callable[[], str | None] | None = None) -> bytes | None:
+        """The answer, None when there is none in time; PeerError with how the process has ended."""
+        return self._pair.exchange(message, timeout_s, dead or (lambda: None))
+
+    def close(self) -> None:
+        """Close this end: the process ends."""
+        self._pair.close()
+
+
+class LockstepClient:
+    """Rig side, virtual clock: one exchange per tick. real-time: no."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        timeout_s: float = 2.0,
+        curve: CurveKeys | None = None,
+        peer_dead: Callable[[], str | None] | None = None,
+        context: zmq.Context[Any] | None = None,
+        transport: Transport | None = None,
+    ) -> None:
+        """`transport`: instead of ZeroMQ at `endpoint`. `peer_dead` is asked while waiting; a text (e.g. "has
+        ended with status 2") ends the wait at once."""
+        self._socket: Transport = transport or LockstepSocket(endpoint, curve, context)
+        self.endpoint = self._socket.endpoint
+        self.timeout_s = timeout_s
+        self._peer_dead = peer_dead
+        self._stamps = StampChecker(None)
+        self.residual = CouplingResidual()
+        self.exchanges = 0
+        self.wait_max_s = 0.0
+        self.rejected = dict.fromkeys(REJECT_REASONS, 0)
+
+    def exchange(self, message: StepMessage) -> StateMessage:
+        """Send the rig's step, wait for the vehicle's state there; PeerError if none comes or it is not as agreed."""
+        started = time.monotonic()
+        try:
+            data = self._socket.exchange(encode(message), self.timeout_s, self._peer_dead)
+        except PeerError as error:
+            raise PeerError(f"vehicle at {self.endpoint} {error} (step {message.step})") from None
+        if data is None:
+            hint = ": is it started?" if self.exchanges == 0 else ": is it still running?"
+            raise PeerError(
+                f"vehicle at {self.endpoint} has not answered within {self.timeout_s:g} s (step {message.step}){hint}"
+            )
+        self.residual.sent(message)
+        self.wait_max_s = max(self.wait_max_s, time.monotonic() - started)
+        try:
+            answer = decode(data)
+        except SchemaError as error:
+            self.rejected[error.reason] += 1
+            raise PeerError(f"vehicle at {self.endpoint}, step {message.step}: answer refused: {error}") from None
+        if isinstance(answer, ByeMessage):
+            raise PeerError(f"vehicle at {self.endpoint} has left at step {message.step}: {answer.reason}")
+        if not isinstance(answer, StateMessage) or answer.step != message.step:
+            raise PeerError(
+                f"vehicle at {self.endpoint}, step {message.step}: answered step "
+                f"{getattr(answer, 'step', None)}, allowed: the step it was asked"
+            )
+        self._stamps.check(answer.step)
+        self.residual.received(answer)
+        self.exchanges += 1
+        return answer
+
+    def stats(self) -> LinkStats:
+        """Counts for the report."""
+        return LinkStats(
+            "lockstep",
+            self.endpoint,
+            accepted=self._stamps.accepted,
+            rejected=dict(self.rejected),
+            duplicate=self._stamps.duplicate,
+            out_of_order=self._stamps.out_of_order,
+            coupling=self.residual.report(),
+            exchanges=self.exchanges,
+            wait_max_ms=1e3 * self.wait_max_s,
+        )
+
+    def close(self) -> None:
+        """Free the port."""
+        self._socket.close()
+
+
+class _Server:
+    """Vehicle side, virtual clock: answers each step with the state at exactly its time."""
+
+    def __init__(self) -> None:
+        self.exchanges = 0
+        self.rejected = dict.fromkeys(REJECT_REASONS, 0)
+
+    def answer(self, data: bytes, handler: Callable[[StepMessage], StateMessage]) -> bytes:
+        """The answer to a request; a refused one is answered with `bye` and its cause."""
+        try:
+            message = decode(data)
+            if not isinstance(message, StepMessage):
+                raise SchemaError("kind", "allowed here: kind 'step'")
+        except SchemaError as error:
+            self.rejected[error.reason] += 1
+            return encode(ByeMessage(f"request refused: {error}"))
+        self.exchanges += 1
+        return encode(handler(message))
+
+
+class PairServer(_Server):
+    """Answers over the socket pair this process was started with."""
+
+    endpoint = PairTransport.endpoint
+
+    def __init__(self, pair: Pair) -> None:
+        super().__init__()
+        self._pair = pair
+
+    def serve_one(self, handler: Callable[[StepMessage], StateMessage], timeout_ms: int = POLL_SLICE_MS) -> bool:
+        """Answer one request if one comes within the timeout; Gone when the rig has closed its end."""
+        data = self._pair.receive(1e-3 * timeout_ms)
+        if data is None:
+            return False
+        self._pair.send(self.answer(data, handler))
+        return True
+
+    def close(self) -> None:
+        """Close this end."""
+        self._pair.close()
+
+
+class LockstepServer(_Server):
+    """Answers over ZeroMQ."""
+
+    def __init__(self, endpoint: str, curve: CurveKeys | None = None, context: zmq.Context[Any] | None = None) -> None:
+        super().__init__()
+        self._socket = LinkSocket(zmq.REP, endpoint, False, curve, context)
+        self.endpoint = self._socket.endpoint
+
+    def serve_one(self, handler: Callable[[StepMessage], StateMessage], timeout_ms: int = POLL_SLICE_MS) -> bool:
+        """Answer one request if one comes within the timeout."""
+        if not self._socket.raw.poll(timeout_ms):
+            return False
+        self._socket.raw.send(self.answer(self._socket.raw.recv(), handler))
+        return True
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()

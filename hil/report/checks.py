@@ -1,0 +1,143 @@
+"""What every run is held to, gate or not. A check that does not count is worth knowing and changes no exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torqueloop.hil.report.collect import Run
+from torqueloop.hil.report.energy import EnergyBalance
+from torqueloop.hil.results.links import BusStats, PeerStats, VehicleStats
+from torqueloop.hil.results.run import RunStats
+
+#: The energy balance must close to this part of the energy turned over. [1]
+ENERGY_RESIDUAL_MAX = 1e-6
+#: Messages of a peer, or frames, may be lost up to this part of all: a loaded desktop loses a few, and the link is made
+#: for that. More is a peer that does not keep to the protocol, or a link that is no link. [1]
+LOSS_MAX = 0.01
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something every run is held to, gate or not."""
+
+    name: str
+    passed: bool
+    text: str
+    #: False: worth knowing, does not change the exit status
+    counts: bool = True
+
+
+def check_run(run: Run, stats: RunStats, metrics: Mapping[str, Any], energy: EnergyBalance | None) -> list[Check]:
+    """All checks of a run. stats: completed from the recording where the run left none."""
+    found = [_ended(run), _safe_state(stats), *_recording(run, metrics)]
+    for name, bus in stats.buses.items():
+        found += _bus(f" on {name}" if len(stats.buses) > 1 else "", bus)
+    found += [_vehicle(name, v) for name, v in stats.vehicles.items() if v.link is not None]
+    found += [_peer(name, peer, bool(stats.faults)) for name, peer in stats.peers.items()]
+    if energy is not None:
+        closes = abs(energy.residual_rel) <= ENERGY_RESIDUAL_MAX
+        text = f"residual {energy.residual_rel:.2e} of the energy turned over"
+        found.append(Check("energy balance closes", closes, text, counts=False))
+    if run.info.clock == "real" and stats.clock.missed is not None:
+        missed, slip_s = stats.clock.missed, stats.clock.slip_s or 0.0
+        text = f"{missed} of {stats.clock.ticks} missed, simulated time slipped by {slip_s:g} s" if missed else ""
+        found.append(Check("every tick on time", not missed, text, counts=False))
+    found.append(Check("real time not degraded", not stats.degraded, "; ".join(stats.degraded), counts=False))
+    return found
+
+
+def _ended(run: Run) -> Check:
+    """The run came to the end it was started for."""
+    own_end = run.info.over and run.info.state == "ended"
+    text = ""
+    if not run.info.over:
+        text = run.incomplete[0]
+    elif not own_end:
+        planned, ticks = run.info.duration_s, run.stats.clock.ticks
+        text = run.info.error or run.info.state
+        text += f" after {ticks} ticks of a run of {planned:g} s" if ticks and planned else ""
+    return Check("the run ended by itself", own_end, text)
+
+
+def _safe_state(stats: RunStats) -> Check:
+    safe = stats.safe_state
+    text = f"latched at step {safe.step}: {safe.cause}" if safe.latched else ""
+    return Check("no safe state", not safe.latched, text)
+
+
+def _recording(run: Run, metrics: Mapping[str, Any]) -> list[Check]:
+    if run.signals is None:
+        return [Check("signals recorded", False, "no signals were recorded")]
+    rest = [line for line in run.incomplete if line.startswith("signals")]
+    for name, stream in run.stats.recording.items():
+        if stream.cause:
+            rest.append(f"{name}: {stream.cause}, {stream.discarded_bytes} bytes not recorded")
+        if stream.lost_records:
+            rest.append(f"{name}: {stream.lost_records} records lost, the recorder was away for too long")
+    finite = bool(metrics.get("finite"))
+    return [
+        Check("recording without gaps", not rest, "; ".join(rest)),
+        Check("all recorded numbers finite", finite, "" if finite else "NaN or infinity recorded"),
+    ]
+
+
+def _words(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {n}" for name, n in counts.items() if n)
+
+
+def _is_loss(lost: int, of: int) -> bool:
+    """More than what a loaded machine loses."""
+    return lost > LOSS_MAX * max(1, of)
+
+
+def _bus(where: str, bus: BusStats) -> list[Check]:
+    """Others on the bus that send what is ours, and frames that were lost or refused."""
+    found = []
+    if bus.gateway is not None or bus.native is not None:
+        stolen = bus.stolen_ids
+        text = f"{stolen} frames of another sender, first {bus.stolen}: is a second rig on this bus?" if stolen else ""
+        found.append(Check(f"nobody else sends our CAN messages{where}", not stolen, text))
+    lost = {"rx_ring_dropped": bus.rx_ring_dropped, "tx_dropped": bus.tx_dropped}
+    if bus.gateway is not None:
+        g = bus.gateway
+        lost |= {"rx_dropped": g.rx_dropped, "kernel_drops": g.kernel_drops, "tx_failed": g.tx_failed}
+        lost |= {"rx_failed": g.rx_failed}
+    if bus.native is not None:
+        lost |= bus.native.lost
+    total, of = sum(lost.values()), bus.rx_frames + bus.tx_frames
+    found.append(Check(f"no frame lost between tick and bus{where}", not total, _words(lost), _is_loss(total, of)))
+    if bus.native is not None:
+        worst, errors = bus.native.bus_state_worst, _words(bus.native.errors)
+        text = f"worst state {worst}; error frames: {errors or 'none'}" if worst != "active" or errors else ""
+        found.append(Check(f"CAN bus without errors{where}", not text, text, counts=False))
+    missing = {name: m.lost for name, m in bus.rx.items() if m.lost}
+    total, of = sum(missing.values()), sum(m.ok + m.lost for m in bus.rx.values())
+    text = f"missing between two counters: {_words(missing)}" if missing else ""
+    found.append(Check(f"no frame of a control unit lost{where}", not missing, text, _is_loss(total, of)))
+    refused = ", ".join(f"{name} {_words(m.refused)}" for name, m in bus.rx.items() if m.refused)
+    text = refused or (f"{bus.rx_bad} refused" if bus.rx_bad else "")
+    found.append(Check(f"no received frame refused{where}", not text, text, counts=False))
+    return found
+
+
+def _vehicle(name: str, vehicle: VehicleStats) -> Check:
+    """Answers of the vehicle model that were lost, refused, or came twice or out of order."""
+    link = vehicle.link
+    assert link is not None
+    wrong = {"lost": link.lost, "duplicate": link.duplicate, "out of order": link.out_of_order}
+    wrong |= {f"refused ({why})": n for why, n in link.rejected.items()}
+    wrong["refused by the tick"] = vehicle.refused
+    total = sum(wrong.values())
+    text = f"{_words(wrong)} in {link.gap} gaps, of {link.accepted + total} answers" if total else ""
+    if link.lost > link.accepted:
+        text += "; own_step numbers the answers of the vehicle model: 0, 1, 2 ... one more for each"
+    return Check(f"no answer of the {name} lost", not total, text, _is_loss(total, link.accepted + total))
+
+
+def _peer(name: str, peer: PeerStats, faults: bool) -> Check:
+    """What the peer itself says it lost or refused of what we sent; faults that were injected may be the reason."""
+    status = f"ended with status {peer.exit_status}" if peer.exit_status else ""
+    text = "; ".join(filter(None, [_words(peer.losses), status]))
+    return Check(f"{name} has lost and refused nothing", not text, text, counts=bool(peer.losses) and not faults)

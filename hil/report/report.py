@@ -1,0 +1,68 @@
+"""A run read and judged: `Report`. Writing it is the task of `report.write`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torqueloop.hil.report.analysis import Band, Shift, gear_bands, shifts
+from torqueloop.hil.report.checks import Check, check_run
+from torqueloop.hil.report.collect import Run, load_run
+from torqueloop.hil.report.energy import EnergyBalance, energy_balance
+from torqueloop.hil.report.metrics import build_metrics, complete_stats
+from torqueloop.hil.results.gates import GateResult, evaluate, parse_gates
+from torqueloop.hil.results.run import RunStats
+
+#: source of the gates that were not in a file
+COMMAND_LINE = "command line"
+
+
+@dataclass
+class Report:
+    """A finished report."""
+
+    run: Run
+    stats: RunStats
+    #: statistics that had to be computed from the recording because the run left none
+    rebuilt: list[str]
+    metrics: dict[str, Any]
+    bands: list[Band]
+    shifts: list[Shift]
+    energy: EnergyBalance | None
+    gates: list[GateResult]
+    checks: list[Check]
+    #: files written, by kind
+    files: dict[str, Path] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        return all(g.passed for g in self.gates) and all(c.passed for c in self.checks if c.counts)
+
+    @property
+    def exit_status(self) -> int:
+        """0: all gates and checks passed; 1: one failed; 2: a gate asked for now names no metric of this run."""
+        if any(g.unknown and g.source == COMMAND_LINE for g in self.gates):
+            return 2
+        return 0 if self.passed else 1
+
+
+def analyse(run_dir: Path | str, gates: str | Iterable[str] | Mapping[str, str] | None = None) -> Report:
+    """Read and judge a run. `gates` are added to those the run itself was started with (run.json)."""
+    # Parsed first: a mistake in a gate must not wait for the reading of a long recording.
+    extra = parse_gates(gates, COMMAND_LINE) if gates else []
+    run = load_run(run_dir)
+    own = parse_gates(run.info.gates, "rig file")
+    asked = [g for g in own if g.text not in {e.text for e in extra}] + extra
+    stats, rebuilt = complete_stats(run)
+    bands = gear_bands(run.signals, run.gears) if run.signals is not None else []
+    found = shifts(bands, run.signals)
+    metrics = build_metrics(run, stats, found)
+    energy = energy_balance(stats.energy, run.signals)
+    metrics["energy_residual_rel"] = abs(energy.residual_rel) if energy else None
+    metrics["energy_turned_over_J"] = energy.turned_over_J if energy else None
+    # the gates of the run were looked at before it began: what one of them misses was not measured
+    results = evaluate(asked, {**{name: None for g in own for name in g.names}, **metrics})
+    checks = check_run(run, stats, metrics, energy)
+    return Report(run, stats, rebuilt, metrics, bands, found, energy, results, checks)

@@ -1,0 +1,86 @@
+"""Writing of a report: report.json, junit.xml, report.html, modes.csv where it is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torqueloop
+from torqueloop.hil.record.run_data import write_modes
+from torqueloop.hil.report.analysis import Shift
+from torqueloop.hil.report.checks import Check
+from torqueloop.hil.report.energy import EnergyBalance
+from torqueloop.hil.report.report import Report, analyse
+from torqueloop.hil.results.files import VERSION, plain, write_json_atomic
+from torqueloop.hil.results.gates import GateResult
+from torqueloop.hil.results.run import RunInfo
+
+
+@dataclass(frozen=True)
+class ReportFile:
+    """report.json: the judgement of a run, with the run itself."""
+
+    #: version of torqueloop that has judged
+    torqueloop: str
+    passed: bool
+    exit_status: int
+    gates: list[GateResult]
+    checks: list[Check]
+    shifts: list[Shift]
+    energy: EnergyBalance | None
+    #: by name, as gates use them
+    metrics: dict[str, float | str | None]
+    #: with what was completed from the recording, where the run left none
+    run: RunInfo
+    #: what is missing or damaged, in words
+    incomplete: list[str]
+    rebuilt_from_recording: list[str]
+
+
+def report_file(report: Report) -> ReportFile:
+    """A report as it is written."""
+    return ReportFile(
+        torqueloop.__version__,
+        report.passed,
+        report.exit_status,
+        report.gates,
+        report.checks,
+        report.shifts,
+        report.energy,
+        report.metrics,
+        replace(report.run.info, stats=report.stats),
+        report.run.incomplete,
+        report.rebuilt,
+    )
+
+
+def report_json(report: Report) -> dict[str, Any]:
+    """The same as JSON has it."""
+    return {"format": VERSION, **plain(report_file(report))}
+
+
+def write_report(
+    run_dir: Path | str,
+    gates: str | Iterable[str] | Mapping[str, str] | None = None,
+    *,
+    html: bool = True,
+) -> Report:
+    """Analyse the run and write report.json, junit.xml, report.html (and modes.csv when the run left none)."""
+    from torqueloop.hil.report.html import write_html
+    from torqueloop.hil.report.junit import write_junit
+
+    report = analyse(run_dir, gates)
+    folder = report.run.path
+    if report.run.modes and report.run.modes_source != "modes.csv":
+        report.files["modes"] = folder / "modes.csv"
+        write_modes(report.files["modes"], report.run.modes)
+    report.files["json"] = folder / "report.json"
+    write_json_atomic(report.files["json"], report_json(report))
+    report.files["junit"] = folder / "junit.xml"
+    write_junit(report, report.files["junit"])
+    if html:
+        report.files["html"] = folder / "report.html"
+        write_html(report, report.files["html"])
+    return report

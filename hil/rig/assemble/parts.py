@@ -1,0 +1,180 @@
+"""A checked plan -> the rig with its kernel, rings and slots: all memory of a run, allocated in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torqueloop.core.describe.errors import RangeError
+from torqueloop.core.simulate.offline import make_kernel
+from torqueloop.cython_kernels.can.codec import RxState, TxState
+from torqueloop.cython_kernels.can.socketcan import NativePort
+from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
+from torqueloop.cython_kernels.rings.ring import DataRing, FrameRing, LatestSlot
+from torqueloop.cython_kernels.tick.control import Control
+from torqueloop.cython_kernels.tick.first_fault import FirstFault
+from torqueloop.cython_kernels.tick.rig import Rig
+from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT
+from torqueloop.hil.rig.describe.fault_plan import Faults, make_safety
+from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, VehiclePlan
+
+#: outputs of the model that are stored energy
+STORED = ("energy.kinetic", "energy.potential")
+#: frames waiting for the tick or for the bus; 1 s of a fully loaded 500 kbit/s bus is about 4000
+_FRAMES = 4096
+#: memory for the ticks around the first fault [bytes]
+FIRST_FAULT_BYTES = 256 << 20
+
+
+@dataclass
+class BusParts:
+    """One bus of a rig and the ends of its links."""
+
+    #: its number in the tick
+    number: int
+    name: str
+    rx: RxState
+    tx: TxState
+    #: gateway -> tick, tick -> gateway
+    rx_ring: FrameRing
+    tx_ring: FrameRing
+    #: the tick's own CAN socket; None: frames go through the rings
+    port: NativePort | None = None
+
+
+@dataclass
+class RigParts:
+    """A rig ready to run and the ends of its links. Memory is allocated here, and nowhere later."""
+
+    rig: Rig
+    model: KernelModel
+    state: KernelState
+    #: in the order of the plan's
+    buses: list[BusParts]
+    #: numbers of control units that are not on a bus -> tick, by control unit
+    pins: dict[str, LatestSlot]
+    #: vehicle -> tick, tick -> vehicle
+    vehicle_in: LatestSlot
+    vehicle_out: LatestSlot
+    samples: DataRing
+    inputs: DataRing
+    #: frames of all buses
+    bus_log: DataRing
+    modes: DataRing
+    faults: Faults
+    #: control channel -> tick
+    control: Control
+    #: the last ticks, for when a fault comes
+    first_fault: FirstFault
+
+    def bus(self, name: str) -> BusParts:
+        """A bus by its name."""
+        return next(bus for bus in self.buses if bus.name == name)
+
+
+def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", buffer_s: float = 4.0) -> RigParts:
+    """Make kernel, rings and rig of a plan. `buffer_s`: how long the recorder may be away before samples are lost."""
+    c = plan.config
+    model = make_kernel(plan.compiled, c.clock.tick_s / c.clock.substeps, kernel)
+    state = KernelState(model)
+    ratios = {name: plan.table.slot(f"input.{name}") for name in plan.compiled.ratio_inputs}
+    if ratios:
+        initial = plan.table.initial
+        state.u = plan.compiled.start_speeds({n: initial[slot] for n, slot in ratios.items() if slot in initial})
+    rig = Rig(len(plan.table), c.clock.tick_s)
+    rig.set_initial(plan.table.initial)
+    rig.set_rig_slots(*(plan.table.slot(f"rig.{n}") for n in ("time", "tick", "status", "cause")))
+    rig.set_model(model, state, plan.in_slot, plan.out_slot, c.clock.substeps)
+    rig.set_wiring(plan.in_copies, plan.out_copies, plan.drivers)
+    safety, faults = make_safety(plan, len(plan.table))
+    per_s = buffer_s / c.clock.tick_s
+    parts = RigParts(
+        rig,
+        model,
+        state,
+        [_bus(rig, bus) for bus in plan.buses],
+        {unit.name: LatestSlot(len(unit.actuators)) for unit in plan.units if unit.actuators},
+        LatestSlot(len(VEHICLE_SLOT)),
+        LatestSlot(len(RIG_SLOT)),
+        DataRing(int(per_s * (48 + 8 * len(plan.recorded)))),
+        DataRing(int(per_s * 256 * max(1, len(plan.buses)))),
+        DataRing(int(buffer_s * 4000 * 32) * max(1, len(plan.buses))),
+        DataRing(1 << 18),
+        faults,
+        Control(),
+        _first_fault(plan),
+    )
+    parts.control.set_stored([k for k, name in enumerate(plan.compiled.output_names) if name in STORED])
+    rig.set_control(parts.control)
+    for unit in plan.units:
+        if unit.actuators:
+            rig.add_pins(parts.pins[unit.name], unit.actuator_slot)
+    if plan.vehicle is not None:
+        _set_vehicle(parts, plan.vehicle)
+    rig.set_safety(safety)
+    stop_after = c.safe_state.stop_after_s
+    rig.set_safe_state(plan.reactions, plan.limits, round(stop_after / c.clock.tick_s) if stop_after >= 0 else -1)
+    n_ticks = round((duration_s if duration_s is not None else c.rig.duration_s) / c.clock.tick_s)
+    rig.set_clock(
+        c.clock.policy,
+        c.clock.max_catch_up,
+        c.safe_state.overrun_limit,
+        n_ticks,
+        round(c.clock.grace_s / c.clock.tick_s),
+        c.clock.spin_us,
+    )
+    rig.set_record(
+        [slot for _, slot in plan.recorded],
+        parts.samples,
+        parts.inputs if c.record.inputs else None,
+        parts.bus_log if c.record.bus and plan.buses else None,
+        parts.modes,
+        c.record.every,
+    )
+    rig.set_first_fault(parts.first_fault)
+    return parts
+
+
+def _bus(rig: Rig, plan: BusPlan) -> BusParts:
+    rx, tx, rx_ring, tx_ring = RxState(plan.codec), TxState(plan.codec), FrameRing(_FRAMES), FrameRing(_FRAMES)
+    number = rig.add_bus(plan.codec, rx, tx, rx_ring, tx_ring, plan.required, plan.send, plan.config.tx_drop_limit)
+    parts = BusParts(number, plan.name, rx, tx, rx_ring, tx_ring)
+    if plan.state_slot:
+        parts.port = NativePort(plan.database.own_ids)
+        rig.set_port(number, parts.port, plan.state_slot, plan.config.bus_down_limit_s)
+    return parts
+
+
+def _set_vehicle(parts: RigParts, v: VehiclePlan) -> None:
+    parts.rig.set_vehicle(
+        parts.vehicle_in,
+        parts.vehicle_out,
+        v.first_slot,
+        v.ramped,
+        v.age_limit_s,
+        v.hold_s,
+        v.ramp_s,
+        v.refuse_limit,
+        list(v.momentum),
+        list(v.force),
+        v.impulse_slot,
+        v.force_slot,
+        v.speed_slot,
+        v.distance_slot,
+        v.brake_slot,
+    )
+
+
+def _first_fault(plan: RigPlan) -> FirstFault:
+    safe, tick_s = plan.config.safe_state, plan.config.clock.tick_s
+    before, after = (round(s / tick_s) for s in (safe.first_fault_before_s, safe.first_fault_after_s))
+    size = (before + 1 + after) * (48 + 8 * len(plan.recorded))
+    if size > FIRST_FAULT_BYTES:
+        raise RangeError(
+            f"{{key}} = {{value}} s: {before + 1 + after} ticks of {len(plan.recorded)} signals are {size >> 20} MiB",
+            file=str(plan.path),
+            table="safe_state",
+            key="first_fault_before_s",
+            value=safe.first_fault_before_s,
+            allowed=f"{FIRST_FAULT_BYTES >> 20} MiB together with first_fault_after_s; or fewer signals in [record]",
+        )
+    return FirstFault(len(plan.recorded), before, after)

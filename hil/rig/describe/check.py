@@ -1,0 +1,46 @@
+"""What is checked of a rig beyond its own file before anything is started: its peers, and who sends what."""
+
+from __future__ import annotations
+
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.can.database import CanDatabase, check_owners
+from torqueloop.hil.ecu.kinds import ControlUnit, make_unit
+from torqueloop.hil.rig.describe.peers import ecu_setup, vehicle_setup
+from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, UnitPlan
+from torqueloop.hil.vehicle.kinds import make_vehicle
+
+
+def check_companions(plan: RigPlan) -> None:
+    """Have the kinds check the files of all peers, and see that no two nodes of a bus send the same identifier."""
+    vehicle = plan.config.vehicle
+    if vehicle is not None and vehicle.started:
+        make_vehicle(vehicle.kind, vehicle_setup(plan))
+    on: dict[str, list[CanDatabase]] = {bus.name: [bus.database] for bus in plan.buses}
+    for unit in plan.started_units():
+        made = make_unit(unit.config.kind, ecu_setup(plan, unit))
+        for name in unit.buses:
+            database = _database(plan, unit, made, plan.bus(name))
+            if database is not None:
+                on[name].append(database)
+    for databases in on.values():
+        check_owners(databases)
+
+
+def _database(plan: RigPlan, unit: UnitPlan, made: ControlUnit, bus: BusPlan) -> CanDatabase | None:
+    """A bus as the control unit's node sees it; None where that is the unit's own business."""
+    own = getattr(made, "database", None)
+    if isinstance(own, CanDatabase):
+        return own
+    node = unit.config.node
+    if node == bus.database.node:
+        raise ConfigError(
+            "{key} = {value} is the rig's own node",
+            file=str(plan.path),
+            table=f"ecu.{unit.name}",
+            key="node",
+            value=node,
+        )
+    try:
+        return CanDatabase.load(bus.database.path, node, timeouts_s={"*": 0.0})
+    except ConfigError as error:
+        raise error.located(file=str(plan.path), table=f"ecu.{unit.name}", key="node") from None

@@ -1,0 +1,378 @@
+"""The rig file: what is connected to what, at which rate, and what happens when it fails.
+
+Here the file is read and each value checked by itself; `plan` checks it against the driveline and the CAN databases.
+What is around the tick stands in `peer_tables`.
+Both before anything is started. Example: configs/rigs/desk_4hp22.toml.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from torqueloop.core.describe.errors import closest
+from torqueloop.core.describe.units import UNITS
+from torqueloop.hil.common.config_file import BadValue, ConfigTable
+from torqueloop.hil.common.config_layers import load_config
+from torqueloop.hil.rig.describe.peer_tables import Bus, Control, Ecu, NotNegative, Plant, Positive, Vehicle
+
+#: tables of older rig files -> how they are written now
+OLD_TABLES = {"can": "[bus.NAME]", "tcu": "[ecu.NAME]"}
+#: names of buses and control units: they stand in front of the names of their signals
+PEER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+#: what stands there already
+GROUPS = {"driver", "vehicle", "rig", "bus", "link", "input", "fault", "table"}
+#: buses of a rig, at most (tick.pxd MAX_BUS)
+BUSES_MAX = 16
+#: positions of the selector lever, in the order of the value table `Lever` of the CAN database
+LEVERS = ("P", "R", "N", "D", "4", "3", "2", "1")
+
+
+class RigTable(ConfigTable):
+    """[rig]"""
+
+    name: str
+    #: simulated time of a run unless --duration says otherwise [s]
+    duration_s: Annotated[float, Field(gt=0, le=1e6)] = 25.0
+
+
+class Clock(ConfigTable):
+    """[clock]: docs/clock.md has the words and rules."""
+
+    tick_s: Annotated[float, Field(ge=5e-5, le=0.1)] = 1e-3
+    #: steps per tick; more cost compute time and gain accuracy
+    substeps: Annotated[int, Field(ge=1, le=64)] = 1
+    policy: Literal["catch_up", "skip", "stop"] = "catch_up"
+    #: late ticks run back to back at most; what is further behind becomes slip
+    max_catch_up: Annotated[int, Field(ge=1, le=1000)] = 5
+    #: the ticks of this first part of simulated time are counted apart: cold caches and first page faults are no
+    #: statement about the rest [s]
+    grace_s: Annotated[float, Field(ge=0, le=60)] = 0.0
+    #: the last part of the wait looks at the clock instead of sleeping [us]: less lateness for that share of a CPU
+    spin_us: Annotated[float, Field(ge=0)] = 0.0
+    #: SCHED_FIFO priority of the loop; 0: ordinary scheduling
+    fifo_priority: Annotated[int, Field(ge=0, le=99)] = 80
+    cpu: Annotated[int, Field(ge=0)] | Literal["auto", "none"] = "auto"
+    #: mlockall before arming
+    lock_memory: bool = True
+
+    @field_validator("cpu", mode="before")
+    @classmethod
+    def _cpu(cls, value: Any) -> Any:
+        if isinstance(value, bool) or not (value in ("auto", "none") or (isinstance(value, int) and value >= 0)):
+            raise BadValue("{key} = {value} is not allowed", value=value, allowed='a CPU number, "auto", "none"')
+        return value
+
+    @model_validator(mode="after")
+    def _spin(self) -> Clock:
+        if self.spin_us * 1e-6 > 0.5 * self.tick_s:
+            raise BadValue(
+                "spin_us = {value} is more than half a tick",
+                key="spin_us",
+                value=self.spin_us,
+                allowed=f"0 .. {0.5e6 * self.tick_s:g}",
+            )
+        return self
+
+
+class Link(ConfigTable):
+    """One entry of [inputs] or [outputs]: where the value comes from."""
+
+    signal: str | None = None
+    #: a constant instead of a signal: a number in the unit of the target, or a word of its value table
+    value: float | str | None = None
+    gain: float = 1.0
+    offset: float = 0.0
+
+    @model_validator(mode="after")
+    def _one(self) -> Link:
+        if (self.signal is None) == (self.value is None):
+            raise BadValue("needs either signal or value", key="signal", value=self.signal)
+        return self
+
+    @property
+    def converts(self) -> bool:
+        """A gain or offset of its own was given: units are the author's business."""
+        return bool({"gain", "offset"} & self.model_fields_set)
+
+
+class Output(Link):
+    """One entry of [outputs]: where the value comes from, and what it is held to, whatever it is."""
+
+    #: range in the unit of the database; default: the database's
+    min: float | None = None
+    max: float | None = None
+    #: largest change per second, in the unit of the database; the first value is taken as it is
+    slew: Annotated[float, Field(gt=0)] | None = None
+    #: outside: send the limit, or do so and latch the safe state
+    on_limit: Literal["clamp", "safe"] = "clamp"
+
+    @model_validator(mode="after")
+    def _order(self) -> Output:
+        if self.min is not None and self.max is not None and not self.min <= self.max:
+            raise BadValue("max = {value} is below min", key="max", value=self.max, allowed=f">= {self.min}")
+        return self
+
+
+#: what can be done to a signal, and to a frame the rig sends
+SIGNAL_KINDS = ("offset", "gain", "stuck", "value", "noise", "nan")
+FRAME_KINDS = ("drop", "crc", "counter", "dlc")
+
+
+class Fault(ConfigTable):
+    """One entry of [[faults]]: something made wrong on purpose, see hil/rig/describe/fault_plan.py."""
+
+    signal: str | None = None
+    message: str | None = None
+    kind: Literal["offset", "gain", "stuck", "value", "noise", "nan", "drop", "crc", "counter", "dlc"]
+    value: float | None = None
+    from_s: NotNegative = 0.0
+    until_s: Positive | None = None
+    #: switched by hand under this name instead of by time
+    switch: str | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Fault:
+        if (self.signal is None) == (self.message is None):
+            raise BadValue("needs either signal or message", key="signal", value=self.signal)
+        allowed = SIGNAL_KINDS if self.message is None else FRAME_KINDS
+        if self.kind not in allowed:
+            what = "signal" if self.message is None else "message"
+            raise BadValue(
+                f"a {what} has no fault of kind {{value}}", key="kind", value=self.kind, allowed=", ".join(allowed)
+            )
+        wants = self.kind in ("offset", "gain", "value", "noise")
+        if wants and self.value is None:
+            raise BadValue("a fault of this kind needs a value", key="value", value=None, allowed="a number")
+        if not wants and self.value is not None:
+            raise BadValue(f"kind {self.kind} takes no value", key="value", value=self.value)
+        if self.until_s is not None and self.until_s <= self.from_s:
+            allowed_s = f"> from_s = {self.from_s:g}"
+            raise BadValue(
+                "until_s = {value} ends before it begins", key="until_s", value=self.until_s, allowed=allowed_s
+            )
+        if self.switch is not None and {"from_s", "until_s"} & self.model_fields_set:
+            raise BadValue("a fault is switched either by hand or by time", key="switch", value=self.switch)
+        return self
+
+
+def _link(value: Any) -> Any:
+    # short forms: "engine.w" and 1.0
+    if isinstance(value, str):
+        return {"signal": value}
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return {"value": float(value)}
+    if isinstance(value, dict):
+        numbers = ("value", "gain", "offset", "min", "max", "slew")
+        return {k: float(v) if k in numbers and isinstance(v, int) else v for k, v in value.items()}
+    return value
+
+
+class Limit(ConfigTable):
+    """One entry of [limits]; a signal outside latches the safe state."""
+
+    min: float = float("-inf")
+    max: float = float("inf")
+    #: unit of min and max, e.g. "rpm", "kmh"; default SI
+    unit: str | None = None
+
+    @model_validator(mode="after")
+    def _order(self) -> Limit:
+        if not self.min < self.max:
+            raise BadValue("max = {value} is not above min", key="max", value=self.max, allowed=f"> {self.min}")
+        if self.unit is not None and self.unit not in UNITS:
+            near = closest(self.unit, UNITS)
+            raise BadValue(
+                "unit {value} is not known",
+                key="unit",
+                value=self.unit,
+                hint=f"did you mean '{near}'?" if near else None,
+            )
+        return self
+
+
+class SafeState(ConfigTable):
+    """[safe_state]: when it is latched besides the limits, and the reaction."""
+
+    #: overruns in a row; 0: never. Above max_catch_up, else one long stall from outside is enough
+    overrun_limit: Annotated[int, Field(ge=0)] = 50
+    #: ticks in a row with a step that only a plain impulse could finish (more than 12 events in it); 0: never.
+    #: Full-throttle runs have none
+    solver_limit: Annotated[int, Field(ge=0)] = 20
+    #: no heartbeat of the loop for this long: it hangs [s]
+    watchdog_s: Annotated[float, Field(ge=0.05)] = 0.5
+    #: from the value at latching to the target within this time [s]: short enough to open before the driver notices the
+    #: fault, long enough not to hit the driveline
+    ramp_s: NotNegative = 0.2
+    #: the run ends this long after latching [s]; negative: it goes on
+    stop_after_s: float = 1.0
+    #: every tick is kept in memory from so long before the latching to so long after it, and then written [s]
+    first_fault_before_s: Annotated[float, Field(ge=0, le=60)] = 2.0
+    first_fault_after_s: Annotated[float, Field(ge=0, le=60)] = 0.5
+    #: model input -> target in SI; default: 0 for every input that comes over CAN and for every pedal
+    inputs: dict[str, float] | None = None
+
+    @field_validator("inputs", mode="before")
+    @classmethod
+    def _numbers(cls, value: Any) -> Any:
+        return (
+            {k: float(v) if isinstance(v, int) else v for k, v in value.items()} if isinstance(value, dict) else value
+        )
+
+
+class Record(ConfigTable):
+    """[record]: what goes into the run directory."""
+
+    #: signal names, or "all"
+    signals: list[str] | Literal["all"] = "all"
+    #: one sample every so many ticks
+    every: Annotated[int, Field(ge=1, le=1000)] = 1
+    #: what the ticks took in, for replay
+    inputs: bool = True
+    bus: bool = True
+
+
+class RigConfig(ConfigTable):
+    """One rig file."""
+
+    FOLDER: ClassVar[str] = "rigs"
+
+    rig: RigTable
+    #: what is integrated in the tick
+    plant: Plant
+    clock: Clock = Clock()
+    #: CAN buses by name
+    bus: dict[str, Bus] = {}
+    #: control units by name
+    ecu: dict[str, Ecu] = {}
+    vehicle: Vehicle | None = None
+    #: model input -> where its value comes from: a signal, or { signal = ..., gain = ..., offset = ... }, or a constant
+    #: { value = ... } in SI
+    inputs: dict[str, Link] = {}
+    #: signal to be sent -> where its value comes from: a signal, a constant in the unit of the database, a word of its
+    #: value table { value = "..." }; with limits { signal = ..., min = ..., max = ..., slew = ..., on_limit = ... }
+    outputs: dict[str, Output] = {}
+    #: driver: name -> constant, or points [t_s, value] (linear between them; two points at one time are a step)
+    driver: dict[str, list[tuple[float, float]]] = {}
+    control: Control | None = None
+    #: signal -> range outside of which the safe state is latched
+    limits: dict[str, Limit] = {}
+    safe_state: SafeState = SafeState()
+    #: injected on purpose
+    faults: list[Fault] = []
+    #: name -> condition, see hil/results/gates.py
+    gates: dict[str, str] = {}
+    record: Record = Record()
+
+    @field_validator("inputs", "outputs", mode="before")
+    @classmethod
+    def _links(cls, table: Any) -> Any:
+        return {name: _link(value) for name, value in table.items()} if isinstance(table, dict) else table
+
+    @field_validator("driver", mode="before")
+    @classmethod
+    def _driver(cls, table: Any) -> Any:
+        if not isinstance(table, dict):
+            return table
+        return {name: driver_points(name, value) for name, value in table.items() if name != "source"}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _old_names(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            for key, new in OLD_TABLES.items():
+                if key in data:
+                    raise BadValue(f"[{key}] is written {new} now", key=key, value=None, allowed=new)
+            if isinstance(data.get("rig"), dict) and "powertrain" in data["rig"]:
+                value = data["rig"]["powertrain"]
+                raise BadValue("rig.powertrain is written plant.powertrain now", key="rig", value=value,
+                               allowed="[plant] powertrain = ...")  # fmt: skip
+        return data
+
+    @field_validator("bus", "ecu", mode="before")
+    @classmethod
+    def _peer_names(cls, table: Any) -> Any:
+        for name in table if isinstance(table, dict) else ():
+            if not PEER_NAME.fullmatch(name) or name in GROUPS:
+                raise BadValue("{value} is no name of a bus or control unit", value=name,
+                               allowed=f"letters, digits, _; not one of {', '.join(sorted(GROUPS))}")  # fmt: skip
+        return table
+
+    @model_validator(mode="after")
+    def _together(self) -> RigConfig:
+        if len(self.bus) > BUSES_MAX:
+            raise BadValue("{value} buses", key="bus", value=len(self.bus), allowed=f"at most {BUSES_MAX}")
+        for name in self.bus.keys() & self.ecu.keys():
+            raise BadValue("{value} is the name of a bus and of a control unit", key="ecu", value=name)
+        for name, ecu in self.ecu.items():
+            for bus in self.buses_of(name):
+                if bus not in self.bus:
+                    raise BadValue("[ecu." + name + "] is on bus {value}, which is not there", key="ecu", value=bus,
+                                   allowed=", ".join(self.bus))  # fmt: skip
+            if ecu.bus is None and len(self.bus) != 1 and not (ecu.sensors or ecu.actuators):
+                raise BadValue(f"[ecu.{name}] does not say which bus it is on", key="ecu", value=None,
+                               allowed=", ".join(self.bus) or "a table [bus.NAME]")  # fmt: skip
+        if self.clock.policy == "catch_up" and 0 < self.safe_state.overrun_limit <= self.clock.max_catch_up:
+            raise BadValue(
+                "overrun_limit = {value} would latch on every stall that catch_up may work off",
+                key="overrun_limit",
+                value=self.safe_state.overrun_limit,
+                allowed=f"0 or > max_catch_up = {self.clock.max_catch_up}",
+            )
+        return self
+
+    def buses_of(self, ecu: str) -> list[str]:
+        """Names of the buses a control unit is on."""
+        named = self.ecu[ecu].bus
+        if named is None:
+            return list(self.bus) if len(self.bus) == 1 else []
+        return [named] if isinstance(named, str) else list(named)
+
+
+def driver_points(name: str, value: Any) -> list[tuple[float, float]]:
+    """Points (t_s, y) of a driver table; words are lever positions and change in steps."""
+    if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
+        value = [[0.0, value]]
+    if not isinstance(value, list) or not value:
+        raise BadValue(
+            f"driver table {name}",
+            key=name,
+            value=value,
+            allowed="a number, a lever position, or points [[t_s, value], ...]",
+        )
+    points: list[tuple[float, float]] = []
+    for point in value:
+        if not isinstance(point, list | tuple) or len(point) != 2 or not _is_number(point[0]):
+            raise BadValue(f"driver table {name}: bad point {{value}}", key=name, value=point, allowed="[t_s, value]")
+        t, y = float(point[0]), point[1]
+        if isinstance(y, str):
+            if y not in LEVERS:
+                raise BadValue(
+                    f"driver table {name}: {{value}} is no lever position", key=name, value=y, allowed=", ".join(LEVERS)
+                )
+            y = float(LEVERS.index(y))
+            if points and points[-1][0] < t:
+                points.append((t, points[-1][1]))  # a lever does not pass through the positions between in a line
+        elif not _is_number(y):
+            raise BadValue(
+                f"driver table {name}: bad value {{value}}", key=name, value=y, allowed="a number or a lever position"
+            )
+        points.append((t, float(y)))
+    for (t0, _), (t1, _) in pairwise(points):
+        if t1 < t0:
+            raise BadValue(f"driver table {name}: time {{value}} goes back", key=name, value=t1, allowed=f">= {t0}")
+    return points
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def load_rig_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> RigConfig:
+    """Read and check a rig file by itself; overrides: dotted key -> value."""
+    return load_config(path, RigConfig, overrides)

@@ -1,0 +1,269 @@
+"""Fills the lists of a plan from its configuration: names become slots, mistakes errors with their place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from torqueloop.core.components import params_of
+from torqueloop.core.describe.errors import ConfigError, MissingValueError, RangeError, UnknownNameError, did_you_mean
+from torqueloop.core.describe.units import SYMBOLS, UNITS, to_si
+from torqueloop.hil.can.database import SignalInfo
+from torqueloop.hil.can.units import si_unit as database_unit
+from torqueloop.hil.can.units import to_si as database_to_si
+from torqueloop.hil.link.sockets import VEHICLE_SLOT
+from torqueloop.hil.rig.describe.config import Link, Output
+from torqueloop.hil.rig.describe.fault_plan import plan_faults, plan_guards
+from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, UnitPlan, VehiclePlan
+from torqueloop.hil.rig.describe.signals import DUMMY
+
+
+class Wiring:
+    """One plan being filled."""
+
+    def __init__(self, plan: RigPlan) -> None:
+        self.plan, self.config, self.table = plan, plan.config, plan.table
+        self.file = str(plan.path)
+
+    def all(self) -> None:
+        """Everything, in the order in which a mistake is best told."""
+        self.inputs()
+        self.outputs()
+        for bus in self.plan.buses:
+            self.messages(bus)
+        self.units()
+        self.vehicle()
+        self.limits()
+        self.safe_state()
+        self.plan.guards = plan_guards(self.plan)
+        self.plan.faults = plan_faults(self.plan)
+        self.record()
+
+    def refuse(
+        self, problem: str, table: str, key: str, kind: type[ConfigError] = ConfigError, **more: Any
+    ) -> ConfigError:
+        """The error for a mistake at this place."""
+        return kind(problem, file=self.file, table=table, key=key, **more)
+
+    def source(self, name: str, table: str, key: str) -> int:
+        """Slot of a signal that something is read from."""
+        try:
+            return self.table.slot(name)
+        except UnknownNameError as error:
+            problem = f"{{key}}: {error.problem}"
+            raise self.refuse(
+                problem, table, key, UnknownNameError, value=name, allowed=error.allowed, hint=error.hint
+            ) from None
+
+    def unknown(self, problem: str, table: str, key: str, name: str, known: Iterable[str]) -> ConfigError:
+        """The error for a name that is none of the known ones."""
+        return self.refuse(problem, table, key, UnknownNameError, value=name, hint=did_you_mean(name, known))
+
+    def check_units(self, source: str, target: str, target_unit: str, link: Link, table: str, key: str) -> None:
+        """A link without a gain of its own joins signals of one unit."""
+        unit = self.table.unit(source)
+        if unit != target_unit and not link.converts:
+            problem = f"{{key}}: {source} is in {unit or 'no unit'}, {target} in {target_unit}"
+            allowed = f"a signal in {target_unit}, or a gain of your own"
+            raise self.refuse(problem, table, key, value=source, allowed=allowed)
+
+    # --- model --------------------------------------------------------------------------------------------------------
+    def inputs(self) -> None:
+        """[inputs]: what each model input is copied from. A model output is that of the tick before."""
+        names = self.plan.compiled.input_names
+        for name, link in self.config.inputs.items():
+            if name not in names:
+                raise self.unknown("the model has no input {value}", "inputs", name, name, names)
+            target = f"input.{name}"
+            slot = self.table.slot(target)
+            if link.signal is not None:
+                source = self.source(link.signal, "inputs", name)
+                self.check_units(link.signal, name, self.table.unit(target), link, "inputs", name)
+                self.plan.in_copies.append((source, slot, link.gain, link.offset))
+            elif isinstance(link.value, str):
+                problem = "{key}: a model input has no words"
+                raise self.refuse(problem, "inputs", name, value=link.value, allowed="a number in SI")
+            else:
+                self.table.initial[slot] = float(link.value or 0.0)
+        self.derivatives()
+        known = {*self.config.inputs, *self.plan.compiled.default_inputs, *self.plan.compiled.derived_inputs}
+        missing = [n for n in names if n not in known]
+        if missing:
+            problem = f"model input(s) without a source: {', '.join(missing)}"
+            allowed = "a signal, or a constant like { value = 0.0 }"
+            raise self.refuse(problem, "inputs", missing[0], MissingValueError, allowed=allowed)
+
+    def derivatives(self) -> None:
+        """Exact motions need the derivatives of their input, and a signal of the rig brings none (a constant has 0)."""
+        for derived, (source, _) in self.plan.compiled.derived_inputs.items():
+            link = self.config.inputs.get(source)
+            if derived in self.config.inputs or link is None or link.signal is None:
+                continue
+            name = source.rpartition(".")[0]
+            component = self.plan.driveline.components[name]
+            given = params_of(type(component))
+            flags = [f"{flag} = true" for flag in given if flag.startswith("use_")]
+            remedy = ["exact = false"] if "exact" in given else [" and ".join(flags)] if flags else []
+            problem = f"{component.kind} {name!r} needs {derived}, which no rig signal brings: {{key}} = {{value}}"
+            allowed = " | ".join([*remedy, "a Move (phi, w, a) instead", "a constant"])
+            raise self.refuse(problem, "inputs", source, value=link.signal, allowed=allowed)
+
+    # --- buses --------------------------------------------------------------------------------------------------------
+    def outputs(self) -> None:
+        """[outputs]: what each signal that is sent is copied from, a model, a driver table, another bus ..."""
+        if self.config.outputs and not self.plan.buses:
+            raise self.refuse("[outputs] needs a table [bus.NAME]", "outputs", next(iter(self.config.outputs)))
+        given = set()
+        for name, link in self.config.outputs.items():
+            slot = self.source(name, "outputs", name)
+            found = self.plan.on_bus(slot)
+            if found is None:
+                raise self.refuse("{key} is on no bus", "outputs", name, allowed="a signal that the rig sends")
+            bus, info = found
+            if info.receive:
+                problem = f"{{key}} is received by node {bus.database.node}, not sent"
+                raise self.refuse(problem, "outputs", name, allowed=_names(bus.database.tx_messages))
+            given.add(slot)
+            self.output(name, slot, info, link)
+        sent = {bus.slot(s): s for bus in self.plan.buses for s in bus.database.signals if not s.receive}
+        missing = [self.table.names[slot] for slot in sorted(set(sent) - given)]
+        if missing:
+            problem = f"signal(s) to be sent without a source: {', '.join(sorted(missing))}"
+            allowed = "a signal, a constant in the unit of the database, or a word of its value table"
+            raise self.refuse(problem, "outputs", sorted(missing)[0], MissingValueError, allowed=allowed)
+
+    def output(self, name: str, slot: int, info: SignalInfo, link: Output) -> None:
+        """One entry of [outputs]."""
+        if link.signal is not None:
+            source = self.source(link.signal, "outputs", name)
+            self.check_units(link.signal, name, info.si_unit, link, "outputs", name)
+            self.plan.out_copies.append((source, slot, link.gain, link.offset))
+            return
+        if isinstance(link.value, str):
+            try:
+                self.table.initial[slot] = info.value_of(link.value)
+            except ConfigError as error:
+                raise error.located(file=self.file, table="outputs", key=name) from None
+            return
+        unit = database_unit(info.unit)
+        assert unit is not None, "the database refuses needed signals with unknown units"
+        value = database_to_si(float(link.value or 0.0), unit, with_offset=True)
+        low, high = info.minimum, info.maximum
+        if not (low is None or value >= low - 1e-9) or not (high is None or value <= high + 1e-9):
+            problem, allowed = f"{{key}} = {{value}} {info.unit}", f"{low} .. {high} {info.si_unit}"
+            raise self.refuse(problem, "outputs", name, RangeError, value=link.value, allowed=allowed)
+        self.table.initial[slot] = value
+
+    def messages(self, bus: BusPlan) -> None:
+        """Which messages of a bus must come, and when each is sent."""
+        database, table = bus.database, f"bus.{bus.name}"
+        received = [m.name for m in database.rx_messages]
+        for name in bus.config.rx_timeout_s:
+            if name not in received:
+                problem = f"node {database.node} receives no such message"
+                raise self.unknown(problem, f"{table}.rx_timeout_s", name, name, received)
+            bus.required.append(database.message_index(name))
+        sent = [m.name for m in database.tx_messages]
+        for name in bus.config.tx_offset_s:
+            if name not in sent:
+                raise self.unknown("{key} is not sent by this node", f"{table}.tx_offset_s", name, name, sent)
+        for message in database.tx_messages:
+            period = message.cycle_ns / self.plan.period_ns
+            if message.cycle_ns <= 0 or abs(period - round(period)) > 1e-9:
+                raise RangeError(
+                    f"message {message.name}: cycle time {message.cycle_ns / 1e6:g} ms does not fit the tick",
+                    file=str(database.path),
+                    allowed=f"a multiple of tick_s = {1e3 * self.config.clock.tick_s:g} ms",
+                )
+            offset_s = bus.config.tx_offset_s.get(message.name, 0.0)
+            offset = round(offset_s * 1e9 / self.plan.period_ns)
+            if offset >= round(period):
+                allowed = f"0 .. < {message.cycle_ns / 1e9:g}"
+                where = f"{table}.tx_offset_s"
+                raise self.refuse("{key} = {value} s", where, message.name, RangeError, value=offset_s, allowed=allowed)
+            bus.send.append((database.message_index(message.name), round(period), offset))
+
+    # --- peers --------------------------------------------------------------------------------------------------------
+    def units(self) -> None:
+        """[ecu.NAME]: the slots of what reaches a control unit without a bus between."""
+        for name, ecu in self.config.ecu.items():
+            sensors = []
+            for pin, signal in ecu.sensors.items():
+                slot = self.source(signal, f"ecu.{name}.sensors", pin)
+                sensors.append((pin, slot, self.table.units[slot]))
+            first = self.table.slot(f"{name}.{next(iter(ecu.actuators))}") if ecu.actuators else 0
+            buses = tuple(self.config.buses_of(name))
+            unit = UnitPlan(name, ecu, buses, tuple(sensors), tuple(ecu.actuators.items()), first)
+            self.plan.units.append(unit)
+
+    def vehicle(self) -> None:
+        """[vehicle]: the tyre force from the momentum of the car."""
+        v = self.config.vehicle
+        if v is None:
+            return
+        mass = getattr(self.plan.driveline.components.get(v.car), "m", None)
+        if mass is None:
+            masses = ", ".join(n for n, c in self.plan.driveline.components.items() if hasattr(c, "m"))
+            problem = "{key} = {value}: the powertrain has no such mass"
+            raise self.refuse(problem, "vehicle", "car", UnknownNameError, value=v.car, allowed=masses)
+        # m*dv/dt = F_wheel + F + F_friction, all positive forward
+        forces = tuple((self.source(f"{v.road}.{n}", "vehicle", "road"), DUMMY, -1.0, 0.0) for n in ("F", "F_friction"))
+        speed = self.source(f"{v.car}.v", "vehicle", "car")
+        self.plan.vehicle = VehiclePlan(
+            first_slot=self.table.slot(f"vehicle.{VEHICLE_SLOT[0]}"),
+            ramped=VEHICLE_SLOT.index("F"),
+            age_limit_s=v.age_limit_s,
+            hold_s=v.hold_s,
+            ramp_s=v.ramp_s,
+            refuse_limit=v.refuse_limit,
+            mass_kg=float(mass),
+            momentum=((speed, DUMMY, float(mass), 0.0),),
+            force=forces,
+            impulse_slot=self.table.slot("link.I_wheel"),
+            force_slot=self.table.slot("link.F_wheel"),
+            speed_slot=speed,
+            distance_slot=self.source(f"{v.car}.s", "vehicle", "car"),
+            brake_slot=self.source(v.brake, "vehicle", "brake"),
+        )
+
+    # --- safety and record --------------------------------------------------------------------------------------------
+    def limits(self) -> None:
+        """[limits]"""
+        for name, limit in self.config.limits.items():
+            slot = self.source(name, "limits", name)
+            lo, hi = limit.min, limit.max
+            if limit.unit is not None:
+                dimension = UNITS[limit.unit][0]
+                lo, hi = (to_si(x, limit.unit) if math.isfinite(x) else x for x in (lo, hi))
+                if SYMBOLS[dimension] != self.table.units[slot]:
+                    problem = "{key}: unit {value} is not one of " + self.table.units[slot]
+                    raise self.refuse(problem, f"limits.{name}", "unit", value=limit.unit)
+            self.plan.limits.append((slot, lo, hi))
+            self.plan.limit_names.append(name)
+
+    def safe_state(self) -> None:
+        """[safe_state] inputs; default: all that comes from a bus or control unit, and every pedal, go to 0."""
+        safe, names = self.config.safe_state, self.plan.compiled.input_names
+        targets = safe.inputs
+        if targets is None:
+            pins = {unit.actuator_slot + k for unit in self.plan.units for k in range(len(unit.actuators))}
+            targets = {
+                self.table.names[dst].removeprefix("input."): 0.0
+                for src, dst, _, _ in self.plan.in_copies
+                if self.plan.on_bus(src) is not None or src in pins or self.table.names[dst].endswith(".pedal")
+            }
+        for name, target in targets.items():
+            if name not in names:
+                raise self.unknown("the model has no input {value}", "safe_state.inputs", name, name, names)
+            self.plan.reactions.append((self.table.slot(f"input.{name}"), target, safe.ramp_s))
+
+    def record(self) -> None:
+        """[record]"""
+        wanted = self.config.record.signals
+        names: Iterable[str] = self.table.names[2:] if wanted == "all" else wanted
+        self.plan.recorded = [(name, self.source(name, "record", "signals")) for name in names]
+
+
+def _names(messages: Iterable[Any]) -> str:
+    return ", ".join(m.name for m in messages)

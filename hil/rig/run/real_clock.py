@@ -1,0 +1,295 @@
+"""A run on the real clock: gateway, vehicle link and companions up, loop thread awake, peers heard; then armed and
+looked after.
+
+Everything is entered on one ExitStack, in the order it is needed, and stopped in the reverse order, whatever happens.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import ExitStack
+
+from torqueloop.hil.can.bus import CanBusError, CanGateway, open_bus
+from torqueloop.hil.can.database import bus_id
+from torqueloop.hil.ecu.kinds import setup_to_json
+from torqueloop.hil.link.sockets import PeerError, RigLink
+from torqueloop.hil.realtime import rtenv
+from torqueloop.hil.rig.assemble.safe_state import Watchdog
+from torqueloop.hil.rig.describe.peer_tables import curve_keys
+from torqueloop.hil.rig.describe.peers import ecu_setup, vehicle_setup
+from torqueloop.hil.rig.describe.planned import BusPlan
+from torqueloop.hil.rig.run.live_run import (
+    GIVE_UP_S,
+    LINKS_BELOW,
+    LOOK_S,
+    STATS_S,
+    LiveRun,
+    StartError,
+    start_companion,
+)
+from torqueloop.hil.rig.run.native_can import heard as others
+from torqueloop.hil.rig.run.native_can import open_native
+from torqueloop.hil.rig.run.progress import Progress
+from torqueloop.hil.vehicle.kinds import setup_to_json as vehicle_json
+
+#: the bus is listened to for this long before anything is sent: 25 cycles of a message of 10 ms [s]
+LISTEN_S = 0.25
+#: frames that wait so long while none goes out: the sending thread hangs. Far above any cycle time, below what fills
+#: the ring [s]
+SENDER_S = 2.0
+
+
+def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
+    c, plan, parts, rig = run.plan.config, run.plan, run.parts, run.parts.rig
+    with ExitStack() as stack:
+        stack.enter_context(run.setup)
+        for bus in plan.buses:
+            if bus.config.native:
+                open_native(stack, run, bus)
+            else:
+                run.gateways[bus.name] = _open_gateway(stack, run, bus)
+        if plan.buses:
+            time.sleep(LISTEN_S)
+        for bus in plan.buses:
+            _listen_first(run, bus, peers)
+        if c.vehicle is not None:
+            run.link = _open_link(run)
+            stack.callback(run.link.stop)
+            run.link.start()
+            if c.vehicle.started and peers == "config":
+                setup = vehicle_json(vehicle_setup(plan))
+                arguments = ["vehicle", c.vehicle.kind, "--setup", setup, "--endpoint", run.link.endpoint]
+                start_companion(stack, run, "vehicle", arguments)
+        if peers == "config":
+            for unit in plan.started_units():
+                setup = setup_to_json(ecu_setup(plan, unit, run.folder.path))
+                start_companion(stack, run, unit.name, ["ecu", unit.config.kind, "--setup", setup])
+        links = [t for t in threading.enumerate() if t is run.link or t.name in ("can-rx", "can-tx")]
+        run.took(*rtenv.set_fifo_threads(c.clock.fifo_priority - LINKS_BELOW, links))
+        loop = _start_loop(stack, run)
+        _wait_for_peers(run, loop)
+        shown = stack.enter_context(Progress(progress, plan, parts, round(run.folder.duration_s / c.clock.tick_s)))
+        stack.enter_context(run.recorder)
+        run.took(rtenv.freeze_gc())
+        above = min(99, c.clock.fifo_priority + 1) if c.clock.fifo_priority else 0
+        watchdog = Watchdog(rig, c.safe_state.watchdog_s, above)
+        run.folder.write(state="running", realtime=run.realtime())
+        # it sees the idle wakes as well; started before arming, no thread begins beside the first ticks
+        watchdog.start()
+        stack.callback(watchdog.stop)
+        rig.arm()
+        return _look_after(run, loop, watchdog, shown)
+
+
+def _open_gateway(stack: ExitStack, run: LiveRun, bus: BusPlan) -> CanGateway:
+    parts, rig = run.parts.bus(bus.name), run.parts.rig
+    try:
+        port = open_bus(bus.config.bus(bus.database.has_fd))
+    except CanBusError as error:
+        raise StartError(f"{error}; [bus.{bus.name}] of {run.plan.path}") from None
+    gateway = CanGateway(
+        port,
+        parts.rx_ring,
+        parts.tx_ring,
+        own_ids=bus.database.own_ids,
+        bell=True,
+        on_failure=lambda text: run.fail("thread", f"CAN gateway of bus {bus.name}: {text}"),
+    )
+    gateway.start()
+    stack.callback(gateway.stop)
+    # the bell is taken from the tick before the gateway closes it
+    stack.callback(rig.set_bell, bus.number, 0)
+    rig.set_bell(bus.number, gateway.bell_fd)
+    return gateway
+
+
+def _open_link(run: LiveRun) -> RigLink:
+    v = run.plan.config.vehicle
+    assert v is not None
+    try:
+        keys = curve_keys(run.plan.path, v.server_key, v.client_keys)
+        return RigLink(v.endpoint, run.parts.vehicle_out, run.parts.vehicle_in, run.plan.config.clock.tick_s, keys)
+    except PeerError as error:
+        raise StartError(f"{error}; [vehicle] endpoint of {run.plan.path}: port 0 takes any free one") from None
+
+
+def _listen_first(run: LiveRun, bus: BusPlan, peers: str) -> None:
+    """Nobody may be on the bus already who sends what this rig, or a control unit it will start, is to send."""
+    plan, parts, gateway = run.plan, run.parts.bus(bus.name), run.gateways.get(bus.name)
+    name = gateway.port.name if gateway is not None else bus.place
+    # the native port judges what it reads, the gateway has done so in its thread
+    heard = others(parts.port) if parts.port is not None else {frame[0] for frame in parts.rx_ring.pop_all()}
+    where = f"{name}: another bus for one of the two is set in [bus.{bus.name}] of {plan.path} (channel, port)"
+    if run.stolen(bus.name):
+        raise StartError(f"another rig is on the bus, it sends {run.stolen(bus.name)}; {where}")
+    units = [unit for unit in plan.units if bus.name in unit.buses]
+    # where one of them is there already, as hardware, it is heard
+    if units and all(unit.config.started for unit in units) and peers == "config":
+        names = [m.name for m in bus.database.rx_messages if bus_id(m) in heard]
+        if names:
+            raise StartError(
+                f"a control unit is on the bus already, it sends {', '.join(names)}; run with --no-peers to use it. "
+                f"Bus: {where}"
+            )
+
+
+def _start_loop(stack: ExitStack, run: LiveRun) -> threading.Thread:
+    """Start the loop's thread, unarmed; returns once it wakes."""
+    c = run.plan.config.clock
+    run.took(*rtenv.prepare_process(c.lock_memory))
+
+    def body() -> None:
+        try:
+            run.took(*rtenv.prepare_loop_thread(c.fifo_priority, c.cpu))
+            run.parts.rig.run()
+        except BaseException as error:
+            run.note = run.note or f"loop thread: {type(error).__name__}: {error}"
+
+    loop = threading.Thread(target=body, name="torqueloop-tick", daemon=True)
+    loop.start()
+
+    def end() -> None:
+        run.parts.rig.stop()
+        loop.join(0.0 if run.given_up else GIVE_UP_S)
+
+    stack.callback(end)
+    ready = time.monotonic() + GIVE_UP_S
+    while run.parts.rig.heartbeat < 10:
+        if not loop.is_alive() or time.monotonic() > ready:
+            raise StartError(run.note or "the loop does not wake")
+        time.sleep(0.002)
+    return loop
+
+
+def _wait_for_peers(run: LiveRun, loop: threading.Thread) -> None:
+    """Before arming: the vehicle has answered, the control units have sent frames. StartError names who did not."""
+    c = run.plan.config
+    if run.link is not None and c.vehicle is not None:
+        _wait_for_vehicle(run, run.link, c.vehicle.start_timeout_s)
+    for bus in run.plan.buses:
+        _wait_for_units(run, loop, bus)
+
+
+def _wait_for_units(run: LiveRun, loop: threading.Thread, bus: BusPlan) -> None:
+    """Somebody must have been heard on a bus with control units, or with messages that must come."""
+    units = [unit for unit in run.plan.units if bus.name in unit.buses]
+    if not units and not bus.required:
+        return
+    timeout = max((unit.config.start_timeout_s for unit in units), default=10.0)
+    deadline, gateway = time.monotonic() + timeout, run.gateways.get(bus.name)
+    while run.parts.rig.bus_counters(bus.number)["idle_frames"] == 0:
+        for unit in units:
+            companion = run.companions.get(unit.name)
+            ended = companion.ended() if companion else None
+            if ended is not None:
+                raise StartError(f"process of control unit {unit.name} {ended}")
+        if gateway is not None and not gateway.alive:
+            raise StartError(f"CAN gateway of bus {bus.name}: {gateway.error}")
+        if time.monotonic() > deadline or not loop.is_alive():
+            raise StartError(f"no frame of a control unit on {bus.place} within {timeout:g} s: is it started?")
+        time.sleep(0.01)
+
+
+def _wait_for_vehicle(run: LiveRun, link: RigLink, timeout_s: float) -> None:
+    vehicle = run.companions.get("vehicle")
+    _, _, first = run.parts.vehicle_out.read()
+    deadline = time.monotonic() + timeout_s
+    while run.parts.vehicle_in.version == 0:
+        # nobody may have been connected yet when it was offered last
+        run.parts.vehicle_out.write(first, 0)
+        ended = vehicle.ended() if vehicle else None
+        failed = (
+            f"{link.endpoint} {ended}" if ended else f"link thread failed: {link.failure}" if link.failure else None
+        )
+        if failed is None and time.monotonic() > deadline:
+            refused = {k: n for k, n in link.rejected.items() if n}
+            hint = f" (answers refused: {refused})" if refused else ": is it started?"
+            failed = f"has not answered at {link.endpoint} within {timeout_s:g} s{hint}"
+        if failed is not None:
+            raise StartError(f"vehicle model {failed}")
+        time.sleep(0.02)
+
+
+def _look_after(run: LiveRun, loop: threading.Thread, watchdog: Watchdog, shown: Progress) -> str:
+    """While the loop runs: failures of links, modes, progress, run.json. Ctrl-C stops the loop cleanly."""
+    state, rig = "ended", run.parts.rig
+    refusals, senders = _Refusals(run), [_Sender(run, name) for name in run.gateways]
+    next_stats = time.monotonic() + STATS_S
+    give_up: float | None = None
+    while loop.is_alive():
+        try:
+            loop.join(LOOK_S)
+            run.modes.drain()
+            run.look_at_recorder()
+            _links(run, refusals, senders)
+            shown.update()
+            if watchdog.hung and give_up is None:
+                run.note = run.note or "the loop gave no heartbeat"
+                give_up = time.monotonic() + GIVE_UP_S
+            if give_up is not None and time.monotonic() > give_up and loop.is_alive():
+                state, run.given_up = "hung", True
+                break
+            if time.monotonic() >= next_stats:
+                next_stats += STATS_S
+                run.save()
+                rtenv.collect_young()
+        except KeyboardInterrupt:
+            state = "interrupted"
+            rig.stop()
+    run.modes.drain()
+    run.look_at_recorder()
+    return state
+
+
+def _links(run: LiveRun, refusals: _Refusals, senders: list[_Sender]) -> None:
+    """Ask for the safe state when a thread or process the rig depends on has gone."""
+    for sender in senders:
+        sender.look()
+    for name, gateway in run.gateways.items():
+        if gateway.port.bus_off:
+            run.fail("bus", f"the CAN controller of bus {name} is bus off")
+        elif not gateway.alive:
+            run.fail("thread", f"CAN gateway of bus {name}: {gateway.error or 'a thread has ended'}")
+    if run.link is not None and not run.link.is_alive():
+        run.fail("thread", f"vehicle link: {run.link.failure or 'its thread has ended'}")
+    for name, companion in run.companions.items():
+        ended = companion.ended()
+        if ended is not None and not run.parts.rig.finished:
+            run.fail("thread", f"{name} process {ended}")
+    refusals.look()
+
+
+class _Sender:
+    """Sees a sending thread that lives but hangs (in its driver): frames wait, and none goes out."""
+
+    def __init__(self, run: LiveRun, bus: str) -> None:
+        self._run, self._bus, self._sent, self._since = run, bus, -1, time.monotonic()
+
+    def look(self) -> None:
+        now, stats = time.monotonic(), self._run.gateways[self._bus].stats()
+        ring = self._run.parts.bus(self._bus).tx_ring
+        sent = stats.tx + stats.tx_failed
+        if sent != self._sent or not len(ring):
+            self._sent, self._since = sent, now
+        elif now - self._since > SENDER_S:
+            text = f"can-tx hangs, {len(ring)} frames wait for more than {SENDER_S:g} s"
+            self._run.fail("thread", f"CAN gateway of bus {self._bus}: {text}")
+
+
+class _Refusals:
+    """Counts vehicle messages refused in a row by the link (schema, not finite, range): they never reach the tick."""
+
+    def __init__(self, run: LiveRun) -> None:
+        self._run, self._refused, self._accepted, self._in_row = run, 0, 0, 0
+
+    def look(self) -> None:
+        link, v = self._run.link, self._run.plan.config.vehicle
+        if link is None or v is None:
+            return
+        refused, accepted = sum(link.rejected.values()), link.stats().accepted
+        self._in_row = self._in_row + refused - self._refused if accepted == self._accepted else 0
+        self._refused, self._accepted = refused, accepted
+        if self._in_row >= v.refuse_limit:
+            why = ", ".join(f"{k} {n}" for k, n in link.rejected.items() if n)
+            self._run.fail("vehicle_data", f"{self._in_row} messages of the vehicle model refused in a row ({why})")

@@ -1,0 +1,199 @@
+"""Replay: run a recording again through the same tick and compare every recorded bit.
+
+    config/ -> the same model and wiring;  inputs/ -> what each tick took in (frames, vehicle value, causes)
+
+The rig of the run is built again from config/ alone, each input record is fed through the tick function of the rig, and
+the samples that come out are compared with the recorded ones, bit by bit, tick by tick. At the end the state hashes are
+compared. Times of waking and computing are not part of the comparison.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqueloop.configs import installed_at
+from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.hil.record.recording import RecordingError, read_stream
+from torqueloop.hil.record.run_data import read_signals, signal_dtype
+from torqueloop.hil.record.run_folder import INSTALLED
+from torqueloop.hil.results.files import read_run_info
+from torqueloop.hil.results.run import RunInfo
+
+#: `input_head_t` of cython_kernels/tick/tick.pxd: n_bytes, n_frames, flags, cause, tick, now_ns, detail
+INPUT_HEAD = struct.Struct("<IIIiqqq")
+#: version of the input records: 2 has packed frames and the state of the bus; with 3 goes another hash of the signals,
+#: 4 has the bus of each frame
+INPUT_VERSION = 4
+#: Ticks between two looks into the rings of the replayed rig; its rings hold several seconds.
+BLOCK = 250
+
+
+class ReplayError(TorqueloopError):
+    """The run cannot be replayed at all."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first recorded value that came out differently."""
+
+    tick: int
+    t_s: float
+    #: signal name, or "tick", "status" for the record's own fields
+    name: str
+    recorded: float
+    replayed: float
+
+    def __str__(self) -> str:
+        return f"tick {self.tick} (t = {self.t_s:.4f} s): {self.name} was {self.recorded!r}, replayed {self.replayed!r}"
+
+
+@dataclass
+class ReplayResult:
+    """What a replay found."""
+
+    #: ticks run again
+    ticks: int
+    #: of them compared with recorded samples
+    compared: int
+    hash_recorded: str | None
+    hash_replayed: str
+    difference: Difference | None = None
+    #: why the replay is only partial, in words
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def hash_equal(self) -> bool | None:
+        """None when the run left no hash (it was killed)."""
+        return None if self.hash_recorded is None else self.hash_recorded == self.hash_replayed
+
+    @property
+    def passed(self) -> bool:
+        """Same bits everywhere that could be compared, and something was."""
+        return self.difference is None and self.hash_equal is not False and (self.compared > 0 or bool(self.hash_equal))
+
+    def as_dict(self) -> dict[str, Any]:
+        first = self.difference.__dict__ if self.difference else None
+        return {**self.__dict__, "difference": first, "hash_equal": self.hash_equal, "passed": self.passed}
+
+
+def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -> ReplayResult:
+    """Run the recording again. Raises ReplayError when there is nothing to replay or the run was not that of a rig."""
+    from torqueloop.hil.rig.assemble.parts import build
+    from torqueloop.hil.rig.describe.plan import load_plan
+    from torqueloop.hil.rig.online.replay import serve_references
+
+    run_dir = Path(run_dir)
+    info = read_run_info(run_dir)
+    rig_file = info.rig_file if info is not None else None
+    if info is None or rig_file is None or not (run_dir / rig_file).is_file():
+        raise ReplayError(f"{run_dir}: run.json names no rig file in config/; only runs of a rig can be replayed")
+    try:
+        stream = read_stream(run_dir / "inputs")
+    except RecordingError as error:
+        raise ReplayError(f"{error}; was the run made with [record] inputs = false?") from None
+    if not stream.chunks:
+        raise ReplayError(f"{run_dir}/inputs: holds no records")
+    version = stream.header.get("version")
+    if version != INPUT_VERSION:
+        raise ReplayError(f"{run_dir}/inputs: format version {version}; this program replays version {INPUT_VERSION}")
+    with installed_at(run_dir / INSTALLED):
+        plan = load_plan(run_dir / rig_file, info.overrides)
+    kernel = info.kernel or "auto"
+    parts = build(plan, kernel=kernel)
+    serve_references(run_dir, plan, parts, kernel)
+    result = ReplayResult(0, 0, _recorded_hash(info), "")
+    compare = _Comparison(run_dir, [name for name, _ in plan.recorded], plan.config.clock.tick_s, result)
+
+    def drain() -> None:
+        compare.take(b"".join(iter(parts.samples.drain, b"")))
+        for ring in (parts.inputs, parts.bus_log, parts.modes):
+            while ring.drain():
+                pass
+        for bus in parts.buses:
+            bus.tx_ring.pop_all()
+
+    # The first tick runs at the very time of arming.
+    parts.rig.begin(INPUT_HEAD.unpack_from(stream.chunks[0])[5])
+    for chunk in _unbroken(stream, result):
+        offset = 0
+        while offset < len(chunk):
+            offset = parts.rig.replay(chunk, offset)
+            result.ticks += 1
+            if result.ticks % BLOCK == 0:
+                drain()
+                if progress is not None:
+                    progress(result.ticks)
+    drain()
+    result.hash_replayed = f"{parts.rig.state_hash:016x}"
+    ticks = info.stats.clock.ticks if info.stats is not None else None
+    if result.hash_recorded is not None and result.ticks != ticks:
+        result.remarks.append(f"{result.ticks} of {ticks} ticks could be replayed: the hash is not comparable")
+        result.hash_recorded = None
+    return result
+
+
+def _recorded_hash(info: RunInfo) -> str | None:
+    """The hash the run left when it ended; one written while it was running belongs to some tick in between."""
+    return info.stats.hash if info.ended is not None and info.stats is not None else None
+
+
+def _unbroken(stream: Any, result: ReplayResult) -> list[bytes]:
+    """The chunks up to the first hole: a tick cannot be replayed when one before it is missing."""
+    if not stream.closed:
+        result.remarks.append("the input recording has no end mark: replayed as far as it goes")
+    for k, (first, second) in enumerate(zip(stream.seqs[:-1], stream.seqs[1:], strict=True)):
+        if second != first + 1:
+            result.remarks.append(f"inputs are missing after chunk {first}: replayed up to there")
+            return list(stream.chunks[: k + 1])
+    return list(stream.chunks)
+
+
+class _Comparison:
+    """Compares replayed sample records with the recorded ones as they come."""
+
+    def __init__(self, run_dir: Path, names: list[str], tick_s: float, result: ReplayResult) -> None:
+        self.result, self.tick_s = result, tick_s
+        self.names = names
+        self.dtype = signal_dtype(len(names))
+        self.recorded: NDArray[Any] = np.empty(0, self.dtype)
+        try:
+            signals = read_signals(run_dir)
+        except RecordingError as error:
+            result.remarks.append(f"nothing to compare with but the hash: {error}")
+            return
+        if signals.names != names:
+            result.remarks.append("the recorded signals are not those of the rig file: only the hash is compared")
+            return
+        self.recorded = signals.records
+        self.at = 0
+
+    def take(self, data: bytes) -> None:
+        """Compare the next samples; samples that were lost in the run are passed over."""
+        if not data or not len(self.recorded) or self.result.difference is not None:
+            return
+        new = np.frombuffer(data, self.dtype)
+        _, mine, theirs = np.intersect1d(new["tick"], self.recorded["tick"], assume_unique=True, return_indices=True)
+        if not len(mine):
+            return
+        new, old = new[mine], self.recorded[theirs]
+        # Bits, not numbers: NaN equals itself and -0.0 is not 0.0.
+        off = new["out"].view(np.uint64) != old["out"].view(np.uint64)
+        status = new["status"] != old["status"]
+        bad = np.flatnonzero(off.any(axis=1) | status)
+        self.result.compared += len(new) if not len(bad) else int(bad[0])
+        if len(bad):
+            k = int(bad[0])
+            tick = int(new["tick"][k])
+            if off[k].any():
+                j = int(np.flatnonzero(off[k])[0])
+                name, was, now = self.names[j], float(old["out"][k, j]), float(new["out"][k, j])
+            else:
+                name, was, now = "status", float(old["status"][k]), float(new["status"][k])
+            self.result.difference = Difference(tick, (tick + 1) * self.tick_s, name, was, now)

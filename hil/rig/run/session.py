@@ -1,0 +1,183 @@
+"""Life of a run: load -> check -> compile -> connect -> start companions -> arm -> run -> stop -> report.
+
+Nothing is started before everything is checked; everything started is stopped, whatever happens. The loop has a thread
+of its own that holds no GIL; this module's thread looks after the links 20 times a second and never comes between the
+loop and its deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from torqueloop.core.describe.errors import ConfigError, TorqueloopError
+from torqueloop.cython_kernels.clock.clock import now_ns, now_wall_ns
+from torqueloop.hil.common.config_layers import overrides_files, relative_overrides
+from torqueloop.hil.ecu.kinds import ControlUnit
+from torqueloop.hil.record.bus_log import bus_header
+from torqueloop.hil.record.mode_log import ModeLog
+from torqueloop.hil.record.recorder import Recorder
+from torqueloop.hil.record.run_data import signal_header
+from torqueloop.hil.record.run_folder import RunFolder, check_duration
+from torqueloop.hil.report.report import Report
+from torqueloop.hil.report.write import write_report
+from torqueloop.hil.results.gates import parse_gates
+from torqueloop.hil.results.run import RunStats, StartedFrom
+from torqueloop.hil.rig.assemble.parts import RigParts, build
+from torqueloop.hil.rig.assemble.virtual_links import VehicleStep
+from torqueloop.hil.rig.describe.check import check_companions
+from torqueloop.hil.rig.describe.config import RigConfig
+from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
+from torqueloop.hil.rig.online.rig_control import RigControl
+from torqueloop.hil.rig.run.check_gates import check_gates, own_gates
+from torqueloop.hil.rig.run.control_channel import control_channel
+from torqueloop.hil.rig.run.first_fault import FirstFaultWriter
+from torqueloop.hil.rig.run.live_run import LiveRun, StartError
+from torqueloop.hil.rig.run.real_clock import run_real_clock
+from torqueloop.hil.rig.run.replay import INPUT_VERSION
+from torqueloop.hil.rig.run.run_stats import Energy
+from torqueloop.hil.rig.run.virtual_clock import run_virtual_clock
+
+__all__ = ["RunError", "RunResult", "StartError", "run_rig"]
+
+
+class RunError(TorqueloopError):
+    """The run took place, but what it leaves behind is not complete."""
+
+
+@dataclass
+class RunResult:
+    """What a run left behind."""
+
+    out: Path
+    #: "ended", "interrupted" or "hung"
+    state: str
+    stats: RunStats
+    report: Report
+
+    @property
+    def exit_status(self) -> int:
+        """0: all gates passed and the run ended properly; 1: not."""
+        return self.report.exit_status
+
+
+def run_rig(
+    rig_path: str | Path,
+    clock: Literal["real", "virtual"] = "real",
+    duration: float | None = None,
+    out: str | Path | None = None,
+    gates: str | list[str] | Mapping[str, str] | None = None,
+    progress: bool = True,
+    peers: Literal["config", "none"] = "config",
+    *,
+    kernel: str = "auto",
+    vehicle: VehicleStep | None = None,
+    ecus: Mapping[str, ControlUnit] | None = None,
+    inject_busy: tuple[int, int, int] | None = None,
+    html: bool = True,
+    control: str | None = None,
+    start_from: str | Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> RunResult:
+    """Run a rig file and write its run directory.
+
+    clock: "real" (deadlines) or "virtual" (lockstep, as fast as it goes). duration: simulated s, default of the rig
+    file. peers: "none" starts no companion processes, they are expected from outside. vehicle, ecus (by name):
+    models in this process instead of the configured ones (virtual clock only). inject_busy: (first tick, count, ns) of
+    CPU burnt, to provoke overruns. control: endpoint of a control channel (docs/control.md), default that of the rig
+    file, if any. start_from: checkpoint to begin at (duration counts from there). overrides: dotted key -> value
+    instead of the rig file's.
+    """
+    if clock not in ("real", "virtual"):
+        raise ConfigError("unknown clock {value}", key="clock", value=clock, allowed="real, virtual")
+    if clock == "real" and (vehicle is not None or ecus):
+        raise ConfigError(
+            "models in the rig's process need the virtual clock", key="clock", value=clock, allowed="virtual"
+        )
+    plan = load_plan(rig_path, overrides)
+    kept = relative_overrides(rig_path, RigConfig, overrides)
+    check_companions(plan)
+    asked = own_gates(plan) + (parse_gates(gates, "command line") if gates else [])
+    seconds = duration if duration is not None else plan.config.rig.duration_s
+    check_duration(seconds, plan.config.clock.tick_s)
+    parts = build(plan, seconds, kernel)
+    check_gates(plan, parts, asked)
+    folder = RunFolder(Path(rig_path), plan.config.rig.name, out, overrides_files(rig_path, RigConfig, kept))
+    folder.write(
+        overrides=kept,
+        clock=clock,
+        duration_s=seconds,
+        tick_s=plan.config.clock.tick_s,
+        powertrain=plan.driveline.name,
+        gates=dict(plan.config.gates),
+        model_digest=plan.compiled.digest(),
+        kernel=kernel,
+    )
+    run = None
+    try:
+        run = _prepare(plan, parts, folder, clock == "real", kernel)
+        if start_from is not None:
+            tick = run.control.checkpoints.start_from(Path(start_from))
+            folder.write(started_from=StartedFrom(str(start_from), tick))
+        if inject_busy is not None:
+            run.parts.rig.inject_busy(*inject_busy)
+        with control_channel(run, control, progress):
+            if clock == "real":
+                state = run_real_clock(run, peers, progress)
+            else:
+                state = run_virtual_clock(run, peers, progress, vehicle, ecus or {})
+    except BaseException as error:
+        failed = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        armed = folder.info.state == "running"
+        with suppress(OSError):  # the cause counts, not that the disk is full as well
+            if run is not None:
+                run.recorder.discard()
+            folder.finish(failed, error=f"{type(error).__name__}: {error}", armed=armed)
+        raise
+    run.first_fault.finish()
+    stats = run.stats()
+    try:
+        run.modes.write(folder.path / "modes.csv")
+        folder.finish(state, stats=stats, realtime=run.realtime())
+        report = write_report(folder.path, gates, html=html)
+    except OSError as error:
+        raise RunError(
+            f"{error.filename or folder.path}: {error.strerror}; the run is over ({state}, {stats.clock.ticks} ticks), "
+            f"what was recorded is in {folder.path} and can be read with `torqueloop report`"
+        ) from None
+    return RunResult(folder.path, state, stats, report)
+
+
+def _prepare(plan: RigPlan, parts: RigParts, folder: RunFolder, real: bool, kernel: str) -> LiveRun:
+    """Lay out the streams of the recorder and the first message to the vehicle."""
+    parts.state.warm()
+    c = plan.config
+    recorder = Recorder(folder.path)
+    header = signal_header(
+        [n for n, _ in plan.recorded],
+        [plan.table.units[s] for _, s in plan.recorded],
+        c.clock.tick_s,
+        every=c.record.every,
+    )
+    recorder.add_stream("signals", header, parts.samples)
+    if c.record.inputs:
+        inputs = {"kind": "inputs", "version": INPUT_VERSION, "tick_s": c.clock.tick_s}
+        recorder.add_stream("inputs", inputs, parts.inputs)
+    if c.record.bus and plan.buses:
+        channels = [{"name": bus.name, "channel": bus.place, "fd": bus.database.has_fd} for bus in plan.buses]
+        epoch = now_wall_ns() - now_ns() if real else 0
+        recorder.add_stream("bus", bus_header(plan.buses[0].place, epoch, buses=channels), parts.bus_log)
+    modes = ModeLog(parts.modes, plan.compiled.friction_names)
+    faults = FirstFaultWriter(plan, parts, folder.path)
+    control = RigControl(plan, parts, folder.path, kernel, real)
+    run = LiveRun(plan, parts, folder, recorder, Energy(plan, parts), modes, real, faults, control)
+    # the first message to the vehicle: the rig at its start
+    start = dict(zip(plan.compiled.output_names, parts.model.outputs(parts.state), strict=True))
+    v = c.vehicle
+    if v is not None:
+        brake = plan.table.initial.get(plan.table.slot(v.brake), 0.0)
+        parts.vehicle_out.write([0.0, 0.0, 0.0, 0.0, start[f"{v.car}.v"], start[f"{v.car}.s"], brake], 0)
+    return run

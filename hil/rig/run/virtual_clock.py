@@ -1,0 +1,205 @@
+"""A run on the virtual clock: peers in lockstep, as fast as the computer goes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+
+from torqueloop.hil.ecu.external import ExternalUnit, hosted
+from torqueloop.hil.ecu.kinds import ControlUnit, make_unit
+from torqueloop.hil.link.lockstep import LockstepClient, PairTransport
+from torqueloop.hil.link.pair import Pair
+from torqueloop.hil.link.sockets import PeerError
+from torqueloop.hil.realtime import rtenv
+from torqueloop.hil.results.links import PeerStats
+from torqueloop.hil.rig.assemble.virtual_links import (
+    VehicleStep,
+    VirtualBus,
+    VirtualUnit,
+    VirtualUnits,
+    VirtualVehicle,
+    run_virtual,
+)
+from torqueloop.hil.rig.describe.peer_tables import curve_keys
+from torqueloop.hil.rig.describe.peers import ecu_setup, vehicle_setup
+from torqueloop.hil.rig.online.restore import Peers
+from torqueloop.hil.rig.run.companions import Companion
+from torqueloop.hil.rig.run.live_run import STATS_S, LiveRun, StartError, start_companion
+from torqueloop.hil.rig.run.progress import Progress
+from torqueloop.hil.vehicle.kinds import make_vehicle, setup_to_json
+
+
+def run_virtual_clock(
+    run: LiveRun,
+    peers: str,
+    progress: bool,
+    vehicle: VehicleStep | None,
+    units_given: Mapping[str, ControlUnit],
+) -> str:
+    c, plan = run.plan.config, run.plan
+    with ExitStack() as stack:
+        virtual_vehicle = _vehicle(stack, run, peers, vehicle)
+        units = _units(stack, run, peers, units_given)
+        n_ticks = round(run.folder.duration_s / c.clock.tick_s)
+        shown = stack.enter_context(Progress(progress, plan, run.parts, n_ticks))
+        stack.enter_context(run.recorder)
+        stack.enter_context(run.setup)
+        run.took(rtenv.denormals(), rtenv.freeze_gc())
+        run.folder.write(state="running", realtime=run.realtime())
+        next_stats = time.monotonic() + STATS_S
+
+        def every() -> None:
+            nonlocal next_stats
+            run.modes.drain()
+            shown.update()
+            failure = (virtual_vehicle.failure if virtual_vehicle is not None else None) or units.failure
+            if failure and not run.note:
+                run.note = failure
+            if time.monotonic() >= next_stats:
+                next_stats = time.monotonic() + STATS_S
+                run.save()
+                rtenv.collect_young()
+            run.look_at_recorder()
+            # as fast as it goes may be faster than the disk: wait for the recorder rather than lose samples
+            while len(run.parts.samples) > run.parts.samples.capacity // 2 and run.recorder.alive():
+                time.sleep(0.002)
+
+        state = "ended"
+        run.began_s = time.monotonic()
+        try:
+            run.control.checkpoints.peers = Peers(virtual_vehicle, units)
+            between = run.control.checkpoints.between
+            with _on_one_cpu(_processes(run, units)):
+                run_virtual(run.parts, n_ticks, virtual_vehicle, units, plan.period_ns, every, between=between)
+        except KeyboardInterrupt:
+            state = "interrupted"
+        run.over_s = time.monotonic()
+        every()
+    run.modes.drain()
+    return state
+
+
+def _processes(run: LiveRun, units: VirtualUnits) -> list[int]:
+    """Process numbers of the peers that the rig has started and waits for."""
+    own = [unit.unit.process for unit in units.units if isinstance(unit.unit, ExternalUnit)]
+    return [*(companion.process.pid for companion in run.companions.values()), *(pid for pid in own if pid)]
+
+
+@contextmanager
+def _on_one_cpu(pids: list[int]) -> Iterator[None]:
+    """This thread and these processes on one CPU: one of them runs at a time, each waits for the other, and waking the
+    next one on the same CPU is the shortest way (in a virtual machine by far: 60 us an exchange instead of 150)."""
+    if not pids or not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    cpu = ctypes.CDLL(None).sched_getcpu()
+    try:
+        for pid in (0, *pids):
+            with suppress(OSError):  # it has ended already, which is said elsewhere
+                os.sched_setaffinity(pid, {cpu})
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _units(stack: ExitStack, run: LiveRun, peers: str, given: Mapping[str, ControlUnit]) -> VirtualUnits:
+    """The control units in this process, started; they are stopped, and their counts kept, when the stack unwinds."""
+    plan, parts, tick_s = run.plan, run.parts, run.plan.config.clock.tick_s
+    buses = [VirtualBus(bus.name, bus.tx_ring, bus.rx_ring) for bus in parts.buses]
+    units = []
+    for planned in plan.units:
+        unit = given.get(planned.name)
+        if unit is None:
+            if not planned.config.started or peers == "none":
+                raise StartError(
+                    f"control unit {planned.name} is not started by the rig: it cannot run on the virtual clock, which "
+                    f"waits for nobody outside; allowed: --clock real, or another kind in [ecu.{planned.name}] of "
+                    f"{plan.path}"
+                )
+            setup = ecu_setup(plan, planned, run.folder.path)
+            unit = make_unit(planned.config.kind, setup)
+            if not planned.config.in_process and not isinstance(unit, ExternalUnit):
+                unit = hosted(planned.config.kind, setup, unit.period_s)
+        sensors = [slot for _, slot, _ in planned.sensors]
+        units.append(VirtualUnit(planned.name, unit, tick_s, planned.buses, sensors, parts.pins.get(planned.name)))
+    for bus in plan.buses:
+        if bus.required and not any(bus.name in unit.buses for unit in plan.units):
+            name = bus.database.messages[bus.required[0]].name
+            raise StartError(
+                f"nobody is on bus {bus.name} to send {name}: a control unit from outside cannot run on the virtual "
+                f"clock; allowed: --clock real, or a table [ecu.NAME] in {plan.path}"
+            )
+    for started in units:
+        stack.callback(_stop_unit, run, started)
+        try:
+            started.unit.start()
+        except PeerError as error:
+            raise StartError(f"control unit {started.name}: {error}") from None
+    return VirtualUnits(parts.rig, tick_s, buses, units)
+
+
+def _stop_unit(run: LiveRun, unit: VirtualUnit) -> None:
+    counts = unit.unit.stop()
+    place = unit.unit.place if isinstance(unit.unit, ExternalUnit) else "in process"
+    run.peer_stats[unit.name] = PeerStats.of(place, counts, counts.pop("status", None))
+
+
+def _vehicle(stack: ExitStack, run: LiveRun, peers: str, given: VehicleStep | None) -> VirtualVehicle | None:
+    """The vehicle model: one that was given, in this process, or a process in lockstep."""
+    v = run.plan.config.vehicle
+    if v is None:
+        return None
+    if given is not None:
+        return VirtualVehicle(run.parts, given)
+    if v.started and v.in_process and peers == "config":
+        model = make_vehicle(v.kind, vehicle_setup(run.plan))
+        virtual = VirtualVehicle(run.parts, model.step)
+        stack.callback(lambda: run.peer_stats.update(vehicle=PeerStats.of("in process", model.stop())))
+        run.lockstep = virtual
+        model.start()
+        return virtual
+    virtual = VirtualVehicle(run.parts, _lockstep_vehicle(stack, run, peers))
+    # its first answer is waited for here, before anything runs
+    virtual.before_tick(0)
+    if virtual.failure is not None:
+        raise StartError(virtual.failure)
+    return virtual
+
+
+def _lockstep_vehicle(stack: ExitStack, run: LiveRun, peers: str) -> VehicleStep:
+    """The vehicle in a process of its own: one the rig starts, over a socket pair, or one that connects."""
+    v = run.plan.config.vehicle
+    assert v is not None
+    companion: list[Companion] = []
+
+    def ended() -> str | None:
+        return companion[0].ended() if companion else None
+
+    if v.started and peers == "config":
+        pair, theirs = Pair.make()
+        client = LockstepClient("", v.start_timeout_s, peer_dead=ended, transport=PairTransport(pair))
+        arguments = [
+            "vehicle",
+            v.kind,
+            "--setup",
+            setup_to_json(vehicle_setup(run.plan)),
+            "--pair",
+            str(theirs.fileno()),
+        ]
+        with theirs:
+            companion.append(start_companion(stack, run, "vehicle", arguments, [theirs.fileno()]))
+        # closed first: the process then ends by itself
+        stack.callback(client.close)
+    else:
+        keys = curve_keys(run.plan.path, v.server_key, v.client_keys)
+        try:
+            client = LockstepClient(v.endpoint, v.start_timeout_s, keys)
+        except PeerError as error:
+            raise StartError(f"{error}; [vehicle] endpoint of {run.plan.path}: port 0 takes any free one") from None
+        stack.callback(client.close)
+    run.lockstep = client
+    return client.exchange

@@ -1,0 +1,242 @@
+"""Offline runs: a powertrain, its inputs over time, a duration; the result is a run directory like that of a rig.
+
+    [scenario]
+    name = "wot_4hp22"
+    powertrain = "../powertrains/car_4hp22.toml"
+    duration_s = 25.0
+    [inputs]                        # key: input of the model, with unit; value: constant, points, or a source
+    "engine.pedal" = [[0.0, 0.0], [0.5, 0.0], [0.7, 1.0]]
+    "C4.p_bar" = 12.0
+    "road.F_N" = { kind = "Sine", amplitude = 100.0, f = 0.5 }
+
+Points [t_s, value] are joined by lines, the same time twice is a jump; sources are those of core/signals/ with their
+Modelica parameters, times in s, values (height, amplitude, offset, k) in the unit of the key. The energy balance starts
+at t = 0, the signals at the end of the first tick, as on a rig.
+"""
+
+from __future__ import annotations
+
+import inspect
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+import torqueloop
+from torqueloop.core import signals as sources
+from torqueloop.core.compile.compiler import compile_driveline
+from torqueloop.core.components.files import load
+from torqueloop.core.describe.errors import (
+    ConfigError,
+    MissingValueError,
+    UnknownKeyError,
+    UnknownNameError,
+    did_you_mean,
+)
+from torqueloop.core.describe.units import SYMBOLS, keys_of
+from torqueloop.core.simulate.offline import Simulation
+from torqueloop.core.simulate.results import Result
+from torqueloop.hil.common.config_file import ConfigTable, InFile
+from torqueloop.hil.common.config_layers import load_config
+from torqueloop.hil.record.recording import ChunkWriter
+from torqueloop.hil.record.run_data import ModeChange, signal_dtype, signal_header, write_modes
+from torqueloop.hil.record.run_folder import check_duration, machine, make_empty, now_text
+from torqueloop.hil.results.clock import ClockStats
+from torqueloop.hil.results.files import write_run_info
+from torqueloop.hil.results.run import EnergyStats, RunInfo, RunStats, SolverStats
+
+#: values of a source that carry the unit of the input, the rest are times, frequencies, percents
+_SCALED = {"k", "height", "amplitude", "offset"}
+#: SI unit of an input -> dimension of core/describe/units.py
+_DIMENSION = {symbol: dimension for dimension, symbol in SYMBOLS.items()}
+
+
+class ScenarioTable(ConfigTable):
+    """[scenario]"""
+
+    name: str
+    #: driveline file, relative to the scenario file
+    powertrain: Annotated[str, InFile("powertrains")]
+    duration_s: Annotated[float, Field(gt=0, le=1e5)]
+    tick_s: Annotated[float, Field(ge=1e-5, le=0.1)] = 1e-3
+    #: steps per tick
+    substeps: Annotated[int, Field(ge=1, le=64)] = 1
+
+
+class ScenarioConfig(ConfigTable):
+    """One scenario file."""
+
+    FOLDER: ClassVar[str] = "scenarios"
+
+    scenario: ScenarioTable
+    inputs: dict[str, Any] = {}
+    gates: dict[str, str] = {}
+
+
+def load_scenario(path: Path | str) -> tuple[ScenarioConfig, Any, dict[str, sources.Signal]]:
+    """(config, compiled model, inputs by name in SI) of a scenario file; every mistake is a ConfigError."""
+    config = load_config(path, ScenarioConfig)
+    powertrain = Path(path).parent / config.scenario.powertrain
+    if not powertrain.is_file():
+        raise ConfigError(
+            "{key} = {value}: no such file", file=str(path), table="scenario", key="powertrain", value=powertrain
+        )
+    model = compile_driveline(load(powertrain))
+    return config, model, _inputs(config, model, str(path))
+
+
+def _inputs(config: ScenarioConfig, model: Any, file: str) -> dict[str, sources.Signal]:
+    """Each key of [inputs] matched with an input of the model, its values converted to SI.
+
+    Inputs that are derivatives of others (of an exact motion) come from the signal of these.
+    """
+    named = zip(model.input_names, model.input_units, strict=True)
+    units = {name: unit for name, unit in named if name not in model.derived_inputs}
+    keys: dict[str, tuple[str, float]] = {}
+    for name, unit in units.items():
+        for key, factor in keys_of(name, _DIMENSION[unit]).items():
+            keys[key] = (name, float(factor))
+    found: dict[str, sources.Signal] = {}
+    for key, value in config.inputs.items():
+        if key == "source":
+            continue
+        if key in units and key not in keys:
+            wanted = [k for k, (name, _) in keys.items() if name == key]
+            raise UnknownKeyError(
+                "'{key}' needs its unit", file=file, table="inputs", key=key, value=value, allowed=", ".join(wanted)
+            )
+        if key not in keys:
+            raise UnknownNameError(
+                "the powertrain has no input '{key}'", file=file, table="inputs", key=key, hint=did_you_mean(key, keys)
+            )
+        name, factor = keys[key]
+        if name in found:
+            raise ConfigError(f"input {name} is given twice", file=file, table="inputs", key=key)
+        try:
+            found[name] = _signal(value, factor)
+        except ConfigError as error:
+            error.problem = error.problem if "{key}" in error.problem else f"'{{key}}': {error.problem}"
+            raise error.located(file=file, table="inputs", key=key) from None
+    missing = [n for n in units if n not in found and n not in model.default_inputs]
+    if missing:
+        raise MissingValueError(
+            f"no value for {', '.join(missing)}", file=file, table="inputs", hint="an input that is not used is 0.0"
+        )
+    return found
+
+
+def _signal(value: Any, factor: float) -> sources.Signal:
+    """A constant, points, or {kind = ..., parameters}."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return sources.Constant(value * factor)
+    if isinstance(value, list):
+        rows = [row if isinstance(row, list) and all(_is_number(v) for v in row) else [] for row in value]
+        return sources.Table([[row[0], row[1] * factor] if len(row) == 2 else row for row in rows])
+    if isinstance(value, dict):
+        kinds = {c.__name__: c for c in (sources.Constant, sources.Step, sources.Ramp, sources.Sine, sources.Pulse)}
+        given = dict(value)
+        kind = given.pop("kind", None)
+        if kind not in kinds:
+            raise ConfigError("no source of kind {value}", value=kind, allowed=", ".join(kinds))
+        known = list(inspect.signature(kinds[kind]).parameters)
+        for name, number in given.items():
+            if name not in known:
+                raise UnknownKeyError(f"{kind} has no parameter {name!r}", hint=did_you_mean(name, known))
+            if not _is_number(number):
+                raise ConfigError(f"{kind}: {name} is not a number", value=number, allowed="a number")
+        scaled: dict[str, Any] = {n: float(v) * (factor if n in _SCALED else 1.0) for n, v in given.items()}
+        # Pulse counts its periods.
+        scaled = {n: int(v) if n == "nperiod" else v for n, v in scaled.items()}
+        return kinds[kind](**scaled)
+    raise ConfigError("{key} = {value} is no input", value=value, allowed="a number, [[t_s, value], ...], {kind = ...}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def simulate(
+    path: Path | str,
+    out: Path | str,
+    duration_s: float | None = None,
+    kernel: str = "auto",
+    progress: Callable[[float], None] | bool = False,
+    csv: bool = False,
+) -> Path:
+    """Run a scenario and leave a run directory in `out`; the report is built from it."""
+    path, out = Path(path), Path(out)
+    config, model, inputs = load_scenario(path)
+    table = config.scenario
+    total = duration_s if duration_s is not None else table.duration_s
+    check_duration(total, table.tick_s)
+    simulation = Simulation(model, h=table.tick_s, kernel=kernel, substeps=table.substeps)
+    make_empty(out)
+    begun = now_text()
+    start = time.perf_counter()
+    result = simulation.run(total, inputs=inputs, progress=progress)
+    took_s = time.perf_counter() - start
+    if csv:
+        result.write_csv(out / "signals.csv")
+    _copy_config(path, table.powertrain, out / "config")
+    _write_signals(out, result, table.tick_s)
+    columns = dict(zip(result.names, result.values.T, strict=True))
+    np.savez_compressed(out / "signals.npz", time=result.time, **columns)
+    write_modes(out / "modes.csv", [ModeChange(m.step, m.time_s, m.element, m.mode) for m in result.modes])
+    energy = result.energy()
+    stats = RunStats(
+        ClockStats(len(result) - 1, run_s=took_s, real_time_factor=total / took_s),
+        solver=SolverStats(**result.counters),
+        energy=EnergyStats(dict(energy.work), dict(energy.heat), dict(energy.stored)),
+        kernel=simulation.kernel_name,
+        hash=f"{simulation.hash():016x}",
+    )
+    info = RunInfo(
+        table.name,
+        state="ended",
+        started=begun,
+        ended=now_text(),
+        clock="offline",
+        duration_s=total,
+        tick_s=table.tick_s,
+        substeps=table.substeps,
+        powertrain=model.name,
+        kernel=kernel,
+        model_digest=model.digest(),
+        gates=dict(config.gates),
+        command=list(sys.argv),
+        version=torqueloop.__version__,
+        python=platform.python_version(),
+        machine=machine(),
+        stats=stats,
+    )
+    write_run_info(out, info)
+    return out
+
+
+def _write_signals(out: Path, result: Result, tick_s: float) -> None:
+    """The result as a recording, one record per tick; the initial state is left out as on a rig."""
+    names = list(result.names)
+    records = np.zeros(len(result) - 1, signal_dtype(len(names)))
+    records["tick"] = np.arange(len(records))
+    records["out"] = result.values[1:]
+    writer = ChunkWriter(out / "signals", signal_header(names, [result.units[n] for n in names], tick_s))
+    step = max(1, (1 << 20) // records.itemsize)
+    for k in range(0, len(records), step):
+        writer.write(records[k : k + step].tobytes())
+    writer.close()
+
+
+def _copy_config(scenario: Path, powertrain: str, target: Path) -> None:
+    """All files the run was made of."""
+    target.mkdir(parents=True, exist_ok=True)
+    shutil.copy(scenario, target / scenario.name)
+    driveline = load(scenario.parent / powertrain)
+    files = {Path(f).resolve() for f in [driveline.file, *driveline.origin.values()] if f}
+    for file in sorted(files):
+        shutil.copy(file, target / file.name)

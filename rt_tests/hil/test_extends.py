@@ -1,0 +1,157 @@
+"""Files that build on each other and values set from outside: what holds, what is refused, and what a replay reads."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from rig_help import CONFIGS, DESK, Car, Unit, run
+from typer.testing import CliRunner
+
+from torqueloop.core.describe.errors import ConfigError, UnknownKeyError
+from torqueloop.hil import cli
+from torqueloop.hil.common.config_layers import parse_overrides
+from torqueloop.hil.rig.describe.config import load_rig_config
+from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.run.replay import replay
+from torqueloop.hil.rig.run.session import run_rig
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_tables_are_merged_lists_and_values_replaced(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "mine.toml",
+        'extends = "desk_4hp22"\nwithout = ["gates.in_time"]\n'
+        '[clock]\nsubsteps = 2\n[driver]\nlever = [[0, "N"]]\n[limits]\n"engine.w".max = 7000.0\n',
+    )
+    mine, desk = load_rig_config(path), load_rig_config(DESK)
+    assert (mine.clock.substeps, mine.clock.tick_s) == (2, desk.clock.tick_s)
+    assert mine.driver == {**desk.driver, "lever": [(0.0, 2.0)]}
+    assert (mine.limits["engine.w"].max, mine.limits["engine.w"].min) == (7000.0, desk.limits["engine.w"].min)
+    assert set(desk.gates) - set(mine.gates) == {"in_time"}
+
+
+def test_paths_stand_relative_to_the_file_they_are_written_in(tmp_path: Path) -> None:
+    shutil.copytree(CONFIGS, tmp_path / "a", ignore=shutil.ignore_patterns("__pycache__"))
+    middle = write(tmp_path / "b" / "middle.toml", 'extends = "../a/rigs/desk_4hp22.toml"\nrig.name = "middle"\n')
+    top = write(tmp_path / "c" / "d" / "top.toml", 'extends = "../../b/middle.toml"\n')
+    plan = load_plan(top)
+    assert plan.config.rig.name == "middle"
+    assert plan.buses[0].database.path == (tmp_path / "a" / "can" / "tcu_4hp22.dbc").resolve()
+    middle.write_text(middle.read_text() + 'bus.powertrain.database = "own.dbc"\n')
+    shutil.copy(CONFIGS / "can" / "tcu_4hp22.dbc", tmp_path / "b" / "own.dbc")
+    plan = load_plan(top)
+    assert plan.buses[0].database.path == (tmp_path / "b" / "own.dbc").resolve()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('extends = "top.toml"', ["circle", "top.toml -> top.toml"]),
+        ('extends = "desk_4hp2"', ["desk_4hp2", "did you mean 'desk_4hp22'", "extends"]),
+        ('extends = "nowhere.toml"', ["nowhere.toml", "no such file", "extends"]),
+        ("extends = 3", ["extends = 3", "the name of a file"]),
+        ('without = ["gates"]', ["without needs extends"]),
+        ('extends = "desk_4hp22"\nwithout = ["gates.in_tme"]', ["gates.in_tme", "did you mean 'in_time'"]),
+        ('extends = "desk_4hp22"\nwithout = "gates"', ["a list of dotted keys"]),
+    ],
+)
+def test_what_is_no_file_to_extend_is_named(tmp_path: Path, text: str, words: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_rig_config(write(tmp_path / "top.toml", text))
+    for word in (*words, "top.toml"):
+        assert word in str(caught.value), str(caught.value)
+
+
+def test_a_circle_over_three_files_is_refused(tmp_path: Path) -> None:
+    for name, other in (("a", "b"), ("b", "c"), ("c", "a")):
+        write(tmp_path / f"{name}.toml", f'extends = "{other}.toml"')
+    with pytest.raises(ConfigError, match=r"a\.toml -> b\.toml -> c\.toml -> a\.toml"):
+        load_rig_config(tmp_path / "a.toml")
+
+
+def test_a_mistake_is_shown_in_the_file_it_stands_in(tmp_path: Path) -> None:
+    write(tmp_path / "base.toml", 'extends = "desk_4hp22"\n[clock]\nmax_catchup = 5\n')
+    top = write(tmp_path / "top.toml", 'extends = "base.toml"\n[clock]\ntick_s = 1e-3\n')
+    with pytest.raises(UnknownKeyError, match=r"max_catchup.*base\.toml"):
+        load_rig_config(top)
+    with pytest.raises(ConfigError, match=r"tick_s = 3\.0.*\[clock\] of --set"):
+        load_rig_config(DESK, {"clock.tick_s": 3.0})
+
+
+def test_values_from_outside_are_typed_and_checked(tmp_path: Path) -> None:
+    given = ["clock.tick_s=0.002", "rig.name=mine", 'limits."engine.w".max = 7000.0', "driver.lever=[[0,'N']]"]
+    config = load_rig_config(DESK, parse_overrides(given))
+    assert (config.clock.tick_s, config.rig.name, config.limits["engine.w"].max) == (0.002, "mine", 7000.0)
+    assert config.driver["lever"] == [(0.0, 2.0)] and config.limits["engine.w"].unit == "rpm"
+    assert load_rig_config(DESK, {"gates.in_time": None}).gates.keys() == load_rig_config(DESK).gates.keys() - {
+        "in_time"
+    }
+    fault = {"signal": "driver.pedal", "kind": "offset", "value": 0.1}
+    assert load_rig_config(DESK, {"faults": [fault], "faults.0.value": 0.2}).faults[0].value == 0.2
+    for text, words in (
+        ("clock.tick_s", "KEY=VALUE"),
+        ("clock..x=1", "no dotted key"),
+        ("clock.tick_s=fast", "tick_s = 'fast'"),
+        ("clock.tics=1", "unknown key 'tics'"),
+        ("rig.name.x=1", "no table"),
+        ("gates.nothing=", "did you mean"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            if text == "gates.nothing=":
+                load_rig_config(DESK, {"gates.nothing_lst": None})
+            load_rig_config(DESK, parse_overrides([text]))
+
+
+def test_a_run_keeps_all_files_and_what_was_set_and_replays_without_the_originals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(CONFIGS, tmp_path / "a", ignore=shutil.ignore_patterns("__pycache__"))
+    absolute = tmp_path / "a" / "vehicles" / "bmw_528i_e28.toml"
+    write(tmp_path / "base.toml", f'extends = "a/rigs/desk_4hp22.toml"\nvehicle.start = "{absolute}"\n')
+    top = write(tmp_path / "rigs" / "top.toml", 'extends = "../base.toml"\n')
+    monkeypatch.chdir(tmp_path)
+    values = {"clock.substeps": 2, "plant.powertrain": "a/powertrains/car_4hp22_rig.toml"}
+    result = run_rig(
+        top, "virtual", 0.3, "run", progress=False, html=False, vehicle=Car(), ecus={"tcu": Unit()}, overrides=values
+    )
+    info = json.loads((result.out / "run.json").read_text())
+    assert info["overrides"] == {**values, "plant.powertrain": "../a/powertrains/car_4hp22_rig.toml"}
+    for name in ("a", "rigs", "base.toml"):
+        (tmp_path / name).rename(tmp_path / f"{name}.gone")
+    (tmp_path / "run").rename(tmp_path / "elsewhere")
+    again = replay(tmp_path / "elsewhere")
+    assert again.passed and again.hash_equal and again.compared == 300
+
+
+def test_a_run_keeps_the_installed_files_it_used_by_bare_name(tmp_path: Path) -> None:
+    top = write(tmp_path / "top.toml", 'extends = "desk_4hp22"\nbus.powertrain.database = "tcu_4hp22"\n')
+    result = run(top, tmp_path / "run", 0.2)
+    kept = result.out / "config" / "installed"
+    assert (kept / "rigs" / "desk_4hp22.toml").is_file() and (kept / "can" / "tcu_4hp22.dbc").is_file()
+    # the kept ones are read: another car in them is another hash
+    car = kept / "gearboxes" / "zf_4hp22.toml"
+    text = car.read_text()
+    assert replay(result.out).passed
+    car.write_text(text.replace("J_kgm2 = ", "J_kgm2 = 2", 1))
+    assert not replay(result.out).passed
+
+
+def test_set_on_the_command_line_is_in_effect_and_recorded(tmp_path: Path) -> None:
+    arguments = ["run", "desk_4hp22", "--clock", "virtual", "--duration", "0.1", "--no-html", "-q"]
+    done = CliRunner().invoke(
+        cli.app,
+        [*arguments, "--out", str(tmp_path / "r"), "--set", "gates.all_gears=shifts >= 0", "--set", "rig.name=x"],
+    )
+    assert done.exit_code == 0, done.output
+    info = json.loads((tmp_path / "r" / "run.json").read_text())
+    assert info["overrides"] == {"gates.all_gears": "shifts >= 0", "rig.name": "x"} and info["rig"] == "x"
+    done = CliRunner().invoke(cli.app, [*arguments, "--out", str(tmp_path / "s"), "--set", "clock.tick=1"])
+    assert done.exit_code == 2 and "unknown key 'tick'" in done.output and not (tmp_path / "s").exists()

@@ -1,0 +1,126 @@
+"""Random drivelines whose springs a step of 1 ms resolves or not, with friction everywhere: chains and trees of
+inertias joined by springs, clearances, clutches and dampers, with brakes, in pulses; h*omega from 0.01 to 1000."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqueloop.core.components import Brake, Clutch, Damper, ElastoBacklash, Inertia, SpringDamper, Torque
+from torqueloop.core.describe.driveline import Component, Driveline
+from torqueloop.core.signals import Pulse, Sine
+from torqueloop.core.simulate.offline import Simulation
+from torqueloop.core.simulate.results import Result
+
+Array = NDArray[np.float64]
+#: s
+H = 1e-3
+#: decades of h*omega of the springs
+SWINGS = (-2.0, 3.0)
+
+
+@dataclass(frozen=True)
+class Books:
+    """Energy of a run over time, J."""
+
+    stored: Array
+    #: by element: friction only
+    friction: dict[str, Array]
+    #: dampers and contacts
+    dampers: Array
+    work: Array
+    counters: dict[str, int]
+
+    @property
+    def turned_over(self) -> float:
+        """All energy that was stored or put in."""
+        return float(self.stored.max() + np.abs(np.diff(self.work)).sum())
+
+    @property
+    def residual(self) -> float:
+        """Largest energy that is missing, or too much."""
+        total = self.stored + self.dampers + sum(self.friction.values(), np.zeros_like(self.stored)) - self.work
+        return float(np.abs(total - total[0]).max())
+
+    @property
+    def given_back(self) -> float:
+        """Largest heat that an element of friction has given back in one step."""
+        return max((float(-np.diff(heat).min()) for heat in self.friction.values()), default=0.0)
+
+
+def books(result: Result) -> Books:
+    """The energy of a run."""
+    names = result.names
+    components = {name.rpartition(".")[0] for name in names}
+    friction = {c: result[f"{c}.heat"] for c in components if f"{c}.heat" in result}
+    dampers = sum((result[n] for n in names if n.endswith(".loss")), np.zeros(len(result)))
+    work = sum((result[n] for n in names if n.endswith(".work")), np.zeros(len(result)))
+    stored = result["energy.kinetic"] + result["energy.potential"]
+    return Books(stored, friction, dampers, work, dict(result.counters))
+
+
+def stiff_train(seed: int, order: int) -> tuple[Driveline, dict[str, Any]]:
+    """One random driveline and its inputs; start speeds up to 30 rad/s."""
+    g = np.random.default_rng(seed)
+    d = Driveline(f"stiff {seed}", order=order)
+    n = int(g.integers(2, 9))
+    J = 10.0 ** g.uniform(-3.0, 0.5, n)
+    inputs: dict[str, Any] = {}
+    for k in range(n):
+        d.add(f"J{k}", Inertia(J=float(J[k]), w0=float(g.uniform(-30.0, 30.0))))
+    for k in range(1, n):
+        other = k - 1 if g.random() < 0.7 else int(g.integers(0, k))
+        name = f"e{k}"
+        d.add(name, _between(g, float(J[k] * J[other] / (J[k] + J[other]))))
+        d.connect(f"J{other}.flange_b", f"{name}.flange_a")
+        d.connect(f"{name}.flange_b", f"J{k}.flange_a")
+    for k in range(n):
+        if g.random() < 0.4:
+            d.add(f"b{k}", Brake(fn_max=float(10.0 ** g.uniform(-1.0, 3.0)), mue_pos=1.0, peak=_peak(g)))
+            d.connect(f"J{k}.flange_a", f"b{k}.flange_a")
+    d.add("T", Torque())
+    d.connect("T.flange", "J0.flange_a")
+    inputs["T.tau"] = Sine(amplitude=float(10.0 ** g.uniform(-1.0, 2.0)), f=float(g.uniform(0.5, 20.0)))
+    for name, component in d.components.items():
+        if component.kind in ("Clutch", "Brake"):
+            inputs[f"{name}.f_normalized"] = _pressed(g)
+    return d, inputs
+
+
+def _peak(g: np.random.Generator) -> float:
+    return 1.0 if g.random() < 0.6 else float(g.uniform(1.05, 1.5))
+
+
+def _between(g: np.random.Generator, J: float) -> Component:
+    """Spring, clearance, clutch or damper between two shafts with the reduced inertia J."""
+    kind = g.choice(["spring", "clearance", "clutch", "damper"], p=[0.35, 0.2, 0.35, 0.1])
+    swing = 10.0 ** g.uniform(*SWINGS) / H
+    c = float(J * swing**2)
+    # none, a damping ratio up to 1, or so much that the decay is far beyond the step
+    d = float(g.choice([0.0, g.uniform(0.0, 2.0) * J * swing, J / H * 10.0 ** g.uniform(0.0, 2.5)], p=[0.3, 0.5, 0.2]))
+    if kind == "clutch":
+        return Clutch(fn_max=float(10.0 ** g.uniform(-1.0, 3.0)), mue_pos=1.0, peak=_peak(g))
+    if kind == "damper":
+        return Damper(d=d if d > 0.0 else J / H)
+    if kind == "clearance":
+        return ElastoBacklash(c=c, d=d, b=float(10.0 ** g.uniform(-4.0, -1.0)))
+    return SpringDamper(c=c, d=d)
+
+
+def _pressed(g: np.random.Generator) -> Any:
+    """Always, in pulses, or as a wave."""
+    kind = int(g.integers(0, 3))
+    if kind == 0:
+        return float(g.uniform(0.2, 1.0))
+    if kind == 1:
+        return Pulse(amplitude=1.0, width=float(g.uniform(20.0, 80.0)), period=float(g.uniform(0.005, 0.05)))
+    return Sine(amplitude=0.6, f=float(g.uniform(1.0, 30.0)), offset=0.3)
+
+
+def run(seed: int, order: int, steps: int) -> Books:
+    """The energy of one random driveline over some steps."""
+    d, inputs = stiff_train(seed, order)
+    return books(Simulation(d, h=H, kernel="generic").run(steps * H, inputs=inputs))

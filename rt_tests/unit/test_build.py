@@ -1,0 +1,53 @@
+"""The build takes anew what changed, and nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def build(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """setup.py as a module."""
+    pytest.importorskip("Cython", reason="Cython is not installed: pip install cython")
+    monkeypatch.chdir(ROOT)
+    spec = importlib.util.spec_from_file_location("torqueloop_setup", ROOT / "setup.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_kernel_has_an_extension_of_its_place_in_the_package(build: ModuleType) -> None:
+    names = {ext.name for ext in build.extensions()}
+    assert {"torqueloop.cython_kernels.step.generic", "torqueloop.cython_kernels.tick.rig"} <= names
+    for ext in build.extensions():
+        source = ROOT / ext.sources[0]
+        assert source.exists() and source.with_suffix("").as_posix().endswith(ext.name.replace(".", "/"))
+
+
+def test_a_module_depends_on_what_it_includes_and_cimports(build: ModuleType) -> None:
+    sources = {ext.name.rsplit(".", 1)[1]: build.own_sources(ext) for ext in build.extensions()}
+    kernels = ROOT / "cython_kernels"
+    # included by an included file; a declaration two cimports away
+    assert kernels / "step" / "decide.pxi" in sources["generic"]
+    assert kernels / "model" / "model.pxd" in sources["tick"]
+    assert kernels / "step" / "decide.pxi" not in sources["crc"]
+    assert all(path.is_relative_to(ROOT) for found in sources.values() for path in found)
+
+
+def test_a_changed_line_changes_the_digests_of_the_modules_it_is_part_of(
+    build: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {ext.name: build.digest(ext) for ext in build.extensions()}
+    assert before == {ext.name: build.digest(ext) for ext in build.extensions()}
+    changed = ROOT / "cython_kernels" / "can" / "codec_tick.pxi"
+    read = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda self: read(self) + (b"#" if self == changed else b""))
+    after = {ext.name: build.digest(ext) for ext in build.extensions()}
+    assert {n.rsplit(".", 1)[1] for n in before if before[n] != after[n]} == {"codec"}

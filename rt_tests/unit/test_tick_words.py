@@ -1,0 +1,98 @@
+"""What a tick does with its whole signal table: fingerprint, search for what is not finite, recorded ranges."""
+
+import itertools
+import struct
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from torqueloop.cython_kernels.probes.words import fingerprint_of, first_not_finite
+from torqueloop.cython_kernels.rings.ring import DataRing
+from torqueloop.cython_kernels.tick.rig import SAMPLE_HEAD_BYTES, Rig
+
+
+def aligned(n: int) -> NDArray[np.float64]:
+    memory = np.zeros(n + 2)
+    return memory[(memory.ctypes.data % 16) // 8 :][:n]
+
+
+def test_hash_tells_signs_that_change_together() -> None:
+    # every pair of 40 signals changes its sign: upper bits alone, which plain products of odd factors would cancel
+    base = np.linspace(-3.0, 5.0, 40)
+    base[7] = base[21] = 0.0
+    seen = {fingerprint_of(base)}
+    for chosen in itertools.chain(itertools.combinations(range(40), 1), itertools.combinations(range(40), 2)):
+        other = base.copy()
+        other[list(chosen)] *= -1.0
+        seen.add(fingerprint_of(other))
+    assert len(seen) == 1 + 40 + 40 * 39 // 2
+
+
+@pytest.mark.parametrize("n", range(1, 20))
+def test_hash_tells_the_last_bit_the_place_the_length_and_the_seed(n: int) -> None:
+    base = np.arange(1.0, n + 1.0)
+    seen = {fingerprint_of(base), fingerprint_of(base, 1), fingerprint_of(np.append(base, 0.0))}
+    for i in range(n):
+        other = base.copy()
+        other[i] = np.nextafter(other[i], np.inf)
+        seen.add(fingerprint_of(other))
+    for i in range(n - 1):
+        other = base.copy()
+        other[[i, i + 1]] = other[[i + 1, i]]
+        seen.add(fingerprint_of(other))
+    assert len(seen) == 3 + n + n - 1
+
+
+def test_hash_continues_from_the_one_before() -> None:
+    values = np.arange(24.0)
+    assert fingerprint_of(values) == fingerprint_of(values.copy())
+    one, other = fingerprint_of(values[:8]), fingerprint_of(values[1:9])
+    assert fingerprint_of(values[8:], one) != fingerprint_of(values[8:], other)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 16, 141])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_the_first_value_that_is_not_finite_is_found(n: int, bad: float) -> None:
+    values = aligned(n)
+    values[:] = np.linspace(-1e301, 1e301, n)
+    assert first_not_finite(values) == -1
+    for i in range(n):
+        values[i:] = bad
+        assert first_not_finite(values) == i
+        values[i:] = 1.0
+        values[i] = bad
+        assert first_not_finite(values) == i
+        values[i] = 1.0
+
+
+def test_opposite_infinities_do_not_hide_each_other() -> None:
+    values = aligned(16)
+    values[2], values[10] = np.inf, -np.inf
+    assert first_not_finite(values) == 2
+
+
+def test_a_sum_out_of_range_is_no_fault_of_its_terms() -> None:
+    values = aligned(64)
+    values[:] = 1.7e308
+    assert first_not_finite(values) == -1
+    values[63] = np.nan
+    assert first_not_finite(values) == 63
+
+
+@pytest.mark.parametrize("slots", [[2, 3, 4, 5], [9, 8, 7], [4], [], [3, 4, 4, 5, 2, 3, 9], [11, 0, 1]])
+def test_recorded_signals_come_in_the_order_asked_for(slots: list[int]) -> None:
+    rig, samples = Rig(12, 1e-3), DataRing(4096)
+    rig.set_initial({slot: 10.0 + slot for slot in range(2, 12)})
+    rig.set_record(slots, samples, None, None, None)
+    rig.begin(0)
+    assert rig.ticks(2, 0) == 2
+    records = samples.drain()
+    size = SAMPLE_HEAD_BYTES + 8 * len(slots)
+    assert len(records) == 2 * size
+    for start in (SAMPLE_HEAD_BYTES, size + SAMPLE_HEAD_BYTES):
+        found = struct.unpack_from(f"<{len(slots)}d", records, start)
+        # slot 0 reads 0, slot 1 is the sink
+        assert [x for x, slot in zip(found, slots, strict=True) if slot != 1] == [
+            10.0 + slot if slot else 0.0 for slot in slots if slot != 1
+        ]

@@ -1,0 +1,69 @@
+"""torqueloop: a real-time powertrain that a transmission control unit believes in.
+
+    load(FILE)                  a driveline from TOML, or by the bare name of an installed one
+    Simulation(driveline, h)    the same step as a rig's, offline
+    run(RIG, ...)               run a rig; gives a RecordedRun
+    read_run(DIR)               statistics, signals and verdict of a run
+    compare(A, B)               what differs between two runs
+    connect(ENDPOINT)           the control channel of a rig that runs
+
+docs/python.md has examples of each.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from torqueloop.core import components
+from torqueloop.core.compile.compiler import compile_driveline
+from torqueloop.core.components.files import load
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.errors import CompileError, ConfigError, TorqueloopError
+
+if TYPE_CHECKING:
+    from torqueloop.core.simulate.offline import Simulation
+    from torqueloop.core.simulate.results import Result
+    from torqueloop.hil.control.client import connect
+    from torqueloop.hil.runs.compare import Comparison, compare
+    from torqueloop.hil.runs.recorded_run import RecordedRun, read_run, run
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Comparison",
+    "CompileError",
+    "ConfigError",
+    "Driveline",
+    "RecordedRun",
+    "Result",
+    "Simulation",
+    "TorqueloopError",
+    "compare",
+    "compile_driveline",
+    "components",
+    "connect",
+    "load",
+    "read_run",
+    "run",
+]
+
+#: name -> module it is in. Imported when first used: checking a file must not need the compiled kernels, nor sockets
+_LATER = {
+    "Comparison": "torqueloop.hil.runs.compare",
+    "RecordedRun": "torqueloop.hil.runs.recorded_run",
+    "Result": "torqueloop.core.simulate.results",
+    "Simulation": "torqueloop.core.simulate.offline",
+    "compare": "torqueloop.hil.runs.compare",
+    "connect": "torqueloop.hil.control.client",
+    "read_run": "torqueloop.hil.runs.recorded_run",
+    "run": "torqueloop.hil.runs.recorded_run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'torqueloop' has no attribute {name!r}")
+    found = getattr(importlib.import_module(_LATER[name]), name)
+    globals()[name] = found
+    return found
