@@ -11,6 +11,7 @@ checkout on the path, which no installer has seen, knows them.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -71,13 +72,13 @@ class Kind:
 
 def kinds(group: str) -> list[str]:
     """Names of all kinds of a group, ours first."""
-    return list(dict.fromkeys([*OWN[group], *sorted(e.name for e in _found(group))]))
+    return list(dict.fromkeys([*OWN[group], *sorted(e.name for e in _found(group, *sys.path))]))
 
 
 def find(group: str, name: str, *, file: str | None = None, table: str | None = None, key: str = "kind") -> Kind:
     """The kind `name`; UnknownKindError with the choices if there is none, PluginError if its package is broken."""
     own = OWN[group].get(name)
-    others = [e for e in _found(group) if e.name == name and e.value != own]
+    others = [e for e in _found(group, *sys.path) if e.name == name and e.value != own]
     if len(others) + (own is not None) > 1:
         origins = ["torqueloop", *map(_origin, others)] if own is not None else [_origin(e) for e in others]
         raise PluginError(f"{WORDS[group]} kind {name!r} is offered by {' and by '.join(origins)}: remove one of them")
@@ -103,7 +104,8 @@ def find(group: str, name: str, *, file: str | None = None, table: str | None = 
 
 
 @cache
-def _found(group: str) -> tuple[EntryPoint, ...]:
+def _found(group: str, *path: str) -> tuple[EntryPoint, ...]:
+    """Entry points of a group. The search path is a key of the cache: a package may be put there later."""
     # one place may be found twice (a checkout on the path and its editable installation): the same value counts once
     return tuple({(e.name, e.value): e for e in entry_points(group=group)}.values())
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import torqueloop as tl
+from torqueloop.hil.common import plugins
 from torqueloop.hil.rig.run.replay import replay
 
 RIG = """
@@ -107,6 +108,7 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "[torqueloop.ecus]\nown_cluster = own_parts:Cluster\n\n[torqueloop.vehicles]\nown_road = own_parts:make_road\n"
     )
     (installed.parent / "own_parts.py").write_text(PACKAGE)
+    assert "own_road" not in plugins.kinds(plugins.VEHICLES), "what was looked for before is not remembered as missing"
     monkeypatch.syspath_prepend(str(installed.parent))
     (tmp_path / "body.dbc").write_text(BODY)
     (tmp_path / "rig.toml").write_text(RIG)
