@@ -33,8 +33,7 @@ from endurance import write_rig
 from instruction_counts import CountingError
 
 from torqueloop.hil.can.multicast import multicast_works
-from torqueloop.hil.ecu.config import load_tcu_config
-from torqueloop.hil.ecu.soft_tcu import SoftTcu
+from torqueloop.hil.ecu.soft_tcu import soft_tcu
 from torqueloop.hil.report.junit import Case, Suite, write_suites
 from torqueloop.hil.report.latency_plots import timing
 from torqueloop.hil.report.pages import render
@@ -99,7 +98,7 @@ def virtual(folder: Path) -> Part:
     """The same tick without a clock: everything about it is exact."""
     part = Part("virtual", "Virtual clock")
     car = VehicleModel(load_vehicle_config(CONFIGS / "vehicles" / "bmw_528i_e28.toml"))
-    unit = SoftTcu(load_tcu_config(CONFIGS / "tcu" / "soft_4hp22.toml"))
+    unit = soft_tcu(CONFIGS / "tcu" / "soft_4hp22.toml", CONFIGS / "can" / "tcu_4hp22.dbc")
     desk = CONFIGS / "rigs" / "desk_4hp22.toml"
     out = folder / "virtual"
     result = run_rig(desk, "virtual", VIRTUAL_S, out, progress=False, html=False, vehicle=car.step, ecus={"tcu": unit})

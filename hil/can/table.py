@@ -1,8 +1,8 @@
-"""The bus part of a [can] table, the same for rig and control unit: which bus, and how it is opened."""
+"""Where a CAN bus is, which messages are on it, how it is opened: the part of [bus.NAME] that is no matter of ticks."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, field_validator
 
@@ -51,10 +51,3 @@ class CanTable(ConfigTable):
             fd=fd,
             options=dict(self.options),
         )
-
-    def place(self) -> dict[str, Any]:
-        """What rig and control unit must have in common to hear each other."""
-        bus = self.bus()
-        if self.interface != "udp_multicast":
-            return {"interface": bus.interface, "channel": bus.channel}
-        return {name: getattr(bus, name) for name in ("interface", "channel", "port", "local_address")}

@@ -64,11 +64,9 @@ def _rig(path: Path) -> str:
 
 def _tcu(path: Path) -> str:
     from torqueloop.hil.ecu.config import load_tcu_config
-    from torqueloop.hil.ecu.soft_tcu import load_tcu_database
 
     config = load_tcu_config(path)
-    load_tcu_database(config)
-    return f"{config.name}: gears {', '.join(config.gears)}" if hasattr(config, "gears") else config.name
+    return f"{config.name}: gears {', '.join(config.gears)}"
 
 
 def _vehicle(path: Path) -> str:

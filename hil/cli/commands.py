@@ -20,7 +20,6 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.cli.common import (
     FAILED,
     INTERRUPTED,
@@ -33,7 +32,8 @@ from torqueloop.hil.cli.common import (
     out_console,
     print_json,
 )
-from torqueloop.hil.cli.control import KeyOption, ServerKeyOption, control_app, keys
+from torqueloop.hil.cli.control import control_app, keys
+from torqueloop.hil.cli.peers import tcu, vehicle
 from torqueloop.hil.cli.runs import compare, runs
 from torqueloop.hil.common.locate import installed, locate
 
@@ -72,9 +72,6 @@ DurationOption = Annotated[
     float | None, typer.Option("--duration", metavar="S", help="Simulated seconds; default: the file's.")
 ]
 HtmlOption = Annotated[bool, typer.Option("--html/--no-html", help="Write report.html.")]
-LockstepOption = Annotated[
-    bool, typer.Option("--lockstep", help="One exchange per tick, for a rig with --clock virtual.")
-]
 Mf4Option = Annotated[bool, typer.Option("--mf4", help="Write DIR/signals.mf4 and DIR/bus.mf4 (extra [mf4]).")]
 BusLogOption = Annotated[
     list[str] | None, typer.Option("--bus-log", metavar="FORMAT", help="Write DIR/bus.FORMAT: blf, asc, mf4, trc, csv.")
@@ -83,7 +80,6 @@ CandumpOption = Annotated[bool, typer.Option("--candump", help="Write DIR/bus.lo
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Draw stick and lever diagrams (png, svg, pdf).")
 ]
-VehicleName = Annotated[str, typer.Argument(help="Vehicle file, or the bare name of an installed one.")]
 Files = Annotated[
     list[Path], typer.Argument(metavar="FILE...", help="Gearbox, powertrain, rig, TCU, vehicle, scenario, DBC.")
 ]
@@ -246,48 +242,6 @@ def simulate(
 
 @app.command()
 @command
-def tcu(
-    config: Annotated[str, typer.Argument(help="TCU file, or the bare name of an installed one.")] = "soft_4hp22",
-    duration: DurationOption = None,
-    interface: Annotated[str | None, typer.Option(help="Interface of python-can instead of the file's.")] = None,
-    channel: Annotated[str | None, typer.Option(help="Its channel, e.g. vcan0.")] = None,
-) -> None:
-    """Be the transmission control unit: shift schedule, clutch pressures, lock-up, on the CAN bus of the file."""
-    from torqueloop.hil.ecu.config import load_tcu_config
-    from torqueloop.hil.ecu.process import main_loop
-    from torqueloop.hil.record.run_folder import DURATION_MAX_S
-
-    if duration is not None and not 0 < duration <= DURATION_MAX_S:
-        allowed = f"> 0 .. {DURATION_MAX_S:g}"
-        raise ConfigError("{key} = {value} s is not allowed", key="duration", value=duration, allowed=allowed)
-    if (interface is None) != (channel is None):
-        raise ConfigError("--interface and --channel go together", key="channel", value=channel)
-    bus = None if interface is None else {"interface": interface, "channel": channel}
-    stats = main_loop(load_tcu_config(locate(config, "tcu"), bus), duration_s=duration)
-    print_json(stats)
-
-
-@app.command()
-@command
-def vehicle(
-    config: VehicleName = "bmw_528i_e28",
-    endpoint: Annotated[str | None, typer.Option(help="Where the rig listens, e.g. tcp://127.0.0.1:5555.")] = None,
-    lockstep: LockstepOption = False,
-    key: KeyOption = None,
-    server_key: ServerKeyOption = None,
-) -> None:
-    """Be the vehicle: road, grade, air, brakes; coupled to a rig over ZeroMQ."""
-    from torqueloop.hil.link.keys import client_keys
-    from torqueloop.hil.vehicle.config import load_vehicle_config
-    from torqueloop.hil.vehicle.process import main_loop
-
-    curve = client_keys(key, server_key)
-    stats = main_loop(load_vehicle_config(locate(config, "vehicles")), endpoint, lockstep, curve=curve)
-    print_json(stats)
-
-
-@app.command()
-@command
 def report(
     run_dirs: RunDirs,
     gate: GateOption = None,
@@ -444,6 +398,8 @@ def list_installed() -> None:
 
 app.add_typer(control_app, name="control")
 app.command()(keys)
+app.command()(tcu)
+app.command()(vehicle)
 app.command()(compare)
 app.command()(runs)
 

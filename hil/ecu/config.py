@@ -15,7 +15,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from torqueloop.core.describe.errors import ConfigError, did_you_mean
-from torqueloop.hil.can.table import CanTable
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile, validate
 from torqueloop.hil.common.config_layers import read_layers
 
@@ -46,12 +45,6 @@ ElementName = Annotated[str, _known(ELEMENTS)]
 GearName = Annotated[str, _known(GEARS)]
 UpName = Annotated[str, _known(("1-2", "2-3", "3-4"))]
 DownName = Annotated[str, _known(("2-1", "3-2", "4-3"))]
-
-
-class Can(CanTable):
-    """Bus and database; node is the name of the TCU in the DBC."""
-
-    node: str = "TCU"
 
 
 class Timing(ConfigTable):
@@ -340,7 +333,6 @@ class TcuConfig(ConfigTable):
     FOLDER: ClassVar[str] = "tcu"
 
     name: str
-    can: Can
     timing: Timing = Timing()
     elements: dict[ElementName, Element]
     gears: dict[GearName, Gear]
@@ -358,6 +350,14 @@ class TcuConfig(ConfigTable):
     shifts: dict[str, Shift]
     #: folder of the file: paths in it are relative to this (set by load)
     folder: str = "."
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bus_of_the_rig(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "can" in data:
+            raise BadValue("the bus of a control unit is that of the rig file it runs in", key="can",
+                           allowed="[bus.NAME] there, and node in [ecu.NAME]")  # fmt: skip
+        return data
 
     @model_validator(mode="after")
     def _complete(self) -> TcuConfig:
@@ -398,16 +398,10 @@ class TcuConfig(ConfigTable):
 REQUIRED_SHIFTS = ("1-2", "2-3", "3-4", "4-3", "3-2", "2-1", "1-1E", "1E-1", "1E-2", "2-1E", "N-1", "N-R", "1-N", "R-N")
 
 
-def load_tcu_config(
-    path: str | Path, bus: dict[str, Any] | None = None, overrides: Mapping[str, Any] | None = None
-) -> TcuConfig:
-    """Read and check a TCU file. `bus`: values of [can] that say where the bus is, instead of the file's; overrides:
-    dotted key -> value."""
+def load_tcu_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> TcuConfig:
+    """Read and check a TCU file; overrides: dotted key -> value."""
     layers = read_layers(path, TcuConfig, overrides)
     data = layers.data
-    if bus is not None and isinstance(data.get("can"), dict):
-        kept = {k: v for k, v in data["can"].items() if k in ("node", "database")}
-        data = {**data, "can": {**kept, **bus}}
     if "folder" in data:
         raise ConfigError("unknown key 'folder'", file=str(path), hint=did_you_mean("folder", TcuConfig.model_fields))
     return validate({**data, "folder": str(Path(path).parent)}, TcuConfig, str(path), layers.file_of)

@@ -12,9 +12,7 @@ from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.hil.can.bus import CanPort, open_bus
 from torqueloop.hil.can.frame import ERROR_FLAG, REMOTE_FLAG, Frame
 from torqueloop.hil.common.stop_flag import Stop, StopFlag
-from torqueloop.hil.ecu.config import TcuConfig
 from torqueloop.hil.ecu.kinds import ControlUnit, EcuInputs, EcuSetup, make_unit
-from torqueloop.hil.ecu.soft_tcu import SoftTcu
 from torqueloop.hil.link.stats import AgeStatistics
 
 #: frames in a row that a bus refuses before the process gives up
@@ -74,27 +72,6 @@ def _received(port: CanPort, bus: int) -> list[Frame]:
         if not flags & (ERROR_FLAG | REMOTE_FLAG):
             frames.append(Frame(can_id, data, flags, bus))
     return frames
-
-
-def main_loop(
-    config: TcuConfig,
-    duration_s: float | None = None,
-    stop: Stop | None = None,
-    bus: CanPort | None = None,
-    log: Callable[[str], None] = print,
-) -> dict[str, Any]:
-    """The process of a soft TCU by its own file, on the bus of that file."""
-    tcu = SoftTcu(config)
-    port = bus or open_bus(config.can.bus(tcu.database.has_fd))
-    log(
-        f"TCU {config.name}: {config.can.interface} {config.can.channel}, node {config.can.node}, "
-        f"every {1e3 * config.timing.period_s:g} ms"
-    )
-    try:
-        return serve(tcu, [port], f"TCU {config.name}", duration_s, stop)
-    finally:
-        if bus is None:
-            port.close()
 
 
 def unit_loop(

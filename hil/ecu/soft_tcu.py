@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError
@@ -49,20 +50,22 @@ FAULTS = {"none": 0, "speeds lost": 1, "driver lost": 2, "speeds and driver lost
 ALL_SPEEDS = 7
 
 
-def load_tcu_database(config: TcuConfig) -> CanDatabase:
-    """The database as the TCU's node sees it, with every signal the soft TCU needs."""
-    return CanDatabase.load(
-        config.path(config.can.database), node=config.can.node, needed=NEEDED, timeouts_s={"*": 0.0}
-    )
+def load_tcu_database(path: str | Path, node: str = "TCU") -> CanDatabase:
+    """A CAN database as the TCU's node sees it, with every signal the soft TCU needs."""
+    return CanDatabase.load(path, node, needed=NEEDED, timeouts_s={"*": 0.0})
+
+
+def soft_tcu(file: str | Path, database: str | Path, node: str = "TCU") -> SoftTcu:
+    """A soft TCU of its file on a bus with this CAN database."""
+    return SoftTcu(load_tcu_config(file), load_tcu_database(database, node))
 
 
 class SoftTcu:
     """A control unit on one bus (hil/ecu/kinds.py). Pure and deterministic: equal frames at equal times give equal
     answers. real-time: no (Python)."""
 
-    def __init__(self, config: TcuConfig, database: CanDatabase | None = None) -> None:
-        self.config = config
-        self.database = database or load_tcu_database(config)
+    def __init__(self, config: TcuConfig, database: CanDatabase) -> None:
+        self.config, self.database = config, database
         self.codec = self.database.codec()
         self.transmission = Transmission(config)
         self.mode = "waiting"
@@ -253,7 +256,11 @@ def make(setup: EcuSetup) -> SoftTcu:
     if setup.sensors or setup.actuators:
         key = "sensors" if setup.sensors else "actuators"
         raise ConfigError("soft_tcu has no pins, only a bus", **where, key=key)
-    if len(setup.buses) > 1:
+    if len(setup.buses) != 1:
         names = [bus.name for bus in setup.buses]
         raise ConfigError("soft_tcu is on one bus", **where, key="bus", value=names, allowed="one name")
-    return SoftTcu(load_tcu_config(setup.file))
+    config, [bus] = load_tcu_config(setup.file), setup.buses
+    try:
+        return SoftTcu(config, load_tcu_database(bus.database, bus.node))
+    except ConfigError as error:
+        raise error.located(**where, key="node") from None

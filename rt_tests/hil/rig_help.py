@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import torqueloop
-from torqueloop.hil.ecu.config import load_tcu_config
 from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, Frame
-from torqueloop.hil.ecu.soft_tcu import SoftTcu
+from torqueloop.hil.ecu.soft_tcu import soft_tcu
 from torqueloop.hil.link.messages import StateMessage, StepMessage
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.assemble.parts import RigParts, build
@@ -95,7 +94,7 @@ class Unit:
     """The soft control unit in this process, with faults from a time on."""
 
     def __init__(self, fault: str = "", at_s: float = 1e9, until_s: float = 1e9) -> None:
-        self.tcu = SoftTcu(load_tcu_config(CONFIGS / "tcu" / "soft_4hp22.toml"))
+        self.tcu = soft_tcu(CONFIGS / "tcu" / "soft_4hp22.toml", CONFIGS / "can" / "tcu_4hp22.dbc")
         self.fault, self.at_s, self.until_s = fault, at_s, until_s
         self.received: list[tuple[float, int, bytes]] = []
 

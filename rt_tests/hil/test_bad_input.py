@@ -320,12 +320,11 @@ def test_interrupted_run_is_closed_in_order_and_says_so(tmp_path: Path, number: 
 @pytest.mark.parametrize("kind", ["tcu", "vehicle"])
 def test_companion_ends_however_many_signals_it_gets(tmp_path: Path, multicast: None, kind: str) -> None:
     """A killed rig sends its children a signal for each of its threads: a second one must not keep them alive."""
-    config = CONFIGS / VEHICLE
+    words = [str(CONFIGS / VEHICLE)]
     if kind == "tcu":
-        config = tmp_path / "tcu.toml"
-        config.write_text(f'extends = "{CONFIGS / TCU}"\ncan.port = {free_port()}\n', encoding="utf-8")
+        words = [str(CONFIGS / TCU), "--port", str(free_port())]
     process = subprocess.Popen(
-        [sys.executable, "-m", "torqueloop.hil.cli", kind, str(config)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "torqueloop.hil.cli", kind, *words], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None and process.stdout.readline(), "its first line says that it runs"
     try:

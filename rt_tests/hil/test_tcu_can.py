@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import can
@@ -16,16 +15,20 @@ import pytest
 from rig_help import answers
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.can.bus import CanBusConfig
 from torqueloop.hil.can.database import CanCodec, CanDatabase
 from torqueloop.hil.ecu.config import ELEMENTS, load_tcu_config
-from torqueloop.hil.ecu.process import main_loop
+from torqueloop.hil.ecu.kinds import Bus, EcuSetup, setup_to_json
+from torqueloop.hil.ecu.process import unit_loop
 from torqueloop.hil.ecu.shift import RPM
 from torqueloop.hil.ecu.soft_tcu import SoftTcu, load_tcu_database
 
 ROOT = Path(__file__).resolve().parents[2]
-CONFIG = load_tcu_config(ROOT / "configs/tcu/soft_4hp22.toml")
-RIG_DATABASE = CanDatabase.load(ROOT / "configs/can/tcu_4hp22.dbc", node="HIL")
-TCU_DATABASE = load_tcu_database(CONFIG)
+TCU = ROOT / "configs/tcu/soft_4hp22.toml"
+DATABASE = ROOT / "configs/can/tcu_4hp22.dbc"
+CONFIG = load_tcu_config(TCU)
+RIG_DATABASE = CanDatabase.load(DATABASE, node="HIL")
+TCU_DATABASE = load_tcu_database(DATABASE)
 DT = CONFIG.timing.period_s
 
 
@@ -207,27 +210,29 @@ def test_database_without_a_needed_signal_is_refused_by_name(tmp_path: Path) -> 
     text = (ROOT / "configs/can/tcu_4hp22.dbc").read_text().replace("SG_ n_turbine ", "SG_ n_turb ")
     text = text.replace("272 n_turbine", "272 n_turb")
     (tmp_path / "other.dbc").write_text(text)
-    config = CONFIG.model_copy(
-        update={"folder": str(tmp_path), "can": CONFIG.can.model_copy(update={"database": "other.dbc"})}
-    )
     with pytest.raises(ConfigError, match="n_turbine"):
-        load_tcu_database(config)
+        load_tcu_database(tmp_path / "other.dbc")
+
+
+def test_a_file_that_still_has_a_bus_of_its_own_is_told_where_it_stands_now(tmp_path: Path) -> None:
+    (tmp_path / "tcu.toml").write_text(f'extends = "{TCU}"\n[can]\nchannel = "vcan0"\n')
+    with pytest.raises(ConfigError, match=r"that of the rig file .*allowed: \[bus.NAME\] there"):
+        load_tcu_config(tmp_path / "tcu.toml")
 
 
 # --- the process
 # -----------------------------------------------------------------------------------------------------------------
-@pytest.fixture
-def virtual_config(request: pytest.FixtureRequest) -> Iterator[object]:
-    can_table = CONFIG.can.model_copy(
-        update={"interface": "virtual", "channel": f"tcu-{request.node.name}", "port": None}
-    )
-    yield CONFIG.model_copy(update={"can": can_table})
+def on_virtual(channel: str) -> EcuSetup:
+    return EcuSetup("tcu", 1e-3, TCU, (Bus("powertrain", DATABASE, "TCU", CanBusConfig("virtual", channel)),))
 
 
-def test_loop_on_a_bus_answers_the_rig_and_stops_when_asked(virtual_config) -> None:
+def test_loop_on_a_bus_answers_the_rig_and_stops_when_asked() -> None:
     stop, result = threading.Event(), {}
-    rig_bus = can.Bus(interface="virtual", channel=virtual_config.can.channel)
-    thread = threading.Thread(target=lambda: result.update(main_loop(virtual_config, stop=stop, log=lambda text: None)))
+    rig_bus = can.Bus(interface="virtual", channel="tcu-loop")
+    setup = on_virtual("tcu-loop")
+    thread = threading.Thread(
+        target=lambda: result.update(unit_loop("soft_tcu", setup, stop=stop, log=lambda text: None))
+    )
     thread.start()
     rig, seen = RIG_DATABASE.codec(), {}
     deadline = time.monotonic() + 10.0
@@ -257,22 +262,21 @@ def test_loop_on_a_bus_answers_the_rig_and_stops_when_asked(virtual_config) -> N
     assert result["lateness"]["count"] == result["steps"]
 
 
-def test_process_ends_cleanly_on_sigterm(tmp_path: Path) -> None:
-    text = (ROOT / "configs/tcu/soft_4hp22.toml").read_text().replace('"udp_multicast"', '"virtual"')
-    text = text.replace("../", f"{ROOT}/configs/")
-    (tmp_path / "tcu.toml").write_text(text)
+def test_process_ends_cleanly_on_sigterm() -> None:
     code = (
-        "import json, sys; from torqueloop.hil.ecu.process import main_loop;"
-        "from torqueloop.hil.ecu.config import load_tcu_config;"
-        "s = main_loop(load_tcu_config(sys.argv[1]), log=lambda t: print(t, flush=True)); print(json.dumps(s))"
+        "import json, sys; from torqueloop.hil.ecu.process import unit_loop;"
+        "from torqueloop.hil.ecu.kinds import setup_from_json;"
+        "setup = setup_from_json(sys.argv[1]);"
+        "s = unit_loop('soft_tcu', setup, log=lambda t: print(t, flush=True)); print(json.dumps(s))"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path / "tcu.toml")], stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", code, setup_to_json(on_virtual("tcu-process"))], stdout=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
     )  # fmt: skip
     assert process.stdout is not None
     try:
-        assert process.stdout.readline().startswith("TCU soft_4hp22")
+        first = process.stdout.readline()
+        assert first.startswith("control unit tcu (soft_tcu): powertrain (virtual tcu-process, node TCU)")
         time.sleep(0.3)
         process.send_signal(signal.SIGTERM)
         rest, _ = process.communicate(timeout=10.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,14 @@ import pytest
 from torqueloop.core.describe.errors import ConfigError, UnknownKindError
 from torqueloop.hil.can.bus import CanBusConfig, open_bus
 from torqueloop.hil.common import plugins
-from torqueloop.hil.ecu.kinds import ControlUnit, EcuSetup, make_unit
+from torqueloop.hil.ecu.kinds import Bus, ControlUnit, EcuSetup, make_unit
 from torqueloop.hil.ecu.soft_tcu import SoftTcu
 from torqueloop.hil.vehicle.kinds import Vehicle, VehicleSetup, make_vehicle
 from torqueloop.hil.vehicle.model import VehicleModel
 
 ROOT = Path(__file__).resolve().parents[2]
 TCU, CAR = ROOT / "configs/tcu/soft_4hp22.toml", ROOT / "configs/vehicles/bmw_528i_e28.toml"
+BUS = Bus("powertrain", ROOT / "configs/can/tcu_4hp22.dbc", "TCU", CanBusConfig())
 
 MODULE = """
 class Unit:
@@ -71,7 +73,7 @@ def test_our_own_kinds_are_those_of_the_package_description() -> None:
 
 
 def test_our_own_kinds_are_found_in_a_checkout_that_nobody_installed() -> None:
-    unit: ControlUnit = make_unit("soft_tcu", EcuSetup("tcu", 1e-3, TCU))
+    unit: ControlUnit = make_unit("soft_tcu", EcuSetup("tcu", 1e-3, TCU, (BUS,)))
     car: Vehicle = make_vehicle("road", VehicleSetup(CAR))
     assert isinstance(unit, SoftTcu) and isinstance(car, VehicleModel)
     unit.start()
@@ -122,5 +124,9 @@ def test_our_kinds_refuse_what_they_do_not_know() -> None:
         make_unit("soft_tcu", EcuSetup("a", 1e-3, **where))
     with pytest.raises(ConfigError, match="has no options"):
         make_unit("soft_tcu", EcuSetup("a", 1e-3, TCU, options={"x": 1}, **where))
+    with pytest.raises(ConfigError, match="is on one bus"):
+        make_unit("soft_tcu", EcuSetup("a", 1e-3, TCU, **where))
+    with pytest.raises(ConfigError, match="node"):
+        make_unit("soft_tcu", EcuSetup("a", 1e-3, TCU, (replace(BUS, node="TUC"),), **where))
     with pytest.raises(ConfigError, match="the same mass on both sides"):
         make_vehicle("road", VehicleSetup(CAR, 1000.0, "car"))

@@ -19,9 +19,8 @@ from torqueloop.cython_kernels.can.socketcan import DATA, NativePort
 from torqueloop.hil.can.bus import CanBusError
 from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.can.raw_socket import interface_info, open_raw
-from torqueloop.hil.ecu.config import load_tcu_config
 from torqueloop.hil.ecu.kinds import EcuInputs, Frame
-from torqueloop.hil.ecu.soft_tcu import SoftTcu
+from torqueloop.hil.ecu.soft_tcu import soft_tcu
 from torqueloop.hil.rig.assemble.parts import build
 from torqueloop.hil.rig.assemble.safe_state import describe
 from torqueloop.hil.rig.describe.plan import load_plan
@@ -72,7 +71,7 @@ class Bench:
         self.other_raw = open_raw(CHANNEL, database.own_ids, ids)
         self.other = NativePort(ids)
         self.other.open(self.other_raw.sock.fileno(), True)
-        self.tcu = SoftTcu(load_tcu_config(CONFIGS / "tcu" / "soft_4hp22.toml"))
+        self.tcu = soft_tcu(CONFIGS / "tcu" / "soft_4hp22.toml", CONFIGS / "can" / "tcu_4hp22.dbc")
         self.tick, self.inputs = 0, list[bytes]()
         self.parts.rig.begin(ARMED_NS)
 

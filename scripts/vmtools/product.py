@@ -20,13 +20,12 @@ sys.path.insert(0, {scripts!r})
 sys.modules["asammdf"] = None
 import vmtools.inside
 import can.interfaces.socketcan, torqueloop.hil.ecu.soft_tcu, torqueloop.hil.vehicle.model
-from torqueloop.hil.ecu.config import load_tcu_config
-from torqueloop.hil.ecu.soft_tcu import SoftTcu
+from torqueloop.hil.ecu.soft_tcu import soft_tcu
 from pathlib import Path
 from vmtools.rigs import write_rig
 with tempfile.TemporaryDirectory() as t:
     rig = write_rig(Path(t), vmtools.inside.CONFIGS, ecu=True)
-    unit = SoftTcu(load_tcu_config(vmtools.inside.TCU))
+    unit = soft_tcu(vmtools.inside.TCU, vmtools.inside.CONFIGS / "can" / "tcu_4hp22.dbc")
     vmtools.inside.run_rig(rig, "virtual", 0.02, Path(t) / "r", progress=False, html=False, ecus=dict(tcu=unit))
 {more}
 """

@@ -28,9 +28,6 @@ def check_companions(plan: RigPlan) -> None:
 
 def _database(plan: RigPlan, unit: UnitPlan, made: ControlUnit, bus: BusPlan) -> CanDatabase | None:
     """A bus as the control unit's node sees it; None where that is the unit's own business."""
-    own = getattr(made, "database", None)
-    if isinstance(own, CanDatabase):
-        return own
     node = unit.config.node
     if node == bus.database.node:
         raise ConfigError(
@@ -40,6 +37,9 @@ def _database(plan: RigPlan, unit: UnitPlan, made: ControlUnit, bus: BusPlan) ->
             key="node",
             value=node,
         )
+    own = getattr(made, "database", None)
+    if isinstance(own, CanDatabase):
+        return own
     try:
         return CanDatabase.load(bus.database.path, node, timeouts_s={"*": 0.0})
     except ConfigError as error:

@@ -74,7 +74,7 @@ class Ecu(ConfigTable):
     start: Annotated[str, InFile("tcu")] | None = None
     #: the bus it is on, or several; default: the rig's only one
     bus: str | list[str] | None = None
-    #: its node in the databases of these buses (soft_tcu has its own in its file)
+    #: its node in the databases of these buses
     node: str = "TCU"
     #: virtual clock: numbers it gets directly, its name -> signal
     sensors: dict[str, str] = {}
