@@ -256,7 +256,8 @@ def report(
 
     Several runs of one rig: each is judged, and their times are added up.
     """
-    from torqueloop.hil.record.bus_log import write_bus_log, write_candump, write_mf4
+    from torqueloop.hil.record.bus_log import write_bus_log, write_candump
+    from torqueloop.hil.record.mf4 import write_mf4
     from torqueloop.hil.report.write import write_report
 
     if len(run_dirs) > 1:
@@ -385,7 +386,9 @@ def doctor(
 @command
 def include() -> None:
     """Folder of torqueloop_ecu.h, for the compiler of a control unit: cc -I "$(torqueloop include)" ..."""
-    print(Path(__file__).resolve().parent / "ecu" / "include")
+    from torqueloop.hil.ecu.compiled import INCLUDE
+
+    print(INCLUDE)
 
 
 @app.command("list")

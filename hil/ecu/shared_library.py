@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.frame import FD_LENGTHS, Frame
+from torqueloop.hil.ecu.compiled import shared_library
 from torqueloop.hil.ecu.external import ExternalUnit, Options, hosted, read_options
 from torqueloop.hil.ecu.frame_check import FrameCheck
 from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup
@@ -270,13 +271,14 @@ def _write_log(text: bytes) -> None:
 
 
 def make(setup: EcuSetup) -> LibraryUnit | ExternalUnit:
-    """Kind "library": `start` of the rig file is the shared library."""
+    """Kind "library": `start` of the rig file is the shared library, or the C source of one."""
     where: dict[str, Any] = {"file": setup.rig_file or None, "table": setup.table or None, "key": "start"}
     if setup.file is None:
-        raise ConfigError("kind library needs its file", **where, allowed="a shared library")
+        raise ConfigError("kind library needs its file", **where, allowed="a shared library, or a C source")
     if not setup.file.is_file():
         raise ConfigError("start = {value}: no such file", **where, value=str(setup.file))
     options = read_options(setup, LibraryOptions)
+    setup = replace(setup, file=shared_library(setup))
     if options.host == "rig":
         return LibraryUnit(setup, options)
     FrameCheck(setup)  # a wrong node or database is an error of the rig file, found here and not in the process

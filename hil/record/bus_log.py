@@ -7,7 +7,7 @@ and whether the rig's receive checks refused the frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,23 +15,25 @@ import can
 import numpy as np
 from numpy.typing import NDArray
 
-from torqueloop.core.describe.errors import ConfigError, TorqueloopError
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.record.mf4 import start_of, write_frames
 from torqueloop.hil.record.recording import Damage, RecordingError, StreamData, read_stream
-from torqueloop.hil.record.run_data import Signals, _records
+from torqueloop.hil.record.run_data import _records
 
 
 def _frame_dtype(n_data: int) -> np.dtype[Any]:
     return np.dtype(
         {
-            "names": ["t_ns", "id", "dlc", "flags", "data"],
-            "formats": ["<i8", "<u4", "u1", "u1", ("u1", (n_data,))],
-            "offsets": [0, 8, 12, 13, 16],
+            "names": ["t_ns", "id", "dlc", "flags", "bus", "data"],
+            "formats": ["<i8", "<u4", "u1", "u1", "u1", ("u1", (n_data,))],
+            "offsets": [0, 8, 12, 13, 14, 16],
             "itemsize": 16 + n_data,
         }
     )
 
 
-#: a record of at most 8 data bytes, and the longest one; `dlc` is the number of data bytes
+#: a record of at most 8 data bytes, and the longest one; `dlc` is the number of data bytes, `bus` the number of the bus
+#: in the order of the rig file (bus_names)
 FRAME_DTYPE = _frame_dtype(8)
 FD_FRAME_DTYPE = _frame_dtype(64)
 #: records of version 1: classic frames only, data at once behind the flags
@@ -57,19 +59,23 @@ FLAG_TX = 0x80
 FLAG_REFUSED = 0x40
 
 
-class MissingExtraError(TorqueloopError):
-    """Something needs an optional package that is not installed."""
-
-
 def bus_header(channel: str, epoch_ns: int = 0, **more: Any) -> dict[str, Any]:
     """Header of the bus stream. `epoch_ns` + t_ns of a frame = time since 1970 (0: times are simulation time)."""
     return {"kind": "bus", "version": 2, "channel": channel, "epoch_ns": epoch_ns, **more}
 
 
-def pack_frame(t_ns: int, can_id: int, data: bytes, *, tx: bool, refused: bool = False, flags: int = 0) -> bytes:
+def bus_names(header: Mapping[str, Any]) -> list[str]:
+    """Names of the buses of a log, in the order of their numbers."""
+    return [str(bus["name"]) for bus in header.get("buses", ())]
+
+
+def pack_frame(
+    t_ns: int, can_id: int, data: bytes, *, tx: bool, refused: bool = False, flags: int = 0, bus: int = 0
+) -> bytes:
     """One record of the bus stream."""
     record = np.zeros((), FD_FRAME_DTYPE)
     record["t_ns"], record["id"], record["dlc"] = t_ns, can_id, len(data)
+    record["bus"] = bus
     record["flags"] = flags | (FLAG_TX if tx else 0) | (FLAG_REFUSED if refused else 0)
     record["data"][: len(data)] = np.frombuffer(data, np.uint8)
     return record.tobytes()[: _packed(len(data))]
@@ -88,7 +94,7 @@ def read_bus(run_dir: Path | str) -> tuple[NDArray[Any], dict[str, Any], list[Da
     if stream.header.get("version") == 1:
         old, _ = _records(stream, _OLD_DTYPE)
         frames = np.zeros(len(old), FRAME_DTYPE)
-        for name in frames.dtype.names or ():
+        for name in old.dtype.names or ():
             frames[name] = old[name]
         return frames, stream.header, stream.damage
     return unpack_frames(stream), stream.header, stream.damage
@@ -112,10 +118,11 @@ def unpack_frames(stream: StreamData) -> NDArray[Any]:
     return np.frombuffer(b"".join(parts), FD_FRAME_DTYPE)
 
 
-def candump_lines(frames: NDArray[Any], channel: str, epoch_ns: int = 0) -> Iterable[str]:
-    """Lines as `candump -l` writes them, with the direction letter of newer versions: `(t) channel id#data R|T`."""
+def candump_lines(frames: NDArray[Any], channels: Sequence[str], epoch_ns: int = 0) -> Iterable[str]:
+    """Lines as `candump -l` writes them, with the direction letter of newer versions: `(t) channel id#data R|T`.
+    channels: name of each bus."""
     order = np.argsort(frames["t_ns"], kind="stable")
-    name = channel.replace(" ", "_") or "can"
+    names = [channel.replace(" ", "_") or "can" for channel in channels]
     for frame in frames[order]:
         t_us, rest = divmod(int(frame["t_ns"]) + epoch_ns, 1000)
         t_us += rest >= 500
@@ -127,13 +134,17 @@ def candump_lines(frames: NDArray[Any], channel: str, epoch_ns: int = 0) -> Iter
             data = f"#{(flags >> 3) & 3:X}{data}"
         if flags & FLAG_ERROR:
             text = f"{0x20000000 | (can_id & 0x1FFFFFFF):08X}"
-        yield f"({t_us // 1_000_000}.{t_us % 1_000_000:06d}) {name} {text}#{data} {'T' if flags & FLAG_TX else 'R'}"
+        name, way = names[frame["bus"]], "T" if flags & FLAG_TX else "R"
+        yield f"({t_us // 1_000_000}.{t_us % 1_000_000:06d}) {name} {text}#{data} {way}"
 
 
 def write_candump(run_dir: Path | str, target: Path | str | IO[str]) -> int:
-    """Export the bus log of a run as text that can-utils and python-can read (.log). Returns the number of frames."""
+    """Export the bus log of a run as text that can-utils and python-can read (.log). Returns the number of frames.
+    A single bus is called as its channel, several by their names in the rig file."""
     frames, header, _ = read_bus(run_dir)
-    lines = candump_lines(frames, str(header.get("channel", "can")), int(header.get("epoch_ns", 0)))
+    names = bus_names(header)
+    channels = names if len(names) > 1 else [str(header.get("channel", "can"))]
+    lines = candump_lines(frames, channels, int(header.get("epoch_ns", 0)))
     if isinstance(target, (str, Path)):
         with open(target, "w", encoding="ascii", errors="replace") as file:
             file.writelines(line + "\n" for line in lines)
@@ -146,7 +157,7 @@ def write_candump(run_dir: Path | str, target: Path | str | IO[str]) -> int:
 BUS_FORMATS = ("blf", "asc", "mf4", "trc", "log", "csv")
 
 
-def messages(frames: NDArray[Any], epoch_ns: int = 0) -> Iterator[can.Message]:
+def messages(frames: NDArray[Any], epoch_ns: int = 0, first_channel: int = 0) -> Iterator[can.Message]:
     """Frames as python-can knows them, in the order of their times; timestamp [s] with the epoch added."""
     for frame in frames[np.argsort(frames["t_ns"], kind="stable")]:
         can_id, flags, n_data = int(frame["id"]), int(frame["flags"]), int(frame["dlc"])
@@ -163,54 +174,35 @@ def messages(frames: NDArray[Any], epoch_ns: int = 0) -> Iterator[can.Message]:
             is_rx=not flags & FLAG_TX,
             dlc=n_data,
             data=None if remote else bytes(frame["data"][:n_data]),
-            channel=0,
+            channel=first_channel + int(frame["bus"]),
         )
 
 
 def write_bus_log(run_dir: Path | str, target: Path | str) -> int:
     """Export the bus log of a run through python-can's writer for the ending: BLF, ASC, MF4 (ASAM bus logging), TRC ...
-    Returns the number of frames; ConfigError for another ending, MissingExtraError where MF4 needs asammdf."""
+    Each bus is a channel of its own, in the order of the rig file; CSV, which has no channels, is written once a bus:
+    bus.NAME.csv. Returns the number of frames; ConfigError for another ending, MissingExtraError where MF4 needs
+    asammdf."""
     target = Path(target)
     if target.suffix.removeprefix(".") not in BUS_FORMATS:
         allowed = ", ".join(BUS_FORMATS)
         raise ConfigError("no bus log ends like this: {value}", key="bus_log", value=target.name, allowed=allowed)
     frames, header, _ = read_bus(run_dir)
-    try:
-        writer = can.Logger(str(target))
-    except NotImplementedError:
-        raise _no_asammdf() from None
-    epoch_ns = int(header.get("epoch_ns", 0))
-    if isinstance(writer, can.MF4Writer):
-        # its times count from when it was made
-        epoch_ns = round(writer.last_timestamp * 1e9)
-        frames = frames.copy()
-        frames["t_ns"] -= frames["t_ns"].min() if len(frames) else 0
-    with writer:
-        for message in messages(frames, epoch_ns):
-            writer.on_message_received(message)
+    if target.suffix == ".mf4":
+        start, start_ns = start_of(run_dir)
+        # ASAM counts channels from 1; python-can's other writers add the 1 themselves
+        write_frames(target, start, messages(frames, -start_ns, first_channel=1))
+        return len(frames)
+    epoch_ns, names = int(header.get("epoch_ns", 0)), bus_names(header)
+    if target.suffix == ".csv" and len(names) > 1:
+        for k, name in enumerate(names):
+            _log(target.with_name(f"{target.stem}.{name}.csv"), messages(frames[frames["bus"] == k], epoch_ns))
+    else:
+        _log(target, messages(frames, epoch_ns))
     return len(frames)
 
 
-def _no_asammdf() -> MissingExtraError:
-    return MissingExtraError("writing MF4 needs asammdf, which is not installed: pip install 'torqueloop[mf4]'")
-
-
-def write_mf4(run_dir: Path | str, target: Path | str, signals: Signals | None = None) -> int:
-    """Export the signals to ASAM MDF 4 (the frames: `write_bus_log`). Returns the number of channels."""
-    try:
-        from asammdf import MDF, Signal
-    except ImportError:
-        raise _no_asammdf() from None
-    from torqueloop.hil.record.run_data import read_signals
-
-    signals = signals if signals is not None else read_signals(run_dir)
-    with MDF(version="4.10") as mdf:
-        channels = [
-            Signal(signals[name], signals.t, name=name, unit=signals.units[name] if signals.units[name] != "1" else "")
-            for name in signals.names
-        ]
-        channels.append(Signal(signals.wake_lateness_us, signals.t, name="rig.wake_lateness", unit="us"))
-        channels.append(Signal(signals.compute_us, signals.t, name="rig.compute", unit="us"))
-        mdf.append(channels, comment="torqueloop signals")
-        mdf.save(str(target), overwrite=True)
-    return len(channels)
+def _log(target: Path, found: Iterable[can.Message]) -> None:
+    with can.Logger(str(target)) as writer:
+        for message in found:
+            writer.on_message_received(message)

@@ -23,7 +23,7 @@ from torqueloop.hil.results.files import write_run_info
 from torqueloop.hil.results.run import RunInfo
 
 #: strings in a TOML file that end like this and name an existing file are inputs of the run
-_INPUT_SUFFIXES = {".toml", ".csv", ".dbc", ".arxml", ".kcd", ".json", ".yaml"}
+_INPUT_SUFFIXES = {".toml", ".csv", ".dbc", ".arxml", ".kcd", ".json", ".yaml", ".c", ".so"}
 
 
 #: where in a run directory the installed files are kept that were used by bare name

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from torqueloop.core.describe.errors import ConfigError, did_you_mean
-from torqueloop.hil.record.bus_log import MissingExtraError
+from torqueloop.hil.record.mf4 import MissingExtraError
 from torqueloop.hil.report import plots
 from torqueloop.hil.report.analysis import thin
 from torqueloop.hil.report.console_parts import number, table

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.hil.common.locate import locate
-from torqueloop.hil.record.bus_log import MissingExtraError
+from torqueloop.hil.record.mf4 import MissingExtraError
 from torqueloop.hil.record.recording import RecordingError
 from torqueloop.hil.record.run_data import ModeChange, Signals
 from torqueloop.hil.report.report import Report, analyse
@@ -112,7 +112,8 @@ class RecordedRun(Mapping[str, Array]):
         return pandas.DataFrame(columns, index=pandas.Index(self.t, name="t"))
 
     def frames(self) -> NDArray[Any]:
-        """The recorded frames of the bus as a structured array: t_ns, id, dlc, flags, data (see hil/record/bus_log)."""
+        """The recorded frames as a structured array: t_ns, id, dlc, flags, bus, data (see hil/record/bus_log). `bus`
+        counts the keys of `stats.buses`."""
         from torqueloop.hil.record.bus_log import read_bus
 
         return read_bus(self.path)[0]

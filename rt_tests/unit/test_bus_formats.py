@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import can
+import numpy as np
 import pytest
 
 import torqueloop
@@ -18,8 +20,13 @@ from torqueloop.hil.record.bus_log import (
     bus_header,
     pack_frame,
     write_bus_log,
+    write_candump,
 )
+from torqueloop.hil.record.mf4 import write_mf4
 from torqueloop.hil.record.recording import ChunkWriter
+from torqueloop.hil.record.run_data import signal_dtype, signal_header
+from torqueloop.hil.results.files import write_run_info
+from torqueloop.hil.results.run import RunInfo
 
 DBC = Path(torqueloop.__file__).parent / "configs" / "can" / "tcu_4hp22.dbc"
 
@@ -72,3 +79,65 @@ def test_mf4_is_a_bus_log_that_asammdf_decodes(run_dir: Path) -> None:
 def test_another_ending_is_refused(run_dir: Path) -> None:
     with pytest.raises(ConfigError, match=r"bus.xyz.*blf, asc, mf4"):
         write_bus_log(run_dir, run_dir / "bus.xyz")
+
+
+@pytest.fixture
+def two_buses(tmp_path: Path) -> Path:
+    """The same identifier on both buses, a second apart."""
+    buses = [{"name": "powertrain", "channel": "vcan0"}, {"name": "chassis", "channel": "vcan1"}]
+    writer = ChunkWriter(tmp_path / "bus", bus_header("vcan0", 1_700_000_000_000_000_000, buses=buses))
+    for k in range(10):
+        writer.write(pack_frame(1_000_000_000 * k, 0x210, bytes([k] * 8), tx=False, bus=k % 2))
+    writer.close()
+    return tmp_path
+
+
+@pytest.mark.parametrize(("ending", "channels"), [("blf", (0, 1)), ("asc", (0, 1)), ("trc", (1, 2)), ("mf4", (1, 2)),
+                                                  ("log", ("can0", "can1"))])  # fmt: skip
+def test_each_bus_is_a_channel_of_its_own(two_buses: Path, ending: str, channels: tuple[object, object]) -> None:
+    if ending == "mf4":
+        pytest.importorskip("asammdf")
+    write_bus_log(two_buses, two_buses / f"bus.{ending}")
+    found = list(can.LogReader(str(two_buses / f"bus.{ending}")))
+    assert [(m.channel, m.data[0]) for m in found] == [(channels[k % 2], k) for k in range(10)]
+
+
+def test_csv_which_has_no_channels_is_written_once_a_bus(two_buses: Path) -> None:
+    assert write_bus_log(two_buses, two_buses / "bus.csv") == 10
+    assert not (two_buses / "bus.csv").exists()
+    first, second = (list(can.LogReader(str(two_buses / f"bus.{name}.csv"))) for name in ("powertrain", "chassis"))
+    assert [m.data[0] for m in first] == [0, 2, 4, 6, 8] and [m.data[0] for m in second] == [1, 3, 5, 7, 9]
+
+
+def test_candump_text_names_the_buses(two_buses: Path) -> None:
+    write_candump(two_buses, two_buses / "bus.log")
+    words = [line.split()[1] for line in (two_buses / "bus.log").read_text().splitlines()]
+    assert words == ["powertrain", "chassis"] * 5
+
+
+@pytest.mark.parametrize("clock", ["real", "virtual"])
+def test_mf4_begins_when_the_run_did(tmp_path: Path, clock: str) -> None:
+    """Not when it is exported; frames and signals of one instant stand at one time in both files."""
+    asammdf = pytest.importorskip("asammdf")
+    armed_ns = 5_000_000_000 if clock == "real" else 0
+    epoch_ns = 1_700_000_000_000_000_000 if clock == "real" else 0
+    begun = datetime(2023, 11, 14, 22, 13, 25, tzinfo=UTC)  # 1 700 000 005 s
+    write_run_info(tmp_path, RunInfo("rig", clock=clock, started=begun.isoformat(timespec="seconds")))
+    bus = ChunkWriter(tmp_path / "bus", bus_header("vcan0", epoch_ns))
+    bus.write(pack_frame(armed_ns + 250_000_000, 0x210, bytes(8), tx=False))
+    bus.close()
+    records = np.zeros(1000, signal_dtype(1))
+    records["tick"] = np.arange(1000)
+    records["t_wall_ns"] = armed_ns + 1_000_000 * np.arange(1000) if clock == "real" else 0
+    records["out"][249:] = 1.0  # its end is at 0.25 s
+    signals = ChunkWriter(tmp_path / "signals", signal_header(["a"], ["1"], 1e-3))
+    signals.write(records.tobytes())
+    signals.close()
+    write_bus_log(tmp_path, tmp_path / "bus.mf4")
+    write_mf4(tmp_path, tmp_path / "signals.mf4")
+    with asammdf.MDF(tmp_path / "bus.mf4") as frames, asammdf.MDF(tmp_path / "signals.mf4") as numbers:
+        assert abs((frames.header.start_time - begun).total_seconds()) < 1e-3
+        assert frames.header.start_time == numbers.header.start_time
+        at = frames.get("CAN_DataFrame.ID").timestamps[0]
+        a = numbers.get("a")
+        assert at == pytest.approx(0.25, abs=1e-9) == a.timestamps[a.samples.argmax()]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 
-from torqueloop.hil.ecu.external import ExternalUnit, hosted
+from torqueloop.hil.ecu.external import ExternalUnit, Options, hosted
 from torqueloop.hil.ecu.kinds import ControlUnit, make_unit
 from torqueloop.hil.link.lockstep import LockstepClient, PairTransport
 from torqueloop.hil.link.pair import Pair
@@ -123,7 +123,8 @@ def _units(stack: ExitStack, run: LiveRun, peers: str, given: Mapping[str, Contr
             setup = ecu_setup(plan, planned, run.folder.path)
             unit = make_unit(planned.config.kind, setup)
             if not planned.config.in_process and not isinstance(unit, ExternalUnit):
-                unit = hosted(planned.config.kind, setup, unit.period_s)
+                options = Options(start_timeout_s=planned.config.start_timeout_s)
+                unit = hosted(planned.config.kind, setup, unit.period_s, options)
         sensors = [slot for _, slot, _ in planned.sensors]
         units.append(VirtualUnit(planned.name, unit, tick_s, planned.buses, sensors, parts.pins.get(planned.name)))
     for bus in plan.buses:

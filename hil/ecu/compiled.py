@@ -1,0 +1,48 @@
+"""Kind "library" with a C source for its file: compiled where the run is (docs/external_controllers.md)."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.ecu.kinds import EcuSetup
+
+#: folder of torqueloop_ecu.h
+INCLUDE = Path(__file__).resolve().parent / "include"
+#: what `start` may be compiled from
+SOURCES = (".c",)
+COMPILERS = ("cc", "gcc", "clang")
+FLAGS = ("-shared", "-fPIC", "-O2", "-ffp-contract=off")
+
+
+def shared_library(setup: EcuSetup) -> Path:
+    """The shared library of a unit: its file, or what its C source is compiled to: NAME.so in the run directory (in a
+    directory of this process while there is no run). ConfigError with the compiler's words."""
+    assert setup.file is not None
+    if setup.file.suffix not in SOURCES:
+        return setup.file
+    where: dict[str, Any] = {"file": setup.rig_file or None, "table": setup.table or None, "key": "start"}
+    compiler = next((path for name in COMPILERS if (path := shutil.which(name)) is not None), None)
+    if compiler is None:
+        allowed = f"{' or '.join(COMPILERS)} on the PATH, or a shared library"
+        raise ConfigError("start = {value} needs a C compiler", **where, value=str(setup.file), allowed=allowed)
+    target = (setup.folder or _scratch()) / f"{setup.name}.so"
+    words = [compiler, *FLAGS, "-I", str(INCLUDE), str(setup.file), "-o", str(target), "-lm"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or ["?"]
+        raise ConfigError(f"start = {{value}} does not compile: {lines[0]}", **where, value=str(setup.file))
+    return target
+
+
+@cache
+def _scratch() -> Path:
+    folder = tempfile.mkdtemp(prefix="torqueloop-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

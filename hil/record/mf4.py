@@ -1,0 +1,85 @@
+"""Signals and frames of a run as ASAM MDF 4. Both files of a run begin at one instant: that of its first tick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import can
+
+from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.hil.record.recording import RecordingError, read_stream
+from torqueloop.hil.record.run_data import Signals, read_signals
+from torqueloop.hil.results.files import read_run_info
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class MissingExtraError(TorqueloopError):
+    """Something needs an optional package that is not installed."""
+
+
+def no_asammdf() -> MissingExtraError:
+    """The error of all that writes MDF."""
+    return MissingExtraError("writing MF4 needs asammdf, which is not installed: pip install 'torqueloop[mf4]'")
+
+
+def start_of(run_dir: Path | str) -> tuple[datetime, int]:
+    """When tick 0 of a run was, and the same on the clock of its frames [ns]. On the virtual clock simulated time 0 is
+    when the run was started."""
+    epoch_ns = first_ns = 0
+    with suppress(RecordingError):
+        epoch_ns = int(read_stream(Path(run_dir) / "bus").header.get("epoch_ns", 0))
+    with suppress(RecordingError):
+        signals = read_signals(run_dir)
+        if len(signals.records):
+            tick_ns = round(1e9 * signals.tick_s)
+            first_ns = int(signals.records["t_wall_ns"][0]) - int(signals.tick[0]) * tick_ns
+    if epoch_ns and first_ns > 0:
+        # in two steps: a double holds no nanoseconds since 1970
+        return _EPOCH + timedelta(microseconds=(epoch_ns + first_ns) / 1000), first_ns
+    info = read_run_info(run_dir)
+    begun = datetime.fromisoformat(info.started) if info is not None and info.started else _EPOCH
+    return begun, 0
+
+
+class FrameWriter(can.MF4Writer):
+    """python-can's writer of ASAM bus logs, which takes the time of the export for that of the measurement."""
+
+    def __init__(self, target: Path, start: datetime) -> None:
+        """Timestamps of messages count from `start` [s]."""
+        super().__init__(str(target))
+        self._mdf.header.start_time = start
+        self._start_time = self.last_timestamp = 0.0
+
+
+def write_frames(target: Path, start: datetime, messages: Iterable[can.Message]) -> None:
+    """An ASAM bus log; timestamps of the messages count from `start`, channels from 1."""
+    try:
+        writer = FrameWriter(target, start)
+    except NotImplementedError:
+        raise no_asammdf() from None
+    with writer:
+        for message in messages:
+            writer.on_message_received(message)
+
+
+def write_mf4(run_dir: Path | str, target: Path | str, signals: Signals | None = None) -> int:
+    """Export the signals to ASAM MDF 4 (the frames: `write_bus_log`). Returns the number of channels."""
+    try:
+        from asammdf import MDF, Signal
+    except ImportError:
+        raise no_asammdf() from None
+    signals = signals if signals is not None else read_signals(run_dir)
+    with MDF(version="4.10") as mdf:
+        mdf.header.start_time = start_of(run_dir)[0]
+        units: dict[str, Any] = {name: "" if unit == "1" else unit for name, unit in signals.units.items()}
+        channels = [Signal(signals[name], signals.t, name=name, unit=units[name]) for name in signals.names]
+        channels.append(Signal(signals.wake_lateness_us, signals.t, name="rig.wake_lateness", unit="us"))
+        channels.append(Signal(signals.compute_us, signals.t, name="rig.compute", unit="us"))
+        mdf.append(channels, comment="torqueloop signals")
+        mdf.save(str(target), overwrite=True)
+    return len(channels)
