@@ -35,6 +35,7 @@ from torqueloop.hil.cli.common import (
 from torqueloop.hil.cli.control import control_app, keys
 from torqueloop.hil.cli.peers import tcu, vehicle
 from torqueloop.hil.cli.runs import compare, runs
+from torqueloop.hil.cli.schema import schema
 from torqueloop.hil.common.locate import installed, locate
 
 app = typer.Typer(
@@ -403,6 +404,7 @@ app.add_typer(control_app, name="control")
 app.command()(keys)
 app.command()(tcu)
 app.command()(vehicle)
+app.command()(schema)
 app.command()(compare)
 app.command()(runs)
 

@@ -48,6 +48,8 @@ class ConfigTable(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
     #: folder of the installed files of this kind (models of whole files)
     FOLDER: ClassVar[str] = ""
+    #: types of JSON that may stand for this table in a file, where a validator takes them
+    SHORT_FORMS: ClassVar[tuple[str, ...]] = ()
 
     #: where the values of this table come from: one text, or key -> text
     source: str | dict[str, str] | None = None

@@ -12,7 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from torqueloop.core.describe.errors import ConfigError, did_you_mean
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile, validate
@@ -41,10 +42,15 @@ def _known(words: tuple[str, ...]) -> AfterValidator:
     return AfterValidator(check)
 
 
-ElementName = Annotated[str, _known(ELEMENTS)]
-GearName = Annotated[str, _known(GEARS)]
-UpName = Annotated[str, _known(("1-2", "2-3", "3-4"))]
-DownName = Annotated[str, _known(("2-1", "3-2", "4-3"))]
+def _words(words: tuple[str, ...]) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "enum": list(words)})
+
+
+UPS, DOWNS = ("1-2", "2-3", "3-4"), ("2-1", "3-2", "4-3")
+ElementName = Annotated[str, _known(ELEMENTS), _words(ELEMENTS)]
+GearName = Annotated[str, _known(GEARS), _words(GEARS)]
+UpName = Annotated[str, _known(UPS), _words(UPS)]
+DownName = Annotated[str, _known(DOWNS), _words(DOWNS)]
 
 
 class Timing(ConfigTable):
@@ -67,15 +73,18 @@ class Element(ConfigTable):
     kiss_bar: Bar
     #: fast fill: this pressure for this time, then kiss point
     fill_bar: Bar
+    #: duration of the fast fill
     fill_s: Seconds
 
 
 class Gear(ConfigTable):
     """Elements pressed in a gear, ratio, torque of each element per Nm turbine torque (magnitude)."""
 
+    #: elements that are pressed
     elements: list[ElementName]
     #: turbine speed over output speed; 0: no drive
     ratio: float = 0.0
+    #: element -> its torque per Nm turbine torque, from the statics of the gear train [1]
     torque: dict[ElementName, NotNegative] = {}
 
     @model_validator(mode="after")
@@ -95,11 +104,17 @@ class Gear(ConfigTable):
 class LinePressure(ConfigTable):
     """p_line = clip(base + per_torque |T_turbine| + pedal_gain pedal, min, max); in R the torque part is multiplied."""
 
+    #: lower limit of the regulator
     min_bar: Annotated[float, Field(ge=1, le=20)] = 3.0
+    #: upper one
     max_bar: Annotated[float, Field(ge=1, le=20)] = 17.0
+    #: without torque and pedal
     base_bar: Bar
+    #: for the turbine torque that is to be held
     per_torque_bar_per_Nm: NotNegative
+    #: at full pedal in addition
     pedal_gain_bar: NotNegative
+    #: factor on the torque part in R [1]
     reverse_factor: Annotated[float, Field(ge=1, le=5)] = 1.0
     #: largest change per second: the main regulator is slow [bar/s]
     rate_bar_per_s: Positive = 60.0
@@ -116,8 +131,11 @@ class LinePressure(ConfigTable):
 class TorqueModel(ConfigTable):
     """Files the TCU estimates turbine torque from (as a real TCU holds converter and engine maps)."""
 
+    #: characteristic of the converter, drive side
     converter_csv: Annotated[str, InFile("converters")]
+    #: the same, coast side
     converter_coast_csv: Annotated[str, InFile("converters")]
+    #: full-load and closed-throttle torque over speed
     engine_csv: Annotated[str, InFile("engines")]
     #: low-pass time of the estimate [s]
     filter_s: Annotated[float, Field(ge=0, le=1)] = 0.03
@@ -157,15 +175,21 @@ def interpolate(curve: Curve, x: float) -> float:
 class Schedule(ConfigTable):
     """Shift lines over pedal [percent] in output speed [rpm]: up above the up line, down below the down line."""
 
+    #: shift up above this output speed: points [pedal_percent, output_rpm]
     up: dict[UpName, Curve]
+    #: shift down below it: points [pedal_percent, output_rpm]
     down: dict[DownName, Curve]
     #: output speed below which kick-down shifts down [rpm]
     kick_down: dict[DownName, Positive]
+    #: pedal at which kick-down begins
     kick_down_on_percent: Percent = 95.0
+    #: pedal at which it ends
     kick_down_off_percent: Percent = 90.0
     #: the down line (and the kick-down speed) must lie at least this far below the up line at every pedal
     hysteresis_min_rpm: Positive = 60.0
+    #: a gear is kept at least so long
     min_gear_time_s: Seconds = 1.0
+    #: the same under kick-down
     kick_down_gear_time_s: Seconds = 0.4
     #: no shift down (by lever, schedule or kick-down) that would turn the turbine faster
     turbine_max_rpm: Positive = 6000.0
@@ -213,21 +237,31 @@ class Schedule(ConfigTable):
 class LockUp(ConfigTable):
     """Converter clutch: closed above, open below; engaged by filling, a torque ramp and a slip controller."""
 
+    #: gears it may close in
     gears: list[GearName] = ["4"]
+    #: closes above this output speed
     close_rpm: Positive
+    #: opens below it
     open_rpm: Positive
+    #: closes below this pedal
     close_pedal_percent: Percent
+    #: opens above it
     open_pedal_percent: Percent
+    #: pressure of the fast fill
     fill_bar: Bar
+    #: its duration
     fill_s: Seconds
+    #: pressure at which the plates touch
     kiss_bar: Bar
     #: wanted fall of the slip during engagement [rpm/s]
     slip_rate_rpm_per_s: Positive
-    #: pressure per slip error [bar per 100 rpm] and its integral [bar/s per 100 rpm]
+    #: pressure per slip error
     slip_kp_bar_per_100rpm: NotNegative
+    #: pressure per integral of the slip error
     slip_ki_bar_per_100rpm_s: NotNegative
     #: below this slip it is locked
     lock_slip_rpm: Positive = 15.0
+    #: pressure when it is locked
     locked_bar: Bar
     #: ramp from slip control to locked_bar, and down when opening [bar/s]
     ramp_bar_per_s: Positive = 20.0
@@ -263,16 +297,23 @@ class Law(ConfigTable):
     regulate  closed loop on turbine speed: PI around `base` times its torque follows the way to synchronisation
     """
 
+    #: what is done, see above
     law: Literal["fill", "kiss", "torque", "bar", "line", "open", "hold", "continue", "regulate"]
+    #: where the ramp begins, in units of `end`; default: where the element is
     start: float | None = None
+    #: where it ends: multiple of the element's torque (torque), or bar (bar)
     end: NotNegative = 0.0
     #: duration of the ramp; default: that of the phase
     ramp_s: Seconds | None = None
-    #: regulate: torque multiple around which is controlled, and its limits; PI gains in Nm per rad/s and Nm per rad
+    #: regulate: torque multiple around which is controlled
     base: NotNegative = 1.0
+    #: lower limit of the torque multiple under regulate
     min: NotNegative = 0.0
+    #: upper one
     max: Positive = 4.0
+    #: regulate: proportional gain
     kp_Nm_per_radps: NotNegative = 1.0
+    #: regulate: integral gain
     ki_Nm_per_rad: NotNegative = 5.0
     #: regulate: more torque of this element makes the turbine slower ("down") or faster ("up")
     pulls: Literal["down", "up"] = "down"
@@ -281,9 +322,11 @@ class Law(ConfigTable):
 class Phase(ConfigTable):
     """One phase of a shift: laws per element until its end."""
 
+    #: for logs
     name: str
     #: shown in the status message
     stage: Literal["filling", "torque", "inertia", "closing"]
+    #: length of the phase
     duration_s: Annotated[float, Field(ge=0, le=10)]
     #: "time": ends after duration_s. "ratio_left": when the turbine leaves the old ratio. "synchronised": when it has
     #: reached the new one.
@@ -292,19 +335,23 @@ class Phase(ConfigTable):
     timeout_s: Seconds = 0.0
     #: wanted time from here to synchronisation (for `regulate`)
     inertia_s: Annotated[float, Field(gt=0, le=5)] = 0.4
+    #: element -> what it does
     elements: dict[ElementName, Law] = {}
 
 
 class Shift(ConfigTable):
     """A shift as a list of phases; afterwards exactly the elements of the new gear are pressed."""
 
+    #: one after the other
     phases: Annotated[list[Phase], Field(min_length=1)]
 
 
 class Synchronisation(ConfigTable):
     """When the turbine speed counts as that of a gear."""
 
+    #: difference to the speed of a gear below which that gear is reached
     tolerance_rpm: Positive = 40.0
+    #: difference above which the old gear is left
     leave_rpm: Positive = 60.0
 
 
@@ -322,6 +369,7 @@ class LimpHome(ConfigTable):
 
     #: gear when only the speeds are lost and the lever is in a forward position
     forward_gear: Literal["3", "4", "N"] = "3"
+    #: line pressure in limp-home
     pressure_bar: Bar = 10.0
     #: messages good again for this long and the lever in P or N end limp-home
     recover_s: Seconds = 1.0
@@ -332,9 +380,12 @@ class TcuConfig(ConfigTable):
 
     FOLDER: ClassVar[str] = "tcu"
 
+    #: name of the calibration
     name: str
     timing: Timing = Timing()
+    #: element -> its calibration
     elements: dict[ElementName, Element]
+    #: gear -> its elements
     gears: dict[GearName, Gear]
     line_pressure: LinePressure
     torque_model: TorqueModel
@@ -347,9 +398,10 @@ class TcuConfig(ConfigTable):
     power_on_torque_Nm: float = 15.0
     #: torque laws use at least this turbine torque
     torque_min_Nm: Positive = 25.0
+    #: "FROM-TO" of gears, with ".coast" for one without power -> its phases
     shifts: dict[str, Shift]
     #: folder of the file: paths in it are relative to this (set by load)
-    folder: str = "."
+    folder: SkipJsonSchema[str] = "."
 
     @model_validator(mode="before")
     @classmethod

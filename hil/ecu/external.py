@@ -223,19 +223,20 @@ class ChildConnection:
 
 
 class Options(ConfigTable):
-    """[ecu.NAME.options] of every external kind."""
+    """Options of every external kind."""
 
     #: control period [s], a whole number of ticks; default: every tick
     period_s: float | None = Field(default=None, gt=0)
     #: a text handed on to the unit
     config: str = ""
-    #: how long a step may take, and the start, by the clock on the wall [s]
+    #: how long a step may take, by the clock on the wall [s]
     timeout_s: float = Field(default=5.0, gt=0)
+    #: how long the start may take, by the clock on the wall [s]
     start_timeout_s: float = Field(default=10.0, gt=0)
 
 
 class ZmqOptions(Options):
-    """[ecu.NAME.options] of kind "zmq"."""
+    """[ecu.NAME.options] of kind zmq: a program that connects, docs/external_controllers.md."""
 
     #: where the rig listens
     endpoint: str

@@ -105,7 +105,7 @@ STRUCTS = {
 
 
 class LibraryOptions(Options):
-    """[ecu.NAME.options] of kind "library"."""
+    """[ecu.NAME.options] of kind library: a unit behind the C ABI, docs/external_controllers.md."""
 
     #: "process": it may crash or hang without the rig; "rig": in the rig's process
     host: Literal["process", "rig"] = "process"

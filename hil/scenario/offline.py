@@ -58,12 +58,15 @@ _DIMENSION = {symbol: dimension for dimension, symbol in SYMBOLS.items()}
 
 
 class ScenarioTable(ConfigTable):
-    """[scenario]"""
+    """[scenario]: what is simulated, how long, in which steps."""
 
+    #: name of the scenario, in reports
     name: str
     #: driveline file, relative to the scenario file
     powertrain: Annotated[str, InFile("powertrains")]
+    #: simulated time
     duration_s: Annotated[float, Field(gt=0, le=1e5)]
+    #: distance of samples
     tick_s: Annotated[float, Field(ge=1e-5, le=0.1)] = 1e-3
     #: steps per tick
     substeps: Annotated[int, Field(ge=1, le=64)] = 1
@@ -75,7 +78,10 @@ class ScenarioConfig(ConfigTable):
     FOLDER: ClassVar[str] = "scenarios"
 
     scenario: ScenarioTable
+    #: input of the model with its unit, as "C4.p_bar" -> a constant, points [[t_s, value], ...], or a source { kind =
+    #: "Sine", amplitude = ..., f = ... }
     inputs: dict[str, Any] = {}
+    #: name -> condition, as in a rig file
     gates: dict[str, str] = {}
 
 

@@ -27,13 +27,14 @@ class Body(ConfigTable):
     cdA_m2: NotNegative
     #: rolling resistance force over normal force [1]
     rolling: Annotated[float, Field(ge=0, le=0.2)]
-    #: [kg/m3]
+    #: density of the air [kg/m3]
     air_density_kgpm3: Positive = 1.2
 
 
 class Brakes(ConfigTable):
     """Service brakes: force at the tyres at brake = 1."""
 
+    #: at full brake pedal
     force_max_N: NotNegative
 
 
@@ -87,6 +88,7 @@ class Road(ConfigTable):
 class Link(ConfigTable):
     """Where the rig is."""
 
+    #: where the rig listens, when nobody says otherwise
     endpoint: str = "tcp://127.0.0.1:43174"
     #: end the process when the rig has been silent for this long [s]
     give_up_s: Positive = 30.0
@@ -112,6 +114,7 @@ class VehicleConfig(ConfigTable):
 
     FOLDER: ClassVar[str] = "vehicles"
 
+    #: name of the vehicle
     name: str
     body: Body
     brakes: Brakes

@@ -45,8 +45,10 @@ HIL_GROUPS: dict[str, set[str]] = {
     "doctor": {"realtime", "rig/describe"},
     "scenario": {"common", "record", "results"},
     "runs": {"common", "ecu", "record", "report", "results", "rig/run", "rig/assemble"},
-    "cli": {"can", "common", "control", "doctor", "ecu", "link", "record", "report", "results", "rig/describe",
-            "rig/assemble", "rig/run", "runs", "scenario", "vehicle"},
+    # pages and schemas of the configuration files
+    "catalogue": {"common", "ecu", "rig/describe", "scenario", "vehicle"},
+    "cli": {"can", "catalogue", "common", "control", "doctor", "ecu", "link", "record", "report", "results",
+            "rig/describe", "rig/assemble", "rig/run", "runs", "scenario", "vehicle"},
 }
 #: what each folder of core may import of the others (and of its own root: nothing is there). Imports for type checkers
 #: only, and those inside functions, count like all others

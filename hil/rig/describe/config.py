@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, WithJsonSchema, field_validator, model_validator
 
 from torqueloop.core.describe.errors import closest
 from torqueloop.core.describe.units import UNITS
@@ -34,8 +34,9 @@ LEVERS = ("P", "R", "N", "D", "4", "3", "2", "1")
 
 
 class RigTable(ConfigTable):
-    """[rig]"""
+    """[rig]: which rig it is."""
 
+    #: name of the rig, in reports and of the run directory
     name: str
     #: simulated time of a run unless --duration says otherwise [s]
     duration_s: Annotated[float, Field(gt=0, le=1e6)] = 25.0
@@ -44,9 +45,12 @@ class RigTable(ConfigTable):
 class Clock(ConfigTable):
     """[clock]: docs/clock.md has the words and rules."""
 
+    #: period of the loop: what comes in and goes out does so on this grid [s]
     tick_s: Annotated[float, Field(ge=5e-5, le=0.1)] = 1e-3
     #: steps per tick; more cost compute time and gain accuracy
     substeps: Annotated[int, Field(ge=1, le=64)] = 1
+    #: a tick that is late: done late, the following ones back to back (catch_up), left out (skip), or the run ends in
+    #: the safe state (stop)
     policy: Literal["catch_up", "skip", "stop"] = "catch_up"
     #: late ticks run back to back at most; what is further behind becomes slip
     max_catch_up: Annotated[int, Field(ge=1, le=1000)] = 5
@@ -57,6 +61,7 @@ class Clock(ConfigTable):
     spin_us: Annotated[float, Field(ge=0)] = 0.0
     #: SCHED_FIFO priority of the loop; 0: ordinary scheduling
     fifo_priority: Annotated[int, Field(ge=0, le=99)] = 80
+    #: CPU of the loop; auto: the last of those the process may use, none: any
     cpu: Annotated[int, Field(ge=0)] | Literal["auto", "none"] = "auto"
     #: mlockall before arming
     lock_memory: bool = True
@@ -83,10 +88,15 @@ class Clock(ConfigTable):
 class Link(ConfigTable):
     """One entry of [inputs] or [outputs]: where the value comes from."""
 
+    SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string", "number")
+
+    #: name of the signal: of the model, a bus, the driver, the vehicle, the rig
     signal: str | None = None
     #: a constant instead of a signal: a number in the unit of the target, or a word of its value table
     value: float | str | None = None
+    #: factor on the value in SI; with a gain or an offset of its own, units are the author's business
     gain: float = 1.0
+    #: added after the gain, in SI
     offset: float = 0.0
 
     @model_validator(mode="after")
@@ -106,6 +116,7 @@ class Output(Link):
 
     #: range in the unit of the database; default: the database's
     min: float | None = None
+    #: upper end of that range
     max: float | None = None
     #: largest change per second, in the unit of the database; the first value is taken as it is
     slew: Annotated[float, Field(gt=0)] | None = None
@@ -125,13 +136,19 @@ FRAME_KINDS = ("drop", "crc", "counter", "dlc")
 
 
 class Fault(ConfigTable):
-    """One entry of [[faults]]: something made wrong on purpose, see hil/rig/describe/fault_plan.py."""
+    """One entry of [[faults]]: something made wrong on purpose, see docs/safe_state.md."""
 
+    #: signal that is made wrong
     signal: str | None = None
+    #: frame the rig sends that is made wrong
     message: str | None = None
+    #: what is done to a signal: offset, gain, stuck, value, noise, nan; to a frame: drop, crc, counter, dlc
     kind: Literal["offset", "gain", "stuck", "value", "noise", "nan", "drop", "crc", "counter", "dlc"]
+    #: how much: offset, value, largest size of the noise, in the unit of the database (others SI); gain: a factor
     value: float | None = None
+    #: it begins here, in simulated time
     from_s: NotNegative = 0.0
+    #: and ends here; default: never
     until_s: Positive | None = None
     #: switched by hand under this name instead of by time
     switch: str | None = None
@@ -176,7 +193,9 @@ def _link(value: Any) -> Any:
 class Limit(ConfigTable):
     """One entry of [limits]; a signal outside latches the safe state."""
 
+    #: smallest value that is allowed, in `unit`
     min: float = float("-inf")
+    #: largest one
     max: float = float("inf")
     #: unit of min and max, e.g. "rpm", "kmh"; default SI
     unit: str | None = None
@@ -213,6 +232,7 @@ class SafeState(ConfigTable):
     stop_after_s: float = 1.0
     #: every tick is kept in memory from so long before the latching to so long after it, and then written [s]
     first_fault_before_s: Annotated[float, Field(ge=0, le=60)] = 2.0
+    #: and to so long after it
     first_fault_after_s: Annotated[float, Field(ge=0, le=60)] = 0.5
     #: model input -> target in SI; default: 0 for every input that comes over CAN and for every pedal
     inputs: dict[str, float] | None = None
@@ -234,7 +254,17 @@ class Record(ConfigTable):
     every: Annotated[int, Field(ge=1, le=1000)] = 1
     #: what the ticks took in, for replay
     inputs: bool = True
+    #: every frame with its time
     bus: bool = True
+
+
+#: what [driver] may hold in a file (driver_points reads it)
+_LEVER_OR_NUMBER: dict[str, Any] = {"anyOf": [{"type": "number"}, {"type": "string", "enum": list(LEVERS)}]}
+_POINT: dict[str, Any] = {"type": "array", "items": _LEVER_OR_NUMBER, "minItems": 2, "maxItems": 2}
+DRIVER_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": {"anyOf": [*_LEVER_OR_NUMBER["anyOf"], {"type": "array", "items": _POINT, "minItems": 1}]},
+}
 
 
 class RigConfig(ConfigTable):
@@ -258,7 +288,7 @@ class RigConfig(ConfigTable):
     #: value table { value = "..." }; with limits { signal = ..., min = ..., max = ..., slew = ..., on_limit = ... }
     outputs: dict[str, Output] = {}
     #: driver: name -> constant, or points [t_s, value] (linear between them; two points at one time are a step)
-    driver: dict[str, list[tuple[float, float]]] = {}
+    driver: Annotated[dict[str, list[tuple[float, float]]], WithJsonSchema(DRIVER_SCHEMA)] = {}
     control: Control | None = None
     #: signal -> range outside of which the safe state is latched
     limits: dict[str, Limit] = {}

@@ -1,0 +1,108 @@
+"""Pages and schemas of the configuration files are those of the models, tell the meaning of every key, and take exactly
+the files that the models take."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torqueloop.hil.catalogue.__main__ import generated
+from torqueloop.hil.catalogue.models import KINDS, FileKind, comments, meaning, models_of
+from torqueloop.hil.catalogue.schema import schema, taplo
+from torqueloop.hil.common.config_file import ConfigTable
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = {f"{k.name}: {name}": model for k in KINDS for name, model in models_of(k).items()}
+FILES = [(k, path) for k in KINDS for pattern in k.files for path in sorted((ROOT / "configs").glob(pattern))]
+
+
+def kind(name: str) -> FileKind:
+    return next(k for k in KINDS if k.name == name)
+
+
+@pytest.mark.parametrize("name", list(generated()))
+def test_the_published_pages_and_schemas_are_the_actual_ones(name: str) -> None:
+    told = "python -m torqueloop.hil.catalogue docs"
+    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == generated()[name], told
+
+
+def test_the_set_up_for_editors_is_the_actual_one() -> None:
+    assert (ROOT / ".taplo.toml").read_text(encoding="utf-8") == taplo("docs/schemas")
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_every_key_has_a_meaning(name: str) -> None:
+    """A table that stands in a file once has its own text; everything else has the comment above it."""
+    model = MODELS[name]
+    for key, field in model.model_fields.items():
+        table = isinstance(field.annotation, type) and issubclass(field.annotation, ConfigTable)
+        tables = [a for a in getattr(field.annotation, "__args__", ()) if isinstance(a, type)]
+        table = table or any(issubclass(a, ConfigTable) for a in tables) and type(None) in tables
+        assert comments(model).get(key) or table, f"{name}.{key} needs a comment '#:' above it"
+    assert (model.__doc__ or "").strip(), name
+
+
+def test_units_are_found_in_comment_and_key() -> None:
+    rig = models_of(kind("rig"))
+    assert meaning(rig["Clock"], "tick_s")[1] == "s" and meaning(rig["Bus"], "bitrate")[1] == "bit/s"
+    assert meaning(rig["Ecu"], "actuators")[1] == "", "[inputs] in its text is no unit"
+    tcu = models_of(kind("tcu"))
+    assert meaning(tcu["Element"], "torque_per_bar_Nm")[1] == "Nm/bar"
+    assert meaning(tcu["LockUp"], "slip_ki_bar_per_100rpm_s")[1] == "bar/s per 100 rpm"
+
+
+def errors(kind: FileKind, data: dict[str, Any]) -> list[str]:
+    jsonschema = pytest.importorskip("jsonschema")
+    made = schema(kind)
+    jsonschema.Draft7Validator.check_schema(made)
+    return [e.message for e in jsonschema.Draft7Validator(made).iter_errors(data)]
+
+
+@pytest.mark.parametrize(("kind", "path"), FILES, ids=lambda x: getattr(x, "name", x))
+def test_every_file_of_ours_follows_its_schema(kind: FileKind, path: Path) -> None:
+    assert errors(kind, tomllib.loads(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("rig", "[vehicle]\nhodl_s = 1.0", "'hodl_s' was unexpected"),
+        ("rig", "[vehicle]\nhold_s = -1", "-1 is less than the minimum of 0"),
+        ("rig", '[clock]\npolicy = "stopp"', "'stopp' is not one of ['catch_up'"),
+        ("rig", "[ecu.tcu]\nstart_timeout_s = true", "True is not of type 'number'"),
+        ("rig", "[inputs]\n'C4.p' = true", "True is not valid under any"),
+        ("rig", "[outputs]\n'a.b' = { signal = 'x', slew = 0 }", "not valid under any"),
+        ("rig", "[driver]\nlever = 'E'", "'E' is not"),
+        ("tcu", "[elements.C9]\nkiss_bar = 1.0", "'C9' is not one of"),
+        ("tcu", "[limp_home]\nforward_gear = '2'", "'2' is not one of ['3', '4', 'N']"),
+        ("vehicle", "[body]\nmass_kg = 0", "0 is less than or equal to the minimum of 0"),
+        ("scenario", "[scenario]\nsubsteps = 65", "65 is greater than the maximum of 64"),
+    ],
+)
+def test_what_the_models_refuse_the_schema_refuses_too(name: str, change: str, words: str) -> None:
+    found = errors(kind(name), tomllib.loads('extends = "base.toml"\n' + change))
+    assert len(found) == 1 and words in found[0], found
+
+
+def test_what_must_be_there_is_asked_of_a_file_that_extends_nothing() -> None:
+    assert errors(kind("rig"), {"rig": {}, "bus": {"a": {}}, "extends": "x"}) == []
+    found = errors(kind("rig"), {"rig": {}, "bus": {"a": {}}})
+    assert sorted(found) == ["'database' is a required property", "'name' is a required property",
+                             "'plant' is a required property"]  # fmt: skip
+
+
+def test_the_command_prints_one_and_writes_all(tmp_path: Path) -> None:
+    run = [sys.executable, "-m", "torqueloop.hil.cli", "schema"]
+    told = subprocess.run([*run, "vehicle"], capture_output=True, text=True, check=True).stdout
+    assert json.loads(told) == schema(kind("vehicle"))
+    subprocess.run([*run, "--out", str(tmp_path)], check=True, capture_output=True)
+    rules = tomllib.loads((tmp_path / ".taplo.toml").read_text())["rule"]
+    assert all((tmp_path / rule["schema"]["path"]).is_file() for rule in rules) and len(rules) == 4
+    wrong = subprocess.run([*run, "powertrain"], capture_output=True, text=True)
+    assert wrong.returncode == 2 and "rig, tcu, vehicle, scenario" in " ".join(wrong.stderr.split())
