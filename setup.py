@@ -55,7 +55,7 @@ def write_topologies() -> None:
     from torqueloop.core.components.files import load
 
     folder = KERNELS / "step" / "topologies"
-    wanted = topology_list(ROOT / "configs")
+    wanted = topology_list(ROOT / "configs" / "topologies.toml")
     for stale in folder.glob("*.pyx"):
         if stale.stem not in wanted:
             stale.unlink()

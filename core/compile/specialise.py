@@ -15,16 +15,23 @@ from pathlib import Path
 import numpy as np
 
 from torqueloop.core.compile.compiler import CompiledModel
-from torqueloop.core.describe.errors import CompileError
+from torqueloop.core.describe.errors import CompileError, ConfigError
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays
 from torqueloop.cython_kernels.model.records import PORTS, RECORDS
 from torqueloop.cython_kernels.model.structure import generic_only, structure_signature
 
 
-def topology_list(configs: Path) -> dict[str, Path]:
-    """Name of each precompiled step -> powertrain file, from configs/topologies.toml."""
-    listing = tomllib.loads((configs / "topologies.toml").read_text(encoding="utf-8"))
-    return {name: configs / entry["powertrain"] for name, entry in listing["topologies"].items()}
+def topology_list(path: Path) -> dict[str, Path]:
+    """Name of each precompiled step -> powertrain file, from configs/topologies.toml. ConfigError for another form."""
+    listing = tomllib.loads(path.read_text(encoding="utf-8"))
+    found, where = {}, {"file": str(path), "allowed": 'tables [topologies.NAME] with powertrain = "FILE"'}
+    if set(listing) != {"topologies"} or not isinstance(listing["topologies"], dict):
+        raise ConfigError("no list of drivelines", **where)
+    for name, entry in listing["topologies"].items():
+        if not isinstance(entry, dict) or set(entry) != {"powertrain"} or not isinstance(entry["powertrain"], str):
+            raise ConfigError("{value} names no driveline", value=name, **where)
+        found[name] = path.parent / entry["powertrain"]
+    return found
 
 
 def specialised_source(model: CompiledModel, name: str, origin: str) -> str:

@@ -15,7 +15,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from torqueloop.core.describe.errors import RangeError, TableError, UnknownKeyError, did_you_mean
+from torqueloop.core.describe.errors import ConfigError, RangeError, TableError, UnknownKeyError, did_you_mean
+from torqueloop.core.describe.find_file import named_file
 from torqueloop.core.describe.units import SYMBOLS, column_unit, exact, is_number, scaled
 
 EXTRAPOLATION = ("hold", "linear")
@@ -183,7 +184,8 @@ TABLE_KEYS = ("columns", "rows", "csv", "scales", "extrapolation", "source", "no
 
 
 def table_from_config(config: Mapping[str, Any], directory: Path) -> Table:
-    """A table from TOML: `columns` with `rows` inline or a `csv` file beside the TOML; `scales` multiply columns.
+    """A table from TOML: `columns` with `rows` inline or a `csv` file (beside the TOML, or the bare name of an
+    installed one); `scales` multiply columns.
 
     Two columns make a Table1D, three a Table2D, more a Columns table. A CSV file has one header line that names its
     columns; lines that start with # are comments.
@@ -200,7 +202,11 @@ def table_from_config(config: Mapping[str, Any], directory: Path) -> Table:
     if ("rows" in config) == ("csv" in config):
         raise TableError("give either rows or csv")
     if "csv" in config:
-        path = Path(os.path.normpath(directory / str(config["csv"])))
+        try:
+            path = named_file(directory, str(config["csv"]), "engines", "converters", "cycles")
+        except ConfigError:
+            # reading it says why
+            path = Path(os.path.normpath(directory / str(config["csv"])))
         try:
             return _from_rows(config, columns, _read_csv(path, columns))
         except TableError as error:

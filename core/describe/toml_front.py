@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -23,6 +22,7 @@ from torqueloop.core.describe.errors import (
     UnknownNameError,
     did_you_mean,
 )
+from torqueloop.core.describe.find_file import named_file
 from torqueloop.core.describe.params import Param, params_of
 from torqueloop.core.describe.tables import table_from_config
 from torqueloop.core.describe.units import keys_of, scaled
@@ -97,9 +97,10 @@ def _read_into(
         if key not in TOP_KEYS:
             raise UnknownKeyError(f"unknown key {key!r}", file=file, hint=did_you_mean(key, TOP_KEYS))
     for name in _strings(config.get("include", []), "include", file):
-        if not (path.parent / name).is_file():
-            raise ConfigError("{key}: there is no file {value}", file=file, key="include", value=name)
-        inner = Path(os.path.normpath(path.parent / name))
+        try:
+            inner = named_file(path.parent, name, "gearboxes", "powertrains")
+        except ConfigError as error:
+            raise error.located(file=file, key="include") from None
         _read_into(driveline, inner, kinds, (*chain, where), sets, late, top=False)
     if top:
         driveline.name = _text(config.get("name", path.stem), "name", file)

@@ -80,11 +80,12 @@ class E2ESettings:
 
 
 def message_names(path: Path) -> set[str]:
-    """Names of all messages of a database; empty where it cannot be read (its loading says why)."""
+    """Names of all messages of a database. ConfigError where it cannot be read."""
     try:
         database = cantools.database.load_file(str(path), strict=False)
-    except (OSError, cantools.errors.Error, ValueError):
-        return set()
+    except Exception as error:  # cantools raises many kinds for broken files
+        problem = doubled_id(path) or f"not a CAN database cantools can read: {error}"
+        raise ConfigError(problem, file=str(path)) from None
     return {m.name for m in database.messages} if isinstance(database, cantools.database.can.Database) else set()
 
 

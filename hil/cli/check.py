@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torqueloop.core.describe.errors import ConfigError, TorqueloopError, closest
+from torqueloop.configs import installed
+from torqueloop.core.describe.errors import ConfigError, TorqueloopError, closest, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,20 @@ def _database(path: Path) -> str:
     return f"{len(raw.messages)} messages, nodes {', '.join(nodes) or 'none'}"
 
 
+def _topologies(path: Path) -> str:
+    from torqueloop.core.compile.compiler import compile_driveline
+    from torqueloop.core.compile.specialise import topology_list
+    from torqueloop.core.components.files import load
+
+    found = topology_list(path)
+    for name, powertrain in found.items():
+        try:
+            compile_driveline(load(powertrain))
+        except ConfigError as error:
+            raise error.located(file=str(path), table=f"topologies.{name}") from None
+    return f"{len(found)}: {', '.join(found)}"
+
+
 #: kind -> what reads it
 READERS: dict[str, Callable[[Path], str]] = {
     "gearbox": _gearbox,
@@ -112,6 +127,7 @@ READERS: dict[str, Callable[[Path], str]] = {
     "vehicle": _vehicle,
     "scenario": _scenario,
     "CAN database": _database,
+    "list of precompiled drivelines": _topologies,
 }
 #: suffixes of CAN databases
 DATABASES = (".dbc", ".arxml", ".kcd", ".sym")
@@ -123,11 +139,14 @@ MARKS = {
     "vehicle": {"body", "road", "brakes"},
     "gearbox": {"gearbox", "gears"},
     "powertrain": {"components", "connections", "connect", "include"},
+    "list of precompiled drivelines": {"topologies"},
 }
+#: folders of installed files that may be checked by bare name
+CHECKED = ("rigs", "scenarios", "gearboxes", "powertrains", "tcu", "vehicles", "can")
 
 
-def kind_of(path: Path) -> str:
-    """Which kind of file this is, by its content."""
+def kind_of(path: Path, seen: tuple[Path, ...] = ()) -> str:
+    """Which kind of file this is, by its content, or that of the file it extends."""
     if path.suffix.lower() in DATABASES:
         return "CAN database"
     if path.suffix.lower() != ".toml":
@@ -140,7 +159,11 @@ def kind_of(path: Path) -> str:
         raise ConfigError("not UTF-8 text", file=str(path)) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"not TOML: {error}", file=str(path)) from None
-    found = _by_marks(set(data))
+    found = None
+    if isinstance(data.get("extends"), str) and (base := _extended(path, data["extends"])) not in (None, *seen):
+        assert base is not None
+        found = kind_of(base, (*seen, path.resolve()))
+    found = found or _by_marks(set(data))
     if found is None:
         # A misspelled table must not hide what the file was meant to be.
         marks = {mark for words in MARKS.values() for mark in words}
@@ -153,6 +176,18 @@ def kind_of(path: Path) -> str:
     if found == "powertrain" and _is_part(path, data):
         return "part of a powertrain"
     return found
+
+
+def _extended(path: Path, name: str) -> Path | None:
+    """The file that another one extends, of whatever kind; None: there is none, which its reader says."""
+    beside = path.parent / name
+    return beside.resolve() if beside.is_file() else next(iter(_installed(name)), None)
+
+
+def _installed(name: str) -> list[Path]:
+    """Installed files of this bare name."""
+    found = (installed(folder).get(name) for folder in CHECKED)
+    return [path for path in found if path is not None]
 
 
 def _by_marks(keys: set[str]) -> str | None:
@@ -190,11 +225,26 @@ def _is_part(path: Path, data: dict[str, Any]) -> bool:
     return False
 
 
+def _by_name(name: str) -> Path:
+    """The installed file of a bare name."""
+    found = _installed(name)
+    if len(found) > 1:
+        paths = ", ".join(map(str, found))
+        raise ConfigError("several installed files are called {value}", value=name, allowed=f"one of the paths {paths}")
+    if not found:
+        known = [known for folder in CHECKED for known in installed(folder)]
+        raise ConfigError("no such file, and none of this name is installed", value=name,
+                          hint=did_you_mean(name, known))  # fmt: skip
+    return found[0]
+
+
 def check_file(path: Path | str) -> Checked:
     """Recognise and validate one file."""
     path = Path(path)
     kind = "file"
     try:
+        if not path.exists() and not path.suffix and len(path.parts) == 1:
+            path = _by_name(path.name)
         if path.is_dir():
             raise ConfigError("this is a folder, not a file")
         if not path.exists():

@@ -18,6 +18,7 @@ from pydantic.json_schema import SkipJsonSchema
 from torqueloop.core.describe.errors import ConfigError, did_you_mean
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile, validate
 from torqueloop.hil.common.config_layers import read_layers
+from torqueloop.hil.common.locate import find
 
 #: controlled elements of the 4HP22 in the order of the pressure messages; LU is the lock-up clutch of the converter
 ELEMENTS = ("C4", "C5", "C6", "C7", "C8", "C11", "C12")
@@ -441,9 +442,9 @@ class TcuConfig(ConfigTable):
             if law.law == "regulate" and not (self.gears[target].ratio and phase.until == "synchronised"):
                 raise BadValue(f"{place}: regulate needs a target ratio and until = 'synchronised'", key="shifts")
 
-    def path(self, relative: str) -> Path:
-        """A path of this file, resolved."""
-        return Path(self.folder) / relative
+    def path(self, name: str, folder: str) -> Path:
+        """A file this one names: relative to it, or the bare name of an installed one of `folder`."""
+        return find(Path(self.folder) / "tcu.toml", name, folder)
 
 
 #: every pair of neighbouring gears and the garage shifts must have a profile

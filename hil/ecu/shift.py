@@ -39,15 +39,17 @@ class TorqueEstimator:
     def __init__(self, config: TcuConfig) -> None:
         files = config.torque_model
         drive = read_columns(
-            config.path(files.converter_csv), ("speed_ratio", "pump_capacity_Nms2_per_rad2", "torque_ratio")
+            config.path(files.converter_csv, "converters"),
+            ("speed_ratio", "pump_capacity_Nms2_per_rad2", "torque_ratio")
         )
         self._capacity = [(nu, capacity) for nu, capacity, _ in drive]
         self._ratio = [(nu, ratio) for nu, _, ratio in drive]
         coast = read_columns(
-            config.path(files.converter_coast_csv), ("speed_ratio_p_over_t", "turbine_capacity_Nms2_per_rad2")
+            config.path(files.converter_coast_csv, "converters"),
+            ("speed_ratio_p_over_t", "turbine_capacity_Nms2_per_rad2")
         )
         self._coast = [(x, capacity) for x, capacity in coast]
-        engine = read_columns(config.path(files.engine_csv), ("speed_radps", "wot_Nm", "closed_throttle_Nm"))
+        engine = read_columns(config.path(files.engine_csv, "engines"), ("speed_radps", "wot_Nm", "closed_throttle_Nm"))
         self._wot = [(w, torque) for w, torque, _ in engine]
         self._closed = [(w, torque) for w, _, torque in engine]
         self._gain = min(1.0, config.timing.period_s / (files.filter_s + config.timing.period_s))

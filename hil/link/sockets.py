@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -205,7 +205,6 @@ class RigLink(threading.Thread):
         self._rig_slot, self._vehicle_slot = rig_slot, vehicle_slot
         self._period_ms = max(1, round(1e3 * period_s))
         self._stop_asked = threading.Event()
-        self._first_state = threading.Event()
         self._send_ns: dict[int, int] = {}
         self._last_version: int | None = None
         self._newest_sent: StepMessage | None = None
@@ -267,7 +266,6 @@ class RigLink(threading.Thread):
         self.age_steps_max = max(self.age_steps_max, newest.step - message.step)
         self.residual.received(message)
         self._vehicle_slot.write([float(getattr(message, key)) for key in VEHICLE_SLOT], time.monotonic_ns())
-        self._first_state.set()
 
     def _send_newest(self) -> None:
         version, _, values = self._rig_slot.read()
@@ -296,20 +294,6 @@ class RigLink(threading.Thread):
             pass
 
     # --- session ----------------------------------------------------------------------------------------------------
-    def wait_first_state(self, timeout_s: float, peer_dead: Callable[[], str | None] | None = None) -> None:
-        """Block until the vehicle has answered once (before arming); PeerError with a clear text if it does not."""
-        deadline = time.monotonic() + timeout_s
-        while not self._first_state.wait(1e-3 * POLL_SLICE_MS):
-            dead = peer_dead() if peer_dead else None
-            if dead:
-                raise PeerError(f"vehicle at {self.endpoint} {dead} (step 0)")
-            if self.failure:
-                raise PeerError(f"vehicle at {self.endpoint}: link thread failed: {self.failure}")
-            if time.monotonic() >= deadline:
-                refused = {k: n for k, n in self.rejected.items() if n}
-                hint = f" (answers refused: {refused})" if refused else ": is it started?"
-                raise PeerError(f"vehicle at {self.endpoint} has not answered within {timeout_s:g} s (step 0){hint}")
-
     def stop(self, timeout_s: float = 1.0) -> None:
         """Ask the thread to end, say bye, close the socket."""
         self._stop_asked.set()

@@ -244,10 +244,10 @@ def evaluate(gates: Iterable[Gate], metrics: Mapping[str, Any]) -> list[GateResu
 
 
 def unknown_name(gate: Gate, name: str, known: Iterable[str]) -> GateError:
-    """The error for a name that is no metric: closest matches, or all names where none is near."""
+    """The error for a name that is no metric: with the closest matches, or where all of them stand."""
     source = f" ({gate.source})" if gate.source else ""
     known = sorted(known)
-    every = "" if _close(name, known) else f"; there are {', '.join(known)}"
+    every = "" if _close(name, known) else "; all names: `metrics` in the report.json of any run"
     return GateError(f"gate {gate.text!r}{source}: {_no_metric(name, known)}{every}")
 
 

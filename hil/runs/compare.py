@@ -9,7 +9,6 @@ machine decides (times in µs, page faults, ages of messages ...) is shown, but 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,8 @@ from numpy.typing import NDArray
 
 from torqueloop.core.describe.errors import RangeError
 from torqueloop.hil.record.run_data import Signals
+from torqueloop.hil.runs.compare_page import draw, write_page
+from torqueloop.hil.runs.differences import Differences, MetricDifference, SignalDifference
 from torqueloop.hil.runs.recorded_run import RecordedRun, read_run
 
 Array = NDArray[np.float64]
@@ -30,74 +31,15 @@ _MACHINE = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class SignalDifference:
-    """How far a signal of B is from that of A."""
-
-    name: str
-    unit: str
-    #: largest difference, and when [s]
-    largest: float
-    at_s: float
-    #: root of the mean square
-    rms: float
-    #: the largest one relative to the range of the signal in both runs
-    relative: float
-    within: bool
-
-
-@dataclass(frozen=True)
-class MetricDifference:
-    """A metric in both runs; None: not measured there."""
-
-    name: str
-    a: float | str | None
-    b: float | str | None
-    #: the machine decides it: no difference of the runs
-    machine: bool
-    within: bool
-
-    @property
-    def difference(self) -> float | None:
-        """B - A, of numbers."""
-        if isinstance(self.a, str) or isinstance(self.b, str) or self.a is None or self.b is None:
-            return None
-        return self.b - self.a
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two runs and their differences."""
-
-    a: RecordedRun
-    b: RecordedRun
-    tolerance: float
-    #: signals of both, the most different first
-    signals: list[SignalDifference]
-    metrics: list[MetricDifference]
-    #: what could not be compared, in words
-    remarks: list[str]
-
-    @property
-    def different(self) -> list[str]:
-        """Names of the signals and metrics that differ beyond the tolerance."""
-        return [s.name for s in self.signals if not s.within] + [m.name for m in self.metrics if not m.within]
-
-    @property
-    def equal(self) -> bool:
-        """Nothing differs beyond the tolerance, and something was compared."""
-        return not self.different and not self.remarks and bool(self.signals or self.metrics)
+class Comparison(Differences):
+    """Two runs and their differences, with their picture and page."""
 
     def plot(self, path: Path | str, names: list[str] | None = None) -> Path:
         """Draw the signals over each other (png, svg, pdf); names: these, instead of those that differ most."""
-        from torqueloop.hil.runs.compare_page import draw
-
         return draw(self, Path(path), names)
 
     def write_html(self, path: Path | str, names: list[str] | None = None) -> Path:
         """A page with figures, signals and metrics."""
-        from torqueloop.hil.runs.compare_page import write_page
-
         return write_page(self, Path(path), names)
 
 

@@ -16,11 +16,11 @@ from torqueloop.hil.report.console_parts import number, table
 from torqueloop.hil.report.pages import render
 from torqueloop.hil.report.style import available, colour, stacked, themed
 from torqueloop.hil.results.files import plain
+from torqueloop.hil.runs.differences import Differences
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from torqueloop.hil.runs.compare import Comparison
 
 #: what a drive is looked at by, drawn where nothing else is asked for; then those that differ most
 USUAL = ("engine.w", "turbine.w", "out.w", "car.v", "car.a")
@@ -29,7 +29,7 @@ SIGNAL_HEAD = ("signal", "unit", "largest", "at s", "rms", "of its range", "")
 _SHOWN = {"rad/s": (plots.RPM, "1/min"), "Pa": (plots.BAR, "bar"), "m/s": (3.6, "km/h")}
 
 
-def drawn(comparison: Comparison, names: list[str] | None) -> list[str]:
+def drawn(comparison: Differences, names: list[str] | None) -> list[str]:
     """The signals to draw."""
     known = {s.name for s in comparison.signals}
     if names is not None:
@@ -42,7 +42,7 @@ def drawn(comparison: Comparison, names: list[str] | None) -> list[str]:
     return list(dict.fromkeys([*off[: MOST - min(3, len(usual))], *usual]))[:MOST]
 
 
-def _axes(comparison: Comparison, name: str, ax: Axes) -> None:
+def _axes(comparison: Differences, name: str, ax: Axes) -> None:
     unit = comparison.a.units.get(name, "")
     factor, shown = _SHOWN.get(unit, (1.0, unit))
     for run, role, style, label in ((comparison.a, "blue", "-", "A"), (comparison.b, "orange", "--", "B")):
@@ -53,7 +53,7 @@ def _axes(comparison: Comparison, name: str, ax: Axes) -> None:
     ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
 
 
-def _difference(comparison: Comparison, name: str, ax: Axes) -> None:
+def _difference(comparison: Differences, name: str, ax: Axes) -> None:
     """B - A below: two lines over each other do not show what is smaller than their width."""
     import numpy as np
 
@@ -65,7 +65,7 @@ def _difference(comparison: Comparison, name: str, ax: Axes) -> None:
     ax.set_ylabel(f"B − A [{shown}]")
 
 
-def draw(comparison: Comparison, path: Path, names: list[str] | None) -> Path:
+def draw(comparison: Differences, path: Path, names: list[str] | None) -> Path:
     """Signals over each other, and their difference below."""
     if not available():
         raise MissingExtraError("a picture needs matplotlib: pip install 'torqueloop[report]'")
@@ -81,7 +81,7 @@ def draw(comparison: Comparison, path: Path, names: list[str] | None) -> Path:
     return path
 
 
-def _figures(comparison: Comparison, names: list[str] | None) -> list[str]:
+def _figures(comparison: Differences, names: list[str] | None) -> list[str]:
     if not available():
         return []
     found = []
@@ -94,7 +94,7 @@ def _figures(comparison: Comparison, names: list[str] | None) -> list[str]:
     return found
 
 
-def _words(comparison: Comparison) -> str:
+def _words(comparison: Differences) -> str:
     off = sum(not s.within for s in comparison.signals)
     if comparison.equal:
         return f"equal within {comparison.tolerance:g}"
@@ -104,7 +104,7 @@ def _words(comparison: Comparison) -> str:
     )
 
 
-def write_page(comparison: Comparison, path: Path, names: list[str] | None) -> Path:
+def write_page(comparison: Differences, path: Path, names: list[str] | None) -> Path:
     """The page."""
     of = len(comparison.signals)
     signals = [
@@ -137,7 +137,7 @@ def write_page(comparison: Comparison, path: Path, names: list[str] | None) -> P
     return path
 
 
-def print_comparison(comparison: Comparison, console: Console, most: int = 20) -> None:
+def print_comparison(comparison: Differences, console: Console, most: int = 20) -> None:
     """Verdict, signals and metrics that differ."""
     verdict = ("EQUAL", "green") if comparison.equal else ("DIFFERENT", "bold red")
     console.print(Text.assemble(verdict, "  ", _words(comparison)))
@@ -162,7 +162,7 @@ def print_comparison(comparison: Comparison, console: Console, most: int = 20) -
             console.print(f"... and {len(metrics) - most} more", style="dim")
 
 
-def as_json(comparison: Comparison) -> dict[str, Any]:
+def as_json(comparison: Differences) -> dict[str, Any]:
     """For machines."""
     return {
         "equal": comparison.equal,

@@ -44,6 +44,7 @@ from torqueloop.core.simulate.offline import Simulation
 from torqueloop.core.simulate.results import Result
 from torqueloop.hil.common.config_file import ConfigTable, InFile
 from torqueloop.hil.common.config_layers import load_config
+from torqueloop.hil.common.locate import find
 from torqueloop.hil.record.recording import ChunkWriter
 from torqueloop.hil.record.run_data import ModeChange, signal_dtype, signal_header, write_modes
 from torqueloop.hil.record.run_folder import check_duration, machine, make_empty, now_text
@@ -62,7 +63,7 @@ class ScenarioTable(ConfigTable):
 
     #: name of the scenario, in reports
     name: str
-    #: driveline file, relative to the scenario file
+    #: driveline file, relative to the scenario file, or the bare name of an installed one
     powertrain: Annotated[str, InFile("powertrains")]
     #: simulated time
     duration_s: Annotated[float, Field(gt=0, le=1e5)]
@@ -88,13 +89,15 @@ class ScenarioConfig(ConfigTable):
 def load_scenario(path: Path | str) -> tuple[ScenarioConfig, Any, dict[str, sources.Signal]]:
     """(config, compiled model, inputs by name in SI) of a scenario file; every mistake is a ConfigError."""
     config = load_config(path, ScenarioConfig)
-    powertrain = Path(path).parent / config.scenario.powertrain
-    if not powertrain.is_file():
-        raise ConfigError(
-            "{key} = {value}: no such file", file=str(path), table="scenario", key="powertrain", value=powertrain
-        )
-    model = compile_driveline(load(powertrain))
+    model = compile_driveline(load(_powertrain(path, config)))
     return config, model, _inputs(config, model, str(path))
+
+
+def _powertrain(path: Path | str, config: ScenarioConfig) -> Path:
+    try:
+        return find(path, config.scenario.powertrain, "powertrains")
+    except ConfigError as error:
+        raise error.located(file=str(path), table="scenario", key="powertrain") from None
 
 
 def _inputs(config: ScenarioConfig, model: Any, file: str) -> dict[str, sources.Signal]:
@@ -189,7 +192,7 @@ def simulate(
     took_s = time.perf_counter() - start
     if csv:
         result.write_csv(out / "signals.csv")
-    _copy_config(path, table.powertrain, out / "config")
+    _copy_config(path, _powertrain(path, config), out / "config")
     _write_signals(out, result, table.tick_s)
     columns = dict(zip(result.names, result.values.T, strict=True))
     np.savez_compressed(out / "signals.npz", time=result.time, **columns)
@@ -238,11 +241,11 @@ def _write_signals(out: Path, result: Result, tick_s: float) -> None:
     writer.close()
 
 
-def _copy_config(scenario: Path, powertrain: str, target: Path) -> None:
+def _copy_config(scenario: Path, powertrain: Path, target: Path) -> None:
     """All files the run was made of."""
     target.mkdir(parents=True, exist_ok=True)
     shutil.copy(scenario, target / scenario.name)
-    driveline = load(scenario.parent / powertrain)
+    driveline = load(powertrain)
     files = {Path(f).resolve() for f in [driveline.file, *driveline.origin.values()] if f}
     for file in sorted(files):
         shutil.copy(file, target / file.name)

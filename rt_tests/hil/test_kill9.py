@@ -18,7 +18,8 @@ from torqueloop.hil.report.write import write_report
 
 WRITER = """
 import sys, time
-from torqueloop.hil.record.recorder import QueueSource, Recorder
+from queue_source import QueueSource
+from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.record.run_data import signal_dtype, signal_header
 from torqueloop.hil.results.files import write_run_info
 from torqueloop.hil.results.run import RunInfo, RunStats
@@ -48,7 +49,8 @@ while True:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
 def test_killed_writer_leaves_all_but_the_last_second(tmp_path: Path) -> None:
-    process = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], env={**os.environ})
+    path = os.pathsep.join([str(Path(__file__).resolve().parents[1] / "unit"), *filter(None, sys.path)])
+    process = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], env={**os.environ, "PYTHONPATH": path})
     try:
         deadline = time.monotonic() + 60.0
         progress = tmp_path / "progress"

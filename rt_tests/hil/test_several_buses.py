@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import torqueloop as tl
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.common import plugins
+from torqueloop.hil.rig.describe.plan import load_plan
 from torqueloop.hil.rig.run.replay import replay
 
 RIG = """
@@ -131,3 +133,15 @@ def test_two_buses_two_kinds_of_control_units_and_a_vehicle_from_outside_replay_
     assert 0 < late <= 40, "ticks"
     again = replay(tmp_path / "run")
     assert again.passed and again.compared == 9000
+
+
+@pytest.mark.parametrize("broken", ["body", "powertrain"])
+def test_a_broken_database_is_the_fault_of_its_own_bus(rig: Path, broken: str) -> None:
+    """Not of the other bus, which lacks the messages that nobody could read."""
+    if broken == "body":
+        (rig.parent / "body.dbc").write_text(BODY.replace("SG_ gear : 0|8@1+", "SG_ gear 0|8@1+"))
+    else:
+        (rig.parent / "no.dbc").write_text("BO_ nothing\n")
+        rig.write_text(RIG + f'[bus.powertrain]\ndatabase = "{rig.parent / "no.dbc"}"\n')
+    with pytest.raises(ConfigError, match=rf"not a CAN database cantools can read.* in \[bus.{broken}\]"):
+        load_plan(rig)

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from queue_source import QueueSource
 
 from torqueloop.hil.record import recorder as recorder_module
 from torqueloop.hil.record.bus_log import FLAG_BRS, FLAG_FD, FLAG_TX, bus_header, pack_frame, read_bus, write_candump
-from torqueloop.hil.record.recorder import QueueSource, Recorder
+from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.record.recording import ChunkWriter, RecordingError, read_stream
 from torqueloop.hil.record.run_data import modes_from_signals, read_signals, signal_dtype, signal_header
 

@@ -149,10 +149,7 @@ def _needed(path: Path, config: RigConfig, compiled: CompiledModel) -> dict[str,
     perhaps = {name for link in config.outputs.values() for name in from_bus(link)} - sure
     needed: dict[str, set[str]] = {bus: set() for bus in config.bus}
     look = len(config.bus) > 1 or bool(perhaps)
-    messages = {
-        bus: message_names(relative(path, table.database, "can")) if look else set[str]()
-        for bus, table in config.bus.items()
-    }
+    messages = {bus: _messages(path, bus, table.database) if look else set[str]() for bus, table in config.bus.items()}
     for name in (*sure, *perhaps) if config.bus else ():
         first, _, rest = name.partition(".")
         if first in needed and "." in rest:
@@ -162,3 +159,12 @@ def _needed(path: Path, config: RigConfig, compiled: CompiledModel) -> dict[str,
         for bus in on or (list(needed)[:1] if name in sure else []):
             needed[bus].add(name)
     return needed
+
+
+def _messages(path: Path, bus: str, database: str) -> set[str]:
+    """Names of the messages in the database of a bus."""
+    try:
+        return message_names(relative(path, database, "can"))
+    except ConfigError as error:
+        # a broken database is the fault of its own bus, whatever another one lacks for it
+        raise error.located(file=str(path), table=f"bus.{bus}") from None

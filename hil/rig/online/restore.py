@@ -11,15 +11,15 @@ import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from torqueloop.cython_kernels.tick.control import Image
+from torqueloop.cython_kernels.tick.control import Control, Image
 from torqueloop.hil.control.messages import RequestError
+from torqueloop.hil.rig.assemble.parts import RigParts
 from torqueloop.hil.rig.assemble.virtual_links import VirtualUnits, VirtualVehicle
+from torqueloop.hil.rig.describe.plan import RigPlan
 from torqueloop.hil.rig.online.checkpoint import SUFFIX, Checkpoint, capture, image_of, read, write
-
-if TYPE_CHECKING:
-    from torqueloop.hil.rig.online.rig_control import RigControl
+from torqueloop.hil.rig.online.parameters import Parameters, Prepared
 
 #: folder of the checkpoints in the run directory
 FOLDER = "control"
@@ -47,10 +47,25 @@ class Peers:
             raise RequestError("refused", f"the checkpoint's peers are not those of this rig: {error!r}") from None
 
 
+class Transactions(Protocol):
+    """What checkpoints need of the rig they are of (RigControl)."""
+
+    plan: RigPlan
+    parts: RigParts
+    #: run directory
+    folder: Path
+    control: Control
+    parameters: Parameters
+
+    def accept(self, prepared: Prepared) -> None: ...
+    def exchange(self, at: int, post: Callable[[], None]) -> int: ...
+    def journal(self, **entry: Any) -> int: ...
+
+
 class Checkpoints:
     """Checkpoints of one rig."""
 
-    def __init__(self, rig: RigControl, real: bool) -> None:
+    def __init__(self, rig: Transactions, real: bool) -> None:
         self._rig, self._real = rig, real
         #: those of the virtual clock, once the session has them
         self.peers: Peers | None = None
