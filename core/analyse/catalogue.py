@@ -36,6 +36,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "LossyGear": {"lossTable": LOSSES},
     "Gearbox": {"lossTable": LOSSES, "b_rad": Decimal("0.1")},
     "IdealGear": {"ratio": 3},
+    "HardStop": {"phi_min_deg": -30, "phi_max_deg": 30},
+    "TranslationalHardStop": {"s_min_mm": 0, "s_max_mm": 50},
     "IdealPlanetary": {"z_sun": 30, "z_ring": 70},
     "Planetary": {"z_sun": 30, "z_planet_sun": 20, "z_ring": 70},
     "PlanetRing": {"z1": 20, "z2": 70},

@@ -67,6 +67,7 @@ class CompiledModel:
     loss_names: tuple[str, ...]
     contact_names: tuple[str, ...]
     driven_names: tuple[str, ...]
+    stop_names: tuple[str, ...]
     eddy_names: tuple[str, ...]
     curve_names: tuple[str, ...]
     variable_gear_names: tuple[str, ...]
@@ -188,6 +189,7 @@ def _compile(driveline: Driveline) -> CompiledModel:
     n_hot = len(rows.rows)
     elements["out"] = output_arrays(parts, hot, net)
     starts = start_conditions(driveline, parts, topology)
+    starts.check_stops(parts)
     arrays = ModelArrays(
         M=_reduced_inertia(topology, parts),
         u0=floats(starts.speeds()),
@@ -218,6 +220,7 @@ def _compile(driveline: Driveline) -> CompiledModel:
         loss_names=tuple(p.owner for p in parts.losses),
         contact_names=tuple(p.owner for p in parts.contacts),
         driven_names=tuple(p.owner for p in parts.driven),
+        stop_names=tuple(p.owner for p in parts.stops),
         eddy_names=tuple(p.owner for p in parts.eddies),
         curve_names=tuple(p.owner for p in parts.curves),
         variable_gear_names=tuple(p.owner for p in parts.variable_gears),

@@ -14,7 +14,7 @@ from typing import Any
 from torqueloop.core.compile.packing import TableStore
 from torqueloop.core.compile.thermal import ThermalNet
 from torqueloop.core.describe.errors import CompileError, TableError
-from torqueloop.core.describe.parts import CurvePart, LossPart, Parts, port_number
+from torqueloop.core.describe.parts import ContactPart, CurvePart, LossPart, Parts, StopPart, port_number
 from torqueloop.core.describe.vocabulary import (
     OUT_KINETIC,
     OUT_POTENTIAL,
@@ -108,8 +108,12 @@ def _drive(parts: Parts, hot: Hot, tables: TableStore) -> dict[str, Records]:
 def _contacts(parts: Parts, hot: Hot) -> dict[str, Records]:
     """Contacts with clearance."""
     con = parts.contacts
-    sides = {"lo": [max(p.lo, -NO_STOP) for p in con], "hi": [min(p.hi, NO_STOP) for p in con]}
-    return {"con": records("con", con, row=_rows(con, hot), **sides)}
+    return {"con": records("con", con, row=_rows(con, hot), **_sides(con))}
+
+
+def _sides(parts: Sequence[ContactPart] | Sequence[StopPart]) -> dict[str, list[float]]:
+    """Ends of a play or a range; where there is none a number that stands for it."""
+    return {"lo": [max(p.lo, -NO_STOP) for p in parts], "hi": [min(p.hi, NO_STOP) for p in parts]}
 
 
 def _losses(parts: Parts, tables: TableStore) -> dict[str, Records]:
@@ -143,7 +147,7 @@ def _check_loss(loss: LossPart) -> None:
 
 
 def _moved(parts: Parts, hot: Hot, tables: TableStore) -> dict[str, Records]:
-    """Motions forced by inputs, and gears of changing ratio."""
+    """Motions forced by inputs, hard stops, and gears of changing ratio."""
     gears = parts.variable_gears
     columns = {
         "fr": [p.friction for p in gears],
@@ -153,6 +157,7 @@ def _moved(parts: Parts, hot: Hot, tables: TableStore) -> dict[str, Records]:
     }
     return {
         "drv": records("drv", parts.driven, fr=[p.friction for p in parts.driven]),
+        "st": records("st", parts.stops, fr=[p.friction for p in parts.stops], **_sides(parts.stops)),
         "vg": records("vg", gears, **columns),
     }
 

@@ -52,6 +52,18 @@ class StartConditions:
         """Angles at t = 0."""
         return _floats(self.topology, _solve(self.topology, [i for i in self.given if i.quantity == "phi"]))
 
+    def check_stops(self, parts: Parts) -> None:
+        """Everything with hard stops starts within them; InitialValueError says where it would be."""
+        found = _solve(self.topology, [i for i in self.given if i.quantity == "phi"])
+        for stop in parts.stops:
+            row, constant = self.topology.over_independent(parts.frictions[stop.friction].form)
+            at = float(sum((c * found[k] for k, c in row.items()), constant))
+            slack = AGREEMENT * max(abs(x) for x in (stop.lo, stop.hi) if math.isfinite(x))
+            if not stop.lo - slack <= at <= stop.hi + slack:
+                raise InitialValueError(
+                    f"{stop.owner} starts at {at:g}, outside of its stops: {stop.lo:g} .. {stop.hi:g}", [stop.owner]
+                )
+
     def speeds(self, inputs: Mapping[str, float] | None = None) -> list[float]:
         """Speeds at t = 0 with these values of inputs at t = 0; a gear whose ratio remains unknown ties nothing."""
         values = {**self.known, **(inputs or {})}

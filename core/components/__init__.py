@@ -93,6 +93,7 @@ from torqueloop.core.components.sources import (
     Torque2,
     TorqueStep,
 )
+from torqueloop.core.components.stops import HardStop, MassWithStopAndFriction, TranslationalHardStop
 from torqueloop.core.components.thermal_parts import (
     Convection,
     FixedHeatFlow,
@@ -124,7 +125,9 @@ from torqueloop.core.describe.params import Param, params_of
 #: family -> its kinds, in the order of the catalogue
 FAMILIES: dict[str, tuple[type[Component], ...]] = {
     "Bodies and rigid joints": (Fixed, Inertia, Disc),
-    "Springs, dampers, clearance": (Spring, Damper, SpringDamper, ElastoBacklash, ElastoBacklash2),
+    "Springs, dampers, clearance": (
+        Spring, Damper, SpringDamper, ElastoBacklash, ElastoBacklash2, HardStop,
+    ),
     "Gears": (IdealGear, LossyGear, Gearbox, IdealPlanetary, FinalDrive, Differential),
     "Planetary trains and meshes": (PlanetPlanet, PlanetRing, Planetary, Ravigneaux, GearMesh, DragTorque),
     "Changing ratio, loss by gear or input": (VariableGear, GearEfficiency2, TorqueLoss),
@@ -149,7 +152,7 @@ FAMILIES: dict[str, tuple[type[Component], ...]] = {
     ),
     "Sliding parts": (
         TranslationalFixed, Mass, Rod, TranslationalSpring, TranslationalDamper, TranslationalSpringDamper, ElastoGap,
-        TranslationalBrake, SupportFriction,
+        TranslationalHardStop, TranslationalBrake, SupportFriction, MassWithStopAndFriction,
     ),
     "Forces": (
         Force, Force2, ForceStep, ConstantForce, LinearSpeedDependentForce, QuadraticSpeedDependentForce,
@@ -179,20 +182,20 @@ __all__ = [
     "Convection", "Damper", "Differential", "Disc", "DragTorque", "EddyCurrentBrake", "EddyCurrentForce",
     "EddyCurrentTorque", "ElastoBacklash", "ElastoBacklash2", "ElastoGap", "Engine", "Engine3", "FinalDrive", "Fixed",
     "FixedHeatFlow", "FixedTemperature", "Flange", "Force", "Force2", "ForceSensor", "ForceStep", "FreeWheel",
-    "GearEfficiency2", "GearMesh", "Gearbox", "GeneralAngleToTorqueAdaptor", "GeneralTorqueToAngleAdaptor",
+    "GearEfficiency2", "GearMesh", "Gearbox", "GeneralAngleToTorqueAdaptor", "GeneralTorqueToAngleAdaptor", "HardStop",
     "HeatCapacitor", "IdealGear", "IdealGearR2T", "IdealPlanetary", "IdealRollingWheel", "Inertia", "InitializeFlange",
     "InverseSpeedDependentForce", "InverseSpeedDependentTorque", "LaminarBrake", "LaminarClutch",
-    "LinearSpeedDependentForce", "LinearSpeedDependentTorque", "LockUpTC", "LossyGear", "Mass", "Move", "MultiSensor",
-    "OneWayClutch", "OneWayLaminarClutch", "Param", "PlanetPlanet", "PlanetRing", "Planetary", "Position",
-    "PositionSensor", "PowerSensor", "PrescribedHeatFlow", "PrescribedTemperature", "QuadraticSpeedDependentForce",
-    "QuadraticSpeedDependentTorque", "Ravigneaux", "RelAccSensor", "RelAngleSensor", "RelPositionSensor",
-    "RelSpeedSensor", "RelativeStates", "RoadLoad", "Rod", "SignForce", "SignTorque", "Speed", "SpeedSensor", "Spring",
-    "SpringDamper", "SupportFriction", "TemperatureSensor", "ThermalConductor", "Torque", "Torque2", "TorqueLoss",
-    "TorqueSensor", "TorqueStep", "TorqueToAngleAdaptor", "TranslationalAccSensor", "TranslationalAccelerate",
-    "TranslationalBrake", "TranslationalConstantSpeed", "TranslationalDamper", "TranslationalFixed",
-    "TranslationalInitializeFlange", "TranslationalMove", "TranslationalMultiSensor", "TranslationalPosition",
-    "TranslationalPowerSensor", "TranslationalRelAccSensor", "TranslationalRelSpeedSensor",
-    "TranslationalRelativeStates", "TranslationalSpeed", "TranslationalSpeedSensor", "TranslationalSpring",
-    "TranslationalSpringDamper", "VariableGear", "Vehicle", "WarmUpModel", "WetClutchDrag", "Wheel", "Wheel2",
-    "params_of",
+    "LinearSpeedDependentForce", "LinearSpeedDependentTorque", "LockUpTC", "LossyGear", "Mass",
+    "MassWithStopAndFriction", "Move", "MultiSensor", "OneWayClutch", "OneWayLaminarClutch", "Param", "PlanetPlanet",
+    "PlanetRing", "Planetary", "Position", "PositionSensor", "PowerSensor", "PrescribedHeatFlow",
+    "PrescribedTemperature", "QuadraticSpeedDependentForce", "QuadraticSpeedDependentTorque", "Ravigneaux",
+    "RelAccSensor", "RelAngleSensor", "RelPositionSensor", "RelSpeedSensor", "RelativeStates", "RoadLoad", "Rod",
+    "SignForce", "SignTorque", "Speed", "SpeedSensor", "Spring", "SpringDamper", "SupportFriction", "TemperatureSensor",
+    "ThermalConductor", "Torque", "Torque2", "TorqueLoss", "TorqueSensor", "TorqueStep", "TorqueToAngleAdaptor",
+    "TranslationalAccSensor", "TranslationalAccelerate", "TranslationalBrake", "TranslationalConstantSpeed",
+    "TranslationalDamper", "TranslationalFixed", "TranslationalHardStop", "TranslationalInitializeFlange",
+    "TranslationalMove", "TranslationalMultiSensor", "TranslationalPosition", "TranslationalPowerSensor",
+    "TranslationalRelAccSensor", "TranslationalRelSpeedSensor", "TranslationalRelativeStates", "TranslationalSpeed",
+    "TranslationalSpeedSensor", "TranslationalSpring", "TranslationalSpringDamper", "VariableGear", "Vehicle",
+    "WarmUpModel", "WetClutchDrag", "Wheel", "Wheel2", "params_of",
 ]  # fmt: skip

@@ -35,6 +35,7 @@ from torqueloop.core.describe.parts import (
     Parts,
     Polynomial,
     Reaction,
+    StopPart,
     TorqueSource,
     VariableGearPart,
 )
@@ -50,6 +51,7 @@ from torqueloop.core.describe.vocabulary import (
     OUT_SPEED,
     OUT_TEMPERATURE,
     PORT_GROUPS,
+    STOP,
     Form,
 )
 
@@ -241,6 +243,15 @@ class Builder:
         """Contact below lo and above hi (infinite: no such side)."""
         self._parts.contacts.append(ContactPart(self.name, form, c, d, lo, hi, kind))
         return len(self._parts.contacts) - 1
+
+    def stop(self, form: Form, lo: float, hi: float) -> tuple[int, int]:
+        """Hard stops at both ends of lo <= x <= hi (infinite: none there); indices of stop and friction force."""
+        index = len(self._parts.stops)
+        friction = self.friction(
+            form, source=STOP, source_index=index, gain=0.0, forward=BLOCKED, backward=BLOCKED
+        )  # fmt: skip
+        self._parts.stops.append(StopPart(self.name, friction, lo, hi))
+        return index, friction
 
     def driven(self, form: Form, kind: int, inputs: tuple[int, ...] = (), p: tuple[float, ...] = ()) -> int:
         """A motion forced upon the form (vocabulary: DRIVEN_*); returns the friction index, whose force drives it."""

@@ -180,6 +180,16 @@ class ContactPart:
 
 
 @dataclass(frozen=True)
+class StopPart:
+    """Hard stops of the form of `friction`: lo <= x <= hi (infinite: no such side); an end only pushes back."""
+
+    owner: str
+    friction: int
+    lo: float
+    hi: float
+
+
+@dataclass(frozen=True)
 class DrivenPart:
     """A motion forced by inputs upon the form of `friction` (a bilateral element)."""
 
@@ -297,6 +307,7 @@ class Parts:
     losses: list[LossPart] = field(default_factory=list)
     contacts: list[ContactPart] = field(default_factory=list)
     driven: list[DrivenPart] = field(default_factory=list)
+    stops: list[StopPart] = field(default_factory=list)
     eddies: list[EddyPart] = field(default_factory=list)
     curves: list[CurvePart] = field(default_factory=list)
     drags: list[DragPart] = field(default_factory=list)

@@ -16,6 +16,8 @@ OUT_LOSS_BRANCH, OUT_CONTACT_REGIME, OUT_RATIO = range(28, 31)
 OUT_FRICTION_POWER, OUT_DAMPER_POWER, OUT_CONTACT_POWER, OUT_PORT_POWER = range(31, 35)
 #: a reaction times the speed of a form
 OUT_REACTION_POWER = 35
+#: end a stop is at: -1 lower, 0 none, 1 upper
+OUT_STOPPED = 36
 #: outputs that refer to a row (a form); all others to the index of an element
 ROW_OUTPUTS = frozenset({OUT_SPEED, OUT_ANGLE, OUT_ACCELERATION})
 
@@ -23,6 +25,8 @@ ROW_OUTPUTS = frozenset({OUT_SPEED, OUT_ANGLE, OUT_ACCELERATION})
 CONSTANT, NORMALIZED, ACTUATED, CAPACITY = range(4)
 #: LOSS: the load of a gear; BILATERAL: none, the element always holds (driven motion, gear of variable ratio)
 LOSS, BILATERAL = 4, 5
+#: none: the element holds while it is at an end of its range
+STOP = 6
 # what a friction element does in one direction of slip
 NOTHING, CAPPED, BLOCKED = range(3)
 # kinds of actuators

@@ -119,6 +119,9 @@ TRANSLATIONAL: dict[str, Kind] = {
         "TranslationalInitializeFlange", only={"use_a_start": False}, ignored=("use_s_start", "use_v_start"),
         starts={"s": "s_start", "v": "v_start"}, ports={"s_start": "", "v_start": "", "a_start": ""},
     ),
+    "MassWithStopAndFriction": Kind(
+        "MassWithStopAndFriction", quantities={"f": "f"}, defaults={"F_prop": 1.0, "F_Coulomb": 5.0, "F_Stribeck": 10.0}
+    ),
     "Vehicle": Kind("Vehicle", only={"useWindInput": False, "vWindConstant": 0.0}),
     "PowerSensor": Kind("TranslationalPowerSensor", quantities={"power": "f*v"}),
     "MultiSensor": Kind("TranslationalMultiSensor", quantities={"power": "f*v"}),

@@ -22,6 +22,7 @@ from torqueloop.cython_kernels.model.laws cimport (
     kinetic_energy,
     row_angle,
     row_dot,
+    stop_limits,
 )
 from torqueloop.cython_kernels.locks.locks cimport pattern_of, set_ratio_rows
 # all of it: a new record is bound without being named here

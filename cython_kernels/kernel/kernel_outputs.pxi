@@ -38,6 +38,7 @@ cdef enum:
     OUT_CONTACT_POWER = 33
     OUT_PORT_POWER = 34
     OUT_REACTION_POWER = 35
+    OUT_STOPPED = 36
     # source of a friction element's normal force (tl_fr.src): a bilateral element, always held
     FR_BILATERAL = 5
 
@@ -110,6 +111,8 @@ cdef double output_law(const tl_model* m, const tl_state* s, const tl_out* o) no
         return <double>s.branch[k]
     if kind == OUT_CONTACT_REGIME:
         return <double>s.regime[k]
+    if kind == OUT_STOPPED:
+        return <double>s.at_end[k]
     if kind == OUT_DAMPER_POWER:
         w = row_dot(m, m.lin[k].row, s.now.u)
         return m.lin[k].d * w * w
@@ -126,4 +129,4 @@ cdef uint64_t tl_state_hash(const tl_model* m, const tl_state* s) noexcept nogil
     """Hash of all values, modes and the step number. Real-time: yes."""
     cdef uint64_t hsh = fingerprint(<uint64_t>0xCBF29CE484222325U, s.x, s.nfix)
     hsh = fingerprint(hsh, s.now.u, s.nev)
-    return fingerprint(hsh, s.k, 3 * m.nf + m.ncon + m.nls + 3)
+    return fingerprint(hsh, s.k, 3 * m.nf + m.ncon + m.nls + m.nst + 3)

@@ -19,6 +19,8 @@ cdef void refresh(const tl_model* m, tl_state* s) noexcept nogil:
     fixed_capacities(m, &s.ev[0])
     fixed_capacities(m, &s.ev[1])
     fixed_capacities(m, &s.em)
+    for i in range(m.nst):
+        stop_limits(m, s, i)
     s.ties = 0
     for i in range(m.nf):
         if s.tied[i]:
@@ -31,7 +33,7 @@ cdef void fixed_capacities(const tl_model* m, tl_eval* e) noexcept nogil:
     for i in range(m.nf):
         if m.fr[i].fixed == 2:
             e.raw[i] = 1.0
-        elif m.fr[i].fixed:
+        elif m.fr[i].fixed == 1:
             e.raw[i] = m.fr[i].fixed_val[0]
             e.cap_f[i] = m.fr[i].fixed_val[1]
             e.cap_b[i] = m.fr[i].fixed_val[2]
@@ -106,13 +108,13 @@ cdef class KernelState:
         cdef tl_model* m = model.ptr
         cdef tl_state* s = self.ptr
         cdef int64_t n = m.n, nf = m.nf, nm = 2 * m.n + m.nf + 4
-        cdef int64_t nb = nf + 2 * m.ncon
+        cdef int64_t nb = nf + 2 * (m.ncon + m.nst)
         cdef double* cur
         # state proper
         s.nev = 4 * n + m.nhot + m.nport + 7 * nf + m.nact + m.nls
         s.nfix = n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1 + m.ncon + 3 * m.nth + m.nths + m.nvg
         s.nx = s.nfix + 2 * s.nev
-        s.nk = 3 * nf + m.ncon + m.nls + 4 + TL_COUNTERS
+        s.nk = 3 * nf + m.ncon + m.nls + m.nst + 4 + TL_COUNTERS
         s.x = <double*>zeros(self, s.nx * sizeof(double))
         s.k = <int64_t*>zeros(self, s.nk * sizeof(int64_t))
         cur = s.x
@@ -137,7 +139,8 @@ cdef class KernelState:
         s.tied = s.k + 2 * nf
         s.regime = s.k + 3 * nf
         s.branch = s.regime + m.ncon
-        s.step_no = s.branch + m.nls
+        s.at_end = s.branch + m.nls
+        s.step_no = s.at_end + m.nst
         s.fresh = s.step_no + 1
         s.hist = s.step_no + 2
         s.parity = s.step_no + 3
@@ -234,20 +237,20 @@ cdef class KernelState:
         cdef tl_model* m = self.model.ptr
         cdef tl_state* s = self.ptr
         cdef int64_t n = m.n, nf = m.nf, k = 2 * m.nls + m.nf + 1, own = n * nf + 2 * nf * nf + n * nf
-        cdef double* cur = <double*>zeros(self, (8 * n + m.nlin + 2 * m.ncon + 2 * m.nvg + 2 * m.nls) * sizeof(double))
+        cdef double* cur = <double*>zeros(self, (8 * n + m.nlin + 2 * m.ncon + m.nst + 2 * m.nvg + 2 * m.nls) * sizeof(double))
         s.rho = _take(&cur, 2 * n)
         s.ad = _take(&cur, 2 * n)
         s.zs = _take(&cur, 2 * n)
         s.us = _take(&cur, 2 * n)
         s.f_lin = _take(&cur, m.nlin)
         s.f_con = _take(&cur, m.ncon)
-        s.contact_x = _take(&cur, m.ncon)
+        s.contact_x = _take(&cur, m.ncon + m.nst)
         s.vg_rate = _take(&cur, m.nvg)
         s.vg_next = _take(&cur, m.nvg)
         s.branch_x = _take(&cur, m.nls)
         s.rea_size = _take(&cur, m.nls)
-        s.contact_next = <int64_t*>zeros(self, m.ncon * sizeof(int64_t))
-        s.contact_which = <int32_t*>zeros(self, m.ncon * sizeof(int32_t))
+        s.contact_next = <int64_t*>zeros(self, (m.ncon + m.nst) * sizeof(int64_t))
+        s.contact_which = <int32_t*>zeros(self, (m.ncon + m.nst) * sizeof(int32_t))
         s.pat_work2 = <double*>zeros(self, 10 * n * sizeof(double))
         s.li = <int32_t*>zeros(self, (5 * nf + m.nls) * sizeof(int32_t))
         s.lw = <double*>zeros(self, (2 * k * k + (m.nls + 4) * k + n if m.nls else 1) * sizeof(double))

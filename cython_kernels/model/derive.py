@@ -34,6 +34,7 @@ CACHE_BYTES = 64 << 20
 #: up to so many speeds a lock pattern holds T (TL_FORMED in model.pxd)
 FORMED = 12
 
+
 @dataclass(frozen=True)
 class Completed:
     """Everything of tl_model but its tables and its step function; names are those of records.py."""
@@ -186,6 +187,10 @@ def _friction(a: ModelArrays, h: float, W: np.ndarray) -> dict[str, np.ndarray]:
     for i in range(nf):
         if a.fr["src"][i] == 4:
             fixed[i] = 2
+            continue
+        if a.fr["src"][i] == 6:
+            fixed[i] = 3
+            value[i] = (1.0, 0.0, 0.0, UNLIMITED, UNLIMITED)
             continue
         if a.fr["src"][i] == 5:
             fixed[i] = 1

@@ -1,8 +1,8 @@
-"""What the step, the lock patterns and the outputs share: rows, kinetic energy, the law of a contact. Real-time: yes."""
+"""What the step, the lock patterns and the outputs share: rows, kinetic energy, laws of contacts and stops. Real-time: yes."""
 
 from libc.stdint cimport int32_t, int64_t
 
-from torqueloop.cython_kernels.model.model cimport tl_model, tl_state
+from torqueloop.cython_kernels.model.model cimport tl_eval, tl_model, tl_state
 
 
 cdef inline double row_dot(const tl_model* m, int32_t k, const double* x) noexcept nogil:
@@ -65,3 +65,19 @@ cdef inline double contact_loss(const tl_model* m, const tl_state* s, int32_t i,
         return m.con[i].d * w * w
     w = w * contact_deflection(m, s, i, phi)
     return m.con[i].c * (w if q == 2 or q == -2 else -w)
+
+
+cdef inline void stop_limits(const tl_model* m, tl_state* s, int32_t j) noexcept nogil:
+    """Limits of stop j at the end it is at: it holds against motion beyond that end, and never pulls."""
+    cdef int32_t i = m.st[j].fr, k
+    cdef int64_t side = s.at_end[j]
+    cdef tl_eval* e
+    for k in range(3):
+        e = &s.ev[k] if k < 2 else &s.em
+        e.raw[i] = m.fr[i].fixed_val[0] if side != 0 else 0.0
+        e.cap_f[i] = 0.0
+        e.cap_b[i] = 0.0
+        e.lim_f[i] = m.fr[i].fixed_val[3] if side > 0 else 0.0
+        e.lim_b[i] = m.fr[i].fixed_val[4] if side < 0 else 0.0
+        e.steep[i] = 0.0
+    s.pressed[i] = side != 0

@@ -154,6 +154,7 @@ cdef struct tl_state:
     int64_t* pressed      # (nf) 1: normal force acts
     int64_t* tied         # (nf) 1: at its static limit, but held at rest by others: it carries the limit, not less
     int64_t* regime       # (ncon) see contacts.pxi
+    int64_t* at_end       # (nst) end a stop is at: -1 lower, 0 none, 1 upper
     int64_t* branch       # (nls) 0: law A holds, 1: law B
     int64_t* step_no      # (1)
     int64_t* fresh        # (1) 1: accelerations and modes must be found anew (start, restored by hand)
@@ -195,9 +196,9 @@ cdef struct tl_state:
     double* us            # (2n) speeds
     double* f_lin         # (nlin) forces of springs and dampers at one stage
     double* f_con         # (ncon) and of contacts
-    double* contact_x     # (ncon) fraction of the trial at which the regime ends
-    int64_t* contact_next # (ncon) and what follows
-    int32_t* contact_which # (ncon) and which of its ends it is
+    double* contact_x     # (ncon + nst) fraction of the trial at which the regime of a contact, or the way to a stop, ends
+    int64_t* contact_next # (ncon + nst) and what follows
+    int32_t* contact_which # (ncon + nst) and which of its ends it is
     double* vg_rate       # (nvg) rate of change of the ratio in this step, 1/s
     double* vg_next       # (nvg) ratio at its end
     double* rea_size      # (nls) sum of the absolute terms of each reaction: what its rounding is measured by

@@ -4,12 +4,12 @@
 cdef struct tl_fr:
     # friction elements: |tau| <= capacity; sliding against the slip: cgeo*mu(|w|)*fn, stuck: up to peak*cgeo*mu(0)*fn
     int32_t row               # row it acts along
-    int32_t src               # where the capacity comes from: 0 constant, 1 input, 2 actuator, 3 input (a torque), 4 the load of a gear, 5 none: it always holds
+    int32_t src               # where the capacity comes from: 0 constant, 1 input, 2 actuator, 3 input (a torque), 4 the load of a gear, 5 none: it always holds, 6 none: it holds at an end of its range
     int32_t src_idx           # that input or actuator
     int32_t mu                # curve mu(|w|) (-1: none)
     int32_t fwd               # what it does while w > 0: 0 nothing, 1 slides at its capacity, 2 holds whatever comes
     int32_t bwd               # the same for w < 0
-    int32_t fixed             # 1: its capacity never changes (fixed_val); 2: a loss
+    int32_t fixed             # 1: its capacity never changes (fixed_val); 2: a loss; 3: a stop
     int32_t both              # 1: acts alike both ways
     double gain               # N: normal force, or what the input or the piston force is multiplied with
     double cgeo               # m: geometry factor
@@ -101,6 +101,13 @@ cdef struct tl_con:
     double d                  # N.m.s/rad: damping
     double lo                 # rad: lower end of the play
     double hi                 # rad: upper end of the play
+
+
+cdef struct tl_st:
+    # hard stops: lo <= x <= hi along the row of friction element fr; at an end w = 0 (plastic impact), the force pushes back
+    int32_t fr                # friction element that holds at an end
+    double lo                 # rad: lower end of the range
+    double hi                 # rad: upper end of the range
 
 
 cdef struct tl_drv:
@@ -200,6 +207,7 @@ cdef struct tl_model:
     int32_t nact          # pressure actuators
     int32_t nls           # losses of gears
     int32_t ncon          # contacts with play
+    int32_t nst           # hard stops
     int32_t nd            # driven flanges
     int32_t nvg           # gears of changing ratio
     int32_t ned           # eddy-current brakes
@@ -237,6 +245,7 @@ cdef struct tl_model:
     const tl_act* act
     const tl_ls* ls
     const tl_con* con
+    const tl_st* st
     const tl_drv* drv
     const tl_vg* vg
     const tl_ed* ed

@@ -81,12 +81,12 @@ RECORDS = (
         (
             _ROW,
             _i("src", "where the capacity comes from: 0 constant, 1 input, 2 actuator, 3 input (a torque), "
-               "4 the load of a gear, 5 none: it always holds", 6),
+               "4 the load of a gear, 5 none: it always holds, 6 none: it holds at an end of its range", 7),
             _i("src_idx", "that input or actuator"),
             _i("mu", "curve mu(|w|)", "curve", optional=True),
             _i("fwd", "what it does while w > 0: 0 nothing, 1 slides at its capacity, 2 holds whatever comes", 3),
             _i("bwd", "the same for w < 0", 3),
-            _i("fixed", "1: its capacity never changes (fixed_val); 2: a loss", derived=True),
+            _i("fixed", "1: its capacity never changes (fixed_val); 2: a loss; 3: a stop", derived=True),
             _i("both", "1: acts alike both ways", derived=True),
             _f("gain", "N", "normal force, or what the input or the piston force is multiplied with"),
             _f("cgeo", "m", "geometry factor"),
@@ -190,6 +190,15 @@ RECORDS = (
         ),
     ),
     Record(
+        "st", "nst", "hard stops",
+        "lo <= x <= hi along the row of friction element fr; at an end w = 0 (plastic impact), the force pushes back",
+        (
+            _i("fr", "friction element that holds at an end", "fr"),
+            _f("lo", "rad", "lower end of the range"),
+            _f("hi", "rad", "upper end of the range"),
+        ),
+    ),
+    Record(
         "drv", "nd", "driven flanges", "motion of the row of friction element fr as the inputs say, see driven.pxi",
         (
             _i("fr", "bilateral friction element", "fr"),
@@ -280,7 +289,7 @@ RECORDS = (
     Record(
         "out", "nout", "outputs", "gain times a quantity of the state, see kernel_outputs.pxi",
         (
-            _i("kind", "which quantity, as numbered in core/describe/vocabulary.py", 36),
+            _i("kind", "which quantity, as numbered in core/describe/vocabulary.py", 37),
             _i("idx", "row or element it belongs to"),
             _i("aux", "row of the speed in a power (kind 35)", "row"),
             _f("gain", "", "factor"),

@@ -28,6 +28,9 @@ cdef int bind_elements(tl_model* m, str kind, const void* at, int32_t count) exc
     elif kind == "con":
         m.con = <const tl_con*>at
         m.ncon = count
+    elif kind == "st":
+        m.st = <const tl_st*>at
+        m.nst = count
     elif kind == "drv":
         m.drv = <const tl_drv*>at
         m.nd = count
@@ -167,6 +170,7 @@ def c_layout():
     cdef tl_act one_act
     cdef tl_ls one_ls
     cdef tl_con one_con
+    cdef tl_st one_st
     cdef tl_drv one_drv
     cdef tl_vg one_vg
     cdef tl_ed one_ed
@@ -270,6 +274,12 @@ def c_layout():
         "d": <const char*>&one_con.d - start,
         "lo": <const char*>&one_con.lo - start,
         "hi": <const char*>&one_con.hi - start,
+    })
+    start = <const char*>&one_st
+    found["st"] = (sizeof(one_st), {
+        "fr": <const char*>&one_st.fr - start,
+        "lo": <const char*>&one_st.lo - start,
+        "hi": <const char*>&one_st.hi - start,
     })
     start = <const char*>&one_drv
     found["drv"] = (sizeof(one_drv), {

@@ -44,7 +44,7 @@ def _check_chosen(a: ModelArrays, nports: int) -> None:
     sizes = (
         *(rows,) * 3, *(nf,) * 3, len(a.tq), len(a.act), a.nin, nlin, len(a.eng), *(len(a.tc),) * 2, len(a.poly), nf,
         nlin, len(a.tq), len(a.poly), len(a.eng), len(a.tc), whole, whole, nre, *(ncon,) * 2, len(a.th), *(nports,) * 2,
-        len(a.ls), ncon, len(a.vg), nf, nlin, ncon, nports, nre,
+        len(a.ls), ncon, len(a.vg), nf, nlin, ncon, nports, nre, len(a.st),
     )  # fmt: skip
     for kind, index in zip(a.out["kind"], a.out["idx"], strict=True):
         if not 0 <= index < sizes[kind]:
@@ -66,10 +66,16 @@ def _check_groups(a: ModelArrays, nports: int) -> None:
         matrix = getattr(a, name)
         if matrix.size != shape[0] * shape[1]:
             raise ValueError(f"{name} has shape {matrix.shape}, expected {shape}")
-    owners = {4: np.sort(a.ls["fr"]), 5: np.sort(np.concatenate([a.drv["fr"], a.vg["fr"]]))}
+    owners = {
+        4: np.sort(a.ls["fr"]), 5: np.sort(np.concatenate([a.drv["fr"], a.vg["fr"]])), 6: np.sort(a.st["fr"]),
+    }  # fmt: skip
     for source, expected in owners.items():
         if not np.array_equal(np.flatnonzero(a.fr["src"] == source), expected):
             raise ValueError(f"friction elements with fr.src {source} and their laws do not correspond")
+    if not np.array_equal(a.fr["src_idx"][a.st["fr"]], np.arange(len(a.st))):
+        raise ValueError("fr.src_idx of stops must be their numbers")
+    if (a.st["lo"] >= a.st["hi"]).any():
+        raise ValueError("st: lo must be below hi")
     needed = {0: 1, 1: 1, 2: 1, 3: 2, 4: 3}
     for kind, inputs in zip(a.drv["kind"], a.drv["inputs"], strict=True):
         if (inputs[: needed[int(kind)]] < 0).any():

@@ -12,7 +12,7 @@ from torqueloop.cython_kernels.model.records import KINDS, PORTS
 PRECOMPILED: dict[str, tuple[str, Any]] = {}
 
 #: kinds of elements that precompiled steps leave out: drivelines that have any of them run on the generic kernel
-GENERIC_ONLY = ("ls", "con", "drv", "vg", "ed", "cv", "wd", "th")
+GENERIC_ONLY = ("ls", "con", "st", "drv", "vg", "ed", "cv", "wd", "th")
 
 _FIELDS = (("lin", "row"), *PORTS, ("fr", "row"), ("fr", "src"), ("fr", "src_idx"), ("fr", "fwd"), ("fr", "bwd"),
            ("act", "input"))  # fmt: skip

@@ -30,6 +30,7 @@ include "thermal.pxi"
 include "box.pxi"
 include "impulse.pxi"
 include "decide.pxi"
+include "impact.pxi"
 include "shortened.pxi"
 include "quiet.pxi"
 
@@ -97,6 +98,8 @@ cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fre
     cdef int32_t i, touched = 0, nf = TL_NF(m)
     if TL_NCON(m) > 0 and fresh:
         find_regimes(m, s)
+    if TL_NST(m) > 0 and fresh:
+        find_ends(m, s)
     now(m, s, theta)
     for i in range(nf):
         if (s.now.raw[i] > 0.0) != (s.pressed[i] != 0):
@@ -193,10 +196,10 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
             x = find_event(m, s, left)
         else:
             x = 2.0
-            if TL_NCON(m) > 0 or m.stiff_cut:
+            if TL_NCON(m) + TL_NST(m) > 0 or m.stiff_cut:
                 for i in range(TL_NF(m)):
                     s.slip_x[i] = 2.0
-        if TL_NCON(m) > 0:
+        if TL_NCON(m) + TL_NST(m) > 0:
             y = find_contact(m, s, left)
             x = y if y < x else x
         if TL_NLS(m) > 0:
@@ -230,6 +233,8 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         s.theta = done
         if TL_NCON(m) > 0:
             switch_contacts(m, s, x)
+        if TL_NST(m) > 0:
+            reach_ends(m, s, x)
         if TL_NLS(m) > 0:
             switch_branches(m, s, x)
         # the interpolated capacities served the books; what follows needs those of this slip and this normal force

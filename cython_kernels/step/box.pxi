@@ -23,9 +23,19 @@ cdef struct tl_box:
     double* work           # scratch of boxed_solve
 
 
+cdef inline int32_t box_room(const tl_model* m) noexcept nogil:
+    """Most candidates there may be: all elements, both sides of all contacts and stops."""
+    return TL_NF(m) + 2 * (TL_NCON(m) + TL_NST(m))
+
+
+cdef inline int32_t* box_rows(const tl_model* m, tl_state* s) noexcept nogil:
+    """Room for the rows of the candidates."""
+    return s.box_i + 4 * box_room(m)
+
+
 cdef inline tl_box lay_box(const tl_model* m, tl_state* s) noexcept nogil:
-    """An empty problem in the scratch memory of the state; room for all elements and both sides of all contacts."""
-    cdef int32_t nb = TL_NF(m) + 2 * TL_NCON(m)
+    """An empty problem in the scratch memory of the state."""
+    cdef int32_t nb = box_room(m)
     cdef tl_box box
     box.nc = 0
     box.cand = s.box_i
@@ -48,8 +58,25 @@ cdef inline int32_t bilateral(const tl_model* m, int32_t i) noexcept nogil:
 
 
 cdef inline int32_t engaged(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
-    """1 when element i can carry a torque at all: pressed, or a free wheel."""
-    return m.fr[i].fwd == 2 or m.fr[i].bwd == 2 or s.pressed[i] != 0
+    """1 when element i can carry a torque at all: pressed, a free wheel, or a stop at an end."""
+    return blocked(m, s, i) != 0 or s.pressed[i] != 0
+
+
+cdef enum:
+    FORWARD = 1            # ways an element may block: w > 0
+    BACKWARD = 2           # w < 0
+
+
+cdef inline int32_t is_stop(const tl_model* m, int32_t i) noexcept nogil:
+    """1 for hard stops: they hold at the ends of their range only."""
+    return TL_NST(m) > 0 and m.fr[i].src == 6
+
+
+cdef inline int32_t blocked(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """Ways element i lets nothing go: those of a free wheel, or of a stop that is at an end."""
+    if is_stop(m, i):
+        return FORWARD if s.at_end[m.fr[i].src_idx] > 0 else (BACKWARD if s.at_end[m.fr[i].src_idx] < 0 else 0)
+    return (FORWARD if m.fr[i].fwd == 2 else 0) | (BACKWARD if m.fr[i].bwd == 2 else 0)
 
 
 cdef inline void add_along(const tl_model* m, int32_t k, double f, double* g) noexcept nogil:

@@ -6,6 +6,9 @@
 #   regime +-2      damper limited to the spring's torque  tau = 2 tc        (td beyond tc; kind 0 only)
 #   regime +-3      in the flank, but it would pull        tau = 0           (tc + td against tc)
 # The sign is that of the side. The force along the row is -tau. Kind 0: Modelica's ElastoBacklash; 1: ElastoBacklash2.
+#
+# Hard stops (lo <= phi <= hi) are met where the way to one of their ends ends; they are numbered after the contacts here.
+# At an end a stop is a friction element that holds one way (box.pxi: blocked).
 
 cdef inline void subtract_contacts(const tl_model* m, const tl_state* s, const double* z, const double* u,
                                    double* F) noexcept nogil:
@@ -43,6 +46,55 @@ cdef void find_regimes(const tl_model* m, tl_state* s) noexcept nogil:
         s.regime[i] = regime_at(m, i, row_angle(m, s, k), row_dot(m, k, s.now.u))
 
 
+cdef inline int32_t contact_row(const tl_model* m, int32_t i) noexcept nogil:
+    """Row of a contact, or of a stop."""
+    if TL_NST(m) > 0 and i >= TL_NCON(m):
+        return m.fr[m.st[i - TL_NCON(m)].fr].row
+    return m.con[i].row
+
+
+cdef inline int64_t contact_regime(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """Its regime; of a stop the end it is at."""
+    if TL_NST(m) > 0 and i >= TL_NCON(m):
+        return s.at_end[i - TL_NCON(m)]
+    return s.regime[i]
+
+
+#: of the size of an angle: a stop so near to an end is at it
+cdef double AT_END = 1e-12
+
+
+cdef void find_ends(const tl_model* m, tl_state* s) noexcept nogil:
+    """Ends the stops are at, from the present angles and speeds (start, restored by hand)."""
+    cdef int32_t i, j, k
+    cdef double phi, w, near
+    for j in range(TL_NST(m)):
+        k = m.fr[m.st[j].fr].row
+        phi = row_angle(m, s, k)
+        w = row_dot(m, k, s.now.u)
+        near = AT_END * (fabs(phi) + (1.0 if m.st[j].hi - m.st[j].lo > 1.0 else m.st[j].hi - m.st[j].lo))
+        s.at_end[j] = 0
+        if phi >= m.st[j].hi - near and w >= -TOL_R:
+            s.at_end[j] = 1
+        elif phi <= m.st[j].lo + near and w <= TOL_R:
+            s.at_end[j] = -1
+        stop_limits(m, s, j)
+
+
+cdef void reach_ends(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """Stops reached at the fraction x of the trial: plastic impacts, until nothing moves beyond an end any more."""
+    cdef int32_t i, j, hit = 0
+    for j in range(TL_NST(m)):
+        if s.contact_x[TL_NCON(m) + j] <= x + 1e-12:
+            s.at_end[j] = s.contact_next[TL_NCON(m) + j]
+            stop_limits(m, s, j)
+            hit = 1
+    if hit:
+        for i in range(TL_NF(m) + 1):
+            if not stop_blocked(m, s):
+                break
+
+
 cdef enum:
     SAMPLES = 8            # points of a step at which the ends of a regime are looked for before the root is refined
 
@@ -64,9 +116,13 @@ cdef void row_polynomial(const tl_model* m, const tl_state* s, int32_t k, double
 cdef inline double contact_margin(const tl_model* m, const tl_state* s, int32_t i, int32_t which, const double* p,
                                   const double* v, double x) noexcept nogil:
     """What must stay >= 0 for the regime of contact i to go on: `which` counts its ends (see contact_after)."""
-    cdef int64_t q = s.regime[i], side = 1 if q > 0 else -1
+    cdef int64_t q = contact_regime(m, s, i), side = 1 if q > 0 else -1
     cdef double phi = p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))
     cdef double w = v[0] + x * (v[1] + x * (v[2] + x * v[3])), tc, td
+    if TL_NST(m) > 0 and i >= TL_NCON(m):
+        if q != 0:
+            return 1.0                   # it is there
+        return m.st[i - TL_NCON(m)].hi - phi if which == 0 else phi - m.st[i - TL_NCON(m)].lo
     if q == 0:
         return m.con[i].hi - phi if which == 0 else phi - m.con[i].lo
     phi = side * (phi - (m.con[i].hi if q > 0 else m.con[i].lo))
@@ -83,7 +139,9 @@ cdef inline double contact_margin(const tl_model* m, const tl_state* s, int32_t 
 
 cdef inline int64_t contact_after(const tl_model* m, const tl_state* s, int32_t i, int32_t which) noexcept nogil:
     """Regime that follows when the end `which` of the present one is reached."""
-    cdef int64_t q = s.regime[i], side = 1 if q > 0 else -1
+    cdef int64_t q = contact_regime(m, s, i), side = 1 if q > 0 else -1
+    if TL_NST(m) > 0 and i >= TL_NCON(m):
+        return 1 if which == 0 else -1
     if q == 0:
         side = 1 if which == 0 else -1
         return 2 * side if m.con[i].kind == 0 and m.con[i].d > 0.0 else side
@@ -139,14 +197,14 @@ cdef double contact_passed(const tl_model* m, tl_state* s, int32_t i, double* x)
     contact_which and contact_next are set; x: fraction of the trial at which a straight line would reach the end."""
     cdef int32_t which, found = -1
     cdef double over, worst = 1e-9, f0, f1 = 0.0
-    for which in range(3 if s.regime[i] != 0 else 2):
+    for which in range(3 if contact_regime(m, s, i) != 0 else 2):
         s.contact_which[i] = which
         f1 = contact_left(m, s, s.end, i)
         over = -f1 / contact_size(m, s, i)
         if over > worst:
             worst = over
             found = which
-        if found == 0 and s.regime[i] != 0:
+        if found == 0 and contact_regime(m, s, i) != 0:
             break                            # apart: what the force would be there does not matter
     if found < 0:
         return 0.0
@@ -159,22 +217,22 @@ cdef double contact_passed(const tl_model* m, tl_state* s, int32_t i, double* x)
 
 
 cdef double find_contact(const tl_model* m, tl_state* s, double end) noexcept nogil:
-    """Fraction of the trial at which the first contact leaves its regime, 2 if none does."""
+    """Fraction of the trial at which the first contact leaves its regime or stop is reached, 2 if none does or is."""
     cdef int32_t i, which
     cdef double x, first = 2.0
     cdef double[5] p
     cdef double[4] v
-    for i in range(TL_NCON(m)):
+    for i in range(TL_NCON(m) + TL_NST(m)):
         s.contact_x[i] = 2.0
         if m.stiff_cut and end == 1.0 and contact_passed(m, s, i, &x) > 0.0:
             # the end is A-stable, the polynomial need not pass through it
             s.contact_x[i] = x
             first = x if x < first else first
             continue
-        if m.stiff_cut and not s.four and s.regime[i] != 0:
+        if contact_regime(m, s, i) != 0 and (i >= TL_NCON(m) or (m.stiff_cut and not s.four)):
             continue
-        row_polynomial(m, s, m.con[i].row, p, v)
-        for which in range(3 if s.regime[i] != 0 else 2):
+        row_polynomial(m, s, contact_row(m, i), p, v)
+        for which in range(3 if contact_regime(m, s, i) != 0 else 2):
             x = contact_root(m, s, i, which, p, v, end, contact_scale(m, s, i, which, p, v))
             if x < s.contact_x[i]:
                 s.contact_x[i] = x
@@ -188,11 +246,19 @@ cdef double find_contact(const tl_model* m, tl_state* s, double end) noexcept no
 cdef inline double contact_scale(const tl_model* m, const tl_state* s, int32_t i, int32_t which, const double* p,
                                  const double* v) noexcept nogil:
     """Size of the numbers a margin is formed from: what rounding is measured by."""
-    cdef double phi = fabs(p[0]) + fabs(p[1]) + fabs(p[2])
-    if m.con[i].hi < 1e299:
-        phi += fabs(m.con[i].hi)
-    if m.con[i].lo > -1e299:
-        phi += fabs(m.con[i].lo)
+    cdef double phi = fabs(p[0]) + fabs(p[1]) + fabs(p[2]), hi, lo
+    if TL_NST(m) > 0 and i >= TL_NCON(m):
+        hi = m.st[i - TL_NCON(m)].hi
+        lo = m.st[i - TL_NCON(m)].lo
+    else:
+        hi = m.con[i].hi
+        lo = m.con[i].lo
+    if hi < 1e299:
+        phi += fabs(hi)
+    if lo > -1e299:
+        phi += fabs(lo)
+    if TL_NST(m) > 0 and i >= TL_NCON(m):
+        return phi
     if s.regime[i] == 0 or which == 0:
         return phi
     return m.con[i].c * phi + m.con[i].d * (fabs(v[0]) + fabs(v[1]))
@@ -202,16 +268,19 @@ cdef inline double contact_left(const tl_model* m, const tl_state* s, const tl_e
     """What is left to the end of the regime of contact i that find_contact saw, at the instant e."""
     cdef double[5] p
     cdef double[4] v
-    p[0] = row_dot(m, m.con[i].row, e.z) + m.row_off[m.con[i].row]
-    v[0] = row_dot(m, m.con[i].row, e.u)
+    cdef int32_t k = contact_row(m, i)
+    p[0] = row_dot(m, k, e.z) + m.row_off[k]
+    v[0] = row_dot(m, k, e.u)
     p[1] = p[2] = p[3] = p[4] = v[1] = v[2] = v[3] = 0.0
     return contact_margin(m, s, i, s.contact_which[i], p, v, 0.0)
 
 
 cdef inline double contact_size(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
     """Size of what the margin of contact i compares, from the trial's ends."""
-    cdef int32_t k = m.con[i].row
+    cdef int32_t k = contact_row(m, i)
     cdef double size = fabs(row_angle(m, s, k)) + s.h * fabs(row_dot(m, k, s.now.u))
+    if TL_NST(m) > 0 and i >= TL_NCON(m):
+        return size + (0.0 if size > 0.0 else 1.0)
     if s.contact_which[i] > 0 and s.regime[i] != 0:
         size = m.con[i].c * size + m.con[i].d * fabs(row_dot(m, k, s.now.u))
     return size

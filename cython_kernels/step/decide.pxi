@@ -51,7 +51,7 @@ cdef void free_motion(const tl_model* m, tl_state* s, tl_box* box) noexcept nogi
     """The boxed problem of the candidates: accelerations am without their torques, slips b, responses W; with losses the
     reactions, too."""
     cdef int32_t c, d, i, n = TL_N(m), nf = TL_NF(m), nc = box.nc
-    cdef int32_t* rows = s.box_i + 4 * (nf + 2 * TL_NCON(m))
+    cdef int32_t* rows = box_rows(m, s)
     cdef const double* inverse
     for c in range(nc):
         s.mode[box.cand[c]] = 2
@@ -218,7 +218,7 @@ cdef inline int32_t logged_mode(const tl_state* s, int32_t i) noexcept nogil:
 
 cdef void find_candidates(const tl_model* m, tl_state* s, tl_box* box, double ahead, int32_t by_pattern) noexcept nogil:
     """Who takes part: pressed elements at rest; the others slide as their speed says."""
-    cdef int32_t i, j, k
+    cdef int32_t i, j, k, way
     cdef double r
     for j in range(TL_NF(m)):
         i = j if TL_NLS(m) > 0 else m.fr_order[j]
@@ -232,7 +232,8 @@ cdef void find_candidates(const tl_model* m, tl_state* s, tl_box* box, double ah
         if not engaged(m, s, i):
             s.mode[i] = 2
             continue
-        if fabs(r) <= TOL_R or (m.fr[i].bwd == 2 and r < 0.0) or (m.fr[i].fwd == 2 and r > 0.0):
+        way = blocked(m, s, i)
+        if fabs(r) <= TOL_R or (way & BACKWARD and r < 0.0) or (way & FORWARD and r > 0.0):
             box.cand[box.nc] = i
             box.side[box.nc] = likely_side(m, s, i, k, ahead) if by_pattern else (0 if s.mode[i] == 2 else -<int32_t>s.mode[i])
             box.released[box.nc] = 0
@@ -338,6 +339,18 @@ cdef void solve_ahead(const tl_model* m, tl_state* s, tl_box* box, double ahead)
             return
 
 
+cdef void leave_ends(const tl_model* m, tl_state* s) noexcept nogil:
+    """Stops that do not hold any more, or carry nothing because others hold: free from here on."""
+    cdef int32_t i, j
+    for j in range(TL_NST(m)):
+        i = m.st[j].fr
+        if s.mode[i] != 0:
+            s.at_end[j] = 0
+            stop_limits(m, s, j)
+            s.mode[i] = 2
+            s.tied[i] = 0
+
+
 cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexcept nogil:
     """Modes of all pressed elements at rest, by the boxed problem over a look-ahead, and the accelerations that follow.
 
@@ -358,6 +371,8 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
             s.mode[i] = 0 if box.side[c] == 0 else (1 if box.side[c] < 0 else -1)
             s.tied[i] = box.side[c] != 0 and not box.released[c]
             s.ties |= s.tied[i]
+    if TL_NST(m) > 0:
+        leave_ends(m, s)
     for i in range(TL_NF(m)):
         if logged_mode(s, i) != s.was[i]:
             log_mode_change(s, i)
@@ -422,39 +437,3 @@ cdef inline void log_mode_change(tl_state* s, int32_t i) noexcept nogil:
     s.log_el[j] = i
     s.log_mode[j] = logged_mode(s, i)
     s.log_n += 1
-
-
-cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
-    """A free wheel that is found turning the blocked way (initial values, a speed set by hand) stops in an impact:
-    projection of the speeds, which conserves momentum and takes energy out; the loss counts as its heat. Returns 1 when
-    there was one; the impact may drive another into its stop, so it is called until it finds none."""
-    cdef int32_t i, hit = -1
-    cdef double r, e0 = 0.0, e1 = 0.0
-    for i in range(TL_NF(m)):
-        r = s.now.w[TL_FR_ROW(m, i)]
-        s.box_i[i] = <int32_t>s.mode[i]
-        if TL_ND(m) + TL_NVG(m) > 0 and m.fr[i].src == 5:
-            continue
-        if (m.fr[i].bwd == 2 and r < -TOL_R) or (m.fr[i].fwd == 2 and r > TOL_R):
-            hit = i
-    if hit < 0:
-        return 0
-    for i in range(TL_NF(m)):
-        r = s.now.w[TL_FR_ROW(m, i)]
-        if TL_ND(m) + TL_NVG(m) > 0 and m.fr[i].src == 5:
-            s.mode[i] = 0
-        elif (m.fr[i].bwd == 2 and r < TOL_R) or (m.fr[i].fwd == 2 and r > -TOL_R):
-            s.mode[i] = 0
-        else:
-            s.mode[i] = 2
-    s.pat = pattern_of(m, s)
-    e0 = kinetic_energy(m, s)
-    if TL_ND(m) + TL_NVG(m) > 0:
-        for i in range(TL_NF(m)):
-            s.g[i] = slip_of(m, s, i, s.now.u)
-    project(m, s, s.g)
-    e1 = kinetic_energy(m, s)
-    s.e_fr[hit] += e0 - e1
-    for i in range(TL_NF(m)):
-        s.mode[i] = s.box_i[i]
-    return 1

@@ -21,7 +21,7 @@ cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part)
     cdef int32_t i
     cdef double dt = part * m.h
     cdef tl_box box = lay_box(m, s)
-    cdef int32_t* rows = s.box_i + 4 * (TL_NF(m) + 2 * TL_NCON(m))
+    cdef int32_t* rows = box_rows(m, s)
     cdef tl_pattern* p
     s.counters[TL_C_FALLBACKS] += 1
     if TL_NLS(m) > 0:
@@ -115,7 +115,7 @@ cdef void find_braking(const tl_model* m, tl_state* s, tl_box* box, int32_t* row
     cdef int32_t i, j, c
     for j in range(TL_NF(m)):
         i = m.fr_order[j]
-        if bilateral(m, i) or not (m.fr[i].src == 4 or engaged(m, s, i)):
+        if bilateral(m, i) or is_stop(m, i) or not (m.fr[i].src == 4 or engaged(m, s, i)):
             continue
         c = box.nc
         box.cand[c] = i
@@ -126,28 +126,36 @@ cdef void find_braking(const tl_model* m, tl_state* s, tl_box* box, int32_t* row
 
 
 cdef void find_touching(const tl_model* m, tl_state* s, tl_box* box, int32_t* rows) noexcept nogil:
-    """Each side of a contact is a candidate: -1 - i for the upper side of contact i, -1 - ncon - i for the lower one."""
-    cdef int32_t i, c, lower
-    for i in range(TL_NCON(m)):
+    """Each side of a contact (or stop, numbered after them) is a candidate: -1 - i for the upper side of i, -1 - all - i
+    for the lower one."""
+    cdef int32_t i, c, lower, all_ = TL_NCON(m) + TL_NST(m)
+    for i in range(all_):
         for lower in range(2):
-            if fabs(m.con[i].lo if lower else m.con[i].hi) < NO_LIMIT * 0.1:
+            if fabs(side_at(m, i, -1.0 if lower else 1.0)) < NO_LIMIT * 0.1:
                 c = box.nc
-                box.cand[c] = -1 - i - lower * TL_NCON(m)
+                box.cand[c] = -1 - i - lower * all_
                 box.side[c] = -1 if lower else 1
-                rows[c] = m.con[i].row
+                rows[c] = contact_row(m, i)
                 box.nc += 1
 
 
 cdef inline int32_t contact_of(const tl_model* m, int32_t candidate, double* sgn) noexcept nogil:
-    """The contact of a candidate < 0; sgn: 1 for its upper side, -1 for the lower one."""
-    cdef int32_t i = -1 - candidate
-    sgn[0] = 1.0 if i < TL_NCON(m) else -1.0
-    return i if i < TL_NCON(m) else i - TL_NCON(m)
+    """The contact or stop of a candidate < 0; sgn: 1 for its upper side, -1 for the lower one."""
+    cdef int32_t i = -1 - candidate, all_ = TL_NCON(m) + TL_NST(m)
+    sgn[0] = 1.0 if i < all_ else -1.0
+    return i if i < all_ else i - all_
+
+
+cdef inline double side_at(const tl_model* m, int32_t i, double sgn) noexcept nogil:
+    """Angle at which a side of contact or stop i begins."""
+    if TL_NST(m) > 0 and i >= TL_NCON(m):
+        return m.st[i - TL_NCON(m)].hi if sgn > 0.0 else m.st[i - TL_NCON(m)].lo
+    return m.con[i].hi if sgn > 0.0 else m.con[i].lo
 
 
 cdef inline double depth(const tl_model* m, int32_t i, double sgn, double phi) noexcept nogil:
-    """How deep the angle phi is in a side of contact i, > 0 inside."""
-    return phi - m.con[i].hi if sgn > 0.0 else m.con[i].lo - phi
+    """How deep the angle phi is in a side of contact or stop i, > 0 inside."""
+    return sgn * (phi - side_at(m, i, sgn))
 
 
 cdef void slips_without(const tl_model* m, tl_state* s, tl_box* box, const int32_t* rows, double dt) noexcept nogil:
@@ -158,7 +166,7 @@ cdef void slips_without(const tl_model* m, tl_state* s, tl_box* box, const int32
 
 
 cdef void press_contacts(const tl_model* m, tl_state* s, tl_box* box, const int32_t* rows, double dt) noexcept nogil:
-    """Contacts among the candidates. With x1 = x0 + dt r0 + dt^2/2 a the law is that of a row softer by 2/(k dt^2)."""
+    """Contacts and stops among the candidates. With x1 = x0 + dt r0 + dt^2/2 a the law is that of a row softer by 2/(k dt^2)."""
     cdef int32_t c, i, nc = box.nc
     cdef double x0, k, inside, sgn, scale = 2.0 / (dt * dt)
     for c in range(nc):
@@ -166,14 +174,18 @@ cdef void press_contacts(const tl_model* m, tl_state* s, tl_box* box, const int3
             continue
         i = contact_of(m, box.cand[c], &sgn)
         x0 = depth(m, i, sgn, row_angle(m, s, rows[c]))
+        box.lo[c] = -UNLIMITED if sgn > 0.0 else 0.0
+        box.hi[c] = UNLIMITED if sgn < 0.0 else 0.0
+        if TL_NST(m) > 0 and i >= TL_NCON(m):
+            # rigid: x1 <= 0
+            box.b[c] += s.now.w[rows[c]] / dt + (sgn * scale * x0 if x0 < 0.0 else 0.0)
+            continue
         inside = x0 if x0 > 0.0 else 0.0
         k = m.con[i].c + (m.con[i].d / dt if x0 > 0.0 else 0.0)
         if x0 > 0.0:
             box.side[c] = 0
         box.b[c] += s.now.w[rows[c]] / dt + sgn * scale * (x0 - inside * (1.0 - m.con[i].c / k))
         box.W[c * nc + c] += scale / k
-        box.lo[c] = -UNLIMITED if sgn > 0.0 else 0.0
-        box.hi[c] = UNLIMITED if sgn < 0.0 else 0.0
 
 
 cdef void limit_braking(const tl_model* m, const tl_state* s, const tl_box* box, const int32_t* rows) noexcept nogil:
@@ -260,13 +272,16 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, con
 
 
 cdef void book_side(const tl_model* m, tl_state* s, int32_t candidate, double f, double dx, int32_t k) noexcept nogil:
-    """Heat of a side of a contact that has pushed with f while its row moved by dx: what its spring does not keep."""
+    """Heat of a side of a contact or stop that has pushed with f while its row moved by dx: what its spring does not keep."""
     cdef double sgn, phi = row_angle(m, s, k), x0, x1
     cdef int32_t i = contact_of(m, candidate, &sgn)
     x0 = depth(m, i, sgn, phi)
     x1 = depth(m, i, sgn, phi + dx)
     x0 = x0 if x0 > 0.0 else 0.0
     x1 = x1 if x1 > 0.0 else 0.0
+    if TL_NST(m) > 0 and i >= TL_NCON(m):
+        s.e_fr[m.st[i - TL_NCON(m)].fr] += -f * dx if f * dx < 0.0 else 0.0
+        return
     s.e_con[i] += -f * dx - 0.5 * m.con[i].c * (x1 * x1 - x0 * x0)
 
 
@@ -285,12 +300,18 @@ cdef void book_drivers(const tl_model* m, tl_state* s, const tl_pattern* p, doub
 
 
 cdef void come_to_rest(const tl_model* m, tl_state* s, const tl_box* box, const int32_t* rows) noexcept nogil:
-    """Elements held to the end of the interval: the creep of the shift in the boxed problem is taken out by projection."""
-    cdef int32_t c, i, any_held = 0
+    """Elements held to the end of the interval: the creep of the shift in the boxed problem is taken out by projection. Of a
+    stop that was reached also the speed: a plastic impact."""
+    cdef int32_t c, i, any_held = 0, hit = -1
+    cdef double sgn, lost = kinetic_energy(m, s) if TL_NST(m) > 0 else 0.0
     for c in range(box.nc):
         i = box.cand[c]
         if i >= 0 and box.side[c] == 0 and fabs(s.now.w[rows[c]]) <= CREEP:
             s.mode[i] = 0
+            any_held = 1
+        if TL_NST(m) > 0 and i < 0 and box.side[c] == 0 and contact_of(m, i, &sgn) >= TL_NCON(m):
+            hit = m.st[contact_of(m, i, &sgn) - TL_NCON(m)].fr
+            s.mode[hit] = 0
             any_held = 1
     if not any_held:
         return
@@ -299,3 +320,6 @@ cdef void come_to_rest(const tl_model* m, tl_state* s, const tl_box* box, const 
         for i in range(TL_NF(m)):
             s.g[i] = slip_of(m, s, i, s.now.u)
     project(m, s, s.g)
+    if hit >= 0:
+        lost -= kinetic_energy(m, s)
+        s.e_fr[hit] += lost if lost > 0.0 else 0.0

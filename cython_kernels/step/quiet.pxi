@@ -27,7 +27,7 @@ cdef extern from *:
 
 cdef inline int32_t may_be_quiet(const tl_model* m) noexcept nogil:
     """1 for models whose steps can be quiet at all. Not those with temperatures, which forces follow within the step."""
-    return m.order == 2 and not staged(m) and not m.stiff_cut and TL_NTH(m) == 0 and TL_N(m) <= TL_FORMED
+    return m.order == 2 and not staged(m) and not m.stiff_cut and TL_NTH(m) + TL_NST(m) == 0 and TL_N(m) <= TL_FORMED
 
 
 cdef void list_elements(const tl_model* m, tl_state* s) noexcept nogil:

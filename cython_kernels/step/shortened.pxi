@@ -35,7 +35,7 @@ cdef int32_t first_passed(const tl_model* m, tl_state* s, int32_t but, double* s
     left its regime (numbered after the elements); -1 if there is none."""
     cdef int32_t i, worst = -1
     cdef double w, x = 0.0, least = -TOL_R, most = 0.0
-    for i in range(TL_NCON(m)):
+    for i in range(TL_NCON(m) + TL_NST(m)):
         if TL_NF(m) + i != but:
             w = contact_passed(m, s, i, &x)
             if w > most:
@@ -57,7 +57,7 @@ cdef int32_t left_regime(const tl_model* m, tl_state* s) noexcept nogil:
     """1 when the trial's end is so far beyond the regime of a contact that its potential would jump."""
     cdef int32_t i
     cdef double x = 0.0
-    for i in range(TL_NCON(m)):
+    for i in range(TL_NCON(m) + TL_NST(m)):
         if s.contact_x[i] > 1.5 and contact_passed(m, s, i, &x) > REGIME_TOL:
             return 1
         if s.contact_x[i] <= 1.5 and -contact_left(m, s, s.end, i) > REGIME_TOL * contact_size(m, s, i):
@@ -85,8 +85,11 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
             stops = i
     if stops >= 0:
         sgn = <double>s.mode[stops] if s.mode[stops] != 0 else (1.0 if s.end.tau[stops] > s.end.lim_b[stops] else -1.0)
-        small = TOL_R if s.mode[stops] != 0 else 1e-12 * (fabs(s.end.lim_b[stops]) + fabs(s.end.lim_f[stops]))
-    for i in range(TL_NCON(m)):
+        small = fabs(s.end.lim_b[stops]) + fabs(s.end.lim_f[stops])
+        # of what blocks one way without limit only the other way counts, and there its limit may be 0
+        small = 1e-12 * small if small < NO_LIMIT else torque_rounding(m, s)
+        small = TOL_R if s.mode[stops] != 0 else small
+    for i in range(TL_NCON(m) + TL_NST(m)):
         if s.contact_x[i] <= x + 1e-9:
             stops = nf + i
             small = 1e-11 * contact_size(m, s, i)
@@ -144,7 +147,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
             x = lo                               # not found: rather a little before the event than beyond it
     if stops >= nf and f > small:
         s.contact_x[stops - nf] = 2.0            # not reached after all: it keeps its regime
-    if TL_NCON(m) > 0 and left_regime(m, s):
+    if TL_NCON(m) + TL_NST(m) > 0 and left_regime(m, s):
         return REFUSED
     if accept(m, s, done, 1.0):
         return REFUSED

@@ -29,6 +29,9 @@ cdef extern from *:
     #ifndef TL_NCON
     #define TL_NCON(m) ((m)->ncon)
     #endif
+    #ifndef TL_NST
+    #define TL_NST(m) ((m)->nst)
+    #endif
     #ifndef TL_ND
     #define TL_ND(m) ((m)->nd)
     #endif
@@ -87,6 +90,7 @@ cdef extern from *:
     int32_t TL_NACT(const tl_model* m) noexcept nogil
     int32_t TL_NLS(const tl_model* m) noexcept nogil
     int32_t TL_NCON(const tl_model* m) noexcept nogil
+    int32_t TL_NST(const tl_model* m) noexcept nogil
     int32_t TL_ND(const tl_model* m) noexcept nogil
     int32_t TL_NVG(const tl_model* m) noexcept nogil
     int32_t TL_NED(const tl_model* m) noexcept nogil

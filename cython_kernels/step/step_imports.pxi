@@ -18,6 +18,7 @@ from torqueloop.cython_kernels.model.laws cimport (
     kinetic_energy,
     row_angle,
     row_dot,
+    stop_limits,
 )
 from torqueloop.cython_kernels.locks.vectors cimport axpy, dot
 from torqueloop.cython_kernels.model.tables cimport table1, table1_slope, table2

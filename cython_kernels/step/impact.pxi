@@ -1,0 +1,85 @@
+# Impacts: what moves a way it is blocked (a free wheel after a jump, a stop that has just been reached) is brought to rest
+# at once, as plastic impacts are. Needs: box.pxi, driven.pxi.
+#
+#     M (u+ - u-) = B^T L,    r+ = B u+,    L pushes back only, r+ does not go the blocked way, L r+ = 0
+#
+# (Moreau). It conserves momentum and takes energy out. Friction of finite capacity has no impulse in no time.
+
+cdef int32_t find_impacts(const tl_model* m, tl_state* s, tl_box* box, int32_t* rows) noexcept nogil:
+    """Candidates: what is blocked and does not move away. 1 when one of them moves the blocked way."""
+    cdef int32_t i, way, hit = 0
+    cdef double r
+    for i in range(TL_NF(m)):
+        way = 0 if bilateral(m, i) else blocked(m, s, i)
+        r = s.now.w[TL_FR_ROW(m, i)]
+        s.was[i] = s.mode[i]
+        if not ((way & FORWARD and r > -TOL_R) or (way & BACKWARD and r < TOL_R)):
+            continue
+        if (way & FORWARD and r > TOL_R) or (way & BACKWARD and r < -TOL_R):
+            hit = 1
+        rows[box.nc] = TL_FR_ROW(m, i)
+        box.cand[box.nc] = i
+        box.side[box.nc] = 0
+        box.b[box.nc] = r
+        box.lo[box.nc] = -UNLIMITED if way & FORWARD else 0.0
+        box.hi[box.nc] = UNLIMITED if way & BACKWARD else 0.0
+        box.nc += 1
+    return hit
+
+
+cdef double impact_work(const tl_model* m, tl_state* s) noexcept nogil:
+    """Work of the drivers in an impact that began with the speeds s.us, into the books: impulse times slip."""
+    cdef int32_t i, j, k, n = TL_N(m), nf = TL_NF(m)
+    cdef double work, total = 0.0
+    for j in range(n):
+        s.rho[j] = 0.0
+        for k in range(n):
+            s.rho[j] += m.M[j * n + k] * (s.now.u[k] - s.us[k])
+    for i in range(nf):
+        if bilateral(m, i):
+            work = 0.0
+            for j in range(n):
+                work += s.pat.Tn[j * nf + i] * s.rho[j]
+            work *= 0.5 * (slip_of(m, s, i, s.us) + slip_of(m, s, i, s.now.u))
+            s.e_fr[i] -= work
+            total += work
+    return total
+
+
+cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
+    """All impacts of this instant; what is lost counts as heat of the elements hit. Returns 1 when there was one: it may
+    drive another element into its end, so it is called until it finds none."""
+    cdef int32_t i, c, piv = 0
+    cdef double lost, share = 0.0, heat
+    cdef tl_box box = lay_box(m, s)
+    cdef int32_t* rows = box_rows(m, s)
+    cdef const double* inverse
+    if not find_impacts(m, s, &box, rows):
+        return 0
+    for i in range(TL_NF(m)):
+        s.mode[i] = 0 if bilateral(m, i) else 2
+    inverse = free_inverse(m, s)
+    responses(m, s, &box, rows, inverse)
+    boxed_solve(box.nc, box.W, box.b, box.lo, box.hi, box.tau, box.side, box.work, &piv)
+    count_pivots(s, piv)
+    for c in range(box.nc):
+        if box.side[c] == 0:
+            s.mode[box.cand[c]] = 0
+    s.pat = pattern_of(m, s)
+    lost = kinetic_energy(m, s)
+    if TL_ND(m) + TL_NVG(m) > 0:
+        memcpy(s.us, s.now.u, TL_N(m) * sizeof(double))
+        for i in range(TL_NF(m)):
+            s.g[i] = slip_of(m, s, i, s.now.u)
+    project(m, s, s.g)
+    lost -= kinetic_energy(m, s)
+    if TL_ND(m) + TL_NVG(m) > 0:
+        lost += impact_work(m, s)
+    for c in range(box.nc):
+        share += fabs(box.tau[c] * box.b[c])
+    for c in range(box.nc):
+        heat = lost * fabs(box.tau[c] * box.b[c]) / share if share > 0.0 else 0.0
+        s.e_fr[box.cand[c]] += heat if heat > 0.0 else 0.0
+    for i in range(TL_NF(m)):
+        s.mode[i] = s.was[i]
+    return 1
