@@ -32,7 +32,7 @@ with contextlib.redirect_stdout(io.StringIO()), tempfile.TemporaryDirectory() as
 """
 
 
-def measure(out: Path, seconds: float = 60.0, only: str = "", timeout_s: float = 1500.0) -> dict[str, Any]:
+def measure(out: Path, seconds: float = 60.0, only: str = "", timeout_s: float = 2700.0) -> dict[str, Any]:
     """Boot the machine once, measure, and return what is in `out` then. Unavailable says why that cannot be."""
     prepare("rt")
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
 from torqueloop.cython_kernels.rings.ring import DataRing, LatestSlot
 from torqueloop.cython_kernels.tick.control import Control
 from torqueloop.cython_kernels.tick.first_fault import FirstFault
+from torqueloop.cython_kernels.tick.manoeuvre import Manoeuvre
 from torqueloop.cython_kernels.tick.rig_memory import RigMemory
 from torqueloop.cython_kernels.tick.safety import Safety
 
@@ -58,6 +59,7 @@ class Rig(RigMemory):
         limits: list[tuple[int, float, float]],
         stop_after_ticks: int = -1,
     ) -> None: ...
+    def set_manoeuvre(self, manoeuvre: Manoeuvre) -> None: ...
     def set_safety(self, safety: Safety) -> None: ...
     def set_clock(
         self,

@@ -26,6 +26,7 @@ from torqueloop.cython_kernels.clock.heartbeat cimport Heartbeat
 from torqueloop.cython_kernels.clock.loop_clock cimport ClockScript
 from torqueloop.cython_kernels.kernel.kernel cimport KernelModel, KernelState, tl_state_hash
 from torqueloop.cython_kernels.rings.ring cimport DataRing, FrameRing, LatestSlot
+from torqueloop.cython_kernels.tick.manoeuvre cimport Manoeuvre
 from torqueloop.cython_kernels.tick.rig_memory cimport RigMemory
 from torqueloop.cython_kernels.tick.safety cimport STAGE_FRAME, Safety
 from torqueloop.cython_kernels.can.socketcan cimport NativePort
@@ -180,6 +181,13 @@ cdef class Rig(RigMemory):
         for k, (slot, lo, hi) in enumerate(limits):
             self.r.limit[k].slot, self.r.limit[k].lo, self.r.limit[k].hi = self.slot(slot), lo, hi
         self.r.safe_stop_ticks = stop_after_ticks
+
+    def set_manoeuvre(self, Manoeuvre manoeuvre not None) -> None:
+        """Steps that move driver signals; the run ends when they are over."""
+        if manoeuvre.n_sig != self.r.n_sig:
+            raise ValueError(f"manoeuvre made for {manoeuvre.n_sig} signals, the rig has {self.r.n_sig}")
+        self.r.manoeuvre = &manoeuvre.m
+        self._keep.append(manoeuvre)
 
     def set_safety(self, Safety safety not None) -> None:
         """Faults to inject and limits of what is sent."""

@@ -11,6 +11,7 @@ from torqueloop.cython_kernels.clock.heartbeat cimport heartbeat_t
 from torqueloop.cython_kernels.clock.loop_clock cimport script_t
 from torqueloop.cython_kernels.model.model cimport tl_model, tl_state
 from torqueloop.cython_kernels.rings.ring cimport slot_t, spsc_t
+from torqueloop.cython_kernels.tick.manoeuvre cimport manoeuvre_t
 from torqueloop.cython_kernels.tick.safety cimport safety_t
 from torqueloop.cython_kernels.can.socketcan cimport bus_word_t, canport_t
 from torqueloop.cython_kernels.tick.transaction cimport CTL_WRITES, control_chunk_t, ctl_t, ctl_write_t
@@ -257,6 +258,7 @@ cdef struct rig_t:
     driver_t* driver
     double* driver_t_s
     double* driver_y
+    const manoeuvre_t* manoeuvre    # NULL: none
     int32_t n_limit
     limit_t* limit
     int32_t n_safe

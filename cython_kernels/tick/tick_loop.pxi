@@ -20,6 +20,8 @@ cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil:
         r.mode_seen = r.state.log_n
     for i in range(r.n_driver):
         r.driver[i].hint = 0
+    if r.manoeuvre != NULL:
+        manoeuvre_arm(r.manoeuvre, r.sig)
     r.tick = 0
     r.tick_from = 0
     r.step_from = 0
@@ -42,8 +44,10 @@ cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil:
 
 
 cdef bint rig_finished(const rig_t* r) noexcept nogil:
-    """The run has its ticks, or the safe state has lasted as long as it was to be shown."""
+    """The run has its ticks, its manoeuvre is over, or the safe state has lasted as long as it was to be shown."""
     if r.n_ticks >= 0 and r.tick >= r.n_ticks:
+        return True
+    if r.manoeuvre != NULL and r.sig[r.manoeuvre.first_slot + MAN_STATE] != MANOEUVRE_RUNNING:
         return True
     return r.safe_latched and r.safe_stop_ticks >= 0 and r.tick - r.cause_tick > r.safe_stop_ticks
 

@@ -23,6 +23,7 @@ from torqueloop.hil.ecu.external import ZmqOptions
 from torqueloop.hil.ecu.shared_library import LibraryOptions
 from torqueloop.hil.rig.describe.config import RigConfig
 from torqueloop.hil.scenario.offline import ScenarioConfig
+from torqueloop.hil.scenario.rig_scenario import RigScenarioConfig
 from torqueloop.hil.vehicle.config import VehicleConfig
 
 
@@ -40,6 +41,8 @@ class FileKind:
     files: tuple[str, ...]
     #: what [ecu.NAME.options], which the model leaves open, is for our own kinds
     options: tuple[type[ConfigTable], ...] = ()
+    #: a number may be written "$NAME": a parameter of the file
+    parameters: bool = False
 
 
 KINDS = (
@@ -49,6 +52,8 @@ KINDS = (
     FileKind("tcu", "TCU file", TcuConfig, "configs/tcu/soft_4hp22.toml", ("**/tcu/*.toml",)),
     FileKind("vehicle", "Vehicle file", VehicleConfig, "configs/vehicles/bmw_528i_e28.toml", ("**/vehicles/*.toml",)),
     FileKind("scenario", "Scenario file", ScenarioConfig, "configs/scenarios/wot_4hp22.toml", ("**/scenarios/*.toml",)),
+    FileKind("manoeuvre", "Scenario of a rig", RigScenarioConfig, "configs/manoeuvres/kick_down.toml",
+             ("**/manoeuvres/*.toml",), parameters=True),
 )  # fmt: skip
 #: endings of keys that tell their unit
 UNITS = {

@@ -34,6 +34,8 @@ def schema(kind: FileKind) -> dict[str, Any]:
     whole = _needed(made)
     for table in (made, *tables.values()):
         table.pop("required", None)
+        if kind.parameters:
+            table["properties"] = {key: _or_parameter(value) for key, value in table["properties"].items()}
     whole = _known(whole, needed)
     return {
         "$schema": DRAFT,
@@ -81,6 +83,15 @@ def _short_forms(value: Any, models: dict[str, type[BaseModel]]) -> None:
         short = getattr(model, "SHORT_FORMS", ())
         if short:
             value["anyOf"] = [{"$ref": value.pop("$ref")}, *({"type": one} for one in short)]
+
+
+def _or_parameter(value: dict[str, Any]) -> dict[str, Any]:
+    """A number, or the name of a parameter in its place."""
+    if value.get("type") not in ("number", "integer"):
+        return value
+    about: dict[str, Any] = {key: value[key] for key in ("description", "default") if key in value}
+    number = {key: part for key, part in value.items() if key not in about}
+    return {"anyOf": [number, {"type": "string", "pattern": r"^\$[A-Za-z_]\w*$"}], **about}
 
 
 def _needed(table: dict[str, Any]) -> dict[str, Any]:

@@ -79,10 +79,26 @@ def _vehicle(path: Path) -> str:
 def _scenario(path: Path) -> str:
     from torqueloop.hil.results.gates import parse_gates
     from torqueloop.hil.scenario.offline import load_scenario
+    from torqueloop.hil.scenario.run import is_rig_scenario
+
+    if is_rig_scenario(path):
+        return _manoeuvre(path)
 
     config, model, inputs = load_scenario(path)
     parse_gates(config.gates, f"{path} [gates]")
     return f"{config.scenario.duration_s:g} s of {model.name}, {len(inputs)} inputs"
+
+
+def _manoeuvre(path: Path) -> str:
+    from torqueloop.hil.results.gates import parse_gates
+    from torqueloop.hil.rig.describe.plan import load_plan
+    from torqueloop.hil.scenario.rig_scenario import load_rig_scenario, of_the_scenario
+
+    made = load_rig_scenario(path)
+    parse_gates(made.overrides["gates"], f"{path} [gates]")
+    with of_the_scenario(path):
+        plan = load_plan(made.rig, made.overrides)
+    return f"{len(made.info.steps)} steps, {len(made.info.checks)} checks on {made.rig.stem}, {plan.driveline.name}"
 
 
 def _database(path: Path) -> str:

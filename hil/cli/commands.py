@@ -35,6 +35,7 @@ from torqueloop.hil.cli.common import (
 from torqueloop.hil.cli.control import control_app, keys
 from torqueloop.hil.cli.peers import tcu, vehicle
 from torqueloop.hil.cli.runs import compare, runs
+from torqueloop.hil.cli.scenarios import scenario
 from torqueloop.hil.cli.schema import schema
 from torqueloop.hil.common.locate import installed, locate
 
@@ -407,6 +408,7 @@ app.command()(vehicle)
 app.command()(schema)
 app.command()(compare)
 app.command()(runs)
+app.command()(scenario)
 
 
 def _version(wanted: bool) -> None:

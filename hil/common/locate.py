@@ -15,6 +15,7 @@ FOLDERS = {
     "vehicles": "vehicle",
     "tcu": "TCU",
     "scenarios": "scenario",
+    "manoeuvres": "scenario",
     "can": "CAN database",
     "converters": "converter table",
     "engines": "engine map",

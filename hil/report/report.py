@@ -12,6 +12,7 @@ from torqueloop.hil.report.checks import Check, check_run
 from torqueloop.hil.report.collect import Run, load_run
 from torqueloop.hil.report.energy import EnergyBalance, energy_balance
 from torqueloop.hil.report.metrics import build_metrics, complete_stats
+from torqueloop.hil.report.scenario_checks import Verdict, verdicts
 from torqueloop.hil.results.gates import GateResult, evaluate, parse_gates
 from torqueloop.hil.results.run import RunStats
 
@@ -33,6 +34,8 @@ class Report:
     energy: EnergyBalance | None
     gates: list[GateResult]
     checks: list[Check]
+    #: of the scenario's steps and checks; each is among the checks as well
+    verdicts: list[Verdict] = field(default_factory=list)
     #: files written, by kind
     files: dict[str, Path] = field(default_factory=dict)
 
@@ -65,4 +68,6 @@ def analyse(run_dir: Path | str, gates: str | Iterable[str] | Mapping[str, str] 
     # the gates of the run were looked at before it began: what one of them misses was not measured
     results = evaluate(asked, {**{name: None for g in own for name in g.names}, **metrics})
     checks = check_run(run, stats, metrics, energy)
-    return Report(run, stats, rebuilt, metrics, bands, found, energy, results, checks)
+    judged = verdicts(run.info.scenario, run.signals) if run.info.scenario is not None else []
+    checks += [Check(f"{v.kind} {v.name!r}", v.passed, v.text) for v in judged]
+    return Report(run, stats, rebuilt, metrics, bands, found, energy, results, checks, judged)

@@ -19,6 +19,7 @@ from typing import Any
 
 from torqueloop.hil.results.clock import INLINE, NO_METRIC, ClockStats
 from torqueloop.hil.results.links import BusStats, ControlStats, PeerStats, VehicleStats
+from torqueloop.hil.results.scenario import ScenarioInfo
 
 
 @dataclass(frozen=True)
@@ -222,6 +223,8 @@ class RunInfo:
     #: endpoint of the control channel
     control: str | None = None
     started_from: StartedFrom | None = None
+    #: the scenario it drove; None: the rig file's own driver
+    scenario: ScenarioInfo | None = None
     #: values that were set instead of the rig file's, by dotted key; None: the key was taken away
     overrides: dict[str, Any] = field(default_factory=dict)
     #: why it failed

@@ -43,7 +43,7 @@ HIL_GROUPS: dict[str, set[str]] = {
     "rig/run": {"can", "common", "control", "ecu", "link", "realtime", "record", "report", "results", "vehicle",
                 "rig/describe", "rig/assemble", "rig/online"},
     "doctor": {"realtime", "rig/describe"},
-    "scenario": {"common", "record", "results"},
+    "scenario": {"common", "record", "report", "results", "rig/describe", "rig/run"},
     "runs": {"common", "ecu", "record", "report", "results", "rig/run", "rig/assemble"},
     # pages and schemas of the configuration files
     "catalogue": {"common", "ecu", "rig/describe", "scenario", "vehicle"},

@@ -16,6 +16,7 @@ from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT
 from torqueloop.hil.rig.describe.fault_plan import Faults, make_safety
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, VehiclePlan
+from torqueloop.hil.rig.describe.steps import make_manoeuvre
 
 #: outputs of the model that are stored energy
 STORED = ("energy.kinetic", "energy.potential")
@@ -85,6 +86,8 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
     rig.set_rig_slots(*(plan.table.slot(f"rig.{n}") for n in ("time", "tick", "status", "cause")))
     rig.set_model(model, state, plan.in_slot, plan.out_slot, c.clock.substeps)
     rig.set_wiring(plan.in_copies, plan.out_copies, plan.drivers)
+    if plan.steps is not None:
+        rig.set_manoeuvre(make_manoeuvre(plan.steps, len(plan.table)))
     safety, faults = make_safety(plan, len(plan.table))
     per_s = buffer_s / c.clock.tick_s
     parts = RigParts(

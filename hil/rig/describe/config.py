@@ -19,18 +19,18 @@ from torqueloop.core.describe.errors import closest
 from torqueloop.core.describe.units import UNITS
 from torqueloop.hil.common.config_file import BadValue, ConfigTable
 from torqueloop.hil.common.config_layers import load_config
+from torqueloop.hil.common.levers import LEVERS
 from torqueloop.hil.rig.describe.peer_tables import Bus, Control, Ecu, NotNegative, Plant, Positive, Vehicle
+from torqueloop.hil.rig.describe.steps import Step
 
 #: tables of older rig files -> how they are written now
 OLD_TABLES = {"can": "[bus.NAME]", "tcu": "[ecu.NAME]"}
 #: names of buses and control units: they stand in front of the names of their signals
 PEER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 #: what stands there already
-GROUPS = {"driver", "vehicle", "rig", "bus", "link", "input", "fault", "table"}
+GROUPS = {"driver", "vehicle", "rig", "bus", "link", "input", "fault", "table", "manoeuvre"}
 #: buses of a rig, at most (tick.pxd MAX_BUS)
 BUSES_MAX = 16
-#: positions of the selector lever, in the order of the value table `Lever` of the CAN database
-LEVERS = ("P", "R", "N", "D", "4", "3", "2", "1")
 
 
 class RigTable(ConfigTable):
@@ -289,6 +289,8 @@ class RigConfig(ConfigTable):
     outputs: dict[str, Output] = {}
     #: driver: name -> constant, or points [t_s, value] (linear between them; two points at one time are a step)
     driver: Annotated[dict[str, list[tuple[float, float]]], WithJsonSchema(DRIVER_SCHEMA)] = {}
+    #: what the driver does one after the other, see hil/rig/describe/steps.py; the run ends when they are over
+    steps: list[Step] = []
     control: Control | None = None
     #: signal -> range outside of which the safe state is latched
     limits: dict[str, Limit] = {}

@@ -85,7 +85,7 @@ class Ecu(ConfigTable):
     #: on the virtual clock: in the rig's process; false: in a process of its own, where its kind has one
     in_process: bool = True
     #: how long its first frame may take [s]
-    start_timeout_s: Positive = 10.0
+    start_timeout_s: Positive = 30.0
 
     @property
     def started(self) -> bool:
@@ -143,7 +143,7 @@ class Vehicle(ConfigTable):
     #: values refused in a row (not finite, against the schema) before the safe state
     refuse_limit: Annotated[int, Field(ge=1)] = 10
     #: how long the process may take to answer for the first time, and in virtual time each time [s]
-    start_timeout_s: Positive = 10.0
+    start_timeout_s: Positive = 30.0
     #: CURVE: the rig's certificate with its secret key, relative to the rig file. Needed for an endpoint that is not on
     #: loopback
     server_key: Annotated[str, InFile("")] | None = None

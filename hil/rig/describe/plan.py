@@ -24,6 +24,7 @@ from torqueloop.hil.rig.describe.config import Link, RigConfig, load_rig_config
 from torqueloop.hil.rig.describe.peer_tables import relative
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan
 from torqueloop.hil.rig.describe.signals import SignalTable
+from torqueloop.hil.rig.describe.steps import add_signals
 from torqueloop.hil.rig.describe.wiring import Wiring
 
 __all__ = ["BUS_SIGNALS", "RigPlan", "load_plan", "make_plan"]
@@ -35,7 +36,7 @@ BUS_SIGNALS = ("state", "tx_errors", "rx_errors", "error_frames", "rx_dropped", 
 #: units of VEHICLE_SLOT
 _VEHICLE_UNITS = ("1", "1", "s", "m/s", "m/s2", "N", "N", "rad")
 #: first parts of names that are no signals of a bus
-_NO_BUS = ("driver", "vehicle", "rig", "bus", "link", "input")
+_NO_BUS = ("driver", "vehicle", "rig", "bus", "link", "input", "manoeuvre")
 
 
 def load_plan(path: str | Path, overrides: Mapping[str, Any] | None = None) -> RigPlan:
@@ -68,6 +69,7 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
     for name, points in config.driver.items():
         slot = table.add(f"driver.{name}", "1", points[0][1])
         drivers.append((slot, [t for t, _ in points], [y for _, y in points]))
+    first_step = add_signals(table, config.steps)
     table.add("link.F_wheel", "N")
     table.add("link.I_wheel", "Ns")
     if config.vehicle is not None:
@@ -85,7 +87,7 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
         for k, (name, database) in enumerate(databases.items())
     ]  # fmt: skip
     plan = RigPlan(path, config, driveline, compiled, table, in_slot, out_slot, buses, drivers=drivers)
-    Wiring(plan).all()
+    Wiring(plan, first_step).all()
     return plan
 
 

@@ -14,6 +14,7 @@ from torqueloop.hil.can.database import CanDatabase, SignalInfo
 from torqueloop.hil.rig.describe.config import Fault, RigConfig
 from torqueloop.hil.rig.describe.peer_tables import Bus, Ecu
 from torqueloop.hil.rig.describe.signals import SignalTable
+from torqueloop.hil.rig.describe.steps import PlannedSteps
 
 #: sig[dst] = gain * sig[src] + offset, as (src, dst, gain, offset)
 Copy = tuple[int, int, float, float]
@@ -139,6 +140,8 @@ class RigPlan:
     in_copies: list[Copy] = field(default_factory=list)
     out_copies: list[Copy] = field(default_factory=list)
     drivers: list[tuple[int, list[float], list[float]]] = field(default_factory=list)
+    #: None: there are none
+    steps: PlannedSteps | None = None
     limits: list[tuple[int, float, float]] = field(default_factory=list)
     limit_names: list[str] = field(default_factory=list)
     reactions: list[tuple[int, float, float]] = field(default_factory=list)

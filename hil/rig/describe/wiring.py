@@ -17,12 +17,15 @@ from torqueloop.hil.rig.describe.config import Link, Output
 from torqueloop.hil.rig.describe.fault_plan import plan_faults, plan_guards
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, UnitPlan, VehiclePlan
 from torqueloop.hil.rig.describe.signals import DUMMY
+from torqueloop.hil.rig.describe.steps import plan_steps
 
 
 class Wiring:
     """One plan being filled."""
 
-    def __init__(self, plan: RigPlan) -> None:
+    def __init__(self, plan: RigPlan, first_step: int = 0) -> None:
+        """first_step: slot of the first signal of the manoeuvre; 0: there is none."""
+        self.first_step = first_step
         self.plan, self.config, self.table = plan, plan.config, plan.table
         self.file = str(plan.path)
 
@@ -36,6 +39,7 @@ class Wiring:
         self.vehicle()
         self.limits()
         self.safe_state()
+        self.steps()
         self.plan.guards = plan_guards(self.plan)
         self.plan.faults = plan_faults(self.plan)
         self.record()
@@ -258,10 +262,20 @@ class Wiring:
                 raise self.unknown("the model has no input {value}", "safe_state.inputs", name, name, names)
             self.plan.reactions.append((self.table.slot(f"input.{name}"), target, safe.ramp_s))
 
+    def steps(self) -> None:
+        """[[steps]]"""
+        if not self.config.steps:
+            return
+        taken = {dst for _, dst, _, _ in self.plan.in_copies}
+        tick_s = self.config.clock.tick_s
+        self.plan.steps = plan_steps(self.table, self.config.steps, self.first_step, tick_s, taken, self.file)
+
     def record(self) -> None:
         """[record]"""
         wanted = self.config.record.signals
-        names: Iterable[str] = self.table.names[2:] if wanted == "all" else wanted
+        # how far a signal of the steps is on its way is no more than the signal itself
+        own = [n for n in self.table.names[2:] if not n.startswith(("manoeuvre.driver.", "manoeuvre.input."))]
+        names: Iterable[str] = own if wanted == "all" else wanted
         self.plan.recorded = [(name, self.source(name, "record", "signals")) for name in names]
 
 

@@ -26,6 +26,7 @@ from torqueloop.hil.report.report import Report
 from torqueloop.hil.report.write import write_report
 from torqueloop.hil.results.gates import parse_gates
 from torqueloop.hil.results.run import RunStats, StartedFrom
+from torqueloop.hil.results.scenario import ScenarioInfo
 from torqueloop.hil.rig.assemble.parts import RigParts, build
 from torqueloop.hil.rig.assemble.virtual_links import VehicleStep
 from torqueloop.hil.rig.describe.check import check_companions
@@ -81,6 +82,7 @@ def run_rig(
     control: str | None = None,
     start_from: str | Path | None = None,
     overrides: Mapping[str, Any] | None = None,
+    scenario: ScenarioInfo | None = None,
 ) -> RunResult:
     """Run a rig file and write its run directory.
 
@@ -89,7 +91,7 @@ def run_rig(
     models in this process instead of the configured ones (virtual clock only). inject_busy: (first tick, count, ns) of
     CPU burnt, to provoke overruns. control: endpoint of a control channel (docs/control.md), default that of the rig
     file, if any. start_from: checkpoint to begin at (duration counts from there). overrides: dotted key -> value
-    instead of the rig file's.
+    instead of the rig file's. scenario: what the steps among them belong to, kept for the report.
     """
     if clock not in ("real", "virtual"):
         raise ConfigError("unknown clock {value}", key="clock", value=clock, allowed="real, virtual")
@@ -108,6 +110,7 @@ def run_rig(
     folder = RunFolder(Path(rig_path), plan.config.rig.name, out, overrides_files(rig_path, RigConfig, kept))
     folder.write(
         overrides=kept,
+        scenario=scenario,
         clock=clock,
         duration_s=seconds,
         tick_s=plan.config.clock.tick_s,

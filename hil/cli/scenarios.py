@@ -1,0 +1,140 @@
+"""`torqueloop scenario`: manoeuvres with verdicts."""
+
+from __future__ import annotations
+
+import os
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.cli.common import (
+    FAILED,
+    OK,
+    WRONG_INPUT,
+    JsonOption,
+    command,
+    error_console,
+    out_console,
+    print_json,
+)
+from torqueloop.hil.common.locate import installed
+
+
+class Clock(StrEnum):
+    """--clock"""
+
+    virtual = "virtual"
+    real = "real"
+
+
+def _numbers(texts: list[str]) -> dict[str, float]:
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise ConfigError("{value} is not NAME=NUMBER", key="param", value=text, allowed="e.g. v_kmh=80")
+    return found
+
+
+@command
+def scenario(
+    scenarios: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME...]", help="Scenario files, or names of installed ones.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All installed scenarios of rigs.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="Show the installed scenarios, run nothing.")] = False,
+    rig: Annotated[str | None, typer.Option(metavar="FILE", help="Run on this rig instead of the scenario's.")] = None,
+    param: Annotated[
+        list[str] | None, typer.Option("--param", metavar="NAME=NUMBER", help="Another value of a parameter.")
+    ] = None,
+    values: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A value instead of the rig file's.")
+    ] = None,
+    clock: Annotated[
+        Clock, typer.Option(help="virtual: lockstep, as fast as it goes; real: deadlines.")
+    ] = Clock.virtual,
+    processes: Annotated[
+        bool, typer.Option(help="Control unit and vehicle as processes of their own on the virtual clock too.")
+    ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", "-j", min=1, help="Scenarios at a time; default: one for each CPU, 1 on the real clock."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Default: runs/TIME-scenarios; a run in each.")
+    ] = None,
+    html: Annotated[bool, typer.Option("--html/--no-html", help="Write report.html of each.")] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Run manoeuvres with verdicts: did each step begin, does each check hold. Leaves junit.xml and a run of each."""
+    from torqueloop.hil.common.config_layers import parse_overrides
+    from torqueloop.hil.results.files import plain
+    from torqueloop.hil.scenario.run import ScenarioResult, run_all, write_junit
+
+    known = dict(sorted(installed("manoeuvres").items()))
+    if show:
+        raise typer.Exit(_list(known))
+    wanted: list[Any] = [*(scenarios or []), *(known.values() if everything else [])]
+    if not wanted:
+        raise ConfigError("no scenario is named", hint=f"--all, or some of: {', '.join(known)}")
+    options: dict[str, Any] = {
+        "parameters": _numbers(param or []), "rig": rig, "clock": clock.value, "processes": processes, "html": html,
+        "overrides": parse_overrides(values or []),
+    }  # fmt: skip
+    folder = out or Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-scenarios"
+    at_a_time = jobs or (1 if clock is Clock.real else os.cpu_count() or 1)
+    results: list[ScenarioResult] = []
+    for result in run_all(wanted, folder, at_a_time, **options):
+        results.append(result)
+        if not as_json:
+            _print(result)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_junit(results, folder / "junit.xml")
+    failed = [r.name for r in results if not r.passed]
+    if as_json:
+        print_json(plain({"passed": not failed, "scenarios": results}))
+    else:
+        verdict = "[bold green]passed[/]" if not failed else "[bold red]failed[/]"
+        out_console.print(f"{verdict}: {len(results) - len(failed)} of {len(results)} scenarios; runs in {folder}",
+                          soft_wrap=True, highlight=False)  # fmt: skip
+    if any(r.error for r in results):
+        raise typer.Exit(WRONG_INPUT)
+    raise typer.Exit(FAILED if failed else OK)
+
+
+def _list(known: dict[str, Path]) -> int:
+    from torqueloop.hil.common.config_file import read_toml
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for name, path in known.items():
+        table.add_row(name, escape(str(read_toml(path)["scenario"].get("text", ""))))
+    out_console.print(table)
+    return OK
+
+
+def _print(result: Any) -> None:
+    head = "[green]passed[/]" if result.passed else "[bold red]failed[/]"
+    out_console.print(f"{head} [bold]{escape(result.name)}[/] ({result.duration_s:.1f} s)", highlight=False)
+    if result.error:
+        error_console.print(f"  {escape(result.error)}", soft_wrap=True, highlight=False)
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for v in result.verdicts:
+        mark = "[green]ok[/]" if v.passed else "[bold red]no[/]"
+        when = "" if v.t_s is None else f"{v.t_s:.3f} s"
+        table.add_row("  " + mark, v.kind, when, escape(v.name), escape(v.text))
+    if result.verdicts:
+        out_console.print(table)
+    for text in result.failures:
+        out_console.print(f"  [bold red]no[/] {escape(text)}", soft_wrap=True, highlight=False)

@@ -1,0 +1,169 @@
+"""Verdicts on a scenario: did each step begin, does each check hold; from the recorded signals alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.hil.common.conditions import Condition, parse_condition
+from torqueloop.hil.common.levers import lever_value
+from torqueloop.hil.record.run_data import Signals
+from torqueloop.hil.report.analysis import runs_of
+from torqueloop.hil.results.scenario import CheckSpec, ScenarioInfo, StepSpec
+
+#: signals of the steps
+STEP, STATE = "manoeuvre.step", "manoeuvre.state"
+TIMED_OUT = 2.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a step or a check."""
+
+    name: str
+    #: "step" or "check"
+    kind: str
+    passed: bool
+    #: when the step began; when the check failed, or was decided [s]
+    t_s: float | None
+    text: str = ""
+    #: signals it looked at
+    signals: tuple[str, ...] = ()
+
+
+def verdicts(info: ScenarioInfo, signals: Signals | None) -> list[Verdict]:
+    """All steps in their order, then all checks."""
+    if signals is None or not len(signals.tick):
+        lost = "no signals were recorded"
+        return [Verdict(s.name, "step", False, None, lost) for s in info.steps] + [
+            Verdict(c.name, "check", False, None, lost) for c in info.checks
+        ]
+    return [*_steps(info.steps, signals), *(_check(c, info, signals) for c in info.checks)]
+
+
+# --- steps ----------------------------------------------------------------------------------------------------------
+
+
+def _steps(steps: list[StepSpec], signals: Signals) -> Iterator[Verdict]:
+    if steps and STEP not in signals.names:
+        yield Verdict(steps[0].name, "step", False, None, f"{STEP} was not recorded")
+        return
+    number = signals[STEP] if steps else np.zeros(0)
+    t = signals.t
+    over = ""
+    for k, step in enumerate(steps, 1):
+        at = np.flatnonzero(number == k)
+        if len(at):
+            yield Verdict(step.name, "step", True, float(t[at[0]]))
+        elif over:
+            yield Verdict(step.name, "step", False, None, over)
+        else:
+            yield _not_begun(k, step, signals)
+            over = "an earlier step did not begin"
+
+
+def _not_begun(k: int, step: StepSpec, signals: Signals) -> Verdict:
+    """A step that was waited for: what its condition saw."""
+    number, t = signals[STEP], signals.t
+    waited = np.flatnonzero(number == k - 1)
+    timed_out = STATE in signals.names and signals[STATE][-1] == TIMED_OUT
+    text = f"did not begin within {step.within_s:g} s" if timed_out else "had not begun when the run ended"
+    end = float(t[waited[-1]]) if len(waited) else float(t[-1])
+    if not step.when:
+        return Verdict(step.name, "step", False, end, text)
+    condition = _resolved(step.when, signals)
+    if isinstance(condition, str):
+        return Verdict(step.name, "step", False, end, f"{text}: {condition}")
+    seen = [_seen(name, signals, waited) for name in condition.signals]
+    held = f" for {step.for_s:g} s" if step.for_s else ""
+    text += f": {step.when}{held}; seen: {', '.join(seen)}"
+    return Verdict(step.name, "step", False, end, text, tuple(condition.signals))
+
+
+def _seen(name: str, signals: Signals, at: NDArray[np.intp]) -> str:
+    x = signals[name][at] if len(at) else signals[name]
+    unit = signals.units.get(name, "1")
+    return f"{name} {x.min():.6g} .. {x.max():.6g}{'' if unit == '1' else ' ' + unit}, last {x[-1]:.6g}"
+
+
+# --- checks ---------------------------------------------------------------------------------------------------------
+
+
+def _check(check: CheckSpec, info: ScenarioInfo, signals: Signals) -> Verdict:
+    condition = _resolved(check.condition, signals)
+    if isinstance(condition, str):
+        return Verdict(check.name, "check", False, None, condition)
+    names = tuple(condition.signals)
+    windows = _windows(check, info, signals)
+    if not windows:
+        where = f"step {check.during!r} never began" if check.during else "the run is shorter than that"
+        return Verdict(check.name, "check", False, None, f"not looked at: {where}", names)
+    holds = condition.holds({name: signals[name] for name in names})
+    for number, (a, b) in enumerate(windows, 1):
+        at, text = _fails(check, holds[a:b], signals.t[a:b])
+        if text:
+            which = f" (repetition {number} of {len(windows)})" if len(windows) > 1 else ""
+            k = min(a + at, b - 1)
+            values = ", ".join(f"{name} = {signals[name][k]:.6g}" for name in names)
+            text = f"{check.kind} {check.condition}: {text}{which}; there {values}"
+            return Verdict(check.name, "check", False, float(signals.t[k]), text, names)
+    a, b = windows[-1]
+    decided = signals.t[a + int(np.argmax(holds[a:b]))] if check.kind == "eventually" else signals.t[b - 1]
+    return Verdict(check.name, "check", True, float(decided), "", names)
+
+
+def _fails(check: CheckSpec, holds: NDArray[np.bool_], t: NDArray[np.float64]) -> tuple[int, str]:
+    """(sample, reason) of a failure in one window; reason "": it passes."""
+    if check.kind == "always":
+        at = int(np.argmin(holds))
+        return (at, "") if holds[at] else (at, f"not at {t[at]:.3f} s")
+    if check.kind == "never":
+        at = int(np.argmax(holds))
+        return (at, f"it does at {t[at]:.3f} s") if holds[at] else (at, "")
+    if check.kind == "at_end":
+        return len(t) - 1, "" if holds[-1] else f"not at {t[-1]:.3f} s"
+    longest = 0.0
+    for a, b, value in runs_of(holds):
+        if value:
+            held = float(t[b - 1] - t[a])
+            longest = max(longest, held)
+            if held >= check.for_s - 1e-9:
+                return a, ""
+    held_text = f" (for {longest:.3f} s of {check.for_s:g} s)" if check.for_s and longest else ""
+    return len(t) - 1, f"not until {t[-1]:.3f} s{held_text}"
+
+
+def _windows(check: CheckSpec, info: ScenarioInfo, signals: Signals) -> list[tuple[int, int]]:
+    """(first, last + 1) of the samples a check looks at, each time its step runs."""
+    t = signals.t
+    if check.during:
+        number = [s.name for s in info.steps].index(check.during) + 1
+        spans = [(a, b) for a, b, k in runs_of(signals[STEP]) if k == number] if STEP in signals.names else []
+    else:
+        spans = [(0, len(t))]
+    found = []
+    for a, b in spans:
+        begin = t[a] + check.from_s
+        end = np.inf if check.until_s is None else t[a] + check.until_s
+        inside = np.flatnonzero((t[a:b] >= begin - 1e-9) & (t[a:b] <= end + 1e-9))
+        if len(inside):
+            found.append((a + int(inside[0]), a + int(inside[-1]) + 1))
+    return found
+
+
+def _resolved(text: str, signals: Signals) -> Condition | str:
+    """The condition, or why it cannot be looked at."""
+    try:
+        return parse_condition(text).resolved(lambda name: _unit(name, signals), lever_value)
+    except TorqueloopError as error:
+        return str(error).replace("None", "condition")
+
+
+def _unit(name: str, signals: Signals) -> str:
+    if name not in signals.names:
+        raise TorqueloopError(f"{name} was not recorded")
+    return signals.units[name]

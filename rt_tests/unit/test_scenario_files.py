@@ -1,0 +1,199 @@
+"""Scenario files of a rig: what is read, what is refused and where, and the verdicts on what was recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.record.run_data import Signals, signal_dtype
+from torqueloop.hil.report.scenario_checks import Verdict, verdicts
+from torqueloop.hil.results.scenario import CheckSpec, ScenarioInfo, StepSpec
+from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.scenario.rig_scenario import load_rig_scenario, of_the_scenario
+
+FILE = """
+[scenario]
+name = "one"
+rig = "desk_4hp22"
+duration_s = 20.0
+
+[parameters]
+v_kmh = { value = 60.0, min = 40.0, max = 90.0 }
+times = 3
+
+[driver]
+lever = "N"
+pedal = 0.0
+
+[[steps]]
+name = "drive"
+set = { lever = "D", pedal = 0.5 }
+over_s = 0.4
+
+[[steps]]
+name = "kick down"
+when = "car.v > ${v_kmh} km/h"
+set = { pedal = { to = 1.0, over_s = 0.1 } }
+hold_s = 2.0
+
+[[steps]]
+name = "again"
+back_to = "drive"
+times = "$times"
+
+[[checks]]
+name = "it shifts"
+during = "kick down"
+eventually = "TCU_Status.gear_actual == 2"
+
+[[checks]]
+name = "close to 100"
+signal = "car.v"
+expected = 100.0
+tolerance = 2.0
+unit = "kmh"
+"""
+
+
+def load(tmp_path: Path, old: str = "", new: str = "", **options):
+    assert not old or old in FILE
+    path = tmp_path / "one.toml"
+    path.write_text(FILE.replace(old, new) if old else FILE)
+    return load_rig_scenario(path, **options)
+
+
+def test_parameters_stand_in_numbers_and_texts(tmp_path: Path) -> None:
+    made = load(tmp_path, parameters={"v_kmh": 75.0})
+    assert made.overrides["steps"][1]["when"] == "car.v > 75 km/h"
+    assert made.overrides["steps"][2]["times"] == 3
+    assert made.info.parameters == {"v_kmh": 75.0, "times": 3.0}
+    assert [c.condition for c in made.info.checks][1] == "car.v >= 98.0 kmh and car.v <= 102.0 kmh"
+
+
+def test_the_steps_become_those_of_the_rig(tmp_path: Path) -> None:
+    made = load(tmp_path)
+    plan = load_plan(made.rig, made.overrides)
+    assert plan.steps is not None and plan.steps.names == ["drive", "kick down", "again"]
+    [_, (terms, _, moves, back, *_), again] = plan.steps.steps
+    assert terms == [(plan.table.slot("car.v"), ">", pytest.approx(60 / 3.6), pytest.approx(60 / 3.6e9))]
+    assert moves == [(plan.steps.moved.index(plan.table.slot("driver.pedal")), 1.0, 100)]
+    assert back == -1 and again[3:5] == (0, 3)
+    assert plan.config.gates.keys() == {"no_safe_state", "energy", "nothing_lost"}, "the rig's are about its own drive"
+    recorded = [name for name, _ in plan.recorded]
+    assert "manoeuvre.step" in recorded and "manoeuvre.driver.pedal.from" not in recorded
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"car.v > ${v_kmh} km/h"', '"car.vv > 3"', ["unknown signal", "car.vv", "steps 2", "one.toml"]),
+        ('"car.v > ${v_kmh} km/h"', '"car.v >> 3"', ["cannot be read", "steps", "when"]),
+        ('"car.v > ${v_kmh} km/h"', '"car.v > 3 bar"', ["is in m/s, not in Pa", "steps 2"]),
+        ('"car.v > ${v_kmh} km/h"', '"car.v > ${speed} km/h"', ["no parameter", "speed"]),
+        ('set = { lever = "D", pedal = 0.5 }', 'set = { "input.C4.p" = 1.0 }', ["is written by [inputs]", "steps 1"]),
+        ('set = { lever = "D", pedal = 0.5 }', 'set = { lever = "X" }', ["'X' is no value", "P, R, N", "steps 1"]),
+        ('set = { lever = "D", pedal = 0.5 }', 'set = { pedal = "D" }', ["'D' is no value of driver.pedal"]),
+        ('set = { lever = "D", pedal = 0.5 }', 'set = { "input.nothing" = 1.0 }', ["no signal", "input.nothing"]),
+        ('back_to = "drive"', 'back_to = "again"', ["no such step before this one", "drive, kick down", "steps 3"]),
+        ('name = "kick down"\nwhen', 'name = "drive"\nwhen', ["no step 'kick down'"]),
+        ('hold_s = 2.0', 'hold = 2.0', ["unknown key 'hold'", "hold_s"]),
+        ('hold_s = 2.0', 'hold_s = -2.0', ["hold_s = -2.0 is not allowed", ">= 0"]),
+        ('value = 60.0, min', 'value = 20.0, min', ["out of its own range", "40 .. 90"]),
+        ('eventually = "TCU_Status.gear_actual == 2"', 'for_s = 1.0', ["a check has one of these", "always"]),
+        ('eventually = "TCU_Status.gear_actual == 2"', 'always = "car.v"', ["cannot be read", "checks 1", "always"]),
+        ('during = "kick down"', 'during = "kick"', ["there is no step 'kick'", "drive, kick down, again"]),
+        ('expected = 100.0\n', '', ["signal, expected and tolerance belong together"]),
+        ('rig = "desk_4hp22"', 'rig = "desk_4hp23"', ["no rig of this name", "desk_4hp22", "one.toml"]),
+    ],
+)  # fmt: skip
+def test_mistakes_are_named_with_their_place(tmp_path: Path, old: str, new: str, said: list[str]) -> None:
+    with pytest.raises(ConfigError) as error:
+        with of_the_scenario(tmp_path / "one.toml"):
+            made = load(tmp_path, old, new)
+            load_plan(made.rig, made.overrides)
+    for text in said:
+        assert text in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"), [({"v": 1.0}, "no parameter"), ({"v_kmh": 100.0}, "allowed: 40 .. 90")]
+)
+def test_parameters_from_outside_are_checked(tmp_path: Path, parameters: dict[str, float], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        load(tmp_path, parameters=parameters)
+
+
+# --- verdicts -------------------------------------------------------------------------------------------------------
+
+
+def recording(**columns: list[float]) -> Signals:
+    """10 ms of ticks of 1 ms."""
+    names = [name.replace("__", ".") for name in columns]
+    values = np.array(list(columns.values())).T
+    records = np.zeros(len(values), signal_dtype(len(names)))
+    records["tick"] = np.arange(len(values))
+    records["out"] = values
+    return Signals(names, dict.fromkeys(names, "1"), 1e-3, records)
+
+
+STEPS = [StepSpec("a"), StepSpec("b", "x > 0.5", within_s=0.004)]
+
+
+def judged(check: CheckSpec | None = None, **columns: list[float]) -> list[Verdict]:
+    info = ScenarioInfo("s", steps=STEPS, checks=[] if check is None else [check])
+    return verdicts(info, recording(**columns))
+
+
+def test_steps_that_began_and_one_that_did_not() -> None:
+    ok = judged(manoeuvre__step=[0, 1, 1, 2, 2], manoeuvre__state=[0, 0, 0, 0, 1], x=[0, 0, 1, 1, 1])
+    assert [(v.name, v.passed, v.t_s) for v in ok] == [
+        ("a", True, pytest.approx(0.002)),
+        ("b", True, pytest.approx(0.004)),
+    ]
+    late = judged(manoeuvre__step=[0, 1, 1, 1, 1], manoeuvre__state=[0, 0, 0, 0, 2], x=[0, 0.1, 0.2, 0.4, 0.3])
+    assert not late[1].passed and late[1].t_s == pytest.approx(0.005)
+    assert late[1].text == "did not begin within 0.004 s: x > 0.5; seen: x 0.1 .. 0.4, last 0.3"
+
+
+@pytest.mark.parametrize(
+    ("check", "x", "text"),
+    [
+        (CheckSpec("c", "always", "x < 3", "b"), [9, 9, 1, 2, 2], ""),
+        (CheckSpec("c", "always", "x < 3", "b"), [0, 0, 1, 4, 2], "always x < 3: not at 0.004 s; there x = 4"),
+        (CheckSpec("c", "always", "x < 3"), [9, 9, 1, 2, 2], "always x < 3: not at 0.001 s; there x = 9"),
+        (CheckSpec("c", "never", "x == 4", "b"), [4, 4, 1, 2, 2], ""),
+        (CheckSpec("c", "never", "x == 4", "b"), [4, 4, 1, 2, 4], "never x == 4: it does at 0.005 s; there x = 4"),
+        (CheckSpec("c", "eventually", "x > 1", "b"), [4, 4, 1, 1, 2], ""),
+        (CheckSpec("c", "eventually", "x > 1", "b"), [4, 4, 1, 1, 0],
+         "eventually x > 1: not until 0.005 s; there x = 0"),
+        (CheckSpec("c", "eventually", "x > 1", "b", until_s=0.001), [4, 4, 1, 1, 2],
+         "eventually x > 1: not until 0.004 s; there x = 1"),
+        (CheckSpec("c", "eventually", "x > 1", for_s=0.002), [4, 1, 2, 2, 0],
+         "eventually x > 1: not until 0.005 s (for 0.001 s of 0.002 s); there x = 0"),
+        (CheckSpec("c", "eventually", "x > 1", for_s=0.002), [4, 1, 2, 2, 2], ""),
+        (CheckSpec("c", "at_end", "x > 1"), [4, 4, 4, 4, 1], "at_end x > 1: not at 0.005 s; there x = 1"),
+        (CheckSpec("c", "at_end", "x > 1"), [0, 0, 0, 0, 2], ""),
+        (CheckSpec("c", "always", "y < 3"), [0, 0, 0, 0, 2], "y was not recorded"),
+        (CheckSpec("c", "always", "x < 3", "b", from_s=1.0), [0, 0, 0, 0, 2], "not looked at: step 'b' never began"),
+    ],
+)  # fmt: skip
+def test_checks_say_when_and_what(check: CheckSpec, x: list[float], text: str) -> None:
+    verdict = judged(check, manoeuvre__step=[0, 1, 2, 2, 2], manoeuvre__state=[0, 0, 0, 0, 1], x=x)[-1]
+    assert verdict.text == text and verdict.passed == (not text)
+
+
+def test_each_repetition_is_looked_at() -> None:
+    check = CheckSpec("c", "eventually", "x > 1", "b")
+    step = [0, 1, 2, 1, 2, 2]
+    state = [0.0] * 6
+    assert judged(check, manoeuvre__step=step, manoeuvre__state=state, x=[0, 0, 2, 0, 0, 2])[-1].passed
+    missed = judged(check, manoeuvre__step=step, manoeuvre__state=state, x=[0, 0, 2, 0, 0, 0])[-1]
+    assert "(repetition 2 of 2)" in missed.text
+
+
+def test_without_a_recording_nothing_passes() -> None:
+    info = ScenarioInfo("s", steps=STEPS, checks=[CheckSpec("c", "always", "x < 3")])
+    assert [v.passed for v in verdicts(info, None)] == [False, False, False]
