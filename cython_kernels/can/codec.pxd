@@ -10,8 +10,9 @@ Use in a tick (all nogil, no allocation, no exceptions):
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from torqueloop.cython_kernels.can.crc cimport crc8_t, crc_t
+from torqueloop.cython_kernels.can.protect cimport protect_t
 from torqueloop.cython_kernels.rings.can_frame cimport can_frame_t
-from torqueloop.cython_kernels.can.crc cimport crc8_t
 
 # Status of codec_decode and codec_encode.
 cdef enum:
@@ -33,14 +34,6 @@ cdef enum:
     RAW_FLOAT32 = 2
     RAW_FLOAT64 = 3
 
-# End-to-end profiles (field e2e).
-cdef enum:
-    E2E_NONE = 0      # no checksum (an alive counter may still be there)
-    E2E_CRC_ID = 1    # CRC-8 over data id low, high, then all bytes but the checksum (AUTOSAR profile 1, variant 1A)
-    E2E_CRC_LIST = 2  # CRC-8 over all bytes but the checksum, then data_ids[counter] (AUTOSAR profile 2, VW MQB)
-    E2E_XOR = 3       # XOR of all other bytes (VW PQ)
-    E2E_SUM_ID = 4    # BMW: s = identifier bytes + all other bytes; checksum = (s & 0xFF) + (s >> 8), low 8 bits
-
 cdef struct codec_signal_t:
     double scale         # value = raw * scale + offset, in SI
     double offset
@@ -54,6 +47,30 @@ cdef struct codec_signal_t:
     uint8_t big_endian
     uint8_t kind         # RAW_*
     uint8_t check        # 1: decode refuses raw numbers outside raw_lo..raw_hi
+    uint8_t nine         # 1: touches a ninth byte; big endian: `shift` is the number of its bits there
+    uint8_t selector     # multiplexer: its number in the pages of its message, from 1; else 0
+    int32_t first_invalid  # raw numbers that mean "invalid", in codec_t.invalid
+    int32_t last_invalid
+
+# A selector and its raw numbers: one of the conditions for a group of signals to be in a frame.
+cdef struct codec_when_t:
+    uint64_t mask
+    uint8_t at
+    uint8_t shift
+    uint8_t big_endian
+    int32_t first        # ranges first <= i < last in codec_t.range
+    int32_t last
+
+cdef struct codec_range_t:
+    uint64_t lo
+    uint64_t hi
+
+# Signals that are in a frame together.
+cdef struct codec_group_t:
+    int32_t first        # signals
+    int32_t last
+    int32_t first_when   # all of these conditions must hold; none: always there
+    int32_t last_when
 
 cdef struct codec_message_t:
     uint32_t id          # with CAN_FRAME_EXTENDED for 29 bit
@@ -62,17 +79,22 @@ cdef struct codec_message_t:
     int64_t timeout_ns   # received messages; 0: not watched
     int64_t cycle_ns     # 0: not cyclic
     uint64_t counter_mask
+    uint32_t counter_min   # counts counter_min..counter_max without skip[first_skip..last_skip - 1], then anew
+    uint32_t counter_max
+    int64_t counter_n      # values it has
+    int32_t first_skip
+    int32_t last_skip
+    int32_t first_group    # multiplexed, or with values that say "invalid": its groups of signals; else first == last
+    int32_t last_group
+    int32_t first_page     # sent multiplexed messages: raw numbers of its selectors, n_selectors for each page
+    int32_t n_pages        # 0: the signal table says what the selectors are
+    int32_t n_selectors
+    protect_t* protect     # NULL: no checksum
     uint8_t has_counter
     uint8_t counter_at   # as `at` of a signal
     uint8_t counter_shift
     uint8_t counter_big_endian
-    uint8_t counter_max  # counts 0..counter_max, then 0 again
     uint8_t max_delta    # largest accepted step of the counter; 1: no frame may be lost
-    uint8_t e2e          # E2E_*
-    uint8_t crc_byte     # index of the checksum byte
-    uint8_t crc_index    # in codec_t.crc
-    uint16_t data_id
-    uint8_t data_ids[16]
     uint8_t dlc          # data bytes
     uint8_t format       # CAN_FLAG_FD for CAN FD, else 0
     uint8_t send_flags   # format, and CAN_FLAG_BRS where the data goes at the second bit rate
@@ -87,7 +109,15 @@ cdef struct codec_t:
     int32_t n_extended
     codec_message_t* message
     codec_signal_t* signal
-    crc8_t* crc
+    codec_group_t* group
+    codec_when_t* when
+    codec_range_t* range
+    uint64_t* invalid
+    uint64_t* page
+    uint32_t* skip
+    protect_t* protect
+    crc8_t* crc8
+    crc_t* crc
     int16_t* standard          # [2048]: index of the received message with that 11-bit identifier, -1: none
     uint32_t* extended_id      # [n_extended], ascending
     int32_t* extended_message  # [n_extended]
@@ -100,10 +130,11 @@ cdef struct rx_message_t:
     uint64_t lost              # frames missing before frames with an accepted counter
     uint32_t rejected          # frames of this message rejected since the last known counter (length, checksum)
     uint32_t bad               # frames refused since the last good one, for any reason; 0 and timed_out: nothing comes
-    uint8_t counter            # of the last frame with a right checksum
+    uint32_t counter           # of the last frame with a right checksum
     uint8_t seen               # a good frame came since arming
     uint8_t timed_out          # silent for longer than timeout_ns
     uint64_t timeouts          # how often timed_out became 1
+    uint64_t invalid           # signals of taken frames that said "invalid" and kept their value
 
 cdef struct rx_state_t:
     rx_message_t* message      # [n_messages]
@@ -115,7 +146,8 @@ cdef struct tx_message_t:
     uint64_t sent              # frames made
     uint64_t saturated         # signals that were limited
     uint64_t refused           # frames not made because a signal was NaN
-    uint8_t counter            # alive counter of the next frame
+    uint32_t counter           # alive counter of the next frame
+    uint32_t page              # of the next frame
 
 cdef struct tx_state_t:
     tx_message_t* message      # [n_messages]
@@ -126,6 +158,7 @@ cdef int codec_decode(const codec_t* c, const can_frame_t* frame, double* table,
 cdef int codec_encode(const codec_t* c, tx_state_t* tx, int index, const double* table,
                       can_frame_t* out) noexcept nogil
 cdef int codec_check_timeouts(const codec_t* c, rx_state_t* rx, int64_t now_ns) noexcept nogil
+cdef uint32_t codec_next_counter(const codec_t* c, const codec_message_t* m, uint32_t value) noexcept nogil
 cdef void codec_rx_arm(const codec_t* c, rx_state_t* rx, int64_t now_ns) noexcept nogil
 
 cdef class CodecTables:
@@ -133,7 +166,9 @@ cdef class CodecTables:
     cdef codec_t c
     cdef codec_t* ptr
     cdef readonly tuple messages
+    cdef object _keep
     cdef _add_signal(self, codec_signal_t* s, message, signal)
+    cdef _add_protection(self, protect_t* p, row, dict crcs)
 
 cdef class RxState:
     """Owner of an rx_state_t."""

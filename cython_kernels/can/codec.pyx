@@ -3,13 +3,14 @@
 Receiving: a frame is taken whole or not at all. The order of checks is identifier, format (classic or FD), length, checksum,
 alive counter, range; the first that fails is counted for its message, and nothing else changes: no signal, no age of the values.
 
-Alive counter, with delta = (received - last) modulo (counter_max + 1), as AUTOSAR E2E profiles 1 and 2:
+Alive counter, with delta = steps from the last value to the received one in the run of the counter: from counter_min to
+counter_max without the values it skips, then anew (AUTOSAR E2E profiles 1 and 2: 0..14, 0..15):
 
     no good frame since arming, or no frame at all (with a    any value is accepted: the sender may have restarted
     right checksum) for longer than the timeout               (one that repeats itself never counts as restarted)
     delta == 0                                                CODEC_REPEAT: the sender stands still, or a replay
     1 <= delta <= max_delta + rejected                        accepted; delta - 1 - rejected frames counted as lost
-    else, or value > counter_max                              CODEC_JUMP; the next frame is judged from this value
+    else, or no value of the counter                           CODEC_JUMP; the next frame is judged from this value
 
 `rejected` are the frames refused since the last known counter (length, checksum): they did use up counter values, so a
 disturbed frame does not make the next good one look like a jump.
@@ -17,11 +18,15 @@ disturbed frame does not make the next good one look like a jump.
 Bits: 8 data bytes are read as one 64-bit word, little endian for Intel signals (first byte lowest) and big endian for
 Motorola signals (first byte highest); then raw = (word >> shift) & mask for both. Start bits are those of a DBC file.
 Messages of up to 8 bytes have one word, at = 0. In longer ones (CAN FD) each signal has its own word of 8 bytes from
-byte `at` on, the byte of its first bit (56 at most); a signal of 58..64 bits that begins within a byte may need 9 bytes
-and is refused when the tables are built.
+byte `at` on, the byte of its first bit (56 at most); a signal of 58..64 bits that begins within a byte may need a ninth
+byte, whose bits are joined to the word's.
 
     Intel     start = number of the least significant bit:  p = start                         shift = p - 8*at
     Motorola  start = number of the most significant bit:   p = 8*(start/8) + 7 - start%8     shift = 64 - (p - 8*at) - length
+
+Multiplexed messages: signals stand in groups; a group is in a frame if all its selectors have one of the raw numbers it
+asks for. Signals that are not in a frame keep their value. Sent ones go through their pages, one a frame, or take the
+selectors from the signal table. Raw numbers that mean "invalid" leave the signal as it is and are counted.
 
 Values: decode value = raw * scale + offset; encode raw = round((value - offset) / scale), limited to the database's
 minimum and maximum and to what the bits hold (counted as `saturated`). Integers up to 53 bits are exact in a double.
@@ -30,10 +35,22 @@ A NaN is never sent: the frame is not made (CODEC_NAN), so that the receiver's o
 
 import time
 
-from libc.math cimport isnan, rint
+from libc.math cimport INFINITY, NAN as NAN_VALUE, isnan, rint
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
+from torqueloop.cython_kernels.can.crc cimport crc8_make, crc_make
+from torqueloop.cython_kernels.can.protect cimport FIXED_MAX, protect_put, protect_right
+from torqueloop.cython_kernels.can.word cimport (
+    __builtin_bswap64,
+    load_word,
+    tl_bits32,
+    tl_bits64,
+    tl_f32,
+    tl_f64,
+    tl_load64,
+    tl_store64,
+)
 from torqueloop.cython_kernels.rings.can_frame cimport (
     CAN_FLAG_BRS,
     CAN_FLAG_ERROR,
@@ -41,31 +58,10 @@ from torqueloop.cython_kernels.rings.can_frame cimport (
     CAN_FLAG_REMOTE,
     CAN_FRAME_EXTENDED,
 )
-from torqueloop.cython_kernels.can.crc cimport crc8_byte, crc8_bytes, crc8_make
-
-from torqueloop.cython_kernels.can.codec_spec import E2E_PROFILES, message_fields, signal_fields
-
-cdef extern from *:
-    """
-    #include <string.h>
-    #include <stdint.h>
-    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    #error "the CAN codec is written for little-endian processors"
-    #endif
-    static inline uint64_t tl_load64(const uint8_t* p) { uint64_t w; memcpy(&w, p, 8); return w; }
-    static inline void tl_store64(uint8_t* p, uint64_t w) { memcpy(p, &w, 8); }
-    static inline double tl_f64(uint64_t w) { double d; memcpy(&d, &w, 8); return d; }
-    static inline double tl_f32(uint64_t w) { uint32_t u = (uint32_t)w; float f; memcpy(&f, &u, 4); return f; }
-    static inline uint64_t tl_bits64(double d) { uint64_t w; memcpy(&w, &d, 8); return w; }
-    static inline uint64_t tl_bits32(double d) { float f = (float)d; uint32_t u; memcpy(&u, &f, 4); return u; }
-    """
-    uint64_t __builtin_bswap64(uint64_t w) noexcept nogil
-    uint64_t tl_load64(const uint8_t* p) noexcept nogil
-    void tl_store64(uint8_t* p, uint64_t w) noexcept nogil
-    double tl_f64(uint64_t w) noexcept nogil
-    double tl_f32(uint64_t w) noexcept nogil
-    uint64_t tl_bits64(double d) noexcept nogil
-    uint64_t tl_bits32(double d) noexcept nogil
+from torqueloop.cython_kernels.can.bits import place
+from torqueloop.cython_kernels.can.codec_spec import message_fields, signal_fields
+from torqueloop.cython_kernels.can.protection import CRC as WIDE_CRC
+from torqueloop.cython_kernels.can.protection import CRC8
 
 cdef enum:
     SIGNALS_MAX = 512  # as codec_spec.SIGNALS_MAX
@@ -73,6 +69,10 @@ cdef enum:
 #: names of the status values of decode and encode, in order
 STATUS_NAMES = ("ok", "unknown", "length", "crc", "repeat", "jump", "range", "nan", "format")
 OK, UNKNOWN, LENGTH, CRC, REPEAT, JUMP, RANGE, NAN, FORMAT = range(CODEC_N_STATUS)
+
+
+# a signal that is not in this frame, while the others wait for their check: no signal is infinite
+cdef double ABSENT = INFINITY
 
 
 include "codec_tick.pxi"
@@ -85,6 +85,11 @@ cdef void* _zeros(size_t n, size_t size) except NULL:
     return p
 
 
+def _selectors(message):
+    """Names of the multiplexers of a message, in the order of its pages."""
+    return list(dict.fromkeys(selector for s in message.signals for selector, _ in s.when))
+
+
 cdef class CodecTables:
     """Flat tables of messages (MessageSpec). The caller chooses the slots of the signals, 0 <= slot < n_slots."""
 
@@ -95,7 +100,10 @@ cdef class CodecTables:
     def __dealloc__(self):
         free(self.c.message)
         free(self.c.signal)
-        free(self.c.crc)
+        for p in (<size_t> self.c.group, <size_t> self.c.when, <size_t> self.c.range, <size_t> self.c.invalid,
+                  <size_t> self.c.page, <size_t> self.c.skip, <size_t> self.c.protect, <size_t> self.c.crc8,
+                  <size_t> self.c.crc):
+            free(<void*> <size_t> p)
         free(self.c.standard)
         free(self.c.extended_id)
         free(self.c.extended_message)
@@ -114,20 +122,79 @@ cdef class CodecTables:
         c.standard = <int16_t*> _zeros(2048, sizeof(int16_t))
         memset(c.standard, 0xFF, 2048 * sizeof(int16_t))
 
-        # one checksum table for each set of parameters in use
-        fields = [message_fields(m) for m in self.messages]
-        parameters = list(dict.fromkeys(E2E_PROFILES[m.e2e].crc for m in self.messages))
-        c.crc = <crc8_t*> _zeros(len(parameters), sizeof(crc8_t))
-        for i, (poly, init, xorout) in enumerate(parameters):
-            crc8_make(&c.crc[i], poly, init, xorout)
-
-        at = 0
+        rows = [message_fields(m) for m in self.messages]
+        # signals of one group stand together, those that are always there first, selectors before what they select
+        ordered = [sorted(m.signals, key=lambda s: (len(s.when), s.when)) for m in self.messages]
+        self._add_checksums(rows)
+        self._add_lists(rows, ordered)
+        first = 0
         for i, message in enumerate(self.messages):
-            self._add_message(i, at, message, fields[i], parameters.index(E2E_PROFILES[message.e2e].crc))
-            at += len(message.signals)
+            self._add_message(i, first, message, ordered[i], rows[i])
+            first += len(message.signals)
         self._add_lookup()
 
-    def _add_message(self, int index, int first, message, dict fields, int crc_index):
+    def _add_checksums(self, list rows):
+        """One table for each set of CRC parameters in use, and the rows that use them."""
+        cdef codec_t* c = &self.c
+        wanted = dict.fromkeys(r.protection.crc for r in rows if r.protection and r.protection.crc)
+        crcs = {}
+        narrow = [x for x in wanted if x[0] == 8]
+        broad = [x for x in wanted if x[0] != 8]
+        c.crc8 = <crc8_t*> _zeros(len(narrow), sizeof(crc8_t))
+        c.crc = <crc_t*> _zeros(len(broad), sizeof(crc_t))
+        for i, x in enumerate(narrow):
+            crc8_make(&c.crc8[<int> i], x[1], x[2], x[3])
+            crcs[x] = i
+        for i, x in enumerate(broad):
+            crc_make(&c.crc[<int> i], x[0], x[1], x[4])
+            crcs[x] = i
+        protected = [(i, r.protection) for i, r in enumerate(rows) if r.protection]
+        c.protect = <protect_t*> _zeros(len(protected), sizeof(protect_t))
+        for k, (i, row) in enumerate(protected):
+            self._add_protection(&c.protect[<int> k], row, crcs)
+            c.message[<int> i].protect = &c.protect[<int> k]
+
+    cdef _add_protection(self, protect_t* p, row, dict crcs):
+        cdef int k
+        p.kind, p.finish = row.kind, row.finish
+        if row.kind == CRC8:
+            p.crc8 = &self.c.crc8[<int> crcs[row.crc]]
+        elif row.kind == WIDE_CRC:
+            p.crc = &self.c.crc[<int> crcs[row.crc]]
+        p.init, p.xorout = row.init, row.xorout
+        p.n_prefix, p.n_suffix = len(row.prefix), len(row.suffix)
+        for k in range(len(row.prefix)):
+            p.prefix[k] = row.prefix[k]
+        for k in range(len(row.suffix)):
+            p.suffix[k] = row.suffix[k]
+        p.alternating, p.backwards, p.listed = row.alternating, row.backwards, bool(row.listed)
+        for k in range(len(row.listed)):
+            p.ids[k] = row.listed[k]
+        p.first, p.skip, p.resume, p.last = row.first, row.skip, row.resume, row.last
+        for k in range(64):
+            p.keep[k] = row.keep[k]
+        p.at, p.shift, p.big_endian, p.mask = row.place.at, row.place.shift, row.place.big_endian, row.place.mask
+        if len(row.fixed) > FIXED_MAX or row.place.nine:
+            raise ValueError("a checksum rule with more than the codec holds")
+        p.n_fixed = len(row.fixed)
+        for k in range(len(row.fixed)):
+            p.fixed_at[k], p.fixed_mask[k], p.fixed_value[k] = row.fixed[k]
+
+    def _add_lists(self, list rows, list ordered):
+        """Memory for what messages and signals have several of; _add_message fills it, in the same order."""
+        cdef codec_t* c = &self.c
+        whens = [s.when for signals in ordered for s in signals]
+        c.group = <codec_group_t*> _zeros(len(whens), sizeof(codec_group_t))
+        c.when = <codec_when_t*> _zeros(sum(map(len, whens)), sizeof(codec_when_t))
+        c.range = <codec_range_t*> _zeros(sum(len(x) for w in whens for _, x in w), sizeof(codec_range_t))
+        c.invalid = <uint64_t*> _zeros(sum(len(s.invalid) for signals in ordered for s in signals), sizeof(uint64_t))
+        pages = sum(len(m.pages) * len(_selectors(m)) for m in self.messages)
+        c.page = <uint64_t*> _zeros(pages, sizeof(uint64_t))
+        c.skip = <uint32_t*> _zeros(sum(len(r.counter.skips) for r in rows), sizeof(uint32_t))
+        #: how much of each is filled: groups, conditions, ranges, invalid values, pages, skipped counters
+        self._keep = [0, 0, 0, 0, 0, 0]
+
+    def _add_message(self, int index, int first, message, list signals, row):
         cdef codec_message_t* m = &self.c.message[index]
         cdef int k
         m.id = message.can_id | (CAN_FRAME_EXTENDED if message.extended else 0)
@@ -136,25 +203,69 @@ cdef class CodecTables:
         m.send_flags = m.format | (CAN_FLAG_BRS if message.fd and message.brs else 0)
         m.wide = message.length > 8
         m.first = first
-        m.last = first + len(message.signals)
+        m.last = first + len(signals)
         m.receive = message.receive
         m.timeout_ns = message.timeout_ns if message.receive else 0
         m.cycle_ns = message.cycle_ns
-        m.e2e = fields["e2e"]
-        m.crc_byte = fields["crc_byte"]
-        m.crc_index = crc_index
-        m.data_id = message.data_id
-        for k in range(len(message.data_ids)):
-            m.data_ids[k & 15] = message.data_ids[k]
-        m.has_counter = fields["has_counter"]
-        m.counter_at = fields["counter_at"]
-        m.counter_shift = fields["counter_shift"]
-        m.counter_big_endian = fields["counter_big_endian"]
-        m.counter_mask = fields["counter_mask"]
-        m.counter_max = fields["counter_max"]
         m.max_delta = message.max_delta
-        for k, signal in enumerate(message.signals):
+        counter = row.counter
+        m.has_counter, m.counter_at, m.counter_shift = counter.has_counter, counter.at, counter.shift
+        m.counter_big_endian, m.counter_mask = counter.big_endian, counter.mask
+        m.counter_min, m.counter_max = counter.low, counter.high
+        m.counter_n = counter.high - counter.low + 1 - len(counter.skips) if counter.has_counter else 0
+        m.first_skip = self._keep[5]
+        for value in counter.skips:
+            self.c.skip[<int> self._keep[5]] = value
+            self._keep[5] += 1
+        m.last_skip = self._keep[5]
+        selectors = _selectors(message)
+        for k, signal in enumerate(signals):
             self._add_signal(&self.c.signal[first + k], message, signal)
+            if signal.name in selectors:
+                self.c.signal[first + k].selector = selectors.index(signal.name) + 1
+        m.first_page, m.n_pages, m.n_selectors = self._keep[4], len(message.pages), len(selectors)
+        for page in message.pages:
+            for selector, raw in page:
+                self.c.page[<int> self._keep[4] + <int> selectors.index(selector)] = raw
+            self._keep[4] += len(selectors)
+        self._add_groups(index, first, message, signals)
+
+    def _add_groups(self, int index, int first, message, list signals):
+        """Groups of a message that is multiplexed or has invalid values; the others need none."""
+        cdef codec_message_t* m = &self.c.message[index]
+        cdef codec_group_t* g
+        m.first_group = m.last_group = self._keep[0]
+        if not any(s.when or s.invalid for s in signals):
+            return
+        by_name = {s.name: s for s in message.signals}
+        last = None
+        for k, signal in enumerate(signals):
+            if signal.when != last:
+                last = signal.when
+                g = &self.c.group[<int> self._keep[0]]
+                self._keep[0] += 1
+                g.first = first + k
+                g.first_when = self._keep[1]
+                for selector, ranges in signal.when:
+                    self._add_when(message, by_name[selector], ranges)
+                g.last_when = self._keep[1]
+            g.last = first + k + 1
+        m.last_group = self._keep[0]
+
+    def _add_when(self, message, selector, ranges):
+        cdef codec_when_t* w = &self.c.when[<int> self._keep[1]]
+        self._keep[1] += 1
+        spot = place(f"message {message.name}: multiplexer {selector.name}", message.length,
+                     (selector.start, selector.length, selector.big_endian))
+        if spot.nine:
+            raise ValueError(f"message {message.name}: multiplexer {selector.name} lies in 9 bytes")
+        w.at, w.shift, w.big_endian, w.mask = spot.at, spot.shift, spot.big_endian, spot.mask
+        w.first = self._keep[2]
+        for lo, hi in ranges:
+            self.c.range[<int> self._keep[2]].lo = lo
+            self.c.range[<int> self._keep[2]].hi = hi
+            self._keep[2] += 1
+        w.last = self._keep[2]
 
     cdef _add_signal(self, codec_signal_t* s, message, signal):
         if not 0 <= signal.slot < self.c.n_slots:
@@ -173,6 +284,12 @@ cdef class CodecTables:
         s.raw_lo = fields["raw_lo"]
         s.raw_hi = fields["raw_hi"]
         s.check = fields["check"]
+        s.nine = fields["nine"]
+        s.first_invalid = self._keep[3]
+        for raw in signal.invalid:
+            self.c.invalid[<int> self._keep[3]] = raw
+            self._keep[3] += 1
+        s.last_invalid = self._keep[3]
 
     def _add_lookup(self):
         cdef int i
@@ -268,7 +385,8 @@ cdef class RxState:
         return self.s.unknown
 
     def counters(self):
-        """By message: ok, format, length, crc, repeat, jump, range, lost, timeout, timed_out, seen, last_ok_ns; see rx_message_t."""
+        """By message: ok, format, length, crc, repeat, jump, range, lost, invalid,
+        timeout, timed_out, seen, last_ok_ns; see rx_message_t."""
         cdef int i
         cdef rx_message_t* r
         result = {}
@@ -278,7 +396,7 @@ cdef class RxState:
                 result[self.tables.messages[i].name] = {
                     "ok": r.count[CODEC_OK], "format": r.count[CODEC_FORMAT], "length": r.count[CODEC_LENGTH], "crc": r.count[CODEC_CRC],
                     "repeat": r.count[CODEC_REPEAT], "jump": r.count[CODEC_JUMP], "range": r.count[CODEC_RANGE],
-                    "lost": r.lost, "timeout": r.timeouts, "timed_out": bool(r.timed_out), "seen": bool(r.seen),
+                    "lost": r.lost, "invalid": r.invalid, "timeout": r.timeouts, "timed_out": bool(r.timed_out), "seen": bool(r.seen),
                     "last_ok_ns": r.last_ok_ns,
                 }
         return result
@@ -291,6 +409,8 @@ cdef class TxState:
         self.tables = tables
         self.ptr = &self.s
         self.s.message = <tx_message_t*> _zeros(tables.c.n_messages, sizeof(tx_message_t))
+        for i in range(tables.c.n_messages):
+            self.s.message[<int> i].counter = tables.c.message[<int> i].counter_min
 
     def __dealloc__(self):
         free(self.s.message)

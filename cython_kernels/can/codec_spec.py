@@ -1,4 +1,4 @@
-"""What the CAN codec is built from: messages, signals, end-to-end profiles, and every check of them.
+"""What the CAN codec is built from: messages, signals, multiplexing, and every check of them.
 
 Plain Python, run once before the tick. `message_fields` and `signal_fields` give the numbers that codec.pyx stores in
 its C tables; a mistake is a ValueError that names message and signal.
@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+
+from torqueloop.cython_kernels.can.bits import Field, bits, place
+from torqueloop.cython_kernels.can.protection import E2E_PROFILES, NONE, Protection, header_fields, protection_of
 
 #: Signals of one message: the codec keeps them on the stack until the frame is accepted. 64 bytes hold no more.
 SIGNALS_MAX = 512
@@ -19,36 +22,10 @@ FLOAT64_MAX = (2.0 - 2.0**-52) * 2.0**1023
 
 # kinds of raw values, as RAW_* in codec.pxd
 RAW_UNSIGNED, RAW_SIGNED, RAW_FLOAT32, RAW_FLOAT64 = range(4)
-# kinds of end-to-end protection, as E2E_* in codec.pxd
-E2E_NONE, E2E_CRC_ID, E2E_CRC_LIST, E2E_XOR, E2E_SUM_ID = range(5)
-
-
-@dataclass(frozen=True)
-class E2EProfile:
-    """Rule of checksum and alive counter. The checksum covers all bytes of the message but its own."""
-
-    kind: int
-    #: highest value of the alive counter, if the message does not say otherwise
-    counter_max: int
-    #: CRC-8 polynomial, start value, final XOR
-    crc: tuple[int, int, int] = (0, 0, 0)
-
-
-#: Profiles by name, as written in the DBC attribute E2EProfile.
-E2E_PROFILES = {
-    # alive counter only
-    "NONE": E2EProfile(E2E_NONE, 15),
-    # AUTOSAR E2E profile 1, both bytes of the data id (low, high) before the data; counter 15 is invalid
-    "AUTOSAR_P01_1A": E2EProfile(E2E_CRC_ID, 14, (0x1D, 0x00, 0x00)),
-    # the same with the start value and final XOR of SAE J1850
-    "SAE_J1850_ID": E2EProfile(E2E_CRC_ID, 14, (0x1D, 0xFF, 0xFF)),
-    # AUTOSAR E2E profile 2, used by VW MQB: one of 16 data ids, chosen by the counter, after the data
-    "AUTOSAR_P02": E2EProfile(E2E_CRC_LIST, 15, (0x2F, 0xFF, 0xFF)),
-    # VW PQ: XOR of all other bytes
-    "XOR": E2EProfile(E2E_XOR, 15),
-    # BMW E-series: folded sum of identifier and all other bytes
-    "BMW_SUM": E2EProfile(E2E_SUM_ID, 14),
-}
+#: raw numbers of a selector that a signal belongs to, both ends included
+Ranges = tuple[tuple[int, int], ...]
+#: values that an alive counter leaves out, at most
+SKIPPED_MAX = 64
 
 
 @dataclass(frozen=True)
@@ -70,6 +47,10 @@ class SignalSpec:
     slot: int = 0
     #: received values outside the limits refuse the frame
     check: bool = True
+    #: multiplexed: (selector, its raw numbers), all of which must hold for the signal to be in the frame
+    when: tuple[tuple[str, Ranges], ...] = ()
+    #: raw numbers that say "invalid", "error", "not available": the signal keeps its value, the frame is taken
+    invalid: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,19 +65,31 @@ class MessageSpec:
     #: we receive it (else we send it)
     receive: bool
     signals: tuple[SignalSpec, ...]
-    #: name of the profile in E2E_PROFILES
+    #: name of the profile in protection.E2E_PROFILES
     e2e: str = "NONE"
     data_id: int = 0
     #: 16 data ids for AUTOSAR_P02
     data_ids: tuple[int, ...] = ()
-    #: index of the checksum byte
+    #: first byte of the header of AUTOSAR profiles 4 to 7
+    e2e_offset: int = 0
+    #: start value and final XOR instead of those of the profile
+    e2e_init: int | None = None
+    e2e_xorout: int | None = None
+    #: index of the checksum byte, or the bits of the checksum; profiles with a header have theirs
     crc_byte: int | None = None
+    crc_bits: Field | None = None
     #: alive counter: (start, length, big endian)
-    counter: tuple[int, int, bool] | None = None
+    counter: Field | None = None
     #: highest value of the counter; None: that of the profile
     counter_max: int | None = None
+    #: lowest value, which comes after the highest
+    counter_min: int = 0
+    #: values between that are left out
+    counter_skips: tuple[int, ...] = ()
     #: largest accepted step of the counter. 2: one frame may be lost without losing the next one as well
     max_delta: int = 2
+    #: sent multiplexed messages: what the selectors are set to, frame by frame; empty: as the signal table says
+    pages: tuple[tuple[tuple[str, int], ...], ...] = ()
     timeout_ns: int = 0
     cycle_ns: int = 0
     #: CAN FD; a frame of the other format is refused
@@ -105,8 +98,30 @@ class MessageSpec:
     brs: bool = True
 
 
-def message_fields(message: MessageSpec) -> dict[str, int]:
-    """Values of the codec_message_t fields that need computing; ValueError on a mistake in message or signals."""
+@dataclass(frozen=True)
+class CounterFields:
+    """An alive counter as the codec has it; length 0 bits: there is none."""
+
+    has_counter: int = 0
+    at: int = 0
+    shift: int = 0
+    big_endian: int = 0
+    mask: int = 0
+    low: int = 0
+    high: int = 0
+    skips: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class MessageFields:
+    """What needs computing for the codec's row of a message."""
+
+    counter: CounterFields
+    protection: Protection | None
+
+
+def message_fields(message: MessageSpec) -> MessageFields:
+    """Counter and protection of a message; ValueError on a mistake in message or signals."""
     where = f"message {message.name}"
     if message.fd and message.length not in FD_LENGTHS:
         raise ValueError(f"{where}: {message.length} bytes; CAN FD carries 0..8, {', '.join(map(str, FD_LENGTHS[9:]))}")
@@ -121,40 +136,85 @@ def message_fields(message: MessageSpec) -> dict[str, int]:
         raise ValueError(f"{where}: E2E profile '{message.e2e}'; allowed {', '.join(E2E_PROFILES)}")
     if not 1 <= message.max_delta <= 255:
         raise ValueError(f"{where}: max_delta {message.max_delta}; allowed 1..255")
-    if not 0 <= message.data_id <= 0xFFFF:
-        raise ValueError(f"{where}: E2E data id {message.data_id}; allowed 0..65535")
     if message.timeout_ns < 0 or message.cycle_ns < 0:
         raise ValueError(f"{where}: timeout {message.timeout_ns} ns, cycle {message.cycle_ns} ns; not negative")
-
-    profile = E2E_PROFILES[message.e2e]
-    fields = {"e2e": profile.kind, "has_counter": 0, "counter_shift": 0, "counter_mask": 0, "counter_max": 0}
-    fields |= {"counter_big_endian": 0, "counter_at": 0, "crc_byte": 0}
-    used: dict[int, str] = {}
-    if message.counter is not None:
-        start, length, big = message.counter
-        if not 1 <= length <= 8:
-            raise ValueError(f"{where}: alive counter of {length} bit; allowed 1..8")
-        highest = (1 << length) - 1
-        counter_max = message.counter_max if message.counter_max is not None else min(profile.counter_max, highest)
-        if not 1 <= counter_max <= highest:
-            raise ValueError(f"{where}: counter_max {counter_max}; allowed 1..{highest}")
-        at, shift = _place(message, "alive counter", start, length, big)
-        _claim(message, used, "alive counter", start, length, big)
-        fields |= {"has_counter": 1, "counter_at": at, "counter_shift": shift, "counter_mask": highest}
-        fields |= {"counter_max": counter_max, "counter_big_endian": int(big)}
-    if profile.kind != E2E_NONE:
-        if message.crc_byte is None or not 0 <= message.crc_byte < message.length:
-            raise ValueError(f"{where}: E2E profile {message.e2e} needs a checksum byte inside the message")
-        _claim(message, used, "checksum", 8 * message.crc_byte, 8, False)
-        fields["crc_byte"] = message.crc_byte
-    if profile.kind == E2E_CRC_LIST:
-        ids = message.data_ids
-        if len(ids) != 16 or not all(0 <= d <= 255 for d in ids) or message.counter is None:
-            raise ValueError(f"{where}: E2E profile {message.e2e} needs an alive counter and 16 data ids 0..255")
+    checksum, counter, header = header_fields(message)
+    if checksum is None:
+        counter = message.counter
+        checksum = message.crc_bits
+        if message.crc_byte is not None and message.crc_bits is None:
+            checksum = (8 * message.crc_byte, 8, False)
+    if E2E_PROFILES[message.e2e].kind == NONE:
+        checksum = None
+    elif message.crc_byte is not None and not 0 <= message.crc_byte < message.length:
+        raise ValueError(f"{where}: E2E profile {message.e2e} needs a checksum byte inside the message")
+    row = _counter_fields(message, counter)
+    protection = protection_of(message, checksum, counter)
+    used: dict[int, list[tuple[str, SignalSpec | None]]] = {}
+    if header:
+        _claim(message, used, "the E2E header", header)
+    else:
+        if counter is not None:
+            _claim(message, used, "alive counter", set(bits(counter)))
+        if checksum is not None:
+            _claim(message, used, "checksum", set(bits(checksum)))
+        for byte, mask, _ in protection.fixed if protection else ():
+            _claim(message, used, "the data id", {8 * byte + k for k in range(8) if mask >> k & 1})
     for signal in message.signals:
-        _place(message, f"signal {signal.name}", signal.start, signal.length, signal.big_endian)
-        _claim(message, used, f"signal {signal.name}", signal.start, signal.length, signal.big_endian)
-    return fields
+        field = (signal.start, signal.length, signal.big_endian)
+        place(f"{where}: signal {signal.name}", message.length, field)
+        _claim(message, used, f"signal {signal.name}", set(bits(field)), signal)
+    _check_selectors(message)
+    return MessageFields(row, protection)
+
+
+def _counter_fields(message: MessageSpec, counter: Field | None) -> CounterFields:
+    """Place and run of the alive counter."""
+    where = f"message {message.name}"
+    if counter is None:
+        return CounterFields()
+    if not 1 <= counter[1] <= 32:
+        raise ValueError(f"{where}: alive counter of {counter[1]} bit; allowed 1..32")
+    spot = place(f"{where}: alive counter", message.length, counter)
+    if spot.nine:
+        raise ValueError(f"{where}: alive counter (start bit {counter[0]}) lies in 9 bytes")
+    usual = E2E_PROFILES[message.e2e].counter_max
+    highest = spot.mask
+    high = message.counter_max if message.counter_max is not None else min(highest if usual is None else usual, highest)
+    if not 1 <= high <= highest:
+        raise ValueError(f"{where}: counter_max {high}; allowed 1..{highest}")
+    if not 0 <= message.counter_min < high:
+        raise ValueError(f"{where}: counter_min {message.counter_min}; allowed 0..{high - 1}")
+    skips = tuple(sorted(set(message.counter_skips)))
+    if len(skips) > SKIPPED_MAX or any(not message.counter_min < x < high for x in skips):
+        allowed = f"at most {SKIPPED_MAX} values between {message.counter_min} and {high}"
+        raise ValueError(f"{where}: the counter skips {', '.join(map(str, skips))}; allowed {allowed}")
+    if high - message.counter_min - len(skips) < 1:
+        raise ValueError(f"{where}: the counter skips all values but one")
+    return CounterFields(1, spot.at, spot.shift, int(spot.big_endian), spot.mask, message.counter_min, high, skips)
+
+
+def _check_selectors(message: MessageSpec) -> None:
+    """Selectors are whole numbers of the message, in the frame wherever a signal asks for them."""
+    by_name = {s.name: s for s in message.signals}
+    for signal in message.signals:
+        where = f"message {message.name}, signal {signal.name}"
+        earlier: list[str] = []
+        for selector, ranges in signal.when:
+            if selector not in by_name:
+                raise ValueError(f"{where}: it is multiplexed by '{selector}', which is no signal of the message")
+            other = by_name[selector]
+            if other.is_float or other.signed:
+                raise ValueError(f"{where}: its multiplexer {selector} must be an unsigned whole number")
+            if not ranges or any(not 0 <= lo <= hi < 1 << other.length for lo, hi in ranges):
+                raise ValueError(f"{where}: multiplexer values {ranges}; allowed 0..{(1 << other.length) - 1}")
+            if [name for name, _ in other.when] != earlier:
+                raise ValueError(f"{where}: its multiplexer {selector} is itself multiplexed by something else")
+            earlier.append(selector)
+    for page in message.pages:
+        for selector, raw in page:
+            if selector not in by_name or not 0 <= raw < 1 << by_name[selector].length:
+                raise ValueError(f"message {message.name}: page with {selector} = {raw}, which it cannot have")
 
 
 def signal_fields(message: MessageSpec, signal: SignalSpec) -> dict[str, float]:
@@ -181,40 +241,41 @@ def signal_fields(message: MessageSpec, signal: SignalSpec) -> dict[str, float]:
     check = signal.is_float or (signal.check and (lo > bits_lo or hi < bits_hi))
     if signal.is_float and not signal.check:
         raw_lo, raw_hi = bits_lo, bits_hi
-    at, shift = _place(message, f"signal {signal.name}", signal.start, signal.length, signal.big_endian)
-    mask = (1 << signal.length) - 1
-    fields = {"kind": kind, "sign": sign, "at": at, "shift": shift, "mask": mask}
-    return fields | {"raw_lo": raw_lo, "raw_hi": raw_hi, "check": check}
+    largest = max(abs(raw_lo), abs(raw_hi)) * abs(signal.scale) + abs(signal.offset)
+    if not signal.is_float and not math.isfinite(largest):
+        raise ValueError(f"{where}: scale {signal.scale} makes numbers beyond what a double holds")
+    if signal.is_float:
+        # a value that a double cannot hold is out of range
+        most = (FLOAT64_MAX - abs(signal.offset)) / abs(signal.scale) * (1.0 - 1e-15)
+        raw_lo, raw_hi = max(raw_lo, -most), min(raw_hi, most)
+    if any(not 0 <= x < 1 << signal.length for x in signal.invalid) or (signal.invalid and signal.is_float):
+        raise ValueError(f"{where}: invalid values {signal.invalid}; allowed: raw numbers of its {signal.length} bit")
+    spot = place(f"{where}", message.length, (signal.start, signal.length, signal.big_endian))
+    return {"kind": kind, "sign": sign, "raw_lo": raw_lo, "raw_hi": raw_hi, "check": check, **spot.fields}
 
 
-def _first_bit(start: int, big_endian: bool) -> int:
-    """Place of the bit a DBC file names: from the low end of the first byte (Intel), from its high end (Motorola)."""
-    return 8 * (start // 8) + 7 - start % 8 if big_endian else start
+def _claim(
+    message: MessageSpec,
+    used: dict[int, list[tuple[str, SignalSpec | None]]],
+    what: str,
+    mine: set[int],
+    signal: SignalSpec | None = None,
+) -> None:
+    """Mark bits as used by `what`; ValueError if something else has them that may be in the same frame."""
+    for bit in sorted(mine):
+        for other, theirs in used.setdefault(bit, []):
+            if signal is None or theirs is None or not _apart(signal, theirs):
+                raise ValueError(f"message {message.name}: {what} overlaps {other} at bit {bit}")
+        used[bit].append((what, signal))
 
 
-def _place(message: MessageSpec, what: str, start: int, length: int, big_endian: bool) -> tuple[int, int]:
-    """(first byte of its word, shift of the least significant bit in it); ValueError if bits leave the message."""
-    position = _first_bit(start, big_endian)
-    if not 1 <= length <= 64 or start < 0 or position + length > 8 * message.length:
-        size = f"{message.length} bytes"
-        raise ValueError(f"message {message.name}: {what} (start bit {start}, {length} bit) does not fit its {size}")
-    # up to 8 bytes are one word; in longer messages the word begins with the byte of the first bit
-    at = min(position // 8, 56) if message.length > 8 else 0
-    position -= 8 * at
-    if position + length > 64:
-        where = f"{what} (start bit {start}, {length} bit)"
-        raise ValueError(f"message {message.name}: {where} lies in 9 bytes; the codec reads 8 at once")
-    return at, 64 - position - length if big_endian else position
-
-
-def _claim(message: MessageSpec, used: dict[int, str], what: str, start: int, length: int, big_endian: bool) -> None:
-    """Mark bits as used by `what`; ValueError if something else of the message has them."""
-    first = _first_bit(start, big_endian)
-    for k in range(first, first + length):
-        bit = 8 * (k // 8) + 7 - k % 8 if big_endian else k
-        if bit in used:
-            raise ValueError(f"message {message.name}: {what} overlaps {used[bit]} at bit {bit}")
-        used[bit] = what
+def _apart(a: SignalSpec, b: SignalSpec) -> bool:
+    """Two multiplexed signals are never in one frame: some selector cannot have both their values."""
+    other = dict(b.when)
+    return any(
+        selector in other and all(hi < lo2 or hi2 < lo for lo, hi in ranges for lo2, hi2 in other[selector])
+        for selector, ranges in a.when
+    )
 
 
 def _raw_limits(signal: SignalSpec, where: str) -> tuple[float, float]:

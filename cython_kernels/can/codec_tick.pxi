@@ -16,35 +16,6 @@ cdef int codec_find(const codec_t* c, uint32_t can_id) noexcept nogil:
     return c.extended_message[lo] if lo < c.n_extended and c.extended_id[lo] == can_id else -1
 
 
-cdef inline uint8_t _checksum(const codec_t* c, const codec_message_t* m, const uint8_t* data,
-                              uint8_t counter) noexcept nogil:
-    # checksum of all bytes but the checksum byte itself, by the message's profile
-    cdef const crc8_t* crc = &c.crc[m.crc_index]
-    cdef uint8_t r = 0
-    cdef uint32_t s
-    cdef int i
-    if m.e2e == E2E_CRC_ID or m.e2e == E2E_CRC_LIST:
-        r = crc.init
-        if m.e2e == E2E_CRC_ID:
-            r = crc8_byte(crc, r, m.data_id & 0xFF)
-            r = crc8_byte(crc, r, m.data_id >> 8)
-        r = crc8_bytes(crc, r, data, m.crc_byte)
-        r = crc8_bytes(crc, r, data + m.crc_byte + 1, m.dlc - m.crc_byte - 1)
-        if m.e2e == E2E_CRC_LIST:
-            r = crc8_byte(crc, r, m.data_ids[counter & 15])
-        return r ^ crc.xorout
-    if m.e2e == E2E_XOR:
-        for i in range(m.dlc):
-            r ^= data[i]
-        return r ^ data[m.crc_byte]
-    # BMW: the identifier's bytes belong to the sum
-    s = (m.id & 0xFF) + ((m.id >> 8) & 0xFF) + ((m.id >> 16) & 0xFF) + ((m.id >> 24) & 0x1F)
-    for i in range(m.dlc):
-        s += data[i]
-    s -= data[m.crc_byte]
-    return <uint8_t> ((s & 0xFF) + (s >> 8))
-
-
 cdef inline int _reject(rx_message_t* r, int status, uint32_t used_counter) noexcept nogil:
     r.count[status] += 1
     r.bad += 1
@@ -52,10 +23,117 @@ cdef inline int _reject(rx_message_t* r, int status, uint32_t used_counter) noex
     return status
 
 
-cdef inline uint64_t _word(const uint8_t* data, int at, bint big_endian) noexcept nogil:
-    # the 8 bytes from `at` on, in the byte order of a signal; at <= 56 stays inside the 64 bytes of a frame
-    cdef uint64_t word = tl_load64(data + at)
-    return __builtin_bswap64(word) if big_endian else word
+cdef inline uint32_t _counter_place(const codec_t* c, const codec_message_t* m, uint32_t value) noexcept nogil:
+    # how many counter values come before this one
+    cdef uint32_t n = value - m.counter_min
+    cdef int i
+    for i in range(m.first_skip, m.last_skip):
+        if c.skip[i] < value:
+            n -= 1
+    return n
+
+
+cdef inline bint _counter_exists(const codec_t* c, const codec_message_t* m, uint32_t value) noexcept nogil:
+    cdef int i
+    if not m.counter_min <= value <= m.counter_max:
+        return False
+    for i in range(m.first_skip, m.last_skip):
+        if c.skip[i] == value:
+            return False
+    return True
+
+
+cdef uint32_t codec_next_counter(const codec_t* c, const codec_message_t* m, uint32_t value) noexcept nogil:
+    """The counter value after this one. real-time: yes."""
+    cdef int i
+    value = value + 1 if value < m.counter_max else m.counter_min
+    for i in range(m.first_skip, m.last_skip):
+        # ascending, and never the highest value
+        if c.skip[i] == value:
+            value += 1
+    return value
+
+
+cdef inline uint64_t _raw(const codec_message_t* m, const codec_signal_t* s, const uint8_t* data, uint64_t little,
+                          uint64_t big) noexcept nogil:
+    # bits of a signal; little, big: the first word, all that messages of up to 8 bytes have
+    cdef uint64_t word
+    if not m.wide:
+        return ((big if s.big_endian else little) >> s.shift) & s.mask
+    word = load_word(data + s.at, s.big_endian)
+    if s.nine:
+        if s.big_endian:
+            return ((word << s.shift) | (data[s.at + 8] >> (8 - s.shift))) & s.mask
+        return ((word >> s.shift) | (<uint64_t> data[s.at + 8] << (64 - s.shift))) & s.mask
+    return (word >> s.shift) & s.mask
+
+
+cdef inline bint _in_frame(const codec_t* c, const codec_group_t* g, const uint8_t* data) noexcept nogil:
+    # whether the selectors of the data say that the signals of this group are there
+    cdef const codec_when_t* w
+    cdef uint64_t raw
+    cdef int i, k
+    cdef bint found
+    for i in range(g.first_when, g.last_when):
+        w = &c.when[i]
+        raw = (load_word(data + w.at, w.big_endian) >> w.shift) & w.mask
+        found = False
+        for k in range(w.first, w.last):
+            if c.range[k].lo <= raw <= c.range[k].hi:
+                found = True
+                break
+        if not found:
+            return False
+    return True
+
+
+cdef inline bint _decode(const codec_t* c, const codec_message_t* m, int first, int last, const uint8_t* data,
+                         uint64_t little, uint64_t big, double* value, rx_message_t* r) noexcept nogil:
+    # values of the signals first <= i < last; NaN: keeps what it has. False: one is out of range
+    cdef const codec_signal_t* s
+    cdef uint64_t raw
+    cdef double v
+    cdef int i, k
+    cdef bint invalid
+    for i in range(first, last):
+        s = &c.signal[i]
+        raw = _raw(m, s, data, little, big)
+        if s.kind == RAW_UNSIGNED:
+            v = <double> raw
+        elif s.kind == RAW_SIGNED:
+            v = <double> <int64_t> ((raw ^ s.sign) - s.sign)
+        elif s.kind == RAW_FLOAT32:
+            v = tl_f32(raw)
+        else:
+            v = tl_f64(raw)
+        if s.last_invalid > s.first_invalid:
+            invalid = False
+            for k in range(s.first_invalid, s.last_invalid):
+                if c.invalid[k] == raw:
+                    invalid = True
+            if invalid:
+                value[i - m.first] = NAN_VALUE
+                continue
+        # written so that a NaN fails as well; floats always have finite limits
+        if s.check and not (s.raw_lo <= v <= s.raw_hi):
+            return False
+        value[i - m.first] = v * s.scale + s.offset
+    return True
+
+
+cdef inline bint _decode_groups(const codec_t* c, const codec_message_t* m, const can_frame_t* frame, uint64_t little,
+                                uint64_t big, double* value, rx_message_t* r) noexcept nogil:
+    cdef const codec_group_t* g
+    cdef int k, i
+    for k in range(m.first_group, m.last_group):
+        g = &c.group[k]
+        if _in_frame(c, g, frame.data):
+            if not _decode(c, m, g.first, g.last, frame.data, little, big, value, r):
+                return False
+        else:
+            for i in range(g.first - m.first, g.last - m.first):
+                value[i] = ABSENT
+    return True
 
 
 cdef int codec_decode(const codec_t* c, const can_frame_t* frame, double* table, rx_state_t* rx,
@@ -64,13 +142,11 @@ cdef int codec_decode(const codec_t* c, const can_frame_t* frame, double* table,
     cdef double value[SIGNALS_MAX]
     cdef int index = codec_find(c, frame.id)
     cdef const codec_message_t* m
-    cdef const codec_signal_t* s
     cdef rx_message_t* r
-    cdef uint64_t little, big, word, raw
-    cdef uint32_t delta
-    cdef uint8_t counter = 0
-    cdef bint fresh
-    cdef double v
+    cdef uint64_t little, big
+    cdef int64_t delta
+    cdef uint32_t counter = 0
+    cdef bint fresh, good
     cdef int i, n
 
     rx.last_index = index
@@ -89,53 +165,52 @@ cdef int codec_decode(const codec_t* c, const can_frame_t* frame, double* table,
     little = tl_load64(frame.data)
     big = __builtin_bswap64(little)
     if m.has_counter:
-        word = _word(frame.data, m.counter_at, m.counter_big_endian)
-        counter = <uint8_t> ((word >> m.counter_shift) & m.counter_mask)
-    if m.e2e != E2E_NONE and _checksum(c, m, frame.data, counter) != frame.data[m.crc_byte]:
+        counter = <uint32_t> ((load_word(frame.data + m.counter_at, m.counter_big_endian) >> m.counter_shift)
+                              & m.counter_mask)
+    if m.protect != NULL and not protect_right(m.protect, frame.data, counter):
         return _reject(r, CODEC_CRC, 1)
 
     # alive counter; the step allowed grows by the frames known to be refused in between
     fresh = not r.seen or (m.timeout_ns > 0 and now_ns - r.last_frame_ns > m.timeout_ns)
     r.last_frame_ns = now_ns
     if m.has_counter:
-        if counter > m.counter_max:
+        if not _counter_exists(c, m, counter):
             return _reject(r, CODEC_JUMP, 1)
         if not fresh:
-            delta = <uint32_t> counter + (m.counter_max + 1 if counter < r.counter else 0) - r.counter
+            delta = <int64_t> _counter_place(c, m, counter) - <int64_t> _counter_place(c, m, r.counter)
+            if delta < 0:
+                delta += m.counter_n
             if delta == 0:
                 return _reject(r, CODEC_REPEAT, 0)
-            if delta > m.max_delta + r.rejected:
+            if delta > m.max_delta + <int64_t> r.rejected:
                 r.counter = counter
                 r.rejected = 0
                 return _reject(r, CODEC_JUMP, 0)
-            if delta > 1 + r.rejected:
+            if delta > 1 + <int64_t> r.rejected:
                 r.lost += delta - 1 - r.rejected
 
     # signals on the stack first: a value out of range refuses the whole frame
+    if m.last_group > m.first_group:
+        good = _decode_groups(c, m, frame, little, big, value, r)
+    else:
+        good = _decode(c, m, m.first, m.last, frame.data, little, big, value, r)
+    if not good:
+        # the counter of a refused frame is known and used up
+        if m.has_counter:
+            r.counter = counter
+            r.rejected = 0
+            return _reject(r, CODEC_RANGE, 0)
+        return _reject(r, CODEC_RANGE, 1)
     n = m.last - m.first
-    for i in range(n):
-        s = &c.signal[m.first + i]
-        word = _word(frame.data, s.at, s.big_endian) if m.wide else big if s.big_endian else little
-        raw = (word >> s.shift) & s.mask
-        if s.kind == RAW_UNSIGNED:
-            v = <double> raw
-        elif s.kind == RAW_SIGNED:
-            v = <double> <int64_t> ((raw ^ s.sign) - s.sign)
-        elif s.kind == RAW_FLOAT32:
-            v = tl_f32(raw)
-        else:
-            v = tl_f64(raw)
-        # written so that a NaN fails as well; floats always have finite limits
-        if s.check and not (s.raw_lo <= v <= s.raw_hi):
-            # the counter of a refused frame is known and used up
-            if m.has_counter:
-                r.counter = counter
-                r.rejected = 0
-                return _reject(r, CODEC_RANGE, 0)
-            return _reject(r, CODEC_RANGE, 1)
-        value[i] = v * s.scale + s.offset
-    for i in range(n):
-        table[c.signal[m.first + i].slot] = value[i]
+    if m.last_group > m.first_group:
+        for i in range(n):
+            if value[i] == value[i] and value[i] != ABSENT:
+                table[c.signal[m.first + i].slot] = value[i]
+            elif value[i] != value[i]:
+                r.invalid += 1
+    else:
+        for i in range(n):
+            table[c.signal[m.first + i].slot] = value[i]
 
     r.counter = counter
     r.rejected = 0
@@ -151,6 +226,60 @@ cdef inline void _merge(uint8_t* data, int at, uint64_t bits, bint big_endian) n
     tl_store64(data + at, tl_load64(data + at) | (__builtin_bswap64(bits) if big_endian else bits))
 
 
+cdef inline void _put(const codec_signal_t* s, uint64_t raw, uint8_t* data) noexcept nogil:
+    # bits of a signal into a message that is all in memory
+    if not s.nine:
+        _merge(data, s.at, raw << s.shift, s.big_endian)
+    elif s.big_endian:
+        _merge(data, s.at, raw >> s.shift, True)
+        data[s.at + 8] |= <uint8_t> (raw << (8 - s.shift))
+    else:
+        _merge(data, s.at, raw << s.shift, False)
+        data[s.at + 8] |= <uint8_t> (raw >> (64 - s.shift))
+
+
+cdef inline bint _encode(const codec_signal_t* s, double v, uint64_t* raw) noexcept nogil:
+    # raw bits of a value; True: it was limited
+    cdef double x = (v - s.offset) / s.scale
+    cdef bint limited = False
+    if s.kind <= RAW_SIGNED:
+        x = rint(x)
+    if x < s.raw_lo or x > s.raw_hi:
+        x = s.raw_lo if x < s.raw_lo else s.raw_hi
+        limited = True
+    if s.kind <= RAW_SIGNED:
+        raw[0] = (<uint64_t> <int64_t> x if x < 0 else <uint64_t> x) & s.mask
+    elif s.kind == RAW_FLOAT32:
+        raw[0] = tl_bits32(x)
+    else:
+        raw[0] = tl_bits64(x)
+    return limited
+
+
+cdef inline int _encode_groups(const codec_t* c, const codec_message_t* m, const tx_message_t* t, const double* table,
+                               uint8_t* data) noexcept nogil:
+    # all signals that are in this frame; how many were limited, -1: one is NaN
+    cdef const codec_group_t* g
+    cdef const codec_signal_t* s
+    cdef uint64_t raw
+    cdef int limited = 0
+    cdef int k, i
+    for k in range(m.first_group, m.last_group):
+        g = &c.group[k]
+        if not _in_frame(c, g, data):
+            continue
+        for i in range(g.first, g.last):
+            s = &c.signal[i]
+            if s.selector and m.n_pages:
+                raw = c.page[m.first_page + <int> t.page * m.n_selectors + s.selector - 1]
+            else:
+                if isnan(table[s.slot]):
+                    return -1
+                limited += _encode(s, table[s.slot], &raw)
+            _put(s, raw, data)
+    return limited
+
+
 cdef int codec_encode(const codec_t* c, tx_state_t* tx, int index, const double* table,
                       can_frame_t* out) noexcept nogil:
     """Make the frame of message `index` with alive counter and checksum (all of `out` but t_ns). real-time: yes.
@@ -164,41 +293,36 @@ cdef int codec_encode(const codec_t* c, tx_state_t* tx, int index, const double*
     cdef uint64_t big = 0
     cdef uint64_t raw
     cdef uint8_t wide[64]
-    cdef uint32_t saturated = 0
-    cdef double v, x
+    cdef bint in_memory = m.wide or m.last_group > m.first_group
+    cdef int saturated = 0
+    cdef double v
     cdef int i
 
-    if m.wide:
+    if in_memory:
         memset(wide, 0, 64)
-    for i in range(m.first, m.last):
-        s = &c.signal[i]
-        v = table[s.slot]
-        if isnan(v):
+    if m.last_group > m.first_group:
+        saturated = _encode_groups(c, m, t, table, wide)
+        if saturated < 0:
             t.refused += 1
             return CODEC_NAN
-        x = (v - s.offset) / s.scale
-        if s.kind <= RAW_SIGNED:
-            x = rint(x)
-        if x < s.raw_lo or x > s.raw_hi:
-            x = s.raw_lo if x < s.raw_lo else s.raw_hi
-            saturated += 1
-        if s.kind <= RAW_SIGNED:
-            raw = <uint64_t> <int64_t> x if x < 0 else <uint64_t> x
-        elif s.kind == RAW_FLOAT32:
-            raw = tl_bits32(x)
-        else:
-            raw = tl_bits64(x)
-        raw = (raw & s.mask) << s.shift
-        if m.wide:
-            _merge(wide, s.at, raw, s.big_endian)
-        elif s.big_endian:
-            big |= raw
-        else:
-            little |= raw
+    else:
+        for i in range(m.first, m.last):
+            s = &c.signal[i]
+            v = table[s.slot]
+            if isnan(v):
+                t.refused += 1
+                return CODEC_NAN
+            saturated += _encode(s, v, &raw)
+            if m.wide:
+                _put(s, raw, wide)
+            elif s.big_endian:
+                big |= raw << s.shift
+            else:
+                little |= raw << s.shift
 
     if m.has_counter:
         raw = <uint64_t> t.counter << m.counter_shift
-        if m.wide:
+        if in_memory:
             _merge(wide, m.counter_at, raw, m.counter_big_endian)
         elif m.counter_big_endian:
             big |= raw
@@ -208,14 +332,17 @@ cdef int codec_encode(const codec_t* c, tx_state_t* tx, int index, const double*
     out.dlc = m.dlc
     out.flags = m.send_flags
     out.bus = out.spare = 0
-    if m.wide:
+    if in_memory:
         memcpy(out.data, wide, 64)
     else:
         tl_store64(out.data, little | __builtin_bswap64(big))
         memset(out.data + 8, 0, 56)
-    if m.e2e != E2E_NONE:
-        out.data[m.crc_byte] = _checksum(c, m, out.data, t.counter)
-    t.counter = t.counter + 1 if t.counter < m.counter_max else 0
+    if m.protect != NULL:
+        protect_put(m.protect, out.data, t.counter)
+    if m.has_counter:
+        t.counter = codec_next_counter(c, m, t.counter)
+    if m.n_pages:
+        t.page = t.page + 1 if t.page + 1 < <uint32_t> m.n_pages else 0
     t.saturated += saturated
     t.sent += 1
     return CODEC_OK

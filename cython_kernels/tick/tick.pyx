@@ -67,6 +67,7 @@ from torqueloop.cython_kernels.can.codec cimport (
     codec_rx_arm,
     rx_message_t,
 )
+from torqueloop.cython_kernels.can.protect cimport protect_spoil
 from torqueloop.cython_kernels.tick.finite cimport not_finite
 from torqueloop.cython_kernels.tick.first_fault cimport first_fault_keep, first_fault_place
 from torqueloop.cython_kernels.clock.heartbeat cimport heartbeat_ask

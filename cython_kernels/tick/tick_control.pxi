@@ -65,7 +65,7 @@ cdef void _take_image(rig_t* r, image_t* m) noexcept nogil:
             m.rx[at + i].seen = b.rx.message[i].seen
             m.rx[at + i].rejected = b.rx.message[i].rejected
             m.rx[at + i].bad = b.rx.message[i].bad
-            m.tx[at + i] = b.tx.message[i].counter
+            m.tx[at + i] = <int64_t>b.tx.message[i].counter | <int64_t>b.tx.message[i].page << 32
         at += b.codec.n_messages
     for i in range(r.n_driver):
         m.hint[i] = r.driver[i].hint
@@ -110,7 +110,8 @@ cdef void _give_image(rig_t* r, const image_t* m, bint links, int64_t now_ns) no
                 b.rx.message[i].seen = m.rx[at + i].seen
                 b.rx.message[i].rejected = m.rx[at + i].rejected
                 b.rx.message[i].bad = m.rx[at + i].bad
-                b.tx.message[i].counter = <uint8_t>m.tx[at + i]
+                b.tx.message[i].counter = <uint32_t>m.tx[at + i]
+                b.tx.message[i].page = <uint32_t>(m.tx[at + i] >> 32)
         at += b.codec.n_messages
     for i in range(r.n_driver):
         r.driver[i].hint = <int32_t>m.hint[i]

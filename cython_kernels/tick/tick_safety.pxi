@@ -117,7 +117,7 @@ cdef uint32_t _frame_faults(rig_t* r, bus_t* b, int32_t message, uint32_t* flags
         if f.kind == FAULT_COUNTER:
             if not f.active:
                 f.held = b.tx.message[message].counter
-            b.tx.message[message].counter = <uint8_t>f.held
+            b.tx.message[message].counter = <uint32_t>f.held
         f.active = 1
         f.count += 1
         kinds |= 1 << (f.kind - FAULT_FRAMES)
@@ -128,7 +128,7 @@ cdef uint32_t _frame_faults(rig_t* r, bus_t* b, int32_t message, uint32_t* flags
 cdef bint _spoil(const bus_t* b, int32_t message, uint32_t kinds, can_frame_t* frame) noexcept nogil:
     """Behind the encoder; False: the frame is not to be sent."""
     if kinds & (1 << (FAULT_CRC - FAULT_FRAMES)):
-        frame.data[b.codec.message[message].crc_byte] ^= 0xFF
+        protect_spoil(b.codec.message[message].protect, frame.data, 0xFF)
     if kinds & (1 << (FAULT_LENGTH - FAULT_FRAMES)) and frame.dlc > 0:
         frame.dlc -= 1
         frame.data[frame.dlc] = 0

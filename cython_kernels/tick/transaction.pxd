@@ -61,9 +61,9 @@ cdef struct control_chunk_t:
 cdef struct image_rx_t:
     uint32_t rejected
     uint32_t bad
-    uint8_t counter
+    uint32_t counter
     uint8_t seen
-    uint8_t pad[6]
+    uint8_t pad[3]
 
 cdef struct image_head_t:
     int64_t tick                # simulated ticks so far
@@ -90,7 +90,7 @@ cdef struct image_t:
     double* x
     int64_t* k
     image_rx_t* rx
-    int64_t* tx                 # alive counters of the next frames
+    int64_t* tx                 # of the next frames: alive counter, above it (<< 32) the page of a multiplexed one
     int64_t* hint               # driver tables
     double* guard_last          # limits of what is sent
     int64_t* guard_seen

@@ -9,9 +9,9 @@
 Values are SI (rad/s, Pa, K, 1 for %), converted by the database's unit strings; `units="database"` leaves them alone.
 
 Protection comes from message attributes (or from `e2e`, for databases that have none): E2EProfile (name in
-cython_kernels.codec_spec.E2E_PROFILES), E2EDataID, E2EDataIDList (16 hexadecimal bytes), E2ECrcSignal,
-E2ECounterSignal, E2ECounterMax, E2EMaxDelta. Checksum and alive counter are no signals of the table: the codec owns
-them.
+cython_kernels.can.protection.E2E_PROFILES), E2EDataID, E2EDataIDList (16 hexadecimal bytes), E2ECrcSignal,
+E2ECounterSignal, E2ECounterMin, E2ECounterMax, E2ECounterSkips, E2EMaxDelta, E2EOffset, E2EInit, E2EXorOut.
+Checksum and alive counter are no signals of the table: the codec owns them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.can.codec import NAN, STATUS_NAMES, CodecTables, RxState, TxState
 from torqueloop.cython_kernels.can.codec_spec import MessageSpec
 from torqueloop.hil.can.frame import EXTENDED
-from torqueloop.hil.can.load import E2ESettings, Loader, SignalInfo, no_such
+from torqueloop.hil.can.load import Loader, SignalInfo, no_such
+from torqueloop.hil.can.protect import E2ESettings
+from torqueloop.hil.can.traffic import Traffic
 
 __all__ = ["EXTENDED", "CanCodec", "CanDatabase", "E2ESettings", "SignalInfo", "bus_id", "check_owners"]
 
@@ -58,27 +60,38 @@ class CanDatabase:
     def load(
         cls,
         path: str | Path,
-        node: str,
+        node: str | Iterable[str],
         *,
         needed: Iterable[str] = (),
         timeouts_s: Mapping[str, float] | None = None,
         e2e: Mapping[str, E2ESettings] | None = None,
         units: str = "SI",
         check_limits: bool = True,
+        send: Iterable[str] | None = None,
+        receive: Iterable[str] = (),
+        cycles_s: Mapping[str, float] | None = None,
     ) -> CanDatabase:
-        """Read a DBC (any format of cantools) for `node`.
+        """Read a DBC (any format of cantools: ARXML, KCD, SYM) for one node or several.
 
         needed: "Message.signal" names that must be there; a received one is taken even if the database does not list
             the node as its receiver.
         timeouts_s: seconds of silence after which a received message is timed out, 0 = not watched; "*" for all others.
             Default: TIMEOUT_CYCLES cycles, not watched if the database gives no cycle time.
         check_limits: refuse received frames with a value outside [minimum|maximum] of the database.
+        send: names of the messages that are sent; default: all that the database gives to these nodes.
+        receive: names of messages that are received besides those it lists them as receivers of.
+        cycles_s: message -> cycle time [s], instead of the database's.
         """
         path = Path(path)
         if units not in ("SI", "database"):
             raise ConfigError("units of the CAN signals", key="units", value=units, allowed="SI, database")
-        loader = Loader(path, node, list(needed), dict(timeouts_s or {}), dict(e2e or {}), units == "SI", check_limits)
-        return cls(path, node, *loader.load())
+        nodes = (node,) if isinstance(node, str) else tuple(node)
+        sent = None if send is None else tuple(send)
+        traffic = Traffic(nodes, sent, tuple(receive), dict(cycles_s or {}))
+        loader = Loader(
+            path, traffic, list(needed), dict(timeouts_s or {}), dict(e2e or {}), units == "SI", check_limits
+        )
+        return cls(path, traffic.name, *loader.load())
 
     def signal(self, name: str) -> SignalInfo:
         """Signal by "Message.signal"; ConfigError with the closest name if there is none."""
@@ -155,6 +168,10 @@ class CanCodec:
             if name not in known:
                 raise no_such(f"signal of message {message}", name, known, self.database.path)
             info = known[name]
+            if spec.pages and any(name == selector for selector, _ in spec.pages[0]):
+                problem = f"message {message} goes through its pages by itself"
+                allowed = f'needed=["{message}.{name}"]: the multiplexer is a signal then'
+                raise ConfigError(problem, file=str(self.database.path), key=name, value=value, allowed=allowed)
             self.table[info.slot] = info.value_of(value) if isinstance(value, str) else value
         status, _, data = self.tx.encode(self.table, self._index[message])
         if status == NAN:

@@ -5,22 +5,20 @@ Used through `database.CanDatabase.load`. Mistakes are ConfigErrors that name fi
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import cantools
 
 from torqueloop.core.describe.errors import ConfigError, closest
-from torqueloop.cython_kernels.can.codec_spec import (
-    E2E_PROFILES,
-    MessageSpec,
-    SignalSpec,
-    message_fields,
-    signal_fields,
-)
+from torqueloop.cython_kernels.can.codec_spec import MessageSpec, SignalSpec, message_fields, signal_fields
+from torqueloop.hil.can.multiplex import conditions, pages
+from torqueloop.hil.can.protect import E2ESettings, owned_signals, protection, settings_of
+from torqueloop.hil.can.traffic import Traffic
 from torqueloop.hil.can.units import SiUnit, known_units, si_unit, to_si
 
 #: A received message is silent after this many of its cycles, unless a timeout is given. Ten: a desktop computer may
@@ -66,19 +64,6 @@ class SignalInfo:
         return self.choices.get(round((value - self.offset) / self.scale))
 
 
-@dataclass(frozen=True)
-class E2ESettings:
-    """Protection of one message, for databases without E2E attributes."""
-
-    profile: str = "NONE"
-    data_id: int | None = None
-    data_ids: tuple[int, ...] = ()
-    crc_signal: str | None = None
-    counter_signal: str | None = None
-    counter_max: int | None = None
-    max_delta: int = 2
-
-
 def message_names(path: Path) -> set[str]:
     """Names of all messages of a database. ConfigError where it cannot be read."""
     try:
@@ -100,6 +85,17 @@ def doubled_id(path: Path) -> str | None:
     return None
 
 
+def lacking_switch(path: Path) -> dict[str, str]:
+    """Messages of a DBC with signals marked m0, m1 ... and none marked M -> the first of these (cantools drops it)."""
+    text = path.read_text(encoding="utf-8", errors="replace") if path.suffix.lower() == ".dbc" else ""
+    found = {}
+    for name, body in re.findall(r"^BO_\s+\d+\s+(\w+)\s*:[^\n]*\n((?:[ \t]*SG_[^\n]*\n?)*)", text, re.MULTILINE):
+        marks = re.findall(r"SG_\s+(\w+)\s+(m\d+M?|M)\s*:", body)
+        if marks and not any(mark.endswith("M") for _, mark in marks):
+            found[name] = marks[0][0]
+    return found
+
+
 def is_fd(message: Any) -> bool:
     """A CAN FD message: attribute VFrameFormat of a DBC (or the like of other formats), or too long for classic CAN."""
     return bool(message.is_fd) or message.length > 8
@@ -115,10 +111,10 @@ class Loader:
     """One reading of a database file."""
 
     def __init__(
-        self, path: Path, node: str, needed: list[str], timeouts_s: dict[str, float], e2e: dict[str, E2ESettings],
-        si: bool, check_limits: bool,
+        self, path: Path, traffic: Traffic, needed: list[str], timeouts_s: dict[str, float],
+        e2e: dict[str, E2ESettings], si: bool, check_limits: bool,
     ) -> None:  # fmt: skip
-        self.path, self.node, self.needed, self.timeouts_s, self.e2e = path, node, needed, timeouts_s, e2e
+        self.path, self.traffic, self.needed, self.timeouts_s, self.e2e = path, traffic, needed, timeouts_s, e2e
         self.si, self.check_limits = si, check_limits
         self.signals: list[SignalInfo] = []
 
@@ -140,39 +136,46 @@ class Loader:
             raise self.error("this is a diagnostics database, not one of CAN messages")
         self.db = database
         nodes = [n.name for n in self.db.nodes]
-        if self.node not in nodes:
-            near = closest(self.node, nodes)
-            raise self.error(f"there is no node '{self.node}'", key="node", value=self.node, allowed=", ".join(nodes),
-                             hint=f"did you mean '{near}'?" if near else None)  # fmt: skip
+        for node in self.traffic.nodes:
+            if node not in nodes:
+                near = closest(node, nodes)
+                raise self.error(f"there is no node '{node}'", key="node", value=node, allowed=", ".join(nodes),
+                                 hint=f"did you mean '{near}'?" if near else None)  # fmt: skip
+        self.no_switch = lacking_switch(self.path)
         self.check_ids()
         needed = self.check_needed()
         self.check_names("e2e", self.e2e)
+        self.check_names("send", self.traffic.send or ())
+        self.check_names("receive", self.traffic.receive)
+        self.check_names("cycle_s", self.traffic.cycles_s)
         self.check_names("timeouts_s", [k for k in self.timeouts_s if k != "*"])
 
         messages, skipped = [], {}
         for message in self.db.messages:
-            sent = self.node in message.senders
+            sent = self.traffic.sends(message)
             wanted = {s for m, s in needed if m == message.name}
-            if not sent and not wanted and self.node not in message.receivers:
+            if not sent and not wanted and not self.traffic.receives(message):
                 continue
+            asked = bool(wanted) or message.name in self.traffic.named
             reason = self.unsupported(message)
-            if reason and wanted:
-                raise self.error(f"message {message.name} is needed (signal {sorted(wanted)[0]}), but {reason}")
+            if reason and asked:
+                signal = f" (signal {sorted(wanted)[0]})" if wanted else ""
+                raise self.error(f"message {message.name} is needed{signal}, but {reason}")
             if reason:
                 skipped[message.name] = reason
                 continue
-            if sent and len(message.senders) > 1:
+            if sent and self.traffic.others(message):
                 owners = ", ".join(message.senders)
                 what = f"message {message.name} (0x{message.frame_id:X})"
                 raise self.error(f"{what} has several owners: {owners}; one must send it")
             n_signals = len(self.signals)
-            spec = self.message(message, not sent, wanted)
             try:
+                spec = self.message(message, not sent, wanted)
                 message_fields(spec)
-                for signal in spec.signals:
-                    signal_fields(spec, signal)
+                for part in spec.signals:
+                    signal_fields(spec, part)
             except ValueError as error:
-                if wanted:
+                if asked:
                     raise self.error(str(error)) from error
                 # a fault of the database in a message that nobody asked for
                 skipped[message.name] = str(error)
@@ -219,25 +222,29 @@ class Loader:
             if name not in known:
                 raise no_such("message", name, known, self.path).located(table=table, key=name)
 
-    @staticmethod
-    def unsupported(message: Any) -> str | None:
-        if message.is_multiplexed():
-            return "it is multiplexed, which the codec does not support"
+    def unsupported(self, message: Any) -> str | None:
+        if message.name in self.no_switch:
+            return f"its signal {self.no_switch[message.name]} is multiplexed, but no signal is its multiplexer (M)"
         if getattr(message, "is_container", False):
             return "it is a container message, which the codec does not support"
         return None
 
     def message(self, message: Any, receive: bool, wanted: set[str]) -> MessageSpec:
-        settings = self.e2e[message.name] if message.name in self.e2e else self.attributes(message)
-        by_name = {s.name: s for s in message.signals}
-        protection = self.protection(message, settings, by_name)
-        owned = {settings.crc_signal, settings.counter_signal}
+        settings = self.e2e[message.name] if message.name in self.e2e else settings_of(message, self.path)
+        given = protection(message, settings, self.path)
+        owned = owned_signals(message, settings)
         for name in sorted(wanted & owned):
             what = f"signal {message.name}.{name}"
             raise self.error(f"{what} is checksum or alive counter: the codec owns it, it has no value")
         free = [s for s in message.signals if s.name not in owned]
-        signals = tuple(self.signal(message.name, s, receive, s.name in wanted) for s in free)
-        cycle_ns = round((message.cycle_time or 0) * 1e6)
+        when = {s.name: conditions(message, s) for s in free}
+        signals = tuple(
+            replace(self.signal(message.name, s, receive, s.name in wanted), when=when[s.name]) for s in free
+        )
+        held = {selector for w in when.values() for selector, _ in w} & wanted
+        turns = () if receive or held else pages(message.name, when)
+        given_s = self.traffic.cycles_s.get(message.name)
+        cycle_ns = round((message.cycle_time or 0) * 1e6) if given_s is None else round(given_s * 1e9)
         timeout_s = self.timeouts_s.get(message.name, self.timeouts_s.get("*"))
         if timeout_s is not None and not 0 <= timeout_s < 1e6:
             allowed = "0 (off) .. 1e6 s"
@@ -246,64 +253,8 @@ class Loader:
         return MessageSpec(
             name=message.name, can_id=message.frame_id, extended=message.is_extended_frame, length=message.length,
             receive=receive, signals=signals, timeout_ns=timeout_ns if receive else 0, cycle_ns=cycle_ns,
-            fd=is_fd(message), brs=uses_second_rate(message), **protection,
+            fd=is_fd(message), brs=uses_second_rate(message), pages=turns, **given,
         )  # fmt: skip
-
-    def attributes(self, message: Any) -> E2ESettings:
-        """Protection as the message's attributes say."""
-        given = message.dbc.attributes if message.dbc is not None else {}
-
-        def value(name: str, default: Any) -> Any:
-            return given[name].value if name in given else default
-
-        text = str(value("E2EDataIDList", ""))
-        try:
-            data_ids = tuple(int(word, 16) for word in text.replace(",", " ").split())
-        except ValueError as error:
-            allowed = "16 hexadecimal bytes"
-            raise self.error(f"message {message.name}: E2EDataIDList '{text}'", allowed=allowed) from error
-        return E2ESettings(
-            profile=str(value("E2EProfile", "NONE")) or "NONE",
-            data_id=value("E2EDataID", None),
-            data_ids=data_ids,
-            crc_signal=value("E2ECrcSignal", None) or None,
-            counter_signal=value("E2ECounterSignal", None) or None,
-            counter_max=value("E2ECounterMax", None),
-            max_delta=int(value("E2EMaxDelta", 2)),
-        )
-
-    def protection(self, message: Any, settings: E2ESettings, signals: Mapping[str, Any]) -> dict[str, Any]:
-        """E2E fields of the MessageSpec."""
-        where = f"message {message.name}"
-        if settings.profile not in E2E_PROFILES:
-            raise self.error(f"{where}: attribute E2EProfile", value=settings.profile, allowed=", ".join(E2E_PROFILES))
-        for attribute, name in (("E2ECrcSignal", settings.crc_signal), ("E2ECounterSignal", settings.counter_signal)):
-            if name is not None and name not in signals:
-                near = closest(name, signals)
-                raise self.error(f"{where}: attribute {attribute} names '{name}', which is no signal of the message",
-                                 hint=f"did you mean '{near}'?" if near else None)  # fmt: skip
-        crc_byte = None
-        if settings.profile != "NONE":
-            if settings.crc_signal is None:
-                raise self.error(f"{where}: E2E profile {settings.profile} needs attribute E2ECrcSignal")
-            crc = signals[settings.crc_signal]
-            bit = crc.start % 8 - (7 if crc.byte_order == "big_endian" else 0)
-            if crc.length != 8 or bit:
-                what = f"checksum {crc.name} (start bit {crc.start}, {crc.length} bit)"
-                raise self.error(f"{where}: {what} must fill one byte")
-            crc_byte = crc.start // 8
-            if settings.data_id is None and settings.profile in ("AUTOSAR_P01_1A", "SAE_J1850_ID"):
-                raise self.error(f"{where}: E2E profile {settings.profile} needs attribute E2EDataID")
-        counter = signals[settings.counter_signal] if settings.counter_signal else None
-        return {
-            "e2e": settings.profile,
-            "data_id": settings.data_id or 0,
-            "data_ids": settings.data_ids,
-            "crc_byte": crc_byte,
-            "counter": (counter.start, counter.length, counter.byte_order == "big_endian") if counter else None,
-            "counter_max": settings.counter_max,
-            "max_delta": settings.max_delta,
-        }
 
     def signal(self, message: str, signal: Any, receive: bool, wanted: bool) -> SignalSpec:
         """Spec of a signal with the next free slot; its SignalInfo is appended to `signals`."""
@@ -327,6 +278,11 @@ class Loader:
             start = max(start, minimum) if minimum is not None else start
             start = min(start, maximum) if maximum is not None else start
         choices = {int(raw): str(word) for raw, word in (signal.choices or {}).items()}
+        # words for raw numbers outside the limits: "invalid", "error", "not available"
+        lo, hi = (-math.inf if signal.minimum is None else signal.minimum,
+                  math.inf if signal.maximum is None else signal.maximum)  # fmt: skip
+        outside = [raw for raw in choices if not lo <= raw * signal.scale + signal.offset <= hi]
+        invalid = () if signal.is_float else tuple(raw % (1 << signal.length) for raw in outside)
         slot = len(self.signals)
         self.signals.append(
             SignalInfo(signal.name, message, slot, receive, signal.unit or "", unit.symbol, minimum, maximum, start,
@@ -336,6 +292,7 @@ class Loader:
             name=signal.name, start=signal.start, length=signal.length, big_endian=signal.byte_order == "big_endian",
             signed=signal.is_signed, is_float=signal.is_float, scale=scale, offset=offset, minimum=minimum,
             maximum=maximum, slot=slot, check=self.check_limits,
+            invalid=invalid if self.check_limits and receive else (),
         )  # fmt: skip
 
 

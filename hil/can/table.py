@@ -8,7 +8,47 @@ from pydantic import Field, field_validator
 
 from torqueloop.hil.can.bus import CanBusConfig
 from torqueloop.hil.can.multicast import DEFAULT_GROUP, DEFAULT_PORT, LOOPBACK
+from torqueloop.hil.can.protect import E2ESettings
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile
+
+Word = Annotated[int, Field(ge=0, le=0xFFFFFFFF)]
+Byte = Annotated[int, Field(ge=0, le=0xFF)]
+
+
+class ProtectionTable(ConfigTable):
+    """[bus.NAME.e2e.MESSAGE]: protection of a message, instead of what the database says."""
+
+    #: rule of the checksum, one of E2E_PROFILES (docs/can_protection.md)
+    profile: str = "NONE"
+    #: AUTOSAR data id
+    data_id: Word | None = None
+    #: AUTOSAR profile 2, VW MQB: 16 data ids, one for each value of the counter
+    data_ids: Annotated[list[Byte], Field(min_length=16, max_length=16)] | None = None
+    #: signal that is the checksum; profiles with a header have theirs
+    crc_signal: str | None = None
+    #: signal that is the alive counter
+    counter_signal: str | None = None
+    #: lowest value of the counter
+    counter_min: Word = 0
+    #: highest value, after which the lowest comes; default: that of the profile
+    counter_max: Word | None = None
+    #: values between that the counter leaves out
+    counter_skips: list[Word] = []
+    #: largest accepted step of the counter; 1: no frame may be lost
+    max_delta: Annotated[int, Field(ge=1, le=255)] = 2
+    #: first byte of the header of AUTOSAR profiles 4 to 7
+    offset: Annotated[int, Field(ge=0, le=61)] = 0
+    #: start value of CRC or sum instead of the profile's
+    init: Annotated[int, Field(ge=0)] | None = None
+    #: final XOR instead of the profile's
+    xorout: Annotated[int, Field(ge=0)] | None = None
+
+    @property
+    def settings(self) -> E2ESettings:
+        """As the codec takes it."""
+        given = {name: getattr(self, name) for name in self.model_fields_set - {"source"}}
+        lists = {name: tuple(given[name]) for name in ("data_ids", "counter_skips") if given.get(name)}
+        return E2ESettings(**{**given, **lists})
 
 
 class CanTable(ConfigTable):
@@ -30,6 +70,8 @@ class CanTable(ConfigTable):
     options: dict[str, str | int | float | bool] = {}
     #: CAN database, relative to the file
     database: Annotated[str, InFile("can")]
+    #: message -> its protection, where the database does not give it or another one is wanted
+    e2e: dict[str, ProtectionTable] = {}
 
     @field_validator("local_address")
     @classmethod

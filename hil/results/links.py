@@ -27,6 +27,8 @@ class RxMessage:
     range: int = 0
     #: frames that are missing between two counters
     lost: int = 0
+    #: signals of good frames that said "invalid" and kept their value
+    invalid: int = 0
     #: how often it stayed away longer than its timeout
     timeout: int = 0
     timed_out: bool = False

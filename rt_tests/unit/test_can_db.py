@@ -187,7 +187,7 @@ def edited(tmp_path: Path, *changes: tuple[str, str]) -> Path:
         ("SG_ CRC_1 : 0|8@1+", "SG_ CRC_1 : 0|7@1+", "must fill one byte"),
         ("SG_ p_C5 : 28|12@1+", "SG_ p_C5 : 27|12@1+", "overlaps"),
         ('SG_ p_C4 : 16|12@1+ (0.005,0) [0|20] "bar"', 'SG_ p_C4 : 16|12@1+ (0.005,0) [0|20] "atm"', "unit 'atm'"),
-        ("SG_ Mode_1 : 12|4@1+", "SG_ Mode_1 M : 12|4@1+", "multiplexed"),
+        ("SG_ Mode_1 : 12|4@1+", "SG_ Mode_1 m0 : 12|4@1+", "no signal is its multiplexer"),
         ("VERSION", "VERSIN", "cannot be read"),
     ],
 )

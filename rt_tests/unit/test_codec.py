@@ -378,7 +378,7 @@ def test_big_endian_counter_and_checksum_in_the_last_byte() -> None:
         ({"crc_byte": None}, "checksum byte"),
         ({"crc_byte": 2}, "overlaps checksum"),
         ({"counter": (14, 4, False)}, "overlaps alive counter"),
-        ({"counter": (8, 9, False)}, "1..8"),
+        ({"counter": (8, 33, False)}, "1..32"),
         ({"counter_max": 16}, "1..15"),
         ({"max_delta": 0}, "max_delta"),
         ({"e2e": "AUTOSAR_P02"}, "16 data ids"),

@@ -127,6 +127,7 @@ def _databases(path: Path, config: RigConfig, compiled: CompiledModel) -> dict[s
                 bus.node,
                 needed=sorted(needed[name]),
                 timeouts_s={"*": 0.0, **bus.rx_timeout_s},
+                e2e={message: table.settings for message, table in bus.e2e.items()},
             )
         except ConfigError as error:
             # the database file is named already where it is at fault
