@@ -35,6 +35,7 @@ from torqueloop.hil.link.lockstep import LockstepSocket
 from torqueloop.hil.link.messages import SchemaError
 from torqueloop.hil.link.pair import Pair
 from torqueloop.hil.link.sockets import PeerError, check_endpoint
+from torqueloop.hil.results.links import PeerStats
 
 A = TypeVar("A", bound=Answer)
 #: how long a unit may take for its last answer [s]
@@ -54,7 +55,9 @@ class Connection(Protocol):
         """Send a message, wait for the answer; None when there is none in time."""
         ...
 
-    def close(self) -> dict[str, Any]: ...
+    def close(self) -> int | None:
+        """Free everything; exit status of a process that was started."""
+        ...
 
 
 class ExternalUnit:
@@ -120,11 +123,11 @@ class ExternalUnit:
         self._ask(pack("load", state=data["state"]), "load", Ready, self._timeout_s)
         self._steps = int(data["steps"])
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self) -> PeerStats:
         """Say goodbye, end what was started."""
         counts: dict[str, Any] = {"steps": self._steps}
         if not self._open:
-            return counts
+            return PeerStats(self.place, told=counts)
         self._open = False
         try:
             counts.update(self._ask(pack("stop", reason="the run is over"), "stop", Bye, STOP_S).counts)
@@ -132,7 +135,8 @@ class ExternalUnit:
             # most of all: it has gone already, which was said when it happened
             counts["stop"] = str(error)
         counts["wait_max_ms"] = 1e3 * self.wait_max_s
-        return {**counts, **self._connection.close()}
+        status = self._connection.close()
+        return PeerStats.of(self.place, counts, status)
 
     def _ask(self, message: bytes, what: str, wanted: type[A], timeout_s: float) -> A:
         started = time.monotonic()
@@ -174,11 +178,11 @@ class ZmqConnection:
         assert self._socket is not None
         return self._socket.exchange(message, timeout_s)
 
-    def close(self) -> dict[str, Any]:
+    def close(self) -> int | None:
         """Free the port."""
         if self._socket is not None:
             self._socket.close()
-        return {"endpoint": self._endpoint}
+        return None
 
 
 class ChildConnection:
@@ -215,11 +219,11 @@ class ChildConnection:
         except PeerError as error:
             raise PeerError(f"its process {error}") from None
 
-    def close(self) -> dict[str, Any]:
+    def close(self) -> int | None:
         """End the process; one that hangs is killed."""
         if self._pair is not None:
             self._pair.close()
-        return {"status": self._child.end(0.5, 3.0 if self._well else 0.0)} if self._child is not None else {}
+        return self._child.end(0.5, 3.0 if self._well else 0.0) if self._child is not None else None
 
 
 class Options(ConfigTable):

@@ -64,7 +64,7 @@ def _answer(unit: ControlUnit, body: dict[str, Any]) -> bytes:
     if kind == "load":
         unit.load(body["state"])
         return pack("ready")
-    return pack("bye", counts=unit.stop())
+    return pack("bye", counts=unit.stop().counts())
 
 
 def main() -> int:

@@ -5,7 +5,7 @@ group "torqueloop.ecus".
     start()                                 processes, libraries, connections
     step(EcuInputs) -> EcuOutputs           one control period, again and again
     save() -> data | None, load(data)       its state for checkpoints
-    stop() -> counts                        always called once start() was, whatever happened
+    stop() -> PeerStats                     always called once start() was, whatever happened
 
 Time: step k is called at t = k period_s of simulated time, before the tick of the rig that begins there. It is given
 what came since step k - 1 and the sensors at t; what it returns reaches the tick at t. On the virtual clock that is
@@ -27,8 +27,9 @@ from typing import Any, Protocol
 from torqueloop.hil.can.bus import CanBusConfig
 from torqueloop.hil.can.frame import Frame
 from torqueloop.hil.common.plugins import ECUS, find
+from torqueloop.hil.results.links import PeerStats
 
-__all__ = ["Bus", "ControlUnit", "EcuInputs", "EcuOutputs", "EcuSetup", "Frame", "Pin", "make_unit"]
+__all__ = ["Bus", "ControlUnit", "EcuInputs", "EcuOutputs", "EcuSetup", "Frame", "PeerStats", "Pin", "make_unit"]
 
 
 @dataclass(frozen=True)
@@ -135,8 +136,9 @@ class ControlUnit(Protocol):
         """Inverse of save; KeyError, TypeError or ValueError when it is none of this unit's."""
         ...
 
-    def stop(self) -> dict[str, Any]:
-        """End it, free everything; counts for the report. May be called more than once."""
+    def stop(self) -> PeerStats:
+        """End it, free everything; what it has counted (`told`) and lost of what it was sent (`losses`), for reports.
+        May be called more than once."""
         ...
 
 

@@ -61,8 +61,8 @@ def serve(
             skipped += max(0, behind - 1) if behind > 1 else 0
             index += max(1, behind)
     finally:
-        counts = unit.stop()
-    return {**counts, "lateness": asdict(lateness.report()), "skipped": skipped, "send_errors": send_errors}
+        told = unit.stop()
+    return {**told.counts(), "lateness": asdict(lateness.report()), "skipped": skipped, "send_errors": send_errors}
 
 
 def _received(port: CanPort, bus: int) -> list[Frame]:

@@ -22,6 +22,7 @@ from torqueloop.hil.ecu.external import ExternalUnit, Options, hosted, read_opti
 from torqueloop.hil.ecu.frame_check import FrameCheck
 from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup
 from torqueloop.hil.link.sockets import PeerError
+from torqueloop.hil.results.links import PeerStats
 
 #: TORQUELOOP_ECU_ABI
 ABI = 1
@@ -258,12 +259,12 @@ class LibraryUnit:
         self._actuators[:] = [float(x) for x in data["actuators"]]
         self.steps, self.sent = int(data["steps"]), int(data["sent"])
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self) -> PeerStats:
         """Free the unit; the library stays loaded."""
         if self._library is not None and self._unit:
             self._library.tl_ecu_fini(self._unit)
         self._unit = None
-        return {"steps": self.steps, "frames": self.sent}
+        return PeerStats("in process", told={"steps": self.steps, "frames": self.sent})
 
 
 def _write_log(text: bytes) -> None:

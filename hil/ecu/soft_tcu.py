@@ -22,6 +22,7 @@ from torqueloop.hil.ecu.config import TcuConfig, load_tcu_config
 from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup
 from torqueloop.hil.ecu.shift import Measured
 from torqueloop.hil.ecu.strategy import LEVER_MAX_GEAR, Commands, Transmission
+from torqueloop.hil.results.links import PeerStats
 
 #: [Pa per bar]
 BAR = 1e5
@@ -131,9 +132,9 @@ class SoftTcu:
         self.refused, self._last_good = dict(data["refused"]), dict(data["last_good"])
         self._good_since, self._steps = data["good_since"], int(data["steps"])
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self) -> PeerStats:
         """Counts for the report."""
-        return self.stats()
+        return PeerStats.of("in process", self.stats())
 
     # --- in
     def _receive(self, t_s: float, frame: Frame) -> None:

@@ -242,13 +242,23 @@ class PeerStats:
 
     @classmethod
     def of(cls, place: str, told: Mapping[str, Any], exit_status: int | None = None) -> PeerStats:
-        """From a peer's own counts; its tables `refused` and `rejected` {reason: count} are its losses."""
+        """From a peer's own counts, as they come from a process or another program (`counts`): its tables `refused` and
+        `rejected` {reason: count} are its losses, and what stands in `losses` by whole names."""
         losses: dict[str, int] = {}
         for key in ("refused", "rejected"):
-            table = told.get(key)
-            if isinstance(table, Mapping):
-                losses.update({f"{key} ({why})": n for why, n in table.items() if isinstance(n, int) and n})
-        return cls(place, exit_status, None, losses, dict(told))
+            losses.update({f"{key} ({why})": n for why, n in _numbers(told.get(key)).items()})
+        losses.update(_numbers(told.get("losses")))
+        return cls(place, exit_status, None, losses, {key: value for key, value in told.items() if key != "losses"})
+
+    def counts(self) -> dict[str, Any]:
+        """What travels from the process of a peer to the rig: inverse of `of`."""
+        return {**self.told, "losses": dict(self.losses)} if self.losses else dict(self.told)
+
+
+def _numbers(table: Any) -> dict[str, int]:
+    """Counts that are not 0, of a table that somebody else has filled."""
+    found = table.items() if isinstance(table, Mapping) else ()
+    return {str(name): n for name, n in found if isinstance(n, int) and n}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from rig_help import CONFIGS, DESK, rig_file
 import torqueloop.hil.ecu
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.bus import CanBusConfig
-from torqueloop.hil.ecu.external import ExternalUnit, hosted
+from torqueloop.hil.ecu.external import ExternalUnit, Options, hosted
 from torqueloop.hil.ecu.kinds import (
     Bus,
     EcuInputs,
@@ -148,7 +148,7 @@ def test_the_python_example_shifts_over_zeromq_and_replays_without_it(tmp_path: 
 
 def test_the_soft_tcu_in_a_process_gives_the_same_hash(tmp_path: Path) -> None:
     one = run_rig(DESK, "virtual", 3.0, tmp_path / "a", progress=False, html=False)
-    path = rig_file(tmp_path, "ecu.tcu.in_process = false")
+    path = rig_file(tmp_path, "ecu.tcu.in_process = false", "ecu.tcu.start_timeout_s = 60")
     other = run_rig(path, "virtual", 3.0, tmp_path / "b", progress=False, html=False)
     assert one.stats.hash == other.stats.hash
     assert other.stats.peers["tcu"].told["mode"] == "normal" and (other.out / "tcu.log").exists()
@@ -253,7 +253,7 @@ def test_sensors_frames_and_actuators_arrive_in_both_directions(tmp_path: Path) 
         assert out.actuators == (7.0, 100.0) and len(out.frames) == 100
         assert out.frames[7] == Frame(0x210, bytes([50] + [7] * 7))
         assert unit.step(EcuInputs(0.505, (), (1.0,))).actuators == (2.0, 100.0), "held from the last step"
-        assert unit.stop()["steps"] == 2
+        assert unit.stop().told["steps"] == 2
 
 
 # --- what goes wrong ------------------------------------------------------------------------------------------------
@@ -412,7 +412,7 @@ def test_a_zeromq_unit_that_is_not_there_or_answers_nonsense_is_named() -> None:
             unit.start()
             with pytest.raises(PeerError, match="step 0 .* answered step 9; allowed: the step it was asked"):
                 unit.step(EcuInputs(0.0))
-            assert "it says: I am confused" in unit.stop()["stop"]
+            assert "it says: I am confused" in unit.stop().told["stop"]
         finally:
             thread.join()
     with pytest.raises(ConfigError, match="loopback"):
@@ -425,5 +425,6 @@ def test_a_setup_goes_to_another_process_and_back() -> None:
 
 
 def test_a_hosted_unit_whose_process_cannot_start_says_why(tmp_path: Path) -> None:
-    unit = hosted("soft_tcu", EcuSetup("u", 1e-3, tmp_path / "none.toml", folder=tmp_path), 5e-3)
+    setup = EcuSetup("u", 1e-3, tmp_path / "none.toml", (BUS,), folder=tmp_path)
+    unit = hosted("soft_tcu", setup, 5e-3, Options(start_timeout_s=60.0))
     assert "file not found" in failure(unit)

@@ -35,7 +35,7 @@ HIL_GROUPS: dict[str, set[str]] = {
     "record": {"results"},
     "report": {"common", "record", "results"},
     "control": {"link", "results"},
-    "ecu": {"can", "common", "link"},
+    "ecu": {"can", "common", "link", "results"},
     "vehicle": {"common", "link"},
     "rig/describe": {"can", "common", "ecu", "link", "results", "vehicle"},
     "rig/assemble": {"can", "common", "ecu", "link", "realtime", "results", "vehicle", "rig/describe"},

@@ -124,13 +124,21 @@ class VirtualUnit:
         self.period_ticks = round(period)
         #: frames that wait for its next step
         self.inbox: list[Frame] = []
+        #: what it last gave at its pins
+        self.actuators: tuple[float, ...] = ()
         #: first failure: text for the report; no further step after it
         self.failure: str | None = None
 
+    def give(self, actuators: tuple[float, ...]) -> None:
+        """What the tick takes from its pins until its next step."""
+        self.actuators = actuators
+        if self.pins is not None and actuators:
+            self.pins.write(actuators)
+
     def save(self) -> dict[str, Any]:
-        """State of the unit (None: it cannot tell) and the frames on their way to it."""
+        """State of the unit (None: it cannot tell), the frames on their way to it, and what it holds at its pins."""
         frames = [[f.can_id, f.data, f.flags, f.bus] for f in self.inbox]
-        return {"state": self.unit.save(), "inbox": frames}
+        return {"state": self.unit.save(), "inbox": frames, "actuators": list(self.actuators)}
 
     def load(self, data: dict[str, Any] | None) -> bool:
         """Go back to a saved state; False: it cannot, and goes on as it is."""
@@ -138,6 +146,7 @@ class VirtualUnit:
         if data is None or data["state"] is None:
             return False
         self.unit.load(data["state"])
+        self.give(tuple(float(x) for x in data.get("actuators", ())))
         self.inbox += [Frame(int(i), bytes(d), int(flags), int(bus)) for i, d, flags, bus in data["inbox"]]
         return True
 
@@ -198,7 +207,7 @@ class VirtualUnits:
             if unit.pins is not None:
                 if len(answer.actuators) != unit.pins.n or not all(map(math.isfinite, answer.actuators)):
                     raise PeerError(f"actuators {answer.actuators}; allowed: {unit.pins.n} finite numbers")
-                unit.pins.write(answer.actuators)
+                unit.give(answer.actuators)
         except TorqueloopError as error:
             unit.failure = str(error)
             return ()

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.cython_kernels.tick.control import Control, Image
 from torqueloop.hil.control.messages import RequestError
 from torqueloop.hil.rig.assemble.parts import RigParts
 from torqueloop.hil.rig.assemble.virtual_links import VirtualUnits, VirtualVehicle
 from torqueloop.hil.rig.describe.plan import RigPlan
-from torqueloop.hil.rig.online.checkpoint import SUFFIX, Checkpoint, capture, image_of, read, write
+from torqueloop.hil.rig.online.checkpoint import SUFFIX, Checkpoint, CheckpointError, capture, image_of, read, write
 from torqueloop.hil.rig.online.parameters import Parameters, Prepared
 
 #: folder of the checkpoints in the run directory
@@ -39,12 +40,11 @@ class Peers:
     def load(self, data: dict[str, Any]) -> dict[str, bool]:
         """Back to a saved state; which peers went. Between two ticks."""
         try:
-            return {
-                "vehicle": self._vehicle.load(data.get("vehicle")) if self._vehicle else False,
-                **self._units.load(data.get("units") or {}),
-            }
-        except (KeyError, TypeError, ValueError) as error:
-            raise RequestError("refused", f"the checkpoint's peers are not those of this rig: {error!r}") from None
+            vehicle = {"vehicle": self._vehicle.load(data.get("vehicle"))} if self._vehicle else {}
+            return {**vehicle, **self._units.load(data.get("units") or {})}
+        except (KeyError, TypeError, ValueError, TorqueloopError) as error:
+            text = str(error) if isinstance(error, TorqueloopError) else repr(error)
+            raise RequestError("refused", f"the checkpoint's peers are not those of this rig: {text}") from None
 
 
 class Transactions(Protocol):
@@ -73,6 +73,10 @@ class Checkpoints:
         self._lock = threading.Lock()
         #: what went wrong in the last job
         self.error: Exception | None = None
+        #: the job that waits is the start of the run: nobody else asks how it went
+        self._starting = False
+        #: what a start left as it was, in words
+        self.remarks: list[str] = []
 
     # --- jobs between two ticks of the virtual clock ----------------------------------------------------------------
     def between(self) -> int:
@@ -86,8 +90,14 @@ class Checkpoints:
                 return tick
             try:
                 return job[1]()
+            except RequestError as error:
+                if self._starting:
+                    raise CheckpointError(f"the run cannot begin at its checkpoint: {error}") from None
+                self.error = error
             except Exception as error:
                 self.error = error
+            finally:
+                self._starting = False
         return tick
 
     def put(self, at: int, job: Callable[[], int]) -> None:
@@ -151,8 +161,17 @@ class Checkpoints:
     def start_from(self, path: Path) -> int:
         """Begin the run at a checkpoint: its tick. Before arming."""
         checkpoint = read(path)
-        accept, job = self._prepare(checkpoint, str(path), -1, {})
+        gone: dict[str, bool] = {}
+        accept, restored = self._prepare(checkpoint, str(path), -1, gone)
         self._tell_vehicle(image_of(checkpoint, self._rig.plan, self._rig.parts, str(path)))
+
+        def job() -> int:
+            tick = restored()
+            self.remarks += [f"{name} has not gone back to the checkpoint: it cannot" for name, went in gone.items()
+                             if not went]  # fmt: skip
+            return tick
+
+        self._starting = not self._real
         self.put(-1, job)
         accept()
         return checkpoint.tick

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 
 from torqueloop.hil.can.bus import CanBusError, CanGateway, open_bus
 from torqueloop.hil.can.database import bus_id
+from torqueloop.hil.can.multicast import LOOPBACK
 from torqueloop.hil.ecu.kinds import setup_to_json
 from torqueloop.hil.link.sockets import PeerError, RigLink
 from torqueloop.hil.realtime import rtenv
@@ -187,8 +188,21 @@ def _wait_for_units(run: LiveRun, loop: threading.Thread, bus: BusPlan) -> None:
         if gateway is not None and not gateway.alive:
             raise StartError(f"CAN gateway of bus {bus.name}: {gateway.error}")
         if time.monotonic() > deadline or not loop.is_alive():
-            raise StartError(f"no frame of a control unit on {bus.place} within {timeout:g} s: is it started?")
+            raise StartError(
+                f"no frame of a control unit on {bus.place} within {timeout:g} s: is it started?{_elsewhere(bus)}"
+            )
         time.sleep(0.01)
+
+
+def _elsewhere(bus: BusPlan) -> str:
+    """A hint for those who send where this rig does not listen: python-can's own udp_multicast as it is by default."""
+    c = bus.config
+    if c.interface != "udp_multicast" or c.local_address != LOOPBACK:
+        return ""
+    return (
+        f" This bus never leaves the computer (local_address {LOOPBACK}); python-can's own udp_multicast sends to the "
+        f'network of the default route and is heard with local_address = "0.0.0.0" in [bus.{bus.name}]'
+    )
 
 
 def _wait_for_vehicle(run: LiveRun, link: RigLink, timeout_s: float) -> None:
