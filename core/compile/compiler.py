@@ -189,7 +189,6 @@ def _compile(driveline: Driveline) -> CompiledModel:
     n_hot = len(rows.rows)
     elements["out"] = output_arrays(parts, hot, net)
     starts = start_conditions(driveline, parts, topology)
-    starts.check_stops(parts)
     arrays = ModelArrays(
         M=_reduced_inertia(topology, parts),
         u0=floats(starts.speeds()),
@@ -202,6 +201,7 @@ def _compile(driveline: Driveline) -> CompiledModel:
         order=_order(driveline, parts),
         elements=elements,
     )
+    starts.check_stops(parts)
     return CompiledModel(
         name=driveline.name,
         arrays=arrays,
