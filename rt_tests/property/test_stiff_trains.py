@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from stiff_trains import Books, run
 
-#: drivelines, each with both orders, in blocks
-BLOCKS, BLOCK, STEPS = 10, 25, 100
+#: 500 drivelines, each with both orders, in blocks
+BLOCKS, BLOCK, STEPS = 20, 25, 100
 #: of the energy turned over: what cuts of resolved springs leave open; with unresolved ones it is 1e-5 and less
 CLOSES = 1e-3
 #: the same for heat that friction gives back: rounding
