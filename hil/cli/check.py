@@ -158,7 +158,7 @@ MARKS = {
     "list of precompiled drivelines": {"topologies"},
 }
 #: folders of installed files that may be checked by bare name
-CHECKED = ("rigs", "scenarios", "gearboxes", "powertrains", "tcu", "vehicles", "can")
+CHECKED = ("rigs", "scenarios", "manoeuvres", "gearboxes", "powertrains", "tcu", "vehicles", "can")
 
 
 def kind_of(path: Path, seen: tuple[Path, ...] = ()) -> str:

@@ -79,7 +79,7 @@ def test_a_simulation_a_scenario_and_a_tcu_take_bare_names(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "kind"),
     [("desk_4hp22", "rig"), ("soft_4hp22", "TCU"), ("bmw_528i_e28", "vehicle"), ("zf_4hp22", "gearbox"),
-     ("wot_4hp22", "scenario"), ("car_4hp22", "powertrain"), ("tcu_4hp22", "CAN database")],
+     ("wot_4hp22", "scenario"), ("car_4hp22", "powertrain"), ("tcu_4hp22", "CAN database"), ("kick_down", "scenario")],
 )  # fmt: skip
 def test_check_takes_bare_names(name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
