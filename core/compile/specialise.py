@@ -15,10 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from torqueloop.core.compile.compiler import CompiledModel
-from torqueloop.core.describe.errors import CompileError, ConfigError
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays
 from torqueloop.cython_kernels.model.records import PORTS, RECORDS
-from torqueloop.cython_kernels.model.structure import generic_only, structure_signature
+from torqueloop.cython_kernels.model.structure import structure_signature
+
+#: sources of friction elements that have no sliding capacity of their own: losses, what always holds, stops
+NO_CAPACITY = (4, 5, 6)
 
 
 def topology_list(path: Path) -> dict[str, Path]:
@@ -37,13 +40,9 @@ def topology_list(path: Path) -> dict[str, Path]:
 def specialised_source(model: CompiledModel, name: str, origin: str) -> str:
     """Cython source of the step for drivelines of this model's structure.
 
-    name: module name; origin: what it was generated from (for the header). CompileError for drivelines with elements a
-    precompiled step does not know.
+    name: module name; origin: what it was generated from (for the header).
     """
     a = model.arrays
-    found = generic_only(a)
-    if found:
-        raise CompileError(f"{origin} has {', '.join(found)}: there are no precompiled steps for that")
     hot, n = a.n_hot, a.n
     port_row = np.concatenate([a.elements[kind][row] for kind, row in PORTS])
     sizes = {record.count.upper(): len(a.elements[record.kind]) for record in RECORDS if record.kind != "out"}
@@ -125,13 +124,17 @@ def _each(a: ModelArrays) -> list[str]:
     ]
     for i in range(nf):
         row, source, index = int(a.fr["row"][i]), int(a.fr["src"][i]), int(a.fr["src_idx"][i])
+        if source in NO_CAPACITY:
+            continue
         both = int(a.fr["fwd"][i] == 1 and a.fr["bwd"][i] == 1)
         call = f"capacity(m, s, w[{row}], p, theta, e, hint, {i}, {row}, {source}, {index}, {both})"
         out += [f"    if not m.fr[{i}].fixed:", f"        {call}"] if source == 0 else [f"    {call}"]
     out.append("    pass")
     head = "cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:"
     out += ["", "", head]
-    out += [f"    slide(m, s, e, F, {i}, {int(a.fr['row'][i])})" for i in range(nf)]
+    for i in range(nf):
+        held = int(a.fr["src"][i]) in NO_CAPACITY
+        out.append(f"    e.tau[{i}] = 0.0" if held else f"    slide(m, s, e, F, {i}, {int(a.fr['row'][i])})")
     out.append("    pass")
     out += [
         "",

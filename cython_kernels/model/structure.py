@@ -6,29 +6,22 @@ import hashlib
 from typing import Any
 
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays
-from torqueloop.cython_kernels.model.records import KINDS, PORTS
+from torqueloop.cython_kernels.model.records import PORTS, RECORDS
 
 #: structure signature -> (name, capsule of the step function); filled by the modules in topologies/
 PRECOMPILED: dict[str, tuple[str, Any]] = {}
 
-#: kinds of elements that precompiled steps leave out: drivelines that have any of them run on the generic kernel
-GENERIC_ONLY = ("ls", "con", "st", "drv", "vg", "ed", "cv", "wd", "th")
-
+#: what a precompiled step has as constants, kind by kind
 _FIELDS = (("lin", "row"), *PORTS, ("fr", "row"), ("fr", "src"), ("fr", "src_idx"), ("fr", "fwd"), ("fr", "bwd"),
            ("act", "input"))  # fmt: skip
-
-
-def generic_only(arrays: ModelArrays) -> list[str]:
-    """What a driveline has that precompiled steps do not know, in words. Reactions are no matter: only losses use them
-    in a step, and outputs are not part of it."""
-    return [KINDS[kind].title for kind in GENERIC_ONLY if len(arrays.elements[kind])]
 
 
 def structure_signature(arrays: ModelArrays) -> str:
     """Text that is equal for two models exactly when one precompiled step serves both.
 
-    It covers sizes, row patterns, the places of +-1 in them, and the row every element acts on; values (inertias,
-    ratios other than +-1, tables) are not in it.
+    It covers sizes, row patterns, the places of +-1 in them, how many elements of every kind there are, and what
+    a precompiled step writes as constants of theirs (_FIELDS); values (inertias, ratios other than +-1, tables) are
+    not in it. Outputs are no part of a step.
     """
     end = int(arrays.row_ptr[arrays.n_hot])
     parts = [
@@ -39,7 +32,7 @@ def structure_signature(arrays: ModelArrays) -> str:
         arrays.row_idx[:end].tolist(),
         [int(v) if v in (1.0, -1.0) else 0 for v in arrays.row_val[:end]],
         [arrays.elements[kind][name].tolist() for kind, name in _FIELDS],
-        generic_only(arrays),
+        {r.kind: len(arrays.elements[r.kind]) for r in RECORDS if r.kind != "out"},
     ]
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 

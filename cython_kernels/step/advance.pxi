@@ -9,7 +9,7 @@
 # (shortened.pxi: what is done instead where a spring is too stiff for that).
 #
 # contacts.pxi: springs with play; losses.pxi: torques that depend on reactions; driven.pxi: prescribed motion, variable
-# ratios; stages.pxi: the linear problem with these; thermal.pxi: temperatures. Precompiled steps have none of them.
+# ratios; stages.pxi: the linear problem with these; thermal.pxi: temperatures.
 
 cdef enum:
     MAX_SPLITS = 12        # events handled one by one in a step; 6 was the worst seen in a full-throttle run

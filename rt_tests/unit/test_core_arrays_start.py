@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from core_probe import (
     Probe,
-    Reservoir,
     drive,
-    hot_brake,
     moved,
     relative,
 )
@@ -16,7 +14,6 @@ from core_probe import (
 from torqueloop.core.analyse.analysis import ratio
 from torqueloop.core.analyse.gearbox_report import train_of
 from torqueloop.core.compile.compiler import compile_driveline
-from torqueloop.core.compile.specialise import specialised_source
 from torqueloop.core.components import (
     Clutch,
     Component,
@@ -164,17 +161,10 @@ def test_shaft_with_a_torque_and_nothing_else_is_refused() -> None:
         compile_driveline(d)
 
 
-def test_precompiled_steps_refuse_what_they_do_not_know() -> None:
+def test_what_cannot_move_has_no_step() -> None:
     plain = drive(("x.flange_b", "f.flange"), x=Inertia(J=1), f=Fixed())
     with pytest.raises(CompileError, match="nothing can move"):
         compile_driveline(plain)
-    model = compile_driveline(drive(("t.flange", "x.flange_a"), t=Torque(), x=Inertia(J=1)))
-    assert "register(" in specialised_source(model, "m", "origin.toml")
-    d = hot_brake()
-    d.add("disc", Reservoir(C=50.0))
-    d.connect("p.heatPort", "disc.port")
-    with pytest.raises(CompileError, match=r"origin\.toml has thermal nodes: there are no precompiled steps"):
-        specialised_source(compile_driveline(d), "m", "origin.toml")
 
 
 def test_losses_are_no_elements_of_a_gearbox() -> None:

@@ -1,0 +1,136 @@
+"""Precompiled steps of drivelines with every group of elements: equal to the generic step, to the bit."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from torqueloop.core.compile.compiler import compile_driveline
+from torqueloop.core.compile.specialise import specialised_source
+from torqueloop.core.components import (
+    Brake,
+    Clutch,
+    Damper,
+    EddyCurrentBrake,
+    ElastoBacklash,
+    Fixed,
+    FixedTemperature,
+    HardStop,
+    HeatCapacitor,
+    Inertia,
+    LossyGear,
+    SignTorque,
+    Speed,
+    SpringDamper,
+    ThermalConductor,
+    Torque,
+    VariableGear,
+    WetClutchDrag,
+)
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.signals import Pulse, Ramp, Sine
+from torqueloop.core.simulate.offline import Simulation
+from torqueloop.cython_kernels.model import records
+from torqueloop.cython_kernels.model.structure import structure_signature
+
+ROOT = Path(__file__).resolve().parents[2]
+LOSSES = [[0.0, 0.95, 0.9, 0.1, 0.2], [50.0, 0.9, 0.85, 0.2, 0.3]]
+#: kinds of elements that the cars of configs/ have: those are compared in test_kernel_random.py
+IN_CARS = {"fr", "lin", "tq", "poly", "eng", "tc", "act", "out"}
+
+
+def everything(order: int) -> Driveline:
+    """One of every group that no car has; gears of changing ratio go with order 2 only."""
+    d = Driveline("everything", order=order)
+    parts: dict[str, Any] = {
+        "J1": Inertia(J=0.2, w0=20.0), "J2": Inertia(J=0.5), "J3": Inertia(J=0.1), "J4": Inertia(J=0.3),
+        "J5": Inertia(J=0.4), "T": Torque(), "gear": LossyGear(ratio=2, lossTable=LOSSES),
+        "k": Clutch(fn_max=30.0, mue_pos=[[0.0, 0.6], [20.0, 0.4]], peak=1.2),
+        "e": ElastoBacklash(c=800.0, d=1.0, b=0.02), "sign": SignTorque(tau_nominal=-1.0),
+        "stop": HardStop(phi_min=-0.4, phi_max=0.5), "wall": Fixed(), "s": SpringDamper(c=300.0, d=0.5),
+        "b": Brake(fn_max=20.0, mue_pos=0.5), "drive": Speed(exact=True), "d": Damper(d=0.8),
+        "eddy": EddyCurrentBrake(tau_nominal=5.0, w_nominal=10.0, alpha20=0.004),
+        "wet": WetClutchDrag(gaps=10, r_o=0.09, r_i=0.07, h=2e-4, Q=4e-5, mu=0.02),
+        "disc": HeatCapacitor(C=30.0), "oil": FixedTemperature(T=330.0), "G": ThermalConductor(G=2.0),
+    }  # fmt: skip
+    groups = [
+        ("T.flange", "J1.flange_a"), ("J1.flange_b", "gear.flange_a"), ("gear.flange_b", "J2.flange_a", "sign.flange"),
+        ("J2.flange_b", "k.flange_a", "wet.flange_a"), ("k.flange_b", "J3.flange_a", "wet.flange_b", "e.flange_a"),
+        ("e.flange_b", "J4.flange_a", "stop.flange_b", "b.flange_a"), ("wall.flange", "stop.flange_a", "s.flange_a"),
+        ("s.flange_b", "J4.flange_b"), ("drive.flange", "d.flange_a"), ("d.flange_b", "J5.flange_a", "eddy.flange"),
+        ("k.heatPort", "disc.port", "G.port_a", "eddy.heatPort"), ("G.port_b", "oil.port", "wet.heatPort"),
+    ]  # fmt: skip
+    if order == 2:
+        parts |= {"J6": Inertia(J=0.2), "v": VariableGear()}
+        groups += [("J5.flange_b", "v.flange_a"), ("v.flange_b", "J6.flange_a")]
+    for name, part in parts.items():
+        d.add(name, part)
+    for group in groups:
+        d.connect(*group)
+    return d
+
+
+def inputs(order: int) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "T.tau": Sine(amplitude=15.0, f=4.0), "k.f_normalized": Pulse(amplitude=1.0, period=0.06, width=50.0),
+        "b.f_normalized": Pulse(amplitude=1.0, period=0.11, width=30.0), "drive.w_ref": Sine(amplitude=20.0, f=2.0),
+    }  # fmt: skip
+    return found | ({"v.ratio": Ramp(height=1.0, duration=0.2, offset=1.0)} if order == 2 else {})
+
+
+def built(order: int, folder: Path) -> str:
+    """Name of the step precompiled for this driveline, built by Cython and the C compiler and registered."""
+    name = f"everything_{order}"
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    pytest.importorskip("Cython", reason="building a step needs Cython (extra `dev`)")
+    text = specialised_source(compile_driveline(everything(order)), name, "a test")
+    source = folder / f"{name}.pyx"
+    source.write_text(text.replace('include "../', f'include "{ROOT}/cython_kernels/step/'))
+    options = [f"-X{o}" for o in ("boundscheck=False", "wraparound=False", "cdivision=True", "initializedcheck=False")]
+    subprocess.run(
+        [sys.executable, "-m", "cython", "-3", "-I", str(ROOT), *options, source.name], cwd=folder, check=True
+    )
+    module = folder / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
+    flags = ["-O1", "-fPIC", "-shared", "-fno-math-errno", "-ffp-contract=off", "-w"]
+    include = f"-I{sysconfig.get_paths()['include']}", f"-I{np.get_include()}"
+    subprocess.run(["cc", *flags, *include, f"{name}.c", "-o", str(module)], cwd=folder, check=True)
+    spec = importlib.util.spec_from_file_location(name, module)
+    assert spec is not None and spec.loader is not None
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    return name
+
+
+@pytest.mark.parametrize("order", [2, 4])
+def test_a_precompiled_step_of_every_group_has_the_bits_of_the_generic_one(order: int, tmp_path: Path) -> None:
+    arrays = compile_driveline(everything(order)).arrays
+    missing = {r.kind for r in records.RECORDS if not len(arrays.elements[r.kind])}
+    assert missing <= IN_CARS | ({"vg"} if order == 4 else set()), missing
+    name = built(order, tmp_path)
+    runs = [Simulation(everything(order), h=1e-3, kernel=kernel) for kernel in ("generic", name)]
+    for simulation in runs:
+        for key, signal in inputs(order).items():
+            simulation.set_input(key, signal)
+
+    for k in range(400):
+        for simulation in runs:
+            simulation.step()
+        assert runs[0].hash() == runs[1].hash(), f"step {k}"
+    events = runs[0].state.counters["events"]
+    assert events > 20 and runs[0].state.counters == runs[1].state.counters
+
+
+@pytest.mark.parametrize("kind", [r.kind for r in records.RECORDS if r.kind not in IN_CARS])
+def test_a_step_serves_only_drivelines_with_as_many_of_every_kind(kind: str) -> None:
+    arrays = compile_driveline(everything(2)).arrays
+    fewer = replace(arrays, elements={**arrays.elements, kind: arrays.elements[kind][:-1]})
+    assert structure_signature(fewer) != structure_signature(arrays)
