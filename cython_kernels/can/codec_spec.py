@@ -97,6 +97,16 @@ class MessageSpec:
     #: CAN FD: send the data at the second bit rate
     brs: bool = True
 
+    @property
+    def has_checksum(self) -> bool:
+        """Its rule has a checksum."""
+        return E2E_PROFILES[self.e2e].kind != NONE
+
+    @property
+    def has_counter(self) -> bool:
+        """It has an alive counter, of its own or in the header of its profile."""
+        return self.counter is not None or E2E_PROFILES[self.e2e].header is not None
+
 
 @dataclass(frozen=True)
 class CounterFields:

@@ -10,4 +10,5 @@ cdef class RigMemory:
     cdef int32_t slot(self, index) except -1
     cdef bus_t* bus_of(self, index) except NULL
     cdef int make_room(self) except -1
+    cdef int make_calendar(self, bus_t* b, list plan) except -1
     cdef copy_t* copies(self, rows) except NULL

@@ -3,7 +3,9 @@
 Everything is allocated here before arming, on one list of blocks that lives as long as the rig.
 """
 
-from libc.stdint cimport int32_t, uint8_t
+from math import lcm
+
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 
 from torqueloop.cython_kernels.can.codec cimport CodecTables, RxState, TxState
@@ -13,6 +15,7 @@ from torqueloop.cython_kernels.tick.tick cimport (
     FRAME_BYTES,
     MAX_BUS,
     MAX_PINS,
+    MAX_ROUND,
     MAX_VEHICLE,
     N_BUS,
     RX_PER_TICK,
@@ -75,8 +78,8 @@ cdef class RigMemory:
     def add_bus(self, CodecTables codec not None, RxState rx not None, TxState tx not None,
                 FrameRing rx_ring not None, FrameRing tx_ring not None, required: list, plan: list,
                 drop_limit: int = 10) -> int:
-        """A CAN bus: required = indices of messages that must come;
-        plan = (message index, period in ticks, offset in ticks). Its number, counted from 0."""
+        """A CAN bus: required = indices of messages that must come; plan = (message index, period in ticks, tick of its
+        first frame). Its number, counted from 0."""
         if codec.n_slots > self.r.n_sig:
             raise ValueError(f"codec writes {codec.n_slots} slots, the signal table has {self.r.n_sig}")
         if self.r.n_bus == MAX_BUS:
@@ -94,16 +97,38 @@ cdef class RigMemory:
         b.tx_plan = <tx_t*>self.block(len(plan) * sizeof(tx_t))
         b.n_tx = len(plan)
         for k, (message, period, offset) in enumerate(plan):
-            if not 0 < period or not 0 <= offset < period:
-                raise ValueError(
-                    f"message {message}: period {period}, offset {offset} ticks; allowed: 0 <= offset < "
-                    f"period")
-            b.tx_plan[k].message, b.tx_plan[k].period, b.tx_plan[k].offset = message, period, offset
+            if not 0 < period or not 0 <= offset <= 0x7FFFFFFF:
+                raise ValueError(f"message {message}: period {period}, offset {offset} ticks; allowed: > 0, >= 0")
+            b.tx_plan[k].message, b.tx_plan[k].period, b.tx_plan[k].offset = message, period, offset % period
+            b.tx_plan[k].first = offset
+        self.make_calendar(b, plan)
         b.tx_drop_limit = drop_limit
         self.r.n_bus += 1
         self.make_room()
         self._keep += [codec, rx, tx, rx_ring, tx_ring]
         return b.index
+
+    cdef int make_calendar(self, bus_t* b, list plan) except -1:
+        """Which messages are due in which tick of a round, so that a tick looks at these only."""
+        length = lcm(*(period for _, period, _ in plan))
+        n_due = sum(length // period for _, period, _ in plan)
+        if length > MAX_ROUND or n_due > 16 * MAX_ROUND:
+            return 0
+        days = [[] for _ in range(length)]
+        for k, (_, period, offset) in enumerate(plan):
+            for tick in range(offset % period, length, period):
+                days[tick].append(k)
+        b.round = length
+        b.due_at = <int32_t*>self.block((length + 1) * sizeof(int32_t))
+        b.due = <int32_t*>self.block(n_due * sizeof(int32_t))
+        at = 0
+        for tick, numbers in enumerate(days):
+            b.due_at[<int64_t>tick] = at
+            for k in numbers:
+                b.due[<int64_t>at] = k
+                at += 1
+        b.due_at[<int64_t>length] = at
+        return 0
 
     cdef bus_t* bus_of(self, index) except NULL:
         if not 0 <= index < self.r.n_bus:

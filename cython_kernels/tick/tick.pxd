@@ -90,6 +90,7 @@ cdef enum:
     FRAME_BYTES = 80            # longest packed frame (can_frame.pxd)
     BUS_WORD_BYTES = 56         # bus_entry_t
     MAX_BUS = 16
+    MAX_ROUND = 65536           # ticks: longer rounds of sending have no calendar
     MODES_PER_TICK = 256        # mode changes published per tick; the rest waits
     MAX_VEHICLE = 16
     MAX_PINS = 256              # doubles a control unit sends directly
@@ -145,7 +146,8 @@ cdef struct safe_t:
 cdef struct tx_t:
     int32_t message             # index in the codec
     int32_t period
-    int32_t offset
+    int32_t offset              # 0 <= offset < period
+    int32_t first               # not before this tick
 
 cdef struct sample_t:
     int64_t tick
@@ -209,6 +211,9 @@ cdef struct bus_t:
     int32_t* required           # indices of messages whose silence latches the safe state
     int32_t n_tx
     tx_t* tx_plan
+    int64_t round               # ticks after which all sending repeats; 0: too many, each tick looks at all messages
+    int32_t* due_at             # [round + 1]: in tick t of a round, due[due_at[t]] .. due[due_at[t + 1] - 1] are due
+    int32_t* due                # numbers in tx_plan, ascending within a tick
     int32_t bell_fd             # eventfd of the sending thread, 0: none
     int32_t tx_drop_limit       # frames in a row that found the ring full before the bus counts as dead
     uint64_t idle_frames        # frames seen before arming

@@ -174,44 +174,59 @@ cdef inline bint _hand_over(bus_t* b, const can_frame_t* frame) noexcept nogil:
     return port_send(b.port, frame) if _native(b) else frames_push(b.tx_ring, frame)
 
 
-cdef void _send_bus(rig_t* r, bus_t* b, int64_t now_ns, uint32_t* flags) noexcept nogil:
+cdef bint _send_message(rig_t* r, bus_t* b, const tx_t* due, int64_t now_ns, uint32_t* flags) noexcept nogil:
+    # make and hand over the frame of a message that is due; True: somebody is to send it
     cdef can_frame_t frame
-    cdef tx_t* due
-    cdef int i, status
+    cdef int status
+    cdef uint32_t faults = 0
+    if r.safety != NULL:
+        faults = _frame_faults(r, b, due.message, flags)
+    status = codec_encode(b.codec, b.tx, due.message, r.sig, &frame)
+    if status == CODEC_NAN:
+        rig_latch(r, CAUSE_ENCODE, on_bus(b.index, due.message))
+        return False
+    if faults and not _spoil(b, due.message, faults, &frame):
+        return False
+    if load_acquire_i32(&r.beat.muted):
+        # after a hang; the frame was made all the same, so that a replay finds the same state
+        flags[0] |= FLAG_TX_DROPPED
+        return False
+    frame.t_ns = now_ns
+    if _hand_over(b, &frame):
+        b.tx_frames += 1
+        b.tx_dropped_in_row = 0
+        _log_frame(r, b, &frame, now_ns, BUS_TX)
+        return True
+    b.tx_dropped += 1
+    b.tx_dropped_in_row += 1
+    flags[0] |= FLAG_TX_DROPPED
+    # whether there is room is no input of this tick: it latches in the next one, by way of the input record (the native
+    # port's losses are in its bus word)
+    if b.tx_dropped_in_row >= <uint64_t>b.tx_drop_limit and not _native(b):
+        rig_external(r, CAUSE_BUS, on_bus(b.index, <int32_t>b.tx_dropped_in_row))
+    return False
+
+
+cdef void _send_bus(rig_t* r, bus_t* b, int64_t now_ns, uint32_t* flags) noexcept nogil:
+    cdef const tx_t* due
+    cdef int i, day
     cdef int64_t tick = sim_tick(r)
     cdef bint any_sent = False
-    cdef uint32_t faults = 0
     cdef uint64_t one = 1
-    for i in range(b.n_tx):
-        due = &b.tx_plan[i]
-        if tick < due.offset or (tick - due.offset) % due.period != 0:
-            continue
-        if r.safety != NULL:
-            faults = _frame_faults(r, b, due.message, flags)
-        status = codec_encode(b.codec, b.tx, due.message, r.sig, &frame)
-        if status == CODEC_NAN:
-            rig_latch(r, CAUSE_ENCODE, on_bus(b.index, due.message))
-            continue
-        if faults and not _spoil(b, due.message, faults, &frame):
-            continue
-        if load_acquire_i32(&r.beat.muted):
-            # after a hang; the frame was made all the same, so that a replay finds the same state
-            flags[0] |= FLAG_TX_DROPPED
-            continue
-        frame.t_ns = now_ns
-        if _hand_over(b, &frame):
-            b.tx_frames += 1
-            b.tx_dropped_in_row = 0
-            any_sent = True
-            _log_frame(r, b, &frame, now_ns, BUS_TX)
-        else:
-            b.tx_dropped += 1
-            b.tx_dropped_in_row += 1
-            flags[0] |= FLAG_TX_DROPPED
-            # whether there is room is no input of this tick: it latches in the next one, by way of the input record (the
-            # native port's losses are in its bus word)
-            if b.tx_dropped_in_row >= <uint64_t>b.tx_drop_limit and not _native(b):
-                rig_external(r, CAUSE_BUS, on_bus(b.index, <int32_t>b.tx_dropped_in_row))
+    if b.round > 0:
+        # a function of the tick alone: a checkpoint or a replay needs nothing of it
+        day = <int>(tick % b.round)
+        for i in range(b.due_at[day], b.due_at[day + 1]):
+            due = &b.tx_plan[b.due[i]]
+            if tick >= due.first and _send_message(r, b, due, now_ns, flags):
+                any_sent = True
+    else:
+        for i in range(b.n_tx):
+            due = &b.tx_plan[i]
+            if tick < due.first or (tick - due.offset) % due.period != 0:
+                continue
+            if _send_message(r, b, due, now_ns, flags):
+                any_sent = True
     if any_sent and b.bell_fd > 0:
         # wake the sending thread; an eventfd never blocks the writer (it is non-blocking), a lost ring costs its next
         # look

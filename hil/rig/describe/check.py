@@ -29,7 +29,7 @@ def check_companions(plan: RigPlan) -> None:
 def _database(plan: RigPlan, unit: UnitPlan, made: ControlUnit, bus: BusPlan) -> CanDatabase | None:
     """A bus as the control unit's node sees it; None where that is the unit's own business."""
     node = unit.config.node
-    if node == bus.database.node:
+    if node in (bus.config.node, *bus.config.nodes):
         raise ConfigError(
             "{key} = {value} is the rig's own node",
             file=str(plan.path),

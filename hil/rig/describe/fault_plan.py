@@ -114,9 +114,9 @@ def _message(plan: RigPlan, spec: Fault, table: str) -> tuple[int, int]:
                                allowed=allowed)  # fmt: skip
     bus, short = sent[name][0]
     message = bus.database.message(short)
-    if spec.kind == "crc" and message.crc_byte is None:
+    if spec.kind == "crc" and not message.has_checksum:
         raise ConfigError("{value} has no checksum", **where, key="message", value=name)
-    if spec.kind == "counter" and message.counter is None:
+    if spec.kind == "counter" and not message.has_counter:
         raise ConfigError("{value} has no alive counter", **where, key="message", value=name)
     return bus.number, bus.database.message_index(short)
 

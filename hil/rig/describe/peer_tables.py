@@ -33,9 +33,20 @@ class Bus(CanTable):
 
     #: the rig's node in the database
     node: str = "HIL"
+    #: other nodes of the database whose messages the rig sends as well: the rest of the bus
+    nodes: list[str] = []
+    #: messages it sends, where the database does not say or not all are wanted; default: those of its nodes
+    send: list[str] | None = None
+    #: messages it receives besides those the database lists its nodes as receivers of
+    receive: list[str] = []
+    #: cycle time of messages that have none in the database, or another one [s]
+    cycle_s: dict[str, Positive] = {}
+    #: signals that [outputs] does not name take the start value of the database, and first sendings that tx_offset_s
+    #: does not give are spread so that the load is even
+    restbus: bool = False
     #: messages whose silence latches the safe state, with their timeouts [s]
     rx_timeout_s: dict[str, Positive] = {}
-    #: first sending of a message after arming [s]; default 0
+    #: first sending of a message after arming, also later than its cycle [s]; default 0, with restbus spread
     tx_offset_s: dict[str, NotNegative] = {}
     #: frames in a row that cannot be sent before the bus counts as dead
     tx_drop_limit: Annotated[int, Field(ge=1)] = 10

@@ -124,7 +124,10 @@ def _databases(path: Path, config: RigConfig, compiled: CompiledModel) -> dict[s
         try:
             found[name] = CanDatabase.load(
                 relative(path, bus.database, "can"),
-                bus.node,
+                [bus.node, *bus.nodes],
+                send=bus.send,
+                receive=bus.receive,
+                cycles_s=bus.cycle_s,
                 needed=sorted(needed[name]),
                 timeouts_s={"*": 0.0, **bus.rx_timeout_s},
                 e2e={message: table.settings for message, table in bus.e2e.items()},

@@ -9,12 +9,14 @@ from typing import Any
 from torqueloop.core.components import params_of
 from torqueloop.core.describe.errors import ConfigError, MissingValueError, RangeError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.units import SYMBOLS, UNITS, to_si
+from torqueloop.cython_kernels.can.codec_spec import MessageSpec
 from torqueloop.hil.can.database import SignalInfo
 from torqueloop.hil.can.units import si_unit as database_unit
 from torqueloop.hil.can.units import to_si as database_to_si
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
 from torqueloop.hil.rig.describe.config import Link, Output
 from torqueloop.hil.rig.describe.fault_plan import plan_faults, plan_guards
+from torqueloop.hil.rig.describe.phases import frame_bits, spread
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, UnitPlan, VehiclePlan
 from torqueloop.hil.rig.describe.signals import DUMMY
 from torqueloop.hil.rig.describe.steps import plan_steps
@@ -130,7 +132,8 @@ class Wiring:
                 raise self.refuse(problem, "outputs", name, allowed=_names(bus.database.tx_messages))
             given.add(slot)
             self.output(name, slot, info, link)
-        sent = {bus.slot(s): s for bus in self.plan.buses for s in bus.database.signals if not s.receive}
+        whole = [bus for bus in self.plan.buses if not bus.config.restbus]
+        sent = {bus.slot(s): s for bus in whole for s in bus.database.signals if not s.receive}
         missing = [self.table.names[slot] for slot in sorted(set(sent) - given)]
         if missing:
             problem = f"signal(s) to be sent without a source: {', '.join(sorted(missing))}"
@@ -172,21 +175,23 @@ class Wiring:
         for name in bus.config.tx_offset_s:
             if name not in sent:
                 raise self.unknown("{key} is not sent by this node", f"{table}.tx_offset_s", name, name, sent)
+        rows: list[tuple[MessageSpec, int, int | None]] = []
         for message in database.tx_messages:
             period = message.cycle_ns / self.plan.period_ns
             if message.cycle_ns <= 0 or abs(period - round(period)) > 1e-9:
+                has = f"cycle time {message.cycle_ns / 1e6:g} ms does not fit the tick"
                 raise RangeError(
-                    f"message {message.name}: cycle time {message.cycle_ns / 1e6:g} ms does not fit the tick",
+                    f"message {message.name}: {has if message.cycle_ns > 0 else 'there is no cycle time'}",
                     file=str(database.path),
                     allowed=f"a multiple of tick_s = {1e3 * self.config.clock.tick_s:g} ms",
+                    hint=f"{table}.cycle_s gives it another one, {table}.send leaves it out",
                 )
-            offset_s = bus.config.tx_offset_s.get(message.name, 0.0)
-            offset = round(offset_s * 1e9 / self.plan.period_ns)
-            if offset >= round(period):
-                allowed = f"0 .. < {message.cycle_ns / 1e9:g}"
-                where = f"{table}.tx_offset_s"
-                raise self.refuse("{key} = {value} s", where, message.name, RangeError, value=offset_s, allowed=allowed)
-            bus.send.append((database.message_index(message.name), round(period), offset))
+            given_s = bus.config.tx_offset_s.get(message.name, None if bus.config.restbus else 0.0)
+            given = None if given_s is None else round(given_s * 1e9 / self.plan.period_ns)
+            rows.append((message, round(period), given))
+        offsets = spread([(period, frame_bits(message), given) for message, period, given in rows])
+        for (message, period_ticks, _), offset in zip(rows, offsets, strict=True):
+            bus.send.append((database.message_index(message.name), period_ticks, offset))
 
     # --- peers --------------------------------------------------------------------------------------------------------
     def units(self) -> None:
