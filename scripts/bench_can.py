@@ -110,9 +110,7 @@ def restbus() -> None:
     names = ("codec_encode", "protect_", "_send", "frames_push", "data_push", "codec_next")
     sending = sum(cost for name, cost in profile.items() if any(part in name for part in names)) / TICKS
     print(f"{sum(SIZES)} messages on {len(SIZES)} buses, {frames:.1f} frames a tick of 1 ms")
-    print(
-        f"{sum(profile.values()) / TICKS:.0f} instructions a tick in all, {sending:.0f} of them making and sending frames"
-    )
+    print(f"{sum(profile.values()) / TICKS:.0f} instructions a tick in all, {sending:.0f} to make and send frames")
 
 
 def main() -> int:
