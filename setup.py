@@ -26,19 +26,12 @@ ROOT = Path(__file__).resolve().parent
 KERNELS = ROOT / "cython_kernels"
 #: compiled modules and their digests
 STORE = ROOT / "build" / "kernels"
-#: no -ffast-math: NaN checks must survive; no contraction: generic and precompiled kernels are bit-identical
-CFLAGS = ["-g0", "-fno-math-errno", "-ffp-contract=off", "-Wno-unused-function", "-Wno-unreachable-code"]
 #: folders whose modules run in a tick or a step; the others are set-up and measurement, where -O1 builds faster
 HOT = {"kernel", "step", "locks", "can", "clock", "rings", "tick"}
 
-DIRECTIVES = {
-    "language_level": "3",
-    "boundscheck": False,
-    "wraparound": False,
-    "cdivision": True,
-    "initializedcheck": False,
-    "embedsignature": True,
-}
+# the flags of the kernels are also those of `torqueloop compile`
+sys.path.insert(0, str(ROOT))
+from torqueloop.core.compile.user_steps import CFLAGS, DIRECTIVES  # noqa: E402
 
 
 def write_records() -> None:
@@ -188,7 +181,6 @@ def _size(ext: Extension) -> int:
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    sys.path.insert(0, str(ROOT))
     write_records()
     write_topologies()
     setup(ext_modules=extensions(), cmdclass={"build_ext": BuildKernels})

@@ -16,6 +16,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from torqueloop.core import components
+from torqueloop.core.compile import user_steps as _user_steps  # noqa: F401  steps of `torqueloop compile` are found
 from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.components.files import load
 from torqueloop.core.describe.driveline import Driveline

@@ -140,6 +140,7 @@ def collect(driveline: Driveline) -> Parts:
             raise error.located(file=driveline.origin.get(name, driveline.file)) from None
         for short, signal in component.default_inputs().items():
             parts.default_inputs[f"{name}.{short}"] = signal
+    _check_output_names(parts)
     return parts
 
 
@@ -232,6 +233,15 @@ def _compile(driveline: Driveline) -> CompiledModel:
         starts=starts,
         notes=tuple(notes),
     )
+
+
+def _check_output_names(parts: Parts) -> None:
+    """Two outputs of one name: the second would be read for the first."""
+    seen = {"energy.kinetic", "energy.potential"}
+    for output in parts.outputs:
+        if output.name in seen:
+            raise CompileError(f"two outputs are called {output.name!r}: rename a component")
+        seen.add(output.name)
 
 
 def _order(driveline: Driveline, parts: Parts) -> int:

@@ -51,18 +51,28 @@ def read_driveline(path: Path, kinds: Kinds) -> Driveline:
     sets: list[tuple[str, list[Any]]] = []
     late: list[tuple[str, Mapping[str, Any]]] = []
     _read_into(driveline, path, kinds, (), sets, late, top=True)
+    ends = _gearbox_ends(late)
     for file, group in sets:
         try:
             if not isinstance(group, list) or not all(isinstance(f, str) for f in group):
                 raise RangeError("{value} is not a list of flanges", table="connections", value=group,
                                  allowed='["component.flange", "component.flange", ...]')  # fmt: skip
-            driveline.connect(*group)
+            driveline.connect(*(ends.get(flange, flange) for flange in group))
         except ConfigError as error:
             error.file = file
             raise
     for file, config in late:
         _read_late(driveline, file, config)
     return driveline
+
+
+def _gearbox_ends(late: list[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
+    """The flanges that "gearbox.input" and "gearbox.output" stand for, so that a car fits any gearbox."""
+    for _, config in late:
+        body = config.get("gearbox")
+        if isinstance(body, dict) and isinstance(body.get("input"), str) and isinstance(body.get("output"), str):
+            return {"gearbox.input": f"{body['input']}.flange_a", "gearbox.output": f"{body['output']}.flange_b"}
+    return {}
 
 
 def parse(path: Path) -> dict[str, Any]:
@@ -96,6 +106,12 @@ def _read_into(
     for key in config:
         if key not in TOP_KEYS:
             raise UnknownKeyError(f"unknown key {key!r}", file=file, hint=did_you_mean(key, TOP_KEYS))
+    if isinstance(config.get("gearbox"), str):  # a part of this driveline, before all else
+        try:
+            inner = named_file(path.parent, config.pop("gearbox"), "gearboxes")
+        except ConfigError as error:
+            raise error.located(file=file, key="gearbox") from None
+        _read_into(driveline, inner, kinds, (*chain, where), sets, late, top=False)
     for name in _strings(config.get("include", []), "include", file):
         try:
             inner = named_file(path.parent, name, "gearboxes", "powertrains")

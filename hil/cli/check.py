@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.configs import installed
-from torqueloop.core.describe.errors import ConfigError, TorqueloopError, closest, did_you_mean
+from torqueloop.core.describe.errors import (
+    ConfigError,
+    RangeError,
+    TorqueloopError,
+    closest,
+    did_you_mean,
+)
 
 
 @dataclass(frozen=True)
@@ -28,9 +34,16 @@ class Checked:
 
 
 def _gearbox(path: Path) -> str:
-    from torqueloop.core.analyse.gearbox_report import gearbox_report
+    from torqueloop.core.analyse.gearbox_report import PUBLISHED_ROUNDING, gearbox_report
 
     report = gearbox_report(path)
+    for name, state in report.gears.items():
+        if state.ratio is None or state.published is None:
+            continue
+        if abs(float(state.ratio) - state.published) > PUBLISHED_ROUNDING:
+            raise RangeError("ratio {value} of the tooth numbers is not the published one", file=str(path),
+                             table=f"gears.{name}", key="ratio", value=round(float(state.ratio), 5),
+                             allowed=f"{state.published:g} +- {PUBLISHED_ROUNDING:g}")  # fmt: skip
     ratios = {n: g.ratio for n, g in report.gears.items()}
     return "ratios " + ", ".join(f"{n}: {float(r):.5g}" for n, r in ratios.items() if r is not None)
 
@@ -68,6 +81,15 @@ def _tcu(path: Path) -> str:
 
     config = load_tcu_config(path)
     return f"{config.name}: gears {', '.join(config.gears)}"
+
+
+def _sketch(path: Path) -> str:
+    from torqueloop.hil.new.gearbox_file import largest_torques
+    from torqueloop.hil.new.sketch import load_sketch
+
+    sketch = load_sketch(path)
+    largest = largest_torques(sketch)
+    return f"{len(sketch.gears)} gears; torque per Nm " + ", ".join(f"{n} {float(t):.3g}" for n, t in largest.items())
 
 
 def _vehicle(path: Path) -> str:
@@ -141,6 +163,7 @@ READERS: dict[str, Callable[[Path], str]] = {
     "rig": _rig,
     "TCU": _tcu,
     "vehicle": _vehicle,
+    "gearbox sketch": _sketch,
     "scenario": _scenario,
     "CAN database": _database,
     "list of precompiled drivelines": _topologies,
@@ -153,6 +176,7 @@ MARKS = {
     "scenario": {"scenario"},
     "TCU": {"schedule", "shifts", "elements", "limp_home", "lockup"},
     "vehicle": {"body", "road", "brakes"},
+    "gearbox sketch": {"sets"},
     "gearbox": {"gearbox", "gears"},
     "powertrain": {"components", "connections", "connect", "include"},
     "list of precompiled drivelines": {"topologies"},
@@ -210,6 +234,10 @@ def _by_marks(keys: set[str]) -> str | None:
     for kind, marks in MARKS.items():
         if kind == "gearbox" and {"include"} & keys:
             continue  # a powertrain that adds gears to an included gearbox
+        if kind == "vehicle" and "sets" in keys:
+            continue  # brakes of a gearbox sketch, not of a car
+        if kind == "gearbox sketch" and "sets" not in keys:
+            continue
         if marks & keys:
             return kind
     return None

@@ -33,11 +33,14 @@ from torqueloop.hil.cli.common import (
     print_json,
 )
 from torqueloop.hil.cli.control import control_app, keys
+from torqueloop.hil.cli.listing import list_installed
+from torqueloop.hil.cli.new import new_app
 from torqueloop.hil.cli.peers import tcu, vehicle
 from torqueloop.hil.cli.runs import compare, runs
 from torqueloop.hil.cli.scenarios import scenario
 from torqueloop.hil.cli.schema import schema
-from torqueloop.hil.common.locate import installed, locate
+from torqueloop.hil.cli.steps import compile_step
+from torqueloop.hil.common.locate import locate
 
 app = typer.Typer(
     name="torqueloop",
@@ -393,15 +396,10 @@ def include() -> None:
     print(INCLUDE)
 
 
-@app.command("list")
-@command
-def list_installed() -> None:
-    """The configurations that come with the package, used by bare name."""
-    for folder in ("rigs", "scenarios", "gearboxes", "powertrains", "tcu", "vehicles", "can"):
-        out_console.print(f"{folder:12} {' '.join(installed(folder)) or '-'}", highlight=False)
-
-
 app.add_typer(control_app, name="control")
+app.add_typer(new_app, name="new")
+app.command("compile")(compile_step)
+app.command("list")(list_installed)
 app.command()(keys)
 app.command()(tcu)
 app.command()(vehicle)

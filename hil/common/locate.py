@@ -11,6 +11,7 @@ from torqueloop.core.describe.errors import ConfigError, did_you_mean
 FOLDERS = {
     "rigs": "rig",
     "gearboxes": "gearbox",
+    "sketches": "gearbox sketch",
     "powertrains": "powertrain",
     "vehicles": "vehicle",
     "tcu": "TCU",

@@ -1,5 +1,6 @@
 """Configuration of the soft TCU: elements, gears, schedule, lock-up, shift profiles, limp-home (configs/tcu/).
 
+Which elements, gears and shifts there are is the file's: [elements], [gears] and what follows from them (gears.py).
 All calibration is data. Units are in the key names (bar, rpm, percent as a TCU calibration engineer writes them);
 `strategy` and `shift` convert once when they are built.
 """
@@ -10,48 +11,18 @@ import csv
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from torqueloop.core.describe.errors import ConfigError, did_you_mean
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile, validate
 from torqueloop.hil.common.config_layers import read_layers
 from torqueloop.hil.common.locate import find
-
-#: controlled elements of the 4HP22 in the order of the pressure messages; LU is the lock-up clutch of the converter
-ELEMENTS = ("C4", "C5", "C6", "C7", "C8", "C11", "C12")
-#: gears in the order they are shifted; 1E is 1st with engine braking (lever 1)
-GEARS = ("P", "R", "N", "1", "1E", "2", "3", "4")
-FORWARD = ("1", "1E", "2", "3", "4")
-LEVERS = ("P", "R", "N", "D", "4", "3", "2", "1")
-
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
-Seconds = Annotated[float, Field(ge=0, le=10)]
-Bar = Annotated[float, Field(ge=0, le=20)]
-Percent = Annotated[float, Field(ge=0, le=100)]
-
-
-def _known(words: tuple[str, ...]) -> AfterValidator:
-    def check(word: str) -> str:
-        if word not in words:
-            raise BadValue("unknown name {value}", value=word, allowed=", ".join(words), hint=did_you_mean(word, words))
-        return word
-
-    return AfterValidator(check)
-
-
-def _words(words: tuple[str, ...]) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "enum": list(words)})
-
-
-UPS, DOWNS = ("1-2", "2-3", "3-4"), ("2-1", "3-2", "4-3")
-ElementName = Annotated[str, _known(ELEMENTS), _words(ELEMENTS)]
-GearName = Annotated[str, _known(GEARS), _words(GEARS)]
-UpName = Annotated[str, _known(UPS), _words(UPS)]
-DownName = Annotated[str, _known(DOWNS), _words(DOWNS)]
+from torqueloop.hil.ecu.gears import check_names, forward_gears, neighbours, required_shifts
+from torqueloop.hil.ecu.laws import Bar, NotNegative, Percent, Phase, Positive, Seconds
+from torqueloop.hil.ecu.profiles import Profile, Shift, expand
 
 
 class Timing(ConfigTable):
@@ -82,11 +53,11 @@ class Gear(ConfigTable):
     """Elements pressed in a gear, ratio, torque of each element per Nm turbine torque (magnitude)."""
 
     #: elements that are pressed
-    elements: list[ElementName]
+    elements: list[str]
     #: turbine speed over output speed; 0: no drive
     ratio: float = 0.0
     #: element -> its torque per Nm turbine torque, from the statics of the gear train [1]
-    torque: dict[ElementName, NotNegative] = {}
+    torque: dict[str, NotNegative] = {}
 
     @model_validator(mode="after")
     def _torque_of_pressed(self) -> Gear:
@@ -177,11 +148,11 @@ class Schedule(ConfigTable):
     """Shift lines over pedal [percent] in output speed [rpm]: up above the up line, down below the down line."""
 
     #: shift up above this output speed: points [pedal_percent, output_rpm]
-    up: dict[UpName, Curve]
+    up: dict[str, Curve]
     #: shift down below it: points [pedal_percent, output_rpm]
-    down: dict[DownName, Curve]
+    down: dict[str, Curve]
     #: output speed below which kick-down shifts down [rpm]
-    kick_down: dict[DownName, Positive]
+    kick_down: dict[str, Positive]
     #: pedal at which kick-down begins
     kick_down_on_percent: Percent = 95.0
     #: pedal at which it ends
@@ -206,21 +177,15 @@ class Schedule(ConfigTable):
 
     @model_validator(mode="after")
     def _hysteresis(self) -> Schedule:
-        for name, known in (
-            ("up", ("1-2", "2-3", "3-4")),
-            ("down", ("2-1", "3-2", "4-3")),
-            ("kick_down", ("2-1", "3-2", "4-3")),
-        ):
-            missing = [key for key in known if key not in getattr(self, name)]
-            if missing:
-                raise BadValue(f"{name}: missing {', '.join(missing)}", key=name, allowed=", ".join(known))
         if self.kick_down_off_percent >= self.kick_down_on_percent:
             raise BadValue(
                 "{key} is not below kick_down_on_percent", key="kick_down_off_percent", value=self.kick_down_off_percent
             )
-        for low, high in (("1", "2"), ("2", "3"), ("3", "4")):
-            up, down = self.up[f"{low}-{high}"], self.down[f"{high}-{low}"]
-            kick = self.kick_down[f"{high}-{low}"]
+        for pair, up in self.up.items():
+            low, _, high = pair.partition("-")
+            if f"{high}-{low}" not in self.down or f"{high}-{low}" not in self.kick_down:
+                continue  # what is missing is said where the gears are known
+            down, kick = self.down[f"{high}-{low}"], self.kick_down[f"{high}-{low}"]
             # both lines are straight between the points of either: checking those is enough
             for pedal in sorted({p for p, _ in up} | {p for p, _ in down} | {self.kick_down_off_percent}):
                 lower = interpolate(down, pedal)
@@ -239,7 +204,7 @@ class LockUp(ConfigTable):
     """Converter clutch: closed above, open below; engaged by filling, a torque ramp and a slip controller."""
 
     #: gears it may close in
-    gears: list[GearName] = ["4"]
+    gears: list[str] = ["4"]
     #: closes above this output speed
     close_rpm: Positive
     #: opens below it
@@ -260,6 +225,8 @@ class LockUp(ConfigTable):
     slip_kp_bar_per_100rpm: NotNegative
     #: pressure per integral of the slip error
     slip_ki_bar_per_100rpm_s: NotNegative
+    #: slip that is kept instead of locking [rpm]; 0: it locks
+    slip_rpm: NotNegative = 0.0
     #: below this slip it is locked
     lock_slip_rpm: Positive = 15.0
     #: pressure when it is locked
@@ -284,69 +251,6 @@ class LockUp(ConfigTable):
         return self
 
 
-class Law(ConfigTable):
-    """What one element does in one phase.
-
-    fill      fill_bar for fill_s of the element, then its kiss point
-    kiss      kiss point
-    torque    ramp to `end` times the torque it carries in its gear now (from where it is, or `start`)
-    bar       ramp to `end` bar (start: where it is)
-    line      ramp to line pressure
-    open      ramp to 0 bar
-    hold      stay where it is
-    continue  go on with the ramp begun in an earlier phase
-    regulate  closed loop on turbine speed: PI around `base` times its torque follows the way to synchronisation
-    """
-
-    #: what is done, see above
-    law: Literal["fill", "kiss", "torque", "bar", "line", "open", "hold", "continue", "regulate"]
-    #: where the ramp begins, in units of `end`; default: where the element is
-    start: float | None = None
-    #: where it ends: multiple of the element's torque (torque), or bar (bar)
-    end: NotNegative = 0.0
-    #: duration of the ramp; default: that of the phase
-    ramp_s: Seconds | None = None
-    #: regulate: torque multiple around which is controlled
-    base: NotNegative = 1.0
-    #: lower limit of the torque multiple under regulate
-    min: NotNegative = 0.0
-    #: upper one
-    max: Positive = 4.0
-    #: regulate: proportional gain
-    kp_Nm_per_radps: NotNegative = 1.0
-    #: regulate: integral gain
-    ki_Nm_per_rad: NotNegative = 5.0
-    #: regulate: more torque of this element makes the turbine slower ("down") or faster ("up")
-    pulls: Literal["down", "up"] = "down"
-
-
-class Phase(ConfigTable):
-    """One phase of a shift: laws per element until its end."""
-
-    #: for logs
-    name: str
-    #: shown in the status message
-    stage: Literal["filling", "torque", "inertia", "closing"]
-    #: length of the phase
-    duration_s: Annotated[float, Field(ge=0, le=10)]
-    #: "time": ends after duration_s. "ratio_left": when the turbine leaves the old ratio. "synchronised": when it has
-    #: reached the new one.
-    until: Literal["time", "ratio_left", "synchronised"] = "time"
-    #: an event that does not come ends the phase after duration_s + timeout_s; the next phase goes on
-    timeout_s: Seconds = 0.0
-    #: wanted time from here to synchronisation (for `regulate`)
-    inertia_s: Annotated[float, Field(gt=0, le=5)] = 0.4
-    #: element -> what it does
-    elements: dict[ElementName, Law] = {}
-
-
-class Shift(ConfigTable):
-    """A shift as a list of phases; afterwards exactly the elements of the new gear are pressed."""
-
-    #: one after the other
-    phases: Annotated[list[Phase], Field(min_length=1)]
-
-
 class Synchronisation(ConfigTable):
     """When the turbine speed counts as that of a gear."""
 
@@ -369,11 +273,30 @@ class LimpHome(ConfigTable):
     """What is done when messages of the rig are lost."""
 
     #: gear when only the speeds are lost and the lever is in a forward position
-    forward_gear: Literal["3", "4", "N"] = "3"
+    forward_gear: str = "3"
     #: line pressure in limp-home
     pressure_bar: Bar = 10.0
     #: messages good again for this long and the lever in P or N end limp-home
     recover_s: Seconds = 1.0
+
+
+class Adaptation(ConfigTable):
+    """Steps and limits of what is learnt from shifts up under power."""
+
+    #: change of a fill time in one shift [s]
+    fill_step_s: Annotated[float, Field(gt=0, le=0.1)] = 0.005
+    #: largest change of a fill time in all [s]
+    fill_limit_s: Annotated[float, Field(gt=0, le=0.5)] = 0.06
+    #: turbine speed above that of the old gear in the torque phase that means "filled too short" [rpm]
+    flare_rpm: Positive = 40.0
+    #: share of the torque phase before which the ratio may not be left ("filled too long")
+    early_share: Annotated[float, Field(gt=0, lt=1)] = 0.4
+    #: change of a kiss pressure in one shift [bar]
+    pressure_step_bar: Annotated[float, Field(gt=0, le=1)] = 0.02
+    #: largest change of a kiss pressure in all [bar]
+    pressure_limit_bar: Annotated[float, Field(gt=0, le=2)] = 0.3
+    #: slip time over wanted slip time that is left alone
+    time_tolerance: Annotated[float, Field(gt=0, lt=1)] = 0.25
 
 
 class TcuConfig(ConfigTable):
@@ -385,9 +308,9 @@ class TcuConfig(ConfigTable):
     name: str
     timing: Timing = Timing()
     #: element -> its calibration
-    elements: dict[ElementName, Element]
+    elements: dict[str, Element]
     #: gear -> its elements
-    gears: dict[GearName, Gear]
+    gears: dict[str, Gear]
     line_pressure: LinePressure
     torque_model: TorqueModel
     schedule: Schedule
@@ -399,10 +322,17 @@ class TcuConfig(ConfigTable):
     power_on_torque_Nm: float = 15.0
     #: torque laws use at least this turbine torque
     torque_min_Nm: Positive = 25.0
+    #: named lists of phases for roles instead of elements ("on", "off"): shifts refer to them
+    profiles: dict[str, Profile] = {}
     #: "FROM-TO" of gears, with ".coast" for one without power -> its phases
     shifts: dict[str, Shift]
+    #: learning of fill time and pressure from what shifts do; without this table nothing is learnt
+    adaptation: Adaptation | None = None
+    #: a shift whose filling has not ended is given up when another gear is wanted meanwhile
+    cancel_in_filling: bool = False
     #: folder of the file: paths in it are relative to this (set by load)
     folder: SkipJsonSchema[str] = "."
+    _phases: dict[str, tuple[Phase, ...]] = PrivateAttr(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -414,26 +344,44 @@ class TcuConfig(ConfigTable):
 
     @model_validator(mode="after")
     def _complete(self) -> TcuConfig:
-        for name in ELEMENTS:
-            if name not in self.elements:
-                raise BadValue(f"missing table [elements.{name}]", key="elements", allowed=", ".join(ELEMENTS))
-        for name in GEARS:
-            if name not in self.gears:
-                raise BadValue(f"missing table [gears.{name}]", key="gears", allowed=", ".join(GEARS))
+        check_names(self.gears, self.elements)
+        self._check_schedule()
+        for gear in (*self.lockup.gears, self.limp_home.forward_gear):
+            if gear != "N" and gear not in forward_gears(self.gears):
+                raise BadValue("{value} is no forward gear", key="gears", value=gear,
+                               allowed=", ".join(forward_gears(self.gears)))  # fmt: skip
         for key, shift in self.shifts.items():
             source, _, target = key.removesuffix(".coast").partition("-")
-            if source not in GEARS or target not in GEARS:
-                raise BadValue(f"shift {key!r} is not FROM-TO of known gears", key="shifts", allowed=", ".join(GEARS))
-            for phase in shift.phases:
-                self._check_phase(key, phase, source, target)
-        for key in REQUIRED_SHIFTS:
+            if source not in self.gears or target not in self.gears:
+                raise BadValue(
+                    f"shift {key!r} is not FROM-TO of known gears", key="shifts", allowed=", ".join(self.gears)
+                )
+            self._phases[key] = expand(key, shift, self.profiles, self.gears, self.shifts)
+            for phase in self._phases[key]:
+                self._check_phase(key, phase, phase.from_gear or source, phase.to_gear or target)
+        required = required_shifts(self.gears)
+        for key in required:
             if key not in self.shifts:
-                raise BadValue(f"missing shift {key!r}", key="shifts", allowed=", ".join(REQUIRED_SHIFTS))
+                raise BadValue(f"missing shift {key!r}", key="shifts", allowed=", ".join(required))
         return self
+
+    def _check_schedule(self) -> None:
+        pairs = neighbours(self.gears)
+        ups, downs = [f"{low}-{high}" for low, high in pairs], [f"{high}-{low}" for low, high in pairs]
+        for name, known in (("up", ups), ("down", downs), ("kick_down", downs)):
+            given = getattr(self.schedule, name)
+            if missing := [key for key in known if key not in given]:
+                lacking = ", ".join(missing)
+                raise BadValue(f"{name}: missing {lacking}", key=f"schedule.{name}", allowed=", ".join(known))
+            if unknown := [key for key in given if key not in known]:
+                raise BadValue(f"{name}: {{value}} is no pair of neighbouring gears", key=f"schedule.{name}",
+                               value=unknown[0], allowed=", ".join(known))  # fmt: skip
 
     def _check_phase(self, key: str, phase: Phase, source: str, target: str) -> None:
         for name, law in phase.elements.items():
             place = f"shift {key}, phase {phase.name!r}, {name}"
+            if name not in self.elements:
+                raise BadValue(f"{place}: unknown element", key="shifts", value=name, allowed=", ".join(self.elements))
             uses_torque = law.law in ("torque", "regulate")
             if uses_torque and not (self.gears[target].torque.get(name) or self.gears[source].torque.get(name)):
                 raise BadValue(
@@ -442,13 +390,13 @@ class TcuConfig(ConfigTable):
             if law.law == "regulate" and not (self.gears[target].ratio and phase.until == "synchronised"):
                 raise BadValue(f"{place}: regulate needs a target ratio and until = 'synchronised'", key="shifts")
 
+    def phases(self, name: str) -> tuple[Phase, ...]:
+        """The phases of a shift, profiles put in."""
+        return self._phases[name]
+
     def path(self, name: str, folder: str) -> Path:
         """A file this one names: relative to it, or the bare name of an installed one of `folder`."""
         return find(Path(self.folder) / "tcu.toml", name, folder)
-
-
-#: every pair of neighbouring gears and the garage shifts must have a profile
-REQUIRED_SHIFTS = ("1-2", "2-3", "3-4", "4-3", "3-2", "2-1", "1-1E", "1E-1", "1E-2", "2-1E", "N-1", "N-R", "1-N", "R-N")
 
 
 def load_tcu_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> TcuConfig:

@@ -15,7 +15,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from torqueloop.hil.ecu.config import ELEMENTS, Law, Phase, TcuConfig, interpolate, read_columns
+from torqueloop.hil.ecu.adaptation import Learnt, Observed
+from torqueloop.hil.ecu.config import TcuConfig, interpolate, read_columns
+from torqueloop.hil.ecu.laws import Law, Phase
 
 #: [rad/s per rpm]
 RPM = 0.10471975511965977
@@ -31,6 +33,8 @@ class Measured:
     pedal: float = 0.0
     brake: float = 0.0
     lever: str = "N"
+    #: switch of the manual gate: +1 up, -1 down, 0 neither
+    tip: int = 0
 
 
 class TorqueEstimator:
@@ -38,16 +42,12 @@ class TorqueEstimator:
 
     def __init__(self, config: TcuConfig) -> None:
         files = config.torque_model
-        drive = read_columns(
-            config.path(files.converter_csv, "converters"),
-            ("speed_ratio", "pump_capacity_Nms2_per_rad2", "torque_ratio")
-        )
+        converter = config.path(files.converter_csv, "converters")
+        drive = read_columns(converter, ("speed_ratio", "pump_capacity_Nms2_per_rad2", "torque_ratio"))
         self._capacity = [(nu, capacity) for nu, capacity, _ in drive]
         self._ratio = [(nu, ratio) for nu, _, ratio in drive]
-        coast = read_columns(
-            config.path(files.converter_coast_csv, "converters"),
-            ("speed_ratio_p_over_t", "turbine_capacity_Nms2_per_rad2")
-        )
+        converter = config.path(files.converter_coast_csv, "converters")
+        coast = read_columns(converter, ("speed_ratio_p_over_t", "turbine_capacity_Nms2_per_rad2"))
         self._coast = [(x, capacity) for x, capacity in coast]
         engine = read_columns(config.path(files.engine_csv, "engines"), ("speed_radps", "wot_Nm", "closed_throttle_Nm"))
         self._wot = [(w, torque) for w, torque, _ in engine]
@@ -89,11 +89,22 @@ class Ramp:
 class ShiftRunner:
     """One shift from its first phase to its last. `step` returns the pressure of each element in bar."""
 
-    def __init__(self, config: TcuConfig, name: str, source: str, target: str, pressures: dict[str, float]) -> None:
+    def __init__(
+        self,
+        config: TcuConfig,
+        name: str,
+        source: str,
+        target: str,
+        pressures: dict[str, float],
+        learnt: Learnt | None = None,
+    ) -> None:
         self.name, self.source, self.target = name, source, target
         self._config = config
-        self._phases = config.shifts[name].phases
+        self._phases = config.phases(name)
         self._old, self._new = config.gears[source], config.gears[target]
+        self._learnt = learnt or Learnt()
+        #: what happened, for adaptation
+        self.observed = Observed()
         self._index = 0
         self._time = 0.0
         self._phase_begun = 0.0
@@ -138,14 +149,15 @@ class ShiftRunner:
             "entering": self._entering,
             "timeouts": self.timeouts,
             "done": self.done,
+            "observed": asdict(self.observed),
         }
 
     @classmethod
-    def from_saved(cls, config: TcuConfig, data: Mapping[str, Any]) -> ShiftRunner:
+    def from_saved(cls, config: TcuConfig, data: Mapping[str, Any], learnt: Learnt | None = None) -> ShiftRunner:
         """Inverse of save: a running shift; ValueError when the configuration has no such shift."""
         if data["name"] not in config.shifts:
             raise ValueError(f"the control unit knows no shift {data['name']!r}")
-        runner = cls(config, data["name"], data["source"], data["target"], data["pressure"])
+        runner = cls(config, data["name"], data["source"], data["target"], data["pressure"], learnt)
         runner._index = int(data["index"])
         runner._time, runner._phase_begun = float(data["time"]), float(data["phase_begun"])
         runner._ramps = {name: Ramp(**ramp) for name, ramp in data["ramps"].items()}
@@ -153,6 +165,8 @@ class ShiftRunner:
         runner._start_ratio, runner._old_ratio = data["start_ratio"], data["old_ratio"]
         runner._entering, runner.done = bool(data["entering"]), bool(data["done"])
         runner.timeouts = int(data["timeouts"])
+        runner.observed = Observed(**data["observed"])
+        runner._bind()
         return runner
 
     def step(self, now: Measured, torque: float, line: float) -> dict[str, float]:
@@ -166,13 +180,14 @@ class ShiftRunner:
             self._entering = True
         if self._index == len(self._phases):
             self.done = True
-            self._pressure = {name: (line if name in self._new.elements else 0.0) for name in ELEMENTS}
+            self._pressure = {name: (line if name in self._new.elements else 0.0) for name in config.elements}
             return dict(self._pressure)
         phase = self._phases[self._index]
         if self._entering:
             self._enter(phase, now, torque)
         self._time += config.timing.period_s
-        for name in ELEMENTS:
+        self.observed.see(phase.stage, config.timing.period_s, now.w_turbine - self._old_ratio * now.w_out)
+        for name in config.elements:
             law = phase.elements.get(name)
             if law is not None:
                 pressure = self._law(name, law, phase, now, torque, line)
@@ -186,9 +201,19 @@ class ShiftRunner:
         return dict(self._pressure)
 
     # --- phases -----------------------------------------------------------------------------------------------------
+    def _bind(self) -> None:
+        """The gears the present phase goes from and to."""
+        phase = self._phases[min(self._index, len(self._phases) - 1)]
+        self._old = self._config.gears[phase.from_gear or self.source]
+        self._new = self._config.gears[phase.to_gear or self.target]
+
     def _enter(self, phase: Phase, now: Measured, torque: float) -> None:
         self._entering = False
         self._phase_begun = self._time
+        before = self._new
+        self._bind()
+        if self._new is not before:  # the second part of a shift through a gear between
+            self._old_ratio = now.w_turbine / now.w_out if now.w_out > 5.0 else self._old.ratio
         if any(law.law == "regulate" for law in phase.elements.values()):
             self._start_ratio = now.w_turbine / now.w_out if now.w_out > 5.0 else self._old.ratio
         for name, law in phase.elements.items():
@@ -213,6 +238,8 @@ class ShiftRunner:
         spent = self._time - self._phase_begun + 1e-9
         if phase.until == "time":
             return spent >= phase.duration_s
+        if phase.until == "filled":
+            return spent >= self._filled_after(phase) + phase.duration_s
         if phase.until == "ratio_left":
             reached = (
                 abs(now.w_turbine - (self._old_ratio or 0.0) * now.w_out) > self._config.synchronisation.leave_rpm * RPM
@@ -228,14 +255,18 @@ class ShiftRunner:
             return True
         return False
 
+    def _filled_after(self, phase: Phase) -> float:
+        """Time [s] after which the last element that is filled is full."""
+        return max([self._fill_s(n) for n, law in phase.elements.items() if law.law == "fill"], default=0.0)
+
     # --- laws -------------------------------------------------------------------------------------------------------
     def _law(self, name: str, law: Law, phase: Phase, now: Measured, torque: float, line: float) -> float:
         element = self._config.elements[name]
         spent = self._time - self._phase_begun
         if law.law == "fill":
-            return element.fill_bar if spent <= element.fill_s + 1e-9 else element.kiss_bar
+            return element.fill_bar if spent <= self._fill_s(name) + 1e-9 else self._kiss_bar(name)
         if law.law == "kiss":
-            return element.kiss_bar
+            return self._kiss_bar(name)
         if law.law == "hold":
             return self._pressure[name]
         if law.law == "regulate":
@@ -282,9 +313,13 @@ class ShiftRunner:
         return float(factor) * torque
 
     def _to_pressure(self, name: str, torque: float) -> float:
-        element = self._config.elements[name]
-        return element.kiss_bar + max(torque, 0.0) / element.torque_per_bar_Nm
+        return self._kiss_bar(name) + max(torque, 0.0) / self._config.elements[name].torque_per_bar_Nm
 
     def _to_torque(self, name: str, pressure: float) -> float:
-        element = self._config.elements[name]
-        return max(pressure - element.kiss_bar, 0.0) * element.torque_per_bar_Nm
+        return max(pressure - self._kiss_bar(name), 0.0) * self._config.elements[name].torque_per_bar_Nm
+
+    def _fill_s(self, name: str) -> float:
+        return self._config.elements[name].fill_s + self._learnt.fill_s.get(name, 0.0)
+
+    def _kiss_bar(self, name: str) -> float:
+        return self._config.elements[name].kiss_bar + self._learnt.kiss_bar.get(name, 0.0)

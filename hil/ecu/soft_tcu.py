@@ -10,8 +10,8 @@ P or N.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,27 +21,21 @@ from torqueloop.hil.can.frame import BRS_FLAG, FD_FLAG, Frame
 from torqueloop.hil.ecu.config import TcuConfig, load_tcu_config
 from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup
 from torqueloop.hil.ecu.shift import Measured
-from torqueloop.hil.ecu.strategy import LEVER_MAX_GEAR, Commands, Transmission
+from torqueloop.hil.ecu.strategy import Commands, Transmission
 from torqueloop.hil.results.links import PeerStats
 
 #: [Pa per bar]
 BAR = 1e5
 SPEEDS, DRIVER, STATUS = "HIL_Speeds", "HIL_Driver", "TCU_Status"
-#: pressure message -> (mode signal, its pressure signals and what they carry)
-PRESSURES = {
-    "TCU_Pressure_1": ("Mode_1", {"p_C4": "C4", "p_C5": "C5", "p_C6": "C6", "p_C7": "C7"}),
-    "TCU_Pressure_2": ("Mode_2", {"p_C8": "C8", "p_C11": "C11", "p_C12": "C12", "p_LU": "LU"}),
-}
+#: what must be in the database besides the pressures
 NEEDED = (
     *(f"{SPEEDS}.{name}" for name in ("speeds_valid", "n_engine", "n_turbine", "n_output")),
     *(f"{DRIVER}.{name}" for name in ("pedal", "brake", "lever")),
-    *(f"{message}.{name}" for message, (mode, signals) in PRESSURES.items() for name in (mode, *signals)),
-    *(
-        f"{STATUS}.{name}"
-        for name in ("Mode_3", "gear_actual", "gear_target", "lever_echo", "shift_active", "shift_phase")
-    ),
+    *(f"{STATUS}.{name}" for name in ("gear_actual", "gear_target", "lever_echo", "shift_active", "shift_phase")),
     *(f"{STATUS}.{name}" for name in ("lockup_state", "slip_lockup", "fault_code")),
 )
+#: pressure signals are p_ELEMENT, that of the lock-up clutch p_LU; each message has a signal Mode or Mode_*
+PRESSURE, LOCKUP, MODE = "p_", "LU", "Mode"
 #: word of the Mode signals
 MODE_WORD = {"waiting": "off", "normal": "normal", "limp_home": "limp home"}
 LOCKUP_WORD = {"open": "open", "filling": "open", "slipping": "slipping", "locked": "closed", "releasing": "slipping"}
@@ -54,6 +48,44 @@ ALL_SPEEDS = 7
 def load_tcu_database(path: str | Path, node: str = "TCU") -> CanDatabase:
     """A CAN database as the TCU's node sees it, with every signal the soft TCU needs."""
     return CanDatabase.load(path, node, needed=NEEDED, timeouts_s={"*": 0.0})
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A message of the TCU: identifier, flags, its signal of the mode, its pressure signals and what they carry."""
+
+    name: str
+    can_id: int
+    flags: int
+    mode: str
+    pressures: tuple[tuple[str, str], ...] = ()
+
+
+def sent_messages(database: CanDatabase, elements: Collection[str]) -> list[Sent]:
+    """The pressure messages and the status message, found by their signals; ConfigError when an element has none."""
+    found, carried = [], set()
+    for message in database.tx_messages:
+        names = [signal.name for signal in message.signals]
+        carries = tuple(
+            (name, name.removeprefix(PRESSURE))
+            for name in names
+            if name.startswith(PRESSURE) and name.removeprefix(PRESSURE) in (*elements, LOCKUP)
+        )
+        mode = next((name for name in names if name == MODE or name.startswith(f"{MODE}_")), None)
+        if not carries and message.name != STATUS:
+            continue
+        if mode is None:
+            raise ConfigError(f"message {message.name} has no signal of the mode", file=str(database.path), key=MODE,
+                              allowed=f"{MODE} or {MODE}_...")  # fmt: skip
+        flags = FD_FLAG | BRS_FLAG if message.fd else 0
+        found.append(Sent(message.name, bus_id(message), flags, mode, carries))
+        carried |= {element for _, element in carries}
+    for name in (*elements, LOCKUP):
+        if name not in carried:
+            raise ConfigError(f"node {database.node} sends no pressure of {name}: there is no signal {PRESSURE}{name}",
+                              file=str(database.path))  # fmt: skip
+    # the status last, as its period is the longer one
+    return sorted(found, key=lambda m: m.name == STATUS)
 
 
 def soft_tcu(file: str | Path, database: str | Path, node: str = "TCU") -> SoftTcu:
@@ -72,7 +104,7 @@ class SoftTcu:
         self.mode = "waiting"
         self.fault = "none"
         self._limp_gear = "N"
-        self.commands = Commands()
+        self.commands = self.transmission.commands
         self.now = Measured()
         #: mode changes: (time, mode, fault)
         self.mode_log: list[tuple[float, str, str]] = []
@@ -80,10 +112,7 @@ class SoftTcu:
         #: control period [s]
         self.period_s = config.timing.period_s
         self._messages = {bus_id(m): m.name for m in self.database.rx_messages}
-        self._sent = {
-            name: (self.codec.can_id(name), FD_FLAG | BRS_FLAG if self.database.message(name).fd else 0)
-            for name in (*PRESSURES, STATUS)
-        }
+        self._sent = sent_messages(database, config.elements)
         self._levers = self.database.signal(f"{DRIVER}.lever")
         self._last_good: dict[str, float] = {}
         self._good_since: float | None = None
@@ -148,15 +177,17 @@ class SoftTcu:
             if int(values["speeds_valid"]) & ALL_SPEEDS != ALL_SPEEDS:
                 self.refused["not valid"] = self.refused.get("not valid", 0) + 1
                 return
-            self.now = Measured(
-                values["n_engine"], values["n_turbine"], values["n_output"], old.pedal, old.brake, old.lever
+            self.now = replace(
+                old, w_engine=values["n_engine"], w_turbine=values["n_turbine"], w_out=values["n_output"]
             )
         elif name == DRIVER:
             lever = self._levers.word_of(values["lever"])
             if lever is None or lever == "invalid":
                 self.refused["not valid"] = self.refused.get("not valid", 0) + 1
                 return
-            self.now = Measured(old.w_engine, old.w_turbine, old.w_out, values["pedal"], values["brake"], lever)
+            tip = int(values.get("tip", 0.0))
+            tip = {0: 0, 1: 1, 2: -1}.get(tip, 0)
+            self.now = replace(old, pedal=values["pedal"], brake=values["brake"], lever=lever, tip=tip)
         else:
             return
         self._last_good[name] = t_s
@@ -175,13 +206,13 @@ class SoftTcu:
         elif self._good_since is None:
             self._good_since = t_s
         if self.mode == "normal" and lost:
-            forward = lost == [SPEEDS] and self.now.lever in LEVER_MAX_GEAR
+            forward = lost == [SPEEDS] and self.now.lever in self.transmission.selector.levers
             # reverse or a forward gear by guess is worse than no drive
             self._limp_gear = self.config.limp_home.forward_gear if forward else "N"
             self.fault = "speeds and driver lost" if len(lost) == 2 else LOST[lost[0]]
             self._go("limp_home", t_s)
         elif self.mode == "limp_home":
-            if DRIVER in lost or self.now.lever not in LEVER_MAX_GEAR:
+            if DRIVER in lost or self.now.lever not in self.transmission.selector.levers:
                 self._limp_gear = "N"
             recovered = self._good_since is not None and t_s - self._good_since >= self.config.limp_home.recover_s
             if recovered and self.now.lever in ("P", "N"):
@@ -197,23 +228,20 @@ class SoftTcu:
     def _frames(self) -> tuple[Frame, ...]:
         commands = self.commands
         out = []
-        for message, (mode, signals) in PRESSURES.items():
-            values: dict[str, float | str] = {mode: MODE_WORD[self.mode]}
-            for name, element in signals.items():
-                values[name] = BAR * (commands.lockup if element == "LU" else commands.pressures[element])
-            out.append(self._frame(message, values))
-        if (self._steps - 1) % self.config.timing.status_every == 0:
-            out.append(self._frame(STATUS, self._status(commands)))
+        for message in self._sent:
+            values: dict[str, float | str] = {message.mode: MODE_WORD[self.mode]}
+            if not message.pressures:
+                if (self._steps - 1) % self.config.timing.status_every:
+                    continue
+                values |= self._status(commands)
+            for name, element in message.pressures:
+                values[name] = BAR * (commands.lockup if element == LOCKUP else commands.pressures[element])
+            out.append(Frame(message.can_id, self.codec.encode(message.name, values), message.flags))
         return tuple(out)
-
-    def _frame(self, message: str, values: Mapping[str, float | str]) -> Frame:
-        can_id, flags = self._sent[message]
-        return Frame(can_id, self.codec.encode(message, values), flags)
 
     def _status(self, commands: Commands) -> dict[str, float | str]:
         runner = self.transmission.runner
         return {
-            "Mode_3": MODE_WORD[self.mode],
             # 1st with engine braking is 1st to the outside
             "gear_actual": commands.gear_actual.removesuffix("E"),
             "gear_target": commands.gear_target.removesuffix("E"),
@@ -234,6 +262,7 @@ class SoftTcu:
             "fault": self.fault,
             "gear": self.commands.gear_actual,
             "refused": dict(self.refused),
+            "learnt": self.transmission.learnt.save(),
             "modes": [{"t_s": t, "mode": mode, "fault": fault} for t, mode, fault in self.mode_log],
             "shifts": [
                 {

@@ -10,16 +10,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from torqueloop.hil.ecu.config import ELEMENTS, FORWARD, TcuConfig, interpolate
+from torqueloop.hil.ecu.adaptation import Learnt, learn
+from torqueloop.hil.ecu.config import TcuConfig, interpolate
+from torqueloop.hil.ecu.gears import gear_number, lever_limits, neighbours
 from torqueloop.hil.ecu.shift import RPM, Measured, ShiftRunner, TorqueEstimator
-
-#: highest forward gear the lever allows
-LEVER_MAX_GEAR = {"D": 4, "4": 4, "3": 3, "2": 2, "1": 1}
-
-
-def gear_number(gear: str) -> int:
-    """1..4 of a forward gear ("1E" is 1), 0 otherwise."""
-    return int(gear[0]) if gear in FORWARD else 0
 
 
 class GearSelector:
@@ -27,7 +21,12 @@ class GearSelector:
 
     def __init__(self, config: TcuConfig) -> None:
         self._config = config
+        #: forward positions of the lever -> highest gear
+        self.levers = lever_limits(config.gears)
         self._in_gear_s = 1e9
+        #: gear asked for in the manual gate; 0: not there
+        self._manual = 0
+        self._tip = 0
         self.kick_down = False
         self.reverse_inhibited = False
 
@@ -37,19 +36,22 @@ class GearSelector:
             "in_gear_s": self._in_gear_s,
             "kick_down": self.kick_down,
             "reverse_inhibited": self.reverse_inhibited,
+            "manual": self._manual,
+            "tip": self._tip,
         }
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Inverse of save."""
         self._in_gear_s = float(data["in_gear_s"])
         self.kick_down, self.reverse_inhibited = bool(data["kick_down"]), bool(data["reverse_inhibited"])
+        self._manual, self._tip = int(data["manual"]), int(data["tip"])
 
     def entered(self) -> None:
         """A shift has just ended: the minimum gear time starts."""
         self._in_gear_s = 0.0
 
     def select(self, gear: str, now: Measured) -> str:
-        """The gear wanted next: `gear` itself, a neighbour, or N/P/R by the lever. Not called in a shift."""
+        """The gear wanted next: `gear` itself, another forward gear, or N/P/R by the lever. Not called in a shift."""
         schedule = self._config.schedule
         self._in_gear_s += self._config.timing.period_s
         percent = 100.0 * now.pedal
@@ -60,6 +62,7 @@ class GearSelector:
         kmh = now.w_out / RPM / self._config.garage.output_rpm_per_kmh
         limit = self._config.garage.reverse_max_kmh
         self.reverse_inhibited = False
+        self._gate(gear, now)
         if now.lever in ("P", "N"):
             return now.lever if gear in ("P", "N") else "N"
         if now.lever == "R":
@@ -69,49 +72,87 @@ class GearSelector:
                 self.reverse_inhibited = True
                 return "N"
             return "R" if gear in ("P", "N") else "N"
-        if now.lever not in LEVER_MAX_GEAR:
+        if now.lever not in self.levers:
             return gear
-        if gear not in FORWARD:
+        if not gear_number(gear):
             # rolling backwards fast: drive would be a violent brake
-            return "1" if gear in ("P", "N") and kmh > -limit else "N"
+            return self._engaged(gear, now, percent) if gear in ("P", "N") and kmh > -limit else "N"
         return self._forward(gear, now, percent)
 
+    def _gate(self, gear: str, now: Measured) -> None:
+        """The manual gate: one gear up or down each time the switch closes."""
+        tipped, self._tip = (now.tip if now.tip != self._tip else 0), now.tip
+        if now.lever != "M":
+            self._manual = 0
+            return
+        here = self._manual or gear_number(gear) or 1
+        self._manual = min(max(here + tipped, 1), self.levers["M"])
+
+    def _engaged(self, gear: str, now: Measured, percent: float) -> str:
+        """From N or P: 1st, or the gear that fits the speed where there is a shift into it."""
+        out_rpm, fitting = now.w_out / RPM, "1"
+        for low, high in neighbours(self._config.gears):
+            if out_rpm > interpolate(self._config.schedule.up[f"{low}-{high}"], percent):
+                fitting = high
+        wanted = str(min(int(fitting), self.levers[now.lever]))
+        return wanted if f"N-{wanted}" in self._config.shifts else "1"
+
     def _forward(self, gear: str, now: Measured, percent: float) -> str:
-        schedule = self._config.schedule
+        config, schedule = self._config, self._config.schedule
         number = gear_number(gear)
-        most = LEVER_MAX_GEAR[now.lever]
+        most = self._manual or self.levers[now.lever]
         out_rpm = now.w_out / RPM
-        turbine_rpm = out_rpm * self._config.gears[gear].ratio
-        upper = {1: "2", 2: "3", 3: "4"}.get(number)
+        turbine_rpm = out_rpm * config.gears[gear].ratio
+        upper = str(number + 1) if str(number + 1) in config.gears else None
         # turbine too fast: up, whatever the lever says
         if upper and turbine_rpm > schedule.turbine_force_up_rpm:
             return upper
         if number > most:
-            lower = self._down(gear, out_rpm)
-            return ("1E" if lower == "1" and now.lever == "1" else lower) or gear
-        if number == 1:
-            engine_braking = now.lever == "1"
-            if engine_braking != (gear == "1E"):
-                return "1E" if engine_braking else "1"
+            lower = most if self._skips(number, most) else number - 1
+            return self._down(gear, out_rpm, lower, now) or self._down(gear, out_rpm, number - 1, now) or gear
+        # a position of the lever that forbids higher gears asks for engine braking
+        plain, braking = gear.removesuffix("E"), now.lever in (str(number), "M")
+        if f"{plain}E" in config.gears and braking != (gear != plain):
+            return f"{plain}E" if braking else plain
+        if self._manual:
+            return upper if upper and self._manual > number else self._stalling(gear, out_rpm, now)
         dwell = schedule.kick_down_gear_time_s if self.kick_down else schedule.min_gear_time_s
         if self._in_gear_s < dwell:
             return gear
         if upper and number < most and out_rpm > interpolate(schedule.up[f"{number}-{upper}"], percent):
             return upper
-        if number > 1:
-            line = interpolate(schedule.down[f"{number}-{number - 1}"], percent)
-            if self.kick_down:
-                line = max(line, schedule.kick_down[f"{number}-{number - 1}"])
-            if out_rpm < line:
-                return self._down(gear, out_rpm) or gear
+        if number > 1 and out_rpm < self._down_line(number, percent):
+            lower = number - 1
+            # several gears at once where there is a shift for it
+            while lower > 1 and out_rpm < self._down_line(lower, percent) and self._skips(number, lower - 1):
+                lower -= 1
+            return self._down(gear, out_rpm, lower, now) or gear
         return gear
 
-    def _down(self, gear: str, out_rpm: float) -> str | None:
-        """The next lower gear, unless the turbine would turn too fast in it."""
-        lower = str(gear_number(gear) - 1)
-        if lower == "0" or out_rpm * self._config.gears[lower].ratio > self._config.schedule.turbine_max_rpm:
+    def _down_line(self, number: int, percent: float) -> float:
+        pair = f"{number}-{number - 1}"
+        line = interpolate(self._config.schedule.down[pair], percent)
+        return max(line, self._config.schedule.kick_down[pair]) if self.kick_down else line
+
+    def _skips(self, number: int, lower: int) -> bool:
+        return f"{number}-{lower}" in self._config.shifts
+
+    def _stalling(self, gear: str, out_rpm: float, now: Measured) -> str:
+        """In the manual gate: down where the gear would be too high to go on."""
+        number = gear_number(gear)
+        if number > 1 and out_rpm < 0.7 * self._down_line(number, 0.0):
+            self._manual = number - 1
+            return self._down(gear, out_rpm, number - 1, now) or gear
+        return gear
+
+    def _down(self, gear: str, out_rpm: float, lower: int, now: Measured) -> str | None:
+        """A lower gear, unless the turbine would turn too fast in it; with engine braking where the lever asks so."""
+        if not lower or out_rpm * self._config.gears[str(lower)].ratio > self._config.schedule.turbine_max_rpm:
             return None
-        return lower
+        braking = f"{lower}E"
+        if now.lever == str(lower) and f"{gear}-{braking}" in self._config.shifts:
+            return braking
+        return str(lower)
 
 
 class LockUpControl:
@@ -150,7 +191,7 @@ class LockUpControl:
         elif self.state == "slipping":
             # |slip|: in overrun the turbine is the faster side, the clutch works the same way. A slip that falls faster
             # by itself (pedal released) takes the reference along: the clutch never waits for it
-            self._slip_ref = max(0.0, min(self._slip_ref, abs(slip)) - c.slip_rate_rpm_per_s * dt)
+            self._slip_ref = max(c.slip_rpm, min(self._slip_ref, abs(slip)) - c.slip_rate_rpm_per_s * dt)
             error = 0.01 * (abs(slip) - self._slip_ref)
             self._integral = min(max(self._integral + c.slip_ki_bar_per_100rpm_s * error * dt, 0.0), c.locked_bar)
             self.pressure = min(max(c.kiss_bar + c.slip_kp_bar_per_100rpm * error + self._integral, 0.0), c.locked_bar)
@@ -195,7 +236,7 @@ class LockUpControl:
 class Commands:
     """What the TCU wants in a control step; pressures in bar."""
 
-    pressures: dict[str, float] = field(default_factory=lambda: dict.fromkeys(ELEMENTS, 0.0))
+    pressures: dict[str, float] = field(default_factory=dict)
     lockup: float = 0.0
     line: float = 0.0
     gear_actual: str = "N"
@@ -214,7 +255,8 @@ class Transmission:
         self.lockup = LockUpControl(config)
         self.gear = "N"
         self.runner: ShiftRunner | None = None
-        self.commands = Commands()
+        self.learnt = Learnt()
+        self.commands = Commands(dict.fromkeys(config.elements, 0.0))
         self._line = config.line_pressure.min_bar
         self.shift_log: list[tuple[int, str, float, int]] = []
         self._steps = 0
@@ -230,6 +272,9 @@ class Transmission:
                 self._begin(wanted, torque, now)
         elif now.lever in ("N", "P") or (now.lever == "R") != ("R" in (self.runner.source, self.runner.target)):
             self._abort(now)
+        elif self.config.cancel_in_filling and self.runner.stage == "filling":
+            if self.selector.select(self.runner.source, now) == self.runner.source:
+                self._cancel()
         if self.runner is not None:
             pressures = self.runner.step(now, torque, line)
             if self.runner.done:
@@ -260,11 +305,14 @@ class Transmission:
             "line": self._line,
             "shifts": [list(entry) for entry in self.shift_log],
             "steps": self._steps,
+            "learnt": self.learnt.save(),
         }
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Inverse of save, on a transmission of the same configuration."""
-        runner = None if data["runner"] is None else ShiftRunner.from_saved(self.config, data["runner"])
+        self.learnt.load(data["learnt"])
+        saved = data["runner"]
+        runner = None if saved is None else ShiftRunner.from_saved(self.config, saved, self.learnt)
         self.torque.load(data["torque"])
         self.selector.load(data["selector"])
         self.lockup.load(data["lockup"])
@@ -280,7 +328,7 @@ class Transmission:
         pressure = self.config.limp_home.pressure_bar
         elements = self.config.gears[gear].elements if gear != "N" else []
         self.commands = Commands(
-            pressures={name: (pressure if name in elements else 0.0) for name in ELEMENTS},
+            pressures={name: (pressure if name in elements else 0.0) for name in self.config.elements},
             line=pressure,
             gear_actual=gear,
             gear_target=gear,
@@ -289,7 +337,7 @@ class Transmission:
 
     def _steady(self, line: float) -> dict[str, float]:
         elements = self.config.gears[self.gear].elements
-        return {name: (line if name in elements else 0.0) for name in ELEMENTS}
+        return {name: (line if name in elements else 0.0) for name in self.config.elements}
 
     def _line_pressure(self, torque: float, pedal: float) -> float:
         c = self.config.line_pressure
@@ -308,7 +356,7 @@ class Transmission:
             f"{'N' if self.gear == 'P' else self.gear}-{'N' if target == 'P' else target}",
         ]
         name = next((n for n in names if n in shifts), None)
-        if name is None and target == "N" and self.gear in FORWARD:
+        if name is None and target == "N" and gear_number(self.gear):
             name = "1-N"
         if name is None:
             # between P and N: no torque path opens or closes, nothing to profile
@@ -317,12 +365,19 @@ class Transmission:
         coast = f"{name}.coast"
         if torque < self.config.power_on_torque_Nm and coast in shifts:
             name = coast
-        self.runner = ShiftRunner(self.config, name, self.gear, target, self.commands.pressures)
+        self.runner = ShiftRunner(self.config, name, self.gear, target, self.commands.pressures, self.learnt)
 
     def _end(self) -> None:
         assert self.runner is not None
         self.shift_log.append((self._steps, self.runner.name, self.runner.elapsed_s, self.runner.timeouts))
+        if not self.runner.timeouts:
+            learn(self.config, self.learnt, self.runner.name, self.gear, self.runner.target, self.runner.observed)
         self.gear = self.runner.target
+        self.runner = None
+        self.selector.entered()
+
+    def _cancel(self) -> None:
+        """Another wish before anything has taken hold: the elements of the old gear hold all the time."""
         self.runner = None
         self.selector.entered()
 

@@ -29,7 +29,9 @@ _INPUT_SUFFIXES = {".toml", ".csv", ".dbc", ".arxml", ".kcd", ".json", ".yaml", 
 #: where in a run directory the installed files are kept that were used by bare name
 INSTALLED = Path("config") / "installed"
 #: keys whose text may be the bare name of an installed file
-_BARE_KEYS = {"extends", "include", "powertrain", "database", "config", "file", "model", "csv"}
+_BARE_KEYS = {
+    "extends", "include", "gearbox", "start", "powertrain", "database", "config", "file", "model", "csv",
+}  # fmt: skip
 
 
 def input_files(*paths: Path) -> list[tuple[Path, bool]]:

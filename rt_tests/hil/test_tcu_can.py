@@ -17,7 +17,7 @@ from rig_help import answers
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.bus import CanBusConfig
 from torqueloop.hil.can.database import CanCodec, CanDatabase
-from torqueloop.hil.ecu.config import ELEMENTS, load_tcu_config
+from torqueloop.hil.ecu.config import load_tcu_config
 from torqueloop.hil.ecu.kinds import Bus, EcuSetup, setup_to_json
 from torqueloop.hil.ecu.process import unit_loop
 from torqueloop.hil.ecu.shift import RPM
@@ -39,7 +39,7 @@ class Bench:
         self.tcu = SoftTcu(CONFIG, TCU_DATABASE)
         self.rig: CanCodec = RIG_DATABASE.codec()
         self.steps = 0
-        self.pressures = dict.fromkeys((*ELEMENTS, "LU"), -1.0)
+        self.pressures = dict.fromkeys((*CONFIG.elements, "LU"), -1.0)
         self.status: dict[str, float] = {}
         self.sent: list[tuple[int, bytes]] = []
         self.set(n_engine=80.0, n_turbine=75.0, n_output=0.0, lever="N", pedal=0.0)
@@ -77,7 +77,7 @@ class Bench:
         self.steps += 1
 
     def pressed(self) -> set[str]:
-        return {name for name in ELEMENTS if self.pressures[name] > 0.0}
+        return {name for name in CONFIG.elements if self.pressures[name] > 0.0}
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ import pytest
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.common.config_file import validate
-from torqueloop.hil.ecu.config import ELEMENTS, REQUIRED_SHIFTS, TcuConfig, load_tcu_config
+from torqueloop.hil.ecu.config import TcuConfig, load_tcu_config
+from torqueloop.hil.ecu.gears import required_shifts
 from torqueloop.hil.vehicle.config import VehicleConfig, load_vehicle_config
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
@@ -23,8 +24,11 @@ def toml(name: str) -> dict[str, Any]:
 
 def test_shipped_files_are_valid_and_complete() -> None:
     config = load_tcu_config(CONFIGS / "tcu/soft_4hp22.toml")
-    assert set(config.elements) == set(ELEMENTS)
-    assert set(REQUIRED_SHIFTS) <= set(config.shifts)
+    assert set(config.elements) == {"C4", "C5", "C6", "C7", "C8", "C11", "C12"}
+    assert set(required_shifts(config.gears)) == {
+        "1-2", "2-3", "3-4", "4-3", "3-2", "2-1", "1-1E", "1E-1", "1E-2", "2-1E", "N-1", "N-R", "1-N", "R-N",
+    }  # fmt: skip
+    assert set(required_shifts(config.gears)) <= set(config.shifts)
     for vehicle in (CONFIGS / "vehicles").glob("*.toml"):
         load_vehicle_config(vehicle)
 
@@ -51,7 +55,7 @@ TCU_MISTAKES: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
     (lambda d: d["elements"]["C4"].pop("kiss_bar"), r"missing key 'kiss_bar' in \[elements.C4\] of bad.toml"),
     (lambda d: d["elements"].pop("C12"), r"missing table \[elements.C12\] of bad.toml"),
     (lambda d: d["gears"].pop("2"), r"missing table \[gears.2\] of bad.toml"),
-    (lambda d: d["gears"]["2"].update(elements=["C4", "C9"]), r"C9.*\[gears.2.elements\]"),
+    (lambda d: d["gears"]["2"].update(elements=["C4", "C6", "C7", "C11", "C9"]), r"C9.*\[gears.2.elements\]"),
     (lambda d: d["shifts"].pop("3-4"), r"missing shift '3-4' of bad.toml"),
     (lambda d: d["shifts"].update({"3-5": d["shifts"]["3-4"]}), r"shift '3-5' is not FROM-TO"),
     (

@@ -44,10 +44,12 @@ HIL_GROUPS: dict[str, set[str]] = {
                 "rig/describe", "rig/assemble", "rig/online"},
     "doctor": {"realtime", "rig/describe"},
     "scenario": {"common", "record", "report", "results", "rig/describe", "rig/run"},
+    # writes files; what checks them is above it
+    "new": {"can", "common", "ecu"},
     "runs": {"common", "ecu", "record", "report", "results", "rig/run", "rig/assemble"},
     # pages and schemas of the configuration files
     "catalogue": {"common", "ecu", "rig/describe", "scenario", "vehicle"},
-    "cli": {"can", "catalogue", "common", "control", "doctor", "ecu", "link", "record", "report", "results",
+    "cli": {"can", "catalogue", "common", "control", "doctor", "ecu", "link", "new", "record", "report", "results",
             "rig/describe", "rig/assemble", "rig/run", "runs", "scenario", "vehicle"},
 }
 #: what each folder of core may import of the others (and of its own root: nothing is there). Imports for type checkers
@@ -85,6 +87,7 @@ CORE_USES_KERNELS = {
     "core/simulate/offline.py": "runs the kernel: the offline simulation",
     "core/reference/case_trajectory.py": "runs reference cases in parts between events, below Simulation",
     "core/compile/specialise.py": "writes the source of precompiled steps; needs the signature they register under",
+    "core/compile/user_steps.py": "builds precompiled steps of a user's own drivelines, and says where they lie",
     "core/compile/record_sources.py": "writes what the kernels generate from their records",
     "core/compile/compiler.py": "ModelArrays: what the kernels take",
     "core/compile/element_arrays.py": "records of the kernels",

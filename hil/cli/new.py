@@ -1,0 +1,124 @@
+"""`torqueloop new`: commented starting files for a gearbox, a car, its control unit, its CAN database, its rig."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.cli.common import command, out_console
+from torqueloop.hil.common.locate import locate
+
+new_app = typer.Typer(
+    help="Write commented starting files: gearbox, car, tcu, rig.", no_args_is_help=True, add_completion=False
+)
+OutOption = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where to; default: NAME.toml here.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")]
+
+
+def _write(text: str, path: Path, force: bool) -> Path:
+    if path.exists() and not force:
+        raise ConfigError("the file {value} is there already", key="out", value=path, allowed="--force to overwrite it")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    out_console.print(f"written: {path}", soft_wrap=True, highlight=False)
+    return path
+
+
+def _named(target: Path, name: str) -> str:
+    """How a file in the folder of `target` names a configuration: a file relative to it, or the bare name."""
+    path = Path(name)
+    return Path(os.path.relpath(path.resolve(), target.resolve().parent)).as_posix() if path.is_file() else name
+
+
+@new_app.command("gearbox")
+@command
+def gearbox(
+    name: Annotated[str, typer.Argument(help="A sketch: file or bare name. A new name: a sketch to begin with.")],
+    out: OutOption = None,
+    force: ForceOption = False,
+) -> None:
+    """A gearbox file from a sketch of tooth numbers; without a sketch of this name, a sketch to change."""
+    from torqueloop.hil.new.gearbox_file import gearbox_text
+    from torqueloop.hil.new.sketch import SKETCH_TO_BEGIN_WITH, load_sketch
+
+    known = locate_or_none(name)
+    if known is None and Path(name).suffix:
+        raise ConfigError("no such sketch: {value}", key="name", value=name)
+    if known is None:
+        path = _write(SKETCH_TO_BEGIN_WITH.replace("NAME", name), out or Path(f"{name}.sketch.toml"), force)
+        out_console.print(f"change it, then: torqueloop new gearbox {path}", soft_wrap=True, highlight=False)
+        return
+    sketch = load_sketch(known)
+    _write(gearbox_text(sketch), out or Path(f"{sketch.name}.toml"), force)
+
+
+def locate_or_none(name: str) -> Path | None:
+    """The sketch of this name, if there is one."""
+    try:
+        return locate(name, "sketches")
+    except ConfigError:
+        return None
+
+
+@new_app.command("car")
+@command
+def car(
+    gearbox: Annotated[str, typer.Argument(help="Gearbox file, or the bare name of an installed one.")],
+    drive: Annotated[str, typer.Option(help="Drive around it: file or bare name.")] = "drive_545i",
+    road: Annotated[bool, typer.Option("--road/--rig", help="With a road of its own, or for a rig's vehicle.")] = False,
+    out: OutOption = None,
+    force: ForceOption = False,
+) -> None:
+    """A car with this gearbox: engine, converter, axle, wheels and mass of a drive."""
+    from torqueloop.core.components.files import load
+    from torqueloop.hil.new.car_file import car_text
+
+    name = f"car_{Path(gearbox).stem}" + ("" if road else "_rig")
+    target = out or Path(f"{name}.toml")
+    path = _write(car_text(name, _named(target, gearbox), _named(target, drive), road), target, force)
+    load(path)
+
+
+@new_app.command("tcu")
+@command
+def tcu(
+    car: Annotated[str, typer.Argument(help="A car with its gearbox, or a gearbox (then in the car of --drive).")],
+    drive: Annotated[str, typer.Option(help="Drive around a gearbox: file or bare name.")] = "drive_545i",
+    out: OutOption = None,
+    database: Annotated[
+        Path | None, typer.Option("--database", metavar="FILE", help="Where the CAN database goes.")
+    ] = None,
+    force: ForceOption = False,
+) -> None:
+    """A soft control unit and its CAN database: gears, torques, shifts and shift map from statics and car."""
+    from torqueloop.hil.new.files import control_unit
+
+    made = control_unit(car, drive)
+    _write(made.tcu, out or Path(f"soft_{made.name}.toml"), force)
+    _write(made.database, database or Path(f"tcu_{made.name}.dbc"), force)
+
+
+@new_app.command("rig")
+@command
+def rig(
+    car: Annotated[str, typer.Argument(help="A car for a rig (with RoadLoad): file or bare name.")],
+    vehicle: Annotated[str, typer.Option(help="Vehicle file: file or bare name.")] = "bmw_545i_e60",
+    out: OutOption = None,
+    force: ForceOption = False,
+) -> None:
+    """A desk rig of a car, with the control unit and the CAN database it needs: three files in one folder."""
+    from torqueloop.hil.new.files import control_unit
+    from torqueloop.hil.new.rig_file import rig_text
+
+    made = control_unit(car, "")
+    target = out or Path(f"desk_{made.name}.toml")
+    folder = target.parent
+    unit = _write(made.tcu, folder / f"soft_{made.name}.toml", force)
+    base = _write(made.database, folder / f"tcu_{made.name}.dbc", force)
+    names = (_named(target, car), unit.name, base.name, _named(target, vehicle))
+    path = _write(rig_text(target.stem, *names, made.elements, made.pedal), target, force)
+    out_console.print(f"run it: torqueloop run {path} --clock virtual", soft_wrap=True, highlight=False)

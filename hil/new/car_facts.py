@@ -1,0 +1,126 @@
+"""What a control unit must know of a car: read from its driveline file and the files that are parts of it."""
+
+from __future__ import annotations
+
+import csv
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torqueloop.core.components import Mass
+from torqueloop.core.components.converter import LockUpTC
+from torqueloop.core.components.engine import Engine
+from torqueloop.core.components.files import load
+from torqueloop.core.components.gears import FinalDrive, IdealRollingWheel
+from torqueloop.core.components.laminar import Laminar
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.errors import ConfigError, did_you_mean
+from torqueloop.hil.common.locate import installed
+
+#: columns of the curves a soft TCU reads -> key of [torque_model]
+CURVES = {
+    "pump_capacity_Nms2_per_rad2": "converter_csv",
+    "turbine_capacity_Nms2_per_rad2": "converter_coast_csv",
+    "wot_Nm": "engine_csv",
+}
+RPM = math.pi / 30.0
+
+
+@dataclass(frozen=True)
+class CarFacts:
+    """Engine, converter and road gear of a car."""
+
+    name: str
+    driveline: Driveline
+    #: key of [torque_model] -> CSV file
+    curves: Mapping[str, Path]
+    #: speed of the engine's largest power [rpm], largest torque [Nm]
+    power_rpm: float
+    torque_Nm: float
+    #: turbine torque of the stalled converter at full throttle, roughly the largest there is [Nm]
+    stall_torque_Nm: float
+    #: output speed per road speed [rpm per km/h]
+    rpm_per_kmh: float
+    mass_kg: float
+    #: the converter's lock-up clutch, if it is a component of its own
+    lockup: Laminar | None
+
+
+def installed_driveline(name: str | Path) -> Path:
+    """The driveline file of a path or a bare name."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    known = {**installed("gearboxes"), **installed("powertrains")}
+    if str(name) not in known:
+        raise ConfigError("there is no driveline {value}", value=str(name), hint=did_you_mean(str(name), known))
+    return known[str(name)]
+
+
+def car_facts(name: str | Path) -> CarFacts:
+    """Read a car; ConfigError when something a control unit needs is not in it."""
+    path = installed_driveline(name)
+    driveline = load(path)
+    parts = list(driveline.components.values())
+    curves = {key: file for file in _csv_files(path) if (key := _kind(file)) is not None}
+    if missing := sorted(set(CURVES.values()) - set(curves)):
+        problem = f"no file with the curves of {', '.join(missing)} is a table of this car"
+        raise ConfigError(problem, file=str(path), allowed=f"CSV files with the columns {', '.join(CURVES)}")
+    engine = _columns(curves["engine_csv"], "speed_radps", "wot_Nm")
+    converter = _columns(curves["converter_csv"], "pump_capacity_Nms2_per_rad2", "torque_ratio")
+    _one(parts, Engine, path), _one(parts, LockUpTC, path)
+    final, wheel = _one(parts, FinalDrive, path), _one(parts, IdealRollingWheel, path)
+    mass = _one(parts, Mass, path)
+    capacity, ratio = converter[0]
+    stall = max(min(torque, capacity * w * w) for w, torque in engine)
+    lockup = driveline.components.get("lockup")
+    return CarFacts(
+        name=path.stem,
+        driveline=driveline,
+        curves=curves,
+        power_rpm=max(engine, key=lambda row: row[0] * row[1])[0] / RPM,
+        torque_Nm=max(torque for _, torque in engine),
+        stall_torque_Nm=stall * ratio,
+        rpm_per_kmh=float(final.ratio) / float(wheel.radius) / 3.6 / RPM,
+        mass_kg=float(mass.m),
+        lockup=lockup if isinstance(lockup, Laminar) else None,
+    )
+
+
+def _one(parts: list[Component], kind: type[Any], path: Path) -> Any:
+    found = [part for part in parts if isinstance(part, kind)]
+    if len(found) != 1:
+        raise ConfigError(f"this car has {len(found)} components of kind {kind.__name__}", file=str(path), allowed="1")
+    return found[0]
+
+
+def _csv_files(path: Path) -> Iterator[Path]:
+    """CSV files of the tables of a driveline file and of its parts."""
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    inner = list(data.get("include", []))
+    if isinstance(data.get("gearbox"), str):
+        inner.append(data["gearbox"])
+    for name in inner:
+        file = path.parent / name
+        yield from _csv_files(file if file.is_file() else installed_driveline(name))
+    for table in data.get("tables", {}).values():
+        if isinstance(table, dict) and isinstance(table.get("csv"), str):
+            yield (path.parent / table["csv"]).resolve()
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(line for line in stream if not line.startswith("#")))
+
+
+def _kind(path: Path) -> str | None:
+    columns = _rows(path)[0]
+    return next((key for column, key in CURVES.items() if column in columns), None)
+
+
+def _columns(path: Path, x: str, y: str) -> list[tuple[float, float]]:
+    return [(float(row[x]), float(row[y])) for row in _rows(path)]

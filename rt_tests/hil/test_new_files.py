@@ -1,0 +1,142 @@
+"""`torqueloop new`: the shipped files are what it writes; from tooth numbers to a rig that runs, in commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from torqueloop.core.compile.compiler import compile_driveline
+from torqueloop.core.components.files import load
+from torqueloop.core.components.shafts import Inertia
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.errors import CompileError, ConfigError
+from torqueloop.hil import cli
+from torqueloop.hil.new.files import control_unit
+from torqueloop.hil.new.gearbox_file import Pack, gearbox_text, largest_torques, pack_for
+from torqueloop.hil.new.rig_file import rig_text
+from torqueloop.hil.new.sketch import load_sketch
+
+CONFIGS = Path(__file__).resolve().parents[2] / "configs"
+SKETCHES = sorted(p.stem for p in (CONFIGS / "sketches").glob("*.toml"))
+#: rig -> car, vehicle
+GENERATED = {
+    "6hp26": "bmw_545i_e60", "zf_4hp22_small": "bmw_528i_e28", "zf_8hp45": "bmw_545i_e60", "zf_8hp70": "bmw_545i_e60",
+    "gm_4l60e": "bmw_545i_e60", "mb_7226": "bmw_545i_e60",
+}  # fmt: skip
+
+
+def call(*arguments: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(cli.app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, re.sub(r"\s+", " ", result.output)
+
+
+@pytest.mark.parametrize("name", SKETCHES)
+def test_shipped_gearbox_is_what_its_sketch_gives(name: str) -> None:
+    sketch = load_sketch(CONFIGS / f"sketches/{name}.toml")
+    shipped = (CONFIGS / f"gearboxes/{name}.toml").read_text()
+    # the head of the shipped file says where the facts come from
+    assert shipped.partition("\nname = ")[2] == gearbox_text(sketch).partition("\nname = ")[2]
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_shipped_control_unit_database_and_rig_are_what_is_generated(name: str) -> None:
+    made = control_unit(f"car_{name}_rig", "")
+    assert made.tcu == (CONFIGS / f"tcu/soft_{name}.toml").read_text()
+    assert made.database == (CONFIGS / f"can/tcu_{name}.dbc").read_text()
+    names = (f"car_{name}_rig", f"soft_{name}", f"tcu_{name}", GENERATED[name])
+    assert rig_text(f"desk_{name}", *names, made.elements, made.pedal) == (
+        CONFIGS / f"rigs/desk_{name}.toml"
+    ).read_text()
+
+
+def test_packs_hold_the_torque_of_the_statics_with_reserve() -> None:
+    sketch = load_sketch(CONFIGS / "sketches/zf_8hp45.toml")
+    for torque in largest_torques(sketch).values():
+        needed = 1.25 * float(torque) * sketch.torque_Nm
+        pack = pack_for(needed)
+        assert pack.holds_Nm >= needed
+        smaller = [Pack(pack.faces - 2, pack.area_cm2), Pack(pack.faces, pack.area_cm2 - 20)]
+        assert all(p.holds_Nm < pack.holds_Nm for p in smaller)
+
+
+MISTAKES: list[tuple[Callable[[str], str], str]] = [
+    (lambda t: t.replace('ring = "in"', 'ring = "inn"').replace('"in", "R3S4"', '"inn", "R3S4"').replace(
+        'carrier = "in"', 'carrier = "inn"'), "nothing is on the shaft 'in'"),
+    (lambda t: t.replace('C = ["in", "R3S4"]', 'C = ["in", "R3S5"]'), "no set has the shaft 'R3S5'.*mean 'R3S4'"),
+    (lambda t: t.replace("z_sun = 48, ", "", 1), "give z_sun and z_ring, or ratio"),
+    (lambda t: t.replace('engaged = ["A", "B", "C"]', 'engaged = ["A", "B", "F"]'), "'F' is no element"),
+    (lambda t: t.replace("torque_Nm = 450.0", "torque_Nm = -1.0"), "torque_Nm = -1.0 is not allowed"),
+    (lambda t: t.replace('A = "S12"', 'P1 = "S12"').replace('"A"', '"P1"'), "name of a shaft or set"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spoil", "text"), MISTAKES)
+def test_mistake_in_a_sketch_is_named(spoil: Callable[[str], str], text: str, tmp_path: Path) -> None:
+    path = tmp_path / "sketch.toml"
+    path.write_text(spoil((CONFIGS / "sketches/zf_8hp45.toml").read_text()))
+    with pytest.raises(ConfigError, match=text):
+        load_sketch(path)
+
+
+def test_from_tooth_numbers_to_a_rig_that_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for arguments in (
+        ("new", "gearbox", "mine"),
+        ("new", "gearbox", "mine.sketch.toml"),
+        ("new", "car", "mine.toml"),
+        ("new", "rig", "car_mine_rig.toml"),
+        ("check", "mine.sketch.toml", "mine.toml", "car_mine_rig.toml"),
+        ("check", "soft_mine.toml", "tcu_mine.dbc", "desk_mine.toml"),
+    ):
+        status, text = call(*arguments)
+        assert status == 0, text
+    status, text = call("new", "car", "mine.toml")
+    assert status == 2 and "is there already" in text
+    assert call("new", "tcu", "zf_8hp45", "--out", "eight.toml", "--database", "eight.dbc")[0] == 0
+    assert call("check", "eight.toml", "eight.dbc")[0] == 0
+
+
+def test_check_refuses_tooth_numbers_that_miss_the_published_ratio(tmp_path: Path) -> None:
+    path = tmp_path / "box.toml"
+    path.write_text((CONFIGS / "gearboxes/zf_8hp45.toml").read_text().replace("z_sun = 60", "z_sun = 61"))
+    status, text = call("check", path)
+    assert status == 1 or status == 2
+    assert "not the published one" in text and "gears." in text
+
+
+def test_a_car_takes_its_gearbox_as_a_part() -> None:
+    car, whole = load("car_zf_8hp45"), load("zf_8hp45")
+    assert set(whole.components) <= set(car.components) and car.gears == whole.gears
+    assert any({"turbine.flange_b", "in.flange_a"} <= set(group) for group in car.connections)
+
+
+def test_an_unknown_gearbox_of_a_car_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "car.toml"
+    path.write_text('gearbox = "zf_8hp46"\ninclude = ["drive_545i"]\n')
+    with pytest.raises(ConfigError, match="there is no file 'zf_8hp46'.*did you mean 'zf_8hp45'"):
+        load(path)
+
+
+def test_two_outputs_of_one_name_are_refused() -> None:
+    class Twice(Inertia):
+        def contribute(self, b):  # type: ignore[no-untyped-def]
+            super().contribute(b)
+            b.motion_outputs(b.w("flange_a"))
+
+    line = Driveline("twice")
+    line.add("J", Twice(J=1.0))
+    with pytest.raises(CompileError, match="two outputs are called .J\\."):
+        compile_driveline(line)
+
+
+def test_list_names_every_installed_file_with_a_line() -> None:
+    status, text = call("list", "gearboxes", "--json")
+    assert status == 0
+    for name in SKETCHES:
+        assert f'"{name}": "' in text
