@@ -114,7 +114,7 @@ def _read_into(
         _read_into(driveline, inner, kinds, (*chain, where), sets, late, top=False)
     for name in _strings(config.get("include", []), "include", file):
         try:
-            inner = named_file(path.parent, name, "gearboxes", "powertrains")
+            inner = named_file(path.parent, name, "gearboxes", "powertrains", "drives")
         except ConfigError as error:
             raise error.located(file=file, key="include") from None
         _read_into(driveline, inner, kinds, (*chain, where), sets, late, top=False)

@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from torqueloop.configs import installed
@@ -61,6 +62,17 @@ def _part(path: Path) -> str:
     from torqueloop.core.components.files import load
 
     return f"{len(load(path).components)} components; a part to be included, not compiled alone"
+
+
+def _drive(path: Path) -> str:
+    """A drive around any gearbox: read with one of ours in its place."""
+    from torqueloop.core.components.files import load
+
+    with TemporaryDirectory() as folder:
+        car = Path(folder) / "car.toml"
+        car.write_text(f'gearbox = "zf_4hp22"\ninclude = ["{path.resolve()}"]\n', encoding="utf-8")
+        own = load(car).components.keys() - load("zf_4hp22").components.keys()
+    return f"{len(own)} components; a part of a car, around any gearbox"
 
 
 def _rig(path: Path) -> str:
@@ -160,6 +172,7 @@ READERS: dict[str, Callable[[Path], str]] = {
     "gearbox": _gearbox,
     "powertrain": _powertrain,
     "part of a powertrain": _part,
+    "drive": _drive,
     "rig": _rig,
     "TCU": _tcu,
     "vehicle": _vehicle,
@@ -213,6 +226,8 @@ def kind_of(path: Path, seen: tuple[Path, ...] = ()) -> str:
             "cannot tell what kind of file this is", file=str(path), allowed="one of the tables "
             + ", ".join(f"[{next(iter(sorted(words)))}] ({kind})" for kind, words in MARKS.items())
         )  # fmt: skip
+    if found == "powertrain" and "gearbox" not in data and "gearbox.input" in str(data.get("connections")):
+        return "drive"
     if found == "powertrain" and _is_part(path, data):
         return "part of a powertrain"
     return found

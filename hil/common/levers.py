@@ -5,7 +5,7 @@ from __future__ import annotations
 from torqueloop.core.describe.errors import ConfigError
 
 #: in the order of the value table `Lever` of the CAN database
-LEVERS = ("P", "R", "N", "D", "4", "3", "2", "1")
+LEVERS = ("P", "R", "N", "D", "4", "3", "2", "1", "M")
 
 
 def lever_value(signal: str, word: str) -> float:

@@ -13,6 +13,7 @@ FOLDERS = {
     "gearboxes": "gearbox",
     "sketches": "gearbox sketch",
     "powertrains": "powertrain",
+    "drives": "drive around a gearbox",
     "vehicles": "vehicle",
     "tcu": "TCU",
     "scenarios": "scenario",

@@ -69,6 +69,7 @@ class Phase(ConfigTable):
     inertia_s: Annotated[float, Field(gt=0, le=5)] = 0.4
     #: element (in a profile: role) -> what it does
     elements: dict[str, Law] = {}
-    #: gears this phase goes from and to, where the shift goes through a gear between (set by `via`)
+    #: gear this phase goes from, where the shift goes through a gear between (set by `via`)
     from_gear: str | None = None
+    #: gear it goes to
     to_gear: str | None = None

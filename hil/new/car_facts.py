@@ -55,7 +55,7 @@ def installed_driveline(name: str | Path) -> Path:
     path = Path(name)
     if path.is_file():
         return path
-    known = {**installed("gearboxes"), **installed("powertrains")}
+    known = {**installed("gearboxes"), **installed("powertrains"), **installed("drives")}
     if str(name) not in known:
         raise ConfigError("there is no driveline {value}", value=str(name), hint=did_you_mean(str(name), known))
     return known[str(name)]

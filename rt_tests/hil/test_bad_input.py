@@ -27,7 +27,7 @@ from typer.testing import CliRunner
 from torqueloop.hil import cli
 from torqueloop.hil.results.files import read_run_info
 
-GEARBOX, DRIVE = "gearboxes/zf_4hp22.toml", "powertrains/drive_528i.toml"
+GEARBOX, DRIVE = "gearboxes/zf_4hp22.toml", "drives/drive_528i.toml"
 RIG, TCU, VEHICLE = "rigs/desk_4hp22.toml", "tcu/soft_4hp22.toml", "vehicles/bmw_528i_e28.toml"
 SCENARIO, DBC, ENGINE = "scenarios/wot_4hp22.toml", "can/tcu_4hp22.dbc", "engines/bmw_m30b28.csv"
 
