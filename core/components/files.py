@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.configs import installed
-from torqueloop.core.components import KINDS
+from torqueloop.core.components.added import kinds
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, did_you_mean
@@ -24,9 +24,9 @@ def load(path: str | Path) -> Driveline:
             problem = "no driveline named {value} is installed, and there is no such file"
             raise ConfigError(problem, value=path.name, hint=did_you_mean(path.name, known))
         path = known[path.name]
-    return read_driveline(path, KINDS)
+    return read_driveline(path, kinds())
 
 
 def component_from_config(body: Mapping[str, Any], directory: Path) -> Component:
     """A component from its TOML table: `kind` and parameters with units in their keys."""
-    return read_component(body, directory, KINDS)
+    return read_component(body, directory, kinds())
