@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torqueloop.cython_kernels.model.records import ARRAYS, KINDS, RECORDS, SIZES, Field
+from torqueloop.cython_kernels.model.records import ARRAYS, KINDS, RECORDS, SIZES, Field, Record
 
 _HEAD = "Made from model/records.py by python -m torqueloop.core.compile.record_sources; do not edit."
 _C = {"i4": "int32_t", "f8": "double"}
@@ -139,8 +139,24 @@ def targets(root: Path) -> dict[Path, str]:
     }
 
 
+def loop_words(record: Record) -> tuple[str, str]:
+    """How the step writes the number of elements of a record."""
+    return f"TL_{record.count.upper()}(m)", f"range(m.{record.count})"
+
+
+def check_laws(kernels: Path) -> None:
+    """LookupError when the step never goes over the elements of a record: a force of 0 that nobody would see."""
+    steps = [p for p in (kernels / "step").glob("*.pxi") if p.name != "sizes.pxi"]
+    text = "".join(p.read_text(encoding="utf-8") for p in sorted(steps))
+    forgotten = [r.title for r in RECORDS if r.kind != "out" and not any(word in text for word in loop_words(r))]
+    if forgotten:
+        raise LookupError(f"no part of the step has the law of {', '.join(forgotten)}: add it to {kernels / 'step'}")
+
+
 def write(root: Path) -> None:
-    """Write what differs; the page only where there is a docs/ (a source distribution has none)."""
+    """Write what differs; the page only where there is a docs/ (a source distribution has none). LookupError when the
+    law of a record is in no step."""
+    check_laws(root / "cython_kernels")
     for path, text in targets(root).items():
         if path.parent.is_dir() and (not path.exists() or path.read_text(encoding="utf-8") != text):
             path.write_text(text, encoding="utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -82,3 +84,21 @@ def test_every_record_reaches_the_kernel() -> None:
     assert model.sizes["compliances"] == 0
     spring = given("lin", row=[0], c=[2.0], d=[0.5], phi0=[0.1])
     assert KernelModel(replace(arrays, elements={"lin": spring}), 1e-3).sizes["compliances"] == 1
+
+
+def test_a_record_whose_law_is_in_no_step_fails_the_build(tmp_path: Path) -> None:
+    """Each law taken out of the step in turn: the build names it."""
+    shutil.copytree(ROOT / "cython_kernels" / "step", tmp_path / "step", ignore=shutil.ignore_patterns("*.so", "*.c"))
+    record_sources.check_laws(tmp_path)
+    whole = {p: p.read_text(encoding="utf-8") for p in (tmp_path / "step").glob("*.pxi") if p.name != "sizes.pxi"}
+    for record in records.RECORDS:
+        if record.kind == "out":
+            continue
+        for path, text in whole.items():
+            for word in record_sources.loop_words(record):
+                text = text.replace(word, "range(0)")
+            path.write_text(text, encoding="utf-8")
+        with pytest.raises(LookupError, match=re.escape(record.title)):
+            record_sources.check_laws(tmp_path)
+        for path, text in whole.items():
+            path.write_text(text, encoding="utf-8")
