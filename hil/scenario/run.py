@@ -39,11 +39,15 @@ class ScenarioResult:
     duration_s: float = 0.0
 
 
-def is_rig_scenario(path: Path | str) -> bool:
-    """A scenario of a rig, not of a powertrain by itself."""
-    table = read_toml(path)
-    if "extends" in table and not {"rig", "powertrain"} & set(table.get("scenario") or {}):
-        return "steps" in table or is_rig_scenario(find(path, str(table["extends"]), "manoeuvres"))
+def is_rig_scenario(path: Path | str, seen: tuple[Path, ...] = ()) -> bool:
+    """A scenario of a rig, not of a powertrain by itself; one that extends another is what that one is."""
+    table, here = read_toml(path), Path(path).resolve()
+    if "extends" in table and here not in seen and not {"rig", "powertrain"} & set(table.get("scenario") or {}):
+        if "steps" in table:
+            return True
+        name = str(table["extends"])
+        folder = "scenarios" if name in installed("scenarios") else "manoeuvres"
+        return is_rig_scenario(find(path, name, folder), (*seen, here))
     return isinstance(table.get("scenario"), dict) and "rig" in table["scenario"]
 
 

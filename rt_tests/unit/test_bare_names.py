@@ -21,14 +21,16 @@ CONFIGS = Path(tl.__file__).parent / "configs"
 
 def test_include_and_csv_take_bare_names(tmp_path: Path) -> None:
     """The drive of the 4HP22 with its gearbox and tables by bare name is the same model."""
+    drive = (CONFIGS / "drives" / "drive_528i.toml").read_text()
+    for folder, name in (("engines", "bmw_m30b28"), ("converters", "tc_4hp22"), ("converters", "tc_4hp22_coast")):
+        assert f'"../{folder}/{name}.csv"' in drive
+        drive = drive.replace(f'"../{folder}/{name}.csv"', f'"{name}"')
+    (tmp_path / "own_drive.toml").write_text(drive)
     text = (CONFIGS / "powertrains" / "drive_4hp22.toml").read_text()
-    bare = text.replace('"../gearboxes/zf_4hp22.toml"', '"zf_4hp22"').replace(
-        '"../engines/bmw_m30b28.csv"', '"bmw_m30b28"'
-    )
-    bare = bare.replace('"../converters/tc_4hp22.csv"', '"tc_4hp22"')
-    bare = bare.replace('"../converters/tc_4hp22_coast.csv"', '"tc_4hp22_coast"')
-    assert "../" not in bare and bare.count('"bmw_m30b28"') == 2
-    (tmp_path / "drive.toml").write_text(bare)
+    text = text.replace('"../gearboxes/zf_4hp22.toml"', '"zf_4hp22"')
+    text = text.replace('"../drives/drive_528i.toml"', '"own_drive.toml"')
+    assert "../" not in text + drive
+    (tmp_path / "drive.toml").write_text(text)
     (tmp_path / "mine.toml").write_text('include = ["car_4hp22"]\n')
     ours = compile_driveline(tl.load(CONFIGS / "powertrains" / "drive_4hp22.toml"))
     mine = compile_driveline(tl.load(tmp_path / "drive.toml"))
