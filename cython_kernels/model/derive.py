@@ -20,9 +20,10 @@ UNLIMITED = 1e301
 #: h/2 * slope * compliance above which the torque of a sliding element is found implicitly: explicit evaluation is
 #: stable below 1 and still accurate at 0.2; larger values let clutches with steep mu(w) chatter around zero slip
 STIFF = 0.2
-#: largest h*omega of a resolved oscillation, by order, and h*d/m of a resolved decay
+#: largest h*omega of a resolved oscillation, by order, and h*d/m of a resolved decay: a step cut within a steeper one
+#: leaves energy open (at 3 up to 1e-3 of what is turned over)
 RESOLVED = {2: 0.25, 4: 1.0}
-RESOLVED_DECAY = 5.0
+RESOLVED_DECAY = 2.0
 #: part of h over which a decision looks ahead. Short: it then finds the mode of this instant, and later events of the
 #: same step get a split of their own. Not 0: a torque that has just reached its limit must be seen to go beyond it.
 #: Springs the step does not resolve shorten it in proportion, since forces are taken as they go on from now.

@@ -9,7 +9,7 @@ from stiff_trains import Books, run
 #: 500 drivelines, each with both orders, in blocks
 BLOCKS, BLOCK, STEPS = 20, 25, 100
 #: of the energy turned over: what cuts of resolved springs leave open; with unresolved ones it is 1e-5 and less
-CLOSES = 1e-3
+CLOSES = 5e-4
 #: the same for heat that friction gives back: rounding
 ROUNDING = 1e-12
 
