@@ -113,6 +113,13 @@ def _products(a: ModelArrays, n: int, hot: int) -> list[str]:
     return out + _each(a)
 
 
+def _capacity(a: ModelArrays, i: int) -> str:
+    """The call of capacity() for friction element i."""
+    row, source, index = int(a.fr["row"][i]), int(a.fr["src"][i]), int(a.fr["src_idx"][i])
+    both = int(a.fr["fwd"][i] == 1 and a.fr["bwd"][i] == 1)
+    return f"capacity(m, s, w[{row}], p, theta, e, hint, {i}, {row}, {source}, {index}, {both})"
+
+
 def _each(a: ModelArrays) -> list[str]:
     """The loops over the friction elements as straight lines: sources, indices and rows become constants."""
     nf = len(a.fr["row"])
@@ -123,12 +130,20 @@ def _each(a: ModelArrays) -> list[str]:
         "                               tl_eval* e, int32_t* hint) noexcept nogil:",
     ]
     for i in range(nf):
-        row, source, index = int(a.fr["row"][i]), int(a.fr["src"][i]), int(a.fr["src_idx"][i])
-        if source in NO_CAPACITY:
+        if int(a.fr["src"][i]) in NO_CAPACITY:
             continue
-        both = int(a.fr["fwd"][i] == 1 and a.fr["bwd"][i] == 1)
-        call = f"capacity(m, s, w[{row}], p, theta, e, hint, {i}, {row}, {source}, {index}, {both})"
-        out += [f"    if not m.fr[{i}].fixed:", f"        {call}"] if source == 0 else [f"    {call}"]
+        call = _capacity(a, i)
+        out += [f"    if not m.fr[{i}].fixed:", f"        {call}"] if a.fr["src"][i] == 0 else [f"    {call}"]
+    out.append("    pass")
+    out += [
+        "",
+        "",
+        "cdef inline void each_due(const tl_model* m, tl_state* s, tl_cvec w, tl_cvec p, double theta,",
+        "                          tl_eval* e, int32_t* hint) noexcept nogil:",
+    ]
+    for i in range(nf):
+        if int(a.fr["src"][i]) not in NO_CAPACITY:
+            out += [f"    if s.due[{i}]:", f"        {_capacity(a, i)}"]
     out.append("    pass")
     head = "cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:"
     out += ["", "", head]

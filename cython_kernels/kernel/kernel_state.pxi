@@ -173,9 +173,10 @@ cdef class KernelState:
         self._more_scratch()
         s.key = <uint64_t*>zeros(self, m.nkey * sizeof(uint64_t))
         s.sliding = <int32_t*>zeros(self, 3 * nf * sizeof(int32_t))
-        s.slipping = s.sliding + nf
-        s.sticking = s.slipping + nf
-        s.held_by = <double*>zeros(self, n * (n + nf) * sizeof(double))
+        s.due = s.sliding + nf
+        s.sticking = s.due + nf
+        s.still = <int32_t*>zeros(self, m.nact * sizeof(int32_t))
+        s.held_by = <double*>zeros(self, (m.order // 2) ** 2 * n * (n + nf) * sizeof(double))
         s.stuck_list = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))
         s.pat_work = <double*>zeros(self, (11 * n * n + nf * n + 8 * n + 64) * sizeof(double))
         s.pat_idx = <int32_t*>zeros(self, 5 * n * sizeof(int32_t))
@@ -194,6 +195,7 @@ cdef class KernelState:
         cdef tl_state* s = self.ptr
         cdef int64_t n = m.n, nf = m.nf, i, block = (2 if m.order == 4 else 1) * m.nls
         cdef int64_t two = m.nlin + m.ncon > 0, four = m.order == 4, own = m.ncon > 0, formed = n <= TL_FORMED
+        cdef int64_t torques = four and formed and m.nls + m.ncon + m.nd + m.nvg == 0
         s.cache = <tl_pattern*>zeros(self, m.ncache * sizeof(tl_pattern))
         cdef double* memory = <double*>zeros(self, m.ncache * m.pattern_size * sizeof(double))
         cdef uint64_t* keys = <uint64_t*>zeros(self, m.ncache * m.nkey * sizeof(uint64_t))
@@ -210,6 +212,7 @@ cdef class KernelState:
             q.P0 = _take(&cur, n * n) if two else q.P
             q.T0 = _take(&cur, n * nf) if formed and two else q.T
             q.P4 = _take(&cur, 4 * n * n) if four else NULL
+            q.T4 = _take(&cur, 4 * n * nf) if torques else NULL
             q.Tn = _take(&cur, n * nf)
             q.S = _take(&cur, n * n) if own else m.S
             q.A4 = _take(&cur, 4 * n * n) if own and four else m.A4
@@ -217,7 +220,7 @@ cdef class KernelState:
             q.X0 = _take(&cur, m.nls * m.nls)
             if cur - memory != (i + 1) * m.pattern_size:
                 raise AssertionError(f"a lock pattern takes {cur - memory} doubles, {m.pattern_size} were reserved")
-        size = 3 * n * n + 3 * n * nf + (8 * n * n if four else 0) + block * block + m.nls * m.nls
+        size = 3 * n * n + 3 * n * nf + (8 * n * n if four else 0) + (4 * n * nf if torques else 0) + block * block + m.nls * m.nls
         cur = <double*>zeros(self, size * sizeof(double))
         q = &s.cut
         q.P = _take(&cur, n * n)
@@ -225,6 +228,7 @@ cdef class KernelState:
         q.P0 = _take(&cur, n * n)
         q.T0 = _take(&cur, n * nf) if formed else q.T
         q.P4 = _take(&cur, 4 * n * n) if four else NULL
+        q.T4 = _take(&cur, 4 * n * nf) if torques else NULL
         q.Tn = _take(&cur, n * nf)
         q.S = _take(&cur, n * n)
         q.A4 = _take(&cur, 4 * n * n) if four else NULL

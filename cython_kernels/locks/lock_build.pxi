@@ -349,6 +349,8 @@ cdef void build4(const tl_model* m, tl_pattern* q, const double* Z, int32_t p, c
         memset(q.P4 + (n + j) * n2, 0, n * sizeof(double))
         memcpy(q.P4 + (n + j) * n2 + n, Pr + j * n, n * sizeof(double))
     if p == 0:
+        if q.T4 != NULL:
+            holding4(m, q, Z, p, Pr, X, t)
         return
     for bi in range(2):
         for bj in range(2):
@@ -366,3 +368,28 @@ cdef void build4(const tl_model* m, tl_pattern* q, const double* Z, int32_t p, c
         for bi in range(2):
             for i in range(p):
                 axpy(X[(bi * p + i) * n2 + j], Z + i * n, q.P4 + j * n2 + bi * n, 0, n)
+    if q.T4 != NULL:
+        holding4(m, q, Z, p, Pr, X, t)
+
+
+cdef void holding4(const tl_model* m, tl_pattern* q, const double* Z, int32_t p, const double* Pr, const double* X,
+                   double* t) noexcept nogil:
+    """T4 (column j at j*2nf) = (I x Tn) (I x M P_r + A4 P4_e - I) with P4_e = (I x Z) X, X (2p, 2n). t: 4n doubles."""
+    cdef int32_t n = m.n, n2 = 2 * m.n, nf = m.nf, i, j, l, b
+    cdef double* e = t                       # column of P4_e
+    cdef double* r = t + n2                  # and what the stuck elements have to carry
+    for j in range(n2):
+        memset(e, 0, n2 * sizeof(double))
+        for b in range(2):
+            for i in range(p):
+                axpy(X[(b * p + i) * n2 + j], Z + i * n, e + b * n, 0, n)
+        for i in range(n2):
+            r[i] = dot(q.A4 + i * n2, e, 0, n2)
+        b = j // n
+        for l in range(n):
+            axpy(Pr[(j - b * n) * n + l], m.M + l * n, r + b * n, 0, n)
+        r[j] -= 1.0
+        memset(q.T4 + j * 2 * nf, 0, 2 * nf * sizeof(double))
+        for b in range(2):
+            for l in range(n):
+                axpy(r[b * n + l], q.Tn + l * nf, q.T4 + j * 2 * nf + b * nf, 0, nf)

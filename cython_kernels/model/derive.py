@@ -34,6 +34,8 @@ SHORTEST = 1e-9
 CACHE_BYTES = 64 << 20
 #: up to so many speeds a lock pattern holds T (TL_FORMED in model.pxd)
 FORMED = 12
+#: in in_direct: an input that nothing but torques and forces given from outside follow (IN_TORQUE in advance.pxi)
+TORQUES_ALONE = 2
 
 
 @dataclass(frozen=True)
@@ -244,7 +246,11 @@ def _simple(a: ModelArrays) -> bool:
 def _inputs(a: ModelArrays) -> dict[str, np.ndarray]:
     """What each input acts on."""
     direct = np.zeros(a.nin, dtype=np.int32)
+    torques = a.tq["input"]
+    direct[torques[torques >= 0]] = TORQUES_ALONE
     for record in RECORDS:
+        if record.kind == "tq":
+            continue
         for field in record.fields:
             if field.direct:
                 numbers = a.elements[record.kind][field.name]
@@ -272,7 +278,9 @@ def _pattern_size(a: ModelArrays) -> int:
     size = pairs * n * n + (pairs if n <= FORMED else 1) * n * nf + n * nf
     four = 4 * n * n if a.order == 4 else 0
     own = n * n + four if contacts else 0
-    return int(size + four + own + (a.order // 2 * losses) ** 2 + losses**2)
+    plain = losses + contacts + len(a.drv) + len(a.vg) == 0
+    torques = 4 * n * nf if a.order == 4 and n <= FORMED and plain else 0
+    return int(size + four + torques + own + (a.order // 2 * losses) ** 2 + losses**2)
 
 
 def _cache(a: ModelArrays) -> dict[str, Any]:

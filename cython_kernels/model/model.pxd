@@ -64,6 +64,7 @@ cdef struct tl_pattern:
     double* P0            # the same with M (acceleration of an instant); equal to P, T without compliances
     double* T0
     double* P4            # (2n, 2n) order-4 step
+    double* T4            # (2n, 2nf) its stuck torques: column j at j*2nf, middle and end; NULL where it is not formed
     int32_t* range        # ranges that are not zero, for more than TL_FORMED speeds: (n, 2) rows of P,
                           # (n, 2) rows of P0, (nf, 2) rows of T, (nf) elements these belong to
     int32_t narrow        # 1: most of P lies outside them
@@ -225,15 +226,15 @@ cdef struct tl_state:
     tl_readout readout    # how the outputs are read
     # quiet steps (quiet.pxi)
     int32_t quiet         # 0: the next step is not, 1: it may be, 2: and the lists below hold
-    int32_t settled       # quiet steps in a row in which no pressure has moved
+    int32_t moving        # 1: some pressure moves, or has just stopped
     int32_t n_sliding
-    int32_t n_slipping
     int32_t n_sticking
     int32_t* sliding      # (nf) elements that slide
-    int32_t* slipping     # (nf) elements whose capacity follows their slip
+    int32_t* due          # (nf) 1: the capacity may change in this step
+    int32_t* still        # (nact) steps in a row in which the pressure has not moved, up to 2
     int32_t* sticking     # (nf) elements that stick
     const tl_pattern* held_pat  # pattern that held_by is made of
-    double* held_by       # (n, n + n_sticking) P, and below it the rows of T of the elements that stick
+    double* held_by       # P (order 4: P4), and below it the rows of T (T4) of the elements that stick; by columns
     # mode log ring: (step, time, element, mode)
     int64_t stiff         # 1: some element of the last evaluation is steep
     int64_t log_n

@@ -274,7 +274,7 @@ cdef struct tl_model:
     const double* B               # (nf, n) dense rows of the friction elements
     const int32_t* port_row       # (nport) row of each port
     const int32_t* fr_order       # (nf) order in which the boxed problem takes the friction elements: neighbours together
-    const int32_t* in_direct      # (nin) 1: acts on forces directly, not through an actuator: a jump restarts the step
+    const int32_t* in_direct      # (nin) acts on forces, not through an actuator; 2: torques alone, 1: else, a jump restarts the step
     const int32_t* in_act         # (nin) actuator an input commands, -1: none
     const double* re_A            # (nre, n) reaction = re_A.a + re_port.port + re_fr.tau + re_lin.f + re_con.f
     const double* re_port         # (nre, nport)

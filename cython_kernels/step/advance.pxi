@@ -32,7 +32,6 @@ include "impulse.pxi"
 include "decide.pxi"
 include "impact.pxi"
 include "shortened.pxi"
-include "quiet.pxi"
 
 
 cdef void now(const tl_model* m, tl_state* s, double theta) noexcept nogil:
@@ -53,49 +52,11 @@ cdef void now(const tl_model* m, tl_state* s, double theta) noexcept nogil:
         s.now.raw[i] = s.end.raw[i]
 
 
-cdef int start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
-    """Inputs of the step; after a jump of a direct one (or a fresh start) forces, and modes where they are touched.
-    1 when an input is not a finite number (an element that is not pressed would not let it be seen in the state)."""
-    cdef int32_t i, nin = TL_NIN(m), nf = TL_NF(m), jump = 0, touched = 0
-    cdef double i0, im, i1, chk = 0.0
-    if s.held:
-        for i in range(nin):
-            if s.inp[i] != s.in_last[i]:
-                chk += s.inp[i] - s.inp[i]
-                jump |= m.in_direct[i]
-                s.in_last[i] = s.inp[i]
-                if m.in_act[i] >= 0:
-                    s.cmd[m.in_act[i]] = clipped_command(m, m.in_act[i], s.inp[i])
-    else:
-        for i in range(nin):
-            i0 = s.inp[i]
-            im = s.inp[nin + i]
-            i1 = s.inp[2 * nin + i]
-            chk += (i0 - i0) + (im - im) + (i1 - i1)
-            s.in_c[i] = i0
-            s.in_c[nin + i] = 4.0 * im - 3.0 * i0 - i1
-            s.in_c[2 * nin + i] = 2.0 * i0 - 4.0 * im + 2.0 * i1
-            if i0 != s.in_last[i]:
-                jump |= m.in_direct[i]
-            s.in_last[i] = i1
-            if m.in_act[i] >= 0:
-                s.cmd[m.in_act[i]] = clipped_command(m, m.in_act[i], i1)
-    if chk != 0.0:                            # inf - inf and NaN are NaN
-        return 1
-    if TL_ND(m) + TL_NVG(m) > 0:
-        jump |= ready_bilateral(m, s)
-    if not (jump or s.fresh[0]):
-        return 0
-    meet_instant(m, s, 0.0, s.fresh[0])
-    if TL_NTH(m) > 0:
-        heat_rates(m, s, 0.0, 0.0)           # the heat has jumped: no curvature
-    return 0
-
-
 cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fresh) noexcept nogil:
     """Forces, modes, accelerations of the present instant after a jump. fresh: the state itself is new; else only the
     forces have changed, and modes are found anew where an element is touched."""
     cdef int32_t i, touched = 0, nf = TL_NF(m)
+    s.quiet = 0
     if TL_NCON(m) > 0 and fresh:
         find_regimes(m, s)
     if TL_NST(m) > 0 and fresh:
@@ -120,6 +81,10 @@ cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fre
                 break
         decide(m, s, 0.0, 0)
     s.fresh[0] = 0
+
+
+include "inputs.pxi"
+include "quiet.pxi"
 
 
 cdef void end_ties(const tl_model* m, tl_state* s) noexcept nogil:
@@ -158,12 +123,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     Returns 0, or 1 when the state is not finite any more. Real-time: yes; work is bounded by MAX_SPLITS.
     """
     cdef int32_t i, n = TL_N(m), splits = 0, own_length = 0
-    cdef double done = 0.0, end = dt / m.h, x, y, chk, left
-    if dt == m.h:
-        end = 1.0
-        if s.quiet and s.held and quiet_step(m, s):
-            return 0
-    s.quiet = 0
+    cdef double done = 0.0, end = 1.0 if dt == m.h else dt / m.h, x, y, chk, left
     s.theta = 0.0
     s.T_theta = 0.0
     s.part = 1.0
@@ -172,6 +132,9 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     if start_of_step(m, s):
         s.status = 1
         return 1
+    if s.quiet and s.held and dt == m.h and quiet_step(m, s):
+        return 0
+    s.quiet = 0
     if dt == 0.0:
         return 0
     if TL_NVG(m) > 0:

@@ -32,11 +32,11 @@ cdef inline void advance_actuators(const tl_model* m, const tl_state* s, double 
     cdef double cmd, target, tau, dt = part * m.h, x, rest, p
     cdef tl_cvec p_now = s.now.p
     cdef tl_vec p_new = p_out
-    if s.held and code == 0 and m.act_simple:
+    if s.held and code < 2 and m.act_simple:
         for i in range(TL_NACT(m)):
             cmd = s.cmd[i]
             p = p_now[i] - cmd
-            p_new[i] = cmd + p * (m.act[i].E[0] if p < 0.0 else m.act[i].E[2])
+            p_new[i] = cmd + p * (m.act[i].E[code] if p < 0.0 else m.act[i].E[2 + code])
         return
     for i in range(TL_NACT(m)):
         cmd = clipped_command(m, i, input_at(m, s, m.act[i].input, theta + 0.5 * part))

@@ -45,6 +45,16 @@ cdef inline void each_capacity(const tl_model* m, tl_state* s, tl_cvec w, tl_cve
                      m.fr[i].src_idx, m.fr[i].both)
 
 
+cdef inline void each_due(const tl_model* m, tl_state* s, tl_cvec w, tl_cvec p, double theta, tl_eval* e,
+                          int32_t* hint) noexcept nogil:
+    """The same where s.due says so."""
+    cdef int32_t i
+    for i in range(m.nf):
+        if s.due[i]:
+            capacity(m, s, w[m.fr[i].row], p, theta, e, hint, i, m.fr[i].row, m.fr[i].src,
+                     m.fr[i].src_idx, m.fr[i].both)
+
+
 cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:
     cdef int32_t i
     for i in range(m.nf):

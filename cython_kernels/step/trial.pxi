@@ -156,40 +156,106 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
     gather(m, s.end.u, e.w)
 
 
+cdef inline void start4(const tl_model* m, tl_state* s, double h) noexcept nogil:
+    """Predicted speeds of the middle (um) and the end, and the parts of them (s.v1: um0, then u10) that do not depend on
+    the accelerations of the step."""
+    cdef int32_t i, n = TL_N(m)
+    cdef double* um0 = s.v1
+    cdef double* u10 = s.v1 + n
+    for i in range(n):
+        s.um[i] = s.now.u[i] + h * (0.5 * s.now.a[i] + 0.125 * s.now.hs1[i] + s.hs2[i] / 24.0)
+        s.end.u[i] = s.now.u[i] + h * (s.now.a[i] + 0.5 * s.now.hs1[i] + s.hs2[i] / 3.0)
+        um0[i] = s.now.u[i] + h * (5.0 / 24.0) * s.now.a[i]
+        u10[i] = s.now.u[i] + h * (1.0 / 6.0) * s.now.a[i]
+
+
+cdef inline void springs4(const tl_model* m, tl_state* s, double h, int32_t stage, double* F) noexcept nogil:
+    """F[row] -= forces of springs, dampers and contacts in the middle (0) or at the end (1), as far as they do not depend
+    on the accelerations there; after start4."""
+    cdef int32_t i, n = TL_N(m)
+    cdef double* um0 = s.v1
+    cdef double* u10 = s.v1 + n
+    cdef double* z = s.v2
+    if TL_NLIN(m) + TL_NCON(m) == 0:
+        return
+    if stage == 0:
+        for i in range(n):
+            z[i] = s.now.z[i] + h * (5.0 / 24.0 * s.now.u[i] + um0[i] / 3.0 - u10[i] / 24.0)
+        subtract_compliances(m, s, z, um0, F)
+    else:
+        for i in range(n):
+            z[i] = s.now.z[i] + h * (s.now.u[i] / 6.0 + um0[i] * (2.0 / 3.0) + u10[i] / 6.0)
+        subtract_compliances(m, s, z, u10, F)
+
+
+cdef inline void correct4(const tl_model* m, tl_state* s, double h, const double* v) noexcept nogil:
+    """Accelerations v = [am, a1] and the speeds that follow from them."""
+    cdef int32_t i, n = TL_N(m)
+    cdef double* um0 = s.v1
+    cdef double* u10 = s.v1 + n
+    for i in range(n):
+        s.am[i] = v[i]
+        s.end.a[i] = v[n + i]
+        s.um[i] = um0[i] + h * (s.am[i] / 3.0 - s.end.a[i] / 24.0)
+        s.end.u[i] = u10[i] + h * (s.am[i] * (2.0 / 3.0) + s.end.a[i] / 6.0)
+
+
+cdef inline void finish4(const tl_model* m, tl_state* s, double h) noexcept nogil:
+    """Angles at the end, the polynomial a + hs1 x + s2 x^2 of the acceleration, row speeds of both points."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        s.end.z[i] = s.now.z[i] + h * (s.now.u[i] / 6.0 + s.um[i] * (2.0 / 3.0) + s.end.u[i] / 6.0)
+        s.end.hs1[i] = -3.0 * s.now.a[i] + 4.0 * s.am[i] - s.end.a[i]
+        s.s2[i] = 2.0 * s.now.a[i] - 4.0 * s.am[i] + 2.0 * s.end.a[i]
+    gather(m, s.um, s.em.w)
+    gather(m, s.end.u, s.end.w)
+
+
+cdef void held4(const tl_model* m, tl_state* s) noexcept nogil:
+    """Torques of the elements at rest in the middle and at the end; g as solved for, v2 = [am, a1]."""
+    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
+    cdef const double* A4 = s.pat.A4
+    cdef double rest
+    if n <= TL_FORMED:
+        far_matvec(s.pat.T4, 2 * nf, 2 * n, s.g, s.box_w)
+    elif TL_NLIN(m) == 0:
+        held_torques(m, s, m.M, s.g, s.v2, s.box_w)
+        held_torques(m, s, m.M, s.g + n, s.v2 + n, s.box_w + nf)
+    else:
+        # A4 [am, a1] - g is the force missing in the balance
+        for i in range(2 * n):
+            rest = -s.g[i]
+            for j in range(2 * n):
+                rest += A4[i * 2 * n + j] * s.v2[j]
+            s.v1[i] = rest
+        matvec(s.pat.Tn, nf, n, s.v1, s.box_w)
+        matvec(s.pat.Tn, nf, n, s.v1 + n, s.box_w + nf)
+    for i in range(nf):
+        if s.mode[i] == 0:
+            s.em.tau[i] = s.box_w[i]
+            s.end.tau[i] = s.box_w[nf + i]
+
+
 cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
     """As trial2 with points 0, 1/2, 1: Hermite-Simpson, order 4. Also writes am, um, em."""
-    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
+    cdef int32_t i, n = TL_N(m)
     cdef int64_t stiff
-    cdef double h = s.h, um0
-    cdef const double* A4 = s.pat.A4
-    cdef double* um0v = s.v1
-    cdef double* u10v = s.v1 + n
-    cdef double* zv = s.v2
+    cdef double h = s.h
     gather(m, s.now.a, s.wa)
     advance_actuators(m, s, theta, 0.5 * s.part, 1 if s.part == 1.0 else 2, s.em.p, s.fill1)
     advance_actuators(m, s, theta, s.part, 0 if s.part == 1.0 else 2, s.end.p, s.fill1)
     for i in range(TL_NENG(m)):
         s.xi1[i] = idle_integrator(m, s, i, s.part)
-    for i in range(n):
-        s.um[i] = s.now.u[i] + h * (0.5 * s.now.a[i] + 0.125 * s.now.hs1[i] + s.hs2[i] / 24.0)
-        s.end.u[i] = s.now.u[i] + h * (s.now.a[i] + 0.5 * s.now.hs1[i] + s.hs2[i] / 3.0)
-        um0v[i] = s.now.u[i] + h * (5.0 / 24.0) * s.now.a[i]
-        u10v[i] = s.now.u[i] + h * (1.0 / 6.0) * s.now.a[i]
+    start4(m, s, h)
     while True:
         eval_forces(m, s, &s.em, s.um, theta + 0.5 * s.part, s.xi)
         stiff = s.stiff
         eval_forces(m, s, s.end, s.end.u, theta + s.part, s.xi1)
         assemble(m, s, &s.em, s.F)
-        if TL_NLIN(m) + TL_NCON(m) > 0:
-            for i in range(n):
-                zv[i] = s.now.z[i] + h * (5.0 / 24.0 * s.now.u[i] + um0v[i] / 3.0 - u10v[i] / 24.0)
-            subtract_compliances(m, s, zv, um0v, s.F)
+        springs4(m, s, h, 0, s.F)
         scatter(m, s.F, s.g)
         assemble(m, s, s.end, s.F)
-        if TL_NLIN(m) + TL_NCON(m) > 0:
-            for i in range(n):
-                zv[i] = s.now.z[i] + h * (s.now.u[i] / 6.0 + um0v[i] * (2.0 / 3.0) + u10v[i] / 6.0)
-            subtract_compliances(m, s, zv, u10v, s.F)
+        springs4(m, s, h, 1, s.F)
         scatter(m, s.F, s.g + n)
         if staged(m):
             drive_stages(m, s, 2)
@@ -202,47 +268,15 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
             if s.stiff or stiff:
                 slide_implicitly(m, s, 2)
                 hold4(m, s.pat, s.g, s.v2)
-        for i in range(n):
-            s.am[i] = s.v2[i]
-            s.end.a[i] = s.v2[n + i]
-            s.um[i] = um0v[i] + h * (s.am[i] / 3.0 - s.end.a[i] / 24.0)
-            s.end.u[i] = u10v[i] + h * (s.am[i] * (2.0 / 3.0) + s.end.a[i] / 6.0)
+        correct4(m, s, h, s.v2)
         passes -= 1
         if passes <= 0:
             break
-    for i in range(n):
-        s.end.z[i] = s.now.z[i] + h * (s.now.u[i] / 6.0 + s.um[i] * (2.0 / 3.0) + s.end.u[i] / 6.0)
-        s.end.hs1[i] = -3.0 * s.now.a[i] + 4.0 * s.am[i] - s.end.a[i]
-        s.s2[i] = 2.0 * s.now.a[i] - 4.0 * s.am[i] + 2.0 * s.end.a[i]
     if staged(m):
         loss_limits(m, s, 2)
-        gather(m, s.um, s.em.w)
-        gather(m, s.end.u, s.end.w)
-        return
-    # torques of the stuck elements: rho = A4 [am, a1] - g is the force missing in the balance
-    if TL_N(m) > TL_FORMED and TL_NLIN(m) == 0:
-        for j in range(2):
-            held_torques(m, s, m.M, s.g + j * n, s.v2 + j * n, s.box_w)
-            for i in range(nf):
-                if s.mode[i] == 0:
-                    if j == 0:
-                        s.em.tau[i] = s.box_w[i]
-                    else:
-                        s.end.tau[i] = s.box_w[i]
     elif s.pat.ns > 0:
-        for i in range(2 * n):
-            um0 = -s.g[i]
-            for j in range(2 * n):
-                um0 += A4[i * 2 * n + j] * s.v2[j]
-            s.v1[i] = um0
-        matvec(s.pat.Tn, nf, n, s.v1, s.box_w)
-        matvec(s.pat.Tn, nf, n, s.v1 + n, s.box_w + nf)
-        for i in range(nf):
-            if s.mode[i] == 0:
-                s.em.tau[i] = s.box_w[i]
-                s.end.tau[i] = s.box_w[nf + i]
-    gather(m, s.um, s.em.w)
-    gather(m, s.end.u, s.end.w)
+        held4(m, s)
+    finish4(m, s, h)
 
 
 cdef enum:

@@ -1,0 +1,129 @@
+# Inputs of a step: what has changed since the last one, and what follows for the present instant.
+#
+# Commands of actuators are taken over and nothing else happens. An input that only torques and forces given from outside
+# follow shifts the accelerations and the torques of the elements at rest by what the lock pattern says, F its row:
+#
+#   a <- a + P0 F dF      tau <- tau + T0 F dF
+#
+# Anything else is a jump: forces, modes and accelerations of the instant are found anew (meet_instant, advance.pxi).
+
+cdef enum:
+    IN_JUMP = 1            # of in_direct (derive.py)
+    IN_TORQUE = 2
+
+
+cdef extern from *:
+    """
+    /* 1: the same bits */
+    static inline int tl_same(const double* a, const double* b, int count)
+    {
+        uint64_t x, y, diff = 0;
+        int i;
+        for (i = 0; i < count; i++) {
+            memcpy(&x, a + i, 8);
+            memcpy(&y, b + i, 8);
+            diff |= x ^ y;
+        }
+        return diff == 0;
+    }
+    """
+    int same_bits "tl_same"(const double* a, const double* b, int count) noexcept nogil
+
+
+cdef inline int32_t shifts(const tl_model* m) noexcept nogil:
+    """1 where a torque that jumps shifts the instant: its response is formed, and nothing but friction follows it."""
+    return not staged(m) and TL_NTH(m) == 0 and TL_N(m) <= TL_FORMED
+
+
+cdef inline void command(const tl_model* m, tl_state* s, int32_t i, double value) noexcept nogil:
+    """Input i is a command of an actuator, or none."""
+    cdef int32_t k = m.in_act[i]
+    if k >= 0:
+        s.cmd[k] = clipped_command(m, k, value)
+        s.still[k] = 0
+        s.moving = 1
+
+
+cdef int32_t held_inputs(const tl_model* m, tl_state* s, double* chk) noexcept nogil:
+    """Takes over inputs that are held over the step; what they act on. chk: not 0 when one is not finite."""
+    cdef int32_t i, acts = 0
+    for i in range(TL_NIN(m)):
+        if s.inp[i] != s.in_last[i]:
+            chk[0] += s.inp[i] - s.inp[i]
+            acts |= m.in_direct[i]
+            s.in_last[i] = s.inp[i]
+            command(m, s, i, s.inp[i])
+    return acts
+
+
+cdef int32_t curved_inputs(const tl_model* m, tl_state* s, double* chk) noexcept nogil:
+    """The same for inputs with three values in the step; their polynomials."""
+    cdef int32_t i, nin = TL_NIN(m), acts = 0
+    cdef double i0, im, i1
+    for i in range(nin):
+        i0 = s.inp[i]
+        im = s.inp[nin + i]
+        i1 = s.inp[2 * nin + i]
+        chk[0] += (i0 - i0) + (im - im) + (i1 - i1)
+        s.in_c[i] = i0
+        s.in_c[nin + i] = 4.0 * im - 3.0 * i0 - i1
+        s.in_c[2 * nin + i] = 2.0 * i0 - 4.0 * im + 2.0 * i1
+        if i0 != s.in_last[i]:
+            acts |= m.in_direct[i]
+        s.in_last[i] = i1
+        command(m, s, i, i1)
+    return acts
+
+
+cdef inline void add_column(const double* A, int32_t rows, int32_t j, double f, tl_vec y) noexcept nogil:
+    """y += f times column j of A (rows, .), stored by columns."""
+    cdef int32_t i
+    cdef tl_cvec column = A + j * rows
+    for i in range(rows):
+        y[i] += f * column[i]
+
+
+cdef int32_t shift_torques(const tl_model* m, tl_state* s) noexcept nogil:
+    """The torques that inputs give, and what they change of the instant; 1 when an element at rest is beyond its limit."""
+    cdef int32_t i, q, k, row, beyond = 0
+    cdef double new, f
+    for i in range(TL_NTQ(m)):
+        k = m.tq[i].input
+        if k < 0:
+            continue
+        new = m.tq[i].constant
+        new += m.tq[i].gain * input_at(m, s, k, 0.0)
+        f = new - s.now.port[i]
+        if f == 0.0:
+            continue
+        s.now.port[i] = new
+        row = TL_PORT_ROW(m, i)
+        for q in range(m.row_ptr[row], m.row_ptr[row + 1]):
+            add_column(s.pat.P0, TL_N(m), m.row_idx[q], m.row_val[q] * f, s.now.a)
+            add_column(s.pat.T0, TL_NF(m), m.row_idx[q], m.row_val[q] * f, s.now.tau)
+    for i in range(TL_NF(m)):
+        beyond |= (s.mode[i] == 0) & ((s.now.tau[i] > s.now.lim_b[i]) | (s.now.tau[i] < -s.now.lim_f[i]))
+    return beyond
+
+
+cdef inline int start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
+    """Inputs of the step; after a jump (or a fresh start) forces, and modes where they are touched.
+    1 when an input is not a finite number (an element that is not pressed would not let it be seen in the state)."""
+    cdef int32_t acts = 0
+    cdef double chk = 0.0
+    if not s.held:
+        acts = curved_inputs(m, s, &chk)
+    elif not same_bits(s.inp, s.in_last, TL_NIN(m)):
+        acts = held_inputs(m, s, &chk)
+    if chk != 0.0:                            # inf - inf and NaN are NaN
+        return 1
+    if TL_ND(m) + TL_NVG(m) > 0 and ready_bilateral(m, s):
+        acts |= IN_JUMP
+    if not (acts or s.fresh[0]):
+        return 0
+    if acts == IN_TORQUE and shifts(m) and not s.fresh[0] and not shift_torques(m, s):
+        return 0
+    meet_instant(m, s, 0.0, s.fresh[0])
+    if TL_NTH(m) > 0:
+        heat_rates(m, s, 0.0, 0.0)           # the heat has jumped: no curvature
+    return 0
