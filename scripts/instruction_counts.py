@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -43,8 +44,12 @@ class CountingError(Exception):
     """Instructions cannot be counted here; the text says why."""
 
 
-#: turns the instrumentation on: until then valgrind only translates, and Python starts five times as fast
-SWITCH = "#include <valgrind/callgrind.h>\nvoid start_counting(void) { CALLGRIND_START_INSTRUMENTATION; }\n"
+#: start_counting turns the instrumentation on: until then valgrind only translates, and Python starts five times as
+#: fast; write_counts writes what has been counted since the last time into a profile of its own
+SWITCH = """#include <valgrind/callgrind.h>
+void start_counting(void) { CALLGRIND_START_INSTRUMENTATION; }
+void write_counts(void) { CALLGRIND_DUMP_STATS; }
+"""
 
 
 def make_switch(folder: Path) -> Path | None:
@@ -148,6 +153,19 @@ def under_callgrind(command: Sequence[str], counted: str, folder: Path, progress
     if not all(found):
         raise CountingError("callgrind saw nothing of what is to be counted: the kernels have lost their symbols")
     return found
+
+
+def written_totals(folder: Path) -> list[float]:
+    """Instructions between one write_counts and the next, of the one child that called it; the files are removed."""
+    files = {int(path.suffix[1:]): path for path in folder.glob("profile.*.*") if path.suffix[1:].isdigit()}
+    totals = []
+    for _, path in sorted(files.items()):
+        found = re.search(
+            r"^(?:totals|summary): (\d+)", path.read_text(encoding="utf-8", errors="replace"), re.MULTILINE
+        )
+        totals.append(float(found.group(1)) if found else 0.0)
+        path.unlink()
+    return totals
 
 
 def instruction_counts(jobs: Sequence[Job], progress: Callable[[], None]) -> list[tuple[Profile, ...]]:

@@ -29,6 +29,7 @@ def structs() -> str:
     out += [f"    int32_t {record.count}".ljust(24) + f"  # {record.title}" for record in RECORDS]
     out += [f"    {size.type} {size.name}".ljust(24) + f"  # {size.meaning}" for size in SIZES]
     out.append("    tl_step_fn step_fn".ljust(24) + "  # generic or precompiled, same results to the bit")
+    out.append("    tl_read_fn read_fn".ljust(24) + "  # precompiled outputs, the same to the bit; NULL: none")
     out.append("    # elements")
     out += [f"    const tl_{record.kind}* {record.kind}" for record in RECORDS]
     out.append("    # matrices and lists")

@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from torqueloop.core.compile.compiler import CompiledModel
+from torqueloop.core.compile.readout_source import readable, readout_source
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays
 from torqueloop.cython_kernels.model.records import PORTS, RECORDS
-from torqueloop.cython_kernels.model.structure import structure_signature
+from torqueloop.cython_kernels.model.structure import outputs_signature, structure_signature
 
 #: sources of friction elements that have no sliding capacity of their own: losses, what always holds, stops
 NO_CAPACITY = (4, 5, 6)
@@ -66,14 +67,19 @@ def specialised_source(model: CompiledModel, name: str, origin: str) -> str:
         "",
         'include "../forces.pxi"',
         'include "../advance.pxi"',
+        *(readout_source(a) if readable(a) else []),
+        "",
         "",
         "from cpython.pycapsule cimport PyCapsule_New",
         "",
-        "from torqueloop.cython_kernels.model.structure import register",
+        "from torqueloop.cython_kernels.model.structure import register, register_reader",
         "",
         f'register("{name}", PyCapsule_New(<void*>&advance, "torqueloop.step", NULL), "{structure_signature(a)}")',
-        "",
     ]
+    if readable(a):
+        capsule = 'PyCapsule_New(<void*>&read_outputs, "torqueloop.outputs", NULL)'
+        lines.append(f'register_reader({capsule}, "{outputs_signature(a)}")')
+    lines.append("")
     return "\n".join(lines)
 
 

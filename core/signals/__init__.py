@@ -20,6 +20,7 @@ from torqueloop.core.signals.base import (
     SignalLike,
     Sum,
     as_signal,
+    foreseeable,
 )
 from torqueloop.core.signals.integral import Integral
 from torqueloop.core.signals.periodic import Periodic, Pulse, SawTooth, Trapezoid
@@ -30,6 +31,6 @@ from torqueloop.core.signals.waves import Applied, Exponentials, ExpSine, Sinc, 
 __all__ = [
     "Applied", "Array", "Choice", "Constant", "Difference", "ExpSine", "Exponentials", "Function", "Integral",
     "Periodic", "Piecewise", "Product", "Pulse", "Quotient", "Ramp", "SawTooth", "Scaled", "Signal", "SignalLike",
-    "Sinc", "Sine", "Step", "Sum", "Table", "Trapezoid", "absolute", "as_signal", "clock", "cosine", "kinematic_ptp",
-    "larger", "limited", "sign", "smaller", "time_table",
+    "Sinc", "Sine", "Step", "Sum", "Table", "Trapezoid", "absolute", "as_signal", "clock", "cosine", "foreseeable",
+    "kinematic_ptp", "larger", "limited", "sign", "smaller", "time_table",
 ]  # fmt: skip

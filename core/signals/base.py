@@ -210,6 +210,17 @@ class Function(Signal):
         return inside(self.events, t0, t1)
 
 
+def foreseeable(value: object) -> bool:
+    """Whether a signal is a function of time alone, so that it may be sampled ahead: made of the kinds of this package.
+    A Python function, or a class of the user's, may look at more."""
+    if isinstance(value, Signal):
+        ours = type(value).__module__.startswith(f"{__package__}.") and not isinstance(value, Function)
+        return ours and all(foreseeable(part) for part in vars(value).values())
+    if isinstance(value, (tuple, list)):
+        return all(foreseeable(part) for part in value)
+    return not callable(value)
+
+
 def as_signal(value: Any) -> Signal:
     """A Signal from a Signal, a number or a function of time."""
     if isinstance(value, Signal):

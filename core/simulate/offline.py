@@ -23,7 +23,7 @@ from torqueloop.core.components.files import load
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, RangeError, SimulationError
 from torqueloop.core.describe.vocabulary import RATIO_INPUT
-from torqueloop.core.signals import Constant, Signal, SignalLike, as_signal
+from torqueloop.core.signals import Constant, Signal, SignalLike, as_signal, foreseeable
 from torqueloop.core.simulate.results import ModeChange, Result
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
 
@@ -73,6 +73,9 @@ class Simulation:
         self.state = KernelState(self._kernel)
         #: the inputs, once a tick was made with them, when all of them are numbers
         self._still: Array | None = None
+        #: inputs of coming steps, and the number of the first of them; how many ticks the next sampling reaches
+        self._ahead: tuple[Array, int] | None = None
+        self._reach = 1
         #: component -> sign of its ratio, where an input gives it
         self._ratio_sign: dict[str, float] = {}
         #: converters that have been warned of
@@ -102,6 +105,11 @@ class Simulation:
         return str(self._kernel.kernel_name)
 
     @property
+    def signals(self) -> tuple[Signal, ...]:
+        """What feeds the inputs, in the order of model.input_names."""
+        return tuple(self._signals)
+
+    @property
     def time(self) -> float:
         """Simulated time, s."""
         return float(self.state.step_no * self._h)
@@ -112,7 +120,8 @@ class Simulation:
         """
         self._signals[self.model.input_index(name)] = as_signal(value)
         self._derive(name)
-        self._still = None
+        self._still = self._ahead = None
+        self._reach = 1
 
     def _derive(self, name: str) -> None:
         """Signals of the inputs that are derivatives of input `name`."""
@@ -153,11 +162,29 @@ class Simulation:
         """One tick. Where all inputs are numbers it costs little more than the step of the kernel."""
         if self._still is not None and self._kernel.step(self.state, self._still, self.substeps):
             return
+        if self._ahead is not None and self._kernel.step_ahead(self.state, *self._ahead, self.substeps):
+            return
         if self.state.step_no == 0:
             self.prepare()
         self._advance(1, np.zeros((1, len(self.model.output_names))))
         if all(isinstance(signal, Constant) for signal in self._signals):
             self._still = self._sample(np.array([0.0, self._h]))[0, 0].copy()
+        else:
+            self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """Sample the inputs of the ticks to come, up to the next event inside a step: twice as many each time. Only
+        signals that are known beforehand: a Python function may look at what the simulation has done until then."""
+        self._ahead = None
+        if self.model.parts.variable_gears or not all(foreseeable(signal) for signal in self._signals):
+            return
+        n = self.substeps
+        grid = (self.state.step_no + np.arange(self._reach * n + 1, dtype=np.float64)) * self._h
+        inside = self._place_events(grid)
+        ticks = min(inside, default=self._reach * n) // n
+        self._reach = min(2 * self._reach, CHUNK)
+        if ticks > 0:
+            self._ahead = np.ascontiguousarray(self._sample(grid[: ticks * n + 1])), self.state.step_no
 
     def run(
         self,

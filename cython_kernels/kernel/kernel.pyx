@@ -19,10 +19,15 @@ from torqueloop.cython_kernels.model.laws cimport (
     contact_deflection,
     contact_force,
     contact_loss,
+    damper_power,
     kinetic_energy,
+    larger,
+    potential,
     row_angle,
     row_dot,
     stop_limits,
+    shown_mode,
+    spring_force,
 )
 from torqueloop.cython_kernels.locks.locks cimport pattern_of, set_ratio_rows
 # all of it: a new record is bound without being named here
@@ -33,7 +38,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from torqueloop.cython_kernels.step import topologies
 from torqueloop.cython_kernels.model.derive import complete
 from torqueloop.cython_kernels.model.model_arrays import check_layout
-from torqueloop.cython_kernels.model.structure import PRECOMPILED, structure_signature
+from torqueloop.cython_kernels.model.structure import PRECOMPILED, READERS, outputs_signature, structure_signature
 
 cnp.import_array()
 
@@ -79,6 +84,9 @@ cdef class KernelModel:
             if found is not None and kernel in ("auto", found[0]):
                 self.kernel_name = found[0]
                 self.step_fn = <tl_step_fn>PyCapsule_GetPointer(found[1], "torqueloop.step")
+                reader = READERS.get(outputs_signature(self.arrays))
+                if reader is not None:
+                    self.ptr.read_fn = <tl_read_fn>PyCapsule_GetPointer(reader, "torqueloop.outputs")
             elif kernel != "auto":
                 known = sorted(name for name, _ in PRECOMPILED.values())
                 raise ValueError(f"kernel {kernel!r} does not fit this driveline; precompiled here: {known}")
@@ -151,6 +159,29 @@ cdef class KernelModel:
         memcpy(st.inp, cnp.PyArray_DATA(inputs), m.nin * sizeof(double))
         for i in range(count):
             status |= tl_step(m, st)
+        denormals_restore(mode)
+        return status == 0
+
+    def step_ahead(self, KernelState s not None, cnp.ndarray inputs not None, int64_t first, int count):
+        """The same with inputs sampled ahead: contiguous float64 (K, 3, nin) for the steps from number `first` on. Returns
+        whether it was done; not where the samples do not reach."""
+        cdef tl_model* m = self.ptr
+        cdef tl_state* st = s.ptr
+        cdef Py_ssize_t size = m.nin * <Py_ssize_t>sizeof(double)
+        cdef int64_t row = st.step_no[0] - first, rows = cnp.PyArray_DIM(inputs, 0)
+        cdef const char* at = <const char*>cnp.PyArray_DATA(inputs) + 3 * size * row
+        cdef int i, status = 0
+        cdef unsigned long long mode
+        if inputs.nbytes != 3 * size * rows:
+            raise ValueError(f"inputs: {inputs.nbytes} bytes, expected {3 * size * rows}")
+        if first < 1 or row < 0 or row + count > rows:
+            return False
+        mode = denormals_off()
+        for i in range(count):
+            st.held = memcmp(at, at + size, size) == 0 and memcmp(at, at + 2 * size, size) == 0
+            memcpy(st.inp, at, size if st.held else 3 * size)
+            status |= tl_step(m, st)
+            at += 3 * size
         denormals_restore(mode)
         return status == 0
 

@@ -42,32 +42,6 @@ cdef enum:
     # source of a friction element's normal force (tl_fr.src): a bilateral element, always held
     FR_BILATERAL = 5
 
-#: slip [rad/s] and its rate [rad/s^2] below which an element at its limit is shown as stuck
-cdef double REST_SPEED = 1e-9
-cdef double REST_RATE = 1e-6
-
-cdef double potential(const tl_model* m, const tl_state* s) noexcept nogil:
-    """sum 1/2 c (phi - phi0)^2."""
-    cdef int32_t i, k
-    cdef double e = 0.0, x
-    for i in range(m.nlin):
-        k = m.lin[i].row
-        x = row_angle(m, s, k) - m.lin[i].phi0
-        e += 0.5 * m.lin[i].c * x * x
-    for i in range(m.ncon):
-        if s.regime[i] != 0:
-            x = contact_deflection(m, s, i, row_angle(m, s, m.con[i].row))
-            e += 0.5 * m.con[i].c * x * x
-    return e
-
-
-cdef double spring_force(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
-    """Force of compliance i along its row now."""
-    cdef int32_t r = m.lin[i].row
-    return -(m.lin[i].c * (row_angle(m, s, r) - m.lin[i].phi0)
-             + m.lin[i].d * row_dot(m, r, s.now.u))
-
-
 cdef double reaction_now(const tl_model* m, const tl_state* s, int32_t k) noexcept nogil:
     """Reaction k now, from accelerations and forces."""
     cdef int32_t i, r
@@ -94,7 +68,6 @@ cdef int tl_step(const tl_model* m, tl_state* s) noexcept nogil:
 cdef double output_law(const tl_model* m, const tl_state* s, const tl_out* o) noexcept nogil:
     """An output that stands nowhere in the state, without its gain. Real-time: yes."""
     cdef int32_t kind = o.kind, k = o.idx, p_pump = m.ntq + m.npoly + m.neng, p_turb = p_pump + m.ntc
-    cdef double w
     if kind == OUT_COMPLIANCE:
         return spring_force(m, s, k)
     if kind == OUT_PUMP:
@@ -114,8 +87,7 @@ cdef double output_law(const tl_model* m, const tl_state* s, const tl_out* o) no
     if kind == OUT_STOPPED:
         return <double>s.at_end[k]
     if kind == OUT_DAMPER_POWER:
-        w = row_dot(m, m.lin[k].row, s.now.u)
-        return m.lin[k].d * w * w
+        return damper_power(m, s, k)
     if kind == OUT_CONTACT_POWER:
         return contact_loss(m, s, k, row_angle(m, s, m.con[k].row), row_dot(m, m.con[k].row, s.now.u))
     if kind == OUT_PORT_POWER:

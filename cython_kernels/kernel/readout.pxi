@@ -5,6 +5,8 @@
 #   single    outputs with a law of their own (output_law), the kinetic energy
 #   gather    every output from its place; the few with a gain are multiplied then
 #
+# Drivelines with precompiled outputs have a function of their own instead (core/compile/readout_source.py), bit for bit equal.
+#
 # Sums have the order of row_dot: an output has the bits of its law evaluated by itself.
 
 cdef int32_t _distinct(list wanted, dict place) except -1:
@@ -183,26 +185,17 @@ cdef inline double read_kinetic(const tl_readout* r, const double* u) noexcept n
 
 
 cdef inline void read_friction(const tl_readout* r, const tl_state* s) noexcept nogil:
-    """Power, capacity and mode. An element at its limit while others hold its shafts at rest is stuck: it does not slide."""
+    """Power, capacity and mode."""
     cdef const tl_read_fr* f = r.fr
     cdef const tl_read_fr* end = f + r.n_fr
     cdef const tl_eval* now = s.now
     cdef double* power = r.power
     cdef double* cap = r.cap
     cdef double* mode = r.mode
-    cdef double w, forward, backward
-    cdef int64_t q
     while f < end:
-        w = r.w[f.row]
-        power[0] = -now.tau[f.fr] * w
-        forward = now.cap_f[f.fr]
-        backward = now.cap_b[f.fr]
-        cap[0] = forward if forward >= backward else backward
-        q = s.mode[f.fr]
-        if q & 1 and not f.bilateral:
-            if fabs(w) < REST_SPEED and fabs(r.a[f.row]) < REST_RATE:
-                q = 0
-        mode[0] = <double>q
+        power[0] = -now.tau[f.fr] * r.w[f.row]
+        cap[0] = larger(now.cap_f[f.fr], now.cap_b[f.fr])
+        mode[0] = shown_mode(s.mode[f.fr], f.bilateral, r.w[f.row], r.a[f.row])
         power += 1
         cap += 1
         mode += 1
@@ -216,6 +209,9 @@ cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil
     cdef double* to = out
     cdef double* end = out + m.nout
     cdef int32_t i
+    if m.read_fn != NULL:
+        m.read_fn(m, s, out)
+        return
     read_rows(r, s.now)
     read_friction(r, s)
     memcpy(r.inp, s.inp if s.held else s.inp + 2 * m.nin, m.nin * sizeof(double))

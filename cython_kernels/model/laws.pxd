@@ -1,5 +1,6 @@
 """What the step, the lock patterns and the outputs share: rows, kinetic energy, laws of contacts and stops. Real-time: yes."""
 
+from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t
 
 from torqueloop.cython_kernels.model.model cimport tl_eval, tl_model, tl_state
@@ -81,3 +82,55 @@ cdef inline void stop_limits(const tl_model* m, tl_state* s, int32_t j) noexcept
         e.lim_b[i] = m.fr[i].fixed_val[4] if side < 0 else 0.0
         e.steep[i] = 0.0
     s.pressed[i] = side != 0
+
+
+# Outputs that both readers of them form (kernel/readout.pxi, precompiled ones).
+
+
+cdef inline double potential(const tl_model* m, const tl_state* s) noexcept nogil:
+    """sum 1/2 c (phi - phi0)^2."""
+    cdef int32_t i, k
+    cdef double e = 0.0, x
+    for i in range(m.nlin):
+        k = m.lin[i].row
+        x = row_angle(m, s, k) - m.lin[i].phi0
+        e += 0.5 * m.lin[i].c * x * x
+    for i in range(m.ncon):
+        if s.regime[i] != 0:
+            x = contact_deflection(m, s, i, row_angle(m, s, m.con[i].row))
+            e += 0.5 * m.con[i].c * x * x
+    return e
+
+
+cdef inline double spring_force(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """Force of compliance i along its row now."""
+    cdef int32_t r = m.lin[i].row
+    return -(m.lin[i].c * (row_angle(m, s, r) - m.lin[i].phi0)
+             + m.lin[i].d * row_dot(m, r, s.now.u))
+
+
+cdef inline double damper_power(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """Heat flow of compliance i."""
+    cdef double w = row_dot(m, m.lin[i].row, s.now.u)
+    return m.lin[i].d * w * w
+
+
+cdef inline double larger(double a, double b) noexcept nogil:
+    return a if a >= b else b
+
+
+cdef extern from *:
+    """
+    /* slip [rad/s] and its rate [rad/s^2] below which an element at its limit is shown as stuck */
+    #define TL_REST_SPEED 1e-9
+    #define TL_REST_RATE 1e-6
+    """
+    const double REST_SPEED "TL_REST_SPEED"
+    const double REST_RATE "TL_REST_RATE"
+
+
+cdef inline double shown_mode(int64_t mode, int32_t bilateral, double w, double a) noexcept nogil:
+    """Mode as it is shown: an element at its limit while others hold its shafts at rest is stuck, it does not slide."""
+    if mode & 1 and not bilateral and fabs(w) < REST_SPEED and fabs(a) < REST_RATE:
+        return 0.0
+    return <double>mode

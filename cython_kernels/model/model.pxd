@@ -12,6 +12,8 @@ cdef struct tl_state
 
 #: advance the state by dt <= h; 0 or a status
 ctypedef int (*tl_step_fn)(const tl_model* m, tl_state* s, double dt) noexcept nogil
+#: all outputs now
+ctypedef void (*tl_read_fn)(const tl_model* m, tl_state* s, double* out) noexcept nogil
 
 
 cdef struct tl_table1:
@@ -225,7 +227,7 @@ cdef struct tl_state:
     int32_t* stuck_list
     tl_readout readout    # how the outputs are read
     # quiet steps (quiet.pxi)
-    int32_t quiet         # 0: the next step is not, 1: it may be, 2: and the lists below hold
+    int32_t quiet         # 0: the next step is not, 1: it may be, 2, 3: and the lists below hold (LISTED, FOLLOWING)
     int32_t moving        # 1: some pressure moves, or has just stopped
     int32_t n_sliding
     int32_t n_sticking
@@ -234,6 +236,7 @@ cdef struct tl_state:
     int32_t* still        # (nact) steps in a row in which the pressure has not moved, up to 2
     int32_t* sticking     # (nf) elements that stick
     const tl_pattern* held_pat  # pattern that held_by is made of
+    int32_t held_rows
     double* held_by       # P (order 4: P4), and below it the rows of T (T4) of the elements that stick; by columns
     # mode log ring: (step, time, element, mode)
     int64_t stiff         # 1: some element of the last evaluation is steep

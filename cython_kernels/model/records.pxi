@@ -235,6 +235,7 @@ cdef struct tl_model:
     double inv_h          # 1/h, 1/s
     double beta           # weight of the last acceleration in the angle: 1/4 with compliances (A-stable), else 1/6
     tl_step_fn step_fn    # generic or precompiled, same results to the bit
+    tl_read_fn read_fn    # precompiled outputs, the same to the bit; NULL: none
     # elements
     const tl_fr* fr
     const tl_lin* lin
@@ -274,7 +275,7 @@ cdef struct tl_model:
     const double* B               # (nf, n) dense rows of the friction elements
     const int32_t* port_row       # (nport) row of each port
     const int32_t* fr_order       # (nf) order in which the boxed problem takes the friction elements: neighbours together
-    const int32_t* in_direct      # (nin) acts on forces, not through an actuator; 2: torques alone, 1: else, a jump restarts the step
+    const int32_t* in_direct      # (nin) 1: acts on forces, a jump restarts the step; 2: on torques alone; 0: neither
     const int32_t* in_act         # (nin) actuator an input commands, -1: none
     const double* re_A            # (nre, n) reaction = re_A.a + re_port.port + re_fr.tau + re_lin.f + re_con.f
     const double* re_port         # (nre, nport)

@@ -364,7 +364,7 @@ ARRAYS = (
     Array("B", "f8", "nf, n", "dense rows of the friction elements"),
     Array("port_row", "i4", "nport", "row of each port"),
     Array("fr_order", "i4", "nf", "order in which the boxed problem takes the friction elements: neighbours together"),
-    Array("in_direct", "i4", "nin", "acts on forces, not through an actuator; 2: torques alone, 1: else, a jump restarts the step"),
+    Array("in_direct", "i4", "nin", "1: acts on forces, a jump restarts the step; 2: on torques alone; 0: neither"),
     Array("in_act", "i4", "nin", "actuator an input commands, -1: none"),
     Array("re_A", "f8", "nre, n", "reaction = re_A.a + re_port.port + re_fr.tau + re_lin.f + re_con.f"),
     Array("re_port", "f8", "nre, nport", ""),

@@ -260,11 +260,31 @@ cdef int32_t gives_energy(const tl_model* m, tl_state* s) noexcept nogil:
     return b.back or fabs(b.made) > BALANCE_TOL * b.turned
 
 
+cdef inline void take_whole(const tl_model* m, tl_state* s, int32_t four) noexcept nogil:
+    """The end of the trial becomes the present instant."""
+    cdef int32_t i
+    cdef tl_eval* swap = s.now
+    cdef tl_cvec s2 = s.s2
+    cdef tl_vec end = s.end.hs1
+    cdef tl_vec kept = s.hs2
+    for i in range(TL_NENG(m)):
+        s.xi[i] = s.xi1[i]
+    if not m.act_simple:
+        for i in range(TL_NACT(m)):
+            s.fill[i] = s.fill1[i]
+    if four:
+        for i in range(TL_N(m)):
+            end[i] += 2.0 * s2[i]
+            kept[i] = s2[i]
+    s.now = s.end
+    s.end = swap
+    s.parity[0] ^= 1
+
+
 cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double x) noexcept nogil:
     """Make the trial at the fraction x the present state. theta: where in the step's inputs the trial began.
     Returns 1 when it is refused: the present state and the books are as before."""
     cdef int32_t i, n = TL_N(m), nf = TL_NF(m), four = s.four
-    cdef tl_eval* swap
     if four:
         if accept4(m, s, x):
             return 1
@@ -272,19 +292,7 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
         return 1
     s.hist[0] = 1
     if x == 1.0:
-        for i in range(TL_NENG(m)):
-            s.xi[i] = s.xi1[i]
-        if not m.act_simple:
-            for i in range(TL_NACT(m)):
-                s.fill[i] = s.fill1[i]
-        if four:
-            for i in range(n):
-                s.end.hs1[i] += 2.0 * s.s2[i]
-                s.hs2[i] = s.s2[i]
-        swap = s.now
-        s.now = s.end
-        s.end = swap
-        s.parity[0] ^= 1
+        take_whole(m, s, four)
         return 0
     for i in range(TL_NENG(m)):
         s.xi[i] = idle_integrator(m, s, i, x * s.part)

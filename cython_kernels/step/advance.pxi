@@ -132,7 +132,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     if start_of_step(m, s):
         s.status = 1
         return 1
-    if s.quiet and s.held and dt == m.h and quiet_step(m, s):
+    if s.quiet and (s.held or TL_NACT(m) == 0) and dt == m.h and quiet_step(m, s):
         return 0
     s.quiet = 0
     if dt == 0.0:

@@ -2,6 +2,8 @@
 # TL_N(m), TL_NF(m) ... which are fields of the model in the one and constants in the other; the arithmetic is the same
 # line by line, so results are bit-identical.
 
+#: Pa: a pressure so near its command has arrived. A lag alone never ends; this is a millionth of the last bit of a sensor.
+cdef double ARRIVED = 1e-6
 cdef double UNLIMITED = 1e301          # stands for an unlimited torque; finite, so that interpolation stays finite
 
 
@@ -36,7 +38,7 @@ cdef inline void advance_actuators(const tl_model* m, const tl_state* s, double 
         for i in range(TL_NACT(m)):
             cmd = s.cmd[i]
             p = p_now[i] - cmd
-            p_new[i] = cmd + p * (m.act[i].E[code] if p < 0.0 else m.act[i].E[2 + code])
+            p_new[i] = cmd + p * (m.act[i].E[code] if p < 0.0 else m.act[i].E[2 + code]) if fabs(p) > ARRIVED else cmd
         return
     for i in range(TL_NACT(m)):
         cmd = clipped_command(m, i, input_at(m, s, m.act[i].input, theta + 0.5 * part))
@@ -63,7 +65,9 @@ cdef inline void advance_actuators(const tl_model* m, const tl_state* s, double 
             fill_out[i] = x
         else:
             fill_out[i] = s.fill[i]
-        if code < 2 and rest == dt:
+        if fabs(p - cmd) <= ARRIVED:
+            p = cmd
+        elif code < 2 and rest == dt:
             if cmd > p:
                 p = cmd + (p - cmd) * m.act[i].E[code]
             else:

@@ -44,7 +44,7 @@ cdef inline void command(const tl_model* m, tl_state* s, int32_t i, double value
         s.moving = 1
 
 
-cdef int32_t held_inputs(const tl_model* m, tl_state* s, double* chk) noexcept nogil:
+cdef inline int32_t held_inputs(const tl_model* m, tl_state* s, double* chk) noexcept nogil:
     """Takes over inputs that are held over the step; what they act on. chk: not 0 when one is not finite."""
     cdef int32_t i, acts = 0
     for i in range(TL_NIN(m)):
@@ -102,7 +102,8 @@ cdef int32_t shift_torques(const tl_model* m, tl_state* s) noexcept nogil:
             add_column(s.pat.P0, TL_N(m), m.row_idx[q], m.row_val[q] * f, s.now.a)
             add_column(s.pat.T0, TL_NF(m), m.row_idx[q], m.row_val[q] * f, s.now.tau)
     for i in range(TL_NF(m)):
-        beyond |= (s.mode[i] == 0) & ((s.now.tau[i] > s.now.lim_b[i]) | (s.now.tau[i] < -s.now.lim_f[i]))
+        if s.mode[i] == 0:
+            beyond |= (s.now.tau[i] > s.now.lim_b[i]) | (s.now.tau[i] < -s.now.lim_f[i])
     return beyond
 
 
@@ -113,7 +114,7 @@ cdef inline int start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
     cdef double chk = 0.0
     if not s.held:
         acts = curved_inputs(m, s, &chk)
-    elif not same_bits(s.inp, s.in_last, TL_NIN(m)):
+    else:
         acts = held_inputs(m, s, &chk)
     if chk != 0.0:                            # inf - inf and NaN are NaN
         return 1

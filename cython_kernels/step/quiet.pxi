@@ -1,4 +1,4 @@
-# The quiet step: inputs are held, no mode has changed and none does. It is the trial and its acceptance without what could
+# The quiet step: inputs are held (or there are no actuators), no mode has changed and none does. It is the trial and its acceptance without what could
 # not have changed, in the same order of operations: the same bits as the general path, which begins anew where this one
 # finds that something happens.
 #
@@ -8,6 +8,9 @@
 # already), pressures that have arrived at their commands, torque rows of elements that do not stick.
 
 cdef enum:
+    #: of s.quiet: the lists hold; the same, and capacities follow inputs that are not held
+    LISTED = 2
+    FOLLOWING = 3
     STILL = 2              # steps in a row without a change after which both instants and the middle hold the same
 
 
@@ -45,9 +48,17 @@ cdef void list_elements(const tl_model* m, tl_state* s) noexcept nogil:
             stack_rows(m, s, s.pat.P, s.pat.T, 1)
 
 
+cdef inline int32_t lanes(int32_t rows) noexcept nogil:
+    """Rows filled up to whole lanes."""
+    return (rows + TL_LANES - 1) // TL_LANES * TL_LANES
+
+
 cdef void stack_rows(const tl_model* m, tl_state* s, const double* P, const double* T, int32_t stages) noexcept nogil:
-    """s.held_by: P (stages*n, stages*n), and below it the rows of T (stages*nf, stages*n) that are not zero."""
-    cdef int32_t i, j, st, n = stages * TL_N(m), nf = TL_NF(m), c = s.n_sticking, rows = n + stages * c
+    """s.held_by: P (stages*n, stages*n), and below it the rows of T (stages*nf, stages*n) that are not zero; rows of
+    zeros up to whole lanes."""
+    cdef int32_t i, j, st, n = stages * TL_N(m), nf = TL_NF(m), c = s.n_sticking, rows = lanes(n + stages * c)
+    s.held_rows = rows
+    memset(s.held_by, 0, n * rows * sizeof(double))
     for j in range(n):
         memcpy(s.held_by + j * rows, P + j * n, n * sizeof(double))
         for st in range(stages):
@@ -61,8 +72,8 @@ cdef inline int32_t rests(const tl_model* m, const tl_state* s, int32_t k) noexc
         m.act_simple or same_bits(s.fill1 + k, s.fill + k, 1))
 
 
-cdef void move_pressures(const tl_model* m, tl_state* s) noexcept nogil:
-    """Pressures of the trial, and whose capacity may change with them."""
+cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcept nogil:
+    """Pressures of the trial, and whose capacity may change with them; all of them in the step in which they were listed."""
     cdef int32_t i, k
     s.moving = 0
     if m.order == 4:
@@ -74,8 +85,12 @@ cdef void move_pressures(const tl_model* m, tl_state* s) noexcept nogil:
         elif s.still[k] < STILL:
             s.still[k] += 1
         s.moving |= s.still[k] < STILL
+    s.moving |= listed
+    if listed:
+        return
     for i in range(TL_NF(m)):
-        s.due[i] = slips(m, s, i) or (m.fr[i].src == 2 and s.still[m.fr[i].src_idx] < STILL)
+        s.due[i] = slips(m, s, i) or (m.fr[i].src == 2 and s.still[m.fr[i].src_idx] < STILL) or (
+            not s.held and (m.fr[i].src == 1 or m.fr[i].src == 3))
 
 
 cdef inline void quiet_forces(const tl_model* m, tl_state* s, tl_eval* e, double theta, const double* xi) noexcept nogil:
@@ -105,7 +120,7 @@ cdef inline int32_t quiet_trial2(const tl_model* m, tl_state* s) noexcept nogil:
     cdef int32_t i, c, n = TL_N(m)
     cdef double h = m.h
     cdef tl_eval* e = s.end
-    cdef double* v = s.v1
+    cdef double* v = s.box_w
     predict(m, h, s.now.u, s.now.a, s.now.hs1, e.u)
     gather(m, e.u, e.w)
     quiet_forces(m, s, e, 1.0, s.xi1)
@@ -114,7 +129,7 @@ cdef inline int32_t quiet_trial2(const tl_model* m, tl_state* s) noexcept nogil:
     quiet_rows(m, s, e, s.F)
     springs_at_end(m, s, h, h * h * (0.5 - m.beta))
     scatter(m, s.F, s.g)
-    matvec(s.held_by, n + s.n_sticking, n, s.g, v)
+    padded_matvec(s.held_by, s.held_rows, n, s.g, v)
     for i in range(n):
         e.a[i] = v[i]
     correct(m, h, s.now.u, s.now.a, e.a, e.u)
@@ -143,7 +158,7 @@ cdef inline int32_t quiet_trial4(const tl_model* m, tl_state* s) noexcept nogil:
     quiet_rows(m, s, s.end, s.F)
     springs4(m, s, h, 1, s.F)
     scatter(m, s.F, s.g + n)
-    matvec(s.held_by, 2 * (n + s.n_sticking), 2 * n, s.g, v)
+    padded_matvec(s.held_by, s.held_rows, 2 * n, s.g, v)
     correct4(m, s, h, v)
     finish4(m, s, h)
     for c in range(s.n_sticking):
@@ -178,23 +193,29 @@ cdef inline int32_t stays_quiet(const tl_model* m, const tl_state* s, int32_t mo
 cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     """The step from the present state with its inputs taken over, if nothing happens in it: 1. Else 0, and nothing has
     been done."""
-    cdef int32_t i, moved
-    if not s.hist[0] or s.ties:
+    cdef int32_t i, moved, listed = s.quiet == 1
+    if not s.hist[0] or s.ties or (s.held and s.quiet == FOLLOWING):
         return 0
-    if s.quiet == 1:
+    if listed:
         list_elements(m, s)
-        s.quiet = 2
+        s.quiet = LISTED
+    elif not s.held:
+        s.moving = 1
+    if not s.held:
+        s.quiet = FOLLOWING
     gather(m, s.now.a, s.wa)
     for i in range(TL_NENG(m)):
         s.xi1[i] = idle_integrator(m, s, i, 1.0)
     s.stiff = 0
     moved = s.moving
     if moved:
-        move_pressures(m, s)
-    if not (quiet_trial4(m, s) if m.order == 4 else quiet_trial2(m, s)):
+        move_pressures(m, s, listed)
+    if m.order == 4:
+        if not quiet_trial4(m, s) or not stays_quiet(m, s, moved) or accept4(m, s, 1.0):
+            return 0
+    elif not quiet_trial2(m, s) or not stays_quiet(m, s, moved) or accept2(m, s, 1.0):
         return 0
-    if not stays_quiet(m, s, moved) or accept(m, s, 0.0, 1.0):
-        return 0
+    take_whole(m, s, m.order == 4)
     s.t[0] += m.h
     s.step_no[0] += 1
     return 1

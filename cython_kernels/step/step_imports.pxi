@@ -2,7 +2,7 @@
 
 from libc.math cimport exp, fabs, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from torqueloop.cython_kernels.locks.locks cimport boxed_solve, cut_pattern, lu_solve, pattern_of, set_ratio_rows
 from torqueloop.cython_kernels.model.model cimport (
@@ -15,10 +15,15 @@ from torqueloop.cython_kernels.model.laws cimport (
     contact_force,
     contact_loss,
     contact_stiffness,
+    damper_power,
     kinetic_energy,
+    larger,
+    potential,
     row_angle,
     row_dot,
     stop_limits,
+    shown_mode,
+    spring_force,
 )
 from torqueloop.cython_kernels.locks.vectors cimport axpy, dot
 from torqueloop.cython_kernels.model.tables cimport table1, table1_slope, table2
@@ -62,6 +67,68 @@ cdef extern from *:
         }
     }
 
+    /* y (rows) = A x for rows a multiple of TL_LANES, A stored by columns: sums as above, in every width of registers.
+       With AVX where the processor has it: it multiplies and adds as SSE2 does, only more at a time. */
+    #define TL_LANES 4
+    typedef double tl_lanes __attribute__((vector_size(8 * TL_LANES), aligned(8)));
+
+    static inline __attribute__((always_inline)) void tl_lanes_matvec(const double* A, int rows, int cols, const double* x, double* y)
+    {
+        int i = 0, j;
+        for (; i + 4 * TL_LANES <= rows; i += 4 * TL_LANES) {
+            tl_lanes a0 = {0.0}, a1 = {0.0}, a2 = {0.0}, a3 = {0.0};
+            const double* c = A + i;
+            for (j = 0; j < cols; j++, c += rows) {
+                const double xj = x[j];
+                a0 += *(const tl_lanes*)c * xj;
+                a1 += *(const tl_lanes*)(c + TL_LANES) * xj;
+                a2 += *(const tl_lanes*)(c + 2 * TL_LANES) * xj;
+                a3 += *(const tl_lanes*)(c + 3 * TL_LANES) * xj;
+            }
+            *(tl_lanes*)(y + i) = a0;
+            *(tl_lanes*)(y + i + TL_LANES) = a1;
+            *(tl_lanes*)(y + i + 2 * TL_LANES) = a2;
+            *(tl_lanes*)(y + i + 3 * TL_LANES) = a3;
+        }
+        for (; i + 2 * TL_LANES <= rows; i += 2 * TL_LANES) {
+            tl_lanes a0 = {0.0}, a1 = {0.0};
+            const double* c = A + i;
+            for (j = 0; j < cols; j++, c += rows) {
+                const double xj = x[j];
+                a0 += *(const tl_lanes*)c * xj;
+                a1 += *(const tl_lanes*)(c + TL_LANES) * xj;
+            }
+            *(tl_lanes*)(y + i) = a0;
+            *(tl_lanes*)(y + i + TL_LANES) = a1;
+        }
+        for (; i < rows; i += TL_LANES) {
+            tl_lanes a0 = {0.0};
+            const double* c = A + i;
+            for (j = 0; j < cols; j++, c += rows) a0 += *(const tl_lanes*)c * x[j];
+            *(tl_lanes*)(y + i) = a0;
+        }
+    }
+
+    static __attribute__((noinline)) void tl_matvec_plain(const double* A, int rows, int cols, const double* x, double* y)
+    {
+        tl_lanes_matvec(A, rows, cols, x, y);
+    }
+
+    typedef void (*tl_matvec_fn)(const double*, int, int, const double*, double*);
+    static tl_matvec_fn tl_padded_matvec = tl_matvec_plain;
+    #if defined(__x86_64__) && defined(__GNUC__)
+    static __attribute__((noinline, target("avx"))) void tl_matvec_avx(const double* A, int rows, int cols, const double* x, double* y)
+    {
+        tl_lanes_matvec(A, rows, cols, x, y);
+    }
+
+    __attribute__((constructor)) static void tl_choose_matvec(void)
+    {
+        __builtin_cpu_init();
+        if (__builtin_cpu_supports("avx")) tl_padded_matvec = tl_matvec_avx;
+    }
+    #endif
+
     /* the same for places that are not in every step */
     static __attribute__((noinline)) void tl_far_matvec(const double* A, int rows, int cols, const double* x, double* y)
     {
@@ -70,5 +137,7 @@ cdef extern from *:
     """
     ctypedef double* tl_vec
     ctypedef const double* tl_cvec
+    int TL_LANES
+    void padded_matvec "tl_padded_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil
     void far_matvec "tl_far_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil
     void matvec "tl_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil

@@ -160,53 +160,75 @@ cdef inline void start4(const tl_model* m, tl_state* s, double h) noexcept nogil
     """Predicted speeds of the middle (um) and the end, and the parts of them (s.v1: um0, then u10) that do not depend on
     the accelerations of the step."""
     cdef int32_t i, n = TL_N(m)
-    cdef double* um0 = s.v1
-    cdef double* u10 = s.v1 + n
+    cdef tl_cvec u = s.now.u
+    cdef tl_cvec a = s.now.a
+    cdef tl_cvec s1 = s.now.hs1
+    cdef tl_cvec s2 = s.hs2
+    cdef tl_vec um = s.um
+    cdef tl_vec u1 = s.end.u
+    cdef tl_vec um0 = s.v1
+    cdef tl_vec u10 = s.v1 + n
     for i in range(n):
-        s.um[i] = s.now.u[i] + h * (0.5 * s.now.a[i] + 0.125 * s.now.hs1[i] + s.hs2[i] / 24.0)
-        s.end.u[i] = s.now.u[i] + h * (s.now.a[i] + 0.5 * s.now.hs1[i] + s.hs2[i] / 3.0)
-        um0[i] = s.now.u[i] + h * (5.0 / 24.0) * s.now.a[i]
-        u10[i] = s.now.u[i] + h * (1.0 / 6.0) * s.now.a[i]
+        um[i] = u[i] + h * (0.5 * a[i] + 0.125 * s1[i] + s2[i] * (1.0 / 24.0))
+        u1[i] = u[i] + h * (a[i] + 0.5 * s1[i] + s2[i] * (1.0 / 3.0))
+        um0[i] = u[i] + h * (5.0 / 24.0) * a[i]
+        u10[i] = u[i] + h * (1.0 / 6.0) * a[i]
 
 
 cdef inline void springs4(const tl_model* m, tl_state* s, double h, int32_t stage, double* F) noexcept nogil:
     """F[row] -= forces of springs, dampers and contacts in the middle (0) or at the end (1), as far as they do not depend
     on the accelerations there; after start4."""
     cdef int32_t i, n = TL_N(m)
-    cdef double* um0 = s.v1
-    cdef double* u10 = s.v1 + n
-    cdef double* z = s.v2
+    cdef tl_cvec u = s.now.u
+    cdef tl_cvec z0 = s.now.z
+    cdef tl_cvec um0 = s.v1
+    cdef tl_cvec u10 = s.v1 + n
+    cdef tl_vec z = s.v2
     if TL_NLIN(m) + TL_NCON(m) == 0:
         return
     if stage == 0:
         for i in range(n):
-            z[i] = s.now.z[i] + h * (5.0 / 24.0 * s.now.u[i] + um0[i] / 3.0 - u10[i] / 24.0)
-        subtract_compliances(m, s, z, um0, F)
+            z[i] = z0[i] + h * (5.0 / 24.0 * u[i] + um0[i] * (1.0 / 3.0) - u10[i] * (1.0 / 24.0))
+        subtract_compliances(m, s, z, s.v1, F)
     else:
         for i in range(n):
-            z[i] = s.now.z[i] + h * (s.now.u[i] / 6.0 + um0[i] * (2.0 / 3.0) + u10[i] / 6.0)
-        subtract_compliances(m, s, z, u10, F)
+            z[i] = z0[i] + h * (u[i] * (1.0 / 6.0) + um0[i] * (2.0 / 3.0) + u10[i] * (1.0 / 6.0))
+        subtract_compliances(m, s, z, s.v1 + n, F)
 
 
-cdef inline void correct4(const tl_model* m, tl_state* s, double h, const double* v) noexcept nogil:
+cdef inline void correct4(const tl_model* m, tl_state* s, double h, tl_cvec v) noexcept nogil:
     """Accelerations v = [am, a1] and the speeds that follow from them."""
     cdef int32_t i, n = TL_N(m)
-    cdef double* um0 = s.v1
-    cdef double* u10 = s.v1 + n
+    cdef tl_cvec um0 = s.v1
+    cdef tl_cvec u10 = s.v1 + n
+    cdef tl_vec am = s.am
+    cdef tl_vec a1 = s.end.a
+    cdef tl_vec um = s.um
+    cdef tl_vec u1 = s.end.u
     for i in range(n):
-        s.am[i] = v[i]
-        s.end.a[i] = v[n + i]
-        s.um[i] = um0[i] + h * (s.am[i] / 3.0 - s.end.a[i] / 24.0)
-        s.end.u[i] = u10[i] + h * (s.am[i] * (2.0 / 3.0) + s.end.a[i] / 6.0)
+        am[i] = v[i]
+        a1[i] = v[n + i]
+        um[i] = um0[i] + h * (v[i] * (1.0 / 3.0) - v[n + i] * (1.0 / 24.0))
+        u1[i] = u10[i] + h * (v[i] * (2.0 / 3.0) + v[n + i] * (1.0 / 6.0))
 
 
 cdef inline void finish4(const tl_model* m, tl_state* s, double h) noexcept nogil:
     """Angles at the end, the polynomial a + hs1 x + s2 x^2 of the acceleration, row speeds of both points."""
     cdef int32_t i
+    cdef tl_cvec u0 = s.now.u
+    cdef tl_cvec z0 = s.now.z
+    cdef tl_cvec a0 = s.now.a
+    cdef tl_cvec am = s.am
+    cdef tl_cvec a1 = s.end.a
+    cdef tl_cvec um = s.um
+    cdef tl_cvec u1 = s.end.u
+    cdef tl_vec z = s.end.z
+    cdef tl_vec s1 = s.end.hs1
+    cdef tl_vec s2 = s.s2
     for i in range(TL_N(m)):
-        s.end.z[i] = s.now.z[i] + h * (s.now.u[i] / 6.0 + s.um[i] * (2.0 / 3.0) + s.end.u[i] / 6.0)
-        s.end.hs1[i] = -3.0 * s.now.a[i] + 4.0 * s.am[i] - s.end.a[i]
-        s.s2[i] = 2.0 * s.now.a[i] - 4.0 * s.am[i] + 2.0 * s.end.a[i]
+        z[i] = z0[i] + h * (u0[i] * (1.0 / 6.0) + um[i] * (2.0 / 3.0) + u1[i] * (1.0 / 6.0))
+        s1[i] = -3.0 * a0[i] + 4.0 * am[i] - a1[i]
+        s2[i] = 2.0 * a0[i] - 4.0 * am[i] + 2.0 * a1[i]
     gather(m, s.um, s.em.w)
     gather(m, s.end.u, s.end.w)
 

@@ -87,6 +87,7 @@ CORE_USES_KERNELS = {
     "core/simulate/offline.py": "runs the kernel: the offline simulation",
     "core/reference/case_trajectory.py": "runs reference cases in parts between events, below Simulation",
     "core/compile/specialise.py": "writes the source of precompiled steps; needs the signature they register under",
+    "core/compile/readout_source.py": "writes the source of precompiled outputs from the arrays of a model",
     "core/compile/user_steps.py": "builds precompiled steps of a user's own drivelines, and says where they lie",
     "core/compile/record_sources.py": "writes what the kernels generate from their records",
     "core/compile/compiler.py": "ModelArrays: what the kernels take",

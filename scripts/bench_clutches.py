@@ -1,0 +1,105 @@
+"""Cost of a step of CoupledClutches (Modelica library) with its sines and steps: compiled loop and sim.step().
+
+    python scripts/bench_clutches.py [--rounds 20] [--json]
+
+loop: all steps of the example in one call of the kernel, inputs sampled before (start, middle and end of each step; the
+events of the two step signals are at ends of steps). step: a Python loop over `sim.step()`, which samples as it goes.
+Each is the least over the rounds, since what varies is the machine. instructions: of the loop, by callgrind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+from instruction_counts import CountingError, Job, instruction_counts
+
+from torqueloop.core.reference import import_case, read_case
+from torqueloop.core.simulate.offline import Simulation
+from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
+
+CASE = Path(__file__).resolve().parent.parent / "rt_tests" / "reference" / "msl" / "CoupledClutches"
+H, STOP = 1e-3, 1.5
+
+
+def clutches() -> Simulation:
+    """The example at its start."""
+    case = import_case(read_case(CASE))
+    sim = Simulation(case.driveline, H)
+    for name, signal in case.inputs.items():
+        sim.set_input(name, signal)
+    return sim
+
+
+def samples(sim: Simulation) -> np.ndarray:
+    """Inputs of all steps: (K, 3, nin)."""
+    points = np.arange(round(STOP / H) + 1) * H
+    times = ((points[:-1], +1), (0.5 * (points[:-1] + points[1:]), 0), (points[1:], -1))
+    columns = [np.stack([signal.sample(at, side) for signal in sim.signals], axis=-1) for at, side in times]
+    return np.ascontiguousarray(np.stack(columns, axis=1))
+
+
+def loop_ns(rounds: int) -> float:
+    """Least time per step of one call of the kernel."""
+    sim = clutches()
+    inputs = samples(sim)
+    model = KernelModel(sim.model.arrays, H)
+    state = KernelState(model)
+    model.advance(state, inputs[0], 0.0)
+    start = state.to_bytes()
+    best = np.inf
+    for _ in range(rounds):
+        state.from_bytes(start)
+        begin = time.perf_counter_ns()
+        done = model.run(state, inputs)
+        best = min(best, (time.perf_counter_ns() - begin) / done)
+    return float(best)
+
+
+def step_ns(rounds: int) -> float:
+    """Least time per sim.step()."""
+    best = np.inf
+    for _ in range(rounds):
+        sim = clutches()
+        sim.step()
+        count = round(STOP / H) - 1
+        begin = time.perf_counter_ns()
+        for _ in range(count):
+            sim.step()
+        best = min(best, (time.perf_counter_ns() - begin) / count)
+    return float(best)
+
+
+def instructions() -> float:
+    """Per step of the loop, with its events; the lock patterns are known."""
+    sim = clutches()
+    inputs = samples(sim)
+    state = KernelState(KernelModel(sim.model.arrays, H))
+    job = Job(sim.model.arrays, H, state.to_bytes(), inputs)
+    ((once, twice),) = instruction_counts([job], lambda: None)
+    return (sum(twice.values()) - sum(once.values())) / len(inputs)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = parser.parse_args()
+    found: dict[str, float | str] = {"loop_ns": loop_ns(given.rounds), "step_ns": step_ns(given.rounds)}
+    try:
+        found["loop_instructions"] = instructions()
+    except CountingError as error:
+        found["loop_instructions"] = f"not counted here: {error}"
+    if given.json:
+        print(json.dumps(found))
+    else:
+        for name, value in found.items():
+            print(f"{name:18} {value:.0f}" if isinstance(value, float) else f"{name:18} {value}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
