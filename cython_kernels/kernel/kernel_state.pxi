@@ -454,7 +454,7 @@ cdef class KernelState:
     @property
     def quiet(self):
         """Whether the last step was a quiet one (quiet.pxi)."""
-        return self.ptr.quiet == 2
+        return self.ptr.quiet > 1
 
     @property
     def step_no(self):
