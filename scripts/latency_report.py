@@ -231,6 +231,32 @@ def vm(path: Path) -> Part:
     return part
 
 
+#: of scripts/mutate: the part of the mutations that tests must catch
+CAUGHT = 0.95
+
+
+def mutations(path: Path) -> Part:
+    """What scripts/mutate left: mistakes made on purpose, and whether a test saw them."""
+    part = Part("mutations", "Mutations: lines made wrong on purpose")
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        listed, results = int(found["listed"]), list(found["results"])
+        survivors = [str(r["mutation"]) for r in results if not r["caught_by"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        part.skipped = f"{path}: {error!r}: scripts/mutate --out makes it"
+        return part
+    caught = len(results) - len(survivors)
+    part.values = found
+    share = caught / max(1, len(results))
+    part.tables["Score"] = [["", ""], ["listed", str(listed)], ["tried", str(len(results))], ["caught", str(caught)],
+                            ["share", f"{share:.1%}"]]  # fmt: skip
+    part.tables["Survivors"] = [["mutation"], *([name] for name in survivors)]
+    part.gate(f"at least {CAUGHT:.0%} of those tried are caught", share >= CAUGHT, f"{caught} of {len(results)}")
+    if len(results) < listed:
+        part.skipped = f"{len(results)} of {listed} were tried so far"
+    return part
+
+
 def _at(found: dict[str, Any], place: str) -> Any:
     """found["a"]["b"] for "a.b"."""
     for key in place.split("."):
@@ -314,6 +340,9 @@ def main() -> int:
     parser.add_argument(
         "--vm", type=Path, default=ROOT / "build" / "vm-results" / "measure.json", help="results of the VM"
     )
+    parser.add_argument(
+        "--mutations", type=Path, default=ROOT / "docs" / "mutations.json", help="results of scripts/mutate"
+    )
     parser.add_argument("--seconds", type=float, default=10.0, help="length of the run on the real clock (default 10)")
     parser.add_argument("--port", type=int, default=43179, help="UDP port of the software bus")
     options = parser.parse_args()
@@ -325,6 +354,7 @@ def main() -> int:
             lambda: real(folder, options.seconds, options.port),
             instructions,
             lambda: vm(options.vm),
+            lambda: mutations(options.mutations),
         ]
         for step in steps:
             part = step()

@@ -9,7 +9,6 @@ configs/topologies.toml.
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.compile.readout_source import readable, readout_source
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.reading import read_toml
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays
 from torqueloop.cython_kernels.model.records import PORTS, RECORDS
 from torqueloop.cython_kernels.model.structure import outputs_signature, structure_signature
@@ -27,7 +27,7 @@ NO_CAPACITY = (4, 5, 6)
 
 def topology_list(path: Path) -> dict[str, Path]:
     """Name of each precompiled step -> powertrain file, from configs/topologies.toml. ConfigError for another form."""
-    listing = tomllib.loads(path.read_text(encoding="utf-8"))
+    listing = read_toml(path)
     found, where = {}, {"file": str(path), "allowed": 'tables [topologies.NAME] with powertrain = "FILE"'}
     if set(listing) != {"topologies"} or not isinstance(listing["topologies"], dict):
         raise ConfigError("no list of drivelines", **where)

@@ -47,7 +47,7 @@ class Engine(Component):
     def contribute(self, b: Builder) -> None:
         shaft = b.w("flange")
         b.inertia("flange", self.J)
-        pedal = b.input("pedal", "1")
+        pedal = b.input("pedal", "1", (0.0, 1.0))
         index = b.engine(
             form=shaft - b.w("support"),
             pedal=pedal,

@@ -88,7 +88,7 @@ class Engine3(Component):
         speed = shaft - b.w("support")
         b.inertia("flange", self.J)
         friction, losses = self._friction(b), self.warm_losses(b)
-        pedal = b.input("pedal", "1")
+        pedal = b.input("pedal", "1", (0.0, 1.0))
         combustion = b.engine(
             form=speed,
             pedal=pedal,

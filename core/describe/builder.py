@@ -369,9 +369,11 @@ class Builder:
         )
 
     # --- names ------------------------------------------------------------------------------------------------
-    def input(self, short: str, dimension: str) -> int:
-        """An input "<component>.<short>"; its index."""
+    def input(self, short: str, dimension: str, allowed: tuple[float, float] | None = None) -> int:
+        """An input "<component>.<short>"; its index. `allowed`: the range its law is made for, for what files give."""
         self._parts.inputs.append(f"{self.name}.{short}")
+        if allowed is not None:
+            self._parts.input_ranges[f"{self.name}.{short}"] = allowed
         self._parts.input_units.append(SYMBOLS[dimension])
         return len(self._parts.inputs) - 1
 

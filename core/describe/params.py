@@ -20,6 +20,10 @@ from torqueloop.core.describe.units import DIMENSIONS, exact, is_number
 #: stands for "no default"
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
 
+#: magnitudes beyond which a number is a slip of the keyboard, and no step of a simulation is exact any more
+LARGEST_OF_ALL = 1e18
+LARGEST = {"angular_velocity": 1e6, "velocity": 1e6, "mass": 1e9, "inertia": 1e9, "temperature": 1e6}
+
 
 @dataclass(frozen=True)
 class Param:
@@ -121,6 +125,11 @@ def _normal_number(name: str, p: Param, value: Any) -> Any:
         number = exact(value)
     except RangeError as error:
         raise error.located(key=name) from None
+    largest = LARGEST.get(p.dimension, LARGEST_OF_ALL)
+    if abs(number) > largest:
+        unit = next(iter(DIMENSIONS[p.dimension]))
+        raise RangeError("{key} = {value} is out of range", key=name, value=value,
+                         allowed=f"magnitude <= {largest:g} {unit}".rstrip())  # fmt: skip
     low_ok = p.low is None or (number > p.low if p.above else number >= p.low)
     if not low_ok or (p.high is not None and number > p.high):
         raise RangeError("{key} = {value} is out of range", key=name, value=value, allowed=p.allowed())

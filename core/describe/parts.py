@@ -320,6 +320,8 @@ class Parts:
     #: input that is a time derivative of another one -> (that one, order)
     derived_inputs: dict[str, tuple[str, int]] = field(default_factory=dict)
     default_inputs: dict[str, InputSignal] = field(default_factory=dict)
+    #: what an input may be, SI, where its law is made for a range only
+    input_ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def port_groups(parts: Parts) -> dict[str, list[tuple[str, Form]]]:

@@ -5,7 +5,6 @@ A column label carries its unit (`speed_rpm`, `torque_Nm`, `mu`); values are con
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -15,8 +14,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from torqueloop.core.describe.errors import ConfigError, RangeError, TableError, UnknownKeyError, did_you_mean
+from torqueloop.core.describe.errors import (
+    ConfigError,
+    RangeError,
+    TableError,
+    UnknownKeyError,
+    did_you_mean,
+    repr_short,
+)
 from torqueloop.core.describe.find_file import named_file
+from torqueloop.core.describe.reading import read_csv
 from torqueloop.core.describe.units import SYMBOLS, column_unit, exact, is_number, scaled
 
 EXTRAPOLATION = ("hold", "linear")
@@ -236,24 +243,20 @@ def _from_rows(config: Mapping[str, Any], columns: list[str], rows: Any) -> Tabl
 def _read_csv(path: Path, columns: Sequence[str]) -> list[list[Decimal]]:
     """The named columns of a CSV file."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise TableError(f"cannot read {path}: {error.strerror}") from error
-    kept = [(n, line) for n, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
-    if not kept:
-        raise TableError(f"{path} has no rows")
-    header = [cell.strip() for cell in next(csv.reader([kept[0][1]]))]
+        header, kept = read_csv(path)
+    except ConfigError as error:
+        raise TableError(str(error)) from None
     for label in columns:
         if label not in header:
             raise TableError(f"{path} has no column {label!r}", hint=did_you_mean(label, header))
     picks = [header.index(label) for label in columns]
     rows = []
-    for number, line in kept[1:]:
-        cells = next(csv.reader([line]))
+    for number, cells in kept:
         try:
-            rows.append([Decimal(cells[k].strip()) for k in picks])
+            rows.append([Decimal(cells[k]) for k in picks])
         except (IndexError, ArithmeticError) as error:
-            raise TableError(f"{path} line {number} is not a row of numbers: {line!r}") from error
+            shown = repr_short(",".join(cells))
+            raise TableError(f"{path} line {number} is not a row of numbers: {shown}") from error
     return rows
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -24,6 +23,7 @@ from torqueloop.core.describe.errors import (
 )
 from torqueloop.core.describe.find_file import named_file
 from torqueloop.core.describe.params import Param, params_of
+from torqueloop.core.describe.reading import Family, read_toml
 from torqueloop.core.describe.tables import table_from_config
 from torqueloop.core.describe.units import keys_of, scaled
 
@@ -50,7 +50,8 @@ def read_driveline(path: Path, kinds: Kinds) -> Driveline:
     driveline.file = str(path)
     sets: list[tuple[str, list[Any]]] = []
     late: list[tuple[str, Mapping[str, Any]]] = []
-    _read_into(driveline, path, kinds, (), sets, late, top=True)
+    family = Family("include", "include goes in a circle")
+    _read_into(driveline, path, kinds, (), sets, late, family)
     ends = _gearbox_ends(late)
     for file, group in sets:
         try:
@@ -77,15 +78,7 @@ def _gearbox_ends(late: list[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
 
 def parse(path: Path) -> dict[str, Any]:
     """The file as nested dicts, decimal numbers kept exact."""
-    try:
-        with path.open("rb") as stream:
-            return tomllib.load(stream, parse_float=Decimal)
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"not valid TOML: {error}", file=str(path)) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError("not UTF-8 text", file=str(path)) from error
+    return read_toml(path, Decimal)
 
 
 def _read_into(
@@ -95,13 +88,10 @@ def _read_into(
     chain: tuple[Path, ...],
     sets: list[tuple[str, list[Any]]],
     late: list[tuple[str, Mapping[str, Any]]],
-    top: bool,
+    family: Family,
 ) -> None:
     """Read one file: its includes first, then its own components and tables; the rest is kept for later."""
-    file, where = str(path), path.resolve()
-    if where in chain:
-        loop = " -> ".join(p.name for p in (*chain[chain.index(where) :], where))
-        raise ConfigError(f"include goes in a circle: {loop}", file=file)
+    file, where = str(path), family.enter(path, chain)
     config = parse(path)
     for key in config:
         if key not in TOP_KEYS:
@@ -111,14 +101,14 @@ def _read_into(
             inner = named_file(path.parent, config.pop("gearbox"), "gearboxes")
         except ConfigError as error:
             raise error.located(file=file, key="gearbox") from None
-        _read_into(driveline, inner, kinds, (*chain, where), sets, late, top=False)
+        _read_into(driveline, inner, kinds, (*chain, where), sets, late, family)
     for name in _strings(config.get("include", []), "include", file):
         try:
             inner = named_file(path.parent, name, "gearboxes", "powertrains", "drives")
         except ConfigError as error:
             raise error.located(file=file, key="include") from None
-        _read_into(driveline, inner, kinds, (*chain, where), sets, late, top=False)
-    if top:
+        _read_into(driveline, inner, kinds, (*chain, where), sets, late, family)
+    if not chain:
         driveline.name = _text(config.get("name", path.stem), "name", file)
         _read_solver(driveline, _mapping(config.get("solver", {}), "solver", file), file)
     elif "solver" in config:

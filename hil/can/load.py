@@ -14,7 +14,8 @@ from typing import Any
 
 import cantools
 
-from torqueloop.core.describe.errors import ConfigError, closest
+from torqueloop.core.describe.errors import ConfigError, closest, repr_short
+from torqueloop.core.describe.reading import DATABASE_BYTES, read_bytes
 from torqueloop.cython_kernels.can.codec_spec import MessageSpec, SignalSpec, message_fields, signal_fields
 from torqueloop.hil.can.multiplex import conditions, pages
 from torqueloop.hil.can.protect import E2ESettings, owned_signals, protection, settings_of
@@ -24,6 +25,8 @@ from torqueloop.hil.can.units import SiUnit, known_units, si_unit, to_si
 #: A received message is silent after this many of its cycles, unless a timeout is given. Ten: a desktop computer may
 #: hold up the other process for some milliseconds; a real control unit is usually watched with 5 to 10 cycles.
 TIMEOUT_CYCLES = 10
+#: endings of CAN databases, and formats of cantools
+FORMATS = ("dbc", "arxml", "kcd", "sym")
 
 
 @dataclass(frozen=True)
@@ -66,18 +69,32 @@ class SignalInfo:
 
 def message_names(path: Path) -> set[str]:
     """Names of all messages of a database. ConfigError where it cannot be read."""
+    return {m.name for m in read_database(path).messages}
+
+
+def read_database(path: Path, strict: bool = False) -> Any:
+    """The CAN database of a file, as cantools has it; ConfigError for anything else, whatever is in the file. `strict`:
+    for signals that overlap or leave their message as well."""
+    form = path.suffix.removeprefix(".").lower()
+    # encodings as cantools chooses them; in DBC files of other countries single characters are wrong, nothing else
+    data = read_bytes(path, DATABASE_BYTES)
+    text = data.decode("cp1252" if form in ("dbc", "sym") else "utf-8", errors="replace")
     try:
-        database = cantools.database.load_file(str(path), strict=False)
+        # not strict: databases of real cars often have a fault in a message we do not use; ours are checked below
+        database = cantools.database.load_string(text, form if form in FORMATS else None, strict=strict)
     except Exception as error:  # cantools raises many kinds for broken files
-        problem = doubled_id(path) or f"not a CAN database cantools can read: {error}"
-        raise ConfigError(problem, file=str(path)) from None
-    return {m.name for m in database.messages} if isinstance(database, cantools.database.can.Database) else set()
+        if (doubled := doubled_id(text) if form == "dbc" else None) is not None:
+            raise ConfigError(doubled, file=str(path)) from None
+        why = str(error) or type(error).__name__
+        raise ConfigError(f"CAN database cannot be read: {repr_short(why, 300)}", file=str(path)) from None
+    if not isinstance(database, cantools.database.can.Database):
+        raise ConfigError("this is a diagnostics database, not one of CAN messages", file=str(path))
+    return database
 
 
-def doubled_id(path: Path) -> str | None:
+def doubled_id(text: str) -> str | None:
     """An identifier given twice in a DBC that cantools gave up: its other lines then lack their message."""
     seen: dict[str, str] = {}
-    text = path.read_text(encoding="utf-8", errors="replace") if path.suffix.lower() == ".dbc" else ""
     for number, name, node in re.findall(r"^BO_\s+(\d+)\s+(\w+)\s*:\s*\d+\s+(\w+)", text, re.MULTILINE):
         if number in seen:
             return f"CAN identifier 0x{int(number) & 0x1FFFFFFF:X} has two owners: {seen[number]} and {name} ({node})"
@@ -87,7 +104,7 @@ def doubled_id(path: Path) -> str | None:
 
 def lacking_switch(path: Path) -> dict[str, str]:
     """Messages of a DBC with signals marked m0, m1 ... and none marked M -> the first of these (cantools drops it)."""
-    text = path.read_text(encoding="utf-8", errors="replace") if path.suffix.lower() == ".dbc" else ""
+    text = read_bytes(path, DATABASE_BYTES).decode("utf-8", "replace") if path.suffix.lower() == ".dbc" else ""
     found = {}
     for name, body in re.findall(r"^BO_\s+\d+\s+(\w+)\s*:[^\n]*\n((?:[ \t]*SG_[^\n]*\n?)*)", text, re.MULTILINE):
         marks = re.findall(r"SG_\s+(\w+)\s+(m\d+M?|M)\s*:", body)
@@ -123,18 +140,7 @@ class Loader:
 
     def load(self) -> tuple[list[MessageSpec], list[SignalInfo], dict[str, str]]:
         """(messages in table order, signals in slot order, messages left out with the reason)."""
-        try:
-            # not strict: databases of real cars often have a fault in a message we do not use; ours are checked below
-            database = cantools.database.load_file(str(self.path), strict=False)
-        except FileNotFoundError as error:
-            raise self.error("CAN database not found") from error
-        except (cantools.errors.Error, ValueError) as error:
-            if (doubled := doubled_id(self.path)) is not None:
-                raise self.error(doubled) from None
-            raise self.error(f"CAN database cannot be read: {error}") from error
-        if not isinstance(database, cantools.database.can.Database):
-            raise self.error("this is a diagnostics database, not one of CAN messages")
-        self.db = database
+        self.db = read_database(self.path)
         nodes = [n.name for n in self.db.nodes]
         for node in self.traffic.nodes:
             if node not in nodes:

@@ -75,8 +75,13 @@ def known_units() -> str:
 
 def to_si(value: float | int, unit: SiUnit, *, with_offset: bool) -> float:
     """`value` of the database in SI, computed from the decimals the database shows (0.005 bar is exactly 500 Pa)."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return value
     exact = Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
     offset = unit.offset if with_offset else 0
-    if isinstance(unit.factor, Fraction):
-        return float(exact * unit.factor + offset)
-    return float(value) * unit.factor + float(offset)
+    try:
+        if isinstance(unit.factor, Fraction):
+            return float(exact * unit.factor + offset)
+        return float(value) * unit.factor + float(offset)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

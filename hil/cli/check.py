@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +10,15 @@ from typing import Any
 
 from torqueloop.configs import installed
 from torqueloop.core.describe.errors import (
+    CompileError,
     ConfigError,
     RangeError,
     TorqueloopError,
     closest,
     did_you_mean,
 )
+from torqueloop.core.describe.reading import DEPTH, read_toml
+from torqueloop.hil.can.load import FORMATS
 
 
 @dataclass(frozen=True)
@@ -55,13 +57,32 @@ def _powertrain(path: Path) -> str:
 
     driveline = load(path)
     model = compile_driveline(driveline)
+    _steps(model)
     return f"{len(driveline.components)} components, {model.n} degrees of freedom, {len(model.input_names)} inputs"
 
 
+def _steps(model: Any, h: float = 1e-3, substeps: int = 1) -> None:
+    """Make the kernel and the start state: what the first tick of a run would refuse."""
+    from torqueloop.core.simulate.offline import Simulation
+
+    Simulation(model, h=h, substeps=substeps)
+
+
 def _part(path: Path) -> str:
+    """A part has no driveline of its own: it is as good as the drivelines that include it, one of them at least."""
+    from torqueloop.core.compile.compiler import compile_driveline
     from torqueloop.core.components.files import load
 
-    return f"{len(load(path).components)} components; a part to be included, not compiled alone"
+    part, first = load(path), None
+    for user in including(path):
+        try:
+            compile_driveline(load(user))
+        except TorqueloopError as error:
+            first = first or error
+            continue
+        return f"{len(part.components)} components; a part to be included, compiled in {user.name}"
+    assert first is not None, "a part is what others include"
+    raise first
 
 
 def _drive(path: Path) -> str:
@@ -76,6 +97,7 @@ def _drive(path: Path) -> str:
 
 
 def _rig(path: Path) -> str:
+    from torqueloop.hil.record.run_folder import check_duration
     from torqueloop.hil.rig.assemble.parts import build
     from torqueloop.hil.rig.describe.check import check_companions
     from torqueloop.hil.rig.describe.plan import load_plan
@@ -83,15 +105,19 @@ def _rig(path: Path) -> str:
 
     plan = load_plan(path)
     check_companions(plan)
-    check_gates(plan, build(plan), own_gates(plan))
+    check_duration(plan.config.rig.duration_s, plan.config.clock.tick_s)
+    check_gates(plan, build(plan, plan.config.rig.duration_s), own_gates(plan))
     sent = sum(len(bus.send) for bus in plan.buses)
     return f"{len(plan.in_copies)} inputs wired, {sent} messages sent, {len(plan.recorded)} signals recorded"
 
 
 def _tcu(path: Path) -> str:
     from torqueloop.hil.ecu.config import load_tcu_config
+    from torqueloop.hil.ecu.strategy import Transmission
 
     config = load_tcu_config(path)
+    # with its tables, as a run makes it
+    Transmission(config)
     return f"{config.name}: gears {', '.join(config.gears)}"
 
 
@@ -111,6 +137,7 @@ def _vehicle(path: Path) -> str:
 
 
 def _scenario(path: Path) -> str:
+    from torqueloop.hil.record.run_folder import check_duration
     from torqueloop.hil.results.gates import parse_gates
     from torqueloop.hil.scenario.offline import load_scenario
     from torqueloop.hil.scenario.run import is_rig_scenario
@@ -120,6 +147,9 @@ def _scenario(path: Path) -> str:
 
     config, model, inputs = load_scenario(path)
     parse_gates(config.gates, f"{path} [gates]")
+    table = config.scenario
+    check_duration(table.duration_s, table.tick_s)
+    _steps(model, table.tick_s, table.substeps)
     return f"{config.scenario.duration_s:g} s of {model.name}, {len(inputs)} inputs"
 
 
@@ -136,18 +166,11 @@ def _manoeuvre(path: Path) -> str:
 
 
 def _database(path: Path) -> str:
-    import cantools
-
     from torqueloop.hil.can.database import CanDatabase
-    from torqueloop.hil.can.load import doubled_id
+    from torqueloop.hil.can.load import read_database
 
-    try:
-        raw: Any = cantools.database.load_file(str(path))
-        nodes = [node.name for node in raw.nodes]
-    except Exception as error:  # cantools raises many kinds for broken files
-        if (doubled := doubled_id(path)) is not None:
-            raise ConfigError(doubled, file=str(path)) from None
-        raise ConfigError(f"not a CAN database cantools can read: {error}", file=str(path)) from None
+    raw = read_database(path, strict=True)
+    nodes = [node.name for node in raw.nodes]
     for node in nodes:
         CanDatabase.load(path, node)
     return f"{len(raw.messages)} messages, nodes {', '.join(nodes) or 'none'}"
@@ -182,7 +205,9 @@ READERS: dict[str, Callable[[Path], str]] = {
     "list of precompiled drivelines": _topologies,
 }
 #: suffixes of CAN databases
-DATABASES = (".dbc", ".arxml", ".kcd", ".sym")
+DATABASES = tuple(f".{form}" for form in FORMATS)
+#: files in a folder that are looked at for includes
+NEIGHBOURS = 500
 #: top-level keys that only one kind has, in the order they are looked for
 MARKS = {
     "rig": {"rig"},
@@ -204,16 +229,14 @@ def kind_of(path: Path, seen: tuple[Path, ...] = ()) -> str:
         return "CAN database"
     if path.suffix.lower() != ".toml":
         raise ConfigError("not a configuration file", file=str(path), allowed=f".toml, {', '.join(DATABASES)}")
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read: {error.strerror}", file=str(path)) from None
-    except UnicodeDecodeError:
-        raise ConfigError("not UTF-8 text", file=str(path)) from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"not TOML: {error}", file=str(path)) from None
+    data = read_toml(path)
     found = None
-    if isinstance(data.get("extends"), str) and (base := _extended(path, data["extends"])) not in (None, *seen):
+    # files that go on for ever are a mistake that the reader of their kind names
+    if (
+        len(seen) < DEPTH
+        and isinstance(data.get("extends"), str)
+        and (base := _extended(path, data["extends"])) not in (None, *seen)
+    ):
         assert base is not None
         found = kind_of(base, (*seen, path.resolve()))
     found = found or _by_marks(set(data))
@@ -228,7 +251,7 @@ def kind_of(path: Path, seen: tuple[Path, ...] = ()) -> str:
         )  # fmt: skip
     if found == "powertrain" and "gearbox" not in data and "gearbox.input" in str(data.get("connections")):
         return "drive"
-    if found == "powertrain" and _is_part(path, data):
+    if found == "powertrain" and _is_part(path):
         return "part of a powertrain"
     return found
 
@@ -258,29 +281,31 @@ def _by_marks(keys: set[str]) -> str | None:
     return None
 
 
-def _is_part(path: Path, data: dict[str, Any]) -> bool:
-    """A powertrain file that others beside it include, and that does not stand alone."""
+def including(path: Path) -> list[Path]:
+    """The files beside this one that include it."""
+    found = []
+    for other in sorted(path.parent.glob("*.toml"))[:NEIGHBOURS]:
+        try:
+            listed = read_toml(other).get("include", [])
+        except ConfigError:
+            continue
+        names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+        if other != path and path.resolve() in {(other.parent / name).resolve() for name in names}:
+            found.append(other)
+    return found
+
+
+def _is_part(path: Path) -> bool:
+    """A powertrain file that does not stand alone and that others beside it include."""
     from torqueloop.core.compile.compiler import compile_driveline
     from torqueloop.core.components.files import load
-    from torqueloop.core.describe.errors import CompileError
 
-    includes = set()
-    for other in path.parent.glob("*.toml"):
-        if other == path:
-            continue
-        try:
-            listed = tomllib.loads(other.read_text(encoding="utf-8")).get("include", [])
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-            continue
-        includes |= {(other.parent / name).resolve() for name in listed if isinstance(name, str)}
-    if path.resolve() not in includes:
-        return False
     try:
         compile_driveline(load(path))
-    except CompileError:
-        return True
     except ConfigError:
         return False
+    except CompileError:
+        return bool(including(path))
     return False
 
 
@@ -302,6 +327,8 @@ def check_file(path: Path | str) -> Checked:
     path = Path(path)
     kind = "file"
     try:
+        if "\0" in str(path):
+            raise ConfigError("no file has a zero byte in its name")
         if not path.exists() and not path.suffix and len(path.parts) == 1:
             path = _by_name(path.name)
         if path.is_dir():

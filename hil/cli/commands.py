@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from torqueloop.hil.cli.common import (
     FAILED,
@@ -27,10 +27,12 @@ from torqueloop.hil.cli.common import (
     WRONG_INPUT,
     JsonOption,
     Signalled,
+    after_the_run,
     command,
     error_console,
     out_console,
     print_json,
+    steady_streams,
 )
 from torqueloop.hil.cli.control import control_app, keys
 from torqueloop.hil.cli.listing import list_installed
@@ -207,10 +209,11 @@ def run(
             start_from=start_from,
             overrides=overrides,
         )
-    if quiet:
-        _say_failures(result.report)
-    else:
-        _show_report(result.report)
+    with after_the_run():
+        if quiet:
+            _say_failures(result.report)
+        else:
+            _show_report(result.report)
     if result.state == "interrupted":
         error_console.print(f"interrupted; what was recorded is in {result.out}", soft_wrap=True, highlight=False)
         raise typer.Exit(128 + came[0] if came else INTERRUPTED)
@@ -238,10 +241,11 @@ def simulate(
     target = out or Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{path.stem}"
     simulate_scenario(path, target, duration, kernel, not quiet and sys.stderr.isatty(), csv)
     report = write_report(target, gates, html=html)
-    if quiet:
-        _say_failures(report)
-    else:
-        _show_report(report)
+    with after_the_run():
+        if quiet:
+            _say_failures(report)
+        else:
+            _show_report(report)
     raise typer.Exit(report.exit_status)
 
 
@@ -263,12 +267,18 @@ def report(
     """
     from torqueloop.hil.record.bus_log import write_bus_log, write_candump
     from torqueloop.hil.record.mf4 import write_mf4
-    from torqueloop.hil.report.write import write_report
+    from torqueloop.hil.report.write import UnwrittenReport, write_report
 
     if len(run_dirs) > 1:
         raise typer.Exit(_report_together([write_report(d, _gates(gate), html=html) for d in run_dirs], out, as_json))
     run_dir = run_dirs[0]
-    made = write_report(run_dir, _gates(gate), html=html)
+    try:
+        made = write_report(run_dir, _gates(gate), html=html)
+    except UnwrittenReport as error:
+        # read-only or full: what it says is worth having all the same
+        error.report.files.clear()
+        _show_report(error.report)
+        raise
     notes = []
     if candump:
         count = write_candump(run_dir, run_dir / "bus.log")
@@ -299,13 +309,14 @@ def replay(run_dir: RunDir, as_json: JsonOption = False) -> None:
     if as_json:
         print_json(result.as_dict())
     else:
-        verdict = "[bold green]identical[/]" if result.passed else "[bold red]different[/]"
-        out_console.print(f"{verdict}: {result.ticks} ticks replayed, {result.compared} samples equal bit by bit")
+        verdict = ("identical", "bold green") if result.passed else ("different", "bold red")
+        counts = f": {result.ticks} ticks replayed, {result.compared} samples equal bit by bit"
+        out_console.print(Text.assemble(verdict, counts), soft_wrap=True)
         out_console.print(f"  hash recorded {result.hash_recorded or 'none'}  replayed {result.hash_replayed}")
         if result.difference is not None:
-            out_console.print(f"  first difference: {escape(str(result.difference))}", soft_wrap=True)
+            out_console.print(f"  first difference: {result.difference}", soft_wrap=True)
         for remark in result.remarks:
-            out_console.print(f"  {escape(remark)}", soft_wrap=True)
+            out_console.print(f"  {remark}", soft_wrap=True)
     raise typer.Exit(OK if result.passed else FAILED)
 
 
@@ -341,10 +352,10 @@ def check(files: Files) -> None:
     for file in files:
         checked = check_file(file)
         if checked.ok:
-            line = f"[green]ok[/]    {file}: {checked.kind}, {escape(checked.text)}"
+            line = Text.assemble(("ok", "green"), f"    {file}: {checked.kind}, {checked.text}")
         else:
             bad += 1
-            line = f"[bold red]wrong[/] {file}: {escape(str(checked.error))}"
+            line = Text.assemble(("wrong", "bold red"), f" {file}: {checked.error}")
         out_console.print(line, soft_wrap=True, highlight=False)
     raise typer.Exit(WRONG_INPUT if bad else OK)
 
@@ -376,14 +387,14 @@ def doctor(
     table = Table(box=None, pad_edge=False, show_header=False)
     styles = {"ok": "green", "note": "yellow", "fail": "bold red"}
     for f in findings:
-        advice = f"\n[dim]{escape(f.advice)}[/]" if f.advice else ""
-        table.add_row(f"[{styles[f.level]}]{f.level}[/]", f.name, escape(f.text) + advice)
+        advice = (f"\n{f.advice}", "dim") if f.advice else ""
+        table.add_row(Text(f.level, styles[f.level]), f.name, Text.assemble(f.text, advice))
     out_console.print(table)
     if status != OK:
-        out_console.print("[bold red]not fit for real time[/]; `--clock virtual` works everywhere")
+        out_console.print(Text.assemble(("not fit for real time", "bold red"), "; `--clock virtual` works everywhere"))
     else:
         notes = any(f.level == "note" for f in findings)
-        out_console.print("[bold green]fit for real time[/]" + (" (see the notes)" if notes else ""))
+        out_console.print(Text.assemble(("fit for real time", "bold green"), " (see the notes)" if notes else ""))
     raise typer.Exit(status)
 
 
@@ -428,4 +439,5 @@ def _root(
 
 def main() -> None:
     """Entry point of the `torqueloop` script."""
+    steady_streams()
     app(prog_name="torqueloop")

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import functools
+import io
 import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from torqueloop.core.describe.errors import TorqueloopError
 
 OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
-out_console = Console(soft_wrap=False)
-error_console = Console(stderr=True)
+# no markup: names of files and signals may hold brackets; what is coloured is a Text
+out_console = Console(soft_wrap=False, markup=False)
+error_console = Console(stderr=True, markup=False)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -32,6 +35,65 @@ class Signalled(KeyboardInterrupt):
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
         self.number = number
+
+
+class _Told(io.TextIOBase):
+    """Standard error whoever reads it, or nobody: what cannot be said costs the words, not the run."""
+
+    encoding = "utf-8"
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def write(self, text: str) -> int:
+        """Write what goes; a reader that has gone, or a full disk, is passed over."""
+        data = text.encode("utf-8", "backslashreplace")
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except OSError:
+            pass
+        return len(text)
+
+    def fileno(self) -> int:
+        """Of standard error."""
+        return self._descriptor
+
+    def isatty(self) -> bool:
+        """A terminal reads it."""
+        return os.isatty(self._descriptor)
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+
+def steady_streams() -> None:
+    """Standard streams that take everything: closed ones go nowhere (the next file opened would get their number, and
+    their words), letters that the terminal's encoding lacks are written as escapes."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number: this one
+    if sys.stdout is None:
+        sys.stdout = io.TextIOWrapper(os.fdopen(1, "wb", closefd=False))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    sys.stderr = _Told(2)
+
+
+@contextmanager
+def after_the_run() -> Iterator[None]:
+    """What is shown of a run that is over: an output that refuses does not change its exit status."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (OSError, ValueError) as error:
+        complain(f"standard output: {error}")
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, 1)
+        os.close(devnull)
 
 
 def command(function: Function) -> Function:
@@ -49,6 +111,9 @@ def command(function: Function) -> Function:
             raise typer.Exit(OK) from None
         except OSError as error:
             complain(f"{error.filename or ''}: {error.strerror}".lstrip(": ") if error.strerror else str(error))
+        except (MemoryError, ImportError) as error:
+            # a library that cannot be mapped, or memory that is not given (ulimit -v)
+            complain(f"{type(error).__name__}: {error or 'out of memory'}")
         except Signalled as ended:
             error_console.print(f"ended by {ended}")
             raise typer.Exit(128 + ended.number) from None
@@ -62,7 +127,7 @@ def command(function: Function) -> Function:
 
 def complain(message: str) -> None:
     """One clear message to standard error."""
-    error_console.print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True, highlight=False)
+    error_console.print(Text.assemble(("error:", "bold red"), f" {message}"), soft_wrap=True, highlight=False)
 
 
 def print_json(value: Any) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.cli.common import (
@@ -106,35 +106,36 @@ def scenario(
     if as_json:
         print_json(plain({"passed": not failed, "scenarios": results}))
     else:
-        verdict = "[bold green]passed[/]" if not failed else "[bold red]failed[/]"
-        out_console.print(f"{verdict}: {len(results) - len(failed)} of {len(results)} scenarios; runs in {folder}",
-                          soft_wrap=True, highlight=False)  # fmt: skip
+        verdict = ("passed", "bold green") if not failed else ("failed", "bold red")
+        counts = f": {len(results) - len(failed)} of {len(results)} scenarios; runs in {folder}"
+        out_console.print(Text.assemble(verdict, counts), soft_wrap=True, highlight=False)
     if any(r.error for r in results):
         raise typer.Exit(WRONG_INPUT)
     raise typer.Exit(FAILED if failed else OK)
 
 
 def _list(known: dict[str, Path]) -> int:
-    from torqueloop.hil.common.config_file import read_toml
+    from torqueloop.core.describe.reading import read_toml
 
     table = Table(box=None, pad_edge=False, show_header=False)
     for name, path in known.items():
-        table.add_row(name, escape(str(read_toml(path)["scenario"].get("text", ""))))
+        table.add_row(name, str(read_toml(path)["scenario"].get("text", "")))
     out_console.print(table)
     return OK
 
 
 def _print(result: Any) -> None:
-    head = "[green]passed[/]" if result.passed else "[bold red]failed[/]"
-    out_console.print(f"{head} [bold]{escape(result.name)}[/] ({result.duration_s:.1f} s)", highlight=False)
+    head = ("passed", "green") if result.passed else ("failed", "bold red")
+    line = Text.assemble(head, " ", (result.name, "bold"), f" ({result.duration_s:.1f} s)")
+    out_console.print(line, highlight=False)
     if result.error:
-        error_console.print(f"  {escape(result.error)}", soft_wrap=True, highlight=False)
+        error_console.print(f"  {result.error}", soft_wrap=True, highlight=False)
     table = Table(box=None, pad_edge=False, show_header=False)
     for v in result.verdicts:
-        mark = "[green]ok[/]" if v.passed else "[bold red]no[/]"
+        mark = Text("  ok", "green") if v.passed else Text("  no", "bold red")
         when = "" if v.t_s is None else f"{v.t_s:.3f} s"
-        table.add_row("  " + mark, v.kind, when, escape(v.name), escape(v.text))
+        table.add_row(mark, v.kind, when, v.name, v.text)
     if result.verdicts:
         out_console.print(table)
     for text in result.failures:
-        out_console.print(f"  [bold red]no[/] {escape(text)}", soft_wrap=True, highlight=False)
+        out_console.print(Text.assemble("  ", ("no", "bold red"), f" {text}"), soft_wrap=True, highlight=False)

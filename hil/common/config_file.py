@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
+import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from torqueloop.core.describe.errors import ConfigError, MissingValueError, RangeError, UnknownKeyError, did_you_mean
 
@@ -30,6 +30,17 @@ class BadValue(ValueError):
         super().__init__(problem)
         #: what becomes the user's error
         self.error = ConfigError(problem, key=key, value=value, allowed=allowed, hint=hint)
+
+
+def _folder_name(name: str) -> str:
+    if not 0 < len(name) <= 100 or name[0] == "." or not name.isprintable() or set(name) & set("/\\"):
+        raise BadValue("{key} = {value} is no name", value=name,
+                       allowed="1 .. 100 printable characters without / and \\, the first one not a dot")  # fmt: skip
+    return name
+
+
+#: a name that becomes part of the name of a folder
+FolderName = Annotated[str, AfterValidator(_folder_name)]
 
 
 @dataclass(frozen=True)
@@ -55,28 +66,34 @@ class ConfigTable(BaseModel):
     source: str | dict[str, str] | None = None
 
 
-def read_toml(path: str | Path) -> dict[str, Any]:
-    """The file as nested dicts; ConfigError if it is missing or not TOML."""
-    path = Path(path)
-    try:
-        with path.open("rb") as stream:
-            return tomllib.load(stream)
-    except FileNotFoundError:
-        raise ConfigError("file not found", file=str(path)) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read: {error}", file=str(path)) from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"not TOML: {error}", file=str(path)) from None
-
-
 def validate(
     data: dict[str, Any], model: type[Model], file: str, file_of: Callable[[tuple[str, ...]], str] | None = None
 ) -> Model:
     """Check data as if read from `file`; file_of: the file a place in it comes from, where there are several."""
     try:
-        return model.model_validate(data)
+        made = model.model_validate(data)
     except ValidationError as error:
         raise _translate(error, model, file, file_of) from None
+    # the model has refused what it knows to be a number; free tables (inputs of a scenario, options) it hands on
+    place = _not_finite(data)
+    if place is not None:
+        value = functools.reduce(lambda at, key: at[key], place, data)
+        *table, key = map(str, place)
+        where = file if file_of is None else file_of(tuple(map(str, place)))
+        raise RangeError("{key} = {value} is not allowed", file=where, table=".".join(table) or None, key=key,
+                         value=value, allowed="a finite number")  # fmt: skip
+    return made
+
+
+def _not_finite(value: Any) -> tuple[Any, ...] | None:
+    """Keys and indices to the first number that is not finite; None: there is none."""
+    if isinstance(value, float):
+        return None if math.isfinite(value) else ()
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        if (found := _not_finite(item)) is not None:
+            return (key, *found)
+    return None
 
 
 def _translate(

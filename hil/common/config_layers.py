@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import copy
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +21,8 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 
 from torqueloop.core.describe.errors import ConfigError, did_you_mean
-from torqueloop.hil.common.config_file import InFile, Model, read_toml, validate
+from torqueloop.core.describe.reading import Family, check_content, parse_toml, read_toml
+from torqueloop.hil.common.config_file import InFile, Model, validate
 from torqueloop.hil.common.locate import find
 
 #: a key as a path: ("ecu", "tcu", "config")
@@ -58,7 +58,7 @@ def load_config(path: str | Path, model: type[Model], overrides: Mapping[str, An
 def read_layers(path: str | Path, model: type[BaseModel], overrides: Mapping[str, Any] | None = None) -> Layers:
     """Read a file of `model` with all that it extends; ConfigError names the file a mistake is in."""
     path = Path(path)
-    layers = _read(path, model, [])
+    layers = _read(path, model, [], Family("extends", "the files extend each other in a circle"))
     for key, value in (overrides or {}).items():
         place = split_key(key)
         if value is None:
@@ -73,8 +73,8 @@ def read_layers(path: str | Path, model: type[BaseModel], overrides: Mapping[str
 def split_key(key: str) -> Place:
     """A dotted key as TOML reads it: 'outputs."HIL_Speeds.n_engine".slew' has three parts."""
     try:
-        found: Any = tomllib.loads(f"{key} = 0")
-    except tomllib.TOMLDecodeError:
+        found: Any = parse_toml(f"{key} = 0")
+    except ConfigError:
         found = None
     place: list[str] = []
     while isinstance(found, dict) and len(found) == 1:
@@ -95,9 +95,10 @@ def parse_overrides(texts: list[str]) -> dict[str, Any]:
             raise ConfigError("{value} is not KEY=VALUE", key="set", value=text, allowed="e.g. clock.tick_s=0.002")
         split_key(key.strip())
         try:
-            read = tomllib.loads(f"x = {value.strip()}")["x"]
-        except tomllib.TOMLDecodeError:
+            read = parse_toml(f"x = {value.strip()}")["x"]
+        except ConfigError:
             read = value.strip()
+        check_content({key.strip(): read}, OUTSIDE)
         found[key.strip()] = read
     return found
 
@@ -109,7 +110,8 @@ def relative_overrides(path: str | Path, model: type[BaseModel], overrides: Mapp
         place = split_key(key)
         given = _nested(place, copy.deepcopy(value))
         if value is not None:
-            _rebase(given, model, Path.cwd(), Path(path).resolve().parent)
+            # absolute ones as well: beside the copy of the file is the copy of what they name
+            _rebase(given, model, Path.cwd(), Path(path).resolve().parent, absolute=True)
         kept[key] = _at(given, place)
     return kept
 
@@ -126,11 +128,8 @@ def overrides_files(path: str | Path, model: type[BaseModel], overrides: Mapping
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
-def _read(path: Path, model: type[BaseModel], chain: list[Path]) -> Layers:
-    real = path.resolve()
-    if real in chain:
-        circle = " -> ".join(p.name for p in (*chain[chain.index(real) :], real))
-        raise ConfigError(f"the files extend each other in a circle: {circle}", file=str(chain[-1]), key="extends")
+def _read(path: Path, model: type[BaseModel], chain: list[Path], family: Family) -> Layers:
+    real = family.enter(path, chain)
     data = read_toml(path)
     base, gone = data.pop("extends", None), data.pop("without", [])
     layers = Layers(data, [path], {})
@@ -148,7 +147,7 @@ def _read(path: Path, model: type[BaseModel], chain: list[Path]) -> Layers:
             "{key} = {value} is not allowed", file=str(path), key="without", value=gone, allowed="a list of dotted keys"
         )
     try:
-        lower = _read(find(path, base, getattr(model, "FOLDER", "")), model, [*chain, real])
+        lower = _read(find(path, base, getattr(model, "FOLDER", "")), model, [*chain, real], family)
     except ConfigError as error:
         raise error.located(file=str(path), key="extends") from None
     _rebase(lower.data, model, lower.files[0].resolve().parent, real.parent)
@@ -238,12 +237,12 @@ def _remove(layers: Layers, place: Place, file: str) -> None:
 # --- keys that name files -------------------------------------------------------------------------------------------
 
 
-def _rebase(data: dict[str, Any], model: type[BaseModel], old: Path, new: Path) -> None:
-    """Relative paths in `data`, which stands in folder `old`, for a reader in folder `new`."""
+def _rebase(data: dict[str, Any], model: type[BaseModel], old: Path, new: Path, absolute: bool = False) -> None:
+    """Relative paths in `data`, which stands in folder `old`, for a reader in folder `new`; `absolute`: those too."""
     for container, key, _ in _file_keys(data, model):
         path = Path(container[key])
         # a bare name of an installed file stays one
-        if not path.is_absolute() and (old / path).exists():
+        if (absolute or not path.is_absolute()) and (old / path).exists():
             container[key] = os.path.relpath((old / path).resolve(), new)
 
 

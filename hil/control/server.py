@@ -99,7 +99,7 @@ class ControlServer(threading.Thread):
         next_free = time.monotonic()
         try:
             while not self._stop_asked.is_set():
-                asked = self._socket.raw.poll(1 if self._out else POLL_SLICE_MS)
+                asked = self._socket.wait(1 if self._out else POLL_SLICE_MS)
                 while not self._done.empty():
                     self._out -= 1
                     self._send(*self._done.get())
@@ -110,7 +110,12 @@ class ControlServer(threading.Thread):
                     self.delayed += 1
                     time.sleep(next_free - begin)
                     begin = next_free
-                self._serve()
+                try:
+                    self._serve()
+                except zmq.ZMQError:
+                    raise
+                except Exception as error:  # a mistake of ours: this request is lost, the channel is not
+                    self.failure = f"{type(error).__name__}: {error}"
                 next_free = begin + max(1.0 / RATE, 2.0 * (time.monotonic() - begin))
         except Exception as error:  # a control channel that dies costs the channel, not the run
             self.failure = f"{type(error).__name__}: {error}"
@@ -194,5 +199,6 @@ class ControlServer(threading.Thread):
             {reason: n for reason, n in self.rejected.items() if n},
             self.delayed,
             self.not_sent,
+            self._socket.crowded,
             self.failure,
         )

@@ -7,7 +7,7 @@ All calibration is data. Units are in the key names (bar, rpm, percent as a TCU 
 
 from __future__ import annotations
 
-import csv
+import math
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +16,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from torqueloop.core.describe.errors import ConfigError, did_you_mean
+from torqueloop.core.describe.errors import ConfigError, did_you_mean, repr_short
+from torqueloop.core.describe.reading import read_csv
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile, validate
 from torqueloop.hil.common.config_layers import read_layers
 from torqueloop.hil.common.locate import find
@@ -410,19 +411,20 @@ def load_tcu_config(path: str | Path, overrides: Mapping[str, Any] | None = None
 
 def read_columns(path: Path, columns: tuple[str, ...]) -> list[tuple[float, ...]]:
     """Columns of a CSV file with '#' comments and a header row, first column increasing."""
-    try:
-        with path.open(newline="") as stream:
-            table = list(csv.DictReader(line for line in stream if not line.startswith("#")))
-    except OSError as error:
-        raise ConfigError(f"cannot read table: {error.strerror}", file=str(path)) from None
-    if not table or any(column not in table[0] for column in columns):
-        raise ConfigError(
-            "missing column", file=str(path), value=list(table[0]) if table else [], allowed=", ".join(columns)
-        )
-    try:
-        rows = [tuple(float(row[column]) for column in columns) for row in table]
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"not a number: {error}", file=str(path)) from None
+    header, table = read_csv(path)
+    if not table or any(column not in header for column in columns):
+        raise ConfigError("missing column", file=str(path), value=header, allowed=", ".join(columns))
+    picks = [header.index(column) for column in columns]
+    rows: list[tuple[float, ...]] = []
+    for number, cells in table:
+        try:
+            row = tuple(float(cells[k]) for k in picks)
+        except (IndexError, ValueError):
+            row = ()
+        if not row or not all(map(math.isfinite, row)):
+            problem = f"line {number} is not a row of finite numbers: {repr_short(','.join(cells))}"
+            raise ConfigError(problem, file=str(path))
+        rows.append(row)
     if any(b[0] <= a[0] for a, b in pairwise(rows)):
         raise ConfigError(f"column {columns[0]} does not increase", file=str(path))
     return rows

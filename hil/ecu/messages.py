@@ -109,8 +109,8 @@ def unpack(data: bytes) -> dict[str, Any]:
         body = msgpack.unpackb(data, raw=False, strict_map_key=True, max_ext_len=0)
     except Exception as error:  # msgpack raises many kinds
         raise SchemaError("malformed", f"not a msgpack map: {type(error).__name__}: {error}") from None
-    if not isinstance(body, dict):
-        raise SchemaError("malformed", f"not a msgpack map but {type(body).__name__}")
+    if not isinstance(body, dict) or not all(type(key) is str for key in body):
+        raise SchemaError("malformed", "not a msgpack map with texts as keys")
     if body.get("v") != VERSION or isinstance(body.get("v"), bool):
         raise SchemaError("version", f"key v = {body.get('v')!r}, allowed: {VERSION}")
     return body

@@ -3,18 +3,48 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 _PR_SET_PDEATHSIG = 1
+T = TypeVar("T")
+#: a free file descriptor is waited for this long [s]
+PATIENCE_S = 5.0
 #: first word of the line with which a child hands over its counts when it ends
 STATS = "#stats "
+
+
+def search_path() -> str:
+    """Where a child of ours finds modules: the package itself, then what this process searches; but not the working
+    directory or the folder of a script, which Python puts first without being asked (`python -m`, `python x.py`)."""
+    asked = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+    main = sys.modules.get("__main__")
+    script = getattr(main, "__file__", None)
+    implied = os.getcwd() if getattr(main, "__spec__", None) is not None or not script else str(Path(script).parent)
+    ours = (p for p in sys.path if p and (sys.flags.safe_path or Path(p).absolute() != Path(implied).absolute()))
+    found = [str(Path(__file__).parents[3]), *ours, *asked]
+    return os.pathsep.join(dict.fromkeys(found))
+
+
+def patiently(open_something: Callable[[], T]) -> T:
+    """Done again for some seconds where there is no free file descriptor: strangers who connect and say nothing hold
+    one each, for HANDSHAKE_MS."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return open_something()
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 class Child:
@@ -23,16 +53,18 @@ class Child:
     def __init__(self, module: str, arguments: Sequence[str], log: Path | None, pass_fds: Sequence[int] = ()) -> None:
         """Run `python -m module`, with the package found where this process found it. `pass_fds`: open there too."""
         self.log = log
-        self._file: IO[bytes] | None = log.open("wb") if log is not None else None
-        path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
-        path = os.pathsep.join(dict.fromkeys([*(p for p in sys.path if p), path]))
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments, "--parent", str(os.getpid())],
+        self._file: IO[bytes] | None = patiently(lambda: log.open("wb")) if log is not None else None
+        self.process = patiently(lambda: self._start(module, arguments, pass_fds))
+
+    def _start(self, module: str, arguments: Sequence[str], pass_fds: Sequence[int]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            # -P: nothing is imported from the working directory because it happens to be there
+            [sys.executable, "-P", "-m", module, *arguments, "--parent", str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=self._file or subprocess.DEVNULL,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"},
+            env={**os.environ, "PYTHONPATH": search_path(), "PYTHONSAFEPATH": "1", "PYTHONUNBUFFERED": "1"},
             pass_fds=tuple(pass_fds),
         )
 

@@ -120,7 +120,16 @@ def encode(message: StepMessage | StateMessage | ByeMessage) -> bytes:
 
 
 def decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
-    """Unpack and check a message; SchemaError with reason and key if anything is not as agreed."""
+    """Unpack and check a message; SchemaError with reason and key if anything is not as agreed, whatever it is."""
+    try:
+        return _decode(data)
+    except SchemaError:
+        raise
+    except Exception as error:  # a mistake of ours must not cost the thread that serves the peer
+        raise SchemaError("malformed", f"{type(error).__name__}: {error}") from error
+
+
+def _decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
     if len(data) > MAX_BYTES:
         raise SchemaError("oversized", f"message of {len(data)} bytes, allowed: at most {MAX_BYTES}")
     try:
@@ -151,6 +160,8 @@ def decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
         if type(own) is int and 0 <= own < MAX_STEP:
             t, speed, a, force, hold, grade = found
             return StateMessage(body["step"], own, t, speed, a, force, hold, grade)
+    if not all(type(key) is str for key in body):
+        raise SchemaError("malformed", "not a msgpack map with texts as keys")
     if kind == "step":
         _check_keys(body, _STEP_ALL, set())
         numbers = {key: _number(body, key, *limits) for key, limits in STEP_KEYS.items()}
@@ -222,6 +233,8 @@ def _carrier(value: Any) -> dict[str, list[float]]:
         raise SchemaError("type", "key carrier: allowed: a map of at most 16 names to lists of numbers")
     carrier: dict[str, list[float]] = {}
     for name, numbers in value.items():
+        if type(name) is not str:
+            raise SchemaError("type", "key carrier: allowed: texts as names")
         if not isinstance(numbers, list) or len(numbers) > 9:
             raise SchemaError("type", f"key carrier.{name}: allowed: a list of at most 9 numbers")
         carrier[name] = [_number({f"carrier.{name}": x}, f"carrier.{name}", -1e9, 1e9) for x in numbers]

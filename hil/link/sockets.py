@@ -16,7 +16,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,7 +24,7 @@ import zmq
 import zmq.auth
 from zmq.auth.thread import ThreadAuthenticator
 
-from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.hil.link.endpoints import CurveKeys, PeerError, check_endpoint
 from torqueloop.hil.link.messages import (
     REJECT_REASONS,
     ByeMessage,
@@ -37,16 +37,27 @@ from torqueloop.hil.link.messages import (
 from torqueloop.hil.link.stats import AgeStatistics, CouplingResidual, StampChecker
 from torqueloop.hil.results.links import LinkStats
 
+__all__ = ["BoundSocket", "ConnectedSocket", "CurveKeys", "LinkSocket", "PeerError", "RigLink", "Slot", "VehicleEnd",
+           "check_endpoint"]  # fmt: skip
+
 #: doubles of the slot rig -> vehicle, in this order (written by the tick)
 RIG_SLOT = ("step", "t", "F_wheel", "I_wheel", "speed", "s", "brake")
 #: doubles of the slot vehicle -> rig, in this order (written by RigLink)
 VEHICLE_SLOT = ("step", "own_step", "t", "speed", "a", "F", "F_hold", "grade")
+#: an own_step this far ahead of the one before is refused: it would lock out the true ones that follow. A day at 1 kHz
+OWN_STEP_JUMP = 86_400_000
+#: the rig opens its socket anew when somebody has connected and nothing acceptable has come for so long [s]
+REOPEN_S = 0.5
+#: a connection that has not said what it is within this time is closed [ms]
+HANDSHAKE_MS = 1000
+#: a silent peer of the control channel is asked this often whether it is still there [ms]
+HEARTBEAT_MS = 2000
+#: connections of the control channel, and how long nobody is taken when there are more [s]
+CONNECTIONS_MAX, PAUSE_S = 64, 2.0
+#: connections that wait to be accepted
+BACKLOG = 16
 #: a waiting socket is looked at this often, so that stop requests and a dead child are seen
 POLL_SLICE_MS = 20
-
-
-class PeerError(TorqueloopError):
-    """The peer does not answer, answers nonsense, or may not be used as asked."""
 
 
 class Slot(Protocol):
@@ -54,34 +65,6 @@ class Slot(Protocol):
 
     def write(self, values: Sequence[float], stamp_ns: int = 0) -> None: ...
     def read(self) -> tuple[int, int, tuple[float, ...]]: ...
-
-
-@dataclass(frozen=True)
-class CurveKeys:
-    """CURVE certificates (files of zmq.auth.create_certificates); needed as soon as an endpoint is not on loopback."""
-
-    #: own certificate with the secret key; made by `torqueloop keys`
-    own_secret: Path
-    #: vehicle side: public certificate of the rig
-    server_public: Path | None = None
-    #: rig side: folder with the public certificates of those who may connect
-    clients: Path | None = None
-
-
-def check_endpoint(endpoint: str, curve: CurveKeys | None = None) -> str:
-    """Return the endpoint if it may be used: tcp on loopback, ipc, inproc; any other address needs CURVE keys."""
-    transport, separator, address = endpoint.partition("://")
-    if not separator or transport not in ("tcp", "ipc", "inproc"):
-        raise PeerError(f"endpoint {endpoint!r}: allowed: tcp://host:port, ipc://path, inproc://name")
-    if transport == "tcp":
-        host, colon, port = address.rpartition(":")
-        if not colon or not (port.isdigit() and int(port) < 65536):
-            raise PeerError(f"endpoint {endpoint!r}: port {port!r}, allowed: 0 .. 65535 (0: any free port)")
-        if not (host in ("localhost", "[::1]") or host.startswith("127.")) and curve is None:
-            raise PeerError(
-                f"endpoint {endpoint!r} is not on loopback: allowed without CURVE keys: 127.0.0.1, localhost, [::1]"
-            )
-    return endpoint
 
 
 class LinkSocket:
@@ -97,7 +80,7 @@ class LinkSocket:
         queue: int = 1024,
         max_bytes: int = 65536,
     ) -> None:
-        check_endpoint(endpoint, curve)
+        endpoint = check_endpoint(endpoint, curve)
         self._context = context or zmq.Context.instance()
         self._authenticator: ThreadAuthenticator | None = None
         self.raw: zmq.Socket[bytes] = self._context.socket(kind)
@@ -107,6 +90,9 @@ class LinkSocket:
             self.raw.setsockopt(zmq.RCVHWM, queue)
             # a longer message closes the connection before it is stored; the schema's own limit is lower and counted
             self.raw.setsockopt(zmq.MAXMSGSIZE, max_bytes)
+            # who connects and stays silent costs a file descriptor for this long only
+            self.raw.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+            self.raw.setsockopt(zmq.BACKLOG, BACKLOG)
             if curve is not None:
                 self._secure(curve, bind)
             if bind:
@@ -150,7 +136,8 @@ class LinkSocket:
 
 
 class BoundSocket(LinkSocket):
-    """A socket that is bound, for the control channel: `queue` messages wait at most, longer ones are cut off."""
+    """A socket that is bound, for the control channel: `queue` messages wait at most, longer ones are cut off, and
+    where more than CONNECTIONS_MAX are connected nobody else is taken for a while."""
 
     def __init__(self, kind: int, endpoint: str, curve: CurveKeys | None, queue: int, max_bytes: int) -> None:
         # a context of its own: there is one authenticator in a context, and the vehicle link may have one
@@ -160,8 +147,44 @@ class BoundSocket(LinkSocket):
         except BaseException:
             self._own.term()
             raise
+        # a peer that is gone without a word, or does not answer, is let go of
+        self.raw.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
+        self.raw.setsockopt(zmq.HEARTBEAT_TIMEOUT, 2 * HEARTBEAT_MS)
+        self._events: zmq.Socket[bytes] = self.raw.get_monitor_socket(zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
+        self._poller = zmq.Poller()
+        self._poller.register(self.raw, zmq.POLLIN)
+        self._poller.register(self._events, zmq.POLLIN)
+        self._connected = 0
+        #: not listening before then [s]; None: it listens
+        self._pause_s: float | None = None
+        #: times it stopped listening because too many were connected
+        self.crowded = 0
+
+    def wait(self, timeout_ms: int) -> bool:
+        """True when a message is there; looks after the connections meanwhile."""
+        ready = dict(self._poller.poll(timeout_ms))
+        if self._events in ready:
+            while self._events.poll(0):
+                # number of the event in front, little endian
+                event = int.from_bytes(self._events.recv_multipart()[0][:2], "little")
+                self._connected = max(0, self._connected + (1 if event == zmq.EVENT_ACCEPTED else -1))
+        now = time.monotonic()
+        if self._pause_s is None and self._connected > CONNECTIONS_MAX:
+            self._pause_s = now + PAUSE_S
+            self.crowded += 1
+            # this ends the connections as well: clients of good will come again by themselves
+            with suppress(zmq.ZMQError):
+                self.raw.unbind(self.endpoint)
+            self._connected = 0
+        elif self._pause_s is not None and now > self._pause_s and self._connected < CONNECTIONS_MAX:
+            with suppress(zmq.ZMQError):  # somebody else has the port, or there is no descriptor: the next look
+                self.raw.bind(self.endpoint)
+                self._pause_s = None
+        return self.raw in ready
 
     def close(self) -> None:
+        if not self.raw.closed:
+            self.raw.disable_monitor()
         super().close()
         self._own.term()
 
@@ -200,8 +223,14 @@ class RigLink(threading.Thread):
         context: zmq.Context[Any] | None = None,
     ) -> None:
         super().__init__(name="vehicle-link", daemon=True)
-        self._socket = LinkSocket(zmq.PAIR, endpoint, True, curve, context)
-        self.endpoint = self._socket.endpoint
+        self._how = (True, curve, context)
+        self._open(endpoint)
+        #: somebody has connected since the last acceptable state
+        self._knocked = False
+        #: when the last acceptable state came; None: none yet
+        self._heard_s: float | None = None
+        #: times the socket was opened anew
+        self.reopened = 0
         self._rig_slot, self._vehicle_slot = rig_slot, vehicle_slot
         self._period_ms = max(1, round(1e3 * period_s))
         self._stop_asked = threading.Event()
@@ -210,6 +239,7 @@ class RigLink(threading.Thread):
         self._newest_sent: StepMessage | None = None
         self._stamps = StampChecker(None)
         self._own_stamps = StampChecker(1)
+        self._own_stamps.jump_max = OWN_STEP_JUMP
         self.residual = CouplingResidual()
         self.age_wall = AgeStatistics()
         self.age_steps_max = 0
@@ -226,11 +256,12 @@ class RigLink(threading.Thread):
                 if self._socket.raw.poll(self._period_ms):
                     self._receive_all()
                 self._send_newest()
+                self._reopen_if_deaf()
             self._say_bye()
         except Exception as error:  # the thread's death is a fault the session must see, whatever the cause
             self.failure = f"{type(error).__name__}: {error}"
         finally:
-            self._socket.close()
+            self._close()
 
     def _receive_all(self) -> None:
         while True:
@@ -249,6 +280,9 @@ class RigLink(threading.Thread):
             if isinstance(message, ByeMessage):
                 self.bye = message.reason
                 continue
+            if not self._own_stamps.believed(message.own_step):
+                self.rejected["range"] += 1
+                continue
             # own_step numbers each answer (gap = one lost); step is the rig's stamp it belongs to
             if self._own_stamps.check(message.own_step):
                 self._take(message)
@@ -266,6 +300,44 @@ class RigLink(threading.Thread):
         self.age_steps_max = max(self.age_steps_max, newest.step - message.step)
         self.residual.received(message)
         self._vehicle_slot.write([float(getattr(message, key)) for key in VEHICLE_SLOT], time.monotonic_ns())
+        self._heard_s, self._knocked = time.monotonic(), False
+
+    def _reopen_if_deaf(self) -> None:
+        """PAIR takes one peer. One that comes back before its old connection is taken down is turned away and never
+        told so; a socket opened anew takes it. Its numbers may begin anew as well."""
+        while self._knocks.poll(0):
+            self._knocks.recv_multipart()
+            self._knocked = True
+            # it counts its answers from its own start
+            self._own_stamps.forget()
+        if not self._knocked or self._heard_s is None or time.monotonic() - self._heard_s < REOPEN_S:
+            return
+        self._socket.raw.setsockopt(zmq.LINGER, 0)
+        with suppress(zmq.ZMQError):
+            self._socket.raw.unbind(self.endpoint)
+        self._close()
+        while not self._stop_asked.is_set():
+            try:
+                self._open(self.endpoint)
+                break
+            except PeerError:
+                # the old one is taken down by a thread of ZeroMQ
+                time.sleep(0.005)
+        self._knocked = False
+        self.reopened += 1
+        # again until the vehicle is heard
+        self._heard_s = time.monotonic()
+
+    def _open(self, endpoint: str) -> None:
+        self._socket = LinkSocket(zmq.PAIR, endpoint, *self._how)
+        self.endpoint = self._socket.endpoint
+        #: tells of each connection, wanted or not
+        self._knocks: zmq.Socket[bytes] = self._socket.raw.get_monitor_socket(zmq.EVENT_ACCEPTED)
+
+    def _close(self) -> None:
+        if not self._socket.raw.closed:
+            self._socket.raw.disable_monitor()
+        self._socket.close()
 
     def _send_newest(self) -> None:
         version, _, values = self._rig_slot.read()
@@ -300,7 +372,7 @@ class RigLink(threading.Thread):
         if self.is_alive():
             self.join(timeout_s)
         else:
-            self._socket.close()
+            self._close()
 
     def stats(self) -> LinkStats:
         """Counts for the report; safe to call while the thread runs."""

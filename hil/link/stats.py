@@ -18,11 +18,22 @@ class StampChecker:
     def __init__(self, expected_stride: int | None = 1) -> None:
         self.stride = expected_stride
         self.newest: int | None = None
+        #: largest step ahead that is believed; None: any
+        self.jump_max: int | None = None
         self.accepted = 0
         self.duplicate = 0
         self.out_of_order = 0
         self.gap = 0
         self.lost = 0
+
+    def forget(self) -> None:
+        """The sender is a new one, or began anew: any number is the first one again."""
+        self.newest = None
+
+    def believed(self, step: int) -> bool:
+        """False for a number so far ahead that it would lock out all that follow; from the first one on, which counts
+        from 0."""
+        return self.jump_max is None or step - (self.newest or 0) <= self.jump_max
 
     def check(self, step: int) -> bool:
         """True if the message is newer than all before and may be used."""

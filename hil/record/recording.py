@@ -25,7 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.core.describe.errors import ConfigError, TorqueloopError
+from torqueloop.core.describe.reading import read_bytes
 
 FILE_MAGIC = b"TLC1"
 CHUNK_MAGIC = b"TLCK"
@@ -37,6 +38,8 @@ _SEQ_LENGTH = struct.Struct("<II")
 CHUNK_BYTES_MAX = 64 << 20
 #: A new file is begun after this size, so that one bad sector or one careless editor costs one file. [bytes]
 FILE_BYTES = 256 << 20
+#: longest file that is read: one that the writer makes, and its last chunk [bytes]
+FILE_READ_MAX = FILE_BYTES + CHUNK_BYTES_MAX + (1 << 20)
 SUFFIX = ".tlc"
 
 
@@ -193,6 +196,11 @@ class StreamData:
         """Damage with intact data behind it; empty for a recording that was only cut off."""
         return [d for d in self.damage if not d.at_end]
 
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of all that could be read, heads left out."""
+        return sum(map(len, self.chunks))
+
     def payload(self) -> bytes:
         """All chunks in one piece."""
         return b"".join(self.chunks)
@@ -208,7 +216,11 @@ def read_stream(folder: Path | str) -> StreamData:
     damage: list[Damage] = []
     expected = 0
     for path in files:
-        data = path.read_bytes()
+        try:
+            data = read_bytes(path, FILE_READ_MAX)
+        except ConfigError as error:
+            data = b""
+            damage.append(Damage(path.name, 0, 0, str(error)))
         header, start, cause = _read_head(data)
         if header is None:
             # Only the first header is needed to understand the records; behind a broken one, look for chunks.
@@ -227,7 +239,11 @@ def read_stream(folder: Path | str) -> StreamData:
                 else:
                     damage.append(Damage(path.name, chunk.offset, chunk.n_bytes, chunk.cause))
                 continue
-            missing = max(chunk.seq - expected, 0)
+            if chunk.seq < expected:
+                # a copy of what is there already: a file was doubled, or they were exchanged
+                damage.append(Damage(path.name, chunk.offset, len(chunk.payload), "chunk out of order", False))
+                continue
+            missing = chunk.seq - expected
             if missing and not (damage and damage[-1].at_end):
                 damage.append(Damage(path.name, chunk.offset, 0, "chunks missing"))
             for d in damage:
@@ -303,4 +319,10 @@ def _read_head(data: bytes) -> tuple[dict[str, Any] | None, int, str]:
         return None, 0, "file head torn"
     if zlib.crc32(text) != crc:
         return None, 0, "file head has a wrong checksum"
-    return json.loads(text), _FILE_HEAD.size + length, ""
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return None, 0, f"file head is no JSON: {error}"
+    if not isinstance(header, dict):
+        return None, 0, "file head is no table"
+    return header, _FILE_HEAD.size + length, ""

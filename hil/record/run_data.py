@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.reading import JSON_BYTES, read_text
 from torqueloop.hil.record.recording import Damage, RecordingError, StreamData, read_stream
 
 #: Fixed part of a signal record, in front of the recorded outputs; all little endian.
@@ -108,16 +110,15 @@ def read_signals(run_dir: Path | str, folder: str = "signals") -> Signals:
     if header.get("version") != 1:
         version = header.get("version")
         raise RecordingError(f"{run_dir}/{folder}: format version {version}; this program reads version 1")
-    names, units = list(header["names"]), list(header["units"])
+    names, units, tick_s, every = _described(header, f"{run_dir}/{folder}")
     records, stray = _records(stream, signal_dtype(len(names)))
-    every = int(header.get("every", 1))
     tick = records["tick"]
     jump = np.flatnonzero(np.diff(tick) != every)
     gaps = [(int(tick[k]) + every, int(tick[k + 1] - tick[k]) // every - 1) for k in jump]
     return Signals(
         names,
         dict(zip(names, units, strict=True)),
-        float(header["tick_s"]),
+        tick_s,
         records,
         header,
         gaps,
@@ -125,6 +126,18 @@ def read_signals(run_dir: Path | str, folder: str = "signals") -> Signals:
         stream.closed,
         stray,
     )
+
+
+def _described(header: Mapping[str, Any], where: str) -> tuple[list[str], list[str], float, int]:
+    """(names, units, tick_s, every) of a header; RecordingError where it is not what a recording of signals has."""
+    found: tuple[Any, ...] = tuple(header.get(k) for k in ("names", "units", "tick_s", "every"))
+    names, units, tick_s, every = found
+    words = [isinstance(x, list) and all(isinstance(word, str) for word in x) for x in (names, units)]
+    every = 1 if every is None else every
+    numbers = type(tick_s) in (int, float) and 0.0 < tick_s < 1e9 and type(every) is int and 0 < every < 1 << 31
+    if not all(words) or not numbers or len(names) != len(units) or len(set(names)) != len(names):
+        raise RecordingError(f"{where}: its head does not say what the signals are")
+    return names, units, float(tick_s), every
 
 
 def _records(stream: StreamData, dtype: np.dtype[Any]) -> tuple[NDArray[Any], int]:
@@ -163,7 +176,10 @@ def write_modes(path: Path | str, changes: Sequence[ModeChange]) -> None:
 
 def read_modes(path: Path | str) -> list[ModeChange]:
     """The mode changes of a modes.csv; columns are found by name."""
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    try:
+        lines = read_text(path, JSON_BYTES).splitlines()
+    except ConfigError as error:
+        raise RecordingError(str(error)) from None
     if not lines:
         return []
     head = [h.strip() for h in lines[0].split(",")]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
 import shutil
 import sys
 import time
-import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any
 import torqueloop
 from torqueloop.configs import installed, package_root
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.reading import DATABASE_BYTES, read_bytes, read_json, read_toml
 from torqueloop.hil.results.files import write_run_info
 from torqueloop.hil.results.run import RunInfo
 
@@ -45,8 +44,8 @@ def input_files(*paths: Path) -> list[tuple[Path, bool]]:
             continue
         found[file, bare] = None
         if file.suffix == ".toml":
-            with file.open("rb") as stream:
-                waiting += [(path, bare or by_name) for path, by_name in _named(tomllib.load(stream), file.parent)]
+            named = _named(read_toml(file), file.parent)
+            waiting += [(path, bare or by_name) for path, by_name in named]
     return list(found)
 
 
@@ -76,11 +75,14 @@ def _absolute(value: Any) -> set[str]:
 
 def _copied(file: Path, files: set[Path]) -> bytes:
     """The content for the run directory: absolute names of other inputs become relative ones."""
-    data = file.read_bytes()
+    data = read_bytes(file, DATABASE_BYTES)
     if file.suffix == ".toml":
-        for name in _absolute(tomllib.loads(data.decode())):
+        for name in _absolute(read_toml(file)):
             if (other := Path(name).resolve()) in files:
-                data = data.replace(name.encode(), os.path.relpath(other, file.parent).encode())
+                relative = os.path.relpath(other, file.parent)
+                # whole texts only: a name may be part of a longer one
+                for quote in ('"', "'"):
+                    data = data.replace(f"{quote}{name}{quote}".encode(), f"{quote}{relative}{quote}".encode())
     return data
 
 
@@ -91,6 +93,8 @@ class RunFolder:
         """more: input files that the rig file does not name."""
         self.path = Path(out) if out is not None else _default(rig_name)
         make_empty(self.path)
+        #: the folder itself, whatever it is called by the end
+        self._held = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
         files = input_files(rig_path, *more)
         root = Path(os.path.commonpath([f.parent for f, bare in files if not bare]))
         #: sha256 of every input, by its path in config/
@@ -131,9 +135,42 @@ class RunFolder:
         self.info = replace(self.info, **changes)
         write_run_info(self.path, self.info)
 
+    def settle(self) -> str:
+        """Before the last things are written: where the folder is now. Renamed meanwhile: there; deleted: made again,
+        for what is still in memory. What happened in words, "" when it is where it was."""
+        was = self.path
+        try:
+            if os.path.samestat(os.fstat(self._held), os.stat(was)):
+                return ""
+        except OSError:
+            pass
+        now = Path(os.readlink(f"/proc/self/fd/{self._held}")) if sys.platform.startswith("linux") else was
+        if now.is_dir() and os.path.samestat(os.fstat(self._held), now.stat()):
+            self.path = now
+            return f"the run directory was renamed to {now} during the run"
+        was.mkdir(parents=True, exist_ok=True)
+        return "the run directory was deleted during the run: what had been recorded is lost"
+
     def finish(self, state: str, **changes: Any) -> None:
         """Last entry: how the run ended."""
         self.write(state=state, ended=now_text(), **changes)
+        if self._held >= 0:
+            os.close(self._held)
+            self._held = -1
+
+
+def changed_inputs(run_dir: Path, inputs: Mapping[str, str]) -> list[str]:
+    """Files in config/ that are not those the run was made of, in words. inputs: as RunInfo.inputs."""
+    found = []
+    for place, digest in inputs.items():
+        try:
+            data = read_bytes(run_dir / "config" / place, DATABASE_BYTES)
+        except ConfigError:
+            found.append(f"config/{place} is missing")
+            continue
+        if hashlib.sha256(data).hexdigest() != digest:
+            found.append(f"config/{place} was changed after the run")
+    return found
 
 
 def now_text() -> str:
@@ -181,8 +218,8 @@ def make_empty(path: Path) -> None:
 def _never_armed(path: Path) -> bool:
     """A run directory whose run failed before anything was armed."""
     try:
-        info = json.loads((path / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        info = read_json(path / "run.json")
+    except ConfigError:
         return False
     return isinstance(info, dict) and info.get("armed") is False
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torqueloop.hil.report.collect import Run
+from torqueloop.hil.report.collect import OTHER_STREAMS, SIGNALS, Run
 from torqueloop.hil.report.energy import EnergyBalance
 from torqueloop.hil.results.links import BusStats, PeerStats, VehicleStats
 from torqueloop.hil.results.run import RunStats
@@ -16,6 +16,10 @@ ENERGY_RESIDUAL_MAX = 1e-6
 #: Messages of a peer, or frames, may be lost up to this part of all: a loaded desktop loses a few, and the link is made
 #: for that. More is a peer that does not keep to the protocol, or a link that is no link. [1]
 LOSS_MAX = 0.01
+
+
+#: how the lines of Run.incomplete begin that are about what was recorded
+RECORDED = (f"{SIGNALS}:", *(f"{name}:" for name in OTHER_STREAMS), "config/")
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ def _safe_state(stats: RunStats) -> Check:
 def _recording(run: Run, metrics: Mapping[str, Any]) -> list[Check]:
     if run.signals is None:
         return [Check("signals recorded", False, "no signals were recorded")]
-    rest = [line for line in run.incomplete if line.startswith("signals")]
+    rest = [line for line in run.incomplete if line.startswith(RECORDED)]
     for name, stream in run.stats.recording.items():
         if stream.cause:
             rest.append(f"{name}: {stream.cause}, {stream.discarded_bytes} bytes not recorded")

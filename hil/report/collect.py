@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.core.describe.errors import ConfigError, TorqueloopError
+from torqueloop.core.describe.reading import read_toml
 from torqueloop.hil.record.first_fault import read_first_fault
-from torqueloop.hil.record.recording import RecordingError
+from torqueloop.hil.record.recording import RecordingError, read_stream
 from torqueloop.hil.record.run_data import (
     ModeChange,
     Signals,
@@ -16,8 +16,13 @@ from torqueloop.hil.record.run_data import (
     read_modes,
     read_signals,
 )
+from torqueloop.hil.record.run_folder import changed_inputs
 from torqueloop.hil.results.files import ResultError, ResultVersionError, read_run_info
 from torqueloop.hil.results.run import RunInfo, RunStats
+
+SIGNALS = "signals"
+#: streams of a run beside the signals, where they are looked for if run.json does not tell
+OTHER_STREAMS = ("inputs", "bus")
 
 
 class ReportError(TorqueloopError):
@@ -72,6 +77,9 @@ def load_run(path: Path | str) -> Run:
         raise ReportError(damage or f"{path}: not a run directory (neither run.json nor signals/ can be read)")
     if damage is not None:
         incomplete.append(damage)
+    if info is not None:
+        incomplete += _other_streams(path, info)
+        incomplete += changed_inputs(path, info.inputs)
     run = Run(path, info or RunInfo("", state="unknown", clock=""), signals, [], "", incomplete)
     run.modes, run.modes_source = _modes(path, signals, incomplete)
     if not run.info.over:
@@ -98,6 +106,27 @@ def _signals(path: Path) -> tuple[Signals | None, list[str]]:
     if signals.stray_bytes:
         found.append(f"signals: {signals.stray_bytes} bytes are no whole record")
     return signals, found
+
+
+def _other_streams(path: Path, info: RunInfo) -> list[str]:
+    """What is missing or damaged of the streams beside the signals: all of them, all checksums, all bytes written."""
+    told = info.stats.recording if info.stats is not None else {}
+    found = []
+    for name in dict.fromkeys([*told, *(n for n in OTHER_STREAMS if (path / n).exists())]):
+        stats = told.get(name)
+        try:
+            stream = read_stream(path / name)
+        except RecordingError as error:
+            found.append(f"{name}: {error}")
+            continue
+        if name != SIGNALS:
+            found += [f"{name}: {d}" for d in stream.damage]
+        if not stream.closed and info.over and not (stats is not None and stats.cause):
+            found.append(f"{name}: the recording of a run that ended has no end mark")
+        # run.json of a run that was killed is older than its last chunks
+        if stats is not None and info.over and not stats.cause and len(stream.chunks) < stats.chunks:
+            found.append(f"{name}: {stats.chunks - len(stream.chunks)} of {stats.chunks} chunks are missing")
+    return found
 
 
 def _modes(path: Path, signals: Signals | None, incomplete: list[str]) -> tuple[list[ModeChange], str]:
@@ -132,8 +161,8 @@ def _gears(config: Path) -> dict[str, float]:
     found: list[tuple[bool, dict[str, float]]] = []
     for file in sorted(config.rglob("*.toml")) if config.is_dir() else []:
         try:
-            data = tomllib.loads(file.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError):
+            data = read_toml(file)
+        except ConfigError:
             continue
         table = data.get("gears")
         gears = {

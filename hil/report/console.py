@@ -25,7 +25,7 @@ RX_COLUMNS = ("ok", *REFUSALS, "lost", "timeout")
 
 def print_report(report: Report, console: Console | None = None) -> None:
     """All tables, most important first and last."""
-    console, stats = console or Console(), report.stats
+    console, stats = console or Console(markup=False), report.stats
     parts = [
         _head(report),
         timing(stats.clock),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.console import Console, Group
+from rich.text import Text
 
 from torqueloop.cython_kernels.clock.histogram import Histogram
 from torqueloop.hil.report import console_parts
@@ -135,10 +136,10 @@ def print_merged(merged: Merged, console: Console) -> None:
     """One row per run, then the time of all of them."""
     shown = console_parts.table(f"{len(merged.reports)} runs of {_title(merged)}", "run", "", *COLUMNS.values())
     for name, passed, figures in merged.rows():
-        mark = "[green]pass[/]" if passed else "[bold red]FAIL[/]"
+        mark = Text("pass", "green") if passed else Text("FAIL", "bold red")
         shown.add_row(name, mark, *(console_parts.number(v) for v in figures))
     parts: list[Any] = [shown, "", timing(merged.stats.clock) or ""]
-    parts += [f"[yellow]degraded: {line}[/]" for line in merged.stats.degraded]
+    parts += [Text(f"degraded: {line}", "yellow") for line in merged.stats.degraded]
     console.print(Group(*parts))
 
 

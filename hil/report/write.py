@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torqueloop
+from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.record.run_data import write_modes
 from torqueloop.hil.report.analysis import Shift
 from torqueloop.hil.report.checks import Check
@@ -16,6 +17,15 @@ from torqueloop.hil.report.report import Report, analyse
 from torqueloop.hil.results.files import VERSION, plain, write_json_atomic
 from torqueloop.hil.results.gates import GateResult
 from torqueloop.hil.results.run import RunInfo
+
+
+class UnwrittenReport(TorqueloopError):
+    """The run was read and judged; its files cannot be written (read-only, full)."""
+
+    def __init__(self, report: Report, cause: OSError) -> None:
+        where = cause.filename or report.run.path
+        super().__init__(f"{where}: {cause.strerror}: the report was made, its files were not written")
+        self.report, self.cause = report, cause
 
 
 @dataclass(frozen=True)
@@ -68,10 +78,18 @@ def write_report(
     html: bool = True,
 ) -> Report:
     """Analyse the run and write report.json, junit.xml, report.html (and modes.csv when the run left none)."""
+    report = analyse(run_dir, gates)
+    try:
+        _write_files(report, html)
+    except OSError as error:
+        raise UnwrittenReport(report, error) from None
+    return report
+
+
+def _write_files(report: Report, html: bool) -> None:
     from torqueloop.hil.report.html import write_html
     from torqueloop.hil.report.junit import write_junit
 
-    report = analyse(run_dir, gates)
     folder = report.run.path
     if report.run.modes and report.run.modes_source != "modes.csv":
         report.files["modes"] = folder / "modes.csv"
@@ -83,4 +101,3 @@ def write_report(
     if html:
         report.files["html"] = folder / "report.html"
         write_html(report, report.files["html"])
-    return report

@@ -18,7 +18,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.core.describe.errors import ConfigError, TorqueloopError
+from torqueloop.core.describe.reading import read_json
 from torqueloop.hil.results.run import RunInfo
 
 #: of run.json and report.json. 1: untyped, until version 0.1.0 of torqueloop; 2: the tree of `results.run`
@@ -97,9 +98,9 @@ def read_run_info(run_dir: Path | str) -> RunInfo | None:
     if not path.is_file():
         return None
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise ResultError(f"{path}: {error}") from None
+        value = read_json(path)
+    except ConfigError as error:
+        raise ResultError(str(error)) from None
     return parse(RunInfo, value, str(path))
 
 

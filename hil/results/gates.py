@@ -135,6 +135,9 @@ class _Parser:
                 self.fail(f"{found[-1][0]!r} is no condition; write for instance '{found[-1][0]} == 0'", begin)
             if self.token[0] != "end" and not self.take(","):
                 self.fail(f"expected ',' or a comparison, found {self.token[1]!r}", self.token[2])
+        if not found:
+            # a gate that vanishes would pass
+            self.fail("holds no condition", 0)
         return found
 
     def either(self) -> _Node:

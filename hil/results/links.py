@@ -287,6 +287,8 @@ class ControlStats:
     rejected: dict[str, int] = field(default_factory=dict)
     delayed: int = 0
     not_sent: int = 0
+    #: times nobody else was taken for a while, because too many were connected
+    crowded: int = 0
     failure: str | None = None
     transactions: int = 0
     #: parameters that were changed, and signals that are held

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError, did_you_mean
+from torqueloop.core.describe.reading import read_json
 from torqueloop.hil.report.console_parts import number, table
 from torqueloop.hil.results.files import RUN_FILE, read_run_info
 from torqueloop.hil.results.run import RunInfo
@@ -105,8 +105,8 @@ def _row(path: Path, folder: Path) -> RunRow:
 def _judged(path: Path) -> dict[str, Any]:
     """report.json, of a run that is over and was judged; empty: there is none."""
     try:
-        value = json.loads((path / "report.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        value = read_json(path / "report.json")
+    except ConfigError:
         return {}
     return value if isinstance(value, dict) else {}
 

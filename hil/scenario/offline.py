@@ -35,6 +35,7 @@ from torqueloop.core.components.files import load
 from torqueloop.core.describe.errors import (
     ConfigError,
     MissingValueError,
+    RangeError,
     UnknownKeyError,
     UnknownNameError,
     did_you_mean,
@@ -42,7 +43,7 @@ from torqueloop.core.describe.errors import (
 from torqueloop.core.describe.units import SYMBOLS, keys_of
 from torqueloop.core.simulate.offline import Simulation
 from torqueloop.core.simulate.results import Result
-from torqueloop.hil.common.config_file import ConfigTable, InFile
+from torqueloop.hil.common.config_file import ConfigTable, FolderName, InFile
 from torqueloop.hil.common.config_layers import load_config
 from torqueloop.hil.common.locate import find
 from torqueloop.hil.record.recording import ChunkWriter
@@ -62,7 +63,7 @@ class ScenarioTable(ConfigTable):
     """[scenario]: what is simulated, how long, in which steps."""
 
     #: name of the scenario, in reports
-    name: str
+    name: FolderName
     #: driveline file, relative to the scenario file, or the bare name of an installed one
     powertrain: Annotated[str, InFile("powertrains")]
     #: simulated time
@@ -129,6 +130,7 @@ def _inputs(config: ScenarioConfig, model: Any, file: str) -> dict[str, sources.
             raise ConfigError(f"input {name} is given twice", file=file, table="inputs", key=key)
         try:
             found[name] = _signal(value, factor)
+            _in_range(found[name], model.parts.input_ranges.get(name), value)
         except ConfigError as error:
             error.problem = error.problem if "{key}" in error.problem else f"'{{key}}': {error.problem}"
             raise error.located(file=file, table="inputs", key=key) from None
@@ -138,6 +140,16 @@ def _inputs(config: ScenarioConfig, model: Any, file: str) -> dict[str, sources.
             f"no value for {', '.join(missing)}", file=file, table="inputs", hint="an input that is not used is 0.0"
         )
     return found
+
+
+def _in_range(signal: sources.Signal, allowed: tuple[float, float] | None, value: Any) -> None:
+    """RangeError for a constant, or a point of a table, that the law of the input is not made for."""
+    if allowed is None or not isinstance(value, (int, float, list)):
+        return
+    times = [row[0] for row in value] if isinstance(value, list) else [0.0]
+    wrong = [x for t in times for x in (signal.before(t), signal.after(t)) if not allowed[0] <= x <= allowed[1]]
+    if wrong:
+        raise RangeError("{key} = {value} is out of range", value=wrong[0], allowed=f"{allowed[0]:g} .. {allowed[1]:g}")
 
 
 def _signal(value: Any, factor: float) -> sources.Signal:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
-from torqueloop.hil.common.config_file import read_toml
+from torqueloop.core.describe.reading import read_toml
 from torqueloop.hil.common.locate import find, installed, locate
 from torqueloop.hil.report.junit import Case, Suite, write_suites
 from torqueloop.hil.report.report import Report

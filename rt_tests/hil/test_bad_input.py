@@ -277,9 +277,7 @@ def test_damage_in_the_middle_is_named_and_the_rest_is_used(recording: Path, str
     data[data.rindex(b"TLCK", 0, data.rindex(b"TLCK")) + 40] ^= 0xFF
     file.write_bytes(data)
     status, text = call("report", recording, "--no-html")
-    # the inputs are read by replay only
-    assert status == (1 if stream == "signals" else 0)
-    assert ("wrong checksum" in text) == (stream == "signals")
+    assert status == 1 and "wrong checksum" in text and f"{stream}: " in text
     status, text = call("replay", recording)
     assert status == 0 if stream == "signals" else "could be replayed" in text
     assert "Traceback" not in text
@@ -293,7 +291,7 @@ def test_recording_cut_off_anywhere_is_still_read(recording: Path) -> None:
     status, text = call("report", recording, "--no-html")
     assert status == 1 and "run.json" in text and "no end mark" in text
     status, text = call("replay", recording)
-    assert status == 2 and "run.json: Unterminated string" in text
+    assert status == 2 and "run.json" in text
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

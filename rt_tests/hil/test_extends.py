@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -13,9 +14,10 @@ from typer.testing import CliRunner
 from torqueloop.core.describe.errors import ConfigError, UnknownKeyError
 from torqueloop.hil import cli
 from torqueloop.hil.common.config_layers import parse_overrides
+from torqueloop.hil.results.files import read_run_info, write_run_info
 from torqueloop.hil.rig.describe.config import load_rig_config
 from torqueloop.hil.rig.describe.plan import load_plan
-from torqueloop.hil.rig.run.replay import replay
+from torqueloop.hil.rig.run.replay import ReplayError, replay
 from torqueloop.hil.rig.run.session import run_rig
 
 
@@ -136,11 +138,16 @@ def test_a_run_keeps_the_installed_files_it_used_by_bare_name(tmp_path: Path) ->
     result = run(top, tmp_path / "run", 0.2)
     kept = result.out / "config" / "installed"
     assert (kept / "rigs" / "desk_4hp22.toml").is_file() and (kept / "can" / "tcu_4hp22.dbc").is_file()
-    # the kept ones are read: another car in them is another hash
+    # the kept ones are read: another car in them is another hash, where the sums of run.json do not tell at once
     car = kept / "gearboxes" / "zf_4hp22.toml"
     text = car.read_text()
     assert replay(result.out).passed
     car.write_text(text.replace("J_kgm2 = ", "J_kgm2 = 2", 1))
+    with pytest.raises(ReplayError, match="was changed"):
+        replay(result.out)
+    info = read_run_info(result.out)
+    assert info is not None
+    write_run_info(result.out, dataclasses.replace(info, inputs={}))
     assert not replay(result.out).passed
 
 

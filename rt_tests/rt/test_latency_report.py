@@ -40,13 +40,13 @@ def made() -> dict[str, Any]:
     report: dict[str, Any] = json.loads((out / "report.json").read_text(encoding="utf-8"))
     assert report["passed"] == (done.returncode == 0)
     suites = {s.get("name") for s in ElementTree.parse(out / "junit.xml").getroot()}
-    assert suites == {"virtual", "real", "instructions", "vm"}
+    assert suites == {"virtual", "real", "instructions", "vm", "mutations"}
     assert "<h1>Latency report" in (out / "index.html").read_text(encoding="utf-8")
     return report
 
 
 @pytest.mark.rt
-@pytest.mark.parametrize("name", ["virtual", "real", "instructions", "vm"])
+@pytest.mark.parametrize("name", ["virtual", "real", "instructions", "vm", "mutations"])
 def test_exact_gates_of_this_machine(made: dict[str, Any], name: str) -> None:
     """All of them at once: a failure lists every gate that does not hold."""
     (part,) = [p for p in made["parts"] if p["name"] == name]

@@ -114,6 +114,24 @@ def test_ieee_numbers(length: int, form: str, big: bool) -> None:
         assert receiver.decode(table, 0x123, wrong) == k.RANGE and table[0] == 123.0
 
 
+@pytest.mark.parametrize(("scale", "offset"), [(1e5, 0.0), (-1e5, 0.0), (1.0, 1e308), (1e300, 0.0)])
+def test_a_number_that_scaling_makes_too_large_is_out_of_range(scale: float, offset: float) -> None:
+    """The bits hold a double, scale and offset are doubles, and what they make of it is none."""
+    spec = SignalSpec("x", 0, 64, is_float=True, scale=scale, offset=offset)
+    tables, table = CodecTables([message_of([spec], True)], 1), np.array([5.0])
+    state = RxState(tables)
+    for raw in (1.7e308, -1.7e308):
+        value = raw * scale + offset
+        status = state.decode(table, 0x123, struct.pack("<d", raw))
+        # with an offset, what is near the edge is refused as well
+        assert status == k.RANGE or np.isfinite(value)
+        assert table[0] == (value if status == k.OK else 5.0)
+    assert state.decode(table, 0x123, struct.pack("<d", 1e3 / scale)) == k.OK
+    # of a whole number that is known beforehand
+    with pytest.raises(ValueError, match="beyond what a double holds"):
+        CodecTables([message_of([SignalSpec("x", 0, 64, scale=1e300)], True)], 1)
+
+
 def test_encode_limits_to_database_and_bits_and_counts() -> None:
     signals = [
         SignalSpec("p", 0, 12, scale=500.0, minimum=0.0, maximum=20e5, slot=0),

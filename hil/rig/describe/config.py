@@ -17,10 +17,10 @@ from pydantic import Field, WithJsonSchema, field_validator, model_validator
 
 from torqueloop.core.describe.errors import closest
 from torqueloop.core.describe.units import UNITS
-from torqueloop.hil.common.config_file import BadValue, ConfigTable
+from torqueloop.hil.common.config_file import BadValue, ConfigTable, FolderName
 from torqueloop.hil.common.config_layers import load_config
 from torqueloop.hil.common.levers import LEVERS
-from torqueloop.hil.rig.describe.peer_tables import Bus, Control, Ecu, NotNegative, Plant, Positive, Vehicle
+from torqueloop.hil.rig.describe.peer_tables import LONGEST_S, Bus, Control, Ecu, NotNegative, Plant, Positive, Vehicle
 from torqueloop.hil.rig.describe.steps import Step
 
 #: tables of older rig files -> how they are written now
@@ -37,7 +37,7 @@ class RigTable(ConfigTable):
     """[rig]: which rig it is."""
 
     #: name of the rig, in reports and of the run directory
-    name: str
+    name: FolderName
     #: simulated time of a run unless --duration says otherwise [s]
     duration_s: Annotated[float, Field(gt=0, le=1e6)] = 25.0
 
@@ -58,7 +58,7 @@ class Clock(ConfigTable):
     #: statement about the rest [s]
     grace_s: Annotated[float, Field(ge=0, le=60)] = 0.0
     #: the last part of the wait looks at the clock instead of sleeping [us]: less lateness for that share of a CPU
-    spin_us: Annotated[float, Field(ge=0)] = 0.0
+    spin_us: Annotated[float, Field(ge=0, le=1e6)] = 0.0
     #: SCHED_FIFO priority of the loop; 0: ordinary scheduling
     fifo_priority: Annotated[int, Field(ge=0, le=99)] = 80
     #: CPU of the loop; auto: the last of those the process may use, none: any
@@ -219,17 +219,17 @@ class SafeState(ConfigTable):
     """[safe_state]: when it is latched besides the limits, and the reaction."""
 
     #: overruns in a row; 0: never. Above max_catch_up, else one long stall from outside is enough
-    overrun_limit: Annotated[int, Field(ge=0)] = 50
+    overrun_limit: Annotated[int, Field(ge=0, lt=1 << 31)] = 50
     #: ticks in a row with a step that only a plain impulse could finish (more than 12 events in it); 0: never.
     #: Full-throttle runs have none
-    solver_limit: Annotated[int, Field(ge=0)] = 20
+    solver_limit: Annotated[int, Field(ge=0, lt=1 << 31)] = 20
     #: no heartbeat of the loop for this long: it hangs [s]
-    watchdog_s: Annotated[float, Field(ge=0.05)] = 0.5
+    watchdog_s: Annotated[float, Field(ge=0.05, le=1e4)] = 0.5
     #: from the value at latching to the target within this time [s]: short enough to open before the driver notices the
     #: fault, long enough not to hit the driveline
     ramp_s: NotNegative = 0.2
     #: the run ends this long after latching [s]; negative: it goes on
-    stop_after_s: float = 1.0
+    stop_after_s: Annotated[float, Field(ge=-LONGEST_S, le=LONGEST_S)] = 1.0
     #: every tick is kept in memory from so long before the latching to so long after it, and then written [s]
     first_fault_before_s: Annotated[float, Field(ge=0, le=60)] = 2.0
     #: and to so long after it

@@ -13,8 +13,11 @@ from torqueloop.hil.common.locate import find
 from torqueloop.hil.link.keys import server_keys
 from torqueloop.hil.link.sockets import CurveKeys, PeerError, check_endpoint
 
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
+#: no time in a rig file is longer: in nanoseconds it would not fit into 64 bits [s]
+LONGEST_S = 1e6
+#: times [s]
+Positive = Annotated[float, Field(gt=0, le=LONGEST_S)]
+NotNegative = Annotated[float, Field(ge=0, le=LONGEST_S)]
 
 #: kind of a control unit that nobody starts: a real one on the bus, or a program started by hand
 HARDWARE = "hardware"
@@ -49,7 +52,7 @@ class Bus(CanTable):
     #: first sending of a message after arming, also later than its cycle [s]; default 0, with restbus spread
     tx_offset_s: dict[str, NotNegative] = {}
     #: frames in a row that cannot be sent before the bus counts as dead
-    tx_drop_limit: Annotated[int, Field(ge=1)] = 10
+    tx_drop_limit: Annotated[int, Field(ge=1, lt=1 << 31)] = 10
     #: socketcan through python-can and its threads instead of the tick's own socket
     gateway: bool = False
     #: the tick's own socket: bus off or interface down for longer latches the safe state [s]
@@ -152,7 +155,7 @@ class Vehicle(ConfigTable):
     #: duration of that ramp; at its end the safe state is latched [s]
     ramp_s: Positive = 0.2
     #: values refused in a row (not finite, against the schema) before the safe state
-    refuse_limit: Annotated[int, Field(ge=1)] = 10
+    refuse_limit: Annotated[int, Field(ge=1, lt=1 << 31)] = 10
     #: how long the process may take to answer for the first time, and in virtual time each time [s]
     start_timeout_s: Positive = 30.0
     #: CURVE: the rig's certificate with its secret key, relative to the rig file. Needed for an endpoint that is not on

@@ -133,6 +133,15 @@ def _databases(path: Path, config: RigConfig, compiled: CompiledModel) -> dict[s
                 e2e={message: table.settings for message, table in bus.e2e.items()},
             )
         except ConfigError as error:
+            # what asks for the signal is the mistake as often as the database: both are named
+            for table, links in (("inputs", config.inputs), ("outputs", config.outputs)):
+                for key, link in links.items():
+                    asked = link.signal if table == "inputs" else key
+                    message, _, signal = (asked or "").removeprefix(f"{name}.").partition(".")
+                    if f"'{message}'" in str(error) or f"message {message} has no signal '{signal}'" in str(error):
+                        problem = "{key}" if table == "outputs" else "{key} = {value}"
+                        raise ConfigError(f"{problem}: {error}", file=str(path), table=table, key=key,
+                                          value=asked) from None  # fmt: skip
             # the database file is named already where it is at fault
             raise error.located(file=str(path), table=f"bus.{name}") from None
     return found

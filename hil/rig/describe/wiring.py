@@ -87,11 +87,12 @@ class Wiring:
                 source = self.source(link.signal, "inputs", name)
                 self.check_units(link.signal, name, self.table.unit(target), link, "inputs", name)
                 self.plan.in_copies.append((source, slot, link.gain, link.offset))
+                self.driven(name, source, link)
             elif isinstance(link.value, str):
                 problem = "{key}: a model input has no words"
                 raise self.refuse(problem, "inputs", name, value=link.value, allowed="a number in SI")
             else:
-                self.table.initial[slot] = float(link.value or 0.0)
+                self.table.initial[slot] = self.allowed(name, float(link.value or 0.0), "inputs", name)
         self.derivatives()
         known = {*self.config.inputs, *self.plan.compiled.default_inputs, *self.plan.compiled.derived_inputs}
         missing = [n for n in names if n not in known]
@@ -99,6 +100,21 @@ class Wiring:
             problem = f"model input(s) without a source: {', '.join(missing)}"
             allowed = "a signal, or a constant like { value = 0.0 }"
             raise self.refuse(problem, "inputs", missing[0], MissingValueError, allowed=allowed)
+
+    def driven(self, name: str, source: int, link: Link) -> None:
+        """A driver table that goes to an input must stay in the range the input's law is made for."""
+        for slot, _, values in self.plan.drivers:
+            if slot == source:
+                for value in values:
+                    self.allowed(name, value * link.gain + link.offset, "driver", link.signal or "")
+
+    def allowed(self, name: str, value: float, table: str, key: str) -> float:
+        """The value of an input; RangeError outside the range its law is made for."""
+        low, high = self.plan.compiled.parts.input_ranges.get(name, (-math.inf, math.inf))
+        if not low <= value <= high:
+            problem = f"{{key}}: {name} = {{value}} is out of range"
+            raise self.refuse(problem, table, key, RangeError, value=value, allowed=f"{low:g} .. {high:g}")
+        return value
 
     def derivatives(self) -> None:
         """Exact motions need the derivatives of their input, and a signal of the rig brings none (a constant has 0)."""
@@ -216,6 +232,9 @@ class Wiring:
             masses = ", ".join(n for n, c in self.plan.driveline.components.items() if hasattr(c, "m"))
             problem = "{key} = {value}: the powertrain has no such mass"
             raise self.refuse(problem, "vehicle", "car", UnknownNameError, value=v.car, allowed=masses)
+        if not mass > 0.0:
+            problem = f"{{key}} = {{value}}: its mass is {float(mass):g} kg"
+            raise self.refuse(problem, "vehicle", "car", RangeError, value=v.car, allowed="> 0 kg")
         # m*dv/dt = F_wheel + F + F_friction, all positive forward
         forces = tuple((self.source(f"{v.road}.{n}", "vehicle", "road"), DUMMY, -1.0, 0.0) for n in ("F", "F_friction"))
         speed = self.source(f"{v.car}.v", "vehicle", "car")

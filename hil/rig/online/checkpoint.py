@@ -11,6 +11,7 @@ file of another version, rig or model is refused, and so is one that was cut off
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -18,7 +19,8 @@ from typing import Any
 
 import msgpack
 
-from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.core.describe.errors import ConfigError, TorqueloopError
+from torqueloop.core.describe.reading import read_bytes
 from torqueloop.cython_kernels.tick.control import Image
 from torqueloop.hil.rig.assemble.parts import RigParts
 from torqueloop.hil.rig.describe.plan import RigPlan
@@ -69,8 +71,16 @@ def capture(plan: RigPlan, image: Image, parameters: dict[str, float], peers: di
     )
 
 
-def write(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a file: whole, or not at all."""
+@dataclass
+class Quota:
+    """What the checkpoints of a run take up."""
+
+    count: int = 0
+    bytes: int = 0
+
+
+def write(path: Path, checkpoint: Checkpoint, quota: Quota | None = None) -> None:
+    """Write a file: whole, or not at all. `quota`: counts it."""
     body = bytes(msgpack.packb(asdict(checkpoint), use_bin_type=True))
     part = path.with_name(path.name + ".part")
     with part.open("wb") as stream:
@@ -78,16 +88,17 @@ def write(path: Path, checkpoint: Checkpoint) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     part.replace(path)
+    if quota is not None:
+        quota.count += 1
+        quota.bytes += len(body)
 
 
 def read(path: Path) -> Checkpoint:
     """Read and check a file by itself; CheckpointError with the reason."""
     try:
-        if path.stat().st_size > FILE_BYTES:
-            raise CheckpointError(f"{path}: too long for a checkpoint; allowed: {FILE_BYTES} bytes")
-        data = path.read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"{path}: {error.strerror}") from None
+        data = read_bytes(path, FILE_BYTES)
+    except ConfigError as error:
+        raise CheckpointError(str(error)) from None
     head = len(MAGIC)
     if data[: head - 1] != MAGIC[:-1]:
         raise CheckpointError(f"{path}: not a checkpoint")
@@ -108,6 +119,11 @@ def read(path: Path) -> Checkpoint:
     for name in wanted:
         if not isinstance(getattr(checkpoint, name), kinds[name]):
             raise CheckpointError(f"{path}: {name} is not what a checkpoint holds")
+    numbers = checkpoint.parameters.values()
+    if not all(type(x) in (int, float) and math.isfinite(x) for x in numbers):
+        raise CheckpointError(f"{path}: its parameters are no finite numbers")
+    if not all(type(n) is int for n in checkpoint.sizes):
+        raise CheckpointError(f"{path}: its sizes are no whole numbers")
     return checkpoint
 
 

@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.core.describe.errors import ConfigError, TorqueloopError
+from torqueloop.core.describe.reading import JSON_BYTES, read_text
 from torqueloop.hil.rig.assemble.parts import RigParts
 from torqueloop.hil.rig.describe.plan import RigPlan
 from torqueloop.hil.rig.online.checkpoint import SUFFIX, image_of, read
 from torqueloop.hil.rig.online.parameters import Parameters
-from torqueloop.hil.rig.online.restore import FOLDER
+from torqueloop.hil.rig.online.restore import FOLDER, RESTORED
 from torqueloop.hil.rig.online.rig_control import JOURNAL
 
 
@@ -35,7 +36,7 @@ def serve_references(run_dir: Path, plan: RigPlan, parts: RigParts, kernel: str)
             swap = {"model": prepared.model, "state": prepared.state, "gains": prepared.gains}
             parts.model, parts.state = prepared.model, prepared.state
         if "links" in entry:
-            path = run_dir / FOLDER / f"restored-{reference}{SUFFIX}"
+            path = run_dir / FOLDER / f"{RESTORED}{reference}{SUFFIX}"
             swap |= {"source": image_of(read(path), plan, parts, str(path)), "links": bool(entry["links"])}
         parts.control.stage(**swap)
 
@@ -46,10 +47,16 @@ def _read(path: Path) -> dict[int, dict[str, Any]]:
     if not path.is_file():
         return {}
     entries = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
+    try:
+        lines = read_text(path, JSON_BYTES).splitlines()
+    except ConfigError as error:
+        raise JournalError(str(error)) from None
+    for line in lines:
         try:
             entry = json.loads(line)
+            if not isinstance(entry["parameters"], dict | None):
+                raise TypeError
             entries[int(entry["reference"])] = entry
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise JournalError(f"{path}: line {line[:60]!r} is no entry of a journal") from None
     return entries

@@ -19,11 +19,24 @@ from torqueloop.hil.control.messages import RequestError
 from torqueloop.hil.rig.assemble.parts import RigParts
 from torqueloop.hil.rig.assemble.virtual_links import VirtualUnits, VirtualVehicle
 from torqueloop.hil.rig.describe.plan import RigPlan
-from torqueloop.hil.rig.online.checkpoint import SUFFIX, Checkpoint, CheckpointError, capture, image_of, read, write
+from torqueloop.hil.rig.online.checkpoint import (
+    SUFFIX,
+    Checkpoint,
+    CheckpointError,
+    Quota,
+    capture,
+    image_of,
+    read,
+    write,
+)
 from torqueloop.hil.rig.online.parameters import Parameters, Prepared
 
 #: folder of the checkpoints in the run directory
 FOLDER = "control"
+#: how the copies begin that a replay goes back to
+RESTORED = "restored-"
+#: checkpoints that a run keeps at a client's request, and bytes of all of them with the copies
+COUNT_MAX, BYTES_MAX = 200, 512_000_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -71,6 +84,7 @@ class Checkpoints:
         self.peers: Peers | None = None
         self._job: tuple[int, Callable[[], int]] | None = None
         self._lock = threading.Lock()
+        self._quota = Quota()
         #: what went wrong in the last job
         self.error: Exception | None = None
         #: the job that waits is the start of the run: nobody else asks how it went
@@ -96,6 +110,8 @@ class Checkpoints:
                 self.error = error
             except Exception as error:
                 self.error = error
+                if self._starting:
+                    raise CheckpointError(f"the run cannot begin at its checkpoint: {error}") from None
             finally:
                 self._starting = False
         return tick
@@ -126,6 +142,11 @@ class Checkpoints:
         rig, plan, parts = self._rig, self._rig.plan, self._rig.parts
         if name:
             self._check(name)
+            if name.startswith(RESTORED):
+                raise RequestError("refused", f"name {name!r}: a replay needs the files {RESTORED}N; another name")
+        if self._quota.count >= COUNT_MAX or self._quota.bytes >= BYTES_MAX:
+            kept = f"{self._quota.count} checkpoints of {self._quota.bytes} bytes are kept"
+            raise RequestError("refused", f"{kept}; allowed in a run: {COUNT_MAX}, {BYTES_MAX} bytes")
         if parts.rig.state != "armed":
             raise RequestError("refused", f"no checkpoint: the rig is {parts.rig.state}, allowed: armed")
         image = Image(parts.rig.image_sizes())
@@ -141,7 +162,7 @@ class Checkpoints:
         name = name or f"tick-{image.tick}"
         path = self.path(name)
         path.parent.mkdir(exist_ok=True)
-        write(path, capture(plan, image, rig.parameters.values, peers))
+        write(path, capture(plan, image, rig.parameters.values, peers), self._quota)
         return {"name": name, "file": str(path.relative_to(rig.folder)), "tick": image.tick}
 
     def restore(self, name: str, at: int) -> dict[str, Any]:
@@ -162,7 +183,10 @@ class Checkpoints:
         """Begin the run at a checkpoint: its tick. Before arming."""
         checkpoint = read(path)
         gone: dict[str, bool] = {}
-        accept, restored = self._prepare(checkpoint, str(path), -1, gone)
+        try:
+            accept, restored = self._prepare(checkpoint, str(path), -1, gone)
+        except RequestError as error:
+            raise CheckpointError(f"{path}: {error}") from None
         self._tell_vehicle(image_of(checkpoint, self._rig.plan, self._rig.parts, str(path)))
 
         def job() -> int:
@@ -185,9 +209,11 @@ class Checkpoints:
         prepared = None
         if checkpoint.parameters != rig.parameters.values:
             prepared = rig.parameters.prepare(checkpoint.parameters, whole=True)
+        if self._quota.bytes >= BYTES_MAX:
+            raise RequestError("refused", f"checkpoints of {self._quota.bytes} bytes are kept; allowed: {BYTES_MAX}")
         reference = rig.journal(parameters=checkpoint.parameters if prepared else None, links=not real)
         # a copy of its own: the checkpoint may be written again before the run is replayed
-        write(rig.folder / FOLDER / f"restored-{reference}{SUFFIX}", checkpoint)
+        write(rig.folder / FOLDER / f"{RESTORED}{reference}{SUFFIX}", checkpoint, self._quota)
         swap: dict[str, Any] = {}
         if prepared is not None:
             swap = {"model": prepared.model, "state": prepared.state, "gains": prepared.gains}

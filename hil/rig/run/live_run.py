@@ -30,6 +30,8 @@ from torqueloop.hil.rig.run.run_stats import VEHICLE, Energy, Links, run_stats
 
 #: the session looks after links, progress and rings this often [s]
 LOOK_S = 0.05
+#: this thread comes back so much later than it asked: the process was not run. Far above what load does [s]
+AWAY_S = 0.5
 #: run.json is rewritten this often [s]
 STATS_S = 1.0
 #: a loop that does not come back after stop() is given up after this [s]
@@ -71,6 +73,8 @@ class LiveRun:
     lockstep: LockstepClient | VirtualVehicle | None = None
     channel: ControlServer | None = None
     peer_stats: dict[str, PeerStats] = field(default_factory=dict)
+    #: longest time this process was not run [s]
+    away_s: float = 0.0
     #: first failure of a link in words
     note: str = ""
     #: the loop did not come back: it is not waited for any more
@@ -92,8 +96,9 @@ class LiveRun:
             recording=self.recorder.status(),
             first_fault=self.first_fault.result,
         )
+        note = self.note or (f"the rig itself was not run for {self.away_s:.1f} s" if self.away_s else "")
         took = None if self.began_s is None else (self.over_s or time.monotonic()) - self.began_s
-        return run_stats(self.plan, self.parts, self.energy, links, self.degraded, self.note, self.real, took, whole)
+        return run_stats(self.plan, self.parts, self.energy, links, self.degraded, note, self.real, took, whole)
 
     def _control_stats(self) -> ControlStats | None:
         """Counts of the control channel, with what it has done to the rig; None: there is none."""
@@ -115,6 +120,14 @@ class LiveRun:
             if stream.cause:
                 self.degrade(f"the recording of {name} has stopped: {stream.cause}")
         self.first_fault.look()
+
+    def away(self, seconds: float) -> None:
+        """This process was not run for so long (stopped, or its machine was): silences it saw then are its own."""
+        if seconds > AWAY_S:
+            self.away_s = max(self.away_s, seconds)
+            self.degrade(
+                f"the rig itself was not run for {seconds:.1f} s (stopped, suspended, or the machine withheld)"
+            )
 
     def degrade(self, text: str) -> None:
         """Note once that something is not as it should be."""

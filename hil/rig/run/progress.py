@@ -35,7 +35,7 @@ class Progress:
         self._bar: Bar | None = None
         if wanted and sys.stderr.isatty():
             self._bar = Bar(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(30),
                 TextColumn("{task.fields[text]}"),
                 TimeRemainingColumn(),

@@ -6,6 +6,10 @@ Everything is entered on one ExitStack, in the order it is needed, and stopped i
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import socket
+import sys
 import threading
 import time
 from contextlib import ExitStack
@@ -54,6 +58,7 @@ def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
             time.sleep(LISTEN_S)
         for bus in plan.buses:
             _listen_first(run, bus, peers)
+            _claim(stack, run, bus)
         if c.vehicle is not None:
             run.link = _open_link(run)
             stack.callback(run.link.stop)
@@ -133,6 +138,25 @@ def _listen_first(run: LiveRun, bus: BusPlan, peers: str) -> None:
                 f"a control unit is on the bus already, it sends {', '.join(names)}; run with --no-peers to use it. "
                 f"Bus: {where}"
             )
+
+
+def _claim(stack: ExitStack, run: LiveRun, bus: BusPlan) -> None:
+    """The bus belongs to one rig of this computer: two that listen at the same time hear each other only when both
+    have begun to send. The name is gone with the process, however it ends."""
+    if not sys.platform.startswith("linux"):
+        return
+    can = bus.config.bus(bus.database.has_fd)
+    place = f"{can.interface} {can.channel} {can.port if can.interface == 'udp_multicast' else ''} {bus.database.node}"
+    held = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+    try:
+        held.bind("\0torqueloop rig " + hashlib.sha256(place.encode()).hexdigest()[:32])
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        where = f"another bus for one of the two is set in [bus.{bus.name}] of {run.plan.path} (channel, port)"
+        raise StartError(
+            f"another rig of this computer is on {bus.place} as node {bus.database.node}; {where}"
+        ) from None
 
 
 def _start_loop(stack: ExitStack, run: LiveRun) -> threading.Thread:
@@ -229,11 +253,15 @@ def _look_after(run: LiveRun, loop: threading.Thread, watchdog: Watchdog, shown:
     """While the loop runs: failures of links, modes, progress, run.json. Ctrl-C stops the loop cleanly."""
     state, rig = "ended", run.parts.rig
     refusals, senders = _Refusals(run), [_Sender(run, name) for name in run.gateways]
-    next_stats = time.monotonic() + STATS_S
+    looked = time.monotonic()
+    next_stats = looked + STATS_S
     give_up: float | None = None
     while loop.is_alive():
         try:
             loop.join(LOOK_S)
+            now = time.monotonic()
+            run.away(now - looked - LOOK_S)
+            looked = now
             run.modes.drain()
             run.look_at_recorder()
             _links(run, refusals, senders)

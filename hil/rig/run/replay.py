@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from torqueloop.configs import installed_at
 from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.core.describe.reading import reading_only
 from torqueloop.hil.record.recording import RecordingError, read_stream
 from torqueloop.hil.record.run_data import read_signals, signal_dtype
-from torqueloop.hil.record.run_folder import INSTALLED
+from torqueloop.hil.record.run_folder import INSTALLED, changed_inputs
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.results.run import RunInfo
 
@@ -94,6 +95,8 @@ def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -
     rig_file = info.rig_file if info is not None else None
     if info is None or rig_file is None or not (run_dir / rig_file).is_file():
         raise ReplayError(f"{run_dir}: run.json names no rig file in config/; only runs of a rig can be replayed")
+    if changed := changed_inputs(run_dir, info.inputs):
+        raise ReplayError(f"{run_dir}: {'; '.join(changed)}: this is not what the run was made of")
     try:
         stream = read_stream(run_dir / "inputs")
     except RecordingError as error:
@@ -103,10 +106,11 @@ def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -
     version = stream.header.get("version")
     if version != INPUT_VERSION:
         raise ReplayError(f"{run_dir}/inputs: format version {version}; this program replays version {INPUT_VERSION}")
-    with installed_at(run_dir / INSTALLED):
-        plan = load_plan(run_dir / rig_file, info.overrides)
     kernel = info.kernel or "auto"
-    parts = build(plan, kernel=kernel)
+    # as it was then: nothing but what the run has left counts
+    with installed_at(run_dir / INSTALLED), reading_only(run_dir):
+        plan = load_plan(run_dir / rig_file, info.overrides)
+        parts = build(plan, kernel=kernel)
     serve_references(run_dir, plan, parts, kernel)
     result = ReplayResult(0, 0, _recorded_hash(info), "")
     compare = _Comparison(run_dir, [name for name, _ in plan.recorded], plan.config.clock.tick_s, result)
@@ -120,11 +124,16 @@ def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -
             bus.tx_ring.pop_all()
 
     # The first tick runs at the very time of arming.
+    if len(stream.chunks[0]) < INPUT_HEAD.size:
+        raise ReplayError(f"{run_dir}/inputs: its first chunk holds no record")
     parts.rig.begin(INPUT_HEAD.unpack_from(stream.chunks[0])[5])
     for chunk in _unbroken(stream, result):
         offset = 0
         while offset < len(chunk):
-            offset = parts.rig.replay(chunk, offset)
+            try:
+                offset = parts.rig.replay(chunk, offset)
+            except ValueError as error:
+                raise ReplayError(f"{run_dir}/inputs, tick {result.ticks}: {error}") from None
             result.ticks += 1
             if result.ticks % BLOCK == 0:
                 drain()

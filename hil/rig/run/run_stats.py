@@ -203,5 +203,8 @@ def _safe_state(plan: RigPlan, parts: RigParts, note: str) -> SafeState:
     text = describe(cause, plan.cause_name(cause))
     if note and cause["cause"] in ("thread", "vehicle_data", "bus"):
         text = f"{note} (tick {cause['tick']})"
+    elif note and cause["cause"] in ("tcu_silent", "vehicle_silent") and "the rig itself" in note:
+        # nobody else is to blame for what nobody could hear
+        text = f"{note}: {text}"
     latched = cause["latched"]
     return SafeState(latched, text if latched else "", cause["cause"], cause["tick"], cause["frozen"])

@@ -17,13 +17,14 @@ from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.cython_kernels.clock.clock import now_ns, now_wall_ns
 from torqueloop.hil.common.config_layers import overrides_files, relative_overrides
 from torqueloop.hil.ecu.kinds import ControlUnit
+from torqueloop.hil.realtime.limits import check_limits
 from torqueloop.hil.record.bus_log import bus_header
 from torqueloop.hil.record.mode_log import ModeLog
 from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.record.run_data import signal_header
 from torqueloop.hil.record.run_folder import RunFolder, check_duration
 from torqueloop.hil.report.report import Report
-from torqueloop.hil.report.write import write_report
+from torqueloop.hil.report.write import UnwrittenReport, write_report
 from torqueloop.hil.results.gates import parse_gates
 from torqueloop.hil.results.run import RunStats, StartedFrom
 from torqueloop.hil.results.scenario import ScenarioInfo
@@ -95,6 +96,7 @@ def run_rig(
     """
     if clock not in ("real", "virtual"):
         raise ConfigError("unknown clock {value}", key="clock", value=clock, allowed="real, virtual")
+    check_limits()
     if clock == "real" and (vehicle is not None or ecus):
         raise ConfigError(
             "models in the rig's process need the virtual clock", key="clock", value=clock, allowed="virtual"
@@ -140,15 +142,18 @@ def run_rig(
                 run.recorder.discard()
             folder.finish(failed, error=f"{type(error).__name__}: {error}", armed=armed)
         raise
+    if moved := folder.settle():
+        run.degrade(moved)
     run.first_fault.finish()
     stats = run.stats()
     try:
         run.modes.write(folder.path / "modes.csv")
         folder.finish(state, stats=stats, realtime=run.realtime())
         report = write_report(folder.path, gates, html=html)
-    except OSError as error:
+    except (OSError, UnwrittenReport) as error:
+        cause = error if isinstance(error, OSError) else error.cause
         raise RunError(
-            f"{error.filename or folder.path}: {error.strerror}; the run is over ({state}, {stats.clock.ticks} ticks), "
+            f"{cause.filename or folder.path}: {cause.strerror}; the run is over ({state}, {stats.clock.ticks} ticks), "
             f"what was recorded is in {folder.path} and can be read with `torqueloop report`"
         ) from None
     return RunResult(folder.path, state, stats, report)

@@ -1,0 +1,255 @@
+"""The mutations of `scripts/mutate`: one line each, each a mistake that somebody could make, with the tests for it.
+
+The text must stand once in its file: a list that has gone stale is an error (rt_tests/unit/test_mutations.py), not a
+mutation that survives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TICK, STEP, CAN = "cython_kernels/tick", "cython_kernels/step", "cython_kernels/can"
+FAULTS = ("hil/test_rig_faults.py", "hil/test_rig_injection.py", "hil/test_rig_ends.py")
+VIRTUAL = ("hil/test_rig_virtual.py", "hil/test_impulse.py", "hil/test_rig_faults.py")
+INJECT = ("hil/test_rig_injection.py",)
+CONTROL = ("hil/test_control_state.py", "hil/test_control.py", "hil/test_hostile_recordings.py")
+CLOCK = ("hil/test_clock_model.py", "hil/test_clock_rules.py", "hil/test_rig_policies.py")
+CODEC = ("unit/test_codec.py", "unit/test_codec_fd.py")
+KERNEL = ("unit/test_kernel_elements.py", "unit/test_kernel_friction.py", "unit/test_kernel_model.py")
+PARTS = ("unit/test_components_rot_kinds.py", "unit/test_components_pt_parts.py", "unit/test_components_wet_drag.py",
+         "unit/test_components_rot_losses.py")  # fmt: skip
+LINK = ("hil/test_peer_zmq.py", "hil/test_hostile_peers.py")
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A line, and what somebody might have written."""
+
+    file: str
+    old: str
+    new: str
+    #: tests that are for it, relative to rt_tests/; the first failure is enough
+    tests: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """How it is called in tables."""
+        return f"{self.file.rpartition('/')[2]}: {self.old.strip()[:60]} -> {self.new.strip()[:60]}"
+
+
+M = Mutation
+MUTATIONS = (
+    # --- what the codec takes and sends
+    M(f"{CAN}/codec_tick.pxi", "if not _counter_exists(c, m, counter):", "if False:", CODEC),
+    M(
+        f"{CAN}/codec_tick.pxi",
+        "if delta > m.max_delta + <int64_t> r.rejected:",
+        "if delta >= m.max_delta + <int64_t> r.rejected:",
+        CODEC,
+    ),
+    M(
+        f"{CAN}/codec_tick.pxi",
+        "value[i - m.first] = v * s.scale + s.offset",
+        "value[i - m.first] = v * s.scale - s.offset",
+        CODEC,
+    ),
+    M(f"{CAN}/codec_tick.pxi", "t.counter = codec_next_counter(c, m, t.counter)", "pass", CODEC),
+    M(
+        f"{CAN}/codec_spec.py",
+        "raw_lo, raw_hi = max(raw_lo, -most), min(raw_hi, most)",
+        "pass",
+        CODEC,
+    ),
+    M(f"{CAN}/codec_tick.pxi", "if frame.dlc != m.dlc:", "if frame.dlc < m.dlc:", CODEC),
+    M(f"{CAN}/codec_tick.pxi", "if delta == 0:", "if delta < 0:", CODEC),
+    M(f"{CAN}/codec_tick.pxi", "r.lost += delta - 1 - r.rejected", "r.lost += delta - r.rejected", CODEC),
+    M(f"{CAN}/codec_tick.pxi", "not (s.raw_lo <= v <= s.raw_hi)", "(v < s.raw_lo or v > s.raw_hi)", CODEC),
+    M(f"{CAN}/codec_tick.pxi", "v = <double> <int64_t> ((raw ^ s.sign) - s.sign)", "v = <double> <int64_t> raw", CODEC),
+    M(
+        f"{CAN}/codec_tick.pxi",
+        "x = s.raw_lo if x < s.raw_lo else s.raw_hi",
+        "x = s.raw_hi if x < s.raw_lo else s.raw_lo",
+        CODEC,
+    ),
+    M(
+        f"{CAN}/codec_tick.pxi",
+        "if now_ns - r.last_ok_ns > m.timeout_ns:",
+        "if now_ns - r.last_frame_ns > m.timeout_ns:",
+        CODEC,
+    ),
+    M(f"{CAN}/codec_spec.py", "lo = float(math.ceil(lo - 1e-6)) if", "lo = float(math.floor(lo - 1e-6)) if", CODEC),
+    M(f"{CAN}/crc.pyx", "if r & 0x80 else", "if r & 0x40 else", ("unit/test_crc.py",)),
+    # --- safe state, limits, latches
+    M(
+        f"{TICK}/tick_outputs.pxi",
+        "if not (value >= r.limit[i].lo and value <= r.limit[i].hi):",
+        "if not (value >= r.limit[i].lo):",
+        FAULTS,
+    ),
+    M(f"{TICK}/tick_outputs.pxi", "x = x / r.safe[i].ramp_s if x < r.safe[i].ramp_s else 1.0", "x = 1.0", FAULTS),
+    M(
+        f"{TICK}/tick_outputs.pxi",
+        "(r.safe[i].target - r.safe[i].start) * x",
+        "(r.safe[i].start - r.safe[i].target) * x",
+        FAULTS,
+    ),
+    M(f"{TICK}/tick_outputs.pxi", "if r.safety.solver_limit > 0 and", "if r.safety.solver_limit < 0 and", FAULTS),
+    M(f"{TICK}/tick_outputs.pxi", "r.safety.unresolved = 0", "pass", FAULTS),
+    M(f"{TICK}/tick_outputs.pxi", "rig_latch(r, CAUSE_NOT_FINITE, r.out_slot + i)", "pass", FAULTS),
+    M(
+        f"{TICK}/tick_outputs.pxi",
+        "r.tick_s * 0.5 * (force + r.force_last)",
+        "r.tick_s * force",
+        ("hil/test_impulse.py",),
+    ),
+    M(f"{TICK}/tick_outputs.pxi", "r.momentum_last = momentum", "pass", VIRTUAL),
+    M(
+        f"{TICK}/tick_outputs.pxi",
+        "row.gain * sig[row.src] + row.offset",
+        "row.gain * (sig[row.src] + row.offset)",
+        ("hil/test_rig_config.py", "hil/test_rig_injection.py", "hil/test_rig_virtual.py"),
+    ),
+    M(f"{TICK}/tick_latch.pxi", "good = good and isfinite(value[i])", "good = good or isfinite(value[i])", FAULTS),
+    M(f"{TICK}/tick_latch.pxi", "r.veh_refused_in_row = 0", "pass", FAULTS),
+    M(f"{TICK}/tick_latch.pxi", "if age > r.veh_age_limit_ns:", "if age > 2 * r.veh_age_limit_ns:", FAULTS),
+    M(f"{TICK}/tick_latch.pxi", "age -= r.veh_age_limit_ns + r.veh_hold_ns", "age -= r.veh_age_limit_ns", FAULTS),
+    M(f"{TICK}/tick_latch.pxi", "r.sig[r.veh_slot + r.veh_ramped] *= factor", "pass", FAULTS),
+    M(f"{TICK}/tick_latch.pxi", "while k + 1 < d.n and t >= x[k + 1]:", "while k + 1 < d.n and t > x[k + 1]:", VIRTUAL),
+    M(f"{TICK}/tick_latch.pxi", "if k + 1 == d.n or t <= x[0]:", "if k + 1 == d.n:", VIRTUAL),
+    M(f"{TICK}/tick_can.pxi", "CAUSE_TCU_FRAMES if message.bad else CAUSE_TCU_SILENT", "CAUSE_TCU_SILENT", FAULTS),
+    M(f"{TICK}/tick_can.pxi", "if message.timed_out:", "if message.timed_out and message.bad:", FAULTS),
+    M(f"{TICK}/tick_can.pxi", "(tick - due.offset) % due.period != 0", "tick % due.period != 0", VIRTUAL),
+    M(f"{TICK}/tick_can.pxi", "b.tx_dropped_in_row = 0\n            any_sent", "any_sent", FAULTS),
+    M(f"{TICK}/tick_can.pxi", "rig_latch(r, CAUSE_ENCODE, on_bus(b.index, due.message))", "pass", FAULTS),
+    M(
+        f"{TICK}/tick_safety.pxi",
+        "y = g.hi if x > g.hi else g.lo if x < g.lo else x",
+        "y = g.hi if x > g.hi else x",
+        INJECT,
+    ),
+    M(f"{TICK}/tick_safety.pxi", "y = g.last - g.slew", "y = g.last + g.slew", INJECT),
+    M(f"{TICK}/tick_safety.pxi", "if g.slew > 0.0 and g.seen:", "if g.slew > 0.0:", INJECT),
+    M(f"{TICK}/tick_safety.pxi", "rig_latch(r, CAUSE_OUTPUT, g - r.safety.guard)", "pass", INJECT),
+    M(
+        f"{TICK}/tick_safety.pxi",
+        "return f.from_tick <= sim_tick(r) < f.until_tick",
+        "return f.from_tick < sim_tick(r) < f.until_tick",
+        INJECT,
+    ),
+    M(f"{TICK}/tick_safety.pxi", "x = f.held", "x = f.value", INJECT),
+    M(f"{TICK}/tick_loop.pxi", "r.tick - r.cause_tick > r.safe_stop_ticks", "r.tick > r.safe_stop_ticks", FAULTS),
+    M(
+        f"{TICK}/tick_loop.pxi",
+        "drop = max(0, behind - (r.max_catch_up - r.late_in_row))",
+        "drop = max(0, behind - r.max_catch_up)",
+        CLOCK,
+    ),
+    M(f"{TICK}/tick_loop.pxi", "grid[0] += drop * r.period_ns", "grid[0] += behind * r.period_ns", CLOCK),
+    # --- transactions
+    M(f"{TICK}/tick_control.pxi", "(r.safe_latched or r.reacting)", "r.reacting", CONTROL),
+    M(f"{TICK}/tick_control.pxi", "c.work -= r.sig[r.out_slot + c.stored[i]]", "pass", CONTROL),
+    M(f"{TICK}/tick_control.pxi", "r.momentum[i].gain = c.gain[i]", "pass", CONTROL),
+    M(f"{TICK}/tick_control.pxi", "r.hash = h.hash", "pass", CONTROL),
+    M(f"{TICK}/tick_control.pxi", "c.at_tick > sim_tick(r)", "c.at_tick >= sim_tick(r)", CONTROL),
+    # --- forces, friction, signs
+    M(f"{STEP}/forces.pxi", "return m.act[i].p_max if cmd > m.act[i].p_max else cmd", "return cmd", KERNEL + PARTS),
+    M(
+        f"{STEP}/forces.pxi",
+        "return -2.0 * m.ed[i].tau * x / (1.0 + x * x)",
+        "return 2.0 * m.ed[i].tau * x / (1.0 + x * x)",
+        PARTS,
+    ),
+    M(f"{STEP}/forces.pxi", "y = -y if w < 0.0 else 0.0", "y = y if w < 0.0 else 0.0", PARTS),
+    M(f"{STEP}/forces.pxi", "if fabs(w) <= wc:\n        return -mu", "if fabs(w) <= wc:\n        return mu", PARTS),
+    M(f"{STEP}/forces.pxi", "c = m.eng[i].tau_idle_max", "pass", KERNEL + PARTS),
+    M(
+        f"{STEP}/forces.pxi",
+        "tau = lo + pedal * (table1(&m.tab1[m.eng[i].wot], w, hint + 1) - lo)",
+        "tau = lo + pedal * table1(&m.tab1[m.eng[i].wot], w, hint + 1)",
+        KERNEL,
+    ),
+    M(f"{STEP}/forces.pxi", "tp = m.tc[i].coast_ratio * tt", "tp = tt", KERNEL),
+    M(f"{STEP}/forces.pxi", "fn = m.fr[i].ga * (p[index] - m.fr[i].pret)", "fn = m.fr[i].ga * p[index]", KERNEL),
+    M(
+        f"{STEP}/decide.pxi",
+        "acc = -trend(s.now.cap_f[i], s.end.cap_f[i], ahead)",
+        "acc = trend(s.now.cap_f[i], s.end.cap_f[i], ahead)",
+        KERNEL,
+    ),
+    M(f"{STEP}/decide.pxi", "s.mode[i] = 1 if r > 0.0 else -1", "s.mode[i] = -1 if r > 0.0 else 1", KERNEL),
+    M("cython_kernels/model/laws.pxd", "e += 0.5 * s.now.u[i] * p", "e += s.now.u[i] * p", KERNEL),
+    M("cython_kernels/rings/ring.pyx", "if used >= r.capacity:", "if used > r.capacity:", ("unit/test_ring.py",)),
+    M(
+        "cython_kernels/rings/ring.pyx",
+        "memcpy(r.data, src + first, n - first)",
+        "memcpy(r.data, src, n - first)",
+        ("unit/test_ring.py",),
+    ),
+    # --- the rig in Python
+    M(
+        "hil/vehicle/model.py",
+        "if v == 0.0 and abs(force) <= hold:",
+        "if v == 0.0 and abs(force) <= 2 * hold:",
+        ("hil/test_vehicle.py",),
+    ),
+    M("hil/vehicle/model.py", "to_stop = v / -a if a != 0.0 else 0.0", "to_stop = 0.0", ("hil/test_vehicle.py",)),
+    M("hil/link/stats.py", "self.lost += (step - self.newest) // self.stride - 1", "self.lost += 1", LINK),
+    M("hil/link/stats.py", "if step < self.newest:", "if step < self.newest - 1:", LINK),
+    M(
+        "hil/link/messages.py",
+        "if not low <= value <= high:\n            return ()",
+        "if value > high:\n            return ()",
+        LINK,
+    ),
+    M("hil/link/sockets.py", "if newest is None or message.step > newest.step:", "if newest is None:", LINK),
+    M(
+        "hil/link/endpoints.py",
+        "if not _on_loopback(host) and curve is None:",
+        'if not host.startswith("127.") and curve is None:',
+        LINK,
+    ),
+    M(
+        "hil/results/gates.py",
+        "if value is None or (isinstance(value, float) and math.isnan(value)):",
+        "if value is None:",
+        ("unit/test_gates.py",),
+    ),
+    M(
+        "hil/results/gates.py",
+        "return all(_compare(op, a, b) for op, a, b",
+        "return any(_compare(op, a, b) for op, a, b",
+        ("unit/test_gates.py",),
+    ),
+    M(
+        "hil/record/recording.py",
+        "if n_bytes > CHUNK_BYTES_MAX or begin + n_bytes > len(data):",
+        "if begin + n_bytes > len(data) + 1:",
+        ("unit/test_recording.py",),
+    ),
+    M("hil/record/recording.py", "if chunk.seq < expected:", "if False:", ("hil/test_hostile_recordings.py",)),
+    M(
+        "hil/record/recording.py",
+        "zlib.crc32(payload, zlib.crc32(_SEQ_LENGTH.pack(seq, n_bytes))) != crc",
+        "zlib.crc32(payload) == crc",
+        ("unit/test_recording.py",),
+    ),
+    M(
+        "hil/report/checks.py",
+        "return lost > LOSS_MAX * max(1, of)",
+        "return lost > max(1, of)",
+        ("unit/test_results.py",),
+    ),
+    M(
+        "hil/rig/run/replay.py",
+        'off = new["out"].view(np.uint64) != old["out"].view(np.uint64)',
+        'off = np.abs(new["out"] - old["out"]) > 1e-6',
+        ("hil/test_rig_virtual.py", "hil/test_first_fault.py"),
+    ),
+    M(
+        "hil/rig/online/checkpoint.py",
+        "if hashlib.sha256(body).digest() != data[head : head + 32]:",
+        "if False:",
+        CONTROL,
+    ),
+    M("hil/ecu/messages.py", "if not all(map(math.isfinite, value)):", "if False:", ("hil/test_external_units.py",)),
+)
