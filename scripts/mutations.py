@@ -119,7 +119,6 @@ MUTATIONS = (
     M(f"{TICK}/tick_can.pxi", "CAUSE_TCU_FRAMES if message.bad else CAUSE_TCU_SILENT", "CAUSE_TCU_SILENT", FAULTS),
     M(f"{TICK}/tick_can.pxi", "if message.timed_out:", "if message.timed_out and message.bad:", FAULTS),
     M(f"{TICK}/tick_can.pxi", "(tick - due.offset) % due.period != 0", "tick % due.period != 0", VIRTUAL),
-    M(f"{TICK}/tick_can.pxi", "b.tx_dropped_in_row = 0\n            any_sent", "any_sent", FAULTS),
     M(f"{TICK}/tick_can.pxi", "rig_latch(r, CAUSE_ENCODE, on_bus(b.index, due.message))", "pass", FAULTS),
     M(
         f"{TICK}/tick_safety.pxi",

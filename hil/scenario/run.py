@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
-from torqueloop.core.describe.reading import read_toml
+from torqueloop.core.describe.reading import DEPTH, read_toml
 from torqueloop.hil.common.locate import find, installed, locate
 from torqueloop.hil.report.junit import Case, Suite, write_suites
 from torqueloop.hil.report.report import Report
@@ -42,7 +42,9 @@ class ScenarioResult:
 def is_rig_scenario(path: Path | str, seen: tuple[Path, ...] = ()) -> bool:
     """A scenario of a rig, not of a powertrain by itself; one that extends another is what that one is."""
     table, here = read_toml(path), Path(path).resolve()
-    if "extends" in table and here not in seen and not {"rig", "powertrain"} & set(table.get("scenario") or {}):
+    # files that extend each other without end are named by their reader
+    goes_on = "extends" in table and here not in seen and len(seen) < DEPTH
+    if goes_on and not {"rig", "powertrain"} & set(table.get("scenario") or {}):
         if "steps" in table:
             return True
         name = str(table["extends"])

@@ -83,7 +83,7 @@ MISTAKES = {
     "stop later": (RIG, "[limits]", "[safe_state]\nstop_after_s = 1e300\n[limits]", RIG, ["stop_after_s", "1e+300"]),
     "watchdog": (RIG, "[limits]", "[safe_state]\nwatchdog_s = 1e300\n[limits]", RIG, ["watchdog_s"]),
     "whole number": (RIG, "[outputs]", "[outputs]\nx = 99999999999999999999", RIG, ["64 bits"]),
-    "mistake in an included part": (DRIVE, "J_kgm2 = 0", "J_kgm2 = -0", CAR, ["J_kgm2", "drive_4hp22.toml"]),
+    "mistake in an included part": (DRIVE, "J_kgm2 = 0", "J_kgm2 = -0", CAR, ["J_kgm2", "drive_528i.toml"]),
     "rig name": (RIG, 'name = "desk_4hp22"', 'name = "../../x"', RIG, ["name", "'../../x'"]),
 }  # fmt: skip
 

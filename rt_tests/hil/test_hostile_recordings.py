@@ -98,7 +98,7 @@ def test_a_replay_reads_the_copies_wherever_the_originals_were(tmp_path: Path, h
         more = ["--set", f"plant.powertrain={train}"]
     out = tmp_path / "run"
     call("run", rig, "--clock", "virtual", "--duration", "0.3", "--quiet", "--no-html", "--out", out, *more)
-    drive = configs / "powertrains" / "drive_4hp22.toml"
+    drive = configs / "drives" / "drive_528i.toml"
     drive.write_text(drive.read_text().replace("m_kg = 1500", "m_kg = 1700"))
     status, text = call("replay", out)
     assert status == 0, text
