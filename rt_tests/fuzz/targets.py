@@ -161,12 +161,12 @@ TARGETS = {
     t.name: t
     for t in (
         _configuration("gearbox", "gearboxes/zf_4hp22.toml", "gearboxes/lepelletier_6hp26.toml", daily=40),
-        _configuration("powertrain", "powertrains/drive_4hp22.toml", "powertrains/car_4hp22.toml", daily=0),
+        _configuration("powertrain", "powertrains/drive_4hp22.toml", "powertrains/car_4hp22.toml", daily=40),
         _configuration("scenario", "scenarios/wot_4hp22.toml", "scenarios/steering_gear.toml", daily=40),
         _configuration("vehicle", "vehicles/bmw_528i_e28.toml", daily=300),
-        _configuration("tcu", "tcu/soft_4hp22.toml", daily=0),
+        _configuration("tcu", "tcu/soft_4hp22.toml", daily=60),
         _configuration("rig", "rigs/desk_4hp22.toml", daily=20),
-        _configuration("dbc", "can/tcu_4hp22.dbc", daily=0),
+        _configuration("dbc", "can/tcu_4hp22.dbc", daily=40),
         Target("csv", lambda: [(CONFIGS / "engines/bmw_m30b28.csv").read_bytes()], _csv, mutate.text, 300),
         Target("vehicle_messages", _seeds(VEHICLE_SEEDS), _vehicle_message, messages, 5000),
         Target("control_messages", _seeds(CONTROL_SEEDS), _control_message, messages, 5000),

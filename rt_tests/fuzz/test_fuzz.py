@@ -27,7 +27,8 @@ def test_a_traceback_and_a_hang_are_found() -> None:
         while b"y" in data:
             pass
 
-    planted = Target("planted", lambda: [b"aaa", b"yyy"], read, lambda data, rng: data.replace(b"a", b"x"))
+    planted = Target("planted", lambda: [b"aaa", b"yyy"], read, lambda data, rng: data.replace(b"a", b"x"),
+                     cpu_s=0.2)  # fmt: skip
     assert "KeyError: 'planted'" in (one(planted, b"x") or "") and one(planted, b"a") is None
     found = run(planted, 20, None, 1)
     assert {wrong.split(":")[0] for _, wrong in found.findings} == {"KeyError", "Hang"}
@@ -38,4 +39,5 @@ def test_mutations_differ_and_are_the_same_for_a_seed() -> None:
     data = Path(__file__).read_bytes()
     for change in (mutate.binary, mutate.text):
         made = [change(data, random.Random(k)) for k in range(50)]
-        assert len(set(made)) > 40 and made == [change(data, random.Random(k)) for k in range(50)]
+        # a mutation of some other line changes nothing now and then
+        assert len(set(made)) > 25 and made == [change(data, random.Random(k)) for k in range(50)]

@@ -76,7 +76,7 @@ MISTAKES = {
     "massless car": (DRIVE, "m_kg = 1500", "m_kg = 0", RIG, ["car", "0 kg"]),
     "idle speed": (DRIVE, "w_idle_radps = 80", "w_idle_radps = 1e30", DRIVE, ["w_idle_radps", "1e+06"]),
     "pedal of the driver": (RIG, "[1.7, 1.0]]\nkick", "[1.7, 2e9]]\nkick", RIG, ["driver.pedal", "0 .. 1"]),
-    "table that is not there": (TCU, "tc_4hp22_coast.csv", "nope.csv", TCU, ["nope.csv", "not found"]),
+    "table that is not there": (TCU, "tc_4hp22_coast.csv", "nope.csv", TCU, ["nope.csv", "no such file"]),
     "zero byte in an include": (CAR, '"drive_4hp22.toml"', '"\\u0000"', CAR, ["zero byte"]),
     "zero byte in a database": (RIG, "tcu_4hp22.dbc", "tcu\\u0000.dbc", RIG, ["zero byte", "database"]),
     "stop after": (RIG, "[limits]", f"[safe_state]\nstop_after_s = {LONG}\n[limits]", RIG, ["not TOML"]),

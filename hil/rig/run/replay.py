@@ -180,6 +180,9 @@ class _Comparison:
         if signals.names != names:
             result.remarks.append("the recorded signals are not those of the rig file: only the hash is compared")
             return
+        if np.any(np.diff(signals.records["tick"]) <= 0):
+            result.remarks.append("the recorded ticks do not rise: only the hash is compared")
+            return
         self.recorded = signals.records
         self.at = 0
 
