@@ -163,7 +163,8 @@ def _set_tables(sketch: Sketch) -> str:
     for name, s in sketch.sets.items():
         lines += [f"[components.{name}]", 'kind = "IdealPlanetary"']
         lines += [f"ratio = {s.ratio!r}"] if s.ratio is not None else [f"z_sun = {s.z_sun}", f"z_ring = {s.z_ring}"]
-        lines += ["plus_set = true", ""] if s.plus_set else [""]
+        lines += ["plus_set = true"] if s.plus_set else []
+        lines += ['source = "the sketch: head of this file"', ""]
     return "\n".join(lines)
 
 

@@ -147,5 +147,5 @@ def test_a_broken_database_is_the_fault_of_its_own_bus(rig: Path, broken: str) -
     else:
         (rig.parent / "no.dbc").write_text("BO_ nothing\n")
         rig.write_text(RIG + f'[bus.powertrain]\ndatabase = "{rig.parent / "no.dbc"}"\n')
-    with pytest.raises(ConfigError, match=rf"not a CAN database cantools can read.* in \[bus.{broken}\]"):
+    with pytest.raises(ConfigError, match=rf"CAN database cannot be read.* in \[bus.{broken}\]"):
         load_plan(rig)
