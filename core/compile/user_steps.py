@@ -76,7 +76,7 @@ def build(model: CompiledModel, name: str, optimise: str = "-O3") -> Path:
     source = specialised_source(model, word, name)
     try:
         import numpy
-        from Cython.Build import cythonize
+        from Cython.Build import Dependencies, cythonize
         from setuptools import Distribution, Extension  # type: ignore[import-untyped]
     except ImportError as error:
         raise CompileError(f"{error.name} is missing: pip install 'torqueloop[compile]'") from None
@@ -92,6 +92,8 @@ def build(model: CompiledModel, name: str, optimise: str = "-O3") -> Path:
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
             libraries=["m"] if os.name == "posix" else [],
         )
+        # it keeps the include path of the first call in a process, whoever made it
+        Dependencies._dep_tree = None
         package = package_folder()
         where = [str(package / "cython_kernels" / "step" / "topologies"), str(package.parent)]
         try:
