@@ -2,8 +2,9 @@
 
 A signal is compared at the samples of A that lie in the time both have recorded; where B has no sample at that time its
 value is interpolated. The measure of a difference is the largest one, relative to the signal's range in both runs, so
-that a speed and a pressure are judged alike. Metrics are compared relative to the larger of their values. What only the
-machine decides (times in µs, page faults, ages of messages ...) is shown, but is no difference.
+that a speed and a pressure are judged alike; a range that is rounding beside the other signals of its unit (the slip of
+an element that sticks) counts as ROUNDING of their largest value. Metrics are compared relative to the larger of their
+values. What only the machine decides (times in µs, page faults, ages of messages ...) is shown, but is no difference.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from torqueloop.hil.runs.recorded_run import RecordedRun, read_run
 Array = NDArray[np.float64]
 #: default tolerance: two runs of the same inputs are equal to the bit, another compiler's differ in the last digits [1]
 TOLERANCE = 1e-6
+#: part of the largest value of all signals of a unit below which a range is no range [1]
+ROUNDING = 1e-9
 #: metrics that tell of the machine, not of what was simulated
 _MACHINE = re.compile(
     r"_us(_|$)|^(run_s|real_time_factor|missed|late_started|dropped|overruns|slip_s|degraded|recording_|grace_|phase_)"
@@ -71,11 +74,32 @@ def _signals(a: RecordedRun, b: RecordedRun, tolerance: float) -> tuple[list[Sig
     if not inside.any():
         return [], [*remarks, "the runs have no time in common"]
     same = len(t) == len(second.t) and bool(np.array_equal(first.tick, second.tick)) and first.tick_s == second.tick_s
-    found = [_signal(name, first, second, inside, same, tolerance) for name in first.names if name in second]
+    names = [name for name in first.names if name in second]
+    largest = _largest(first, second, names)
+    found = [_signal(name, first, second, inside, same, tolerance, largest) for name in names]
     return sorted(found, key=lambda s: (s.within, -s.relative, s.name)), remarks
 
 
-def _signal(name: str, a: Signals, b: Signals, inside: NDArray[Any], same: bool, tolerance: float) -> SignalDifference:
+def _largest(a: Signals, b: Signals, names: list[str]) -> dict[str, float]:
+    """Unit -> largest finite magnitude of its signals in both runs, in that unit."""
+    found: dict[str, float] = {}
+    for name in names:
+        unit = a.units.get(name, "")
+        for values in (a[name], b[name]):
+            finite = np.abs(values[np.isfinite(values)])
+            found[unit] = max(found.get(unit, 0.0), float(finite.max(initial=0.0)))
+    return found
+
+
+def _signal(
+    name: str,
+    a: Signals,
+    b: Signals,
+    inside: NDArray[Any],
+    same: bool,
+    tolerance: float,
+    largest: dict[str, float],
+) -> SignalDifference:
     x, t = a[name][inside], a.t[inside]
     y = b[name] if same else np.interp(t, b.t, b[name])
     both = np.isfinite(x) & np.isfinite(y)
@@ -83,10 +107,10 @@ def _signal(name: str, a: Signals, b: Signals, inside: NDArray[Any], same: bool,
     k = int(np.argmax(apart))
     values = np.concatenate([x[both], y[both]])
     span = float(np.ptp(values)) if len(values) else 0.0
-    scale = span or (float(np.abs(values).max()) if len(values) else 0.0)
+    unit = a.units.get(name, "")
+    scale = max(span or (float(np.abs(values).max()) if len(values) else 0.0), ROUNDING * largest[unit])
     relative = float(apart[k] / scale) if scale > 0.0 else float(apart[k])
     rms = float(np.sqrt(np.mean(apart**2)))
-    unit = a.units.get(name, "")
     return SignalDifference(name, unit, float(apart[k]), float(t[k]), rms, relative, relative <= tolerance)
 
 
