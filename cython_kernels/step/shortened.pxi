@@ -53,6 +53,33 @@ cdef int32_t first_passed(const tl_model* m, tl_state* s, int32_t but, double* s
     return worst
 
 
+cdef int32_t beyond_limit(const tl_model* m, tl_state* s, int32_t but, double* sgn, double* left,
+                          int32_t* middle) noexcept nogil:
+    """The element at rest, other than `but`, that a trial of three points takes furthest beyond its limit: on which side,
+    by how much (left < 0), and whether in its middle; -1 if there is none. Rounding does not count. (A trial of two points
+    is damped as strongly as it is unresolved: its impulse stays within the capacity.)"""
+    cdef int32_t i, side, point, worst = -1
+    cdef double way, x, most = -torque_rounding(m, s)
+    cdef tl_eval* e
+    if not s.four or TL_NCON(m) == 0:
+        return -1
+    for i in range(TL_NF(m)):
+        if s.mode[i] != 0 or i == but:
+            continue
+        for point in range(2):
+            e = &s.em if point else s.end
+            for side in range(2):
+                way = 1.0 if side == 0 else -1.0
+                x = event_margin(m, s, e, i, way)
+                if x < most:
+                    most = x
+                    worst = i
+                    sgn[0] = way
+                    left[0] = x
+                    middle[0] = point
+    return worst
+
+
 cdef int32_t left_regime(const tl_model* m, tl_state* s) noexcept nogil:
     """1 when the trial's end is so far beyond the regime of a contact that its potential would jump."""
     cdef int32_t i
@@ -72,6 +99,8 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
     position); what is left of a slip is taken out by projection. The ends of the longer trial stay in s.end, as the trend for the decision. Returns the fraction.
     """
     cdef int32_t i, it, other, found = 0, stops = -1, n = TL_N(m), nf = TL_NF(m)
+    cdef int32_t middle = 0
+    cdef double beyond = 0.0
     cdef double turn = 0.0, part = s.part, sgn = 0.0, lo = 0.0, hi = 1.0, f_lo = 0.0, f_hi = 0.0, f = 0.0, small = 0.0
     memcpy(s.ex.port, s.end.port, TL_NPORT(m) * sizeof(double))
     memcpy(s.ex.cap_f, s.end.cap_f, nf * sizeof(double))
@@ -127,6 +156,25 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
                 s.contact_x[stops - nf] = 0.0
             x = hi * f_lo / (f_lo - f_hi)
             continue
+        other = beyond_limit(m, s, stops, &turn, &beyond, &middle) if it < REFINE - 1 else -1
+        if other >= 0:
+            # the shorter trial resolves what the longer one did not: an element at rest gives way first
+            if stops >= nf:
+                s.contact_x[stops - nf] = 2.0
+            for i in range(nf):
+                s.toggled[i] = 0
+            stops = other
+            sgn = turn
+            small = fabs(s.end.lim_b[stops]) + fabs(s.end.lim_f[stops])
+            small = 1e-12 * small if small < NO_LIMIT else torque_rounding(m, s)
+            lo = 0.0
+            f_lo = event_margin(m, s, s.now, stops, sgn)
+            hi = 0.5 * x if middle else x
+            f_hi = beyond
+            if f_lo <= small:
+                f_lo = fabs(f_hi) + small
+            x = hi * f_lo / (f_lo - f_hi)
+            continue
         if stops < 0:
             break
         f = event_margin(m, s, s.end, stops, sgn)
@@ -149,6 +197,11 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
         s.contact_x[stops - nf] = 2.0            # not reached after all: it keeps its regime
     if TL_NCON(m) + TL_NST(m) > 0 and left_regime(m, s):
         return REFUSED
+    if s.four and TL_NCON(m) > 0:
+        for i in range(nf):
+            # turned round by more than rounding: to take that out would be an impulse beyond what the element can carry
+            if s.toggled[i] & 2 and s.mode[i] * s.end.w[TL_FR_ROW(m, i)] < -1e3 * TOL_R:
+                return REFUSED
     if accept(m, s, done, 1.0):
         return REFUSED
     s.part = part

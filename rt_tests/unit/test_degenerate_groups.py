@@ -102,18 +102,25 @@ def test_contact_at_steps_far_too_large_is_bounded(h: float, order: int) -> None
 
 
 @orders
-@pytest.mark.parametrize("c", [1e4, 1e6, 1e8])
-def test_contact_and_clutch_together_create_no_energy(c: float, order: int, request: pytest.FixtureRequest) -> None:
-    if (c, order) == (1e8, 4):
-        # a defect: in one tick J3 changes by seven times what the clutch can carry. Momentum and energy hold; since the
-        # torques at rest of an order-4 step come from the lock pattern
-        request.applymarker(pytest.mark.xfail(strict=True, reason="c = 1e8 at order 4: a clutch beyond its capacity"))
+# from 1e8 on an impact is over within a step: only a trial of its length shows that the clutch gives way
+@pytest.mark.parametrize("c", [1e4, 1e6, 0.9999e8, 1e8, 1.0001e8, 1.01e8, 1e9])
+def test_contact_and_clutch_together_create_no_energy(c: float, order: int) -> None:
     x = Simulation(two_shafts(ElastoBacklash(c=c, d=1.0, b=0.02), order, clutch=20.0)).run(
         0.5, inputs={"c.f_normalized": 1.0}
     )
     assert np.abs(momentum(x) - 10.0).max() < 1e-8
     assert stored(x).max() <= 50.0 * 1.01
     assert np.abs(np.diff(x["J3.w"])).max() <= 20.0 * 1e-3 * (1.0 + 1e-6)
+
+
+@orders
+def test_an_impact_within_a_step_gives_no_more_than_the_clutch_carries(order: int) -> None:
+    """Stiffnesses between the round ones: where a trial ends inside the impact is a matter of the last digit."""
+    for c in 10 ** np.random.default_rng(1).uniform(5.0, 10.0, 60):
+        x = Simulation(two_shafts(ElastoBacklash(c=c, d=1.0, b=0.02), order, clutch=20.0)).run(
+            0.5, inputs={"c.f_normalized": 1.0}
+        )
+        assert np.abs(np.diff(x["J3.w"])).max() <= 20.0 * 1e-3 * (1.0 + 1e-6), f"c = {c:g}"
 
 
 @orders
