@@ -5,6 +5,8 @@ All that changes stands in the signal table, so that hash, recording, checkpoint
 
 from libc.stdint cimport int32_t, int64_t
 
+from torqueloop.cython_kernels.tick.blocks cimport Blocks
+
 # Value of the signal manoeuvre.state.
 cdef enum:
     MANOEUVRE_RUNNING = 0
@@ -71,11 +73,9 @@ cdef struct manoeuvre_t:
     move_t* move
     int32_t* moved              # slots of the signals it moves
 
-cdef class Manoeuvre:
+cdef class Manoeuvre(Blocks):
     cdef manoeuvre_t m
-    cdef list _blocks
     cdef readonly int n_sig
-    cdef void* block(self, size_t n_bytes) except NULL
 
 cdef void manoeuvre_arm(const manoeuvre_t* m, double* sig) noexcept nogil
 cdef void manoeuvre_tick(const manoeuvre_t* m, double* sig, int64_t tick) noexcept nogil

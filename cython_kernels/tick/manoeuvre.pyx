@@ -11,7 +11,6 @@ those of this tick.
 """
 
 from libc.math cimport fabs
-from libc.stdlib cimport calloc, free
 
 STATES = ("running", "done", "timed out")
 OPERATORS = ("<", "<=", ">", ">=", "==", "!=")
@@ -125,12 +124,11 @@ cdef void manoeuvre_tick(const manoeuvre_t* m, double* sig, int64_t tick) noexce
 # --- tables ------------------------------------------------------------------------------------------------------
 
 
-cdef class Manoeuvre:
+cdef class Manoeuvre(Blocks):
     """The tables of a manoeuvre for a signal table of `n_sig` slots; `first_slot`: of its own SIGNALS and those of the
     signals it moves, `moved`: slots of these."""
 
     def __cinit__(self, n_sig: int, first_slot: int, moved: list):
-        self._blocks = []
         self.n_sig = n_sig
         end = first_slot + N_MAN + N_RAMP * len(moved)
         if first_slot < 2 or end > n_sig:
@@ -141,18 +139,6 @@ cdef class Manoeuvre:
             if not 2 <= slot < n_sig:
                 raise IndexError(f"moved signal {slot}: allowed 2..{n_sig - 1}")
             self.m.moved[k] = slot
-
-    def __dealloc__(self):
-        cdef size_t address
-        for address in self._blocks or ():
-            free(<void*>address)
-
-    cdef void* block(self, size_t n_bytes) except NULL:
-        cdef void* p = calloc(1, n_bytes if n_bytes else 1)
-        if p == NULL:
-            raise MemoryError
-        self._blocks.append(<size_t>p)
-        return p
 
     def set_steps(self, steps: list) -> None:
         """steps: (terms, any_of, moves, back_to, times, for_ticks, at_tick, within_ticks, hold_ticks);

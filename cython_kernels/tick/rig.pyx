@@ -10,7 +10,6 @@ All set_ functions allocate; nothing is allocated from arm() on.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free
 
 from torqueloop.cython_kernels.clock.account cimport Account
 from torqueloop.cython_kernels.clock.atomic cimport (

@@ -1,12 +1,11 @@
 from libc.stdint cimport int32_t
 
+from torqueloop.cython_kernels.tick.blocks cimport Blocks
 from torqueloop.cython_kernels.tick.tick cimport bus_t, copy_t, rig_t
 
-cdef class RigMemory:
+cdef class RigMemory(Blocks):
     cdef rig_t r
     cdef list _keep         # owners of everything r points into
-    cdef list _blocks       # addresses of memory to free
-    cdef void* block(self, size_t n_bytes) except NULL
     cdef int32_t slot(self, index) except -1
     cdef bus_t* bus_of(self, index) except NULL
     cdef int make_room(self) except -1

@@ -1,8 +1,9 @@
 from torqueloop.cython_kernels.can.codec import CodecTables, RxState, TxState
 from torqueloop.cython_kernels.can.socketcan import NativePort
 from torqueloop.cython_kernels.rings.ring import FrameRing, LatestSlot
+from torqueloop.cython_kernels.tick.blocks import Blocks
 
-class RigMemory:
+class RigMemory(Blocks):
     def __init__(self, n_sig: int, tick_s: float) -> None: ...
     def add_bus(
         self,

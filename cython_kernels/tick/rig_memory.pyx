@@ -6,7 +6,6 @@ Everything is allocated here before arming, on one list of blocks that lives as 
 from math import lcm
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free
 
 from torqueloop.cython_kernels.can.codec cimport CodecTables, RxState, TxState
 from torqueloop.cython_kernels.can.socketcan cimport NativePort
@@ -30,7 +29,7 @@ from torqueloop.cython_kernels.tick.tick cimport (
 from torqueloop.cython_kernels.tick.transaction cimport CTL_WRITES
 
 
-cdef class RigMemory:
+cdef class RigMemory(Blocks):
     """Blocks of memory, signal slots, buses and pins. Slot 0 always reads 0, slot 1 is a sink that is never read."""
 
     def __cinit__(self, n_sig: int, tick_s: float):
@@ -38,7 +37,7 @@ cdef class RigMemory:
             raise ValueError(f"{n_sig} signals: allowed 2..65536")
         if not 1e-5 <= tick_s <= 1.0:
             raise ValueError(f"tick {tick_s} s: allowed 1e-5..1 s")
-        self._keep, self._blocks = [], []
+        self._keep = []
         self.r.n_sig = n_sig
         self.r.sig = <double*>self.block(n_sig * sizeof(double))
         self.r.sig0 = <double*>self.block(n_sig * sizeof(double))
@@ -49,19 +48,6 @@ cdef class RigMemory:
         self.r.slot_I_wheel = self.r.slot_F_wheel = 1
         self.r.sample = <sample_t*>self.block(sizeof(sample_t))
         self.make_room()
-
-    def __dealloc__(self):
-        cdef size_t address
-        for address in self._blocks or ():
-            free(<void*>address)
-
-    cdef void* block(self, size_t n_bytes) except NULL:
-        """Zeroed memory that lives as long as the rig."""
-        cdef void* p = calloc(1, n_bytes if n_bytes else 1)
-        if p == NULL:
-            raise MemoryError
-        self._blocks.append(<size_t>p)
-        return p
 
     cdef int32_t slot(self, index) except -1:
         if not 0 <= index < self.r.n_sig:

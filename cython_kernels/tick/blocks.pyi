@@ -1,0 +1,3 @@
+"""Types of blocks.pyx."""
+
+class Blocks: ...
