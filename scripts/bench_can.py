@@ -19,7 +19,7 @@ from pathlib import Path
 import cantools
 from instruction_counts import start_counting, under_callgrind
 
-from torqueloop.cython_kernels.can.codec import benchmark_ns
+from torqueloop.cython_kernels.probes.bench import benchmark_ns
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.rig.assemble.parts import build
 from torqueloop.hil.rig.describe.plan import load_plan

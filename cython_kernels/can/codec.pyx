@@ -33,8 +33,6 @@ minimum and maximum and to what the bits hold (counted as `saturated`). Integers
 A NaN is never sent: the frame is not made (CODEC_NAN), so that the receiver's own timeout sees the fault.
 """
 
-import time
-
 from libc.math cimport INFINITY, NAN as NAN_VALUE, isnan, rint
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
@@ -51,6 +49,7 @@ from torqueloop.cython_kernels.can.word cimport (
     tl_load64,
     tl_store64,
 )
+from torqueloop.cython_kernels.rings.buffer cimport PyBuffer_Release, bytes_of, doubles_of
 from torqueloop.cython_kernels.rings.can_frame cimport (
     CAN_FLAG_BRS,
     CAN_FLAG_ERROR,
@@ -326,6 +325,13 @@ cdef class CodecTables:
         raise KeyError(f"no message '{name}' in the CAN codec")
 
 
+cdef int _check_table(const Py_buffer* view, int n_slots) except -1:
+    """ValueError unless so many doubles have room for the slots."""
+    if view.len // 8 < n_slots:
+        raise ValueError(f"signal table of {view.len // 8} doubles; {n_slots} needed")
+    return 0
+
+
 cdef class RxState:
     """Mutable state of all received messages, with a Python door to codec_decode."""
 
@@ -342,22 +348,28 @@ cdef class RxState:
         """As codec_rx_arm."""
         codec_rx_arm(&self.tables.c, &self.s, now_ns)
 
-    def decode(self, double[::1] table not None, uint32_t can_id, const uint8_t[::1] data not None, int64_t now_ns=0,
-               uint8_t flags=0):
+    def decode(self, table not None, uint32_t can_id, data not None, int64_t now_ns=0, uint8_t flags=0):
         """As codec_decode; `can_id` with bit 31 set for 29-bit identifiers. Returns the status."""
         cdef can_frame_t frame
-        if table.shape[0] < self.tables.c.n_slots:
-            raise ValueError(f"signal table of {table.shape[0]} doubles; {self.tables.c.n_slots} needed")
-        if data.shape[0] > (64 if flags & CAN_FLAG_FD else 8):
-            raise ValueError(f"CAN frame with {data.shape[0]} data bytes; 0..8 allowed (CAN FD: 64)")
+        cdef Py_buffer view
         memset(&frame, 0, sizeof(frame))
+        bytes_of(data, &view)
+        cdef Py_ssize_t size = view.len
+        if size <= 64:
+            memcpy(frame.data, view.buf, size)
+        PyBuffer_Release(&view)
+        if size > (64 if flags & CAN_FLAG_FD else 8):
+            raise ValueError(f"CAN frame with {size} data bytes; 0..8 allowed (CAN FD: 64)")
         frame.t_ns = now_ns
         frame.id = can_id
         frame.flags = flags
-        frame.dlc = <uint8_t> data.shape[0]
-        if data.shape[0]:
-            memcpy(frame.data, &data[0], data.shape[0])
-        return codec_decode(&self.tables.c, &frame, &table[0] if table.shape[0] else NULL, &self.s, now_ns)
+        frame.dlc = <uint8_t> size
+        cdef double* sig = doubles_of(table, &view, True)
+        try:
+            _check_table(&view, self.tables.c.n_slots)
+            return codec_decode(&self.tables.c, &frame, sig, &self.s, now_ns)
+        finally:
+            PyBuffer_Release(&view)
 
     def to_bytes(self):
         """Everything in it, for from_bytes of the same tables."""
@@ -426,15 +438,19 @@ cdef class TxState:
             raise ValueError(f"state of {len(data)} bytes, these tables need another length")
         memcpy(self.s.message, <const char*>data, len(data))
 
-    def encode(self, const double[::1] table not None, int index):
+    def encode(self, table not None, int index):
         """As codec_encode; (status, can_id with bit 31 for extended, data). The data is empty on CODEC_NAN."""
         cdef can_frame_t frame
         if not 0 <= index < self.tables.c.n_messages:
             raise IndexError(f"message index {index} is outside 0..{self.tables.c.n_messages - 1}")
-        if table.shape[0] < self.tables.c.n_slots:
-            raise ValueError(f"signal table of {table.shape[0]} doubles; {self.tables.c.n_slots} needed")
+        cdef Py_buffer view
+        cdef const double* sig = doubles_of(table, &view, False)
         memset(&frame, 0, sizeof(frame))
-        status = codec_encode(&self.tables.c, &self.s, index, &table[0] if table.shape[0] else NULL, &frame)
+        try:
+            _check_table(&view, self.tables.c.n_slots)
+            status = codec_encode(&self.tables.c, &self.s, index, sig, &frame)
+        finally:
+            PyBuffer_Release(&view)
         return status, frame.id, bytes(frame.data[:frame.dlc]) if frame.dlc else b""
 
     def counters(self):
@@ -447,38 +463,3 @@ cdef class TxState:
                 t = &self.s.message[i]
                 result[self.tables.messages[i].name] = {"sent": t.sent, "saturated": t.saturated, "refused": t.refused}
         return result
-
-
-def benchmark_ns(CodecTables sender not None, CodecTables receiver not None, double[::1] table not None, int n):
-    """(ns per encode, ns per decode) of the messages that `sender` sends and `receiver` receives, n frames of each.
-
-    The frames are decoded in the order of sending, so that all of them pass all checks; RuntimeError if one does not.
-    """
-    tx = TxState(sender)
-    rx = RxState(receiver)
-    indices = [i for i, m in enumerate(sender.messages) if not m.receive]
-    cdef int[64] order
-    cdef int k = len(indices)
-    cdef int i, j
-    cdef int bad = 0
-    cdef can_frame_t* frames = <can_frame_t*> _zeros(n * k, sizeof(can_frame_t))
-    cdef double* values = <double*> _zeros(max(sender.c.n_slots, receiver.c.n_slots), sizeof(double))
-    for i in range(min(k, 64)):
-        order[i] = indices[i]
-    try:
-        t0 = time.perf_counter_ns()
-        with nogil:
-            for i in range(n):
-                for j in range(k):
-                    bad += codec_encode(&sender.c, tx.ptr, order[j], &table[0], &frames[i * k + j])
-        t1 = time.perf_counter_ns()
-        with nogil:
-            for i in range(n * k):
-                bad += codec_decode(&receiver.c, &frames[i], values, rx.ptr, i)
-        t2 = time.perf_counter_ns()
-    finally:
-        free(frames)
-        free(values)
-    if bad:
-        raise RuntimeError(f"benchmark: a frame was refused: {rx.counters()} {tx.counters()}")
-    return (t1 - t0) / (n * k), (t2 - t1) / (n * k)

@@ -23,6 +23,8 @@ Wider ones (same source; SWS E2E for their use), w bits, r masked to w:
 
 from libc.stdint cimport uint8_t, uint64_t
 
+from torqueloop.cython_kernels.rings.buffer cimport PyBuffer_Release, bytes_of
+
 #: (poly, init, xorout) by name
 CRC8_PARAMETERS = {
     "SAE_J1850": (0x1D, 0xFF, 0xFF),
@@ -80,11 +82,12 @@ cdef class Crc:
         self.width, self.init, self.xorout = width, init, xorout
         crc_make(&self.crc, width, poly, reflected)
 
-    def __call__(self, const uint8_t[::1] data not None):
+    def __call__(self, data not None):
         """CRC of `data` (any bytes-like object)."""
-        cdef uint64_t r = self.init
-        if data.shape[0]:
-            r = crc_bytes(&self.crc, r, &data[0], <int> data.shape[0])
+        cdef Py_buffer view
+        cdef const uint8_t* p = bytes_of(data, &view)
+        cdef uint64_t r = crc_bytes(&self.crc, self.init, p, <int> view.len)
+        PyBuffer_Release(&view)
         return (r ^ self.xorout) & self.crc.mask
 
 
@@ -108,9 +111,10 @@ cdef class Crc8:
             raise ValueError(f"unknown CRC-8 '{name}': allowed {', '.join(CRC8_PARAMETERS)}")
         return cls(*CRC8_PARAMETERS[name])
 
-    def __call__(self, const uint8_t[::1] data not None):
+    def __call__(self, data not None):
         """CRC of `data` (any bytes-like object)."""
-        cdef uint8_t r = self.crc.init
-        if data.shape[0]:
-            r = crc8_bytes(&self.crc, r, &data[0], <int> data.shape[0])
+        cdef Py_buffer view
+        cdef const uint8_t* p = bytes_of(data, &view)
+        cdef uint8_t r = crc8_bytes(&self.crc, self.crc.init, p, <int> view.len)
+        PyBuffer_Release(&view)
         return r ^ self.crc.xorout

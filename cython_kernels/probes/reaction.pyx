@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t
 
 from torqueloop.cython_kernels.rings.can_frame cimport can_frame_t
 from torqueloop.cython_kernels.can.codec cimport CODEC_OK, RxState, TxState, codec_decode, codec_encode, codec_t
+from torqueloop.cython_kernels.rings.buffer cimport PyBuffer_Release, doubles_of
 from torqueloop.cython_kernels.can.socketcan cimport (
     PORT_DATA,
     NativePort,
@@ -37,21 +38,30 @@ cdef int _blocking(int fd, bint on, int timeout_ms) except -1:
     return 0
 
 
-def answer_frames(NativePort port not None, RxState rx not None, TxState tx not None, double[::1] table not None,
+def answer_frames(NativePort port not None, RxState rx not None, TxState tx not None, table not None,
                   int message, int copy_from, int copy_to, int64_t count, int timeout_ms=1000):
     """Answer `count` good frames: decoded into the table, one slot copied, message `message` encoded and sent.
 
     Waits in the read, as a C program would, without the GIL. Returns the answers sent; fewer than `count` if nothing
     came for timeout_ms. Every message takes the way it takes in a tick, our own frames that come back included.
     """
+    cdef Py_buffer view
+    cdef double* sig = doubles_of(table, &view, True)
+    try:
+        return _answer(port, rx, tx, sig, <int>(view.len // 8), message, copy_from, copy_to, count, timeout_ms)
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef int64_t _answer(NativePort port, RxState rx, TxState tx, double* sig, int n_values, int message, int copy_from, int copy_to,
+                     int64_t count, int timeout_ms) except -1:
     cdef int n_slots = rx.tables.n_slots
-    if table.shape[0] < n_slots or not (0 <= copy_from < table.shape[0] and 0 <= copy_to < table.shape[0]):
-        raise ValueError(f"table of {table.shape[0]} values, {n_slots} are needed; slots {copy_from}, {copy_to}")
+    if n_values < n_slots or not (0 <= copy_from < n_values and 0 <= copy_to < n_values):
+        raise ValueError(f"table of {n_values} values, {n_slots} are needed; slots {copy_from}, {copy_to}")
     if not 0 <= message < len(tx.tables.messages):
         raise ValueError(f"message {message} of {len(tx.tables.messages)}")
     cdef canport_t* p = port.p
     cdef const codec_t* codec = rx.tables.ptr
-    cdef double* sig = &table[0]
     cdef can_frame_t frame
     cdef int64_t sent = 0
     cdef int n, errors = 0

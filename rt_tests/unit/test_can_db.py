@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import torqueloop.configs
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.cython_kernels.can.codec import benchmark_ns
+from torqueloop.cython_kernels.probes.bench import benchmark_ns
 from torqueloop.hil.can.database import CanDatabase, E2ESettings, check_owners
 from torqueloop.hil.can.units import si_unit, to_si
 

@@ -109,10 +109,6 @@ IO = {
     "zmq",
 }
 FORBIDDEN = {"core": IO, "cython_kernels": IO | {"io", "logging", "os", "pathlib", "select"}}
-#: (file, module) that are allowed all the same, and why
-ALLOWED = {
-    ("cython_kernels/can/codec.pyx", "time"): "benchmark_ns measures the codec from outside, it is no part of a tick"
-}
 LONGEST = 500
 #: files that may be longer, and why
 LONG_FILES: dict[str, str] = {}
@@ -400,7 +396,7 @@ def test_core_and_kernels_keep_away_from_clocks_sockets_and_threads() -> None:
         f"{i.file}:{i.line} imports {i.module}"
         for room, names in FORBIDDEN.items()
         for i in imports(room)
-        if i.module.split(".")[0] in names and (i.file, i.module) not in ALLOWED
+        if i.module.split(".")[0] in names
     ]
     assert wrong == []
 
