@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,15 @@ class Condition:
             held.append(OPERATORS[term.operator](signals[term.signal], term.value, term.tol))
         together: NDArray[np.bool_] = np.any(held, axis=0) if self.any_of else np.all(held, axis=0)
         return together
+
+    def met(self, values: Mapping[str, float]) -> bool:
+        """Whether it holds for one value of each signal; words must have become numbers (`resolved`)."""
+        joint = any if self.any_of else all
+        return joint(bool(OPERATORS[t.operator](values[t.signal], t.value, t.tol)) for t in self.terms)  # type: ignore[arg-type]
+
+    def renamed(self, name_of: Callable[[str], str]) -> Condition:
+        """With other names of its signals."""
+        return replace(self, terms=tuple(replace(term, signal=name_of(term.signal)) for term in self.terms))
 
     def resolved(self, find: Callable[[str], str], value_of: Callable[[str, str], float]) -> Condition:
         """With every signal known and every word a number. find(name): SI unit of the signal, or an error; value_of(

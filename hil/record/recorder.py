@@ -135,6 +135,10 @@ class Recorder:
         self.sync = sync
         self._streams: list[_Stream] = []
         self._stop = threading.Event()
+        self._wake = threading.Event()
+        #: those who wait until all that has arrived is on disk
+        self._asked: list[threading.Event] = []
+        self._asking = threading.Lock()
         self._thread: threading.Thread | None = None
         self._started = False
 
@@ -155,8 +159,27 @@ class Recorder:
         self._thread.start()
 
     def _run(self) -> None:
-        while not self._stop.wait(DRAIN_S):
+        while not self._stop.is_set():
+            self._wake.wait(DRAIN_S)
+            self._wake.clear()
+            with self._asking:
+                asked, self._asked = self._asked, []
             self.poll()
+            if asked:
+                for stream in self._streams:
+                    stream.flush()
+            for done in asked:
+                done.set()
+
+    def flush(self, timeout_s: float = 5.0) -> bool:
+        """Have everything that is in the rings now written; False: not within this time. From any other thread."""
+        if not self._started or self._stop.is_set() or not self.alive():
+            return not self._started or self._stop.is_set()
+        done = threading.Event()
+        with self._asking:
+            self._asked.append(done)
+        self._wake.set()
+        return done.wait(timeout_s) or self._stop.is_set()
 
     def poll(self) -> None:
         """Look into all rings once. Called by the thread; call it yourself where no thread is wanted (virtual time)."""
@@ -169,6 +192,7 @@ class Recorder:
     def close(self) -> dict[str, StreamStats]:
         """Stop the thread, write all that is still queued, close the files. Returns the status per stream."""
         self._stop.set()
+        self._wake.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None

@@ -47,6 +47,8 @@ HIL_GROUPS: dict[str, set[str]] = {
     # writes files; what checks them is above it
     "new": {"can", "common", "ecu"},
     "runs": {"common", "ecu", "record", "report", "results", "rig/run", "rig/assemble"},
+    # a rig in the hands of a test
+    "testing": {"common", "record", "report", "rig/describe", "rig/run", "scenario"},
     # pages and schemas of the configuration files
     "catalogue": {"common", "ecu", "rig/describe", "scenario", "vehicle"},
     "cli": {"can", "catalogue", "common", "control", "doctor", "ecu", "link", "new", "record", "report", "results",

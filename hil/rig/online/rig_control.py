@@ -43,6 +43,8 @@ class RigControl:
         self._references = 0
         self.transactions = 0
         self.checkpoints = Checkpoints(self, real)
+        #: called when a transaction is posted, before its tick is waited for: a rig that is held lets a tick pass
+        self.posted: Callable[[], None] = lambda: None
 
     # --- reading ----------------------------------------------------------------------------------------------------
     def hello(self) -> dict[str, Any]:
@@ -240,6 +242,7 @@ class RigControl:
     def exchange(self, at: int, post: Callable[[], None]) -> int:
         """Post and wait for the tick that takes it. RequestError if no tick comes or it refuses."""
         post()
+        self.posted()
         rig = self.parts.rig
         last, since = rig.heartbeat, time.monotonic()
         while self.checkpoints.waiting or not self.control.free:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.can.bus import CanGateway
@@ -39,6 +40,16 @@ GIVE_UP_S = 5.0
 #: SCHED_FIFO priorities below the loop's: threads that serve its links, then the companion processes. On a loaded
 #: desktop an ordinary process waits up to 100 ms for a CPU, long enough for the peers to look silent
 LINKS_BELOW, COMPANIONS_BELOW = 20, 30
+
+
+class Pilot(Protocol):
+    """Who goes along with a run in its own process: a test that drives it (hil/testing)."""
+
+    def attached(self, run: LiveRun) -> None:
+        """Everything is built, nothing is started."""
+
+    def between(self) -> None:
+        """Virtual clock, before each tick, in the run's thread: may hold the run."""
 
 
 class StartError(TorqueloopError):

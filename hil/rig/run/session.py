@@ -37,7 +37,7 @@ from torqueloop.hil.rig.online.rig_control import RigControl
 from torqueloop.hil.rig.run.check_gates import check_gates, own_gates
 from torqueloop.hil.rig.run.control_channel import control_channel
 from torqueloop.hil.rig.run.first_fault import FirstFaultWriter
-from torqueloop.hil.rig.run.live_run import LiveRun, StartError
+from torqueloop.hil.rig.run.live_run import LiveRun, Pilot, StartError
 from torqueloop.hil.rig.run.real_clock import run_real_clock
 from torqueloop.hil.rig.run.replay import INPUT_VERSION
 from torqueloop.hil.rig.run.run_stats import Energy
@@ -84,6 +84,7 @@ def run_rig(
     start_from: str | Path | None = None,
     overrides: Mapping[str, Any] | None = None,
     scenario: ScenarioInfo | None = None,
+    pilot: Pilot | None = None,
 ) -> RunResult:
     """Run a rig file and write its run directory.
 
@@ -92,7 +93,8 @@ def run_rig(
     models in this process instead of the configured ones (virtual clock only). inject_busy: (first tick, count, ns) of
     CPU burnt, to provoke overruns. control: endpoint of a control channel (docs/control.md), default that of the rig
     file, if any. start_from: checkpoint to begin at (duration counts from there). overrides: dotted key -> value
-    instead of the rig file's. scenario: what the steps among them belong to, kept for the report.
+    instead of the rig file's. scenario: what the steps among them belong to, kept for the report. pilot: who goes along
+    with the run in this process, and holds it between ticks of the virtual clock.
     """
     if clock not in ("real", "virtual"):
         raise ConfigError("unknown clock {value}", key="clock", value=clock, allowed="real, virtual")
@@ -129,11 +131,13 @@ def run_rig(
             folder.write(started_from=StartedFrom(str(start_from), tick))
         if inject_busy is not None:
             run.parts.rig.inject_busy(*inject_busy)
+        if pilot is not None:
+            pilot.attached(run)
         with control_channel(run, control, progress):
             if clock == "real":
                 state = run_real_clock(run, peers, progress)
             else:
-                state = run_virtual_clock(run, peers, progress, vehicle, ecus or {})
+                state = run_virtual_clock(run, peers, progress, vehicle, ecus or {}, pilot)
     except BaseException as error:
         failed = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         armed = folder.info.state == "running"

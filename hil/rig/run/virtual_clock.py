@@ -28,7 +28,7 @@ from torqueloop.hil.rig.describe.peer_tables import curve_keys
 from torqueloop.hil.rig.describe.peers import ecu_setup, vehicle_setup
 from torqueloop.hil.rig.online.restore import Peers
 from torqueloop.hil.rig.run.companions import Companion
-from torqueloop.hil.rig.run.live_run import STATS_S, LiveRun, StartError, start_companion
+from torqueloop.hil.rig.run.live_run import STATS_S, LiveRun, Pilot, StartError, start_companion
 from torqueloop.hil.rig.run.progress import Progress
 from torqueloop.hil.vehicle.kinds import make_vehicle, setup_to_json
 
@@ -39,6 +39,7 @@ def run_virtual_clock(
     progress: bool,
     vehicle: VehicleStep | None,
     units_given: Mapping[str, ControlUnit],
+    pilot: Pilot | None = None,
 ) -> str:
     c, plan = run.plan.config, run.plan
     with ExitStack() as stack:
@@ -74,7 +75,13 @@ def run_virtual_clock(
         run.began_s = time.monotonic()
         try:
             run.control.checkpoints.peers = Peers(virtual_vehicle, units)
-            between = run.control.checkpoints.between
+            checkpoints = run.control.checkpoints.between
+
+            def between() -> int:
+                if pilot is not None:
+                    pilot.between()
+                return checkpoints()
+
             with _on_one_cpu(_processes(run, units)):
                 run_virtual(run.parts, n_ticks, virtual_vehicle, units, plan.period_ns, every, between=between)
         except KeyboardInterrupt:

@@ -1,0 +1,1 @@
+"""Rigs under the hand of a test: pytest fixtures, and the rig they give."""
