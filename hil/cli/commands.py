@@ -42,6 +42,7 @@ from torqueloop.hil.cli.runs import compare, runs
 from torqueloop.hil.cli.scenarios import scenario
 from torqueloop.hil.cli.schema import schema
 from torqueloop.hil.cli.steps import compile_step
+from torqueloop.hil.cli.watch import watch
 from torqueloop.hil.common.locate import locate
 
 app = typer.Typer(
@@ -181,6 +182,9 @@ def run(
     control: Annotated[
         str | None, typer.Option(metavar="ENDPOINT", help="Open a control channel, e.g. tcp://127.0.0.1:5571.")
     ] = None,
+    telemetry: Annotated[
+        str | None, typer.Option(metavar="ENDPOINT", help="Publish signals, e.g. tcp://127.0.0.1:9872 (PlotJuggler).")
+    ] = None,
     start_from: Annotated[
         Path | None, typer.Option("--from", metavar="CHECKPOINT", help="Begin at a checkpoint of this rig.")
     ] = None,
@@ -206,6 +210,7 @@ def run(
             kernel=kernel,
             html=html,
             control=control,
+            telemetry=telemetry,
             start_from=start_from,
             overrides=overrides,
         )
@@ -418,6 +423,7 @@ app.command()(schema)
 app.command()(compare)
 app.command()(runs)
 app.command()(scenario)
+app.command()(watch)
 
 
 def _version(wanted: bool) -> None:

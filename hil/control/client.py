@@ -77,6 +77,14 @@ class Client:
         """Tick, armed, safe state and its cause, what is held, counters."""
         return self.ask("status")
 
+    def stats(self) -> dict[str, Any]:
+        """All numbers of the run so far, as run.json has them, with the histograms of lateness and computing time."""
+        return dict(self.ask("stats")["stats"])
+
+    def layout(self) -> dict[str, Any]:
+        """Gear sets, elements and signals of the rig, for who draws it."""
+        return dict(self.ask("layout")["layout"])
+
     def watch(self, names: Iterable[str], every_s: float = 0.2) -> Iterator[tuple[int, dict[str, float]]]:
         """(simulated tick, values) again and again; without end."""
         wanted = tuple(names)

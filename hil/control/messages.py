@@ -38,6 +38,8 @@ REQUESTS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "override": (frozenset({"values"}), frozenset({"at"})),
     "release": (frozenset({"names"}), frozenset({"at"})),
     "status": (frozenset(), frozenset()),
+    "stats": (frozenset(), frozenset()),
+    "layout": (frozenset(), frozenset()),
     "arm": (frozenset(), frozenset()),
     "disarm": (frozenset(), frozenset()),
     "safe": (frozenset(), frozenset()),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -21,6 +22,8 @@ from torqueloop.hil.results.run import StreamStats
 
 #: Pause between two looks into the rings. Shorter: smaller rings suffice; longer: fewer wake-ups. [s]
 DRAIN_S = 0.05
+#: The same while somebody waits for the records: one picture of 60 a second. [s]
+TAPPED_S = 0.016
 #: A chunk is written at least this often while records arrive: the most a killed run can lose. [s]
 CHUNK_S = 0.5
 #: A chunk is written before it grows beyond this size, which keeps single writes short. [bytes]
@@ -58,6 +61,8 @@ class _Stream:
         self.writer: ChunkWriter | None = writer
         # written by the recorder's thread, whole; read by any
         self.status = StreamStats()
+        #: given all that is drained
+        self.tap: Callable[[bytes], None] | None = None
         self._parts: list[bytes] = []
         self._size = 0
         self._since = time.monotonic()
@@ -68,6 +73,8 @@ class _Stream:
             data = self.source.drain()
             if not data:
                 break
+            if self.tap is not None:
+                self.tap(data)
             if self.writer is None:
                 self._note(discarded_bytes=self.status.discarded_bytes + len(data))
                 continue
@@ -141,6 +148,13 @@ class Recorder:
         self._asking = threading.Lock()
         self._thread: threading.Thread | None = None
         self._started = False
+        #: pause between two looks into the rings [s]
+        self.drain_s = DRAIN_S
+
+    def tap(self, name: str, tap: Callable[[bytes], None]) -> None:
+        """Hand on what is drained of a stream, in this thread; it is looked at more often then. Before start."""
+        self.drain_s = TAPPED_S
+        next(s for s in self._streams if s.name == name).tap = tap
 
     def add_stream(
         self, name: str, header: dict[str, Any], source: RecordSource, *, file_bytes: int | None = None
@@ -160,7 +174,7 @@ class Recorder:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self._wake.wait(DRAIN_S)
+            self._wake.wait(self.drain_s)
             self._wake.clear()
             with self._asking:
                 asked, self._asked = self._asked, []

@@ -277,6 +277,20 @@ class VehicleStats:
 
 
 @dataclass(frozen=True)
+class TelemetryStats:
+    """What the telemetry socket has sent."""
+
+    endpoint: str = ""
+    #: samples a second of simulated time [Hz]
+    rate_hz: float = 0.0
+    sent: int = 0
+    #: samples and drained blocks that the thread could not keep up with
+    left_out: int = 0
+    #: why it has ended; "": it has not
+    failure: str = ""
+
+
+@dataclass(frozen=True)
 class ControlStats:
     """The control channel."""
 

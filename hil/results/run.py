@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torqueloop.hil.results.clock import INLINE, NO_METRIC, ClockStats
-from torqueloop.hil.results.links import BusStats, ControlStats, PeerStats, VehicleStats
+from torqueloop.hil.results.links import BusStats, ControlStats, PeerStats, TelemetryStats, VehicleStats
 from torqueloop.hil.results.scenario import ScenarioInfo
 
 
@@ -132,6 +132,7 @@ class RunStats:
     #: control units, and processes of vehicle models, by name
     peers: dict[str, PeerStats] = field(default_factory=dict)
     control: ControlStats | None = None
+    telemetry: TelemetryStats | None = None
     recording: dict[str, StreamStats] = field(default_factory=dict)
     safe_state: SafeState = field(default_factory=SafeState)
     first_fault: FirstFaultStats | None = None
@@ -222,6 +223,8 @@ class RunInfo:
     gates: dict[str, str] = field(default_factory=dict)
     #: endpoint of the control channel
     control: str | None = None
+    #: endpoint of the telemetry
+    telemetry: str | None = None
     started_from: StartedFrom | None = None
     #: the scenario it drove; None: the rig file's own driver
     scenario: ScenarioInfo | None = None

@@ -149,6 +149,7 @@ def run(
     html: bool = False,
     progress: bool = False,
     control: str | None = None,
+    telemetry: str | None = None,
     start_from: str | Path | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> RecordedRun:
@@ -175,6 +176,7 @@ def run(
         ecus=ecus,
         html=html,
         control=control,
+        telemetry=telemetry,
         start_from=start_from,
         overrides=overrides,
     )

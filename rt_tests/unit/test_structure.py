@@ -39,7 +39,7 @@ HIL_GROUPS: dict[str, set[str]] = {
     "vehicle": {"common", "link"},
     "rig/describe": {"can", "common", "ecu", "link", "results", "vehicle"},
     "rig/assemble": {"can", "common", "ecu", "link", "realtime", "results", "vehicle", "rig/describe"},
-    "rig/online": {"control", "rig/describe", "rig/assemble"},
+    "rig/online": {"common", "control", "rig/describe", "rig/assemble"},
     "rig/run": {"can", "common", "control", "ecu", "link", "realtime", "record", "report", "results", "vehicle",
                 "rig/describe", "rig/assemble", "rig/online"},
     "doctor": {"realtime", "rig/describe"},
@@ -47,12 +47,14 @@ HIL_GROUPS: dict[str, set[str]] = {
     # writes files; what checks them is above it
     "new": {"can", "common", "ecu"},
     "runs": {"common", "ecu", "record", "report", "results", "rig/run", "rig/assemble"},
+    # a page in the browser
+    "watch": {"control", "link"},
     # a rig in the hands of a test
     "testing": {"common", "record", "report", "rig/describe", "rig/run", "scenario"},
     # pages and schemas of the configuration files
     "catalogue": {"common", "ecu", "rig/describe", "scenario", "vehicle"},
     "cli": {"can", "catalogue", "common", "control", "doctor", "ecu", "link", "new", "record", "report", "results",
-            "rig/describe", "rig/assemble", "rig/run", "runs", "scenario", "vehicle"},
+            "rig/describe", "rig/assemble", "rig/run", "runs", "scenario", "vehicle", "watch"},
 }
 #: what each folder of core may import of the others (and of its own root: nothing is there). Imports for type checkers
 #: only, and those inside functions, count like all others

@@ -20,7 +20,17 @@ from torqueloop.core.describe.units import UNITS
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, FolderName
 from torqueloop.hil.common.config_layers import load_config
 from torqueloop.hil.common.levers import LEVERS
-from torqueloop.hil.rig.describe.peer_tables import LONGEST_S, Bus, Control, Ecu, NotNegative, Plant, Positive, Vehicle
+from torqueloop.hil.rig.describe.peer_tables import (
+    LONGEST_S,
+    Bus,
+    Control,
+    Ecu,
+    NotNegative,
+    Plant,
+    Positive,
+    Telemetry,
+    Vehicle,
+)
 from torqueloop.hil.rig.describe.steps import Step
 
 #: tables of older rig files -> how they are written now
@@ -292,6 +302,7 @@ class RigConfig(ConfigTable):
     #: what the driver does one after the other, see hil/rig/describe/steps.py; the run ends when they are over
     steps: list[Step] = []
     control: Control | None = None
+    telemetry: Telemetry = Telemetry()
     #: signal -> range outside of which the safe state is latched
     limits: dict[str, Limit] = {}
     safe_state: SafeState = SafeState()

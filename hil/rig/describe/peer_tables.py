@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -202,6 +202,30 @@ class Control(ConfigTable):
     @model_validator(mode="after")
     def _loopback(self) -> Control:
         check_keys(self.endpoint, self.server_key, self.client_keys)
+        return self
+
+
+class Telemetry(ConfigTable):
+    """[telemetry]: signals on a ZeroMQ PUB socket in PlotJuggler's form, see docs/telemetry.md."""
+
+    #: where subscribers connect ("tcp://127.0.0.1:9872" is what PlotJuggler has as default); port 0: any free one;
+    #: none: no telemetry
+    endpoint: str | None = None
+    #: samples a second of simulated time [Hz]
+    rate_hz: Annotated[float, Field(gt=0, le=1000)] = 60.0
+    #: recorded signals, as patterns ("engine.*", "C*.p")
+    signals: Annotated[list[str], Field(min_length=1)] = ["*"]
+    #: of the payload
+    format: Literal["json", "msgpack"] = "json"
+    #: CURVE: the rig's certificate with its secret key, as in [vehicle]
+    server_key: Annotated[str, InFile("")] | None = None
+    #: CURVE: folder with the public certificates of those who may connect
+    client_keys: Annotated[str, InFile("")] | None = None
+
+    @model_validator(mode="after")
+    def _loopback(self) -> Telemetry:
+        if self.endpoint is not None:
+            check_keys(self.endpoint, self.server_key, self.client_keys)
         return self
 
 

@@ -10,6 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from torqueloop.hil.control.messages import RequestError
 from torqueloop.hil.rig.assemble.parts import RigParts
 from torqueloop.hil.rig.assemble.safe_state import describe
 from torqueloop.hil.rig.describe.plan import RigPlan
+from torqueloop.hil.rig.online.layout import layout
 from torqueloop.hil.rig.online.names import SignalInfo, find, signals
 from torqueloop.hil.rig.online.parameters import Parameters, Prepared
 from torqueloop.hil.rig.online.restore import Checkpoints
@@ -43,6 +45,10 @@ class RigControl:
         self._references = 0
         self.transactions = 0
         self.checkpoints = Checkpoints(self, real)
+        #: endpoint of the telemetry; "": none
+        self.telemetry = ""
+        #: all numbers of the run so far, as run.json has them
+        self.numbers: Callable[[], dict[str, Any]] = dict
         #: called when a transaction is posted, before its tick is waited for: a rig that is held lets a tick pass
         self.posted: Callable[[], None] = lambda: None
 
@@ -56,7 +62,18 @@ class RigControl:
             "model": self.plan.compiled.digest(),
             "tick_s": self.plan.config.clock.tick_s,
             "signals": len(self.signals),
+            "telemetry": self.telemetry,
+            "cpu": self.plan.config.clock.cpu,
+            "folder": str(self.folder.absolute()),
         }
+
+    def run_stats(self) -> dict[str, Any]:
+        """All numbers of the run so far (RunStats without its large parts)."""
+        return self.numbers()
+
+    def layout(self) -> dict[str, Any]:
+        """What the rig consists of, for who draws it (hil/rig/online/layout.py)."""
+        return asdict(layout(self.plan))
 
     def describe(self) -> list[dict[str, Any]]:
         """All names: unit, kind, what may be done, range, value."""

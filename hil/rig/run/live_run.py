@@ -28,6 +28,7 @@ from torqueloop.hil.rig.online.rig_control import RigControl
 from torqueloop.hil.rig.run.companions import Companion, Ended
 from torqueloop.hil.rig.run.first_fault import FirstFaultWriter
 from torqueloop.hil.rig.run.run_stats import VEHICLE, Energy, Links, run_stats
+from torqueloop.hil.rig.run.telemetry import Telemetry
 
 #: the session looks after links, progress and rings this often [s]
 LOOK_S = 0.05
@@ -83,6 +84,7 @@ class LiveRun:
     #: virtual clock: the vehicle in lockstep, over the link or in this process
     lockstep: LockstepClient | VirtualVehicle | None = None
     channel: ControlServer | None = None
+    telemetry: Telemetry | None = None
     peer_stats: dict[str, PeerStats] = field(default_factory=dict)
     #: longest time this process was not run [s]
     away_s: float = 0.0
@@ -104,6 +106,7 @@ class LiveRun:
             vehicles={} if client is None else {VEHICLE: client.stats()},
             peers=self.peer_stats,
             control=self._control_stats(),
+            telemetry=None if self.telemetry is None else self.telemetry.stats(),
             recording=self.recorder.status(),
             first_fault=self.first_fault.result,
         )

@@ -18,6 +18,7 @@ from torqueloop.hil.results.links import (
     NativeStats,
     PeerStats,
     RxMessage,
+    TelemetryStats,
     TxMessage,
     VehicleStats,
 )
@@ -52,6 +53,7 @@ class Links:
     vehicles: Mapping[str, LinkStats] = field(default_factory=dict)
     peers: Mapping[str, PeerStats] = field(default_factory=dict)
     control: ControlStats | None = None
+    telemetry: TelemetryStats | None = None
     recording: Mapping[str, StreamStats] = field(default_factory=dict)
     first_fault: FirstFaultStats | None = None
 
@@ -98,6 +100,7 @@ def run_stats(
         vehicles=_vehicles(plan, counters, links),
         peers=dict(links.peers),
         control=links.control,
+        telemetry=links.telemetry,
         recording=dict(links.recording),
         safe_state=_safe_state(plan, parts, note),
         first_fault=links.first_fault,

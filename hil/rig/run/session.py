@@ -25,6 +25,7 @@ from torqueloop.hil.record.run_data import signal_header
 from torqueloop.hil.record.run_folder import RunFolder, check_duration
 from torqueloop.hil.report.report import Report
 from torqueloop.hil.report.write import UnwrittenReport, write_report
+from torqueloop.hil.results.files import plain
 from torqueloop.hil.results.gates import parse_gates
 from torqueloop.hil.results.run import RunStats, StartedFrom
 from torqueloop.hil.results.scenario import ScenarioInfo
@@ -41,6 +42,7 @@ from torqueloop.hil.rig.run.live_run import LiveRun, Pilot, StartError
 from torqueloop.hil.rig.run.real_clock import run_real_clock
 from torqueloop.hil.rig.run.replay import INPUT_VERSION
 from torqueloop.hil.rig.run.run_stats import Energy
+from torqueloop.hil.rig.run.telemetry_channel import telemetry_channel
 from torqueloop.hil.rig.run.virtual_clock import run_virtual_clock
 
 __all__ = ["RunError", "RunResult", "StartError", "run_rig"]
@@ -81,6 +83,7 @@ def run_rig(
     inject_busy: tuple[int, int, int] | None = None,
     html: bool = True,
     control: str | None = None,
+    telemetry: str | None = None,
     start_from: str | Path | None = None,
     overrides: Mapping[str, Any] | None = None,
     scenario: ScenarioInfo | None = None,
@@ -92,9 +95,10 @@ def run_rig(
     file. peers: "none" starts no companion processes, they are expected from outside. vehicle, ecus (by name):
     models in this process instead of the configured ones (virtual clock only). inject_busy: (first tick, count, ns) of
     CPU burnt, to provoke overruns. control: endpoint of a control channel (docs/control.md), default that of the rig
-    file, if any. start_from: checkpoint to begin at (duration counts from there). overrides: dotted key -> value
-    instead of the rig file's. scenario: what the steps among them belong to, kept for the report. pilot: who goes along
-    with the run in this process, and holds it between ticks of the virtual clock.
+    file, if any. telemetry: endpoint of a PUB socket (docs/telemetry.md), likewise. start_from: checkpoint to begin at
+    (duration counts from there). overrides: dotted key -> value instead of the rig file's. scenario: what the steps
+    among them belong to, kept for the report. pilot: who goes along with the run in this process, and holds it between
+    ticks of the virtual clock.
     """
     if clock not in ("real", "virtual"):
         raise ConfigError("unknown clock {value}", key="clock", value=clock, allowed="real, virtual")
@@ -133,7 +137,7 @@ def run_rig(
             run.parts.rig.inject_busy(*inject_busy)
         if pilot is not None:
             pilot.attached(run)
-        with control_channel(run, control, progress):
+        with telemetry_channel(run, telemetry, progress), control_channel(run, control, progress):
             if clock == "real":
                 state = run_real_clock(run, peers, progress)
             else:
@@ -186,6 +190,7 @@ def _prepare(plan: RigPlan, parts: RigParts, folder: RunFolder, real: bool, kern
     faults = FirstFaultWriter(plan, parts, folder.path)
     control = RigControl(plan, parts, folder.path, kernel, real)
     run = LiveRun(plan, parts, folder, recorder, Energy(plan, parts), modes, real, faults, control)
+    control.numbers = lambda: plain(run.stats(whole=False))
     # the first message to the vehicle: the rig at its start
     start = dict(zip(plan.compiled.output_names, parts.model.outputs(parts.state), strict=True))
     v = c.vehicle

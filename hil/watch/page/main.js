@@ -1,0 +1,74 @@
+"use strict";
+// Puts the parts together: events into pictures, at most one drawing a frame of the screen.
+(() => {
+  let signals = {}, words = {}, latest = null, drawn = null, gone = false;
+  window.torqueloop = { pictures: 0, messages: 0 };   // what tests count
+
+  function hello({ hello, layout, names }) {
+    gone = false;
+    text("rig", hello.rig);
+    document.title = `${hello.rig} – torqueloop`;
+    signals = layout.signals;
+    words = layout.words;
+    const known = new Set(names.map((n) => n.name)), has = (name) => known.has(name);
+    gearbox.set(layout, has);
+    control.set(names);
+    plots.clear();
+    const line = (label, name, factor = 1) => ({ label, of: (m) => { const x = value(m, name); return x === undefined ? null : x * factor; } });
+    plots.add("speeds", [["engine", signals.engine], ["turbine", signals.turbine], ["output", signals.output]]
+      .filter(([, name]) => name).map(([label, name]) => line(label, name, RPM)), "rpm");
+    plots.add("pressures", layout.elements.filter((e) => has(`${e}.p`)).map((e) => line(e, `${e}.p`, 1e-5)), "bar");
+    plots.add("car", [...(signals.speed ? [line("v [m/s]", signals.speed)] : []), ...(signals.acceleration ? [line("a [m/s²]", signals.acceleration)] : [])], "m/s, m/s²");
+  }
+
+  function status(s) {
+    const badge = element("state");
+    const said = s.safe ? "safe state" : s.finished ? "ended" : s.state;
+    text(badge, said);
+    badge.className = `badge ${s.safe ? "safe" : s.state === "armed" ? "run" : "wait"}`;
+    const cause = element("cause");
+    cause.hidden = !s.safe;
+    text(cause, s.safe ? `Safe state: ${s.cause}` : "");
+    control.state(s);
+  }
+
+  function lost(words) {
+    gone = true;
+    text("state", words);
+    element("state").className = "badge wait";
+  }
+
+  function digits(message) {
+    const of = (key) => (signals[key] ? value(message, signals[key]) : undefined), number = (x, factor, n = 0) => (x === undefined ? "–" : (x * factor).toFixed(n));
+    const gear = of("gear"), target = of("target");
+    const name = (key, x) => (x === undefined ? "–" : words[key]?.[x] ?? String(x));
+    text("gear", name("gear", gear));
+    text("target", target !== undefined && target !== gear ? `→ ${name("target", target)}` : "");
+    text("speed", number(of("speed"), 3.6, 1));
+    text("engine", number(of("engine"), RPM));
+    text("lever", name("lever", of("lever")));
+    element("pedal").value = of("pedal") ?? 0;
+    element("brake").value = of("brake") ?? 0;
+    text("time", `${message.t.toFixed(2)} s`);
+  }
+
+  function frame() {
+    if (latest !== drawn && !gone) {
+      drawn = latest;
+      digits(latest);
+      plots.draw();
+      gearbox.draw(latest);
+      window.torqueloop.pictures += 1;
+    }
+    requestAnimationFrame(frame);
+  }
+  requestAnimationFrame(frame);
+
+  link.listen({
+    hello, status,
+    stats: (stats) => clock.show(stats),
+    values: (message) => { latest = message; plots.take(message); window.torqueloop.messages += 1; },
+    gone: ({ error }) => lost(`rig gone`) || text("answer", error),
+    lost: () => lost("page server gone"),
+  });
+})();

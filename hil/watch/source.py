@@ -1,0 +1,183 @@
+"""A rig as the page sees it: telemetry and control channel of the rig -> events for browsers.
+
+Two threads: one passes telemetry on as it comes, at most RATE_HZ a second; the other asks the control channel for state
+and numbers. A browser that does not keep up misses events, it holds up nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import zmq
+
+from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.hil.control.client import Client, ControlError
+from torqueloop.hil.link.keys import client_keys
+from torqueloop.hil.link.sockets import ConnectedSocket, CurveKeys
+
+#: pictures a second, at most
+RATE_HZ = 60.0
+#: state of the rig, and its numbers with histograms, are asked for this often [s]
+STATUS_S, STATS_S = 0.2, 0.5
+#: without telemetry: values are asked for this often [s]
+ASKED_S = 0.1
+#: a rig that does not answer within this is gone; it is tried again this often [s]
+TIMEOUT_S, AGAIN_S = 5.0, 1.0
+#: events that wait for one browser
+WAITING = 32
+#: what a browser may ask for; reading goes by events
+COMMANDS = frozenset({"arm", "disarm", "safe", "stop", "set", "override", "release", "checkpoint", "restore"})
+
+Event = tuple[str, bytes]
+
+
+class Source:
+    """Connection to one rig. `subscribe` gives a queue of events: hello, values, status, stats, gone."""
+
+    def __init__(self, endpoint: str, key: Path | None = None, server_key: Path | None = None) -> None:
+        self.endpoint = endpoint
+        self._keys: CurveKeys | None = client_keys(key, server_key)
+        self._lock = threading.Lock()
+        self._client = Client(endpoint, TIMEOUT_S, self._keys)
+        self._stop = threading.Event()
+        self._queues: list[queue.Queue[Event]] = []
+        self._known: dict[str, bytes] = {}
+        self._telemetry = ""
+        self._shown: list[str] = []
+        self.hello: dict[str, Any] = {}
+        #: events that some browser has missed
+        self.missed = 0
+        self._threads = [threading.Thread(target=body, name=f"watch-{body.__name__.strip('_')}", daemon=True)
+                         for body in (self._ask, self._pass_on)]  # fmt: skip
+
+    def start(self) -> None:
+        """Connect; ControlError when there is no rig."""
+        self._greet()
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End both threads."""
+        self._stop.set()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join(2 * TIMEOUT_S)
+        self._client.close()
+
+    # --- browsers ---------------------------------------------------------------------------------------------------
+    def subscribe(self) -> queue.Queue[Event]:
+        """Events from now on, the last of each kind first."""
+        events: queue.Queue[Event] = queue.Queue(WAITING)
+        for kind in ("hello", "status", "stats", "values", "gone"):
+            if kind in self._known:
+                events.put_nowait((kind, self._known[kind]))
+        self._queues = [*self._queues, events]
+        return events
+
+    def leave(self, events: queue.Queue[Event]) -> None:
+        """No more events for this queue."""
+        self._queues = [q for q in self._queues if q is not events]
+
+    def command(self, kind: str, names: tuple[str, ...], values: Mapping[str, float], name: str) -> dict[str, Any]:
+        """Do what a browser asks for, through the control channel and its checks; ControlError when refused."""
+        if kind not in COMMANDS:
+            raise ControlError(f"{kind[:40]!r} is no command; allowed: {', '.join(sorted(COMMANDS))}", "kind")
+        given: dict[str, Any] = {"names": names, "values": dict(values), "name": name}
+        wanted = {"set": ["values"], "override": ["values"], "release": ["names"], "checkpoint": ["name"],
+                  "restore": ["name"]}.get(kind, [])  # fmt: skip
+        return self._asked(kind, **{key: given[key] for key in wanted})
+
+    # --- threads ----------------------------------------------------------------------------------------------------
+    def _asked(self, kind: str, **keys: Any) -> dict[str, Any]:
+        with self._lock:
+            return self._client.ask(kind, **keys)
+
+    def _greet(self) -> None:
+        self.hello = self._asked("hello")
+        layout = self._asked("layout")["layout"]
+        keys = ("name", "unit", "kind", "writable", "allowed")
+        names = [{key: n[key] for key in keys} for n in self._asked("list")["names"]]
+        self._telemetry = self.hello.get("telemetry", "")
+        mine = [s for s in layout["signals"].values() if s]
+        known = {n["name"] for n in names}
+        mine += [f"{e}.{part}" for e in layout["elements"] for part in ("mode", "p", "w_rel", "tau")]
+        mine += [m["signal"] for lever in layout["levers"] for m in lever["members"] if m["signal"]]
+        self._shown = [name for name in dict.fromkeys(mine) if name in known]
+        self._tell("hello", json.dumps({"hello": self.hello, "layout": layout, "names": names}).encode())
+        self._known.pop("gone", None)
+
+    def _ask(self) -> None:
+        """State, numbers; and values where the rig has no telemetry."""
+        next_status = next_stats = 0.0
+        while not self._stop.wait(0.02):
+            now = time.monotonic()
+            try:
+                if "gone" in self._known:
+                    self._greet()
+                if now >= next_status:
+                    next_status = now + STATUS_S
+                    self._tell("status", json.dumps(self._asked("status")).encode())
+                if now >= next_stats:
+                    next_stats = now + STATS_S
+                    self._tell("stats", json.dumps(self._asked("stats")["stats"]).encode())
+            except (TorqueloopError, zmq.ZMQError) as error:
+                self._tell("gone", json.dumps({"error": str(error)}).encode())
+                self._stop.wait(AGAIN_S)
+
+    def _pass_on(self) -> None:
+        """Telemetry, newest first when there is more than a browser can show."""
+        while not self._stop.is_set():
+            try:
+                if self._telemetry:
+                    self._subscribed(self._telemetry)
+                elif "gone" not in self._known:
+                    answer = self._asked("get", names=tuple(self._shown))
+                    self._values(answer["tick"] * float(self.hello["tick_s"]), answer["values"])
+                    self._stop.wait(ASKED_S)
+                else:
+                    self._stop.wait(ASKED_S)
+            except (TorqueloopError, zmq.ZMQError):
+                self._stop.wait(AGAIN_S)
+
+    def _subscribed(self, endpoint: str) -> None:
+        socket = ConnectedSocket(zmq.SUB, endpoint, self._keys, max_bytes=1 << 20)
+        try:
+            socket.raw.subscribe(b"")
+            next_s = 0.0
+            while not self._stop.is_set() and self._telemetry == endpoint:
+                if not socket.raw.poll(100):
+                    continue
+                parts = socket.raw.recv_multipart()
+                now = time.monotonic()
+                if len(parts) == 3 and now >= next_s:
+                    # on a grid of its own, so that 60 of 62 a second do not become 31
+                    next_s = max(next_s + 1.0 / RATE_HZ, now - 1.0 / RATE_HZ)
+                    self._tell("values", parts[1] if parts[1][:1] == b"{" else _as_json(parts[1]))
+        finally:
+            socket.close()
+
+    def _values(self, t: float, values: Mapping[str, float]) -> None:
+        message: dict[str, Any] = {"t": t}
+        for name, x in values.items():
+            group, _, last = name.rpartition(".")
+            message.setdefault(group.replace(".", "/"), {})[last] = x
+        self._tell("values", json.dumps(message).encode())
+
+    def _tell(self, kind: str, data: bytes) -> None:
+        self._known[kind] = data
+        for events in self._queues:
+            try:
+                events.put_nowait((kind, data))
+            except queue.Full:
+                self.missed += 1
+
+
+def _as_json(payload: bytes) -> bytes:
+    return json.dumps(msgpack.unpackb(payload)).encode()

@@ -1,0 +1,232 @@
+"""The live page: who may see it, what it serves, what it does to the rig; and in a real browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rig_help import DESK
+
+from torqueloop.hil.testing.driven_rig import DrivenRig
+from torqueloop.hil.testing.holder import Holder, RigEnded
+from torqueloop.hil.watch.server import BODY_BYTES, WatchServer, page
+from torqueloop.hil.watch.source import Source
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+FAULT = {"signal": "HIL_Speeds.n_turbine", "kind": "gain", "value": 0.0, "switch": "turbine_speed"}
+
+
+class Paced:
+    """A rig on the virtual clock that goes on about as fast as a clock on the wall, and its page."""
+
+    def __init__(self, out: Path, telemetry: str | None = "tcp://127.0.0.1:0") -> None:
+        options = {"duration": 600.0, "control": "tcp://127.0.0.1:0", "overrides": {"faults": [FAULT]}}
+        self.holder = Holder(DESK, "virtual", out, telemetry=telemetry, **options)
+        self.rig = DrivenRig(self.holder, out)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._pace, daemon=True)
+        self._thread.start()
+        channel = self.holder.live.channel
+        assert channel is not None
+        self.source = Source(channel.endpoint)
+        self.source.start()
+        self.server = WatchServer(self.source)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def _pace(self) -> None:
+        with suppress(RigEnded):
+            while not self._stop.wait(0.01):
+                self.rig.run(0.02)
+
+    def close(self) -> None:
+        self.server.closing = True
+        self.server.shutdown()
+        self.server.server_close()
+        self.source.stop()
+        self._stop.set()
+        self._thread.join(10)
+        self.holder.end()
+
+    def ask(self, path: str, body: Any = None, token: str | None = None, **headers: str) -> tuple[int, Any]:
+        """(status, content) of a request as a browser would send it."""
+        token = self.server.token if token is None else token
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        url = f"http://127.0.0.1:{self.server.server_port}{path}" + (f"?token={token}" if token else "")
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=20) as answer:
+                text = answer.read()
+                return answer.status, json.loads(text) if text[:1] == b"{" else text.decode()
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+
+@pytest.fixture(scope="module")
+def paced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Paced]:
+    made = Paced(tmp_path_factory.mktemp("watch") / "run")
+    yield made
+    made.close()
+
+
+def until(condition, seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it does not come"
+        time.sleep(0.02)
+
+
+def test_the_page_needs_nothing_from_anywhere() -> None:
+    """All scripts and styles are inside and carry the nonce; no address but those of the page's own server."""
+    text = page("N0NCE")
+    assert text.count("<script") == text.count('<script nonce="N0NCE"') == 7
+    assert text.count("<style") == text.count('<style nonce="N0NCE"') == 2
+    assert "src=" not in text.partition("<script")[0] and "@import" not in text
+    own = text.replace((Path(__file__).parents[2] / "hil/watch/page/uPlot.iife.min.js").read_text(), "")
+    assert "http://" not in own.replace("https://github.com/leeoniya/uPlot", "") and "https://" not in own.replace(
+        "https://github.com/leeoniya/uPlot", ""
+    )
+    assert "Leon Sorokin" in (Path(__file__).parents[2] / "hil/watch/page/LICENSE-uPlot.txt").read_text()
+
+
+@pytest.mark.parametrize("path", ["/", "/events", "/command", "/nothing"])
+def test_without_the_token_there_is_nothing(paced: Paced, path: str) -> None:
+    body = {"kind": "stop"} if path == "/command" else None
+    for token in ("wrong", paced.server.token[:-1], paced.server.token + "x"):
+        assert paced.ask(path, body, token)[0] == 403
+    status, answer = paced.ask(path, body, "")
+    assert status == 403 and "token is missing or wrong" in answer["error"]
+    assert not paced.holder.over
+
+
+def test_strangers_pages_are_refused_even_with_the_token(paced: Paced) -> None:
+    """A name that resolves to the loopback address (DNS rebinding), and a request from another origin."""
+    assert paced.ask("/", Host="rig.example:80")[0] == 403
+    assert paced.ask("/command", {"kind": "safe"}, Origin="http://rig.example")[0] == 403
+    assert paced.ask("/", Host=f"localhost:{paced.server.server_port}")[0] == 200
+    assert not paced.rig.safe_state
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        (b"{", 400, "Expecting"),
+        (b"[" * 20000, 400, ""),
+        (b"x" * (BODY_BYTES + 1), 400, "allowed: at most"),
+        ([1], 400, "a command is"),
+        ({"kind": "set", "values": {"car.m": "1"}}, 400, "numbers by name"),
+        ({"kind": "set", "values": {"car.m": True}}, 400, "numbers by name"),
+        ({"kind": "release", "names": "all"}, 400, "a list of names"),
+        ({"kind": "exec"}, 200, "no command; allowed: arm, checkpoint"),
+        ({"kind": "set", "values": {"engine.w": 1}}, 200, "engine.w is written by the rig"),
+        ({"kind": "override", "values": {"driver.pedal": 7}}, 200, "allowed: 0 .. 1"),
+        ({"kind": "restore", "name": "nothing"}, 200, "no checkpoint 'nothing'"),
+    ],
+)
+def test_a_bad_command_is_refused_with_the_reason(paced: Paced, body: Any, status: int, words: str) -> None:
+    code, answer = paced.ask("/command", body)
+    assert code == status and answer["ok"] is False and words in answer["error"]
+
+
+def test_commands_and_events_reach_the_rig_and_the_page(paced: Paced) -> None:
+    events = paced.source.subscribe()
+    seen: dict[str, Any] = {}
+
+    def read(*wanted: str) -> bool:
+        while not events.empty():
+            kind, data = events.get()
+            seen[kind] = json.loads(data)
+        return all(kind in seen for kind in wanted)
+
+    until(lambda: read("hello", "values", "status", "stats"))
+    hello = seen["hello"]
+    assert hello["hello"]["rig"] == "desk_4hp22" and len(hello["layout"]["levers"]) == 3
+    assert hello["layout"]["words"]["gear"]["7"] == "R" and "fault.turbine_speed" in {n["name"] for n in hello["names"]}
+    assert seen["stats"]["clock"]["compute_us"]["hist"] and seen["values"]["engine"]["w"] > 50
+    code, answer = paced.ask("/command", {"kind": "override", "values": {"driver.pedal": 0.25}})
+    assert code == 200 and answer["ok"] and answer["tick"] > 0
+    until(lambda: read() and seen["status"]["held"] == {"driver.pedal": 0.25} or read("x"))
+    assert paced.ask("/command", {"kind": "release"})[1]["ok"]
+    paced.source.leave(events)
+
+
+def test_a_browser_that_stops_reading_holds_up_nobody(paced: Paced) -> None:
+    idle, missed = paced.source.subscribe(), paced.source.missed
+    tick = paced.holder.tick
+    until(lambda: paced.source.missed > missed + 20)
+    assert idle.full() and paced.holder.tick > tick + 100
+    paced.source.leave(idle)
+
+
+def test_a_rig_without_telemetry_is_asked(tmp_path: Path) -> None:
+    made = Paced(tmp_path / "run", telemetry=None)
+    try:
+        events = made.source.subscribe()
+        kinds = set()
+        until(lambda: (kinds.add(events.get()[0]) or True) and {"values", "status"} <= kinds)
+        # and one that has ended is said to be gone
+        made.ask("/command", {"kind": "stop"})
+        until(lambda: (kinds.add(events.get()[0]) or True) and "gone" in kinds)
+    finally:
+        made.close()
+
+
+def test_in_a_browser(paced: Paced, tmp_path: Path) -> None:
+    """Numbers, pictures, keyboard, a fault, the safe state with its cause, a phone's width; nothing in its console."""
+    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        tab = browser.new_page(viewport={"width": 1280, "height": 900})
+        mistakes: list[str] = []
+        tab.on("console", lambda message: mistakes.append(message.text))
+        tab.on("pageerror", lambda error: mistakes.append(str(error)))
+        tab.on("request", lambda request: None if "127.0.0.1" in request.url or "data:" in request.url[:5]
+               else mistakes.append(request.url))  # fmt: skip
+        tab.goto(paced.server.url)
+        until(lambda: tab.evaluate("torqueloop.pictures > 5"), 60.0)
+        assert tab.evaluate("document.querySelectorAll('#elements tbody tr').length") == 10
+        assert tab.inner_text("#state") == "armed" and tab.inner_text("#rig") == "desk_4hp22"
+        assert float(tab.inner_text("#engine")) > 500 and "computing" in tab.inner_text("#deadlines")
+        assert tab.evaluate("element('levers').getContext('2d').getImageData(0, 0, 400, 200).data.some((x) => x > 0)")
+        # keyboard only: to the field of names, a value, enter
+        tab.focus("#name")
+        tab.keyboard.type("driver.brake")
+        tab.keyboard.press("Tab")
+        tab.keyboard.type("0.125")
+        tab.keyboard.press("Enter")
+        until(lambda: tab.evaluate("document.getElementById('held').textContent.includes('driver.brake = 0.125')"))
+        tab.fill("#name", "driver.pedal")
+        tab.fill("#value", "2")
+        tab.keyboard.press("Enter")
+        until(lambda: tab.evaluate("document.getElementById('answer').className == 'bad'"))
+        assert "allowed: 0 .. 1" in tab.inner_text("#answer")
+        fault = tab.get_by_role("button", name="fault.turbine_speed")
+        fault.focus()
+        tab.keyboard.press("Space")
+        until(lambda: tab.evaluate("document.querySelector('#faults button').getAttribute('aria-pressed') == 'true'"))
+        until(lambda: paced.rig.value("HIL_Speeds.n_turbine") == 0.0)
+        tab.set_viewport_size({"width": 390, "height": 844})
+        wide = tab.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 390, f"{wide} pixels on a screen of 390"
+        tab.set_viewport_size({"width": 1280, "height": 900})
+        # the question is answered with No first
+        tab.get_by_role("button", name="Safe state").click()
+        tab.keyboard.press("Enter")
+        assert not paced.rig.safe_state
+        tab.get_by_role("button", name="Safe state").click()
+        tab.get_by_role("button", name="Yes").click()
+        until(lambda: tab.evaluate("!document.getElementById('cause').hidden"))
+        assert tab.inner_text("#state") == "safe state" and "asked for by the operator" in tab.inner_text("#cause")
+        assert mistakes == []
+        browser.close()
