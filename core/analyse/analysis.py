@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torqueloop.core.analyse.gear_statics import GearState, solve_gear
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import UnknownNameError, did_you_mean
-from torqueloop.core.describe.parts import GROUND, Parts, port_groups
+from torqueloop.core.describe.parts import Parts, port_groups
 from torqueloop.core.describe.vocabulary import (
     OUT_COMPLIANCE,
     OUT_CONTACT,
@@ -153,11 +153,12 @@ def _multipliers(result: Result) -> Array:
     for node, (row, _) in topology.rows.items():
         for name, value in row.items():
             N[nodes[node], position[name]] = float(value)
-    J = np.zeros(len(nodes))
+    J = np.zeros((len(nodes), len(nodes)))
     for part in model.parts.inertias:
-        node = topology.place[part.flange][0]
-        if node != GROUND:
-            J[nodes[node]] += part.J
+        over = [(nodes[node], float(c)) for node, c in topology.over_nodes(part.form)[0].items()]
+        for i, ci in over:
+            for j, cj in over:
+                J[i, j] += part.J * ci * cj
     f = np.zeros((len(nodes), len(result)))
     for _, form, force in element_forces(result):
         for node, value in topology.over_nodes(form)[0].items():
@@ -167,4 +168,4 @@ def _multipliers(result: Result) -> Array:
     for k, (_, row, _) in enumerate(topology.gear_rows):
         for node, value in row.items():
             C[k, nodes[node]] = float(value)
-    return np.asarray(np.linalg.solve(C @ C.T, C @ (J[:, None] * a - f)), dtype=np.float64)
+    return np.asarray(np.linalg.solve(C @ C.T, C @ (J @ a - f)), dtype=np.float64)

@@ -18,7 +18,7 @@ from typing import Any
 from torqueloop.core.components import FAMILIES, KINDS, Component, Flange, Param, params_of
 from torqueloop.core.components.files import component_from_config
 from torqueloop.core.describe.builder import Builder
-from torqueloop.core.describe.flange import ANY, ROTATIONAL, THERMAL, TRANSLATIONAL
+from torqueloop.core.describe.flange import ANY, FRAME, ROTATIONAL, THERMAL, TRANSLATIONAL
 from torqueloop.core.describe.params import REQUIRED
 from torqueloop.core.describe.parts import Parts
 from torqueloop.core.describe.tables import Columns, Table1D, Table2D
@@ -53,7 +53,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 }
 
 #: words for the domain of a flange; rotational ones have none
-DOMAINS = {ROTATIONAL: "", TRANSLATIONAL: "sliding", THERMAL: "heat", ANY: "any"}
+DOMAINS = {ROTATIONAL: "", TRANSLATIONAL: "sliding", THERMAL: "heat", FRAME: "frame", ANY: "any"}
 
 HEAD = """# Components
 
@@ -80,7 +80,11 @@ def example(kind: type[Component]) -> dict[str, Any]:
 def _keys(name: str, p: Param) -> list[str]:
     """The keys of a parameter, the one for an example first."""
     with_units = [f"{name}_{unit}" if unit else name for unit in DIMENSIONS[p.dimension]]
-    return [name, *with_units] if p.form in ("curve", "map", "columns", "integer", "flag", "choice") else with_units
+    return (
+        [name, *with_units]
+        if p.form in ("curve", "map", "columns", "integer", "flag", "choice", "names")
+        else with_units
+    )
 
 
 def _value(p: Param) -> Any:

@@ -18,8 +18,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from torqueloop.core.compile.element_arrays import element_arrays, output_arrays
+from torqueloop.core.compile.element_arrays import element_arrays, output_arrays, sum_arrays
 from torqueloop.core.compile.exact import reduce
+from torqueloop.core.compile.frames import settle_frames
 from torqueloop.core.compile.initial import StartConditions, start_conditions
 from torqueloop.core.compile.massless import settle_massless
 from torqueloop.core.compile.packing import RowStore, TableStore, floats
@@ -140,6 +141,7 @@ def collect(driveline: Driveline) -> Parts:
             raise error.located(file=driveline.origin.get(name, driveline.file)) from None
         for short, signal in component.default_inputs().items():
             parts.default_inputs[f"{name}.{short}"] = signal
+    settle_frames(driveline.components, driveline.connections, parts)
     _check_output_names(parts)
     return parts
 
@@ -189,6 +191,7 @@ def _compile(driveline: Driveline) -> CompiledModel:
     elements = element_arrays(parts, hot, tables, net) | thermal_arrays(net, parts, tables)
     n_hot = len(rows.rows)
     elements["out"] = output_arrays(parts, hot, net)
+    elements["te"] = sum_arrays(parts, hot)
     starts = start_conditions(driveline, parts, topology)
     arrays = ModelArrays(
         M=_reduced_inertia(topology, parts),
@@ -314,7 +317,7 @@ def _reduced_inertia(topology: Topology, parts: Parts) -> np.ndarray:
     n = len(position)
     total = [[Fraction(0)] * n for _ in range(n)]
     for part in parts.inertias:
-        row, _ = topology.over_independent(Form({part.flange: 1}))
+        row, _ = topology.over_independent(part.form)
         for a, va in row.items():
             for b, vb in row.items():
                 total[position[a]][position[b]] += Fraction(part.J) * va * vb

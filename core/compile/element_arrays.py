@@ -19,6 +19,7 @@ from torqueloop.core.describe.vocabulary import (
     OUT_KINETIC,
     OUT_POTENTIAL,
     OUT_REACTION_POWER,
+    OUT_SUM,
     OUT_TEMPERATURE,
     ROW_OUTPUTS,
     Form,
@@ -213,6 +214,8 @@ def output_arrays(parts: Parts, row: Hot, net: ThermalNet) -> Records:
             indices.append(row(output.form))
         elif output.kind == OUT_TEMPERATURE:
             indices.append(net.node(output.port))
+        elif output.kind == OUT_SUM:
+            indices.append(sum(len(terms) for terms in parts.sums[: output.index]))
         elif output.group is not None:
             indices.append(port_number(parts, output.group, output.index))
         else:
@@ -226,3 +229,14 @@ def output_arrays(parts: Parts, row: Hot, net: ThermalNet) -> Records:
     speeds += [0, 0]
     gains += [1.0, 1.0]
     return given("out", kind=kinds, idx=indices, aux=speeds, gain=gains)
+
+
+def sum_arrays(parts: Parts, row: Hot) -> Records:
+    """The terms of the outputs that are sums, one sum after the other."""
+    terms = [term for terms in parts.sums for term in terms]
+    return records(
+        "te",
+        terms,
+        row=[-1 if t.form is None else row(t.form) for t in terms],
+        more=[int(k + 1 < len(own)) for own in parts.sums for k in range(len(own))],
+    )

@@ -26,7 +26,7 @@ from torqueloop.core.compile.exact import null_direction
 from torqueloop.core.compile.topology import Row, Topology
 from torqueloop.core.describe.errors import NoInertiaError
 from torqueloop.core.describe.naming import natural
-from torqueloop.core.describe.parts import GROUND, Compliance, InertiaPart, Parts, TorqueSource, port_groups
+from torqueloop.core.describe.parts import Compliance, InertiaPart, Parts, TorqueSource, port_groups
 from torqueloop.core.describe.vocabulary import Form
 
 #: of the smallest inertia around
@@ -69,8 +69,7 @@ def settle_massless(topology: Topology, parts: Parts) -> list[str]:
     """
     notes: list[str] = []
     while True:
-        bodies = {topology.place[p.flange][0] for p in parts.inertias} - {GROUND}
-        direction = null_direction([topology.rows[n][0] for n in sorted(bodies)], topology.independent)
+        direction = null_direction(_bodies(topology, parts), topology.independent)
         if direction is None:
             return notes
         moving = [n for n in sorted(topology.nodes, key=natural) if _along(topology.rows[n][0], direction)]
@@ -83,10 +82,20 @@ def settle_massless(topology: Topology, parts: Parts) -> list[str]:
         J = SMALL * _around(topology, parts, moving)
         flange = topology.nodes[node][0]
         owner = flange.rpartition(".")[0]
-        parts.inertias.append(InertiaPart(owner, flange, float(J)))
+        parts.inertias.append(InertiaPart(owner, Form({flange: 1}), float(J)))
         shaft = " = ".join(topology.nodes[node])
         unit = "kg.m2" if topology.domain[node] == "rotational" else "kg"
         notes.append(f"{owner}: shaft without inertia ({shaft}) got {float(J):.3g} {unit}")
+
+
+def _bodies(topology: Topology, parts: Parts) -> list[Row]:
+    """Rows of the speeds that store kinetic energy, each once."""
+    found: dict[tuple[tuple[str, Fraction], ...], Row] = {}
+    for part in parts.inertias:
+        nodes = topology.over_nodes(part.form)[0]
+        if part.J > 0.0 and nodes:
+            found.setdefault(tuple(sorted(nodes.items())), topology.over_independent(part.form)[0])
+    return [found[key] for key in sorted(found)]
 
 
 def _along(row: Row, direction: Row) -> Fraction:
@@ -203,9 +212,10 @@ def _around(topology: Topology, parts: Parts, moving: list[str]) -> Fraction:
     """The smallest inertia on the other sides of the friction elements at the moving shafts, else of all."""
     inertia: Row = {}
     for part in parts.inertias:
-        node = topology.place[part.flange][0]
-        if node != GROUND:
-            inertia[node] = inertia.get(node, ZERO) + Fraction(part.J)
+        nodes = topology.over_nodes(part.form)[0]
+        if len(nodes) == 1:
+            ((node, c),) = nodes.items()
+            inertia[node] = inertia.get(node, ZERO) + Fraction(part.J) * c * c
     near = {n for p in parts.frictions for n in _shared(topology.over_nodes(p.form)[0], moving)}
     found = [inertia[n] for n in near if n in inertia] or list(inertia.values())
     return min(found, default=Fraction(1))

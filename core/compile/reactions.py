@@ -10,7 +10,8 @@ gives lambda = E^T*(J*N*a - f) at the pivot nodes: only the equilibrium of these
 taken, which keeps the differences free of cancellation. Forms are the full ones: two elements that move alike once the
 gears are eliminated still load the gears between them differently.
 
-A reaction is gain*lambda + own_gain*(force of a friction element); one row per reaction:
+A reaction is gain*lambda + own_gain*(force of a friction element), or gain*(torque on the housing): every force along a
+form acts on the flanges of the form that are in the housing, too, lambda as any other. One row per reaction:
 
     re_A over a, re_port over the forces of the ports, re_fr over friction, re_lin over springs, re_con over contacts
 """
@@ -27,7 +28,7 @@ from torqueloop.core.compile.exact import reduce
 from torqueloop.core.compile.topology import Row, Topology
 from torqueloop.core.describe.errors import CompileError
 from torqueloop.core.describe.naming import natural
-from torqueloop.core.describe.parts import GROUND, Parts, port_forms
+from torqueloop.core.describe.parts import GROUND, Parts, Reaction, port_forms
 from torqueloop.core.describe.vocabulary import BILATERAL, Form
 
 ZERO = Fraction(0)
@@ -53,34 +54,67 @@ def reaction_arrays(topology: Topology, parts: Parts) -> dict[str, Any]:
     }
     position = {name: k for k, name in enumerate(topology.independent)}
     for i, reaction in enumerate(parts.reactions):
-        weight = weights[reaction.constraint]
+        weight = _weight_of(topology, parts, reaction, weights)
         _check_variable(topology, parts, reaction.owner, weight)
         gain, own_gain = Fraction(reaction.gain), Fraction(reaction.own_gain)
         row = dict.fromkeys(position, ZERO)
         for node, value in weight.items():
-            for name, c in topology.rows[node][0].items():
-                row[name] += gain * value * inertia.get(node, ZERO) * c
+            for name, c in inertia.get(node, {}).items():
+                row[name] += gain * value * c
         matrices["re_A"][i] = [float(row[name]) for name in topology.independent]
         for name, forms in over_nodes.items():
             for k, form in enumerate(forms):
                 total = -gain * sum((value * form[node] for node, value in weight.items() if node in form), ZERO)
+                total += gain * _in_housing(topology, groups[name][k], reaction.housing)
                 if name == "re_fr" and k == reaction.own:
                     total += own_gain
                 matrices[name][i, k] = float(total)
     return matrices
 
 
-def _inertias(topology: Topology, parts: Parts) -> Row:
-    """Inertia of every node that has some."""
-    inertia: Row = {}
+def _in_housing(topology: Topology, form: Form | None, flanges: frozenset[str]) -> Fraction:
+    """Sum of the coefficients of a form on those of the flanges that are in the housing."""
+    if form is None:
+        return ZERO
+    return sum((c for f, c in form.terms.items() if f in flanges and topology.place[f][0] == GROUND), ZERO)
+
+
+def _weight_of(topology: Topology, parts: Parts, reaction: Reaction, weights: Sequence[Row]) -> Row:
+    """The nodes whose equilibrium gives a reaction."""
+    if not reaction.housing:
+        return weights[reaction.constraint]
+    for gear in parts.variable_gears:
+        if set(gear.form_a.terms) & reaction.housing:
+            raise CompileError(
+                f"the torque of {gear.owner!r} on the housing changes with its ratio: leave it out of "
+                f"{reaction.owner!r} and join its support to a Mounting1D", sorted({reaction.owner, gear.owner}),
+            )  # fmt: skip
+    total: Row = {}
+    for constraint, weight in zip(parts.constraints, weights, strict=True):
+        share = _in_housing(topology, constraint.form, reaction.housing)
+        for node, value in weight.items():
+            total[node] = total.get(node, ZERO) + share * value
+    return {node: value for node, value in total.items() if value}
+
+
+def _inertias(topology: Topology, parts: Parts) -> dict[str, Row]:
+    """The line of J*N of every node that has inertia."""
+    inertia: dict[str, Row] = {}
     for part in parts.inertias:
-        node = topology.place[part.flange][0]
-        if node != GROUND:
-            inertia[node] = inertia.get(node, ZERO) + Fraction(part.J)
+        speed = topology.over_independent(part.form)[0]
+        for node, weight in topology.over_nodes(part.form)[0].items():
+            line = inertia.setdefault(node, {})
+            for name, c in speed.items():
+                line[name] = line.get(name, ZERO) + weight * Fraction(part.J) * c
     return inertia
 
 
-def _multipliers(topology: Topology, parts: Parts, inertia: Row) -> Sequence[Row]:
+def _weight(inertia: dict[str, Row], node: str) -> Fraction:
+    """How heavy a node is, for the choice of pivots."""
+    return sum((abs(c) for c in inertia.get(node, {}).values()), ZERO)
+
+
+def _multipliers(topology: Topology, parts: Parts, inertia: dict[str, Row]) -> Sequence[Row]:
     """For every gear row: lambda = sum of (weight of a node)*(J*N*a - f at that node)."""
     changing = {
         node
@@ -88,7 +122,7 @@ def _multipliers(topology: Topology, parts: Parts, inertia: Row) -> Sequence[Row
         for form in (gear.form_a, gear.form_b)
         for node in topology.over_nodes(form)[0]
     }
-    order = sorted(topology.nodes, key=lambda n: (n in changing, inertia.get(n, ZERO), natural(n)))
+    order = sorted(topology.nodes, key=lambda n: (n in changing, _weight(inertia, n), natural(n)))
     rows = [row for _, row, _ in topology.gear_rows]
     reduced = reduce(rows, [ZERO] * len(rows), order)
     weights: list[Row] = [{} for _ in rows]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torqueloop.cython_kernels.model.records import ARRAYS, KINDS, RECORDS, SIZES, Field, Record
+from torqueloop.cython_kernels.model.records import ARRAYS, KINDS, READ_ONLY, RECORDS, SIZES, Field, Record
 
 _HEAD = "Made from model/records.py by python -m torqueloop.core.compile.record_sources; do not edit."
 _C = {"i4": "int32_t", "f8": "double"}
@@ -149,7 +149,9 @@ def check_laws(kernels: Path) -> None:
     """LookupError when the step never goes over the elements of a record: a force of 0 that nobody would see."""
     steps = [p for p in (kernels / "step").glob("*.pxi") if p.name != "sizes.pxi"]
     text = "".join(p.read_text(encoding="utf-8") for p in sorted(steps))
-    forgotten = [r.title for r in RECORDS if r.kind != "out" and not any(word in text for word in loop_words(r))]
+    forgotten = [
+        r.title for r in RECORDS if r.kind not in READ_ONLY and not any(word in text for word in loop_words(r))
+    ]
     if forgotten:
         raise LookupError(f"no part of the step has the law of {', '.join(forgotten)}: add it to {kernels / 'step'}")
 

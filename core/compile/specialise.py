@@ -18,7 +18,7 @@ from torqueloop.core.compile.readout_source import readable, readout_source
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.reading import read_toml
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays
-from torqueloop.cython_kernels.model.records import PORTS, RECORDS
+from torqueloop.cython_kernels.model.records import PORTS, READ_ONLY, RECORDS
 from torqueloop.cython_kernels.model.structure import outputs_signature, structure_signature
 
 #: sources of friction elements that have no sliding capacity of their own: losses, what always holds, stops
@@ -46,7 +46,7 @@ def specialised_source(model: CompiledModel, name: str, origin: str) -> str:
     a = model.arrays
     hot, n = a.n_hot, a.n
     port_row = np.concatenate([a.elements[kind][row] for kind, row in PORTS])
-    sizes = {record.count.upper(): len(a.elements[record.kind]) for record in RECORDS if record.kind != "out"}
+    sizes = {record.count.upper(): len(a.elements[record.kind]) for record in RECORDS if record.kind not in READ_ONLY}
     sizes |= {"N": n, "NHOT": hot, "NIN": a.nin, "NPORT": len(port_row)}
     macros = [f"    #define TL_{key}(m) {value}" for key, value in sorted(sizes.items())]
     for macro, rows in (("PORT", port_row), ("FR", a.fr["row"]), ("LIN", a.lin["row"])):
@@ -85,9 +85,7 @@ def specialised_source(model: CompiledModel, name: str, origin: str) -> str:
 
 def _row_terms(a: ModelArrays, k: int) -> list[tuple[int, int, float]]:
     """(position in row_val, coordinate, value) of row k."""
-    return [
-        (q, int(a.row_idx[q]), float(a.row_val[q])) for q in range(int(a.row_ptr[k]), int(a.row_ptr[k + 1]))
-    ]
+    return [(q, int(a.row_idx[q]), float(a.row_val[q])) for q in range(int(a.row_ptr[k]), int(a.row_ptr[k + 1]))]
 
 
 def _factor(q: int, value: float, operand: str) -> str:

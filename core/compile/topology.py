@@ -15,7 +15,7 @@ from fractions import Fraction
 from torqueloop.core.compile.exact import Reduced, reduce
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import DomainError, FloatingFlangeError, OverconstrainedError
-from torqueloop.core.describe.flange import ANY, THERMAL
+from torqueloop.core.describe.flange import ANY, APART, FRAME, THERMAL
 from torqueloop.core.describe.naming import natural
 from torqueloop.core.describe.parts import GROUND, Parts, port_forms
 from torqueloop.core.describe.vocabulary import Form
@@ -68,7 +68,8 @@ def build(components: Mapping[str, Component], sets: Iterable[Iterable[str]], pa
     groups = [sorted(group, key=natural) for group in sets]
     joined = {flange for group in groups for flange in group}
     _check_open(components, joined)
-    _check_heat(components, groups)
+    _check_apart(components, groups, THERMAL, "a heat port")
+    _check_apart(components, groups, FRAME, "a frame")
     topology = _merge(components, groups, joined, parts)
     _eliminate(topology, components, parts)
     return topology
@@ -89,15 +90,16 @@ def _check_open(components: Mapping[str, Component], joined: set[str]) -> None:
             raise FloatingFlangeError(f"{component.kind} {name!r} is joined to nothing", [name])
 
 
-def _check_heat(components: Mapping[str, Component], groups: list[list[str]]) -> None:
-    """Heat ports are joined to heat ports only."""
+def _check_apart(components: Mapping[str, Component], groups: list[list[str]], domain: str, what: str) -> None:
+    """Heat ports are joined to heat ports only, frames to frames only."""
     for group in groups:
-        thermal = [f for f in group if _domain(components, f) == THERMAL]
-        if thermal and len(thermal) < len(group):
-            other = next(f for f in group if f not in thermal)
+        alike = [f for f in group if _domain(components, f) == domain]
+        if alike and len(alike) < len(group):
+            other = next(f for f in group if f not in alike)
+            moves = _domain(components, other) not in APART
             raise DomainError(
-                f"a heat port is joined to a flange that moves: {thermal[0]} and {other}",
-                sorted({f.rpartition(".")[0] for f in (thermal[0], other)}, key=natural),
+                f"{what} is joined to {'a flange that moves' if moves else 'another port'}: {alike[0]} and {other}",
+                sorted({f.rpartition(".")[0] for f in (alike[0], other)}, key=natural),
             )
 
 
@@ -140,7 +142,7 @@ def _merge(components: Mapping[str, Component], sets: list[list[str]], joined: s
     """Nodes from connection sets, rigid parts and the housing."""
     union = _Union()
     flanges = {f"{n}.{f}": s.domain for n, c in components.items() for f, s in c.flanges.items()}
-    domain_of = {flange: domain for flange, domain in flanges.items() if domain != THERMAL}
+    domain_of = {flange: domain for flange, domain in flanges.items() if domain not in APART}
     union.find(GROUND)
     for group in (g for g in sets if g[0] in domain_of):
         for flange in group[1:]:
@@ -215,8 +217,8 @@ def _eliminate(topology: Topology, components: Mapping[str, Component], parts: P
     """Choose the independent coordinates and express all nodes by them."""
     for constraint in parts.constraints:
         row, constant = topology.over_nodes(constraint.form)
-        topology.gear_rows.append((constraint.owner, row, -constant))
-    heavy = {topology.place[p.flange][0] for p in parts.inertias}
+        topology.gear_rows.append((constraint.owner, row, constraint.phi - constant))
+    heavy = {node for p in parts.inertias for node in topology.over_nodes(p.form)[0]}
     uses = _uses(topology, parts)
     order = sorted(topology.nodes, key=lambda n: (n in heavy, uses[n], natural(n)))
     reduced = reduce([row for _, row, _ in topology.gear_rows], [c for _, _, c in topology.gear_rows], order)
@@ -242,7 +244,7 @@ def _check_loops(topology: Topology, reduced: Reduced[str], components: Mapping[
     blocked = [node for node, (row, _) in reduced.pivots.items() if not row]
     for node in sorted(blocked, key=lambda n: (len(reduced.made_of[n]), natural(n))):
         made = reduced.made_of[node]
-        if any(_touches_housing(topology, components, parts.constraints[k].form) for k in made):
+        if any(c.held or _touches_housing(topology, components, c.form) for c in (parts.constraints[k] for k in made)):
             continue
         names = sorted({owners[k] for k in made}, key=natural)
         raise OverconstrainedError(

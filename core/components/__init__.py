@@ -13,6 +13,15 @@ from torqueloop.core.components.adaptors import (
     TorqueToAngleAdaptor,
 )
 from torqueloop.core.components.backlash import ElastoBacklash, ElastoBacklash2
+from torqueloop.core.components.carriers import (
+    AbsoluteSpeedSensor,
+    BevelGear1D,
+    MountedDriveline,
+    Mounting1D,
+    MovingCarrier,
+    Rotor1D,
+    World,
+)
 from torqueloop.core.components.compliances import Damper, Spring, SpringDamper
 from torqueloop.core.components.converter import LockUpTC
 from torqueloop.core.components.eddy import EddyCurrentBrake, EddyCurrentForce, EddyCurrentTorque
@@ -131,6 +140,9 @@ FAMILIES: dict[str, tuple[type[Component], ...]] = {
     "Gears": (IdealGear, LossyGear, Gearbox, IdealPlanetary, FinalDrive, Differential),
     "Planetary trains and meshes": (PlanetPlanet, PlanetRing, Planetary, Ravigneaux, GearMesh, DragTorque),
     "Changing ratio, loss by gear or input": (VariableGear, GearEfficiency2, TorqueLoss),
+    "Drivelines on moving bodies": (
+        World, MovingCarrier, Mounting1D, Rotor1D, BevelGear1D, AbsoluteSpeedSensor, MountedDriveline,
+    ),
     "Rotation to translation": (IdealGearR2T, IdealRollingWheel, Wheel, Wheel2),
     "Friction": (
         Clutch, Brake, BearingFriction, OneWayClutch, FreeWheel, LaminarClutch, LaminarBrake, OneWayLaminarClutch,
@@ -177,25 +189,27 @@ KINDS: dict[str, type[Component]] = {kind.__name__: kind for family in FAMILIES.
 
 #: named one by one: type checkers evaluate no expression here
 __all__ = [
-    "FAMILIES", "KINDS", "AccSensor", "Accelerate", "AngleSensor", "AngleToTorqueAdaptor", "BearingFriction", "Brake",
-    "CarCoastDown", "CarResistance", "Clutch", "Component", "ConstantForce", "ConstantSpeed", "ConstantTorque",
-    "Convection", "Damper", "Differential", "Disc", "DragTorque", "EddyCurrentBrake", "EddyCurrentForce",
-    "EddyCurrentTorque", "ElastoBacklash", "ElastoBacklash2", "ElastoGap", "Engine", "Engine3", "FinalDrive", "Fixed",
-    "FixedHeatFlow", "FixedTemperature", "Flange", "Force", "Force2", "ForceSensor", "ForceStep", "FreeWheel",
-    "GearEfficiency2", "GearMesh", "Gearbox", "GeneralAngleToTorqueAdaptor", "GeneralTorqueToAngleAdaptor", "HardStop",
-    "HeatCapacitor", "IdealGear", "IdealGearR2T", "IdealPlanetary", "IdealRollingWheel", "Inertia", "InitializeFlange",
+    "FAMILIES", "KINDS", "AbsoluteSpeedSensor", "AccSensor", "Accelerate", "AngleSensor", "AngleToTorqueAdaptor",
+    "BearingFriction", "BevelGear1D", "Brake", "CarCoastDown", "CarResistance", "Clutch", "Component",
+    "ConstantForce", "ConstantSpeed", "ConstantTorque", "Convection", "Damper", "Differential", "Disc",
+    "DragTorque", "EddyCurrentBrake", "EddyCurrentForce", "EddyCurrentTorque", "ElastoBacklash", "ElastoBacklash2",
+    "ElastoGap", "Engine", "Engine3", "FinalDrive", "Fixed", "FixedHeatFlow", "FixedTemperature", "Flange", "Force",
+    "Force2", "ForceSensor", "ForceStep", "FreeWheel", "GearEfficiency2", "GearMesh", "Gearbox",
+    "GeneralAngleToTorqueAdaptor", "GeneralTorqueToAngleAdaptor", "HardStop", "HeatCapacitor", "IdealGear",
+    "IdealGearR2T", "IdealPlanetary", "IdealRollingWheel", "Inertia", "InitializeFlange",
     "InverseSpeedDependentForce", "InverseSpeedDependentTorque", "LaminarBrake", "LaminarClutch",
     "LinearSpeedDependentForce", "LinearSpeedDependentTorque", "LockUpTC", "LossyGear", "Mass",
-    "MassWithStopAndFriction", "Move", "MultiSensor", "OneWayClutch", "OneWayLaminarClutch", "Param", "PlanetPlanet",
-    "PlanetRing", "Planetary", "Position", "PositionSensor", "PowerSensor", "PrescribedHeatFlow",
-    "PrescribedTemperature", "QuadraticSpeedDependentForce", "QuadraticSpeedDependentTorque", "Ravigneaux",
-    "RelAccSensor", "RelAngleSensor", "RelPositionSensor", "RelSpeedSensor", "RelativeStates", "RoadLoad", "Rod",
-    "SignForce", "SignTorque", "Speed", "SpeedSensor", "Spring", "SpringDamper", "SupportFriction", "TemperatureSensor",
-    "ThermalConductor", "Torque", "Torque2", "TorqueLoss", "TorqueSensor", "TorqueStep", "TorqueToAngleAdaptor",
-    "TranslationalAccSensor", "TranslationalAccelerate", "TranslationalBrake", "TranslationalConstantSpeed",
-    "TranslationalDamper", "TranslationalFixed", "TranslationalHardStop", "TranslationalInitializeFlange",
-    "TranslationalMove", "TranslationalMultiSensor", "TranslationalPosition", "TranslationalPowerSensor",
-    "TranslationalRelAccSensor", "TranslationalRelSpeedSensor", "TranslationalRelativeStates", "TranslationalSpeed",
-    "TranslationalSpeedSensor", "TranslationalSpring", "TranslationalSpringDamper", "VariableGear", "Vehicle",
-    "WarmUpModel", "WetClutchDrag", "Wheel", "Wheel2", "params_of",
+    "MassWithStopAndFriction", "MountedDriveline", "Mounting1D", "Move", "MovingCarrier", "MultiSensor", "OneWayClutch",
+    "OneWayLaminarClutch", "Param", "PlanetPlanet", "PlanetRing", "Planetary", "Position", "PositionSensor",
+    "PowerSensor", "PrescribedHeatFlow", "PrescribedTemperature", "QuadraticSpeedDependentForce",
+    "QuadraticSpeedDependentTorque", "Ravigneaux", "RelAccSensor", "RelAngleSensor", "RelPositionSensor",
+    "RelSpeedSensor", "RelativeStates", "RoadLoad", "Rod", "Rotor1D", "SignForce", "SignTorque", "Speed",
+    "SpeedSensor", "Spring", "SpringDamper", "SupportFriction", "TemperatureSensor", "ThermalConductor", "Torque",
+    "Torque2", "TorqueLoss", "TorqueSensor", "TorqueStep", "TorqueToAngleAdaptor", "TranslationalAccSensor",
+    "TranslationalAccelerate", "TranslationalBrake", "TranslationalConstantSpeed", "TranslationalDamper",
+    "TranslationalFixed", "TranslationalHardStop", "TranslationalInitializeFlange", "TranslationalMove",
+    "TranslationalMultiSensor", "TranslationalPosition", "TranslationalPowerSensor", "TranslationalRelAccSensor",
+    "TranslationalRelSpeedSensor", "TranslationalRelativeStates", "TranslationalSpeed", "TranslationalSpeedSensor",
+    "TranslationalSpring", "TranslationalSpringDamper", "VariableGear", "Vehicle", "WarmUpModel", "WetClutchDrag",
+    "Wheel", "Wheel2", "World", "params_of",
 ]  # fmt: skip

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from torqueloop.core.components.kinematic import MOTION, position_inputs
 from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import ROTATIONAL, Flange
+from torqueloop.core.describe.flange import ROTATIONAL, SUPPORT, Flange
 from torqueloop.core.describe.params import param, require
 from torqueloop.core.describe.vocabulary import (
     DRIVEN_POSITION,
@@ -35,7 +35,7 @@ from torqueloop.core.describe.vocabulary import (
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder
 
-ONE_FLANGE = {"flange": Flange()}
+ONE_FLANGE = {"flange": Flange(), "support": SUPPORT}
 
 
 def _fit(first: bool, second: bool, names: tuple[str, str]) -> None:
@@ -44,14 +44,14 @@ def _fit(first: bool, second: bool, names: tuple[str, str]) -> None:
 
 def motion_to_torque(b: Builder, names: tuple[str, str | None, str | None], torque: str) -> None:
     """The flange moves with inputs; the torque on it as an output."""
-    index = b.driven(b.w("flange"), DRIVEN_POSITION, position_inputs(b, ROTATIONAL, names))
+    index = b.driven(b.w("flange") - b.w("support"), DRIVEN_POSITION, position_inputs(b, ROTATIONAL, names))
     b.output(torque, "torque", OUT_FRICTION, index=index)
     b.output("work", "energy", OUT_FRICTION_HEAT, index=index, gain=-1.0)
 
 
 def torque_to_motion(b: Builder, torque: str, names: tuple[str, ...]) -> None:
     """-tau on the flange, from an input; its motion as outputs under `names`."""
-    form = b.w("flange")
+    form = b.w("flange") - b.w("support")
     index = b.torque(form, input=b.input(torque, "torque"), gain=-1.0)
     b.output(f"{torque}_flange", "torque", OUT_TORQUE, index=index)
     b.output("work", "energy", OUT_TORQUE_WORK, index=index)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.laminar import Laminar
 from torqueloop.core.describe.errors import TableError
-from torqueloop.core.describe.flange import HEAT_PORT, Flange
+from torqueloop.core.describe.flange import HEAT_PORT, SUPPORT, Flange
 from torqueloop.core.describe.params import curve, param
 from torqueloop.core.describe.tables import Table1D
 from torqueloop.core.describe.vocabulary import HEAT_OF_PORT, OUT_CONVERTER_LOSS, OUT_PUMP, OUT_SPEED, OUT_TURBINE
@@ -28,7 +28,7 @@ class LockUpTC(Laminar):
     against the slip, which only takes energy out; an offline run warns of it, for no measured curve says what is there.
     """
 
-    flanges: ClassVar = {"pump": Flange(), "turbine": Flange(), "heatPort": HEAT_PORT}
+    flanges: ClassVar = {"pump": Flange(), "turbine": Flange(), "support": SUPPORT, "heatPort": HEAT_PORT}
 
     mp: Any = curve("capacity T_p/w_p^2 over speed ratio w_t/w_p", "1", "torque_per_speed_squared", low=0.0)
     mu: Any = curve("torque ratio T_t/T_p over speed ratio w_t/w_p", "1", "1", low=0.0)
@@ -41,13 +41,13 @@ class LockUpTC(Laminar):
         return self.area is None
 
     def contribute(self, b: Builder) -> None:
-        pump, turbine = b.w("pump"), b.w("turbine")
+        pump, turbine, support = b.w("pump"), b.w("turbine"), b.w("support")
         tables = {name: b.table1(name) for name in ("mp", "mu", "coast")}
         for name in ("mp", "coast"):
             _ends_at_zero(b, name, tables[name])
         index = b.converter(
-            pump=pump,
-            turbine=turbine,
+            pump=pump - support,
+            turbine=turbine - support,
             mp=tables["mp"],
             mu=tables["mu"],
             coast=tables["coast"],

@@ -11,7 +11,8 @@ from fractions import Fraction
 from typing import Protocol
 
 from torqueloop.core.describe.errors import TableError, UnknownNameError, did_you_mean
-from torqueloop.core.describe.flange import ROTATIONAL, THERMAL, Flange
+from torqueloop.core.describe.flange import FRAME, ROTATIONAL, THERMAL, Flange
+from torqueloop.core.describe.frame_parts import CarrierPart, MomentPart, MountedPart, RotorPart, SpeedPart, Vector
 from torqueloop.core.describe.heat_parts import Conductance, FixedTemperature, HeatCapacity, HeatSource
 from torqueloop.core.describe.params import checked_curve, params_of
 from torqueloop.core.describe.parts import (
@@ -144,14 +145,15 @@ class Builder:
         """An own flange that is part of the housing, at angle phi0."""
         self._parts.joins.append(Join(self.name, GROUND, f"{self.name}.{flange}", Fraction(phi0)))
 
-    def constraint(self, form: Form) -> int:
-        """An ideal gear row form.w = 0; the index is for `reaction` and `loss`."""
-        self._parts.constraints.append(Constraint(self.name, form))
+    def constraint(self, form: Form, phi: Fraction | int = 0, held: bool = False) -> int:
+        """An ideal gear row form.w = 0 (form.phi = phi); the index is for `reaction` and `loss`. `held`: a shaft it
+        blocks stands still on purpose."""
+        self._parts.constraints.append(Constraint(self.name, form, Fraction(phi), held))
         return len(self._parts.constraints) - 1
 
     def inertia(self, flange: str, J: float) -> None:
         """Inertia or mass that moves with a flange."""
-        self._parts.inertias.append(InertiaPart(self.name, f"{self.name}.{flange}", J))
+        self._parts.inertias.append(InertiaPart(self.name, self.w(flange), J))
 
     # --- force elements (each returns its index) --------------------------------------------------------------
     def compliance(self, form: Form, c: float, d: float, phi0: float = 0.0) -> int:
@@ -367,6 +369,31 @@ class Builder:
         self._parts.outputs.append(
             Output(f"{self.name}.{short}", unit, OUT_TEMPERATURE, None, 0, 1.0, port=self._port(port))
         )
+
+    # --- carriers -----------------------------------------------------------------------------------------------
+    def _frame(self, short: str) -> str:
+        assert self._component.flanges[short].domain == FRAME, f"{self._component.kind}: {short} is no frame"
+        return f"{self.name}.{short}"
+
+    def carrier(self, frame: str, w: tuple[int, ...] = (), z: tuple[int, ...] = ()) -> None:
+        """The reference of a carrier: inputs, its angular velocity and acceleration along x, y, z; none: at rest."""
+        self._parts.frames.carriers.append(CarrierPart(self.name, self._frame(frame), w, z))
+
+    def rotor(self, frame: str, form: Form, J: float, n: Vector, exact: bool) -> None:
+        """What the motion of the carrier does to a rotor, and the rotor to it (RotorPart); J itself: inertia."""
+        self._parts.frames.rotors.append(RotorPart(self.name, self._frame(frame), form, J, n, exact))
+
+    def moment(self, frame: str, reaction: int, direction: Vector) -> None:
+        """Moment reaction*direction on the carrier."""
+        self._parts.frames.moments.append(MomentPart(self.name, self._frame(frame), reaction, direction))
+
+    def mounted(self, frame: str, names: str, n: Vector, exact: bool) -> None:
+        """Components that stand on the carrier as they are, all their shafts along n (MountedPart)."""
+        self._parts.frames.mounted.append(MountedPart(self.name, self._frame(frame), names, n, exact))
+
+    def absolute_speed(self, short: str, frame: str, form: Form, n: Vector) -> None:
+        """Output: speed of the form plus n.omega of the carrier."""
+        self._parts.frames.speeds.append(SpeedPart(self.name, self._frame(frame), short, form, n))
 
     # --- names ------------------------------------------------------------------------------------------------
     def input(self, short: str, dimension: str, allowed: tuple[float, float] | None = None) -> int:

@@ -124,12 +124,16 @@ class NoCapacityError(CompileError):
     """Joined heat ports of which none has a heat capacity or a given temperature."""
 
 
+class NoReferenceError(CompileError):
+    """Joined frames of which none says how their carrier moves."""
+
+
 class InitialValueError(CompileError):
     """Two initial values contradict each other."""
 
 
 class DomainError(CompileError):
-    """Flanges of different domains (rotational, translational, thermal) are joined."""
+    """Flanges of different domains (rotational, translational, thermal, frames) are joined."""
 
 
 class SimulationError(TorqueloopError):

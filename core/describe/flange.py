@@ -8,15 +8,19 @@ ROTATIONAL = "rotational"
 TRANSLATIONAL = "translational"
 #: temperature and heat flow
 THERMAL = "thermal"
+#: a place fixed to a carrier: its motion in space, and the torque on it
+FRAME = "frame"
 #: a flange that takes the domain of what it is joined to
 ANY = "any"
+#: domains whose connections have nothing to do with the elimination of the mechanics of one dimension
+APART = (THERMAL, FRAME)
 
 
 @dataclass(frozen=True)
 class Flange:
     """A place where a component can be joined to others."""
 
-    #: ROTATIONAL, TRANSLATIONAL, THERMAL or ANY (of the mechanical ones)
+    #: ROTATIONAL, TRANSLATIONAL, THERMAL, FRAME or ANY (of the two that move)
     domain: str = ROTATIONAL
     #: joined to nothing is an error
     required: bool = True
@@ -30,3 +34,5 @@ SUPPORT = Flange(required=False, support=True)
 OPEN = Flange(required=False)
 #: where a dissipating component gives off its heat; may stay open
 HEAT_PORT = Flange(domain=THERMAL, required=False)
+#: what is fixed to a carrier
+FRAME_PORT = Flange(domain=FRAME)

@@ -36,7 +36,8 @@ class Param:
     low: float | None = None
     high: float | None = None
     above: bool = False
-    #: "number", "exact" (kept as a Fraction), "integer", "flag", "choice", "curve", "map" or "columns"
+    #: "number", "exact" (kept as a Fraction), "integer", "flag", "choice", "names" (of components, a text with * and ?
+    #: and blanks between them), "curve", "map" or "columns"
     form: str = "number"
     choices: tuple[str, ...] = ()
     #: dimensions of the columns of a curve or map; a curve may allow more than one x
@@ -103,6 +104,11 @@ def normal(name: str, p: Param, value: Any) -> Any:
             raise RangeError("{key} = {value} is unknown", key=name, value=value, allowed=p.allowed(),
                              hint=did_you_mean(str(value), p.choices))  # fmt: skip
         return value
+    if p.form == "names":
+        if not isinstance(value, str) or not value.split():
+            raise RangeError("{key} = {value} is no list of names", key=name, value=value,
+                             allowed='names with * and ?, blanks between them: "in out C*"')  # fmt: skip
+        return " ".join(value.split())
     if p.form == "curve":
         return _normal_curve(name, p, value)
     if p.form == "columns":

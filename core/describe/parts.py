@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from torqueloop.core.describe.frame_parts import FrameParts, Term
 from torqueloop.core.describe.heat_parts import ThermalParts
 from torqueloop.core.describe.tables import Table1D, Table2D
 from torqueloop.core.describe.vocabulary import PORT_GROUPS, Form, InputSignal
@@ -29,16 +30,21 @@ class Join:
 
 @dataclass(frozen=True)
 class Constraint:
-    """An ideal gear: form.w = 0 (and form.phi = 0)."""
+    """An ideal gear: form.w = 0 and form.phi = phi."""
 
     owner: str
     form: Form
+    phi: Fraction = Fraction(0)
+    #: a shaft that it blocks is meant to stand still
+    held: bool = False
 
 
 @dataclass(frozen=True)
 class InertiaPart:
+    """Kinetic energy 1/2 J*w^2 of the speed of a form."""
+
     owner: str
-    flange: str
+    form: Form
     #: kg.m2 (rotational) or kg (translational)
     J: float
 
@@ -138,14 +144,17 @@ class ActuatorPart:
 
 @dataclass(frozen=True)
 class Reaction:
-    """gain*lambda + own_gain*(force of the friction element `own`), lambda: force along the form of the constraint."""
+    """gain*lambda + own_gain*(force of the friction element `own`), lambda: force along the form of the constraint; or,
+    with `housing`, gain*(torque of everything on these flanges, as far as they are in the housing)."""
 
     owner: str
+    #: -1: none, but `housing`
     constraint: int
     gain: float
     #: index of a friction element, -1: none
     own: int
     own_gain: float
+    housing: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -313,6 +322,9 @@ class Parts:
     drags: list[DragPart] = field(default_factory=list)
     variable_gears: list[VariableGearPart] = field(default_factory=list)
     thermal: ThermalParts = field(default_factory=ThermalParts)
+    frames: FrameParts = field(default_factory=FrameParts)
+    #: outputs that are sums
+    sums: list[tuple[Term, ...]] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
     initials: list[Initial] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)

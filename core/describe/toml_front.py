@@ -192,7 +192,7 @@ def _keys(name: str, p: Param) -> dict[str, Any]:
     """The keys of a parameter; a curve given as a name or rows has no unit, one given as a number has."""
     if p.form in ("curve", "map", "columns"):
         return {name: None} if p.dimension == "1" or p.form != "curve" else {name: None, **keys_of(name, p.dimension)}
-    if p.form in ("flag", "choice", "integer"):
+    if p.form in ("flag", "choice", "integer", "names"):
         return {name: None}
     return dict(keys_of(name, p.dimension))
 

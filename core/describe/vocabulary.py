@@ -18,6 +18,8 @@ OUT_FRICTION_POWER, OUT_DAMPER_POWER, OUT_CONTACT_POWER, OUT_PORT_POWER = range(
 OUT_REACTION_POWER = 35
 #: end a stop is at: -1 lower, 0 none, 1 upper
 OUT_STOPPED = 36
+#: a sum of products of reactions, speeds, inputs (frame_parts.Term)
+OUT_SUM = 37
 #: outputs that refer to a row (a form); all others to the index of an element
 ROW_OUTPUTS = frozenset({OUT_SPEED, OUT_ANGLE, OUT_ACCELERATION})
 

@@ -206,6 +206,8 @@ cdef class KernelModel:
         with nogil:
             mode = denormals_off()
             status = self.step_fn(self.ptr, s.ptr, dt)
+            if dt < self.h and not s.ptr.held:
+                show_inputs(self.ptr, s.ptr, dt / self.h)
             denormals_restore(mode)
         return status
 

@@ -39,8 +39,18 @@ cdef enum:
     OUT_PORT_POWER = 34
     OUT_REACTION_POWER = 35
     OUT_STOPPED = 36
+    OUT_SUM = 37
     # source of a friction element's normal force (tl_fr.src): a bilateral element, always held
     FR_BILATERAL = 5
+
+cdef void show_inputs(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """After the part x of a step: what outputs show as the inputs (the last row) is their value now."""
+    cdef int32_t i
+    cdef double i0, im, i1
+    for i in range(m.nin):
+        i0, im, i1 = s.inp[i], s.inp[m.nin + i], s.inp[2 * m.nin + i]
+        s.inp[2 * m.nin + i] = i0 + x * (4.0 * im - 3.0 * i0 - i1 + x * 2.0 * (i0 - 2.0 * im + i1))
+
 
 cdef double reaction_now(const tl_model* m, const tl_state* s, int32_t k) noexcept nogil:
     """Reaction k now, from accelerations and forces."""
@@ -58,6 +68,24 @@ cdef double reaction_now(const tl_model* m, const tl_state* s, int32_t k) noexce
         r = m.con[i].row
         v += m.re_con[k * m.ncon + i] * contact_force(m, s, i, row_angle(m, s, r), row_dot(m, r, s.now.u))
     return v
+
+
+cdef double sum_now(const tl_model* m, const tl_state* s, int32_t k) noexcept nogil:
+    """Sum of the terms from k on: each a product of a reaction, a speed and an input, where it has them."""
+    cdef const tl_te* t = &m.te[k]
+    cdef double total = 0.0, x
+    while True:
+        x = t.gain
+        if t.reaction >= 0:
+            x *= reaction_now(m, s, t.reaction)
+        if t.row >= 0:
+            x *= row_dot(m, t.row, s.now.u)
+        if t.input >= 0:
+            x *= s.readout.inp[t.input]
+        total += x
+        if not t.more:
+            return total
+        t += 1
 
 
 cdef int tl_step(const tl_model* m, tl_state* s) noexcept nogil:
@@ -94,6 +122,8 @@ cdef double output_law(const tl_model* m, const tl_state* s, const tl_out* o) no
         return s.now.port[k] * row_dot(m, m.port_row[k], s.now.u)
     if kind == OUT_REACTION_POWER:
         return reaction_now(m, s, k) * row_dot(m, o.aux, s.now.u)
+    if kind == OUT_SUM:
+        return sum_now(m, s, k)
     return NAN  # a kind that stands in the state, or one without a law: refused long before
 
 

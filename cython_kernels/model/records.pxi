@@ -188,6 +188,15 @@ cdef struct tl_ths:
     double gain               # 1: share of the power
 
 
+cdef struct tl_te:
+    # terms of outputs that are sums: gain*reaction*speed*input, each where there is one
+    int32_t reaction          # reaction (-1: none)
+    int32_t row               # row of the speed (-1: none)
+    int32_t input             # input (-1: none)
+    int32_t more              # 1: the sum goes on with the next term
+    double gain               # factor
+
+
 cdef struct tl_out:
     # outputs: gain times a quantity of the state, see kernel_outputs.pxi
     int32_t kind              # which quantity, as numbered in core/describe/vocabulary.py
@@ -216,6 +225,7 @@ cdef struct tl_model:
     int32_t nth           # thermal nodes
     int32_t nthg          # thermal conductances
     int32_t nths          # sources of heat
+    int32_t nte           # terms of outputs that are sums
     int32_t nout          # outputs
     int32_t n             # independent speeds
     int32_t nrow          # rows: any flange or relative speed as a combination of u
@@ -255,6 +265,7 @@ cdef struct tl_model:
     const tl_th* th
     const tl_thg* thg
     const tl_ths* ths
+    const tl_te* te
     const tl_out* out
     # matrices and lists
     const int32_t* row_ptr        # (nrow + 1) rows: speed of row k = sum of row_val*u[row_idx], k's from row_ptr[k] on

@@ -287,9 +287,19 @@ RECORDS = (
         ),
     ),
     Record(
+        "te", "nte", "terms of outputs that are sums", "gain*reaction*speed*input, each where there is one",
+        (
+            _i("reaction", "reaction", "reaction", optional=True),
+            _i("row", "row of the speed", "row", optional=True),
+            _i("input", "input", "input", optional=True),
+            _i("more", "1: the sum goes on with the next term", 2),
+            _f("gain", "", "factor"),
+        ),
+    ),
+    Record(
         "out", "nout", "outputs", "gain times a quantity of the state, see kernel_outputs.pxi",
         (
-            _i("kind", "which quantity, as numbered in core/describe/vocabulary.py", 37),
+            _i("kind", "which quantity, as numbered in core/describe/vocabulary.py", 38),
             _i("idx", "row or element it belongs to"),
             _i("aux", "row of the speed in a power (kind 35)", "row"),
             _f("gain", "", "factor"),
@@ -297,6 +307,8 @@ RECORDS = (
     ),
 )  # fmt: skip
 
+#: kinds that are no part of a step: what is read from a state
+READ_ONLY = frozenset({"te", "out"})
 KINDS = {record.kind: record for record in RECORDS}
 #: groups of ports (forces along a row that depend on speeds, inputs, temperatures), in the order of their numbers
 PORTS = (("tq", "row"), ("poly", "row"), ("eng", "row"), ("tc", "row_p"), ("tc", "row_t"), ("ed", "row"), ("cv", "row"),

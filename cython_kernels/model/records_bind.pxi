@@ -55,6 +55,9 @@ cdef int bind_elements(tl_model* m, str kind, const void* at, int32_t count) exc
     elif kind == "ths":
         m.ths = <const tl_ths*>at
         m.nths = count
+    elif kind == "te":
+        m.te = <const tl_te*>at
+        m.nte = count
     elif kind == "out":
         m.out = <const tl_out*>at
         m.nout = count
@@ -179,6 +182,7 @@ def c_layout():
     cdef tl_th one_th
     cdef tl_thg one_thg
     cdef tl_ths one_ths
+    cdef tl_te one_te
     cdef tl_out one_out
     cdef const char* start
     found = {}
@@ -350,6 +354,14 @@ def c_layout():
         "idx": <const char*>&one_ths.idx - start,
         "node": <const char*>&one_ths.node - start,
         "gain": <const char*>&one_ths.gain - start,
+    })
+    start = <const char*>&one_te
+    found["te"] = (sizeof(one_te), {
+        "reaction": <const char*>&one_te.reaction - start,
+        "row": <const char*>&one_te.row - start,
+        "input": <const char*>&one_te.input - start,
+        "more": <const char*>&one_te.more - start,
+        "gain": <const char*>&one_te.gain - start,
     })
     start = <const char*>&one_out
     found["out"] = (sizeof(one_out), {

@@ -44,7 +44,7 @@ def _check_chosen(a: ModelArrays, nports: int) -> None:
     sizes = (
         *(rows,) * 3, *(nf,) * 3, len(a.tq), len(a.act), a.nin, nlin, len(a.eng), *(len(a.tc),) * 2, len(a.poly), nf,
         nlin, len(a.tq), len(a.poly), len(a.eng), len(a.tc), whole, whole, nre, *(ncon,) * 2, len(a.th), *(nports,) * 2,
-        len(a.ls), ncon, len(a.vg), nf, nlin, ncon, nports, nre, len(a.st),
+        len(a.ls), ncon, len(a.vg), nf, nlin, ncon, nports, nre, len(a.st), len(a.te),
     )  # fmt: skip
     for kind, index in zip(a.out["kind"], a.out["idx"], strict=True):
         if not 0 <= index < sizes[kind]:
@@ -76,6 +76,8 @@ def _check_groups(a: ModelArrays, nports: int) -> None:
         raise ValueError("fr.src_idx of stops must be their numbers")
     if (a.st["lo"] >= a.st["hi"]).any():
         raise ValueError("st: lo must be below hi")
+    if len(a.te) and a.te["more"][-1]:
+        raise ValueError("te: the last sum has no last term")
     needed = {0: 1, 1: 1, 2: 1, 3: 2, 4: 3}
     for kind, inputs in zip(a.drv["kind"], a.drv["inputs"], strict=True):
         if (inputs[: needed[int(kind)]] < 0).any():

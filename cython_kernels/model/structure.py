@@ -6,7 +6,7 @@ import hashlib
 from typing import Any
 
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays
-from torqueloop.cython_kernels.model.records import PORTS, RECORDS
+from torqueloop.cython_kernels.model.records import PORTS, READ_ONLY, RECORDS
 
 #: structure signature -> (name, capsule of the step function); filled by the modules in topologies/
 PRECOMPILED: dict[str, tuple[str, Any]] = {}
@@ -35,7 +35,7 @@ def structure_signature(arrays: ModelArrays) -> str:
         arrays.row_idx[:end].tolist(),
         [int(v) if v in (1.0, -1.0) else 0 for v in arrays.row_val[:end]],
         [arrays.elements[kind][name].tolist() for kind, name in _FIELDS],
-        {r.kind: len(arrays.elements[r.kind]) for r in RECORDS if r.kind != "out"},
+        {r.kind: len(arrays.elements[r.kind]) for r in RECORDS if r.kind not in READ_ONLY},
     ]
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 

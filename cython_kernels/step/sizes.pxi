@@ -56,6 +56,9 @@ cdef extern from *:
     #ifndef TL_NTHS
     #define TL_NTHS(m) ((m)->nths)
     #endif
+    #ifndef TL_NTE
+    #define TL_NTE(m) ((m)->nte)
+    #endif
     #ifndef TL_NOUT
     #define TL_NOUT(m) ((m)->nout)
     #endif
@@ -99,6 +102,7 @@ cdef extern from *:
     int32_t TL_NTH(const tl_model* m) noexcept nogil
     int32_t TL_NTHG(const tl_model* m) noexcept nogil
     int32_t TL_NTHS(const tl_model* m) noexcept nogil
+    int32_t TL_NTE(const tl_model* m) noexcept nogil
     int32_t TL_NOUT(const tl_model* m) noexcept nogil
     int32_t TL_N(const tl_model* m) noexcept nogil
     int32_t TL_NHOT(const tl_model* m) noexcept nogil

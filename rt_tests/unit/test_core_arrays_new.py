@@ -134,7 +134,7 @@ def test_reactions_agree_with_the_full_equations_of_a_train_with_everything_in_i
     f = sum(v * line(p.form) for key, group in groups.items() for v, p in zip(given[key], group, strict=True))
     J = np.zeros(len(nodes))
     for part in parts.inertias:
-        J += part.J * line(Form({part.flange: 1}))
+        J += part.J * line(part.form)
     G = np.array([line(c.form) for c in parts.constraints])
     # J*w' - G^T*l = f, G*w' = 0; nodes without inertia make no difference
     zero = np.zeros((len(G), len(G)))

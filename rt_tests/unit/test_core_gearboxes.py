@@ -17,7 +17,6 @@ from torqueloop.core.compile.exact import null_direction, reduce, solve_least_no
 from torqueloop.core.components import IdealPlanetary, Inertia
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import OverconstrainedError
-from torqueloop.core.describe.vocabulary import Form
 
 #: exact ratios by hand: Simpson pair with z = 35/73, overdrive 34/91
 R = Fraction(73, 35)
@@ -67,7 +66,7 @@ def test_reduced_inertia_is_n_transposed_j_n(make) -> None:
     rows = []
     for part in model.parts.inertias:
         row = np.zeros(model.n)
-        for name, value in model.topology.over_independent(Form({part.flange: 1}))[0].items():
+        for name, value in model.topology.over_independent(part.form)[0].items():
             row[position[name]] = float(value)
         rows.append(row)
     N = np.array(rows)

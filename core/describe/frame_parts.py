@@ -1,0 +1,97 @@
+"""What components contribute that are fixed to a carrier: rotors, mountings, sensors; and the carriers themselves.
+
+A frame is a place fixed to a carrier; frames are named as flanges are ("mounting.frame_a"). Vectors have their
+components along the axes of the carrier. Whose frame is on which carrier: core/compile/frames.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torqueloop.core.describe.vocabulary import Form
+
+Vector = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class CarrierPart:
+    """A carrier whose motion is given: its angular velocity and acceleration are inputs (none: it is at rest)."""
+
+    owner: str
+    frame: str
+    #: indices of the inputs: angular velocity [rad/s] and acceleration [rad/s2] along x, y, z
+    w: tuple[int, ...] = ()
+    z: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class RotorPart:
+    """A rotor with the speed `form` relative to its carrier about the unit vector n.
+
+    J*(dw/dt + n.z) = sum of the torques along the form; the carrier gets -(omega x J*w*n) + J*(n.z)*n, besides the
+    reactions of these torques. exact = False: without both terms of J*(n.z).
+    """
+
+    owner: str
+    frame: str
+    form: Form
+    J: float
+    n: Vector
+    exact: bool
+
+
+@dataclass(frozen=True)
+class MomentPart:
+    """Moment reaction*direction on the carrier."""
+
+    owner: str
+    frame: str
+    #: index of a reaction
+    reaction: int
+    direction: Vector
+
+
+@dataclass(frozen=True)
+class MountedPart:
+    """Components whose inertias are all rotors about n on the carrier, and whose housing is part of it."""
+
+    owner: str
+    frame: str
+    #: names with * and ?, blanks between them
+    names: str
+    n: Vector
+    exact: bool
+
+
+@dataclass(frozen=True)
+class SpeedPart:
+    """Output `name`: the speed of a form plus n.omega of the carrier."""
+
+    owner: str
+    frame: str
+    name: str
+    form: Form
+    n: Vector
+
+
+@dataclass
+class FrameParts:
+    """Everything fixed to carriers, in the order of the sorted component names."""
+
+    carriers: list[CarrierPart] = field(default_factory=list)
+    rotors: list[RotorPart] = field(default_factory=list)
+    moments: list[MomentPart] = field(default_factory=list)
+    speeds: list[SpeedPart] = field(default_factory=list)
+    mounted: list[MountedPart] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Term:
+    """gain * (a reaction, the speed of a form, or 1) * (an input, or 1)."""
+
+    gain: float
+    #: index of a reaction, -1: none
+    reaction: int = -1
+    form: Form | None = None
+    #: index of an input, -1: none
+    input: int = -1
