@@ -5,6 +5,7 @@
     run(RIG, ...)               run a rig; gives a RecordedRun
     read_run(DIR)               statistics, signals and verdict of a run
     compare(A, B)               what differs between two runs
+    sweep(FILE, ...)            a study: many runs with other values, on many processors
     connect(ENDPOINT)           the control channel of a rig that runs
 
 docs/python.md has examples of each.
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from torqueloop.hil.control.client import connect
     from torqueloop.hil.runs.compare import Comparison, compare
     from torqueloop.hil.runs.recorded_run import RecordedRun, read_run, run
+    from torqueloop.hil.study.result import StudyResult, sweep
 
 __version__ = "0.1.0"
 
@@ -39,6 +41,7 @@ __all__ = [
     "RecordedRun",
     "Result",
     "Simulation",
+    "StudyResult",
     "TorqueloopError",
     "compare",
     "compile_driveline",
@@ -47,6 +50,7 @@ __all__ = [
     "load",
     "read_run",
     "run",
+    "sweep",
 ]
 
 #: name -> module it is in. Imported when first used: checking a file must not need the compiled kernels, nor sockets
@@ -55,10 +59,12 @@ _LATER = {
     "RecordedRun": "torqueloop.hil.runs.recorded_run",
     "Result": "torqueloop.core.simulate.results",
     "Simulation": "torqueloop.core.simulate.offline",
+    "StudyResult": "torqueloop.hil.study.result",
     "compare": "torqueloop.hil.runs.compare",
     "connect": "torqueloop.hil.control.client",
     "read_run": "torqueloop.hil.runs.recorded_run",
     "run": "torqueloop.hil.runs.recorded_run",
+    "sweep": "torqueloop.hil.study.result",
 }
 
 

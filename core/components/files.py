@@ -12,11 +12,12 @@ from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, did_you_mean
 from torqueloop.core.describe.toml_front import read_component, read_driveline
+from torqueloop.core.describe.variants import Variants
 
 
-def load(path: str | Path) -> Driveline:
+def load(path: str | Path, values: Mapping[str, Any] | None = None) -> Driveline:
     """Read a driveline from TOML (format: docs/driveline_format.md): a file, or the bare name of an installed one
-    ("car_4hp22", "zf_4hp22")."""
+    ("car_4hp22", "zf_4hp22"). values: dotted key -> value instead of the file's, as {"components.car.m_kg": 1700}."""
     path = Path(path)
     if not path.exists() and not path.suffix and len(path.parts) == 1:
         known = {**installed("gearboxes"), **installed("powertrains")}
@@ -24,7 +25,13 @@ def load(path: str | Path) -> Driveline:
             problem = "no driveline named {value} is installed, and there is no such file"
             raise ConfigError(problem, value=path.name, hint=did_you_mean(path.name, known))
         path = known[path.name]
-    return read_driveline(path, kinds())
+    driveline = read_driveline(path, kinds())
+    return variants(driveline).of(values) if values else driveline
+
+
+def variants(driveline: Driveline) -> Variants:
+    """Drivelines like this one but for some values."""
+    return Variants(driveline, kinds())
 
 
 def component_from_config(body: Mapping[str, Any], directory: Path) -> Component:

@@ -66,6 +66,8 @@ class Driveline:
         self.file: str | None = None
         #: where each component was defined, for messages
         self.origin: dict[str, str] = {}
+        #: and each table
+        self.table_origin: dict[str, str] = {}
         self._sets: list[tuple[str, ...]] = []
 
     # --- building -------------------------------------------------------------------------------------------------
@@ -135,6 +137,14 @@ class Driveline:
         if name not in self.components:
             raise UnknownNameError(f"there is no component {name!r}", hint=did_you_mean(name, self.components))
         self.components[name] = replace(self.components[name], **values)
+
+    def copy(self) -> Driveline:
+        """Another driveline of the same components and tables (which never change themselves)."""
+        made = Driveline(self.name, self.order)
+        made.components, made.tables, made.start = dict(self.components), dict(self.tables), dict(self.start)
+        made.gears, made.gearbox, made.file = dict(self.gears), self.gearbox, self.file
+        made.origin, made.table_origin, made._sets = dict(self.origin), dict(self.table_origin), list(self._sets)
+        return made
 
     def _check_flange(self, flange: str) -> None:
         owner, _, end = flange.rpartition(".")

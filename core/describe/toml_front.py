@@ -119,6 +119,7 @@ def _read_into(
         except ConfigError as error:
             error.file = None
             raise error.located(file=file, table=f"tables.{name}") from None
+        driveline.table_origin[name] = file
     for name, body in _mapping(config.get("components", {}), "components", file).items():
         body = _mapping(body, f"components.{name}", file)
         if name in driveline.components:
@@ -246,7 +247,7 @@ def _read_late(driveline: Driveline, file: str, config: Mapping[str, Any]) -> No
     for key, value in _mapping(config.get("initial", {}), "initial", file).items():
         if key in FREE_KEYS:
             continue
-        output, si = _start_value(key, value, file)
+        output, si = start_value(key, value, file)
         if output in driveline.start:
             raise DuplicateError(f"start value of {output} is given twice", file=file, table="initial", key=key)
         driveline.set_start(output, si)
@@ -277,7 +278,7 @@ def _read_late(driveline: Driveline, file: str, config: Mapping[str, Any]) -> No
             raise
 
 
-def _start_value(key: str, value: Any, file: str) -> tuple[str, float]:
+def start_value(key: str, value: Any, file: str) -> tuple[str, float]:
     """ "J1.w_radps" -> ("J1.w", value in SI)."""
     place = {"file": file, "table": "initial", "key": key, "value": value}
     owner, _, last = key.rpartition(".")

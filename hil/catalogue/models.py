@@ -21,9 +21,11 @@ from torqueloop.hil.common.config_file import ConfigTable, InFile
 from torqueloop.hil.ecu.config import TcuConfig
 from torqueloop.hil.ecu.external import ZmqOptions
 from torqueloop.hil.ecu.shared_library import LibraryOptions
+from torqueloop.hil.ecu.soft_tcu import SoftTcuOptions
 from torqueloop.hil.rig.describe.config import RigConfig
 from torqueloop.hil.scenario.offline import ScenarioConfig
 from torqueloop.hil.scenario.rig_scenario import RigScenarioConfig
+from torqueloop.hil.study.config import StudyConfig
 from torqueloop.hil.vehicle.config import VehicleConfig
 
 
@@ -48,12 +50,13 @@ class FileKind:
 KINDS = (
     FileKind("rig", "Rig file", RigConfig, "configs/rigs/desk_4hp22.toml",
              ("**/rigs/*.toml", "**/examples/external/*.toml"),
-             (LibraryOptions, ZmqOptions)),
+             (SoftTcuOptions, LibraryOptions, ZmqOptions)),
     FileKind("tcu", "TCU file", TcuConfig, "configs/tcu/soft_4hp22.toml", ("**/tcu/*.toml",)),
     FileKind("vehicle", "Vehicle file", VehicleConfig, "configs/vehicles/bmw_528i_e28.toml", ("**/vehicles/*.toml",)),
     FileKind("scenario", "Scenario file", ScenarioConfig, "configs/scenarios/wot_4hp22.toml", ("**/scenarios/*.toml",)),
     FileKind("manoeuvre", "Scenario of a rig", RigScenarioConfig, "configs/manoeuvres/kick_down.toml",
              ("**/manoeuvres/*.toml",), parameters=True),
+    FileKind("study", "Study file", StudyConfig, "configs/studies/shift_3_4.toml", ("**/studies/*.toml",)),
 )  # fmt: skip
 #: endings of keys that tell their unit
 UNITS = {

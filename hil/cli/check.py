@@ -165,6 +165,20 @@ def _manoeuvre(path: Path) -> str:
     return f"{len(made.info.steps)} steps, {len(made.info.checks)} checks on {made.rig.stem}, {plan.driveline.name}"
 
 
+def _study(path: Path) -> str:
+    from torqueloop.hil.study.design import lines
+    from torqueloop.hil.study.study import located, middle, read_study
+
+    study = read_study(path)
+    config = study.job.config
+    first = middle(config) if config.study.design == "optimise" else next(lines(config))
+    try:
+        study.job.check(first)
+    except ConfigError as error:
+        raise located(study, error) from None
+    return f"{study.runs} runs of {study.job.target.path.stem}, {len(config.vary) + len(config.scatter)} columns"
+
+
 def _database(path: Path) -> str:
     from torqueloop.hil.can.database import CanDatabase
     from torqueloop.hil.can.load import read_database
@@ -201,6 +215,7 @@ READERS: dict[str, Callable[[Path], str]] = {
     "vehicle": _vehicle,
     "gearbox sketch": _sketch,
     "scenario": _scenario,
+    "study": _study,
     "CAN database": _database,
     "list of precompiled drivelines": _topologies,
 }
@@ -211,6 +226,7 @@ NEIGHBOURS = 500
 #: top-level keys that only one kind has, in the order they are looked for
 MARKS = {
     "rig": {"rig"},
+    "study": {"study"},
     "scenario": {"scenario"},
     "TCU": {"schedule", "shifts", "elements", "limp_home", "lockup"},
     "vehicle": {"body", "road", "brakes"},
@@ -220,7 +236,7 @@ MARKS = {
     "list of precompiled drivelines": {"topologies"},
 }
 #: folders of installed files that may be checked by bare name
-CHECKED = ("rigs", "scenarios", "manoeuvres", "gearboxes", "powertrains", "tcu", "vehicles", "can")
+CHECKED = ("rigs", "studies", "scenarios", "manoeuvres", "gearboxes", "powertrains", "tcu", "vehicles", "can")
 
 
 def kind_of(path: Path, seen: tuple[Path, ...] = ()) -> str:

@@ -42,6 +42,7 @@ from torqueloop.hil.cli.runs import compare, runs
 from torqueloop.hil.cli.scenarios import scenario
 from torqueloop.hil.cli.schema import schema
 from torqueloop.hil.cli.steps import compile_step
+from torqueloop.hil.cli.sweep import sweep
 from torqueloop.hil.cli.watch import watch
 from torqueloop.hil.common.locate import locate
 
@@ -424,6 +425,7 @@ app.command()(compare)
 app.command()(runs)
 app.command()(scenario)
 app.command()(watch)
+app.command()(sweep)
 
 
 def _version(wanted: bool) -> None:

@@ -17,6 +17,7 @@ COMMANDS = {
     "gearboxes": "gearbox",
     "sketches": "new gearbox",
     "powertrains": "compile",
+    "studies": "sweep",
     "tcu": "tcu",
     "vehicles": "vehicle",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
@@ -83,6 +83,15 @@ def validate(
         raise RangeError("{key} = {value} is not allowed", file=where, table=".".join(table) or None, key=key,
                          value=value, allowed="a finite number")  # fmt: skip
     return made
+
+
+def read_table(data: Mapping[str, Any], model: type[Model], file: str, table: str) -> Model:
+    """Check a table that another model of `file` leaves open (options of a kind)."""
+    try:
+        return validate(dict(data), model, file)
+    except ConfigError as error:
+        error.table = table + (f".{error.table}" if error.table else "")
+        raise
 
 
 def _not_finite(value: Any) -> tuple[Any, ...] | None:

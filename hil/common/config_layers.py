@@ -59,7 +59,13 @@ def read_layers(path: str | Path, model: type[BaseModel], overrides: Mapping[str
     """Read a file of `model` with all that it extends; ConfigError names the file a mistake is in."""
     path = Path(path)
     layers = _read(path, model, [], Family("extends", "the files extend each other in a circle"))
-    for key, value in (overrides or {}).items():
+    return with_overrides(layers, model, overrides) if overrides else layers
+
+
+def with_overrides(read: Layers, model: type[BaseModel], overrides: Mapping[str, Any]) -> Layers:
+    """What was read, with other values (dotted key -> value, None takes the key away); `read` itself stays."""
+    layers, path = Layers(copy.deepcopy(read.data), read.files, dict(read.origins)), read.files[0]
+    for key, value in overrides.items():
         place = split_key(key)
         if value is None:
             _remove(layers, place, OUTSIDE)

@@ -18,6 +18,7 @@ FOLDERS = {
     "tcu": "TCU",
     "scenarios": "scenario",
     "manoeuvres": "scenario",
+    "studies": "study",
     "can": "CAN database",
     "converters": "converter table",
     "engines": "engine map",

@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import Field, field_validator
 
-from torqueloop.core.describe.errors import ConfigError, TorqueloopError
-from torqueloop.hil.common.config_file import BadValue, ConfigTable, validate
+from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.hil.common.config_file import BadValue, ConfigTable, read_table
 from torqueloop.hil.ecu.frame_check import FrameCheck
 from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup, setup_to_json
 from torqueloop.hil.ecu.messages import (
@@ -260,12 +260,7 @@ M = TypeVar("M", bound=Options)
 def read_options(setup: EcuSetup, model: type[M]) -> M:
     """The options of a unit, checked; ConfigError names the rig file and the table."""
     numbers = {k: float(v) if type(v) is int else v for k, v in setup.options.items()}
-    try:
-        return validate(numbers, model, setup.rig_file)
-    except ConfigError as error:
-        table = f"{setup.table}.options" + (f".{error.table}" if error.table else "")
-        error.table = table
-        raise
+    return read_table(numbers, model, setup.rig_file, f"{setup.table}.options")
 
 
 def make_zmq(setup: EcuSetup) -> ExternalUnit:

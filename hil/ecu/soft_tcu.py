@@ -18,6 +18,7 @@ from typing import Any
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.database import CanDatabase, bus_id
 from torqueloop.hil.can.frame import BRS_FLAG, FD_FLAG, Frame
+from torqueloop.hil.common.config_file import ConfigTable, read_table
 from torqueloop.hil.ecu.config import TcuConfig, load_tcu_config
 from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup
 from torqueloop.hil.ecu.shift import Measured
@@ -276,20 +277,26 @@ class SoftTcu:
         }
 
 
+class SoftTcuOptions(ConfigTable):
+    """[ecu.NAME.options] of kind soft_tcu."""
+
+    #: other values than those of its file: dotted key of it -> value, as "schedule.hysteresis_kmh" = 4.0
+    set: dict[str, Any] = {}
+
+
 def make(setup: EcuSetup) -> SoftTcu:
-    """The soft TCU of a rig file: its own file, one bus, no pins, no options."""
+    """The soft TCU of a rig file: its own file, one bus, no pins."""
     where: dict[str, Any] = {"file": setup.rig_file or None, "table": setup.table or None}
     if setup.file is None:
         raise ConfigError("soft_tcu needs its file", **where, key="start", allowed="a file as in configs/tcu")
-    if setup.options:
-        raise ConfigError("soft_tcu has no options", **where, key="options", value=sorted(setup.options))
+    options = read_table(setup.options, SoftTcuOptions, setup.rig_file, f"{setup.table}.options")
     if setup.sensors or setup.actuators:
         key = "sensors" if setup.sensors else "actuators"
         raise ConfigError("soft_tcu has no pins, only a bus", **where, key=key)
     if len(setup.buses) != 1:
         names = [bus.name for bus in setup.buses]
         raise ConfigError("soft_tcu is on one bus", **where, key="bus", value=names, allowed="one name")
-    config, [bus] = load_tcu_config(setup.file), setup.buses
+    config, [bus] = load_tcu_config(setup.file, options.set), setup.buses
     try:
         return SoftTcu(config, load_tcu_database(bus.database, bus.node))
     except ConfigError as error:

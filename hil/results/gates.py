@@ -234,6 +234,42 @@ def parse_gates(text: str | Iterable[str] | Mapping[str, str], source: str = "")
     return [Gate(part, root, source) for one in texts for part, root in _Parser(one, source).gates()]
 
 
+@dataclass(frozen=True)
+class Expression:
+    """A number computed from names: sums, products, abs(), min(), max()."""
+
+    text: str
+    root: _Node
+    source: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """Names in it."""
+        return Gate(self.text, self.root).names
+
+    def __call__(self, values: Mapping[str, Any]) -> float:
+        """Its value; GateError where a name is unknown, NaN where one was not measured or it divides by 0."""
+        missing = [name for name in self.names if name not in values]
+        if missing:
+            source = f" ({self.source})" if self.source else ""
+            raise GateError(f"{self.text!r}{source}: {_no_metric(missing[0], values)}".replace("metric", "value"))
+        try:
+            return float(_value(self.root, values))
+        except (_NotMeasured, ZeroDivisionError, OverflowError):
+            return math.nan
+
+
+def compute(text: str, source: str = "") -> Expression:
+    """Parse an expression that is a number. GateError with the column."""
+    parser = _Parser(text, source)
+    if parser.token[0] == "end":
+        parser.fail("holds no number", 0)
+    root = parser.sum()
+    if parser.token[0] != "end":
+        parser.fail(f"expected the end, found {parser.token[1]!r}", parser.token[2])
+    return Expression(text.strip(), root, source)
+
+
 # --- evaluating -----------------------------------------------------------------------------------------------------
 
 

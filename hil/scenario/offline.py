@@ -41,6 +41,7 @@ from torqueloop.core.describe.errors import (
     did_you_mean,
 )
 from torqueloop.core.describe.units import SYMBOLS, keys_of
+from torqueloop.core.describe.variants import OUTSIDE
 from torqueloop.core.simulate.offline import Simulation
 from torqueloop.core.simulate.results import Result
 from torqueloop.hil.common.config_file import ConfigTable, FolderName, InFile
@@ -66,6 +67,8 @@ class ScenarioTable(ConfigTable):
     name: FolderName
     #: driveline file, relative to the scenario file, or the bare name of an installed one
     powertrain: Annotated[str, InFile("powertrains")]
+    #: other values than that file's: dotted key of it -> value, as "components.car.m_kg" = 1600.0
+    set: dict[str, Any] = {}
     #: simulated time
     duration_s: Annotated[float, Field(gt=0, le=1e5)]
     #: distance of samples
@@ -90,18 +93,25 @@ class ScenarioConfig(ConfigTable):
 def load_scenario(path: Path | str) -> tuple[ScenarioConfig, Any, dict[str, sources.Signal]]:
     """(config, compiled model, inputs by name in SI) of a scenario file; every mistake is a ConfigError."""
     config = load_config(path, ScenarioConfig)
-    model = compile_driveline(load(_powertrain(path, config)))
-    return config, model, _inputs(config, model, str(path))
+    try:
+        driveline = load(powertrain_of(path, config), config.scenario.set)
+    except ConfigError as error:
+        if error.file == OUTSIDE:
+            error.file, error.table = str(path), f"scenario.set, {error.table or config.scenario.powertrain}"
+        raise
+    model = compile_driveline(driveline)
+    return config, model, scenario_inputs(config, model, str(path))
 
 
-def _powertrain(path: Path | str, config: ScenarioConfig) -> Path:
+def powertrain_of(path: Path | str, config: ScenarioConfig) -> Path:
+    """The driveline file a scenario names."""
     try:
         return find(path, config.scenario.powertrain, "powertrains")
     except ConfigError as error:
         raise error.located(file=str(path), table="scenario", key="powertrain") from None
 
 
-def _inputs(config: ScenarioConfig, model: Any, file: str) -> dict[str, sources.Signal]:
+def scenario_inputs(config: ScenarioConfig, model: Any, file: str) -> dict[str, sources.Signal]:
     """Each key of [inputs] matched with an input of the model, its values converted to SI.
 
     Inputs that are derivatives of others (of an exact motion) come from the signal of these.
@@ -204,7 +214,7 @@ def simulate(
     took_s = time.perf_counter() - start
     if csv:
         result.write_csv(out / "signals.csv")
-    _copy_config(path, _powertrain(path, config), out / "config")
+    _copy_config(path, powertrain_of(path, config), out / "config")
     _write_signals(out, result, table.tick_s)
     columns = dict(zip(result.names, result.values.T, strict=True))
     np.savez_compressed(out / "signals.npz", time=result.time, **columns)

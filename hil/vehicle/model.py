@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.common.config_file import ConfigTable, read_table
 from torqueloop.hil.link.messages import StateMessage, StepMessage
 from torqueloop.hil.vehicle.config import VehicleConfig, load_vehicle_config
 from torqueloop.hil.vehicle.kinds import VehicleSetup
@@ -148,14 +149,20 @@ class VehicleModel:
                 return
 
 
+class RoadOptions(ConfigTable):
+    """[vehicle.options] of kind road."""
+
+    #: other values than those of its file: dotted key of it -> value, as "body.cd" = 0.35
+    set: dict[str, Any] = {}
+
+
 def make(setup: VehicleSetup) -> VehicleModel:
     """The road model of a rig file: its own file, whose mass is that of the powertrain."""
     where: dict[str, Any] = {"file": setup.rig_file or None, "table": setup.table or None}
     if setup.file is None:
         raise ConfigError("kind road needs its file", **where, key="start", allowed="a file as in configs/vehicles")
-    if setup.options:
-        raise ConfigError("kind road has no options", **where, key="options", value=sorted(setup.options))
-    config = load_vehicle_config(setup.file)
+    options = read_table(setup.options, RoadOptions, setup.rig_file, f"{setup.table}.options")
+    config = load_vehicle_config(setup.file, options.set)
     mass = config.body.mass_kg
     if setup.mass_kg is not None and abs(mass - setup.mass_kg) > 1e-6 * setup.mass_kg:
         raise ConfigError(

@@ -26,10 +26,14 @@ def kind(name: str) -> FileKind:
     return next(k for k in KINDS if k.name == name)
 
 
-@pytest.mark.parametrize("name", list(generated()))
+#: made once: every page and schema
+GENERATED = generated()
+
+
+@pytest.mark.parametrize("name", list(GENERATED))
 def test_the_published_pages_and_schemas_are_the_actual_ones(name: str) -> None:
     told = "python -m torqueloop.hil.catalogue docs"
-    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == generated()[name], told
+    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == GENERATED[name], told
 
 
 def test_the_set_up_for_editors_is_the_actual_one() -> None:

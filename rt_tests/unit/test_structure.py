@@ -44,6 +44,7 @@ HIL_GROUPS: dict[str, set[str]] = {
                 "rig/describe", "rig/assemble", "rig/online"},
     "doctor": {"realtime", "rig/describe"},
     "scenario": {"common", "record", "report", "results", "rig/describe", "rig/run"},
+    "study": {"common", "record", "report", "results", "rig/describe", "rig/run", "scenario"},
     # writes files; what checks them is above it
     "new": {"can", "common", "ecu"},
     "runs": {"common", "ecu", "record", "report", "results", "rig/run", "rig/assemble"},
@@ -52,9 +53,9 @@ HIL_GROUPS: dict[str, set[str]] = {
     # a rig in the hands of a test
     "testing": {"common", "record", "report", "rig/describe", "rig/run", "scenario"},
     # pages and schemas of the configuration files
-    "catalogue": {"common", "ecu", "rig/describe", "scenario", "vehicle"},
+    "catalogue": {"common", "ecu", "rig/describe", "scenario", "study", "vehicle"},
     "cli": {"can", "catalogue", "common", "control", "doctor", "ecu", "link", "new", "record", "report", "results",
-            "rig/describe", "rig/assemble", "rig/run", "runs", "scenario", "vehicle", "watch"},
+            "rig/describe", "rig/assemble", "rig/run", "runs", "scenario", "study", "vehicle", "watch"},
 }
 #: what each folder of core may import of the others (and of its own root: nothing is there). Imports for type checkers
 #: only, and those inside functions, count like all others

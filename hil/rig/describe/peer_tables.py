@@ -28,6 +28,8 @@ class Plant(ConfigTable):
 
     #: driveline file, relative to the rig file, or the bare name of an installed one
     powertrain: Annotated[str, InFile("powertrains")]
+    #: other values than that file's: dotted key of it -> value, as "components.car.m_kg" = 1600.0
+    set: dict[str, Any] = {}
 
 
 class Bus(CanTable):

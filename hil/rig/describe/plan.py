@@ -16,6 +16,7 @@ from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
 from torqueloop.core.components.files import load
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.variants import OUTSIDE
 from torqueloop.cython_kernels.can.codec import CodecTables
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.load import message_names
@@ -49,7 +50,12 @@ def load_plan(path: str | Path, overrides: Mapping[str, Any] | None = None) -> R
         powertrain = relative(path, config.plant.powertrain, "powertrains")
     except ConfigError as error:
         raise error.located(file=str(path), table="plant", key="powertrain") from None
-    driveline = load(powertrain)
+    try:
+        driveline = load(powertrain, config.plant.set)
+    except ConfigError as error:
+        if error.file == OUTSIDE:
+            error.file, error.table = str(path), f"plant.set, {error.table or powertrain.name}"
+        raise
     return make_plan(path, config, driveline, compile_driveline(driveline))
 
 

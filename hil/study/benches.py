@@ -1,0 +1,188 @@
+"""What runs the lines of a study: a scenario of a powertrain with everything that stays the same kept, or a rig."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Protocol
+
+from torqueloop.core.compile.compiler import compile_driveline
+from torqueloop.core.components.files import load, variants
+from torqueloop.core.simulate.offline import Simulation
+from torqueloop.hil.common.config_file import validate
+from torqueloop.hil.common.config_layers import read_layers, with_overrides
+from torqueloop.hil.record.run_folder import check_duration
+from torqueloop.hil.report.report import Report
+from torqueloop.hil.rig.describe.check import check_companions
+from torqueloop.hil.rig.describe.config import load_rig_config
+from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.describe.planned import RigPlan
+from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.scenario.offline import ScenarioConfig, powertrain_of, scenario_inputs
+from torqueloop.hil.scenario.rig_scenario import load_rig_scenario
+from torqueloop.hil.scenario.run import run_scenario
+from torqueloop.hil.study.measures import Array, Signals
+from torqueloop.hil.study.places import Changes, Target
+
+#: compiled drivelines a process keeps: runs that differ in inputs only, or in a few values of the driveline, share them
+KEPT = 8
+
+
+@dataclass(frozen=True)
+class Done:
+    """One run."""
+
+    signals: Signals
+    #: metrics of every run of its kind
+    metrics: dict[str, Any]
+    #: of the last state, as in reports
+    hash: str
+    #: simulating alone, without reading, compiling and measuring [s]
+    run_s: float
+
+
+class Bench(Protocol):
+    """Runs with other values, one after the other."""
+
+    def check(self, changes: Changes) -> None:
+        """Everything a run would refuse before its first tick."""
+        ...
+
+    def run(self, changes: Changes) -> Done: ...
+
+    def digest(self) -> str:
+        """Of all that is run: another one means other results."""
+        ...
+
+
+def bench(target: Target, duration_s: float | None) -> Bench:
+    """What runs a target."""
+    return (
+        OfflineBench(target.path, duration_s) if target.kind == "powertrain scenario" else RigBench(target, duration_s)
+    )
+
+
+class OfflineBench:
+    """A scenario of a powertrain: file, driveline, compiled models and their start states are kept."""
+
+    def __init__(self, path: Path, duration_s: float | None) -> None:
+        self._path, self._duration_s = path, duration_s
+        self._layers = read_layers(path, ScenarioConfig)
+        self._config = validate(self._layers.data, ScenarioConfig, str(path), self._layers.file_of)
+        self._variants = variants(load(powertrain_of(path, self._config)))
+        self._made: OrderedDict[str, tuple[Simulation, Any]] = OrderedDict()
+
+    def _prepare(self, changes: Changes) -> tuple[ScenarioConfig, Simulation, Any]:
+        config = self._config
+        if changes.scenario:
+            layers = with_overrides(self._layers, ScenarioConfig, changes.scenario)
+            config = validate(layers.data, ScenarioConfig, str(self._path), layers.file_of)
+        table = config.scenario
+        values = {**table.set, **changes.model}
+        key = json.dumps([values, table.tick_s, table.substeps], default=str, sort_keys=True)
+        if key not in self._made:
+            model = compile_driveline(self._variants.of(values) if values else self._variants.driveline)
+            made = Simulation(model, h=table.tick_s, substeps=table.substeps)
+            self._made[key] = made, made.state.copy()
+            if len(self._made) > KEPT:
+                self._made.popitem(last=False)
+        self._made.move_to_end(key)
+        simulation, start = self._made[key]
+        simulation.restore(start)
+        return config, simulation, scenario_inputs(config, simulation.model, str(self._path))
+
+    def check(self, changes: Changes) -> None:
+        config, _, _ = self._prepare(changes)
+        check_duration(self._duration_s or config.scenario.duration_s, config.scenario.tick_s)
+
+    def run(self, changes: Changes) -> Done:
+        config, simulation, inputs = self._prepare(changes)
+        begun = time.perf_counter()
+        result = simulation.run(self._duration_s or config.scenario.duration_s, inputs=inputs)
+        run_s = time.perf_counter() - begun
+        energy = result.energy()
+        metrics = {
+            "energy_residual_rel": energy.relative_residual,
+            "energy_turned_over_J": energy.turned_over,
+            "mode_changes": len(result.modes),
+        }
+        return Done(result, metrics, f"{simulation.hash():016x}", run_s)
+
+    def digest(self) -> str:
+        model = compile_driveline(self._variants.driveline)
+        return _digest(json.dumps(self._layers.data, sort_keys=True, default=str), model.digest())
+
+
+class _Recorded:
+    """Signals of a run directory, read before it is taken away."""
+
+    def __init__(self, report: Report) -> None:
+        signals = report.run.signals
+        assert signals is not None, "a rig records"
+        self.time: Array = signals.t
+        self.units: Mapping[str, str] = signals.units
+        self._signals = {name: signals[name] for name in signals}
+
+    def __getitem__(self, name: str) -> Array:
+        return self._signals[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._signals
+
+
+class RigBench:
+    """A rig on the virtual clock, with a scenario or its own drive: a run directory each, read and taken away."""
+
+    def __init__(self, target: Target, duration_s: float | None) -> None:
+        self._target, self._duration_s = target, duration_s
+
+    def _overrides(self, changes: Changes) -> dict[str, Any]:
+        own = {"rig.duration_s": self._duration_s} if self._duration_s is not None else {}
+        return {**own, "record.bus": False, "record.inputs": False, **changes.rig}
+
+    def _plan(self, changes: Changes) -> RigPlan:
+        if self._target.kind == "rig":
+            return load_plan(self._target.path, self._overrides(changes))
+        made = load_rig_scenario(self._target.path, changes.parameters)
+        return load_plan(made.rig, {**made.overrides, **self._overrides(changes)})
+
+    def check(self, changes: Changes) -> None:
+        check_companions(self._plan(changes))
+
+    def run(self, changes: Changes) -> Done:
+        folder = Path(mkdtemp(prefix="torqueloop_study_"))
+        overrides = self._overrides(changes)
+        try:
+            begun = time.perf_counter()
+            if self._target.kind == "rig":
+                out = run_rig(self._target.path, "virtual", out=folder / "run", progress=False, html=False,
+                              overrides=overrides)  # fmt: skip
+                report = out.report
+            else:
+                report = run_scenario(self._target.path, parameters=changes.parameters, out=folder / "run",
+                                      overrides=overrides, html=False)  # fmt: skip
+            took = time.perf_counter() - begun
+            clock = report.stats.clock
+            numbers = {k: v for k, v in report.metrics.items() if isinstance(v, (int, float))}
+            numbers["passed"] = float(report.passed)
+            return Done(_Recorded(report), numbers, report.stats.hash or "", clock.run_s or took)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def digest(self) -> str:
+        plan = self._plan(Changes())
+        files: list[Path] = [self._target.path, Path(plan.path)]
+        config = load_rig_config(plan.path)
+        text = config.model_dump_json() + "".join(f.read_text(encoding="utf-8") for f in files)
+        return _digest(text, plan.compiled.digest())
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]

@@ -1,0 +1,137 @@
+"""One line of a study run in whatever process: what is sent there, and what comes back.
+
+Everything here can be pickled: a `Job` goes to local processes and to Dask workers. Each process keeps what it has read
+and compiled for the job it works on.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.hil.results.gates import evaluate, parse_gates
+from torqueloop.hil.study.benches import Bench, bench
+from torqueloop.hil.study.config import StudyConfig
+from torqueloop.hil.study.design import Line
+from torqueloop.hil.study.measures import Function, Measure, Signals, check, measures
+from torqueloop.hil.study.places import Target, changes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a line."""
+
+    line: Line
+    #: metric -> number; None: not measured
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    #: state hash of the run
+    hash: str = ""
+    #: simulating alone, and everything about the run [s]
+    run_s: float = 0.0
+    took_s: float = 0.0
+    #: why there are no metrics
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A study as its workers need it."""
+
+    #: tells it from others in the memory of a worker
+    name: str
+    config: StudyConfig
+    target: Target
+    #: folder that files in [metrics] are relative to
+    folder: Path
+    #: where kept signals go, one file for each run; None: nowhere
+    signals: Path | None = None
+    #: functions of the user's own, by the text that names them in `config`
+    functions: Mapping[str, Function] = field(default_factory=dict)
+
+    @cached_property
+    def bench(self) -> Bench:
+        """What runs it, here."""
+        return bench(self.target, self.config.study.duration_s)
+
+    @cached_property
+    def measures(self) -> list[Measure]:
+        """Its metrics, ready to be taken."""
+        return measures(self.config.metrics, self.folder, self.functions)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in ("bench", "measures")}
+
+    def check(self, first: Line) -> None:
+        """Everything that can be said of the study before its first run, by the values of a line. ConfigError."""
+        parse_gates(self.config.objective.subject_to if self.config.objective else [], "[objective] subject_to")
+        _ = self.measures
+        self.bench.check(changes(self.target, self.config, first.values, first.seed))
+
+    def run(self, line: Line, strict: bool = False) -> Outcome:
+        """Run a line. A run that cannot be made is an outcome as well; strict: it is an error."""
+        begun = time.perf_counter()
+        try:
+            done = self.bench.run(changes(self.target, self.config, line.values, line.seed))
+            metrics: dict[str, Any] = dict(done.metrics)
+            if strict:
+                check(self.measures, done.signals, metrics)
+            for measure in self.measures:
+                metrics[measure.name] = measure.of(done.signals, metrics)
+            if self.signals is not None:
+                self._keep(line.run, done.signals)
+        except TorqueloopError as error:
+            if strict:
+                raise
+            return Outcome(line, error=str(error), took_s=time.perf_counter() - begun)
+        finite = {k: float(v) if math.isfinite(v) else None for k, v in metrics.items()}
+        return Outcome(line, finite, done.hash, done.run_s, time.perf_counter() - begun)
+
+    def _keep(self, run: int, signals: Signals) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        assert self.signals is not None
+        chosen = slice(None, None, self.config.study.every)
+        columns = {"t": signals.time[chosen], **{name: signals[name][chosen] for name in self.config.study.signals}}
+        units = {name: signals.units[name] for name in self.config.study.signals} | {"t": "s"}
+        fields = [pa.field(n, pa.float64(), metadata={"unit": units[n]}) for n in columns]
+        table = pa.table([np.ascontiguousarray(c) for c in columns.values()], schema=pa.schema(fields))
+        self.signals.mkdir(parents=True, exist_ok=True)
+        parquet.write_table(table, self.signals / f"{run:06d}.parquet")
+
+    def good(self, outcome: Outcome) -> bool:
+        """A run that counts: it was made, and meets [objective] subject_to."""
+        objective = self.config.objective
+        if outcome.error or objective is None:
+            return not outcome.error
+        gates = parse_gates(objective.subject_to, "[objective] subject_to") if objective.subject_to else []
+        return all(result.passed for result in evaluate(gates, outcome.metrics))
+
+    def cost(self, outcome: Outcome) -> float:
+        """What is to be small; infinite for a run that does not count."""
+        objective = self.config.objective
+        assert objective is not None
+        name = objective.minimise or objective.maximise
+        value = outcome.metrics.get(str(name))
+        if value is None or not self.good(outcome):
+            return math.inf
+        return value if objective.minimise is not None else -value
+
+
+#: the job this process works on
+_AT_WORK: list[Job] = []
+
+
+def work(job: Job, lines: Sequence[Line]) -> list[Outcome]:
+    """Run some lines; what was read for the job before serves again."""
+    if not _AT_WORK or _AT_WORK[0].name != job.name:
+        _AT_WORK[:] = [job]
+    return [_AT_WORK[0].run(line) for line in lines]

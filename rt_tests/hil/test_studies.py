@@ -1,0 +1,259 @@
+"""Studies: every run is what it would be by itself, on whatever workers, interrupted or not."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import torqueloop as tl
+from torqueloop.configs import installed
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.signals import Table
+from torqueloop.hil.cli import app
+from torqueloop.hil.cli.check import check_file
+from torqueloop.hil.study.pool import WorkerError
+from torqueloop.hil.study.store import JOURNAL, PAGE, TABLE, read_journal
+from torqueloop.hil.study.study import again
+
+pytest.importorskip("pyarrow", reason="studies need pyarrow: pip install 'torqueloop[sweep]'")
+
+#: w(t) = tau t / (J_a + J_b), slip of the clutch 0
+CAR = """
+connections = [["drive.flange", "a.flange_a"], ["a.flange_b", "clutch.flange_a"], ["clutch.flange_b", "b.flange_a"]]
+[components.drive]
+kind = "Torque"
+[components.a]
+kind = "Inertia"
+J_kgm2 = 0.5
+[components.b]
+kind = "Inertia"
+J_kgm2 = 0.5
+[components.clutch]
+kind = "Clutch"
+fn_max_N = 100
+mue_pos = "mu"
+[tables.mu]
+columns = ["v_radps", "mu"]
+rows = [[0.0, 0.5], [10.0, 0.5]]
+"""
+SCENARIO = """
+[scenario]
+name = "spin"
+powertrain = "car.toml"
+duration_s = 0.5
+[inputs]
+"drive.tau_Nm" = [[0.0, 2.0], [1.0, 2.0]]
+"clutch.f_normalized" = 1.0
+"""
+W = {"signal": "a.w", "take": "last"}
+
+
+@pytest.fixture
+def spin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "car.toml").write_text(CAR, encoding="utf-8")
+    path = tmp_path / "spin.toml"
+    path.write_text(SCENARIO, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+def small(spin: Path, **more: Any) -> tl.StudyResult:
+    given: dict[str, Any] = {
+        "of": spin, "jobs": 1, "html": False, "metrics": {"w": W},
+        "vary": {"model.components.b.J_kgm2": [0.1, 0.5, 1.0], 'scenario.inputs."drive.tau_Nm".0.1': [2.0, 3.0]},
+    }  # fmt: skip
+    return tl.sweep(**{**given, **more})
+
+
+def test_runs_are_what_they_are_by_themselves(spin: Path) -> None:
+    """By the closed form (torque falls or rises linearly over 1 s), and to the bit by files that say so."""
+    result = small(spin, signals=["a.w"], every=10)
+    assert len(result) == 6 and not result.failed
+    for o in result.runs:
+        J, tau = o.line.values.values()
+        mean = tau + (2.0 - tau) * 0.25
+        assert o.metrics["w"] == pytest.approx(mean * 0.5 / (0.5 + J), rel=1e-9)
+        (spin.parent / "car.toml").write_text(CAR.replace("0.5\n[components.clutch]", f"{J}\n[components.clutch]"))
+        alone = tl.Simulation(spin.parent / "car.toml", h=1e-3)
+        inputs = {"drive.tau": Table([[0.0, tau], [1.0, 2.0]]), "clutch.f_normalized": 1.0}
+        by_itself = alone.run(0.5, inputs=inputs)
+        assert f"{alone.hash():016x}" == o.hash
+        assert np.array_equal(result.signals(o.line.run)["a.w"], by_itself["a.w"][::10])
+    frame = result.frame()
+    assert frame.w.tolist() == result["w"] and len(set(frame.seed)) == 6
+
+
+@pytest.mark.parametrize("where", ["processes", "dask"])
+def test_all_workers_give_the_same_table(spin: Path, where: str) -> None:
+    here = small(spin, out="here")
+    if where == "processes":
+        there = small(spin, out="there", jobs=2)
+    else:
+        distributed = pytest.importorskip("distributed")
+        with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, protocol="tcp",
+                                      dashboard_address=None) as cluster:  # fmt: skip
+            there = small(spin, out="there", scheduler=cluster.scheduler_address)
+    assert [(o.line, o.metrics, o.hash) for o in here.runs] == [(o.line, o.metrics, o.hash) for o in there.runs]
+
+
+def test_an_interrupted_study_goes_on_where_it_was(spin: Path) -> None:
+    whole = small(spin, out="whole")
+    small(spin, out="part")
+    journal = Path("part") / JOURNAL
+    kept = journal.read_text().splitlines(keepends=True)
+    marked = json.loads(kept[1])
+    marked["metrics"]["w"] = 77.0  # a finished run is not made again
+    journal.write_text(kept[0] + json.dumps(marked) + "\n" + kept[2][: len(kept[2]) // 2])
+    on = small(spin, out="part")
+    assert on.timing.runs == 4 and on["w"][1] == 77.0
+    assert [o.metrics for o in on.runs if o.line.run != 1] == [o.metrics for o in whole.runs if o.line.run != 1]
+    assert len(read_journal(journal)) == 6 and small(spin, out="part").timing.runs == 0
+
+
+def test_a_folder_of_another_study_is_refused(spin: Path) -> None:
+    small(spin, out="one")
+    with pytest.raises(ConfigError, match="holds runs of another study"):
+        small(spin, out="one", seed=5)
+    (spin.parent / "car.toml").write_text(CAR.replace("fn_max_N = 100", "fn_max_N = 90"), encoding="utf-8")
+    with pytest.raises(ConfigError, match="other files of what is run"):
+        small(spin, out="one")
+    (spin.parent / "full").mkdir()
+    (spin.parent / "full" / "x").touch()
+    with pytest.raises(ConfigError, match="no folder of a study"):
+        small(spin, out="full")
+
+
+def test_a_run_can_be_made_again_from_its_line(spin: Path) -> None:
+    result = small(spin, out="one", scatter={"m": {"mean": 100.0, "sd": 5.0}}, repeats=2,
+                   set={"model.components.clutch.fn_max_N": "= m"})  # fmt: skip
+    before, now = again(Path("one"), 7)
+    assert before.hash == now.hash == result.runs[7].hash and before.metrics == now.metrics
+    done = CliRunner().invoke(app, ["sweep", "one", "--run", "7"])
+    assert done.exit_code == 0 and "identical" in done.output
+    (spin.parent / "car.toml").write_text(CAR.replace("J_kgm2 = 0.5\n[components.b]", "J_kgm2 = 0.6\n[components.b]"))
+    done = CliRunner().invoke(app, ["sweep", "one", "--run", "7"])
+    assert done.exit_code == 1 and "different" in done.output
+    assert CliRunner().invoke(app, ["sweep", "one", "--run", "99"]).exit_code == 2
+
+
+@pytest.mark.parametrize(("method", "runs"), [("differential_evolution", 50), ("Nelder-Mead", 60), ("optuna", 40)])
+def test_optimisers_find_the_inertia_that_gives_a_speed(spin: Path, method: str, runs: int) -> None:
+    """w = 2 * 0.5 / (0.5 + J) = 0.8 at J = 0.75."""
+    if method == "optuna":
+        pytest.importorskip("optuna")
+    given: dict[str, Any] = {
+        "vary": {"J": {"low": 0.1, "high": 2.0}}, "set": {"model.components.b.J_kgm2": "= J"}, "design": "optimise",
+        "metrics": {"w": W, "off": "abs(w - 0.8)"}, "minimise": "off", "method": method, "runs": runs, "out": "opt",
+    }  # fmt: skip
+    result = small(spin, **given)
+    best = result.best(1)[0]
+    assert best.line.values["J"] == pytest.approx(0.75, abs=0.001 if method == "Nelder-Mead" else 0.03)
+    assert len(result) <= runs
+    # interrupted in the middle, it takes the same way again
+    journal = Path("opt") / JOURNAL
+    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:20]))
+    on = small(spin, **given)
+    assert [(o.line, o.metrics) for o in on.runs] == [(o.line, o.metrics) for o in result.runs]
+    assert on.timing.runs == len(result) - 20
+
+
+def test_a_condition_keeps_runs_from_being_the_best_and_a_run_that_cannot_be_is_a_line(spin: Path) -> None:
+    result = small(spin, vary={"model.components.b.J_kgm2": [0.1, -1.0, 0.5, 1.0]}, maximise="w",
+                   subject_to=["w < 1.2"], html=True)  # fmt: skip
+    assert [o.line.values["model.components.b.J_kgm2"] for o in result.best()] == [0.5, 1.0]
+    assert [o.line.run for o in result.failed] == [1] and "J_kgm2 = -1.0" in result.failed[0].error
+    page = (result.path / PAGE).read_text(encoding="utf-8")
+    assert "2 of 4 runs meet w &lt; 1.2" in page and "J_kgm2 = -1.0" in page and page.count("<svg") >= 1
+    from pyarrow import parquet
+
+    table = parquet.read_table(result.path / TABLE)
+    assert table.num_rows == 4 and table["w"].null_count == 1
+
+
+def steep(run: Any) -> float:
+    """A metric of the user's own."""
+    return float(np.gradient(run["a.w"], run.time).max())
+
+
+def test_a_metric_may_be_a_function(spin: Path) -> None:
+    result = small(spin, metrics={"steep": steep, "w": W}, vary={"model.components.b.J_kgm2": [0.5]})
+    assert result["steep"] == pytest.approx([2.0])
+
+
+def test_a_function_that_fails_is_named_and_checking_a_study_executes_nothing(spin: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("open('executed', 'w')\n\ndef f(run):\n    return 1 / 0\n", encoding="utf-8")
+    study = tmp_path / "study.toml"
+    study.write_text('[study]\nname = "s"\nof = "spin.toml"\n[vary]\n"model.components.b.J_kgm2" = [0.1]\n'
+                     '[metrics]\nf = { python = "own.py:f" }\n', encoding="utf-8")  # fmt: skip
+    assert check_file(study).ok and not (tmp_path / "executed").exists()
+    with pytest.raises(tl.TorqueloopError, match="metric f: ZeroDivisionError"):
+        tl.sweep(study, out="out", jobs=1)
+
+
+def test_a_worker_that_dies_is_told_and_what_was_finished_is_kept(spin: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("import os\nFIRST = os.getpid()\n\ndef f(run):\n    "
+                                     f"return 1.0 if os.getpid() == {os.getpid()} else os._exit(3)\n")  # fmt: skip
+    with pytest.raises(WorkerError, match="what was finished is kept"):
+        small(spin, out="died", jobs=2, metrics={"f": {"python": "own.py:f"}})
+    assert [o.line.run for o in read_journal(Path("died") / JOURNAL)] == [0]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"vary": {"x": [1, 2]}}, "'x' changes nothing"),
+        ({"vary": {"model.components.b.J": [1]}}, "no unit"),
+        ({"vary": {"model.components.q.J_kgm2": [1]}}, "no component 'q'"),
+        ({"vary": {"rig.clock.tick_s": [1]}}, "changes nothing"),
+        ({"set": {"rig.clock.tick_s": "= 1"}}, "belongs to nothing that is run"),
+        ({"vary": {"J": [1]}, "set": {"model.components.b.J_kgm2": "= Q + J"}}, "no value 'Q'"),
+        ({"metrics": {"w": {"signal": "a.ww"}}}, "no such signal"),
+        ({"metrics": {"w": {"signal": "a.w", "unit": "bar"}}}, "no unit of a.w"),
+        ({"metrics": {"w": {"signal": "a.w", "from_s": 3.0}}}, "after the end"),
+        ({"metrics": {"w": "1 + q"}}, "no metric above"),
+        ({"metrics": {"w": {"python": "nothing.py:f"}}}, "no such file"),
+        ({"signals": ["a.ww"]}, "a.ww"),
+        ({"of": "spinn"}, "no such scenario or rig"),
+        ({"scheduler": "tcp://127.0.0.1:1"}, "no Dask scheduler answers"),
+    ],
+)
+def test_mistakes_are_named_before_the_first_run(
+    spin: Path, more: dict, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torqueloop.hil.study.pool.CONNECT_S", 0.5)
+    with pytest.raises(tl.TorqueloopError, match=told):
+        small(spin, out="out", **more)
+    assert not read_journal(Path("out") / JOURNAL)
+
+
+def test_values_reach_driveline_vehicle_control_unit_and_rig(tmp_path: Path) -> None:
+    """One second at the desk: each column changes the run, and none the runs beside it."""
+    keys = {
+        "mass": {"model.components.car.m_kg": "= mass", "vehicle.body.mass_kg": "= mass"},
+        "line": {"tcu.line_pressure.base_bar": "= line", "tcu.line_pressure.min_bar": "= line"},
+        "pedal": {"rig.driver.pedal": "= pedal"},
+    }
+    base = {"mass": 1500.0, "line": 3.0, "pedal": 0.0}
+    rows = [base, {**base, "mass": 1700.0}, {**base, "line": 5.0}, {**base, "pedal": 0.3}, base]
+    result = tl.sweep(
+        of="desk_4hp22", design="list", vary={k: [row[k] for row in rows] for k in base}, duration_s=1.2, jobs=1,
+        set={key: value for part in keys.values() for key, value in part.items()}, out=tmp_path / "s", html=False,
+        metrics={"v": {"signal": "car.v", "take": "last"}, "p": {"signal": "C4.p", "take": "max", "unit": "bar"}},
+    )  # fmt: skip
+    assert not result.failed, result.failed[0].error
+    hashes = [o.hash for o in result.runs]
+    assert len(set(hashes)) == 4 and hashes[0] == hashes[4]
+
+
+def test_installed_studies_are_right_and_known_by_name(tmp_path: Path) -> None:
+    values = {"study.runs": 2, "study.duration_s": 0.1, "study.signals": [], "metrics": {}, "objective": None}
+    assert len(tl.sweep("shift_3_4", values=values, out=tmp_path / "s", jobs=1)) == 2
+    for path in installed("studies").values():
+        checked = check_file(path)
+        assert checked.ok and checked.kind == "study", checked.error
