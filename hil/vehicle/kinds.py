@@ -5,7 +5,7 @@ group "torqueloop.vehicles".
     start()                                 processes, libraries, connections
     step(StepMessage) -> StateMessage       forces at the time of the message: the messages of the vehicle link
     save() -> data | None, load(data)       its state for checkpoints
-    stop() -> counts                        always called once start() was, whatever happened
+    stop() -> PeerStats                     always called once start() was, whatever happened
 
 On the virtual clock step is called before each tick, in the rig's process or over the link from a process of its own;
 equal messages must give equal states. On the real clock it runs in a process of its own. Units, signs and ranges of
@@ -22,8 +22,9 @@ from typing import Any, Protocol
 
 from torqueloop.hil.common.plugins import VEHICLES, find
 from torqueloop.hil.link.messages import StateMessage, StepMessage
+from torqueloop.hil.results.links import PeerStats
 
-__all__ = ["StateMessage", "StepMessage", "Vehicle", "VehicleSetup", "make_vehicle"]
+__all__ = ["PeerStats", "StateMessage", "StepMessage", "Vehicle", "VehicleSetup", "make_vehicle"]
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,8 @@ class Vehicle(Protocol):
         """Inverse of save; KeyError, TypeError or ValueError when it is none of this model's."""
         ...
 
-    def stop(self) -> dict[str, Any]:
-        """End it, free everything; counts for the report. May be called more than once."""
+    def stop(self) -> PeerStats:
+        """End it, free everything; for the report what it lost (`losses`) and did (`told`). May be called twice."""
         ...
 
 

@@ -22,6 +22,7 @@ from typing import Any
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.common.config_file import ConfigTable, read_table
 from torqueloop.hil.link.messages import StateMessage, StepMessage
+from torqueloop.hil.results.links import PeerStats
 from torqueloop.hil.vehicle.config import VehicleConfig, load_vehicle_config
 from torqueloop.hil.vehicle.kinds import VehicleSetup
 
@@ -48,9 +49,9 @@ class VehicleModel:
     def start(self) -> None:
         """Nothing to start: it runs where it is stepped."""
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self) -> PeerStats:
         """Counts for the report."""
-        return {"restarts": self.restarts}
+        return PeerStats(told={"restarts": self.restarts})
 
     def save(self) -> dict[str, Any]:
         """Everything that changes, for `load` of a model of the same configuration."""

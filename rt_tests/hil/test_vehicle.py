@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 from torqueloop.hil.link.messages import StateMessage, StepMessage
 from torqueloop.hil.vehicle.config import Road, VehicleConfig, load_vehicle_config
 from torqueloop.hil.vehicle.model import GRAVITY, VehicleModel
+from torqueloop.hil.vehicle.process import serve
 
 CONFIG = load_vehicle_config(Path(__file__).resolve().parents[2] / "configs/vehicles/bmw_528i_e28.toml")
 M = CONFIG.body.mass_kg
@@ -157,3 +161,17 @@ def test_rig_that_begins_again_sets_the_state_anew() -> None:
     drive.go(2.0)
     state = drive.model.step(StepMessage(0, 0.0, 0.0, 0.0, 7.0, 5.0, 0.0))
     assert (state.speed, drive.model.distance, drive.model.restarts) == (7.0, 5.0, 1)
+
+
+def test_a_model_of_a_package_that_leaves_no_stats_is_named_and_loses_nothing_else(tmp_path: Path) -> None:
+    class Forgetful(VehicleModel):
+        def stop(self) -> Any:
+            return {"restarts": 1}
+
+    over, said = Event(), list[str]()
+    over.set()
+    with ThreadPoolExecutor(1) as aside:  # in the main thread it would take the signals
+        run = aside.submit(serve, Forgetful(CONFIG), "vehicle (own)", f"ipc://{tmp_path}/vehicle", True, over, said.append)
+        counts = run.result()
+    assert "vehicle (own) left a dict at its end; allowed: PeerStats" in said
+    assert counts["exchanges"] == 0 and "restarts" not in counts

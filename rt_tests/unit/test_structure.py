@@ -36,7 +36,7 @@ HIL_GROUPS: dict[str, set[str]] = {
     "report": {"common", "record", "results"},
     "control": {"link", "results"},
     "ecu": {"can", "common", "link", "results"},
-    "vehicle": {"common", "link"},
+    "vehicle": {"common", "link", "results"},
     "rig/describe": {"can", "common", "ecu", "link", "results", "vehicle"},
     "rig/assemble": {"can", "common", "ecu", "link", "realtime", "results", "vehicle", "rig/describe"},
     "rig/online": {"common", "control", "rig/describe", "rig/assemble"},

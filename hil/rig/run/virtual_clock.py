@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 
@@ -154,11 +154,15 @@ def _units(stack: ExitStack, run: LiveRun, peers: str, given: Mapping[str, Contr
 
 
 def _stop_unit(run: LiveRun, unit: VirtualUnit) -> None:
-    stats: object = unit.unit.stop()
+    _stop_peer(run, unit.name, f"control unit {unit.name}", unit.unit.stop)
+
+
+def _stop_peer(run: LiveRun, name: str, what: str, stop: Callable[[], PeerStats]) -> None:
+    stats: object = stop()
     if not isinstance(stats, PeerStats):  # of a package that no type checker has seen
-        run.degrade(f"control unit {unit.name} left a {type(stats).__name__} at its end; allowed: PeerStats")
+        run.degrade(f"{what} left a {type(stats).__name__} at its end; allowed: PeerStats")
         stats = PeerStats()
-    run.peer_stats[unit.name] = stats if stats.place else replace(stats, place="in process")
+    run.peer_stats[name] = stats if stats.place else replace(stats, place="in process")
 
 
 def _vehicle(stack: ExitStack, run: LiveRun, peers: str, given: VehicleStep | None) -> VirtualVehicle | None:
@@ -171,7 +175,7 @@ def _vehicle(stack: ExitStack, run: LiveRun, peers: str, given: VehicleStep | No
     if v.started and v.in_process and peers == "config":
         model = make_vehicle(v.kind, vehicle_setup(run.plan))
         virtual = VirtualVehicle(run.parts, model.step)
-        stack.callback(lambda: run.peer_stats.update(vehicle=PeerStats.of("in process", model.stop())))
+        stack.callback(_stop_peer, run, "vehicle", f"vehicle of kind {v.kind}", model.stop)
         run.lockstep = virtual
         model.start()
         return virtual
