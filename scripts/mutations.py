@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 TICK, STEP, CAN = "cython_kernels/tick", "cython_kernels/step", "cython_kernels/can"
 FAULTS = ("hil/test_rig_faults.py", "hil/test_rig_injection.py", "hil/test_rig_ends.py")
+DISTURB = ("hil/test_disturbances.py",)
 VIRTUAL = ("hil/test_rig_virtual.py", "hil/test_impulse.py", "hil/test_rig_faults.py")
 INJECT = ("hil/test_rig_injection.py",)
 CONTROL = ("hil/test_control_state.py", "hil/test_control.py", "hil/test_hostile_recordings.py")
@@ -130,12 +131,19 @@ MUTATIONS = (
     M(f"{TICK}/tick_safety.pxi", "if g.slew > 0.0 and g.seen:", "if g.slew > 0.0:", INJECT),
     M(f"{TICK}/tick_safety.pxi", "rig_latch(r, CAUSE_OUTPUT, g - r.safety.guard)", "pass", INJECT),
     M(
-        f"{TICK}/tick_safety.pxi",
+        f"{TICK}/tick_faults.pxi",
         "return f.from_tick <= sim_tick(r) < f.until_tick",
         "return f.from_tick < sim_tick(r) < f.until_tick",
         INJECT,
     ),
-    M(f"{TICK}/tick_safety.pxi", "x = f.held", "x = f.value", INJECT),
+    M(f"{TICK}/tick_safety.pxi", "return s.held", "return f.value", INJECT),
+    M(f"{TICK}/tick_faults.pxi", "own = max(own, s.last_due - tick)", "pass", DISTURB),
+    M(f"{TICK}/tick_faults.pxi", "if copies == 0:", "if copies < 0:", DISTURB),
+    M(f"{TICK}/tick_faults.pxi", "s.random = all.fault[i].seed", "s.random = 1", DISTURB),
+    M(f"{TICK}/tick_faults.pxi", "return not wanted and not f.own_end", "return not wanted", DISTURB),
+    M(f"{TICK}/tick_faults.pxi", "s.spent = wanted", "s.spent = 0", DISTURB),
+    M(f"{TICK}/tick_control.pxi", "h.n_queued = r.faults.n_queued", "h.n_queued = 0", DISTURB),
+    M(f"{CAN}/codec_rewrite.pxi", "    codec_protect(m, data)\n    return True", "    return True", DISTURB),
     M(f"{TICK}/tick_loop.pxi", "r.tick - r.cause_tick > r.safe_stop_ticks", "r.tick > r.safe_stop_ticks", FAULTS),
     M(
         f"{TICK}/tick_loop.pxi",

@@ -158,6 +158,11 @@ cdef int codec_decode(const codec_t* c, const can_frame_t* frame, double* table,
 cdef int codec_encode(const codec_t* c, tx_state_t* tx, int index, const double* table,
                       can_frame_t* out) noexcept nogil
 cdef int codec_check_timeouts(const codec_t* c, rx_state_t* rx, int64_t now_ns) noexcept nogil
+cdef uint32_t codec_counter_of(const codec_message_t* m, const uint8_t* data) noexcept nogil
+cdef void codec_set_counter(const codec_message_t* m, uint8_t* data, uint32_t value) noexcept nogil
+cdef bint codec_set_raw(const codec_t* c, const codec_message_t* m, int signal, uint64_t raw,
+                        uint8_t* data) noexcept nogil
+cdef void codec_protect(const codec_message_t* m, uint8_t* data) noexcept nogil
 cdef uint32_t codec_next_counter(const codec_t* c, const codec_message_t* m, uint32_t value) noexcept nogil
 cdef void codec_rx_arm(const codec_t* c, rx_state_t* rx, int64_t now_ns) noexcept nogil
 

@@ -42,6 +42,7 @@ from torqueloop.cython_kernels.can.protect cimport FIXED_MAX, protect_put, prote
 from torqueloop.cython_kernels.can.word cimport (
     __builtin_bswap64,
     load_word,
+    store_word,
     tl_bits32,
     tl_bits64,
     tl_f32,
@@ -75,6 +76,7 @@ cdef double ABSENT = INFINITY
 
 
 include "codec_tick.pxi"
+include "codec_rewrite.pxi"
 
 
 cdef void* _zeros(size_t n, size_t size) except NULL:
@@ -178,6 +180,13 @@ cdef class CodecTables:
         p.n_fixed = len(row.fixed)
         for k in range(len(row.fixed)):
             p.fixed_at[k], p.fixed_mask[k], p.fixed_value[k] = row.fixed[k]
+
+    def signal_index(self, int message, int slot) -> int:
+        """Number of the signal of a message that has this slot."""
+        for k in range(self.c.message[message].first, self.c.message[message].last):
+            if self.c.signal[<int> k].slot == slot:
+                return k
+        raise ValueError(f"message {self.messages[message].name} has no signal of slot {slot}")
 
     def _add_lists(self, list rows, list ordered):
         """Memory for what messages and signals have several of; _add_message fills it, in the same order."""

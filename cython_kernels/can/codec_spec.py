@@ -96,6 +96,8 @@ class MessageSpec:
     fd: bool = False
     #: CAN FD: send the data at the second bit rate
     brs: bool = True
+    #: nodes that send it, by the database
+    senders: tuple[str, ...] = ()
 
     @property
     def has_checksum(self) -> bool:

@@ -15,6 +15,7 @@ from libc.stdint cimport int64_t
 
 from torqueloop.cython_kernels.clock.atomic cimport load_acquire_i32, store_release_i32, swap_if_i32
 from torqueloop.cython_kernels.kernel.kernel cimport KernelModel, KernelState
+from torqueloop.cython_kernels.tick.faults cimport fault_state_t, queued_t
 from torqueloop.cython_kernels.tick.transaction cimport (
     CTL_FREE,
     CTL_GAINS,
@@ -49,13 +50,14 @@ cdef class Image:
     """State of a whole rig between two ticks. sizes: those of `Rig.image_sizes`."""
 
     def __init__(self, sizes):
-        n_sig, nx, nk, n_messages, n_driver, n_guard, n_fault = self.sizes = tuple(int(n) for n in sizes)
-        words = n_sig + nx + nk + n_messages + n_driver + 2 * n_guard + 2 * n_fault
-        self._memory = np.zeros(sizeof(image_head_t) + sizeof(image_rx_t) * n_messages + 8 * words, dtype=np.uint8)
+        n_sig, nx, nk, n_messages, n_driver, n_guard, n_fault, n_queue = self.sizes = tuple(int(n) for n in sizes)
+        words = n_sig + nx + nk + n_messages + n_driver + 2 * n_guard
+        size = sizeof(image_head_t) + sizeof(image_rx_t) * n_messages + 8 * words
+        self._memory = np.zeros(size + n_fault * sizeof(fault_state_t) + n_queue * sizeof(queued_t), dtype=np.uint8)
         self._memory[::4096] = 0
         cdef char* at = <char*>cnp.PyArray_DATA(self._memory)
         cdef image_t* m = &self.m
-        m.n_sig, m.nx, m.nk, m.n_messages, m.n_driver, m.n_guard, m.n_fault = self.sizes
+        m.n_sig, m.nx, m.nk, m.n_messages, m.n_driver, m.n_guard, m.n_fault, m.n_queue = self.sizes
         m.head = <image_head_t*>at
         m.rx = <image_rx_t*>(at + sizeof(image_head_t))
         m.sig = <double*>(m.rx + m.n_messages)
@@ -65,8 +67,8 @@ cdef class Image:
         m.hint = m.tx + m.n_messages
         m.guard_last = <double*>(m.hint + m.n_driver)
         m.guard_seen = <int64_t*>(m.guard_last + m.n_guard)
-        m.fault_held = <double*>(m.guard_seen + m.n_guard)
-        m.fault_active = <int64_t*>(m.fault_held + m.n_fault)
+        m.fault = <fault_state_t*>(m.guard_seen + m.n_guard)
+        m.queue = <queued_t*>(m.fault + m.n_fault)
 
     @property
     def tick(self) -> int:
@@ -100,10 +102,24 @@ cdef class Image:
             good = good and 2 <= h.held[i].slot < self.m.n_sig and h.held[i].stage in (0, 1)
         for i in range(self.m.n_driver):
             good = good and self.m.hint[i] >= 0
+        good = good and self._good_faults()
         if not good or not np.isfinite([self.m.sig[i] for i in range(self.m.n_sig)]).all():
             raise ValueError("the image holds values no rig can have")
         if not np.isfinite([self.m.x[i] for i in range(self.m.nx)]).all():
             raise ValueError("the image holds a state of the model that is not finite")
+
+    def _good_faults(self):
+        """Ticks and lengths of the faults and of the frames they hold back are such as a tick makes."""
+        cdef fault_state_t* s
+        cdef int64_t i
+        good = 0 <= self.m.head.n_queued <= self.m.n_queue
+        for i in range(self.m.n_fault):
+            s = &self.m.fault[i]
+            ticks = (s.begun, s.ended, s.windows, s.seen, s.acts, s.total, s.last_due)
+            good = good and all(-1 <= tick < 1 << 53 for tick in ticks) and np.isfinite([s.held, s.last]).all()
+        for i in range(self.m.head.n_queued if good else 0):
+            good = good and self.m.queue[i].frame.dlc <= 64 and 0 <= self.m.queue[i].due < 1 << 53
+        return bool(good)
 
     def check_hints(self, lengths: list) -> None:
         """ValueError unless the place in each driver table exists."""

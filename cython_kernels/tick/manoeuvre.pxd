@@ -79,3 +79,4 @@ cdef class Manoeuvre(Blocks):
 
 cdef void manoeuvre_arm(const manoeuvre_t* m, double* sig) noexcept nogil
 cdef void manoeuvre_tick(const manoeuvre_t* m, double* sig, int64_t tick) noexcept nogil
+cdef bint terms_met(const term_t* term, int32_t n, bint any_of, const double* sig) noexcept nogil

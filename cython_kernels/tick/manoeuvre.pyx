@@ -49,13 +49,18 @@ cdef inline bint _true(const term_t* c, const double* sig) noexcept nogil:
     return (fabs(x - c.value) <= c.tol) == (c.op == OP_EQ)
 
 
+cdef bint terms_met(const term_t* term, int32_t n, bint any_of, const double* sig) noexcept nogil:
+    """All of n terms are true, or (any_of) one is; without terms: True. real-time: yes."""
+    cdef int32_t k
+    for k in range(n):
+        if _true(&term[k], sig) == any_of:
+            return any_of
+    return n == 0 or not any_of
+
+
 cdef inline bint _met(const manoeuvre_t* m, const step_t* step, const double* sig) noexcept nogil:
     """Its condition; one without terms always holds."""
-    cdef int32_t k
-    for k in range(step.first_term, step.first_term + step.n_term):
-        if _true(&m.term[k], sig) == step.any_of:
-            return step.any_of
-    return not step.any_of
+    return terms_met(&m.term[step.first_term], step.n_term, step.any_of, sig)
 
 
 cdef void _begin(const manoeuvre_t* m, double* sig, int32_t k, int64_t tick) noexcept nogil:

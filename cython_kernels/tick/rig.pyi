@@ -7,6 +7,7 @@ from torqueloop.cython_kernels.clock.loop_clock import ClockScript
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
 from torqueloop.cython_kernels.rings.ring import DataRing, LatestSlot
 from torqueloop.cython_kernels.tick.control import Control
+from torqueloop.cython_kernels.tick.faults import FaultTable
 from torqueloop.cython_kernels.tick.first_fault import FirstFault
 from torqueloop.cython_kernels.tick.manoeuvre import Manoeuvre
 from torqueloop.cython_kernels.tick.rig_memory import RigMemory
@@ -61,6 +62,7 @@ class Rig(RigMemory):
     ) -> None: ...
     def set_manoeuvre(self, manoeuvre: Manoeuvre) -> None: ...
     def set_safety(self, safety: Safety) -> None: ...
+    def set_faults(self, faults: FaultTable) -> None: ...
     def set_clock(
         self,
         policy: str = "catch_up",

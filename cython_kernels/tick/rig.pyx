@@ -25,9 +25,10 @@ from torqueloop.cython_kernels.clock.heartbeat cimport Heartbeat
 from torqueloop.cython_kernels.clock.loop_clock cimport ClockScript
 from torqueloop.cython_kernels.kernel.kernel cimport KernelModel, KernelState, tl_state_hash
 from torqueloop.cython_kernels.rings.ring cimport DataRing, FrameRing, LatestSlot
+from torqueloop.cython_kernels.tick.faults cimport FaultTable
 from torqueloop.cython_kernels.tick.manoeuvre cimport Manoeuvre
 from torqueloop.cython_kernels.tick.rig_memory cimport RigMemory
-from torqueloop.cython_kernels.tick.safety cimport STAGE_FRAME, Safety
+from torqueloop.cython_kernels.tick.safety cimport Safety
 from torqueloop.cython_kernels.can.socketcan cimport NativePort
 from torqueloop.cython_kernels.tick.transaction cimport CTL_WRITES
 from torqueloop.cython_kernels.tick.tick cimport (
@@ -189,15 +190,20 @@ cdef class Rig(RigMemory):
         self._keep.append(manoeuvre)
 
     def set_safety(self, Safety safety not None) -> None:
-        """Faults to inject and limits of what is sent."""
+        """Limits of what is sent."""
         if safety.n_sig != self.r.n_sig:
             raise ValueError(f"safety made for {safety.n_sig} signals, the rig has {self.r.n_sig}")
-        for k in range(safety.s.n_fault):
-            f = safety.s.fault[k]
-            if f.stage == STAGE_FRAME and f.target >= self.bus_of(f.bus).codec.n_messages:
-                raise IndexError(f"fault {k}: message {f.target} is not in the codec of bus {f.bus}")
         self.r.safety = &safety.s
         self._keep.append(safety)
+
+    def set_faults(self, FaultTable faults not None) -> None:
+        """Faults to inject; after add_bus."""
+        if faults.n_sig != self.r.n_sig:
+            raise ValueError(f"faults made for {faults.n_sig} signals, the rig has {self.r.n_sig}")
+        for k in range(faults.f.n_fault):
+            self.check_fault(k, &faults.f.fault[<int>k])
+        self.r.faults = &faults.f
+        self._keep.append(faults)
 
     def set_clock(self, policy: str = "catch_up", max_catch_up: int = 5, overrun_limit: int = 0,
             n_ticks: int = -1, grace_ticks: int = 0, spin_us: float = 0.0) -> None:
@@ -249,9 +255,10 @@ cdef class Rig(RigMemory):
         nx = self.r.state.nx if self.r.model != NULL else 0
         nk = self.r.state.nk if self.r.model != NULL else 0
         guards = self.r.safety.n_guard if self.r.safety != NULL else 0
-        faults = self.r.safety.n_fault if self.r.safety != NULL else 0
+        faults = self.r.faults.n_fault if self.r.faults != NULL else 0
+        queue = self.r.faults.n_queue if self.r.faults != NULL else 0
         messages = sum(self.r.bus[k].codec.n_messages for k in range(self.r.n_bus))
-        return self.r.n_sig, nx, nk, messages, self.r.n_driver, guards, faults
+        return self.r.n_sig, nx, nk, messages, self.r.n_driver, guards, faults, queue
 
     def set_first_fault(self, FirstFault ring not None) -> None:
         """Ring that keeps every tick of the recorded signals around the first fault; after set_record."""

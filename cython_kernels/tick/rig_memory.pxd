@@ -1,6 +1,7 @@
 from libc.stdint cimport int32_t
 
 from torqueloop.cython_kernels.tick.blocks cimport Blocks
+from torqueloop.cython_kernels.tick.faults cimport fault_t
 from torqueloop.cython_kernels.tick.tick cimport bus_t, copy_t, rig_t
 
 cdef class RigMemory(Blocks):
@@ -9,5 +10,6 @@ cdef class RigMemory(Blocks):
     cdef int32_t slot(self, index) except -1
     cdef bus_t* bus_of(self, index) except NULL
     cdef int make_room(self) except -1
+    cdef int check_fault(self, int k, const fault_t* f) except -1
     cdef int make_calendar(self, bus_t* b, list plan) except -1
     cdef copy_t* copies(self, rows) except NULL

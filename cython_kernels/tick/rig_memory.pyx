@@ -7,9 +7,18 @@ from math import lcm
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from torqueloop.cython_kernels.can.codec cimport CodecTables, RxState, TxState
+from torqueloop.cython_kernels.can.codec cimport CodecTables, RxState, TxState, codec_message_t, codec_t
 from torqueloop.cython_kernels.can.socketcan cimport NativePort
 from torqueloop.cython_kernels.rings.ring cimport FrameRing, LatestSlot
+from torqueloop.cython_kernels.tick.faults cimport (
+    FAULT_COUNTER,
+    FAULT_COUNTER_OFFSET,
+    FAULT_CRC,
+    FAULT_CRC_RANDOM,
+    FAULT_RAW,
+    STAGE_FRAME,
+    fault_t,
+)
 from torqueloop.cython_kernels.tick.tick cimport (
     FRAME_BYTES,
     MAX_BUS,
@@ -129,6 +138,24 @@ cdef class RigMemory(Blocks):
         self.r.input_record = <uint8_t*>self.block(
             sizeof(input_head_t) + 8 + self.r.n_bus * (RX_PER_TICK * FRAME_BYTES + sizeof(bus_entry_t))
             + 8 * (MAX_VEHICLE + 1) + pins + 16 * (CTL_WRITES + 1))
+        return 0
+
+    cdef int check_fault(self, int k, const fault_t* f) except -1:
+        """A fault on a frame or bus is one that the bus has."""
+        if f.stage < STAGE_FRAME:
+            return 0
+        cdef const codec_t* codec = self.bus_of(f.bus).codec
+        if f.stage != STAGE_FRAME:
+            return 0
+        if f.target >= codec.n_messages:
+            raise IndexError(f"fault {k}: message {f.target} is not in the codec of bus {f.bus}")
+        cdef const codec_message_t* m = &codec.message[f.target]
+        if f.kind == FAULT_RAW and not m.first <= f.signal < m.last:
+            raise IndexError(f"fault {k}: signal {f.signal} is none of message {f.target}")
+        if FAULT_COUNTER <= f.kind <= FAULT_COUNTER_OFFSET and not m.has_counter:
+            raise ValueError(f"fault {k}: message {f.target} has no alive counter")
+        if FAULT_CRC <= f.kind <= FAULT_CRC_RANDOM and m.protect == NULL:
+            raise ValueError(f"fault {k}: message {f.target} has no checksum")
         return 0
 
     def set_port(self, bus: int, NativePort port not None, first_slot: int, down_limit_s: float) -> None:

@@ -11,6 +11,7 @@ from torqueloop.cython_kernels.clock.heartbeat cimport heartbeat_t
 from torqueloop.cython_kernels.clock.loop_clock cimport script_t
 from torqueloop.cython_kernels.model.model cimport tl_model, tl_state
 from torqueloop.cython_kernels.rings.ring cimport slot_t, spsc_t
+from torqueloop.cython_kernels.tick.faults cimport faults_t
 from torqueloop.cython_kernels.tick.manoeuvre cimport manoeuvre_t
 from torqueloop.cython_kernels.tick.safety cimport safety_t
 from torqueloop.cython_kernels.can.socketcan cimport bus_word_t, canport_t
@@ -274,8 +275,9 @@ cdef struct rig_t:
     # ---- control units without a bus between ----
     int32_t n_pins
     pins_t* pins
-    # ---- injected faults, limits of what is sent ----
+    # ---- limits of what is sent, injected faults ----
     safety_t* safety            # NULL: none
+    faults_t* faults            # NULL: none
     # ---- vehicle ----
     slot_t* veh_in              # NULL: no vehicle link
     slot_t* veh_out

@@ -2,7 +2,7 @@
 
 Order of a tick, the same on every clock (real, virtual, replay):
 
-    control   cause from outside; what the control channel has posted takes effect as a whole
+    control   cause from outside; what the control channel has posted takes effect as a whole; windows of injected faults
     latch     disarming and arming again, received frames -> codec -> signals, timeouts, vehicle value, driver tables,
               steps of a manoeuvre
     inputs    wiring copies signals to model inputs; held signals; injected faults; the safe state overrides all three
@@ -55,16 +55,28 @@ from torqueloop.cython_kernels.clock.atomic cimport (
     store_release_i64,
     swap_if_i32,
 )
-from torqueloop.cython_kernels.rings.can_frame cimport CAN_FRAME_HEAD, can_frame_packed
+from torqueloop.cython_kernels.rings.can_frame cimport (
+    CAN_FLAG_ERROR,
+    CAN_FLAG_REMOTE,
+    CAN_FRAME_HEAD,
+    can_frame_packed,
+)
 from torqueloop.cython_kernels.clock.clock cimport monotonic_ns
 from torqueloop.cython_kernels.can.codec cimport (
     CODEC_NAN,
     CODEC_OK,
     CODEC_UNKNOWN,
     codec_check_timeouts,
+    codec_counter_of,
     codec_decode,
     codec_encode,
+    codec_find,
+    codec_message_t,
+    codec_next_counter,
     codec_rx_arm,
+    codec_set_counter,
+    codec_set_raw,
+    codec_t,
     rx_message_t,
 )
 from torqueloop.cython_kernels.can.protect cimport protect_spoil
@@ -76,24 +88,50 @@ from torqueloop.cython_kernels.model.fingerprint cimport fingerprint
 from torqueloop.cython_kernels.kernel.kernel cimport tl_outputs, tl_state_take, tl_step
 from torqueloop.cython_kernels.model.model cimport TL_C_FALLBACKS, tl_state
 from torqueloop.cython_kernels.rings.ring cimport data_push, frames_pop, frames_push, slot_read, slot_version, slot_write
-from torqueloop.cython_kernels.tick.manoeuvre cimport MAN_STATE, MANOEUVRE_RUNNING, manoeuvre_arm, manoeuvre_tick
-from torqueloop.cython_kernels.tick.safety cimport (
+from torqueloop.cython_kernels.tick.manoeuvre cimport (
+    MAN_STATE,
+    MANOEUVRE_RUNNING,
+    manoeuvre_arm,
+    manoeuvre_tick,
+    terms_met,
+)
+from torqueloop.cython_kernels.tick.faults cimport (
+    BEGIN_CONDITION,
+    BEGIN_SWITCH,
+    CHANCE_ALWAYS,
+    FAULT_BUS_OFF,
     FAULT_COUNTER,
+    FAULT_COUNTER_OFFSET,
+    FAULT_COUNTER_RANDOM,
     FAULT_CRC,
+    FAULT_CRC_RANDOM,
+    FAULT_DELAY,
     FAULT_DROP,
-    FAULT_FRAMES,
+    FAULT_DUPLICATE,
     FAULT_GAIN,
+    FAULT_JITTER,
+    FAULT_LAG,
     FAULT_LENGTH,
+    FAULT_LOAD,
+    FAULT_LOG,
+    FAULT_NAN,
     FAULT_NOISE,
     FAULT_OFFSET,
+    FAULT_RAMP,
+    FAULT_RAW,
     FAULT_STUCK,
     FAULT_VALUE,
+    STAGE_BUS,
     STAGE_FRAME,
     STAGE_INPUT,
     STAGE_OUTPUT,
+    fault_log_t,
+    fault_state_t,
     fault_t,
-    guard_t,
+    faults_t,
+    queued_t,
 )
+from torqueloop.cython_kernels.tick.safety cimport guard_t
 from torqueloop.cython_kernels.can.socketcan cimport (
     BUS_OFF,
     PORT_BATCH,
@@ -136,6 +174,8 @@ cdef uint8_t BUS_REFUSED = 0x40
 cdef uint64_t HASH_SEED = 0xCBF29CE484222325U
 cdef uint64_t HASH_FACTOR = 0x9E3779B97F4A7C15U
 cdef int64_t NS_PER_MS = 1_000_000
+#: random alive counters are fewer values than this ahead of the right one
+cdef int64_t MOST_STEPS = 4096
 
 
 include "tick_arm.pxi"
@@ -174,8 +214,9 @@ cdef void rig_command(rig_t* r, uint32_t set_bits, uint32_t clear_bits) noexcept
 # --- phases of a tick ----------------------------------------------------------------------------------------
 
 
-include "tick_safety.pxi"
 include "tick_control.pxi"
+include "tick_faults.pxi"
+include "tick_safety.pxi"
 include "tick_can.pxi"
 include "tick_latch.pxi"
 include "tick_outputs.pxi"
@@ -214,8 +255,8 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     if r.ctl != NULL:
         _take_control(r, now_ns, &head)
     _take_arming(r, now_ns, &head)
-    if r.safety != NULL:
-        _take_switches(r, &head)
+    if r.faults != NULL:
+        _fault_windows(r, &head)
     if r.n_bus > 0:
         _latch_can(r, now_ns, &head, &flags)
     if r.veh_in != NULL:
@@ -234,8 +275,7 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
         _step(r)
     t = _phase(r, PHASE_STEP, t)
     _outputs(r)
-    if r.safety != NULL:
-        _safe_outputs(r, &flags)
+    _safe_outputs(r, &flags)
     t = _phase(r, PHASE_OUTPUTS, t)
     _send(r, now_ns, &flags)
     t = _phase(r, PHASE_TX, t)

@@ -1,5 +1,5 @@
 # CAN in a tick (included by tick.pyx), one bus after the other: received frames -> codec -> signals; messages that are
-# due -> frames.
+# due -> frames. Faults on the way: tick_faults.pxi.
 
 
 cdef inline void _keep(rig_t* r, const void* data, size_t n) noexcept nogil:
@@ -18,18 +18,28 @@ cdef void _log_frame(rig_t* r, const bus_t* b, const can_frame_t* frame, int64_t
         data_push(r.bus_ring, &copy, can_frame_packed(copy.dlc))
 
 
+cdef uint8_t _decode_frame(rig_t* r, bus_t* b, const can_frame_t* frame, int64_t now_ns,
+                           uint32_t* flags) noexcept nogil:
+    # a frame into the signals; its mark in the log. Ages count from the time of the tick, which is an input
+    cdef int status = codec_decode(b.codec, frame, r.sig, b.rx, now_ns)
+    if status == CODEC_OK or status == CODEC_UNKNOWN:
+        return 0
+    b.rx_bad += 1
+    flags[0] |= FLAG_BAD_FRAME
+    return BUS_REFUSED
+
+
 cdef void _take_frame(rig_t* r, bus_t* b, can_frame_t* frame, int64_t now_ns, input_head_t* head,
                       uint32_t* flags) noexcept nogil:
-    # ages count from the time of the tick, which is an input; the log shows the time of arrival
-    cdef int status = codec_decode(b.codec, frame, r.sig, b.rx, now_ns)
-    cdef uint8_t mark = 0
+    cdef uint8_t mark
     b.rx_frames += 1
-    if status != CODEC_OK and status != CODEC_UNKNOWN:
-        b.rx_bad += 1
-        flags[0] |= FLAG_BAD_FRAME
-        mark = BUS_REFUSED
     frame.bus = <uint8_t>b.index
-    _log_frame(r, b, frame, frame.t_ns if frame.t_ns > 0 else now_ns, mark)
+    if _links_disturbed(r):
+        _receive_disturbed(r, b, frame, now_ns, flags)
+    else:
+        mark = _decode_frame(r, b, frame, now_ns, flags)
+        # the log shows the time of arrival
+        _log_frame(r, b, frame, frame.t_ns if frame.t_ns > 0 else now_ns, mark)
     _keep(r, frame, can_frame_packed(frame.dlc))
     head.n_frames += 1
 
@@ -97,7 +107,7 @@ cdef void _bus_signals(rig_t* r, const bus_t* b, int64_t now_ns) noexcept nogil:
     # from b.word alone, which a replay takes from the input record
     cdef double* sig = r.sig + b.state_slot
     cdef const bus_word_t* word = &b.word
-    sig[BUS_STATE] = word.state
+    sig[BUS_STATE] = BUS_OFF if _links_disturbed(r) and _bus_off(r, b) else word.state
     sig[BUS_TX_ERRORS] = word.tx_errors
     sig[BUS_RX_ERRORS] = word.rx_errors
     sig[BUS_ERROR_FRAMES] = <double>word.error_frames
@@ -118,6 +128,8 @@ cdef void _latch_can(rig_t* r, int64_t now_ns, input_head_t* head, uint32_t* fla
     cdef int i, left
     cdef bint any_native = False
     while b < end:
+        if _links_disturbed(r) and r.faults.n_queued > 0:
+            _release(r, b, True, now_ns, flags)
         if _native(b):
             any_native = True
             _latch_native(r, b, now_ns, head, flags)
@@ -174,28 +186,17 @@ cdef inline bint _hand_over(bus_t* b, const can_frame_t* frame) noexcept nogil:
     return port_send(b.port, frame) if _native(b) else frames_push(b.tx_ring, frame)
 
 
-cdef bint _send_message(rig_t* r, bus_t* b, const tx_t* due, int64_t now_ns, uint32_t* flags) noexcept nogil:
-    # make and hand over the frame of a message that is due; True: somebody is to send it
-    cdef can_frame_t frame
-    cdef int status
-    cdef uint32_t faults = 0
-    if r.safety != NULL:
-        faults = _frame_faults(r, b, due.message, flags)
-    status = codec_encode(b.codec, b.tx, due.message, r.sig, &frame)
-    if status == CODEC_NAN:
-        rig_latch(r, CAUSE_ENCODE, on_bus(b.index, due.message))
-        return False
-    if faults and not _spoil(b, due.message, faults, &frame):
-        return False
+cdef bint _transmit(rig_t* r, bus_t* b, can_frame_t* frame, int64_t now_ns, uint32_t* flags) noexcept nogil:
+    # hand a frame over; True: somebody is to send it
     if load_acquire_i32(&r.beat.muted):
         # after a hang; the frame was made all the same, so that a replay finds the same state
         flags[0] |= FLAG_TX_DROPPED
         return False
     frame.t_ns = now_ns
-    if _hand_over(b, &frame):
+    if _hand_over(b, frame):
         b.tx_frames += 1
         b.tx_dropped_in_row = 0
-        _log_frame(r, b, &frame, now_ns, BUS_TX)
+        _log_frame(r, b, frame, now_ns, BUS_TX)
         return True
     b.tx_dropped += 1
     b.tx_dropped_in_row += 1
@@ -207,12 +208,28 @@ cdef bint _send_message(rig_t* r, bus_t* b, const tx_t* due, int64_t now_ns, uin
     return False
 
 
+cdef bint _send_message(rig_t* r, bus_t* b, const tx_t* due, int64_t now_ns, uint32_t* flags) noexcept nogil:
+    # make and hand over the frame of a message that is due; True: somebody is to send it
+    cdef can_frame_t frame
+    cdef bint disturbed = _links_disturbed(r)
+    if disturbed:
+        _freeze_counter(r, b, due.message, flags)
+    if codec_encode(b.codec, b.tx, due.message, r.sig, &frame) == CODEC_NAN:
+        rig_latch(r, CAUSE_ENCODE, on_bus(b.index, due.message))
+        return False
+    if disturbed:
+        return _send_disturbed(r, b, due.message, &frame, now_ns, flags)
+    return _transmit(r, b, &frame, now_ns, flags)
+
+
 cdef void _send_bus(rig_t* r, bus_t* b, int64_t now_ns, uint32_t* flags) noexcept nogil:
     cdef const tx_t* due
     cdef int i, day
     cdef int64_t tick = sim_tick(r)
     cdef bint any_sent = False
     cdef uint64_t one = 1
+    if _links_disturbed(r) and r.faults.n_queued > 0:
+        any_sent = _release(r, b, False, now_ns, flags)
     if b.round > 0:
         # a function of the tick alone: a checkpoint or a replay needs nothing of it
         day = <int>(tick % b.round)
@@ -227,6 +244,8 @@ cdef void _send_bus(rig_t* r, bus_t* b, int64_t now_ns, uint32_t* flags) noexcep
                 continue
             if _send_message(r, b, due, now_ns, flags):
                 any_sent = True
+    if _links_disturbed(r) and _send_load(r, b, now_ns, flags):
+        any_sent = True
     if any_sent and b.bell_fd > 0:
         # wake the sending thread; an eventfd never blocks the writer (it is non-blocking), a lost ring costs its next
         # look

@@ -73,9 +73,11 @@ cdef void _take_image(rig_t* r, image_t* m) noexcept nogil:
         for i in range(r.safety.n_guard):
             m.guard_last[i] = r.safety.guard[i].last
             m.guard_seen[i] = r.safety.guard[i].seen
-        for i in range(r.safety.n_fault):
-            m.fault_held[i] = r.safety.fault[i].held
-            m.fault_active[i] = r.safety.fault[i].active
+    h.n_queued = 0
+    if r.faults != NULL:
+        memcpy(m.fault, r.faults.state, r.faults.n_fault * sizeof(fault_state_t))
+        memcpy(m.queue, r.faults.queue, r.faults.n_queued * sizeof(queued_t))
+        h.n_queued = r.faults.n_queued
 
 
 cdef void _give_image(rig_t* r, const image_t* m, bint links, int64_t now_ns) noexcept nogil:
@@ -120,9 +122,11 @@ cdef void _give_image(rig_t* r, const image_t* m, bint links, int64_t now_ns) no
         for i in range(r.safety.n_guard):
             r.safety.guard[i].last = m.guard_last[i]
             r.safety.guard[i].seen = <int32_t>m.guard_seen[i]
-        for i in range(r.safety.n_fault):
-            r.safety.fault[i].held = m.fault_held[i]
-            r.safety.fault[i].active = <int32_t>m.fault_active[i]
+    if r.faults != NULL:
+        memcpy(r.faults.state, m.fault, r.faults.n_fault * sizeof(fault_state_t))
+        # frames on their way belong to the peers that go back as well
+        r.faults.n_queued = <int32_t>h.n_queued if links else 0
+        memcpy(r.faults.queue, m.queue, r.faults.n_queued * sizeof(queued_t))
     if links:
         r.step_from = r.tick_from
     elif r.veh_in != NULL:

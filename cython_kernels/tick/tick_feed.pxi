@@ -89,8 +89,8 @@ cdef int rig_feed(rig_t* r, const uint8_t* raw, size_t size, input_head_t* head)
     if head.cause != CAUSE_NONE:
         store_relaxed_i64(&r.beat.asked_detail, head.detail)
         store_release_i32(&r.beat.asked, head.cause)
-    if r.safety != NULL:
-        r.safety.switches = head.flags >> INPUT_SWITCHES
+    if r.faults != NULL:
+        r.faults.switches = head.flags >> INPUT_SWITCHES
     rig_command(
         r, CMD_DISARM if head.flags & INPUT_DISARM else 0, CMD_DISARM if head.flags & INPUT_ARM else 0)
     return FEED_OK

@@ -17,7 +17,7 @@ cdef void _inputs(rig_t* r, uint32_t* flags) noexcept nogil:
     _copy(r.sig, r.in_copy, r.n_in_copy)
     if r.ctl != NULL:
         _hold(r, 1)
-    if r.safety != NULL:
+    if r.faults != NULL:
         _signal_faults(r, STAGE_INPUT, flags)
     if r.reacting:
         for i in range(r.n_safe):

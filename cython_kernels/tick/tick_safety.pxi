@@ -1,61 +1,64 @@
-# Faults injected on purpose, and the limits of what is sent (included by tick.pyx). Structs: safety.pxd.
+# Faults on signals, and the limits of what is sent (included by tick.pyx). Structs: faults.pxd, safety.pxd.
 #
-# Both depend on the tick, the signals and the switch word only, which is part of the input record: a replay does the same.
 # A fault on an input acts behind the wiring copies, so the signal received keeps its true value beside the spoilt input.
 # Limits come last: whatever a model, a fault or the safe state wants to send, the range and the slew hold.
 
 
-cdef inline bint _fault_on(const rig_t* r, const fault_t* f) noexcept nogil:
-    if f.switch_bit >= 0:
-        return (r.safety.switched >> f.switch_bit) & 1
-    return f.from_tick <= sim_tick(r) < f.until_tick
+cdef inline double _way_back(const rig_t* r, const fault_t* f, const fault_state_t* s, double x) noexcept nogil:
+    """Behind its window: linearly from what the fault made of the signal last to its true value."""
+    cdef double part
+    if s.ended < 0 or f.back_ticks == 0:
+        return x
+    part = (sim_tick(r) - s.ended + 1) / <double>f.back_ticks
+    return x + (s.last - x) * (1.0 - part) if part < 1.0 else x
 
 
-cdef inline double _noise(int64_t tick, int32_t target) noexcept nogil:
-    # splitmix64 of tick and target as a number in -1 .. 1
-    cdef uint64_t z = <uint64_t>tick * HASH_FACTOR + <uint64_t>target * 0xD1B54A32D192ED03U
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU
-    z ^= z >> 31
-    return <double>(<int64_t>z >> 11) * (1.0 / 4503599627370496.0)
-
-
-cdef void _take_switches(rig_t* r, input_head_t* head) noexcept nogil:
-    """Top of a tick."""
-    r.safety.switched = load_acquire_u32(&r.safety.switches) & 0xFFFF
-    head.flags |= r.safety.switched << INPUT_SWITCHES
+cdef double _spoilt(const rig_t* r, const fault_t* f, fault_state_t* s, double x) noexcept nogil:
+    if f.kind == FAULT_OFFSET:
+        return x + f.value
+    if f.kind == FAULT_GAIN:
+        return x * f.value
+    if f.kind == FAULT_STUCK:
+        return s.held
+    if f.kind == FAULT_VALUE:
+        return f.value
+    if f.kind == FAULT_NOISE:
+        # the upper 53 bits as a number in -1 .. 1
+        return x + f.value * (<double>(<int64_t>_random(s) >> 11) * (1.0 / 4503599627370496.0))
+    if f.kind == FAULT_RAMP:
+        return x + f.value * (sim_tick(r) - s.begun)
+    if f.kind == FAULT_LAG:
+        return s.last + f.value * (x - s.last)
+    return NAN
 
 
 cdef void _signal_faults(rig_t* r, int32_t stage, uint32_t* flags) noexcept nogil:
-    cdef fault_t* f
-    cdef double x
+    cdef const fault_t* f
+    cdef fault_state_t* s
+    cdef double x, y
     cdef int i
-    for i in range(r.safety.n_fault):
-        f = &r.safety.fault[i]
-        if f.stage != stage:
-            continue
-        if not _fault_on(r, f):
-            f.active = 0
+    for i in range(r.faults.first[stage], r.faults.first[stage + 1]):
+        f = &r.faults.fault[i]
+        s = &r.faults.state[i]
+        if s.begun < 0 and f.back_ticks == 0:
             continue
         x = (r.sig[f.target] - f.offset) / f.gain
-        if not f.active:
-            f.active = 1
-            f.held = x
-        if f.kind == FAULT_OFFSET:
-            x += f.value
-        elif f.kind == FAULT_GAIN:
-            x *= f.value
-        elif f.kind == FAULT_STUCK:
-            x = f.held
-        elif f.kind == FAULT_VALUE:
-            x = f.value
-        elif f.kind == FAULT_NOISE:
-            x += f.value * _noise(sim_tick(r), f.target)
-        else:
-            x = NAN
-        r.sig[f.target] = f.gain * x + f.offset
-        f.count += 1
-        flags[0] |= FLAG_FAULT
+        if s.begun < 0:
+            y = _way_back(r, f, s, x)
+            if y != x:
+                r.sig[f.target] = f.gain * y + f.offset
+                flags[0] |= FLAG_FAULT
+            continue
+        if not s.active:
+            s.active = 1
+            s.held = s.last = x
+        if not _acts(r, f, s, flags):
+            s.last = x
+            continue
+        y = _spoilt(r, f, s, x)
+        r.sig[f.target] = f.gain * y + f.offset
+        if f.kind != FAULT_NAN:
+            s.last = y
 
 
 cdef void _guard(rig_t* r, guard_t* g, uint32_t* flags) noexcept nogil:
@@ -98,38 +101,7 @@ cdef inline void _guard_outputs(rig_t* r, uint32_t* flags) noexcept nogil:
 
 cdef void _safe_outputs(rig_t* r, uint32_t* flags) noexcept nogil:
     """Last thing before frames are made."""
-    _signal_faults(r, STAGE_OUTPUT, flags)
-    _guard_outputs(r, flags)
-
-
-cdef uint32_t _frame_faults(rig_t* r, bus_t* b, int32_t message, uint32_t* flags) noexcept nogil:
-    """Before a frame is made: the faults that act on it, as bits 1 << (kind - FAULT_FRAMES)."""
-    cdef fault_t* f
-    cdef uint32_t kinds = 0
-    cdef int i
-    for i in range(r.safety.n_fault):
-        f = &r.safety.fault[i]
-        if f.stage != STAGE_FRAME or f.target != message or f.bus != b.index:
-            continue
-        if not _fault_on(r, f):
-            f.active = 0
-            continue
-        if f.kind == FAULT_COUNTER:
-            if not f.active:
-                f.held = b.tx.message[message].counter
-            b.tx.message[message].counter = <uint32_t>f.held
-        f.active = 1
-        f.count += 1
-        kinds |= 1 << (f.kind - FAULT_FRAMES)
-        flags[0] |= FLAG_FAULT
-    return kinds
-
-
-cdef bint _spoil(const bus_t* b, int32_t message, uint32_t kinds, can_frame_t* frame) noexcept nogil:
-    """Behind the encoder; False: the frame is not to be sent."""
-    if kinds & (1 << (FAULT_CRC - FAULT_FRAMES)):
-        protect_spoil(b.codec.message[message].protect, frame.data, 0xFF)
-    if kinds & (1 << (FAULT_LENGTH - FAULT_FRAMES)) and frame.dlc > 0:
-        frame.dlc -= 1
-        frame.data[frame.dlc] = 0
-    return not kinds & (1 << (FAULT_DROP - FAULT_FRAMES))
+    if r.faults != NULL:
+        _signal_faults(r, STAGE_OUTPUT, flags)
+    if r.safety != NULL:
+        _guard_outputs(r, flags)

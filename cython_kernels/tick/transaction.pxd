@@ -7,6 +7,7 @@ and gives it back at its end. Everything is preallocated; nothing here is freed 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from torqueloop.cython_kernels.model.model cimport tl_model, tl_state
+from torqueloop.cython_kernels.tick.faults cimport fault_state_t, queued_t
 
 cdef enum:
     CTL_WRITES = 128            # writes in one transaction
@@ -73,6 +74,7 @@ cdef struct image_head_t:
     double force_last
     double work
     double vehicle[CTL_VEHICLE]
+    int64_t n_queued
     int64_t n_held
     ctl_hold_t held[CTL_HELD]
 
@@ -85,6 +87,7 @@ cdef struct image_t:
     int64_t n_driver
     int64_t n_guard
     int64_t n_fault
+    int64_t n_queue
     image_head_t* head
     double* sig
     double* x
@@ -94,8 +97,8 @@ cdef struct image_t:
     int64_t* hint               # driver tables
     double* guard_last          # limits of what is sent
     int64_t* guard_seen
-    double* fault_held          # injected faults
-    int64_t* fault_active
+    fault_state_t* fault        # injected faults
+    queued_t* queue             # frames they hold back, head.n_queued of them
 
 cdef struct ctl_t:
     int32_t state               # atomic

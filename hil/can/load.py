@@ -259,7 +259,8 @@ class Loader:
         return MessageSpec(
             name=message.name, can_id=message.frame_id, extended=message.is_extended_frame, length=message.length,
             receive=receive, signals=signals, timeout_ns=timeout_ns if receive else 0, cycle_ns=cycle_ns,
-            fd=is_fd(message), brs=uses_second_rate(message), pages=turns, **given,
+            fd=is_fd(message), brs=uses_second_rate(message), pages=turns,
+            senders=tuple(message.senders), **given,
         )  # fmt: skip
 
     def signal(self, message: str, signal: Any, receive: bool, wanted: bool) -> SignalSpec:

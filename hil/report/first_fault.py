@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: lines in one plot
 MOST = 5
+#: windows of a fault that its row names
+SHOWN = 8
 #: units of the speeds that are drawn in 1/min
 _SPEED = "rad/s"
 
@@ -113,10 +115,14 @@ def draw(signals: Signals, at: int) -> str | None:
 
 
 def fault_rows(report: Report) -> list[tuple[str, ...]]:
-    """Injected faults for a table: what, kind, value, when, how often it acted."""
+    """Injected faults for a table: what, kind, value, when, how often it acted and in which ticks its windows began."""
     rows = []
     for f in report.stats.faults:
         acted = f"{f.frames} frames" if f.frames is not None else f"{f.ticks or 0} ticks"
+        if f.windows:
+            begun = ", ".join(str(w.step) for w in f.windows[:SHOWN])
+            more = f" and {len(f.windows) - SHOWN} more" if len(f.windows) > SHOWN else ""
+            acted += f"; begun in tick {begun}{more}"
         cells = (f.target, f.kind, "" if f.value is None else f.value, f.when, acted)
         rows.append(tuple(str(cell) for cell in cells))
     return rows

@@ -50,6 +50,18 @@ class FirstFaultStats:
 
 
 @dataclass(frozen=True)
+class FaultWindow:
+    """One time that a fault was on."""
+
+    #: tick in which it began
+    step: int
+    #: first tick in which it was over; -1: it was not
+    end: int = -1
+    #: ticks or frames it acted on; of a node: of its first message. -1: it was not over
+    acts: int = -1
+
+
+@dataclass(frozen=True)
 class FaultStats:
     """A fault that was injected on purpose."""
 
@@ -64,6 +76,10 @@ class FaultStats:
     frames: int | None = None
     #: it acts still
     active: bool = False
+    #: its name, or number in the rig file
+    name: str = ""
+    #: when it was on; the first of a run
+    windows: list[FaultWindow] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -227,7 +227,7 @@ def test_a_healthy_drive_is_limited_only_where_its_sensor_is(tmp_path):
         ((), fault(signal="rig.time", kind="nan"), "neither sent nor read"),
         ((), fault(signal="driver.pedal", kind="crc"), "a signal has no fault of kind"),
         ((), fault(message="HIL_Speed", kind="crc"), "did you mean 'HIL_Speeds'"),
-        ((), fault(message="HIL_Speeds", kind="crc", value=1.0), "takes no value"),
+        ((), fault(message="HIL_Speeds", kind="drop", value=1.0), "takes no value"),
         ((), fault(signal="driver.pedal", kind="gain"), "needs a value"),
         ((), fault(kind="nan"), "either signal or message"),
         ((), fault(signal="driver.pedal", kind="nan", switch="x", from_s=1.0), "by hand or by time"),

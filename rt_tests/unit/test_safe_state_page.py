@@ -1,4 +1,5 @@
-"""docs/safe_state.md against the code: every cause has a row, and every test it names exists."""
+"""docs/safe_state.md and docs/disturbances.md against the code: every cause has a row, every test it names exists, and
+every kind of fault has a row."""
 
 from __future__ import annotations
 
@@ -6,16 +7,19 @@ import re
 from pathlib import Path
 
 from torqueloop.cython_kernels.tick.rig import CAUSES
-from torqueloop.cython_kernels.tick.safety import FRAME_FAULTS, SIGNAL_FAULTS
 from torqueloop.hil.rig.assemble.safe_state import SENTENCES
+from torqueloop.hil.rig.describe.fault_tables import TARGETS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "safe_state.md").read_text(encoding="utf-8")
 
 
-def rows(heading: str) -> list[list[str]]:
+DISTURBANCES = (ROOT / "docs" / "disturbances.md").read_text(encoding="utf-8")
+
+
+def rows(heading: str, page: str = PAGE) -> list[list[str]]:
     """Cells of the tables below a heading."""
-    part = PAGE.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    part = page.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
     lines = [line for line in part.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
@@ -45,6 +49,11 @@ def test_causes_have_the_numbers_of_the_tick() -> None:
     assert [name for name, _ in sorted(numbers.items(), key=lambda entry: entry[1])] == list(CAUSES)
 
 
-def test_every_kind_of_fault_is_on_the_page() -> None:
-    named = {kind for row in rows("Faults on purpose") for kind in re.findall(r"`(\w+)`", row[0])}
-    assert named == {*SIGNAL_FAULTS, *FRAME_FAULTS}
+def test_every_kind_of_fault_is_on_its_page_with_what_it_acts_on() -> None:
+    listed = {
+        (kind, target)
+        for row in rows("Kinds", DISTURBANCES)
+        for kind in re.findall(r"`(\w+)`", row[0])
+        for target in re.findall(r"`(\w+)`", row[1])
+    }
+    assert listed == {(kind, target) for target, kinds in TARGETS.items() for kind in kinds}

@@ -14,7 +14,7 @@ from torqueloop.cython_kernels.tick.control import Control
 from torqueloop.cython_kernels.tick.first_fault import FirstFault
 from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT
-from torqueloop.hil.rig.describe.fault_plan import Faults, make_safety
+from torqueloop.hil.rig.assemble.injection import Faults, make_faults
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, VehiclePlan
 from torqueloop.hil.rig.describe.steps import make_manoeuvre
 
@@ -88,7 +88,7 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
     rig.set_wiring(plan.in_copies, plan.out_copies, plan.drivers)
     if plan.steps is not None:
         rig.set_manoeuvre(make_manoeuvre(plan.steps, len(plan.table)))
-    safety, faults = make_safety(plan, len(plan.table))
+    faults = make_faults(plan, len(plan.table))
     per_s = buffer_s / c.clock.tick_s
     parts = RigParts(
         rig,
@@ -113,7 +113,9 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
             rig.add_pins(parts.pins[unit.name], unit.actuator_slot)
     if plan.vehicle is not None:
         _set_vehicle(parts, plan.vehicle)
-    rig.set_safety(safety)
+    rig.set_safety(faults.safety)
+    if faults.table is not None:
+        rig.set_faults(faults.table)
     stop_after = c.safe_state.stop_after_s
     rig.set_safe_state(plan.reactions, plan.limits, round(stop_after / c.clock.tick_s) if stop_after >= 0 else -1)
     n_ticks = round((duration_s if duration_s is not None else c.rig.duration_s) / c.clock.tick_s)
@@ -142,7 +144,7 @@ def _bus(rig: Rig, plan: BusPlan) -> BusParts:
     number = rig.add_bus(plan.codec, rx, tx, rx_ring, tx_ring, plan.required, plan.send, plan.config.tx_drop_limit)
     parts = BusParts(number, plan.name, rx, tx, rx_ring, tx_ring)
     if plan.state_slot:
-        parts.port = NativePort(plan.database.own_ids)
+        parts.port = NativePort(plan.own_ids)
         rig.set_port(number, parts.port, plan.state_slot, plan.config.bus_down_limit_s)
     return parts
 

@@ -20,6 +20,7 @@ from torqueloop.core.describe.units import UNITS
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, FolderName
 from torqueloop.hil.common.config_layers import load_config
 from torqueloop.hil.common.levers import LEVERS
+from torqueloop.hil.rig.describe.fault_tables import Fault
 from torqueloop.hil.rig.describe.peer_tables import (
     LONGEST_S,
     Bus,
@@ -27,7 +28,6 @@ from torqueloop.hil.rig.describe.peer_tables import (
     Ecu,
     NotNegative,
     Plant,
-    Positive,
     Telemetry,
     Vehicle,
 )
@@ -137,54 +137,6 @@ class Output(Link):
     def _order(self) -> Output:
         if self.min is not None and self.max is not None and not self.min <= self.max:
             raise BadValue("max = {value} is below min", key="max", value=self.max, allowed=f">= {self.min}")
-        return self
-
-
-#: what can be done to a signal, and to a frame the rig sends
-SIGNAL_KINDS = ("offset", "gain", "stuck", "value", "noise", "nan")
-FRAME_KINDS = ("drop", "crc", "counter", "dlc")
-
-
-class Fault(ConfigTable):
-    """One entry of [[faults]]: something made wrong on purpose, see docs/safe_state.md."""
-
-    #: signal that is made wrong
-    signal: str | None = None
-    #: frame the rig sends that is made wrong
-    message: str | None = None
-    #: what is done to a signal: offset, gain, stuck, value, noise, nan; to a frame: drop, crc, counter, dlc
-    kind: Literal["offset", "gain", "stuck", "value", "noise", "nan", "drop", "crc", "counter", "dlc"]
-    #: how much: offset, value, largest size of the noise, in the unit of the database (others SI); gain: a factor
-    value: float | None = None
-    #: it begins here, in simulated time
-    from_s: NotNegative = 0.0
-    #: and ends here; default: never
-    until_s: Positive | None = None
-    #: switched by hand under this name instead of by time
-    switch: str | None = None
-
-    @model_validator(mode="after")
-    def _whole(self) -> Fault:
-        if (self.signal is None) == (self.message is None):
-            raise BadValue("needs either signal or message", key="signal", value=self.signal)
-        allowed = SIGNAL_KINDS if self.message is None else FRAME_KINDS
-        if self.kind not in allowed:
-            what = "signal" if self.message is None else "message"
-            raise BadValue(
-                f"a {what} has no fault of kind {{value}}", key="kind", value=self.kind, allowed=", ".join(allowed)
-            )
-        wants = self.kind in ("offset", "gain", "value", "noise")
-        if wants and self.value is None:
-            raise BadValue("a fault of this kind needs a value", key="value", value=None, allowed="a number")
-        if not wants and self.value is not None:
-            raise BadValue(f"kind {self.kind} takes no value", key="value", value=self.value)
-        if self.until_s is not None and self.until_s <= self.from_s:
-            allowed_s = f"> from_s = {self.from_s:g}"
-            raise BadValue(
-                "until_s = {value} ends before it begins", key="until_s", value=self.until_s, allowed=allowed_s
-            )
-        if self.switch is not None and {"from_s", "until_s"} & self.model_fields_set:
-            raise BadValue("a fault is switched either by hand or by time", key="switch", value=self.switch)
         return self
 
 

@@ -1,229 +1,304 @@
-"""Faults to inject and limits of what is sent: [[faults]] and the entries of [outputs] -> rows for the tick.
-
-    [[faults]]
-    signal = "TCU_Pressure_1.p_C4"      received, vehicle.*, driver.* (as the model sees it), a model input, or one sent
-    kind = "offset"                     offset, gain, stuck, value, noise, nan
-    value = 0.5                         unit of the database for CAN signals, else SI; gain: a factor
-    from_s = 3.0
-    until_s = 4.0                       default: to the end
-
-    [[faults]]
-    message = "HIL_Speeds"              one the rig sends
-    kind = "crc"                        drop, crc (wrong checksum), counter (stands still), dlc (one byte short)
-    switch = "broken_speeds"            by hand instead of by time: RigParts.faults.switch(name, on)
-
-    [outputs]
-    "HIL_Speeds.n_engine" = { signal = "engine.w", min = 0, max = 8000, slew = 20000, on_limit = "clamp" }
-
-Limits are in the unit of the database, slew in that unit per second; without min and max the database's range holds.
-"""
+"""[[faults]] of a rig file -> rows for the tick; names become slots and messages, mistakes errors with their place."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError, RangeError, UnknownNameError, did_you_mean
-from torqueloop.cython_kernels.tick.safety import SWITCHES_MAX, Safety
-from torqueloop.hil.can.database import SignalInfo
-from torqueloop.hil.can.units import si_unit
-from torqueloop.hil.can.units import to_si as database_to_si
-from torqueloop.hil.results.run import FaultStats
-from torqueloop.hil.rig.describe.config import Fault
-from torqueloop.hil.rig.describe.planned import BusPlan, PlannedFault, PlannedGuard, RigPlan
-from torqueloop.hil.rig.describe.signals import DUMMY
+from torqueloop.cython_kernels.can.codec_spec import FD_LENGTHS, MessageSpec, SignalSpec, signal_fields
+from torqueloop.cython_kernels.can.protection import E2E_PROFILES
+from torqueloop.cython_kernels.tick.fault_rows import NEVER, FaultRow, Terms
+from torqueloop.cython_kernels.tick.faults import SWITCHES_MAX
+from torqueloop.hil.can.database import SignalInfo, bus_id
+from torqueloop.hil.common.conditions import parse_condition
+from torqueloop.hil.rig.describe.fault_tables import Fault
+from torqueloop.hil.rig.describe.guard_plan import in_si
+from torqueloop.hil.rig.describe.phases import frame_bits
+from torqueloop.hil.rig.describe.planned import BusPlan, PlannedFault, RigPlan
+from torqueloop.hil.rig.describe.signals import DUMMY, SignalTable
+from torqueloop.hil.rig.describe.steps import resolve
 
-if TYPE_CHECKING:  # a name of the kernel's stub
-    from torqueloop.cython_kernels.tick.safety import Fault as FaultRow
+#: identifiers of the frames of a bus load and of a babbling node: they lose, or win, against all others
+LOWEST, HIGHEST = 0x7FF, 0x000
+#: XOR of a checksum that is to be wrong
+WRONG = 0xFF
 
 
-def plan_guards(plan: RigPlan) -> list[PlannedGuard]:
-    """Range and slew of every sent signal; ConfigError with its place."""
-    found = []
-    for name, entry in plan.config.outputs.items():
-        slot = plan.table.slot(name)
-        _, info = plan.on_bus(slot) or (None, None)
-        assert info is not None, "outputs are signals of a bus"
-
-        def refuse(key: str, value: Any, allowed: str, name: str = name) -> ConfigError:
-            where = {"file": str(plan.path), "table": f"outputs.{name}", "key": key, "value": value}
-            return RangeError("{key} = {value}", **where, allowed=allowed)
-
-        lo = -math.inf if info.minimum is None else info.minimum
-        hi = math.inf if info.maximum is None else info.maximum
-        unit = info.unit or "no unit"
-        for key, given in (("min", entry.min), ("max", entry.max)):
-            if given is None:
-                continue
-            value = _si(info, given, with_offset=True)
-            if not lo - 1e-9 <= value <= hi + 1e-9:
-                raise refuse(key, given, f"the range of the database, {info.minimum} .. {info.maximum} {info.si_unit}")
-            lo, hi = (value, hi) if key == "min" else (lo, value)
-        if lo > hi:
-            raise refuse("max", entry.max, f">= min = {entry.min} {unit}")
-        slew = 0.0 if entry.slew is None else abs(_si(info, entry.slew, with_offset=False))
-        start = plan.table.initial.get(slot, 0.0)
-        if entry.value is not None and not lo - 1e-9 <= start <= hi + 1e-9:
-            raise refuse("value", entry.value, f"{entry.min} .. {entry.max} {unit}, its own limits")
-        found.append(PlannedGuard(name, slot, lo, hi, abs(info.scale) / 2.0, slew, entry.on_limit == "safe"))
-    return found
+def add_fault_signals(table: SignalTable, faults: Iterable[Fault]) -> None:
+    """fault.NAME.on and fault.NAME.acts of every fault."""
+    for k, spec in enumerate(faults, start=1):
+        name = spec.name or str(k)
+        try:
+            table.add_all((f"fault.{name}.{part}", "1") for part in ("on", "acts"))
+        except ConfigError:
+            raise ConfigError("two faults are called {value}", table=f"faults {k}", key="name", value=name) from None
 
 
 def plan_faults(plan: RigPlan) -> list[PlannedFault]:
     """Resolve [[faults]]; ConfigError with the entry's number, counted from 1."""
-    found: list[PlannedFault] = []
     switches: list[str] = []
+    found = []
     for k, spec in enumerate(plan.config.faults, start=1):
         table = f"faults {k}"
         if spec.switch is not None and spec.switch not in switches:
             switches.append(spec.switch)
             if len(switches) > SWITCHES_MAX:
-                raise ConfigError(
-                    "too many faults that are switched by hand",
-                    file=str(plan.path),
-                    table=table,
-                    key="switch",
-                    value=spec.switch,
-                    allowed=f"{SWITCHES_MAX} names",
-                )
-        bit = -1 if spec.switch is None else switches.index(spec.switch)
-        if spec.message is not None:
-            bus, at = _message(plan, spec, table)
-            found.append(PlannedFault(spec, (("frame", at, 1.0, 0.0),), 0.0, bit, bus))
-        else:
-            found.append(PlannedFault(spec, *_signal(plan, spec, table), bit))
+                raise ConfigError("too many faults that are switched by hand", file=str(plan.path), table=table,
+                                  key="switch", value=spec.switch, allowed=f"{SWITCHES_MAX} names")  # fmt: skip
+        found.append(_Planner(plan, spec, k, table).planned(switches))
     return found
 
 
-def _message(plan: RigPlan, spec: Fault, table: str) -> tuple[int, int]:
-    """Number of the bus, index in its codec."""
-    name = spec.message or ""
-    sent: dict[str, list[tuple[BusPlan, str]]] = {}
-    for bus in plan.buses:
-        for m in bus.database.tx_messages:
-            for key in (m.name, f"{bus.name}.{m.name}"):
-                sent.setdefault(key, []).append((bus, m.name))
-    where = {"file": str(plan.path), "table": table}
-    if name not in sent:
-        hint = did_you_mean(name, sent)
-        raise UnknownNameError("{key}: the rig sends no {value}", **where, key="message", value=name, hint=hint)
-    if len(sent[name]) > 1:
-        allowed = ", ".join(f"{bus.name}.{name}" for bus, _ in sent[name])
-        raise UnknownNameError("several buses have a message {value}", **where, key="message", value=name,
-                               allowed=allowed)  # fmt: skip
-    bus, short = sent[name][0]
-    message = bus.database.message(short)
-    if spec.kind == "crc" and not message.has_checksum:
-        raise ConfigError("{value} has no checksum", **where, key="message", value=name)
-    if spec.kind == "counter" and not message.has_counter:
-        raise ConfigError("{value} has no alive counter", **where, key="message", value=name)
-    return bus.number, bus.database.message_index(short)
+class _Planner:
+    """One entry."""
 
+    def __init__(self, plan: RigPlan, spec: Fault, number: int, table: str) -> None:
+        self.plan, self.spec, self.number = plan, spec, number
+        self.where = {"file": str(plan.path), "table": table}
+        self.tick_s = plan.config.clock.tick_s
 
-def _signal(plan: RigPlan, spec: Fault, table: str) -> tuple[tuple[tuple[str, int, float, float], ...], float]:
-    name = spec.signal or ""
-    slot = plan.table.slot(name) if name in plan.table else -1
-    _, info = plan.on_bus(slot) or (None, None)
-    if info is not None and not info.receive:
-        if not any(dst == slot for _, dst, _, _ in plan.out_copies):
-            # a constant is written once; with a fault on it, in every tick
-            plan.out_copies.append((DUMMY, slot, 0.0, plan.table.initial.get(slot, 0.0)))
-        return (("output", slot, 1.0, 0.0),), _value(spec, info)
-    own = name.removeprefix("input.")
-    if own in plan.compiled.input_names:
-        slot = plan.table.slot(f"input.{own}")
-        if not any(dst == slot for _, dst, _, _ in plan.in_copies):
-            plan.in_copies.append((DUMMY, slot, 0.0, plan.table.initial.get(slot, 0.0)))
-        return (("input", slot, 1.0, 0.0),), spec.value or 0.0
-    source = plan.table.slot(name) if name in plan.table else -1
-    places = tuple(("input", dst, gain, offset) for src, dst, gain, offset in plan.in_copies if src == source and gain)
-    if not places:
-        used = [plan.table.names[src] for src, _, _, _ in plan.in_copies if src != DUMMY]
-        raise UnknownNameError(
-            "{key}: {value} is neither sent nor read by a model input",
-            file=str(plan.path),
-            table=table,
-            key="signal",
-            value=name,
-            hint=did_you_mean(name, [*plan.config.outputs, *used]),
+    def planned(self, switches: list[str]) -> PlannedFault:
+        spec = self.spec
+        name = spec.name or str(self.number)
+        made = {
+            "signal": self.signal, "message": self.message, "node": self.node, "bus": self.bus, "element": self.element,
+        }[spec.kind_of_target]()  # fmt: skip
+        timing: dict[str, Any] = {
+            "from_tick": self.tick(spec.from_s),
+            "until_tick": None if spec.until_s is None else self.tick(spec.until_s),
+            "switch": None if spec.switch is None else switches.index(spec.switch),
+            "when": None if spec.when is None else self.terms("when", spec.when),
+            "until": NEVER if spec.until is None else self.terms("until", spec.until),
+            "lasts_ticks": 0 if spec.lasts_s is None else max(1, self.tick(spec.lasts_s)),
+            "count": spec.count or 0,
+            "times": spec.times if spec.when is not None else 0,
+            "every": spec.every,
+            "chance": spec.chance,
+            "back_ticks": round(spec.back_s / self.tick_s),
+        }
+        # each row has random numbers of its own, whatever is added to the file behind it
+        slot = self.plan.table.slot(f"fault.{name}.on")
+        rows = tuple(
+            # of a signal that goes to several inputs, the first row counts the ticks
+            replace(row, seed=_seed(spec.seed, self.number, i), slot=slot if i == 0 or row.stage == "frame" else 0,
+                    **timing)
+            for i, row in enumerate(made)
+        )  # fmt: skip
+        return PlannedFault(spec, name, rows)
+
+    def tick(self, t_s: float) -> int:
+        """First tick that begins at t_s or later."""
+        return math.ceil(t_s / self.tick_s - 1e-9)
+
+    def terms(self, key: str, text: str) -> Terms:
+        try:
+            condition = resolve(self.plan.table, parse_condition(text))
+        except ConfigError as error:
+            raise error.located(**self.where, key=key) from None
+        table = self.plan.table
+        return tuple((table.slot(t.signal), t.operator, float(t.value), t.tol) for t in condition.terms), (
+            condition.any_of
         )
-    return places, _value(spec, info)
 
+    def error(self, problem: str, key: str, kind: type[ConfigError] = ConfigError, **more: Any) -> ConfigError:
+        return kind(problem, **self.where, key=key, **{"value": getattr(self.spec, key), **more})
 
-def _value(spec: Fault, info: SignalInfo | None) -> float:
-    """The fault's value in SI."""
-    value = spec.value or 0.0
-    if info is None or spec.kind == "gain":
-        return value
-    return _si(info, value, with_offset=spec.kind == "value")
-
-
-def _si(info: SignalInfo, value: float, *, with_offset: bool) -> float:
-    unit = si_unit(info.unit)
-    assert unit is not None, "the database refuses needed signals with unknown units"
-    return database_to_si(value, unit, with_offset=with_offset)
-
-
-class Faults:
-    """The faults of a running rig: switch those that are switched by hand, see what acted."""
-
-    def __init__(self, safety: Safety, faults: Sequence[PlannedFault]) -> None:
-        self.safety, self.faults = safety, list(faults)
-
-    @property
-    def switches(self) -> list[str]:
-        """Names of the faults switched by hand, in the order of their bits."""
-        names = {f.switch: str(f.spec.switch) for f in self.faults if f.switch >= 0}
-        return [names[k] for k in sorted(names)]
-
-    def switched(self) -> dict[str, bool]:
-        """Names of the switches, and whether they are on."""
-        bits = self.safety.switches
-        return {name: bool(bits >> k & 1) for k, name in enumerate(self.switches)}
-
-    def switch(self, name: str, on: bool) -> None:
-        """Switch all faults of this name, from the next tick on; any thread. UnknownNameError with the closest."""
-        if name not in self.switches:
-            hint = did_you_mean(name, self.switches)
-            raise UnknownNameError("no fault is switched by {value}", value=name, hint=hint)
-        self.safety.switch(self.switches.index(name), on)
-
-    def stats(self, tick_s: float) -> list[FaultStats]:
-        """Every fault: what, when, how often it acted (ticks; frames for those on messages)."""
-        counts, active = iter(self.safety.fault_counts()), iter(self.safety.faults_active())
-        found = []
-        for f in self.faults:
-            acted = [(next(counts), next(active)) for _ in f.places]
-            spec, times = f.spec, max(n for n, _ in acted)
-            when = f"switched by {spec.switch}" if f.switch >= 0 else _when(spec.from_s, spec.until_s)
-            ticks, frames = (None, times) if spec.message else (times, None)
-            is_active = any(a for _, a in acted)
-            found.append(FaultStats(f.target, spec.kind, when, spec.value, ticks, frames, is_active))
+    # --- frames -------------------------------------------------------------------------------------------------------
+    def messages(self) -> dict[str, list[tuple[BusPlan, MessageSpec]]]:
+        """Messages of all buses, sent and received, by name and by bus.name."""
+        found: dict[str, list[tuple[BusPlan, MessageSpec]]] = {}
+        for bus in self.plan.buses:
+            for m in bus.database.messages:
+                for key in (m.name, f"{bus.name}.{m.name}"):
+                    found.setdefault(key, []).append((bus, m))
         return found
 
+    def message(self) -> list[FaultRow]:
+        name, known = self.spec.target, self.messages()
+        if name not in known:
+            problem = "{key}: the rig neither sends nor receives {value}"
+            raise self.error(problem, "message", UnknownNameError, hint=did_you_mean(name, known))
+        if len(known[name]) > 1:
+            allowed = ", ".join(f"{bus.name}.{name}" for bus, _ in known[name])
+            raise self.error("several buses have a message {value}", "message", UnknownNameError, allowed=allowed)
+        return [self.frame(*known[name][0], self.spec.kind)]
 
-def _when(from_s: float, until_s: float | None) -> str:
-    return f"from {from_s:g} s" + (f" to {until_s:g} s" if until_s is not None else "")
+    def node(self) -> list[FaultRow]:
+        of = [(bus, m) for bus in self.plan.buses for m in bus.database.messages if self.spec.node in m.senders]
+        if not of:
+            known = sorted({n for bus in self.plan.buses for m in bus.database.messages for n in m.senders})
+            problem = "{key}: the rig neither sends nor receives a message of {value}"
+            raise self.error(problem, "node", UnknownNameError, allowed=", ".join(known))
+        kind = "drop" if self.spec.kind == "silent" else self.spec.kind
+        return [self.frame(bus, m, kind) for bus, m in of]
+
+    def frame(self, bus: BusPlan, m: MessageSpec, kind: str) -> FaultRow:
+        spec, value, raw = self.spec, self.spec.value, 0
+        if kind.startswith("crc"):
+            if not m.has_checksum:
+                raise self.error("{value} has no checksum", "message")
+            width = m.crc_bits[1] if m.crc_bits is not None else max(E2E_PROFILES[m.e2e].widths)
+            raw = int(value) if value is not None else WRONG & ((1 << width) - 1)
+            if raw >= 1 << width:
+                allowed = f"1 .. {(1 << width) - 1}: its checksum has {width} bit"
+                raise self.error("{key} = {value} is out of range", "value", RangeError, allowed=allowed)
+        if kind.startswith("counter") and not m.has_counter:
+            raise self.error("{value} has no alive counter", "message")
+        if kind == "dlc":
+            value = self.length(m)
+        if kind in ("delay", "jitter"):
+            value = max(1, round((value or 0.0) / self.tick_s))
+        if kind == "duplicate":
+            value = spec.value or 1
+        return FaultRow("frame", kind, bus.database.messages.index(m), bus.number, float(value or 0.0), raw=raw)
+
+    def length(self, m: MessageSpec) -> float:
+        """Data bytes; below 0: fewer by so many."""
+        value = self.spec.value
+        shorter = max((n for n in FD_LENGTHS if n < m.length), default=0)
+        if value is None:
+            if m.length == 0:
+                raise self.error("{value} has no data byte that could be missing", "message")
+            return shorter - m.length
+        allowed = [n for n in FD_LENGTHS if m.fd or n <= 8]
+        if int(value) not in allowed:
+            raise self.error("{key} = {value} is no length of a frame", "value", RangeError,
+                             allowed=", ".join(map(str, allowed)))  # fmt: skip
+        return value
+
+    # --- buses --------------------------------------------------------------------------------------------------------
+    def bus(self) -> list[FaultRow]:
+        spec = self.spec
+        bus = next((b for b in self.plan.buses if b.name == spec.bus), None)
+        if bus is None:
+            known = [b.name for b in self.plan.buses]
+            raise self.error("there is no bus {value}", "bus", UnknownNameError, allowed=", ".join(known))
+        if spec.kind == "bus_off":
+            return [FaultRow("bus", "bus_off", bus=bus.number)]
+        rate = spec.bitrate or bus.config.bitrate
+        if rate is None:
+            raise self.error("{key} is missing: how long is a frame on this bus?", "bitrate", allowed="500000, ...")
+        can_id = spec.can_id if spec.can_id is not None else LOWEST if spec.kind == "load" else HIGHEST
+        for m in bus.database.messages:
+            if m.can_id == can_id and m.extended == (can_id > LOWEST):
+                raise self.error("{key}: {value} is the identifier of " + m.name, "can_id", value=can_id)
+        filler = MessageSpec("load", can_id, can_id > LOWEST, 8, False, ())
+        per_tick = (spec.value or 0.0) * rate * self.tick_s / frame_bits(filler)
+        if per_tick <= 0.0:
+            raise self.error("{key} = {value} is no load", "value", RangeError, allowed="0 .. 1, not 0")
+        bus.filler_ids.append(bus_id(filler))
+        return [FaultRow("bus", "load", bus=bus.number, value=per_tick, can_id=bus_id(filler))]
+
+    # --- signals ------------------------------------------------------------------------------------------------------
+    def signal(self) -> list[FaultRow]:
+        plan, spec, name = self.plan, self.spec, self.spec.target
+        slot = plan.table.slot(name) if name in plan.table else -1
+        at = plan.on_bus(slot)
+        if spec.kind in ("raw", "out_of_range"):
+            return [self.raw(at)]
+        info = at[1] if at is not None else None
+        value = self.value(info)
+        if info is not None and not info.receive:
+            if not any(dst == slot for _, dst, _, _ in plan.out_copies):
+                # a constant is written once; with a fault on it, in every tick
+                plan.out_copies.append((DUMMY, slot, 0.0, plan.table.initial.get(slot, 0.0)))
+            return [FaultRow("output", spec.kind, slot, value=value)]
+        own = name.removeprefix("input.")
+        if own in plan.compiled.input_names:
+            return [FaultRow("input", spec.kind, self.model_input(own, "signal"), value=value)]
+        # as the model sees it; what the model does not read, as it is sent
+        places = [("input", *copy) for copy in plan.in_copies if copy[0] == slot and copy[2]]
+        places = places or [("output", *copy) for copy in plan.out_copies if copy[0] == slot and copy[2]]
+        if not places:
+            used = [plan.table.names[src] for src, _, _, _ in (*plan.in_copies, *plan.out_copies) if src != DUMMY]
+            hint = did_you_mean(name, [*plan.config.outputs, *used])
+            problem = "{key}: {value} is neither sent nor read by a model input"
+            raise self.error(problem, "signal", UnknownNameError, hint=hint)
+        return [FaultRow(stage, spec.kind, dst, value=value, gain=gain, offset=offset)
+                for stage, _, dst, gain, offset in places]  # fmt: skip
+
+    def value(self, info: SignalInfo | None) -> float:
+        """The fault's value in SI, as its kind counts it."""
+        spec, value = self.spec, self.spec.value or 0.0
+        if spec.kind == "lag":
+            return -math.expm1(-self.tick_s / value)
+        if info is not None and spec.kind != "gain":
+            value = in_si(info, value, with_offset=spec.kind == "value")
+        return value * self.tick_s if spec.kind == "ramp" else value
+
+    def model_input(self, own: str, key: str) -> int:
+        """Slot of a model input that is written in every tick."""
+        plan = self.plan
+        slot = plan.table.slot(f"input.{own}")
+        if plan.steps is not None and slot in plan.steps.moved:
+            raise self.error("{key}: {value} is moved by [[steps]]", key)
+        if not any(dst == slot for _, dst, _, _ in plan.in_copies):
+            plan.in_copies.append((DUMMY, slot, 0.0, plan.table.initial.get(slot, 0.0)))
+        return slot
+
+    def raw(self, at: tuple[BusPlan, SignalInfo] | None) -> FaultRow:
+        """A raw number in the frame of a CAN signal."""
+        if at is None:
+            raise self.error(f"{{key}}: {{value}} is no signal of a bus, which a fault of kind {self.spec.kind} needs",
+                             "signal", UnknownNameError)  # fmt: skip
+        bus, info = at
+        index = bus.database.message_index(info.message)
+        message = bus.database.messages[index]
+        signal = next(s for s in message.signals if s.name == info.name)
+        if self.spec.kind == "out_of_range":
+            raw = self.outside(message, signal, info)
+        else:
+            raw = int(self.spec.value or 0)
+            low = -(1 << (signal.length - 1)) if signal.signed else 0
+            high = low + (1 << signal.length) - 1
+            if not low <= raw <= high:
+                raise self.error("{key} = {value} is out of range", "value", RangeError, allowed=f"{low} .. {high}")
+        number = bus.codec.signal_index(index, bus.slot(info))
+        return FaultRow("frame", "raw", index, bus.number, raw=raw % (1 << signal.length), signal=number)
+
+    def outside(self, message: MessageSpec, signal: SignalSpec, info: SignalInfo) -> int:
+        """The raw number next to the limits of the database, outside, that has no meaning of its own."""
+        fields: dict[str, Any] = signal_fields(message, signal)
+        if signal.is_float:
+            return 0x7FC00000 if signal.length == 32 else 0x7FF8000000000000
+        low = -(1 << (signal.length - 1)) if signal.signed else 0
+        high = low + (1 << signal.length) - 1
+        taken = {*info.choices, *(raw - (1 << signal.length) if raw > high else raw for raw in info.choices)}
+        above = range(math.floor(fields["raw_hi"]) + 1, high + 1)
+        below = range(math.ceil(fields["raw_lo"]) - 1, low - 1, -1)
+        free = [raw for raw in (*above[: len(taken) + 1], *below[: len(taken) + 1]) if raw not in taken]
+        if free:
+            return int(free[0])
+        raise self.error("{value} has no number outside its range", "signal",
+                         allowed="a signal whose limits do not fill its bits")  # fmt: skip
+
+    # --- elements -----------------------------------------------------------------------------------------------------
+    def element(self) -> list[FaultRow]:
+        """Faults of a plate clutch or brake, by the pressure that reaches it."""
+        plan, spec = self.plan, self.spec
+        name = spec.target
+        if f"{name}.p" not in plan.compiled.input_names:
+            known = [n.removesuffix(".p") for n in plan.compiled.input_names if n.endswith(".p")]
+            raise self.error("{key}: the powertrain has no shift element {value}", "element", UnknownNameError,
+                             allowed=", ".join(known), hint=did_you_mean(name, known))  # fmt: skip
+        part = plan.driveline.components[name]
+        slot = self.model_input(f"{name}.p", "element")
+        value = spec.value or 0.0
+        if spec.kind == "worn":
+            # capacity is mue*area*(p - p_return): less mue is less of that pressure
+            return [FaultRow("input", "gain", slot, value=value, offset=float(getattr(part, "p_return", 0.0)))]
+        if spec.kind == "leak":
+            return [FaultRow("input", "gain", slot, value=1.0 - value)]
+        if spec.kind == "slow_fill":
+            return [FaultRow("input", "lag", slot, value=-math.expm1(-self.tick_s / value))]
+        if spec.kind == "stuck_closed":
+            value = spec.value if spec.value is not None else float(getattr(part, "p_max", 0.0))
+        return [FaultRow("input", "value", slot, value=value)]
 
 
-def make_safety(plan: RigPlan, n_sig: int) -> tuple[Safety, Faults]:
-    """The tick's tables of a plan."""
-    tick_s = plan.config.clock.tick_s
-    safety = Safety(n_sig, tick_s)
-    rows: list[FaultRow] = []
-    for f in plan.faults:
-        until = -1 if f.spec.until_s is None else _tick(f.spec.until_s, tick_s)
-        first = _tick(f.spec.from_s, tick_s)
-        rows += [
-            (stage, f.spec.kind, slot, f.value, g, o, first, until, f.switch, f.bus) for stage, slot, g, o in f.places
-        ]
-    safety.set_faults(rows)
-    safety.set_guards([(g.slot, g.lo, g.hi, g.tol, g.slew, g.safe) for g in plan.guards])
-    safety.set_solver_limit(plan.config.safe_state.solver_limit)
-    return safety, Faults(safety, plan.faults)
-
-
-def _tick(t_s: float, tick_s: float) -> int:
-    """First tick that begins at t_s or later."""
-    return math.ceil(t_s / tick_s - 1e-9)
+def _seed(seed: int, number: int, row: int) -> int:
+    """Start of a row's random numbers: rows differ whatever their seeds."""
+    return (seed * 0x9E3779B97F4A7C15 + number * 0xD1B54A32D192ED03 + row * 0x8CB92BA72F3D8DD7) % (1 << 64)

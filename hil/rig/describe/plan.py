@@ -22,6 +22,7 @@ from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.load import message_names
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
 from torqueloop.hil.rig.describe.config import Link, RigConfig, load_rig_config
+from torqueloop.hil.rig.describe.fault_plan import add_fault_signals
 from torqueloop.hil.rig.describe.peer_tables import relative
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan
 from torqueloop.hil.rig.describe.signals import SignalTable
@@ -37,7 +38,7 @@ BUS_SIGNALS = ("state", "tx_errors", "rx_errors", "error_frames", "rx_dropped", 
 #: units of VEHICLE_SLOT
 _VEHICLE_UNITS = ("1", "1", "s", "m/s", "m/s2", "N", "N", "rad")
 #: first parts of names that are no signals of a bus
-_NO_BUS = ("driver", "vehicle", "rig", "bus", "link", "input", "manoeuvre")
+_NO_BUS = ("driver", "vehicle", "rig", "bus", "link", "input", "manoeuvre", "fault")
 
 
 def load_plan(path: str | Path, overrides: Mapping[str, Any] | None = None) -> RigPlan:
@@ -76,6 +77,10 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
         slot = table.add(f"driver.{name}", "1", points[0][1])
         drivers.append((slot, [t for t, _ in points], [y for _, y in points]))
     first_step = add_signals(table, config.steps)
+    try:
+        add_fault_signals(table, config.faults)
+    except ConfigError as error:
+        raise error.located(file=str(path)) from None
     table.add("link.F_wheel", "N")
     table.add("link.I_wheel", "Ns")
     if config.vehicle is not None:

@@ -10,8 +10,10 @@ from typing import Any
 from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.cython_kernels.can.codec import CodecTables
+from torqueloop.cython_kernels.tick.fault_rows import FaultRow
 from torqueloop.hil.can.database import CanDatabase, SignalInfo
-from torqueloop.hil.rig.describe.config import Fault, RigConfig
+from torqueloop.hil.rig.describe.config import RigConfig
+from torqueloop.hil.rig.describe.fault_tables import Fault
 from torqueloop.hil.rig.describe.peer_tables import Bus, Ecu
 from torqueloop.hil.rig.describe.signals import SignalTable
 from torqueloop.hil.rig.describe.steps import PlannedSteps
@@ -39,6 +41,13 @@ class BusPlan:
     send: list[tuple[int, int, int]] = field(default_factory=list)
     #: slot of the first of BUS_SIGNALS; 0: not native, it has none
     state_slot: int = 0
+    #: identifiers of the frames that only fill the bus
+    filler_ids: list[int] = field(default_factory=list)
+
+    @property
+    def own_ids(self) -> frozenset[int]:
+        """Identifiers the rig sends, bit 31 set for 29-bit ones."""
+        return self.database.own_ids | set(self.filler_ids)
 
     def slot(self, signal: SignalInfo) -> int:
         """Slot of a signal of the database."""
@@ -90,22 +99,17 @@ class VehiclePlan:
 
 @dataclass(frozen=True)
 class PlannedFault:
-    """One entry of [[faults]] and the rows it became: one per model input that takes the signal."""
+    """One entry of [[faults]] and the rows it became: one for each model input that takes the signal, each message of a
+    node."""
 
     spec: Fault
-    #: (stage, target, gain, offset)
-    places: tuple[tuple[str, int, float, float], ...]
-    #: SI
-    value: float
-    #: -1: by time
-    switch: int
-    #: number of the bus of a message
-    bus: int = 0
+    name: str
+    rows: tuple[FaultRow, ...]
 
     @property
     def target(self) -> str:
         """What it acts on."""
-        return self.spec.signal or self.spec.message or ""
+        return self.spec.target
 
 
 @dataclass(frozen=True)

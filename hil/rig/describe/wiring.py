@@ -15,7 +15,8 @@ from torqueloop.hil.can.units import si_unit as database_unit
 from torqueloop.hil.can.units import to_si as database_to_si
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
 from torqueloop.hil.rig.describe.config import Link, Output
-from torqueloop.hil.rig.describe.fault_plan import plan_faults, plan_guards
+from torqueloop.hil.rig.describe.fault_plan import plan_faults
+from torqueloop.hil.rig.describe.guard_plan import plan_guards
 from torqueloop.hil.rig.describe.phases import frame_bits, spread
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, UnitPlan, VehiclePlan
 from torqueloop.hil.rig.describe.signals import DUMMY

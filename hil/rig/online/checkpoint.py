@@ -1,6 +1,6 @@
 """Checkpoints: the complete state of a rig between two ticks, as a file.
 
-    TLCHKPT2 | SHA-256 of what follows | msgpack map
+    TLCHKPT3 | SHA-256 of what follows | msgpack map
 
 The map holds what the checkpoint belongs to (rig, digest of the model, signal names, sizes), the parameters that were
 changed, the image of the rig (signals, state of the kernel, impulse, counters of the bus, driver tables, limits, held
@@ -25,8 +25,8 @@ from torqueloop.cython_kernels.tick.control import Image
 from torqueloop.hil.rig.assemble.parts import RigParts
 from torqueloop.hil.rig.describe.plan import RigPlan
 
-#: first bytes of a file; the last one is the version: with 2 goes another hash of the signals
-MAGIC = b"TLCHKPT2"
+#: first bytes of a file; the last one is the version: 3 holds faults and the frames they hold back
+MAGIC = b"TLCHKPT3"
 #: ending of the files
 SUFFIX = ".tlc"
 #: a longer file is none of ours

@@ -29,7 +29,7 @@ def open_native(stack: ExitStack, run: LiveRun, bus: BusPlan) -> None:
         raw = open_raw(
             can.channel,
             [bus_id(m) for m in database.rx_messages],
-            database.own_ids,
+            bus.own_ids,
             need_fd=database.has_fd,
             receive_buffer_bytes=can.receive_buffer_bytes,
             send_buffer_bytes=can.send_buffer_bytes,

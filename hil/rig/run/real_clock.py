@@ -98,7 +98,7 @@ def _open_gateway(stack: ExitStack, run: LiveRun, bus: BusPlan) -> CanGateway:
         port,
         parts.rx_ring,
         parts.tx_ring,
-        own_ids=bus.database.own_ids,
+        own_ids=bus.own_ids,
         bell=True,
         on_failure=lambda text: run.fail("thread", f"CAN gateway of bus {bus.name}: {text}"),
     )

@@ -1,0 +1,96 @@
+"""The faults of a running rig: switch those that are switched by hand, see what acted and when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torqueloop.core.describe.errors import UnknownNameError, did_you_mean
+from torqueloop.cython_kernels.tick.faults import FaultTable
+from torqueloop.cython_kernels.tick.safety import Safety
+from torqueloop.hil.results.run import FaultStats, FaultWindow
+from torqueloop.hil.rig.describe.fault_tables import Fault
+from torqueloop.hil.rig.describe.planned import PlannedFault, RigPlan
+
+
+class Faults:
+    """Limits of what is sent, and the faults with the tick's table of them."""
+
+    def __init__(self, safety: Safety, table: FaultTable | None, faults: Sequence[PlannedFault]) -> None:
+        self.safety, self.table, self.faults = safety, table, list(faults)
+
+    @property
+    def switches(self) -> list[str]:
+        """Names of the faults switched by hand, in the order of their bits."""
+        return list(dict.fromkeys(f.spec.switch for f in self.faults if f.spec.switch is not None))
+
+    def switched(self) -> dict[str, bool]:
+        """Names of the switches, and whether they are on."""
+        bits = self.table.switches if self.table is not None else 0
+        return {name: bool(bits >> k & 1) for k, name in enumerate(self.switches)}
+
+    def switch(self, name: str, on: bool) -> None:
+        """Switch all faults of this name, from the next tick on; any thread. UnknownNameError with the closest."""
+        if self.table is None or name not in self.switches:
+            hint = did_you_mean(name, self.switches)
+            raise UnknownNameError("no fault is switched by {value}", value=name, hint=hint)
+        self.table.switch(self.switches.index(name), on)
+
+    def stats(self, tick_s: float) -> list[FaultStats]:
+        """Every fault: what, when, how often it acted (ticks; frames for those on frames), its windows."""
+        if self.table is None:
+            return []
+        counts, active = iter(self.table.counts()), iter(self.table.active())
+        windows = self._windows()
+        found = []
+        for number, f in enumerate(self.faults):
+            acted = [(next(counts), next(active)) for _ in f.rows]
+            spec, on_frames = f.spec, f.rows[0].stage in ("frame", "bus")
+            times = sum(n for n, _ in acted) if on_frames else max(n for n, _ in acted)
+            ticks, frames = (None, times) if on_frames else (times, None)
+            found.append(
+                FaultStats(f.target, spec.kind, _when(spec), spec.value, ticks, frames, any(a for _, a in acted),
+                           f.name, windows[number])
+            )  # fmt: skip
+        return found
+
+    def _windows(self) -> list[list[FaultWindow]]:
+        """By fault; of several rows the first tells."""
+        assert self.table is not None
+        first: dict[int, int] = {}
+        at = 0
+        for number, f in enumerate(self.faults):
+            first[at] = number
+            at += len(f.rows)
+        found: list[list[FaultWindow]] = [[] for _ in self.faults]
+        for tick, row, opened, acts in self.table.log():
+            if row not in first:
+                continue
+            of = found[first[row]]
+            if opened:
+                of.append(FaultWindow(tick))
+            elif of:
+                of[-1] = FaultWindow(of[-1].step, tick, acts)
+        return found
+
+
+def _when(spec: Fault) -> str:
+    if spec.switch is not None:
+        text = f"switched by {spec.switch}"
+    elif spec.when is not None:
+        text = f"when {spec.when}"
+    else:
+        text = f"from {spec.from_s:g} s" + (f" to {spec.until_s:g} s" if spec.until_s is not None else "")
+    if spec.lasts_s is not None:
+        text += f", for {spec.lasts_s:g} s"
+    if spec.until is not None:
+        text += f", until {spec.until}"
+    return text + (f", {spec.count} times" if spec.count is not None else "")
+
+
+def make_faults(plan: RigPlan, n_sig: int) -> Faults:
+    """The tick's tables of a plan."""
+    safety = Safety(n_sig, plan.config.clock.tick_s)
+    safety.set_guards([(g.slot, g.lo, g.hi, g.tol, g.slew, g.safe) for g in plan.guards])
+    safety.set_solver_limit(plan.config.safe_state.solver_limit)
+    table = FaultTable(n_sig, [row for f in plan.faults for row in f.rows]) if plan.faults else None
+    return Faults(safety, table, plan.faults)

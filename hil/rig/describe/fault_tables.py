@@ -1,0 +1,161 @@
+"""[[faults]] of a rig file: what is made wrong on purpose, and when. How it becomes rows of the tick: fault_plan."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.common.conditions import parse_condition
+from torqueloop.hil.common.config_file import BadValue, ConfigTable
+from torqueloop.hil.rig.describe.peer_tables import NotNegative, Positive
+
+#: what can be done to a signal; to a frame of a message, sent or received; to all frames of a node; to a bus; to a
+#: shift element
+SIGNAL_KINDS = ("offset", "gain", "stuck", "value", "noise", "nan", "ramp", "lag", "raw", "out_of_range")
+FRAME_KINDS = (
+    "drop", "crc", "crc_random", "counter", "counter_random", "counter_offset", "dlc", "delay", "jitter", "duplicate",
+)  # fmt: skip
+NODE_KINDS = ("silent", "delay", "jitter", "duplicate")
+BUS_KINDS = ("bus_off", "load", "babble")
+ELEMENT_KINDS = ("stuck_open", "stuck_closed", "slow_fill", "leak", "worn")
+TARGETS = {
+    "signal": SIGNAL_KINDS,
+    "message": FRAME_KINDS,
+    "node": NODE_KINDS,
+    "bus": BUS_KINDS,
+    "element": ELEMENT_KINDS,
+}
+Kind = Literal[
+    "offset", "gain", "stuck", "value", "noise", "nan", "ramp", "lag", "raw", "out_of_range",
+    "drop", "crc", "crc_random", "counter", "counter_random", "counter_offset", "dlc", "delay", "jitter", "duplicate",
+    "silent", "bus_off", "load", "babble", "stuck_open", "stuck_closed", "slow_fill", "leak", "worn",
+]  # fmt: skip
+#: kinds that need a value, with its range and what it is; those that may have one
+NEEDED = {
+    "offset": (None, None), "gain": (None, None), "value": (None, None), "noise": (None, None), "ramp": (None, None),
+    "lag": (1e-6, 1e4), "raw": (None, None), "counter_offset": (1, 4095), "delay": (0, 10), "jitter": (0, 10),
+    "load": (0, 1), "babble": (0, 1), "slow_fill": (1e-6, 1e4), "leak": (0, 1), "worn": (0, 10),
+}  # fmt: skip
+POSSIBLE = {"crc": (1, (1 << 53) - 1), "dlc": (0, 64), "duplicate": (1, 100), "stuck_closed": (0, 1e8)}
+#: values that are whole numbers
+WHOLE = ("raw", "counter_offset", "crc", "dlc", "duplicate")
+#: kinds that a signal comes back from in steps
+CONTINUOUS = ("offset", "gain", "stuck", "value", "ramp", "lag")
+
+
+class Fault(ConfigTable):
+    """One entry of [[faults]]: something made wrong on purpose, see docs/disturbances.md."""
+
+    #: its name, in reports and of its signals fault.NAME.on and fault.NAME.acts; default: its number
+    name: Annotated[str, Field(pattern=r"^\w{1,60}$")] | None = None
+    #: signal that is made wrong
+    signal: str | None = None
+    #: message whose frames are made wrong, sent or received by the rig
+    message: str | None = None
+    #: node of a database whose messages are made wrong, all of them
+    node: str | None = None
+    #: bus that is made wrong
+    bus: str | None = None
+    #: clutch or brake of the powertrain with an input p
+    element: str | None = None
+    #: what is done, see docs/disturbances.md: to a signal, a message, a node, a bus, an element
+    kind: Kind
+    #: how much, see docs/disturbances.md: in the unit of the database for CAN signals, else SI
+    value: float | None = None
+    #: it begins here, in simulated time
+    from_s: NotNegative = 0.0
+    #: and ends here; default: never
+    until_s: Positive | None = None
+    #: switched by hand under this name instead of by time
+    switch: str | None = None
+    #: condition on signals that begins it instead, as in [[steps]]
+    when: str | None = None
+    #: condition on signals that ends it
+    until: str | None = None
+    #: it ends so long after it began
+    lasts_s: Positive | None = None
+    #: it ends when it has acted so often: on frames, on a signal in ticks
+    count: Annotated[int, Field(ge=1, le=10**9)] | None = None
+    #: with `when`: begins at most so often, each time the condition comes true; 0: any number
+    times: Annotated[int, Field(ge=0, le=10**9)] = 1
+    #: while it lasts, acts on each n-th frame, or in each n-th tick
+    every: Annotated[int, Field(ge=1, le=10**6)] = 1
+    #: while it lasts, acts with this probability
+    chance: Annotated[float, Field(gt=0, le=1)] = 1.0
+    #: a signal goes back to its true value linearly within this time after the end [s]
+    back_s: NotNegative = 0.0
+    #: of its random numbers
+    seed: Annotated[int, Field(ge=0, lt=1 << 53)] = 0
+    #: load, babble: bit rate that the frames are counted with; default: that of the bus [bit/s]
+    bitrate: Annotated[int, Field(ge=10_000, le=1_000_000)] | None = None
+    #: load, babble: identifier of the frames; default: 0x7FF and 0
+    can_id: Annotated[int, Field(ge=0, lt=1 << 29)] | None = None
+
+    @property
+    def kind_of_target(self) -> str:
+        """Which key names what it acts on."""
+        return next(key for key in TARGETS if getattr(self, key) is not None)
+
+    @property
+    def target(self) -> str:
+        """What it acts on."""
+        return str(getattr(self, self.kind_of_target))
+
+    @field_validator("when", "until")
+    @classmethod
+    def _readable(cls, text: str | None, info: Any) -> str | None:
+        if text is not None:
+            try:
+                parse_condition(text)
+            except ConfigError as error:
+                raise BadValue(error.problem, key=info.field_name, value=text, allowed=error.allowed) from None
+        return text
+
+    @model_validator(mode="after")
+    def _whole(self) -> Fault:
+        given = [key for key in TARGETS if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise BadValue("needs either signal or message, node, bus or element", key="signal", value=self.signal)
+        what = given[0]
+        if self.kind not in TARGETS[what]:
+            article = "an" if what == "element" else "a"
+            raise BadValue(f"{article} {what} has no fault of kind {{value}}", key="kind", value=self.kind,
+                           allowed=", ".join(TARGETS[what]))  # fmt: skip
+        self._check_value()
+        self._check_times()
+        if self.back_s and (what != "signal" or self.kind not in CONTINUOUS):
+            raise BadValue("only a signal has a way back", key="back_s", value=self.back_s,
+                           allowed=f"kinds {', '.join(CONTINUOUS)}")  # fmt: skip
+        if self.kind not in ("load", "babble"):
+            for key in ("bitrate", "can_id"):
+                if getattr(self, key) is not None:
+                    raise BadValue("{key} is of load and babble", key=key, value=getattr(self, key))
+        return self
+
+    def _check_value(self) -> None:
+        limits = NEEDED.get(self.kind) or POSSIBLE.get(self.kind)
+        if self.value is None:
+            if self.kind in NEEDED:
+                raise BadValue("a fault of this kind needs a value", key="value", value=None, allowed="a number")
+            return
+        if limits is None:
+            raise BadValue(f"kind {self.kind} takes no value", key="value", value=self.value)
+        low, high = limits
+        if low is not None and high is not None and not low <= self.value <= high:
+            raise BadValue("{key} = {value} is out of range", key="value", value=self.value, allowed=f"{low} .. {high}")
+        if self.kind in WHOLE and self.value != int(self.value):
+            raise BadValue("{key} = {value} is no whole number", key="value", value=self.value)
+
+    def _check_times(self) -> None:
+        if self.until_s is not None and self.until_s <= self.from_s:
+            raise BadValue("until_s = {value} ends before it begins", key="until_s", value=self.until_s,
+                           allowed=f"> from_s = {self.from_s:g}")  # fmt: skip
+        timed = {"from_s", "until_s"} & self.model_fields_set
+        if self.switch is not None and timed:
+            raise BadValue("a fault is switched either by hand or by time", key="switch", value=self.switch)
+        if self.when is not None and (timed or self.switch is not None):
+            raise BadValue("a fault begins by time, by hand, or by a condition", key="when", value=self.when)
+        if "times" in self.model_fields_set and self.when is None:
+            raise BadValue("{key} goes with `when`", key="times", value=self.times)
