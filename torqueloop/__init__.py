@@ -16,14 +16,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from torqueloop.core import components
-from torqueloop.core.compile import user_steps as _user_steps  # noqa: F401  steps of `torqueloop compile` are found
-from torqueloop.core.compile.compiler import compile_driveline
-from torqueloop.core.components.files import load
-from torqueloop.core.describe.driveline import Driveline
-from torqueloop.core.describe.errors import CompileError, ConfigError, TorqueloopError
-
 if TYPE_CHECKING:
+    from torqueloop.core import components
+    from torqueloop.core.compile.compiler import compile_driveline
+    from torqueloop.core.components.files import load
+    from torqueloop.core.describe.driveline import Driveline
+    from torqueloop.core.describe.errors import CompileError, ConfigError, TorqueloopError
     from torqueloop.core.simulate.offline import Simulation
     from torqueloop.core.simulate.results import Result
     from torqueloop.hil.control.client import connect
@@ -53,24 +51,37 @@ __all__ = [
     "sweep",
 ]
 
-#: name -> module it is in. Imported when first used: checking a file must not need the compiled kernels, nor sockets
+#: name -> module it is in. Imported when first used: checking a file must not need the compiled kernels, nor sockets,
+#: and the process of a vehicle model no components
 _LATER = {
     "Comparison": "torqueloop.hil.runs.compare",
+    "CompileError": "torqueloop.core.describe.errors",
+    "ConfigError": "torqueloop.core.describe.errors",
+    "Driveline": "torqueloop.core.describe.driveline",
     "RecordedRun": "torqueloop.hil.runs.recorded_run",
     "Result": "torqueloop.core.simulate.results",
     "Simulation": "torqueloop.core.simulate.offline",
     "StudyResult": "torqueloop.hil.study.result",
+    "TorqueloopError": "torqueloop.core.describe.errors",
     "compare": "torqueloop.hil.runs.compare",
+    "compile_driveline": "torqueloop.core.compile.compiler",
+    "components": "torqueloop.core.components",
     "connect": "torqueloop.hil.control.client",
+    "load": "torqueloop.core.components.files",
     "read_run": "torqueloop.hil.runs.recorded_run",
     "run": "torqueloop.hil.runs.recorded_run",
     "sweep": "torqueloop.hil.study.result",
 }
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
+
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'torqueloop' has no attribute {name!r}")
-    found = getattr(importlib.import_module(_LATER[name]), name)
+    module = importlib.import_module(_LATER[name])
+    found = module if name == "components" else getattr(module, name)
     globals()[name] = found
     return found

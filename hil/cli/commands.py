@@ -44,6 +44,7 @@ from torqueloop.hil.cli.schema import schema
 from torqueloop.hil.cli.steps import compile_step
 from torqueloop.hil.cli.sweep import sweep
 from torqueloop.hil.cli.watch import watch
+from torqueloop.hil.common.lean_imports import put_off_asammdf
 from torqueloop.hil.common.locate import locate
 
 app = typer.Typer(
@@ -447,5 +448,6 @@ def _root(
 
 def main() -> None:
     """Entry point of the `torqueloop` script."""
+    put_off_asammdf()
     steady_streams()
     app(prog_name="torqueloop")

@@ -11,6 +11,7 @@ from typing import Any
 import can
 
 from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.hil.common.lean_imports import with_asammdf
 from torqueloop.hil.record.recording import RecordingError, read_stream
 from torqueloop.hil.record.run_data import Signals, read_signals
 from torqueloop.hil.results.files import read_run_info
@@ -58,11 +59,9 @@ class FrameWriter(can.MF4Writer):
 
 def write_frames(target: Path, start: datetime, messages: Iterable[can.Message]) -> None:
     """An ASAM bus log; timestamps of the messages count from `start`, channels from 1."""
-    try:
-        writer = FrameWriter(target, start)
-    except NotImplementedError:
-        raise no_asammdf() from None
-    with writer:
+    if not with_asammdf():
+        raise no_asammdf()
+    with FrameWriter(target, start) as writer:
         for message in messages:
             writer.on_message_received(message)
 

@@ -32,7 +32,7 @@ HIL_GROUPS: dict[str, set[str]] = {
     "can": {"common", "results"},
     "link": {"results"},
     "realtime": {"results"},
-    "record": {"results"},
+    "record": {"common", "results"},
     "report": {"common", "record", "results"},
     "control": {"link", "results"},
     "ecu": {"can", "common", "link", "results"},

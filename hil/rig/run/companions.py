@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from torqueloop.hil.common.lean_imports import put_off_asammdf
 from torqueloop.hil.link.child import STATS as _STATS
 from torqueloop.hil.link.child import Child, die_with
 from torqueloop.hil.realtime import rtenv
@@ -76,6 +77,7 @@ class Companion:
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry of the child process."""
+    put_off_asammdf()
     parser = argparse.ArgumentParser(prog="torqueloop.hil.rig.run.companions")
     parser.add_argument("what", choices=["ecu", "vehicle"])
     parser.add_argument("kind")

@@ -1,0 +1,51 @@
+"""asammdf stays out of our processes until MF4 is needed, and works then; other programs see nothing of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("asammdf", reason="asammdf is not installed: there is nothing to put off")
+
+PUT_OFF = "from torqueloop.hil.common.lean_imports import put_off_asammdf, with_asammdf; put_off_asammdf()\n"
+
+
+def fresh(code: str, *arguments: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_python_can_starts_without_it_and_reads_and_writes_mf4_when_asked(tmp_path: Path) -> None:
+    code = PUT_OFF + (
+        "import sys, can\n"
+        "assert 'asammdf' not in sys.modules and 'pandas' not in sys.modules\n"
+        "writer, reader = can.MF4Writer, can.MF4Reader\n"
+        "assert with_asammdf() and 'asammdf' in sys.modules\n"
+        "with writer(sys.argv[1]) as log:\n"
+        "    log.on_message_received(can.Message(timestamp=1.0, arbitration_id=7, data=b'ab', is_extended_id=False))\n"
+        "with can.LogReader(sys.argv[1]) as log:\n"
+        "    print([m.arbitration_id for m in log])\n"
+    )
+    assert fresh(code, str(tmp_path / "bus.mf4")) == "[7]"
+
+
+def test_others_find_it_as_ever() -> None:
+    assert fresh(PUT_OFF + "import can, asammdf\nprint(asammdf.MDF.__name__)") == "MDF"
+    assert fresh("import torqueloop, can, can.io.mf4 as m\nprint(m.asammdf is not None)") == "True"
+
+
+@pytest.mark.parametrize("module", ["torqueloop.hil.cli", "torqueloop.hil.rig.run.companions"])
+def test_processes_of_ours_put_it_off(module: str) -> None:
+    code = (
+        "import runpy, sys\n"
+        f"sys.argv = [{module!r}, '--help']\n"
+        f"try: runpy.run_module({module!r}, run_name='__main__')\n"
+        "except SystemExit: pass\n"
+        "import torqueloop.hil.ecu.soft_tcu\n"
+        "print('can' in sys.modules, 'asammdf' in sys.modules)"
+    )
+    assert fresh(code).splitlines()[-1] == "True False"
