@@ -23,6 +23,7 @@ from torqueloop.hil.cli.common import (
     out_console,
     print_json,
 )
+from torqueloop.hil.cli.random_drives import random_drives
 from torqueloop.hil.common.locate import installed
 
 
@@ -75,9 +76,15 @@ def scenario(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Default: runs/TIME-scenarios; a run in each.")
     ] = None,
+    random: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=1_000_000, help="Instead: N random sequences of pedals and lever, judged "
+                     "by the scenario's checks on the whole run; the first that fails is shrunk."),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="S", help="Of --random: the same seed, the same sequences.")] = 1,
     html: Annotated[bool, typer.Option("--html/--no-html", help="Write report.html of each.")] = True,
     as_json: JsonOption = False,
-) -> None:
+) -> None:  # fmt: skip
     """Run manoeuvres with verdicts: did each step begin, does each check hold. Leaves junit.xml and a run of each."""
     from torqueloop.hil.common.config_layers import parse_overrides
     from torqueloop.hil.results.files import plain
@@ -86,6 +93,13 @@ def scenario(
     known = dict(sorted(installed("manoeuvres").items()))
     if show:
         raise typer.Exit(_list(known))
+    if random is not None:
+        if clock is Clock.real:
+            raise ConfigError("{key}: random sequences run on the virtual clock", key="clock", value=clock.value)
+        folder = out or Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-random"
+        count = jobs or os.cpu_count() or 1
+        overrides = parse_overrides(values or [])
+        raise typer.Exit(random_drives(random, seed, scenarios or [], rig, overrides, folder, count, as_json))
     wanted: list[Any] = [*(scenarios or []), *(known.values() if everything else [])]
     if not wanted:
         raise ConfigError("no scenario is named", hint=f"--all, or some of: {', '.join(known)}")

@@ -12,8 +12,10 @@ from torqueloop.hil.report.analysis import Shift
 from torqueloop.hil.report.console import RX_COLUMNS, bus_latencies, bus_title, simple
 from torqueloop.hil.report.latency import degraded
 from torqueloop.hil.report.latency_html import real_time
+from torqueloop.hil.report.moment import moment
 from torqueloop.hil.report.pages import number
 from torqueloop.hil.report.pages import render as render_page
+from torqueloop.hil.report.shift_quality import ShiftQuality
 from torqueloop.hil.results.files import plain
 from torqueloop.hil.results.links import BusStats
 
@@ -59,6 +61,8 @@ def render(report: Report) -> str:
         gates=[_gate(g.passed, g.text, g.cause, g.values, g.source) for g in report.gates],
         checks=report.checks,
         shifts=[(s.name, f"{s.begin_s:.3f}", f"{s.duration_s:.3f}", s.a_min_mps2, s.a_max_mps2) for s in report.shifts],
+        quality=[_quality(q) for q in report.quality],
+        failed=failed_moments(report),
         first_fault=first_fault.shown(report),
         faults=first_fault.fault_rows(report),
         time=real_time(stats, info.tick_s, info.realtime),
@@ -172,6 +176,24 @@ def _figures(report: Report) -> dict[str, Any]:
     ]
     found["shift_figures"] = [(name, svg) for name, svg in drawn if svg]
     return found
+
+
+def _quality(q: ShiftQuality) -> tuple[Any, ...]:
+    """A row of the table of criteria; speeds as people read them."""
+    flare = None if q.flare is None else f"{q.flare * plots.RPM:.0f}"
+    numbers = (q.time, q.fill, q.tie_up, q.jerk, q.vdv, q.energy, q.comfort)
+    time, fill, tie_up, jerk, vdv, energy, comfort = ("" if x is None else f"{x:.3g}" for x in numbers)
+    return (q.name, f"{q.begin_s:.3f}", time, fill, flare, tie_up, jerk, vdv, energy, comfort)
+
+
+def failed_moments(report: Report) -> list[tuple[str, str, str | None]]:
+    """(step or check, what is wrong, picture of the moment) of every verdict that failed."""
+    drawn = plots.available() and report.run.signals is not None
+    return [
+        (f"{v.kind} {v.name}", v.text, moment(report.run.signals, v, f"failed{k}") if drawn else None)
+        for k, v in enumerate(report.verdicts)
+        if not v.passed
+    ]
 
 
 def _energy(report: Report) -> dict[str, Any] | None:

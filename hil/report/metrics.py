@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from torqueloop.hil.record.run_data import Signals
 from torqueloop.hil.report.analysis import Shift, column
 from torqueloop.hil.report.collect import Run
+from torqueloop.hil.report.shift_quality import quality_metrics
 from torqueloop.hil.results.clock import Timing
 from torqueloop.hil.results.links import BusStats, RxMessage, VehicleStats
 from torqueloop.hil.results.run import RunInfo, RunStats
@@ -201,6 +202,7 @@ def build_metrics(run: Run, stats: RunStats, shifts: list[Shift]) -> dict[str, A
     flat["ticks_recorded"] = 0
     # always there, so that a gate on one that was not measured fails and is not called a slip
     flat.update(dict.fromkeys(SIGNAL_METRICS))
+    flat.update(quality_metrics([]))
     flat["duration_s"] = 0.0
     signals = run.signals
     if signals is not None:

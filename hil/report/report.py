@@ -13,6 +13,7 @@ from torqueloop.hil.report.collect import Run, load_run
 from torqueloop.hil.report.energy import EnergyBalance, energy_balance
 from torqueloop.hil.report.metrics import build_metrics, complete_stats
 from torqueloop.hil.report.scenario_checks import Verdict, verdicts
+from torqueloop.hil.report.shift_quality import ShiftQuality, quality_metrics, shift_quality
 from torqueloop.hil.results.gates import GateResult, evaluate, parse_gates
 from torqueloop.hil.results.run import RunStats
 
@@ -36,6 +37,8 @@ class Report:
     checks: list[Check]
     #: of the scenario's steps and checks; each is among the checks as well
     verdicts: list[Verdict] = field(default_factory=list)
+    #: of each shift, see docs/shift_quality.md
+    quality: list[ShiftQuality] = field(default_factory=list)
     #: files written, by kind
     files: dict[str, Path] = field(default_factory=dict)
 
@@ -61,13 +64,14 @@ def analyse(run_dir: Path | str, gates: str | Iterable[str] | Mapping[str, str] 
     stats, rebuilt = complete_stats(run)
     bands = gear_bands(run.signals, run.gears) if run.signals is not None else []
     found = shifts(bands, run.signals)
-    metrics = build_metrics(run, stats, found)
+    quality = shift_quality(run.signals, found, run.gears)
+    metrics = build_metrics(run, stats, found) | quality_metrics(quality)
     energy = energy_balance(stats.energy, run.signals)
     metrics["energy_residual_rel"] = abs(energy.residual_rel) if energy else None
     metrics["energy_turned_over_J"] = energy.turned_over_J if energy else None
     # the gates of the run were looked at before it began: what one of them misses was not measured
     results = evaluate(asked, {**{name: None for g in own for name in g.names}, **metrics})
     checks = check_run(run, stats, metrics, energy)
-    judged = verdicts(run.info.scenario, run.signals) if run.info.scenario is not None else []
+    judged = verdicts(run.info.scenario, run.signals, quality) if run.info.scenario is not None else []
     checks += [Check(f"{v.kind} {v.name!r}", v.passed, v.text) for v in judged]
-    return Report(run, stats, rebuilt, metrics, bands, found, energy, results, checks, judged)
+    return Report(run, stats, rebuilt, metrics, bands, found, energy, results, checks, judged, quality)

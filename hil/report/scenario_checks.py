@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,8 @@ from torqueloop.hil.common.conditions import Condition, parse_condition
 from torqueloop.hil.common.levers import lever_value
 from torqueloop.hil.record.run_data import Signals
 from torqueloop.hil.report.analysis import runs_of
-from torqueloop.hil.results.scenario import CheckSpec, ScenarioInfo, StepSpec
+from torqueloop.hil.report.shift_quality import CRITERIA, ShiftQuality
+from torqueloop.hil.results.scenario import SHIFT, CheckSpec, ScenarioInfo, StepSpec
 
 #: signals of the steps
 STEP, STATE = "manoeuvre.step", "manoeuvre.state"
@@ -35,14 +36,16 @@ class Verdict:
     signals: tuple[str, ...] = ()
 
 
-def verdicts(info: ScenarioInfo, signals: Signals | None) -> list[Verdict]:
-    """All steps in their order, then all checks."""
+def verdicts(
+    info: ScenarioInfo, signals: Signals | None, quality: Sequence[ShiftQuality] = ()
+) -> list[Verdict]:
+    """All steps in their order, then all checks. quality: of the shifts of the run."""
     if signals is None or not len(signals.tick):
         lost = "no signals were recorded"
         return [Verdict(s.name, "step", False, None, lost) for s in info.steps] + [
             Verdict(c.name, "check", False, None, lost) for c in info.checks
         ]
-    return [*_steps(info.steps, signals), *(_check(c, info, signals) for c in info.checks)]
+    return [*_steps(info.steps, signals), *(_check(c, info, signals, quality) for c in info.checks)]
 
 
 # --- steps ----------------------------------------------------------------------------------------------------------
@@ -93,7 +96,9 @@ def _seen(name: str, signals: Signals, at: NDArray[np.intp]) -> str:
 # --- checks ---------------------------------------------------------------------------------------------------------
 
 
-def _check(check: CheckSpec, info: ScenarioInfo, signals: Signals) -> Verdict:
+def _check(check: CheckSpec, info: ScenarioInfo, signals: Signals, quality: Sequence[ShiftQuality]) -> Verdict:
+    if check.kind == SHIFT:
+        return _shifts(check, info, signals, quality)
     condition = _resolved(check.condition, signals)
     if isinstance(condition, str):
         return Verdict(check.name, "check", False, None, condition)
@@ -114,6 +119,33 @@ def _check(check: CheckSpec, info: ScenarioInfo, signals: Signals) -> Verdict:
     a, b = windows[-1]
     decided = signals.t[a + int(np.argmax(holds[a:b]))] if check.kind == "eventually" else signals.t[b - 1]
     return Verdict(check.name, "check", True, float(decided), "", names)
+
+
+def _shifts(check: CheckSpec, info: ScenarioInfo, signals: Signals, quality: Sequence[ShiftQuality]) -> Verdict:
+    """Every shift of this name that was commanded while its step ran; there must be one."""
+    condition = parse_condition(check.condition)
+    t = signals.t
+    spans = [(t[a], t[b - 1]) for a, b in _windows(check, info, signals)]
+    looked = [q for q in quality if check.shift in ("*", q.name) and any(a <= q.begin_s <= b for a, b in spans)]
+    if not looked:
+        there = ", ".join(f"{q.name} at {q.begin_s:.3f} s" for q in quality) or "none"
+        where = f"while step {check.during!r} ran" if check.during else "in the run"
+        which = "no shift" if check.shift == "*" else f"no shift {check.shift}"
+        return Verdict(check.name, "check", False, None, f"{which} {where}; shifts: {there}")
+    for q in looked:
+        values = {name: getattr(q, name) for name in condition.signals}
+        lacking = [name for name, x in values.items() if x is None]
+        if lacking:
+            return Verdict(check.name, "check", False, q.begin_s, f"{q.name}: {', '.join(lacking)} cannot be told")
+        if not condition.met(values):
+            seen = ", ".join(f"{name} = {x:.6g} {CRITERIA[name]}".removesuffix(" 1") for name, x in values.items())
+            return Verdict(check.name, "check", False, q.begin_s, f"{q.name}, {check.condition}: {seen}",
+                           _pictured(q, signals))  # fmt: skip
+    return Verdict(check.name, "check", True, looked[-1].end_s, "", _pictured(looked[-1], signals))
+
+
+def _pictured(q: ShiftQuality, signals: Signals) -> tuple[str, ...]:
+    return tuple(name for name in ("car.a", "turbine.w", "out.w") if name in signals.names)
 
 
 def _fails(check: CheckSpec, holds: NDArray[np.bool_], t: NDArray[np.float64]) -> tuple[int, str]:

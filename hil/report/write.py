@@ -14,6 +14,7 @@ from torqueloop.hil.report.analysis import Shift
 from torqueloop.hil.report.checks import Check
 from torqueloop.hil.report.energy import EnergyBalance
 from torqueloop.hil.report.report import Report, analyse
+from torqueloop.hil.report.shift_quality import ShiftQuality
 from torqueloop.hil.results.files import VERSION, plain, write_json_atomic
 from torqueloop.hil.results.gates import GateResult
 from torqueloop.hil.results.run import RunInfo
@@ -39,6 +40,8 @@ class ReportFile:
     gates: list[GateResult]
     checks: list[Check]
     shifts: list[Shift]
+    #: criteria of each shift, see docs/shift_quality.md
+    shift_quality: list[ShiftQuality]
     energy: EnergyBalance | None
     #: by name, as gates use them
     metrics: dict[str, float | str | None]
@@ -58,6 +61,7 @@ def report_file(report: Report) -> ReportFile:
         report.gates,
         report.checks,
         report.shifts,
+        report.quality,
         report.energy,
         report.metrics,
         replace(report.run.info, stats=report.stats),

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 #: what a check asks of its condition: at every instant, at no instant, at one (or for `for_s`), at the last
 KINDS = ("always", "never", "eventually", "at_end")
+#: a check of another kind: its condition is one on the criteria of shifts (hil/report/shift_quality.py)
+SHIFT = "shift"
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class CheckSpec:
     """One check."""
 
     name: str
-    #: one of KINDS
+    #: one of KINDS, or SHIFT
     kind: str
     #: condition on signals (hil/common/conditions.py)
     condition: str
@@ -36,6 +38,8 @@ class CheckSpec:
     until_s: float | None = None
     #: eventually: it must hold so long without a break [s]
     for_s: float = 0.0
+    #: SHIFT: which shifts, "3-2", or "*" for all
+    shift: str = ""
 
 
 @dataclass(frozen=True)

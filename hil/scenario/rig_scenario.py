@@ -49,7 +49,8 @@ from torqueloop.hil.common.conditions import parse_condition
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile, validate
 from torqueloop.hil.common.config_layers import read_layers, split_key
 from torqueloop.hil.common.locate import find
-from torqueloop.hil.results.scenario import KINDS, CheckSpec, ScenarioInfo, StepSpec
+from torqueloop.hil.report.shift_quality import CRITERIA
+from torqueloop.hil.results.scenario import KINDS, SHIFT, CheckSpec, ScenarioInfo, StepSpec
 from torqueloop.hil.rig.describe.steps import Step
 
 #: gates of every scenario
@@ -119,6 +120,11 @@ class Check(ConfigTable):
     at_end: str | None = None
     #: of `eventually`: for so long without a break [s]
     for_s: _Time = 0.0
+    #: instead of a condition: the shifts of this name ("3-2"; "*": every one) that are commanded meanwhile; there must
+    #: be one ...
+    shift: str | None = None
+    #: ... and each meets this condition on its criteria (docs/shift_quality.md), "time < 1 s and flare < 200 rpm"
+    quality: str | None = None
     #: instead of a condition: this signal stays within `tolerance` of `expected`
     signal: str | None = None
     #: of `signal`, in `unit`
@@ -131,8 +137,11 @@ class Check(ConfigTable):
     @model_validator(mode="after")
     def _one(self) -> Check:
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
-        if len(given) + (self.signal is not None) != 1:
-            raise BadValue("a check has one of these", key="always", value=given, allowed=f"{', '.join(KINDS)}, signal")
+        if len(given) + (self.signal is not None) + (self.shift is not None) != 1:
+            raise BadValue("a check has one of these", key="always", value=given,
+                           allowed=f"{', '.join(KINDS)}, signal, shift")  # fmt: skip
+        if (self.shift is None) != (self.quality is None):
+            raise BadValue("shift and quality belong together", key="shift", value=self.shift)
         if (self.signal is None) != (self.expected is None) or (self.signal is None) != (self.tolerance is None):
             raise BadValue("signal, expected and tolerance belong together", key="signal", value=self.signal)
         if self.for_s and self.eventually is None:
@@ -148,6 +157,10 @@ class Check(ConfigTable):
             assert self.expected is not None and self.tolerance is not None
             low, high = self.expected - self.tolerance, self.expected + self.tolerance
             kind, text = "always", f"{self.signal} >= {low!r} {self.unit} and {self.signal} <= {high!r} {self.unit}"
+        elif self.shift is not None:
+            assert self.quality is not None
+            return CheckSpec(self.name, SHIFT, _criteria(self.quality), self.during, self.from_s, self.until_s,
+                             shift=self.shift.replace("→", "-"))  # fmt: skip
         else:
             kind = next(kind for kind in KINDS if getattr(self, kind) is not None)
             text = getattr(self, kind)
@@ -157,6 +170,26 @@ class Check(ConfigTable):
             error.key = kind
             raise
         return CheckSpec(self.name, kind, text, self.during, self.from_s, self.until_s, self.for_s)
+
+
+def _criteria(text: str) -> str:
+    """A condition on the criteria of shifts that can be read; ConfigError otherwise."""
+
+    def unit(name: str) -> str:
+        if name not in CRITERIA:
+            raise UnknownNameError("there is no criterion {value}", key="quality", value=name,
+                                   hint=did_you_mean(name, CRITERIA), allowed=", ".join(CRITERIA))  # fmt: skip
+        return CRITERIA[name]
+
+    def word(name: str, word: str) -> float:
+        raise ConfigError("{key}: {value} is no number", key="quality", value=word)
+
+    try:
+        parse_condition(text).resolved(unit, word)
+    except ConfigError as error:
+        error.key = "quality"
+        raise
+    return text
 
 
 class RigScenarioConfig(ConfigTable):

@@ -107,13 +107,20 @@ def _driven(request: pytest.FixtureRequest, path: Path, options: dict[str, Any])
     from torqueloop.hil.common.locate import locate
     from torqueloop.hil.report.write import write_report
     from torqueloop.hil.scenario.rig_scenario import GATES
+    from torqueloop.hil.scenario.standing import standing_driver
     from torqueloop.hil.testing.driven_rig import DrivenRig
     from torqueloop.hil.testing.holder import Holder
 
     config, names = request.config, _own_names(request.config)
     name = options.get("name") or config.getoption("--torqueloop-rig") or config.getini("torqueloop_rig") or DEFAULT_RIG
     file = locate(name, "rigs")
-    given = {"gates": {**GATES, **options.get("gates", {})}, **_standing(file, options), **options.get("overrides", {})}
+    driver = {f"driver.{name}": value for name, value in options.get("driver", {}).items()}
+    given = {
+        "gates": {**GATES, **options.get("gates", {})},
+        **standing_driver(file, options.get("overrides")),
+        **driver,
+        **options.get("overrides", {}),
+    }
     more = {key: options[key] for key in ("peers", "control") if key in options}
     holder = Holder(file, options["clock"], path, duration=options.get("duration", DURATION_S), overrides=given, **more)
     driven = DrivenRig(holder, path, names)
@@ -132,15 +139,6 @@ def _driven(request: pytest.FixtureRequest, path: Path, options: dict[str, Any])
     if judged and not failed:
         # not an assertion: the test itself passed, its run did not
         pytest.fail(f"the run of the rig failed: {'; '.join(wrong)}; run: {path}", pytrace=False)
-
-
-def _standing(file: Path, options: dict[str, Any]) -> dict[str, Any]:
-    """The driver as the rig file has it at t = 0, or as the test says, from then on."""
-    from torqueloop.hil.rig.describe.config import load_rig_config
-
-    config = load_rig_config(file, options.get("overrides"))
-    first = {name: points[0][1] for name, points in config.driver.items()}
-    return {f"driver.{name}": value for name, value in {**first, **options.get("driver", {})}.items()}
 
 
 def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:

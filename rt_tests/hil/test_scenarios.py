@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,6 +15,8 @@ from typer.testing import CliRunner
 import torqueloop as tl
 from torqueloop.configs import installed
 from torqueloop.hil.cli import app
+from torqueloop.hil.report.html import failed_moments
+from torqueloop.hil.report.moment import moment
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import run_rig
 from torqueloop.hil.scenario.rig_scenario import load_rig_scenario
@@ -47,6 +50,11 @@ DISTURBED = [
     ("kick_down", "kick down", {"vehicle.start": "bmw_528i_hill"}),
     ("creep", "creeps within 2 s", {"vehicle.start": "bmw_528i_hill"}),
     (
+        "kick_down",
+        "the kick-down is quick and can be borne",
+        {"faults": [{"signal": "TCU_Pressure_1.p_C5", "kind": "gain", "value": 0.2}]},
+    ),
+    (
         "hill_start",
         "rolls back less than 0.5 m",
         {"faults": [{"signal": "driver.pedal", "kind": "gain", "value": 0.3}]},
@@ -59,7 +67,19 @@ def test_a_disturbed_run_fails_and_says_where(name: str, what: str, overrides: d
     report = run_scenario(name, out=tmp_path / "run", overrides=overrides, html=False)
     assert not report.passed and report.exit_status == 1
     failed = {v.name: v for v in report.verdicts if not v.passed}
-    assert what in failed and failed[what].text and failed[what].t_s is not None
+    assert what in failed and failed[what].text
+    # a shift that did not come has no time
+    assert failed[what].t_s is not None or "no shift 3-2 while" in failed[what].text
+
+
+def test_the_moment_of_failure_is_drawn(tmp_path: Path) -> None:
+    """A picture for each verdict that failed at a time, with the signals it looked at; none for those that passed."""
+    report = run_scenario("creep", out=tmp_path / "run", overrides={"vehicle.start": "bmw_528i_hill"}, html=False)
+    moments = failed_moments(report)
+    assert [name for name, _, _ in moments] == [f"{v.kind} {v.name}" for v in report.verdicts if not v.passed] != []
+    svg = next(picture for name, _, picture in moments if name == "check creeps within 2 s")
+    assert svg is not None and svg.startswith("<svg") and "car.v" in svg and "driver.pedal" in svg
+    assert moment(report.run.signals, replace(report.verdicts[0], t_s=None), "x") is None
 
 
 def test_the_command_runs_several_and_leaves_junit(tmp_path: Path) -> None:

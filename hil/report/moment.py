@@ -1,0 +1,47 @@
+"""The moment at which a step or check of a scenario failed: the signals it looked at, gear and pedal, around it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from torqueloop.hil.record.run_data import Signals
+from torqueloop.hil.report.analysis import runs_of, thin
+from torqueloop.hil.report.scenario_checks import STEP, Verdict
+from torqueloop.hil.report.style import colour, stacked, themed
+
+#: shown before and behind it [s]
+BEFORE_S, AFTER_S = 3.0, 1.5
+#: panels at most, and signals that are always shown where they were recorded
+PANELS = 5
+_ALWAYS = ("driver.pedal",)
+_GEAR = ".gear_actual"
+
+
+def moment(signals: Signals | None, verdict: Verdict, name: str) -> str | None:
+    """Inline SVG: a panel for each signal, a line at the moment, the steps shaded. None: there is no moment, or none
+    of its signals."""
+    if signals is None or not len(signals.tick) or verdict.t_s is None:
+        return None
+    gears = [n for n in signals.names if n.endswith(_GEAR)]
+    wanted = dict.fromkeys([*verdict.signals, *gears, *_ALWAYS])
+    shown = [n for n in wanted if n in signals.names][:PANELS]
+    t = signals.t
+    keep = (t >= verdict.t_s - BEFORE_S) & (t <= verdict.t_s + AFTER_S)
+    if not shown or not keep.any():
+        return None
+    with stacked(6.6, 1.0 + 1.25 * len(shown), [1.0] * len(shown)) as (figure, axes):
+        for axis, signal in zip(np.atleast_1d(axes), shown, strict=True):
+            tt, y = thin(t[keep], signals[signal][keep])
+            axis.plot(tt, y, color=colour("blue"))
+            axis.axvline(verdict.t_s, color=colour("red"), linewidth=1.2)
+            unit = signals.units.get(signal, "1")
+            axis.set_ylabel(f"{signal}\n[{unit}]" if unit not in ("", "1") else signal, fontsize=7)
+            if STEP in signals.names:
+                for k, (a, b, _) in enumerate(runs_of(signals[STEP][keep])):
+                    role = "band_a" if k % 2 == 0 else "band_b"
+                    axis.axvspan(t[keep][a], t[keep][b - 1], color=colour(role), linewidth=0, zorder=0)
+        last = np.atleast_1d(axes)[-1]
+        last.set_xlabel("time  [s]")
+        last.set_xlim(float(t[keep][0]), float(t[keep][-1]))
+        np.atleast_1d(axes)[0].set_title(f"{verdict.kind} {verdict.name}: {verdict.t_s:.3f} s")
+        return themed(figure, name)

@@ -1,0 +1,93 @@
+"""Random sequences: drawn again the same, run and judged, and a planted error shrunk to the moves it needs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rig_help import DESK
+from typer.testing import CliRunner
+
+from torqueloop.hil.cli import app
+from torqueloop.hil.scenario import random_drive as rd
+
+DRIVER = ("pedal", "kickdown", "brake", "brake_switch", "lever")
+
+
+def test_a_seed_draws_the_same_sequences_everywhere() -> None:
+    one = [rd.draw(3, k, DRIVER) for k in range(1, 40)]
+    assert one == [rd.draw(3, k, DRIVER) for k in range(1, 40)] and len(set(one)) == 39
+    assert one[0] != rd.draw(4, 1, DRIVER) and all(dict(moves[0].set) == {"lever": "D"} for moves in one)
+    for move in (m for moves in one for m in moves):
+        values = dict(move.set)
+        if "pedal" in values:
+            assert 0.0 <= values["pedal"] <= 1.0 and values["kickdown"] == float(values["pedal"] == 1.0)
+            assert values["brake_switch"] == float(values["brake"] > 0.0)
+            assert not (values["pedal"] and values["brake"]), "one foot"
+    assert {dict(m.set).get("lever") for moves in one for m in moves} >= {"R", "N", "D"}
+    assert [str(m) for m in rd.draw(3, 1, DRIVER)][0].startswith("lever D, ")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shrinking_finds_the_moves_that_matter(seed: int) -> None:
+    """A law that fails where R comes after full pedal, whatever else: two moves are left, as simple as they can be."""
+
+    def run(moves):
+        values = [dict(m.set) for m in moves]
+        full = next((k for k, v in enumerate(values) if v.get("pedal", 0.0) > 0.4), None)
+        bad = full is not None and any(v.get("lever") == "R" for v in values[full + 1 :])
+        return rd.SequenceResult(
+            1, tuple(moves), {"law": "broken"} if bad else {"other": "x"} if len(moves) % 2 else {}
+        )
+
+    first = next(r for k in range(1, 500) if "law" in (r := run(rd.draw(seed, k, DRIVER))).failed)
+    best, runs = rd.shrink(first, run)
+    assert [dict(m.set).get("lever", dict(m.set).get("pedal")) for m in best.moves] == [1.0, "R"]
+    assert all(m.hold_s == rd.SHORTEST_S and m.over_s == 0.0 for m in best.moves) and runs <= rd.SHRINK_RUNS
+    assert best.failed == {"law": "broken"}
+
+
+def test_sequences_run_and_pass_and_leave_nothing(tmp_path: Path) -> None:
+    drive = rd.prepare(DESK)
+    [one] = rd.run_random(drive, 1, 5, tmp_path)
+    assert one.failed == {} and one.path is None and list(tmp_path.iterdir()) == []
+    assert one.duration_s == pytest.approx(sum(m.hold_s for m in one.moves), abs=0.02)
+
+
+def test_a_planted_error_is_found_shrunk_and_reproduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check that driving breaks: the file that is left fails in the same way as a scenario."""
+    monkeypatch.setattr(rd, "SHRINK_RUNS", 4)
+    planted = tmp_path / "planted.toml"
+    planted.write_text("""
+[scenario]
+name = "planted"
+rig = "desk_4hp22"
+[[steps]]
+name = "unused"
+[[checks]]
+name = "the engine stays below 1500 rpm"
+always = "engine.w < 1500 rpm"
+""")
+    out = tmp_path / "out"
+    options = ["--random", "1", "--seed", "49", "-j", "1", "--out", str(out), "--json"]
+    result = CliRunner().invoke(app, ["scenario", str(planted), *options])
+    assert result.exit_code == 1, result.output
+    told = json.loads(result.output)
+    assert told["failed"] and told["shrunk_from"] > len(told["shrunk"]) and told["shrink_runs"] == 4
+    assert list(told["shrunk_fails"]) == ["check 'the engine stays below 1500 rpm'"]
+    again = CliRunner().invoke(app, ["scenario", told["file"], "--out", str(tmp_path / "again"), "--no-html", "--json"])
+    verdicts = json.loads(again.output)["scenarios"][0]["verdicts"]
+    assert again.exit_code == 1 and [v["name"] for v in verdicts if not v["passed"]] == [
+        "the engine stays below 1500 rpm"
+    ]
+
+
+def test_mistakes_are_named(tmp_path: Path) -> None:
+    for options, words in (
+        (["creep", "kick_down"], "2 scenarios are named"),
+        (["--clock", "real"], "virtual clock"),
+        (["--rig", "nothing"], "nothing"),
+    ):
+        result = CliRunner().invoke(app, ["scenario", *options, "--random", "1", "--out", str(tmp_path / "x")])
+        assert result.exit_code == 2 and words in result.output.replace("\n", " "), result.output

@@ -1,0 +1,145 @@
+"""Criteria of shifts on signals whose answers are known: drawn by hand, closed forms, the table of ISO 2631-1."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.hil.record.run_data import Signals, signal_dtype
+from torqueloop.hil.report import shift_quality as sq
+from torqueloop.hil.report.analysis import gear_bands, shifts
+from torqueloop.hil.report.jerk import HALF_S, jerk
+from torqueloop.hil.report.scenario_checks import verdicts
+from torqueloop.hil.results.scenario import ScenarioInfo, StepSpec
+from torqueloop.hil.scenario.rig_scenario import Check
+
+TICK_S = 1e-3
+RATIOS = {"1": 2.0, "2": 1.0}
+
+
+def recorded(**columns) -> Signals:
+    names = [name.replace("__", ".") for name in columns]
+    records = np.zeros(len(next(iter(columns.values()))), signal_dtype(len(names)))
+    records["tick"] = np.arange(len(records))
+    records["out"] = np.array(list(columns.values())).T
+    return Signals(names, dict.fromkeys(names, "1"), TICK_S, records)
+
+
+def upshift(flare: float = 0.0, hole: float = 0.0) -> Signals:
+    """4 s; command at 1 s, old ratio until 1.3 s, new one from 1.8 s on. Output at 100 rad/s; the on-coming clutch
+    begins to carry at 1.2 s and slips until 1.8 s."""
+    t = (np.arange(4000) + 1) * TICK_S
+    w_out = np.full(4000, 100.0)
+    w_in = np.interp(t, [0, 1.3, 1.35, 1.4, 1.8, 4], [200, 200, 200 + flare, 200, 100, 100])
+    on = np.interp(t, [0, 1.2, 1.2001, 1.3, 4], [0, 0, 50, 100, 100])
+    slip = np.interp(t, [0, 1.3, 1.8, 4], [100, 100, 0, 0])
+    a = np.where(t < 1.8, 3.0, 2.0) - hole * ((t > 1.5) & (t < 1.6))
+    return recorded(
+        turbine__w=w_in, out__w=w_out, car__a=a, TCU__gear_target=np.where(t <= 1.0, 1.0, 2.0),
+        B__mode=np.where(t < 1.8, 1.0, 0.0), B__tau=on, B__w_rel=slip, B__p=on * 1e4,
+        B__heat=np.cumsum(on * slip) * TICK_S, car__v=t,
+    )  # fmt: skip
+
+
+def judged(signals: Signals) -> sq.ShiftQuality:
+    [quality] = sq.shift_quality(signals, shifts(gear_bands(signals, RATIOS), signals), RATIOS)
+    return quality
+
+
+def test_times_of_a_shift() -> None:
+    q = judged(upshift())
+    assert q.name == "1-2" and q.begin_s == pytest.approx(1.001, abs=1e-9)
+    # the ratio holds within 2 per mille and 0.2 rad/s
+    assert q.time == pytest.approx(0.8, abs=0.005) and q.fill == pytest.approx(0.2, abs=0.003)
+
+
+def test_flare_tie_up_and_heat() -> None:
+    assert judged(upshift()).flare == 0.0 and judged(upshift(flare=35.0)).flare == pytest.approx(35.0, rel=1e-3)
+    assert judged(upshift()).tie_up == 0.0 and judged(upshift(hole=1.5)).tie_up == pytest.approx(0.5)
+    t = np.arange(1000, 2300) * TICK_S
+    on, slip = np.interp(t, [1.2, 1.2001, 1.3], [0, 50, 100]), np.interp(t, [1.3, 1.8], [100, 0])
+    assert judged(upshift()).energy == pytest.approx(float(np.trapezoid(on * slip, t)), rel=0.01)
+
+
+def test_nothing_is_told_of_what_was_not_recorded() -> None:
+    t = (np.arange(4000) + 1) * TICK_S
+    bare = recorded(turbine__w=np.interp(t, [1.3, 1.8], [200, 100]), out__w=np.full(4000, 100.0))
+    q = judged(bare)
+    assert q.begin_s == pytest.approx(1.3, abs=0.01), "without a target gear: the end of the old ratio"
+    assert (q.fill, q.jerk, q.vdv, q.energy, q.comfort) == (None,) * 5
+    assert sq.quality_metrics([q])["shift_quality_jerk_worst_mps3"] is None
+    assert sq.shift_quality(None, [], {}) == [] and set(sq.quality_metrics([]).values()) == {None}
+
+
+@pytest.mark.parametrize("f", [0.5, 3.0, 10.0, 20.0])
+def test_jerk_of_a_sine(f: float) -> None:
+    """Amplitude: 2 pi f times 3 (sin x - x cos x) / x^3, x = 2 pi f HALF_S; samples stand for half a tick more."""
+    t = np.arange(0, 4, TICK_S)
+    x = 2 * np.pi * f * (HALF_S + TICK_S / 2)
+    expected = 2 * np.pi * f * 3 * (np.sin(x) - x * np.cos(x)) / x**3
+    found = jerk(np.sin(2 * np.pi * f * t), TICK_S)
+    assert len(found) == len(t) and np.abs(found[100:-100]).max() == pytest.approx(expected, rel=0.01)
+
+
+def test_jerk_of_a_ramp_and_of_few_samples() -> None:
+    assert np.allclose(jerk(np.arange(500) * 0.004, TICK_S), 4.0)
+    assert np.allclose(jerk(np.array([1.0, 1.5, 2.0]), TICK_S), 500.0) and list(jerk(np.zeros(1), TICK_S)) == [0.0]
+
+
+#: ISO 2631-1:1997, table 3: frequency [Hz], W_d
+@pytest.mark.parametrize(("f", "weight"), [(0.5, 0.853), (1.0, 1.011), (2.0, 0.890), (4.0, 0.512), (8.0, 0.253)])
+def test_weighting_is_that_of_the_standard(f: float, weight: float) -> None:
+    t = np.arange(0, 20, TICK_S)
+    found = sq.weighted_fore_and_aft(np.sin(2 * np.pi * f * t), TICK_S)[5000:-5000]
+    assert np.sqrt(2 * np.mean(found**2)) == pytest.approx(weight, rel=0.01)
+
+
+def test_constant_acceleration_is_no_dose_and_comfort_falls_with_it() -> None:
+    assert np.abs(sq.weighted_fore_and_aft(np.full(5000, 3.0), TICK_S)).max() < 1e-6
+    assert [sq.comfort(x) for x in (0.0, 0.05, 0.5, 5.0, 1e6)] == pytest.approx([10.0, 10.0, 7.0, 4.0, 1.0])
+
+
+# --- in checks of scenarios ---------------------------------------------------------------------------------------
+
+
+def verdict(quality: str, shift: str = "1-2", during: str = "", **more):
+    check = Check(name="good", shift=shift, quality=quality, during=during, **more).spec()
+    signals = upshift(flare=35.0)
+    info = ScenarioInfo("s", steps=[StepSpec("drive")] if during else [], checks=[check])
+    if during:
+        step = {"manoeuvre__step": np.where(signals.t < 2.5, 0.0, 1.0)}
+        old = {n.replace(".", "__"): signals[n] for n in signals.names}
+        signals = recorded(**old, **step)
+    found = sq.shift_quality(signals, shifts(gear_bands(signals, RATIOS), signals), RATIOS)
+    return verdicts(info, signals, found)[-1]
+
+
+def test_a_check_of_shift_quality() -> None:
+    assert verdict("time < 1 s and fill < 0.25 s and flare < 400 rpm").passed
+    assert verdict("comfort > 1", "*").passed
+    failed = verdict("time < 1 s and flare < 300 rpm")
+    assert not failed.passed and failed.t_s == pytest.approx(1.001)
+    assert failed.text == "1-2, time < 1 s and flare < 300 rpm: time = 0.798 s, flare = 35 rad/s"
+
+
+def test_a_check_without_its_shift_fails_and_says_which_there_were() -> None:
+    assert verdict("time < 1 s", "3-2").text == "no shift 3-2 in the run; shifts: 1-2 at 1.001 s"
+    assert verdict("time < 1 s", "*", "drive").text.startswith("no shift while step 'drive' ran; shifts: 1-2")
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"shift": "1-2", "quality": "flair < 3"}, "did you mean 'flare'"),
+        ({"shift": "1-2", "quality": "flare < 3 bar"}, "flare is in rad/s, not in Pa"),
+        ({"shift": "1-2", "quality": "flare < high"}, "no number"),
+        ({"shift": "1-2"}, "belong together"),
+        ({"quality": "flare < 3"}, "one of these"),
+        ({"shift": "1-2", "quality": "flare < 3", "always": "car.v > 1"}, "one of these"),
+    ],
+)
+def test_a_mistake_is_named(keys: dict, words: str) -> None:
+    with pytest.raises((TorqueloopError, ValueError)) as caught:
+        Check(name="x", **keys).spec()
+    assert words in str(caught.value), str(caught.value)
