@@ -35,6 +35,7 @@ from torqueloop.hil.cli.common import (
     steady_streams,
 )
 from torqueloop.hil.cli.control import control_app, keys
+from torqueloop.hil.cli.export import export
 from torqueloop.hil.cli.listing import list_installed
 from torqueloop.hil.cli.new import new_app
 from torqueloop.hil.cli.peers import tcu, vehicle
@@ -426,6 +427,7 @@ app.command()(compare)
 app.command()(runs)
 app.command()(scenario)
 app.command()(watch)
+app.command()(export)
 app.command()(sweep)
 
 

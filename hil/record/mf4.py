@@ -12,7 +12,8 @@ import can
 
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.common.lean_imports import with_asammdf
-from torqueloop.hil.record.recording import RecordingError, read_stream
+from torqueloop.hil.record.pieces import Pieces, SignalPieces
+from torqueloop.hil.record.recording import RecordingError
 from torqueloop.hil.record.run_data import Signals, read_signals
 from torqueloop.hil.results.files import read_run_info
 
@@ -33,12 +34,12 @@ def start_of(run_dir: Path | str) -> tuple[datetime, int]:
     when the run was started."""
     epoch_ns = first_ns = 0
     with suppress(RecordingError):
-        epoch_ns = int(read_stream(Path(run_dir) / "bus").header.get("epoch_ns", 0))
+        epoch_ns = int(Pieces.of(Path(run_dir) / "bus").header.get("epoch_ns", 0))
     with suppress(RecordingError):
-        signals = read_signals(run_dir)
-        if len(signals.records):
-            tick_ns = round(1e9 * signals.tick_s)
-            first_ns = int(signals.records["t_wall_ns"][0]) - int(signals.tick[0]) * tick_ns
+        signals = SignalPieces.of(run_dir)
+        first = next((records[0] for records in signals if len(records)), None)
+        if first is not None:
+            first_ns = int(first["t_wall_ns"]) - int(first["tick"]) * round(1e9 * signals.tick_s)
     if epoch_ns and first_ns > 0:
         # in two steps: a double holds no nanoseconds since 1970
         return _EPOCH + timedelta(microseconds=(epoch_ns + first_ns) / 1000), first_ns

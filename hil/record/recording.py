@@ -17,6 +17,7 @@ RecordingError only where nothing can be read at all (no file, header unreadable
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import struct
 import zlib
@@ -221,7 +222,7 @@ def read_stream(folder: Path | str) -> StreamData:
         except ConfigError as error:
             data = b""
             damage.append(Damage(path.name, 0, 0, str(error)))
-        header, start, cause = _read_head(data)
+        header, start, cause = head_of(data)
         if header is None:
             # Only the first header is needed to understand the records; behind a broken one, look for chunks.
             following = data.find(CHUNK_MAGIC)
@@ -231,8 +232,8 @@ def read_stream(folder: Path | str) -> StreamData:
             result = StreamData(header)
         if result is None:
             continue
-        for chunk in _scan(data, start):
-            if isinstance(chunk, _Bad):
+        for chunk in scan(data, start):
+            if isinstance(chunk, Bad):
                 last = damage[-1] if damage else None
                 if last and last.at_end and last.file == path.name and last.offset + last.n_bytes == chunk.offset:
                     last.n_bytes += chunk.n_bytes
@@ -262,36 +263,40 @@ def read_stream(folder: Path | str) -> StreamData:
 
 
 @dataclass(frozen=True)
-class _Chunk:
+class Chunk:
+    """An intact chunk of a file."""
+
     seq: int
     payload: bytes
     offset: int
 
 
 @dataclass(frozen=True)
-class _Bad:
+class Bad:
+    """A stretch of a file that is no chunk."""
+
     offset: int
     n_bytes: int
     cause: str
 
 
-def _scan(data: bytes, start: int) -> Iterator[_Chunk | _Bad]:
+def scan(data: bytes | mmap.mmap, start: int) -> Iterator[Chunk | Bad]:
     """The chunks of one file from byte `start` on, and the stretches between them that are none."""
     pos, end = start, len(data)
     while pos < end:
         chunk = _parse_chunk(data, pos)
-        if isinstance(chunk, _Chunk):
+        if isinstance(chunk, Chunk):
             yield chunk
             pos += _CHUNK_HEAD.size + len(chunk.payload)
             continue
         # Look for the next place where an intact chunk could begin; records before it are lost.
         following = data.find(CHUNK_MAGIC, pos + 1)
         following = end if following < 0 else following
-        yield _Bad(pos, following - pos, chunk)
+        yield Bad(pos, following - pos, chunk)
         pos = following
 
 
-def _parse_chunk(data: bytes, pos: int) -> _Chunk | str:
+def _parse_chunk(data: bytes | mmap.mmap, pos: int) -> Chunk | str:
     """The chunk that begins at `pos`, or why there is none."""
     if len(data) - pos < _CHUNK_HEAD.size:
         return "torn chunk"
@@ -304,10 +309,10 @@ def _parse_chunk(data: bytes, pos: int) -> _Chunk | str:
     payload = data[begin : begin + n_bytes]
     if zlib.crc32(payload, zlib.crc32(_SEQ_LENGTH.pack(seq, n_bytes))) != crc:
         return "wrong checksum"
-    return _Chunk(seq, payload, pos)
+    return Chunk(seq, payload, pos)
 
 
-def _read_head(data: bytes) -> tuple[dict[str, Any] | None, int, str]:
+def head_of(data: bytes | mmap.mmap) -> tuple[dict[str, Any] | None, int, str]:
     """(header, offset of the first chunk, "") or (None, 0, cause)."""
     if len(data) < _FILE_HEAD.size:
         return None, 0, "file head torn"

@@ -110,7 +110,7 @@ def read_signals(run_dir: Path | str, folder: str = "signals") -> Signals:
     if header.get("version") != 1:
         version = header.get("version")
         raise RecordingError(f"{run_dir}/{folder}: format version {version}; this program reads version 1")
-    names, units, tick_s, every = _described(header, f"{run_dir}/{folder}")
+    names, units, tick_s, every = described(header, f"{run_dir}/{folder}")
     records, stray = _records(stream, signal_dtype(len(names)))
     tick = records["tick"]
     jump = np.flatnonzero(np.diff(tick) != every)
@@ -128,7 +128,7 @@ def read_signals(run_dir: Path | str, folder: str = "signals") -> Signals:
     )
 
 
-def _described(header: Mapping[str, Any], where: str) -> tuple[list[str], list[str], float, int]:
+def described(header: Mapping[str, Any], where: str) -> tuple[list[str], list[str], float, int]:
     """(names, units, tick_s, every) of a header; RecordingError where it is not what a recording of signals has."""
     found: tuple[Any, ...] = tuple(header.get(k) for k in ("names", "units", "tick_s", "every"))
     names, units, tick_s, every = found
