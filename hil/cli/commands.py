@@ -20,6 +20,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.cli.common import (
     FAILED,
     INTERRUPTED,
@@ -88,6 +89,15 @@ BusLogOption = Annotated[
     list[str] | None, typer.Option("--bus-log", metavar="FORMAT", help="Write DIR/bus.FORMAT: blf, asc, mf4, trc, csv.")
 ]
 CandumpOption = Annotated[bool, typer.Option("--candump", help="Write DIR/bus.log: the frames as candump does.")]
+AgainstOption = Annotated[
+    str | None,
+    typer.Option(
+        "--gate-against",
+        metavar="RUN",
+        help="Directory of an earlier run, or `last`: the last good one of this rig in the same folder; nothing may be "
+        "worse than there (docs/history.md).",
+    ),
+]
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Draw stick and lever diagrams (png, svg, pdf).")
 ]
@@ -108,6 +118,17 @@ def _gates(texts: list[str] | None) -> list[str] | None:
 
     parse_gates(texts or [], "command line")
     return texts or None
+
+
+def _against(run: str | None, folder: Path, rig: str, clock: str, without: Path | None = None) -> list[str]:
+    """Gates that hold a run to an earlier one."""
+    from torqueloop.hil.runs.history import gates_against, last_good
+
+    if run is None:
+        return []
+    good = last_good(folder, rig, clock, without) if run == "last" else Path(run)
+    error_console.print(f"held to {good}", soft_wrap=True, highlight=False)
+    return gates_against(good)
 
 
 def _show_report(report: Any) -> None:
@@ -176,6 +197,7 @@ def run(
     duration: DurationOption = None,
     out: OutOption = None,
     gate: GateOption = None,
+    gate_against: AgainstOption = None,
     peers: Annotated[
         bool, typer.Option("--peers/--no-peers", help="Start the control unit and vehicle processes of the rig file.")
     ] = True,
@@ -198,16 +220,21 @@ def run(
 ) -> None:
     """Run a rig: gearbox in the loop with its control unit (CAN) and vehicle (ZeroMQ), report at the end."""
     from torqueloop.hil.common.config_layers import parse_overrides
+    from torqueloop.hil.rig.describe.config import load_rig_config
     from torqueloop.hil.rig.run.session import run_rig
 
     overrides = parse_overrides(values or [])
+    path, gates = locate(rig, "rigs"), _gates(gate)
+    if gate_against is not None:
+        name = load_rig_config(path, overrides).rig.name
+        gates = [*(gates or []), *_against(gate_against, out.parent if out else Path("runs"), name, clock.value)]
     with _ended_like_ctrl_c() as came:
         result = run_rig(
-            locate(rig, "rigs"),
+            path,
             clock=clock.value,
             duration=duration,
             out=out,
-            gates=_gates(gate),
+            gates=gates,
             progress=not quiet,
             peers="config" if peers else "none",
             kernel=kernel,
@@ -262,6 +289,7 @@ def simulate(
 def report(
     run_dirs: RunDirs,
     gate: GateOption = None,
+    gate_against: AgainstOption = None,
     html: HtmlOption = True,
     mf4: Mf4Option = False,
     candump: CandumpOption = False,
@@ -276,12 +304,19 @@ def report(
     from torqueloop.hil.record.bus_log import write_bus_log, write_candump
     from torqueloop.hil.record.mf4 import write_mf4
     from torqueloop.hil.report.write import UnwrittenReport, write_report
+    from torqueloop.hil.results.files import read_run_info
 
     if len(run_dirs) > 1:
+        if gate_against is not None:
+            raise ConfigError("{key}: one run is held to an earlier one", key="gate-against", value=gate_against)
         raise typer.Exit(_report_together([write_report(d, _gates(gate), html=html) for d in run_dirs], out, as_json))
-    run_dir = run_dirs[0]
+    run_dir, gates = run_dirs[0], _gates(gate)
+    if gate_against is not None:
+        info = read_run_info(run_dir)
+        name, clock = (info.rig, info.clock) if info is not None else ("", "")
+        gates = [*(gates or []), *_against(gate_against, run_dir.absolute().parent, name, clock, run_dir)]
     try:
-        made = write_report(run_dir, _gates(gate), html=html)
+        made = write_report(run_dir, gates, html=html)
     except UnwrittenReport as error:
         # read-only or full: what it says is worth having all the same
         error.report.files.clear()

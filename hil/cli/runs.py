@@ -48,12 +48,36 @@ def runs(
     folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where the run directories are.")] = Path("runs"),
     sort: Annotated[str, typer.Option(metavar="COLUMN", help="Any column, by its name in --json.")] = "started",
     reverse: Annotated[bool, typer.Option("--reverse", "-r", help="The largest, or the latest, first.")] = False,
+    metric: Annotated[
+        str | None, typer.Option("--trend", metavar="METRIC", help="This metric over the last runs that were judged.")
+    ] = None,
+    last: Annotated[int, typer.Option(metavar="N", min=1, help="Of --trend and --page: so many runs.")] = 50,
+    rig: Annotated[str | None, typer.Option(metavar="NAME", help="Of --trend and --page: of this rig only.")] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page: latency, overruns, shift quality over the runs.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """The run directories in a folder, with their verdicts."""
+    """The run directories in a folder, with their verdicts; metrics over time (an index is kept in the folder)."""
     from torqueloop.hil.results.files import plain
     from torqueloop.hil.runs.listing import list_runs, print_runs
 
+    if page is not None:
+        from torqueloop.hil.runs.history_page import write_page
+
+        count = write_page(folder, page, last, rig)
+        out_console.print(f"{page}: {count} runs", soft_wrap=True, highlight=False)
+    if metric is not None:
+        from torqueloop.hil.runs.history import history, trend
+        from torqueloop.hil.runs.history_page import print_trend
+
+        points = trend(folder, metric, last, rig)
+        if as_json:
+            print_json(plain({"metric": metric, "points": points, "unread": history(folder).unread}))
+        else:
+            print_trend(metric, points, out_console)
+    if page is not None or metric is not None:
+        return
     rows = list_runs(folder, sort, reverse)
     if as_json:
         print_json(plain(rows))

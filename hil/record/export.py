@@ -149,7 +149,7 @@ def _mcap(chosen: _Chosen, target: Path, run_dir: Path) -> int:
                     message = {key: row[c] for key, c in zip(keys, columns, strict=True) if good[k, c]}
                     writer.add_message(channel, time, json.dumps(message).encode(), time)
                 samples += 1
-        writer.finish()
+        writer.finish()  # type: ignore[no-untyped-call]
     return samples
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from torqueloop.hil.record.run_data import Signals
 from torqueloop.hil.report.analysis import runs_of, thin
 from torqueloop.hil.report.scenario_checks import STEP, Verdict
@@ -30,7 +28,7 @@ def moment(signals: Signals | None, verdict: Verdict, name: str) -> str | None:
     if not shown or not keep.any():
         return None
     with stacked(6.6, 1.0 + 1.25 * len(shown), [1.0] * len(shown)) as (figure, axes):
-        for axis, signal in zip(np.atleast_1d(axes), shown, strict=True):
+        for axis, signal in zip(axes, shown, strict=True):
             tt, y = thin(t[keep], signals[signal][keep])
             axis.plot(tt, y, color=colour("blue"))
             axis.axvline(verdict.t_s, color=colour("red"), linewidth=1.2)
@@ -40,8 +38,8 @@ def moment(signals: Signals | None, verdict: Verdict, name: str) -> str | None:
                 for k, (a, b, _) in enumerate(runs_of(signals[STEP][keep])):
                     role = "band_a" if k % 2 == 0 else "band_b"
                     axis.axvspan(t[keep][a], t[keep][b - 1], color=colour(role), linewidth=0, zorder=0)
-        last = np.atleast_1d(axes)[-1]
+        last = axes[-1]
         last.set_xlabel("time  [s]")
         last.set_xlim(float(t[keep][0]), float(t[keep][-1]))
-        np.atleast_1d(axes)[0].set_title(f"{verdict.kind} {verdict.name}: {verdict.t_s:.3f} s")
+        axes[0].set_title(f"{verdict.kind} {verdict.name}: {verdict.t_s:.3f} s")
         return themed(figure, name)
