@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 TICK, STEP, CAN = "cython_kernels/tick", "cython_kernels/step", "cython_kernels/can"
 FAULTS = ("hil/test_rig_faults.py", "hil/test_rig_injection.py", "hil/test_rig_ends.py")
+SENDING = ("hil/test_send_types.py",)
 DISTURB = ("hil/test_disturbances.py",)
 VIRTUAL = ("hil/test_rig_virtual.py", "hil/test_impulse.py", "hil/test_rig_faults.py")
 INJECT = ("hil/test_rig_injection.py",)
@@ -119,8 +120,8 @@ MUTATIONS = (
     M(f"{TICK}/tick_latch.pxi", "if k + 1 == d.n or t <= x[0]:", "if k + 1 == d.n:", VIRTUAL),
     M(f"{TICK}/tick_can.pxi", "CAUSE_TCU_FRAMES if message.bad else CAUSE_TCU_SILENT", "CAUSE_TCU_SILENT", FAULTS),
     M(f"{TICK}/tick_can.pxi", "if message.timed_out:", "if message.timed_out and message.bad:", FAULTS),
-    M(f"{TICK}/tick_can.pxi", "(tick - due.offset) % due.period != 0", "tick % due.period != 0", VIRTUAL),
-    M(f"{TICK}/tick_can.pxi", "rig_latch(r, CAUSE_ENCODE, on_bus(b.index, due.message))", "pass", FAULTS),
+    M(f"{TICK}/tick_send.pxi", "(tick - due.offset) % due.period != 0", "tick % due.period != 0", VIRTUAL),
+    M(f"{TICK}/tick_can.pxi", "rig_latch(r, CAUSE_ENCODE, on_bus(b.index, message))", "pass", FAULTS),
     M(
         f"{TICK}/tick_safety.pxi",
         "y = g.hi if x > g.hi else g.lo if x < g.lo else x",
@@ -138,6 +139,10 @@ MUTATIONS = (
     ),
     M(f"{TICK}/tick_safety.pxi", "return s.held", "return f.value", INJECT),
     M(f"{TICK}/tick_faults.pxi", "own = max(own, s.last_due - tick)", "pass", DISTURB),
+    M(f"{TICK}/tick_sending.pxi", "s.pending = s.left >= 0", "s.pending = 0", SENDING),
+    M(f"{TICK}/tick_sending.pxi", "tick - s.last < row.gap", "tick - s.last <= row.gap", SENDING),
+    M(f"{TICK}/tick_sending.pxi", "return now and not before", "return now", SENDING),
+    M(f"{TICK}/tick_sending.pxi", "s.left = 0 if changed and s.last < 0 else", "s.left =", SENDING),
     M(f"{TICK}/tick_faults.pxi", "if copies == 0:", "if copies < 0:", DISTURB),
     M(f"{TICK}/tick_faults.pxi", "s.random = all.fault[i].seed", "s.random = 1", DISTURB),
     M(f"{TICK}/tick_faults.pxi", "return not wanted and not f.own_end", "return not wanted", DISTURB),

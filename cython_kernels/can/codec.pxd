@@ -160,6 +160,7 @@ cdef int codec_encode(const codec_t* c, tx_state_t* tx, int index, const double*
 cdef int codec_check_timeouts(const codec_t* c, rx_state_t* rx, int64_t now_ns) noexcept nogil
 cdef uint32_t codec_counter_of(const codec_message_t* m, const uint8_t* data) noexcept nogil
 cdef void codec_set_counter(const codec_message_t* m, uint8_t* data, uint32_t value) noexcept nogil
+cdef uint64_t codec_raw_of(const codec_t* c, int signal, const double* table) noexcept nogil
 cdef bint codec_set_raw(const codec_t* c, const codec_message_t* m, int signal, uint64_t raw,
                         uint8_t* data) noexcept nogil
 cdef void codec_protect(const codec_message_t* m, uint8_t* data) noexcept nogil

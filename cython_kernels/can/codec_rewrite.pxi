@@ -1,5 +1,14 @@
-# What changes a frame that is made already, and makes its checksum right again; included by codec.pyx. For disturbances:
-# a frame that nobody disturbs does not come here.
+# Raw numbers of signals, and what changes a frame that is made already and makes its checksum right again; included by
+# codec.pyx. For messages that are sent on change, and for disturbances: other frames do not come here.
+
+
+cdef uint64_t codec_raw_of(const codec_t* c, int signal, const double* table) noexcept nogil:
+    """Raw number a signal is sent with; NaN: all ones. real-time: yes."""
+    cdef const codec_signal_t* s = &c.signal[signal]
+    cdef uint64_t raw = ~<uint64_t> 0
+    if not isnan(table[s.slot]):
+        _encode(s, table[s.slot], &raw)
+    return raw
 
 
 cdef uint32_t codec_counter_of(const codec_message_t* m, const uint8_t* data) noexcept nogil:

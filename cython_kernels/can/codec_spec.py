@@ -98,6 +98,11 @@ class MessageSpec:
     brs: bool = True
     #: nodes that send it, by the database
     senders: tuple[str, ...] = ()
+    #: when it is sent, by the database (hil/can/sending.py)
+    send_kind: str = "cyclic"
+    start_ns: int = 0
+    gap_ns: int = 0
+    repeats: int = 0
 
     @property
     def has_checksum(self) -> bool:

@@ -50,14 +50,14 @@ cdef class Image:
     """State of a whole rig between two ticks. sizes: those of `Rig.image_sizes`."""
 
     def __init__(self, sizes):
-        n_sig, nx, nk, n_messages, n_driver, n_guard, n_fault, n_queue = self.sizes = tuple(int(n) for n in sizes)
-        words = n_sig + nx + nk + n_messages + n_driver + 2 * n_guard
+        n_sig, nx, nk, n_messages, n_driver, n_guard, n_fault, n_queue, n_sending = self.sizes = tuple(int(n) for n in sizes)
+        words = n_sig + nx + nk + n_messages + n_driver + 2 * n_guard + n_sending
         size = sizeof(image_head_t) + sizeof(image_rx_t) * n_messages + 8 * words
         self._memory = np.zeros(size + n_fault * sizeof(fault_state_t) + n_queue * sizeof(queued_t), dtype=np.uint8)
         self._memory[::4096] = 0
         cdef char* at = <char*>cnp.PyArray_DATA(self._memory)
         cdef image_t* m = &self.m
-        m.n_sig, m.nx, m.nk, m.n_messages, m.n_driver, m.n_guard, m.n_fault, m.n_queue = self.sizes
+        m.n_sig, m.nx, m.nk, m.n_messages, m.n_driver, m.n_guard, m.n_fault, m.n_queue, m.n_sending = self.sizes
         m.head = <image_head_t*>at
         m.rx = <image_rx_t*>(at + sizeof(image_head_t))
         m.sig = <double*>(m.rx + m.n_messages)
@@ -69,6 +69,7 @@ cdef class Image:
         m.guard_seen = <int64_t*>(m.guard_last + m.n_guard)
         m.fault = <fault_state_t*>(m.guard_seen + m.n_guard)
         m.queue = <queued_t*>(m.fault + m.n_fault)
+        m.sending = <int64_t*>(m.queue + m.n_queue)
 
     @property
     def tick(self) -> int:

@@ -256,9 +256,10 @@ cdef class Rig(RigMemory):
         nk = self.r.state.nk if self.r.model != NULL else 0
         guards = self.r.safety.n_guard if self.r.safety != NULL else 0
         faults = self.r.faults.n_fault if self.r.faults != NULL else 0
+        sending = sum(self.sending_words(k) for k in range(self.r.n_bus))
         queue = self.r.faults.n_queue if self.r.faults != NULL else 0
         messages = sum(self.r.bus[k].codec.n_messages for k in range(self.r.n_bus))
-        return self.r.n_sig, nx, nk, messages, self.r.n_driver, guards, faults, queue
+        return self.r.n_sig, nx, nk, messages, self.r.n_driver, guards, faults, queue, sending
 
     def set_first_fault(self, FirstFault ring not None) -> None:
         """Ring that keeps every tick of the recorded signals around the first fault; after set_record."""

@@ -19,6 +19,7 @@ from torqueloop.cython_kernels.tick.faults cimport (
     STAGE_FRAME,
     fault_t,
 )
+from torqueloop.cython_kernels.tick.sending cimport Sendings, sending_state_t, sendings_t
 from torqueloop.cython_kernels.tick.tick cimport (
     FRAME_BYTES,
     MAX_BUS,
@@ -139,6 +140,28 @@ cdef class RigMemory(Blocks):
             sizeof(input_head_t) + 8 + self.r.n_bus * (RX_PER_TICK * FRAME_BYTES + sizeof(bus_entry_t))
             + 8 * (MAX_VEHICLE + 1) + pins + 16 * (CTL_WRITES + 1))
         return 0
+
+    def set_sendings(self, bus: int, Sendings sendings not None) -> None:
+        """Messages of a bus that are sent on a change or event."""
+        cdef bus_t* b = self.bus_of(bus)
+        cdef const codec_message_t* m
+        cdef int k, i
+        if sendings.n_sig != self.r.n_sig:
+            raise ValueError(f"messages made for {sendings.n_sig} signals, the rig has {self.r.n_sig}")
+        for k in range(sendings.s.n):
+            if not 0 <= sendings.s.row[k].message < b.codec.n_messages:
+                raise IndexError(f"message {sendings.s.row[k].message} is not in the codec of bus {bus}")
+            m = &b.codec.message[sendings.s.row[k].message]
+            for i in range(sendings.s.row[k].n_signal):
+                if not m.first <= sendings.s.signal[sendings.s.row[k].first_signal + i] < m.last:
+                    raise IndexError(f"message {sendings.s.row[k].message} has no signal {i} of those that send it")
+        b.sendings = &sendings.s
+        self._keep.append(sendings)
+
+    def sending_words(self, bus: int) -> int:
+        """Words of an image for the messages of a bus that are sent on a change or event."""
+        cdef const sendings_t* s = self.bus_of(bus).sendings
+        return s.n * (sizeof(sending_state_t) // 8) + s.n_signal if s != NULL else 0
 
     cdef int check_fault(self, int k, const fault_t* f) except -1:
         """A fault on a frame or bus is one that the bus has."""

@@ -14,6 +14,7 @@ from torqueloop.cython_kernels.rings.ring cimport slot_t, spsc_t
 from torqueloop.cython_kernels.tick.faults cimport faults_t
 from torqueloop.cython_kernels.tick.manoeuvre cimport manoeuvre_t
 from torqueloop.cython_kernels.tick.safety cimport safety_t
+from torqueloop.cython_kernels.tick.sending cimport sendings_t
 from torqueloop.cython_kernels.can.socketcan cimport bus_word_t, canport_t
 from torqueloop.cython_kernels.tick.transaction cimport CTL_WRITES, control_chunk_t, ctl_t, ctl_write_t
 
@@ -215,6 +216,7 @@ cdef struct bus_t:
     int64_t round               # ticks after which all sending repeats; 0: too many, each tick looks at all messages
     int32_t* due_at             # [round + 1]: in tick t of a round, due[due_at[t]] .. due[due_at[t + 1] - 1] are due
     int32_t* due                # numbers in tx_plan, ascending within a tick
+    sendings_t* sendings        # sent on a change or event; NULL: none
     int32_t bell_fd             # eventfd of the sending thread, 0: none
     int32_t tx_drop_limit       # frames in a row that found the ring full before the bus counts as dead
     uint64_t idle_frames        # frames seen before arming

@@ -73,6 +73,7 @@ from torqueloop.cython_kernels.can.codec cimport (
     codec_find,
     codec_message_t,
     codec_next_counter,
+    codec_raw_of,
     codec_rx_arm,
     codec_set_counter,
     codec_set_raw,
@@ -132,6 +133,7 @@ from torqueloop.cython_kernels.tick.faults cimport (
     queued_t,
 )
 from torqueloop.cython_kernels.tick.safety cimport guard_t
+from torqueloop.cython_kernels.tick.sending cimport sending_state_t, sending_t, sendings_t
 from torqueloop.cython_kernels.can.socketcan cimport (
     BUS_OFF,
     PORT_BATCH,
@@ -218,6 +220,8 @@ include "tick_control.pxi"
 include "tick_faults.pxi"
 include "tick_safety.pxi"
 include "tick_can.pxi"
+include "tick_sending.pxi"
+include "tick_send.pxi"
 include "tick_latch.pxi"
 include "tick_outputs.pxi"
 include "tick_publish.pxi"

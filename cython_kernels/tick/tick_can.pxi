@@ -18,7 +18,7 @@ cdef void _log_frame(rig_t* r, const bus_t* b, const can_frame_t* frame, int64_t
         data_push(r.bus_ring, &copy, can_frame_packed(copy.dlc))
 
 
-cdef uint8_t _decode_frame(rig_t* r, bus_t* b, const can_frame_t* frame, int64_t now_ns,
+cdef inline uint8_t _decode_frame(rig_t* r, bus_t* b, const can_frame_t* frame, int64_t now_ns,
                            uint32_t* flags) noexcept nogil:
     # a frame into the signals; its mark in the log. Ages count from the time of the tick, which is an input
     cdef int status = codec_decode(b.codec, frame, r.sig, b.rx, now_ns)
@@ -186,7 +186,7 @@ cdef inline bint _hand_over(bus_t* b, const can_frame_t* frame) noexcept nogil:
     return port_send(b.port, frame) if _native(b) else frames_push(b.tx_ring, frame)
 
 
-cdef bint _transmit(rig_t* r, bus_t* b, can_frame_t* frame, int64_t now_ns, uint32_t* flags) noexcept nogil:
+cdef inline bint _transmit(rig_t* r, bus_t* b, can_frame_t* frame, int64_t now_ns, uint32_t* flags) noexcept nogil:
     # hand a frame over; True: somebody is to send it
     if load_acquire_i32(&r.beat.muted):
         # after a hang; the frame was made all the same, so that a replay finds the same state
@@ -208,53 +208,15 @@ cdef bint _transmit(rig_t* r, bus_t* b, can_frame_t* frame, int64_t now_ns, uint
     return False
 
 
-cdef bint _send_message(rig_t* r, bus_t* b, const tx_t* due, int64_t now_ns, uint32_t* flags) noexcept nogil:
+cdef bint _send_message(rig_t* r, bus_t* b, int32_t message, int64_t now_ns, uint32_t* flags) noexcept nogil:
     # make and hand over the frame of a message that is due; True: somebody is to send it
     cdef can_frame_t frame
     cdef bint disturbed = _links_disturbed(r)
     if disturbed:
-        _freeze_counter(r, b, due.message, flags)
-    if codec_encode(b.codec, b.tx, due.message, r.sig, &frame) == CODEC_NAN:
-        rig_latch(r, CAUSE_ENCODE, on_bus(b.index, due.message))
+        _freeze_counter(r, b, message, flags)
+    if codec_encode(b.codec, b.tx, message, r.sig, &frame) == CODEC_NAN:
+        rig_latch(r, CAUSE_ENCODE, on_bus(b.index, message))
         return False
     if disturbed:
-        return _send_disturbed(r, b, due.message, &frame, now_ns, flags)
+        return _send_disturbed(r, b, message, &frame, now_ns, flags)
     return _transmit(r, b, &frame, now_ns, flags)
-
-
-cdef void _send_bus(rig_t* r, bus_t* b, int64_t now_ns, uint32_t* flags) noexcept nogil:
-    cdef const tx_t* due
-    cdef int i, day
-    cdef int64_t tick = sim_tick(r)
-    cdef bint any_sent = False
-    cdef uint64_t one = 1
-    if _links_disturbed(r) and r.faults.n_queued > 0:
-        any_sent = _release(r, b, False, now_ns, flags)
-    if b.round > 0:
-        # a function of the tick alone: a checkpoint or a replay needs nothing of it
-        day = <int>(tick % b.round)
-        for i in range(b.due_at[day], b.due_at[day + 1]):
-            due = &b.tx_plan[b.due[i]]
-            if tick >= due.first and _send_message(r, b, due, now_ns, flags):
-                any_sent = True
-    else:
-        for i in range(b.n_tx):
-            due = &b.tx_plan[i]
-            if tick < due.first or (tick - due.offset) % due.period != 0:
-                continue
-            if _send_message(r, b, due, now_ns, flags):
-                any_sent = True
-    if _links_disturbed(r) and _send_load(r, b, now_ns, flags):
-        any_sent = True
-    if any_sent and b.bell_fd > 0:
-        # wake the sending thread; an eventfd never blocks the writer (it is non-blocking), a lost ring costs its next
-        # look
-        write(b.bell_fd, &one, sizeof(one))
-
-
-cdef void _send(rig_t* r, int64_t now_ns, uint32_t* flags) noexcept nogil:
-    cdef int i
-    if r.frozen:
-        return
-    for i in range(r.n_bus):
-        _send_bus(r, &r.bus[i], now_ns, flags)

@@ -78,6 +78,13 @@ cdef void _take_image(rig_t* r, image_t* m) noexcept nogil:
         memcpy(m.fault, r.faults.state, r.faults.n_fault * sizeof(fault_state_t))
         memcpy(m.queue, r.faults.queue, r.faults.n_queued * sizeof(queued_t))
         h.n_queued = r.faults.n_queued
+    at = 0
+    for bus in range(r.n_bus):
+        if r.bus[bus].sendings != NULL:
+            memcpy(m.sending + at, r.bus[bus].sendings.state, r.bus[bus].sendings.n * sizeof(sending_state_t))
+            at += <int>(r.bus[bus].sendings.n * sizeof(sending_state_t) // sizeof(int64_t))
+            memcpy(m.sending + at, r.bus[bus].sendings.raw, r.bus[bus].sendings.n_signal * sizeof(uint64_t))
+            at += r.bus[bus].sendings.n_signal
 
 
 cdef void _give_image(rig_t* r, const image_t* m, bint links, int64_t now_ns) noexcept nogil:
@@ -127,6 +134,13 @@ cdef void _give_image(rig_t* r, const image_t* m, bint links, int64_t now_ns) no
         # frames on their way belong to the peers that go back as well
         r.faults.n_queued = <int32_t>h.n_queued if links else 0
         memcpy(r.faults.queue, m.queue, r.faults.n_queued * sizeof(queued_t))
+    at = 0
+    for bus in range(r.n_bus):
+        if r.bus[bus].sendings != NULL:
+            memcpy(r.bus[bus].sendings.state, m.sending + at, r.bus[bus].sendings.n * sizeof(sending_state_t))
+            at += <int>(r.bus[bus].sendings.n * sizeof(sending_state_t) // sizeof(int64_t))
+            memcpy(r.bus[bus].sendings.raw, m.sending + at, r.bus[bus].sendings.n_signal * sizeof(uint64_t))
+            at += r.bus[bus].sendings.n_signal
     if links:
         r.step_from = r.tick_from
     elif r.veh_in != NULL:

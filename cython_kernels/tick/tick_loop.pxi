@@ -24,6 +24,9 @@ cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil:
         manoeuvre_arm(r.manoeuvre, r.sig)
     if r.faults != NULL:
         _arm_faults(r)
+    for i in range(r.n_bus):
+        if r.bus[i].sendings != NULL:
+            _arm_sendings(r, &r.bus[i])
     r.tick = 0
     r.tick_from = 0
     r.step_from = 0

@@ -88,6 +88,7 @@ cdef struct image_t:
     int64_t n_guard
     int64_t n_fault
     int64_t n_queue
+    int64_t n_sending           # words
     image_head_t* head
     double* sig
     double* x
@@ -99,6 +100,7 @@ cdef struct image_t:
     int64_t* guard_seen
     fault_state_t* fault        # injected faults
     queued_t* queue             # frames they hold back, head.n_queued of them
+    int64_t* sending            # of each bus: sending_state_t, then raw numbers of its signals
 
 cdef struct ctl_t:
     int32_t state               # atomic

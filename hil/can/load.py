@@ -19,6 +19,7 @@ from torqueloop.core.describe.reading import DATABASE_BYTES, read_bytes
 from torqueloop.cython_kernels.can.codec_spec import MessageSpec, SignalSpec, message_fields, signal_fields
 from torqueloop.hil.can.multiplex import conditions, pages
 from torqueloop.hil.can.protect import E2ESettings, owned_signals, protection, settings_of
+from torqueloop.hil.can.sending import SendTiming, timing_of
 from torqueloop.hil.can.traffic import Traffic
 from torqueloop.hil.can.units import SiUnit, known_units, si_unit, to_si
 
@@ -256,11 +257,13 @@ class Loader:
             allowed = "0 (off) .. 1e6 s"
             raise self.error("timeout", table="timeouts_s", key=message.name, value=timeout_s, allowed=allowed)
         timeout_ns = TIMEOUT_CYCLES * cycle_ns if timeout_s is None else round(timeout_s * 1e9)
+        timing = SendTiming() if receive else timing_of(message, str(self.path))
         return MessageSpec(
             name=message.name, can_id=message.frame_id, extended=message.is_extended_frame, length=message.length,
             receive=receive, signals=signals, timeout_ns=timeout_ns if receive else 0, cycle_ns=cycle_ns,
             fd=is_fd(message), brs=uses_second_rate(message), pages=turns,
-            senders=tuple(message.senders), **given,
+            senders=tuple(message.senders), send_kind=timing.kind, start_ns=timing.start_ns, gap_ns=timing.gap_ns,
+            repeats=timing.repeats, **given,
         )  # fmt: skip
 
     def signal(self, message: str, signal: Any, receive: bool, wanted: bool) -> SignalSpec:

@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.cli.bus import bus_app
 from torqueloop.hil.cli.common import (
     FAILED,
     INTERRUPTED,
@@ -451,6 +452,7 @@ def include() -> None:
 
 
 app.add_typer(control_app, name="control")
+app.add_typer(bus_app, name="bus")
 app.add_typer(new_app, name="new")
 app.command("compile")(compile_step)
 app.command("list")(list_installed)

@@ -105,12 +105,44 @@ def tcu(
 @new_app.command("rig")
 @command
 def rig(
-    car: Annotated[str, typer.Argument(help="A car for a rig (with RoadLoad): file or bare name.")],
+    car: Annotated[str | None, typer.Argument(help="A car for a rig (with RoadLoad): file or bare name.")] = None,
+    gearbox: Annotated[
+        str | None, typer.Option(help="Instead of a car: a gearbox, in the car of --drive (written beside).")
+    ] = None,
+    drive: Annotated[str, typer.Option(help="Drive around the gearbox: file or bare name.")] = "drive_545i",
     vehicle: Annotated[str, typer.Option(help="Vehicle file: file or bare name.")] = "bmw_545i_e60",
+    dbc: Annotated[
+        str | None, typer.Option("--dbc", metavar="FILE", help="For the control unit of this CAN database.")
+    ] = None,
+    node: Annotated[str | None, typer.Option(help="With --dbc: the control unit's node.")] = None,
+    interface: Annotated[str, typer.Option(help="With --dbc: socketcan, or any of python-can.")] = "socketcan",
+    channel: Annotated[str, typer.Option(help="With --dbc: network device, channel of the adapter.")] = "can0",
     out: OutOption = None,
     force: ForceOption = False,
 ) -> None:
-    """A desk rig of a car, with the control unit and the CAN database it needs: three files in one folder."""
+    """A rig of a car. At a desk: with a soft control unit and its CAN database, three files in one folder. With --dbc:
+    for a real control unit, bound to the car as far as names and units go; the rest is marked."""
+    if (car is None) == (gearbox is None):
+        raise ConfigError("needs either a car or --gearbox", key="gearbox", value=gearbox)
+    if (dbc is None) != (node is None):
+        raise ConfigError("--dbc and --node belong together", key="node" if node is None else "dbc", value=node or dbc)
+    if gearbox is not None:
+        from torqueloop.core.components.files import load
+        from torqueloop.hil.new.car_file import car_text
+
+        name = f"car_{Path(gearbox).stem}_rig"
+        target = (out or Path(f"{name}.toml")).parent / f"{name}.toml"
+        _write(car_text(name, _named(target, gearbox), _named(target, drive), False), target, force)
+        load(target)
+        car = str(target)
+    assert car is not None
+    if dbc is not None and node is not None:
+        _rig_of_database(car, vehicle, dbc, node, interface, channel, out, force)
+    else:
+        _desk_rig(car, vehicle, out, force)
+
+
+def _desk_rig(car: str, vehicle: str, out: Path | None, force: bool) -> None:
     from torqueloop.hil.new.files import control_unit
     from torqueloop.hil.new.rig_file import rig_text
 
@@ -122,3 +154,21 @@ def rig(
     names = (_named(target, car), unit.name, base.name, _named(target, vehicle))
     path = _write(rig_text(target.stem, *names, made.elements, made.pedal), target, force)
     out_console.print(f"run it: torqueloop run {path} --clock virtual", soft_wrap=True, highlight=False)
+
+
+def _rig_of_database(
+    car: str, vehicle: str, dbc: str, node: str, interface: str, channel: str, out: Path | None, force: bool
+) -> None:
+    from torqueloop.hil.new.dbc_rig import MARK, compiled_car, draft, rig_from_database
+
+    model = compiled_car(locate(car, "powertrains"))
+    made = draft(locate(dbc, "can"), node, model)
+    target = out or Path(f"rig_{Path(dbc).stem}.toml")
+    names = (_named(target, car), _named(target, vehicle), _named(target, dbc))
+    text = rig_from_database(target.stem, *names, made, model, interface, channel)
+    path = _write(text, target, force)
+    out_console.print(
+        f"bound: {len(made.outputs)} signals sent, {len(made.inputs)} received; not found: {len(made.no_input)} inputs,"
+        f" {len(made.constant)} signals have their start value; look at the lines with '{MARK}', then: torqueloop check"
+        f" {path}", soft_wrap=True, highlight=False,
+    )  # fmt: skip

@@ -13,6 +13,7 @@ from torqueloop.cython_kernels.rings.ring import DataRing, FrameRing, LatestSlot
 from torqueloop.cython_kernels.tick.control import Control
 from torqueloop.cython_kernels.tick.first_fault import FirstFault
 from torqueloop.cython_kernels.tick.rig import Rig
+from torqueloop.cython_kernels.tick.sending import Sendings
 from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT
 from torqueloop.hil.rig.assemble.injection import Faults, make_faults
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, VehiclePlan
@@ -142,6 +143,8 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
 def _bus(rig: Rig, plan: BusPlan) -> BusParts:
     rx, tx, rx_ring, tx_ring = RxState(plan.codec), TxState(plan.codec), FrameRing(_FRAMES), FrameRing(_FRAMES)
     number = rig.add_bus(plan.codec, rx, tx, rx_ring, tx_ring, plan.required, plan.send, plan.config.tx_drop_limit)
+    if plan.events:
+        rig.set_sendings(number, Sendings(plan.codec.n_slots, plan.events))
     parts = BusParts(number, plan.name, rx, tx, rx_ring, tx_ring)
     if plan.state_slot:
         parts.port = NativePort(plan.own_ids)

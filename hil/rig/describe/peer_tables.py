@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.table import CanTable
+from torqueloop.hil.common.conditions import parse_condition
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile
 from torqueloop.hil.common.locate import find
 from torqueloop.hil.link.keys import server_keys
@@ -32,6 +34,41 @@ class Plant(ConfigTable):
     set: dict[str, Any] = {}
 
 
+class Sending(ConfigTable):
+    """[bus.NAME.sending.MESSAGE]: when the rig sends a message, instead of what the database says."""
+
+    #: by the clock, with its cycle time; when a signal of it changes; when `when` comes true; by the clock and on a
+    #: change
+    type: Literal["cyclic", "on_change", "on_event", "cyclic_and_on_change"]
+    #: signals whose change sends it; default: all of the message
+    signals: list[str] = []
+    #: condition, as in [[steps]], that sends it each time it comes true
+    when: str | None = None
+    #: time between two frames that the clock does not send, at least [s]; default: the database's GenMsgDelayTime
+    gap_s: NotNegative | None = None
+    #: frames more after a change or event; default: the database's GenMsgNrOfRepetition
+    repeats: Annotated[int, Field(ge=0, le=1000)] | None = None
+
+    @field_validator("when")
+    @classmethod
+    def _readable(cls, text: str | None) -> str | None:
+        if text is not None:
+            try:
+                parse_condition(text)
+            except ConfigError as error:
+                raise BadValue(error.problem, key="when", value=text, allowed=error.allowed) from None
+        return text
+
+    @model_validator(mode="after")
+    def _fits(self) -> Sending:
+        if (self.type == "on_event") != (self.when is not None) and self.type != "cyclic_and_on_change":
+            raise BadValue(f"type {self.type} and `when` do not fit", key="when", value=self.when,
+                           allowed="`when` with on_event, which needs it, or cyclic_and_on_change")  # fmt: skip
+        if self.signals and self.type not in ("on_change", "cyclic_and_on_change"):
+            raise BadValue("{key} are for a message that is sent on change", key="signals", value=self.signals)
+        return self
+
+
 class Bus(CanTable):
     """[bus.NAME]: a CAN bus. Its signals are called Message.signal, and NAME.Message.signal where two buses have the
     same."""
@@ -49,9 +86,12 @@ class Bus(CanTable):
     #: signals that [outputs] does not name take the start value of the database, and first sendings that tx_offset_s
     #: does not give are spread so that the load is even
     restbus: bool = False
+    #: message -> when it is sent, where the database does not say or not so
+    sending: dict[str, Sending] = {}
     #: messages whose silence latches the safe state, with their timeouts [s]
     rx_timeout_s: dict[str, Positive] = {}
-    #: first sending of a message after arming, also later than its cycle [s]; default 0, with restbus spread
+    #: first sending of a message after arming, also later than its cycle [s]; default: the database's
+    #: GenMsgStartDelayTime, else 0, with restbus spread
     tx_offset_s: dict[str, NotNegative] = {}
     #: frames in a row that cannot be sent before the bus counts as dead
     tx_drop_limit: Annotated[int, Field(ge=1, lt=1 << 31)] = 10

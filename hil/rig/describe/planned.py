@@ -11,6 +11,7 @@ from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.cython_kernels.can.codec import CodecTables
 from torqueloop.cython_kernels.tick.fault_rows import FaultRow
+from torqueloop.cython_kernels.tick.send_rows import SendRow
 from torqueloop.hil.can.database import CanDatabase, SignalInfo
 from torqueloop.hil.rig.describe.config import RigConfig
 from torqueloop.hil.rig.describe.fault_tables import Fault
@@ -39,6 +40,8 @@ class BusPlan:
     required: list[int] = field(default_factory=list)
     #: messages sent: index, period, offset [ticks]
     send: list[tuple[int, int, int]] = field(default_factory=list)
+    #: messages sent on a change or event
+    events: list[SendRow] = field(default_factory=list)
     #: slot of the first of BUS_SIGNALS; 0: not native, it has none
     state_slot: int = 0
     #: identifiers of the frames that only fill the bus

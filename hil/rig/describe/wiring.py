@@ -11,6 +11,7 @@ from torqueloop.core.describe.errors import ConfigError, MissingValueError, Rang
 from torqueloop.core.describe.units import SYMBOLS, UNITS, to_si
 from torqueloop.cython_kernels.can.codec_spec import MessageSpec
 from torqueloop.hil.can.database import SignalInfo
+from torqueloop.hil.can.sending import CYCLIC
 from torqueloop.hil.can.units import si_unit as database_unit
 from torqueloop.hil.can.units import to_si as database_to_si
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
@@ -19,6 +20,7 @@ from torqueloop.hil.rig.describe.fault_plan import plan_faults
 from torqueloop.hil.rig.describe.guard_plan import plan_guards
 from torqueloop.hil.rig.describe.phases import frame_bits, spread
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, UnitPlan, VehiclePlan
+from torqueloop.hil.rig.describe.send_plan import is_cyclic, send_kind, send_row
 from torqueloop.hil.rig.describe.signals import DUMMY
 from torqueloop.hil.rig.describe.steps import plan_steps
 
@@ -192,23 +194,39 @@ class Wiring:
         for name in bus.config.tx_offset_s:
             if name not in sent:
                 raise self.unknown("{key} is not sent by this node", f"{table}.tx_offset_s", name, name, sent)
+        for name in bus.config.sending:
+            if name not in sent:
+                raise self.unknown("{key} is not sent by this node", f"{table}.sending", name, name, sent)
         rows: list[tuple[MessageSpec, int, int | None]] = []
         for message in database.tx_messages:
-            period = message.cycle_ns / self.plan.period_ns
-            if message.cycle_ns <= 0 or abs(period - round(period)) > 1e-9:
-                has = f"cycle time {message.cycle_ns / 1e6:g} ms does not fit the tick"
-                raise RangeError(
-                    f"message {message.name}: {has if message.cycle_ns > 0 else 'there is no cycle time'}",
-                    file=str(database.path),
-                    allowed=f"a multiple of tick_s = {1e3 * self.config.clock.tick_s:g} ms",
-                    hint=f"{table}.cycle_s gives it another one, {table}.send leaves it out",
-                )
-            given_s = bus.config.tx_offset_s.get(message.name, None if bus.config.restbus else 0.0)
+            kind = send_kind(bus, message)
+            given_s = bus.config.tx_offset_s.get(message.name, message.start_ns * 1e-9 or None)
             given = None if given_s is None else round(given_s * 1e9 / self.plan.period_ns)
-            rows.append((message, round(period), given))
+            if not is_cyclic(kind):
+                bus.events.append(send_row(self.plan, bus, message, kind, 0, given or 0))
+                continue
+            given = given if given is not None or bus.config.restbus else 0
+            rows.append((message, self.cycle(bus, message), given))
         offsets = spread([(period, frame_bits(message), given) for message, period, given in rows])
         for (message, period_ticks, _), offset in zip(rows, offsets, strict=True):
-            bus.send.append((database.message_index(message.name), period_ticks, offset))
+            kind = send_kind(bus, message)
+            if kind == CYCLIC:
+                bus.send.append((database.message_index(message.name), period_ticks, offset))
+            else:
+                bus.events.append(send_row(self.plan, bus, message, kind, period_ticks, offset))
+
+    def cycle(self, bus: BusPlan, message: MessageSpec) -> int:
+        """Cycle time of a message in ticks."""
+        period = message.cycle_ns / self.plan.period_ns
+        if message.cycle_ns <= 0 or abs(period - round(period)) > 1e-9:
+            has = f"cycle time {message.cycle_ns / 1e6:g} ms does not fit the tick"
+            raise RangeError(
+                f"message {message.name}: {has if message.cycle_ns > 0 else 'there is no cycle time'}",
+                file=str(bus.database.path),
+                allowed=f"a multiple of tick_s = {1e3 * self.config.clock.tick_s:g} ms",
+                hint=f"bus.{bus.name}.cycle_s gives it another one, bus.{bus.name}.send leaves it out",
+            )
+        return round(period)
 
     # --- peers --------------------------------------------------------------------------------------------------------
     def units(self) -> None:

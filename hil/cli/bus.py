@@ -1,0 +1,85 @@
+"""`torqueloop bus scan`: what is on a bus, what the database knows of it, what a control unit waits for."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from torqueloop.core.describe.errors import RangeError
+from torqueloop.hil.can.multicast import DEFAULT_PORT
+from torqueloop.hil.cli.common import JsonOption, command, out_console, print_json
+from torqueloop.hil.common.locate import locate
+
+if TYPE_CHECKING:
+    from torqueloop.hil.can.scan import Scan
+
+bus_app = typer.Typer(help="Look at a CAN bus.", no_args_is_help=True, add_completion=False)
+
+
+@bus_app.callback()
+def _group() -> None:
+    """Look at a CAN bus."""
+
+
+@bus_app.command("scan")
+@command
+def scan(
+    dbc: Annotated[
+        str | None, typer.Option("--dbc", metavar="FILE", help="CAN database: DBC, ARXML, KCD, SYM; or a bare name.")
+    ] = None,
+    node: Annotated[str | None, typer.Option(help="Its node that is the control unit: what does it wait for?")] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", metavar="FILE", help="A bus log instead of a bus: ASC, BLF, candump ...")
+    ] = None,
+    interface: Annotated[str, typer.Option(help="udp_multicast, socketcan, or any of python-can.")] = "socketcan",
+    channel: Annotated[str, typer.Option(help="Network device, multicast group, channel of the adapter.")] = "can0",
+    port: Annotated[int, typer.Option(help="UDP port (udp_multicast).")] = DEFAULT_PORT,
+    bitrate: Annotated[int | None, typer.Option(help="Bit rate of an adapter [bit/s].")] = None,
+    fd: Annotated[bool, typer.Option("--fd", help="CAN FD.")] = False,
+    seconds: Annotated[float, typer.Option(help="How long to listen [s].")] = 5.0,
+    json: JsonOption = False,
+) -> None:
+    """Identifiers on a bus with their cycle times, names and what is wrong with them. Sends nothing."""
+    from torqueloop.hil.can import scan as scanning
+    from torqueloop.hil.can.bus import CanBusConfig
+
+    if not 0.0 < seconds <= 3600.0:
+        raise RangeError("{key} = {value} is out of range", key="seconds", value=seconds, allowed="0 .. 3600, not 0")
+    if log is not None:
+        frames = scanning.log_frames(log)
+    else:
+        config = CanBusConfig(interface=interface, channel=channel, port=port, bitrate=bitrate, fd=fd)
+        frames = scanning.bus_frames(config, seconds)
+    found = scanning.scan(frames, None if dbc is None else locate(dbc, "can"), node)
+    if json:
+        print_json({**asdict(found), "remarks": {row.can_id: row.remarks for row in found.heard if row.remarks}})
+        return
+    _show(found, node)
+
+
+def _show(found: Scan, node: str | None) -> None:
+    table = Table("id", "message", "from", "frames", "cycle ms", "min .. max", "remarks", box=None, pad_edge=False)
+    for row in found.heard:
+        extended = row.can_id >> 31
+        times = "" if row.min_s is None else f"{1e3 * row.min_s:.1f} .. {1e3 * (row.max_s or 0.0):.1f}"
+        table.add_row(
+            f"{row.can_id & 0x1FFFFFFF:0{8 if extended else 3}X}", row.name or "-", ", ".join(row.senders),
+            str(row.frames), "" if row.mean_s is None else f"{1e3 * row.mean_s:.1f}", times, "; ".join(row.remarks),
+        )  # fmt: skip
+    out_console.print(table, soft_wrap=True, highlight=False)
+    unknown = sum(not row.name for row in found.heard)
+    text = f"{found.frames} frames in {found.seconds:.1f} s, {len(found.heard)} identifiers, {unknown} not in a"
+    text += " database"
+    for what, n in (("error frames", found.errors), ("remote frames", found.remote), ("beyond the list", found.more)):
+        text += f", {n} {what}" if n else ""
+    out_console.print(text, soft_wrap=True, highlight=False)
+    if node is not None:
+        for name, senders in found.missing.items():
+            whose = f" of {', '.join(senders)}" if senders else ""
+            out_console.print(f"{node} waits for {name}{whose}: nobody sends it", soft_wrap=True, highlight=False)
+        if found.silent:
+            out_console.print(f"not heard from {node}: {', '.join(found.silent)}", soft_wrap=True, highlight=False)

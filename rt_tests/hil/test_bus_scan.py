@@ -1,0 +1,110 @@
+"""`torqueloop bus scan` and `torqueloop new rig --dbc`: what is told of a bus, and a rig file that is checked."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import can
+import pytest
+from rig_help import CONFIGS
+from test_new_files import call
+
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.can.scan import log_frames, scan
+from torqueloop.hil.new.dbc_rig import MARK, compiled_car, draft
+from torqueloop.hil.rig.describe.plan import load_plan
+
+DBC = CONFIGS / "can" / "tcu_4hp22.dbc"
+CAR = CONFIGS / "powertrains" / "car_4hp22_rig.toml"
+
+
+def log(path: Path) -> Path:
+    """1 s of a bus as python-can writes it: HIL_Speeds every 10 ms, wrong from 0.5 s on; 0x400 every 100 ms."""
+    from torqueloop.hil.can.database import CanDatabase
+
+    codec = CanDatabase.load(DBC, "HIL").codec()
+    with can.Logger(path) as writer:
+        for k in range(100):
+            data = codec.encode("HIL_Speeds", {"n_engine": 80.0})
+            data = data if k < 50 else bytes([data[0] ^ 1]) + data[1:]
+            writer(can.Message(timestamp=100.0 + k / 100, arbitration_id=0x110, data=data, is_extended_id=False))
+            if k % 10 == 0:
+                writer(can.Message(timestamp=100.001 + k / 100, arbitration_id=0x400, data=b"1", is_extended_id=True))
+    return path
+
+
+@pytest.mark.parametrize("ending", ["asc", "log", "blf"])
+def test_a_log_is_told_message_by_message(tmp_path, ending):
+    found = scan(log_frames(log(tmp_path / f"bus.{ending}")), DBC, "TCU")
+    speeds, other = found.heard
+    assert (speeds.name, speeds.senders, speeds.frames, speeds.lengths) == ("HIL_Speeds", ["HIL"], 100, [8])
+    assert speeds.mean_s == pytest.approx(0.01, abs=1e-5) and speeds.cycle_s == 0.01
+    assert speeds.refused == {"crc": 50} and speeds.remarks == ["50 refused: crc"]
+    assert (other.can_id, other.name, other.frames) == (0x8000_0400, "", 10)
+    assert other.mean_s == pytest.approx(0.1, abs=1e-5)
+    assert found.missing == {"HIL_Driver": ["HIL"], "HIL_Engine": ["HIL"]}
+    assert found.silent == ["TCU_Pressure_1", "TCU_Pressure_2", "TCU_Status"]
+
+
+def test_the_command_tells_it_in_words_and_for_machines(tmp_path):
+    path = log(tmp_path / "bus.asc")
+    status, text = call("bus", "scan", "--log", path, "--dbc", DBC, "--node", "TCU")
+    assert status == 0 and "50 refused: crc" in text and "TCU waits for HIL_Driver of HIL: nobody sends it" in text
+    assert "00000400" in text and "2 identifiers, 1 not in a database" in text
+    status, text = call("bus", "scan", "--log", path, "--dbc", "tcu_4hp22", "--json")
+    assert status == 0 and json.loads(text)["frames"] == 110
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--log", "LOG", "--dbc", DBC, "--node", "TCV"), "did you mean 'TCU'"),
+        (("--log", "LOG", "--node", "TCU"), "belongs to a database"),
+        (("--log", "LOG", "--seconds", "0"), "out of range"),
+        (("--log", "none.asc"), "none.asc"),
+        (("--log", "LOG", "--dbc", "none.dbc"), "none.dbc"),
+        (("--interface", "no_such_interface"), "no_such_interface"),
+    ],
+)
+def test_mistakes_of_a_scan_are_named(tmp_path, arguments, words):
+    path = log(tmp_path / "bus.asc")
+    status, text = call("bus", "scan", *(path if a == "LOG" else a for a in arguments))
+    assert status == 2 and words in text, text
+
+
+def test_a_broken_log_is_no_crash(tmp_path):
+    path = tmp_path / "bus.blf"
+    path.write_bytes(b"LOGG" + bytes(300))
+    with pytest.raises(ConfigError, match="cannot be read"):
+        list(log_frames(path))
+
+
+def test_our_own_database_gives_all_bindings_of_our_own_rig():
+    made = draft(DBC, "TCU", compiled_car(CAR))
+    hand = tomllib.loads((CONFIGS / "rigs" / "desk_4hp22.toml").read_text())
+    pressures = {k: v for k, v in hand["inputs"].items() if k.endswith(".p")}
+    assert made.inputs == pressures and made.no_input == [] and made.nodes == ["HIL"] and made.skipped == {}
+    for name in ("n_engine", "n_turbine", "n_output"):
+        assert made.outputs[f"HIL_Speeds.{name}"] == hand["outputs"][f"HIL_Speeds.{name}"]
+    assert made.outputs["HIL_Driver.v_vehicle"] == "car.v" and made.outputs["HIL_Driver.pedal"] == "driver.pedal"
+    assert all(hand["outputs"].get(k) == v for k, v in made.outputs.items()), made.outputs
+    assert any(line.startswith("HIL_Driver.T_oil") for line in made.constant)
+
+
+def test_the_file_it_writes_is_checked_and_says_what_it_could_not_find(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, text = call("new", "rig", "car_4hp22_rig", "--dbc", DBC, "--node", "TCU", "--out", "mine.toml")
+    assert status == 0 and "torqueloop check" in text
+    plan = load_plan(tmp_path / "mine.toml")
+    assert len(plan.in_copies) >= 8 and {m.name for m in plan.buses[0].database.tx_messages} >= {"HIL_Speeds"}
+    written = (tmp_path / "mine.toml").read_text()
+    assert MARK in written and "HIL_Driver.T_oil" in written
+    status, text = call("new", "rig", "car_4hp22_rig", "--dbc", DBC, "--out", "other.toml")
+    assert status == 2 and "--node" in text
+    status, text = call("new", "rig", "car_4hp22_rig", "--dbc", DBC, "--node", "TCV", "--out", "other.toml")
+    assert status == 2 and "did you mean 'TCU'" in text
+    status, text = call("new", "rig", "--gearbox", "zf_4hp22_small", "--dbc", DBC, "--node", "TCU", "--out", "g.toml")
+    assert status == 0 and (tmp_path / "car_zf_4hp22_small_rig.toml").is_file()
+    load_plan(tmp_path / "g.toml")
