@@ -72,23 +72,22 @@ def run_controlled(
                          allowed=f"a whole number of periods of {period:g} s")  # fmt: skip
     bus = _Bus(simulation, controllers)
     values = [simulation.outputs()[None, :]]
-    times, starts = [np.array([simulation.time])], np.empty(periods)
+    first, starts = simulation.time, np.empty(periods)
     log: dict[str, Array] = {name: np.empty(periods) for name in bus.names}
     modes: list[ModeChange] = []
-    part: Result | None = None
     for k in range(periods):
         starts[k] = t = simulation.time
         for name, value in bus.step(t, values[-1][-1], period).items():
             log[name][k] = value
-        part = simulation.run(period)
-        values.append(part.values[1:])
-        times.append(part.time[1:])
-        modes += part.modes
+        part, changes = simulation.stretch(ticks)
+        values.append(part[1:])
+        modes += changes
         if progress is not None and (k + 1) % 100 == 0:
             progress((k + 1) / periods)
-    assert part is not None
-    result = Result(simulation.model, np.concatenate(times), np.concatenate(values), modes, part.counters)
-    return ControlledRun(result, starts, log)
+    every = np.concatenate(values)
+    simulation.warn_of_converters(every)
+    time: Array = first + simulation.h * np.arange(len(every), dtype=np.float64)
+    return ControlledRun(Result(simulation.model, time, every, modes, simulation.state.counters), starts, log)
 
 
 class _Bus:

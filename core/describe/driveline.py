@@ -11,6 +11,7 @@ d.connect("clutch.flange_b", "J2.flange_a")
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -140,10 +141,10 @@ class Driveline:
 
     def copy(self) -> Driveline:
         """Another driveline of the same components and tables (which never change themselves)."""
-        made = Driveline(self.name, self.order)
-        made.components, made.tables, made.start = dict(self.components), dict(self.tables), dict(self.start)
-        made.gears, made.gearbox, made.file = dict(self.gears), self.gearbox, self.file
-        made.origin, made.table_origin, made._sets = dict(self.origin), dict(self.table_origin), list(self._sets)
+        made = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, (dict, list)):
+                setattr(made, name, value.copy())
         return made
 
     def _check_flange(self, flange: str) -> None:

@@ -16,6 +16,10 @@ class TorqueloopError(Exception):
     """Root of all errors raised on purpose."""
 
 
+class MissingLibraryError(TorqueloopError):
+    """Something needs a library that is not installed."""
+
+
 class ConfigError(TorqueloopError):
     """A wrong value in a configuration file or argument.
 

@@ -80,9 +80,13 @@ class Simulation:
         self._ratio_sign: dict[str, float] = {}
         #: converters that have been warned of
         self._warned: set[str] = set()
-        self._signals: list[Signal] = [
-            as_signal(self.model.default_inputs.get(name, Constant(0.0))) for name in self.model.input_names
-        ]
+        self._signals: list[Signal] = []
+        #: what the inputs that are numbers are, and the numbers of those that are not
+        self._levels = np.zeros(len(self.model.input_names))
+        self._moving: set[int] = set()
+        for k, name in enumerate(self.model.input_names):
+            self._signals.append(Constant(0.0))
+            self._put(k, as_signal(self.model.default_inputs.get(name, Constant(0.0))))
         for name in {source for source, _ in self.model.derived_inputs.values()}:
             self._derive(name)
 
@@ -118,10 +122,19 @@ class Simulation:
         """Give an input a number, a function of time or a Signal. Inputs that are derivatives of it (of the reference
         of a driven flange) follow; one that has no known derivative is an error unless they are given too, afterwards.
         """
-        self._signals[self.model.input_index(name)] = as_signal(value)
+        self._put(self.model.input_index(name), as_signal(value))
         self._derive(name)
         self._still = self._ahead = None
         self._reach = 1
+
+    def _put(self, k: int, signal: Signal) -> None:
+        """Feed input number k. Most inputs are numbers most of the time, and those are not asked again every step."""
+        self._signals[k] = signal
+        if type(signal) is Constant:
+            self._levels[k] = signal.k
+            self._moving.discard(k)
+        else:
+            self._moving.add(k)
 
     def _derive(self, name: str) -> None:
         """Signals of the inputs that are derivatives of input `name`."""
@@ -130,7 +143,7 @@ class Simulation:
                 signal = self._signals[self.model.input_index(name)]
                 for _ in range(order):
                     signal = signal.derivative()
-                self._signals[self.model.input_index(derived)] = signal
+                self._put(self.model.input_index(derived), signal)
 
     def prepare(self) -> None:
         """Accelerations, modes and torques of the present instant, with the inputs as they are now (before the first
@@ -167,7 +180,7 @@ class Simulation:
         if self.state.step_no == 0:
             self.prepare()
         self._advance(1, np.zeros((1, len(self.model.output_names))))
-        if all(isinstance(signal, Constant) for signal in self._signals):
+        if not self._moving:
             self._still = self._sample(np.array([0.0, self._h]))[0, 0].copy()
         else:
             self._look_ahead()
@@ -199,9 +212,19 @@ class Simulation:
                              allowed=f"a whole number (>= 1) of ticks of {self.h:g} s")  # fmt: skip
         for name, value in (inputs or {}).items():
             self.set_input(name, value)
-        report = _reporter(progress)
         first = self.state.step_no
         before = self.state.counters["negative_heat"]
+        values, modes = self.stretch(ticks, _reporter(progress))
+        self.warn_of_converters(values)
+        time = (first + self.substeps * np.arange(ticks + 1, dtype=np.float64)) * self._h
+        if self.state.counters["negative_heat"] > before:
+            text = "a friction element gave heat back: its friction coefficient is below 0 at some slip"
+            warnings.warn(f"{self.model.name}: {text}", RuntimeWarning, stacklevel=2)
+        return Result(self.model, time, values, modes, self.state.counters)
+
+    def stretch(self, ticks: int, report: Callable[[float], None] | None = None) -> tuple[Array, list[ModeChange]]:
+        """Some ticks with the inputs as they are: (outputs now and after each tick, mode changes). What `run` gives,
+        without being made a Result: for controllers that change inputs every few ticks."""
         values = np.zeros((ticks + 1, len(self.model.output_names)))
         self.prepare()
         values[0] = self.outputs()
@@ -210,13 +233,9 @@ class Simulation:
             count = min(CHUNK, ticks - start)
             self._advance(count, values[start + 1 : start + 1 + count])
             modes += self._new_modes()
-            report((start + count) / ticks)
-        self._warn_of_converters(values)
-        time = (first + self.substeps * np.arange(ticks + 1, dtype=np.float64)) * self._h
-        if self.state.counters["negative_heat"] > before:
-            text = "a friction element gave heat back: its friction coefficient is below 0 at some slip"
-            warnings.warn(f"{self.model.name}: {text}", RuntimeWarning, stacklevel=2)
-        return Result(self.model, time, values, modes, self.state.counters)
+            if report is not None:
+                report((start + count) / ticks)
+        return values, modes
 
     # --- inside ---------------------------------------------------------------------------------------------------
     def _new_modes(self) -> list[ModeChange]:
@@ -247,7 +266,7 @@ class Simulation:
             done = tick + 1
         self._plain(samples[done * n :], out[done:])
 
-    def _warn_of_converters(self, values: Array) -> None:
+    def warn_of_converters(self, values: Array) -> None:
         """A converter outside of its curves is simulated as a fluid coupling: say so once a simulation."""
         for name in self.model.converter_names:
             speeds = [values[:, self.model.output_index(f"{name}.{s}")] for s in ("w_pump", "w_turbine")]
@@ -284,7 +303,8 @@ class Simulation:
     def _place_events(self, grid: Array) -> dict[int, list[float]]:
         """Events on the grid move the grid point onto them; the others are returned by step."""
         h = self._h
-        times = sorted({e for s in self._signals for e in s.event_times(grid[0] - 0.5 * h, grid[-1] + 0.5 * h)})
+        moving = [self._signals[k] for k in self._moving]
+        times = sorted({e for s in moving for e in s.event_times(grid[0] - 0.5 * h, grid[-1] + 0.5 * h)})
         inside: dict[int, list[float]] = {}
         origin = float(grid[0])
         for event in times:
@@ -301,7 +321,9 @@ class Simulation:
         """Inputs at start (limit from the right), middle and end (limit from the left) of every step."""
         samples = np.empty((len(grid) - 1, 3, len(self._signals)))
         middle = 0.5 * (grid[:-1] + grid[1:])
-        for k, signal in enumerate(self._signals):
+        samples[:] = self._levels
+        for k in self._moving:
+            signal = self._signals[k]
             samples[:, 0, k] = signal.sample(grid[:-1], +1)
             samples[:, 1, k] = signal.sample(middle, 0)
             samples[:, 2, k] = signal.sample(grid[1:], -1)

@@ -26,6 +26,7 @@ from torqueloop.core.components import (
     Torque,
     TorqueStep,
 )
+from torqueloop.core.components.files import load
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import RangeError, UnknownNameError
 from torqueloop.core.signals import Ramp, Sine, Step
@@ -251,3 +252,35 @@ def test_clutch_between_two_moving_shafts_keeps_momentum_under_all_inputs() -> N
     result = Simulation(d).run(1.0, {"clutch.f_normalized": Sine(amplitude=1.0, f=2.0)})
     momentum = 1.0 * result["J1.w"] + 2.0 * result["J2.w"]
     np.testing.assert_allclose(momentum, 10.0, rtol=1e-12)
+
+
+def test_a_result_becomes_a_data_frame_and_a_picture(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("matplotlib")
+    result = Simulation(load("car_4hp22"), h=1e-2).run(0.2, inputs={"engine.pedal": 0.5})
+    frame = result.to_dataframe(["engine.w", "car.v", "turbine.w"])
+    assert list(frame.columns) == ["engine.w", "car.v", "turbine.w"] and frame.index.name == "t"
+    assert np.array_equal(frame["car.v"], result["car.v"]) and np.array_equal(frame.index, result.time)
+    assert list(result.to_dataframe().columns) == list(result.names)
+    figure = result.plot(["engine.w", "car.v", "turbine.w"], from_s=0.1)
+    assert [len(ax.lines) for ax in figure.axes] == [2, 1], "one picture for each unit"
+    assert figure.axes[0].lines[0].get_xdata()[0] == pytest.approx(0.1)
+    figure.savefig(tmp_path / "drive.png")
+    assert (tmp_path / "drive.png").stat().st_size > 1000
+    with pytest.raises(UnknownNameError, match="no output 'car.w'"):
+        result.plot(["car.w"])
+    with pytest.raises(RangeError, match="names is empty"):
+        result.plot([])
+
+
+def test_controllers_change_inputs_without_changing_what_a_step_computes() -> None:
+    """Stretches between changes are a run between changes: the same states, whoever counts the ticks."""
+    by_runs, by_stretches = (Simulation(load("car_4hp22"), h=1e-3) for _ in range(2))
+    pedals = [0.2, 0.2, Sine(amplitude=0.1, f=3.0, offset=0.5), 0.4, 0.4]
+    for pedal in pedals:
+        one = by_runs.run(0.01, inputs={"engine.pedal": pedal, "C4.p": 5e5})
+        by_stretches.set_input("engine.pedal", pedal)
+        by_stretches.set_input("C4.p", 5e5)
+        values, modes = by_stretches.stretch(10)
+        assert np.array_equal(one.values, values) and one.modes == modes
+    assert by_runs.hash() == by_stretches.hash()
