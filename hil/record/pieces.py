@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ class Pieces:
     def of(cls, folder: Path | str) -> Pieces:
         """Open a stream; RecordingError where there is none."""
         folder = Path(folder)
+        cause = ""
         for path in _files(folder):
             with _mapped(path) as data:
                 header, _, cause = head_of(data)
@@ -94,9 +96,10 @@ def _files(folder: Path) -> list[Path]:
     return files
 
 
-def _mapped(path: Path) -> mmap.mmap:
+def _mapped(path: Path) -> AbstractContextManager[bytes | mmap.mmap]:
     """The file's bytes without reading them; pages are the system's to take back."""
     with path.open("rb") as stream:
         if path.stat().st_size == 0:
-            raise RecordingError(f"{path}: an empty file")
+            # a writer that was killed as it began its next file; nothing can be mapped
+            return nullcontext(b"")
         return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)

@@ -111,7 +111,7 @@ def read_signals(run_dir: Path | str, folder: str = "signals") -> Signals:
         version = header.get("version")
         raise RecordingError(f"{run_dir}/{folder}: format version {version}; this program reads version 1")
     names, units, tick_s, every = described(header, f"{run_dir}/{folder}")
-    records, stray = _records(stream, signal_dtype(len(names)))
+    records, stray = _records(stream, signal_dtype(len(names)), release=True)
     tick = records["tick"]
     jump = np.flatnonzero(np.diff(tick) != every)
     gaps = [(int(tick[k]) + every, int(tick[k + 1] - tick[k]) // every - 1) for k in jump]
@@ -140,14 +140,18 @@ def described(header: Mapping[str, Any], where: str) -> tuple[list[str], list[st
     return names, units, float(tick_s), every
 
 
-def _records(stream: StreamData, dtype: np.dtype[Any]) -> tuple[NDArray[Any], int]:
-    """All whole records of a stream of fixed-size records, and the number of bytes that were none."""
-    parts, stray = [], 0
-    for chunk in stream.chunks:
-        rest = len(chunk) % dtype.itemsize
-        stray += rest
-        parts.append(np.frombuffer(chunk, dtype=dtype, count=len(chunk) // dtype.itemsize))
-    return (np.concatenate(parts) if parts else np.empty(0, dtype)), stray
+def _records(stream: StreamData, dtype: np.dtype[Any], release: bool = False) -> tuple[NDArray[Any], int]:
+    """All whole records of a stream of fixed-size records, and the number of bytes that were none. release: let go of
+    each chunk as it is copied, so that nothing is in memory twice."""
+    counts = [len(chunk) // dtype.itemsize for chunk in stream.chunks]
+    stray = sum(len(chunk) % dtype.itemsize for chunk in stream.chunks)
+    records, at = np.empty(sum(counts), dtype), 0
+    for k, count in enumerate(counts):
+        records[at : at + count] = np.frombuffer(stream.chunks[k], dtype, count)
+        at += count
+        if release:
+            stream.chunks[k] = b""
+    return records, stray
 
 
 # --- mode changes ---------------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from pathlib import Path
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.core.describe.reading import read_toml
 from torqueloop.hil.record.first_fault import read_first_fault
-from torqueloop.hil.record.recording import RecordingError, read_stream
+from torqueloop.hil.record.pieces import Pieces
+from torqueloop.hil.record.recording import Damage, RecordingError, read_stream
 from torqueloop.hil.record.run_data import (
     ModeChange,
     Signals,
@@ -115,18 +116,28 @@ def _other_streams(path: Path, info: RunInfo) -> list[str]:
     for name in dict.fromkeys([*told, *(n for n in OTHER_STREAMS if (path / n).exists())]):
         stats = told.get(name)
         try:
-            stream = read_stream(path / name)
+            closed, chunks, damage = _read_through(path / name)
         except RecordingError as error:
             found.append(f"{name}: {error}")
             continue
-        if name != SIGNALS:
-            found += [f"{name}: {d}" for d in stream.damage]
-        if not stream.closed and info.over and not (stats is not None and stats.cause):
+        found += [f"{name}: {d}" for d in damage]
+        if not closed and info.over and not (stats is not None and stats.cause):
             found.append(f"{name}: the recording of a run that ended has no end mark")
         # run.json of a run that was killed is older than its last chunks
-        if stats is not None and info.over and not stats.cause and len(stream.chunks) < stats.chunks:
-            found.append(f"{name}: {stats.chunks - len(stream.chunks)} of {stats.chunks} chunks are missing")
+        if stats is not None and info.over and not stats.cause and chunks < stats.chunks:
+            found.append(f"{name}: {stats.chunks - chunks} of {stats.chunks} chunks are missing")
     return found
+
+
+def _read_through(folder: Path) -> tuple[bool, int, list[Damage]]:
+    """(closed properly, intact chunks, damage) of a stream. Of the signals, the largest by far, chunk by chunk: their
+    damage is told by who reads them."""
+    if folder.name == SIGNALS:
+        pieces = Pieces.of(folder)
+        count = sum(1 for _ in pieces)
+        return pieces.closed, count, []
+    stream = read_stream(folder)
+    return stream.closed, len(stream.chunks), stream.damage
 
 
 def _modes(path: Path, signals: Signals | None, incomplete: list[str]) -> tuple[list[ModeChange], str]:

@@ -158,5 +158,9 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="no recording here"):
         export(tmp_path / "nothing", tmp_path / "out.csv")
     (run / "signals" / "000001.tlc").write_bytes(b"")
-    with pytest.raises(RecordingError, match="an empty file"):
+    made = export(run, tmp_path / "out.csv")
+    assert made.samples == len(read_signals(run).tick) < 1000 and "file head torn" in made.damage[0]
+    for file in (run / "signals").iterdir():
+        file.write_bytes(b"")
+    with pytest.raises(RecordingError, match="file head torn; nothing in it can be read"):
         export(run, tmp_path / "out.csv")
