@@ -52,6 +52,7 @@ def element_arrays(parts: Parts, hot: Hot, tables: TableStore, net: ThermalNet) 
         | _eddies(parts, hot, net)
         | _curves(parts, hot, tables, net)
         | _drags(parts, hot, net)
+        | _bodies(parts, hot)
     )
 
 
@@ -173,6 +174,16 @@ def _drags(parts: Parts, hot: Hot, net: ThermalNet) -> dict[str, Records]:
     """Drag of open wet clutches."""
     drags = parts.drags
     return {"wd": records("wd", drags, row=_rows(drags, hot), th=[net.node(p.port) for p in drags])}
+
+
+def _bodies(parts: Parts, hot: Hot) -> dict[str, Records]:
+    """Rigid bodies with rotors."""
+    rows = {
+        f"{letter}{axis}": [hot(getattr(p, letter)[k]) for p in parts.bodies]
+        for letter in "wvh"
+        for k, axis in enumerate("xyz")
+    }
+    return {"bo": records("bo", parts.bodies, **rows)}
 
 
 #: what the second argument of a map is, as the kernel numbers it

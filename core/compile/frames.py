@@ -21,8 +21,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
+from torqueloop.core.compile.bodies import along, settle_bodies
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import (
+    CompileError,
     FloatingFlangeError,
     NoReferenceError,
     OverconstrainedError,
@@ -30,7 +32,7 @@ from torqueloop.core.describe.errors import (
     did_you_mean,
 )
 from torqueloop.core.describe.flange import FRAME, ROTATIONAL
-from torqueloop.core.describe.frame_parts import CarrierPart, MomentPart, RotorPart, Term
+from torqueloop.core.describe.frame_parts import BodyPart, CarrierPart, MomentPart, RotorPart, Term
 from torqueloop.core.describe.naming import natural
 from torqueloop.core.describe.parts import Output, Parts, Reaction, TorqueSource
 from torqueloop.core.describe.units import SYMBOLS
@@ -44,32 +46,58 @@ def settle_frames(components: Mapping[str, Component], sets: Iterable[Iterable[s
     frames = {f"{n}.{f}" for n, c in components.items() for f, s in c.flanges.items() if s.domain == FRAME}
     if not frames:
         return
-    carrier = _carriers(frames, sets, parts)
+    needed = {
+        f"{n}.{f}" for n, c in components.items() for f, s in c.flanges.items() if s.domain == FRAME and s.required
+    }
+    on = _carriers(frames, sets, parts, needed)
     _mount(components, parts)
+    settle_bodies(parts, {frame: body for frame, body in on.items() if isinstance(body, BodyPart)})
+    _settle_given(parts, {frame: c for frame, c in on.items() if isinstance(c, CarrierPart)})
+    _absolute_speeds(parts, on)
+
+
+def _settle_given(parts: Parts, carrier: Mapping[str, CarrierPart]) -> None:
+    """Torques on the rotors of carriers whose motion is given, moments on these carriers."""
     moments: dict[str, tuple[list[Term], list[Term], list[Term]]] = {
         c.frame: ([], [], []) for c in parts.frames.carriers
     }
     for rotor in parts.frames.rotors:
+        if rotor.frame not in carrier:
+            continue
         own = carrier[rotor.frame]
         _drag_along(parts, rotor, own)
         for k in range(3):
             moments[own.frame][k].extend(_of_rotor(rotor, own, k))
     for moment in parts.frames.moments:
         for k in range(3):
-            if moment.direction[k]:
+            if moment.direction[k] and moment.frame in carrier:
                 moments[carrier[moment.frame].frame][k].append(Term(moment.direction[k], reaction=moment.reaction))
     for own in parts.frames.carriers:
         for axis, terms in zip(AXES, moments[own.frame], strict=True):
             _sum(parts, f"{own.owner}.t_{axis}", "torque", terms)
+    holding = [(p.owner, p.frame) for p in parts.frames.hinges] + [(p.owner, p.frame) for p in parts.frames.bushings]
+    for owner, frame in holding:
+        if frame in carrier:
+            raise CompileError(f"{owner!r} holds a RigidBody; the motion of {carrier[frame].owner!r} is given", [owner])
+
+
+def _absolute_speeds(parts: Parts, on: Mapping[str, CarrierPart | BodyPart]) -> None:
     for speed in parts.frames.speeds:
-        turned = [Term(n, input=i) for n, i in zip(speed.n, carrier[speed.frame].w, strict=False) if n]
+        own = on[speed.frame]
+        if isinstance(own, BodyPart):
+            turned = [Term(1.0, form=along(speed.n, own.w))]
+        else:
+            turned = [Term(n, input=i) for n, i in zip(speed.n, own.w, strict=False) if n]
         _sum(parts, f"{speed.owner}.{speed.name}", "angular_velocity", [Term(1.0, form=speed.form), *turned])
 
 
-def _carriers(frames: set[str], sets: Iterable[Iterable[str]], parts: Parts) -> dict[str, CarrierPart]:
+def _carriers(
+    frames: set[str], sets: Iterable[Iterable[str]], parts: Parts, needed: set[str]
+) -> dict[str, CarrierPart | BodyPart]:
     """Frame -> the carrier it is fixed to; exactly one in every set of joined frames."""
-    references = {c.frame: c for c in parts.frames.carriers}
-    found: dict[str, CarrierPart] = {}
+    references: dict[str, CarrierPart | BodyPart] = {carrier.frame: carrier for carrier in parts.frames.carriers}
+    references |= {body.frame: body for body in parts.frames.bodies}
+    found: dict[str, CarrierPart | BodyPart] = {}
     for group in sets:
         joined = sorted((f for f in group if f in frames), key=natural)
         held = [references[f] for f in joined if f in references]
@@ -81,11 +109,13 @@ def _carriers(frames: set[str], sets: Iterable[Iterable[str]], parts: Parts) -> 
             )
         if joined and not held:
             raise NoReferenceError(
-                "joined frames without a reference: " + " = ".join(joined) + "; join a World or a MovingCarrier",
+                "joined frames without a reference: "
+                + " = ".join(joined)
+                + "; join a World, a MovingCarrier or a RigidBody",
                 sorted({f.rpartition(".")[0] for f in joined}, key=natural),
             )
         found |= dict.fromkeys(joined, held[0]) if held else {}
-    for frame in sorted(frames - found.keys(), key=natural):
+    for frame in sorted(needed - found.keys(), key=natural):
         owner = frame.rpartition(".")[0]
         raise FloatingFlangeError(f"frame {frame} is joined to nothing", [owner])
     return found

@@ -33,8 +33,10 @@ class RowStore:
         self.rows: list[tuple[tuple[tuple[int, Fraction], ...], Fraction]] = []
 
     def add(self, row: dict[str, Fraction], offset: Fraction) -> int:
-        """Index of the row, new or known."""
-        entries = tuple(sorted((self._position[k], v) for k, v in row.items() if v))
+        """Index of the row, new or known. Of nothing but zeros the first is kept: rows of the kernel are not empty."""
+        entries = tuple(sorted((self._position[k], v) for k, v in row.items() if v)) or tuple(
+            (self._position[k], v) for k, v in [*row.items()][:1]
+        )
         key = (entries, offset)
         if key not in self._known:
             self._known[key] = len(self.rows)

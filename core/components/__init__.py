@@ -13,6 +13,7 @@ from torqueloop.core.components.adaptors import (
     TorqueToAngleAdaptor,
 )
 from torqueloop.core.components.backlash import ElastoBacklash, ElastoBacklash2
+from torqueloop.core.components.bodies import BodyMount, CardanMount, RevoluteMount, RigidBody, SphericalMount
 from torqueloop.core.components.carriers import (
     AbsoluteSpeedSensor,
     BevelGear1D,
@@ -141,7 +142,8 @@ FAMILIES: dict[str, tuple[type[Component], ...]] = {
     "Planetary trains and meshes": (PlanetPlanet, PlanetRing, Planetary, Ravigneaux, GearMesh, DragTorque),
     "Changing ratio, loss by gear or input": (VariableGear, GearEfficiency2, TorqueLoss),
     "Drivelines on moving bodies": (
-        World, MovingCarrier, Mounting1D, Rotor1D, BevelGear1D, AbsoluteSpeedSensor, MountedDriveline,
+        World, MovingCarrier, Mounting1D, Rotor1D, BevelGear1D, AbsoluteSpeedSensor, MountedDriveline, RigidBody,
+        SphericalMount, RevoluteMount, CardanMount, BodyMount,
     ),
     "Rotation to translation": (IdealGearR2T, IdealRollingWheel, Wheel, Wheel2),
     "Friction": (
@@ -190,22 +192,22 @@ KINDS: dict[str, type[Component]] = {kind.__name__: kind for family in FAMILIES.
 #: named one by one: type checkers evaluate no expression here
 __all__ = [
     "FAMILIES", "KINDS", "AbsoluteSpeedSensor", "AccSensor", "Accelerate", "AngleSensor", "AngleToTorqueAdaptor",
-    "BearingFriction", "BevelGear1D", "Brake", "CarCoastDown", "CarResistance", "Clutch", "Component",
-    "ConstantForce", "ConstantSpeed", "ConstantTorque", "Convection", "Damper", "Differential", "Disc",
+    "BearingFriction", "BevelGear1D", "BodyMount", "Brake", "CarCoastDown", "CarResistance", "CardanMount", "Clutch",
+    "Component", "ConstantForce", "ConstantSpeed", "ConstantTorque", "Convection", "Damper", "Differential", "Disc",
     "DragTorque", "EddyCurrentBrake", "EddyCurrentForce", "EddyCurrentTorque", "ElastoBacklash", "ElastoBacklash2",
     "ElastoGap", "Engine", "Engine3", "FinalDrive", "Fixed", "FixedHeatFlow", "FixedTemperature", "Flange", "Force",
     "Force2", "ForceSensor", "ForceStep", "FreeWheel", "GearEfficiency2", "GearMesh", "Gearbox",
     "GeneralAngleToTorqueAdaptor", "GeneralTorqueToAngleAdaptor", "HardStop", "HeatCapacitor", "IdealGear",
-    "IdealGearR2T", "IdealPlanetary", "IdealRollingWheel", "Inertia", "InitializeFlange",
-    "InverseSpeedDependentForce", "InverseSpeedDependentTorque", "LaminarBrake", "LaminarClutch",
-    "LinearSpeedDependentForce", "LinearSpeedDependentTorque", "LockUpTC", "LossyGear", "Mass",
-    "MassWithStopAndFriction", "MountedDriveline", "Mounting1D", "Move", "MovingCarrier", "MultiSensor", "OneWayClutch",
-    "OneWayLaminarClutch", "Param", "PlanetPlanet", "PlanetRing", "Planetary", "Position", "PositionSensor",
-    "PowerSensor", "PrescribedHeatFlow", "PrescribedTemperature", "QuadraticSpeedDependentForce",
-    "QuadraticSpeedDependentTorque", "Ravigneaux", "RelAccSensor", "RelAngleSensor", "RelPositionSensor",
-    "RelSpeedSensor", "RelativeStates", "RoadLoad", "Rod", "Rotor1D", "SignForce", "SignTorque", "Speed",
-    "SpeedSensor", "Spring", "SpringDamper", "SupportFriction", "TemperatureSensor", "ThermalConductor", "Torque",
-    "Torque2", "TorqueLoss", "TorqueSensor", "TorqueStep", "TorqueToAngleAdaptor", "TranslationalAccSensor",
+    "IdealGearR2T", "IdealPlanetary", "IdealRollingWheel", "Inertia", "InitializeFlange", "InverseSpeedDependentForce",
+    "InverseSpeedDependentTorque", "LaminarBrake", "LaminarClutch", "LinearSpeedDependentForce",
+    "LinearSpeedDependentTorque", "LockUpTC", "LossyGear", "Mass", "MassWithStopAndFriction", "MountedDriveline",
+    "Mounting1D", "Move", "MovingCarrier", "MultiSensor", "OneWayClutch", "OneWayLaminarClutch", "Param",
+    "PlanetPlanet", "PlanetRing", "Planetary", "Position", "PositionSensor", "PowerSensor", "PrescribedHeatFlow",
+    "PrescribedTemperature", "QuadraticSpeedDependentForce", "QuadraticSpeedDependentTorque", "Ravigneaux",
+    "RelAccSensor", "RelAngleSensor", "RelPositionSensor", "RelSpeedSensor", "RelativeStates", "RevoluteMount",
+    "RigidBody", "RoadLoad", "Rod", "Rotor1D", "SignForce", "SignTorque", "Speed", "SpeedSensor", "SphericalMount",
+    "Spring", "SpringDamper", "SupportFriction", "TemperatureSensor", "ThermalConductor", "Torque", "Torque2",
+    "TorqueLoss", "TorqueSensor", "TorqueStep", "TorqueToAngleAdaptor", "TranslationalAccSensor",
     "TranslationalAccelerate", "TranslationalBrake", "TranslationalConstantSpeed", "TranslationalDamper",
     "TranslationalFixed", "TranslationalHardStop", "TranslationalInitializeFlange", "TranslationalMove",
     "TranslationalMultiSensor", "TranslationalPosition", "TranslationalPowerSensor", "TranslationalRelAccSensor",

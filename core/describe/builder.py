@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 from torqueloop.core.describe.errors import TableError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.flange import FRAME, ROTATIONAL, THERMAL, Flange
-from torqueloop.core.describe.frame_parts import CarrierPart, MomentPart, MountedPart, RotorPart, SpeedPart, Vector
+from torqueloop.core.describe.frame_parts import (
+    BodyPart,
+    BushingPart,
+    CarrierPart,
+    HingePart,
+    MomentPart,
+    MountedPart,
+    RotorPart,
+    SpeedPart,
+    Vector,
+)
 from torqueloop.core.describe.heat_parts import Conductance, FixedTemperature, HeatCapacity, HeatSource
 from torqueloop.core.describe.params import checked_curve, params_of
 from torqueloop.core.describe.parts import (
@@ -378,6 +388,18 @@ class Builder:
     def carrier(self, frame: str, w: tuple[int, ...] = (), z: tuple[int, ...] = ()) -> None:
         """The reference of a carrier: inputs, its angular velocity and acceleration along x, y, z; none: at rest."""
         self._parts.frames.carriers.append(CarrierPart(self.name, self._frame(frame), w, z))
+
+    def body(self, frame: str, w: tuple[Form, Form, Form], v: tuple[Form, Form, Form], **values: Any) -> None:
+        """A rigid body as the reference of a carrier (BodyPart)."""
+        self._parts.frames.bodies.append(BodyPart(self.name, self._frame(frame), w, v, **values))
+
+    def hinge(self, frame: str, r: Vector, blocked: tuple[Vector, ...] = (), tau: tuple[int, ...] = ()) -> None:
+        """A point of a body that stays where it is (HingePart)."""
+        self._parts.frames.hinges.append(HingePart(self.name, self._frame(frame), r, blocked, tau))
+
+    def bushing(self, frame: str, r: Vector, c: Vector, d: Vector, c_rot: Vector, d_rot: Vector) -> None:
+        """Springs and dampers between the world and a point of a body (BushingPart)."""
+        self._parts.frames.bushings.append(BushingPart(self.name, self._frame(frame), r, c, d, c_rot, d_rot))
 
     def rotor(self, frame: str, form: Form, J: float, n: Vector, exact: bool) -> None:
         """What the motion of the carrier does to a rotor, and the rotor to it (RotorPart); J itself: inertia."""

@@ -25,6 +25,50 @@ class CarrierPart:
 
 
 @dataclass(frozen=True)
+class BodyPart:
+    """A carrier that is a rigid body of the model. Vectors along its own axes, but gravity and place: of the world."""
+
+    owner: str
+    frame: str
+    #: angular velocity about x, y, z, and velocity of the mass centre
+    w: tuple[Form, Form, Form]
+    v: tuple[Form, Form, Form]
+    #: kg, and kg.m2 about the mass centre, with the rotors at rest on it
+    m: float
+    tensor: tuple[Vector, Vector, Vector]
+    g: Vector
+    #: start: quaternion from its axes to the world's, place of the mass centre
+    q: tuple[float, float, float, float]
+    r: Vector
+
+
+@dataclass(frozen=True)
+class HingePart:
+    """A point r of a body (from its mass centre) that stays where it is; and the body turns about `axes` only."""
+
+    owner: str
+    frame: str
+    r: Vector
+    #: directions the body cannot turn about
+    blocked: tuple[Vector, ...] = ()
+    #: inputs: torques about the axes of a Cardan suspension, in turn x, y, z; none: it turns freely
+    tau: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class BushingPart:
+    """Springs and dampers between the world and the point r of a body, along and about the axes of the body."""
+
+    owner: str
+    frame: str
+    r: Vector
+    c: Vector
+    d: Vector
+    c_rot: Vector
+    d_rot: Vector
+
+
+@dataclass(frozen=True)
 class RotorPart:
     """A rotor with the speed `form` relative to its carrier about the unit vector n.
 
@@ -79,6 +123,9 @@ class FrameParts:
     """Everything fixed to carriers, in the order of the sorted component names."""
 
     carriers: list[CarrierPart] = field(default_factory=list)
+    bodies: list[BodyPart] = field(default_factory=list)
+    hinges: list[HingePart] = field(default_factory=list)
+    bushings: list[BushingPart] = field(default_factory=list)
     rotors: list[RotorPart] = field(default_factory=list)
     moments: list[MomentPart] = field(default_factory=list)
     speeds: list[SpeedPart] = field(default_factory=list)

@@ -260,6 +260,23 @@ class CurvePart:
 
 
 @dataclass(frozen=True)
+class BodyElement:
+    """A rigid body with rotors: torque -omega x H, force m*(g - omega x v), along the axes of the body."""
+
+    owner: str
+    #: angular velocity, velocity of the mass centre, spin H
+    w: tuple[Form, Form, Form]
+    v: tuple[Form, Form, Form]
+    h: tuple[Form, Form, Form]
+    #: inputs with the torques of a Cardan suspension, -1: none
+    tau: tuple[int, ...]
+    m: float
+    g: tuple[float, float, float]
+    q: tuple[float, float, float, float]
+    r: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
 class VariableGearPart:
     """w_a = i*w_b with a ratio that changes: i = input, curve(input) or curve(|w_a|); `friction` carries its torque."""
 
@@ -320,6 +337,9 @@ class Parts:
     eddies: list[EddyPart] = field(default_factory=list)
     curves: list[CurvePart] = field(default_factory=list)
     drags: list[DragPart] = field(default_factory=list)
+    bodies: list[BodyElement] = field(default_factory=list)
+    #: bodies whose inertia cannot be, in words
+    impossible: list[str] = field(default_factory=list)
     variable_gears: list[VariableGearPart] = field(default_factory=list)
     thermal: ThermalParts = field(default_factory=ThermalParts)
     frames: FrameParts = field(default_factory=FrameParts)
@@ -347,6 +367,8 @@ def port_groups(parts: Parts) -> dict[str, list[tuple[str, Form]]]:
         "eddy": [(p.owner, p.form) for p in parts.eddies],
         "curve": [(p.owner, p.form) for p in parts.curves],
         "drag": [(p.owner, p.form) for p in parts.drags],
+        **{f"body_w{axis}": [(p.owner, p.w[k]) for p in parts.bodies] for k, axis in enumerate("xyz")},
+        **{f"body_v{axis}": [(p.owner, p.v[k]) for p in parts.bodies] for k, axis in enumerate("xyz")},
     }
 
 

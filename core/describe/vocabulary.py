@@ -20,6 +20,8 @@ OUT_REACTION_POWER = 35
 OUT_STOPPED = 36
 #: a sum of products of reactions, speeds, inputs (frame_parts.Term)
 OUT_SUM = 37
+#: of a body: its quaternion and the place of its mass centre, 7 numbers each
+OUT_ATTITUDE = 38
 #: outputs that refer to a row (a form); all others to the index of an element
 ROW_OUTPUTS = frozenset({OUT_SPEED, OUT_ANGLE, OUT_ACCELERATION})
 
@@ -43,7 +45,8 @@ ELASTO_BACKLASH, ELASTO_BACKLASH2 = range(2)
 # where heat comes from: minus the power of a port, slip of friction, dampers, contacts, an input in W
 HEAT_OF_PORT, HEAT_OF_FRICTION, HEAT_OF_DAMPER, HEAT_OF_CONTACT, HEAT_FROM_INPUT = range(5)
 #: groups of sources of torque ("ports"), in the order of their numbers in the kernel
-PORT_GROUPS = ("torque", "polynomial", "engine", "pump", "turbine", "eddy", "curve", "drag")
+PORT_GROUPS = ("torque", "polynomial", "engine", "pump", "turbine", "eddy", "curve", "drag",
+               "body_wx", "body_wy", "body_wz", "body_vx", "body_vy", "body_vz")  # fmt: skip
 
 
 class Form:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.driveline import Driveline
@@ -61,10 +64,12 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A quantity of the case as a product of outputs of the driveline (none: 1) and a factor."""
+    """A quantity of the case as a product of outputs of the driveline (none: 1) and a factor; or a law of them."""
 
     outputs: tuple[str, ...]
     factor: float = 1.0
+    #: of the outputs over time (samples, outputs), in place of their product
+    law: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
 
 
 @dataclass

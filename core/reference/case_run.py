@@ -10,7 +10,7 @@ Errors are relative to the column's range (max - min; absolute if it is constant
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -152,6 +152,7 @@ class _Compared:
     outputs: tuple[int, ...]
     factor: float
     signal: Signal | None
+    law: Callable[[Array], Array] | None = None
 
     @staticmethod
     def of(k: int, column: Column, imported: ImportedCase, trajectory: Trajectory) -> _Compared | None:
@@ -162,12 +163,15 @@ class _Compared:
         quantity = imported.quantity(column.component, column.quantity, column.index)
         if any(name not in trajectory.output_index for name in quantity.outputs):
             return None
-        return _Compared(k, column, tuple(trajectory.output_index[n] for n in quantity.outputs), quantity.factor, None)
+        outputs = tuple(trajectory.output_index[n] for n in quantity.outputs)
+        return _Compared(k, column, outputs, quantity.factor, None, quantity.law)
 
     def values(self, times: Array, rows: Array, right: NDArray[np.bool_]) -> Array:
         """Our values at the given times (rows: the outputs there); `right`: after the event at this time."""
         if self.signal is not None:
             return np.where(right, self.signal.sample(times, +1), self.signal.sample(times, -1))
+        if self.law is not None:
+            return self.factor * self.law(rows[:, list(self.outputs)])
         y: Array = self.factor * np.prod(rows[:, list(self.outputs)], axis=1)
         return y
 

@@ -9,14 +9,12 @@ holds exactly: an Inertia. GearConstraint adds phi_a = ratio*phi_b, an IdealGear
 the axis (the axis is at rest in the ground and in the body, so the component is constant in either frame). Rotor1D,
 Mounting1D and BevelGear1D on the ground are Inertia, Fixed and IdealGear. Bearings take all other forces and moments.
 
-What is refused, with the reason: bodies whose axis moves (hinged to a moving body, spherical joints: their inertia
-depends on the attitude and gyroscopic moments act), and gravity with a lever (a pendulum: torque depends on the angle).
+Bodies that move in space with symmetric rotors on them are gyrostats (gyrostat.py). What is refused, with the reason:
+other bodies whose axis moves (their inertia depends on angles), and gravity with a lever on a hinge (a pendulum).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +25,9 @@ from torqueloop.core.components.gears import IdealGear
 from torqueloop.core.components.shafts import Fixed, Inertia
 from torqueloop.core.components.sources import Torque
 from torqueloop.core.reference.assembly import ImportedCase, NotMapped, Parameters, Quantity
+from torqueloop.core.reference.attitude import turn, unit
 from torqueloop.core.reference.bodies import body_of
+from torqueloop.core.reference.gyrostat import Gyrostats
 
 Vector = NDArray[np.float64]
 #: two frames as seen from one another: rotation (columns: axes of the second in the first) and shift
@@ -42,28 +42,11 @@ RIGID = {"FixedTranslation", "FixedRotation", "BodyShape", "BodyCylinder", "Body
 SENSORS = {"AbsoluteAngularVelocity", "AbsoluteSensor", "AbsolutePosition", "AbsoluteVelocity", "AbsoluteAngles",
            "RelativeSensor", "RelativeAngularVelocity"}  # fmt: skip
 ONE_D = {"Rotor1D", "Mounting1D", "BevelGear1D"}
-JOINTS = {"Revolute", "GearConstraint"}
+JOINTS = {"Revolute", "GearConstraint", "Spherical"}
 KNOWN = RIGID | SENSORS | ONE_D | JOINTS | {"World", "Fixed", "Torque", "WorldTorque"}
 
 #: what one dimension lacks for a moving carrier
 MOVING = "mechanics of one dimension has no inertia that depends on attitude and no gyroscopic moments"
-
-
-def unit(v: Iterable[float]) -> Vector:
-    """A vector of length 1."""
-    e = np.array(list(v), dtype=np.float64)
-    length = float(np.linalg.norm(e))
-    if length == 0.0:
-        raise NotMapped("multibody: an axis has length 0")
-    return e / length
-
-
-def turn(axis: Iterable[float], angle: float) -> NDArray[np.float64]:
-    """Rotation by angle about an axis (right-hand rule): columns are the turned axes."""
-    e = unit(axis)
-    k = np.array([[0.0, -e[2], e[1]], [e[2], 0.0, -e[0]], [-e[1], e[0], 0.0]])
-    rotation: NDArray[np.float64] = np.eye(3) + math.sin(angle) * k + (1.0 - math.cos(angle)) * (k @ k)
-    return rotation
 
 
 @dataclass
@@ -76,6 +59,8 @@ class Rigid:
     axis: Vector = field(default_factory=lambda: np.zeros(3))
     point: Vector = field(default_factory=lambda: np.zeros(3))
     ground: bool = False
+    #: part of a gyrostat
+    moving: bool = False
 
     def at(self, frame: str, r: Vector) -> Vector:
         """A point given in a frame, in the axes of the piece."""
@@ -99,13 +84,16 @@ class FixedAxis:
                 raise NotMapped(f"multibody/{kind} {name}: only turning about axes at rest is mapped; {MOVING}")
         self._join_frames()
         gravity = self._gravity()
+        gyrostats = Gyrostats(self._imported, self._parts, self._pieces, self._bodies())
+        gyrostats.add(gravity)
+        self._parts = {name: part for name, part in self._parts.items() if name not in gyrostats.taken}
         for name, (kind, p) in self._parts.items():
             if kind == "Revolute":
                 self._revolute(name, p)
             elif kind == "GearConstraint":
                 self._gear_constraint(name, p)
         bodies = self._bodies()
-        for piece in {id(r): r for r in self._pieces.values()}.values():
+        for piece in {id(r): r for r in self._pieces.values() if not r.moving}.values():
             self._inertia(piece, bodies, gravity)
         for name, (kind, p) in self._parts.items():
             if kind in ONE_D:

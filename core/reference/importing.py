@@ -47,6 +47,7 @@ def import_case(case: Case) -> ImportedCase:
             imported.refuse(str(reason))
         taken |= {f"{name}.{quantity}" for quantity in p.start_taken}
     _attempt(imported, lambda: _multibody(imported, multibody))
+    taken |= {f"{name}.{quantity}" for name, (_, p) in multibody.items() for quantity in p.start_taken}
     if imported.unsupported:
         return imported
     _attempt(imported, lambda: _connect(imported))
@@ -206,7 +207,7 @@ def _start(imported: ImportedCase, path: str, value: object) -> None:
     if quantity not in STARTABLE:
         raise NotMapped(f"start value {path}: only angles, speeds, positions and temperatures can be prescribed")
     found = imported.quantity(owner, quantity)
-    if len(found.outputs) != 1 or found.factor == 0.0:
+    if len(found.outputs) != 1 or found.factor == 0.0 or found.law is not None:
         raise NotMapped(f"start value {path}: it cannot be chosen")
     imported.driveline.set_start(found.outputs[0], float(value) / found.factor)
 

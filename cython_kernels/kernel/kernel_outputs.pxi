@@ -40,6 +40,7 @@ cdef enum:
     OUT_REACTION_POWER = 35
     OUT_STOPPED = 36
     OUT_SUM = 37
+    OUT_ATTITUDE = 38
     # source of a friction element's normal force (tl_fr.src): a bilateral element, always held
     FR_BILATERAL = 5
 

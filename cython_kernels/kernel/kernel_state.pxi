@@ -112,7 +112,7 @@ cdef class KernelState:
         cdef double* cur
         # state proper
         s.nev = 4 * n + m.nhot + m.nport + 7 * nf + m.nact + m.nls
-        s.nfix = n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1 + m.ncon + 3 * m.nth + m.nths + m.nvg
+        s.nfix = n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1 + m.ncon + 3 * m.nth + m.nths + m.nvg + 7 * m.nbo
         s.nx = s.nfix + 2 * s.nev
         s.nk = 3 * nf + m.ncon + m.nls + m.nst + 4 + TL_COUNTERS
         s.x = <double*>zeros(self, s.nx * sizeof(double))
@@ -131,6 +131,7 @@ cdef class KernelState:
         s.T_curve = _take(&cur, m.nth)
         s.th_e = _take(&cur, m.nths)
         s.ratio = _take(&cur, m.nvg)
+        s.att = _take(&cur, 7 * m.nbo)
         s.t = _take(&cur, 1)
         eval_block(m, &s.ev[0], _take(&cur, s.nev))
         eval_block(m, &s.ev[1], _take(&cur, s.nev))
@@ -290,6 +291,9 @@ cdef class KernelState:
             s.mode[i] = 2
         for i in range(m.nth):
             s.T[i] = m.th[i].T0
+        for i in range(m.nbo):
+            memcpy(&s.att[7 * <int>i], m.bo[<int>i].q, 4 * sizeof(double))
+            memcpy(&s.att[7 * <int>i + 4], m.bo[<int>i].r, 3 * sizeof(double))
         s.fresh[0] = 1
         s.status = 0
         s.log_n = 0

@@ -88,6 +88,8 @@ cdef const double* output_place(const tl_model* m, const tl_state* s, const tl_e
         return s.T + k
     if kind == OUT_RATIO:
         return s.ratio + k
+    if kind == OUT_ATTITUDE:
+        return s.att + k
     return NULL
 
 

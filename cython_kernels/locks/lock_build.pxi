@@ -112,7 +112,17 @@ cdef void add_projector(int32_t n, int32_t p, const double* Z, const int32_t* zl
                 axpy(f, S + l * n, U + i * n, 0, n)
         for j in range(i + 1):
             A[i * p + j] = dot(Z + j * n, U + i * n, zlo[j], zhi[j])
-    chol(A, p, first)
+    if chol(A, p, first):
+        # no inertia that can be (a body lighter than its rotors): the compiler lets it pass where nothing sticks
+        for i in range(p):
+            for j in range(p):
+                A[i * p + j] = dot(Z + j * n, U + i * n, zlo[j], zhi[j])
+        memcpy(U, Z, p * n * sizeof(double))
+        lu_solve(A, p, U, n)
+        for i in range(p):
+            for j in range(n):
+                axpy(Z[i * n + j], U + i * n, P + j * n, 0, n)
+        return
     for i in range(p):
         memcpy(U + i * n, Z + i * n, n * sizeof(double))
         lo[i] = zlo[i]

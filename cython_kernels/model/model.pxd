@@ -152,6 +152,7 @@ cdef struct tl_state:
     double* T_curve       # (nth) and the rates of these, K/s^2
     double* th_e          # (nths) energy of each heat source when it was last taken into its node, J
     double* ratio         # (nvg) ratios
+    double* att           # (nbo, 7) bodies: quaternion from their axes to the world's, place of the mass centre, m
     double* t             # (1) time, s
     int64_t* mode         # (nf) -1 backward, 0 stuck, 1 forward, 2 free
     int64_t* pressed      # (nf) 1: normal force acts
@@ -194,6 +195,7 @@ cdef struct tl_state:
     int64_t* was          # (nf) modes before a decision
     int32_t* toggled      # (nf) 1: the normal force appears or vanishes at the event
     double T_theta        # to which the temperatures have been advanced, likewise
+    double att_theta      # to which the attitudes have been advanced, likewise
     double theta          # where in the step's inputs the present instant lies, 0..1
     double* zs            # (2n) angles, stage by stage
     double* us            # (2n) speeds

@@ -163,6 +163,24 @@ cdef struct tl_wd:
     double T                  # K: temperature without a node
 
 
+cdef struct tl_bo:
+    # rigid bodies with rotors: torque -omega x H, H = I*omega + sum J*n*w; force -m*omega x v + m*g, v of the mass centre; along axes of the body
+    int32_t wx                # row of the angular velocity about x of the body
+    int32_t wy                # row of the angular velocity about y of the body
+    int32_t wz                # row of the angular velocity about z of the body
+    int32_t vx                # row of the velocity of the mass centre along x
+    int32_t vy                # row of the velocity of the mass centre along y
+    int32_t vz                # row of the velocity of the mass centre along z
+    int32_t hx                # row of H along x
+    int32_t hy                # row of H along y
+    int32_t hz                # row of H along z
+    int32_t[3] tau            # inputs: torques about the three axes it is hinged by in turn, x, y, z (-1: none)
+    double m                  # kg: mass
+    double[3] g               # m/s2: gravity along the axes of the world
+    double[4] q               # 1: start: quaternion from the axes of the body to those of the world
+    double[3] r               # m: start: place of the mass centre
+
+
 cdef struct tl_th:
     # thermal nodes: C*T' = sum of the heat flows into it; C = 0: a temperature that is given
     int32_t input             # input with the given temperature (-1: none)
@@ -222,6 +240,7 @@ cdef struct tl_model:
     int32_t ned           # eddy-current brakes
     int32_t ncv           # forces by curve or map
     int32_t nwd           # drags of open wet clutches
+    int32_t nbo           # rigid bodies with rotors
     int32_t nth           # thermal nodes
     int32_t nthg          # thermal conductances
     int32_t nths          # sources of heat
@@ -231,7 +250,7 @@ cdef struct tl_model:
     int32_t nrow          # rows: any flange or relative speed as a combination of u
     int32_t nhot          # rows 0..nhot-1 are used by force elements
     int32_t nin           # inputs
-    int32_t nport         # ports: tq.row, poly.row, eng.row, tc.row_p, tc.row_t, ed.row, cv.row, wd.row
+    int32_t nport         # ports: tq.row, poly.row, eng.row, tc.row_p, tc.row_t, ed.row, cv.row, wd.row, bo.wx, bo.wy, bo.wz, bo.vx, bo.vy, bo.vz
     int32_t nre           # reactions: constraint forces of gears
     int32_t order         # 2: Lobatto IIIA with 2 points (trapezoid), 4: with 3 points (Hermite-Simpson)
     int32_t nkey          # 64-bit words of a set of stuck elements
@@ -262,6 +281,7 @@ cdef struct tl_model:
     const tl_ed* ed
     const tl_cv* cv
     const tl_wd* wd
+    const tl_bo* bo
     const tl_th* th
     const tl_thg* thg
     const tl_ths* ths

@@ -259,6 +259,21 @@ RECORDS = (
         ),
     ),
     Record(
+        "bo", "nbo", "rigid bodies with rotors",
+        "torque -omega x H, H = I*omega + sum J*n*w; force -m*omega x v + m*g; along the axes of the body",
+        (
+            *(_i(f"w{axis}", f"row of the angular velocity about {axis} of the body", "hot row") for axis in "xyz"),
+            *(_i(f"v{axis}", f"row of the velocity of the mass centre along {axis}", "hot row") for axis in "xyz"),
+            *(_i(f"h{axis}", f"row of H along {axis}", "hot row") for axis in "xyz"),
+            _i("tau", "inputs: torques about the three axes it is hinged by in turn, x, y, z", "input", count=3,
+               optional=True, direct=True),
+            _f("m", "kg", "mass"),
+            _f("g", "m/s2", "gravity along the axes of the world", count=3),
+            _f("q", "1", "start: quaternion from the axes of the body to those of the world", count=4),
+            _f("r", "m", "start: place of the mass centre", count=3),
+        ),
+    ),
+    Record(
         "th", "nth", "thermal nodes", "C*T' = sum of the heat flows into it; C = 0: a temperature that is given",
         (
             _i("input", "input with the given temperature", "input", optional=True),
@@ -299,7 +314,7 @@ RECORDS = (
     Record(
         "out", "nout", "outputs", "gain times a quantity of the state, see kernel_outputs.pxi",
         (
-            _i("kind", "which quantity, as numbered in core/describe/vocabulary.py", 38),
+            _i("kind", "which quantity, as numbered in core/describe/vocabulary.py", 39),
             _i("idx", "row or element it belongs to"),
             _i("aux", "row of the speed in a power (kind 35)", "row"),
             _f("gain", "", "factor"),
@@ -312,7 +327,7 @@ READ_ONLY = frozenset({"te", "out"})
 KINDS = {record.kind: record for record in RECORDS}
 #: groups of ports (forces along a row that depend on speeds, inputs, temperatures), in the order of their numbers
 PORTS = (("tq", "row"), ("poly", "row"), ("eng", "row"), ("tc", "row_p"), ("tc", "row_t"), ("ed", "row"), ("cv", "row"),
-         ("wd", "row"))  # fmt: skip
+         ("wd", "row"), ("bo", "wx"), ("bo", "wy"), ("bo", "wz"), ("bo", "vx"), ("bo", "vy"), ("bo", "vz"))  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,9 @@ cdef int bind_elements(tl_model* m, str kind, const void* at, int32_t count) exc
     elif kind == "wd":
         m.wd = <const tl_wd*>at
         m.nwd = count
+    elif kind == "bo":
+        m.bo = <const tl_bo*>at
+        m.nbo = count
     elif kind == "th":
         m.th = <const tl_th*>at
         m.nth = count
@@ -179,6 +182,7 @@ def c_layout():
     cdef tl_ed one_ed
     cdef tl_cv one_cv
     cdef tl_wd one_wd
+    cdef tl_bo one_bo
     cdef tl_th one_th
     cdef tl_thg one_thg
     cdef tl_ths one_ths
@@ -332,6 +336,23 @@ def c_layout():
         "beta": <const char*>&one_wd.beta - start,
         "T_ref": <const char*>&one_wd.T_ref - start,
         "T": <const char*>&one_wd.T - start,
+    })
+    start = <const char*>&one_bo
+    found["bo"] = (sizeof(one_bo), {
+        "wx": <const char*>&one_bo.wx - start,
+        "wy": <const char*>&one_bo.wy - start,
+        "wz": <const char*>&one_bo.wz - start,
+        "vx": <const char*>&one_bo.vx - start,
+        "vy": <const char*>&one_bo.vy - start,
+        "vz": <const char*>&one_bo.vz - start,
+        "hx": <const char*>&one_bo.hx - start,
+        "hy": <const char*>&one_bo.hy - start,
+        "hz": <const char*>&one_bo.hz - start,
+        "tau": <const char*>&one_bo.tau - start,
+        "m": <const char*>&one_bo.m - start,
+        "g": <const char*>&one_bo.g - start,
+        "q": <const char*>&one_bo.q - start,
+        "r": <const char*>&one_bo.r - start,
     })
     start = <const char*>&one_th
     found["th"] = (sizeof(one_th), {

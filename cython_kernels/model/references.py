@@ -44,7 +44,7 @@ def _check_chosen(a: ModelArrays, nports: int) -> None:
     sizes = (
         *(rows,) * 3, *(nf,) * 3, len(a.tq), len(a.act), a.nin, nlin, len(a.eng), *(len(a.tc),) * 2, len(a.poly), nf,
         nlin, len(a.tq), len(a.poly), len(a.eng), len(a.tc), whole, whole, nre, *(ncon,) * 2, len(a.th), *(nports,) * 2,
-        len(a.ls), ncon, len(a.vg), nf, nlin, ncon, nports, nre, len(a.st), len(a.te),
+        len(a.ls), ncon, len(a.vg), nf, nlin, ncon, nports, nre, len(a.st), len(a.te), 7 * len(a.bo),
     )  # fmt: skip
     for kind, index in zip(a.out["kind"], a.out["idx"], strict=True):
         if not 0 <= index < sizes[kind]:

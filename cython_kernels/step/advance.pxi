@@ -126,6 +126,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     cdef double done = 0.0, end = 1.0 if dt == m.h else dt / m.h, x, y, chk, left
     s.theta = 0.0
     s.T_theta = 0.0
+    s.att_theta = 0.0
     s.part = 1.0
     s.h = m.h
     s.four = m.order == 4

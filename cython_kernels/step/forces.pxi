@@ -78,6 +78,9 @@ cdef inline void advance_actuators(const tl_model* m, const tl_state* s, double 
         p_out[i] = p
 
 
+include "bodies.pxi"
+
+
 cdef inline double temperature(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
     """Temperature of node i at the fraction theta of the step: parabola from its start, or from the last event in it."""
     cdef double dt = (theta - s.T_theta) * m.h
@@ -208,6 +211,8 @@ cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double t
     for i in range(TL_NWD(m)):
         port[j] = drag_torque(m, s, i, e.w[m.wd[i].row], theta)
         j += 1
+    if TL_NBO(m) > 0:
+        body_ports(m, s, e, theta, port + j)
 
 
 cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, double theta, tl_eval* e, int32_t* hint,

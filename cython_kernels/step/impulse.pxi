@@ -265,6 +265,8 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, con
         s.e_fr[i] += heat if heat > 0.0 else 0.0
     if TL_ND(m) + TL_NVG(m) > 0:
         book_drivers(m, s, p, dt)
+    if TL_NBO(m) > 0:
+        turn_bodies(m, s, dt, w, w, w, s.theta + part)
     for i in range(n):
         s.now.z[i] += dt * s.um[i]
         s.now.u[i] += dt * s.am[i]

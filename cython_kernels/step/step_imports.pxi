@@ -1,6 +1,6 @@
 # Names the step uses, and the sizes it is written in; a precompiled step defines these as constants first.
 
-from libc.math cimport exp, fabs, sqrt
+from libc.math cimport cos, exp, fabs, sin, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
