@@ -20,10 +20,17 @@ from fractions import Fraction
 import numpy as np
 
 from torqueloop.core.describe.errors import CompileError
-from torqueloop.core.describe.frame_parts import BodyPart, BushingPart, HingePart, RotorPart, Vector
+from torqueloop.core.describe.frame_parts import BodyPart, BushingPart, HingePart, LeavingPart, RotorPart, Vector
 from torqueloop.core.describe.parts import BodyElement, Compliance, Constraint, InertiaPart, Output, Parts, Reaction
 from torqueloop.core.describe.units import SYMBOLS
-from torqueloop.core.describe.vocabulary import OUT_ATTITUDE, OUT_COMPLIANCE, OUT_PORT_WORK, OUT_REACTION, Form
+from torqueloop.core.describe.vocabulary import (
+    OUT_ATTITUDE,
+    OUT_COMPLIANCE,
+    OUT_DISSIPATION,
+    OUT_PORT_WORK,
+    OUT_REACTION,
+    Form,
+)
 
 AXES = ("x", "y", "z")
 Forms = tuple[Form, Form, Form]
@@ -40,6 +47,9 @@ def settle_bodies(parts: Parts, on: Mapping[str, BodyPart]) -> None:
         for bushing in parts.frames.bushings:
             if on.get(bushing.frame) is body:
                 _bushing(parts, body, bushing)
+        for shaft in parts.frames.leaving:
+            if on.get(shaft.frame) is body:
+                _leaving(parts, body, shaft)
         _element(parts, body, rotors, [hinge for hinge in hinges if hinge.tau])
 
 
@@ -105,6 +115,14 @@ def _hinge(parts: Parts, body: BodyPart, hinge: HingePart) -> None:
         parts.outputs.append(Output(name, SYMBOLS[dimension], OUT_REACTION, None, index, 1.0))
 
 
+def _leaving(parts: Parts, body: BodyPart, shaft: LeavingPart) -> None:
+    """A shaft that goes from the body into the world: what it carries acts on the body from outside."""
+    parts.constraints.append(Constraint(shaft.owner, shaft.form - along(shaft.n, body.w)))
+    parts.reactions.append(Reaction(shaft.owner, len(parts.constraints) - 1, 1.0, -1, 0.0))
+    name, index = f"{shaft.owner}.tau", len(parts.reactions) - 1
+    parts.outputs.append(Output(name, SYMBOLS["torque"], OUT_REACTION, None, index, 1.0))
+
+
 def _bushing(parts: Parts, body: BodyPart, bushing: BushingPart) -> None:
     """Springs and dampers at a point; the force is on the body."""
     moved = point_velocity(body, bushing.r)
@@ -115,6 +133,8 @@ def _bushing(parts: Parts, body: BodyPart, bushing: BushingPart) -> None:
             parts.compliances.append(Compliance(bushing.owner, form, c, d, 0.0))
             name, index = f"{bushing.owner}.{short}_{axis}", len(parts.compliances) - 1
             parts.outputs.append(Output(name, SYMBOLS[dimension], OUT_COMPLIANCE, None, index, 1.0))
+            heat = f"{bushing.owner}.heat_{short}_{axis}"
+            parts.outputs.append(Output(heat, SYMBOLS["energy"], OUT_DISSIPATION, None, index, 1.0))
 
 
 def _element(parts: Parts, body: BodyPart, rotors: list[RotorPart], driven: list[HingePart]) -> None:

@@ -76,9 +76,12 @@ def _settle_given(parts: Parts, carrier: Mapping[str, CarrierPart]) -> None:
         for axis, terms in zip(AXES, moments[own.frame], strict=True):
             _sum(parts, f"{own.owner}.t_{axis}", "torque", terms)
     holding = [(p.owner, p.frame) for p in parts.frames.hinges] + [(p.owner, p.frame) for p in parts.frames.bushings]
+    holding += [(p.owner, p.frame) for p in parts.frames.leaving]
     for owner, frame in holding:
         if frame in carrier:
-            raise CompileError(f"{owner!r} holds a RigidBody; the motion of {carrier[frame].owner!r} is given", [owner])
+            raise CompileError(
+                f"{owner!r} goes with a RigidBody; the motion of {carrier[frame].owner!r} is given", [owner]
+            )
 
 
 def _absolute_speeds(parts: Parts, on: Mapping[str, CarrierPart | BodyPart]) -> None:

@@ -13,7 +13,14 @@ from torqueloop.core.components.adaptors import (
     TorqueToAngleAdaptor,
 )
 from torqueloop.core.components.backlash import ElastoBacklash, ElastoBacklash2
-from torqueloop.core.components.bodies import BodyMount, CardanMount, RevoluteMount, RigidBody, SphericalMount
+from torqueloop.core.components.bodies import (
+    BodyMount,
+    CardanMount,
+    LeavingShaft,
+    RevoluteMount,
+    RigidBody,
+    SphericalMount,
+)
 from torqueloop.core.components.carriers import (
     AbsoluteSpeedSensor,
     BevelGear1D,
@@ -143,7 +150,7 @@ FAMILIES: dict[str, tuple[type[Component], ...]] = {
     "Changing ratio, loss by gear or input": (VariableGear, GearEfficiency2, TorqueLoss),
     "Drivelines on moving bodies": (
         World, MovingCarrier, Mounting1D, Rotor1D, BevelGear1D, AbsoluteSpeedSensor, MountedDriveline, RigidBody,
-        SphericalMount, RevoluteMount, CardanMount, BodyMount,
+        SphericalMount, RevoluteMount, CardanMount, BodyMount, LeavingShaft,
     ),
     "Rotation to translation": (IdealGearR2T, IdealRollingWheel, Wheel, Wheel2),
     "Friction": (
@@ -199,7 +206,7 @@ __all__ = [
     "Force2", "ForceSensor", "ForceStep", "FreeWheel", "GearEfficiency2", "GearMesh", "Gearbox",
     "GeneralAngleToTorqueAdaptor", "GeneralTorqueToAngleAdaptor", "HardStop", "HeatCapacitor", "IdealGear",
     "IdealGearR2T", "IdealPlanetary", "IdealRollingWheel", "Inertia", "InitializeFlange", "InverseSpeedDependentForce",
-    "InverseSpeedDependentTorque", "LaminarBrake", "LaminarClutch", "LinearSpeedDependentForce",
+    "InverseSpeedDependentTorque", "LaminarBrake", "LaminarClutch", "LeavingShaft", "LinearSpeedDependentForce",
     "LinearSpeedDependentTorque", "LockUpTC", "LossyGear", "Mass", "MassWithStopAndFriction", "MountedDriveline",
     "Mounting1D", "Move", "MovingCarrier", "MultiSensor", "OneWayClutch", "OneWayLaminarClutch", "Param",
     "PlanetPlanet", "PlanetRing", "Planetary", "Position", "PositionSensor", "PowerSensor", "PrescribedHeatFlow",

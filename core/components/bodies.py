@@ -174,7 +174,7 @@ class BodyMount(_AtPoint):
     """Rubber mount: springs c and dampers d along the axes of the body at a point of it, c_rot, d_rot about them.
 
     Displacements are those since the start, from there the mount bears the body: leave gravity out of a body on
-    mounts, or let it sink into them. Small angles. Outputs f_x .., t_x ..: force and moment on the body, where there are.
+    mounts, or let it sink into them. Small angles. Outputs f_x .., t_x ..: what acts on the body; heat_*.
     """
 
     c_x: float = param("stiffness along x", "stiffness", 0.0, low=0.0)
@@ -194,3 +194,30 @@ class BodyMount(_AtPoint):
         lines = ((getattr(self, f"{word}_{axis}") for axis in AXES) for word in ("c", "d", "crot", "drot"))
         c, d, c_rot, d_rot = ((x, y, z) for x, y, z in lines)
         b.bushing("frame_a", self.r, c, d, c_rot, d_rot)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeavingShaft(Component):
+    """A shaft that leaves the body: flange_a turns relative to it, flange_b in the world, w_b = w_a + n.w of the body.
+
+    What is joined to flange_b stands in the world (a propeller shaft, a final drive), and its torque acts on the body
+    from outside; joined to flange_a it would be part of the body. Output tau: torque on flange_b. The shaft keeps its
+    axis n, so the body may turn by small angles across it.
+    """
+
+    flanges: ClassVar = {"flange_a": Flange(), "flange_b": Flange(), "frame_a": FRAME_PORT}
+
+    n_x: float = param("axis, along x of the body (made length 1)", default=1.0)
+    n_y: float = param("axis, along y", default=0.0)
+    n_z: float = param("axis, along z", default=0.0)
+
+    def check(self) -> None:
+        _ = self.n
+
+    @property
+    def n(self) -> Vector:
+        """The axis, with length 1."""
+        return unit_vector((self.n_x, self.n_y, self.n_z), "n_x")
+
+    def contribute(self, b: Builder) -> None:
+        b.leaving("frame_a", b.w("flange_b") - b.w("flange_a"), self.n)

@@ -17,6 +17,7 @@ from torqueloop.core.describe.frame_parts import (
     BushingPart,
     CarrierPart,
     HingePart,
+    LeavingPart,
     MomentPart,
     MountedPart,
     RotorPart,
@@ -400,6 +401,10 @@ class Builder:
     def bushing(self, frame: str, r: Vector, c: Vector, d: Vector, c_rot: Vector, d_rot: Vector) -> None:
         """Springs and dampers between the world and a point of a body (BushingPart)."""
         self._parts.frames.bushings.append(BushingPart(self.name, self._frame(frame), r, c, d, c_rot, d_rot))
+
+    def leaving(self, frame: str, form: Form, n: Vector) -> None:
+        """form = n.omega of the body (LeavingPart)."""
+        self._parts.frames.leaving.append(LeavingPart(self.name, self._frame(frame), form, n))
 
     def rotor(self, frame: str, form: Form, J: float, n: Vector, exact: bool) -> None:
         """What the motion of the carrier does to a rotor, and the rotor to it (RotorPart); J itself: inertia."""

@@ -101,6 +101,14 @@ class Driveline:
             raise DuplicateError(f"a flange is named twice in one connection: {list(flanges)}", table="connections")
         self._sets.append(tuple(flanges))
 
+    def disconnect(self, flange: str) -> None:
+        """Take a flange out of the connection it is in, so that something else can be put there."""
+        self._check_flange(flange)
+        if not any(flange in group for group in self._sets):
+            raise UnknownNameError(f"{flange} is joined to nothing", table="connections", value=flange, file=self.file)
+        left = [tuple(f for f in group if f != flange) for group in self._sets]
+        self._sets = [group for group in left if len(group) > 1]
+
     def set_start(self, output: str, value: float) -> None:
         """Start value of a speed or angle, by the name of its output ("J1.w", "spring.phi_rel"), in SI."""
         place: dict[str, Any] = {"file": self.file, "table": "initial", "key": output}

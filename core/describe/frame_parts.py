@@ -69,6 +69,16 @@ class BushingPart:
 
 
 @dataclass(frozen=True)
+class LeavingPart:
+    """form = n.omega of the body: a speed in the world less the same relative to the body."""
+
+    owner: str
+    frame: str
+    form: Form
+    n: Vector
+
+
+@dataclass(frozen=True)
 class RotorPart:
     """A rotor with the speed `form` relative to its carrier about the unit vector n.
 
@@ -126,6 +136,7 @@ class FrameParts:
     bodies: list[BodyPart] = field(default_factory=list)
     hinges: list[HingePart] = field(default_factory=list)
     bushings: list[BushingPart] = field(default_factory=list)
+    leaving: list[LeavingPart] = field(default_factory=list)
     rotors: list[RotorPart] = field(default_factory=list)
     moments: list[MomentPart] = field(default_factory=list)
     speeds: list[SpeedPart] = field(default_factory=list)

@@ -164,7 +164,7 @@ cdef struct tl_wd:
 
 
 cdef struct tl_bo:
-    # rigid bodies with rotors: torque -omega x H, H = I*omega + sum J*n*w; force -m*omega x v + m*g, v of the mass centre; along axes of the body
+    # rigid bodies with rotors: torque -omega x H, H = I*omega + sum J*n*w; force -m*omega x v + m*g; along the axes of the body
     int32_t wx                # row of the angular velocity about x of the body
     int32_t wy                # row of the angular velocity about y of the body
     int32_t wz                # row of the angular velocity about z of the body
