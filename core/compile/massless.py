@@ -213,7 +213,7 @@ def _around(topology: Topology, parts: Parts, moving: list[str]) -> Fraction:
     inertia: Row = {}
     for part in parts.inertias:
         nodes = topology.over_nodes(part.form)[0]
-        if len(nodes) == 1:
+        if len(nodes) == 1 and part.J > 0.0:
             ((node, c),) = nodes.items()
             inertia[node] = inertia.get(node, ZERO) + Fraction(part.J) * c * c
     near = {n for p in parts.frictions for n in _shared(topology.over_nodes(p.form)[0], moving)}

@@ -15,7 +15,6 @@ other bodies whose axis moves (their inertia depends on angles), and gravity wit
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,12 +27,9 @@ from torqueloop.core.reference.assembly import ImportedCase, NotMapped, Paramete
 from torqueloop.core.reference.attitude import turn, unit
 from torqueloop.core.reference.bodies import body_of
 from torqueloop.core.reference.gyrostat import Gyrostats
+from torqueloop.core.reference.pieces import HERE, Pose, Rigid
 
 Vector = NDArray[np.float64]
-#: two frames as seen from one another: rotation (columns: axes of the second in the first) and shift
-Pose = tuple[NDArray[np.float64], Vector]
-
-HERE: Pose = (np.eye(3), np.zeros(3))
 #: lengths and sines below this are 0: the directions of a case are decimal numbers
 SMALL = 1e-9
 #: frames of the parts that are one rigid piece
@@ -47,26 +43,6 @@ KNOWN = RIGID | SENSORS | ONE_D | JOINTS | {"World", "Fixed", "Torque", "WorldTo
 
 #: what one dimension lacks for a moving carrier
 MOVING = "mechanics of one dimension has no inertia that depends on attitude and no gyroscopic moments"
-
-
-@dataclass
-class Rigid:
-    """A rigid piece: poses of its frames relative to one of them."""
-
-    poses: dict[str, Pose]
-    #: shaft in the driveline, axis in the piece's own axes, a point on it; None: not hinged (yet)
-    shaft: str | None = None
-    axis: Vector = field(default_factory=lambda: np.zeros(3))
-    point: Vector = field(default_factory=lambda: np.zeros(3))
-    ground: bool = False
-    #: part of a gyrostat
-    moving: bool = False
-
-    def at(self, frame: str, r: Vector) -> Vector:
-        """A point given in a frame, in the axes of the piece."""
-        rotation, shift = self.poses[frame]
-        point: Vector = shift + rotation @ r
-        return point
 
 
 class FixedAxis:

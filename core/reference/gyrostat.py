@@ -11,7 +11,6 @@ Refused, with the reason: pieces whose inertia depends on an angle, closed loops
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +20,8 @@ from torqueloop.core.components.carriers import BevelGear1D, Mounting1D, Rotor1D
 from torqueloop.core.describe.component import Component
 from torqueloop.core.reference.assembly import ImportedCase, NotMapped, Parameters, Quantity
 from torqueloop.core.reference.attitude import gimbal_angles, gimbal_rates, quaternion, turn, unit
+from torqueloop.core.reference.pieces import Rigid
 from torqueloop.core.signals import Constant
-
-if TYPE_CHECKING:
-    from torqueloop.core.reference.fixed_axis import Rigid
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -32,7 +29,7 @@ Parts = Mapping[str, tuple[str, Parameters]]
 Body = tuple[str, float, Vector, Matrix]
 Law = Callable[[Matrix], Vector]
 #: a joint, the piece on it, the frame of the joint on that and where it is at phi = 0, the axis and J about it
-Spinning = tuple[str, "Rigid", tuple[str, tuple[Matrix, Vector]], tuple[Vector, float]]
+Spinning = tuple[str, Rigid, tuple[str, tuple[Matrix, Vector]], tuple[Vector, float]]
 #: relative differences of lengths and inertias below this are 0
 SMALL = 1e-9
 

@@ -160,6 +160,29 @@ def test_free_gyrostat_keeps_momentum_and_energy() -> None:
     assert abs(balance.residual) < 1e-10 * r["energy.kinetic"][0]
 
 
+@pytest.mark.parametrize("order", [2, 4])
+def test_attitude_is_part_of_the_state(order: int) -> None:
+    """Saved and restored, a run goes on as it did; another attitude has another hash."""
+    sim = Simulation(pendulum(order), h=1e-3)
+    sim.set_input("motor.tau", MOTOR)
+    for _ in range(50):
+        sim.step()
+    kept, there = sim.state.copy(), sim.state.to_bytes()
+    for _ in range(50):
+        sim.step()
+    end = sim.hash()
+    sim.restore(kept)
+    assert sim.hash() != end
+    for _ in range(50):
+        sim.step()
+    assert sim.hash() == end
+    other = Simulation(pendulum(order), h=1e-3)
+    other.set_input("motor.tau", MOTOR)
+    other.state.from_bytes(there)
+    assert other.output("body.q1") == pytest.approx(float(rotations(shown(Simulation(pendulum(order), h=1e-3).run(
+        0.05, inputs={"motor.tau": MOTOR}), "body.q", "0123"))[-1].as_quat()[0]), abs=1e-12)  # fmt: skip
+
+
 def test_force_of_a_ball_joint_is_that_of_the_whole_body() -> None:
     exact = Independent(np.arange(0.0, 1.0 + 1e-9, 1e-3), hinged=True)
     r = Simulation(pendulum(), h=1e-3).run(1.0, inputs={"motor.tau": MOTOR})

@@ -18,6 +18,7 @@ from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.compile.specialise import specialised_source
 from torqueloop.core.components import (
     Brake,
+    CardanMount,
     Clutch,
     Damper,
     EddyCurrentBrake,
@@ -28,6 +29,8 @@ from torqueloop.core.components import (
     HeatCapacitor,
     Inertia,
     LossyGear,
+    RigidBody,
+    Rotor1D,
     SignTorque,
     Speed,
     SpringDamper,
@@ -45,7 +48,7 @@ from torqueloop.cython_kernels.model.structure import structure_signature
 ROOT = Path(__file__).resolve().parents[2]
 LOSSES = [[0.0, 0.95, 0.9, 0.1, 0.2], [50.0, 0.9, 0.85, 0.2, 0.3]]
 #: kinds of elements that the cars of configs/ have: those are compared in test_kernel_random.py
-IN_CARS = {"fr", "lin", "tq", "poly", "eng", "tc", "act", "out"}
+IN_CARS = {"fr", "lin", "tq", "poly", "eng", "tc", "act"} | records.READ_ONLY
 
 
 def everything(order: int) -> Driveline:
@@ -60,6 +63,8 @@ def everything(order: int) -> Driveline:
         "b": Brake(fn_max=20.0, mue_pos=0.5), "drive": Speed(exact=True), "d": Damper(d=0.8),
         "eddy": EddyCurrentBrake(tau_nominal=5.0, w_nominal=10.0, alpha20=0.004),
         "wet": WetClutchDrag(gaps=10, r_o=0.09, r_i=0.07, h=2e-4, Q=4e-5, mu=0.02),
+        "block": RigidBody(m=3.0, I_11=0.8, I_22=1.3, I_33=1.7, I_21=0.1, g_z=-9.81, w0_x=1.0, w0_y=-0.5),
+        "ball": CardanMount(r_z=0.2), "spin": Rotor1D(J=0.1, n_x=0.6, n_z=0.8, w0=30.0),
         "disc": HeatCapacitor(C=30.0), "oil": FixedTemperature(T=330.0), "G": ThermalConductor(G=2.0),
     }  # fmt: skip
     groups = [
@@ -67,6 +72,7 @@ def everything(order: int) -> Driveline:
         ("J2.flange_b", "k.flange_a", "wet.flange_a"), ("k.flange_b", "J3.flange_a", "wet.flange_b", "e.flange_a"),
         ("e.flange_b", "J4.flange_a", "stop.flange_b", "b.flange_a"), ("wall.flange", "stop.flange_a", "s.flange_a"),
         ("s.flange_b", "J4.flange_b"), ("drive.flange", "d.flange_a"), ("d.flange_b", "J5.flange_a", "eddy.flange"),
+        ("block.frame_b", "ball.frame_a", "spin.frame_a"),
         ("k.heatPort", "disc.port", "G.port_a", "eddy.heatPort"), ("G.port_b", "oil.port", "wet.heatPort"),
     ]  # fmt: skip
     if order == 2:
@@ -83,6 +89,7 @@ def inputs(order: int) -> dict[str, Any]:
     found: dict[str, Any] = {
         "T.tau": Sine(amplitude=15.0, f=4.0), "k.f_normalized": Pulse(amplitude=1.0, period=0.06, width=50.0),
         "b.f_normalized": Pulse(amplitude=1.0, period=0.11, width=30.0), "drive.w_ref": Sine(amplitude=20.0, f=2.0),
+        "ball.tau_2": Sine(amplitude=3.0, f=3.0),
     }  # fmt: skip
     return found | ({"v.ratio": Ramp(height=1.0, duration=0.2, offset=1.0)} if order == 2 else {})
 
