@@ -102,6 +102,9 @@ def _run(block: Block, before: list[str], folder: Path, env: dict[str, str]) -> 
         command = ["bash", "-euo", "pipefail", "-c", block.text]
     else:
         # what came before on the page counts: names of earlier blocks are known
+        # in a folder of its own: earlier blocks leave the same files again
+        folder = folder / f"python{len(before)}"
+        folder.mkdir()
         script = folder / "page.py"
         script.write_text("\n".join([*before, block.text]), encoding="utf-8")
         before.append(block.text)
