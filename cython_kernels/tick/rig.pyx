@@ -26,6 +26,7 @@ from torqueloop.cython_kernels.clock.loop_clock cimport ClockScript
 from torqueloop.cython_kernels.kernel.kernel cimport KernelModel, KernelState, tl_state_hash
 from torqueloop.cython_kernels.rings.ring cimport DataRing, FrameRing, LatestSlot
 from torqueloop.cython_kernels.tick.faults cimport FaultTable
+from torqueloop.cython_kernels.tick.hydraulics cimport Hydraulics
 from torqueloop.cython_kernels.tick.manoeuvre cimport Manoeuvre
 from torqueloop.cython_kernels.tick.rig_memory cimport RigMemory
 from torqueloop.cython_kernels.tick.safety cimport Safety
@@ -181,6 +182,13 @@ cdef class Rig(RigMemory):
         for k, (slot, lo, hi) in enumerate(limits):
             self.r.limit[k].slot, self.r.limit[k].lo, self.r.limit[k].hi = self.slot(slot), lo, hi
         self.r.safe_stop_ticks = stop_after_ticks
+
+    def set_hydraulics(self, Hydraulics unit not None) -> None:
+        """The hydraulic unit, run before the model's inputs are copied."""
+        if unit.n_sig != self.r.n_sig:
+            raise ValueError(f"hydraulic unit made for {unit.n_sig} signals, the rig has {self.r.n_sig}")
+        self.r.hydraulics = &unit.m
+        self._keep.append(unit)
 
     def set_manoeuvre(self, Manoeuvre manoeuvre not None) -> None:
         """Steps that move driver signals; the run ends when they are over."""

@@ -12,6 +12,7 @@ from torqueloop.cython_kernels.clock.loop_clock cimport script_t
 from torqueloop.cython_kernels.model.model cimport tl_model, tl_state
 from torqueloop.cython_kernels.rings.ring cimport slot_t, spsc_t
 from torqueloop.cython_kernels.tick.faults cimport faults_t
+from torqueloop.cython_kernels.tick.hydraulics cimport hydraulics_t
 from torqueloop.cython_kernels.tick.manoeuvre cimport manoeuvre_t
 from torqueloop.cython_kernels.tick.safety cimport safety_t
 from torqueloop.cython_kernels.tick.sending cimport sendings_t
@@ -267,6 +268,7 @@ cdef struct rig_t:
     double* driver_t_s
     double* driver_y
     const manoeuvre_t* manoeuvre    # NULL: none
+    const hydraulics_t* hydraulics  # NULL: none
     int32_t n_limit
     limit_t* limit
     int32_t n_safe

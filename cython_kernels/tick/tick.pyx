@@ -4,7 +4,7 @@ Order of a tick, the same on every clock (real, virtual, replay):
 
     control   cause from outside; what the control channel has posted takes effect as a whole; windows of injected faults
     latch     disarming and arming again, received frames -> codec -> signals, timeouts, vehicle value, driver tables,
-              steps of a manoeuvre
+              steps of a manoeuvre; the hydraulic unit makes pressures of commands
     inputs    wiring copies signals to model inputs; held signals; injected faults; the safe state overrides all three
     step      n substeps of the model, inputs held over the tick
     outputs   model outputs -> signals, checked for NaN and limits; impulse for the vehicle; injected faults;
@@ -89,6 +89,7 @@ from torqueloop.cython_kernels.model.fingerprint cimport fingerprint
 from torqueloop.cython_kernels.kernel.kernel cimport tl_outputs, tl_state_take, tl_step
 from torqueloop.cython_kernels.model.model cimport TL_C_FALLBACKS, tl_state
 from torqueloop.cython_kernels.rings.ring cimport data_push, frames_pop, frames_push, slot_read, slot_version, slot_write
+from torqueloop.cython_kernels.tick.hydraulics cimport hydraulics_tick
 from torqueloop.cython_kernels.tick.manoeuvre cimport (
     MAN_STATE,
     MANOEUVRE_RUNNING,
@@ -270,6 +271,8 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     _latch_driver(r)
     if r.manoeuvre != NULL:
         manoeuvre_tick(r.manoeuvre, r.sig, sim_tick(r))
+    if r.hydraulics != NULL and not r.frozen:
+        hydraulics_tick(r.hydraulics, r.sig)
     t = _phase(r, PHASE_LATCH, t)
     _inputs(r, &flags)
     t = _phase(r, PHASE_INPUTS, t)

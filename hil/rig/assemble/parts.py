@@ -16,6 +16,7 @@ from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.cython_kernels.tick.sending import Sendings
 from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT
 from torqueloop.hil.rig.assemble.injection import Faults, make_faults
+from torqueloop.hil.rig.describe.hydraulic_plan import make_hydraulics
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, VehiclePlan
 from torqueloop.hil.rig.describe.steps import make_manoeuvre
 
@@ -90,6 +91,8 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
     if plan.steps is not None:
         rig.set_manoeuvre(make_manoeuvre(plan.steps, len(plan.table)))
     faults = make_faults(plan, len(plan.table))
+    if plan.hydraulics is not None:
+        rig.set_hydraulics(make_hydraulics(plan.hydraulics, len(plan.table)))
     per_s = buffer_s / c.clock.tick_s
     parts = RigParts(
         rig,

@@ -21,6 +21,7 @@ from torqueloop.hil.common.config_file import BadValue, ConfigTable, FolderName
 from torqueloop.hil.common.config_layers import load_config
 from torqueloop.hil.common.levers import LEVERS
 from torqueloop.hil.rig.describe.fault_tables import Fault
+from torqueloop.hil.rig.describe.hydraulics import HydraulicsTable
 from torqueloop.hil.rig.describe.peer_tables import (
     LONGEST_S,
     Bus,
@@ -38,7 +39,7 @@ OLD_TABLES = {"can": "[bus.NAME]", "tcu": "[ecu.NAME]"}
 #: names of buses and control units: they stand in front of the names of their signals
 PEER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 #: what stands there already
-GROUPS = {"driver", "vehicle", "rig", "bus", "link", "input", "fault", "table", "manoeuvre"}
+GROUPS = {"driver", "vehicle", "rig", "bus", "link", "input", "fault", "table", "manoeuvre", "hydraulics"}
 #: buses of a rig, at most (tick.pxd MAX_BUS)
 BUSES_MAX = 16
 
@@ -243,6 +244,8 @@ class RigConfig(ConfigTable):
     #: control units by name
     ecu: dict[str, Ecu] = {}
     vehicle: Vehicle | None = None
+    #: between the control unit's solenoid commands and the pressures, see docs/hydraulics.md
+    hydraulics: HydraulicsTable | None = None
     #: model input -> where its value comes from: a signal, or { signal = ..., gain = ..., offset = ... }, or a constant
     #: { value = ... } in SI
     inputs: dict[str, Link] = {}

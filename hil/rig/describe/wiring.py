@@ -16,8 +16,14 @@ from torqueloop.hil.can.units import si_unit as database_unit
 from torqueloop.hil.can.units import to_si as database_to_si
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
 from torqueloop.hil.rig.describe.config import Link, Output
+<<<<<<< HEAD
 from torqueloop.hil.rig.describe.fault_plan import plan_faults
 from torqueloop.hil.rig.describe.guard_plan import plan_guards
+=======
+from torqueloop.hil.rig.describe.fault_plan import plan_faults, plan_guards
+from torqueloop.hil.rig.describe.hydraulic_plan import plan_hydraulics
+from torqueloop.hil.rig.describe.hydraulics import HydraulicsConfig
+>>>>>>> ac1abed (Hydraulic unit in the tick: solenoids, shift valves, spools, filling of the elements)
 from torqueloop.hil.rig.describe.phases import frame_bits, spread
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, UnitPlan, VehiclePlan
 from torqueloop.hil.rig.describe.send_plan import is_cyclic, send_kind, send_row
@@ -28,9 +34,12 @@ from torqueloop.hil.rig.describe.steps import plan_steps
 class Wiring:
     """One plan being filled."""
 
-    def __init__(self, plan: RigPlan, first_step: int = 0) -> None:
-        """first_step: slot of the first signal of the manoeuvre; 0: there is none."""
-        self.first_step = first_step
+    def __init__(
+        self, plan: RigPlan, first_step: int = 0, hydraulics: tuple[HydraulicsConfig, int] | None = None
+    ) -> None:
+        """first_step: slot of the first signal of the manoeuvre; 0: there is none. hydraulics: the unit and the slot of
+        its first signal."""
+        self.first_step, self.hydraulic_unit = first_step, hydraulics
         self.plan, self.config, self.table = plan, plan.config, plan.table
         self.file = str(plan.path)
 
@@ -45,6 +54,7 @@ class Wiring:
         self.limits()
         self.safe_state()
         self.steps()
+        self.hydraulics()
         self.plan.guards = plan_guards(self.plan)
         self.plan.faults = plan_faults(self.plan)
         self.record()
@@ -312,6 +322,14 @@ class Wiring:
         taken = {dst for _, dst, _, _ in self.plan.in_copies}
         tick_s = self.config.clock.tick_s
         self.plan.steps = plan_steps(self.table, self.config.steps, self.first_step, tick_s, taken, self.file)
+
+    def hydraulics(self) -> None:
+        """[hydraulics]"""
+        if self.config.hydraulics is not None and self.hydraulic_unit is not None:
+            unit, first = self.hydraulic_unit
+            self.plan.hydraulics = plan_hydraulics(
+                self.table, self.config.hydraulics, unit, first, self.config.clock.tick_s, self.file
+            )
 
     def record(self) -> None:
         """[record]"""

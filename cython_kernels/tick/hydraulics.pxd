@@ -1,0 +1,96 @@
+"""Hydraulic unit of a gearbox: solenoid currents in, pressures of the shift elements out, in the tick.
+
+All that changes stands in the signal table, so that hash, recording, checkpoint and replay hold it without more.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+
+from torqueloop.cython_kernels.tick.blocks cimport Blocks
+
+# Signals of the unit itself, in this order.
+cdef enum:
+    HYD_LINE = 0                # line pressure [Pa]
+    HYD_PUMP = 1                # torque the pump takes [Nm]
+    HYD_WORK = 2                # work of the supply on the oil that went into the elements [J]
+    HYD_LOSS = 3                # of it lost in orifices and leaks [J]
+    HYD_STORED = 4              # of it in springs and compressed oil [J]
+    HYD_FLOW = 5                # flow out of the line into the elements [m3/s]
+    N_HYD = 6
+
+# Signals of a solenoid.
+cdef enum:
+    SOL_CURRENT = 0             # current in its coil [A]; on/off: 0..1
+    SOL_PRESSURE = 1            # pressure it sets [Pa]
+    N_SOL = 2
+
+# Signal of a shift valve.
+cdef enum:
+    VALVE_POSITION = 0          # 0, 1
+    N_VALVE = 1
+
+# Signals of a circuit.
+cdef enum:
+    CIR_SUPPLY = 0              # pressure behind its valve [Pa]
+    CIR_RATE = 1                # its rate [Pa/s]
+    CIR_VOLUME = 2              # oil in the element [m3]
+    CIR_PRESSURE = 3            # pressure on the piston [Pa]
+    N_CIR = 4
+
+cdef struct curve_t:            # y over x, linear between points, constant (or with `beyond`) outside
+    int32_t n
+    double* x
+    double* y
+
+cdef struct solenoid_t:
+    int32_t command             # slot: current [A], duty 0..1 or on/off
+    double gain, offset         # current = gain * command + offset
+    double keep                 # exp(-h/T) of the coil; 0: at once
+    double half                 # half the width of the hysteresis [Pa]
+    curve_t map                 # pressure [Pa] over current [A]
+
+cdef struct valve_t:
+    int32_t pilot               # slot of the pressure that moves it
+    double p_on, p_off          # goes to 1 above, back to 0 below [Pa]
+
+cdef struct circuit_t:
+    int32_t valve               # index of the shift valve that chooses the source; -1: the first
+    int32_t source[2]           # slots of the pressures
+    double gain[2], offset[2]   # target = gain * source + offset [Pa]
+    int32_t spool               # 1: second order; 0: at once
+    double m[4]                 # (x, x') over one sub-step, x = pressure less target
+    double k_in, k_out          # Cd A sqrt(2/rho) to the element and back [m3/s/sqrt(Pa)]
+    double leak                 # [m3/s/Pa]
+    curve_t volume              # pressure [Pa] over volume [m3]
+    double stiff                # and its slope beyond the last point [Pa/m3]
+    double* energy              # at the points of the curve [J]
+    int32_t speed               # slot of the drum's speed; DUMMY without
+    double spin                 # centrifugal pressure over speed squared [Pa s2]
+
+cdef struct hydraulics_t:
+    int32_t first_slot
+    int32_t n_solenoid, n_valve, n_circuit
+    int32_t substeps
+    double h                    # sub-step [s]
+    double lam                  # below this pressure difference flow is laminar [Pa]
+    int32_t speed               # slot of the pump's speed [rad/s]
+    double displacement         # of the pump [m3/rad]
+    double volumetric           # share of it that comes out
+    double over_mechanical      # 1 / mechanical efficiency
+    int32_t line_source         # slot of the pressure that sets the line; DUMMY: constant
+    double line_gain, line_offset
+    double line_max             # highest line pressure [Pa]
+    double line_stiff           # [Pa/m3]
+    double line_leak            # [m3/s/Pa]
+    int32_t temperature         # slot of the oil's temperature [K]; DUMMY without
+    curve_t flow                # factor of all flows over it
+    solenoid_t* solenoid
+    valve_t* valve
+    circuit_t* circuit
+
+cdef class Hydraulics(Blocks):
+    cdef hydraulics_t m
+    cdef readonly int n_sig
+    cdef int32_t slot(self, index) except -1
+    cdef int curve(self, curve_t* c, points) except -1
+
+cdef void hydraulics_tick(const hydraulics_t* m, double* sig) noexcept nogil

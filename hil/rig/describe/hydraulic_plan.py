@@ -1,0 +1,204 @@
+"""Names of a hydraulic unit and of [hydraulics] become slots, its parameters SI: the tables of the tick."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from torqueloop.core.describe.errors import ConfigError, UnknownNameError, did_you_mean
+from torqueloop.cython_kernels.tick import hydraulics as kernel
+from torqueloop.hil.rig.describe.hydraulics import (
+    BAR,
+    EXHAUST,
+    LINE,
+    Circuit,
+    HydraulicsConfig,
+    HydraulicsTable,
+    Solenoid,
+    Spool,
+)
+from torqueloop.hil.rig.describe.signals import DUMMY, SignalTable
+
+
+@dataclass(frozen=True)
+class PlannedHydraulics:
+    """A unit with slots for names."""
+
+    config: HydraulicsConfig
+    first_slot: int
+    unit: Mapping[str, Any]
+    solenoids: list[Mapping[str, Any]]
+    valves: list[Mapping[str, Any]]
+    circuits: list[Mapping[str, Any]]
+
+
+def add_signals(table: SignalTable, unit: HydraulicsConfig) -> int:
+    """Signals of a unit: hydraulics.line ..., hydraulics.SOLENOID.i, hydraulics.CIRCUIT.p ...; the first slot."""
+    names = [(f"hydraulics.{n}", u) for n, u in kernel.UNIT_SIGNALS]
+    for parts, signals in (
+        (unit.solenoid, kernel.SOLENOID_SIGNALS),
+        (unit.valve, kernel.VALVE_SIGNALS),
+        (unit.circuit, kernel.CIRCUIT_SIGNALS),
+    ):
+        names += [(f"hydraulics.{part}.{n}", u) for part in parts for n, u in signals]
+    return table.add_all(names)
+
+
+def plan_hydraulics(
+    table: SignalTable, given: HydraulicsTable, unit: HydraulicsConfig, first_slot: int, tick_s: float, file: str
+) -> PlannedHydraulics:
+    """Resolve [hydraulics]; ConfigError with its key."""
+    return _Plan(table, given, unit, first_slot, tick_s / given.substeps, file).made()
+
+
+class _Plan:
+    def __init__(
+        self, table: SignalTable, given: HydraulicsTable, unit: HydraulicsConfig, first: int, h: float, file: str
+    ) -> None:
+        self.table, self.given, self.unit, self.first, self.h, self.file = table, given, unit, first, h, file
+
+    def made(self) -> PlannedHydraulics:
+        self.known("solenoids", self.given.solenoids, self.unit.solenoid)
+        self.known("drums", self.given.drums, self.unit.circuit)
+        missing = [name for name in self.unit.solenoid if name not in self.given.solenoids]
+        if missing:
+            raise ConfigError("{key}: solenoid {value} has no command", file=self.file, table="hydraulics",
+                              key="solenoids", value=missing[0], allowed="a signal for each")  # fmt: skip
+        names = list(self.unit.valve)
+        return PlannedHydraulics(
+            self.unit,
+            self.first,
+            self.pump_and_line(),
+            [self.solenoid(name, s) for name, s in self.unit.solenoid.items()],
+            [
+                {"pilot": self.pressure(v.pilot), "p_on": v.on_bar * BAR, "p_off": v.off_bar * BAR}
+                for v in self.unit.valve.values()
+            ],
+            [self.circuit(name, c, names) for name, c in self.unit.circuit.items()],
+        )
+
+    def known(self, key: str, names: Mapping[str, Any], parts: Mapping[str, Any]) -> None:
+        """UnknownNameError for a name that is no part of the unit."""
+        for name in names:
+            if name not in parts:
+                hint = did_you_mean(name, parts)
+                raise UnknownNameError("{key}: the hydraulic unit has no {value}", file=self.file, table="hydraulics",
+                                       key=key, value=name, hint=hint)  # fmt: skip
+
+    def slot(self, name: str, key: str, unit: str | None = None) -> int:
+        """Slot of a signal that the unit reads."""
+        where: dict[str, Any] = {"file": self.file, "table": "hydraulics", "key": key}
+        try:
+            slot = self.table.slot(name)
+        except UnknownNameError as error:
+            raise error.located(**where) from None
+        if unit is not None and self.table.unit(name) != unit:
+            problem = f"{{key}}: {{value}} is in {self.table.unit(name)}"
+            raise ConfigError(problem, **where, value=name, allowed=f"a signal in {unit}")
+        return slot
+
+    def pressure(self, name: str) -> int:
+        """Slot of a pressure inside the unit."""
+        if name == EXHAUST:
+            return DUMMY
+        if name == LINE:
+            return self.table.slot("hydraulics.line")
+        return self.table.slot(f"hydraulics.{name}.p")
+
+    def pump_and_line(self) -> dict[str, Any]:
+        """Arguments of Hydraulics.set_unit."""
+        pump, line, oil = self.unit.pump, self.unit.line, self.unit.oil
+        by_solenoid = line.solenoid is not None
+        kelvin = self.given.temperature
+        return {
+            "substeps": self.given.substeps,
+            "h": self.h,
+            "lam": oil.laminar_bar * BAR,
+            "speed": self.slot(self.given.speed, "speed", "rad/s"),
+            "displacement": pump.displacement_cm3 * 1e-6 / (2.0 * math.pi),
+            "volumetric": pump.volumetric,
+            "mechanical": pump.mechanical,
+            "line_source": self.pressure(line.solenoid) if line.solenoid is not None else DUMMY,
+            "line_gain": line.gain if by_solenoid else 0.0,
+            "line_offset": line.offset_bar * BAR if by_solenoid else line.max_bar * BAR,
+            "line_max": line.max_bar * BAR,
+            "line_stiff": BAR / (line.give_cm3pbar * 1e-6),
+            "line_leak": line.leak_cm3psbar * 1e-6 / BAR,
+            "temperature": DUMMY if kelvin is None else self.slot(kelvin, "temperature", "K"),
+            "flow": [(0.0, 1.0), (1.0, 1.0)] if kelvin is None else [(t + 273.15, y) for t, y in oil.flow_over_degC],
+        }
+
+    def solenoid(self, name: str, s: Solenoid) -> dict[str, Any]:
+        """Arguments of Hydraulics.set_solenoid."""
+        command = self.given.solenoids[name]
+        return {
+            "command": self.slot(command.signal, "solenoids"),
+            "gain": command.gain,
+            "offset": command.offset,
+            "keep": math.exp(-self.h / s.coil_s) if s.coil_s > 0.0 else 0.0,
+            "half": 0.5 * s.hysteresis_bar * BAR,
+            "map": [(x, y * BAR) for x, y in s.bar_over_command],
+        }
+
+    def circuit(self, name: str, c: Circuit, valves: list[str]) -> dict[str, Any]:
+        """Arguments of Hydraulics.set_circuit."""
+        orifice = c.discharge * 1e-6 * math.sqrt(2.0 / self.unit.oil.density_kgpm3)
+        drum = self.given.drums.get(name)
+        spin = 0.0
+        if c.centrifugal is not None:
+            if drum is None:
+                problem = "{key}: circuit {value} has centrifugal pressure and needs the speed of its drum"
+                raise ConfigError(problem, file=self.file, table="hydraulics", key="drums", value=name,
+                                  allowed="a signal in rad/s")  # fmt: skip
+            r = c.centrifugal
+            spin = 0.5 * self.unit.oil.density_kgpm3 * (r.outer_m**2 - r.inner_m**2) * (1.0 - r.balanced)
+        return {
+            "valve": valves.index(c.valve) if c.valve is not None else -1,
+            "sources": [(self.pressure(s.of), s.gain, s.offset_bar * BAR) for s in c.supply],
+            "spool": None if c.spool is None else spool_matrix(c.spool, self.h),
+            "k_in": orifice * c.feed_mm2,
+            "k_out": orifice * (c.feed_mm2 if c.exhaust_mm2 is None else c.exhaust_mm2),
+            "leak": c.leak_cm3psbar * 1e-6 / BAR,
+            "volume": c.volume_curve(),
+            "stiff": BAR / (c.give_cm3pbar * 1e-6),
+            "speed": DUMMY if drum is None else self.slot(drum, "drums", "rad/s"),
+            "spin": spin,
+        }
+
+
+def spool_matrix(spool: Spool, h: float) -> list[float]:
+    """(x, x') after h of x'' + 2 zeta w0 x' + w0^2 x = 0, row by row: matrix exponential by scaling and squaring."""
+    w0 = 2.0 * math.pi * spool.natural_Hz
+    a = np.array([[0.0, 1.0], [-w0 * w0, -2.0 * spool.damping * w0]]) * h
+    # in units of w0, so that both entries are of one size
+    scale = np.diag([w0, 1.0])
+    a = scale @ a @ np.linalg.inv(scale)
+    halvings = max(0, math.ceil(math.log2(max(float(np.linalg.norm(a)), 1e-300))) + 4)
+    a = a / 2.0**halvings
+    total, term = np.eye(2), np.eye(2)
+    for k in range(1, 15):
+        term = term @ a / k
+        total = total + term
+    for _ in range(halvings):
+        total = total @ total
+    return [float(x) for x in (np.linalg.inv(scale) @ total @ scale).ravel()]
+
+
+def make_hydraulics(planned: PlannedHydraulics, n_sig: int) -> kernel.Hydraulics:
+    """The tick's tables."""
+    made = kernel.Hydraulics(
+        n_sig, planned.first_slot, len(planned.solenoids), len(planned.valves), len(planned.circuits)
+    )
+    made.set_unit(**planned.unit)
+    for setter, parts in (
+        (made.set_solenoid, planned.solenoids),
+        (made.set_valve, planned.valves),
+        (made.set_circuit, planned.circuits),
+    ):
+        for k, part in enumerate(parts):
+            setter(k, **part)
+    return made

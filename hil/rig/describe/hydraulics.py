@@ -1,0 +1,310 @@
+"""Hydraulic unit of a gearbox: its file (configs/hydraulics/), and [hydraulics] of a rig file, which connects it.
+
+    current, duty or on/off of each solenoid -> solenoid pressure -> shift valve and spool -> oil into the element
+    -> pressure on its piston: the signal hydraulics.CIRCUIT.p, for [inputs] of the rig file
+
+Equations: cython_kernels/tick/hydraulics.pyx. The page: docs/hydraulics.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from torqueloop.cython_kernels.tick import hydraulics as kernel
+from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile
+from torqueloop.hil.common.config_layers import load_config
+
+BAR = 1e5
+#: where a circuit may get its pressure from besides solenoids and other circuits
+LINE, EXHAUST = "line", "exhaust"
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+Points = Annotated[list[tuple[float, float]], Field(min_length=2, max_length=200)]
+
+
+def _rising(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    for (a, _), (b, _) in pairwise(points):
+        if not b > a:
+            raise BadValue("{key}: the first numbers do not rise at {value}", value=b, allowed="strictly rising")
+    return points
+
+
+def _points(value: Any) -> Any:
+    if isinstance(value, list) and all(isinstance(p, list | tuple) and len(p) == 2 for p in value):
+        if all(isinstance(x, int | float) and not isinstance(x, bool) for p in value for x in p):
+            return [(float(x), float(y)) for x, y in value]
+    return value
+
+
+class Oil(ConfigTable):
+    """[oil]"""
+
+    #: density [kg/m3]
+    density_kgpm3: Positive = 850.0
+    #: below this pressure difference the flow through orifices is laminar [bar]
+    laminar_bar: Positive = 0.02
+    #: points [temperature_degC, factor of all flows]: cold oil flows slowly; constant outside
+    flow_over_degC: Points = [(20.0, 1.0), (120.0, 1.0)]
+
+    _as_points = field_validator("flow_over_degC", mode="before")(_points)
+    _in_order = field_validator("flow_over_degC")(_rising)
+
+
+class Pump(ConfigTable):
+    """[pump]: turns with the engine."""
+
+    #: oil per revolution [cm3]
+    displacement_cm3: Positive
+    #: share of it that comes out
+    volumetric: Annotated[float, Field(gt=0, le=1)] = 0.9
+    #: hydraulic work over shaft work
+    mechanical: Annotated[float, Field(gt=0, le=1)] = 0.85
+
+
+class Line(ConfigTable):
+    """[line]: line (main) pressure and its regulator."""
+
+    #: pressure the regulator holds, or its highest where a solenoid sets it [bar]
+    max_bar: Annotated[float, Field(gt=0, le=100)]
+    #: solenoid that sets it; default: none, it is constant
+    solenoid: str | None = None
+    #: line pressure over solenoid pressure
+    gain: float = 1.0
+    #: line pressure at solenoid pressure 0 [bar]
+    offset_bar: float = 0.0
+    #: oil that goes into the line per pressure (hoses, compressed oil) [cm3/bar]
+    give_cm3pbar: Positive = 0.02
+    #: leakage of the whole unit per pressure [cm3/s/bar]
+    leak_cm3psbar: NotNegative = 0.0
+
+
+class Solenoid(ConfigTable):
+    """[solenoid.NAME]: command -> pressure."""
+
+    #: points [command, pressure_bar]: command in A, as duty 0..1, or 0 off and 1 on
+    bar_over_command: Points
+    #: width of the hysteresis between rising and falling command [bar]
+    hysteresis_bar: NotNegative = 0.0
+    #: time constant of its coil and output stage [s]
+    coil_s: NotNegative = 0.0
+
+    _as_points = field_validator("bar_over_command", mode="before")(_points)
+    _in_order = field_validator("bar_over_command")(_rising)
+
+
+class ShiftValve(ConfigTable):
+    """[valve.NAME]: a valve with two positions, moved by a solenoid's pressure against a spring."""
+
+    #: solenoid that moves it
+    pilot: str
+    #: it goes to its second position above this pressure ... [bar]
+    on_bar: Positive
+    #: ... and back below this one [bar]
+    off_bar: NotNegative
+
+    @model_validator(mode="after")
+    def _order(self) -> ShiftValve:
+        if not self.off_bar < self.on_bar:
+            raise BadValue("off_bar = {value} is not below on_bar", key="off_bar", value=self.off_bar,
+                           allowed=f"less than {self.on_bar:g}")  # fmt: skip
+        return self
+
+
+class Source(ConfigTable):
+    """Where a circuit gets its pressure from: a name, or with the areas and the spring of its valve."""
+
+    SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string",)
+
+    #: "line", "exhaust", a solenoid or another circuit
+    of: str
+    #: pressure behind the valve over this pressure
+    gain: float = 1.0
+    #: added [bar]
+    offset_bar: float = 0.0
+
+
+class Spool(ConfigTable):
+    """Spool of a circuit's pressure valve, of second order."""
+
+    #: natural frequency [Hz]
+    natural_Hz: Annotated[float, Field(gt=0, le=5000)]
+    #: damping ratio
+    damping: Annotated[float, Field(gt=0, le=10)] = 0.8
+
+
+class Accumulator(ConfigTable):
+    """Accumulator beside an element."""
+
+    #: oil it takes [cm3]
+    take_cm3: Positive
+    #: pressure at which it begins to fill, more than the element's full_bar [bar]
+    from_bar: Positive
+    #: pressure at which it is full [bar]
+    to_bar: Positive
+
+
+class Centrifugal(ConfigTable):
+    """Oil that turns with the drum presses by itself: rho/2 w^2 (r_outer^2 - r_inner^2)."""
+
+    #: outer radius of the piston [m]
+    outer_m: Positive
+    #: inner radius of the oil [m]
+    inner_m: NotNegative
+    #: share that a balance chamber takes away
+    balanced: Annotated[float, Field(ge=0, le=1)] = 0.0
+
+
+class Circuit(ConfigTable):
+    """[circuit.NAME]: one shift element with its valve."""
+
+    #: its pressure; two: one for each position of `valve`
+    supply: Annotated[list[Source], Field(min_length=1, max_length=2)]
+    #: shift valve that chooses between two sources
+    valve: str | None = None
+    #: second-order dynamics of the valve; default: at once
+    spool: Spool | None = None
+    #: orifice to the element [mm2]
+    feed_mm2: Positive
+    #: orifice on the way back; default: as feed_mm2 [mm2]
+    exhaust_mm2: Positive | None = None
+    #: discharge coefficient of both
+    discharge: Annotated[float, Field(gt=0, le=1)] = 0.6
+    #: oil that moves the piston until the plates touch [cm3]
+    fill_cm3: Positive
+    #: pressure at which the piston leaves its seat (return spring) [bar]
+    return_bar: Positive
+    #: pressure at which the plates touch [bar]
+    full_bar: Positive
+    #: oil that goes in per pressure when they touch (lining, seals, compressed oil) [cm3/bar]
+    give_cm3pbar: Positive = 0.2
+    #: leakage per pressure [cm3/s/bar]
+    leak_cm3psbar: NotNegative = 0.0
+    accumulator: Accumulator | None = None
+    centrifugal: Centrifugal | None = None
+
+    @field_validator("supply", mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        every = value if isinstance(value, list) else [value]
+        return [{"of": one} if isinstance(one, str) else one for one in every]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Circuit:
+        if self.full_bar <= self.return_bar:
+            raise BadValue("full_bar = {value} is not above return_bar", key="full_bar", value=self.full_bar,
+                           allowed=f"more than {self.return_bar:g}")  # fmt: skip
+        if (len(self.supply) == 2) != (self.valve is not None):
+            raise BadValue("two supplies need a valve that chooses, and a valve two supplies", key="supply",
+                           value=[s.of for s in self.supply], allowed='["A", "B"] with valve = ...')  # fmt: skip
+        a = self.accumulator
+        if a is not None and not self.full_bar < a.from_bar < a.to_bar:
+            raise BadValue("accumulator: from_bar = {value}", key="accumulator", value=a.from_bar,
+                           allowed=f"above full_bar = {self.full_bar:g}, below to_bar = {a.to_bar:g}")  # fmt: skip
+        c = self.centrifugal
+        if c is not None and c.inner_m >= c.outer_m:
+            raise BadValue("centrifugal: inner_m = {value}", key="centrifugal", value=c.inner_m,
+                           allowed=f"less than outer_m = {c.outer_m:g}")  # fmt: skip
+        return self
+
+    def volume_curve(self) -> list[tuple[float, float]]:
+        """Pressure [Pa] over volume [m3]: on its seat, moving, touching, with its accumulator. Beyond the last point the
+        slope is 1/give."""
+        give = self.give_cm3pbar * 1e-6 / BAR
+        p = [0.0, self.return_bar * BAR, self.full_bar * BAR]
+        extra = [0.0, 0.0, self.fill_cm3 * 1e-6]
+        if self.accumulator is not None:
+            p += [self.accumulator.from_bar * BAR, self.accumulator.to_bar * BAR]
+            extra += [0.0, self.accumulator.take_cm3 * 1e-6]
+        volumes = np.cumsum(np.array(extra) + give * np.diff(p, prepend=0.0))
+        return [(float(v), float(x)) for v, x in zip(volumes, p, strict=True)]
+
+
+class HydraulicsConfig(ConfigTable):
+    """Hydraulic unit of a gearbox."""
+
+    FOLDER: ClassVar[str] = "hydraulics"
+
+    #: its name
+    name: str
+    oil: Oil = Oil()
+    pump: Pump
+    line: Line
+    #: solenoids by name
+    solenoid: Annotated[dict[str, Solenoid], Field(min_length=1, max_length=64)]
+    #: shift valves by name
+    valve: Annotated[dict[str, ShiftValve], Field(max_length=64)] = {}
+    #: shift elements by name
+    circuit: Annotated[dict[str, Circuit], Field(min_length=1, max_length=64)]
+
+    @model_validator(mode="after")
+    def _names(self) -> HydraulicsConfig:
+        seen = {LINE: "the line", EXHAUST: "the way back"}
+        seen |= {name: "a signal of the unit" for name, _ in kernel.UNIT_SIGNALS}
+        for table in ("solenoid", "valve", "circuit"):
+            for name in getattr(self, table):
+                if name in seen:
+                    raise BadValue(f"[{table}.{name}]: {{value}} is the name of {seen[name]} already", key=table,
+                                   value=name, allowed="one name for one thing")  # fmt: skip
+                seen[name] = f"a {table}"
+        self._known("line", "solenoid", self.line.solenoid, self.solenoid)
+        for name, valve in self.valve.items():
+            self._known(f"valve.{name}", "pilot", valve.pilot, self.solenoid)
+        for name, circuit in self.circuit.items():
+            self._known(f"circuit.{name}", "valve", circuit.valve, self.valve)
+            for source in circuit.supply:
+                others = {n for n in self.circuit if n != name}
+                self._known(f"circuit.{name}", "supply", source.of, {LINE, EXHAUST, *self.solenoid, *others})
+        return self
+
+    def _known(self, table: str, key: str, name: str | None, known: Any) -> None:
+        if name is not None and name not in known:
+            raise BadValue(f"[{table}] {key}: there is no {{value}}", key=key, value=name,
+                           allowed=", ".join(sorted(known)) or "none")  # fmt: skip
+
+
+def load_hydraulics(path: str | Path, overrides: Mapping[str, Any] | None = None) -> HydraulicsConfig:
+    """Read and check the file of a hydraulic unit; overrides: dotted key -> value."""
+    return load_config(path, HydraulicsConfig, overrides)
+
+
+class Command(ConfigTable):
+    """A signal, or { signal = ..., gain = ..., offset = ... }."""
+
+    SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string",)
+
+    #: name of the signal
+    signal: str
+    #: factor on its value in SI
+    gain: float = 1.0
+    #: added after the gain
+    offset: float = 0.0
+
+
+class HydraulicsTable(ConfigTable):
+    """[hydraulics] of a rig file: the hydraulic unit between solenoids and pressures, and what it is connected to."""
+
+    #: file of the unit
+    file: Annotated[str, InFile("hydraulics")]
+    #: signal with the speed of the pump: that of the engine
+    speed: str
+    #: signal with the temperature of the oil; default: its flows do not change
+    temperature: str | None = None
+    #: solenoid -> signal with its command (A, duty or 0/1), or { signal = ..., gain = ..., offset = ... }
+    solenoids: dict[str, Command]
+    #: circuit -> signal with the speed of its drum, where the unit's file has centrifugal pressure
+    drums: dict[str, str] = {}
+    #: parts of a tick in which it is solved; more cost compute time and gain accuracy
+    substeps: Annotated[int, Field(ge=1, le=64)] = 4
+
+    @field_validator("solenoids", mode="before")
+    @classmethod
+    def _short(cls, table: Any) -> Any:
+        if not isinstance(table, dict):
+            return table
+        return {name: {"signal": value} if isinstance(value, str) else value for name, value in table.items()}
