@@ -1,7 +1,8 @@
 """Hydraulic unit in the tick. In every sub-step of length h, with the commands held over the tick:
 
     solenoid   T i' = i_command - i                          coil, exactly
-               p    = the point of [map(i) - b/2, map(i) + b/2] nearest to the p before   hysteresis of width b (play)
+               p    = the point of [map(i) - b/2, map(i) + b/2] nearest to the p before   hysteresis of width b (play);
+                      i in the middle of the sub-step
     valve      position 1 above p_on of its pilot pressure, 0 below p_off, else as before
     line       p' = (Q_pump - sum Q - G p) / C, held at the pressure the regulator sets: what is too much goes back
                Q_pump = D eta_v |w|,   tau_pump = p D / eta_m
@@ -114,9 +115,10 @@ cdef double _stage(const circuit_t* c, double lam, double scale, double base, do
 
 cdef inline void _solenoid(const solenoid_t* s, double* out, const double* sig) noexcept nogil:
     cdef double target = s.gain * sig[s.command] + s.offset
-    cdef double p
-    out[SOL_CURRENT] = target + (out[SOL_CURRENT] - target) * s.keep
-    p = _value(&s.map, out[SOL_CURRENT])
+    cdef double before = out[SOL_CURRENT], p
+    out[SOL_CURRENT] = target + (before - target) * s.keep
+    # in the middle of the sub-step: what follows takes it for constant, and keeps its second order so
+    p = _value(&s.map, 0.5 * (before + out[SOL_CURRENT]) if s.keep > 0.0 else target)
     if out[SOL_PRESSURE] < p - s.half:
         out[SOL_PRESSURE] = p - s.half
     elif out[SOL_PRESSURE] > p + s.half:

@@ -213,8 +213,8 @@ class Circuit(ConfigTable):
         return self
 
     def volume_curve(self) -> list[tuple[float, float]]:
-        """Pressure [Pa] over volume [m3]: on its seat, moving, touching, with its accumulator. Beyond the last point the
-        slope is 1/give."""
+        """Pressure [Pa] over volume [m3]: on its seat, moving, touching, with its accumulator; the slope is 1/give
+        beyond the last point."""
         give = self.give_cm3pbar * 1e-6 / BAR
         p = [0.0, self.return_bar * BAR, self.full_bar * BAR]
         extra = [0.0, 0.0, self.fill_cm3 * 1e-6]

@@ -22,12 +22,9 @@ from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.load import message_names
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
 from torqueloop.hil.rig.describe.config import Link, RigConfig, load_rig_config
-<<<<<<< HEAD
 from torqueloop.hil.rig.describe.fault_plan import add_fault_signals
-=======
 from torqueloop.hil.rig.describe.hydraulic_plan import add_signals as add_hydraulics
 from torqueloop.hil.rig.describe.hydraulics import HydraulicsConfig, load_hydraulics
->>>>>>> ac1abed (Hydraulic unit in the tick: solenoids, shift valves, spools, filling of the elements)
 from torqueloop.hil.rig.describe.peer_tables import relative
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan
 from torqueloop.hil.rig.describe.signals import SignalTable
@@ -43,11 +40,7 @@ BUS_SIGNALS = ("state", "tx_errors", "rx_errors", "error_frames", "rx_dropped", 
 #: units of VEHICLE_SLOT
 _VEHICLE_UNITS = ("1", "1", "s", "m/s", "m/s2", "N", "N", "rad")
 #: first parts of names that are no signals of a bus
-<<<<<<< HEAD
-_NO_BUS = ("driver", "vehicle", "rig", "bus", "link", "input", "manoeuvre", "fault")
-=======
-_NO_BUS = ("driver", "vehicle", "rig", "bus", "link", "input", "manoeuvre", "hydraulics")
->>>>>>> ac1abed (Hydraulic unit in the tick: solenoids, shift valves, spools, filling of the elements)
+_NO_BUS = ("driver", "vehicle", "rig", "bus", "link", "input", "manoeuvre", "fault", "hydraulics")
 
 
 def load_plan(path: str | Path, overrides: Mapping[str, Any] | None = None) -> RigPlan:
@@ -86,17 +79,14 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
         slot = table.add(f"driver.{name}", "1", points[0][1])
         drivers.append((slot, [t for t, _ in points], [y for _, y in points]))
     first_step = add_signals(table, config.steps)
-<<<<<<< HEAD
     try:
         add_fault_signals(table, config.faults)
     except ConfigError as error:
         raise error.located(file=str(path)) from None
-=======
     hydraulics = None
     if config.hydraulics is not None:
         found = _hydraulics(path, config.hydraulics.file)
         hydraulics = (found, add_hydraulics(table, found))
->>>>>>> ac1abed (Hydraulic unit in the tick: solenoids, shift valves, spools, filling of the elements)
     table.add("link.F_wheel", "N")
     table.add("link.I_wheel", "Ns")
     if config.vehicle is not None:

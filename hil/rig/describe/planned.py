@@ -13,13 +13,9 @@ from torqueloop.cython_kernels.can.codec import CodecTables
 from torqueloop.cython_kernels.tick.fault_rows import FaultRow
 from torqueloop.cython_kernels.tick.send_rows import SendRow
 from torqueloop.hil.can.database import CanDatabase, SignalInfo
-<<<<<<< HEAD
 from torqueloop.hil.rig.describe.config import RigConfig
 from torqueloop.hil.rig.describe.fault_tables import Fault
-=======
-from torqueloop.hil.rig.describe.config import Fault, RigConfig
 from torqueloop.hil.rig.describe.hydraulic_plan import PlannedHydraulics
->>>>>>> ac1abed (Hydraulic unit in the tick: solenoids, shift valves, spools, filling of the elements)
 from torqueloop.hil.rig.describe.peer_tables import Bus, Ecu
 from torqueloop.hil.rig.describe.signals import SignalTable
 from torqueloop.hil.rig.describe.steps import PlannedSteps

@@ -16,14 +16,10 @@ from torqueloop.hil.can.units import si_unit as database_unit
 from torqueloop.hil.can.units import to_si as database_to_si
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
 from torqueloop.hil.rig.describe.config import Link, Output
-<<<<<<< HEAD
 from torqueloop.hil.rig.describe.fault_plan import plan_faults
 from torqueloop.hil.rig.describe.guard_plan import plan_guards
-=======
-from torqueloop.hil.rig.describe.fault_plan import plan_faults, plan_guards
 from torqueloop.hil.rig.describe.hydraulic_plan import plan_hydraulics
 from torqueloop.hil.rig.describe.hydraulics import HydraulicsConfig
->>>>>>> ac1abed (Hydraulic unit in the tick: solenoids, shift valves, spools, filling of the elements)
 from torqueloop.hil.rig.describe.phases import frame_bits, spread
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, UnitPlan, VehiclePlan
 from torqueloop.hil.rig.describe.send_plan import is_cyclic, send_kind, send_row
