@@ -23,6 +23,7 @@ from torqueloop.hil.ecu.external import ZmqOptions
 from torqueloop.hil.ecu.shared_library import LibraryOptions
 from torqueloop.hil.ecu.soft_tcu import SoftTcuOptions
 from torqueloop.hil.rig.describe.config import RigConfig
+from torqueloop.hil.rig.describe.hydraulics import HydraulicsConfig
 from torqueloop.hil.scenario.offline import ScenarioConfig
 from torqueloop.hil.scenario.rig_scenario import RigScenarioConfig
 from torqueloop.hil.study.config import StudyConfig
@@ -53,6 +54,8 @@ KINDS = (
              (SoftTcuOptions, LibraryOptions, ZmqOptions)),
     FileKind("tcu", "TCU file", TcuConfig, "configs/tcu/soft_4hp22.toml", ("**/tcu/*.toml",)),
     FileKind("vehicle", "Vehicle file", VehicleConfig, "configs/vehicles/bmw_528i_e28.toml", ("**/vehicles/*.toml",)),
+    FileKind("hydraulics", "Hydraulic unit", HydraulicsConfig, "configs/hydraulics/zf_4hp22.toml",
+             ("**/hydraulics/*.toml",)),
     FileKind("scenario", "Scenario file", ScenarioConfig, "configs/scenarios/wot_4hp22.toml", ("**/scenarios/*.toml",)),
     FileKind("manoeuvre", "Scenario of a rig", RigScenarioConfig, "configs/manoeuvres/kick_down.toml",
              ("**/manoeuvres/*.toml",), parameters=True),
@@ -62,7 +65,8 @@ KINDS = (
 UNITS = {
     "s": "s", "us": "us", "ns": "ns", "bytes": "bytes", "percent": "%", "rpm": "rpm", "bar": "bar", "Nm": "Nm",
     "N": "N", "kg": "kg", "m2": "m2", "kgpm3": "kg/m3", "mps": "m/s", "kmh": "km/h", "bar_per_Nm": "bar/Nm",
-    "bar_per_s": "bar/s",
+    "bar_per_s": "bar/s", "cm3": "cm3", "mm2": "mm2", "m": "m", "Hz": "Hz", "degC": "degC",
+    "cm3pbar": "cm3/bar", "cm3psbar": "cm3/s/bar",
     "rpm_per_s": "rpm/s", "bar_per_100rpm": "bar per 100 rpm", "bar_per_100rpm_s": "bar/s per 100 rpm",
     "Nm_per_radps": "Nm/(rad/s)", "Nm_per_rad": "Nm/rad", "rpm_per_kmh": "rpm/(km/h)",
 }  # fmt: skip

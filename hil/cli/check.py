@@ -136,6 +136,13 @@ def _vehicle(path: Path) -> str:
     return load_vehicle_config(path).name
 
 
+def _hydraulics(path: Path) -> str:
+    from torqueloop.hil.rig.describe.hydraulics import load_hydraulics
+
+    unit = load_hydraulics(path)
+    return f"{len(unit.solenoid)} solenoids, {len(unit.valve)} shift valves, {len(unit.circuit)} circuits"
+
+
 def _scenario(path: Path) -> str:
     from torqueloop.hil.record.run_folder import check_duration
     from torqueloop.hil.results.gates import parse_gates
@@ -213,6 +220,7 @@ READERS: dict[str, Callable[[Path], str]] = {
     "rig": _rig,
     "TCU": _tcu,
     "vehicle": _vehicle,
+    "hydraulic unit": _hydraulics,
     "gearbox sketch": _sketch,
     "scenario": _scenario,
     "study": _study,
@@ -230,13 +238,16 @@ MARKS = {
     "scenario": {"scenario"},
     "TCU": {"schedule", "shifts", "elements", "limp_home", "lockup"},
     "vehicle": {"body", "road", "brakes"},
+    "hydraulic unit": {"solenoid", "circuit"},
     "gearbox sketch": {"sets"},
     "gearbox": {"gearbox", "gears"},
     "powertrain": {"components", "connections", "connect", "include"},
     "list of precompiled drivelines": {"topologies"},
 }
 #: folders of installed files that may be checked by bare name
-CHECKED = ("rigs", "studies", "scenarios", "manoeuvres", "gearboxes", "powertrains", "tcu", "vehicles", "can")
+CHECKED = (
+    "rigs", "studies", "scenarios", "manoeuvres", "gearboxes", "powertrains", "tcu", "vehicles", "hydraulics", "can",
+)  # fmt: skip
 
 
 def kind_of(path: Path, seen: tuple[Path, ...] = ()) -> str:

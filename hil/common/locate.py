@@ -15,6 +15,7 @@ FOLDERS = {
     "powertrains": "powertrain",
     "drives": "drive around a gearbox",
     "vehicles": "vehicle",
+    "hydraulics": "hydraulic unit",
     "tcu": "TCU",
     "scenarios": "scenario",
     "manoeuvres": "scenario",

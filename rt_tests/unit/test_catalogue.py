@@ -109,4 +109,4 @@ def test_the_command_prints_one_and_writes_all(tmp_path: Path) -> None:
     rules = tomllib.loads((tmp_path / ".taplo.toml").read_text())["rule"]
     assert all((tmp_path / rule["schema"]["path"]).is_file() for rule in rules) and len(rules) == len(KINDS)
     wrong = subprocess.run([*run, "powertrain"], capture_output=True, text=True)
-    assert wrong.returncode == 2 and "rig, tcu, vehicle, scenario, manoeuvre" in " ".join(wrong.stderr.split())
+    assert wrong.returncode == 2 and "rig, tcu, vehicle, hydraulics, scenario, manoeuvre" in " ".join(wrong.stderr.split())

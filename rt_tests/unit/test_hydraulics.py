@@ -31,7 +31,7 @@ UNIT: dict[str, Any] = {
     "solenoid": {"EDS": {"bar_over_command": [[0.0, 0.0], [1.0, 8.0]], "coil_s": 0.004}},
     "circuit": {
         "A": {
-            "supply": "EDS",
+            "supply": ["EDS"],
             "spool": {"natural_Hz": 60.0, "damping": 0.7},
             "feed_mm2": 4.0,
             "exhaust_mm2": 6.0,
@@ -89,7 +89,7 @@ def changed(*path: str, **values: Any) -> dict[str, Any]:
 
 
 def independent(times: np.ndarray, currents: list[tuple[float, float]]) -> np.ndarray:
-    """Pressure of UNIT's clutch at `times`, from the equations of the page, by Radau; currents: (from time, command)."""
+    """Pressure of UNIT's clutch at `times`, from the equations of the page, by LSODA; currents: (time, command)."""
     w0, zeta, rho, lam = 2 * math.pi * 60.0, 0.7, 850.0, 0.02 * BAR
     k_in, k_out = (0.6 * a * 1e-6 * math.sqrt(2 / rho) for a in (4.0, 6.0))
     give, leak = 0.4e-6 / BAR, 0.5e-6 / BAR
@@ -264,7 +264,7 @@ def test_the_spool_is_the_matrix_exponential() -> None:
 @pytest.mark.parametrize(
     ("path", "values", "said"),
     [
-        (("circuit", "A"), {"supply": "EDT"}, "there is no 'EDT'"),
+        (("circuit", "A"), {"supply": ["EDT"]}, "there is no 'EDT'"),
         (("circuit", "A"), {"full_bar": 0.5}, "full_bar"),
         (("circuit", "A"), {"valve": "V"}, "there is no 'V'|two supplies"),
         (("circuit", "A"), {"supply": ["EDS", "line"]}, "two supplies need a valve"),

@@ -191,8 +191,7 @@ class Circuit(ConfigTable):
     @field_validator("supply", mode="before")
     @classmethod
     def _short(cls, value: Any) -> Any:
-        every = value if isinstance(value, list) else [value]
-        return [{"of": one} if isinstance(one, str) else one for one in every]
+        return [{"of": one} if isinstance(one, str) else one for one in value] if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def _fits(self) -> Circuit:
