@@ -13,7 +13,7 @@ from torqueloop.hil.cli.common import command, out_console
 
 @command
 def schema(
-    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="rig, tcu, vehicle, hydraulics, scenario, manoeuvre, study.")] = None,
+    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="rig, tcu, vehicle ...")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write all schemas there, and DIR/.taplo.toml.")
     ] = None,

@@ -109,4 +109,5 @@ def test_the_command_prints_one_and_writes_all(tmp_path: Path) -> None:
     rules = tomllib.loads((tmp_path / ".taplo.toml").read_text())["rule"]
     assert all((tmp_path / rule["schema"]["path"]).is_file() for rule in rules) and len(rules) == len(KINDS)
     wrong = subprocess.run([*run, "powertrain"], capture_output=True, text=True)
-    assert wrong.returncode == 2 and "rig, tcu, vehicle, hydraulics, scenario, manoeuvre" in " ".join(wrong.stderr.split())
+    kinds = "rig, tcu, vehicle, hydraulics, scenario, manoeuvre"
+    assert wrong.returncode == 2 and kinds in " ".join(wrong.stderr.split())
