@@ -37,7 +37,7 @@ stamped() {
 
 install_libraries() {
   echo "installing the libraries of torqueloop[$1] into .venv ..." >&2
-  .venv/bin/python - "$1" <<'PYTHON' | .venv/bin/python -m pip install --quiet --disable-pip-version-check -r /dev/stdin
+  .venv/bin/python - "$1" <<'PYTHON' | .venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -r /dev/stdin
 import sys, tomllib
 with open("pyproject.toml", "rb") as file:
     config = tomllib.load(file)

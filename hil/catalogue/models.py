@@ -54,7 +54,7 @@ KINDS = (
              (SoftTcuOptions, LibraryOptions, ZmqOptions)),
     FileKind("tcu", "TCU file", TcuConfig, "configs/tcu/soft_4hp22.toml", ("**/tcu/*.toml",)),
     FileKind("vehicle", "Vehicle file", VehicleConfig, "configs/vehicles/bmw_528i_e28.toml", ("**/vehicles/*.toml",)),
-    FileKind("hydraulics", "Hydraulic unit", HydraulicsConfig, "configs/hydraulics/zf_4hp22.toml",
+    FileKind("hydraulics", "Hydraulic unit", HydraulicsConfig, "configs/hydraulics/zf_4hp22_direct.toml",
              ("**/hydraulics/*.toml",)),
     FileKind("scenario", "Scenario file", ScenarioConfig, "configs/scenarios/wot_4hp22.toml", ("**/scenarios/*.toml",)),
     FileKind("manoeuvre", "Scenario of a rig", RigScenarioConfig, "configs/manoeuvres/kick_down.toml",

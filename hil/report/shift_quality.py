@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy import fft
 from numpy.typing import NDArray
 
 from torqueloop.hil.record.run_data import Signals
@@ -222,9 +223,9 @@ def weighted_fore_and_aft(a: Array, tick_s: float) -> Array:
     from acceleration to velocity at 2 Hz (Q 0.63). Through the spectrum; the ends are mirrored."""
     n = len(a)
     mirrored = np.concatenate([2 * a[0] - a[:0:-1], a, 2 * a[-1] - a[-2::-1]])
-    p = 2j * np.pi * np.fft.rfftfreq(len(mirrored), tick_s)
+    p = 2j * np.pi * fft.rfftfreq(len(mirrored), tick_s)
     w1, w2, w3, w4 = (2 * np.pi * f for f in (0.4, 100.0, 2.0, 2.0))
     high = p**2 / (p**2 + np.sqrt(2) * w1 * p + w1**2)
     low = w2**2 / (p**2 + np.sqrt(2) * w2 * p + w2**2)
     transition = (1 + p / w3) / (1 + p / (0.63 * w4) + (p / w4) ** 2)
-    return np.asarray(np.fft.irfft(np.fft.rfft(mirrored) * high * low * transition, len(mirrored))[n - 1 : 2 * n - 1])
+    return np.asarray(fft.irfft(fft.rfft(mirrored) * high * low * transition, len(mirrored))[n - 1 : 2 * n - 1])

@@ -160,6 +160,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> None:
     patch.undo()
 
 
+@pytest.mark.long
 @pytest.mark.xdist_group("matrix")
 def test_matrix_of_all_gearboxes(built: None, tmp_path: Path) -> None:
     columns = ("ratios", "statics", "patterns", "all gears", "energy")

@@ -51,7 +51,7 @@ def test_it_replays_to_the_bit(run: tl.RecordedRun) -> None:
 
 
 def test_check_reads_the_file_and_names_mistakes(tmp_path: Path) -> None:
-    unit = Path(tl.__path__[0]) / "configs" / "hydraulics" / "zf_4hp22.toml"
+    unit = Path(tl.__path__[0]) / "configs" / "hydraulics" / "zf_4hp22_direct.toml"
     good = check_file(unit)
     assert good.ok and good.kind == "hydraulic unit" and "8 circuits" in good.text
     text = unit.read_text()

@@ -25,7 +25,13 @@ from torqueloop.hil.scenario.run import run_scenario
 LIBRARY = sorted(installed("manoeuvres"))
 
 
-@pytest.mark.parametrize("name", LIBRARY)
+#: of the library in every run of the tests; the others with `scripts/test --long`
+EVERY_DAY = {"kick_down", "garage_shifts"}
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in EVERY_DAY else pytest.param(name, marks=pytest.mark.long) for name in LIBRARY]
+)
 def test_the_library_is_green(name: str, tmp_path: Path) -> None:
     report = run_scenario(name, out=tmp_path / "run", html=False)
     assert report.passed, [v for v in report.verdicts if not v.passed] + [c for c in report.checks if not c.passed]
