@@ -66,7 +66,7 @@ ensure_libraries() {
     exit 2
   fi
   if [ ! -x .venv/bin/python ]; then
-    echo "setting up .venv (once, about a minute) ..." >&2
+    echo "setting up .venv (once, a few minutes) ..." >&2
     "$python" -m venv .venv
   fi
   libraries="$(cksum < pyproject.toml)"

@@ -15,6 +15,7 @@ from torqueloop.hil.can.bus import CanBusConfig, open_bus
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.frame import BRS_FLAG, ERROR_FLAG, ESI_FLAG, EXTENDED, FD_FLAG, REMOTE_FLAG
 from torqueloop.hil.can.load import read_database
+from torqueloop.hil.common.lean_imports import with_asammdf
 
 #: (time [s], identifier with bit 31 set for 29-bit ones, data, flags)
 Frame = tuple[float, int, bytes, int]
@@ -73,6 +74,9 @@ class Scan:
 
 def log_frames(path: Path) -> Iterator[Frame]:
     """Frames of a log that python-can reads (ASC, BLF, candump, CSV, TRC, MF4)."""
+    if path.suffix.lower() == ".mf4" and not with_asammdf():
+        needed = "reading MF4 needs asammdf, which is not installed: pip install 'torqueloop[mf4]'"
+        raise ConfigError(needed, file=str(path))
     try:
         with can.LogReader(path) as reader:
             for message in reader:

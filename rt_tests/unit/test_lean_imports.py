@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import can
 import pytest
 
 pytest.importorskip("asammdf", reason="asammdf is not installed: there is nothing to put off")
@@ -49,3 +50,15 @@ def test_processes_of_ours_put_it_off(module: str) -> None:
         "print('can' in sys.modules, 'asammdf' in sys.modules)"
     )
     assert fresh(code).splitlines()[-1] == "True False"
+
+
+def test_the_command_scans_a_bus_log_in_mf4(tmp_path: Path) -> None:
+    log = tmp_path / "bus.mf4"
+    with can.MF4Writer(str(log)) as writer:
+        for k in range(20):
+            message = can.Message(timestamp=1.0 + 0.01 * k, arbitration_id=0x7AB, is_extended_id=False)
+            writer.on_message_received(message)
+    done = subprocess.run(
+        [sys.executable, "-m", "torqueloop.hil.cli", "bus", "scan", "--log", str(log)], capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "7ab" in done.stdout.lower(), done.stdout + done.stderr
