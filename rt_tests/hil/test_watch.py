@@ -219,6 +219,12 @@ def test_in_a_browser(paced: Paced, tmp_path: Path) -> None:
         tab.set_viewport_size({"width": 390, "height": 844})
         wide = tab.evaluate("document.documentElement.scrollWidth")
         assert wide <= 390, f"{wide} pixels on a screen of 390"
+        # plots follow their place in the picture after the change
+        until(
+            lambda: tab.evaluate(
+                "[...document.querySelectorAll('.plot canvas')].every(c => c.getBoundingClientRect().right <= innerWidth)"
+            )
+        )
         tab.set_viewport_size({"width": 1280, "height": 900})
         # the question is answered with No first
         tab.get_by_role("button", name="Safe state").click()
