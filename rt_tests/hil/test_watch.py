@@ -222,7 +222,8 @@ def test_in_a_browser(paced: Paced, tmp_path: Path) -> None:
         # plots follow their place in the picture after the change
         until(
             lambda: tab.evaluate(
-                "[...document.querySelectorAll('.plot canvas')].every(c => c.getBoundingClientRect().right <= innerWidth)"
+                "[...document.querySelectorAll('.plot canvas')]"
+                ".every(c => c.getBoundingClientRect().right <= innerWidth)"
             )
         )
         tab.set_viewport_size({"width": 1280, "height": 900})
