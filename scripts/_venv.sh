@@ -35,15 +35,29 @@ stamped() {
   fi
 }
 
-install_libraries() {
-  echo "installing the libraries of torqueloop[$1] into .venv ..." >&2
+# pip install what pyproject.toml names: install_listed (build | EXTRA)
+install_listed() {
   .venv/bin/python - "$1" <<'PYTHON' | .venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -r /dev/stdin
 import sys, tomllib
 with open("pyproject.toml", "rb") as file:
     config = tomllib.load(file)
-project = config["project"]
-print("\n".join([*config["build-system"]["requires"], *project["dependencies"], *project["optional-dependencies"][sys.argv[1]]]))
+project, listed = config["project"], list(config["build-system"]["requires"])
+if sys.argv[1] != "build":
+    listed += project["dependencies"] + project["optional-dependencies"][sys.argv[1]]
+print("\n".join(listed))
 PYTHON
+}
+
+# the libraries of an extra; while they are fetched, which leaves processors idle, the kernels are built
+install_libraries() {
+  local kernels
+  echo "installing the libraries of torqueloop[$1] into .venv, building the kernels ..." >&2
+  install_listed build
+  .venv/bin/python setup.py --quiet build_ext --inplace >.venv/early_build.log 2>&1 &
+  kernels=$!
+  install_listed "$1"
+  # what went wrong here is told by the build that follows, which finds made what went well
+  wait "$kernels" || true
 }
 
 build_kernels() {

@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TypeVar
 
+from torqueloop.hil.common.blas_threads import with_one_thread
+
 _PR_SET_PDEATHSIG = 1
 T = TypeVar("T")
 #: a free file descriptor is waited for this long [s]
@@ -64,7 +66,9 @@ class Child:
             stdout=self._file or subprocess.DEVNULL,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": search_path(), "PYTHONSAFEPATH": "1", "PYTHONUNBUFFERED": "1"},
+            env=with_one_thread(
+                {**os.environ, "PYTHONPATH": search_path(), "PYTHONSAFEPATH": "1", "PYTHONUNBUFFERED": "1"}
+            ),
             pass_fds=tuple(pass_fds),
         )
 

@@ -30,7 +30,7 @@ HIL_GROUPS: dict[str, set[str]] = {
     "common": set(),
     "results": set(),
     "can": {"common", "results"},
-    "link": {"results"},
+    "link": {"common", "results"},
     "realtime": {"results"},
     "record": {"common", "results"},
     "report": {"common", "record", "results"},
