@@ -158,11 +158,11 @@ MUTATIONS = (
     ),
     M(f"{TICK}/tick_loop.pxi", "grid[0] += drop * r.period_ns", "grid[0] += behind * r.period_ns", CLOCK),
     # --- transactions
-    M(f"{TICK}/tick_control.pxi", "(r.safe_latched or r.reacting)", "r.reacting", CONTROL),
+    M(f"{TICK}/tick_control.pxi", "(r.safe_latched or r.reacting)", "False", CONTROL),
     M(f"{TICK}/tick_control.pxi", "c.work -= r.sig[r.out_slot + c.stored[i]]", "pass", CONTROL),
     M(f"{TICK}/tick_control.pxi", "r.momentum[i].gain = c.gain[i]", "pass", CONTROL),
     M(f"{TICK}/tick_control.pxi", "r.hash = h.hash", "pass", CONTROL),
-    M(f"{TICK}/tick_control.pxi", "c.at_tick > sim_tick(r)", "c.at_tick >= sim_tick(r)", CONTROL),
+    M(f"{TICK}/tick_control.pxi", "(&c.at_tick) > sim_tick(r)", "(&c.at_tick) >= sim_tick(r)", CONTROL),
     # --- forces, friction, signs
     M(f"{STEP}/forces.pxi", "return m.act[i].p_max if cmd > m.act[i].p_max else cmd", "return cmd", KERNEL + PARTS),
     M(

@@ -15,3 +15,4 @@ cdef class Control:
     cdef object _source
     cdef object _references
     cdef int post_record(self) except -1
+    cdef void hand_over(self) noexcept

@@ -11,9 +11,14 @@ Everything that is posted takes effect whole at the top of one tick, or not at a
 import numpy as np
 
 cimport numpy as cnp
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
-from torqueloop.cython_kernels.clock.atomic cimport load_acquire_i32, store_release_i32, swap_if_i32
+from torqueloop.cython_kernels.clock.atomic cimport (
+    load_acquire_i32,
+    store_relaxed_i64,
+    store_release_i32,
+    swap_if_i32,
+)
 from torqueloop.cython_kernels.kernel.kernel cimport KernelModel, KernelState
 from torqueloop.cython_kernels.tick.faults cimport fault_state_t, queued_t
 from torqueloop.cython_kernels.tick.transaction cimport (
@@ -24,13 +29,14 @@ from torqueloop.cython_kernels.tick.transaction cimport (
     CTL_IMAGE,
     CTL_LINKS,
     CTL_MODEL,
+    CTL_NEXT,
     CTL_OK,
     CTL_POSTED,
     CTL_RELEASE,
     CTL_RESTORE,
     CTL_SET,
     CTL_STORED,
-    CTL_TAKEN,
+    CTL_WHO,
     CTL_WRITES,
     image_head_t,
     image_rx_t,
@@ -141,7 +147,7 @@ cdef class Control:
     @property
     def free(self) -> bool:
         """A transaction may be posted; the one before has its answer."""
-        return load_acquire_i32(&self.c.state) == CTL_FREE
+        return load_acquire_i32(&self.c.state) & CTL_WHO == CTL_FREE
 
     def post(self, writes: list, at_tick: int = -1, reference: int = 0, model: KernelModel = None,
              state: KernelState = None, gains=(), source: Image = None, links: bool = False,
@@ -159,14 +165,15 @@ cdef class Control:
             raise RuntimeError("a transaction is waiting already")
         for k, (slot, kind, value) in enumerate(writes):
             self.c.write[k].slot, self.c.write[k].kind, self.c.write[k].value = slot, kind, value
-        self.c.n_write, self.c.at_tick, self.c.ref = len(writes), at_tick, reference
+        store_relaxed_i64(&self.c.at_tick, at_tick)
+        self.c.n_write, self.c.ref = len(writes), reference
         self.stage(model, state, gains, source, links)
         self.c.target = NULL
         self.target = target
         if target is not None:
             self.c.target = &target.m
             self.c.what |= CTL_IMAGE
-        store_release_i32(&self.c.state, CTL_POSTED)
+        self.hand_over()
 
     def stage(self, model: KernelModel = None, state: KernelState = None, gains=(), source: Image = None,
               links: bool = False) -> None:
@@ -203,8 +210,13 @@ cdef class Control:
             self._references(self.c.ref)
         if self.c.what != self.c.recorded:
             raise ValueError(f"input record: reference {self.c.ref} is not what was taken in the run")
-        store_release_i32(&self.c.state, CTL_POSTED)
+        self.hand_over()
         return 0
+
+    cdef void hand_over(self) noexcept:
+        # wraps around, beside the sign
+        cdef int32_t number = (self.c.state & ~CTL_WHO) + CTL_NEXT & 0x3FFFFFFF
+        store_release_i32(&self.c.state, number | CTL_POSTED)
 
     def set_stored(self, outputs: list) -> None:
         """Outputs of the model (from 0) that are stored energy, J. Before arming."""
@@ -221,7 +233,8 @@ cdef class Control:
 
     def cancel(self) -> bool:
         """Take a transaction back; False if a tick has it already."""
-        if not swap_if_i32(&self.c.state, CTL_POSTED, CTL_FREE):
+        cdef int32_t state = load_acquire_i32(&self.c.state)
+        if state & CTL_WHO != CTL_POSTED or not swap_if_i32(&self.c.state, state, state & ~CTL_WHO | CTL_FREE):
             return False
         if self.c.what & CTL_MODEL:
             self._staged = None

@@ -50,6 +50,7 @@ from torqueloop.cython_kernels.clock.atomic cimport (
     fetch_or_u32,
     load_acquire_i32,
     load_acquire_u32,
+    load_relaxed_i64,
     store_relaxed_i64,
     store_release_i32,
     store_release_i64,
@@ -162,6 +163,7 @@ from torqueloop.cython_kernels.tick.transaction cimport (
     CTL_RESTORE,
     CTL_SET,
     CTL_TAKEN,
+    CTL_WHO,
     CTL_WRITES,
     control_chunk_t,
     ctl_hold_t,
@@ -289,8 +291,8 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     _publish(r, now_ns, begin, &head, flags)
     _end_disarming(r)
     store_release_i64(&r.tick, r.tick + 1)
-    if r.ctl != NULL and r.ctl.state == CTL_TAKEN:
-        store_release_i32(&r.ctl.state, CTL_FREE)
+    if r.ctl != NULL:
+        _end_control(r.ctl)
     t = _phase(r, PHASE_PUBLISH, t)
     in_row = account_end(r.account, begin, t)
     if r.account.now.margin_ns < 0:

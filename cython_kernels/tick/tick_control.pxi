@@ -175,12 +175,13 @@ cdef void _take_model(rig_t* r) noexcept nogil:
 cdef void _take_control(rig_t* r, int64_t now_ns, input_head_t* head) noexcept nogil:
     """Held signals get their own values back; then the posted transaction takes effect as a whole. real-time: yes."""
     cdef ctl_t* c = r.ctl
+    cdef int32_t state = load_acquire_i32(&c.state)
     cdef int i
     for i in range(c.n_held):
         r.sig[c.held[i].slot] = c.held[i].own
-    if load_acquire_i32(&c.state) != CTL_POSTED or c.at_tick > sim_tick(r):
+    if state & CTL_WHO != CTL_POSTED or load_relaxed_i64(&c.at_tick) > sim_tick(r):
         return
-    if not swap_if_i32(&c.state, CTL_POSTED, CTL_TAKEN):
+    if not swap_if_i32(&c.state, state, state & ~CTL_WHO | CTL_TAKEN):
         return
     c.result = CTL_OK
     c.recorded = c.what & ~CTL_IMAGE
@@ -200,6 +201,14 @@ cdef void _take_control(rig_t* r, int64_t now_ns, input_head_t* head) noexcept n
             head.flags |= INPUT_CONTROL
     c.done_tick = sim_tick(r)
     c.done_now_ns = now_ns
+
+
+cdef inline void _end_control(ctl_t* c) noexcept nogil:
+    """Give what this tick has taken back, with its answer."""
+    # the control thread may be posting now
+    cdef int32_t state = load_acquire_i32(&c.state)
+    if state & CTL_WHO == CTL_TAKEN:
+        store_release_i32(&c.state, state & ~CTL_WHO | CTL_FREE)
 
 
 cdef void _record_control(rig_t* r) noexcept nogil:

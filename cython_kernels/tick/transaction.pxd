@@ -16,11 +16,14 @@ cdef enum:
     CTL_VEHICLE = 16            # MAX_VEHICLE of tick.pxd
     CTL_STORED = 4              # outputs that are stored energy
 
-# Who has the transaction.
+# Who has the transaction: the lower bits of `state`. Above them the number of the transaction, so that a tick that has
+# looked at one takes that one: between look and taking it may be taken back and another one posted in its place.
 cdef enum:
     CTL_FREE = 0                # the control thread
     CTL_POSTED = 1              # waits for a tick
     CTL_TAKEN = 2               # the running tick
+    CTL_WHO = 3                 # mask
+    CTL_NEXT = 4                # one more transaction
 
 # Kinds of writes.
 cdef enum:
@@ -103,12 +106,12 @@ cdef struct image_t:
     int64_t* sending            # of each bus: sending_state_t, then raw numbers of its signals
 
 cdef struct ctl_t:
-    int32_t state               # atomic
+    int32_t state               # atomic: CTL_WHO and number
     # ---- the transaction ----
     int32_t what
     int32_t n_write
     int32_t n_gain              # new factors of the momentum, with CTL_MODEL
-    int64_t at_tick             # not before this simulated tick; below 0: with the next one
+    int64_t at_tick             # not before this simulated tick; below 0: with the next one. Atomic: read before taking
     int64_t ref
     ctl_write_t write[CTL_WRITES]
     const tl_model* model       # CTL_MODEL: the new model and memory for its state

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import fuzz_bus
 import fuzz_codec
 import fuzz_runs
 import msgpack
@@ -173,6 +174,8 @@ TARGETS = {
         Target("ecu_messages", _seeds(ECU_SEEDS), _ecu_message, messages, 5000),
         Target("gates", _seeds(GATE_SEEDS), _gate, mutate.binary, 3000),
         Target("frames", fuzz_codec.seeds, fuzz_codec.read, fuzz_codec.mutated, 1500),
+        Target("tick", fuzz_bus.frames, fuzz_bus.read_frames, fuzz_bus.disturbed, 400),
+        Target("packets", fuzz_bus.packets, fuzz_bus.read_packet, messages, 5000),
         Target("recording", fuzz_runs.recordings, fuzz_runs.read_recording, fuzz_runs.damaged, 30, DRAWING_S),
         Target("checkpoint", fuzz_runs.checkpoints, fuzz_runs.read_checkpoint, fuzz_runs.forged, 40),
     )

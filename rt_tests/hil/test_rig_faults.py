@@ -30,6 +30,16 @@ def test_nan_from_the_vehicle_is_refused_counted_and_latches_after_the_limit(tmp
     assert result.exit_status == 1
 
 
+def test_refused_answers_with_good_ones_between_them_do_not_add_up(tmp_path):
+    class EveryOther(Car):
+        def __call__(self, message):
+            self.at_s = 0.0 if message.step % 2 else 1e9
+            return super().__call__(message)
+
+    result = run(DESK, tmp_path / "r", 1.0, EveryOther("nan"))
+    assert result.stats.vehicles["vehicle"].refused > 100 and not result.stats.safe_state.latched
+
+
 def test_silent_vehicle_is_held_then_ramped_then_latches(tmp_path):
     result = run(DESK, tmp_path / "r", 4.0, Car("silent", 3.0))
     signals = read_signals(result.out)
@@ -40,6 +50,8 @@ def test_silent_vehicle_is_held_then_ramped_then_latches(tmp_path):
     np.testing.assert_array_equal(held, held[0])
     np.testing.assert_allclose(force[k + 400], 0.5 * held[0], rtol=0.02)  # in the middle of the ramp of 0.2 s
     assert force[k + 510] == 0.0
+    stale = np.flatnonzero(signals.records["flags"] & 8)
+    assert abs(stale[0] - (k + 101)) <= 1, "old from the first tick beyond the age limit on"
     safe = result.stats.safe_state
     assert safe.kind == "vehicle_silent" and abs(safe.step - (k + 500)) <= 2
     assert "500 ms" in safe.cause
@@ -56,6 +68,8 @@ def test_silent_control_unit_at_speed_opens_all_clutches_and_closes_the_pedal(tm
     for name in [*PRESSURES, "input.engine.pedal"]:
         after = signals[name][safe.step : safe.step + 202]
         assert (np.diff(after) <= 0).all() and after[-1] == 0.0, name
+        # the ramp of 0.2 s is a straight line
+        np.testing.assert_allclose(after[:201], after[0] * np.linspace(1.0, 0.0, 201), rtol=1e-12, atol=1e-12)
     assert len(signals.tick) == safe.step + 1001, "one second is shown, then the run ends"
     assert signals["HIL_Driver.rig_status"][-1] == 3.0
 
@@ -120,6 +134,20 @@ def test_nan_of_the_model_freezes_the_rig_and_silences_it(alone):
     assert len(samples) == 250 and np.isfinite(samples["out"]).all()
 
 
+def test_an_output_that_overflows_where_the_state_does_not_is_named(alone):
+    plan, parts = alone
+    parts.rig.begin(0)
+    parts.rig.ticks(200, 0)
+    speeds = parts.state.u
+    speeds[1] = 1e200  # its square is beyond what a double holds
+    parts.state.u = speeds
+    parts.rig.ticks(10, 200_000_000)
+    cause = parts.rig.cause()
+    assert (cause["cause"], cause["tick"], cause["frozen"]) == ("not_finite", 200, True)
+    assert plan.cause_name(cause) == "energy.kinetic" and np.isfinite(parts.state.u).all()
+    assert np.isfinite(parts.rig.value(plan.table.slot("energy.kinetic"))), "the last good value stays"
+
+
 DISCS = 14
 
 
@@ -158,6 +186,18 @@ def test_steps_the_solver_cannot_resolve_latch_when_there_are_too_many_in_a_row(
         assert (cause["cause"], cause["tick"], cause["detail"], cause["frozen"]) == ("solver", 0, 1, True)
         assert describe(cause) == "the solver could not resolve a step in 1 ticks in a row (tick 0)"
         assert state.step_no == 1, "no further step"
+
+
+@pytest.mark.parametrize(("between", "latched"), [(0, True), (3, False)])
+def test_steps_the_solver_cannot_resolve_count_in_a_row_only(tmp_path, between, latched):
+    rig, safety, state = many_stops(tmp_path)
+    turning = state.u.copy()
+    safety.set_solver_limit(2)
+    rig.begin(0)
+    rig.ticks(1 + between, 0)
+    state.u = turning
+    rig.ticks(1, 0)
+    assert state.counters["fallbacks"] == 2 and rig.safe_latched == latched
 
 
 def test_solver_failure_freezes_the_rig_like_nan(alone):

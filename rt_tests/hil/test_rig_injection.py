@@ -10,6 +10,7 @@ from rig_help import DESK, Unit, alone, rig_file, run
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.units import RPM
+from torqueloop.hil.record.bus_log import FLAG_REFUSED, FLAG_TX, read_bus
 from torqueloop.hil.record.run_data import Signals, read_signals, signal_dtype
 from torqueloop.hil.rig.assemble.parts import RigParts
 from torqueloop.hil.rig.assemble.safe_state import describe
@@ -137,6 +138,15 @@ def test_a_fault_on_a_frame_is_seen_by_the_control_unit_as_what_it_is(tmp_path, 
     assert again.passed and again.hash_equal
 
 
+def test_a_received_frame_that_is_dropped_stands_in_the_log_as_refused(tmp_path):
+    path = rig_file(tmp_path, add=fault(message="TCU_Pressure_1", kind="drop", from_s=0.3, until_s=0.4))
+    run(path, tmp_path / "r", 0.6)
+    frames, _, _ = read_bus(tmp_path / "r")
+    came = frames[(frames["id"] == 0x210) & (frames["flags"] & FLAG_TX == 0)]
+    refused = came["t_ns"][came["flags"] & FLAG_REFUSED != 0]
+    assert len(came) > 50 and 18 <= len(refused) <= 21 and refused.min() >= 299 * MS and refused.max() < 401 * MS
+
+
 def test_faults_switched_by_hand_are_recorded_and_replayed(tmp_path, monkeypatch):
     from rig_help import Car
 
@@ -184,6 +194,13 @@ def test_range_and_slew_hold_behind_an_injected_fault(tmp_path):
     held = acted(s, LIMITED)
     assert held[0] == 100 and parts.faults.safety.guard_counts()[1] == len(held)
     assert not parts.rig.safe_latched
+
+
+def test_the_lower_limit_holds_as_well(tmp_path):
+    drop = fault(signal="HIL_Speeds.n_engine", kind="value", value=100, from_s=0.1, until_s=0.2)
+    _, _, s = ticks(tmp_path, 300, limited(min=500, max=2000), add=drop)
+    n = s["HIL_Speeds.n_engine"] / RPM
+    assert (n[:100] > 500.0).all() and n[100:200] == pytest.approx(500.0) and (n[200:] > 500.0).all()
 
 
 def test_the_first_value_is_taken_as_it_is(tmp_path):

@@ -115,6 +115,36 @@ def test_sent_frames_have_their_periods_and_offsets():
     assert unit.tcu is not None
 
 
+def test_cycles_that_never_come_round_together_have_their_offsets_too(tmp_path):
+    cycles = {"HIL_Speeds": 0.097, "HIL_Driver": 0.101, "HIL_Engine": 0.103}
+    edits = [f"bus.powertrain.cycle_s.{name} = {cycle}" for name, cycle in cycles.items()]
+    plan = load_plan(rig_file(tmp_path, *edits))
+    parts = build(plan, 1.0)
+    parts.rig.begin(0)
+    seen: dict[int, list[int]] = {}
+    for tick in range(1000):
+        parts.rig.ticks(1, tick * 1_000_000)
+        for can_id, *_ in parts.buses[0].tx_ring.pop_all():
+            seen.setdefault(can_id, []).append(tick)
+    assert [ticks[1] - ticks[0] for _, ticks in sorted(seen.items())] == [97, 101, 103]
+    assert [ticks[0] for _, ticks in sorted(seen.items())] == [0, 1, 2]
+    assert all(ticks == list(range(ticks[0], 1000, ticks[1] - ticks[0])) for ticks in seen.values())
+
+
+def test_a_driver_table_holds_before_its_first_point_and_steps_at_two_points_of_one_time(tmp_path):
+    points = [[0.05, 0.6], [0.1, 0.2], [0.1, 0.8], [0.2, 0.4]]
+    plan = load_plan(rig_file(tmp_path, f"driver.pedal = {points}"))
+    parts = build(plan, 1.0)
+    parts.rig.begin(0)
+    pedal = []
+    for tick in range(250):
+        parts.rig.ticks(1, tick * 1_000_000)
+        pedal.append(parts.rig.value(plan.table.slot("driver.pedal")))
+    t = np.arange(250) * 1e-3
+    wanted = np.where(t < 0.1, np.interp(t, [0.05, 0.1], [0.6, 0.2]), np.interp(t, [0.1, 0.2], [0.8, 0.4]))
+    np.testing.assert_allclose(pedal, wanted, rtol=1e-12)
+
+
 def test_mode_log_holds_every_change_and_ends_where_the_signals_end(pull_away):
     changes = read_modes(pull_away.out / "modes.csv")
     signals = read_signals(pull_away.out)

@@ -271,6 +271,23 @@ def test_counter_value_that_does_not_exist_is_refused(link: Link) -> None:
     assert_refused(link, bytes(data), k.JUMP, "jump")
 
 
+def test_a_sender_does_not_begin_with_a_counter_value_that_does_not_exist(link: Link) -> None:
+    """The first frame is compared with none before: the value itself must be one."""
+    data = bytearray(link.frame())
+    data[1] |= 0x0F
+    data[0] = Crc8.named("E2E_P01")(bytes([0x10, 0x44]) + bytes(data[1:]))
+    assert link.receive(bytes(data)) == k.JUMP
+    assert link.receive(link.frame()) == k.OK
+
+
+@pytest.mark.parametrize(("minimum", "maximum", "good"), [(0.25, 9.75, range(1, 10)), (1.0, 9.0, range(1, 10))])
+def test_limits_between_two_raw_numbers_leave_out_the_one_outside(minimum: float, maximum: float, good: range) -> None:
+    spec = SignalSpec("s", 0, 8, slot=0, minimum=minimum, maximum=maximum)
+    rx = RxState(CodecTables([message_of([spec], True)], 1))
+    taken = [raw for raw in range(16) if rx.decode(np.zeros(1), 0x123, bytes([raw, *bytes(7)])) == k.OK]
+    assert taken == list(good)
+
+
 def test_disturbed_frames_do_not_make_the_next_good_one_a_jump(link: Link) -> None:
     for _ in range(5):
         data = bytearray(link.frame())
