@@ -15,7 +15,7 @@ NEVER: Terms = ((), False)
 class FaultRow:
     """What acts, on what, when."""
 
-    #: "input", "output", "frame", "bus"
+    #: "input", "output", "command" (of a solenoid), "frame", "bus"
     stage: str
     kind: str
     #: slot of a signal; index of a message in the codec of its bus

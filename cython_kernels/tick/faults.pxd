@@ -37,9 +37,11 @@ cdef enum:
 cdef enum:
     STAGE_INPUT = 0             # behind the wiring copies, before the reactions of the safe state
     STAGE_OUTPUT = 1            # behind the output copies, before the limits
-    STAGE_FRAME = 2             # between bus and codec
-    STAGE_BUS = 3
-    N_STAGES = 4
+    STAGE_COMMAND = 2           # before the hydraulic unit takes the commands of its solenoids
+    STAGE_FRAME = 3             # between bus and codec
+    STAGE_BUS = 4
+    N_STAGES = 5
+    N_FIRST = 6                 # N_STAGES + 1
 
 # What opens the window of a fault.
 cdef enum:
@@ -115,7 +117,7 @@ cdef struct fault_log_t:
 
 cdef struct faults_t:
     int32_t n_fault
-    int32_t first[5]            # first fault of each stage; they are sorted by it
+    int32_t first[N_FIRST]            # first fault of each stage; they are sorted by it
     fault_t* fault
     fault_state_t* state
     term_t* term

@@ -36,6 +36,18 @@ cdef enum:
     CIR_PRESSURE = 3            # pressure on the piston [Pa]
     N_CIR = 4
 
+# Signal of a path.
+cdef enum:
+    PATH_PRESSURE = 0           # pressure it hands on [Pa]
+    N_PATH = 1
+
+# What a path does with its sources.
+cdef enum:
+    PATH_SUM = 0                # sum of gain * source, plus offset
+    PATH_CHOOSE = 1             # a valve chooses between two
+    PATH_MAX = 2                # the highest: a ball valve
+    MAX_SOURCES = 4
+
 cdef struct curve_t:            # y over x, linear between points, constant (or with `beyond`) outside
     int32_t n
     double* x
@@ -51,6 +63,15 @@ cdef struct solenoid_t:
 cdef struct valve_t:
     int32_t pilot               # slot of the pressure that moves it
     double p_on, p_off          # goes to 1 above, back to 0 below [Pa]
+    int32_t held_by             # index of a valve that holds it where it is while in position 1; -1: none
+
+cdef struct path_t:
+    int32_t form                # PATH_*
+    int32_t valve               # PATH_CHOOSE: index of the valve
+    int32_t n
+    int32_t source[MAX_SOURCES]
+    double gain[MAX_SOURCES]
+    double offset               # [Pa]
 
 cdef struct circuit_t:
     int32_t valve               # index of the shift valve that chooses the source; -1: the first
@@ -68,7 +89,7 @@ cdef struct circuit_t:
 
 cdef struct hydraulics_t:
     int32_t first_slot
-    int32_t n_solenoid, n_valve, n_circuit
+    int32_t n_solenoid, n_valve, n_circuit, n_path
     int32_t substeps
     double h                    # sub-step [s]
     double lam                  # below this pressure difference flow is laminar [Pa]
@@ -86,6 +107,7 @@ cdef struct hydraulics_t:
     solenoid_t* solenoid
     valve_t* valve
     circuit_t* circuit
+    path_t* path
 
 cdef class Hydraulics(Blocks):
     cdef hydraulics_t m

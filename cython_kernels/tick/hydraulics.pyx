@@ -3,7 +3,8 @@
     solenoid   T i' = i_command - i                          coil, exactly
                p    = the point of [map(i) - b/2, map(i) + b/2] nearest to the p before   hysteresis of width b (play);
                       i in the middle of the sub-step
-    valve      position 1 above p_on of its pilot pressure, 0 below p_off, else as before
+    valve      position 1 above p_on of its pilot pressure, 0 below p_off, else as before; held by another one: as before
+    path       p = sum gain_i p_i + offset, or that of two a valve chooses, or the highest, 0 <= p <= line; no volume: at once
     line       p' = (Q_pump - sum Q - G p) / C, held at the pressure the regulator sets: what is too much goes back
                Q_pump = D eta_v |w|,   tau_pump = p D / eta_m
     spool      x'' + 2 zeta w0 x' + w0^2 (x - target) = 0    exactly; target = gain * source + offset, 0 <= x <= line
@@ -21,10 +22,11 @@ from libc.stdint cimport int32_t
 
 from torqueloop.cython_kernels.rings.buffer cimport PyBuffer_Release, doubles_of
 
-#: of the unit, of a solenoid, of a shift valve, of a circuit: (name, unit)
+#: of the unit, of a solenoid, of a shift valve, of a path, of a circuit: (name, unit)
 UNIT_SIGNALS = (("line", "Pa"), ("pump_torque", "Nm"), ("work", "J"), ("loss", "J"), ("stored", "J"), ("flow", "m3/s"))
 SOLENOID_SIGNALS = (("i", "A"), ("p", "Pa"))
 VALVE_SIGNALS = (("position", "1"),)
+PATH_SIGNALS = (("p", "Pa"),)
 CIRCUIT_SIGNALS = (("supply", "Pa"), ("supply_rate", "Pa/s"), ("volume", "m3"), ("p", "Pa"))
 
 #: of Alexander's method
@@ -135,6 +137,24 @@ cdef inline void _line(const hydraulics_t* m, double* own, const double* sig) no
     own[HYD_PUMP] = own[HYD_LINE] * m.displacement * m.over_mechanical if sig[m.speed] > 0.0 else 0.0
 
 
+cdef inline void _path(const path_t* p, double line, double* out, const double* positions, const double* sig) noexcept nogil:
+    cdef double total = p.offset, x
+    cdef int k
+    if p.form == PATH_CHOOSE:
+        k = 1 if positions[p.valve * N_VALVE] > 0.5 else 0
+        total += p.gain[k] * sig[p.source[k]]
+    elif p.form == PATH_MAX:
+        x = p.gain[0] * sig[p.source[0]]
+        for k in range(1, p.n):
+            if p.gain[k] * sig[p.source[k]] > x:
+                x = p.gain[k] * sig[p.source[k]]
+        total += x
+    else:
+        for k in range(p.n):
+            total += p.gain[k] * sig[p.source[k]]
+    out[PATH_PRESSURE] = 0.0 if total < 0.0 else line if total > line else total
+
+
 cdef void _circuit(const hydraulics_t* m, const circuit_t* c, double* own, double* out, const double* positions,
                    const double* sig, double scale) noexcept nogil:
     cdef int k = 1 if c.valve >= 0 and positions[c.valve * N_VALVE] > 0.5 else 0
@@ -183,18 +203,24 @@ cdef void hydraulics_tick(const hydraulics_t* m, double* sig) noexcept nogil:
     cdef double* solenoids = own + N_HYD
     cdef double* positions = solenoids + m.n_solenoid * N_SOL
     cdef double* circuits = positions + m.n_valve * N_VALVE
+    cdef double* paths = circuits + m.n_circuit * N_CIR
     cdef double scale = _value(&m.flow, sig[m.temperature])
-    cdef int k, i
+    cdef int k, i, held
     for k in range(m.substeps):
         for i in range(m.n_solenoid):
             _solenoid(&m.solenoid[i], solenoids + i * N_SOL, sig)
         for i in range(m.n_valve):
+            held = m.valve[i].held_by
+            if held >= 0 and positions[held * N_VALVE] > 0.5:
+                continue
             if sig[m.valve[i].pilot] > m.valve[i].p_on:
                 positions[i * N_VALVE] = 1.0
             elif sig[m.valve[i].pilot] < m.valve[i].p_off:
                 positions[i * N_VALVE] = 0.0
         _line(m, own, sig)
         own[HYD_FLOW] = 0.0
+        for i in range(m.n_path):
+            _path(&m.path[i], own[HYD_LINE], paths + i * N_PATH, positions, sig)
         for i in range(m.n_circuit):
             _circuit(m, &m.circuit[i], own, circuits + i * N_CIR, positions, sig, scale)
 
@@ -202,21 +228,23 @@ cdef void hydraulics_tick(const hydraulics_t* m, double* sig) noexcept nogil:
 # --- tables ------------------------------------------------------------------------------------------------------
 
 
-def signals_of(int n_solenoid, int n_valve, int n_circuit):
+def signals_of(int n_solenoid, int n_valve, int n_circuit, int n_path = 0):
     """Number of signals of a unit with so many parts."""
-    return N_HYD + n_solenoid * N_SOL + n_valve * N_VALVE + n_circuit * N_CIR
+    return N_HYD + n_solenoid * N_SOL + n_valve * N_VALVE + n_circuit * N_CIR + n_path * N_PATH
 
 
 cdef class Hydraulics(Blocks):
     """The tables of a hydraulic unit for a signal table of `n_sig` slots; `first_slot`: of its own signals. Parts as in
     hil/rig/describe/hydraulic_plan.py, which has checked them; here only what would leave the memory."""
 
-    def __cinit__(self, int n_sig, int first_slot, int n_solenoid, int n_valve, int n_circuit):
+    def __cinit__(self, int n_sig, int first_slot, int n_solenoid, int n_valve, int n_circuit, int n_path = 0):
         self.n_sig = n_sig
-        if first_slot < 2 or first_slot + signals_of(n_solenoid, n_valve, n_circuit) > n_sig:
+        if first_slot < 2 or first_slot + signals_of(n_solenoid, n_valve, n_circuit, n_path) > n_sig:
             raise IndexError(f"signals of the hydraulic unit from slot {first_slot} on: the table has {n_sig}")
         self.m.first_slot = first_slot
         self.m.n_solenoid, self.m.n_valve, self.m.n_circuit = n_solenoid, n_valve, n_circuit
+        self.m.n_path = n_path
+        self.m.path = <path_t*>self.block(n_path * sizeof(path_t))
         self.m.solenoid = <solenoid_t*>self.block(n_solenoid * sizeof(solenoid_t))
         self.m.valve = <valve_t*>self.block(n_valve * sizeof(valve_t))
         self.m.circuit = <circuit_t*>self.block(n_circuit * sizeof(circuit_t))
@@ -260,12 +288,24 @@ cdef class Hydraulics(Blocks):
         s.command, s.gain, s.offset, s.keep, s.half = self.slot(command), gain, offset, keep, half
         self.curve(&s.map, map)
 
-    def set_valve(self, index: int, *, pilot: int, p_on: float, p_off: float) -> None:
+    def set_valve(self, index: int, *, pilot: int, p_on: float, p_off: float, held_by: int = -1) -> None:
         """One shift valve."""
-        if not 0 <= index < self.m.n_valve:
-            raise IndexError(f"shift valve {index} of {self.m.n_valve}")
+        if not 0 <= index < self.m.n_valve or not -1 <= held_by < self.m.n_valve:
+            raise IndexError(f"shift valve {index} of {self.m.n_valve}, held by {held_by}")
         cdef valve_t* v = &self.m.valve[<int>index]
-        v.pilot, v.p_on, v.p_off = self.slot(pilot), p_on, p_off
+        v.pilot, v.p_on, v.p_off, v.held_by = self.slot(pilot), p_on, p_off, held_by
+
+    def set_path(self, index: int, *, form: str, sources: list, offset: float, valve: int) -> None:
+        """One path. sources: (slot, gain); form: "sum", "choose" by the valve, "max"."""
+        cdef int k
+        if not 0 <= index < self.m.n_path or not 1 <= len(sources) <= MAX_SOURCES:
+            raise IndexError(f"path {index} of {self.m.n_path} with {len(sources)} sources")
+        if form == "choose" and (not 0 <= valve < self.m.n_valve or len(sources) != 2):
+            raise IndexError(f"path {index}: valve {valve} of {self.m.n_valve} chooses between {len(sources)} sources")
+        cdef path_t* p = &self.m.path[<int>index]
+        p.form, p.valve, p.n, p.offset = ("sum", "choose", "max").index(form), valve, len(sources), offset
+        for k in range(p.n):
+            p.source[k], p.gain[k] = self.slot(sources[k][0]), sources[k][1]
 
     def set_circuit(self, index: int, *, valve: int, sources: list, spool: list | None, k_in: float, k_out: float,
                     leak: float, volume: list, stiff: float, speed: int, spin: float) -> None:

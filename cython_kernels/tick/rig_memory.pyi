@@ -2,10 +2,15 @@ from torqueloop.cython_kernels.can.codec import CodecTables, RxState, TxState
 from torqueloop.cython_kernels.can.socketcan import NativePort
 from torqueloop.cython_kernels.rings.ring import FrameRing, LatestSlot
 from torqueloop.cython_kernels.tick.blocks import Blocks
+from torqueloop.cython_kernels.tick.engine_control import EngineControl
 from torqueloop.cython_kernels.tick.sending import Sendings
+from torqueloop.cython_kernels.tick.sensors import Sensors
 
 class RigMemory(Blocks):
     def __init__(self, n_sig: int, tick_s: float) -> None: ...
+    def set_engine_control(self, unit: EngineControl) -> None: ...
+    def set_commands(self, rows: list[tuple[int, int, float, float]]) -> None: ...
+    def set_sensors(self, sensors: Sensors) -> None: ...
     def add_bus(
         self,
         codec: CodecTables,

@@ -37,6 +37,8 @@ from torqueloop.cython_kernels.tick.tick cimport (
     tx_t,
 )
 from torqueloop.cython_kernels.tick.transaction cimport CTL_WRITES
+from torqueloop.cython_kernels.tick.engine_control cimport EngineControl
+from torqueloop.cython_kernels.tick.sensors cimport Sensors
 
 
 cdef class RigMemory(Blocks):
@@ -70,6 +72,25 @@ cdef class RigMemory(Blocks):
             out[k].src, out[k].dst = self.slot(src), self.slot(dst)
             out[k].gain, out[k].offset = gain, offset
         return out
+
+    def set_engine_control(self, EngineControl unit not None) -> None:
+        """The engine's control unit, run before the model's inputs are copied."""
+        if unit.n_sig != self.r.n_sig:
+            raise ValueError(f"engine control made for {unit.n_sig} signals, the rig has {self.r.n_sig}")
+        self.r.engine_control = &unit.m
+        self._keep.append(unit)
+
+    def set_commands(self, rows: list) -> None:
+        """Copies (source, slot, gain, offset) made before the hydraulic unit runs: commands of solenoids with faults."""
+        self.r.solenoid_copy = self.copies(rows)
+        self.r.n_solenoid_copy = len(rows)
+
+    def set_sensors(self, Sensors sensors not None) -> None:
+        """Sensors, run after the model's outputs and before what is sent is copied."""
+        if sensors.n_sig != self.r.n_sig:
+            raise ValueError(f"sensors made for {sensors.n_sig} signals, the rig has {self.r.n_sig}")
+        self.r.sensors = &sensors.m
+        self._keep.append(sensors)
 
     def add_bus(self, CodecTables codec not None, RxState rx not None, TxState tx not None,
                 FrameRing rx_ring not None, FrameRing tx_ring not None, required: list, plan: list,

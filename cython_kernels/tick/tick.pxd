@@ -12,10 +12,12 @@ from torqueloop.cython_kernels.clock.loop_clock cimport script_t
 from torqueloop.cython_kernels.model.model cimport tl_model, tl_state
 from torqueloop.cython_kernels.rings.ring cimport slot_t, spsc_t
 from torqueloop.cython_kernels.tick.faults cimport faults_t
+from torqueloop.cython_kernels.tick.engine_control cimport engine_control_t
 from torqueloop.cython_kernels.tick.hydraulics cimport hydraulics_t
 from torqueloop.cython_kernels.tick.manoeuvre cimport manoeuvre_t
 from torqueloop.cython_kernels.tick.safety cimport safety_t
 from torqueloop.cython_kernels.tick.sending cimport sendings_t
+from torqueloop.cython_kernels.tick.sensors cimport sensors_t
 from torqueloop.cython_kernels.can.socketcan cimport bus_word_t, canport_t
 from torqueloop.cython_kernels.tick.transaction cimport CTL_WRITES, control_chunk_t, ctl_t, ctl_write_t
 
@@ -269,6 +271,10 @@ cdef struct rig_t:
     double* driver_y
     const manoeuvre_t* manoeuvre    # NULL: none
     const hydraulics_t* hydraulics  # NULL: none
+    int32_t n_solenoid_copy
+    copy_t* solenoid_copy       # commands of solenoids that have faults
+    const engine_control_t* engine_control  # NULL: none
+    const sensors_t* sensors    # NULL: none
     int32_t n_limit
     limit_t* limit
     int32_t n_safe

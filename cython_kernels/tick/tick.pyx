@@ -4,10 +4,10 @@ Order of a tick, the same on every clock (real, virtual, replay):
 
     control   cause from outside; what the control channel has posted takes effect as a whole; windows of injected faults
     latch     disarming and arming again, received frames -> codec -> signals, timeouts, vehicle value, driver tables,
-              steps of a manoeuvre; the hydraulic unit makes pressures of commands
+              steps of a manoeuvre; the hydraulic unit makes pressures of commands, the engine control a pedal
     inputs    wiring copies signals to model inputs; held signals; injected faults; the safe state overrides all three
     step      n substeps of the model, inputs held over the tick
-    outputs   model outputs -> signals, checked for NaN and limits; impulse for the vehicle; injected faults;
+    outputs   model outputs -> signals, checked for NaN and limits; impulse for the vehicle; sensors; injected faults;
               range and slew of what is sent
     tx        messages that are due are encoded and pushed
     publish   vehicle slot, sample, input, bus and mode records into their rings
@@ -90,6 +90,7 @@ from torqueloop.cython_kernels.model.fingerprint cimport fingerprint
 from torqueloop.cython_kernels.kernel.kernel cimport tl_outputs, tl_state_take, tl_step
 from torqueloop.cython_kernels.model.model cimport TL_C_FALLBACKS, tl_state
 from torqueloop.cython_kernels.rings.ring cimport data_push, frames_pop, frames_push, slot_read, slot_version, slot_write
+from torqueloop.cython_kernels.tick.engine_control cimport engine_control_tick
 from torqueloop.cython_kernels.tick.hydraulics cimport hydraulics_tick
 from torqueloop.cython_kernels.tick.manoeuvre cimport (
     MAN_STATE,
@@ -125,6 +126,7 @@ from torqueloop.cython_kernels.tick.faults cimport (
     FAULT_STUCK,
     FAULT_VALUE,
     STAGE_BUS,
+    STAGE_COMMAND,
     STAGE_FRAME,
     STAGE_INPUT,
     STAGE_OUTPUT,
@@ -135,6 +137,7 @@ from torqueloop.cython_kernels.tick.faults cimport (
     queued_t,
 )
 from torqueloop.cython_kernels.tick.safety cimport guard_t
+from torqueloop.cython_kernels.tick.sensors cimport sensors_tick
 from torqueloop.cython_kernels.tick.sending cimport sending_state_t, sending_t, sendings_t
 from torqueloop.cython_kernels.can.socketcan cimport (
     BUS_OFF,
@@ -274,7 +277,13 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     if r.manoeuvre != NULL:
         manoeuvre_tick(r.manoeuvre, r.sig, sim_tick(r))
     if r.hydraulics != NULL and not r.frozen:
+        if r.n_solenoid_copy > 0:
+            _copy(r.sig, r.solenoid_copy, r.n_solenoid_copy)
+            if r.faults != NULL:
+                _signal_faults(r, STAGE_COMMAND, &flags)
         hydraulics_tick(r.hydraulics, r.sig)
+    if r.engine_control != NULL and not r.frozen:
+        engine_control_tick(r.engine_control, r.sig, now_ns)
     t = _phase(r, PHASE_LATCH, t)
     _inputs(r, &flags)
     t = _phase(r, PHASE_INPUTS, t)

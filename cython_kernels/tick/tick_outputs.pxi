@@ -87,4 +87,6 @@ cdef void _outputs(rig_t* r) noexcept nogil:
     if r.disarm:
         r.sig[r.slot_status] = RIG_OFF
     r.sig[r.slot_cause] = r.cause
+    if r.sensors != NULL and not r.frozen:
+        sensors_tick(r.sensors, r.sig)
     _copy(r.sig, r.out_copy, r.n_out_copy)

@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from torqueloop.hil.common.config_file import ConfigTable, InFile
 from torqueloop.hil.ecu.config import TcuConfig
 from torqueloop.hil.ecu.external import ZmqOptions
+from torqueloop.hil.ecu.interface_config import InterfaceConfig
 from torqueloop.hil.ecu.shared_library import LibraryOptions
 from torqueloop.hil.ecu.soft_tcu import SoftTcuOptions
 from torqueloop.hil.rig.describe.config import RigConfig
@@ -60,6 +61,8 @@ KINDS = (
     FileKind("manoeuvre", "Scenario of a rig", RigScenarioConfig, "configs/manoeuvres/kick_down.toml",
              ("**/manoeuvres/*.toml",), parameters=True),
     FileKind("study", "Study file", StudyConfig, "configs/studies/shift_3_4.toml", ("**/studies/*.toml",)),
+    FileKind("interface", "Interface of a maker's bus", InterfaceConfig, "configs/interfaces/egs_bmw_e9x.toml",
+             ("**/interfaces/*.toml",)),
 )  # fmt: skip
 #: endings of keys that tell their unit
 UNITS = {

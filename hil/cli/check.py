@@ -136,6 +136,13 @@ def _vehicle(path: Path) -> str:
     return load_vehicle_config(path).name
 
 
+def _interface(path: Path) -> str:
+    from torqueloop.hil.ecu.interface_config import load_interface
+
+    interface = load_interface(path)
+    return f"{interface.network}: {len(interface.receive)} quantities received, {len(interface.send)} signals sent"
+
+
 def _hydraulics(path: Path) -> str:
     from torqueloop.hil.rig.describe.hydraulics import load_hydraulics
 
@@ -221,6 +228,7 @@ READERS: dict[str, Callable[[Path], str]] = {
     "TCU": _tcu,
     "vehicle": _vehicle,
     "hydraulic unit": _hydraulics,
+    "maker's bus interface": _interface,
     "gearbox sketch": _sketch,
     "scenario": _scenario,
     "study": _study,
@@ -239,6 +247,7 @@ MARKS = {
     "TCU": {"schedule", "shifts", "elements", "limp_home", "lockup"},
     "vehicle": {"body", "road", "brakes"},
     "hydraulic unit": {"solenoid", "circuit"},
+    "maker's bus interface": {"receive", "send"},
     "gearbox sketch": {"sets"},
     "gearbox": {"gearbox", "gears"},
     "powertrain": {"components", "connections", "connect", "include"},
@@ -247,6 +256,7 @@ MARKS = {
 #: folders of installed files that may be checked by bare name
 CHECKED = (
     "rigs", "studies", "scenarios", "manoeuvres", "gearboxes", "powertrains", "tcu", "vehicles", "hydraulics", "can",
+    "interfaces",
 )  # fmt: skip
 
 

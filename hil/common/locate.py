@@ -17,6 +17,7 @@ FOLDERS = {
     "vehicles": "vehicle",
     "hydraulics": "hydraulic unit",
     "tcu": "TCU",
+    "interfaces": "maker's bus interface",
     "scenarios": "scenario",
     "manoeuvres": "scenario",
     "studies": "study",

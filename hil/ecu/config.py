@@ -24,6 +24,7 @@ from torqueloop.hil.common.locate import find
 from torqueloop.hil.ecu.gears import check_names, forward_gears, neighbours, required_shifts
 from torqueloop.hil.ecu.laws import Bar, NotNegative, Percent, Phase, Positive, Seconds
 from torqueloop.hil.ecu.profiles import Profile, Shift, expand
+from torqueloop.hil.ecu.torque_request import TorqueReduction
 
 
 class Timing(ConfigTable):
@@ -329,6 +330,8 @@ class TcuConfig(ConfigTable):
     shifts: dict[str, Shift]
     #: learning of fill time and pressure from what shifts do; without this table nothing is learnt
     adaptation: Adaptation | None = None
+    #: engine torque asked for in shifts up under power; without this table none is
+    torque_reduction: TorqueReduction | None = None
     #: a shift whose filling has not ended is given up when another gear is wanted meanwhile
     cancel_in_filling: bool = False
     #: folder of the file: paths in it are relative to this (set by load)

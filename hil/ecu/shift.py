@@ -35,6 +35,8 @@ class Measured:
     lever: str = "N"
     #: switch of the manual gate: +1 up, -1 down, 0 neither
     tip: int = 0
+    #: oil of the gearbox [K]; shown, not used for control
+    T_oil: float = 353.15
 
 
 class TorqueEstimator:
@@ -59,8 +61,7 @@ class TorqueEstimator:
         """Filtered turbine torque [Nm]."""
         w_p, w_t = max(now.w_engine, 0.0), max(now.w_turbine, 0.0)
         if locked:
-            drag = interpolate(self._closed, w_p)
-            torque = drag + now.pedal * (interpolate(self._wot, w_p) - drag)
+            torque = self.driver(now)
         elif w_t <= w_p:
             nu = w_t / w_p if w_p > 1.0 else 0.0
             torque = interpolate(self._ratio, nu) * interpolate(self._capacity, nu) * w_p * w_p
@@ -68,6 +69,12 @@ class TorqueEstimator:
             torque = -interpolate(self._coast, w_p / w_t) * w_t * w_t
         self.torque += self._gain * (torque - self.torque)
         return self.torque
+
+    def driver(self, now: Measured) -> float:
+        """Engine torque of pedal and speed, without any intervention [Nm]."""
+        w = max(now.w_engine, 0.0)
+        drag = interpolate(self._closed, w)
+        return drag + now.pedal * (interpolate(self._wot, w) - drag)
 
     def save(self) -> dict[str, Any]:
         """What changes."""

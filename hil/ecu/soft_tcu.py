@@ -6,6 +6,9 @@ Modes: "waiting" until speeds and driver have arrived once (frames with Mode off
 "limp_home" when one of them stays away longer than rx_timeout_s. Limp-home is latched: speeds lost and lever forward
 -> one fixed forward gear; otherwise everything off. It ends when both have been good for recover_s with the lever in
 P or N.
+
+With the option `interface` it speaks a maker's bus beside its own (hil/ecu/interface.py): its status goes out there,
+and what comes in there (pedal, lever, engine speed ...) replaces what the rig's own messages say.
 """
 
 from __future__ import annotations
@@ -13,15 +16,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.database import CanDatabase, bus_id
 from torqueloop.hil.can.frame import BRS_FLAG, FD_FLAG, Frame
-from torqueloop.hil.common.config_file import ConfigTable, read_table
+from torqueloop.hil.common.config_file import ConfigTable, InFile, read_table
+from torqueloop.hil.common.locate import find
 from torqueloop.hil.ecu.config import TcuConfig, load_tcu_config
+from torqueloop.hil.ecu.interface import MakerBus, interface_database
+from torqueloop.hil.ecu.interface_config import load_interface
 from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup
-from torqueloop.hil.ecu.shift import Measured
+from torqueloop.hil.ecu.shift import RPM, Measured
 from torqueloop.hil.ecu.strategy import Commands, Transmission
 from torqueloop.hil.results.links import PeerStats
 
@@ -41,6 +47,7 @@ PRESSURE, LOCKUP, MODE = "p_", "LU", "Mode"
 MODE_WORD = {"waiting": "off", "normal": "normal", "limp_home": "limp home"}
 LOCKUP_WORD = {"open": "open", "filling": "open", "slipping": "slipping", "locked": "closed", "releasing": "slipping"}
 LOST = {SPEEDS: "speeds lost", DRIVER: "driver lost"}
+TAU_LIMIT = f"{STATUS}.tau_limit"
 FAULTS = {"none": 0, "speeds lost": 1, "driver lost": 2, "speeds and driver lost": 3}
 #: bits of speeds_valid that must be set: engine, turbine, output
 ALL_SPEEDS = 7
@@ -95,11 +102,11 @@ def soft_tcu(file: str | Path, database: str | Path, node: str = "TCU") -> SoftT
 
 
 class SoftTcu:
-    """A control unit on one bus (hil/ecu/kinds.py). Pure and deterministic: equal frames at equal times give equal
-    answers. real-time: no (Python)."""
+    """A control unit on one bus, or on two with a maker's bus (hil/ecu/kinds.py). Pure and deterministic: equal frames
+    at equal times give equal answers. real-time: no (Python)."""
 
-    def __init__(self, config: TcuConfig, database: CanDatabase) -> None:
-        self.config, self.database = config, database
+    def __init__(self, config: TcuConfig, database: CanDatabase, maker: MakerBus | None = None) -> None:
+        self.config, self.database, self.maker = config, database, maker
         self.codec = self.database.codec()
         self.transmission = Transmission(config)
         self.mode = "waiting"
@@ -126,14 +133,22 @@ class SoftTcu:
         """One control period: take the frames received since the last one, return those to send. t_s rises."""
         t_s = inputs.t_s
         for frame in inputs.frames:
-            self._receive(t_s, frame)
+            if self.maker is not None and frame.bus == self.maker.bus:
+                self.maker.receive(t_s, frame)
+            else:
+                self._receive(t_s, frame)
+        if self.maker is not None:
+            self.now = replace(self.now, **self.maker.values)  # type: ignore[arg-type]
         self._judge(t_s)
         if self.mode == "normal":
             self.commands = self.transmission.step(self.now)
         elif self.mode == "limp_home":
             self.commands = self.transmission.limp(self._limp_gear)
         self._steps += 1
-        return EcuOutputs(self._frames())
+        frames = self._frames()
+        if self.maker is not None:
+            frames += tuple(self.maker.frames(self._steps - 1, self._numbers(), self._words()))
+        return EcuOutputs(frames)
 
     def save(self) -> dict[str, Any]:
         """Everything that changes."""
@@ -150,6 +165,7 @@ class SoftTcu:
             "last_good": dict(self._last_good),
             "good_since": self._good_since,
             "steps": self._steps,
+            "maker": None if self.maker is None else self.maker.save(),
         }
 
     def load(self, data: Mapping[str, Any]) -> None:
@@ -161,6 +177,8 @@ class SoftTcu:
         self.mode_log[:] = [(float(t), str(mode), str(fault)) for t, mode, fault in data["modes"]]
         self.refused, self._last_good = dict(data["refused"]), dict(data["last_good"])
         self._good_since, self._steps = data["good_since"], int(data["steps"])
+        if self.maker is not None:
+            self.maker.load(data["maker"])
 
     def stop(self) -> PeerStats:
         """Counts for the report."""
@@ -188,7 +206,8 @@ class SoftTcu:
                 return
             tip = int(values.get("tip", 0.0))
             tip = {0: 0, 1: 1, 2: -1}.get(tip, 0)
-            self.now = replace(old, pedal=values["pedal"], brake=values["brake"], lever=lever, tip=tip)
+            oil = values.get("T_oil", old.T_oil)
+            self.now = replace(old, pedal=values["pedal"], brake=values["brake"], lever=lever, tip=tip, T_oil=oil)
         else:
             return
         self._last_good[name] = t_s
@@ -197,7 +216,12 @@ class SoftTcu:
         """Waiting -> normal -> limp-home -> normal."""
         limit = self.config.timing.rx_timeout_s
         # a microsecond of tolerance: times on a grid must not depend on rounding
-        lost = [n for n in (SPEEDS, DRIVER) if t_s - self._last_good.get(n, -1e9) > limit + 1e-6]
+        silent = set() if self.maker is None else self.maker.lost(t_s)
+        lost = [
+            n
+            for n, what in ((SPEEDS, "speeds"), (DRIVER, "driver"))
+            if t_s - self._last_good.get(n, -1e9) > limit + 1e-6 or what in silent
+        ]
         if self.mode == "waiting":
             if not lost:
                 self._go("normal", t_s)
@@ -252,6 +276,49 @@ class SoftTcu:
             "lockup_state": LOCKUP_WORD[self.transmission.lockup.state],
             "slip_lockup": self.now.w_engine - self.now.w_turbine,
             "fault_code": float(FAULTS[self.fault]),
+            **self._request(),
+        }
+
+    def _request(self) -> dict[str, float | str]:
+        """The torque request, where the calibration has one and the database a place for it."""
+        request = self.transmission.request
+        if self.config.torque_reduction is None or TAU_LIMIT not in {s.full_name for s in self.database.signals}:
+            return {}
+        return {"tau_limit": request.limit, "tau_limit_active": float(request.active)} if request.active else {
+            "tau_limit_active": 0.0
+        }  # fmt: skip
+
+    def _numbers(self) -> dict[str, float]:
+        """Numbers for a maker's bus (interface_config.NUMBERS), SI."""
+        now, commands, transmission = self.now, self.commands, self.transmission
+        return {
+            "w_engine": now.w_engine,
+            "w_turbine": now.w_turbine,
+            "w_out": now.w_out,
+            "slip": now.w_engine - now.w_turbine,
+            "pedal": now.pedal,
+            "T_oil": now.T_oil,
+            "ratio": self.config.gears[commands.gear_actual].ratio,
+            "w_synchron": max(0.0, now.w_out * self.config.gears[commands.gear_target].ratio) * commands.shifting,
+            "torque_limit": transmission.request.limit,
+            "torque_limit_active": float(transmission.request.active),
+            "torque_driver": transmission.torque.driver(now),
+            "torque_turbine": transmission.torque.torque,
+            "pressure": BAR * commands.line,
+            "shifting": float(commands.shifting),
+            "lockup_closed": float(transmission.lockup.state == "locked"),
+            "limp_home": float(self.mode == "limp_home"),
+            "v_vehicle": now.w_out / RPM / self.config.garage.output_rpm_per_kmh / 3.6,
+        }
+
+    def _words(self) -> dict[str, str]:
+        """Words for a maker's bus (interface_config.WORDS)."""
+        return {
+            "gear_actual": self.commands.gear_actual.removesuffix("E"),
+            "gear_target": self.commands.gear_target.removesuffix("E"),
+            "lever": self.now.lever,
+            "lockup": LOCKUP_WORD[self.transmission.lockup.state],
+            "mode": MODE_WORD[self.mode],
         }
 
     def stats(self) -> dict[str, Any]:
@@ -262,7 +329,7 @@ class SoftTcu:
             "mode": self.mode,
             "fault": self.fault,
             "gear": self.commands.gear_actual,
-            "refused": dict(self.refused),
+            "refused": self.refused | {f"maker {k}": n for k, n in (self.maker.refused if self.maker else {}).items()},
             "learnt": self.transmission.learnt.save(),
             "modes": [{"t_s": t, "mode": mode, "fault": fault} for t, mode, fault in self.mode_log],
             "shifts": [
@@ -282,6 +349,8 @@ class SoftTcuOptions(ConfigTable):
 
     #: other values than those of its file: dotted key of it -> value, as "schedule.hysteresis_kmh" = 4.0
     set: dict[str, Any] = {}
+    #: what it speaks on its second bus: file of configs/interfaces/
+    interface: Annotated[str, InFile("interfaces")] | None = None
 
 
 def make(setup: EcuSetup) -> SoftTcu:
@@ -293,11 +362,23 @@ def make(setup: EcuSetup) -> SoftTcu:
     if setup.sensors or setup.actuators:
         key = "sensors" if setup.sensors else "actuators"
         raise ConfigError("soft_tcu has no pins, only a bus", **where, key=key)
-    if len(setup.buses) != 1:
+    wanted = 1 if options.interface is None else 2
+    if len(setup.buses) != wanted:
         names = [bus.name for bus in setup.buses]
-        raise ConfigError("soft_tcu is on one bus", **where, key="bus", value=names, allowed="one name")
-    config, [bus] = load_tcu_config(setup.file, options.set), setup.buses
+        allowed = "one name" if wanted == 1 else "two names: its own bus and the maker's"
+        problem = f"soft_tcu is on {'one bus' if wanted == 1 else 'two buses'}"
+        raise ConfigError(problem, **where, key="bus", value=names, allowed=allowed)
+    config = load_tcu_config(setup.file, options.set)
     try:
-        return SoftTcu(config, load_tcu_database(bus.database, bus.node))
+        maker = None if options.interface is None else _maker(setup, options.interface, config.timing.period_s)
+        own = setup.buses[0]
+        return SoftTcu(config, load_tcu_database(own.database, own.node), maker)
     except ConfigError as error:
         raise error.located(**where, key="node") from None
+
+
+def _maker(setup: EcuSetup, name: str, period_s: float) -> MakerBus:
+    """The second bus with its interface."""
+    bus = setup.buses[1]
+    config = load_interface(find(setup.rig_file, name, "interfaces"))
+    return MakerBus(config, interface_database(config, bus.database, bus.node), period_s, 1)

@@ -14,6 +14,7 @@ from torqueloop.hil.ecu.adaptation import Learnt, learn
 from torqueloop.hil.ecu.config import TcuConfig, interpolate
 from torqueloop.hil.ecu.gears import gear_number, lever_limits, neighbours
 from torqueloop.hil.ecu.shift import RPM, Measured, ShiftRunner, TorqueEstimator
+from torqueloop.hil.ecu.torque_request import TorqueRequest
 
 
 class GearSelector:
@@ -251,6 +252,7 @@ class Transmission:
     def __init__(self, config: TcuConfig) -> None:
         self.config = config
         self.torque = TorqueEstimator(config)
+        self.request = TorqueRequest(config.torque_reduction, config.timing.period_s)
         self.selector = GearSelector(config)
         self.lockup = LockUpControl(config)
         self.gear = "N"
@@ -282,6 +284,7 @@ class Transmission:
         else:
             pressures = self._steady(line)
         shifting = self.runner is not None
+        self._ask_engine(now)
         self.commands = Commands(
             pressures=pressures,
             lockup=min(self.lockup.step(self.gear, shifting, now), line),
@@ -297,6 +300,7 @@ class Transmission:
         """Everything that changes."""
         return {
             "torque": self.torque.save(),
+            "request": self.request.save(),
             "selector": self.selector.save(),
             "lockup": self.lockup.save(),
             "gear": self.gear,
@@ -314,15 +318,23 @@ class Transmission:
         saved = data["runner"]
         runner = None if saved is None else ShiftRunner.from_saved(self.config, saved, self.learnt)
         self.torque.load(data["torque"])
+        self.request.load(data["request"])
         self.selector.load(data["selector"])
         self.lockup.load(data["lockup"])
         self.gear, self.runner, self.commands = str(data["gear"]), runner, Commands(**data["commands"])
         self._line, self._steps = float(data["line"]), int(data["steps"])
         self.shift_log[:] = [(int(k), str(n), float(s), int(late)) for k, n, s, late in data["shifts"]]
 
+    def _ask_engine(self, now: Measured) -> None:
+        """The torque request of this step."""
+        r = self.runner
+        upward = r is not None and gear_number(r.target) > gear_number(r.source) > 0
+        self.request.step(upward, None if r is None else r.stage, self.torque.driver(now))
+
     def limp(self, gear: str) -> Commands:
         """Safe state without measurements: elements of `gear` at a fixed pressure, no lock-up."""
         self.runner = None
+        self.request.active = False
         self.gear = gear
         self.lockup.release()
         pressure = self.config.limp_home.pressure_bar

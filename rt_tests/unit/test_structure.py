@@ -53,7 +53,7 @@ HIL_GROUPS: dict[str, set[str]] = {
     # a rig in the hands of a test
     "testing": {"common", "record", "report", "rig/describe", "rig/run", "scenario"},
     # pages and schemas of the configuration files
-    "catalogue": {"common", "ecu", "rig/describe", "scenario", "study", "vehicle"},
+    "catalogue": {"can", "common", "ecu", "rig/describe", "scenario", "study", "vehicle"},
     "cli": {"can", "catalogue", "common", "control", "doctor", "ecu", "link", "new", "record", "report", "results",
             "rig/describe", "rig/assemble", "rig/run", "runs", "scenario", "study", "vehicle", "watch"},
 }

@@ -16,6 +16,7 @@ from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.cython_kernels.tick.sending import Sendings
 from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT
 from torqueloop.hil.rig.assemble.injection import Faults, make_faults
+from torqueloop.hil.rig.describe.device_plan import make_engine_control, make_sensors
 from torqueloop.hil.rig.describe.hydraulic_plan import make_hydraulics
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, VehiclePlan
 from torqueloop.hil.rig.describe.steps import make_manoeuvre
@@ -93,6 +94,9 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
     faults = make_faults(plan, len(plan.table))
     if plan.hydraulics is not None:
         rig.set_hydraulics(make_hydraulics(plan.hydraulics, len(plan.table)))
+        rig.set_commands(plan.hydraulics.commands)
+    if plan.devices is not None and (sensors := make_sensors(plan.devices, len(plan.table))) is not None:
+        rig.set_sensors(sensors)
     per_s = buffer_s / c.clock.tick_s
     parts = RigParts(
         rig,
@@ -110,6 +114,10 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
         Control(),
         _first_fault(plan),
     )
+    if plan.devices is not None:
+        engine = make_engine_control(plan.devices, len(plan.table), lambda number: parts.buses[number].rx)
+        if engine is not None:
+            rig.set_engine_control(engine)
     parts.control.set_stored([k for k, name in enumerate(plan.compiled.output_names) if name in STORED])
     rig.set_control(parts.control)
     for unit in plan.units:

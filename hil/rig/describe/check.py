@@ -38,7 +38,7 @@ def _database(plan: RigPlan, unit: UnitPlan, made: ControlUnit, bus: BusPlan) ->
             value=node,
         )
     own = getattr(made, "database", None)
-    if isinstance(own, CanDatabase):
+    if isinstance(own, CanDatabase) and own.path == bus.database.path:
         return own
     try:
         return CanDatabase.load(bus.database.path, node, timeouts_s={"*": 0.0})

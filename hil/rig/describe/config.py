@@ -20,6 +20,7 @@ from torqueloop.core.describe.units import UNITS
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, FolderName
 from torqueloop.hil.common.config_layers import load_config
 from torqueloop.hil.common.levers import LEVERS
+from torqueloop.hil.rig.describe.devices import EngineControlTable, Sensor
 from torqueloop.hil.rig.describe.fault_tables import Fault
 from torqueloop.hil.rig.describe.hydraulics import HydraulicsTable
 from torqueloop.hil.rig.describe.peer_tables import (
@@ -39,7 +40,8 @@ OLD_TABLES = {"can": "[bus.NAME]", "tcu": "[ecu.NAME]"}
 #: names of buses and control units: they stand in front of the names of their signals
 PEER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 #: what stands there already
-GROUPS = {"driver", "vehicle", "rig", "bus", "link", "input", "fault", "table", "manoeuvre", "hydraulics"}
+GROUPS = {"driver", "vehicle", "rig", "bus", "link", "input", "fault", "table", "manoeuvre", "hydraulics", "sensor",
+          "engine_control"}  # fmt: skip
 #: buses of a rig, at most (tick.pxd MAX_BUS)
 BUSES_MAX = 16
 
@@ -246,6 +248,10 @@ class RigConfig(ConfigTable):
     vehicle: Vehicle | None = None
     #: between the control unit's solenoid commands and the pressures, see docs/hydraulics.md
     hydraulics: HydraulicsTable | None = None
+    #: between the driver's pedal, torque requests of control units and the engine, see docs/car_side.md
+    engine_control: EngineControlTable | None = None
+    #: sensors by name: signals sensor.NAME for messages and I/O cards, see docs/car_side.md
+    sensors: dict[str, Sensor] = {}
     #: model input -> where its value comes from: a signal, or { signal = ..., gain = ..., offset = ... }, or a constant
     #: { value = ... } in SI
     inputs: dict[str, Link] = {}

@@ -16,6 +16,7 @@ from torqueloop.hil.can.database import SignalInfo, bus_id
 from torqueloop.hil.common.conditions import parse_condition
 from torqueloop.hil.rig.describe.fault_tables import Fault
 from torqueloop.hil.rig.describe.guard_plan import in_si
+from torqueloop.hil.rig.describe.hydraulic_plan import command_signal
 from torqueloop.hil.rig.describe.phases import frame_bits
 from torqueloop.hil.rig.describe.planned import BusPlan, PlannedFault, RigPlan
 from torqueloop.hil.rig.describe.signals import DUMMY, SignalTable
@@ -65,6 +66,7 @@ class _Planner:
         name = spec.name or str(self.number)
         made = {
             "signal": self.signal, "message": self.message, "node": self.node, "bus": self.bus, "element": self.element,
+            "solenoid": self.solenoid,
         }[spec.kind_of_target]()  # fmt: skip
         timing: dict[str, Any] = {
             "from_tick": self.tick(spec.from_s),
@@ -274,6 +276,17 @@ class _Planner:
             return int(free[0])
         raise self.error("{value} has no number outside its range", "signal",
                          allowed="a signal whose limits do not fill its bits")  # fmt: skip
+
+    # --- solenoids ---------------------------------------------------------------------------------------------------
+    def solenoid(self) -> list[FaultRow]:
+        """The command of a solenoid on its way to the hydraulic unit, in A."""
+        plan, name = self.plan, self.spec.target
+        known = [] if plan.hydraulics is None else list(plan.hydraulics.config.solenoid)
+        if name not in known:
+            allowed = ", ".join(known) or "none: the rig has no [hydraulics]"
+            raise self.error("{key}: the hydraulic unit has no {value}", "solenoid", UnknownNameError, allowed=allowed,
+                             hint=did_you_mean(name, known))  # fmt: skip
+        return [FaultRow("command", self.spec.kind, plan.table.slot(command_signal(name)), value=self.value(None))]
 
     # --- elements -----------------------------------------------------------------------------------------------------
     def element(self) -> list[FaultRow]:

@@ -12,13 +12,14 @@ from torqueloop.hil.common.config_file import BadValue, ConfigTable
 from torqueloop.hil.rig.describe.peer_tables import NotNegative, Positive
 
 #: what can be done to a signal; to a frame of a message, sent or received; to all frames of a node; to a bus; to a
-#: shift element
+#: shift element; to the command of a solenoid
 SIGNAL_KINDS = ("offset", "gain", "stuck", "value", "noise", "nan", "ramp", "lag", "raw", "out_of_range")
 FRAME_KINDS = (
     "drop", "crc", "crc_random", "counter", "counter_random", "counter_offset", "dlc", "delay", "jitter", "duplicate",
 )  # fmt: skip
 NODE_KINDS = ("silent", "delay", "jitter", "duplicate")
 BUS_KINDS = ("bus_off", "load", "babble")
+SOLENOID_KINDS = ("stuck", "value", "offset", "gain", "noise", "ramp", "lag")
 ELEMENT_KINDS = ("stuck_open", "stuck_closed", "slow_fill", "leak", "worn")
 TARGETS = {
     "signal": SIGNAL_KINDS,
@@ -26,6 +27,7 @@ TARGETS = {
     "node": NODE_KINDS,
     "bus": BUS_KINDS,
     "element": ELEMENT_KINDS,
+    "solenoid": SOLENOID_KINDS,
 }
 Kind = Literal[
     "offset", "gain", "stuck", "value", "noise", "nan", "ramp", "lag", "raw", "out_of_range",
@@ -60,7 +62,10 @@ class Fault(ConfigTable):
     bus: str | None = None
     #: clutch or brake of the powertrain with an input p
     element: str | None = None
-    #: what is done, see docs/disturbances.md: to a signal, a message, a node, a bus, an element
+    #: solenoid of the hydraulic unit, whose command is made wrong
+    solenoid: str | None = None
+    #: what is done, see docs/disturbances.md: to a signal, a message, a node, a bus, an element, a
+    #: solenoid
     kind: Kind
     #: how much, see docs/disturbances.md: in the unit of the database for CAN signals, else SI
     value: float | None = None
@@ -117,7 +122,8 @@ class Fault(ConfigTable):
     def _whole(self) -> Fault:
         given = [key for key in TARGETS if getattr(self, key) is not None]
         if len(given) != 1:
-            raise BadValue("needs either signal or message, node, bus or element", key="signal", value=self.signal)
+            problem = "needs either signal or message, node, bus, element or solenoid"
+            raise BadValue(problem, key="signal", value=self.signal)
         what = given[0]
         if self.kind not in TARGETS[what]:
             article = "an" if what == "element" else "a"

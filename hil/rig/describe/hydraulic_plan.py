@@ -18,6 +18,7 @@ from torqueloop.hil.rig.describe.hydraulics import (
     Circuit,
     HydraulicsConfig,
     HydraulicsTable,
+    Path,
     Solenoid,
     Spool,
 )
@@ -34,6 +35,9 @@ class PlannedHydraulics:
     solenoids: list[Mapping[str, Any]]
     valves: list[Mapping[str, Any]]
     circuits: list[Mapping[str, Any]]
+    paths: list[Mapping[str, Any]]
+    #: (source, slot, gain, offset) of the commands of solenoids that have faults
+    commands: list[tuple[int, int, float, float]]
 
 
 def add_signals(table: SignalTable, unit: HydraulicsConfig) -> int:
@@ -43,9 +47,15 @@ def add_signals(table: SignalTable, unit: HydraulicsConfig) -> int:
         (unit.solenoid, kernel.SOLENOID_SIGNALS),
         (unit.valve, kernel.VALVE_SIGNALS),
         (unit.circuit, kernel.CIRCUIT_SIGNALS),
+        (unit.path, kernel.PATH_SIGNALS),
     ):
         names += [(f"hydraulics.{part}.{n}", u) for part in parts for n, u in signals]
     return table.add_all(names)
+
+
+def command_signal(solenoid: str) -> str:
+    """Name of the command of a solenoid that has faults."""
+    return f"hydraulics.{solenoid}.command"
 
 
 def plan_hydraulics(
@@ -60,6 +70,7 @@ class _Plan:
         self, table: SignalTable, given: HydraulicsTable, unit: HydraulicsConfig, first: int, h: float, file: str
     ) -> None:
         self.table, self.given, self.unit, self.first, self.h, self.file = table, given, unit, first, h, file
+        self.commands: list[tuple[int, int, float, float]] = []
 
     def made(self) -> PlannedHydraulics:
         self.known("solenoids", self.given.solenoids, self.unit.solenoid)
@@ -75,10 +86,17 @@ class _Plan:
             self.pump_and_line(),
             [self.solenoid(name, s) for name, s in self.unit.solenoid.items()],
             [
-                {"pilot": self.pressure(v.pilot), "p_on": v.on_bar * BAR, "p_off": v.off_bar * BAR}
+                {
+                    "pilot": self.pressure(v.pilot),
+                    "p_on": v.on_bar * BAR,
+                    "p_off": v.off_bar * BAR,
+                    "held_by": -1 if v.held_by is None else names.index(v.held_by),
+                }
                 for v in self.unit.valve.values()
             ],
             [self.circuit(name, c, names) for name, c in self.unit.circuit.items()],
+            [self.path(p, names) for p in self.unit.path.values()],
+            self.commands,
         )
 
     def known(self, key: str, names: Mapping[str, Any], parts: Mapping[str, Any]) -> None:
@@ -135,13 +153,28 @@ class _Plan:
     def solenoid(self, name: str, s: Solenoid) -> dict[str, Any]:
         """Arguments of Hydraulics.set_solenoid."""
         command = self.given.solenoids[name]
+        slot, gain, offset = self.slot(command.signal, "solenoids"), command.gain, command.offset
+        if command_signal(name) in self.table:
+            # a fault acts on it on its way
+            own = self.table.slot(command_signal(name))
+            self.commands.append((slot, own, gain, offset))
+            slot, gain, offset = own, 1.0, 0.0
         return {
-            "command": self.slot(command.signal, "solenoids"),
-            "gain": command.gain,
-            "offset": command.offset,
+            "command": slot,
+            "gain": gain,
+            "offset": offset,
             "keep": math.exp(-self.h / s.coil_s) if s.coil_s > 0.0 else 0.0,
             "half": 0.5 * s.hysteresis_bar * BAR,
             "map": [(x, y * BAR) for x, y in s.bar_over_command],
+        }
+
+    def path(self, p: Path, valves: list[str]) -> dict[str, Any]:
+        """Arguments of Hydraulics.set_path."""
+        return {
+            "form": "choose" if p.valve is not None else "max" if p.highest else "sum",
+            "sources": [(self.pressure(s.of), s.gain) for s in p.of],
+            "offset": p.offset_bar * BAR,
+            "valve": -1 if p.valve is None else valves.index(p.valve),
         }
 
     def circuit(self, name: str, c: Circuit, valves: list[str]) -> dict[str, Any]:
@@ -191,13 +224,19 @@ def spool_matrix(spool: Spool, h: float) -> list[float]:
 def make_hydraulics(planned: PlannedHydraulics, n_sig: int) -> kernel.Hydraulics:
     """The tick's tables."""
     made = kernel.Hydraulics(
-        n_sig, planned.first_slot, len(planned.solenoids), len(planned.valves), len(planned.circuits)
+        n_sig,
+        planned.first_slot,
+        len(planned.solenoids),
+        len(planned.valves),
+        len(planned.circuits),
+        len(planned.paths),
     )
     made.set_unit(**planned.unit)
     for setter, parts in (
         (made.set_solenoid, planned.solenoids),
         (made.set_valve, planned.valves),
         (made.set_circuit, planned.circuits),
+        (made.set_path, planned.paths),
     ):
         for k, part in enumerate(parts):
             setter(k, **part)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -99,14 +99,16 @@ class Solenoid(ConfigTable):
 
 
 class ShiftValve(ConfigTable):
-    """[valve.NAME]: a valve with two positions, moved by a solenoid's pressure against a spring."""
+    """[valve.NAME]: a valve with two positions, moved by a pressure against a spring."""
 
-    #: solenoid that moves it
+    #: what moves it: a solenoid, a path or the element of a circuit
     pilot: str
     #: it goes to its second position above this pressure ... [bar]
     on_bar: Positive
     #: ... and back below this one [bar]
     off_bar: NotNegative
+    #: another valve that holds it where it is while in its second position
+    held_by: str | None = None
 
     @model_validator(mode="after")
     def _order(self) -> ShiftValve:
@@ -121,12 +123,48 @@ class Source(ConfigTable):
 
     SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string",)
 
-    #: "line", "exhaust", a solenoid or another circuit
+    #: "line", "exhaust", a solenoid, a path or another circuit
     of: str
     #: pressure behind the valve over this pressure
     gain: float = 1.0
     #: added [bar]
     offset_bar: float = 0.0
+
+
+class PathSource(ConfigTable):
+    """A pressure of a path: a name, or with a factor."""
+
+    SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string",)
+
+    #: "line", "exhaust", a solenoid, a circuit (pressure in its element) or an earlier path
+    of: str
+    #: factor on it: quotient of areas
+    gain: float = 1.0
+
+
+class Path(ConfigTable):
+    """[path.NAME]: pressure in a duct between valves, without volume: the sum of its sources, or one of them."""
+
+    #: sources, four at most
+    of: Annotated[list[PathSource], Field(min_length=1, max_length=4)]
+    #: added to it: spring [bar]
+    offset_bar: float = 0.0
+    #: shift valve that chooses between two sources: the first in its first position
+    valve: str | None = None
+    #: the highest of the sources instead of their sum: a ball valve
+    highest: bool = False
+
+    @field_validator("of", mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return [{"of": one} if isinstance(one, str) else one for one in value] if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _fits(self) -> Path:
+        if self.valve is not None and (len(self.of) != 2 or self.highest):
+            raise BadValue("a valve chooses between two sources", key="of", value=[s.of for s in self.of],
+                           allowed='["A", "B"] with valve = ...')  # fmt: skip
+        return self
 
 
 class Spool(ConfigTable):
@@ -238,6 +276,8 @@ class HydraulicsConfig(ConfigTable):
     solenoid: Annotated[dict[str, Solenoid], Field(min_length=1, max_length=64)]
     #: shift valves by name
     valve: Annotated[dict[str, ShiftValve], Field(max_length=64)] = {}
+    #: ducts between valves by name, in the order in which they follow each other
+    path: Annotated[dict[str, Path], Field(max_length=64)] = {}
     #: shift elements by name
     circuit: Annotated[dict[str, Circuit], Field(min_length=1, max_length=64)]
 
@@ -245,7 +285,7 @@ class HydraulicsConfig(ConfigTable):
     def _names(self) -> HydraulicsConfig:
         seen = {LINE: "the line", EXHAUST: "the way back"}
         seen |= {name: "a signal of the unit" for name, _ in kernel.UNIT_SIGNALS}
-        for table in ("solenoid", "valve", "circuit"):
+        for table in ("solenoid", "valve", "path", "circuit"):
             for name in getattr(self, table):
                 if name in seen:
                     raise BadValue(f"[{table}.{name}]: {{value}} is the name of {seen[name]} already", key=table,
@@ -253,12 +293,20 @@ class HydraulicsConfig(ConfigTable):
                 seen[name] = f"a {table}"
         self._known("line", "solenoid", self.line.solenoid, self.solenoid)
         for name, valve in self.valve.items():
-            self._known(f"valve.{name}", "pilot", valve.pilot, self.solenoid)
+            self._known(f"valve.{name}", "pilot", valve.pilot, {*self.solenoid, *self.path, *self.circuit})
+            self._known(f"valve.{name}", "held_by", valve.held_by, {n for n in self.valve if n != name})
+        earlier: set[str] = set()
+        for name, path in self.path.items():
+            self._known(f"path.{name}", "valve", path.valve, self.valve)
+            for part in path.of:
+                self._known(f"path.{name}", "of", part.of, {LINE, EXHAUST, *self.solenoid, *self.circuit, *earlier})
+            earlier.add(name)
         for name, circuit in self.circuit.items():
             self._known(f"circuit.{name}", "valve", circuit.valve, self.valve)
             for source in circuit.supply:
                 others = {n for n in self.circuit if n != name}
-                self._known(f"circuit.{name}", "supply", source.of, {LINE, EXHAUST, *self.solenoid, *others})
+                self._known(f"circuit.{name}", "supply", source.of,
+                            {LINE, EXHAUST, *self.solenoid, *self.path, *others})  # fmt: skip
         return self
 
     def _known(self, table: str, key: str, name: str | None, known: Any) -> None:
@@ -267,7 +315,7 @@ class HydraulicsConfig(ConfigTable):
                            allowed=", ".join(sorted(known)) or "none")  # fmt: skip
 
 
-def load_hydraulics(path: str | Path, overrides: Mapping[str, Any] | None = None) -> HydraulicsConfig:
+def load_hydraulics(path: str | FilePath, overrides: Mapping[str, Any] | None = None) -> HydraulicsConfig:
     """Read and check the file of a hydraulic unit; overrides: dotted key -> value."""
     return load_config(path, HydraulicsConfig, overrides)
 

@@ -22,8 +22,10 @@ from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.load import message_names
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
 from torqueloop.hil.rig.describe.config import Link, RigConfig, load_rig_config
+from torqueloop.hil.rig.describe.device_plan import add_signals as add_devices
 from torqueloop.hil.rig.describe.fault_plan import add_fault_signals
 from torqueloop.hil.rig.describe.hydraulic_plan import add_signals as add_hydraulics
+from torqueloop.hil.rig.describe.hydraulic_plan import command_signal
 from torqueloop.hil.rig.describe.hydraulics import HydraulicsConfig, load_hydraulics
 from torqueloop.hil.rig.describe.peer_tables import relative
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan
@@ -40,7 +42,8 @@ BUS_SIGNALS = ("state", "tx_errors", "rx_errors", "error_frames", "rx_dropped", 
 #: units of VEHICLE_SLOT
 _VEHICLE_UNITS = ("1", "1", "s", "m/s", "m/s2", "N", "N", "rad")
 #: first parts of names that are no signals of a bus
-_NO_BUS = ("driver", "vehicle", "rig", "bus", "link", "input", "manoeuvre", "fault", "hydraulics")
+_NO_BUS = ("driver", "vehicle", "rig", "bus", "link", "input", "manoeuvre", "fault", "hydraulics", "sensor",
+           "engine_control")  # fmt: skip
 
 
 def load_plan(path: str | Path, overrides: Mapping[str, Any] | None = None) -> RigPlan:
@@ -87,6 +90,9 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
     if config.hydraulics is not None:
         found = _hydraulics(path, config.hydraulics.file)
         hydraulics = (found, add_hydraulics(table, found))
+        for name in dict.fromkeys(f.solenoid for f in config.faults if f.solenoid in found.solenoid):
+            table.add(command_signal(str(name)), "A")
+    devices = add_devices(table, config.engine_control, config.sensors)
     table.add("link.F_wheel", "N")
     table.add("link.I_wheel", "Ns")
     if config.vehicle is not None:
@@ -104,7 +110,7 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
         for k, (name, database) in enumerate(databases.items())
     ]  # fmt: skip
     plan = RigPlan(path, config, driveline, compiled, table, in_slot, out_slot, buses, drivers=drivers)
-    Wiring(plan, first_step, hydraulics).all()
+    Wiring(plan, first_step, hydraulics, devices).all()
     return plan
 
 

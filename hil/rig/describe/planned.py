@@ -14,6 +14,7 @@ from torqueloop.cython_kernels.tick.fault_rows import FaultRow
 from torqueloop.cython_kernels.tick.send_rows import SendRow
 from torqueloop.hil.can.database import CanDatabase, SignalInfo
 from torqueloop.hil.rig.describe.config import RigConfig
+from torqueloop.hil.rig.describe.device_plan import PlannedDevices
 from torqueloop.hil.rig.describe.fault_tables import Fault
 from torqueloop.hil.rig.describe.hydraulic_plan import PlannedHydraulics
 from torqueloop.hil.rig.describe.peer_tables import Bus, Ecu
@@ -152,6 +153,8 @@ class RigPlan:
     steps: PlannedSteps | None = None
     #: None: pressures come as such
     hydraulics: PlannedHydraulics | None = None
+    #: engine control and sensors
+    devices: PlannedDevices | None = None
     limits: list[tuple[int, float, float]] = field(default_factory=list)
     limit_names: list[str] = field(default_factory=list)
     reactions: list[tuple[int, float, float]] = field(default_factory=list)

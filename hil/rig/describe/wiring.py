@@ -16,6 +16,7 @@ from torqueloop.hil.can.units import si_unit as database_unit
 from torqueloop.hil.can.units import to_si as database_to_si
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
 from torqueloop.hil.rig.describe.config import Link, Output
+from torqueloop.hil.rig.describe.device_plan import plan_devices
 from torqueloop.hil.rig.describe.fault_plan import plan_faults
 from torqueloop.hil.rig.describe.guard_plan import plan_guards
 from torqueloop.hil.rig.describe.hydraulic_plan import plan_hydraulics
@@ -31,11 +32,12 @@ class Wiring:
     """One plan being filled."""
 
     def __init__(
-        self, plan: RigPlan, first_step: int = 0, hydraulics: tuple[HydraulicsConfig, int] | None = None
-    ) -> None:
+        self, plan: RigPlan, first_step: int = 0, hydraulics: tuple[HydraulicsConfig, int] | None = None,
+        first_device: int = 0,
+    ) -> None:  # fmt: skip
         """first_step: slot of the first signal of the manoeuvre; 0: there is none. hydraulics: the unit and the slot of
-        its first signal."""
-        self.first_step, self.hydraulic_unit = first_step, hydraulics
+        its first signal. first_device: slot of the first signal of the engine control."""
+        self.first_step, self.hydraulic_unit, self.first_device = first_step, hydraulics, first_device
         self.plan, self.config, self.table = plan, plan.config, plan.table
         self.file = str(plan.path)
 
@@ -51,6 +53,7 @@ class Wiring:
         self.safe_state()
         self.steps()
         self.hydraulics()
+        self.devices()
         self.plan.guards = plan_guards(self.plan)
         self.plan.faults = plan_faults(self.plan)
         self.record()
@@ -326,6 +329,22 @@ class Wiring:
             self.plan.hydraulics = plan_hydraulics(
                 self.table, self.config.hydraulics, unit, first, self.config.clock.tick_s, self.file
             )
+
+    def devices(self) -> None:
+        """[engine_control], [sensors.NAME]"""
+        if self.config.engine_control is None and not self.config.sensors:
+            return
+
+        def message_of(slot: int) -> tuple[int, int] | None:
+            found = self.plan.on_bus(slot)
+            if found is None or not found[1].receive:
+                return None
+            return found[0].number, found[0].database.message_index(found[1].message)
+
+        c = self.config
+        self.plan.devices = plan_devices(
+            self.table, c.engine_control, c.sensors, self.first_device, c.clock.tick_s, self.plan.path, message_of
+        )
 
     def record(self) -> None:
         """[record]"""

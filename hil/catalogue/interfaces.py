@@ -1,0 +1,150 @@
+"""docs/interfaces.md: what each interface of a maker covers, read from its rig file, database and interface file.
+
+python -m torqueloop.hil.catalogue.interfaces > docs/interfaces.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from torqueloop.hil.can.database import CanDatabase
+from torqueloop.hil.can.load import read_database
+from torqueloop.hil.common.locate import find, locate
+from torqueloop.hil.ecu.interface_config import InterfaceConfig, Sent, load_interface
+from torqueloop.hil.rig.describe.config import Output
+from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan
+
+#: rigs with a maker's bus beside their own, in the order of the page
+RIGS = ("desk_bmw_e9x", "desk_vw_pq", "desk_vw_mqb", "desk_hyundai", "desk_mb_egs52", "desk_j1939")
+#: name of that bus
+BUS = "car"
+
+_HEAD = """# Interfaces of makers
+
+Made by `python -m torqueloop.hil.catalogue.interfaces`; do not edit.
+
+Rig files with the buses of makers, ready to run: the soft TCU sends what the maker's control unit sends, with its
+checksums and counters, and takes from there what the maker's control unit takes; the other nodes are the rest of the
+bus. Pressures, and the speeds that have no signal there, go over the rig's own bus. `torqueloop run RIG
+[--clock virtual]` drives through all gears.
+
+The databases are those of opendbc (MIT, `configs/LICENSE-OPENDBC.txt`), cut to these messages; those of Mercedes-Benz
+and SAE J1939 are written from published facts. All of it is public knowledge from outside: meanings may be wrong, and
+where a rule is not public the table says so with a dash. Keys of an interface file:
+[interface_file.md](interface_file.md). With a real control unit, take `[ecu.tcu]` out and wire `[inputs]` to what it
+sends ([connect_your_ecu.md](connect_your_ecu.md)).
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A message on the page."""
+
+    message: str
+    can_id: int
+    sender: str
+    cycle: str
+    protection: str
+    signals: str
+    constant: int
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join([_HEAD, *_summary(), *(line for rig in RIGS for line in _section(rig))])
+
+
+def _summary() -> Iterator[str]:
+    yield "| rig | network | gearbox | messages out / in | checksums | counters | signals moved | torque request |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for name in RIGS:
+        plan, bus, interface = _rig(name)
+        table = rows(plan, bus, interface)
+        own = [r for r in table if r.sender == "TCU"]
+        crc = sum("checksum" in r.protection for r in table)
+        counter = sum("counter" in r.protection for r in table)
+        moved = len(interface.send) + sum(link.signal is not None for link in _outputs(plan, bus).values())
+        engine = plan.config.engine_control
+        limit = engine.limit.signal if engine is not None and engine.limit is not None else ""
+        on_bus = plan.on_bus(plan.table.slot(limit)) if limit else None
+        asked = f"`{limit}`" + ("" if on_bus is not None and on_bus[0] is bus else ", own bus")
+        gearbox = plan.driveline.name.removeprefix("car_").removesuffix("_rig")
+        yield (f"| [`{name}`](#{name}) | {interface.network} | {gearbox} | {len(own)} / {len(table) - len(own)} "
+               f"| {crc} | {counter} | {moved} | {asked} |")  # fmt: skip
+    yield ""
+
+
+def _section(name: str) -> Iterator[str]:
+    plan, bus, interface = _rig(name)
+    yield f"## {name}\n"
+    yield f"{interface.network}. Database `{bus.database.path.name}`, interface `{interface.name}`.\n"
+    taken = ", ".join(f"{quantity} from `{r.signal}`" for quantity, r in interface.receive.items())
+    yield f"The control unit takes {taken}; everything else from the rig's own bus.\n"
+    yield "| message | id | from | cycle [ms] | protection | signals and where they come from | constant |"
+    yield "|---|---|---|---|---|---|---|"
+    for r in rows(plan, bus, interface):
+        yield (f"| {r.message} | 0x{r.can_id:X} | {r.sender} | {r.cycle} | {r.protection or '-'} | {r.signals or '-'} "
+               f"| {r.constant} |")  # fmt: skip
+    yield ""
+
+
+def rows(plan: RigPlan, bus: BusPlan, interface: InterfaceConfig) -> list[Row]:
+    """The messages of the bus: those of the control unit first."""
+    raw = {m.name: m for m in read_database(bus.database.path).messages}
+    unit = CanDatabase.load(bus.database.path, "TCU", timeouts_s={"*": 0.0})
+    outputs = _outputs(plan, bus)
+    made = []
+    for message in (*unit.tx_messages, *bus.database.tx_messages):
+        own = message in unit.tx_messages
+        sender = "TCU" if own else raw[message.name].senders[0]
+        moved: dict[str, str] = {}
+        for signal in message.signals:
+            full = f"{message.name}.{signal.name}"
+            if own and full in interface.send:
+                moved[signal.name] = _sent(interface.send[full])
+            elif full in outputs and not own:
+                moved[signal.name] = _wired(outputs[full])
+        cycle = f"{message.cycle_ns / 1e6:g}" if message.cycle_ns else "event"
+        if message.name in interface.only_active:
+            cycle += ", while torque is asked for"
+        signals = "<br>".join(f"{s}: {of}" for s, of in moved.items())
+        made.append(Row(message.name, message.can_id, sender, cycle, _protection(message), signals,
+                        len(message.signals) - len(moved)))  # fmt: skip
+    return made
+
+
+def _protection(message: Any) -> str:
+    parts = [f"checksum {message.e2e}"] if message.e2e != "NONE" else []
+    if message.counter is not None:
+        most = (1 << message.counter[1]) - 1 if message.counter_max is None else message.counter_max
+        parts.append(f"counter 0..{most}")
+    return ", ".join(parts)
+
+
+def _sent(sent: Sent) -> str:
+    return f"{sent.value:g}" if sent.of is None else f"`{sent.of}`"
+
+
+def _wired(link: Output) -> str:
+    return f"`{link.signal}`" if link.signal is not None else f"{link.value}"
+
+
+def _outputs(plan: RigPlan, bus: BusPlan) -> Mapping[str, Output]:
+    names = {s.full_name for s in bus.database.signals if not s.receive}
+    return {name: link for name, link in plan.config.outputs.items() if name in names}
+
+
+@cache
+def _rig(name: str) -> tuple[RigPlan, BusPlan, InterfaceConfig]:
+    path = locate(name, "rigs")
+    plan = load_plan(path)
+    interface = load_interface(find(path, str(plan.config.ecu["tcu"].options["interface"]), "interfaces"))
+    return plan, plan.bus(BUS), interface
+
+
+if __name__ == "__main__":
+    print(page(), end="")

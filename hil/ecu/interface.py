@@ -1,0 +1,185 @@
+"""A maker's bus of the soft TCU: what comes in becomes quantities, quantities become frames with their cycle times.
+
+Protection (checksums, counters) is the database's, in the same codec as everywhere. With an address claim (J1939-81):
+its NAME goes out first and whenever it is asked for; another node of the same address with a lower NAME silences us.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torqueloop.core.describe.errors import ConfigError, RangeError
+from torqueloop.hil.can.database import CanDatabase, bus_id
+from torqueloop.hil.can.frame import BRS_FLAG, EXTENDED, FD_FLAG, Frame
+from torqueloop.hil.ecu.interface_config import RECEIVED, InterfaceConfig, Received
+
+#: source address of a node that has lost its own, and the number of the group "address claimed" (J1939-81)
+CANNOT_CLAIM, ADDRESS_CLAIMED = 254, 60928
+
+
+def interface_database(config: InterfaceConfig, path: Path, node: str) -> CanDatabase:
+    """The maker's database as the control unit's node sees it, with every signal the interface names."""
+    needed = [r.signal for r in config.receive.values()] + list(config.send)
+    return CanDatabase.load(path, node, needed=needed, timeouts_s={"*": 0.0})
+
+
+@dataclass(frozen=True)
+class Cyclic:
+    """A message that is sent every so many control steps."""
+
+    name: str
+    can_id: int
+    flags: int
+    every: int
+    #: the identifier's place in the spread of the messages
+    offset: int
+    only_active: bool
+
+
+class MakerBus:
+    """One bus with one interface. real-time: no (Python)."""
+
+    def __init__(self, config: InterfaceConfig, database: CanDatabase, period_s: float, bus: int) -> None:
+        self.config, self.database, self.bus = config, database, bus
+        self.codec = database.codec()
+        #: quantities that have come in
+        self.values: dict[str, float | str] = {}
+        self.refused: dict[str, int] = {}
+        self._last_good: dict[str, float] = {}
+        self._wanted: dict[str, list[tuple[str, Received]]] = {}
+        for quantity, received in config.receive.items():
+            message, _, _ = received.signal.rpartition(".")
+            self._wanted.setdefault(message, []).append((quantity, received))
+        self._messages = {bus_id(m): m.name for m in database.rx_messages}
+        self._claim = config.address_claim
+        if self._claim is not None:
+            database.message(self._claim.claim)
+        self._cyclic = self._plan(period_s)
+        #: address claim: to be sent at the next step; lost to another node
+        self._claim_due = self._claim is not None
+        self.address_lost = False
+
+    def _plan(self, period_s: float) -> list[Cyclic]:
+        made: list[Cyclic] = []
+        names = {m.name for m in self.database.tx_messages}
+        for name in self.config.only_active:
+            if name not in names:
+                raise ConfigError("only_active: {value} is no message of the control unit", value=name,
+                                  allowed=", ".join(sorted(names)))  # fmt: skip
+        for message in self.database.tx_messages:
+            if self._claim is not None and message.name == self._claim.claim:
+                continue
+            every = message.cycle_ns * 1e-9 / period_s
+            if every < 0.5 or abs(every - round(every)) > 1e-6:
+                raise RangeError(
+                    f"message {message.name}: cycle time {{value}} ms", file=str(self.database.path),
+                    value=message.cycle_ns / 1e6, allowed=f"a multiple of the control period of {1e3 * period_s:g} ms",
+                )  # fmt: skip
+            flags = FD_FLAG | BRS_FLAG if message.fd else 0
+            only = message.name in self.config.only_active
+            made.append(Cyclic(message.name, bus_id(message), flags, round(every), len(made) % round(every), only))
+        return made
+
+    # --- in
+    def receive(self, t_s: float, frame: Frame) -> None:
+        """Take one frame; what is wrong with it is counted."""
+        if self._claim is not None and self._contended(frame):
+            return
+        status, values = self.codec.decode(frame.can_id, frame.data, t_s, frame.flags)
+        if status != "ok":
+            self.refused[status] = self.refused.get(status, 0) + 1
+            return
+        name = self._messages[frame.can_id]
+        if self._claim is not None and name == self._claim.request:
+            self._claim_due |= ADDRESS_CLAIMED in values.values()
+        self._last_good[name] = t_s
+        for quantity, received in self._wanted.get(name, ()):
+            number = values[received.signal.rpartition(".")[2]]
+            if quantity == "lever":
+                word = next((w for w, v in received.words.items() if abs(v - number) < 1e-9), None)
+                if word is not None:
+                    self.values[quantity] = word
+            else:
+                self.values[quantity] = received.gain * number + received.offset
+
+    def lost(self, t_s: float) -> set[str]:
+        """What is lost by silence: "speeds", "driver"."""
+        limit = self.config.rx_timeout_s + 1e-6
+        silent = {m for m in self._wanted if t_s - self._last_good.get(m, -1e9) > limit}
+        return {RECEIVED[q] for m in silent for q, _ in self._wanted[m]} - {""}
+
+    def _contended(self, frame: Frame) -> bool:
+        """Another node claims our address: the lower NAME wins it."""
+        assert self._claim is not None
+        own = self.codec.can_id(self._claim.claim)
+        if frame.can_id != own or len(frame.data) != 8:
+            return False
+        if int.from_bytes(frame.data, "little") < int.from_bytes(self._name(), "little"):
+            self.address_lost = True
+        self._claim_due = True
+        return True
+
+    def _name(self) -> bytes:
+        assert self._claim is not None
+        return self.codec.encode(self._claim.claim, {})
+
+    # --- out
+    def frames(self, step: int, numbers: Mapping[str, float], words: Mapping[str, str]) -> list[Frame]:
+        """What is due in this control step, counted from 0."""
+        out = []
+        if self._claim_due and self._claim is not None:
+            can_id = self.codec.can_id(self._claim.claim)
+            if self.address_lost:
+                can_id = can_id & ~0xFF | CANNOT_CLAIM | EXTENDED
+            out.append(Frame(can_id, self._name(), 0, self.bus))
+            self._claim_due = False
+        if self.address_lost:
+            return out
+        active = numbers["torque_limit_active"] > 0.0
+        for message in self._cyclic:
+            if step % message.every == message.offset and (active or not message.only_active):
+                values = self._content(message.name, numbers, words, active)
+                data = self.codec.encode(message.name, values)
+                out.append(Frame(message.can_id, data, message.flags, self.bus))
+        return out
+
+    def _content(
+        self, message: str, numbers: Mapping[str, float], words: Mapping[str, str], active: bool
+    ) -> dict[str, float | str]:
+        values: dict[str, float | str] = {}
+        for name, sent in self.config.send.items():
+            of_message, _, signal = name.rpartition(".")
+            if of_message != message:
+                continue
+            if sent.of is None:
+                number = float(sent.value or 0.0)
+            elif sent.words:
+                number = sent.words.get(words[sent.of], sent.otherwise)
+            elif sent.inactive is not None and not active:
+                number = sent.inactive
+            else:
+                number = sent.gain * numbers[sent.of] + sent.offset
+            values[signal] = number
+        return values
+
+    # --- state
+    def save(self) -> dict[str, Any]:
+        """Everything that changes."""
+        return {
+            "codec": self.codec.save(),
+            "values": dict(self.values),
+            "refused": dict(self.refused),
+            "last_good": dict(self._last_good),
+            "claim_due": self._claim_due,
+            "address_lost": self.address_lost,
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Inverse of save."""
+        self.codec.load(data["codec"])
+        self.values, self.refused = dict(data["values"]), dict(data["refused"])
+        self._last_good = dict(data["last_good"])
+        self._claim_due, self.address_lost = bool(data["claim_due"]), bool(data["address_lost"])
