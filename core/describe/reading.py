@@ -51,8 +51,8 @@ def reading_only(folder: Path) -> Iterator[None]:
         _ONLY.reset(token)
 
 
-def read_bytes(path: Path | str, limit: int) -> bytes:
-    """The content of a regular file of at most `limit` bytes; ConfigError for anything else, without waiting for it."""
+def open_regular(path: Path | str) -> int:
+    """Descriptor of a regular file, for reading; ConfigError for anything else, without waiting for it."""
     if "\0" in str(path):
         raise ConfigError("no file has a zero byte in its name", value=str(path))
     only = _ONLY.get()
@@ -67,12 +67,18 @@ def read_bytes(path: Path | str, limit: int) -> bytes:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise ConfigError(f"cannot read: {error.strerror} (ulimit -n)", file=str(path)) from None
         raise ConfigError(f"cannot read: {error.strerror}", file=str(path)) from None
-    with os.fdopen(descriptor, "rb") as stream:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        what = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe, socket or device"
+        raise ConfigError(f"cannot read: {what}", file=str(path), allowed="a regular file")
+    return descriptor
+
+
+def read_bytes(path: Path | str, limit: int) -> bytes:
+    """The content of a regular file of at most `limit` bytes; ConfigError for anything else, without waiting for it."""
+    with os.fdopen(open_regular(path), "rb") as stream:
         try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                what = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe, socket or device"
-                raise ConfigError(f"cannot read: {what}", file=str(path), allowed="a regular file")
             # the size may be a lie (/proc), or grow meanwhile
             data = stream.read(limit + 1)
         except OSError as error:

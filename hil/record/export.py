@@ -20,11 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.record.mf4 import MissingExtraError, no_asammdf, start_of
+from torqueloop.hil.record.mf4 import SAMPLES, MissingExtraError, no_asammdf, start_of
 from torqueloop.hil.record.pieces import SignalPieces
-
-#: samples that are gathered before they are written: 65536 of 200 signals are 100 MB, this is a quarter of it
-SAMPLES = 16384
 
 
 @dataclass(frozen=True)

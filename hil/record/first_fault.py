@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.hil.record.recording import ChunkWriter, RecordingError
-from torqueloop.hil.record.run_data import Signals, read_signals, signal_dtype
+from torqueloop.hil.record.run_data import read_signals
+from torqueloop.hil.record.signals import Signals, signal_dtype
 
 #: name of the folder in a run directory
 FOLDER = "first_fault"

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import can
 
@@ -14,9 +13,12 @@ from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.common.lean_imports import with_asammdf
 from torqueloop.hil.record.pieces import Pieces, SignalPieces
 from torqueloop.hil.record.recording import RecordingError
-from torqueloop.hil.record.run_data import Signals, read_signals
+from torqueloop.hil.record.run_data import read_signals
+from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.results.files import read_run_info
 
+#: samples that are gathered before they are written: of 200 signals 25 MB
+SAMPLES = 16384
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -74,12 +76,17 @@ def write_mf4(run_dir: Path | str, target: Path | str, signals: Signals | None =
     except ImportError:
         raise no_asammdf() from None
     signals = signals if signals is not None else read_signals(run_dir)
+    units = {name: "" if unit == "1" else unit for name, unit in signals.units.items()}
+    names = [*((name, units[name]) for name in signals.names), ("rig.wake_lateness", "us"), ("rig.compute", "us")]
     with MDF(version="4.10") as mdf:
         mdf.header.start_time = start_of(run_dir)[0]
-        units: dict[str, Any] = {name: "" if unit == "1" else unit for name, unit in signals.units.items()}
-        channels = [Signal(signals[name], signals.t, name=name, unit=units[name]) for name in signals.names]
-        channels.append(Signal(signals.wake_lateness_us, signals.t, name="rig.wake_lateness", unit="us"))
-        channels.append(Signal(signals.compute_us, signals.t, name="rig.compute", unit="us"))
-        mdf.append(channels, comment="torqueloop signals")
+        for first in range(0, max(signals.n, 1), SAMPLES):
+            part = signals.part(first, first + SAMPLES)
+            columns = [*(part[name] for name in signals.names), part.wake_lateness_us, part.compute_us]
+            if first:
+                mdf.extend(0, [(part.t, None), *((column, None) for column in columns)])
+                continue
+            named = zip(columns, names, strict=True)
+            mdf.append([Signal(c, part.t, name=n, unit=u) for c, (n, u) in named], comment="torqueloop signals")
         mdf.save(str(target), overwrite=True)
-    return len(channels)
+    return len(names)

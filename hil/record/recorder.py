@@ -32,6 +32,8 @@ CHUNK_BYTES = 4 << 20
 POLL_ROUNDS = 64
 
 SyncPolicy = Literal["chunk", "close"]
+#: whole records, joined -> a chunk
+Encode = Callable[[bytes], bytes]
 
 
 class RecordSource(Protocol):
@@ -56,8 +58,10 @@ class RecordSource(Protocol):
 class _Stream:
     """One source, its writer and the chunk being gathered."""
 
-    def __init__(self, name: str, source: RecordSource, writer: ChunkWriter, sync: SyncPolicy) -> None:
-        self.name, self.source, self.sync = name, source, sync
+    def __init__(
+        self, name: str, source: RecordSource, writer: ChunkWriter, sync: SyncPolicy, encode: Encode | None
+    ) -> None:
+        self.name, self.source, self.sync, self._encode = name, source, sync, encode
         self.writer: ChunkWriter | None = writer
         # written by the recorder's thread, whole; read by any
         self.status = StreamStats()
@@ -102,7 +106,7 @@ class _Stream:
         self._parts, self._size = [], 0
         begin = time.monotonic()
         try:
-            self.writer.write(payload)
+            self.writer.write(payload if self._encode is None else self._encode(payload))
             if self.sync == "chunk":
                 self.writer.sync()
         except Exception as error:
@@ -157,14 +161,21 @@ class Recorder:
         next(s for s in self._streams if s.name == name).tap = tap
 
     def add_stream(
-        self, name: str, header: dict[str, Any], source: RecordSource, *, file_bytes: int | None = None
+        self,
+        name: str,
+        header: dict[str, Any],
+        source: RecordSource,
+        *,
+        file_bytes: int | None = None,
+        encode: Encode | None = None,
     ) -> None:
-        """Record `source` to the folder `name`. `header` says what the records are (see `channels`)."""
+        """Record `source` to the folder `name`. `header` says what the records are (see `channels`). encode: how the
+        records of a chunk stand in it, default as they come."""
         if self._thread is not None:
             raise RuntimeError("add_stream after start")
         options = {} if file_bytes is None else {"file_bytes": file_bytes}
         writer = ChunkWriter(self.run_dir / name, header, **options)
-        self._streams.append(_Stream(name, source, writer, self.sync))
+        self._streams.append(_Stream(name, source, writer, self.sync, encode))
 
     def start(self) -> None:
         """Begin draining in a thread of its own."""

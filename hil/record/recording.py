@@ -17,17 +17,17 @@ RecordingError only where nothing can be read at all (no file, header unreadable
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import struct
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
-from torqueloop.core.describe.reading import read_bytes
+from torqueloop.core.describe.reading import open_regular
 
 FILE_MAGIC = b"TLC1"
 CHUNK_MAGIC = b"TLCK"
@@ -42,6 +42,8 @@ FILE_BYTES = 256 << 20
 #: longest file that is read: one that the writer makes, and its last chunk [bytes]
 FILE_READ_MAX = FILE_BYTES + CHUNK_BYTES_MAX + (1 << 20)
 SUFFIX = ".tlc"
+#: a file is searched in steps of this [bytes]
+_BLOCK = 1 << 20
 
 
 class RecordingError(TorqueloopError):
@@ -207,31 +209,61 @@ class StreamData:
         return b"".join(self.chunks)
 
 
-def read_stream(folder: Path | str) -> StreamData:
-    """Read all files of a stream folder. Damaged parts are left out and listed in `damage`."""
-    folder = Path(folder)
-    files = sorted(folder.glob("*" + SUFFIX)) if folder.is_dir() else []
-    if not files:
-        raise RecordingError(f"{folder}: no recording here (no *{SUFFIX} file)")
-    result: StreamData | None = None
-    damage: list[Damage] = []
-    expected = 0
-    for path in files:
-        try:
-            data = read_bytes(path, FILE_READ_MAX)
-        except ConfigError as error:
-            data = b""
-            damage.append(Damage(path.name, 0, 0, str(error)))
+@dataclass
+class Located:
+    """An intact chunk and where it stands."""
+
+    file: Path
+    #: byte of the file at which its payload begins
+    offset: int
+    seq: int
+    payload: bytes
+
+
+class StreamReader:
+    """The chunks of a stream folder, one after the other: memory for one chunk, however long the recording is.
+
+    Iterate as often as wanted; `damage` and `closed` are those of the last time it came to the end.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        """RecordingError where there is no file."""
+        self.folder = Path(folder)
+        self.files = sorted(self.folder.glob("*" + SUFFIX)) if self.folder.is_dir() else []
+        if not self.files:
+            raise RecordingError(f"{self.folder}: no recording here (no *{SUFFIX} file)")
+        #: the JSON header of the first file that has one; known once the first chunk is asked for
+        self.header: dict[str, Any] | None = None
+        self.damage: list[Damage] = []
+        #: the writer closed the recording properly: its end mark is there
+        self.closed = False
+        self._expected = 0
+
+    def __iter__(self) -> Iterator[Located]:
+        self.header, self.damage, self.closed, self._expected = None, [], False, 0
+        for path in self.files:
+            with ExitStack() as stack:
+                data: FileBytes | bytes = b""
+                try:
+                    data = stack.enter_context(FileBytes(path))
+                except ConfigError as error:
+                    self.damage.append(Damage(path.name, 0, 0, str(error)))
+                yield from self._of_file(path, data)
+        if self.header is None:
+            raise RecordingError(f"{self.files[0]}: {self.damage[0].cause}; nothing in {self.folder} can be read")
+
+    def _of_file(self, path: Path, data: FileBytes | bytes) -> Iterator[Located]:
+        damage = self.damage
         header, start, cause = head_of(data)
         if header is None:
             # Only the first header is needed to understand the records; behind a broken one, look for chunks.
             following = data.find(CHUNK_MAGIC)
-            start = len(data) if following < 0 or result is None else following
+            start = len(data) if following < 0 or self.header is None else following
             damage.append(Damage(path.name, 0, start, cause))
-        elif result is None:
-            result = StreamData(header)
-        if result is None:
-            continue
+        elif self.header is None:
+            self.header = header
+        if self.header is None:
+            return
         for chunk in scan(data, start):
             if isinstance(chunk, Bad):
                 last = damage[-1] if damage else None
@@ -240,26 +272,72 @@ def read_stream(folder: Path | str) -> StreamData:
                 else:
                     damage.append(Damage(path.name, chunk.offset, chunk.n_bytes, chunk.cause))
                 continue
-            if chunk.seq < expected:
+            if chunk.seq < self._expected:
                 # a copy of what is there already: a file was doubled, or they were exchanged
                 damage.append(Damage(path.name, chunk.offset, len(chunk.payload), "chunk out of order", False))
                 continue
-            missing = chunk.seq - expected
+            missing = chunk.seq - self._expected
             if missing and not (damage and damage[-1].at_end):
                 damage.append(Damage(path.name, chunk.offset, 0, "chunks missing"))
             for d in damage:
                 if d.at_end:
                     d.at_end, d.chunks_missing = False, missing
-            expected = chunk.seq + 1
+            self._expected = chunk.seq + 1
             # An empty chunk is the end mark.
-            result.closed = not chunk.payload
+            self.closed = not chunk.payload
             if chunk.payload:
-                result.chunks.append(chunk.payload)
-                result.seqs.append(chunk.seq)
-    if result is None:
-        raise RecordingError(f"{files[0]}: {damage[0].cause}; nothing in {folder} can be read")
-    result.damage = damage
-    return result
+                yield Located(path, chunk.offset + _CHUNK_HEAD.size, chunk.seq, chunk.payload)
+
+
+def read_stream(folder: Path | str) -> StreamData:
+    """Read all files of a stream folder. Damaged parts are left out and listed in `damage`."""
+    reader = StreamReader(folder)
+    found = list(reader)
+    assert reader.header is not None, "the reader says so"
+    chunks, seqs = [c.payload for c in found], [c.seq for c in found]
+    return StreamData(reader.header, chunks, seqs, reader.damage, reader.closed)
+
+
+class FileBytes:
+    """A file as if it were `bytes`, of which only what is asked for is read: no map of it, which a file that is cut off
+    meanwhile would turn into a fault of the process."""
+
+    def __init__(self, path: Path) -> None:
+        """ConfigError for what is no regular file, cannot be read, or is longer than any of ours."""
+        self.path = path
+        self._fd = open_regular(path)
+        self._size = os.fstat(self._fd).st_size
+        if self._size > FILE_READ_MAX:
+            os.close(self._fd)
+            raise ConfigError("file is too long", file=str(path), allowed=f"at most {FILE_READ_MAX} bytes")
+
+    def __enter__(self) -> FileBytes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, part: slice) -> bytes:
+        begin, end, _ = part.indices(self._size)
+        try:
+            return os.pread(self._fd, max(0, end - begin), begin)
+        except OSError:  # a bad sector: as if the file ended there
+            return b""
+
+    def find(self, what: bytes, start: int = 0) -> int:
+        """As bytes.find."""
+        while start < self._size:
+            block = self[start : start + _BLOCK]
+            at = block.find(what)
+            if at >= 0:
+                return start + at
+            if len(block) < _BLOCK:
+                break
+            start += _BLOCK - len(what) + 1
+        return -1
 
 
 @dataclass(frozen=True)
@@ -280,7 +358,7 @@ class Bad:
     cause: str
 
 
-def scan(data: bytes | mmap.mmap, start: int) -> Iterator[Chunk | Bad]:
+def scan(data: bytes | FileBytes, start: int) -> Iterator[Chunk | Bad]:
     """The chunks of one file from byte `start` on, and the stretches between them that are none."""
     pos, end = start, len(data)
     while pos < end:
@@ -296,27 +374,35 @@ def scan(data: bytes | mmap.mmap, start: int) -> Iterator[Chunk | Bad]:
         pos = following
 
 
-def _parse_chunk(data: bytes | mmap.mmap, pos: int) -> Chunk | str:
+def _parse_chunk(data: bytes | FileBytes, pos: int) -> Chunk | str:
     """The chunk that begins at `pos`, or why there is none."""
     if len(data) - pos < _CHUNK_HEAD.size:
         return "torn chunk"
-    magic, n_bytes, crc, seq = _CHUNK_HEAD.unpack_from(data, pos)
+    head = data[pos : pos + _CHUNK_HEAD.size]
+    if len(head) < _CHUNK_HEAD.size:
+        return "torn chunk"
+    magic, n_bytes, crc, seq = _CHUNK_HEAD.unpack(head)
     if magic != CHUNK_MAGIC:
         return "no chunk begins here"
     begin = pos + _CHUNK_HEAD.size
     if n_bytes > CHUNK_BYTES_MAX or begin + n_bytes > len(data):
         return "torn chunk"
     payload = data[begin : begin + n_bytes]
+    if len(payload) < n_bytes:
+        return "torn chunk"
     if zlib.crc32(payload, zlib.crc32(_SEQ_LENGTH.pack(seq, n_bytes))) != crc:
         return "wrong checksum"
     return Chunk(seq, payload, pos)
 
 
-def head_of(data: bytes | mmap.mmap) -> tuple[dict[str, Any] | None, int, str]:
+def head_of(data: bytes | FileBytes) -> tuple[dict[str, Any] | None, int, str]:
     """(header, offset of the first chunk, "") or (None, 0, cause)."""
     if len(data) < _FILE_HEAD.size:
         return None, 0, "file head torn"
-    magic, length, crc = _FILE_HEAD.unpack_from(data)
+    head = data[: _FILE_HEAD.size]
+    if len(head) < _FILE_HEAD.size:
+        return None, 0, "file head torn"
+    magic, length, crc = _FILE_HEAD.unpack(head)
     if magic != FILE_MAGIC:
         return None, 0, "not a torqueloop recording"
     text = data[_FILE_HEAD.size : _FILE_HEAD.size + length]

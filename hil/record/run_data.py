@@ -13,7 +13,7 @@ run_dir/
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,110 +22,110 @@ from numpy.typing import NDArray
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.reading import JSON_BYTES, read_text
-from torqueloop.hil.record.recording import Damage, RecordingError, StreamData, read_stream
+from torqueloop.hil.record.columns import Layout, LayoutError, all_finite, column_of
+from torqueloop.hil.record.recording import Damage, Located, RecordingError, StreamData, StreamReader
+from torqueloop.hil.record.signals import KEPT_BYTES, ChunkColumns, Piece, Signals, signal_dtype
 
-#: Fixed part of a signal record, in front of the recorded outputs; all little endian.
-SIGNAL_FIXED: list[tuple[str, str]] = [
-    ("tick", "<i8"),  # number of the tick, from 0
-    ("t_wall_ns", "<i8"),  # clock of the loop at the wake-up; 0 in virtual time [ns]
-    ("wake_lateness_ns", "<i4"),  # wake-up after its absolute deadline [ns]
-    ("compute_ns", "<i4"),  # from wake-up to the end of the tick's work [ns]
-    ("status", "<u4"),  # status bits of the tick
-    ("flags", "<u4"),  # what happened in it
-]
+#: versions of recorded signals: whole records one after the other; by columns (see `columns`)
+ROWS, COLUMNS = 1, 2
 
 
-def signal_dtype(n_out: int) -> np.dtype[Any]:
-    """One record per tick: SIGNAL_FIXED, then `n_out` doubles in SI units."""
-    return np.dtype([*SIGNAL_FIXED, ("out", "<f8", (n_out,))])
-
-
-def signal_header(names: Sequence[str], units: Sequence[str], tick_s: float, **more: Any) -> dict[str, Any]:
-    """Header of the signals stream."""
+def signal_header(
+    names: Sequence[str], units: Sequence[str], tick_s: float, version: int = ROWS, **more: Any
+) -> dict[str, Any]:
+    """Header of a stream of signals."""
     if len(names) != len(units):
         raise ValueError(f"{len(names)} names but {len(units)} units")
     if len(set(names)) != len(names):
         raise ValueError("a signal is named twice")
-    return {"kind": "signals", "version": 1, "names": list(names), "units": list(units), "tick_s": tick_s, **more}
-
-
-@dataclass
-class Signals(Mapping[str, NDArray[np.float64]]):
-    """Recorded columns by name: `signals["engine.w"]`; every column has the length of `tick`."""
-
-    names: list[str]
-    units: dict[str, str]
-    tick_s: float
-    #: the records as they stand in the file
-    records: NDArray[Any]
-    header: dict[str, Any] = field(default_factory=dict)
-    #: [(first missing tick, number of missing ticks)]
-    gaps: list[tuple[int, int]] = field(default_factory=list)
-    damage: list[Damage] = field(default_factory=list)
-    #: the recorder closed the file properly
-    closed: bool = True
-    #: bytes at the end of chunks that were no whole record
-    stray_bytes: int = 0
-
-    def __post_init__(self) -> None:
-        self._index = {name: k for k, name in enumerate(self.names)}
-
-    def __getitem__(self, name: str) -> NDArray[np.float64]:
-        try:
-            return np.ascontiguousarray(self.records["out"][:, self._index[name]])
-        except KeyError:
-            raise KeyError(f"{name}: not recorded; recorded are {', '.join(self.names)}") from None
-
-    def __iter__(self):  # type: ignore[no-untyped-def]
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    @property
-    def tick(self) -> NDArray[np.int64]:
-        """Number of each recorded tick."""
-        return np.ascontiguousarray(self.records["tick"])
-
-    @property
-    def t(self) -> NDArray[np.float64]:
-        """Simulation time at the end of each recorded tick [s]: (tick + 1) * tick_s."""
-        return np.asarray((self.tick + 1) * self.tick_s, dtype=np.float64)
-
-    @property
-    def wake_lateness_us(self) -> NDArray[np.float64]:
-        return self.records["wake_lateness_ns"] * 1e-3
-
-    @property
-    def compute_us(self) -> NDArray[np.float64]:
-        return self.records["compute_ns"] * 1e-3
+    return {"kind": "signals", "version": version, "names": list(names), "units": list(units), "tick_s": tick_s, **more}
 
 
 def read_signals(run_dir: Path | str, folder: str = "signals") -> Signals:
-    """All readable signal records of a run; `folder`: another stream of the same kind."""
-    stream = read_stream(Path(run_dir) / folder)
-    header = stream.header
-    if header.get("kind") != "signals":
-        raise RecordingError(f"{run_dir}/{folder}: holds a recording of kind {header.get('kind')!r}, not 'signals'")
-    if header.get("version") != 1:
-        version = header.get("version")
-        raise RecordingError(f"{run_dir}/{folder}: format version {version}; this program reads version 1")
-    names, units, tick_s, every = described(header, f"{run_dir}/{folder}")
-    records, stray = _records(stream, signal_dtype(len(names)), release=True)
-    tick = records["tick"]
-    jump = np.flatnonzero(np.diff(tick) != every)
+    """All readable signal records of a run; `folder`: another stream of the same kind. Every byte is looked at once,
+    none of a long recording is kept."""
+    where = f"{run_dir}/{folder}"
+    reader = StreamReader(Path(run_dir) / folder)
+    opened: _Opening | None = None
+    for chunk in reader:
+        if opened is None:
+            opened = _Opening(reader, where)
+        opened.add(chunk)
+    opened = opened or _Opening(reader, where)
+    tick = np.concatenate(opened.ticks) if opened.ticks else np.zeros(0, np.int64)
+    jump = np.flatnonzero(np.diff(tick) != opened.every)
+    every = opened.every
     gaps = [(int(tick[k]) + every, int(tick[k + 1] - tick[k]) // every - 1) for k in jump]
-    return Signals(
-        names,
-        dict(zip(names, units, strict=True)),
-        tick_s,
-        records,
-        header,
+    signals = Signals(
+        opened.names,
+        dict(zip(opened.names, opened.units, strict=True)),
+        opened.tick_s,
+        ChunkColumns(opened.pieces, len(opened.names)),
+        opened.header,
         gaps,
-        stream.damage,
-        stream.closed,
-        stray,
+        [*reader.damage, *opened.damage],
+        reader.closed,
+        opened.stray,
+        opened.finite,
+        opened.chunks,
     )
+    signals.tick = tick
+    return signals
+
+
+class _Opening:
+    """What is learnt of the chunks of a recording as they pass by."""
+
+    def __init__(self, reader: StreamReader, where: str) -> None:
+        assert reader.header is not None, "known with the first chunk"
+        self.header = reader.header
+        self.version = signals_version(self.header, where)
+        self.names, self.units, self.tick_s, self.every = described(self.header, where)
+        self._dtype = signal_dtype(len(self.names))
+        self.pieces: list[Piece] = []
+        self.ticks: list[NDArray[np.int64]] = []
+        self.damage: list[Damage] = []
+        self.stray, self.finite, self.chunks = 0, True, 0
+        self._kept = 0
+
+    def add(self, chunk: Located) -> None:
+        """Take in a chunk."""
+        size, layout = len(chunk.payload), None
+        self.chunks += 1
+        if self.version == ROWS:
+            count = size // self._dtype.itemsize
+            self.stray += size % self._dtype.itemsize
+            records = np.frombuffer(chunk.payload, self._dtype, count)
+            self.ticks.append(records["tick"].copy())
+            self.finite = self.finite and bool(np.isfinite(records["out"]).all())
+        else:
+            try:
+                layout = Layout.of(chunk.payload, len(self.names))
+            except LayoutError as error:
+                self.damage.append(Damage(chunk.file.name, chunk.offset, size, f"not by columns: {error}", False))
+                return
+            count = layout.n
+            self.ticks.append(np.array(column_of(layout, chunk.payload, 0)))
+            self.finite = self.finite and all_finite(layout, chunk.payload)
+        self._keep(size)
+        kept = chunk.payload if self._kept <= KEPT_BYTES else None
+        self.pieces.append(Piece(chunk.file, chunk.offset, size, count, layout, kept))
+
+    def _keep(self, size: int) -> None:
+        """A recording that turns out long is not kept at all: then all of it is read in one way."""
+        before, self._kept = self._kept, self._kept + size
+        if before <= KEPT_BYTES < self._kept:
+            self.pieces = [replace(piece, payload=None) for piece in self.pieces]
+
+
+def signals_version(header: Mapping[str, Any], where: str) -> int:
+    """Version of a recording of signals; RecordingError when it is none, or of another version."""
+    if header.get("kind") != "signals":
+        raise RecordingError(f"{where}: holds a recording of kind {header.get('kind')!r}, not 'signals'")
+    version = header.get("version")
+    if version not in (ROWS, COLUMNS):
+        raise RecordingError(f"{where}: format version {version}; this program reads versions {ROWS} and {COLUMNS}")
+    return int(version)
 
 
 def described(header: Mapping[str, Any], where: str) -> tuple[list[str], list[str], float, int]:
@@ -140,17 +140,14 @@ def described(header: Mapping[str, Any], where: str) -> tuple[list[str], list[st
     return names, units, float(tick_s), every
 
 
-def _records(stream: StreamData, dtype: np.dtype[Any], release: bool = False) -> tuple[NDArray[Any], int]:
-    """All whole records of a stream of fixed-size records, and the number of bytes that were none. release: let go of
-    each chunk as it is copied, so that nothing is in memory twice."""
+def _records(stream: StreamData, dtype: np.dtype[Any]) -> tuple[NDArray[Any], int]:
+    """All whole records of a stream of fixed-size records, and the number of bytes that were none."""
     counts = [len(chunk) // dtype.itemsize for chunk in stream.chunks]
     stray = sum(len(chunk) % dtype.itemsize for chunk in stream.chunks)
     records, at = np.empty(sum(counts), dtype), 0
-    for k, count in enumerate(counts):
-        records[at : at + count] = np.frombuffer(stream.chunks[k], dtype, count)
+    for chunk, count in zip(stream.chunks, counts, strict=True):
+        records[at : at + count] = np.frombuffer(chunk, dtype, count)
         at += count
-        if release:
-            stream.chunks[k] = b""
     return records, stray
 
 

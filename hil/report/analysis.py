@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torqueloop.hil.record.run_data import ModeChange, Signals
+from torqueloop.hil.record.run_data import ModeChange
+from torqueloop.hil.record.signals import Signals
 
 Array = NDArray[np.float64]
 
@@ -22,6 +23,8 @@ W_ABS = 0.2
 W_OUT_MIN = 1.0
 #: A gear must hold this long to count; shorter ones are crossings of the ratio during a shift. [s]
 GEAR_HOLD_S = 0.04
+#: samples that are looked at together
+BLOCK = 1 << 16
 
 
 def column(signals: Signals | None, *names: str) -> Array | None:
@@ -101,10 +104,8 @@ def gear_bands(signals: Signals, gears: Mapping[str, float]) -> list[Band]:
     t = signals.t
     names = list(gears)
     ratio = np.array([gears[n] for n in names])
-    error = np.abs(w_in[:, None] - ratio[None, :] * w_out[:, None])
-    best = np.argmin(error, axis=1)
-    engaged = error[np.arange(len(t)), best] <= GEAR_TOLERANCE * np.abs(w_in) + W_ABS
-    best = np.where(engaged & (np.abs(w_out) >= W_OUT_MIN), best, -1)
+    best = np.concatenate([_engaged(w_in[k : k + BLOCK], w_out[k : k + BLOCK], ratio)
+                           for k in range(0, len(t), BLOCK)])  # fmt: skip
     bands = [
         Band(float(t[a]), float(t[b - 1]), names[g])
         for a, b, g in runs_of(best)
@@ -122,6 +123,14 @@ def gear_bands(signals: Signals, gears: Mapping[str, float]) -> list[Band]:
     return merged
 
 
+def _engaged(w_in: Array, w_out: Array, ratio: Array) -> NDArray[np.int16]:
+    """Number of the gear whose ratio the speeds have; -1: none."""
+    error = np.abs(w_in[:, None] - ratio[None, :] * w_out[:, None])
+    best = np.argmin(error, axis=1)
+    fits = error[np.arange(len(w_in)), best] <= GEAR_TOLERANCE * np.abs(w_in) + W_ABS
+    return np.where(fits & (np.abs(w_out) >= W_OUT_MIN), best, -1).astype(np.int16)
+
+
 def shifts(bands: Sequence[Band], signals: Signals | None = None) -> list[Shift]:
     """The changes between neighbouring gear bands."""
     a = acceleration(signals) if signals is not None else None
@@ -130,7 +139,8 @@ def shifts(bands: Sequence[Band], signals: Signals | None = None) -> list[Shift]
     for old, new in zip(bands[:-1], bands[1:], strict=True):
         low = high = None
         if a is not None and t is not None:
-            inside = a[(t >= old.end_s - 0.2) & (t <= new.begin_s + 0.2)]
+            first, last = np.searchsorted(t, old.end_s - 0.2), np.searchsorted(t, new.begin_s + 0.2, "right")
+            inside = a[first:last]
             if len(inside):
                 low, high = float(inside.min()), float(inside.max())
         found.append(Shift(str(old.value), str(new.value), old.end_s, new.begin_s, low, high))

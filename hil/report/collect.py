@@ -8,16 +8,10 @@ from pathlib import Path
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.core.describe.reading import read_toml
 from torqueloop.hil.record.first_fault import read_first_fault
-from torqueloop.hil.record.pieces import Pieces
-from torqueloop.hil.record.recording import Damage, RecordingError, read_stream
-from torqueloop.hil.record.run_data import (
-    ModeChange,
-    Signals,
-    modes_from_signals,
-    read_modes,
-    read_signals,
-)
+from torqueloop.hil.record.recording import Damage, RecordingError, StreamReader
+from torqueloop.hil.record.run_data import ModeChange, modes_from_signals, read_modes, read_signals
 from torqueloop.hil.record.run_folder import changed_inputs
+from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.results.files import ResultError, ResultVersionError, read_run_info
 from torqueloop.hil.results.run import RunInfo, RunStats
 
@@ -79,7 +73,7 @@ def load_run(path: Path | str) -> Run:
     if damage is not None:
         incomplete.append(damage)
     if info is not None:
-        incomplete += _other_streams(path, info)
+        incomplete += _streams(path, info, signals)
         incomplete += changed_inputs(path, info.inputs)
     run = Run(path, info or RunInfo("", state="unknown", clock=""), signals, [], "", incomplete)
     run.modes, run.modes_source = _modes(path, signals, incomplete)
@@ -109,14 +103,18 @@ def _signals(path: Path) -> tuple[Signals | None, list[str]]:
     return signals, found
 
 
-def _other_streams(path: Path, info: RunInfo) -> list[str]:
-    """What is missing or damaged of the streams beside the signals: all of them, all checksums, all bytes written."""
+def _streams(path: Path, info: RunInfo, signals: Signals | None) -> list[str]:
+    """What is missing of all streams, and damaged of those beside the signals: all checksums, all bytes written."""
     told = info.stats.recording if info.stats is not None else {}
     found = []
     for name in dict.fromkeys([*told, *(n for n in OTHER_STREAMS if (path / n).exists())]):
         stats = told.get(name)
         try:
-            closed, chunks, damage = _read_through(path / name)
+            if name == SIGNALS and signals is not None:
+                closed, chunks = signals.closed, signals.chunks
+                damage: list[Damage] = []
+            else:
+                closed, chunks, damage = _read_through(path / name)
         except RecordingError as error:
             found.append(f"{name}: {error}")
             continue
@@ -130,14 +128,10 @@ def _other_streams(path: Path, info: RunInfo) -> list[str]:
 
 
 def _read_through(folder: Path) -> tuple[bool, int, list[Damage]]:
-    """(closed properly, intact chunks, damage) of a stream. Of the signals, the largest by far, chunk by chunk: their
-    damage is told by who reads them."""
-    if folder.name == SIGNALS:
-        pieces = Pieces.of(folder)
-        count = sum(1 for _ in pieces)
-        return pieces.closed, count, []
-    stream = read_stream(folder)
-    return stream.closed, len(stream.chunks), stream.damage
+    """(closed properly, intact chunks, damage) of a stream, chunk by chunk."""
+    stream = StreamReader(folder)
+    count = sum(1 for _ in stream)
+    return stream.closed, count, stream.damage
 
 
 def _modes(path: Path, signals: Signals | None, incomplete: list[str]) -> tuple[list[ModeChange], str]:
@@ -157,7 +151,7 @@ def _how_it_ended(run: Run, known: bool) -> str:
     if not known:
         return "there is no run.json that can be read: only the recorded signals are known"
     text = f"the run did not end by itself (state {run.info.state!r} in run.json)"
-    if run.signals is not None and len(run.signals.tick):
+    if run.signals is not None and run.signals.n:
         text += f"; recorded up to t = {run.signals.t[-1]:.3f} s"
     if run.info.duration_s is not None:
         text += f" of {run.info.duration_s:g} s"

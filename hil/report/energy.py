@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torqueloop.hil.record.run_data import Signals
+from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.results.run import EnergyStats
 
 
@@ -58,7 +58,7 @@ def _from_signals(signals: Signals) -> EnergyBalance | None:
     lost: dict[str, float] = {}
     stored: dict[str, float] = {}
     for name in signals.names:
-        if signals.units.get(name) != "J" or not len(signals.tick):
+        if signals.units.get(name) != "J" or not signals.n:
             continue
         values = signals[name]
         change = float(values[-1] - values[0])

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from torqueloop.hil.report.report import Report
 
 #: columns of the table of recorded streams
+#: shifts that are drawn one by one
+FIGURES_MAX = 24
 STREAM_COLUMNS = ("bytes_written", "chunks", "lost_records", "discarded_bytes", "high_water", "write_s_max", "cause")
 
 
@@ -162,7 +164,7 @@ def _figures(report: Report) -> dict[str, Any]:
     if not plots.available():
         return found
     found["states"] = plots.states(run.modes, run.signals, bands)
-    if run.signals is None or not len(run.signals.tick):
+    if run.signals is None or not run.signals.n:
         return found
     shift = interesting(report.shifts)
     found["drive"] = plots.drive(run.signals, bands)
@@ -171,11 +173,23 @@ def _figures(report: Report) -> dict[str, Any]:
     found["link"] = plots.link(run.signals)
     drawn = [
         (s.name, plots.shift_zoom(run.signals, s, bands, f"shift{k}"))
-        for k, s in enumerate(report.shifts)
+        for k, s in enumerate(_pictured(report))
         if s is not shift
     ]
     found["shift_figures"] = [(name, svg) for name, svg in drawn if svg]
     return found
+
+
+def _pictured(report: Report) -> list[Shift]:
+    """All shifts; of many, the one of each kind with the largest jerk."""
+    if len(report.shifts) <= FIGURES_MAX:
+        return report.shifts
+    worst: dict[str, tuple[float, Shift]] = {}
+    for shift, quality in zip(report.shifts, report.quality, strict=True):
+        jerk = quality.jerk or 0.0
+        if shift.name not in worst or jerk > worst[shift.name][0]:
+            worst[shift.name] = (jerk, shift)
+    return sorted((shift for _, shift in worst.values()), key=lambda s: s.begin_s)[:FIGURES_MAX]
 
 
 def _quality(q: ShiftQuality) -> tuple[Any, ...]:

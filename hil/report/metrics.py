@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torqueloop.hil.record.run_data import Signals
+from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report.analysis import Shift, column
 from torqueloop.hil.report.collect import Run
 from torqueloop.hil.report.shift_quality import quality_metrics
@@ -166,14 +166,14 @@ def complete_stats(run: Run) -> tuple[RunStats, list[str]]:
     stats = run.stats
     clock, signals = stats.clock, run.signals
     rebuilt: list[str] = []
-    if signals is None or not len(signals.tick):
+    if signals is None or not signals.n:
         return stats, rebuilt
     recorded = int(signals.tick[-1]) + 1
     if run.info.stats is None:
         rebuilt.append("ticks")
     if not run.info.over:
         clock = dataclasses.replace(clock, ticks=max(clock.ticks, recorded))
-    if clock.compute_us is None and signals.records["compute_ns"].any():
+    if clock.compute_us is None and signals.fixed("compute_ns").any():
         clock = dataclasses.replace(clock, compute_us=timing_of(signals.compute_us))
         rebuilt.append("compute_us")
     # a directory without run.json is taken for a run with deadlines
@@ -206,10 +206,10 @@ def build_metrics(run: Run, stats: RunStats, shifts: list[Shift]) -> dict[str, A
     flat["duration_s"] = 0.0
     signals = run.signals
     if signals is not None:
-        flat["ticks_recorded"] = len(signals.tick)
+        flat["ticks_recorded"] = signals.n
         flat["recording_gap_ticks"] = sum(n for _, n in signals.gaps)
         flat["recording_damage"] = len(signals.damage)
-        flat["duration_s"] = float(signals.t[-1]) if len(signals.tick) else 0.0
+        flat["duration_s"] = float(signals.t[-1]) if signals.n else 0.0
         flat.update(_driving(signals))
     # a run that left no account of its recording has not lost nothing
     flat["recording_lost"] = (
@@ -228,7 +228,7 @@ def _nothing(kind: type) -> dict[str, Any]:
 
 def _driving(signals: Signals) -> dict[str, Any]:
     """Extremes of the drive and whether all recorded numbers are finite."""
-    found: dict[str, Any] = {"finite": int(bool(np.isfinite(signals.records["out"]).all()))}
+    found: dict[str, Any] = {"finite": int(signals.finite)}
     v = column(signals, "car.v")
     if v is not None and len(v):
         found["v_max_mps"] = float(np.nanmax(v))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torqueloop.hil.record.run_data import ModeChange, Signals
+from torqueloop.hil.record.run_data import ModeChange
+from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report import analysis
 from torqueloop.hil.report.analysis import Band, Shift, acceleration, column, input_speed, thin
 from torqueloop.hil.report.style import available as available
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 RPM = 30.0 / np.pi
 BAR = 1e-5
+#: stretches of one gear that are shaded at most, and stretches of one mode that are drawn one by one: of more, those
+#: too short to be seen are left out
+BANDS_MAX, SPANS_MAX = 150, 1000
 MODE_COLOURS = {0: "stuck", 1: "slip", -1: "slip_back", 2: "free"}
 MODE_WORDS = {0: "stuck (locked)", 1: "sliding forward", -1: "sliding backward", 2: "free / overrunning"}
 
@@ -33,7 +37,9 @@ def _legend(ax: Axes, columns: int = 4, where: Any = "upper right") -> None:
 
 
 def _gear_background(ax: Axes, bands: Sequence[Band], named: bool = False) -> None:
-    """Shaded stretches with an engaged gear; white between them: a shift."""
+    """Shaded stretches with an engaged gear; white between them: a shift. Not where there are too many to be told."""
+    if len(bands) > BANDS_MAX:
+        return
     for k, band in enumerate(bands):
         ax.axvspan(band.begin_s, band.end_s, color=colour("band_a" if k % 2 == 0 else "band_b"), linewidth=0, zorder=0)
         if named:
@@ -96,12 +102,12 @@ def zoom_elements(signals: Signals, shift: Shift) -> list[str]:
 
 def shift_zoom(signals: Signals, shift: Shift, bands: Sequence[Band], name: str = "zoom") -> str | None:
     """One shift in detail: torques, states, slip, pressures, acceleration (fig. 12 right of Otter 2000)."""
-    names = zoom_elements(signals, shift)
+    begin, end = max(shift.begin_s - 0.55, 0.0), shift.end_s + 0.45
+    signals = signals.between(begin, end)
+    bands = [band for band in bands if band.end_s >= begin and band.begin_s <= end]
+    names, t = zoom_elements(signals, shift), signals.t
     if not names:
         return None
-    begin, end = max(shift.begin_s - 0.55, 0.0), shift.end_s + 0.45
-    keep = (signals.t >= begin) & (signals.t <= end)
-    t = signals.t[keep]
     roles = dict(zip(names, ["blue", "orange", "purple", "teal", "pink", "gold", "green"] * 3, strict=False))
     pressed = [n for n in names if any(f"{n}.{s}" in signals.names for s in ("p", "p_command"))]
     heights = [1.9, 0.28 + 0.2 * len(names), 1.1, 1.3, 1.1]
@@ -112,27 +118,27 @@ def shift_zoom(signals: Signals, shift: Shift, bands: Sequence[Band], name: str 
             for suffix, ax, scale in (("tau", torque, 1.0), ("w_rel", slip, RPM)):
                 values = column(signals, f"{n}.{suffix}")
                 if values is not None:
-                    _line(ax, t, values[keep] * scale, roles[n], n)
+                    _line(ax, t, values * scale, roles[n], n)
         torque.axhline(0.0, color=colour("muted"), linewidth=0.8)
         torque.set_ylabel("torque  [N·m]")
         torque.set_title(f"shift {shift.name} in detail")
-        _mark_sign_changes(torque, t, {n: signals[f"{n}.tau"][keep] for n in names if f"{n}.tau" in signals.names})
+        _mark_sign_changes(torque, t, {n: signals[f"{n}.tau"] for n in names if f"{n}.tau" in signals.names})
         _legend(torque, len(names), "best")
         _state_rows(state, [(n, analysis.mode_bands_recorded(signals, n)) for n in names])
         slip.set_ylabel("slip  [1/min]")
         for n in pressed:
             actual, asked = column(signals, f"{n}.p"), command(signals, n)
             if asked is not None:
-                _line(pressure, t, asked[keep] * BAR, roles[n], "", linestyle=(0, (3, 2)), linewidth=1.0)
+                _line(pressure, t, asked * BAR, roles[n], "", linestyle=(0, (3, 2)), linewidth=1.0)
             if actual is not None:
-                _line(pressure, t, actual[keep] * BAR, roles[n], "")
+                _line(pressure, t, actual * BAR, roles[n], "")
         pressure.plot([], [], color=colour("muted"), label="actual")
         pressure.plot([], [], color=colour("muted"), linestyle=(0, (3, 2)), linewidth=1.0, label="commanded")
         pressure.set_ylabel("pressure  [bar]")
         _legend(pressure, 1, "best")
         a = acceleration(signals)
         if a is not None:
-            _line(car, t, a[keep], "red", "acceleration")
+            _line(car, t, a, "red", "acceleration")
         car.set_ylabel("a  [m/s²]")
         car.set_xlabel("time  [s]")
         car.set_xlim(begin, end)
@@ -163,7 +169,10 @@ def command(signals: Signals, element: str) -> Any:
 
 def _state_rows(ax: Axes, rows: Sequence[tuple[str, Sequence[Band]]], height: float = 0.72) -> None:
     """One horizontal bar per element, coloured by mode."""
-    for k, (_, bands) in enumerate(rows):
+    begin = min((bands[0].begin_s for _, bands in rows if bands), default=0.0)
+    width = (max((bands[-1].end_s for _, bands in rows if bands), default=0.0) - begin) / 2000
+    for k, (_, every) in enumerate(rows):
+        bands = every if len(every) <= SPANS_MAX else [b for b in every if b.end_s - b.begin_s >= width]
         for mode in MODE_COLOURS:
             spans = [(b.begin_s, b.end_s - b.begin_s) for b in bands if b.value == mode]
             if spans:
@@ -178,7 +187,7 @@ def states(modes: Sequence[ModeChange], signals: Signals | None, bands: Sequence
     """All elements over the run as bands: stuck, sliding, free."""
     from matplotlib.patches import Patch
 
-    if signals is not None and len(signals.tick):
+    if signals is not None and signals.n:
         rows = [(n, analysis.mode_bands_recorded(signals, n)) for n in analysis.elements(signals)]
     else:
         t_end = max((c.t_s for c in modes), default=0.0)
@@ -203,7 +212,7 @@ def pressures(signals: Signals, bands: Sequence[Band]) -> str | None:
     if not names:
         return None
     # One scale for all: what matters is which element is pressed more.
-    top = max([BAR * float(np.nanmax(signals[f"{n}.p"])) for n in names if len(signals.tick)] + [1.0])
+    top = max([BAR * float(np.nanmax(signals[f"{n}.p"])) for n in names if signals.n] + [1.0])
     with stacked(13.4, 0.5 + 0.62 * len(names), [1.0] * len(names)) as (figure, axes):
         for n, ax in zip(names, axes, strict=True):
             _gear_background(ax, bands, named=ax is axes[0])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.common.conditions import Condition, parse_condition
 from torqueloop.hil.common.levers import lever_value
-from torqueloop.hil.record.run_data import Signals
+from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report.analysis import runs_of
 from torqueloop.hil.report.shift_quality import CRITERIA, ShiftQuality
 from torqueloop.hil.results.scenario import SHIFT, CheckSpec, ScenarioInfo, StepSpec
@@ -36,11 +36,9 @@ class Verdict:
     signals: tuple[str, ...] = ()
 
 
-def verdicts(
-    info: ScenarioInfo, signals: Signals | None, quality: Sequence[ShiftQuality] = ()
-) -> list[Verdict]:
+def verdicts(info: ScenarioInfo, signals: Signals | None, quality: Sequence[ShiftQuality] = ()) -> list[Verdict]:
     """All steps in their order, then all checks. quality: of the shifts of the run."""
-    if signals is None or not len(signals.tick):
+    if signals is None or not signals.n:
         lost = "no signals were recorded"
         return [Verdict(s.name, "step", False, None, lost) for s in info.steps] + [
             Verdict(c.name, "check", False, None, lost) for c in info.checks

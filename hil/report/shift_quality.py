@@ -17,7 +17,7 @@ import numpy as np
 from numpy import fft
 from numpy.typing import NDArray
 
-from torqueloop.hil.record.run_data import Signals
+from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report.analysis import Shift, acceleration, column, elements, input_speed
 from torqueloop.hil.report.jerk import jerk
 
@@ -113,7 +113,8 @@ def quality_metrics(found: Sequence[ShiftQuality]) -> dict[str, float | None]:
 
 def _one(signals: Signals, shift: Shift, begin_s: float, window: slice, ratios: Mapping[str, float], a: Array | None,
          j: Array | None, tick_s: float) -> ShiftQuality:  # fmt: skip
-    heat = _heat(signals, window)
+    near = signals.between(begin_s - 2 * LEVEL_S, shift.end_s + 2 * LEVEL_S)
+    heat = _heat(signals.part(window.start, window.stop))
     dose = None if a is None else _dose(a, window, tick_s)
     return ShiftQuality(
         shift.gear_from,
@@ -121,8 +122,8 @@ def _one(signals: Signals, shift: Shift, begin_s: float, window: slice, ratios: 
         begin_s,
         shift.end_s,
         time=shift.end_s - begin_s,
-        fill=_fill(signals, shift, begin_s),
-        flare=_flare(signals, shift, begin_s, ratios),
+        fill=_fill(near, shift, begin_s),
+        flare=_flare(near, shift, begin_s, ratios),
         tie_up=None if a is None else _tie_up(a, signals.t, shift, begin_s),
         jerk=None if j is None or not len(j[window]) else float(np.abs(j[window]).max()),
         vdv=dose,
@@ -190,20 +191,21 @@ def _flare(signals: Signals, shift: Shift, begin_s: float, ratios: Mapping[str, 
 
 def _tie_up(a: Array, t: Array, shift: Shift, begin_s: float) -> float | None:
     """Two elements that hold against each other take torque from the output: acceleration below both levels."""
-    before, behind = a[(t >= begin_s - LEVEL_S) & (t < begin_s)], a[(t > shift.end_s) & (t <= shift.end_s + LEVEL_S)]
-    inside = a[(t >= begin_s) & (t <= shift.end_s)]
+    first, begin = np.searchsorted(t, (begin_s - LEVEL_S, begin_s))
+    end, last = np.searchsorted(t, (shift.end_s, shift.end_s + LEVEL_S), "right")
+    before, inside, behind = a[first:begin], a[begin:end], a[end:last]
     if not len(before) or not len(behind) or not len(inside):
         return None
     return float(max(0.0, min(before.mean(), behind.mean()) - inside.min()))
 
 
-def _heat(signals: Signals, window: slice) -> dict[str, float]:
-    """Change of NAME.heat of each friction element [J]."""
+def _heat(signals: Signals) -> dict[str, float]:
+    """Change of NAME.heat of each friction element over these signals [J]."""
     found = {}
     for name in elements(signals):
         heat = column(signals, f"{name}.heat")
-        if heat is not None and len(heat[window]):
-            found[name] = float(heat[window][-1] - heat[window][0])
+        if heat is not None and len(heat):
+            found[name] = float(heat[-1] - heat[0])
     return found
 
 

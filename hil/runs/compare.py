@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.describe.errors import RangeError
-from torqueloop.hil.record.run_data import Signals
+from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.runs.compare_page import draw, write_page
 from torqueloop.hil.runs.differences import Differences, MetricDifference, SignalDifference
 from torqueloop.hil.runs.recorded_run import RecordedRun, read_run

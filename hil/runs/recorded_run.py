@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 from torqueloop.hil.common.locate import locate
 from torqueloop.hil.record.mf4 import MissingExtraError
 from torqueloop.hil.record.recording import RecordingError
-from torqueloop.hil.record.run_data import ModeChange, Signals
+from torqueloop.hil.record.run_data import ModeChange
+from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report.report import Report, analyse
 from torqueloop.hil.results.run import RunInfo, RunStats
 

@@ -48,8 +48,9 @@ from torqueloop.hil.common.config_file import ConfigTable, FolderName, InFile
 from torqueloop.hil.common.config_layers import load_config
 from torqueloop.hil.common.locate import find
 from torqueloop.hil.record.recording import ChunkWriter
-from torqueloop.hil.record.run_data import ModeChange, signal_dtype, signal_header, write_modes
+from torqueloop.hil.record.run_data import ModeChange, signal_header, write_modes
 from torqueloop.hil.record.run_folder import check_duration, machine, make_empty, now_text
+from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.results.clock import ClockStats
 from torqueloop.hil.results.files import write_run_info
 from torqueloop.hil.results.run import EnergyStats, RunInfo, RunStats, SolverStats

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.common.conditions import Condition, parse_condition
 from torqueloop.hil.common.levers import lever_value
-from torqueloop.hil.record.run_data import Signals, read_signals
+from torqueloop.hil.record.run_data import read_signals
+from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report.analysis import acceleration
 from torqueloop.hil.report.jerk import jerk
 from torqueloop.hil.rig.describe.steps import target_of

@@ -10,7 +10,7 @@ import numpy as np
 from torqueloop.cython_kernels.clock.loop_clock import ClockScript
 from torqueloop.cython_kernels.rings.ring import DataRing
 from torqueloop.cython_kernels.tick.rig import Rig
-from torqueloop.hil.record.run_data import signal_dtype
+from torqueloop.hil.record.signals import signal_dtype
 
 #: period [ns]
 T = 1_000_000

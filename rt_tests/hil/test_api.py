@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import torqueloop as tl
 from torqueloop.core.signals import Sine
 from torqueloop.hil.cli import app
+from torqueloop.hil.record.signals import Records
 from torqueloop.hil.report import plots
 from torqueloop.hil.results.files import read_run_info, write_run_info
 
@@ -73,7 +74,7 @@ def test_a_difference_is_found_where_it_is(folder: Path) -> None:
     k = signals.names.index("car.v")
     span = np.ptp(a["car.v"])
     records["out"][1500, k] += 0.01 * span
-    changed = replace(b.report.run, signals=replace(signals, records=records))
+    changed = replace(b.report.run, signals=replace(signals, columns=Records(records)))
     b = replace(b, report=replace(b.report, run=changed))
     found = tl.compare(a, b)
     assert found.different == ["car.v"]
@@ -87,7 +88,7 @@ def test_a_difference_is_found_where_it_is(folder: Path) -> None:
 def test_what_is_only_in_one_run_is_a_difference(folder: Path) -> None:
     a, b = tl.read_run(folder / "a"), tl.read_run(folder / "b")
     signals = b.signals
-    short = replace(signals, records=signals.records[:1000])
+    short = signals.part(0, 1000)
     b = replace(b, report=replace(b.report, run=replace(b.report.run, signals=short)))
     found = tl.compare(a, b)
     assert not found.equal and found.remarks == ["A ends at 2.2 s, B at 1 s: compared where both are"]

@@ -13,7 +13,7 @@ from rig_help import DESK, rig_file
 
 from torqueloop.cython_kernels.clock.loop_clock import ClockScript
 from torqueloop.cython_kernels.tick.rig import Rig
-from torqueloop.hil.record.run_data import signal_dtype
+from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.rig.assemble.parts import RigParts, build
 from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
 

@@ -13,7 +13,8 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.tick.first_fault import FirstFault
 from torqueloop.hil.record.first_fault import read_first_fault
 from torqueloop.hil.record.recorder import Recorder
-from torqueloop.hil.record.run_data import read_signals, signal_dtype
+from torqueloop.hil.record.run_data import read_signals
+from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.report.write import report_file, write_report
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.results.run import FirstFaultStats

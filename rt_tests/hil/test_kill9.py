@@ -20,7 +20,8 @@ WRITER = """
 import sys, time
 from queue_source import QueueSource
 from torqueloop.hil.record.recorder import Recorder
-from torqueloop.hil.record.run_data import signal_dtype, signal_header
+from torqueloop.hil.record.run_data import signal_header
+from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.results.files import write_run_info
 from torqueloop.hil.results.run import RunInfo, RunStats
 import numpy as np

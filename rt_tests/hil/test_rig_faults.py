@@ -10,7 +10,8 @@ from torqueloop.core.simulate.offline import make_kernel
 from torqueloop.cython_kernels.kernel.kernel import KernelState
 from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.cython_kernels.tick.safety import Safety
-from torqueloop.hil.record.run_data import read_signals, signal_dtype
+from torqueloop.hil.record.run_data import read_signals
+from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.assemble.parts import build
 from torqueloop.hil.rig.assemble.safe_state import describe

@@ -11,7 +11,8 @@ from rig_help import DESK, Unit, alone, rig_file, run
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.units import RPM
 from torqueloop.hil.record.bus_log import FLAG_REFUSED, FLAG_TX, read_bus
-from torqueloop.hil.record.run_data import Signals, read_signals, signal_dtype
+from torqueloop.hil.record.run_data import read_signals
+from torqueloop.hil.record.signals import Signals, signal_dtype
 from torqueloop.hil.rig.assemble.parts import RigParts
 from torqueloop.hil.rig.assemble.safe_state import describe
 from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
@@ -31,7 +32,7 @@ def samples(plan: RigPlan, parts: RigParts) -> Signals:
     """What the tick has put into its ring."""
     records = np.frombuffer(b"".join(iter(parts.samples.drain, b"")), signal_dtype(len(plan.recorded)))
     names = [n for n, _ in plan.recorded]
-    return Signals(names, dict.fromkeys(names, ""), plan.config.clock.tick_s, records)
+    return Signals.of(names, dict.fromkeys(names, ""), plan.config.clock.tick_s, records)
 
 
 def ticks(tmp_path: Path, n: int, *edits: str, add: str = "") -> tuple[RigPlan, RigParts, Signals]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from torqueloop.hil.record.bus_log import bus_header, pack_frame
 from torqueloop.hil.record.recording import ChunkWriter
-from torqueloop.hil.record.run_data import signal_dtype, signal_header
+from torqueloop.hil.record.run_data import signal_header
+from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.report.metrics import timing_of
 from torqueloop.hil.results.clock import ClockStats
 from torqueloop.hil.results.files import read_run_info, write_run_info

@@ -24,7 +24,8 @@ from torqueloop.hil.record.bus_log import (
 )
 from torqueloop.hil.record.mf4 import write_mf4
 from torqueloop.hil.record.recording import ChunkWriter
-from torqueloop.hil.record.run_data import signal_dtype, signal_header
+from torqueloop.hil.record.run_data import signal_header
+from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.results.files import write_run_info
 from torqueloop.hil.results.run import RunInfo
 

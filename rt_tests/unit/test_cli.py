@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from synthetic_run import write_run
 from typer.testing import CliRunner
@@ -199,17 +200,16 @@ def test_run_replay_and_report_of_a_virtual_run(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli.app, ["replay", str(out), "--json"])
     assert json.loads(result.stdout)["hash_equal"] is True
     # the same bits with one of them flipped are found, with signal and tick
-    from torqueloop.hil.record.recording import ChunkWriter, read_stream
-    from torqueloop.hil.record.run_data import signal_dtype
+    from torqueloop.hil.record.columns import encode
+    from torqueloop.hil.record.recording import ChunkWriter
+    from torqueloop.hil.record.run_data import read_signals
 
-    stream = read_stream(out / "signals")
-    dtype = signal_dtype(len(stream.header["names"]))
-    data = bytearray(stream.payload())
-    at = stream.header["names"].index("engine.w")
-    data[700 * dtype.itemsize + 32 + 8 * at] ^= 1
+    signals = read_signals(out)
+    records = signals.records
+    records["out"].view(np.uint64)[700, signals.names.index("engine.w")] ^= np.uint64(1)
     (out / "signals").rename(tmp_path / "old")
-    writer = ChunkWriter(out / "signals", stream.header)
-    writer.write(bytes(data))
+    writer = ChunkWriter(out / "signals", signals.header)
+    writer.write(encode(records))
     writer.close()
     status, text = call("replay", out)
     assert status == 1 and "first difference: tick 700 (t = 0.7010 s): engine.w" in text

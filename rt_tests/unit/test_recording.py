@@ -18,7 +18,8 @@ from torqueloop.hil.record import recorder as recorder_module
 from torqueloop.hil.record.bus_log import FLAG_BRS, FLAG_FD, FLAG_TX, bus_header, pack_frame, read_bus, write_candump
 from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.record.recording import ChunkWriter, RecordingError, read_stream
-from torqueloop.hil.record.run_data import modes_from_signals, read_signals, signal_dtype, signal_header
+from torqueloop.hil.record.run_data import modes_from_signals, read_signals, signal_header
+from torqueloop.hil.record.signals import signal_dtype
 
 PAYLOADS = [bytes([k]) * (7 + 13 * k) for k in range(1, 9)]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.record.run_data import Signals, signal_dtype
+from torqueloop.hil.record.signals import Signals, signal_dtype
 from torqueloop.hil.report.scenario_checks import Verdict, verdicts
 from torqueloop.hil.results.scenario import CheckSpec, ScenarioInfo, StepSpec
 from torqueloop.hil.rig.describe.plan import load_plan
@@ -136,7 +136,7 @@ def recording(**columns: list[float]) -> Signals:
     records = np.zeros(len(values), signal_dtype(len(names)))
     records["tick"] = np.arange(len(values))
     records["out"] = values
-    return Signals(names, dict.fromkeys(names, "1"), 1e-3, records)
+    return Signals.of(names, dict.fromkeys(names, "1"), 1e-3, records)
 
 
 STEPS = [StepSpec("a"), StepSpec("b", "x > 0.5", within_s=0.004)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from torqueloop.core.describe.errors import TorqueloopError
-from torqueloop.hil.record.run_data import Signals, signal_dtype
+from torqueloop.hil.record.signals import Signals, signal_dtype
 from torqueloop.hil.report import shift_quality as sq
 from torqueloop.hil.report.analysis import gear_bands, shifts
 from torqueloop.hil.report.jerk import HALF_S, jerk
@@ -23,7 +23,7 @@ def recorded(**columns) -> Signals:
     records = np.zeros(len(next(iter(columns.values()))), signal_dtype(len(names)))
     records["tick"] = np.arange(len(records))
     records["out"] = np.array(list(columns.values())).T
-    return Signals(names, dict.fromkeys(names, "1"), TICK_S, records)
+    return Signals.of(names, dict.fromkeys(names, "1"), TICK_S, records)
 
 
 def upshift(flare: float = 0.0, hole: float = 0.0) -> Signals:

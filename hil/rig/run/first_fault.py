@@ -8,7 +8,8 @@ from pathlib import Path
 
 from torqueloop.cython_kernels.tick.first_fault import FirstFault
 from torqueloop.hil.record.first_fault import FOLDER, write_first_fault
-from torqueloop.hil.record.run_data import signal_dtype, signal_header
+from torqueloop.hil.record.run_data import signal_header
+from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.results.run import FirstFaultStats
 from torqueloop.hil.rig.assemble.parts import RigParts
 from torqueloop.hil.rig.assemble.safe_state import describe

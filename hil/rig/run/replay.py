@@ -10,7 +10,7 @@ compared. Times of waking and computing are not part of the comparison.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 from torqueloop.configs import installed_at
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.core.describe.reading import reading_only
-from torqueloop.hil.record.recording import RecordingError, read_stream
-from torqueloop.hil.record.run_data import read_signals, signal_dtype
+from torqueloop.hil.record.pieces import Pieces, SignalPieces
+from torqueloop.hil.record.recording import RecordingError
+from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.record.run_folder import INSTALLED, changed_inputs
+from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.results.run import RunInfo
 
@@ -98,10 +100,11 @@ def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -
     if changed := changed_inputs(run_dir, info.inputs):
         raise ReplayError(f"{run_dir}: {'; '.join(changed)}: this is not what the run was made of")
     try:
-        stream = read_stream(run_dir / "inputs")
+        stream = Pieces.of(run_dir / "inputs")
     except RecordingError as error:
         raise ReplayError(f"{error}; was the run made with [record] inputs = false?") from None
-    if not stream.chunks:
+    first = next(iter(stream), None)
+    if first is None:
         raise ReplayError(f"{run_dir}/inputs: holds no records")
     version = stream.header.get("version")
     if version != INPUT_VERSION:
@@ -124,9 +127,9 @@ def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -
             bus.tx_ring.pop_all()
 
     # The first tick runs at the very time of arming.
-    if len(stream.chunks[0]) < INPUT_HEAD.size:
+    if len(first) < INPUT_HEAD.size:
         raise ReplayError(f"{run_dir}/inputs: its first chunk holds no record")
-    parts.rig.begin(INPUT_HEAD.unpack_from(stream.chunks[0])[5])
+    parts.rig.begin(INPUT_HEAD.unpack_from(first)[5])
     for chunk in _unbroken(stream, result):
         offset = 0
         while offset < len(chunk):
@@ -153,15 +156,17 @@ def _recorded_hash(info: RunInfo) -> str | None:
     return info.stats.hash if info.ended is not None and info.stats is not None else None
 
 
-def _unbroken(stream: Any, result: ReplayResult) -> list[bytes]:
+def _unbroken(stream: Pieces, result: ReplayResult) -> Iterator[bytes]:
     """The chunks up to the first hole: a tick cannot be replayed when one before it is missing."""
+    before: int | None = None
+    for seq, payload in stream.numbered():
+        if before is not None and seq != before + 1:
+            result.remarks.append(f"inputs are missing after chunk {before}: replayed up to there")
+            return
+        before = seq
+        yield payload
     if not stream.closed:
         result.remarks.append("the input recording has no end mark: replayed as far as it goes")
-    for k, (first, second) in enumerate(zip(stream.seqs[:-1], stream.seqs[1:], strict=True)):
-        if second != first + 1:
-            result.remarks.append(f"inputs are missing after chunk {first}: replayed up to there")
-            return list(stream.chunks[: k + 1])
-    return list(stream.chunks)
 
 
 class _Comparison:
@@ -171,7 +176,9 @@ class _Comparison:
         self.result, self.tick_s = result, tick_s
         self.names = names
         self.dtype = signal_dtype(len(names))
+        #: recorded samples that were read and not yet compared
         self.recorded: NDArray[Any] = np.empty(0, self.dtype)
+        self._more: Iterator[NDArray[Any]] = iter(())
         try:
             signals = read_signals(run_dir)
         except RecordingError as error:
@@ -180,21 +187,32 @@ class _Comparison:
         if signals.names != names:
             result.remarks.append("the recorded signals are not those of the rig file: only the hash is compared")
             return
-        if np.any(np.diff(signals.records["tick"]) <= 0):
+        if np.any(np.diff(signals.tick) <= 0):
             result.remarks.append("the recorded ticks do not rise: only the hash is compared")
             return
-        self.recorded = signals.records
-        self.at = 0
+        self._more = iter(SignalPieces.of(run_dir))
+
+    def _read_to(self, tick: int) -> NDArray[Any]:
+        """Recorded samples up to this tick that were not compared yet."""
+        while not len(self.recorded) or self.recorded["tick"][-1] < tick:
+            piece = next(self._more, None)
+            if piece is None:
+                break
+            self.recorded = np.concatenate([self.recorded, piece])
+        count = int(np.searchsorted(self.recorded["tick"], tick, "right"))
+        found, self.recorded = self.recorded[:count], self.recorded[count:]
+        return found
 
     def take(self, data: bytes) -> None:
         """Compare the next samples; samples that were lost in the run are passed over."""
-        if not data or not len(self.recorded) or self.result.difference is not None:
+        if not data or self.result.difference is not None:
             return
         new = np.frombuffer(data, self.dtype)
-        _, mine, theirs = np.intersect1d(new["tick"], self.recorded["tick"], assume_unique=True, return_indices=True)
+        old = self._read_to(int(new["tick"][-1]))
+        _, mine, theirs = np.intersect1d(new["tick"], old["tick"], assume_unique=True, return_indices=True)
         if not len(mine):
             return
-        new, old = new[mine], self.recorded[theirs]
+        new, old = new[mine], old[theirs]
         # Bits, not numbers: NaN equals itself and -0.0 is not 0.0.
         off = new["out"].view(np.uint64) != old["out"].view(np.uint64)
         status = new["status"] != old["status"]

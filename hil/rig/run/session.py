@@ -21,8 +21,9 @@ from torqueloop.hil.realtime.limits import check_limits
 from torqueloop.hil.record.bus_log import bus_header
 from torqueloop.hil.record.mode_log import ModeLog
 from torqueloop.hil.record.recorder import Recorder
-from torqueloop.hil.record.run_data import signal_header
+from torqueloop.hil.record.run_data import COLUMNS, signal_header
 from torqueloop.hil.record.run_folder import RunFolder, check_duration
+from torqueloop.hil.record.signals import signal_encoder
 from torqueloop.hil.report.report import Report
 from torqueloop.hil.report.write import UnwrittenReport, write_report
 from torqueloop.hil.results.files import plain
@@ -176,9 +177,10 @@ def _prepare(plan: RigPlan, parts: RigParts, folder: RunFolder, real: bool, kern
         [n for n, _ in plan.recorded],
         [plan.table.units[s] for _, s in plan.recorded],
         c.clock.tick_s,
+        COLUMNS,
         every=c.record.every,
     )
-    recorder.add_stream("signals", header, parts.samples)
+    recorder.add_stream("signals", header, parts.samples, encode=signal_encoder(len(plan.recorded)))
     if c.record.inputs:
         inputs = {"kind": "inputs", "version": INPUT_VERSION, "tick_s": c.clock.tick_s}
         recorder.add_stream("inputs", inputs, parts.inputs)

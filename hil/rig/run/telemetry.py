@@ -29,7 +29,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.clock.clock import now_ns, now_wall_ns
 from torqueloop.hil.link.endpoints import CurveKeys
 from torqueloop.hil.link.sockets import BoundSocket
-from torqueloop.hil.record.run_data import signal_dtype
+from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.results.links import TelemetryStats
 from torqueloop.hil.rig.describe.planned import RigPlan
 

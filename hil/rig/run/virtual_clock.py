@@ -52,6 +52,9 @@ def run_virtual_clock(
         run.took(rtenv.denormals(), rtenv.freeze_gc())
         run.folder.write(state="running", realtime=run.realtime())
         next_stats = time.monotonic() + STATS_S
+        rings = [run.parts.samples]
+        rings += [run.parts.inputs] if c.record.inputs else []
+        rings += [run.parts.bus_log] if c.record.bus and plan.buses else []
 
         def every() -> None:
             nonlocal next_stats
@@ -68,7 +71,7 @@ def run_virtual_clock(
                 rtenv.collect_young()
             run.look_at_recorder()
             # as fast as it goes may be faster than the disk: wait for the recorder rather than lose samples
-            while len(run.parts.samples) > run.parts.samples.capacity // 2 and run.recorder.alive():
+            while any(len(ring) > ring.capacity // 2 for ring in rings) and run.recorder.alive():
                 time.sleep(0.002)
 
         state = "ended"
