@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import can
-
 from torqueloop.core.describe.errors import ConfigError, UnknownNameError, did_you_mean
 from torqueloop.hil.can.bus import CanBusConfig, open_bus
 from torqueloop.hil.can.database import CanDatabase
-from torqueloop.hil.can.frame import BRS_FLAG, ERROR_FLAG, ESI_FLAG, EXTENDED, FD_FLAG, REMOTE_FLAG
+from torqueloop.hil.can.frame import ERROR_FLAG, EXTENDED, FD_FLAG, REMOTE_FLAG
 from torqueloop.hil.can.load import read_database
-from torqueloop.hil.common.lean_imports import with_asammdf
+from torqueloop.hil.can.recorded import flags_of, log_messages
 
 #: (time [s], identifier with bit 31 set for 29-bit ones, data, flags)
 Frame = tuple[float, int, bytes, int]
@@ -74,23 +72,8 @@ class Scan:
 
 def log_frames(path: Path) -> Iterator[Frame]:
     """Frames of a log that python-can reads (ASC, BLF, candump, CSV, TRC, MF4)."""
-    if path.suffix.lower() == ".mf4" and not with_asammdf():
-        needed = "reading MF4 needs asammdf, which is not installed: pip install 'torqueloop[mf4]'"
-        raise ConfigError(needed, file=str(path))
-    try:
-        with can.LogReader(path) as reader:
-            for message in reader:
-                yield _frame(message)
-    except ConfigError:
-        raise
-    except Exception as error:  # readers of python-can raise many kinds
-        raise ConfigError(f"bus log cannot be read: {error or type(error).__name__}", file=str(path)) from None
-
-
-def _frame(m: can.Message) -> Frame:
-    flags = FD_FLAG * m.is_fd | BRS_FLAG * m.bitrate_switch | ESI_FLAG * m.error_state_indicator
-    flags |= ERROR_FLAG * m.is_error_frame | REMOTE_FLAG * m.is_remote_frame
-    return m.timestamp, m.arbitration_id | EXTENDED * m.is_extended_id, bytes(m.data or b""), flags
+    for m in log_messages(path):
+        yield m.timestamp, m.arbitration_id | EXTENDED * m.is_extended_id, bytes(m.data or b""), flags_of(m)
 
 
 def bus_frames(config: CanBusConfig, seconds: float) -> Iterator[Frame]:

@@ -1,4 +1,5 @@
-"""`torqueloop bus scan`: what is on a bus, what the database knows of it, what a control unit waits for."""
+"""`torqueloop bus scan`: what is on a bus, what the database knows of it, what a control unit waits for;
+`torqueloop bus replay`: a recorded bus sent again."""
 
 from __future__ import annotations
 
@@ -17,12 +18,14 @@ from torqueloop.hil.common.locate import locate
 if TYPE_CHECKING:
     from torqueloop.hil.can.scan import Scan
 
-bus_app = typer.Typer(help="Look at a CAN bus.", no_args_is_help=True, add_completion=False)
+bus_app = typer.Typer(
+    help="Look at a CAN bus, or send a recorded one again.", no_args_is_help=True, add_completion=False
+)
 
 
 @bus_app.callback()
 def _group() -> None:
-    """Look at a CAN bus."""
+    """Look at a CAN bus, or send a recorded one again."""
 
 
 @bus_app.command("scan")
@@ -83,3 +86,45 @@ def _show(found: Scan, node: str | None) -> None:
             out_console.print(f"{node} waits for {name}{whose}: nobody sends it", soft_wrap=True, highlight=False)
         if found.silent:
             out_console.print(f"not heard from {node}: {', '.join(found.silent)}", soft_wrap=True, highlight=False)
+
+
+@bus_app.command("replay")
+@command
+def replay(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="BLF, ASC, candump (.log), MF4, TRC, CSV.")],
+    dbc: Annotated[
+        str | None, typer.Option("--dbc", metavar="FILE", help="CAN database: DBC, ARXML, KCD, SYM; or a bare name.")
+    ] = None,
+    node: Annotated[
+        str | None, typer.Option(help="Its node that is on the bus itself: its messages are not sent.")
+    ] = None,
+    protect: Annotated[
+        bool, typer.Option("--protect", help="Counters and checksums made anew, as the database says.")
+    ] = False,
+    log_channel: Annotated[str | None, typer.Option(help="Channel of the log; default: all.")] = None,
+    interface: Annotated[str, typer.Option(help="udp_multicast, socketcan, or any of python-can.")] = "socketcan",
+    channel: Annotated[str, typer.Option(help="Network device, multicast group, channel of the adapter.")] = "can0",
+    port: Annotated[int, typer.Option(help="UDP port (udp_multicast).")] = DEFAULT_PORT,
+    bitrate: Annotated[int | None, typer.Option(help="Bit rate of an adapter [bit/s].")] = None,
+    fd: Annotated[bool, typer.Option("--fd", help="CAN FD.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Send a recorded bus to a control unit, each frame at its time, and say how late the frames were."""
+    from torqueloop.hil.can.bus import CanBusConfig, open_bus
+    from torqueloop.hil.ecu.replay_bus import replay_bus, rest_of_bus
+
+    frames, protector = rest_of_bus(log, None if dbc is None else locate(dbc, "can"), node, log_channel, protect)
+    bus = open_bus(CanBusConfig(interface=interface, channel=channel, port=port, bitrate=bitrate, fd=fd))
+    try:
+        done = replay_bus(frames, bus, protector)
+    finally:
+        bus.close()
+    if json:
+        print_json(asdict(done))
+        return
+    late = done.lateness
+    text = f"{done.frames} frames in {done.seconds:.3f} s, {done.others} of the log not to be sent"
+    text += f"; late by {late.p50_ms:.3f} ms (median), {late.p99_ms:.3f} ms (99 %), {late.max_ms:.3f} ms (at most)"
+    text += f"; {done.protected} protected anew, {done.left} left as recorded" if protect else ""
+    text += f"; {done.refused} refused by the bus" if done.refused else ""
+    out_console.print(text, soft_wrap=True, highlight=False)

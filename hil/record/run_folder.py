@@ -17,12 +17,14 @@ from typing import Any
 import torqueloop
 from torqueloop.configs import installed, package_root
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.core.describe.reading import DATABASE_BYTES, read_bytes, read_json, read_toml
+from torqueloop.core.describe.reading import DATABASE_BYTES, open_regular, read_bytes, read_json, read_toml
 from torqueloop.hil.results.files import write_run_info
 from torqueloop.hil.results.run import RunInfo
 
 #: strings in a TOML file that end like this and name an existing file are inputs of the run
 _INPUT_SUFFIXES = {".toml", ".csv", ".dbc", ".arxml", ".kcd", ".json", ".yaml", ".c", ".so"}
+#: the same for logs of a bus, which may be long: they are copied without being read into memory
+_LOG_SUFFIXES = {".blf", ".asc", ".log", ".mf4", ".trc"}
 
 
 #: where in a run directory the installed files are kept that were used by bare name
@@ -56,7 +58,7 @@ def _named(value: Any, folder: Path, key: str = "") -> list[tuple[Path, bool]]:
         return [p for item in value for p in _named(item, folder, key)]
     if not isinstance(value, str) or len(value) >= 300 or "\n" in value:
         return []
-    if Path(value).suffix.lower() in _INPUT_SUFFIXES:
+    if Path(value).suffix.lower() in _INPUT_SUFFIXES | _LOG_SUFFIXES:
         path = folder / value
         return [(path.resolve(), False)] if path.is_file() else []
     if key in _BARE_KEYS or key.endswith("_csv"):
@@ -105,14 +107,17 @@ class RunFolder:
             target = self.path / "config" / place
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(_copied(file, paths))
+                if file.suffix.lower() in _LOG_SUFFIXES:
+                    shutil.copyfile(file, target)
+                else:
+                    target.write_bytes(_copied(file, paths))
             except OSError as error:
                 raise ConfigError(
                     f"the run directory {{value}} cannot be written to: {error.strerror}",
                     key="out",
                     value=self.path,
                 ) from None
-            self.inputs[str(place)] = hashlib.sha256(target.read_bytes()).hexdigest()
+            self.inputs[str(place)] = _digest(target)
         self.info = RunInfo(
             rig_name,
             str(Path("config") / rig_path.resolve().relative_to(root)),
@@ -159,16 +164,22 @@ class RunFolder:
             self._held = -1
 
 
+def _digest(path: Path) -> str:
+    """sha256 of a regular file; ConfigError for anything else."""
+    with os.fdopen(open_regular(path), "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def changed_inputs(run_dir: Path, inputs: Mapping[str, str]) -> list[str]:
     """Files in config/ that are not those the run was made of, in words. inputs: as RunInfo.inputs."""
     found = []
     for place, digest in inputs.items():
         try:
-            data = read_bytes(run_dir / "config" / place, DATABASE_BYTES)
+            known = _digest(run_dir / "config" / place)
         except ConfigError:
             found.append(f"config/{place} is missing")
             continue
-        if hashlib.sha256(data).hexdigest() != digest:
+        if known != digest:
             found.append(f"config/{place} was changed after the run")
     return found
 

@@ -123,8 +123,8 @@ class Ecu(ConfigTable):
     """[ecu.NAME]: a control unit on one or several buses of the rig. On the real clock it is a process of its own, on
     the virtual clock it runs in lockstep in the rig's process."""
 
-    #: kind of the control unit: soft_tcu, one that a package adds (entry points "torqueloop.ecus"), or hardware: nobody
-    #: starts it, it is on the bus
+    #: kind of the control unit: soft_tcu, recording (a bus log), one that a package adds (entry points
+    #: "torqueloop.ecus"), or hardware: nobody starts it, it is on the bus
     kind: str = "soft_tcu"
     #: the unit's own file, whatever its kind needs: configuration, library ...
     start: Annotated[str, InFile("tcu")] | None = None

@@ -1,0 +1,116 @@
+"""Kind "recording": what a control unit once sent, from a log of any tool, instead of the control unit itself.
+
+    [ecu.tcu]
+    kind = "recording"
+    start = "drive.blf"             BLF, ASC, candump (.log), MF4 bus logging, TRC, CSV
+    node = "TCU"
+    options = { begin_s = 0.0, protect = true }
+
+Each frame is sent at the tick at or behind its time in the log, counted from the log's first frame; on the real clock
+the process of the unit keeps the same grid and tells how late it was. Sent are the messages that the database gives to
+the node; the others in the log (those of the rig) are what the rig says itself now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.can.database import CanDatabase, bus_id
+from torqueloop.hil.can.recorded import RESOLUTION_S, Protector, RecordedBus
+from torqueloop.hil.common.config_file import ConfigTable, read_table
+from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup, Frame, PeerStats
+
+
+class RecordingOptions(ConfigTable):
+    """[ecu.NAME.options] of a recording."""
+
+    #: simulated time of the log's first frame [s]
+    begin_s: Annotated[float, Field(ge=-1e6, le=1e6)] = 0.0
+    #: channel of the log: a number, of candump a name; default: all
+    channel: int | str | None = None
+    #: make counters and checksums anew
+    protect: bool = False
+    #: messages that are sent; default: all that the database gives to the node
+    messages: list[str] | None = None
+
+
+class RecordedUnit:
+    """A control unit that says what was recorded, whatever it hears."""
+
+    def __init__(self, log: RecordedBus, period_s: float, begin_s: float = 0.0, protector: Protector | None = None):
+        self.log, self.period_s, self.begin_s, self._protector = log, period_s, begin_s, protector
+        self._frames: Iterator[tuple[float, Frame]] = iter(())
+        self._next: tuple[float, Frame] | None = None
+        self.sent = 0
+        self._moved_s = 0.0
+
+    def start(self) -> None:
+        """From the first frame on."""
+        self._frames, self.sent, self._moved_s = iter(self.log), 0, 0.0
+        self._next = next(self._frames, None)
+
+    def step(self, inputs: EcuInputs) -> EcuOutputs:
+        """What was recorded up to now and not sent yet."""
+        found = []
+        due_s = inputs.t_s - self.begin_s + RESOLUTION_S
+        while self._next is not None and self._next[0] <= due_s:
+            t_s, frame = self._next
+            self._moved_s = max(self._moved_s, due_s - RESOLUTION_S - t_s)
+            found.append(frame if self._protector is None else self._protector(frame))
+            self._next = next(self._frames, None)
+        self.sent += len(found)
+        return EcuOutputs(tuple(found))
+
+    def save(self) -> dict[str, Any] | None:
+        """How far it is; with protection: the counters cannot be had, and it cannot."""
+        return None if self._protector is not None else {"sent": self.sent}
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """To the same place of the log."""
+        count = int(data["sent"])
+        self.start()
+        while self.sent < count and self._next is not None:
+            self._next = next(self._frames, None)
+            self.sent += 1
+
+    def stop(self) -> PeerStats:
+        """Frames sent, whether the log has more, by how much a frame was moved to the grid at most."""
+        told: dict[str, Any] = {
+            "frames": self.sent,
+            "log_ended": self._next is None,
+            "moved_us_max": 1e6 * self._moved_s,
+        }
+        if self._protector is not None:
+            told |= {"protected": self._protector.done, "left_as_recorded": self._protector.left}
+        return PeerStats(told=told)
+
+
+def make(setup: EcuSetup) -> RecordedUnit:
+    """The recording of a rig file: its log, one bus, no pins."""
+    where: dict[str, Any] = {"file": setup.rig_file or None, "table": setup.table or None}
+    if setup.file is None:
+        raise ConfigError("a recording needs its bus log", **where, key="start", allowed="a file as drive.blf")
+    options = read_table(setup.options, RecordingOptions, setup.rig_file, f"{setup.table}.options")
+    if setup.sensors or setup.actuators:
+        key = "sensors" if setup.sensors else "actuators"
+        raise ConfigError("a recording has no pins, only a bus", **where, key=key)
+    if len(setup.buses) != 1:
+        names = [bus.name for bus in setup.buses]
+        raise ConfigError("a recording is on one bus", **where, key="bus", value=names, allowed="one name")
+    [bus] = setup.buses
+    try:
+        database = CanDatabase.load(bus.database, bus.node, timeouts_s={"*": 0.0})
+        sent = database.tx_messages
+        if options.messages is not None:
+            sent = tuple(database.message(name) for name in options.messages)
+        ids = frozenset(bus_id(m) for m in sent)
+        log = RecordedBus(setup.file, options.channel, ids.__contains__)
+        log.check()
+        protector = Protector(bus.database, bus.node) if options.protect else None
+    except ConfigError as error:
+        raise error.located(**where, key="start") from None
+    return RecordedUnit(log, setup.tick_s, options.begin_s, protector)
