@@ -17,6 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
+#: from one start to the next [s]
+PERIOD_S = 40.0
 SCENARIO = """
 [scenario]
 name = "long"
@@ -25,35 +27,16 @@ rig = "{rig}"
 duration_s = {seconds}
 
 [driver]
-pedal = 0.0
+pedal = {pedal}
 kickdown = 0.0
-brake = 0.3
-brake_switch = 1.0
+brake = {brake}
+brake_switch = {switch}
 lever = "N"
 
 [[steps]]
 name = "engage"
 at_s = 0.5
 set = {{ lever = "D" }}
-hold_s = 1.0
-
-[[steps]]
-name = "go"
-set = {{ brake = 0.0, brake_switch = {{ to = 0, over_s = 0 }}, pedal = 0.7 }}
-over_s = 0.4
-
-[[steps]]
-name = "stop"
-when = "car.v > 90 km/h"
-set = {{ pedal = 0.0, brake = 0.3, brake_switch = {{ to = 1, over_s = 0 }} }}
-over_s = 0.4
-
-[[steps]]
-name = "stand"
-when = "car.v < 0.3 km/h"
-back_to = "go"
-times = 1000
-hold_s = 1.5
 
 [[checks]]
 name = "the engine stays below 6500 rpm"
@@ -70,6 +53,17 @@ from torqueloop.hil.record.run_data import read_signals
 signals = read_signals(sys.argv[1])
 print(signals.n, float(signals["car.v"].max()))
 """
+
+
+def scenario(rig: str, seconds: float) -> str:
+    """Every PERIOD_S: pedal until the car is fast, then brake until it stands."""
+    pedal, brake, switch = [[0.0, 0.0]], [[0.0, 0.3]], [[0.0, 1.0]]
+    for k in range(int(seconds / PERIOD_S) + 1):
+        go, stop = 2.0 + PERIOD_S * k, 20.0 + PERIOD_S * k
+        pedal += [[go, 0.0], [go + 0.5, 0.7], [stop, 0.7], [stop + 0.5, 0.0]]
+        brake += [[go, 0.3], [go + 0.1, 0.0], [stop, 0.0], [stop + 0.5, 0.3]]
+        switch += [[go, 1.0], [go + 0.001, 0.0], [stop, 0.0], [stop + 0.001, 1.0]]
+    return SCENARIO.format(rig=rig, seconds=seconds, pedal=pedal, brake=brake, switch=switch)
 
 
 def measured(name: str, command: list[str]) -> tuple[float, float, int]:
@@ -93,7 +87,7 @@ def main() -> int:
     out = arguments.out or Path(tempfile.mkdtemp(prefix="torqueloop-hour-"))
     out.mkdir(parents=True, exist_ok=True)
     os.chdir(out)
-    Path("long.toml").write_text(SCENARIO.format(rig=arguments.rig, seconds=arguments.seconds), encoding="utf-8")
+    Path("long.toml").write_text(scenario(arguments.rig, arguments.seconds), encoding="utf-8")
     cli = [sys.executable, "-m", "torqueloop.hil.cli"]
     run = Path("runs") / "long"
     commands = {

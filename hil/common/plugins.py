@@ -27,6 +27,7 @@ WORDS = {ECUS: "control unit", VEHICLES: "vehicle", GATEWAYS: "bus gateway"}
 OWN: Mapping[str, Mapping[str, str]] = {
     ECUS: {
         "soft_tcu": "torqueloop.hil.ecu.soft_tcu:make",
+        "recording": "torqueloop.hil.ecu.recording:make",
         "library": "torqueloop.hil.ecu.shared_library:make",
         "zmq": "torqueloop.hil.ecu.external:make_zmq",
     },

@@ -43,11 +43,16 @@ def start_of(run_dir: Path | str) -> tuple[datetime, int]:
         if first is not None:
             first_ns = int(first["t_wall_ns"]) - int(first["tick"]) * round(1e9 * signals.tick_s)
     if epoch_ns and first_ns > 0:
-        # in two steps: a double holds no nanoseconds since 1970
-        return _EPOCH + timedelta(microseconds=(epoch_ns + first_ns) / 1000), first_ns
+        return epoch_of(epoch_ns, first_ns), first_ns
     info = read_run_info(run_dir)
     begun = datetime.fromisoformat(info.started) if info is not None and info.started else _EPOCH
     return begun, 0
+
+
+def epoch_of(epoch_ns: int, first_ns: int) -> datetime:
+    """An instant on the clock of the loop. epoch_ns: that clock's 0."""
+    # in two steps: a double holds no nanoseconds since 1970
+    return _EPOCH + timedelta(microseconds=(epoch_ns + first_ns) / 1000)
 
 
 class FrameWriter(can.MF4Writer):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -55,12 +55,32 @@ class RecordSource(Protocol):
         """Room for records [bytes]."""
 
 
+class Form(Protocol):
+    """Another form of the records of a stream, for other tools; `streamed.Streamed` is one."""
+
+    name: str
+    status: StreamStats
+
+    def take(self, payload: bytes, sync: bool) -> None:
+        """Whole records. Never raises."""
+
+    def close(self) -> None:
+        """The last of it. Never raises."""
+
+
 class _Stream:
     """One source, its writer and the chunk being gathered."""
 
     def __init__(
-        self, name: str, source: RecordSource, writer: ChunkWriter, sync: SyncPolicy, encode: Encode | None
+        self,
+        name: str,
+        source: RecordSource,
+        writer: ChunkWriter,
+        sync: SyncPolicy,
+        encode: Encode | None,
+        forms: Sequence[Form],
     ) -> None:
+        self.forms = list(forms)
         self.name, self.source, self.sync, self._encode = name, source, sync, encode
         self.writer: ChunkWriter | None = writer
         # written by the recorder's thread, whole; read by any
@@ -112,6 +132,8 @@ class _Stream:
         except Exception as error:
             self._note(discarded_bytes=self.status.discarded_bytes + len(payload))
             self.stop(error)
+        for form in self.forms:
+            form.take(payload, self.sync == "chunk")
         self._note(write_s_max=max(self.status.write_s_max, time.monotonic() - begin))
         if self.writer is not None:
             self._note(bytes_written=self.writer.bytes_written, chunks=self.writer.seq)
@@ -127,6 +149,8 @@ class _Stream:
         """Write everything still in the ring and the end mark."""
         self.poll(rounds=1 << 30)
         self.flush()
+        for form in self.forms:
+            form.close()
         if self.writer is not None:
             try:
                 self.writer.close()
@@ -168,14 +192,15 @@ class Recorder:
         *,
         file_bytes: int | None = None,
         encode: Encode | None = None,
+        forms: Sequence[Form] = (),
     ) -> None:
         """Record `source` to the folder `name`. `header` says what the records are (see `channels`). encode: how the
-        records of a chunk stand in it, default as they come."""
+        records of a chunk stand in it, default as they come. forms: what is written of them beside."""
         if self._thread is not None:
             raise RuntimeError("add_stream after start")
         options = {} if file_bytes is None else {"file_bytes": file_bytes}
         writer = ChunkWriter(self.run_dir / name, header, **options)
-        self._streams.append(_Stream(name, source, writer, self.sync, encode))
+        self._streams.append(_Stream(name, source, writer, self.sync, encode, forms))
 
     def start(self) -> None:
         """Begin draining in a thread of its own."""
@@ -238,8 +263,9 @@ class Recorder:
                 stream.writer = None
 
     def status(self) -> dict[str, StreamStats]:
-        """Status per stream, by name."""
-        return {s.name: s.status for s in self._streams}
+        """Status per stream, and of what is written beside it, by name."""
+        found = {s.name: s.status for s in self._streams}
+        return found | {form.name: form.status for s in self._streams for form in s.forms}
 
     def alive(self) -> bool:
         """False when the thread was started and has died."""

@@ -12,6 +12,7 @@ from torqueloop.hil.record.recording import Damage, RecordingError, StreamReader
 from torqueloop.hil.record.run_data import ModeChange, modes_from_signals, read_modes, read_signals
 from torqueloop.hil.record.run_folder import changed_inputs
 from torqueloop.hil.record.signals import Signals
+from torqueloop.hil.record.streamed import FORMS
 from torqueloop.hil.results.files import ResultError, ResultVersionError, read_run_info
 from torqueloop.hil.results.run import RunInfo, RunStats
 
@@ -107,7 +108,8 @@ def _streams(path: Path, info: RunInfo, signals: Signals | None) -> list[str]:
     """What is missing of all streams, and damaged of those beside the signals: all checksums, all bytes written."""
     told = info.stats.recording if info.stats is not None else {}
     found = []
-    for name in dict.fromkeys([*told, *(n for n in OTHER_STREAMS if (path / n).exists())]):
+    streams = [name for name in told if name.partition(".")[2] not in FORMS]
+    for name in dict.fromkeys([*streams, *(n for n in OTHER_STREAMS if (path / n).exists())]):
         stats = told.get(name)
         try:
             if name == SIGNALS and signals is not None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from torqueloop.hil.record.pieces import SignalPieces
 from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.report.report import analyse
 from torqueloop.hil.report.write import write_report
@@ -21,15 +22,21 @@ import sys, time
 from queue_source import QueueSource
 from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.record.run_data import signal_header
-from torqueloop.hil.record.signals import signal_dtype
+from torqueloop.hil.record.signals import signal_dtype, signal_encoder
+from torqueloop.hil.record.streamed import Streamed
 from torqueloop.hil.results.files import write_run_info
 from torqueloop.hil.results.run import RunInfo, RunStats
+from datetime import UTC, datetime
+from pathlib import Path
 import numpy as np
 
-out = sys.argv[1]
+out, forms = sys.argv[1], sys.argv[2:]
 source = QueueSource()
 recorder = Recorder(out)
-recorder.add_stream("signals", signal_header(["engine.w", "C4.mode"], ["rad/s", "1"], 1e-3), source)
+header = signal_header(["engine.w", "C4.mode"], ["rad/s", "1"], 1e-3, 2)
+started = datetime(2026, 1, 2, tzinfo=UTC)
+made = [Streamed(form, Path(out), header["names"], header["units"], 1e-3, started, 0) for form in forms]
+recorder.add_stream("signals", header, source, encode=signal_encoder(2), forms=made)
 recorder.start()
 record = np.zeros(10, signal_dtype(2))
 begin = time.monotonic()
@@ -48,16 +55,20 @@ while True:
 """
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
-def test_killed_writer_leaves_all_but_the_last_second(tmp_path: Path) -> None:
+def started(folder: Path, *forms: str) -> subprocess.Popen[bytes]:
+    """A process that records a tick a millisecond."""
     path = os.pathsep.join([str(Path(__file__).resolve().parents[1] / "unit"), *filter(None, sys.path)])
-    process = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], env={**os.environ, "PYTHONPATH": path})
+    command = [sys.executable, "-c", WRITER, str(folder), *forms]
+    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path})
+
+
+def killed(process: subprocess.Popen[bytes], progress: Path, ticks: int) -> int:
+    """How far it had come when it was killed."""
     try:
         deadline = time.monotonic() + 60.0
-        progress = tmp_path / "progress"
         while time.monotonic() < deadline:
             text = progress.read_text() if progress.exists() else ""
-            if text and int(text) > 2500:
+            if text and int(text) > ticks:
                 break
             assert process.poll() is None, "the writer ended by itself"
             time.sleep(0.01)
@@ -65,7 +76,34 @@ def test_killed_writer_leaves_all_but_the_last_second(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
     reached = int(progress.read_text() or "0")
-    assert reached > 2500
+    assert reached > ticks
+    return reached
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
+def test_other_tools_read_a_killed_run_up_to_its_last_chunk(tmp_path: Path) -> None:
+    """What asammdf reads is what we read, to the bit; one chunk less where the kill came between the two writes."""
+    asammdf = pytest.importorskip("asammdf")
+    process = started(tmp_path, "mf4", "csv")
+    reached = killed(process, tmp_path / "progress", 1700)
+    signals = read_signals(tmp_path)
+    with asammdf.MDF(tmp_path / "signals.mf4") as mdf:
+        read = mdf.get("engine.w")
+        assert mdf.get("C4.mode").unit == "" and read.unit == "rad/s"
+    n = len(read.samples)
+    chunks = list(SignalPieces.of(tmp_path))
+    assert n in (signals.n, signals.n - len(chunks[-1])) and reached - n <= 2000
+    assert read.samples.tobytes() == signals["engine.w"][:n].tobytes()
+    assert read.timestamps.tobytes() == signals.t[:n].tobytes()
+    lines = (tmp_path / "signals.csv").read_text().splitlines()[2:]
+    values = np.array([[float(x) for x in line.split(",")] for line in lines if line.count(",") == 4])
+    np.testing.assert_array_equal(values[:, 1], signals["engine.w"][: len(values)])
+    assert signals.n - len(chunks[-1]) <= len(values) <= signals.n
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
+def test_killed_writer_leaves_all_but_the_last_second(tmp_path: Path) -> None:
+    reached = killed(started(tmp_path), tmp_path / "progress", 2500)
     signals = read_signals(tmp_path)
     assert not signals.closed and not signals.gaps
     assert signals.tick[0] == 0

@@ -221,6 +221,8 @@ class Record(ConfigTable):
     inputs: bool = True
     #: every frame with its time
     bus: bool = True
+    #: forms for other tools that are written while the run goes on: mf4, csv, parquet
+    formats: list[Literal["mf4", "csv", "parquet"]] = []
 
 
 #: what [driver] may hold in a file (driver_points reads it)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +25,7 @@ from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.record.run_data import COLUMNS, signal_header
 from torqueloop.hil.record.run_folder import RunFolder, check_duration
 from torqueloop.hil.record.signals import signal_encoder
+from torqueloop.hil.record.streamed import Streamed
 from torqueloop.hil.report.report import Report
 from torqueloop.hil.report.write import UnwrittenReport, write_report
 from torqueloop.hil.results.files import plain
@@ -180,13 +182,16 @@ def _prepare(plan: RigPlan, parts: RigParts, folder: RunFolder, real: bool, kern
         COLUMNS,
         every=c.record.every,
     )
-    recorder.add_stream("signals", header, parts.samples, encode=signal_encoder(len(plan.recorded)))
+    epoch = now_wall_ns() - now_ns() if real else 0
+    started = datetime.fromisoformat(folder.info.started)
+    forms = [Streamed(form, folder.path, header["names"], header["units"], c.clock.tick_s, started, epoch)
+             for form in dict.fromkeys(c.record.formats)]  # fmt: skip
+    recorder.add_stream("signals", header, parts.samples, encode=signal_encoder(len(plan.recorded)), forms=forms)
     if c.record.inputs:
         inputs = {"kind": "inputs", "version": INPUT_VERSION, "tick_s": c.clock.tick_s}
         recorder.add_stream("inputs", inputs, parts.inputs)
     if c.record.bus and plan.buses:
         channels = [{"name": bus.name, "channel": bus.place, "fd": bus.database.has_fd} for bus in plan.buses]
-        epoch = now_wall_ns() - now_ns() if real else 0
         recorder.add_stream("bus", bus_header(plan.buses[0].place, epoch, buses=channels), parts.bus_log)
     modes = ModeLog(parts.modes, plan.compiled.friction_names)
     faults = FirstFaultWriter(plan, parts, folder.path)
