@@ -20,6 +20,7 @@ CODEC = ("unit/test_codec.py", "unit/test_codec_fd.py")
 KERNEL = ("unit/test_kernel_elements.py", "unit/test_kernel_friction.py", "unit/test_kernel_model.py")
 PARTS = ("unit/test_components_rot_kinds.py", "unit/test_components_pt_parts.py", "unit/test_components_wet_drag.py",
          "unit/test_components_rot_losses.py")  # fmt: skip
+CURVES = ("unit/test_components_vehicle.py", "unit/test_components_pt_runs.py")
 LINK = ("hil/test_peer_zmq.py", "hil/test_hostile_peers.py")
 
 
@@ -169,9 +170,9 @@ MUTATIONS = (
         f"{STEP}/forces.pxi",
         "return -2.0 * m.ed[i].tau * x / (1.0 + x * x)",
         "return 2.0 * m.ed[i].tau * x / (1.0 + x * x)",
-        PARTS,
+        ("unit/test_components_rot_motion.py", "unit/test_components_rot_heat.py"),
     ),
-    M(f"{STEP}/forces.pxi", "y = -y if w < 0.0 else 0.0", "y = y if w < 0.0 else 0.0", PARTS),
+    M(f"{STEP}/forces.pxi", "y = -y if w < 0.0 else 0.0", "y = y if w < 0.0 else 0.0", CURVES),
     M(f"{STEP}/forces.pxi", "if fabs(w) <= wc:\n        return -mu", "if fabs(w) <= wc:\n        return mu", PARTS),
     M(f"{STEP}/forces.pxi", "c = m.eng[i].tau_idle_max", "pass", KERNEL + PARTS),
     M(

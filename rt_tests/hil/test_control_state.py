@@ -77,6 +77,11 @@ def test_parameters_over_the_channel_and_their_replay(tmp_path):
     assert result.stats.hash != run(DESK, tmp_path / "plain", 3.0).stats.hash
     signals = read_signals(result.out)
     assert np.abs(np.diff(signals["car.v"])).max() < 0.02, "the car's speed jumps"
+    # the impulse the vehicle model is told is that of the mass of each tick
+    m = np.where((signals.tick >= first) & (signals.tick < second), 2.0 * mass, mass)[1:]
+    force = signals["road.F"] + signals["road.F_friction"]
+    impulse = m * np.diff(signals["car.v"]) - 1e-3 * 0.5 * (force[1:] + force[:-1])
+    np.testing.assert_allclose(np.diff(signals["link.I_wheel"]), impulse, rtol=0, atol=1e-9 * mass)
     assert result.stats.energy.supplied["changes of parameters"] != 0.0
     assert abs(result.report.metrics["energy_residual_rel"]) < 1e-9
     again = replay(result.out)
