@@ -14,6 +14,8 @@ from torqueloop.cython_kernels.can.protection import E2E_PROFILES, NONE, Protect
 
 #: Signals of one message: the codec keeps them on the stack until the frame is accepted. 64 bytes hold no more.
 SIGNALS_MAX = 512
+#: Longest time of a message: eleven days; as nanoseconds it fits many times over. [ns]
+TIME_MAX_NS = 10**15
 #: Numbers of data bytes that a CAN FD frame can have.
 FD_LENGTHS = (*range(9), 12, 16, 20, 24, 32, 48, 64)
 
@@ -153,8 +155,10 @@ def message_fields(message: MessageSpec) -> MessageFields:
         raise ValueError(f"{where}: E2E profile '{message.e2e}'; allowed {', '.join(E2E_PROFILES)}")
     if not 1 <= message.max_delta <= 255:
         raise ValueError(f"{where}: max_delta {message.max_delta}; allowed 1..255")
-    if message.timeout_ns < 0 or message.cycle_ns < 0:
-        raise ValueError(f"{where}: timeout {message.timeout_ns} ns, cycle {message.cycle_ns} ns; not negative")
+    times = (message.timeout_ns, message.cycle_ns, message.start_ns, message.gap_ns)
+    if not all(0 <= t <= TIME_MAX_NS for t in times):
+        named = "timeout {} ns, cycle {} ns, first sending {} ns, gap {} ns".format(*times)
+        raise ValueError(f"{where}: {named}; allowed 0..{TIME_MAX_NS}")
     checksum, counter, header = header_fields(message)
     if checksum is None:
         counter = message.counter

@@ -55,7 +55,7 @@ def read_signals(run_dir: Path | str, folder: str = "signals") -> Signals:
     tick = np.concatenate(opened.ticks) if opened.ticks else np.zeros(0, np.int64)
     jump = np.flatnonzero(np.diff(tick) != opened.every)
     every = opened.every
-    gaps = [(int(tick[k]) + every, int(tick[k + 1] - tick[k]) // every - 1) for k in jump]
+    gaps = [(int(tick[k]) + every, (int(tick[k + 1]) - int(tick[k])) // every - 1) for k in jump]
     signals = Signals(
         opened.names,
         dict(zip(opened.names, opened.units, strict=True)),
@@ -192,14 +192,17 @@ def read_modes(path: Path | str) -> list[ModeChange]:
         cell = line.split(",")
         if len(cell) < len(head):
             continue  # the last line of a file cut off in mid-line
-        changes.append(
-            ModeChange(
-                int(cell[column["step"]]),
-                float(cell[column["t_s"]]),
-                cell[column["element"]].strip(),
-                int(float(cell[column["mode"]])),
+        try:
+            changes.append(
+                ModeChange(
+                    int(cell[column["step"]]),
+                    float(cell[column["t_s"]]),
+                    cell[column["element"]].strip(),
+                    int(float(cell[column["mode"]])),
+                )
             )
-        )
+        except (ValueError, OverflowError) as error:
+            raise RecordingError(f"{path}: {line[:80]!r}: {error}") from None
     return changes
 
 

@@ -7,6 +7,7 @@ finding.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import random
 import resource
@@ -24,6 +25,8 @@ CPU_S = 5.0
 DRAWING_S = 60.0
 #: growth of the process over all inputs [bytes]
 RSS_BYTES = 1 << 30
+#: growth after which what is unreachable is let go of: a rig is few objects with much memory [bytes]
+COLLECT_BYTES = 1 << 27
 
 
 class Hang(BaseException):
@@ -98,13 +101,17 @@ def run(target: Target, inputs: int | None, seconds: float | None, seed: int) ->
     """Corpus, then mutations until `inputs` or `seconds` are over. Findings of one place and kind are kept once."""
     rng, found, begin = random.Random(seed), Found(target.name), time.monotonic()
     known, places = corpus(target), set()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = collected = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     waiting = list(known)
     while True:
         data = waiting.pop(0) if waiting else target.mutate(rng.choice(known), rng)
         wrong = one(target, data)
         found.inputs += 1
-        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        grown = (most - before) * 1024
+        if (most - collected) * 1024 > COLLECT_BYTES:
+            gc.collect()
+            collected = most
         if wrong is None and grown > RSS_BYTES:
             wrong, before = f"the process has grown by {grown >> 20} MiB", before + grown // 1024
         if wrong is not None and (place := wrong.rpartition(" at ")[2]) not in places:

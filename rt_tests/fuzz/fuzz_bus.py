@@ -21,6 +21,8 @@ from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
 DESK = Path(torqueloop.__file__).parent / "configs" / "rigs" / "desk_4hp22.toml"
 #: a frame of an input: id, flags, data bytes, data
 FRAME = struct.Struct("<IBB8s")
+#: frames of a bus that one tick latches (RX_PER_TICK of tick.pxd)
+LATCHED = 64
 #: flags a classic frame may come with: remote, error
 FLAGS = (0, 0, 0, 1, 2)
 
@@ -41,15 +43,16 @@ class _Rig:
         self.parts.rig.begin(0)
 
     def take(self, frames: list[tuple[int, int, bytes]]) -> None:
-        """Two ticks, the frames before the first."""
+        """Ticks until these frames are taken."""
+        n = 1 + len(frames) // LATCHED
         before = self._counted()
         for can_id, flags, data in frames:
             assert self.bus.rx_ring.push(can_id, data, 0, flags)
-        assert self.parts.rig.ticks(2, 0) == 2, self.parts.rig.cause()
+        assert self.parts.rig.ticks(n, 0) == n, self.parts.rig.cause()
         assert self._counted() - before == len(frames), "a frame is counted once"
         names = len(self.plan.recorded)
         record = np.frombuffer(b"".join(iter(self.parts.samples.drain, b"")), np.uint8)
-        values = record.reshape(2, -1)[:, -8 * names :].copy().view(np.float64)
+        values = record.reshape(n, -1)[:, -8 * names :].copy().view(np.float64)
         assert np.isfinite(values).all(), "a signal is no number"
         assert not self.parts.rig.cause()["frozen"]
         for ring in (self.parts.inputs, self.parts.bus_log, self.parts.modes):
@@ -113,7 +116,7 @@ def disturbed(data: bytes, rng: random.Random) -> bytes:
 
 
 def read_frames(data: bytes) -> None:
-    """Two ticks with these frames."""
+    """Ticks with these frames."""
     found = []
     for at in range(0, len(data) - FRAME.size + 1, FRAME.size):
         can_id, flags, n, content = FRAME.unpack_from(data, at)

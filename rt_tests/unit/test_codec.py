@@ -409,6 +409,8 @@ def test_big_endian_counter_and_checksum_in_the_last_byte() -> None:
         ({"length": 9, "fd": True}, "CAN FD carries"),
         ({"length": 65, "fd": True}, "CAN FD carries"),
         ({"can_id": 0x800}, "0x800"),
+        ({"cycle_ns": -1}, "cycle -1 ns"),
+        ({"timeout_ns": 10**30}, "allowed 0..1000000000000000"),
         ({"e2e": "P7"}, "AUTOSAR_P02"),
         ({"crc_byte": None}, "checksum byte"),
         ({"crc_byte": 2}, "overlaps checksum"),
