@@ -144,7 +144,7 @@ MUTATIONS = (
     M(f"{TICK}/tick_sending.pxi", "tick - s.last < row.gap", "tick - s.last <= row.gap", SENDING),
     M(f"{TICK}/tick_sending.pxi", "return now and not before", "return now", SENDING),
     M(f"{TICK}/tick_sending.pxi", "s.left = 0 if changed and s.last < 0 else", "s.left =", SENDING),
-    M(f"{TICK}/tick_faults.pxi", "if copies == 0:", "if copies < 0:", DISTURB),
+    M(f"{TICK}/tick_faults.pxi", "if copies == 0:", "if copies < 0:", INJECT),
     M(f"{TICK}/tick_faults.pxi", "s.random = all.fault[i].seed", "s.random = 1", DISTURB),
     M(f"{TICK}/tick_faults.pxi", "return not wanted and not f.own_end", "return not wanted", DISTURB),
     M(f"{TICK}/tick_faults.pxi", "s.spent = wanted", "s.spent = 0", DISTURB),
