@@ -21,6 +21,7 @@ from torqueloop.core.components.bodies import (
     RigidBody,
     SphericalMount,
 )
+from torqueloop.core.components.breaking import BreakableShaft
 from torqueloop.core.components.carriers import (
     AbsoluteSpeedSensor,
     BevelGear1D,
@@ -141,7 +142,7 @@ from torqueloop.core.describe.params import Param, params_of
 
 #: family -> its kinds, in the order of the catalogue
 FAMILIES: dict[str, tuple[type[Component], ...]] = {
-    "Bodies and rigid joints": (Fixed, Inertia, Disc),
+    "Bodies and rigid joints": (Fixed, Inertia, Disc, BreakableShaft),
     "Springs, dampers, clearance": (
         Spring, Damper, SpringDamper, ElastoBacklash, ElastoBacklash2, HardStop,
     ),
@@ -199,8 +200,9 @@ KINDS: dict[str, type[Component]] = {kind.__name__: kind for family in FAMILIES.
 #: named one by one: type checkers evaluate no expression here
 __all__ = [
     "FAMILIES", "KINDS", "AbsoluteSpeedSensor", "AccSensor", "Accelerate", "AngleSensor", "AngleToTorqueAdaptor",
-    "BearingFriction", "BevelGear1D", "BodyMount", "Brake", "CarCoastDown", "CarResistance", "CardanMount", "Clutch",
-    "Component", "ConstantForce", "ConstantSpeed", "ConstantTorque", "Convection", "Damper", "Differential", "Disc",
+    "BearingFriction", "BevelGear1D", "BodyMount", "Brake", "BreakableShaft", "CarCoastDown", "CarResistance",
+    "CardanMount", "Clutch", "Component", "ConstantForce", "ConstantSpeed", "ConstantTorque", "Convection", "Damper",
+    "Differential", "Disc",
     "DragTorque", "EddyCurrentBrake", "EddyCurrentForce", "EddyCurrentTorque", "ElastoBacklash", "ElastoBacklash2",
     "ElastoGap", "Engine", "Engine3", "FinalDrive", "Fixed", "FixedHeatFlow", "FixedTemperature", "Flange", "Force",
     "Force2", "ForceSensor", "ForceStep", "FreeWheel", "GearEfficiency2", "GearMesh", "Gearbox",

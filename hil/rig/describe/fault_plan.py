@@ -292,11 +292,15 @@ class _Planner:
     def element(self) -> list[FaultRow]:
         """Faults of a plate clutch or brake, by the pressure that reaches it."""
         plan, spec = self.plan, self.spec
-        name = spec.target
-        if f"{name}.p" not in plan.compiled.input_names:
-            known = [n.removesuffix(".p") for n in plan.compiled.input_names if n.endswith(".p")]
-            raise self.error("{key}: the powertrain has no shift element {value}", "element", UnknownNameError,
-                             allowed=", ".join(known), hint=did_you_mean(name, known))  # fmt: skip
+        name, what, end = spec.target, "shift element", ".p"
+        if spec.kind == "broken":
+            what, end = "BreakableShaft", ".hold"
+        if f"{name}{end}" not in plan.compiled.input_names:
+            known = [n.removesuffix(end) for n in plan.compiled.input_names if n.endswith(end)]
+            raise self.error(f"{{key}}: the powertrain has no {what} {{value}}", "element", UnknownNameError,
+                             allowed=", ".join(known) or "none", hint=did_you_mean(name, known))  # fmt: skip
+        if spec.kind == "broken":
+            return [FaultRow("input", "value", self.model_input(f"{name}{end}", "element"))]
         part = plan.driveline.components[name]
         slot = self.model_input(f"{name}.p", "element")
         value = spec.value or 0.0

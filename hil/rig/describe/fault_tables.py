@@ -20,7 +20,7 @@ FRAME_KINDS = (
 NODE_KINDS = ("silent", "delay", "jitter", "duplicate")
 BUS_KINDS = ("bus_off", "load", "babble")
 SOLENOID_KINDS = ("stuck", "value", "offset", "gain", "noise", "ramp", "lag")
-ELEMENT_KINDS = ("stuck_open", "stuck_closed", "slow_fill", "leak", "worn")
+ELEMENT_KINDS = ("stuck_open", "stuck_closed", "slow_fill", "leak", "worn", "broken")
 TARGETS = {
     "signal": SIGNAL_KINDS,
     "message": FRAME_KINDS,
@@ -32,7 +32,7 @@ TARGETS = {
 Kind = Literal[
     "offset", "gain", "stuck", "value", "noise", "nan", "ramp", "lag", "raw", "out_of_range",
     "drop", "crc", "crc_random", "counter", "counter_random", "counter_offset", "dlc", "delay", "jitter", "duplicate",
-    "silent", "bus_off", "load", "babble", "stuck_open", "stuck_closed", "slow_fill", "leak", "worn",
+    "silent", "bus_off", "load", "babble", "stuck_open", "stuck_closed", "slow_fill", "leak", "worn", "broken",
 ]  # fmt: skip
 #: kinds that need a value, with its range and what it is; those that may have one
 NEEDED = {
@@ -60,7 +60,7 @@ class Fault(ConfigTable):
     node: str | None = None
     #: bus that is made wrong
     bus: str | None = None
-    #: clutch or brake of the powertrain with an input p
+    #: clutch or brake of the powertrain with an input p; a BreakableShaft for kind broken
     element: str | None = None
     #: solenoid of the hydraulic unit, whose command is made wrong
     solenoid: str | None = None
