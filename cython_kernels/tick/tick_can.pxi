@@ -107,7 +107,11 @@ cdef void _bus_signals(rig_t* r, const bus_t* b, int64_t now_ns) noexcept nogil:
     # from b.word alone, which a replay takes from the input record
     cdef double* sig = r.sig + b.state_slot
     cdef const bus_word_t* word = &b.word
-    sig[BUS_STATE] = BUS_OFF if _links_disturbed(r) and _bus_off(r, b) else word.state
+    cdef int64_t off = _off_ticks(r, b) if _links_disturbed(r) else -1
+    sig[BUS_STATE] = BUS_OFF if off >= 0 else word.state
+    if off > 0 and off * r.period_ns > b.down_limit_ns:
+        # as if the controller were off: by the rig's time, which a replay has too
+        rig_latch(r, CAUSE_BUS, on_bus(b.index, -BUS_OFF))
     sig[BUS_TX_ERRORS] = word.tx_errors
     sig[BUS_RX_ERRORS] = word.rx_errors
     sig[BUS_ERROR_FRAMES] = <double>word.error_frames

@@ -119,6 +119,17 @@ cdef inline bint _links_disturbed(const rig_t* r) noexcept nogil:
     return r.faults != NULL and r.faults.n_fault > r.faults.first[STAGE_FRAME]
 
 
+cdef int64_t _off_ticks(rig_t* r, const bus_t* b) noexcept nogil:
+    """Ticks since a fault has taken the bus off; -1: none has."""
+    cdef int64_t longest = -1
+    cdef int i
+    for i in range(r.faults.first[STAGE_BUS], r.faults.n_fault):
+        if r.faults.fault[i].kind == FAULT_BUS_OFF and r.faults.fault[i].bus == b.index:
+            if r.faults.state[i].begun >= 0 and sim_tick(r) - r.faults.state[i].begun > longest:
+                longest = sim_tick(r) - r.faults.state[i].begun
+    return longest
+
+
 cdef bint _bus_off(rig_t* r, const bus_t* b) noexcept nogil:
     cdef int i
     for i in range(r.faults.first[STAGE_BUS], r.faults.n_fault):

@@ -94,12 +94,17 @@ class Bench:
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
+    yield from made()
+
+
+def made(overrides: dict[str, object] | None = None) -> Iterator[Bench]:
+    """A bench, closed afterwards."""
     a, b = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
     a.bind(("127.0.0.1", 0))
     b.bind(("127.0.0.1", 0))
     a.connect(b.getsockname())
     b.connect(a.getsockname())
-    plan = load_plan(VCAN)
+    plan = load_plan(VCAN, overrides)
     bench = Bench(plan, build(plan, 60.0), a, b)
     yield bench
     assert bench.parts.buses[0].port is not None
@@ -154,6 +159,27 @@ def test_bus_off_for_too_long_latches_the_safe_state_and_a_restart_in_time_does_
     assert cause["latched"] and cause["cause"] == "bus" and cause["tick"] == first + 201
     assert bench.cause().startswith("the CAN bus: bus off for too long")
     assert bench.replayed_hash() == bench.parts.rig.state_hash
+
+
+def test_a_fault_takes_the_port_off_the_bus_and_too_long_latches(tmp_path: Path) -> None:
+    patient = {f"bus.powertrain.rx_timeout_s.TCU_Pressure_{k}": 10.0 for k in (1, 2)}
+    windows = ((0.1, 0.25), (0.5, 0.9))
+    faults = [{"bus": "powertrain", "kind": "bus_off", "from_s": a, "until_s": b} for a, b in windows]
+    for bench in made({**patient, "faults": faults}):
+        bench.run(150)
+        assert bench.value("bus.powertrain.state") == 3 and not bench.parts.rig.safe_latched
+        bench._received()
+        bench.sent.clear()
+        bench.run(50, False)
+        assert not bench._received(), "nothing goes out"
+        bench.run(200)
+        assert bench.value("bus.powertrain.state") == 0 and bench.sent and not bench.parts.rig.safe_latched
+        # 0.2 s after the second one began
+        bench.run(350)
+        cause = bench.parts.rig.cause()
+        assert cause["latched"] and cause["cause"] == "bus" and cause["tick"] == 500 + 201
+        assert bench.cause().startswith("the CAN bus: bus off for too long")
+        assert bench.replayed_hash() == bench.parts.rig.state_hash
 
 
 def test_frames_that_cannot_be_sent_latch_the_safe_state_after_the_limit(bench: Bench) -> None:
