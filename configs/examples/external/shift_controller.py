@@ -138,5 +138,5 @@ def serve(endpoint: str, database: Path) -> None:
 
 
 if __name__ == "__main__":
-    beside = Path(__file__).resolve().parents[2] / "can" / "tcu_4hp22.dbc"
+    beside: Path = Path(__file__).resolve().parents[2] / "can" / "tcu_4hp22.dbc"
     serve(sys.argv[1], Path(sys.argv[2]) if len(sys.argv) > 2 else beside)
