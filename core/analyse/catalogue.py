@@ -25,7 +25,7 @@ from torqueloop.core.describe.tables import Columns, Table1D, Table2D
 from torqueloop.core.describe.units import DIMENSIONS, SYMBOLS
 
 #: a table of losses
-LOSSES = {
+LOSSES: dict[str, Any] = {
     "columns": ["w_a_radps", "eta1", "eta2", "tbf1_Nm", "tbf2_Nm"],
     "rows": [[0, Decimal("0.9"), Decimal("0.8"), 1, 2]],
 }

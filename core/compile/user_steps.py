@@ -17,6 +17,7 @@ import tempfile
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.compile.specialise import specialised_source
@@ -26,7 +27,7 @@ from torqueloop.cython_kernels.step import topologies
 
 #: no -ffast-math: NaN checks must survive; no contraction: generic and precompiled kernels are bit-identical
 CFLAGS = ["-g0", "-fno-math-errno", "-ffp-contract=off", "-Wno-unused-function", "-Wno-unreachable-code"]
-DIRECTIVES = {
+DIRECTIVES: dict[str, Any] = {
     "language_level": "3",
     "boundscheck": False,
     "wraparound": False,

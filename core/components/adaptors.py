@@ -14,6 +14,7 @@ After Modelica.Mechanics.Rotational.Components, with its signs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -64,7 +65,7 @@ def torque_to_motion(b: Builder, torque: str, names: tuple[str, ...]) -> None:
 class AngleToTorqueAdaptor(Component):
     """The flange moves with the inputs phi, w, a; output tau is the torque on the flange that this takes."""
 
-    flanges: ClassVar = ONE_FLANGE
+    flanges: ClassVar[Mapping[str, Flange]] = ONE_FLANGE
 
     use_w: bool = param("the speed is an input, too", default=True, form="flag")
     use_a: bool = param("the acceleration is an input, too (with use_w)", default=True, form="flag")
@@ -81,7 +82,7 @@ class AngleToTorqueAdaptor(Component):
 class TorqueToAngleAdaptor(Component):
     """-tau (input) acts on the flange, as on the near side of a cut; outputs phi, w, a of the flange."""
 
-    flanges: ClassVar = ONE_FLANGE
+    flanges: ClassVar[Mapping[str, Flange]] = ONE_FLANGE
 
     use_w: bool = param("give the speed out", default=True, form="flag")
     use_a: bool = param("give the acceleration out (with use_w)", default=True, form="flag")
@@ -97,7 +98,7 @@ class TorqueToAngleAdaptor(Component):
 class GeneralAngleToTorqueAdaptor(Component):
     """As AngleToTorqueAdaptor with general names: p = phi, pder = w, pder2 = a in; f = torque on the flange out."""
 
-    flanges: ClassVar = ONE_FLANGE
+    flanges: ClassVar[Mapping[str, Flange]] = ONE_FLANGE
 
     use_pder: bool = param("the speed is an input, too", default=True, form="flag")
     use_pder2: bool = param("the acceleration is an input, too (with use_pder)", default=True, form="flag")
@@ -114,7 +115,7 @@ class GeneralAngleToTorqueAdaptor(Component):
 class GeneralTorqueToAngleAdaptor(Component):
     """As TorqueToAngleAdaptor with general names: f = tau in; p = phi, pder = w, pder2 = a out."""
 
-    flanges: ClassVar = ONE_FLANGE
+    flanges: ClassVar[Mapping[str, Flange]] = ONE_FLANGE
 
     use_pder: bool = param("give the speed out", default=True, form="flag")
     use_pder2: bool = param("give the acceleration out (with use_pder)", default=True, form="flag")

@@ -14,12 +14,13 @@ Needs c > 0. After Modelica.Mechanics.Rotational.Components.ElastoBacklash and E
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from torqueloop.core.components.compliances import TWO_SHAFTS, spring_damper
 from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import HEAT_PORT
+from torqueloop.core.describe.flange import HEAT_PORT, Flange
 from torqueloop.core.describe.params import param
 from torqueloop.core.describe.vocabulary import (
     ELASTO_BACKLASH,
@@ -76,7 +77,7 @@ class ElastoBacklash(Component):
     x = phi_b - phi_a - phi_rel0. No torque for |x| <= b/2, none when the damper would pull (tc + td <= 0).
     """
 
-    flanges: ClassVar = {**TWO_SHAFTS, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**TWO_SHAFTS, "heatPort": HEAT_PORT}
 
     c: float = param("stiffness", "rotational_stiffness", low=0.0, above=True)
     d: float = param("damping", "rotational_damping", low=0.0)

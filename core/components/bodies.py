@@ -12,6 +12,7 @@ second order in them; hinges and free motion hold for any attitude.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -41,7 +42,7 @@ class RigidBody(Component):
     q3, place x, y, z of the mass centre in the world, work_*: of gravity, and of what turning axes add (0 in sum).
     """
 
-    flanges: ClassVar = {
+    flanges: ClassVar[Mapping[str, Flange]] = {
         "frame_b": Flange(domain=FRAME, required=False),
         **{f"w_{axis}": Flange(domain=ROTATIONAL, required=False) for axis in AXES},
         **{f"v_{axis}": Flange(domain=TRANSLATIONAL, required=False) for axis in AXES},
@@ -107,7 +108,7 @@ class RigidBody(Component):
 class _AtPoint(Component):
     """What is joined to a point of a body."""
 
-    flanges: ClassVar = {"frame_a": FRAME_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {"frame_a": FRAME_PORT}
 
     r_x: float = param("the point, from the mass centre, along x of the body", "length", 0.0)
     r_y: float = param("along y", "length", 0.0)
@@ -205,7 +206,7 @@ class LeavingShaft(Component):
     axis n, so the body may turn by small angles across it.
     """
 
-    flanges: ClassVar = {"flange_a": Flange(), "flange_b": Flange(), "frame_a": FRAME_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {"flange_a": Flange(), "flange_b": Flange(), "frame_a": FRAME_PORT}
 
     n_x: float = param("axis, along x of the body (made length 1)", default=1.0)
     n_y: float = param("axis, along y", default=0.0)

@@ -14,6 +14,7 @@ Mechanical Effects of 1D Powertrains, 3rd Int. Modelica Conference 2003.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -41,7 +42,7 @@ def unit_vector(n: Vector, key: str) -> Vector:
 class World(Component):
     """A carrier at rest. Outputs t_x, t_y, t_z: moment of the driveline on it."""
 
-    flanges: ClassVar = {"frame_b": FRAME_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {"frame_b": FRAME_PORT}
 
     def contribute(self, b: Builder) -> None:
         b.carrier("frame_b")
@@ -56,7 +57,7 @@ class MovingCarrier(Component):
     moments at once and nothing else. Outputs w_x .. and t_x, t_y, t_z: moment of the driveline on the carrier.
     """
 
-    flanges: ClassVar = {"frame_b": FRAME_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {"frame_b": FRAME_PORT}
 
     use_z: bool = param("the angular acceleration is an input of its own", default=False, form="flag")
 
@@ -95,7 +96,7 @@ class Mounting1D(_OnAxis):
     Output tau: torque on flange_b; the carrier gets tau*n.
     """
 
-    flanges: ClassVar = {"flange_b": Flange(), "frame_a": FRAME_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {"flange_b": Flange(), "frame_a": FRAME_PORT}
 
     phi0: Fraction = param("angle relative to the carrier", "angle", Fraction(0), form="exact")
 
@@ -114,7 +115,7 @@ class Rotor1D(_OnAxis):
     terms of J*(n.z), which is right where the driveline accelerates much faster than its carrier.
     """
 
-    flanges: ClassVar = {"flange_a": OPEN, "flange_b": OPEN, "frame_a": FRAME_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {"flange_a": OPEN, "flange_b": OPEN, "frame_a": FRAME_PORT}
 
     J: float = param("moment of inertia about the axis", "inertia", low=0.0, above=True)
     exact: bool = param("keep J*(n.z), the angular acceleration of the carrier", default=True, form="flag")
@@ -138,7 +139,7 @@ class BevelGear1D(Component):
     The carrier gets tau_a*n_a + tau_b*n_b, the torques of the shafts on the gear (outputs tau_a, tau_b).
     """
 
-    flanges: ClassVar = {"flange_a": Flange(), "flange_b": Flange(), "frame_a": FRAME_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {"flange_a": Flange(), "flange_b": Flange(), "frame_a": FRAME_PORT}
 
     ratio: Fraction = param("transmission ratio phi_a/phi_b", default=Fraction(1), form="exact")
     na_x: float = param("axis of flange_a, along x of the carrier (made length 1)", default=1.0)
@@ -175,7 +176,7 @@ class BevelGear1D(Component):
 class AbsoluteSpeedSensor(_OnAxis):
     """Output w: speed of the flange plus n.omega of its carrier, its angular velocity in space about the axis n."""
 
-    flanges: ClassVar = {"flange": Flange(), "frame_a": FRAME_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {"flange": Flange(), "frame_a": FRAME_PORT}
 
     def contribute(self, b: Builder) -> None:
         b.absolute_speed("w", "frame_a", b.w("flange"), self.n)
@@ -190,7 +191,7 @@ class MountedDriveline(_OnAxis):
     A support of theirs that is joined to something else (a Mounting1D about another axis) is not in the housing.
     """
 
-    flanges: ClassVar = {"frame_a": FRAME_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {"frame_a": FRAME_PORT}
 
     parts: str = param("its components: names with * and ?, blanks between them", default="*", form="names")
     exact: bool = param("keep J*(n.z), the angular acceleration of the carrier", default=True, form="flag")

@@ -9,6 +9,7 @@ Loss power d*w_rel^2 >= 0 goes to heatPort. Linear for any twist. After Modelica
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -60,7 +61,7 @@ def spring(
 class Spring(Component):
     """Linear torsion spring: tau = c*(phi_rel - phi_rel0), phi_rel = phi_b - phi_a; -tau on flange_b."""
 
-    flanges: ClassVar = TWO_SHAFTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
 
     c: float = param("stiffness", "rotational_stiffness", low=0.0, above=True)
     phi_rel0: float = param("relative angle at which the spring is relaxed", "angle", 0.0)
@@ -75,7 +76,7 @@ class Spring(Component):
 class Damper(Component):
     """Linear torsion damper: tau = d*w_rel, w_rel = w_b - w_a; -tau on flange_b. Loss power d*w_rel^2."""
 
-    flanges: ClassVar = {**TWO_SHAFTS, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**TWO_SHAFTS, "heatPort": HEAT_PORT}
 
     d: float = param("damping", "rotational_damping", low=0.0)
 
@@ -89,7 +90,7 @@ class Damper(Component):
 class SpringDamper(Component):
     """Spring and damper in parallel: tau = c*(phi_rel - phi_rel0) + d*w_rel; -tau on flange_b. Loss d*w_rel^2."""
 
-    flanges: ClassVar = {**TWO_SHAFTS, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**TWO_SHAFTS, "heatPort": HEAT_PORT}
 
     c: float = param("stiffness", "rotational_stiffness", low=0.0, above=True)
     d: float = param("damping", "rotational_damping", low=0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,7 +29,12 @@ class LockUpTC(Laminar):
     against the slip, which only takes energy out; an offline run warns of it, for no measured curve says what is there.
     """
 
-    flanges: ClassVar = {"pump": Flange(), "turbine": Flange(), "support": SUPPORT, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {
+        "pump": Flange(),
+        "turbine": Flange(),
+        "support": SUPPORT,
+        "heatPort": HEAT_PORT,
+    }
 
     mp: Any = curve("capacity T_p/w_p^2 over speed ratio w_t/w_p", "1", "torque_per_speed_squared", low=0.0)
     mu: Any = curve("torque ratio T_t/T_p over speed ratio w_t/w_p", "1", "1", low=0.0)

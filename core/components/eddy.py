@@ -11,12 +11,13 @@ After Modelica.Mechanics.Rotational.Sources.EddyCurrentTorque.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from torqueloop.core.components.sources import ROTATIONAL_FLANGES, TRANSLATIONAL_FLANGES
 from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import HEAT_PORT
+from torqueloop.core.describe.flange import HEAT_PORT, Flange
 from torqueloop.core.describe.params import param, require
 from torqueloop.core.describe.vocabulary import HEAT_OF_PORT, OUT_PORT, OUT_PORT_POWER, OUT_PORT_WORK, Form
 
@@ -55,7 +56,7 @@ class _EddyCurrent(Component):
 class EddyCurrentTorque(_EddyCurrent):
     """Brakes with 2*tau_nominal*x/(1 + x^2), x = w/(w_nominal*(1 + ar*(T - TRef))); output tau > 0 brakes w > 0."""
 
-    flanges: ClassVar = {**ROTATIONAL_FLANGES, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**ROTATIONAL_FLANGES, "heatPort": HEAT_PORT}
 
     tau_nominal: float = param("greatest torque", "torque", low=0.0)
     w_nominal: float = param("speed of the greatest torque at TRef", "angular_velocity", low=0.0, above=True)
@@ -74,7 +75,7 @@ class EddyCurrentBrake(EddyCurrentTorque):
 class EddyCurrentForce(_EddyCurrent):
     """Brakes with 2*f_nominal*x/(1 + x^2), x = v/(v_nominal*(1 + ar*(T - TRef))); output f > 0 brakes v > 0."""
 
-    flanges: ClassVar = {**TRANSLATIONAL_FLANGES, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**TRANSLATIONAL_FLANGES, "heatPort": HEAT_PORT}
 
     f_nominal: float = param("greatest force", "force", low=0.0)
     v_nominal: float = param("speed of the greatest force at TRef", "velocity", low=0.0, above=True)

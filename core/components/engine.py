@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import OPEN, SUPPORT
+from torqueloop.core.describe.flange import OPEN, SUPPORT, Flange
 from torqueloop.core.describe.params import Param, curve, param, require, require_given
 from torqueloop.core.describe.vocabulary import OUT_ENGINE, OUT_ENGINE_WORK, OUT_INPUT
 
@@ -27,7 +28,7 @@ class Engine(Component):
     drag is negative: the closed-throttle torque that brakes the crankshaft. Input: pedal 0..1.
     """
 
-    flanges: ClassVar = {"flange": OPEN, "support": SUPPORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {"flange": OPEN, "support": SUPPORT}
 
     J: float = param("inertia of crankshaft and flywheel", "inertia", low=0.0, above=True)
     wot: Any = curve("torque at full pedal over speed", "angular_velocity", "torque", None)

@@ -6,6 +6,7 @@ for v > 0. `work` is the energy put into the driveline. After Modelica.Mechanics
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 class Force(Component):
     """Force +f on the flange, -f on the support; input f in N."""
 
-    flanges: ClassVar = TRANSLATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = TRANSLATIONAL_FLANGES
 
     def contribute(self, b: Builder) -> None:
         index = b.torque(b.w("flange") - b.w("support"), input=b.input("f", "force"))
@@ -42,7 +43,10 @@ class Force(Component):
 class Force2(Component):
     """Force between two parts: +f on flange_b, -f on flange_a; input f in N."""
 
-    flanges: ClassVar = {"flange_a": Flange(domain=TRANSLATIONAL), "flange_b": Flange(domain=TRANSLATIONAL)}
+    flanges: ClassVar[Mapping[str, Flange]] = {
+        "flange_a": Flange(domain=TRANSLATIONAL),
+        "flange_b": Flange(domain=TRANSLATIONAL),
+    }
 
     def contribute(self, b: Builder) -> None:
         index = b.torque(b.w("flange_b") - b.w("flange_a"), input=b.input("f", "force"))
@@ -53,7 +57,7 @@ class Force2(Component):
 class ForceStep(Component):
     """f = offsetForce before startTime, then offsetForce + stepForce. Its input `f` carries this step."""
 
-    flanges: ClassVar = TRANSLATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = TRANSLATIONAL_FLANGES
 
     stepForce: float = param("height of the step", "force")
     offsetForce: float = param("force before the step", "force", 0.0)
@@ -71,7 +75,7 @@ class ForceStep(Component):
 class ConstantForce(Component):
     """Constant force +f_constant on the flange."""
 
-    flanges: ClassVar = TRANSLATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = TRANSLATIONAL_FLANGES
 
     f_constant: float = param("force on the flange", "force")
 
@@ -84,7 +88,7 @@ class ConstantForce(Component):
 class LinearSpeedDependentForce(Component):
     """f = f_nominal*v/v_nominal (ForceDirection = false) or f_nominal*|v|/v_nominal (true) on the flange."""
 
-    flanges: ClassVar = TRANSLATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = TRANSLATIONAL_FLANGES
 
     f_nominal: float = param("force at v_nominal", "force")
     v_nominal: float = param("nominal speed", "velocity", low=0.0, above=True)
@@ -99,7 +103,7 @@ class LinearSpeedDependentForce(Component):
 class QuadraticSpeedDependentForce(Component):
     """f = f_nominal*(v/v_nominal)^2 on the flange; multiplied by sign(v) if ForceDirection is false."""
 
-    flanges: ClassVar = TRANSLATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = TRANSLATIONAL_FLANGES
 
     f_nominal: float = param("force at v_nominal", "force")
     v_nominal: float = param("nominal speed", "velocity", low=0.0, above=True)
@@ -118,7 +122,7 @@ class InverseSpeedDependentForce(Component):
     polygon within 1e-6 of its value up to 1000 times max(v_nominal, v0).
     """
 
-    flanges: ClassVar = TRANSLATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = TRANSLATIONAL_FLANGES
 
     f_nominal: float = param("force at v_nominal", "force")
     v_nominal: float = param("nominal speed", "velocity", low=0.0, above=True)
@@ -134,7 +138,7 @@ class InverseSpeedDependentForce(Component):
 class SignForce(Component):
     """f = f_nominal*sign(v), made continuous near v = 0 by `reg` as in SignTorque; it cannot hold a part at rest."""
 
-    flanges: ClassVar = TRANSLATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = TRANSLATIONAL_FLANGES
 
     f_nominal: float = param("force at high speed (negative: brakes)", "force")
     reg: str = param("law near zero speed", default="Exp", form="choice", choices=REGULARIZATIONS)

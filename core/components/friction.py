@@ -13,12 +13,13 @@ After Modelica.Mechanics.Rotational.Components; Otter, Elmqvist, Mattsson, CACSD
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.compliances import TWO_SHAFTS, relative_motion
 from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import HEAT_PORT, OPEN, SUPPORT
+from torqueloop.core.describe.flange import HEAT_PORT, OPEN, SUPPORT, Flange
 from torqueloop.core.describe.params import curve, param
 from torqueloop.core.describe.vocabulary import (
     BLOCKED,
@@ -87,7 +88,7 @@ class _Pressed(Component):
 class Clutch(_Pressed):
     """Friction between two shafts: |tau| = cgeo*mue_pos(|w_rel|)*fn sliding, up to peak*cgeo*mue_pos(0)*fn stuck."""
 
-    flanges: ClassVar = CLUTCH_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = CLUTCH_FLANGES
 
     w_rel0: float | None = param("start slip w_b - w_a", "angular_velocity", None)
     phi_rel0: float | None = param("start angle phi_b - phi_a", "angle", None)
@@ -103,7 +104,7 @@ class Clutch(_Pressed):
 class Brake(_Pressed):
     """Friction between a shaft (phi_a = phi_b) and the support; torques as of a Clutch, with w = w_a - w_support."""
 
-    flanges: ClassVar = BRAKE_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = BRAKE_FLANGES
 
     def contribute(self, b: Builder) -> None:
         b.join("flange_a", "flange_b")
@@ -118,7 +119,7 @@ class OneWayClutch(_Pressed):
     cgeo*mue_pos(0)*fn_max.
     """
 
-    flanges: ClassVar = CLUTCH_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = CLUTCH_FLANGES
 
     def contribute(self, b: Builder) -> None:
         mu0 = b.table1("mue_pos")(0.0)
@@ -140,7 +141,7 @@ class FreeWheel(Component):
     impact when it is made to block at w_rel < 0 (wrong start values, a jump of a forced motion).
     """
 
-    flanges: ClassVar = CLUTCH_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = CLUTCH_FLANGES
 
     def contribute(self, b: Builder) -> None:
         relative = b.w("flange_b") - b.w("flange_a")
@@ -153,7 +154,7 @@ class FreeWheel(Component):
 class BearingFriction(Component):
     """Always pressed: sliding torque tau_pos(|w|), breakaway torque peak*tau_pos(0), between shaft and support."""
 
-    flanges: ClassVar = BRAKE_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = BRAKE_FLANGES
 
     tau_pos: Any = curve("friction torque over |w|", "angular_velocity", "torque", low=0.0)
     peak: float = param("breakaway over sliding torque at standstill", default=1.0, low=1.0)

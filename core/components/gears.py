@@ -5,6 +5,7 @@ The support takes minus the sum of the torques on the other flanges; unconnected
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -24,7 +25,7 @@ class IdealGear(Component):
     Give `ratio`, or the tooth numbers of a spur pair: ratio = -z_b/z_a (outer teeth: the sense turns round).
     """
 
-    flanges: ClassVar = {"flange_a": Flange(), "flange_b": Flange(), "support": SUPPORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {"flange_a": Flange(), "flange_b": Flange(), "support": SUPPORT}
 
     ratio: Fraction | None = param("transmission ratio phi_a/phi_b", default=None, form="exact")
     z_a: int | None = param("teeth of the wheel on flange_a", default=None, form="integer", low=1)
@@ -56,7 +57,7 @@ class IdealGear(Component):
 class FinalDrive(Component):
     """Axle gear: phi_a = ratio*phi_b; flange_a is the propeller shaft, flange_b the crown wheel."""
 
-    flanges: ClassVar = {"flange_a": Flange(), "flange_b": Flange(), "support": SUPPORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {"flange_a": Flange(), "flange_b": Flange(), "support": SUPPORT}
 
     ratio: Fraction = param("transmission ratio phi_a/phi_b", form="exact")
 
@@ -72,7 +73,7 @@ class FinalDrive(Component):
 class Differential(Component):
     """Bevel differential with final drive: 2*w_in/ratio = w_left + w_right (relative to the support); equal torques."""
 
-    flanges: ClassVar = {
+    flanges: ClassVar[Mapping[str, Flange]] = {
         "flange_in": Flange(), "flange_left": Flange(), "flange_right": Flange(), "support": SUPPORT,
     }  # fmt: skip
 
@@ -95,7 +96,7 @@ class IdealPlanetary(Component):
     has ratio = -z_ring/z_sun (`plus_set`, or a negative ratio).
     """
 
-    flanges: ClassVar = {"sun": Flange(), "carrier": Flange(), "ring": Flange()}
+    flanges: ClassVar[Mapping[str, Flange]] = {"sun": Flange(), "carrier": Flange(), "ring": Flange()}
 
     ratio: Fraction | None = param("z_ring/z_sun, negative for a plus set", default=None, form="exact")
     z_sun: int | None = param("teeth of the sun", default=None, form="integer", low=1)
@@ -146,7 +147,7 @@ ROTATION_TO_TRANSLATION = {
 class IdealGearR2T(Component):
     """Rack or spindle: phi = ratio*s, relative to the supports; force on flangeT = -ratio * torque on flangeR."""
 
-    flanges: ClassVar = ROTATION_TO_TRANSLATION
+    flanges: ClassVar[Mapping[str, Flange]] = ROTATION_TO_TRANSLATION
 
     ratio: Fraction = param("transmission ratio phi/s", "angle_per_length", form="exact")
 
@@ -161,7 +162,7 @@ class IdealGearR2T(Component):
 class IdealRollingWheel(Component):
     """Rolling without slip: s = radius*phi (to the supports); torque on flangeR = -radius * force on flangeT."""
 
-    flanges: ClassVar = ROTATION_TO_TRANSLATION
+    flanges: ClassVar[Mapping[str, Flange]] = ROTATION_TO_TRANSLATION
 
     radius: Fraction = param("rolling radius", "length", low=0.0, above=True, form="exact")
 

@@ -7,13 +7,14 @@ After Modelica.Mechanics.Rotational.Components.InitializeFlange and RelativeStat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from torqueloop.core.components.compliances import TWO_SHAFTS, relative_motion
 from torqueloop.core.components.sensors import ONE_PART, ONE_SHAFT, TWO_PARTS
 from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import TRANSLATIONAL
+from torqueloop.core.describe.flange import TRANSLATIONAL, Flange
 from torqueloop.core.describe.params import param
 from torqueloop.core.describe.vocabulary import OUT_ACCELERATION
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 class InitializeFlange(Component):
     """phi = phi_start and w = w_start at the start (each only if given); outputs phi, w, a."""
 
-    flanges: ClassVar = ONE_SHAFT
+    flanges: ClassVar[Mapping[str, Flange]] = ONE_SHAFT
 
     phi_start: float | None = param("start angle", "angle", None)
     w_start: float | None = param("start speed", "angular_velocity", None)
@@ -44,7 +45,7 @@ class RelativeStates(Component):
     Nothing is chosen as a state here: only the start values count.
     """
 
-    flanges: ClassVar = TWO_SHAFTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
 
     phi_rel0: float | None = param("start angle phi_b - phi_a", "angle", None)
     w_rel0: float | None = param("start speed w_b - w_a", "angular_velocity", None)
@@ -61,7 +62,7 @@ class RelativeStates(Component):
 class TranslationalInitializeFlange(Component):
     """s = s_start and v = v_start at the start (each only if given); outputs s, v, a."""
 
-    flanges: ClassVar = ONE_PART
+    flanges: ClassVar[Mapping[str, Flange]] = ONE_PART
 
     s_start: float | None = param("start position", "length", None)
     v_start: float | None = param("start speed", "velocity", None)
@@ -77,7 +78,7 @@ class TranslationalInitializeFlange(Component):
 class TranslationalRelativeStates(Component):
     """At the start s_b - s_a = s_rel0 and v_b - v_a = v_rel0 (each only if given); outputs s_rel, v_rel, a_rel."""
 
-    flanges: ClassVar = TWO_PARTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_PARTS
 
     s_rel0: float | None = param("start distance s_b - s_a", "length", None)
     v_rel0: float | None = param("start speed v_b - v_a", "velocity", None)

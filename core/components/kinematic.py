@@ -23,12 +23,13 @@ After Modelica.Mechanics.Rotational.Sources and Translational.Sources.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from torqueloop.core.components.sources import ROTATIONAL_FLANGES, TRANSLATIONAL_FLANGES
 from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import ROTATIONAL, TRANSLATIONAL
+from torqueloop.core.describe.flange import ROTATIONAL, TRANSLATIONAL, Flange
 from torqueloop.core.describe.params import param
 from torqueloop.core.describe.vocabulary import (
     DRIVEN_ACCELERATION,
@@ -126,7 +127,7 @@ class _Driven(Component):
 class _Translated(_Driven):
     """The same for a sliding flange."""
 
-    flanges: ClassVar = TRANSLATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = TRANSLATIONAL_FLANGES
     domain: ClassVar[str] = TRANSLATIONAL
     references: ClassVar[tuple[str, str]] = ("s_ref", "v_ref")
     motion: ClassVar[tuple[str, str]] = ("s", "v")
@@ -136,7 +137,7 @@ class _Translated(_Driven):
 class Accelerate(_Driven):
     """a = a_ref (input, rad/s2); w and phi follow from their start values."""
 
-    flanges: ClassVar = ROTATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
 
     phi0: float | None = param("start angle relative to the support", "angle", None)
     w0: float | None = param("start speed relative to the support", "angular_velocity", None)
@@ -151,7 +152,7 @@ class Accelerate(_Driven):
 class Speed(_Driven):
     """exact: w = w_ref (input, rad/s); else a = (w_ref - w)*2*pi*f_crit."""
 
-    flanges: ClassVar = ROTATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
 
     exact: bool = param("follow w_ref exactly", default=False, form="flag")
     f_crit: float = param("critical frequency of the filter", "frequency", 50.0, low=0.0, above=True)
@@ -164,7 +165,7 @@ class Speed(_Driven):
 class Position(_Driven):
     """exact: phi = phi_ref (input, rad); else filtered with f_crit by a second-order Bessel filter."""
 
-    flanges: ClassVar = ROTATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
 
     exact: bool = param("follow phi_ref exactly", default=False, form="flag")
     f_crit: float = param("critical frequency of the filter", "frequency", 50.0, low=0.0, above=True)
@@ -177,7 +178,7 @@ class Position(_Driven):
 class Move(_Driven):
     """phi, w and a of the flange are inputs (rad, rad/s, rad/s2), which must be derivatives of each other."""
 
-    flanges: ClassVar = ROTATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
 
     def contribute(self, b: Builder) -> None:
         inputs = position_inputs(b, self.domain, (*self.motion, "a"))
@@ -188,7 +189,7 @@ class Move(_Driven):
 class ConstantSpeed(_Driven):
     """w = w_fixed, whatever torque that takes. Its input `w_fixed` carries the parameter."""
 
-    flanges: ClassVar = ROTATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
 
     w_fixed: float = param("speed relative to the support", "angular_velocity")
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.friction import BRAKE_FLANGES, CLUTCH_FLANGES, friction_outputs
 from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import Flange
 from torqueloop.core.describe.params import curve, param, require, require_given
 from torqueloop.core.describe.tables import Table1D
 from torqueloop.core.describe.vocabulary import (
@@ -134,7 +136,7 @@ class Laminar(Component):
 class LaminarClutch(Laminar):
     """Plate clutch between flange_a and flange_b; `one_way`: in series with a free wheel that blocks w_b < w_a."""
 
-    flanges: ClassVar = CLUTCH_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = CLUTCH_FLANGES
 
     one_way: bool = param("in series with a free wheel", default=False, form="flag")
     w_rel0: float | None = param("start slip w_b - w_a", "angular_velocity", None)
@@ -156,7 +158,7 @@ class OneWayLaminarClutch(Laminar):
     true is the same. (As two elements they would need the shaft between them, which has no inertia of its own.)
     """
 
-    flanges: ClassVar = CLUTCH_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = CLUTCH_FLANGES
 
     w_rel0: float | None = param("start slip w_b - w_a", "angular_velocity", None)
     phi_rel0: float | None = param("start angle phi_b - phi_a", "angle", None)
@@ -172,7 +174,7 @@ class OneWayLaminarClutch(Laminar):
 class LaminarBrake(Laminar):
     """Plate brake between a shaft (phi_a = phi_b) and the support; `one_way`: holds against w < 0 only."""
 
-    flanges: ClassVar = BRAKE_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = BRAKE_FLANGES
 
     one_way: bool = param("in series with a free wheel", default=False, form="flag")
 

@@ -27,6 +27,7 @@ Range: 0 < eta1 <= 1, eta2 <= 1; for eta2 > 0 exactly Modelica's law.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -165,7 +166,7 @@ class LossyGear(_Lossy):
     what keeps it at rest, between the two. Lossless by default. eta2 <= 0: self-locking (see the module).
     """
 
-    flanges: ClassVar = GEAR_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = GEAR_FLANGES
 
     def contribute(self, b: Builder) -> None:
         support = b.w("support")
@@ -181,7 +182,7 @@ class Gearbox(_Lossy):
     gear. The inner shaft may be joined to more.
     """
 
-    flanges: ClassVar = {**GEAR_FLANGES, "inner": OPEN}
+    flanges: ClassVar[Mapping[str, Flange]] = {**GEAR_FLANGES, "inner": OPEN}
 
     c: float = param("stiffness, at flange_b", "rotational_stiffness", low=0.0, above=True)
     d: float = param("damping, at flange_b", "rotational_damping", low=0.0)

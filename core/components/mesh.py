@@ -33,6 +33,7 @@ The matrices C and C_mod of a whole train: core/analyse/constraint_matrix.py.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -70,7 +71,12 @@ class GearMesh(Component):
     mode (the sign of f*F, 0 while the mesh holds), loss [J], lossPower [W]. Without deltaR there is F only.
     """
 
-    flanges: ClassVar = {"in": Flange(), "out": Flange(), "carrier": SUPPORT, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {
+        "in": Flange(),
+        "out": Flange(),
+        "carrier": SUPPORT,
+        "heatPort": HEAT_PORT,
+    }
 
     mesh: str = param("kind of mesh", default="external", form="choice", choices=tuple(MESHES))
     R_in: Fraction | None = param("pitch radius at `in`", "length", None, low=0.0, above=True, form="exact")
@@ -151,7 +157,7 @@ class DragTorque(Component):
     `tau` is the torque on flange_a's shaft for w_rel = w_b - w_a > 0, as of a clutch.
     """
 
-    flanges: ClassVar = {"flange_a": Flange(), "flange_b": SUPPORT, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {"flange_a": Flange(), "flange_b": SUPPORT, "heatPort": HEAT_PORT}
 
     deltaT: float = param("magnitude of the drag torque", "torque", low=0.0, above=True)
 

@@ -12,6 +12,7 @@ only quotients count.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -50,7 +51,7 @@ def inside(planet: str, z1: Fraction, ring: str, z2: Fraction) -> None:
 class PlanetPlanet(Component):
     """Two wheels with outer teeth in mesh on one carrier: (z1 + z2)*w_carrier = z1*w_planet1 + z2*w_planet2."""
 
-    flanges: ClassVar = {"carrier": Flange(), "planet1": Flange(), "planet2": Flange()}
+    flanges: ClassVar[Mapping[str, Flange]] = {"carrier": Flange(), "planet1": Flange(), "planet2": Flange()}
 
     z1: Fraction = teeth("teeth of wheel 1")
     z2: Fraction = teeth("teeth of wheel 2")
@@ -63,7 +64,7 @@ class PlanetPlanet(Component):
 class PlanetRing(Component):
     """A planet inside a ring, on one carrier: (z2 - z1)*w_carrier = z2*w_ring - z1*w_planet."""
 
-    flanges: ClassVar = {"carrier": Flange(), "planet": Flange(), "ring": Flange()}
+    flanges: ClassVar[Mapping[str, Flange]] = {"carrier": Flange(), "planet": Flange(), "ring": Flange()}
 
     z1: Fraction = teeth("teeth of the planet")
     z2: Fraction = teeth("teeth of the ring")
@@ -87,7 +88,7 @@ class Planetary(Component):
     axes (their mass on the carrier's radius belongs to the carrier). The flange `planet` may stay open.
     """
 
-    flanges: ClassVar = {"sun": Flange(), "carrier": Flange(), "ring": Flange(), "planet": OPEN}
+    flanges: ClassVar[Mapping[str, Flange]] = {"sun": Flange(), "carrier": Flange(), "ring": Flange(), "planet": OPEN}
 
     z_sun: Fraction = teeth("teeth of the sun")
     z_planet_sun: Fraction = teeth("teeth of the planet's wheel that meets the sun")
@@ -131,7 +132,7 @@ class Ravigneaux(Component):
     z_planet2_sun meets sun2 (default: z_planet2). sun1 is usually the smaller one. The planets' flanges may stay open.
     """
 
-    flanges: ClassVar = {
+    flanges: ClassVar[Mapping[str, Flange]] = {
         "sun1": Flange(), "sun2": Flange(), "carrier": Flange(), "ring": Flange(), "planet1": OPEN, "planet2": OPEN,
     }  # fmt: skip
 

@@ -14,7 +14,7 @@ Range: w >= 0 (backward turning is braked by friction and auxiliaries only).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -57,7 +57,7 @@ class Engine3(Component):
     simulation, see core/analyse/fuel.py.
     """
 
-    flanges: ClassVar = {
+    flanges: ClassVar[Mapping[str, Flange]] = {
         "flange": OPEN, "support": SUPPORT, "heatPort": HEAT_PORT, "oil": Flange(domain=THERMAL),
     }  # fmt: skip
 

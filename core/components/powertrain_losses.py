@@ -11,6 +11,7 @@ tau_a - T_b. It is the law of LossyGear with ratio 1 and without bearing frictio
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -41,7 +42,12 @@ class GearEfficiency2(Component):
     Outputs tau_a: torque that enters at flange_a; tauLoss: the part of it that is lost. Otter, Dempsey, Schlegel 2000.
     """
 
-    flanges: ClassVar = {"flange_a": Flange(), "flange_b": Flange(), "support": SUPPORT, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {
+        "flange_a": Flange(),
+        "flange_b": Flange(),
+        "support": SUPPORT,
+        "heatPort": HEAT_PORT,
+    }
 
     eta: Any = curve("efficiency over the gear number, flange_a drives", "1", "1", low=0.0, above=True, high=1.0)
     eta_b: Any = curve("the same when flange_b drives, default: eta", "1", "1", None, low=0.0, above=True, high=1.0)
@@ -73,7 +79,12 @@ class TorqueLoss(Component):
     Otter, Dempsey, Schlegel 2000. tau > 0 for w > 0: the torque against the shaft.
     """
 
-    flanges: ClassVar = {"flange_a": OPEN, "flange_b": OPEN, "support": SUPPORT, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {
+        "flange_a": OPEN,
+        "flange_b": OPEN,
+        "support": SUPPORT,
+        "heatPort": HEAT_PORT,
+    }
 
     peak: float = param("breakaway over sliding torque at standstill", default=1.0, low=1.0)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.sources import TRANSLATIONAL_FLANGES
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import TableError
-from torqueloop.core.describe.flange import HEAT_PORT
+from torqueloop.core.describe.flange import HEAT_PORT, Flange
 from torqueloop.core.describe.params import curve, param, require
 from torqueloop.core.describe.vocabulary import (
     CAPACITY,
@@ -85,7 +86,7 @@ class CarResistance(Component):
     + uphill) that adds to the constant `grade`.
     """
 
-    flanges: ClassVar = {**TRANSLATIONAL_FLANGES, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**TRANSLATIONAL_FLANGES, "heatPort": HEAT_PORT}
 
     f0: float = param("rolling resistance", "force", 0.0, low=0.0)
     f1: float = param("resistance proportional to speed", "damping", 0.0, low=0.0)
@@ -122,7 +123,7 @@ class RoadLoad(Component):
     forward.
     """
 
-    flanges: ClassVar = {**TRANSLATIONAL_FLANGES, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**TRANSLATIONAL_FLANGES, "heatPort": HEAT_PORT}
 
     def contribute(self, b: Builder) -> None:
         speed = b.w("flange") - b.w("support")

@@ -8,6 +8,7 @@ After Modelica.Mechanics.Rotational.Sensors and Translational.Sensors.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -52,7 +53,7 @@ def _through(b: Builder, domain: str = ROTATIONAL, *, speed: str | None = None) 
 class AngleSensor(Component):
     """Output phi: angle of the flange."""
 
-    flanges: ClassVar = ONE_SHAFT
+    flanges: ClassVar[Mapping[str, Flange]] = ONE_SHAFT
 
     def contribute(self, b: Builder) -> None:
         _absolute(b, "phi", 0)
@@ -62,7 +63,7 @@ class AngleSensor(Component):
 class SpeedSensor(Component):
     """Output w: speed of the flange."""
 
-    flanges: ClassVar = ONE_SHAFT
+    flanges: ClassVar[Mapping[str, Flange]] = ONE_SHAFT
 
     def contribute(self, b: Builder) -> None:
         _absolute(b, "w", 1)
@@ -72,7 +73,7 @@ class SpeedSensor(Component):
 class AccSensor(Component):
     """Output a: acceleration of the flange."""
 
-    flanges: ClassVar = ONE_SHAFT
+    flanges: ClassVar[Mapping[str, Flange]] = ONE_SHAFT
 
     def contribute(self, b: Builder) -> None:
         _absolute(b, "a", 2)
@@ -82,7 +83,7 @@ class AccSensor(Component):
 class RelAngleSensor(Component):
     """Output phi_rel = phi_b - phi_a."""
 
-    flanges: ClassVar = TWO_SHAFTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
 
     def contribute(self, b: Builder) -> None:
         _relative(b, "phi_rel", 0)
@@ -92,7 +93,7 @@ class RelAngleSensor(Component):
 class RelSpeedSensor(Component):
     """Output w_rel = w_b - w_a."""
 
-    flanges: ClassVar = TWO_SHAFTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
 
     def contribute(self, b: Builder) -> None:
         _relative(b, "w_rel", 1)
@@ -102,7 +103,7 @@ class RelSpeedSensor(Component):
 class RelAccSensor(Component):
     """Output a_rel = a_b - a_a."""
 
-    flanges: ClassVar = TWO_SHAFTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
 
     def contribute(self, b: Builder) -> None:
         _relative(b, "a_rel", 2)
@@ -112,7 +113,7 @@ class RelAccSensor(Component):
 class TorqueSensor(Component):
     """Output tau: torque that goes through the sensor from flange_a to flange_b."""
 
-    flanges: ClassVar = TWO_SHAFTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
 
     def contribute(self, b: Builder) -> None:
         _through(b)
@@ -122,7 +123,7 @@ class TorqueSensor(Component):
 class PowerSensor(Component):
     """Output power: tau*w, what goes from flange_a to flange_b; and its factors tau and w."""
 
-    flanges: ClassVar = TWO_SHAFTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
 
     def contribute(self, b: Builder) -> None:
         _through(b, speed="w")
@@ -137,7 +138,7 @@ class MultiSensor(PowerSensor):
 class PositionSensor(Component):
     """Output s: position of the flange."""
 
-    flanges: ClassVar = ONE_PART
+    flanges: ClassVar[Mapping[str, Flange]] = ONE_PART
 
     def contribute(self, b: Builder) -> None:
         _absolute(b, "s", 0, TRANSLATIONAL)
@@ -147,7 +148,7 @@ class PositionSensor(Component):
 class TranslationalSpeedSensor(Component):
     """Output v: speed of the flange."""
 
-    flanges: ClassVar = ONE_PART
+    flanges: ClassVar[Mapping[str, Flange]] = ONE_PART
 
     def contribute(self, b: Builder) -> None:
         _absolute(b, "v", 1, TRANSLATIONAL)
@@ -157,7 +158,7 @@ class TranslationalSpeedSensor(Component):
 class TranslationalAccSensor(Component):
     """Output a: acceleration of the flange."""
 
-    flanges: ClassVar = ONE_PART
+    flanges: ClassVar[Mapping[str, Flange]] = ONE_PART
 
     def contribute(self, b: Builder) -> None:
         _absolute(b, "a", 2, TRANSLATIONAL)
@@ -167,7 +168,7 @@ class TranslationalAccSensor(Component):
 class RelPositionSensor(Component):
     """Output s_rel = s_b - s_a."""
 
-    flanges: ClassVar = TWO_PARTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_PARTS
 
     def contribute(self, b: Builder) -> None:
         _relative(b, "s_rel", 0, TRANSLATIONAL)
@@ -177,7 +178,7 @@ class RelPositionSensor(Component):
 class TranslationalRelSpeedSensor(Component):
     """Output v_rel = v_b - v_a."""
 
-    flanges: ClassVar = TWO_PARTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_PARTS
 
     def contribute(self, b: Builder) -> None:
         _relative(b, "v_rel", 1, TRANSLATIONAL)
@@ -187,7 +188,7 @@ class TranslationalRelSpeedSensor(Component):
 class TranslationalRelAccSensor(Component):
     """Output a_rel = a_b - a_a."""
 
-    flanges: ClassVar = TWO_PARTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_PARTS
 
     def contribute(self, b: Builder) -> None:
         _relative(b, "a_rel", 2, TRANSLATIONAL)
@@ -197,7 +198,7 @@ class TranslationalRelAccSensor(Component):
 class ForceSensor(Component):
     """Output f: force that goes through the sensor from flange_a to flange_b."""
 
-    flanges: ClassVar = TWO_PARTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_PARTS
 
     def contribute(self, b: Builder) -> None:
         _through(b, TRANSLATIONAL)
@@ -207,7 +208,7 @@ class ForceSensor(Component):
 class TranslationalPowerSensor(Component):
     """Output power: f*v, what goes from flange_a to flange_b; and its factors f and v."""
 
-    flanges: ClassVar = TWO_PARTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_PARTS
 
     def contribute(self, b: Builder) -> None:
         _through(b, TRANSLATIONAL, speed="v")

@@ -5,6 +5,7 @@ phi, w, a: angle, speed, acceleration of a flange, + in the sense of the axis. A
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class Fixed(Component):
     """A place in the housing: phi = phi0, w = 0. Takes any torque (in a translational driveline: any force)."""
 
-    flanges: ClassVar = {"flange": Flange(domain=ANY)}
+    flanges: ClassVar[Mapping[str, Flange]] = {"flange": Flange(domain=ANY)}
 
     phi0: float = param("angle (position) in the housing", "angle", 0.0)
 
@@ -33,7 +34,7 @@ class Fixed(Component):
 class Inertia(Component):
     """A rigid shaft: phi_a = phi_b = phi, J*a = sum of the torques on it. J = 0 is a rigid joint."""
 
-    flanges: ClassVar = {"flange_a": OPEN, "flange_b": OPEN}
+    flanges: ClassVar[Mapping[str, Flange]] = {"flange_a": OPEN, "flange_b": OPEN}
 
     J: float = param("moment of inertia", "inertia", low=0.0)
     phi0: float | None = param("start angle", "angle", None)
@@ -53,7 +54,7 @@ class Inertia(Component):
 class Disc(Component):
     """A rigid joint without inertia, turned by a fixed angle: phi_b = phi_a + deltaPhi, w_b = w_a."""
 
-    flanges: ClassVar = {"flange_a": Flange(), "flange_b": Flange()}
+    flanges: ClassVar[Mapping[str, Flange]] = {"flange_a": Flange(), "flange_b": Flange()}
 
     deltaPhi: Fraction = param("angle of flange_b relative to flange_a", "angle", Fraction(0), form="exact")
 
@@ -66,7 +67,7 @@ class Disc(Component):
 class Mass(Component):
     """A sliding mass of length L: s_b = s_a + L, s is its centre; m*a = sum of the forces on it."""
 
-    flanges: ClassVar = {
+    flanges: ClassVar[Mapping[str, Flange]] = {
         "flange_a": Flange(domain=TRANSLATIONAL, required=False),
         "flange_b": Flange(domain=TRANSLATIONAL, required=False),
         "centre": Flange(domain=TRANSLATIONAL, required=False),

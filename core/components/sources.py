@@ -7,6 +7,7 @@ After Modelica.Mechanics.Rotational.Sources; the same for forces in forces.py, d
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -82,7 +83,7 @@ def inverse(b: Builder, speed: Form, dimension: str, nominal: float, at: float, 
 class Torque(Component):
     """Torque +tau on the flange, -tau on the support; input tau in Nm."""
 
-    flanges: ClassVar = ROTATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
 
     def contribute(self, b: Builder) -> None:
         index = b.torque(b.w("flange") - b.w("support"), input=b.input("tau", "torque"))
@@ -93,7 +94,7 @@ class Torque(Component):
 class Torque2(Component):
     """Torque between two shafts: +tau on flange_b, -tau on flange_a; input tau in Nm."""
 
-    flanges: ClassVar = TWO_SHAFTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
 
     def contribute(self, b: Builder) -> None:
         index = b.torque(b.w("flange_b") - b.w("flange_a"), input=b.input("tau", "torque"))
@@ -104,7 +105,7 @@ class Torque2(Component):
 class TorqueStep(Component):
     """tau = offsetTorque before startTime, then offsetTorque + stepTorque. Its input `tau` carries this step."""
 
-    flanges: ClassVar = ROTATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
 
     stepTorque: float = param("height of the step", "torque")
     offsetTorque: float = param("torque before the step", "torque", 0.0)
@@ -122,7 +123,7 @@ class TorqueStep(Component):
 class ConstantTorque(Component):
     """Constant torque +tau_constant on the flange."""
 
-    flanges: ClassVar = ROTATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
 
     tau_constant: float = param("torque on the flange", "torque")
 
@@ -135,7 +136,7 @@ class ConstantTorque(Component):
 class LinearSpeedDependentTorque(Component):
     """tau = tau_nominal*w/w_nominal (TorqueDirection = false) or tau_nominal*|w|/w_nominal (true) on the flange."""
 
-    flanges: ClassVar = ROTATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
 
     tau_nominal: float = param("torque at w_nominal", "torque")
     w_nominal: float = param("nominal speed", "angular_velocity", low=0.0, above=True)
@@ -153,7 +154,7 @@ class QuadraticSpeedDependentTorque(Component):
     TorqueDirection = true: the sense does not change with that of the speed; false: multiplied by sign(w).
     """
 
-    flanges: ClassVar = ROTATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
 
     tau_nominal: float = param("torque at w_nominal", "torque")
     w_nominal: float = param("nominal speed", "angular_velocity", low=0.0, above=True)
@@ -173,7 +174,7 @@ class InverseSpeedDependentTorque(Component):
     1000 times max(w_nominal, w0), constant beyond.
     """
 
-    flanges: ClassVar = ROTATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
 
     tau_nominal: float = param("torque at w_nominal", "torque")
     w_nominal: float = param("nominal speed", "angular_velocity", low=0.0, above=True)
@@ -193,7 +194,7 @@ class SignTorque(Component):
     Smooth laws are polygons within 1e-6 of tau_nominal.
     """
 
-    flanges: ClassVar = ROTATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
 
     tau_nominal: float = param("torque at high speed (negative: brakes)", "torque")
     reg: str = param("law near zero speed", default="Exp", form="choice", choices=REGULARIZATIONS)

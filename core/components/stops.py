@@ -12,6 +12,7 @@ An end is met in a plastic impact at the located instant: w becomes 0 at once, m
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -70,7 +71,7 @@ class HardStop(Component):
     `stopped`: -1 at phi_min, 1 at phi_max, else 0.
     """
 
-    flanges: ClassVar = {**TWO_SHAFTS, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**TWO_SHAFTS, "heatPort": HEAT_PORT}
 
     phi_min: float | None = param("smallest relative angle; none without it", "angle", None)
     phi_max: float | None = param("largest relative angle; none without it", "angle", None)
@@ -88,7 +89,7 @@ class HardStop(Component):
 class TranslationalHardStop(Component):
     """As HardStop between two sliding parts: s_min <= s_rel <= s_max, s_rel = s_b - s_a; force f on flange_b."""
 
-    flanges: ClassVar = {**TWO_PARTS, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**TWO_PARTS, "heatPort": HEAT_PORT}
 
     s_min: float | None = param("smallest distance; none without it", "length", None)
     s_max: float | None = param("largest distance; none without it", "length", None)
@@ -130,7 +131,7 @@ class MassWithStopAndFriction(Component):
     within 1e-7 of F_Stribeck. After Modelica.Mechanics.Translational.Components.MassWithStopAndFriction.
     """
 
-    flanges: ClassVar = {
+    flanges: ClassVar[Mapping[str, Flange]] = {
         "flange_a": Flange(domain=TRANSLATIONAL, required=False),
         "flange_b": Flange(domain=TRANSLATIONAL, required=False),
         "centre": Flange(domain=TRANSLATIONAL, required=False),

@@ -6,6 +6,7 @@ without heat capacity must be held at a temperature. After Modelica.Thermal.Heat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -26,7 +27,7 @@ TWO_PORTS = {"port_a": Flange(domain=THERMAL), "port_b": Flange(domain=THERMAL)}
 class HeatCapacitor(Component):
     """C*dT/dt = heat flow into the port; output T."""
 
-    flanges: ClassVar = PORT
+    flanges: ClassVar[Mapping[str, Flange]] = PORT
 
     C: float = param("heat capacity", "heat_capacity", low=0.0, above=True)
     T0: float = param("start temperature", "temperature", 293.15, low=0.0, above=True)
@@ -40,7 +41,7 @@ class HeatCapacitor(Component):
 class FixedTemperature(Component):
     """The port is at T, whatever heat that takes (surroundings)."""
 
-    flanges: ClassVar = PORT
+    flanges: ClassVar[Mapping[str, Flange]] = PORT
 
     T: float = param("temperature", "temperature", low=0.0, above=True)
 
@@ -53,7 +54,7 @@ class FixedTemperature(Component):
 class PrescribedTemperature(Component):
     """The port is at the temperature of the input T (K), whatever heat that takes."""
 
-    flanges: ClassVar = PORT
+    flanges: ClassVar[Mapping[str, Flange]] = PORT
 
     T_start: float = param("temperature while the input is not set", "temperature", 293.15, low=0.0, above=True)
 
@@ -69,7 +70,7 @@ class PrescribedTemperature(Component):
 class ThermalConductor(Component):
     """Q_flow = G*(T_a - T_b) from port_a to port_b."""
 
-    flanges: ClassVar = TWO_PORTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_PORTS
 
     G: float = param("thermal conductance", "thermal_conductance", low=0.0)
 
@@ -81,7 +82,7 @@ class ThermalConductor(Component):
 class Convection(Component):
     """Q_flow = Gc*(T_solid - T_fluid) from solid to fluid; Gc is an input (W/K, >= 0)."""
 
-    flanges: ClassVar = {"solid": Flange(domain=THERMAL), "fluid": Flange(domain=THERMAL)}
+    flanges: ClassVar[Mapping[str, Flange]] = {"solid": Flange(domain=THERMAL), "fluid": Flange(domain=THERMAL)}
 
     def contribute(self, b: Builder) -> None:
         b.conductance("solid", "fluid", 1.0, input=b.input("Gc", "thermal_conductance"))
@@ -91,7 +92,7 @@ class Convection(Component):
 class PrescribedHeatFlow(Component):
     """The input Q_flow (W) flows into the port."""
 
-    flanges: ClassVar = PORT
+    flanges: ClassVar[Mapping[str, Flange]] = PORT
 
     def contribute(self, b: Builder) -> None:
         b.heat("port", HEAT_FROM_INPUT, b.input("Q_flow", "power"))
@@ -101,7 +102,7 @@ class PrescribedHeatFlow(Component):
 class FixedHeatFlow(Component):
     """A constant Q_flow flows into the port. Its input `Q_flow` carries it."""
 
-    flanges: ClassVar = PORT
+    flanges: ClassVar[Mapping[str, Flange]] = PORT
 
     Q_flow: float = param("heat flow into the port", "power")
 
@@ -116,7 +117,7 @@ class FixedHeatFlow(Component):
 class TemperatureSensor(Component):
     """Output T: temperature of the port."""
 
-    flanges: ClassVar = PORT
+    flanges: ClassVar[Mapping[str, Flange]] = PORT
 
     def contribute(self, b: Builder) -> None:
         b.temperature_output("T", "port")

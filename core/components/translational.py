@@ -9,6 +9,7 @@ Modelica.Mechanics.Translational, the source.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -38,7 +39,7 @@ SLIDING = {
 class TranslationalFixed(Component):
     """A place in the housing: s = s0, v = 0. Takes any force."""
 
-    flanges: ClassVar = {"flange": Flange(domain=TRANSLATIONAL)}
+    flanges: ClassVar[Mapping[str, Flange]] = {"flange": Flange(domain=TRANSLATIONAL)}
 
     s0: float = param("position in the housing", "length", 0.0)
 
@@ -50,7 +51,7 @@ class TranslationalFixed(Component):
 class Rod(Component):
     """A rigid joint of length L without mass: s_b = s_a + L, v_b = v_a."""
 
-    flanges: ClassVar = TWO_PARTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_PARTS
 
     L: Fraction = param("length between the flanges", "length", form="exact")
 
@@ -63,7 +64,7 @@ class Rod(Component):
 class TranslationalSpring(Component):
     """Linear spring: f = c*(s_rel - s_rel0), s_rel = s_b - s_a; -f on flange_b, +f on flange_a."""
 
-    flanges: ClassVar = TWO_PARTS
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_PARTS
 
     c: float = param("stiffness", "stiffness", low=0.0, above=True)
     s_rel0: float = param("distance at which the spring is relaxed", "length", 0.0)
@@ -78,7 +79,7 @@ class TranslationalSpring(Component):
 class TranslationalDamper(Component):
     """Linear damper: f = d*v_rel, v_rel = v_b - v_a; -f on flange_b. Loss power d*v_rel^2."""
 
-    flanges: ClassVar = {**TWO_PARTS, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**TWO_PARTS, "heatPort": HEAT_PORT}
 
     d: float = param("damping", "damping", low=0.0)
 
@@ -92,7 +93,7 @@ class TranslationalDamper(Component):
 class TranslationalSpringDamper(Component):
     """Spring and damper in parallel: f = c*(s_rel - s_rel0) + d*v_rel; -f on flange_b. Loss power d*v_rel^2."""
 
-    flanges: ClassVar = {**TWO_PARTS, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**TWO_PARTS, "heatPort": HEAT_PORT}
 
     c: float = param("stiffness", "stiffness", low=0.0, above=True)
     d: float = param("damping", "damping", low=0.0)
@@ -112,7 +113,7 @@ class ElastoGap(Component):
     acts on flange_b, +f on flange_a. Only the linear spring n = 1 is there.
     """
 
-    flanges: ClassVar = {**TWO_PARTS, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**TWO_PARTS, "heatPort": HEAT_PORT}
 
     c: float = param("stiffness", "stiffness", low=0.0, above=True)
     d: float = param("damping", "damping", low=0.0)
@@ -137,7 +138,7 @@ class TranslationalBrake(Component):
     Stuck up to peak*cgeo*mue_pos(0)*fn; output f > 0 against v > 0.
     """
 
-    flanges: ClassVar = SLIDING
+    flanges: ClassVar[Mapping[str, Flange]] = SLIDING
 
     fn_max: float = param("normal force at f_normalized = 1", "force", low=0.0, above=True)
     cgeo: float = param("number of friction faces", default=1.0, low=0.0, above=True)
@@ -159,7 +160,7 @@ class TranslationalBrake(Component):
 class SupportFriction(Component):
     """Always pressed: sliding force f_pos(|v|) against v, breakaway force peak*f_pos(0), between rod and support."""
 
-    flanges: ClassVar = SLIDING
+    flanges: ClassVar[Mapping[str, Flange]] = SLIDING
 
     f_pos: Any = curve("friction force over |v|", "velocity", "force", low=0.0)
     peak: float = param("breakaway over sliding force at standstill", default=1.0, low=1.0)

@@ -10,6 +10,7 @@ impact: the speeds jump, momentum along the gear's own torque is exchanged, and 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -42,7 +43,7 @@ class VariableGear(Component):
     flange_a (the gear puts -tau on shaft a and ratio*tau on shaft b).
     """
 
-    flanges: ClassVar = {"flange_a": Flange(), "flange_b": Flange(), "support": SUPPORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {"flange_a": Flange(), "flange_b": Flange(), "support": SUPPORT}
 
     ratios: Any = curve("ratio w_a/w_b over the gear number", "1", "1", None)
 
@@ -91,7 +92,7 @@ class Wheel2(Component):
     Output f: the tractive force on what is joined to flangeT, + forward.
     """
 
-    flanges: ClassVar = {
+    flanges: ClassVar[Mapping[str, Flange]] = {
         "flangeR": Flange(), "flangeT": Flange(domain=TRANSLATIONAL),
         "supportR": SUPPORT, "supportT": Flange(domain=TRANSLATIONAL, required=False, support=True),
     }  # fmt: skip

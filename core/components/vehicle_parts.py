@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -31,7 +31,10 @@ class CarCoastDown(Component):
     the sum of the three is not negative.
     """
 
-    flanges: ClassVar = {"flange": Flange(domain=TRANSLATIONAL, required=False), "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {
+        "flange": Flange(domain=TRANSLATIONAL, required=False),
+        "heatPort": HEAT_PORT,
+    }
 
     m: float = param("mass of the car", "mass", low=0.0, above=True)
     f0: float = param("resistance at standstill", "force", 0.0, low=0.0)
@@ -69,7 +72,7 @@ class Vehicle(Component):
     Modelica.Mechanics.Translational.Components.Vehicle.
     """
 
-    flanges: ClassVar = {
+    flanges: ClassVar[Mapping[str, Flange]] = {
         "flangeR": OPEN,
         "flangeT": Flange(domain=TRANSLATIONAL, required=False),
         "air": Flange(domain=TRANSLATIONAL, required=False, support=True),

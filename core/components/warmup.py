@@ -12,11 +12,12 @@ Otter, Dempsey, Schlegel 2000 (WarmUpModel). Valid without boiling; lumped: no d
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import HEAT_PORT
+from torqueloop.core.describe.flange import HEAT_PORT, Flange
 from torqueloop.core.describe.params import curve, param
 from torqueloop.core.describe.tables import Table1D
 from torqueloop.core.signals import Constant, Signal
@@ -42,7 +43,7 @@ class WarmUpModel(Component):
     coolant flow.
     """
 
-    flanges: ClassVar = {"heatPort": HEAT_PORT, "oil": HEAT_PORT, "coolant": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {"heatPort": HEAT_PORT, "oil": HEAT_PORT, "coolant": HEAT_PORT}
 
     C_block: float = param("heat capacity of the metal", "heat_capacity", 50.0e3, low=0.0, above=True)
     C_coolant: float = param("heat capacity of the coolant in the block", "heat_capacity", 10.5e3, low=0.0, above=True)

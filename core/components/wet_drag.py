@@ -25,12 +25,13 @@ Mathematical model and experimental evaluation of drag torque in disengaged wet 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from torqueloop.core.components.compliances import TWO_SHAFTS
 from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import HEAT_PORT
+from torqueloop.core.describe.flange import HEAT_PORT, Flange
 from torqueloop.core.describe.params import param, require
 from torqueloop.core.describe.vocabulary import HEAT_OF_PORT, OUT_PORT, OUT_PORT_POWER, OUT_PORT_WORK
 
@@ -47,7 +48,7 @@ class WetClutchDrag(Component):
     to 1 open) scales the torque; without, it acts at every slip: closed, there is none.
     """
 
-    flanges: ClassVar = {**TWO_SHAFTS, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**TWO_SHAFTS, "heatPort": HEAT_PORT}
 
     gaps: int = param("number of gaps between plates", form="integer", low=1)
     r_o: float = param("outer radius of the plates", "length", low=0.0, above=True)

@@ -191,12 +191,10 @@ class Driveline:
         )  # fmt: skip
 
     def __eq__(self, other: object) -> bool:
-        """Equal content; the order of listing, sources and files do not count."""
+        """Equal content; the order of listing, sources and files do not count. It cannot be hashed: it changes."""
         if not isinstance(other, Driveline):
             return NotImplemented
         return self._content() == other._content()
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"Driveline({self.name!r}, {len(self.components)} components, {len(self.connections)} connections)"

@@ -156,7 +156,7 @@ class TableError(ConfigError, CompileError):
 
     def __init__(self, problem: str, **place: Any) -> None:
         ConfigError.__init__(self, problem, **place)
-        self.components = ()
+        self.components: tuple[str, ...] = ()
 
 
 def closest(word: str, words: Iterable[str]) -> str | None:

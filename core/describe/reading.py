@@ -176,8 +176,9 @@ class Family:
 
     def __init__(self, key: str, circle: str) -> None:
         """`key`: of the file that names the next one; `circle`: what is said of a circle."""
-        self.key, self.circle = key, circle
-        self.count = 0
+        self.key: str = key
+        self.circle: str = circle
+        self.count: int = 0
 
     def enter(self, path: Path, chain: Sequence[Path]) -> Path:
         """The real place of the next file; ConfigError where it must not be read. `chain`: the real ones around it."""

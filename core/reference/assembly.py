@@ -33,13 +33,13 @@ class Parameters:
     })  # fmt: skip
 
     def __init__(self, entry: Mapping[str, Any], start: Mapping[str, Any] | None = None) -> None:
-        self.name = str(entry["name"])
-        self.label = f"{entry['domain']}/{entry['kind']}"
-        self.raw = {str(name): in_si(v) for name, v in (entry.get("parameters") or {}).items()}
-        self.derived = {str(name): in_si(v) for name, v in (entry.get("derived") or {}).items()}
-        self.unread = set(self.raw) - self.HARMLESS
+        self.name: str = str(entry["name"])
+        self.label: str = f"{entry['domain']}/{entry['kind']}"
+        self.raw: dict[str, Any] = {str(name): in_si(v) for name, v in (entry.get("parameters") or {}).items()}
+        self.derived: dict[str, Any] = {str(name): in_si(v) for name, v in (entry.get("derived") or {}).items()}
+        self.unread: set[str] = set(self.raw) - self.HARMLESS
         #: quantity -> prescribed start value
-        self.start_values = dict(start or {})
+        self.start_values: dict[str, Any] = dict(start or {})
         #: start values taken by the component itself
         self.start_taken: set[str] = set()
 

@@ -36,18 +36,21 @@ class Trajectory:
 
         compiled = compile_driveline(imported.driveline)
         arrays = compiled.arrays if str(order) == "auto" else replace(compiled.arrays, order=int(order))
-        self.output_index = {name: k for k, name in enumerate(compiled.output_names)}
-        self.model = KernelModel(arrays, h, kernel)
-        self.state = KernelState(self.model)
+        self.output_index: dict[str, int] = {name: k for k, name in enumerate(compiled.output_names)}
+        self.model: KernelModel = KernelModel(arrays, h, kernel)
+        self.state: KernelState = KernelState(self.model)
         #: state at the start of a step, and the copy advanced to a time inside it
-        self.before, self.probe = KernelState(self.model), KernelState(self.model)
-        self.order = arrays.order
-        self.kernel = str(self.model.kernel_name)
+        self.before: KernelState = KernelState(self.model)
+        self.probe: KernelState = KernelState(self.model)
+        self.order: int = arrays.order
+        self.kernel: str = str(self.model.kernel_name)
         self.h = h
-        self.t_start = imported.case.t_start
+        self.t_start: float = imported.case.t_start
         #: events of all inputs, sorted
         self._events: list[float] = []
-        self.limits = [(self.output_index[name], name, *limit) for name, limit in imported.limits.items()]
+        self.limits: list[tuple[int, str, float, float, str]] = [
+            (self.output_index[name], name, *limit) for name, limit in imported.limits.items()
+        ]
         self.signals: list[Signal] = []
         for name in compiled.input_names:
             # an input that is the derivative of another one

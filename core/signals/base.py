@@ -201,7 +201,7 @@ class Function(Signal):
 
     def __init__(self, function: Callable[[float], float], events: Sequence[float] = ()) -> None:
         self.function = function
-        self.events = tuple(events)
+        self.events: tuple[float, ...] = tuple(events)
 
     def sample(self, t: Array, side: int = 0) -> Array:
         return np.array([float(self.function(float(v))) for v in t], dtype=np.float64)

@@ -15,7 +15,10 @@ class Integral(Signal):
     """y = y_start + k * integral of u from t_start (Modelica: Integrator)."""
 
     def __init__(self, u: Signal, k: float = 1.0, y_start: float = 0.0, t_start: float = 0.0) -> None:
-        self.u, self.k, self.y_start, self.t_start = u, k, y_start, t_start
+        self.u: Signal = u
+        self.k: float = k
+        self.y_start: float = y_start
+        self.t_start: float = t_start
         # ends of the panels done so far, and the integral up to there
         self._ends, self._sums = [t_start], [0.0]
 

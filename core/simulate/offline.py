@@ -66,11 +66,11 @@ class Simulation:
         #: tick, s
         self.h = h
         #: steps per tick
-        self.substeps = int(substeps)
+        self.substeps: int = int(substeps)
         self._h = h / self.substeps
         self._kernel = make_kernel(self.model, self._h, kernel)
         #: the state of the kernel: u, z, modes, copy() ...
-        self.state = KernelState(self._kernel)
+        self.state: KernelState = KernelState(self._kernel)
         #: the inputs, once a tick was made with them, when all of them are numbers
         self._still: Array | None = None
         #: inputs of coming steps, and the number of the first of them; how many ticks the next sampling reaches

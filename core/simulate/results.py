@@ -85,7 +85,7 @@ class Result:
         #: mode changes in order
         self.modes = modes
         #: work of the solver: events, splits, fallbacks ...
-        self.counters = dict(counters)
+        self.counters: dict[str, int] = dict(counters)
         self._column = {name: k for k, name in enumerate(model.output_names)}
 
     @property

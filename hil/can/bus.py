@@ -121,8 +121,8 @@ class PythonCanPort:
     """Any interface of python-can. It must allow send and recv from two threads at once, as can.ThreadSafeBus does."""
 
     def __init__(self, config: CanBusConfig, ids: Iterable[int] = ()) -> None:
-        self.name = f"{config.interface} {config.channel}"
-        self.own_echoes = 0
+        self.name: str = f"{config.interface} {config.channel}"
+        self.own_echoes: int = 0
         self.malformed = 0
         self.kernel_drops = 0
         self._bus_off = False
@@ -258,7 +258,7 @@ class CanGateway:
         self._clock_ns = clock_ns
         self._on_failure = on_failure
         #: eventfd for the tick to ring, -1 where the system has none
-        self.bell_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) if hasattr(os, "eventfd") else -1
+        self.bell_fd: int = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) if hasattr(os, "eventfd") else -1
         #: first of our identifiers seen in a frame of somebody else
         self.stolen_id: int | None = None
         #: first cause of death of a thread

@@ -44,15 +44,15 @@ class CanDatabase:
         self.path = path
         self.node = node
         #: messages in table order, received and sent
-        self.messages = tuple(messages)
+        self.messages: tuple[MessageSpec, ...] = tuple(messages)
         #: signals in slot order
-        self.signals = tuple(signals)
+        self.signals: tuple[SignalInfo, ...] = tuple(signals)
         #: messages of this node that the codec leaves out (no signal of them is needed), with the reason
-        self.skipped = dict(skipped)
+        self.skipped: dict[str, str] = dict(skipped)
         self._by_name = {s.full_name: s for s in signals}
         self._message = {m.name: m for m in messages}
         try:
-            self.tables = CodecTables(messages, len(signals))
+            self.tables: CodecTables = CodecTables(messages, len(signals))
         except ValueError as error:
             raise ConfigError(str(error), file=str(path)) from error
 
@@ -147,10 +147,10 @@ class CanCodec:
 
     def __init__(self, database: CanDatabase) -> None:
         self.database = database
-        self.rx = RxState(database.tables)
-        self.tx = TxState(database.tables)
+        self.rx: RxState = RxState(database.tables)
+        self.tx: TxState = TxState(database.tables)
         #: latest values of all signals, received and sent
-        self.table = database.initial_table()
+        self.table: NDArray[np.float64] = database.initial_table()
         self._index = {m.name: i for i, m in enumerate(database.messages)}
         self._slots = {m.name: {s.name: database.signals[s.slot] for s in m.signals} for m in database.messages}
 

@@ -132,8 +132,13 @@ class Loader:
         self, path: Path, traffic: Traffic, needed: list[str], timeouts_s: dict[str, float],
         e2e: dict[str, E2ESettings], si: bool, check_limits: bool,
     ) -> None:  # fmt: skip
-        self.path, self.traffic, self.needed, self.timeouts_s, self.e2e = path, traffic, needed, timeouts_s, e2e
-        self.si, self.check_limits = si, check_limits
+        self.path: Path = path
+        self.traffic: Traffic = traffic
+        self.needed: list[str] = needed
+        self.timeouts_s: dict[str, float] = timeouts_s
+        self.e2e: dict[str, E2ESettings] = e2e
+        self.si: bool = si
+        self.check_limits: bool = check_limits
         self.signals: list[SignalInfo] = []
 
     def error(self, problem: str, **place: Any) -> ConfigError:
@@ -141,14 +146,14 @@ class Loader:
 
     def load(self) -> tuple[list[MessageSpec], list[SignalInfo], dict[str, str]]:
         """(messages in table order, signals in slot order, messages left out with the reason)."""
-        self.db = read_database(self.path)
+        self.db: Any = read_database(self.path)
         nodes = [n.name for n in self.db.nodes]
         for node in self.traffic.nodes:
             if node not in nodes:
                 near = closest(node, nodes)
                 raise self.error(f"there is no node '{node}'", key="node", value=node, allowed=", ".join(nodes),
                                  hint=f"did you mean '{near}'?" if near else None)  # fmt: skip
-        self.no_switch = lacking_switch(self.path)
+        self.no_switch: dict[str, str] = lacking_switch(self.path)
         self.check_ids()
         needed = self.check_needed()
         self.check_names("e2e", self.e2e)

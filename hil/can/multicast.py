@@ -57,13 +57,13 @@ class MulticastPort:
     def __init__(
         self, group: str = DEFAULT_GROUP, port: int = DEFAULT_PORT, local_address: str = LOOPBACK, hop_limit: int = 0
     ) -> None:
-        self.name = f"udp_multicast {group}:{port} on {local_address}"
+        self.name: str = f"udp_multicast {group}:{port} on {local_address}"
         #: frames of ours that came back
-        self.own_echoes = 0
+        self.own_echoes: int = 0
         #: packets that are no CAN frame
-        self.malformed = 0
+        self.malformed: int = 0
         #: packets the kernel dropped because nobody read them in time
-        self.kernel_drops = 0
+        self.kernel_drops: int = 0
         self._sockets: list[socket.socket] = []
         try:
             local = socket.inet_aton(local_address)

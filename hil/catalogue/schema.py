@@ -12,7 +12,7 @@ from torqueloop.hil.catalogue.models import KINDS, FileKind, comments, models_of
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 #: keys that a file of any kind may have beside its own (hil/common/config_layers.py)
-LAYERS = {
+LAYERS: dict[str, Any] = {
     "extends": {"type": "string", "description": "File, or bare name of an installed one, that this one builds on: "
                 "everything in it holds, unless this file says otherwise."},
     "without": {"type": "array", "items": {"type": "string"},

@@ -50,7 +50,7 @@ from torqueloop.hil.cli.watch import watch
 from torqueloop.hil.common.lean_imports import put_off_asammdf
 from torqueloop.hil.common.locate import locate
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="torqueloop",
     help="A real-time powertrain that a transmission control unit believes in.\n\n"
     "`torqueloop run` without arguments drives a car with a ZF 4HP22 through its four gears: the gearbox runs in a "

@@ -21,8 +21,8 @@ from torqueloop.core.describe.errors import TorqueloopError
 OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 # no markup: names of files and signals may hold brackets; what is coloured is a Text
-out_console = Console(soft_wrap=False, markup=False)
-error_console = Console(stderr=True, markup=False)
+out_console: Console = Console(soft_wrap=False, markup=False)
+error_console: Console = Console(stderr=True, markup=False)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

@@ -16,7 +16,7 @@ from torqueloop.hil.cli.common import JsonOption, command, out_console, print_js
 if TYPE_CHECKING:
     from torqueloop.hil.control.client import Client
 
-control_app = typer.Typer(
+control_app: typer.Typer = typer.Typer(
     help="Read and write a running rig by name (docs/control.md).\n\n"
     "The endpoint is printed by `torqueloop run --control tcp://127.0.0.1:0` and stands in run.json.",
     no_args_is_help=True,

@@ -12,7 +12,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.cli.common import command, out_console
 from torqueloop.hil.common.locate import locate
 
-new_app = typer.Typer(
+new_app: typer.Typer = typer.Typer(
     help="Write commented starting files: gearbox, car, tcu, rig.", no_args_is_help=True, add_completion=False
 )
 OutOption = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where to; default: NAME.toml here.")]

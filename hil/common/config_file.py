@@ -29,7 +29,7 @@ class BadValue(ValueError):
     ) -> None:
         super().__init__(problem)
         #: what becomes the user's error
-        self.error = ConfigError(problem, key=key, value=value, allowed=allowed, hint=hint)
+        self.error: ConfigError = ConfigError(problem, key=key, value=value, allowed=allowed, hint=hint)
 
 
 def _folder_name(name: str) -> str:
@@ -56,7 +56,7 @@ class InFile:
 class ConfigTable(BaseModel):
     """A table of a configuration file: unknown keys are errors, values are not converted, numbers are finite."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
     #: folder of the installed files of this kind (models of whole files)
     FOLDER: ClassVar[str] = ""
     #: types of JSON that may stand for this table in a file, where a validator takes them

@@ -34,7 +34,9 @@ class Client:
     """One connection. Every call sends one request and waits for its answer; not for more than one thread."""
 
     def __init__(self, endpoint: str, timeout_s: float = 10.0, curve: CurveKeys | None = None) -> None:
-        self.endpoint, self.timeout_s, self._curve = endpoint, timeout_s, curve
+        self.endpoint: str = endpoint
+        self.timeout_s: float = timeout_s
+        self._curve = curve
         self._socket = self._open()
         self._id = 0
 

@@ -68,10 +68,13 @@ class ControlServer(threading.Thread):
         super().__init__(name="control", daemon=True)
         self.rig = rig
         self._socket = BoundSocket(zmq.ROUTER, endpoint, curve, queue=QUEUE, max_bytes=2 * REQUEST_BYTES)
-        self.endpoint = self._socket.endpoint
+        self.endpoint: Any = self._socket.endpoint
         self._stop_asked = threading.Event()
-        self.requests = self.answered = self.delayed = self.not_sent = 0
-        self.rejected = dict.fromkeys(REASONS, 0)
+        self.requests: int = 0
+        self.answered: int = 0
+        self.delayed: int = 0
+        self.not_sent: int = 0
+        self.rejected: dict[str, int] = dict.fromkeys(REASONS, 0)
         self.failure: str | None = None
         self._waiting: queue.Queue[tuple[bytes, Request] | None] = queue.Queue(QUEUE)
         self._done: queue.SimpleQueue[tuple[bytes, bytes]] = queue.SimpleQueue()

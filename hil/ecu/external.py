@@ -74,12 +74,13 @@ class ExternalUnit:
         check: FrameCheck | None,
     ) -> None:
         """`check`: what comes is held against the database; None: kinds of ours are as free as on a bus."""
-        self.period_s, self.place = period_s, connection.place
+        self.period_s: float = period_s
+        self.place: str = connection.place
         self._setup, self._connection, self._config, self._check = setup, connection, config, check
         self._timeout_s, self._start_timeout_s = timeout_s, start_timeout_s
         self._steps = 0
         self._open = False
-        self.wait_max_s = 0.0
+        self.wait_max_s: float = 0.0
 
     @property
     def process(self) -> int | None:

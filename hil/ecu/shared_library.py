@@ -97,7 +97,7 @@ class COutputs(ctypes.Structure):
 
 
 #: C name -> its image here; a test compares sizes and offsets with the compiler's
-STRUCTS = {
+STRUCTS: dict[str, type[ctypes.Structure]] = {
     "tl_frame": CFrame,
     "tl_ecu_setup": CSetup,
     "tl_ecu_inputs": CInputs,
@@ -117,13 +117,14 @@ class LibraryUnit:
 
     def __init__(self, setup: EcuSetup, options: LibraryOptions) -> None:
         assert setup.file is not None
-        self.period_s = options.period_s or setup.tick_s
+        self.period_s: float = options.period_s or setup.tick_s
         self._setup, self._file, self._config = setup, setup.file, options.config
         self._check = FrameCheck(setup)
         self._library: ctypes.CDLL | None = None
         self._unit: int | None = None
         self._can_save = False
-        self.steps = self.sent = 0
+        self.steps: int = 0
+        self.sent: int = 0
         self._error = ctypes.create_string_buffer(_ERROR_BYTES)
         self._sensors = (ctypes.c_double * max(1, len(setup.sensors)))()
         self._actuators = (ctypes.c_double * max(1, len(setup.actuators)))()

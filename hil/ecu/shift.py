@@ -55,7 +55,7 @@ class TorqueEstimator:
         self._wot = [(w, torque) for w, torque, _ in engine]
         self._closed = [(w, torque) for w, _, torque in engine]
         self._gain = min(1.0, config.timing.period_s / (files.filter_s + config.timing.period_s))
-        self.torque = 0.0
+        self.torque: float = 0.0
 
     def update(self, now: Measured, locked: bool) -> float:
         """Filtered turbine torque [Nm]."""
@@ -105,13 +105,15 @@ class ShiftRunner:
         pressures: dict[str, float],
         learnt: Learnt | None = None,
     ) -> None:
-        self.name, self.source, self.target = name, source, target
+        self.name: str = name
+        self.source: str = source
+        self.target: str = target
         self._config = config
         self._phases = config.phases(name)
         self._old, self._new = config.gears[source], config.gears[target]
         self._learnt = learnt or Learnt()
         #: what happened, for adaptation
-        self.observed = Observed()
+        self.observed: Observed = Observed()
         self._index = 0
         self._time = 0.0
         self._phase_begun = 0.0
@@ -121,8 +123,8 @@ class ShiftRunner:
         self._start_ratio: float | None = None
         self._old_ratio: float | None = None
         self._entering = True
-        self.timeouts = 0
-        self.done = False
+        self.timeouts: int = 0
+        self.done: bool = False
 
     @property
     def phase(self) -> str:

@@ -56,7 +56,7 @@ class Child:
         """Run `python -m module`, with the package found where this process found it. `pass_fds`: open there too."""
         self.log = log
         self._file: IO[bytes] | None = patiently(lambda: log.open("wb")) if log is not None else None
-        self.process = patiently(lambda: self._start(module, arguments, pass_fds))
+        self.process: subprocess.Popen[bytes] = patiently(lambda: self._start(module, arguments, pass_fds))
 
     def _start(self, module: str, arguments: Sequence[str], pass_fds: Sequence[int]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(

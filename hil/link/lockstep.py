@@ -33,7 +33,7 @@ class LockstepSocket:
 
     def __init__(self, endpoint: str, curve: CurveKeys | None = None, context: zmq.Context[Any] | None = None) -> None:
         self._socket = LinkSocket(zmq.DEALER, endpoint, True, curve, context, max_bytes=16 << 20)
-        self.endpoint = self._socket.endpoint
+        self.endpoint: Any = self._socket.endpoint
 
     def exchange(self, message: bytes, timeout_s: float, dead: Callable[[], str | None] | None = None) -> bytes | None:
         """The answer, None when there is none in time; anything but the one frame of a REP socket is b"" (the schema
@@ -103,14 +103,14 @@ class LockstepClient:
         """`transport`: instead of ZeroMQ at `endpoint`. `peer_dead` is asked while waiting; a text (e.g. "has
         ended with status 2") ends the wait at once."""
         self._socket: Transport = transport or LockstepSocket(endpoint, curve, context)
-        self.endpoint = self._socket.endpoint
+        self.endpoint: Any = self._socket.endpoint
         self.timeout_s = timeout_s
         self._peer_dead = peer_dead
         self._stamps = StampChecker(None)
-        self.residual = CouplingResidual()
-        self.exchanges = 0
-        self.wait_max_s = 0.0
-        self.rejected = dict.fromkeys(REJECT_REASONS, 0)
+        self.residual: CouplingResidual = CouplingResidual()
+        self.exchanges: int = 0
+        self.wait_max_s: float = 0.0
+        self.rejected: dict[str, int] = dict.fromkeys(REJECT_REASONS, 0)
 
     def exchange(self, message: StepMessage) -> StateMessage:
         """Send the rig's step, wait for the vehicle's state there; PeerError if none comes or it is not as agreed."""
@@ -166,8 +166,8 @@ class _Server:
     """Vehicle side, virtual clock: answers each step with the state at exactly its time."""
 
     def __init__(self) -> None:
-        self.exchanges = 0
-        self.rejected = dict.fromkeys(REJECT_REASONS, 0)
+        self.exchanges: int = 0
+        self.rejected: dict[str, int] = dict.fromkeys(REJECT_REASONS, 0)
 
     def answer(self, data: bytes, handler: Callable[[StepMessage], StateMessage]) -> bytes:
         """The answer to a request; a refused one is answered with `bye` and its cause."""
@@ -185,7 +185,7 @@ class _Server:
 class PairServer(_Server):
     """Answers over the socket pair this process was started with."""
 
-    endpoint = PairTransport.endpoint
+    endpoint: str = PairTransport.endpoint
 
     def __init__(self, pair: Pair) -> None:
         super().__init__()
@@ -210,7 +210,7 @@ class LockstepServer(_Server):
     def __init__(self, endpoint: str, curve: CurveKeys | None = None, context: zmq.Context[Any] | None = None) -> None:
         super().__init__()
         self._socket = LinkSocket(zmq.REP, endpoint, False, curve, context)
-        self.endpoint = self._socket.endpoint
+        self.endpoint: Any = self._socket.endpoint
 
     def serve_one(self, handler: Callable[[StepMessage], StateMessage], timeout_ms: int = POLL_SLICE_MS) -> bool:
         """Answer one request if one comes within the timeout."""

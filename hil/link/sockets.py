@@ -97,7 +97,7 @@ class LinkSocket:
                 self._secure(curve, bind)
             if bind:
                 self.raw.bind(endpoint)
-                self.endpoint = self.raw.getsockopt_string(zmq.LAST_ENDPOINT)
+                self.endpoint: Any = self.raw.getsockopt_string(zmq.LAST_ENDPOINT)
             else:
                 self.raw.connect(endpoint)
                 self.endpoint = endpoint
@@ -158,7 +158,7 @@ class BoundSocket(LinkSocket):
         #: not listening before then [s]; None: it listens
         self._pause_s: float | None = None
         #: times it stopped listening because too many were connected
-        self.crowded = 0
+        self.crowded: int = 0
 
     def wait(self, timeout_ms: int) -> bool:
         """True when a message is there; looks after the connections meanwhile."""
@@ -230,7 +230,7 @@ class RigLink(threading.Thread):
         #: when the last acceptable state came; None: none yet
         self._heard_s: float | None = None
         #: times the socket was opened anew
-        self.reopened = 0
+        self.reopened: int = 0
         self._rig_slot, self._vehicle_slot = rig_slot, vehicle_slot
         self._period_ms = max(1, round(1e3 * period_s))
         self._stop_asked = threading.Event()
@@ -240,11 +240,13 @@ class RigLink(threading.Thread):
         self._stamps = StampChecker(None)
         self._own_stamps = StampChecker(1)
         self._own_stamps.jump_max = OWN_STEP_JUMP
-        self.residual = CouplingResidual()
-        self.age_wall = AgeStatistics()
-        self.age_steps_max = 0
-        self.sent = self.not_sent = self.received = 0
-        self.rejected = dict.fromkeys(REJECT_REASONS, 0)
+        self.residual: CouplingResidual = CouplingResidual()
+        self.age_wall: AgeStatistics = AgeStatistics()
+        self.age_steps_max: int = 0
+        self.sent: int = 0
+        self.not_sent: int = 0
+        self.received: int = 0
+        self.rejected: dict[str, int] = dict.fromkeys(REJECT_REASONS, 0)
         self.bye: str | None = None
         self.failure: str | None = None
 
@@ -330,7 +332,7 @@ class RigLink(threading.Thread):
 
     def _open(self, endpoint: str) -> None:
         self._socket = LinkSocket(zmq.PAIR, endpoint, *self._how)
-        self.endpoint = self._socket.endpoint
+        self.endpoint: Any = self._socket.endpoint
         #: tells of each connection, wanted or not
         self._knocks: zmq.Socket[bytes] = self._socket.raw.get_monitor_socket(zmq.EVENT_ACCEPTED)
 
@@ -402,9 +404,9 @@ class VehicleEnd:
 
     def __init__(self, endpoint: str, curve: CurveKeys | None = None, context: zmq.Context[Any] | None = None) -> None:
         self._socket = LinkSocket(zmq.PAIR, endpoint, False, curve, context)
-        self.endpoint = self._socket.endpoint
-        self.stamps = StampChecker(None)
-        self.rejected = dict.fromkeys(REJECT_REASONS, 0)
+        self.endpoint: Any = self._socket.endpoint
+        self.stamps: StampChecker = StampChecker(None)
+        self.rejected: dict[str, int] = dict.fromkeys(REJECT_REASONS, 0)
         self.bye: str | None = None
 
     def receive(self, timeout_ms: int) -> StepMessage | None:

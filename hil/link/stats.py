@@ -20,11 +20,11 @@ class StampChecker:
         self.newest: int | None = None
         #: largest step ahead that is believed; None: any
         self.jump_max: int | None = None
-        self.accepted = 0
-        self.duplicate = 0
-        self.out_of_order = 0
-        self.gap = 0
-        self.lost = 0
+        self.accepted: int = 0
+        self.duplicate: int = 0
+        self.out_of_order: int = 0
+        self.gap: int = 0
+        self.lost: int = 0
 
     def forget(self) -> None:
         """The sender is a new one, or began anew: any number is the first one again."""
@@ -74,12 +74,12 @@ class CouplingResidual:
         self._history = history
         self._sent: dict[int, tuple[float, float]] = {}
         self._last_impulse: float | None = None
-        self.count = 0
-        self.max_mps = 0.0
-        self.max_step = -1
+        self.count: int = 0
+        self.max_mps: float = 0.0
+        self.max_step: int = -1
         self._sum_sq = 0.0
-        self.energy_J = 0.0
-        self.turned_over_J = 0.0
+        self.energy_J: float = 0.0
+        self.turned_over_J: float = 0.0
 
     def sent(self, message: StepMessage) -> None:
         """Remember the rig's own speed and impulse at this stamp."""
@@ -121,8 +121,8 @@ class AgeStatistics:
 
     def __init__(self) -> None:
         self._counts = [0] * self._BINS
-        self.count = 0
-        self.max_s = 0.0
+        self.count: int = 0
+        self.max_s: float = 0.0
 
     def add(self, age_s: float) -> None:
         us = max(age_s, 0.0) * 1e6

@@ -62,7 +62,8 @@ class FrameWriter(can.MF4Writer):
         """Timestamps of messages count from `start` [s]."""
         super().__init__(str(target))
         self._mdf.header.start_time = start
-        self._start_time = self.last_timestamp = 0.0
+        self._start_time = 0.0
+        self.last_timestamp: float = 0.0
 
 
 def write_frames(target: Path, start: datetime, messages: Iterable[can.Message]) -> None:

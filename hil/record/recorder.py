@@ -166,7 +166,7 @@ class Recorder:
     """
 
     def __init__(self, run_dir: Path | str, *, sync: SyncPolicy = "chunk") -> None:
-        self.run_dir = Path(run_dir)
+        self.run_dir: Path = Path(run_dir)
         self.sync = sync
         self._streams: list[_Stream] = []
         self._stop = threading.Event()
@@ -177,7 +177,7 @@ class Recorder:
         self._thread: threading.Thread | None = None
         self._started = False
         #: pause between two looks into the rings [s]
-        self.drain_s = DRAIN_S
+        self.drain_s: float = DRAIN_S
 
     def tap(self, name: str, tap: Callable[[bytes], None]) -> None:
         """Hand on what is drained of a stream, in this thread; it is looked at more often then. Before start."""

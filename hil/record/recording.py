@@ -69,13 +69,13 @@ class ChunkWriter:
     """
 
     def __init__(self, folder: Path | str, header: dict[str, Any], *, file_bytes: int = FILE_BYTES) -> None:
-        self.folder = Path(folder)
-        self.header = dict(header)
+        self.folder: Path = Path(folder)
+        self.header: dict[str, Any] = dict(header)
         self.file_bytes = file_bytes
         #: sequence number of the next chunk
-        self.seq = 0
+        self.seq: int = 0
         #: bytes written over all files, heads included
-        self.bytes_written = 0
+        self.bytes_written: int = 0
         self._number = 0
         self._fd = -1
         self._size = 0

@@ -26,7 +26,8 @@ class UnwrittenReport(TorqueloopError):
     def __init__(self, report: Report, cause: OSError) -> None:
         where = cause.filename or report.run.path
         super().__init__(f"{where}: {cause.strerror}: the report was made, its files were not written")
-        self.report, self.cause = report, cause
+        self.report: Report = report
+        self.cause: OSError = cause
 
 
 @dataclass(frozen=True)

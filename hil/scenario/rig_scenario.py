@@ -42,7 +42,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from torqueloop.core.describe.errors import ConfigError, RangeError, UnknownNameError, did_you_mean
 from torqueloop.hil.common.conditions import parse_condition
@@ -89,7 +89,7 @@ class Parameter(ConfigTable):
     #: largest
     max: float = math.inf
 
-    model_config = {**ConfigTable.model_config, "allow_inf_nan": True}
+    model_config: ClassVar[ConfigDict] = {**ConfigTable.model_config, "allow_inf_nan": True}
 
     @model_validator(mode="after")
     def _inside(self) -> Parameter:

@@ -70,7 +70,8 @@ class DrivenRig(Mapping[str, NDArray[np.float64]]):
     """A running rig in the hands of a test. Made by the fixtures of hil/testing/plugin.py."""
 
     def __init__(self, holder: Holder, path: Path, names: Mapping[str, str] | None = None) -> None:
-        self._holder, self.path = holder, path
+        self._holder = holder
+        self.path: Path = path
         self._names = Names(holder.live.plan.table, names)
         self._read: tuple[int, Signals] | None = None
         #: what the test did, in words, with times

@@ -30,7 +30,7 @@ class Holder:
     """One run. Every method but those of `Pilot` is called by the test's thread."""
 
     def __init__(self, rig: Path, clock: str, out: Path, **options: Any) -> None:
-        self.virtual = clock == "virtual"
+        self.virtual: bool = clock == "virtual"
         self.run: LiveRun | None = None
         self.result: RunResult | None = None
         self.error: BaseException | None = None

@@ -41,10 +41,10 @@ class VehicleModel:
         self._rolling = config.body.rolling * self._mass * GRAVITY
         self._brake_max = config.brakes.force_max_N
         self._last: StepMessage | None = None
-        self.speed = 0.0
-        self.distance = 0.0
-        self.own_step = 0
-        self.restarts = 0
+        self.speed: float = 0.0
+        self.distance: float = 0.0
+        self.own_step: int = 0
+        self.restarts: int = 0
 
     def start(self) -> None:
         """Nothing to start: it runs where it is stepped."""

@@ -43,10 +43,11 @@ class WatchServer(ThreadingHTTPServer):
     allow_reuse_address = True
 
     def __init__(self, source: Source, port: int = 0) -> None:
-        self.source, self.token = source, secrets.token_urlsafe(16)
+        self.source: Source = source
+        self.token: str = secrets.token_urlsafe(16)
         super().__init__(("127.0.0.1", port), _Handler)
-        self.hosts = {f"{name}:{self.server_port}" for name in ("127.0.0.1", "localhost")}
-        self.url = f"http://127.0.0.1:{self.server_port}/?token={self.token}"
+        self.hosts: set[str] = {f"{name}:{self.server_port}" for name in ("127.0.0.1", "localhost")}
+        self.url: str = f"http://127.0.0.1:{self.server_port}/?token={self.token}"
         self.browsers = 0
         self.closing = False
 

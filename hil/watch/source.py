@@ -53,7 +53,7 @@ class Source:
         self._shown: list[str] = []
         self.hello: dict[str, Any] = {}
         #: events that some browser has missed
-        self.missed = 0
+        self.missed: int = 0
         self._threads = [threading.Thread(target=body, name=f"watch-{body.__name__.strip('_')}", daemon=True)
                          for body in (self._ask, self._pass_on)]  # fmt: skip
 

@@ -16,7 +16,9 @@ class Faults:
     """Limits of what is sent, and the faults with the tick's table of them."""
 
     def __init__(self, safety: Safety, table: FaultTable | None, faults: Sequence[PlannedFault]) -> None:
-        self.safety, self.table, self.faults = safety, table, list(faults)
+        self.safety: Safety = safety
+        self.table: FaultTable | None = table
+        self.faults: list[PlannedFault] = list(faults)
 
     @property
     def switches(self) -> list[str]:

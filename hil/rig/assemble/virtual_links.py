@@ -37,8 +37,8 @@ class VirtualVehicle:
         self._parts, self._step = parts, step
         #: first failure: text for the report; no further exchange after it
         self.failure: str | None = None
-        self.exchanges = 0
-        self.residual = CouplingResidual()
+        self.exchanges: int = 0
+        self.residual: CouplingResidual = CouplingResidual()
         self._asked = -1
 
     def save(self) -> dict[str, Any] | None:
@@ -113,7 +113,10 @@ class VirtualUnit:
     ) -> None:
         """`buses`: names of those it is on; Frame.bus counts them. `sensors`: signal slots of EcuSetup.sensors; `pins`:
         where EcuSetup.actuators go."""
-        self.name, self.unit, self.buses, self.sensors = name, unit, tuple(buses), list(sensors)
+        self.name: str = name
+        self.unit: ControlUnit = unit
+        self.buses: tuple[str, ...] = tuple(buses)
+        self.sensors: list[int] = list(sensors)
         self.pins = pins
         period = unit.period_s / tick_s
         if period < 0.5 or abs(period - round(period)) > 1e-6:
@@ -121,7 +124,7 @@ class VirtualUnit:
                 f"control unit {name!r}: control period {{value}} s", value=unit.period_s,
                 allowed=f"a whole number of ticks of {tick_s:g} s",
             )  # fmt: skip
-        self.period_ticks = round(period)
+        self.period_ticks: int = round(period)
         #: frames that wait for its next step
         self.inbox: list[Frame] = []
         #: what it last gave at its pins

@@ -21,7 +21,7 @@ NODE_KINDS = ("silent", "delay", "jitter", "duplicate")
 BUS_KINDS = ("bus_off", "load", "babble")
 SOLENOID_KINDS = ("stuck", "value", "offset", "gain", "noise", "ramp", "lag")
 ELEMENT_KINDS = ("stuck_open", "stuck_closed", "slow_fill", "leak", "worn", "broken")
-TARGETS = {
+TARGETS: dict[str, tuple[str, ...]] = {
     "signal": SIGNAL_KINDS,
     "message": FRAME_KINDS,
     "node": NODE_KINDS,
@@ -35,12 +35,17 @@ Kind = Literal[
     "silent", "bus_off", "load", "babble", "stuck_open", "stuck_closed", "slow_fill", "leak", "worn", "broken",
 ]  # fmt: skip
 #: kinds that need a value, with its range and what it is; those that may have one
-NEEDED = {
+NEEDED: dict[str, tuple[float | None, float | None]] = {
     "offset": (None, None), "gain": (None, None), "value": (None, None), "noise": (None, None), "ramp": (None, None),
     "lag": (1e-6, 1e4), "raw": (None, None), "counter_offset": (1, 4095), "delay": (0, 10), "jitter": (0, 10),
     "load": (0, 1), "babble": (0, 1), "slow_fill": (1e-6, 1e4), "leak": (0, 1), "worn": (0, 10),
 }  # fmt: skip
-POSSIBLE = {"crc": (1, (1 << 53) - 1), "dlc": (0, 64), "duplicate": (1, 100), "stuck_closed": (0, 1e8)}
+POSSIBLE: dict[str, tuple[float | None, float | None]] = {
+    "crc": (1, (1 << 53) - 1),
+    "dlc": (0, 64),
+    "duplicate": (1, 100),
+    "stuck_closed": (0, 1e8),
+}
 #: values that are whole numbers
 WHOLE = ("raw", "counter_offset", "crc", "dlc", "duplicate")
 #: kinds that a signal comes back from in steps

@@ -60,7 +60,7 @@ class Parameters:
         self._plan, self._kernel = plan, kernel
         #: changed so far: name -> value in SI
         self.values: dict[str, float] = {}
-        self.driveline = plan.driveline
+        self.driveline: Driveline = plan.driveline
         self._state_bytes = 0
 
     def names(self) -> tuple[str, ...]:

@@ -37,14 +37,16 @@ class RigControl:
     """A running rig by name. `folder`: run directory, where models and checkpoints are noted for replay."""
 
     def __init__(self, plan: RigPlan, parts: RigParts, folder: Path, kernel: str = "auto", real: bool = True) -> None:
-        self.plan, self.parts, self.folder = plan, parts, folder
+        self.plan: RigPlan = plan
+        self.parts: RigParts = parts
+        self.folder: Path = folder
         self.control: Control = parts.control
         self.signals: dict[str, SignalInfo] = signals(plan)
-        self.parameters = Parameters(plan, kernel)
+        self.parameters: Parameters = Parameters(plan, kernel)
         self._lock = threading.Lock()
         self._references = 0
-        self.transactions = 0
-        self.checkpoints = Checkpoints(self, real)
+        self.transactions: int = 0
+        self.checkpoints: Checkpoints = Checkpoints(self, real)
         #: endpoint of the telemetry; "": none
         self.telemetry = ""
         #: all numbers of the run so far, as run.json has them

@@ -55,14 +55,15 @@ class Telemetry(threading.Thread):
         self._topic = plan.config.rig.name.encode()
         self._socket = BoundSocket(zmq.XPUB, endpoint, keys, QUEUE, 1024)
         self._socket.raw.setsockopt(zmq.SNDHWM, QUEUE)
-        self.endpoint = self._socket.endpoint
+        self.endpoint: Any = self._socket.endpoint
         self._blocks: deque[bytes] = deque()
         self._news, self._stop_asked = threading.Event(), threading.Event()
         #: tick of the next sample
         self._next = -1
         self._subscribed: dict[bytes, int] = {}
-        self.sent = self.left_out = 0
-        self.failure = ""
+        self.sent: int = 0
+        self.left_out: int = 0
+        self.failure: str = ""
 
     def tap(self, data: bytes) -> None:
         """Whole records, as the recorder has drained them; in its thread."""
