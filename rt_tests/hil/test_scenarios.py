@@ -60,7 +60,7 @@ def brakes(force_N: float) -> dict:
 
 def grade(from_m: float, percent: float) -> dict:
     """A road that goes up behind the place where the car is to stand."""
-    return {"vehicle.options": {"set": {"road.grade_percent": [[0.0, 0.0], [from_m, 0.0], [from_m + 5.0, percent]]}}}
+    return {"vehicle.options": {"set": {"road.grade_percent": [[0.0, 0.0], [from_m, 0.0], [from_m + 2.0, percent]]}}}
 
 
 def first_gear(from_s: float) -> dict:
