@@ -68,6 +68,21 @@ def test_coast_down_follows_the_closed_form(dt: float) -> None:
     assert drive.model.distance == pytest.approx(s, abs=1e-6)
 
 
+@pytest.mark.parametrize("dt", [8e-4, 2e-2])
+def test_a_car_that_rolls_back_on_a_slope_turns_in_mid_step(dt: float) -> None:
+    v0, t = 0.1, 0.1
+    slope = math.atan(0.2)
+    drive_down, friction = GRAVITY * math.sin(slope), F0 / M * math.cos(slope)
+    up, back = drive_down + friction, drive_down - friction
+    t_stop = v0 / up
+    assert 0.1 < t_stop / dt % 1.0 < 0.9, "the stop lies inside a step"
+    drive = Drive(on_grade(20.0), speed=v0)
+    state = drive.go(t, dt=dt)
+    # the resistance of the air at 0.1 m/s is 3 parts in 10^6 of the slope's force
+    assert state.speed == pytest.approx(-back * (t - t_stop), rel=1e-5)
+    assert drive.model.distance == pytest.approx(0.5 * v0 * t_stop - 0.5 * back * (t - t_stop) ** 2, abs=1e-6)
+
+
 def test_coast_down_ends_at_exactly_zero_at_the_closed_form_distance() -> None:
     v0 = 5.0
     drive = Drive(speed=v0)
