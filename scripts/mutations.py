@@ -274,7 +274,7 @@ MUTATIONS = (
         "hil/rig/run/replay.py",
         'off = new["out"].view(np.uint64) != old["out"].view(np.uint64)',
         'off = np.abs(new["out"] - old["out"]) > 1e-6',
-        ("hil/test_rig_virtual.py", "hil/test_first_fault.py"),
+        ("hil/test_hostile_recordings.py",),
     ),
     M(
         "hil/rig/online/checkpoint.py",

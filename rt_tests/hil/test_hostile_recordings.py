@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from control_help import Running
 from rig_help import CONFIGS, DESK, run
@@ -14,6 +16,7 @@ from test_bad_input import call
 from torqueloop.hil.control.client import ControlError
 from torqueloop.hil.record.recording import read_stream
 from torqueloop.hil.rig.online.restore import COUNT_MAX, Checkpoints
+from torqueloop.hil.rig.run.replay import _Comparison, replay
 
 STREAMS = ("signals", "inputs", "bus")
 
@@ -153,3 +156,21 @@ def test_a_parameter_is_not_changed_in_the_safe_state(tmp_path: Path) -> None:
         client.stop()
     going.join()
     assert call("replay", tmp_path / "run")[0] == 0
+
+
+def test_a_replay_sees_a_recorded_number_that_differs_in_its_last_bit(
+    recording: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = _Comparison._read_to
+
+    def changed(self: _Comparison, tick: int) -> Any:
+        found = read(self, tick).copy()
+        speed = self.names.index("engine.w")
+        at = found["tick"] == 600
+        found["out"][at, speed] = np.nextafter(found["out"][at, speed], np.inf)
+        return found
+
+    monkeypatch.setattr(_Comparison, "_read_to", changed)
+    result = replay(recording)
+    assert result.difference is not None and not result.passed
+    assert (result.difference.tick, result.difference.name) == (600, "engine.w")
