@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from torqueloop.core.components.friction import CLUTCH_FLANGES, friction_outputs
 from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import Flange
 from torqueloop.core.describe.params import param
 from torqueloop.core.describe.vocabulary import CAPACITY, HEAT_OF_FRICTION
 from torqueloop.core.signals import Constant, Signal
@@ -24,7 +26,7 @@ class BreakableShaft(Component):
     of kind "broken" does that in a rig.
     """
 
-    flanges: ClassVar = CLUTCH_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = CLUTCH_FLANGES
 
     tau_hold: float = param("torque it holds", "torque", low=0.0)
 

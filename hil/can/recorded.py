@@ -57,11 +57,13 @@ class RecordedBus:
     ) -> None:
         """channel: of the log, as python-can tells it (a number, of candump a name); None: all. only: whether an
         identifier (bit 31 set for 29-bit ones) is wanted. bus: of the frames that come out."""
-        self.path, self.channel, self.bus = path, channel, bus
+        self.path: Path = path
+        self.channel: int | str | None = channel
+        self.bus: int = bus
         self._only = only
         #: channels seen, and frames passed over that were not wanted, of the last time
         self.channels: set[str] = set()
-        self.others = 0
+        self.others: int = 0
 
     def __iter__(self) -> Iterator[tuple[float, Frame]]:
         first: float | None = None
@@ -114,9 +116,10 @@ class Protector:
         self._sender, self._reader = sender.codec(), reader.codec()
         self._signals = {m.name: {s.name for s in m.signals} for m in sender.tx_messages}
         #: identifiers it can do this for
-        self.ids = frozenset(self._messages)
+        self.ids: frozenset[int] = frozenset(self._messages)
         #: frames done, and left as they are
-        self.done = self.left = 0
+        self.done: int = 0
+        self.left: int = 0
 
     def __call__(self, frame: Frame) -> Frame:
         """The frame, protected."""

@@ -18,7 +18,7 @@ from torqueloop.hil.common.locate import locate
 if TYPE_CHECKING:
     from torqueloop.hil.can.scan import Scan
 
-bus_app = typer.Typer(
+bus_app: typer.Typer = typer.Typer(
     help="Look at a CAN bus, or send a recorded one again.", no_args_is_help=True, add_completion=False
 )
 

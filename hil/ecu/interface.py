@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError, RangeError
-from torqueloop.hil.can.database import CanDatabase, bus_id
+from torqueloop.hil.can.database import CanCodec, CanDatabase, bus_id
 from torqueloop.hil.can.frame import BRS_FLAG, EXTENDED, FD_FLAG, Frame
 from torqueloop.hil.ecu.interface_config import RECEIVED, InterfaceConfig, Received
 
@@ -43,8 +43,10 @@ class MakerBus:
     """One bus with one interface. real-time: no (Python)."""
 
     def __init__(self, config: InterfaceConfig, database: CanDatabase, period_s: float, bus: int) -> None:
-        self.config, self.database, self.bus = config, database, bus
-        self.codec = database.codec()
+        self.config: InterfaceConfig = config
+        self.database: CanDatabase = database
+        self.bus: int = bus
+        self.codec: CanCodec = database.codec()
         #: quantities that have come in
         self.values: dict[str, float | str] = {}
         self.refused: dict[str, int] = {}
@@ -60,7 +62,7 @@ class MakerBus:
         self._cyclic = self._plan(period_s)
         #: address claim: to be sent at the next step; lost to another node
         self._claim_due = self._claim is not None
-        self.address_lost = False
+        self.address_lost: bool = False
 
     def _plan(self, period_s: float) -> list[Cyclic]:
         made: list[Cyclic] = []

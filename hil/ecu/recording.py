@@ -42,10 +42,13 @@ class RecordedUnit:
     """A control unit that says what was recorded, whatever it hears."""
 
     def __init__(self, log: RecordedBus, period_s: float, begin_s: float = 0.0, protector: Protector | None = None):
-        self.log, self.period_s, self.begin_s, self._protector = log, period_s, begin_s, protector
+        self.log: RecordedBus = log
+        self.period_s: float = period_s
+        self.begin_s: float = begin_s
+        self._protector = protector
         self._frames: Iterator[tuple[float, Frame]] = iter(())
         self._next: tuple[float, Frame] | None = None
-        self.sent = 0
+        self.sent: int = 0
         self._moved_s = 0.0
 
     def start(self) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.can.database import CanDatabase, bus_id
+from torqueloop.hil.can.database import CanCodec, CanDatabase, bus_id
 from torqueloop.hil.can.frame import BRS_FLAG, FD_FLAG, Frame
 from torqueloop.hil.common.config_file import ConfigTable, InFile, read_table
 from torqueloop.hil.common.locate import find
@@ -106,19 +106,21 @@ class SoftTcu:
     at equal times give equal answers. real-time: no (Python)."""
 
     def __init__(self, config: TcuConfig, database: CanDatabase, maker: MakerBus | None = None) -> None:
-        self.config, self.database, self.maker = config, database, maker
-        self.codec = self.database.codec()
-        self.transmission = Transmission(config)
-        self.mode = "waiting"
-        self.fault = "none"
+        self.config: TcuConfig = config
+        self.database: CanDatabase = database
+        self.maker: MakerBus | None = maker
+        self.codec: CanCodec = self.database.codec()
+        self.transmission: Transmission = Transmission(config)
+        self.mode: str = "waiting"
+        self.fault: str = "none"
         self._limp_gear = "N"
-        self.commands = self.transmission.commands
-        self.now = Measured()
+        self.commands: Commands = self.transmission.commands
+        self.now: Measured = Measured()
         #: mode changes: (time, mode, fault)
         self.mode_log: list[tuple[float, str, str]] = []
         self.refused: dict[str, int] = {}
         #: control period [s]
-        self.period_s = config.timing.period_s
+        self.period_s: float = config.timing.period_s
         self._messages = {bus_id(m): m.name for m in self.database.rx_messages}
         self._sent = sent_messages(database, config.elements)
         self._levers = self.database.signal(f"{DRIVER}.lever")

@@ -23,13 +23,13 @@ class GearSelector:
     def __init__(self, config: TcuConfig) -> None:
         self._config = config
         #: forward positions of the lever -> highest gear
-        self.levers = lever_limits(config.gears)
+        self.levers: dict[str, int] = lever_limits(config.gears)
         self._in_gear_s = 1e9
         #: gear asked for in the manual gate; 0: not there
         self._manual = 0
         self._tip = 0
-        self.kick_down = False
-        self.reverse_inhibited = False
+        self.kick_down: bool = False
+        self.reverse_inhibited: bool = False
 
     def save(self) -> dict[str, Any]:
         """What changes."""
@@ -164,8 +164,8 @@ class LockUpControl:
     def __init__(self, config: TcuConfig) -> None:
         self._config = config.lockup
         self._dt = config.timing.period_s
-        self.state = "open"
-        self.pressure = 0.0
+        self.state: str = "open"
+        self.pressure: float = 0.0
         self._spent = 0.0
         self._slip_ref = 0.0
         self._integral = 0.0
@@ -251,14 +251,14 @@ class Transmission:
 
     def __init__(self, config: TcuConfig) -> None:
         self.config = config
-        self.torque = TorqueEstimator(config)
-        self.request = TorqueRequest(config.torque_reduction, config.timing.period_s)
-        self.selector = GearSelector(config)
-        self.lockup = LockUpControl(config)
-        self.gear = "N"
+        self.torque: TorqueEstimator = TorqueEstimator(config)
+        self.request: TorqueRequest = TorqueRequest(config.torque_reduction, config.timing.period_s)
+        self.selector: GearSelector = GearSelector(config)
+        self.lockup: LockUpControl = LockUpControl(config)
+        self.gear: str = "N"
         self.runner: ShiftRunner | None = None
-        self.learnt = Learnt()
-        self.commands = Commands(dict.fromkeys(config.elements, 0.0))
+        self.learnt: Learnt = Learnt()
+        self.commands: Commands = Commands(dict.fromkeys(config.elements, 0.0))
         self._line = config.line_pressure.min_bar
         self.shift_log: list[tuple[int, str, float, int]] = []
         self._steps = 0

@@ -33,8 +33,8 @@ class TorqueRequest:
 
     def __init__(self, config: TorqueReduction | None, period_s: float) -> None:
         self._config, self._dt = config, period_s
-        self.active = False
-        self.limit = 0.0
+        self.active: bool = False
+        self.limit: float = 0.0
 
     def step(self, upshift: bool, stage: str | None, driver: float) -> None:
         """One control period. upshift: a shift up is running, stage: of it; driver: engine torque he asks for [Nm]."""
@@ -53,4 +53,5 @@ class TorqueRequest:
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Inverse of save."""
-        self.active, self.limit = bool(data["active"]), float(data["limit"])
+        self.active = bool(data["active"])
+        self.limit = float(data["limit"])

@@ -41,11 +41,11 @@ class Mf4Stream:
 
     def __init__(self, path: Path | str, names: Sequence[str], units: Sequence[str], start: datetime) -> None:
         """names and units of the channels beside the time (`t`, s), all float64; start: when t was 0."""
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._columns = len(names)
         self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-        self.bytes_written = 0
-        self.records = 0
+        self.bytes_written: int = 0
+        self.records: int = 0
         head, self._data_link, self._cycles = _heads(list(names), list(units), start)
         try:
             self._append(head)

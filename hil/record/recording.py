@@ -228,15 +228,15 @@ class StreamReader:
 
     def __init__(self, folder: Path | str) -> None:
         """RecordingError where there is no file."""
-        self.folder = Path(folder)
-        self.files = sorted(self.folder.glob("*" + SUFFIX)) if self.folder.is_dir() else []
+        self.folder: Path = Path(folder)
+        self.files: list[Path] = sorted(self.folder.glob("*" + SUFFIX)) if self.folder.is_dir() else []
         if not self.files:
             raise RecordingError(f"{self.folder}: no recording here (no *{SUFFIX} file)")
         #: the JSON header of the first file that has one; known once the first chunk is asked for
         self.header: dict[str, Any] | None = None
         self.damage: list[Damage] = []
         #: the writer closed the recording properly: its end mark is there
-        self.closed = False
+        self.closed: bool = False
         self._expected = 0
 
     def __iter__(self) -> Iterator[Located]:

@@ -93,7 +93,7 @@ class RunFolder:
 
     def __init__(self, rig_path: Path, rig_name: str, out: Path | str | None, more: Collection[Path] = ()) -> None:
         """more: input files that the rig file does not name."""
-        self.path = Path(out) if out is not None else _default(rig_name)
+        self.path: Path = Path(out) if out is not None else _default(rig_name)
         make_empty(self.path)
         #: the folder itself, whatever it is called by the end
         self._held = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
@@ -118,7 +118,7 @@ class RunFolder:
                     value=self.path,
                 ) from None
             self.inputs[str(place)] = _digest(target)
-        self.info = RunInfo(
+        self.info: RunInfo = RunInfo(
             rig_name,
             str(Path("config") / rig_path.resolve().relative_to(root)),
             started=now_text(),

@@ -67,7 +67,7 @@ class Streamed:
         self._tick_s, self._started, self._epoch_ns = tick_s, started, epoch_ns
         self._writer: _Writer | None = None
         self._over = False
-        self.status = StreamStats()
+        self.status: StreamStats = StreamStats()
 
     def take(self, payload: bytes, sync: bool) -> None:
         """Whole records. Never raises: what goes wrong is in the status."""

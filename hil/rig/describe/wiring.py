@@ -15,7 +15,7 @@ from torqueloop.hil.can.sending import CYCLIC
 from torqueloop.hil.can.units import si_unit as database_unit
 from torqueloop.hil.can.units import to_si as database_to_si
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
-from torqueloop.hil.rig.describe.config import Link, Output
+from torqueloop.hil.rig.describe.config import Link, Output, RigConfig
 from torqueloop.hil.rig.describe.device_plan import plan_devices
 from torqueloop.hil.rig.describe.fault_plan import plan_faults
 from torqueloop.hil.rig.describe.guard_plan import plan_guards
@@ -24,7 +24,7 @@ from torqueloop.hil.rig.describe.hydraulics import HydraulicsConfig
 from torqueloop.hil.rig.describe.phases import frame_bits, spread
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, UnitPlan, VehiclePlan
 from torqueloop.hil.rig.describe.send_plan import is_cyclic, send_kind, send_row
-from torqueloop.hil.rig.describe.signals import DUMMY
+from torqueloop.hil.rig.describe.signals import DUMMY, SignalTable
 from torqueloop.hil.rig.describe.steps import plan_steps
 
 
@@ -37,9 +37,13 @@ class Wiring:
     ) -> None:  # fmt: skip
         """first_step: slot of the first signal of the manoeuvre; 0: there is none. hydraulics: the unit and the slot of
         its first signal. first_device: slot of the first signal of the engine control."""
-        self.first_step, self.hydraulic_unit, self.first_device = first_step, hydraulics, first_device
-        self.plan, self.config, self.table = plan, plan.config, plan.table
-        self.file = str(plan.path)
+        self.first_step: int = first_step
+        self.hydraulic_unit: tuple[HydraulicsConfig, int] | None = hydraulics
+        self.first_device: int = first_device
+        self.plan: RigPlan = plan
+        self.config: RigConfig = plan.config
+        self.table: SignalTable = plan.table
+        self.file: str = str(plan.path)
 
     def all(self) -> None:
         """Everything, in the order in which a mistake is best told."""
