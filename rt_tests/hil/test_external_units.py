@@ -341,7 +341,7 @@ def test_a_crash_in_mid_run_latches_and_the_run_replays(tmp_path: Path, example:
         (["ecu.tcu.options.period_s = -1"], "period_s"),
         (["ecu.tcu.options.period_s = 1.5e-3"], "a whole number of ticks"),
         (['ecu.tcu.node = "TUC"'], "TUC"),
-        (['ecu.tcu.kind = "libary"'], "allowed: soft_tcu, library, zmq"),
+        (['ecu.tcu.kind = "libary"'], "allowed: soft_tcu, recording, library, zmq"),
     ],
 )
 def test_a_wrong_rig_file_is_refused_before_anything_runs(tmp_path: Path, edits: list[str], text: str) -> None:

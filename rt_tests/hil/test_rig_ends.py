@@ -84,7 +84,7 @@ import resource, sys
 sys.path.insert(0, sys.argv[3])
 from rig_help import run
 from pathlib import Path
-resource.setrlimit(resource.RLIMIT_FSIZE, (5_000_000, 5_000_000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (3_500_000, 3_500_000))
 r = run(Path(sys.argv[1]), Path(sys.argv[2]), 8.0)
 sys.exit(r.exit_status)
 """
