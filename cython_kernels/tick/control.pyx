@@ -214,8 +214,9 @@ cdef class Control:
         return 0
 
     cdef void hand_over(self) noexcept:
-        # wraps around, beside the sign
-        cdef int32_t number = (self.c.state & ~CTL_WHO) + CTL_NEXT & 0x3FFFFFFF
+        # a tick that looks for the transaction before may still be at it (and find another number): no plain read.
+        # The number wraps around, beside the sign
+        cdef int32_t number = (load_acquire_i32(&self.c.state) & ~CTL_WHO) + CTL_NEXT & 0x3FFFFFFF
         store_release_i32(&self.c.state, number | CTL_POSTED)
 
     def set_stored(self, outputs: list) -> None:
