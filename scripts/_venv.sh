@@ -80,7 +80,7 @@ ensure_libraries() {
     exit 2
   fi
   if [ ! -x .venv/bin/python ]; then
-    echo "setting up .venv (once, a few minutes) ..." >&2
+    echo "setting up .venv (once, one to three minutes) ..." >&2
     "$python" -m venv .venv
   fi
   libraries="$(cksum < pyproject.toml)"

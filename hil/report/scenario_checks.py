@@ -57,7 +57,7 @@ def _steps(steps: list[StepSpec], signals: Signals) -> Iterator[Verdict]:
     t = signals.t
     over = ""
     for k, step in enumerate(steps, 1):
-        at = np.flatnonzero(number == k)
+        at = _began(k, number)
         if len(at):
             yield Verdict(step.name, "step", True, float(t[at[0]]))
         elif over:
@@ -65,6 +65,15 @@ def _steps(steps: list[StepSpec], signals: Signals) -> Iterator[Verdict]:
         else:
             yield _not_begun(k, step, signals)
             over = "an earlier step did not begin"
+
+
+def _began(k: int, number: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Samples in which step k runs. One that goes back does not run itself until its repetitions are over: where the
+    number falls from the step before, it has begun."""
+    at = np.flatnonzero(number == k)
+    if len(at):
+        return at
+    return np.flatnonzero((number[:-1] == k - 1) & (number[1:] < k - 1)) + 1
 
 
 def _not_begun(k: int, step: StepSpec, signals: Signals) -> Verdict:

@@ -158,6 +158,14 @@ def test_steps_that_began_and_one_that_did_not() -> None:
     assert late[1].text == "did not begin within 0.004 s: x > 0.5; seen: x 0.1 .. 0.4, last 0.3"
 
 
+def test_a_step_that_goes_back_has_begun_although_the_run_ends_in_its_repetitions() -> None:
+    info = ScenarioInfo("s", steps=[StepSpec("a"), StepSpec("b"), StepSpec("again", "x > 0.5")], checks=[])
+    found = verdicts(info, recording(manoeuvre__step=[1, 2, 1, 2, 2], x=[0, 0, 1, 0, 0]))
+    assert [(v.name, v.passed, v.t_s) for v in found][2] == ("again", True, pytest.approx(0.003))
+    never = verdicts(info, recording(manoeuvre__step=[1, 2, 2, 2, 2], x=[0, 0, 0, 0, 0]))
+    assert not never[2].passed and "had not begun when the run ended" in never[2].text
+
+
 @pytest.mark.parametrize(
     ("check", "x", "text"),
     [
