@@ -47,6 +47,13 @@ def test_records_of_any_length_come_out_whole_and_in_order(records):
     assert ring.dropped == len(records) - len(kept)
 
 
+def test_records_that_go_over_the_end_of_the_buffer_come_out_as_they_went_in():
+    ring = DataRing(256)
+    for k in range(60):
+        record = bytes((k + 7 * i) % 251 for i in range(37))
+        assert ring.push(record) and ring.pop() == record
+
+
 def test_drain_joins_only_whole_records():
     ring = DataRing(1024)
     for i in range(5):
