@@ -99,7 +99,9 @@ class TrackedChassis:
     writes: ClassVar[tuple[str, ...]] = ("w_L", "w_R", "vx", "vy", "yaw_rate", "heading", "x", "y", "loss_tyres")
 
     def __init__(self, vehicle: TrackedVehicle, period: float) -> None:
-        positive(_Period(period), "period")
+        if not period > 0.0:
+            raise RangeError("TrackedChassis: {key} = {value} is out of range", key="period", value=period,
+                             allowed="> 0")  # fmt: skip
         self.vehicle: TrackedVehicle = vehicle
         self.period: float = period
         w0 = vehicle.vx_start / vehicle.wheel_radius
@@ -174,8 +176,3 @@ class TrackedChassis:
         w_L, w_R, vx, vy, r = self.state[:5].tolist()
         turning = v.J_wheel * (w_L * w_L + w_R * w_R) + v.J * r * r
         return 0.5 * float(turning + v.m * (vx * vx + vy * vy))
-
-
-@dataclass(frozen=True)
-class _Period:
-    period: float

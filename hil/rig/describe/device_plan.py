@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torqueloop.core.describe.errors import ConfigError, UnknownNameError
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.can.codec import RxState
 from torqueloop.cython_kernels.tick import engine_control, sensors
 from torqueloop.hil.ecu.config import read_columns
@@ -96,15 +96,7 @@ class _Plan:
 
     def slot(self, name: str, table: str, key: str, unit: str | None = None) -> int:
         """Slot of a signal that is read."""
-        where: dict[str, Any] = {"file": self.file, "table": table, "key": key}
-        try:
-            slot = self.table.slot(name)
-        except UnknownNameError as error:
-            raise error.located(**where) from None
-        if unit is not None and self.table.unit(name) != unit:
-            problem = f"{{key}}: {{value}} is in {self.table.unit(name)}"
-            raise ConfigError(problem, **where, value=name, allowed=f"a signal in {unit}")
-        return slot
+        return self.table.read_slot(name, unit, self.file, table, key)
 
     def scaled(self, link: Scaled, key: str, unit: str) -> tuple[int, float, float]:
         """(slot, gain, offset); without a gain of its own the signal has the unit."""

@@ -109,15 +109,7 @@ class _Plan:
 
     def slot(self, name: str, key: str, unit: str | None = None) -> int:
         """Slot of a signal that the unit reads."""
-        where: dict[str, Any] = {"file": self.file, "table": "hydraulics", "key": key}
-        try:
-            slot = self.table.slot(name)
-        except UnknownNameError as error:
-            raise error.located(**where) from None
-        if unit is not None and self.table.unit(name) != unit:
-            problem = f"{{key}}: {{value}} is in {self.table.unit(name)}"
-            raise ConfigError(problem, **where, value=name, allowed=f"a signal in {unit}")
-        return slot
+        return self.table.read_slot(name, unit, self.file, "hydraulics", key)
 
     def pressure(self, name: str) -> int:
         """Slot of a pressure inside the unit."""

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
-from torqueloop.core.describe.errors import DuplicateError, UnknownNameError, did_you_mean
+from torqueloop.core.describe.errors import ConfigError, DuplicateError, UnknownNameError, did_you_mean
 
 #: slot that always reads 0 and slot that swallows what nobody reads
 DUMMY, SINK = 0, 1
@@ -89,3 +90,16 @@ class SignalTable:
     def unit(self, name: str) -> str:
         """SI unit of a signal."""
         return self.units[self.slot(name)]
+
+    def read_slot(self, name: str, unit: str | None, file: str, table: str, key: str) -> int:
+        """Slot of a signal that something configured reads, which must be in `unit` (None: in any). UnknownNameError,
+        ConfigError with file, table and key."""
+        where: dict[str, Any] = {"file": file, "table": table, "key": key}
+        try:
+            slot = self.slot(name)
+        except UnknownNameError as error:
+            raise error.located(**where) from None
+        if unit is not None and self.unit(name) != unit:
+            problem = f"{{key}}: {{value}} is in {self.unit(name)}"
+            raise ConfigError(problem, **where, value=name, allowed=f"a signal in {unit}")
+        return slot
