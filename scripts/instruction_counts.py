@@ -120,14 +120,18 @@ def short_name(symbol: str) -> str:
     return name
 
 
-def under_callgrind(command: Sequence[str], counted: str, folder: Path, progress: Callable[[], None]) -> list[Profile]:
+def under_callgrind(
+    command: Sequence[str], counted: str | None, folder: Path, progress: Callable[[], None]
+) -> list[Profile]:
     """Run a Python command that forks children and prints "NUMBER PROCESS" when one has ended; their profiles in that
-    order. counted: pattern of the C function inside which instructions count. The command gets one more argument, for
-    start_counting in its children."""
+    order. counted: pattern of the C function inside which instructions count, None: all of all threads. The command
+    gets one more argument, for start_counting in its children."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         raise CountingError("valgrind is not installed (apt-get install valgrind)")
-    options = ["--tool=callgrind", "--quiet", "--collect-atstart=no", f"--toggle-collect={counted}"]
+    options = ["--tool=callgrind", "--quiet"]
+    if counted is not None:
+        options += ["--collect-atstart=no", f"--toggle-collect={counted}"]
     switch = make_switch(folder)
     if switch is not None:
         options.append("--instr-atstart=no")

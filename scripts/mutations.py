@@ -272,8 +272,8 @@ MUTATIONS = (
     ),
     M(
         "hil/rig/run/replay.py",
-        'off = new["out"].view(np.uint64) != old["out"].view(np.uint64)',
-        'off = np.abs(new["out"] - old["out"]) > 1e-6',
+        'off = now_out.view(np.uint64) != old["out"].view(np.uint64)',
+        'off = np.abs(now_out - old["out"]) > 1e-6',
         ("hil/test_hostile_recordings.py",),
     ),
     M(

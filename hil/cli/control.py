@@ -181,6 +181,36 @@ def restore(
 
 @control_app.command()
 @command
+def record(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Default: part-N.")] = "",
+    signal: Annotated[
+        list[str] | None, typer.Option("--signal", metavar="PATTERN", help="Only these, e.g. 'engine.*'.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Begin a recording of its own: recordings/NAME in the run directory, to be read as a run."""
+    with _client(context) as rig:
+        answer = rig.record(name, signal or [])
+    _show(answer, as_json, f"{answer['folder']} of the run directory: {answer['signals']} signals from now on")
+
+
+@control_app.command("stop-recording")
+@command
+def stop_recording(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Name of a recording that goes on.")],
+    as_json: JsonOption = False,
+) -> None:
+    """End a recording."""
+    with _client(context) as rig:
+        answer = rig.stop_recording(name)
+    ticks = f"ticks {answer['first_tick']} to {answer['last_tick']}"
+    _show(answer, as_json, f"{answer['folder']} of the run directory: {answer['samples']} samples, {ticks}")
+
+
+@control_app.command()
+@command
 def status(context: typer.Context, as_json: JsonOption = False) -> None:
     """Tick, state, first cause of the safe state, what is held, counters."""
     with _client(context) as rig:

@@ -135,6 +135,15 @@ class Client:
         """Go back to a checkpoint of this run; simulated tick it goes on from, and which peers went back with it."""
         return self.ask("restore", name=name, at=at)
 
+    def record(self, name: str = "", signals: Iterable[str] = ()) -> dict[str, Any]:
+        """Begin a recording of its own, recordings/NAME in the run directory; name, folder, number of signals. signals:
+        patterns as "engine.*", default: all."""
+        return self.ask("record", name=name, names=tuple(signals))
+
+    def stop_recording(self, name: str) -> dict[str, Any]:
+        """End it; name, folder, samples, first and last tick."""
+        return self.ask("stop_recording", name=name)
+
     # --- life -------------------------------------------------------------------------------------------------------
     def close(self) -> None:
         """Close the connection. Overrides stay until they are released or the run ends."""

@@ -46,6 +46,8 @@ REQUESTS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "stop": (frozenset(), frozenset()),
     "checkpoint": (frozenset(), frozenset({"name", "at"})),
     "restore": (frozenset({"name"}), frozenset({"at"})),
+    "record": (frozenset(), frozenset({"name", "names"})),
+    "stop_recording": (frozenset({"name"}), frozenset()),
 }
 
 
@@ -67,7 +69,7 @@ class Request:
     id: int = 0
     names: tuple[str, ...] = ()
     values: dict[str, float] = field(default_factory=dict)
-    #: checkpoint
+    #: of a checkpoint or a recording
     name: str = ""
     #: simulated tick to wait for; below 0: the next
     at: int = -1
@@ -79,7 +81,7 @@ def encode_request(request: Request) -> bytes:
     body: dict[str, Any] = {"v": VERSION, "id": request.id, "kind": request.kind}
     given = {"names": list(request.names), "values": dict(request.values), "name": request.name, "at": request.at}
     body.update((key, given[key]) for key in required)
-    body.update((key, given[key]) for key in optional if given[key] not in ("", -1))
+    body.update((key, given[key]) for key in optional if given[key] not in ("", -1, []))
     return bytes(msgpack.packb(body, use_bin_type=True))
 
 

@@ -36,8 +36,8 @@ RATE = 500
 QUEUE = 16
 #: a slow request that does not end is given up after this [s]
 GIVE_UP_S = 3.0
-#: kinds that wait for a tick
-SLOW = frozenset({"set", "override", "release", "checkpoint", "restore"})
+#: kinds that wait for a tick, or for the recorder
+SLOW = frozenset({"set", "override", "release", "checkpoint", "restore", "record", "stop_recording"})
 
 
 class Served(Protocol):
@@ -58,6 +58,8 @@ class Served(Protocol):
     def stop(self) -> str: ...
     def checkpoint(self, name: str, at: int) -> dict[str, Any]: ...
     def restore(self, name: str, at: int) -> dict[str, Any]: ...
+    def record(self, name: str, patterns: tuple[str, ...]) -> dict[str, Any]: ...
+    def stop_recording(self, name: str) -> dict[str, Any]: ...
     def stats(self) -> dict[str, Any]: ...
 
 
@@ -97,6 +99,8 @@ class ControlServer(threading.Thread):
             "stop": lambda _: {"state": rig.stop()},
             "checkpoint": lambda r: rig.checkpoint(r.name, r.at),
             "restore": lambda r: rig.restore(r.name, r.at),
+            "record": lambda r: rig.record(r.name, r.names),
+            "stop_recording": lambda r: rig.stop_recording(r.name),
         }
 
     # --- thread -----------------------------------------------------------------------------------------------------

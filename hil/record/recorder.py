@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -81,6 +81,8 @@ class _Stream:
         forms: Sequence[Form],
     ) -> None:
         self.forms = list(forms)
+        #: forms that ended before the run did: their last status
+        self.ended: dict[str, StreamStats] = {}
         self.name, self.source, self.sync, self._encode = name, source, sync, encode
         self.writer: ChunkWriter | None = writer
         # written by the recorder's thread, whole; read by any
@@ -171,8 +173,8 @@ class Recorder:
         self._streams: list[_Stream] = []
         self._stop = threading.Event()
         self._wake = threading.Event()
-        #: those who wait until all that has arrived is on disk
-        self._asked: list[threading.Event] = []
+        #: those who wait until all that has arrived is on disk, and what is to be done then
+        self._asked: list[tuple[threading.Event, Callable[[], None] | None]] = []
         self._asking = threading.Lock()
         self._thread: threading.Thread | None = None
         self._started = False
@@ -218,18 +220,55 @@ class Recorder:
             if asked:
                 for stream in self._streams:
                     stream.flush()
-            for done in asked:
+            for done, job in asked:
+                if job is not None:
+                    job()
                 done.set()
 
     def flush(self, timeout_s: float = 5.0) -> bool:
         """Have everything that is in the rings now written; False: not within this time. From any other thread."""
         if not self._started or self._stop.is_set() or not self.alive():
             return not self._started or self._stop.is_set()
+        return self._ask(None, timeout_s) or self._stop.is_set()
+
+    def _ask(self, job: Callable[[], None] | None, timeout_s: float) -> bool:
         done = threading.Event()
         with self._asking:
-            self._asked.append(done)
+            self._asked.append((done, job))
         self._wake.set()
-        return done.wait(timeout_s) or self._stop.is_set()
+        if done.wait(timeout_s):
+            return True
+        # not later either, where it has not begun
+        with self._asking:
+            self._asked = [each for each in self._asked if each[0] is not done]
+        return False
+
+    def attach(self, forms: Mapping[str, Form], timeout_s: float = 5.0) -> bool:
+        """Give these forms (by stream) all that comes from now on; False: the recorder does not run, or not within this
+        time. From any other thread."""
+
+        def job() -> None:
+            for stream in self._streams:
+                if stream.name in forms:
+                    stream.forms.append(forms[stream.name])
+
+        return self._running() and self._ask(job, timeout_s)
+
+    def detach(self, forms: Mapping[str, Form], timeout_s: float = 5.0) -> bool:
+        """Give these forms the last that has arrived and close them; their status is kept. False as `attach`."""
+
+        def job() -> None:
+            for stream in self._streams:
+                form = forms.get(stream.name)
+                if form is not None and form in stream.forms:
+                    form.close()
+                    stream.forms.remove(form)
+                    stream.ended[form.name] = form.status
+
+        return self._running() and self._ask(job, timeout_s)
+
+    def _running(self) -> bool:
+        return self._started and not self._stop.is_set() and self._thread is not None and self._thread.is_alive()
 
     def poll(self) -> None:
         """Look into all rings once. Called by the thread; call it yourself where no thread is wanted (virtual time)."""
@@ -265,7 +304,9 @@ class Recorder:
     def status(self) -> dict[str, StreamStats]:
         """Status per stream, and of what is written beside it, by name."""
         found = {s.name: s.status for s in self._streams}
-        return found | {form.name: form.status for s in self._streams for form in s.forms}
+        for s in self._streams:
+            found |= {form.name: form.status for form in tuple(s.forms)} | s.ended
+        return found
 
     def alive(self) -> bool:
         """False when the thread was started and has died."""

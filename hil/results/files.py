@@ -43,6 +43,12 @@ def adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
+def run_dirs(folder: Path) -> list[Path]:
+    """All run directories below a folder; not the recordings inside them, nor what lies in their config/."""
+    found = [file.parent for file in sorted(folder.rglob(RUN_FILE)) if "config" not in file.parts[-3:-1]]
+    return [path for path in found if path.parent.name != "recordings" or not (path.parent.parent / RUN_FILE).is_file()]
+
+
 def schema(kind: type, title: str) -> dict[str, Any]:
     """JSON schema of a file that holds this dataclass."""
     made = adapter(kind).json_schema(mode="serialization")

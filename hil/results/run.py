@@ -209,6 +209,16 @@ class StartedFrom:
     tick: int
 
 
+@dataclass(frozen=True)
+class PartOf:
+    """The run that a recording is a part of; -1: nothing was recorded yet."""
+
+    #: its directory, relative to that of the recording
+    run: str
+    first_tick: int = -1
+    last_tick: int = -1
+
+
 #: states of a run: on its way; ended by itself, by a signal, not at all
 STATES = ("starting", "running", "ended", "interrupted", "hung", "failed")
 
@@ -242,6 +252,8 @@ class RunInfo:
     #: endpoint of the telemetry
     telemetry: str | None = None
     started_from: StartedFrom | None = None
+    #: a recording that a client began and ended during a run; None: a run
+    part_of: PartOf | None = None
     #: the scenario it drove; None: the rig file's own driver
     scenario: ScenarioInfo | None = None
     #: values that were set instead of the rig file's, by dotted key; None: the key was taken away

@@ -17,7 +17,7 @@ from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError, did_you_mean
 from torqueloop.core.describe.reading import read_json
-from torqueloop.hil.results.files import RUN_FILE, VERSION
+from torqueloop.hil.results.files import VERSION, run_dirs
 
 #: name of the index in its folder, and the version of its tables
 INDEX, TABLES = ".torqueloop-runs.sqlite", 1
@@ -137,8 +137,7 @@ def _connected(folder: Path) -> sqlite3.Connection:
 
 
 def _update(index: sqlite3.Connection, folder: Path) -> None:
-    found = {str(f.parent.relative_to(folder)): f.parent for f in sorted(folder.rglob(RUN_FILE))
-             if "config" not in f.parts[-3:-1]}  # fmt: skip
+    found = {str(path.relative_to(folder)): path for path in run_dirs(folder)}
     known = dict(index.execute("SELECT path, stamp FROM run UNION ALL SELECT path, stamp FROM unread").fetchall())
     for gone in known.keys() - found.keys():
         _forget(index, gone)

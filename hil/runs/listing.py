@@ -13,7 +13,7 @@ from rich.text import Text
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError, did_you_mean
 from torqueloop.core.describe.reading import read_json
 from torqueloop.hil.report.console_parts import number, table
-from torqueloop.hil.results.files import RUN_FILE, read_run_info
+from torqueloop.hil.results.files import read_run_info, run_dirs
 from torqueloop.hil.results.run import RunInfo
 
 
@@ -57,7 +57,7 @@ def list_runs(folder: Path | str = "runs", sort: str = "started", reverse: bool 
         raise ConfigError(
             "no column {value}", key="sort", value=sort, allowed=", ".join(names), hint=did_you_mean(sort, names)
         )
-    rows = [_row(file.parent, folder) for file in sorted(folder.rglob(RUN_FILE)) if "config" not in file.parts[-3:-1]]
+    rows = [_row(path, folder) for path in run_dirs(folder)]
     known = sorted((r for r in rows if _key(r, sort) is not None), key=_sorter(sort), reverse=reverse)
     return known + [r for r in rows if _key(r, sort) is None]
 

@@ -31,7 +31,10 @@ ALIVE_S = 5.0
 #: browsers at a time
 BROWSERS_MAX = 16
 _PAGE = Path(__file__).parent / "page"
-_SCRIPTS = ("uPlot.iife.min.js", "link.js", "plots.js", "gearbox.js", "clock.js", "control.js", "main.js")
+_SCRIPTS = (
+    "uPlot.iife.min.js", "link.js", "plots.js", "gearbox.js", "clock.js", "control.js", "recordings.js", "signals.js",
+    "main.js",
+)  # fmt: skip
 _STYLES = ("uPlot.min.css", "watch.css")
 
 

@@ -33,7 +33,13 @@ TIMEOUT_S, AGAIN_S = 5.0, 1.0
 #: events that wait for one browser
 WAITING = 32
 #: what a browser may ask for; reading goes by events
-COMMANDS = frozenset({"arm", "disarm", "safe", "stop", "set", "override", "release", "checkpoint", "restore"})
+COMMANDS = frozenset({"arm", "disarm", "safe", "stop", "set", "override", "release", "checkpoint", "restore", "record",
+                      "stop_recording"})  # fmt: skip
+#: keys of those that have any
+_KEYS = {
+    "set": ["values"], "override": ["values"], "release": ["names"], "checkpoint": ["name"], "restore": ["name"],
+    "record": ["name", "names"], "stop_recording": ["name"],
+}  # fmt: skip
 
 Event = tuple[str, bytes]
 
@@ -90,9 +96,7 @@ class Source:
         if kind not in COMMANDS:
             raise ControlError(f"{kind[:40]!r} is no command; allowed: {', '.join(sorted(COMMANDS))}", "kind")
         given: dict[str, Any] = {"names": names, "values": dict(values), "name": name}
-        wanted = {"set": ["values"], "override": ["values"], "release": ["names"], "checkpoint": ["name"],
-                  "restore": ["name"]}.get(kind, [])  # fmt: skip
-        return self._asked(kind, **{key: given[key] for key in wanted})
+        return self._asked(kind, **{key: given[key] for key in _KEYS.get(kind, ())})
 
     # --- threads ----------------------------------------------------------------------------------------------------
     def _asked(self, kind: str, **keys: Any) -> dict[str, Any]:

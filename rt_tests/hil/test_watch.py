@@ -30,9 +30,9 @@ FAULT = {"signal": "HIL_Speeds.n_turbine", "kind": "gain", "value": 0.0, "switch
 class Paced:
     """A rig on the virtual clock that goes on about as fast as a clock on the wall, and its page."""
 
-    def __init__(self, out: Path, telemetry: str | None = "tcp://127.0.0.1:0") -> None:
+    def __init__(self, out: Path, telemetry: str | None = "tcp://127.0.0.1:0", rig: Path = DESK) -> None:
         options = {"duration": 600.0, "control": "tcp://127.0.0.1:0", "overrides": {"faults": [FAULT]}}
-        self.holder = Holder(DESK, "virtual", out, telemetry=telemetry, **options)
+        self.holder = Holder(rig, "virtual", out, telemetry=telemetry, **options)
         self.rig = DrivenRig(self.holder, out)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._pace, daemon=True)
@@ -88,7 +88,7 @@ def until(condition, seconds: float = 20.0) -> None:
 def test_the_page_needs_nothing_from_anywhere() -> None:
     """All scripts and styles are inside and carry the nonce; no address but those of the page's own server."""
     text = page("N0NCE")
-    assert text.count("<script") == text.count('<script nonce="N0NCE"') == 7
+    assert text.count("<script") == text.count('<script nonce="N0NCE"') == 9
     assert text.count("<style") == text.count('<style nonce="N0NCE"') == 2
     assert "src=" not in text.partition("<script")[0] and "@import" not in text
     own = text.replace((Path(__file__).parents[2] / "hil/watch/page/uPlot.iife.min.js").read_text(), "")

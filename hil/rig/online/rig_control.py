@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torqueloop
 from torqueloop.cython_kernels.tick.control import HOLD, MAX_HELD, MAX_WRITES, RELEASE, SET, Control
@@ -33,6 +33,14 @@ AHEAD_S = 60.0
 JOURNAL = Path("control") / "journal.jsonl"
 
 
+class Recordings(Protocol):
+    """Recordings of their own that clients begin and end (hil/rig/run/recordings.py). Refuses with a RequestError."""
+
+    def start(self, name: str, patterns: tuple[str, ...]) -> dict[str, Any]: ...
+    def stop(self, name: str) -> dict[str, Any]: ...
+    def status(self) -> dict[str, Any]: ...
+
+
 class RigControl:
     """A running rig by name. `folder`: run directory, where models and checkpoints are noted for replay."""
 
@@ -49,6 +57,8 @@ class RigControl:
         self.checkpoints: Checkpoints = Checkpoints(self, real)
         #: endpoint of the telemetry; "": none
         self.telemetry = ""
+        #: None: nothing is recorded here (a replay)
+        self.recordings: Recordings | None = None
         #: all numbers of the run so far, as run.json has them
         self.numbers: Callable[[], dict[str, Any]] = dict
         #: called when a transaction is posted, before its tick is waited for: a rig that is held lets a tick pass
@@ -137,6 +147,7 @@ class RigControl:
             "held": self.held(),
             "parameters": dict(self.parameters.values),
             "transactions": self.transactions,
+            "recordings": self.recordings.status() if self.recordings else {},
             "counters": {name: counters[name] for name in wanted if name in counters},
         }
 
@@ -228,6 +239,18 @@ class RigControl:
         with self._lock:
             self._check_time(at)
             return self.checkpoints.restore(name, at)
+
+    def record(self, name: str = "", patterns: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Begin a recording of its own of the signals with these names, default all: name, folder, signals."""
+        if self.recordings is None:
+            raise RequestError("refused", "nothing is recorded here")
+        return self.recordings.start(name, patterns)
+
+    def stop_recording(self, name: str) -> dict[str, Any]:
+        """End it: name, folder, samples, first and last tick."""
+        if self.recordings is None:
+            raise RequestError("refused", "nothing is recorded here")
+        return self.recordings.stop(name)
 
     # --- inside -----------------------------------------------------------------------------------------------------
     def _post(self, writes: list[tuple[int, int, float]], at: int = -1, prepared: Prepared | None = None) -> int:

@@ -27,6 +27,7 @@ from torqueloop.hil.rig.describe.plan import RigPlan
 from torqueloop.hil.rig.online.rig_control import RigControl
 from torqueloop.hil.rig.run.companions import Companion, Ended
 from torqueloop.hil.rig.run.first_fault import FirstFaultWriter
+from torqueloop.hil.rig.run.recordings import LiveRecordings
 from torqueloop.hil.rig.run.run_stats import VEHICLE, Energy, Links, run_stats
 from torqueloop.hil.rig.run.telemetry import Telemetry
 
@@ -71,6 +72,8 @@ class LiveRun:
     first_fault: FirstFaultWriter
     #: the rig by name, for the control channel and checkpoints
     control: RigControl
+    #: those that clients begin and end
+    recordings: LiveRecordings
     degraded: list[str] = field(default_factory=list)
     #: real-time measures of this process and its threads; those of companions, as they reported them at their end
     setup: Setup = field(default_factory=Setup)

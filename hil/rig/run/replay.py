@@ -94,6 +94,17 @@ def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -
 
     run_dir = Path(run_dir)
     info = read_run_info(run_dir)
+    kept = run_dir
+    if info is not None and info.part_of is not None:
+        # a state is reached only by the way to it: the whole run up to the end of this part
+        run_dir = run_dir / info.part_of.run
+        last, info = info.part_of.last_tick, read_run_info(run_dir)
+        if info is None:
+            raise ReplayError(f"{kept} is a part of a run that is not at {run_dir}: it is replayed from its beginning")
+        if np.any(np.diff(read_signals(run_dir).tick) <= 0):
+            raise ReplayError(f"{kept}: a part of a run that went back to a checkpoint: replay the run, {run_dir}")
+    else:
+        last = None
     rig_file = info.rig_file if info is not None else None
     if info is None or rig_file is None or not (run_dir / rig_file).is_file():
         raise ReplayError(f"{run_dir}: run.json names no rig file in config/; only runs of a rig can be replayed")
@@ -116,7 +127,8 @@ def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -
         parts = build(plan, kernel=kernel)
     serve_references(run_dir, plan, parts, kernel)
     result = ReplayResult(0, 0, _recorded_hash(info), "")
-    compare = _Comparison(run_dir, [name for name, _ in plan.recorded], plan.config.clock.tick_s, result)
+    compare = _Comparison(kept, [name for name, _ in plan.recorded], plan.config.clock.tick_s, result,
+                          last is not None)  # fmt: skip
 
     def drain() -> None:
         compare.take(b"".join(iter(parts.samples.drain, b"")))
@@ -132,7 +144,7 @@ def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -
     parts.rig.begin(INPUT_HEAD.unpack_from(first)[5])
     for chunk in _unbroken(stream, result):
         offset = 0
-        while offset < len(chunk):
+        while offset < len(chunk) and not (last is not None and result.ticks > last):
             try:
                 offset = parts.rig.replay(chunk, offset)
             except ValueError as error:
@@ -145,7 +157,10 @@ def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -
     drain()
     result.hash_replayed = f"{parts.rig.state_hash:016x}"
     ticks = info.stats.clock.ticks if info.stats is not None else None
-    if result.hash_recorded is not None and result.ticks != ticks:
+    if last is not None:
+        result.remarks.append(f"a part of a run: ticks up to its last one, {last}, and no hash to compare")
+        result.hash_recorded = None
+    elif result.hash_recorded is not None and result.ticks != ticks:
         result.remarks.append(f"{result.ticks} of {ticks} ticks could be replayed: the hash is not comparable")
         result.hash_recorded = None
     return result
@@ -172,19 +187,26 @@ def _unbroken(stream: Pieces, result: ReplayResult) -> Iterator[bytes]:
 class _Comparison:
     """Compares replayed sample records with the recorded ones as they come."""
 
-    def __init__(self, run_dir: Path, names: list[str], tick_s: float, result: ReplayResult) -> None:
+    def __init__(
+        self, run_dir: Path, names: list[str], tick_s: float, result: ReplayResult, part: bool = False
+    ) -> None:
+        """part: what was recorded may be some of the names."""
         self.result, self.tick_s = result, tick_s
         self.names = names
         self.dtype = signal_dtype(len(names))
+        #: of the rig's records, those that were kept
+        self.columns: list[int] = list(range(len(names)))
         #: recorded samples that were read and not yet compared
-        self.recorded: NDArray[Any] = np.empty(0, self.dtype)
+        self.recorded: NDArray[Any] | None = None
         self._more: Iterator[NDArray[Any]] = iter(())
         try:
             signals = read_signals(run_dir)
         except RecordingError as error:
             result.remarks.append(f"nothing to compare with but the hash: {error}")
             return
-        if signals.names != names:
+        if part:
+            self.columns = [names.index(name) for name in signals.names if name in names]
+        if [names[k] for k in self.columns] != signals.names:
             result.remarks.append("the recorded signals are not those of the rig file: only the hash is compared")
             return
         if np.any(np.diff(signals.tick) <= 0):
@@ -194,6 +216,8 @@ class _Comparison:
 
     def _read_to(self, tick: int) -> NDArray[Any]:
         """Recorded samples up to this tick that were not compared yet."""
+        if self.recorded is None:
+            self.recorded = np.empty(0, signal_dtype(len(self.columns)))
         while not len(self.recorded) or self.recorded["tick"][-1] < tick:
             piece = next(self._more, None)
             if piece is None:
@@ -214,7 +238,8 @@ class _Comparison:
             return
         new, old = new[mine], old[theirs]
         # Bits, not numbers: NaN equals itself and -0.0 is not 0.0.
-        off = new["out"].view(np.uint64) != old["out"].view(np.uint64)
+        now_out = np.ascontiguousarray(new["out"][:, self.columns])
+        off = now_out.view(np.uint64) != old["out"].view(np.uint64)
         status = new["status"] != old["status"]
         bad = np.flatnonzero(off.any(axis=1) | status)
         self.result.compared += len(new) if not len(bad) else int(bad[0])
@@ -223,7 +248,7 @@ class _Comparison:
             tick = int(new["tick"][k])
             if off[k].any():
                 j = int(np.flatnonzero(off[k])[0])
-                name, was, now = self.names[j], float(old["out"][k, j]), float(new["out"][k, j])
+                name, was, now = self.names[self.columns[j]], float(old["out"][k, j]), float(now_out[k, j])
             else:
                 name, was, now = "status", float(old["status"][k]), float(new["status"][k])
             self.result.difference = Difference(tick, (tick + 1) * self.tick_s, name, was, now)

@@ -43,6 +43,7 @@ from torqueloop.hil.rig.run.control_channel import control_channel
 from torqueloop.hil.rig.run.first_fault import FirstFaultWriter
 from torqueloop.hil.rig.run.live_run import LiveRun, Pilot, StartError
 from torqueloop.hil.rig.run.real_clock import run_real_clock
+from torqueloop.hil.rig.run.recordings import LiveRecordings
 from torqueloop.hil.rig.run.replay import INPUT_VERSION
 from torqueloop.hil.rig.run.run_stats import Energy
 from torqueloop.hil.rig.run.telemetry_channel import telemetry_channel
@@ -151,6 +152,7 @@ def run_rig(
         with suppress(OSError):  # the cause counts, not that the disk is full as well
             if run is not None:
                 run.recorder.discard()
+                run.recordings.finish()
             folder.finish(failed, error=f"{type(error).__name__}: {error}", armed=armed)
         raise
     if moved := folder.settle():
@@ -158,6 +160,7 @@ def run_rig(
     run.first_fault.finish()
     stats = run.stats()
     try:
+        run.recordings.finish()
         run.modes.write(folder.path / "modes.csv")
         folder.finish(state, stats=stats, realtime=run.realtime())
         report = write_report(folder.path, gates, html=html)
@@ -190,13 +193,16 @@ def _prepare(plan: RigPlan, parts: RigParts, folder: RunFolder, real: bool, kern
     if c.record.inputs:
         inputs = {"kind": "inputs", "version": INPUT_VERSION, "tick_s": c.clock.tick_s}
         recorder.add_stream("inputs", inputs, parts.inputs)
+    headers = {"signals": header}
     if c.record.bus and plan.buses:
         channels = [{"name": bus.name, "channel": bus.place, "fd": bus.database.has_fd} for bus in plan.buses]
-        recorder.add_stream("bus", bus_header(plan.buses[0].place, epoch, buses=channels), parts.bus_log)
+        headers["bus"] = bus_header(plan.buses[0].place, epoch, buses=channels)
+        recorder.add_stream("bus", headers["bus"], parts.bus_log)
     modes = ModeLog(parts.modes, plan.compiled.friction_names)
     faults = FirstFaultWriter(plan, parts, folder.path)
     control = RigControl(plan, parts, folder.path, kernel, real)
-    run = LiveRun(plan, parts, folder, recorder, Energy(plan, parts), modes, real, faults, control)
+    control.recordings = recordings = LiveRecordings(folder, recorder, headers)
+    run = LiveRun(plan, parts, folder, recorder, Energy(plan, parts), modes, real, faults, control, recordings)
     control.numbers = lambda: plain(run.stats(whole=False))
     # the first message to the vehicle: the rig at its start
     start = dict(zip(plan.compiled.output_names, parts.model.outputs(parts.state), strict=True))

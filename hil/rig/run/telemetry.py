@@ -81,14 +81,23 @@ class Telemetry(threading.Thread):
             while not self._stop_asked.is_set():
                 self._news.wait(LOOK_S)
                 self._news.clear()
-                self._look()
-                while self._blocks:
-                    self._send(np.frombuffer(self._blocks.popleft(), self._dtype))
+                self.step()
         except Exception as error:  # telemetry that dies costs telemetry, not the run
             self.failure = f"{type(error).__name__}: {error}"
         finally:
             self._subscribed = {}
             self._socket.close()
+
+    def step(self) -> None:
+        """Who has come or gone; then what was drained so far."""
+        self._look()
+        while self._blocks:
+            self._send(np.frombuffer(self._blocks.popleft(), self._dtype))
+
+    @property
+    def subscribed(self) -> bool:
+        """Somebody is there."""
+        return bool(self._subscribed)
 
     def _look(self) -> None:
         """Who has come or gone: XPUB tells each subscription once, with a byte 1 or 0 in front."""

@@ -1,24 +1,25 @@
 "use strict";
 // Puts the parts together: events into pictures, at most one drawing a frame of the screen.
 (() => {
-  let signals = {}, words = {}, latest = null, drawn = null, gone = false;
+  let keys = {}, words = {}, latest = null, drawn = null, gone = false;
   window.torqueloop = { pictures: 0, messages: 0 };   // what tests count
 
   function hello({ hello, layout, names }) {
     gone = false;
     text("rig", hello.rig);
     document.title = `${hello.rig} – torqueloop`;
-    signals = layout.signals;
+    keys = layout.signals;
     words = layout.words;
     const known = new Set(names.map((n) => n.name)), has = (name) => known.has(name);
     gearbox.set(layout, has);
     control.set(names);
+    signals.set(names.filter((n) => n.kind === "signal"));
     plots.clear();
     const line = (label, name, factor = 1) => ({ label, of: (m) => { const x = value(m, name); return x === undefined ? null : x * factor; } });
-    plots.add("speeds", [["engine", signals.engine], ["turbine", signals.turbine], ["output", signals.output]]
+    plots.add("speeds", [["engine", keys.engine], ["turbine", keys.turbine], ["output", keys.output]]
       .filter(([, name]) => name).map(([label, name]) => line(label, name, RPM)), "rpm");
     plots.add("pressures", layout.elements.filter((e) => has(`${e}.p`)).map((e) => line(e, `${e}.p`, 1e-5)), "bar");
-    plots.add("car", [...(signals.speed ? [line("v [m/s]", signals.speed)] : []), ...(signals.acceleration ? [line("a [m/s²]", signals.acceleration)] : [])], "m/s, m/s²");
+    plots.add("car", [...(keys.speed ? [line("v [m/s]", keys.speed)] : []), ...(keys.acceleration ? [line("a [m/s²]", keys.acceleration)] : [])], "m/s, m/s²");
   }
 
   function status(s) {
@@ -30,6 +31,7 @@
     cause.hidden = !s.safe;
     text(cause, s.safe ? `Safe state: ${s.cause}` : "");
     control.state(s);
+    recordings.show(s.recordings);
   }
 
   function lost(words) {
@@ -39,7 +41,7 @@
   }
 
   function digits(message) {
-    const of = (key) => (signals[key] ? value(message, signals[key]) : undefined), number = (x, factor, n = 0) => (x === undefined ? "–" : (x * factor).toFixed(n));
+    const of = (key) => (keys[key] ? value(message, keys[key]) : undefined), number = (x, factor, n = 0) => (x === undefined ? "–" : (x * factor).toFixed(n));
     const gear = of("gear"), target = of("target");
     const name = (key, x) => (x === undefined ? "–" : words[key]?.[x] ?? String(x));
     text("gear", name("gear", gear));
@@ -58,6 +60,7 @@
       digits(latest);
       plots.draw();
       gearbox.draw(latest);
+      signals.draw(latest);
       window.torqueloop.pictures += 1;
     }
     requestAnimationFrame(frame);
