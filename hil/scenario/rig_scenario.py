@@ -24,6 +24,10 @@
     eventually = "TCU_Status.gear_actual == 2"     # or always, never, at_end
     until_s = 0.8
 
+    [on.desk_6hp26]                 # what is different on the rig of this file name (--rig), see OnRig
+    parameters = { v_kmh = 55.0 }
+    words = { reverse = "D" }
+
     [gates]                         # beside GATES; the rig file's gates are about its own drive and do not hold here
     [set]                           # other values of the rig file: dotted key = value
     "vehicle.config.grade" = 0.05
@@ -192,6 +196,19 @@ def _criteria(text: str) -> str:
     return text
 
 
+class OnRig(ConfigTable):
+    """One entry of [on]: what is different on one rig. It has a `reason`, which is part of the library's page."""
+
+    #: why
+    reason: Annotated[str, Field(min_length=1)]
+    #: other values of [parameters], within the same ranges
+    parameters: dict[str, float] = {}
+    #: other texts of [words]
+    words: dict[str, str] = {}
+    #: beside [set], other values of the rig file by dotted key
+    set: dict[str, Any] = {}
+
+
 class RigScenarioConfig(ConfigTable):
     """One scenario file of a rig."""
 
@@ -200,6 +217,10 @@ class RigScenarioConfig(ConfigTable):
     scenario: ScenarioTable
     #: numbers that may be changed from outside
     parameters: dict[str, Parameter] = {}
+    #: texts by name, put in like parameters: "${reverse}.tau" is the torque of the element that [words] names
+    words: dict[str, str] = {}
+    #: file name of a rig without its ending -> what is different there
+    on: dict[str, OnRig] = {}
     #: driver tables instead of the rig file's, which hold until a step sets the signal
     driver: dict[str, Any] = {}
     #: what the driver does, one after the other
@@ -247,11 +268,16 @@ def load_rig_scenario(
     """Read a scenario of a rig, its parameters put in; every mistake is a ConfigError. rig: instead of its own."""
     path = Path(path)
     layers = read_layers(path, RigScenarioConfig)
-    values = _parameters(layers.data, parameters or {}, str(path))
+    stem = (rig or Path(str((layers.data.get("scenario") or {}).get("rig", "")))).stem
+    here = _here(layers.data, stem, str(path))
+    values: dict[str, float | str] = {**_words(layers.data, here, str(path))}
+    numbers = _parameters(layers.data, here.parameters | dict(parameters or {}), str(path))
+    values |= numbers
     for table in ("steps", "checks", "driver", "set", "gates"):
         if table in layers.data:
             layers.data[table] = _put_in(layers.data[table], values, str(path), table)
     config = validate(layers.data, RigScenarioConfig, str(path), layers.file_of)
+    config.set.update(here.set)
     try:
         rig = rig or find(path, config.scenario.rig, "rigs")
     except ConfigError as error:
@@ -263,7 +289,7 @@ def load_rig_scenario(
         except ConfigError as error:
             raise error.located(file=str(path), table=f"checks {k}", key=error.key) from None
     steps = [StepSpec(s.name, s.when or "", s.for_s, s.within_s) for s in config.steps]
-    info = ScenarioInfo(config.scenario.name, str(path), values, steps, checks)
+    info = ScenarioInfo(config.scenario.name, str(path), numbers, steps, checks)
     return RigScenario(config.scenario.name, config.scenario.text, rig, config.scenario.duration_s,
                        _overrides(config, layers.data), info)  # fmt: skip
 
@@ -297,6 +323,29 @@ def _overrides(config: RigScenarioConfig, data: dict[str, Any]) -> dict[str, Any
 # --- parameters -----------------------------------------------------------------------------------------------------
 
 
+def _here(data: dict[str, Any], rig: str, file: str) -> OnRig:
+    """What is different on this rig."""
+    table = data.get("on")
+    own = {"scenario": data.get("scenario"), "steps": [{"name": "-"}], "on": table if isinstance(table, dict) else {}}
+    return validate(own, RigScenarioConfig, file).on.get(rig, OnRig(reason="-"))
+
+
+def _words(data: dict[str, Any], here: OnRig, file: str) -> dict[str, str]:
+    """Name -> text of [words], those of this rig instead."""
+    table = data.get("words")
+    table = table if isinstance(table, dict) else {}
+    own = {"scenario": data.get("scenario"), "steps": [{"name": "-"}], "words": table}
+    known = validate(own, RigScenarioConfig, file).words
+    for name in here.words:
+        if name not in known:
+            raise UnknownNameError("the scenario has no word {value}", file=file, table="on", key=name, value=name,
+                                   hint=did_you_mean(name, known), allowed=", ".join(known) or "none")  # fmt: skip
+    for name in known:
+        if name in (data.get("parameters") or {}):
+            raise ConfigError("{key} is a parameter and a word", file=file, table="words", key=name)
+    return {**known, **here.words}
+
+
 def _parameters(data: dict[str, Any], given: Mapping[str, float], file: str) -> dict[str, float]:
     """Name -> value of [parameters], those given from outside instead of the file's."""
     table = data.get("parameters", {})
@@ -314,7 +363,7 @@ def _parameters(data: dict[str, Any], given: Mapping[str, float], file: str) -> 
     return {name: float(given.get(name, p.value)) for name, p in known.items()}
 
 
-def _put_in(value: Any, values: Mapping[str, float], file: str, table: str) -> Any:
+def _put_in(value: Any, values: Mapping[str, float | str], file: str, table: str) -> Any:
     """`$name` and `${name}` in all texts of a table."""
     if isinstance(value, dict):
         return {k: _put_in(v, values, file, f"{table}.{k}") for k, v in value.items()}
@@ -324,12 +373,16 @@ def _put_in(value: Any, values: Mapping[str, float], file: str, table: str) -> A
     if not isinstance(value, str):
         return value
 
-    def number(match: re.Match[str]) -> float | int:
+    def known(match: re.Match[str]) -> float | int | str:
         if match[1] not in values:
             raise UnknownNameError("there is no parameter {value}", file=file, table=table, key="$", value=match[1],
                                    hint=did_you_mean(match[1], values))  # fmt: skip
-        number = values[match[1]]
-        return int(number) if number.is_integer() else number
+        found = values[match[1]]
+        return int(found) if isinstance(found, float) and found.is_integer() else found
+
+    def text(match: re.Match[str]) -> str:
+        found = known(match)
+        return found if isinstance(found, str) else f"{found:g}"
 
     whole = _WHOLE.fullmatch(value)
-    return number(whole) if whole else _INSIDE.sub(lambda match: f"{number(match):g}", value)
+    return known(whole) if whole else _INSIDE.sub(text, value)

@@ -25,18 +25,36 @@ from torqueloop.hil.scenario.run import run_scenario
 LIBRARY = sorted(installed("manoeuvres"))
 
 
-#: of the library in every run of the tests; the others with `scripts/test --long`
-EVERY_DAY = {"kick_down", "garage_shifts"}
+#: of the library, by rig, in every run of the tests; the others with `scripts/test --long`
+EVERY_DAY = {("desk_4hp22", "kick_down"), ("desk_4hp22", "garage_shifts"), ("desk_6hp26", "kick_down")}
+
+
+def every_day(rig: str, name: str) -> object:
+    return pytest.param(rig, name, marks=() if (rig, name) in EVERY_DAY else pytest.mark.long)
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in EVERY_DAY else pytest.param(name, marks=pytest.mark.long) for name in LIBRARY]
+    ("rig", "name"), [every_day(rig, name) for rig in ("desk_4hp22", "desk_6hp26") for name in LIBRARY]
 )
-def test_the_library_is_green(name: str, tmp_path: Path) -> None:
-    report = run_scenario(name, out=tmp_path / "run", html=False)
+def test_the_library_is_green(rig: str, name: str, tmp_path: Path) -> None:
+    report = run_scenario(name, rig=rig, out=tmp_path / "run", html=False)
     assert report.passed, [v for v in report.verdicts if not v.passed] + [c for c in report.checks if not c.passed]
     assert len(report.verdicts) >= 4 and report.run.info.scenario is not None
     assert tl.read_run(tmp_path / "run").report.verdicts == report.verdicts, "run.json keeps what is judged"
+
+
+def test_limits_of_the_six_speed_are_reached_by_a_worse_calibration(tmp_path: Path) -> None:
+    """Kick-down: an offgoing element that lets go at once lets the turbine flare, as the calibration did before."""
+    text = installed("tcu")["soft_6hp26"].read_text()
+    good = 'on = { law = "torque", start = 0.4, end = 1.2 }, off = { law = "torque", end = 0.0 }'
+    assert text.count(good) == 1
+    worse = tmp_path / "worse.toml"
+    worse.write_text(text.replace(good, 'on = { law = "torque", end = 1.2 }, off = { law = "open" }'))
+    report = run_scenario("kick_down", rig="desk_6hp26", out=tmp_path / "run", html=False,
+                          overrides={"ecu.tcu.start": str(worse)})  # fmt: skip
+    failed = [v for v in report.verdicts if not v.passed]
+    assert [v.name for v in failed] == ["the kick-down is quick and can be borne"]
+    assert "flare = 4" in failed[0].text, failed[0].text
 
 
 def test_a_scenario_replays_to_the_bit_and_is_the_same_in_processes(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from torqueloop.configs import installed
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.record.signals import Signals, signal_dtype
 from torqueloop.hil.report.scenario_checks import Verdict, verdicts
@@ -205,3 +206,38 @@ def test_each_repetition_is_looked_at() -> None:
 def test_without_a_recording_nothing_passes() -> None:
     info = ScenarioInfo("s", steps=STEPS, checks=[CheckSpec("c", "always", "x < 3")])
     assert [v.passed for v in verdicts(info, None)] == [False, False, False]
+
+
+ON = """
+[words]
+where = "car"
+
+[on.desk_6hp26]
+reason = "another car"
+parameters = { v_kmh = 80.0 }
+words = { where = "rig" }
+set = { "vehicle.age_limit_s" = 0.2 }
+"""
+
+
+def test_what_is_different_on_another_rig(tmp_path: Path) -> None:
+    """Numbers, words and values of the rig file; what is given from outside comes last."""
+    path = tmp_path / "one.toml"
+    path.write_text(FILE.replace("car.v > ${v_kmh}", "${where}.v > ${v_kmh}") + ON)
+    here, there = load_rig_scenario(path), load_rig_scenario(path, rig=installed("rigs")["desk_6hp26"])
+    assert here.overrides["steps"][1]["when"] == "car.v > 60 km/h" and "vehicle.age_limit_s" not in here.overrides
+    assert there.overrides["steps"][1]["when"] == "rig.v > 80 km/h" and there.overrides["vehicle.age_limit_s"] == 0.2
+    assert there.info.parameters["v_kmh"] == 80.0
+    given = load_rig_scenario(path, {"v_kmh": 70.0}, installed("rigs")["desk_6hp26"])
+    assert given.overrides["steps"][1]["when"] == "rig.v > 70 km/h"
+    for old, new, said in (
+        ("v_kmh = 80.0", "v_kmh = 95.0", "allowed: 40 .. 90"),
+        ("v_kmh = 80.0", "speed = 80.0", "no parameter 'speed'"),
+        ('{ where = "rig" }', '{ were = "rig" }', "did you mean 'where'"),
+        ('reason = "another car"\n', "", "reason"),
+        ("[words]\nwhere", '[words]\nv_kmh = "a"\nwhere', "a parameter and a word"),
+    ):
+        assert old in ON
+        path.write_text(FILE + ON.replace(old, new))
+        with pytest.raises(ConfigError, match=said):
+            load_rig_scenario(path, rig=installed("rigs")["desk_6hp26"])
