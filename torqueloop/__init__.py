@@ -5,6 +5,7 @@
     run(RIG, ...)               run a rig; gives a RecordedRun
     read_run(DIR)               statistics, signals and verdict of a run
     compare(A, B)               what differs between two runs
+    animate(RUN, FILE)          a page in which it turns
     sweep(FILE, ...)            a study: many runs with other values, on many processors
     connect(ENDPOINT)           the control channel of a rig that runs
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from torqueloop.core.describe.errors import CompileError, ConfigError, TorqueloopError
     from torqueloop.core.simulate.offline import Simulation
     from torqueloop.core.simulate.results import Result
+    from torqueloop.hil.animate.animate import animate
     from torqueloop.hil.control.client import connect
     from torqueloop.hil.runs.compare import Comparison, compare
     from torqueloop.hil.runs.recorded_run import RecordedRun, read_run, run
@@ -41,6 +43,7 @@ __all__ = [
     "Simulation",
     "StudyResult",
     "TorqueloopError",
+    "animate",
     "compare",
     "compile_driveline",
     "components",
@@ -63,6 +66,7 @@ _LATER = {
     "Simulation": "torqueloop.core.simulate.offline",
     "StudyResult": "torqueloop.hil.study.result",
     "TorqueloopError": "torqueloop.core.describe.errors",
+    "animate": "torqueloop.hil.animate.animate",
     "compare": "torqueloop.hil.runs.compare",
     "compile_driveline": "torqueloop.core.compile.compiler",
     "components": "torqueloop.core.components",

@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.cli.animate import animate
 from torqueloop.hil.cli.bus import bus_app
 from torqueloop.hil.cli.common import (
     FAILED,
@@ -464,6 +465,7 @@ app.command()(compare)
 app.command()(runs)
 app.command()(scenario)
 app.command()(watch)
+app.command()(animate)
 app.command()(export)
 app.command()(sweep)
 

@@ -50,12 +50,14 @@ HIL_GROUPS: dict[str, set[str]] = {
     "runs": {"common", "ecu", "record", "report", "results", "rig/run", "rig/assemble"},
     # a page in the browser
     "watch": {"control", "link"},
+    # a run as a picture that turns; takes uPlot from the live page
+    "animate": {"record", "report", "runs", "rig/describe", "watch"},
     # a rig in the hands of a test
     "testing": {"common", "record", "report", "rig/describe", "rig/run", "scenario"},
     # pages and schemas of the configuration files
     "catalogue": {"can", "common", "ecu", "rig/describe", "scenario", "study", "vehicle"},
-    "cli": {"can", "catalogue", "common", "control", "doctor", "ecu", "link", "new", "record", "report", "results",
-            "rig/describe", "rig/assemble", "rig/run", "runs", "scenario", "study", "vehicle", "watch"},
+    "cli": {"animate", "can", "catalogue", "common", "control", "doctor", "ecu", "link", "new", "record", "report",
+            "results", "rig/describe", "rig/assemble", "rig/run", "runs", "scenario", "study", "vehicle", "watch"},
 }
 #: what each folder of core may import of the others (and of its own root: nothing is there). Imports for type checkers
 #: only, and those inside functions, count like all others

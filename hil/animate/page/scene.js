@@ -1,0 +1,229 @@
+"use strict";
+// The gearbox in three dimensions: made once, then turned by the angles of its tracks.
+const scene = (() => {
+  const { content } = run;
+  const root = new THREE.Scene(), machine = new THREE.Group(), turning = [], packs = new Map(), labels = [];
+  // meshes of the converter, which stands before the sets: left out where they are looked at from the front
+  let before = null, hidden = [];
+  const COLOURS = ["#b3bcc9", "#e8891d", "#2a66b9", "#9a9a9a"], MUTED = "#8b95a3";
+  // a quarter is taken out of what hides the wheels: above and towards the viewer
+  const QUARTER = [new THREE.Plane(new THREE.Vector3(0, -1, 0), 0), new THREE.Plane(new THREE.Vector3(0, 0, -1), 0)];
+  const HALF = [new THREE.Plane(new THREE.Vector3(0, 0, -1), 0)];
+  const left = content.converter ? -1.75 : -0.55, right = content.length + 0.55;
+  const middle = (left + right) / 2;
+
+  function material(colour, clip = null, more = {}) {
+    return new THREE.MeshLambertMaterial({
+      color: new THREE.Color(colour), vertexColors: true, side: clip ? THREE.DoubleSide : THREE.FrontSide, clippingPlanes: clip, clipIntersection: true, ...more,
+    });
+  }
+  /** A group that turns with a track (-1: stands). */
+  function group(track) {
+    if (track < 0) {
+      const still = new THREE.Group();
+      machine.add(still);
+      return still;
+    }
+    let found = turning.find((x) => x.track === track && !x.planet);
+    if (!found) {
+      found = { track, group: new THREE.Group() };
+      turning.push(found);
+      machine.add(found.group);
+    }
+    return found.group;
+  }
+  const put = (where, geometry, stuff) => {
+    const mesh = new THREE.Mesh(geometry, stuff);
+    where.add(mesh);
+    if (before) before.push(mesh);
+  };
+  const shaftColour = (track) => (content.shafts.find((s) => s.track === track) || {}).colour || MUTED;
+
+  function shafts() {
+    for (const shaft of content.shafts) {
+      const where = group(shaft.track), stuff = material(shaft.colour, QUARTER), solid = material(shaft.colour);
+      for (const [r, a, b] of shaft.tubes) {
+        if (Math.abs(b - a) < 1e-9) continue;
+        const axle = r < 0.05;
+        put(where, forms.tube(a - 0.012, b + 0.012, axle ? 0.0 : r - 0.016, axle ? 0.045 : r + 0.016, axle ? 24 : 48), axle ? solid : stuff);
+      }
+      for (const [x, a, b] of shaft.discs) {
+        if (Math.abs(b - a) < 1e-9) continue;
+        for (const g of forms.disc(x, 0.034, a < 0.05 ? 0.0 : a - 0.016, b + 0.016)) put(where, g, stuff);
+      }
+    }
+  }
+
+  function wheelSet(set) {
+    for (const w of set.wheels) {
+      const x0 = set.x + w.rows[0] * set.width + 0.012, x1 = set.x + (w.rows[1] + 1) * set.width - 0.012;
+      if (w.role === "ring") {
+        const where = group(w.track), mesh = new THREE.Mesh(forms.wheel(w.teeth, w.radius, x0, x1, w.radius + content.rim, true), material(w.colour, QUARTER));
+        mesh.rotation.x = w.phases[0];
+        where.add(mesh);
+        if (w.track < 0) put(where, forms.tube(x0, x1, w.radius + content.rim, content.housing), material(MUTED, HALF));
+      } else if (w.role === "sun") {
+        const root = w.radius * (1 - 2.5 / w.teeth), bore = Math.min(0.9 * root, (Math.max(1, Math.floor((w.radius - 0.06) / 0.07) - 1) + 1) * 0.07);
+        const mesh = new THREE.Mesh(forms.wheel(w.teeth, w.radius, x0, x1, bore), material(w.colour));
+        mesh.rotation.x = w.phases[0];
+        group(w.track).add(mesh);
+        if (w.track < 0) put(machine, forms.revolved(forms.box(x0 - 0.16, x0, bore, root)), material(MUTED, QUARTER));
+      } else planets(set, w, x0, x1);
+    }
+    const first = set.wheels.find((w) => w.role === "planet");
+    const carrier = group(set.carrier.track), stuff = material(set.carrier.colour, QUARTER), [distance] = first.places[0];
+    const x0 = set.x, x1 = set.x + set.rows * set.width;
+    set.plates.forEach((on, k) => {
+      if (on) put(carrier, forms.revolved(forms.box(k ? x1 + 0.02 : x0 - 0.07, k ? x1 + 0.07 : x0 - 0.02, distance - 0.085, distance + 0.085)), stuff);
+    });
+    labels.push({ text: set.name, kind: "set", place: [(x0 + x1) / 2, 1.24, 0.0] });
+  }
+
+  function planets(set, w, x0, x1) {
+    const geometry = forms.wheel(w.teeth, w.radius, x0, x1, 0.055);
+    const stuff = material(w.name === "planet_inner" || w.name === "planet1" ? "#c79a55" : "#d9b56a");
+    const pin = forms.revolved(forms.box(x0 - 0.06, x1 + 0.06, 0, 0.05), 16, 0), pinStuff = material(set.carrier.colour);
+    const all = w.places.map(([r, a], k) => {
+      const holder = new THREE.Group(), mesh = new THREE.Mesh(geometry, stuff);
+      holder.add(mesh, new THREE.Mesh(pin, pinStuff));
+      machine.add(holder);
+      return { holder, mesh, r, a, phase: w.phases[k] };
+    });
+    turning.push({ track: w.track, planet: true, carrier: set.carrier.track, all });
+  }
+
+  /** Plates between two races, coloured by the state; a brake's outer ones stand in the housing. */
+  function coupling(c) {
+    const inner = group(c.inner), outer = group(c.outer), x0 = c.x + 0.012, x1 = c.x + c.width - 0.012, n = 5, w = (x1 - x0) / (2 * n - 1);
+    const colour = material(COLOURS[3], QUARTER), dark = material(COLOURS[3], QUARTER);
+    packs.set(c.name, [colour, dark]);
+    if (c.kind === "freewheel") rollers(c, inner, x0, x1, colour);
+    else if (c.kind === "clutch" || c.kind === "brake") {
+      for (let k = 0; k < 2 * n - 1; k++) {
+        const a = x0 + k * w, mine = k % 2 ? inner : outer;
+        put(mine, forms.tube(a + 0.1 * w, a + 0.9 * w, k % 2 ? c.r_in : c.r_in + 0.03, k % 2 ? c.r_out - 0.03 : c.r_out, 30), k % 2 ? dark : colour);
+      }
+    } else put(outer, forms.tube(x0, x1, c.r_in, c.r_out), colour);
+    put(inner, forms.tube(x0 - 0.01, x1 + 0.01, c.r_in - 0.025, c.r_in), material(shaftColour(c.inner), QUARTER));
+    const stands = c.outer < 0;
+    put(outer, forms.tube(x0 - 0.01, x1 + 0.01, c.r_out, c.r_out + 0.025), material(stands ? MUTED : shaftColour(c.outer), QUARTER));
+    if (stands) put(outer, forms.revolved(forms.box(x0 - 0.01, x1 + 0.01, c.r_out + 0.02, content.housing), 48, 0, (k) => k % 6 > 1), material(MUTED, QUARTER));
+    labels.push({ text: c.name, kind: "element", element: c.name, place: [c.x + c.width / 2, c.r_out + 0.07, 0.0] });
+  }
+  function rollers(c, where, x0, x1, stuff) {
+    const r = (c.r_in + c.r_out) / 2, one = forms.revolved(forms.box(x0, x1, 0, (c.r_out - c.r_in) / 2 - 0.006), 10, 0);
+    for (let k = 0; k < 24; k++) {
+      const a = 2 * Math.PI * k / 24, mesh = new THREE.Mesh(one, stuff);
+      mesh.position.set(0, r * Math.cos(a), r * Math.sin(a));
+      where.add(mesh);
+    }
+  }
+
+  function converter(c) {
+    const pump = group(c.pump), turbine = group(c.turbine), R = 1.22, r = 0.42, x = -0.62, n = 16;
+    const bowl = (side, from, to) => {
+      const cx = x + side * 0.02, mid = (R + r) / 2, half = (R - r) / 2, line = [];
+      for (let k = 0; k <= n; k++) line.push([cx + side * 0.42 * Math.sin(Math.PI * k / n) * from, mid - half * Math.cos(Math.PI * k / n) * from]);
+      for (let k = n; k >= 0; k--) line.push([cx + side * 0.42 * Math.sin(Math.PI * k / n) * to, mid - half * Math.cos(Math.PI * k / n) * to]);
+      return side > 0 ? line.reverse() : line;
+    };
+    const pumpStuff = material(c.pump_colour, QUARTER), turbineStuff = material(c.turbine_colour, QUARTER);
+    put(pump, forms.revolved(bowl(1, 1, 0.95)), pumpStuff);
+    put(turbine, forms.revolved(bowl(-1, 0.93, 0.88)), turbineStuff);
+    put(pump, forms.blades(31, x + 0.03, x + 0.36, r + 0.06, R - 0.06, 0.1), material(c.pump_colour, null, { side: THREE.DoubleSide }));
+    put(turbine, forms.blades(29, x - 0.03, x - 0.33, r + 0.09, R - 0.09, -0.12), material(c.turbine_colour, null, { side: THREE.DoubleSide }));
+    // cover: from the pump's outside around the turbine to the engine
+    put(pump, forms.tube(x - 0.58, x + 0.04, R + 0.02, R + 0.05), pumpStuff);
+    for (const g of forms.disc(x - 0.58, 0.04, 0.0, R + 0.05)) put(pump, g, pumpStuff);
+    put(pump, forms.tube(x - 0.66, x - 0.57, R + 0.02, R + 0.12, 60), pumpStuff);
+    put(pump, forms.tube(left, x - 0.58, 0, 0.09, 24), material(c.pump_colour));
+    put(turbine, forms.revolved(forms.box(x - 0.12, 0.08, 0, 0.045), 24), material(c.turbine_colour));
+    for (const g of forms.disc(x - 0.1, 0.03, 0.0, r + 0.05)) put(turbine, g, turbineStuff);
+    put(machine, forms.tube(x - 0.06, x + 0.06, 0.2, r - 0.04), material(MUTED, QUARTER));
+    if (c.lockup) {
+      const stuff = [material(COLOURS[3], QUARTER), material(COLOURS[3], QUARTER)];
+      packs.set(c.lockup, stuff);
+      put(turbine, forms.tube(x - 0.545, x - 0.515, 0.55, R - 0.06), stuff[0]);
+      labels.push({ text: c.lockup, kind: "element", element: c.lockup, place: [x - 0.53, R + 0.22, 0] });
+    }
+    labels.push({ text: c.name, kind: "set", place: [x + 0.15, R + 0.36, 0] });
+  }
+
+  function ends() {
+    const low = (s) => s.tubes.filter(([r]) => r < 0.05);
+    for (const shaft of content.shafts) for (const [, a, b] of low(shaft)) {
+      const stuff = material(shaft.colour), where = group(shaft.track);
+      if (b > content.length - 0.15) {
+        put(where, forms.tube(content.length - 0.1, right, 0, 0.07, 24), stuff);
+        put(where, forms.tube(right - 0.05, right, 0.07, 0.24), stuff);
+      }
+      if (a < 0.15 && !content.converter) put(where, forms.tube(left, 0.1, 0, 0.07, 24), stuff);
+    }
+  }
+
+  function housing() {
+    const r = content.housing, stuff = material("#9fb0c4", HALF, { transparent: true, opacity: 0.2, depthWrite: false });
+    put(machine, forms.revolved(forms.box(-0.05, content.length + 0.05, r, r + 0.02), 64, 0), stuff);
+    put(machine, forms.revolved(forms.box(content.length + 0.03, content.length + 0.06, 0.12, r), 64, 0), stuff);
+  }
+
+  /** Pads of a body's mounts. Its axes: x along the shafts, y to the left seen from behind, z up (here: x, -z, y). */
+  function mounts() {
+    const scale = 2.2;
+    for (const [name, x, y, z] of content.body ? content.body.mounts : []) {
+      const pad = new THREE.Group();
+      put(pad, forms.revolved(forms.box(-0.14, 0.14, 0, 0.16), 24, 0), material("#3f4854"));
+      pad.rotation.z = Math.PI / 2;
+      pad.position.set(middle + scale * x, scale * z - 1.6, -scale * y * 1.6);
+      root.add(pad);
+      labels.push({ text: name, kind: "set", place: [pad.position.x, pad.position.y - 0.3, pad.position.z] });
+    }
+  }
+
+  root.add(new THREE.HemisphereLight(0xffffff, 0x8a93a0, 2.0));
+  const light = new THREE.DirectionalLight(0xffffff, 2.0);
+  light.position.set(-2, 6, 6);
+  root.add(light);
+  shafts();
+  content.sets.forEach(wheelSet);
+  content.couplings.forEach(coupling);
+  if (content.converter) {
+    before = hidden;
+    converter(content.converter);
+    before = null;
+  }
+  ends();
+  housing();
+  // the body turns about a point on its axis
+  const body = new THREE.Group();
+  machine.position.x = -middle;
+  body.position.x = middle;
+  body.add(machine);
+  root.add(body);
+  mounts();
+
+  /** Everything as it stands at a time. */
+  function pose(time) {
+    for (const x of turning) {
+      const a = run.angle(x.track, time);
+      if (!x.planet) x.group.rotation.x = a;
+      else {
+        const c = x.carrier < 0 ? 0 : run.angle(x.carrier, time);
+        for (const p of x.all) {
+          p.holder.position.set(0, p.r * Math.cos(p.a + c), p.r * Math.sin(p.a + c));
+          p.mesh.rotation.x = p.phase + a;
+        }
+      }
+    }
+    for (const [name, stuff] of packs) {
+      const colour = COLOURS[run.state(name, time)];
+      stuff[0].color.set(colour);
+      stuff[1].color.set(colour).multiplyScalar(0.72);
+    }
+    const turned = run.turned(time);
+    // axes of the body (x back, y left, z up) in those of the picture (x right, y up, z to the viewer)
+    if (turned) body.quaternion.set(turned.q.x, turned.q.z, -turned.q.y, turned.q.w);
+  }
+  const open = (on) => hidden.forEach((mesh) => (mesh.visible = !on));
+  return { root, pose, open, labels, left, right, middle, turning };
+})();

@@ -1,0 +1,234 @@
+"""The animation of a run: what the file holds, what it needs of a run, and in a real browser without a network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import torqueloop as tl
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.animate import animate as animation
+from torqueloop.hil.animate.content import LOCKED, OPEN, SLIPPING, content, states
+from torqueloop.hil.animate.motion import integral, motion
+from torqueloop.hil.animate.page import PAGE, page
+from torqueloop.hil.animate.stage import Stage, stage
+from torqueloop.hil.runs.recorded_run import RecordedRun
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+#: drawn by the processor where there is no graphics card
+FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RecordedRun:
+    return tl.run("desk_4hp22", duration=9.0, out=tmp_path_factory.mktemp("animate") / "run", gates="missed == 0")
+
+
+@pytest.fixture(scope="module")
+def drawn(run: RecordedRun) -> Path:
+    return animation.animate(run, run.path / "animation.html")
+
+
+@pytest.fixture(scope="module")
+def made(run: RecordedRun) -> Stage:
+    return stage(animation.driveline_of(run))
+
+
+def inside(file: Path) -> dict[str, Any]:
+    text = file.read_text(encoding="utf-8")
+    return dict(json.loads(text.partition('id="content">')[2].partition("</script>")[0]))
+
+
+def floats(text: str, kind: str = "<f4") -> np.ndarray[Any, Any]:
+    return np.frombuffer(base64.b64decode(text), kind).astype(float)
+
+
+def test_teeth_pass_alike_on_both_sides_of_every_planet(drawn: Path) -> None:
+    """From the angles and speeds in the file: sun and planet, planet and ring, at any sample of the run."""
+    made = inside(drawn)
+    tau = 2 * np.pi
+    for found in made["sets"]:
+        wheels = {w["name"]: w for w in found["wheels"]}
+        sun, planet, ring = wheels["sun"], wheels["planet"], wheels["ring"]
+        track = [made["tracks"][k] for k in (sun["track"], planet["track"], ring["track"], found["carrier"]["track"])]
+        s, p, r, c = (floats(x["angle"]) for x in track)
+        ws, wp, wr, wc = (floats(x["speed"]) for x in track)
+        top = np.abs(ws).max() * sun["teeth"]
+        assert np.abs(sun["teeth"] * (ws - wc) + planet["teeth"] * (wp - wc)).max() < 1e-5 * top
+        assert np.abs(planet["teeth"] * (wp - wc) - ring["teeth"] * (wr - wc)).max() < 1e-5 * top
+        # in pitches; the carrier's whole turns carry whole numbers of teeth only for all wheels together
+        for offset in (
+            sun["teeth"] * (s - c) + planet["teeth"] * (p - c),
+            planet["teeth"] * (p - c) - ring["teeth"] * (r - c),
+        ):
+            pitches = offset / tau
+            assert np.abs(pitches - np.round(pitches)).max() < 1e-3, found["name"]
+
+
+def test_between_samples_the_page_stays_on_the_recorded_angles(run: RecordedRun, drawn: Path) -> None:
+    """The cubic through angles and speeds, as data.js has it, against all ticks of the recording."""
+    made = inside(drawn)
+    t = floats(made["t"], "<f8")
+    x = next(k for k in made["tracks"] if k["name"] == "S12")
+    angle, speed = floats(x["angle"]), floats(x["speed"])
+    tick = run.t[(run.t >= t[0]) & (run.t < t[-1])]
+    k = np.searchsorted(t, tick, "right") - 1
+    h = t[k + 1] - t[k]
+    s, v0, v1 = (tick - t[k]) / h, speed[k] * h, speed[k + 1] * h
+    rest = angle[k + 1] - angle[k] - 0.5 * (v0 + v1)
+    d = 0.5 * (v0 + v1) + rest - 2 * np.pi * np.round(rest / (2 * np.pi))
+    found = angle[k] + s * (v0 + s * (3 * d - 2 * v0 - v1 + s * (v0 + v1 - 2 * d)))
+    true = run["S12.phi"][: len(tick)] - run["S12.phi"][0]
+    off = (found - true + np.pi) % (2 * np.pi) - np.pi
+    assert np.abs(off).max() < np.radians(0.5)
+
+
+def test_states_are_those_of_the_modes(run: RecordedRun, drawn: Path) -> None:
+    made = {s["name"]: s for s in inside(drawn)["states"]}
+    for name in ("C4", "C7", "C12", "F14"):
+        at, state = floats(made[name]["t"], "<f8"), floats(made[name]["state"], "i1")
+        shown = state[np.searchsorted(at, run.t, "right") - 1]
+        assert np.array_equal(shown == LOCKED, run[f"{name}.mode"] == 0)
+        slips = (np.abs(run[f"{name}.mode"]) == 1) & (np.abs(run[f"{name}.tau"]) > 1e-9)
+        assert np.array_equal(shown == SLIPPING, slips)
+    t, found = states(np.arange(4.0), np.array([2.0, 1.0, 1.0, 0.0]), np.array([0.0, 0.0, 3.0, 5.0]))
+    assert list(t) == [0.0, 2.0, 3.0] and list(found) == [OPEN, SLIPPING, LOCKED]
+
+
+class Fewer(Mapping[str, Any]):
+    """Some of the signals of a run."""
+
+    def __init__(self, run: RecordedRun, *names: str) -> None:
+        self.run, self.names = run, names
+
+    def __getitem__(self, name: str) -> Any:
+        return self.run[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Any:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def test_too_few_signals_name_the_key_and_what_to_record(run: RecordedRun, made: Stage) -> None:
+    with pytest.raises(ConfigError, match="too few signals were recorded") as error:
+        motion(made.parts, made.topology, made.shafts, run.t, Fewer(run, "engine.w", "S3.w", "X.phi"), 4)
+    told = str(error.value)
+    assert "record" in told and "signals" in told and "S12.phi" in told and "in" in told
+    more = ("in.phi", "S12.phi")
+    found = motion(made.parts, made.topology, made.shafts, run.t, Fewer(run, "engine.w", "S3.w", "X.phi", *more), 4)
+    assert set(found.integrated) == {"engine.w", "S3.w"}
+    full = motion(made.parts, made.topology, made.shafts, run.t, run.signals, 4)
+    assert full.integrated == ()
+    for shaft in made.shafts:
+        scale = np.ptp(full.angle[shaft]) + 1.0
+        assert np.abs(found.angle[shaft] - full.angle[shaft]).max() < 2e-5 * scale, shaft
+
+
+def test_the_integral_is_of_order_four() -> None:
+    off = []
+    for n in (100, 200):
+        t = np.linspace(0.0, 2.0, n + 1)
+        off.append(abs(integral(t, np.cos(3 * t))[n // 2] - np.sin(3.0) / 3))
+    assert off[0] / off[1] > 12 and off[0] < 1e-7
+
+
+def test_text_of_a_run_stays_text(run: RecordedRun, made: Stage) -> None:
+    signals = animation._signals(run, 1.0, 2.0)
+    moved = motion(made.parts, made.topology, made.shafts, signals.t, signals, 4)
+    recorded = animation._recorded(run, made, moved, signals, 4)
+    evil = "</script><script>alert(1)</script>"
+    text = page(content(made, moved, replace(recorded, title=evil, subtitle=evil, notes=[evil])))
+    assert text.count("<script>") == 7 and evil not in text and "alert(1)</script>" not in text.replace("\\u003c", "")
+    assert text.count("&lt;/script&gt;") >= 2
+
+
+def test_what_is_shipped_of_three_js_is_what_was_built() -> None:
+    """scripts/three_bundle writes both; the licence goes along."""
+    digest = hashlib.sha256((PAGE / "three.min.js").read_bytes()).hexdigest()
+    assert digest == "8758178b5c213b0f081380bff4f726ebd994ceb76fbb5d5b136bd838cfb24348"
+    assert "three.js authors" in (PAGE / "LICENSE-three.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["car_6hp26_rig", "car_zf_8hp45_rig"])
+def test_a_simulation_of_other_gearboxes_is_drawn(name: str, tmp_path: Path) -> None:
+    line = tl.load(name)
+    result = tl.Simulation(line).run(0.3)
+    made = inside(tl.animate(result, tmp_path / "a.html", line))
+    assert len(made["sets"]) == (3 if "6hp26" in name else 4)
+    assert {c["name"] for c in made["couplings"]} == set("ABCDE")
+    assert all(w["track"] >= 0 or w["shaft"] == "housing" for s in made["sets"] for w in s["wheels"])
+    with pytest.raises(ConfigError, match="does not hold its driveline"):
+        tl.animate(result, tmp_path / "b.html")
+    with pytest.raises(ConfigError, match="fewer than two samples"):
+        tl.animate(result, tmp_path / "b.html", line, from_s=5.0)
+
+
+def until(tab: Any, condition: str, seconds: float = 60.0) -> None:
+    """The page's own policy lets nobody evaluate text in it, so playwright's wait_for_function does not."""
+    deadline = time.monotonic() + seconds
+    while not tab.evaluate(condition):
+        assert time.monotonic() < deadline, condition
+        tab.wait_for_timeout(50)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium")
+def test_in_a_browser_without_a_network(run: RecordedRun, drawn: Path) -> None:
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright")
+    with playwright.sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        tab = browser.new_page(viewport={"width": 700, "height": 560})
+        said: list[str] = []
+        asked: list[str] = []
+        tab.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
+        tab.on("pageerror", lambda e: said.append(str(e)))
+        tab.on("request", lambda r: asked.append(r.url))
+        tab.goto(drawn.as_uri())
+        until(tab, "animation.frames > 0")
+        assert not tab.locator("#sorry").is_visible(), "WebGL"
+        tab.evaluate("animation.seek(8.5)")
+        until(tab, "Math.abs(Number(document.getElementById('time').value) - 8.5) < 1e-9")
+        # in second gear: C4, C7 and C11 or its free wheel hold
+        shown = {x.inner_text(): x.get_attribute("class") for x in tab.locator("#elements li").all()}
+        k = int(np.searchsorted(run.t, 8.5))
+        assert all((shown[n] == "locked") == (run[f"{n}.mode"][k] == 0) for n in ("C4", "C5", "C7", "C11", "C12"))
+        assert tab.locator("#gear").inner_text() == "2"
+        wanted = (run["X.phi"][k] - run["X.phi"][0]) % (2 * np.pi)
+        track = [x["name"] for x in inside(drawn)["tracks"]].index("X")
+        turned = tab.evaluate(f"run.angle({track}, {float(run.t[k])!r}) % (2 * Math.PI)")
+        assert abs((turned - wanted + np.pi) % (2 * np.pi) - np.pi) < 1e-3
+        pixels = "scene.turning.filter(x => !x.planet).map(x => x.group.rotation.x)"
+        before = tab.evaluate(pixels)
+        tab.locator("#view").focus()
+        tab.keyboard.press(" ")
+        until(tab, "animation.time > 8.5")
+        tab.keyboard.press(" ")
+        assert tab.evaluate(pixels) != before and tab.locator("#play").get_attribute("aria-label") == "play"
+        at = tab.evaluate("animation.time")
+        tab.keyboard.press("ArrowRight")
+        assert tab.evaluate("animation.time") > at
+        # every field has a name; nothing is wider than a phone
+        assert tab.evaluate(
+            "[...document.querySelectorAll('input,select,button')].every(e => e.ariaLabel || e.labels?.length"
+            " || e.textContent.trim())"
+        )
+        tab.set_viewport_size({"width": 380, "height": 800})
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 380
+        browser.close()
+    assert said == [] and asked == [drawn.as_uri()]

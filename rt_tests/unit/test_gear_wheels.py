@@ -1,0 +1,109 @@
+"""Drawn wheels: teeth meet at any angle, numbers of teeth pass alike on both sides, packs have their places."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from torqueloop.core.analyse.gear_section import Coupling, section
+from torqueloop.core.analyse.gear_wheels import WheelSet, mesh_error, wheel_sets
+from torqueloop.core.components import Inertia, Planetary, Ravigneaux
+from torqueloop.core.components.files import load
+from torqueloop.core.describe.driveline import Driveline
+
+GEARBOXES = Path(__file__).parents[2] / "configs" / "gearboxes"
+
+
+def explicit() -> Driveline:
+    """Stepped planets and a Ravigneaux set, with and without a stepped long planet."""
+    line = Driveline("explicit")
+    line.add("in", Inertia(J=1.0))
+    line.add("stepped", Planetary(z_sun=30, z_planet_sun=20, z_planet_ring=14, z_ring=70))
+    line.add("pair", Ravigneaux(z_sun1=30, z_sun2=36, z_planet1=18, z_planet2=24, z_ring=84))
+    line.add("both", Ravigneaux(z_sun1=30, z_sun2=36, z_planet1=18, z_planet2=24, z_planet2_sun=20, z_ring=84))
+    return line
+
+
+def worst(made: WheelSet, chance: random.Random) -> float:
+    """Largest error of any pair of wheels, in pitches, at an attitude that the laws of the shafts allow."""
+    carrier = chance.uniform(-40.0, 40.0)
+    first = made.wheels[0]
+    angle = {first.name: chance.uniform(-40.0, 40.0)}
+    for wheel in made.wheels:
+        if wheel.role == "planet":
+            angle[wheel.name] = wheel.spin["carrier"] * carrier + wheel.spin[first.member] * angle[first.name]
+    for mesh in made.meshes:  # suns and rings follow from the planets that are known by now
+        a, b = made.wheel(mesh.first), made.wheel(mesh.second)
+        if b.role != "planet":
+            sign = 1.0 if mesh.inner else -1.0
+            angle[b.name] = carrier + sign * (angle[a.name] - carrier) * a.teeth / b.teeth
+    return max(abs(mesh_error(made, mesh, pair, angle, carrier)) for mesh in made.meshes for pair in mesh.pairs)
+
+
+def every_set() -> list[WheelSet]:
+    found = [s for file in sorted(GEARBOXES.glob("*.toml")) for s in wheel_sets(load(file)).values()]
+    return found + list(wheel_sets(explicit()).values())
+
+
+def test_teeth_meet_gaps_at_every_planet_and_angle() -> None:
+    chance = random.Random(2)
+    sets = every_set()
+    assert len(sets) > 20
+    for made in sets:
+        assert max(worst(made, chance) for _ in range(10)) < 1e-9, made.name
+
+
+def test_a_planet_that_turns_with_a_wrong_ratio_is_seen() -> None:
+    """One tooth too many in the ratio of the planet, right on the carrier: the meshes do not fit any more."""
+    made = wheel_sets(load(GEARBOXES / "zf_4hp22.toml"))["P1"]
+    planet = made.wheel("planet")
+    z = planet.teeth + 1
+    wrong = replace(planet, spin={"sun": -35 / z, "carrier": 1 + 35 / z})
+    planted = replace(made, wheels=tuple(wrong if w.name == "planet" else w for w in made.wheels))
+    assert max(worst(planted, random.Random(k)) for k in range(5)) > 0.05
+
+
+def test_both_meshes_of_a_planet_pass_as_many_teeth() -> None:
+    """Willis with the tooth numbers of the file, whatever the planet has: sun and ring from the planet's spin."""
+    made = wheel_sets(load(GEARBOXES / "zf_4hp22.toml"))["P3"]
+    sun, planet, ring = (made.wheel(n) for n in ("sun", "planet", "ring"))
+    w_c, w_s = 120.0, -35.0
+    w_r = ((sun.teeth + ring.teeth) * w_c - sun.teeth * w_s) / ring.teeth
+    w_p = planet.spin["carrier"] * w_c + planet.spin["sun"] * w_s
+    assert (sun.teeth, ring.teeth) == (34, 91)
+    assert sun.teeth * (w_s - w_c) == pytest.approx(-planet.teeth * (w_p - w_c), rel=1e-12)
+    assert planet.teeth * (w_p - w_c) == pytest.approx(ring.teeth * (w_r - w_c), rel=1e-12)
+
+
+def test_the_plus_set_of_a_lepelletier_gearbox_shares_its_outer_planets() -> None:
+    sets = wheel_sets(load(GEARBOXES / "lepelletier_6hp26.toml"))
+    small, large = sets["small"], sets["large"]
+    outer, long = small.wheel("planet_outer"), large.wheel("planet")
+    assert small.partner == "large" and outer.teeth == long.teeth
+    for a, b in zip(outer.places, long.places, strict=True):
+        assert a == pytest.approx(b)
+    pitch = 2 * 3.141592653589793 / long.teeth
+    for a, b in zip(outer.phases, long.phases, strict=True):
+        assert abs((a - b) / pitch - round((a - b) / pitch)) < 1e-9, "one wheel through both"
+
+
+def test_every_coupling_gets_a_place_of_its_own_and_its_shafts_reach_it() -> None:
+    made = wheel_sets(load(GEARBOXES / "gm_4l60e.toml"))["P1"]
+    shafts = {"sun": "in", "carrier": "C", "ring": "R"}
+    couplings = [Coupling("K", "clutch", "in", "R"), Coupling("B", "brake", "R", None)]
+    couplings.append(Coupling("D", "clutch", "C", "R"))
+    found = section([(made, shafts)], couplings, ("in", "C"))
+    assert found.crossings == 0
+    boxes = [(c.x, c.r_in) for c in found.couplings]
+    assert len(set(boxes)) == 3
+    brake = next(c for c in found.couplings if c.kind == "brake")
+    assert brake.outer is None and brake.inner == "R"
+    assert {s.name for s in found.shafts if s.tubes or s.discs} == {"in", "R", "C"}
+    for shaft in ("in", "C"):  # they come in at the left, leave at the right, on the axis
+        form = next(s for s in found.shafts if s.name == shaft)
+        assert any(r < 0.07 for r, _, _ in form.tubes)
+    again = section([(made, shafts)], couplings, ("in", "C"))
+    assert again == found
