@@ -53,6 +53,7 @@ def element_arrays(parts: Parts, hot: Hot, tables: TableStore, net: ThermalNet) 
         | _curves(parts, hot, tables, net)
         | _drags(parts, hot, net)
         | _bodies(parts, hot)
+        | _joints(parts, hot)
     )
 
 
@@ -184,6 +185,16 @@ def _bodies(parts: Parts, hot: Hot) -> dict[str, Records]:
         for k, axis in enumerate("xyz")
     }
     return {"bo": records("bo", parts.bodies, **rows)}
+
+
+def _joints(parts: Parts, hot: Hot) -> dict[str, Records]:
+    """Shafts between two joints."""
+    rows = {
+        "row": [hot(p.form_a - p.form_b) for p in parts.joints],
+        "row_a": [hot(p.form_a) for p in parts.joints],
+        "row_b": [hot(p.form_b) for p in parts.joints],
+    }
+    return {"jo": records("jo", parts.joints, **rows)}
 
 
 #: what the second argument of a map is, as the kernel numbers it

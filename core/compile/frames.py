@@ -132,6 +132,12 @@ def _mount(components: Mapping[str, Component], parts: Parts) -> None:
         turning = {
             f"{name}.{f}" for name in names for f, s in components[name].flanges.items() if s.domain == ROTATIONAL
         }
+        bent = sorted({joint.owner for joint in parts.joints} & set(names), key=natural)
+        if bent:
+            raise CompileError(
+                f"the shafts of {bent[0]!r} turn about different axes: name the parts of {part.owner!r} without it",
+                [part.owner, *bent],
+            )
         for inertia in parts.inertias:
             if not turning.issuperset(inertia.form.terms) or taken.get(inertia.owner) == inertia.owner:
                 continue

@@ -61,6 +61,7 @@ from torqueloop.core.components.initialize import (
     TranslationalInitializeFlange,
     TranslationalRelativeStates,
 )
+from torqueloop.core.components.joint_shafts import ConstantVelocityJoint, JointShaft, UniversalJoint
 from torqueloop.core.components.kinematic import (
     Accelerate,
     ConstantSpeed,
@@ -153,6 +154,7 @@ FAMILIES: dict[str, tuple[type[Component], ...]] = {
         World, MovingCarrier, Mounting1D, Rotor1D, BevelGear1D, AbsoluteSpeedSensor, MountedDriveline, RigidBody,
         SphericalMount, RevoluteMount, CardanMount, BodyMount, LeavingShaft,
     ),
+    "Shafts with joints": (UniversalJoint, JointShaft, ConstantVelocityJoint),
     "Rotation to translation": (IdealGearR2T, IdealRollingWheel, Wheel, Wheel2),
     "Friction": (
         Clutch, Brake, BearingFriction, OneWayClutch, FreeWheel, LaminarClutch, LaminarBrake, OneWayLaminarClutch,
@@ -201,14 +203,15 @@ KINDS: dict[str, type[Component]] = {kind.__name__: kind for family in FAMILIES.
 __all__ = [
     "FAMILIES", "KINDS", "AbsoluteSpeedSensor", "AccSensor", "Accelerate", "AngleSensor", "AngleToTorqueAdaptor",
     "BearingFriction", "BevelGear1D", "BodyMount", "Brake", "BreakableShaft", "CarCoastDown", "CarResistance",
-    "CardanMount", "Clutch", "Component", "ConstantForce", "ConstantSpeed", "ConstantTorque", "Convection", "Damper",
-    "Differential", "Disc",
+    "CardanMount", "Clutch", "Component", "ConstantForce", "ConstantSpeed", "ConstantTorque", "ConstantVelocityJoint",
+    "Convection", "Damper", "Differential", "Disc",
     "DragTorque", "EddyCurrentBrake", "EddyCurrentForce", "EddyCurrentTorque", "ElastoBacklash", "ElastoBacklash2",
     "ElastoGap", "Engine", "Engine3", "FinalDrive", "Fixed", "FixedHeatFlow", "FixedTemperature", "Flange", "Force",
     "Force2", "ForceSensor", "ForceStep", "FreeWheel", "GearEfficiency2", "GearMesh", "Gearbox",
     "GeneralAngleToTorqueAdaptor", "GeneralTorqueToAngleAdaptor", "HardStop", "HeatCapacitor", "IdealGear",
     "IdealGearR2T", "IdealPlanetary", "IdealRollingWheel", "Inertia", "InitializeFlange", "InverseSpeedDependentForce",
-    "InverseSpeedDependentTorque", "LaminarBrake", "LaminarClutch", "LeavingShaft", "LinearSpeedDependentForce",
+    "InverseSpeedDependentTorque", "JointShaft", "LaminarBrake", "LaminarClutch", "LeavingShaft",
+    "LinearSpeedDependentForce",
     "LinearSpeedDependentTorque", "LockUpTC", "LossyGear", "Mass", "MassWithStopAndFriction", "MountedDriveline",
     "Mounting1D", "Move", "MovingCarrier", "MultiSensor", "OneWayClutch", "OneWayLaminarClutch", "Param",
     "PlanetPlanet", "PlanetRing", "Planetary", "Position", "PositionSensor", "PowerSensor", "PrescribedHeatFlow",
@@ -221,6 +224,7 @@ __all__ = [
     "TranslationalFixed", "TranslationalHardStop", "TranslationalInitializeFlange", "TranslationalMove",
     "TranslationalMultiSensor", "TranslationalPosition", "TranslationalPowerSensor", "TranslationalRelAccSensor",
     "TranslationalRelSpeedSensor", "TranslationalRelativeStates", "TranslationalSpeed", "TranslationalSpeedSensor",
-    "TranslationalSpring", "TranslationalSpringDamper", "VariableGear", "Vehicle", "WarmUpModel", "WetClutchDrag",
+    "TranslationalSpring", "TranslationalSpringDamper", "UniversalJoint", "VariableGear", "Vehicle", "WarmUpModel",
+    "WetClutchDrag",
     "Wheel", "Wheel2", "World", "params_of",
 ]  # fmt: skip

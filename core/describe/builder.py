@@ -42,6 +42,7 @@ from torqueloop.core.describe.parts import (
     InertiaPart,
     Initial,
     Join,
+    JointPart,
     LossPart,
     Output,
     Parts,
@@ -309,6 +310,12 @@ class Builder:
         """Drag of an open wet clutch (DragPart); at the temperature of a thermal port, or at T while it is open."""
         self._parts.drags.append(DragPart(self.name, form, d, wc, b, beta, T_ref, self._port(port), T, input))
         return len(self._parts.drags) - 1
+
+    def joint_shaft(self, form_a: Form, form_b: Form, c: float, d: float, **values: Any) -> tuple[int, int]:
+        """A shaft with stiffness c and damping d between two joints (JointPart); its index and that of the spring."""
+        lin = self.compliance(form_a - form_b, c, d)
+        self._parts.joints.append(JointPart(self.name, form_a, form_b, lin, c=c, d=d, **values))
+        return len(self._parts.joints) - 1, lin
 
     def curve_force(
         self,

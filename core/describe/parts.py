@@ -277,6 +277,28 @@ class BodyElement:
 
 
 @dataclass(frozen=True)
+class JointPart:
+    """A shaft between two joints; its stiffness and damping along form_a - form_b are a Compliance besides."""
+
+    owner: str
+    form_a: Form
+    form_b: Form
+    #: index of that Compliance
+    lin: int
+    #: per end: 1 a universal joint, 0 one of constant velocity
+    hooke: tuple[int, int]
+    #: per end: input with the bend angle, -1: none
+    bend_in: tuple[int, int]
+    bend: tuple[float, float]
+    theta: tuple[float, float]
+    D0: float
+    planes: float
+    length: float
+    c: float
+    d: float
+
+
+@dataclass(frozen=True)
 class VariableGearPart:
     """w_a = i*w_b with a ratio that changes: i = input, curve(input) or curve(|w_a|); `friction` carries its torque."""
 
@@ -338,6 +360,7 @@ class Parts:
     curves: list[CurvePart] = field(default_factory=list)
     drags: list[DragPart] = field(default_factory=list)
     bodies: list[BodyElement] = field(default_factory=list)
+    joints: list[JointPart] = field(default_factory=list)
     #: bodies whose inertia cannot be, in words
     impossible: list[str] = field(default_factory=list)
     variable_gears: list[VariableGearPart] = field(default_factory=list)
@@ -369,6 +392,8 @@ def port_groups(parts: Parts) -> dict[str, list[tuple[str, Form]]]:
         "drag": [(p.owner, p.form) for p in parts.drags],
         **{f"body_w{axis}": [(p.owner, p.w[k]) for p in parts.bodies] for k, axis in enumerate("xyz")},
         **{f"body_v{axis}": [(p.owner, p.v[k]) for p in parts.bodies] for k, axis in enumerate("xyz")},
+        "joint_a": [(p.owner, p.form_a) for p in parts.joints],
+        "joint_b": [(p.owner, p.form_b) for p in parts.joints],
     }
 
 

@@ -22,6 +22,9 @@ OUT_STOPPED = 36
 OUT_SUM = 37
 #: of a body: its quaternion and the place of its mass centre, 7 numbers each
 OUT_ATTITUDE = 38
+#: of a joint shaft: its number * JOINT_OUTPUTS + which of them
+OUT_JOINT = 39
+JOINT_OUTPUTS = 12
 #: outputs that refer to a row (a form); all others to the index of an element
 ROW_OUTPUTS = frozenset({OUT_SPEED, OUT_ANGLE, OUT_ACCELERATION})
 
@@ -46,7 +49,7 @@ ELASTO_BACKLASH, ELASTO_BACKLASH2 = range(2)
 HEAT_OF_PORT, HEAT_OF_FRICTION, HEAT_OF_DAMPER, HEAT_OF_CONTACT, HEAT_FROM_INPUT = range(5)
 #: groups of sources of torque ("ports"), in the order of their numbers in the kernel
 PORT_GROUPS = ("torque", "polynomial", "engine", "pump", "turbine", "eddy", "curve", "drag",
-               "body_wx", "body_wy", "body_wz", "body_vx", "body_vy", "body_vz")  # fmt: skip
+               "body_wx", "body_wy", "body_wz", "body_vx", "body_vy", "body_vz", "joint_a", "joint_b")  # fmt: skip
 
 
 class Form:

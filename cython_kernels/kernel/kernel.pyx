@@ -7,7 +7,7 @@ model.pxd and computes what depends on the step size. `KernelState` owns everyth
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport NAN, fabs
+from libc.math cimport NAN, cos, fabs, sin, tan
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
@@ -15,6 +15,7 @@ from libc.string cimport memcmp, memcpy, memset
 from torqueloop.cython_kernels.step cimport generic
 from torqueloop.cython_kernels.clock.denormals cimport denormals_off, denormals_restore
 from torqueloop.cython_kernels.model.fingerprint cimport fingerprint
+from torqueloop.cython_kernels.model.joints cimport TL_JOINT_OUTPUTS, bend, bent, tl_bend
 from torqueloop.cython_kernels.model.laws cimport (
     contact_deflection,
     contact_force,

@@ -41,6 +41,7 @@ cdef enum:
     OUT_STOPPED = 36
     OUT_SUM = 37
     OUT_ATTITUDE = 38
+    OUT_JOINT = 39
     # source of a friction element's normal force (tl_fr.src): a bilateral element, always held
     FR_BILATERAL = 5
 
@@ -89,6 +90,56 @@ cdef double sum_now(const tl_model* m, const tl_state* s, int32_t k) noexcept no
         t += 1
 
 
+cdef double joint_output(const tl_model* m, const tl_state* s, int32_t i, int32_t which) noexcept nogil:
+    """Of joint shaft i: 0 tau, 1 twist, 2, 3 ratio of each joint, 4 heat, 5 work of what bends it, 6, 7 and 8, 9 moments of
+    the joints on the outer shafts a and b along the normal of the joint's plane and in it, 10, 11 force of the shaft
+    on joint a along the normal of its plane and across it."""
+    cdef const tl_jo* j = &m.jo[i]
+    cdef int32_t e = 1 if which == 3 or which == 8 or which == 9 else 0, k
+    cdef int32_t base = m.nport - 2 * m.njo
+    cdef tl_bend[2] b
+    cdef double[2] beta
+    cdef double[2] x
+    cdef double tau, twist, ca, sa, cb, sb
+    if which == 4 or which == 5:
+        return s.e_jo[3 * i + which - 4]
+    for k in range(2):
+        beta[k] = j.bend[k] if j.bend_in[k] < 0 else s.readout.inp[j.bend_in[k]]
+        beta[k] = bent(beta[k])
+        x[k] = row_angle(m, s, j.row_a if k == 0 else j.row_b) + j.theta[k]
+        bend(j.hooke[k], x[k], beta[k], &b[k])
+    twist = row_angle(m, s, j.row) + b[0].r - b[1].r - j.D0
+    if which == 1:
+        return twist
+    if which == 2:
+        return b[0].g
+    if which == 3:
+        return 1.0 / b[1].g
+    # both ends say the same: -tau*g_a = port_a - (c*q + d*w)
+    tau = (j.c * row_angle(m, s, j.row) + j.d * row_dot(m, j.row, s.now.u) - s.now.port[base + i]) / b[0].g
+    if which == 0:
+        return tau
+    if which < 10:
+        tau = tau * b[e].g
+        if not j.hooke[e]:
+            return tau * tan(0.5 * beta[e]) if which == 7 or which == 9 else 0.0
+        tau = tau * tan(beta[e]) * sin(x[e])
+        return tau * (cos(x[e]) if which == 6 or which == 8 else sin(x[e]))
+    # couples of the joints on the shaft between them, across it: along the normal of plane a, and across that
+    couple(j.hooke[0], x[0] + b[0].r, beta[0], &ca, &sa)
+    couple(j.hooke[1], x[1] + b[1].r, beta[1], &cb, &sb)
+    tau = tau / j.length
+    ca = ca + cos(j.planes) * cb - sin(j.planes) * sb
+    sa = sa + sin(j.planes) * cb + cos(j.planes) * sb
+    return -tau * sa if which == 10 else tau * ca
+
+
+cdef void couple(int32_t hooke, double y, double beta, double* normal, double* across) noexcept nogil:
+    """Couple of a joint across a shaft with the torque 1 whose fork stands at y from the normal of the plane."""
+    normal[0] = -tan(beta) * sin(y) * cos(y) if hooke else 0.0
+    across[0] = tan(beta) * cos(y) * cos(y) if hooke else tan(0.5 * beta)
+
+
 cdef int tl_step(const tl_model* m, tl_state* s) noexcept nogil:
     """One step of h with the inputs s.inp (3, nin). Real-time: yes."""
     return m.step_fn(m, s, m.h)
@@ -125,6 +176,8 @@ cdef double output_law(const tl_model* m, const tl_state* s, const tl_out* o) no
         return reaction_now(m, s, k) * row_dot(m, o.aux, s.now.u)
     if kind == OUT_SUM:
         return sum_now(m, s, k)
+    if kind == OUT_JOINT:
+        return joint_output(m, s, k // TL_JOINT_OUTPUTS, k % TL_JOINT_OUTPUTS)
     return NAN  # a kind that stands in the state, or one without a law: refused long before
 
 
@@ -133,3 +186,25 @@ cdef uint64_t tl_state_hash(const tl_model* m, const tl_state* s) noexcept nogil
     cdef uint64_t hsh = fingerprint(<uint64_t>0xCBF29CE484222325U, s.x, s.nfix)
     hsh = fingerprint(hsh, s.now.u, s.nev)
     return fingerprint(hsh, s.k, 3 * m.nf + m.ncon + m.nls + m.nst + 3)
+
+
+cdef dict energies_of(KernelState self):
+    """KernelState.energies."""
+    cdef tl_model* m = self.model.ptr
+    work = vector(self.ptr.e_port, m.nport)
+    a, b, c, d = m.ntq, m.ntq + m.npoly, m.ntq + m.npoly + m.neng, m.ntq + m.npoly + m.neng + m.ntc
+    e, f, g = d + m.ntc, d + m.ntc + m.ned, d + m.ntc + m.ned + m.ncv
+    heat = vector(self.ptr.e_fr, m.nf)
+    damper = vector(self.ptr.e_lin, m.nlin)
+    bending = np.zeros(m.njo)
+    for i in range(m.njo):
+        # the twist of a joint shaft is what it stores and turns to heat, not the deflection of its mean
+        damper[m.jo[<int>i].lin] = self.ptr.e_jo[3 * <int>i]
+        bending[i] = self.ptr.e_jo[3 * <int>i + 1]
+    drivers = [m.drv[i].fr for i in range(m.nd)]
+    driven = -heat[drivers]
+    heat[drivers] = 0.0
+    return {"torque": work[:a], "poly": work[a:b], "engine": work[b:c], "pump": work[c:d], "turbine": work[d:e],
+            "eddy": work[e:f], "curve": work[f:g], "drag": work[g:g + m.nwd], "body": work[g + m.nwd:m.nport - 2 * m.njo], "joint": bending, "driven": driven,
+            "friction": heat, "damper": damper, "contact": vector(self.ptr.e_con, m.ncon),
+            "kinetic": kinetic_energy(m, self.ptr), "potential": potential(m, self.ptr)}

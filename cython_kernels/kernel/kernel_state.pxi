@@ -113,6 +113,7 @@ cdef class KernelState:
         # state proper
         s.nev = 4 * n + m.nhot + m.nport + 7 * nf + m.nact + m.nls
         s.nfix = n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1 + m.ncon + 3 * m.nth + m.nths + m.nvg + 7 * m.nbo
+        s.nfix += 3 * m.njo
         s.nx = s.nfix + 2 * s.nev
         s.nk = 3 * nf + m.ncon + m.nls + m.nst + 4 + TL_COUNTERS
         s.x = <double*>zeros(self, s.nx * sizeof(double))
@@ -132,6 +133,7 @@ cdef class KernelState:
         s.th_e = _take(&cur, m.nths)
         s.ratio = _take(&cur, m.nvg)
         s.att = _take(&cur, 7 * m.nbo)
+        s.e_jo = _take(&cur, 3 * m.njo)
         s.t = _take(&cur, 1)
         eval_block(m, &s.ev[0], _take(&cur, s.nev))
         eval_block(m, &s.ev[1], _take(&cur, s.nev))
@@ -259,6 +261,8 @@ cdef class KernelState:
         s.pat_work2 = <double*>zeros(self, 10 * n * sizeof(double))
         s.li = <int32_t*>zeros(self, (5 * nf + m.nls) * sizeof(int32_t))
         s.lw = <double*>zeros(self, (2 * k * k + (m.nls + 4) * k + n if m.nls else 1) * sizeof(double))
+        cdef int64_t joints = 2 * m.njo * (m.order // 2)
+        s.jo_w = <double*>zeros(self, (3 * joints * joints + joints + 2 * n) * sizeof(double))
         s.th_w = <double*>zeros(self, (m.nth * m.nth + 3 * m.nth) * sizeof(double))
         s.B = m.B
         s.W = m.W
@@ -481,17 +485,6 @@ cdef class KernelState:
     @property
     def energies(self):
         """Work and heat since the start, J: port work (torque sources, polynomials, engines, pumps, turbines, eddy-current
-        brakes, curves, drags; positive = into the driveline), work of driven flanges, heat of friction and losses, of dampers
-        and of contacts, kinetic and potential energy now."""
-        cdef tl_model* m = self.model.ptr
-        work = vector(self.ptr.e_port, m.nport)
-        a, b, c, d = m.ntq, m.ntq + m.npoly, m.ntq + m.npoly + m.neng, m.ntq + m.npoly + m.neng + m.ntc
-        e, f, g = d + m.ntc, d + m.ntc + m.ned, d + m.ntc + m.ned + m.ncv
-        heat = vector(self.ptr.e_fr, m.nf)
-        drivers = [m.drv[i].fr for i in range(m.nd)]
-        driven = -heat[drivers]
-        heat[drivers] = 0.0
-        return {"torque": work[:a], "poly": work[a:b], "engine": work[b:c], "pump": work[c:d], "turbine": work[d:e],
-                "eddy": work[e:f], "curve": work[f:g], "drag": work[g:], "driven": driven,
-                "friction": heat, "damper": vector(self.ptr.e_lin, m.nlin), "contact": vector(self.ptr.e_con, m.ncon),
-                "kinetic": kinetic_energy(m, self.ptr), "potential": potential(m, self.ptr)}
+        brakes, curves, drags, bodies; positive = into the driveline), work of what bends joint shafts, of driven flanges,
+        heat of friction and losses, of dampers and of contacts, kinetic and potential energy now."""
+        return energies_of(self)

@@ -88,7 +88,7 @@ cdef inline void stop_limits(const tl_model* m, tl_state* s, int32_t j) noexcept
 
 
 cdef inline double potential(const tl_model* m, const tl_state* s) noexcept nogil:
-    """sum 1/2 c (phi - phi0)^2."""
+    """sum 1/2 c (phi - phi0)^2; of a joint shaft 1/2 c D^2."""
     cdef int32_t i, k
     cdef double e = 0.0, x
     for i in range(m.nlin):
@@ -99,6 +99,9 @@ cdef inline double potential(const tl_model* m, const tl_state* s) noexcept nogi
         if s.regime[i] != 0:
             x = contact_deflection(m, s, i, row_angle(m, s, m.con[i].row))
             e += 0.5 * m.con[i].c * x * x
+    for i in range(m.njo):
+        x = row_angle(m, s, m.jo[i].row)
+        e += s.e_jo[3 * i + 2] - 0.5 * m.jo[i].c * x * x
     return e
 
 

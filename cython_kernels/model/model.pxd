@@ -153,6 +153,7 @@ cdef struct tl_state:
     double* th_e          # (nths) energy of each heat source when it was last taken into its node, J
     double* ratio         # (nvg) ratios
     double* att           # (nbo, 7) bodies: quaternion from their axes to the world's, place of the mass centre, m
+    double* e_jo          # (njo, 3) joint shafts: heat, work of what bends them, elastic energy when last looked at, J
     double* t             # (1) time, s
     int64_t* mode         # (nf) -1 backward, 0 stuck, 1 forward, 2 free
     int64_t* pressed      # (nf) 1: normal force acts
@@ -211,6 +212,7 @@ cdef struct tl_state:
     double* lw            # loss problem: matrices and vectors
     int32_t* li
     double* th_w          # thermal problem
+    double* jo_w          # joint shafts: matrices and vectors of solve_joints
     const double* B       # m.B, m.W0, m.W, m.SinvBt, or the state's own copies when rows change (variable gears)
     const double* W
     const double* W0

@@ -181,6 +181,23 @@ cdef struct tl_bo:
     double[3] r               # m: start: place of the mass centre
 
 
+cdef struct tl_jo:
+    # joint shafts: D = phi_a + r(phi_a + theta_a) - phi_b - r(phi_b + theta_b) - D0, r of a universal joint: model/joints.pxd; tau = c*D + d*D'; -tau*dD/dphi_a on a, -tau*dD/dphi_b on b, beside the spring c, d along phi_a - phi_b
+    int32_t row               # row of phi_a - phi_b
+    int32_t row_a             # row of flange a
+    int32_t row_b             # row of flange b
+    int32_t lin               # that spring and damper
+    int32_t[2] hooke          # per end: 1 a universal joint, 0 one of constant velocity
+    int32_t[2] bend_in        # per end: input with the bend angle (-1: none)
+    double[2] bend            # rad: per end: bend angle without input
+    double[2] theta           # rad: per end: angle of the outer fork from the plane of both shafts at phi = 0
+    double D0                 # rad: twist without force
+    double planes             # rad: angle between the planes of the joints, about the shaft
+    double length             # m: distance of the joints; 0: not known
+    double c                  # N.m/rad: stiffness
+    double d                  # N.m.s/rad: damping
+
+
 cdef struct tl_th:
     # thermal nodes: C*T' = sum of the heat flows into it; C = 0: a temperature that is given
     int32_t input             # input with the given temperature (-1: none)
@@ -241,6 +258,7 @@ cdef struct tl_model:
     int32_t ncv           # forces by curve or map
     int32_t nwd           # drags of open wet clutches
     int32_t nbo           # rigid bodies with rotors
+    int32_t njo           # joint shafts
     int32_t nth           # thermal nodes
     int32_t nthg          # thermal conductances
     int32_t nths          # sources of heat
@@ -250,7 +268,7 @@ cdef struct tl_model:
     int32_t nrow          # rows: any flange or relative speed as a combination of u
     int32_t nhot          # rows 0..nhot-1 are used by force elements
     int32_t nin           # inputs
-    int32_t nport         # ports: tq.row, poly.row, eng.row, tc.row_p, tc.row_t, ed.row, cv.row, wd.row, bo.wx, bo.wy, bo.wz, bo.vx, bo.vy, bo.vz
+    int32_t nport         # ports: tq.row, poly.row, eng.row, tc.row_p, tc.row_t, ed.row, cv.row, wd.row, bo.wx, bo.wy, bo.wz, bo.vx, bo.vy, bo.vz, jo.row_a, jo.row_b
     int32_t nre           # reactions: constraint forces of gears
     int32_t order         # 2: Lobatto IIIA with 2 points (trapezoid), 4: with 3 points (Hermite-Simpson)
     int32_t nkey          # 64-bit words of a set of stuck elements
@@ -282,6 +300,7 @@ cdef struct tl_model:
     const tl_cv* cv
     const tl_wd* wd
     const tl_bo* bo
+    const tl_jo* jo
     const tl_th* th
     const tl_thg* thg
     const tl_ths* ths

@@ -274,6 +274,26 @@ RECORDS = (
         ),
     ),
     Record(
+        "jo", "njo", "joint shafts",
+        "D = phi_a + r(phi_a + theta_a) - phi_b - r(phi_b + theta_b) - D0, r of a universal joint: model/joints.pxd; "
+        "tau = c*D + d*D'; -tau*dD/dphi_a on a, -tau*dD/dphi_b on b, beside the spring c, d along phi_a - phi_b",
+        (
+            _i("row", "row of phi_a - phi_b", "hot row"),
+            _i("row_a", "row of flange a", "hot row"),
+            _i("row_b", "row of flange b", "hot row"),
+            _i("lin", "that spring and damper", "lin"),
+            _i("hooke", "per end: 1 a universal joint, 0 one of constant velocity", 2, count=2),
+            _i("bend_in", "per end: input with the bend angle", "input", count=2, optional=True, direct=True),
+            _f("bend", "rad", "per end: bend angle without input", count=2),
+            _f("theta", "rad", "per end: angle of the outer fork from the plane of both shafts at phi = 0", count=2),
+            _f("D0", "rad", "twist without force"),
+            _f("planes", "rad", "angle between the planes of the joints, about the shaft"),
+            _f("length", "m", "distance of the joints; 0: not known"),
+            _f("c", "N.m/rad", "stiffness"),
+            _f("d", "N.m.s/rad", "damping"),
+        ),
+    ),
+    Record(
         "th", "nth", "thermal nodes", "C*T' = sum of the heat flows into it; C = 0: a temperature that is given",
         (
             _i("input", "input with the given temperature", "input", optional=True),
@@ -314,7 +334,7 @@ RECORDS = (
     Record(
         "out", "nout", "outputs", "gain times a quantity of the state, see kernel_outputs.pxi",
         (
-            _i("kind", "which quantity, as numbered in core/describe/vocabulary.py", 39),
+            _i("kind", "which quantity, as numbered in core/describe/vocabulary.py", 40),
             _i("idx", "row or element it belongs to"),
             _i("aux", "row of the speed in a power (kind 35)", "row"),
             _f("gain", "", "factor"),
@@ -327,7 +347,8 @@ READ_ONLY = frozenset({"te", "out"})
 KINDS = {record.kind: record for record in RECORDS}
 #: groups of ports (forces along a row that depend on speeds, inputs, temperatures), in the order of their numbers
 PORTS = (("tq", "row"), ("poly", "row"), ("eng", "row"), ("tc", "row_p"), ("tc", "row_t"), ("ed", "row"), ("cv", "row"),
-         ("wd", "row"), ("bo", "wx"), ("bo", "wy"), ("bo", "wz"), ("bo", "vx"), ("bo", "vy"), ("bo", "vz"))  # fmt: skip
+         ("wd", "row"), ("bo", "wx"), ("bo", "wy"), ("bo", "wz"), ("bo", "vx"), ("bo", "vy"), ("bo", "vz"),
+         ("jo", "row_a"), ("jo", "row_b"))  # fmt: skip
 
 
 @dataclass(frozen=True)

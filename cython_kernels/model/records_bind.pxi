@@ -49,6 +49,9 @@ cdef int bind_elements(tl_model* m, str kind, const void* at, int32_t count) exc
     elif kind == "bo":
         m.bo = <const tl_bo*>at
         m.nbo = count
+    elif kind == "jo":
+        m.jo = <const tl_jo*>at
+        m.njo = count
     elif kind == "th":
         m.th = <const tl_th*>at
         m.nth = count
@@ -183,6 +186,7 @@ def c_layout():
     cdef tl_cv one_cv
     cdef tl_wd one_wd
     cdef tl_bo one_bo
+    cdef tl_jo one_jo
     cdef tl_th one_th
     cdef tl_thg one_thg
     cdef tl_ths one_ths
@@ -353,6 +357,22 @@ def c_layout():
         "g": <const char*>&one_bo.g - start,
         "q": <const char*>&one_bo.q - start,
         "r": <const char*>&one_bo.r - start,
+    })
+    start = <const char*>&one_jo
+    found["jo"] = (sizeof(one_jo), {
+        "row": <const char*>&one_jo.row - start,
+        "row_a": <const char*>&one_jo.row_a - start,
+        "row_b": <const char*>&one_jo.row_b - start,
+        "lin": <const char*>&one_jo.lin - start,
+        "hooke": <const char*>&one_jo.hooke - start,
+        "bend_in": <const char*>&one_jo.bend_in - start,
+        "bend": <const char*>&one_jo.bend - start,
+        "theta": <const char*>&one_jo.theta - start,
+        "D0": <const char*>&one_jo.D0 - start,
+        "planes": <const char*>&one_jo.planes - start,
+        "length": <const char*>&one_jo.length - start,
+        "c": <const char*>&one_jo.c - start,
+        "d": <const char*>&one_jo.d - start,
     })
     start = <const char*>&one_th
     found["th"] = (sizeof(one_th), {

@@ -128,6 +128,8 @@ cdef inline int32_t accept2(const tl_model* m, tl_state* s, double x) noexcept n
         driven_books(m, s, x)
     if TL_NBO(m) > 0:
         turn_bodies(m, s, xh, w0, NULL, w1, s.theta + x * s.part)
+    if TL_NJO(m) > 0:
+        joint_books(m, s, x, 0)
     return 0
 
 
@@ -174,6 +176,8 @@ cdef inline int32_t accept4(const tl_model* m, tl_state* s, double x) noexcept n
                                        s.end.tau[m.drv[i].fr])
     if TL_NBO(m) > 0:
         turn_bodies(m, s, xh, s.now.w, wm, w1, s.theta + x * s.part)
+    if TL_NJO(m) > 0:
+        joint_books(m, s, x, 1)
     return 0
 
 
@@ -241,6 +245,15 @@ cdef void spring_balance(const tl_model* m, const tl_state* s, int32_t k, double
     b.back |= loss < -BALANCE_TOL * size
 
 
+cdef inline int32_t of_joint(const tl_model* m, int32_t i) noexcept nogil:
+    """1 where spring i is the mean of a joint shaft: its deflection is not what is stored."""
+    cdef int32_t k
+    for k in range(TL_NJO(m)):
+        if m.jo[k].lin == i:
+            return 1
+    return 0
+
+
 cdef int32_t gives_energy(const tl_model* m, tl_state* s) noexcept nogil:
     """1 when a trial of three points lets springs and dampers it does not resolve give energy, or turns friction round."""
     cdef int32_t i
@@ -254,9 +267,11 @@ cdef int32_t gives_energy(const tl_model* m, tl_state* s) noexcept nogil:
         if s.mode[i] & 1:
             b.back |= sgn * s.em.w[TL_FR_ROW(m, i)] < -TOL_R
             b.turned += s.h * fabs(s.em.tau[i] * s.em.w[TL_FR_ROW(m, i)])
-    for i in range(TL_NPORT(m)):
+    for i in range(TL_NPORT(m) - 2 * TL_NJO(m)):
         b.turned += s.h * fabs(s.em.port[i] * row_dot(m, TL_PORT_ROW(m, i), s.um))
     for i in range(TL_NLIN(m)):
+        if TL_NJO(m) > 0 and of_joint(m, i):
+            continue
         spring_balance(m, s, TL_LIN_ROW(m, i), m.lin[i].c, m.lin[i].d, &b)
     for i in range(TL_NCON(m)):
         contact_stiffness(m, s, i, &c, &d)
@@ -321,4 +336,6 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
     lerp(s.now.raw, s.em.raw, s.end.raw, nf, x, four)
     if TL_NLS(m) > 0:
         lerp(s.now.rea, s.em.rea, s.end.rea, TL_NLS(m), x, four)
+    for i in range(TL_NJO(m)):
+        joint_now(m, s, i, theta + x * s.part)
     return 0

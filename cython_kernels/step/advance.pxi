@@ -44,6 +44,8 @@ cdef void now(const tl_model* m, tl_state* s, double theta) noexcept nogil:
         s.now.w[i] = s.end.w[i]
     for i in range(TL_NPORT(m)):
         s.now.port[i] = s.end.port[i]
+    for i in range(TL_NJO(m)):
+        joint_jump(m, s, i, theta)
     for i in range(nf):
         s.now.cap_f[i] = s.end.cap_f[i]
         s.now.cap_b[i] = s.end.cap_b[i]

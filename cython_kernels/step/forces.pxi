@@ -79,6 +79,7 @@ cdef inline void advance_actuators(const tl_model* m, const tl_state* s, double 
 
 
 include "bodies.pxi"
+include "joints.pxi"
 
 
 cdef inline double temperature(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
@@ -213,6 +214,9 @@ cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double t
         j += 1
     if TL_NBO(m) > 0:
         body_ports(m, s, e, theta, port + j)
+        j += 6 * TL_NBO(m)
+    if TL_NJO(m) > 0:
+        joint_ports(m, s, e, theta, port + j)
 
 
 cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, double theta, tl_eval* e, int32_t* hint,

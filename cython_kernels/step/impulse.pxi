@@ -30,6 +30,8 @@ cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part)
         s.was[i] = s.mode[i]
         s.mode[i] = 0 if bilateral(m, i) else 2
     p = free_pattern(m, s, dt)
+    for i in range(TL_NJO(m)):
+        joint_middle(m, s, i, done, part)
     impulse_forces(m, s, p, dt)
     find_braking(m, s, &box, rows)
     find_touching(m, s, &box, rows)
@@ -51,6 +53,8 @@ cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part)
     for i in range(TL_NF(m)):
         s.mode[i] = s.was[i]
     s.t[0] += s.theta * m.h
+    if TL_NJO(m) > 0:
+        s.fresh[0] = 1                       # what springs of joint shafts took is no work of bending
     meet_instant(m, s, s.theta, 1)
     s.t[0] -= s.theta * m.h
 
@@ -267,9 +271,13 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, con
         book_drivers(m, s, p, dt)
     if TL_NBO(m) > 0:
         turn_bodies(m, s, dt, w, w, w, s.theta + part)
+    for i in range(TL_NJO(m)):
+        joint_passed(m, s, i, w, dt)
     for i in range(n):
         s.now.z[i] += dt * s.um[i]
         s.now.u[i] += dt * s.am[i]
+    for i in range(TL_NJO(m)):
+        joint_kept(m, s, i, s.theta + part)
     gather(m, s.now.u, s.now.w)
 
 

@@ -50,6 +50,9 @@ cdef extern from *:
     #ifndef TL_NBO
     #define TL_NBO(m) ((m)->nbo)
     #endif
+    #ifndef TL_NJO
+    #define TL_NJO(m) ((m)->njo)
+    #endif
     #ifndef TL_NTH
     #define TL_NTH(m) ((m)->nth)
     #endif
@@ -103,6 +106,7 @@ cdef extern from *:
     int32_t TL_NCV(const tl_model* m) noexcept nogil
     int32_t TL_NWD(const tl_model* m) noexcept nogil
     int32_t TL_NBO(const tl_model* m) noexcept nogil
+    int32_t TL_NJO(const tl_model* m) noexcept nogil
     int32_t TL_NTH(const tl_model* m) noexcept nogil
     int32_t TL_NTHG(const tl_model* m) noexcept nogil
     int32_t TL_NTHS(const tl_model* m) noexcept nogil

@@ -101,6 +101,9 @@ cdef inline void springs_at_end(const tl_model* m, const tl_state* s, double h, 
                    + m.lin[i].d * (s.now.w[k] + 0.5 * h * s.wa[k]))
 
 
+include "joints_solve.pxi"
+
+
 cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
     """Trial over h from the present state with the modes held, order 2. Writes u1, z1, a1, s1, s2, end.
 
@@ -138,6 +141,8 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
             if s.stiff:
                 slide_implicitly(m, s, 1)
                 hold(m, s.pat, s.g, s.end.a)
+        if TL_NJO(m) > 0:
+            solve_joints(m, s, 1)
         correct(m, h, s.now.u, s.now.a, s.end.a, s.end.u)
         passes -= 1
         if passes <= 0:
@@ -290,6 +295,8 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
             if s.stiff or stiff:
                 slide_implicitly(m, s, 2)
                 hold4(m, s.pat, s.g, s.v2)
+        if TL_NJO(m) > 0:
+            solve_joints(m, s, 2)
         correct4(m, s, h, s.v2)
         passes -= 1
         if passes <= 0:

@@ -1,0 +1,182 @@
+"""Shafts with universal (Hooke, Cardan) and constant-velocity joints.
+
+A universal joint at the bend angle beta turns x, the angle of the fork of its outer shaft from the plane of both,
+into y = atan2(sin x, cos x cos(beta)) of the other shaft: on average as much, within a turn with the ratio of speeds
+
+    dy/dx = cos(beta)/(1 - sin(beta)^2 cos(x)^2)             between cos(beta) and 1/cos(beta), twice a turn
+
+A shaft between two joints carries the torque tau = c*D + d*D' of its twist D, and gives its flanges -tau*dy_a/dx_a and
+tau*dy_b/dx_b, so that what goes in comes out. Two universal joints pass the speed as it is if their bend angles are
+equal, their planes are one, and the forks of the shaft between them are in line (phase = planes).
+
+Without friction a joint bears no torque about its pins, so it hands on a couple along the normal of its cross. Across
+the outer shaft that is a moment on its bearings, tau*tan(beta)*sin(x)*cos(x) along the normal of the plane and
+tau*tan(beta)*sin(x)^2 in it; one of constant velocity, whose couple halves the bend, gives tau*tan(beta/2) in it.
+
+F. Duditza: Kardangelenkgetriebe und ihre Anwendungen, 1973; H. C. Seherr-Thoss, F. Schmelz, E. Aucktor: Universal
+Joints and Driveshafts, 2nd ed. 2006; J. Andreasson, M. Gaefvert: Rotational3D, 6th Int. Modelica Conference 2008.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.flange import Flange
+from torqueloop.core.describe.params import param, require
+from torqueloop.core.describe.vocabulary import JOINT_OUTPUTS, OUT_COMPLIANCE, OUT_JOINT, OUT_PORT, OUT_REACTION
+
+if TYPE_CHECKING:
+    from torqueloop.core.describe.builder import Builder
+
+#: rad: the largest bend angle; at 90 deg a universal joint passes no torque
+LARGEST_BEND = math.radians(80.0)
+UNIVERSAL, CONSTANT_VELOCITY = "universal", "constant_velocity"
+TWO_SHAFTS = {"flange_a": Flange(), "flange_b": Flange()}
+#: numbers of the outputs in the kernel (joint_output)
+TWIST_OUTPUTS = (("tau", "torque", 0), ("twist", "angle", 1), ("loss", "energy", 4), ("work_bend", "energy", 5))
+
+
+def ripple(x: float, beta: float) -> float:
+    """y - x of a universal joint, smooth over any number of turns."""
+    s, c = math.sin(x), math.cos(x)
+    return math.atan((1.0 - math.cos(beta)) * s * c / (math.cos(beta) * c * c + s * s))
+
+
+def check_bend(key: str, beta: float) -> None:
+    """RangeError for a joint at 90 deg and near it."""
+    require(
+        abs(beta) <= LARGEST_BEND,
+        "{key} = {value} rad: a joint that is bent by 90 deg passes no torque",
+        key=key, value=beta, allowed="-80 .. 80 deg",
+    )  # fmt: skip
+
+
+def joint_outputs(b: Builder, joint: int, outputs: tuple[tuple[str, str, int], ...]) -> None:
+    """Outputs (name, dimension, number in the kernel) of a joint shaft, after those all of them have."""
+    for name, dimension, which in outputs:
+        b.output(name, dimension, OUT_JOINT, index=joint * JOINT_OUTPUTS + which)
+
+
+def twist_outputs(b: Builder, joint: int, spring: int) -> None:
+    """What every joint shaft shows. The torque on flange a is mean + ripple_a, on flange b -mean + ripple_b."""
+    joint_outputs(b, joint, TWIST_OUTPUTS)
+    b.output("mean", "torque", OUT_COMPLIANCE, index=spring)
+    b.output("ripple_a", "torque", OUT_PORT, port=("joint_a", joint))
+    b.output("ripple_b", "torque", OUT_PORT, port=("joint_b", joint))
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniversalJoint(Component):
+    """A universal joint, and the shaft behind it as a spring and damper: tau = c*D + d*D', D = y(phi_a) - phi_b.
+
+    Flange a is fixed to the fork before the joint, its torque is -tau*dy/dx. The twist D is 0 at phi_a = phi_b = 0 with
+    the bend angle beta. With `bend_input` the bend angle is the input beta (rad; held within 80 deg): what bends
+    the loaded joint does work (output work_bend); one that jumps twists the shaft at once.
+    Outputs: tau, twist, ratio dy/dx, moments m_n, m_p of the joint on the bearings of shaft a, loss, work_bend;
+    mean, ripple_a, ripple_b (the torque on flange a is mean + ripple_a, on b -mean + ripple_b).
+    """
+
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
+
+    c: float = param("stiffness of the shaft behind the joint", "rotational_stiffness", low=0.0, above=True)
+    d: float = param("its damping", "rotational_damping", 0.0, low=0.0)
+    beta: float = param("bend angle", "angle", 0.0)
+    bend_input: bool = param("the bend angle is an input", default=False, form="flag")
+    theta: float = param("angle of the fork of flange a from the plane of both shafts at phi_a = 0", "angle", 0.0)
+
+    def check(self) -> None:
+        check_bend("beta", self.beta)
+
+    def contribute(self, b: Builder) -> None:
+        bend = b.input("beta", "angle") if self.bend_input else -1
+        joint, spring = b.joint_shaft(
+            b.w("flange_a"), b.w("flange_b"), self.c, self.d, hooke=(1, 0), bend_in=(bend, -1), bend=(self.beta, 0.0),
+            theta=(self.theta, 0.0), D0=ripple(self.theta, self.beta), planes=0.0, length=0.0,
+        )  # fmt: skip
+        twist_outputs(b, joint, spring)
+        joint_outputs(b, joint, (("ratio", "1", 2), ("m_n", "torque", 6), ("m_p", "torque", 7)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointShaft(Component):
+    """A shaft between two joints as a spring and damper: propeller shaft, drive shaft, steering shaft.
+
+    tau = c*D + d*D', D = y_a(phi_a) - y_b(phi_b); torques on the flanges: -tau*dy_a/dphi_a and tau*dy_b/dphi_b. The
+    twist D is 0 at phi_a = phi_b = 0 with the bend angles beta_a, beta_b. With `bend_inputs` these are inputs (rad;
+    held within 80 deg): what bends the loaded shaft does work (work_bend); an angle that jumps twists it at once.
+    phase: by how much the fork of the shaft at joint b is turned against the one at joint a; 0 lets equal bends in one
+    plane cancel out, 90 deg adds them up. planes: angle from the plane of joint a to that of joint b, about the shaft.
+    Outputs: tau, twist, ratio_a, ratio_b (dphi_shaft/dphi_a, dphi_b/dphi_shaft), moments ma_n, ma_p, mb_n, mb_p on the
+    bearings of the outer shafts along the normal of each plane and in it, with a length the force f_n, f_p of the
+    shaft on joint a (the opposite on b), loss, work_bend; and
+    mean, ripple_a, ripple_b (the torque on flange a is mean + ripple_a, on b -mean + ripple_b).
+    """
+
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
+
+    c: float = param("stiffness of the shaft", "rotational_stiffness", low=0.0, above=True)
+    d: float = param("its damping", "rotational_damping", 0.0, low=0.0)
+    joint_a: str = param("joint at flange_a", default=UNIVERSAL, form="choice", choices=(UNIVERSAL, CONSTANT_VELOCITY))
+    joint_b: str = param("joint at flange_b", default=UNIVERSAL, form="choice", choices=(UNIVERSAL, CONSTANT_VELOCITY))
+    beta_a: float = param("bend angle of joint a", "angle", 0.0)
+    beta_b: float = param("bend angle of joint b", "angle", 0.0)
+    bend_inputs: bool = param("the bend angles are inputs", default=False, form="flag")
+    theta: float = param("angle of the fork of flange a from the plane of its joint at phi_a = 0", "angle", 0.0)
+    phase: float = param("angle between the forks of the shaft; 0: in line", "angle", 0.0)
+    planes: float = param("angle between the planes of the joints, about the shaft", "angle", 0.0)
+    length: float | None = param("distance of the joints", "length", None, low=0.0, above=True)
+
+    def check(self) -> None:
+        check_bend("beta_a", self.beta_a)
+        check_bend("beta_b", self.beta_b)
+
+    def fork_b(self) -> tuple[float, float]:
+        """Angle of the fork of flange b from the plane of its joint at phi = 0, and the twist D0 that is none."""
+        first = ripple(self.theta, self.beta_a) if self.joint_a == UNIVERSAL else 0.0
+        y = self.theta + first + self.phase - self.planes
+        # the inverse of y = x + ripple(x): the joint seen from its other side
+        x = y + ripple(y + 0.5 * math.pi, self.beta_b) if self.joint_b == UNIVERSAL else y
+        return x, first - (y - x)
+
+    def contribute(self, b: Builder) -> None:
+        bends = (b.input("beta_a", "angle"), b.input("beta_b", "angle")) if self.bend_inputs else (-1, -1)
+        x, none = self.fork_b()
+        joint, spring = b.joint_shaft(
+            b.w("flange_a"), b.w("flange_b"), self.c, self.d,
+            hooke=(int(self.joint_a == UNIVERSAL), int(self.joint_b == UNIVERSAL)), bend_in=bends,
+            bend=(self.beta_a, self.beta_b), theta=(self.theta, x), D0=none, planes=self.planes,
+            length=self.length or 0.0,
+        )  # fmt: skip
+        twist_outputs(b, joint, spring)
+        joint_outputs(b, joint, (("ratio_a", "1", 2), ("ratio_b", "1", 3)))
+        moments = ("ma_n", "ma_p", "mb_n", "mb_p")
+        joint_outputs(b, joint, tuple((name, "torque", 6 + k) for k, name in enumerate(moments)))
+        if self.length is not None:
+            joint_outputs(b, joint, (("f_n", "force", 10), ("f_p", "force", 11)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstantVelocityJoint(Component):
+    """A rigid joint of constant velocity without friction: w_a = w_b at any bend angle.
+
+    Outputs: tau, the torque it passes on; m_p = tau*tan(beta/2), the moment on the bearings of each shaft, in the plane
+    of both.
+    """
+
+    flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
+
+    beta: float = param("bend angle", "angle", 0.0)
+
+    def check(self) -> None:
+        check_bend("beta", self.beta)
+
+    def contribute(self, b: Builder) -> None:
+        joint = b.constraint(b.w("flange_a") - b.w("flange_b"))
+        tau = b.reaction(joint, gain=-1.0)
+        b.output("tau", "torque", OUT_REACTION, index=tau)
+        moment = b.reaction(joint, gain=-math.tan(0.5 * self.beta))
+        b.output("m_p", "torque", OUT_REACTION, index=moment)

@@ -1,0 +1,167 @@
+# The ripple of joint shafts in a trial: solved for together with the accelerations, while the matrices stay constant.
+#
+# The forces F (two ports a shaft and stage) answer the angles q and speeds w of their rows, and these answer the forces by
+# what the lock pattern says, q = q* + H (F - F*), so the residual F(q, w) - F = 0 is a small problem of its own: Newton's
+# method on it, with the response of the pattern and the derivatives of the law. Where a shaft is resolved or nearly
+# straight the first round ends it; with one that is unresolved the mean is as stiff as the law, and the rounds converge
+# as fast as the ripple is smaller than the mean, or quadratically.
+
+cdef enum:
+    JOINT_ROUNDS = 12      # 1 to 3 are usual
+
+
+#: N.m over the size of the torques: what is left is rounding
+cdef double JOINT_TOL = 1e-13
+
+
+cdef inline void answer_forces(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
+    """Accelerations, s.end.a or s.v2 = [am, a1], that answer s.g."""
+    cdef int32_t i
+    if staged(m):
+        solve_stages(m, s, stages, s.v2)
+        if stages == 1:
+            for i in range(TL_N(m)):
+                s.end.a[i] = s.v2[i]
+    elif stages == 1:
+        hold(m, s.pat, s.g, s.end.a)
+    else:
+        hold4(m, s.pat, s.g, s.v2)
+
+
+cdef inline int32_t joint_row(const tl_model* m, int32_t c) noexcept nogil:
+    """Row of port c of the joint shafts: a of all, then b of all."""
+    return m.jo[c].row_a if c < TL_NJO(m) else m.jo[c - TL_NJO(m)].row_b
+
+
+cdef void joint_responses(const tl_model* m, tl_state* s, int32_t stages, double* Hq, double* Hw) noexcept nogil:
+    """Angles Hq and speeds Hw of the rows of the ports at each stage per torque of a port at a stage."""
+    cdef int32_t c, d, k, j, i, r, st, n = TL_N(m), nc = 2 * TL_NJO(m), N = stages * nc
+    cdef double h = s.h, am, a1, wm, w1
+    cdef const double* P
+    cdef double* col = s.jo_w
+    for r in range(stages):
+        for d in range(nc):
+            k = joint_row(m, d)
+            for i in range(stages * n):
+                col[i] = 0.0
+            for j in range(m.row_ptr[k], m.row_ptr[k + 1]):
+                P = s.pat.P + m.row_idx[j] * n if stages == 1 else s.pat.P4 + (r * n + m.row_idx[j]) * 2 * n
+                for i in range(stages * n):
+                    col[i] += P[i] * m.row_val[j]
+            for c in range(nc):
+                am = row_dot(m, joint_row(m, c), col)
+                i = c * N + r * nc + d
+                if stages == 1:
+                    Hw[i] = 0.5 * h * am
+                    Hq[i] = m.beta * h * h * am
+                    continue
+                a1 = row_dot(m, joint_row(m, c), col + n)
+                wm = h * (am / 3.0 - a1 / 24.0)
+                w1 = h * (am * (2.0 / 3.0) + a1 / 6.0)
+                Hw[i] = wm
+                Hw[nc * N + i] = w1
+                Hq[i] = h * (wm / 3.0 - w1 / 24.0)
+                Hq[nc * N + i] = h * (wm * (2.0 / 3.0) + w1 / 6.0)
+
+
+cdef inline void joint_slopes(const tl_model* m, int32_t i, const tl_joint* j, double[4] on_a, double[4] on_b) noexcept nogil:
+    """Derivatives of both forces with respect to q_a, q_b, w_a, w_b."""
+    cdef int32_t k
+    cdef double c = m.jo[i].c, d = m.jo[i].d, ga = j.b[0].g, gb = j.b[1].g
+    cdef double[4] dtau
+    cdef double[4] mean
+    dtau[0] = c * ga + d * j.b[0].dg * j.wa
+    dtau[1] = -c * gb - d * j.b[1].dg * j.wb
+    dtau[2] = d * ga
+    dtau[3] = -d * gb
+    mean[0], mean[1], mean[2], mean[3] = c, -c, d, -d
+    for k in range(4):
+        on_a[k] = mean[k] - ga * dtau[k]
+        on_b[k] = gb * dtau[k] - mean[k]
+    on_a[0] -= j.tau * j.b[0].dg
+    on_b[1] += j.tau * j.b[1].dg
+
+
+cdef inline void joint_motion(const tl_model* m, int32_t i, const double* u, const double* z, double* x) noexcept nogil:
+    """q_a, q_b, w_a, w_b at the speeds u and angles z."""
+    x[0] = row_dot(m, m.jo[i].row_a, z) + m.row_off[m.jo[i].row_a]
+    x[1] = row_dot(m, m.jo[i].row_b, z) + m.row_off[m.jo[i].row_b]
+    x[2] = row_dot(m, m.jo[i].row_a, u)
+    x[3] = row_dot(m, m.jo[i].row_b, u)
+
+
+cdef inline void joint_predicted(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i, double theta, double* x,
+                                 tl_joint* j) noexcept nogil:
+    """Joint shaft i at the predicted speeds e.w, as joint_ports has it; x: q_a, q_b, w_a, w_b."""
+    cdef double dt = (theta - s.theta) * m.h
+    x[0] = predicted(m, s, e, m.jo[i].row_a, dt)
+    x[1] = predicted(m, s, e, m.jo[i].row_b, dt)
+    x[2] = e.w[m.jo[i].row_a]
+    x[3] = e.w[m.jo[i].row_b]
+    j.q = predicted(m, s, e, m.jo[i].row, dt)
+    j.w = e.w[m.jo[i].row]
+    j.wa = x[2]
+    j.wb = x[3]
+    joint_law(m, s, i, theta, x[0], x[1], j)
+
+
+cdef void solve_joints(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
+    """Forces of the joint shafts at the stages of the trial, into s.g, the ports of each stage, and the accelerations."""
+    cdef int32_t i, k, c, x, st, it, njo = TL_NJO(m), nc = 2 * njo, N = stages * nc, n = TL_N(m)
+    cdef int32_t first = TL_NPORT(m) - nc
+    cdef double* Hq = s.jo_w + 2 * n
+    cdef double* Hw = Hq + N * N
+    cdef double* A = Hw + N * N
+    cdef double* b = A + N * N
+    cdef double[2] force
+    cdef double[4] ahead
+    cdef double[4] away
+    cdef double[2][4] slope
+    cdef double worst = 0.0, scale = 0.0, size
+    cdef tl_joint j
+    cdef tl_eval* e
+    joint_responses(m, s, stages, Hq, Hw)
+    for it in range(JOINT_ROUNDS + 1):
+        stage_motion(m, s, stages, s.end.a if stages == 1 else s.v2)
+        worst = 0.0
+        scale = 0.0
+        for st in range(stages):
+            e = stage_eval(s, stages, st)
+            for i in range(njo):
+                if it == 0:
+                    joint_predicted(m, s, e, i, stage_theta(s, stages, st), ahead, &j)
+                else:
+                    joint_at(m, s, i, stage_theta(s, stages, st), s.us + st * n, s.zs + st * n, &j)
+                joint_forces(m, i, &j, &force[0], &force[1])
+                joint_slopes(m, i, &j, slope[0], slope[1])
+                if it == 0:
+                    # the motion that answers forces at predicted angles is far off where the shaft is stiff: the law is
+                    # linear about the prediction, not about that
+                    joint_motion(m, i, s.us + st * n, s.zs + st * n, away)
+                    for k in range(4):
+                        away[k] -= ahead[k]
+                        force[0] += slope[0][k] * away[k]
+                        force[1] += slope[1][k] * away[k]
+                size = fabs(j.tau) + m.jo[i].c * (1.0 + fabs(j.q)) * 1e-3
+                scale = size if size > scale else scale
+                for k in range(2):
+                    c = k * njo + i
+                    x = st * nc + c
+                    b[x] = force[k] - e.port[first + c]
+                    worst = fabs(b[x]) if fabs(b[x]) > worst else worst
+                    for c in range(N):
+                        A[x * N + c] = (1.0 if c == x else 0.0) - (
+                            slope[k][0] * Hq[(st * nc + i) * N + c] + slope[k][1] * Hq[(st * nc + njo + i) * N + c]
+                            + slope[k][2] * Hw[(st * nc + i) * N + c] + slope[k][3] * Hw[(st * nc + njo + i) * N + c])
+        if (it > 0 and worst <= JOINT_TOL * scale) or it == JOINT_ROUNDS or lu_solve(A, N, b, 1):
+            break
+        for st in range(stages):
+            e = stage_eval(s, stages, st)
+            for c in range(nc):
+                e.port[first + c] += b[st * nc + c]
+                k = joint_row(m, c)
+                for i in range(m.row_ptr[k], m.row_ptr[k + 1]):
+                    s.g[st * n + m.row_idx[i]] += m.row_val[i] * b[st * nc + c]
+        answer_forces(m, s, stages)
+    if not worst <= 1e-6 * scale:
+        s.counters[TL_C_STEEP] += 1
