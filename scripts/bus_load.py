@@ -1,10 +1,11 @@
 """Buses at 100 % load by computed frame times: nothing lost, counters continuous, phases even.
 
-    python scripts/bus_load.py [--minutes 10]
+    python scripts/bus_load.py [--minutes 10] [--forms blf asc mf4 log]
 
 One rig with three buses, 500 kbit/s, 1 Mbit/s, CAN FD 500 kbit/s with 2 Mbit/s for data; as many protected messages
 (SAE J1850 and counter) of 10 ms as their longest frames leave time for. What is sent is decoded by a receiver of its
-own and its counters are followed here by hand; the histogram shows how many frames a tick of 1 ms sends.
+own and its counters are followed here by hand; the histogram shows how many frames a tick of 1 ms sends. What the
+recorder has counted into the files, and what is read back from each of them, is as many as were sent, bus by bus.
 """
 
 from __future__ import annotations
@@ -14,10 +15,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
+
+import can
 
 from torqueloop.cython_kernels.can.codec import RxState
 from torqueloop.hil.can.database import CanDatabase, E2ESettings
+from torqueloop.hil.record.bus_log import bus_header, count_frames, read_bus
+from torqueloop.hil.record.bus_stream import BUS_FORMS, BusStreamed
+from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.rig.assemble.parts import build
 from torqueloop.hil.rig.describe.plan import load_plan
 
@@ -61,12 +68,14 @@ def main() -> int:
     """Status 1 when a frame was lost, refused or out of order, or the phases are not even."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10.0, help="of virtual time")
-    minutes = parser.parse_args().minutes
+    parser.add_argument("--forms", nargs="*", default=[], choices=BUS_FORMS, help="written beside, and read back")
+    options = parser.parse_args()
+    minutes = options.minutes
     ticks = round(minutes * 60_000)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         text = f'[rig]\nname = "load"\n[plant]\npowertrain = "{ROOT / "configs" / "examples" / "two_blocks.toml"}"\n'
-        text += '[record]\nsignals = ["rig.time"]\ninputs = false\nbus = false\n'
+        text += '[record]\nsignals = ["rig.time"]\ninputs = false\n'
         text += '[inputs]\n"u1.f" = { value = 0.0 }\n"u2.f" = { value = 0.0 }\n'
         receivers, counts = {}, {}
         for k, (bus, (size, rate, data_rate)) in enumerate(BUSES.items()):
@@ -85,11 +94,36 @@ def main() -> int:
             print(f"{bus}: {n} messages of {size} bytes, {1e6 * long_s:.0f} us each: load {load:.1f} %")
         (folder / "rig.toml").write_text(text)
         parts = build(load_plan(folder / "rig.toml"), float(ticks) * 1e-3, buffer_s=1.0)
-        return watch(parts, receivers, counts, ticks)
+        recorder = Recorder(folder, sync="close")
+        header = bus_header("load", buses=[{"name": bus.name} for bus in parts.buses])
+        names = [bus.name for bus in parts.buses]
+        forms = [BusStreamed(form, folder, names, datetime.now(UTC), 0) for form in options.forms]
+        recorder.add_stream("bus", header, parts.bus_log, forms=forms, count=count_frames)
+        bad, sent = watch(parts, receivers, counts, ticks, recorder)
+        return bad or on_disk(folder, recorder, sent, options.forms)
 
 
-def watch(parts, receivers, counts, ticks: int) -> int:  # type: ignore[no-untyped-def]
-    """Run, receive, judge."""
+def on_disk(folder: Path, recorder: Recorder, sent: Counter, forms: list[str]) -> int:  # type: ignore[type-arg]
+    """1 when something that was sent is not in a file, or there is more."""
+    status = recorder.close()
+    told = {name: stream.records for name, stream in status.items()}
+    frames, _, damage = read_bus(folder)
+    read = {"bus": Counter(int(k) for k in frames["bus"])}
+    for form in forms:
+        log = can.LogReader(str(folder / f"bus.{form}"))
+        read[f"bus.{form}"] = Counter(m.channel if isinstance(m.channel, int) else str(m.channel) for m in log)
+    wanted, bad = sorted(sent.values()), 0
+    for name, found in read.items():
+        good = sorted(found.values()) == wanted and told[name] == sum(wanted) and not damage
+        lost = f"{status[name].lost_records} lost, {status[name].discarded_bytes} bytes discarded"
+        shown = f"{told[name]} counted by the recorder, {lost}; read back {dict(found)}"
+        print(f"{name}: {shown}{'' if good else ' WRONG'}")
+        bad += not good
+    return 1 if bad else 0
+
+
+def watch(parts, receivers, counts, ticks: int, recorder):  # type: ignore[no-untyped-def]
+    """Run, receive, judge: (status, frames by bus)."""
     bad, begin = 0, time.monotonic()
     phases = {bus: Counter() for bus in receivers}
     last: dict[tuple[str, int], int] = {}
@@ -108,6 +142,9 @@ def watch(parts, receivers, counts, ticks: int) -> int:  # type: ignore[no-untyp
                 last[bus.name, can_id] = counter
             frames[bus.name] += len(sent)
             phases[bus.name][len(sent)] += tick >= 10
+        if tick % 50 == 49:
+            recorder.poll()
+            parts.samples.drain()
     for bus, n in counts.items():
         expected = n * ticks // round(CYCLE_S * 1e3)
         missing = expected - frames[bus]
@@ -117,7 +154,7 @@ def watch(parts, receivers, counts, ticks: int) -> int:  # type: ignore[no-untyp
         print(f"{bus}: {frames[bus]} frames, {missing} missing, {wrongs}; frames in a tick: {shown}")
         bad += missing != 0 or refused[bus] != 0 or wrong[bus] != 0 or spread > 1
     print(f"{ticks / 60_000:g} min of virtual time in {time.monotonic() - begin:.0f} s")
-    return 1 if bad else 0
+    return 1 if bad else 0, frames
 
 
 if __name__ == "__main__":

@@ -18,23 +18,31 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
+import can
 import numpy as np
 from asammdf import MDF
 from pyarrow import parquet
 
-from torqueloop.hil.record.pieces import SignalPieces
+from torqueloop.hil.record.bus_log import count_frames, messages, read_bus
+from torqueloop.hil.record.bus_stream import HOLD_NS
+from torqueloop.hil.record.pieces import Pieces, SignalPieces
 from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.record.streamed import PART_SAMPLES
 
 FORMS = '["mf4", "csv", "parquet"]'
+BUS = ("blf", "asc", "mf4", "log")
+#: frames of the time that waits for the next chunk, two a tick at most
+HELD = 2 * HOLD_NS // 1_000_000
 
 
 def one(rig: str, out: Path, wait_s: float) -> None:
     """A rig that is killed so long after its first chunk."""
     command = [sys.executable, "-m", "torqueloop.hil.cli", "run", rig, "--clock", "virtual", "--duration", "10000"]
     command += ["--out", str(out), "--no-html", "--quiet", "--set", f"record.formats={FORMS}"]
+    command += ["--set", f"record.bus_formats={list(BUS)}".replace("'", '"')]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         while not (out / "signals.mf4").exists():
@@ -78,7 +86,32 @@ def judged(out: Path) -> tuple[list[str], bool]:
     column = lines[0].rstrip("\n").split(",").index("engine.w") if whole else 0
     values = np.array([float(line.split(",")[column]) for line in whole])
     look("csv", len(values), values.tobytes() == kept["engine.w"][: len(values)].tobytes(), last)
+    frames, header, _ = read_bus(out)
+    sent = list(messages(frames, int(header.get("epoch_ns", 0))))
+    # what of bus/ is the last chunk
+    chunks = [count_frames(payload) for payload in Pieces.of(out / "bus")]
+    behind = (chunks[-1] if chunks else 0) + HELD
+    for form in BUS:
+        read = frames_of(out / f"bus.{form}")
+        equal = all(key(a) == key(b) for a, b in zip(sent, read, strict=False))
+        fine = equal and len(sent) - behind <= len(read) <= len(sent)
+        good = good and fine
+        told.append(f"bus.{form} {len(read)} of {len(sent)}{'' if fine else ' WRONG'}")
     return told, good
+
+
+def key(message: can.Message) -> tuple[object, ...]:
+    """What a frame is."""
+    return message.arbitration_id, message.is_extended_id, message.is_fd, message.is_rx, bytes(message.data)
+
+
+def frames_of(path: Path) -> list[can.Message]:
+    """Frames that python-can reads, up to a last line that was cut."""
+    found: list[can.Message] = []
+    if path.exists():
+        with suppress(ValueError, IndexError):
+            found.extend(can.LogReader(str(path)))
+    return found
 
 
 def main() -> int:

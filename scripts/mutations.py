@@ -247,8 +247,8 @@ MUTATIONS = (
     ),
     M(
         "hil/record/mf4_stream.py",
-        "self._data_link = place + _HEAD.size",
-        "self._data_link = self._data_link",
+        "return place + _HEAD.size",
+        "return link",
         ("unit/test_streamed.py",),
     ),
     M(

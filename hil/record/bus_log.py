@@ -100,6 +100,18 @@ def read_bus(run_dir: Path | str) -> tuple[NDArray[Any], dict[str, Any], list[Da
     return unpack_frames(stream), stream.header, stream.damage
 
 
+def count_frames(payload: bytes) -> int:
+    """Whole records of a chunk."""
+    frames = np.frombuffer(payload, FRAME_DTYPE, len(payload) // FRAME_DTYPE.itemsize)
+    if not (frames["dlc"] > 8).any():
+        return len(frames)
+    count = at = 0
+    while at + _HEAD <= len(payload):
+        at += _packed(payload[at + 12])
+        count += at <= len(payload)
+    return count
+
+
 def unpack_frames(stream: StreamData) -> NDArray[Any]:
     """The records of a bus stream; bytes at the end of a chunk that are no whole record are passed over."""
     frames, _ = _records(stream, FRAME_DTYPE)

@@ -16,6 +16,7 @@ import struct
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -36,41 +37,37 @@ def block(name: str, links: Sequence[int], data: bytes = b"") -> bytes:
     return (head + struct.pack(f"<{len(links)}Q", *links) + data).ljust((length + 7) & ~7, b"\0")
 
 
-class Mf4Stream:
-    """Writes one group of channels. OSError from a disk that refuses; the file then ends with the chunk before."""
+class BlockFile:
+    """A file of blocks that grows behind its heads. OSError from a disk that refuses; it then ends as it did before."""
 
-    def __init__(self, path: Path | str, names: Sequence[str], units: Sequence[str], start: datetime) -> None:
-        """names and units of the channels beside the time (`t`, s), all float64; start: when t was 0."""
-        self.path: Path = Path(path)
-        self._columns = len(names)
-        self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    def __init__(self, path: Path, head: bytes) -> None:
+        self.path: Path = path
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         self.bytes_written: int = 0
-        self.records: int = 0
-        head, self._data_link, self._cycles = _heads(list(names), list(units), start)
         try:
             self._append(head)
         except OSError:
-            os.close(self._fd)
-            self._fd = -1
+            self.close()
             raise
 
-    def write(self, t: NDArray[np.float64], values: NDArray[np.float64]) -> None:
-        """Append records: times (n) and values (n, channels)."""
-        if not len(t):
-            return
-        rows = np.empty((len(t), 1 + self._columns))
-        rows[:, 0], rows[:, 1:] = t, values
-        record = 8 * (1 + self._columns)
+    def group(self, data_group: int, channel_group: int, record: int) -> Group:
+        """The group of channels whose blocks stand at these bytes; record: its length [bytes]."""
+        return Group(self, data_group + _HEAD.size + 8 * 2, channel_group + _HEAD.size + 8 * 6 + 8, record)
+
+    def add_chunk(self, rows: bytes, before: int, link: int) -> int:
+        """Append records, then the list that names them, and set the link to it; place of the link to the next one.
+        before: bytes of the group so far."""
         at = self.bytes_written
-        data = block("DT", (), rows.tobytes())
+        data = block("DT", (), rows)
+        place = at + len(data)
         # one data block, not all of equal length, at this byte of the group's data
-        data += block("DL", (0, at), struct.pack("<B3xIQ", 0, 1, self.records * record))
-        self._append(data)
-        place = at + ((_HEAD.size + record * len(t) + 7) & ~7)
-        os.pwrite(self._fd, _LINK.pack(place), self._data_link)
-        self._data_link = place + _HEAD.size
-        self.records += len(t)
-        os.pwrite(self._fd, _LINK.pack(self.records), self._cycles)
+        self._append(data + block("DL", (0, at), struct.pack("<B3xIQ", 0, 1, before)))
+        self.patch(link, place)
+        return place + _HEAD.size
+
+    def patch(self, place: int, number: int) -> None:
+        """One number of 8 bytes."""
+        os.pwrite(self._fd, _LINK.pack(number), place)
 
     def _append(self, data: bytes) -> None:
         view, at = memoryview(data), self.bytes_written
@@ -94,8 +91,47 @@ class Mf4Stream:
             os.close(fd)
 
 
+class Group:
+    """One sorted group of records of a block file."""
+
+    def __init__(self, file: BlockFile, link: int, cycles: int, record: int) -> None:
+        """link: place of the link to its data. cycles: place of the number of its records."""
+        self._file, self._link, self._cycles, self._record = file, link, cycles, record
+        self.records: int = 0
+
+    def append(self, rows: NDArray[Any]) -> None:
+        """Append whole records."""
+        self._link = self._file.add_chunk(rows.tobytes(), self.records * self._record, self._link)
+        self.records += len(rows)
+        self._file.patch(self._cycles, self.records)
+
+
+class Mf4Stream(BlockFile):
+    """Writes one group of channels."""
+
+    def __init__(self, path: Path | str, names: Sequence[str], units: Sequence[str], start: datetime) -> None:
+        """names and units of the channels beside the time (`t`, s), all float64; start: when t was 0."""
+        self._columns = len(names)
+        head, data_group, channel_group = _heads(list(names), list(units), start)
+        super().__init__(Path(path), head)
+        self._group = self.group(data_group, channel_group, 8 * (1 + self._columns))
+
+    @property
+    def records(self) -> int:
+        """Records so far."""
+        return self._group.records
+
+    def write(self, t: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+        """Append records: times (n) and values (n, channels)."""
+        if not len(t):
+            return
+        rows = np.empty((len(t), 1 + self._columns))
+        rows[:, 0], rows[:, 1:] = t, values
+        self._group.append(rows)
+
+
 def _heads(names: list[str], units: list[str], start: datetime) -> tuple[bytes, int, int]:
-    """(everything in front of the data, place of the link to it, place of the number of records)."""
+    """(everything in front of the data, place of the data group, of the channel group)."""
     # whole microseconds: a double holds no nanoseconds since 1970
     since = start - datetime(1970, 1, 1, tzinfo=UTC)
     start_ns = (since.days * 86_400_000_000 + since.seconds * 1_000_000 + since.microseconds) * 1000
@@ -136,4 +172,4 @@ def _heads(names: list[str], units: list[str], start: datetime) -> tuple[bytes, 
         cn = add(block("CN", [0, 0, text(name), 0, 0, 0, written[unit], 0], facts))
         link(before, number, cn)
         before, number = cn, 0
-    return bytes(made), dg + _HEAD.size + 8 * 2, cg + _HEAD.size + 8 * 6 + 8
+    return bytes(made), dg, cg

@@ -79,8 +79,10 @@ class _Stream:
         sync: SyncPolicy,
         encode: Encode | None,
         forms: Sequence[Form],
+        count: Callable[[bytes], int] | None,
     ) -> None:
         self.forms = list(forms)
+        self._count = count
         #: forms that ended before the run did: their last status
         self.ended: dict[str, StreamStats] = {}
         self.name, self.source, self.sync, self._encode = name, source, sync, encode
@@ -131,6 +133,8 @@ class _Stream:
             self.writer.write(payload if self._encode is None else self._encode(payload))
             if self.sync == "chunk":
                 self.writer.sync()
+            if self._count is not None:
+                self._note(records=(self.status.records or 0) + self._count(payload))
         except Exception as error:
             self._note(discarded_bytes=self.status.discarded_bytes + len(payload))
             self.stop(error)
@@ -195,14 +199,16 @@ class Recorder:
         file_bytes: int | None = None,
         encode: Encode | None = None,
         forms: Sequence[Form] = (),
+        count: Callable[[bytes], int] | None = None,
     ) -> None:
         """Record `source` to the folder `name`. `header` says what the records are (see `channels`). encode: how the
-        records of a chunk stand in it, default as they come. forms: what is written of them beside."""
+        records of a chunk stand in it, default as they come. forms: what is written of them beside. count: number of
+        records in what was drained."""
         if self._thread is not None:
             raise RuntimeError("add_stream after start")
         options = {} if file_bytes is None else {"file_bytes": file_bytes}
         writer = ChunkWriter(self.run_dir / name, header, **options)
-        self._streams.append(_Stream(name, source, writer, self.sync, encode, forms))
+        self._streams.append(_Stream(name, source, writer, self.sync, encode, forms, count))
 
     def start(self) -> None:
         """Begin draining in a thread of its own."""

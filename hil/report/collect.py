@@ -7,6 +7,7 @@ from pathlib import Path
 
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.core.describe.reading import read_toml
+from torqueloop.hil.record.bus_stream import BUS_FORMS
 from torqueloop.hil.record.first_fault import read_first_fault
 from torqueloop.hil.record.recording import Damage, RecordingError, StreamReader
 from torqueloop.hil.record.run_data import ModeChange, modes_from_signals, read_modes, read_signals
@@ -108,7 +109,7 @@ def _streams(path: Path, info: RunInfo, signals: Signals | None) -> list[str]:
     """What is missing of all streams, and damaged of those beside the signals: all checksums, all bytes written."""
     told = info.stats.recording if info.stats is not None else {}
     found = []
-    streams = [name for name in told if name.partition(".")[2] not in FORMS]
+    streams = [name for name in told if name.partition(".")[2] not in (*FORMS, *BUS_FORMS)]
     for name in dict.fromkeys([*streams, *(n for n in OTHER_STREAMS if (path / n).exists())]):
         stats = told.get(name)
         try:

@@ -124,6 +124,8 @@ class StreamStats:
     chunks: int = 0
     #: records that could not get into the ring
     lost_records: int = 0
+    #: records in the files; None: not counted
+    records: int | None = None
     #: bytes drained after writing had stopped
     discarded_bytes: int = 0
     #: largest fill of the ring, 0..1

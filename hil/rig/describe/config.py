@@ -223,6 +223,15 @@ class Record(ConfigTable):
     bus: bool = True
     #: forms for other tools that are written while the run goes on: mf4, csv, parquet
     formats: list[Literal["mf4", "csv", "parquet"]] = []
+    #: forms of the frames that are written while the run goes on: blf, asc, mf4 (bus logging), log (candump)
+    bus_formats: list[Literal["blf", "asc", "mf4", "log"]] = []
+
+    @model_validator(mode="after")
+    def _of_the_bus(self) -> Record:
+        if self.bus_formats and not self.bus:
+            raise BadValue("bus_formats = {value} is nothing without bus = true", key="bus_formats",
+                           value=self.bus_formats)  # fmt: skip
+        return self
 
 
 #: what [driver] may hold in a file (driver_points reads it)

@@ -19,7 +19,8 @@ from torqueloop.cython_kernels.clock.clock import now_ns, now_wall_ns
 from torqueloop.hil.common.config_layers import overrides_files, relative_overrides
 from torqueloop.hil.ecu.kinds import ControlUnit
 from torqueloop.hil.realtime.limits import check_limits
-from torqueloop.hil.record.bus_log import bus_header
+from torqueloop.hil.record.bus_log import bus_header, count_frames
+from torqueloop.hil.record.bus_stream import BusStreamed
 from torqueloop.hil.record.mode_log import ModeLog
 from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.record.run_data import COLUMNS, signal_header
@@ -197,7 +198,10 @@ def _prepare(plan: RigPlan, parts: RigParts, folder: RunFolder, real: bool, kern
     if c.record.bus and plan.buses:
         channels = [{"name": bus.name, "channel": bus.place, "fd": bus.database.has_fd} for bus in plan.buses]
         headers["bus"] = bus_header(plan.buses[0].place, epoch, buses=channels)
-        recorder.add_stream("bus", headers["bus"], parts.bus_log)
+        names = [str(channel["name"]) for channel in channels]
+        frames = [BusStreamed(form, folder.path, names if len(names) > 1 else [plan.buses[0].place], started, epoch)
+                  for form in dict.fromkeys(c.record.bus_formats)]  # fmt: skip
+        recorder.add_stream("bus", headers["bus"], parts.bus_log, forms=frames, count=count_frames)
     modes = ModeLog(parts.modes, plan.compiled.friction_names)
     faults = FirstFaultWriter(plan, parts, folder.path)
     control = RigControl(plan, parts, folder.path, kernel, real)
