@@ -222,7 +222,8 @@ def _dose(a: Array, window: slice, tick_s: float) -> float | None:
 
 def weighted_fore_and_aft(a: Array, tick_s: float) -> Array:
     """Acceleration weighted with W_d of ISO 2631-1:1997 (Annex A): band limits at 0.4 and 100 Hz (Q 0.71), transition
-    from acceleration to velocity at 2 Hz (Q 0.63). Through the spectrum; the ends are mirrored."""
+    from acceleration to velocity at 2 Hz (Q 0.63), as ISO 8041 has them (docs/shift_quality.md). Through the spectrum;
+    the ends are mirrored."""
     n = len(a)
     mirrored = np.concatenate([2 * a[0] - a[:0:-1], a, 2 * a[-1] - a[-2::-1]])
     p = 2j * np.pi * fft.rfftfreq(len(mirrored), tick_s)
