@@ -22,11 +22,11 @@ from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, RangeError, TorqueloopError
 from torqueloop.core.simulate.results import Result
 from torqueloop.hil.animate.content import Curves, Recorded, content, states
-from torqueloop.hil.animate.motion import Motion, motion
+from torqueloop.hil.animate.motion import Motion, integral, motion
 from torqueloop.hil.animate.page import page
 from torqueloop.hil.animate.stage import Stage, stage
 from torqueloop.hil.record.run_folder import INSTALLED
-from torqueloop.hil.report.analysis import elements
+from torqueloop.hil.report.analysis import elements, gear_bands, shifts
 from torqueloop.hil.runs.recorded_run import RecordedRun, read_run
 
 Array = NDArray[np.float64]
@@ -37,7 +37,7 @@ LONGEST_S = 1800.0
 #: numbers in all plots at most
 PLOT_VALUES = 300_000
 #: factors on what a body has turned, and the angle that is to be seen [rad]
-FACTORS, SEEN = (1, 2, 5, 10, 20, 50), math.radians(6.0)
+FACTORS, SEEN = (1, 2, 5, 10, 20, 50), math.radians(5.0)
 RPM, BAR = 30.0 / math.pi, 1e-5
 
 
@@ -141,14 +141,14 @@ def _recorded(
 ) -> Recorded:  # fmt: skip
     attitude = _attitude(made, signals, every)
     factor = _factor(attitude)
-    name, words, gears, shifts = _words(run, made)
+    name, words, gears, changes = _words(run, made, signals)
     low, high = float(signals.t[0]), float(signals.t[-1])
     return Recorded(
         title=name,
         subtitle=f"{words} · {low:.3f} to {high:.3f} s",
         states=_states(signals),
         gears=[g for g in gears if g[1] >= low and g[0] <= high],
-        shifts=[s for s in shifts if s[1] >= low and s[2] <= high],
+        shifts=[s for s in changes if s[1] >= low and s[2] <= high],
         curves=_curves(signals),
         attitude=attitude,
         exaggeration=factor,
@@ -157,15 +157,19 @@ def _recorded(
 
 
 def _words(
-    run: RecordedRun | Result, made: Stage
+    run: RecordedRun | Result, made: Stage, signals: _Signals
 ) -> tuple[str, str, list[tuple[float, float, str]], list[tuple[str, float, float]]]:
     """(title, what it is, gears, shifts)."""
     if isinstance(run, Result):
-        return made.driveline.name, "simulated offline", [], []
-    info, report = run.info, run.report
-    words = " · ".join(w for w in (info.powertrain or "", f"{info.clock} clock", info.started[:10]) if w)
-    gears = [(b.begin_s, b.end_s, str(b.value)) for b in report.bands]
-    return report.run.name, words, gears, [(s.name, s.begin_s, s.end_s) for s in report.shifts]
+        ratios = {name: float(g.ratio) for name, g in made.driveline.gears.items() if g.ratio is not None}
+        bands = gear_bands(signals, ratios)  # type: ignore[arg-type]
+        name, words, found = made.driveline.name, "simulated offline", shifts(bands)
+    else:
+        info, bands, found = run.info, run.report.bands, run.report.shifts
+        name = run.report.run.name
+        words = " · ".join(w for w in (info.powertrain or "", f"{info.clock} clock", info.started[:10]) if w)
+    gears = [(b.begin_s, b.end_s, str(b.value)) for b in bands]
+    return name, words, gears, [(s.name, s.begin_s, s.end_s) for s in found]
 
 
 def _states(signals: _Signals) -> dict[str, tuple[Array, NDArray[np.int8]]]:
@@ -216,11 +220,13 @@ def _attitude(made: Stage, signals: _Signals, every: int) -> Array | None:
 
 
 def turned(t: Array, w: Array) -> Array:
-    """Attitude from rates along the axes of the body: q_k+1 = q_k exp(h/2 (w_k + w_k+1)/2 + h²/24 w_k × w_k+1)."""
+    """Attitude from rates along the axes of the body: q_k+1 = q_k exp(theta/2), theta = integral of w + h²/12 w_k ×
+    w_k+1 (Magnus, order 4)."""
+    turns = np.stack([np.diff(integral(t, w[:, k])) for k in range(3)], 1)
     q = np.zeros((len(t), 4))
     q[0, 0] = 1.0
     for k, h in enumerate(np.diff(t)):
-        v = 0.5 * h * (w[k] + w[k + 1]) + h * h / 12.0 * np.cross(w[k], w[k + 1])
+        v = turns[k] + h * h / 12.0 * np.cross(w[k], w[k + 1])
         half = 0.5 * float(np.linalg.norm(v))
         s = 0.5 * np.sinc(half / math.pi)
         a, (b, c, d) = q[k], s * v

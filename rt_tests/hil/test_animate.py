@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib.util
 import json
 import shutil
 import time
@@ -147,6 +148,42 @@ def test_the_integral_is_of_order_four() -> None:
         t = np.linspace(0.0, 2.0, n + 1)
         off.append(abs(integral(t, np.cos(3 * t))[n // 2] - np.sin(3.0) / 3))
     assert off[0] / off[1] > 12 and off[0] < 1e-7
+
+
+def test_attitude_from_rates_is_that_of_a_steady_turn_and_of_a_cone() -> None:
+    """About one axis; and rates that go round with t, whose attitude is the product of two steady turns."""
+    t = np.linspace(0.0, 3.0, 3001)
+    q = animation.turned(t, np.tile([0.0, 0.7, 0.0], (len(t), 1)))
+    assert q[-1] == pytest.approx([np.cos(1.05), 0.0, np.sin(1.05), 0.0], abs=1e-12)
+    # R(t) = Rz(a t) Rx(b t): along the axes of the body w = (b, a sin(b t), a cos(b t))
+    a, b = 0.9, 1.7
+    q = animation.turned(t, np.stack([np.full_like(t, b), a * np.sin(b * t), a * np.cos(b * t)], 1))
+    z, x = a * t[-1] / 2, b * t[-1] / 2
+    wanted = [np.cos(z) * np.cos(x), np.cos(z) * np.sin(x), np.sin(z) * np.sin(x), np.sin(z) * np.cos(x)]
+    assert q[-1] == pytest.approx(wanted, abs=1e-10)
+
+
+def test_a_body_on_mounts_rolls_in_the_picture(tmp_path: Path) -> None:
+    """The block of the 528i: its quaternion, its mounts, a factor that makes the roll of a degree visible."""
+    script = Path(__file__).resolve().parents[2] / "scripts" / "mounted_4hp22.py"
+    if not script.is_file():
+        pytest.skip("scripts are in the repository only")
+    spec = importlib.util.spec_from_file_location("mounted_4hp22", script)
+    assert spec is not None and spec.loader is not None
+    mounted = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(mounted)
+    line = mounted.car(True)
+    result = tl.Simulation(line).run(1.5, inputs=mounted.inputs())
+    made = inside(tl.animate(result, tmp_path / "a.html", line))
+    assert [m[0] for m in made["body"]["mounts"]] == ["left", "right", "rear"]
+    q = floats(made["body"]["q"]).reshape(-1, 4)
+    roll = 2 * np.arctan2(result["block.q1"], result["block.q0"])
+    assert np.degrees(np.ptp(roll)) > 0.3
+    assert 2 * np.arctan2(q[-1, 1], q[-1, 0]) == pytest.approx(roll[-1], abs=1e-3)
+    drawn = made["body"]["factor"] * np.ptp(roll)
+    assert np.radians(4.0) < drawn < np.radians(20.0)
+    assert any(f"{made['body']['factor']:g} times as large" in note for note in made["notes"])
+    assert made["gears"][-1][2] == "1"
 
 
 def test_text_of_a_run_stays_text(run: RecordedRun, made: Stage) -> None:

@@ -12,11 +12,11 @@ const animation = (() => {
     if (!camera) return;
     scene.open(name === "front");
     const span = scene.right - scene.left, aspect = canvas.clientWidth / Math.max(1, canvas.clientHeight);
-    const wide = name === "front" ? 4.2 : span * (name === "side" ? 1.0 : 0.98), high = 4.3;
+    const wide = name === "front" ? 4.2 : span * (name === "side" ? 1.0 : 0.98), low = content.body ? 0.55 : 0, high = 4.3 + 2.4 * low;
     const far = Math.max(wide / aspect, high) / 2 / Math.tan(camera.fov * Math.PI / 360) + (name === "front" ? 1.2 : 0.6);
     const [x, y, z] = LOOKS[name], l = Math.hypot(x, y, z);
-    orbit.target.set(scene.middle, 0, 0);
-    camera.position.set(scene.middle + far * x / l, far * y / l, far * z / l);
+    orbit.target.set(scene.middle, -low, 0);
+    camera.position.set(scene.middle + far * x / l, far * y / l - low, far * z / l);
     orbit.update();
     stale = true;
   }
@@ -131,7 +131,10 @@ const animation = (() => {
     stale = true;
   }
   function draw() {
-    scene.pose(time);
+    const turned = scene.pose(time), said = el("turn");
+    said.hidden = turned === null;
+    if (turned !== null)
+      said.textContent = `${content.body.name} turned by ${(turned * 180 / Math.PI).toFixed(3)}°, drawn ${content.body.factor} times`;
     if (renderer) {
       const start = performance.now();
       renderer.render(scene.root, camera);

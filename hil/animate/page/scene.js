@@ -167,17 +167,32 @@ const scene = (() => {
     put(machine, forms.revolved(forms.box(content.length + 0.03, content.length + 0.06, 0.12, r), 64, 0), stuff);
   }
 
-  /** Pads of a body's mounts. Its axes: x along the shafts, y to the left seen from behind, z up (here: x, -z, y). */
+  /** Pads that stand, and arms of the body that lean on them: by these its turn is seen. Sides and order along the axis are
+   * those of the mounts (x along the shafts, y to the left seen from behind, z up), distances are not. */
   function mounts() {
-    const scale = 2.2;
-    for (const [name, x, y, z] of content.body ? content.body.mounts : []) {
-      const pad = new THREE.Group();
-      put(pad, forms.revolved(forms.box(-0.14, 0.14, 0, 0.16), 24, 0), material("#3f4854"));
+    const list = content.body ? content.body.mounts : [], far = content.housing;
+    const low = Math.min(...list.map((m) => m[1])), high = Math.max(...list.map((m) => m[1]));
+    const arms = list.length ? list : content.body ? [["", 0, 0.5, 0], ["", 0, -0.5, 0]] : [];
+    for (const [name, x, y] of arms) {
+      const along = name ? 0.4 + (content.length - 0.8) * (high > low ? (x - low) / (high - low) : 0.5) : middle;
+      const side = Math.sign(y), foot = side ? [along, -0.55 * far, -side * (far + 0.45)] : [along, -far - 0.4, 0];
+      const root_ = side ? [along, -0.35 * far, -side * 0.86 * far] : [along, -far + 0.1, 0];
+      machine.add(rod(root_, foot, 0.09, material("#9fb0c4")));
+      if (!name) continue;
+      const pad = new THREE.Group(), drop = 0.17;
+      put(pad, forms.revolved(forms.box(-0.11, 0.11, 0, 0.19), 24, 0), material("#3f4854"));
       pad.rotation.z = Math.PI / 2;
-      pad.position.set(middle + scale * x, scale * z - 1.6, -scale * y * 1.6);
+      pad.position.set(foot[0], foot[1] - drop, foot[2]);
       root.add(pad);
-      labels.push({ text: name, kind: "set", place: [pad.position.x, pad.position.y - 0.3, pad.position.z] });
+      labels.push({ text: name, kind: "set", place: [foot[0], foot[1] - drop - 0.5, foot[2]] });
     }
+  }
+  function rod(from, to, radius, stuff) {
+    const way = new THREE.Vector3(...to).sub(new THREE.Vector3(...from));
+    const mesh = new THREE.Mesh(forms.revolved(forms.box(0, way.length(), 0, radius), 12, 0), stuff);
+    mesh.position.set(...from);
+    mesh.quaternion.setFromUnitVectors(new THREE.Vector3(1, 0, 0), way.normalize());
+    return mesh;
   }
 
   root.add(new THREE.HemisphereLight(0xffffff, 0x8a93a0, 2.0));
@@ -223,6 +238,7 @@ const scene = (() => {
     const turned = run.turned(time);
     // axes of the body (x back, y left, z up) in those of the picture (x right, y up, z to the viewer)
     if (turned) body.quaternion.set(turned.q.x, turned.q.z, -turned.q.y, turned.q.w);
+    return turned ? turned.angle : null;
   }
   const open = (on) => hidden.forEach((mesh) => (mesh.visible = !on));
   return { root, pose, open, labels, left, right, middle, turning };
