@@ -98,7 +98,7 @@ def test_between_samples_the_page_stays_on_the_recorded_angles(run: RecordedRun,
 
 def test_states_are_those_of_the_modes(run: RecordedRun, drawn: Path) -> None:
     made = {s["name"]: s for s in inside(drawn)["states"]}
-    for name in ("C4", "C7", "C12", "F14"):
+    for name in ("C4", "C7", "C12", "F14", "F15"):
         at, state = floats(made[name]["t"], "<f8"), floats(made[name]["state"], "i1")
         shown = state[np.searchsorted(at, run.t, "right") - 1]
         assert np.array_equal(shown == LOCKED, run[f"{name}.mode"] == 0)
