@@ -189,12 +189,13 @@ def _bodies(parts: Parts, hot: Hot) -> dict[str, Records]:
 
 def _joints(parts: Parts, hot: Hot) -> dict[str, Records]:
     """Shafts between two joints."""
+    shafts = parts.joints.shafts
     rows = {
-        "row": [hot(p.form_a - p.form_b) for p in parts.joints],
-        "row_a": [hot(p.form_a) for p in parts.joints],
-        "row_b": [hot(p.form_b) for p in parts.joints],
+        "row": [hot(p.form_a - p.form_b) for p in shafts],
+        "row_a": [hot(p.form_a) for p in shafts],
+        "row_b": [hot(p.form_b) for p in shafts],
     }
-    return {"jo": records("jo", parts.joints, **rows)}
+    return {"jo": records("jo", shafts, **rows)}
 
 
 #: what the second argument of a map is, as the kernel numbers it

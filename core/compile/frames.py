@@ -22,6 +22,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from torqueloop.core.compile.bodies import along, settle_bodies
+from torqueloop.core.compile.joints import settle_joints
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import (
     CompileError,
@@ -45,12 +46,14 @@ def settle_frames(components: Mapping[str, Component], sets: Iterable[Iterable[s
     """Give every part that is fixed to a carrier what follows from the carrier's motion."""
     frames = {f"{n}.{f}" for n, c in components.items() for f, s in c.flanges.items() if s.domain == FRAME}
     if not frames:
+        settle_joints(sets, parts, {})
         return
     needed = {
         f"{n}.{f}" for n, c in components.items() for f, s in c.flanges.items() if s.domain == FRAME and s.required
     }
     on = _carriers(frames, sets, parts, needed)
     _mount(components, parts)
+    settle_joints(sets, parts, on)
     settle_bodies(parts, {frame: body for frame, body in on.items() if isinstance(body, BodyPart)})
     _settle_given(parts, {frame: c for frame, c in on.items() if isinstance(c, CarrierPart)})
     _absolute_speeds(parts, on)
@@ -132,7 +135,7 @@ def _mount(components: Mapping[str, Component], parts: Parts) -> None:
         turning = {
             f"{name}.{f}" for name in names for f, s in components[name].flanges.items() if s.domain == ROTATIONAL
         }
-        bent = sorted({joint.owner for joint in parts.joints} & set(names), key=natural)
+        bent = sorted({joint.owner for joint in parts.joints.shafts} & set(names), key=natural)
         if bent:
             raise CompileError(
                 f"the shafts of {bent[0]!r} turn about different axes: name the parts of {part.owner!r} without it",

@@ -28,7 +28,7 @@ from torqueloop.core.compile.exact import reduce
 from torqueloop.core.compile.topology import Row, Topology
 from torqueloop.core.describe.errors import CompileError
 from torqueloop.core.describe.naming import natural
-from torqueloop.core.describe.parts import GROUND, Parts, Reaction, port_forms
+from torqueloop.core.describe.parts import GROUND, Parts, Reaction, port_forms, port_number
 from torqueloop.core.describe.vocabulary import BILATERAL, Form
 
 ZERO = Fraction(0)
@@ -54,6 +54,9 @@ def reaction_arrays(topology: Topology, parts: Parts) -> dict[str, Any]:
     }
     position = {name: k for k, name in enumerate(topology.independent)}
     for i, reaction in enumerate(parts.reactions):
+        if reaction.joint is not None:
+            _of_joint(parts, reaction, matrices, i)
+            continue
         weight = _weight_of(topology, parts, reaction, weights)
         _check_variable(topology, parts, reaction.owner, weight)
         gain, own_gain = Fraction(reaction.gain), Fraction(reaction.own_gain)
@@ -70,6 +73,14 @@ def reaction_arrays(topology: Topology, parts: Parts) -> dict[str, Any]:
                     total += own_gain
                 matrices[name][i, k] = float(total)
     return matrices
+
+
+def _of_joint(parts: Parts, reaction: Reaction, matrices: dict[str, Any], i: int) -> None:
+    """Torque of a joint shaft on a flange: its spring along phi_a - phi_b, and its port there."""
+    assert reaction.joint is not None
+    k, end = reaction.joint
+    matrices["re_lin"][i, parts.joints.shafts[k].lin] = reaction.gain * (1.0 if end == 0 else -1.0)
+    matrices["re_port"][i, port_number(parts, "joint_b" if end else "joint_a", k)] = reaction.gain
 
 
 def _in_housing(topology: Topology, form: Form | None, flanges: frozenset[str]) -> Fraction:

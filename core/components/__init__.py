@@ -61,7 +61,7 @@ from torqueloop.core.components.initialize import (
     TranslationalInitializeFlange,
     TranslationalRelativeStates,
 )
-from torqueloop.core.components.joint_shafts import ConstantVelocityJoint, JointShaft, UniversalJoint
+from torqueloop.core.components.joint_shafts import ConstantVelocityJoint, JointShaft, ShaftBearing, UniversalJoint
 from torqueloop.core.components.kinematic import (
     Accelerate,
     ConstantSpeed,
@@ -154,7 +154,7 @@ FAMILIES: dict[str, tuple[type[Component], ...]] = {
         World, MovingCarrier, Mounting1D, Rotor1D, BevelGear1D, AbsoluteSpeedSensor, MountedDriveline, RigidBody,
         SphericalMount, RevoluteMount, CardanMount, BodyMount, LeavingShaft,
     ),
-    "Shafts with joints": (UniversalJoint, JointShaft, ConstantVelocityJoint),
+    "Shafts with joints": (UniversalJoint, JointShaft, ConstantVelocityJoint, ShaftBearing),
     "Rotation to translation": (IdealGearR2T, IdealRollingWheel, Wheel, Wheel2),
     "Friction": (
         Clutch, Brake, BearingFriction, OneWayClutch, FreeWheel, LaminarClutch, LaminarBrake, OneWayLaminarClutch,
@@ -217,7 +217,8 @@ __all__ = [
     "PlanetPlanet", "PlanetRing", "Planetary", "Position", "PositionSensor", "PowerSensor", "PrescribedHeatFlow",
     "PrescribedTemperature", "QuadraticSpeedDependentForce", "QuadraticSpeedDependentTorque", "Ravigneaux",
     "RelAccSensor", "RelAngleSensor", "RelPositionSensor", "RelSpeedSensor", "RelativeStates", "RevoluteMount",
-    "RigidBody", "RoadLoad", "Rod", "Rotor1D", "SignForce", "SignTorque", "Speed", "SpeedSensor", "SphericalMount",
+    "RigidBody", "RoadLoad", "Rod", "Rotor1D", "ShaftBearing",
+    "SignForce", "SignTorque", "Speed", "SpeedSensor", "SphericalMount",
     "Spring", "SpringDamper", "SupportFriction", "TemperatureSensor", "ThermalConductor", "Torque", "Torque2",
     "TorqueLoss", "TorqueSensor", "TorqueStep", "TorqueToAngleAdaptor", "TranslationalAccSensor",
     "TranslationalAccelerate", "TranslationalBrake", "TranslationalConstantSpeed", "TranslationalDamper",

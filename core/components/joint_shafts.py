@@ -19,37 +19,30 @@ Joints and Driveshafts, 2nd ed. 2006; J. Andreasson, M. Gaefvert: Rotational3D, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from torqueloop.core.components.carriers import unit_vector
 from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import Flange
-from torqueloop.core.describe.params import param, require
+from torqueloop.core.describe.flange import FRAME_PORT, Flange
+from torqueloop.core.describe.joint_parts import LARGEST_BEND
+from torqueloop.core.describe.params import param, require, require_given
 from torqueloop.core.describe.vocabulary import JOINT_OUTPUTS, OUT_COMPLIANCE, OUT_JOINT, OUT_PORT, OUT_REACTION
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder
 
-#: rad: the largest bend angle; at 90 deg a universal joint passes no torque
-LARGEST_BEND = math.radians(80.0)
 UNIVERSAL, CONSTANT_VELOCITY = "universal", "constant_velocity"
 TWO_SHAFTS = {"flange_a": Flange(), "flange_b": Flange()}
 #: numbers of the outputs in the kernel (joint_output)
 TWIST_OUTPUTS = (("tau", "torque", 0), ("twist", "angle", 1), ("loss", "energy", 4), ("work_bend", "energy", 5))
 
 
-def ripple(x: float, beta: float) -> float:
-    """y - x of a universal joint, smooth over any number of turns."""
-    s, c = math.sin(x), math.cos(x)
-    return math.atan((1.0 - math.cos(beta)) * s * c / (math.cos(beta) * c * c + s * s))
-
-
-def check_bend(key: str, beta: float) -> None:
+def check_bend(key: str, beta: float | None) -> None:
     """RangeError for a joint at 90 deg and near it."""
     require(
-        abs(beta) <= LARGEST_BEND,
+        beta is None or abs(beta) <= LARGEST_BEND,
         "{key} = {value} rad: a joint that is bent by 90 deg passes no torque",
         key=key, value=beta, allowed="-80 .. 80 deg",
     )  # fmt: skip
@@ -84,7 +77,7 @@ class UniversalJoint(Component):
 
     c: float = param("stiffness of the shaft behind the joint", "rotational_stiffness", low=0.0, above=True)
     d: float = param("its damping", "rotational_damping", 0.0, low=0.0)
-    beta: float = param("bend angle", "angle", 0.0)
+    beta: float | None = param("bend angle; none: by the bearings of both shafts", "angle", None)
     bend_input: bool = param("the bend angle is an input", default=False, form="flag")
     theta: float = param("angle of the fork of flange a from the plane of both shafts at phi_a = 0", "angle", 0.0)
 
@@ -93,9 +86,11 @@ class UniversalJoint(Component):
 
     def contribute(self, b: Builder) -> None:
         bend = b.input("beta", "angle") if self.bend_input else -1
+        # an input that is bent otherwise than at the start: relaxed where it is straight
+        beta = 0.0 if self.beta is None and self.bend_input else self.beta
         joint, spring = b.joint_shaft(
-            b.w("flange_a"), b.w("flange_b"), self.c, self.d, hooke=(1, 0), bend_in=(bend, -1), bend=(self.beta, 0.0),
-            theta=(self.theta, 0.0), D0=ripple(self.theta, self.beta), planes=0.0, length=0.0,
+            b.w("flange_a"), b.w("flange_b"), self.c, self.d, hooke=(1, 0), bend_in=(bend, -1), fork=self.theta,
+            given=None if beta is None else (beta, 0.0), joints=1,
         )  # fmt: skip
         twist_outputs(b, joint, spring)
         joint_outputs(b, joint, (("ratio", "1", 2), ("m_n", "torque", 6), ("m_p", "torque", 7)))
@@ -122,8 +117,8 @@ class JointShaft(Component):
     d: float = param("its damping", "rotational_damping", 0.0, low=0.0)
     joint_a: str = param("joint at flange_a", default=UNIVERSAL, form="choice", choices=(UNIVERSAL, CONSTANT_VELOCITY))
     joint_b: str = param("joint at flange_b", default=UNIVERSAL, form="choice", choices=(UNIVERSAL, CONSTANT_VELOCITY))
-    beta_a: float = param("bend angle of joint a", "angle", 0.0)
-    beta_b: float = param("bend angle of joint b", "angle", 0.0)
+    beta_a: float | None = param("bend angle of joint a; none: by the bearings of both shafts", "angle", None)
+    beta_b: float | None = param("bend angle of joint b", "angle", None)
     bend_inputs: bool = param("the bend angles are inputs", default=False, form="flag")
     theta: float = param("angle of the fork of flange a from the plane of its joint at phi_a = 0", "angle", 0.0)
     phase: float = param("angle between the forks of the shaft; 0: in line", "angle", 0.0)
@@ -133,29 +128,27 @@ class JointShaft(Component):
     def check(self) -> None:
         check_bend("beta_a", self.beta_a)
         check_bend("beta_b", self.beta_b)
-
-    def fork_b(self) -> tuple[float, float]:
-        """Angle of the fork of flange b from the plane of its joint at phi = 0, and the twist D0 that is none."""
-        first = ripple(self.theta, self.beta_a) if self.joint_a == UNIVERSAL else 0.0
-        y = self.theta + first + self.phase - self.planes
-        # the inverse of y = x + ripple(x): the joint seen from its other side
-        x = y + ripple(y + 0.5 * math.pi, self.beta_b) if self.joint_b == UNIVERSAL else y
-        return x, first - (y - x)
+        require_given((self.beta_a is None) == (self.beta_b is None), "{key} is missing beside the other one", "beta_b")
+        directed = self.beta_a is None and not self.bend_inputs
+        require(not directed or (self.length is None and self.planes == 0.0),
+                "{key} follows from the bearings", key="length" if self.length is not None else "planes",
+                value=self.length if self.length is not None else self.planes, allowed="with beta_a, beta_b only")
 
     def contribute(self, b: Builder) -> None:
         bends = (b.input("beta_a", "angle"), b.input("beta_b", "angle")) if self.bend_inputs else (-1, -1)
-        x, none = self.fork_b()
+        none = 0.0 if self.bend_inputs else None
+        beta_a, beta_b = (none if beta is None else beta for beta in (self.beta_a, self.beta_b))
         joint, spring = b.joint_shaft(
             b.w("flange_a"), b.w("flange_b"), self.c, self.d,
-            hooke=(int(self.joint_a == UNIVERSAL), int(self.joint_b == UNIVERSAL)), bend_in=bends,
-            bend=(self.beta_a, self.beta_b), theta=(self.theta, x), D0=none, planes=self.planes,
+            hooke=(int(self.joint_a == UNIVERSAL), int(self.joint_b == UNIVERSAL)), bend_in=bends, fork=self.theta,
+            given=None if beta_a is None or beta_b is None else (beta_a, beta_b), phase=self.phase, planes=self.planes,
             length=self.length or 0.0,
         )  # fmt: skip
         twist_outputs(b, joint, spring)
         joint_outputs(b, joint, (("ratio_a", "1", 2), ("ratio_b", "1", 3)))
         moments = ("ma_n", "ma_p", "mb_n", "mb_p")
         joint_outputs(b, joint, tuple((name, "torque", 6 + k) for k, name in enumerate(moments)))
-        if self.length is not None:
+        if self.length is not None or (self.beta_a is None and not self.bend_inputs):
             joint_outputs(b, joint, (("f_n", "force", 10), ("f_p", "force", 11)))
 
 
@@ -169,7 +162,7 @@ class ConstantVelocityJoint(Component):
 
     flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
 
-    beta: float = param("bend angle", "angle", 0.0)
+    beta: float | None = param("bend angle; none: by the bearings of both shafts", "angle", None)
 
     def check(self) -> None:
         check_bend("beta", self.beta)
@@ -178,5 +171,33 @@ class ConstantVelocityJoint(Component):
         joint = b.constraint(b.w("flange_a") - b.w("flange_b"))
         tau = b.reaction(joint, gain=-1.0)
         b.output("tau", "torque", OUT_REACTION, index=tau)
-        moment = b.reaction(joint, gain=-math.tan(0.5 * self.beta))
+        moment = b.reaction(joint)
         b.output("m_p", "torque", OUT_REACTION, index=moment)
+        b.rigid_joint(self.beta, tau, moment)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShaftBearing(Component):
+    """The direction of a shaft on a carrier: the reference that joints need, one for each of their two shafts.
+
+    A shaft is what turns as one piece: joined flanges and the rigid parts between them; a spring begins another.
+    n: axis, in the sense in which it turns; r: centre of the joint the shaft ends in, both along the axes of the
+    carrier. Joints without a bend angle of their own take it from the bearings of their shafts, and their torques
+    along n act on the carrier.
+    """
+
+    flanges: ClassVar[Mapping[str, Flange]] = {"flange": Flange(), "frame_a": FRAME_PORT}
+
+    n_x: float = param("axis, along x of the carrier (made length 1)", default=1.0)
+    n_y: float = param("axis, along y", default=0.0)
+    n_z: float = param("axis, along z", default=0.0)
+    r_x: float = param("centre of the joint, along x", "length", 0.0)
+    r_y: float = param("along y", "length", 0.0)
+    r_z: float = param("along z", "length", 0.0)
+
+    def check(self) -> None:
+        unit_vector((self.n_x, self.n_y, self.n_z), "n_x")
+
+    def contribute(self, b: Builder) -> None:
+        n = unit_vector((self.n_x, self.n_y, self.n_z), "n_x")
+        b.bearing("flange", "frame_a", n, (self.r_x, self.r_y, self.r_z))

@@ -25,6 +25,7 @@ from torqueloop.core.describe.frame_parts import (
     Vector,
 )
 from torqueloop.core.describe.heat_parts import Conductance, FixedTemperature, HeatCapacity, HeatSource
+from torqueloop.core.describe.joint_parts import BearingPart, JointPart, RigidJointPart
 from torqueloop.core.describe.params import checked_curve, params_of
 from torqueloop.core.describe.parts import (
     GROUND,
@@ -42,7 +43,6 @@ from torqueloop.core.describe.parts import (
     InertiaPart,
     Initial,
     Join,
-    JointPart,
     LossPart,
     Output,
     Parts,
@@ -314,8 +314,16 @@ class Builder:
     def joint_shaft(self, form_a: Form, form_b: Form, c: float, d: float, **values: Any) -> tuple[int, int]:
         """A shaft with stiffness c and damping d between two joints (JointPart); its index and that of the spring."""
         lin = self.compliance(form_a - form_b, c, d)
-        self._parts.joints.append(JointPart(self.name, form_a, form_b, lin, c=c, d=d, **values))
-        return len(self._parts.joints) - 1, lin
+        self._parts.joints.shafts.append(JointPart(self.name, form_a, form_b, lin, c=c, d=d, **values))
+        return len(self._parts.joints.shafts) - 1, lin
+
+    def rigid_joint(self, bend: float | None, tau: int, moment: int) -> None:
+        """A joint of constant velocity: the reactions that are its torque and its moment (RigidJointPart)."""
+        self._parts.joints.rigid.append(RigidJointPart(self.name, bend, tau, moment))
+
+    def bearing(self, flange: str, frame: str, n: Vector, r: Vector) -> None:
+        """The direction of the shaft at a flange, and the place of its joint, on a carrier (BearingPart)."""
+        self._parts.joints.bearings.append(BearingPart(self.name, f"{self.name}.{flange}", self._frame(frame), n, r))
 
     def curve_force(
         self,

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from torqueloop.core.describe.frame_parts import FrameParts, Term
 from torqueloop.core.describe.heat_parts import ThermalParts
+from torqueloop.core.describe.joint_parts import JointParts
 from torqueloop.core.describe.tables import Table1D, Table2D
 from torqueloop.core.describe.vocabulary import PORT_GROUPS, Form, InputSignal
 
@@ -145,16 +146,19 @@ class ActuatorPart:
 @dataclass(frozen=True)
 class Reaction:
     """gain*lambda + own_gain*(force of the friction element `own`), lambda: force along the form of the constraint; or,
-    with `housing`, gain*(torque of everything on these flanges, as far as they are in the housing)."""
+    with `housing`, gain*(torque of everything on these flanges, as far as they are in the housing); or, with `joint`,
+    gain*(torque of a joint shaft on its flange)."""
 
     owner: str
-    #: -1: none, but `housing`
+    #: -1: none, but `housing` or `joint`
     constraint: int
     gain: float
     #: index of a friction element, -1: none
     own: int
     own_gain: float
     housing: frozenset[str] = frozenset()
+    #: a joint shaft, and its flange: 0 a, 1 b
+    joint: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -277,28 +281,6 @@ class BodyElement:
 
 
 @dataclass(frozen=True)
-class JointPart:
-    """A shaft between two joints; its stiffness and damping along form_a - form_b are a Compliance besides."""
-
-    owner: str
-    form_a: Form
-    form_b: Form
-    #: index of that Compliance
-    lin: int
-    #: per end: 1 a universal joint, 0 one of constant velocity
-    hooke: tuple[int, int]
-    #: per end: input with the bend angle, -1: none
-    bend_in: tuple[int, int]
-    bend: tuple[float, float]
-    theta: tuple[float, float]
-    D0: float
-    planes: float
-    length: float
-    c: float
-    d: float
-
-
-@dataclass(frozen=True)
 class VariableGearPart:
     """w_a = i*w_b with a ratio that changes: i = input, curve(input) or curve(|w_a|); `friction` carries its torque."""
 
@@ -360,7 +342,7 @@ class Parts:
     curves: list[CurvePart] = field(default_factory=list)
     drags: list[DragPart] = field(default_factory=list)
     bodies: list[BodyElement] = field(default_factory=list)
-    joints: list[JointPart] = field(default_factory=list)
+    joints: JointParts = field(default_factory=JointParts)
     #: bodies whose inertia cannot be, in words
     impossible: list[str] = field(default_factory=list)
     variable_gears: list[VariableGearPart] = field(default_factory=list)
@@ -392,8 +374,8 @@ def port_groups(parts: Parts) -> dict[str, list[tuple[str, Form]]]:
         "drag": [(p.owner, p.form) for p in parts.drags],
         **{f"body_w{axis}": [(p.owner, p.w[k]) for p in parts.bodies] for k, axis in enumerate("xyz")},
         **{f"body_v{axis}": [(p.owner, p.v[k]) for p in parts.bodies] for k, axis in enumerate("xyz")},
-        "joint_a": [(p.owner, p.form_a) for p in parts.joints],
-        "joint_b": [(p.owner, p.form_b) for p in parts.joints],
+        "joint_a": [(p.owner, p.form_a) for p in parts.joints.shafts],
+        "joint_b": [(p.owner, p.form_b) for p in parts.joints.shafts],
     }
 
 
