@@ -260,3 +260,16 @@ def test_mistakes_name_their_place(tmp_path, edits, add, words):
     with pytest.raises(ConfigError, match=words) as raised:
         load_plan(rig_file(tmp_path, *edits, add=add))
     assert "rig.toml" in str(raised.value)
+
+
+def test_a_fault_on_the_brake_reaches_the_vehicle_and_not_what_is_sent(tmp_path: Path) -> None:
+    """What the vehicle is told in a tick is the spoilt brake; without a fault there is no such signal."""
+    brake = "driver.brake = [[0.0, 0.25], [1.0, 0.25]]"
+    plan, parts, signals = ticks(tmp_path, 300, brake,
+                                 add=fault(signal="driver.brake", kind="gain", value=0.0, from_s=0.2))  # fmt: skip
+    assert signals["driver.brake"][-1] == signals["HIL_Driver.brake"][-1] == 0.25
+    assert (signals["vehicle.brake"][:190] == 0.25).all() and (signals["vehicle.brake"][210:] == 0.0).all()
+    told = [parts.vehicle_out.read()[2][6]]
+    plan, parts, signals = ticks(tmp_path, 300, brake)
+    told.append(parts.vehicle_out.read()[2][6])
+    assert told == [0.0, 0.25] and "vehicle.brake" not in signals.names

@@ -100,6 +100,8 @@ def test_the_steps_become_those_of_the_rig(tmp_path: Path) -> None:
         ('set = { lever = "D", pedal = 0.5 }', 'set = { "input.nothing" = 1.0 }', ["no signal", "input.nothing"]),
         ('back_to = "drive"', 'back_to = "again"', ["no such step before this one", "drive, kick down", "steps 3"]),
         ('name = "kick down"\nwhen', 'name = "drive"\nwhen', ["no step 'kick down'"]),
+        ('over_s = 0.4', 'at_s = 4.0\nhold_s = 3.0\n[[steps]]\nname = "early"\nat_s = 6.5',
+         ["at_s = 6.5: it would begin while the step before still lasts", "allowed: >= 7", "steps 2"]),
         ('hold_s = 2.0', 'hold = 2.0', ["unknown key 'hold'", "hold_s"]),
         ('hold_s = 2.0', 'hold_s = -2.0', ["hold_s = -2.0 is not allowed", ">= 0"]),
         ('value = 60.0, min', 'value = 20.0, min', ["out of its own range", "40 .. 90"]),

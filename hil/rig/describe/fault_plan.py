@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,10 +26,14 @@ from torqueloop.hil.rig.describe.steps import resolve
 LOWEST, HIGHEST = 0x7FF, 0x000
 #: XOR of a checksum that is to be wrong
 WRONG = 0xFF
+#: the brake that the vehicle is told, where a fault acts on its signal
+TOLD_BRAKE = "vehicle.brake"
 
 
-def add_fault_signals(table: SignalTable, faults: Iterable[Fault]) -> None:
-    """fault.NAME.on and fault.NAME.acts of every fault."""
+def add_fault_signals(table: SignalTable, faults: Sequence[Fault], brake: str | None = None) -> None:
+    """fault.NAME.on and fault.NAME.acts of every fault. brake: signal that the vehicle is told its brake by."""
+    if brake is not None and any(spec.target == brake for spec in faults):
+        table.add(TOLD_BRAKE, "1", 0.0)
     for k, spec in enumerate(faults, start=1):
         name = spec.name or str(k)
         try:
@@ -211,7 +215,12 @@ class _Planner:
         own = name.removeprefix("input.")
         if own in plan.compiled.input_names:
             return [FaultRow("input", spec.kind, self.model_input(own, "signal"), value=value)]
-        # as the model sees it; what the model does not read, as it is sent
+        if plan.vehicle is not None and slot == plan.vehicle.brake_slot and TOLD_BRAKE in plan.table:
+            # the vehicle is told the spoilt one from here on
+            told = plan.table.slot(TOLD_BRAKE)
+            plan.in_copies.append((slot, told, 1.0, 0.0))
+            plan.vehicle = replace(plan.vehicle, brake_slot=told)
+        # as the model and the vehicle see it; what they do not read, as it is sent
         places = [("input", *copy) for copy in plan.in_copies if copy[0] == slot and copy[2]]
         places = places or [("output", *copy) for copy in plan.out_copies if copy[0] == slot and copy[2]]
         if not places:

@@ -83,7 +83,7 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
         drivers.append((slot, [t for t, _ in points], [y for _, y in points]))
     first_step = add_signals(table, config.steps)
     try:
-        add_fault_signals(table, config.faults)
+        add_fault_signals(table, config.faults, None if config.vehicle is None else config.vehicle.brake)
     except ConfigError as error:
         raise error.located(file=str(path)) from None
     hydraulics = None

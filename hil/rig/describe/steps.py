@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from torqueloop.core.describe.errors import ConfigError, UnknownNameError, did_you_mean
+from torqueloop.core.describe.errors import ConfigError, RangeError, UnknownNameError, did_you_mean
 from torqueloop.cython_kernels.tick import manoeuvre as kernel
 from torqueloop.hil.common.conditions import Condition, parse_condition
 from torqueloop.hil.common.config_file import BadValue, ConfigTable
@@ -135,8 +135,14 @@ def plan_steps(table: SignalTable, steps: list[Step], first_slot: int, tick_s: f
     moved = []
     numbers = {step.name: k for k, step in reversed(list(enumerate(steps)))}
     found: list[kernel.Step] = []
+    # when the steps so far are over at the earliest [s]
+    earliest = 0.0
     for k, step in enumerate(steps):
         where = {"file": file, "table": f"steps {k + 1}"}
+        if 0.0 < step.at_s < earliest:
+            raise RangeError("{key} = {value}: it would begin while the step before still lasts", **where, key="at_s",
+                             value=step.at_s, allowed=f">= {earliest:g}")  # fmt: skip
+        earliest = max(earliest, step.at_s) + step.hold_s
         if numbers[step.name] != k:
             raise ConfigError("{key}: two steps are called {value}", **where, key="name", value=step.name)
         try:
