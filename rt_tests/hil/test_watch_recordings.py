@@ -62,6 +62,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         answers["stopped"] = client.stop_recording("first")
         answers["status"] = client.status()["recordings"]
         rig.run(0.5)
+    answers["forms"] = [[form.name for form in stream.forms] for stream in holder.live.recorder._streams]
     holder.end()
     return {"out": out, **answers}
 
@@ -71,6 +72,9 @@ def test_a_recording_is_read_as_a_run(recorded: dict[str, Any]) -> None:
     assert recorded["first"] == {"name": "first", "folder": "recordings/first", "signals": 210}
     stopped = recorded["stopped"]
     assert (stopped["samples"], stopped["first_tick"], stopped["last_tick"]) == (1000, 1000, 1999)
+    # nothing is given any more to one that was ended
+    assert {"recordings/part-1/signals"} <= set(recorded["forms"][0]) - {"recordings/first/signals"}
+    assert "recordings/first/signals" not in recorded["forms"][0]
     assert recorded["status"]["first"]["running"] is False and recorded["status"]["part-1"]["running"] is True
     whole, first, part = (tl.read_run(p) for p in (out, out / "recordings/first", out / "recordings/part-1"))
     assert (first.signals.tick == np.arange(1000, 2000)).all() and (part.signals.tick == np.arange(1000, 2500)).all()

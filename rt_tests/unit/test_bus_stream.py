@@ -113,6 +113,8 @@ def test_asammdf_finds_the_bus_logging(tmp_path: Path) -> None:
 def test_frames_are_counted_by_their_own_length() -> None:
     assert [count_frames(payload) for payload in chunks()] == [200, 200, 200]
     classic = pack_frame(1, 2, b"12345678", tx=True)[:24]
+    long = pack_frame(1, 2, bytes(64), tx=True, flags=FLAG_FD)
+    assert count_frames(2 * long + long[:40]) == 2 and count_frames(long + classic) == 2
     assert count_frames(3 * classic) == 3 and count_frames(3 * classic + b"x") == 3
 
 
