@@ -21,6 +21,7 @@ import torqueloop
 from torqueloop.cython_kernels.rings.ring import LatestSlot
 from torqueloop.hil.control.client import connect
 from torqueloop.hil.control.server import ControlServer
+from torqueloop.hil.link import sockets
 from torqueloop.hil.link.child import search_path
 from torqueloop.hil.link.keys import make_keys, server_keys
 from torqueloop.hil.link.messages import SchemaError, StateMessage, decode, encode
@@ -205,6 +206,22 @@ def test_a_process_of_the_rig_imports_nothing_from_the_working_directory(tmp_pat
     assert not (tmp_path / "taken").exists() and done.returncode in (0, 1), done.stderr
     info = read_run_info(tmp_path / "out")
     assert info is not None and info.state == "ended"
+
+
+# --- who connects and stays silent ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [zmq.PAIR, zmq.DEALER, zmq.ROUTER, zmq.XPUB], ids=["pair", "dealer", "router", "xpub"])
+def test_one_silent_connection_is_let_go_of(kind: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # ZeroMQ's own handshake timeout is 30 s; this one has ended long before
+    monkeypatch.setattr(sockets, "HANDSHAKE_MS", 200)
+    held = sockets.LinkSocket(kind, "tcp://127.0.0.1:0", True, None, None)
+    try:
+        with socket.create_connection(("127.0.0.1", int(held.endpoint.rpartition(":")[2])), timeout=15.0) as silent:
+            while silent.recv(256):  # its greeting, then the end
+                pass
+    finally:
+        held.close()
 
 
 # --- the control port -----------------------------------------------------------------------------------------------
