@@ -29,7 +29,8 @@ asks for. Signals that are not in a frame keep their value. Sent ones go through
 selectors from the signal table. Raw numbers that mean "invalid" leave the signal as it is and are counted.
 
 Values: decode value = raw * scale + offset; encode raw = round((value - offset) / scale), limited to the database's
-minimum and maximum and to what the bits hold (counted as `saturated`). Integers up to 53 bits are exact in a double.
+minimum and maximum and to what the bits hold (counted as `saturated`). Integers up to 53 bits are exact in a double;
+with a scale that is no power of two, or an offset, a raw number comes back as it was up to 49 bits.
 A NaN is never sent: the frame is not made (CODEC_NAN), so that the receiver's own timeout sees the fault.
 """
 
