@@ -2,6 +2,8 @@
 # Usage: ensure_venv EXTRA   (report, dev; dev holds all of the others)
 # Three things, each done only when what it depends on has changed: the environment, the libraries, the compiled kernels.
 set -euo pipefail
+# libraries come without compiled modules (below): each process that is started would compile all it imports, anew
+unset PYTHONDONTWRITEBYTECODE
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$ROOT"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import math
@@ -68,7 +69,7 @@ def _prose(model: type[BaseModel]) -> str:
 
 def _row(model: type[BaseModel], key: str) -> str | None:
     """None: the key is a table, which has a section of its own; `source` is everywhere."""
-    value, field = model.model_json_schema()["properties"].get(key), model.model_fields[key]
+    value, field = _properties(model).get(key), model.model_fields[key]
     if key == "source" or value is None:
         return None
     words, text = "file" if names_file(model, key) else _words(value), meaning(model, key)
@@ -78,6 +79,12 @@ def _row(model: type[BaseModel], key: str) -> str | None:
     name = f"**`{key}`**" if required else f"`{key}`"
     default = "" if required else _default(field.get_default(call_default_factory=True))
     return f"| {name} | {_cell(text[0])} | {text[1]} | {_cell(words or 'table')} | {_cell(default)} |\n"
+
+
+@functools.cache
+def _properties(model: type[BaseModel]) -> dict[str, Any]:
+    found: dict[str, Any] = model.model_json_schema()["properties"]
+    return found
 
 
 def _cell(text: str) -> str:
