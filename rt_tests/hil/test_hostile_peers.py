@@ -101,8 +101,18 @@ ODD_MAPS: list[dict[Any, Any]] = [
 
 @pytest.mark.parametrize("body", ODD_MAPS, ids=str)
 def test_no_message_raises_anything_but_a_schema_error(body: dict[Any, Any]) -> None:
-    with pytest.raises(SchemaError):
+    what = "texts as keys" if b"" in body else ""
+    with pytest.raises(SchemaError, match=what):
         decode(msgpack.packb(body))
+
+
+def test_a_mistake_of_ours_is_a_refused_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mistaken(data: bytes) -> None:
+        raise RuntimeError("nobody thought of it")
+
+    monkeypatch.setattr("torqueloop.hil.link.messages._decode", mistaken)
+    with pytest.raises(SchemaError, match="RuntimeError: nobody thought of it"):
+        decode(b"")
 
 
 def test_messages_nobody_thought_of_cost_neither_side_its_thread(link: Link) -> None:
