@@ -300,7 +300,6 @@ MUTATIONS = (
     M(f"{LINKS}/sockets.py", "self.raw.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)", "pass", PEERS),
     M(f"{LINKS}/sockets.py", "if self._pause_s is None and self._connected > CONNECTIONS_MAX:", "if False:", PEERS),
     M(f"{LINKS}/child.py", "Path(p).absolute() != Path(implied).absolute()", "True", PEERS),
-    M(f"{LINKS}/child.py", '[sys.executable, "-P", "-m", module,', '[sys.executable, "-m", module,', PEERS),
     M(f"{LINKS}/child.py", '"PYTHONSAFEPATH": "1", ', "", PEERS),
     M("hil/rig/run/replay.py", "if changed := changed_inputs(run_dir, info.inputs):", "if changed := []:", RECORDINGS),
     M("hil/report/collect.py", "incomplete += changed_inputs(path, info.inputs)", "pass", RECORDINGS),

@@ -60,12 +60,12 @@ class Child:
 
     def _start(self, module: str, arguments: Sequence[str], pass_fds: Sequence[int]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            # -P: nothing is imported from the working directory because it happens to be there
-            [sys.executable, "-P", "-m", module, *arguments, "--parent", str(os.getpid())],
+            [sys.executable, "-m", module, *arguments, "--parent", str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=self._file or subprocess.DEVNULL,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            # safe path: nothing is imported from the working directory because it happens to be there
             env=with_one_thread(
                 {**os.environ, "PYTHONPATH": search_path(), "PYTHONSAFEPATH": "1", "PYTHONUNBUFFERED": "1"}
             ),

@@ -218,6 +218,16 @@ def test_a_process_of_the_rig_imports_nothing_from_the_working_directory(tmp_pat
     assert info is not None and info.state == "ended"
 
 
+@pytest.mark.parametrize("how", [["-m", "probe"], ["probe.py"]], ids=["module", "script"])
+def test_what_python_puts_first_unasked_is_not_handed_on(tmp_path: Path, how: list[str]) -> None:
+    (tmp_path / "probe.py").write_text("from torqueloop.hil.link.child import search_path\nprint(search_path())\n")
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONSAFEPATH"} | {"PYTHONPATH": search_path()}
+    said = subprocess.run(
+        [sys.executable, *how], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert str(tmp_path) not in said.stdout.strip().split(os.pathsep) and str(ROOT) in said.stdout
+
+
 # --- who connects and stays silent ----------------------------------------------------------------------------------
 
 
