@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 from control_help import Running, SlowCar
-from rig_help import DESK, Car, Unit, rig_file, run
+from rig_help import DESK, UNHURRIED, Car, Unit, rig_file, run
 
 from torqueloop.cython_kernels.kernel.kernel import KernelState
 from torqueloop.hil.control.client import ControlError
@@ -191,7 +191,7 @@ def test_files_of_another_rig_or_model_or_damaged_ones_are_refused(taken, tmp_pa
 
 @pytest.mark.usefixtures("multicast")
 def test_checkpoint_and_restore_on_the_real_clock_replay_to_the_same_bits(tmp_path):
-    path = rig_file(tmp_path, own_bus=True)
+    path = rig_file(tmp_path, *UNHURRIED, own_bus=True)
     going = Running(path, tmp_path / "run", 3.0, clock="real")
     with going.client() as client:
         tick = client.checkpoint("now")["tick"]
