@@ -13,6 +13,8 @@ from control_help import Running
 from rig_help import CONFIGS, DESK, run
 from test_bad_input import call
 
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.reading import read_toml
 from torqueloop.hil.control.client import ControlError
 from torqueloop.hil.record.recording import read_stream
 from torqueloop.hil.rig.online.restore import COUNT_MAX, Checkpoints
@@ -108,6 +110,22 @@ def test_a_replay_reads_the_copies_wherever_the_originals_were(tmp_path: Path, h
     shutil.rmtree(configs)
     status, text = call("replay", out)
     assert status == 0 and "identical" in text, text
+
+
+def test_nothing_outside_of_a_recording_is_read_for_its_replay(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever asks for it: here the reader of the rig file itself."""
+    outside = tmp_path / "outside.toml"
+    outside.write_text("x = 1\n")
+
+    def load(path: Path, *_: object) -> None:
+        read_toml(path)
+        read_toml(outside)
+
+    monkeypatch.setattr("torqueloop.hil.rig.describe.plan.load_plan", load)
+    with pytest.raises(ConfigError, match="not part of the recording"):
+        replay(recording)
 
 
 # --- checkpoints ----------------------------------------------------------------------------------------------------
