@@ -13,6 +13,9 @@ import pytest
 from rig_help import CONFIGS
 from test_bad_input import DBC, DRIVE, ENGINE, RIG, SCENARIO, TCU, call, spoil
 
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.reading import read_bytes
+
 CAR = "powertrains/car_4hp22.toml"
 PART = """
 tables.mu = { columns = ["w_radps", "mu"], rows = [[0.0, 0.5], [10.0, 0.5]] }
@@ -85,6 +88,7 @@ MISTAKES = {
     "whole number": (RIG, "[outputs]", "[outputs]\nx = 99999999999999999999", RIG, ["64 bits"]),
     "mistake in an included part": (DRIVE, "J_kgm2 = 0", "J_kgm2 = -0", CAR, ["J_kgm2", "drive_528i.toml"]),
     "rig name": (RIG, 'name = "desk_4hp22"', 'name = "../../x"', RIG, ["name", "'../../x'"]),
+    "rig name of a folder": (RIG, 'name = "desk_4hp22"', 'name = "x/../../y"', RIG, ["name", "'x/../../y'"]),
 }  # fmt: skip
 
 
@@ -171,6 +175,11 @@ def test_only_regular_files_are_read(configs: Path, tmp_path: Path) -> None:
     user = tmp_path / "user.toml"
     user.write_text('include = ["z.toml"]\n')
     refused(user, "z.toml")
+
+
+def test_no_name_of_a_file_ends_in_its_middle() -> None:
+    with pytest.raises(ConfigError, match="zero byte"):
+        read_bytes("a.toml\0.csv", 100)
 
 
 def test_files_that_are_too_long_are_not_read(tmp_path: Path) -> None:

@@ -54,10 +54,10 @@ def test_letters_and_streams_that_the_terminal_lacks_cost_nothing(tmp_path: Path
     ascii_only = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
     passed = [*short(tmp_path / "a")]
     plain = tmp_path / "rig.toml"
-    plain.write_text(f'extends = "{DESK}"\nwithout = ["gates"]\n')
+    plain.write_text(f'extends = "{DESK}"\nwithout = ["gates"]\n[rig]\nname = "gr\u00f6\u00dfe"\n', encoding="utf-8")
     passed[4] = str(plain)
     done = subprocess.run(passed, env=ascii_only, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr + done.stdout
+    assert done.returncode == 0 and "gr\\xf6\\xdfe" in done.stdout, done.stderr + done.stdout
     # nobody reads standard error; and there is none at all
     for how in ("2>&-", "2>/dev/full", ">/dev/full", ">&- 2>&-"):
         out = tmp_path / f"b{len(list(tmp_path.iterdir()))}"
