@@ -164,7 +164,7 @@ MUTATIONS = (
     # --- transactions
     M(f"{TICK}/tick_control.pxi", "(r.safe_latched or r.reacting)", "False", CONTROL),
     M(f"{TICK}/tick_control.pxi", "c.work -= r.sig[r.out_slot + c.stored[i]]", "pass", CONTROL),
-    M(f"{TICK}/tick_control.pxi", "r.momentum[i].gain = c.gain[i]", "pass", CONTROL),
+    M(f"{TICK}/tick_control.pxi", "r.momentum[i].gain = c.gain[i]", "pass", ("hil/test_impulse.py",)),
     M(f"{TICK}/tick_control.pxi", "r.hash = h.hash", "pass", CONTROL),
     M(f"{TICK}/tick_control.pxi", "(&c.at_tick) > sim_tick(r)", "(&c.at_tick) >= sim_tick(r)", CONTROL),
     # --- forces, friction, signs
@@ -190,7 +190,7 @@ MUTATIONS = (
         f"{STEP}/decide.pxi",
         "acc = -trend(s.now.cap_f[i], s.end.cap_f[i], ahead)",
         "acc = trend(s.now.cap_f[i], s.end.cap_f[i], ahead)",
-        KERNEL,
+        (*KERNEL, "property/test_instants.py", "unit/test_kernel_random.py"),
     ),
     M(f"{STEP}/decide.pxi", "s.mode[i] = 1 if r > 0.0 else -1", "s.mode[i] = -1 if r > 0.0 else 1", KERNEL),
     M("cython_kernels/model/laws.pxd", "e += 0.5 * s.now.u[i] * p", "e += s.now.u[i] * p", KERNEL),

@@ -8,7 +8,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from torqueloop.core.components import Torque, TranslationalConstantSpeed, TranslationalSpringDamper, Vehicle
+from torqueloop.core.components import (
+    CarResistance,
+    Mass,
+    Torque,
+    TranslationalConstantSpeed,
+    TranslationalSpringDamper,
+    Vehicle,
+)
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import RangeError
 from torqueloop.core.simulate.offline import Simulation
@@ -93,3 +100,14 @@ def test_a_trailer_hangs_on_flangeT_and_turns_no_engine() -> None:
 def test_two_inputs_for_the_same_force_are_refused() -> None:
     with pytest.raises(RangeError, match=r"useCrInput .* in \[Vehicle\]; allowed: false"):
         Vehicle(**CAR, useCrInput=True, useInclinationInput=True)
+
+
+@pytest.mark.parametrize("v0", [20.0, -20.0], ids=["forward", "backward"])
+def test_wind_from_a_table_is_against_the_motion_in_either_direction(v0: float) -> None:
+    """300 N at 30 m/s, straight from 0, on 100 kg: v = v0 e^(-t/10 s)."""
+    d = Driveline("car", order=4)
+    d.add("body", Mass(m=100.0, v0=v0))
+    d.add("wind", CarResistance(wind=[[0, 0], [30, 300]]))
+    d.connect("body.flange_a", "wind.flange")
+    result = run(d, 4.0)
+    assert np.abs(result["body.v"] - v0 * np.exp(-0.1 * result.time)).max() < 1e-9
