@@ -72,6 +72,8 @@ CORE_GROUPS: dict[str, set[str]] = {
     "controls": {"describe", "signals", "simulate"},
     "analyse": {"describe", "components", "compile", "simulate"},
     "reference": {"describe", "signals", "components", "compile"},
+    # trees of bodies on joints with drivelines on them; Pinocchio, when one is built
+    "multibody": {"describe", "signals", "compile"},
 }
 #: what each folder of the kernels may import of the others
 KERNEL_GROUPS: dict[str, set[str]] = {

@@ -1,0 +1,240 @@
+"""Bodies and drivelines as one system: at every instant one linear system for accelerations and multipliers.
+
+    [ M(q)   C(q)   -A^T ] [dv/dt]   [ tau - h(q, v) - gyroscopic moments of the rotors ]
+    [ C^T    M1          ] [du/dt] = [ f1(z, u, t) - J N^T n·(dJw/dt v)                 ]
+    [ A(q)            0  ] [  λ  ]   [ -dA/dt (v, u)                                    ]
+
+C = sum Jw^T n J N over the rotors (w = N u, Jw: angular velocity of the carrier over v), M1 constant, from the compiled
+driveline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from torqueloop.core.describe.errors import DuplicateError, OverconstrainedError, UnknownNameError, did_you_mean
+from torqueloop.core.multibody.carried import Carried, at
+from torqueloop.core.multibody.rows import PointHeld, Row
+from torqueloop.core.multibody.tree import BuiltTree, Floats, Tree, cross, unit
+from torqueloop.core.signals import Signal
+
+#: a row of whose direction less than this is left beside the rows before it follows from them
+DEPENDENT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """q: joints (quaternions x, y, z, w), v: their velocities; z, u: angles and speeds of all drivelines in turn."""
+
+    q: Floats
+    v: Floats
+    z: Floats
+    u: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """dv/dt, du/dt and the multiplier of every row."""
+
+    a: Floats
+    du: Floats
+    multipliers: Floats
+
+
+class Coupled:
+    """A tree, the drivelines on it and the rows between them.
+
+    joint_torques: signals of torques (forces) in revolute (prismatic) joints, between body and parent.
+    UnknownNameError: a body, joint or flange that does not exist, with who names it.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        carried: Sequence[Carried] = (),
+        rows: Sequence[Row | PointHeld] = (),
+        joint_torques: Mapping[str, Signal] | None = None,
+    ) -> None:
+        self.built = BuiltTree(tree)
+        self.carried = tuple(carried)
+        names = [c.name for c in carried] + [r.name for r in rows]
+        if twice := {n for n in names if names.count(n) > 1}:
+            raise DuplicateError(f"several drivelines or rows are called {', '.join(sorted(twice))}")
+        self.nv = int(self.built.model.nv)
+        self.starts = np.cumsum([0, *(c.model.n for c in carried)])
+        self.nu = int(self.starts[-1])
+        self.carriers = [self.built.index(c.body, f"driveline {c.name!r}") for c in carried]
+        self.torques = {self.built.coordinate(k, "joint_torques"): s for k, s in (joint_torques or {}).items()}
+        self.points = [r for r in rows if isinstance(r, PointHeld)]
+        self.rows = [r for r in rows if isinstance(r, Row)]
+        self.held = [self.built.index(p.body, f"row {p.name!r}") for p in self.points]
+        self.turned = [{self.built.index(b, f"row {r.name!r}"): np.array(n, float) for b, n in r.rates.items()}
+                       for r in self.rows]  # fmt: skip
+        self.constant = np.array([self._constant(r) for r in self.rows]).reshape(len(self.rows), self.nv + self.nu)
+        #: rows with an equation of angles: those without angular velocities of bodies
+        self.holonomic = [not rates for rates in self.turned]
+        for row in self.rows:
+            for body, vector in row.rates.items():
+                unit(vector, row.name, f"rates.{body}")
+        self.row_names = [r.name for r in self.rows] + [f"{p.name}.f_{x}" for p in self.points for x in "xyz"]
+
+    def _constant(self, row: Row) -> Floats:
+        line = np.zeros(self.nv + self.nu)
+        for joint, value in row.joints.items():
+            line[self.built.coordinate(joint, f"row {row.name!r}")] += value
+        names = [c.name for c in self.carried]
+        for shaft, value in row.shafts.items():
+            driveline, _, flange = shaft.partition(".")
+            if driveline not in names:
+                raise UnknownNameError(f"row {row.name!r}: there is no driveline {driveline!r}",
+                                       hint=did_you_mean(driveline, names))  # fmt: skip
+            k = names.index(driveline)
+            start = self.nv + self.starts[k]
+            line[start : start + self.carried[k].model.n] += value * self.carried[k].flange(flange, f"row {row.name!r}")
+        return line
+
+    def part(self, k: int) -> slice:
+        """Place of driveline k in z and u."""
+        return slice(int(self.starts[k]), int(self.starts[k + 1]))
+
+    def solve(self, t: float, s: State, before: bool = False) -> Solution:
+        """Accelerations and multipliers; `before`: where a torque jumps at t, with what it is until then."""
+        mass, force, matrix, rest = self.equations(t, s, before)
+        n, m = len(mass), len(matrix)
+        whole = np.zeros((n + m, n + m))
+        whole[:n, :n], whole[:n, n:], whole[n:, :n] = mass, -matrix.T, matrix
+        found = np.linalg.solve(whole, np.concatenate([force, -rest]))
+        return Solution(found[: self.nv], found[self.nv : n], found[n:])
+
+    def equations(self, t: float, s: State, before: bool = False) -> tuple[Floats, Floats, Floats, Floats]:
+        """Mass matrix and forces of all coordinates, A, and dA/dt (v, u)."""
+        mass, jacobians = self.mass(s.q)
+        model, data, pin = self.built.model, self.built.data, self.built.pin
+        force = np.zeros(self.nv + self.nu)
+        force[: self.nv] = -pin.nonLinearEffects(model, data, s.q, s.v)
+        for k, signal in self.torques.items():
+            force[k] += at(signal, t, before)
+        pin.forwardKinematics(model, data, s.q, s.v, np.zeros(self.nv))
+        for k, carried in enumerate(self.carried):
+            part, joint = self.part(k), self.carriers[k]
+            z, u = s.z[part], s.u[part]
+            along = slice(self.nv + part.start, self.nv + part.stop)
+            force[along] += carried.force(t, z, u, before)
+            omega, rest = data.v[joint].angular, data.a[joint].angular
+            for rotor in carried.rotors:
+                force[along] -= rotor.J * rotor.row * (rotor.axis @ rest)
+                force[: self.nv] -= jacobians[joint][3:].T @ cross(omega, rotor.axis) * (rotor.J * (rotor.row @ u))
+        matrix, rest = self._rows(jacobians)
+        return mass, force, matrix, rest
+
+    def mass(self, q: Floats) -> tuple[Floats, dict[int, Floats]]:
+        """Mass matrix of (v, u), and the Jacobians (6, nv) of bodies in their own axes."""
+        built = self.built
+        mass = np.zeros((self.nv + self.nu,) * 2)
+        mass[: self.nv, : self.nv] = built.pin.crba(built.model, built.data, q)
+        lower = np.tril_indices(self.nv, -1)
+        mass[lower] = mass.T[lower]
+        built.pin.computeJointJacobians(built.model, built.data, q)
+        joints = {*self.carriers, *self.held, *(j for turned in self.turned for j in turned)}
+        local = built.pin.LOCAL
+        jacobians = {j: np.array(built.pin.getJointJacobian(built.model, built.data, j, local)) for j in joints}
+        for k, carried in enumerate(self.carried):
+            part = slice(self.nv + int(self.starts[k]), self.nv + int(self.starts[k + 1]))
+            mass[part, part] = carried.model.arrays.M
+            turn = jacobians[self.carriers[k]][3:]
+            for rotor in carried.rotors:
+                mass[: self.nv, part] += rotor.J * np.outer(turn.T @ rotor.axis, rotor.row)
+            mass[part, : self.nv] = mass[: self.nv, part].T
+        return mass, jacobians
+
+    def _rows(self, jacobians: dict[int, Floats]) -> tuple[Floats, Floats]:
+        """A and dA/dt (v, u), from the kinematics at hand (accelerations of the bodies for dv/dt = 0)."""
+        data = self.built.data
+        matrix = np.zeros((len(self.row_names), self.nv + self.nu))
+        rest = np.zeros(len(matrix))
+        matrix[: len(self.rows)] = self.constant
+        for k, turned in enumerate(self.turned):
+            for joint, vector in turned.items():
+                matrix[k, : self.nv] += vector @ jacobians[joint][3:]
+                rest[k] += vector @ data.a[joint].angular
+        for k, (point, joint) in enumerate(zip(self.points, self.held, strict=True)):
+            lines = slice(len(self.rows) + 3 * k, len(self.rows) + 3 * k + 3)
+            arm, turn, jac = np.array(point.point, float), data.oMi[joint].rotation, jacobians[joint]
+            matrix[lines, : self.nv] = turn @ (jac[:3] - np.cross(arm, jac[3:].T).T)
+            omega, a = data.v[joint].angular, data.a[joint]
+            speed = data.v[joint].linear + cross(omega, arm)
+            rest[lines] = turn @ (a.linear + cross(a.angular, arm) + cross(omega, speed))
+        return matrix, rest
+
+    def places(self, q: Floats, z: Floats, q0: Floats) -> Floats:
+        """What rows keep constant: sums of angles (0 for those with `rates`), places of points along world axes."""
+        model, data, pin = self.built.model, self.built.data, self.built.pin
+        pin.forwardKinematics(model, data, q)
+        turned = pin.difference(model, q0, q) if self.rows else np.zeros(self.nv)
+        angles = self.constant @ np.concatenate([turned, z])
+        places = [data.oMi[j].act(np.array(p.point, float)) for p, j in zip(self.points, self.held, strict=True)]
+        return np.concatenate([np.where(self.holonomic, angles, 0.0), *places])
+
+    def check_rows(self, s: State) -> None:
+        """OverconstrainedError names the first row that follows from (or contradicts) those before it."""
+        mass, _, matrix, _ = self.equations(0.0, s)
+        factor = np.linalg.cholesky(mass)
+        known: list[Floats] = []
+        for name, line in zip(self.row_names, matrix, strict=True):
+            scaled = np.linalg.solve(factor, line)
+            left = scaled - sum((e * (e @ scaled) for e in known), np.zeros(len(line)))
+            if not np.linalg.norm(left) > DEPENDENT * np.linalg.norm(scaled):
+                before = self.row_names[: len(known)]
+                raise OverconstrainedError(f"row {name!r} over-determines: at the start it follows from "
+                                           f"{', '.join(before) or 'nothing, it holds no speed'}")  # fmt: skip
+            known.append(left / np.linalg.norm(left))
+
+    def wrenches(self, s: State, found: Solution) -> Floats:
+        """(bodies, 6): force and moment of each joint on its body at the joint, along the axes of the body.
+
+        All that goes through the joint: bearing, drive and gear torques about its axis, joint_torques.
+        """
+        pin, model, data = self.built.pin, self.built.model, self.built.data
+        pin.forwardKinematics(model, data, s.q, s.v, found.a)
+        outer = [pin.Force.Zero() for _ in range(model.njoints)]
+        for k, carried in enumerate(self.carried):
+            joint, part = self.carriers[k], self.part(k)
+            omega = data.v[joint].angular.copy()
+            for rotor in carried.rotors:
+                spin = rotor.J * (rotor.row @ s.u[part])
+                moment = -rotor.J * (rotor.row @ found.du[part]) * rotor.axis - cross(omega, rotor.axis) * spin
+                outer[joint] += pin.Force(np.zeros(3), moment)
+        for turned, value in zip(self.turned, found.multipliers, strict=False):
+            for joint, vector in turned.items():
+                outer[joint] += pin.Force(np.zeros(3), value * vector)
+        for k, (point, joint) in enumerate(zip(self.points, self.held, strict=True)):
+            first = len(self.rows) + 3 * k
+            force = data.oMi[joint].rotation.T @ found.multipliers[first : first + 3]
+            outer[joint] += pin.Force(force, cross(np.array(point.point, float), force))
+        forces = pin.StdVec_Force()
+        forces.extend(outer)
+        pin.rnea(model, data, s.q, s.v, found.a, forces)
+        return np.array([data.f[j].vector for j in range(1, model.njoints)]).reshape(-1, 6)
+
+    def energy(self, s: State) -> float:
+        """Kinetic, of gravity and in the springs, J."""
+        mass, _ = self.mass(s.q)
+        speeds = np.concatenate([s.v, s.u])
+        height = self.built.pin.computePotentialEnergy(self.built.model, self.built.data, s.q)
+        springs = sum(c.spring_energy(s.z[self.part(k)]) for k, c in enumerate(self.carried))
+        return float(0.5 * speeds @ mass @ speeds + height + springs)
+
+    def momentum(self, s: State) -> Floats:
+        """(6) momentum, and angular momentum about the origin of the world, along its axes."""
+        pin, model, data = self.built.pin, self.built.model, self.built.data
+        pin.computeCentroidalMomentum(model, data, s.q, s.v)
+        linear = np.array(data.hg.linear)
+        angular = data.hg.angular + cross(data.com[0], linear)
+        for k, carried in enumerate(self.carried):
+            turn = data.oMi[self.carriers[k]].rotation
+            for rotor in carried.rotors:
+                angular = angular + turn @ rotor.axis * (rotor.J * (rotor.row @ s.u[self.part(k)]))
+        return np.concatenate([linear, angular])
