@@ -1,11 +1,16 @@
 """A receiver that shares no code with us: python-can takes frames, autosar-e2e and opendbc check, cantools decodes.
 
-    python scripts/independent_receiver.py LOG DATABASE [--channel N]       a log of any tool, as python-can reads it
+    python scripts/independent_receiver.py prove [sent received rules] [--quick]     disturbances and rules, as a table
+    python scripts/independent_receiver.py LOG DATABASE [--channel N]        a log of any tool, as python-can reads it
     python scripts/independent_receiver.py udp_multicast:239.74.163.2:43113 DATABASE --seconds 10      a bus that runs
 
-Prints one line of JSON for everything that is not as it should be: time since the first frame, message, what. Messages
-with VW MQB's rule (AUTOSAR profile 2) are checked by both libraries; all others by length, cycle time, counter and the
-constants given. Nothing of torqueloop is imported.
+`prove` starts a rig in another process (scripts/lockstep_rig.py) and exchanges frames with it tick by tick over the
+software bus: every disturbance of what it sends and of what it receives is seen in its window, and nothing outside; of
+every rule of protection right frames are taken, and every single flipped bit is refused, by both. Status 1 if not.
+
+The others print one line of JSON for everything that is not as it should be: time since the first frame, message, what.
+Messages with VW MQB's rule (AUTOSAR profile 2) are checked by both libraries; all others by length, cycle time, counter
+and the constants given. Nothing of torqueloop is imported.
 """
 
 from __future__ import annotations
@@ -14,88 +19,24 @@ import argparse
 import json
 import re
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import can
-import cantools
-import e2e
-from opendbc.can.dbc import Signal, volkswagen_mqb_meb_checksum
 
-#: a frame may come so much early or late against its cycle time
-TOLERANCE = 0.3
+sys.path.insert(0, str(Path(__file__).parent))
 
+from judgetools import exchange, protected, sent
+from judgetools.judge import Judge
+from judgetools.lockstep import NoBus
+from judgetools.rules import RULES
 
-@dataclass
-class Watched:
-    """What is known of one message."""
-
-    last_s: float | None = None
-    counter: int | None = None
-    ids: list[int] = field(default_factory=list)
-
-
-def attribute(message: Any, name: str, default: Any) -> Any:
-    """An attribute of a message in its DBC."""
-    given = message.dbc.attributes
-    return given[name].value if name in given else default
-
-
-class Judge:
-    """Frames in, findings out."""
-
-    def __init__(self, database: Path, constants: dict[str, float]) -> None:
-        self.constants = constants
-        self.database = cantools.database.load_file(database)
-        self.watched: dict[int, Watched] = {}
-        self.frames = 0
-
-    def take(self, frame: can.Message) -> Iterator[tuple[str, str]]:
-        """(message, what is wrong) of one frame."""
-        self.frames += 1
-        try:
-            message = self.database.get_message_by_frame_id(frame.arbitration_id)
-        except KeyError:
-            yield hex(frame.arbitration_id), "unknown"
-            return
-        seen = self.watched.setdefault(frame.arbitration_id, Watched())
-        before, seen.last_s = seen.last_s, frame.timestamp
-        data = bytes(frame.data)
-        if len(data) != message.length:
-            yield message.name, "length"
-            return
-        cycle = (message.cycle_time or 0) * 1e-3
-        if before is not None and cycle and abs(frame.timestamp - before - cycle) > TOLERANCE * cycle:
-            yield message.name, "cycle"
-        if str(attribute(message, "E2EProfile", "NONE")) == "AUTOSAR_P02":
-            wrong = self._profile_2(message, data, frame.arbitration_id)
-            if wrong:
-                yield message.name, wrong
-                return
-        name = str(attribute(message, "E2ECounterSignal", ""))
-        values = message.decode(data, decode_choices=False)
-        for signal, value in values.items():
-            if abs(self.constants.get(f"{message.name}.{signal}", value) - value) > 1e-9:
-                yield message.name, f"value of {signal}"
-        if name:
-            step = (int(values[name]) - (seen.counter if seen.counter is not None else int(values[name]) - 1)) % (
-                int(attribute(message, "E2ECounterMax", 15)) + 1
-            )
-            seen.counter = int(values[name])
-            if step != 1:
-                yield message.name, "repeat" if step == 0 else "jump"
-
-    def _profile_2(self, message: Any, data: bytes, address: int) -> str | None:
-        ids = [int(word, 16) for word in str(attribute(message, "E2EDataIDList", "")).split()]
-        by_autosar = len(ids) == 16 and bool(e2e.p02.e2e_p02_check(data, data_id_list=bytes(ids)))
-        checksum = Signal("CHECKSUM", 0, 7, 0, 8, False, 1.0, 0.0, True)
-        by_opendbc = volkswagen_mqb_meb_checksum(address, checksum, bytearray(data)) == data[0]
-        if by_autosar != by_opendbc:
-            return f"judges differ: autosar-e2e {by_autosar}, opendbc {by_opendbc}"
-        return None if by_autosar else "checksum"
+POWERTRAIN = Path(__file__).resolve().parents[1] / "configs" / "examples" / "two_blocks.toml"
+#: there is no bus here
+SKIPPED = 77
 
 
 def frames(source: str, channel: int | None, seconds: float) -> Iterator[can.Message]:
@@ -115,15 +56,15 @@ def frames(source: str, channel: int | None, seconds: float) -> Iterator[can.Mes
             yield frame
 
 
-def main() -> int:
-    """Status 0 whatever is found: the lines tell."""
+def look(arguments: Sequence[str]) -> int:
+    """A log or a bus. Status 0 whatever is found: the lines tell."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source")
     parser.add_argument("database", type=Path)
     parser.add_argument("--channel", type=int)
     parser.add_argument("--constant", action="append", default=[], metavar="MESSAGE.SIGNAL=VALUE")
     parser.add_argument("--seconds", type=float, default=10.0)
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     pairs = (text.split("=") for text in given.constant)
     judge, first = Judge(given.database, {name: float(value) for name, value in pairs}), None
     for frame in frames(given.source, given.channel, given.seconds):
@@ -135,5 +76,86 @@ def main() -> int:
     return 0
 
 
+def prove_sent(folder: Path, quick: bool) -> bool:
+    """Disturbances of what the rig sends."""
+    seen, outside, judge = sent.watched(folder, sent.CASES)
+    rows = [
+        [s.fault["kind"], s.on, ", ".join(f"{what} {many}" for (_, what), many in s.said.most_common(3)), _good(s)]
+        for s in seen
+    ]
+    _table("sent by the rig (VW MQB)", ["kind", "on", "the receiver says, in the window", ""], rows)
+    read = f"opendbc's parser has read {judge.parsed} of them, taken {judge.taken}"
+    print(f"{judge.frames} frames, {read}; outside of all windows: {len(outside)} findings")
+    print("\n".join(outside[:10]))
+    return all(s.passed for s in seen) and not outside
+
+
+def prove_received(folder: Path, quick: bool) -> bool:
+    """Disturbances of what the rig receives."""
+    seen = exchange.Exchange(folder, POWERTRAIN, exchange.CASES).run()
+    rows = [
+        [s.case.fault["kind"], s.case.on, _counts(s.inside), _counts(s.behind), f"{s.other} of {exchange.WINDOW}",
+         "yes" if s.as_defined else "NO", s.outside, _good(s)]
+        for s in seen
+    ]  # fmt: skip
+    heads = ["kind", "on", "counted in the window", "next frame", "other ticks", "as defined", "outside", ""]
+    _table("received by the rig, or sent in answer", heads, rows)
+    return all(s.passed for s in seen)
+
+
+def prove_rules(folder: Path, quick: bool) -> bool:
+    """Rules of protection, both ways."""
+    rows = protected.Protected(folder, POWERTRAIN, RULES, every=8 if quick else 1).run()
+    heads = ["message", "rule", "right here", "right there", "flips refused here", "there", ""]
+    _table(
+        "rules of protection", heads, [[*cells, _good(row)] for cells, row in zip(protected.table(rows), rows,
+                                                                                 strict=True)]
+    )  # fmt: skip
+    flips, heard = sum(r.flips for r in rows), sum(r.heard for r in rows)
+    print(f"{len(rows)} messages, {len({r.rule.profile for r in rows})} rules: {heard} right frames, {flips} flips")
+    return all(row.passed for row in rows)
+
+
+PROOFS = {"sent": prove_sent, "received": prove_received, "rules": prove_rules}
+
+
+def prove(arguments: Sequence[str]) -> int:
+    """Status 0 when all is as it should be, 77 where there is no bus."""
+    parser = argparse.ArgumentParser(prog="independent_receiver.py prove")
+    parser.add_argument("what", nargs="*", metavar="|".join(PROOFS))
+    parser.add_argument("--quick", action="store_true", help="rules: every eighth bit")
+    given = parser.parse_args(arguments)
+    if unknown := set(given.what) - set(PROOFS):
+        parser.error(f"{', '.join(unknown)}: none of {', '.join(PROOFS)}")
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            for name in given.what or PROOFS:
+                begin = time.monotonic()
+                bad += not PROOFS[name](Path(folder), given.quick)
+                print(f"({time.monotonic() - begin:.0f} s)\n")
+        except NoBus as reason:
+            print(f"not available here: {reason}", file=sys.stderr)
+            return SKIPPED
+    return 1 if bad else 0
+
+
+def _good(seen: Any) -> str:
+    return "" if seen.passed else "WRONG"
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{reason} {n}" for reason, n in sorted(counts.items())) or "-"
+
+
+def _table(title: str, heads: list[str], rows: list[list[Any]]) -> None:
+    cells = [heads, *([str(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(heads))]
+    print(title)
+    for row in cells:
+        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    words = sys.argv[1:]
+    sys.exit(prove(words[1:]) if words[:1] == ["prove"] else look(words))
