@@ -1,10 +1,20 @@
-"""The tick's looks at whole tables of numbers by themselves, for tests: fingerprint, and the search for what is not finite."""
+"""What the tick does with whole stretches of numbers by itself, for tests: fingerprint, search for what is not finite, copies.
+plain: as processors without AVX do it."""
 
 from libc.stdint cimport uint64_t
+from libc.stdlib cimport calloc, free
 
 from torqueloop.cython_kernels.model.fingerprint cimport fingerprint
 from torqueloop.cython_kernels.rings.buffer cimport PyBuffer_Release, doubles_of
-from torqueloop.cython_kernels.tick.finite cimport not_finite
+from torqueloop.cython_kernels.tick.words cimport (
+    WORDS_BLOCK,
+    copy,
+    copy_plain,
+    copy_twice,
+    copy_twice_plain,
+    not_finite,
+    not_finite_plain,
+)
 
 
 def fingerprint_of(values not None, uint64_t seed=0):
@@ -16,14 +26,44 @@ def fingerprint_of(values not None, uint64_t seed=0):
     return found
 
 
-def first_not_finite(values not None):
-    """Index of the first of the values (float64) that is infinite or NaN, -1: none. ValueError unless aligned to 16 bytes."""
+def first_not_finite(values not None, plain=False):
+    """Index of the first of the values (float64) that is infinite or NaN, -1: none."""
     cdef Py_buffer view
     cdef const double* p = doubles_of(values, &view, False)
-    cdef bint aligned = <size_t>p % 16 == 0
-    cdef int found = not_finite(p, <int>(view.len // 8)) if aligned and view.len else -1
-    cdef bint empty = view.len == 0
+    cdef int n = <int>(view.len // 8)
+    # as the tick has them: aligned, zeros up to the end of the block
+    cdef double* own = <double*>calloc(n // WORDS_BLOCK + 1, WORDS_BLOCK * sizeof(double))
+    cdef int found = -1
+    if own != NULL:
+        copy(p, own, n)
+        found = not_finite_plain(own, n) if plain else not_finite(own, n)
+        free(own)
     PyBuffer_Release(&view)
-    if not aligned and not empty:
-        raise ValueError("values: allowed: memory aligned to 16 bytes")
+    if own == NULL:
+        raise MemoryError
     return found
+
+
+def copied(values not None, to not None, too=None, plain=False):
+    """Copy the values (float64) to the beginning of another array, or of two in one pass. ValueError if one is too short."""
+    cdef Py_buffer source, target, other
+    cdef const double* p = doubles_of(values, &source, False)
+    cdef double* q = doubles_of(to, &target, True)
+    cdef double* r = doubles_of(to if too is None else too, &other, True)
+    cdef int n = <int>(source.len // 8)
+    fits = target.len >= source.len and other.len >= source.len
+    if not fits:
+        pass
+    elif too is None and plain:
+        copy_plain(p, q, n)
+    elif too is None:
+        copy(p, q, n)
+    elif plain:
+        copy_twice_plain(p, q, r, n)
+    else:
+        copy_twice(p, q, r, n)
+    PyBuffer_Release(&source)
+    PyBuffer_Release(&target)
+    PyBuffer_Release(&other)
+    if not fits:
+        raise ValueError("to, too: allowed: as long as the values, or longer")

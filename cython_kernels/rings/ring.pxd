@@ -26,6 +26,8 @@ ctypedef struct slot_t:
 cdef bint frames_push(spsc_t* r, const can_frame_t* frame) noexcept nogil
 cdef bint frames_pop(spsc_t* r, can_frame_t* frame) noexcept nogil
 cdef bint data_push(spsc_t* r, const void* record, uint32_t n_bytes) noexcept nogil
+cdef void* data_place(spsc_t* r, uint32_t n_bytes) noexcept nogil
+cdef void data_keep(spsc_t* r, uint32_t n_bytes) noexcept nogil
 cdef int64_t data_pop(spsc_t* r, void* record, uint64_t room) noexcept nogil
 cdef uint64_t spsc_fill(spsc_t* r) noexcept nogil
 

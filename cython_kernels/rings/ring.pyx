@@ -117,6 +117,27 @@ cdef bint data_push(spsc_t* r, const void* record, uint32_t n_bytes) noexcept no
     return True
 
 
+cdef void* data_place(spsc_t* r, uint32_t n_bytes) noexcept nogil:
+    """Where a record of n_bytes can be made in the ring itself, to be taken over by data_keep; NULL: there is no room for
+    it, or the end of the buffer would cut it: data_push then. real-time: yes, producer side."""
+    cdef uint64_t head = r.head
+    cdef uint64_t start = head & (r.capacity - 1)
+    cdef uint64_t need = _padded(n_bytes)
+    if head - TL_LOAD_ACQUIRE(&r.tail) + need > r.capacity or start + need > r.capacity:
+        return NULL
+    return r.data + start + RECORD_HEAD
+
+
+cdef void data_keep(spsc_t* r, uint32_t n_bytes) noexcept nogil:
+    """Append the record made at data_place(r, n_bytes). real-time: yes, producer side."""
+    cdef uint64_t head = r.head
+    cdef uint64_t used = head - TL_LOAD_ACQUIRE(&r.tail)
+    cdef uint64_t need = _padded(n_bytes)
+    memcpy(r.data + (head & (r.capacity - 1)), &n_bytes, 4)
+    TL_STORE_RELEASE(&r.head, head + need)
+    _note_fill(r, used + need)
+
+
 cdef int64_t data_pop(spsc_t* r, void* record, uint64_t room) noexcept nogil:
     """Take the oldest record; its length, -1 if there is none, -2 if it is longer than `room` (it stays).
     Consumer side."""

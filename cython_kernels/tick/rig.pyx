@@ -32,6 +32,7 @@ from torqueloop.cython_kernels.tick.rig_memory cimport RigMemory
 from torqueloop.cython_kernels.tick.safety cimport Safety
 from torqueloop.cython_kernels.can.socketcan cimport NativePort
 from torqueloop.cython_kernels.tick.transaction cimport CTL_WRITES
+from torqueloop.cython_kernels.tick.words cimport WORDS_BLOCK
 from torqueloop.cython_kernels.tick.tick cimport (
     CAUSE_BUS,
     CAUSE_ENCODE,
@@ -54,6 +55,7 @@ from torqueloop.cython_kernels.tick.tick cimport (
     POLICY_SKIP,
     POLICY_STOP,
     RX_PER_TICK,
+    SAMPLE_HEAD,
     bus_entry_t,
     bus_t,
     copy_t,
@@ -89,7 +91,7 @@ FEED_TEXTS = (
 )
 #: size of the head of an input record (tick.pxd input_head_t) and of the fixed part of a sample record
 INPUT_HEAD_BYTES = sizeof(input_head_t)
-SAMPLE_HEAD_BYTES = 32
+SAMPLE_HEAD_BYTES = SAMPLE_HEAD
 
 
 cdef class Rig(RigMemory):
@@ -128,7 +130,8 @@ cdef class Rig(RigMemory):
         self.r.in_slot, self.r.out_slot = in_slot, out_slot
         self.slot(in_slot + max(0, self.r.n_in - 1))
         self.slot(out_slot + max(0, self.r.n_out - 1))
-        self.r.out_new = <double*>self.block(self.r.n_out * sizeof(double))
+        # whole blocks: see not_finite
+        self.r.out_new = <double*>self.block((self.r.n_out // WORDS_BLOCK + 1) * WORDS_BLOCK * sizeof(double))
         self._keep += [model, state]
 
     def set_wiring(self, inputs: list, outputs: list, drivers: list) -> None:

@@ -93,6 +93,7 @@ cdef enum:
     RX_PER_TICK = 64            # frames of a bus latched per tick; the rest waits for the next tick
     RX_AT_ARMING = 2048         # messages thrown away at arming, at most
     FRAME_BYTES = 80            # longest packed frame (can_frame.pxd)
+    SAMPLE_HEAD = 32            # bytes of sample_t before `out`
     BUS_WORD_BYTES = 56         # bus_entry_t
     MAX_BUS = 16
     MAX_ROUND = 65536           # ticks: longer rounds of sending have no calendar

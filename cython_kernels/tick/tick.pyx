@@ -82,14 +82,13 @@ from torqueloop.cython_kernels.can.codec cimport (
     rx_message_t,
 )
 from torqueloop.cython_kernels.can.protect cimport protect_spoil
-from torqueloop.cython_kernels.tick.finite cimport not_finite
 from torqueloop.cython_kernels.tick.first_fault cimport first_fault_keep, first_fault_place
 from torqueloop.cython_kernels.clock.heartbeat cimport heartbeat_ask
 from torqueloop.cython_kernels.clock.loop_clock cimport clock_burn, clock_now, clock_sleep, clock_spend, clock_spin
 from torqueloop.cython_kernels.model.fingerprint cimport fingerprint
 from torqueloop.cython_kernels.kernel.kernel cimport tl_outputs, tl_state_take, tl_step
 from torqueloop.cython_kernels.model.model cimport TL_C_FALLBACKS, tl_state
-from torqueloop.cython_kernels.rings.ring cimport data_push, frames_pop, frames_push, slot_read, slot_version, slot_write
+from torqueloop.cython_kernels.rings.ring cimport data_keep, data_place, data_push, frames_pop, frames_push, slot_read, slot_version, slot_write
 from torqueloop.cython_kernels.tick.engine_control cimport engine_control_tick
 from torqueloop.cython_kernels.tick.hydraulics cimport hydraulics_tick
 from torqueloop.cython_kernels.tick.manoeuvre cimport (
@@ -139,6 +138,7 @@ from torqueloop.cython_kernels.tick.faults cimport (
 from torqueloop.cython_kernels.tick.safety cimport guard_t
 from torqueloop.cython_kernels.tick.sensors cimport sensors_tick
 from torqueloop.cython_kernels.tick.sending cimport sending_state_t, sending_t, sendings_t
+from torqueloop.cython_kernels.tick.words cimport copy, copy_twice, not_finite
 from torqueloop.cython_kernels.can.socketcan cimport (
     BUS_OFF,
     PORT_BATCH,

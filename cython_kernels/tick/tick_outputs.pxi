@@ -66,7 +66,7 @@ cdef void _outputs(rig_t* r) noexcept nogil:
             rig_latch(r, CAUSE_NOT_FINITE, r.out_slot + i)
         if not r.frozen:
             # after a fault the last good outputs stay in the table
-            memcpy(r.sig + r.out_slot, r.out_new, r.n_out * sizeof(double))
+            copy(r.out_new, r.sig + r.out_slot, r.n_out)
     # Impulse of the tractive force: m dv/dt = F_wheel + F_road  =>  I += d(m v) - T * mean(F_road) over the tick
     momentum = _combine(r, r.momentum, r.n_momentum)
     force = _combine(r, r.force, r.n_force)

@@ -19,41 +19,56 @@ cdef void _publish_modes(rig_t* r) noexcept nogil:
         n += 1
 
 
-cdef inline void _gather(const rig_t* r, double* out) noexcept nogil:
-    """Recorded signals, one range of neighbouring slots after the other."""
-    cdef const range_t* part
-    cdef int i
-    for i in range(r.n_rec_range):
-        part = &r.rec_range[i]
-        memcpy(out, r.sig + part.first, part.n * sizeof(double))
+cdef inline void _gather(const rig_t* r, double* out, double* also) noexcept nogil:
+    """Recorded signals, one range of neighbouring slots after the other, to one place or two (also: NULL for none)."""
+    cdef const range_t* part = r.rec_range
+    cdef const range_t* end = part + r.n_rec_range
+    while part < end:
+        if also == NULL:
+            copy(r.sig + part.first, out, part.n)
+        else:
+            copy_twice(r.sig + part.first, out, also, part.n)
+            also += part.n
         out += part.n
+        part += 1
 
 
-cdef inline void _sample(rig_t* r, sample_t* sample, int64_t now_ns, int64_t begin_ns, uint32_t flags) noexcept nogil:
+cdef inline void _sample(rig_t* r, sample_t* sample, sample_t* also, int64_t now_ns, int64_t begin_ns,
+                         uint32_t flags) noexcept nogil:
+    """The record of the tick; also: another place for it, NULL for none."""
     sample.tick = r.tick
     sample.t_wall_ns = now_ns
     sample.wake_lateness_ns = <int32_t>min(r.account.now.lateness_ns, <int64_t>0x7FFFFFFF)
     sample.flags = flags
     sample.status = STATUS_ARMED | (STATUS_SAFE if r.safe_latched else 0) | (STATUS_FROZEN if r.frozen else 0)
     sample.status |= (STATUS_DISARMING if r.disarm else 0) | <uint32_t>r.cause << 8
-    _gather(r, sample.out)
+    _gather(r, sample.out, also.out if also != NULL else NULL)
     sample.compute_ns = <int32_t>min(clock_now(r.script) - begin_ns, <int64_t>0x7FFFFFFF)
+    if also != NULL:
+        memcpy(also, sample, SAMPLE_HEAD)
 
 
 cdef inline void _publish_sample(rig_t* r, int64_t now_ns, int64_t begin_ns, uint32_t flags) noexcept nogil:
-    """The record of the tick: made in the first-fault ring where that takes it, and copied from there."""
+    """The record of the tick: made in the first-fault ring where that takes it, and in the ring of the recorder, in one
+    pass where the end of that ring does not cut it."""
     cdef bint due = r.sample_ring != NULL and r.tick % r.rec_every == 0
     cdef bint kept = r.first_fault != NULL and not r.first_fault.frozen and not load_acquire_i32(&r.first_fault.held)
     cdef sample_t* sample = <sample_t*>first_fault_place(r.first_fault) if kept else r.sample
+    cdef uint32_t n_bytes = SAMPLE_HEAD + 8 * r.n_rec
+    cdef sample_t* sent = <sample_t*>data_place(r.sample_ring, n_bytes) if due else NULL
     r.flags_kept |= flags
     if due or kept:
-        _sample(r, sample, now_ns, begin_ns, flags)
+        _sample(r, sample, sent, now_ns, begin_ns, flags)
     if due:
         # what happened in the ticks without a record belongs to this one
-        sample.flags = r.flags_kept
+        if sent != NULL:
+            sent.flags = r.flags_kept
+            data_keep(r.sample_ring, n_bytes)
+        else:
+            sample.flags = r.flags_kept
+            data_push(r.sample_ring, sample, n_bytes)
+            sample.flags = flags
         r.flags_kept = 0
-        data_push(r.sample_ring, sample, <uint32_t>(32 + 8 * r.n_rec))
-        sample.flags = flags
     if kept:
         first_fault_keep(r.first_fault)
         if r.safe_latched and r.tick - r.cause_tick >= r.first_fault.after:

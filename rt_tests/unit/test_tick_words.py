@@ -1,20 +1,15 @@
-"""What a tick does with its whole signal table: fingerprint, search for what is not finite, recorded ranges."""
+"""What a tick does with its whole signal table: fingerprint, search for what is not finite, copies, recorded ranges."""
 
 import itertools
 import struct
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from torqueloop.cython_kernels.probes.words import fingerprint_of, first_not_finite
+from torqueloop.cython_kernels.probes.words import copied, fingerprint_of, first_not_finite
 from torqueloop.cython_kernels.rings.ring import DataRing
+from torqueloop.cython_kernels.tick.first_fault import FirstFault
 from torqueloop.cython_kernels.tick.rig import SAMPLE_HEAD_BYTES, Rig
-
-
-def aligned(n: int) -> NDArray[np.float64]:
-    memory = np.zeros(n + 2)
-    return memory[(memory.ctypes.data % 16) // 8 :][:n]
 
 
 def test_hash_tells_signs_that_change_together() -> None:
@@ -51,33 +46,52 @@ def test_hash_continues_from_the_one_before() -> None:
     assert fingerprint_of(values[8:], one) != fingerprint_of(values[8:], other)
 
 
-@pytest.mark.parametrize("n", [1, 7, 8, 9, 16, 141])
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("n", [1, 3, 4, 7, 8, 9, 16, 31, 32, 33, 141])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_the_first_value_that_is_not_finite_is_found(n: int, bad: float) -> None:
-    values = aligned(n)
-    values[:] = np.linspace(-1e301, 1e301, n)
-    assert first_not_finite(values) == -1
+def test_the_first_value_that_is_not_finite_is_found(n: int, bad: float, plain: bool) -> None:
+    values = np.linspace(-1e301, 1e301, n)
+    assert first_not_finite(values, plain) == -1
     for i in range(n):
         values[i:] = bad
-        assert first_not_finite(values) == i
+        assert first_not_finite(values, plain) == i
         values[i:] = 1.0
         values[i] = bad
-        assert first_not_finite(values) == i
+        assert first_not_finite(values, plain) == i
         values[i] = 1.0
 
 
-def test_opposite_infinities_do_not_hide_each_other() -> None:
-    values = aligned(16)
+@pytest.mark.parametrize("plain", [False, True])
+def test_opposite_infinities_do_not_hide_each_other(plain: bool) -> None:
+    values = np.zeros(16)
     values[2], values[10] = np.inf, -np.inf
-    assert first_not_finite(values) == 2
+    assert first_not_finite(values, plain) == 2
 
 
-def test_a_sum_out_of_range_is_no_fault_of_its_terms() -> None:
-    values = aligned(64)
-    values[:] = 1.7e308
-    assert first_not_finite(values) == -1
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_sum_out_of_range_is_no_fault_of_its_terms(plain: bool) -> None:
+    values = np.full(64, 1.7e308)
+    assert first_not_finite(values, plain) == -1
     values[63] = np.nan
-    assert first_not_finite(values) == 63
+    assert first_not_finite(values, plain) == 63
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("twice", [False, True])
+def test_a_copy_has_every_bit_and_leaves_what_is_behind_it(twice: bool, plain: bool) -> None:
+    rng = np.random.default_rng(5)
+    for n in [*range(0, 40), 63, 64, 65, 141, 210]:
+        # any bits: NaN with their payload, signs of zeros
+        values = rng.integers(0, 1 << 64, n, dtype=np.uint64).view(np.float64)
+        places = [np.full(n + 3, 7.0) for _ in range(2)]
+        # neither source nor target need be aligned to more than 8 bytes
+        copied(values, places[0][1:], places[1][2:] if twice else None, plain)
+        for k, place in enumerate(places):
+            begin, done = k + 1, k == 0 or twice
+            expected = np.full(n + 3, 7.0)
+            if done:
+                expected[begin : begin + n] = values
+            assert place.tobytes() == expected.tobytes(), (n, k)
 
 
 @pytest.mark.parametrize("slots", [[2, 3, 4, 5], [9, 8, 7], [4], [], [3, 4, 4, 5, 2, 3, 9], [11, 0, 1]])
@@ -96,3 +110,36 @@ def test_recorded_signals_come_in_the_order_asked_for(slots: list[int]) -> None:
         assert [x for x, slot in zip(found, slots, strict=True) if slot != 1] == [
             10.0 + slot if slot else 0.0 for slot in slots if slot != 1
         ]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_records_are_whole_where_the_end_of_the_ring_would_cut_them(kept: bool) -> None:
+    # records of 32 + 5 * 8 bytes, in a ring of 256: some are made in place, others in two parts
+    rig, samples, first = Rig(7, 1e-3), DataRing(256), FirstFault(5, 40, 0)
+    rig.set_rig_slots(1, 2, 1, 1)
+    rig.set_initial({slot: 10.0 + slot for slot in range(3, 7)})
+    rig.set_record([2, 3, 4, 5, 6], samples, None, None, None)
+    if kept:
+        rig.set_first_fault(first)
+    rig.begin(0)
+    found = []
+    for tick in range(40):
+        assert rig.ticks(1, 0) == 1
+        record = samples.drain()
+        assert len(record) == SAMPLE_HEAD_BYTES + 40
+        assert struct.unpack_from("<q", record) == (tick,)
+        assert struct.unpack_from("<5d", record, SAMPLE_HEAD_BYTES) == (tick, 13.0, 14.0, 15.0, 16.0)
+        found.append(record)
+    if kept:
+        first.hold()
+        assert first.records() == b"".join(found)
+
+
+def test_a_full_ring_of_records_counts_what_it_refuses() -> None:
+    rig, samples = Rig(7, 1e-3), DataRing(256)
+    rig.set_record([2, 3, 4, 5, 6], samples, None, None, None)
+    rig.begin(0)
+    assert rig.ticks(10, 0) == 10
+    # three records of 8 + 72 bytes
+    assert len(samples.drain()) == 3 * 72
+    assert samples.dropped == 7
