@@ -70,6 +70,7 @@ class CanDatabase:
         send: Iterable[str] | None = None,
         receive: Iterable[str] = (),
         cycles_s: Mapping[str, float] | None = None,
+        whole: bool = False,
     ) -> CanDatabase:
         """Read a DBC (any format of cantools: ARXML, KCD, SYM) for one node or several.
 
@@ -81,13 +82,15 @@ class CanDatabase:
         send: names of the messages that are sent; default: all that the database gives to these nodes.
         receive: names of messages that are received besides those it lists them as receivers of.
         cycles_s: message -> cycle time [s], instead of the database's.
+        whole: a faulty message that is to be sent is an error also where nothing names it; else it is in `skipped`, as
+            faulty ones that are received are.
         """
         path = Path(path)
         if units not in ("SI", "database"):
             raise ConfigError("units of the CAN signals", key="units", value=units, allowed="SI, database")
         nodes = (node,) if isinstance(node, str) else tuple(node)
         sent = None if send is None else tuple(send)
-        traffic = Traffic(nodes, sent, tuple(receive), dict(cycles_s or {}))
+        traffic = Traffic(nodes, sent, tuple(receive), dict(cycles_s or {}), whole)
         loader = Loader(
             path, traffic, list(needed), dict(timeouts_s or {}), dict(e2e or {}), units == "SI", check_limits
         )

@@ -103,14 +103,14 @@ def doubled_id(text: str) -> str | None:
     return None
 
 
-def lacking_switch(path: Path) -> dict[str, str]:
-    """Messages of a DBC with signals marked m0, m1 ... and none marked M -> the first of these (cantools drops it)."""
+def lacking_switch(path: Path) -> dict[str, list[str]]:
+    """Messages of a DBC with signals marked m0, m1 ... and none marked M -> these (cantools drops them)."""
     text = read_bytes(path, DATABASE_BYTES).decode("utf-8", "replace") if path.suffix.lower() == ".dbc" else ""
     found = {}
     for name, body in re.findall(r"^BO_\s+\d+\s+(\w+)\s*:[^\n]*\n((?:[ \t]*SG_[^\n]*\n?)*)", text, re.MULTILINE):
         marks = re.findall(r"SG_\s+(\w+)\s+(m\d+M?|M)\s*:", body)
-        if marks and not any(mark.endswith("M") for _, mark in marks):
-            found[name] = marks[0][0]
+        if marks and not any(mark == "M" for _, mark in marks):
+            found[name] = [signal for signal, _ in marks]
     return found
 
 
@@ -153,7 +153,7 @@ class Loader:
                 near = closest(node, nodes)
                 raise self.error(f"there is no node '{node}'", key="node", value=node, allowed=", ".join(nodes),
                                  hint=f"did you mean '{near}'?" if near else None)  # fmt: skip
-        self.no_switch: dict[str, str] = lacking_switch(self.path)
+        self.no_switch: dict[str, list[str]] = lacking_switch(self.path)
         self.check_ids()
         needed = self.check_needed()
         self.check_names("e2e", self.e2e)
@@ -162,17 +162,19 @@ class Loader:
         self.check_names("cycle_s", self.traffic.cycles_s)
         self.check_names("timeouts_s", [k for k in self.timeouts_s if k != "*"])
 
+        named = {*self.traffic.named, *self.e2e, *self.timeouts_s}
         messages, skipped = [], {}
         for message in self.db.messages:
             sent = self.traffic.sends(message)
             wanted = {s for m, s in needed if m == message.name}
             if not sent and not wanted and not self.traffic.receives(message):
                 continue
-            asked = bool(wanted) or message.name in self.traffic.named
+            asked = bool(wanted) or message.name in named or (sent and self.traffic.whole)
+            way = "'send' of the bus names the messages that are sent" if sent and not wanted else None
             reason = self.unsupported(message)
             if reason and asked:
                 signal = f" (signal {sorted(wanted)[0]})" if wanted else ""
-                raise self.error(f"message {message.name} is needed{signal}, but {reason}")
+                raise self.error(f"message {message.name} is needed{signal}, but {reason}", hint=way)
             if reason:
                 skipped[message.name] = reason
                 continue
@@ -188,7 +190,7 @@ class Loader:
                     signal_fields(spec, part)
             except ValueError as error:
                 if asked:
-                    raise self.error(str(error)) from error
+                    raise self.error(str(error), hint=way) from error
                 # a fault of the database in a message that nobody asked for
                 skipped[message.name] = str(error)
                 del self.signals[n_signals:]
@@ -199,7 +201,12 @@ class Loader:
     def check_ids(self) -> None:
         # cantools keeps both messages and only logs it
         seen: dict[tuple[int, bool], Any] = {}
+        names: dict[str, Any] = {}
         for message in self.db.messages:
+            same = names.setdefault(message.name, message)
+            if same is not message:
+                ids = f"0x{same.frame_id:X} and 0x{message.frame_id:X}"
+                raise self.error(f"two messages are called {message.name}, identifiers {ids}")
             other = seen.setdefault((message.frame_id, message.is_extended_frame), message)
             if other is not message:
                 who = f"{other.name} ({', '.join(other.senders)}) and {message.name} ({', '.join(message.senders)})"
@@ -224,7 +231,8 @@ class Loader:
                 elsewhere = [m.name for m in self.db.messages if signal in (s.name for s in m.signals)]
                 hint = f"did you mean '{near}'?" if near else None
                 hint = f"it is in message {elsewhere[0]}" if elsewhere else hint
-                raise self.error(f"message {message} has no signal '{signal}'", hint=hint)
+                raise self.error(f"message {message} has no signal '{signal}'", hint=hint,
+                                 allowed=None if hint else ", ".join(signals))  # fmt: skip
             found.add((message, signal))
         return found
 
@@ -232,18 +240,23 @@ class Loader:
         known = [m.name for m in self.db.messages]
         for name in names:
             if name not in known:
-                raise no_such("message", name, known, self.path).located(table=table, key=name)
+                near = closest(name, known)
+                raise ConfigError(f"{{key}}: there is no message {{value}} in {self.path}", key=table, value=name,
+                                  hint=f"did you mean '{near}'?" if near else None)  # fmt: skip
 
     def unsupported(self, message: Any) -> str | None:
         if message.name in self.no_switch:
-            return f"its signal {self.no_switch[message.name]} is multiplexed, but no signal is its multiplexer (M)"
+            lost = self.no_switch[message.name]
+            free = [s.name for s in message.signals if s.name not in lost]
+            switch = f"one of {', '.join(free)} must be marked M" if free else "it has no other"
+            return f"its signal {lost[0]} is multiplexed, but no signal is its multiplexer ({switch})"
         if getattr(message, "is_container", False):
             return "it is a container message, which the codec does not support"
         return None
 
     def message(self, message: Any, receive: bool, wanted: set[str]) -> MessageSpec:
         settings = self.e2e[message.name] if message.name in self.e2e else settings_of(message, self.path)
-        given = protection(message, settings, self.path)
+        given = protection(message, settings, self.path, own=message.name in self.e2e)
         owned = owned_signals(message, settings)
         for name in sorted(wanted & owned):
             what = f"signal {message.name}.{name}"

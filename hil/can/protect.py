@@ -73,38 +73,52 @@ def owned_signals(message: Any, settings: E2ESettings) -> set[str]:
     return owned
 
 
-def protection(message: Any, settings: E2ESettings, path: Path) -> dict[str, Any]:
-    """E2E fields of the MessageSpec; ConfigError on what does not fit."""
+#: attribute of a database -> key of [bus.NAME.e2e.MESSAGE]
+_KEYS = {"E2EProfile": "profile", "E2EDataID": "data_id", "E2ECrcSignal": "crc_signal",
+         "E2ECounterSignal": "counter_signal"}  # fmt: skip
+
+
+def protection(message: Any, settings: E2ESettings, path: Path, *, own: bool = False) -> dict[str, Any]:
+    """E2E fields of the MessageSpec; ConfigError on what does not fit. own: the settings are the rig file's."""
     where = f"message {message.name}"
     signals: Mapping[str, Any] = {s.name: s for s in message.signals}
 
-    def error(problem: str, **place: Any) -> ConfigError:
-        return ConfigError(f"{where}: {problem}", file=str(path), **place)
+    def error(problem: str, attribute: str = "", value: Any = None, **more: Any) -> ConfigError:
+        if own:
+            key = f"e2e.{message.name}" + (f".{_KEYS[attribute]}" if attribute else "")
+            return ConfigError(f"{where}: {{key}}: {problem}", key=key, value=value, **more)
+        head = f"{where}: {{key}}" if attribute else where
+        return ConfigError(f"{head}: {problem}", file=str(path), key=f"attribute {attribute}", value=value, **more)
 
     if settings.profile not in E2E_PROFILES:
         near = closest(settings.profile, E2E_PROFILES)
         hint = f"did you mean '{near}'?" if near else None
-        raise error("attribute E2EProfile", value=settings.profile, allowed=", ".join(E2E_PROFILES), hint=hint)
+        raise error("there is no rule {value}", "E2EProfile", settings.profile, allowed=", ".join(E2E_PROFILES),
+                    hint=hint)  # fmt: skip
     profile = E2E_PROFILES[settings.profile]
     for attribute, name in (("E2ECrcSignal", settings.crc_signal), ("E2ECounterSignal", settings.counter_signal)):
         if name is not None and name not in signals:
             near = closest(name, signals)
-            raise error(f"attribute {attribute} names '{name}', which is no signal of the message",
+            raise error("{value} is no signal of the message", attribute, name, allowed=", ".join(signals),
                         hint=f"did you mean '{near}'?" if near else None)  # fmt: skip
         if name is not None and signals[name].multiplexer_ids is not None:
-            raise error(f"{name} is checksum or alive counter and multiplexed, which is not supported")
+            raise error(f"{name} is checksum or alive counter and multiplexed, which is not supported", attribute)
     checksum: Field | None = None
     if profile.kind != NONE and profile.header is None:
+        fitting = ", ".join(s.name for s in message.signals if _fits(s, profile.widths)) or "it has none that fits"
         if settings.crc_signal is None:
-            raise error(f"E2E profile {settings.profile} needs attribute E2ECrcSignal")
+            raise error(f"{settings.profile} needs the signal that is the checksum", "E2ECrcSignal", allowed=fitting)
         crc = signals[settings.crc_signal]
         checksum = _field(crc)
-        if crc.length not in profile.widths or (crc.length == 8 and len({k // 8 for k in bits(checksum)}) != 1):
+        if not _fits(crc, profile.widths):
             what = f"checksum {crc.name} (start bit {crc.start}, {crc.length} bit)"
-            allowed = " or ".join(map(str, profile.widths))
-            raise error(f"{what} must fill one byte" if profile.widths == (8,) else f"{what} must have {allowed} bit")
+            must = "fill one byte" if profile.widths == (8,) else f"have {' or '.join(map(str, profile.widths))} bit"
+            raise error(f"{what} of {settings.profile} must {must}", "E2ECrcSignal", allowed=fitting)
+    if profile.header is not None and not 0 <= settings.offset <= message.length - profile.header.size:
+        raise error(f"{settings.profile} has a header of {profile.header.size} bytes from offset {settings.offset} on, "
+                    f"the message {message.length} bytes")  # fmt: skip
     if profile.id_bits and settings.data_id is None:
-        raise error(f"E2E profile {settings.profile} needs attribute E2EDataID")
+        raise error(f"{settings.profile} needs a data id of {profile.id_bits} bit", "E2EDataID")
     counter = signals[settings.counter_signal] if settings.counter_signal else None
     return {
         "e2e": settings.profile,
@@ -120,6 +134,11 @@ def protection(message: Any, settings: E2ESettings, path: Path) -> dict[str, Any
         "e2e_init": settings.init,
         "e2e_xorout": settings.xorout,
     }
+
+
+def _fits(signal: Any, widths: tuple[int, ...]) -> bool:
+    """A checksum of one of these widths; one of 8 bits stands in one byte."""
+    return signal.length in widths and (signal.length != 8 or len({k // 8 for k in bits(_field(signal))}) == 1)
 
 
 def _field(signal: Any) -> Field:

@@ -19,6 +19,8 @@ class Traffic:
     receive: tuple[str, ...] = ()
     #: cycle time where the database has none, or another one [s]
     cycles_s: Mapping[str, float] = field(default_factory=dict)
+    #: nothing that is sent may be left out: what is wrong with it is an error
+    whole: bool = False
 
     @property
     def name(self) -> str:
@@ -28,7 +30,7 @@ class Traffic:
     @property
     def named(self) -> set[str]:
         """Messages that are asked for by name: what is wrong with them is an error."""
-        return {*(self.send or ()), *self.receive}
+        return {*(self.send or ()), *self.receive, *self.cycles_s}
 
     def sends(self, message: Any) -> bool:
         """A message of cantools is sent here."""

@@ -183,7 +183,7 @@ def edited(tmp_path: Path, *changes: tuple[str, str]) -> Path:
         ('"E2EProfile" BO_ 528 "AUTOSAR_P01_1A"', '"E2EProfile" BO_ 528 "AUTOSAR_P1"', "allowed: NONE, AUTOSAR_P01_1A"),
         ('"E2ECrcSignal" BO_ 528 "CRC_1"', '"E2ECrcSignal" BO_ 528 "CRC1"', "did you mean 'CRC_1'"),
         ('"E2ECounterSignal" BO_ 528 "Alive_1"', '"E2ECounterSignal" BO_ 528 "Alive"', "no signal of the message"),
-        ('BA_ "E2ECrcSignal" BO_ 528 "CRC_1";', "", "needs attribute E2ECrcSignal"),
+        ('BA_ "E2ECrcSignal" BO_ 528 "CRC_1";', "", "E2ECrcSignal: AUTOSAR_P01_1A needs the signal"),
         ("SG_ CRC_1 : 0|8@1+", "SG_ CRC_1 : 0|7@1+", "must fill one byte"),
         ("SG_ p_C5 : 28|12@1+", "SG_ p_C5 : 27|12@1+", "overlaps"),
         ('SG_ p_C4 : 16|12@1+ (0.005,0) [0|20] "bar"', 'SG_ p_C4 : 16|12@1+ (0.005,0) [0|20] "atm"', "unit 'atm'"),

@@ -162,6 +162,7 @@ def _databases(path: Path, config: RigConfig, compiled: CompiledModel) -> dict[s
                 needed=sorted(needed[name]),
                 timeouts_s={"*": 0.0, **bus.rx_timeout_s},
                 e2e={message: table.settings for message, table in bus.e2e.items()},
+                whole=True,
             )
         except ConfigError as error:
             # what asks for the signal is the mistake as often as the database: both are named
@@ -169,7 +170,8 @@ def _databases(path: Path, config: RigConfig, compiled: CompiledModel) -> dict[s
                 for key, link in links.items():
                     asked = link.signal if table == "inputs" else key
                     message, _, signal = (asked or "").removeprefix(f"{name}.").partition(".")
-                    if f"'{message}'" in str(error) or f"message {message} has no signal '{signal}'" in str(error):
+                    mistakes = (f"there is no message '{message}'", f"message {message} has no signal '{signal}'")
+                    if any(mistake in error.problem for mistake in mistakes):
                         problem = "{key}" if table == "outputs" else "{key} = {value}"
                         raise ConfigError(f"{problem}: {error}", file=str(path), table=table, key=key,
                                           value=asked) from None  # fmt: skip
