@@ -26,6 +26,8 @@ Array = NDArray[np.float64]
 SAME_TIME = 1e-9
 #: most steps per call of the kernel: bounds the memory for inputs
 BULK = 4096
+#: whole steps whose inputs are sampled at once where the steps themselves are made one by one
+SAMPLED = 512
 
 
 class Trajectory:
@@ -48,6 +50,8 @@ class Trajectory:
         self.t_start: float = imported.case.t_start
         #: events of all inputs, sorted
         self._events: list[float] = []
+        #: inputs of whole steps from a first one on, sampled together
+        self._block: tuple[int, Array] = (0, np.empty((0, 3, 0)))
         self.limits: list[tuple[int, str, float, float, str]] = [
             (self.output_index[name], name, *limit) for name, limit in imported.limits.items()
         ]
@@ -84,6 +88,15 @@ class Trajectory:
         """Events of all inputs up to a time."""
         self._events = sorted({t for s in self.signals for t in s.event_times(self.t_start - 1.0, until)})
 
+    def step_inputs(self, step: int, cuts: Sequence[float]) -> Array:
+        """Inputs of a whole step between its cuts; between grid points from a block that is sampled at once."""
+        if (cuts[0], cuts[1]) != (self.t_start + step * self.h, self.t_start + (step + 1) * self.h):
+            return self.inputs(cuts[0], cuts[1], True)
+        first, block = self._block
+        if not first <= step < first + len(block):
+            first, block = self._block = step, self._samples(step, SAMPLED)
+        return np.ascontiguousarray(block[step - first])
+
     def inputs(self, t0: float, t1: float, whole: bool) -> Array:
         """Inputs at 0, h/2, h after t0 on the branch valid between t0 and t1.
 
@@ -115,7 +128,7 @@ class Trajectory:
             cuts = self.cuts(step)
             whole = len(cuts) == 2
             for t0, t1 in zip(cuts[:-1], cuts[1:], strict=True):
-                in3 = self.inputs(t0, t1, whole)
+                in3 = self.step_inputs(step, cuts) if whole else self.inputs(t0, t1, False)
                 self.before.restore(self.state)
                 while done < len(times) and times[done] < t1 - SAME_TIME:
                     self.probe.restore(self.before)
@@ -167,7 +180,7 @@ class Trajectory:
                 # the ends of steps lie on events where these are within SAME_TIME of the grid
                 whole: list[Array] = []
                 while step < steps and len(whole) < BULK and len(cuts) == 2:
-                    whole.append(self.inputs(cuts[0], cuts[1], True))
+                    whole.append(self.step_inputs(step, cuts))
                     step += 1
                     cuts = self.cuts(step)
                 calls.append((np.array(whole), 0.0))

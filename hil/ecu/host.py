@@ -12,6 +12,12 @@ import signal
 import sys
 from typing import Any
 
+from torqueloop.hil.common.lean_imports import put_off_asammdf
+
+if __name__ == "__main__":
+    # before anything that imports python-can
+    put_off_asammdf()
+
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.ecu.kinds import ControlUnit, EcuInputs, EcuSetup, make_unit, setup_from_json
 from torqueloop.hil.ecu.messages import frames_of, numbers_of, pack, pack_frames, unpack

@@ -8,7 +8,7 @@ import numpy as np
 
 from torqueloop.hil.report.latency import PHASES
 from torqueloop.hil.report.metrics import rebinned
-from torqueloop.hil.report.style import colour, stacked, themed
+from torqueloop.hil.report.style import colour, logarithmic, stacked, themed
 from torqueloop.hil.results.clock import Timing, WorstTick
 
 PHASE_COLOURS = dict(zip(PHASES, ("purple", "teal", "blue", "green", "orange", "gold"), strict=True))
@@ -27,8 +27,7 @@ def timing(title: str, measured: Timing, period_us: float | None, name: str) -> 
         used = count > 0
         width = (right - edges)[used]
         ax.bar(edges[used], count[used], width, 0.5, align="edge", color=colour("blue"), linewidth=0)
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+        logarithmic(ax)
         ax.set_ylim(0.5, count.max() * 12)
         # Labels are set one below the other, as percentiles often lie close together.
         marks = [("p50", "p50"), ("p99", "p99"), ("p999", "p99.9"), ("max", "max")]
@@ -75,8 +74,7 @@ def exceedance(series: Mapping[str, Sequence[Sequence[float]]], period_us: float
             ax.step(edges[shown], left[shown], where="pre", color=colour(role), label=name)
             ax.plot(edges[-1], left[-1], marker="o", markersize=3.5, color=colour(role))
             smallest, right = min(smallest, float(left[-1])), max(right, float(edges[-1]))
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+        logarithmic(ax)
         ax.set_ylim(smallest / 2, 1.6)
         if period_us and right > 0.05 * period_us:
             ax.axvline(period_us, color=colour("red"), linewidth=1.2)

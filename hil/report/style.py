@@ -7,6 +7,7 @@ in light and in dark, sharp at any size, and its text stays text.
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -37,6 +38,8 @@ COLOURS: dict[str, tuple[str, str]] = {
     "slip_back": ("#b8479b", "#e07cc4"),
     "free": ("#e9ecf1", "#242a34"),
 }
+
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def colour(role: str) -> str:
@@ -112,13 +115,38 @@ def stacked(width: float, height: float, rows: Sequence[float], **more: Any) -> 
         yield figure, list(axes)
 
 
+def logarithmic(ax: Axes) -> None:
+    """Both axes logarithmic, powers of ten written as text (as formulas they take longer than the whole figure)."""
+    from matplotlib.ticker import NullFormatter
+
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(lambda value, _: power_of_ten(value))
+        axis.set_minor_formatter(NullFormatter())
+
+
+def power_of_ten(value: float) -> str:
+    """10⁻³ for 0.001; other numbers as they are."""
+    exponent = math.log10(value) if value > 0.0 else math.nan
+    if not math.isfinite(exponent) or abs(exponent - round(exponent)) > 1e-9:
+        return f"{value:g}"
+    return "10" + str(round(exponent)).translate(SUPERSCRIPT)
+
+
 def themed(figure: Figure, name: str) -> str:
     """The figure as inline SVG that takes its colours from the page. `name` keeps ids apart on one page."""
     import matplotlib as mpl
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     text = io.StringIO()
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
     with mpl.rc_context({"svg.hashsalt": name}):
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        # savefig would draw all once more before, for an extent that nobody asks for
+        FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     # Ids are only unique within one figure.

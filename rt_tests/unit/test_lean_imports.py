@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 pytest.importorskip("asammdf", reason="asammdf is not installed: there is nothing to put off")
 
+ROOT = Path(__file__).resolve().parents[2]
 PUT_OFF = "from torqueloop.hil.common.lean_imports import put_off_asammdf, with_asammdf; put_off_asammdf()\n"
 
 
@@ -39,7 +41,17 @@ def test_others_find_it_as_ever() -> None:
     assert fresh("import torqueloop, can, can.io.mf4 as m\nprint(m.asammdf is not None)") == "True"
 
 
-@pytest.mark.parametrize("module", ["torqueloop.hil.cli", "torqueloop.hil.rig.run.companions"])
+def started() -> list[str]:
+    """Modules that a process is started from: the command, and what `Child` is given in any file of hil/."""
+    sources = (path.read_text(encoding="utf-8") for path in sorted((ROOT / "hil").rglob("*.py")))
+    return ["torqueloop.hil.cli", *sorted({name for text in sources for name in re.findall(r'Child\("([\w.]+)"', text)})]
+
+
+def test_the_modules_of_all_processes_are_found() -> None:
+    assert {"torqueloop.hil.rig.run.companions", "torqueloop.hil.ecu.host"} <= set(started())
+
+
+@pytest.mark.parametrize("module", started())
 def test_processes_of_ours_put_it_off(module: str) -> None:
     code = (
         "import runpy, sys\n"

@@ -21,6 +21,7 @@ from torqueloop.hil.report.console import print_report
 from torqueloop.hil.report.console_parts import sparkline
 from torqueloop.hil.report.metrics import flatten, rebinned, timing_of
 from torqueloop.hil.report.report import analyse
+from torqueloop.hil.report.style import power_of_ten
 from torqueloop.hil.report.write import write_report
 from torqueloop.hil.results.clock import ClockStats, Timing
 from torqueloop.hil.results.links import BusStats, GatewayStats, NativeStats
@@ -123,6 +124,13 @@ def test_report_json_is_strict_json_with_the_metrics(run_dir: Path) -> None:
     data = json.loads((run_dir / "report.json").read_text(), parse_constant=no_constant)
     assert data["passed"] is True and data["exit_status"] == 0 and data["metrics"]["missed"] == 0
     assert [(s["gear_from"], s["gear_to"]) for s in data["shifts"]] == [("1", "2"), ("2", "3"), ("3", "4")]
+
+
+def test_powers_of_ten_are_text_and_need_no_formula(run_dir: Path) -> None:
+    assert [power_of_ten(v) for v in (1.0, 0.001, 1e12, 20.0, 0.0)] == ["10⁰", "10⁻³", "10¹²", "20", "0"]
+    write_report(run_dir)
+    page = (run_dir / "report.html").read_text()
+    assert "10⁻" in page and "mathdefault" not in page
 
 
 class Strict(HTMLParser):
