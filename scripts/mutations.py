@@ -301,9 +301,11 @@ MUTATIONS = (
     M(f"{LINKS}/sockets.py", "if self._pause_s is None and self._connected > CONNECTIONS_MAX:", "if False:", PEERS),
     M(f"{LINKS}/child.py", "Path(p).absolute() != Path(implied).absolute()", "True", PEERS),
     M(f"{LINKS}/child.py", '"PYTHONSAFEPATH": "1", ', "", PEERS),
+    M(f"{LINKS}/child.py", "error.errno not in (errno.EMFILE, errno.ENFILE)", "True", PEERS),
     M("hil/rig/run/replay.py", "if changed := changed_inputs(run_dir, info.inputs):", "if changed := []:", RECORDINGS),
     M("hil/report/collect.py", "incomplete += changed_inputs(path, info.inputs)", "pass", RECORDINGS),
     M("hil/report/collect.py", "incomplete += _streams(path, info, signals)", "pass", RECORDINGS),
+    M("hil/report/checks.py", "if n is not None and not least <= n <= most]", "if False]", ("unit/test_report.py",)),
     M(
         "hil/rig/run/replay.py",
         "with installed_at(run_dir / INSTALLED), reading_only(run_dir):",
@@ -329,6 +331,21 @@ MUTATIONS = (
     M("core/describe/reading.py", '    if "\\0" in str(path):', "    if False:", FILES),
     M("core/describe/reading.py", "    if len(data) > limit:", "    if False:", FILES),
     M("core/describe/reading.py", "        if len(chain) >= DEPTH:", "        if False:", FILES),
+    M("core/describe/reading.py", "        if len(place) > NESTING:", "        if False:", FILES),
+    M("core/describe/reading.py", "    except RecursionError:", "    except KeyError:", FILES),
+    M("core/describe/reading.py", "not _INTEGERS[0] <= value <= _INTEGERS[1]", "False", FILES),
+    M(
+        "core/describe/reading.py",
+        "    except (ValueError, ArithmeticError) as error:",
+        "    except KeyError as error:",
+        FILES,
+    ),
+    M(
+        "core/describe/reading.py",
+        "    except (ValueError, RecursionError) as error:",
+        "    except ValueError as error:",
+        ("unit/test_report.py",),
+    ),
     M("core/describe/reading.py", "        if self.count > FILES:", "        if False:", FILES),
     M(
         "hil/cli/common.py",

@@ -76,6 +76,9 @@ class EcuSetup:
     table: str = ""
     #: where a log of its own may be written; None: nowhere
     folder: Path | None = None
+    #: True: a process of its own steps it on the real clock; it begins before the rig does, which starts once it has
+    #: heard the unit
+    own_clock: bool = False
 
 
 def setup_to_json(setup: EcuSetup) -> str:

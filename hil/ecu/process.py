@@ -82,6 +82,7 @@ def unit_loop(
     log: Callable[[str], None] = print,
 ) -> dict[str, Any]:
     """The process of a control unit of any kind, on the buses it is told."""
+    setup = replace(setup, own_clock=True)
     if setup.sensors or setup.actuators:
         key = "sensors" if setup.sensors else "actuators"
         problem = f"control unit {setup.name!r} has pins, and on the real clock only frames reach it"

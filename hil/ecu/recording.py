@@ -7,8 +7,9 @@
     options = { begin_s = 0.0, protect = true }
 
 Each frame is sent at the tick at or behind its time in the log, counted from the log's first frame; on the real clock
-the process of the unit keeps the same grid and tells how late it was. Sent are the messages that the database gives to
-the node; the others in the log (those of the rig) are what the rig says itself now.
+the process of the unit keeps the same grid and tells how late it was. There time 0 is when the rig is heard first:
+until then the log's first frame is sent again and again, as the rig waits for its control unit. Sent are the messages
+that the database gives to the node; the others in the log (those of the rig) are what the rig says itself now.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from torqueloop.hil.can.database import CanDatabase, bus_id
 from torqueloop.hil.can.recorded import RESOLUTION_S, Protector, RecordedBus
 from torqueloop.hil.common.config_file import ConfigTable, read_table
 from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup, Frame, PeerStats
+
+#: so often the first frame is sent while nobody is heard [s]: seldom enough that hardly one falls between the rig's
+#: first tick and its first frame
+CALL_S = 0.25
 
 
 class RecordingOptions(ConfigTable):
@@ -39,13 +44,23 @@ class RecordingOptions(ConfigTable):
 
 
 class RecordedUnit:
-    """A control unit that says what was recorded, whatever it hears."""
+    """A control unit that says what was recorded, whatever it hears; with `own_clock` from when it hears something."""
 
-    def __init__(self, log: RecordedBus, period_s: float, begin_s: float = 0.0, protector: Protector | None = None):
+    def __init__(
+        self,
+        log: RecordedBus,
+        period_s: float,
+        begin_s: float = 0.0,
+        protector: Protector | None = None,
+        own_clock: bool = False,
+    ):
         self.log: RecordedBus = log
         self.period_s: float = period_s
         self.begin_s: float = begin_s
         self._protector = protector
+        #: time of the steps at which the rig begins; None: not heard yet
+        self._zero_s: float | None = None if own_clock else 0.0
+        self._called_s = -CALL_S
         self._frames: Iterator[tuple[float, Frame]] = iter(())
         self._next: tuple[float, Frame] | None = None
         self.sent: int = 0
@@ -58,8 +73,12 @@ class RecordedUnit:
 
     def step(self, inputs: EcuInputs) -> EcuOutputs:
         """What was recorded up to now and not sent yet."""
+        if self._zero_s is None:
+            if not inputs.frames:
+                return self._call(inputs.t_s)
+            self._zero_s = inputs.t_s
         found = []
-        due_s = inputs.t_s - self.begin_s + RESOLUTION_S
+        due_s = inputs.t_s - self._zero_s - self.begin_s + RESOLUTION_S
         while self._next is not None and self._next[0] <= due_s:
             t_s, frame = self._next
             self._moved_s = max(self._moved_s, due_s - RESOLUTION_S - t_s)
@@ -67,6 +86,14 @@ class RecordedUnit:
             self._next = next(self._frames, None)
         self.sent += len(found)
         return EcuOutputs(tuple(found))
+
+    def _call(self, t_s: float) -> EcuOutputs:
+        """The log's first frame now and then, for the rig that waits for it."""
+        if self._next is None or t_s < self._called_s + CALL_S:
+            return EcuOutputs()
+        self._called_s = t_s
+        frame = self._next[1]
+        return EcuOutputs((frame if self._protector is None else self._protector(frame),))
 
     def save(self) -> dict[str, Any] | None:
         """How far it is; with protection: the counters cannot be had, and it cannot."""
@@ -116,4 +143,4 @@ def make(setup: EcuSetup) -> RecordedUnit:
         protector = Protector(bus.database, bus.node) if options.protect else None
     except ConfigError as error:
         raise error.located(**where, key="start") from None
-    return RecordedUnit(log, setup.tick_s, options.begin_s, protector)
+    return RecordedUnit(log, setup.tick_s, options.begin_s, protector, setup.own_clock)

@@ -16,7 +16,8 @@ ENERGY_RESIDUAL_MAX = 1e-6
 #: Messages of a peer, or frames, may be lost up to this part of all: a loaded desktop loses a few, and the link is made
 #: for that. More is a peer that does not keep to the protocol, or a link that is no link. [1]
 LOSS_MAX = 0.01
-
+#: stream that holds the frames of all buses; bus.blf and the like are other forms of it
+BUS_STREAM = "bus"
 
 #: how the lines of Run.incomplete begin that are about what was recorded
 RECORDED = (f"{SIGNALS}:", *(f"{name}:" for name in OTHER_STREAMS), "config/")
@@ -35,7 +36,7 @@ class Check:
 
 def check_run(run: Run, stats: RunStats, metrics: Mapping[str, Any], energy: EnergyBalance | None) -> list[Check]:
     """All checks of a run. stats: completed from the recording where the run left none."""
-    found = [_ended(run), _safe_state(stats), *_recording(run, metrics)]
+    found = [_ended(run), _safe_state(stats), *_recording(run, metrics), *_frames(run)]
     for name, bus in stats.buses.items():
         found += _bus(f" on {name}" if len(stats.buses) > 1 else "", bus)
     found += [_vehicle(name, v) for name, v in stats.vehicles.items() if v.link is not None]
@@ -85,6 +86,19 @@ def _recording(run: Run, metrics: Mapping[str, Any]) -> list[Check]:
         Check("recording without gaps", not rest, "; ".join(rest)),
         Check("all recorded numbers finite", finite, "" if finite else "NaN or infinity recorded"),
     ]
+
+
+def _frames(run: Run) -> list[Check]:
+    """As many frames in the log of the buses, and in each of its other forms, as the ticks have counted."""
+    logs = {name: s.records for name, s in run.stats.recording.items() if name.partition(".")[0] == BUS_STREAM}
+    if not run.info.over or run.info.state != "ended" or not any(n is not None for n in logs.values()):
+        return []
+    buses = run.stats.buses.values()
+    least = sum(bus.rx_frames + bus.tx_frames for bus in buses)
+    # the socket's own: they are in the log, and in no signal
+    most = least + sum(bus.native.error_frames + bus.native.stolen_ids for bus in buses if bus.native is not None)
+    wrong = [f"{name}: {n} of {least}" for name, n in logs.items() if n is not None and not least <= n <= most]
+    return [Check("all frames of the buses recorded", not wrong, "; ".join(wrong))]
 
 
 def _words(counts: Mapping[str, int]) -> str:

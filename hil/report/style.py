@@ -140,13 +140,16 @@ def themed(figure: Figure, name: str) -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     text = io.StringIO()
+    # the unit of SVG, in which texts are measured when the figure is laid out
+    figure.dpi = 72
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
         figure.set_layout_engine("none")
+    canvas: Any = FigureCanvasSVG(figure)
     with mpl.rc_context({"svg.hashsalt": name}):
         # savefig would draw all once more before, for an extent that nobody asks for
-        FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None, "Creator": None})
+        canvas.print_svg(text, metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     # Ids are only unique within one figure.

@@ -304,3 +304,22 @@ def test_a_run_with_few_descriptors_ends_well_under_silent_connections(tmp_path:
     assert info.stats is not None and info.stats.control is not None and not info.stats.control.failure
     for one in silent:
         one.close()
+
+
+def test_what_a_rig_opens_waits_for_a_free_descriptor_and_for_nothing_else() -> None:
+    code = (
+        "import os, resource, threading\n"
+        "from torqueloop.hil.link.child import patiently\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
+        "held = [os.dup(0)]\n"
+        "try:\n"
+        "    while True: held.append(os.dup(0))\n"
+        "except OSError: pass\n"
+        "threading.Timer(0.3, lambda: [os.close(fd) for fd in held]).start()\n"
+        "with patiently(lambda: open(os.devnull)): print('opened')\n"
+        "try: patiently(lambda: open('/nowhere/at/all'))\n"
+        "except FileNotFoundError: print('refused')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "PYTHONPATH": search_path()})  # fmt: skip
+    assert done.stdout.split() == ["opened", "refused"], done.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 import can
 import numpy as np
 import pytest
+from rig_help import UNHURRIED, rig_file
 from typer.testing import CliRunner
 
 import torqueloop as tl
@@ -22,6 +23,7 @@ from torqueloop.hil.ecu.kinds import EcuInputs
 from torqueloop.hil.ecu.recording import RecordedUnit
 from torqueloop.hil.ecu.replay_bus import replay_bus, rest_of_bus
 from torqueloop.hil.record.bus_log import FLAG_TX, write_bus_log, write_candump
+from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.runs.recorded_run import RecordedRun
 
 DBC = locate("tcu_4hp22", "can")
@@ -119,6 +121,24 @@ def replayed(log: Path, out: Path, **options: object) -> RecordedRun:
     return tl.run("desk_4hp22", duration=SECONDS, out=out, overrides=values)
 
 
+def test_on_the_real_clock_a_recording_takes_the_place_of_the_control_unit(
+    made: tuple[RecordedRun, Path], tmp_path: Path, multicast: None
+) -> None:
+    """In its own process, on the grid of the clock, from the rig's first frame on: all is sent, its lateness told."""
+    run, folder = made
+    edits = [f'ecu.tcu.start = "{folder / "bus.blf"}"', 'ecu.tcu.kind = "recording"', "vehicle.start_timeout_s = 60.0"]
+    rig = rig_file(tmp_path, *UNHURRIED, *edits, own_bus=True)
+    again = tl.run(rig, clock="real", duration=1.5, out=tmp_path / "real", html=False)
+    told = again.stats.peers["tcu"].told
+    assert told["frames"] == int((run.frames()["flags"] & FLAG_TX == 0).sum()) and told["log_ended"]
+    assert told["lateness"]["count"] > 100 and told["lateness"]["max_ms"] >= told["lateness"]["p50_ms"] > 0.0
+    # what a message was sent as often, it was taken: the log began with the run, not with the process
+    sent = run.stats.buses["powertrain"].rx["TCU_Pressure_1"].ok
+    assert not again.stats.safe_state.latched, again.stats.safe_state
+    assert again.stats.buses["powertrain"].rx["TCU_Pressure_1"].ok >= sent - 1 > 50
+    assert replay(tmp_path / "real").hash_equal
+
+
 def test_a_tick_later_is_another_run(made: tuple[RecordedRun, Path], tmp_path: Path) -> None:
     """That the hashes above are equal says something."""
     run, folder = made
@@ -204,6 +224,20 @@ def test_the_rest_of_a_bus_goes_to_a_control_unit(made: tuple[RecordedRun, Path]
         rest_of_bus(folder / "bus.blf", None, "TCU")
     with pytest.raises(ConfigError, match="no node 'TCX'"):
         rest_of_bus(folder / "bus.blf", DBC, "TCX")
+
+
+def test_with_a_clock_of_its_own_it_calls_until_it_is_heard(made: tuple[RecordedRun, Path]) -> None:
+    log = RecordedBus(made[1] / "bus.asc")
+    first = next(iter(log))[1]
+    unit, other = RecordedUnit(log, 1e-3, own_clock=True), RecordedUnit(log, 1e-3)
+    unit.start()
+    calls = [unit.step(EcuInputs(1e-3 * k)).frames for k in range(1000)]
+    assert [k for k, frames in enumerate(calls) if frames] == [0, 250, 500, 750] and calls[250] == (first,)
+    other.start()
+    heard = (Frame(0x7FF, b""),)
+    for k in range(300):
+        assert unit.step(EcuInputs(1.0 + 1e-3 * k, heard if k == 0 else ())) == other.step(EcuInputs(1e-3 * k))
+    assert unit.sent == other.sent > 0
 
 
 def test_a_recording_goes_on_from_a_checkpoint(made: tuple[RecordedRun, Path]) -> None:

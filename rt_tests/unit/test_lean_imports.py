@@ -43,8 +43,8 @@ def test_others_find_it_as_ever() -> None:
 
 def started() -> list[str]:
     """Modules that a process is started from: the command, and what `Child` is given in any file of hil/."""
-    sources = (path.read_text(encoding="utf-8") for path in sorted((ROOT / "hil").rglob("*.py")))
-    return ["torqueloop.hil.cli", *sorted({name for text in sources for name in re.findall(r'Child\("([\w.]+)"', text)})]
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "hil").rglob("*.py")))
+    return ["torqueloop.hil.cli", *sorted(set(re.findall(r'Child\("([\w.]+)"', text)))]
 
 
 def test_the_modules_of_all_processes_are_found() -> None:

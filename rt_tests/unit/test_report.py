@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,7 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from rich.console import Console
-from synthetic_run import SHIFTS, write_run
+from synthetic_run import SHIFTS, change, write_run
 
 from torqueloop.hil.report import analysis, plots
 from torqueloop.hil.report.analysis import thin
@@ -24,8 +25,9 @@ from torqueloop.hil.report.report import analyse
 from torqueloop.hil.report.style import power_of_ten
 from torqueloop.hil.report.write import write_report
 from torqueloop.hil.results.clock import ClockStats, Timing
+from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.results.links import BusStats, GatewayStats, NativeStats
-from torqueloop.hil.results.run import SafeState
+from torqueloop.hil.results.run import SafeState, StreamStats
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +93,26 @@ def test_a_run_that_left_only_signals_still_has_timing(tmp_path: Path) -> None:
     report = analyse(run)
     assert set(report.rebuilt) >= {"ticks", "compute_us", "wake_lateness_us"}
     assert report.metrics["wake_lateness_max_us"] == pytest.approx(240.0)
+
+
+def test_a_frame_that_is_missing_from_the_log_or_from_one_of_its_forms_fails_the_run(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", duration_s=2.0)
+    name = "all frames of the buses recorded"
+    assert name not in {c.name for c in analyse(run).checks}, "nobody counted"
+    every = 2000 // 5 + 2000 // 10 + 2000 // 5
+    for counted, text in (
+        ({"bus": every, "bus.blf": every}, ""),
+        ({"bus": every, "bus.blf": every - 1}, f"bus.blf: {every - 1} of {every}"),
+        ({"bus": every + 1}, f"bus: {every + 1} of {every}"),
+    ):
+        change(run, stats={"recording": {key: StreamStats(records=n) for key, n in counted.items()}})
+        (check,) = [c for c in analyse(run).checks if c.name == name]
+        assert (check.passed, check.text) == (not text, text) and check.counts
+    # a frame that the socket has shown of itself may be there
+    buses = read_run_info(run).stats.buses
+    native = {key: replace(bus, native=NativeStats(error_frames=1)) for key, bus in buses.items()}
+    change(run, stats={"buses": native})
+    assert all(c.passed for c in analyse(run).checks if c.name == name)
 
 
 def test_gates_fail_rather_than_pass_on_what_was_not_measured(killed_dir: Path) -> None:
@@ -199,9 +221,10 @@ def test_a_folder_that_is_no_run_is_a_clear_error(tmp_path: Path) -> None:
         analyse(tmp_path / "missing")
 
 
-def test_damaged_run_json_does_not_hide_the_signals(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ['{"rig": "des', "[" * 100_000], ids=["cut", "nested"])
+def test_damaged_run_json_does_not_hide_the_signals(tmp_path: Path, text: str) -> None:
     run = write_run(tmp_path / "run", duration_s=2.0)
-    (run / "run.json").write_text('{"rig": "des')
+    (run / "run.json").write_text(text)
     report = analyse(run)
     assert report.metrics["ticks"] == 2000 and not report.passed
     assert any("run.json" in line for line in report.run.incomplete)
