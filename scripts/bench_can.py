@@ -21,6 +21,7 @@ from typing import Any
 import can
 import cantools
 from instruction_counts import start_counting, under_callgrind
+from restbus_rig import SIZES, frames_per_s, write_restbus
 
 from torqueloop.cython_kernels.probes.bench import benchmark_ns
 from torqueloop.hil.can.database import CanDatabase
@@ -34,9 +35,8 @@ except ImportError:
 
 ROOT = Path(__file__).resolve().parent.parent
 DBC = ROOT / "configs" / "can" / "tcu_4hp22.dbc"
-#: messages on each bus, and ticks that are counted: two rounds of all cycles
-SIZES, TICKS = (70, 70, 60), 400
-CYCLES_MS = (10, 20, 50, 100, 200)
+#: ticks that are counted: two rounds of all cycles
+TICKS = 400
 
 
 def best(work: Callable[[], None], frames: int) -> float:
@@ -149,28 +149,9 @@ def hilspy_encode(values: list[tuple[str, Any]]) -> float | None:
         return best(send, 500 * len(values))
 
 
-def restbus_rig(folder: Path) -> Path:
-    """200 messages on 3 buses, each with SAE J1850 checksum and counter."""
-    text = f'[rig]\nname = "restbus"\n[plant]\npowertrain = "{ROOT / "configs" / "examples" / "two_blocks.toml"}"\n'
-    text += '[inputs]\n"u1.f" = { value = 0.0 }\n"u2.f" = { value = 0.0 }\n'
-    for k, n in enumerate(SIZES):
-        lines = ['VERSION ""', "BU_: A TCU"]
-        for i in range(n):
-            lines.append(f'BO_ {256 + i} M{i}: 8 A\n SG_ crc : 0|8@1+ (1,0) [0|0] "" TCU')
-            lines.append(' SG_ alive : 8|4@1+ (1,0) [0|0] "" TCU')
-            lines += [f' SG_ v{j} : {16 + 8 * j}|8@1+ (1,0) [0|0] "" TCU' for j in range(6)]
-        (folder / f"b{k}.dbc").write_text("\n".join(lines) + "\n")
-        cycles = ", ".join(f"M{i} = {CYCLES_MS[i % len(CYCLES_MS)] / 1e3}" for i in range(n))
-        text += f'[bus.b{k}]\ndatabase = "b{k}.dbc"\nnode = "A"\nrestbus = true\ncycle_s = {{ {cycles} }}\n'
-        for i in range(n):
-            text += f'[bus.b{k}.e2e.M{i}]\nprofile = "SAE_J1850"\ncrc_signal = "crc"\ncounter_signal = "alive"\n'
-    (folder / "rig.toml").write_text(text)
-    return folder / "rig.toml"
-
-
 def worker(folder: Path, switch: str) -> int:
     """Under callgrind: the ticks with all buses, in a forked process."""
-    parts = build(load_plan(restbus_rig(folder)), 1.0)
+    parts = build(load_plan(write_restbus(folder, ROOT / "configs" / "examples" / "two_blocks.toml")), 1.0)
     child = os.fork()
     if child == 0:
         start_counting(switch)
@@ -188,7 +169,7 @@ def restbus() -> None:
     with tempfile.TemporaryDirectory() as folder:
         command = [str(Path(__file__).resolve()), "--worker", folder]
         profile = under_callgrind(command, "*tick_rig_tick", Path(folder), lambda: None)[0]
-    frames = sum(n / len(CYCLES_MS) / cycle for n in SIZES for cycle in CYCLES_MS)
+    frames = sum(frames_per_s()) * 1e-3
     names = ("codec_encode", "protect_", "_send", "frames_push", "data_push", "codec_next")
     sending = sum(cost for name, cost in profile.items() if any(part in name for part in names)) / TICKS
     print(f"{sum(SIZES)} messages on {len(SIZES)} buses, {frames:.1f} frames a tick of 1 ms")

@@ -19,6 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from vmtools.buses import interfaces, restbus
 from vmtools.inside import CONFIGS, program, run, say, subprocess, tcu_process, tcu_stats
 from vmtools.rigs import PING_ID, PONG_ID, write_rig
 
@@ -202,15 +203,19 @@ def main() -> int:
         "reaction_socket": lambda: reaction_socket(given.programs, 1000),
         "reaction_full": lambda: reaction_full(given.programs, 400),
         "rates": lambda: rates(1.0),
+        "restbus": lambda: restbus(WORK / "restbus", given.seconds if given.only else min(10.0, given.seconds)),
         "clients": lambda: clients(given.result.parent / "clients.xml"),
     }
+    more = {"interfaces": lambda: interfaces(WORK / "interfaces")}
     wanted = given.only.split(",") if given.only else list(stages)
     results: dict[str, Any] = {"kernel": os.uname().release, "version": os.uname().version}
     failed = False
+    if unknown := set(wanted) - set(stages | more):
+        raise SystemExit(f"{', '.join(unknown)}: none of {', '.join(stages | more)}")
     for name in wanted:
         say(f"{name} ...")
         try:
-            results[name] = stages[name]()
+            results[name] = (stages | more)[name]()
         except Exception as error:  # the others are worth having all the same
             failed = True
             results[name] = {"error": f"{type(error).__name__}: {error}"}

@@ -3,7 +3,8 @@
 
     scripts/vm_measure.py [--out FILE] [--seconds 60] [--only NAME,...]
 
-Names: rig, cyclictest, reaction_echo, reaction_socket, reaction_full, rates, clients. Prints a table and writes JSON.
+Names: rig, cyclictest, reaction_echo, reaction_socket, reaction_full, rates, restbus, clients; interfaces only by name.
+Prints a table and writes JSON.
 Exit status: 0 measured; 1 something failed; 77 not available here, with the reason.
 """
 

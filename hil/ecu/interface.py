@@ -1,7 +1,8 @@
 """A maker's bus of the soft TCU: what comes in becomes quantities, quantities become frames with their cycle times.
 
 Protection (checksums, counters) is the database's, in the same codec as everywhere. With an address claim (J1939-81):
-its NAME goes out first and whenever it is asked for; another node of the same address with a lower NAME silences us.
+its NAME goes out first and whenever any node asks us or all for it; another node of the same address with a lower NAME
+silences us.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from torqueloop.hil.ecu.interface_config import RECEIVED, InterfaceConfig, Recei
 
 #: source address of a node that has lost its own, and the number of the group "address claimed" (J1939-81)
 CANNOT_CLAIM, ADDRESS_CLAIMED = 254, 60928
+#: PDU format of "request" (J1939-21), and the destination that means all nodes
+REQUEST, ALL = 0xEA, 0xFF
 
 
 def interface_database(config: InterfaceConfig, path: Path, node: str) -> CanDatabase:
@@ -88,15 +91,15 @@ class MakerBus:
     # --- in
     def receive(self, t_s: float, frame: Frame) -> None:
         """Take one frame; what is wrong with it is counted."""
-        if self._claim is not None and self._contended(frame):
+        if self._claim is not None and (self._contended(frame) or self._requested(frame)):
             return
+        if frame.can_id not in self._messages:
+            return  # of others, for others
         status, values = self.codec.decode(frame.can_id, frame.data, t_s, frame.flags)
         if status != "ok":
             self.refused[status] = self.refused.get(status, 0) + 1
             return
         name = self._messages[frame.can_id]
-        if self._claim is not None and name == self._claim.request:
-            self._claim_due |= ADDRESS_CLAIMED in values.values()
         self._last_good[name] = t_s
         for quantity, received in self._wanted.get(name, ()):
             number = values[received.signal.rpartition(".")[2]]
@@ -122,6 +125,15 @@ class MakerBus:
         if int.from_bytes(frame.data, "little") < int.from_bytes(self._name(), "little"):
             self.address_lost = True
         self._claim_due = True
+        return True
+
+    def _requested(self, frame: Frame) -> bool:
+        """A node asks us or all nodes for something (PGN 59904): for the address claim it is given."""
+        assert self._claim is not None
+        own, asked = self.codec.can_id(self._claim.claim) & 0xFF, frame.can_id >> 8
+        if not frame.can_id & EXTENDED or asked >> 8 & 0xFF != REQUEST or asked & 0xFF not in (own, ALL):
+            return False
+        self._claim_due |= int.from_bytes(frame.data[:3], "little") == ADDRESS_CLAIMED
         return True
 
     def _name(self) -> bytes:

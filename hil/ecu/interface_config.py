@@ -88,10 +88,8 @@ class Sent(ConfigTable):
 class AddressClaim(ConfigTable):
     """[address_claim]: SAE J1939-81, for a control unit that has to claim its source address."""
 
-    #: message of ours that carries the NAME: sent at the start and when it is asked for
+    #: message of ours that carries the NAME: sent at the start and whenever a node asks for it (PGN 59904)
     claim: str
-    #: message that asks for it, with the number of the group (60928) in its only signal
-    request: str | None = None
 
 
 class InterfaceConfig(ConfigTable):

@@ -66,6 +66,14 @@ def test_several_kilohertz_without_a_missed_tick(found):
     assert found["rates"]["highest_Hz"] >= 4000, found["rates"]["tried"]
 
 
+def test_the_rest_of_three_buses_is_sent_whole_without_a_missed_tick(found):
+    """200 protected messages; frames by the kernel's own count."""
+    rest = found["restbus"]
+    assert rest["messages"] == 200 and rest["ticks"] == 10_000 and rest["missed"] == 0 and rest["overruns"] == 0
+    assert rest["degraded"] == [] and len(rest["buses"]) == 3
+    assert all(bus["sent"] == bus["tx_frames"] == bus["due"] and bus["lost"] == 0 for bus in rest["buses"].values())
+
+
 def test_real_clients_on_the_bus(found):
     """rt_tests/vm ran inside: every test passed, none was left out."""
     assert found["clients"].get("status") == 0, found["clients"]

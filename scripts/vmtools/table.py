@@ -43,6 +43,22 @@ def table(found: dict[str, Any]) -> str:
             )
     if "highest_Hz" in found.get("rates", {}):
         lines.append(f"highest rate        {found['rates']['highest_Hz']} Hz without a missed tick")
+    if "buses" in found.get("restbus", {}):
+        r = found["restbus"]
+        c = r["compute_ns"]
+        lines.append(
+            f"restbus             {r['messages']} messages on {len(r['buses'])} buses, {r['ticks']} ticks, "
+            f"{r['missed']} missed; instructions a tick: mean {c['mean']:.0f}, p50 {c['p50']:.0f}, p99 {c['p99']:.0f}, "
+            f"largest {c['max']:.0f}; frames "
+            + ", ".join(f"{b['sent']} of {b['due']:.0f}" for b in r["buses"].values())
+        )
+    for rig, r in found.get("interfaces", {}).items():
+        if isinstance(r, dict):
+            up, down = ("-".join(map(str, r[key])) for key in ("up", "down"))
+            lines.append(
+                f"{rig:<19} {r['ticks']} ticks, {r['missed']} missed; up {up}, down {down}; {r['frames']} frames, "
+                f"{r['rejected_rig'] + r['rejected_unit']} rejected"
+            )
     for name, value in found.items():
         if isinstance(value, dict) and "error" in value:
             lines.append(f"{name}: {value['error']}")
