@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.configs import installed_at
+from torqueloop.core.analyse.shaft_motion import Motion, integral, motion
 from torqueloop.core.components.files import load
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, RangeError, TorqueloopError
 from torqueloop.core.simulate.results import Result
 from torqueloop.hil.animate.content import Curves, Recorded, content, states
-from torqueloop.hil.animate.motion import Motion, integral, motion
 from torqueloop.hil.animate.page import page
 from torqueloop.hil.animate.stage import Stage, stage
 from torqueloop.hil.record.run_folder import INSTALLED

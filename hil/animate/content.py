@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.analyse.gear_section import RIM, PlacedSet
-from torqueloop.hil.animate.motion import Motion
+from torqueloop.core.analyse.shaft_motion import Motion
 from torqueloop.hil.animate.stage import Stage
 
 Array = NDArray[np.float64]

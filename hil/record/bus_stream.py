@@ -36,10 +36,10 @@ from torqueloop.hil.record.bus_log import (
     messages,
     unpack_frames,
 )
+from torqueloop.hil.record.file_form import FileForm
 from torqueloop.hil.record.mf4 import FrameWriter, no_asammdf
 from torqueloop.hil.record.mf4_stream import BlockFile
 from torqueloop.hil.record.recording import StreamData
-from torqueloop.hil.results.run import StreamStats
 
 BusForm = Literal["blf", "asc", "mf4", "log"]
 BUS_FORMS: tuple[BusForm, ...] = ("blf", "asc", "mf4", "log")
@@ -58,7 +58,7 @@ class _Writer(Protocol):
     def close(self) -> None: ...
 
 
-class BusStreamed:
+class BusStreamed(FileForm):
     """One form of the frames of a run, fed with their records (`recorder.Form`)."""
 
     def __init__(
@@ -68,28 +68,19 @@ class BusStreamed:
         time since 1970; 0 on the virtual clock. MissingExtraError where asammdf is missing."""
         if form == "mf4" and not with_asammdf():
             raise no_asammdf()
-        self.form, self.name = form, f"bus.{form}"
-        self.status: StreamStats = StreamStats()
-        self._path, self._channels = run_dir / self.name, list(channels)
+        super().__init__(run_dir, f"bus.{form}")
+        self.form, self._channels = form, list(channels)
         self._started, self._epoch_ns = started, epoch_ns
         self._writer: _Writer | None = None
         self._held: Frames = np.zeros(0, FD_FRAME_DTYPE)
-        self._over = False
 
-    def take(self, payload: bytes, sync: bool) -> None:
-        """Whole records. Never raises: what goes wrong is in the status."""
-        if self._over:
-            self.status = replace(self.status, discarded_bytes=self.status.discarded_bytes + len(payload))
-            return
-        try:
-            found = unpack_frames(StreamData({}, [payload]))
-            new = np.concatenate([self._held, found.astype(FD_FRAME_DTYPE) if found.dtype != FD_FRAME_DTYPE else found])
-            new = new[np.argsort(new["t_ns"], kind="stable")]
-            count = int(np.searchsorted(new["t_ns"], new["t_ns"][-1] - HOLD_NS)) if len(new) else 0
-            self._held = new[count:].copy()
-            self._write(new[:count])
-        except Exception as error:
-            self._fail(error, len(payload))
+    def _take(self, payload: bytes, sync: bool) -> None:
+        found = unpack_frames(StreamData({}, [payload]))
+        new = np.concatenate([self._held, found.astype(FD_FRAME_DTYPE) if found.dtype != FD_FRAME_DTYPE else found])
+        new = new[np.argsort(new["t_ns"], kind="stable")]
+        count = int(np.searchsorted(new["t_ns"], new["t_ns"][-1] - HOLD_NS)) if len(new) else 0
+        self._held = new[count:].copy()
+        self._write(new[:count])
 
     def _write(self, frames: Frames) -> None:
         if not len(frames):
@@ -109,21 +100,14 @@ class BusStreamed:
             return _Mf4(self._path, self._started, self._epoch_ns)
         return (_Asc if self.form == "asc" else _Candump)(self._path, self._epoch_ns, self._channels)
 
-    def close(self) -> None:
-        """The last frames, and the file closed."""
+    def _close(self) -> None:
         try:
             if not self._over:
                 self._write(self._held)
+        finally:
             if self._writer is not None:
                 self._writer.close()
                 self.status = replace(self.status, bytes_written=self._path.stat().st_size)
-        except Exception as error:
-            self._fail(error, 0)
-
-    def _fail(self, error: Exception, lost: int) -> None:
-        self._over = True
-        cause = self.status.cause or f"{type(error).__name__}: {error}"
-        self.status = replace(self.status, cause=cause, discarded_bytes=self.status.discarded_bytes + lost)
 
 
 class _Blf(can.BLFWriter):

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.record.file_form import FileForm
 from torqueloop.hil.record.mf4 import MissingExtraError, epoch_of
 from torqueloop.hil.record.mf4_stream import Mf4Stream
 from torqueloop.hil.record.signals import signal_dtype
-from torqueloop.hil.results.run import StreamStats
 
 Form = Literal["mf4", "csv", "parquet"]
 FORMS: tuple[Form, ...] = ("mf4", "csv", "parquet")
@@ -45,7 +45,7 @@ class _Writer(Protocol):
     def close(self) -> None: ...
 
 
-class Streamed:
+class Streamed(FileForm):
     """One form of the signals of a run, fed with their records."""
 
     def __init__(
@@ -59,31 +59,16 @@ class Streamed:
                               allowed=", ".join(FORMS))  # fmt: skip
         if form == "parquet":
             _pyarrow()
-        self.form, self.name = form, f"signals.{form}"
-        self._path = run_dir / self.name
+        super().__init__(run_dir, f"signals.{form}")
+        self.form = form
         self._names = [*names, *(name for name, _, _ in _OWN)]
         self._units = ["" if u == "1" and form == "mf4" else u for u in (*units, *(unit for _, unit, _ in _OWN))]
         self._dtype, self._n = signal_dtype(len(names)), len(names)
         self._tick_s, self._started, self._epoch_ns = tick_s, started, epoch_ns
         self._writer: _Writer | None = None
-        self._over = False
-        self.status: StreamStats = StreamStats()
 
-    def take(self, payload: bytes, sync: bool) -> None:
-        """Whole records. Never raises: what goes wrong is in the status."""
-        if self._over:
-            self.status = replace(self.status, discarded_bytes=self.status.discarded_bytes + len(payload))
-            return
-        try:
-            self._take(np.frombuffer(payload, self._dtype))
-            assert self._writer is not None
-            if sync:
-                self._writer.sync()
-            self.status = replace(self.status, bytes_written=self._writer.bytes_written, chunks=self.status.chunks + 1)
-        except Exception as error:
-            self._fail(error, len(payload))
-
-    def _take(self, records: NDArray[Any]) -> None:
+    def _take(self, payload: bytes, sync: bool) -> None:
+        records = np.frombuffer(payload, self._dtype)
         if self._writer is None:
             self._writer = self._open(records[0])
         values = np.empty((len(records), self._n + len(_OWN)))
@@ -91,6 +76,9 @@ class Streamed:
         for k, (_, _, column) in enumerate(_OWN):
             values[:, self._n + k] = records[column] * 1e-3
         self._writer.write((records["tick"] + 1) * self._tick_s, values)
+        if sync:
+            self._writer.sync()
+        self.status = replace(self.status, bytes_written=self._writer.bytes_written, chunks=self.status.chunks + 1)
 
     def _open(self, first: Any) -> _Writer:
         if self.form == "mf4":
@@ -100,20 +88,10 @@ class Streamed:
         kind = _Csv if self.form == "csv" else _Parquet
         return kind(self._path, self._names, self._units)
 
-    def close(self) -> None:
-        """The last samples, and the file closed."""
-        if self._writer is None:
-            return
-        try:
+    def _close(self) -> None:
+        if self._writer is not None:
             self._writer.close()
             self.status = replace(self.status, bytes_written=self._writer.bytes_written)
-        except Exception as error:
-            self._fail(error, 0)
-
-    def _fail(self, error: Exception, lost: int) -> None:
-        self._over = True
-        cause = self.status.cause or f"{type(error).__name__}: {error}"
-        self.status = replace(self.status, cause=cause, discarded_bytes=self.status.discarded_bytes + lost)
 
 
 class _Csv:

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import torqueloop as tl
+from torqueloop.core.analyse.shaft_motion import integral, motion
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.animate import animate as animation
 from torqueloop.hil.animate.content import LOCKED, OPEN, SLIPPING, content, states
-from torqueloop.hil.animate.motion import integral, motion
 from torqueloop.hil.animate.page import PAGE, page
 from torqueloop.hil.animate.stage import Stage, stage
 from torqueloop.hil.runs.recorded_run import RecordedRun
