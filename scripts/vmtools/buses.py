@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,10 +75,10 @@ def interface_rig(folder: Path, name: str) -> Path:
     return path
 
 
-def interfaces(folder: Path) -> dict[str, Any]:
+def interfaces(folder: Path, rigs: Sequence[str] = RIGS) -> dict[str, Any]:
     """Each maker's rig through all gears up and down."""
     found = {}
-    for name in RIGS:
+    for name in rigs:
         rig = interface_rig(folder / name, name)
         plan = load_plan(rig)
         (unit,) = plan.started_units()

@@ -52,8 +52,8 @@ def table(found: dict[str, Any]) -> str:
             f"largest {c['max']:.0f}; frames "
             + ", ".join(f"{b['sent']} of {b['due']:.0f}" for b in r["buses"].values())
         )
-    for rig, r in found.get("interfaces", {}).items():
-        if isinstance(r, dict):
+    for rig, r in (found.get("interfaces", {}) | found).items():
+        if isinstance(r, dict) and "up" in r:
             up, down = ("-".join(map(str, r[key])) for key in ("up", "down"))
             lines.append(
                 f"{rig:<19} {r['ticks']} ticks, {r['missed']} missed; up {up}, down {down}; {r['frames']} frames, "
