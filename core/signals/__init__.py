@@ -12,6 +12,7 @@ from torqueloop.core.signals.base import (
     Array,
     Constant,
     Difference,
+    Formula,
     Function,
     Product,
     Quotient,
@@ -29,8 +30,8 @@ from torqueloop.core.signals.selection import Choice, absolute, larger, limited,
 from torqueloop.core.signals.waves import Applied, Exponentials, ExpSine, Sinc, Sine, cosine
 
 __all__ = [
-    "Applied", "Array", "Choice", "Constant", "Difference", "ExpSine", "Exponentials", "Function", "Integral",
-    "Periodic", "Piecewise", "Product", "Pulse", "Quotient", "Ramp", "SawTooth", "Scaled", "Signal", "SignalLike",
-    "Sinc", "Sine", "Step", "Sum", "Table", "Trapezoid", "absolute", "as_signal", "clock", "cosine", "foreseeable",
-    "kinematic_ptp", "larger", "limited", "sign", "smaller", "time_table",
+    "Applied", "Array", "Choice", "Constant", "Difference", "ExpSine", "Exponentials", "Formula", "Function",
+    "Integral", "Periodic", "Piecewise", "Product", "Pulse", "Quotient", "Ramp", "SawTooth", "Scaled", "Signal",
+    "SignalLike", "Sinc", "Sine", "Step", "Sum", "Table", "Trapezoid", "absolute", "as_signal", "clock", "cosine",
+    "foreseeable", "kinematic_ptp", "larger", "limited", "sign", "smaller", "time_table",
 ]  # fmt: skip

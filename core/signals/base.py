@@ -14,6 +14,9 @@ from torqueloop.core.describe.errors import RangeError
 Array = NDArray[np.float64]
 #: what `Simulation.run` accepts as an input
 SignalLike = Union[int, float, Callable[[float], float], "Signal"]
+#: a signal between two of its events as operations (name, numbers) on a stack of values, in the order in which `sample`
+#: evaluates it; the names are those of cython_kernels/kernel/stepper.pyx
+Formula = tuple[tuple[str, tuple[float, ...]], ...]
 
 #: a step smaller than this part of the values on its two sides is rounding, not a jump
 CONTINUOUS = 1e-9
@@ -29,6 +32,10 @@ class Signal:
     def event_times(self, t0: float, t1: float) -> list[float]:
         """Discontinuities of value or slope strictly inside (t0, t1)."""
         return []
+
+    def formula(self, t0: float) -> Formula | None:
+        """The same as a formula in time from t0 to the next event, with the bits of `sample`; None: there is none."""
+        return None
 
     def derivative(self) -> Signal:
         """The exact derivative; RangeError for a signal that has none."""
@@ -80,6 +87,12 @@ def reached(t: Array, instant: float, side: int) -> NDArray[np.bool_]:
     return t > instant if side < 0 else t >= instant
 
 
+def joined(parts: Sequence[Formula | None], operation: tuple[str, tuple[float, ...]]) -> Formula | None:
+    """The operation on the values of the parts; None when one of them has no formula."""
+    known = [part for part in parts if part is not None]
+    return (*(op for part in known for op in part), operation) if len(known) == len(parts) else None
+
+
 def inside(times: Sequence[float], t0: float, t1: float) -> list[float]:
     """The times strictly inside, sorted, each once."""
     return sorted({t for t in times if t0 < t < t1})
@@ -107,6 +120,9 @@ class Constant(Signal):
     def sample(self, t: Array, side: int = 0) -> Array:
         return np.full(t.shape, float(self.k))
 
+    def formula(self, t0: float) -> Formula | None:
+        return (("constant", (float(self.k),)),)
+
     def derivative(self) -> Signal:
         return Constant(0.0)
 
@@ -123,6 +139,9 @@ class Scaled(Signal):
 
     def event_times(self, t0: float, t1: float) -> list[float]:
         return self.u.event_times(t0, t1)
+
+    def formula(self, t0: float) -> Formula | None:
+        return joined([self.u.formula(t0)], ("scale", (float(self.k),)))
 
     def derivative(self) -> Signal:
         return Scaled(self.u.derivative(), self.k)
@@ -142,6 +161,12 @@ class Sum(Signal):
 
     def event_times(self, t0: float, t1: float) -> list[float]:
         return sorted({e for u in self.terms for e in u.event_times(t0, t1)})
+
+    def formula(self, t0: float) -> Formula | None:
+        whole: Formula | None = (("constant", (0.0,)),)
+        for u in self.terms:
+            whole = joined([whole, u.formula(t0)], ("add", ()))
+        return whole
 
     def derivative(self) -> Signal:
         return Sum(tuple(u.derivative() for u in self.terms))
@@ -165,6 +190,9 @@ class Product(Pair):
     def sample(self, t: Array, side: int = 0) -> Array:
         return self.u1.sample(t, side) * self.u2.sample(t, side)
 
+    def formula(self, t0: float) -> Formula | None:
+        return joined([self.u1.formula(t0), self.u2.formula(t0)], ("multiply", ()))
+
     def derivative(self) -> Signal:
         """u1'*u2 + u1*u2'."""
         return Sum((Product(self.u1.derivative(), self.u2), Product(self.u1, self.u2.derivative())))
@@ -176,6 +204,9 @@ class Difference(Pair):
 
     def sample(self, t: Array, side: int = 0) -> Array:
         return self.u1.sample(t, side) - self.u2.sample(t, side)
+
+    def formula(self, t0: float) -> Formula | None:
+        return joined([self.u1.formula(t0), self.u2.formula(t0)], ("subtract", ()))
 
     def derivative(self) -> Signal:
         return Difference(self.u1.derivative(), self.u2.derivative())

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from torqueloop.core.describe.errors import RangeError
-from torqueloop.core.signals.base import Array, Signal, inside, refuse_jump
-from torqueloop.core.signals.pieces import polynomial, slope
+from torqueloop.core.signals.base import Array, Formula, Signal, inside, joined, refuse_jump
+from torqueloop.core.signals.pieces import formula_of, polynomial, slope
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,19 @@ class Periodic(Signal):
         end = [] if rests or self.nperiod <= 0 else [self.startTime + self.nperiod * self.period]
         return inside([*(b + knot for b in begins for knot in self.knots), *end], t0, t1)
 
+    def formula(self, t0: float) -> Formula | None:
+        for shift in (1.0, 0.0, -1.0):  # of several that hold, `sample` keeps the last
+            k = math.floor((t0 - self.startTime) / self.period) + shift
+            if k < 0 or 0 <= self.nperiod <= k:
+                continue
+            begin = self.startTime + k * self.period
+            lows = [begin + knot for knot in self.knots]
+            ends = [*lows[1:], self.startTime + (k + 1.0) * self.period]
+            for j in reversed(range(len(self.pieces))):
+                if lows[j] <= t0 < ends[j]:
+                    return joined([formula_of(self.pieces[j], lows[j])], ("offset", (float(self.offset),)))
+        return (("constant", (float(self.offset),)),)
+
     def derivative(self) -> Signal:
         ends = [self.startTime, self.startTime + self.nperiod * self.period] if self.nperiod >= 0 else [self.startTime]
         second = [self.startTime + self.period + knot for knot in self.knots] if self.nperiod not in (0, 1) else []
@@ -80,6 +93,9 @@ class _Train(Signal):
 
     def event_times(self, t0: float, t1: float) -> list[float]:
         return self.shape.event_times(t0, t1)
+
+    def formula(self, t0: float) -> Formula | None:
+        return self.shape.formula(t0)
 
     def derivative(self) -> Signal:
         return self.shape.derivative()

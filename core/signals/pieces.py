@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from torqueloop.core.signals.base import Array
+from torqueloop.core.signals.base import Array, Formula
+
+#: most coefficients of a polynomial in a formula
+TERMS = 7
 
 
 def polynomial(coefficients: Sequence[float], x: Array) -> Array:
@@ -15,6 +18,13 @@ def polynomial(coefficients: Sequence[float], x: Array) -> Array:
     for c in reversed(coefficients):
         y = y * x + c
     return y
+
+
+def formula_of(coefficients: Sequence[float], begin: float) -> Formula | None:
+    """`polynomial` of t - begin."""
+    if not 1 <= len(coefficients) <= TERMS:
+        return None
+    return (("polynomial", (float(begin), *(float(c) for c in coefficients))),)
 
 
 def slope(coefficients: Sequence[float]) -> tuple[float, ...]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from torqueloop.core.describe.errors import RangeError, TableError
-from torqueloop.core.signals.base import Array, Constant, Signal, inside, reached, refuse_jump
+from torqueloop.core.signals.base import Array, Constant, Formula, Signal, inside, reached, refuse_jump
 from torqueloop.core.signals.periodic import Periodic
-from torqueloop.core.signals.pieces import polynomial, slope
+from torqueloop.core.signals.pieces import formula_of, polynomial, slope
 
 #: what a table does outside its points (Modelica: Extrapolation)
 HOLD, LAST_TWO, PERIODIC = "HoldLastPoint", "LastTwoPoints", "Periodic"
@@ -44,6 +44,10 @@ class Piecewise(Signal):
     def event_times(self, t0: float, t1: float) -> list[float]:
         return inside(self.knots, t0, t1)
 
+    def formula(self, t0: float) -> Formula | None:
+        piece = int(np.searchsorted(self.knots, t0, side="right"))
+        return formula_of(self.pieces[piece], self.knots[max(piece - 1, 0)])
+
     def derivative(self) -> Signal:
         scale = float(np.abs(self.sample(np.array(self.knots))).max())
         for knot in self.knots:
@@ -65,6 +69,9 @@ class Step(Signal):
 
     def event_times(self, t0: float, t1: float) -> list[float]:
         return inside([self.startTime], t0, t1)
+
+    def formula(self, t0: float) -> Formula | None:
+        return (("constant", (self.offset + self.height * float(t0 >= self.startTime),)),)
 
     def derivative(self) -> Signal:
         refuse_jump("Step", self.startTime, self.offset, self.offset + self.height)
@@ -89,6 +96,9 @@ class Ramp(Signal):
 
     def event_times(self, t0: float, t1: float) -> list[float]:
         return inside([self.startTime, self.startTime + self.duration], t0, t1)
+
+    def formula(self, t0: float) -> Formula | None:
+        return (("ramp", (self.offset, self.height, self.startTime, self.duration)),)
 
     def derivative(self) -> Signal:
         ends = (self.startTime, self.startTime + self.duration)
@@ -123,6 +133,13 @@ class Table(Signal):
 
     def event_times(self, t0: float, t1: float) -> list[float]:
         return inside(self.t.tolist(), t0, t1)
+
+    def formula(self, t0: float) -> Formula | None:
+        k = int(np.searchsorted(self.t, t0, side="right")) - 1
+        if k < 0 or k >= len(self.t) - 1:
+            return (("constant", (float(self.y[max(k, 0)]),)),)
+        rise, span = self.y[k + 1] - self.y[k], self.t[k + 1] - self.t[k]
+        return (("line", (float(self.y[k]), float(rise), float(self.t[k]), float(span))),)
 
     def derivative(self) -> Signal:
         return _linear(list(zip(self.t.tolist(), self.y.tolist(), strict=True)), HOLD).derivative()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from torqueloop.core.describe.errors import RangeError
-from torqueloop.core.signals.base import Array, Product, Signal, inside, reached, refuse_jump
+from torqueloop.core.signals.base import Array, Formula, Product, Signal, inside, reached, refuse_jump
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,11 @@ class Sine(Signal):
 
     def event_times(self, t0: float, t1: float) -> list[float]:
         return inside([self.startTime], t0, t1)
+
+    def formula(self, t0: float) -> Formula | None:
+        if t0 < self.startTime:
+            return (("constant", (self.offset + 0.0,)),)
+        return (("sine", (self.offset, self.amplitude, 2.0 * math.pi * self.f, self.startTime, self.phase)),)
 
     def derivative(self) -> Signal:
         """amplitude*2*pi*f*sin(... + pi/2)."""

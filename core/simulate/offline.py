@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,18 @@ from torqueloop.core.components.files import load
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, RangeError, SimulationError
 from torqueloop.core.describe.vocabulary import RATIO_INPUT
-from torqueloop.core.signals import Constant, Signal, SignalLike, as_signal, foreseeable
+from torqueloop.core.signals import Constant, Formula, Signal, SignalLike, as_signal, foreseeable
 from torqueloop.core.simulate.results import ModeChange, Result
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
+from torqueloop.cython_kernels.kernel.stepper import Stepper
 
 Array = NDArray[np.float64]
 #: ticks per call of the kernel: bounds the memory for inputs and the mode log (which is read after each call)
 CHUNK = 512
+#: ticks for which step() looks for events of signals that are formulas; steps up to the first that make it worth while
+FORESIGHT, ENOUGH = 2048, 64
+#: how many times more ticks the next sampling of step() reaches, as long as no input is changed
+FASTER = 8
 #: events nearer to the end of a step than this part of it count as on it (1e-9 s at 1 ms, far below any time given)
 SNAP = 1e-6
 
@@ -44,8 +49,8 @@ def make_kernel(model: CompiledModel, h: float, kernel: str) -> KernelModel:
         raise ConfigError(str(error), key="kernel", value=kernel, allowed="auto, generic, or one that fits") from None
 
 
-class Simulation:
-    """A model, its state, and its input signals."""
+class Simulation(Stepper):
+    """A model, its state, and its input signals. `step()` makes one tick, `run()` many with all their outputs."""
 
     def __init__(
         self,
@@ -69,21 +74,18 @@ class Simulation:
         self.substeps: int = int(substeps)
         self._h = h / self.substeps
         self._kernel = make_kernel(self.model, self._h, kernel)
-        #: the state of the kernel: u, z, modes, copy() ...
-        self.state: KernelState = KernelState(self._kernel)
-        #: the inputs, once a tick was made with them, when all of them are numbers
-        self._still: Array | None = None
-        #: inputs of coming steps, and the number of the first of them; how many ticks the next sampling reaches
-        self._ahead: tuple[Array, int] | None = None
-        self._reach = 1
+        # the state of the kernel (u, z, modes, copy() ...) is `state` of the stepper
+        self._begin(KernelState(self._kernel), self.substeps)
+        self._start_over()
         #: component -> sign of its ratio, where an input gives it
         self._ratio_sign: dict[str, float] = {}
         #: converters that have been warned of
         self._warned: set[str] = set()
         self._signals: list[Signal] = []
-        #: what the inputs that are numbers are, and the numbers of those that are not
+        #: what the inputs that are numbers are; the numbers of those that are not; of these, those not known beforehand
         self._levels = np.zeros(len(self.model.input_names))
         self._moving: set[int] = set()
+        self._unknown: set[int] = set()
         for k, name in enumerate(self.model.input_names):
             self._signals.append(Constant(0.0))
             self._put(k, as_signal(self.model.default_inputs.get(name, Constant(0.0))))
@@ -93,14 +95,14 @@ class Simulation:
     def __getstate__(self) -> dict[str, Any]:
         """For pickle: the model, the signals and the values of the state. A signal made of a Python function goes along
         as far as pickle can take functions: those of a module, by name."""
-        made = {k: v for k, v in self.__dict__.items() if k not in ("_kernel", "state")}
+        made = {k: v for k, v in self.__dict__.items() if k != "_kernel"}
         return {**made, "kernel": self.kernel_name, "values": self.state.to_bytes()}
 
     def __setstate__(self, made: dict[str, Any]) -> None:
         kernel, values = made.pop("kernel"), made.pop("values")
         self.__dict__.update(made)
         self._kernel = make_kernel(self.model, self._h, kernel)
-        self.state = KernelState(self._kernel)
+        self._begin(KernelState(self._kernel), self.substeps)
         self.state.from_bytes(values)
 
     @property
@@ -124,17 +126,21 @@ class Simulation:
         """
         self._put(self.model.input_index(name), as_signal(value))
         self._derive(name)
-        self._still = self._ahead = None
-        self._reach = 1
+        self._start_over()
+
+    def _start_over(self) -> None:
+        """Inputs have changed: nothing is prepared for step()."""
+        self._forget()
+        #: how many ticks the next sampling reaches; whether all signals may be formulas
+        self._reach, self._all_formulas = 1, True
 
     def _put(self, k: int, signal: Signal) -> None:
         """Feed input number k. Most inputs are numbers most of the time, and those are not asked again every step."""
         self._signals[k] = signal
-        if type(signal) is Constant:
+        (self._moving.discard if type(signal) is Constant else self._moving.add)(k)
+        (self._unknown.discard if foreseeable(signal) else self._unknown.add)(k)
+        if isinstance(signal, Constant):
             self._levels[k] = signal.k
-            self._moving.discard(k)
-        else:
-            self._moving.add(k)
 
     def _derive(self, name: str) -> None:
         """Signals of the inputs that are derivatives of input `name`."""
@@ -171,33 +177,64 @@ class Simulation:
         """One output now."""
         return float(self.outputs()[self.model.output_index(name)])
 
-    def step(self) -> None:
-        """One tick. Where all inputs are numbers it costs little more than the step of the kernel."""
-        if self._still is not None and self._kernel.step(self.state, self._still, self.substeps):
-            return
-        if self._ahead is not None and self._kernel.step_ahead(self.state, *self._ahead, self.substeps):
-            return
+    def _further(self) -> None:
+        """A tick of step() for which no inputs are prepared, and the inputs of the ticks to come."""
         if self.state.step_no == 0:
             self.prepare()
-        self._advance(1, np.zeros((1, len(self.model.output_names))))
+        first = self.state.step_no
         if not self._moving:
-            self._still = self._sample(np.array([0.0, self._h]))[0, 0].copy()
+            self._hold(self._sample(np.array([first, first + 1.0]) * self._h)[0, 0].copy())
         else:
-            self._look_ahead()
+            self._look_ahead(first)
+        if not self._tick():
+            self._advance(1, np.zeros((1, len(self.model.output_names))))
+        # a Python function may look at what the simulation has done until then; a ratio that would turn round is an
+        # error of its own tick
+        if self._unknown or (self._moving and self.model.parts.variable_gears):
+            self._forget()
 
-    def _look_ahead(self) -> None:
-        """Sample the inputs of the ticks to come, up to the next event inside a step: twice as many each time. Only
-        signals that are known beforehand: a Python function may look at what the simulation has done until then."""
-        self._ahead = None
-        if self.model.parts.variable_gears or not all(foreseeable(signal) for signal in self._signals):
+    def _look_ahead(self, first: int) -> None:
+        """Inputs of the ticks to come: formulas up to the next event; where there are none, or events lie close to each
+        other, samples up to the next event inside a step."""
+        n, h = self.substeps, self._h
+        self._forget()
+        known = not self._unknown and not self.model.parts.variable_gears
+        if known and self._all_formulas and self._follow_formulas(first):
             return
-        n = self.substeps
-        grid = (self.state.step_no + np.arange(self._reach * n + 1, dtype=np.float64)) * self._h
+        grid = (first + np.arange((self._reach if known else 1) * n + 1, dtype=np.float64)) * h
         inside = self._place_events(grid)
-        ticks = min(inside, default=self._reach * n) // n
-        self._reach = min(2 * self._reach, CHUNK)
-        if ticks > 0:
-            self._ahead = np.ascontiguousarray(self._sample(grid[: ticks * n + 1])), self.state.step_no
+        steps = min([len(grid) - 1, *inside]) // n * n
+        if steps > 0:
+            self._ahead(self._sample(grid[: steps + 1]), first)
+        self._reach = min(FASTER * self._reach, CHUNK)
+
+    def _follow_formulas(self, first: int) -> bool:
+        """Prepare formulas of all signals from step number first on up to their next event; False: it is near, or not
+        all have one."""
+        h, steps = self._h, FORESIGHT * self.substeps
+        begins, ends = first * h, (first + steps) * h
+        found: int | None = None
+        for event, nearest, place in self._events(begins, steps):
+            if nearest == 0:
+                begins = event
+                continue
+            if found is not None:
+                if nearest == found:
+                    # two events on one point: the step before it sees the first of them
+                    steps, ends = steps - 1, (first + steps - 1) * h
+                break
+            steps, ends = (int(place), (first + int(place)) * h) if nearest is None else (nearest, event)
+            found = steps
+        if steps < ENOUGH:
+            return False
+        formulas: dict[int, Formula] = {}
+        for k in self._moving:
+            formula = self._signals[k].formula(begins)
+            if formula is None:
+                self._all_formulas = False
+                return False
+            formulas[k] = formula
+        return self._follow(formulas, self._levels, first, first + steps, begins, ends)
 
     def run(
         self,
@@ -300,21 +337,28 @@ class Simulation:
                 self.time, self.state.step_no,
             )  # fmt: skip
 
-    def _place_events(self, grid: Array) -> dict[int, list[float]]:
-        """Events on the grid move the grid point onto them; the others are returned by step."""
+    def _events(self, origin: float, steps: int) -> Iterator[tuple[float, int | None, float]]:
+        """Events of the inputs within some steps from a time on: (time, grid point or None, place in steps)."""
         h = self._h
         moving = [self._signals[k] for k in self._moving]
-        times = sorted({e for s in moving for e in s.event_times(grid[0] - 0.5 * h, grid[-1] + 0.5 * h)})
-        inside: dict[int, list[float]] = {}
-        origin = float(grid[0])
-        for event in times:
+        end = origin + steps * h
+        for event in sorted({e for s in moving for e in s.event_times(origin - 0.5 * h, end + 0.5 * h)}):
             place = (event - origin) / h
             nearest = round(place)
-            if abs(place - nearest) <= SNAP:
-                if 0 <= nearest < len(grid):
-                    grid[nearest] = event
-            elif 0.0 < place < len(grid) - 1:
+            if abs(place - nearest) > SNAP:
+                if 0.0 < place < steps:
+                    yield event, None, place
+            elif 0 <= nearest <= steps:
+                yield event, nearest, place
+
+    def _place_events(self, grid: Array) -> dict[int, list[float]]:
+        """Events on the grid move the grid point onto them; the others are returned by step."""
+        inside: dict[int, list[float]] = {}
+        for event, nearest, place in self._events(float(grid[0]), len(grid) - 1):
+            if nearest is None:
                 inside.setdefault(int(place), []).append(event)
+            else:
+                grid[nearest] = event
         return inside
 
     def _sample(self, grid: Array) -> Array:
@@ -327,7 +371,8 @@ class Simulation:
             samples[:, 0, k] = signal.sample(grid[:-1], +1)
             samples[:, 1, k] = signal.sample(middle, 0)
             samples[:, 2, k] = signal.sample(grid[1:], -1)
-        self._check_ratios(grid, samples)
+        if self.model.parts.variable_gears:
+            self._check_ratios(grid, samples)
         return samples
 
     def _check_ratios(self, grid: Array, samples: Array) -> None:

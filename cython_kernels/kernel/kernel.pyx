@@ -143,49 +143,6 @@ cdef class KernelModel:
             denormals_restore(mode)
         return i if status != 0 else K
 
-    def step(self, KernelState s not None, cnp.ndarray inputs not None, int count):
-        """Advance s by `count` steps with inputs held: contiguous float64 (nin). For calls from Python that step one by
-        one: no checks of shapes beyond the size, the GIL is kept. Returns whether it was done; not at step 0, which wants
-        its accelerations first, and not when the state stopped being finite."""
-        cdef tl_model* m = self.ptr
-        cdef tl_state* st = s.ptr
-        cdef int i, status = 0
-        cdef unsigned long long mode
-        if inputs.nbytes != m.nin * <Py_ssize_t>sizeof(double):
-            raise ValueError(f"inputs: {inputs.nbytes} bytes, expected {m.nin * sizeof(double)}")
-        if st.step_no[0] == 0:
-            return False
-        mode = denormals_off()
-        st.held = 1
-        memcpy(st.inp, cnp.PyArray_DATA(inputs), m.nin * sizeof(double))
-        for i in range(count):
-            status |= tl_step(m, st)
-        denormals_restore(mode)
-        return status == 0
-
-    def step_ahead(self, KernelState s not None, cnp.ndarray inputs not None, int64_t first, int count):
-        """The same with inputs sampled ahead: contiguous float64 (K, 3, nin) for the steps from number `first` on. Returns
-        whether it was done; not where the samples do not reach."""
-        cdef tl_model* m = self.ptr
-        cdef tl_state* st = s.ptr
-        cdef Py_ssize_t size = m.nin * <Py_ssize_t>sizeof(double)
-        cdef int64_t row = st.step_no[0] - first, rows = cnp.PyArray_DIM(inputs, 0)
-        cdef const char* at = <const char*>cnp.PyArray_DATA(inputs) + 3 * size * row
-        cdef int i, status = 0
-        cdef unsigned long long mode
-        if inputs.nbytes != 3 * size * rows:
-            raise ValueError(f"inputs: {inputs.nbytes} bytes, expected {3 * size * rows}")
-        if first < 1 or row < 0 or row + count > rows:
-            return False
-        mode = denormals_off()
-        for i in range(count):
-            st.held = memcmp(at, at + size, size) == 0 and memcmp(at, at + 2 * size, size) == 0
-            memcpy(st.inp, at, size if st.held else 3 * size)
-            status |= tl_step(m, st)
-            at += 3 * size
-        denormals_restore(mode)
-        return status == 0
-
     def advance(self, KernelState s not None, in3, double dt):
         """Advance s by dt <= h. in3: (3, nin) inputs at 0, h/2 and h after now, of the branch valid now (beyond dt it is
         only used for extrapolation). dt = 0 finds accelerations, modes and torques of the present instant only. Returns the
