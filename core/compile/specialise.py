@@ -62,6 +62,7 @@ def specialised_source(model: CompiledModel, name: str, origin: str) -> str:
         '    """',
         "",
         'include "../step_imports.pxi"',
+        'include "../hot_dot.pxi"',
         "",
         *_products(a, n, hot),
         "",
@@ -97,13 +98,20 @@ def _factor(q: int, value: float, operand: str) -> str:
     return f"m.row_val[{q}] * {operand}"
 
 
+def _row(a: ModelArrays, k: int) -> str:
+    """Row k times x."""
+    return " + ".join(_factor(q, v, f"x[{i}]") for q, i, v in _row_terms(a, k))
+
+
 def _products(a: ModelArrays, n: int, hot: int) -> list[str]:
     """gather, scatter and lin_dot as straight lines."""
-    out = ["", "cdef inline void gather(const tl_model* m, tl_cvec x, tl_vec y) noexcept nogil:"]
-    for k in range(hot):
-        terms = " + ".join(_factor(q, v, f"x[{i}]") for q, i, v in _row_terms(a, k))
-        out.append(f"    y[{k}] = {terms}")
-    out += ["", "", "cdef inline void scatter(const tl_model* m, tl_cvec F, tl_vec g) noexcept nogil:"]
+    ports = np.concatenate([a.elements[kind][row] for kind, row in PORTS])
+    rates = np.concatenate([a.eng["row"], a.lin["row"]])
+    out: list[str] = []
+    for name, rows in (("gather", range(hot)), ("gather_ports", np.unique(ports)), ("gather_rates", np.unique(rates))):
+        out += ["", f"cdef inline void {name}(const tl_model* m, tl_cvec x, tl_vec y) noexcept nogil:"]
+        out += [f"    y[{k}] = {_row(a, int(k))}" for k in rows] + ["    pass", ""]
+    out += ["", "cdef inline void scatter(const tl_model* m, tl_cvec F, tl_vec g) noexcept nogil:"]
     for i in range(n):
         sums = ["0.0"]
         for k in range(hot):
@@ -111,17 +119,16 @@ def _products(a: ModelArrays, n: int, hot: int) -> list[str]:
         out.append(f"    g[{i}] = {' + '.join(sums)}")
     out += ["", "", "cdef inline double lin_dot(const tl_model* m, int32_t i, const double* x) noexcept nogil:"]
     for c, k in enumerate(a.lin["row"]):
-        terms = " + ".join(_factor(q, v, f"x[{i}]") for q, i, v in _row_terms(a, int(k)))
-        out += [f"    if i == {c}:", f"        return {terms}"]
+        out += [f"    if i == {c}:", f"        return {_row(a, int(k))}"]
     out.append("    return 0.0")
     return out + _each(a)
 
 
-def _capacity(a: ModelArrays, i: int) -> str:
-    """The call of capacity() for friction element i."""
+def _capacity(a: ModelArrays, i: int, w: str = "w[{}]") -> str:
+    """The call of capacity() for friction element i; w: its slip, of its row."""
     row, source, index = int(a.fr["row"][i]), int(a.fr["src"][i]), int(a.fr["src_idx"][i])
     both = int(a.fr["fwd"][i] == 1 and a.fr["bwd"][i] == 1)
-    return f"capacity(m, s, w[{row}], p, theta, e, hint, {i}, {row}, {source}, {index}, {both})"
+    return f"capacity(m, s, {w.format(row)}, p, theta, e, hint, {i}, {row}, {source}, {index}, {both})"
 
 
 def _each(a: ModelArrays) -> list[str]:
@@ -142,12 +149,12 @@ def _each(a: ModelArrays) -> list[str]:
     out += [
         "",
         "",
-        "cdef inline void each_due(const tl_model* m, tl_state* s, tl_cvec w, tl_cvec p, double theta,",
+        "cdef inline void each_due(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta,",
         "                          tl_eval* e, int32_t* hint) noexcept nogil:",
     ]
     for i in range(nf):
         if int(a.fr["src"][i]) not in NO_CAPACITY:
-            out += [f"    if s.due[{i}]:", f"        {_capacity(a, i)}"]
+            out += [f"    if s.due[{i}]:", f"        {_capacity(a, i, _row(a, int(a.fr['row'][i])))}"]
     out.append("    pass")
     head = "cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:"
     out += ["", "", head]

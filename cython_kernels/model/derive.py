@@ -63,16 +63,27 @@ def complete(a: ModelArrays, h: float) -> Completed:
     slopes = _slopes(a)
     arrays, unresolved = _matrices(a, h)
     arrays |= {name: getattr(a, name) for name in ("M", "row_ptr", "row_idx", "row_val", "row_off")}
+    arrays |= _hot_rows(a)
     arrays |= {name: getattr(a, name) for name in ("re_A", "re_port", "re_fr", "re_lin", "re_con")}
     arrays |= {"port_row": port_row, "fr_order": _neighbours(arrays["W0"])} | _inputs(a)
     sizes = {
-        "n": n, "nrow": len(a.row_off), "nhot": a.n_hot, "nin": a.nin, "nport": len(port_row), "nre": len(a.re_A),
+        "n": n, "nrow": len(a.row_off), "nhot": a.n_hot, "nhot_more": len(arrays["hot_row"]), "nin": a.nin,
+        "nport": len(port_row), "nre": len(a.re_A),
         "order": a.order, "stiff_cut": int(unresolved > 1.0), "look_ahead": LOOK_AHEAD / max(1.0, unresolved),
         "act_simple": int(_simple(a)), "h": h, "inv_h": 1.0 / h,
         "beta": 0.25 if len(a.lin) or len(a.con) else 1.0 / 6.0, **_cache(a),
     }  # fmt: skip
     elements = {kind: completed(kind, a.elements[kind], **columns) for kind, columns in _columns(a, h, arrays).items()}
     return Completed(elements, _typed(ARRAYS, arrays), _complete(SIZES, sizes), slopes)
+
+
+def _hot_rows(a: ModelArrays) -> dict[str, np.ndarray]:
+    """The rows of the force elements without pointers: passes over them have no inner loops."""
+    starts, end = a.row_ptr[: a.n_hot], int(a.row_ptr[a.n_hot])
+    row_of = np.repeat(np.arange(a.n_hot), np.diff(a.row_ptr[: a.n_hot + 1]))
+    others = np.setdiff1d(np.arange(end), starts)
+    order = np.concatenate([starts, others])
+    return {"row_of": row_of, "hot_idx": a.row_idx[order], "hot_val": a.row_val[order], "hot_row": row_of[others]}
 
 
 def _columns(a: ModelArrays, h: float, arrays: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:

@@ -267,6 +267,7 @@ cdef struct tl_model:
     int32_t n             # independent speeds
     int32_t nrow          # rows: any flange or relative speed as a combination of u
     int32_t nhot          # rows 0..nhot-1 are used by force elements
+    int32_t nhot_more     # entries of these rows behind the first of each
     int32_t nin           # inputs
     int32_t nport         # ports: tq.row, poly.row, eng.row, tc.row_p, tc.row_t, ed.row, cv.row, wd.row, bo.wx, bo.wy, bo.wz, bo.vx, bo.vy, bo.vz, jo.row_a, jo.row_b
     int32_t nre           # reactions: constraint forces of gears
@@ -310,6 +311,10 @@ cdef struct tl_model:
     const int32_t* row_ptr        # (nrow + 1) rows: speed of row k = sum of row_val*u[row_idx], k's from row_ptr[k] on
     const int32_t* row_idx        # their coordinates
     const double* row_val         # and coefficients
+    const int32_t* row_of         # row of each entry of row_idx, row_val of rows 0..nhot-1
+    const int32_t* hot_idx        # rows 0..nhot-1 once more: the first entry of each, then all others by rows
+    const double* hot_val         # and their coefficients
+    const int32_t* hot_row        # row of each of these others
     const double* row_off         # (nrow) angle of row k = the same with z, plus this, rad or m
     const double* M               # (n, n) reduced inertia
     const double* D               # (n, n) dampers

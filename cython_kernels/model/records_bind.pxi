@@ -79,6 +79,14 @@ cdef int bind_array(tl_model* m, str name, const void* at) except -1:
         m.row_idx = <const int32_t*>at
     elif name == "row_val":
         m.row_val = <const double*>at
+    elif name == "row_of":
+        m.row_of = <const int32_t*>at
+    elif name == "hot_idx":
+        m.hot_idx = <const int32_t*>at
+    elif name == "hot_val":
+        m.hot_val = <const double*>at
+    elif name == "hot_row":
+        m.hot_row = <const int32_t*>at
     elif name == "row_off":
         m.row_off = <const double*>at
     elif name == "M":
@@ -135,6 +143,8 @@ cdef int bind_size(tl_model* m, str name, value) except -1:
         m.nrow = value
     elif name == "nhot":
         m.nhot = value
+    elif name == "nhot_more":
+        m.nhot_more = value
     elif name == "nin":
         m.nin = value
     elif name == "nport":

@@ -1,38 +1,53 @@
-# Row speeds from independent speeds and back, for any driveline (sparse rows).
+# Row speeds from independent speeds and back, for any driveline (sparse rows). Needs: hot_dot (hot_dot.pxi).
 
 cdef inline void gather(const tl_model* m, tl_cvec x, tl_vec y) noexcept nogil:
     """y[k] = sum row_val*x[row_idx] for the rows used by force elements."""
-    cdef int32_t k, q
-    cdef double acc
-    for k in range(m.nhot):
-        q = m.row_ptr[k]
-        acc = m.row_val[q] * x[m.row_idx[q]]
-        q += 1
-        while q < m.row_ptr[k + 1]:
-            acc = acc + m.row_val[q] * x[m.row_idx[q]]
-            q += 1
-        y[k] = acc
+    cdef int32_t i, n = m.nhot
+    cdef const int32_t* idx = m.hot_idx
+    cdef const int32_t* row = m.hot_row
+    cdef const double* val = m.hot_val
+    for i in range(n):
+        y[i] = val[i] * x[idx[i]]
+    idx += n
+    val += n
+    for i in range(m.nhot_more):
+        y[row[i]] = y[row[i]] + val[i] * x[idx[i]]
+
+
+cdef inline void gather_ports(const tl_model* m, tl_cvec x, tl_vec y) noexcept nogil:
+    """The same for the rows of the ports."""
+    cdef int32_t i, k
+    for i in range(m.nport):
+        k = m.port_row[i]
+        y[k] = hot_dot(m, k, x)
+
+
+cdef inline void gather_rates(const tl_model* m, tl_cvec x, tl_vec y) noexcept nogil:
+    """The same for the rows of engines, springs and dampers."""
+    cdef int32_t i, k
+    for i in range(m.neng):
+        k = m.eng[i].row
+        y[k] = hot_dot(m, k, x)
+    for i in range(m.nlin):
+        k = m.lin[i].row
+        y[k] = hot_dot(m, k, x)
 
 
 cdef inline void scatter(const tl_model* m, tl_cvec F, tl_vec g) noexcept nogil:
     """g = R^T F."""
     cdef int32_t k, q
+    cdef const int32_t* idx = m.row_idx
+    cdef const int32_t* row = m.row_of
+    cdef const double* val = m.row_val
     for k in range(m.n):
         g[k] = 0.0
-    for k in range(m.nhot):
-        for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
-            g[m.row_idx[q]] = g[m.row_idx[q]] + m.row_val[q] * F[k]
+    for q in range(m.nhot + m.nhot_more):
+        g[idx[q]] = g[idx[q]] + val[q] * F[row[q]]
 
 
 cdef inline double lin_dot(const tl_model* m, int32_t i, const double* x) noexcept nogil:
     """Row of compliance i times x."""
-    cdef int32_t q = m.row_ptr[m.lin[i].row], end = m.row_ptr[m.lin[i].row + 1]
-    cdef double acc = m.row_val[q] * x[m.row_idx[q]]
-    q += 1
-    while q < end:
-        acc = acc + m.row_val[q] * x[m.row_idx[q]]
-        q += 1
-    return acc
+    return hot_dot(m, m.lin[i].row, x)
 
 
 cdef inline void each_capacity(const tl_model* m, tl_state* s, tl_cvec w, tl_cvec p, double theta, tl_eval* e,
@@ -45,13 +60,13 @@ cdef inline void each_capacity(const tl_model* m, tl_state* s, tl_cvec w, tl_cve
                      m.fr[i].src_idx, m.fr[i].both)
 
 
-cdef inline void each_due(const tl_model* m, tl_state* s, tl_cvec w, tl_cvec p, double theta, tl_eval* e,
+cdef inline void each_due(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta, tl_eval* e,
                           int32_t* hint) noexcept nogil:
-    """The same where s.due says so."""
+    """The same where s.due says so, at the speeds x."""
     cdef int32_t i
     for i in range(m.nf):
         if s.due[i]:
-            capacity(m, s, w[m.fr[i].row], p, theta, e, hint, i, m.fr[i].row, m.fr[i].src,
+            capacity(m, s, hot_dot(m, m.fr[i].row, x), p, theta, e, hint, i, m.fr[i].row, m.fr[i].src,
                      m.fr[i].src_idx, m.fr[i].both)
 
 

@@ -93,11 +93,27 @@ cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcep
             not s.held and (m.fr[i].src == 1 or m.fr[i].src == 3))
 
 
-cdef inline void quiet_forces(const tl_model* m, tl_state* s, tl_eval* e, double theta, const double* xi) noexcept nogil:
-    """eval_forces at the row speeds e.w, capacities where they are due."""
+cdef inline void quiet_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* u, double theta,
+                              const double* xi) noexcept nogil:
+    """eval_forces at the speeds u, capacities where they are due; of e.w only what these need."""
     s.counters[TL_C_EVALS] += 1
+    if TL_NBO(m) > 0:
+        gather(m, u, e.w)
+    else:
+        gather_ports(m, u, e.w)
     eval_ports(m, s, e, theta, xi)
-    each_due(m, s, e.w, e.p, theta, e, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
+    each_due(m, s, u, e.p, theta, e, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
+
+
+cdef inline void quiet_rates(const tl_model* m, tl_state* s) noexcept nogil:
+    """s.wa as far as the quiet step asks for it."""
+    cdef int32_t c, k
+    gather_rates(m, s.now.a, s.wa)
+    if m.order == 4:
+        gather_ports(m, s.now.a, s.wa)
+    for c in range(s.n_sliding):
+        k = TL_FR_ROW(m, s.sliding[c])
+        s.wa[k] = hot_dot(m, k, s.now.a)
 
 
 cdef inline void quiet_rows(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:
@@ -122,8 +138,7 @@ cdef inline int32_t quiet_trial2(const tl_model* m, tl_state* s) noexcept nogil:
     cdef tl_eval* e = s.end
     cdef double* v = s.box_w
     predict(m, h, s.now.u, s.now.a, s.now.hs1, e.u)
-    gather(m, e.u, e.w)
-    quiet_forces(m, s, e, 1.0, s.xi1)
+    quiet_forces(m, s, e, e.u, 1.0, s.xi1)
     if s.stiff:
         return 0
     quiet_rows(m, s, e, s.F)
@@ -146,10 +161,8 @@ cdef inline int32_t quiet_trial4(const tl_model* m, tl_state* s) noexcept nogil:
     cdef double h = m.h
     cdef double* v = s.box_w
     start4(m, s, h)
-    gather(m, s.um, s.em.w)
-    gather(m, s.end.u, s.end.w)
-    quiet_forces(m, s, &s.em, 0.5, s.xi)
-    quiet_forces(m, s, s.end, 1.0, s.xi1)
+    quiet_forces(m, s, &s.em, s.um, 0.5, s.xi)
+    quiet_forces(m, s, s.end, s.end.u, 1.0, s.xi1)
     if s.stiff:
         return 0
     quiet_rows(m, s, &s.em, s.F)
@@ -203,7 +216,7 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
         s.moving = 1
     if not s.held:
         s.quiet = FOLLOWING
-    gather(m, s.now.a, s.wa)
+    quiet_rates(m, s)
     for i in range(TL_NENG(m)):
         s.xi1[i] = idle_integrator(m, s, i, 1.0)
     s.stiff = 0
