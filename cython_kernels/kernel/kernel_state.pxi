@@ -181,6 +181,8 @@ cdef class KernelState:
         s.still = <int32_t*>zeros(self, m.nact * sizeof(int32_t))
         s.held_by = <double*>zeros(self, (m.order // 2) ** 2 * n * (n + nf + 4) * sizeof(double))
         s.stuck_list = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))
+        s.cut_list = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))
+        s.cut_ns = -1
         s.pat_work = <double*>zeros(self, (11 * n * n + nf * n + 8 * n + 64) * sizeof(double))
         s.pat_idx = <int32_t*>zeros(self, 5 * n * sizeof(int32_t))
         s.log_size = 1 << 16

@@ -242,20 +242,27 @@ cdef void apart(const tl_model* m, tl_basis* b, int32_t e, int32_t r, const doub
         b.hi[i] = n
 
 
-cdef void holding(const tl_model* m, const double* Tn, const double* Pr, const double* Pe, const double* S, double* T,
-                  double* t) noexcept nogil:
-    """T (column j at j*nf) = Tn (M P_r + S P_e - I). Pe may be NULL. t: n doubles."""
-    cdef int32_t n = m.n, nf = m.nf, j, l
+cdef void holding(const tl_model* m, const tl_pattern* q, const int32_t* list_, const double* Pr, const double* Pe,
+                  const double* S, double* T, double* t) noexcept nogil:
+    """T (column j at j*nf) = Tn (M P_r + S P_e - I), rows of the elements list_ that stick. Pe: or NULL. t: n doubles."""
+    cdef int32_t n = m.n, nf = m.nf, i, j, l, c
+    cdef double f
     for j in range(n):
         memset(t, 0, n * sizeof(double))
         for l in range(n):
-            axpy(Pr[j * n + l], m.M + l * n, t, 0, n)
-            if Pe != NULL:
-                axpy(Pe[j * n + l], S + l * n, t, 0, n)
+            f = Pr[j * n + l]
+            if f != 0.0:
+                axpy(f, m.M + l * n, t, m.S_range[2 * l], m.S_range[2 * l + 1])
+            if Pe != NULL and Pe[j * n + l] != 0.0:
+                axpy(Pe[j * n + l], S + l * n, t, m.S_range[2 * l], m.S_range[2 * l + 1])
         t[j] -= 1.0
         memset(T + j * nf, 0, nf * sizeof(double))
-        for l in range(n):
-            axpy(t[l], Tn + l * nf, T + j * nf, 0, nf)
+        for c in range(q.ns):
+            i = list_[c]
+            f = 0.0
+            for l in range(n):
+                f += t[l] * q.Tn[l * nf + i]
+            T[j * nf + i] = f
 
 
 cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, int32_t ns,
@@ -263,20 +270,12 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
     """Fill the matrices of the pattern whose stuck elements are list_[0:ns], for trials of the length h."""
     cdef int32_t n = m.n, i, j, k, e, r, row
     cdef double c, d
-    cdef tl_basis b
+    cdef tl_basis b = lay_basis(m, s)
     cdef double* L = s.pat_work + n * n            # (ns, n)
     cdef double* Pr = L + (m.nf + 1) * n           # (n, n)
-    cdef double* Pe = Pr + n * n                   # (n, n)
-    cdef double* work = Pe + n * n + 2 * n
-    cdef double one = 1.0
-    b.n = n
-    b.count = 0
-    b.Q = s.pat_work
-    b.left = Pe + n * n
-    b.v = b.left + n
-    b.lo = s.pat_idx
-    b.hi = b.lo + n
+    cdef double* work = b.v + n
     cdef int32_t* iwork = b.hi + n
+    cdef double one = 1.0
     for j in range(n):
         b.left[j] = 1.0
     for i in range(ns):
@@ -308,16 +307,43 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
     r = b.count - k - e
     q.ns = ns
     split(m, q, list_, ns, k, &b, L, work, iwork)
-    if m.ncon > 0 or q == &s.cut:
-        stiffen(m, s, q, h)
     # the part no compliance acts on
     memset(Pr, 0, n * n * sizeof(double))
     add_projector(n, r, b.Q + (k + e) * n, b.lo + k + e, b.hi + k + e, m.M, Pr, work, iwork)
     if e > 0:
         apart(m, &b, e, r, Pr, work)
     if q.P0 != q.P:
-        both_parts(m, q, &b, k, e, Pr, Pe, m.M, q.P0, q.T0, work, iwork)
-    both_parts(m, q, &b, k, e, Pr, Pe, q.S, q.P, q.T, work, iwork)
+        both_parts(m, q, list_, &b, k, e, Pr, Pr + n * n, m.M, q.P0, q.T0, work, iwork)
+    s.held_k = k
+    s.held_e = e
+    build_length(m, s, q, list_, h)
+
+
+cdef inline tl_basis lay_basis(const tl_model* m, tl_state* s) noexcept nogil:
+    """The basis in the scratch memory of the state: what `build` found there last, but for how many rows it has."""
+    cdef int32_t n = m.n
+    cdef tl_basis b
+    b.n = n
+    b.count = 0
+    b.Q = s.pat_work
+    b.left = s.pat_work + n * n + (m.nf + 1) * n + 2 * n * n
+    b.v = b.left + n
+    b.lo = s.pat_idx
+    b.hi = b.lo + n
+    return b
+
+
+cdef void build_length(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, double h) noexcept nogil:
+    """What of a pattern depends on the length of the step, with the basis and P_r that `build` left in the scratch."""
+    cdef int32_t n = m.n, k = s.held_k, e = s.held_e
+    cdef tl_basis b = lay_basis(m, s)
+    cdef double* Pr = s.pat_work + n * n + (m.nf + 1) * n
+    cdef double* Pe = Pr + n * n
+    cdef double* work = b.v + n
+    cdef int32_t* iwork = b.hi + n
+    if m.ncon > 0 or q == &s.cut:
+        stiffen(m, s, q, h)
+    both_parts(m, q, list_, &b, k, e, Pr, Pe, q.S, q.P, q.T, work, iwork)
     if n > TL_FORMED:
         q.narrow = find_ranges(n, q.P, q.range)
         q.narrow0 = q.narrow
@@ -326,14 +352,15 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
         else:
             memcpy(q.range + 2 * n, q.range, 2 * n * sizeof(int32_t))
     if m.order == 4:
-        build4(m, q, b.Q + k * n, e, Pr, work)
+        build4(m, q, list_, b.Q + k * n, e, Pr, work)
     if m.nls > 0:
         loss_responses(m, s, q, h)
     q.valid = 1
 
 
-cdef void both_parts(const tl_model* m, tl_pattern* q, const tl_basis* b, int32_t k, int32_t e, const double* Pr,
-                     double* Pe, const double* S, double* P, double* T, double* work, int32_t* iwork) noexcept nogil:
+cdef void both_parts(const tl_model* m, tl_pattern* q, const int32_t* list_, const tl_basis* b, int32_t k, int32_t e,
+                     const double* Pr, double* Pe, const double* S, double* P, double* T, double* work,
+                     int32_t* iwork) noexcept nogil:
     """P = P_r + P_e and, where it is kept, T."""
     cdef int32_t n = m.n, i
     memcpy(P, Pr, n * n * sizeof(double))
@@ -343,10 +370,10 @@ cdef void both_parts(const tl_model* m, tl_pattern* q, const tl_basis* b, int32_
         for i in range(n * n):
             P[i] += Pe[i]
     if n <= TL_FORMED:
-        holding(m, q.Tn, Pr, Pe if e > 0 else NULL, S, T, work)
+        holding(m, q, list_, Pr, Pe if e > 0 else NULL, S, T, work)
 
 
-cdef void build4(const tl_model* m, tl_pattern* q, const double* Z, int32_t p, const double* Pr,
+cdef void build4(const tl_model* m, tl_pattern* q, const int32_t* list_, const double* Z, int32_t p, const double* Pr,
                  double* work) noexcept nogil:
     """P4 = I x P_r + (I x Z) [(I x Z)^T A4 (I x Z)]^-1 (I x Z)^T with Z = Z_e (p rows); (2n, 2n), stored by columns."""
     cdef int32_t n = m.n, n2 = 2 * m.n, p2 = 2 * p, i, j, l, bi, bj
@@ -360,7 +387,7 @@ cdef void build4(const tl_model* m, tl_pattern* q, const double* Z, int32_t p, c
         memcpy(q.P4 + (n + j) * n2 + n, Pr + j * n, n * sizeof(double))
     if p == 0:
         if q.T4 != NULL:
-            holding4(m, q, Z, p, Pr, X, t)
+            holding4(m, q, list_, Z, p, Pr, X, t)
         return
     for bi in range(2):
         for bj in range(2):
@@ -379,13 +406,14 @@ cdef void build4(const tl_model* m, tl_pattern* q, const double* Z, int32_t p, c
             for i in range(p):
                 axpy(X[(bi * p + i) * n2 + j], Z + i * n, q.P4 + j * n2 + bi * n, 0, n)
     if q.T4 != NULL:
-        holding4(m, q, Z, p, Pr, X, t)
+        holding4(m, q, list_, Z, p, Pr, X, t)
 
 
-cdef void holding4(const tl_model* m, tl_pattern* q, const double* Z, int32_t p, const double* Pr, const double* X,
-                   double* t) noexcept nogil:
+cdef void holding4(const tl_model* m, tl_pattern* q, const int32_t* list_, const double* Z, int32_t p, const double* Pr,
+                   const double* X, double* t) noexcept nogil:
     """T4 (column j at j*2nf) = (I x Tn) (I x M P_r + A4 P4_e - I) with P4_e = (I x Z) X, X (2p, 2n). t: 4n doubles."""
-    cdef int32_t n = m.n, n2 = 2 * m.n, nf = m.nf, i, j, l, b
+    cdef int32_t n = m.n, n2 = 2 * m.n, nf = m.nf, i, j, l, b, c
+    cdef double f
     cdef double* e = t                       # column of P4_e
     cdef double* r = t + n2                  # and what the stuck elements have to carry
     for j in range(n2):
@@ -397,9 +425,13 @@ cdef void holding4(const tl_model* m, tl_pattern* q, const double* Z, int32_t p,
             r[i] = dot(q.A4 + i * n2, e, 0, n2)
         b = j // n
         for l in range(n):
-            axpy(Pr[(j - b * n) * n + l], m.M + l * n, r + b * n, 0, n)
+            if Pr[(j - b * n) * n + l] != 0.0:
+                axpy(Pr[(j - b * n) * n + l], m.M + l * n, r + b * n, m.S_range[2 * l], m.S_range[2 * l + 1])
         r[j] -= 1.0
         memset(q.T4 + j * 2 * nf, 0, 2 * nf * sizeof(double))
         for b in range(2):
-            for l in range(n):
-                axpy(r[b * n + l], q.Tn + l * nf, q.T4 + j * 2 * nf + b * nf, 0, nf)
+            for c in range(q.ns):
+                f = 0.0
+                for l in range(n):
+                    f += r[b * n + l] * q.Tn[l * nf + list_[c]]
+                q.T4[j * 2 * nf + b * nf + list_[c]] = f

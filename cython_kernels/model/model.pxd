@@ -192,6 +192,10 @@ cdef struct tl_state:
     double h              # length of the trial, s
     tl_eval ex            # ends of the longer trial while a shorter one is made
     tl_pattern cut        # its matrices
+    int32_t cut_ns        # how many elements stick in them, -1: the scratch of building is that of another pattern
+    int32_t* cut_list     # (nf) these elements
+    int32_t held_k        # rows of the basis of the last pattern that was built: of what sticks,
+    int32_t held_e        # and of what springs see
     double* slip_x        # (nf) fraction of the trial at which a slip comes to zero
     int64_t* was          # (nf) modes before a decision
     int32_t* toggled      # (nf) 1: the normal force appears or vanishes at the event
