@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from vmtools.buses import RIGS, interfaces, restbus
 from vmtools.inside import CONFIGS, program, run, say, subprocess, tcu_process, tcu_stats
 from vmtools.rigs import PING_ID, PONG_ID, write_rig
+from vmtools.subscribers import telemetry
 
 from torqueloop.cython_kernels.probes.reaction import answer_frames
 from torqueloop.hil.can.database import bus_id
@@ -206,7 +207,10 @@ def main() -> int:
         "restbus": lambda: restbus(WORK / "restbus", given.seconds if given.only else min(10.0, given.seconds)),
         "clients": lambda: clients(given.result.parent / "clients.xml"),
     }
-    more: dict[str, Callable[[], dict[str, Any]]] = {"interfaces": lambda: interfaces(WORK / "interfaces", RIGS)}
+    more: dict[str, Callable[[], dict[str, Any]]] = {
+        "interfaces": lambda: interfaces(WORK / "interfaces", RIGS),
+        "telemetry": lambda: telemetry(WORK / "telemetry", min(20.0, given.seconds)),
+    }
     more |= {rig: lambda rig=rig: interfaces(WORK / rig, (rig,))[rig] for rig in RIGS}  # type: ignore[misc]
     wanted = given.only.split(",") if given.only else list(stages)
     results: dict[str, Any] = {"kernel": os.uname().release, "version": os.uname().version}

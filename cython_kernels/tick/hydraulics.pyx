@@ -14,7 +14,8 @@
 Q is the turbulent orifice K = Cd A sqrt(2/rho), K sqrt(|d|) sign(d), made linear below d_lam (H. E. Merritt, Hydraulic
 Control Systems, Wiley 1967, ch. 3; the smooth form is that of Modelica.Fluid's regRoot). V by the two-stage, L-stable
 diagonally implicit Runge-Kutta method of order 2 (R. Alexander, SIAM J. Numer. Anal. 14, 1977), each stage by Newton's
-iteration held in the interval that contains the root: g(V) = V - V0 - a Q rises steadily, so there is one.
+iteration held in the interval that contains the root: g(V) = V - V0 - a Q rises steadily, so there is one. Where that
+carries p past both its start and its supply, the sub-step is made by Euler's implicit step, which cannot.
 """
 
 from libc.math cimport fabs, sqrt
@@ -34,6 +35,8 @@ cdef double GAMMA = 1.0 - 0.7071067811865476
 #: Newton's iteration ends when V moves by less than this share of itself, and after so many rounds at the latest
 cdef double CLOSE = 1e-13
 cdef int ROUNDS = 40
+#: a pressure that is past all between which it lies by less than this share is rounding
+cdef double BEYOND = 1e-9
 
 
 cdef inline int _piece(const curve_t* c, double x) noexcept nogil:
@@ -155,12 +158,49 @@ cdef inline void _path(const path_t* p, double line, double* out, const double* 
     out[PATH_PRESSURE] = 0.0 if total < 0.0 else line if total > line else total
 
 
+cdef inline void _book(const circuit_t* c, double* own, double lam, double scale, double share, double h, double V,
+                       double flow, double supply) noexcept nogil:
+    """A stage at V with `flow` into the element, that counts for the time `share` of the sub-step h."""
+    cdef double dp, dQ
+    cdef double p = _pressure(c, V, &dp)
+    cdef double Q = _flow(c, lam, scale, supply - p, &dQ)
+    own[HYD_WORK] += share * supply * (flow + c.leak * p)
+    own[HYD_LOSS] += share * ((supply - p) * (flow + c.leak * p) + c.leak * p * p)
+    if Q > 0.0:
+        own[HYD_FLOW] += share / h * Q
+
+
+cdef double _element(const circuit_t* c, double* own, double V, double lam, double scale, double h, double before,
+                     double after) noexcept nogil:
+    """V at the end of a sub-step in which the supply goes linearly from `before` to `after`; its work is booked."""
+    cdef double work = own[HYD_WORK], loss = own[HYD_LOSS], flow = own[HYD_FLOW]
+    cdef double middle = before + GAMMA * (after - before)
+    cdef double dp, first, second, rate, base
+    cdef double p = _pressure(c, V, &dp)
+    cdef double low = min(p, min(before, after)), high = max(p, max(before, after))
+    first = _stage(c, lam, scale, V, GAMMA * h, middle)
+    # the flow that counts is that of V: at V = 0 no more can leave
+    rate = (first - V) / (GAMMA * h)
+    _book(c, own, lam, scale, (1.0 - GAMMA) * h, h, first, rate, middle)
+    base = V + (1.0 - GAMMA) * h * rate
+    second = _stage(c, lam, scale, base, GAMMA * h, after)
+    p = _pressure(c, second, &dp)
+    if p <= high * (1.0 + BEYOND) and (c.leak > 0.0 or p >= low * (1.0 - BEYOND)):
+        _book(c, own, lam, scale, GAMMA * h, h, second, (second - base) / (GAMMA * h), after)
+        return second
+    # where p(V) has a knee, second order may carry it past its supply; Euler's implicit step never does
+    own[HYD_WORK], own[HYD_LOSS], own[HYD_FLOW] = work, loss, flow
+    second = _stage(c, lam, scale, V, h, after)
+    _book(c, own, lam, scale, h, h, second, (second - V) / h, after)
+    return second
+
+
 cdef void _circuit(const hydraulics_t* m, const circuit_t* c, double* own, double* out, const double* positions,
                    const double* sig, double scale) noexcept nogil:
     cdef int k = 1 if c.valve >= 0 and positions[c.valve * N_VALVE] > 0.5 else 0
     cdef double line = own[HYD_LINE]
     cdef double target = c.gain[k] * sig[c.source[k]] + c.offset[k]
-    cdef double before = out[CIR_SUPPLY], V = out[CIR_VOLUME], x, v, p, Q, dp, dQ, first, second, middle, base, share, omega
+    cdef double before = out[CIR_SUPPLY], V = out[CIR_VOLUME], x, v, dp, omega
     target = 0.0 if target < 0.0 else line if target > line else target
     if c.spool:
         x, v = before - target, out[CIR_RATE]
@@ -174,23 +214,7 @@ cdef void _circuit(const hydraulics_t* m, const circuit_t* c, double* own, doubl
         out[CIR_SUPPLY], out[CIR_RATE] = target, 0.0
         before = target
     own[HYD_STORED] -= _stored(c, V)
-    # two stages, at GAMMA and at the end of the sub-step; the supply goes linearly from one end to the other
-    base = V
-    for k in range(2):
-        middle = before + (GAMMA if k == 0 else 1.0) * (out[CIR_SUPPLY] - before)
-        first = _stage(c, m.lam, scale, base, GAMMA * m.h, middle)
-        p = _pressure(c, first, &dp)
-        Q = _flow(c, m.lam, scale, middle - p, &dQ)
-        second = (first - base) / (GAMMA * m.h)     # the flow that counts: at V = 0 no more can leave
-        share = (1.0 - GAMMA if k == 0 else GAMMA) * m.h
-        own[HYD_WORK] += share * middle * (second + c.leak * p)
-        own[HYD_LOSS] += share * ((middle - p) * (second + c.leak * p) + c.leak * p * p)
-        if Q > 0.0:
-            own[HYD_FLOW] += share / m.h * Q
-        if k == 0:
-            base = V + (1.0 - GAMMA) * m.h * second
-        else:
-            V = first
+    V = _element(c, own, V, m.lam, scale, m.h, before, out[CIR_SUPPLY])
     own[HYD_STORED] += _stored(c, V)
     out[CIR_VOLUME] = V
     omega = sig[c.speed]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
@@ -232,6 +232,8 @@ def test_cold_oil_fills_slowly() -> None:
     st.floats(1.0, 3000),
     st.sampled_from([1, 2, 4]),
 )
+# second order carried it past the line by 1 %, at the knee where the piston has travelled
+@example([(1.0, 314.0, 18)], 49.0, 0.0625, 0.0, 283.0, 1)
 @settings(max_examples=60, deadline=None)
 def test_whatever_comes_pressures_stay_between_tank_and_line_and_losses_are_losses(
     drive: list[tuple[float, float, int]], feed: float, give: float, leak: float, natural: float, substeps: int

@@ -52,6 +52,13 @@ def table(found: dict[str, Any]) -> str:
             f"largest {c['max']:.0f}; frames "
             + ", ".join(f"{b['sent']} of {b['due']:.0f}" for b in r["buses"].values())
         )
+    for who, r in found.get("telemetry", {}).items():
+        if isinstance(r, dict):
+            lines.append(
+                f"telemetry, {who:<8} {r['ticks']} ticks, {r['missed']} missed, smallest margin "
+                f"{r['margin_min_us']:.0f} us, compute p50 {r['compute_p50_us']:.2f}, "
+                f"p99.9 {r['compute_p999_us']:.2f} us, {r['sent']} messages"
+            )
     for rig, r in (found.get("interfaces", {}) | found).items():
         if isinstance(r, dict) and "up" in r:
             up, down = ("-".join(map(str, r[key])) for key in ("up", "down"))
