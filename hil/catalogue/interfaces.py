@@ -53,8 +53,8 @@ rig and by the control unit, on both buses.
 - real: `scripts/interface_drives.py --clock real`, control unit and vehicle in processes of their own, buses over UDP;
   on two cores of a virtual machine full of other work (load 5 to 10), whose stops of up to 0.7 s are what was missed.
   Where such a stop outlasts the 0.3 s of a desk's timeouts the safe state comes; these rigs were driven again
-- vcan: `scripts/vm_measure.py --only interfaces`, SocketCAN on a PREEMPT_RT kernel ([vm.md](vm.md)); time is counted
-  instructions, so a missed tick would be the program's
+- vcan: `scripts/vm_measure.py --only desk_vw_pq` (another one; `interfaces`: all), SocketCAN on a PREEMPT_RT kernel
+  ([vm.md](vm.md)); time is counted instructions, so a missed tick would be the program's
 
 """
 
