@@ -10,6 +10,7 @@ of wait4 (as /usr/bin/time -v has it). Exit status 1 where a command fails or ta
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -37,6 +38,8 @@ lever = "N"
 name = "engage"
 at_s = 0.5
 set = {{ lever = "D" }}
+# the run ends when its steps are over
+hold_s = {hold}
 
 [[checks]]
 name = "the engine stays below 6500 rpm"
@@ -63,7 +66,7 @@ def scenario(rig: str, seconds: float) -> str:
         pedal += [[go, 0.0], [go + 0.5, 0.7], [stop, 0.7], [stop + 0.5, 0.0]]
         brake += [[go, 0.3], [go + 0.1, 0.0], [stop, 0.0], [stop + 0.5, 0.3]]
         switch += [[go, 1.0], [go + 0.001, 0.0], [stop, 0.0], [stop + 0.001, 1.0]]
-    return SCENARIO.format(rig=rig, seconds=seconds, pedal=pedal, brake=brake, switch=switch)
+    return SCENARIO.format(rig=rig, seconds=seconds + 1.0, hold=seconds, pedal=pedal, brake=brake, switch=switch)
 
 
 def measured(name: str, command: list[str]) -> tuple[float, float, int]:
@@ -106,6 +109,11 @@ def main() -> int:
         good = good and status == 0 and peak <= arguments.limit_mb
         print(f"{name:15} {seconds:8.1f} s {peak:8.0f} MB  exit status {status}", flush=True)
         if name == "rig":
+            ticks = json.loads((run / "run.json").read_text(encoding="utf-8"))["stats"]["clock"]["ticks"]
+            print(f"  {ticks} ticks", flush=True)
+            if ticks < 1000 * arguments.seconds:
+                print(f"the run ended early: {ticks} ticks of {arguments.seconds:g} s", file=sys.stderr)
+                return 1
             for stream in ("signals", "inputs", "bus"):
                 size = sum(file.stat().st_size for file in (run / stream).glob("*"))
                 print(f"  {stream:13} {size / 1e6:8.0f} MB on disk", flush=True)
