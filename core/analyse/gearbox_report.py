@@ -7,6 +7,7 @@ print(report.text())
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -106,15 +107,15 @@ class GearboxReport:
 def find_gearbox(name: str | Path) -> Path:
     """Path of a gearbox file: a path, or the name of one of configs/gearboxes."""
     path = Path(name)
-    if path.suffix == ".toml" or path.is_file():
-        if not path.is_file():
+    if path.suffix == ".toml" or os.path.isfile(path):
+        if not os.path.isfile(path):
             raise ConfigError("there is no such gearbox file", file=str(path))
         return path
     import torqueloop.configs
 
     folder = Path(next(iter(torqueloop.configs.__path__))) / "gearboxes"
     found = folder / f"{name}.toml"
-    if not found.is_file():
+    if not os.path.isfile(found):
         known = sorted(f.stem for f in folder.glob("*.toml"))
         raise ConfigError("there is no gearbox {value}", value=str(name), hint=did_you_mean(str(name), known))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ def load(path: str | Path, values: Mapping[str, Any] | None = None) -> Driveline
     """Read a driveline from TOML (format: docs/driveline_format.md): a file, or the bare name of an installed one
     ("car_4hp22", "zf_4hp22"). values: dotted key -> value instead of the file's, as {"components.car.m_kg": 1700}."""
     path = Path(path)
-    if not path.exists() and not path.suffix and len(path.parts) == 1:
+    if not os.path.exists(path) and not path.suffix and len(path.parts) == 1:
         known = {**installed("gearboxes"), **installed("powertrains")}
         if path.name not in known:
             problem = "no driveline named {value} is installed, and there is no such file"

@@ -13,7 +13,7 @@ def named_file(directory: Path, name: str, *folders: str) -> Path:
     """The file that `name` means where it is written in a file of `directory`: relative to it, else the bare name of
     one installed in `folders`. ConfigError, without its place, where there is none."""
     path = Path(os.path.normpath(directory / name))
-    if path.is_file():
+    if os.path.isfile(path):
         return path
     known = {key: found for folder in folders for key, found in installed(folder).items()}
     if name in known:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,7 +126,7 @@ def _document(file: Path) -> dict[str, Any]:
         import yaml
     except ImportError:
         raise ConfigError("reading case.yaml needs PyYAML: pip install 'torqueloop[dev]' (or pyyaml)") from None
-    if not file.is_file():
+    if not os.path.isfile(file):
         raise ConfigError("no case.yaml here", file=str(file.parent))
     try:
         document = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -217,7 +218,7 @@ def _column(entry: Mapping[str, Any], file: Path) -> Column:
 
 
 def _read_trajectories(file: Path, columns: tuple[Column, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if not file.is_file():
+    if not os.path.isfile(file):
         raise ConfigError("there is no {value} beside case.yaml", file=str(file.parent), value=file.name)
     with file.open(newline="", encoding="utf-8") as stream:
         rows = csv.reader(stream)

@@ -9,6 +9,7 @@ Error and remote frames are left out. Memory is that of some frames, whatever th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -84,7 +85,7 @@ class RecordedBus:
 
     def check(self) -> None:
         """ConfigError when the log cannot be read, or has nothing that is wanted."""
-        if not self.path.is_file():
+        if not os.path.isfile(self.path):
             raise ConfigError("there is no such bus log", file=str(self.path))
         if self.path.suffix.lower() not in SUFFIXES:
             raise ConfigError("no bus log ends like this: {value}", file=str(self.path), value=self.path.suffix,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -296,7 +297,7 @@ def kind_of(path: Path, seen: tuple[Path, ...] = ()) -> str:
 def _extended(path: Path, name: str) -> Path | None:
     """The file that another one extends, of whatever kind; None: there is none, which its reader says."""
     beside = path.parent / name
-    return beside.resolve() if beside.is_file() else next(iter(_installed(name)), None)
+    return beside.resolve() if os.path.isfile(beside) else next(iter(_installed(name)), None)
 
 
 def _installed(name: str) -> list[Path]:
@@ -366,11 +367,11 @@ def check_file(path: Path | str) -> Checked:
     try:
         if "\0" in str(path):
             raise ConfigError("no file has a zero byte in its name")
-        if not path.exists() and not path.suffix and len(path.parts) == 1:
+        if not os.path.exists(path) and not path.suffix and len(path.parts) == 1:
             path = _by_name(path.name)
-        if path.is_dir():
+        if os.path.isdir(path):
             raise ConfigError("this is a folder, not a file")
-        if not path.exists():
+        if not os.path.exists(path):
             raise ConfigError("no such file")
         kind = kind_of(path)
         return Checked(path, kind, READERS[kind](path))

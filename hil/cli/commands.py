@@ -6,6 +6,7 @@ signal n in order (130: Ctrl-C, 143: SIGTERM, 129: terminal closed).
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -331,7 +332,7 @@ def report(
     if mf4:
         count = write_mf4(run_dir, run_dir / "signals.mf4", made.run.signals)
         notes.append(f"{run_dir / 'signals.mf4'}: {count} channels")
-    recorded = (run_dir / "bus").is_dir()
+    recorded = os.path.isdir(run_dir / "bus")
     for ending in dict.fromkeys([*(bus_log or []), *(["mf4"] if mf4 and recorded else [])]):
         count = write_bus_log(run_dir, run_dir / f"bus.{ending}")
         notes.append(f"{run_dir / f'bus.{ending}'}: {count} frames")

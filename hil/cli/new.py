@@ -20,7 +20,7 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite a file tha
 
 
 def _write(text: str, path: Path, force: bool) -> Path:
-    if path.exists() and not force:
+    if os.path.exists(path) and not force:
         raise ConfigError("the file {value} is there already", key="out", value=path, allowed="--force to overwrite it")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -31,7 +31,7 @@ def _write(text: str, path: Path, force: bool) -> Path:
 def _named(target: Path, name: str) -> str:
     """How a file in the folder of `target` names a configuration: a file relative to it, or the bare name."""
     path = Path(name)
-    return Path(os.path.relpath(path.resolve(), target.resolve().parent)).as_posix() if path.is_file() else name
+    return Path(os.path.relpath(path.resolve(), target.resolve().parent)).as_posix() if os.path.isfile(path) else name
 
 
 @new_app.command("gearbox")

@@ -69,7 +69,7 @@ def _endpoint(text: str | None) -> str:
         folders = [Path(text)]
     else:
         root = Path("runs")
-        folders = sorted((p for p in root.iterdir() if p.is_dir()), reverse=True) if root.is_dir() else []
+        folders = sorted((p for p in root.iterdir() if os.path.isdir(p)), reverse=True) if os.path.isdir(root) else []
     for folder in folders:
         try:
             info = read_run_info(folder)

@@ -248,7 +248,7 @@ def _rebase(data: dict[str, Any], model: type[BaseModel], old: Path, new: Path, 
     for container, key, _ in _file_keys(data, model):
         path = Path(container[key])
         # a bare name of an installed file stays one
-        if (absolute or not path.is_absolute()) and (old / path).exists():
+        if (absolute or not path.is_absolute()) and os.path.exists(old / path):
             container[key] = os.path.relpath((old / path).resolve(), new)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from torqueloop.configs import SUFFIXES, installed
@@ -35,10 +36,10 @@ def locate(name: str | Path, folder: str) -> Path:
     A path is meant when it exists or has a folder or suffix; then it must exist.
     """
     path = Path(name)
-    if path.is_file():
+    if os.path.isfile(path):
         return path
     what = FOLDERS.get(folder, "configuration")
-    if path.is_dir():
+    if os.path.isdir(path):
         raise ConfigError(f"{path} is a folder, not a {what} file")
     known = installed(folder)
     if path.suffix in SUFFIXES or len(path.parts) > 1:
@@ -52,7 +53,7 @@ def locate(name: str | Path, folder: str) -> Path:
 def find(near: str | Path, name: str, folder: str) -> Path:
     """The file that `name` means where it is written in the file `near`: relative to it, else an installed one."""
     path = Path(near).parent / name
-    if path.is_file():
+    if os.path.isfile(path):
         return path.resolve()
     if Path(name).suffix or len(Path(name).parts) > 1:
         raise ConfigError("{key} = {value}: no such file", value=name)

@@ -398,9 +398,12 @@ class TcuConfig(ConfigTable):
         """The phases of a shift, profiles put in."""
         return self._phases[name]
 
-    def path(self, name: str, folder: str) -> Path:
-        """A file this one names: relative to it, or the bare name of an installed one of `folder`."""
-        return find(Path(self.folder) / "tcu.toml", name, folder)
+    def path(self, key: str, folder: str) -> Path:
+        """The file that [torque_model] `key` names: relative to this one, or the bare name of an installed one."""
+        try:
+            return find(Path(self.folder) / "tcu.toml", getattr(self.torque_model, key), folder)
+        except ConfigError as error:
+            raise error.located(table="torque_model", key=key) from None
 
 
 def load_tcu_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> TcuConfig:

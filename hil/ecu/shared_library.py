@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -277,7 +278,7 @@ def make(setup: EcuSetup) -> LibraryUnit | ExternalUnit:
     where: dict[str, Any] = {"file": setup.rig_file or None, "table": setup.table or None, "key": "start"}
     if setup.file is None:
         raise ConfigError("kind library needs its file", **where, allowed="a shared library, or a C source")
-    if not setup.file.is_file():
+    if not os.path.isfile(setup.file):
         raise ConfigError("start = {value}: no such file", **where, value=str(setup.file))
     options = read_options(setup, LibraryOptions)
     setup = replace(setup, file=shared_library(setup))

@@ -44,14 +44,14 @@ class TorqueEstimator:
 
     def __init__(self, config: TcuConfig) -> None:
         files = config.torque_model
-        converter = config.path(files.converter_csv, "converters")
+        converter = config.path("converter_csv", "converters")
         drive = read_columns(converter, ("speed_ratio", "pump_capacity_Nms2_per_rad2", "torque_ratio"))
         self._capacity = [(nu, capacity) for nu, capacity, _ in drive]
         self._ratio = [(nu, ratio) for nu, _, ratio in drive]
-        converter = config.path(files.converter_coast_csv, "converters")
+        converter = config.path("converter_coast_csv", "converters")
         coast = read_columns(converter, ("speed_ratio_p_over_t", "turbine_capacity_Nms2_per_rad2"))
         self._coast = [(x, capacity) for x, capacity in coast]
-        engine = read_columns(config.path(files.engine_csv, "engines"), ("speed_radps", "wot_Nm", "closed_throttle_Nm"))
+        engine = read_columns(config.path("engine_csv", "engines"), ("speed_radps", "wot_Nm", "closed_throttle_Nm"))
         self._wot = [(w, torque) for w, torque, _ in engine]
         self._closed = [(w, torque) for w, _, torque in engine]
         self._gain = min(1.0, config.timing.period_s / (files.filter_s + config.timing.period_s))

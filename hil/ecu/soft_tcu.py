@@ -382,5 +382,10 @@ def make(setup: EcuSetup) -> SoftTcu:
 def _maker(setup: EcuSetup, name: str, period_s: float) -> MakerBus:
     """The second bus with its interface."""
     bus = setup.buses[1]
-    config = load_interface(find(setup.rig_file, name, "interfaces"))
+    try:
+        file = find(setup.rig_file, name, "interfaces")
+    except ConfigError as error:
+        table = f"{setup.table}.options" if setup.table else None
+        raise error.located(file=setup.rig_file or None, table=table, key="interface") from None
+    config = load_interface(file)
     return MakerBus(config, interface_database(config, bus.database, bus.node), period_s, 1)

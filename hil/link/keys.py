@@ -27,7 +27,7 @@ def make_keys(folder: Path, name: str) -> tuple[Path, Path]:
     if not _NAME.fullmatch(name):
         raise PeerError(f"key name {name!r}; allowed: up to 64 letters, digits, '_', '-'")
     for suffix in (".key", ".key_secret"):
-        if (folder / f"{name}{suffix}").exists():
+        if os.path.exists(folder / f"{name}{suffix}"):
             raise PeerError(f"{folder / name}{suffix} exists already: nothing is overwritten")
     # nobody but the owner can read what is written from here on
     mask = os.umask(0o077)
@@ -44,7 +44,7 @@ def make_keys(folder: Path, name: str) -> tuple[Path, Path]:
 def server_keys(secret: Path, clients: Path) -> CurveKeys:
     """Keys of a side that binds: own secret, folder with the public keys of those who may connect."""
     _check_secret(secret)
-    if not clients.is_dir():
+    if not os.path.isdir(clients):
         raise PeerError(f"{clients}: no folder with public keys of clients")
     if stray := sorted(p.name for p in clients.glob("*.key_secret")):
         raise PeerError(f"{clients}: holds a secret key ({stray[0]}); allowed: public keys (.key) of clients")

@@ -13,6 +13,7 @@ the socket and two latest-value slots.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Sequence
@@ -116,7 +117,7 @@ class LinkSocket:
         if server:
             if curve.clients is None:
                 raise PeerError("CURVE on the binding side needs the folder of the clients' public certificates")
-            if not curve.clients.is_dir():
+            if not os.path.isdir(curve.clients):
                 raise PeerError(f"{curve.clients}: no folder of public certificates of clients")
             self._authenticator = ThreadAuthenticator(self._context)
             self._authenticator.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -53,7 +54,7 @@ class CarFacts:
 def installed_driveline(name: str | Path) -> Path:
     """The driveline file of a path or a bare name."""
     path = Path(name)
-    if path.is_file():
+    if os.path.isfile(path):
         return path
     known = {**installed("gearboxes"), **installed("powertrains"), **installed("drives")}
     if str(name) not in known:
@@ -106,7 +107,7 @@ def _csv_files(path: Path) -> Iterator[Path]:
         inner.append(data["gearbox"])
     for name in inner:
         file = path.parent / name
-        yield from _csv_files(file if file.is_file() else installed_driveline(name))
+        yield from _csv_files(file if os.path.isfile(file) else installed_driveline(name))
     for table in data.get("tables", {}).values():
         if isinstance(table, dict) and isinstance(table.get("csv"), str):
             yield (path.parent / table["csv"]).resolve()

@@ -6,6 +6,7 @@ temporary directory where the run directory refuses.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def read_first_fault(run_dir: Path | str, path: str | None = None) -> Signals | 
     """The ticks around the first fault of a run; None when it left none. `path`: where the run says it put them."""
     run_dir = Path(run_dir)
     for folder in (run_dir / FOLDER, Path(path) if path else None):
-        if folder is not None and folder.is_dir():
+        if folder is not None and os.path.isdir(folder):
             try:
                 return read_signals(folder.parent, folder.name)
             except RecordingError:

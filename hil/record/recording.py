@@ -229,7 +229,7 @@ class StreamReader:
     def __init__(self, folder: Path | str) -> None:
         """RecordingError where there is no file."""
         self.folder: Path = Path(folder)
-        self.files: list[Path] = sorted(self.folder.glob("*" + SUFFIX)) if self.folder.is_dir() else []
+        self.files: list[Path] = sorted(self.folder.glob("*" + SUFFIX)) if os.path.isdir(self.folder) else []
         if not self.files:
             raise RecordingError(f"{self.folder}: no recording here (no *{SUFFIX} file)")
         #: the JSON header of the first file that has one; known once the first chunk is asked for

@@ -60,9 +60,9 @@ def _named(value: Any, folder: Path, key: str = "") -> list[tuple[Path, bool]]:
         return []
     if Path(value).suffix.lower() in _INPUT_SUFFIXES | _LOG_SUFFIXES:
         path = folder / value
-        return [(path.resolve(), False)] if path.is_file() else []
+        return [(path.resolve(), False)] if os.path.isfile(path) else []
     if key in _BARE_KEYS or key.endswith("_csv"):
-        known = (installed(kind.name).get(value) for kind in sorted(package_root().iterdir()) if kind.is_dir())
+        known = (installed(kind.name).get(value) for kind in sorted(package_root().iterdir()) if os.path.isdir(kind))
         return [(path.resolve(), True) for path in known if path is not None]
     return []
 
@@ -150,7 +150,7 @@ class RunFolder:
         except OSError:
             pass
         now = Path(os.readlink(f"/proc/self/fd/{self._held}")) if sys.platform.startswith("linux") else was
-        if now.is_dir() and os.path.samestat(os.fstat(self._held), now.stat()):
+        if os.path.isdir(now) and os.path.samestat(os.fstat(self._held), now.stat()):
             self.path = now
             return f"the run directory was renamed to {now} during the run"
         was.mkdir(parents=True, exist_ok=True)
@@ -207,13 +207,13 @@ def check_duration(duration_s: float, tick_s: float) -> None:
 
 def make_empty(path: Path) -> None:
     """Make the directory of a run; ConfigError where it is not empty or cannot be made."""
-    if path.exists() and not path.is_dir():
+    if os.path.exists(path) and not os.path.isdir(path):
         raise ConfigError("{key} = {value} is no directory", key="out", value=path, allowed="a new directory")
     try:
-        if path.is_dir() and _never_armed(path):
+        if os.path.isdir(path) and _never_armed(path):
             # what a start that failed has left is of no use to anyone but to see why
             shutil.rmtree(path)
-        if path.is_dir() and any(path.iterdir()):
+        if os.path.isdir(path) and any(path.iterdir()):
             raise ConfigError("the run directory {value} is not empty: nothing is overwritten", key="out", value=path)
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -239,7 +239,7 @@ def _default(rig_name: str) -> Path:
     """runs/<date>-<time>-<rig>, with a number if that exists already."""
     base = Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{rig_name}"
     path, k = base, 1
-    while path.exists():
+    while os.path.exists(path):
         k += 1
         path = base.with_name(f"{base.name}-{k}")
     return path

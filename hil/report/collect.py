@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -60,7 +61,7 @@ def load_run(path: Path | str) -> Run:
     """Read a run directory. ReportError when it is none, ResultVersionError when its run.json is of another version;
     whatever else is missing is listed in `incomplete`."""
     path = Path(path)
-    if not path.is_dir():
+    if not os.path.isdir(path):
         raise ReportError(f"{path}: no such directory")
     damage: str | None = None
     try:
@@ -110,7 +111,7 @@ def _streams(path: Path, info: RunInfo, signals: Signals | None) -> list[str]:
     told = info.stats.recording if info.stats is not None else {}
     found = []
     streams = [name for name in told if name.partition(".")[2] not in (*FORMS, *BUS_FORMS)]
-    for name in dict.fromkeys([*streams, *(n for n in OTHER_STREAMS if (path / n).exists())]):
+    for name in dict.fromkeys([*streams, *(n for n in OTHER_STREAMS if os.path.exists(path / n))]):
         stats = told.get(name)
         try:
             if name == SIGNALS and signals is not None:
@@ -138,7 +139,7 @@ def _read_through(folder: Path) -> tuple[bool, int, list[Damage]]:
 
 
 def _modes(path: Path, signals: Signals | None, incomplete: list[str]) -> tuple[list[ModeChange], str]:
-    if (path / "modes.csv").is_file():
+    if os.path.isfile(path / "modes.csv"):
         try:
             return read_modes(path / "modes.csv"), "modes.csv"
         except (RecordingError, ValueError) as error:
@@ -167,7 +168,7 @@ def _gears(config: Path) -> dict[str, float]:
     A control unit's file may have [gears] with ratios as well; what the driveline says counts.
     """
     found: list[tuple[bool, dict[str, float]]] = []
-    for file in sorted(config.rglob("*.toml")) if config.is_dir() else []:
+    for file in sorted(config.rglob("*.toml")) if os.path.isdir(config) else []:
         try:
             data = read_toml(file)
         except ConfigError:

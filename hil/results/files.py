@@ -46,7 +46,7 @@ def adapter(kind: Any) -> TypeAdapter[Any]:
 def run_dirs(folder: Path) -> list[Path]:
     """All run directories below a folder; not the recordings inside them, nor what lies in their config/."""
     found = [file.parent for file in sorted(folder.rglob(RUN_FILE)) if "config" not in file.parts[-3:-1]]
-    return [path for path in found if path.parent.name != "recordings" or not (path.parent.parent / RUN_FILE).is_file()]
+    return [p for p in found if p.parent.name != "recordings" or not os.path.isfile(p.parent.parent / RUN_FILE)]
 
 
 def schema(kind: type, title: str) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def write_run_info(run_dir: Path | str, info: RunInfo) -> None:
 def read_run_info(run_dir: Path | str) -> RunInfo | None:
     """What the run wrote last; None when it left no run.json. ResultError when that is damaged or no such file."""
     path = Path(run_dir) / RUN_FILE
-    if not path.is_file():
+    if not os.path.isfile(path):
         return None
     try:
         value = read_json(path)

@@ -8,6 +8,7 @@ named.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -57,7 +58,7 @@ class History:
 @contextmanager
 def opened(folder: Path) -> Iterator[sqlite3.Connection]:
     """The index of a folder, brought up to date."""
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise ConfigError("no such folder: {value}", key="folder", value=folder)
     with closing(_connected(folder)) as index:
         with index:
@@ -71,7 +72,7 @@ def history(folder: Path | str) -> History:
     with opened(folder) as index:
         [(runs,)] = index.execute("SELECT count(*) FROM run").fetchall()
         unread = dict(index.execute("SELECT path, why FROM unread ORDER BY path").fetchall())
-        kept = (folder / INDEX).is_file()
+        kept = os.path.isfile(folder / INDEX)
     return History(folder, runs, unread, not kept)
 
 
@@ -162,7 +163,7 @@ def _stamp(place: Path) -> str:
 
 
 def _report(place: Path) -> dict[str, Any]:
-    if not (place / REPORT).is_file():
+    if not os.path.isfile(place / REPORT):
         raise ConfigError(f"no {REPORT}: the run goes on, was killed, or was not judged (torqueloop report)")
     value = read_json(place / REPORT)
     if not isinstance(value, dict) or value.get("format") != VERSION:

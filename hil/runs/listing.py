@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -50,7 +51,7 @@ COLUMNS = {
 def list_runs(folder: Path | str = "runs", sort: str = "started", reverse: bool = False) -> list[RunRow]:
     """All run directories below a folder, sorted by a column; what was not measured comes last."""
     folder = Path(folder)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise ConfigError("no such folder: {value}", key="folder", value=folder)
     names = [f.name for f in fields(RunRow)]
     if sort not in names:
@@ -116,7 +117,7 @@ def _verdict(info: RunInfo, judged: dict[str, Any]) -> str:
         return "passed" if judged.get("passed") else "failed"
     if info.over:
         return info.state
-    alive = info.pid is not None and Path(f"/proc/{info.pid}").exists()
+    alive = info.pid is not None and os.path.exists(Path(f"/proc/{info.pid}"))
     return info.state if alive else "killed"
 
 

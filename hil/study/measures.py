@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -87,7 +88,7 @@ def _function(text: str, folder: Path, functions: Mapping[str, Function]) -> Cal
         return lambda: functions[text]
     file, _, name = text.rpartition(":")
     path = folder / file
-    if not file or not path.is_file():
+    if not file or not os.path.isfile(path):
         raise ConfigError("{key} = {value}: no such file", key="python", value=text, allowed="FILE.py:FUNCTION")
     return cache(lambda: _read(path, name, text))
 

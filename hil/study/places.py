@@ -11,6 +11,7 @@ tcu.schedule.hysteresis_kmh         the file of the control unit of this name ([
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,7 +54,7 @@ class Changes:
 def target_of(near: Path, name: str) -> Target:
     """What `study.of` means where it is written in the file `near`."""
     path, known = Path(near).parent / name, {n: p for folder in FOLDERS for n, p in installed(folder).items()}
-    if path.is_file():
+    if os.path.isfile(path):
         path = path.resolve()
     elif name in known:
         path = known[name].resolve()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -193,7 +194,7 @@ class _Running:
 
 def again(folder: Path, run: int) -> tuple[Outcome, Outcome]:
     """A run of a finished or interrupted study once more, from its line: (as it was, as it is now)."""
-    if not (folder / STUDY).is_file():
+    if not os.path.isfile(folder / STUDY):
         raise ConfigError("{value} is no folder of a study", key="folder", value=str(folder))
     told = read_json(folder / STUDY)
     config = validate(told["study"], StudyConfig, str(folder / STUDY))

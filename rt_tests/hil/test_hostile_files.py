@@ -30,6 +30,8 @@ connections = [["K.flange_a", "G.flange_b"]]
 components.K = { kind = "Inertia", J_kgm2 = 1.0 }
 """
 LONG = "1" + "0" * 5000
+#: a name that no file system takes
+WIDE = "a" * 5000
 
 
 @pytest.fixture
@@ -89,6 +91,17 @@ MISTAKES = {
     "mistake in an included part": (DRIVE, "J_kgm2 = 0", "J_kgm2 = -0", CAR, ["J_kgm2", "drive_528i.toml"]),
     "rig name": (RIG, 'name = "desk_4hp22"', 'name = "../../x"', RIG, ["name", "'../../x'"]),
     "rig name of a folder": (RIG, 'name = "desk_4hp22"', 'name = "x/../../y"', RIG, ["name", "'x/../../y'"]),
+    **{f"a name too long, {what}": (file, f'"{old}"', f'"{WIDE}{end}"', file, [f"{key} = 'aaaaa"]) for
+       what, file, old, end, key in (
+        ("plant", RIG, "../powertrains/car_4hp22_rig.toml", "", "powertrain"),
+        ("database", RIG, "../can/tcu_4hp22.dbc", ".dbc", "database"),
+        ("bare database", RIG, "../can/tcu_4hp22.dbc", "", "database"),
+        ("unit", RIG, "../tcu/soft_4hp22.toml", ".toml", "start"),
+        ("vehicle", RIG, "../vehicles/bmw_528i_e28.toml", "", "start"),
+        ("scenario", SCENARIO, "../powertrains/car_4hp22.toml", "", "powertrain"),
+        ("table", TCU, "../converters/tc_4hp22_coast.csv", ".csv", "converter_coast_csv"),
+    )},
+    "a name too long, include": (CAR, "drive_4hp22", WIDE, CAR, ["include: there is no file 'aaaaa"]),
 }  # fmt: skip
 
 

@@ -153,8 +153,12 @@ def _databases(path: Path, config: RigConfig, compiled: CompiledModel) -> dict[s
     needed = _needed(path, config, compiled)
     for name, bus in config.bus.items():
         try:
+            file = relative(path, bus.database, "can")
+        except ConfigError as error:
+            raise error.located(file=str(path), table=f"bus.{name}", key="database") from None
+        try:
             found[name] = CanDatabase.load(
-                relative(path, bus.database, "can"),
+                file,
                 [bus.node, *bus.nodes],
                 send=bus.send,
                 receive=bus.receive,

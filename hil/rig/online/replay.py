@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def serve_references(run_dir: Path, plan: RigPlan, parts: RigParts, kernel: str)
 
 
 def _read(path: Path) -> dict[int, dict[str, Any]]:
-    if not path.is_file():
+    if not os.path.isfile(path):
         return {}
     entries = {}
     try:

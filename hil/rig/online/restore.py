@@ -7,6 +7,7 @@ that takes the image, so that a restored run goes the way the first one went, to
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Callable
@@ -168,7 +169,7 @@ class Checkpoints:
     def restore(self, name: str, at: int) -> dict[str, Any]:
         """Go back to a checkpoint of this run: tick it goes on from, peers that went back."""
         self._check(name)
-        if not self.path(name).is_file():
+        if not os.path.isfile(self.path(name)):
             known = sorted(p.name.removesuffix(SUFFIX) for p in self.path(name).parent.glob(f"*{SUFFIX}"))
             raise RequestError("refused", f"no checkpoint {name!r}; there are: {', '.join(known) or 'none'}")
         if self._rig.parts.rig.state != "armed":

@@ -9,6 +9,7 @@ compared. Times of waking and computing are not part of the comparison.
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -106,7 +107,7 @@ def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -
     else:
         last = None
     rig_file = info.rig_file if info is not None else None
-    if info is None or rig_file is None or not (run_dir / rig_file).is_file():
+    if info is None or rig_file is None or not os.path.isfile(run_dir / rig_file):
         raise ReplayError(f"{run_dir}: run.json names no rig file in config/; only runs of a rig can be replayed")
     if changed := changed_inputs(run_dir, info.inputs):
         raise ReplayError(f"{run_dir}: {'; '.join(changed)}: this is not what the run was made of")
