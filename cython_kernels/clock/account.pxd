@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
-from torqueloop.cython_kernels.clock.histogram cimport hist_t
+from torqueloop.cython_kernels.clock.histogram cimport hist_add, hist_t
 from torqueloop.cython_kernels.clock.usage cimport usage_t
 
 # Phases of a tick that are timed.
@@ -69,11 +69,23 @@ cdef struct account_t:
 # real-time: yes, all of them. account_end tells how many overruns there are in a row now (0: the tick was in time).
 cdef void account_clear(account_t* a) noexcept nogil
 cdef void account_grid(account_t* a, int64_t now_ns, int64_t period_ns) noexcept nogil
-cdef void account_open(account_t* a, int64_t tick) noexcept nogil
 cdef void account_wake(account_t* a, int64_t tick, int64_t lateness_ns) noexcept nogil
 cdef void account_missed(account_t* a, int64_t late_started, int64_t dropped) noexcept nogil
-cdef void account_phase(account_t* a, int phase, int64_t ns) noexcept nogil
 cdef int64_t account_end(account_t* a, int64_t begin_ns, int64_t end_ns) noexcept nogil
+
+
+cdef inline void account_open(account_t* a, int64_t tick) noexcept nogil:
+    """Choose the book of a tick."""
+    a.now.tick = tick
+    a.book = &a.grace if tick < a.grace_ticks else &a.run
+
+
+cdef inline void account_phase(account_t* a, int phase, int64_t ns) noexcept nogil:
+    """Time of one phase of the running tick."""
+    a.now.phase_ns[phase] = ns
+    if a.book == &a.run:
+        hist_add(a.phase[phase], ns)
+
 
 cdef class Account:
     cdef account_t a

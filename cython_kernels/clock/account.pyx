@@ -43,12 +43,6 @@ cdef void account_grid(account_t* a, int64_t now_ns, int64_t period_ns) noexcept
         thread_usage(&a.usage)
 
 
-cdef void account_open(account_t* a, int64_t tick) noexcept nogil:
-    """Choose the book of a tick."""
-    a.now.tick = tick
-    a.book = &a.grace if tick < a.grace_ticks else &a.run
-
-
 cdef void account_wake(account_t* a, int64_t tick, int64_t lateness_ns) noexcept nogil:
     """The wake-up that serves a tick came this late."""
     account_open(a, tick)
@@ -64,13 +58,6 @@ cdef void account_missed(account_t* a, int64_t late_started, int64_t dropped) no
     a.book.late_started += late_started
     a.book.dropped += dropped
     a.book.missed += late_started + dropped
-
-
-cdef void account_phase(account_t* a, int phase, int64_t ns) noexcept nogil:
-    """Time of one phase of the running tick."""
-    a.now.phase_ns[phase] = ns
-    if a.book == &a.run:
-        hist_add(a.phase[phase], ns)
 
 
 cdef void _rank(ranking_t* r, const tick_figures_t* tick, int64_t key_ns) noexcept nogil:

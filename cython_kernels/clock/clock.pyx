@@ -13,16 +13,6 @@ cdef extern from "<time.h>" nogil:
     int clock_nanosleep(int clock, int flags, const timespec* request, timespec* remain)
     int TIMER_ABSTIME
 
-cdef int64_t NS_PER_S = 1_000_000_000
-
-
-cdef int64_t monotonic_ns() noexcept nogil:
-    """Now on CLOCK_MONOTONIC in ns. real-time: yes (vDSO, about 25 ns)."""
-    cdef timespec t
-    clock_gettime(CLOCK_MONOTONIC, &t)
-    return <int64_t>t.tv_sec * NS_PER_S + t.tv_nsec
-
-
 cdef int64_t wall_ns() noexcept nogil:
     """Now on CLOCK_REALTIME in ns since 1970. real-time: yes."""
     cdef timespec t

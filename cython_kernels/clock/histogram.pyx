@@ -6,24 +6,6 @@ between count and buckets it may be one value behind.
 
 from libc.string cimport memset
 
-cdef extern from *:
-    """
-    static inline int tl_log2_u64(unsigned long long v) { return 63 - __builtin_clzll(v); }
-    """
-    int tl_log2_u64(unsigned long long v) noexcept nogil
-
-
-cdef inline int _index(int64_t ns) noexcept nogil:
-    # ns < 64: the bucket is the value itself. Else the power of two chooses the row, the next 6 bits the column.
-    cdef int e
-    if ns < SUB:
-        return <int>ns if ns > 0 else 0
-    e = tl_log2_u64(<unsigned long long>ns)
-    if e >= TOP_BITS:
-        return N_BUCKETS - 1
-    return (e - SUB_BITS + 1) * SUB + <int>((ns >> (e - SUB_BITS)) & (SUB - 1))
-
-
 cdef int64_t _lower_edge(int i) noexcept nogil:
     cdef int row = i // SUB
     if row == 0:
@@ -44,19 +26,6 @@ cdef void hist_clear(hist_t* h) noexcept nogil:
     # empty: anything is smaller and greater
     h.min_ns = <int64_t>0x7FFFFFFFFFFFFFFF
     h.max_ns = -h.min_ns
-
-
-cdef void hist_add(hist_t* h, int64_t ns) noexcept nogil:
-    """Count one value in ns. real-time: yes."""
-    if ns < 0:
-        h.negative += 1
-    if ns < h.min_ns:
-        h.min_ns = ns
-    if ns > h.max_ns:
-        h.max_ns = ns
-    h.sum_ns += ns
-    h.bucket[_index(ns)] += 1
-    h.count += 1
 
 
 cdef class Histogram:
@@ -96,7 +65,7 @@ cdef class Histogram:
         cdef int i
         for edge_us, count in summary["hist"]:
             edge, n = round(edge_us * 1e3), count
-            i = _index(edge)
+            i = hist_index(edge) if edge > 0 else 0
             if n < 0 or _lower_edge(i) != edge:
                 raise ValueError(f"bucket [{edge_us} us, {count}]: allowed lower edges of buckets and counts >= 0")
             other.h.bucket[i] += n
