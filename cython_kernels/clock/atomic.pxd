@@ -19,7 +19,7 @@ cdef extern from *:
     #endif
     """
     uint64_t TL_LOAD_ACQUIRE(uint64_t* p) noexcept nogil
-    uint64_t TL_LOAD_RELAXED(uint64_t* p) noexcept nogil
+    uint64_t TL_LOAD_RELAXED(const uint64_t* p) noexcept nogil
     void TL_STORE_RELEASE(uint64_t* p, uint64_t v) noexcept nogil
     void TL_STORE_RELAXED(uint64_t* p, uint64_t v) noexcept nogil
     int64_t load_relaxed_i64 "TL_LOAD_RELAXED"(const int64_t* p) noexcept nogil

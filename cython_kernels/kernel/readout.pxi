@@ -206,14 +206,19 @@ cdef inline void read_friction(const tl_readout* r, const tl_state* s) noexcept 
 
 cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil:
     """All outputs now, in SI units. Real-time: yes."""
+    if m.read_fn != NULL:
+        m.read_fn(m, s, out)
+    else:
+        read_any(m, s, out)
+
+
+cdef void read_any(const tl_model* m, tl_state* s, double* out) noexcept nogil:
+    """All outputs of a driveline without a function of its own."""
     cdef const tl_readout* r = &s.readout
     cdef const double** source = r.source[s.parity[0] & 1]
     cdef double* to = out
     cdef double* end = out + m.nout
     cdef int32_t i
-    if m.read_fn != NULL:
-        m.read_fn(m, s, out)
-        return
     read_rows(r, s.now)
     read_friction(r, s)
     memcpy(r.inp, s.inp if s.held else s.inp + 2 * m.nin, m.nin * sizeof(double))

@@ -156,14 +156,39 @@ cdef int64_t data_pop(spsc_t* r, void* record, uint64_t room) noexcept nogil:
 cdef void slot_write(slot_t* s, const double* values, int64_t stamp_ns) noexcept nogil:
     """Publish n doubles and their stamp. real-time: yes, one writer."""
     cdef uint64_t seq = s.seq
-    cdef int i
     cdef const uint64_t* word = <const uint64_t*>values
+    cdef const uint64_t* end = word + s.n
+    cdef uint64_t* to = s.word
     TL_STORE_RELAXED(&s.seq, seq + 1)
     TL_FENCE_RELEASE()
-    for i in range(s.n):
-        TL_STORE_RELAXED(&s.word[i], word[i])
+    while end - word >= 4:
+        TL_STORE_RELAXED(to, word[0])
+        TL_STORE_RELAXED(to + 1, word[1])
+        TL_STORE_RELAXED(to + 2, word[2])
+        TL_STORE_RELAXED(to + 3, word[3])
+        word += 4
+        to += 4
+    while word < end:
+        TL_STORE_RELAXED(to, word[0])
+        word += 1
+        to += 1
     store_relaxed_i64(&s.stamp_ns, stamp_ns)
     TL_STORE_RELEASE(&s.seq, seq + 2)
+
+
+cdef inline void _words(const uint64_t* word, int n, uint64_t* to) noexcept nogil:
+    cdef const uint64_t* end = word + n
+    while end - word >= 4:
+        to[0] = TL_LOAD_RELAXED(word)
+        to[1] = TL_LOAD_RELAXED(word + 1)
+        to[2] = TL_LOAD_RELAXED(word + 2)
+        to[3] = TL_LOAD_RELAXED(word + 3)
+        word += 4
+        to += 4
+    while word < end:
+        to[0] = TL_LOAD_RELAXED(word)
+        word += 1
+        to += 1
 
 
 cdef uint64_t slot_read(slot_t* s, double* values, int64_t* stamp_ns) noexcept nogil:
@@ -172,16 +197,14 @@ cdef uint64_t slot_read(slot_t* s, double* values, int64_t* stamp_ns) noexcept n
     real-time: yes (at most SLOT_TRIES tries). On 0 `values` may hold a torn copy: use it only when the result is not 0.
     """
     cdef uint64_t before
-    cdef int i, attempt
-    cdef uint64_t* word = <uint64_t*>values
+    cdef int attempt
     for attempt in range(SLOT_TRIES):
         before = TL_LOAD_ACQUIRE(&s.seq)
         if before == 0:
             return 0
         if before & 1:
             continue
-        for i in range(s.n):
-            word[i] = TL_LOAD_RELAXED(&s.word[i])
+        _words(s.word, s.n, <uint64_t*>values)
         stamp_ns[0] = load_relaxed_i64(&s.stamp_ns)
         TL_FENCE_ACQUIRE()
         if TL_LOAD_RELAXED(&s.seq) == before:

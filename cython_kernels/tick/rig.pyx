@@ -137,20 +137,21 @@ cdef class Rig(RigMemory):
     def set_wiring(self, inputs: list, outputs: list, drivers: list) -> None:
         """inputs, outputs: (src, dst, gain, offset) copied before the step and before sending; drivers:
         (slot, [t_s], [y])."""
-        cdef int32_t at = 0
-        self.r.in_copy, self.r.n_in_copy = self.copies(inputs), len(inputs)
-        self.r.out_copy, self.r.n_out_copy = self.copies(outputs), len(outputs)
+        cdef int32_t at = 0, total
+        cdef double* points
+        self.wire(&self.r.in_copy, inputs)
+        self.wire(&self.r.out_copy, outputs)
         total = sum(len(t) for _, t, _ in drivers)
         self.r.driver = <driver_t*>self.block(len(drivers) * sizeof(driver_t))
-        self.r.driver_t_s = <double*>self.block(total * sizeof(double))
-        self.r.driver_y = <double*>self.block(total * sizeof(double))
+        points = <double*>self.block(2 * total * sizeof(double))
         self.r.n_driver = len(drivers)
         for k, (slot, t, y) in enumerate(drivers):
             if not t or len(t) != len(y) or any(b < a for a, b in zip(t, t[1:])):
                 raise ValueError(f"driver table of slot {slot}: times must not decrease and every time needs a value")
-            self.r.driver[k].slot, self.r.driver[k].first, self.r.driver[k].n = self.slot(slot), at, len(t)
+            self.r.driver[k].slot, self.r.driver[k].n = self.slot(slot), len(t)
+            self.r.driver[k].t, self.r.driver[k].y = points + at, points + total + at
             for a, b in zip(t, y):
-                self.r.driver_t_s[at], self.r.driver_y[at] = a, b
+                points[at], points[total + at] = a, b
                 at += 1
 
     def set_vehicle(self, LatestSlot received not None, LatestSlot sent not None, first_slot: int, ramped: int,

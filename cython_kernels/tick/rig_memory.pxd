@@ -2,7 +2,7 @@ from libc.stdint cimport int32_t
 
 from torqueloop.cython_kernels.tick.blocks cimport Blocks
 from torqueloop.cython_kernels.tick.faults cimport fault_t
-from torqueloop.cython_kernels.tick.tick cimport bus_t, copy_t, rig_t
+from torqueloop.cython_kernels.tick.tick cimport bus_t, copy_t, rig_t, wiring_t
 
 cdef class RigMemory(Blocks):
     cdef rig_t r
@@ -13,3 +13,4 @@ cdef class RigMemory(Blocks):
     cdef int check_fault(self, int k, const fault_t* f) except -1
     cdef int make_calendar(self, bus_t* b, list plan) except -1
     cdef copy_t* copies(self, rows) except NULL
+    cdef int wire(self, wiring_t* wiring, rows) except -1

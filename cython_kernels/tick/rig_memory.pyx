@@ -3,7 +3,8 @@
 Everything is allocated here before arming, on one list of blocks that lives as long as the rig.
 """
 
-from math import lcm
+from itertools import takewhile
+from math import copysign, lcm
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
@@ -35,10 +36,18 @@ from torqueloop.cython_kernels.tick.tick cimport (
     pins_t,
     sample_t,
     tx_t,
+    wiring_t,
 )
 from torqueloop.cython_kernels.tick.transaction cimport CTL_WRITES
 from torqueloop.cython_kernels.tick.engine_control cimport EngineControl
 from torqueloop.cython_kernels.tick.sensors cimport Sensors
+from torqueloop.cython_kernels.tick.words cimport BETWEEN_BLOCK
+
+
+def _plain(row):
+    """A copy of a value as it is (and of -0 as 0, which an offset of -0 would not make of it)."""
+    _, _, gain, offset = row
+    return gain == 1.0 and offset == 0.0 and copysign(1.0, offset) > 0.0
 
 
 cdef class RigMemory(Blocks):
@@ -51,7 +60,8 @@ cdef class RigMemory(Blocks):
             raise ValueError(f"tick {tick_s} s: allowed 1e-5..1 s")
         self._keep = []
         self.r.n_sig = n_sig
-        self.r.sig = <double*>self.block(n_sig * sizeof(double))
+        # a look at a stretch of it may go on behind its end: see all_between
+        self.r.sig = <double*>self.block((n_sig + BETWEEN_BLOCK) * sizeof(double))
         self.r.sig0 = <double*>self.block(n_sig * sizeof(double))
         self.r.tick_s = tick_s
         self.r.period_ns = round(tick_s * 1e9)
@@ -73,6 +83,17 @@ cdef class RigMemory(Blocks):
             out[k].gain, out[k].offset = gain, offset
         return out
 
+    cdef int wire(self, wiring_t* wiring, rows) except -1:
+        """Rows (src, dst, gain, offset) to copy one after the other, plain ones first."""
+        rows = list(rows)
+        written = {dst for _, dst, _, _ in rows}
+        if len(written) == len(rows) and written.isdisjoint(src for src, _, _, _ in rows):
+            # none reads what another one writes, none writes where another one does: their order is open
+            rows.sort(key=lambda row: not _plain(row))
+        wiring.row, wiring.n = self.copies(rows), len(rows)
+        wiring.n_plain = sum(1 for _ in takewhile(_plain, rows))
+        return 0
+
     def set_engine_control(self, EngineControl unit not None) -> None:
         """The engine's control unit, run before the model's inputs are copied."""
         if unit.n_sig != self.r.n_sig:
@@ -82,8 +103,7 @@ cdef class RigMemory(Blocks):
 
     def set_commands(self, rows: list) -> None:
         """Copies (source, slot, gain, offset) made before the hydraulic unit runs: commands of solenoids with faults."""
-        self.r.solenoid_copy = self.copies(rows)
-        self.r.n_solenoid_copy = len(rows)
+        self.wire(&self.r.solenoid_copy, rows)
 
     def set_sensors(self, Sensors sensors not None) -> None:
         """Sensors, run after the model's outputs and before what is sent is copied."""

@@ -124,12 +124,19 @@ cdef struct copy_t:
     double gain
     double offset
 
+# Copies, one after the other. Those with gain 1 and offset 0 come first, as far as the order of the rows leaves it open.
+cdef struct wiring_t:
+    int32_t n
+    int32_t n_plain             # so many rows at its beginning have gain 1 and offset 0
+    copy_t* row
+
 # sig[slot] = piecewise linear y over simulated time t; held outside
 cdef struct driver_t:
     int32_t slot
     int32_t n
     int32_t hint                # segment used last (speed only)
-    int32_t first               # index of its first point in driver_t_s, driver_y
+    const double* t             # its n points
+    const double* y
 
 # neighbouring signals first .. first + n - 1
 cdef struct range_t:
@@ -262,18 +269,13 @@ cdef struct rig_t:
     int32_t slot_I_wheel
     int32_t slot_F_wheel
     # ---- wiring ----
-    int32_t n_in_copy
-    copy_t* in_copy             # latched signals -> model inputs
-    int32_t n_out_copy
-    copy_t* out_copy            # outputs -> signals to send
+    wiring_t in_copy            # latched signals -> model inputs
+    wiring_t out_copy           # outputs -> signals to send
     int32_t n_driver
     driver_t* driver
-    double* driver_t_s
-    double* driver_y
     const manoeuvre_t* manoeuvre    # NULL: none
     const hydraulics_t* hydraulics  # NULL: none
-    int32_t n_solenoid_copy
-    copy_t* solenoid_copy       # commands of solenoids that have faults
+    wiring_t solenoid_copy      # commands of solenoids that have faults
     const engine_control_t* engine_control  # NULL: none
     const sensors_t* sensors    # NULL: none
     int32_t n_limit

@@ -135,10 +135,10 @@ from torqueloop.cython_kernels.tick.faults cimport (
     faults_t,
     queued_t,
 )
-from torqueloop.cython_kernels.tick.safety cimport guard_t
+from torqueloop.cython_kernels.tick.safety cimport band_t, guard_t
 from torqueloop.cython_kernels.tick.sensors cimport sensors_tick
 from torqueloop.cython_kernels.tick.sending cimport sending_state_t, sending_t, sendings_t
-from torqueloop.cython_kernels.tick.words cimport copy, copy_twice, not_finite
+from torqueloop.cython_kernels.tick.words cimport all_between, copy, copy_twice, not_finite
 from torqueloop.cython_kernels.can.socketcan cimport (
     BUS_OFF,
     PORT_BATCH,
@@ -277,8 +277,8 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     if r.manoeuvre != NULL:
         manoeuvre_tick(r.manoeuvre, r.sig, sim_tick(r))
     if r.hydraulics != NULL and not r.frozen:
-        if r.n_solenoid_copy > 0:
-            _copy(r.sig, r.solenoid_copy, r.n_solenoid_copy)
+        if r.solenoid_copy.n > 0:
+            _copy(r.sig, &r.solenoid_copy)
             if r.faults != NULL:
                 _signal_faults(r, STAGE_COMMAND, &flags)
         hydraulics_tick(r.hydraulics, r.sig)

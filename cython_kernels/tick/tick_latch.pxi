@@ -5,7 +5,7 @@ cdef void _latch_vehicle(rig_t* r, int64_t now_ns, input_head_t* head, uint32_t*
     cdef double value[MAX_VEHICLE]
     cdef int64_t stamp = 0, age
     cdef uint64_t version
-    cdef double factor = 1.0
+    cdef double factor = 1.0, total = 0.0
     cdef bint good = True
     cdef int i
     version = slot_read(r.veh_in, value, &stamp)
@@ -15,7 +15,11 @@ cdef void _latch_vehicle(rig_t* r, int64_t now_ns, input_head_t* head, uint32_t*
         _keep(r, value, N_VEHICLE * sizeof(double))
         head.flags |= INPUT_VEHICLE
         for i in range(N_VEHICLE):
-            good = good and isfinite(value[i])
+            total += value[i]
+        if total - total != 0.0:
+            # one of them is not finite, or only their sum
+            for i in range(N_VEHICLE):
+                good = good and isfinite(value[i])
         if good:
             memcpy(r.veh_last, value, N_VEHICLE * sizeof(double))
             # a value that came before arming is as old as the arming: waiting for the start is not silence
@@ -43,8 +47,7 @@ cdef void _latch_vehicle(rig_t* r, int64_t now_ns, input_head_t* head, uint32_t*
             factor = 1.0 - age / <double>r.veh_ramp_ns if age < r.veh_ramp_ns else 0.0
             if age >= r.veh_ramp_ns:
                 rig_latch(r, CAUSE_VEHICLE_SILENT, (now_ns - r.veh_stamp_ns) // NS_PER_MS)
-    for i in range(N_VEHICLE):
-        r.sig[r.veh_slot + i] = r.veh_last[i]
+    memcpy(r.sig + r.veh_slot, r.veh_last, N_VEHICLE * sizeof(double))
     r.sig[r.veh_slot + r.veh_ramped] *= factor
 
 
@@ -81,8 +84,8 @@ cdef void _latch_driver(rig_t* r) noexcept nogil:
     cdef const driver_t* end = d + r.n_driver
     cdef int k
     while d < end:
-        x = r.driver_t_s + d.first
-        y = r.driver_y + d.first
+        x = d.t
+        y = d.y
         k = d.hint
         while k + 1 < d.n and t >= x[k + 1]:
             k += 1

@@ -1,9 +1,21 @@
 # Inputs, step and outputs of a tick (included by tick.pyx).
 
 
-cdef inline void _copy(double* sig, const copy_t* row, int n) noexcept nogil:
+cdef inline void _copy(double* sig, const wiring_t* w) noexcept nogil:
     """Wiring: sig[dst] = gain * sig[src] + offset, one row after the other."""
-    cdef const copy_t* end = row + n
+    cdef const copy_t* row = w.row
+    cdef const copy_t* end = row + w.n_plain
+    # x + 0.0 is what 1.0 * x + 0.0 is: 0 where x is -0
+    while end - row >= 4:
+        sig[row.dst] = sig[row.src] + 0.0
+        sig[row[1].dst] = sig[row[1].src] + 0.0
+        sig[row[2].dst] = sig[row[2].src] + 0.0
+        sig[row[3].dst] = sig[row[3].src] + 0.0
+        row += 4
+    while row < end:
+        sig[row.dst] = sig[row.src] + 0.0
+        row += 1
+    end = w.row + w.n
     while row < end:
         sig[row.dst] = row.gain * sig[row.src] + row.offset
         row += 1
@@ -14,7 +26,7 @@ cdef void _inputs(rig_t* r, uint32_t* flags) noexcept nogil:
     cdef double x
     if r.ctl != NULL:
         _hold(r, 0)
-    _copy(r.sig, r.in_copy, r.n_in_copy)
+    _copy(r.sig, &r.in_copy)
     if r.ctl != NULL:
         _hold(r, 1)
     if r.faults != NULL:
@@ -89,4 +101,4 @@ cdef void _outputs(rig_t* r) noexcept nogil:
     r.sig[r.slot_cause] = r.cause
     if r.sensors != NULL and not r.frozen:
         sensors_tick(r.sensors, r.sig)
-    _copy(r.sig, r.out_copy, r.n_out_copy)
+    _copy(r.sig, &r.out_copy)

@@ -88,15 +88,21 @@ cdef void _guard(rig_t* r, guard_t* g, uint32_t* flags) noexcept nogil:
 
 cdef inline void _guard_outputs(rig_t* r, uint32_t* flags) noexcept nogil:
     """All sent signals; most are between their limits."""
-    cdef guard_t* g = r.safety.guard
-    cdef guard_t* end = g + r.safety.n_guard
-    cdef const double* sig = r.sig
+    cdef const band_t* band = r.safety.band
+    cdef const band_t* last = band + r.safety.n_band
+    cdef guard_t* g
+    cdef guard_t* end
     cdef double x
-    while g < end:
-        x = sig[g.slot]
-        if not (x >= g.quiet_lo and x <= g.quiet_hi):
-            _guard(r, g, flags)
-        g += 1
+    while band < last:
+        if band.lo == NULL or not all_between(r.sig + band.slot, band.lo, band.hi, band.n):
+            g = r.safety.guard + band.first
+            end = g + band.n
+            while g < end:
+                x = r.sig[g.slot]
+                if not (x >= g.quiet_lo and x <= g.quiet_hi):
+                    _guard(r, g, flags)
+                g += 1
+        band += 1
 
 
 cdef void _safe_outputs(rig_t* r, uint32_t* flags) noexcept nogil:

@@ -1,4 +1,4 @@
-"""Stretches of doubles, a few hundred in a tick: looked at, copied, copied to two places at once.
+"""Stretches of doubles, a few hundred in a tick: looked at, compared with limits, copied, copied to two places at once.
 
 Whether all numbers are finite is told by their sum: one that is finite has finite terms. The sum may leave the range
 although each term is finite; then the terms are looked at one by one.
@@ -17,6 +17,7 @@ cdef extern from *:
     typedef double tl_aligned_quad __attribute__((vector_size(32), aligned(16)));
     /* doubles that go in one turn of a loop */
     #define TL_BLOCK 32
+    #define TL_BETWEEN_BLOCK 4
     #define TL_ALWAYS static inline __attribute__((always_inline))
 
     TL_ALWAYS int tl_find_not_finite(const double* x, int n)
@@ -124,17 +125,35 @@ cdef extern from *:
             to[0] = too[0] = from[0];
     }
 
+    TL_ALWAYS int tl_find_between(const double* x, const double* lo, const double* hi, int n)
+    {
+        typedef long long tl_mask __attribute__((vector_size(32)));
+        tl_mask all = {-1, -1, -1, -1};
+        for (; n > 0; n -= TL_BETWEEN_BLOCK, x += TL_BETWEEN_BLOCK, lo += TL_BETWEEN_BLOCK, hi += TL_BETWEEN_BLOCK) {
+            const tl_quad v = *(const tl_quad*)x;
+            all &= v >= *(const tl_quad*)lo;
+            all &= v <= *(const tl_quad*)hi;
+        }
+        return (all[0] & all[1] & all[2] & all[3]) != 0;
+    }
+
     static int tl_not_finite_plain(const double* x, int n) { return tl_find_not_finite(x, n); }
     static void tl_copy_plain(const double* from, double* to, int n) { tl_copy_stretch(from, to, n); }
     static void tl_copy_twice_plain(const double* from, double* to, double* too, int n)
     { tl_copy_stretch_twice(from, to, too, n); }
 
+    static int tl_between_plain(const double* x, const double* lo, const double* hi, int n)
+    { return tl_find_between(x, lo, hi, n); }
+
+    static int (*tl_between)(const double*, const double*, const double*, int) = tl_between_plain;
     static int (*tl_not_finite)(const double*, int) = tl_not_finite_plain;
     static void (*tl_copy)(const double*, double*, int) = tl_copy_plain;
     static void (*tl_copy_twice)(const double*, double*, double*, int) = tl_copy_twice_plain;
 
     #if defined(__x86_64__) && defined(__GNUC__)
     static __attribute__((target("avx"))) int tl_not_finite_avx(const double* x, int n) { return tl_find_not_finite(x, n); }
+    static __attribute__((target("avx"))) int tl_between_avx(const double* x, const double* lo, const double* hi, int n)
+    { return tl_find_between(x, lo, hi, n); }
     static __attribute__((target("avx"))) void tl_copy_avx(const double* from, double* to, int n)
     { tl_copy_stretch(from, to, n); }
     static __attribute__((target("avx"))) void tl_copy_twice_avx(const double* from, double* to, double* too, int n)
@@ -146,6 +165,7 @@ cdef extern from *:
         if (!__builtin_cpu_supports("avx"))
             return;
         tl_not_finite = tl_not_finite_avx;
+        tl_between = tl_between_avx;
         tl_copy = tl_copy_avx;
         tl_copy_twice = tl_copy_twice_avx;
     }
@@ -154,13 +174,17 @@ cdef extern from *:
     """
     enum:
         WORDS_BLOCK "TL_BLOCK"
+        BETWEEN_BLOCK "TL_BETWEEN_BLOCK"
     # index of the first number that is not finite, -1: none. x is aligned to 16 bytes (as memory from calloc is) and has room
     # for whole blocks of WORDS_BLOCK numbers; those behind n are 0
     int not_finite "tl_not_finite"(const double* x, int n) noexcept nogil
+    # whether lo <= x <= hi for n numbers; not for NaN. Whole blocks of BETWEEN_BLOCK are looked at: lo, hi behind n decide as well
+    bint all_between "tl_between"(const double* x, const double* lo, const double* hi, int n) noexcept nogil
     # n doubles to another place, to two others; none overlaps
     void copy "tl_copy"(const double* source, double* to, int n) noexcept nogil
     void copy_twice "tl_copy_twice"(const double* source, double* to, double* too, int n) noexcept nogil
     # what processors without AVX have (tests)
     int not_finite_plain "tl_not_finite_plain"(const double* x, int n) noexcept nogil
+    bint all_between_plain "tl_between_plain"(const double* x, const double* lo, const double* hi, int n) noexcept nogil
     void copy_plain "tl_copy_plain"(const double* source, double* to, int n) noexcept nogil
     void copy_twice_plain "tl_copy_twice_plain"(const double* source, double* to, double* too, int n) noexcept nogil
