@@ -7,6 +7,8 @@ coefficients of +-1 in rows taken as structure. What they depend on besides the 
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from torqueloop.core.describe import vocabulary as v
@@ -30,13 +32,12 @@ _PLACES = {
     v.OUT_ENGINE_WORK: "s.e_port[{eng} + {k}]",
     v.OUT_PUMP: "-e.port[{pump} + {k}]",
     v.OUT_CONVERTER_LOSS: "-(s.e_port[{pump} + {k}] + s.e_port[{turb} + {k}])",
-    v.OUT_COMPLIANCE: "spring_force(m, s, {k})",
-    v.OUT_POTENTIAL: "potential(m, s)",
-    v.OUT_DAMPER_POWER: "damper_power(m, s, {k})",
     v.OUT_CAPACITY: "larger(e.cap_f[{k}], e.cap_b[{k}])",
 }
 _ROWS = {v.OUT_SPEED: "w", v.OUT_ANGLE: "phi", v.OUT_ACCELERATION: "a"}
-_COMPOSED = {v.OUT_MODE, v.OUT_FRICTION_POWER, v.OUT_KINETIC}
+_COMPOSED = {v.OUT_MODE, v.OUT_FRICTION_POWER, v.OUT_KINETIC, v.OUT_COMPLIANCE, v.OUT_DAMPER_POWER, v.OUT_POTENTIAL}
+#: what several outputs need, as locals: speed, angle and acceleration of a row, torque of a friction element on its row
+_LOCAL = re.compile(r"\b(w|phi|a|on)(\d+)\b")
 
 
 def readable(a: ModelArrays) -> bool:
@@ -49,7 +50,16 @@ def readout_source(a: ModelArrays) -> list[str]:
     first = np.cumsum([len(a.elements[k]) for k in ("tq", "poly", "eng", "tc")])
     ports = {"poly": int(first[0]), "eng": int(first[1]), "pump": int(first[2]), "turb": int(first[3])}
     shown = list(zip(a.out["kind"].tolist(), a.out["idx"].tolist(), a.out["gain"].tolist(), strict=True))
-    lines = [_output(a, n, int(kind), int(k), float(gain), ports) for n, (kind, k, gain) in enumerate(shown)]
+    lines: list[str] = []
+    known: set[tuple[str, str]] = set()
+    for n, (kind, k, gain) in enumerate(shown):
+        line = _output(a, n, int(kind), int(k), float(gain), ports)
+        # as late as possible: few of them wait for their use at a time
+        for name, row in _LOCAL.findall(line):
+            if (name, row) not in known:
+                known.add((name, row))
+                lines.append(_local(a, name, int(row)))
+        lines.append(line)
     return [
         "",
         "",
@@ -57,26 +67,18 @@ def readout_source(a: ModelArrays) -> list[str]:
         "    cdef const tl_eval* e = s.now",
         "    cdef const double* inp = s.inp if s.held else s.inp + 2 * TL_NIN(m)",
         "    cdef const double* u = e.u",
-        *_rows(a, shown),
         *lines,
     ]
 
 
-def _rows(a: ModelArrays, shown: list[tuple[int, int, float]]) -> list[str]:
-    """Speed, angle, acceleration of the rows that are shown, as locals."""
-    wanted = {(_ROWS[kind], k) for kind, k, _ in shown if kind in _ROWS}
-    for kind, k, _ in shown:
-        if kind in (v.OUT_FRICTION_POWER, v.OUT_MODE):
-            wanted.add(("w", int(a.fr["row"][k])))
-        if kind == v.OUT_MODE:
-            wanted.add(("a", int(a.fr["row"][k])))
-    lines = []
-    for name, k in sorted(wanted):
-        vector = {"w": "u", "phi": "e.z", "a": "e.a"}[name]
-        sums = " + ".join(["0.0", *_terms(a, k, vector)])
-        offset = f" + m.row_off[{k}]" if name == "phi" else ""
-        lines.append(f"    cdef double {name}{k} = {sums}{offset}")
-    return lines
+def _local(a: ModelArrays, name: str, k: int) -> str:
+    """The line of a local."""
+    if name == "on":
+        return f"    cdef double on{k} = -e.tau[{k}]"
+    vector = {"w": "u", "phi": "e.z", "a": "e.a"}[name]
+    sums = " + ".join(["0.0", *_terms(a, k, vector)])
+    offset = f" + m.row_off[{k}]" if name == "phi" else ""
+    return f"    cdef double {name}{k} = {sums}{offset}"
 
 
 def _terms(a: ModelArrays, k: int, x: str) -> list[str]:
@@ -94,13 +96,20 @@ def _output(a: ModelArrays, n: int, kind: int, k: int, gain: float, ports: dict[
         row = int(a.fr["row"][k])
         value = f"shown_mode(s.mode[{k}], {int(a.fr['src'][k] == v.BILATERAL)}, w{row}, a{row})"
     elif kind == v.OUT_FRICTION_POWER:
-        value = f"-e.tau[{k}] * w{int(a.fr['row'][k])}"
+        value = f"on{k} * w{int(a.fr['row'][k])}"
     elif kind == v.OUT_KINETIC:
         value = _kinetic(a)
+    elif kind == v.OUT_POTENTIAL:
+        value = _potential(a)
+    elif kind == v.OUT_COMPLIANCE:
+        row = int(a.elements["lin"]["row"][k])
+        value = f"spring_law(m, {k}, phi{row}, w{row})"
+    elif kind == v.OUT_DAMPER_POWER:
+        value = f"damper_law(m, {k}, w{int(a.elements['lin']['row'][k])})"
     else:
         value = _PLACES[kind].format(k=k, **ports)
     if gain == -1.0:
-        value = f"-({value})"
+        value = f"on{k}" if kind == v.OUT_FRICTION else f"-({value})"
     elif gain != 1.0:
         value = f"({value}) * m.out[{n}].gain"
     return f"    out[{n}] = {value}"
@@ -116,3 +125,11 @@ def _kinetic(a: ModelArrays) -> str:
                 half = "0.5 * " if i == j else ""
                 terms.append(f"{half}m.M[{i * n + j}] * u[{i}] * u[{j}]")
     return " + ".join(terms)
+
+
+def _potential(a: ModelArrays) -> str:
+    """1/2 c (phi - phi0)^2 of all compliances; with contacts or joints as any driveline has it."""
+    if len(a.elements["con"]) or len(a.elements["jo"]):
+        return "potential(m, s)"
+    rows = [int(k) for k in a.elements["lin"]["row"]]
+    return " + ".join(["0.0", *(f"spring_energy(m, {i}, phi{k})" for i, k in enumerate(rows))])

@@ -35,18 +35,27 @@ cdef inline uint64_t fingerprint(uint64_t seed, const void* data, int64_t words)
     cdef uint64_t b = seed ^ <uint64_t>0xA0761D6478BD642FU
     cdef uint64_t c = seed ^ <uint64_t>0xE7037ED1A0B428DBU
     cdef uint64_t d = seed ^ <uint64_t>0x8EBC6AF09C88C6E3U
-    cdef int64_t left = words
-    while left >= 8:
+    cdef const char* end = p + (words & ~<int64_t>15) * 8
+    while p < end:
+        a = fingerprint_pair(a, fingerprint_word(p, 0), fingerprint_word(p, 1))
+        b = fingerprint_pair(b, fingerprint_word(p, 2), fingerprint_word(p, 3))
+        c = fingerprint_pair(c, fingerprint_word(p, 4), fingerprint_word(p, 5))
+        d = fingerprint_pair(d, fingerprint_word(p, 6), fingerprint_word(p, 7))
+        a = fingerprint_pair(a, fingerprint_word(p, 8), fingerprint_word(p, 9))
+        b = fingerprint_pair(b, fingerprint_word(p, 10), fingerprint_word(p, 11))
+        c = fingerprint_pair(c, fingerprint_word(p, 12), fingerprint_word(p, 13))
+        d = fingerprint_pair(d, fingerprint_word(p, 14), fingerprint_word(p, 15))
+        p += 128
+    if words & 8:
         a = fingerprint_pair(a, fingerprint_word(p, 0), fingerprint_word(p, 1))
         b = fingerprint_pair(b, fingerprint_word(p, 2), fingerprint_word(p, 3))
         c = fingerprint_pair(c, fingerprint_word(p, 4), fingerprint_word(p, 5))
         d = fingerprint_pair(d, fingerprint_word(p, 6), fingerprint_word(p, 7))
         p += 64
-        left -= 8
-    while left > 0:
+    end = p + (words & 7) * 8
+    while p < end:
         a = fingerprint_take(a, fingerprint_word(p, 0))
         p += 8
-        left -= 1
     # the lanes one after the other, then the upper bits down
     a = fingerprint_take(fingerprint_take(fingerprint_take(a, b), c), d)
     return a ^ (a >> 32)

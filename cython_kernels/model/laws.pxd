@@ -87,14 +87,28 @@ cdef inline void stop_limits(const tl_model* m, tl_state* s, int32_t j) noexcept
 # Outputs that both readers of them form (kernel/readout.pxi, precompiled ones).
 
 
+cdef inline double spring_energy(const tl_model* m, int32_t i, double phi) noexcept nogil:
+    """1/2 c (phi - phi0)^2 of compliance i at the angle phi of its row."""
+    cdef double x = phi - m.lin[i].phi0
+    return 0.5 * m.lin[i].c * x * x
+
+
+cdef inline double spring_law(const tl_model* m, int32_t i, double phi, double w) noexcept nogil:
+    """Force of compliance i along its row at the angle phi and speed w."""
+    return -(m.lin[i].c * (phi - m.lin[i].phi0) + m.lin[i].d * w)
+
+
+cdef inline double damper_law(const tl_model* m, int32_t i, double w) noexcept nogil:
+    """Heat flow of compliance i at the speed w of its row."""
+    return m.lin[i].d * w * w
+
+
 cdef inline double potential(const tl_model* m, const tl_state* s) noexcept nogil:
     """sum 1/2 c (phi - phi0)^2; of a joint shaft 1/2 c D^2."""
-    cdef int32_t i, k
+    cdef int32_t i
     cdef double e = 0.0, x
     for i in range(m.nlin):
-        k = m.lin[i].row
-        x = row_angle(m, s, k) - m.lin[i].phi0
-        e += 0.5 * m.lin[i].c * x * x
+        e += spring_energy(m, i, row_angle(m, s, m.lin[i].row))
     for i in range(m.ncon):
         if s.regime[i] != 0:
             x = contact_deflection(m, s, i, row_angle(m, s, m.con[i].row))
@@ -108,14 +122,12 @@ cdef inline double potential(const tl_model* m, const tl_state* s) noexcept nogi
 cdef inline double spring_force(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
     """Force of compliance i along its row now."""
     cdef int32_t r = m.lin[i].row
-    return -(m.lin[i].c * (row_angle(m, s, r) - m.lin[i].phi0)
-             + m.lin[i].d * row_dot(m, r, s.now.u))
+    return spring_law(m, i, row_angle(m, s, r), row_dot(m, r, s.now.u))
 
 
 cdef inline double damper_power(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
     """Heat flow of compliance i."""
-    cdef double w = row_dot(m, m.lin[i].row, s.now.u)
-    return m.lin[i].d * w * w
+    return damper_law(m, i, row_dot(m, m.lin[i].row, s.now.u))
 
 
 cdef inline double larger(double a, double b) noexcept nogil:

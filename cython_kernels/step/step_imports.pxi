@@ -16,6 +16,7 @@ from torqueloop.cython_kernels.model.laws cimport (
     contact_force,
     contact_loss,
     contact_stiffness,
+    damper_law,
     damper_power,
     kinetic_energy,
     larger,
@@ -24,7 +25,9 @@ from torqueloop.cython_kernels.model.laws cimport (
     row_dot,
     stop_limits,
     shown_mode,
+    spring_energy,
     spring_force,
+    spring_law,
 )
 from torqueloop.cython_kernels.locks.vectors cimport axpy, dot
 from torqueloop.cython_kernels.model.tables cimport table1, table1_slope, table2
