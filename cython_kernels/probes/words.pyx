@@ -7,7 +7,10 @@ from libc.stdlib cimport calloc, free
 from torqueloop.cython_kernels.model.fingerprint cimport fingerprint
 from torqueloop.cython_kernels.rings.buffer cimport PyBuffer_Release, doubles_of
 from torqueloop.cython_kernels.tick.words cimport (
+    BETWEEN_BLOCK,
     WORDS_BLOCK,
+    all_between,
+    all_between_plain,
     copy,
     copy_plain,
     copy_twice,
@@ -41,6 +44,25 @@ def first_not_finite(values not None, plain=False):
     PyBuffer_Release(&view)
     if own == NULL:
         raise MemoryError
+    return found
+
+
+def between(values not None, low not None, high not None, int n, plain=False):
+    """Whether low <= values <= high for the first n; arrays (float64) with room for whole blocks of 4. ValueError: too short."""
+    cdef Py_buffer view, under, over
+    cdef const double* p = doubles_of(values, &view, False)
+    cdef const double* lo = doubles_of(low, &under, False)
+    cdef const double* hi = doubles_of(high, &over, False)
+    cdef Py_ssize_t needed = 8 * ((n + BETWEEN_BLOCK - 1) // BETWEEN_BLOCK * BETWEEN_BLOCK)
+    fits = n >= 0 and min(view.len, under.len, over.len) >= needed
+    cdef bint found = False
+    if fits:
+        found = all_between_plain(p, lo, hi, n) if plain else all_between(p, lo, hi, n)
+    PyBuffer_Release(&view)
+    PyBuffer_Release(&under)
+    PyBuffer_Release(&over)
+    if not fits:
+        raise ValueError("values, low, high: allowed: n numbers and room for whole blocks")
     return found
 
 

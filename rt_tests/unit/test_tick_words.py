@@ -6,10 +6,11 @@ import struct
 import numpy as np
 import pytest
 
-from torqueloop.cython_kernels.probes.words import copied, fingerprint_of, first_not_finite
+from torqueloop.cython_kernels.probes.words import between, copied, fingerprint_of, first_not_finite
 from torqueloop.cython_kernels.rings.ring import DataRing
 from torqueloop.cython_kernels.tick.first_fault import FirstFault
 from torqueloop.cython_kernels.tick.rig import SAMPLE_HEAD_BYTES, Rig
+from torqueloop.cython_kernels.tick.safety import Safety
 
 
 def test_hash_tells_signs_that_change_together() -> None:
@@ -92,6 +93,79 @@ def test_a_copy_has_every_bit_and_leaves_what_is_behind_it(twice: bool, plain: b
             if done:
                 expected[begin : begin + n] = values
             assert place.tobytes() == expected.tobytes(), (n, k)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 4, 5, 18])
+def test_limits_of_neighbours_are_looked_at_all_at_once(n: int, plain: bool) -> None:
+    size = -(-n // 4) * 4
+    values, low, high = np.zeros(size + 1)[1:], np.full(size, -np.inf), np.full(size, np.inf)
+    low[:n], high[:n] = -1.0, 2.0
+    assert between(values, low, high, n, plain)
+    for i in range(n):
+        for edge in (-1.0, 2.0):
+            values[i] = edge
+            assert between(values, low, high, n, plain)
+            values[i] = np.nextafter(edge, edge * np.inf)
+            assert not between(values, low, high, n, plain)
+        values[i] = np.nan
+        assert not between(values, low, high, n, plain)
+        values[i] = 0.0
+    values[n:] = 1e300
+    assert between(values, low, high, n, plain)
+
+
+def guarded(x: float, y: float, slew: float) -> list[float]:
+    """Signals 5 .. 10 after one tick that would send x as 7 and y as 10; limits 0 .. 1 of all, 8 with a slew."""
+    rig, safety = Rig(12, 1e-3), Safety(12, 1e-3)
+    safety.set_guards([(slot, 0.0, 1.0, 0.0, slew if slot == 8 else 0.0, False) for slot in range(5, 11)])
+    rig.set_safety(safety)
+    rig.set_initial({5: 0.5, 6: 0.25, 7: x, 8: 0.5, 9: 1.0, 10: y, 11: np.nan})
+    rig.begin(0)
+    assert rig.ticks(1, 0) == 1
+    counts = [int(v > 1.0 or v < 0.0) for v in (0.5, 0.25, x, 0.5, 1.0, y)]
+    assert safety.guard_counts() == counts
+    return [float(v) for v in rig.values(list(range(5, 11)))]
+
+
+@pytest.mark.parametrize("slew", [0.0, 100.0])
+@pytest.mark.parametrize("x", [0.0, 1.0, 1.5, -0.5])
+@pytest.mark.parametrize("y", [0.75, 7.0])
+def test_each_of_several_neighbours_is_held_to_its_limits(x: float, y: float, slew: float) -> None:
+    # a NaN behind them is none of theirs; one with a slew divides them
+    assert guarded(x, y, slew) == [0.5, 0.25, min(max(x, 0.0), 1.0), 0.5, 1.0, min(y, 1.0)]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        # scaled ones between plain ones
+        [(2, 6, 1.0, 0.0), (3, 7, 2.0, 1.0), (4, 8, 1.0, 0.0), (5, 9, 1.0, 0.0), (2, 10, 1.0, 0.0), (3, 11, 1.0, 0.0)],
+        # a row that reads what one before it writes
+        [(2, 6, 3.0, 0.0), (6, 7, 1.0, 0.0), (7, 8, 1.0, -1.0), (8, 9, 1.0, 0.0)],
+        # one that reads what a later one writes
+        [(9, 6, 1.0, 0.0), (2, 9, 2.0, 0.0), (3, 10, 1.0, 0.0)],
+        # two that write the same
+        [(2, 6, 2.0, 0.0), (3, 6, 1.0, 0.0)],
+        [(2, 6, 1.0, 0.0), (3, 6, 2.0, 0.0)],
+        # -0 becomes 0 by an offset of 0 and stays by one of -0
+        [(5, 6, 1.0, 0.0), (5, 7, 1.0, -0.0), (5, 8, 2.0, 0.0)],
+        [],
+    ],
+)
+def test_wiring_does_what_its_rows_say_one_after_the_other(rows: list[tuple[int, int, float, float]]) -> None:
+    start = {2: 0.1, 3: 0.7, 4: -3.0, 5: -0.0, 9: 11.0}
+    values = np.zeros(12)
+    for slot, value in start.items():
+        values[slot] = value
+    rig = Rig(12, 1e-3)
+    rig.set_initial(start)
+    rig.set_wiring([], rows, [])
+    rig.begin(0)
+    assert rig.ticks(1, 0) == 1
+    for src, dst, gain, offset in rows:
+        values[dst] = gain * values[src] + offset
+    assert np.array(rig.values(list(range(2, 12)))).tobytes() == values[2:].tobytes()
 
 
 @pytest.mark.parametrize("slots", [[2, 3, 4, 5], [9, 8, 7], [4], [], [3, 4, 4, 5, 2, 3, 9], [11, 0, 1]])
