@@ -121,6 +121,8 @@ cdef struct codec_t:
     int16_t* standard          # [2048]: index of the received message with that 11-bit identifier, -1: none
     uint32_t* extended_id      # [n_extended], ascending
     int32_t* extended_message  # [n_extended]
+    int32_t n_watched
+    int32_t* watched           # [n_watched]: messages with a timeout
 
 # One received message. Written by codec_decode (all but the last two) and codec_check_timeouts.
 cdef struct rx_message_t:

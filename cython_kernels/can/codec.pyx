@@ -109,6 +109,7 @@ cdef class CodecTables:
         free(self.c.standard)
         free(self.c.extended_id)
         free(self.c.extended_message)
+        free(self.c.watched)
 
     def __init__(self, messages, int n_slots):
         if self.c.message != NULL:
@@ -321,6 +322,11 @@ cdef class CodecTables:
         for i, can_id in enumerate(sorted(extended)):
             self.c.extended_id[i] = can_id | CAN_FRAME_EXTENDED
             self.c.extended_message[i] = extended[can_id]
+        self.c.watched = <int32_t*> _zeros(self.c.n_messages, sizeof(int32_t))
+        for i in range(self.c.n_messages):
+            if self.c.message[i].timeout_ns > 0:
+                self.c.watched[self.c.n_watched] = i
+                self.c.n_watched += 1
 
     @property
     def n_slots(self):

@@ -354,14 +354,13 @@ cdef int codec_check_timeouts(const codec_t* c, rx_state_t* rx, int64_t now_ns) 
     cdef int silent = 0
     cdef const codec_message_t* m
     cdef rx_message_t* r
-    for i in range(c.n_messages):
-        m = &c.message[i]
-        if m.timeout_ns > 0:
-            r = &rx.message[i]
-            if now_ns - r.last_ok_ns > m.timeout_ns:
-                r.timeouts += 1 - r.timed_out
-                r.timed_out = 1
-                silent += 1
+    for i in range(c.n_watched):
+        m = &c.message[c.watched[i]]
+        r = &rx.message[c.watched[i]]
+        if now_ns - r.last_ok_ns > m.timeout_ns:
+            r.timeouts += 1 - r.timed_out
+            r.timed_out = 1
+            silent += 1
     return silent
 
 

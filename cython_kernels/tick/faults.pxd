@@ -40,8 +40,8 @@ cdef enum:
     STAGE_COMMAND = 2           # before the hydraulic unit takes the commands of its solenoids
     STAGE_FRAME = 3             # between bus and codec
     STAGE_BUS = 4
-    N_STAGES = 5
-    N_FIRST = 6                 # N_STAGES + 1
+    N_STAGES                    # one more than the last
+    N_FIRST = N_STAGES + 1
 
 # What opens the window of a fault.
 cdef enum:

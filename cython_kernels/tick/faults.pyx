@@ -20,6 +20,7 @@ FRAME_FAULTS = {
 BUS_FAULTS = {"bus_off": FAULT_BUS_OFF, "load": FAULT_LOAD}
 STAGES = {"input": STAGE_INPUT, "output": STAGE_OUTPUT, "command": STAGE_COMMAND, "frame": STAGE_FRAME,
           "bus": STAGE_BUS}
+assert sorted(STAGES.values()) == list(range(N_STAGES))
 KINDS = {"input": SIGNAL_FAULTS, "output": SIGNAL_FAULTS, "command": SIGNAL_FAULTS, "frame": FRAME_FAULTS,
          "bus": BUS_FAULTS}
 #: faults that can be switched by hand in one rig
