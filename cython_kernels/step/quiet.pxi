@@ -108,6 +108,10 @@ cdef inline void quiet_forces(const tl_model* m, tl_state* s, tl_eval* e, const 
 cdef inline void quiet_rates(const tl_model* m, tl_state* s) noexcept nogil:
     """s.wa as far as the quiet step asks for it."""
     cdef int32_t c, k
+    if TL_NBO(m) > 0:
+        # bodies: the rates of their angular velocities, of rows of their own
+        gather(m, s.now.a, s.wa)
+        return
     gather_rates(m, s.now.a, s.wa)
     if m.order == 4:
         gather_ports(m, s.now.a, s.wa)
