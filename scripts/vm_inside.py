@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import threading
 import traceback
@@ -19,6 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import numpy as np
 from vmtools.buses import RIGS, interfaces, restbus
 from vmtools.inside import CONFIGS, program, run, say, subprocess, tcu_process, tcu_stats
 from vmtools.rigs import PING_ID, PONG_ID, write_rig
@@ -30,6 +32,7 @@ from torqueloop.hil.can.raw_socket import open_raw
 from torqueloop.hil.results.run import RunStats
 from torqueloop.hil.rig.assemble.parts import build
 from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.runs.recorded_run import read_run
 
 WORK = Path("/run/torqueloop")
 PRIORITY = 80
@@ -65,6 +68,25 @@ def rig_60_s(seconds: float) -> dict[str, Any]:
         stats = run(rig, seconds, folder / "out")
     tcu = tcu_stats(folder)
     return {**_kept(stats), "shifts": [s["shift"] for s in tcu["shifts"]], "tcu_lateness": tcu["lateness"]}
+
+
+def mounts(seconds: float) -> dict[str, Any]:
+    """The same with engine and gearbox on three mounts, and with the block held: what the body costs the loop."""
+    found: dict[str, Any] = {}
+    for block, powertrain in (("mounted", "car_4hp22_mounts"), ("held", "car_4hp22")):
+        folder = WORK / f"mounts_{block}"
+        rig = write_rig(folder, CONFIGS, powertrain=powertrain)
+        with tcu_process(folder):
+            stats = run(rig, seconds, folder / "out")
+        found[block] = {**_kept(stats), "shifts": [s["shift"] for s in tcu_stats(folder)["shifts"]]}
+        if block == "mounted":
+            recorded = read_run(folder / "out")
+            # the angle about the crankshaft and the largest force of a mount, of every tick
+            roll = np.degrees(2.0 * np.arctan2(recorded["block.q1"], recorded["block.q0"]))
+            force = max(float(np.abs(recorded[f"{name}.f_z"]).max()) for name in ("left", "right"))
+            found[block] |= {"roll_deg": [float(roll.min()), float(roll.max())], "f_z_N": force}
+        shutil.rmtree(folder / "out")
+    return found
 
 
 def cyclictest(seconds: float) -> dict[str, Any]:
@@ -209,6 +231,7 @@ def main() -> int:
     }
     more: dict[str, Callable[[], dict[str, Any]]] = {
         "interfaces": lambda: interfaces(WORK / "interfaces", RIGS),
+        "mounts": lambda: mounts(min(30.0, given.seconds)),
         "telemetry": lambda: telemetry(WORK / "telemetry", min(20.0, given.seconds)),
     }
     more |= {rig: lambda rig=rig: interfaces(WORK / rig, (rig,))[rig] for rig in RIGS}  # type: ignore[misc]

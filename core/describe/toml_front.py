@@ -28,8 +28,8 @@ from torqueloop.core.describe.tables import table_from_config
 from torqueloop.core.describe.units import keys_of, scaled
 
 TOP_KEYS = (
-    "name", "include", "solver", "components", "tables", "connections", "connect", "initial", "gearbox", "gears",
-    "source", "note",
+    "name", "include", "solver", "components", "tables", "disconnect", "connections", "connect", "initial", "gearbox",
+    "gears", "source", "note",
 )  # fmt: skip
 #: free text that any table may carry
 FREE_KEYS = ("source", "note")
@@ -40,6 +40,8 @@ START_DIMENSIONS = {
 }  # fmt: skip
 
 
+#: what is joined, in the order of the files: file, flanges, and whether they are taken apart instead
+Sets = list[tuple[str, list[Any], bool]]
 #: the word used in files -> the kind of component
 Kinds = Mapping[str, type[Component]]
 
@@ -48,19 +50,26 @@ def read_driveline(path: Path, kinds: Kinds) -> Driveline:
     """Read a driveline of these kinds of components, and all files it includes."""
     driveline = Driveline()
     driveline.file = str(path)
-    sets: list[tuple[str, list[Any]]] = []
+    sets: Sets = []
     late: list[tuple[str, Mapping[str, Any]]] = []
     family = Family("include", "include goes in a circle")
     _read_into(driveline, path, kinds, (), sets, late, family)
     ends = _gearbox_ends(late)
-    for file, group in sets:
+    for file, group, apart in sets:
         try:
             if not isinstance(group, list) or not all(isinstance(f, str) for f in group):
                 raise RangeError("{value} is not a list of flanges", table="connections", value=group,
                                  allowed='["component.flange", "component.flange", ...]')  # fmt: skip
-            driveline.connect(*(ends.get(flange, flange) for flange in group))
+            flanges: list[str] = [ends.get(flange, flange) for flange in group]
+            if apart:
+                for flange in flanges:
+                    driveline.disconnect(flange)
+            else:
+                driveline.connect(*flanges)
         except ConfigError as error:
             error.file = file
+            if apart:
+                error.table, error.key = None, "disconnect"
             raise
     for file, config in late:
         _read_late(driveline, file, config)
@@ -86,7 +95,7 @@ def _read_into(
     path: Path,
     kinds: Kinds,
     chain: tuple[Path, ...],
-    sets: list[tuple[str, list[Any]]],
+    sets: Sets,
     late: list[tuple[str, Mapping[str, Any]]],
     family: Family,
 ) -> None:
@@ -132,17 +141,19 @@ def _read_into(
             error.file = None
             raise error.located(file=file, table=f"components.{name}") from None
         driveline.origin[name] = file
+    if "disconnect" in config:
+        sets.append((file, _strings(config["disconnect"], "disconnect", file), True))
     groups = config.get("connections", [])
     if not isinstance(groups, list):
         raise RangeError("{key} is not a list", file=file, key="connections", value=groups)
-    sets.extend((file, group) for group in groups)
+    sets.extend((file, group, False) for group in groups)
     entries = config.get("connect", [])
     if not isinstance(entries, list):
         raise RangeError("{key} is not a list of tables", file=file, key="connect", allowed="[[connect]]")
     for entry in entries:
         entry = _mapping(entry, "connect", file)
         _known(entry, ("flanges", *FREE_KEYS), "connect", file)
-        sets.append((file, entry.get("flanges", [])))
+        sets.append((file, entry.get("flanges", []), False))
     late.append((file, config))
 
 

@@ -54,6 +54,7 @@ class Rig(RigMemory):
         speed_slot: int,
         distance_slot: int,
         brake_slot: int,
+        told: list[int] = ...,
     ) -> None: ...
     def set_safe_state(
         self,

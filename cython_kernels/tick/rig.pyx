@@ -47,6 +47,7 @@ from torqueloop.cython_kernels.tick.tick cimport (
     INPUT_CONTROL,
     MAX_BUS,
     MAX_PINS,
+    MAX_TOLD,
     MAX_VEHICLE,
     N_BUS,
     N_RIG,
@@ -157,10 +158,14 @@ cdef class Rig(RigMemory):
     def set_vehicle(self, LatestSlot received not None, LatestSlot sent not None, first_slot: int, ramped: int,
             age_limit_s: float,
                     hold_s: float, ramp_s: float, refuse_limit: int, momentum: list, force: list, impulse_slot: int,
-                    force_slot: int, speed_slot: int, distance_slot: int, brake_slot: int) -> None:
-        """Vehicle link; momentum, force = (src, 0, gain, 0) rows whose sums give the impulse of the tractive force."""
-        if received.s.n != N_VEHICLE or sent.s.n != N_RIG:
-            raise ValueError(f"vehicle slots of {received.s.n} and {sent.s.n} doubles: allowed {N_VEHICLE} and {N_RIG}")
+                    force_slot: int, speed_slot: int, distance_slot: int, brake_slot: int, told=()) -> None:
+        """Vehicle link; momentum, force = (src, 0, gain, 0) rows whose sums give the impulse of the tractive force;
+        told: signals that it is sent besides, behind those of RIG_SLOT."""
+        if len(told) > MAX_TOLD:
+            raise ValueError(f"{len(told)} signals for the vehicle: allowed {MAX_TOLD}")
+        if received.s.n != N_VEHICLE or sent.s.n != N_RIG + len(told):
+            raise ValueError(f"vehicle slots of {received.s.n} and {sent.s.n} doubles: allowed {N_VEHICLE} and "
+                             f"{N_RIG + len(told)}")
         self.r.veh_in, self.r.veh_out = &received.s, &sent.s
         self.r.veh_slot, self.r.veh_ramped = self.slot(first_slot + N_VEHICLE - 1) - N_VEHICLE + 1, ramped
         self.r.veh_age_limit_ns = round(age_limit_s * 1e9)
@@ -172,6 +177,9 @@ cdef class Rig(RigMemory):
         self.r.slot_I_wheel, self.r.slot_F_wheel = self.slot(impulse_slot), self.slot(force_slot)
         self.r.out_speed, self.r.out_s = self.slot(speed_slot), self.slot(distance_slot)
         self.r.out_brake = self.slot(brake_slot)
+        self.r.told, self.r.n_told = <int32_t*>self.block(len(told) * sizeof(int32_t)), len(told)
+        for k, slot in enumerate(told):
+            self.r.told[k] = self.slot(slot)
         self._keep += [received, sent]
 
     def set_safe_state(self, reactions: list, limits: list, stop_after_ticks: int = -1) -> None:

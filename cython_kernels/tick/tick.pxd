@@ -100,6 +100,7 @@ cdef enum:
     MODES_PER_TICK = 256        # mode changes published per tick; the rest waits
     MAX_VEHICLE = 16
     MAX_PINS = 256              # doubles a control unit sends directly
+    MAX_TOLD = 64               # signals that the vehicle is told besides those of RIG_SLOT
 
 # Signals of the native bus, in this order.
 cdef enum:
@@ -319,6 +320,8 @@ cdef struct rig_t:
     int32_t out_speed           # slots sent to the vehicle
     int32_t out_s
     int32_t out_brake
+    int32_t n_told              # more signals that are sent to the vehicle: moments on its bodies
+    int32_t* told
     # ---- clock ----
     int64_t period_ns
     double tick_s

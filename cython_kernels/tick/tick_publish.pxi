@@ -76,7 +76,8 @@ cdef inline void _publish_sample(rig_t* r, int64_t now_ns, int64_t begin_ns, uin
 
 
 cdef void _publish(rig_t* r, int64_t now_ns, int64_t begin_ns, input_head_t* head, uint32_t flags) noexcept nogil:
-    cdef double value[N_RIG]
+    cdef double value[N_RIG + MAX_TOLD]
+    cdef int i
     r.hash = fingerprint(r.hash, r.sig, r.n_sig)
     if r.veh_out != NULL and not load_acquire_i32(&r.beat.muted):
         value[0] = <double>(r.tick + r.step_from + 1)
@@ -86,6 +87,8 @@ cdef void _publish(rig_t* r, int64_t now_ns, int64_t begin_ns, input_head_t* hea
         value[4] = r.sig[r.out_speed]
         value[5] = r.sig[r.out_s]
         value[6] = r.sig[r.out_brake]
+        for i in range(r.n_told):
+            value[N_RIG + i] = r.sig[r.told[i]]
         slot_write(r.veh_out, value, now_ns)
     _publish_sample(r, now_ns, begin_ns, flags)
     if r.input_ring != NULL:

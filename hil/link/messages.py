@@ -1,6 +1,6 @@
 """Messages between the rig and a vehicle model: msgpack maps with a strict schema.
 
-rig -> vehicle  {v, kind:"step",  step, t, F_wheel, I_wheel, speed, s, brake}
+rig -> vehicle  {v, kind:"step",  step, t, F_wheel, I_wheel, speed, s, brake, carrier?}
 vehicle -> rig  {v, kind:"state", step, own_step, t, speed, a, F, F_hold, grade, carrier?}
 either way      {v, kind:"bye", reason}
 
@@ -51,6 +51,8 @@ class StepMessage:
     speed: float
     s: float
     brake: float
+    #: moments on bodies that carry drivelines (hil/link/carriers.py): name -> list of numbers
+    carrier: dict[str, list[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,8 @@ def encode(message: StepMessage | StateMessage | ByeMessage) -> bytes:
             "v": VERSION, "kind": "step", "step": m.step, "t": float(m.t), "F_wheel": float(m.F_wheel),
             "I_wheel": float(m.I_wheel), "speed": float(m.speed), "s": float(m.s), "brake": float(m.brake),
         }  # fmt: skip
+        if message.carrier:
+            body["carrier"] = message.carrier
     elif isinstance(message, StateMessage):
         n = message
         body = {
@@ -154,7 +158,8 @@ def _decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
     kind = body.get("kind")
     # what is right is recognised as a whole; what is not is looked at key by key, to say what is wrong
     if kind == "step" and len(body) == len(_STEP_ALL) and (found := _right(body, STEP_KEYS)):
-        return StepMessage(body["step"], *found)
+        t, tractive, impulse, speed, s, brake = found
+        return StepMessage(body["step"], t, tractive, impulse, speed, s, brake)
     if kind == "state" and len(body) == len(_STATE_ALL) and (found := _right(body, STATE_KEYS)):
         own = body.get("own_step")
         if type(own) is int and 0 <= own < MAX_STEP:
@@ -163,9 +168,9 @@ def _decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
     if not all(type(key) is str for key in body):
         raise SchemaError("malformed", "not a msgpack map with texts as keys")
     if kind == "step":
-        _check_keys(body, _STEP_ALL, set())
+        _check_keys(body, _STEP_ALL, {"carrier"})
         numbers = {key: _number(body, key, *limits) for key, limits in STEP_KEYS.items()}
-        return StepMessage(step=_step(body, "step", 0), **numbers)
+        return StepMessage(step=_step(body, "step", 0), carrier=_carrier(body.get("carrier")), **numbers)
     if kind == "state":
         _check_keys(body, _STATE_ALL, {"carrier"})
         numbers = {key: _number(body, key, *limits) for key, limits in STATE_KEYS.items()}

@@ -25,6 +25,7 @@ import zmq
 import zmq.auth
 from zmq.auth.thread import ThreadAuthenticator
 
+from torqueloop.hil.link.carriers import Carriers
 from torqueloop.hil.link.endpoints import CurveKeys, PeerError, check_endpoint
 from torqueloop.hil.link.messages import (
     REJECT_REASONS,
@@ -212,6 +213,9 @@ class RigLink(threading.Thread):
 
     rig_slot (RIG_SLOT, written by the tick) -> newest step to the vehicle; a state that passes schema and stamps ->
     vehicle_slot (VEHICLE_SLOT). The tick judges the age of what is in the slot; this thread only measures.
+
+    carriers: bodies whose moments stand behind RIG_SLOT in rig_slot, and whose motion goes to carrier_slot; of one
+    that was not heard for age_limit_s the angular velocity is kept and its accelerations are 0 until it is.
     """
 
     def __init__(
@@ -222,8 +226,16 @@ class RigLink(threading.Thread):
         period_s: float = 1e-3,
         curve: CurveKeys | None = None,
         context: zmq.Context[Any] | None = None,
+        carriers: Carriers | None = None,
+        carrier_slot: Slot | None = None,
+        age_limit_s: float = 0.05,
     ) -> None:
         super().__init__(name="vehicle-link", daemon=True)
+        self._carriers, self._carrier_slot, self._age_limit_s = carriers or Carriers(), carrier_slot, age_limit_s
+        #: the last motion of the carriers, while it is believed
+        self._motion: list[float] = []
+        #: times the carriers were taken to turn on unaccelerated, as nothing was heard
+        self.coasted: int = 0
         self._how = (True, curve, context)
         self._open(endpoint)
         #: somebody has connected since the last acceptable state
@@ -259,6 +271,7 @@ class RigLink(threading.Thread):
                 if self._socket.raw.poll(self._period_ms):
                     self._receive_all()
                 self._send_newest()
+                self._coast_if_silent()
                 self._reopen_if_deaf()
             self._say_bye()
         except Exception as error:  # the thread's death is a fault the session must see, whatever the cause
@@ -295,6 +308,11 @@ class RigLink(threading.Thread):
         if newest is None or message.step > newest.step:
             self.rejected["range"] += 1
             return
+        try:
+            motion = self._carriers.motion(message.carrier) if self._carrier_slot is not None else []
+        except SchemaError as error:
+            self.rejected[error.reason] += 1
+            return
         if not self._stamps.check(message.step):
             return
         sent_ns = self._send_ns.get(message.step)
@@ -302,8 +320,22 @@ class RigLink(threading.Thread):
             self.age_wall.add(1e-9 * (time.monotonic_ns() - sent_ns))
         self.age_steps_max = max(self.age_steps_max, newest.step - message.step)
         self.residual.received(message)
+        self._move(motion)
         self._vehicle_slot.write([float(getattr(message, key)) for key in VEHICLE_SLOT], time.monotonic_ns())
         self._heard_s, self._knocked = time.monotonic(), False
+
+    def _move(self, motion: list[float]) -> None:
+        self._motion = motion
+        if self._carrier_slot is not None and motion:
+            self._carrier_slot.write(motion, time.monotonic_ns())
+
+    def _coast_if_silent(self) -> None:
+        """An acceleration that is held turns rotors for ever; a velocity that is held does not."""
+        if not self._motion or self._heard_s is None or time.monotonic() - self._heard_s < self._age_limit_s:
+            return
+        self._move(self._carriers.unaccelerated(self._motion))
+        self._motion = []
+        self.coasted += 1
 
     def _reopen_if_deaf(self) -> None:
         """PAIR takes one peer. One that comes back before its old connection is taken down is turned away and never
@@ -347,7 +379,8 @@ class RigLink(threading.Thread):
         if version == self._last_version or version == 0:
             return  # nothing new since the last message, or nothing written yet
         step, *rest = (float(x) for x in values)
-        message = StepMessage(int(step), *rest)
+        t, force, impulse, speed, s, brake, *moments = rest
+        message = StepMessage(int(step), t, force, impulse, speed, s, brake, self._carriers.told(moments))
         try:
             self._socket.raw.send(encode(message), zmq.DONTWAIT)
         except zmq.Again:

@@ -109,6 +109,36 @@ class Integration(ConfigTable):
     step_s: Annotated[float, Field(gt=0, le=0.05)] = 1e-3
 
 
+class CarrierBody(ConfigTable):
+    """[carrier.NAME]: the car's body, or another one: carrier NAME of the rig's powertrain. Along its x, y, z."""
+
+    #: moments of inertia, the driveline's at rest included [kg.m2]
+    I_kgm2: Annotated[list[Positive], Field(min_length=3, max_length=3)]
+    #: stiffness of what it stands on [Nm/rad]
+    c_Nm_per_rad: Annotated[list[NotNegative], Field(min_length=3, max_length=3)] = [0.0, 0.0, 0.0]
+    #: its damping [Nms/rad]
+    d_Nms_per_rad: Annotated[list[NotNegative], Field(min_length=3, max_length=3)] = [0.0, 0.0, 0.0]
+    #: yaw rate as given: points [t_s, radps], linear between, constant outside; default: it follows from the moments
+    yaw_radps: list[tuple[float, float]] = []
+
+    @field_validator("yaw_radps", mode="before")
+    @classmethod
+    def _points(cls, points: object) -> object:
+        if not isinstance(points, list):
+            raise BadValue("{key} is not a list of points", allowed="[[t_s, radps], ...]")
+        rows: list[tuple[float, float]] = []
+        for point in points:
+            good = isinstance(point, list | tuple) and len(point) == 2
+            if not good or not all(isinstance(x, int | float) and not isinstance(x, bool) for x in point):
+                raise BadValue("{key} has a bad point", value=point, allowed="[t_s, radps]")
+            t, rate = float(point[0]), float(point[1])
+            if rows and t <= rows[-1][0]:
+                raise BadValue("{key}: times do not increase at {value}: the yaw rate jumps", value=t,
+                               allowed="strictly increasing t_s")  # fmt: skip
+            rows.append((t, rate))
+        return rows
+
+
 class VehicleConfig(ConfigTable):
     """The vehicle process."""
 
@@ -121,6 +151,8 @@ class VehicleConfig(ConfigTable):
     road: Road = Road()
     link: Link = Link()
     integration: Integration = Integration()
+    #: bodies that carry drivelines of the rig ([vehicle] carriers of the rig file)
+    carrier: dict[str, CarrierBody] = {}
 
 
 def load_vehicle_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> VehicleConfig:

@@ -42,6 +42,8 @@ class VehicleSetup:
     #: file and table of the rig file, for messages
     rig_file: str = ""
     table: str = "vehicle"
+    #: carriers of the powertrain whose motion it gives ([vehicle] carriers); None: not known
+    carriers: tuple[str, ...] | None = None
 
 
 def setup_to_json(setup: VehicleSetup) -> str:
@@ -53,6 +55,7 @@ def setup_from_json(text: str) -> VehicleSetup:
     """Inverse of setup_to_json."""
     data = json.loads(text)
     data["file"] = None if data["file"] is None else Path(data["file"])
+    data["carriers"] = None if data["carriers"] is None else tuple(data["carriers"])
     return VehicleSetup(**data)
 
 

@@ -23,6 +23,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.common.config_file import ConfigTable, read_table
 from torqueloop.hil.link.messages import StateMessage, StepMessage
 from torqueloop.hil.results.links import PeerStats
+from torqueloop.hil.vehicle.carrier import TurningBodies
 from torqueloop.hil.vehicle.config import VehicleConfig, load_vehicle_config
 from torqueloop.hil.vehicle.kinds import VehicleSetup
 
@@ -41,6 +42,9 @@ class VehicleModel:
         self._rolling = config.body.rolling * self._mass * GRAVITY
         self._brake_max = config.brakes.force_max_N
         self._last: StepMessage | None = None
+        self._carriers: TurningBodies | None = (
+            TurningBodies(config.carrier, config.integration.step_s) if config.carrier else None
+        )
         self.speed: float = 0.0
         self.distance: float = 0.0
         self.own_step: int = 0
@@ -57,13 +61,16 @@ class VehicleModel:
         """Everything that changes, for `load` of a model of the same configuration."""
         last = None if self._last is None else vars(self._last).copy()
         own = {"speed": self.speed, "distance": self.distance, "own_step": self.own_step, "restarts": self.restarts}
-        return {"last": last, **own}
+        bodies = {} if self._carriers is None else {"carriers": self._carriers.save()}
+        return {"last": last, **own, **bodies}
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Inverse of save; KeyError or TypeError when it is none."""
         self._last = None if data["last"] is None else StepMessage(**data["last"])
         self.speed, self.distance = float(data["speed"]), float(data["distance"])
         self.own_step, self.restarts = int(data["own_step"]), int(data["restarts"])
+        if self._carriers is not None:
+            self._carriers.load(data["carriers"])
 
     # --- forces -----------------------------------------------------------------------------------------------------
     def active_force(self, speed: float, distance: float) -> float:
@@ -90,6 +97,9 @@ class VehicleModel:
             self.restarts += last is not None
             self.speed, self.distance = message.speed, message.s
             tractive = message.F_wheel
+            if self._carriers is not None and last is not None:
+                self._carriers.restart()
+                last = None
         elif message.t > last.t:
             duration = message.t - last.t
             tractive = (message.I_wheel - last.I_wheel) / duration
@@ -98,6 +108,7 @@ class VehicleModel:
                 self._advance(tractive, message.brake, duration / n)
         else:
             tractive = message.F_wheel
+        carrier = {} if self._carriers is None else self._carriers.step(last, message)
         self._last = message
         self.own_step += 1
         slope = self.config.road.angle(self.distance)
@@ -111,6 +122,7 @@ class VehicleModel:
             F=active,
             F_hold=hold,
             grade=slope,
+            carrier=carrier,
         )
 
     def _acceleration(self, force: float, hold: float) -> float:
@@ -169,5 +181,11 @@ def make(setup: VehicleSetup) -> VehicleModel:
         raise ConfigError(
             f"{setup.file} has mass_kg = {mass:g}, the powertrain's {setup.car!r} {setup.mass_kg:g} kg",
             **where, key="start", value=str(setup.file), allowed="the same mass on both sides",
+        )  # fmt: skip
+    if setup.carriers is not None and set(setup.carriers) != set(config.carrier):
+        told = ", ".join(setup.carriers) or "none"
+        raise ConfigError(
+            f"the carriers of {{value}} are {', '.join(config.carrier) or 'none'}, those of the rig {told}",
+            **where, key="start", value=str(setup.file), allowed="a table [carrier.NAME] for each of its carriers",
         )  # fmt: skip
     return VehicleModel(config)

@@ -142,6 +142,33 @@ def test_sliding_speed_of_a_friction_curve_is_converted_with_the_mean_radius(tmp
     assert arrays.fr["cgeo"].tolist() == pytest.approx([0.2])
 
 
+def test_disconnect_makes_room_between_the_parts_of_an_included_file(tmp_path: Path) -> None:
+    (tmp_path / "inner.toml").write_text(TWO_SHAFTS)
+    outer = tmp_path / "outer.toml"
+    text = '''
+include = ["inner.toml"]
+disconnect = ["J2.flange_a"]
+connections = [["clutch.flange_b", "shaft.flange_a"], ["shaft.flange_b", "J2.flange_a"]]
+[components.shaft]
+kind = "SpringDamper"
+c_Nm_per_rad = 1000
+d_Nms_per_rad = 1
+'''
+    outer.write_text(text)
+    joined = {frozenset(group) for group in tl.load(outer).connections}
+    assert joined >= {frozenset({"clutch.flange_b", "shaft.flange_a"}), frozenset({"shaft.flange_b", "J2.flange_a"})}
+    assert frozenset({"clutch.flange_b", "J2.flange_a"}) not in joined
+    for old, new, words in (
+        ('["J2.flange_a"]\nconn', '["J3.flange_a"]\nconn', ["disconnect", "J3"]),
+        ('["J2.flange_a"]\nconn', '["J2.flange_b"]\nconn', ["disconnect", "J2.flange_b is joined to nothing"]),
+        ('["J2.flange_a"]\nconn', '"J2.flange_a"\nconn', ["disconnect", "list of names"]),
+    ):
+        outer.write_text(text.replace(old, new))
+        with pytest.raises(ConfigError) as error:
+            tl.load(outer)
+        assert all(word in str(error.value) for word in ["outer.toml", *words]), str(error.value)
+
+
 def test_include_merges_files_and_keeps_the_outer_name(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     inner = TWO_SHAFTS.replace('"two shafts"', '"inner"').replace('[components.torque]\nkind = "Torque"\n', "")

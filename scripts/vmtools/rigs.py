@@ -32,12 +32,13 @@ def write_rig(
     vehicle: bool = False,
     pong_ms: int = 1,
     ecu: bool = False,
+    powertrain: str = "car_4hp22",
 ) -> Path:
     """A rig on vcan0 whose Pong message, sent every pong_ms, carries the value of the last Ping.
 
     vehicle: the road in a process of its own as in the package's file; else in the tick, so that nothing of Python but
     the control unit runs beside the loop. Another process starts the control unit: run with peers "none". ecu: it is
-    the rig's, as in the package's file.
+    the rig's, as in the package's file. powertrain: with its road, where there is no vehicle.
     """
     folder.mkdir(parents=True, exist_ok=True)
     database = (configs / "can" / "tcu_4hp22.dbc").read_text(encoding="utf-8")
@@ -57,7 +58,7 @@ def write_rig(
         lines.append("vehicle.start_timeout_s = 60.0")
     else:
         gone += ["vehicle", 'inputs."road.F"', 'inputs."road.F_hold"']
-        lines.append(f'plant.powertrain = "{(configs / "powertrains" / "car_4hp22.toml").resolve()}"')
+        lines.append(f'plant.powertrain = "{(configs / "powertrains" / f"{powertrain}.toml").resolve()}"')
     path = folder / "rig.toml"
     path.write_text("\n".join([*lines, f"without = {gone}", ""]), encoding="utf-8")
     return path

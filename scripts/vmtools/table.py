@@ -52,6 +52,15 @@ def table(found: dict[str, Any]) -> str:
             f"largest {c['max']:.0f}; frames "
             + ", ".join(f"{b['sent']} of {b['due']:.0f}" for b in r["buses"].values())
         )
+    for block, r in found.get("mounts", {}).items():
+        if isinstance(r, dict):
+            c = r["compute_us"]
+            line = (f"block {block:<13} {r['ticks']} ticks, {r['missed']} missed, smallest margin "
+                    f"{r['margin_min_us']:.0f} us, compute p50 {c['p50']:.2f}, p99.9 {c['p999']:.2f} us; "
+                    f"shifts {' '.join(r['shifts'])}")  # fmt: skip
+            if "roll_deg" in r:
+                line += "; roll {:.2f} .. {:.2f} deg".format(*r["roll_deg"]) + f", mounts up to {r['f_z_N']:.0f} N"
+            lines.append(line)
     for who, r in found.get("telemetry", {}).items():
         if isinstance(r, dict):
             lines.append(

@@ -14,6 +14,7 @@ from torqueloop.cython_kernels.tick.control import Control
 from torqueloop.cython_kernels.tick.first_fault import FirstFault
 from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.cython_kernels.tick.sending import Sendings
+from torqueloop.hil.link.carriers import Carriers
 from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT
 from torqueloop.hil.rig.assemble.injection import Faults, make_faults
 from torqueloop.hil.rig.describe.device_plan import make_engine_control, make_sensors
@@ -69,6 +70,9 @@ class RigParts:
     control: Control
     #: the last ticks, for when a fault comes
     first_fault: FirstFault
+    #: bodies whose motion the vehicle gives, and where it goes; None: there are none
+    carriers: Carriers = Carriers()
+    carrier_in: LatestSlot | None = None
 
     def bus(self, name: str) -> BusParts:
         """A bus by its name."""
@@ -98,6 +102,7 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
     if plan.devices is not None and (sensors := make_sensors(plan.devices, len(plan.table))) is not None:
         rig.set_sensors(sensors)
     per_s = buffer_s / c.clock.tick_s
+    carriers = plan.vehicle.carriers if plan.vehicle is not None else Carriers()
     parts = RigParts(
         rig,
         model,
@@ -105,7 +110,7 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
         [_bus(rig, bus) for bus in plan.buses],
         {unit.name: LatestSlot(len(unit.actuators)) for unit in plan.units if unit.actuators},
         LatestSlot(len(VEHICLE_SLOT)),
-        LatestSlot(len(RIG_SLOT)),
+        LatestSlot(len(RIG_SLOT) + carriers.n_moment),
         DataRing(int(per_s * (48 + 8 * len(plan.recorded)))),
         DataRing(int(per_s * 256 * max(1, len(plan.buses)))),
         DataRing(int(buffer_s * 4000 * 32) * max(1, len(plan.buses))),
@@ -113,6 +118,8 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
         faults,
         Control(),
         _first_fault(plan),
+        carriers,
+        LatestSlot(carriers.n_motion) if carriers.names else None,
     )
     if plan.devices is not None:
         engine = make_engine_control(plan.devices, len(plan.table), lambda number: parts.buses[number].rx)
@@ -180,7 +187,10 @@ def _set_vehicle(parts: RigParts, v: VehiclePlan) -> None:
         v.speed_slot,
         v.distance_slot,
         v.brake_slot,
+        list(v.moment_slots),
     )
+    if parts.carrier_in is not None:
+        parts.rig.add_pins(parts.carrier_in, v.motion_slot)
 
 
 def _first_fault(plan: RigPlan) -> FirstFault:

@@ -18,8 +18,8 @@ from torqueloop.core.describe.errors import RangeError, TorqueloopError
 from torqueloop.cython_kernels.rings.ring import FrameRing, LatestSlot
 from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.ecu.kinds import ControlUnit, EcuInputs, Frame
-from torqueloop.hil.link.messages import StateMessage, StepMessage
-from torqueloop.hil.link.sockets import VEHICLE_SLOT, PeerError
+from torqueloop.hil.link.messages import SchemaError, StateMessage, StepMessage
+from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT, PeerError
 from torqueloop.hil.link.stats import CouplingResidual
 from torqueloop.hil.results.links import LinkStats
 from torqueloop.hil.rig.assemble.parts import RigParts
@@ -40,6 +40,8 @@ class VirtualVehicle:
         self.exchanges: int = 0
         self.residual: CouplingResidual = CouplingResidual()
         self._asked = -1
+        #: motion of the carriers as it was told last
+        self._motion: list[float] = []
 
     def save(self) -> dict[str, Any] | None:
         """State of the model, if it is one in this process that can tell."""
@@ -61,23 +63,36 @@ class VirtualVehicle:
         if self.failure is not None:
             return
         _, _, values = self._parts.vehicle_out.read()
-        number, t, force, impulse, speed, s, brake = values
+        number, t, force, impulse, speed, s, brake = values[: len(RIG_SLOT)]
         step = int(number)
         if step == self._asked:
-            return  # the session asked for the first state before it armed
+            # the session asked for the first state before it armed; arming forgets what was at the pins
+            self._move(now_ns)
+            return
         self._asked = step
+        carriers = self._parts.carriers
+        told = carriers.told(values[len(RIG_SLOT) :])
         try:
-            state = self._step(StepMessage(step, t, force, impulse, speed, s, brake))
+            state = self._step(StepMessage(step, t, force, impulse, speed, s, brake, told))
+            if state is None:
+                return
+            self._motion = carriers.motion(state.carrier) if carriers.names else []
         except TorqueloopError as error:
             self.failure = str(error)
             return
-        if state is None:
+        except SchemaError as error:
+            self.failure = f"vehicle, step {step}: answer refused: {error}"
             return
         self.exchanges += 1
         self.residual.add(step, speed, impulse, state.speed)
         self._parts.vehicle_in.write(
             (state.step, state.own_step, state.t, state.speed, state.a, state.F, state.F_hold, state.grade), now_ns
         )
+        self._move(now_ns)
+
+    def _move(self, now_ns: int) -> None:
+        if self._motion and self._parts.carrier_in is not None:
+            self._parts.carrier_in.write(self._motion, now_ns)
 
     def stats(self) -> LinkStats:
         """Counts for the report, of a model in this process."""

@@ -12,6 +12,7 @@ from torqueloop.hil.can.table import CanTable
 from torqueloop.hil.common.conditions import parse_condition
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile
 from torqueloop.hil.common.locate import find
+from torqueloop.hil.link.carriers import MAX_CARRIERS
 from torqueloop.hil.link.keys import server_keys
 from torqueloop.hil.link.sockets import CurveKeys, PeerError, check_endpoint
 
@@ -190,6 +191,9 @@ class Vehicle(ConfigTable):
     road: str = "road"
     #: signal sent to the vehicle as brake 0..1
     brake: str = "driver.brake"
+    #: components of kind MovingCarrier (with use_z) whose motion the model gives and that it is told the moments on.
+    #: Signals vehicle.NAME.w_x .. w_z, z_x .. z_z, a_x .. a_z; inputs of theirs that [inputs] does not name take them
+    carriers: Annotated[list[str], Field(max_length=MAX_CARRIERS)] = []
     #: a value older than this is stale [s]: about 20 periods of the vehicle process on a desktop computer
     age_limit_s: Positive = 0.05
     #: a stale value is held for this long, then its force is ramped to 0 [s]

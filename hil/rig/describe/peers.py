@@ -37,7 +37,8 @@ def vehicle_setup(plan: RigPlan) -> VehicleSetup:
     v = plan.config.vehicle
     assert v is not None and plan.vehicle is not None
     file = None if v.start is None else _file(plan, "vehicle", v.start, "vehicles")
-    return VehicleSetup(file, plan.vehicle.mass_kg, v.car, dict(v.options), str(plan.path))
+    carriers = tuple(v.carriers)
+    return VehicleSetup(file, plan.vehicle.mass_kg, v.car, dict(v.options), str(plan.path), carriers=carriers)
 
 
 def _file(plan: RigPlan, table: str, name: str, folder: str) -> Path:

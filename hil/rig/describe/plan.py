@@ -20,6 +20,7 @@ from torqueloop.core.describe.variants import OUTSIDE
 from torqueloop.cython_kernels.can.codec import CodecTables
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.load import message_names
+from torqueloop.hil.link.carriers import MOTION, MOTION_UNITS
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
 from torqueloop.hil.rig.describe.config import Link, RigConfig, load_rig_config
 from torqueloop.hil.rig.describe.device_plan import add_signals as add_devices
@@ -97,6 +98,8 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
     table.add("link.I_wheel", "Ns")
     if config.vehicle is not None:
         table.add_all((f"vehicle.{n}", u) for n, u in zip(VEHICLE_SLOT, _VEHICLE_UNITS, strict=True))
+        for name in dict.fromkeys(config.vehicle.carriers):
+            table.add_all((f"vehicle.{name}.{n}", u) for n, u in zip(MOTION, MOTION_UNITS, strict=True))
     for name, ecu in config.ecu.items():
         table.add_all((f"{name}.{pin}", unit) for pin, unit in ecu.actuators.items())
     in_slot = table.add_all((f"input.{n}", u) for n, u in zip(compiled.input_names, compiled.input_units, strict=True))

@@ -13,6 +13,7 @@ from torqueloop.cython_kernels.can.codec import CodecTables
 from torqueloop.cython_kernels.tick.fault_rows import FaultRow
 from torqueloop.cython_kernels.tick.send_rows import SendRow
 from torqueloop.hil.can.database import CanDatabase, SignalInfo
+from torqueloop.hil.link.carriers import Carriers
 from torqueloop.hil.rig.describe.config import RigConfig
 from torqueloop.hil.rig.describe.device_plan import PlannedDevices
 from torqueloop.hil.rig.describe.fault_tables import Fault
@@ -100,6 +101,10 @@ class VehiclePlan:
     speed_slot: int
     distance_slot: int
     brake_slot: int
+    #: bodies whose motion it gives: first slot of their signals vehicle.NAME.*, slots of the moments it is told
+    carriers: Carriers = Carriers()
+    motion_slot: int = 0
+    moment_slots: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

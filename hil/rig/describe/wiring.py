@@ -6,14 +6,22 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from torqueloop.core.components import params_of
-from torqueloop.core.describe.errors import ConfigError, MissingValueError, RangeError, UnknownNameError, did_you_mean
+from torqueloop.core.components import MovingCarrier, params_of
+from torqueloop.core.describe.errors import (
+    ConfigError,
+    DuplicateError,
+    MissingValueError,
+    RangeError,
+    UnknownNameError,
+    did_you_mean,
+)
 from torqueloop.core.describe.units import SYMBOLS, UNITS, to_si
 from torqueloop.cython_kernels.can.codec_spec import MessageSpec
 from torqueloop.hil.can.database import SignalInfo
 from torqueloop.hil.can.sending import CYCLIC
 from torqueloop.hil.can.units import si_unit as database_unit
 from torqueloop.hil.can.units import to_si as database_to_si
+from torqueloop.hil.link.carriers import MOMENT, MOTION, SHORT, Carriers
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
 from torqueloop.hil.rig.describe.config import Link, Output, RigConfig
 from torqueloop.hil.rig.describe.device_plan import plan_devices
@@ -110,7 +118,8 @@ class Wiring:
             else:
                 self.table.initial[slot] = self.allowed(name, float(link.value or 0.0), "inputs", name)
         self.derivatives()
-        known = {*self.config.inputs, *self.plan.compiled.default_inputs, *self.plan.compiled.derived_inputs}
+        moved = self.moved_by_vehicle()
+        known = {*self.config.inputs, *moved, *self.plan.compiled.default_inputs, *self.plan.compiled.derived_inputs}
         missing = [n for n in names if n not in known]
         if missing:
             problem = f"model input(s) without a source: {', '.join(missing)}"
@@ -285,7 +294,31 @@ class Wiring:
             speed_slot=speed,
             distance_slot=self.source(f"{v.car}.s", "vehicle", "car"),
             brake_slot=self.source(v.brake, "vehicle", "brake"),
+            carriers=Carriers(tuple(v.carriers)),
+            motion_slot=self.table.slot(f"vehicle.{v.carriers[0]}.{MOTION[0]}") if v.carriers else 0,
+            moment_slots=tuple(self.table.slot(f"{name}.{n}") for name in v.carriers for n in MOMENT),
         )
+
+    def moved_by_vehicle(self) -> list[str]:
+        """[vehicle] carriers: their inputs, as far as [inputs] does not name them, are what the vehicle tells."""
+        v = self.config.vehicle
+        found: list[str] = []
+        for name in () if v is None else v.carriers:
+            component = self.plan.driveline.components.get(name)
+            if not isinstance(component, MovingCarrier) or not component.use_z:
+                all_of = self.plan.driveline.components.items()
+                moving = ", ".join(n for n, c in all_of if isinstance(c, MovingCarrier) and c.use_z)
+                problem = "{key}: {value} is no MovingCarrier with use_z = true"
+                allowed = moving or "none: the powertrain has no such component"
+                raise self.refuse(problem, "vehicle", "carriers", UnknownNameError, value=name, allowed=allowed)
+            if found and f"{name}.w_x" in found:
+                raise self.refuse("{key}: {value} is there twice", "vehicle", "carriers", DuplicateError, value=name)
+            for n in MOTION[:SHORT]:
+                if f"{name}.{n}" not in self.config.inputs:
+                    slot = self.table.slot(f"input.{name}.{n}")
+                    self.plan.in_copies.append((self.table.slot(f"vehicle.{name}.{n}"), slot, 1.0, 0.0))
+                found.append(f"{name}.{n}")
+        return found
 
     # --- safety and record --------------------------------------------------------------------------------------------
     def limits(self) -> None:

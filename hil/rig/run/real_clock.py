@@ -115,7 +115,9 @@ def _open_link(run: LiveRun) -> RigLink:
     assert v is not None
     try:
         keys = curve_keys(run.plan.path, v.server_key, v.client_keys)
-        return RigLink(v.endpoint, run.parts.vehicle_out, run.parts.vehicle_in, run.plan.config.clock.tick_s, keys)
+        parts, tick_s = run.parts, run.plan.config.clock.tick_s
+        return RigLink(v.endpoint, parts.vehicle_out, parts.vehicle_in, tick_s, keys, carriers=parts.carriers,
+                       carrier_slot=parts.carrier_in, age_limit_s=v.age_limit_s)  # fmt: skip
     except PeerError as error:
         raise StartError(f"{error}; [vehicle] endpoint of {run.plan.path}: port 0 takes any free one") from None
 

@@ -1,0 +1,131 @@
+"""The body of the car as a carrier of drivelines: it turns about its springs by what they do to it, and yaws as given.
+
+    I dw/dt = M - w x (I w) - c theta - d w,    dtheta/dt = w         along the axes of the body, small angles theta
+
+M: moment of the driveline on the body, told by the rig at the end of each tick, linear between two messages; I: with
+the rotors of the driveline at rest on it. A given yaw rate replaces the equation about z. Classic Runge-Kutta method of
+order 4; what is told at t are w and dw/dt there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.link.messages import StepMessage
+from torqueloop.hil.vehicle.config import CarrierBody
+
+Vector = tuple[float, float, float]
+State = tuple[float, ...]
+Z = 2
+
+
+def _rate(points: Sequence[tuple[float, float]], t: float) -> tuple[float, float]:
+    """Value and slope at t, linear between the points, constant outside."""
+    if t < points[0][0]:
+        return points[0][1], 0.0
+    for (t0, y0), (t1, y1) in pairwise(points):
+        if t < t1:
+            slope = (y1 - y0) / (t1 - t0)
+            return y0 + slope * (t - t0), slope
+    return points[-1][1], 0.0
+
+
+@dataclass
+class TurningBody:
+    """One body; equal moments give equal motions."""
+
+    config: CarrierBody
+    theta: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+    w: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+    #: acceleration at the last message
+    z: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+
+    def __post_init__(self) -> None:
+        if self.config.yaw_radps:
+            self.w[Z], self.z[Z] = _rate(self.config.yaw_radps, 0.0)
+
+    def acceleration(self, t: float, theta: Sequence[float], w: Sequence[float], moment: Sequence[float]) -> Vector:
+        """dw/dt [rad/s2]."""
+        c = self.config
+        h = [i * x for i, x in zip(c.I_kgm2, w, strict=True)]
+        cross = (w[1] * h[2] - w[2] * h[1], w[2] * h[0] - w[0] * h[2], w[0] * h[1] - w[1] * h[0])
+        x, y, z = ((m - g - k * a - d * v) / i for i, m, g, k, a, d, v in zip(
+            c.I_kgm2, moment, cross, c.c_Nm_per_rad, theta, c.d_Nms_per_rad, w, strict=True))  # fmt: skip
+        return x, y, _rate(c.yaw_radps, t)[1] if c.yaw_radps else z
+
+    def advance(self, t: float, duration: float, n: int, first: Sequence[float], last: Sequence[float]) -> None:
+        """From t on, in n steps; the moment goes from `first` to `last` meanwhile."""
+        h = duration / n
+
+        def slope(at: float, y: State) -> State:
+            share = (at - t) / duration
+            moment = [a + share * (b - a) for a, b in zip(first, last, strict=True)]
+            return (*y[3:], *self.acceleration(at, y[:3], y[3:], moment))
+
+        y: State = (*self.theta, *self.w)
+        for k in range(n):
+            y = _step(slope, t + k * h, y, h)
+        self.theta, self.w = list(y[:3]), list(y[3:])
+        if self.config.yaw_radps:
+            self.w[Z] = _rate(self.config.yaw_radps, t + duration)[0]
+
+    def motion(self) -> list[float]:
+        """What the rig is told of it."""
+        return [*self.w, *self.z]
+
+
+def _step(slope: Callable[[float, State], State], t: float, y: State, h: float) -> State:
+    def moved(k: State, by: float) -> State:
+        return tuple(a + by * b for a, b in zip(y, k, strict=True))
+
+    k1 = slope(t, y)
+    k2 = slope(t + 0.5 * h, moved(k1, 0.5 * h))
+    k3 = slope(t + 0.5 * h, moved(k2, 0.5 * h))
+    k4 = slope(t + h, moved(k3, h))
+    return tuple(a + h / 6.0 * (p + 2.0 * q + 2.0 * r + s) for a, p, q, r, s in zip(y, k1, k2, k3, k4, strict=True))
+
+
+class TurningBodies:
+    """All bodies of a vehicle file."""
+
+    def __init__(self, configs: Mapping[str, CarrierBody], step_s: float) -> None:
+        self._step_s = step_s
+        self._bodies = {name: TurningBody(config) for name, config in configs.items()}
+
+    def check(self, told: Mapping[str, Sequence[float]]) -> None:
+        """ConfigError unless the rig tells the moments on these bodies and no others."""
+        if set(told) != set(self._bodies):
+            raise ConfigError(
+                f"the rig's carriers are {', '.join(sorted(told)) or 'none'}", table="carrier",
+                allowed=f"[vehicle] carriers = {sorted(self._bodies)} in the rig file",
+            )  # fmt: skip
+
+    def step(self, last: StepMessage | None, message: StepMessage) -> dict[str, list[float]]:
+        """Advance all to the time of the message; what the rig is told of them."""
+        self.check(message.carrier)
+        for name, body in self._bodies.items():
+            moment = message.carrier[name]
+            if last is not None and message.t > last.t:
+                duration = message.t - last.t
+                n = max(1, round(duration / self._step_s + 0.499))
+                body.advance(last.t, duration, n, last.carrier.get(name, moment), moment)
+            body.z = list(body.acceleration(message.t, body.theta, body.w, moment))
+        return {name: body.motion() for name, body in self._bodies.items()}
+
+    def restart(self) -> None:
+        """As at the beginning: the rig has begun again."""
+        self._bodies = {name: TurningBody(body.config) for name, body in self._bodies.items()}
+
+    def save(self) -> dict[str, Any]:
+        """Everything that changes."""
+        return {name: [*body.theta, *body.w, *body.z] for name, body in self._bodies.items()}
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Inverse of save; KeyError where a body is missing."""
+        for name, body in self._bodies.items():
+            values = [float(x) for x in data[name]]
+            body.theta, body.w, body.z = values[:3], values[3:6], values[6:9]

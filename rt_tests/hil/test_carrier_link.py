@@ -1,0 +1,248 @@
+"""A carrier whose motion comes over the vehicle link and whose moments go back, on both clocks; ready rigs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zmq
+from rig_help import CONFIGS
+
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.cython_kernels.rings.ring import LatestSlot
+from torqueloop.hil.link.carriers import Carriers
+from torqueloop.hil.link.messages import SchemaError, StateMessage, StepMessage, decode, encode
+from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT, RigLink
+from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.run.live_run import StartError
+from torqueloop.hil.rig.run.replay import replay
+from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.runs.recorded_run import read_run
+from torqueloop.hil.vehicle.carrier import TurningBody
+from torqueloop.hil.vehicle.config import CarrierBody, load_vehicle_config
+
+#: of the platform with the rotor at rest on it, about z; of the rotor; torque between them
+I_ALL, J, TAU = 2.0, 0.25, 3.0
+
+POWERTRAIN = f"""
+name = "flywheel on a platform"
+connections = [
+  ["motor.flange", "rotor.flange_a"],
+  ["motor.support", "mount.flange_b"],
+  ["platform.frame_b", "rotor.frame_a", "mount.frame_a"],
+  ["car.flange_b", "road.flange"],
+]
+[components.motor]
+kind = "Torque"
+[components.platform]
+kind = "MovingCarrier"
+use_z = true
+[components.rotor]
+kind = "Rotor1D"
+J_kgm2 = {J}
+n_x = 0
+n_z = 1
+[components.mount]
+kind = "Mounting1D"
+n_x = 0
+n_z = 1
+[components.car]
+kind = "Mass"
+m_kg = 1500
+[components.road]
+kind = "RoadLoad"
+"""
+
+RIG = f"""
+[rig]
+name = "platform"
+duration_s = 0.4
+[plant]
+powertrain = "flywheel.toml"
+[vehicle]
+start = "free.toml"
+carriers = ["platform"]
+age_limit_s = 0.2
+[inputs]
+"motor.tau" = {{ value = {TAU} }}
+"road.F" = "vehicle.F"
+"road.F_hold" = "vehicle.F_hold"
+[driver]
+brake = [[0.0, 1.0]]
+[record]
+signals = ["rotor.w", "input.platform.w_z", "input.platform.z_z", "platform.t_z"]
+"""
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Path:
+    (tmp_path / "flywheel.toml").write_text(POWERTRAIN)
+    car = (CONFIGS / "vehicles" / "bmw_528i_e28.toml").read_text(encoding="utf-8")
+    (tmp_path / "free.toml").write_text(f"{car}\n[carrier.platform]\nI_kgm2 = [{I_ALL}, {I_ALL}, {I_ALL}]\n")
+    (tmp_path / "rig.toml").write_text(RIG)
+    return tmp_path / "rig.toml"
+
+
+def turned_against_each_other(run_dir: Path, within: float) -> None:
+    """Free of each other: the platform's speed and the rotor's in space, from the torque between them."""
+    run = read_run(run_dir)
+    w, W = run["rotor.w"][-1], run["input.platform.w_z"][-1]
+    t = run.t[-1]
+    assert pytest.approx(-TAU * t / (I_ALL - J), rel=within) == W
+    assert w + W == pytest.approx(TAU * t / J, rel=within)
+    assert replay(run_dir).hash_equal
+
+
+def test_platform_and_flywheel_over_the_link_in_lockstep(rig: Path, tmp_path: Path) -> None:
+    """In the rig's process and in one of its own: the same bits."""
+    hashes = []
+    for where in ("true", "false"):
+        rig.write_text(RIG.replace("[vehicle]", f"[vehicle]\nin_process = {where}"))
+        out = tmp_path / where
+        result = run_rig(rig, "virtual", None, out, progress=False, html=False)
+        assert result.exit_status == 0
+        turned_against_each_other(out, 5e-3)
+        hashes.append(result.stats.hash)
+    assert hashes[0] == hashes[1]
+
+
+def test_platform_and_flywheel_over_the_link_on_the_real_clock(rig: Path, tmp_path: Path) -> None:
+    """The answers are late by as much as the computer is; momentum is lost for as long as they are."""
+    result = run_rig(rig, "real", None, tmp_path / "run", progress=False, html=False)
+    assert result.stats is not None and not result.stats.safe_state.latched
+    turned_against_each_other(tmp_path / "run", 0.1)
+
+
+def test_a_state_is_refused_that_moves_other_carriers_or_by_other_numbers() -> None:
+    carriers = Carriers(("a", "b"))
+    assert carriers.motion({"b": [7.0] * 9, "a": [1.0] * 6}) == [1.0] * 6 + [0.0] * 3 + [7.0] * 9
+    assert carriers.told(range(6)) == {"a": [0.0, 1.0, 2.0], "b": [3.0, 4.0, 5.0]}
+    for told, reason, text in (
+        ({"a": [0.0] * 6}, "keys", "no b"),
+        ({"a": [0.0] * 6, "b": [0.0] * 6, "c": [0.0] * 6}, "keys", "unknown c"),
+        ({"a": [0.0] * 6, "b": [0.0] * 7}, "range", "7 numbers, allowed: 6 or 9"),
+        ({"a": [0.0] * 6, "b": [float("nan")] * 6}, "not_finite", "finite"),
+    ):
+        with pytest.raises(SchemaError, match=text) as error:
+            carriers.motion(told)
+        assert error.value.reason == reason
+
+
+def test_the_moments_cross_the_wire() -> None:
+    step = StepMessage(3, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, {"a": [1.0, -2.0, 3.5]})
+    assert decode(encode(step)) == step
+    assert b"carrier" not in encode(StepMessage(3, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0)), "a rig without carriers is as before"
+
+
+def wait_for(done: Callable[[], Any]) -> None:
+    end = time.monotonic() + 10.0
+    while not done():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)
+
+
+def test_a_carrier_that_is_not_heard_turns_on_unaccelerated() -> None:
+    carriers = Carriers(("a",))
+    told, state, motion = LatestSlot(len(RIG_SLOT) + 3), LatestSlot(len(VEHICLE_SLOT)), LatestSlot(9)
+    link = RigLink("tcp://127.0.0.1:0", told, state, carriers=carriers, carrier_slot=motion, age_limit_s=0.05)
+    link.start()
+    peer = zmq.Context.instance().socket(zmq.PAIR)
+    try:
+        peer.connect(link.endpoint)
+        numbers = iter(range(1, 10_000))
+        wait_for(lambda: told.write([float(next(numbers)), *[0.0] * 6, 1.0, 2.0, 3.0]) or peer.poll(5))
+        step = decode(peer.recv())
+        assert isinstance(step, StepMessage) and step.carrier == {"a": [1.0, 2.0, 3.0]}
+        moved = [0.1, 0.2, 0.3, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+        # one that lacks the carrier is counted and goes nowhere
+        peer.send(encode(StateMessage(step.step, 1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)))
+        wait_for(lambda: link.stats().rejected["keys"] == 1)
+        assert motion.version == 0 and state.version == 0
+        peer.send(encode(StateMessage(step.step, 2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, {"a": moved})))
+        wait_for(lambda: motion.version == 1)
+        assert list(motion.read()[2]) == moved
+        wait_for(lambda: motion.version == 2)
+        assert list(motion.read()[2]) == [0.1, 0.2, 0.3] + [0.0] * 6 and link.coasted == 1
+    finally:
+        link.stop()
+        peer.close(linger=0)
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [
+    ('["platform"]', '["plattform"]', ["[vehicle]", "carriers", "'plattform'", "platform"]),
+    ('["platform"]', '["rotor"]', ["[vehicle]", "MovingCarrier with use_z", "platform"]),
+    ('["platform"]', '["platform", "platform"]', ["[vehicle]", "carriers", "twice"]),
+    ('["platform"]', "[]", ["[inputs]", "platform.w_x"]),
+])  # fmt: skip
+def test_a_carrier_that_is_none_is_named(rig: Path, old: str, new: str, words: list[str]) -> None:
+    rig.write_text(RIG.replace(old, new))
+    with pytest.raises(ConfigError) as error:
+        load_plan(rig)
+    assert all(word in str(error.value) for word in words), str(error.value)
+
+
+def test_rig_and_vehicle_file_must_agree_on_the_carriers(rig: Path, tmp_path: Path) -> None:
+    text = (tmp_path / "free.toml").read_text()
+    (tmp_path / "free.toml").write_text(text.replace("carrier.platform", "carrier.body"))
+    with pytest.raises((ConfigError, StartError), match="body, those of the rig platform"):
+        run_rig(rig, "virtual", 0.01, tmp_path / "run", progress=False, html=False)
+    (tmp_path / "free.toml").write_text(text + "yaw_radps = [[0.0, 0.0], [1.0, 0.2], [1.0, 0.4]]\n")
+    with pytest.raises(ConfigError) as error:
+        load_vehicle_config(tmp_path / "free.toml")
+    assert all(w in str(error.value) for w in ("free.toml", "carrier.platform", "yaw_radps", "jumps"))
+
+
+def test_a_turning_body_against_an_independent_integration() -> None:
+    """Euler's equations with springs, a moment that changes; SciPy at 1e-12."""
+    from scipy.integrate import solve_ivp
+
+    inertia, c, d = np.array([3.0, 5.0, 7.0]), np.array([200.0, 300.0, 0.0]), np.array([2.0, 1.0, 0.5])
+    first, last = np.array([4.0, -3.0, 2.0]), np.array([-2.0, 6.0, 5.0])
+
+    def slope(t: float, y: np.ndarray) -> np.ndarray:
+        theta, w = y[:3], y[3:]
+        moment = first + t / 0.8 * (last - first)
+        return np.r_[w, (moment - np.cross(w, inertia * w) - c * theta - d * w) / inertia]
+
+    wanted = solve_ivp(slope, (0.0, 0.8), np.r_[0, 0, 0, 0.3, -0.2, 0.9], "DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
+    errors = []
+    for n in (100, 200):
+        body = TurningBody(CarrierBody(I_kgm2=list(inertia), c_Nm_per_rad=list(c), d_Nms_per_rad=list(d)))
+        body.w = [0.3, -0.2, 0.9]
+        body.advance(0.0, 0.8, n, first, last)
+        errors.append(float(np.abs(np.r_[body.theta, body.w] - wanted).max()))
+    assert errors[1] < 1e-6 and 3.7 < np.log2(errors[0] / errors[1]) < 4.3
+
+
+def test_the_block_on_its_mounts_rolls_as_their_stiffness_says(tmp_path: Path) -> None:
+    """The ready rig while the engine pulls away: roll times stiffness is the moment; it replays."""
+    result = run_rig(CONFIGS / "rigs" / "desk_4hp22_mounts.toml", "virtual", 3.0, tmp_path / "run", progress=False,
+                     html=False)  # fmt: skip
+    assert result.stats is not None and not result.stats.safe_state.latched
+    run = read_run(tmp_path / "run")
+    roll = 2.0 * np.arctan2(run["block.q1"], run["block.q0"])
+    # about x: left and right at y = 0.28 m, z = -0.1 m, rear at z = -0.15 m; the block is not held at its mass centre,
+    # so it moves to the side as well: of c_y z^2 counts what the common displacement leaves
+    cy, z = np.array([150e3, 150e3, 120e3]), np.array([-0.1, -0.1, -0.15])
+    stiffness = 2 * 300e3 * 0.28**2 + float(cy @ z**2 - (cy @ z) ** 2 / cy.sum())
+    slow = run.t > 2.6
+    assert np.abs(run["driveline.tau"][slow]).max() > 200.0
+    assert np.abs(roll * stiffness - run["driveline.tau"])[slow].max() < 0.05 * np.abs(run["driveline.tau"][slow]).max()
+    assert replay(tmp_path / "run").passed
+
+
+def test_the_body_that_the_vehicle_moves_pitches_under_the_axle(tmp_path: Path) -> None:
+    """The ready rig with propeller shaft and body: moments go out, motions come back, and it replays."""
+    result = run_rig(CONFIGS / "rigs" / "desk_4hp22_body.toml", "virtual", 3.0, tmp_path / "run", progress=False,
+                     html=False)  # fmt: skip
+    assert result.stats is not None and not result.stats.safe_state.latched
+    run = read_run(tmp_path / "run")
+    pitch = np.cumsum(run["vehicle.body.w_y"]) * 1e-3
+    # the crown wheel's torque on the body, and little more: nothing yaws yet
+    assert run["body.t_y"][-1] > 500.0 and run["body.t_y"][-1] == pytest.approx(-run["crown.tau_b"][-1], rel=0.05)
+    assert pitch[-1] == pytest.approx(run["body.t_y"][-1] / 153e3, rel=0.25)
+    assert replay(tmp_path / "run").passed
