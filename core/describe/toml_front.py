@@ -60,7 +60,7 @@ def read_driveline(path: Path, kinds: Kinds) -> Driveline:
             if not isinstance(group, list) or not all(isinstance(f, str) for f in group):
                 raise RangeError("{value} is not a list of flanges", table="connections", value=group,
                                  allowed='["component.flange", "component.flange", ...]')  # fmt: skip
-            flanges: list[str] = [ends.get(flange, flange) for flange in group]
+            flanges = [ends.get(str(flange), str(flange)) for flange in group]
             if apart:
                 for flange in flanges:
                     driveline.disconnect(flange)

@@ -1,4 +1,4 @@
-"""A compiled 1-D driveline carried by a body of a tree: rotors about axes of the body, springs, dampers and torques.
+"""A compiled 1-D driveline carried by a body: rotors about axes of it, springs, dampers, torques, dry friction.
 
 Its speeds are relative to the body. A rotor of inertia J about n, ω the angular velocity of the body
 (along its axes):
@@ -18,11 +18,12 @@ from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.compile.topology import Row as Terms
 from torqueloop.core.describe.errors import CompileError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.vocabulary import Form
+from torqueloop.core.multibody.friction import Friction, read_friction
 from torqueloop.core.multibody.tree import Floats, Vector, unit
 from torqueloop.core.signals import Signal
 
 #: records of a compiled driveline that are followed here; "re" and "out" are outputs
-FOLLOWED = {"lin", "tq", "re", "out"}
+FOLLOWED = {"lin", "tq", "fr", "re", "out"}
 
 
 def at(signal: Signal, t: float, before: bool) -> float:
@@ -42,7 +43,7 @@ class Rotor:
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """A driveline on a body. CompileError: an element that is not a rotor, ideal gear, spring, damper or torque."""
+    """A driveline on a body. CompileError: one that is no rotor, ideal gear, spring, damper, torque or friction."""
 
     name: str
     model: CompiledModel
@@ -56,6 +57,7 @@ class Carried:
     #: (elements, n) rows of springs and torques
     spring_rows: Floats = field(init=False)
     torque_rows: Floats = field(init=False)
+    frictions: tuple[Friction, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         self._refuse_others()
@@ -68,13 +70,15 @@ class Carried:
         put(self, "rotors", self._rotors())
         put(self, "spring_rows", self._rows("lin"))
         put(self, "torque_rows", self._rows("tq"))
+        put(self, "frictions", read_friction(self.model, self.name))
 
     def _refuse_others(self) -> None:
         for kind, value in self.model.arrays.items():
             if isinstance(value, np.ndarray) and value.dtype.names and value.size and kind not in FOLLOWED:
                 raise CompileError(
                     f"driveline {self.name!r} has {len(value)} elements of kind {kind!r} (docs/kernel_records.md), "
-                    "which a tree of bodies cannot carry; inertias, ideal gears, springs, dampers and torques can be"
+                    "which a tree of bodies cannot carry; inertias, ideal gears, springs, dampers, torques, clutches "
+                    "and brakes can be"
                 )
 
     def _rotors(self) -> tuple[Rotor, ...]:
@@ -129,10 +133,14 @@ class Carried:
         offsets = self.model.arrays.row_off[springs["row"]]
         return np.asarray(self.spring_rows @ z + offsets - springs["phi0"])
 
+    def given(self, t: float, before: bool = False) -> Floats:
+        """Values of the inputs."""
+        return np.array([at(self.inputs[name], t, before) for name in self.model.input_names])
+
     def torques(self, t: float, before: bool = False) -> Floats:
         """Torques of the sources, each along its row; `before`: their limits from the left."""
         sources = self.model.arrays.tq
-        values = np.array([at(self.inputs[name], t, before) for name in self.model.input_names])
+        values = self.given(t, before)
         commands = np.array([values[i] if i >= 0 else 0.0 for i in sources["input"]])
         return np.asarray(sources["constant"] + sources["gain"] * commands)
 

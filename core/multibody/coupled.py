@@ -17,6 +17,7 @@ import numpy as np
 
 from torqueloop.core.describe.errors import DuplicateError, OverconstrainedError, UnknownNameError, did_you_mean
 from torqueloop.core.multibody.carried import Carried, at
+from torqueloop.core.multibody.friction import STUCK
 from torqueloop.core.multibody.rows import PointHeld, Row
 from torqueloop.core.multibody.tree import BuiltTree, Floats, Tree, cross, unit
 from torqueloop.core.signals import Signal
@@ -37,17 +38,19 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """dv/dt, du/dt and the multiplier of every row."""
+    """dv/dt, du/dt, the multiplier of every row, and the force of every friction element along its row."""
 
     a: Floats
     du: Floats
     multipliers: Floats
+    frictions: Floats
 
 
 class Coupled:
     """A tree, the drivelines on it and the rows between them.
 
-    joint_torques: signals of torques (forces) in revolute (prismatic) joints, between body and parent.
+    joint_torques: signals of torques (forces) in revolute (prismatic) joints, between body and parent. moments: three
+    signals of a moment on a body from outside, along its axes.
     UnknownNameError: a body, joint or flange that does not exist, with who names it.
     """
 
@@ -57,6 +60,7 @@ class Coupled:
         carried: Sequence[Carried] = (),
         rows: Sequence[Row | PointHeld] = (),
         joint_torques: Mapping[str, Signal] | None = None,
+        moments: Mapping[str, tuple[Signal, Signal, Signal]] | None = None,
     ) -> None:
         self.built = BuiltTree(tree)
         self.carried = tuple(carried)
@@ -68,6 +72,9 @@ class Coupled:
         self.nu = int(self.starts[-1])
         self.carriers = [self.built.index(c.body, f"driveline {c.name!r}") for c in carried]
         self.torques = {self.built.coordinate(k, "joint_torques"): s for k, s in (joint_torques or {}).items()}
+        self.moments = {self.built.index(k, "moments"): m for k, m in (moments or {}).items()}
+        self.friction_names = [f"{c.name}.{f.name}" for c in self.carried for f in c.frictions]
+        self.friction_rows = self._friction_rows()
         self.points = [r for r in rows if isinstance(r, PointHeld)]
         self.rows = [r for r in rows if isinstance(r, Row)]
         self.held = [self.built.index(p.body, f"row {p.name!r}") for p in self.points]
@@ -96,18 +103,51 @@ class Coupled:
             line[start : start + self.carried[k].model.n] += value * self.carried[k].flange(flange, f"row {row.name!r}")
         return line
 
+    def _friction_rows(self) -> Floats:
+        rows = np.zeros((len(self.friction_names), self.nv + self.nu))
+        owners = [(k, f) for k, c in enumerate(self.carried) for f in c.frictions]
+        for row, (k, friction) in zip(rows, owners, strict=True):
+            row[self.nv + int(self.starts[k]) : self.nv + int(self.starts[k + 1])] = friction.row
+        return rows
+
+    def limits(self, t: float, before: bool = False) -> Floats:
+        """(elements, 2): what each friction element bears at rest against forward and against backward motion."""
+        found = [f.limits(c.given(t, before)) for c in self.carried for f in c.frictions]
+        return np.array(found).reshape(len(self.friction_names), 2)
+
+    def slips(self, s: State) -> Floats:
+        """Slip of every friction element."""
+        return np.asarray(self.friction_rows @ np.concatenate([s.v, s.u]))
+
+    def sliding(self, t: float, s: State, modes: Sequence[int], before: bool = False) -> Floats:
+        """Forces along their rows of those that slide, 0 of the others."""
+        slips, found, k = self.slips(s), np.zeros(len(self.friction_names)), 0
+        for carried in self.carried:
+            given = carried.given(t, before) if carried.frictions else None
+            for friction in carried.frictions:
+                if modes[k] and given is not None:
+                    found[k] = friction.sliding(float(slips[k]), modes[k], given)
+                k += 1
+        return found
+
     def part(self, k: int) -> slice:
         """Place of driveline k in z and u."""
         return slice(int(self.starts[k]), int(self.starts[k + 1]))
 
-    def solve(self, t: float, s: State, before: bool = False) -> Solution:
-        """Accelerations and multipliers; `before`: where a torque jumps at t, with what it is until then."""
+    def solve(self, t: float, s: State, before: bool = False, modes: Sequence[int] = ()) -> Solution:
+        """Accelerations and multipliers; `before`: where a torque jumps at t, with what it is until then. modes: of
+        the friction elements, 0 stuck, 1 and -1 sliding forward and backward."""
         mass, force, matrix, rest = self.equations(t, s, before)
+        frictions = self.sliding(t, s, modes, before)
+        stuck = [k for k, mode in enumerate(modes) if mode == STUCK]
+        matrix = np.vstack([matrix, self.friction_rows[stuck]])
+        rest = np.concatenate([rest, np.zeros(len(stuck))])
         n, m = len(mass), len(matrix)
         whole = np.zeros((n + m, n + m))
         whole[:n, :n], whole[:n, n:], whole[n:, :n] = mass, -matrix.T, matrix
-        found = np.linalg.solve(whole, np.concatenate([force, -rest]))
-        return Solution(found[: self.nv], found[self.nv : n], found[n:])
+        found = np.linalg.solve(whole, np.concatenate([force + self.friction_rows.T @ frictions, -rest]))
+        frictions[stuck] = found[n + m - len(stuck) :]
+        return Solution(found[: self.nv], found[self.nv : n], found[n : n + m - len(stuck)], frictions)
 
     def equations(self, t: float, s: State, before: bool = False) -> tuple[Floats, Floats, Floats, Floats]:
         """Mass matrix and forces of all coordinates, A, and dA/dt (v, u)."""
@@ -117,6 +157,8 @@ class Coupled:
         force[: self.nv] = -pin.nonLinearEffects(model, data, s.q, s.v)
         for k, signal in self.torques.items():
             force[k] += at(signal, t, before)
+        for joint, moment in self.moments.items():
+            force[: self.nv] += jacobians[joint][3:].T @ np.array([at(x, t, before) for x in moment])
         pin.forwardKinematics(model, data, s.q, s.v, np.zeros(self.nv))
         for k, carried in enumerate(self.carried):
             part, joint = self.part(k), self.carriers[k]
@@ -138,7 +180,7 @@ class Coupled:
         lower = np.tril_indices(self.nv, -1)
         mass[lower] = mass.T[lower]
         built.pin.computeJointJacobians(built.model, built.data, q)
-        joints = {*self.carriers, *self.held, *(j for turned in self.turned for j in turned)}
+        joints = {*self.carriers, *self.held, *self.moments, *(j for turned in self.turned for j in turned)}
         local = built.pin.LOCAL
         jacobians = {j: np.array(built.pin.getJointJacobian(built.model, built.data, j, local)) for j in joints}
         for k, carried in enumerate(self.carried):
@@ -192,7 +234,7 @@ class Coupled:
                                            f"{', '.join(before) or 'nothing, it holds no speed'}")  # fmt: skip
             known.append(left / np.linalg.norm(left))
 
-    def wrenches(self, s: State, found: Solution) -> Floats:
+    def wrenches(self, s: State, found: Solution, t: float = 0.0) -> Floats:
         """(bodies, 6): force and moment of each joint on its body at the joint, along the axes of the body.
 
         All that goes through the joint: bearing, drive and gear torques about its axis, joint_torques.
@@ -207,6 +249,8 @@ class Coupled:
                 spin = rotor.J * (rotor.row @ s.u[part])
                 moment = -rotor.J * (rotor.row @ found.du[part]) * rotor.axis - cross(omega, rotor.axis) * spin
                 outer[joint] += pin.Force(np.zeros(3), moment)
+        for joint, outside in self.moments.items():
+            outer[joint] += pin.Force(np.zeros(3), np.array([x.value(t) for x in outside]))
         for turned, value in zip(self.turned, found.multipliers, strict=False):
             for joint, vector in turned.items():
                 outer[joint] += pin.Force(np.zeros(3), value * vector)
@@ -218,6 +262,11 @@ class Coupled:
         forces.extend(outer)
         pin.rnea(model, data, s.q, s.v, found.a, forces)
         return np.array([data.f[j].vector for j in range(1, model.njoints)]).reshape(-1, 6)
+
+    def turning(self, s: State, joint: int) -> Floats:
+        """Angular velocity of a body along its axes, rad/s."""
+        self.built.pin.forwardKinematics(self.built.model, self.built.data, s.q, s.v)
+        return np.array(self.built.data.v[joint].angular)
 
     def energy(self, s: State) -> float:
         """Kinetic, of gravity and in the springs, J."""

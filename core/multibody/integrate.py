@@ -13,13 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from torqueloop.core.describe.errors import InitialValueError, RangeError
+from torqueloop.core.describe.errors import InitialValueError, RangeError, TorqueloopError
 from torqueloop.core.multibody.carried import at
 from torqueloop.core.multibody.coupled import Coupled, Solution, State
+from torqueloop.core.multibody.friction import MOST_AT_ONCE, STUCK, ways
 from torqueloop.core.multibody.tree import Floats
 
 #: speeds of rows at the start, of the largest speed
 AT_START = 1e-9
+#: a slip below this, of the largest speed, is none
+NO_SLIP = 1e-9
+#: what a force may be beyond its limit, relative
+FITS = 1e-9
+#: to find the end of a mode in a step; cuts in one step
+HALVINGS, MOST_CUTS = 46, 60
 #: of q, v, z, u and the books
 Rates = tuple[Any, Any, Any, Any, Any]
 NODES, WEIGHTS = (0.0, 0.5, 0.5, 1.0), (1 / 6, 1 / 3, 1 / 3, 1 / 6)
@@ -47,6 +54,13 @@ class Trajectory:
     #: largest drift of a step before its projection: places (rad, m), speeds (rad/s, m/s); and what is left after it
     drift: tuple[float, float]
     residual: tuple[float, float]
+    #: (steps + 1, elements) of every friction element, in the order of `Coupled.friction_names`: 0 stuck, 1 and -1
+    #: sliding forward and backward; force along its row
+    modes: Floats
+    frictions: Floats
+    #: accelerations of joints and shafts
+    dv: Floats
+    du: Floats
 
     @property
     def books(self) -> float:
@@ -72,6 +86,51 @@ def integrate(
     for k in range(round(end / step)):
         run.advance(k * step, step)
     return run.result(step)
+
+
+class Stepper:
+    """The same step by step, for a peer that is told its inputs as time goes on: state and last solution."""
+
+    def __init__(self, system: Coupled, **start: Any) -> None:
+        """start: q, speeds, v, u as of `integrate`."""
+        s = _start(system, *(start.get(key) for key in ("q", "speeds", "v", "u")))
+        system.check_rows(s)
+        _check_speeds(system, s)
+        self._run = _Run(system, s)
+
+    @property
+    def state(self) -> State:
+        """Where it is."""
+        return self._run.state
+
+    @property
+    def modes(self) -> tuple[int, ...]:
+        """Of the friction elements."""
+        return self._run.modes
+
+    def advance(self, t: float, h: float, n: int = 1) -> None:
+        """From t to t + h in n steps."""
+        for k in range(n):
+            self._run.to(t + k * h / n, t + (k + 1) * h / n)
+
+    def solution(self, t: float) -> Solution:
+        """Accelerations and forces at t, where it is."""
+        self._run.decide(t)
+        return self._run.system.solve(t, self._run.state, False, self._run.modes)
+
+    def save(self) -> dict[str, Any]:
+        """Everything that changes."""
+        s, run = self._run.state, self._run
+        parts = {key: getattr(s, key).tolist() for key in ("q", "v", "z", "u")}
+        return {**parts, "modes": list(run.modes), "kept": run.kept.tolist()}
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Inverse of save; KeyError, TypeError or ValueError for another system's."""
+        old, run = self._run.state, self._run
+        parts = {key: np.array(data[key], float) for key in ("q", "v", "z", "u")}
+        if any(value.shape != getattr(old, key).shape for key, value in parts.items()):
+            raise ValueError("a state of another tree")
+        run.state, run.modes, run.kept = State(**parts), tuple(map(int, data["modes"])), np.array(data["kept"], float)
 
 
 def _start(
@@ -113,50 +172,148 @@ class _Run:
 
     def __init__(self, system: Coupled, start: State) -> None:
         self.system, self.state, self.q0 = system, start, start.q
-        self.signals = [*system.torques.values(), *(i for c in system.carried for i in c.inputs.values())]
+        moments = [signal for moment in system.moments.values() for signal in moment]
+        self.signals = [*system.torques.values(), *moments, *(i for c in system.carried for i in c.inputs.values())]
         self.kept = system.places(start.q, start.z, self.q0)
         self.books = np.zeros(2)
         self.drift = np.zeros(2)
         self.residual = np.zeros(2)
+        self.modes = tuple(int(np.sign(slip)) for slip in system.slips(start))
         self.states = [start]
         self.work = [self.books]
         self.solutions: list[Solution] = []
+        self.mode_log: list[tuple[int, ...]] = []
 
     def advance(self, t: float, h: float) -> None:
-        self.solutions.append(self.system.solve(t, self.state))
-        inside = {time for signal in self.signals for time in signal.event_times(t, t + h)}
-        for end in [*sorted(inside), t + h]:
-            self._step(t, end - t)
-            t = end
+        self.decide(t)
+        self.keep(t)
+        self.to(t, t + h)
         self.states.append(self.state)
         self.work.append(self.books)
 
-    def _step(self, t: float, h: float) -> None:
+    def keep(self, t: float) -> None:
+        self.solutions.append(self.system.solve(t, self.state, False, self.modes))
+        self.mode_log.append(self.modes)
+
+    def to(self, t: float, end: float) -> None:
+        """Up to `end`, with stops where a torque jumps, a slip ends or a force leaves its limits."""
+        inside = {time for signal in self.signals for time in signal.event_times(t, end)}
+        for stop in [*sorted(inside), end]:
+            for _ in range(MOST_CUTS):
+                self.decide(t)
+                reached = self._step(t, stop - t)
+                t = stop if reached is None else t + reached
+                if reached is None:
+                    break
+            else:
+                raise TorqueloopError(f"friction changes its mode more than {MOST_CUTS} times until t = {stop:g} s: "
+                                      "the step is too long, or the elements against each other")  # fmt: skip
+
+    def decide(self, t: float) -> None:
+        """Modes of all friction elements without slip, from t on."""
+        system = self.system
+        if not system.friction_names:
+            return
+        speeds = np.concatenate([self.state.v, self.state.u])
+        none = NO_SLIP * max(1.0, float(np.abs(speeds).max()))
+        slips = system.slips(self.state)
+        open_ones = [k for k, slip in enumerate(slips) if abs(slip) <= none]
+        if len(open_ones) > MOST_AT_ONCE:
+            names = ", ".join(system.friction_names[k] for k in open_ones)
+            raise TorqueloopError(f"{names} are without slip at the same time; allowed: {MOST_AT_ONCE} of them")
+        held = tuple(0 if k in open_ones else int(np.sign(slip)) for k, slip in enumerate(slips))
+        limits = system.limits(t)
+        # the least that is wrong, should rounding leave no way that fits
+        best, least = held, np.inf
+        for modes in ways(held, open_ones):
+            try:
+                found = system.solve(t, self.state, False, modes)
+            except np.linalg.LinAlgError:
+                continue
+            wrong = self._wrong(found, modes, open_ones, limits)
+            if wrong < least:
+                best, least = modes, wrong
+            if wrong <= 0.0:
+                break
+        self.modes = best
+        if any(slips[k] != 0.0 for k, mode in enumerate(best) if mode == STUCK):
+            self.state = self._projected(self.state)
+
+    def _wrong(self, found: Solution, modes: tuple[int, ...], undecided: list[int], limits: Floats) -> float:
+        """By how much forces leave their limits and accelerations go the other way; not above 0: they fit."""
+        if not np.isfinite(found.frictions).all():
+            return np.inf
+        rates = self.system.friction_rows @ np.concatenate([found.a, found.du])
+        worst = -np.inf
+        for k in undecided:
+            force, (forward, backward) = found.frictions[k], limits[k]
+            if modes[k] == STUCK:
+                worst = max(worst, force - backward * (1 + FITS), -force - forward * (1 + FITS))
+            else:
+                worst = max(worst, -modes[k] * rates[k])
+        return float(worst)
+
+    def _excess(self, t: float, s: State) -> float:
+        """Above 0: at the end of a step a slip goes the other way by so much, or a force at rest leaves its limits."""
+        if not self.modes:
+            return -np.inf
+        slips, worst = self.system.slips(s), -np.inf
+        for k, mode in enumerate(self.modes):
+            if mode != STUCK:
+                worst = max(worst, -mode * slips[k])
+        if STUCK in self.modes:
+            found, limits = self.system.solve(t, s, True, self.modes), self.system.limits(t, True)
+            for k, mode in enumerate(self.modes):
+                if mode == STUCK:
+                    force, (forward, backward) = found.frictions[k], limits[k]
+                    worst = max(worst, force - backward * (1 + 2 * FITS), -force - forward * (1 + 2 * FITS))
+        return float(worst)
+
+    def _step(self, t: float, h: float) -> float | None:
+        """One step of length h, or up to where modes end in it: how far that was; None: all of it."""
+        if h <= 0.0:
+            return None
+        s, books = self._tried(t, h)
+        if self._excess(t + h, s) <= 0.0:
+            self.state, self.books = s, books
+            return None
+        low, high = 0.0, h
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            s, books = self._tried(t, middle)
+            low, high = (low, middle) if self._excess(t + middle, s) > 0.0 else (middle, high)
+        self.state, self.books = self._tried(t, high)
+        return high
+
+    def _tried(self, t: float, h: float) -> tuple[State, Floats]:
         s = self.state
         rates: list[Rates] = []
         for node in NODES:
             stage = s if not rates else self._moved(s, node * h, rates[-1])
             last = node == 1.0
-            found = self.system.solve(t + node * h, stage, last)
+            found = self.system.solve(t + node * h, stage, last, self.modes)
             rates.append((self.system.built.rates(stage.q, stage.v), found.a, stage.u, found.du,
-                          self._powers(t + node * h, stage, last)))  # fmt: skip
+                          self._powers(t + node * h, stage, last, found)))  # fmt: skip
         q, v, z, u, books = (sum(w * r[i] for w, r in zip(WEIGHTS, rates, strict=True)) for i in range(5))
-        self.books = self.books + h * books
-        self.state = self._projected(self._moved(s, h, (q, v, z, u, books)))
+        return self._projected(self._moved(s, h, (q, v, z, u, books))), self.books + h * books
 
     def _moved(self, s: State, h: float, rate: Rates) -> State:
         q = self.system.built.pin.normalize(self.system.built.model, s.q + h * rate[0])
         return State(q, s.v + h * rate[1], s.z + h * rate[2], s.u + h * rate[3])
 
-    def _powers(self, t: float, s: State, before: bool) -> Floats:
-        joints = sum(at(signal, t, before) * s.v[k] for k, signal in self.system.torques.items())
-        parts = [c.powers(t, s.u[self.system.part(k)], before) for k, c in enumerate(self.system.carried)]
-        return np.array([joints + sum(p for p, _ in parts), sum(loss for _, loss in parts)])
+    def _powers(self, t: float, s: State, before: bool, found: Solution) -> Floats:
+        system = self.system
+        outside = sum(at(signal, t, before) * s.v[k] for k, signal in system.torques.items())
+        for joint, moment in system.moments.items():
+            outside += np.array([at(x, t, before) for x in moment]) @ system.turning(s, joint)
+        parts = [c.powers(t, s.u[system.part(k)], before) for k, c in enumerate(system.carried)]
+        rubbed = -float(found.frictions @ system.slips(s))
+        return np.array([outside + sum(p for p, _ in parts), sum(loss for _, loss in parts) + rubbed])
 
     def _projected(self, s: State) -> State:
         system, nv = self.system, self.system.nv
         if not system.row_names:
-            return s
+            return self._stopped(s, system.equations(0.0, s)[0]) if STUCK in self.modes else s
         off = system.places(s.q, s.z, self.q0) - self.kept
         before = float(np.abs(off).max())
         for _ in range(3):
@@ -171,22 +328,36 @@ class _Run:
         move = _correction(mass, matrix, matrix @ speeds)
         self.drift = np.maximum(self.drift, [before, float(np.abs(matrix @ speeds).max())])
         self.residual = np.maximum(self.residual, [np.abs(off).max(), np.abs(matrix @ (speeds - move)).max()])
+        return self._stopped(State(s.q, s.v - move[:nv], s.z, s.u - move[nv:]), mass)
+
+    def _stopped(self, s: State, mass: Floats) -> State:
+        """Speeds without the slips of what sticks, and of the rows."""
+        system, nv = self.system, self.system.nv
+        stuck = [k for k, mode in enumerate(self.modes) if mode == STUCK]
+        if not stuck:
+            return s
+        matrix = np.vstack([system.equations(0.0, s)[2], system.friction_rows[stuck]])
+        move = _correction(mass, matrix, matrix @ np.concatenate([s.v, s.u]))
         return State(s.q, s.v - move[:nv], s.z, s.u - move[nv:])
 
     def result(self, h: float) -> Trajectory:
         system, states = self.system, self.states
         t = h * np.arange(len(states), dtype=np.float64)
-        self.solutions.append(system.solve(float(t[-1]), self.state))
+        self.decide(float(t[-1]))
+        self.keep(float(t[-1]))
         work = np.array(self.work)
         return Trajectory(
             t=t, q=np.array([s.q for s in states]), v=np.array([s.v for s in states]),
             z=np.array([s.z for s in states]), u=np.array([s.u for s in states]),
             multipliers=np.array([f.multipliers for f in self.solutions]),
-            wrenches=np.array([system.wrenches(s, f) for s, f in zip(states, self.solutions, strict=True)]),
+            wrenches=np.array([system.wrenches(*each) for each in zip(states, self.solutions, t, strict=True)]),
             energy=np.array([system.energy(s) for s in states]), work=work[:, 0], loss=work[:, 1],
             momentum=np.array([system.momentum(s) for s in states]),
             drift=(float(self.drift[0]), float(self.drift[1])),
             residual=(float(self.residual[0]), float(self.residual[1])),
+            modes=np.array(self.mode_log, float).reshape(len(t), -1),
+            frictions=np.array([f.frictions for f in self.solutions]),
+            dv=np.array([f.a for f in self.solutions]), du=np.array([f.du for f in self.solutions]),
         )  # fmt: skip
 
 

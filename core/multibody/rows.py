@@ -25,6 +25,18 @@ class Row:
     rates: Mapping[str, Vector] = field(default_factory=dict)
 
 
+def gear_constraint(name: str, joint_a: str, joint_b: str, ratio: float) -> Row:
+    """MultiBody's GearConstraint: phi_a = ratio*phi_b of two bodies on hinges of one housing, whatever their axes. Its
+    moments act on both and, through their bearings, on the housing."""
+    return Row(name, joints={joint_a: 1.0, joint_b: -ratio})
+
+
+def actuated_revolute(name: str, joint: str, flange: str) -> Row:
+    """MultiBody's ActuatedRevolute: a flange of a driveline turns the joint. "DRIVELINE.FLANGE" turns against its
+    carrier as the body of the joint does, so the carrier is the joint's parent and bears the reaction."""
+    return Row(name, shafts={flange: 1.0}, joints={joint: -1.0})
+
+
 @dataclass(frozen=True)
 class PointHeld:
     """A point of a body stays where it is at the start: three rows, with its force on the body (world axes)."""

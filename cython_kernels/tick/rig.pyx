@@ -156,16 +156,15 @@ cdef class Rig(RigMemory):
                 at += 1
 
     def set_vehicle(self, LatestSlot received not None, LatestSlot sent not None, first_slot: int, ramped: int,
-            age_limit_s: float,
-                    hold_s: float, ramp_s: float, refuse_limit: int, momentum: list, force: list, impulse_slot: int,
-                    force_slot: int, speed_slot: int, distance_slot: int, brake_slot: int, told=()) -> None:
-        """Vehicle link; momentum, force = (src, 0, gain, 0) rows whose sums give the impulse of the tractive force;
-        told: signals that it is sent besides, behind those of RIG_SLOT."""
+                    age_limit_s: float, hold_s: float, ramp_s: float, refuse_limit: int, momentum: list, force: list,
+                    impulse_slot: int, force_slot: int, speed_slot: int, distance_slot: int, brake_slot: int,
+                    told=()) -> None:
+        """Vehicle link; momentum, force = (src, 0, gain, 0) rows whose sums give the impulse of the tractive force; told:
+        signals sent behind those of RIG_SLOT."""
         if len(told) > MAX_TOLD:
             raise ValueError(f"{len(told)} signals for the vehicle: allowed {MAX_TOLD}")
         if received.s.n != N_VEHICLE or sent.s.n != N_RIG + len(told):
-            raise ValueError(f"vehicle slots of {received.s.n} and {sent.s.n} doubles: allowed {N_VEHICLE} and "
-                             f"{N_RIG + len(told)}")
+            raise ValueError(f"vehicle slots of {received.s.n} and {sent.s.n}: {N_VEHICLE} and {N_RIG + len(told)}")
         self.r.veh_in, self.r.veh_out = &received.s, &sent.s
         self.r.veh_slot, self.r.veh_ramped = self.slot(first_slot + N_VEHICLE - 1) - N_VEHICLE + 1, ramped
         self.r.veh_age_limit_ns = round(age_limit_s * 1e9)

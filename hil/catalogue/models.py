@@ -23,6 +23,8 @@ from torqueloop.hil.ecu.external import ZmqOptions
 from torqueloop.hil.ecu.interface_config import InterfaceConfig
 from torqueloop.hil.ecu.shared_library import LibraryOptions
 from torqueloop.hil.ecu.soft_tcu import SoftTcuOptions
+from torqueloop.hil.multibody.config import TreeConfig
+from torqueloop.hil.multibody.unit import MultibodyOptions
 from torqueloop.hil.rig.describe.config import RigConfig
 from torqueloop.hil.rig.describe.hydraulics import HydraulicsConfig
 from torqueloop.hil.scenario.offline import ScenarioConfig
@@ -52,7 +54,7 @@ class FileKind:
 KINDS = (
     FileKind("rig", "Rig file", RigConfig, "configs/rigs/desk_4hp22.toml",
              ("**/rigs/*.toml", "**/examples/external/*.toml"),
-             (SoftTcuOptions, LibraryOptions, ZmqOptions)),
+             (SoftTcuOptions, LibraryOptions, ZmqOptions, MultibodyOptions)),
     FileKind("tcu", "TCU file", TcuConfig, "configs/tcu/soft_4hp22.toml", ("**/tcu/*.toml",)),
     FileKind("vehicle", "Vehicle file", VehicleConfig, "configs/vehicles/bmw_528i_e28.toml", ("**/vehicles/*.toml",)),
     FileKind("hydraulics", "Hydraulic unit", HydraulicsConfig, "configs/hydraulics/zf_4hp22_direct.toml",
@@ -61,6 +63,7 @@ KINDS = (
     FileKind("manoeuvre", "Scenario of a rig", RigScenarioConfig, "configs/manoeuvres/kick_down.toml",
              ("**/manoeuvres/*.toml",), parameters=True),
     FileKind("study", "Study file", StudyConfig, "configs/studies/shift_3_4.toml", ("**/studies/*.toml",)),
+    FileKind("tree", "Tree of bodies", TreeConfig, "configs/trees/body_mounted_actuator.toml", ("**/trees/*.toml",)),
     FileKind("interface", "Interface of a maker's bus", InterfaceConfig, "configs/interfaces/egs_bmw_e9x.toml",
              ("**/interfaces/*.toml",)),
 )  # fmt: skip
@@ -71,6 +74,7 @@ UNITS = {
     "bar_per_s": "bar/s", "cm3": "cm3", "mm2": "mm2", "m": "m", "Hz": "Hz", "degC": "degC",
     "cm3pbar": "cm3/bar", "cm3psbar": "cm3/s/bar",
     "rpm_per_s": "rpm/s", "bar_per_100rpm": "bar per 100 rpm", "bar_per_100rpm_s": "bar/s per 100 rpm",
+    "rad": "rad", "radps": "rad/s", "mps2": "m/s2", "kgm2": "kg.m2", "Nms_per_rad": "Nms/rad",
     "Nm_per_radps": "Nm/(rad/s)", "Nm_per_rad": "Nm/rad", "rpm_per_kmh": "rpm/(km/h)",
 }  # fmt: skip
 _SYMBOLS = sorted({*UNITS.values(), "1", "bit/s", "Nm/bar", "rpm per km/h"})

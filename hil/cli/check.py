@@ -205,6 +205,21 @@ def _database(path: Path) -> str:
     return f"{len(raw.messages)} messages, nodes {', '.join(nodes) or 'none'}"
 
 
+def _tree(path: Path) -> str:
+    from torqueloop.core.describe.errors import MissingLibraryError
+    from torqueloop.hil.common.config_layers import load_config
+    from torqueloop.hil.multibody.build import load_tree
+    from torqueloop.hil.multibody.config import TreeConfig
+
+    config = load_config(path, TreeConfig)
+    text = f"{len(config.body)} bodies, {len(config.driveline)} drivelines"
+    try:
+        system = load_tree(path).system
+    except MissingLibraryError:
+        return f"{text}; keys and values only, for the rest: pip install 'torqueloop[multibody]'"
+    return f"{text}, {len(system.row_names)} rows, {system.nv + system.nu} speeds"
+
+
 def _topologies(path: Path) -> str:
     from torqueloop.core.compile.compiler import compile_driveline
     from torqueloop.core.compile.specialise import topology_list
@@ -234,6 +249,7 @@ READERS: dict[str, Callable[[Path], str]] = {
     "scenario": _scenario,
     "study": _study,
     "CAN database": _database,
+    "tree of bodies": _tree,
     "list of precompiled drivelines": _topologies,
 }
 #: suffixes of CAN databases
@@ -250,6 +266,7 @@ MARKS = {
     "hydraulic unit": {"solenoid", "circuit"},
     "maker's bus interface": {"receive", "send"},
     "gearbox sketch": {"sets"},
+    "tree of bodies": {"tree"},
     "gearbox": {"gearbox", "gears"},
     "powertrain": {"components", "connections", "connect", "include"},
     "list of precompiled drivelines": {"topologies"},
@@ -257,7 +274,7 @@ MARKS = {
 #: folders of installed files that may be checked by bare name
 CHECKED = (
     "rigs", "studies", "scenarios", "manoeuvres", "gearboxes", "powertrains", "tcu", "vehicles", "hydraulics", "can",
-    "interfaces",
+    "interfaces", "trees",
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ FOLDERS = {
     "scenarios": "scenario",
     "manoeuvres": "scenario",
     "studies": "study",
+    "trees": "tree of bodies",
     "can": "CAN database",
     "converters": "converter table",
     "engines": "engine map",

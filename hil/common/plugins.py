@@ -30,6 +30,7 @@ OWN: Mapping[str, Mapping[str, str]] = {
         "recording": "torqueloop.hil.ecu.recording:make",
         "library": "torqueloop.hil.ecu.shared_library:make",
         "zmq": "torqueloop.hil.ecu.external:make_zmq",
+        "multibody": "torqueloop.hil.multibody.unit:make",
     },
     VEHICLES: {"road": "torqueloop.hil.vehicle.model:make"},
     GATEWAYS: {

@@ -16,7 +16,6 @@ at t = 0, the signals at the end of the first tick, as on a rig.
 
 from __future__ import annotations
 
-import inspect
 import platform
 import shutil
 import sys
@@ -32,21 +31,14 @@ import torqueloop
 from torqueloop.core import signals as sources
 from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.components.files import load
-from torqueloop.core.describe.errors import (
-    ConfigError,
-    MissingValueError,
-    RangeError,
-    UnknownKeyError,
-    UnknownNameError,
-    did_you_mean,
-)
-from torqueloop.core.describe.units import SYMBOLS, keys_of
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.variants import OUTSIDE
 from torqueloop.core.simulate.offline import Simulation
 from torqueloop.core.simulate.results import Result
 from torqueloop.hil.common.config_file import ConfigTable, FolderName, InFile
 from torqueloop.hil.common.config_layers import load_config
 from torqueloop.hil.common.locate import find
+from torqueloop.hil.common.model_inputs import inputs_over_time
 from torqueloop.hil.record.recording import ChunkWriter
 from torqueloop.hil.record.run_data import ModeChange, signal_header, write_modes
 from torqueloop.hil.record.run_folder import check_duration, machine, make_empty, now_text
@@ -54,11 +46,6 @@ from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.results.clock import ClockStats
 from torqueloop.hil.results.files import write_run_info
 from torqueloop.hil.results.run import EnergyStats, RunInfo, RunStats, SolverStats
-
-#: values of a source that carry the unit of the input, the rest are times, frequencies, percents
-_SCALED = {"k", "height", "amplitude", "offset"}
-#: SI unit of an input -> dimension of core/describe/units.py
-_DIMENSION = {symbol: dimension for dimension, symbol in SYMBOLS.items()}
 
 
 class ScenarioTable(ConfigTable):
@@ -119,78 +106,9 @@ def scenario_inputs(config: ScenarioConfig, model: Any, file: str) -> dict[str, 
     """
     named = zip(model.input_names, model.input_units, strict=True)
     units = {name: unit for name, unit in named if name not in model.derived_inputs}
-    keys: dict[str, tuple[str, float]] = {}
-    for name, unit in units.items():
-        for key, factor in keys_of(name, _DIMENSION[unit]).items():
-            keys[key] = (name, float(factor))
-    found: dict[str, sources.Signal] = {}
-    for key, value in config.inputs.items():
-        if key == "source":
-            continue
-        if key in units and key not in keys:
-            wanted = [k for k, (name, _) in keys.items() if name == key]
-            raise UnknownKeyError(
-                "'{key}' needs its unit", file=file, table="inputs", key=key, value=value, allowed=", ".join(wanted)
-            )
-        if key not in keys:
-            raise UnknownNameError(
-                "the powertrain has no input '{key}'", file=file, table="inputs", key=key, hint=did_you_mean(key, keys)
-            )
-        name, factor = keys[key]
-        if name in found:
-            raise ConfigError(f"input {name} is given twice", file=file, table="inputs", key=key)
-        try:
-            found[name] = _signal(value, factor)
-            _in_range(found[name], model.parts.input_ranges.get(name), value)
-        except ConfigError as error:
-            error.problem = error.problem if "{key}" in error.problem else f"'{{key}}': {error.problem}"
-            raise error.located(file=file, table="inputs", key=key) from None
-    missing = [n for n in units if n not in found and n not in model.default_inputs]
-    if missing:
-        raise MissingValueError(
-            f"no value for {', '.join(missing)}", file=file, table="inputs", hint="an input that is not used is 0.0"
-        )
-    return found
-
-
-def _in_range(signal: sources.Signal, allowed: tuple[float, float] | None, value: Any) -> None:
-    """RangeError for a constant, or a point of a table, that the law of the input is not made for."""
-    if allowed is None or not isinstance(value, (int, float, list)):
-        return
-    times = [row[0] for row in value] if isinstance(value, list) else [0.0]
-    wrong = [x for t in times for x in (signal.before(t), signal.after(t)) if not allowed[0] <= x <= allowed[1]]
-    if wrong:
-        raise RangeError("{key} = {value} is out of range", value=wrong[0], allowed=f"{allowed[0]:g} .. {allowed[1]:g}")
-
-
-def _signal(value: Any, factor: float) -> sources.Signal:
-    """A constant, points, or {kind = ..., parameters}."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return sources.Constant(value * factor)
-    if isinstance(value, list):
-        rows = [row if isinstance(row, list) and all(_is_number(v) for v in row) else [] for row in value]
-        return sources.Table([[row[0], row[1] * factor] if len(row) == 2 else row for row in rows])
-    if isinstance(value, dict):
-        kinds = {c.__name__: c for c in (sources.Constant, sources.Step, sources.Ramp, sources.Sine, sources.Pulse)}
-        given = dict(value)
-        kind = given.pop("kind", None)
-        if kind not in kinds:
-            raise ConfigError("no source of kind {value}", value=kind, allowed=", ".join(kinds))
-        known = list(inspect.signature(kinds[kind]).parameters)
-        for name, number in given.items():
-            if name not in known:
-                raise UnknownKeyError(f"{kind} has no parameter {name!r}", hint=did_you_mean(name, known))
-            if not _is_number(number):
-                raise ConfigError(f"{kind}: {name} is not a number", value=number, allowed="a number")
-        scaled: dict[str, Any] = {n: float(v) * (factor if n in _SCALED else 1.0) for n, v in given.items()}
-        # Pulse counts its periods.
-        scaled = {n: int(v) if n == "nperiod" else v for n, v in scaled.items()}
-        return kinds[kind](**scaled)
-    raise ConfigError("{key} = {value} is no input", value=value, allowed="a number, [[t_s, value], ...], {kind = ...}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return inputs_over_time(
+        config.inputs, units, file, ranges=model.parts.input_ranges, optional=model.default_inputs
+    )  # fmt: skip
 
 
 def simulate(

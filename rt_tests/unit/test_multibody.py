@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from torqueloop.core.compile.compiler import compile_driveline
-from torqueloop.core.components import Clutch, Inertia, Torque
+from torqueloop.core.components import ElastoBacklash, Inertia, Torque
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import (
     CompileError,
@@ -231,12 +231,12 @@ def test_starts_and_values_that_cannot_be(example: ModuleType) -> None:
 def test_elements_that_a_tree_cannot_carry() -> None:
     line = Driveline()
     line.add("a", Inertia(J=1.0))
-    line.add("clutch", Clutch(fn_max=100.0, mue_pos=0.3))
+    line.add("clutch", ElastoBacklash(c=100.0, d=1.0, b=0.1))
     line.add("b", Inertia(J=1.0))
     line.connect("a.flange_b", "clutch.flange_a")
     line.connect("clutch.flange_b", "b.flange_a")
     model = compile_driveline(line)
-    with pytest.raises(CompileError, match=r"driveline 'd' has 1 elements of kind 'fr'"):
+    with pytest.raises(CompileError, match=r"driveline 'd' has 1 elements of kind 'con'"):
         Carried("d", model, "body", (1, 0, 0), {})
 
 

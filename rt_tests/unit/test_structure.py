@@ -37,6 +37,8 @@ HIL_GROUPS: dict[str, set[str]] = {
     "control": {"link", "results"},
     "ecu": {"can", "common", "link", "results"},
     "vehicle": {"common", "link", "results"},
+    # trees of bodies from files; a peer of the rig
+    "multibody": {"common", "ecu"},
     "rig/describe": {"can", "common", "ecu", "link", "results", "vehicle"},
     "rig/assemble": {"can", "common", "ecu", "link", "realtime", "results", "vehicle", "rig/describe"},
     "rig/online": {"common", "control", "rig/describe", "rig/assemble"},
@@ -55,9 +57,10 @@ HIL_GROUPS: dict[str, set[str]] = {
     # a rig in the hands of a test
     "testing": {"common", "record", "report", "rig/describe", "rig/run", "scenario"},
     # pages and schemas of the configuration files
-    "catalogue": {"can", "common", "ecu", "rig/describe", "scenario", "study", "vehicle"},
-    "cli": {"animate", "can", "catalogue", "common", "control", "doctor", "ecu", "link", "new", "record", "report",
-            "results", "rig/describe", "rig/assemble", "rig/run", "runs", "scenario", "study", "vehicle", "watch"},
+    "catalogue": {"can", "common", "ecu", "multibody", "rig/describe", "scenario", "study", "vehicle"},
+    "cli": {"animate", "can", "catalogue", "common", "control", "doctor", "ecu", "link", "multibody", "new", "record",
+            "report", "results", "rig/describe", "rig/assemble", "rig/run", "runs", "scenario", "study", "vehicle",
+            "watch"},
 }
 #: what each folder of core may import of the others (and of its own root: nothing is there). Imports for type checkers
 #: only, and those inside functions, count like all others
