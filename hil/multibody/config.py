@@ -100,8 +100,9 @@ class DrivelineTable(ConfigTable):
 class GearTable(ConfigTable):
     """[gear.NAME]: GearConstraint, phi_a = ratio*phi_b of two joints on one housing."""
 
-    #: revolute joints of two bodies with one parent
+    #: revolute joint of a body
     joint_a: str
+    #: that of another body with the same parent
     joint_b: str
     #: of their angles
     ratio: float
@@ -157,10 +158,15 @@ class TreeConfig(ConfigTable):
     tree: TreeTable
     #: parents before those they carry
     body: Annotated[dict[str, BodyTable], Field(min_length=1)]
+    #: drivelines on bodies
     driveline: dict[str, DrivelineTable] = {}
+    #: gears between joints
     gear: dict[str, GearTable] = {}
+    #: joints that a driveline turns
     actuator: dict[str, ActuatorTable] = {}
+    #: other rows
     row: dict[str, RowTable] = {}
+    #: points that are held
     point: dict[str, PointTable] = {}
     #: "DRIVELINE.INPUT_unit", torque or force in a joint ("JOINT.tau_Nm", "JOINT.f_N"), moment on a body
     #: ("BODY.t_x_Nm"): a constant, points [[t_s, value], ...] or a source { kind = "Sine", ... }
