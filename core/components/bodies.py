@@ -75,8 +75,9 @@ class RigidBody(Component):
     def check(self) -> None:
         length = math.hypot(self.q0, self.q1, self.q2, self.q3)
         if not abs(length - 1.0) <= UNIT:
-            value = [self.q0, self.q1, self.q2, self.q3]
-            raise RangeError("quaternion {value} has the length " + f"{length:g}", key="q0", value=value, allowed="1")
+            told = ", ".join(f"{x:g}" for x in (self.q0, self.q1, self.q2, self.q3))
+            problem = f"{{key}} .. q3 = {told}: a quaternion of length {length:g} is no attitude"
+            raise RangeError(problem, key="q0", value=self.q0, allowed="length 1")
         least = float(np.linalg.eigvalsh(np.array(self.tensor))[0])
         require(least > 0.0, "the tensor of inertia has the principal moment {value}", key="I_11", value=least,
                 allowed="> 0 kg.m2")  # fmt: skip
