@@ -3,8 +3,8 @@
     python scripts/joint_shaft_counts.py
 
 The shaft of `scripts/joint_shafts.py cost`, which tells the errors of both: counted are our step (`advance`, order 4,
-generic kernel) and MuJoCo's `mj_step` (RK4), without Python and without what sets the torques; 200 steps from 0.5 s on. A busy
-machine changes nothing.
+generic kernel) and MuJoCo's `mj_step` (RK4), without Python and without what sets the torques; 200 steps from 0.5 s
+on. A busy machine changes nothing.
 """
 
 from __future__ import annotations
