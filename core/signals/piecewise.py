@@ -123,6 +123,11 @@ class Table(Signal):
         return hash((self.t.tobytes(), self.y.tobytes()))
 
     def sample(self, t: Array, side: int = 0) -> Array:
+        if t.size and self.t.size > 1:
+            # most stretches of a run lie between two points: the same arithmetic without a search for each time
+            first, last = (self._before(float(end), side) for end in (t.min(), t.max()))
+            if first == last:
+                return self._between(first, t)
         # index of the last point before t (a point at t itself counts when seen from the right)
         k = np.searchsorted(self.t, t, side="left" if side < 0 else "right") - 1
         low, high = np.clip(k, 0, None), np.clip(k + 1, None, len(self.t) - 1)
@@ -130,6 +135,17 @@ class Table(Signal):
         share = np.where(span > 0.0, (t - self.t[low]) / np.where(span > 0.0, span, 1.0), 0.0)
         inner = self.y[low] + (self.y[high] - self.y[low]) * share
         return np.where(k < 0, self.y[0], np.where(k >= len(self.t) - 1, self.y[-1], inner))
+
+    def _before(self, t: float, side: int) -> int:
+        """Index of the last point before t."""
+        return int(self.t.searchsorted(t, side="left" if side < 0 else "right")) - 1
+
+    def _between(self, k: int, t: Array) -> Array:
+        """Values at times between points k and k + 1 (or before the first, after the last)."""
+        if k < 0 or k >= len(self.t) - 1:
+            return np.full(t.shape, self.y[max(k, 0)])
+        share = (t - self.t[k]) / (self.t[k + 1] - self.t[k])
+        return np.asarray(self.y[k] + (self.y[k + 1] - self.y[k]) * share)
 
     def event_times(self, t0: float, t1: float) -> list[float]:
         return inside(self.t.tolist(), t0, t1)

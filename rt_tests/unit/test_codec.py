@@ -12,6 +12,7 @@ from cantools.database import Message, Signal
 from cantools.database.conversion import BaseConversion
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from repetitions import repetitions
 
 from torqueloop.cython_kernels.can import codec as k
 from torqueloop.cython_kernels.can.codec import CodecTables, RxState, TxState
@@ -67,7 +68,7 @@ def cantools_message(signals: list[SignalSpec]) -> Message:
     ])  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=repetitions(300), deadline=None)
 @given(layouts(longest=64), st.binary(min_size=8, max_size=8))
 def test_decode_equals_cantools(signals: list[SignalSpec], data: bytes) -> None:
     tables = CodecTables([message_of(signals, True)], len(signals))
@@ -79,7 +80,7 @@ def test_decode_equals_cantools(signals: list[SignalSpec], data: bytes) -> None:
         assert table[s.slot] == pytest.approx(float(expected[s.name]), rel=1e-14, abs=1e-12), s
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=repetitions(300), deadline=None)
 @given(layouts(lossless=True), st.binary(min_size=8, max_size=8))
 def test_encode_gives_back_the_bits_that_cantools_decoded(signals: list[SignalSpec], data: bytes) -> None:
     tables = CodecTables([message_of(signals, False)], len(signals))

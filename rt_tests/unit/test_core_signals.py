@@ -54,6 +54,19 @@ def test_table_is_linear_between_points_and_jumps_where_a_time_is_given_twice() 
     assert table == Table([(0.0, 0.0), (1.0, 2.0), (1.0, 5.0), (2.0, 5.0)])
 
 
+@pytest.mark.parametrize("side", [-1, 0, 1])
+def test_a_stretch_between_two_points_of_a_table_has_the_bits_of_a_longer_one(side: int) -> None:
+    """Sampled between two points, before and behind all: the same numbers as in one go over all of them."""
+    table = Table([[0.1, -3.0], [0.7, 1.0 / 3.0], [0.7, 5.0], [1.3, 5.0], [2.9, -0.7]])
+    t = np.sort(np.concatenate([np.linspace(-0.5, 3.5, 997), table.t, np.nextafter(table.t, -9.0)]))
+    whole = table.sample(t, side)
+    assert np.array_equal(whole, np.concatenate([table.sample(t[k : k + 1], side) for k in range(len(t))]))
+    for a, b in ((0.2, 0.6), (0.7, 0.7), (0.9, 1.2), (3.0, 3.5), (-0.5, 0.0)):
+        part = (t >= a) & (t <= b)
+        assert np.array_equal(table.sample(t[part], side), whole[part])
+    assert table.sample(np.array([0.7]), side)[0] == pytest.approx(1.0 / 3.0 if side < 0 else 5.0, rel=1e-15)
+
+
 def test_products_and_differences_join_the_events_of_both() -> None:
     a, b = Step(startTime=0.5), Step(height=-1.0, offset=1.0, startTime=0.7)
     product, difference = a * b, 1.0 - a

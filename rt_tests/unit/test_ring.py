@@ -5,6 +5,7 @@ import threading
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from repetitions import repetitions
 
 from torqueloop.cython_kernels.probes import ring_selftest as selftest
 from torqueloop.cython_kernels.rings.ring import DataRing, FrameRing, LatestSlot
@@ -101,25 +102,25 @@ def in_two_threads(first, second):
 
 
 def test_two_threads_without_the_gil_lose_no_frame_and_keep_the_order():
-    ring, n = FrameRing(64), 200_000
+    ring, n = FrameRing(64), repetitions(200_000)
     bad = in_two_threads(lambda: selftest.produce_frames(ring, n), lambda: selftest.consume_frames(ring, n))
     assert bad == 0 and len(ring) == 0 and ring.high_water <= 64
 
 
 def test_two_threads_without_the_gil_pass_records_whole():
-    ring, n = DataRing(1024), 200_000
+    ring, n = DataRing(1024), repetitions(200_000)
     bad = in_two_threads(lambda: selftest.produce_records(ring, n), lambda: selftest.consume_records(ring, n))
     assert bad == 0 and len(ring) == 0
 
 
 def test_slot_is_read_whole_or_not_at_all_while_another_thread_writes():
-    slot, n = LatestSlot(16), 300_000
+    slot, n = LatestSlot(16), repetitions(300_000)
     reads, bad, _ = in_two_threads(lambda: selftest.write_slot(slot, n), lambda: selftest.read_slot(slot, n))
     assert bad == 0 and reads > 0 and slot.version == n
 
 
 def test_python_reads_a_slot_that_is_being_written():
-    slot, n = LatestSlot(8), 300_000
+    slot, n = LatestSlot(8), repetitions(300_000)
     thread = threading.Thread(target=selftest.write_slot, args=(slot, n))
     thread.start()
     seen = 0
