@@ -30,6 +30,8 @@ class Periodic(Signal):
     nperiod: int = -1
 
     def sample(self, t: Array, side: int = 0) -> Array:
+        if t.size == 1:
+            return np.full(t.shape, self._at(float(t.ravel()[0]), side))
         y = np.full(t.shape, float(self.offset))
         guess = np.floor((t - self.startTime) / self.period)
         for shift in (-1.0, 0.0, 1.0):
@@ -43,6 +45,26 @@ class Periodic(Signal):
                 on = (t > low) & (t <= high) if side < 0 else (t >= low) & (t < high)
                 at = valid & on
                 y[at] = self.offset + polynomial(piece, t[at] - low[at])
+        return y
+
+    def _at(self, t: float, side: int) -> float:
+        """`sample` at one time: the same arithmetic without arrays (a step cut at an event asks for single times)."""
+        y = float(self.offset)
+        if not math.isfinite(t):
+            return y
+        guess = math.floor((t - self.startTime) / self.period)
+        for k in (guess - 1, guess, guess + 1):
+            if k < 0 or 0 <= self.nperiod <= k:
+                continue
+            begin = self.startTime + k * self.period
+            lows = [begin + knot for knot in self.knots]
+            highs = [*lows[1:], self.startTime + (k + 1.0) * self.period]
+            for piece, low, high in zip(self.pieces, lows, highs, strict=True):
+                if low < t <= high if side < 0 else low <= t < high:
+                    value = 0.0
+                    for c in reversed(piece):
+                        value = value * (t - low) + c
+                    y = self.offset + value
         return y
 
     def event_times(self, t0: float, t1: float) -> list[float]:

@@ -52,6 +52,24 @@ def train_matrices(offsets: Array) -> Array:
     return C
 
 
+#: rows of train_matrices for each metre of offset
+DISPLACED = train_matrices(np.ones(8)) - train_matrices(np.zeros(8))
+
+
+def relative_speeds() -> Array:
+    """Rows that give the relative speeds of the wheels in mesh, seen from the carrier they are on."""
+    rows = np.zeros((8, 10))
+    for row, (i, j, _, _, on_carrier, mirrored) in zip(rows, TEETH, strict=True):
+        other = 1.0 if mirrored else -1.0
+        row[i] += 1.0
+        row[j] += other
+        row[PC] -= (1.0 + other) * on_carrier
+    return rows
+
+
+RELATIVE = relative_speeds()
+
+
 def losses_1_percent() -> Array:
     """deltaR for 1 % loss in a mesh: (R_out - f)/R_out * R_in/(R_in + f) = 0.99."""
     listed = [0.241935, 0.251256, 0.251256, 0.199329, 0.199329, 0.172662, 0.172662, 0.160804]
@@ -78,24 +96,24 @@ class Paper:
         return float(np.interp(w, grid, 200.0 - 200.0 / 300.0**2 * (grid - 250.0) ** 2))
 
     def accelerations(self, w: Array, torque: Array) -> Array:
-        C = self.C
+        n = 18 + self.locked
+        system = np.zeros((n, n))
+        system[:10, :10] = np.diag(self.J)
+        system[10:18, :10] = self.C
+        system[:10, 10:18] = self.C.T
         if self.locked:
-            C = np.vstack([C, np.eye(10)[CR]])
-        m = len(C)
-        relative = np.empty(8)
-        for k, (i, j, _, _, on_carrier, mirrored) in enumerate(TEETH):
-            carrier = w[PC] if on_carrier else 0.0
-            relative[k] = (w[i] - carrier) + (w[j] - carrier) * (1.0 if mirrored else -1.0)
-        sign_w = np.tanh(relative / 1e-3)
-        offsets = np.zeros(8)
+            system[18, CR] = system[CR, 18] = 1.0
+        sign_w = np.tanh(RELATIVE @ w / 1e-3)
+        offsets, right = np.zeros(8), np.concatenate([torque, np.zeros(n - 10)])
         for _ in range(3):
-            modified = C.copy()
-            modified[:8] = train_matrices(offsets)
-            system = np.block([[np.diag(self.J), modified.T], [C, np.zeros((m, m))]])
-            solved = np.linalg.solve(system, np.concatenate([torque, np.zeros(m)]))
-            F = -solved[10:18]
+            # the meshes as they are displaced; radii enter in proportion
+            system[:10, 10:18] = (self.C + offsets[:, None] * DISPLACED).T
+            solved = np.linalg.solve(system, right)
             # the power f*F*relative is lost: f has the sign of -(multiplier)*relative
-            offsets = self.dR * np.sign(-F) * sign_w
+            after = self.dR * np.sign(solved[10:18]) * sign_w
+            if np.array_equal(after, offsets):
+                break
+            offsets = after
         return np.asarray(solved[:10])
 
     def slopes(self, t: float, y: Array) -> Array:

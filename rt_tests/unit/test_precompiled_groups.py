@@ -112,7 +112,7 @@ def built(order: int, folder: Path) -> str:
         [sys.executable, "-m", "cython", "-3", "-I", str(ROOT), *options, source.name], cwd=folder, check=True
     )
     module = folder / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
-    flags = ["-O1", "-fPIC", "-shared", "-fno-math-errno", "-ffp-contract=off", "-w"]
+    flags = ["-O0", "-fPIC", "-shared", "-fno-math-errno", "-ffp-contract=off", "-w"]
     include = f"-I{sysconfig.get_paths()['include']}", f"-I{np.get_include()}"
     subprocess.run(["cc", *flags, *include, f"{name}.c", "-o", str(module)], cwd=folder, check=True)
     spec = importlib.util.spec_from_file_location(name, module)

@@ -54,6 +54,23 @@ def test_derivative_is_the_slope_between_events(name: str) -> None:
     np.testing.assert_allclose(slope.sample(t), wanted, rtol=1e-6, atol=1e-6 * (1.0 + np.abs(wanted).max()))
 
 
+@pytest.mark.parametrize("side", [-1, 0, 1])
+@pytest.mark.parametrize("name", ["table", "time table", "periodic table", "trapezoid", "two trapezoids", "movement",
+                                  "pulse", "two pulses", "saw tooth"])  # fmt: skip
+def test_single_times_have_the_bits_of_many(name: str, side: int) -> None:
+    """Steps without an event are sampled by blocks, the parts of a step cut at one time by time."""
+    jumping = {
+        "pulse": sig.Pulse(period=0.3, startTime=0.1, offset=0.7),
+        "two pulses": sig.Pulse(period=0.3, width=30.0, nperiod=2),
+        "saw tooth": sig.SawTooth(period=0.3),
+    }
+    signal = (SMOOTH | jumping)[name]
+    events = np.array(signal.event_times(-1.0, 3.0))
+    t = np.sort(np.concatenate([np.linspace(-0.5, 2.5, 401), events, np.nextafter(events, -9.0)]))
+    single = np.concatenate([signal.sample(t[k : k + 1], side) for k in range(len(t))])
+    np.testing.assert_array_equal(signal.sample(t, side), single)
+
+
 @pytest.mark.parametrize("name", SMOOTH)
 def test_every_kink_is_an_event_and_values_do_not_jump(name: str) -> None:
     signal = SMOOTH[name]
