@@ -88,7 +88,7 @@ def check_statics(name: str, box: Box) -> str:
 
 
 def check_patterns(box: Box) -> str:
-    """Every set of pressed elements from random speeds: finite, no energy created, precompiled = generic to the bit."""
+    """Every set of pressed elements from random speeds: finite, friction takes only, precompiled = generic to the bit."""
     compiled = compile_driveline(tl.load(box.car))
     pressed = [n for n in compiled.input_names if n.endswith(".p") and not n.startswith("lockup")]
     rng = np.random.default_rng(7)
@@ -106,6 +106,7 @@ def check_patterns(box: Box) -> str:
             state = KernelState(model)
             state.u = start
             assert model.run(state, inputs) == len(inputs) and np.isfinite(state.u).all(), pattern
+            assert state.counters["negative_heat"] == 0, pattern
             hashes.add(state.hash())
         assert len(hashes) == 1, pattern
         count += 1
