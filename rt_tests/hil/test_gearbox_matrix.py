@@ -88,7 +88,7 @@ def check_statics(name: str, box: Box) -> str:
 
 
 def check_patterns(box: Box) -> str:
-    """Every set of pressed elements from random speeds: finite, friction takes only, precompiled = generic to the bit."""
+    """Every set of pressed elements from random speeds: finite, friction only takes, precompiled = generic in bits."""
     compiled = compile_driveline(tl.load(box.car))
     pressed = [n for n in compiled.input_names if n.endswith(".p") and not n.startswith("lockup")]
     rng = np.random.default_rng(7)
