@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torqueloop.core.analyse.gear_section import RIM, PlacedSet
+from torqueloop.core.analyse.gear_section import RIM, PlacedCoupling, PlacedSet
 from torqueloop.core.analyse.shaft_motion import Motion
 from torqueloop.hil.animate.stage import Stage
 
@@ -124,7 +124,8 @@ def content(stage: Stage, motion: Motion, recorded: Recorded) -> dict[str, Any]:
         "sets": [_set(place, number, colours) for place in stage.section.sets],
         "couplings": [
             {"name": c.name, "kind": c.kind, "x": c.x, "width": c.width, "r_in": c.r_in, "r_out": c.r_out,
-             "outer": number.get(c.outer or "", -1), "inner": number.get(c.inner or "", -1)}
+             "outer": number.get(c.outer or "", -1), "inner": number.get(c.inner or "", -1),
+             "joint": _joint(stage, c)}
             for c in stage.section.couplings
         ],
         "shafts": [
@@ -171,6 +172,16 @@ def _set(place: PlacedSet, number: Mapping[str, int], colours: Mapping[str, str]
             for w in place.wheels.wheels
         ],
     }  # fmt: skip
+
+
+def _joint(stage: Stage, c: PlacedCoupling) -> dict[str, Any] | None:
+    """Bends, angles of the forks at phi = 0 and planes of a joint shaft, from the left to the right of the picture."""
+    part = stage.joints.get(c.name)
+    if part is None:
+        return None
+    ends = [{"hooke": h, "bend": b, "fork": f} for h, b, f in zip(part.hooke, part.bend, part.theta, strict=True)]
+    first = stage.topology.place[f"{c.name}.flange_a"][0]
+    return {"joints": part.joints, "planes": part.planes, "ends": ends if first == c.outer else ends[::-1]}
 
 
 def _converter(stage: Stage, number: Mapping[str, int], colours: Mapping[str, str]) -> dict[str, Any] | None:

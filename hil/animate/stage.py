@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from torqueloop.core.analyse.chain_section import chain, chain_section
 from torqueloop.core.analyse.gear_section import Coupling, Section, section
 from torqueloop.core.analyse.gear_wheels import WheelSet, wheel_sets
 from torqueloop.core.compile.compiler import analyse
@@ -16,6 +17,7 @@ from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.flange import ROTATIONAL
+from torqueloop.core.describe.joint_parts import JointPart
 from torqueloop.core.describe.parts import GROUND, FrictionPart, Parts
 from torqueloop.core.describe.vocabulary import BILATERAL, LOSS, STOP
 
@@ -57,6 +59,8 @@ class Stage:
     body: Body | None
     #: shafts of the driveline that are not drawn
     left_out: tuple[str, ...] = field(default=())
+    #: joints of a driveline that is drawn as a line, by the names of their couplings
+    joints: Mapping[str, JointPart] = field(default_factory=dict)
 
 
 def stage(driveline: Driveline) -> Stage:
@@ -81,12 +85,18 @@ def stage(driveline: Driveline) -> Stage:
     if converter is not None:
         couplings = [c for c in couplings if c.name != converter.lockup]
     couplings = [c for c in couplings if {c.first, c.second} - {None} <= inside]
-    drawn = section(sets, couplings, ends)
+    inputs = {part.owner: part for part in parts.joints.shafts}
+    joints = {c.name: inputs[c.name] for c in couplings if c.name in inputs}
+    line = chain(couplings, inside) if joints and not sets and driveline.gearbox is None else None
+    if line is None:
+        joints, drawn = {}, section(sets, couplings, ends)
+    else:
+        drawn = chain_section(line, {name: part.joints for name, part in joints.items()})
     turning = {*inside, *([converter.pump, converter.turbine] if converter else [])}
     turning &= set(topology.nodes)
     shafts = tuple(n for n in topology.nodes if n in turning and _is_drawn(n, drawn, converter))
     left = tuple(n for n in topology.nodes if topology.domain[n] == ROTATIONAL and n not in shafts)
-    return Stage(driveline, parts, topology, drawn, shafts, converter, _body(driveline), left)
+    return Stage(driveline, parts, topology, drawn, shafts, converter, _body(driveline), left, joints)
 
 
 def _is_drawn(node: str, drawn: Section, converter: Converter | None) -> bool:

@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 
 import torqueloop as tl
+from torqueloop.core.analyse.chain_section import chain, chain_section
+from torqueloop.core.analyse.gear_section import Coupling
 from torqueloop.core.analyse.shaft_motion import integral, motion
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.animate import animate as animation
@@ -25,6 +27,7 @@ from torqueloop.hil.animate.page import PAGE, page
 from torqueloop.hil.animate.stage import Stage, stage
 from torqueloop.hil.runs.recorded_run import RecordedRun
 
+CONFIGS = Path(tl.__file__).parent / "configs"
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
@@ -184,6 +187,39 @@ def test_a_body_on_mounts_rolls_in_the_picture(tmp_path: Path) -> None:
     assert np.radians(4.0) < drawn < np.radians(20.0)
     assert any(f"{made['body']['factor']:g} times as large" in note for note in made["notes"])
     assert made["gears"][-1][2] == "1"
+
+
+def test_joints_are_drawn_with_their_forks_in_line(tmp_path: Path) -> None:
+    """Propeller shaft: two crosses, bends and planes of the model; both forks of the tube are rigid to it."""
+    line = tl.load(CONFIGS / "examples" / "propeller_shaft.toml")
+    result = tl.Simulation(line).run(0.05, inputs={"gearbox.tau": 300.0})
+    made = inside(tl.animate(result, tmp_path / "a.html", line))
+    shaft, drive = sorted(made["couplings"], key=lambda c: c["x"])
+    assert (shaft["name"], shaft["kind"], drive["name"]) == ("shaft", "joint", "drive") and drive["joint"] is None
+    joint = shaft["joint"]
+    assert joint["joints"] == 2 and [end["hooke"] for end in joint["ends"]] == [1, 1]
+    assert [end["bend"] for end in joint["ends"]] == pytest.approx([np.arctan2(157, 1500)] * 2, rel=1e-9)
+    names = [track["name"] for track in made["tracks"]]
+    assert (names[shaft["outer"]], names[shaft["inner"]]) == ("output", "axle")
+    # y = x + atan((1 - cos b) sin x cos x / (cos b cos^2 x + sin^2 x), as the page takes it, from either end
+    from_end = []
+    for end in joint["ends"]:
+        x, b = end["fork"], end["bend"]
+        size = np.cos(b) * np.cos(x) ** 2 + np.sin(x) ** 2
+        from_end.append(x + np.arctan2((1 - np.cos(b)) * np.sin(x) * np.cos(x), size))
+    apart = from_end[0] - (joint["planes"] + from_end[1])
+    assert apart / np.pi == pytest.approx(round(apart / np.pi), abs=1e-9), "forks in line"
+
+
+def test_lines_are_drawn_in_the_order_they_are_joined_in() -> None:
+    joined = [Coupling("c", "spring", "w", "z"), Coupling("a", "joint", "x", "y"), Coupling("b", "gear", "w", "y")]
+    line = chain(joined, ["x", "y", "w", "z"])
+    assert line is not None and [(c.name, turned) for c, turned in line] == [("a", False), ("b", True), ("c", False)]
+    drawn = chain_section(line, {"a": 2})
+    assert [(c.outer, c.inner) for c in drawn.couplings] == [("x", "y"), ("y", "w"), ("w", "z")]
+    assert {s.name for s in drawn.shafts} == set("xywz") and drawn.couplings[0].width > drawn.couplings[2].width
+    assert chain([*joined, Coupling("d", "spring", "y", "z")], ["x", "y", "w", "z"]) is None, "branches"
+    assert chain([*joined, Coupling("d", "brake", "z", None)], ["x", "y", "w", "z"]) is None, "the housing"
 
 
 def test_text_of_a_run_stays_text(run: RecordedRun, made: Stage) -> None:

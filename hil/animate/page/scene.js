@@ -3,6 +3,8 @@
 const scene = (() => {
   const { content } = run;
   const root = new THREE.Scene(), machine = new THREE.Group(), turning = [], packs = new Map(), labels = [];
+  // what lies behind a joint is bent with it: the part of the machine that a shaft is in; what is to be posed at a time
+  const bent = new Map(), posed = [];
   // meshes of the converter, which stands before the sets: left out where they are looked at from the front
   let before = null, hidden = [];
   const COLOURS = ["#b3bcc9", "#e8891d", "#2a66b9", "#9a9a9a"], MUTED = "#8b95a3";
@@ -28,7 +30,7 @@ const scene = (() => {
     if (!found) {
       found = { track, group: new THREE.Group() };
       turning.push(found);
-      machine.add(found.group);
+      (bent.get(track) || machine).add(found.group);
     }
     return found.group;
   }
@@ -94,6 +96,7 @@ const scene = (() => {
 
   /** Plates between two races, coloured by the state; a brake's outer ones stand in the housing. */
   function coupling(c) {
+    if (c.joint) return joint(c);
     const inner = group(c.inner), outer = group(c.outer), x0 = c.x + 0.012, x1 = c.x + c.width - 0.012, n = 5, w = (x1 - x0) / (2 * n - 1);
     const colour = material(COLOURS[3], QUARTER), dark = material(COLOURS[3], QUARTER);
     packs.set(c.name, [colour, dark]);
@@ -108,7 +111,7 @@ const scene = (() => {
     const stands = c.outer < 0;
     put(outer, forms.tube(x0 - 0.01, x1 + 0.01, c.r_out, c.r_out + 0.025), material(stands ? MUTED : shaftColour(c.outer), QUARTER));
     if (stands) put(outer, forms.revolved(forms.box(x0 - 0.01, x1 + 0.01, c.r_out + 0.02, content.housing), 48, 0, (k) => k % 6 > 1), material(MUTED, QUARTER));
-    labels.push({ text: c.name, kind: "element", element: c.name, place: [c.x + c.width / 2, c.r_out + 0.07, 0.0] });
+    labels.push({ text: c.name, kind: "element", element: c.name, place: placed(bent.get(c.inner) || machine, [c.x + c.width / 2, c.r_out + 0.07, 0]) });
   }
   function rollers(c, where, x0, x1, stuff) {
     const r = (c.r_in + c.r_out) / 2, one = forms.revolved(forms.box(x0, x1, 0, (c.r_out - c.r_in) / 2 - 0.006), 10, 0);
@@ -117,6 +120,125 @@ const scene = (() => {
       mesh.position.set(0, r * Math.cos(a), r * Math.sin(a));
       where.add(mesh);
     }
+  }
+
+  // ---- joints: forks and a cross, or a bell with balls; what is behind one is bent by its angle
+  const FORK = 0.26, ARM = 0.19;
+  /** Shafts behind joints, from left to right: groups that are bent about the centre of their joint. */
+  function bend() {
+    let at = machine;
+    if (!content.couplings.some((c) => c.joint)) return;
+    for (const c of [...content.couplings].sort((a, b) => a.x - b.x)) {
+      if (!bent.has(c.outer)) bent.set(c.outer, at);
+      if (!c.joint) {
+        bent.set(c.inner, at);
+        continue;
+      }
+      const { joints, planes, ends } = c.joint, end = c.x + c.width;
+      const centres = joints === 2 ? [c.x + 0.4, end - 0.4] : [c.x + 0.4];
+      c.parts = centres.map((x, k) => {
+        const from = at, turn = new THREE.Quaternion().setFromAxisAngle(new THREE.Vector3(0, 0, 1), ends[k].bend), roll = k ? planes : 0;
+        const way = (a) => new THREE.Quaternion().setFromAxisAngle(new THREE.Vector3(1, 0, 0), a);
+        const whole = way(roll).multiply(turn).multiply(way(-roll));
+        at = new THREE.Group();
+        at.quaternion.copy(whole);
+        at.position.set(x, 0, 0).sub(new THREE.Vector3(x, 0, 0).applyQuaternion(whole));
+        from.add(at);
+        return { x, from, to: at, whole, roll, ...ends[k] };
+      });
+      bent.set(c.inner, at);
+    }
+  }
+  /** A bent line from one side of the picture to the other. */
+  function level() {
+    const last = [...content.couplings].sort((a, b) => a.x - b.x).pop(), away = new THREE.Vector3(...placed(bent.get(last.inner), [content.length, 0, 0]));
+    away.sub(machine.position).sub(body.position);
+    const turn = new THREE.Quaternion().setFromUnitVectors(away.clone().normalize(), ALONG), half = away.multiplyScalar(0.5);
+    machine.quaternion.copy(turn);
+    machine.position.copy(half).negate().applyQuaternion(turn);
+    for (const label of labels) label.place = new THREE.Vector3(...label.place).sub(half).applyQuaternion(turn).add(body.position).toArray();
+  }
+  /** A place in a part of the machine, in the axes of the machine. */
+  function placed(part, place) {
+    machine.updateMatrixWorld(true);
+    return part.localToWorld(new THREE.Vector3(...place)).toArray();
+  }
+  /** Two arms and their bridge at x, the arms along +-y; side: where the shaft is, -1 left. */
+  function fork(where, x, side, colour) {
+    const holder = new THREE.Group(), stuff = material(colour), back = x + side * FORK;
+    for (const y of [-ARM, ARM]) holder.add(rod([back, y, 0], [x - side * 0.05, y, 0], 0.055, stuff));
+    holder.add(rod([back, -ARM - 0.05, 0], [back, ARM + 0.05, 0], 0.06, stuff));
+    where.add(holder);
+    return holder;
+  }
+  const direction = (a) => new THREE.Vector3(0, Math.cos(a), Math.sin(a)), ALONG = new THREE.Vector3(1, 0, 0);
+  /** Angle of the shaft behind the cross of a joint, that of the fork before it being x. */
+  const behind = (x, bend) => x + Math.atan2((1 - Math.cos(bend)) * Math.sin(x) * Math.cos(x), Math.cos(bend) * Math.cos(x) ** 2 + Math.sin(x) ** 2);
+
+  function joint(c) {
+    const parts = c.parts, last = parts[parts.length - 1], tube = parts[0].to, end = c.x + c.width;
+    const first = shaftColour(c.outer), second = shaftColour(c.inner), grey = "#9aa7b5";
+    const stop = parts.length === 2 ? last.x - FORK : end;
+    const shaft = new THREE.Group();
+    shaft.add(rod([parts[0].x + FORK, 0, 0], [stop, 0, 0], 0.075, material(grey)));
+    tube.add(shaft);
+    parts.forEach((p, k) => {
+      // the fork of an outer shaft, and the one of the shaft between; the track tells the outer one's angle
+      const outerTrack = k ? c.inner : c.outer, outerSide = k ? p.to : p.from, innerSide = k ? p.from : p.to, side = k ? 1 : -1;
+      const colour = k ? second : first, [near, far] = k ? [p.x + FORK, end] : [p.x - FORK, c.x];
+      const stub = new THREE.Group();
+      stub.add(rod([near, 0, 0], [far, 0, 0], 0.06, material(colour)));
+      outerSide.add(stub);
+      if (!p.hooke) return bell(p, outerSide, innerSide, outerTrack, side, colour, grey, k ? null : shaft);
+      const outer = fork(outerSide, p.x, side, colour), inner = fork(innerSide, p.x, -side, grey);
+      const cross = [0, 1].map(() => {
+        const bar = rod([-0.24, 0, 0], [0.24, 0, 0], 0.04, material("#e0b44c"));
+        const holder = new THREE.Group();
+        holder.position.set(p.x, 0, 0);
+        bar.position.set(-0.24, 0, 0);
+        holder.add(bar);
+        p.from.add(holder);
+        return holder;
+      });
+      posed.push((time) => {
+        const x = p.fork + run.angle(outerTrack, time), y = behind(x, p.bend);
+        outer.rotation.x = stub.rotation.x = p.roll + x;
+        inner.rotation.x = p.roll + y + Math.PI / 2;
+        if (!k) shaft.rotation.x = y;
+        const mine = direction(p.roll + x), theirs = direction(p.roll + y + Math.PI / 2);
+        // in the axes before the joint
+        (k ? mine : theirs).applyQuaternion(p.whole);
+        cross[0].quaternion.setFromUnitVectors(ALONG, mine);
+        cross[1].quaternion.setFromUnitVectors(ALONG, theirs);
+      });
+    });
+    labels.push({ text: c.name, kind: "element", element: c.name, place: placed(parts[0].from, [parts[0].x, ARM + 0.2, 0]) });
+  }
+
+  /** A joint of constant velocity: a bell, a hub, six balls in the plane between both shafts. */
+  function bell(p, outerSide, innerSide, track, side, colour, grey, shaft) {
+    const cup = new THREE.Group(), hub = new THREE.Group(), cage = new THREE.Group(), balls = new THREE.Group();
+    cup.add(new THREE.Mesh(forms.revolved(forms.box(p.x - 0.17, p.x + 0.17, 0.22, 0.27), 48, 3, (k) => k % 24 < 13), material(colour)));
+    cup.add(new THREE.Mesh(forms.tube(Math.min(p.x + side * FORK, p.x + side * 0.17), Math.max(p.x + side * FORK, p.x + side * 0.17), 0, 0.25), material(colour)));
+    hub.add(new THREE.Mesh(forms.tube(p.x - 0.09, p.x + 0.09, 0, 0.1), material(grey)));
+    hub.add(rod([p.x, 0, 0], [p.x - side * FORK, 0, 0], 0.06, material(grey)));
+    outerSide.add(cup);
+    innerSide.add(hub);
+    const one = forms.revolved([...Array(9).keys()].map((k) => [-0.06 * Math.cos(Math.PI * k / 8), 0.06 * Math.sin(Math.PI * k / 8)]).reverse(), 16, 0);
+    for (let k = 0; k < 6; k++) {
+      const ball = new THREE.Mesh(one, material("#e0b44c")), a = Math.PI * k / 3;
+      ball.position.set(0, 0.16 * Math.cos(a), 0.16 * Math.sin(a));
+      balls.add(ball);
+    }
+    cage.add(balls);
+    cage.position.set(p.x, 0, 0);
+    cage.quaternion.slerp(p.whole, 0.5);
+    p.from.add(cage);
+    posed.push((time) => {
+      const x = p.fork + run.angle(track, time);
+      cup.rotation.x = balls.rotation.x = hub.rotation.x = p.roll + x;
+      if (shaft) shaft.rotation.x = x;
+    });
   }
 
   function converter(c) {
@@ -168,7 +290,7 @@ const scene = (() => {
   }
 
   /** Pads that stand, and arms of the body that lean on them: by these its turn is seen. Sides and order along the axis are
-   * those of the mounts (x along the shafts, y to the left seen from behind, z up), distances are not. */
+   * those of the mounts (x along the shafts, y to the right seen from behind, z up), distances are not. */
   function mounts() {
     const list = content.body ? content.body.mounts : [], far = content.housing;
     const low = Math.min(...list.map((m) => m[1])), high = Math.max(...list.map((m) => m[1]));
@@ -199,6 +321,7 @@ const scene = (() => {
   const light = new THREE.DirectionalLight(0xffffff, 2.0);
   light.position.set(-2, 6, 6);
   root.add(light);
+  bend();
   shafts();
   content.sets.forEach(wheelSet);
   content.couplings.forEach(coupling);
@@ -207,14 +330,17 @@ const scene = (() => {
     converter(content.converter);
     before = null;
   }
-  ends();
-  housing();
+  if (!bent.size) {
+    ends();
+    housing();
+  }
   // the body turns about a point on its axis
   const body = new THREE.Group();
   machine.position.x = -middle;
   body.position.x = middle;
   body.add(machine);
   root.add(body);
+  if (bent.size) level();
   mounts();
 
   /** Everything as it stands at a time. */
@@ -230,13 +356,14 @@ const scene = (() => {
         }
       }
     }
+    for (const one of posed) one(time);
     for (const [name, stuff] of packs) {
       const colour = COLOURS[run.state(name, time)];
       stuff[0].color.set(colour);
       stuff[1].color.set(colour).multiplyScalar(0.72);
     }
     const turned = run.turned(time);
-    // axes of the body (x back, y left, z up) in those of the picture (x right, y up, z to the viewer)
+    // axes of the body (x back, y right, z up) in those of the picture (x right, y up, z to the viewer)
     if (turned) body.quaternion.set(turned.q.x, turned.q.z, -turned.q.y, turned.q.w);
     return turned ? turned.angle : null;
   }
