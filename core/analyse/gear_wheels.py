@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from torqueloop.core.components.gears import IdealPlanetary
 from torqueloop.core.components.planets import Planetary, Ravigneaux
 from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.errors import RangeError
 
 TAU = 2.0 * math.pi
 #: free space between neighbouring planets, in teeth of their module
@@ -198,10 +199,10 @@ def numbers(component: IdealPlanetary) -> tuple[int, int]:
     return min(((s, round(s * i)) for s in range(24, 60)), key=lambda z: (abs(z[1] / z[0] / i - 1) > 5e-3, z[0]))
 
 
-def _angles(assembly: int, most: int) -> tuple[float, ...]:
-    """Where planets stand: theta = 2 pi k/assembly; as many as fit (`most`), evenly if that can be."""
+def _angles(assembly: int, most: int, wanted: int | None = None) -> tuple[float, ...]:
+    """Where planets stand: theta = 2 pi k/assembly; `wanted`, or as many as fit (`most`), evenly if that can be."""
     even = [n for n in NUMBERS if n <= most and assembly % n == 0]
-    n = even[0] if even else next((n for n in (3, 4, 2) if n <= most), 1)
+    n = wanted or (even[0] if even else next((n for n in (3, 4, 2) if n <= most), 1))
     return tuple(TAU * k / assembly for k in sorted({round(k * assembly / n) for k in range(n)}))
 
 
@@ -233,7 +234,12 @@ def _ideal(name: str, component: IdealPlanetary, driveline: Driveline, partner: 
     pairs = [plus for plus, plain in _shared(driveline) if plain == name]
     made = _Assembly(name)
     a = 0.5 * (1.0 + z_sun / z_ring)
-    angles = _angles(z_sun + z_ring, _most(a, 0.5 * (1 - z_sun / z_ring), z))
+    most, wanted = _most(a, 0.5 * (1 - z_sun / z_ring), z), driveline.display.planets.get(name)
+    angles = _angles(z_sun + z_ring, most, wanted)
+    if wanted is not None and (wanted > most or pairs):
+        allowed = "none: a set that shares its planets with another" if pairs else f"1 .. {most}: as many as fit"
+        raise RangeError("{key} = {value} planets cannot be drawn", file=driveline.file, table="display.planets",
+                         key=name, value=wanted, allowed=allowed)  # fmt: skip
     if pairs:
         plus = driveline.components[pairs[0]]
         assert isinstance(plus, IdealPlanetary)

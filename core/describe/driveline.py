@@ -10,9 +10,10 @@ d.connect("clutch.flange_b", "J2.flange_a")
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -24,6 +25,9 @@ from torqueloop.core.describe.units import exact, is_number
 
 #: "auto": 4 when there are springs (second order drifts in phase), else 2
 ORDERS: tuple[int | str, ...] = ("auto", 2, 4)
+COLOUR = re.compile("#[0-9a-fA-F]{6}")
+#: more planets than this in one set are a mistake
+MOST_PLANETS = 12
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,18 @@ class Gearbox:
 
     input: str
     output: str
+
+
+@dataclass(frozen=True)
+class Display:
+    """What of a picture of it the connections leave open (`[display]`); it changes nothing that is computed."""
+
+    #: gear sets from the input on; those not named come after them, in the order of the file
+    order: tuple[str, ...] = ()
+    #: component on a shaft -> its colour, "#rrggbb"
+    colours: Mapping[str, str] = field(default_factory=dict)
+    #: gear set -> number of planets that are drawn
+    planets: Mapping[str, int] = field(default_factory=dict)
 
 
 class Driveline:
@@ -63,6 +79,8 @@ class Driveline:
         self.gears: dict[str, Gear] = {}
         #: input and output shaft, where the driveline is (or contains) a gearbox
         self.gearbox: Gearbox | None = None
+        #: how it is drawn
+        self.display: Display = Display()
         #: file it was read from, for messages
         self.file: str | None = None
         #: where each component was defined, for messages
@@ -141,6 +159,30 @@ class Driveline:
                 )  # fmt: skip
         self.gearbox = Gearbox(input, output)
 
+    def set_display(
+        self, order: Sequence[str] = (), colours: Mapping[str, str] | None = None,
+        planets: Mapping[str, int] | None = None,
+    ) -> None:  # fmt: skip
+        """How it is drawn; colours and planets are added to those given before, an order takes the place of another."""
+        place: dict[str, Any] = {"table": "display", "file": self.file}
+        for key, names in (("order", order), ("colours", colours or {}), ("planets", planets or {})):
+            for name in names:
+                if name not in self.components:
+                    raise UnknownNameError(f"{{key}}: there is no component {name!r}", key=key, value=name,
+                                           hint=did_you_mean(name, self.components), **place)  # fmt: skip
+        for name, colour in (colours or {}).items():
+            if not isinstance(colour, str) or not COLOUR.fullmatch(colour):
+                raise RangeError("{key} = {value} is no colour", key=f"colours.{name}", value=colour,
+                                 allowed='"#rrggbb"', **place)  # fmt: skip
+        for name, n in (planets or {}).items():
+            if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= MOST_PLANETS:
+                raise RangeError("{key} = {value} is no number of planets", key=f"planets.{name}", value=n,
+                                 allowed=f"1 .. {MOST_PLANETS}", **place)  # fmt: skip
+        was = self.display
+        self.display = Display(
+            tuple(order) or was.order, {**was.colours, **(colours or {})}, {**was.planets, **(planets or {})}
+        )  # fmt: skip
+
     def replace(self, name: str, **values: Any) -> None:
         """Change parameters of a component (a new component object takes its place)."""
         if name not in self.components:
@@ -188,6 +230,7 @@ class Driveline:
     def _content(self) -> tuple[Any, ...]:
         return (
             self.name, self.order, self.components, self.tables, self.start, self.gears, self.gearbox, self.connections,
+            self.display,
         )  # fmt: skip
 
     def __eq__(self, other: object) -> bool:

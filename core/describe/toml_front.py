@@ -29,7 +29,7 @@ from torqueloop.core.describe.units import keys_of, scaled
 
 TOP_KEYS = (
     "name", "include", "solver", "components", "tables", "disconnect", "connections", "connect", "initial", "gearbox",
-    "gears", "source", "note",
+    "gears", "display", "source", "note",
 )  # fmt: skip
 #: free text that any table may carry
 FREE_KEYS = ("source", "note")
@@ -273,6 +273,8 @@ def _read_late(driveline: Driveline, file: str, config: Mapping[str, Any]) -> No
         driveline.file, kept = file, driveline.file
         driveline.set_gearbox(_text(body["input"], "input", file), _text(body["output"], "output", file))
         driveline.file = kept
+    if "display" in config:
+        _read_display(driveline, file, _mapping(config["display"], "display", file))
     for name, entry in _mapping(config.get("gears", {}), "gears", file).items():
         body = _mapping(entry, f"gears.{name}", file)
         _known(body, ("engaged", "ratio", *FREE_KEYS), f"gears.{name}", file)
@@ -287,6 +289,20 @@ def _read_late(driveline: Driveline, file: str, config: Mapping[str, Any]) -> No
         except ConfigError as error:
             error.file = file
             raise
+
+
+def _read_display(driveline: Driveline, file: str, body: Mapping[str, Any]) -> None:
+    """How it is drawn; a file that includes this one may say more."""
+    _known(body, ("order", "colours", "planets", *FREE_KEYS), "display", file)
+    try:
+        driveline.set_display(
+            _strings(body.get("order", []), "order", file),
+            _mapping(body.get("colours", {}), "display.colours", file),
+            _mapping(body.get("planets", {}), "display.planets", file),
+        )
+    except ConfigError as error:
+        error.file, error.table = file, error.table or "display"
+        raise
 
 
 def start_value(key: str, value: Any, file: str) -> tuple[str, float]:

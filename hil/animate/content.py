@@ -153,7 +153,13 @@ def _colours(stage: Stage) -> dict[str, str]:
     box = stage.driveline.gearbox
     first = [s for s in ((box.input, box.output) if box else ()) if s in stage.shafts]
     order = dict.fromkeys([*first, *stage.shafts])
-    return {name: PALETTE[k % len(PALETTE)] for k, name in enumerate(order)}
+    found = {name: PALETTE[k % len(PALETTE)] for k, name in enumerate(order)}
+    for component, colour in stage.driveline.display.colours.items():
+        for flange in stage.driveline.components[component].flanges:
+            node = stage.topology.place.get(f"{component}.{flange}", ("", 0))[0]
+            if node in found:
+                found[node] = colour
+    return found
 
 
 def _set(place: PlacedSet, number: Mapping[str, int], colours: Mapping[str, str]) -> dict[str, Any]:

@@ -25,6 +25,10 @@ from torqueloop.core.describe.vocabulary import BILATERAL, LOSS, STOP
 _JOINT = re.compile("Joint|Cardan|Universal", re.IGNORECASE)
 
 
+#: a gear set and the shafts of its members
+_Set = tuple[WheelSet, Mapping[str, str | None]]
+
+
 @dataclass(frozen=True)
 class Converter:
     """Pump and turbine, and the lock-up clutch between them ("" for none)."""
@@ -68,7 +72,7 @@ def stage(driveline: Driveline) -> Stage:
     parts, topology = analyse(driveline)
     wheels = wheel_sets(driveline)
     sets = [(made, _members(name, made, topology)) for name, made in wheels.items()]
-    sets = _beside_partners(sets)
+    sets = _beside_partners(_ordered(driveline, sets))
     couplings = _couplings(driveline, parts, topology)
     if driveline.gearbox is not None:
         inside = _within(sets, couplings, {driveline.gearbox.input, driveline.gearbox.output})
@@ -97,6 +101,18 @@ def stage(driveline: Driveline) -> Stage:
     shafts = tuple(n for n in topology.nodes if n in turning and _is_drawn(n, drawn, converter))
     left = tuple(n for n in topology.nodes if topology.domain[n] == ROTATIONAL and n not in shafts)
     return Stage(driveline, parts, topology, drawn, shafts, converter, _body(driveline), left, joints)
+
+
+def _ordered(driveline: Driveline, sets: list[_Set]) -> list[_Set]:
+    """Those that [display] names first; ConfigError for a name that is no gear set."""
+    named, found = driveline.display, [made.name for made, _ in sets]
+    for key, names in (("order", named.order), ("planets", named.planets)):
+        for name in names:
+            if name not in found:
+                raise ConfigError("{key}: {value} is no gear set", file=driveline.file, table="display", key=key,
+                                  value=name, allowed=", ".join(found) or "none")  # fmt: skip
+    place = {name: k for k, name in enumerate(named.order)}
+    return sorted(sets, key=lambda entry: place.get(entry[0].name, len(place)))
 
 
 def _is_drawn(node: str, drawn: Section, converter: Converter | None) -> bool:

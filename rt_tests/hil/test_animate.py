@@ -22,7 +22,7 @@ from torqueloop.core.analyse.gear_section import Coupling
 from torqueloop.core.analyse.shaft_motion import integral, motion
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.animate import animate as animation
-from torqueloop.hil.animate.content import LOCKED, OPEN, SLIPPING, content, states
+from torqueloop.hil.animate.content import LOCKED, OPEN, SLIPPING, _colours, content, states
 from torqueloop.hil.animate.page import PAGE, page
 from torqueloop.hil.animate.stage import Stage, stage
 from torqueloop.hil.runs.recorded_run import RecordedRun
@@ -220,6 +220,39 @@ def test_lines_are_drawn_in_the_order_they_are_joined_in() -> None:
     assert {s.name for s in drawn.shafts} == set("xywz") and drawn.couplings[0].width > drawn.couplings[2].width
     assert chain([*joined, Coupling("d", "spring", "y", "z")], ["x", "y", "w", "z"]) is None, "branches"
     assert chain([*joined, Coupling("d", "brake", "z", None)], ["x", "y", "w", "z"]) is None, "the housing"
+
+
+def test_display_refines_what_is_drawn(tmp_path: Path) -> None:
+    """Order of the sets, colours, planets; mistakes with file, table, key; nothing that is computed changes."""
+    file = tmp_path / "box.toml"
+    text = """
+include = ["zf_4hp22"]
+[display]
+order = ["P3", "P1"]
+colours = { out = "#123456" }
+planets = { P1 = 2 }
+"""
+    file.write_text(text)
+    plain, line = tl.load(CONFIGS / "gearboxes" / "zf_4hp22.toml"), tl.load(file)
+    before, after = stage(plain), stage(line)
+    assert [s.wheels.name for s in before.section.sets] == ["P1", "P2", "P3"]
+    assert [s.wheels.name for s in after.section.sets] == ["P3", "P1", "P2"]
+    count = {s.wheels.name: len(s.wheels.wheel("planet").places) for s in after.section.sets}
+    assert count["P1"] == 2 and count["P2"] == len(before.section.sets[1].wheels.wheel("planet").places)
+    assert _colours(after)["out"] == "#123456" != _colours(before)["out"]
+    assert line != plain and line.connections == plain.connections
+    for old, new, words in (
+        ('["P3", "P1"]', '["P3", "C4"]', ["display", "order", "'C4'", "no gear set"]),
+        ('["P3", "P1"]', '["P3", "P9"]', ["box.toml", "display", "order", "P9"]),
+        ("#123456", "blue", ["box.toml", "display", "colours.out", "#rrggbb"]),
+        ("P1 = 2", "P1 = 0", ["box.toml", "display", "planets.P1", "1 .. 12"]),
+        ("P1 = 2", "P1 = 12", ["display.planets", "P1", "as many as fit"]),
+        ("colours", "colors", ["box.toml", "display", "colors"]),
+    ):
+        file.write_text(text.replace(old, new))
+        with pytest.raises(ConfigError) as error:
+            stage(tl.load(file))
+        assert all(word in str(error.value) for word in words), str(error.value)
 
 
 def test_text_of_a_run_stays_text(run: RecordedRun, made: Stage) -> None:
