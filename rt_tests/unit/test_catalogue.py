@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from torqueloop.hil import cli
 from torqueloop.hil.catalogue.__main__ import generated
 from torqueloop.hil.catalogue.models import KINDS, FileKind, comments, meaning, models_of
 from torqueloop.hil.catalogue.schema import schema, taplo
@@ -103,9 +105,9 @@ def test_what_must_be_there_is_asked_of_a_file_that_extends_nothing() -> None:
 
 def test_the_command_prints_one_and_writes_all(tmp_path: Path) -> None:
     run = [sys.executable, "-m", "torqueloop.hil.cli", "schema"]
-    told = subprocess.run([*run, "vehicle"], capture_output=True, text=True, check=True).stdout
-    assert json.loads(told) == schema(kind("vehicle"))
-    subprocess.run([*run, "--out", str(tmp_path)], check=True, capture_output=True)
+    told = CliRunner().invoke(cli.app, ["schema", "vehicle"])
+    assert told.exit_code == 0 and json.loads(told.stdout) == schema(kind("vehicle"))
+    assert CliRunner().invoke(cli.app, ["schema", "--out", str(tmp_path)]).exit_code == 0
     rules = tomllib.loads((tmp_path / ".taplo.toml").read_text())["rule"]
     assert all((tmp_path / rule["schema"]["path"]).is_file() for rule in rules) and len(rules) == len(KINDS)
     wrong = subprocess.run([*run, "powertrain"], capture_output=True, text=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -187,14 +188,16 @@ def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@cache
+def imports_of_file(path: Path) -> list[Import]:
+    """Of one source, read once for all tests."""
+    if path.suffix in CYTHON:
+        return cython_imports(path.read_text(encoding="utf-8"), relative(path))
+    return python_imports(path, relative(path))
+
+
 def imports(*folders: str) -> list[Import]:
-    found = []
-    for path in sources(*folders):
-        if path.suffix in CYTHON:
-            found += cython_imports(path.read_text(encoding="utf-8"), relative(path))
-        else:
-            found += python_imports(path, relative(path))
-    return found
+    return [found for path in sources(*folders) for found in imports_of_file(path)]
 
 
 def wrong_way(found: list[Import]) -> list[str]:
