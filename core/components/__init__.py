@@ -16,6 +16,7 @@ from torqueloop.core.components.backlash import ElastoBacklash, ElastoBacklash2
 from torqueloop.core.components.bodies import (
     BodyMount,
     CardanMount,
+    FixedMount,
     LeavingShaft,
     RevoluteMount,
     RigidBody,
@@ -152,7 +153,7 @@ FAMILIES: dict[str, tuple[type[Component], ...]] = {
     "Changing ratio, loss by gear or input": (VariableGear, GearEfficiency2, TorqueLoss),
     "Drivelines on moving bodies": (
         World, MovingCarrier, Mounting1D, Rotor1D, BevelGear1D, AbsoluteSpeedSensor, MountedDriveline, RigidBody,
-        SphericalMount, RevoluteMount, CardanMount, BodyMount, LeavingShaft,
+        SphericalMount, RevoluteMount, FixedMount, CardanMount, BodyMount, LeavingShaft,
     ),
     "Shafts with joints": (UniversalJoint, JointShaft, ConstantVelocityJoint, ShaftBearing),
     "Rotation to translation": (IdealGearR2T, IdealRollingWheel, Wheel, Wheel2),
@@ -206,7 +207,8 @@ __all__ = [
     "CardanMount", "Clutch", "Component", "ConstantForce", "ConstantSpeed", "ConstantTorque", "ConstantVelocityJoint",
     "Convection", "Damper", "Differential", "Disc",
     "DragTorque", "EddyCurrentBrake", "EddyCurrentForce", "EddyCurrentTorque", "ElastoBacklash", "ElastoBacklash2",
-    "ElastoGap", "Engine", "Engine3", "FinalDrive", "Fixed", "FixedHeatFlow", "FixedTemperature", "Flange", "Force",
+    "ElastoGap", "Engine", "Engine3", "FinalDrive", "Fixed", "FixedHeatFlow", "FixedMount", "FixedTemperature",
+    "Flange", "Force",
     "Force2", "ForceSensor", "ForceStep", "FreeWheel", "GearEfficiency2", "GearMesh", "Gearbox",
     "GeneralAngleToTorqueAdaptor", "GeneralTorqueToAngleAdaptor", "HardStop", "HeatCapacitor", "IdealGear",
     "IdealGearR2T", "IdealPlanetary", "IdealRollingWheel", "Inertia", "InitializeFlange", "InverseSpeedDependentForce",

@@ -159,6 +159,17 @@ class RevoluteMount(_AtPoint):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FixedMount(_AtPoint):
+    """The body is bolted to the world at a point: it does not move; what is on it acts on the bolts.
+
+    Outputs f_x ..: force on the body; t_u, t_v, t_w: moments on it about its x, y, z, at the point.
+    """
+
+    def contribute(self, b: Builder) -> None:
+        b.hinge("frame_a", self.r, blocked=((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
+
+
+@dataclass(frozen=True, kw_only=True)
 class CardanMount(_AtPoint):
     """Three hinges in turn, about x, y, z, without mass, from the world; inputs tau_1 .. tau_3: the torques in them.
 

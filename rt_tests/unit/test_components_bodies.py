@@ -14,6 +14,7 @@ from torqueloop.core.components import (
     CardanMount,
     Clutch,
     Fixed,
+    FixedMount,
     LeavingShaft,
     Mounting1D,
     MovingCarrier,
@@ -26,7 +27,14 @@ from torqueloop.core.components import (
 )
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.driveline import Driveline
-from torqueloop.core.describe.errors import CompileError, NoInertiaError, RangeError, SimulationError, UnknownNameError
+from torqueloop.core.describe.errors import (
+    CompileError,
+    NoInertiaError,
+    OverconstrainedError,
+    RangeError,
+    SimulationError,
+    UnknownNameError,
+)
 from torqueloop.core.signals import Sine
 from torqueloop.core.simulate.offline import Simulation
 from torqueloop.core.simulate.results import Result
@@ -345,6 +353,33 @@ def test_clutches_on_a_body_keep_its_momentum() -> None:
     assert np.abs(L - L[0]).max() < 1e-6 * np.linalg.norm(L[0])
     balance = r.energy()
     assert abs(balance.residual) < 1e-9 * r["energy.kinetic"][0]
+
+
+def bolted(*more: tuple[str, Component]) -> Driveline:
+    d = Driveline("bolted")
+    d.add("body", RigidBody(m=10.0, I_11=1.0, I_22=1.0, I_33=1.0, g_z=-9.81))
+    d.add("rotor", Rotor1D(J=0.2, n_x=0.0, n_z=1.0, w0=50.0))
+    for name, part in (("motor", Torque()), ("mount", FixedMount(r_x=0.3)), *more):
+        d.add(name, part)
+    d.connect("motor.flange", "rotor.flange_a")
+    d.connect("body.frame_b", "rotor.frame_a", "mount.frame_a", *(f"{name}.frame_a" for name, _ in more))
+    return d
+
+
+def test_a_body_that_is_bolted_bears_weight_and_torque_in_its_mount() -> None:
+    r = Simulation(bolted(), h=1e-3).run(0.5, inputs={"motor.tau": 4.0})
+    assert r["rotor.w"][-1] == pytest.approx(50.0 + 4.0 / 0.2 * 0.5, rel=1e-9)
+    assert max(np.abs(r[f"body.{k}_{axis}"]).max() for k in "wv" for axis in "xyz") == 0.0
+    # the weight acts 0.3 m beside the bolts; the motor turns the rotor against the body about z
+    wanted = {"f_x": 0.0, "f_y": 0.0, "f_z": 98.1, "t_u": 0.0, "t_v": 0.3 * 98.1, "t_w": 4.0}
+    for name, value in wanted.items():
+        assert r[f"mount.{name}"][-1] == pytest.approx(value, abs=1e-9), name
+
+
+@pytest.mark.parametrize("other", [FixedMount(), SphericalMount(r_y=0.2), RevoluteMount()])
+def test_a_body_that_is_held_twice_is_named(other: Component) -> None:
+    with pytest.raises(OverconstrainedError, match="components: mount, other"):
+        Simulation(bolted(("other", other)))
 
 
 def test_what_no_body_can_be_is_refused() -> None:
