@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from torqueloop.hil.report.pages import render
 from torqueloop.hil.report.style import available, colour, rc, themed
+from torqueloop.hil.study import repeats
 from torqueloop.hil.study.store import SIGNALS
 from torqueloop.hil.study.work import Job, Outcome
 
@@ -36,6 +37,8 @@ def write_page(path: Path, study: Study, outcomes: Sequence[Outcome], timing: Ti
     failed = [o for o in outcomes if o.error]
     shown = _shown_metrics(job, outcomes)
     figures = _responses(job, outcomes, ranked, shown) + _maps(job, outcomes, shown[:1]) + _signals(path, job, ranked)
+    repeated = repeats.points(job, outcomes, shown)
+    points_head, points = repeats.table(repeated, shown) if repeated else ((), [])
     page = render(
         "study.html",
         job.config.study.name,
@@ -48,6 +51,8 @@ def write_page(path: Path, study: Study, outcomes: Sequence[Outcome], timing: Ti
         best=[(o.line.run, *(o.line.values[c] for c in _columns(outcomes)), *(o.metrics.get(m) for m in shown))
               for o in ranked[:BEST]],
         best_note=_note(job, outcomes, ranked),
+        points_head=points_head,
+        points=points,
         influence_head=("column", *shown),
         influence=_influence(outcomes, shown),
         figures=figures,

@@ -13,6 +13,7 @@ from torqueloop.core.describe.errors import ConfigError, UnknownNameError, did_y
 from torqueloop.hil.common.locate import locate
 from torqueloop.hil.study.measures import Function
 from torqueloop.hil.study.page import write_page
+from torqueloop.hil.study.repeats import Point, points
 from torqueloop.hil.study.store import PAGE, SIGNALS, TABLE, table
 from torqueloop.hil.study.study import Study, Timing, Told, read_study, run_study, study_of
 from torqueloop.hil.study.work import Outcome
@@ -56,6 +57,10 @@ class StudyResult:
             raise ConfigError("the study has no [objective]", table="objective")
         good = [o for o in self.runs if job.cost(o) < float("inf")]
         return sorted(good, key=job.cost)[:n]
+
+    def points(self) -> list[Point]:
+        """With `repeats`: the runs of each point taken together, in the order of the design; else none."""
+        return points(self.study.job, self.runs, list(self.study.job.config.metrics))
 
     def signals(self, run: int) -> dict[str, Any]:
         """Signals kept of a run, by name, with their times under "t" (NumPy)."""

@@ -129,6 +129,24 @@ def test_a_folder_of_another_study_is_refused(spin: Path) -> None:
         small(spin, out="full")
 
 
+def test_runs_of_one_point_are_taken_together(spin: Path) -> None:
+    """Repeats of two inertias with a drawn torque: spreads as NumPy gives them, on the page too."""
+    torque = {'scenario.inputs."drive.tau_Nm"': [[0.0, "= m"], [1.0, "= m"]]}
+    result = small(spin, vary={"model.components.b.J_kgm2": [0.1, 1.0]}, scatter={"m": {"low": 1.0, "high": 3.0}},
+                   set=torque, repeats=9, html=True)  # fmt: skip
+    frame = result.frame()
+    light, heavy = result.points()
+    assert [p.values for p in (light, heavy)] == [{"model.components.b.J_kgm2": J} for J in (0.1, 1.0)]
+    for point, J in ((light, 0.1), (heavy, 1.0)):
+        w = frame[frame["model.components.b.J_kgm2"] == J].w.to_numpy()
+        spread = point.metrics["w"]
+        assert len(w) == 9 == point.runs and not point.failed and np.ptp(w) > 0.0
+        assert (spread.least, spread.most, spread.mean) == (w.min(), w.max(), pytest.approx(w.mean()))
+        assert (spread.low, spread.high) == pytest.approx(tuple(np.percentile(w, (5, 95))))
+        assert f"{spread.least:.4g} … {spread.most:.4g}" in result.files["page"].read_text(encoding="utf-8")
+    assert small(spin, out="other").points() == []
+
+
 def test_a_run_can_be_made_again_from_its_line(spin: Path) -> None:
     result = small(spin, out="one", scatter={"m": {"mean": 100.0, "sd": 5.0}}, repeats=2,
                    set={"model.components.clutch.fn_max_N": "= m"})  # fmt: skip
