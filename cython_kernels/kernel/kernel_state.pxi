@@ -201,6 +201,7 @@ cdef class KernelState:
         cdef int64_t n = m.n, nf = m.nf, i, block = (2 if m.order == 4 else 1) * m.nls
         cdef int64_t two = m.nlin + m.ncon > 0, four = m.order == 4, own = m.ncon > 0, formed = n <= TL_FORMED
         cdef int64_t torques = four and formed and m.nls + m.ncon + m.nd + m.nvg == 0
+        cdef int64_t spring = keeps_spring(self.model.arrays)
         s.cache = <tl_pattern*>zeros(self, m.ncache * sizeof(tl_pattern))
         cdef double* memory = <double*>zeros(self, m.ncache * m.pattern_size * sizeof(double))
         cdef uint64_t* keys = <uint64_t*>zeros(self, m.ncache * m.nkey * sizeof(uint64_t))
@@ -223,9 +224,10 @@ cdef class KernelState:
             q.A4 = _take(&cur, 4 * n * n) if own and four else m.A4
             q.X = _take(&cur, block * block)
             q.X0 = _take(&cur, m.nls * m.nls)
+            q.spring = _take(&cur, n + 3 + 3 * nf) if spring else NULL
             if cur - memory != (i + 1) * m.pattern_size:
                 raise AssertionError(f"a lock pattern takes {cur - memory} doubles, {m.pattern_size} were reserved")
-        size = 3 * n * n + 3 * n * nf + (8 * n * n if four else 0) + (4 * n * nf if torques else 0) + block * block + m.nls * m.nls
+        size = 4 * n * n + 4 * n * nf + (8 * n * n if four else 0) + (4 * n * nf if torques else 0) + block * block + m.nls * m.nls + nf
         cur = <double*>zeros(self, size * sizeof(double))
         q = &s.cut
         q.P = _take(&cur, n * n)
@@ -240,6 +242,10 @@ cdef class KernelState:
         q.X = _take(&cur, block * block)
         q.X0 = _take(&cur, m.nls * m.nls)
         q.range = ranges + m.ncache * per
+        q = &s.other
+        q.P = _take(&cur, n * n)
+        q.T = _take(&cur, n * nf)
+        s.change = _take(&cur, nf)
 
     def _more_scratch(self):
         """Scratch of losses, driven flanges, contacts, variable gears and the thermal network."""

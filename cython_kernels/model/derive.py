@@ -213,7 +213,12 @@ def _friction(a: ModelArrays, h: float, W: np.ndarray) -> dict[str, np.ndarray]:
         k = int(a.fr["mu"][i])
         x, y = _curve(a, k) if k >= 0 else (np.zeros(1), np.ones(1))
         mu0[i] = np.interp(0.0, x, y)
-        if np.ptp(y) > 0.0:
+        if a.fr["src"][i] == 0 and a.fr["gain"][i] == 0.0:
+            # never pressed: a free wheel alone
+            fixed[i] = 1
+            held = (0.0, a.fr["hold"][i], UNLIMITED)[a.fr["fwd"][i]], (0.0, 0.0, UNLIMITED)[a.fr["bwd"][i]]
+            value[i] = (0.0, 0.0, 0.0, *held)
+        elif np.ptp(y) > 0.0:
             rise = np.diff(y) / np.diff(x)
             dmu[i] = max(0.0, rise.max())
             if dmu[i] > 0.0:
@@ -291,7 +296,14 @@ def _pattern_size(a: ModelArrays) -> int:
     own = n * n + four if contacts else 0
     plain = losses + contacts + len(a.drv) + len(a.vg) == 0
     torques = 4 * n * nf if a.order == 4 and n <= FORMED and plain else 0
-    return int(size + four + torques + own + (a.order // 2 * losses) ** 2 + losses**2)
+    spring = n + 3 + 3 * nf if keeps_spring(a) else 0
+    return int(size + four + torques + own + (a.order // 2 * losses) ** 2 + losses**2 + spring)
+
+
+def keeps_spring(a: ModelArrays) -> bool:
+    """Whether lock patterns keep what a single spring changes in them when a trial is made again with another length."""
+    others = sum(len(a.elements[kind]) for kind in ("con", "ls", "drv", "vg", "jo"))
+    return a.order == 2 and len(a.lin) > 0 and others == 0 and len(a.u0) <= FORMED
 
 
 def _cache(a: ModelArrays) -> dict[str, Any]:

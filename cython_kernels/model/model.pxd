@@ -76,6 +76,9 @@ cdef struct tl_pattern:
     const double* A4
     double* X             # (stages*nls)^2 response of the reactions of the losses to their torques, stage by stage
     double* X0            # (nls, nls) the same at an instant
+    int32_t rank          # directions in which springs and dampers act on the elements that do not stick
+    double* spring        # where rank is 1 what depends on the length of a step, see other_length (shortened.pxi): the
+                          # direction z (n); z.M z, z.D z, z.K z; Tn M z, Tn D z, Tn K z (nf each). NULL: not kept
 
 
 # Plan and scratch of tl_outputs, see readout.pxi.
@@ -191,7 +194,10 @@ cdef struct tl_state:
     double part           # length of the trial over h: 1 but for models with stiff_cut
     double h              # length of the trial, s
     tl_eval ex            # ends of the longer trial while a shorter one is made
-    tl_pattern cut        # its matrices
+    tl_pattern other      # its matrices, made of those of a whole step where all springs and dampers act along one direction
+    const tl_pattern* whole  # those
+    double* change        # (nf) by how much the torques of the elements at rest follow that direction otherwise
+    tl_pattern cut        # its matrices where they do not
     int32_t cut_ns        # how many elements stick in them, -1: the scratch of building is that of another pattern
     int32_t* cut_list     # (nf) these elements
     int32_t held_k        # rows of the basis of the last pattern that was built: of what sticks,

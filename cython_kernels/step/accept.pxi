@@ -16,7 +16,7 @@ cdef double BALANCE_TOL = 1e-6
 cdef double CUT_TOL = 1e-4
 
 
-cdef inline void lerp(double* v0, const double* vm, const double* v1, int32_t count, double x, int32_t four) noexcept nogil:
+cdef inline void lerp(tl_vec v0, tl_cvec vm, tl_cvec v1, int32_t count, double x, int32_t four) noexcept nogil:
     """v0 <- value at x of the polynomial through v0, (vm,) v1. What is constant stays so to the bit."""
     cdef int32_t i
     if four:
@@ -318,7 +318,9 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
     advance_actuators(m, s, theta, x * s.part, 2, s.em.p, s.fill1)
     for i in range(TL_NACT(m)):
         s.now.p[i] = s.em.p[i]
-        s.fill[i] = s.fill1[i]
+    if not m.act_simple:
+        for i in range(TL_NACT(m)):
+            s.fill[i] = s.fill1[i]
     for i in range(n):
         s.now.u[i] = s.end.u[i]
         s.now.z[i] = s.end.z[i]

@@ -124,7 +124,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
 
     Returns 0, or 1 when the state is not finite any more. Real-time: yes; work is bounded by MAX_SPLITS.
     """
-    cdef int32_t i, n = TL_N(m), splits = 0, own_length = 0
+    cdef int32_t i, n = TL_N(m), splits = 0, own_length = 0, made = 0
     cdef double done = 0.0, end = 1.0 if dt == m.h else dt / m.h, x, y, chk, left
     s.theta = 0.0
     s.T_theta = 0.0
@@ -135,8 +135,10 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     if start_of_step(m, s):
         s.status = 1
         return 1
-    if s.quiet and (s.held or TL_NACT(m) == 0) and dt == m.h and quiet_step(m, s):
-        return 0
+    if s.quiet and (s.held or TL_NACT(m) == 0) and dt == m.h:
+        made = quiet_step(m, s)
+        if made == TAKEN:
+            return 0
     s.quiet = 0
     if dt == 0.0:
         return 0
@@ -148,7 +150,11 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
             shorten(m, s, end - done)
         if s.ties:
             end_ties(m, s)
-        trial(m, s, done)
+        if made == TRIED:
+            made = 0                         # the quiet step has made this trial, and then something happens in it
+            take_over(m, s)
+        else:
+            trial(m, s, done)
         chk = 0.0
         for i in range(n):
             chk += s.end.u[i]
@@ -173,7 +179,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
             x = y if y < x else x
         if x > 1.5 and left < 1.0 and TL_NLIN(m) + TL_NCON(m) > 0 and not own_length and cut_makes_energy(m, s, left):
             own_length = 1                   # the rest of the step in a trial of its length, not cut from a longer one
-            forget_history(m, s)
+            history_of_part(m, s, s.end.hs1, s.s2, left)
             continue
         y = left if x > 1.5 else x
         if x <= 1.5:

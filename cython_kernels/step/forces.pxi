@@ -34,11 +34,16 @@ cdef inline void advance_actuators(const tl_model* m, const tl_state* s, double 
     cdef double cmd, target, tau, dt = part * m.h, x, rest, p
     cdef tl_cvec p_now = s.now.p
     cdef tl_vec p_new = p_out
-    if s.held and code < 2 and m.act_simple:
+    if s.held and m.act_simple:
         for i in range(TL_NACT(m)):
             cmd = s.cmd[i]
             p = p_now[i] - cmd
-            p_new[i] = cmd + p * (m.act[i].E[code] if p < 0.0 else m.act[i].E[2 + code]) if fabs(p) > ARRIVED else cmd
+            if fabs(p) <= ARRIVED:
+                p_new[i] = cmd
+            elif code < 2:
+                p_new[i] = cmd + p * (m.act[i].E[code] if p < 0.0 else m.act[i].E[2 + code])
+            else:
+                p_new[i] = cmd + p * exp(-dt / (m.act[i].tau_rise if p < 0.0 else m.act[i].tau_fall))
         return
     for i in range(TL_NACT(m)):
         cmd = clipped_command(m, i, input_at(m, s, m.act[i].input, theta + 0.5 * part))
@@ -219,6 +224,20 @@ cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double t
         joint_ports(m, s, e, theta, port + j)
 
 
+cdef double slipping_capacity(const tl_model* m, tl_state* s, double w, double fn, tl_eval* e, int32_t* hint, int32_t i,
+                              int32_t row) noexcept nogil:
+    """Sliding capacity of element i, pressed with fn, at the slip w; says whether it is steep there."""
+    cdef int64_t mode = s.mode[i]
+    cdef double c = m.fr[i].cgeo * fn
+    # beyond the end of the slip (a trial only) mu stays that of standstill
+    w = w * mode if mode != 2 else fabs(w)
+    e.steep[i] = 0
+    if m.fr[i].dmu * c * m.fr[i].stiff > 1.0 and (w < m.fr[i].w_steep or fabs(s.now.w[row]) < m.fr[i].w_steep):
+        e.steep[i] = 1
+        s.stiff = 1
+    return c * table1(&m.tab1[m.fr[i].mu], w, hint + i)
+
+
 cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, double theta, tl_eval* e, int32_t* hint,
                           int32_t i, int32_t row, int32_t source, int32_t index, int32_t both) noexcept nogil:
     """Normal force -> sliding capacity cgeo*mu(|w|)*fn and static limit peak*cgeo*mu(0)*fn of friction element i.
@@ -226,7 +245,6 @@ cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, d
     row, source, index, both: its row, where the normal force comes from, which input or actuator, whether it acts both ways; constants
     in a precompiled step.
     """
-    cdef int64_t mode
     cdef double fn, c, lim
     if source == 2:
         fn = m.fr[i].ga * (p[index] - m.fr[i].pret)
@@ -238,21 +256,8 @@ cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, d
     if s.pressed[i]:
         # a normal force that vanishes within the trial is followed below 0, so that it is 0 at the cut and the polynomials
         # on both sides of the event stay smooth
-        mode = s.mode[i]
         lim = m.fr[i].lim * fn
-        if mode != 0 and m.fr[i].mu >= 0:
-            # beyond the end of the slip (a trial only) mu stays that of standstill
-            w = w * mode if mode != 2 else fabs(w)
-            c = m.fr[i].cgeo * fn
-            e.steep[i] = 0
-            if m.fr[i].dmu * c * m.fr[i].stiff > 1.0 and (
-                w < m.fr[i].w_steep or fabs(s.now.w[row]) < m.fr[i].w_steep
-            ):
-                e.steep[i] = 1
-                s.stiff = 1
-            c = c * table1(&m.tab1[m.fr[i].mu], w, hint + i)
-        else:
-            c = m.fr[i].cap0 * fn
+        c = m.fr[i].cap0 * fn if s.mode[i] == 0 or m.fr[i].mu < 0 else slipping_capacity(m, s, w, fn, e, hint, i, row)
         e.cap_f[i] = c
         e.cap_b[i] = c
         e.lim_f[i] = lim

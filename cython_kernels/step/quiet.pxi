@@ -11,6 +11,8 @@ cdef enum:
     #: of s.quiet: the lists hold; the same, and capacities follow inputs that are not held
     LISTED = 2
     FOLLOWING = 3
+    TAKEN = 1              # of quiet_step: the step is done
+    TRIED = 2              # its trial is made, and something happens in it
     STILL = 2              # steps in a row without a change after which both instants and the middle hold the same
 
 
@@ -208,8 +210,8 @@ cdef inline int32_t stays_quiet(const tl_model* m, const tl_state* s, int32_t mo
 
 
 cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
-    """The step from the present state with its inputs taken over, if nothing happens in it: 1. Else 0, and nothing has
-    been done."""
+    """The step from the present state with its inputs taken over, if nothing happens in it: TAKEN. Else nothing has been
+    done: TRIED when its trial has been made, which is that of the general path then, else 0."""
     cdef int32_t i, moved, listed = s.quiet == 1
     if not s.hist[0] or s.ties or (s.held and s.quiet == FOLLOWING):
         return 0
@@ -228,11 +230,27 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     if moved:
         move_pressures(m, s, listed)
     if m.order == 4:
-        if not quiet_trial4(m, s) or not stays_quiet(m, s, moved) or accept4(m, s, 1.0):
+        if not quiet_trial4(m, s):
             return 0
-    elif not quiet_trial2(m, s) or not stays_quiet(m, s, moved) or accept2(m, s, 1.0):
-        return 0
+        if not stays_quiet(m, s, moved) or accept4(m, s, 1.0):
+            return TRIED
+    else:
+        if not quiet_trial2(m, s):
+            return 0
+        if not stays_quiet(m, s, moved) or accept2(m, s, 1.0):
+            return TRIED
     take_whole(m, s, m.order == 4)
     s.t[0] += m.h
     s.step_no[0] += 1
-    return 1
+    return TAKEN
+
+
+cdef void take_over(const tl_model* m, tl_state* s) noexcept nogil:
+    """The rest of the general trial after that of a quiet step."""
+    cdef int32_t i
+    gather(m, s.now.a, s.wa)
+    for i in range(TL_NF(m)):
+        if s.mode[i] == 2:
+            s.end.tau[i] = 0.0
+            if m.order == 4:
+                s.em.tau[i] = 0.0

@@ -4,6 +4,9 @@
 # unresolved oscillation. Such models therefore make each trial with the length that is used: up to the event, and from
 # there to the end of the step. The matrices of that length are built on the spot (n^3, at events only).
 
+#: of the length: between two ends of a bracket so near to each other lies nothing
+cdef double NARROW = 2.3e-16
+
 #: of what the margin of a contact is formed from: how far a trial may end beyond its regime
 cdef double REGIME_TOL = 1e-6
 
@@ -12,11 +15,71 @@ cdef enum:
     REFINE = 16            # trials at most to find the length that ends at the event
 
 
+cdef inline int32_t along_one(const tl_model* m) noexcept nogil:
+    """1 where lock patterns hold z and its products; the same as keeps_spring in derive.py."""
+    return TL_NLIN(m) > 0 and TL_NCON(m) + TL_NLS(m) + TL_ND(m) + TL_NVG(m) + TL_NJO(m) == 0 and TL_N(m) <= TL_FORMED and (
+        m.order == 2)
+
+
+cdef void other_length(const tl_model* m, tl_state* s, const tl_pattern* whole) noexcept nogil:
+    """s.other: the pattern `whole` for trials of the length s.h, where all springs and dampers act along one direction z.
+
+        P(h) = P_r + z z^T / (z.S z)        T(h) = Tn (M P_r - I) + (Tn S z) z^T / (z.S z)        S = M + h/2 D + h^2/4 K
+
+    so only the two last terms differ from those of the whole step."""
+    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
+    cdef tl_cvec z = whole.spring
+    cdef tl_cvec size = z + n
+    cdef tl_cvec inert = size + 3
+    cdef tl_cvec damped = inert + nf
+    cdef tl_cvec sprung = damped + nf
+    cdef tl_cvec P = whole.P
+    cdef tl_cvec T = whole.T
+    cdef tl_vec P1 = s.other.P
+    cdef tl_vec T1 = s.other.T
+    cdef tl_vec change = s.change
+    cdef double h = s.h, d = 0.5 * h, k = 0.25 * h * h, d0 = 0.5 * m.h, k0 = 0.25 * m.h * m.h, f, f0
+    s.other.ns = whole.ns
+    s.other.P0 = whole.P0
+    s.other.T0 = whole.T0
+    s.other.Tn = whole.Tn
+    f = 0.0
+    f0 = 0.0
+    if whole.rank == 1:
+        f = 1.0 / (size[0] + d * size[1] + k * size[2])
+        f0 = 1.0 / (size[0] + d0 * size[1] + k0 * size[2])
+    for i in range(nf):
+        change[i] = f * (inert[i] + d * damped[i] + k * sprung[i]) - f0 * (inert[i] + d0 * damped[i] + k0 * sprung[i])
+    f -= f0
+    for j in range(n):
+        for i in range(n):
+            P1[j * n + i] = P[j * n + i] + f * z[j] * z[i]
+        for i in range(nf):
+            T1[j * nf + i] = T[j * nf + i] + z[j] * change[i]
+
+
 cdef void shorten(const tl_model* m, tl_state* s, double part) noexcept nogil:
     """The next trial spans part*h: matrices of that length."""
     s.part = part
     s.h = part * m.h
+    if along_one(m):
+        if s.pat != &s.other:
+            s.whole = pattern_of(m, s)
+        if s.whole.rank <= 1:
+            other_length(m, s, s.whole)
+            s.pat = &s.other
+            return
     s.pat = cut_pattern(m, s, s.h)
+
+
+cdef void history_of_part(const tl_model* m, tl_state* s, const double* hs1, const double* s2, double x) noexcept nogil:
+    """How the acceleration goes on over the first part x of a trial in which it changed by hs1 and s2: what the next
+    trial, of that length, is predicted from."""
+    cdef int32_t i
+    s.hist[0] = 1
+    for i in range(TL_N(m)):
+        s.now.hs1[i] = x * hs1[i]
+        s.hs2[i] = x * x * s2[i]
 
 
 cdef inline double event_margin(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i,
@@ -92,16 +155,86 @@ cdef int32_t left_regime(const tl_model* m, tl_state* s) noexcept nogil:
     return 0
 
 
+cdef struct tl_search:
+    double lo              # trials up to here end before the event: margin f_lo > 0
+    double f_lo
+    double hi              # and here beyond it: f_hi < 0
+    double f_hi
+    double old             # the point that has left the bracket last
+    double f_old
+    int32_t points         # 3: there is one
+    int32_t made_up        # 1: f_lo is no margin of a trial
+    int32_t side           # the end that has moved last, -1 lo, 1 hi
+    double weight          # of the margin at the other end in the chord
+
+
+cdef inline void start_search(tl_search* r, double f_lo, double hi, double f_hi, double small) noexcept nogil:
+    """Between the present instant and the fraction hi. What leaves zero there has no margin to begin with: any that keeps
+    the first points away from it."""
+    r.made_up = f_lo <= small
+    r.lo = 0.0
+    r.f_lo = fabs(f_hi) + small if r.made_up else f_lo
+    r.hi = hi
+    r.f_hi = f_hi
+    r.points = 2
+    r.side = 0
+    r.weight = 1.0
+
+
+cdef inline void narrow_search(tl_search* r, double x, double f) noexcept nogil:
+    """The point x with the margin f takes the place of its end of the bracket."""
+    cdef int32_t side = -1 if f > 0.0 else 1
+    cdef double less = 1.0 - f / (r.f_hi if side > 0 else r.f_lo)
+    if r.made_up or not less > 0.0:
+        less = 0.5
+    r.weight = 1.0 if side != r.side else r.weight * less
+    r.side = side
+    r.points = 3
+    if side > 0:
+        r.old = r.hi
+        r.f_old = r.f_hi
+        r.hi = x
+        r.f_hi = f
+    else:
+        r.old = r.lo
+        r.f_old = r.f_lo
+        r.points = 2 if r.made_up else 3
+        r.made_up = 0
+        r.lo = x
+        r.f_lo = f
+
+
+cdef double next_length(const tl_search* r) noexcept nogil:
+    """The next point: inverse quadratic interpolation where its three points are monotone enough for it (Chandrupatla
+    1997), else the chord, with the margin of an end that stays weighted down (Anderson and Bjoerck 1973)."""
+    cdef double a, fa, b, fb, c = r.old, fc = r.f_old, xi, phi, x
+    a = r.hi if r.side > 0 else r.lo
+    fa = r.f_hi if r.side > 0 else r.f_lo
+    b = r.lo if r.side > 0 else r.hi
+    fb = r.f_lo if r.side > 0 else r.f_hi
+    x = r.lo
+    if r.points == 3 and not r.made_up:
+        xi = (a - b) / (c - b)
+        phi = (fa - fb) / (fc - fb)
+        if phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi:
+            x = a + (b - a) * (fa / (fb - fa) * fc / (fb - fc)) + (c - a) * (fa / (fc - fa) * fb / (fc - fb))
+    if not r.lo < x < r.hi:
+        fb *= r.weight
+        x = a + (b - a) * fa / (fa - fb)
+    return x if r.lo < x < r.hi else 0.5 * (r.lo + r.hi)
+
+
 cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double x) noexcept nogil:
     """The trial up to its fraction x, made again with that length: its end is A-stable, a point inside is not.
 
-    Where a slip comes to zero or a torque to its limit, the length is refined until it does so at the end (false
-    position); what is left of a slip is taken out by projection. The ends of the longer trial stay in s.end, as the trend for the decision. Returns the fraction.
+    Where a slip comes to zero or a torque to its limit, the length is refined until it does so at the end (a bracketed
+    search, to rounding); what is left of a slip is taken out by projection. The ends of the longer trial stay in s.end, as
+    the trend for the decision. Returns the fraction.
     """
-    cdef int32_t i, it, other, found = 0, stops = -1, n = TL_N(m), nf = TL_NF(m)
-    cdef int32_t middle = 0
-    cdef double beyond = 0.0
-    cdef double turn = 0.0, part = s.part, sgn = 0.0, lo = 0.0, hi = 1.0, f_lo = 0.0, f_hi = 0.0, f = 0.0, small = 0.0
+    cdef int32_t i, it, other, found = 0, stops = -1, middle = 0, n = TL_N(m), nf = TL_NF(m)
+    cdef double beyond = 0.0, turn = 0.0, part = s.part, sgn = 0.0, f = 0.0, small = 0.0
+    cdef tl_search r
+    start_search(&r, 1.0, 1.0, 0.0, 0.0)
     memcpy(s.ex.port, s.end.port, TL_NPORT(m) * sizeof(double))
     memcpy(s.ex.cap_f, s.end.cap_f, nf * sizeof(double))
     memcpy(s.ex.cap_b, s.end.cap_b, nf * sizeof(double))
@@ -123,16 +256,16 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
             stops = nf + i
             small = 1e-11 * contact_size(m, s, i)
     if stops >= 0:
-        f_lo = event_margin(m, s, s.now, stops, sgn)
-        f_hi = event_margin(m, s, s.end, stops, sgn)
-        if f_lo <= small:
-            f_lo = fabs(f_hi) + small        # leaves zero first: any bracket that keeps away from the start
-    s.hist[0] = 0                            # the history is that of another length
-    for i in range(n):
-        s.now.hs1[i] = 0.0
-        s.hs2[i] = 0.0
+        start_search(&r, event_margin(m, s, s.now, stops, sgn), 1.0, event_margin(m, s, s.end, stops, sgn), small)
+    if m.stiff_cut:
+        forget_history(m, s)                 # that of a longer trial says nothing
+    else:
+        memcpy(s.ex.hs1, s.end.hs1, n * sizeof(double))
+        memcpy(s.ex.a, s.s2, n * sizeof(double))
     for it in range(REFINE):
         shorten(m, s, x * part)
+        if not m.stiff_cut:
+            history_of_part(m, s, s.ex.hs1, s.ex.a, x)
         trial(m, s, done)
         other = first_passed(m, s, stops, &turn)
         if other >= 0 and it < REFINE - 1:
@@ -144,17 +277,12 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
             stops = other
             sgn = turn
             small = TOL_R if stops < nf else 1e-11 * contact_size(m, s, stops - nf)
-            lo = 0.0
-            f_lo = event_margin(m, s, s.now, stops, sgn)
-            hi = x
-            f_hi = event_margin(m, s, s.end, stops, sgn)
-            if f_lo <= small:
-                f_lo = fabs(f_hi) + small
+            start_search(&r, event_margin(m, s, s.now, stops, sgn), x, event_margin(m, s, s.end, stops, sgn), small)
             if stops < nf:
                 s.toggled[stops] |= 2
             else:
                 s.contact_x[stops - nf] = 0.0
-            x = hi * f_lo / (f_lo - f_hi)
+            x = next_length(&r)
             continue
         other = beyond_limit(m, s, stops, &turn, &beyond, &middle) if it < REFINE - 1 else -1
         if other >= 0:
@@ -167,32 +295,18 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
             sgn = turn
             small = fabs(s.end.lim_b[stops]) + fabs(s.end.lim_f[stops])
             small = 1e-12 * small if small < NO_LIMIT else torque_rounding(m, s)
-            lo = 0.0
-            f_lo = event_margin(m, s, s.now, stops, sgn)
-            hi = 0.5 * x if middle else x
-            f_hi = beyond
-            if f_lo <= small:
-                f_lo = fabs(f_hi) + small
-            x = hi * f_lo / (f_lo - f_hi)
+            start_search(&r, event_margin(m, s, s.now, stops, sgn), 0.5 * x if middle else x, beyond, small)
+            x = next_length(&r)
             continue
         if stops < 0:
             break
         f = event_margin(m, s, s.end, stops, sgn)
-        if fabs(f) <= small or it == REFINE - 1 or (f > 0.0 and f_hi >= 0.0):
+        if fabs(f) <= small or it == REFINE - 1 or x == r.lo or (f > 0.0 and r.f_hi >= 0.0):
             break                            # found; or it did not come to zero in a trial of this length
-        if f > 0.0:
-            if lo > 0.0:
-                f_hi *= 0.5                  # Illinois: the same end moved twice
-            lo = x
-            f_lo = f
-        else:
-            if hi < 1.0:
-                f_lo *= 0.5
-            hi = x
-            f_hi = f
-        x = lo + (hi - lo) * f_lo / (f_lo - f_hi)
-        if it == REFINE - 2 and lo > 0.0:
-            x = lo                               # not found: rather a little before the event than beyond it
+        narrow_search(&r, x, f)
+        x = next_length(&r)
+        if (it == REFINE - 2 or r.hi - r.lo <= NARROW * r.hi) and r.lo > 0.0:
+            x = r.lo                         # down to rounding, or not found: rather a little before the event than beyond
     if stops >= nf and f > small:
         s.contact_x[stops - nf] = 2.0            # not reached after all: it keeps its regime
     if TL_NCON(m) + TL_NST(m) > 0 and left_regime(m, s):
