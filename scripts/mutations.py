@@ -17,6 +17,8 @@ INJECT = ("hil/test_rig_injection.py",)
 CONTROL = ("hil/test_control_state.py", "hil/test_control.py", "hil/test_hostile_recordings.py")
 CLOCK = ("hil/test_clock_model.py", "hil/test_clock_rules.py", "hil/test_rig_policies.py")
 CODEC = ("unit/test_codec.py", "unit/test_codec_fd.py")
+EVENT_COST = ("unit/test_kernel_event_cost.py",)
+QUIET = ("unit/test_kernel_quiet.py",)
 KERNEL = ("unit/test_kernel_elements.py", "unit/test_kernel_friction.py", "unit/test_kernel_model.py")
 PARTS = ("unit/test_components_rot_kinds.py", "unit/test_components_pt_parts.py", "unit/test_components_wet_drag.py",
          "unit/test_components_rot_losses.py")  # fmt: skip
@@ -186,6 +188,9 @@ MUTATIONS = (
     ),
     M(f"{STEP}/forces.pxi", "tp = m.tc[i].coast_ratio * tt", "tp = tt", KERNEL),
     M(f"{STEP}/forces.pxi", "fn = m.fr[i].ga * (p[index] - m.fr[i].pret)", "fn = m.fr[i].ga * p[index]", KERNEL),
+    M(f"{STEP}/shortened.pxi", "    f -= f0\n", "    f += f0\n", EVENT_COST),
+    M(f"{STEP}/shortened.pxi", "r.weight * less", "r.weight", EVENT_COST),
+    M(f"{STEP}/quiet.pxi", "gather(m, s.now.a, s.wa)\n    for i in range(TL", "for i in range(TL", QUIET),
     M(
         f"{STEP}/decide.pxi",
         "acc = -trend(s.now.cap_f[i], s.end.cap_f[i], ahead)",

@@ -301,7 +301,7 @@ def _pattern_size(a: ModelArrays) -> int:
 
 
 def keeps_spring(a: ModelArrays) -> bool:
-    """Whether lock patterns keep what a single spring changes in them when a trial is made again with another length."""
+    """Whether lock patterns keep what a single spring changes in them in trials of another length."""
     others = sum(len(a.elements[kind]) for kind in ("con", "ls", "drv", "vg", "jo"))
     return a.order == 2 and len(a.lin) > 0 and others == 0 and len(a.u0) <= FORMED
 

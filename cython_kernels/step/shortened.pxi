@@ -2,7 +2,8 @@
 #
 # The end of a step is A-stable, a point of its polynomial inside is not: every cut there would add energy to the
 # unresolved oscillation. Such models therefore make each trial with the length that is used: up to the event, and from
-# there to the end of the step. The matrices of that length are built on the spot (n^3, at events only).
+# there to the end of the step. The matrices of that length are built on the spot (n^3, at events only), or follow from those
+# of the whole step where all springs and dampers act along one direction.
 
 #: of the length: between two ends of a bracket so near to each other lies nothing
 cdef double NARROW = 2.3e-16

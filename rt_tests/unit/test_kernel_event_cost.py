@@ -1,0 +1,104 @@
+"""What a step with an event costs, in evaluations of the forces: exact, since a run repeats to the bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hard_drivelines import Array, run_chain
+from kernel_models import CONFIGS
+
+from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
+from torqueloop.core.components import Clutch, ElastoBacklash, Inertia, SpringDamper
+from torqueloop.core.components.files import load
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
+
+H = 1e-3
+
+
+def full_throttle(model: CompiledModel, seconds: float) -> Array:
+    """Standing start and the shifts 1-2 and 2-3 under full throttle, pressures in steps, in SI units."""
+    t = np.arange(round(seconds / H)) * H
+    inputs = np.zeros((len(t), len(model.input_names)))
+    script = {
+        "C4.p": [(0.1, 15)], "C11.p": [(0.1, 15)], "C7.p": [(6, 5), (7, 12)], "C6.p": [(6.5, 6), (11, 0)],
+        "C5.p": [(11, 4), (12, 12)],
+    }  # fmt: skip
+    for name, points in script.items():
+        for start, bar in points:
+            inputs[t >= start, model.input_index(name)] = bar * 1e5
+    inputs[t >= 1.0, model.input_index("engine.pedal")] = 1.0
+    return inputs
+
+
+def evaluations(compiled: CompiledModel, inputs: Array, order: int, kernel: str) -> Array:
+    """Of the forces, in each step."""
+    model = KernelModel(replace(compiled.arrays, order=order), H, kernel)
+    state = KernelState(model)
+    found = [0]
+    for k in range(len(inputs)):
+        assert model.run(state, inputs[k : k + 1]) == 1
+        found.append(state.counters["evals"])
+    assert state.counters["events"] > 10 and state.counters["fallbacks"] == state.counters["refused"] == 0
+    return np.diff(found)
+
+
+@pytest.mark.parametrize("kernel", ["generic", "auto"])
+@pytest.mark.parametrize(("order", "plain", "most"), [(2, 1, 9), (4, 2, 10)])
+def test_no_step_of_a_drive_evaluates_the_forces_more_often(order: int, plain: int, most: int, kernel: str) -> None:
+    """The slowest steps are those whose event lies where the half-shaft's spring still swings: the search for it makes
+    up to five trials of one evaluation (16 of two where it went on to its cap)."""
+    compiled = compile_driveline(load(CONFIGS / "powertrains" / "car_4hp22.toml"))
+    counted = evaluations(compiled, full_throttle(compiled, 14.0), order, kernel)
+    assert counted.max() <= most
+    assert np.median(counted) == plain
+    assert np.count_nonzero(counted > plain) <= 30
+
+
+def spring_and_clutch(swings: float, other: bool = False) -> Driveline:
+    """Two inertias on a spring that swings with h*omega = swings, a clutch to a third; other: an elastic stop to a
+    fourth that it never meets."""
+    d = Driveline("spring and clutch", order=2)
+    for k, speed in enumerate((10.0, 0.0, 0.0, 0.0) if other else (10.0, 0.0, 0.0)):
+        d.add(f"J{k}", Inertia(J=1.0, w0=speed))
+    d.add("spring", SpringDamper(c=0.5 * (swings / H) ** 2, d=1.0))
+    d.add("c0", Clutch(fn_max=20.0, mue_pos=1.0))
+    d.connect("J0.flange_b", "spring.flange_a")
+    d.connect("spring.flange_b", "J1.flange_a")
+    d.connect("J1.flange_b", "c0.flange_a")
+    d.connect("c0.flange_b", "J2.flange_a")
+    if other:
+        d.add("stop", ElastoBacklash(c=1.0, d=0.0, b=1e6))
+        d.connect("J2.flange_b", "stop.flange_a")
+        d.connect("stop.flange_b", "J3.flange_a")
+    return d
+
+
+@pytest.mark.parametrize("swings", [0.5, 10.0, 100.0])
+def test_search_for_the_length_of_a_trial_ends_before_its_cap(swings: float) -> None:
+    """Unresolved springs: trials are made with the length that ends at the event, and there are many in a step."""
+    compiled = compile_driveline(spring_and_clutch(swings))
+    model = KernelModel(compiled.arrays, H, "generic")
+    state = KernelState(model)
+    inputs = np.ones((1, len(compiled.input_names)))
+    per_event = []
+    for _ in range(300):
+        before = dict(state.counters)
+        model.run(state, inputs)
+        after = state.counters
+        if after["events"] > before["events"] and after["fallbacks"] == before["fallbacks"]:
+            per_event.append((after["evals"] - before["evals"]) / (after["events"] - before["events"]))
+    assert len(per_event) > 20
+    # 2 for each of its trials, and 2 for the one before and the one after: 36 where it goes on to its cap of 16
+    assert max(per_event) <= 24 and np.mean(per_event) <= 17
+
+
+@pytest.mark.parametrize("swings", [0.2, 1.0, 10.0])
+def test_matrices_of_another_length_are_those_that_are_built(swings: float) -> None:
+    """Where one spring acts, a trial of another length has its matrices from those of the whole step; beside a contact,
+    even one that is never met, they are built from the masses and springs."""
+    runs = [run_chain(spring_and_clutch(swings, other), 0.3) for other in (False, True)]
+    # many events: rounding grows from one to the next where the spring swings often in a step
+    assert np.abs(runs[0].w - runs[1].w[:3]).max() <= (1e-11 if swings <= 1.0 else 1e-6)
