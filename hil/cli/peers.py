@@ -54,7 +54,7 @@ def tcu(
     if interface is not None and channel is not None:
         place = replace(place, interface=interface, channel=channel)
     place = place if port is None else replace(place, port=port)
-    on = Bus(planned.name, planned.database.path, node, place)
+    on = Bus(planned.name, planned.database.path, node, place, planned.database.node)
     setup = EcuSetup("tcu", plan.config.clock.tick_s, locate(config, "tcu"), (on,))
     print_json(unit_loop("soft_tcu", setup, duration))
 

@@ -43,6 +43,8 @@ class Bus:
     node: str
     #: how a process of its own opens it
     place: CanBusConfig
+    #: the rig's node in the database: what this node sends, the rig sends; "": not told
+    rig_node: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def setup_from_json(text: str) -> EcuSetup:
     for key in ("file", "folder"):
         data[key] = None if data[key] is None else Path(data[key])
     data["buses"] = tuple(
-        Bus(b["name"], Path(b["database"]), b["node"], CanBusConfig(**b["place"])) for b in data["buses"]
+        Bus(b["name"], Path(b["database"]), b["node"], CanBusConfig(**b["place"]), b["rig_node"]) for b in data["buses"]
     )
     data["sensors"] = tuple(Pin(**pin) for pin in data["sensors"])
     data["actuators"] = tuple(Pin(**pin) for pin in data["actuators"])

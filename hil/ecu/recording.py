@@ -14,7 +14,7 @@ that the database gives to the node; the others in the log (those of the rig) ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -23,7 +23,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.database import CanDatabase, bus_id
 from torqueloop.hil.can.recorded import RESOLUTION_S, Protector, RecordedBus
 from torqueloop.hil.common.config_file import ConfigTable, read_table
-from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup, Frame, PeerStats
+from torqueloop.hil.ecu.kinds import Bus, EcuInputs, EcuOutputs, EcuSetup, Frame, PeerStats
 
 #: so often the first frame is sent while nobody is heard [s]: seldom enough that hardly one falls between the rig's
 #: first tick and its first frame
@@ -44,7 +44,7 @@ class RecordingOptions(ConfigTable):
 
 
 class RecordedUnit:
-    """A control unit that says what was recorded, whatever it hears; with `own_clock` from when it hears something."""
+    """A control unit that says what was recorded, whatever it hears; on a clock of its own once it hears the rig."""
 
     def __init__(
         self,
@@ -52,14 +52,16 @@ class RecordedUnit:
         period_s: float,
         begin_s: float = 0.0,
         protector: Protector | None = None,
-        own_clock: bool = False,
+        rig_ids: Callable[[int], bool] | None = None,
     ):
         self.log: RecordedBus = log
         self.period_s: float = period_s
         self.begin_s: float = begin_s
         self._protector = protector
+        #: on a clock of its own: whether a frame is the rig's, by its identifier (bit 31 set for 29 bits)
+        self._of_rig = rig_ids
         #: time of the steps at which the rig begins; None: not heard yet
-        self._zero_s: float | None = None if own_clock else 0.0
+        self._zero_s: float | None = None
         self._called_s = -CALL_S
         self._frames: Iterator[tuple[float, Frame]] = iter(())
         self._next: tuple[float, Frame] | None = None
@@ -69,12 +71,13 @@ class RecordedUnit:
     def start(self) -> None:
         """From the first frame on."""
         self._frames, self.sent, self._moved_s = iter(self.log), 0, 0.0
+        self._zero_s, self._called_s = None if self._of_rig else 0.0, -CALL_S
         self._next = next(self._frames, None)
 
     def step(self, inputs: EcuInputs) -> EcuOutputs:
         """What was recorded up to now and not sent yet."""
         if self._zero_s is None:
-            if not inputs.frames:
+            if self._of_rig is None or not any(self._of_rig(frame.can_id) for frame in inputs.frames):
                 return self._call(inputs.t_s)
             self._zero_s = inputs.t_s
         found = []
@@ -119,6 +122,13 @@ class RecordedUnit:
         return PeerStats(told=told)
 
 
+def _ids_of(bus: Bus) -> Callable[[int], bool]:
+    """Whether an identifier is one that the rig sends; of a rig that is not told, any is."""
+    if not bus.rig_node:
+        return lambda can_id: True
+    return CanDatabase.load(bus.database, bus.rig_node, timeouts_s={"*": 0.0}).own_ids.__contains__
+
+
 def make(setup: EcuSetup) -> RecordedUnit:
     """The recording of a rig file: its log, one bus, no pins."""
     where: dict[str, Any] = {"file": setup.rig_file or None, "table": setup.table or None}
@@ -141,6 +151,7 @@ def make(setup: EcuSetup) -> RecordedUnit:
         log = RecordedBus(setup.file, options.channel, ids.__contains__)
         log.check()
         protector = Protector(bus.database, bus.node) if options.protect else None
+        rig_ids = _ids_of(bus)
     except ConfigError as error:
         raise error.located(**where, key="start") from None
-    return RecordedUnit(log, setup.tick_s, options.begin_s, protector, setup.own_clock)
+    return RecordedUnit(log, setup.tick_s, options.begin_s, protector, rig_ids if setup.own_clock else None)

@@ -229,9 +229,10 @@ def test_the_rest_of_a_bus_goes_to_a_control_unit(made: tuple[RecordedRun, Path]
 def test_with_a_clock_of_its_own_it_calls_until_it_is_heard(made: tuple[RecordedRun, Path]) -> None:
     log = RecordedBus(made[1] / "bus.asc")
     first = next(iter(log))[1]
-    unit, other = RecordedUnit(log, 1e-3, own_clock=True), RecordedUnit(log, 1e-3)
+    unit, other = RecordedUnit(log, 1e-3, rig_ids={0x7FF}.__contains__), RecordedUnit(log, 1e-3)
     unit.start()
-    calls = [unit.step(EcuInputs(1e-3 * k)).frames for k in range(1000)]
+    stranger = (Frame(0x123, b"", bus=0),)
+    calls = [unit.step(EcuInputs(1e-3 * k, stranger)).frames for k in range(1000)]
     assert [k for k, frames in enumerate(calls) if frames] == [0, 250, 500, 750] and calls[250] == (first,)
     other.start()
     heard = (Frame(0x7FF, b""),)

@@ -17,7 +17,8 @@ def ecu_setup(plan: RigPlan, unit: UnitPlan, folder: Path | None = None) -> EcuS
     buses = []
     for name in unit.buses:
         bus = plan.bus(name)
-        buses.append(Bus(name, bus.database.path, ecu.node, bus.config.bus(bus.database.has_fd)))
+        place = bus.config.bus(bus.database.has_fd)
+        buses.append(Bus(name, bus.database.path, ecu.node, place, bus.database.node))
     return EcuSetup(
         name=unit.name,
         tick_s=plan.config.clock.tick_s,
