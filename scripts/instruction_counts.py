@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torqueloop.core.compile.user_steps  # noqa: F401  steps that `torqueloop compile` has built are found
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays
 

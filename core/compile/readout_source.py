@@ -66,7 +66,7 @@ def readout_source(a: ModelArrays) -> list[str]:
         "cdef void read_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil:",
         "    cdef const tl_eval* e = s.now",
         "    cdef const double* inp = s.inp if s.held else s.inp + 2 * TL_NIN(m)",
-        "    cdef const double* u = e.u",
+        "    cdef const double* u = <const double*>e.u",
         *lines,
     ]
 

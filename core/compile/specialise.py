@@ -58,11 +58,11 @@ def specialised_source(model: CompiledModel, name: str, origin: str) -> str:
         "",
         "cdef extern from *:",
         '    """',
+        "    #define TL_SIZED",
         *macros,
         '    """',
         "",
         'include "../step_imports.pxi"',
-        'include "../hot_dot.pxi"',
         "",
         *_products(a, n, hot),
         "",
@@ -106,11 +106,16 @@ def _row(a: ModelArrays, k: int) -> str:
 def _products(a: ModelArrays, n: int, hot: int) -> list[str]:
     """gather, scatter and lin_dot as straight lines."""
     ports = np.concatenate([a.elements[kind][row] for kind, row in PORTS])
-    rates = np.concatenate([a.eng["row"], a.lin["row"]])
     out: list[str] = []
-    for name, rows in (("gather", range(hot)), ("gather_ports", np.unique(ports)), ("gather_rates", np.unique(rates))):
+    for name, rows in (("gather", range(hot)), ("gather_ports", np.unique(ports))):
         out += ["", f"cdef inline void {name}(const tl_model* m, tl_cvec x, tl_vec y) noexcept nogil:"]
         out += [f"    y[{k}] = {_row(a, int(k))}" for k in rows] + ["    pass", ""]
+    head = "cdef inline void quiet_rates(const tl_model* m, const tl_state* s, tl_cvec x, tl_vec y) noexcept nogil:"
+    out += ["", head, "    gather(m, x, y)", "", ""]
+    out += ["cdef inline void port_rows(const tl_model* m, tl_cvec port, tl_vec F) noexcept nogil:"]
+    for k in range(hot):
+        out.append(f"    F[{k}] = {' + '.join(['0.0', *(f'port[{i}]' for i in np.flatnonzero(ports == k))])}")
+    out += ["    pass", ""]
     out += ["", "cdef inline void scatter(const tl_model* m, tl_cvec F, tl_vec g) noexcept nogil:"]
     for i in range(n):
         sums = ["0.0"]

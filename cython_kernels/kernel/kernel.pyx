@@ -189,6 +189,7 @@ cdef class KernelModel:
         return out
 
 
+include "state_memory.pxi"
 include "kernel_state.pxi"
 include "kernel_outputs.pxi"
 include "readout.pxi"

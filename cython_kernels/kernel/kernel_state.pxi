@@ -2,14 +2,14 @@
 
 cdef void refresh(const tl_model* m, tl_state* s) noexcept nogil:
     """Pointers that follow from the values (after the block was written as a whole)."""
-    s.now = &s.ev[s.parity[0] & 1]
-    s.end = &s.ev[1 - (s.parity[0] & 1)]
+    cdef int32_t present = s.parity[0] & 1, i
+    s.now, s.end = &s.ev[present], &s.ev[1 - present]
+    s.others_behind[0], s.others_behind[1] = s.now.u, s.end.u
     if m.nvg > 0:
         set_ratio_rows(m, s)
     s.pat = pattern_of(m, s)
     s.quiet = 0
     s.held_pat = NULL
-    cdef int32_t i
     for i in range(m.nact):
         s.cmd[i] = s.in_last[m.act[i].input]
         if s.cmd[i] < 0.0:
@@ -18,7 +18,7 @@ cdef void refresh(const tl_model* m, tl_state* s) noexcept nogil:
             s.cmd[i] = m.act[i].p_max
     fixed_capacities(m, &s.ev[0])
     fixed_capacities(m, &s.ev[1])
-    fixed_capacities(m, &s.em)
+    fixed_capacities(m, s.em)
     for i in range(m.nst):
         stop_limits(m, s, i)
     s.ties = 0
@@ -50,39 +50,6 @@ cdef void tl_state_take(const tl_model* m, tl_state* s, const double* x, const i
     refresh(m, s)
 
 
-cdef double* _take(double** cursor, int64_t count) noexcept:
-    cdef double* at = cursor[0]
-    cursor[0] += count
-    return at
-
-
-cdef void* zeros(KernelState self, int64_t nbytes) except NULL:
-    """Zeroed memory kept alive by the state."""
-    arr = np.zeros(max(8, nbytes), dtype=np.uint8)
-    self._keep.append(arr)
-    return cnp.PyArray_DATA(arr)
-
-
-cdef void eval_block(const tl_model* m, tl_eval* e, double* mem) noexcept:
-    """Lay the vectors of one instant into mem."""
-    cdef double* cur = mem
-    e.u = _take(&cur, m.n)
-    e.z = _take(&cur, m.n)
-    e.a = _take(&cur, m.n)
-    e.hs1 = _take(&cur, m.n)
-    e.w = _take(&cur, m.nhot)
-    e.port = _take(&cur, m.nport)
-    e.tau = _take(&cur, m.nf)
-    e.cap_f = _take(&cur, m.nf)
-    e.cap_b = _take(&cur, m.nf)
-    e.lim_f = _take(&cur, m.nf)
-    e.lim_b = _take(&cur, m.nf)
-    e.raw = _take(&cur, m.nf)
-    e.steep = _take(&cur, m.nf)
-    e.p = _take(&cur, m.nact)
-    e.rea = _take(&cur, m.nls)
-
-
 cdef vector(const double* at, int64_t count):
     """Copy of a C vector as an array."""
     out = np.empty(count)
@@ -108,7 +75,7 @@ cdef class KernelState:
         cdef tl_model* m = model.ptr
         cdef tl_state* s = self.ptr
         cdef int64_t n = m.n, nf = m.nf, nm = 2 * m.n + m.nf + 4
-        cdef int64_t nb = nf + 2 * (m.ncon + m.nst)
+        cdef int64_t nb = nf + 2 * (m.ncon + m.nst), i
         cdef double* cur
         # state proper
         s.nev = 4 * n + m.nhot + m.nport + 7 * nf + m.nact + m.nls
@@ -135,8 +102,10 @@ cdef class KernelState:
         s.att = _take(&cur, 7 * m.nbo)
         s.e_jo = _take(&cur, 3 * m.njo)
         s.t = _take(&cur, 1)
-        eval_block(m, &s.ev[0], _take(&cur, s.nev))
-        eval_block(m, &s.ev[1], _take(&cur, s.nev))
+        s.ev = <tl_eval*>zeros(self, 4 * sizeof(tl_eval))
+        for i in range(2):
+            if eval_block(m, &s.ev[i], _take(&cur, s.nev)) != s.nev:
+                raise AssertionError(f"the vectors of an instant do not take {s.nev} doubles")
         s.mode = s.k
         s.pressed = s.k + nf
         s.tied = s.k + 2 * nf
@@ -151,7 +120,10 @@ cdef class KernelState:
         # scratch
         s.inp = <double*>zeros(self, 3 * m.nin * sizeof(double))
         s.in_c = <double*>zeros(self, 3 * m.nin * sizeof(double))
-        eval_block(m, &s.em, <double*>zeros(self, s.nev * sizeof(double)))
+        for i in range(2, 4):
+            eval_block(m, &s.ev[i], <double*>zeros(self, s.nev * sizeof(double)))
+            s.others_behind[i] = s.ev[i].u
+        s.em, s.ex = &s.ev[2], &s.ev[3]
         cur = <double*>zeros(self, (3 * n + m.neng + 2 * m.nact + 2 * m.nhot + 3 * nm) * sizeof(double))
         s.um = _take(&cur, n)
         s.am = _take(&cur, n)
@@ -166,7 +138,6 @@ cdef class KernelState:
         s.v2 = _take(&cur, nm)
         s.box_w = <double*>zeros(self, (8 * nb * nb + 24 * nb + 2 * n + 16) * sizeof(double))
         s.box_i = <int32_t*>zeros(self, (5 * nb + 4) * sizeof(int32_t))
-        eval_block(m, &s.ex, <double*>zeros(self, s.nev * sizeof(double)))
         s.slip_x = <double*>zeros(self, nf * sizeof(double))
         s.was = <int64_t*>zeros(self, nf * sizeof(int64_t))
         s.toggled = <int32_t*>zeros(self, nf * sizeof(int32_t))
@@ -175,9 +146,10 @@ cdef class KernelState:
         s.hint = <int32_t*>zeros(self, (2 * m.neng + 3 * m.ntc + nf + 2 * m.ncv + 4 * m.nls + 4) * sizeof(int32_t))
         self._more_scratch()
         s.key = <uint64_t*>zeros(self, m.nkey * sizeof(uint64_t))
-        s.sliding = <int32_t*>zeros(self, 3 * nf * sizeof(int32_t))
+        s.sliding = <int32_t*>zeros(self, (4 * nf + 1) * sizeof(int32_t))
         s.due = s.sliding + nf
         s.sticking = s.due + nf
+        s.due_list = s.sticking + nf
         s.still = <int32_t*>zeros(self, m.nact * sizeof(int32_t))
         s.held_by = <double*>zeros(self, (m.order // 2) ** 2 * n * (n + nf + 4) * sizeof(double))
         s.stuck_list = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))

@@ -74,7 +74,7 @@ cdef inline void stop_limits(const tl_model* m, tl_state* s, int32_t j) noexcept
     cdef int64_t side = s.at_end[j]
     cdef tl_eval* e
     for k in range(3):
-        e = &s.ev[k] if k < 2 else &s.em
+        e = s.now if k == 0 else s.end if k == 1 else s.em
         e.raw[i] = m.fr[i].fixed_val[0] if side != 0 else 0.0
         e.cap_f[i] = 0.0
         e.cap_b[i] = 0.0

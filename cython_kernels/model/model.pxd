@@ -35,23 +35,65 @@ cdef struct tl_table2:
 include "records.pxi"
 
 
-cdef struct tl_eval:
+cdef extern from *:
+    """
+    #ifndef TL_EVAL_H
+    #define TL_EVAL_H
+    /* Vectors of an instant, one behind the other in one block. A precompiled step (TL_SIZED) knows their sizes: its
+       tl_eval is the block itself. Everything else knows them when it runs: its tl_eval holds pointers into the block. A
+       state has pointers for both, each finds its own under the same name. */
+    #ifdef TL_SIZED
+    #define TL_VECTOR(name, size) double name[size]
+    #define TL_VIEWS_BEFORE 4
+    #define TL_VIEWS_BEHIND 0
+    #else
+    #define TL_VECTOR(name, size) double* name
+    #define TL_VIEWS_BEFORE 0
+    #define TL_VIEWS_BEHIND 4
+    #endif
+    typedef struct {
+        TL_VECTOR(u, TL_N(m));
+        TL_VECTOR(z, TL_N(m));
+        TL_VECTOR(a, TL_N(m));
+        TL_VECTOR(hs1, TL_N(m));
+        TL_VECTOR(w, TL_NHOT(m));
+        TL_VECTOR(port, TL_NPORT(m));
+        TL_VECTOR(tau, TL_NF(m));
+        TL_VECTOR(cap_f, TL_NF(m));
+        TL_VECTOR(cap_b, TL_NF(m));
+        TL_VECTOR(lim_f, TL_NF(m));
+        TL_VECTOR(lim_b, TL_NF(m));
+        TL_VECTOR(raw, TL_NF(m));
+        TL_VECTOR(steep, TL_NF(m));
+        TL_VECTOR(p, TL_NACT(m));
+        TL_VECTOR(rea, TL_NLS(m));
+    } tl_eval;
+    #define tl_other_views(s) ((void**)(TL_VIEWS_BEFORE ? (s)->others_before : (s)->others_behind))
+    #endif
+    """
+    enum:
+        TL_VIEWS_BEFORE
+        TL_VIEWS_BEHIND
+    # instants as they are not seen here
+    void** other_views "tl_other_views"(tl_state* s) noexcept nogil
+
     # one instant: motion (written by the trial), forces and capacities (written by eval_forces)
-    double* u             # (n) independent speeds
-    double* z             # (n) their integrals
-    double* a             # (n) acceleration
-    double* hs1           # (n) change of the acceleration over the step that ends here (predictor)
-    double* w             # (nhot) row speeds; while the trial runs those the forces are taken at
-    double* port          # (nport) force of each port along its row
-    double* tau           # (nf) friction force along its row (stuck: from the solve)
-    double* cap_f         # (nf) sliding capacity against w > 0
-    double* cap_b         # (nf) sliding capacity against w < 0
-    double* lim_f         # (nf) static limit against forward motion: tau >= -lim_f
-    double* lim_b         # (nf) tau <= lim_b
-    double* raw           # (nf) normal force before clipping at 0
-    double* steep         # (nf) 1: sliding where mu(w) is steep, the torque is found implicitly
-    double* p             # (nact) pressure
-    double* rea           # (nls) reaction each loss depends on
+    ctypedef struct tl_eval:
+        double* u             # (n) independent speeds
+        double* z             # (n) their integrals
+        double* a             # (n) acceleration
+        double* hs1           # (n) change of the acceleration over the step that ends here (predictor)
+        double* w             # (nhot) row speeds; while the trial runs those the forces are taken at
+        double* port          # (nport) force of each port along its row
+        double* tau           # (nf) friction force along its row (stuck: from the solve)
+        double* cap_f         # (nf) sliding capacity against w > 0
+        double* cap_b         # (nf) sliding capacity against w < 0
+        double* lim_f         # (nf) static limit against forward motion: tau >= -lim_f
+        double* lim_b         # (nf) tau <= lim_b
+        double* raw           # (nf) normal force before clipping at 0
+        double* steep         # (nf) 1: sliding where mu(w) is steep, the torque is found implicitly
+        double* p             # (nact) pressure
+        double* rea           # (nls) reaction each loss depends on
 
 
 cdef struct tl_pattern:
@@ -140,8 +182,14 @@ cdef struct tl_state:
     int64_t nev           # doubles of one instant
     double* x
     int64_t* k
+    # instants as everybody else sees them, in a precompiled step
+    void* others_before[TL_VIEWS_BEFORE]
     tl_eval* now          # the present instant
     tl_eval* end          # the end of the trial step; the two change places with every whole step
+    tl_eval* em           # middle of the trial step (order 4), or the cut
+    tl_eval* ex           # ends of the longer trial while a shorter one is made
+    # instants as a precompiled step sees them, everywhere else
+    void* others_behind[TL_VIEWS_BEHIND]
     double* hs2           # (n) curvature of the acceleration over the last step (order 4)
     double* fill          # (nact) fill level 0..1 of fill-time actuators
     double* xi            # (neng) integrator of the idle controller, N.m
@@ -174,8 +222,7 @@ cdef struct tl_state:
     int32_t held          # 1: inputs are constant over the step
     # ---- scratch, derived ----
     double* in_c          # (3, nin) polynomial coefficients over the step
-    tl_eval ev[2]         # now and end; their memory belongs to the state proper
-    tl_eval em            # middle of the trial step (order 4), or the cut
+    tl_eval* ev           # (4) the two instants, whose memory belongs to the state proper, em, ex
     double* um            # (n) speeds and accelerations in the middle of the trial (order 4)
     double* am
     double* s2            # (n) curvature of the acceleration over the trial
@@ -193,7 +240,6 @@ cdef struct tl_state:
     int32_t ties          # 1: some element is tied
     double part           # length of the trial over h: 1 but for models with stiff_cut
     double h              # length of the trial, s
-    tl_eval ex            # ends of the longer trial while a shorter one is made
     tl_pattern other      # its matrices, made of those of a whole step where all springs and dampers act along one direction
     const tl_pattern* whole  # those
     double* change        # (nf) by how much the torques of the elements at rest follow that direction otherwise
@@ -243,10 +289,13 @@ cdef struct tl_state:
     # quiet steps (quiet.pxi)
     int32_t quiet         # 0: the next step is not, 1: it may be, 2, 3: and the lists below hold (LISTED, FOLLOWING)
     int32_t moving        # 1: some pressure moves, or has just stopped
+    int32_t due_holds     # 1: so does `due`
     int32_t n_sliding
     int32_t n_sticking
     int32_t* sliding      # (nf) elements that slide
     int32_t* due          # (nf) 1: the capacity may change in this step
+    int32_t* due_list     # (nf + 1) these elements
+    int32_t n_due
     int32_t* still        # (nact) steps in a row in which the pressure has not moved, up to 2
     int32_t* sticking     # (nf) elements that stick
     const tl_pattern* held_pat  # pattern that held_by is made of

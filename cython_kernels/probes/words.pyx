@@ -4,7 +4,7 @@ plain: as processors without AVX do it."""
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
 
-from torqueloop.cython_kernels.model.fingerprint cimport fingerprint
+from torqueloop.cython_kernels.model.fingerprint cimport fingerprint, fingerprint_plain
 from torqueloop.cython_kernels.rings.buffer cimport PyBuffer_Release, doubles_of
 from torqueloop.cython_kernels.tick.words cimport (
     BETWEEN_BLOCK,
@@ -20,11 +20,11 @@ from torqueloop.cython_kernels.tick.words cimport (
 )
 
 
-def fingerprint_of(values not None, uint64_t seed=0):
+def fingerprint_of(values not None, uint64_t seed=0, plain=False):
     """64-bit fingerprint of the values (float64), continuing `seed`."""
     cdef Py_buffer view
     cdef const double* p = doubles_of(values, &view, False)
-    cdef uint64_t found = fingerprint(seed, p, view.len // 8)
+    cdef uint64_t found = fingerprint_plain(seed, p, view.len // 8) if plain else fingerprint(seed, p, view.len // 8)
     PyBuffer_Release(&view)
     return found
 

@@ -57,15 +57,25 @@ cdef inline double heat4(const tl_model* m, const tl_state* s, int32_t i, double
     return -xh * work4(s.now.w[k], wm[k], w1[k], xh * s.wa[k], t0, tm, t1)
 
 
+cdef inline double book_heat(const tl_model* m, tl_state* s, int32_t i, double x, tl_cvec wm, tl_cvec w1, int32_t four,
+                             double least) noexcept nogil:
+    """Heat of sliding element i into the books, unless it is below 0; it or `least`, whichever is less."""
+    cdef double heat = heat4(m, s, i, x, wm, w1) if four else heat2(m, s, i, x, w1)
+    s.e_fr[i] += heat if heat > 0.0 else 0.0
+    return heat if heat < least else least
+
+
 cdef inline int32_t book_friction(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_cvec w1, int32_t four) noexcept nogil:
     """Heat of the sliding elements into the books; 1 when one of them gives heat back (nothing is booked then)."""
     cdef int32_t i
-    cdef double heat, least = 0.0
-    for i in range(TL_NF(m)):
-        if s.mode[i] & 1:                      # sliding either way
-            heat = heat4(m, s, i, x, wm, w1) if four else heat2(m, s, i, x, w1)
-            least = heat if heat < least else least
-            s.e_fr[i] += heat if heat > 0.0 else 0.0
+    cdef double least = 0.0
+    if s.quiet:                                # its list of what slides holds
+        for i in range(s.n_sliding):
+            least = book_heat(m, s, s.sliding[i], x, wm, w1, four, least)
+    else:
+        for i in range(TL_NF(m)):
+            if s.mode[i] & 1:                  # sliding either way
+                least = book_heat(m, s, i, x, wm, w1, four, least)
     if least < 0.0:
         return take_back(m, s, x, wm, w1, four)
     return 0
@@ -283,6 +293,8 @@ cdef inline void take_whole(const tl_model* m, tl_state* s, int32_t four) noexce
     """The end of the trial becomes the present instant."""
     cdef int32_t i
     cdef tl_eval* swap = s.now
+    cdef void** others = other_views(s)
+    cdef void* other = others[0]
     cdef tl_cvec s2 = s.s2
     cdef tl_vec end = s.end.hs1
     cdef tl_vec kept = s.hs2
@@ -297,6 +309,8 @@ cdef inline void take_whole(const tl_model* m, tl_state* s, int32_t four) noexce
             kept[i] = s2[i]
     s.now = s.end
     s.end = swap
+    others[0] = others[1]
+    others[1] = other
     s.parity[0] ^= 1
 
 

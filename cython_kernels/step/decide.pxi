@@ -278,9 +278,9 @@ cdef void reactions_ahead(const tl_model* m, tl_state* s, double ahead) noexcept
     for i in range(TL_NPORT(m)):
         s.em.port[i] = trend(s.now.port[i], s.end.port[i], ahead)
     if TL_NLIN(m) + TL_NCON(m) > 0:
-        reactions_of(m, s, &s.em, s.am, s.v2, s.v1)
+        reactions_of(m, s, s.em, s.am, s.v2, s.v1)
     else:
-        reactions_of(m, s, &s.em, s.am, s.now.u, s.now.z)
+        reactions_of(m, s, s.em, s.am, s.now.u, s.now.z)
 
 
 cdef void limit_ahead(const tl_model* m, const tl_state* s, tl_box* box, double ahead) noexcept nogil:

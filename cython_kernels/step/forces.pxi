@@ -296,9 +296,5 @@ cdef inline void slide(const tl_model* m, const tl_state* s, tl_eval* e, double*
 
 cdef inline void assemble(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:
     """Row forces of ports and of sliding friction; writes tau of the elements that do not stick."""
-    cdef int32_t i
-    for i in range(TL_NHOT(m)):
-        F[i] = 0.0
-    for i in range(TL_NPORT(m)):
-        F[TL_PORT_ROW(m, i)] += e.port[i]
+    port_rows(m, e.port, F)
     each_slide(m, s, e, F)

@@ -1,4 +1,15 @@
-# Row speeds from independent speeds and back, for any driveline (sparse rows). Needs: hot_dot (hot_dot.pxi).
+# Row speeds from independent speeds and back, for any driveline (sparse rows). Needs: step_imports.pxi.
+
+cdef inline double hot_dot(const tl_model* m, int32_t k, const double* x) noexcept nogil:
+    """Row k times x: sum row_val*x[row_idx]."""
+    cdef int32_t q = m.row_ptr[k], end = m.row_ptr[k + 1]
+    cdef double acc = m.row_val[q] * x[m.row_idx[q]]
+    q += 1
+    while q < end:
+        acc = acc + m.row_val[q] * x[m.row_idx[q]]
+        q += 1
+    return acc
+
 
 cdef inline void gather(const tl_model* m, tl_cvec x, tl_vec y) noexcept nogil:
     """y[k] = sum row_val*x[row_idx] for the rows used by force elements."""
@@ -22,15 +33,33 @@ cdef inline void gather_ports(const tl_model* m, tl_cvec x, tl_vec y) noexcept n
         y[k] = hot_dot(m, k, x)
 
 
-cdef inline void gather_rates(const tl_model* m, tl_cvec x, tl_vec y) noexcept nogil:
-    """The same for the rows of engines, springs and dampers."""
+cdef inline void quiet_rates(const tl_model* m, const tl_state* s, tl_cvec x, tl_vec y) noexcept nogil:
+    """The same for the rows whose rates a quiet step asks for: of engines, springs and dampers, of what slides, of ports
+    for their work (order 4); all of them where bodies ask for those of their angular velocities. Precompiled: all."""
     cdef int32_t i, k
+    if m.nbo > 0:
+        gather(m, x, y)
+        return
     for i in range(m.neng):
         k = m.eng[i].row
         y[k] = hot_dot(m, k, x)
     for i in range(m.nlin):
         k = m.lin[i].row
         y[k] = hot_dot(m, k, x)
+    if m.order == 4:
+        gather_ports(m, x, y)
+    for i in range(s.n_sliding):
+        k = m.fr[s.sliding[i]].row
+        y[k] = hot_dot(m, k, x)
+
+
+cdef inline void port_rows(const tl_model* m, tl_cvec port, tl_vec F) noexcept nogil:
+    """F[k] = sum of the forces of the ports along row k."""
+    cdef int32_t i
+    for i in range(m.nhot):
+        F[i] = 0.0
+    for i in range(m.nport):
+        F[m.port_row[i]] += port[i]
 
 
 cdef inline void scatter(const tl_model* m, tl_cvec F, tl_vec g) noexcept nogil:
@@ -63,11 +92,11 @@ cdef inline void each_capacity(const tl_model* m, tl_state* s, tl_cvec w, tl_cve
 cdef inline void each_due(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta, tl_eval* e,
                           int32_t* hint) noexcept nogil:
     """The same where s.due says so, at the speeds x."""
-    cdef int32_t i
-    for i in range(m.nf):
-        if s.due[i]:
-            capacity(m, s, hot_dot(m, m.fr[i].row, x), p, theta, e, hint, i, m.fr[i].row, m.fr[i].src,
-                     m.fr[i].src_idx, m.fr[i].both)
+    cdef int32_t i, c
+    for c in range(s.n_due):
+        i = s.due_list[c]
+        capacity(m, s, hot_dot(m, m.fr[i].row, x), p, theta, e, hint, i, m.fr[i].row, m.fr[i].src,
+                 m.fr[i].src_idx, m.fr[i].both)
 
 
 cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:

@@ -1,7 +1,6 @@
 """The step for any driveline: sizes are read from the model. See advance.pxi for the method."""
 
 include "step_imports.pxi"
-include "hot_dot.pxi"
 include "gather_generic.pxi"
 include "forces.pxi"
 include "advance.pxi"

@@ -8,6 +8,8 @@
 # Anything else is a jump: forces, modes and accelerations of the instant are found anew (meet_instant, advance.pxi).
 
 cdef enum:
+    #: steps in a row in which a pressure rests: then both instants and the middle hold the same (quiet.pxi)
+    STILL = 2
     IN_JUMP = 1            # of in_direct (derive.py)
     IN_TORQUE = 2
 
@@ -26,7 +28,16 @@ cdef extern from *:
         }
         return diff == 0;
     }
+
+    /* not 0: one of two numbers differs from its counterpart, or is none */
+    #ifdef __SSE2__
+    #include <emmintrin.h>
+    #define tl_two_differ(a, b) _mm_movemask_pd(_mm_cmpneq_pd(_mm_loadu_pd(a), _mm_loadu_pd(b)))
+    #else
+    #define tl_two_differ(a, b) (((a)[0] != (b)[0]) | ((a)[1] != (b)[1]))
+    #endif
     """
+    int two_differ "tl_two_differ"(const double* a, const double* b) noexcept nogil
     int same_bits "tl_same"(const double* a, const double* b, int count) noexcept nogil
 
 
@@ -40,19 +51,30 @@ cdef inline void command(const tl_model* m, tl_state* s, int32_t i, double value
     cdef int32_t k = m.in_act[i]
     if k >= 0:
         s.cmd[k] = clipped_command(m, k, value)
+        s.due_holds &= s.still[k] < STILL
         s.still[k] = 0
         s.moving = 1
 
 
+cdef inline int32_t held_input(const tl_model* m, tl_state* s, int32_t i, double* chk) noexcept nogil:
+    """Takes over input i, if it has changed; what it acts on."""
+    if s.inp[i] == s.in_last[i]:
+        return 0
+    chk[0] += s.inp[i] - s.inp[i]
+    s.in_last[i] = s.inp[i]
+    command(m, s, i, s.inp[i])
+    return m.in_direct[i]
+
+
 cdef inline int32_t held_inputs(const tl_model* m, tl_state* s, double* chk) noexcept nogil:
     """Takes over inputs that are held over the step; what they act on. chk: not 0 when one is not finite."""
-    cdef int32_t i, acts = 0
-    for i in range(TL_NIN(m)):
-        if s.inp[i] != s.in_last[i]:
-            chk[0] += s.inp[i] - s.inp[i]
-            acts |= m.in_direct[i]
-            s.in_last[i] = s.inp[i]
-            command(m, s, i, s.inp[i])
+    cdef int32_t i = 0, acts = 0, nin = TL_NIN(m)
+    while i + 1 < nin:
+        if two_differ(s.inp + i, s.in_last + i):
+            acts |= held_input(m, s, i, chk) | held_input(m, s, i + 1, chk)
+        i += 2
+    if i < nin:
+        acts |= held_input(m, s, i, chk)
     return acts
 
 

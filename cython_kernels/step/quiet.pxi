@@ -11,9 +11,8 @@ cdef enum:
     #: of s.quiet: the lists hold; the same, and capacities follow inputs that are not held
     LISTED = 2
     FOLLOWING = 3
-    TAKEN = 1              # of quiet_step: the step is done
+    TAKEN = 1              # of quiet_step: the step is done; of its trial: so far nothing happens
     TRIED = 2              # its trial is made, and something happens in it
-    STILL = 2              # steps in a row without a change after which both instants and the middle hold the same
 
 
 cdef inline int32_t may_be_quiet(const tl_model* m) noexcept nogil:
@@ -24,6 +23,15 @@ cdef inline int32_t may_be_quiet(const tl_model* m) noexcept nogil:
 cdef inline int32_t slips(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
     """1 when the capacity of element i follows its slip."""
     return s.mode[i] != 0 and s.pressed[i] and not m.fr[i].fixed and m.fr[i].mu >= 0
+
+
+cdef inline void list_due(const tl_model* m, tl_state* s) noexcept nogil:
+    """The elements that are due, one after the other."""
+    cdef int32_t i
+    s.n_due = 0
+    for i in range(TL_NF(m)):
+        s.due_list[s.n_due] = i
+        s.n_due += s.due[i]
 
 
 cdef void list_elements(const tl_model* m, tl_state* s) noexcept nogil:
@@ -41,6 +49,8 @@ cdef void list_elements(const tl_model* m, tl_state* s) noexcept nogil:
             s.n_sticking += 1
     for i in range(TL_NACT(m)):
         s.still[i] = 0
+    list_due(m, s)
+    s.due_holds = 0
     s.moving = 1
     if s.held_pat != s.pat or not m.direct_cache:
         s.held_pat = s.pat
@@ -68,31 +78,44 @@ cdef void stack_rows(const tl_model* m, tl_state* s, const double* P, const doub
                 s.held_by[j * rows + n + st * c + i] = T[(j * stages + st) * nf + s.sticking[i]]
 
 
-cdef inline int32_t rests(const tl_model* m, const tl_state* s, int32_t k) noexcept nogil:
-    """1 when the trial leaves the pressure of actuator k and its fill level as they are, to the bit."""
-    return same_bits(s.end.p + k, s.now.p + k, 1) and (m.order == 2 or same_bits(s.em.p + k, s.now.p + k, 1)) and (
-        m.act_simple or same_bits(s.fill1 + k, s.fill + k, 1))
+cdef void find_due(const tl_model* m, tl_state* s) noexcept nogil:
+    """Whose capacity may change: it slips, its pressure moves, or its input does."""
+    cdef int32_t i
+    for i in range(TL_NF(m)):
+        s.due[i] = slips(m, s, i) or (m.fr[i].src == 2 and s.still[m.fr[i].src_idx] < STILL) or (
+            not s.held and (m.fr[i].src == 1 or m.fr[i].src == 3))
+    list_due(m, s)
+    s.due_holds = 1
 
 
 cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcept nogil:
     """Pressures of the trial, and whose capacity may change with them; all of them in the step in which they were listed."""
-    cdef int32_t i, k
-    s.moving = 0
-    if m.order == 4:
+    cdef int32_t k, same, four = m.order == 4, simple = m.act_simple, moving = listed, still, after
+    cdef tl_cvec p = s.now.p
+    cdef tl_cvec p1 = s.end.p
+    cdef tl_cvec pm = s.em.p if four else s.end.p
+    if four:
         advance_actuators(m, s, 0.0, 0.5, 1, s.em.p, s.fill1)
     advance_actuators(m, s, 0.0, 1.0, 0, s.end.p, s.fill1)
     for k in range(TL_NACT(m)):
-        if not rests(m, s, k):
-            s.still[k] = 0
-        elif s.still[k] < STILL:
-            s.still[k] += 1
-        s.moving |= s.still[k] < STILL
-    s.moving |= listed
-    if listed:
-        return
-    for i in range(TL_NF(m)):
-        s.due[i] = slips(m, s, i) or (m.fr[i].src == 2 and s.still[m.fr[i].src_idx] < STILL) or (
-            not s.held and (m.fr[i].src == 1 or m.fr[i].src == 3))
+        # whether the trial leaves the pressure and the fill level as they are, to the bit
+        same = same_bits(p1 + k, p + k, 1) & same_bits(pm + k, p + k, 1)
+        if not simple:
+            same &= same_bits(s.fill1 + k, s.fill + k, 1)
+        still = s.still[k]
+        if same and still == STILL:
+            continue
+        if not same and still == 0:
+            moving = 1
+            continue
+        after = still + 1 if same else 0
+        if (still < STILL) != (after < STILL):
+            s.due_holds = 0
+        s.still[k] = after
+        moving |= after < STILL
+    s.moving = moving
+    if not listed and not s.due_holds:
+        find_due(m, s)
 
 
 cdef inline void quiet_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* u, double theta,
@@ -107,29 +130,11 @@ cdef inline void quiet_forces(const tl_model* m, tl_state* s, tl_eval* e, const 
     each_due(m, s, u, e.p, theta, e, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
 
 
-cdef inline void quiet_rates(const tl_model* m, tl_state* s) noexcept nogil:
-    """s.wa as far as the quiet step asks for it."""
-    cdef int32_t c, k
-    if TL_NBO(m) > 0:
-        # bodies: the rates of their angular velocities, of rows of their own
-        gather(m, s.now.a, s.wa)
-        return
-    gather_rates(m, s.now.a, s.wa)
-    if m.order == 4:
-        gather_ports(m, s.now.a, s.wa)
-    for c in range(s.n_sliding):
-        k = TL_FR_ROW(m, s.sliding[c])
-        s.wa[k] = hot_dot(m, k, s.now.a)
-
-
 cdef inline void quiet_rows(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:
     """assemble, for the elements that slide."""
     cdef int32_t i, c
     cdef double t
-    for i in range(TL_NHOT(m)):
-        F[i] = 0.0
-    for i in range(TL_NPORT(m)):
-        F[TL_PORT_ROW(m, i)] += e.port[i]
+    port_rows(m, e.port, F)
     for c in range(s.n_sliding):
         i = s.sliding[c]
         t = -e.cap_f[i] if s.mode[i] == 1 else e.cap_b[i]
@@ -137,9 +142,33 @@ cdef inline void quiet_rows(const tl_model* m, const tl_state* s, tl_eval* e, do
         e.tau[i] = t
 
 
+cdef inline void place_torques(const tl_state* s, tl_eval* e, const double* tau) noexcept nogil:
+    """Torques of the elements that stick, in their order."""
+    cdef const int32_t* element = s.sticking
+    cdef const int32_t* end = element + s.n_sticking
+    while element < end:
+        e.tau[element[0]] = tau[0]
+        element += 1
+        tau += 1
+
+
+cdef inline int32_t still_stick(const tl_state* s, tl_eval* e, const double* tau) noexcept nogil:
+    """The same; TRIED when one is beyond its limit, else TAKEN."""
+    cdef const int32_t* element = s.sticking
+    cdef const int32_t* end = element + s.n_sticking
+    cdef int32_t found = TAKEN
+    while element < end:
+        e.tau[element[0]] = tau[0]
+        if tau[0] > e.lim_b[element[0]] or tau[0] < -e.lim_f[element[0]]:
+            found = TRIED
+        element += 1
+        tau += 1
+    return found
+
+
 cdef inline int32_t quiet_trial2(const tl_model* m, tl_state* s) noexcept nogil:
-    """trial2. 0: it is none of a quiet step."""
-    cdef int32_t i, c, n = TL_N(m)
+    """trial2. TAKEN, TRIED; 0: it is none of a quiet step."""
+    cdef int32_t i, found, n = TL_N(m)
     cdef double h = m.h
     cdef tl_eval* e = s.end
     cdef double* v = s.box_w
@@ -151,44 +180,42 @@ cdef inline int32_t quiet_trial2(const tl_model* m, tl_state* s) noexcept nogil:
     springs_at_end(m, s, h, h * h * (0.5 - m.beta))
     scatter(m, s.F, s.g)
     padded_matvec(s.held_by, s.held_rows, n, s.g, v)
+    found = still_stick(s, e, v + n)
     for i in range(n):
         e.a[i] = v[i]
     correct(m, h, s.now.u, s.now.a, e.a, e.u)
     finish2(m, h, s.now.u, s.now.z, s.now.a, e.a, e.z, e.hs1)
     gather(m, e.u, e.w)
-    for c in range(s.n_sticking):
-        e.tau[s.sticking[c]] = v[n + c]
-    return 1
+    return found
 
 
 cdef inline int32_t quiet_trial4(const tl_model* m, tl_state* s) noexcept nogil:
-    """trial4. 0: it is none of a quiet step."""
-    cdef int32_t c, n = TL_N(m)
+    """trial4. TAKEN, TRIED; 0: it is none of a quiet step."""
+    cdef int32_t found, n = TL_N(m)
     cdef double h = m.h
     cdef double* v = s.box_w
     start4(m, s, h)
-    quiet_forces(m, s, &s.em, s.um, 0.5, s.xi)
+    quiet_forces(m, s, s.em, s.um, 0.5, s.xi)
     quiet_forces(m, s, s.end, s.end.u, 1.0, s.xi1)
     if s.stiff:
         return 0
-    quiet_rows(m, s, &s.em, s.F)
+    quiet_rows(m, s, s.em, s.F)
     springs4(m, s, h, 0, s.F)
     scatter(m, s.F, s.g)
     quiet_rows(m, s, s.end, s.F)
     springs4(m, s, h, 1, s.F)
     scatter(m, s.F, s.g + n)
     padded_matvec(s.held_by, s.held_rows, 2 * n, s.g, v)
+    place_torques(s, s.em, v + 2 * n)
+    found = still_stick(s, s.end, v + 2 * n + s.n_sticking)
     correct4(m, s, h, v)
     finish4(m, s, h)
-    for c in range(s.n_sticking):
-        s.em.tau[s.sticking[c]] = v[2 * n + c]
-        s.end.tau[s.sticking[c]] = v[2 * n + s.n_sticking + c]
-    return 1
+    return found
 
 
 cdef inline int32_t stays_quiet(const tl_model* m, const tl_state* s, int32_t moved) noexcept nogil:
-    """0 when something happens in the trial (what `disturbed` asks for), or its end is not finite. moved: whether a
-    pressure has."""
+    """0 when something happens in the trial (what `disturbed` asks for; still_stick has asked already), or its end is
+    not finite. moved: whether a pressure has."""
     cdef int32_t i, k, c, bad = 0
     cdef double t, chk = 0.0
     cdef const tl_eval* e = s.end
@@ -196,11 +223,9 @@ cdef inline int32_t stays_quiet(const tl_model* m, const tl_state* s, int32_t mo
         chk += e.u[i]
     bad = chk - chk != 0.0
     if moved:
-        for i in range(TL_NF(m)):
+        for c in range(s.n_due):
+            i = s.due_list[c]
             bad |= (e.raw[i] > 0.0) != (s.pressed[i] != 0)
-    for c in range(s.n_sticking):
-        i = s.sticking[c]
-        bad |= (e.tau[i] > e.lim_b[i]) | (e.tau[i] < -e.lim_f[i])
     for c in range(s.n_sliding):
         i = s.sliding[c]
         k = TL_FR_ROW(m, i)
@@ -212,7 +237,7 @@ cdef inline int32_t stays_quiet(const tl_model* m, const tl_state* s, int32_t mo
 cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     """The step from the present state with its inputs taken over, if nothing happens in it: TAKEN. Else nothing has been
     done: TRIED when its trial has been made, which is that of the general path then, else 0."""
-    cdef int32_t i, moved, listed = s.quiet == 1
+    cdef int32_t i, moved, made, listed = s.quiet == 1
     if not s.hist[0] or s.ties or (s.held and s.quiet == FOLLOWING):
         return 0
     if listed:
@@ -220,9 +245,10 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
         s.quiet = LISTED
     elif not s.held:
         s.moving = 1
-    if not s.held:
+    if not s.held and s.quiet != FOLLOWING:
         s.quiet = FOLLOWING
-    quiet_rates(m, s)
+        s.due_holds = 0
+    quiet_rates(m, s, s.now.a, s.wa)
     for i in range(TL_NENG(m)):
         s.xi1[i] = idle_integrator(m, s, i, 1.0)
     s.stiff = 0
@@ -230,14 +256,16 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     if moved:
         move_pressures(m, s, listed)
     if m.order == 4:
-        if not quiet_trial4(m, s):
+        made = quiet_trial4(m, s)
+        if made == 0:
             return 0
-        if not stays_quiet(m, s, moved) or accept4(m, s, 1.0):
+        if made == TRIED or not stays_quiet(m, s, moved) or accept4(m, s, 1.0):
             return TRIED
     else:
-        if not quiet_trial2(m, s):
+        made = quiet_trial2(m, s)
+        if made == 0:
             return 0
-        if not stays_quiet(m, s, moved) or accept2(m, s, 1.0):
+        if made == TRIED or not stays_quiet(m, s, moved) or accept2(m, s, 1.0):
             return TRIED
     take_whole(m, s, m.order == 4)
     s.t[0] += m.h

@@ -131,7 +131,7 @@ cdef int32_t beyond_limit(const tl_model* m, tl_state* s, int32_t but, double* s
         if s.mode[i] != 0 or i == but:
             continue
         for point in range(2):
-            e = &s.em if point else s.end
+            e = s.em if point else s.end
             for side in range(2):
                 way = 1.0 if side == 0 else -1.0
                 x = event_margin(m, s, e, i, way)

@@ -36,7 +36,7 @@ cdef inline tl_eval* stage_eval(tl_state* s, int32_t stages, int32_t st) noexcep
     """The instant a stage belongs to."""
     if stages == 0:
         return s.now
-    return s.end if st == stages - 1 else &s.em
+    return s.end if st == stages - 1 else s.em
 
 
 cdef void constraint_forces(const tl_model* m, tl_state* s, int32_t stages, const double* A,

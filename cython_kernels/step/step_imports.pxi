@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 from torqueloop.cython_kernels.locks.locks cimport boxed_solve, cut_pattern, lu_solve, pattern_of, set_ratio_rows
 from torqueloop.cython_kernels.model.model cimport (
     TL_C_DECISIONS, TL_C_EVALS, TL_C_EVENTS, TL_C_FALLBACKS, TL_C_PIVOTS, TL_C_PIVOTS_MAX, TL_C_RELAXED, TL_C_SPLITS_MAX,
-    TL_C_HEAT, TL_C_REFUSED, TL_C_STEEP, TL_FORMED,
+    TL_C_HEAT, TL_C_REFUSED, TL_C_STEEP, TL_FORMED, other_views,
     tl_eval, tl_jo, tl_model, tl_pattern, tl_state,
 )
 from torqueloop.cython_kernels.model.joints cimport bend, bent, tl_bend
@@ -76,41 +76,27 @@ cdef extern from *:
     #define TL_LANES 4
     typedef double tl_lanes __attribute__((vector_size(8 * TL_LANES), aligned(8)));
 
+    /* so many lanes of y as long as there are any: each sum in a register of its own, over j in order */
+    #define TL_LANES_AT_A_TIME(W) \\
+        for (; i + W * TL_LANES <= rows; i += W * TL_LANES) { \\
+            tl_lanes sum[W] = {{0.0}}; \\
+            const double* c = A + i; \\
+            for (j = 0; j < cols; j++, c += rows) { \\
+                const double xj = x[j]; \\
+                for (k = 0; k < W; k++) sum[k] += ((const tl_lanes*)c)[k] * xj; \\
+            } \\
+            for (k = 0; k < W; k++) ((tl_lanes*)(y + i))[k] = sum[k]; \\
+        }
+
     static inline __attribute__((always_inline)) void tl_lanes_matvec(const double* A, int rows, int cols, const double* x, double* y)
     {
-        int i = 0, j;
-        for (; i + 4 * TL_LANES <= rows; i += 4 * TL_LANES) {
-            tl_lanes a0 = {0.0}, a1 = {0.0}, a2 = {0.0}, a3 = {0.0};
-            const double* c = A + i;
-            for (j = 0; j < cols; j++, c += rows) {
-                const double xj = x[j];
-                a0 += *(const tl_lanes*)c * xj;
-                a1 += *(const tl_lanes*)(c + TL_LANES) * xj;
-                a2 += *(const tl_lanes*)(c + 2 * TL_LANES) * xj;
-                a3 += *(const tl_lanes*)(c + 3 * TL_LANES) * xj;
-            }
-            *(tl_lanes*)(y + i) = a0;
-            *(tl_lanes*)(y + i + TL_LANES) = a1;
-            *(tl_lanes*)(y + i + 2 * TL_LANES) = a2;
-            *(tl_lanes*)(y + i + 3 * TL_LANES) = a3;
-        }
-        for (; i + 2 * TL_LANES <= rows; i += 2 * TL_LANES) {
-            tl_lanes a0 = {0.0}, a1 = {0.0};
-            const double* c = A + i;
-            for (j = 0; j < cols; j++, c += rows) {
-                const double xj = x[j];
-                a0 += *(const tl_lanes*)c * xj;
-                a1 += *(const tl_lanes*)(c + TL_LANES) * xj;
-            }
-            *(tl_lanes*)(y + i) = a0;
-            *(tl_lanes*)(y + i + TL_LANES) = a1;
-        }
-        for (; i < rows; i += TL_LANES) {
-            tl_lanes a0 = {0.0};
-            const double* c = A + i;
-            for (j = 0; j < cols; j++, c += rows) a0 += *(const tl_lanes*)c * x[j];
-            *(tl_lanes*)(y + i) = a0;
-        }
+        int i = 0, j, k;
+        TL_LANES_AT_A_TIME(6)
+        TL_LANES_AT_A_TIME(5)
+        TL_LANES_AT_A_TIME(4)
+        TL_LANES_AT_A_TIME(3)
+        TL_LANES_AT_A_TIME(2)
+        TL_LANES_AT_A_TIME(1)
     }
 
     static __attribute__((noinline)) void tl_matvec_plain(const double* A, int rows, int cols, const double* x, double* y)

@@ -275,10 +275,10 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
         s.xi1[i] = idle_integrator(m, s, i, s.part)
     start4(m, s, h)
     while True:
-        eval_forces(m, s, &s.em, s.um, theta + 0.5 * s.part, s.xi)
+        eval_forces(m, s, s.em, s.um, theta + 0.5 * s.part, s.xi)
         stiff = s.stiff
         eval_forces(m, s, s.end, s.end.u, theta + s.part, s.xi1)
-        assemble(m, s, &s.em, s.F)
+        assemble(m, s, s.em, s.F)
         springs4(m, s, h, 0, s.F)
         scatter(m, s.F, s.g)
         assemble(m, s, s.end, s.F)
@@ -379,7 +379,7 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
     for it in range(ROUNDS + 1):
         worst = 0.0
         for st in range(stages):
-            e = s.end if st == stages - 1 else &s.em
+            e = s.end if st == stages - 1 else s.em
             for c in range(nc):
                 i = el[c]
                 sgn = <double>s.mode[i]
@@ -420,7 +420,7 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
     for d in range(size):
         dt[d] = best[d]
     for st in range(stages):
-        e = s.end if st == stages - 1 else &s.em
+        e = s.end if st == stages - 1 else s.em
         for c in range(nc):
             i = el[c]
             e.tau[i] += dt[st * nc + c]

@@ -15,7 +15,9 @@ pytest.importorskip("yaml", reason="reading case.yaml needs PyYAML (extra `dev`)
 
 from case_parts import a_case, part
 
+from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.components import KINDS as COMPONENTS
+from torqueloop.core.components.files import load
 from torqueloop.core.components.friction import Clutch
 from torqueloop.core.components.shafts import Inertia
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
@@ -25,6 +27,7 @@ from torqueloop.core.reference.blocks import OPERATORS, SOURCES
 from torqueloop.core.reference.bodies import body_of
 from torqueloop.core.reference.case_run import run_case
 from torqueloop.core.reference.kinds import KINDS, stribeck
+from torqueloop.cython_kernels.model.structure import structure_signature
 
 MSL = Path(__file__).parent / "msl"
 
@@ -372,6 +375,16 @@ def test_bad_files_are_refused_with_the_place(tmp_path: Path) -> None:
         file.write_text(text.replace(old, new, 1))
         with pytest.raises(TorqueloopError, match=wanted):
             read_case(tmp_path)
+
+
+def test_the_step_built_of_the_file_of_an_example_serves_its_case() -> None:
+    # what scripts/bench_clutches.py measures
+    case = compile_driveline(import_case(read_case(MSL / "CoupledClutches")).driveline)
+    file = compile_driveline(load(Path(__file__).parents[2] / "examples" / "coupled_clutches.toml"))
+    assert structure_signature(case.arrays) == structure_signature(file.arrays)
+    assert case.input_names == file.input_names
+    for name in ("cgeo", "peak"):
+        assert case.arrays.fr[name].tolist() == file.arrays.fr[name].tolist()
 
 
 # --- open connectors --------------------------------------------------------------------------------------------------

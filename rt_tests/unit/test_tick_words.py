@@ -25,6 +25,85 @@ def test_hash_tells_signs_that_change_together() -> None:
     assert len(seen) == 1 + 40 + 40 * 39 // 2
 
 
+def test_hash_tells_signs_that_change_together_far_apart() -> None:
+    # pairs of one lane at all distances
+    base = np.random.default_rng(8).normal(size=1024)
+    seen = {fingerprint_of(base)}
+    for first in (0, 2, 5, 135):
+        for other in range(first + 8, 1024, 8):
+            changed = base.copy()
+            changed[[first, other]] *= -1.0
+            seen.add(fingerprint_of(changed))
+    assert len(seen) == 1 + sum(len(range(first + 8, 1024, 8)) for first in (0, 2, 5, 135))
+
+
+def twice(x: int) -> int:
+    """x times 2 in the field of AES."""
+    return x << 1 & 0xFF ^ (0x1B if x & 0x80 else 0)
+
+
+def sub_byte(x: int) -> int:
+    """SubBytes of AES by its definition: inverse x^254 in the field, then an affine map."""
+    inverse = 1
+    for _ in range(254):
+        factor, product = x, 0
+        for bit in range(8):
+            product ^= factor * (inverse >> bit & 1)
+            factor = twice(factor)
+        inverse = product
+    wide = inverse << 8 | inverse
+    return 0x63 ^ inverse ^ (wide >> 7 ^ wide >> 6 ^ wide >> 5 ^ wide >> 4) & 0xFF
+
+
+SUB_BYTES = [sub_byte(x) for x in range(256)]
+
+
+def aes_round(state: bytes, key: bytes) -> bytes:
+    """A round of AES on 16 bytes, column by column (FIPS 197)."""
+    s = [SUB_BYTES[x] for x in state]
+    s = [s[(i + 4 * (i % 4)) % 16] for i in range(16)]
+    mixed = []
+    for c in range(0, 16, 4):
+        for r in range(4):
+            x, y, z, w = (s[c + (r + k) % 4] for k in range(4))
+            mixed.append(twice(x) ^ twice(y) ^ y ^ z ^ w)
+    return bytes(x ^ k for x, k in zip(mixed, key, strict=True))
+
+
+def test_a_round_of_aes_is_that_of_the_standard() -> None:
+    # FIPS 197, appendix B, round 1: start of round, key of round 1, start of round 2
+    start, key = "193de3bea0f4e22b9ac68d2ae9f84808", "a0fafe1788542cb123a339392a6c7605"
+    assert aes_round(bytes.fromhex(start), bytes.fromhex(key)).hex() == "a49c7ff2689f352b6b5bea43026a5049"
+
+
+def as_defined(words: list[int], seed: int) -> int:
+    """The fingerprint as its description says, a byte at a time."""
+    begin = (
+        (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F),
+        (0xA0761D6478BD642F, 0x589965CC75374CC3),
+        (0xE7037ED1A0B428DB, 0x1D8E4E27C47D124F),
+        (0x8EBC6AF09C88C6E3, 0xEB44ACCAB455D165),
+    )
+    lanes = [struct.pack("<2Q", seed ^ one, len(words) ^ other) for one, other in begin]
+    for at in range(0, len(words) - 1, 2):
+        lanes[at // 2 % 4] = aes_round(lanes[at // 2 % 4], struct.pack("<2Q", *words[at : at + 2]))
+    if len(words) % 2:
+        lanes[3] = aes_round(lanes[3], struct.pack("<2Q", words[-1], 0))
+    for other in (*lanes[1:], bytes(16)):
+        lanes[0] = aes_round(aes_round(lanes[0], bytes(16)), other)
+    lower, upper = struct.unpack("<2Q", lanes[0])
+    return lower ^ upper
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_hash_is_what_its_description_says_on_every_processor(plain: bool) -> None:
+    rng = np.random.default_rng(3)
+    for n in [*range(72), 228, 1000]:
+        words = rng.integers(0, 1 << 64, n + 1, dtype=np.uint64)[1:]
+        seed = int(rng.integers(0, 1 << 64, dtype=np.uint64))
+        assert fingerprint_of(words.view(np.float64), seed, plain) == as_defined([int(w) for w in words], seed)
+
+
 @pytest.mark.parametrize("n", range(1, 20))
 def test_hash_tells_the_last_bit_the_place_the_length_and_the_seed(n: int) -> None:
     base = np.arange(1.0, n + 1.0)

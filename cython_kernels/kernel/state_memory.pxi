@@ -1,0 +1,34 @@
+# Memory of a state: blocks of zeros that it keeps alive, and vectors laid into them.
+
+cdef double* _take(double** cursor, int64_t count) noexcept:
+    cdef double* at = cursor[0]
+    cursor[0] += count
+    return at
+
+
+cdef void* zeros(KernelState self, int64_t nbytes) except NULL:
+    """Zeroed memory kept alive by the state."""
+    arr = np.zeros(max(8, nbytes), dtype=np.uint8)
+    self._keep.append(arr)
+    return cnp.PyArray_DATA(arr)
+
+
+cdef int64_t eval_block(const tl_model* m, tl_eval* e, double* mem) noexcept:
+    """Lay the vectors of one instant into mem, in the order of tl_eval; how many doubles they take."""
+    cdef double* cur = mem
+    e.u = _take(&cur, m.n)
+    e.z = _take(&cur, m.n)
+    e.a = _take(&cur, m.n)
+    e.hs1 = _take(&cur, m.n)
+    e.w = _take(&cur, m.nhot)
+    e.port = _take(&cur, m.nport)
+    e.tau = _take(&cur, m.nf)
+    e.cap_f = _take(&cur, m.nf)
+    e.cap_b = _take(&cur, m.nf)
+    e.lim_f = _take(&cur, m.nf)
+    e.lim_b = _take(&cur, m.nf)
+    e.raw = _take(&cur, m.nf)
+    e.steep = _take(&cur, m.nf)
+    e.p = _take(&cur, m.nact)
+    e.rea = _take(&cur, m.nls)
+    return cur - mem
