@@ -11,7 +11,7 @@ from full_throttle import drive, moments
 
 
 def test_c11_turns_slides_and_reaches_full_slip_as_the_paper_tells() -> None:
-    """Fig. 12: commanded from 18 s, slides at 18.53 s, full slip at 18.65 s, command 0 at 18.7 s (other engine, car)."""
+    """Fig. 12: commanded from 18 s, slides at 18.53 s, full slip at 18.65 s, command 0 at 18.7 s (another car)."""
     r = drive()
     found = moments(r)
     assert 18.0 < found.falls_s <= 18.002
