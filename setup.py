@@ -166,6 +166,11 @@ def _note(ext: Extension) -> str:
     return _note_file(ext).read_text() if _note_file(ext).exists() else ""
 
 
+def is_built(ext: Extension) -> bool:
+    """The module in the store, and its C in build/cython, are of the sources as they are."""
+    return _note(ext) == digest(ext)
+
+
 def _put(source: Path, target: Path) -> None:
     """Copy where it differs, whole or not at all: another process may be running the old one."""
     if not target.exists() or target.read_bytes() != source.read_bytes():

@@ -1,8 +1,9 @@
 """Nothing in a tick may touch Python: check what Cython made of the kernels.
 
-Every module of cython_kernels is translated with Cython's performance hints on. The check fails on
+The C of every module of cython_kernels is read: what the build has left, where it is of these sources, else it is
+translated once more. The check fails on
 
-* any "performance hint" (a nogil function that may take the GIL to look for an exception);
+* any "performance hint" of Cython, and what it hints at: a nogil function that takes the GIL to look for an exception;
 * `PyGILState_Ensure` inside a function declared `noexcept nogil`;
 * a `cdef` function that is `nogil` but not `noexcept`, unless it says what it returns on error;
 * a call that allocates, prints or touches a Python object inside a function declared `noexcept nogil`.
@@ -20,7 +21,9 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import chdir
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent
 #: a cdef function, over as many lines as its arguments take, up to the colon (or, in a .pxd, the end of the line)
@@ -72,13 +75,43 @@ def never_called(c_source: str, names: set[str]) -> list[str]:
     found = []
     for match in C_FUNCTION.finditer(c_source):
         c_name = re.search(r"__pyx_f_\w+", match.group(0)).group(0)
-        # __pyx_f_10torqueloop_14cython_kernels_4tick_rig_tick: the longest name that fits is the function's own
-        if not any(re.search(rf"\d{name}$|_{name}$", c_name) for name in names):
+        # __pyx_f_10torqueloop_14cython_kernels_4tick_rig_tick: a name stands behind a length or an underscore
+        ends = (c_name[i:] for i in range(1, len(c_name)) if c_name[i - 1].isdigit() or c_name[i - 1] == "_")
+        if not any(end in names for end in ends):
             continue
         body = c_source[match.end() : c_source.find("\n}\n", match.end())]
         # Cython's comments quote the source
         body = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL)
         found += [f"{c_name} calls {call}" for call in sorted({m.group(1) for m in NEVER.finditer(body)})]
+    return found
+
+
+def looks_for_exceptions(c_source: str) -> list[str]:
+    """Names of cdef functions that take the GIL to look for an exception of a function they called."""
+    found = []
+    for match in C_FUNCTION.finditer(c_source):
+        if "__Pyx_ErrOccurredWithGIL(" in c_source[match.end() : c_source.find("\n}\n", match.end())]:
+            found.append(re.search(r"__pyx_f_\w+", match.group(0)).group(0))
+    return found
+
+
+def wrong_in(c_source: str, where: Path, names: set[str]) -> list[str]:
+    """What is wrong in the C of a module."""
+    return [
+        *(f"{where}: {name} takes the GIL" for name in gil_in_functions(c_source)),
+        *(f"{where}: {name} takes the GIL to look for an exception" for name in looks_for_exceptions(c_source)),
+        *(f"{where}: {call}" for call in never_called(c_source, names)),
+    ]
+
+
+def built(build: ModuleType) -> dict[Path, Path]:
+    """Modules whose C, as the build has left it, is of the sources as they are: (source, C)."""
+    found = {}
+    for extension in build.extensions():
+        source = Path(extension.sources[0])
+        c_file = ROOT / "build" / "cython" / "torqueloop" / source.with_suffix(".c").relative_to("torqueloop")
+        if c_file.is_file() and build.is_built(extension):
+            found[ROOT / source.relative_to("torqueloop")] = c_file
     return found
 
 
@@ -92,12 +125,8 @@ def translated(path: Path, folder: Path, directives: dict[str, object], names: s
     if result.returncode:
         return [f"{here}: {result.stderr.strip().splitlines()[-1]}"]
     printed = (result.stdout + result.stderr).splitlines()
-    text = out.read_text(encoding="utf-8")
-    return [
-        *(f"{here}: {line.strip()}" for line in printed if "performance hint" in line.lower()),
-        *(f"{here}: {name} takes the GIL" for name in gil_in_functions(text)),
-        *(f"{here}: {call}" for call in never_called(text, names)),
-    ]
+    hints = [f"{here}: {line.strip()}" for line in printed if "performance hint" in line.lower()]
+    return hints + wrong_in(out.read_text(encoding="utf-8"), here, names)
 
 
 def main() -> int:
@@ -111,12 +140,18 @@ def main() -> int:
         problems += declared_wrong(path)
     texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "cython_kernels").glob("**/*.p[xy][xdi]"))]
     names = hot_names(texts)
+    with chdir(ROOT):
+        there = built(build)
+    for path, c_file in there.items():
+        problems += wrong_in(c_file.read_text(encoding="utf-8"), path.relative_to(ROOT), names)
+    rest = [path for path in sources if path not in there]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
-        for found in pool.map(lambda path: translated(path, Path(folder), build.DIRECTIVES, names), sources):
+        for found in pool.map(lambda path: translated(path, Path(folder), build.DIRECTIVES, names), rest):
             problems += found
     for problem in problems:
         print(problem)
-    print(f"hot path: {len(sources)} modules, {len(names)} functions without the GIL, {len(problems)} problems")
+    read = f"{len(sources)} modules ({len(there)} as built, {len(rest)} translated)"
+    print(f"hot path: {read}, {len(names)} functions without the GIL, {len(problems)} problems")
     return 1 if problems else 0
 
 

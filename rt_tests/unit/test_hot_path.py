@@ -7,7 +7,7 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -117,6 +117,37 @@ def test_the_check_sees_what_cython_makes_of_a_function_that_may_take_the_gil(
     assert len(found) == 1 and found[0].endswith("bad")
 
 
+def test_what_a_hint_hints_at_is_found_in_the_c_that_the_build_left(
+    check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The C of the build stands for a second translation only while it is of the sources as they are."""
+    pytest.importorskip("Cython", reason="Cython is not installed: pip install cython")
+    (tmp_path / "cython_kernels").mkdir()
+    source = tmp_path / "cython_kernels" / "tick.pyx"
+    source.write_text(
+        "cdef double g(double x) except? -1 nogil:\n    if x < 0.0:\n        with gil:\n            raise ValueError\n"
+        "    return x\n\ncdef double f(double x) noexcept nogil:\n    return g(x)\n\n"
+        "def run(double x):\n    return f(x)\n"
+    )
+    made = tmp_path / "build" / "cython" / "torqueloop" / "cython_kernels" / "tick.c"
+    made.parent.mkdir(parents=True)
+    command = [sys.executable, "-m", "cython", "-3", "-o", str(made), str(source)]
+    subprocess.run(command, check=True, capture_output=True)
+    build = ModuleType("setup")
+    fresh = True
+    build.DIRECTIVES = {"language_level": "3"}  # type: ignore[attr-defined]
+    build.write_topologies = lambda: None  # type: ignore[attr-defined]
+    extension = SimpleNamespace(sources=["torqueloop/cython_kernels/tick.pyx"])
+    build.extensions = lambda: [extension]  # type: ignore[attr-defined]
+    build.is_built = lambda extension: fresh  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "setup", build)
+    assert check.main() == 1
+    printed = capsys.readouterr().out
+    assert "_f takes the GIL to look for an exception" in printed and "1 as built, 0 translated" in printed, printed
+    fresh = False
+    assert check.main() == 1 and "0 as built, 1 translated" in capsys.readouterr().out
+
+
 def test_calls_that_have_no_place_in_a_tick_are_found(check: ModuleType, tmp_path: Path) -> None:
     """Allocation and output in a function that is noexcept nogil; the same in one that is not is nobody's business."""
     pytest.importorskip("Cython", reason="Cython is not installed: pip install cython")
@@ -152,6 +183,7 @@ def test_every_kind_of_hint_fails_the_check(
     build = ModuleType("setup")
     build.DIRECTIVES = {"language_level": "3"}  # type: ignore[attr-defined]
     build.write_topologies = lambda: None  # type: ignore[attr-defined]
+    build.extensions = list  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "setup", build)
     assert check.main() == 1
     printed = capsys.readouterr().out
