@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from stiff_trains import Books, run
 
-#: 500 drivelines, each with both orders, in blocks
-BLOCKS, BLOCK, STEPS = 20, 25, 100
+#: 500 drivelines, each with both orders, in blocks; from day to day the first ten
+BLOCKS, BLOCK, STEPS, DAILY = 20, 25, 100, 10
 #: of the energy turned over: what cuts of resolved springs leave open; with unresolved ones it is 1e-5 and less
 CLOSES = 5e-4
 #: the same for heat that friction gives back: rounding
@@ -26,7 +26,9 @@ def check(seed: int, order: int) -> Books:
 
 
 @pytest.mark.parametrize("order", [2, 4])
-@pytest.mark.parametrize("block", range(BLOCKS))
+@pytest.mark.parametrize(
+    "block", [pytest.param(k, marks=() if k < DAILY else pytest.mark.long) for k in range(BLOCKS)]
+)
 def test_energy_closes_and_friction_only_takes(block: int, order: int) -> None:
     runs = [check(seed, order) for seed in range(block * BLOCK, (block + 1) * BLOCK)]
     total = {name: sum(r.counters[name] for r in runs) for name in ("events", "fallbacks", "refused")}
