@@ -35,13 +35,13 @@ def found() -> dict[str, Any]:
     return result
 
 
-def test_a_minute_at_1_khz_misses_no_tick(found):
-    rig = found["rig"]
-    assert rig["ticks"] == 60_000 and rig["missed"] == 0 and rig["overruns"] == 0
+def test_a_drive_at_1_khz_misses_no_tick(found):
+    rig, ticks = found["rig"], 1000 * vm_process.SECONDS
+    assert rig["ticks"] == ticks and rig["missed"] == 0 and rig["overruns"] == 0
     assert not rig["safe_state"]["latched"] and rig["degraded"] == []
     assert rig["shifts"][:4] == ["N-1", "1-2", "2-3", "3-4"], "the control unit drove the car through its gears"
     assert rig["can"]["rx_bad"] == 0 and rig["can"]["rx_dropped"] == 0 and rig["can"]["tx_lost"] == 0
-    assert rig["can"]["rx_frames"] >= 29_990 and rig["can"]["tx_frames"] == 3 * 6_000 + 60_000
+    assert rig["can"]["rx_frames"] >= ticks // 2 - 10 and rig["can"]["tx_frames"] == 3 * ticks // 10 + ticks
 
 
 def test_wake_lateness_is_that_of_cyclictest(found):
