@@ -187,8 +187,9 @@ MUTATIONS = (
         KERNEL,
     ),
     M(f"{STEP}/forces.pxi", "tp = m.tc[i].coast_ratio * tt", "tp = tt", KERNEL),
-    M(f"{STEP}/forces.pxi", "fn = m.fr[i].ga * (p[index] - m.fr[i].pret)", "fn = m.fr[i].ga * p[index]", KERNEL),
-    M(f"{STEP}/shortened.pxi", "    f -= f0\n", "    f += f0\n", EVENT_COST),
+    M(f"{STEP}/forces.pxi", "return m.fr[i].ga * (p[index] - m.fr[i].pret)", "return m.fr[i].ga * p[index]", KERNEL),
+    M(f"{STEP}/other_length.pxi", "s.bend = f - f0", "s.bend = f", EVENT_COST),
+    M(f"{STEP}/other_length.pxi", "(f * d - f0 * d0) * damped[i]", "f * d * damped[i]", EVENT_COST),
     M(f"{STEP}/shortened.pxi", "r.weight * less", "r.weight", EVENT_COST),
     M(f"{STEP}/quiet.pxi", "gather(m, s.now.a, s.wa)\n    for i in range(TL", "for i in range(TL", QUIET),
     M(

@@ -148,19 +148,24 @@ def _each(a: ModelArrays) -> list[str]:
     for i in range(nf):
         if int(a.fr["src"][i]) in NO_CAPACITY:
             continue
-        call = _capacity(a, i)
-        out += [f"    if not m.fr[{i}].fixed:", f"        {call}"] if a.fr["src"][i] == 0 else [f"    {call}"]
+        call = [f"    {_capacity(a, i)}"]
+        source, index = int(a.fr["src"][i]), int(a.fr["src_idx"][i])
+        if a.fr["fwd"][i] == 1 and a.fr["bwd"][i] == 1:
+            force = f"normal_force(m, s, p, theta, {i}, {source}, {index})"
+            call = [f"    if stays_open(m, s, e, {i}):", f"        e.raw[{i}] = {force}", "    else:", f"    {call[0]}"]
+        out += call if source != 0 else [f"    if not m.fr[{i}].fixed:", *(f"    {line}" for line in call)]
     out.append("    pass")
-    out += [
-        "",
-        "",
-        "cdef inline void each_due(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta,",
-        "                          tl_eval* e, int32_t* hint) noexcept nogil:",
-    ]
-    for i in range(nf):
-        if int(a.fr["src"][i]) not in NO_CAPACITY:
-            out += [f"    if s.due[{i}]:", f"        {_capacity(a, i, _row(a, int(a.fr['row'][i])))}"]
-    out.append("    pass")
+    # each_listed is each_due once more, for another place: what the quiet step alone calls becomes part of it
+    loops = {"each_due": "s.due[{}]", "each_listed": "s.due[{}]", "each_slipping": "slips(m, s, {})"}
+    for name, asked in loops.items():
+        speed = "w" if name == "each_slipping" else "x"
+        head = f"cdef inline void {name}(const tl_model* m, tl_state* s, tl_cvec {speed}, tl_cvec p, double theta,"
+        out += ["", "", head, " " * head.index("const") + "tl_eval* e, int32_t* hint) noexcept nogil:"]
+        for i in range(nf):
+            if int(a.fr["src"][i]) not in NO_CAPACITY:
+                slip = _row(a, int(a.fr["row"][i])) if speed == "x" else "w[{}]"
+                out += [f"    if {asked.format(i)}:", f"        {_capacity(a, i, slip)}"]
+        out.append("    pass")
     head = "cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:"
     out += ["", "", head]
     for i in range(nf):

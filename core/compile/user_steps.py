@@ -26,7 +26,11 @@ from torqueloop.core.describe.naming import identifier
 from torqueloop.cython_kernels.step import topologies
 
 #: no -ffast-math: NaN checks must survive; no contraction: generic and precompiled kernels are bit-identical
-CFLAGS = ["-g0", "-fno-math-errno", "-ffp-contract=off", "-Wno-unused-function", "-Wno-unreachable-code"]
+CFLAGS = [
+    "-g0", "-fno-math-errno", "-ffp-contract=off", "-Wno-unused-function", "-Wno-unreachable-code",
+    # a step is one function of small ones: the bounds on how far inlining may go are meant for whole programs
+    "--param=inline-unit-growth=200", "--param=large-function-insns=10000", "--param=large-function-growth=1000",
+]  # fmt: skip
 DIRECTIVES: dict[str, Any] = {
     "language_level": "3",
     "boundscheck": False,

@@ -124,7 +124,7 @@ cdef class KernelState:
             eval_block(m, &s.ev[i], <double*>zeros(self, s.nev * sizeof(double)))
             s.others_behind[i] = s.ev[i].u
         s.em, s.ex = &s.ev[2], &s.ev[3]
-        cur = <double*>zeros(self, (3 * n + m.neng + 2 * m.nact + 2 * m.nhot + 3 * nm) * sizeof(double))
+        cur = <double*>zeros(self, (4 * n + m.neng + 2 * m.nact + 2 * m.nhot + 3 * nm + nf + 4) * sizeof(double))
         s.um = _take(&cur, n)
         s.am = _take(&cur, n)
         s.s2 = _take(&cur, n)
@@ -136,6 +136,7 @@ cdef class KernelState:
         s.g = _take(&cur, nm)
         s.v1 = _take(&cur, nm)
         s.v2 = _take(&cur, nm)
+        s.both = _take(&cur, lanes(n + nf))
         s.box_w = <double*>zeros(self, (8 * nb * nb + 24 * nb + 2 * n + 16) * sizeof(double))
         s.box_i = <int32_t*>zeros(self, (5 * nb + 4) * sizeof(int32_t))
         s.slip_x = <double*>zeros(self, nf * sizeof(double))
@@ -150,7 +151,8 @@ cdef class KernelState:
         s.due = s.sliding + nf
         s.sticking = s.due + nf
         s.due_list = s.sticking + nf
-        s.still = <int32_t*>zeros(self, m.nact * sizeof(int32_t))
+        s.still = <int32_t*>zeros(self, 2 * m.nact * sizeof(int32_t))
+        s.mover = s.still + m.nact
         s.held_by = <double*>zeros(self, (m.order // 2) ** 2 * n * (n + nf + 4) * sizeof(double))
         s.stuck_list = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))
         s.cut_list = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))
@@ -172,6 +174,7 @@ cdef class KernelState:
         cdef tl_state* s = self.ptr
         cdef int64_t n = m.n, nf = m.nf, i, block = (2 if m.order == 4 else 1) * m.nls
         cdef int64_t two = m.nlin + m.ncon > 0, four = m.order == 4, own = m.ncon > 0, formed = n <= TL_FORMED
+        cdef int64_t torque = n * (lanes(n + nf) if formed else nf)
         cdef int64_t torques = four and formed and m.nls + m.ncon + m.nd + m.nvg == 0
         cdef int64_t spring = keeps_spring(self.model.arrays)
         s.cache = <tl_pattern*>zeros(self, m.ncache * sizeof(tl_pattern))
@@ -186,9 +189,9 @@ cdef class KernelState:
             q.key = keys + i * m.nkey
             q.P = _take(&cur, n * n)
             q.range = ranges + i * per
-            q.T = _take(&cur, n * nf)
+            q.T = _take(&cur, torque)
             q.P0 = _take(&cur, n * n) if two else q.P
-            q.T0 = _take(&cur, n * nf) if formed and two else q.T
+            q.T0 = _take(&cur, torque) if formed and two else q.T
             q.P4 = _take(&cur, 4 * n * n) if four else NULL
             q.T4 = _take(&cur, 4 * n * nf) if torques else NULL
             q.Tn = _take(&cur, n * nf)
@@ -199,13 +202,13 @@ cdef class KernelState:
             q.spring = _take(&cur, n + 3 + 3 * nf) if spring else NULL
             if cur - memory != (i + 1) * m.pattern_size:
                 raise AssertionError(f"a lock pattern takes {cur - memory} doubles, {m.pattern_size} were reserved")
-        size = 4 * n * n + 4 * n * nf + (8 * n * n if four else 0) + (4 * n * nf if torques else 0) + block * block + m.nls * m.nls + nf
+        size = 3 * n * n + n * nf + 2 * torque + (8 * n * n if four else 0) + (4 * n * nf if torques else 0) + block * block + m.nls * m.nls + nf
         cur = <double*>zeros(self, size * sizeof(double))
         q = &s.cut
         q.P = _take(&cur, n * n)
-        q.T = _take(&cur, n * nf)
+        q.T = _take(&cur, torque)
         q.P0 = _take(&cur, n * n)
-        q.T0 = _take(&cur, n * nf) if formed else q.T
+        q.T0 = _take(&cur, torque) if formed else q.T
         q.P4 = _take(&cur, 4 * n * n) if four else NULL
         q.T4 = _take(&cur, 4 * n * nf) if torques else NULL
         q.Tn = _take(&cur, n * nf)
@@ -214,9 +217,6 @@ cdef class KernelState:
         q.X = _take(&cur, block * block)
         q.X0 = _take(&cur, m.nls * m.nls)
         q.range = ranges + m.ncache * per
-        q = &s.other
-        q.P = _take(&cur, n * n)
-        q.T = _take(&cur, n * nf)
         s.change = _take(&cur, nf)
 
     def _more_scratch(self):
@@ -314,7 +314,8 @@ cdef class KernelState:
             Tn = vector(self.ptr.pat.Tn, n * nf).reshape(n, nf).T
             S = vector(<double*>self.ptr.pat.S, n * n).reshape(n, n)
             return P.copy(), Tn @ (S @ P - np.eye(n))
-        return P.copy(), vector(self.ptr.pat.T, n * nf).reshape(n, nf).T.copy()
+        both = vector(self.ptr.pat.T, n * lanes(n + nf)).reshape(n, -1).T
+        return P.copy(), both[n : n + nf].copy()
 
     @property
     def slope(self):

@@ -243,9 +243,9 @@ cdef void apart(const tl_model* m, tl_basis* b, int32_t e, int32_t r, const doub
 
 
 cdef void holding(const tl_model* m, const tl_pattern* q, const int32_t* list_, const double* Pr, const double* Pe,
-                  const double* S, double* T, double* t) noexcept nogil:
-    """T (column j at j*nf) = Tn (M P_r + S P_e - I), rows of the elements list_ that stick. Pe: or NULL. t: n doubles."""
-    cdef int32_t n = m.n, nf = m.nf, i, j, l, c
+                  const double* S, const double* P, double* T, double* t) noexcept nogil:
+    """T: P, and below it Tn (M P_r + S P_e - I), rows of the elements list_ that stick. Pe: or NULL. t: n doubles."""
+    cdef int32_t n = m.n, nf = m.nf, i, j, l, c, rows = lanes(n + nf)
     cdef double f
     for j in range(n):
         memset(t, 0, n * sizeof(double))
@@ -256,13 +256,14 @@ cdef void holding(const tl_model* m, const tl_pattern* q, const int32_t* list_, 
             if Pe != NULL and Pe[j * n + l] != 0.0:
                 axpy(Pe[j * n + l], S + l * n, t, m.S_range[2 * l], m.S_range[2 * l + 1])
         t[j] -= 1.0
-        memset(T + j * nf, 0, nf * sizeof(double))
+        memcpy(T + j * rows, P + j * n, n * sizeof(double))
+        memset(T + j * rows + n, 0, (rows - n) * sizeof(double))
         for c in range(q.ns):
             i = list_[c]
             f = 0.0
             for l in range(n):
                 f += t[l] * q.Tn[l * nf + i]
-            T[j * nf + i] = f
+            T[j * rows + n + i] = f
 
 
 cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, int32_t ns,
@@ -374,7 +375,7 @@ cdef void both_parts(const tl_model* m, tl_pattern* q, const int32_t* list_, con
         for i in range(n * n):
             P[i] += Pe[i]
     if n <= TL_FORMED:
-        holding(m, q, list_, Pr, Pe if e > 0 else NULL, S, T, work)
+        holding(m, q, list_, Pr, Pe if e > 0 else NULL, S, P, T, work)
 
 
 cdef void build4(const tl_model* m, tl_pattern* q, const int32_t* list_, const double* Z, int32_t p, const double* Pr,

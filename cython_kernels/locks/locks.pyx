@@ -26,7 +26,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 from torqueloop.cython_kernels.model.laws cimport contact_stiffness, row_dot
-from torqueloop.cython_kernels.model.model cimport TL_FORMED, tl_model, tl_pattern, tl_state
+from torqueloop.cython_kernels.model.model cimport TL_FORMED, lanes, tl_model, tl_pattern, tl_state
 from torqueloop.cython_kernels.locks.vectors cimport axpy, dot
 
 #: rows whose part outside the span of the others is below this share of their length count as dependent

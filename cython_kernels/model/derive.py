@@ -34,6 +34,8 @@ SHORTEST = 1e-9
 CACHE_BYTES = 64 << 20
 #: up to so many speeds a lock pattern holds T (TL_FORMED in model.pxd)
 FORMED = 12
+#: rows of what is multiplied often come in multiples of it (TL_LANES there)
+LANES = 4
 #: in in_direct: an input that nothing but torques and forces given from outside follow (IN_TORQUE in advance.pxi)
 TORQUES_ALONE = 2
 
@@ -291,7 +293,8 @@ def _pattern_size(a: ModelArrays) -> int:
     """Doubles of one lock pattern, as KernelState lays them out."""
     n, nf, contacts, losses = len(a.u0), len(a.fr), len(a.con), len(a.ls)
     pairs = 2 if len(a.lin) + contacts else 1
-    size = pairs * n * n + (pairs if n <= FORMED else 1) * n * nf + n * nf
+    rows = -(-(n + nf) // LANES) * LANES  # P and below it T
+    size = pairs * n * n + (pairs * n * rows if n <= FORMED else n * nf) + n * nf
     four = 4 * n * n if a.order == 4 else 0
     own = n * n + four if contacts else 0
     plain = losses + contacts + len(a.drv) + len(a.vg) == 0

@@ -39,6 +39,7 @@ cdef extern from *:
     """
     #ifndef TL_EVAL_H
     #define TL_EVAL_H
+    #include <stddef.h>
     /* Vectors of an instant, one behind the other in one block. A precompiled step (TL_SIZED) knows their sizes: its
        tl_eval is the block itself. Everything else knows them when it runs: its tl_eval holds pointers into the block. A
        state has pointers for both, each finds its own under the same name. */
@@ -68,6 +69,12 @@ cdef extern from *:
         TL_VECTOR(p, TL_NACT(m));
         TL_VECTOR(rea, TL_NLS(m));
     } tl_eval;
+    /* port, tau, cap_f, cap_b, lim_f, lim_b, raw: nport + 6 nf numbers, one behind the other */
+    #ifdef TL_SIZED
+    #define tl_forces_of(e) ((double*)((char*)(e) + offsetof(tl_eval, port)))
+    #else
+    #define tl_forces_of(e) ((e)->port)
+    #endif
     #define tl_other_views(s) ((void**)(TL_VIEWS_BEFORE ? (s)->others_before : (s)->others_behind))
     #endif
     """
@@ -96,6 +103,10 @@ cdef extern from *:
         double* rea           # (nls) reaction each loss depends on
 
 
+cdef extern from *:
+    double* forces_of "tl_forces_of"(tl_eval* e) noexcept nogil
+
+
 cdef struct tl_pattern:
     # matrices for one set of stuck elements (see locks.pyx)
     int32_t valid
@@ -103,8 +114,9 @@ cdef struct tl_pattern:
     int64_t used          # when it was last looked up
     uint64_t* key         # (nkey)
     double* P             # (n, n) acceleration from force with the stuck rows held, step matrix S
-    double* T             # (n, nf) stuck torque from force: column j at j*nf; rows of elements not stuck are 0. For
-                          # more than TL_FORMED speeds (ns, n) the rows of Tn that are not zero
+    double* T             # P and below it the stuck torques from force, rows of elements not stuck 0, filled up to whole
+                          # lanes: (n, n + nf + fill) by columns (`lanes`). For more than TL_FORMED speeds (ns, n) the rows
+                          # of Tn that are not zero
     double* P0            # the same with M (acceleration of an instant); equal to P, T without compliances
     double* T0
     double* P4            # (2n, 2n) order-4 step
@@ -119,7 +131,7 @@ cdef struct tl_pattern:
     double* X             # (stages*nls)^2 response of the reactions of the losses to their torques, stage by stage
     double* X0            # (nls, nls) the same at an instant
     int32_t rank          # directions in which springs and dampers act on the elements that do not stick
-    double* spring        # where rank is 1 what depends on the length of a step, see other_length (shortened.pxi): the
+    double* spring        # where rank is 1 what depends on the length of a step, see other_length.pxi: the
                           # direction z (n); z.M z, z.D z, z.K z; Tn M z, Tn D z, Tn K z (nf each). NULL: not kept
 
 
@@ -234,15 +246,22 @@ cdef struct tl_state:
     double* g             # (2n)
     double* v1            # (2n)
     double* v2            # (2n)
+    double* both          # (n + nf + fill) accelerations, and below them the torques of the elements at rest
     double* rho           # (2n) constraint forces on u, stage by stage
     double* ad            # (2n) accelerations that driven flanges prescribe
+    int32_t listed        # 1: only what is due changes in this trial against the one before (shortened.pxi)
+    int32_t n_mover
+    int32_t* mover        # (nact) actuators whose pressure moves
     int32_t four          # 1: the trial has three points (order 4)
     int32_t ties          # 1: some element is tied
     double part           # length of the trial over h: 1 but for models with stiff_cut
     double h              # length of the trial, s
-    tl_pattern other      # its matrices, made of those of a whole step where all springs and dampers act along one direction
-    const tl_pattern* whole  # those
-    double* change        # (nf) by how much the torques of the elements at rest follow that direction otherwise
+    tl_pattern* whole     # that of a whole step where it is another's
+    tl_pattern other      # its pattern: that of a whole step, where all springs and dampers act along one direction z, with
+    const double* along   # (n) z
+    double along_g        # z.g
+    double bend           # what z (z.g) adds to the accelerations that follow from the forces g
+    double* change        # (nf) what z.g adds to the torques of the elements at rest
     tl_pattern cut        # its matrices where they do not
     int32_t cut_ns        # how many elements stick in them, -1: the scratch of building is that of another pattern
     int32_t* cut_list     # (nf) these elements
@@ -314,6 +333,12 @@ cdef struct tl_state:
 
 cdef enum:
     TL_FORMED = 12        # up to so many speeds a lock pattern holds T; beyond, tau = Tn (S a - g) costs less
+    TL_LANES = 4          # rows of matrices that are multiplied often come in multiples of it, zeros below (sizes.pxi)
+
+
+cdef inline int32_t lanes(int32_t rows) noexcept nogil:
+    """Rows filled up to whole lanes."""
+    return (rows + TL_LANES - 1) // TL_LANES * TL_LANES
 
 
 cdef enum:

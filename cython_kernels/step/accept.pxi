@@ -343,13 +343,7 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
         s.hs2[i] = s.s2[i]
     for i in range(TL_NHOT(m)):
         s.now.w[i] = s.F[i] if four else s.em.w[i]
-    lerp(s.now.port, s.em.port, s.end.port, TL_NPORT(m), x, four)
-    lerp(s.now.tau, s.em.tau, s.end.tau, nf, x, four)
-    lerp(s.now.cap_f, s.em.cap_f, s.end.cap_f, nf, x, four)
-    lerp(s.now.cap_b, s.em.cap_b, s.end.cap_b, nf, x, four)
-    lerp(s.now.lim_f, s.em.lim_f, s.end.lim_f, nf, x, four)
-    lerp(s.now.lim_b, s.em.lim_b, s.end.lim_b, nf, x, four)
-    lerp(s.now.raw, s.em.raw, s.end.raw, nf, x, four)
+    lerp(forces_of(s.now), forces_of(s.em), forces_of(s.end), TL_NPORT(m) + 6 * nf, x, four)
     if TL_NLS(m) > 0:
         lerp(s.now.rea, s.em.rea, s.end.rea, TL_NLS(m), x, four)
     for i in range(TL_NJO(m)):

@@ -23,6 +23,7 @@ include "contacts.pxi"
 include "driven.pxi"
 include "losses.pxi"
 include "stages.pxi"
+include "other_length.pxi"
 include "trial.pxi"
 include "events.pxi"
 include "accept.pxi"
@@ -113,9 +114,7 @@ cdef void lower_order(const tl_model* m, tl_state* s) noexcept nogil:
     for i in range(TL_N(m)):
         s.s2[i] = 0.0
         s.hs2[i] = 0.0
-    s.part = 1.0
-    s.h = m.h
-    s.pat = pattern_of(m, s)
+    whole_length(m, s)
 
 
 cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
@@ -151,8 +150,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         if s.ties:
             end_ties(m, s)
         if made == TRIED:
-            made = 0                         # the quiet step has made this trial, and then something happens in it
-            take_over(m, s)
+            take_over(m, s)                  # the quiet step has made this trial, and then something happens in it
         else:
             trial(m, s, done)
         chk = 0.0
@@ -164,7 +162,8 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         left = (end - done) / s.part
         if left > 1.0:
             left = 1.0
-        if any_disturbed(m, s, s.end):
+        if made == TRIED or any_disturbed(m, s, s.end):
+            made = 0
             x = find_event(m, s, left)
         else:
             x = 2.0
@@ -186,6 +185,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
             find_toggled(m, s, x)
         if y > 0.0:
             if x <= 1.5 and TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or cut_makes_energy(m, s, x)):
+                own_length = 1               # the rest of the step in trials of its length, too
                 y = accept_shortened(m, s, done, x)
             elif accept(m, s, done, y):
                 y = REFUSED
@@ -225,10 +225,8 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         s.h = m.h
         if end - done < 1e-12:
             break
-    if s.part != 1.0:
-        s.part = 1.0
-        s.h = m.h
-        s.pat = pattern_of(m, s)
+    if s.part != 1.0 or s.pat == &s.other:
+        whole_length(m, s)
     if TL_ND(m) + TL_NVG(m) > 0:
         hold_driven(m, s, end)
     if TL_NTH(m) > 0 and end > s.T_theta:

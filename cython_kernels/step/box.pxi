@@ -103,6 +103,11 @@ cdef void responses(const tl_model* m, tl_state* s, const tl_box* box, const int
 cdef void hold_instant(const tl_model* m, tl_state* s, const tl_pattern* p, const double* f, double* a) noexcept nogil:
     """Accelerations a now from the force f with the elements of pattern p held and the driven flanges moved."""
     cdef int32_t i, n = TL_N(m)
+    if TL_ND(m) + TL_NVG(m) == 0 and n <= TL_FORMED:
+        padded_matvec(p.T0, lanes(n + TL_NF(m)), n, f, s.both)
+        for i in range(n):
+            a[i] = s.both[i]
+        return
     if TL_ND(m) + TL_NVG(m) == 0:
         hold_now(m, p, f, a)
         return
@@ -115,12 +120,14 @@ cdef void hold_instant(const tl_model* m, tl_state* s, const tl_pattern* p, cons
 
 cdef void held_instant(const tl_model* m, tl_state* s, const tl_pattern* p, const double* f, const double* a,
                        double* tau) noexcept nogil:
-    """Torques tau (nf) that hold the elements of pattern p while f accelerates with a; of the others 0 or as they were."""
+    """Torques tau (nf) that hold the elements of pattern p while f accelerates with a; of the others 0 or as they were.
+    After hold_instant."""
     cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
     cdef double miss
     if TL_ND(m) + TL_NVG(m) == 0:
         if n <= TL_FORMED:
-            far_matvec(p.T0, nf, n, f, tau)
+            for i in range(nf):
+                tau[i] = s.both[n + i]
         else:
             held_torques(m, s, m.M, f, a, tau)
         return

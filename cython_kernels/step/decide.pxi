@@ -42,7 +42,7 @@ cdef const double* free_inverse(const tl_model* m, tl_state* s) noexcept nogil:
     """M^-1 with the bilateral elements held (all others have a mode that is not 0); s.ad: what they are driven with."""
     if TL_ND(m) + TL_NVG(m) == 0:
         return m.Minv
-    s.pat = pattern_of(m, s)
+    s.pat = pattern_now(m, s)
     drive_stages(m, s, 0)
     return s.pat.P0
 
@@ -186,7 +186,7 @@ cdef int32_t held_by_pattern(const tl_model* m, tl_state* s, tl_box* box, int32_
         root[i] = sqrt(fabs(inverse[i * n + i]))
     for t in range(PATTERN_TRIES):
         gamma = take_sides(m, s, box, f)
-        s.pat = pattern_of(m, s)
+        s.pat = pattern_now(m, s)
         if TL_ND(m) + TL_NVG(m) > 0:
             drive_stages(m, s, 0)
         hold_instant(m, s, s.pat, f, a)
@@ -376,7 +376,7 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
     for i in range(TL_NF(m)):
         if logged_mode(s, i) != s.was[i]:
             log_mode_change(s, i)
-    s.pat = pattern_of(m, s)
+    s.pat = pattern_now(m, s)
     forget_history(m, s)
     settle(m, s)
 
@@ -419,11 +419,8 @@ cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:
             s.now.a[i] = s.v2[i]
         loss_limits(m, s, 0)
         return
-    hold_now(m, s.pat, s.g, s.now.a)
-    if n <= TL_FORMED:
-        far_matvec(s.pat.T0, nf, n, s.g, s.v1)
-    else:
-        held_torques(m, s, m.M, s.g, s.now.a, s.v1)
+    hold_instant(m, s, s.pat, s.g, s.now.a)
+    held_instant(m, s, s.pat, s.g, s.now.a, s.v1)
     for i in range(nf):
         if s.mode[i] == 0:
             s.now.tau[i] = s.v1[i]

@@ -152,6 +152,16 @@ cdef void eval_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* 
     each_capacity(m, s, e.w, e.p, theta, e, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
 
 
+cdef void eval_again(const tl_model* m, tl_state* s, tl_eval* e, const double* u, double theta,
+                     const double* xi) noexcept nogil:
+    """eval_forces at other speeds u and else as it was in e: of the capacities only those that follow a slip change."""
+    s.counters[TL_C_EVALS] += 1
+    s.stiff = 0
+    gather(m, u, e.w)
+    eval_ports(m, s, e, theta, xi)
+    each_slipping(m, s, e.w, e.p, theta, e, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
+
+
 cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double theta, const double* xi) noexcept nogil:
     """Port forces at the row speeds e.w and at the fraction theta of the step."""
     cdef int32_t i, j = 0, k
@@ -224,8 +234,28 @@ cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double t
         joint_ports(m, s, e, theta, port + j)
 
 
-cdef double slipping_capacity(const tl_model* m, tl_state* s, double w, double fn, tl_eval* e, int32_t* hint, int32_t i,
-                              int32_t row) noexcept nogil:
+cdef inline double normal_force(const tl_model* m, const tl_state* s, tl_cvec p, double theta, int32_t i, int32_t source,
+                                int32_t index) noexcept nogil:
+    """Normal force of friction element i before it is clipped at 0; source, index: as of `capacity`."""
+    if source == 2:
+        return m.fr[i].ga * (p[index] - m.fr[i].pret)
+    if source == 0:
+        return m.fr[i].gain
+    return m.fr[i].gain * input_at(m, s, index, theta)
+
+
+cdef inline int32_t stays_open(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i) noexcept nogil:
+    """1 when element i, which acts both ways, is not pressed, and e says so already: `capacity` would not change it."""
+    return not s.pressed[i] and e.cap_f[i] == 0.0 and e.lim_b[i] == 0.0 and e.lim_f[i] == m.fr[i].hold and not s.mode[i] & 1
+
+
+cdef inline int32_t slips(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """1 when the capacity of element i follows its slip."""
+    return s.mode[i] != 0 and s.pressed[i] and not m.fr[i].fixed and m.fr[i].mu >= 0
+
+
+cdef inline double slipping_capacity(const tl_model* m, tl_state* s, double w, double fn, tl_eval* e, int32_t* hint,
+                                     int32_t i, int32_t row) noexcept nogil:
     """Sliding capacity of element i, pressed with fn, at the slip w; says whether it is steep there."""
     cdef int64_t mode = s.mode[i]
     cdef double c = m.fr[i].cgeo * fn
@@ -245,13 +275,7 @@ cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, d
     row, source, index, both: its row, where the normal force comes from, which input or actuator, whether it acts both ways; constants
     in a precompiled step.
     """
-    cdef double fn, c, lim
-    if source == 2:
-        fn = m.fr[i].ga * (p[index] - m.fr[i].pret)
-    elif source == 0:
-        fn = m.fr[i].gain
-    else:
-        fn = m.fr[i].gain * input_at(m, s, index, theta)
+    cdef double c, lim, fn = normal_force(m, s, p, theta, i, source, index)
     e.raw[i] = fn
     if s.pressed[i]:
         # a normal force that vanishes within the trial is followed below 0, so that it is 0 at the cut and the polynomials

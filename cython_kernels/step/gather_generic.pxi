@@ -84,7 +84,11 @@ cdef inline void each_capacity(const tl_model* m, tl_state* s, tl_cvec w, tl_cve
     """capacity() of every element whose capacity can change."""
     cdef int32_t i
     for i in range(m.nf):
-        if not m.fr[i].fixed:
+        if m.fr[i].fixed:
+            continue
+        if m.fr[i].both and stays_open(m, s, e, i):
+            e.raw[i] = normal_force(m, s, p, theta, i, m.fr[i].src, m.fr[i].src_idx)
+        else:
             capacity(m, s, w[m.fr[i].row], p, theta, e, hint, i, m.fr[i].row, m.fr[i].src,
                      m.fr[i].src_idx, m.fr[i].both)
 
@@ -97,6 +101,21 @@ cdef inline void each_due(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, 
         i = s.due_list[c]
         capacity(m, s, hot_dot(m, m.fr[i].row, x), p, theta, e, hint, i, m.fr[i].row, m.fr[i].src,
                  m.fr[i].src_idx, m.fr[i].both)
+
+
+cdef inline void each_listed(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta, tl_eval* e,
+                             int32_t* hint) noexcept nogil:
+    each_due(m, s, x, p, theta, e, hint)
+
+
+cdef inline void each_slipping(const tl_model* m, tl_state* s, tl_cvec w, tl_cvec p, double theta, tl_eval* e,
+                               int32_t* hint) noexcept nogil:
+    """The same where the capacity follows the slip."""
+    cdef int32_t i
+    for i in range(m.nf):
+        if slips(m, s, i):
+            capacity(m, s, w[m.fr[i].row], p, theta, e, hint, i, m.fr[i].row, m.fr[i].src,
+                     m.fr[i].src_idx, m.fr[i].both)
 
 
 cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:

@@ -97,10 +97,9 @@ cdef int32_t curved_inputs(const tl_model* m, tl_state* s, double* chk) noexcept
     return acts
 
 
-cdef inline void add_column(const double* A, int32_t rows, int32_t j, double f, tl_vec y) noexcept nogil:
-    """y += f times column j of A (rows, .), stored by columns."""
+cdef inline void add_column(tl_cvec column, int32_t rows, double f, tl_vec y) noexcept nogil:
+    """y += f times a column of so many rows."""
     cdef int32_t i
-    cdef tl_cvec column = A + j * rows
     for i in range(rows):
         y[i] += f * column[i]
 
@@ -109,6 +108,7 @@ cdef int32_t shift_torques(const tl_model* m, tl_state* s) noexcept nogil:
     """The torques that inputs give, and what they change of the instant; 1 when an element at rest is beyond its limit."""
     cdef int32_t i, q, k, row, beyond = 0
     cdef double new, f
+    cdef const double* column
     for i in range(TL_NTQ(m)):
         k = m.tq[i].input
         if k < 0:
@@ -121,8 +121,9 @@ cdef int32_t shift_torques(const tl_model* m, tl_state* s) noexcept nogil:
         s.now.port[i] = new
         row = TL_PORT_ROW(m, i)
         for q in range(m.row_ptr[row], m.row_ptr[row + 1]):
-            add_column(s.pat.P0, TL_N(m), m.row_idx[q], m.row_val[q] * f, s.now.a)
-            add_column(s.pat.T0, TL_NF(m), m.row_idx[q], m.row_val[q] * f, s.now.tau)
+            column = s.pat.T0 + m.row_idx[q] * lanes(TL_N(m) + TL_NF(m))
+            add_column(column, TL_N(m), m.row_val[q] * f, s.now.a)
+            add_column(column + TL_N(m), TL_NF(m), m.row_val[q] * f, s.now.tau)
     for i in range(TL_NF(m)):
         if s.mode[i] == 0:
             beyond |= (s.now.tau[i] > s.now.lim_b[i]) | (s.now.tau[i] < -s.now.lim_f[i])

@@ -15,14 +15,28 @@ cdef enum:
     TRIED = 2              # its trial is made, and something happens in it
 
 
+cdef void list_search(const tl_model* m, tl_state* s) noexcept nogil:
+    """The trials that follow begin where the last one did, with the same modes, and are of other lengths: what is due in
+    them. Not where more than speeds, pressures and inputs changes within a step, or elements are tied."""
+    cdef int32_t i, k, simple = s.held and m.act_simple
+    s.listed = not (s.ties or staged(m)) and TL_NTH(m) + TL_NJO(m) + TL_NBO(m) + TL_NCON(m) + TL_NST(m) == 0
+    if not s.listed:
+        return
+    s.n_mover = 0
+    for k in range(TL_NACT(m)):
+        s.mover[s.n_mover] = k
+        s.still[k] = STILL if simple and fabs(s.now.p[k] - s.cmd[k]) <= ARRIVED else 0
+        s.n_mover += s.still[k] == 0
+    s.n_sliding = 0
+    for i in range(TL_NF(m)):
+        s.sliding[s.n_sliding] = i
+        s.n_sliding += s.mode[i] & 1
+    find_due(m, s)
+
+
 cdef inline int32_t may_be_quiet(const tl_model* m) noexcept nogil:
     """1 for models whose steps can be quiet at all. Not those with temperatures, which forces follow within the step."""
     return not staged(m) and not m.stiff_cut and TL_NTH(m) + TL_NST(m) + TL_NJO(m) == 0 and TL_N(m) <= TL_FORMED
-
-
-cdef inline int32_t slips(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
-    """1 when the capacity of element i follows its slip."""
-    return s.mode[i] != 0 and s.pressed[i] and not m.fr[i].fixed and m.fr[i].mu >= 0
 
 
 cdef inline void list_due(const tl_model* m, tl_state* s) noexcept nogil:
@@ -55,19 +69,15 @@ cdef void list_elements(const tl_model* m, tl_state* s) noexcept nogil:
     if s.held_pat != s.pat or not m.direct_cache:
         s.held_pat = s.pat
         if m.order == 4:
-            stack_rows(m, s, s.pat.P4, s.pat.T4, 2)
+            stack_rows(m, s, s.pat.P4, s.pat.T4, 2 * nf, 2)
         else:
-            stack_rows(m, s, s.pat.P, s.pat.T, 1)
+            stack_rows(m, s, s.pat.P, s.pat.T + TL_N(m), lanes(TL_N(m) + nf), 1)
 
 
-cdef inline int32_t lanes(int32_t rows) noexcept nogil:
-    """Rows filled up to whole lanes."""
-    return (rows + TL_LANES - 1) // TL_LANES * TL_LANES
-
-
-cdef void stack_rows(const tl_model* m, tl_state* s, const double* P, const double* T, int32_t stages) noexcept nogil:
-    """s.held_by: P (stages*n, stages*n), and below it the rows of T (stages*nf, stages*n) that are not zero; rows of
-    zeros up to whole lanes."""
+cdef void stack_rows(const tl_model* m, tl_state* s, const double* P, const double* T, int32_t column,
+                     int32_t stages) noexcept nogil:
+    """s.held_by: P (stages*n, stages*n), and below it the rows of T (stages*nf, stages*n; a column each `column` numbers)
+    of the elements that stick; rows of zeros up to whole lanes."""
     cdef int32_t i, j, st, n = stages * TL_N(m), nf = TL_NF(m), c = s.n_sticking, rows = lanes(n + stages * c)
     s.held_rows = rows
     memset(s.held_by, 0, n * rows * sizeof(double))
@@ -75,7 +85,7 @@ cdef void stack_rows(const tl_model* m, tl_state* s, const double* P, const doub
         memcpy(s.held_by + j * rows, P + j * n, n * sizeof(double))
         for st in range(stages):
             for i in range(c):
-                s.held_by[j * rows + n + st * c + i] = T[(j * stages + st) * nf + s.sticking[i]]
+                s.held_by[j * rows + n + st * c + i] = T[j * column + st * nf + s.sticking[i]]
 
 
 cdef void find_due(const tl_model* m, tl_state* s) noexcept nogil:

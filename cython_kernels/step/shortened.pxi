@@ -16,63 +16,6 @@ cdef enum:
     REFINE = 16            # trials at most to find the length that ends at the event
 
 
-cdef inline int32_t along_one(const tl_model* m) noexcept nogil:
-    """1 where lock patterns hold z and its products; the same as keeps_spring in derive.py."""
-    return TL_NLIN(m) > 0 and TL_NCON(m) + TL_NLS(m) + TL_ND(m) + TL_NVG(m) + TL_NJO(m) == 0 and TL_N(m) <= TL_FORMED and (
-        m.order == 2)
-
-
-cdef void other_length(const tl_model* m, tl_state* s, const tl_pattern* whole) noexcept nogil:
-    """s.other: the pattern `whole` for trials of the length s.h, where all springs and dampers act along one direction z.
-
-        P(h) = P_r + z z^T / (z.S z)        T(h) = Tn (M P_r - I) + (Tn S z) z^T / (z.S z)        S = M + h/2 D + h^2/4 K
-
-    so only the two last terms differ from those of the whole step."""
-    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
-    cdef tl_cvec z = whole.spring
-    cdef tl_cvec size = z + n
-    cdef tl_cvec inert = size + 3
-    cdef tl_cvec damped = inert + nf
-    cdef tl_cvec sprung = damped + nf
-    cdef tl_cvec P = whole.P
-    cdef tl_cvec T = whole.T
-    cdef tl_vec P1 = s.other.P
-    cdef tl_vec T1 = s.other.T
-    cdef tl_vec change = s.change
-    cdef double h = s.h, d = 0.5 * h, k = 0.25 * h * h, d0 = 0.5 * m.h, k0 = 0.25 * m.h * m.h, f, f0
-    s.other.ns = whole.ns
-    s.other.P0 = whole.P0
-    s.other.T0 = whole.T0
-    s.other.Tn = whole.Tn
-    f = 0.0
-    f0 = 0.0
-    if whole.rank == 1:
-        f = 1.0 / (size[0] + d * size[1] + k * size[2])
-        f0 = 1.0 / (size[0] + d0 * size[1] + k0 * size[2])
-    for i in range(nf):
-        change[i] = f * (inert[i] + d * damped[i] + k * sprung[i]) - f0 * (inert[i] + d0 * damped[i] + k0 * sprung[i])
-    f -= f0
-    for j in range(n):
-        for i in range(n):
-            P1[j * n + i] = P[j * n + i] + f * z[j] * z[i]
-        for i in range(nf):
-            T1[j * nf + i] = T[j * nf + i] + z[j] * change[i]
-
-
-cdef void shorten(const tl_model* m, tl_state* s, double part) noexcept nogil:
-    """The next trial spans part*h: matrices of that length."""
-    s.part = part
-    s.h = part * m.h
-    if along_one(m):
-        if s.pat != &s.other:
-            s.whole = pattern_of(m, s)
-        if s.whole.rank <= 1:
-            other_length(m, s, s.whole)
-            s.pat = &s.other
-            return
-    s.pat = cut_pattern(m, s, s.h)
-
-
 cdef void history_of_part(const tl_model* m, tl_state* s, const double* hs1, const double* s2, double x) noexcept nogil:
     """How the acceleration goes on over the first part x of a trial in which it changed by hs1 and s2: what the next
     trial, of that length, is predicted from."""
@@ -80,7 +23,9 @@ cdef void history_of_part(const tl_model* m, tl_state* s, const double* hs1, con
     s.hist[0] = 1
     for i in range(TL_N(m)):
         s.now.hs1[i] = x * hs1[i]
-        s.hs2[i] = x * x * s2[i]
+    if s.four:
+        for i in range(TL_N(m)):
+            s.hs2[i] = x * x * s2[i]
 
 
 cdef inline double event_margin(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i,
@@ -97,7 +42,7 @@ cdef inline double event_margin(const tl_model* m, const tl_state* s, const tl_e
 cdef int32_t first_passed(const tl_model* m, tl_state* s, int32_t but, double* sgn) noexcept nogil:
     """The sliding element whose slip the trial turns round most, other than `but`, and its direction; or a contact that has
     left its regime (numbered after the elements); -1 if there is none."""
-    cdef int32_t i, worst = -1
+    cdef int32_t i, c, worst = -1
     cdef double w, x = 0.0, least = -TOL_R, most = 0.0
     for i in range(TL_NCON(m) + TL_NST(m)):
         if TL_NF(m) + i != but:
@@ -107,7 +52,8 @@ cdef int32_t first_passed(const tl_model* m, tl_state* s, int32_t but, double* s
                 worst = TL_NF(m) + i
     if worst >= 0:
         return worst
-    for i in range(TL_NF(m)):
+    for c in range(s.n_sliding if s.listed else TL_NF(m)):
+        i = s.sliding[c] if s.listed else c
         if s.mode[i] & 1 and i != but:
             w = s.mode[i] * s.end.w[TL_FR_ROW(m, i)]
             if w < least:
@@ -154,6 +100,19 @@ cdef int32_t left_regime(const tl_model* m, tl_state* s) noexcept nogil:
         if s.contact_x[i] <= 1.5 and -contact_left(m, s, s.end, i) > REGIME_TOL * contact_size(m, s, i):
             return 1
     return 0
+
+
+cdef inline double slip_left(const tl_model* m) noexcept nogil:
+    """How much of a slip may be left at the end of a trial that brings it to zero; it is taken out by projection then,
+    which is an impulse that friction must be able to give where the step does not resolve springs, and else nothing: a
+    slip of a hundred times its rounding counts as come to zero."""
+    return TOL_R if m.stiff_cut else 1e2 * TOL_R
+
+
+cdef inline double slight(const tl_model* m) noexcept nogil:
+    """Of the limits of an element at rest: how near to them its torque must be at an event. What is held with so much less
+    counts as having reached its limit (`reaches`, decide.pxi: 1e-9)."""
+    return 1e-12 if m.stiff_cut else 1e-10
 
 
 cdef struct tl_search:
@@ -250,8 +209,8 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
         sgn = <double>s.mode[stops] if s.mode[stops] != 0 else (1.0 if s.end.tau[stops] > s.end.lim_b[stops] else -1.0)
         small = fabs(s.end.lim_b[stops]) + fabs(s.end.lim_f[stops])
         # of what blocks one way without limit only the other way counts, and there its limit may be 0
-        small = 1e-12 * small if small < NO_LIMIT else torque_rounding(m, s)
-        small = TOL_R if s.mode[stops] != 0 else small
+        small = slight(m) * small if small < NO_LIMIT else torque_rounding(m, s)
+        small = slip_left(m) if s.mode[stops] != 0 else small
     for i in range(TL_NCON(m) + TL_NST(m)):
         if s.contact_x[i] <= x + 1e-9:
             stops = nf + i
@@ -262,7 +221,8 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
         forget_history(m, s)                 # that of a longer trial says nothing
     else:
         memcpy(s.ex.hs1, s.end.hs1, n * sizeof(double))
-        memcpy(s.ex.a, s.s2, n * sizeof(double))
+        memcpy(s.ex.a, s.s2, n * sizeof(double))     # its curvature
+    list_search(m, s)
     for it in range(REFINE):
         shorten(m, s, x * part)
         if not m.stiff_cut:
@@ -277,7 +237,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
                 s.toggled[i] &= 2
             stops = other
             sgn = turn
-            small = TOL_R if stops < nf else 1e-11 * contact_size(m, s, stops - nf)
+            small = slip_left(m) if stops < nf else 1e-11 * contact_size(m, s, stops - nf)
             start_search(&r, event_margin(m, s, s.now, stops, sgn), x, event_margin(m, s, s.end, stops, sgn), small)
             if stops < nf:
                 s.toggled[stops] |= 2
@@ -295,7 +255,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
             stops = other
             sgn = turn
             small = fabs(s.end.lim_b[stops]) + fabs(s.end.lim_f[stops])
-            small = 1e-12 * small if small < NO_LIMIT else torque_rounding(m, s)
+            small = slight(m) * small if small < NO_LIMIT else torque_rounding(m, s)
             start_search(&r, event_margin(m, s, s.now, stops, sgn), 0.5 * x if middle else x, beyond, small)
             x = next_length(&r)
             continue
@@ -308,6 +268,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
         x = next_length(&r)
         if (it == REFINE - 2 or r.hi - r.lo <= NARROW * r.hi) and r.lo > 0.0:
             x = r.lo                         # down to rounding, or not found: rather a little before the event than beyond
+    s.listed = 0
     if stops >= nf and f > small:
         s.contact_x[stops - nf] = 2.0            # not reached after all: it keeps its regime
     if TL_NCON(m) + TL_NST(m) > 0 and left_regime(m, s):
@@ -345,7 +306,7 @@ cdef void rest_slips(const tl_model* m, tl_state* s) noexcept nogil:
         if s.toggled[i] & 2:
             s.mode[i] = 0
             hit = i
-    s.pat = pattern_of(m, s)
+    s.pat = pattern_now(m, s)
     if TL_ND(m) + TL_NVG(m) > 0:
         for i in range(nf):
             s.g[i] = slip_of(m, s, i, s.now.u)

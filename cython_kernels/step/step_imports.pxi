@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 from torqueloop.cython_kernels.locks.locks cimport boxed_solve, cut_pattern, lu_solve, pattern_of, set_ratio_rows
 from torqueloop.cython_kernels.model.model cimport (
     TL_C_DECISIONS, TL_C_EVALS, TL_C_EVENTS, TL_C_FALLBACKS, TL_C_PIVOTS, TL_C_PIVOTS_MAX, TL_C_RELAXED, TL_C_SPLITS_MAX,
-    TL_C_HEAT, TL_C_REFUSED, TL_C_STEEP, TL_FORMED, other_views,
+    TL_C_HEAT, TL_C_REFUSED, TL_C_STEEP, TL_FORMED, forces_of, lanes, other_views,
     tl_eval, tl_jo, tl_model, tl_pattern, tl_state,
 )
 from torqueloop.cython_kernels.model.joints cimport bend, bent, tl_bend
@@ -71,14 +71,14 @@ cdef extern from *:
         }
     }
 
-    /* y (rows) = A x for rows a multiple of TL_LANES, A stored by columns: sums as above, in every width of registers.
+    /* y (rows) = A x for rows a multiple of TL_LANES (TL_WIDTH here), A stored by columns: sums as above, in every width of registers.
        With AVX where the processor has it: it multiplies and adds as SSE2 does, only more at a time. */
-    #define TL_LANES 4
-    typedef double tl_lanes __attribute__((vector_size(8 * TL_LANES), aligned(8)));
+    #define TL_WIDTH 4
+    typedef double tl_lanes __attribute__((vector_size(8 * TL_WIDTH), aligned(8)));
 
     /* so many lanes of y as long as there are any: each sum in a register of its own, over j in order */
     #define TL_LANES_AT_A_TIME(W) \\
-        for (; i + W * TL_LANES <= rows; i += W * TL_LANES) { \\
+        for (; i + W * TL_WIDTH <= rows; i += W * TL_WIDTH) { \\
             tl_lanes sum[W] = {{0.0}}; \\
             const double* c = A + i; \\
             for (j = 0; j < cols; j++, c += rows) { \\
@@ -127,7 +127,6 @@ cdef extern from *:
     """
     ctypedef double* tl_vec
     ctypedef const double* tl_cvec
-    int TL_LANES
     void padded_matvec "tl_padded_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil
     void far_matvec "tl_far_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil
     void matvec "tl_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil

@@ -104,6 +104,45 @@ cdef inline void springs_at_end(const tl_model* m, const tl_state* s, double h, 
 include "joints_solve.pxi"
 
 
+cdef inline void trial_pressures(const tl_model* m, tl_state* s, double theta, double part, int32_t code,
+                                 double* p) noexcept nogil:
+    """advance_actuators; where the trial is listed those that move."""
+    cdef int32_t c, i
+    cdef double cmd, gap
+    if not (s.listed and s.held and m.act_simple and code == 2):
+        advance_actuators(m, s, theta, part, code, p, s.fill1)
+        return
+    for c in range(s.n_mover):
+        i = s.mover[c]
+        cmd = s.cmd[i]
+        gap = s.now.p[i] - cmd
+        p[i] = cmd + gap * exp(-(part * m.h) / (m.act[i].tau_rise if gap < 0.0 else m.act[i].tau_fall))
+
+
+cdef inline void trial_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* u, double theta,
+                              const double* xi) noexcept nogil:
+    """eval_forces; where the trial is listed with the capacities that are due."""
+    if s.listed:
+        s.counters[TL_C_EVALS] += 1
+        s.stiff = 0
+        gather_ports(m, u, e.w)
+        eval_ports(m, s, e, theta, xi)
+        each_listed(m, s, u, e.p, theta, e, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
+    else:
+        eval_forces(m, s, e, u, theta, xi)
+
+
+cdef inline void trial_rows(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:
+    """assemble; where the trial is listed for the elements that slide."""
+    cdef int32_t c
+    if not s.listed:
+        assemble(m, s, e, F)
+        return
+    port_rows(m, e.port, F)
+    for c in range(s.n_sliding):
+        slide(m, s, e, F, s.sliding[c], TL_FR_ROW(m, s.sliding[c]))
+
+
 cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
     """Trial over h from the present state with the modes held, order 2. Writes u1, z1, a1, s1, s2, end.
 
@@ -112,14 +151,15 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
     cdef int32_t i, k, n = TL_N(m), nf = TL_NF(m)
     cdef double h = s.h, b0 = h * h * (0.5 - m.beta)
     cdef tl_eval* e = s.end
-    gather(m, s.now.a, s.wa)
-    advance_actuators(m, s, theta, s.part, 0 if s.part == 1.0 else 2, e.p, s.fill1)
+    if not s.listed:
+        gather(m, s.now.a, s.wa)
+    trial_pressures(m, s, theta, s.part, 0 if s.part == 1.0 else 2, e.p)
     for i in range(TL_NENG(m)):
         s.xi1[i] = idle_integrator(m, s, i, s.part)
     predict(m, h, s.now.u, s.now.a, s.now.hs1, s.end.u)
+    trial_forces(m, s, e, s.end.u, theta + s.part, s.xi1)
     while True:
-        eval_forces(m, s, e, s.end.u, theta + s.part, s.xi1)
-        assemble(m, s, e, s.F)
+        trial_rows(m, s, e, s.F)
         springs_at_end(m, s, h, b0)
         for i in range(TL_NCON(m)):
             k = m.con[i].row
@@ -137,24 +177,24 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
                 for i in range(n):
                     s.end.a[i] = s.v2[i]
         else:
-            hold(m, s.pat, s.g, s.end.a)
+            hold_trial(m, s, s.g, s.end.a)
             if s.stiff:
                 slide_implicitly(m, s, 1)
-                hold(m, s.pat, s.g, s.end.a)
+                hold_trial(m, s, s.g, s.end.a)
         if TL_NJO(m) > 0:
             solve_joints(m, s, 1)
         correct(m, h, s.now.u, s.now.a, s.end.a, s.end.u)
         passes -= 1
         if passes <= 0:
             break
+        eval_again(m, s, e, s.end.u, theta + s.part, s.xi1)
     finish2(m, h, s.now.u, s.now.z, s.now.a, s.end.a, s.end.z, s.end.hs1)
     if staged(m):
         loss_limits(m, s, 1)
+    elif n <= TL_FORMED:
+        stuck_torques(m, s, e)
     else:
-        if n <= TL_FORMED:
-            matvec(s.pat.T, nf, n, s.g, s.v1)
-        else:
-            held_torques(m, s, s.pat.S, s.g, s.end.a, s.v1)
+        held_torques(m, s, s.pat.S, s.g, s.end.a, s.v1)
         for i in range(nf):
             if s.mode[i] == 0:
                 e.tau[i] = s.v1[i]
@@ -268,20 +308,21 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
     cdef int32_t i, n = TL_N(m)
     cdef int64_t stiff
     cdef double h = s.h
-    gather(m, s.now.a, s.wa)
-    advance_actuators(m, s, theta, 0.5 * s.part, 1 if s.part == 1.0 else 2, s.em.p, s.fill1)
-    advance_actuators(m, s, theta, s.part, 0 if s.part == 1.0 else 2, s.end.p, s.fill1)
+    if not s.listed:
+        gather(m, s.now.a, s.wa)
+    trial_pressures(m, s, theta, 0.5 * s.part, 1 if s.part == 1.0 else 2, s.em.p)
+    trial_pressures(m, s, theta, s.part, 0 if s.part == 1.0 else 2, s.end.p)
     for i in range(TL_NENG(m)):
         s.xi1[i] = idle_integrator(m, s, i, s.part)
     start4(m, s, h)
+    trial_forces(m, s, s.em, s.um, theta + 0.5 * s.part, s.xi)
+    stiff = s.stiff
+    trial_forces(m, s, s.end, s.end.u, theta + s.part, s.xi1)
     while True:
-        eval_forces(m, s, s.em, s.um, theta + 0.5 * s.part, s.xi)
-        stiff = s.stiff
-        eval_forces(m, s, s.end, s.end.u, theta + s.part, s.xi1)
-        assemble(m, s, s.em, s.F)
+        trial_rows(m, s, s.em, s.F)
         springs4(m, s, h, 0, s.F)
         scatter(m, s.F, s.g)
-        assemble(m, s, s.end, s.F)
+        trial_rows(m, s, s.end, s.F)
         springs4(m, s, h, 1, s.F)
         scatter(m, s.F, s.g + n)
         if staged(m):
@@ -301,6 +342,9 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
         passes -= 1
         if passes <= 0:
             break
+        eval_again(m, s, s.em, s.um, theta + 0.5 * s.part, s.xi)
+        stiff = s.stiff
+        eval_again(m, s, s.end, s.end.u, theta + s.part, s.xi1)
     if staged(m):
         loss_limits(m, s, 2)
     elif s.pat.ns > 0:
@@ -363,6 +407,10 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
                         else:
                             P = s.pat.P4 + (r * n + m.row_idx[j]) * 2 * n
                             col[i] += h * (B4[st][0] * P[i] + B4[st][1] * P[n + i]) * m.row_val[j]
+                if stages == 1 and other_span(m, s):
+                    acc = 0.5 * h * s.bend * row_dot(m, k, s.along)
+                    for i in range(n):
+                        col[i] += acc * s.along[i]
                 for c in range(nc):
                     H[(st * nc + c) * size + r * nc + d] = row_dot(m, m.fr[el[c]].row, col)
     # slips that the explicit torques give
@@ -411,7 +459,11 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
             best_worst = worst
             for d in range(size):
                 best[d] = dt[d]
-        if worst <= 1e-13 * scale or it == ROUNDS or lu_solve(A, size, x, 1):
+        if worst <= 1e-13 * scale or it == ROUNDS:
+            break
+        if size == 1 and A[0] != 0.0:
+            x[0] /= A[0]
+        elif lu_solve(A, size, x, 1):
             break
         for d in range(size):
             dt[d] += x[d]

@@ -1,0 +1,114 @@
+# Lock patterns of trials of another length than h: from that of the whole step where all springs and dampers act along one
+# direction z (rank 1), since only what z adds depends on the length; else made anew (cut_pattern, locks.pyx).
+#
+#   P(h) = P_r + z z^T / (z.S z)        T(h) = Tn (M P_r - I) + (Tn S z) z^T / (z.S z)        S = M + h/2 D + h^2/4 K
+
+cdef inline int32_t along_one(const tl_model* m) noexcept nogil:
+    """1 where lock patterns hold z and its products; the same as keeps_spring in derive.py."""
+    return TL_NLIN(m) > 0 and TL_NCON(m) + TL_NLS(m) + TL_ND(m) + TL_NVG(m) + TL_NJO(m) == 0 and TL_N(m) <= TL_FORMED and (
+        m.order == 2)
+
+
+cdef inline tl_pattern* pattern_now(const tl_model* m, tl_state* s) noexcept nogil:
+    """pattern_of, looked up here where all patterns are kept and this one is known."""
+    cdef int32_t i
+    cdef uint64_t key = 0
+    if m.direct_cache and TL_NCON(m) == 0:
+        for i in range(TL_NF(m)):
+            key |= <uint64_t>(s.mode[i] == 0) << i
+        if s.cache[key].valid:
+            return &s.cache[key]
+    return pattern_of(m, s)
+
+
+cdef void other_length(const tl_model* m, tl_state* s) noexcept nogil:
+    """s.bend and s.change for trials of the length s.h: the last terms of P and T less those of the whole step."""
+    cdef int32_t i, nf = TL_NF(m)
+    cdef tl_cvec size = s.other.spring + TL_N(m)
+    cdef tl_cvec inert = size + 3
+    cdef tl_cvec damped = inert + nf
+    cdef tl_cvec sprung = damped + nf
+    cdef double d = 0.5 * s.h, k = 0.25 * s.h * s.h, d0 = 0.5 * m.h, k0 = 0.25 * m.h * m.h
+    cdef double f = 1.0 / (size[0] + d * size[1] + k * size[2]), f0 = 1.0 / (size[0] + d0 * size[1] + k0 * size[2])
+    s.bend = f - f0
+    for i in range(nf):
+        if s.mode[i] == 0:
+            s.change[i] = s.bend * inert[i] + (f * d - f0 * d0) * damped[i] + (f * k - f0 * k0) * sprung[i]
+
+
+cdef void shorten(const tl_model* m, tl_state* s, double part) noexcept nogil:
+    """The next trial spans part*h: matrices of that length."""
+    s.part = part
+    s.h = part * m.h
+    if along_one(m):
+        if s.pat != &s.other:
+            s.whole = pattern_now(m, s) if s.pat == &s.cut else s.pat
+            s.other = s.whole[0]
+            s.along = s.other.spring
+        if s.other.rank == 1:
+            other_length(m, s)
+            s.pat = &s.other
+            return
+        if s.other.rank == 0:
+            s.pat = s.whole                  # nothing in it depends on the length
+            return
+    s.pat = cut_pattern(m, s, s.h)
+
+
+cdef inline void whole_length(const tl_model* m, tl_state* s) noexcept nogil:
+    """The next trial spans h again."""
+    s.part = 1.0
+    s.h = m.h
+    s.pat = s.whole if along_one(m) and s.pat == &s.other else pattern_now(m, s)
+
+
+cdef inline int32_t other_span(const tl_model* m, const tl_state* s) noexcept nogil:
+    """1 in a trial of another length with the pattern of a whole step, bent along z."""
+    return along_one(m) and s.pat == &s.other
+
+
+cdef inline double along(const tl_model* m, const tl_state* s, const double* g) noexcept nogil:
+    """z.g."""
+    cdef int32_t i
+    cdef double acc = 0.0
+    for i in range(TL_N(m)):
+        acc += s.along[i] * g[i]
+    return acc
+
+
+cdef inline void hold_trial(const tl_model* m, tl_state* s, const double* g, tl_vec a) noexcept nogil:
+    """a = P g for the length of the trial, two points; up to TL_FORMED speeds the torques follow: stuck_torques."""
+    cdef int32_t i, n = TL_N(m)
+    cdef double f
+    cdef tl_cvec both = s.both
+    cdef tl_cvec z
+    if n > TL_FORMED:
+        hold(m, s.pat, g, a)
+        return
+    padded_matvec(s.pat.T, lanes(n + TL_NF(m)), n, g, s.both)
+    if not other_span(m, s):
+        for i in range(n):
+            a[i] = both[i]
+        return
+    z = s.along
+    s.along_g = along(m, s, g)
+    f = s.bend * s.along_g
+    for i in range(n):
+        a[i] = both[i] + f * z[i]
+
+
+cdef inline void stuck_torques(const tl_model* m, tl_state* s, tl_eval* e) noexcept nogil:
+    """Torques of the elements at rest, T g; two points, after hold_trial."""
+    cdef int32_t i
+    cdef const double* tau = s.both + TL_N(m)
+    cdef double f = s.along_g
+    if TL_NJO(m) > 0:                        # the joints have added to g
+        padded_matvec(s.pat.T, lanes(TL_N(m) + TL_NF(m)), TL_N(m), s.g, s.both)
+    if other_span(m, s):
+        for i in range(TL_NF(m)):
+            if s.mode[i] == 0:
+                e.tau[i] = tau[i] + f * s.change[i]
+    else:
+        for i in range(TL_NF(m)):
+            if s.mode[i] == 0:
+                e.tau[i] = tau[i]
