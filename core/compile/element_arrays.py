@@ -195,7 +195,9 @@ def _joints(parts: Parts, hot: Hot) -> dict[str, Records]:
         "row_a": [hot(p.form_a) for p in shafts],
         "row_b": [hot(p.form_b) for p in shafts],
     }
-    return {"jo": records("jo", shafts, **rows)}
+    posed = [p for p in shafts if p.posed is not None]
+    rows["pose"] = [-1 if p.posed is None else posed.index(p) for p in shafts]
+    return {"jo": records("jo", shafts, **rows), "ps": records("ps", [p.posed for p in posed])}
 
 
 #: what the second argument of a map is, as the kernel numbers it

@@ -37,9 +37,11 @@ from torqueloop.core.describe.frame_parts import BodyPart, CarrierPart, MomentPa
 from torqueloop.core.describe.naming import natural
 from torqueloop.core.describe.parts import Output, Parts, Reaction, TorqueSource
 from torqueloop.core.describe.units import SYMBOLS
-from torqueloop.core.describe.vocabulary import OUT_REACTION, OUT_SUM, OUT_TORQUE_WORK
+from torqueloop.core.describe.vocabulary import JOINT_OUTPUTS, OUT_REACTION, OUT_SUM, OUT_TORQUE_WORK
 
 AXES = ("x", "y", "z")
+#: along x, y, z
+_Terms = tuple[list[Term], list[Term], list[Term]]
 
 
 def settle_frames(components: Mapping[str, Component], sets: Iterable[Iterable[str]], parts: Parts) -> None:
@@ -61,9 +63,7 @@ def settle_frames(components: Mapping[str, Component], sets: Iterable[Iterable[s
 
 def _settle_given(parts: Parts, carrier: Mapping[str, CarrierPart]) -> None:
     """Torques on the rotors of carriers whose motion is given, moments on these carriers."""
-    moments: dict[str, tuple[list[Term], list[Term], list[Term]]] = {
-        c.frame: ([], [], []) for c in parts.frames.carriers
-    }
+    moments: dict[str, _Terms] = {c.frame: ([], [], []) for c in parts.frames.carriers}
     for rotor in parts.frames.rotors:
         if rotor.frame not in carrier:
             continue
@@ -75,9 +75,13 @@ def _settle_given(parts: Parts, carrier: Mapping[str, CarrierPart]) -> None:
         for k in range(3):
             if moment.direction[k] and moment.frame in carrier:
                 moments[carrier[moment.frame].frame][k].append(Term(moment.direction[k], reaction=moment.reaction))
+    forces = _shaft_forces(parts, carrier, moments)
     for own in parts.frames.carriers:
         for axis, terms in zip(AXES, moments[own.frame], strict=True):
             _sum(parts, f"{own.owner}.t_{axis}", "torque", terms)
+        if own.pose or own.frame in forces:
+            for axis, terms in zip(AXES, forces.get(own.frame, ([], [], [])), strict=True):
+                _sum(parts, f"{own.owner}.f_{axis}", "force", terms)
     holding = [(p.owner, p.frame) for p in parts.frames.hinges] + [(p.owner, p.frame) for p in parts.frames.bushings]
     holding += [(p.owner, p.frame) for p in parts.frames.leaving]
     for owner, frame in holding:
@@ -85,6 +89,18 @@ def _settle_given(parts: Parts, carrier: Mapping[str, CarrierPart]) -> None:
             raise CompileError(
                 f"{owner!r} goes with a RigidBody; the motion of {carrier[frame].owner!r} is given", [owner]
             )
+
+
+def _shaft_forces(parts: Parts, carrier: Mapping[str, CarrierPart], moments: dict[str, _Terms]) -> dict[str, _Terms]:
+    """Moments of joint shafts between carriers that move against each other; by frame of the carrier their forces."""
+    forces: dict[str, _Terms] = {}
+    for wrench in parts.frames.wrenches:
+        frame = carrier[wrench.frame].frame
+        first = wrench.joint * JOINT_OUTPUTS + 12 + 6 * wrench.end
+        for k in range(3):
+            moments[frame][k].append(Term(1.0, joint=first + k))
+            forces.setdefault(frame, ([], [], []))[k].append(Term(1.0, joint=first + 3 + k))
+    return forces
 
 
 def _absolute_speeds(parts: Parts, on: Mapping[str, CarrierPart | BodyPart]) -> None:

@@ -17,16 +17,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.core.compile.poses import check_known, direction, pose, rotation
 from torqueloop.core.describe.errors import CompileError, NoReferenceError, OverconstrainedError
-from torqueloop.core.describe.frame_parts import BodyPart, CarrierPart, MomentPart, Vector
+from torqueloop.core.describe.frame_parts import BodyPart, CarrierPart, MomentPart, Vector, WrenchPart
 from torqueloop.core.describe.joint_parts import LARGEST_BEND, BearingPart, JointPart
 from torqueloop.core.describe.naming import natural
-from torqueloop.core.describe.parts import GROUND, Parts, Reaction
+from torqueloop.core.describe.parts import GROUND, Output, Parts, Reaction
+from torqueloop.core.describe.units import SYMBOLS
+from torqueloop.core.describe.vocabulary import JOINT_OUTPUTS, OUT_JOINT
 
 #: rad: how far a loop of given bends may be from closing
 CLOSING = 1e-6
 Array = NDArray[np.float64]
 Carriers = Mapping[str, CarrierPart | BodyPart]
+#: what a shaft between carriers that move against each other shows besides, numbers in the kernel
+_SHOWN = (("bend_a", "angle", 24), ("bend_b", "angle", 25), ("distance", "length", 26))
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,12 @@ def settle_joints(sets: Iterable[Iterable[str]], parts: Parts, on: Carriers) -> 
         bend = rigid.given
         if bend is None:
             a, b = _ends(shafts, rigid.owner, on)
+            if not _together(on[a.frame], on[b.frame]):
+                raise CompileError(
+                    f"{rigid.owner!r} is rigid, and the zero references of its bearings {a.owner}, {b.owner} turn "
+                    f"against each other ({on[a.frame].owner}, {on[b.frame].owner}): take a JointShaft with joints of "
+                    "constant velocity", [rigid.owner, a.owner, b.owner],
+                )  # fmt: skip
             bend = _bend(rigid.owner, a.owner, b.owner, a.n, b.n)
             for bearing, sign in ((a, -1.0), (b, 1.0)):
                 _moment(parts, rigid.owner, bearing, rigid.tau, -sign, on)
@@ -112,7 +123,7 @@ def _not_twice(shafts: _Shafts, owner: str) -> None:
 
 
 def _ends(shafts: _Shafts, owner: str, on: Carriers) -> tuple[BearingPart, BearingPart]:
-    """The bearings of both shafts of a joint, on one carrier."""
+    """The bearings of both shafts of a joint; CompileError where it is not known how their carriers lie."""
     found = []
     for side, shaft in zip("ab", _flanges(shafts, owner), strict=True):
         bearing = shafts.bearing.get(shaft)
@@ -123,12 +134,23 @@ def _ends(shafts: _Shafts, owner: str, on: Carriers) -> tuple[BearingPart, Beari
             )  # fmt: skip
         found.append(bearing)
     a, b = found
-    if on[a.frame] is not on[b.frame]:
+    first, second = on[a.frame], on[b.frame]
+    if _together(first, second):
+        return a, b
+    if isinstance(first, BodyPart) or isinstance(second, BodyPart):
         raise CompileError(
-            f"the bearings {a.owner}, {b.owner} of {owner!r} are on carriers that move against each other "
-            f"({on[a.frame].owner}, {on[b.frame].owner}): let its bend angle be an input", [owner, a.owner, b.owner],
-        )  # fmt: skip
+            f"the bearings {a.owner}, {b.owner} of {owner!r} are on carriers that move against each other, and the "
+            f"attitude of a RigidBody is no input ({first.owner}, {second.owner}): let its bend angle be an input",
+            [owner, a.owner, b.owner],
+        )
+    check_known(owner, a, b, (first, second))
     return a, b
+
+
+def _together(first: CarrierPart | BodyPart, second: CarrierPart | BodyPart) -> bool:
+    """Whether two carriers do not move against each other."""
+    at_rest = isinstance(first, CarrierPart) and isinstance(second, CarrierPart) and not (first.w or second.w)
+    return first is second or at_rest
 
 
 def _angle(n_a: Vector | Array, n_b: Vector | Array) -> float:
@@ -150,21 +172,33 @@ def _bend(owner: str, a: str, b: str, n_a: Vector | Array, n_b: Vector | Array) 
 def _directed(parts: Parts, joint: JointPart, k: int, ends: tuple[BearingPart, BearingPart], on: Carriers) -> JointPart:
     """A joint shaft between bearings: bend angles, planes, length; its torques on the carrier."""
     a, b = ends
+    first, second = on[a.frame], on[b.frame]
+    if isinstance(first, CarrierPart) and isinstance(second, CarrierPart) and not _together(first, second):
+        joint = pose(joint, ends, (first, second))
+        for bearing, end in ((a, 0), (b, 1)):
+            parts.frames.wrenches.append(WrenchPart(joint.owner, bearing.frame, k, end))
+        for short, dimension, which in _SHOWN[: 3 if joint.joints == 2 else 1]:
+            name, index = f"{joint.owner}.{short}", k * JOINT_OUTPUTS + which
+            parts.outputs.append(Output(name, SYMBOLS[dimension], OUT_JOINT, None, index, 1.0))
+        return _put_together(joint, ends, rotation(first.q0), rotation(second.q0), first.r0, second.r0)
     for bearing, end in ((a, 0), (b, 1)):
         parts.reactions.append(Reaction(joint.owner, -1, 1.0, -1, 0.0, joint=(k, end)))
         _moment(parts, joint.owner, bearing, len(parts.reactions) - 1, -1.0, on)
+    origin = (0.0, 0.0, 0.0)
+    return _put_together(joint, ends, np.eye(3), np.eye(3), origin, origin)
+
+
+def _put_together(joint: JointPart, ends: tuple[BearingPart, BearingPart], R_a: Array, R_b: Array, r_a: Vector,
+                  r_b: Vector) -> JointPart:  # fmt: skip
+    """Bend angles, plane and length of a shaft between bearings on carriers with these attitudes and places."""
+    a, b = ends
+    n_a, n_b = R_a @ np.array(a.n), R_b @ np.array(b.n)
     if joint.joints == 1:
-        return replace(joint, given=(_bend(joint.owner, a.owner, b.owner, a.n, b.n), 0.0))
-    way = np.subtract(b.r, a.r)
-    length = float(np.linalg.norm(way))
-    if length == 0.0:
-        raise CompileError(
-            f"the shaft {joint.owner!r} has no direction: {a.owner} and {b.owner} are at one place (r_x ..)",
-            [joint.owner, a.owner, b.owner],
-        )
-    n = way / length if float(np.dot(way, a.n)) >= 0.0 else -way / length
-    bends = _bend(joint.owner, a.owner, joint.owner, a.n, n), _bend(joint.owner, joint.owner, b.owner, n, b.n)
-    normal_a, normal_b = np.cross(a.n, n), np.cross(n, b.n)
+        return replace(joint, given=(_bend(joint.owner, a.owner, b.owner, n_a, n_b), 0.0))
+    at = np.array(r_a) + R_a @ np.array(a.r), np.array(r_b) + R_b @ np.array(b.r)
+    n, length = direction(joint.owner, a, b, at, n_a)
+    bends = _bend(joint.owner, a.owner, joint.owner, n_a, n), _bend(joint.owner, joint.owner, b.owner, n, n_b)
+    normal_a, normal_b = np.cross(n_a, n), np.cross(n, n_b)
     planes = math.atan2(float(np.dot(n, np.cross(normal_a, normal_b))), float(np.dot(normal_a, normal_b)))
     return replace(joint, given=bends, planes=planes if min(bends) > CLOSING else 0.0, length=length)
 

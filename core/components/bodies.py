@@ -11,16 +11,14 @@ second order in them; hinges and free motion hold for any attitude.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from torqueloop.core.components.carriers import AXES, unit_vector
+from torqueloop.core.components.carriers import AXES, Quaternion, unit_quaternion, unit_vector
 from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.errors import RangeError
 from torqueloop.core.describe.flange import FRAME, FRAME_PORT, ROTATIONAL, TRANSLATIONAL, Flange
 from torqueloop.core.describe.frame_parts import Vector
 from torqueloop.core.describe.params import param, require
@@ -28,9 +26,6 @@ from torqueloop.core.describe.vocabulary import OUT_ACCELERATION, OUT_SPEED
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder
-
-#: how far the length of a quaternion may be from 1
-UNIT = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +68,7 @@ class RigidBody(Component):
     v0_z: float | None = param("along z", "velocity", None)
 
     def check(self) -> None:
-        length = math.hypot(self.q0, self.q1, self.q2, self.q3)
-        if not abs(length - 1.0) <= UNIT:
-            told = ", ".join(f"{x:g}" for x in (self.q0, self.q1, self.q2, self.q3))
-            problem = f"{{key}} .. q3 = {told}: a quaternion of length {length:g} is no attitude"
-            raise RangeError(problem, key="q0", value=self.q0, allowed="length 1")
+        _ = self.q
         least = float(np.linalg.eigvalsh(np.array(self.tensor))[0])
         require(least > 0.0, "the tensor of inertia has the principal moment {value}", key="I_11", value=least,
                 allowed="> 0 kg.m2")  # fmt: skip
@@ -89,13 +80,16 @@ class RigidBody(Component):
             (self.I_11, self.I_21, self.I_31), (self.I_21, self.I_22, self.I_32), (self.I_31, self.I_32, self.I_33),
         )  # fmt: skip
 
+    @property
+    def q(self) -> Quaternion:
+        """Attitude at the start."""
+        return unit_quaternion((self.q0, self.q1, self.q2, self.q3), "q0")
+
     def contribute(self, b: Builder) -> None:
         w, v = (tuple(b.w(f"{letter}_{axis}") for axis in AXES) for letter in "wv")
-        length = math.hypot(self.q0, self.q1, self.q2, self.q3)
         b.body(
             "frame_b", (w[0], w[1], w[2]), (v[0], v[1], v[2]), m=self.m, tensor=self.tensor,
-            g=(self.g_x, self.g_y, self.g_z), r=(self.x0, self.y0, self.z0),
-            q=(self.q0 / length, self.q1 / length, self.q2 / length, self.q3 / length),
+            g=(self.g_x, self.g_y, self.g_z), r=(self.x0, self.y0, self.z0), q=self.q,
         )  # fmt: skip
         for k, axis in enumerate(AXES):
             b.output(f"w_{axis}", "angular_velocity", OUT_SPEED, form=w[k])

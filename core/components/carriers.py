@@ -20,15 +20,22 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.errors import RangeError
 from torqueloop.core.describe.flange import FRAME_PORT, OPEN, Flange
 from torqueloop.core.describe.frame_parts import Vector
 from torqueloop.core.describe.params import param, require
 from torqueloop.core.describe.vocabulary import OUT_INPUT, OUT_REACTION
+from torqueloop.core.signals import Constant, Signal
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder
 
 AXES = ("x", "y", "z")
+#: how far the length of a quaternion may be from 1
+UNIT = 1e-6
+Quaternion = tuple[float, float, float, float]
+#: inputs of the pose of a carrier, in this order: quaternion, place
+POSE = ("q0", "q1", "q2", "q3", "x", "y", "z")
 
 
 def unit_vector(n: Vector, key: str) -> Vector:
@@ -38,9 +45,19 @@ def unit_vector(n: Vector, key: str) -> Vector:
     return n[0] / length, n[1] / length, n[2] / length
 
 
+def unit_quaternion(q: Quaternion, key: str) -> Quaternion:
+    """q with length 1; RangeError unless it has it but for rounding."""
+    length = math.hypot(*q)
+    if not abs(length - 1.0) <= UNIT:
+        told = ", ".join(f"{x:g}" for x in q)
+        problem = f"{{key}} .. q3 = {told}: a quaternion of length {length:g} is no attitude"
+        raise RangeError(problem, key=key, value=q[0], allowed="length 1")
+    return q[0] / length, q[1] / length, q[2] / length, q[3] / length
+
+
 @dataclass(frozen=True, kw_only=True)
 class World(Component):
-    """A carrier at rest. Outputs t_x, t_y, t_z: moment of the driveline on it."""
+    """A carrier at rest. Outputs t_x, t_y, t_z: moment of the driveline on it; f_x ..: force of shafts to others."""
 
     flanges: ClassVar[Mapping[str, Flange]] = {"frame_b": FRAME_PORT}
 
@@ -55,11 +72,40 @@ class MovingCarrier(Component):
     Its angular acceleration is the derivative of these signals (one that jumps has none and is refused), or, with
     `use_z`, the inputs z_x, z_y, z_z (rad/s2): only they turn the rotors, so that a w that jumps changes the gyroscopic
     moments at once and nothing else. Outputs w_x .. and t_x, t_y, t_z: moment of the driveline on the carrier.
+
+    With `attitude` shafts with joints may lead to other carriers (docs/joint_shafts.md): inputs q0 .. q3, the
+    quaternion from its axes to those of the world (scalar first, made length 1; one shorter than 0.5 or longer than 2
+    is no attitude and ends the run), and x, y, z, the place of its origin in the world; outputs f_x, f_y, f_z: force
+    of these shafts, t_x .. with its moment about the origin. The parameters q0 .. q3, x0 .. are the pose in which
+    these shafts were put together, and what the inputs are without a signal.
     """
 
     flanges: ClassVar[Mapping[str, Flange]] = {"frame_b": FRAME_PORT}
 
     use_z: bool = param("the angular acceleration is an input of its own", default=False, form="flag")
+    attitude: bool = param("attitude and place in the world are inputs", default=False, form="flag")
+    q0: float = param("attitude as shafts were put together: quaternion, scalar part", default=1.0)
+    q1: float = param("its x", default=0.0)
+    q2: float = param("its y", default=0.0)
+    q3: float = param("its z", default=0.0)
+    x0: float = param("place of the origin as shafts were put together, x of the world", "length", 0.0)
+    y0: float = param("its y", "length", 0.0)
+    z0: float = param("its z", "length", 0.0)
+
+    def check(self) -> None:
+        _ = self.assembled
+        given = [key for key in ("q1", "q2", "q3", "x0", "y0", "z0") if getattr(self, key) != 0.0]
+        require(self.attitude or not given, "{key} goes with attitude = true", key=given[0] if given else "q1",
+                value=getattr(self, given[0]) if given else 0.0, allowed="0")  # fmt: skip
+
+    @property
+    def assembled(self) -> Quaternion:
+        """Attitude as shafts were put together."""
+        return unit_quaternion((self.q0, self.q1, self.q2, self.q3), "q0")
+
+    def default_inputs(self) -> dict[str, Signal]:
+        pose = (*self.assembled, self.x0, self.y0, self.z0)
+        return {name: Constant(value) for name, value in zip(POSE, pose, strict=True)} if self.attitude else {}
 
     def contribute(self, b: Builder) -> None:
         w = tuple(b.input(f"w_{axis}", "angular_velocity") for axis in AXES)
@@ -69,7 +115,8 @@ class MovingCarrier(Component):
             z = tuple(b.derived_input(f"w_{axis}", 1, "angular_acceleration") for axis in AXES)
         for axis, index in zip(AXES, w, strict=True):
             b.output(f"w_{axis}", "angular_velocity", OUT_INPUT, index=index)
-        b.carrier("frame_b", w, z)
+        pose = tuple(b.input(name, "length" if name in AXES else "1") for name in POSE) if self.attitude else ()
+        b.carrier("frame_b", w, z, pose=pose, q0=self.assembled, r0=(self.x0, self.y0, self.z0))
 
 
 @dataclass(frozen=True, kw_only=True)

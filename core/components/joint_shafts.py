@@ -107,7 +107,8 @@ class JointShaft(Component):
     plane cancel out, 90 deg adds them up. planes: angle from the plane of joint a to that of joint b, about the shaft.
     Outputs: tau, twist, ratio_a, ratio_b (dphi_shaft/dphi_a, dphi_b/dphi_shaft), moments ma_n, ma_p, mb_n, mb_p on the
     bearings of the outer shafts along the normal of each plane and in it, with a length the force f_n, f_p of the
-    shaft on joint a (the opposite on b), loss, work_bend; and
+    shaft on joint a (the opposite on b), loss, work_bend; between carriers that move against each other bend_a, bend_b
+    and distance of the joints; and
     mean, ripple_a, ripple_b (the torque on flange a is mean + ripple_a, on b -mean + ripple_b).
     """
 

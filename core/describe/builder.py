@@ -401,9 +401,10 @@ class Builder:
         assert self._component.flanges[short].domain == FRAME, f"{self._component.kind}: {short} is no frame"
         return f"{self.name}.{short}"
 
-    def carrier(self, frame: str, w: tuple[int, ...] = (), z: tuple[int, ...] = ()) -> None:
-        """The reference of a carrier: inputs, its angular velocity and acceleration along x, y, z; none: at rest."""
-        self._parts.frames.carriers.append(CarrierPart(self.name, self._frame(frame), w, z))
+    def carrier(self, frame: str, w: tuple[int, ...] = (), z: tuple[int, ...] = (), **pose: Any) -> None:
+        """The reference of a carrier: inputs, its angular velocity and acceleration along x, y, z; none: at rest. Its
+        pose: CarrierPart."""
+        self._parts.frames.carriers.append(CarrierPart(self.name, self._frame(frame), w, z, **pose))
 
     def body(self, frame: str, w: tuple[Form, Form, Form], v: tuple[Form, Form, Form], **values: Any) -> None:
         """A rigid body as the reference of a carrier (BodyPart)."""

@@ -22,6 +22,12 @@ class CarrierPart:
     #: indices of the inputs: angular velocity [rad/s] and acceleration [rad/s2] along x, y, z
     w: tuple[int, ...] = ()
     z: tuple[int, ...] = ()
+    #: indices of the inputs: quaternion from its axes to those of the world (scalar first), place of its origin; none:
+    #: not known where it is, unless it is at rest
+    pose: tuple[int, ...] = ()
+    #: the same as shafts with joints were put together
+    q0: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
+    r0: Vector = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,17 @@ class MomentPart:
 
 
 @dataclass(frozen=True)
+class WrenchPart:
+    """Moment and force of one end of a joint shaft between carriers that move against each other."""
+
+    owner: str
+    frame: str
+    #: number of the joint shaft, and which end: 0 a, 1 b
+    joint: int
+    end: int
+
+
+@dataclass(frozen=True)
 class MountedPart:
     """Components whose inertias are all rotors about n on the carrier, and whose housing is part of it."""
 
@@ -139,13 +156,14 @@ class FrameParts:
     leaving: list[LeavingPart] = field(default_factory=list)
     rotors: list[RotorPart] = field(default_factory=list)
     moments: list[MomentPart] = field(default_factory=list)
+    wrenches: list[WrenchPart] = field(default_factory=list)
     speeds: list[SpeedPart] = field(default_factory=list)
     mounted: list[MountedPart] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Term:
-    """gain * (a reaction, the speed of a form, or 1) * (an input, or 1)."""
+    """gain * (a reaction, the speed of a form, or 1) * (an input, or 1) * (an output of a joint shaft, or 1)."""
 
     gain: float
     #: index of a reaction, -1: none
@@ -153,3 +171,5 @@ class Term:
     form: Form | None = None
     #: index of an input, -1: none
     input: int = -1
+    #: joint shaft * JOINT_OUTPUTS + which of its outputs, -1: none
+    joint: int = -1

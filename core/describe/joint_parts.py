@@ -22,6 +22,26 @@ def ripple(x: float, beta: float) -> float:
 
 
 @dataclass(frozen=True)
+class PosePart:
+    """A joint shaft between bearings on carriers that move against each other (core/compile/poses.py).
+
+    Vectors per end, along the axes of its carrier.
+    """
+
+    owner: str
+    #: inputs: quaternion and place of the carrier; -1: at rest in the world
+    pose_in: tuple[int, ...]
+    #: axis of the bearing, pin of the fork at phi = 0, place of the joint
+    n: tuple[float, ...]
+    e1: tuple[float, ...]
+    r: tuple[float, ...]
+    #: direction of the shaft along the way from joint a to joint b; 0: one joint, along the axis of b
+    sense: float
+    #: rad: angle of the zero references of both bearings about the shaft, without force
+    psi0: float
+
+
+@dataclass(frozen=True)
 class JointPart:
     """A shaft between two joints; its stiffness and damping along form_a - form_b are a Compliance besides."""
 
@@ -47,6 +67,8 @@ class JointPart:
     length: float = 0.0
     #: 1: the shaft behind a single joint, in the direction of flange b; 2: the shaft between two joints
     joints: int = 2
+    #: where its carriers move against each other; `given`, `planes`, `length` are then those it was put together with
+    posed: PosePart | None = None
 
     @property
     def bend(self) -> tuple[float, float]:

@@ -24,7 +24,9 @@ OUT_SUM = 37
 OUT_ATTITUDE = 38
 #: of a joint shaft: its number * JOINT_OUTPUTS + which of them
 OUT_JOINT = 39
-JOINT_OUTPUTS = 12
+JOINT_OUTPUTS = 27
+#: of these: its heat, and the work of what bends it
+JOINT_HEAT, JOINT_WORK = 4, 5
 #: outputs that refer to a row (a form); all others to the index of an element
 ROW_OUTPUTS = frozenset({OUT_SPEED, OUT_ANGLE, OUT_ACCELERATION})
 

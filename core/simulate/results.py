@@ -15,11 +15,15 @@ from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.describe.errors import MissingLibraryError, RangeError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.parts import port_number
 from torqueloop.core.describe.vocabulary import (
+    JOINT_HEAT,
+    JOINT_OUTPUTS,
+    JOINT_WORK,
     OUT_CONTACT_LOSS,
     OUT_CONVERTER_LOSS,
     OUT_DISSIPATION,
     OUT_ENGINE_WORK,
     OUT_FRICTION_HEAT,
+    OUT_JOINT,
     OUT_KINETIC,
     OUT_POLY_WORK,
     OUT_PORT_WORK,
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 #: outputs whose increase is work put into the driveline (negative: taken out)
-WORK = (OUT_TORQUE_WORK, OUT_POLY_WORK, OUT_ENGINE_WORK, OUT_PORT_WORK)
+WORK = (OUT_TORQUE_WORK, OUT_POLY_WORK, OUT_ENGINE_WORK, OUT_PORT_WORK, OUT_JOINT)
 #: outputs whose increase is energy turned into heat
 HEAT = (OUT_FRICTION_HEAT, OUT_DISSIPATION, OUT_CONTACT_LOSS, OUT_CONVERTER_LOSS)
 STORED = (OUT_KINETIC, OUT_POTENTIAL)
@@ -152,6 +156,9 @@ class Result:
         if kind == OUT_PORT_WORK:
             converters = range(port_number(parts, "pump", 0), port_number(parts, "eddy", 0))
             return (-1 if index in converters else kind), index
+        if kind == OUT_JOINT:
+            which = index % JOINT_OUTPUTS
+            return {JOINT_HEAT: OUT_DISSIPATION, JOINT_WORK: OUT_JOINT}.get(which, -1), -1 - index
         if kind == OUT_FRICTION_HEAT and index in {p.friction for p in parts.driven}:
             return OUT_PORT_WORK, -1 - index
         return kind, index

@@ -7,7 +7,7 @@ model.pxd and computes what depends on the step size. `KernelState` owns everyth
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport NAN, cos, fabs, sin, tan
+from libc.math cimport NAN, atan2, cos, fabs, sin, sqrt, tan
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
@@ -16,6 +16,9 @@ from torqueloop.cython_kernels.step cimport generic
 from torqueloop.cython_kernels.clock.denormals cimport denormals_off, denormals_restore
 from torqueloop.cython_kernels.model.fingerprint cimport fingerprint
 from torqueloop.cython_kernels.model.joints cimport TL_JOINT_OUTPUTS, bend, bent, tl_bend
+from torqueloop.cython_kernels.model.poses cimport (
+    TL_POSE_STATE, cross3, dot3, place_shaft, place_side, posed_bend, posed_wrench, tl_shaft, unwrapped,
+)
 from torqueloop.cython_kernels.model.laws cimport (
     contact_deflection,
     contact_force,

@@ -84,6 +84,8 @@ cdef double sum_now(const tl_model* m, const tl_state* s, int32_t k) noexcept no
             x *= row_dot(m, t.row, s.now.u)
         if t.input >= 0:
             x *= s.readout.inp[t.input]
+        if t.joint >= 0:
+            x *= joint_output(m, s, t.joint // TL_JOINT_OUTPUTS, t.joint % TL_JOINT_OUTPUTS)
         total += x
         if not t.more:
             return total
@@ -93,22 +95,33 @@ cdef double sum_now(const tl_model* m, const tl_state* s, int32_t k) noexcept no
 cdef double joint_output(const tl_model* m, const tl_state* s, int32_t i, int32_t which) noexcept nogil:
     """Of joint shaft i: 0 tau, 1 twist, 2, 3 ratio of each joint, 4 heat, 5 work of what bends it, 6, 7 and 8, 9 moments of
     the joints on the outer shafts a and b along the normal of the joint's plane and in it, 10, 11 force of the shaft
-    on joint a along the normal of its plane and across it."""
+    on joint a along the normal of its plane and across it; between carriers that move against each other also 12 to 14 moment
+    on carrier a, 15 to 17 force on it, 18 to 23 the same of b, 24, 25 bend angles, 26 distance of the joints."""
     cdef const tl_jo* j = &m.jo[i]
     cdef int32_t e = 1 if which == 3 or which == 8 or which == 9 else 0, k
     cdef int32_t base = m.nport - 2 * m.njo
     cdef tl_bend[2] b
     cdef double[2] beta
     cdef double[2] x
-    cdef double tau, twist, ca, sa, cb, sb
+    cdef double tau, twist, ca, sa, cb, sb, psi = 0.0, planes = j.planes, length = j.length
+    cdef tl_shaft h
+    cdef double[2][3] slope
+    cdef double[3] moment
+    cdef double[3] force
     if which == 4 or which == 5:
         return s.e_jo[3 * i + which - 4]
+    if j.pose >= 0:
+        psi = posed_now(m, s, j, &h, beta, &planes, &length)
     for k in range(2):
+        if j.pose >= 0:
+            posed_bend(j.hooke[k], &h.side[k], row_angle(m, s, j.row_a if k == 0 else j.row_b), &b[k], slope[k])
+            x[k] = row_angle(m, s, j.row_a if k == 0 else j.row_b) - atan2(h.side[k].s2, h.side[k].s1)
+            continue
         beta[k] = j.bend[k] if j.bend_in[k] < 0 else s.readout.inp[j.bend_in[k]]
         beta[k] = bent(beta[k])
         x[k] = row_angle(m, s, j.row_a if k == 0 else j.row_b) + j.theta[k]
         bend(j.hooke[k], x[k], beta[k], &b[k])
-    twist = row_angle(m, s, j.row) + b[0].r - b[1].r - j.D0
+    twist = row_angle(m, s, j.row) + b[0].r - b[1].r + psi - j.D0
     if which == 1:
         return twist
     if which == 2:
@@ -119,6 +132,14 @@ cdef double joint_output(const tl_model* m, const tl_state* s, int32_t i, int32_
     tau = (j.c * row_angle(m, s, j.row) + j.d * row_dot(m, j.row, s.now.u) - s.now.port[base + i]) / b[0].g
     if which == 0:
         return tau
+    if which >= 24:
+        return length if which == 26 else beta[which - 24]
+    if which >= 12:
+        k = (which - 12) // 6
+        posed_wrench(&m.ps[j.pose], &h, tau, slope[0], slope[1], k, moment, force)
+        return moment[which - 12 - 6 * k] if which - 12 - 6 * k < 3 else force[which - 15 - 6 * k]
+    for k in range(2):
+        beta[k] = bent(beta[k])
     if which < 10:
         tau = tau * b[e].g
         if not j.hooke[e]:
@@ -128,10 +149,38 @@ cdef double joint_output(const tl_model* m, const tl_state* s, int32_t i, int32_
     # couples of the joints on the shaft between them, across it: along the normal of plane a, and across that
     couple(j.hooke[0], x[0] + b[0].r, beta[0], &ca, &sa)
     couple(j.hooke[1], x[1] + b[1].r, beta[1], &cb, &sb)
-    tau = tau / j.length
-    ca = ca + cos(j.planes) * cb - sin(j.planes) * sb
-    sa = sa + sin(j.planes) * cb + cos(j.planes) * sb
+    tau = tau / length
+    ca = ca + cos(planes) * cb - sin(planes) * sb
+    sa = sa + sin(planes) * cb + cos(planes) * sb
     return -tau * sa if which == 10 else tau * ca
+
+
+cdef double posed_now(const tl_model* m, const tl_state* s, const tl_jo* j, tl_shaft* h, double* beta, double* planes,
+                      double* length) noexcept nogil:
+    """The geometry of a joint shaft between moving carriers now: bends, angle between the planes, distance; psi."""
+    cdef const tl_ps* o = &m.ps[j.pose]
+    cdef double[7] pose
+    cdef double[7] rate
+    cdef double[3] a
+    cdef double[3] b
+    cdef double[3] c
+    cdef int32_t end, k, at
+    for k in range(7):
+        rate[k] = 0.0
+    for end in range(2):
+        for k in range(7):
+            at = o.pose_in[7 * end + k]
+            pose[k] = s.readout.inp[at] if at >= 0 else (1.0 if k == 0 else 0.0)
+        place_side(o, end, pose, rate, &h.side[end])
+    place_shaft(o, h)
+    for end in range(2):
+        beta[end] = atan2(sqrt(h.side[end].s1 * h.side[end].s1 + h.side[end].s2 * h.side[end].s2), h.side[end].k)
+    length[0] = h.length
+    cross3(h.side[0].n, h.n, a)
+    cross3(h.n, h.side[1].n, b)
+    cross3(a, b, c)
+    planes[0] = atan2(dot3(c, h.n), dot3(a, b))
+    return unwrapped(h.psi - o.psi0, s.ps[TL_POSE_STATE * j.pose])
 
 
 cdef void couple(int32_t hooke, double y, double beta, double* normal, double* across) noexcept nogil:

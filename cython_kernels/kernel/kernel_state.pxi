@@ -80,7 +80,7 @@ cdef class KernelState:
         # state proper
         s.nev = 4 * n + m.nhot + m.nport + 7 * nf + m.nact + m.nls
         s.nfix = n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1 + m.ncon + 3 * m.nth + m.nths + m.nvg + 7 * m.nbo
-        s.nfix += 3 * m.njo
+        s.nfix += 3 * m.njo + TL_POSE_STATE * m.nps
         s.nx = s.nfix + 2 * s.nev
         s.nk = 3 * nf + m.ncon + m.nls + m.nst + 4 + TL_COUNTERS
         s.x = <double*>zeros(self, s.nx * sizeof(double))
@@ -101,6 +101,7 @@ cdef class KernelState:
         s.ratio = _take(&cur, m.nvg)
         s.att = _take(&cur, 7 * m.nbo)
         s.e_jo = _take(&cur, 3 * m.njo)
+        s.ps = _take(&cur, TL_POSE_STATE * m.nps)
         s.t = _take(&cur, 1)
         s.ev = <tl_eval*>zeros(self, 4 * sizeof(tl_eval))
         for i in range(2):

@@ -12,7 +12,7 @@ from libc.math cimport atan, cos, sin
 
 #: rad: a bend angle given by an input is held within; a universal joint passes no torque at 90 deg
 cdef enum:
-    TL_JOINT_OUTPUTS = 12
+    TL_JOINT_OUTPUTS = 27
 
 
 cdef struct tl_bend:

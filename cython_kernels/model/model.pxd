@@ -216,6 +216,7 @@ cdef struct tl_state:
     double* th_e          # (nths) energy of each heat source when it was last taken into its node, J
     double* ratio         # (nvg) ratios
     double* att           # (nbo, 7) bodies: quaternion from their axes to the world's, place of the mass centre, m
+    double* ps            # (nps, 16) shafts between carriers that move against each other: model/poses.pxd
     double* e_jo          # (njo, 3) joint shafts: heat, work of what bends them, elastic energy when last looked at, J
     double* t             # (1) time, s
     int64_t* mode         # (nf) -1 backward, 0 stuck, 1 forward, 2 free

@@ -189,6 +189,7 @@ cdef struct tl_jo:
     int32_t lin               # that spring and damper
     int32_t[2] hooke          # per end: 1 a universal joint, 0 one of constant velocity
     int32_t[2] bend_in        # per end: input with the bend angle (-1: none)
+    int32_t pose              # where its bearings are on carriers that move against each other (-1: none)
     double[2] bend            # rad: per end: bend angle without input
     double[2] theta           # rad: per end: angle of the outer fork from the plane of both shafts at phi = 0
     double D0                 # rad: twist without force
@@ -196,6 +197,16 @@ cdef struct tl_jo:
     double length             # m: distance of the joints; 0: not known
     double c                  # N.m/rad: stiffness
     double d                  # N.m.s/rad: damping
+
+
+cdef struct tl_ps:
+    # joint shafts between bearings on carriers that move against each other: bends, planes and zero references from the poses of both carriers: model/poses.pxd
+    int32_t[14] pose_in       # carrier of a, of b: inputs with its quaternion (to the axes of the world, scalar first) and place; none: at rest in the world (-1: none)
+    double[6] n               # 1: bearing of a, of b: its axis, along the axes of its carrier
+    double[6] e1              # 1: pin of its fork at phi = 0, square to it
+    double[6] r               # m: place of its joint
+    double sense              # 1: direction of the shaft along the way from joint a to b: 1 or -1; 0: one joint, along b
+    double psi0               # rad: angle of the zero references against each other without force
 
 
 cdef struct tl_th:
@@ -224,10 +235,11 @@ cdef struct tl_ths:
 
 
 cdef struct tl_te:
-    # terms of outputs that are sums: gain*reaction*speed*input, each where there is one
+    # terms of outputs that are sums: gain*reaction*speed*input*output of a joint shaft, each where there is one
     int32_t reaction          # reaction (-1: none)
     int32_t row               # row of the speed (-1: none)
     int32_t input             # input (-1: none)
+    int32_t joint             # joint shaft: which of its outputs (vocabulary.JOINT_OUTPUTS each) (-1: none)
     int32_t more              # 1: the sum goes on with the next term
     double gain               # factor
 
@@ -259,6 +271,7 @@ cdef struct tl_model:
     int32_t nwd           # drags of open wet clutches
     int32_t nbo           # rigid bodies with rotors
     int32_t njo           # joint shafts
+    int32_t nps           # joint shafts between bearings on carriers that move against each other
     int32_t nth           # thermal nodes
     int32_t nthg          # thermal conductances
     int32_t nths          # sources of heat
@@ -302,6 +315,7 @@ cdef struct tl_model:
     const tl_wd* wd
     const tl_bo* bo
     const tl_jo* jo
+    const tl_ps* ps
     const tl_th* th
     const tl_thg* thg
     const tl_ths* ths

@@ -284,6 +284,7 @@ RECORDS = (
             _i("lin", "that spring and damper", "lin"),
             _i("hooke", "per end: 1 a universal joint, 0 one of constant velocity", 2, count=2),
             _i("bend_in", "per end: input with the bend angle", "input", count=2, optional=True, direct=True),
+            _i("pose", "where its bearings are on carriers that move against each other", "pose", optional=True),
             _f("bend", "rad", "per end: bend angle without input", count=2),
             _f("theta", "rad", "per end: angle of the outer fork from the plane of both shafts at phi = 0", count=2),
             _f("D0", "rad", "twist without force"),
@@ -291,6 +292,19 @@ RECORDS = (
             _f("length", "m", "distance of the joints; 0: not known"),
             _f("c", "N.m/rad", "stiffness"),
             _f("d", "N.m.s/rad", "damping"),
+        ),
+    ),
+    Record(
+        "ps", "nps", "joint shafts between bearings on carriers that move against each other",
+        "bends, planes and zero references from the poses of both carriers: model/poses.pxd",
+        (
+            _i("pose_in", "carrier of a, of b: inputs with its quaternion (to the axes of the world, scalar first) and "
+               "place; none: at rest in the world", "input", count=14, optional=True, direct=True),
+            _f("n", "1", "bearing of a, of b: its axis, along the axes of its carrier", count=6),
+            _f("e1", "1", "pin of its fork at phi = 0, square to it", count=6),
+            _f("r", "m", "place of its joint", count=6),
+            _f("sense", "1", "direction of the shaft along the way from joint a to b: 1 or -1; 0: one joint, along b"),
+            _f("psi0", "rad", "angle of the zero references against each other without force"),
         ),
     ),
     Record(
@@ -322,11 +336,13 @@ RECORDS = (
         ),
     ),
     Record(
-        "te", "nte", "terms of outputs that are sums", "gain*reaction*speed*input, each where there is one",
+        "te", "nte", "terms of outputs that are sums",
+        "gain*reaction*speed*input*output of a joint shaft, each where there is one",
         (
             _i("reaction", "reaction", "reaction", optional=True),
             _i("row", "row of the speed", "row", optional=True),
             _i("input", "input", "input", optional=True),
+            _i("joint", "joint shaft: which of its outputs (vocabulary.JOINT_OUTPUTS each)", optional=True),
             _i("more", "1: the sum goes on with the next term", 2),
             _f("gain", "", "factor"),
         ),

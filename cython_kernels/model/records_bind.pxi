@@ -52,6 +52,9 @@ cdef int bind_elements(tl_model* m, str kind, const void* at, int32_t count) exc
     elif kind == "jo":
         m.jo = <const tl_jo*>at
         m.njo = count
+    elif kind == "ps":
+        m.ps = <const tl_ps*>at
+        m.nps = count
     elif kind == "th":
         m.th = <const tl_th*>at
         m.nth = count
@@ -197,6 +200,7 @@ def c_layout():
     cdef tl_wd one_wd
     cdef tl_bo one_bo
     cdef tl_jo one_jo
+    cdef tl_ps one_ps
     cdef tl_th one_th
     cdef tl_thg one_thg
     cdef tl_ths one_ths
@@ -376,6 +380,7 @@ def c_layout():
         "lin": <const char*>&one_jo.lin - start,
         "hooke": <const char*>&one_jo.hooke - start,
         "bend_in": <const char*>&one_jo.bend_in - start,
+        "pose": <const char*>&one_jo.pose - start,
         "bend": <const char*>&one_jo.bend - start,
         "theta": <const char*>&one_jo.theta - start,
         "D0": <const char*>&one_jo.D0 - start,
@@ -383,6 +388,15 @@ def c_layout():
         "length": <const char*>&one_jo.length - start,
         "c": <const char*>&one_jo.c - start,
         "d": <const char*>&one_jo.d - start,
+    })
+    start = <const char*>&one_ps
+    found["ps"] = (sizeof(one_ps), {
+        "pose_in": <const char*>&one_ps.pose_in - start,
+        "n": <const char*>&one_ps.n - start,
+        "e1": <const char*>&one_ps.e1 - start,
+        "r": <const char*>&one_ps.r - start,
+        "sense": <const char*>&one_ps.sense - start,
+        "psi0": <const char*>&one_ps.psi0 - start,
     })
     start = <const char*>&one_th
     found["th"] = (sizeof(one_th), {
@@ -411,6 +425,7 @@ def c_layout():
         "reaction": <const char*>&one_te.reaction - start,
         "row": <const char*>&one_te.row - start,
         "input": <const char*>&one_te.input - start,
+        "joint": <const char*>&one_te.joint - start,
         "more": <const char*>&one_te.more - start,
         "gain": <const char*>&one_te.gain - start,
     })

@@ -12,7 +12,7 @@ def check_references(a: ModelArrays, nports: int) -> None:
     """ValueError names the first field that points outside."""
     ends = {
         "hot row": a.n_hot, "row": len(a.row_off), "input": a.nin, "curve": len(a.tab1_extrap), "map": len(a.tab2_nx),
-        "fr": len(a.fr), "lin": len(a.lin), "reaction": len(a.re_A), "node": len(a.th),
+        "fr": len(a.fr), "lin": len(a.lin), "reaction": len(a.re_A), "node": len(a.th), "pose": len(a.ps),
     }  # fmt: skip
     for record in RECORDS:
         for field in record.fields:
@@ -45,7 +45,7 @@ def _check_chosen(a: ModelArrays, nports: int) -> None:
         *(rows,) * 3, *(nf,) * 3, len(a.tq), len(a.act), a.nin, nlin, len(a.eng), *(len(a.tc),) * 2, len(a.poly), nf,
         nlin, len(a.tq), len(a.poly), len(a.eng), len(a.tc), whole, whole, nre, *(ncon,) * 2, len(a.th), *(nports,) * 2,
         len(a.ls), ncon, len(a.vg), nf, nlin, ncon, nports, nre, len(a.st), len(a.te), 7 * len(a.bo),
-        12 * len(a.jo),
+        27 * len(a.jo),
     )  # fmt: skip
     for kind, index in zip(a.out["kind"], a.out["idx"], strict=True):
         if not 0 <= index < sizes[kind]:

@@ -229,6 +229,8 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         whole_length(m, s)
     if TL_ND(m) + TL_NVG(m) > 0:
         hold_driven(m, s, end)
+    if TL_NPS(m) > 0:
+        poses_end(m, s, end)
     if TL_NTH(m) > 0 and end > s.T_theta:
         heat_step(m, s, end)
     if splits > s.counters[TL_C_SPLITS_MAX]:

@@ -139,6 +139,8 @@ cdef inline int start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
         acts = curved_inputs(m, s, &chk)
     else:
         acts = held_inputs(m, s, &chk)
+    if TL_NPS(m) > 0:
+        poses_begin(m, s)
     if chk != 0.0:                            # inf - inf and NaN are NaN
         return 1
     if TL_ND(m) + TL_NVG(m) > 0 and ready_bilateral(m, s):

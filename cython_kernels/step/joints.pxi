@@ -8,11 +8,15 @@
 # matrices; what is left of both torques, the ripple, are two ports. In a trial they are solved for together with the
 # accelerations (joints_solve.pxi), so that no stiffness asks for a shorter step.
 
+include "poses.pxi"
+
+
 cdef struct tl_joint:
     double q              # phi_a - phi_b and its rate
     double w
     double wa
     double wb
+    double psi            # angle of the zero references against each other, where carriers move
     double D              # twist and its rate
     double rate
     double tau
@@ -34,12 +38,15 @@ cdef inline void joint_law(const tl_model* m, const tl_state* s, int32_t i, doub
     cdef const tl_jo* o = &m.jo[i]
     cdef int32_t k
     cdef double beta, drift = 0.0
-    for k in range(2):
+    j.psi = 0.0
+    if o.pose >= 0:
+        drift = posed_drift(m, s, i, theta, qa, qb, j.b, &j.psi)
+    for k in range(2 if o.pose < 0 else 0):
         beta = o.bend[k] if o.bend_in[k] < 0 else input_at(m, s, o.bend_in[k], theta)
         bend(o.hooke[k], (qa if k == 0 else qb) + o.theta[k], bent(beta), &j.b[k])
         if beta == bent(beta):
             drift += (1.0 if k == 0 else -1.0) * j.b[k].rb * bend_rate(m, s, o.bend_in[k], theta)
-    j.D = j.q + j.b[0].r - j.b[1].r - o.D0
+    j.D = j.q + j.b[0].r - j.b[1].r + j.psi - o.D0
     # g = 1 + what the joint adds: nothing is lost where shafts are straight
     j.rate = j.w + (j.b[0].g - 1.0) * j.wa - (j.b[1].g - 1.0) * j.wb + drift
     j.tau = o.c * j.D + o.d * j.rate
@@ -94,15 +101,26 @@ cdef void joint_now(const tl_model* m, tl_state* s, int32_t i, double theta) noe
     joint_forces(m, i, &j, s.now.port + first + i, s.now.port + first + TL_NJO(m) + i)
 
 
+cdef inline void turned_to(const tl_model* m, tl_state* s, int32_t i, const tl_joint* j) noexcept nogil:
+    """The references of joint shaft i have turned against each other as far as j says."""
+    if m.jo[i].pose >= 0:
+        s.ps[TL_POSE_STATE * m.jo[i].pose] = j.psi
+
+
 cdef void joint_jump(const tl_model* m, tl_state* s, int32_t i, double theta) noexcept nogil:
-    """A bend angle that has jumped twists the shaft at once: the elastic energy that it gives or takes is its work."""
+    """A bend angle that has jumped twists the shaft at once: the elastic energy that it gives or takes is its work. So is what
+    the shaft between moving carriers bears at the start: they have brought it there from where it was put together."""
     cdef tl_joint j
     cdef double stored
+    cdef int32_t brought = m.jo[i].pose >= 0 and s.ps[TL_POSE_STATE * m.jo[i].pose + 1] == 1.0
     joint_at(m, s, i, theta, s.now.u, s.now.z, &j)
     stored = 0.5 * m.jo[i].c * j.D * j.D
-    if not s.fresh[0]:
+    if brought:
+        s.ps[TL_POSE_STATE * m.jo[i].pose + 1] = 2.0
+    if brought or not s.fresh[0]:
         s.e_jo[3 * i + 1] += stored - s.e_jo[3 * i + 2]
     s.e_jo[3 * i + 2] = stored
+    turned_to(m, s, i, &j)
 
 
 cdef void joint_books(const tl_model* m, tl_state* s, double x, int32_t four) noexcept nogil:
@@ -131,6 +149,7 @@ cdef void joint_books(const tl_model* m, tl_state* s, double x, int32_t four) no
             s.e_jo[3 * i] += weight * m.jo[i].d * j.rate * j.rate
             s.e_jo[3 * i + 1] += weight * j.bending
         s.e_jo[3 * i + 2] = 0.5 * m.jo[i].c * j.D * j.D
+        turned_to(m, s, i, &j)
 
 
 # In the impulse step the ripple is that of the middle of the interval, its heat what the shaft has taken and does not store.
@@ -162,3 +181,4 @@ cdef void joint_kept(const tl_model* m, tl_state* s, int32_t i, double theta) no
     cdef tl_joint j
     joint_at(m, s, i, theta, s.now.u, s.now.z, &j)
     s.e_jo[3 * i] -= 0.5 * m.jo[i].c * j.D * j.D
+    turned_to(m, s, i, &j)

@@ -8,9 +8,12 @@ from torqueloop.cython_kernels.locks.locks cimport boxed_solve, cut_pattern, lu_
 from torqueloop.cython_kernels.model.model cimport (
     TL_C_DECISIONS, TL_C_EVALS, TL_C_EVENTS, TL_C_FALLBACKS, TL_C_PIVOTS, TL_C_PIVOTS_MAX, TL_C_RELAXED, TL_C_SPLITS_MAX,
     TL_C_HEAT, TL_C_REFUSED, TL_C_STEEP, TL_FORMED, forces_of, lanes, other_views,
-    tl_eval, tl_jo, tl_model, tl_pattern, tl_state,
+    tl_eval, tl_jo, tl_model, tl_pattern, tl_ps, tl_state,
 )
 from torqueloop.cython_kernels.model.joints cimport bend, bent, tl_bend
+from torqueloop.cython_kernels.model.poses cimport (
+    TL_POSE, TL_POSE_STATE, dot3, of_length_1, place_shaft, place_side, posed_bend, posed_slopes, tl_shaft, unwrapped,
+)
 from torqueloop.cython_kernels.model.laws cimport (
     contact_deflection,
     contact_force,

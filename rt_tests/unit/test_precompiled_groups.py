@@ -30,8 +30,10 @@ from torqueloop.core.components import (
     Inertia,
     JointShaft,
     LossyGear,
+    MovingCarrier,
     RigidBody,
     Rotor1D,
+    ShaftBearing,
     SignTorque,
     Speed,
     SpringDamper,
@@ -39,6 +41,7 @@ from torqueloop.core.components import (
     Torque,
     VariableGear,
     WetClutchDrag,
+    World,
 )
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.signals import Pulse, Ramp, Sine
@@ -67,7 +70,8 @@ def everything(order: int) -> Driveline:
         "block": RigidBody(m=3.0, I_11=0.8, I_22=1.3, I_33=1.7, I_21=0.1, g_z=-9.81, w0_x=1.0, w0_y=-0.5),
         "ball": CardanMount(r_z=0.2), "spin": Rotor1D(J=0.1, n_x=0.6, n_z=0.8, w0=30.0),
         "shaft": JointShaft(c=2e3, d=0.5, beta_a=0.4, beta_b=-0.3, bend_inputs=True, phase=0.3, length=1.0),
-        "J7": Inertia(J=0.1),
+        "J7": Inertia(J=0.1), "J8": Inertia(J=0.2), "swung": JointShaft(c=1e3, d=0.5), "world": World(),
+        "axle": MovingCarrier(use_z=True, attitude=True, x0=0.8, y0=0.1), "p": ShaftBearing(), "s2": ShaftBearing(),
         "disc": HeatCapacitor(C=30.0), "oil": FixedTemperature(T=330.0), "G": ThermalConductor(G=2.0),
     }  # fmt: skip
     groups = [
@@ -76,6 +80,8 @@ def everything(order: int) -> Driveline:
         ("e.flange_b", "J4.flange_a", "stop.flange_b", "b.flange_a"), ("wall.flange", "stop.flange_a", "s.flange_a"),
         ("s.flange_b", "J4.flange_b"), ("drive.flange", "d.flange_a"), ("d.flange_b", "J5.flange_a", "eddy.flange"),
         ("J5.flange_b", "shaft.flange_a"), ("shaft.flange_b", "J7.flange_a"),
+        ("J5.flange_b", "p.flange", "swung.flange_a"), ("swung.flange_b", "s2.flange", "J8.flange_a"),
+        ("world.frame_b", "p.frame_a"), ("axle.frame_b", "s2.frame_a"),
         ("block.frame_b", "ball.frame_a", "spin.frame_a"),
         ("k.heatPort", "disc.port", "G.port_a", "eddy.heatPort"), ("G.port_b", "oil.port", "wet.heatPort"),
     ]  # fmt: skip
@@ -94,6 +100,7 @@ def inputs(order: int) -> dict[str, Any]:
         "T.tau": Sine(amplitude=15.0, f=4.0), "k.f_normalized": Pulse(amplitude=1.0, period=0.06, width=50.0),
         "b.f_normalized": Pulse(amplitude=1.0, period=0.11, width=30.0), "drive.w_ref": Sine(amplitude=20.0, f=2.0),
         "ball.tau_2": Sine(amplitude=3.0, f=3.0), "shaft.beta_a": Sine(amplitude=0.5, f=5.0), "shaft.beta_b": 0.3,
+        "axle.q3": Sine(amplitude=0.1, f=3.0), "axle.z": Sine(amplitude=0.05, f=2.0),
     }  # fmt: skip
     return found | ({"v.ratio": Ramp(height=1.0, duration=0.2, offset=1.0)} if order == 2 else {})
 
