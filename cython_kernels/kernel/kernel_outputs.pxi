@@ -110,6 +110,8 @@ cdef double joint_output(const tl_model* m, const tl_state* s, int32_t i, int32_
     cdef double[3] force
     if which == 4 or which == 5:
         return s.e_jo[3 * i + which - 4]
+    if j.pose >= 0 and s.ps[TL_POSE_STATE * j.pose + 1] == 0.0:
+        return 1.0 if which == 2 or which == 3 else 0.0     # no step yet: the inputs, and so the poses, are not known
     if j.pose >= 0:
         psi = posed_now(m, s, j, &h, beta, &planes, &length)
     for k in range(2):

@@ -240,7 +240,7 @@ def _carrier(value: Any) -> dict[str, list[float]]:
     for name, numbers in value.items():
         if type(name) is not str:
             raise SchemaError("type", "key carrier: allowed: texts as names")
-        if not isinstance(numbers, list) or len(numbers) > 9:
-            raise SchemaError("type", f"key carrier.{name}: allowed: a list of at most 9 numbers")
+        if not isinstance(numbers, list) or len(numbers) > 16:
+            raise SchemaError("type", f"key carrier.{name}: allowed: a list of at most 16 numbers")
         carrier[name] = [_number({f"carrier.{name}": x}, f"carrier.{name}", -1e9, 1e9) for x in numbers]
     return carrier

@@ -4,11 +4,12 @@
 
 M: moment of the driveline on the body, told by the rig at the end of each tick, linear between two messages; I: with
 the rotors of the driveline at rest on it. A given yaw rate replaces the equation about z. Classic Runge-Kutta method of
-order 4; what is told at t are w and dw/dt there.
+order 4; what is told at t are w and dw/dt there, and of one with attitude = true its quaternion, dq/dt = 1/2 q (0, w).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -41,6 +42,8 @@ class TurningBody:
     config: CarrierBody
     theta: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
     w: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+    #: quaternion from its axes to those of the world, scalar first
+    q: list[float] = field(default_factory=lambda: [1.0, 0.0, 0.0, 0.0])
     #: acceleration at the last message
     z: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
 
@@ -64,18 +67,28 @@ class TurningBody:
         def slope(at: float, y: State) -> State:
             share = (at - t) / duration
             moment = [a + share * (b - a) for a, b in zip(first, last, strict=True)]
-            return (*y[3:], *self.acceleration(at, y[:3], y[3:], moment))
+            return (*y[3:6], *self.acceleration(at, y[:3], y[3:6], moment), *_turning(y[6:], y[3:6]))
 
-        y: State = (*self.theta, *self.w)
+        y: State = (*self.theta, *self.w, *self.q)
         for k in range(n):
             y = _step(slope, t + k * h, y, h)
-        self.theta, self.w = list(y[:3]), list(y[3:])
+        self.theta, self.w = list(y[:3]), list(y[3:6])
+        length = math.hypot(*y[6:])
+        self.q = [x / length for x in y[6:]]
         if self.config.yaw_radps:
             self.w[Z] = _rate(self.config.yaw_radps, t + duration)[0]
 
-    def motion(self) -> list[float]:
-        """What the rig is told of it."""
-        return [*self.w, *self.z]
+    def motion(self, posed: bool) -> list[float]:
+        """What the rig is told of it; posed: with attitude and place."""
+        pose = [0.0, 0.0, 0.0, *self.q, *self.config.at_m] if posed else []
+        return [*self.w, *self.z, *pose]
+
+
+def _turning(q: Sequence[float], w: Sequence[float]) -> State:
+    """dq/dt = 1/2 q (0, w)."""
+    a, b, c, d = q
+    x, y, z = (0.5 * r for r in w)
+    return (-b * x - c * y - d * z, a * x + c * z - d * y, a * y + d * x - b * z, a * z + b * y - c * x)
 
 
 def _step(slope: Callable[[float, State], State], t: float, y: State, h: float) -> State:
@@ -108,13 +121,14 @@ class TurningBodies:
         """Advance all to the time of the message; what the rig is told of them."""
         self.check(message.carrier)
         for name, body in self._bodies.items():
-            moment = message.carrier[name]
+            # of a carrier with attitude the force comes with the moment about its origin, which it turns about
+            moment = message.carrier[name][:3]
             if last is not None and message.t > last.t:
                 duration = message.t - last.t
                 n = max(1, round(duration / self._step_s + 0.499))
-                body.advance(last.t, duration, n, last.carrier.get(name, moment), moment)
+                body.advance(last.t, duration, n, last.carrier.get(name, moment)[:3], moment)
             body.z = list(body.acceleration(message.t, body.theta, body.w, moment))
-        return {name: body.motion() for name, body in self._bodies.items()}
+        return {name: body.motion(len(message.carrier[name]) > 3) for name, body in self._bodies.items()}
 
     def restart(self) -> None:
         """As at the beginning: the rig has begun again."""
@@ -122,10 +136,11 @@ class TurningBodies:
 
     def save(self) -> dict[str, Any]:
         """Everything that changes."""
-        return {name: [*body.theta, *body.w, *body.z] for name, body in self._bodies.items()}
+        return {name: [*body.theta, *body.w, *body.z, *body.q] for name, body in self._bodies.items()}
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Inverse of save; KeyError where a body is missing."""
         for name, body in self._bodies.items():
             values = [float(x) for x in data[name]]
             body.theta, body.w, body.z = values[:3], values[3:6], values[6:9]
+            body.q = values[9:13]

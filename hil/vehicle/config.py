@@ -118,6 +118,8 @@ class CarrierBody(ConfigTable):
     c_Nm_per_rad: Annotated[list[NotNegative], Field(min_length=3, max_length=3)] = [0.0, 0.0, 0.0]
     #: its damping [Nms/rad]
     d_Nms_per_rad: Annotated[list[NotNegative], Field(min_length=3, max_length=3)] = [0.0, 0.0, 0.0]
+    #: place of its origin in the world, for a carrier with attitude = true; it turns about it [m]
+    at_m: Annotated[list[float], Field(min_length=3, max_length=3)] = [0.0, 0.0, 0.0]
     #: yaw rate as given: points [t_s, radps], linear between, constant outside; default: it follows from the moments
     yaw_radps: list[tuple[float, float]] = []
 

@@ -117,6 +117,74 @@ def test_platform_and_flywheel_over_the_link_on_the_real_clock(rig: Path, tmp_pa
     turned_against_each_other(tmp_path / "run", 0.1)
 
 
+#: a shaft with two joints from the world to the platform, which turns under its torque
+SHAFT = """
+[components.world]
+kind = "World"
+[components.front]
+kind = "ShaftBearing"
+r_z_m = -0.5
+n_x = 0
+n_z = 1
+[components.rear]
+kind = "ShaftBearing"
+n_x = 0.1
+n_z = 1
+[components.drive]
+kind = "Inertia"
+J_kgm2 = 0.1
+w0_radps = 20
+[components.shaft]
+kind = "JointShaft"
+c_Nm_per_rad = 2000
+d_Nms_per_rad = 2
+[components.driven]
+kind = "Inertia"
+J_kgm2 = 0.1
+w0_radps = 20
+"""
+
+
+@pytest.mark.parametrize("clock", ["virtual", "real"])
+def test_attitude_and_place_come_and_forces_go_back(rig: Path, tmp_path: Path, clock: str) -> None:
+    """A shaft between the world and the platform follows the platform's attitude, on both clocks; it replays."""
+    power = POWERTRAIN.replace("use_z = true", "use_z = true\nattitude = true\nz0_m = 0.3").replace(
+        '["car.flange_b"', '["drive.flange_b", "front.flange", "shaft.flange_a"],\n  '
+        '["shaft.flange_b", "rear.flange", "driven.flange_a"],\n  '
+        '["world.frame_b", "front.frame_a"],\n  ["car.flange_b"'
+    ).replace('"mount.frame_a"]', '"mount.frame_a", "rear.frame_a"]')  # fmt: skip
+    (tmp_path / "flywheel.toml").write_text(power + SHAFT)
+    with (tmp_path / "free.toml").open("a") as file:
+        file.write("at_m = [0.0, 0.0, 0.3]\n")
+    names = '"platform.t_x", "platform.f_x", "platform.f_y", "input.platform.q0", "input.platform.q3", "shaft.twist"'
+    rig.write_text(RIG.replace("signals = [", f"signals = [{names}, "))
+    result = run_rig(rig, clock, None, tmp_path / "run", progress=False, html=False)
+    assert result.stats is not None and not result.stats.safe_state.latched
+    run = read_run(tmp_path / "run")
+    turned = 2.0 * np.arctan2(run["input.platform.q3"], run["input.platform.q0"])
+    assert turned[0] == 0.0 and turned[-1] < -0.1
+    if clock == "virtual":
+        assert turned[-1] == pytest.approx(np.sum(run["input.platform.w_z"]) * 1e-3, rel=0.02)
+    # what the platform has turned, the driven end has not: the shaft does not twist by it
+    assert np.abs(run["shaft.twist"]).max() < 0.02
+    assert np.abs(run["platform.f_x"]).max() > 0.01 and np.abs(run["platform.t_x"]).max() > 0.01
+    assert replay(tmp_path / "run").hash_equal
+
+
+def test_an_attitude_that_is_none_is_refused() -> None:
+    carriers = Carriers(("a", "b"), frozenset("b"))
+    pose = [1.0, 0.0, 0.0, 0.0, 5.0, 6.0, 7.0]
+    assert carriers.motion({"a": [1.0] * 6, "b": [2.0] * 9 + pose}) == [1.0] * 6 + [0.0] * 3 + [2.0] * 9 + pose
+    assert carriers.told(range(9)) == {"a": [0.0, 1.0, 2.0], "b": [3.0, 4.0, 5.0, 6.0, 7.0, 8.0]}
+    assert carriers.unaccelerated([3.0] * 9 + [2.0] * 9 + pose)[9:] == [2.0] * 3 + [0.0] * 6 + pose
+    assert (carriers.n_motion, carriers.n_moment) == (25, 9)
+    for numbers, text in (([2.0] * 9, "9 numbers, allowed: 16 numbers"),
+                          ([2.0] * 9 + [1.01, *pose[1:]], "quaternion .* allowed: length 1")):  # fmt: skip
+        with pytest.raises(SchemaError, match=text) as error:
+            carriers.motion({"a": [1.0] * 6, "b": numbers})
+        assert error.value.reason == "range"
+
+
 def test_a_state_is_refused_that_moves_other_carriers_or_by_other_numbers() -> None:
     carriers = Carriers(("a", "b"))
     assert carriers.motion({"b": [7.0] * 9, "a": [1.0] * 6}) == [1.0] * 6 + [0.0] * 3 + [7.0] * 9
@@ -245,4 +313,19 @@ def test_the_body_that_the_vehicle_moves_pitches_under_the_axle(tmp_path: Path) 
     # the crown wheel's torque on the body, and little more: nothing yaws yet
     assert run["body.t_y"][-1] > 500.0 and run["body.t_y"][-1] == pytest.approx(-run["crown.tau_b"][-1], rel=0.05)
     assert pitch[-1] == pytest.approx(run["body.t_y"][-1] / 153e3, rel=0.25)
+    assert replay(tmp_path / "run").passed
+
+
+def test_the_shaft_follows_an_axle_that_winds_up(tmp_path: Path) -> None:
+    """The ready rig with an axle: attitudes come from the vehicle, forces and moments go back; it replays."""
+    result = run_rig(CONFIGS / "rigs" / "desk_4hp22_axle.toml", "virtual", 3.0, tmp_path / "run", progress=False,
+                     html=False)  # fmt: skip
+    assert result.stats is not None and not result.stats.safe_state.latched
+    run = read_run(tmp_path / "run")
+    wound = 2.0 * np.arcsin(run["vehicle.axle.q2"])
+    assert run["axle.t_y"][-1] > 500.0 and wound[-1] == pytest.approx(run["axle.t_y"][-1] / 35e3, rel=0.1)
+    # joint b is bent by as much less, from 3 deg, and moves, 0.2 m before the axle
+    steep = np.arctan2(0.079 - 0.2 * np.sin(wound[-1]), 1.5)
+    assert run["propeller.bend_b"][-1] == pytest.approx(abs(steep - wound[-1]), abs=2e-4)
+    assert np.abs(run["body.f_z"] + run["axle.f_z"]).max() < 0.1 * np.abs(run["axle.f_z"]).max()
     assert replay(tmp_path / "run").passed

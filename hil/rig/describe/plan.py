@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
+from torqueloop.core.components.carriers import POSE
 from torqueloop.core.components.files import load
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError
@@ -20,7 +21,7 @@ from torqueloop.core.describe.variants import OUTSIDE
 from torqueloop.cython_kernels.can.codec import CodecTables
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.load import message_names
-from torqueloop.hil.link.carriers import MOTION, MOTION_UNITS
+from torqueloop.hil.link.carriers import MOTION, MOTION_UNITS, POSE_UNITS
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
 from torqueloop.hil.rig.describe.config import Link, RigConfig, load_rig_config
 from torqueloop.hil.rig.describe.device_plan import add_signals as add_devices
@@ -100,6 +101,8 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
         table.add_all((f"vehicle.{n}", u) for n, u in zip(VEHICLE_SLOT, _VEHICLE_UNITS, strict=True))
         for name in dict.fromkeys(config.vehicle.carriers):
             table.add_all((f"vehicle.{name}.{n}", u) for n, u in zip(MOTION, MOTION_UNITS, strict=True))
+            if getattr(driveline.components.get(name), "attitude", False):
+                table.add_all((f"vehicle.{name}.{n}", u) for n, u in zip(POSE, POSE_UNITS, strict=True))
     for name, ecu in config.ecu.items():
         table.add_all((f"{name}.{pin}", unit) for pin, unit in ecu.actuators.items())
     in_slot = table.add_all((f"input.{n}", u) for n, u in zip(compiled.input_names, compiled.input_units, strict=True))
@@ -107,6 +110,8 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
     for name, signal in compiled.default_inputs.items():
         if value := signal.value(0.0):
             table.initial[table.slot(f"input.{name}")] = value
+            if f"vehicle.{name}" in table:
+                table.initial[table.slot(f"vehicle.{name}")] = value
     buses = [
         BusPlan(name, k, config.bus[name], database, _codec(database, firsts[name], len(table)), firsts[name],
                 state_slot=states.get(name, 0))

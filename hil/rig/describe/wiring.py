@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from torqueloop.core.components import MovingCarrier, params_of
+from torqueloop.core.components.carriers import POSE
 from torqueloop.core.describe.errors import (
     ConfigError,
     DuplicateError,
@@ -21,7 +22,7 @@ from torqueloop.hil.can.database import SignalInfo
 from torqueloop.hil.can.sending import CYCLIC
 from torqueloop.hil.can.units import si_unit as database_unit
 from torqueloop.hil.can.units import to_si as database_to_si
-from torqueloop.hil.link.carriers import MOMENT, MOTION, SHORT, Carriers
+from torqueloop.hil.link.carriers import MOTION, SHORT, Carriers
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
 from torqueloop.hil.rig.describe.config import Link, Output, RigConfig
 from torqueloop.hil.rig.describe.device_plan import plan_devices
@@ -279,6 +280,9 @@ class Wiring:
         # m*dv/dt = F_wheel + F + F_friction, all positive forward
         forces = tuple((self.source(f"{v.road}.{n}", "vehicle", "road"), DUMMY, -1.0, 0.0) for n in ("F", "F_friction"))
         speed = self.source(f"{v.car}.v", "vehicle", "car")
+        of = self.plan.driveline.components
+        posed = frozenset(name for name in v.carriers if getattr(of.get(name), "attitude", False))
+        carriers = Carriers(tuple(v.carriers), posed)
         self.plan.vehicle = VehiclePlan(
             first_slot=self.table.slot(f"vehicle.{VEHICLE_SLOT[0]}"),
             ramped=VEHICLE_SLOT.index("F"),
@@ -294,9 +298,9 @@ class Wiring:
             speed_slot=speed,
             distance_slot=self.source(f"{v.car}.s", "vehicle", "car"),
             brake_slot=self.source(v.brake, "vehicle", "brake"),
-            carriers=Carriers(tuple(v.carriers)),
+            carriers=carriers,
             motion_slot=self.table.slot(f"vehicle.{v.carriers[0]}.{MOTION[0]}") if v.carriers else 0,
-            moment_slots=tuple(self.table.slot(f"{name}.{n}") for name in v.carriers for n in MOMENT),
+            moment_slots=tuple(self.table.slot(f"{name}.{n}") for name in v.carriers for n in carriers.moment_of(name)),
         )
 
     def moved_by_vehicle(self) -> list[str]:
@@ -313,7 +317,7 @@ class Wiring:
                 raise self.refuse(problem, "vehicle", "carriers", UnknownNameError, value=name, allowed=allowed)
             if found and f"{name}.w_x" in found:
                 raise self.refuse("{key}: {value} is there twice", "vehicle", "carriers", DuplicateError, value=name)
-            for n in MOTION[:SHORT]:
+            for n in MOTION[:SHORT] + (POSE if component.attitude else ()):
                 if f"{name}.{n}" not in self.config.inputs:
                     slot = self.table.slot(f"input.{name}.{n}")
                     self.plan.in_copies.append((self.table.slot(f"vehicle.{name}.{n}"), slot, 1.0, 0.0))

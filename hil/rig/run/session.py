@@ -18,7 +18,6 @@ from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.cython_kernels.clock.clock import now_ns, now_wall_ns
 from torqueloop.hil.common.config_layers import overrides_files, relative_overrides
 from torqueloop.hil.ecu.kinds import ControlUnit
-from torqueloop.hil.link.carriers import MOMENT
 from torqueloop.hil.realtime.limits import check_limits
 from torqueloop.hil.record.bus_log import bus_header, count_frames
 from torqueloop.hil.record.bus_stream import BusStreamed
@@ -214,7 +213,7 @@ def _prepare(plan: RigPlan, parts: RigParts, folder: RunFolder, real: bool, kern
     v = c.vehicle
     if v is not None:
         brake = plan.table.initial.get(plan.table.slot(v.brake), 0.0)
-        moments = [start[f"{name}.{n}"] for name in parts.carriers.names for n in MOMENT]
+        moments = [start[f"{name}.{n}"] for name in parts.carriers.names for n in parts.carriers.moment_of(name)]
         parts.vehicle_out.write(
             [0.0, 0.0, 0.0, 0.0, start[f"{v.car}.v"], start[f"{v.car}.s"], brake, *moments], 0
         )  # fmt: skip
