@@ -11,6 +11,7 @@ from typing import Any
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.hil.can.bus import CanPort, open_bus
 from torqueloop.hil.can.frame import ERROR_FLAG, REMOTE_FLAG, Frame
+from torqueloop.hil.common.say import say
 from torqueloop.hil.common.stop_flag import Stop, StopFlag
 from torqueloop.hil.ecu.kinds import ControlUnit, EcuInputs, EcuSetup, make_unit
 from torqueloop.hil.link.stats import AgeStatistics
@@ -79,7 +80,7 @@ def unit_loop(
     setup: EcuSetup,
     duration_s: float | None = None,
     stop: Stop | None = None,
-    log: Callable[[str], None] = print,
+    log: Callable[[str], None] = say,
 ) -> dict[str, Any]:
     """The process of a control unit of any kind, on the buses it is told."""
     setup = replace(setup, own_clock=True)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from torqueloop.hil.common.say import say
 from torqueloop.hil.common.stop_flag import Stop, StopFlag
 from torqueloop.hil.link.lockstep import LockstepServer, PairServer
 from torqueloop.hil.link.messages import ByeMessage
@@ -25,7 +26,7 @@ def main_loop(
     endpoint: str | None = None,
     lockstep: bool = False,
     stop: Stop | None = None,
-    log: Callable[[str], None] = print,
+    log: Callable[[str], None] = say,
     curve: CurveKeys | None = None,
 ) -> dict[str, Any]:
     """The process of the road model by its own file."""
@@ -38,7 +39,7 @@ def vehicle_loop(
     setup: VehicleSetup,
     endpoint: str,
     stop: Stop | None = None,
-    log: Callable[[str], None] = print,
+    log: Callable[[str], None] = say,
     pair: int | None = None,
 ) -> dict[str, Any]:
     """The process of a vehicle model of any kind, beside a rig. `pair`: number of a socket of the pair that the rig has
@@ -52,7 +53,7 @@ def serve(
     endpoint: str,
     lockstep: bool = False,
     stop: Stop | None = None,
-    log: Callable[[str], None] = print,
+    log: Callable[[str], None] = say,
     curve: CurveKeys | None = None,
     give_up_s: float = GIVE_UP_S,
     pair: int | None = None,

@@ -12,6 +12,7 @@ from engine import Target, corpus, one, run
 from targets import TARGETS
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("name", TARGETS)
 def test_nothing_but_named_errors_comes_of_what_strangers_write(name: str) -> None:
     target = TARGETS[name]

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SKIPPED = 77
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("kind", ["address", "thread"])
 def test_kernels_are_clean_under_the_sanitizers(kind: str) -> None:
     command = [sys.executable, str(ROOT / "scripts" / "sanitize"), kind]

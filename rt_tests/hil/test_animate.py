@@ -59,6 +59,7 @@ def floats(text: str, kind: str = "<f4") -> np.ndarray[Any, Any]:
     return np.frombuffer(base64.b64decode(text), kind).astype(float)
 
 
+@pytest.mark.proof
 def test_teeth_pass_alike_on_both_sides_of_every_planet(drawn: Path) -> None:
     """From the angles and speeds in the file: sun and planet, planet and ring, at any sample of the run."""
     made = inside(drawn)
@@ -130,6 +131,7 @@ class Fewer(Mapping[str, Any]):
         return len(self.names)
 
 
+@pytest.mark.proof
 def test_too_few_signals_name_the_key_and_what_to_record(run: RecordedRun, made: Stage) -> None:
     with pytest.raises(ConfigError, match="too few signals were recorded") as error:
         motion(made.parts, made.topology, made.shafts, run.t, Fewer(run, "engine.w", "S3.w", "X.phi"), 4)
@@ -166,6 +168,7 @@ def test_attitude_from_rates_is_that_of_a_steady_turn_and_of_a_cone() -> None:
     assert q[-1] == pytest.approx(wanted, abs=1e-10)
 
 
+@pytest.mark.proof
 def test_a_body_on_mounts_rolls_in_the_picture(tmp_path: Path) -> None:
     """The block of the 528i: its quaternion, its mounts, a factor that makes the roll of a degree visible."""
     script = Path(__file__).resolve().parents[2] / "scripts" / "mounted_4hp22.py"
@@ -222,6 +225,7 @@ def test_lines_are_drawn_in_the_order_they_are_joined_in() -> None:
     assert chain([*joined, Coupling("d", "brake", "z", None)], ["x", "y", "w", "z"]) is None, "the housing"
 
 
+@pytest.mark.proof
 def test_display_refines_what_is_drawn(tmp_path: Path) -> None:
     """Order of the sets, colours, planets; mistakes with file, table, key; nothing that is computed changes."""
     file = tmp_path / "box.toml"
@@ -272,6 +276,7 @@ def test_what_is_shipped_of_three_js_is_what_was_built() -> None:
     assert "three.js authors" in (PAGE / "LICENSE-three.txt").read_text(encoding="utf-8")
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("name", ["car_6hp26_rig", "car_zf_8hp45_rig"])
 def test_a_simulation_of_other_gearboxes_is_drawn(name: str, tmp_path: Path) -> None:
     line = tl.load(name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -269,6 +270,7 @@ def recording(short_run: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(short_run, tmp_path / "copy"))
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("stream", ["signals", "inputs"])
 def test_damage_in_the_middle_is_named_and_the_rest_is_used(recording: Path, stream: str) -> None:
     file = recording / stream / "000001.tlc"
@@ -294,6 +296,7 @@ def test_recording_cut_off_anywhere_is_still_read(recording: Path) -> None:
     assert status == 2 and "run.json" in text
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_run_is_closed_in_order_and_says_so(tmp_path: Path, number: int) -> None:
     out = tmp_path / "run"
@@ -321,10 +324,14 @@ def test_companion_ends_however_many_signals_it_gets(tmp_path: Path, multicast: 
     words = [str(CONFIGS / VEHICLE)]
     if kind == "tcu":
         words = [str(CONFIGS / TCU), "--port", str(free_port())]
+    # a pipe, to which Python writes late unless it is told: the line is to come at once all the same
+    late = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "torqueloop.hil.cli", kind, *words], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "torqueloop.hil.cli", kind, *words], stdout=subprocess.PIPE, text=True, env=late
     )
-    assert process.stdout is not None and process.stdout.readline(), "its first line says that it runs"
+    assert process.stdout is not None
+    assert select.select([process.stdout], [], [], 30)[0], "no line within 30 s"
+    assert process.stdout.readline(), "its first line says that it runs"
     try:
         for _ in range(300):
             process.send_signal(signal.SIGTERM)
@@ -379,6 +386,7 @@ def test_second_control_unit_is_refused(tmp_path: Path, multicast: None) -> None
     assert status == 2 and "a control unit is on the bus already" in text and "TCU_Pressure_1" in text
 
 
+@pytest.mark.proof
 def test_wrong_frames_on_the_real_bus_are_counted_named_and_change_nothing(tmp_path: Path, multicast: None) -> None:
     from torqueloop.hil.can.database import CanDatabase
 

@@ -72,6 +72,7 @@ def test_a_transaction_nobody_takes_can_be_taken_back_and_another_one_is_refused
         control.post([(2, SET, 1.0)] * 1000)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("clock", ["virtual", "real"])
 def test_signals_set_together_are_equal_in_every_recorded_sample(clock, tmp_path, request):
     if clock == "real":

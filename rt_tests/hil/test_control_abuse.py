@@ -178,6 +178,7 @@ def test_safe_and_stop_do_not_stand_behind_what_waits_for_a_tick(tmp_path):
     assert read_signals(result.out)["HIL_Driver.T_oil"].max() < 354.0
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("multicast")
 def test_on_the_real_clock_a_flood_costs_no_tick_its_inputs(tmp_path):
     # a loaded test machine holds the control unit's process up for longer than the 100 ms of a car

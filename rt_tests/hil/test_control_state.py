@@ -189,6 +189,7 @@ def test_files_of_another_rig_or_model_or_damaged_ones_are_refused(taken, tmp_pa
     assert run_rig(same, "virtual", 0.1, tmp_path / "same", **options).stats.clock.ticks == 100
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("multicast")
 def test_checkpoint_and_restore_on_the_real_clock_replay_to_the_same_bits(tmp_path):
     path = rig_file(tmp_path, *UNHURRIED, own_bus=True)

@@ -127,6 +127,7 @@ def test_host_process_and_rig_give_the_same_hash(tmp_path: Path, example: Path) 
     assert len(hashes) == 1
 
 
+@pytest.mark.proof
 def test_the_python_example_shifts_over_zeromq_and_replays_without_it(tmp_path: Path) -> None:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -269,6 +270,7 @@ def failure(unit: object, steps: int = 1) -> str:
     return str(error.value)
 
 
+@pytest.mark.proof
 @needs_cc
 @pytest.mark.parametrize("host", ["rig", "process"])
 @pytest.mark.parametrize(

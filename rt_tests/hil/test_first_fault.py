@@ -97,6 +97,7 @@ def test_records_come_oldest_first_however_often_the_ring_went_round(tmp_path, w
     assert records["tick"].tolist() == list(range(max(0, written - 5), written))
 
 
+@pytest.mark.proof
 def test_a_disk_that_refuses_leads_to_the_temporary_directory_and_the_report_finds_it(tmp_path, monkeypatch, capsys):
     elsewhere = tmp_path / "tmp"
     elsewhere.mkdir()
@@ -134,6 +135,7 @@ def test_a_dead_recorder_does_not_cost_the_first_fault(tmp_path, monkeypatch):
     assert read_first_fault(result.out).tick.tolist() == list(range(at - 200, at + 51))
 
 
+@pytest.mark.proof
 def test_the_report_shows_cause_plot_and_place(tmp_path):
     pytest.importorskip("matplotlib")
     edit = 'limits."engine.w".max = 1500.0'

@@ -127,6 +127,7 @@ def test_mistakes_of_a_part_are_those_of_what_includes_it(configs: Path) -> None
     refused(part, "'mu'", "-0.5", "[components.B]")
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("limit", ["inf", "nan", "1e400", "9" * 400, "1e300", "-1"])
 @pytest.mark.parametrize("place", [r"\[0\|[^\]]*\]", r"\([^,]*,0\)"], ids=["limit", "scale"])
 def test_numbers_of_a_can_database_are_doubles(configs: Path, limit: str, place: str) -> None:
@@ -212,6 +213,7 @@ def test_brackets_in_names_are_letters(tmp_path: Path, name: str) -> None:
     refused(folder / "none[/x].toml", "none[/x].toml")
 
 
+@pytest.mark.proof
 def test_a_run_whose_folder_has_brackets_keeps_its_status(tmp_path: Path) -> None:
     out = tmp_path / "[" / "x]" / "[red]"
     status, text = call("run", "desk_4hp22", "--clock", "virtual", "--duration", "0.2", "--out", out)

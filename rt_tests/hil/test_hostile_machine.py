@@ -50,6 +50,7 @@ def test_few_descriptors_end_with_a_message(tmp_path: Path) -> None:
     assert "12" in done.stderr or "open files" in done.stderr
 
 
+@pytest.mark.proof
 def test_letters_and_streams_that_the_terminal_lacks_cost_nothing(tmp_path: Path) -> None:
     ascii_only = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
     passed = [*short(tmp_path / "a")]
@@ -108,6 +109,7 @@ def test_an_input_that_names_no_signal_is_named_as_the_input(configs: Path) -> N
     assert status == 2 and "[inputs]" in text and "C4.p = 'TCU_Pressure_1.p_C44'" in text and "desk_4hp22.toml" in text
 
 
+@pytest.mark.proof
 def test_a_rig_that_was_stopped_blames_itself(tmp_path: Path, multicast: None) -> None:
     rig = rig_file(tmp_path, "safe_state.overrun_limit = 0", "safe_state.watchdog_s = 60.0", own_bus=True)
     out = tmp_path / "out"
@@ -130,6 +132,7 @@ def test_a_rig_that_was_stopped_blames_itself(tmp_path: Path, multicast: None) -
     assert info.stats.safe_state.cause.startswith("the rig itself was not run for"), info.stats.safe_state
 
 
+@pytest.mark.proof
 def test_two_rigs_started_at_once_are_not_both_on_the_bus(tmp_path: Path, multicast: None) -> None:
     rig = rig_file(tmp_path, *UNHURRIED, f"bus.powertrain.port = {free_port()}")
     command = [*RUN, str(rig), "--duration", "1", "--no-html", "--quiet", "--out"]

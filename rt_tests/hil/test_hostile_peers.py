@@ -202,6 +202,7 @@ def test_two_addresses_in_one_are_refused_with_keys_as_well(tmp_path: Path) -> N
 # --- the working directory ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proof
 def test_a_process_of_the_rig_imports_nothing_from_the_working_directory(tmp_path: Path) -> None:
     here = tmp_path / "here"
     here.mkdir()
@@ -269,6 +270,7 @@ def test_silent_connections_are_let_go_of_and_others_are_served() -> None:
         server.stop()
 
 
+@pytest.mark.proof
 def test_a_run_with_few_descriptors_ends_well_under_silent_connections(tmp_path: Path) -> None:
     rig, out = rig_file(tmp_path, PROCESS, "vehicle.start_timeout_s = 100.0"), tmp_path / "out"
     arguments = f"--clock virtual --duration 1 --quiet --no-html --out {out} --control tcp://127.0.0.1:0"

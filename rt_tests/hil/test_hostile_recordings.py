@@ -48,6 +48,7 @@ def test_an_untouched_recording_has_no_gaps(recording: Path) -> None:
     assert call("replay", recording)[0] == 0
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("how", ["cut", "flipped", "gone", "emptied", "no end mark"])
 def test_every_stream_counts(recording: Path, stream: str, how: str) -> None:

@@ -24,6 +24,7 @@ from judgetools.sent import CASES, IDLE, IDLE_VALUE, sort, windows  # noqa: E402
 RECEIVER = ROOT / "scripts" / "independent_receiver.py"
 
 
+@pytest.mark.proof
 def test_each_disturbance_of_what_is_sent_is_in_a_log_in_its_window_and_nothing_outside(tmp_path: Path) -> None:
     times = windows(len(CASES))
     faults = [
@@ -45,6 +46,7 @@ def test_each_disturbance_of_what_is_sent_is_in_a_log_in_its_window_and_nothing_
     assert outside == [] and [(s.fault, s.said) for s in seen if not s.passed] == []
 
 
+@pytest.mark.proof
 def test_what_is_received_is_disturbed_in_its_window_and_the_rules_hold_both_ways() -> None:
     command = [sys.executable, str(RECEIVER), "prove", "received", "rules", "--quick"]
     told = subprocess.run(command, capture_output=True, text=True, timeout=300)

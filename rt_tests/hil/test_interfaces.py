@@ -91,6 +91,7 @@ DATABASE = dict(
 )
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("rig", RIGS)
 def test_it_drives_and_the_makers_bus_says_so(rig: str, tmp_path: Path) -> None:
     run = tl.run(rig, clock="virtual", duration=2.6, out=tmp_path / "run", html=False)

@@ -85,6 +85,7 @@ def test_brakes_hold_no_more_than_tyres_do(example: Any) -> None:
     assert answer.carrier["chassis"][1] > 0.03, "it dives"
 
 
+@pytest.mark.proof
 def test_the_same_bits_in_this_process_and_over_zeromq(example: Any, tmp_path: Path) -> None:
     first = tl.run("desk_4hp22", duration=2.2, out=tmp_path / "a", vehicle=example.MujocoCar().step)
     endpoint = "tcp://127.0.0.1:43192"

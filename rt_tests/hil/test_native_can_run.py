@@ -100,6 +100,7 @@ def rig_file(folder: Path, with_tcu: bool = True) -> Path:
     return path
 
 
+@pytest.mark.proof
 def test_a_run_with_a_control_unit_from_outside_replays_to_the_same_bits(
     wire: Callable[..., Peer], tmp_path: Path
 ) -> None:

@@ -61,6 +61,7 @@ def test_virtual_time_is_the_same_every_time(pytester: pytest.Pytester) -> None:
     assert one.stats.hash == two.stats.hash and one.stats.clock.ticks == two.stats.clock.ticks > 1800
 
 
+@pytest.mark.proof
 def test_a_condition_that_does_not_come_is_told_with_what_was_seen_and_the_run(pytester: pytest.Pytester) -> None:
     text = f"def test_late(rig):\n{START}    rig.wait('gear == 4 and car.v > 50 km/h', within=0.5)\n"
     result = run(pytester, text, "--torqueloop-runs", "runs", "--junit-xml", "junit.xml")
@@ -148,6 +149,7 @@ def test_several_rigs_checkpoints_own_names_and_parameters(pytester: pytest.Pyte
     result.assert_outcomes(passed=1)
 
 
+@pytest.mark.proof
 def test_real_time_and_virtual_time_in_two_workers(pytester: pytest.Pytester) -> None:
     """In processes of pytest-xdist: folders do not meet, and a run on the real clock keeps others of its kind away."""
     pytester.makepyfile(

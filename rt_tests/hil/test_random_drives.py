@@ -55,6 +55,7 @@ def test_sequences_run_and_pass_and_leave_nothing(tmp_path: Path) -> None:
     assert one.duration_s == pytest.approx(sum(m.hold_s for m in one.moves), abs=0.02)
 
 
+@pytest.mark.proof
 def test_a_planted_error_is_found_shrunk_and_reproduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A check that driving breaks: the file that is left fails in the same way as a scenario."""
     monkeypatch.setattr(rd, "SHRINK_RUNS", 4)

@@ -96,6 +96,7 @@ def test_asammdf_finds_every_frame(made: tuple[RecordedRun, Path]) -> None:
         assert len(gears.samples) > 10
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("form", FORMS)
 def test_the_plant_goes_the_same_way_from_a_recording(
     made: tuple[RecordedRun, Path], form: str, tmp_path: Path
@@ -121,6 +122,7 @@ def replayed(log: Path, out: Path, **options: object) -> RecordedRun:
     return tl.run("desk_4hp22", duration=SECONDS, out=out, overrides=values)
 
 
+@pytest.mark.proof
 def test_on_the_real_clock_a_recording_takes_the_place_of_the_control_unit(
     made: tuple[RecordedRun, Path], tmp_path: Path, multicast: None
 ) -> None:

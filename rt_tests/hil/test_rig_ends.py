@@ -48,6 +48,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, text
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 @pytest.mark.usefixtures("multicast")
 def test_a_signal_ends_a_real_run_in_order_with_its_own_status(tmp_path: Path, number: signal.Signals) -> None:
@@ -62,6 +63,7 @@ def test_a_signal_ends_a_real_run_in_order_with_its_own_status(tmp_path: Path, n
     assert replay(out).passed
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("kind", ["tcu", "vehicle"])
 @pytest.mark.usefixtures("multicast")
 def test_a_killed_companion_latches_and_is_named(tmp_path: Path, kind: str) -> None:
@@ -90,6 +92,7 @@ sys.exit(r.exit_status)
 """
 
 
+@pytest.mark.proof
 def test_a_disk_that_is_full_degrades_the_run_and_the_run_goes_on(tmp_path: Path) -> None:
     """A limit on the size of files stands for the disk: no rights are needed, and the error comes at the same place."""
     out = tmp_path / "r"
@@ -132,6 +135,7 @@ def test_a_sending_thread_that_hangs_is_seen(tmp_path: Path, monkeypatch: pytest
     assert result.exit_status == 1 and result.stats.clock.ticks < 15_000
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("multicast")
 def test_a_killed_rig_leaves_a_readable_recording_and_no_companion(tmp_path: Path) -> None:
     process, out = started(tmp_path)

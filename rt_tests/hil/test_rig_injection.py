@@ -120,6 +120,7 @@ class Listener(Unit):
         return [d[1] & 15 for t, i, d in self.received if i == can_id and first_s < t <= last_s]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("kind", "refused"), [("drop", ""), ("crc", "crc"), ("counter", "repeat"), ("dlc", "length")])
 def test_a_fault_on_a_frame_is_seen_by_the_control_unit_as_what_it_is(tmp_path, kind, refused):
     path = rig_file(tmp_path, add=fault(message="HIL_Speeds", kind=kind, from_s=0.5, until_s=0.6))

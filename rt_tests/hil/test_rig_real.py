@@ -41,6 +41,7 @@ def test_real_run_replays_to_the_same_hash_and_leaves_no_process(desk, tmp_path)
     assert f"{rig.state_hash:016x}" == stats.hash
 
 
+@pytest.mark.proof
 def test_a_machine_that_cannot_keep_up_does_not_pass(desk, tmp_path):
     """200 ticks in a row take 3 ms of CPU each."""
     result = run_rig(desk, "real", 0.6, tmp_path / "r", progress=False, html=False, inject_busy=(100, 200, 3_000_000))

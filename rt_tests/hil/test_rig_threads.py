@@ -43,6 +43,7 @@ def live(tmp_path: Path, seconds: float) -> RunResult:
     )
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("thread", "method"), [("can-rx", "recv"), ("can-tx", "send")])
 def test_dead_gateway_thread_latches_the_safe_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, multicast: None, thread: str, method: str
@@ -61,6 +62,7 @@ def test_dead_gateway_thread_latches_the_safe_state(
     assert result.exit_status == 1 and result.stats.clock.ticks < 20_000 and not children(os.getpid())
 
 
+@pytest.mark.proof
 def test_dead_vehicle_link_latches_the_safe_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, multicast: None
 ) -> None:
@@ -78,6 +80,7 @@ def test_dead_vehicle_link_latches_the_safe_state(
     assert result.exit_status == 1 and not children(os.getpid())
 
 
+@pytest.mark.proof
 def test_dead_recorder_degrades_the_run_and_the_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, multicast: None
 ) -> None:
@@ -169,6 +172,7 @@ def test_nan_from_a_vehicle_process_never_gets_in_and_latches(tmp_path: Path, mu
     assert result.report.metrics["finite"] == 1
 
 
+@pytest.mark.proof
 def test_second_start_on_the_same_bus_works_as_soon_as_the_first_has_ended(tmp_path: Path, multicast: None) -> None:
     """Ports, sockets and processes of a run are gone when it returns."""
     rig = rig_file(tmp_path, *UNHURRIED, own_bus=True)

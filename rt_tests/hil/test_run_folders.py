@@ -67,6 +67,7 @@ def _older(run: Path) -> None:
     (run / "run.json").write_text(json.dumps(info))
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("spoil", "report", "replay"),
     [

@@ -33,6 +33,7 @@ def every_day(rig: str, name: str) -> object:
     return pytest.param(rig, name, marks=() if (rig, name) in EVERY_DAY else pytest.mark.long)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("rig", "name"), [every_day(rig, name) for rig in ("desk_4hp22", "desk_6hp26") for name in LIBRARY]
 )
@@ -57,6 +58,7 @@ def test_limits_of_the_six_speed_are_reached_by_a_worse_calibration(tmp_path: Pa
     assert "flare = 4" in failed[0].text, failed[0].text
 
 
+@pytest.mark.proof
 def test_a_scenario_replays_to_the_bit_and_is_the_same_in_processes(tmp_path: Path) -> None:
     one = run_scenario("garage_shifts", parameters={"times": 1}, out=tmp_path / "one", html=False)
     assert replay(tmp_path / "one").passed
@@ -154,6 +156,7 @@ def test_every_check_of_the_library_has_failed_once() -> None:
     assert not known - seen and seen - known == {("kick_down", "kick down")}
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("name", "what", "overrides"),
     [row if row[1] in DISTURBED_EVERY_DAY else pytest.param(*row, marks=pytest.mark.long) for row in DISTURBED],
@@ -177,6 +180,7 @@ def test_the_moment_of_failure_is_drawn(tmp_path: Path) -> None:
     assert moment(report.run.signals, replace(report.verdicts[0], t_s=None), "x") is None
 
 
+@pytest.mark.proof
 def test_the_command_runs_several_and_leaves_junit(tmp_path: Path) -> None:
     slow = tmp_path / "slow.toml"
     slow.write_text("""
@@ -210,6 +214,7 @@ def test_the_command_names_a_mistake(tmp_path: Path) -> None:
     assert result.exit_code == 2 and "no parameter" in result.output
 
 
+@pytest.mark.proof
 def test_a_checkpoint_in_the_middle_of_the_steps(tmp_path: Path) -> None:
     """The manoeuvre goes on where it stood: the same end, to the bit."""
     made = load_rig_scenario(installed("manoeuvres")["garage_shifts"], {"times": 1.0})

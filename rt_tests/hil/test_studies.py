@@ -250,6 +250,7 @@ def test_mistakes_are_named_before_the_first_run(
     assert not read_journal(Path("out") / JOURNAL)
 
 
+@pytest.mark.proof
 def test_values_reach_driveline_vehicle_control_unit_and_rig(tmp_path: Path) -> None:
     """One second at the desk: each column changes the run, and none the runs beside it."""
     keys = {

@@ -86,6 +86,7 @@ def assert_elements(run: Run, index: int, gear: str) -> None:
     assert all(run.columns[f"c_{name}"][index] >= CONFIG.line_pressure.min_bar for name in pressed)
 
 
+@pytest.mark.proof
 def test_full_throttle_runs_through_all_four_gears(full_throttle: Run) -> None:
     log = full_throttle.transmission.shift_log
     assert [name for _, name, _, _ in log] == ["N-1", "1-2", "2-3", "3-4"]
@@ -150,6 +151,7 @@ def test_overlap_3_4_has_no_instant_with_neither_element_carrying(full_throttle:
     assert share.min() > 1.0
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("gear", "target", "speed_mps"), [("4", "3", 28.0), ("3", "2", 20.0), ("2", "1", 11.0)])
 def test_kick_down_rises_to_the_lower_gear_and_the_free_wheel_catches(gear: str, target: str, speed_mps: float) -> None:
     run = drive(2.2, lambda t: 0.7 if t < 0.2 else 1.0, gear=gear, speed_mps=speed_mps)
@@ -163,6 +165,7 @@ def test_kick_down_rises_to_the_lower_gear_and_the_free_wheel_catches(gear: str,
     assert run["a"][now].min() > -0.5
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("gear", "target", "speed_mps"), [("4", "3", 9.95), ("3", "2", 5.47), ("2", "1", 2.54)])
 def test_coasting_downshift_ends_in_the_gear_without_a_jerk(gear: str, target: str, speed_mps: float) -> None:
     run = drive(2.5, lambda t: 0.0, gear=gear, speed_mps=speed_mps)
@@ -174,6 +177,7 @@ def test_coasting_downshift_ends_in_the_gear_without_a_jerk(gear: str, target: s
     assert run["a"][now].max() < 1.0
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("lever", "gear"), [("D", "1"), ("R", "R"), ("1", "1E")])
 def test_garage_shift_brakes_the_turbine_gently_and_ends_in_gear(lever: str, gear: str) -> None:
     run = drive(2.8, lambda t: 0.0, lever=lambda t: "N" if t < 0.5 else lever)

@@ -84,6 +84,7 @@ def test_a_subscriber_in_another_process_receives_what_the_form_says(tmp_path: P
     assert stats is not None and stats.sent >= 60 and stats.left_out == 0 and stats.rate_hz == 100.0
 
 
+@pytest.mark.proof
 def test_message_pack_and_real_time_stamps(tmp_path: Path) -> None:
     """On the real clock the time is that of day, of the tick's waking, not of the sending."""
     path = rig_file(tmp_path, 'telemetry.format = "msgpack"', own_bus=True)
@@ -114,6 +115,7 @@ def test_message_pack_and_real_time_stamps(tmp_path: Path) -> None:
     assert 0 <= first - (time.time() - time.monotonic()) < 1.0 or abs(first - (time.time() - time.monotonic())) < 0.01
 
 
+@pytest.mark.proof
 def test_a_subscriber_that_stops_reading_costs_the_run_nothing(tmp_path: Path) -> None:
     """It loses messages; the run goes on as without it, to the same hash, and ends."""
     path = rig_file(tmp_path, "telemetry.rate_hz = 1000.0")

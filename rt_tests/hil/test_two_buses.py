@@ -53,6 +53,7 @@ def test_virtual_time_with_three_processes_replays_to_the_bit(tmp_path: Path) ->
     assert again.passed and again.compared == 9000 and not children(os.getpid())
 
 
+@pytest.mark.proof
 def test_peers_in_processes_or_in_the_rigs_own_give_one_hash(tmp_path: Path) -> None:
     hashes = set()
     for k, edits in enumerate(([], ["ecu.tcu.in_process = true", "vehicle.in_process = true",
@@ -62,6 +63,7 @@ def test_peers_in_processes_or_in_the_rigs_own_give_one_hash(tmp_path: Path) -> 
     assert len(hashes) == 1
 
 
+@pytest.mark.proof
 def test_real_time_with_three_processes_replays_to_the_bit(tmp_path: Path, multicast: None) -> None:
     run = tl.run(two_buses(tmp_path), clock="real", duration=3.0, out=tmp_path / "run", html=False)
     stats = run.stats

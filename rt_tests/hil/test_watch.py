@@ -167,6 +167,7 @@ def test_a_browser_that_stops_reading_holds_up_nobody(paced: Paced) -> None:
     paced.source.leave(idle)
 
 
+@pytest.mark.proof
 def test_a_rig_without_telemetry_is_asked(tmp_path: Path) -> None:
     made = Paced(tmp_path / "run", telemetry=None)
     try:
@@ -180,6 +181,7 @@ def test_a_rig_without_telemetry_is_asked(tmp_path: Path) -> None:
         made.close()
 
 
+@pytest.mark.proof
 def test_in_a_browser(paced: Paced, tmp_path: Path) -> None:
     """Numbers, pictures, keyboard, a fault, the safe state with its cause, a phone's width; nothing in its console."""
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")

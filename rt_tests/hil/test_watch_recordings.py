@@ -155,6 +155,7 @@ def test_a_killed_run_leaves_its_recordings(tmp_path: Path) -> None:
     assert mine.tobytes() == whole.signals["engine.w"][first : last + 1].tobytes()
 
 
+@pytest.mark.proof
 def test_a_thousand_signals_and_recordings_in_a_browser(tmp_path: Path) -> None:
     """All of them are on the page, found by a part of a name; a recording is begun and ended by the keyboard alone."""
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")

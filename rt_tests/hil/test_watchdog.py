@@ -134,6 +134,7 @@ HANG = (
 )
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("multicast")
 def test_a_loop_that_never_returns_ends_as_hung_with_report_and_status(tmp_path: Path) -> None:
     rig = rig_file(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from compare import Pair, largest, split_is_open
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,6 +43,7 @@ def quiet_step(pair: Pair) -> None:
             return
 
 
+@pytest.mark.proof
 @examples(150)
 @given(train=trains(shafts=(2, 30), frictions=(1, 20)), order=orders)
 def test_first_decision_agrees_with_bounded_least_squares(train: Train, order: int) -> None:
@@ -86,6 +88,7 @@ def test_first_decision_with_losses_is_one_of_all_consistent_ones(train: Train, 
         assert any(largest(seen.a - answer.a) <= 1e-7 * (1.0 + largest(seen.a)) for answer in answers)
 
 
+@pytest.mark.proof
 @examples(40)
 @given(
     train=trains(shafts=(2, 12), frictions=(0, 6), losses=True, springs=False), order=orders, ticks=st.integers(1, 100)

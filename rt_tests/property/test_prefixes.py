@@ -152,6 +152,7 @@ def places(stream: Stream) -> list[int]:
     return [*inside, *(rng.randrange(stream.n_bytes) for _ in range(PLACES)), stream.n_bytes]
 
 
+@pytest.mark.proof
 def test_a_prefix_of_a_stream_holds_the_records_of_its_whole_chunks(made: Made, tmp_path: Path) -> None:
     for stream in made.streams:
         for at in places(stream):

@@ -25,6 +25,7 @@ def check(seed: int, order: int) -> Books:
     return books
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("order", [2, 4])
 @pytest.mark.parametrize(
     "block", [pytest.param(k, marks=() if k < DAILY else pytest.mark.long) for k in range(BLOCKS)]

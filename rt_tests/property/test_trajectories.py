@@ -47,18 +47,21 @@ def test_friction_at_the_accuracy_targets(train: Train) -> None:
     check(train, "auto")
 
 
+@pytest.mark.proof
 @examples(25)
 @given(train=trains(shafts=(2, 8), frictions=(1, 6), peaks=True, slopes=True, rates=2.0))
 def test_springs_peaks_and_friction_over_slip_at_the_accuracy_targets(train: Train) -> None:
     check(train, 4, ((1, TICK), (8, FINE)) if not any(e.word == "spring" for e in train.elements) else OSCILLATING)
 
 
+@pytest.mark.proof
 @examples(25)
 @given(train=trains(shafts=(2, 6), frictions=(0, 3), losses=True, springs=False, rates=2.0), order=orders)
 def test_losses_at_the_accuracy_targets(train: Train, order: int) -> None:
     check(train, order)
 
 
+@pytest.mark.proof
 @examples(12)
 @given(train=trains(shafts=(2, 6), frictions=(0, 3), losses=True, gaps=True, rates=2.0))
 def test_clearances_at_the_accuracy_target_of_oscillations(train: Train) -> None:

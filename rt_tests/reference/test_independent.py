@@ -31,6 +31,7 @@ def errors(case: Case, system: System, solution: Solution, every: int) -> tuple[
     return np.abs(np.array(found)).max(axis=0) / span, np.array([case.columns[k].deviation for k in columns])
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("name", [n for n in PUBLISHED if n != "ElasticBearing"])
 def test_independent_solution_reproduces_the_published_case_within_its_deviation(name: str) -> None:
     case, system = read_case(HERE / "msl" / name), PUBLISHED[name]()
@@ -39,6 +40,7 @@ def test_independent_solution_reproduces_the_published_case_within_its_deviation
     assert np.all(found <= 1.06 * stated + 1e-8), (found, stated)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("name", ["OwnLossyGear", "OwnSelfLocking", "OwnFreeWheel"])
 def test_stored_own_case_is_what_the_solver_gives(name: str) -> None:
     case, system = read_case(HERE / "own" / name), OWN[name]()

@@ -82,6 +82,7 @@ def reference(name: str) -> Trajectory:
     return Reference(train, series=True).run(T)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("n", "accuracy"), [(1, 1e-4), (8, 1e-5)])
 @pytest.mark.parametrize("order", [2, 4])
 @pytest.mark.parametrize("name", SYSTEMS)

@@ -168,6 +168,7 @@ class Paper:
         return (lambda t: np.asarray(next(sol for end, sol in pieces if t <= end)(t))), at
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("case", CASES[:1] + CASES[2:3], ids=lambda case: case.name)
 def test_train_and_chassis_follow_the_equations_of_the_paper(case: Case) -> None:
     T, period = 6.5, 1e-3

@@ -45,6 +45,7 @@ def made() -> dict[str, Any]:
     return report
 
 
+@pytest.mark.proof
 @pytest.mark.rt
 @pytest.mark.parametrize("name", ["virtual", "real", "instructions", "vm", "mutations"])
 def test_exact_gates_of_this_machine(made: dict[str, Any], name: str) -> None:

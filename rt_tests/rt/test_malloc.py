@@ -73,6 +73,7 @@ def test_many_ticks_in_one_call_allocate_nothing_and_take_no_fault(counter: Path
     assert none(found) == {} and found["faults"] == 0
 
 
+@pytest.mark.proof
 def test_every_tick_of_a_drive_allocates_nothing(counter: Path, tmp_path: Path) -> None:
     """Replay of 12 s with standing start, two shifts, frames and vehicle values."""
     found = probe(counter, rig_file(tmp_path), "replay", 12.0)
@@ -80,6 +81,7 @@ def test_every_tick_of_a_drive_allocates_nothing(counter: Path, tmp_path: Path) 
     assert none(found) == {}
 
 
+@pytest.mark.proof
 def test_the_loop_on_the_real_clock_allocates_nothing(counter: Path, tmp_path: Path, multicast: None) -> None:
     """The desk rig with its companions; one mark per wake at least."""
     found = probe(counter, rig_file(tmp_path, own_bus=True), "real", 4.0)

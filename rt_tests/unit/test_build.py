@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -31,6 +32,7 @@ def test_every_kernel_has_an_extension_of_its_place_in_the_package(build: Module
         assert source.exists() and source.with_suffix("").as_posix().endswith(ext.name.replace(".", "/"))
 
 
+@pytest.mark.proof
 def test_a_module_depends_on_what_it_includes_and_cimports(build: ModuleType) -> None:
     sources = {ext.name.rsplit(".", 1)[1]: build.own_sources(ext) for ext in build.extensions()}
     kernels = ROOT / "cython_kernels"
@@ -51,3 +53,11 @@ def test_a_changed_line_changes_the_digests_of_the_modules_it_is_part_of(
     monkeypatch.setattr(Path, "read_bytes", lambda self: read(self) + (b"#" if self == changed else b""))
     after = {ext.name: build.digest(ext) for ext in build.extensions()}
     assert {n.rsplit(".", 1)[1] for n in before if before[n] != after[n]} == {"codec"}
+
+
+def test_what_is_not_run_after_every_change_is_run_by_ci() -> None:
+    """Tests marked `proof` are left out of `scripts/test`: nothing may land without them."""
+    run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert re.search(r"^exec scripts/test .*--proofs", run, re.MULTILINE)
+    script = (ROOT / "scripts" / "test").read_text(encoding="utf-8")
+    assert '"$argument" = --proofs ]; then choice=(-m "not long")' in script

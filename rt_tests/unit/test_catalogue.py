@@ -103,6 +103,7 @@ def test_what_must_be_there_is_asked_of_a_file_that_extends_nothing() -> None:
                              "'plant' is a required property"]  # fmt: skip
 
 
+@pytest.mark.proof
 def test_the_command_prints_one_and_writes_all(tmp_path: Path) -> None:
     run = [sys.executable, "-m", "torqueloop.hil.cli", "schema"]
     told = CliRunner().invoke(cli.app, ["schema", "vehicle"])

@@ -45,6 +45,7 @@ def test_report_status_follows_the_gates(run_dir: Path) -> None:
     assert status == 1 and "FAIL" in text
 
 
+@pytest.mark.proof
 def test_report_writes_all_files(run_dir: Path) -> None:
     status, text = call("report", run_dir, "--candump")
     assert status == 0 and "600 frames" in text

@@ -67,6 +67,7 @@ def theirs(length: int, signals: list[SignalSpec]) -> Message:
     )  # fmt: skip
 
 
+@pytest.mark.proof
 @settings(max_examples=300, deadline=None)
 @given(layouts(), st.data())
 def test_both_ways_equal_cantools(layout: tuple[int, list[SignalSpec]], more: st.DataObject) -> None:

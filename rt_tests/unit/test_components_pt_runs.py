@@ -353,6 +353,7 @@ def first_cycle() -> tuple[Driveline, ControlledRun, Points]:
     return d, run_controlled(Simulation(d, h=1e-2, substeps=5), automatic_car(cycle), T=195.0, period=1e-2), cycle
 
 
+@pytest.mark.proof
 def test_the_driver_follows_the_cycle(first_cycle: tuple[Driveline, ControlledRun, Points]) -> None:
     _, run, cycle = first_cycle
     r = run.result

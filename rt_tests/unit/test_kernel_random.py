@@ -299,6 +299,7 @@ def chosen(problem: AtRest, order: int) -> tuple[Array, KernelState]:
     return s.u / h, s
 
 
+@pytest.mark.proof
 @some
 @given(seed=seeds, order=orders)
 def test_who_sticks_and_who_slides_agrees_with_trying_all_combinations(seed: int, order: int) -> None:

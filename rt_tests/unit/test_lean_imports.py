@@ -51,6 +51,7 @@ def test_the_modules_of_all_processes_are_found() -> None:
     assert {"torqueloop.hil.rig.run.companions", "torqueloop.hil.ecu.host"} <= set(started())
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("module", started())
 def test_processes_of_ours_put_it_off(module: str) -> None:
     code = (

@@ -83,6 +83,7 @@ def test_a_link_that_leads_nowhere_is_told(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.proof
 def test_the_site_can_be_built_without_a_broken_link() -> None:
     pytest.importorskip("material", reason="the site needs mkdocs-material: pip install 'torqueloop[docs]'")
     done = subprocess.run([sys.executable, "scripts/manual.py", "build"], cwd=ROOT, capture_output=True, text=True)

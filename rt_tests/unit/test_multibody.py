@@ -43,6 +43,7 @@ def example() -> ModuleType:
 # against others
 
 
+@pytest.mark.proof
 @with_pinocchio
 @pytest.mark.parametrize("name", ["PARALLEL", "SKEW"])
 def test_the_actuator_is_the_full_tree_of_bodies_at_order_4(example: ModuleType, name: str) -> None:
@@ -60,6 +61,7 @@ def test_the_actuator_is_the_full_tree_of_bodies_at_order_4(example: ModuleType,
     assert max(fine_run.drift + fine_run.residual) < 1e-12
 
 
+@pytest.mark.proof
 @with_pinocchio
 def test_the_actuator_against_mujoco(example: ModuleType) -> None:
     pytest.importorskip("mujoco", reason="MuJoCo is not installed (pip install mujoco)")
@@ -96,6 +98,7 @@ def test_free_bodies_keep_their_momentum(example: ModuleType) -> None:
     assert np.ptp(runs[1].u, axis=0).min() > 1.0, "the rotors have been driven"
 
 
+@pytest.mark.proof
 @with_pinocchio
 def test_a_held_point_is_a_ball_joint(example: ModuleType) -> None:
     """A free body whose point is held by rows, and the same on a ball joint: motion, force of rows and joint."""

@@ -35,6 +35,7 @@ def differences(notebook: dict[str, Any], names: dict[str, Any]) -> list[str]:
     return wrong
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_prints_what_it_shows(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

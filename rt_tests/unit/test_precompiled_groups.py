@@ -128,6 +128,7 @@ def built(order: int, folder: Path) -> str:
     return name
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("order", [2, 4])
 def test_a_precompiled_step_of_every_group_has_the_bits_of_the_generic_one(order: int, tmp_path: Path) -> None:
     arrays = compile_driveline(everything(order)).arrays

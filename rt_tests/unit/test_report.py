@@ -72,6 +72,7 @@ def test_metrics_have_flat_names_with_the_unit_at_the_end(run_dir: Path) -> None
     assert not [name for name in flat if "hist" in name or "worst" in name]
 
 
+@pytest.mark.proof
 def test_killed_run_has_a_report_that_says_what_is_missing(killed_dir: Path) -> None:
     report = write_report(killed_dir)
     assert report.exit_status == 1 and not report.run.info.over
@@ -148,6 +149,7 @@ def test_report_json_is_strict_json_with_the_metrics(run_dir: Path) -> None:
     assert [(s["gear_from"], s["gear_to"]) for s in data["shifts"]] == [("1", "2"), ("2", "3"), ("3", "4")]
 
 
+@pytest.mark.proof
 def test_powers_of_ten_are_text_and_need_no_formula(run_dir: Path) -> None:
     assert [power_of_ten(v) for v in (1.0, 0.001, 1e12, 20.0, 0.0)] == ["10⁰", "10⁻³", "10¹²", "20", "0"]
     write_report(run_dir)
@@ -173,6 +175,7 @@ class Strict(HTMLParser):
                 self.external.append(f"{tag} {value}")
 
 
+@pytest.mark.proof
 @pytest.mark.skipif(not plots.available(), reason="needs matplotlib")
 def test_page_is_self_contained_with_plots_in_both_themes(run_dir: Path) -> None:
     write_report(run_dir)

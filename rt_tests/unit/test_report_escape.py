@@ -103,6 +103,7 @@ def scripts(page: str) -> int:
     return page.lower().count("<script")
 
 
+@pytest.mark.proof
 def test_no_name_of_a_run_becomes_markup(run_dir: Path) -> None:
     report = write_report(run_dir)
     page = report.files["html"].read_text()

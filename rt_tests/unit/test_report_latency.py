@@ -70,6 +70,7 @@ def shown(report: Report) -> str:
     return text.getvalue()
 
 
+@pytest.mark.proof
 def test_degraded_real_time_is_said_in_every_output(made: Report) -> None:
     assert f"degraded: {REASON}" in shown(made)
     assert json.loads(made.files["json"].read_text())["run"]["stats"]["degraded"] == [REASON]

@@ -101,12 +101,14 @@ def in_two_threads(first, second):
     return result
 
 
+@pytest.mark.proof
 def test_two_threads_without_the_gil_lose_no_frame_and_keep_the_order():
     ring, n = FrameRing(64), repetitions(200_000)
     bad = in_two_threads(lambda: selftest.produce_frames(ring, n), lambda: selftest.consume_frames(ring, n))
     assert bad == 0 and len(ring) == 0 and ring.high_water <= 64
 
 
+@pytest.mark.proof
 def test_two_threads_without_the_gil_pass_records_whole():
     ring, n = DataRing(1024), repetitions(200_000)
     bad = in_two_threads(lambda: selftest.produce_records(ring, n), lambda: selftest.consume_records(ring, n))

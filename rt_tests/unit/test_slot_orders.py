@@ -55,6 +55,7 @@ def explore(checker: ctypes.CDLL, writes: int, reads: int, attempts: int, weak: 
     return dict(zip(("executions", "torn", "backward", "none", "newest"), found, strict=True))
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("writes", "reads", "attempts"), [(2, 1, 3), (2, 2, 2), (3, 2, 1), (3, 1, 3), (4, 1, 2)])
 def test_what_a_reader_sees_is_whole_and_never_goes_back(
     checker: ctypes.CDLL, writes: int, reads: int, attempts: int
