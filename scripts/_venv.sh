@@ -47,7 +47,9 @@ install_listed() {
   if [ -n "${PIP_INDEX_URL:=$(.venv/bin/python -m pip config get global.index-url 2>/dev/null)}" ]; then
     index=(--index-url "$PIP_INDEX_URL")
   fi
-  .venv/bin/uv pip install --quiet --python .venv/bin/python ${index[@]+"${index[@]}"} -r ".venv/$1.txt" 2>.venv/uv.log ||
+  # with the certificates of the system, as pip has them (the first name is that of older versions)
+  UV_NATIVE_TLS=1 UV_SYSTEM_CERTS=1 .venv/bin/uv pip install --quiet --python .venv/bin/python ${index[@]+"${index[@]}"} \
+    -r ".venv/$1.txt" 2>.venv/uv.log ||
     "${pip[@]}" -r ".venv/$1.txt"
 }
 
