@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 import sys
 import sysconfig
@@ -26,7 +27,8 @@ ROOT = Path(__file__).resolve().parent
 KERNELS = ROOT / "cython_kernels"
 #: compiled modules and their digests
 STORE = ROOT / "build" / "kernels"
-#: folders whose modules run in a tick or a step; the others are set-up and measurement, where -O1 builds faster
+#: folders whose modules run in a tick or a step, where they have functions for it; what is only called from Python (set-up,
+#: measurement) is built faster with -O1
 HOT = {"kernel", "step", "locks", "can", "clock", "rings", "tick"}
 
 # the flags of the kernels are also those of `torqueloop compile`
@@ -71,7 +73,7 @@ def extensions() -> list[Extension]:
                 ".".join(path.with_suffix("").parts),
                 [str(path)],
                 include_dirs=[numpy.get_include()],
-                extra_compile_args=[*CFLAGS, "-O3" if room in HOT else "-O1"],
+                extra_compile_args=[*CFLAGS, "-O3" if room in HOT and runs_without_python(pyx) else "-O1"],
                 define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
                 libraries=["m", "rt"] if os.name == "posix" else [],
             )
@@ -79,6 +81,13 @@ def extensions() -> list[Extension]:
     if not found:
         raise SystemExit("no .pyx found under cython_kernels/: the source distribution is incomplete")
     return found
+
+
+def runs_without_python(pyx: Path) -> bool:
+    """The module itself, with what it includes, has functions that run without the GIL."""
+    text = pyx.read_text(encoding="utf-8")
+    included = re.findall(r'^include "(.+)"', text, re.MULTILINE)
+    return "noexcept nogil" in text or any(runs_without_python(pyx.parent / name) for name in included)
 
 
 def own_sources(ext: Extension) -> list[Path]:
