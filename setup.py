@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent
 KERNELS = ROOT / "cython_kernels"
 #: compiled modules and their digests
 STORE = ROOT / "build" / "kernels"
-#: folders whose modules run in a tick or a step, where they have functions for it; what is only called from Python (set-up,
+#: folders whose modules run in a tick or a step, where they have functions for it; what only Python calls (set-up,
 #: measurement) is built faster with -O1
 HOT = {"kernel", "step", "locks", "can", "clock", "rings", "tick"}
 
