@@ -14,14 +14,15 @@ from torqueloop.hil.rig.run.session import RunResult, run_rig
 
 
 class SlowCar(Car):
-    """The vehicle model; each exchange takes a moment, so that a client has time to come between."""
+    """The vehicle model; each exchange takes a moment, so that a client has time to come between: with `before` a
+    second more, in the hundred ticks before that one."""
 
-    def __init__(self, pause_s: float = 5e-4) -> None:
+    def __init__(self, pause_s: float = 5e-4, before: int = 0) -> None:
         super().__init__()
-        self.pause_s = pause_s
+        self.pause_s, self.before = pause_s, before
 
     def __call__(self, message):
-        time.sleep(self.pause_s)
+        time.sleep(0.01 if 0 < self.before - message.step <= 100 else self.pause_s)
         return super().__call__(message)
 
 
