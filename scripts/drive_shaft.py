@@ -13,6 +13,7 @@ import importlib
 import importlib.util
 import math
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,7 @@ def attitude(name: str, t: float) -> tuple[Array, Array]:
     return R, PLACE[name == "axle"] + x[:3]
 
 
+@lru_cache(maxsize=64)
 def pose(name: str, t: float) -> Array:
     """Quaternion, scalar first, and place."""
     x = wave(name, t)
@@ -78,6 +80,7 @@ def pose(name: str, t: float) -> Array:
     return np.concatenate([q, PLACE[name == "axle"] + x[:3]])
 
 
+@lru_cache(maxsize=64)
 def rates(name: str, t: float) -> Array:
     """Angular velocity along the axes of the body."""
     x, v = wave(name, t), wave(name, t, 1)
@@ -85,6 +88,7 @@ def rates(name: str, t: float) -> Array:
     return np.array([v[5] - v[3] * sp, v[4] * cr + v[3] * sr * cp, -v[4] * sr + v[3] * cr * cp])
 
 
+@lru_cache(maxsize=64)
 def accelerations(name: str, t: float, e: float = 1e-4) -> Array:
     """Their rates, by differences of order 4."""
     one, two = (rates(name, t + k * e) - rates(name, t - k * e) for k in (1.0, 2.0))

@@ -62,8 +62,8 @@ def pose(joint: JointPart, ends: tuple[BearingPart, BearingPart], on: tuple[Carr
         at = [np.array(c.r0) + R @ np.array(end.r) for c, R, end in zip(on, turn, ends, strict=True)]
         n, _ = direction(joint.owner, *ends, (at[0], at[1]), n_a)
         sense = math.copysign(1.0, float(np.dot(at[1] - at[0], n)))
-    pin_a, pin_b = _pins(joint, n_a, n_b, n)
-    carried_a, carried_b = _carried(pin_a, n_a, n), _carried(pin_b, n_b, n)
+    pin_a, pin_b = pins(joint.fork, joint.phase, joint.hooke, n_a, n_b, n)
+    carried_a, carried_b = carried(pin_a, n_a, n), carried(pin_b, n_b, n)
     psi0 = math.atan2(float(np.dot(np.cross(carried_b, carried_a), n)), float(np.dot(carried_a, carried_b)))
     own = [R.T @ pin for R, pin in zip(turn, (pin_a, pin_b), strict=True)]
     pose_in = [i for carrier in on for i in (carrier.pose or (-1,) * 7)]
@@ -74,26 +74,29 @@ def pose(joint: JointPart, ends: tuple[BearingPart, BearingPart], on: tuple[Carr
     return replace(joint, posed=part)
 
 
-def _pins(joint: JointPart, n_a: Array, n_b: Array, n: Array) -> tuple[Array, Array]:
-    """Pins of the forks of both outer shafts at phi = 0, without force."""
+def pins(
+    fork: float, phase: float, hooke: tuple[int, int], n_a: Array, n_b: Array, n: Array
+) -> tuple[Array, Array]:  # fmt: skip
+    """Pins of the forks of both outer shafts at phi = 0, without force. fork: angle of fork a from the plane of its
+    joint, phase: between the forks of the shaft along n; hooke: 1 for universal joints."""
     plane_a, plane_b = (_unit(np.cross(first, second)) for first, second in ((n_a, n), (n, n_b)))
     if plane_a is None:
         # the plane of a joint that is straight is that of the other one; of two, the one with the axis least along it
         plane_a = plane_b if plane_b is not None else _unit(np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))]))
     assert plane_a is not None
     across = np.cross(n_a, plane_a)
-    pin_a = math.cos(joint.fork) * across + math.sin(joint.fork) * np.cross(n_a, across)
+    pin_a = math.cos(fork) * across + math.sin(fork) * np.cross(n_a, across)
     # the cross is square to both of its pins, one of constant velocity passes angles on as they are
-    on_shaft = np.cross(n, pin_a if joint.hooke[0] else _carried(pin_a, n_a, n))
+    on_shaft = np.cross(n, pin_a if hooke[0] else carried(pin_a, n_a, n))
     on_shaft /= np.linalg.norm(on_shaft)
-    fork_b = math.cos(joint.phase) * on_shaft + math.sin(joint.phase) * np.cross(n, on_shaft)
-    if not joint.hooke[1]:
-        return pin_a, _carried(np.cross(fork_b, n), n, n_b)
+    fork_b = math.cos(phase) * on_shaft + math.sin(phase) * np.cross(n, on_shaft)
+    if not hooke[1]:
+        return pin_a, carried(np.cross(fork_b, n), n, n_b)
     pin_b = np.cross(fork_b, n_b)
     return pin_a, pin_b / np.linalg.norm(pin_b)
 
 
-def _carried(e: Array, n: Array, to: Array) -> Array:
+def carried(e: Array, n: Array, to: Array) -> Array:
     """e, square to n, carried from n to `to` by the shortest turn."""
     return np.asarray(e - np.dot(e, to) / (1.0 + np.dot(n, to)) * (n + to))
 

@@ -11,6 +11,7 @@ from torqueloop.core.multibody.rows import PointHeld as PointHeld
 from torqueloop.core.multibody.rows import Row as Row
 from torqueloop.core.multibody.rows import actuated_revolute as actuated_revolute
 from torqueloop.core.multibody.rows import gear_constraint as gear_constraint
+from torqueloop.core.multibody.shafts import BodyShaft as BodyShaft
 from torqueloop.core.multibody.tree import WORLD as WORLD
 from torqueloop.core.multibody.tree import Body as Body
 from torqueloop.core.multibody.tree import Tree as Tree

@@ -11,14 +11,21 @@ driveline.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from torqueloop.core.describe.errors import DuplicateError, OverconstrainedError, UnknownNameError, did_you_mean
+from torqueloop.core.describe.errors import (
+    CompileError,
+    DuplicateError,
+    OverconstrainedError,
+    UnknownNameError,
+    did_you_mean,
+)
 from torqueloop.core.multibody.carried import Carried, at
 from torqueloop.core.multibody.friction import STUCK
 from torqueloop.core.multibody.rows import PointHeld, Row
+from torqueloop.core.multibody.shafts import BodyShaft, ShaftGeometry, Side, Twist
 from torqueloop.core.multibody.tree import BuiltTree, Floats, Tree, cross, unit
 from torqueloop.core.signals import Signal
 
@@ -28,12 +35,14 @@ DEPENDENT = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """q: joints (quaternions x, y, z, w), v: their velocities; z, u: angles and speeds of all drivelines in turn."""
+    """q: joints (quaternions x, y, z, w), v: their velocities; z, u: angles and speeds of all drivelines in turn.
+    turned: of each shaft with joints the angle of its zero references, at the end of the last step."""
 
     q: Floats
     v: Floats
     z: Floats
     u: Floats
+    turned: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +70,11 @@ class Coupled:
         rows: Sequence[Row | PointHeld] = (),
         joint_torques: Mapping[str, Signal] | None = None,
         moments: Mapping[str, tuple[Signal, Signal, Signal]] | None = None,
+        shafts: Sequence[BodyShaft] = (),
     ) -> None:
         self.built = BuiltTree(tree)
         self.carried = tuple(carried)
-        names = [c.name for c in carried] + [r.name for r in rows]
+        names = [c.name for c in carried] + [r.name for r in rows] + [s.name for s in shafts]
         if twice := {n for n in names if names.count(n) > 1}:
             raise DuplicateError(f"several drivelines or rows are called {', '.join(sorted(twice))}")
         self.nv = int(self.built.model.nv)
@@ -78,29 +88,104 @@ class Coupled:
         self.points = [r for r in rows if isinstance(r, PointHeld)]
         self.rows = [r for r in rows if isinstance(r, Row)]
         self.held = [self.built.index(p.body, f"row {p.name!r}") for p in self.points]
-        self.turned = [{self.built.index(b, f"row {r.name!r}"): np.array(n, float) for b, n in r.rates.items()}
+        self.turning_rows = [{self.built.index(b, f"row {r.name!r}"): np.array(n, float) for b, n in r.rates.items()}
                        for r in self.rows]  # fmt: skip
         self.constant = np.array([self._constant(r) for r in self.rows]).reshape(len(self.rows), self.nv + self.nu)
         #: rows with an equation of angles: those without angular velocities of bodies
-        self.holonomic = [not rates for rates in self.turned]
+        self.holonomic = [not rates for rates in self.turning_rows]
         for row in self.rows:
             for body, vector in row.rates.items():
                 unit(vector, row.name, f"rates.{body}")
+        self._put_together(shafts)
         self.row_names = [r.name for r in self.rows] + [f"{p.name}.f_{x}" for p in self.points for x in "xyz"]
+
+    def _put_together(self, shafts: Sequence[BodyShaft]) -> None:
+        """Shafts with joints, as they are where all joints are at 0; over u: the speeds of their flanges."""
+        pin, model, data = self.built.pin, self.built.model, self.built.data
+        pin.forwardKinematics(model, data, np.array(pin.neutral(model)))
+        #: bodies of both ends, and the speeds of both flanges over (v, u)
+        self.shaft_bodies: list[tuple[int, int]] = []
+        self.shaft_flanges: list[tuple[Floats, Floats]] = []
+        self.shafts: list[ShaftGeometry] = []
+        for shaft in shafts:
+            ends = [self._flange(name, f"shaft {shaft.name!r}") for name in (shaft.flange_a, shaft.flange_b)]
+            if ends[0][0] == ends[1][0]:
+                raise CompileError(f"shaft {shaft.name!r}: both of its ends are on one body; a JointShaft of its "
+                                   "driveline has constant bends", [shaft.name])  # fmt: skip
+            self.shaft_bodies.append((ends[0][0], ends[1][0]))
+            self.shaft_flanges.append((ends[0][1], ends[1][1]))
+            self.shafts.append(ShaftGeometry(shaft, self._side(ends[0][0]), self._side(ends[1][0])))
+
+    def _side(self, joint: int) -> Side:
+        place = self.built.data.oMi[joint]
+        return Side(np.array(place.rotation), np.array(place.translation))
+
+    def _flange(self, shaft: str, what: str) -> tuple[int, Floats]:
+        """Body of "DRIVELINE.COMPONENT.FLANGE", and its speed over (v, u)."""
+        names = [c.name for c in self.carried]
+        driveline, _, flange = shaft.partition(".")
+        if driveline not in names:
+            raise UnknownNameError(f"{what}: there is no driveline {driveline!r}", hint=did_you_mean(driveline, names))
+        k = names.index(driveline)
+        line = np.zeros(self.nv + self.nu)
+        start = self.nv + self.starts[k]
+        line[start : start + self.carried[k].model.n] = self.carried[k].flange(flange, what)
+        return self.carriers[k], line
+
+    def twists(self, s: State) -> list[Twist]:
+        """Of all shafts with joints, at places that the library knows already."""
+        found = []
+        for k, geometry in enumerate(self.shafts):
+            a, b = (self._side(joint) for joint in self.shaft_bodies[k])
+            phi_a, phi_b = (float(line[self.nv :] @ s.z) for line in self.shaft_flanges[k])
+            near = float(s.turned[k]) if s.turned.size else 0.0
+            found.append(geometry.twist(a, b, phi_a, phi_b, near))
+        return found
+
+    def turned(self, s: State) -> Floats:
+        """Angles of the zero references of all shafts with joints."""
+        if self.shafts:
+            self.built.pin.forwardKinematics(self.built.model, self.built.data, s.q)
+        return np.array([found.psi for found in self.twists(s)])
+
+    def shaft_twists(self, s: State) -> Floats:
+        """Twists of all shafts with joints."""
+        if self.shafts:
+            self.built.pin.forwardKinematics(self.built.model, self.built.data, s.q)
+        return np.array([found.D for found in self.twists(s)])
+
+    def slopes(self, s: State, jacobians: dict[int, Floats]) -> list[tuple[Twist, Floats]]:
+        """The twist of every shaft with joints, and what it grows by per speed, over (v, u)."""
+        found = []
+        for k, twist in enumerate(self.twists(s)):
+            line = sum(g * flange for g, flange in zip(twist.over_angle, self.shaft_flanges[k], strict=True))
+            assert isinstance(line, np.ndarray)
+            for end, joint in enumerate(self.shaft_bodies[k]):
+                turn = np.array(self.built.data.oMi[joint].rotation)
+                along = turn.T @ (twist.over_place * (1.0 if end else -1.0))
+                about = turn.T @ twist.over_turn[end] + cross(self.shafts[k].at[end], along)
+                line[: self.nv] += jacobians[joint][:3].T @ along + jacobians[joint][3:].T @ about
+            found.append((twist, line))
+        return found
+
+    def torque(self, k: int, twist: Twist, line: Floats, s: State) -> tuple[float, float]:
+        """Torque of shaft k, and the rate of its twist."""
+        rate = float(line @ np.concatenate([s.v, s.u]))
+        return self.shafts[k].shaft.c * twist.D + self.shafts[k].shaft.d * rate, rate
+
+    def shaft_torques(self, s: State) -> list[tuple[float, float]]:
+        """Torque and rate of the twist of every shaft with joints."""
+        if not self.shafts:
+            return []
+        slopes = self.slopes(s, self.mass(s.q)[1])
+        return [self.torque(k, twist, line, s) for k, (twist, line) in enumerate(slopes)]
 
     def _constant(self, row: Row) -> Floats:
         line = np.zeros(self.nv + self.nu)
         for joint, value in row.joints.items():
             line[self.built.coordinate(joint, f"row {row.name!r}")] += value
-        names = [c.name for c in self.carried]
         for shaft, value in row.shafts.items():
-            driveline, _, flange = shaft.partition(".")
-            if driveline not in names:
-                raise UnknownNameError(f"row {row.name!r}: there is no driveline {driveline!r}",
-                                       hint=did_you_mean(driveline, names))  # fmt: skip
-            k = names.index(driveline)
-            start = self.nv + self.starts[k]
-            line[start : start + self.carried[k].model.n] += value * self.carried[k].flange(flange, f"row {row.name!r}")
+            line += value * self._flange(shaft, f"row {row.name!r}")[1]
         return line
 
     def _friction_rows(self) -> Floats:
@@ -169,6 +254,8 @@ class Coupled:
             for rotor in carried.rotors:
                 force[along] -= rotor.J * rotor.row * (rotor.axis @ rest)
                 force[: self.nv] -= jacobians[joint][3:].T @ cross(omega, rotor.axis) * (rotor.J * (rotor.row @ u))
+        for k, (twist, line) in enumerate(self.slopes(s, jacobians)):
+            force -= self.torque(k, twist, line, s)[0] * line
         matrix, rest = self._rows(jacobians)
         return mass, force, matrix, rest
 
@@ -180,7 +267,9 @@ class Coupled:
         lower = np.tril_indices(self.nv, -1)
         mass[lower] = mass.T[lower]
         built.pin.computeJointJacobians(built.model, built.data, q)
-        joints = {*self.carriers, *self.held, *self.moments, *(j for turned in self.turned for j in turned)}
+        bent = (j for ends in self.shaft_bodies for j in ends)
+        turned = (j for rates in self.turning_rows for j in rates)
+        joints = {*bent, *self.carriers, *self.held, *self.moments, *turned}
         local = built.pin.LOCAL
         jacobians = {j: np.array(built.pin.getJointJacobian(built.model, built.data, j, local)) for j in joints}
         for k, carried in enumerate(self.carried):
@@ -198,7 +287,7 @@ class Coupled:
         matrix = np.zeros((len(self.row_names), self.nv + self.nu))
         rest = np.zeros(len(matrix))
         matrix[: len(self.rows)] = self.constant
-        for k, turned in enumerate(self.turned):
+        for k, turned in enumerate(self.turning_rows):
             for joint, vector in turned.items():
                 matrix[k, : self.nv] += vector @ jacobians[joint][3:]
                 rest[k] += vector @ data.a[joint].angular
@@ -251,7 +340,15 @@ class Coupled:
                 outer[joint] += pin.Force(np.zeros(3), moment)
         for joint, outside in self.moments.items():
             outer[joint] += pin.Force(np.zeros(3), np.array([x.value(t) for x in outside]))
-        for turned, value in zip(self.turned, found.multipliers, strict=False):
+        torques = self.shaft_torques(s)
+        pin.forwardKinematics(model, data, s.q, s.v, found.a)
+        for k, twist in enumerate(self.twists(s)):
+            for end, joint in enumerate(self.shaft_bodies[k]):
+                turn = data.oMi[joint].rotation
+                force = turn.T @ twist.over_place * (torques[k][0] * (-1.0 if end else 1.0))
+                moment = -torques[k][0] * turn.T @ twist.over_turn[end] + cross(self.shafts[k].at[end], force)
+                outer[joint] += pin.Force(force, moment)
+        for turned, value in zip(self.turning_rows, found.multipliers, strict=False):
             for joint, vector in turned.items():
                 outer[joint] += pin.Force(np.zeros(3), value * vector)
         for k, (point, joint) in enumerate(zip(self.points, self.held, strict=True)):
@@ -274,6 +371,7 @@ class Coupled:
         speeds = np.concatenate([s.v, s.u])
         height = self.built.pin.computePotentialEnergy(self.built.model, self.built.data, s.q)
         springs = sum(c.spring_energy(s.z[self.part(k)]) for k, c in enumerate(self.carried))
+        springs += sum(0.5 * g.shaft.c * twist.D**2 for g, twist in zip(self.shafts, self.twists(s), strict=True))
         return float(0.5 * speeds @ mass @ speeds + height + springs)
 
     def momentum(self, s: State) -> Floats:

@@ -8,7 +8,7 @@ Integration*, IV.4: a projection keeps the order). What the rows had drifted by 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,10 @@ class Trajectory:
     #: accelerations of joints and shafts
     dv: Floats
     du: Floats
+    #: (steps + 1, shafts with joints): angle of their zero references; torque and twist
+    turned: Floats
+    shaft_torques: Floats
+    twists: Floats
 
     @property
     def books(self) -> float:
@@ -121,13 +125,13 @@ class Stepper:
     def save(self) -> dict[str, Any]:
         """Everything that changes."""
         s, run = self._run.state, self._run
-        parts = {key: getattr(s, key).tolist() for key in ("q", "v", "z", "u")}
+        parts = {key: getattr(s, key).tolist() for key in ("q", "v", "z", "u", "turned")}
         return {**parts, "modes": list(run.modes), "kept": run.kept.tolist()}
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Inverse of save; KeyError, TypeError or ValueError for another system's."""
         old, run = self._run.state, self._run
-        parts = {key: np.array(data[key], float) for key in ("q", "v", "z", "u")}
+        parts = {key: np.array(data[key], float) for key in ("q", "v", "z", "u", "turned")}
         if any(value.shape != getattr(old, key).shape for key, value in parts.items()):
             raise ValueError("a state of another tree")
         run.state, run.modes, run.kept = State(**parts), tuple(map(int, data["modes"])), np.array(data["kept"], float)
@@ -156,7 +160,8 @@ def _start(
     if not built.pin.isNormalized(built.model, place, 1e-9):
         raise RangeError("{key} = {value} has a quaternion whose length is not 1", table="integrate", key="q",
                          value=place.tolist())  # fmt: skip
-    return State(place, velocity, z, spin)
+    start = State(place, velocity, z, spin, np.zeros(len(system.shafts)))
+    return replace(start, turned=system.turned(start))
 
 
 def _check_speeds(system: Coupled, s: State) -> None:
@@ -275,15 +280,18 @@ class _Run:
             return None
         s, books = self._tried(t, h)
         if self._excess(t + h, s) <= 0.0:
-            self.state, self.books = s, books
+            self._take(s, books)
             return None
         low, high = 0.0, h
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
             s, books = self._tried(t, middle)
             low, high = (low, middle) if self._excess(t + middle, s) > 0.0 else (middle, high)
-        self.state, self.books = self._tried(t, high)
+        self._take(*self._tried(t, high))
         return high
+
+    def _take(self, s: State, books: Floats) -> None:
+        self.state, self.books = replace(s, turned=self.system.turned(s)), books
 
     def _tried(self, t: float, h: float) -> tuple[State, Floats]:
         s = self.state
@@ -299,7 +307,7 @@ class _Run:
 
     def _moved(self, s: State, h: float, rate: Rates) -> State:
         q = self.system.built.pin.normalize(self.system.built.model, s.q + h * rate[0])
-        return State(q, s.v + h * rate[1], s.z + h * rate[2], s.u + h * rate[3])
+        return State(q, s.v + h * rate[1], s.z + h * rate[2], s.u + h * rate[3], s.turned)
 
     def _powers(self, t: float, s: State, before: bool, found: Solution) -> Floats:
         system = self.system
@@ -308,7 +316,8 @@ class _Run:
             outside += np.array([at(x, t, before) for x in moment]) @ system.turning(s, joint)
         parts = [c.powers(t, s.u[system.part(k)], before) for k, c in enumerate(system.carried)]
         rubbed = -float(found.frictions @ system.slips(s))
-        return np.array([outside + sum(p for p, _ in parts), sum(loss for _, loss in parts) + rubbed])
+        bent = sum(g.shaft.d * rate**2 for g, (_, rate) in zip(system.shafts, system.shaft_torques(s), strict=True))
+        return np.array([outside + sum(p for p, _ in parts), sum(loss for _, loss in parts) + rubbed + bent])
 
     def _projected(self, s: State) -> State:
         system, nv = self.system, self.system.nv
@@ -321,14 +330,15 @@ class _Run:
                 break
             mass, _, matrix, _ = system.equations(0.0, s)
             move = _correction(mass, matrix, off)
-            s = State(system.built.pin.integrate(system.built.model, s.q, -move[:nv]), s.v, s.z - move[nv:], s.u)
+            place = system.built.pin.integrate(system.built.model, s.q, -move[:nv])
+            s = replace(s, q=place, z=s.z - move[nv:])
             off = system.places(s.q, s.z, self.q0) - self.kept
         mass, _, matrix, _ = system.equations(0.0, s)
         speeds = np.concatenate([s.v, s.u])
         move = _correction(mass, matrix, matrix @ speeds)
         self.drift = np.maximum(self.drift, [before, float(np.abs(matrix @ speeds).max())])
         self.residual = np.maximum(self.residual, [np.abs(off).max(), np.abs(matrix @ (speeds - move)).max()])
-        return self._stopped(State(s.q, s.v - move[:nv], s.z, s.u - move[nv:]), mass)
+        return self._stopped(State(s.q, s.v - move[:nv], s.z, s.u - move[nv:], s.turned), mass)
 
     def _stopped(self, s: State, mass: Floats) -> State:
         """Speeds without the slips of what sticks, and of the rows."""
@@ -338,7 +348,7 @@ class _Run:
             return s
         matrix = np.vstack([system.equations(0.0, s)[2], system.friction_rows[stuck]])
         move = _correction(mass, matrix, matrix @ np.concatenate([s.v, s.u]))
-        return State(s.q, s.v - move[:nv], s.z, s.u - move[nv:])
+        return State(s.q, s.v - move[:nv], s.z, s.u - move[nv:], s.turned)
 
     def result(self, h: float) -> Trajectory:
         system, states = self.system, self.states
@@ -358,6 +368,9 @@ class _Run:
             modes=np.array(self.mode_log, float).reshape(len(t), -1),
             frictions=np.array([f.frictions for f in self.solutions]),
             dv=np.array([f.a for f in self.solutions]), du=np.array([f.du for f in self.solutions]),
+            turned=np.array([s.turned for s in states]),
+            shaft_torques=np.array([[tau for tau, _ in system.shaft_torques(s)] for s in states]),
+            twists=np.array([system.shaft_twists(s) for s in states]),
         )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def signals(built: BuiltFile, run: Trajectory) -> dict[str, np.ndarray]:
     known = readers(built.system)
     rows = []
     for k, t in enumerate(run.t):
-        state = State(run.q[k], run.v[k], run.z[k], run.u[k])
+        state = State(run.q[k], run.v[k], run.z[k], run.u[k], run.turned[k])
         found = Solution(run.dv[k], run.du[k], run.multipliers[k], run.frictions[k])
         modes = tuple(int(mode) for mode in run.modes[k])
         now = instant(built.system, float(t), state, found, modes)

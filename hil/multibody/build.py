@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,12 +19,22 @@ from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.reading import read_toml
 from torqueloop.core.describe.toml_front import read_component
-from torqueloop.core.multibody import Body, Carried, Coupled, PointHeld, Row, Tree, actuated_revolute, gear_constraint
+from torqueloop.core.multibody import (
+    Body,
+    BodyShaft,
+    Carried,
+    Coupled,
+    PointHeld,
+    Row,
+    Tree,
+    actuated_revolute,
+    gear_constraint,
+)
 from torqueloop.core.signals import Constant, Signal
 from torqueloop.hil.common.config_layers import load_config
 from torqueloop.hil.common.locate import find
 from torqueloop.hil.common.model_inputs import inputs_over_time
-from torqueloop.hil.multibody.config import BodyTable, DrivelineTable, TreeConfig
+from torqueloop.hil.multibody.config import BodyTable, DrivelineTable, ShaftTable, TreeConfig
 
 AXES = ("x", "y", "z")
 
@@ -157,7 +168,8 @@ def _system(config: TreeConfig, models: Mapping[str, CompiledModel], given: Mapp
         for n in config.body
         if any(f"{n}.t_{axis}" in given for axis in AXES)
     }
-    return Coupled(Tree(tuple(bodies), _vector(gravity)), carried, rows, joints, moments)
+    shafts = [_shaft(name, table) for name, table in config.shaft.items()]
+    return Coupled(Tree(tuple(bodies), _vector(gravity)), carried, rows, joints, moments, shafts)
 
 
 def _vector(values: Sequence[float]) -> tuple[float, float, float]:
@@ -169,6 +181,13 @@ def _body(name: str, t: BodyTable) -> Body:
     xx, yy, zz, xy, xz, yz = t.I_kgm2
     inertia = (xx, yy, zz, xy, xz, yz)
     return Body(name, t.mass_kg, inertia, _vector(t.com_m), t.parent, t.joint, _vector(t.axis), _vector(t.at_m))
+
+
+def _shaft(name: str, t: ShaftTable) -> BodyShaft:
+    return BodyShaft(
+        name, t.flange_a, t.flange_b, _vector(t.n_a), _vector(t.n_b), _vector(t.at_a_m), _vector(t.at_b_m),
+        t.c_Nm_per_rad, t.d_Nms_per_rad, t.joint_a, t.joint_b, math.radians(t.theta_deg), math.radians(t.phase_deg),
+    )  # fmt: skip
 
 
 def _one_housing(config: TreeConfig, name: str, a: str, b: str) -> None:

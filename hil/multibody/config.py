@@ -1,6 +1,6 @@
 """The file of a tree of bodies: joints, drivelines on bodies, rows between them, inputs, start. See configs/trees/.
 
-    [tree] [body.NAME] [driveline.NAME] [gear.NAME] [actuator.NAME] [row.NAME] [point.NAME] [inputs]
+    [tree] [body.NAME] [driveline.NAME] [gear.NAME] [actuator.NAME] [row.NAME] [point.NAME] [shaft.NAME] [inputs]
 """
 
 from __future__ import annotations
@@ -141,6 +141,35 @@ class RowTable(ConfigTable):
         return self
 
 
+class ShaftTable(ConfigTable):
+    """[shaft.NAME]: a shaft with two joints between drivelines of two bodies, without force where all is at 0."""
+
+    #: DRIVELINE.COMPONENT.FLANGE of its first end
+    flange_a: str
+    #: and of the other, on a driveline of another body
+    flange_b: str
+    #: direction of shaft a along the axes of its body, in the sense in which it turns
+    n_a: Vector = [1.0, 0.0, 0.0]
+    #: that of shaft b
+    n_b: Vector = [1.0, 0.0, 0.0]
+    #: centre of joint a, from the joint of its body, along the axes of the body [m]
+    at_a_m: Vector = [0.0, 0.0, 0.0]
+    #: that of joint b
+    at_b_m: Vector = [0.0, 0.0, 0.0]
+    #: stiffness of the shaft
+    c_Nm_per_rad: Annotated[float, Field(gt=0)]
+    #: its damping
+    d_Nms_per_rad: Annotated[float, Field(ge=0)] = 0.0
+    #: joint at flange a
+    joint_a: Literal["universal", "constant_velocity"] = "universal"
+    #: joint at flange b
+    joint_b: Literal["universal", "constant_velocity"] = "universal"
+    #: angle of the fork of flange a from the plane of its joint
+    theta_deg: float = 0.0
+    #: angle between the forks of the shaft; 0: in line
+    phase_deg: float = 0.0
+
+
 class PointTable(ConfigTable):
     """[point.NAME]: a point of a body that stays where it is at the start."""
 
@@ -168,6 +197,8 @@ class TreeConfig(ConfigTable):
     row: dict[str, RowTable] = {}
     #: points that are held
     point: dict[str, PointTable] = {}
+    #: shafts with joints between bodies
+    shaft: dict[str, ShaftTable] = {}
     #: "DRIVELINE.INPUT_unit", torque or force in a joint ("JOINT.tau_Nm", "JOINT.f_N"), moment on a body
     #: ("BODY.t_x_Nm"): a constant, points [[t_s, value], ...] or a source { kind = "Sine", ... }
     inputs: dict[str, Any] = {}

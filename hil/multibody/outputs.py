@@ -51,7 +51,8 @@ def readers(system: Coupled) -> dict[str, tuple[str, Reader]]:
     """Name -> SI unit and how it is read.
 
     JOINT.phi, .w (revolute), .s, .v (prismatic), .q0 .. q3 (others); BODY.w_x .., z_x .., a_x .., f_x .., t_x .. along
-    its axes; DRIVELINE.INERTIA.w; DRIVELINE.CLUTCH.tau, .mode; ROW.tau of rows, POINT.f_x .. of held points (world).
+    its axes; DRIVELINE.INERTIA.w; DRIVELINE.CLUTCH.tau, .mode; ROW.tau of rows, POINT.f_x .. of held points (world);
+    SHAFT.tau, .twist of shafts with joints.
     """
     found: dict[str, tuple[str, Reader]] = {}
     for k, body in enumerate(system.built.tree.bodies):
@@ -68,6 +69,9 @@ def readers(system: Coupled) -> dict[str, tuple[str, Reader]]:
     for k, name in enumerate(system.friction_names):
         found[f"{name}.tau"] = "Nm", _friction(k)
         found[f"{name}.mode"] = "1", _mode(k)
+    for k, geometry in enumerate(system.shafts):
+        found[f"{geometry.shaft.name}.tau"] = "Nm", _shaft_torque(system, k)
+        found[f"{geometry.shaft.name}.twist"] = "rad", _shaft_twist(system, k)
     for k, name in enumerate(system.row_names):
         row = k < len(system.rows)
         found[f"{name}.tau" if row else name] = "Nm" if row else "N", _multiplier(k)
@@ -99,6 +103,14 @@ def _speed(row: np.ndarray, part: slice) -> Reader:
 
 def _friction(k: int) -> Reader:
     return lambda now: -float(now.found.frictions[k])
+
+
+def _shaft_torque(system: Coupled, k: int) -> Reader:
+    return lambda now: system.shaft_torques(now.state)[k][0]
+
+
+def _shaft_twist(system: Coupled, k: int) -> Reader:
+    return lambda now: float(system.shaft_twists(now.state)[k])
 
 
 def _mode(k: int) -> Reader:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,8 @@ def shaft_of(shaft: Component, order: int | str = "auto", ends: tuple[Component,
 
 
 def moved(**poses: Pose) -> dict[str, Any]:
+    """Inputs of carriers with these poses."""
+    poses = {name: lru_cache(maxsize=8)(pose) for name, pose in poses.items()}
     return {f"{c}.{name}": Function(lambda t, p=p, k=k: float(p(t)[k])) for c, p in poses.items()
             for k, name in enumerate(POSE)}  # fmt: skip
 
