@@ -7,6 +7,7 @@ are joined. All shafts lie on one axis; joints have room for their forks. Length
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from torqueloop.core.analyse.gear_section import Coupling, PlacedCoupling, Section, ShaftForm
 
@@ -61,6 +62,43 @@ def chain_section(line: list[tuple[Coupling, bool]], joints: Mapping[str, int]) 
         tubes[second] = (AXLE, begin, x)
     shafts = tuple(ShaftForm(name, (tube,), _hubs(name, placed)) for name, tube in tubes.items())
     return Section((), tuple(placed), shafts, x, HOUSING, 0)
+
+
+def behind(couplings: Iterable[Coupling], shaft: str) -> list[tuple[Coupling, bool]]:
+    """The joints in line from a shaft on, each with whether its first shaft comes last; until none or two go on."""
+    left, at, found = [c for c in couplings if c.kind == "joint"], shaft, []
+    while len(on := [c for c in left if at in (c.first, c.second)]) == 1:
+        joint = on[0]
+        left.remove(joint)
+        turned = joint.first != at
+        further = joint.first if turned else joint.second
+        if further is None:
+            break
+        found.append((joint, turned))
+        at = further
+    return found
+
+
+def extended(section: Section, line: list[tuple[Coupling, bool]], joints: Mapping[str, int]) -> Section:
+    """The section with a line of joints behind its housing, from the shaft that leaves it."""
+    if not line:
+        return section
+    tail = chain_section(line, joints)
+    offset = section.length
+    placed = tuple(replace(c, x=c.x + offset) for c in tail.couplings)
+    shafts = list(section.shafts)
+    for form in tail.shafts:
+        tubes = tuple((r, a + offset, b + offset) for r, a, b in form.tubes)
+        own = next((k for k, s in enumerate(shafts) if s.name == form.name), None)
+        if own is None:
+            shafts.append(ShaftForm(form.name, tubes, form.discs))
+            continue
+        # the shaft that leaves the housing: from its last place within
+        last = max((b for r, _, b in shafts[own].tubes if r <= AXLE + 0.01), default=offset)
+        tubes = tuple((r, min(a, last), b) for r, a, b in tubes)
+        shafts[own] = replace(shafts[own], tubes=shafts[own].tubes + tubes)
+    return replace(section, couplings=section.couplings + placed, shafts=tuple(shafts), length=offset + tail.length,
+                   housing_length=section.inside)  # fmt: skip
 
 
 def _hubs(name: str, placed: Iterable[PlacedCoupling]) -> tuple[tuple[float, float, float], ...]:

@@ -90,6 +90,13 @@ class Section:
     housing: float
     #: places where shafts had to be drawn across each other
     crossings: int
+    #: where the housing ends, with joints behind it; 0: at `length`
+    housing_length: float = 0.0
+
+    @property
+    def inside(self) -> float:
+        """Length of the housing."""
+        return self.housing_length or self.length
 
 
 @dataclass(frozen=True)

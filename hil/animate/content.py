@@ -119,6 +119,7 @@ def content(stage: Stage, motion: Motion, recorded: Recorded) -> dict[str, Any]:
             for name, (angle, speed) in turning.items()
         ],
         "length": stage.section.length,
+        "inside": stage.section.inside,
         "housing": stage.section.housing,
         "rim": RIM,
         "sets": [_set(place, number, colours) for place in stage.section.sets],

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from torqueloop.core.analyse.chain_section import chain, chain_section
+from torqueloop.core.analyse.chain_section import behind, chain, chain_section, extended
 from torqueloop.core.analyse.gear_section import Coupling, Section, section
 from torqueloop.core.analyse.gear_wheels import WheelSet, wheel_sets
 from torqueloop.core.compile.compiler import analyse
@@ -88,12 +88,16 @@ def stage(driveline: Driveline) -> Stage:
     converter = _converter(driveline, topology, couplings)
     if converter is not None:
         couplings = [c for c in couplings if c.name != converter.lockup]
-    couplings = [c for c in couplings if {c.first, c.second} - {None} <= inside]
+    tail = [] if driveline.gearbox is None else behind(couplings, ends[1])
+    couplings = [c for c in couplings if {c.first, c.second} - {None} <= inside and c not in [j for j, _ in tail]]
     inputs = {part.owner: part for part in parts.joints.shafts}
-    joints = {c.name: inputs[c.name] for c in couplings if c.name in inputs}
+    joints = {c.name: inputs[c.name] for c in [*couplings, *(j for j, _ in tail)] if c.name in inputs}
+    tail = [(c, turned) for c, turned in tail if c.name in joints]
     line = chain(couplings, inside) if joints and not sets and driveline.gearbox is None else None
     if line is None:
-        joints, drawn = {}, section(sets, couplings, ends)
+        joints = {c.name: joints[c.name] for c, _ in tail}
+        drawn = extended(section(sets, couplings, ends), tail, {name: part.joints for name, part in joints.items()})
+        inside |= {x for c, _ in tail for x in (c.first, c.second) if x is not None}
     else:
         drawn = chain_section(line, {name: part.joints for name, part in joints.items()})
     turning = {*inside, *([converter.pump, converter.turbine] if converter else [])}

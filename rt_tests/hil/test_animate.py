@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import torqueloop as tl
-from torqueloop.core.analyse.chain_section import chain, chain_section
+from torqueloop.core.analyse.chain_section import behind, chain, chain_section
 from torqueloop.core.analyse.gear_section import Coupling
 from torqueloop.core.analyse.shaft_motion import integral, motion
 from torqueloop.core.describe.errors import ConfigError
@@ -212,6 +212,24 @@ def test_joints_are_drawn_with_their_forks_in_line(tmp_path: Path) -> None:
         from_end.append(x + np.arctan2((1 - np.cos(b)) * np.sin(x) * np.cos(x), size))
     apart = from_end[0] - (joint["planes"] + from_end[1])
     assert apart / np.pi == pytest.approx(round(apart / np.pi), abs=1e-9), "forks in line"
+
+
+def test_joints_behind_a_gearbox_are_drawn_behind_its_housing() -> None:
+    line = tl.load(CONFIGS / "powertrains" / "car_4hp22_axle_rig.toml")
+    plain = stage(tl.load(CONFIGS / "powertrains" / "car_4hp22_rig.toml")).section
+    found = stage(line)
+    section = found.section
+    assert section.inside == plain.length == plain.inside < section.length and section.couplings[:-1] == plain.couplings
+    shaft = section.couplings[-1]
+    assert (shaft.name, shaft.kind, shaft.outer) == ("propeller", "joint", "out") and shaft.x > section.inside
+    assert set(found.joints) == {"propeller"} and {"out", shaft.inner} <= set(found.shafts)
+    # the output leaves the housing in one piece
+    out = next(s for s in section.shafts if s.name == "out")
+    assert any(a <= section.inside and b == pytest.approx(shaft.x) for _, a, b in out.tubes)
+    line_on = [Coupling("a", "joint", "y", "x"), Coupling("b", "joint", "y", "z"), Coupling("c", "spring", "z", "w")]
+    on = behind(line_on, "x")
+    assert [(c.name, turned) for c, turned in on] == [("a", True), ("b", False)]
+    assert behind([Coupling("a", "joint", "x", "y"), Coupling("b", "joint", "x", "z")], "x") == [], "a branch"
 
 
 def test_lines_are_drawn_in_the_order_they_are_joined_in() -> None:

@@ -285,8 +285,8 @@ const scene = (() => {
 
   function housing() {
     const r = content.housing, stuff = material("#9fb0c4", HALF, { transparent: true, opacity: 0.2, depthWrite: false });
-    put(machine, forms.revolved(forms.box(-0.05, content.length + 0.05, r, r + 0.02), 64, 0), stuff);
-    put(machine, forms.revolved(forms.box(content.length + 0.03, content.length + 0.06, 0.12, r), 64, 0), stuff);
+    put(machine, forms.revolved(forms.box(-0.05, content.inside + 0.05, r, r + 0.02), 64, 0), stuff);
+    put(machine, forms.revolved(forms.box(content.inside + 0.03, content.inside + 0.06, 0.12, r), 64, 0), stuff);
   }
 
   /** Pads that stand, and arms of the body that lean on them: by these its turn is seen. Sides and order along the axis are
@@ -296,7 +296,7 @@ const scene = (() => {
     const low = Math.min(...list.map((m) => m[1])), high = Math.max(...list.map((m) => m[1]));
     const arms = list.length ? list : content.body ? [["", 0, 0.5, 0], ["", 0, -0.5, 0]] : [];
     for (const [name, x, y] of arms) {
-      const along = name ? 0.4 + (content.length - 0.8) * (high > low ? (x - low) / (high - low) : 0.5) : middle;
+      const along = name ? 0.4 + (content.inside - 0.8) * (high > low ? (x - low) / (high - low) : 0.5) : middle;
       const side = Math.sign(y), foot = side ? [along, -0.55 * far, -side * (far + 0.45)] : [along, -far - 0.4, 0];
       const root_ = side ? [along, -0.35 * far, -side * 0.86 * far] : [along, -far + 0.1, 0];
       machine.add(rod(root_, foot, 0.09, material("#9fb0c4")));
@@ -340,7 +340,8 @@ const scene = (() => {
   body.position.x = middle;
   body.add(machine);
   root.add(body);
-  if (bent.size) level();
+  // (a housing stays as it is, what is behind it hangs down)
+  if (bent.size && content.inside === content.length) level();
   mounts();
 
   /** Everything as it stands at a time. */
