@@ -19,6 +19,7 @@ CLOCK = ("hil/test_clock_model.py", "hil/test_clock_rules.py", "hil/test_rig_pol
 CODEC = ("unit/test_codec.py", "unit/test_codec_fd.py")
 EVENT_COST = ("unit/test_kernel_event_cost.py",)
 QUIET = ("unit/test_kernel_quiet.py",)
+POSES = ("unit/test_joint_poses.py",)
 KERNEL = ("unit/test_kernel_elements.py", "unit/test_kernel_friction.py", "unit/test_kernel_model.py")
 PARTS = ("unit/test_components_rot_kinds.py", "unit/test_components_pt_parts.py", "unit/test_components_wet_drag.py",
          "unit/test_components_rot_losses.py")  # fmt: skip
@@ -384,4 +385,11 @@ MUTATIONS = (
         "if True:",
         ("unit/test_hydraulics.py",),
     ),
+    # --- shafts between carriers that move against each other
+    M(f"{STEP}/poses.pxi", "dot3(Ga, h.side[0].w) + dot3(Gb, h.side[1].w) + dot3(G, h.rate)", "dot3(G, h.rate)", POSES),
+    M(f"{STEP}/poses.pxi", "s1 = -s1 if (dot4(middle, last, at) < 0.0) != (sm < 0.0) else s1", "pass", POSES),
+    M(f"{STEP}/poses.pxi", "gap = sw * was[k] - a", "gap = 0.0", POSES),
+    M("cython_kernels/model/poses.pxd", "return near + remainder(psi - near, TURN)", "return psi", POSES),
+    M("cython_kernels/model/poses.pxd", "M[i] += c[i] - along * h.side[end].n[i]", "M[i] += c[i]", POSES),
+    M("cython_kernels/model/poses.pxd", "b.r = atan(num / den)", "b.r = atan(num / (den + p * p))", POSES),
 )
