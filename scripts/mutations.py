@@ -192,7 +192,7 @@ MUTATIONS = (
     M(f"{STEP}/other_length.pxi", "s.bend = f - f0", "s.bend = f", EVENT_COST),
     M(f"{STEP}/other_length.pxi", "(f * d - f0 * d0) * damped[i]", "f * d * damped[i]", EVENT_COST),
     M(f"{STEP}/shortened.pxi", "r.weight * less", "r.weight", EVENT_COST),
-    M(f"{STEP}/quiet.pxi", "gather(m, s.now.a, s.wa)\n    for i in range(TL", "for i in range(TL", QUIET),
+    M(f"{STEP}/quiet.pxi", "gather(m, s.now.a, s.wa)\n    for i in range(TL", "pass\n    for i in range(TL", QUIET),
     M(
         f"{STEP}/decide.pxi",
         "acc = -trend(s.now.cap_f[i], s.end.cap_f[i], ahead)",

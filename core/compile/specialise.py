@@ -158,13 +158,11 @@ def _each(a: ModelArrays) -> list[str]:
     # each_listed is each_due once more, for another place: what the quiet step alone calls becomes part of it
     loops = {"each_due": "s.due[{}]", "each_listed": "s.due[{}]", "each_slipping": "slips(m, s, {})"}
     for name, asked in loops.items():
-        speed = "w" if name == "each_slipping" else "x"
-        head = f"cdef inline void {name}(const tl_model* m, tl_state* s, tl_cvec {speed}, tl_cvec p, double theta,"
+        head = f"cdef inline void {name}(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta,"
         out += ["", "", head, " " * head.index("const") + "tl_eval* e, int32_t* hint) noexcept nogil:"]
         for i in range(nf):
             if int(a.fr["src"][i]) not in NO_CAPACITY:
-                slip = _row(a, int(a.fr["row"][i])) if speed == "x" else "w[{}]"
-                out += [f"    if {asked.format(i)}:", f"        {_capacity(a, i, slip)}"]
+                out += [f"    if {asked.format(i)}:", f"        {_capacity(a, i, _row(a, int(a.fr['row'][i])))}"]
         out.append("    pass")
     head = "cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:"
     out += ["", "", head]

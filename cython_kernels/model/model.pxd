@@ -270,6 +270,7 @@ cdef struct tl_state:
     int32_t held_e        # and of what springs see
     double* slip_x        # (nf) fraction of the trial at which a slip comes to zero
     int64_t* was          # (nf) modes before a decision
+    int32_t passing       # how many normal forces appear or vanish in the trial
     int32_t* toggled      # (nf) 1: the normal force appears or vanishes at the event
     double T_theta        # to which the temperatures have been advanced, likewise
     double att_theta      # to which the attitudes have been advanced, likewise

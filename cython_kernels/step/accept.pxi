@@ -25,8 +25,7 @@ cdef inline void lerp(tl_vec v0, tl_cvec vm, tl_cvec v1, int32_t count, double x
                 continue
             v0[i] = v0[i] + x * ((-3.0 * v0[i] + 4.0 * vm[i] - v1[i]) + x * (2.0 * v0[i] - 4.0 * vm[i] + 2.0 * v1[i]))
     else:
-        for i in range(count):
-            v0[i] = v0[i] + x * (v1[i] - v0[i])
+        linear(v0, v1, count, x)
 
 
 cdef inline double at(double v0, double vm, double v1, double x) noexcept nogil:

@@ -15,6 +15,8 @@ cdef enum:
     MAX_SPLITS = 12        # events handled one by one in a step; 6 was the worst seen in a full-throttle run
 
 
+#: of h: what a shorter trial says about a whole one is rounding
+cdef double SHORT = 1e-2
 #: instead of the fraction of a trial: it was not taken
 cdef double REFUSED = -1.0
 
@@ -32,6 +34,7 @@ include "box.pxi"
 include "impulse.pxi"
 include "decide.pxi"
 include "impact.pxi"
+include "likely_length.pxi"
 include "shortened.pxi"
 
 
@@ -167,6 +170,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
             x = find_event(m, s, left)
         else:
             x = 2.0
+            s.passing = 0
             if TL_NCON(m) + TL_NST(m) > 0 or m.stiff_cut:
                 for i in range(TL_NF(m)):
                     s.slip_x[i] = 2.0
@@ -225,6 +229,12 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         s.h = m.h
         if end - done < 1e-12:
             break
+        own_length |= along_one(m)           # costs less than to cut a longer one
+    if s.part != 1.0 and not m.stiff_cut and s.hist[0]:
+        if s.part > SHORT:
+            history_of_part(m, s, s.now.hs1, s.hs2, 1.0 / s.part)
+        else:
+            forget_history(m, s)
     if s.part != 1.0 or s.pat == &s.other:
         whole_length(m, s)
     if TL_ND(m) + TL_NVG(m) > 0:

@@ -311,8 +311,9 @@ cdef int32_t release_sliding(const tl_model* m, tl_box* box) noexcept nogil:
     return again
 
 
-cdef void solve_ahead(const tl_model* m, tl_state* s, tl_box* box, double ahead) noexcept nogil:
-    """Sides of the candidates. An element that breaks away falls back to its sliding capacity; that may free others."""
+cdef int32_t solve_ahead(const tl_model* m, tl_state* s, tl_box* box, double ahead) noexcept nogil:
+    """Sides of the candidates. An element that breaks away falls back to its sliding capacity; that may free others.
+    1: s.pat is the pattern of those that stick."""
     cdef int32_t c, piv, rounds, by_pattern = TL_NLS(m) == 0
     if not by_pattern:
         free_motion(m, s, box)
@@ -336,7 +337,8 @@ cdef void solve_ahead(const tl_model* m, tl_state* s, tl_box* box, double ahead)
                 find_slips(box)
         count_pivots(s, piv)
         if not release_sliding(m, box):
-            return
+            break
+    return by_pattern
 
 
 cdef void leave_ends(const tl_model* m, tl_state* s) noexcept nogil:
@@ -356,7 +358,7 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
 
     x, known: cut of the trial that led here (its end values carry the trend of forces and limits over the interval).
     """
-    cdef int32_t i, c
+    cdef int32_t i, c, found = 0
     cdef double ahead = 0.0
     cdef tl_box box = lay_box(m, s)
     if known and x < 0.999999:
@@ -365,7 +367,7 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
     find_candidates(m, s, &box, ahead, TL_NLS(m) == 0)
     if box.nc > 0 or TL_NLS(m) > 0:
         force_ahead(m, s, ahead, known)
-        solve_ahead(m, s, &box, ahead)
+        found = solve_ahead(m, s, &box, ahead)
         for c in range(box.nc):
             i = box.cand[c]
             s.mode[i] = 0 if box.side[c] == 0 else (1 if box.side[c] < 0 else -1)
@@ -376,7 +378,8 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
     for i in range(TL_NF(m)):
         if logged_mode(s, i) != s.was[i]:
             log_mode_change(s, i)
-    s.pat = pattern_now(m, s)
+    if not found or TL_NST(m) > 0:
+        s.pat = pattern_now(m, s)
     forget_history(m, s)
     settle(m, s)
 

@@ -24,15 +24,10 @@ cdef double first_root(double c0, double c1, double c2, double c3, double end) n
         else:
             hi = x
         d = c1 + x * (2.0 * c2 + 3.0 * x * c3)
-        if d != 0.0:
-            d = x - f / d
-        else:
-            d = -1.0
-        if not (lo < d < hi):
-            d = 0.5 * (lo + hi)
-        if fabs(d - x) <= 1e-15 * end:
-            break
-        x = d
+        d = x - f / d if d != 0.0 else -1.0
+        if fabs(d - x) <= 1e-12 * end or hi - lo <= 1e-15 * end:
+            return d if lo <= d <= hi else x     # down to rounding, wherever in the bracket
+        x = d if lo < d < hi else 0.5 * (lo + hi)
     return x
 
 
@@ -99,12 +94,14 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
     cdef double first = 2.0, r0, r1, v0, c1, c2, c3, x, sgn, t0, t1, l0, l1, lm, h = s.h, at_end
     cdef int32_t four = s.four
     cdef double slack = torque_rounding(m, s)
+    s.passing = 0
     for i in range(TL_NF(m)):
         mode = s.mode[i]
         k = TL_FR_ROW(m, i)
         s.slip_x[i] = 2.0
         if m.fr[i].src != 0 and (s.end.raw[i] > 0.0) != (s.pressed[i] != 0):
             # normal force appears or vanishes
+            s.passing += 1
             x = contact_at(m, s, i)
             if x <= end and x < first:
                 first = x
@@ -183,6 +180,9 @@ cdef void find_toggled(const tl_model* m, tl_state* s, double x) noexcept nogil:
     cdef int32_t i
     for i in range(TL_NF(m)):
         s.toggled[i] = 0
+    if s.passing == 0:
+        return
+    for i in range(TL_NF(m)):
         if m.fr[i].src != 0 and (s.end.raw[i] > 0.0) != (s.pressed[i] != 0):
             s.toggled[i] = contact_at(m, s, i) <= x + 1e-9
 

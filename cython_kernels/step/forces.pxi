@@ -157,9 +157,12 @@ cdef void eval_again(const tl_model* m, tl_state* s, tl_eval* e, const double* u
     """eval_forces at other speeds u and else as it was in e: of the capacities only those that follow a slip change."""
     s.counters[TL_C_EVALS] += 1
     s.stiff = 0
-    gather(m, u, e.w)
+    if TL_NBO(m) > 0:
+        gather(m, u, e.w)
+    else:
+        gather_ports(m, u, e.w)
     eval_ports(m, s, e, theta, xi)
-    each_slipping(m, s, e.w, e.p, theta, e, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
+    each_slipping(m, s, u, e.p, theta, e, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
 
 
 cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double theta, const double* xi) noexcept nogil:

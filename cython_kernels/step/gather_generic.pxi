@@ -108,13 +108,13 @@ cdef inline void each_listed(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec 
     each_due(m, s, x, p, theta, e, hint)
 
 
-cdef inline void each_slipping(const tl_model* m, tl_state* s, tl_cvec w, tl_cvec p, double theta, tl_eval* e,
+cdef inline void each_slipping(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta, tl_eval* e,
                                int32_t* hint) noexcept nogil:
     """The same where the capacity follows the slip."""
     cdef int32_t i
     for i in range(m.nf):
         if slips(m, s, i):
-            capacity(m, s, w[m.fr[i].row], p, theta, e, hint, i, m.fr[i].row, m.fr[i].src,
+            capacity(m, s, hot_dot(m, m.fr[i].row, x), p, theta, e, hint, i, m.fr[i].row, m.fr[i].src,
                      m.fr[i].src_idx, m.fr[i].both)
 
 

@@ -32,6 +32,8 @@ cdef void list_search(const tl_model* m, tl_state* s) noexcept nogil:
         s.sliding[s.n_sliding] = i
         s.n_sliding += s.mode[i] & 1
     find_due(m, s)
+    if not SIZED:
+        list_due(m, s)
 
 
 cdef inline int32_t may_be_quiet(const tl_model* m) noexcept nogil:
@@ -94,8 +96,6 @@ cdef void find_due(const tl_model* m, tl_state* s) noexcept nogil:
     for i in range(TL_NF(m)):
         s.due[i] = slips(m, s, i) or (m.fr[i].src == 2 and s.still[m.fr[i].src_idx] < STILL) or (
             not s.held and (m.fr[i].src == 1 or m.fr[i].src == 3))
-    list_due(m, s)
-    s.due_holds = 1
 
 
 cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcept nogil:
@@ -126,6 +126,8 @@ cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcep
     s.moving = moving
     if not listed and not s.due_holds:
         find_due(m, s)
+        list_due(m, s)
+        s.due_holds = 1
 
 
 cdef inline void quiet_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* u, double theta,
@@ -286,7 +288,8 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
 cdef void take_over(const tl_model* m, tl_state* s) noexcept nogil:
     """The rest of the general trial after that of a quiet step."""
     cdef int32_t i
-    gather(m, s.now.a, s.wa)
+    if not SIZED:
+        gather(m, s.now.a, s.wa)
     for i in range(TL_NF(m)):
         if s.mode[i] == 2:
             s.end.tau[i] = 0.0

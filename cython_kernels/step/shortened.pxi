@@ -192,7 +192,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
     the trend for the decision. Returns the fraction.
     """
     cdef int32_t i, it, other, found = 0, stops = -1, middle = 0, n = TL_N(m), nf = TL_NF(m)
-    cdef double beyond = 0.0, turn = 0.0, part = s.part, sgn = 0.0, f = 0.0, small = 0.0
+    cdef double beyond = 0.0, turn = 0.0, slope = 0.0, part = s.part, sgn = 0.0, f = 0.0, small = 0.0
     cdef tl_search r
     start_search(&r, 1.0, 1.0, 0.0, 0.0)
     memcpy(s.ex.port, s.end.port, TL_NPORT(m) * sizeof(double))
@@ -223,6 +223,8 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
         memcpy(s.ex.hs1, s.end.hs1, n * sizeof(double))
         memcpy(s.ex.a, s.s2, n * sizeof(double))     # its curvature
     list_search(m, s)
+    if 0 <= stops < nf and r.f_lo > small and not r.made_up and not m.stiff_cut:
+        x = likely_length(m, s, stops, sgn, x, &slope)
     for it in range(REFINE):
         shorten(m, s, x * part)
         if not m.stiff_cut:
@@ -265,7 +267,9 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
         if fabs(f) <= small or it == REFINE - 1 or x == r.lo or (f > 0.0 and r.f_hi >= 0.0):
             break                            # found; or it did not come to zero in a trial of this length
         narrow_search(&r, x, f)
-        x = next_length(&r)
+        turn = x - f / slope if slope != 0.0 else r.lo
+        x = turn if r.lo < turn < r.hi else next_length(&r)
+        slope = 0.0                          # from here on the trials say more
         if (it == REFINE - 2 or r.hi - r.lo <= NARROW * r.hi) and r.lo > 0.0:
             x = r.lo                         # down to rounding, or not found: rather a little before the event than beyond
     s.listed = 0
@@ -299,8 +303,10 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
 
 cdef void rest_slips(const tl_model* m, tl_state* s) noexcept nogil:
     """Slips marked in s.toggled (bit 1) to zero: momentum is kept, the energy can only fall and counts as their heat."""
-    cdef int32_t i, hit = 0, nf = TL_NF(m)
-    cdef double e0 = kinetic_energy(m, s)
+    cdef int32_t i, hit = 0, n = TL_N(m), nf = TL_NF(m)
+    cdef double lost = kinetic_energy(m, s) if TL_ND(m) + TL_NVG(m) > 0 else 0.0
+    for i in range(n):
+        s.um[i] = s.now.u[i]
     for i in range(nf):
         s.slip_x[i] = <double>s.mode[i]
         if s.toggled[i] & 2:
@@ -314,5 +320,12 @@ cdef void rest_slips(const tl_model* m, tl_state* s) noexcept nogil:
     for i in range(nf):
         s.mode[i] = <int64_t>s.slip_x[i]
         s.toggled[i] &= 1
-    e0 -= kinetic_energy(m, s)
-    s.e_fr[hit] += e0 if e0 > 0.0 else 0.0
+    if TL_ND(m) + TL_NVG(m) > 0:
+        lost -= kinetic_energy(m, s)
+    else:
+        # M-orthogonal: what is lost is the kinetic energy of the difference
+        for i in range(n):
+            s.um[i] -= s.now.u[i]
+        for i in range(n):
+            lost += 0.5 * s.um[i] * dot(m.M + i * n, s.um, m.S_range[2 * i], m.S_range[2 * i + 1])
+    s.e_fr[hit] += lost if lost > 0.0 else 0.0

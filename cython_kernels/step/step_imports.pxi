@@ -107,6 +107,32 @@ cdef extern from *:
         tl_lanes_matvec(A, rows, cols, x, y);
     }
 
+    /* 1 in a precompiled step: elements are asked one by one, not listed, and quiet_rates forms the rates of all rows */
+    #ifdef TL_SIZED
+    #define TL_IS_SIZED 1
+    #else
+    #define TL_IS_SIZED 0
+    #endif
+
+    /* v (count) += x (v1 - v), as one would write it */
+    static inline __attribute__((always_inline)) void tl_lanes_lerp(double* v, const double* v1, int count, double x)
+    {
+        int i = 0;
+        for (; i + TL_WIDTH <= count; i += TL_WIDTH) {
+            tl_lanes* to = (tl_lanes*)(v + i);
+            *to = *to + (*(const tl_lanes*)(v1 + i) - *to) * x;
+        }
+        for (; i < count; i++) v[i] = v[i] + (v1[i] - v[i]) * x;
+    }
+
+    static __attribute__((noinline)) void tl_lerp_plain(double* v, const double* v1, int count, double x)
+    {
+        tl_lanes_lerp(v, v1, count, x);
+    }
+
+    typedef void (*tl_lerp_fn)(double*, const double*, int, double);
+    static tl_lerp_fn tl_lerp = tl_lerp_plain;
+
     typedef void (*tl_matvec_fn)(const double*, int, int, const double*, double*);
     static tl_matvec_fn tl_padded_matvec = tl_matvec_plain;
     #if defined(__x86_64__) && defined(__GNUC__)
@@ -115,10 +141,15 @@ cdef extern from *:
         tl_lanes_matvec(A, rows, cols, x, y);
     }
 
-    __attribute__((constructor)) static void tl_choose_matvec(void)
+    static __attribute__((noinline, target("avx"))) void tl_lerp_avx(double* v, const double* v1, int count, double x)
+    {
+        tl_lanes_lerp(v, v1, count, x);
+    }
+
+    __attribute__((constructor)) static void tl_choose_width(void)
     {
         __builtin_cpu_init();
-        if (__builtin_cpu_supports("avx")) tl_padded_matvec = tl_matvec_avx;
+        if (__builtin_cpu_supports("avx")) { tl_padded_matvec = tl_matvec_avx; tl_lerp = tl_lerp_avx; }
     }
     #endif
 
@@ -128,8 +159,10 @@ cdef extern from *:
         tl_matvec(A, rows, cols, x, y);
     }
     """
+    int SIZED "TL_IS_SIZED"
     ctypedef double* tl_vec
     ctypedef const double* tl_cvec
     void padded_matvec "tl_padded_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil
+    void linear "tl_lerp"(double* v, const double* v1, int count, double x) noexcept nogil
     void far_matvec "tl_far_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil
     void matvec "tl_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil

@@ -303,6 +303,9 @@ cdef void held4(const tl_model* m, tl_state* s) noexcept nogil:
             s.end.tau[i] = s.box_w[nf + i]
 
 
+include "steep.pxi"
+
+
 cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
     """As trial2 with points 0, 1/2, 1: Hermite-Simpson, order 4. Also writes am, um, em."""
     cdef int32_t i, n = TL_N(m)
@@ -350,139 +353,6 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
     elif s.pat.ns > 0:
         held4(m, s)
     finish4(m, s, h)
-
-
-cdef enum:
-    #: rounds of the torque of steep sliding elements; 3 to 6 are usual, more are needed where mu(w) has a sharp knee
-    ROUNDS = 16
-
-
-cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
-    """Torques of the sliding elements whose capacity rises steeply with the slip, solved together with their speeds.
-
-    With tau = -sgn*cap(|w|) and w = w* + H (tau - tau*), H the response of the slips to the torques over the stages of
-    the step, the residual tau + sgn*cap(|w|) = 0 is solved by rounds with chords from standstill, which come down to the
-    solution from above, and then with tangents, which are exact once the segment of the table is the right one.
-    On entry a1 (or v2 = [am, a1]) answers s.g with the explicit torques; on return s.g holds the implicit ones.
-    """
-    cdef int32_t i, j, k, c, d, st, r, n = TL_N(m), nf = TL_NF(m), nc = 0, size, it, hint = 0
-    cdef int32_t* el = s.box_i
-    cdef double* H
-    cdef double* A
-    cdef double* w
-    cdef double* dt
-    cdef double* x
-    cdef double* best
-    cdef double* col
-    cdef double* P
-    cdef double worst, best_worst = 0.0, scale = 0.0
-    cdef double h = s.h, acc, sgn, cap, slope, fn
-    cdef tl_eval* e
-    cdef double[2][2] B4 = [[1.0 / 3.0, -1.0 / 24.0], [2.0 / 3.0, 1.0 / 6.0]]
-    for i in range(nf):
-        if (s.mode[i] == 1 or s.mode[i] == -1) and not s.tied[i] and (s.end.steep[i] or (stages == 2 and s.em.steep[i])):
-            el[nc] = i
-            nc += 1
-    if nc == 0:
-        return
-    size = nc * stages
-    H = s.box_w
-    A = H + size * size
-    w = A + size * size
-    dt = w + size
-    x = dt + size
-    best = x + size
-    col = best + size
-    # H: response of the slip at stage st to a torque at stage r
-    for d in range(nc):
-        k = m.fr[el[d]].row
-        for r in range(stages):
-            for st in range(stages):
-                for i in range(n):
-                    col[i] = 0.0
-                for j in range(m.row_ptr[k], m.row_ptr[k + 1]):
-                    for i in range(n):
-                        if stages == 1:
-                            col[i] += 0.5 * h * s.pat.P[m.row_idx[j] * n + i] * m.row_val[j]
-                        else:
-                            P = s.pat.P4 + (r * n + m.row_idx[j]) * 2 * n
-                            col[i] += h * (B4[st][0] * P[i] + B4[st][1] * P[n + i]) * m.row_val[j]
-                if stages == 1 and other_span(m, s):
-                    acc = 0.5 * h * s.bend * row_dot(m, k, s.along)
-                    for i in range(n):
-                        col[i] += acc * s.along[i]
-                for c in range(nc):
-                    H[(st * nc + c) * size + r * nc + d] = row_dot(m, m.fr[el[c]].row, col)
-    # slips that the explicit torques give
-    for st in range(stages):
-        for i in range(n):
-            if stages == 1:
-                col[i] = s.now.u[i] + 0.5 * h * (s.now.a[i] + s.end.a[i])
-            else:
-                col[i] = s.now.u[i] + h * ((5.0 / 24.0 if st == 0 else 1.0 / 6.0) * s.now.a[i] + B4[st][0] * s.v2[i]
-                                       + B4[st][1] * s.v2[n + i])
-        for c in range(nc):
-            w[st * nc + c] = row_dot(m, m.fr[el[c]].row, col)
-            dt[st * nc + c] = 0.0
-    for it in range(ROUNDS + 1):
-        worst = 0.0
-        for st in range(stages):
-            e = s.end if st == stages - 1 else s.em
-            for c in range(nc):
-                i = el[c]
-                sgn = <double>s.mode[i]
-                acc = w[st * nc + c]
-                for d in range(size):
-                    acc += H[(st * nc + c) * size + d] * dt[d]
-                acc = sgn * acc
-                fn = m.fr[i].cgeo * e.raw[i]
-                cap = fn * table1_slope(&m.tab1[m.fr[i].mu], acc, &hint, &slope)
-                slope = slope * fn
-                if acc <= 0.0:
-                    slope = m.fr[i].dmu * fn if it == 0 else 0.0
-                elif it < ROUNDS - 3:
-                    # chord from standstill: for a rising curve that flattens it cannot overshoot back across zero
-                    slope = (cap - m.fr[i].cap0 * e.raw[i]) / acc
-                if slope < 0.0:
-                    slope = 0.0
-                if (m.fr[i].fwd if sgn > 0.0 else m.fr[i].bwd) != 1:
-                    cap = 0.0
-                    slope = 0.0
-                x[st * nc + c] = -(e.tau[i] + dt[st * nc + c] + sgn * cap)
-                if fabs(x[st * nc + c]) > worst:
-                    worst = fabs(x[st * nc + c])
-                if fabs(cap) > scale:
-                    scale = fabs(cap)
-                for d in range(size):
-                    A[(st * nc + c) * size + d] = slope * H[(st * nc + c) * size + d] + (1.0 if d == st * nc + c else 0.0)
-        if it == 0 or worst < best_worst:
-            best_worst = worst
-            for d in range(size):
-                best[d] = dt[d]
-        if worst <= 1e-13 * scale or it == ROUNDS:
-            break
-        if size == 1 and A[0] != 0.0:
-            x[0] /= A[0]
-        elif lu_solve(A, size, x, 1):
-            break
-        for d in range(size):
-            dt[d] += x[d]
-    if best_worst > 1e-6 * scale:
-        s.counters[TL_C_STEEP] += 1
-    for d in range(size):
-        dt[d] = best[d]
-    for st in range(stages):
-        e = s.end if st == stages - 1 else s.em
-        for c in range(nc):
-            i = el[c]
-            e.tau[i] += dt[st * nc + c]
-            if s.mode[i] == 1:
-                e.cap_f[i] = -e.tau[i]
-            else:
-                e.cap_b[i] = e.tau[i]
-            k = TL_FR_ROW(m, i)
-            for j in range(m.row_ptr[k], m.row_ptr[k + 1]):
-                s.g[st * n + m.row_idx[j]] += m.row_val[j] * dt[st * nc + c]
 
 
 cdef inline void trial(const tl_model* m, tl_state* s, double done) noexcept nogil:

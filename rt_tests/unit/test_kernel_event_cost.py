@@ -57,12 +57,12 @@ def test_no_step_of_a_drive_evaluates_the_forces_more_often(order: int, plain: i
     assert np.count_nonzero(counted > plain) <= 30
 
 
-def spring_and_clutch(swings: float, other: bool = False) -> Driveline:
-    """Two inertias on a spring that swings with h*omega = swings, a clutch to a third; other: an elastic stop to a
-    fourth that it never meets."""
+def spring_and_clutch(swings: float, other: bool = False, last: float = 1.0) -> Driveline:
+    """Two inertias on a spring that swings with h*omega = swings, a clutch to a third, `last`; other: an elastic stop
+    to a fourth that it never meets."""
     d = Driveline("spring and clutch", order=2)
     for k, speed in enumerate((10.0, 0.0, 0.0, 0.0) if other else (10.0, 0.0, 0.0)):
-        d.add(f"J{k}", Inertia(J=1.0, w0=speed))
+        d.add(f"J{k}", Inertia(J=last if k == 2 else 1.0, w0=speed))
     d.add("spring", SpringDamper(c=0.5 * (swings / H) ** 2, d=1.0))
     d.add("c0", Clutch(fn_max=20.0, mue_pos=1.0))
     d.connect("J0.flange_b", "spring.flange_a")
@@ -95,10 +95,31 @@ def test_search_for_the_length_of_a_trial_ends_before_its_cap(swings: float) -> 
     assert max(per_event) <= 24 and np.mean(per_event) <= 17
 
 
-@pytest.mark.parametrize("swings", [0.2, 1.0, 10.0])
+@pytest.mark.parametrize("slipping", [True, False])
+@pytest.mark.parametrize("part", [0.03, 0.37, 0.9])
+@pytest.mark.parametrize("swings", [10.0, 100.0])
+def test_trial_of_another_length_is_the_step_of_a_model_of_it(swings: float, part: float, slipping: bool) -> None:
+    """Where one spring acts, a trial of another length has its matrices from those of the whole step: the same motion
+    and torques, to rounding, as where they are built for that length."""
+    compiled = compile_driveline(spring_and_clutch(swings, last=2.0))
+    inputs = np.ones((3, len(compiled.input_names)))
+    stiffness = 0.5 * (swings / H) ** 2
+    found = []
+    for h in (H, part * H):
+        model = KernelModel(compiled.arrays, h, "generic")
+        state = KernelState(model)
+        state.u = [3.0 + 5.0 / (stiffness * H), 3.0, 1.0 if slipping else 3.0]
+        state.z = [4.0 / stiffness, 0.0, 0.0]
+        model.advance(state, inputs, part * H)
+        assert state.counters["events"] == 0 and (state.modes[0] == 0) != slipping
+        found.append(np.concatenate([state.u, state.z, state.a, state.tau]))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-12, atol=1e-12 * np.abs(found[1]).max())
+
+
+@pytest.mark.parametrize("swings", [1.0, 10.0])
 def test_matrices_of_another_length_are_those_that_are_built(swings: float) -> None:
-    """Where one spring acts, a trial of another length has its matrices from those of the whole step; beside a contact,
-    even one that is never met, they are built from the masses and springs."""
+    """The same over many events: beside a contact, even one that is never met, matrices are built from the masses and
+    springs."""
     runs = [run_chain(spring_and_clutch(swings, other), 0.3) for other in (False, True)]
-    # many events: rounding grows from one to the next where the spring swings often in a step
+    # rounding grows from one event to the next where the spring swings often in a step
     assert np.abs(runs[0].w - runs[1].w[:3]).max() <= (1e-11 if swings <= 1.0 else 1e-6)
