@@ -243,6 +243,14 @@ def test_quaternions_of_either_sign_and_of_any_length_near_one_are_the_same_atti
             for p in (swing, lambda t: -swing(t) * np.array([1, 1, 1, 1, -1, -1, -1]), other)]  # fmt: skip
     np.testing.assert_allclose(runs[0]["b.w"], runs[1]["b.w"], rtol=1e-12)
     np.testing.assert_allclose(runs[0]["b.w"], runs[2]["b.w"], rtol=1e-6)
+
+    def behind(t: float) -> Array:
+        """A sign that changes behind the middle of every step."""
+        sign = -1.0 if round(1e4 * t) // 10 % 2 else 1.0
+        return swing(t) * np.array([sign] * 4 + [1.0] * 3)
+
+    late = Simulation(shaft_of(SHAFT, 2), h=1e-3).run(0.1, {"t.tau": torque, **moved(A=behind, B=sway)})
+    np.testing.assert_allclose(runs[0]["b.w"], late["b.w"], rtol=1e-6)
     for length in (0.0, 3.0):
         with pytest.raises((SimulationError, RangeError)):
             wrong = {f"A.q{k}": Constant(length * x) for k, x in enumerate((0.6, 0.8, 0.0, 0.0))}
