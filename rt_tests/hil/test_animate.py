@@ -317,6 +317,7 @@ def until(tab: Any, condition: str, seconds: float = 60.0) -> None:
         tab.wait_for_timeout(50)
 
 
+@pytest.mark.proof
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium")
 def test_in_a_browser_without_a_network(run: RecordedRun, drawn: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api", reason="no playwright")

@@ -87,6 +87,7 @@ def dealer(endpoint):
     return raw
 
 
+@pytest.mark.proof
 def test_a_run_with_bad_clients_is_the_run_without_them(tmp_path):
     """Garbage, wrong envelopes, too long messages, a flood, one that never reads, ones that leave in mid-request."""
     going = Running(DESK, tmp_path / "run", 3.0)
@@ -290,6 +291,7 @@ def test_key_files_have_safe_modes_and_unsafe_ones_are_refused(pairs, tmp_path):
 # --- command line -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proof
 def test_the_command_line_reads_and_writes_a_rig(tmp_path):
     going = Running(DESK, tmp_path / "run", 20.0, vehicle=SlowCar(1e-3))
     endpoint = going.endpoint()

@@ -55,6 +55,7 @@ def test_a_change_of_inertia_goes_the_way_of_a_simulation_switched_by_hand():
     assert steps[10] < 3 * np.median(steps) + 1e-9
 
 
+@pytest.mark.proof
 def test_parameters_over_the_channel_and_their_replay(tmp_path):
     going = Running(DESK, tmp_path / "run", 3.0)
     with going.client() as client:
@@ -150,6 +151,7 @@ def test_a_run_that_goes_back_goes_the_same_way_again(tmp_path):
     assert again.passed and again.hash_equal, again
 
 
+@pytest.mark.proof
 def test_parameters_go_back_with_a_checkpoint(tmp_path):
     going = Running(DESK, tmp_path / "run", 2.0, vehicle=SlowCar(1e-3))
     with going.client() as client:

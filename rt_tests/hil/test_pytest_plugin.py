@@ -32,6 +32,7 @@ def test_the_entry_point_is_this_plugin() -> None:
     assert project["entry-points"]["pytest11"] == {"torqueloop": "torqueloop.hil.testing.plugin"}
 
 
+@pytest.mark.proof
 def test_a_kick_down(pytester: pytest.Pytester) -> None:
     """As docs/pytest.md has it; the run replays to the bit, what the test wrote included."""
     result = run(
@@ -81,6 +82,7 @@ def test_a_condition_that_does_not_come_is_told_with_what_was_seen_and_the_run(p
     assert [(p.get("name"), p.get("value")) for p in properties] == [("torqueloop_run", str(path))]
 
 
+@pytest.mark.proof
 def test_a_run_that_fails_fails_the_test(pytester: pytest.Pytester) -> None:
     """Its gates and checks are looked at after the test; `judge=False` leaves them to the test."""
     text = (

@@ -48,6 +48,7 @@ def test_shrinking_finds_the_moves_that_matter(seed: int) -> None:
     assert best.failed == {"law": "broken"}
 
 
+@pytest.mark.proof
 def test_sequences_run_and_pass_and_leave_nothing(tmp_path: Path) -> None:
     drive = rd.prepare(DESK)
     [one] = rd.run_random(drive, 1, 5, tmp_path)

@@ -76,6 +76,7 @@ def test_silent_control_unit_at_speed_opens_all_clutches_and_closes_the_pedal(tm
     assert signals["HIL_Driver.rig_status"][-1] == 3.0
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("fault", "counter"), [("crc", "crc"), ("counter", "repeat"), ("length", "length")])
 def test_bad_frames_change_nothing_but_counters_then_latch_as_refused(tmp_path, fault, counter):
     result = run(DESK, tmp_path / "r", 3.5, unit=Unit(fault, 2.0))

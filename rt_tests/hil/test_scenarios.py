@@ -170,6 +170,7 @@ def test_a_disturbed_run_fails_and_says_where(name: str, what: str, overrides: d
     assert failed[what].t_s is not None or "no shift 3-2 while" in failed[what].text
 
 
+@pytest.mark.proof
 def test_the_moment_of_failure_is_drawn(tmp_path: Path) -> None:
     """A picture for each verdict that failed at a time, with the signals it looked at; none for those that passed."""
     report = run_scenario("creep", out=tmp_path / "run", overrides={"vehicle.start": "bmw_528i_hill"}, html=False)

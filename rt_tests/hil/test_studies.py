@@ -89,6 +89,7 @@ def test_runs_are_what_they_are_by_themselves(spin: Path) -> None:
     assert frame.w.tolist() == result["w"] and len(set(frame.seed)) == 6
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("where", ["processes", "dask"])
 def test_all_workers_give_the_same_table(spin: Path, where: str) -> None:
     here = small(spin, out="here")

@@ -66,6 +66,7 @@ def test_the_counter_sees_what_is_planted(counter: Path, tmp_path: Path) -> None
     }
 
 
+@pytest.mark.proof
 def test_many_ticks_in_one_call_allocate_nothing_and_take_no_fault(counter: Path, tmp_path: Path) -> None:
     """10 000 ticks of the virtual clock with no Python in between."""
     found = probe(counter, rig_file(tmp_path, *ALONE), "virtual", 10.0)
