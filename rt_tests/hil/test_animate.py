@@ -214,6 +214,7 @@ def test_joints_are_drawn_with_their_forks_in_line(tmp_path: Path) -> None:
     assert apart / np.pi == pytest.approx(round(apart / np.pi), abs=1e-9), "forks in line"
 
 
+@pytest.mark.proof
 def test_joints_behind_a_gearbox_are_drawn_behind_its_housing() -> None:
     line = tl.load(CONFIGS / "powertrains" / "car_4hp22_axle_rig.toml")
     plain = stage(tl.load(CONFIGS / "powertrains" / "car_4hp22_rig.toml")).section

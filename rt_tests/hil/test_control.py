@@ -148,6 +148,7 @@ def test_a_client_sees_names_units_and_what_may_be_done(tmp_path):
     going.join()
 
 
+@pytest.mark.proof
 def test_stop_and_safe_over_the_channel(tmp_path):
     going = Running(DESK, tmp_path / "safe", 20.0)
     with going.client() as client:

@@ -135,6 +135,7 @@ def test_a_run_with_bad_clients_is_the_run_without_them(tmp_path):
     assert result.stats.hash == run(DESK, tmp_path / "alone", 3.0).stats.hash
 
 
+@pytest.mark.proof
 def test_clients_at_the_same_time_are_served_one_after_the_other(tmp_path):
     going = Running(DESK, tmp_path / "run", 3.0, vehicle=SlowCar(1e-3))
     endpoint, ticks, errors = going.endpoint(), [], []
@@ -207,6 +208,7 @@ def test_on_the_real_clock_a_flood_costs_no_tick_its_inputs(tmp_path):
     assert replay(result.out).passed
 
 
+@pytest.mark.proof
 def test_faults_switched_by_hand_are_switched_over_the_channel(tmp_path):
     add = '\n[[faults]]\nsignal = "driver.pedal"\nkind = "value"\nvalue = 0.4\nswitch = "stuck_pedal"\n'
     going = Running(rig_file(tmp_path, add=add), tmp_path / "run", 2.0, vehicle=SlowCar(1e-3))

@@ -131,6 +131,7 @@ def test_a_run_from_a_checkpoint_ends_in_the_same_state(taken, tmp_path, kernel)
     assert again.passed and again.hash_equal, again
 
 
+@pytest.mark.proof
 def test_a_run_that_goes_back_goes_the_same_way_again(tmp_path):
     """Restored in the middle: ticks 600 .. 1199 come twice, and both times with the same bits."""
     going = Running(DESK, tmp_path / "run", 2.4, vehicle=SlowCar(1e-3))

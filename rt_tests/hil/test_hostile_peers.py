@@ -248,6 +248,7 @@ def test_one_silent_connection_is_let_go_of(kind: int, monkeypatch: pytest.Monke
 # --- the control port -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proof
 def test_silent_connections_are_let_go_of_and_others_are_served() -> None:
     server = ControlServer(cast(Any, StubRig()), "tcp://127.0.0.1:0")
     server.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from control_help import Running, SlowCar
 from rig_help import DESK, Car, run
 
@@ -40,6 +41,7 @@ def test_tractive_impulse_is_the_momentum_and_the_trapezoid_of_the_force(tmp_pat
     np.testing.assert_allclose(np.diff(s["link.I_wheel"]), got, rtol=0, atol=1e-9 * m)
 
 
+@pytest.mark.proof
 def test_the_impulse_is_that_of_the_mass_that_was_set(tmp_path):
     """The momentum that a change of mass brings by itself is none that the driveline gave; every later one is that of
     the new mass."""

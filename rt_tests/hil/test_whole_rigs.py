@@ -87,6 +87,7 @@ def test_pins_and_a_model_output_that_feeds_a_model_input_in_a_whole_rig(governe
     assert replay(tmp_path / "run").passed
 
 
+@pytest.mark.proof
 @needs_cc
 def test_a_checkpoint_with_control_units_from_outside_goes_on_as_the_run_did(governed: Path, tmp_path: Path) -> None:
     """Taken between two of their steps: what they hold at their pins goes back as well."""
@@ -110,6 +111,7 @@ def test_a_checkpoint_with_control_units_from_outside_goes_on_as_the_run_did(gov
                 start_from=tmp_path / "run" / "control" / "here.tlc")  # fmt: skip
 
 
+@pytest.mark.proof
 @needs_cc
 def test_a_unit_that_cannot_save_is_named_in_a_run_from_a_checkpoint(governed: Path, tmp_path: Path) -> None:
     source = tmp_path / "governor.c"
