@@ -265,24 +265,28 @@ def test_rig_and_vehicle_file_must_agree_on_the_carriers(rig: Path, tmp_path: Pa
 
 
 def test_a_turning_body_against_an_independent_integration() -> None:
-    """Euler's equations with springs, a moment that changes; SciPy at 1e-12."""
+    """Euler's equations with springs, a moment that changes, the attitude as a matrix, R' = R [w]; SciPy at 1e-12."""
     from scipy.integrate import solve_ivp
+    from scipy.spatial.transform import Rotation
 
     inertia, c, d = np.array([3.0, 5.0, 7.0]), np.array([200.0, 300.0, 0.0]), np.array([2.0, 1.0, 0.5])
     first, last = np.array([4.0, -3.0, 2.0]), np.array([-2.0, 6.0, 5.0])
 
     def slope(t: float, y: np.ndarray) -> np.ndarray:
-        theta, w = y[:3], y[3:]
+        theta, w, R = y[:3], y[3:6], y[6:].reshape(3, 3)
         moment = first + t / 0.8 * (last - first)
-        return np.r_[w, (moment - np.cross(w, inertia * w) - c * theta - d * w) / inertia]
+        # a row of R [w] is that row of R times w
+        return np.r_[w, (moment - np.cross(w, inertia * w) - c * theta - d * w) / inertia, np.cross(R, w).ravel()]
 
-    wanted = solve_ivp(slope, (0.0, 0.8), np.r_[0, 0, 0, 0.3, -0.2, 0.9], "DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
+    start = np.r_[0, 0, 0, 0.3, -0.2, 0.9, np.eye(3).ravel()]
+    wanted = solve_ivp(slope, (0.0, 0.8), start, "DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
     errors = []
     for n in (100, 200):
         body = TurningBody(CarrierBody(I_kgm2=list(inertia), c_Nm_per_rad=list(c), d_Nms_per_rad=list(d)))
         body.w = [0.3, -0.2, 0.9]
         body.advance(0.0, 0.8, n, first, last)
-        errors.append(float(np.abs(np.r_[body.theta, body.w] - wanted).max()))
+        told = Rotation.from_quat(np.roll(body.motion(posed=True)[9:13], -1)).as_matrix()
+        errors.append(float(np.abs(np.r_[body.theta, body.w, told.ravel()] - wanted).max()))
     assert errors[1] < 1e-6 and 3.7 < np.log2(errors[0] / errors[1]) < 4.3
 
 
