@@ -1,7 +1,7 @@
 """Control units in a process of their own, in lockstep: the messages of hil/ecu/messages.py over a connection.
 
     kind "zmq"       any program, any language, over ZeroMQ: the rig binds, the unit connects (REP socket)
-    HostedUnit       any kind of ours, in a process the rig starts (hil/ecu/host.py), over a socket pair
+    HostedUnit       any kind of ours, in a process the rig starts (hil/ecu/host.py), over shared memory
 
 Whoever hangs or dies is named with the step it was asked, and how it ended.
 """
@@ -187,7 +187,7 @@ class ZmqConnection:
 
 
 class ChildConnection:
-    """A process of ours that holds a control unit, over a socket pair."""
+    """A process of ours that holds a control unit, over shared memory."""
 
     place = "process"
     process: int | None = None

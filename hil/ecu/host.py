@@ -1,4 +1,4 @@
-"""A process that holds a control unit of any kind, in lockstep with the rig over a socket pair.
+"""A process that holds a control unit of any kind, in lockstep with the rig over shared memory.
 
     python -m torqueloop.hil.ecu.host --fd N --kind KIND --setup JSON --parent PID
 

@@ -2,7 +2,7 @@
 
           rig (binds)                                      peer (connects)
 ZeroMQ    LockstepClient DEALER -- step --> / <-- state -- REP LockstepServer
-pair      PairClient            -- step --> / <-- state -- PairServer      a process the rig has started
+pair      LockstepClient Pair   -- step --> / <-- state -- PairServer      a process the rig has started
 """
 
 from __future__ import annotations
@@ -71,23 +71,6 @@ class Transport(Protocol):
     def close(self) -> None: ...
 
 
-class PairTransport:
-    """The rig's end of a socket pair to a process it has started."""
-
-    endpoint = "socket pair"
-
-    def __init__(self, pair: Pair) -> None:
-        self._pair = pair
-
-    def exchange(self, message: bytes, timeout_s: float, dead: Callable[[], str | None] | None = None) -> bytes | None:
-        """The answer, None when there is none in time; PeerError with how the process has ended."""
-        return self._pair.exchange(message, timeout_s, dead or (lambda: None))
-
-    def close(self) -> None:
-        """Close this end: the process ends."""
-        self._pair.close()
-
-
 class LockstepClient:
     """Rig side, virtual clock: one exchange per tick. real-time: no."""
 
@@ -124,7 +107,6 @@ class LockstepClient:
             raise PeerError(
                 f"vehicle at {self.endpoint} has not answered within {self.timeout_s:g} s (step {message.step}){hint}"
             )
-        self.residual.sent(message)
         self.wait_max_s = max(self.wait_max_s, time.monotonic() - started)
         try:
             answer = decode(data)
@@ -139,7 +121,7 @@ class LockstepClient:
                 f"{getattr(answer, 'step', None)}, allowed: the step it was asked"
             )
         self._stamps.check(answer.step)
-        self.residual.received(answer)
+        self.residual.add(message.step, message.speed, message.I_wheel, answer.speed)
         self.exchanges += 1
         return answer
 
@@ -183,13 +165,12 @@ class _Server:
 
 
 class PairServer(_Server):
-    """Answers over the socket pair this process was started with."""
-
-    endpoint: str = PairTransport.endpoint
+    """Answers over the pair this process was started with."""
 
     def __init__(self, pair: Pair) -> None:
         super().__init__()
         self._pair = pair
+        self.endpoint: str = pair.endpoint
 
     def serve_one(self, handler: Callable[[StepMessage], StateMessage], timeout_ms: int = POLL_SLICE_MS) -> bool:
         """Answer one request if one comes within the timeout; Gone when the rig has closed its end."""

@@ -22,6 +22,8 @@ from typing import Any
 
 import msgpack
 
+from torqueloop.cython_kernels.link.form import Form
+
 #: schema version, key `v` of every message
 VERSION = 1
 #: a message longer than this is refused before it is decoded
@@ -95,38 +97,49 @@ STATE_KEYS: dict[str, tuple[float, float]] = {
     "F_hold": (0.0, 1e6),
     "grade": (-1.5, 1.5),
 }
+
+
+def _form(made: type[Any], kind: str, whole: tuple[str, ...], numbers: dict[str, tuple[float, float]]) -> Form[Any]:
+    """A message as it nearly always is: keys in our order, no bodies that carry drivelines."""
+    head = msgpack.packb({"v": VERSION, "kind": kind})[1:]
+    fields = [*((key, None, MAX_STEP - 1) for key in whole), *((key, *limits) for key, limits in numbers.items())]
+    return Form(made, head, 2, fields)
+
+
+_STEP_FORM: Form[StepMessage] = _form(StepMessage, "step", ("step",), STEP_KEYS)
+_STATE_FORM: Form[StateMessage] = _form(StateMessage, "state", ("step", "own_step"), STATE_KEYS)
 _STEP_ALL = {"v", "kind", "step", *STEP_KEYS}
 _STATE_ALL = {"v", "kind", "step", "own_step", *STATE_KEYS}
 
 
 def encode(message: StepMessage | StateMessage | ByeMessage) -> bytes:
     """Pack a message. real-time: no (allocates)."""
+    if isinstance(message, ByeMessage):
+        return _packed({"v": VERSION, "kind": "bye", "reason": message.reason[:200]})
+    form: Form[Any] = _STEP_FORM if isinstance(message, StepMessage) else _STATE_FORM
+    return (None if message.carrier else form.pack(message)) or _packed(_body(message))
+
+
+def _body(message: StepMessage | StateMessage) -> dict[str, Any]:
     if isinstance(message, StepMessage):
-        m = message
-        body: dict[str, Any] = {
-            "v": VERSION, "kind": "step", "step": m.step, "t": float(m.t), "F_wheel": float(m.F_wheel),
-            "I_wheel": float(m.I_wheel), "speed": float(m.speed), "s": float(m.s), "brake": float(m.brake),
-        }  # fmt: skip
-        if message.carrier:
-            body["carrier"] = message.carrier
-    elif isinstance(message, StateMessage):
-        n = message
-        body = {
-            "v": VERSION, "kind": "state", "step": n.step, "own_step": n.own_step, "t": float(n.t),
-            "speed": float(n.speed), "a": float(n.a), "F": float(n.F), "F_hold": float(n.F_hold),
-            "grade": float(n.grade),
-        }  # fmt: skip
-        if message.carrier:
-            body["carrier"] = message.carrier
+        body: dict[str, Any] = {"v": VERSION, "kind": "step", "step": message.step}
+        keys = STEP_KEYS
     else:
-        body = {"v": VERSION, "kind": "bye", "reason": message.reason[:200]}
+        body = {"v": VERSION, "kind": "state", "step": message.step, "own_step": message.own_step}
+        keys = STATE_KEYS
+    body |= {key: float(getattr(message, key)) for key in keys}
+    return body | ({"carrier": message.carrier} if message.carrier else {})
+
+
+def _packed(body: dict[str, Any]) -> bytes:
     return bytes(msgpack.packb(body, use_bin_type=True))
 
 
 def decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
     """Unpack and check a message; SchemaError with reason and key if anything is not as agreed, whatever it is."""
     try:
-        return _decode(data)
+        # what is right is recognised as a whole; what is not is looked at key by key, to say what is wrong
+        return _STATE_FORM.unpack(data) or _STEP_FORM.unpack(data) or _decode(data)
     except SchemaError:
         raise
     except Exception as error:  # a mistake of ours must not cost the thread that serves the peer
@@ -156,15 +169,6 @@ def _decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
     if body.get("v") != VERSION or isinstance(body.get("v"), bool):
         raise SchemaError("version", f"key v = {body.get('v')!r}, allowed: {VERSION}")
     kind = body.get("kind")
-    # what is right is recognised as a whole; what is not is looked at key by key, to say what is wrong
-    if kind == "step" and len(body) == len(_STEP_ALL) and (found := _right(body, STEP_KEYS)):
-        t, tractive, impulse, speed, s, brake = found
-        return StepMessage(body["step"], t, tractive, impulse, speed, s, brake)
-    if kind == "state" and len(body) == len(_STATE_ALL) and (found := _right(body, STATE_KEYS)):
-        own = body.get("own_step")
-        if type(own) is int and 0 <= own < MAX_STEP:
-            t, speed, a, force, hold, grade = found
-            return StateMessage(body["step"], own, t, speed, a, force, hold, grade)
     if not all(type(key) is str for key in body):
         raise SchemaError("malformed", "not a msgpack map with texts as keys")
     if kind == "step":
@@ -186,19 +190,6 @@ def _decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
             raise SchemaError("type", f"key reason is {type(body['reason']).__name__}, allowed: text")
         return ByeMessage(reason=body["reason"])
     raise SchemaError("kind", f"key kind = {kind!r}, allowed: 'step', 'state', 'bye'")
-
-
-def _right(body: dict[str, Any], keys: dict[str, tuple[float, float]]) -> tuple[float, ...]:
-    """The numbers of a message without mistakes in key order; () if there may be one."""
-    step = body.get("step")
-    values: tuple[Any, ...] = tuple(map(body.get, keys))
-    if type(step) is not int or not 0 <= step < MAX_STEP or set(map(type, values)) != {float}:
-        return ()
-    for value, (low, high) in zip(values, keys.values(), strict=True):
-        # false for a NaN as well
-        if not low <= value <= high:
-            return ()
-    return values
 
 
 def _check_keys(body: dict[str, Any], required: set[str], optional: set[str]) -> None:

@@ -1,17 +1,22 @@
-"""A pair of connected sockets between the rig and a process it has started: whole messages in both directions.
+"""A pair of ends between the rig and a process it has started: whole messages in both directions.
 
-A socket pair of the kernel instead of ZeroMQ, which needs a thread on either side: with both sides on one CPU a whole
-exchange of the vehicle link takes 60 us (in a virtual machine; 300 us over ZeroMQ). No other process can get at it.
-Each message is its length (4 bytes, little endian) and then the message.
+Messages lie in memory that both share (cython_kernels/link/mailbox.pyx): one costs a copy and a system call to wake who
+sleeps, and there is no thread, as ZeroMQ needs on either side. A socket pair of the kernel stands beside it: it says
+when the other side has gone, hands over the memory at the start, and takes what is too long for a box, or everything
+where there is no such memory. Only the two processes have been given either. Over the socket each message is its length
+(4 bytes, little endian) and then the message.
 """
 
 from __future__ import annotations
 
+import mmap
+import os
 import socket
 import struct
 import time
 from collections.abc import Callable
 
+from torqueloop.cython_kernels.link.mailbox import MAILBOX_BYTES, ROOM, Mailbox
 from torqueloop.hil.link.sockets import PeerError
 
 _LENGTH = struct.Struct("<I")
@@ -23,6 +28,10 @@ SLICE_S = 0.05
 ENDS_S = 2.0
 #: a longer message is a mistake
 MAX_BYTES = 64 << 20
+#: in the box instead of a message that lies in the socket: no message of ours is empty
+_IN_SOCKET = b""
+#: what lies in the socket when the child begins: with the memory, or without
+_MEMORY, _NO_MEMORY = b"+", b"-"
 
 
 class Gone(PeerError):
@@ -32,8 +41,11 @@ class Gone(PeerError):
 class Pair:
     """One end. real-time: no."""
 
-    def __init__(self, sock: socket.socket) -> None:
-        self._socket = sock
+    def __init__(self, sock: socket.socket, box: Mailbox | None = None) -> None:
+        """`box`: this end's side of the memory; None: everything goes over the socket."""
+        self._socket, self._box = sock, box
+        #: what carries the messages
+        self.endpoint: str = "socket pair" if box is None else "shared memory"
         self._rest = b""
         # received into this: recv() would allocate its largest size each time
         self._buffer = bytearray(1 << 16)
@@ -46,27 +58,53 @@ class Pair:
     def make(cls) -> tuple[Pair, socket.socket]:
         """Our end, and the socket to hand on to the child."""
         ours, theirs = socket.socketpair()
-        return cls(ours), theirs
+        if not hasattr(os, "memfd_create"):
+            ours.sendall(_NO_MEMORY)
+            return cls(ours), theirs
+        number = os.memfd_create("torqueloop-pair")
+        try:
+            os.ftruncate(number, MAILBOX_BYTES)
+            box = Mailbox(mmap.mmap(number, MAILBOX_BYTES), 0)
+            # it waits in the socket until the child begins
+            socket.send_fds(ours, [_MEMORY], [number])
+            return cls(ours, box), theirs
+        finally:
+            os.close(number)
 
     @classmethod
     def inherited(cls, number: int) -> Pair:
         """The end that this process was started with."""
-        return cls(socket.socket(fileno=number))
+        sock = socket.socket(fileno=number)
+        _, numbers, _, _ = socket.recv_fds(sock, 1, 1)
+        if not numbers:
+            return cls(sock)
+        try:
+            return cls(sock, Mailbox(mmap.mmap(numbers[0], MAILBOX_BYTES), 1))
+        finally:
+            os.close(numbers[0])
 
-    def exchange(self, message: bytes, timeout_s: float, dead: Callable[[], str | None]) -> bytes | None:
+    def exchange(self, message: bytes, timeout_s: float, dead: Callable[[], str | None] | None = None) -> bytes | None:
         """Send a message, wait for the answer (None when there is none in time). Gone with how the other side ended,
         which `dead` tells: the connection may break a moment before the process is gone."""
         try:
             self.send(message)
             return self.receive(timeout_s, dead)
         except Gone as error:
-            deadline = time.monotonic() + ENDS_S
-            while (text := dead()) is None and time.monotonic() < deadline:
+            text, deadline = None, time.monotonic() + ENDS_S
+            while dead is not None and (text := dead()) is None and time.monotonic() < deadline:
                 time.sleep(0.005)
             raise Gone(text or str(error)) from None
 
     def send(self, message: bytes) -> None:
         """Send a whole message; Gone if the other side has closed."""
+        if self._box is not None:
+            if len(message) <= ROOM and self._box.post(message):
+                return
+            # too long for the box, or the one before is still in it: whoever hangs is not waited for here
+            self._box.post(_IN_SOCKET)
+        self._send(message)
+
+    def _send(self, message: bytes) -> None:
         data: bytes | memoryview = _LENGTH.pack(len(message)) + message
         try:
             while data:
@@ -83,6 +121,33 @@ class Pair:
     def receive(self, timeout_s: float, dead: Callable[[], str | None] | None = None) -> bytes | None:
         """The next whole message; None when there is none in time. `dead` is asked while waiting: a text ends the
         wait with Gone, as does a closed end."""
+        if self._box is None:
+            return self._receive(timeout_s, dead)
+        message = self._box.take(min(SLICE_S, timeout_s))
+        if message:
+            return message
+        # the clock is only looked at when nothing comes
+        deadline = time.monotonic() - SLICE_S + timeout_s
+        while message is None:
+            if dead is not None and (text := dead()) is not None:
+                raise Gone(text)
+            self._look_at_socket()
+            if time.monotonic() >= deadline:
+                return None
+            message = self._box.take(min(SLICE_S, timeout_s))
+        return message or self._receive(timeout_s, dead)
+
+    def _look_at_socket(self) -> None:
+        """Gone when the other side has closed."""
+        try:
+            if self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"":
+                raise Gone("has closed the connection")
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            raise Gone(f"cannot receive: {error.strerror or error}") from None
+
+    def _receive(self, timeout_s: float, dead: Callable[[], str | None] | None) -> bytes | None:
         deadline = 0.0
         while True:
             if len(self._rest) >= 4:
@@ -95,7 +160,6 @@ class Pair:
             try:
                 n = self._socket.recv_into(self._buffer)
             except BlockingIOError:
-                # the clock is only looked at when nothing comes
                 now = time.monotonic()
                 deadline = deadline or now - SLICE_S + timeout_s
                 if dead is not None and (text := dead()) is not None:

@@ -43,7 +43,7 @@ def test_vehicle_process_in_lockstep_gives_the_same_hash_as_the_model_in_this_pr
     other = run_rig(path, "virtual", 2.5, tmp_path / "b", progress=False, html=False)
     assert other.stats.hash == pull_away.stats.hash
     link = other.stats.vehicles["vehicle"].link
-    assert (link.mode, link.endpoint, link.exchanges) == ("lockstep", "socket pair", 2500)
+    assert (link.mode, link.endpoint, link.exchanges) == ("lockstep", "shared memory", 2500)
 
 
 def test_the_configured_models_run_in_the_rigs_process_unless_told_otherwise(pull_away, tmp_path):

@@ -86,6 +86,8 @@ KERNEL_GROUPS: dict[str, set[str]] = {
     # time, threads, atomics, histograms
     "clock": set(),
     "rings": {"clock"},
+    # letter boxes and messages between the rig and a process it has started
+    "link": {"clock"},
     "can": {"clock", "rings"},
     # matrices of who sticks, the boxed problem
     "locks": {"model"},

@@ -33,8 +33,9 @@ VehicleStep = Callable[[StepMessage], StateMessage | None]
 class VirtualVehicle:
     """Vehicle side of the virtual clock: one exchange before each tick."""
 
-    def __init__(self, parts: RigParts, step: VehicleStep) -> None:
-        self._parts, self._step = parts, step
+    def __init__(self, parts: RigParts, step: VehicleStep, linked: bool = False) -> None:
+        """`linked`: the model is asked over a link, which keeps the books."""
+        self._parts, self._step, self._linked = parts, step, linked
         #: first failure: text for the report; no further exchange after it
         self.failure: str | None = None
         self.exchanges: int = 0
@@ -71,7 +72,7 @@ class VirtualVehicle:
             return
         self._asked = step
         carriers = self._parts.carriers
-        told = carriers.told(values[len(RIG_SLOT) :])
+        told = carriers.told(values[len(RIG_SLOT) :]) if carriers.names else {}
         try:
             state = self._step(StepMessage(step, t, force, impulse, speed, s, brake, told))
             if state is None:
@@ -84,7 +85,8 @@ class VirtualVehicle:
             self.failure = f"vehicle, step {step}: answer refused: {error}"
             return
         self.exchanges += 1
-        self.residual.add(step, speed, impulse, state.speed)
+        if not self._linked:
+            self.residual.add(step, speed, impulse, state.speed)
         self._parts.vehicle_in.write(
             (state.step, state.own_step, state.t, state.speed, state.a, state.F, state.F_hold, state.grade), now_ns
         )

@@ -1,0 +1,182 @@
+"""Messages of fixed form: a msgpack map with the same keys in the same order each time, whole numbers and doubles.
+
+    map of n | head: constant keys and values, packed | key, uint .. uint64 or double | key, ... | the end
+
+`pack` gives the bytes that msgpack gives for the same map. `unpack` takes exactly this form and says None to everything
+else, right or wrong: whoever asks then looks at it key by key. Neither makes a Python object on the way but the result;
+by way of a dictionary the same costs ten times that. msgpack: github.com/msgpack/msgpack/blob/master/spec.md
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memcmp, memcpy
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.float cimport PyFloat_AsDouble
+from cpython.long cimport PyLong_AsLongLong, PyLong_CheckExact
+
+cdef enum:
+    FIELDS_MAX = 14           # with the head's the map has a header of one byte
+    KEY_BYTES = 32            # of a key, packed
+    BYTES_MAX = 1024
+    FIXMAP = 0x80             # types of msgpack
+    FIXSTR = 0xA0
+    UINT8 = 0xCC
+    UINT16 = 0xCD
+    UINT32 = 0xCE
+    UINT64 = 0xCF
+    FLOAT64 = 0xCB
+
+
+cdef struct field_t:
+    uint8_t[KEY_BYTES] key    # packed
+    int key_bytes
+    bint whole
+    double low, high          # of a double
+    int64_t highest           # of a whole number, from 0
+
+
+cdef inline uint8_t* put(uint8_t* p, uint64_t x, int size) noexcept nogil:
+    """The lowest `size` bytes of x, the highest of them first."""
+    cdef int i
+    for i in range(size):
+        p[i] = <uint8_t>(x >> (8 * (size - 1 - i)))
+    return p + size
+
+
+cdef inline uint64_t got(const uint8_t* p, int size) noexcept nogil:
+    """Inverse of put."""
+    cdef uint64_t x = 0
+    cdef int i
+    for i in range(size):
+        x = x << 8 | p[i]
+    return x
+
+
+cdef inline uint8_t* put_whole(uint8_t* p, uint64_t x) noexcept nogil:
+    """x in the shortest form."""
+    if x < 0x80:
+        return put(p, x, 1)
+    if x < 1 << 8:
+        return put(put(p, UINT8, 1), x, 1)
+    if x < 1 << 16:
+        return put(put(p, UINT16, 1), x, 2)
+    if x < <uint64_t>1 << 32:
+        return put(put(p, UINT32, 1), x, 4)
+    return put(put(p, UINT64, 1), x, 8)
+
+
+cdef inline int whole_bytes(uint8_t kind) noexcept nogil:
+    """Bytes behind the type of a whole number >= 0; -1: none."""
+    if kind < 0x80:
+        return 0
+    return 1 << (kind - UINT8) if UINT8 <= kind <= UINT64 else -1
+
+
+cdef inline double as_double(uint64_t x) noexcept nogil:
+    cdef double d
+    memcpy(&d, &x, sizeof(double))
+    return d
+
+
+cdef inline uint64_t as_bits(double d) noexcept nogil:
+    cdef uint64_t x
+    memcpy(&x, &d, sizeof(double))
+    return x
+
+
+cdef class Form:
+    """The form of one kind of message. real-time: no (makes Python objects)."""
+
+    cdef bytes _head
+    cdef type _made
+    cdef tuple _names
+    cdef int _n
+    cdef field_t[FIELDS_MAX] _field
+
+    def __init__(self, type made not None, bytes head not None, int head_fields, fields):
+        """made: dataclass of the messages, whose further field is `carrier`. head: packed keys and values that are
+        always the same, head_fields of them. fields: (name, None, highest) of a whole number from 0 to highest, or
+        (name, low, high) of a double, in the order of the dataclass."""
+        cdef bytes key
+        self._made, self._names = made, tuple([name for name, _, _ in fields])
+        self._n = len(self._names)
+        if not 0 < self._n <= FIELDS_MAX or self._n + head_fields > 15:
+            raise ValueError(f"{self._n} fields beside {head_fields}, allowed: 1 to {<int>FIELDS_MAX}, 15 in all")
+        self._head = bytes([FIXMAP + self._n + head_fields]) + head
+        if len(self._head) + self._n * (KEY_BYTES + 9) > BYTES_MAX:
+            raise ValueError(f"head of {len(head)} bytes, allowed: all of a message within {<int>BYTES_MAX}")
+        for i, (name, low, high) in enumerate(fields):
+            key = name.encode()
+            if not 0 < len(key) < KEY_BYTES:
+                raise ValueError(f"key {name!r}, allowed: 1 to {<int>KEY_BYTES - 1} bytes")
+            self._field[i].key_bytes = len(key) + 1
+            self._field[i].key[0] = <uint8_t>(FIXSTR + len(key))
+            memcpy(self._field[i].key + 1, PyBytes_AS_STRING(key), len(key))
+            self._field[i].whole = low is None
+            if low is None:
+                self._field[i].highest = high
+            else:
+                self._field[i].low, self._field[i].high = low, high
+
+    def pack(self, message):
+        """The message's bytes; None where a whole number is none, or none of its range."""
+        cdef uint8_t[BYTES_MAX] space
+        cdef uint8_t* p = space
+        cdef field_t* f
+        cdef int64_t x
+        cdef int i
+        memcpy(p, PyBytes_AS_STRING(self._head), PyBytes_GET_SIZE(self._head))
+        p += PyBytes_GET_SIZE(self._head)
+        for i in range(self._n):
+            f = &self._field[i]
+            value = getattr(message, <str>self._names[i])
+            memcpy(p, f.key, f.key_bytes)
+            p += f.key_bytes
+            if f.whole:
+                if not PyLong_CheckExact(value) or not 0 <= value <= f.highest:
+                    return None
+                p = put_whole(p, <uint64_t>PyLong_AsLongLong(value))
+            else:
+                p = put(put(p, FLOAT64, 1), as_bits(PyFloat_AsDouble(value)), 8)
+        return PyBytes_FromStringAndSize(<char*>space, p - space)
+
+    def unpack(self, bytes data not None):
+        """The message, `carrier` empty; None for bytes of any other form, or numbers out of their range."""
+        cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(data)
+        cdef const uint8_t* end = p + PyBytes_GET_SIZE(data)
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(self._head)
+        cdef double[FIELDS_MAX] number
+        cdef int64_t[FIELDS_MAX] whole
+        cdef field_t* f
+        cdef dict values
+        cdef int i, n
+        if end - p < size or memcmp(p, PyBytes_AS_STRING(self._head), size) != 0:
+            return None
+        p += size
+        for i in range(self._n):
+            f = &self._field[i]
+            if end - p <= f.key_bytes or memcmp(p, f.key, f.key_bytes) != 0:
+                return None
+            p += f.key_bytes
+            n = whole_bytes(p[0]) if f.whole else 8 if p[0] == FLOAT64 else -1
+            if n < 0 or end - p <= n:
+                return None
+            if f.whole:
+                whole[i] = <int64_t>(got(p + 1, n) if n else p[0])
+                if not 0 <= whole[i] <= f.highest:
+                    return None
+            else:
+                number[i] = as_double(got(p + 1, 8))
+                # false for a NaN as well
+                if not f.low <= number[i] <= f.high:
+                    return None
+            p += 1 + n
+        if p != end:
+            return None
+        # a frozen dataclass lets nobody set attributes, and its own way of doing it takes most of the time
+        message = self._made.__new__(self._made)
+        values = message.__dict__
+        for i in range(self._n):
+            values[self._names[i]] = whole[i] if self._field[i].whole else number[i]
+        values["carrier"] = {}
+        return message

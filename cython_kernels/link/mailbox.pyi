@@ -1,0 +1,9 @@
+from typing import Any
+
+MAILBOX_BYTES: int
+ROOM: int
+
+class Mailbox:
+    def __init__(self, memory: Any, side: int) -> None: ...
+    def post(self, message: bytes) -> bool: ...
+    def take(self, timeout_s: float) -> bytes | None: ...
