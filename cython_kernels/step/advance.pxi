@@ -188,7 +188,8 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         if x <= 1.5:
             find_toggled(m, s, x)
         if y > 0.0:
-            if x <= 1.5 and TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or cut_makes_energy(m, s, x)):
+            if x <= 1.5 and TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or cut_makes_energy(m, s, x) or (
+                    TL_NST(m) > 0 and beside_polynomial(m, s, x))):
                 own_length = 1               # the rest of the step in trials of its length, too
                 y = accept_shortened(m, s, done, x)
             elif accept(m, s, done, y):

@@ -62,6 +62,8 @@ cdef inline int64_t contact_regime(const tl_model* m, const tl_state* s, int32_t
 
 #: of the size of an angle: a stop so near to an end is at it
 cdef double AT_END = 1e-12
+#: of what a margin is formed from: so near to the end of its regime a contact is at it
+cdef double AT_EDGE = 1e-11
 
 
 cdef void find_ends(const tl_model* m, tl_state* s) noexcept nogil:
@@ -113,6 +115,15 @@ cdef void row_polynomial(const tl_model* m, const tl_state* s, int32_t k, double
     p[4] = 0.25 * h * v[3]
 
 
+cdef inline double way_to_end(const tl_model* m, const tl_state* s, int32_t j, int32_t which, double phi) noexcept nogil:
+    """What is left from the angle phi to the upper (0) or lower end of stop j that is at none of them. Rounding may have
+    left it a little beyond: then it is reached when it goes further, not where others hold it."""
+    cdef double now = row_angle(m, s, m.fr[m.st[j].fr].row)
+    if which == 0:
+        return larger(m.st[j].hi, now) - phi
+    return phi + larger(-m.st[j].lo, -now)
+
+
 cdef inline double contact_margin(const tl_model* m, const tl_state* s, int32_t i, int32_t which, const double* p,
                                   const double* v, double x) noexcept nogil:
     """What must stay >= 0 for the regime of contact i to go on: `which` counts its ends (see contact_after)."""
@@ -122,17 +133,20 @@ cdef inline double contact_margin(const tl_model* m, const tl_state* s, int32_t 
     if TL_NST(m) > 0 and i >= TL_NCON(m):
         if q != 0:
             return 1.0                   # it is there
-        return m.st[i - TL_NCON(m)].hi - phi if which == 0 else phi - m.st[i - TL_NCON(m)].lo
+        return way_to_end(m, s, i - TL_NCON(m), which, phi)
     if q == 0:
         return m.con[i].hi - phi if which == 0 else phi - m.con[i].lo
     phi = side * (phi - (m.con[i].hi if q > 0 else m.con[i].lo))
     if which == 0:
-        return phi
+        return phi if q != 2 * side else 1.0
     tc = m.con[i].c * phi
     td = m.con[i].d * w * side
     if q == side:                        # 1
         return tc + td if which == 1 else (tc - td if m.con[i].kind == 0 else 1.0)
     if q == 2 * side:
+        # it closes: before it comes apart it has turned round, and this end is passed
+        if which == 1 and tc < -1e-9 * fabs(td):
+            return -fabs(td) - fabs(tc)
         return td - tc if which == 1 else 1.0
     return -(tc + td) if which == 1 else 1.0
 
@@ -191,6 +205,15 @@ cdef double contact_root(const tl_model* m, const tl_state* s, int32_t i, int32_
     return 2.0
 
 
+cdef inline int32_t goes_out(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """1 when the angle of contact i moves towards the end of its regime that find_contact saw."""
+    cdef double w = row_dot(m, contact_row(m, i), s.now.u)
+    cdef int64_t q = contact_regime(m, s, i)
+    if q == 0:
+        return w > TOL_R if s.contact_which[i] == 0 else w < -TOL_R
+    return s.contact_which[i] == 0 and (w < -TOL_R if q > 0 else w > TOL_R)
+
+
 cdef double contact_passed(const tl_model* m, tl_state* s, int32_t i, double* x) noexcept nogil:
     """By how much, relative to what it is formed of, the trial's end is beyond the regime of contact i; 0: it is not.
 
@@ -212,8 +235,25 @@ cdef double contact_passed(const tl_model* m, tl_state* s, int32_t i, double* x)
     s.contact_next[i] = contact_after(m, s, i, found)
     f1 = contact_left(m, s, s.end, i)
     f0 = contact_left(m, s, s.now, i)
-    x[0] = f0 / (f0 - f1) if f0 > 0.0 else 0.5
+    x[0] = f0 / (f0 - f1)
+    if f0 <= AT_EDGE * contact_size(m, s, i):
+        # at it, by rounding: straight out, or it leaves and comes back
+        x[0] = 0.0 if goes_out(m, s, i) else 0.5
     return worst
+
+
+cdef int32_t parts_first(const tl_model* m, tl_state* s, int32_t i) noexcept nogil:
+    """1 when contact i, looked for at another end of its regime, is apart at the end of the trial: that comes first, and
+    is what is looked for from here on."""
+    cdef int32_t which = s.contact_which[i]
+    if i >= TL_NCON(m) or s.regime[i] == 0 or which == 0:
+        return 0
+    s.contact_which[i] = 0
+    if contact_left(m, s, s.end, i) >= -1e-9 * contact_size(m, s, i):
+        s.contact_which[i] = which
+        return 0
+    s.contact_next[i] = contact_after(m, s, i, 0)
+    return 1
 
 
 cdef double find_contact(const tl_model* m, tl_state* s, double end) noexcept nogil:
@@ -238,9 +278,24 @@ cdef double find_contact(const tl_model* m, tl_state* s, double end) noexcept no
                 s.contact_x[i] = x
                 s.contact_next[i] = contact_after(m, s, i, which)
                 s.contact_which[i] = which
+        if i >= TL_NCON(m) and s.contact_x[i] > 1.5 and end == 1.0 and contact_passed(m, s, i, &x) > 0.0:
+            s.contact_x[i] = x               # the trapezoidal rule ends beyond its own polynomial
         if s.contact_x[i] < first:
             first = s.contact_x[i]
     return first
+
+
+cdef int32_t beside_polynomial(const tl_model* m, const tl_state* s, double x) noexcept nogil:
+    """1 when a stop that is reached at the fraction x of the trial would not be at its end if the trial were cut there."""
+    cdef int32_t i
+    cdef double[5] p
+    cdef double[4] v
+    for i in range(TL_NCON(m), TL_NCON(m) + TL_NST(m)):
+        if s.contact_x[i] <= x and x > 0.0:
+            row_polynomial(m, s, contact_row(m, i), p, v)
+            if fabs(contact_margin(m, s, i, s.contact_which[i], p, v, x)) > 1e-9 * contact_size(m, s, i):
+                return 1
+    return 0
 
 
 cdef inline double contact_scale(const tl_model* m, const tl_state* s, int32_t i, int32_t which, const double* p,

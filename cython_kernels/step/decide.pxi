@@ -224,7 +224,6 @@ cdef void find_candidates(const tl_model* m, tl_state* s, tl_box* box, double ah
         i = j if TL_NLS(m) > 0 else m.fr_order[j]
         k = m.fr[i].row
         r = s.now.w[k]
-        s.was[i] = logged_mode(s, i)
         if bilateral(m, i):
             s.mode[i] = 0
             continue
@@ -244,10 +243,32 @@ cdef void find_candidates(const tl_model* m, tl_state* s, tl_box* box, double ah
     s.ties = 0
 
 
-cdef void force_ahead(const tl_model* m, tl_state* s, double ahead, int32_t known) noexcept nogil:
-    """s.g: force on u without the candidates, mean over the look-ahead."""
+cdef double span_of_regimes(const tl_model* m, tl_state* s) noexcept nogil:
+    """How long the look-ahead may be for springs, s: half of the way to where the first contact would leave its regime at
+    the present speeds. Beyond it the law of the regime is another: a side that lets go would be taken to pull."""
+    cdef int32_t i, which
+    cdef double[5] p
+    cdef double[4] v
+    cdef double f0, f1, span = m.look_ahead * m.h
+    for i in range(TL_NCON(m)):
+        p[0] = row_angle(m, s, m.con[i].row)
+        p[1] = 0.0
+        v[0] = row_dot(m, m.con[i].row, s.now.u)
+        v[1] = p[2] = p[3] = p[4] = v[2] = v[3] = 0.0
+        for which in range(3 if s.regime[i] != 0 else 2):
+            p[1] = 0.0
+            f0 = contact_margin(m, s, i, which, p, v, 0.0)
+            p[1] = span * v[0]
+            f1 = contact_margin(m, s, i, which, p, v, 1.0)
+            if f0 > 0.0 and f1 < 0.0:
+                span *= 0.5 * f0 / (f0 - f1)
+    return span
+
+
+cdef void force_ahead(const tl_model* m, tl_state* s, double ahead, double span, int32_t known) noexcept nogil:
+    """s.g: force on u without the candidates, mean over the look-ahead (`span`: that of springs, s)."""
     cdef int32_t i, n = TL_N(m)
-    cdef double acc, span = m.look_ahead * m.h
+    cdef double acc
     for i in range(TL_NHOT(m)):
         s.F[i] = 0.0
     for i in range(TL_NPORT(m)):
@@ -341,32 +362,42 @@ cdef int32_t solve_ahead(const tl_model* m, tl_state* s, tl_box* box, double ahe
     return by_pattern
 
 
-cdef void leave_ends(const tl_model* m, tl_state* s) noexcept nogil:
-    """Stops that do not hold any more, or carry nothing because others hold: free from here on."""
+cdef void free_ends(const tl_model* m, tl_state* s) noexcept nogil:
+    """Stops that do not hold any more, or carry nothing because others hold: without a torque."""
     cdef int32_t i, j
     for j in range(TL_NST(m)):
         i = m.st[j].fr
         if s.mode[i] != 0:
-            s.at_end[j] = 0
-            stop_limits(m, s, j)
             s.mode[i] = 2
             s.tied[i] = 0
 
 
-cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexcept nogil:
-    """Modes of all pressed elements at rest, by the boxed problem over a look-ahead, and the accelerations that follow.
+cdef int32_t end_pulls(const tl_model* m, const tl_state* s) noexcept nogil:
+    """1 when a stop would have to pull now to hold."""
+    cdef int32_t i, j
+    for j in range(TL_NST(m)):
+        i = m.st[j].fr
+        if s.mode[i] == 0 and (s.now.tau[i] > s.now.lim_b[i] or s.now.tau[i] < -s.now.lim_f[i]):
+            return 1
+    return 0
 
-    x, known: cut of the trial that led here (its end values carry the trend of forces and limits over the interval).
-    """
+
+cdef void leave_ends(const tl_model* m, tl_state* s) noexcept nogil:
+    """Stops that do not hold: not at their end from here on."""
+    cdef int32_t j
+    for j in range(TL_NST(m)):
+        if s.mode[m.st[j].fr] != 0:
+            s.at_end[j] = 0
+            stop_limits(m, s, j)
+
+
+cdef void decide_over(const tl_model* m, tl_state* s, double ahead, double span, int32_t known) noexcept nogil:
+    """Modes by the forces over the look-ahead (`span`: that of springs, s), accelerations and torques of this instant."""
     cdef int32_t i, c, found = 0
-    cdef double ahead = 0.0
     cdef tl_box box = lay_box(m, s)
-    if known and x < 0.999999:
-        ahead = 0.5 * m.look_ahead / ((1.0 - x) * s.part)
-    s.counters[TL_C_DECISIONS] += 1
     find_candidates(m, s, &box, ahead, TL_NLS(m) == 0)
     if box.nc > 0 or TL_NLS(m) > 0:
-        force_ahead(m, s, ahead, known)
+        force_ahead(m, s, ahead, span, known)
         found = solve_ahead(m, s, &box, ahead)
         for c in range(box.nc):
             i = box.cand[c]
@@ -374,14 +405,34 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
             s.tied[i] = box.side[c] != 0 and not box.released[c]
             s.ties |= s.tied[i]
     if TL_NST(m) > 0:
-        leave_ends(m, s)
-    for i in range(TL_NF(m)):
-        if logged_mode(s, i) != s.was[i]:
-            log_mode_change(s, i)
+        free_ends(m, s)
     if not found or TL_NST(m) > 0:
         s.pat = pattern_now(m, s)
     forget_history(m, s)
     settle(m, s)
+
+
+cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexcept nogil:
+    """Modes of all pressed elements at rest, by the boxed problem over a look-ahead, and the accelerations that follow.
+
+    x, known: cut of the trial that led here (its end values carry the trend of forces and limits over the interval).
+    """
+    cdef int32_t i
+    cdef double ahead = 0.0
+    if known and x < 0.999999:
+        ahead = 0.5 * m.look_ahead / ((1.0 - x) * s.part)
+    s.counters[TL_C_DECISIONS] += 1
+    for i in range(TL_NF(m)):
+        s.was[i] = logged_mode(s, i)
+    decide_over(m, s, ahead, span_of_regimes(m, s) if TL_NCON(m) > 0 else m.look_ahead * m.h, known)
+    if TL_NST(m) > 0:
+        if end_pulls(m, s):
+            # springs swing within the look-ahead and press what they pull now: this instant alone
+            decide_over(m, s, 0.0, 0.0, known)
+        leave_ends(m, s)
+    for i in range(TL_NF(m)):
+        if logged_mode(s, i) != s.was[i]:
+            log_mode_change(s, i)
 
 
 cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:

@@ -214,7 +214,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
     for i in range(TL_NCON(m) + TL_NST(m)):
         if s.contact_x[i] <= x + 1e-9:
             stops = nf + i
-            small = 1e-11 * contact_size(m, s, i)
+            small = AT_EDGE * contact_size(m, s, i)
     if stops >= 0:
         start_search(&r, event_margin(m, s, s.now, stops, sgn), 1.0, event_margin(m, s, s.end, stops, sgn), small)
     if m.stiff_cut:
@@ -230,7 +230,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
         if not m.stiff_cut:
             history_of_part(m, s, s.ex.hs1, s.ex.a, x)
         trial(m, s, done)
-        other = first_passed(m, s, stops, &turn)
+        other = stops if stops >= nf and parts_first(m, s, stops - nf) else first_passed(m, s, stops, &turn)
         if other >= 0 and it < REFINE - 1:
             # the shorter trial turns another slip round: that one first, and what was to happen at x has not happened
             if stops >= nf:
@@ -239,7 +239,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
                 s.toggled[i] &= 2
             stops = other
             sgn = turn
-            small = slip_left(m) if stops < nf else 1e-11 * contact_size(m, s, stops - nf)
+            small = slip_left(m) if stops < nf else AT_EDGE * contact_size(m, s, stops - nf)
             start_search(&r, event_margin(m, s, s.now, stops, sgn), x, event_margin(m, s, s.end, stops, sgn), small)
             if stops < nf:
                 s.toggled[stops] |= 2

@@ -4,7 +4,7 @@ from libc.math cimport cos, exp, fabs, sin, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from torqueloop.cython_kernels.locks.locks cimport boxed_solve, cut_pattern, lu_solve, pattern_of, set_ratio_rows
+from torqueloop.cython_kernels.locks.locks cimport boxed_refine, boxed_solve, cut_pattern, lu_solve, pattern_of, set_ratio_rows
 from torqueloop.cython_kernels.model.model cimport (
     TL_C_DECISIONS, TL_C_EVALS, TL_C_EVENTS, TL_C_FALLBACKS, TL_C_PIVOTS, TL_C_PIVOTS_MAX, TL_C_RELAXED, TL_C_SPLITS_MAX,
     TL_C_HEAT, TL_C_REFUSED, TL_C_STEEP, TL_FORMED, forces_of, lanes, other_views,
