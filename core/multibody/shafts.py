@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torqueloop.core.compile.poses import carried, pins
+from torqueloop.core.compile.poses import pins
 from torqueloop.core.describe.errors import CompileError, RangeError
 from torqueloop.core.describe.joint_parts import LARGEST_BEND
 from torqueloop.core.multibody.tree import Floats, Vector, cross, unit
+from torqueloop.cython_kernels.model.posed_shaft import PosedShaft
 
 UNIVERSAL, CONSTANT_VELOCITY = "universal", "constant_velocity"
-LEAST_COS, LARGEST_SIN = math.cos(LARGEST_BEND), math.sin(LARGEST_BEND)
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,6 @@ class Twist:
     over_angle: tuple[float, float]
     over_turn: tuple[Floats, Floats]
     over_place: Floats
-    arms: tuple[Floats, Floats]
 
 
 class ShaftGeometry:
@@ -83,7 +82,7 @@ class ShaftGeometry:
             if not getattr(shaft, key) >= 0.0:
                 raise RangeError("{key} = {value} is out of range", table=f"shaft.{shaft.name}", key=key,
                                  value=getattr(shaft, key), allowed=">= 0")  # fmt: skip
-        self.hooke = tuple(self._kind(key) for key in ("joint_a", "joint_b"))
+        self.hooke = self._kind("joint_a"), self._kind("joint_b")
         self.n = unit(shaft.n_a, f"shaft.{shaft.name}", "n_a"), unit(shaft.n_b, f"shaft.{shaft.name}", "n_b")
         self.at = np.array(shaft.at_a, float), np.array(shaft.at_b, float)
         way = b.place + b.turn @ self.at[1] - a.place - a.turn @ self.at[0]
@@ -98,12 +97,11 @@ class ShaftGeometry:
                 raise RangeError(f"{{key}} = {{value}}: the joint is bent by {math.degrees(bend):.6g} deg",
                                  table=f"shaft.{shaft.name}", key=key, value=list(getattr(shaft, key)),
                                  allowed="up to 80 deg, in the sense in which the shaft turns")  # fmt: skip
-        found = pins(shaft.theta, shaft.phase, (self.hooke[0], self.hooke[1]), n_a, n_b, s)
-        self.pins = a.turn.T @ found[0], b.turn.T @ found[1]
-        self.D0, self.psi0 = 0.0, 0.0
-        at_rest = self.twist(a, b, 0.0, 0.0, 0.0)
-        self.psi0 = at_rest.psi
-        self.D0 = at_rest.D - at_rest.psi
+        found = pins(shaft.theta, shaft.phase, self.hooke, n_a, n_b, s)
+        own = self.hooke, self.n, (a.turn.T @ found[0], b.turn.T @ found[1]), self.at, self.sense
+        angle, psi0, *_ = PosedShaft(*own).twist((a.turn, b.turn), (a.place, b.place), 0.0, 0.0, 0.0)
+        self.D0 = angle - psi0
+        self.law = PosedShaft(*own, psi0)
 
     def _kind(self, key: str) -> int:
         value = getattr(self.shaft, key)
@@ -114,50 +112,7 @@ class ShaftGeometry:
 
     def twist(self, a: Side, b: Side, phi_a: float, phi_b: float, near: float) -> Twist:
         """The twist with psi next to `near`."""
-        sides = a, b
-        arms = a.turn @ self.at[0], b.turn @ self.at[1]
-        way = b.place + arms[1] - a.place - arms[0]
-        length = math.sqrt(way @ way)
-        s = self.sense * way / length
-        r, ratio, slopes, turns, references = [], [], [], [], []
-        over_direction = np.zeros(3)
-        for end, (side, phi) in enumerate(zip(sides, (phi_a, phi_b), strict=True)):
-            n, e1 = side.turn @ self.n[end], side.turn @ self.pins[end]
-            along = 1.0 + float(n @ s)
-            ripple, g, slope = _joint(self.hooke[end], n, e1, s, phi)
-            over_direction += (1.0 if end == 0 else -1.0) * (slope - cross(n, s) / along)
-            turns.append((1.0 if end == 0 else -1.0) * ((n + s) / along - cross(s, slope)))
-            references.append(carried(e1, n, s))
-            r.append(ripple)
-            ratio.append(g)
-            slopes.append(slope)
-        one, other = references
-        psi = math.atan2(float(cross(other, one) @ s), float(one @ other)) - self.psi0
-        psi = near + math.remainder(psi - near, 2.0 * math.pi)
-        across = over_direction - (over_direction @ s) * s
-        return Twist(
-            phi_a + r[0] - phi_b - r[1] + psi - self.D0, psi, (ratio[0], -ratio[1]), (turns[0], turns[1]),
-            self.sense * across / length, arms,
-        )  # fmt: skip
-
-
-def _joint(hooke: int, n: Floats, e1: Floats, s: Floats, phi: float) -> tuple[float, float, Floats]:
-    """Ripple of a joint, dy/dphi, and its slope over the direction s of the shaft; held beyond 80 deg."""
-    if not hooke:
-        return 0.0, 1.0, np.zeros(3)
-    e2 = cross(n, e1)
-    P = math.cos(phi) * e1 + math.sin(phi) * e2
-    Q = math.sin(phi) * e1 - math.cos(phi) * e2
-    p, q, k = float(P @ s), float(Q @ s), float(n @ s)
-    size = p * p + q * q
-    held = k < LEAST_COS
-    if held:
-        by = LARGEST_SIN / math.sqrt(size) if size > 0.0 else 0.0
-        p, q, k = p * by, q * by, LEAST_COS
-    num, den = p * q, 1.0 + k - p * p
-    by = 1.0 / (num * num + den * den)
-    rp, rq, rk = (den * q + 2.0 * p * num) * by, den * p * by, -num * by
-    if held:
-        turn = (rq * p - rp * q) / (size or 1.0)
-        rp, rq, rk = -turn * float(Q @ s), turn * float(P @ s), 0.0
-    return math.atan(num / den), k / (1.0 - p * p), rp * P + rq * Q + rk * n
+        angle, psi, over_angle, over_turn, over_place = self.law.twist(
+            (a.turn, b.turn), (a.place, b.place), phi_a, phi_b, near
+        )
+        return Twist(angle - self.D0, psi, over_angle, (over_turn[0], over_turn[1]), over_place)

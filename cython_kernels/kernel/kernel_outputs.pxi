@@ -85,76 +85,97 @@ cdef double sum_now(const tl_model* m, const tl_state* s, int32_t k) noexcept no
         if t.input >= 0:
             x *= s.readout.inp[t.input]
         if t.joint >= 0:
-            x *= joint_output(m, s, t.joint // TL_JOINT_OUTPUTS, t.joint % TL_JOINT_OUTPUTS)
+            x *= s.readout.joint[t.joint]
         total += x
         if not t.more:
             return total
         t += 1
 
 
-cdef double joint_output(const tl_model* m, const tl_state* s, int32_t i, int32_t which) noexcept nogil:
+cdef void read_joints(const tl_model* m, const tl_state* s) noexcept nogil:
+    """What all joint shafts show, once for all of their outputs."""
+    cdef int32_t i
+    for i in range(m.njo):
+        read_joint(m, s, i, s.readout.joint + TL_JOINT_OUTPUTS * i)
+
+
+cdef void read_joint(const tl_model* m, const tl_state* s, int32_t i, double* y) noexcept nogil:
     """Of joint shaft i: 0 tau, 1 twist, 2, 3 ratio of each joint, 4 heat, 5 work of what bends it, 6, 7 and 8, 9 moments of
     the joints on the outer shafts a and b along the normal of the joint's plane and in it, 10, 11 force of the shaft
     on joint a along the normal of its plane and across it; between carriers that move against each other also 12 to 14 moment
     on carrier a, 15 to 17 force on it, 18 to 23 the same of b, 24, 25 bend angles, 26 distance of the joints."""
     cdef const tl_jo* j = &m.jo[i]
-    cdef int32_t e = 1 if which == 3 or which == 8 or which == 9 else 0, k
-    cdef int32_t base = m.nport - 2 * m.njo
+    cdef int32_t k, row
     cdef tl_bend[2] b
     cdef double[2] beta
     cdef double[2] x
-    cdef double tau, twist, ca, sa, cb, sb, psi = 0.0, planes = j.planes, length = j.length
+    cdef double tau, psi = 0.0, planes = j.planes, length = j.length
     cdef tl_shaft h
     cdef double[2][3] slope
-    cdef double[3] moment
-    cdef double[3] force
-    if which == 4 or which == 5:
-        return s.e_jo[3 * i + which - 4]
+    memset(y, 0, TL_JOINT_OUTPUTS * sizeof(double))
+    y[2] = y[3] = 1.0
+    y[4] = s.e_jo[3 * i]
+    y[5] = s.e_jo[3 * i + 1]
     if j.pose >= 0 and s.ps[TL_POSE_STATE * j.pose + 1] == 0.0:
-        return 1.0 if which == 2 or which == 3 else 0.0     # no step yet: the inputs, and so the poses, are not known
+        return                               # no step yet: the inputs, and so the poses, are not known
     if j.pose >= 0:
         psi = posed_now(m, s, j, &h, beta, &planes, &length)
     for k in range(2):
+        row = j.row_a if k == 0 else j.row_b
         if j.pose >= 0:
-            posed_bend(j.hooke[k], &h.side[k], row_angle(m, s, j.row_a if k == 0 else j.row_b), &b[k], slope[k])
-            x[k] = row_angle(m, s, j.row_a if k == 0 else j.row_b) - atan2(h.side[k].s2, h.side[k].s1)
+            posed_bend(j.hooke[k], &h.side[k], row_angle(m, s, row), &b[k], slope[k])
+            x[k] = row_angle(m, s, row) - atan2(h.side[k].s2, h.side[k].s1)
             continue
         beta[k] = j.bend[k] if j.bend_in[k] < 0 else s.readout.inp[j.bend_in[k]]
         beta[k] = bent(beta[k])
-        x[k] = row_angle(m, s, j.row_a if k == 0 else j.row_b) + j.theta[k]
+        x[k] = row_angle(m, s, row) + j.theta[k]
         bend(j.hooke[k], x[k], beta[k], &b[k])
-    twist = row_angle(m, s, j.row) + b[0].r - b[1].r + psi - j.D0
-    if which == 1:
-        return twist
-    if which == 2:
-        return b[0].g
-    if which == 3:
-        return 1.0 / b[1].g
     # both ends say the same: -tau*g_a = port_a - (c*q + d*w)
-    tau = (j.c * row_angle(m, s, j.row) + j.d * row_dot(m, j.row, s.now.u) - s.now.port[base + i]) / b[0].g
-    if which == 0:
-        return tau
-    if which >= 24:
-        return length if which == 26 else beta[which - 24]
-    if which >= 12:
-        k = (which - 12) // 6
-        posed_wrench(&m.ps[j.pose], &h, tau, slope[0], slope[1], k, moment, force)
-        return moment[which - 12 - 6 * k] if which - 12 - 6 * k < 3 else force[which - 15 - 6 * k]
+    tau = (j.c * row_angle(m, s, j.row) + j.d * row_dot(m, j.row, s.now.u) - s.now.port[m.nport - 2 * m.njo + i]) / b[0].g
+    y[0] = tau
+    y[1] = row_angle(m, s, j.row) + b[0].r - b[1].r + psi - j.D0
+    y[2] = b[0].g
+    y[3] = 1.0 / b[1].g
+    if j.pose >= 0:
+        for k in range(2):
+            posed_wrench(&m.ps[j.pose], &h, tau, slope[0], slope[1], k, y + 12 + 6 * k, y + 15 + 6 * k)
     for k in range(2):
+        y[24 + k] = beta[k]
         beta[k] = bent(beta[k])
-    if which < 10:
-        tau = tau * b[e].g
-        if not j.hooke[e]:
-            return tau * tan(0.5 * beta[e]) if which == 7 or which == 9 else 0.0
-        tau = tau * tan(beta[e]) * sin(x[e])
-        return tau * (cos(x[e]) if which == 6 or which == 8 else sin(x[e]))
-    # couples of the joints on the shaft between them, across it: along the normal of plane a, and across that
+    y[26] = length
+    read_moments(j, tau, b, beta, x, y + 6)
+    if length > 0.0:
+        read_across(j, tau, b, beta, x, planes, length, y + 10)
+
+
+cdef void read_moments(const tl_jo* j, double tau, const tl_bend* b, const double* beta, const double* x,
+                       double* y) noexcept nogil:
+    """Moments of both joints on the outer shafts, along the normal of the joint's plane and in it."""
+    cdef int32_t k
+    cdef double M
+    for k in range(2):
+        M = tau * b[k].g
+        if not j.hooke[k]:
+            y[2 * k] = 0.0
+            y[2 * k + 1] = M * tan(0.5 * beta[k])
+            continue
+        M = M * tan(beta[k]) * sin(x[k])
+        y[2 * k] = M * cos(x[k])
+        y[2 * k + 1] = M * sin(x[k])
+
+
+cdef void read_across(const tl_jo* j, double tau, const tl_bend* b, const double* beta, const double* x, double planes,
+                      double length, double* y) noexcept nogil:
+    """Force of the shaft on joint a, from the couples of the joints on the shaft between them, across it: along the normal of
+    plane a, and across that."""
+    cdef double ca, sa, cb, sb
     couple(j.hooke[0], x[0] + b[0].r, beta[0], &ca, &sa)
     couple(j.hooke[1], x[1] + b[1].r, beta[1], &cb, &sb)
     tau = tau / length
     ca = ca + cos(planes) * cb - sin(planes) * sb
     sa = sa + sin(planes) * cb + cos(planes) * sb
-    return -tau * sa if which == 10 else tau * ca
+    y[0] = -tau * sa
+    y[1] = tau * ca
 
 
 cdef double posed_now(const tl_model* m, const tl_state* s, const tl_jo* j, tl_shaft* h, double* beta, double* planes,
@@ -228,7 +249,7 @@ cdef double output_law(const tl_model* m, const tl_state* s, const tl_out* o) no
     if kind == OUT_SUM:
         return sum_now(m, s, k)
     if kind == OUT_JOINT:
-        return joint_output(m, s, k // TL_JOINT_OUTPUTS, k % TL_JOINT_OUTPUTS)
+        return s.readout.joint[k]
     return NAN  # a kind that stands in the state, or one without a law: refused long before
 
 

@@ -112,6 +112,7 @@ cdef int plan_readout(KernelState self) except -1:
     for k, at in elements.items():
         r.fr[at].fr, r.fr[at].row, r.fr[at].bilateral = k, rows[m.fr[k].row], m.fr[k].src == FR_BILATERAL
     r.inp = <double*>zeros(self, m.nin * sizeof(double))
+    r.joint = <double*>zeros(self, TL_JOINT_OUTPUTS * m.njo * sizeof(double))
     r.single = <double*>zeros(self, (m.nout + 1) * sizeof(double))
     r.single_out = <int32_t*>zeros(self, m.nout * sizeof(int32_t))
     r.scaled = <int32_t*>zeros(self, m.nout * sizeof(int32_t))
@@ -222,6 +223,8 @@ cdef void read_any(const tl_model* m, tl_state* s, double* out) noexcept nogil:
     read_rows(r, s.now)
     read_friction(r, s)
     memcpy(r.inp, s.inp if s.held else s.inp + 2 * m.nin, m.nin * sizeof(double))
+    if m.njo > 0:
+        read_joints(m, s)
     for i in range(r.n_single):
         r.single[i] = output_law(m, s, &m.out[r.single_out[i]])
     if r.kinetic != NULL:

@@ -180,6 +180,7 @@ cdef struct tl_readout:
     double* cap
     double* mode
     double* inp           # (nin) inputs at the end of the step
+    double* joint         # (njo, TL_JOINT_OUTPUTS) what joint shafts show
     double* single        # (n_single)
     int32_t n_square
     tl_square* square     # (n_square)

@@ -96,6 +96,17 @@ cdef inline double of_length_1(double q0, double q1, double q2, double q3) noexc
     return 1.0 / sqrt(size) if 0.25 <= size <= 4.0 else NAN
 
 
+cdef inline void lay_side(const tl_ps* o, int end, const double* place, tl_side* f) noexcept nogil:
+    """A bearing of a carrier with the axes f.R and its origin at this place."""
+    cdef int i
+    turned(f.R, o.n + 3 * end, f.n)
+    turned(f.R, o.e1 + 3 * end, f.e1)
+    cross3(f.n, f.e1, f.e2)
+    turned(f.R, o.r + 3 * end, f.arm)
+    for i in range(3):
+        f.x[i] = place[i] + f.arm[i]
+
+
 cdef inline void place_side(const tl_ps* o, int end, const double* pose, const double* rate, tl_side* f) noexcept nogil:
     """A bearing of a carrier with this pose and its rate; its quaternion may have any length but 0."""
     cdef double w = pose[0], x = pose[1], y = pose[2], z = pose[3], size = w * w + x * x + y * y + z * z, u
@@ -105,10 +116,7 @@ cdef inline void place_side(const tl_ps* o, int end, const double* pose, const d
     f.R[0], f.R[1], f.R[2] = 1.0 - u * (y * y + z * z), u * (x * y - w * z), u * (x * z + w * y)
     f.R[3], f.R[4], f.R[5] = u * (x * y + w * z), 1.0 - u * (x * x + z * z), u * (y * z - w * x)
     f.R[6], f.R[7], f.R[8] = u * (x * z - w * y), u * (y * z + w * x), 1.0 - u * (x * x + y * y)
-    turned(f.R, o.n + 3 * end, f.n)
-    turned(f.R, o.e1 + 3 * end, f.e1)
-    cross3(f.n, f.e1, f.e2)
-    turned(f.R, o.r + 3 * end, f.arm)
+    lay_side(o, end, pose + 4, f)
     # 2 times the vector of conj(q) dq/dt: along the axes of the carrier
     own[0] = u * (w * rate[1] - x * rate[0] - y * rate[3] + z * rate[2])
     own[1] = u * (w * rate[2] - y * rate[0] - z * rate[1] + x * rate[3])
@@ -116,7 +124,6 @@ cdef inline void place_side(const tl_ps* o, int end, const double* pose, const d
     turned(f.R, own, f.w)
     cross3(f.w, f.arm, f.v)
     for i in range(3):
-        f.x[i] = pose[4 + i] + f.arm[i]
         f.v[i] += rate[4 + i]
 
 
@@ -228,6 +235,14 @@ cdef inline void posed_slopes(const tl_shaft* h, const double* ra, const double*
                 Gb[i] = by * (h.side[1].n[i] + h.n[i]) + c[i]
 
 
+cdef inline void across_shaft(const tl_shaft* h, const double* G, double* y) noexcept nogil:
+    """The part of G square to the shaft: its direction has length 1."""
+    cdef double along = dot3(G, h.n)
+    cdef int i
+    for i in range(3):
+        y[i] = G[i] - along * h.n[i]
+
+
 cdef inline void posed_wrench(const tl_ps* o, const tl_shaft* h, double tau, const double* ra, const double* rb, int end,
                               double* moment, double* force) noexcept nogil:
     """What the carrier of an end gets, along its axes: the moment about its origin but for what acts about the axis of the
@@ -248,9 +263,9 @@ cdef inline void posed_wrench(const tl_ps* o, const tl_shaft* h, double tau, con
         for i in range(3):
             Gb[i] += c[i]
     else:
-        along = dot3(G, h.n)
+        across_shaft(h, G, c)
         for i in range(3):
-            F[i] = (tau if end == 0 else -tau) * o.sense * (G[i] - along * h.n[i]) / h.length
+            F[i] = (tau if end == 0 else -tau) * o.sense * c[i] / h.length
     for i in range(3):
         M[i] = -tau * (Ga[i] if end == 0 else Gb[i])
     along = dot3(M, h.side[end].n)

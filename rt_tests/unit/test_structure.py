@@ -108,6 +108,7 @@ CORE_USES_KERNELS = {
     "core/compile/compiler.py": "ModelArrays: what the kernels take",
     "core/compile/element_arrays.py": "records of the kernels",
     "core/compile/thermal.py": "records of the kernels",
+    "core/multibody/shafts.py": "the law of a shaft between joints",
 }
 #: a room where these turn up has left its task: core has no clocks, sockets, threads; a kernel module no I/O at all
 IO = {
