@@ -173,11 +173,11 @@ def _decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
         raise SchemaError("malformed", "not a msgpack map with texts as keys")
     if kind == "step":
         _check_keys(body, _STEP_ALL, {"carrier"})
-        numbers = {key: _number(body, key, *limits) for key, limits in STEP_KEYS.items()}
+        numbers = {key: _number(body[key], key, *limits) for key, limits in STEP_KEYS.items()}
         return StepMessage(step=_step(body, "step", 0), carrier=_carrier(body.get("carrier")), **numbers)
     if kind == "state":
         _check_keys(body, _STATE_ALL, {"carrier"})
-        numbers = {key: _number(body, key, *limits) for key, limits in STATE_KEYS.items()}
+        numbers = {key: _number(body[key], key, *limits) for key, limits in STATE_KEYS.items()}
         return StateMessage(
             step=_step(body, "step", -1),
             own_step=_step(body, "own_step", 0),
@@ -210,8 +210,9 @@ def _step(body: dict[str, Any], key: str, lowest: int) -> int:
     return value
 
 
-def _number(body: dict[str, Any], key: str, low: float, high: float) -> float:
-    value = body[key]
+def _number(value: Any, key: str, low: float, high: float) -> float:
+    if type(value) is float and low <= value <= high:
+        return float(value)
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise SchemaError("type", f"key {key} is {type(value).__name__}, allowed: a number")
     value = float(value)
@@ -233,5 +234,6 @@ def _carrier(value: Any) -> dict[str, list[float]]:
             raise SchemaError("type", "key carrier: allowed: texts as names")
         if not isinstance(numbers, list) or len(numbers) > 16:
             raise SchemaError("type", f"key carrier.{name}: allowed: a list of at most 16 numbers")
-        carrier[name] = [_number({f"carrier.{name}": x}, f"carrier.{name}", -1e9, 1e9) for x in numbers]
+        key = f"carrier.{name}"
+        carrier[name] = [_number(x, key, -1e9, 1e9) for x in numbers]
     return carrier
