@@ -211,16 +211,14 @@ def _step(body: dict[str, Any], key: str, lowest: int) -> int:
 
 
 def _number(value: Any, key: str, low: float, high: float) -> float:
-    if type(value) is float and low <= value <= high:
-        return float(value)
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise SchemaError("type", f"key {key} is {type(value).__name__}, allowed: a number")
-    value = float(value)
-    if not math.isfinite(value):
-        raise SchemaError("not_finite", f"key {key} = {value}, allowed: a finite number")
-    if not low <= value <= high:
-        raise SchemaError("range", f"key {key} = {value:g}, allowed: {low:g} .. {high:g}")
-    return value
+    number = float(value)
+    if low <= number <= high:
+        return number
+    if not math.isfinite(number):
+        raise SchemaError("not_finite", f"key {key} = {number}, allowed: a finite number")
+    raise SchemaError("range", f"key {key} = {number:g}, allowed: {low:g} .. {high:g}")
 
 
 def _carrier(value: Any) -> dict[str, list[float]]:
