@@ -215,7 +215,8 @@ def _unknown(key: str, value: Any, params: Mapping[str, Param], keys: Mapping[st
         fitting = list(_keys(key, params[key]))
         more = f" (or {', '.join(fitting[1:])})" if len(fitting) > 1 else ""
         return UnknownKeyError(f"{key} = {value} has no unit", key=key, value=value, hint=f"write {fitting[0]}{more}")
-    return UnknownKeyError(f"unknown key {key!r}", key=key, value=value, hint=did_you_mean(key, keys))
+    return UnknownKeyError(f"unknown key {key!r}", key=key, value=value,
+                           hint=did_you_mean(key, ["kind", *keys, *FREE_KEYS]))  # fmt: skip
 
 
 def _convert(key: str, value: Any, p: Param, factor: Any, directory: Path) -> Any:
@@ -322,7 +323,7 @@ def start_value(key: str, value: Any, file: str) -> tuple[str, float]:
             except RangeError as error:
                 raise error.located(file=file, table="initial", key=key) from None
     known = [k for q, d in START_DIMENSIONS.items() for k in keys_of(q, d)]
-    raise UnknownNameError(f"unknown start value {key!r}", hint=did_you_mean(last, known), **place)
+    raise UnknownNameError(f"unknown start value {key!r}", hint=did_you_mean(last, [*known, *FREE_KEYS]), **place)
 
 
 def _known(body: Mapping[str, Any], allowed: Iterable[str], table: str, file: str) -> None:

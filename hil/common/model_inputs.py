@@ -54,7 +54,11 @@ def inputs_over_time(
             )
         if key not in keys:
             raise UnknownNameError(
-                f"{owner} has no input '{{key}}'", file=file, table=table, key=key, hint=did_you_mean(key, keys)
+                f"{owner} has no input '{{key}}'",
+                file=file,
+                table=table,
+                key=key,
+                hint=did_you_mean(key, [*keys, "source"]),
             )
         name, factor = keys[key]
         if name in found:

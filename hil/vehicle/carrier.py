@@ -10,7 +10,7 @@ order 4; what is told at t are w and dw/dt there, and of one with attitude = tru
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -138,9 +138,33 @@ class TurningBodies:
         """Everything that changes."""
         return {name: [*body.theta, *body.w, *body.z, *body.q] for name, body in self._bodies.items()}
 
-    def load(self, data: Mapping[str, Any]) -> None:
-        """Inverse of save; KeyError where a body is missing."""
-        for name, body in self._bodies.items():
-            values = [float(x) for x in data[name]]
-            body.theta, body.w, body.z = values[:3], values[3:6], values[6:9]
-            body.q = values[9:13]
+    def load(self, data: Mapping[str, Any], posed: Collection[str] = ()) -> None:
+        """Inverse of save. posed: bodies whose attitude the rig asks for; of others it may be missing (checkpoints from
+        before there were attitudes). ConfigError where a body lacks its state; then nothing has changed."""
+        states = {name: _state(name, data, name in posed) for name in self._bodies}
+        for name, values in states.items():
+            body = self._bodies[name]
+            body.theta, body.w, body.z, body.q = values[:3], values[3:6], values[6:9], values[9:]
+
+
+#: numbers of a body's state without its attitude, and of the attitude
+MOTION, ATTITUDE = 9, 4
+
+
+def _state(name: str, data: Mapping[str, Any], posed: bool) -> list[float]:
+    """The numbers of one body."""
+    remedy = "take a new checkpoint with this rig"
+    if name not in data:
+        raise ConfigError(f"the saved state of the vehicle has no carrier {name!r}",
+                          allowed=", ".join(sorted(map(str, data))) or "none", hint=remedy)  # fmt: skip
+    values = [float(x) for x in data[name]]
+    if len(values) == MOTION and not posed:
+        return [*values, 1.0, 0.0, 0.0, 0.0]
+    if len(values) == MOTION:
+        raise ConfigError(f"the saved state of carrier {name!r} is from before there were attitudes: its quaternion is "
+                          "missing, and the rig asks for its attitude", hint=remedy)  # fmt: skip
+    if len(values) != MOTION + ATTITUDE:
+        raise ConfigError(f"the saved state of carrier {name!r} has {len(values)} numbers",
+                          allowed=f"{MOTION + ATTITUDE}: angles, speeds, accelerations, quaternion",
+                          hint=remedy)  # fmt: skip
+    return values

@@ -65,12 +65,15 @@ class VehicleModel:
         return {"last": last, **own, **bodies}
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Inverse of save; KeyError or TypeError when it is none."""
-        self._last = None if data["last"] is None else StepMessage(**data["last"])
+        """Inverse of save; KeyError, TypeError or ConfigError when it is none."""
+        last = None if data["last"] is None else StepMessage(**data["last"])
+        if self._carriers is not None:
+            # of a carrier with attitude the force comes with the moment
+            told = {} if last is None else last.carrier
+            self._carriers.load(data["carriers"], {name for name, numbers in told.items() if len(numbers) > 3})
+        self._last = last
         self.speed, self.distance = float(data["speed"]), float(data["distance"])
         self.own_step, self.restarts = int(data["own_step"]), int(data["restarts"])
-        if self._carriers is not None:
-            self._carriers.load(data["carriers"])
 
     # --- forces -----------------------------------------------------------------------------------------------------
     def active_force(self, speed: float, distance: float) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import zmq
+from control_help import Running, SlowCar
 from rig_help import CONFIGS
 
 from torqueloop.core.describe.errors import ConfigError
@@ -18,12 +19,14 @@ from torqueloop.hil.link.carriers import Carriers
 from torqueloop.hil.link.messages import SchemaError, StateMessage, StepMessage, decode, encode
 from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT, RigLink
 from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.online.checkpoint import CheckpointError, read, write
 from torqueloop.hil.rig.run.live_run import StartError
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import run_rig
 from torqueloop.hil.runs.recorded_run import read_run
-from torqueloop.hil.vehicle.carrier import TurningBody
+from torqueloop.hil.vehicle.carrier import TurningBodies, TurningBody
 from torqueloop.hil.vehicle.config import CarrierBody, load_vehicle_config
+from torqueloop.hil.vehicle.model import VehicleModel
 
 #: of the platform with the rotor at rest on it, about z; of the rotor; torque between them
 I_ALL, J, TAU = 2.0, 0.25, 3.0
@@ -145,17 +148,22 @@ w0_radps = 20
 """
 
 
-@pytest.mark.parametrize("clock", ["virtual", "real"])
-def test_attitude_and_place_come_and_forces_go_back(rig: Path, tmp_path: Path, clock: str) -> None:
-    """A shaft between the world and the platform follows the platform's attitude, on both clocks; it replays."""
+def with_a_shaft(folder: Path) -> None:
+    """The rig's platform with attitude, a shaft from the world to it."""
     power = POWERTRAIN.replace("use_z = true", "use_z = true\nattitude = true\nz0_m = 0.3").replace(
         '["car.flange_b"', '["drive.flange_b", "front.flange", "shaft.flange_a"],\n  '
         '["shaft.flange_b", "rear.flange", "driven.flange_a"],\n  '
         '["world.frame_b", "front.frame_a"],\n  ["car.flange_b"'
     ).replace('"mount.frame_a"]', '"mount.frame_a", "rear.frame_a"]')  # fmt: skip
-    (tmp_path / "flywheel.toml").write_text(power + SHAFT)
-    with (tmp_path / "free.toml").open("a") as file:
+    (folder / "flywheel.toml").write_text(power + SHAFT)
+    with (folder / "free.toml").open("a") as file:
         file.write("at_m = [0.0, 0.0, 0.3]\n")
+
+
+@pytest.mark.parametrize("clock", ["virtual", "real"])
+def test_attitude_and_place_come_and_forces_go_back(rig: Path, tmp_path: Path, clock: str) -> None:
+    """A shaft between the world and the platform follows the platform's attitude, on both clocks; it replays."""
+    with_a_shaft(tmp_path)
     names = '"platform.t_x", "platform.f_x", "platform.f_y", "input.platform.q0", "input.platform.q3", "shaft.twist"'
     rig.write_text(RIG.replace("signals = [", f"signals = [{names}, "))
     result = run_rig(rig, clock, None, tmp_path / "run", progress=False, html=False)
@@ -169,6 +177,65 @@ def test_attitude_and_place_come_and_forces_go_back(rig: Path, tmp_path: Path, c
     assert np.abs(run["shaft.twist"]).max() < 0.02
     assert np.abs(run["platform.f_x"]).max() > 0.01 and np.abs(run["platform.t_x"]).max() > 0.01
     assert replay(tmp_path / "run").hash_equal
+
+
+def cut_bodies(path: Path, keep: int) -> Path:
+    """The checkpoint with the first numbers only of the bodies of the vehicle."""
+    checkpoint = read(path)
+    bodies = checkpoint.peers["vehicle"]["carriers"]
+    assert [len(numbers) for numbers in bodies.values()] == [13]
+    checkpoint.peers["vehicle"]["carriers"] = {name: numbers[:keep] for name, numbers in bodies.items() if keep}
+    write(path.with_name(f"cut{keep}.tlc"), checkpoint)
+    return path.with_name(f"cut{keep}.tlc")
+
+
+@pytest.mark.parametrize(("keep", "posed", "words"), [
+    (9, ("b",), ["'b'", "quaternion is missing", "take a new checkpoint"]),
+    (5, (), ["'b'", "5 numbers", "13", "take a new checkpoint"]),
+    (0, (), ["no carrier 'b'", "allowed: a", "take a new checkpoint"]),
+])  # fmt: skip
+def test_a_saved_state_without_attitude_is_refused_where_one_is_asked(keep: int, posed: Any, words: list[str]) -> None:
+    bodies = TurningBodies({name: CarrierBody(I_kgm2=[1.0, 1.0, 1.0]) for name in "ab"}, 1e-3)
+    bodies.load({"a": [0.1 * k for k in range(9)], "b": [0.5] * 9 + [0.0, 1.0, 0.0, 0.0]}, {"b"})
+    kept = bodies.save()
+    assert kept["a"][9:] == [1.0, 0.0, 0.0, 0.0] and kept["b"][9:] == [0.0, 1.0, 0.0, 0.0]
+    saved = {"a": [0.0] * 13} | ({"b": [0.0] * keep} if keep else {})
+    with pytest.raises(ConfigError) as error:
+        bodies.load(saved, posed)
+    assert all(w in str(error.value) for w in words)
+    assert bodies.save() == kept, "a state that is refused changes nothing"
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_checkpoint_from_before_there_were_attitudes(rig: Path, tmp_path: Path, asked: bool) -> None:
+    """Angles, speeds and accelerations are enough where the rig asks for no attitude; else it says what is missing."""
+    if asked:
+        with_a_shaft(tmp_path)
+    car = SlowCar(before=200)
+    car.model = VehicleModel(load_vehicle_config(tmp_path / "free.toml"))
+    going = Running(rig, tmp_path / "run", 0.3, vehicle=car, ecus=None)
+    with going.client() as client:
+        client.checkpoint("here", at=200)
+    taken = going.join()
+    assert taken.stats is not None
+
+    def go_on(keep: int) -> int:
+        path = cut_bodies(taken.out / "control" / "here.tlc", keep)
+        car.before = 0
+        again = run_rig(
+            rig, "virtual", 0.1, tmp_path / f"on{keep}", progress=False, html=False, vehicle=car, start_from=path
+        )
+        assert again.stats is not None
+        return again.stats.hash
+
+    for keep, words in ((9, "attitude"), (5, "5 numbers"), (0, "no carrier 'platform'")):
+        if keep == 9 and not asked:
+            assert go_on(9) == taken.stats.hash
+            continue
+        with pytest.raises(CheckpointError) as error:
+            go_on(keep)
+        assert all(w in str(error.value) for w in (f"cut{keep}.tlc", "platform", words, "take a new checkpoint"))
 
 
 def test_an_attitude_that_is_none_is_refused() -> None:

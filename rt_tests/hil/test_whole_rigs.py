@@ -106,7 +106,7 @@ def test_a_checkpoint_with_control_units_from_outside_goes_on_as_the_run_did(gov
     # another kind of unit cannot take that state: the run does not begin somewhere else without a word
     other = tmp_path / "other.toml"
     other.write_text(f'extends = "{governed}"\n')
-    with pytest.raises(CheckpointError, match="cannot begin at its checkpoint: the checkpoint's peers are not those"):
+    with pytest.raises(CheckpointError, match="cannot begin at its checkpoint: .*: its peers are not those"):
         run_rig(other, "virtual", 0.1, tmp_path / "other", progress=False, html=False,
                 start_from=tmp_path / "run" / "control" / "here.tlc")  # fmt: skip
 

@@ -209,6 +209,11 @@ INERTIA = '[components.S12]\nkind = "Inertia"\n'
 BROKEN = [
     (INERTIA + "J_kgm = 0.012", UnknownKeyError,
      "unknown key 'J_kgm' in [components.S12] of {file}; did you mean 'J_kgm2'?"),
+    (INERTIA + 'J_kgm2 = 1\nsorce = "data sheet"', UnknownKeyError,
+     "unknown key 'sorce' in [components.S12] of {file}; did you mean 'source'?"),
+    (INERTIA + 'J_kgm2 = 1\nsource = "data sheet"\nzzz = 1', UnknownKeyError, "phi0_rad, source, w0_radps, w0_rpm"),
+    ('[initial]\nsorce = "data sheet"', UnknownNameError,
+     "unknown start value 'sorce' in [initial] of {file}; did you mean 'source'?"),
     (INERTIA + "J = 1", UnknownKeyError, "J = 1 has no unit in [components.S12] of {file}; write J_kgm2 (or J_gm2)"),
     (INERTIA, MissingValueError, "J_kgm2 is missing in [components.S12] of {file}"),
     (INERTIA + "J_kgm2 = -0.5", RangeError,

@@ -49,6 +49,7 @@ def test_an_exact_motion_needs_its_reference_only(tmp_path: Path) -> None:
         ('"T.T_K" = 320.0', MissingValueError, ["no value for x.phi_ref "]),
         ('"x.phi_ref" = 0.0\n"T.T_K" = 320.0', UnknownKeyError, ["needs its unit", "x.phi_ref_rad", "x.phi_ref_deg"]),
         ('"x.phi_ref_rad" = 0.0\n"T.T" = 320.0', UnknownKeyError, ["needs its unit", "T.T_K"]),
+        ('sorce = "data sheet"\n"x.phi_ref_rad" = 0.0\n"T.T_K" = 320.0', UnknownNameError, ["did you mean 'source'?"]),
         ('"x.phi_ref\'_radps" = 0.0\n"x.phi_ref_rad" = 0.0\n"T.T_K" = 320.0', UnknownNameError, ["x.phi_ref_rad"]),
     ],
 )

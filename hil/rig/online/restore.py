@@ -51,14 +51,14 @@ class Peers:
         """State of all peers as plain data. Between two ticks."""
         return {"vehicle": self._vehicle.save() if self._vehicle else None, "units": self._units.save()}
 
-    def load(self, data: dict[str, Any]) -> dict[str, bool]:
-        """Back to a saved state; which peers went. Between two ticks."""
+    def load(self, data: dict[str, Any], where: str) -> dict[str, bool]:
+        """Back to the state saved in the checkpoint `where`; which peers went. Between two ticks."""
         try:
             vehicle = {"vehicle": self._vehicle.load(data.get("vehicle"))} if self._vehicle else {}
             return {**vehicle, **self._units.load(data.get("units") or {})}
         except (KeyError, TypeError, ValueError, TorqueloopError) as error:
             text = str(error) if isinstance(error, TorqueloopError) else repr(error)
-            raise RequestError("refused", f"the checkpoint's peers are not those of this rig: {text}") from None
+            raise RequestError("refused", f"{where}: its peers are not those of this rig: {text}") from None
 
 
 class Transactions(Protocol):
@@ -221,7 +221,7 @@ class Checkpoints:
 
         def job() -> int:
             if self.peers is not None:
-                gone.update(self.peers.load(checkpoint.peers))
+                gone.update(self.peers.load(checkpoint.peers, where))
             self._tell_vehicle(image)
             rig.control.post([], at if real else -1, reference, source=image, links=not real, **swap)
             return image.tick
