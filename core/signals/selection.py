@@ -13,6 +13,8 @@ from torqueloop.core.signals.base import Array, Constant, Scaled, Signal
 RASTER = 1e-4
 #: largest number of points looked at between two events
 POINTS = 200_000
+#: s: width of the cells in which a zero is looked for to the last bit
+CELL = 2.0**-30
 #: a one-sided limit at a switching time is that of the choice this much beside it, s
 BESIDE = 1e-9
 
@@ -51,15 +53,30 @@ class Choice(Signal):
         return self.u1.sample(t, side) - self.u2.sample(t, side)
 
     def _zero(self, low: float, high: float, rising: bool) -> float:
-        while high - low > 4e-16 * max(1.0, abs(high)):
+        """The zero between low and high, the same bits from wherever it was found: where rounding lets the sign change
+        more than once, it depends on where a search begins, so the last part of it begins on a raster that is fixed."""
+        low, high = self._bisected(low, high, rising, CELL / 64.0)
+        cell = round(0.5 * (low + high) / CELL)
+        begin, end = (cell - 1) * CELL, (cell + 1) * CELL
+        if self._before(begin, rising) and not self._before(end, rising):
+            low, high = begin, end
+        return self._bisected(low, high, rising, 0.0)[1]
+
+    def _before(self, t: float, rising: bool) -> bool:
+        """Whether the gap has at t the sign it has before the zero."""
+        return (float(self._gap(np.array([t]), 0)[0]) < 0.0) == rising
+
+    def _bisected(self, low: float, high: float, rising: bool, width: float) -> tuple[float, float]:
+        """Both sides of the zero, at most `width` apart or neighbours."""
+        while high - low > width:
             middle = 0.5 * (low + high)
             if middle in (low, high):
                 break
-            if (float(self._gap(np.array([middle]), 0)[0]) < 0.0) == rising:
+            if self._before(middle, rising):
                 low = middle
             else:
                 high = middle
-        return float(high)
+        return low, high
 
     def derivative(self) -> Signal:
         """Derivative of whichever is followed; the choice must not make the signal jump."""

@@ -167,3 +167,19 @@ def test_switching_times_are_found() -> None:
 def test_division_by_zero_is_told() -> None:
     with pytest.raises(RangeError, match="divides by 0"):
         (1.0 / sig.Ramp()).value(0.0)
+
+
+@pytest.mark.parametrize("name", ["limited", "absolute", "larger", "smaller", "sign"])
+def test_event_times_do_not_depend_on_the_window_they_are_looked_for_in(name: str) -> None:
+    """The same bits: a simulation that looks ahead further, or begins elsewhere, splits its steps where it did."""
+    u = sig.Sine(amplitude=2.0, f=1.1, phase=0.3) + sig.Sine(amplitude=0.7, f=7.3)
+    signal = {
+        "limited": sig.limited(u, -0.5, 1.5), "absolute": sig.absolute(u), "larger": sig.larger(u, sig.Sine(f=2.7)),
+        "smaller": sig.smaller(u, sig.Sine(f=2.7)), "sign": sig.sign(u),
+    }[name]  # fmt: skip
+    whole = signal.event_times(0.0, 9.0)
+    assert len(whole) > 15
+    g = np.random.default_rng(5)
+    for begin, length in zip(g.uniform(0.0, 8.0, 12), 10.0 ** g.uniform(-2.0, 1.0, 12), strict=True):
+        end = min(9.0, begin + length)
+        assert signal.event_times(begin, end) == [t for t in whole if begin < t < end]
