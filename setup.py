@@ -33,7 +33,7 @@ HOT = {"kernel", "step", "locks", "can", "clock", "rings", "link", "tick"}
 
 # the flags of the kernels are also those of `torqueloop compile`
 sys.path.insert(0, str(ROOT))
-from torqueloop.core.compile.user_steps import CFLAGS, DIRECTIVES  # noqa: E402
+from torqueloop.core.compile.user_steps import CFLAGS, DIRECTIVES, SIZED_CFLAGS  # noqa: E402
 
 
 def write_records() -> None:
@@ -68,12 +68,13 @@ def extensions() -> list[Extension]:
     for pyx in sorted(KERNELS.rglob("*.pyx")):
         path = Path("torqueloop") / pyx.relative_to(ROOT)
         room = pyx.relative_to(KERNELS).parts[0]
+        flags = [*CFLAGS, *SIZED_CFLAGS] if pyx.parent.name == "topologies" else CFLAGS
         found.append(
             Extension(
                 ".".join(path.with_suffix("").parts),
                 [str(path)],
                 include_dirs=[numpy.get_include()],
-                extra_compile_args=[*CFLAGS, "-O3" if room in HOT and runs_without_python(pyx) else "-O1"],
+                extra_compile_args=[*flags, "-O3" if room in HOT and runs_without_python(pyx) else "-O1"],
                 define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
                 libraries=["m", "rt"] if os.name == "posix" else [],
             )

@@ -173,9 +173,9 @@ def _each(a: ModelArrays) -> list[str]:
     out += [
         "",
         "",
-        "cdef inline int32_t any_disturbed(const tl_model* m, const tl_state* s, const tl_eval* e) noexcept nogil:",
-        "    cdef int32_t bad = 0",
+        "cdef inline void ask_all(const tl_model* m, tl_state* s, const tl_eval* e) noexcept nogil:",
+        "    s.n_asked = 0",
     ]
-    out += [f"    bad |= disturbed(m, s, e, {i}, {int(a.fr['row'][i])}, {int(a.fr['src'][i])})" for i in range(nf)]
-    out.append("    return bad")
+    asked = "ask(s, {0}, disturbed(m, s, e, {0}, {1}, {2}))"
+    out += [f"    {asked.format(i, int(a.fr['row'][i]), int(a.fr['src'][i]))}" for i in range(nf)]
     return out

@@ -31,6 +31,8 @@ CFLAGS = [
     # a step is one function of small ones: the bounds on how far inlining may go are meant for whole programs
     "--param=inline-unit-growth=200", "--param=large-function-insns=10000", "--param=large-function-growth=1000",
 ]  # fmt: skip
+#: of steps with constant sizes, whose functions are straight lines where the generic one has loops
+SIZED_CFLAGS = ["--param=max-inline-insns-single=1000"]
 DIRECTIVES: dict[str, Any] = {
     "language_level": "3",
     "boundscheck": False,
@@ -51,7 +53,8 @@ def package_folder() -> Path:
 @cache
 def folder() -> Path:
     """Where the steps built for these kernels lie (it need not exist)."""
-    found = hashlib.sha256(repr((sys.version, platform.machine(), CFLAGS, sorted(DIRECTIVES.items()))).encode())
+    flags = (CFLAGS, SIZED_CFLAGS, sorted(DIRECTIVES.items()))
+    found = hashlib.sha256(repr((sys.version, platform.machine(), *flags)).encode())
     found.update(_version("numpy").encode())
     kernels = package_folder() / "cython_kernels"
     for path in sorted(p for p in kernels.rglob("*") if p.suffix in (".pxd", ".pxi")):
@@ -93,7 +96,7 @@ def build(model: CompiledModel, name: str, optimise: str = "-O3") -> Path:
             [str(Path(place) / f"{word}.pyx")],
             include_dirs=[numpy.get_include()],
             # warnings of generated C are nobody's business
-            extra_compile_args=[*CFLAGS, optimise, "-w"],
+            extra_compile_args=[*CFLAGS, *SIZED_CFLAGS, optimise, "-w"],
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
             libraries=["m"] if os.name == "posix" else [],
         )

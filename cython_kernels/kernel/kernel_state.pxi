@@ -141,17 +141,20 @@ cdef class KernelState:
         s.box_w = <double*>zeros(self, (8 * nb * nb + 24 * nb + 2 * n + 16) * sizeof(double))
         s.box_i = <int32_t*>zeros(self, (5 * nb + 4) * sizeof(int32_t))
         s.slip_x = <double*>zeros(self, nf * sizeof(double))
-        s.was = <int64_t*>zeros(self, nf * sizeof(int64_t))
+        s.was = <int64_t*>zeros(self, 2 * nf * sizeof(int64_t))
+        s.before = s.was + nf
         s.toggled = <int32_t*>zeros(self, nf * sizeof(int32_t))
         s.part = 1.0
         s.h = m.h
         s.hint = <int32_t*>zeros(self, (2 * m.neng + 3 * m.ntc + nf + 2 * m.ncv + 4 * m.nls + 4) * sizeof(int32_t))
         self._more_scratch()
         s.key = <uint64_t*>zeros(self, m.nkey * sizeof(uint64_t))
-        s.sliding = <int32_t*>zeros(self, (4 * nf + 1) * sizeof(int32_t))
-        s.due = s.sliding + nf
-        s.sticking = s.due + nf
-        s.due_list = s.sticking + nf
+        s.sliding = <int32_t*>zeros(self, 6 * (nf + 1) * sizeof(int32_t))
+        s.due = s.sliding + nf + 1
+        s.sticking = s.due + nf + 1
+        s.due_list = s.sticking + nf + 1
+        s.asked = s.due_list + nf + 1
+        s.engaged = s.asked + nf + 1
         s.still = <int32_t*>zeros(self, 2 * m.nact * sizeof(int32_t))
         s.mover = s.still + m.nact
         s.held_by = <double*>zeros(self, (m.order // 2) ** 2 * n * (n + nf + 4) * sizeof(double))

@@ -251,7 +251,13 @@ cdef struct tl_state:
     double* both          # (n + nf + fill) accelerations, and below them the torques of the elements at rest
     double* rho           # (2n) constraint forces on u, stage by stage
     double* ad            # (2n) accelerations that driven flanges prescribe
-    int32_t listed        # 1: only what is due changes in this trial against the one before (shortened.pxi)
+    int32_t listed        # 1: only what is due changes in this trial against the one before (list_rest, quiet.pxi)
+    int32_t to_end        # 1: the pressures at the end of the step are those of s.ex
+    int32_t last          # 1: and this trial ends there
+    int32_t n_engaged
+    int32_t* engaged      # (nf) elements that are not free; all where nothing is listed
+    int32_t n_asked
+    int32_t* asked        # (nf) elements for which the trial has to be searched, in their order (events.pxi)
     int32_t n_mover
     int32_t* mover        # (nact) actuators whose pressure moves
     int32_t four          # 1: the trial has three points (order 4)
@@ -270,7 +276,8 @@ cdef struct tl_state:
     int32_t held_k        # rows of the basis of the last pattern that was built: of what sticks,
     int32_t held_e        # and of what springs see
     double* slip_x        # (nf) fraction of the trial at which a slip comes to zero
-    int64_t* was          # (nf) modes before a decision
+    int64_t* before       # (nf) modes before a decision
+    int64_t* was          # (nf) the same as the log has them
     int32_t passing       # how many normal forces appear or vanish in the trial
     int32_t* toggled      # (nf) 1: the normal force appears or vanishes at the event
     double T_theta        # to which the temperatures have been advanced, likewise

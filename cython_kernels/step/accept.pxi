@@ -68,7 +68,7 @@ cdef inline int32_t book_friction(const tl_model* m, tl_state* s, double x, tl_c
     """Heat of the sliding elements into the books; 1 when one of them gives heat back (nothing is booked then)."""
     cdef int32_t i
     cdef double least = 0.0
-    if s.quiet:                                # its list of what slides holds
+    if s.quiet or s.listed:                    # the list of what slides holds
         for i in range(s.n_sliding):
             least = book_heat(m, s, s.sliding[i], x, wm, w1, four, least)
     else:
@@ -200,7 +200,7 @@ cdef double spring_error(const tl_model* m, const tl_state* s, int32_t k, double
     cdef double[5] p
     cdef double[4] v
     cdef double q0, qx, q1, wx, work
-    row_polynomial(m, s, k, p, v)
+    along_row(m, s, k, s.now.w[k], s.wa[k], p, v)
     q0 = p[0]
     qx = angle_at(p, x)
     q1 = angle_at(p, 1.0)
@@ -313,9 +313,10 @@ cdef inline void take_whole(const tl_model* m, tl_state* s, int32_t four) noexce
     s.parity[0] ^= 1
 
 
-cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double x) noexcept nogil:
-    """Make the trial at the fraction x the present state. theta: where in the step's inputs the trial began.
-    Returns 1 when it is refused: the present state and the books are as before."""
+cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double x, int32_t renewed) noexcept nogil:
+    """Make the trial at the fraction x the present state. theta: where in the step's inputs the trial began; renewed: behind
+    it the capacities that are due are formed anew. Returns 1 when it is refused: the present state and the books are as
+    before."""
     cdef int32_t i, n = TL_N(m), nf = TL_NF(m), four = s.four
     if four:
         if accept4(m, s, x):
@@ -328,9 +329,13 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
         return 0
     for i in range(TL_NENG(m)):
         s.xi[i] = idle_integrator(m, s, i, x * s.part)
-    advance_actuators(m, s, theta, x * s.part, 2, s.em.p, s.fill1)
-    for i in range(TL_NACT(m)):
-        s.now.p[i] = s.em.p[i]
+    trial_pressures(m, s, theta, x * s.part, 2, s.em.p)
+    if s.listed:
+        for i in range(s.n_mover):
+            s.now.p[s.mover[i]] = s.em.p[s.mover[i]]
+    else:
+        for i in range(TL_NACT(m)):
+            s.now.p[i] = s.em.p[i]
     if not m.act_simple:
         for i in range(TL_NACT(m)):
             s.fill[i] = s.fill1[i]
@@ -338,11 +343,14 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
         s.now.u[i] = s.end.u[i]
         s.now.z[i] = s.end.z[i]
         s.now.a[i] = s.now.a[i] + x * (s.end.hs1[i] + x * s.s2[i])
-        s.now.hs1[i] = s.end.hs1[i] + 2.0 * x * s.s2[i]
-        s.hs2[i] = s.s2[i]
+    if not renewed:
+        for i in range(n):
+            s.now.hs1[i] = s.end.hs1[i] + 2.0 * x * s.s2[i]
+            s.hs2[i] = s.s2[i]
     for i in range(TL_NHOT(m)):
         s.now.w[i] = s.F[i] if four else s.em.w[i]
-    lerp(forces_of(s.now), forces_of(s.em), forces_of(s.end), TL_NPORT(m) + 6 * nf, x, four)
+    lerp(forces_of(s.now), forces_of(s.em), forces_of(s.end), TL_NPORT(m) + (nf if renewed and s.listed else 6 * nf), x,
+         four)
     if TL_NLS(m) > 0:
         lerp(s.now.rea, s.em.rea, s.end.rea, TL_NLS(m), x, four)
     for i in range(TL_NJO(m)):

@@ -27,12 +27,14 @@ include "losses.pxi"
 include "stages.pxi"
 include "other_length.pxi"
 include "trial.pxi"
+include "lists.pxi"
 include "events.pxi"
 include "accept.pxi"
 include "thermal.pxi"
 include "box.pxi"
 include "impulse.pxi"
 include "decide.pxi"
+include "settle.pxi"
 include "impact.pxi"
 include "likely_length.pxi"
 include "shortened.pxi"
@@ -63,6 +65,7 @@ cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fre
     forces have changed, and modes are found anew where an element is touched."""
     cdef int32_t i, touched = 0, nf = TL_NF(m)
     s.quiet = 0
+    s.listed = 0
     if TL_NCON(m) > 0 and fresh:
         find_regimes(m, s)
     if TL_NST(m) > 0 and fresh:
@@ -77,6 +80,7 @@ cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fre
     if fresh:
         touched = 1
     if not touched:
+        list_modes(m, s)
         settle(m, s)
         for i in range(nf):
             if s.mode[i] == 0 and (s.now.tau[i] > s.now.lim_b[i] or s.now.tau[i] < -s.now.lim_f[i]):
@@ -106,6 +110,8 @@ cdef void end_ties(const tl_model* m, tl_state* s) noexcept nogil:
         for i in range(TL_NF(m)):
             s.ties |= s.tied[i]
         forget_history(m, s)
+        if not s.listed:
+            list_modes(m, s)
         settle(m, s)
 
 
@@ -126,7 +132,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
 
     Returns 0, or 1 when the state is not finite any more. Real-time: yes; work is bounded by MAX_SPLITS.
     """
-    cdef int32_t i, n = TL_N(m), splits = 0, own_length = 0, made = 0
+    cdef int32_t i, n = TL_N(m), splits = 0, own_length = 0, made = 0, simply, moved
     cdef double done = 0.0, end = 1.0 if dt == m.h else dt / m.h, x, y, chk, left
     s.theta = 0.0
     s.T_theta = 0.0
@@ -142,6 +148,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         if made == TAKEN:
             return 0
     s.quiet = 0
+    s.listed = 0
     if dt == 0.0:
         return 0
     if TL_NVG(m) > 0:
@@ -155,7 +162,11 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         if made == TRIED:
             take_over(m, s)                  # the quiet step has made this trial, and then something happens in it
         else:
+            if s.listed:
+                gather(m, s.now.a, s.wa)
+                s.last = s.to_end and own_length
             trial(m, s, done)
+            s.last = 0
         chk = 0.0
         for i in range(n):
             chk += s.end.u[i]
@@ -165,15 +176,12 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         left = (end - done) / s.part
         if left > 1.0:
             left = 1.0
-        if made == TRIED or any_disturbed(m, s, s.end):
-            made = 0
-            x = find_event(m, s, left)
+        if made == TRIED or s.listed:
+            moved = s.moving if made == TRIED else s.n_mover
+            ask_listed(m, s, s.end, moved > 0 or not s.held)
         else:
-            x = 2.0
-            s.passing = 0
-            if TL_NCON(m) + TL_NST(m) > 0 or m.stiff_cut:
-                for i in range(TL_NF(m)):
-                    s.slip_x[i] = 2.0
+            ask_all(m, s, s.end)
+        x = find_event(m, s, left)
         if TL_NCON(m) + TL_NST(m) > 0:
             y = find_contact(m, s, left)
             x = y if y < x else x
@@ -187,12 +195,17 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         y = left if x > 1.5 else x
         if x <= 1.5:
             find_toggled(m, s, x)
+            if not s.listed:
+                list_rest(m, s, made == TRIED, done == 0.0 and s.part == 1.0 and end == 1.0)
+        made = 0
+        simply = 1
         if y > 0.0:
             if x <= 1.5 and TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or cut_makes_energy(m, s, x) or (
                     TL_NST(m) > 0 and beside_polynomial(m, s, x))):
                 own_length = 1               # the rest of the step in trials of its length, too
                 y = accept_shortened(m, s, done, x)
-            elif accept(m, s, done, y):
+                simply = 0
+            elif accept(m, s, done, y, x <= 1.5):
                 y = REFUSED
             if y < 0.0:
                 s.counters[TL_C_REFUSED] += 1
@@ -215,12 +228,18 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         if TL_NLS(m) > 0:
             switch_branches(m, s, x)
         # the interpolated capacities served the books; what follows needs those of this slip and this normal force
-        each_capacity(m, s, s.now.w, s.now.p, done, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
+        if s.listed:
+            each_listed(m, s, s.now.u, s.now.p, done, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
+        else:
+            each_capacity(m, s, s.now.w, s.now.p, done, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
         if splits > MAX_SPLITS:
             impulse_step(m, s, done, end - done)
             break
         s.t[0] += done * m.h
-        decide(m, s, x, 1)
+        if simply and only_pressed(m, s, x):
+            press(m, s)
+        else:
+            decide(m, s, x, 1)
         s.t[0] -= done * m.h
         if TL_NTH(m) > 0:
             if done > s.T_theta:
@@ -249,7 +268,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     s.t[0] += dt
     if dt == m.h:
         s.step_no[0] += 1
-        s.quiet = splits == 0 and not s.stiff and may_be_quiet(m)
+        s.quiet = splits == 0 and may_be_quiet(m)
     else:
         # parts of a step (time events offline): the step number follows the time
         s.step_no[0] = <int64_t>(s.t[0] * m.inv_h + 1e-6)

@@ -103,9 +103,15 @@ cdef enum:
 
 cdef void row_polynomial(const tl_model* m, const tl_state* s, int32_t k, double* p, double* v) noexcept nogil:
     """Angle p (5 coefficients) and speed v (4) of row k over the fraction of the trial."""
+    along_row(m, s, k, row_dot(m, k, s.now.u), row_dot(m, k, s.now.a), p, v)
+
+
+cdef inline void along_row(const tl_model* m, const tl_state* s, int32_t k, double speed, double rate, double* p,
+                           double* v) noexcept nogil:
+    """row_polynomial from the speed and the acceleration of the row at the start."""
     cdef double h = s.h, s1 = row_dot(m, k, s.end.hs1), s2 = row_dot(m, k, s.s2) if s.four else 0.0
-    v[0] = row_dot(m, k, s.now.u)
-    v[1] = h * row_dot(m, k, s.now.a)
+    v[0] = speed
+    v[1] = h * rate
     v[2] = 0.5 * h * s1
     v[3] = h * s2 / 3.0
     p[0] = row_angle(m, s, k)

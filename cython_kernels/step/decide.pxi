@@ -10,7 +10,7 @@ cdef inline double trend(double now, double end, double ahead) noexcept nogil:
 
 
 cdef inline int32_t reaches(double t, double limit) noexcept nogil:
-    return t > 1e-12 and t >= limit * (1.0 - 1e-9)
+    return t > 1e-12 and t >= limit * (1.0 - 1e-6)
 
 
 cdef inline int32_t likely_side(const tl_model* m, const tl_state* s, int32_t i, int32_t k,
@@ -87,9 +87,11 @@ cdef void backward(const tl_model* m, const tl_pattern* p, const double* tau, do
     cdef const int32_t* rows = p.range + 4 * n
     for j in range(n):
         back[j] = 0.0
-        if TL_N(m) <= TL_FORMED:
-            for i in range(nf):
-                back[j] += p.Tn[j * nf + i] * tau[i]
+    if TL_N(m) <= TL_FORMED:
+        for i in range(nf):
+            if tau[i] != 0.0:
+                for j in range(n):
+                    back[j] += p.Tn[j * nf + i] * tau[i]
     if TL_N(m) > TL_FORMED:
         for i in range(p.ns):
             axpy(tau[rows[2 * nf + i]], p.T + i * n, back, rows[2 * i], rows[2 * i + 1])
@@ -216,22 +218,56 @@ cdef inline int32_t logged_mode(const tl_state* s, int32_t i) noexcept nogil:
     return 0 if s.tied[i] else <int32_t>s.mode[i]
 
 
+cdef inline int32_t by_neighbours(const tl_model* m) noexcept nogil:
+    """1 where it matters in which order candidates are taken: their matrices are narrow then."""
+    return TL_N(m) > TL_FORMED and TL_NLS(m) == 0
+
+
+cdef inline void forces_alone(const tl_model* m, tl_state* s, double ahead) noexcept nogil:
+    """s.F: row forces of the ports, mean over the look-ahead."""
+    cdef int32_t i
+    for i in range(TL_NHOT(m)):
+        s.F[i] = 0.0
+    for i in range(TL_NPORT(m)):
+        s.F[TL_PORT_ROW(m, i)] += trend(s.now.port[i], s.end.port[i], ahead)
+
+
+cdef inline void force_of_sliding(const tl_model* m, tl_state* s, int32_t i, double ahead) noexcept nogil:
+    """Element i, which slides or is free, adds its force to s.F; those of gears and drivers are among the unknowns."""
+    cdef double f = 0.0
+    if s.mode[i] == 1:
+        f = -trend(s.now.cap_f[i], s.end.cap_f[i], ahead)
+    elif s.mode[i] == -1:
+        f = trend(s.now.cap_b[i], s.end.cap_b[i], ahead)
+    if TL_NLS(m) + TL_ND(m) + TL_NVG(m) > 0:
+        s.em.tau[i] = 0.0 if m.fr[i].src >= 4 else f
+        if m.fr[i].src >= 4:
+            return
+    s.F[TL_FR_ROW(m, i)] += f
+
+
 cdef void find_candidates(const tl_model* m, tl_state* s, tl_box* box, double ahead, int32_t by_pattern) noexcept nogil:
-    """Who takes part: pressed elements at rest; the others slide as their speed says."""
-    cdef int32_t i, j, k, way
+    """Who takes part: pressed elements at rest; the others slide as their speed says, s.F: their force and that of the
+    ports."""
+    cdef int32_t i, j, k, way, ordered = by_neighbours(m)
     cdef double r
-    for j in range(TL_NF(m)):
-        i = j if TL_NLS(m) > 0 else m.fr_order[j]
-        k = m.fr[i].row
+    if not s.listed:
+        engage_all(m, s)
+    forces_alone(m, s, ahead)
+    for j in range(TL_NF(m) if ordered else s.n_engaged):
+        i = m.fr_order[j] if ordered else s.engaged[j]
+        k = TL_FR_ROW(m, i)
         r = s.now.w[k]
+        if TL_NLS(m) + TL_ND(m) + TL_NVG(m) > 0:
+            s.em.tau[i] = 0.0
         if bilateral(m, i):
             s.mode[i] = 0
             continue
         s.tied[i] = 0
-        if not engaged(m, s, i):
+        way = blocked(m, s, i)
+        if way == 0 and not s.pressed[i]:
             s.mode[i] = 2
             continue
-        way = blocked(m, s, i)
         if fabs(r) <= TOL_R or (way & BACKWARD and r < 0.0) or (way & FORWARD and r > 0.0):
             box.cand[box.nc] = i
             box.side[box.nc] = likely_side(m, s, i, k, ahead) if by_pattern else (0 if s.mode[i] == 2 else -<int32_t>s.mode[i])
@@ -240,6 +276,7 @@ cdef void find_candidates(const tl_model* m, tl_state* s, tl_box* box, double ah
             s.mode[i] = 2                             # no sliding force of its own below
         else:
             s.mode[i] = 1 if r > 0.0 else -1
+            force_of_sliding(m, s, i, ahead)
     s.ties = 0
 
 
@@ -266,24 +303,8 @@ cdef double span_of_regimes(const tl_model* m, tl_state* s) noexcept nogil:
 
 
 cdef void force_ahead(const tl_model* m, tl_state* s, double ahead, double span, int32_t known) noexcept nogil:
-    """s.g: force on u without the candidates, mean over the look-ahead (`span`: that of springs, s)."""
+    """s.g: force on u without the candidates, mean over the look-ahead (`span`: that of springs, s); after find_candidates."""
     cdef int32_t i, n = TL_N(m)
-    cdef double acc
-    for i in range(TL_NHOT(m)):
-        s.F[i] = 0.0
-    for i in range(TL_NPORT(m)):
-        s.F[TL_PORT_ROW(m, i)] += trend(s.now.port[i], s.end.port[i], ahead)
-    for i in range(TL_NF(m)):
-        if TL_NLS(m) + TL_ND(m) + TL_NVG(m) > 0 and m.fr[i].src >= 4:
-            s.em.tau[i] = 0.0                     # among the unknowns
-            continue
-        acc = 0.0
-        if s.mode[i] == 1:
-            acc = -trend(s.now.cap_f[i], s.end.cap_f[i], ahead)
-        elif s.mode[i] == -1:
-            acc = trend(s.now.cap_b[i], s.end.cap_b[i], ahead)
-        s.F[TL_FR_ROW(m, i)] += acc
-        s.em.tau[i] = acc
     if TL_NLIN(m) + TL_NCON(m) > 0:
         # springs and dampers in the middle of the span, as the motion goes on
         for i in range(n):
@@ -406,6 +427,10 @@ cdef void decide_over(const tl_model* m, tl_state* s, double ahead, double span,
             s.ties |= s.tied[i]
     if TL_NST(m) > 0:
         free_ends(m, s)
+    if s.listed:
+        end_decision(m, s)
+    else:
+        list_engaged(m, s)
     if not found or TL_NST(m) > 0:
         s.pat = pattern_now(m, s)
     forget_history(m, s)
@@ -422,9 +447,12 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
     if known and x < 0.999999:
         ahead = 0.5 * m.look_ahead / ((1.0 - x) * s.part)
     s.counters[TL_C_DECISIONS] += 1
-    for i in range(TL_NF(m)):
-        s.was[i] = logged_mode(s, i)
+    if not s.listed:
+        engage_all(m, s)
+    begin_decision(m, s)
     decide_over(m, s, ahead, span_of_regimes(m, s) if TL_NCON(m) > 0 else m.look_ahead * m.h, known)
+    if s.listed:
+        return
     if TL_NST(m) > 0:
         if end_pulls(m, s):
             # springs swing within the look-ahead and press what they pull now: this instant alone
@@ -433,58 +461,3 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
     for i in range(TL_NF(m)):
         if logged_mode(s, i) != s.was[i]:
             log_mode_change(s, i)
-
-
-cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:
-    """With the modes known: remove the rounding left in stuck rows, then the acceleration and torques of this instant."""
-    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
-    cdef double acc
-    cdef int32_t any_stuck = 0
-    for i in range(nf):
-        if s.mode[i] == 0 and s.now.w[TL_FR_ROW(m, i)] != 0.0 and not (TL_ND(m) + TL_NVG(m) > 0 and m.fr[i].src == 5):
-            any_stuck = 1
-    if any_stuck:
-        # u <- P0 M u: the projection that conserves momentum
-        if TL_ND(m) + TL_NVG(m) > 0:
-            for i in range(nf):
-                s.g[i] = slip_of(m, s, i, s.now.u)
-            project(m, s, s.g)
-        else:
-            for i in range(n):
-                s.v1[i] = dot(m.M + i * n, s.now.u, m.S_range[2 * i], m.S_range[2 * i + 1])
-            hold_now(m, s.pat, s.v1, s.now.u)
-            gather(m, s.now.u, s.now.w)
-    for i in range(TL_NHOT(m)):
-        s.F[i] = 0.0
-    for i in range(TL_NPORT(m)):
-        s.F[TL_PORT_ROW(m, i)] += s.now.port[i]
-    for i in range(nf):
-        s.now.tau[i] = sliding_torque(s, s.now, i) if s.mode[i] & 1 else 0.0
-        if TL_NLS(m) > 0 and m.fr[i].src == 4:
-            s.now.tau[i] = 0.0
-        s.F[TL_FR_ROW(m, i)] += s.now.tau[i]
-    if TL_NLIN(m) + TL_NCON(m) > 0:
-        subtract_compliances(m, s, s.now.z, s.now.u, s.F)
-    scatter(m, s.F, s.g)
-    if staged(m):
-        drive_stages(m, s, 0)
-        solve_stages(m, s, 0, s.v2)
-        for i in range(n):
-            s.now.a[i] = s.v2[i]
-        loss_limits(m, s, 0)
-        return
-    hold_instant(m, s, s.pat, s.g, s.now.a)
-    held_instant(m, s, s.pat, s.g, s.now.a, s.v1)
-    for i in range(nf):
-        if s.mode[i] == 0:
-            s.now.tau[i] = s.v1[i]
-
-
-cdef inline void log_mode_change(tl_state* s, int32_t i) noexcept nogil:
-    """Append (step, time, element, mode) to the ring."""
-    cdef int64_t j = s.log_n % s.log_size
-    s.log_step[j] = s.step_no[0]
-    s.log_t[j] = s.t[0]
-    s.log_el[j] = i
-    s.log_mode[j] = logged_mode(s, i)
-    s.log_n += 1

@@ -8,13 +8,19 @@ cdef inline double poly_at(double c0, double c1, double c2, double c3, double x)
 
 
 cdef double first_root(double c0, double c1, double c2, double c3, double end) noexcept nogil:
-    """A root in [0, end] of the cubic, which is > 0 at 0 (or touches it) and < 0 at end: bisection with Newton steps."""
+    """A root in [0, end] of the cubic, which is > 0 at 0 (or touches it) and < 0 at end: bisection with Newton steps; of a
+    parabola the form of its root in which nothing cancels."""
     cdef double lo = 0.0, hi = end, x, f, d
     cdef int32_t it
     if c0 <= 0.0:
         return 0.0
     if c2 == 0.0 and c3 == 0.0:
         x = -c0 / c1
+        return x if x < end else end
+    if c3 == 0.0:
+        d = c1 * c1 - 4.0 * c0 * c2
+        d = sqrt(d) if d > 0.0 else 0.0
+        x = 2.0 * c0 / (d - c1) if c1 <= 0.0 else -0.5 * (c1 + d) / c2
         return x if x < end else end
     x = end * c0 / (c0 - poly_at(c0, c1, c2, c3, end))
     for it in range(60):
@@ -31,25 +37,68 @@ cdef double first_root(double c0, double c1, double c2, double c3, double end) n
     return x
 
 
+cdef inline int32_t overloaded(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i) noexcept nogil:
+    """1 when the trial takes element i, which sticks, beyond its limit."""
+    cdef int32_t bad = (e.tau[i] > e.lim_b[i]) | (e.tau[i] < -e.lim_f[i])
+    if m.stiff_cut and s.four:
+        bad |= (s.em.tau[i] > s.em.lim_b[i]) | (s.em.tau[i] < -s.em.lim_f[i])
+    return bad
+
+
+cdef inline int32_t turns_round(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i, int32_t k) noexcept nogil:
+    """1 when the slip of element i (row k), which slides, turns round in the trial, or may have in between."""
+    cdef double sgn = <double>s.mode[i], r0 = sgn * s.now.w[k]
+    cdef int32_t bad = (sgn * e.w[k] < -TOL_R) | ((r0 + 0.5 * s.h * sgn * s.wa[k] < 0.0) & (r0 > TOL_R))
+    if m.stiff_cut and s.four:
+        bad |= sgn * s.em.w[k] < -TOL_R
+    return bad
+
+
 cdef inline int32_t disturbed(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i, int32_t k,
                               int32_t source) noexcept nogil:
     """1 when the trial asks for a search because of element i (row k): normal force, static limit, slip."""
-    cdef int64_t mode = s.mode[i]
-    cdef double sgn, r0
     cdef int32_t bad = 0
     if source != 0:
         bad = (e.raw[i] > 0.0) != (s.pressed[i] != 0)
-    if mode == 0:
-        bad |= (e.tau[i] > e.lim_b[i]) | (e.tau[i] < -e.lim_f[i])
-        if m.stiff_cut and s.four:
-            bad |= (s.em.tau[i] > s.em.lim_b[i]) | (s.em.tau[i] < -s.em.lim_f[i])
-    elif mode != 2:
-        sgn = <double>mode
-        r0 = sgn * s.now.w[k]
-        if m.stiff_cut and s.four:
-            bad |= sgn * s.em.w[k] < -TOL_R
-        bad |= (sgn * e.w[k] < -TOL_R) | ((r0 + 0.5 * s.h * sgn * s.wa[k] < 0.0) & (r0 > TOL_R))
+    if s.mode[i] == 0:
+        bad |= overloaded(m, s, e, i)
+    elif s.mode[i] != 2:
+        bad |= turns_round(m, s, e, i, k)
     return bad
+
+
+cdef inline void ask(tl_state* s, int32_t i, int32_t disturbed) noexcept nogil:
+    s.asked[s.n_asked] = i
+    s.n_asked += disturbed
+
+
+cdef void ask_listed(const tl_model* m, tl_state* s, const tl_eval* e, int32_t moved) noexcept nogil:
+    """ask_all where the lists of who slides, who sticks, and what is due hold: the same elements. moved: whether normal
+    forces do."""
+    cdef int32_t c, d, i
+    s.n_asked = 0
+    for c in range(s.n_sliding):
+        i = s.sliding[c]
+        if turns_round(m, s, e, i, TL_FR_ROW(m, i)):
+            ask(s, i, 1)
+    for c in range(s.n_sticking):
+        i = s.sticking[c]
+        if overloaded(m, s, e, i):
+            ask(s, i, 1)
+    for c in range(s.n_due if moved else 0):
+        i = s.due_list[c]
+        if m.fr[i].src != 0 and (e.raw[i] > 0.0) != (s.pressed[i] != 0):
+            d = 0
+            while d < s.n_asked and s.asked[d] != i:
+                d += 1
+            ask(s, i, d == s.n_asked)
+    for c in range(1, s.n_asked):
+        i = s.asked[c]
+        d = c
+        while d > 0 and s.asked[d - 1] > i:
+            s.asked[d] = s.asked[d - 1]
+            d -= 1
+        s.asked[d] = i
 
 
 cdef inline double contact_at(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
@@ -85,17 +134,18 @@ cdef inline double torque_rounding(const tl_model* m, const tl_state* s) noexcep
 
 
 cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogil:
-    """Fraction of h of the earliest event of the trial in [0, end]; 2 if there is none.
+    """Fraction of h of the earliest event of the trial in [0, end]; 2 if there is none. After ask_all or ask_listed.
 
     sliding: relative speed comes to zero; stuck: torque reaches its static limit; normal force appears or vanishes.
     """
-    cdef int32_t i, k, side
+    cdef int32_t c, i, k, side
     cdef int64_t mode
     cdef double first = 2.0, r0, r1, v0, c1, c2, c3, x, sgn, t0, t1, l0, l1, lm, h = s.h, at_end
     cdef int32_t four = s.four
-    cdef double slack = torque_rounding(m, s)
+    cdef double slack = -1.0
     s.passing = 0
-    for i in range(TL_NF(m)):
+    for c in range(s.n_asked):
+        i = s.asked[c]
         mode = s.mode[i]
         k = TL_FR_ROW(m, i)
         s.slip_x[i] = 2.0
@@ -106,6 +156,8 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
             if x <= end and x < first:
                 first = x
         if mode == 0:
+            if slack < 0.0:
+                slack = torque_rounding(m, s)
             t0 = s.now.tau[i]
             t1 = s.end.tau[i]
             # both sides: a limit that follows a vanishing normal force ends below 0, and then both are passed
@@ -177,19 +229,25 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
 
 cdef void find_toggled(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """Elements whose normal force appears or vanishes at the fraction x of the trial, into s.toggled."""
-    cdef int32_t i
+    cdef int32_t c, i
     for i in range(TL_NF(m)):
         s.toggled[i] = 0
     if s.passing == 0:
         return
-    for i in range(TL_NF(m)):
+    for c in range(s.n_asked):
+        i = s.asked[c]
         if m.fr[i].src != 0 and (s.end.raw[i] > 0.0) != (s.pressed[i] != 0):
             s.toggled[i] = contact_at(m, s, i) <= x + 1e-9
 
 
 cdef inline void toggle_pressed(const tl_model* m, tl_state* s) noexcept nogil:
     """These elements change their flag."""
-    cdef int32_t i
-    for i in range(TL_NF(m)):
+    cdef int32_t c, i
+    if s.passing == 0:
+        return
+    for c in range(s.n_asked):
+        i = s.asked[c]
         if s.toggled[i] & 1:
             s.pressed[i] = 1 - s.pressed[i]
+            if s.listed and s.mode[i] == 2:
+                engage(m, s)

@@ -127,8 +127,9 @@ cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, do
             e.tau[i] = 0.0                        # losses and bilateral elements are found with the accelerations
 
 
-cdef inline int32_t any_disturbed(const tl_model* m, const tl_state* s, const tl_eval* e) noexcept nogil:
-    cdef int32_t i, bad = 0
+cdef inline void ask_all(const tl_model* m, tl_state* s, const tl_eval* e) noexcept nogil:
+    """Elements for which the trial is to be searched."""
+    cdef int32_t i
+    s.n_asked = 0
     for i in range(m.nf):
-        bad |= disturbed(m, s, e, i, m.fr[i].row, m.fr[i].src)
-    return bad
+        ask(s, i, disturbed(m, s, e, i, m.fr[i].row, m.fr[i].src))

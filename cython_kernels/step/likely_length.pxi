@@ -79,7 +79,12 @@ cdef void lay_margin(const tl_model* m, tl_state* s, int32_t el, double sgn, tl_
     for j in range(s.n_sliding):
         i = s.sliding[j]
         k = TL_FR_ROW(m, i)
-        add_force(f, on_v[k], on_z[k], s.now.tau[i], rate * (s.end.tau[i] - s.now.tau[i]), 0.0)
+        if s.end.steep[i]:
+            # at its own event it has the capacity of standstill, whatever it had on the way
+            b = -sgn * m.fr[i].cap0
+            add_force(f, on_v[k], on_z[k], b * s.now.raw[i], rate * b * (s.end.raw[i] - s.now.raw[i]), 0.0)
+        else:
+            add_force(f, on_v[k], on_z[k], s.now.tau[i], rate * (s.end.tau[i] - s.now.tau[i]), 0.0)
     for i in range(TL_NLIN(m)):
         k = TL_LIN_ROW(m, i)
         b = 0.5 * m.lin[i].d
@@ -89,7 +94,7 @@ cdef void lay_margin(const tl_model* m, tl_state* s, int32_t el, double sgn, tl_
 
 cdef double likely_length(const tl_model* m, tl_state* s, int32_t el, double sgn, double x, double* slope) noexcept nogil:
     """Fraction of the trial there is, of the length s.h, at which element `el` has its event in a trial that ends there, and
-    how its margin changes with the fraction; x, and slope 0, where there is nothing better. After list_search."""
+    how its margin changes with the fraction; x, and slope 0, where there is nothing better. Where trials are listed (list_rest)."""
     cdef tl_margin f
     cdef int32_t it
     cdef double t = x * s.h, old = 0.999 * t, y, y_old, new
@@ -97,7 +102,7 @@ cdef double likely_length(const tl_model* m, tl_state* s, int32_t el, double sgn
     if not (along_one(m) and s.listed and s.pat.rank == 1 and 0.0 < x < 1.0):
         return x
     for it in range(s.n_sliding):
-        if s.end.steep[s.sliding[it]]:
+        if s.end.steep[s.sliding[it]] and s.sliding[it] != el:
             return x                         # its torque is no straight line
     lay_margin(m, s, el, sgn, &f)
     y_old = margin_at(&f, old)

@@ -23,7 +23,7 @@ cdef inline tl_pattern* pattern_now(const tl_model* m, tl_state* s) noexcept nog
 
 cdef void other_length(const tl_model* m, tl_state* s) noexcept nogil:
     """s.bend and s.change for trials of the length s.h: the last terms of P and T less those of the whole step."""
-    cdef int32_t i, nf = TL_NF(m)
+    cdef int32_t c, i, nf = TL_NF(m)
     cdef tl_cvec size = s.other.spring + TL_N(m)
     cdef tl_cvec inert = size + 3
     cdef tl_cvec damped = inert + nf
@@ -31,7 +31,8 @@ cdef void other_length(const tl_model* m, tl_state* s) noexcept nogil:
     cdef double d = 0.5 * s.h, k = 0.25 * s.h * s.h, d0 = 0.5 * m.h, k0 = 0.25 * m.h * m.h
     cdef double f = 1.0 / (size[0] + d * size[1] + k * size[2]), f0 = 1.0 / (size[0] + d0 * size[1] + k0 * size[2])
     s.bend = f - f0
-    for i in range(nf):
+    for c in range(s.n_sticking if s.listed else nf):
+        i = s.sticking[c] if s.listed else c
         if s.mode[i] == 0:
             s.change[i] = s.bend * inert[i] + (f * d - f0 * d0) * damped[i] + (f * k - f0 * k0) * sprung[i]
 
@@ -99,12 +100,16 @@ cdef inline void hold_trial(const tl_model* m, tl_state* s, const double* g, tl_
 
 cdef inline void stuck_torques(const tl_model* m, tl_state* s, tl_eval* e) noexcept nogil:
     """Torques of the elements at rest, T g; two points, after hold_trial."""
-    cdef int32_t i
+    cdef int32_t c, i
     cdef const double* tau = s.both + TL_N(m)
     cdef double f = s.along_g
     if TL_NJO(m) > 0:                        # the joints have added to g
         padded_matvec(s.pat.T, lanes(TL_N(m) + TL_NF(m)), TL_N(m), s.g, s.both)
-    if other_span(m, s):
+    if s.listed:
+        for c in range(s.n_sticking):
+            i = s.sticking[c]
+            e.tau[i] = tau[i] + f * s.change[i] if other_span(m, s) else tau[i]
+    elif other_span(m, s):
         for i in range(TL_NF(m)):
             if s.mode[i] == 0:
                 e.tau[i] = tau[i] + f * s.change[i]

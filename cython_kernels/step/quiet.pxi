@@ -15,27 +15,6 @@ cdef enum:
     TRIED = 2              # its trial is made, and something happens in it
 
 
-cdef void list_search(const tl_model* m, tl_state* s) noexcept nogil:
-    """The trials that follow begin where the last one did, with the same modes, and are of other lengths: what is due in
-    them. Not where more than speeds, pressures and inputs changes within a step, or elements are tied."""
-    cdef int32_t i, k, simple = s.held and m.act_simple
-    s.listed = not (s.ties or staged(m)) and TL_NTH(m) + TL_NJO(m) + TL_NBO(m) + TL_NCON(m) + TL_NST(m) == 0
-    if not s.listed:
-        return
-    s.n_mover = 0
-    for k in range(TL_NACT(m)):
-        s.mover[s.n_mover] = k
-        s.still[k] = STILL if simple and fabs(s.now.p[k] - s.cmd[k]) <= ARRIVED else 0
-        s.n_mover += s.still[k] == 0
-    s.n_sliding = 0
-    for i in range(TL_NF(m)):
-        s.sliding[s.n_sliding] = i
-        s.n_sliding += s.mode[i] & 1
-    find_due(m, s)
-    if not SIZED:
-        list_due(m, s)
-
-
 cdef inline int32_t may_be_quiet(const tl_model* m) noexcept nogil:
     """1 for models whose steps can be quiet at all. Not those with temperatures, which forces follow within the step."""
     return not staged(m) and not m.stiff_cut and TL_NTH(m) + TL_NST(m) + TL_NJO(m) == 0 and TL_N(m) <= TL_FORMED
@@ -53,16 +32,9 @@ cdef inline void list_due(const tl_model* m, tl_state* s) noexcept nogil:
 cdef void list_elements(const tl_model* m, tl_state* s) noexcept nogil:
     """Who slides, who sticks; the matrix of accelerations and stuck torques, one below the other."""
     cdef int32_t i, nf = TL_NF(m)
-    s.n_sliding = 0
-    s.n_sticking = 0
+    list_modes(m, s)
     for i in range(nf):
         s.due[i] = not m.fr[i].fixed
-        if s.mode[i] & 1:
-            s.sliding[s.n_sliding] = i
-            s.n_sliding += 1
-        if s.mode[i] == 0:
-            s.sticking[s.n_sticking] = i
-            s.n_sticking += 1
     for i in range(TL_NACT(m)):
         s.still[i] = 0
     list_due(m, s)
@@ -142,14 +114,16 @@ cdef inline void quiet_forces(const tl_model* m, tl_state* s, tl_eval* e, const 
     each_due(m, s, u, e.p, theta, e, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
 
 
-cdef inline void quiet_rows(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:
-    """assemble, for the elements that slide."""
+cdef inline void quiet_rows(const tl_model* m, const tl_state* s, tl_eval* e, double* F, int32_t uneven) noexcept nogil:
+    """assemble, for the elements that slide. uneven: some may be tied."""
     cdef int32_t i, c
     cdef double t
     port_rows(m, e.port, F)
     for c in range(s.n_sliding):
         i = s.sliding[c]
         t = -e.cap_f[i] if s.mode[i] == 1 else e.cap_b[i]
+        if uneven:
+            t = sliding_torque(s, e, i)
         F[TL_FR_ROW(m, i)] += t
         e.tau[i] = t
 
@@ -178,20 +152,25 @@ cdef inline int32_t still_stick(const tl_state* s, tl_eval* e, const double* tau
     return found
 
 
-cdef inline int32_t quiet_trial2(const tl_model* m, tl_state* s) noexcept nogil:
-    """trial2. TAKEN, TRIED; 0: it is none of a quiet step."""
+cdef void quiet_steep(const tl_model* m, tl_state* s, int32_t stages, double* a, double* v) noexcept nogil:
+    """slide_implicitly; accelerations go into a first, and those that follow into v."""
+    memcpy(a, v, stages * TL_N(m) * sizeof(double))
+    slide_implicitly(m, s, stages)
+    padded_matvec(s.held_by, s.held_rows, stages * TL_N(m), s.g, v)
+
+
+cdef inline int32_t quiet_motion2(const tl_model* m, tl_state* s, int32_t uneven) noexcept nogil:
+    """The rest of trial2 behind the forces; uneven: some elements are steep, or tied. TAKEN or TRIED."""
     cdef int32_t i, found, n = TL_N(m)
     cdef double h = m.h
     cdef tl_eval* e = s.end
     cdef double* v = s.box_w
-    predict(m, h, s.now.u, s.now.a, s.now.hs1, e.u)
-    quiet_forces(m, s, e, e.u, 1.0, s.xi1)
-    if s.stiff:
-        return 0
-    quiet_rows(m, s, e, s.F)
+    quiet_rows(m, s, e, s.F, uneven)
     springs_at_end(m, s, h, h * h * (0.5 - m.beta))
     scatter(m, s.F, s.g)
     padded_matvec(s.held_by, s.held_rows, n, s.g, v)
+    if uneven and s.stiff:
+        quiet_steep(m, s, 1, e.a, v)
     found = still_stick(s, e, v + n)
     for i in range(n):
         e.a[i] = v[i]
@@ -201,28 +180,52 @@ cdef inline int32_t quiet_trial2(const tl_model* m, tl_state* s) noexcept nogil:
     return found
 
 
-cdef inline int32_t quiet_trial4(const tl_model* m, tl_state* s) noexcept nogil:
-    """trial4. TAKEN, TRIED; 0: it is none of a quiet step."""
+cdef int32_t uneven_motion2(const tl_model* m, tl_state* s) noexcept nogil:
+    return quiet_motion2(m, s, 1)
+
+
+cdef inline int32_t quiet_trial2(const tl_model* m, tl_state* s) noexcept nogil:
+    """trial2. TAKEN or TRIED."""
+    predict(m, m.h, s.now.u, s.now.a, s.now.hs1, s.end.u)
+    quiet_forces(m, s, s.end, s.end.u, 1.0, s.xi1)
+    if s.stiff or s.ties:
+        return uneven_motion2(m, s)
+    return quiet_motion2(m, s, 0)
+
+
+cdef inline int32_t quiet_motion4(const tl_model* m, tl_state* s, int32_t uneven) noexcept nogil:
+    """quiet_motion2 for three points."""
     cdef int32_t found, n = TL_N(m)
     cdef double h = m.h
     cdef double* v = s.box_w
-    start4(m, s, h)
-    quiet_forces(m, s, s.em, s.um, 0.5, s.xi)
-    quiet_forces(m, s, s.end, s.end.u, 1.0, s.xi1)
-    if s.stiff:
-        return 0
-    quiet_rows(m, s, s.em, s.F)
+    quiet_rows(m, s, s.em, s.F, uneven)
     springs4(m, s, h, 0, s.F)
     scatter(m, s.F, s.g)
-    quiet_rows(m, s, s.end, s.F)
+    quiet_rows(m, s, s.end, s.F, uneven)
     springs4(m, s, h, 1, s.F)
     scatter(m, s.F, s.g + n)
     padded_matvec(s.held_by, s.held_rows, 2 * n, s.g, v)
+    if uneven and s.stiff:
+        quiet_steep(m, s, 2, s.v2, v)
     place_torques(s, s.em, v + 2 * n)
     found = still_stick(s, s.end, v + 2 * n + s.n_sticking)
     correct4(m, s, h, v)
     finish4(m, s, h)
     return found
+
+
+cdef int32_t uneven_motion4(const tl_model* m, tl_state* s) noexcept nogil:
+    return quiet_motion4(m, s, 1)
+
+
+cdef inline int32_t quiet_trial4(const tl_model* m, tl_state* s) noexcept nogil:
+    """trial4. TAKEN or TRIED."""
+    start4(m, s, m.h)
+    quiet_forces(m, s, s.em, s.um, 0.5, s.xi)
+    quiet_forces(m, s, s.end, s.end.u, 1.0, s.xi1)
+    if s.stiff or s.ties:
+        return uneven_motion4(m, s)
+    return quiet_motion4(m, s, 0)
 
 
 cdef inline int32_t stays_quiet(const tl_model* m, const tl_state* s, int32_t moved) noexcept nogil:
@@ -246,11 +249,21 @@ cdef inline int32_t stays_quiet(const tl_model* m, const tl_state* s, int32_t mo
     return not bad
 
 
+cdef inline int32_t ties_hold(const tl_model* m, const tl_state* s) noexcept nogil:
+    """1 while no element that others hold at rest at its limit slides (end_ties, advance.pxi)."""
+    cdef int32_t c, i
+    for c in range(s.n_sliding):
+        i = s.sliding[c]
+        if s.tied[i] and fabs(s.now.w[TL_FR_ROW(m, i)]) > TOL_R:
+            return 0
+    return 1
+
+
 cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     """The step from the present state with its inputs taken over, if nothing happens in it: TAKEN. Else nothing has been
     done: TRIED when its trial has been made, which is that of the general path then, else 0."""
     cdef int32_t i, moved, made, listed = s.quiet == 1
-    if not s.hist[0] or s.ties or (s.held and s.quiet == FOLLOWING):
+    if not s.hist[0] or (s.held and s.quiet == FOLLOWING):
         return 0
     if listed:
         list_elements(m, s)
@@ -260,6 +273,8 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     if not s.held and s.quiet != FOLLOWING:
         s.quiet = FOLLOWING
         s.due_holds = 0
+    if s.ties and not ties_hold(m, s):
+        return 0
     quiet_rates(m, s, s.now.a, s.wa)
     for i in range(TL_NENG(m)):
         s.xi1[i] = idle_integrator(m, s, i, 1.0)
@@ -269,14 +284,10 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
         move_pressures(m, s, listed)
     if m.order == 4:
         made = quiet_trial4(m, s)
-        if made == 0:
-            return 0
         if made == TRIED or not stays_quiet(m, s, moved) or accept4(m, s, 1.0):
             return TRIED
     else:
         made = quiet_trial2(m, s)
-        if made == 0:
-            return 0
         if made == TRIED or not stays_quiet(m, s, moved) or accept2(m, s, 1.0):
             return TRIED
     take_whole(m, s, m.order == 4)

@@ -105,14 +105,20 @@ cdef int32_t left_regime(const tl_model* m, tl_state* s) noexcept nogil:
 cdef inline double slip_left(const tl_model* m) noexcept nogil:
     """How much of a slip may be left at the end of a trial that brings it to zero; it is taken out by projection then,
     which is an impulse that friction must be able to give where the step does not resolve springs, and else nothing: a
-    slip of a hundred times its rounding counts as come to zero."""
-    return TOL_R if m.stiff_cut else 1e2 * TOL_R
+    slip of ten thousand times its rounding counts as come to zero: what is left out of the time is made up for by the
+    impulse, to the second order."""
+    return TOL_R if m.stiff_cut else 1e4 * TOL_R
 
 
 cdef inline double slight(const tl_model* m) noexcept nogil:
     """Of the limits of an element at rest: how near to them its torque must be at an event. What is held with so much less
-    counts as having reached its limit (`reaches`, decide.pxi: 1e-9)."""
-    return 1e-12 if m.stiff_cut else 1e-10
+    counts as having reached its limit (`reaches`, decide.pxi: 1e-6)."""
+    return 1e-12 if m.stiff_cut else 1e-7
+
+
+cdef inline double slight_torque(const tl_model* m, const tl_state* s) noexcept nogil:
+    """The same where the limit says nothing: of all torques."""
+    return torque_rounding(m, s) * (1.0 if m.stiff_cut else 1e5)
 
 
 cdef struct tl_search:
@@ -191,7 +197,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
     search, to rounding); what is left of a slip is taken out by projection. The ends of the longer trial stay in s.end, as
     the trend for the decision. Returns the fraction.
     """
-    cdef int32_t i, it, other, found = 0, stops = -1, middle = 0, n = TL_N(m), nf = TL_NF(m)
+    cdef int32_t i, c, it, other, found = 0, stops = -1, middle = 0, n = TL_N(m), nf = TL_NF(m)
     cdef double beyond = 0.0, turn = 0.0, slope = 0.0, part = s.part, sgn = 0.0, f = 0.0, small = 0.0
     cdef tl_search r
     start_search(&r, 1.0, 1.0, 0.0, 0.0)
@@ -200,7 +206,8 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
     memcpy(s.ex.cap_b, s.end.cap_b, nf * sizeof(double))
     memcpy(s.ex.lim_f, s.end.lim_f, nf * sizeof(double))
     memcpy(s.ex.lim_b, s.end.lim_b, nf * sizeof(double))
-    for i in range(nf):
+    for c in range(s.n_asked):
+        i = s.asked[c]
         if s.slip_x[i] <= x + 1e-9:
             if s.mode[i] & 1:
                 s.toggled[i] |= 2
@@ -209,8 +216,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
         sgn = <double>s.mode[stops] if s.mode[stops] != 0 else (1.0 if s.end.tau[stops] > s.end.lim_b[stops] else -1.0)
         small = fabs(s.end.lim_b[stops]) + fabs(s.end.lim_f[stops])
         # of what blocks one way without limit only the other way counts, and there its limit may be 0
-        small = slight(m) * small if small < NO_LIMIT else torque_rounding(m, s)
-        small = slip_left(m) if s.mode[stops] != 0 else small
+        small = slip_left(m) if s.mode[stops] != 0 else (slight(m) * small if small < NO_LIMIT else slight_torque(m, s))
     for i in range(TL_NCON(m) + TL_NST(m)):
         if s.contact_x[i] <= x + 1e-9:
             stops = nf + i
@@ -222,7 +228,6 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
     else:
         memcpy(s.ex.hs1, s.end.hs1, n * sizeof(double))
         memcpy(s.ex.a, s.s2, n * sizeof(double))     # its curvature
-    list_search(m, s)
     if 0 <= stops < nf and r.f_lo > small and not r.made_up and not m.stiff_cut:
         x = likely_length(m, s, stops, sgn, x, &slope)
     for it in range(REFINE):
@@ -257,7 +262,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
             stops = other
             sgn = turn
             small = fabs(s.end.lim_b[stops]) + fabs(s.end.lim_f[stops])
-            small = slight(m) * small if small < NO_LIMIT else torque_rounding(m, s)
+            small = slight(m) * small if small < NO_LIMIT else slight_torque(m, s)
             start_search(&r, event_margin(m, s, s.now, stops, sgn), 0.5 * x if middle else x, beyond, small)
             x = next_length(&r)
             continue
@@ -272,7 +277,6 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
         slope = 0.0                          # from here on the trials say more
         if (it == REFINE - 2 or r.hi - r.lo <= NARROW * r.hi) and r.lo > 0.0:
             x = r.lo                         # down to rounding, or not found: rather a little before the event than beyond
-    s.listed = 0
     if stops >= nf and f > small:
         s.contact_x[stops - nf] = 2.0            # not reached after all: it keeps its regime
     if TL_NCON(m) + TL_NST(m) > 0 and left_regime(m, s):
@@ -282,7 +286,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
             # turned round by more than rounding: to take that out would be an impulse beyond what the element can carry
             if s.toggled[i] & 2 and s.mode[i] * s.end.w[TL_FR_ROW(m, i)] < -1e3 * TOL_R:
                 return REFUSED
-    if accept(m, s, done, 1.0):
+    if accept(m, s, done, 1.0, 1):
         return REFUSED
     s.part = part
     s.h = part * m.h
@@ -292,7 +296,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
     memcpy(s.end.lim_f, s.ex.lim_f, nf * sizeof(double))
     memcpy(s.end.lim_b, s.ex.lim_b, nf * sizeof(double))
     for i in range(nf):
-        if s.toggled[i] & 2 and s.mode[i] * s.now.w[TL_FR_ROW(m, i)] > 1e3 * TOL_R:
+        if s.toggled[i] & 2 and s.mode[i] * s.now.w[TL_FR_ROW(m, i)] > (1e3 * TOL_R if m.stiff_cut else 1e5 * TOL_R):
             s.toggled[i] &= 1                    # has not come to zero
         if s.toggled[i] & 2:
             found = 1

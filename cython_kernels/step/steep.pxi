@@ -67,7 +67,7 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
     above, and at last with tangents again.
     On entry a1 (or v2 = [am, a1]) answers s.g with the explicit torques; on return s.g holds the implicit ones.
     """
-    cdef int32_t i, j, k, c, d, st, r, n = TL_N(m), nf = TL_NF(m), nc = 0, size, it, hint = 0
+    cdef int32_t i, j, k, c, d, st, r, n = TL_N(m), nc = 0, size, it, hint = 0
     cdef int32_t* el = s.box_i
     cdef double* H
     cdef double* A
@@ -81,8 +81,11 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
     cdef double h = s.h, acc, sgn, cap, slope, fn, more
     cdef tl_eval* e
     cdef double[2][2] B4 = [[1.0 / 3.0, -1.0 / 24.0], [2.0 / 3.0, 1.0 / 6.0]]
-    for i in range(nf):
-        if (s.mode[i] == 1 or s.mode[i] == -1) and not s.tied[i] and (s.end.steep[i] or (stages == 2 and s.em.steep[i])):
+    if not (s.quiet or s.listed):
+        list_modes(m, s)
+    for c in range(s.n_sliding):
+        i = s.sliding[c]
+        if not s.tied[i] and (s.end.steep[i] or (stages == 2 and s.em.steep[i])):
             el[nc] = i
             nc += 1
     if nc == 0:
