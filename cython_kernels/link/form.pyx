@@ -7,6 +7,7 @@ else, right or wrong: whoever asks then looks at it key by key. Neither makes a 
 by way of a dictionary the same costs ten times that. msgpack: github.com/msgpack/msgpack/blob/master/spec.md
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
@@ -84,6 +85,7 @@ cdef inline uint64_t as_bits(double d) noexcept nogil:
     return x
 
 
+@cython.auto_pickle(False)
 cdef class Form:
     """The form of one kind of message. real-time: no (makes Python objects)."""
 

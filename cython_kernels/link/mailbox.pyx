@@ -9,6 +9,7 @@ have a processor of their own to burn, and three times slower where a third proc
 posting and going to sleep is Dekker's: each side writes its word, a full fence, then reads the other's.
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
@@ -77,6 +78,7 @@ cdef void doze(box_t* box, uint32_t seen, int64_t until_ns) noexcept nogil:
     store_relaxed_u32(&box.sleeping, 0)
 
 
+@cython.auto_pickle(False)
 cdef class Mailbox:
     """One side of a pair of boxes in `memory` (writable buffer of MAILBOX_BYTES, zeros at first). real-time: no."""
 
