@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import socket
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +28,16 @@ def free_port() -> int:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.bind(("127.0.0.1", 0))
         return int(s.getsockname()[1])
+
+
+def own_endpoint() -> str:
+    """A TCP endpoint that stays free until it is bound: the system hands its port to nobody who asks for any, as other
+    tests do in the meantime."""
+    for port in random.SystemRandom().sample(range(20000, 32000), 100):
+        with socket.socket() as s, suppress(OSError):
+            s.bind(("127.0.0.1", port))
+            return f"tcp://127.0.0.1:{port}"
+    raise AssertionError("no free port among a hundred")
 
 
 def ticks_so_far(out: Path) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import msgpack
 import pytest
 import zmq
-from rig_help import CONFIGS, DESK, rig_file
+from rig_help import CONFIGS, DESK, own_endpoint, rig_file
 
 import torqueloop.hil.ecu
 from torqueloop.core.describe.errors import ConfigError
@@ -129,9 +128,7 @@ def test_host_process_and_rig_give_the_same_hash(tmp_path: Path, example: Path) 
 
 @pytest.mark.proof
 def test_the_python_example_shifts_over_zeromq_and_replays_without_it(tmp_path: Path) -> None:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        endpoint = f"tcp://127.0.0.1:{s.getsockname()[1]}"
+    endpoint = own_endpoint()
     path = rig_file(
         tmp_path, 'ecu.tcu.kind = "zmq"', "without ecu.tcu.start", f'ecu.tcu.options.endpoint = "{endpoint}"',
         "ecu.tcu.options.period_s = 5e-3", "ecu.tcu.options.start_timeout_s = 60",
@@ -388,9 +385,7 @@ def test_an_answer_against_the_schema_is_refused_with_the_key(message: object, r
 
 def test_a_zeromq_unit_that_is_not_there_or_answers_nonsense_is_named() -> None:
     context = zmq.Context.instance()
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        endpoint = f"tcp://127.0.0.1:{s.getsockname()[1]}"
+    endpoint = own_endpoint()
     options = {"endpoint": endpoint, "start_timeout_s": 0.2, "timeout_s": 0.2}
     unit = make_unit("zmq", EcuSetup("u", 1e-3, None, (BUS,), options=options))
     assert failure(unit) == "init: no answer within 0.2 s: is it started?"

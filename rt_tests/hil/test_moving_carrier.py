@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from pathlib import Path
 
 import msgpack
 import pytest
 import zmq
+from rig_help import own_endpoint
 
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import run_rig
@@ -88,9 +88,7 @@ def platform(endpoint: str, ended: list[str]) -> None:
 
 
 def test_platform_and_flywheel_turn_against_each_other_over_zeromq(tmp_path: Path) -> None:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        endpoint = f"tcp://127.0.0.1:{s.getsockname()[1]}"
+    endpoint = own_endpoint()
     (tmp_path / "flywheel.toml").write_text(POWERTRAIN)
     (tmp_path / "rig.toml").write_text(RIG.format(endpoint=endpoint, tau=TAU))
     ended: list[str] = []
