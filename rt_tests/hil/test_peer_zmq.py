@@ -222,14 +222,19 @@ def test_lockstep_with_a_vehicle_process_equals_the_model_in_this_process(
     start_vehicle: Callable[..., subprocess.Popen[str]],
 ) -> None:
     model = VehicleModel(load_vehicle_config(VEHICLE))
+    speeds = []
     with LockstepRig(timeout_s=20.0) as rig:
         process = start_vehicle(rig.endpoint, True)
         for k in range(300):
             message = step_message(k, F_wheel=5000.0, I_wheel=5.0 * k, speed=0.0)
-            assert rig.exchange(message) == model.step(message)
+            answer = rig.exchange(message)
+            assert answer == model.step(message)
+            speeds.append(answer.speed)
         stats = rig.stats()
         assert (stats.exchanges, stats.gap, stats.duplicate) == (300, 0, 0)
-        assert stats.coupling.max_mps == pytest.approx(model.speed)
+        assert (stats.coupling.samples, stats.coupling.max_mps) == (300, pytest.approx(model.speed))
+        # 5 N s a step at a difference of -v: the interface loses work
+        assert stats.coupling.energy_J == pytest.approx(-5.0 * sum(speeds[1:])) and stats.coupling.energy_J < -1.0
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate(timeout=10.0)
     assert process.returncode == 0

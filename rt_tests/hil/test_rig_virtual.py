@@ -44,6 +44,7 @@ def test_vehicle_process_in_lockstep_gives_the_same_hash_as_the_model_in_this_pr
     assert other.stats.hash == pull_away.stats.hash
     link = other.stats.vehicles["vehicle"].link
     assert (link.mode, link.endpoint, link.exchanges) == ("lockstep", "shared memory", 2500)
+    assert link.coupling.samples == 2500 and 0.0 < link.coupling.max_mps < 0.05
 
 
 def test_the_configured_models_run_in_the_rigs_process_unless_told_otherwise(pull_away, tmp_path):
