@@ -36,6 +36,8 @@ def test_stops_hold_do_not_pull_and_only_take(block: int, order: int) -> None:
         # a stiff spring would press over the look-ahead, and pulls now
         pytest.param(327, 4, STEPS, id="pulls-now-presses-later-327"),
         pytest.param(658, 2, STEPS, id="pulls-now-presses-later-658"),
+        pytest.param(673, 2, STEPS, id="pulls-now-presses-later-673"),
+        pytest.param(1899, 4, STEPS, id="pulls-now-presses-later-1899"),
         # the compliance of a soft contact set the shift of the boxed problem
         pytest.param(205, 2, STEPS, id="shift-of-a-soft-contact"),
         # a little beyond an end, carried by others: reached again at once, 88 and 112 steps fell back
