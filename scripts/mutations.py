@@ -197,10 +197,15 @@ MUTATIONS = (
     # --- stops beside springs and contacts that the step does not resolve
     M(f"{STEP}/decide.pxi", "span *= 0.5 * f0 / (f0 - f1)", "pass", STOPS),
     M(f"{STEP}/decide.pxi", "        if end_pulls(m, s):", "        if False:", STOPS),
-    M(f"{STEP}/contacts.pxi", "    if i >= TL_NCON(m) or s.regime[i] == 0 or which == 0:", "    if True:", STOPS),
+    M(
+        f"{STEP}/contacts.pxi",
+        "    if i >= TL_NCON(m) or s.regime[i] == CONTACT_OPEN or which == 0:",
+        "    if True:",
+        STOPS,
+    ),
     M(f"{STEP}/contacts.pxi", "larger(m.st[j].hi, now) - phi", "m.st[j].hi - phi", STOPS),
     M(f"{STEP}/contacts.pxi", "x[0] = 0.0 if goes_out(m, s, i) else 0.5", "pass", STOPS),
-    M(f"{STEP}/contacts.pxi", "        if which == 1 and tc < -1e-9 * fabs(td):", "        if False:", STOPS),
+    M(f"{STEP}/contacts.pxi", "        if which == 1 and tc < -BEYOND * fabs(td):", "        if False:", STOPS),
     M(f"{STEP}/contacts.pxi", "if i >= TL_NCON(m) and s.contact_x[i] > 1.5 and end", "if False and end", STOPS),
     M(f"{STEP}/impulse.pxi", "if TL_NST(m) > 0 and not relaxed:", "if False:", STOPS),
     M("hil/vehicle/carrier.py", "if len(values) == MOTION and not posed:", "if len(values) == MOTION:", CARRIERS),
@@ -212,7 +217,7 @@ MUTATIONS = (
     ),
     M(f"{STEP}/trial.pxi", "double MISPREDICTED = 1e-3", "double MISPREDICTED = 1e3", ("reference/test_msl.py",)),
     M(f"{STEP}/advance.pxi", "moved > 0 or not s.held", "moved > 0", KERNEL),
-    M(f"{STEP}/quiet.pxi", "gather(m, s.now.a, s.wa)\n    for i in range(TL", "pass\n    for i in range(TL", QUIET),
+    M(f"{STEP}/gather_generic.pxi", "for i in range(s.n_sliding):", "for i in range(0):", QUIET),
     M(
         f"{STEP}/decide.pxi",
         "f = -trend(s.now.cap_f[i], s.end.cap_f[i], ahead)",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from torqueloop.cython_kernels.model.choices import CHOICES
 from torqueloop.cython_kernels.model.records import ARRAYS, KINDS, READ_ONLY, RECORDS, SIZES, Field, Record
 
 _HEAD = "Made from model/records.py by python -m torqueloop.core.compile.record_sources; do not edit."
@@ -17,8 +18,12 @@ _C = {"i4": "int32_t", "f8": "double"}
 
 
 def structs() -> str:
-    """records.pxi: a struct for each kind of element, and tl_model."""
+    """records.pxi: names of numbers, a struct for each kind of element, and tl_model."""
     out = [f"# {_HEAD}", ""]
+    for choices in CHOICES:
+        out += ["", "cdef enum:"]
+        out += [f"    {name} = {choices[name]}".ljust(32) + f"  # {meaning}" for name, meaning in choices.of.items()]
+        out.append("")
     for record in RECORDS:
         out += ["", f"cdef struct tl_{record.kind}:", f"    # {record.title}: {record.law}"]
         for f in record.fields:

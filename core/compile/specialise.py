@@ -17,12 +17,13 @@ from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.compile.readout_source import readable, readout_source
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.reading import read_toml
+from torqueloop.core.describe.vocabulary import BILATERAL, CAPPED, CONSTANT, LOSS, STOP
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays
 from torqueloop.cython_kernels.model.records import PORTS, READ_ONLY, RECORDS
 from torqueloop.cython_kernels.model.structure import outputs_signature, structure_signature
 
 #: sources of friction elements that have no sliding capacity of their own: losses, what always holds, stops
-NO_CAPACITY = (4, 5, 6)
+NO_CAPACITY = (LOSS, BILATERAL, STOP)
 
 
 def topology_list(path: Path) -> dict[str, Path]:
@@ -132,7 +133,7 @@ def _products(a: ModelArrays, n: int, hot: int) -> list[str]:
 def _capacity(a: ModelArrays, i: int, w: str = "w[{}]") -> str:
     """The call of capacity() for friction element i; w: its slip, of its row."""
     row, source, index = int(a.fr["row"][i]), int(a.fr["src"][i]), int(a.fr["src_idx"][i])
-    both = int(a.fr["fwd"][i] == 1 and a.fr["bwd"][i] == 1)
+    both = int(a.fr["fwd"][i] == CAPPED and a.fr["bwd"][i] == CAPPED)
     return f"capacity(m, s, {w.format(row)}, p, theta, e, hint, {i}, {row}, {source}, {index}, {both})"
 
 
@@ -150,10 +151,10 @@ def _each(a: ModelArrays) -> list[str]:
             continue
         call = [f"    {_capacity(a, i)}"]
         source, index = int(a.fr["src"][i]), int(a.fr["src_idx"][i])
-        if a.fr["fwd"][i] == 1 and a.fr["bwd"][i] == 1:
+        if a.fr["fwd"][i] == CAPPED and a.fr["bwd"][i] == CAPPED:
             force = f"normal_force(m, s, p, theta, {i}, {source}, {index})"
             call = [f"    if stays_open(m, s, e, {i}):", f"        e.raw[{i}] = {force}", "    else:", f"    {call[0]}"]
-        out += call if source != 0 else [f"    if not m.fr[{i}].fixed:", *(f"    {line}" for line in call)]
+        out += call if source != CONSTANT else [f"    if not m.fr[{i}].fixed:", *(f"    {line}" for line in call)]
     out.append("    pass")
     # each_listed is each_due once more, for another place: what the quiet step alone calls becomes part of it
     loops = {"each_due": "s.due[{}]", "each_listed": "s.due[{}]", "each_slipping": "slips(m, s, {})"}

@@ -46,6 +46,8 @@ from torqueloop.cython_kernels.model.structure import PRECOMPILED, READERS, outp
 
 cnp.import_array()
 
+#: of h: how much longer than a step its part may be, by rounding
+cdef double STEP_ROUNDING = 1e-12
 #: counters of KernelState.counters, in the order of the C enum
 COUNTER_NAMES = ("events", "splits_max", "fallbacks", "decisions", "pivots", "pivots_max", "relaxed", "evals",
                  "steep_unsolved", "refused", "negative_heat")
@@ -153,7 +155,7 @@ cdef class KernelModel:
         arr = np.ascontiguousarray(in3, dtype=np.float64)
         if arr.shape != (3, self.ptr.nin):
             raise ValueError(f"in3: shape {arr.shape}, expected (3, {self.ptr.nin})")
-        if not 0.0 <= dt <= self.h * (1.0 + 1e-12):
+        if not 0.0 <= dt <= self.h * (1.0 + STEP_ROUNDING):
             raise ValueError(f"dt = {dt} s, allowed 0 <= dt <= h = {self.h} s")
         if dt > self.h:
             dt = self.h

@@ -1,50 +1,5 @@
 # Laws of outputs, energies and the hash of a state. How all outputs are read at once: readout.pxi.
 
-# Kinds of outputs, as numbered in core/describe/vocabulary.py.
-cdef enum:
-    OUT_SPEED = 0
-    OUT_ANGLE = 1
-    OUT_ACCELERATION = 2
-    OUT_FRICTION = 3            # torque of a friction element
-    OUT_MODE = 4
-    OUT_CAPACITY = 5
-    OUT_TORQUE = 6
-    OUT_PRESSURE = 7
-    OUT_INPUT = 8
-    OUT_COMPLIANCE = 9
-    OUT_ENGINE = 10
-    OUT_PUMP = 11
-    OUT_TURBINE = 12
-    OUT_POLY = 13
-    OUT_FRICTION_HEAT = 14
-    OUT_DISSIPATION = 15        # heat of a damper
-    OUT_TORQUE_WORK = 16
-    OUT_POLY_WORK = 17
-    OUT_ENGINE_WORK = 18
-    OUT_CONVERTER_LOSS = 19
-    OUT_KINETIC = 20
-    OUT_POTENTIAL = 21
-    OUT_REACTION = 22
-    OUT_CONTACT = 23
-    OUT_CONTACT_LOSS = 24
-    OUT_TEMPERATURE = 25
-    OUT_PORT = 26
-    OUT_PORT_WORK = 27
-    OUT_LOSS_BRANCH = 28
-    OUT_CONTACT_REGIME = 29
-    OUT_RATIO = 30
-    OUT_FRICTION_POWER = 31
-    OUT_DAMPER_POWER = 32
-    OUT_CONTACT_POWER = 33
-    OUT_PORT_POWER = 34
-    OUT_REACTION_POWER = 35
-    OUT_STOPPED = 36
-    OUT_SUM = 37
-    OUT_ATTITUDE = 38
-    OUT_JOINT = 39
-    # source of a friction element's normal force (tl_fr.src): a bilateral element, always held
-    FR_BILATERAL = 5
-
 cdef void show_inputs(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """After the part x of a step: what outputs show as the inputs (the last row) is their value now."""
     cdef int32_t i

@@ -31,9 +31,9 @@ cdef void fixed_capacities(const tl_model* m, tl_eval* e) noexcept nogil:
     """Capacities that never change; eval_forces leaves them alone."""
     cdef int32_t i
     for i in range(m.nf):
-        if m.fr[i].fixed == 2:
+        if m.fr[i].fixed == FIXED_LOSS:
             e.raw[i] = 1.0
-        elif m.fr[i].fixed == 1:
+        elif m.fr[i].fixed == FIXED_VALUE:
             e.raw[i] = m.fr[i].fixed_val[0]
             e.cap_f[i] = m.fr[i].fixed_val[1]
             e.cap_b[i] = m.fr[i].fixed_val[2]
@@ -276,7 +276,7 @@ cdef class KernelState:
             s.now.u[i] = u0[i]
             s.now.z[i] = z0[i]
         for i in range(m.nf):
-            s.mode[i] = 2
+            s.mode[i] = MODE_FREE
         for i in range(m.nth):
             s.T[i] = m.th[i].T0
         for i in range(m.nbo):

@@ -110,7 +110,7 @@ cdef int plan_readout(KernelState self) except -1:
     cdef double* values = <double*>zeros(self, 3 * r.n_fr * sizeof(double))
     r.power, r.cap, r.mode = values, values + r.n_fr, values + 2 * r.n_fr
     for k, at in elements.items():
-        r.fr[at].fr, r.fr[at].row, r.fr[at].bilateral = k, rows[m.fr[k].row], m.fr[k].src == FR_BILATERAL
+        r.fr[at].fr, r.fr[at].row, r.fr[at].bilateral = k, rows[m.fr[k].row], m.fr[k].src == BILATERAL
     r.inp = <double*>zeros(self, m.nin * sizeof(double))
     r.joint = <double*>zeros(self, TL_JOINT_OUTPUTS * m.njo * sizeof(double))
     r.single = <double*>zeros(self, (m.nout + 1) * sizeof(double))

@@ -280,7 +280,7 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
     for j in range(n):
         b.left[j] = 1.0
     for i in range(ns):
-        if m.nvg > 0 and m.fr[list_[i]].src == 5:
+        if m.nvg > 0 and m.fr[list_[i]].src == BILATERAL:
             # rows of variable gears are those of the state
             for j in range(n):
                 iwork[j] = j
@@ -303,8 +303,8 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
                    RANK_TOL * RANK_TOL, L + m.nf * n)
     e = b.count - k
     for j in range(n):
-        if b.count < n and b.left[j] > 1e-6 / n:
-            extend(&b, &j, &one, 1, 1e-6 / n, L + m.nf * n)
+        if b.count < n and b.left[j] > REST_TOL / n:
+            extend(&b, &j, &one, 1, REST_TOL / n, L + m.nf * n)
     r = b.count - k - e
     q.ns = ns
     split(m, q, list_, ns, k, &b, L, work, iwork)

@@ -3,6 +3,38 @@
 from libc.stdint cimport int32_t
 from torqueloop.cython_kernels.model.model cimport tl_model, tl_pattern, tl_state
 
+cdef extern from *:
+    """
+    /* relative shift of the diagonal of the boxed problem: selects the least-norm split; a creep of 1e-9 of the free motion in
+       *decisions* only. The shift of an element is at most that of one TL_HEAVIER times lighter. */
+    #define TL_SHIFT 1e-9
+    #define TL_HEAVIER 1e3
+    /* a limit beyond it is none, just below UNLIMITED (forces.pxi) */
+    #define TL_NO_LIMIT 1e300
+    /* N.m or N, and relative: rounding of a torque that is compared with its limit */
+    #define TL_TORQUE_ROUNDING 1e-12
+    /* of the terms of a slip acceleration: rounding when it is asked for its direction */
+    #define TL_RATE_ROUNDING 1e-11
+    /* relative: rounding of a slip acceleration formed with the shift */
+    #define TL_SLIP_ROUNDING 4e-9
+    """
+    const double SHIFT "TL_SHIFT"
+    const double HEAVIER "TL_HEAVIER"
+    const double NO_LIMIT "TL_NO_LIMIT"
+    const double TORQUE_ROUNDING "TL_TORQUE_ROUNDING"
+    const double RATE_ROUNDING "TL_RATE_ROUNDING"
+    const double SLIP_ROUNDING "TL_SLIP_ROUNDING"
+
+cdef enum:
+    PATIENCE = 5           # rounds of pivots without fewer contradictions before they are resolved one at a time
+
+
+cdef inline double shift_of(double largest, double own) noexcept nogil:
+    """Shift of a diagonal element: the same for all, which selects the least-norm split; but never so much that it would
+    let an element creep that is far heavier than the others."""
+    return SHIFT * (largest if largest < HEAVIER * own else HEAVIER * own)
+
+
 cdef tl_pattern* pattern_of(const tl_model* m, tl_state* s) noexcept nogil
 cdef tl_pattern* cut_pattern(const tl_model* m, tl_state* s, double h) noexcept nogil
 cdef int boxed_solve(int32_t k, const double* W, const double* b, const double* lo, const double* hi, double* tau,

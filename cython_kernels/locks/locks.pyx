@@ -26,13 +26,13 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 from torqueloop.cython_kernels.model.laws cimport contact_stiffness, row_dot
-from torqueloop.cython_kernels.model.model cimport TL_FORMED, lanes, tl_model, tl_pattern, tl_state
+from torqueloop.cython_kernels.model.model cimport BILATERAL, TL_FORMED, lanes, tl_model, tl_pattern, tl_state
 from torqueloop.cython_kernels.locks.vectors cimport axpy, dot
 
 #: rows whose part outside the span of the others is below this share of their length count as dependent
 cdef double RANK_TOL = 1e-9
-#: relative shift of the diagonal: selects the least-norm split; a creep of 1e-9 of the free motion in *decisions* only
-cdef double SHIFT = 1e-9
+#: of the length of a coordinate, times 1/n: what others leave of it when it is added to a basis that lacks dimensions
+cdef double REST_TOL = 1e-6
 
 cdef int chol(double* A, int32_t k, int32_t* first) noexcept nogil:
     """In-place lower Cholesky factor of A (k, k) row-major; returns 0, or 1 if not positive definite.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from torqueloop.cython_kernels.model.choices import ACTUATORS, ARGUMENTS, FIXED, MOTIONS, SOURCES, WAYS
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays, Records, completed
 from torqueloop.cython_kernels.model.records import ARRAYS, KINDS, PORTS, RECORDS, SIZES, Array, Size
 from torqueloop.cython_kernels.model.references import check_references
@@ -28,6 +29,8 @@ RESOLVED_DECAY = 2.0
 #: same step get a split of their own. Not 0: a torque that has just reached its limit must be seen to go beyond it.
 #: Springs the step does not resolve shorten it in proportion, since forces are taken as they go on from now.
 LOOK_AHEAD = 1.0 / 32.0
+#: singular values below this share of the largest belong to rows that depend on the others (RANK_TOL in locks.pyx)
+DEPENDENT = 1e-9
 #: shortest time constant, s: stands for an actuator without lag
 SHORTEST = 1e-9
 #: bound on the memory of the lock-pattern cache of one state, bytes
@@ -160,7 +163,7 @@ def _held(M: np.ndarray, Minv: np.ndarray, B: np.ndarray) -> np.ndarray:
     if not len(B):
         return Minv
     _, s, V = np.linalg.svd(B)
-    Z = V[int((s > 1e-9 * s.max()).sum()) :].T
+    Z = V[int((s > DEPENDENT * s.max()).sum()) :].T
     return np.asarray(Z @ np.linalg.inv(Z.T @ M @ Z) @ Z.T)
 
 
@@ -201,23 +204,23 @@ def _friction(a: ModelArrays, h: float, W: np.ndarray) -> dict[str, np.ndarray]:
     mu0, dmu, w_steep = np.ones(nf), np.zeros(nf), np.zeros(nf)
     fixed, value = np.zeros(nf, dtype=np.int32), np.zeros((nf, 5))
     for i in range(nf):
-        if a.fr["src"][i] == 4:
-            fixed[i] = 2
+        if a.fr["src"][i] == SOURCES["LOSS"]:
+            fixed[i] = FIXED["FIXED_LOSS"]
             continue
-        if a.fr["src"][i] == 6:
-            fixed[i] = 3
+        if a.fr["src"][i] == SOURCES["STOP"]:
+            fixed[i] = FIXED["FIXED_STOP"]
             value[i] = (1.0, 0.0, 0.0, UNLIMITED, UNLIMITED)
             continue
-        if a.fr["src"][i] == 5:
-            fixed[i] = 1
+        if a.fr["src"][i] == SOURCES["BILATERAL"]:
+            fixed[i] = FIXED["FIXED_VALUE"]
             value[i] = (1.0, 0.0, 0.0, UNLIMITED, UNLIMITED)
             continue
         k = int(a.fr["mu"][i])
         x, y = _curve(a, k) if k >= 0 else (np.zeros(1), np.ones(1))
         mu0[i] = np.interp(0.0, x, y)
-        if a.fr["src"][i] == 0 and a.fr["gain"][i] == 0.0:
+        if a.fr["src"][i] == SOURCES["CONSTANT"] and a.fr["gain"][i] == 0.0:
             # never pressed: a free wheel alone
-            fixed[i] = 1
+            fixed[i] = FIXED["FIXED_VALUE"]
             held = (0.0, a.fr["hold"][i], UNLIMITED)[a.fr["fwd"][i]], (0.0, 0.0, UNLIMITED)[a.fr["bwd"][i]]
             value[i] = (0.0, 0.0, 0.0, *held)
         elif np.ptp(y) > 0.0:
@@ -225,13 +228,13 @@ def _friction(a: ModelArrays, h: float, W: np.ndarray) -> dict[str, np.ndarray]:
             dmu[i] = max(0.0, rise.max())
             if dmu[i] > 0.0:
                 w_steep[i] = x[1 + int(np.flatnonzero(rise >= 0.1 * dmu[i]).max())]
-        elif a.fr["src"][i] == 0 and a.fr["gain"][i] > 0.0:
+        elif a.fr["src"][i] == SOURCES["CONSTANT"] and a.fr["gain"][i] > 0.0:
             sliding = a.fr["gain"][i] * a.fr["cgeo"][i] * mu0[i]
             ways = ((0.0, 0.0), (sliding, sliding * a.fr["peak"][i]), (0.0, UNLIMITED))
             forward, backward = ways[a.fr["fwd"][i]], ways[a.fr["bwd"][i]]
-            fixed[i] = 1
+            fixed[i] = FIXED["FIXED_VALUE"]
             value[i] = (a.fr["gain"][i], forward[0], backward[0], forward[1], backward[1])
-    by_pressure = a.fr["src"] == 2
+    by_pressure = a.fr["src"] == SOURCES["ACTUATED"]
     piston = np.where(by_pressure, a.fr["src_idx"], 0)
     area = a.act["area"][piston] if nact else np.zeros(nf)
     preload = a.act["p_return"][piston] if nact else np.zeros(nf)
@@ -243,7 +246,7 @@ def _friction(a: ModelArrays, h: float, W: np.ndarray) -> dict[str, np.ndarray]:
         "stiff": 0.5 * h * np.diag(W) / STIFF,
         "fixed": fixed,
         "fixed_val": value,
-        "both": ((a.fr["fwd"] == 1) & (a.fr["bwd"] == 1)).astype(np.int32),
+        "both": ((a.fr["fwd"] == WAYS["CAPPED"]) & (a.fr["bwd"] == WAYS["CAPPED"])).astype(np.int32),
         "ga": np.where(by_pressure, a.fr["gain"] * area, 0.0),
         "pret": np.where(by_pressure, preload, 0.0),
     }
@@ -258,7 +261,7 @@ def _actuators(a: ModelArrays, h: float) -> dict[str, np.ndarray]:
 
 def _simple(a: ModelArrays) -> bool:
     """Actuators are all of first order, and no input drives two."""
-    return not a.act["kind"].any() and len(set(a.act["input"].tolist())) == len(a.act)
+    return not (a.act["kind"] != ACTUATORS["FIRST_ORDER"]).any() and len(set(a.act["input"].tolist())) == len(a.act)
 
 
 def _inputs(a: ModelArrays) -> dict[str, np.ndarray]:
@@ -273,8 +276,9 @@ def _inputs(a: ModelArrays) -> dict[str, np.ndarray]:
             if field.direct:
                 numbers = a.elements[record.kind][field.name]
                 direct[numbers[numbers >= 0]] = 1
-    direct[a.fr["src_idx"][(a.fr["src"] == 1) | (a.fr["src"] == 3)]] = 1
-    direct[a.cv["arg_idx"][a.cv["arg"] == 1]] = 1
+    source = a.fr["src"]
+    direct[a.fr["src_idx"][(source == SOURCES["NORMALIZED"]) | (source == SOURCES["CAPACITY"])]] = 1
+    direct[a.cv["arg_idx"][a.cv["arg"] == ARGUMENTS["ARGUMENT_INPUT"]]] = 1
     commands = np.full(a.nin, -1, dtype=np.int32)
     commands[a.act["input"]] = np.arange(len(a.act))
     return {"in_direct": direct, "in_act": commands}
@@ -285,7 +289,7 @@ def _filters(a: ModelArrays, h: float) -> np.ndarray:
     is A-stable but not L-stable, would let the filter ring instead of settling faster."""
     p = a.drv["p"].copy()
     if len(p):
-        p[:, 0] = np.minimum(p[:, 0], np.where(a.drv["kind"] == 2, 1.5, 2.0) / h)
+        p[:, 0] = np.minimum(p[:, 0], np.where(a.drv["kind"] == MOTIONS["DRIVEN_POSITION_FILTER"], 1.5, 2.0) / h)
     return np.asarray(p)
 
 

@@ -3,7 +3,7 @@
 from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t
 
-from torqueloop.cython_kernels.model.model cimport tl_eval, tl_model, tl_state
+from torqueloop.cython_kernels.model.model cimport CONTACT_BOTH, CONTACT_LIMITED, CONTACT_OPEN, tl_eval, tl_model, tl_state
 
 
 cdef inline double row_dot(const tl_model* m, int32_t k, const double* x) noexcept nogil:
@@ -44,8 +44,8 @@ cdef inline double contact_deflection(const tl_model* m, const tl_state* s, int3
 cdef inline void contact_stiffness(const tl_model* m, const tl_state* s, int32_t i, double* c, double* d) noexcept nogil:
     """Stiffness and damping of contact i in its regime."""
     cdef int64_t r = s.regime[i] if s.regime[i] >= 0 else -s.regime[i]
-    c[0] = m.con[i].c if r == 1 else (2.0 * m.con[i].c if r == 2 else 0.0)
-    d[0] = m.con[i].d if r == 1 else 0.0
+    c[0] = m.con[i].c if r == CONTACT_BOTH else (2.0 * m.con[i].c if r == CONTACT_LIMITED else 0.0)
+    d[0] = m.con[i].d if r == CONTACT_BOTH else 0.0
 
 
 cdef inline double contact_force(const tl_model* m, const tl_state* s, int32_t i, double phi, double w) noexcept nogil:
@@ -60,12 +60,12 @@ cdef inline double contact_force(const tl_model* m, const tl_state* s, int32_t i
 cdef inline double contact_loss(const tl_model* m, const tl_state* s, int32_t i, double phi, double w) noexcept nogil:
     """Power of contact i that its spring does not keep, at the angle phi and speed w."""
     cdef int64_t q = s.regime[i]
-    if q == 0:
+    if q == CONTACT_OPEN:
         return 0.0
-    if q == 1 or q == -1:
+    if q == CONTACT_BOTH or q == -CONTACT_BOTH:
         return m.con[i].d * w * w
     w = w * contact_deflection(m, s, i, phi)
-    return m.con[i].c * (w if q == 2 or q == -2 else -w)
+    return m.con[i].c * (w if q == CONTACT_LIMITED or q == -CONTACT_LIMITED else -w)
 
 
 cdef inline void stop_limits(const tl_model* m, tl_state* s, int32_t j) noexcept nogil:
@@ -110,7 +110,7 @@ cdef inline double potential(const tl_model* m, const tl_state* s) noexcept nogi
     for i in range(m.nlin):
         e += spring_energy(m, i, row_angle(m, s, m.lin[i].row))
     for i in range(m.ncon):
-        if s.regime[i] != 0:
+        if s.regime[i] != CONTACT_OPEN:
             x = contact_deflection(m, s, i, row_angle(m, s, m.con[i].row))
             e += 0.5 * m.con[i].c * x * x
     for i in range(m.njo):

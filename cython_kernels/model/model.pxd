@@ -220,10 +220,10 @@ cdef struct tl_state:
     double* ps            # (nps, 16) shafts between carriers that move against each other: model/poses.pxd
     double* e_jo          # (njo, 3) joint shafts: heat, work of what bends them, elastic energy when last looked at, J
     double* t             # (1) time, s
-    int64_t* mode         # (nf) -1 backward, 0 stuck, 1 forward, 2 free
+    int64_t* mode         # (nf) MODE_*
     int64_t* pressed      # (nf) 1: normal force acts
     int64_t* tied         # (nf) 1: at its static limit, but held at rest by others: it carries the limit, not less
-    int64_t* regime       # (ncon) see contacts.pxi
+    int64_t* regime       # (ncon) 0 open, else CONTACT_* times the side: 1 upper, -1 lower
     int64_t* at_end       # (nst) end a stop is at: -1 lower, 0 none, 1 upper
     int64_t* branch       # (nls) 0: law A holds, 1: law B
     int64_t* step_no      # (1)
@@ -349,6 +349,19 @@ cdef enum:
 cdef inline int32_t lanes(int32_t rows) noexcept nogil:
     """Rows filled up to whole lanes."""
     return (rows + TL_LANES - 1) // TL_LANES * TL_LANES
+
+
+cdef enum:
+    # of tl_state.mode: sliding either way is odd
+    MODE_BACKWARD = -1
+    MODE_STUCK = 0
+    MODE_FORWARD = 1
+    MODE_FREE = 2         # carries nothing
+    # of tl_state.regime, times the side it touches (contacts.pxi)
+    CONTACT_OPEN = 0
+    CONTACT_BOTH = 1      # spring and damper
+    CONTACT_LIMITED = 2   # the damper has no more than the spring
+    CONTACT_PULLED = 3    # in the flank, but it would pull
 
 
 cdef enum:

@@ -40,10 +40,15 @@ cdef extern from *:
     #define TL_LEAST_COS 0.17364817766693041
     #define TL_LARGEST_SIN 0.98480775301220802
     #define TL_TURN 6.283185307179586
+    /* 1 + cosine of a bend below which it is not formed (turned back on itself); m: a way so short has no direction */
+    #define TL_FOLDED 1e-6
+    #define TL_NO_WAY 1e-9
     """
     double LEAST_COS "TL_LEAST_COS"
     double LARGEST_SIN "TL_LARGEST_SIN"
     double TURN "TL_TURN"
+    double FOLDED "TL_FOLDED"
+    double NO_WAY "TL_NO_WAY"
 
 
 cdef struct tl_side:
@@ -129,7 +134,7 @@ cdef inline void place_side(const tl_ps* o, int end, const double* pose, const d
 
 cdef inline void carried(const tl_side* f, const double* n, double* y) noexcept nogil:
     """e1 carried from the axis of the bearing to n by the shortest turn."""
-    cdef double by = f.s1 / (1.0 + f.k if f.k > -0.999999 else 1e-6)
+    cdef double by = f.s1 / (1.0 + f.k if f.k > FOLDED - 1.0 else FOLDED)
     cdef int i
     for i in range(3):
         y[i] = f.e1[i] - by * (f.n[i] + n[i])
@@ -152,7 +157,7 @@ cdef inline void place_shaft(const tl_ps* o, tl_shaft* h) noexcept nogil:
         for i in range(3):
             way[i] = h.side[1].x[i] - h.side[0].x[i]
         h.length = sqrt(dot3(way, way))
-        size = o.sense / h.length if h.length > 1e-9 else NAN    # both joints at one place: no direction
+        size = o.sense / h.length if h.length > NO_WAY else NAN    # both joints at one place: no direction
         for i in range(3):
             h.n[i] = size * way[i]
             h.rate[i] = size * (h.side[1].v[i] - h.side[0].v[i])
@@ -221,7 +226,7 @@ cdef inline void posed_slopes(const tl_shaft* h, const double* ra, const double*
     for i in range(3):
         G[i] = ra[i] - rb[i]
     for end in range(2):
-        by = 1.0 / (1.0 + h.side[end].k if h.side[end].k > -0.999999 else 1e-6)
+        by = 1.0 / (1.0 + h.side[end].k if h.side[end].k > FOLDED - 1.0 else FOLDED)
         if end:
             by = -by
         cross3(h.side[end].n, h.n, c)

@@ -1,6 +1,115 @@
 # Made from model/records.py by python -m torqueloop.core.compile.record_sources; do not edit.
 
 
+cdef enum:
+    CONSTANT = 0                  # constant
+    NORMALIZED = 1                # input
+    ACTUATED = 2                  # actuator
+    CAPACITY = 3                  # input (a torque)
+    LOSS = 4                      # the load of a gear
+    BILATERAL = 5                 # none: it always holds
+    STOP = 6                      # none: it holds at an end of its range
+
+
+cdef enum:
+    NOTHING = 0                   # nothing
+    CAPPED = 1                    # slides at its capacity
+    BLOCKED = 2                   # holds whatever comes
+
+
+cdef enum:
+    FIXED_NOT = 0                 # it changes
+    FIXED_VALUE = 1               # its capacity never changes (fixed_val)
+    FIXED_LOSS = 2                # a loss
+    FIXED_STOP = 3                # a stop
+
+
+cdef enum:
+    FIRST_ORDER = 0               # first order
+    FILL_TIME = 1                 # fill time
+
+
+cdef enum:
+    FORM_EFFICIENCY = 0           # curves are eta1, eta2, tbf1, tbf2
+    FORM_LINEAR = 1               # kA, kB, cA, cB
+
+
+cdef enum:
+    ELASTO_BACKLASH = 0           # ElastoBacklash
+    ELASTO_BACKLASH2 = 1          # ElastoBacklash2
+
+
+cdef enum:
+    DRIVEN_ACCELERATION = 0       # acceleration
+    DRIVEN_SPEED_FILTER = 1       # speed through a filter
+    DRIVEN_POSITION_FILTER = 2    # position through a filter
+    DRIVEN_SPEED = 3              # speed
+    DRIVEN_POSITION = 4           # position
+
+
+cdef enum:
+    RATIO_INPUT = 0               # the input
+    RATIO_CURVE = 1               # curve(input)
+    RATIO_SPEED = 2               # curve(|w_a|)
+
+
+cdef enum:
+    ARGUMENT_NONE = 0             # none
+    ARGUMENT_INPUT = 1            # input
+    ARGUMENT_TEMPERATURE = 2      # temperature
+
+
+cdef enum:
+    HEAT_OF_PORT = 0              # minus the power of a port
+    HEAT_OF_FRICTION = 1          # slip of friction
+    HEAT_OF_DAMPER = 2            # damper
+    HEAT_OF_CONTACT = 3           # contact
+    HEAT_FROM_INPUT = 4           # input
+
+
+cdef enum:
+    OUT_SPEED = 0                 # of a row
+    OUT_ANGLE = 1                 # of a row
+    OUT_ACCELERATION = 2          # of a row
+    OUT_FRICTION = 3              # torque of a friction element
+    OUT_MODE = 4                  # of a friction element
+    OUT_CAPACITY = 5              # of one
+    OUT_TORQUE = 6                # of a source
+    OUT_PRESSURE = 7              # of an actuator
+    OUT_INPUT = 8                 # an input
+    OUT_COMPLIANCE = 9            # torque of a spring and damper
+    OUT_ENGINE = 10               # torque
+    OUT_PUMP = 11                 # torque on the pump
+    OUT_TURBINE = 12              # torque of the turbine
+    OUT_POLY = 13                 # resistance
+    OUT_FRICTION_HEAT = 14        # J
+    OUT_DISSIPATION = 15          # heat of a damper, J
+    OUT_TORQUE_WORK = 16          # J
+    OUT_POLY_WORK = 17            # J
+    OUT_ENGINE_WORK = 18          # J
+    OUT_CONVERTER_LOSS = 19       # J
+    OUT_KINETIC = 20              # J
+    OUT_POTENTIAL = 21            # J
+    OUT_REACTION = 22             # constraint force of a gear
+    OUT_CONTACT = 23              # force of a contact
+    OUT_CONTACT_LOSS = 24         # J
+    OUT_TEMPERATURE = 25          # K
+    OUT_PORT = 26                 # force of a port
+    OUT_PORT_WORK = 27            # J
+    OUT_LOSS_BRANCH = 28          # law of a loss
+    OUT_CONTACT_REGIME = 29       # of a contact
+    OUT_RATIO = 30                # of a gear of changing ratio
+    OUT_FRICTION_POWER = 31       # W
+    OUT_DAMPER_POWER = 32         # W
+    OUT_CONTACT_POWER = 33        # W
+    OUT_PORT_POWER = 34           # W
+    OUT_REACTION_POWER = 35       # a reaction times the speed of row aux, W
+    OUT_STOPPED = 36              # end a stop is at: -1 lower, 0 none, 1 upper
+    OUT_SUM = 37                  # terms from this one on
+    OUT_ATTITUDE = 38             # of a body: quaternion, place of the mass centre; 7 numbers each
+    OUT_JOINT = 39                # of a joint shaft: its number times vocabulary.JOINT_OUTPUTS and which of them
+
+
 cdef struct tl_fr:
     # friction elements: |tau| <= capacity; sliding against the slip: cgeo*mu(|w|)*fn, stuck: up to peak*cgeo*mu(0)*fn
     int32_t row               # row it acts along
@@ -8,8 +117,8 @@ cdef struct tl_fr:
     int32_t src_idx           # that input or actuator
     int32_t mu                # curve mu(|w|) (-1: none)
     int32_t fwd               # what it does while w > 0: 0 nothing, 1 slides at its capacity, 2 holds whatever comes
-    int32_t bwd               # the same for w < 0
-    int32_t fixed             # 1: its capacity never changes (fixed_val); 2: a loss; 3: a stop
+    int32_t bwd               # what it does while w < 0: 0 nothing, 1 slides at its capacity, 2 holds whatever comes
+    int32_t fixed             # whether its capacity changes as speeds, pressures, inputs say: 0 it changes, 1 its capacity never changes (fixed_val), 2 a loss, 3 a stop
     int32_t both              # 1: acts alike both ways
     double gain               # N: normal force, or what the input or the piston force is multiplied with
     double cgeo               # m: geometry factor
@@ -73,7 +182,7 @@ cdef struct tl_tc:
 cdef struct tl_act:
     # pressure actuators: first order: p' = (p_cmd - p)/tau; with fill time: see forces.pxi
     int32_t input             # input with the commanded pressure
-    int32_t kind              # 0 first order, 1 fill time
+    int32_t kind              # how the pressure follows: 0 first order, 1 fill time
     double area               # m2: area of the piston
     double p_return           # Pa: pressure its spring takes
     double tau_rise           # s: time constant of rising pressure
@@ -88,7 +197,7 @@ cdef struct tl_ls:
     # losses of gears: w > 0: max(kA*r + cA, kB*r + cB), w < 0: min(kA*r - cA, kB*r - cB); against w
     int32_t fr                # friction element that carries it
     int32_t re                # reaction r it depends on
-    int32_t form              # 0: curves are eta1, eta2, tbf1, tbf2; 1: kA, kB, cA, cB
+    int32_t form              # what its curves are: 0 curves are eta1, eta2, tbf1, tbf2, 1 kA, kB, cA, cB
     int32_t[4] tab            # its four curves
     int32_t input             # input they are over instead of |w| (-1: none)
 
@@ -96,7 +205,7 @@ cdef struct tl_ls:
 cdef struct tl_con:
     # contacts with play: x > hi: tc = c*(x - hi), td = d*w, force -(tc + min(tc, td)) or 0 if tc + td <= 0; kind 1: -(tc + td)
     int32_t row               # row it acts along
-    int32_t kind              # 0 ElastoBacklash, 1 ElastoBacklash2
+    int32_t kind              # law: 0 ElastoBacklash, 1 ElastoBacklash2
     double c                  # N.m/rad: stiffness
     double d                  # N.m.s/rad: damping
     double lo                 # rad: lower end of the play
@@ -113,7 +222,7 @@ cdef struct tl_st:
 cdef struct tl_drv:
     # driven flanges: motion of the row of friction element fr as the inputs say, see driven.pxi
     int32_t fr                # bilateral friction element
-    int32_t kind              # 0 acceleration, 1 speed through a filter, 2 position through a filter, 3 speed, 4 position
+    int32_t kind              # what is given: 0 acceleration, 1 speed through a filter, 2 position through a filter, 3 speed, 4 position
     int32_t[3] inputs         # reference and its derivatives (-1: none)
     double[2] p               # rad/s: corner frequency; not used
 
@@ -228,7 +337,7 @@ cdef struct tl_thg:
 
 cdef struct tl_ths:
     # sources of heat: gain*power of an element, or an input in W, into a node
-    int32_t kind              # 0 minus the power of a port, 1 slip of friction, 2 damper, 3 contact, 4 input
+    int32_t kind              # where it comes from: 0 minus the power of a port, 1 slip of friction, 2 damper, 3 contact, 4 input
     int32_t idx               # that port, friction element, damper, contact or input
     int32_t node              # node it heats
     double gain               # 1: share of the power
@@ -246,9 +355,9 @@ cdef struct tl_te:
 
 cdef struct tl_out:
     # outputs: gain times a quantity of the state, see kernel_outputs.pxi
-    int32_t kind              # which quantity, as numbered in core/describe/vocabulary.py
+    int32_t kind              # which quantity (OUTPUTS in model/choices.py)
     int32_t idx               # row or element it belongs to
-    int32_t aux               # row of the speed in a power (kind 35)
+    int32_t aux               # row of the speed in OUT_REACTION_POWER
     double gain               # factor
 
 

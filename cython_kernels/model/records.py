@@ -15,6 +15,21 @@ from typing import Any
 
 import numpy as np
 
+from torqueloop.cython_kernels.model.choices import (
+    ACTUATORS,
+    ARGUMENTS,
+    CONTACTS,
+    FIXED,
+    HEATS,
+    LOSS_FORMS,
+    MOTIONS,
+    OUTPUTS,
+    RATIOS,
+    SOURCES,
+    WAYS,
+    Choices,
+)
+
 
 @dataclass(frozen=True)
 class Field:
@@ -29,8 +44,8 @@ class Field:
     count: int = 1
     #: filled by derive.py, not by the compiler
     derived: bool = False
-    #: what an index points into (see references.py), or the number of choices
-    into: str | int | None = None
+    #: what an index points into (see references.py), what a number stands for, or the number of choices
+    into: str | int | Choices | None = None
     #: -1 stands for none
     optional: bool = False
     #: an input that acts on forces at once: a jump of it restarts the acceleration
@@ -64,7 +79,9 @@ def _dtype(f: Field) -> tuple[str, str] | tuple[str, str, tuple[int]]:
     return (f.name, f.type) if f.count == 1 else (f.name, f.type, (f.count,))
 
 
-def _i(name: str, meaning: str, into: str | int | None = None, **more: Any) -> Field:
+def _i(name: str, meaning: str, into: str | int | Choices | None = None, **more: Any) -> Field:
+    if isinstance(into, Choices):
+        meaning = f"{meaning}: {into.text}"
     return Field(name, "i4", "", meaning, into=into, **more)
 
 
@@ -80,13 +97,12 @@ RECORDS = (
         "|tau| <= capacity; sliding against the slip: cgeo*mu(|w|)*fn, stuck: up to peak*cgeo*mu(0)*fn",
         (
             _ROW,
-            _i("src", "where the capacity comes from: 0 constant, 1 input, 2 actuator, 3 input (a torque), "
-               "4 the load of a gear, 5 none: it always holds, 6 none: it holds at an end of its range", 7),
+            _i("src", "where the capacity comes from", SOURCES),
             _i("src_idx", "that input or actuator"),
             _i("mu", "curve mu(|w|)", "curve", optional=True),
-            _i("fwd", "what it does while w > 0: 0 nothing, 1 slides at its capacity, 2 holds whatever comes", 3),
-            _i("bwd", "the same for w < 0", 3),
-            _i("fixed", "1: its capacity never changes (fixed_val); 2: a loss; 3: a stop", derived=True),
+            _i("fwd", "what it does while w > 0", WAYS),
+            _i("bwd", "what it does while w < 0", WAYS),
+            _i("fixed", "whether its capacity changes as speeds, pressures, inputs say", FIXED, derived=True),
             _i("both", "1: acts alike both ways", derived=True),
             _f("gain", "N", "normal force, or what the input or the piston force is multiplied with"),
             _f("cgeo", "m", "geometry factor"),
@@ -156,7 +172,7 @@ RECORDS = (
         "act", "nact", "pressure actuators", "first order: p' = (p_cmd - p)/tau; with fill time: see forces.pxi",
         (
             _i("input", "input with the commanded pressure", "input"),
-            _i("kind", "0 first order, 1 fill time", 2),
+            _i("kind", "how the pressure follows", ACTUATORS),
             _f("area", "m2", "area of the piston"),
             _f("p_return", "Pa", "pressure its spring takes"),
             _f("tau_rise", "s", "time constant of rising pressure"),
@@ -172,7 +188,7 @@ RECORDS = (
         (
             _i("fr", "friction element that carries it", "fr"),
             _i("re", "reaction r it depends on", "reaction"),
-            _i("form", "0: curves are eta1, eta2, tbf1, tbf2; 1: kA, kB, cA, cB", 2),
+            _i("form", "what its curves are", LOSS_FORMS),
             _i("tab", "its four curves", "curve", count=4),
             _i("input", "input they are over instead of |w|", "input", optional=True, direct=True),
         ),
@@ -182,7 +198,7 @@ RECORDS = (
         "x > hi: tc = c*(x - hi), td = d*w, force -(tc + min(tc, td)) or 0 if tc + td <= 0; kind 1: -(tc + td)",
         (
             _ROW,
-            _i("kind", "0 ElastoBacklash, 1 ElastoBacklash2", 2),
+            _i("kind", "law", CONTACTS),
             _f("c", "N.m/rad", "stiffness"),
             _f("d", "N.m.s/rad", "damping"),
             _f("lo", "rad", "lower end of the play"),
@@ -202,7 +218,7 @@ RECORDS = (
         "drv", "nd", "driven flanges", "motion of the row of friction element fr as the inputs say, see driven.pxi",
         (
             _i("fr", "bilateral friction element", "fr"),
-            _i("kind", "0 acceleration, 1 speed through a filter, 2 position through a filter, 3 speed, 4 position", 5),
+            _i("kind", "what is given", MOTIONS),
             _i("inputs", "reference and its derivatives", "input", count=3, optional=True, direct=True),
             _f("p", "rad/s", "corner frequency; not used", count=2),
         ),
@@ -213,7 +229,7 @@ RECORDS = (
             _i("fr", "bilateral friction element", "fr"),
             _i("row_a", "row of w_a", "hot row"),
             _i("row_b", "row of w_b", "hot row"),
-            _i("kind", "i: 0 the input, 1 curve(input), 2 curve(|w_a|)", 3),
+            _i("kind", "i", RATIOS),
             _i("input", "input", "input", optional=True, direct=True),
             _i("tab", "curve", "curve", optional=True),
         ),
@@ -236,7 +252,7 @@ RECORDS = (
             _ROW,
             _i("tab1", "curve", "curve", optional=True),
             _i("tab2", "map", "map", optional=True),
-            _i("arg", "second argument of the map: 0 none, 1 input, 2 temperature", 3),
+            _i("arg", "second argument of the map", ARGUMENTS),
             _i("arg_idx", "that input or thermal node"),
             _i("absolute", "1: over |w| and with the sign of w", 2),
             _f("gain", "row", "factor"),
@@ -329,7 +345,7 @@ RECORDS = (
     Record(
         "ths", "nths", "sources of heat", "gain*power of an element, or an input in W, into a node",
         (
-            _i("kind", "0 minus the power of a port, 1 slip of friction, 2 damper, 3 contact, 4 input", 5),
+            _i("kind", "where it comes from", HEATS),
             _i("idx", "that port, friction element, damper, contact or input"),
             _i("node", "node it heats", "node"),
             _f("gain", "1", "share of the power"),
@@ -350,9 +366,9 @@ RECORDS = (
     Record(
         "out", "nout", "outputs", "gain times a quantity of the state, see kernel_outputs.pxi",
         (
-            _i("kind", "which quantity, as numbered in core/describe/vocabulary.py", 40),
+            _i("kind", "which quantity (OUTPUTS in model/choices.py)", len(OUTPUTS.of)),
             _i("idx", "row or element it belongs to"),
-            _i("aux", "row of the speed in a power (kind 35)", "row"),
+            _i("aux", "row of the speed in OUT_REACTION_POWER", "row"),
             _f("gain", "", "factor"),
         ),
     ),

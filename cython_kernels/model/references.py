@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from torqueloop.cython_kernels.model.choices import ARGUMENTS, MOTIONS, SOURCES, Choices
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays
 from torqueloop.cython_kernels.model.records import RECORDS
 
@@ -18,7 +19,8 @@ def check_references(a: ModelArrays, nports: int) -> None:
         for field in record.fields:
             if field.derived or field.into is None:
                 continue
-            end = field.into if isinstance(field.into, int) else ends[field.into]
+            into = field.into
+            end = len(into.of) if isinstance(into, Choices) else into if isinstance(into, int) else ends[into]
             low = -1 if field.optional else 0
             found = a.elements[record.kind][field.name]
             if found.size and (found.min() < low or found.max() >= end):
@@ -31,12 +33,13 @@ def check_references(a: ModelArrays, nports: int) -> None:
 
 def _check_chosen(a: ModelArrays, nports: int) -> None:
     """Indices whose meaning depends on the kind of the element."""
-    by_input = (a.fr["src"] == 1) | (a.fr["src"] == 3)
+    source, argument = a.fr["src"], a.cv["arg"]
+    by_input = (source == SOURCES["NORMALIZED"]) | (source == SOURCES["CAPACITY"])
     for what, index, end in (
-        ("fr.src_idx", a.fr["src_idx"][a.fr["src"] == 2], len(a.act)),
+        ("fr.src_idx", a.fr["src_idx"][source == SOURCES["ACTUATED"]], len(a.act)),
         ("fr.src_idx", a.fr["src_idx"][by_input], a.nin),
-        ("cv.arg_idx", a.cv["arg_idx"][a.cv["arg"] == 1], a.nin),
-        ("cv.arg_idx", a.cv["arg_idx"][a.cv["arg"] == 2], len(a.th)),
+        ("cv.arg_idx", a.cv["arg_idx"][argument == ARGUMENTS["ARGUMENT_INPUT"]], a.nin),
+        ("cv.arg_idx", a.cv["arg_idx"][argument == ARGUMENTS["ARGUMENT_TEMPERATURE"]], len(a.th)),
     ):
         if index.size and (index.min() < 0 or index.max() >= end):
             raise ValueError(f"{what}: values {index.min()} .. {index.max()}, allowed 0 .. {end - 1}")
@@ -68,10 +71,11 @@ def _check_groups(a: ModelArrays, nports: int) -> None:
         if matrix.size != shape[0] * shape[1]:
             raise ValueError(f"{name} has shape {matrix.shape}, expected {shape}")
     owners = {
-        4: np.sort(a.ls["fr"]), 5: np.sort(np.concatenate([a.drv["fr"], a.vg["fr"]])), 6: np.sort(a.st["fr"]),
+        "LOSS": np.sort(a.ls["fr"]), "BILATERAL": np.sort(np.concatenate([a.drv["fr"], a.vg["fr"]])),
+        "STOP": np.sort(a.st["fr"]),
     }  # fmt: skip
     for source, expected in owners.items():
-        if not np.array_equal(np.flatnonzero(a.fr["src"] == source), expected):
+        if not np.array_equal(np.flatnonzero(a.fr["src"] == SOURCES[source]), expected):
             raise ValueError(f"friction elements with fr.src {source} and their laws do not correspond")
     if not np.array_equal(a.fr["src_idx"][a.st["fr"]], np.arange(len(a.st))):
         raise ValueError("fr.src_idx of stops must be their numbers")
@@ -79,9 +83,9 @@ def _check_groups(a: ModelArrays, nports: int) -> None:
         raise ValueError("st: lo must be below hi")
     if len(a.te) and a.te["more"][-1]:
         raise ValueError("te: the last sum has no last term")
-    needed = {0: 1, 1: 1, 2: 1, 3: 2, 4: 3}
+    needed = {MOTIONS["DRIVEN_SPEED"]: 2, MOTIONS["DRIVEN_POSITION"]: 3}
     for kind, inputs in zip(a.drv["kind"], a.drv["inputs"], strict=True):
-        if (inputs[: needed[int(kind)]] < 0).any():
+        if (inputs[: needed.get(int(kind), 1)] < 0).any():
             raise ValueError(f"driven flange of kind {kind} lacks inputs: {inputs.tolist()}")
     if len(a.vg) and a.order != 2:
         raise ValueError("models with gears of variable ratio need order 2")

@@ -34,13 +34,17 @@ cdef inline void turned_back(const double* q, const double* v, double* out) noex
     turned(back, v, out)
 
 
+#: rad: below it sin(a)/a is taken by its series (three terms: exact to rounding)
+cdef double SMALL_ANGLE = 1e-3
+
+
 cdef inline void turn_by(const double* q, const double* theta, double* out) noexcept nogil:
     """out = q exp(theta/2), with length 1."""
     cdef int32_t k
     cdef double[4] p
     cdef double a2 = 0.25 * (theta[0] * theta[0] + theta[1] * theta[1] + theta[2] * theta[2]), a = sqrt(a2), f, size
     # sin(a)/a; by its series where rounding would matter
-    f = 0.5 * (sin(a) / a if a > 1e-3 else 1.0 - a2 / 6.0 * (1.0 - a2 / 20.0))
+    f = 0.5 * (sin(a) / a if a > SMALL_ANGLE else 1.0 - a2 / 6.0 * (1.0 - a2 / 20.0))
     p[0] = q[0] * cos(a) - f * (q[1] * theta[0] + q[2] * theta[1] + q[3] * theta[2])
     cross(q + 1, theta, p + 1)
     size = p[0] * p[0]

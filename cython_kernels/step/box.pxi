@@ -1,11 +1,5 @@
 # The boxed problem of one instant or interval: who takes part, within which limits, and what the others do to it.
-
-#: N.m or N, and relative: rounding of a torque that is compared with its limit
-cdef double TORQUE_ROUNDING = 1e-12
-#: relative: rounding of a slip acceleration formed with the shift of the boxed problem (SHIFT in locks.pyx, 1e-9)
-cdef double SLIP_ROUNDING = 4e-9
-#: stands for no limit at all, just below UNLIMITED (forces.pxi)
-cdef double NO_LIMIT = 1e300
+# Needs: step_imports.pxi, gather.
 
 
 cdef struct tl_box:
@@ -54,7 +48,7 @@ cdef inline tl_box lay_box(const tl_model* m, tl_state* s) noexcept nogil:
 
 cdef inline int32_t bilateral(const tl_model* m, int32_t i) noexcept nogil:
     """1 for driven flanges and gears of variable ratio: always held, they do not take part."""
-    return TL_ND(m) + TL_NVG(m) > 0 and m.fr[i].src == 5
+    return TL_ND(m) + TL_NVG(m) > 0 and m.fr[i].src == BILATERAL
 
 
 cdef inline int32_t engaged(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
@@ -69,14 +63,14 @@ cdef enum:
 
 cdef inline int32_t is_stop(const tl_model* m, int32_t i) noexcept nogil:
     """1 for hard stops: they hold at the ends of their range only."""
-    return TL_NST(m) > 0 and m.fr[i].src == 6
+    return TL_NST(m) > 0 and m.fr[i].src == STOP
 
 
 cdef inline int32_t blocked(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
     """Ways element i lets nothing go: those of a free wheel, or of a stop that is at an end."""
     if is_stop(m, i):
         return FORWARD if s.at_end[m.fr[i].src_idx] > 0 else (BACKWARD if s.at_end[m.fr[i].src_idx] < 0 else 0)
-    return (FORWARD if m.fr[i].fwd == 2 else 0) | (BACKWARD if m.fr[i].bwd == 2 else 0)
+    return (FORWARD if m.fr[i].fwd == BLOCKED else 0) | (BACKWARD if m.fr[i].bwd == BLOCKED else 0)
 
 
 cdef inline void add_along(const tl_model* m, int32_t k, double f, double* g) noexcept nogil:

@@ -34,8 +34,8 @@ cdef inline int64_t regime_at(const tl_model* m, int32_t i, double phi, double w
     tc = m.con[i].c * x * side
     td = m.con[i].d * w * side
     if tc + td <= 0.0:
-        return 3 * side
-    return 2 * side if td > tc and m.con[i].kind == 0 else side
+        return CONTACT_PULLED * side
+    return CONTACT_LIMITED * side if td > tc and m.con[i].kind == ELASTO_BACKLASH else side
 
 
 cdef void find_regimes(const tl_model* m, tl_state* s) noexcept nogil:
@@ -64,6 +64,16 @@ cdef inline int64_t contact_regime(const tl_model* m, const tl_state* s, int32_t
 cdef double AT_END = 1e-12
 #: of what a margin is formed from: so near to the end of its regime a contact is at it
 cdef double AT_EDGE = 1e-11
+#: of the same: so far beyond the end of its regime a contact has left it
+cdef double BEYOND = 1e-9
+#: of the same: rounding of a margin on the polynomials of a trial
+cdef double MARGIN_ROUNDING = 1e-13
+#: of the searched part: between two points of a trial so near to each other lies nothing
+cdef double ROOT_WIDTH = 1e-15
+#: of the length of a trial: events so near to each other happen at once
+cdef double AT_ONCE = 1e-12
+#: rad or m: a side of a play beyond it is none
+cdef double NO_SIDE = 1e299
 
 
 cdef void find_ends(const tl_model* m, tl_state* s) noexcept nogil:
@@ -87,7 +97,7 @@ cdef void reach_ends(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """Stops reached at the fraction x of the trial: plastic impacts, until nothing moves beyond an end any more."""
     cdef int32_t i, j, hit = 0
     for j in range(TL_NST(m)):
-        if s.contact_x[TL_NCON(m) + j] <= x + 1e-12:
+        if s.contact_x[TL_NCON(m) + j] <= x + AT_ONCE:
             s.at_end[j] = s.contact_next[TL_NCON(m) + j]
             stop_limits(m, s, j)
             hit = 1
@@ -140,18 +150,18 @@ cdef inline double contact_margin(const tl_model* m, const tl_state* s, int32_t 
         if q != 0:
             return 1.0                   # it is there
         return way_to_end(m, s, i - TL_NCON(m), which, phi)
-    if q == 0:
+    if q == CONTACT_OPEN:
         return m.con[i].hi - phi if which == 0 else phi - m.con[i].lo
     phi = side * (phi - (m.con[i].hi if q > 0 else m.con[i].lo))
     if which == 0:
-        return phi if q != 2 * side else 1.0
+        return phi if q != CONTACT_LIMITED * side else 1.0
     tc = m.con[i].c * phi
     td = m.con[i].d * w * side
-    if q == side:                        # 1
-        return tc + td if which == 1 else (tc - td if m.con[i].kind == 0 else 1.0)
-    if q == 2 * side:
+    if q == CONTACT_BOTH * side:
+        return tc + td if which == 1 else (tc - td if m.con[i].kind == ELASTO_BACKLASH else 1.0)
+    if q == CONTACT_LIMITED * side:
         # it closes: before it comes apart it has turned round, and this end is passed
-        if which == 1 and tc < -1e-9 * fabs(td):
+        if which == 1 and tc < -BEYOND * fabs(td):
             return -fabs(td) - fabs(tc)
         return td - tc if which == 1 else 1.0
     return -(tc + td) if which == 1 else 1.0
@@ -162,13 +172,13 @@ cdef inline int64_t contact_after(const tl_model* m, const tl_state* s, int32_t 
     cdef int64_t q = contact_regime(m, s, i), side = 1 if q > 0 else -1
     if TL_NST(m) > 0 and i >= TL_NCON(m):
         return 1 if which == 0 else -1
-    if q == 0:
+    if q == CONTACT_OPEN:
         side = 1 if which == 0 else -1
-        return 2 * side if m.con[i].kind == 0 and m.con[i].d > 0.0 else side
+        return CONTACT_LIMITED * side if m.con[i].kind == ELASTO_BACKLASH and m.con[i].d > 0.0 else side
     if which == 0:
-        return 0
-    if q == side:
-        return 3 * side if which == 1 else 2 * side
+        return CONTACT_OPEN
+    if q == CONTACT_BOTH * side:
+        return CONTACT_PULLED * side if which == 1 else CONTACT_LIMITED * side
     return side
 
 
@@ -176,7 +186,7 @@ cdef double contact_root(const tl_model* m, const tl_state* s, int32_t i, int32_
                          const double* v, double end, double scale) noexcept nogil:
     """First x in [0, end] at which the margin falls below 0; 2 when it does not. A margin that starts at 0 (just entered)
     may rise first."""
-    cdef double x0 = 0.0, f0 = contact_margin(m, s, i, which, p, v, 0.0), x1, f1, x, f, tol = 1e-13 * scale
+    cdef double x0 = 0.0, f0 = contact_margin(m, s, i, which, p, v, 0.0), x1, f1, x, f, tol = MARGIN_ROUNDING * scale
     cdef int32_t j, it
     for j in range(1, SAMPLES + 1):
         x1 = end * j / SAMPLES
@@ -203,7 +213,7 @@ cdef double contact_root(const tl_model* m, const tl_state* s, int32_t i, int32_
                 else:
                     x1 = x
                     f1 = f
-                if x1 - x0 <= 1e-15 * end or f == 0.0:
+                if x1 - x0 <= ROOT_WIDTH * end or f == 0.0:
                     break
             return x1
         x0 = x1
@@ -225,7 +235,7 @@ cdef double contact_passed(const tl_model* m, tl_state* s, int32_t i, double* x)
 
     contact_which and contact_next are set; x: fraction of the trial at which a straight line would reach the end."""
     cdef int32_t which, found = -1
-    cdef double over, worst = 1e-9, f0, f1 = 0.0
+    cdef double over, worst = BEYOND, f0, f1 = 0.0
     for which in range(3 if contact_regime(m, s, i) != 0 else 2):
         s.contact_which[i] = which
         f1 = contact_left(m, s, s.end, i)
@@ -252,10 +262,10 @@ cdef int32_t parts_first(const tl_model* m, tl_state* s, int32_t i) noexcept nog
     """1 when contact i, looked for at another end of its regime, is apart at the end of the trial: that comes first, and
     is what is looked for from here on."""
     cdef int32_t which = s.contact_which[i]
-    if i >= TL_NCON(m) or s.regime[i] == 0 or which == 0:
+    if i >= TL_NCON(m) or s.regime[i] == CONTACT_OPEN or which == 0:
         return 0
     s.contact_which[i] = 0
-    if contact_left(m, s, s.end, i) >= -1e-9 * contact_size(m, s, i):
+    if contact_left(m, s, s.end, i) >= -BEYOND * contact_size(m, s, i):
         s.contact_which[i] = which
         return 0
     s.contact_next[i] = contact_after(m, s, i, 0)
@@ -299,7 +309,7 @@ cdef int32_t beside_polynomial(const tl_model* m, const tl_state* s, double x) n
     for i in range(TL_NCON(m), TL_NCON(m) + TL_NST(m)):
         if s.contact_x[i] <= x and x > 0.0:
             row_polynomial(m, s, contact_row(m, i), p, v)
-            if fabs(contact_margin(m, s, i, s.contact_which[i], p, v, x)) > 1e-9 * contact_size(m, s, i):
+            if fabs(contact_margin(m, s, i, s.contact_which[i], p, v, x)) > BEYOND * contact_size(m, s, i):
                 return 1
     return 0
 
@@ -314,13 +324,13 @@ cdef inline double contact_scale(const tl_model* m, const tl_state* s, int32_t i
     else:
         hi = m.con[i].hi
         lo = m.con[i].lo
-    if hi < 1e299:
+    if hi < NO_SIDE:
         phi += fabs(hi)
-    if lo > -1e299:
+    if lo > -NO_SIDE:
         phi += fabs(lo)
     if TL_NST(m) > 0 and i >= TL_NCON(m):
         return phi
-    if s.regime[i] == 0 or which == 0:
+    if s.regime[i] == CONTACT_OPEN or which == 0:
         return phi
     return m.con[i].c * phi + m.con[i].d * (fabs(v[0]) + fabs(v[1]))
 
@@ -342,7 +352,7 @@ cdef inline double contact_size(const tl_model* m, const tl_state* s, int32_t i)
     cdef double size = fabs(row_angle(m, s, k)) + s.h * fabs(row_dot(m, k, s.now.u))
     if TL_NST(m) > 0 and i >= TL_NCON(m):
         return size + (0.0 if size > 0.0 else 1.0)
-    if s.contact_which[i] > 0 and s.regime[i] != 0:
+    if s.contact_which[i] > 0 and s.regime[i] != CONTACT_OPEN:
         size = m.con[i].c * size + m.con[i].d * fabs(row_dot(m, k, s.now.u))
     return size
 
@@ -351,7 +361,7 @@ cdef void switch_contacts(const tl_model* m, tl_state* s, double x) noexcept nog
     """Contacts whose regime ends at the fraction x of the trial enter the next one."""
     cdef int32_t i
     for i in range(TL_NCON(m)):
-        if s.contact_x[i] <= x + 1e-12:
+        if s.contact_x[i] <= x + AT_ONCE:
             s.regime[i] = s.contact_next[i]
 
 
@@ -363,15 +373,15 @@ cdef void contact_books(const tl_model* m, tl_state* s, double x) noexcept nogil
     cdef double x0, x1, e
     for i in range(TL_NCON(m)):
         q = s.regime[i]
-        if q == 0:
+        if q == CONTACT_OPEN:
             continue
         k = m.con[i].row
         x0 = contact_deflection(m, s, i, row_angle(m, s, k))
         x1 = contact_deflection(m, s, i, row_dot(m, k, s.end.z) + m.row_off[k])
         e = 0.5 * m.con[i].c * (x1 * x1 - x0 * x0)
-        if q == 2 or q == -2:
+        if q == CONTACT_LIMITED or q == -CONTACT_LIMITED:
             s.e_con[i] += e
-        elif q == 3 or q == -3:
+        elif q == CONTACT_PULLED or q == -CONTACT_PULLED:
             s.e_con[i] -= e
         else:
             s.e_con[i] += x * s.h * m.con[i].d * contact_damping(m, s, i, x)

@@ -3,6 +3,9 @@
 
 cdef double BESSEL_A = 1.3617     # coefficients of the critically damped (Bessel) filter of second order, as in Modelica
 cdef double BESSEL_B = 0.6180
+#: of a speed, or of 1 rad/s or m/s: drift of a held motion that is taken out, and beyond which it is a jump
+cdef double DRIFT = 1e-13
+cdef double JUMP = 1e-9
 
 
 cdef inline double slip_of(const tl_model* m, const tl_state* s, int32_t i, const double* u) noexcept nogil:
@@ -23,7 +26,7 @@ cdef void filter_stages(const tl_model* m, tl_state* s, int32_t d, int32_t stage
     cdef int32_t k = m.fr[m.drv[d].fr].row, i, n = TL_N(m)
     cdef double h = s.h, wc = m.drv[d].p[0], kw = wc, kp = 0.0, kr = wc, w0, a0, p0, a, b, c, e, det
     cdef double[2] f
-    if m.drv[d].kind == 2:
+    if m.drv[d].kind == DRIVEN_POSITION_FILTER:
         kp = wc * wc / BESSEL_B
         kw = BESSEL_A * wc / BESSEL_B
         kr = kp
@@ -58,13 +61,13 @@ cdef inline double drive(const tl_model* m, const tl_state* s, int32_t d, double
     cdef const int32_t* q = m.drv[d].inputs
     cdef int32_t kind = m.drv[d].kind
     cdef double wc = m.drv[d].p[0]
-    if kind == 0:
+    if kind == DRIVEN_ACCELERATION:
         return input_at(m, s, q[0], theta)
-    if kind == 1:
+    if kind == DRIVEN_SPEED_FILTER:
         return wc * (input_at(m, s, q[0], theta) - w)
-    if kind == 2:
+    if kind == DRIVEN_POSITION_FILTER:
         return ((input_at(m, s, q[0], theta) - phi) * wc - BESSEL_A * w) * (wc / BESSEL_B)
-    return input_at(m, s, q[1 if kind == 3 else 2], theta)
+    return input_at(m, s, q[1 if kind == DRIVEN_SPEED else 2], theta)
 
 
 cdef void drive_stages(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
@@ -81,7 +84,7 @@ cdef void drive_stages(const tl_model* m, tl_state* s, int32_t stages) noexcept 
         for d in range(TL_ND(m)):
             i = m.drv[d].fr
             k = m.fr[i].row
-            if stages > 0 and (m.drv[d].kind == 1 or m.drv[d].kind == 2):
+            if stages > 0 and (m.drv[d].kind == DRIVEN_SPEED_FILTER or m.drv[d].kind == DRIVEN_POSITION_FILTER):
                 filter_stages(m, s, d, stages, filtered)
                 alpha = filtered[st]
             else:
@@ -117,7 +120,7 @@ cdef void project(const tl_model* m, tl_state* s, const double* target) noexcept
         acc = 0.0
         if TL_ND(m) + TL_NVG(m) > 0:
             for i in range(nf):
-                if s.mode[i] == 0 and m.fr[i].src == 5:
+                if s.mode[i] == MODE_STUCK and m.fr[i].src == BILATERAL:
                     acc += s.pat.Tn[j * nf + i] * target[i]
         s.v2[j] = acc
     for i in range(n):
@@ -144,22 +147,22 @@ cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept 
         if s.t[0] == 0.0 and theta == 0.0 and s.step_no[0] == 0 and s.fresh[0]:
             # filters start settled: Modelica's initial equations w = w_ref, phi = phi_ref
             ref = input_at(m, s, m.drv[d].inputs[0], 0.0)
-            if m.drv[d].kind == 1:
+            if m.drv[d].kind == DRIVEN_SPEED_FILTER:
                 target[i] = ref
                 off |= ref != w
                 jump |= ref != w
-            elif m.drv[d].kind == 2:
+            elif m.drv[d].kind == DRIVEN_POSITION_FILTER:
                 e = ref - row_dot(m, m.fr[i].row, s.now.z) - m.row_off[m.fr[i].row]
                 for j in range(n):
                     s.now.z[j] += s.pat.Tn[j * nf + i] * e
-        if m.drv[d].kind >= 3:
-            ref = input_at(m, s, m.drv[d].inputs[0 if m.drv[d].kind == 3 else 1], theta)
-            if fabs(ref - w) > 1e-13 * (1.0 + fabs(ref)):
+        if m.drv[d].kind >= DRIVEN_SPEED:
+            ref = input_at(m, s, m.drv[d].inputs[0 if m.drv[d].kind == DRIVEN_SPEED else 1], theta)
+            if fabs(ref - w) > DRIFT * (1.0 + fabs(ref)):
                 off = 1
-            if fabs(ref - w) > 1e-9 * (1.0 + fabs(ref)):
+            if fabs(ref - w) > JUMP * (1.0 + fabs(ref)):
                 jump = 1
             target[i] = ref
-            if m.drv[d].kind == 4:
+            if m.drv[d].kind == DRIVEN_POSITION:
                 e = input_at(m, s, m.drv[d].inputs[0], theta) - row_dot(m, m.fr[i].row, s.now.z) - m.row_off[m.fr[i].row]
                 if e != 0.0:
                     for j in range(n):
@@ -169,9 +172,9 @@ cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept 
         target[i] = 0.0
         w = slip_of(m, s, i, s.now.u)
         ref = 1.0 + fabs(row_dot(m, m.vg[d].row_a, s.now.u))
-        if fabs(w) > 1e-13 * ref:
+        if fabs(w) > DRIFT * ref:
             off = 1
-        if fabs(w) > 1e-9 * ref:
+        if fabs(w) > JUMP * ref:
             jump = 1
     if off:
         # the work of each is its impulse times the mean of its slips before and after; that of elements at rest is 0
@@ -183,7 +186,7 @@ cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept 
             for i in range(n):
                 s.rho[j] += m.M[j * n + i] * (s.now.u[i] - s.us[i])
         for i in range(nf):
-            if m.fr[i].src == 5:
+            if m.fr[i].src == BILATERAL:
                 e = 0.0
                 for j in range(n):
                     e += s.pat.Tn[j * nf + i] * s.rho[j]
@@ -198,8 +201,8 @@ cdef int32_t ready_bilateral(const tl_model* m, tl_state* s) noexcept nogil:
         set_ratio_rows(m, s)
         new = 1
     for i in range(TL_NF(m)):
-        if m.fr[i].src == 5 and s.mode[i] != 0:
-            s.mode[i] = 0
+        if m.fr[i].src == BILATERAL and s.mode[i] != MODE_STUCK:
+            s.mode[i] = MODE_STUCK
             s.pressed[i] = 1
             new = 1
     if new:
@@ -223,7 +226,7 @@ cdef int32_t set_ratios(const tl_model* m, tl_state* s) noexcept nogil:
     cdef int32_t d, changed = 0, hint = 0
     cdef double i0, i1, v, slope
     for d in range(TL_NVG(m)):
-        if m.vg[d].kind == 2:
+        if m.vg[d].kind == RATIO_SPEED:
             v = row_dot(m, m.vg[d].row_a, s.now.u)
             i0 = table1_slope(&m.tab1[m.vg[d].tab], fabs(v), &hint, &slope)
             slope = slope * (1.0 if v >= 0.0 else -1.0) * row_dot(m, m.vg[d].row_a, s.now.a)
@@ -231,12 +234,12 @@ cdef int32_t set_ratios(const tl_model* m, tl_state* s) noexcept nogil:
         else:
             i0 = input_at(m, s, m.vg[d].input, 0.0)
             i1 = input_at(m, s, m.vg[d].input, 1.0)
-            if m.vg[d].kind == 1:
+            if m.vg[d].kind == RATIO_CURVE:
                 i0 = table1(&m.tab1[m.vg[d].tab], i0, &hint)
                 i1 = table1(&m.tab1[m.vg[d].tab], i1, &hint)
         s.vg_rate[d] = (i1 - i0) * m.inv_h
         s.vg_next[d] = i1
-        if fabs(i0 - s.ratio[d]) > 1e-9 * (fabs(i0) + fabs(s.ratio[d])) or s.fresh[0]:
+        if fabs(i0 - s.ratio[d]) > JUMP * (fabs(i0) + fabs(s.ratio[d])) or s.fresh[0]:
             s.ratio[d] = i0
             changed = 1
     return changed

@@ -121,7 +121,7 @@ cdef inline void each_slipping(const tl_model* m, tl_state* s, tl_cvec x, tl_cve
 cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:
     cdef int32_t i
     for i in range(m.nf):
-        if m.fr[i].src < 4:
+        if m.fr[i].src < LOSS:
             slide(m, s, e, F, i, m.fr[i].row)
         else:
             e.tau[i] = 0.0                        # losses and bilateral elements are found with the accelerations

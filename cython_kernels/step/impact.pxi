@@ -57,14 +57,14 @@ cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
     if not find_impacts(m, s, &box, rows):
         return 0
     for i in range(TL_NF(m)):
-        s.mode[i] = 0 if bilateral(m, i) else 2
+        s.mode[i] = MODE_STUCK if bilateral(m, i) else MODE_FREE
     inverse = free_inverse(m, s)
     responses(m, s, &box, rows, inverse)
     boxed_solve(box.nc, box.W, box.b, box.lo, box.hi, box.tau, box.side, box.work, &piv)
     count_pivots(s, piv)
     for c in range(box.nc):
         if box.side[c] == 0:
-            s.mode[box.cand[c]] = 0
+            s.mode[box.cand[c]] = MODE_STUCK
     s.pat = pattern_of(m, s)
     lost = kinetic_energy(m, s)
     if TL_ND(m) + TL_NVG(m) > 0:

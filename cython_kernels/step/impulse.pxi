@@ -28,7 +28,7 @@ cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part)
         jam(m, s)
     for i in range(TL_NF(m)):
         s.was[i] = s.mode[i]
-        s.mode[i] = 0 if bilateral(m, i) else 2
+        s.mode[i] = MODE_STUCK if bilateral(m, i) else MODE_FREE
     p = free_pattern(m, s, dt)
     for i in range(TL_NJO(m)):
         joint_middle(m, s, i, done, part)
@@ -119,7 +119,7 @@ cdef void find_braking(const tl_model* m, tl_state* s, tl_box* box, int32_t* row
     cdef int32_t i, j, c
     for j in range(TL_NF(m)):
         i = m.fr_order[j]
-        if bilateral(m, i) or is_stop(m, i) or not (m.fr[i].src == 4 or engaged(m, s, i)):
+        if bilateral(m, i) or is_stop(m, i) or not (m.fr[i].src == LOSS or engaged(m, s, i)):
             continue
         c = box.nc
         box.cand[c] = i
@@ -201,8 +201,8 @@ cdef void limit_braking(const tl_model* m, const tl_state* s, const tl_box* box,
         if i < 0:
             continue
         r = s.now.w[rows[c]]
-        lf = s.now.cap_f[i] if box.released[c] and m.fr[i].fwd != 2 else s.now.lim_f[i]
-        lb = s.now.cap_b[i] if box.released[c] and m.fr[i].bwd != 2 else s.now.lim_b[i]
+        lf = s.now.cap_f[i] if box.released[c] and m.fr[i].fwd != BLOCKED else s.now.lim_f[i]
+        lb = s.now.cap_b[i] if box.released[c] and m.fr[i].bwd != BLOCKED else s.now.lim_b[i]
         box.lo[c] = -lf if lf > 0.0 and r >= -TOL_R and not box.guess[c] else 0.0
         box.hi[c] = lb if lb > 0.0 and r <= TOL_R and not box.guess[c] else 0.0
 
@@ -321,11 +321,11 @@ cdef void come_to_rest(const tl_model* m, tl_state* s, const tl_box* box, const 
     for c in range(box.nc):
         i = box.cand[c]
         if i >= 0 and box.side[c] == 0 and fabs(s.now.w[rows[c]]) <= CREEP:
-            s.mode[i] = 0
+            s.mode[i] = MODE_STUCK
             any_held = 1
         if TL_NST(m) > 0 and i < 0 and box.side[c] == 0 and contact_of(m, i, &sgn) >= TL_NCON(m):
             hit = m.st[contact_of(m, i, &sgn) - TL_NCON(m)].fr
-            s.mode[hit] = 0
+            s.mode[hit] = MODE_STUCK
             any_held = 1
     if not any_held:
         return

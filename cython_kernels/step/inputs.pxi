@@ -125,7 +125,7 @@ cdef int32_t shift_torques(const tl_model* m, tl_state* s) noexcept nogil:
             add_column(column, TL_N(m), m.row_val[q] * f, s.now.a)
             add_column(column + TL_N(m), TL_NF(m), m.row_val[q] * f, s.now.tau)
     for i in range(TL_NF(m)):
-        if s.mode[i] == 0:
+        if s.mode[i] == MODE_STUCK:
             beyond |= (s.now.tau[i] > s.now.lim_b[i]) | (s.now.tau[i] < -s.now.lim_f[i])
     return beyond
 

@@ -6,6 +6,11 @@
 # straight the first round ends it; with one that is unresolved the mean is as stiff as the law, and the rounds converge
 # as fast as the ripple is smaller than the mean, or quadratically.
 
+#: rad: part of a radian of twist whose force counts as the size of the forces where there is less
+cdef double SMALL_TWIST = 1e-3
+#: of their size: how far forces may be off before the step is counted as one whose law was not solved
+cdef double JOINT_UNSOLVED = 1e-6
+
 cdef enum:
     JOINT_ROUNDS = 12      # 1 to 3 are usual
 
@@ -142,7 +147,7 @@ cdef void solve_joints(const tl_model* m, tl_state* s, int32_t stages) noexcept 
                         away[k] -= ahead[k]
                         force[0] += slope[0][k] * away[k]
                         force[1] += slope[1][k] * away[k]
-                size = fabs(j.tau) + m.jo[i].c * (1.0 + fabs(j.q)) * 1e-3
+                size = fabs(j.tau) + m.jo[i].c * (1.0 + fabs(j.q)) * SMALL_TWIST
                 scale = size if size > scale else scale
                 for k in range(2):
                     c = k * njo + i
@@ -163,5 +168,5 @@ cdef void solve_joints(const tl_model* m, tl_state* s, int32_t stages) noexcept 
                 for i in range(m.row_ptr[k], m.row_ptr[k + 1]):
                     s.g[st * n + m.row_idx[i]] += m.row_val[i] * b[st * nc + c]
         answer_forces(m, s, stages)
-    if not worst <= 1e-6 * scale:
+    if not worst <= JOINT_UNSOLVED * scale:
         s.counters[TL_C_STEEP] += 1

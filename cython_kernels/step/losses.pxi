@@ -13,6 +13,7 @@ cdef double BRANCH_TOL = 1e-8          # of the terms compared, for a change of 
 cdef double ROUNDING = 1e-9            # of a reaction, relative to the terms it is a sum of
 cdef double RANGE_TOL = 1e-8           # of the torque of a loss at rest, at the end of its range
 cdef double NIL = 1e-11                # N.m or N: a driveline at rest without load has torques of rounding only
+cdef double AT_THE_CHANGE = 1e-12      # of the length of a trial: branches that end so near to each other end at once
 
 
 cdef inline void loss_terms(const tl_model* m, const tl_state* s, int32_t l, double w, double theta, double* kA, double* cA,
@@ -25,7 +26,7 @@ cdef inline void loss_terms(const tl_model* m, const tl_state* s, int32_t l, dou
     kB[0] = table1(&m.tab1[t[1]], x, hint + 1)
     cA[0] = fabs(table1(&m.tab1[t[2]], x, hint + 2))
     cB[0] = fabs(table1(&m.tab1[t[3]], x, hint + 3))
-    if m.ls[l].form == 0:
+    if m.ls[l].form == FORM_EFFICIENCY:
         kA[0] = 1.0 - kA[0]
         kB[0] = 1.0 - 1.0 / kB[0]
 
@@ -75,7 +76,7 @@ cdef void loss_limits(const tl_model* m, tl_state* s, int32_t stages) noexcept n
         e = stage_eval(s, stages, st)
         for l in range(TL_NLS(m)):
             i = m.ls[l].fr
-            if s.mode[i] == 0:
+            if s.mode[i] == MODE_STUCK:
                 loss_range(m, s, l, e.rea[l], stage_theta(s, stages, st), &least, &most)
                 slack = RANGE_TOL * (fabs(least) + fabs(most) + fabs(e.tau[i])) + NIL
                 e.lim_f[i] = most + slack
@@ -121,7 +122,7 @@ cdef void switch_branches(const tl_model* m, tl_state* s, double x) noexcept nog
     """Losses whose branch ends at the fraction x of the trial go over to the other one."""
     cdef int32_t l
     for l in range(TL_NLS(m)):
-        if s.branch_x[l] <= x + 1e-12:
+        if s.branch_x[l] <= x + AT_THE_CHANGE:
             s.branch[l] = 1 - s.branch[l]
             s.branch_x[l] = 2.0
 
@@ -141,6 +142,238 @@ cdef void held_by_unit(const tl_model* m, tl_state* s, int32_t el, const double*
         axpy(s.us[j], s.pat.Tn + j * nf, tau, 0, nf)
 
 
+cdef enum:
+    # what a candidate would rather do than what is tried
+    STAY = 0
+    TO_LO = -1             # slide with what limits it backward
+    TO_HI = 1
+    TO_REST = 2
+    TO_OTHER_LAW = 3
+
+
+cdef struct tl_loss_box:
+    # decide_losses: candidates of the box first, then the losses that move
+    int32_t nc
+    int32_t k              # all of them
+    int32_t* el            # (k) their elements
+    int32_t* ls            # (k) and losses, -1: none
+    int32_t* br            # (k) law that is tried
+    int32_t* ask           # (k) what it would rather do
+    int32_t* old           # (k) law before
+    double* W              # (k, k) response of the slips to the torques
+    double* R              # (nls, k) of the reactions
+    double* b              # (nc) slips without them
+    double* A              # (k, k) equations of the present assignment
+    double* x              # (k) their solution: the torques
+
+
+cdef tl_loss_box lay_losses(const tl_model* m, tl_state* s, const tl_box* box) noexcept nogil:
+    """Who takes part, in the scratch memory of the state."""
+    cdef int32_t c, l, nf = TL_NF(m), nls = TL_NLS(m)
+    cdef tl_loss_box p
+    p.nc = p.k = box.nc
+    p.el = s.li                              # (nf) each
+    p.ls = p.el + nf
+    p.br = p.ls + nf
+    p.ask = p.br + nf
+    p.old = p.ask + nf
+    for c in range(box.nc):
+        p.el[c] = box.cand[c]
+    for l in range(nls):
+        if s.mode[m.ls[l].fr] & 1:           # moving, not a candidate
+            p.el[p.k] = m.ls[l].fr
+            box.side[p.k] = -1 if s.mode[m.ls[l].fr] == MODE_FORWARD else 1
+            p.k += 1
+    p.W = s.lw
+    p.b = p.W + p.k * p.k
+    p.R = p.b + p.k
+    p.A = p.R + nls * p.k
+    p.x = p.A + p.k * p.k
+    for c in range(p.k):
+        p.ls[c] = -1
+        p.br[c] = 0
+        p.ask[c] = STAY
+        for l in range(nls):
+            if m.ls[l].fr == p.el[c]:
+                p.ls[c] = l
+                p.br[c] = <int32_t>s.branch[l]
+        p.old[c] = p.br[c]
+    return p
+
+
+cdef void loss_responses(const tl_model* m, tl_state* s, const tl_box* box, const double* inverse,
+                         tl_loss_box* p) noexcept nogil:
+    """What the torques do to slips and reactions."""
+    cdef int32_t c, d, i, j, l, n = TL_N(m), nf = TL_NF(m), nls = TL_NLS(m), k = p.k
+    cdef double* col = p.x + k               # (n) accelerations of one of them
+    cdef double acc
+    for d in range(k):
+        for i in range(n):
+            acc = 0.0
+            for j in range(n):
+                acc += inverse[i * n + j] * s.B[p.el[d] * n + j]
+            col[i] = acc
+        for c in range(k):
+            acc = 0.0
+            for i in range(n):
+                acc += s.B[p.el[c] * n + i] * col[i]
+            p.W[c * k + d] = acc
+        if TL_ND(m) + TL_NVG(m) > 0:
+            held_by_unit(m, s, p.el[d], col, box.work)
+        for l in range(nls):
+            acc = m.re_fr[m.ls[l].re * nf + p.el[d]]
+            for i in range(n):
+                acc += m.re_A[m.ls[l].re * n + i] * col[i]
+            if TL_ND(m) + TL_NVG(m) > 0:
+                for i in range(nf):
+                    acc += m.re_fr[m.ls[l].re * nf + i] * box.work[i]
+            p.R[l * k + d] = acc
+    for c in range(p.nc):
+        p.b[c] = box.b[c]
+
+
+cdef inline int32_t held(const tl_box* box, const tl_loss_box* p, int32_t c) noexcept nogil:
+    """1 when candidate c is tried at rest."""
+    return c < p.nc and box.side[c] == 0
+
+
+cdef int32_t loss_torques(const tl_model* m, const tl_state* s, const tl_box* box, double largest,
+                          tl_loss_box* p) noexcept nogil:
+    """Torques p.x of the present assignment; 1 when they are not determined. largest: response of a candidate."""
+    cdef int32_t c, d, k = p.k
+    cdef double slope, const_
+    for c in range(k):
+        for d in range(k):
+            p.A[c * k + d] = 0.0
+        if held(box, p, c):
+            for d in range(k):
+                p.A[c * k + d] = p.W[c * k + d]
+            # selects the least-norm split where more are held than can move, as in boxed_solve
+            p.A[c * k + c] += shift_of(largest, p.W[c * k + c])
+            p.x[c] = -p.b[c]
+        elif p.ls[c] >= 0:
+            loss_law(m, s, p.ls[c], s.now.w[m.fr[p.el[c]].row], s.theta, p.br[c], -box.side[c], &slope, &const_)
+            for d in range(k):
+                p.A[c * k + d] = slope * p.R[p.ls[c] * k + d]
+            p.A[c * k + c] += 1.0
+            p.x[c] = -(slope * s.em.rea[p.ls[c]] + const_)
+        else:
+            p.A[c * k + c] = 1.0
+            p.x[c] = box.lo[c] if box.side[c] < 0 else box.hi[c]
+    return lu_solve(p.A, k, p.x, 1)
+
+
+cdef inline double reaction_with(const tl_state* s, const tl_loss_box* p, int32_t l) noexcept nogil:
+    """Reaction of loss l with the torques p.x."""
+    cdef int32_t d
+    cdef double r = s.em.rea[l]
+    for d in range(p.k):
+        r += p.R[l * p.k + d] * p.x[d]
+    return r
+
+
+cdef inline double slip_with(const tl_loss_box* p, int32_t c, double* scale) noexcept nogil:
+    """Slip of candidate c with the torques p.x; scale: size of its terms."""
+    cdef int32_t d
+    cdef double y = p.b[c]
+    scale[0] = fabs(p.b[c])
+    for d in range(p.k):
+        y += p.W[c * p.k + d] * p.x[d]
+        scale[0] += fabs(p.W[c * p.k + d] * p.x[d])
+    return y
+
+
+cdef int32_t held_asks(const tl_model* m, const tl_state* s, const tl_box* box, const tl_loss_box* p, int32_t c,
+                       double r) noexcept nogil:
+    """What candidate c, tried at rest, would rather do; r: the reaction it depends on if it is a loss."""
+    cdef double least, most, slack
+    if p.ls[c] >= 0:
+        loss_range(m, s, p.ls[c], r, s.theta, &least, &most)
+        slack = 0.5 * RANGE_TOL * (fabs(least) + fabs(most) + fabs(p.x[c])) + 0.5 * NIL
+        return TO_LO if -p.x[c] > most + slack else (TO_HI if -p.x[c] < least - slack else STAY)
+    slack = TORQUE_ROUNDING * (1.0 + fabs(p.x[c]))
+    return TO_LO if p.x[c] < box.lo[c] - slack else (TO_HI if p.x[c] > box.hi[c] + slack else STAY)
+
+
+cdef int32_t loss_asks(const tl_model* m, tl_state* s, tl_box* box, const tl_loss_box* p, int32_t c) noexcept nogil:
+    """What c would rather do with the torques p.x; box.y[c]: its slip, 0: none but rounding."""
+    cdef int32_t l = p.ls[c]
+    cdef double y = 0.0, size = 0.0, scale, r = reaction_with(s, p, l) if l >= 0 else 0.0
+    if c < p.nc:
+        y = slip_with(p, c, &size)
+        box.y[c] = y if fabs(y) > SLIP_ROUNDING * size else 0.0
+    if held(box, p, c):
+        return held_asks(m, s, box, p, c, r)
+    if c < p.nc and ((box.side[c] < 0 and y < -RATE_ROUNDING * size) or (box.side[c] > 0 and y > RATE_ROUNDING * size)):
+        return TO_REST
+    if l >= 0:
+        s.mode[p.el[c]] = -box.side[c]
+        s.branch[l] = p.br[c]
+        y = branch_margin(m, s, l, s.now.w[m.fr[p.el[c]].row], r, s.theta, &scale)
+        if y < -BRANCH_TOL * scale:
+            return TO_OTHER_LAW
+    return STAY
+
+
+cdef void loss_pivot(const tl_model* m, tl_state* s, tl_box* box, tl_loss_box* p, int32_t only) noexcept nogil:
+    """Each gets what it asks for, or `only` one (-1: each)."""
+    cdef int32_t c
+    cdef double r, scale
+    for c in range(p.k):
+        if p.ask[c] == STAY or (only >= 0 and c != only):
+            continue
+        if p.ask[c] == TO_OTHER_LAW:
+            p.br[c] = 1 - p.br[c]
+        elif p.ask[c] == TO_REST:
+            box.side[c] = 0
+        else:
+            box.side[c] = p.ask[c]
+            if p.ls[c] >= 0:
+                # the law that holds on that side at the present reaction
+                s.mode[p.el[c]] = -box.side[c]
+                s.branch[p.ls[c]] = 0
+                r = reaction_with(s, p, p.ls[c])
+                p.br[c] = 1 if branch_margin(m, s, p.ls[c], 0.0, r, s.theta, &scale) < 0.0 else 0
+
+
+cdef int32_t next_assignment(tl_box* box, tl_loss_box* p, int32_t number) noexcept nogil:
+    """Assignment `number` of all, held first: a number in mixed radix. 0 when there are not so many."""
+    cdef int32_t c, j, rest = number
+    for c in range(p.k):
+        if c >= p.nc:
+            p.br[c] = rest % 2
+            rest = rest // 2
+        elif p.ls[c] >= 0:
+            j = rest % 5
+            rest = rest // 5
+            box.side[c] = 0 if j == 0 else (-1 if j < 3 else 1)
+            p.br[c] = 1 if j == 2 or j == 4 else 0
+        else:
+            j = rest % 3
+            rest = rest // 3
+            box.side[c] = 0 if j == 0 else (-1 if j == 1 else 1)
+    return rest == 0
+
+
+cdef void take_losses(const tl_model* m, tl_state* s, tl_box* box, tl_loss_box* p, int32_t found) noexcept nogil:
+    """Torques, modes and laws that were found. Else all are held; moving losses go on in their law (their torques are
+    found by settle)."""
+    cdef int32_t c
+    if not found:
+        for c in range(p.nc):
+            box.side[c] = 0
+        for c in range(p.k):
+            p.x[c] = 0.0
+            p.br[c] = p.old[c]
+    for c in range(p.nc):
+        box.tau[c] = p.x[c]
+    for c in range(p.k):
+        if p.ls[c] >= 0:
+            s.branch[p.ls[c]] = p.br[c]
+            if c >= p.nc:
+                s.mode[p.el[c]] = -box.side[c]
+
+
 cdef int32_t decide_losses(const tl_model* m, tl_state* s, tl_box* box, int32_t* pivots) noexcept nogil:
     """The boxed problem of decide() with losses: modes of the candidates and branches of all moving losses.
 
@@ -149,204 +382,44 @@ cdef int32_t decide_losses(const tl_model* m, tl_state* s, tl_box* box, int32_t*
     s.am: accelerations without the unknown torques; s.em.rea: reactions that go with them. Returns 0, or 1 when no
     consistent assignment was found (everything undecided is then held).
     """
-    cdef int32_t nc = box.nc, n = TL_N(m), nf = TL_NF(m), nls = TL_NLS(m), k = nc, c, d, i, j, l, it, bad, best, patience, t, pick
-    cdef const double* inverse
-    cdef int32_t* side = box.side
-    cdef int32_t* el = s.li                  # (nf) each: elements, their loss or -1, branch, proposal, branch before
-    cdef int32_t* ls = el + nf
-    cdef int32_t* br = ls + nf
-    cdef int32_t* digit = br + nf
-    cdef int32_t* old = digit + nf
-    cdef double* WW
-    cdef double* bb
-    cdef double* RX
-    cdef double* A
-    cdef double* x
-    cdef double* col
-    cdef double acc, y, yscale, r, least, most, slack, slope, const_, D, scale, largest = 0.0
-    for c in range(nc):
-        el[c] = box.cand[c]
-        s.mode[box.cand[c]] = 2              # an earlier round has left the mode it tried
-    inverse = free_inverse(m, s)
-    for l in range(nls):
-        if s.mode[m.ls[l].fr] & 1:           # moving, not a candidate
-            el[k] = m.ls[l].fr
-            side[k] = -1 if s.mode[m.ls[l].fr] == 1 else 1
-            k += 1
-    for c in range(k):
-        ls[c] = -1
-        br[c] = 0
-        for l in range(nls):
-            if m.ls[l].fr == el[c]:
-                ls[c] = l
-                br[c] = <int32_t>s.branch[l]
-        old[c] = br[c]
-    WW = s.lw                                # (k, k) response of the slips, (nls, k) of the reactions
-    bb = WW + k * k
-    RX = bb + k
-    A = RX + nls * k
-    x = A + k * k
-    col = x + k
-    for d in range(k):
-        for i in range(n):
-            acc = 0.0
-            for j in range(n):
-                acc += inverse[i * n + j] * s.B[el[d] * n + j]
-            col[i] = acc
-        for c in range(k):
-            acc = 0.0
-            for i in range(n):
-                acc += s.B[el[c] * n + i] * col[i]
-            WW[c * k + d] = acc
-        if TL_ND(m) + TL_NVG(m) > 0:
-            held_by_unit(m, s, el[d], col, box.work)
-        for l in range(nls):
-            acc = m.re_fr[m.ls[l].re * nf + el[d]]
-            for i in range(n):
-                acc += m.re_A[m.ls[l].re * n + i] * col[i]
-            if TL_ND(m) + TL_NVG(m) > 0:
-                for i in range(nf):
-                    acc += m.re_fr[m.ls[l].re * nf + i] * box.work[i]
-            RX[l * k + d] = acc
-    for c in range(nc):
-        bb[c] = box.b[c]
-        if WW[c * k + c] > largest:
-            largest = WW[c * k + c]
+    cdef int32_t c, number = 0, it = 0, bad, best, patience = PATIENCE, pick
+    cdef double largest = 0.0
+    cdef tl_loss_box p
+    for c in range(box.nc):
+        s.mode[box.cand[c]] = MODE_FREE      # an earlier round has left the mode it tried
+    cdef const double* inverse = free_inverse(m, s)
+    p = lay_losses(m, s, box)
+    loss_responses(m, s, box, inverse, &p)
+    for c in range(p.nc):
+        if p.W[c * p.k + c] > largest:
+            largest = p.W[c * p.k + c]
     pivots[0] = 0
-    best = k + 1
-    patience = 5
-    for c in range(k):
-        digit[c] = 0
-    t = 0
-    it = 0
+    best = p.k + 1
     while True:
-        # solve for the present assignment
-        for c in range(k):
-            for d in range(k):
-                A[c * k + d] = 0.0
-            if c < nc and side[c] == 0:
-                for d in range(k):
-                    A[c * k + d] = WW[c * k + d]
-                # selects the least-norm split where more are held than can move, as in boxed_solve
-                A[c * k + c] += 1e-9 * (largest if largest < 1e3 * WW[c * k + c] else 1e3 * WW[c * k + c])
-                x[c] = -bb[c]
-            elif ls[c] >= 0:
-                l = ls[c]
-                loss_law(m, s, l, s.now.w[m.fr[el[c]].row], s.theta, br[c], -side[c], &slope, &const_)
-                for d in range(k):
-                    A[c * k + d] = slope * RX[l * k + d]
-                A[c * k + c] += 1.0
-                x[c] = -(slope * s.em.rea[l] + const_)
-            else:
-                A[c * k + c] = 1.0
-                x[c] = box.lo[c] if side[c] < 0 else box.hi[c]
         bad = 0
         pick = -1
-        if lu_solve(A, k, x, 1):
-            bad = k + 1
+        if loss_torques(m, s, box, largest, &p):
+            bad = p.k + 1
         else:
-            for c in range(k):
-                l = ls[c]
-                r = 0.0
-                if l >= 0:
-                    r = s.em.rea[l]
-                    for d in range(k):
-                        r += RX[l * k + d] * x[d]
-                if c < nc:
-                    y = bb[c]
-                    yscale = fabs(bb[c])
-                    for d in range(k):
-                        y += WW[c * k + d] * x[d]
-                        yscale += fabs(WW[c * k + d] * x[d])
-                    box.y[c] = y if fabs(y) > SLIP_ROUNDING * yscale else 0.0
-                # what is violated, and what the element would rather do: written to digit as a proposal
-                digit[c] = 0
-                if c < nc and side[c] == 0:
-                    if l >= 0:
-                        loss_range(m, s, l, r, s.theta, &least, &most)
-                        slack = 0.5 * RANGE_TOL * (fabs(least) + fabs(most) + fabs(x[c])) + 0.5 * NIL
-                        if -x[c] > most + slack:
-                            digit[c] = -1
-                        elif -x[c] < least - slack:
-                            digit[c] = 1
-                    else:
-                        slack = 1e-12 * (1.0 + fabs(x[c]))
-                        if x[c] < box.lo[c] - slack:
-                            digit[c] = -1
-                        elif x[c] > box.hi[c] + slack:
-                            digit[c] = 1
-                elif c < nc and ((side[c] < 0 and y < -1e-11 * yscale) or (side[c] > 0 and y > 1e-11 * yscale)):
-                    digit[c] = 2             # back to rest
-                elif l >= 0:
-                    s.mode[el[c]] = -side[c]
-                    s.branch[l] = br[c]
-                    D = branch_margin(m, s, l, s.now.w[m.fr[el[c]].row], r, s.theta, &scale)
-                    if D < -BRANCH_TOL * scale:
-                        digit[c] = 3         # the other law
-                if digit[c] != 0:
+            for c in range(p.k):
+                p.ask[c] = loss_asks(m, s, box, &p, c)
+                if p.ask[c] != STAY:
                     bad += 1
                     pick = c
         if bad == 0:
             break
         pivots[0] += 1
         it += 1
-        if t == 0 and it < 10 * k + 20 and bad <= k:
+        if number == 0 and it < 10 * p.k + 20 and bad <= p.k:
             if bad < best:
                 best = bad
-                patience = 5
+                patience = PATIENCE
             else:
                 patience -= 1
-            for c in range(k):
-                if digit[c] == 0 or (patience < 0 and c != pick):
-                    continue
-                if digit[c] == 3:
-                    br[c] = 1 - br[c]
-                elif digit[c] == 2:
-                    side[c] = 0
-                else:
-                    side[c] = digit[c]
-                    if ls[c] >= 0:
-                        # the law that holds on that side at the present reaction
-                        l = ls[c]
-                        r = s.em.rea[l]
-                        for d in range(k):
-                            r += RX[l * k + d] * x[d]
-                        s.mode[el[c]] = -side[c]
-                        s.branch[l] = 0
-                        br[c] = 1 if branch_margin(m, s, l, 0.0, r, s.theta, &scale) < 0.0 else 0
+            loss_pivot(m, s, box, &p, pick if patience < 0 else -1)
             continue
-        # all assignments one after the other, held first: a number in mixed radix
-        if t >= TRIES:
+        if number >= TRIES or not next_assignment(box, &p, number):
             break
-        i = t
-        for c in range(k):
-            if c >= nc:
-                br[c] = i % 2
-                i = i // 2
-            elif ls[c] >= 0:
-                j = i % 5
-                i = i // 5
-                side[c] = 0 if j == 0 else (-1 if j < 3 else 1)
-                br[c] = 1 if j == 2 or j == 4 else 0
-            else:
-                j = i % 3
-                i = i // 3
-                side[c] = 0 if j == 0 else (-1 if j == 1 else 1)
-        if i > 0:
-            break                            # all seen
-        t += 1
-    if bad != 0:
-        # held; moving losses go on in their branch (their torques are found by settle)
-        for c in range(nc):
-            side[c] = 0
-        for c in range(k):
-            x[c] = 0.0
-            br[c] = old[c]
-    for c in range(nc):
-        box.tau[c] = x[c]
-    for c in range(k):
-        if ls[c] >= 0:
-            s.branch[ls[c]] = br[c]
-            if c >= nc:
-                s.mode[el[c]] = -side[c]
+        number += 1
+    take_losses(m, s, box, &p, bad == 0)
     return 1 if bad != 0 else 0

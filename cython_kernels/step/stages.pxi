@@ -54,7 +54,7 @@ cdef void constraint_forces(const tl_model* m, tl_state* s, int32_t stages, cons
     for st in range(count):
         e = stage_eval(s, stages, st)
         for i in range(nf):
-            if s.mode[i] == 0:
+            if s.mode[i] == MODE_STUCK:
                 acc = 0.0
                 for j in range(n):
                     acc += s.pat.Tn[j * nf + i] * s.rho[st * n + j]

@@ -4,8 +4,16 @@ from libc.math cimport cos, exp, fabs, sin, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from torqueloop.cython_kernels.locks.locks cimport boxed_refine, boxed_solve, cut_pattern, lu_solve, pattern_of, set_ratio_rows
+from torqueloop.cython_kernels.locks.locks cimport (
+    NO_LIMIT, PATIENCE, RATE_ROUNDING, SLIP_ROUNDING, TORQUE_ROUNDING, boxed_refine, boxed_solve, cut_pattern, lu_solve,
+    pattern_of, set_ratio_rows, shift_of,
+)
 from torqueloop.cython_kernels.model.model cimport (
+    ACTUATED, ARGUMENT_INPUT, ARGUMENT_TEMPERATURE, BILATERAL, BLOCKED, CAPACITY, CAPPED, CONSTANT,
+    CONTACT_BOTH, CONTACT_LIMITED, CONTACT_OPEN, CONTACT_PULLED, DRIVEN_ACCELERATION, DRIVEN_POSITION,
+    DRIVEN_POSITION_FILTER, DRIVEN_SPEED, DRIVEN_SPEED_FILTER, ELASTO_BACKLASH, FILL_TIME, FORM_EFFICIENCY,
+    HEAT_FROM_INPUT, HEAT_OF_CONTACT, HEAT_OF_DAMPER, HEAT_OF_FRICTION, HEAT_OF_PORT, LOSS, MODE_BACKWARD,
+    MODE_FORWARD, MODE_FREE, MODE_STUCK, NORMALIZED, RATIO_CURVE, RATIO_SPEED, STOP,
     TL_C_DECISIONS, TL_C_EVALS, TL_C_EVENTS, TL_C_FALLBACKS, TL_C_PIVOTS, TL_C_PIVOTS_MAX, TL_C_RELAXED, TL_C_SPLITS_MAX,
     TL_C_HEAT, TL_C_REFUSED, TL_C_STEEP, TL_FORMED, forces_of, lanes, other_views,
     tl_eval, tl_jo, tl_model, tl_pattern, tl_ps, tl_state,

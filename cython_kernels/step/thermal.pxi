@@ -8,13 +8,13 @@
 cdef inline double source_energy(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
     """Energy that heat source i has given off so far, J (kind 4 has no counter: see heat_step)."""
     cdef int32_t kind = m.ths[i].kind, k = m.ths[i].idx
-    if kind == 0:
+    if kind == HEAT_OF_PORT:
         return -s.e_port[k]
-    if kind == 1:
+    if kind == HEAT_OF_FRICTION:
         return s.e_fr[k]
-    if kind == 2:
+    if kind == HEAT_OF_DAMPER:
         return s.e_lin[k]
-    if kind == 3:
+    if kind == HEAT_OF_CONTACT:
         return s.e_con[k]
     return 0.0
 
@@ -34,14 +34,14 @@ cdef inline double source_power(const tl_model* m, const tl_state* s, int32_t i,
     """Power of heat source i now, W."""
     cdef int32_t kind = m.ths[i].kind, k = m.ths[i].idx
     cdef double w
-    if kind == 0:
+    if kind == HEAT_OF_PORT:
         return -s.now.port[k] * row_dot(m, TL_PORT_ROW(m, k), s.now.u)
-    if kind == 1:
+    if kind == HEAT_OF_FRICTION:
         return -s.now.tau[k] * row_dot(m, TL_FR_ROW(m, k), s.now.u)
-    if kind == 2:
+    if kind == HEAT_OF_DAMPER:
         w = row_dot(m, TL_LIN_ROW(m, k), s.now.u)
         return m.lin[k].d * w * w
-    if kind == 3:
+    if kind == HEAT_OF_CONTACT:
         return contact_loss(m, s, k, row_angle(m, s, m.con[k].row), row_dot(m, m.con[k].row, s.now.u))
     return input_at(m, s, k, theta)
 
@@ -81,7 +81,7 @@ cdef void heat_step(const tl_model* m, tl_state* s, double theta) noexcept nogil
         for j in range(nth):
             A[i * nth + j] = 0.0
     for i in range(m.nths):
-        if m.ths[i].kind == 4:
+        if m.ths[i].kind == HEAT_FROM_INPUT:
             flow[m.ths[i].node] += m.ths[i].gain * input_at(m, s, m.ths[i].idx, mid)
         else:
             e = source_energy(m, s, i)
