@@ -108,16 +108,16 @@ class MujocoCar(VehicleModel):
           </mujoco>"""
 
     # --- along the road ---------------------------------------------------------------------------------------------
-    def _holding(self, slope: float, brake: float) -> float:
+    def _holds(self, slope: float, brake: float) -> float:
         """Rolling resistance of the present loads; brakes up to the friction of each axle."""
         if self._applied is not None:
             return self._applied
         return float(self.config.body.rolling * self.loads.sum() + self._brakes(brake).sum())
 
-    def _advance(self, tractive: float, brake: float, duration: float) -> None:
+    def _proceed(self, tractive: float, brake: float, duration: float) -> None:
         """What holds the car until this message is what the last answer said: the rig has gone on with that too."""
         self._applied = self._answered
-        super()._advance(tractive, brake, duration)
+        super()._proceed(tractive, brake, duration)
         self._applied = None
 
     def _brakes(self, brake: float) -> np.ndarray[Any, Any]:
@@ -139,7 +139,7 @@ class MujocoCar(VehicleModel):
             "chassis": [float(self.data.joint("heave").qpos[0]), pitch, roll],
             "loads": [float(n) for n in self.loads],
         }
-        self._answered = self._holding(found.grade, message.brake)
+        self._answered = self._holds(found.grade, message.brake)
         return replace(found, F_hold=self._answered, carrier=body)
 
     def _ride(self, tractive: float, a: float, slope: float, span: float, brake: float) -> None:

@@ -26,6 +26,7 @@ KERNEL = ("unit/test_kernel_elements.py", "unit/test_kernel_friction.py", "unit/
 PARTS = ("unit/test_components_rot_kinds.py", "unit/test_components_pt_parts.py", "unit/test_components_wet_drag.py",
          "unit/test_components_rot_losses.py")  # fmt: skip
 CURVES = ("unit/test_components_vehicle.py", "unit/test_components_pt_runs.py")
+ROAD, BOXES, NUMBERS = "cython_kernels/vehicle/road.pyx", "cython_kernels/link", ("unit/test_lockstep_numbers.py",)
 LINKS, PEERS = "hil/link", ("hil/test_hostile_peers.py",)
 RECORDINGS, FILES = ("hil/test_hostile_recordings.py",), ("hil/test_hostile_files.py",)
 MACHINE = ("hil/test_hostile_machine.py",)
@@ -235,12 +236,35 @@ MUTATIONS = (
     ),
     # --- the rig in Python
     M(
-        "hil/vehicle/model.py",
-        "if v == 0.0 and abs(force) <= hold:",
-        "if v == 0.0 and abs(force) <= 2 * hold:",
+        ROAD,
+        "if v == 0.0 and fabs(force) <= hold:",
+        "if v == 0.0 and fabs(force) <= 2 * hold:",
         ("hil/test_vehicle.py",),
     ),
-    M("hil/vehicle/model.py", "to_stop = v / -a if a != 0.0 else 0.0", "to_stop = 0.0", ("hil/test_vehicle.py",)),
+    M(ROAD, "to_stop = v / -a if a != 0.0 else 0.0", "to_stop = 0.0", ("hil/test_vehicle.py",)),
+    M(ROAD, "s_mid = s + 0.5 * (v + v_mid) * 0.5 * rest", "s_mid = s", NUMBERS),
+    M(ROAD, "elif s >= at[self._points - 1]:", "elif s >= at[0]:", NUMBERS),
+    M("hil/vehicle/model.py", "and type(self).step is VehicleModel.step", "", NUMBERS),
+    M(f"{BOXES}/lockstep.pyx", "or told[0] != asked[0]:", "or False:", NUMBERS),
+    M(f"{BOXES}/lockstep.pyx", "if size == 0 or self._box.waits() or not", "if size == 0 or not", NUMBERS),
+    M(f"{BOXES}/lockstep.pyx", "        self._box.drop()\n", "", NUMBERS),
+    M(f"{BOXES}/lockstep.pyx", "        box.drop()\n", "", NUMBERS),
+    M(
+        f"{BOXES}/lockstep.pyx",
+        "self._asked[4], self._asked[3], self._told[3])",
+        "self._asked[4], self._asked[3], 0.0)",
+        NUMBERS,
+    ),
+    M(f"{BOXES}/lockstep.pyx", "if self._asked[0] == before:", "if False:", NUMBERS),
+    M(f"{BOXES}/form.pyx", "if whole > <uint64_t>f.highest:", "if False:", (*NUMBERS, "unit/test_link_messages.py")),
+    M(f"{BOXES}/form.pyx", "or x[i] != floor(x[i]):", "or False:", NUMBERS),
+    M(
+        f"{BOXES}/mailbox.pyx",
+        "if size > room or size > sizeof(self._in.data):",
+        "if size > sizeof(self._in.data):",
+        NUMBERS,
+    ),
+    M(f"{BOXES}/coupling.pyx", "if fabs(dv) > self.max_mps:", "if dv > self.max_mps:", NUMBERS),
     M("hil/link/stats.py", "self.lost += (step - self.newest) // self.stride - 1", "self.lost += 1", LINK),
     M("hil/link/stats.py", "if step < self.newest:", "if step < self.newest - 1:", LINK),
     M("hil/link/messages.py", "    if low <= number <= high:", "    if number <= high:", LINK),

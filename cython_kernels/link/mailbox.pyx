@@ -49,16 +49,6 @@ cdef extern from *:
     void tl_word_wait(uint32_t* word, uint32_t value, int64_t ns) noexcept nogil
     void tl_word_wake(uint32_t* word) noexcept nogil
 
-cdef enum:
-    BOX_BYTES = 1 << 16
-
-cdef struct box_t:
-    uint32_t posted           # messages so far
-    uint32_t taken
-    uint32_t sleeping         # the reader sleeps on `posted`, or is about to
-    uint32_t length
-    uint8_t[BOX_BYTES - 16] data
-
 
 #: bytes of memory a pair of boxes takes; longest message
 MAILBOX_BYTES = sizeof(box_t) * 2
@@ -82,10 +72,6 @@ cdef void doze(box_t* box, uint32_t seen, int64_t until_ns) noexcept nogil:
 cdef class Mailbox:
     """One side of a pair of boxes in `memory` (writable buffer of MAILBOX_BYTES, zeros at first). real-time: no."""
 
-    cdef Py_buffer _view      # keeps it mapped
-    cdef box_t* _out
-    cdef box_t* _in
-
     def __cinit__(self, memory, int side):
         """side: 0 asks first, 1 answers."""
         if side not in (0, 1):
@@ -100,13 +86,12 @@ cdef class Mailbox:
         if self._view.buf != NULL:
             PyBuffer_Release(&self._view)
 
-    def post(self, bytes message) -> bool:
-        """Put a message into the box; False where the last one is still there, or this one has no room."""
+    cdef bint put(self, const void* message, size_t size) noexcept nogil:
+        """Post a message; False where the last one is still there, or this one has no room."""
         cdef uint32_t n = self._out.posted
-        cdef size_t size = <size_t>len(message)
         if size > sizeof(self._out.data) or load_acquire_u32(&self._out.taken) != n:
             return False
-        memcpy(self._out.data, PyBytes_AS_STRING(message), size)
+        memcpy(self._out.data, message, size)
         self._out.length = <uint32_t>size
         store_release_u32(&self._out.posted, n + 1)
         TL_FENCE_ALL()
@@ -114,18 +99,46 @@ cdef class Mailbox:
             tl_word_wake(&self._out.posted)
         return True
 
+    cdef bint waits(self) noexcept nogil:
+        """There is a message."""
+        return load_acquire_u32(&self._in.posted) != self._in.taken
+
+    cdef bint wait(self, int64_t until_ns) noexcept nogil:
+        """Sleep until there is a message, or until_ns; whether there is one."""
+        if not self.waits():
+            doze(self._in, self._in.taken, until_ns)
+        return self.waits()
+
+    cdef Py_ssize_t look(self, void* to, size_t room) noexcept nogil:
+        """Copy the message that waits, which stays; its size, -1 where it is longer than `room`. A copy is judged: the
+        other side can still write to the box."""
+        cdef size_t size = self._in.length
+        if size > room or size > sizeof(self._in.data):
+            return -1
+        memcpy(to, self._in.data, size)
+        return <Py_ssize_t>size
+
+    cdef void drop(self) noexcept nogil:
+        """The message that waits has been taken."""
+        store_release_u32(&self._in.taken, self._in.taken + 1)
+
+    def post(self, bytes message) -> bool:
+        """Put a message into the box; False where the last one is still there, or this one has no room."""
+        return self.put(PyBytes_AS_STRING(message), <size_t>len(message))
+
     def take(self, double timeout_s):
         """The next message, None when there is none in time."""
-        cdef uint32_t seen = self._in.taken
         cdef uint32_t size
-        if load_acquire_u32(&self._in.posted) == seen:
+        cdef int64_t until_ns
+        if not self.waits():
+            until_ns = monotonic_ns() + <int64_t>(1e9 * timeout_s)
             with nogil:
-                doze(self._in, seen, monotonic_ns() + <int64_t>(1e9 * timeout_s))
-            if load_acquire_u32(&self._in.posted) == seen:
+                self.wait(until_ns)
+            if not self.waits():
                 return None
         size = self._in.length
         if size > sizeof(self._in.data):
             raise ValueError(f"message of {size} bytes in a box of {ROOM}")
         message = PyBytes_FromStringAndSize(<char*>self._in.data, size)
-        store_release_u32(&self._in.taken, seen + 1)
+        self.drop()
         return message

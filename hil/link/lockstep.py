@@ -13,8 +13,11 @@ from typing import Any, Protocol
 
 import zmq
 
+from torqueloop.cython_kernels.link.lockstep import BoxedPeer, StepPeer, serve
 from torqueloop.hil.link.messages import (
     REJECT_REASONS,
+    STATE_FORM,
+    STEP_FORM,
     ByeMessage,
     SchemaError,
     StateMessage,
@@ -22,7 +25,7 @@ from torqueloop.hil.link.messages import (
     decode,
     encode,
 )
-from torqueloop.hil.link.pair import Pair
+from torqueloop.hil.link.pair import SLICE_S, Pair
 from torqueloop.hil.link.sockets import POLL_SLICE_MS, CurveKeys, LinkSocket, PeerError
 from torqueloop.hil.link.stats import CouplingResidual, StampChecker
 from torqueloop.hil.results.links import LinkStats
@@ -60,6 +63,10 @@ class LockstepSocket:
         self._socket.close()
 
 
+#: steps that a peer answers without Python before its process looks at its signals
+SEVERAL = 200
+
+
 class Transport(Protocol):
     """What carries questions and answers of a lockstep."""
 
@@ -94,12 +101,30 @@ class LockstepClient:
         self.exchanges: int = 0
         self.wait_max_s: float = 0.0
         self.rejected: dict[str, int] = dict.fromkeys(REJECT_REASONS, 0)
+        box = transport.box if isinstance(transport, Pair) else None
+        #: the vehicle as it is asked without Python, each time followed by `noted`; None: not over this transport
+        self.peer: BoxedPeer | None = BoxedPeer(box, STEP_FORM, STATE_FORM, SLICE_S) if box is not None else None
 
     def exchange(self, message: StepMessage) -> StateMessage:
         """Send the rig's step, wait for the vehicle's state there; PeerError if none comes or it is not as agreed."""
         started = time.monotonic()
+        data = encode(message)
+        return self._answered(message, started, lambda: self._socket.exchange(data, self.timeout_s, self._peer_dead))
+
+    def wait(self, message: StepMessage) -> StateMessage:
+        """The same of a step that `peer` has sent, but has not taken the answer to."""
+        assert isinstance(self._socket, Pair)
+        pair, rest_s = self._socket, max(0.0, self.timeout_s - SLICE_S)
+        return self._answered(message, time.monotonic() - SLICE_S, lambda: pair.wait(rest_s, self._peer_dead))
+
+    def noted(self, step: int) -> None:
+        """`peer` has answered this step."""
+        self._stamps.check(step)
+        self.exchanges += 1
+
+    def _answered(self, message: StepMessage, started: float, ask: Callable[[], bytes | None]) -> StateMessage:
         try:
-            data = self._socket.exchange(encode(message), self.timeout_s, self._peer_dead)
+            data = ask()
         except PeerError as error:
             raise PeerError(f"vehicle at {self.endpoint} {error} (step {message.step})") from None
         if data is None:
@@ -120,9 +145,8 @@ class LockstepClient:
                 f"vehicle at {self.endpoint}, step {message.step}: answered step "
                 f"{getattr(answer, 'step', None)}, allowed: the step it was asked"
             )
-        self._stamps.check(answer.step)
         self.residual.add(message.step, message.speed, message.I_wheel, answer.speed)
-        self.exchanges += 1
+        self.noted(answer.step)
         return answer
 
     def stats(self) -> LinkStats:
@@ -136,7 +160,7 @@ class LockstepClient:
             out_of_order=self._stamps.out_of_order,
             coupling=self.residual.report(),
             exchanges=self.exchanges,
-            wait_max_ms=1e3 * self.wait_max_s,
+            wait_max_ms=1e3 * max(self.wait_max_s, self.peer.wait_max_s if self.peer is not None else 0.0),
         )
 
     def close(self) -> None:
@@ -167,13 +191,25 @@ class _Server:
 class PairServer(_Server):
     """Answers over the pair this process was started with."""
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: Pair, peer: StepPeer | None = None) -> None:
+        """`peer`: who answers steps of the usual form without Python; None: the handler answers all."""
         super().__init__()
         self._pair = pair
+        self._peer = peer
         self.endpoint: str = pair.endpoint
 
     def serve_one(self, handler: Callable[[StepMessage], StateMessage], timeout_ms: int = POLL_SLICE_MS) -> bool:
-        """Answer one request if one comes within the timeout; Gone when the rig has closed its end."""
+        """Answer one request if one comes within the timeout, or several that follow each other; Gone when the rig has
+        closed its end."""
+        if self._peer is not None and self._pair.box is not None:
+            n, unsent = serve(self._pair.box, STEP_FORM, STATE_FORM, self._peer, 1e-3 * timeout_ms, SEVERAL)
+            self.exchanges += n
+            if unsent is not None:
+                self._pair.send(unsent)
+            if n:
+                return True
+            # nothing came, or what lies there is not of the usual form
+            timeout_ms = 0
         data = self._pair.receive(1e-3 * timeout_ms)
         if data is None:
             return False

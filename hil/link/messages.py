@@ -106,8 +106,9 @@ def _form(made: type[Any], kind: str, whole: tuple[str, ...], numbers: dict[str,
     return Form(made, head, 2, fields)
 
 
-_STEP_FORM: Form[StepMessage] = _form(StepMessage, "step", ("step",), STEP_KEYS)
-_STATE_FORM: Form[StateMessage] = _form(StateMessage, "state", ("step", "own_step"), STATE_KEYS)
+#: forms of the two, for who packs and unpacks them without Python (cython_kernels/link/lockstep.pyx)
+STEP_FORM: Form[StepMessage] = _form(StepMessage, "step", ("step",), STEP_KEYS)
+STATE_FORM: Form[StateMessage] = _form(StateMessage, "state", ("step", "own_step"), STATE_KEYS)
 _STEP_ALL = {"v", "kind", "step", *STEP_KEYS}
 _STATE_ALL = {"v", "kind", "step", "own_step", *STATE_KEYS}
 
@@ -116,7 +117,7 @@ def encode(message: StepMessage | StateMessage | ByeMessage) -> bytes:
     """Pack a message. real-time: no (allocates)."""
     if isinstance(message, ByeMessage):
         return _packed({"v": VERSION, "kind": "bye", "reason": message.reason[:200]})
-    form: Form[Any] = _STEP_FORM if isinstance(message, StepMessage) else _STATE_FORM
+    form: Form[Any] = STEP_FORM if isinstance(message, StepMessage) else STATE_FORM
     return (None if message.carrier else form.pack(message)) or _packed(_body(message))
 
 
@@ -139,7 +140,7 @@ def decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
     """Unpack and check a message; SchemaError with reason and key if anything is not as agreed, whatever it is."""
     try:
         # what is right is recognised as a whole; what is not is looked at key by key, to say what is wrong
-        return _STATE_FORM.unpack(data) or _STEP_FORM.unpack(data) or _decode(data)
+        return STATE_FORM.unpack(data) or STEP_FORM.unpack(data) or _decode(data)
     except SchemaError:
         raise
     except Exception as error:  # a mistake of ours must not cost the thread that serves the peer

@@ -54,6 +54,12 @@ class Pair:
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             sock.setsockopt(socket.SOL_SOCKET, option, _TIMEVAL.pack(0, round(1e6 * SLICE_S)))
 
+    @property
+    def box(self) -> Mailbox | None:
+        """This end's side of the memory, for who takes and posts messages of known form there without Python; what else
+        lies in it is for `receive`."""
+        return self._box
+
     @classmethod
     def make(cls) -> tuple[Pair, socket.socket]:
         """Our end, and the socket to hand on to the child."""
@@ -88,12 +94,23 @@ class Pair:
         which `dead` tells: the connection may break a moment before the process is gone."""
         try:
             self.send(message)
+        except Gone as error:
+            raise self._how(error, dead) from None
+        return self.wait(timeout_s, dead)
+
+    def wait(self, timeout_s: float, dead: Callable[[], str | None] | None = None) -> bytes | None:
+        """The answer to what has been sent, as `exchange`."""
+        try:
             return self.receive(timeout_s, dead)
         except Gone as error:
-            text, deadline = None, time.monotonic() + ENDS_S
-            while dead is not None and (text := dead()) is None and time.monotonic() < deadline:
-                time.sleep(0.005)
-            raise Gone(text or str(error)) from None
+            raise self._how(error, dead) from None
+
+    @staticmethod
+    def _how(error: Gone, dead: Callable[[], str | None] | None) -> Gone:
+        text, deadline = None, time.monotonic() + ENDS_S
+        while dead is not None and (text := dead()) is None and time.monotonic() < deadline:
+            time.sleep(0.005)
+        return Gone(text or str(error))
 
     def send(self, message: bytes) -> None:
         """Send a whole message; Gone if the other side has closed."""

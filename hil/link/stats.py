@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from torqueloop.cython_kernels.link.coupling import CouplingSums
 from torqueloop.hil.link.messages import StateMessage, StepMessage
 from torqueloop.hil.results.links import Age, Coupling
 
@@ -62,24 +63,13 @@ class StampChecker:
         }
 
 
-class CouplingResidual:
-    """Difference between the rig's car and the vehicle model's car: two integrations of the same motion.
-
-    residual  dv = v_rig - v_vehicle at the same stamp [m/s]
-    energy    dE = sum of dI * dv [J], dI the tractive impulse of the interval: the work the interface
-              creates (+) or loses (-) because the two sides do not move alike
-    """
+class CouplingResidual(CouplingSums):
+    """The difference between the rig's car and the vehicle model's car (cython_kernels/link/coupling.pyx says how it is
+    summed), also where an answer comes later than the next question."""
 
     def __init__(self, history: int = 1024) -> None:
         self._history = history
         self._sent: dict[int, tuple[float, float]] = {}
-        self._last_impulse: float | None = None
-        self.count: int = 0
-        self.max_mps: float = 0.0
-        self.max_step: int = -1
-        self._sum_sq = 0.0
-        self.energy_J: float = 0.0
-        self.turned_over_J: float = 0.0
 
     def sent(self, message: StepMessage) -> None:
         """Remember the rig's own speed and impulse at this stamp."""
@@ -95,22 +85,9 @@ class CouplingResidual:
         speed, impulse = found
         return self.add(message.step, speed, impulse, message.speed)
 
-    def add(self, step: int, speed: float, impulse: float, other_speed: float) -> float:
-        """One comparison: the rig's speed and impulse at a stamp, the vehicle's speed there."""
-        dv = speed - other_speed
-        self.count += 1
-        self._sum_sq += dv * dv
-        if abs(dv) > self.max_mps:
-            self.max_mps, self.max_step = abs(dv), step
-        if self._last_impulse is not None:
-            self.energy_J += (impulse - self._last_impulse) * dv
-            self.turned_over_J += abs((impulse - self._last_impulse) * speed)
-        self._last_impulse = impulse
-        return dv
-
     def report(self) -> Coupling:
         """Numbers for the report."""
-        rms_mps = math.sqrt(self._sum_sq / self.count) if self.count else 0.0
+        rms_mps = math.sqrt(self.sum_sq / self.count) if self.count else 0.0
         return Coupling(self.count, self.max_mps, self.max_step, rms_mps, self.energy_J, self.turned_over_J)
 
 

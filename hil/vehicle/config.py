@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -68,21 +67,6 @@ class Road(ConfigTable):
                     "{key}: distances do not increase at {value}", value=s1, allowed="strictly increasing s_m"
                 )
         return rows
-
-    def angle(self, s: float) -> float:
-        """Slope angle [rad] at distance s [m]."""
-        points = self.grade_percent
-        if s <= points[0][0]:
-            percent = points[0][1]
-        elif s >= points[-1][0]:
-            percent = points[-1][1]
-        else:
-            percent = 0.0
-            for (s0, g0), (s1, g1) in pairwise(points):
-                if s <= s1:
-                    percent = g0 + (g1 - g0) * (s - s0) / (s1 - s0)
-                    break
-        return math.atan(0.01 * percent)
 
 
 class Link(ConfigTable):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from torqueloop.cython_kernels.link.lockstep import StepPeer
 from torqueloop.hil.common.say import say
 from torqueloop.hil.common.stop_flag import Stop, StopFlag
 from torqueloop.hil.link.lockstep import LockstepServer, PairServer
@@ -63,7 +64,8 @@ def serve(
     model.start()
     try:
         if pair is not None:
-            counts = _serve_lockstep(model, name, PairServer(Pair.inherited(pair)), stop, log, give_up_s)
+            peer = model if isinstance(model, StepPeer) and model.asked_by_numbers() else None
+            counts = _serve_lockstep(model, name, PairServer(Pair.inherited(pair), peer), stop, log, give_up_s)
         elif lockstep:
             counts = _serve_lockstep(model, name, LockstepServer(endpoint, curve), stop, log, give_up_s)
         else:

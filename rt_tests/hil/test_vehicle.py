@@ -140,7 +140,7 @@ def test_head_wind_brakes_and_tail_wind_pushes() -> None:
 
 
 def test_grade_profile_is_linear_between_its_points_and_constant_outside() -> None:
-    road = Road(grade_percent=[(100.0, 0.0), (200.0, 10.0)])
+    road = VehicleModel(CONFIG.model_copy(update={"road": Road(grade_percent=[(100.0, 0.0), (200.0, 10.0)])}))
     assert [round(100.0 * math.tan(road.angle(s)), 9) for s in (-5.0, 100.0, 150.0, 200.0, 1e6)] == [
         0.0,
         0.0,

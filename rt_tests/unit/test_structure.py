@@ -87,7 +87,9 @@ KERNEL_GROUPS: dict[str, set[str]] = {
     "clock": set(),
     "rings": {"clock"},
     # letter boxes and messages between the rig and a process it has started
-    "link": {"clock"},
+    "link": {"clock", "rings"},
+    # motion of the car beside the rig: a peer of a lockstep
+    "vehicle": {"link"},
     "can": {"clock", "rings"},
     # matrices of who sticks, the boxed problem
     "locks": {"model"},

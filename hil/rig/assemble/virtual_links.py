@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torqueloop.core.describe.errors import RangeError, TorqueloopError
+from torqueloop.cython_kernels.link.lockstep import DONE, UNANSWERED, UNSENT, SlotExchange, StepPeer
 from torqueloop.cython_kernels.rings.ring import FrameRing, LatestSlot
 from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.ecu.kinds import ControlUnit, EcuInputs, Frame
+from torqueloop.hil.link.lockstep import LockstepClient
 from torqueloop.hil.link.messages import SchemaError, StateMessage, StepMessage
 from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT, PeerError
 from torqueloop.hil.link.stats import CouplingResidual
@@ -33,9 +35,12 @@ VehicleStep = Callable[[StepMessage], StateMessage | None]
 class VirtualVehicle:
     """Vehicle side of the virtual clock: one exchange before each tick."""
 
-    def __init__(self, parts: RigParts, step: VehicleStep, linked: bool = False) -> None:
-        """`linked`: the model is asked over a link, which keeps the books."""
-        self._parts, self._step, self._linked = parts, step, linked
+    def __init__(
+        self, parts: RigParts, step: VehicleStep, client: LockstepClient | None = None, peer: StepPeer | None = None
+    ) -> None:
+        """`client`: the model is asked over this link, which keeps the books. `peer`: the same model as it is asked
+        without Python, for a rig without carriers."""
+        self._parts, self._step, self._client = parts, step, client
         #: first failure: text for the report; no further exchange after it
         self.failure: str | None = None
         self.exchanges: int = 0
@@ -43,6 +48,11 @@ class VirtualVehicle:
         self._asked = -1
         #: motion of the carriers as it was told last
         self._motion: list[float] = []
+        if client is not None:
+            self.residual, peer = client.residual, client.peer
+        self._quick: SlotExchange | None = None
+        if peer is not None and not parts.carriers.names:
+            self._quick = SlotExchange(parts.vehicle_out, parts.vehicle_in, peer, self.residual)
 
     def save(self) -> dict[str, Any] | None:
         """State of the model, if it is one in this process that can tell."""
@@ -53,6 +63,8 @@ class VirtualVehicle:
     def load(self, data: dict[str, Any] | None) -> bool:
         """Go back to a saved state; False: the model goes on from the rig's speed and distance instead."""
         self._asked = -1
+        if self._quick is not None:
+            self._quick.forget()
         owner = getattr(self._step, "__self__", self._step)
         if data is None or not hasattr(owner, "load"):
             return False
@@ -63,10 +75,27 @@ class VirtualVehicle:
         """Exchange at the present state of the rig."""
         if self.failure is not None:
             return
+        how = UNSENT if self._quick is None else self._quickly(self._quick, now_ns)
+        if how == UNSENT or how == UNANSWERED:
+            self._at_length(how, now_ns)
+
+    def _quickly(self, quick: SlotExchange, now_ns: int) -> int:
+        try:
+            how = quick.run(now_ns)
+        except TorqueloopError as error:
+            self.failure = str(error)
+            return DONE
+        if how == DONE:
+            self.exchanges += 1
+            if self._client is not None:
+                self._client.noted(quick.step)
+        return how
+
+    def _at_length(self, how: int, now_ns: int) -> None:
         _, _, values = self._parts.vehicle_out.read()
         number, t, force, impulse, speed, s, brake = values[: len(RIG_SLOT)]
         step = int(number)
-        if step == self._asked:
+        if self._quick is None and step == self._asked:
             # the session asked for the first state before it armed; arming forgets what was at the pins
             self._move(now_ns)
             return
@@ -74,7 +103,8 @@ class VirtualVehicle:
         carriers = self._parts.carriers
         told = carriers.told(values[len(RIG_SLOT) :]) if carriers.names else {}
         try:
-            state = self._step(StepMessage(step, t, force, impulse, speed, s, brake, told))
+            ask = self._client.wait if self._client is not None and how == UNANSWERED else self._step
+            state = ask(StepMessage(step, t, force, impulse, speed, s, brake, told))
             if state is None:
                 return
             self._motion = carriers.motion(state.carrier) if carriers.names else []
@@ -85,7 +115,7 @@ class VirtualVehicle:
             self.failure = f"vehicle, step {step}: answer refused: {error}"
             return
         self.exchanges += 1
-        if not self._linked:
+        if self._client is None:
             self.residual.add(step, speed, impulse, state.speed)
         self._parts.vehicle_in.write(
             (state.step, state.own_step, state.t, state.speed, state.a, state.F, state.F_hold, state.grade), now_ns

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 
+from torqueloop.cython_kernels.link.lockstep import StepPeer
 from torqueloop.hil.ecu.external import ExternalUnit, Options, hosted
 from torqueloop.hil.ecu.kinds import ControlUnit, make_unit
 from torqueloop.hil.link.lockstep import LockstepClient
@@ -179,12 +180,14 @@ def _vehicle(stack: ExitStack, run: LiveRun, peers: str, given: VehicleStep | No
         return VirtualVehicle(run.parts, given)
     if v.started and v.in_process and peers == "config":
         model = make_vehicle(v.kind, vehicle_setup(run.plan))
-        virtual = VirtualVehicle(run.parts, model.step)
+        peer = model if isinstance(model, StepPeer) and model.asked_by_numbers() else None
+        virtual = VirtualVehicle(run.parts, model.step, peer=peer)
         stack.callback(_stop_peer, run, "vehicle", f"vehicle of kind {v.kind}", model.stop)
         run.lockstep = virtual
         model.start()
         return virtual
-    virtual = VirtualVehicle(run.parts, _lockstep_vehicle(stack, run, peers), linked=True)
+    client = _lockstep_vehicle(stack, run, peers)
+    virtual = VirtualVehicle(run.parts, client.exchange, client)
     # its first answer is waited for here, before anything runs
     virtual.before_tick(0)
     if virtual.failure is not None:
@@ -192,7 +195,7 @@ def _vehicle(stack: ExitStack, run: LiveRun, peers: str, given: VehicleStep | No
     return virtual
 
 
-def _lockstep_vehicle(stack: ExitStack, run: LiveRun, peers: str) -> VehicleStep:
+def _lockstep_vehicle(stack: ExitStack, run: LiveRun, peers: str) -> LockstepClient:
     """The vehicle in a process of its own: one the rig starts, over shared memory, or one that connects."""
     v = run.plan.config.vehicle
     assert v is not None
@@ -224,4 +227,4 @@ def _lockstep_vehicle(stack: ExitStack, run: LiveRun, peers: str) -> VehicleStep
             raise StartError(f"{error}; [vehicle] endpoint of {run.plan.path}: port 0 takes any free one") from None
         stack.callback(client.close)
     run.lockstep = client
-    return client.exchange
+    return client
