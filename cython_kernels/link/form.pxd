@@ -18,7 +18,7 @@ cdef class Form:
     cdef int _head_bytes
     cdef type _made
     cdef tuple _names
-    cdef readonly int n       # numbers of a message
+    cdef int n                # numbers of a message
     cdef field_t[FIELDS_MAX] _field
     cdef int pack_numbers(self, const double* x, uint8_t* to) noexcept nogil
     cdef bint unpack_numbers(self, const uint8_t* data, Py_ssize_t size, double* x) noexcept nogil

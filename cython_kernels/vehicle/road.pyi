@@ -4,12 +4,9 @@ from torqueloop.cython_kernels.link.lockstep import StepPeer
 
 GRAVITY: float
 
+Before = tuple[int, float, float, float, float, float, float]
+
 class RoadMotion(StepPeer):
-    speed: float
-    distance: float
-    own_step: int
-    restarts: int
-    before: tuple[int, float, float, float, float, float, float] | None
     def __init__(
         self,
         mass: float,
@@ -20,6 +17,26 @@ class RoadMotion(StepPeer):
         step_s: float,
         slopes: Sequence[tuple[float, float]],
     ) -> None: ...
+    @property
+    def speed(self) -> float: ...
+    @speed.setter
+    def speed(self, value: float) -> None: ...
+    @property
+    def distance(self) -> float: ...
+    @distance.setter
+    def distance(self, value: float) -> None: ...
+    @property
+    def own_step(self) -> int: ...
+    @own_step.setter
+    def own_step(self, value: int) -> None: ...
+    @property
+    def restarts(self) -> int: ...
+    @restarts.setter
+    def restarts(self, value: int) -> None: ...
+    @property
+    def before(self) -> Before | None: ...
+    @before.setter
+    def before(self, value: Before | None) -> None: ...
     def angle(self, s: float) -> float: ...
     def told(
         self, step: int, t: float, F_wheel: float, I_wheel: float, speed: float, s: float, brake: float
