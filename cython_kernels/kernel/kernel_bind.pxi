@@ -1,4 +1,5 @@
 # From the completed arrays of a model (derive.py) to the pointers of tl_model.
+# Needs: state_memory.pxi (zeros), model/records_bind.pxi.
 
 include "../model/records_bind.pxi"
 

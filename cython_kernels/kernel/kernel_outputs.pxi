@@ -1,4 +1,5 @@
 # Laws of outputs, energies and the hash of a state. How all outputs are read at once: readout.pxi.
+# Needs: model/laws.pxd, model/joints.pxd, model/poses.pxd, kernel_state.pxi (vector).
 
 cdef void show_inputs(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """After the part x of a step: what outputs show as the inputs (the last row) is their value now."""

@@ -1,4 +1,5 @@
 # The state: memory of everything that changes, and its views for Python.
+# Needs: state_memory.pxi, kernel_outputs.pxi, readout.pxi, locks (pattern_of).
 
 cdef void refresh(const tl_model* m, tl_state* s) noexcept nogil:
     """Pointers that follow from the values (after the block was written as a whole)."""
@@ -40,6 +41,17 @@ cdef void fixed_capacities(const tl_model* m, tl_eval* e) noexcept nogil:
             e.lim_f[i] = m.fr[i].fixed_val[3]
             e.lim_b[i] = m.fr[i].fixed_val[4]
             e.steep[i] = 0.0
+
+
+cdef int64_t arena_size(const tl_model* m) noexcept nogil:
+    """Doubles of scratch memory that are enough for everything that takes of it, one within the other (arena.pxd)."""
+    cdef int64_t n = m.n, nf = m.nf, nls = m.nls, nth = m.nth, k = nf + 2 * (m.ncon + m.nst) + nls
+    cdef int64_t joints = 2 * m.njo * (m.order // 2)
+    cdef int64_t losses = 5 * (k + 1) + 2 * k * k + (nls + 2) * k + n if nls else 0
+    cdef int64_t stages = nls + 1 + 4 * nls * nls + 2 * nls
+    cdef int64_t shafts = 3 * joints * joints + joints + 2 * n
+    cdef int64_t heat = nth * nth + 4 * nth
+    return losses + stages + shafts + heat + 10 * n + nf
 
 
 cdef void tl_state_take(const tl_model* m, tl_state* s, const double* x, const int64_t* k) noexcept nogil:
@@ -227,7 +239,7 @@ cdef class KernelState:
         """Scratch of losses, driven flanges, contacts, variable gears and the thermal network."""
         cdef tl_model* m = self.model.ptr
         cdef tl_state* s = self.ptr
-        cdef int64_t n = m.n, nf = m.nf, k = 2 * m.nls + m.nf + 1, own = n * nf + 2 * nf * nf + n * nf
+        cdef int64_t n = m.n, nf = m.nf, own = n * nf + 2 * nf * nf + n * nf
         cdef double* cur = <double*>zeros(self, (8 * n + m.nlin + 2 * m.ncon + m.nst + 2 * m.nvg + 2 * m.nls) * sizeof(double))
         s.rho = _take(&cur, 2 * n)
         s.ad = _take(&cur, 2 * n)
@@ -242,12 +254,8 @@ cdef class KernelState:
         s.rea_size = _take(&cur, m.nls)
         s.contact_next = <int64_t*>zeros(self, (m.ncon + m.nst) * sizeof(int64_t))
         s.contact_which = <int32_t*>zeros(self, (m.ncon + m.nst) * sizeof(int32_t))
-        s.pat_work2 = <double*>zeros(self, 10 * n * sizeof(double))
-        s.li = <int32_t*>zeros(self, (5 * nf + m.nls) * sizeof(int32_t))
-        s.lw = <double*>zeros(self, (2 * k * k + (m.nls + 4) * k + n if m.nls else 1) * sizeof(double))
-        cdef int64_t joints = 2 * m.njo * (m.order // 2)
-        s.jo_w = <double*>zeros(self, (3 * joints * joints + joints + 2 * n) * sizeof(double))
-        s.th_w = <double*>zeros(self, (m.nth * m.nth + 3 * m.nth) * sizeof(double))
+        s.arena_size = arena_size(m)
+        s.arena = <double*>zeros(self, s.arena_size * sizeof(double))
         s.B = m.B
         s.W = m.W
         s.W0 = m.W0
@@ -443,6 +451,11 @@ cdef class KernelState:
     def modes(self):
         """Modes (nf): -1 backward, 0 stuck, 1 forward, 2 free."""
         return np.array([self.ptr.mode[i] for i in range(self.model.ptr.nf)], dtype=np.int64)
+
+    @property
+    def scratch(self):
+        """Doubles of scratch memory: most taken so far, reserved, taken now (between steps: none)."""
+        return self.ptr.arena_most, self.ptr.arena_size, self.ptr.arena_used
 
     @property
     def quiet(self):

@@ -8,6 +8,8 @@
 # Drivelines with precompiled outputs have a function of their own instead (core/compile/readout_source.py), bit for bit equal.
 #
 # Sums have the order of row_dot: an output has the bits of its law evaluated by itself.
+#
+# Needs: kernel_outputs.pxi (output_law, show_inputs), state_memory.pxi.
 
 cdef int32_t _distinct(list wanted, dict place) except -1:
     """place[key] = position of each wanted key, in ascending order; how many there are."""

@@ -1,4 +1,5 @@
 # The boxed problem: who of the candidates sticks, who slides. See the head of locks.pyx.
+# Needs: locks.pxd (shift, roundings), chol and chol_solve of locks.pyx.
 
 cdef enum:
     SWEEPS = 50            # of projected Gauss-Seidel

@@ -10,6 +10,8 @@
 #
 # and the motion of a driveline as a whole is exact however stiff its springs are (in the sum S = M + h^2/4 K the
 # inertia would be lost in the rounding of K). Every row knows the range of its entries that are not zero.
+#
+# Needs: pattern_extras.pxi, chol and lu_solve of locks.pyx, vectors.pxd.
 
 cdef struct tl_basis:
     int32_t n

@@ -26,7 +26,9 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 from torqueloop.cython_kernels.model.laws cimport contact_stiffness, row_dot
-from torqueloop.cython_kernels.model.model cimport BILATERAL, TL_FORMED, lanes, tl_model, tl_pattern, tl_state
+from torqueloop.cython_kernels.model.arena cimport mark, release, scratch
+from torqueloop.cython_kernels.model.lobatto cimport LOBATTO, LOBATTO_2, to_end, to_middle
+from torqueloop.cython_kernels.model.model cimport BILATERAL, CONTACT_BOTH, CONTACT_LIMITED, MODE_STUCK, TL_FORMED, lanes, tl_model, tl_pattern, tl_state
 from torqueloop.cython_kernels.locks.vectors cimport axpy, dot
 
 #: rows whose part outside the span of the others is below this share of their length count as dependent
@@ -127,14 +129,14 @@ cdef tl_pattern* pattern_of(const tl_model* m, tl_state* s) noexcept nogil:
     for i in range(m.nkey):
         s.key[i] = 0
     for i in range(m.nf):
-        if s.mode[i] == 0:
+        if s.mode[i] == MODE_STUCK:
             s.key[i >> 6] |= (<uint64_t>1) << (i & 63)
             s.stuck_list[ns] = i
             ns += 1
     for i in range(m.ncon):
         # two bits for each contact: open or without force, spring and damper, doubled spring
         r = s.regime[i] if s.regime[i] >= 0 else -s.regime[i]
-        if r == 1 or r == 2:
+        if r == CONTACT_BOTH or r == CONTACT_LIMITED:
             r = (r - 1) + m.nf + 2 * i
             s.key[r >> 6] |= (<uint64_t>1) << (r & 63)
     if m.direct_cache:
@@ -175,7 +177,7 @@ cdef tl_pattern* cut_pattern(const tl_model* m, tl_state* s, double h) noexcept 
     length. Real-time: yes (n^3)."""
     cdef int32_t i, ns = 0
     for i in range(m.nf):
-        if s.mode[i] == 0:
+        if s.mode[i] == MODE_STUCK:
             s.stuck_list[ns] = i
             ns += 1
     # trials that look for an event differ in their length only; regimes of contacts and ratios are in the rest as well

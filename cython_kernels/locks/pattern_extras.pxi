@@ -1,4 +1,5 @@
 # What a lock pattern holds beyond the stuck rows: stiffness of contacts, responses of losses, rows of variable gears.
+# Needs: model/laws.pxd, model/lobatto.pxd.
 
 cdef void stiffen(const tl_model* m, tl_state* s, tl_pattern* q, double h) noexcept nogil:
     """S and A4 of this pattern for the length h, with what the contacts add in their regimes."""
@@ -6,8 +7,6 @@ cdef void stiffen(const tl_model* m, tl_state* s, tl_pattern* q, double h) noexc
     cdef double c, d, f
     cdef double* S = <double*>q.S
     cdef double* A4 = <double*>q.A4
-    cdef double[2][2] W = [[1.0 / 3.0, -1.0 / 24.0], [2.0 / 3.0, 1.0 / 6.0]]     # Lobatto IIIA, see derive.py
-    cdef double[2][2] W2 = [[1.0 / 12.0, -1.0 / 48.0], [1.0 / 3.0, 0.0]]          # W^2
     if h == m.h:
         memcpy(S, m.S, n * n * sizeof(double))
         if m.order == 4:
@@ -21,7 +20,7 @@ cdef void stiffen(const tl_model* m, tl_state* s, tl_pattern* q, double h) noexc
                     for i in range(n):
                         for j in range(n):
                             A4[(a * n + i) * n2 + b * n + j] = ((m.M[i * n + j] if a == b else 0.0)
-                                + h * W[a][b] * m.D[i * n + j] + h * h * W2[a][b] * m.K[i * n + j])
+                                + h * LOBATTO[a][b] * m.D[i * n + j] + h * h * LOBATTO_2[a][b] * m.K[i * n + j])
     for i in range(m.ncon):
         contact_stiffness(m, s, i, &c, &d)
         if c == 0.0 and d == 0.0:
@@ -34,7 +33,7 @@ cdef void stiffen(const tl_model* m, tl_state* s, tl_pattern* q, double h) noexc
                 if m.order == 4:
                     for a in range(2):
                         for b in range(2):
-                            A4[(a * n + m.row_idx[j]) * n2 + b * n + m.row_idx[l]] += f * (h * W[a][b] * d + h * h * W2[a][b] * c)
+                            A4[(a * n + m.row_idx[j]) * n2 + b * n + m.row_idx[l]] += f * (h * LOBATTO[a][b] * d + h * h * LOBATTO_2[a][b] * c)
 
 
 cdef void respond(const tl_model* m, tl_state* s, tl_pattern* q, int32_t stages, const double* A, const double* P, int32_t l,
@@ -42,11 +41,12 @@ cdef void respond(const tl_model* m, tl_state* s, tl_pattern* q, int32_t stages,
     """Column (st, l) of X: change of every reaction at every stage for a unit torque of loss l at the stage st."""
     cdef int32_t n = m.n, nf = m.nf, nls = m.nls, count = stages if stages > 0 else 1, N = n * count, i, j, k, r, t, re
     cdef double acc, c, d
-    cdef double* g = s.pat_work2             # (N) force, (N) acceleration, (N) speed, (N) angle, (N) rho
-    cdef double* v = g + N
-    cdef double* u = v + N
-    cdef double* z = u + N
-    cdef double* rho = z + N
+    cdef int64_t here = mark(s)
+    cdef double* g = scratch(s, N)              # force
+    cdef double* v = scratch(s, N)              # acceleration
+    cdef double* u = scratch(s, N)              # speed
+    cdef double* z = scratch(s, N)              # angle
+    cdef double* rho = scratch(s, N)            # force of what is held
     for i in range(N):
         g[i] = 0.0
     k = m.fr[m.ls[l].fr].row
@@ -69,10 +69,10 @@ cdef void respond(const tl_model* m, tl_state* s, tl_pattern* q, int32_t stages,
             u[i] = 0.5 * h * v[i]
             z[i] = h * h * m.beta * v[i]
         elif stages == 2:
-            u[i] = h * (v[i] / 3.0 - v[n + i] / 24.0)
-            u[n + i] = h * (v[i] * (2.0 / 3.0) + v[n + i] / 6.0)
-            z[i] = h * (u[i] / 3.0 - u[n + i] / 24.0)
-            z[n + i] = h * (u[i] * (2.0 / 3.0) + u[n + i] / 6.0)
+            u[i] = h * to_middle(0.0, v[i], v[n + i])
+            u[n + i] = h * to_end(0.0, v[i], v[n + i])
+            z[i] = h * to_middle(0.0, u[i], u[n + i])
+            z[n + i] = h * to_end(0.0, u[i], u[n + i])
     for t in range(count):
         for r in range(nls):
             re = m.ls[r].re
@@ -89,6 +89,7 @@ cdef void respond(const tl_model* m, tl_state* s, tl_pattern* q, int32_t stages,
                 contact_stiffness(m, s, i, &c, &d)
                 acc -= m.re_con[re * m.ncon + i] * (c * row_dot(m, k, z + t * n) + d * row_dot(m, k, u + t * n))
             X[(t * nls + r) * count * nls + st * nls + l] = acc
+    release(s, here)
 
 
 cdef void loss_responses(const tl_model* m, tl_state* s, tl_pattern* q, double h) noexcept nogil:
@@ -111,7 +112,8 @@ cdef void set_ratio_rows(const tl_model* m, tl_state* s) noexcept nogil:
     cdef double* W = B + nf * n
     cdef double* W0 = W + nf * nf
     cdef double* Sb = W0 + nf * nf
-    cdef double* Mb = s.pat_work2            # (n) M^-1 B^T
+    cdef int64_t here = mark(s)
+    cdef double* Mb = scratch(s, n)             # M^-1 B^T
     for d in range(m.nvg):
         i = m.vg[d].fr
         for j in range(n):
@@ -143,5 +145,6 @@ cdef void set_ratio_rows(const tl_model* m, tl_state* s) noexcept nogil:
                 acc += B[j * n + l] * Sb[i * n + l]
             W[i * nf + j] = acc
             W[j * nf + i] = acc
+    release(s, here)
     for i in range(m.ncache):
         s.cache[i].valid = 0

@@ -136,7 +136,7 @@ def _matrices(a: ModelArrays, h: float) -> tuple[dict[str, np.ndarray], float]:
     S = M + 0.5 * h * D + 0.25 * h * h * G
     S = 0.5 * (S + S.T)
     Sinv, Minv = _symmetric_inverse(S), _symmetric_inverse(M)
-    # Lobatto IIIA: weights of the accelerations of the middle and the end in the speeds of the middle and the end
+    # Lobatto IIIA (lobatto.pxd, with its source): weights of the accelerations of middle and end in the speeds there
     A = np.array([[1 / 3, -1 / 24], [2 / 3, 1 / 6]])
     W, W0 = B @ Sinv @ B.T, B @ Minv @ B.T
     Rc = R[a.con["row"]]

@@ -294,10 +294,10 @@ cdef struct tl_state:
     double* vg_next       # (nvg) ratio at its end
     double* rea_size      # (nls) sum of the absolute terms of each reaction: what its rounding is measured by
     double* branch_x      # (nls) fraction of the trial at which the branch of a loss ends
-    double* lw            # loss problem: matrices and vectors
-    int32_t* li
-    double* th_w          # thermal problem
-    double* jo_w          # joint shafts: matrices and vectors of solve_joints
+    double* arena         # scratch that is taken and given back, see arena.pxd
+    int64_t arena_used    # doubles
+    int64_t arena_most    # of it so far
+    int64_t arena_size
     const double* B       # m.B, m.W0, m.W, m.SinvBt, or the state's own copies when rows change (variable gears)
     const double* W
     const double* W0
@@ -309,9 +309,8 @@ cdef struct tl_state:
     tl_pattern* cache
     int64_t cache_clock   # look-ups so far: the slot used least recently gives way
     tl_pattern* pat       # pattern of the present set of stuck elements
-    double* pat_work
+    double* pat_work      # what `build` leaves for build_length: basis, P_r; scratch of both behind it
     int32_t* pat_idx      # (5n) the same for ranges
-    double* pat_work2     # (10n) scratch of pattern_extras.pxi
     uint64_t* key
     int32_t* stuck_list
     tl_readout readout    # how the outputs are read

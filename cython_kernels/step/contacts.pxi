@@ -9,6 +9,8 @@
 #
 # Hard stops (lo <= phi <= hi) are met where the way to one of their ends ends; they are numbered after the contacts here.
 # At an end a stop is a friction element that holds one way (box.pxi: blocked).
+#
+# Needs: model/laws.pxd, accept.pxi (work4, at), events.pxi (TOL_R, poly_at), impact.pxi (stop_blocked).
 
 cdef inline void subtract_contacts(const tl_model* m, const tl_state* s, const double* z, const double* u,
                                    double* F) noexcept nogil:

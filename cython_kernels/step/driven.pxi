@@ -1,5 +1,7 @@
 # Bilateral elements: driven flanges (prescribed motion) and gears of variable ratio. They are always held, their slip
 # follows a prescribed acceleration: with B_s^+ the pseudo-inverse of the held rows, a = B_s^+ alpha + (free part).
+#
+# Needs: forces.pxi (input_at), gather, stages.pxi (stage_theta); locks (pattern_of, set_ratio_rows).
 
 cdef double BESSEL_A = 1.3617     # coefficients of the critically damped (Bessel) filter of second order, as in Modelica
 cdef double BESSEL_B = 0.6180
@@ -139,7 +141,8 @@ cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept 
     collocation, or a jump of the reference (an impact; the driver does the work): then 1."""
     cdef int32_t d, i, j, n = TL_N(m), nf = TL_NF(m), off = 0, jump = 0
     cdef double e, ref, w
-    cdef double* target = s.g                 # (nf); v1, v2 are scratch of project
+    cdef int64_t here = mark(s)
+    cdef double* target = scratch(s, nf)         # slips of the held rows
     for d in range(TL_ND(m)):
         i = m.drv[d].fr
         w = slip_of(m, s, i, s.now.u)
@@ -191,6 +194,7 @@ cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept 
                 for j in range(n):
                     e += s.pat.Tn[j * nf + i] * s.rho[j]
                 s.e_fr[i] -= 0.5 * e * (slip_of(m, s, i, s.us) + slip_of(m, s, i, s.now.u))
+    release(s, here)
     return jump
 
 

@@ -11,6 +11,12 @@
 # which is one boxed problem with a positive definite matrix. The works are force times mean speed times dt, they close to
 # rounding; tau (r0 + r1) <= 0 and N (x1 - x0) >= the rise of c/2 max(0, x)^2, so neither gives energy, however long dt is.
 # First order. Slips beyond zero go on without friction: they are met again at the end of the interval.
+#
+# J. J. Moreau, Unilateral contact and dry friction in finite freedom dynamics, in: Nonsmooth Mechanics and Applications, CISM
+# 302, Springer 1988. The boxed problem: J. J. Judice, F. M. Pires 1994 (locks.pyx).
+#
+# Needs: box.pxi, contacts.pxi, losses.pxi, driven.pxi, bodies.pxi, joints.pxi, forces.pxi, trial.pxi (idle_integrator, lin_force),
+# advance.pxi (meet_instant).
 
 #: rad/s or m/s: a slip brought to rest that the shift of the boxed problem has let creep
 cdef double CREEP = 1e-6
@@ -330,10 +336,13 @@ cdef void come_to_rest(const tl_model* m, tl_state* s, const tl_box* box, const 
     if not any_held:
         return
     s.pat = pattern_of(m, s)
+    cdef int64_t here = mark(s)
+    cdef double* target = scratch(s, TL_NF(m))  # driven flanges go on as they do
     if TL_ND(m) + TL_NVG(m) > 0:
         for i in range(TL_NF(m)):
-            s.g[i] = slip_of(m, s, i, s.now.u)
-    project(m, s, s.g)
+            target[i] = slip_of(m, s, i, s.now.u)
+    project(m, s, target)
+    release(s, here)
     if hit >= 0:
         lost -= kinetic_energy(m, s)
         s.e_fr[hit] += lost if lost > 0.0 else 0.0

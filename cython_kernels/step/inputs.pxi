@@ -6,6 +6,8 @@
 #   a <- a + P0 F dF      tau <- tau + T0 F dF
 #
 # Anything else is a jump: forces, modes and accelerations of the instant are found anew (meet_instant, advance.pxi).
+#
+# Needs: advance.pxi (meet_instant), forces.pxi, driven.pxi, poses.pxi, stages.pxi, thermal.pxi.
 
 cdef enum:
     #: steps in a row in which a pressure rests: then both instants and the middle hold the same (quiet.pxi)

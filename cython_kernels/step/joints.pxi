@@ -7,6 +7,8 @@
 # The mean of it, c (q_a - q_b) + d (w_a - w_b), is a spring and damper of the model and implicit in its constant
 # matrices; what is left of both torques, the ripple, are two ports. In a trial they are solved for together with the
 # accelerations (joints_solve.pxi), so that no stiffness asks for a shorter step.
+#
+# Needs: model/joints.pxd, forces.pxi (input_at), poses.pxi.
 
 include "poses.pxi"
 
@@ -129,8 +131,9 @@ cdef void joint_books(const tl_model* m, tl_state* s, double x, int32_t four) no
     cdef int32_t i, p, n = TL_N(m)
     cdef double xh = x * s.h, y = 0.5 * x, weight
     cdef tl_joint j
-    cdef double* u = s.jo_w
-    cdef double* z = s.jo_w + n
+    cdef int64_t here = mark(s)
+    cdef double* u = scratch(s, n)
+    cdef double* z = scratch(s, n)
     cdef const double* at_u
     cdef const double* at_z
     if four:
@@ -150,6 +153,7 @@ cdef void joint_books(const tl_model* m, tl_state* s, double x, int32_t four) no
             s.e_jo[3 * i + 1] += weight * j.bending
         s.e_jo[3 * i + 2] = 0.5 * m.jo[i].c * j.D * j.D
         turned_to(m, s, i, &j)
+    release(s, here)
 
 
 # In the impulse step the ripple is that of the middle of the interval, its heat what the shaft has taken and does not store.

@@ -5,6 +5,8 @@
 # method on it, with the response of the pattern and the derivatives of the law. Where a shaft is resolved or nearly
 # straight the first round ends it; with one that is unresolved the mean is as stiff as the law, and the rounds converge
 # as fast as the ripple is smaller than the mean, or quadratically.
+#
+# Needs: joints.pxi, stages.pxi, trial.pxi (hold, hold4).
 
 #: rad: part of a radian of twist whose force counts as the size of the forces where there is less
 cdef double SMALL_TWIST = 1e-3
@@ -43,7 +45,8 @@ cdef void joint_responses(const tl_model* m, tl_state* s, int32_t stages, double
     cdef int32_t c, d, k, j, i, r, st, n = TL_N(m), nc = 2 * TL_NJO(m), N = stages * nc
     cdef double h = s.h, am, a1, wm, w1
     cdef const double* P
-    cdef double* col = s.jo_w
+    cdef int64_t here = mark(s)
+    cdef double* col = scratch(s, stages * n)
     for r in range(stages):
         for d in range(nc):
             k = joint_row(m, d)
@@ -61,12 +64,13 @@ cdef void joint_responses(const tl_model* m, tl_state* s, int32_t stages, double
                     Hq[i] = m.beta * h * h * am
                     continue
                 a1 = row_dot(m, joint_row(m, c), col + n)
-                wm = h * (am / 3.0 - a1 / 24.0)
-                w1 = h * (am * (2.0 / 3.0) + a1 / 6.0)
+                wm = h * to_middle(0.0, am, a1)
+                w1 = h * to_end(0.0, am, a1)
                 Hw[i] = wm
                 Hw[nc * N + i] = w1
-                Hq[i] = h * (wm / 3.0 - w1 / 24.0)
-                Hq[nc * N + i] = h * (wm * (2.0 / 3.0) + w1 / 6.0)
+                Hq[i] = h * to_middle(0.0, wm, w1)
+                Hq[nc * N + i] = h * to_end(0.0, wm, w1)
+    release(s, here)
 
 
 cdef inline void joint_slopes(const tl_model* m, int32_t i, const tl_joint* j, double[4] on_a, double[4] on_b) noexcept nogil:
@@ -114,10 +118,11 @@ cdef void solve_joints(const tl_model* m, tl_state* s, int32_t stages) noexcept 
     """Forces of the joint shafts at the stages of the trial, into s.g, the ports of each stage, and the accelerations."""
     cdef int32_t i, k, c, x, st, it, njo = TL_NJO(m), nc = 2 * njo, N = stages * nc, n = TL_N(m)
     cdef int32_t first = TL_NPORT(m) - nc
-    cdef double* Hq = s.jo_w + 2 * n
-    cdef double* Hw = Hq + N * N
-    cdef double* A = Hw + N * N
-    cdef double* b = A + N * N
+    cdef int64_t here = mark(s)
+    cdef double* Hq = scratch(s, N * N)
+    cdef double* Hw = scratch(s, N * N)
+    cdef double* A = scratch(s, N * N)
+    cdef double* b = scratch(s, N)
     cdef double[2] force
     cdef double[4] ahead
     cdef double[4] away
@@ -170,3 +175,4 @@ cdef void solve_joints(const tl_model* m, tl_state* s, int32_t stages) noexcept 
         answer_forces(m, s, stages)
     if not worst <= JOINT_UNSOLVED * scale:
         s.counters[TL_C_STEEP] += 1
+    release(s, here)

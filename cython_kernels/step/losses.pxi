@@ -7,6 +7,8 @@
 # tau = -loss acts along the row. The two linear laws belong to the two directions of power; the one that holds is the
 # `branch` (0: A, 1: B), and its change, where both agree, is an event. LossyGear: kA = 1 - eta1, kB = 1 - 1/eta2,
 # cA = |tbf1|, cB = |tbf2|, r the torque on flange_a; a mesh with force-pole offset f: kA = f, kB = -f, r the mesh force.
+#
+# Needs: forces.pxi (input_at), stages.pxi, box.pxi, decide.pxi (free_inverse).
 
 # Decisions know the torques to the shift of the boxed problem (1e-9); events must not ask again about less than that.
 cdef double BRANCH_TOL = 1e-8          # of the terms compared, for a change of branch
@@ -165,18 +167,19 @@ cdef struct tl_loss_box:
     double* b              # (nc) slips without them
     double* A              # (k, k) equations of the present assignment
     double* x              # (k) their solution: the torques
+    double* col            # (n) accelerations of one of them
 
 
 cdef tl_loss_box lay_losses(const tl_model* m, tl_state* s, const tl_box* box) noexcept nogil:
-    """Who takes part, in the scratch memory of the state."""
-    cdef int32_t c, l, nf = TL_NF(m), nls = TL_NLS(m)
+    """Who takes part; what is taken of the scratch memory is the caller's to give back."""
+    cdef int32_t c, l, nls = TL_NLS(m), most = box.nc + nls
     cdef tl_loss_box p
     p.nc = p.k = box.nc
-    p.el = s.li                              # (nf) each
-    p.ls = p.el + nf
-    p.br = p.ls + nf
-    p.ask = p.br + nf
-    p.old = p.ask + nf
+    p.el = scratch_ints(s, most)
+    p.ls = scratch_ints(s, most)
+    p.br = scratch_ints(s, most)
+    p.ask = scratch_ints(s, most)
+    p.old = scratch_ints(s, most)
     for c in range(box.nc):
         p.el[c] = box.cand[c]
     for l in range(nls):
@@ -184,11 +187,12 @@ cdef tl_loss_box lay_losses(const tl_model* m, tl_state* s, const tl_box* box) n
             p.el[p.k] = m.ls[l].fr
             box.side[p.k] = -1 if s.mode[m.ls[l].fr] == MODE_FORWARD else 1
             p.k += 1
-    p.W = s.lw
-    p.b = p.W + p.k * p.k
-    p.R = p.b + p.k
-    p.A = p.R + nls * p.k
-    p.x = p.A + p.k * p.k
+    p.W = scratch(s, p.k * p.k)
+    p.b = scratch(s, p.k)
+    p.R = scratch(s, nls * p.k)
+    p.A = scratch(s, p.k * p.k)
+    p.x = scratch(s, p.k)
+    p.col = scratch(s, TL_N(m))
     for c in range(p.k):
         p.ls[c] = -1
         p.br[c] = 0
@@ -205,7 +209,7 @@ cdef void loss_responses(const tl_model* m, tl_state* s, const tl_box* box, cons
                          tl_loss_box* p) noexcept nogil:
     """What the torques do to slips and reactions."""
     cdef int32_t c, d, i, j, l, n = TL_N(m), nf = TL_NF(m), nls = TL_NLS(m), k = p.k
-    cdef double* col = p.x + k               # (n) accelerations of one of them
+    cdef double* col = p.col
     cdef double acc
     for d in range(k):
         for i in range(n):
@@ -388,6 +392,7 @@ cdef int32_t decide_losses(const tl_model* m, tl_state* s, tl_box* box, int32_t*
     for c in range(box.nc):
         s.mode[box.cand[c]] = MODE_FREE      # an earlier round has left the mode it tried
     cdef const double* inverse = free_inverse(m, s)
+    cdef int64_t here = mark(s)
     p = lay_losses(m, s, box)
     loss_responses(m, s, box, inverse, &p)
     for c in range(p.nc):
@@ -422,4 +427,5 @@ cdef int32_t decide_losses(const tl_model* m, tl_state* s, tl_box* box, int32_t*
             break
         number += 1
     take_losses(m, s, box, &p, bad == 0)
+    release(s, here)
     return 1 if bad != 0 else 0

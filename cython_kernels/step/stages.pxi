@@ -6,6 +6,8 @@
 #
 # with A = S, A4 or M. Its solution for given g is P (g - A ad) + ad; the loss torques are found by a small system over
 # the stages, from the response X of the reactions to them, which depends on the lock pattern only.
+#
+# Needs: losses.pxi, trial.pxi (lin_force), model/laws.pxd, model/lobatto.pxd.
 
 cdef inline int32_t staged(const tl_model* m) noexcept nogil:
     """1 when the model has any of these groups."""
@@ -26,10 +28,10 @@ cdef void stage_motion(const tl_model* m, tl_state* s, int32_t stages, const dou
             s.zs[i] = s.now.z[i] + h * s.now.u[i] + h * h * ((0.5 - m.beta) * s.now.a[i] + m.beta * v[i])
     else:
         for i in range(n):
-            s.us[i] = s.now.u[i] + h * (5.0 / 24.0 * s.now.a[i] + v[i] / 3.0 - v[n + i] / 24.0)
-            s.us[n + i] = s.now.u[i] + h * (s.now.a[i] / 6.0 + v[i] * (2.0 / 3.0) + v[n + i] / 6.0)
-            s.zs[i] = s.now.z[i] + h * (5.0 / 24.0 * s.now.u[i] + s.us[i] / 3.0 - s.us[n + i] / 24.0)
-            s.zs[n + i] = s.now.z[i] + h * (s.now.u[i] / 6.0 + s.us[i] * (2.0 / 3.0) + s.us[n + i] / 6.0)
+            s.us[i] = s.now.u[i] + h * to_middle(s.now.a[i], v[i], v[n + i])
+            s.us[n + i] = s.now.u[i] + h * to_end(s.now.a[i], v[i], v[n + i])
+            s.zs[i] = s.now.z[i] + h * to_middle(s.now.u[i], s.us[i], s.us[n + i])
+            s.zs[n + i] = s.now.z[i] + h * to_end(s.now.u[i], s.us[i], s.us[n + i])
 
 
 cdef inline tl_eval* stage_eval(tl_state* s, int32_t stages, int32_t st) noexcept nogil:
@@ -86,8 +88,7 @@ cdef void reactions_of(const tl_model* m, tl_state* s, tl_eval* e, const double*
     cdef int32_t i, l, r, k, nf = TL_NF(m)
     cdef double acc, size, term
     for i in range(TL_NLIN(m)):
-        k = TL_LIN_ROW(m, i)
-        s.f_lin[i] = -(m.lin[i].c * (lin_dot(m, i, z) + m.row_off[k] - m.lin[i].phi0) + m.lin[i].d * lin_dot(m, i, u))
+        s.f_lin[i] = -lin_force(m, i, z, u)
     for i in range(TL_NCON(m)):
         k = m.con[i].row
         s.f_con[i] = contact_force(m, s, i, row_dot(m, k, z) + m.row_off[k], row_dot(m, k, u))
@@ -126,66 +127,84 @@ cdef void reactions(const tl_model* m, tl_state* s, int32_t stages, const double
         reactions_of(m, s, stage_eval(s, stages, st), v + st * n, s.us + st * n, s.zs + st * n)
 
 
-cdef void solve_stages(const tl_model* m, tl_state* s, int32_t stages, double* v) noexcept nogil:
-    """Accelerations v (stages*n), torques of the elements at rest, of driven flanges and of losses, from s.g.
+cdef struct tl_moving:
+    int32_t k              # losses that move
+    int32_t* loss          # (k)
+    double* tau            # (stages, k) their torques
 
-    On return s.g holds the loss torques as well, and tau, rea of each stage are set.
-    """
-    cdef int32_t c, d, j, l, r, st, k = 0, size, n = TL_N(m), nls = TL_NLS(m), count = stages if stages > 0 else 1
+
+cdef int32_t moving_torques(const tl_model* m, tl_state* s, int32_t stages, const double* X, tl_moving* p) noexcept nogil:
+    """Their torques tau = -(k r + c) over the stages, r with the response X to them; 1 where nothing balances them."""
+    cdef int32_t c, d, l, r, st, singular, k = p.k, nls = TL_NLS(m), count = stages if stages > 0 else 1, size = k * count
+    cdef double slope, const_
+    cdef int64_t here = mark(s)
+    cdef double* L = scratch(s, size * size)
+    cdef tl_eval* e
+    for st in range(count):
+        e = stage_eval(s, stages, st)
+        for c in range(k):
+            l = p.loss[c]
+            loss_law(m, s, l, e.w[m.fr[m.ls[l].fr].row], stage_theta(s, stages, st), s.branch[l], s.mode[m.ls[l].fr],
+                     &slope, &const_)
+            p.tau[st * k + c] = -(slope * e.rea[l] + const_)
+            for r in range(count):
+                for d in range(k):
+                    L[(st * k + c) * size + r * k + d] = slope * X[(st * nls + l) * count * nls + r * nls + p.loss[d]]
+            L[(st * k + c) * size + st * k + c] += 1.0
+    singular = lu_solve(L, size, p.tau, 1)
+    release(s, here)
+    return singular
+
+
+cdef void push_moving(const tl_model* m, tl_state* s, int32_t stages, const tl_moving* p, int32_t undo) noexcept nogil:
+    """Their torques into s.g, tau and the capacities of each stage; undo: out of s.g again."""
+    cdef int32_t c, i, j, st
+    cdef double dt
+    cdef tl_eval* e
+    for st in range(stages if stages > 0 else 1):
+        e = stage_eval(s, stages, st)
+        for c in range(p.k):
+            i = m.ls[p.loss[c]].fr
+            dt = p.tau[st * p.k + c]
+            if not undo:
+                e.tau[i] = dt
+                e.cap_f[i] = fabs(dt)
+                e.cap_b[i] = fabs(dt)
+            for j in range(m.row_ptr[m.fr[i].row], m.row_ptr[m.fr[i].row + 1]):
+                if undo:
+                    s.g[st * TL_N(m) + m.row_idx[j]] -= m.row_val[j] * dt
+                else:
+                    s.g[st * TL_N(m) + m.row_idx[j]] += m.row_val[j] * dt
+
+
+cdef void solve_stages(const tl_model* m, tl_state* s, int32_t stages, double* v) noexcept nogil:
+    """Accelerations v (stages*n), torques of the elements at rest, of driven flanges and of losses, from s.g, which is left
+    as it was; tau, rea of each stage are set."""
+    cdef int32_t l, nls = TL_NLS(m)
     cdef const double* A = m.M if stages == 0 else (s.pat.S if stages == 1 else s.pat.A4)
     cdef const double* P = s.pat.P0 if stages == 0 else (s.pat.P if stages == 1 else s.pat.P4)
-    cdef const double* X = s.pat.X0 if stages == 0 else s.pat.X
-    cdef double slope, const_, dt
-    cdef double* L
-    cdef double* b
-    cdef tl_eval* e
+    cdef int64_t here = mark(s)
+    cdef tl_moving p
     linear_stages(m, s, stages, A, P, v)
     if nls == 0:
         return
+    p.k = 0
+    p.loss = scratch_ints(s, nls)
+    p.tau = scratch(s, 2 * nls)
     for l in range(nls):
         if s.mode[m.ls[l].fr] & 1:
-            s.li[k] = l
-            k += 1
+            p.loss[p.k] = l
+            p.k += 1
     stage_motion(m, s, stages, v)
     reactions(m, s, stages, v)
-    if k == 0:
-        return
-    size = k * count
-    L = s.lw
-    b = L + size * size
-    for st in range(count):
-        e = stage_eval(s, stages, st)
-        for c in range(k):
-            l = s.li[c]
-            loss_law(m, s, l, e.w[m.fr[m.ls[l].fr].row], stage_theta(s, stages, st), s.branch[l], s.mode[m.ls[l].fr],
-                     &slope, &const_)
-            b[st * k + c] = -(slope * e.rea[l] + const_)
-            for r in range(count):
-                for d in range(k):
-                    L[(st * k + c) * size + r * k + d] = slope * X[(st * nls + l) * count * nls + r * nls + s.li[d]]
-            L[(st * k + c) * size + st * k + c] += 1.0
-    if lu_solve(L, size, b, 1):
-        return
-    for st in range(count):
-        e = stage_eval(s, stages, st)
-        for c in range(k):
-            l = m.ls[s.li[c]].fr
-            dt = b[st * k + c]
-            e.tau[l] = dt
-            e.cap_f[l] = fabs(dt)
-            e.cap_b[l] = fabs(dt)
-            for j in range(m.row_ptr[m.fr[l].row], m.row_ptr[m.fr[l].row + 1]):
-                s.g[st * n + m.row_idx[j]] += m.row_val[j] * dt
-    linear_stages(m, s, stages, A, P, v)
-    stage_motion(m, s, stages, v)
-    reactions(m, s, stages, v)
-    # undone, so that the caller may solve again from the forces it has assembled
-    for st in range(count):
-        for c in range(k):
-            l = m.ls[s.li[c]].fr
-            dt = b[st * k + c]
-            for j in range(m.row_ptr[m.fr[l].row], m.row_ptr[m.fr[l].row + 1]):
-                s.g[st * n + m.row_idx[j]] -= m.row_val[j] * dt
+    if p.k > 0 and not moving_torques(m, s, stages, s.pat.X0 if stages == 0 else s.pat.X, &p):
+        push_moving(m, s, stages, &p, 0)
+        linear_stages(m, s, stages, A, P, v)
+        stage_motion(m, s, stages, v)
+        reactions(m, s, stages, v)
+        # undone, so that the caller may solve again from the forces it has assembled
+        push_moving(m, s, stages, &p, 1)
+    release(s, here)
 
 
 cdef inline double stage_theta(const tl_state* s, int32_t stages, int32_t st) noexcept nogil:

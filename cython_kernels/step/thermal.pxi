@@ -4,6 +4,8 @@
 #
 # Implicit in the temperatures (trapezoidal; backward Euler where a capacity is too small for the step), the heat is the
 # energy the mechanical books have collected, so what friction loses is what the nodes gain.
+#
+# Needs: forces.pxi (input_at), model/laws.pxd.
 
 cdef inline double source_energy(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
     """Energy that heat source i has given off so far, J (kind 4 has no counter: see heat_step)."""
@@ -33,14 +35,12 @@ cdef inline double conductance(const tl_model* m, const tl_state* s, int32_t i, 
 cdef inline double source_power(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
     """Power of heat source i now, W."""
     cdef int32_t kind = m.ths[i].kind, k = m.ths[i].idx
-    cdef double w
     if kind == HEAT_OF_PORT:
         return -s.now.port[k] * row_dot(m, TL_PORT_ROW(m, k), s.now.u)
     if kind == HEAT_OF_FRICTION:
         return -s.now.tau[k] * row_dot(m, TL_FR_ROW(m, k), s.now.u)
     if kind == HEAT_OF_DAMPER:
-        w = row_dot(m, TL_LIN_ROW(m, k), s.now.u)
-        return m.lin[k].d * w * w
+        return damper_power(m, s, k)
     if kind == HEAT_OF_CONTACT:
         return contact_loss(m, s, k, row_angle(m, s, m.con[k].row), row_dot(m, m.con[k].row, s.now.u))
     return input_at(m, s, k, theta)
@@ -50,7 +50,8 @@ cdef void heat_rates(const tl_model* m, tl_state* s, double theta, double dt) no
     """Rates of the temperatures now, and (dt > 0) how they changed over the last dt: what the next step predicts with."""
     cdef int32_t i, a, b, nth = TL_NTH(m), hint = 0
     cdef double q
-    cdef double* rate = s.th_w
+    cdef int64_t here = mark(s)
+    cdef double* rate = scratch(s, nth)
     for i in range(nth):
         rate[i] = 0.0
     for i in range(m.nths):
@@ -65,16 +66,18 @@ cdef void heat_rates(const tl_model* m, tl_state* s, double theta, double dt) no
         rate[i] = rate[i] / m.th[i].C if m.th[i].C > 0.0 else 0.0
         s.T_curve[i] = (rate[i] - s.T_rate[i]) / dt if dt > 0.0 else 0.0
         s.T_rate[i] = rate[i]
+    release(s, here)
 
 
 cdef void heat_step(const tl_model* m, tl_state* s, double theta) noexcept nogil:
     """Temperatures at the fraction theta of the step, to which the books are complete: its end, or an event."""
     cdef int32_t i, j, a, b, nth = TL_NTH(m), hint = 0
     cdef double e, G, weight = 0.5, mid = 0.5 * (theta + s.T_theta), dt = (theta - s.T_theta) * m.h
-    cdef double* A = s.th_w                  # (nth, nth)
-    cdef double* x = A + nth * nth
-    cdef double* flow = x + nth              # (nth) heat, W
-    cdef double* L = flow + nth              # (nth) sum of conductances
+    cdef int64_t here = mark(s)
+    cdef double* A = scratch(s, nth * nth)
+    cdef double* x = scratch(s, nth)
+    cdef double* flow = scratch(s, nth)         # heat, W
+    cdef double* L = scratch(s, nth)            # sum of conductances
     for i in range(nth):
         flow[i] = 0.0
         L[i] = 0.0
@@ -113,9 +116,9 @@ cdef void heat_step(const tl_model* m, tl_state* s, double theta) noexcept nogil
                 A[i * nth + j] = 0.0
             A[i * nth + i] = 1.0
             x[i] = input_at(m, s, m.th[i].input, theta) if m.th[i].input >= 0 else m.th[i].T0
-    if lu_solve(A, nth, x, 1):
-        return
-    for i in range(nth):
-        s.T[i] = x[i]
-    s.T_theta = theta
-    heat_rates(m, s, theta, dt)
+    if not lu_solve(A, nth, x, 1):
+        for i in range(nth):
+            s.T[i] = x[i]
+        s.T_theta = theta
+        heat_rates(m, s, theta, dt)
+    release(s, here)

@@ -148,6 +148,15 @@ def test_a_precompiled_step_of_every_group_has_the_bits_of_the_generic_one(order
     assert events > 20 and runs[0].state.counters == runs[1].state.counters
 
 
+@pytest.mark.parametrize("order", [2, 4])
+def test_scratch_memory_is_given_back_and_suffices(order: int) -> None:
+    sim = Simulation(everything(order), h=1e-3, kernel="generic")
+    sim.run(2.0, inputs=inputs(order))
+    most, reserved, taken = sim.state.scratch
+    assert taken == 0
+    assert 0 < most <= reserved
+
+
 @pytest.mark.parametrize("kind", [r.kind for r in records.RECORDS if r.kind not in IN_CARS])
 def test_a_step_serves_only_drivelines_with_as_many_of_every_kind(kind: str) -> None:
     arrays = compile_driveline(everything(2)).arrays

@@ -1,0 +1,38 @@
+"""Scratch memory of a state, as a stack: a function marks where it stands, takes what it needs, and gives all of it back to
+the mark before it returns. What is taken holds anything. Real-time: yes.
+
+    cdef int64_t here = mark(s)
+    cdef double* A = scratch(s, n * n)
+    ...
+    release(s, here)
+
+`arena_size` (kernel_state.pxi) reserves what all of them may take together; how much was taken at most is kept, and a test
+holds the two against each other. (The idea is that of MuJoCo's mj_markStack, mj_stackAlloc, mj_freeStack.)
+"""
+
+from libc.stdint cimport int32_t, int64_t
+
+from torqueloop.cython_kernels.model.model cimport tl_state
+
+
+cdef inline int64_t mark(const tl_state* s) noexcept nogil:
+    return s.arena_used
+
+
+cdef inline void release(tl_state* s, int64_t here) noexcept nogil:
+    s.arena_used = here
+
+
+cdef inline double* scratch(tl_state* s, int64_t count) noexcept nogil:
+    """Room for so many doubles. Where too little was reserved (a mistake, which arena_most shows) the room of others: never
+    memory outside."""
+    cdef double* at = s.arena + s.arena_used
+    s.arena_used += count
+    if s.arena_used > s.arena_most:
+        s.arena_most = s.arena_used
+    return at if s.arena_used <= s.arena_size else s.arena
+
+
+cdef inline int32_t* scratch_ints(tl_state* s, int64_t count) noexcept nogil:
+    """Room for so many whole numbers."""
+    return <int32_t*>scratch(s, (count + 1) // 2)
