@@ -43,17 +43,6 @@ cdef void fixed_capacities(const tl_model* m, tl_eval* e) noexcept nogil:
             e.steep[i] = 0.0
 
 
-cdef int64_t arena_size(const tl_model* m) noexcept nogil:
-    """Doubles of scratch memory that are enough for everything that takes of it, one within the other (arena.pxd)."""
-    cdef int64_t n = m.n, nf = m.nf, nls = m.nls, nth = m.nth, k = nf + 2 * (m.ncon + m.nst) + nls
-    cdef int64_t joints = 2 * m.njo * (m.order // 2)
-    cdef int64_t losses = 5 * (k + 1) + 2 * k * k + (nls + 2) * k + n if nls else 0
-    cdef int64_t stages = nls + 1 + 4 * nls * nls + 2 * nls
-    cdef int64_t shafts = 3 * joints * joints + joints + 2 * n
-    cdef int64_t heat = nth * nth + 4 * nth
-    return losses + stages + shafts + heat + 10 * n + nf
-
-
 cdef void tl_state_take(const tl_model* m, tl_state* s, const double* x, const int64_t* k) noexcept nogil:
     """Take over the values (x, k) of a state of the same structure. Real-time: yes (at most one lock pattern built)."""
     memcpy(s.x, x, s.nx * sizeof(double))
@@ -84,12 +73,20 @@ cdef class KernelState:
 
     def __init__(self, KernelModel model not None):
         self.model = model
-        cdef tl_model* m = model.ptr
+        self._state_proper()
+        self._scratch_of_trials()
+        self._scratch_of_groups()
+        self._lists()
+        self._patterns()
+        plan_readout(self)
+        self.reset()
+
+    def _state_proper(self):
+        """What is copied, restored and hashed: one block of doubles, one of whole numbers, and the two instants in them."""
+        cdef tl_model* m = self.model.ptr
         cdef tl_state* s = self.ptr
-        cdef int64_t n = m.n, nf = m.nf, nm = 2 * m.n + m.nf + 4
-        cdef int64_t nb = nf + 2 * (m.ncon + m.nst), i
+        cdef int64_t n = m.n, nf = m.nf, i
         cdef double* cur
-        # state proper
         s.nev = 4 * n + m.nhot + m.nport + 7 * nf + m.nact + m.nls
         s.nfix = n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1 + m.ncon + 3 * m.nth + m.nths + m.nvg + 7 * m.nbo
         s.nfix += 3 * m.njo + TL_POSE_STATE * m.nps
@@ -130,7 +127,14 @@ cdef class KernelState:
         s.hist = s.step_no + 2
         s.parity = s.step_no + 3
         s.counters = s.step_no + 4
-        # scratch
+
+    def _scratch_of_trials(self):
+        """Inputs, the other two instants, vectors of a trial, the boxed problem."""
+        cdef tl_model* m = self.model.ptr
+        cdef tl_state* s = self.ptr
+        cdef int64_t n = m.n, nf = m.nf, nm = 2 * m.n + m.nf + 4
+        cdef int64_t nb = nf + 2 * (m.ncon + m.nst), i
+        cdef double* cur
         s.inp = <double*>zeros(self, 3 * m.nin * sizeof(double))
         s.in_c = <double*>zeros(self, 3 * m.nin * sizeof(double))
         for i in range(2, 4):
@@ -159,7 +163,12 @@ cdef class KernelState:
         s.part = 1.0
         s.h = m.h
         s.hint = <int32_t*>zeros(self, (2 * m.neng + 3 * m.ntc + nf + 2 * m.ncv + 4 * m.nls + 4) * sizeof(int32_t))
-        self._more_scratch()
+
+    def _lists(self):
+        """Lists of elements, scratch of lock patterns, log of modes."""
+        cdef tl_model* m = self.model.ptr
+        cdef tl_state* s = self.ptr
+        cdef int64_t n = m.n, nf = m.nf
         s.key = <uint64_t*>zeros(self, m.nkey * sizeof(uint64_t))
         s.sliding = <int32_t*>zeros(self, 6 * (nf + 1) * sizeof(int32_t))
         s.due = s.sliding + nf + 1
@@ -180,9 +189,6 @@ cdef class KernelState:
         s.log_t = <double*>zeros(self, s.log_size * sizeof(double))
         s.log_el = <int32_t*>zeros(self, s.log_size * sizeof(int32_t))
         s.log_mode = <int32_t*>zeros(self, s.log_size * sizeof(int32_t))
-        self._patterns()
-        plan_readout(self)
-        self.reset()
 
     def _patterns(self):
         """Memory of the lock patterns; pattern_size in derive.py counts the same."""
@@ -235,7 +241,7 @@ cdef class KernelState:
         q.range = ranges + m.ncache * per
         s.change = _take(&cur, nf)
 
-    def _more_scratch(self):
+    def _scratch_of_groups(self):
         """Scratch of losses, driven flanges, contacts, variable gears and the thermal network."""
         cdef tl_model* m = self.model.ptr
         cdef tl_state* s = self.ptr

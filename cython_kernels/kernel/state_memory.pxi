@@ -32,3 +32,14 @@ cdef int64_t eval_block(const tl_model* m, tl_eval* e, double* mem) noexcept:
     e.p = _take(&cur, m.nact)
     e.rea = _take(&cur, m.nls)
     return cur - mem
+
+
+cdef int64_t arena_size(const tl_model* m) noexcept nogil:
+    """Doubles of scratch memory that are enough for everything that takes of it, one within the other (arena.pxd)."""
+    cdef int64_t n = m.n, nf = m.nf, nls = m.nls, nth = m.nth, k = nf + 2 * (m.ncon + m.nst) + nls
+    cdef int64_t joints = 2 * m.njo * (m.order // 2)
+    cdef int64_t losses = 5 * (k + 1) + 2 * k * k + (nls + 2) * k + n if nls else 0
+    cdef int64_t stages = nls + 1 + 4 * nls * nls + 2 * nls
+    cdef int64_t shafts = 3 * joints * joints + joints + 2 * n
+    cdef int64_t heat = nth * nth + 4 * nth
+    return losses + stages + shafts + heat + 10 * n + nf

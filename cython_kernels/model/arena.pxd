@@ -6,7 +6,7 @@ the mark before it returns. What is taken holds anything. Real-time: yes.
     ...
     release(s, here)
 
-`arena_size` (kernel_state.pxi) reserves what all of them may take together; how much was taken at most is kept, and a test
+`arena_size` (kernel/state_memory.pxi) reserves what all of them may take together; how much was taken at most is kept, and a test
 holds the two against each other. (The idea is that of MuJoCo's mj_markStack, mj_stackAlloc, mj_freeStack.)
 """
 
