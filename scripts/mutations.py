@@ -27,6 +27,7 @@ PARTS = ("unit/test_components_rot_kinds.py", "unit/test_components_pt_parts.py"
          "unit/test_components_rot_losses.py")  # fmt: skip
 CURVES = ("unit/test_components_vehicle.py", "unit/test_components_pt_runs.py")
 ROAD, BOXES, NUMBERS = "cython_kernels/vehicle/road.pyx", "cython_kernels/link", ("unit/test_lockstep_numbers.py",)
+FRAMES = ("unit/test_frames_form.py",)
 LINKS, PEERS = "hil/link", ("hil/test_hostile_peers.py",)
 RECORDINGS, FILES = ("hil/test_hostile_recordings.py",), ("hil/test_hostile_files.py",)
 MACHINE = ("hil/test_hostile_machine.py",)
@@ -264,6 +265,14 @@ MUTATIONS = (
         "if size > sizeof(self._in.data):",
         NUMBERS,
     ),
+    M(f"{BOXES}/frames_form.pyx", "or not is_length(p[1]):", "or p[1] > 64:", FRAMES),
+    M(f"{BOXES}/frames_form.pyx", "    return isfinite(x[0])", "    return True", FRAMES),
+    M(f"{BOXES}/frames_form.pyx", "if can_id & ~<uint64_t>EXTENDED > ID_MAX or", "if", FRAMES),
+    M(f"{BOXES}/frames_form.pyx", "return beyond == 0 and 0 <= found <= highest", "return beyond == 0", FRAMES),
+    M(f"{BOXES}/frames_form.pyx", "if p == end else None", "if p <= end else None", FRAMES),
+    M(f"{BOXES}/frames_form.pyx", "if n < 16 else", "if n <= 16 else", FRAMES),
+    M("hil/ecu/config.py", "if i == 0 and x <= curve[0][0]:", "if i == 0:", FRAMES),
+    M("hil/ecu/config.py", "if i == 0 or i == len(curve):", "if i == len(curve) - 1:", FRAMES),
     M(f"{BOXES}/coupling.pyx", "if fabs(dv) > self.max_mps:", "if dv > self.max_mps:", NUMBERS),
     M("hil/link/stats.py", "self.lost += (step - self.newest) // self.stride - 1", "self.lost += 1", LINK),
     M("hil/link/stats.py", "if step < self.newest:", "if step < self.newest - 1:", LINK),

@@ -154,8 +154,12 @@ class CanCodec:
         self.tx: TxState = TxState(database.tables)
         #: latest values of all signals, received and sent
         self.table: NDArray[np.float64] = database.initial_table()
+        # an element of an array costs three times that of its memory
+        self._values = self.table.data.cast("B").cast("d")
         self._index = {m.name: i for i, m in enumerate(database.messages)}
         self._slots = {m.name: {s.name: database.signals[s.slot] for s in m.signals} for m in database.messages}
+        #: by number of the message
+        self._reads = [[(s.name, s.slot) for s in m.signals] for m in database.messages]
 
     def encode(self, message: str, values: Mapping[str, float | str]) -> bytes:
         """Data of the next frame of `message`; signals not in `values` keep their last value. Words ("D") are allowed.
@@ -175,7 +179,7 @@ class CanCodec:
                 problem = f"message {message} goes through its pages by itself"
                 allowed = f'needed=["{message}.{name}"]: the multiplexer is a signal then'
                 raise ConfigError(problem, file=str(self.database.path), key=name, value=value, allowed=allowed)
-            self.table[info.slot] = info.value_of(value) if isinstance(value, str) else value
+            self._values[info.slot] = info.value_of(value) if isinstance(value, str) else value
         status, _, data = self.tx.encode(self.table, self._index[message])
         if status == NAN:
             bad = [n for n, info in known.items() if self.table[info.slot] != self.table[info.slot]]
@@ -191,8 +195,8 @@ class CanCodec:
         status = self.rx.decode(self.table, can_id, data, round(t_s * 1e9), flags)
         if status:
             return STATUS_NAMES[status], {}
-        known = self._slots[self.database.messages[self.rx.last_index].name]
-        return "ok", {name: float(self.table[info.slot]) for name, info in known.items()}
+        values = self._values
+        return "ok", {name: values[slot] for name, slot in self._reads[self.rx.last_index]}
 
     def save(self) -> dict[str, Any]:
         """Counters and latest values, for `load` of a codec of the same database."""

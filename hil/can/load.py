@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +56,15 @@ class SignalInfo:
         """Name with its message: "TCU_Pressure_1.p_C4"."""
         return f"{self.message}.{self.name}"
 
+    @cached_property
+    def _values(self) -> dict[str, float]:
+        """Word -> value; of a word that stands twice the first."""
+        return {word: raw * self.scale + self.offset for raw, word in reversed(list(self.choices.items()))}
+
     def value_of(self, word: str) -> float:
         """Value of a word of the value table ("D" of a lever); ConfigError if there is none."""
-        for raw, text in self.choices.items():
-            if text == word:
-                return raw * self.scale + self.offset
+        if word in self._values:
+            return self._values[word]
         allowed = ", ".join(self.choices.values()) or "numbers"
         raise ConfigError(f"signal {self.full_name} has no value '{word}'", value=word, allowed=allowed)
 

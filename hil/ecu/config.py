@@ -8,6 +8,7 @@ All calibration is data. Units are in the key names (bar, rpm, percent as a TCU 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -137,13 +138,16 @@ def _curve(points: Any) -> Curve:
 
 
 def interpolate(curve: Curve, x: float) -> float:
-    """Linear between points, constant outside."""
-    if x <= curve[0][0]:
+    """Linear between points, constant outside; their x increase."""
+    # a pair (x, y) is not below (x,): the first point at x or beyond
+    i = bisect_left(curve, (x,))
+    if i == 0 and x <= curve[0][0]:
         return curve[0][1]
-    for (x0, y0), (x1, y1) in pairwise(curve):
-        if x <= x1:
-            return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
-    return curve[-1][1]
+    # the former for numbers that are none
+    if i == 0 or i == len(curve):
+        return curve[-1][1]
+    (x0, y0), (x1, y1) = curve[i - 1], curve[i]
+    return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
 
 
 class Schedule(ConfigTable):

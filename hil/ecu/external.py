@@ -27,8 +27,8 @@ from torqueloop.hil.ecu.messages import (
     State,
     decode_answer,
     pack,
-    pack_frames,
     pack_init,
+    pack_step,
 )
 from torqueloop.hil.link.child import Child
 from torqueloop.hil.link.lockstep import LockstepSocket
@@ -95,13 +95,7 @@ class ExternalUnit:
 
     def step(self, inputs: EcuInputs) -> EcuOutputs:
         """One control period."""
-        message = pack(
-            "step",
-            step=self._steps,
-            t=inputs.t_s,
-            frames=pack_frames(inputs.frames),
-            sensors=inputs.sensors,
-        )
+        message = pack_step(self._steps, inputs)
         what = f"step {self._steps} (t = {inputs.t_s:.6g} s)"
         answer = self._ask(message, what, Out, self._timeout_s)
         if answer.step != self._steps:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Protocol
 
 from torqueloop.hil.common.config_file import BadValue
@@ -21,6 +22,7 @@ class HasElements(Protocol):
     def elements(self) -> list[str]: ...
 
 
+@lru_cache(256)
 def gear_number(gear: str) -> int:
     """1, 2 ... of a forward gear ("1E" is 1), 0 otherwise."""
     found = _FORWARD.fullmatch(gear)

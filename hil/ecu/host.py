@@ -20,7 +20,7 @@ if __name__ == "__main__":
 
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.ecu.kinds import ControlUnit, EcuInputs, EcuSetup, make_unit, setup_from_json
-from torqueloop.hil.ecu.messages import frames_of, numbers_of, pack, pack_frames, unpack
+from torqueloop.hil.ecu.messages import frames_of, numbers_of, pack, pack_out, unpack, usual_step
 from torqueloop.hil.link.child import die_with
 from torqueloop.hil.link.pair import Gone, Pair
 
@@ -36,9 +36,12 @@ def serve(pair: Pair, kind: str, setup: EcuSetup) -> None:
                 return
             if data is None:
                 continue
-            body = unpack(data)
+            usual = usual_step(data) if unit is not None else None
+            body: dict[str, Any] = {"kind": "step"} if usual is not None else unpack(data)
             try:
-                if body["kind"] == "init":
+                if usual is not None and unit is not None:
+                    answer = pack_out(usual[0], unit.step(usual[1]))
+                elif body["kind"] == "init":
                     unit = make_unit(kind, setup)
                     unit.start()
                     answer = pack("ready")
@@ -63,8 +66,7 @@ def _answer(unit: ControlUnit, body: dict[str, Any]) -> bytes:
     kind = body["kind"]
     if kind == "step":
         inputs = EcuInputs(float(body["t"]), frames_of(body["frames"]), numbers_of(body["sensors"], "sensors"))
-        out = unit.step(inputs)
-        return pack("out", step=body["step"], frames=pack_frames(out.frames), actuators=out.actuators)
+        return pack_out(body["step"], unit.step(inputs))
     if kind == "save":
         return pack("state", state=unit.save())
     if kind == "load":

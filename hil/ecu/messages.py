@@ -25,8 +25,9 @@ from typing import Any
 
 import msgpack
 
+from torqueloop.cython_kernels.link.frames_form import FramesForm
 from torqueloop.hil.can.frame import FD_LENGTHS, Frame
-from torqueloop.hil.ecu.kinds import EcuOutputs, EcuSetup
+from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup
 from torqueloop.hil.link.messages import SchemaError
 
 #: schema version, key `v` of every message
@@ -75,6 +76,14 @@ class Failed:
 Answer = Ready | Out | State | Bye | Failed
 
 
+def _form(kind: str, timed: bool, numbers: str) -> FramesForm[Frame]:
+    head = bytes(msgpack.packb({"v": VERSION, "kind": kind}))[1:]
+    return FramesForm(Frame, head, 2, timed, numbers)
+
+
+_STEP_FORM, _OUT_FORM = _form("step", True, "sensors"), _form("out", False, "actuators")
+
+
 def pack(kind: str, **keys: Any) -> bytes:
     """A message as it travels."""
     return bytes(msgpack.packb({"v": VERSION, "kind": kind, **keys}, use_bin_type=True))
@@ -93,6 +102,27 @@ def pack_init(setup: EcuSetup, period_s: float, config: str) -> bytes:
         actuators=[pin.name for pin in setup.actuators],
         actuator_units=[pin.unit for pin in setup.actuators],
         config=config,
+    )
+
+
+def pack_step(step: int, inputs: EcuInputs) -> bytes:
+    """A step, as `pack` gives it."""
+    i = inputs
+    return _STEP_FORM.pack(step, i.t_s, i.frames, i.sensors) or pack(
+        "step", step=step, t=i.t_s, frames=pack_frames(i.frames), sensors=i.sensors
+    )
+
+
+def usual_step(data: bytes) -> tuple[int, EcuInputs] | None:
+    """A step in the form it nearly always has, checked; None: `unpack` says what this message is."""
+    found = _STEP_FORM.unpack(data)
+    return None if found is None else (found[0], EcuInputs(*found[1:]))
+
+
+def pack_out(step: Any, outputs: EcuOutputs) -> bytes:
+    """Answer to a step, as `pack` gives it."""
+    return _OUT_FORM.pack(step, None, outputs.frames, outputs.actuators) or pack(
+        "out", step=step, frames=pack_frames(outputs.frames), actuators=outputs.actuators
     )
 
 
@@ -118,6 +148,9 @@ def unpack(data: bytes) -> dict[str, Any]:
 
 def decode_answer(data: bytes) -> Answer:
     """An answer of a unit, checked; SchemaError with reason and key if anything is not as agreed."""
+    usual = _OUT_FORM.unpack(data)
+    if usual is not None:
+        return Out(usual[0], EcuOutputs(usual[2], usual[3]))
     body = unpack(data)
     kind = body.get("kind")
     if kind == "out":

@@ -327,6 +327,8 @@ class Transmission:
 
     def _ask_engine(self, now: Measured) -> None:
         """The torque request of this step."""
+        if self.config.torque_reduction is None:
+            return
         r = self.runner
         upward = r is not None and gear_number(r.target) > gear_number(r.source) > 0
         self.request.step(upward, None if r is None else r.stage, self.torque.driver(now))

@@ -220,7 +220,10 @@ class VirtualUnits:
     @property
     def failure(self) -> str | None:
         """First failure of a unit."""
-        return next((f"control unit {u.name}: {u.failure}" for u in self.units if u.failure is not None), None)
+        for unit in self.units:
+            if unit.failure is not None:
+                return f"control unit {unit.name}: {unit.failure}"
+        return None
 
     def before_tick(self, tick: int, now_ns: int) -> None:
         """Step those whose period begins with this tick."""
