@@ -29,7 +29,7 @@ KERNELS = ROOT / "cython_kernels"
 STORE = ROOT / "build" / "kernels"
 #: folders whose modules run in a tick or a step, where they have functions for it; what only Python calls (set-up,
 #: measurement) is built faster with -O1
-HOT = {"kernel", "step", "locks", "can", "clock", "rings", "link", "tick"}
+HOT = {"kernel", "step", "locks", "can", "clock", "rings", "link", "tick", "controls"}
 
 # the flags of the kernels are also those of `torqueloop compile`
 sys.path.insert(0, str(ROOT))

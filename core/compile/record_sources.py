@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from torqueloop.cython_kernels.controls.records import CONTROLLERS, MOST_READS, Controller
 from torqueloop.cython_kernels.model.choices import CHOICES
 from torqueloop.cython_kernels.model.records import ARRAYS, KINDS, READ_ONLY, RECORDS, SIZES, Field, Record
 
 _HEAD = "Made from model/records.py by python -m torqueloop.core.compile.record_sources; do not edit."
+_CONTROLS = _HEAD.replace("model/records.py", "controls/records.py")
 _C = {"i4": "int32_t", "f8": "double"}
 
 
@@ -106,6 +108,38 @@ def _meaning(f: Field) -> str:
     return unit + f.meaning + (" (-1: none)" if f.optional else "")
 
 
+def controls() -> str:
+    """controls/records.pxi: a struct for the parameters of each controller, and the places of its numbers."""
+    out = [f"# {_CONTROLS}", "", "", "cdef enum:", f"    MOST_READS = {MOST_READS}", "", "", "cdef enum:"]
+    for k, c in enumerate(CONTROLLERS):
+        out.append(f"    CONTROL_{c.kind.upper()} = {k}".ljust(32) + f"  # {c.record.title}")
+    out.append("")
+    for c in CONTROLLERS:
+        for what, fields in (("reads", c.reads), ("own", c.own)):
+            out += ["", f"# what a {c.kind} reads" if what == "reads" else "# its commands, then what it keeps"]
+            out.append("cdef enum:")
+            word = f"{c.kind}_{'read_' if what == 'reads' else ''}".upper()
+            out += [f"    {word}{f.name.upper()} = {k}".ljust(40) + f"  # {_meaning(f)}" for k, f in enumerate(fields)]
+            out.append("")
+        out += ["", f"cdef struct tl_{c.kind}:", f"    # {c.record.title}: {c.record.law}"]
+        out += [f"    double {f.name}".ljust(28) + f"  # {_meaning(f)}" for f in c.record.fields]
+        out.append("")
+    return "\n".join(out)
+
+
+def _controller(c: Controller) -> list[str]:
+    """Its section of the page."""
+    out = [f"### {c.kind}: {c.record.title}", "", f"`{c.record.law}`", "", "| number | what | unit | meaning |"]
+    out.append("|---|---|---|---|")
+    curves = [Field(name, "", "", meaning) for name, meaning, _ in c.curves]
+    groups = (("reads", c.reads), ("commands", c.commands), ("keeps", c.keeps), ("parameter", c.record.fields))
+    for word, fields in (*groups, ("curve", curves)):
+        for f in fields:
+            meaning = f.meaning.replace("|", "\\|")
+            out.append(f"| `{f.name}` | {word} | {f.unit} | {meaning} |")
+    return [*out, ""]
+
+
 def page() -> str:
     """docs/kernel_records.md."""
     out = [
@@ -131,7 +165,11 @@ def page() -> str:
     out += ["", "## Sizes", "", "| name | meaning |", "|---|---|"]
     out += [f"| `{record.count}` | number of {record.title} |" for record in RECORDS]
     out += [f"| `{size.name}` | {size.meaning} |" for size in SIZES]
-    return "\n".join([*out, ""])
+    out += ["", "## Controllers", "", "From `cython_kernels/controls/records.py`; their use:"]
+    out += ["[controllers.md](controllers.md).", ""]
+    for c in CONTROLLERS:
+        out += _controller(c)
+    return "\n".join(out)
 
 
 def targets(root: Path) -> dict[Path, str]:
@@ -141,6 +179,7 @@ def targets(root: Path) -> dict[Path, str]:
         kernels / "model" / "records.pxi": structs(),
         kernels / "model" / "records_bind.pxi": binding(),
         kernels / "step" / "sizes.pxi": sizes(),
+        kernels / "controls" / "records.pxi": controls(),
         root / "docs" / "kernel_records.md": page(),
     }
 

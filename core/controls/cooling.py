@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
-from torqueloop.core.controls.base import positive
+from torqueloop.core.controls.base import Compiled, positive
 from torqueloop.core.describe.errors import RangeError
 
 
 @dataclass
-class CoolingFan:
+class CoolingFan(Compiled):
     """Factor of the radiator's conductance: air = max(still + (|v|/v_ref)^0.8, fan on: fan_air), at most `most`.
 
     The exponent is that of forced turbulent convection. The fan is switched on above T_on and off below T_off by the
     temperature of the coolant. Defaults: assumed.
     """
 
+    kind: ClassVar[str] = "cooling_fan"
     reads: ClassVar[tuple[str, ...]] = ("v", "T_coolant")
     writes: ClassVar[tuple[str, ...]] = ("air", "fan")
 
@@ -29,16 +29,9 @@ class CoolingFan:
     #: K
     T_on: float = 372.15
     T_off: float = 367.15
-    _on: bool = field(default=False, init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         positive(self, "v_ref", "still", "fan_air", "most")
         if not self.T_off < self.T_on:
             raise RangeError("CoolingFan: {key} = {value} is out of range", key="T_off", value=self.T_off,
                              allowed=f"< T_on = {self.T_on:g} K")  # fmt: skip
-
-    def step(self, t: float, measured: Mapping[str, float]) -> dict[str, float]:
-        T = measured["T_coolant"]
-        self._on = T > (self.T_off if self._on else self.T_on)
-        wind = self.still + (abs(measured["v"]) / self.v_ref) ** 0.8
-        return {"air": min(self.most, max(wind, self.fan_air if self._on else 0.0)), "fan": float(self._on)}

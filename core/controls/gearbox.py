@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
-from torqueloop.core.controls.base import Clock, not_negative, positive, toward
+from torqueloop.core.controls.base import Compiled, not_negative, positive
 from torqueloop.core.describe.errors import RangeError
 from torqueloop.core.describe.tables import Table1D
 
 
 @dataclass
-class GearboxController:
+class GearboxController(Compiled):
     """Shift map with hysteresis and a least time between shifts, for gears 1..n.
 
     Gear g goes to g+1 when v > up[g-1](throttle), and g+1 back to g when v < down[g-1](throttle); one gear at a time,
@@ -22,6 +22,7 @@ class GearboxController:
     p_lockup is the pressure for its plate pack.
     """
 
+    kind: ClassVar[str] = "gearbox"
     reads: ClassVar[tuple[str, ...]] = ("throttle", "v")
     writes: ClassVar[tuple[str, ...]] = ("gear", "gear_actual", "lockup", "p_lockup")
 
@@ -40,13 +41,8 @@ class GearboxController:
     p_closed: float = 8.0e5
     #: gear at the start
     first: int = 1
-    _clock: Clock = field(default_factory=Clock, init=False, repr=False)
-    _gear: int = field(default=1, init=False, repr=False)
-    _actual: float = field(default=1.0, init=False, repr=False)
-    _since: float = field(default=float("inf"), init=False, repr=False)
-    _locked: bool = field(default=False, init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         positive(self, "t_shift")
         not_negative(self, "t_dwell", "lockup_band", "p_closed")
         if len(self.up) != len(self.down):
@@ -63,24 +59,7 @@ class GearboxController:
                         f"down {down(throttle):g} m/s, up {up(throttle):g} m/s", key="down", value=down(throttle),
                         allowed=f"< {up(throttle):g} m/s",
                     )  # fmt: skip
-        self._gear, self._actual = self.first, float(self.first)
 
-    def step(self, t: float, measured: Mapping[str, float]) -> dict[str, float]:
-        dt = self._clock.passed(t)
-        self._since += dt
-        throttle, v = measured["throttle"], measured["v"]
-        g = self._gear
-        if self._since >= self.t_dwell:
-            if g <= len(self.up) and v > self.up[g - 1](throttle):
-                self._gear, self._since = g + 1, 0.0
-            elif g > 1 and v < self.down[g - 2](throttle):
-                self._gear, self._since = g - 1, 0.0
-        self._actual = toward(self._actual, self._gear, 1.0 / self.t_shift, 1.0 / self.t_shift, dt)
-        self._locked = (
-            0 < self.lockup_gear <= self._gear
-            and self._actual == self._gear
-            and v > self.v_lockup - (self.lockup_band if self._locked else 0.0)
-        )
-        locked = float(self._locked)
-        return {"gear": float(self._gear), "gear_actual": self._actual, "lockup": locked,
-                "p_lockup": locked * self.p_closed}  # fmt: skip
+    def start(self) -> tuple[float, ...]:
+        # gear, gear_actual, lockup, p_lockup, since: the first change waits for nothing
+        return (float(self.first), float(self.first), 0.0, 0.0, self.t_dwell)

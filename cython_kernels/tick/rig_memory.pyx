@@ -39,6 +39,7 @@ from torqueloop.cython_kernels.tick.tick cimport (
     wiring_t,
 )
 from torqueloop.cython_kernels.tick.transaction cimport CTL_WRITES
+from torqueloop.cython_kernels.tick.controllers cimport Controllers
 from torqueloop.cython_kernels.tick.engine_control cimport EngineControl
 from torqueloop.cython_kernels.tick.sensors cimport Sensors
 from torqueloop.cython_kernels.tick.words cimport BETWEEN_BLOCK
@@ -100,6 +101,13 @@ cdef class RigMemory(Blocks):
             raise ValueError(f"engine control made for {unit.n_sig} signals, the rig has {self.r.n_sig}")
         self.r.engine_control = &unit.m
         self._keep.append(unit)
+
+    def set_controllers(self, Controllers controllers not None) -> None:
+        """Controllers, run after the driver's tables, before hydraulic unit and engine control."""
+        if controllers.n_sig != self.r.n_sig:
+            raise ValueError(f"controllers made for {controllers.n_sig} signals, the rig has {self.r.n_sig}")
+        self.r.controllers = &controllers.m
+        self._keep.append(controllers)
 
     def set_commands(self, rows: list) -> None:
         """Copies (source, slot, gain, offset) made before the hydraulic unit runs: commands of solenoids with faults."""

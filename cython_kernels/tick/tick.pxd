@@ -11,6 +11,7 @@ from torqueloop.cython_kernels.clock.heartbeat cimport heartbeat_t
 from torqueloop.cython_kernels.clock.loop_clock cimport script_t
 from torqueloop.cython_kernels.model.model cimport tl_model, tl_state
 from torqueloop.cython_kernels.rings.ring cimport slot_t, spsc_t
+from torqueloop.cython_kernels.tick.controllers cimport controllers_t
 from torqueloop.cython_kernels.tick.faults cimport faults_t
 from torqueloop.cython_kernels.tick.engine_control cimport engine_control_t
 from torqueloop.cython_kernels.tick.hydraulics cimport hydraulics_t
@@ -275,6 +276,7 @@ cdef struct rig_t:
     int32_t n_driver
     driver_t* driver
     const manoeuvre_t* manoeuvre    # NULL: none
+    const controllers_t* controllers    # NULL: none
     const hydraulics_t* hydraulics  # NULL: none
     wiring_t solenoid_copy      # commands of solenoids that have faults
     const engine_control_t* engine_control  # NULL: none

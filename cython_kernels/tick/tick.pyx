@@ -89,6 +89,7 @@ from torqueloop.cython_kernels.model.fingerprint cimport fingerprint
 from torqueloop.cython_kernels.kernel.kernel cimport tl_outputs, tl_state_take, tl_step
 from torqueloop.cython_kernels.model.model cimport TL_C_FALLBACKS, tl_state
 from torqueloop.cython_kernels.rings.ring cimport data_keep, data_place, data_push, frames_pop, frames_push, slot_read, slot_version, slot_write
+from torqueloop.cython_kernels.tick.controllers cimport controllers_tick
 from torqueloop.cython_kernels.tick.engine_control cimport engine_control_tick
 from torqueloop.cython_kernels.tick.hydraulics cimport hydraulics_tick
 from torqueloop.cython_kernels.tick.manoeuvre cimport (
@@ -276,6 +277,8 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     _latch_driver(r)
     if r.manoeuvre != NULL:
         manoeuvre_tick(r.manoeuvre, r.sig, sim_tick(r))
+    if r.controllers != NULL and not r.frozen:
+        controllers_tick(r.controllers, r.sig, sim_tick(r))
     if r.hydraulics != NULL and not r.frozen:
         if r.solenoid_copy.n > 0:
             _copy(r.sig, &r.solenoid_copy)

@@ -96,7 +96,9 @@ KERNEL_GROUPS: dict[str, set[str]] = {
     "step": {"locks", "model"},
     # owners of a model and a state
     "kernel": {"clock", "locks", "model", "step"},
-    "tick": {"can", "clock", "kernel", "model", "rings"},
+    # laws of controllers
+    "controls": {"model"},
+    "tick": {"can", "clock", "controls", "kernel", "model", "rings"},
     "probes": {"can", "clock", "kernel", "model", "rings", "tick"},
 }
 #: the only modules of core that know the kernels, and why
@@ -110,6 +112,7 @@ CORE_USES_KERNELS = {
     "core/compile/compiler.py": "ModelArrays: what the kernels take",
     "core/compile/element_arrays.py": "records of the kernels",
     "core/compile/thermal.py": "records of the kernels",
+    "core/controls/base.py": "controllers whose laws are compiled, for a rig's tick and beside a simulation",
     "core/multibody/shafts.py": "the law of a shaft between joints",
 }
 #: a room where these turn up has left its task: core has no clocks, sockets, threads; a kernel module no I/O at all

@@ -17,6 +17,7 @@ from torqueloop.cython_kernels.tick.sending import Sendings
 from torqueloop.hil.link.carriers import Carriers
 from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT
 from torqueloop.hil.rig.assemble.injection import Faults, make_faults
+from torqueloop.hil.rig.describe.controller_plan import make_controllers
 from torqueloop.hil.rig.describe.device_plan import make_engine_control, make_sensors
 from torqueloop.hil.rig.describe.hydraulic_plan import make_hydraulics
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, VehiclePlan
@@ -96,6 +97,8 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
     if plan.steps is not None:
         rig.set_manoeuvre(make_manoeuvre(plan.steps, len(plan.table)))
     faults = make_faults(plan, len(plan.table))
+    if plan.controllers:
+        rig.set_controllers(make_controllers(plan.controllers, len(plan.table), c.clock.tick_s))
     if plan.hydraulics is not None:
         rig.set_hydraulics(make_hydraulics(plan.hydraulics, len(plan.table)))
         rig.set_commands(plan.hydraulics.commands)

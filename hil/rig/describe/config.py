@@ -20,6 +20,7 @@ from torqueloop.core.describe.units import UNITS
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, FolderName
 from torqueloop.hil.common.config_layers import load_config
 from torqueloop.hil.common.levers import LEVERS
+from torqueloop.hil.rig.describe.controllers import ControllerTable
 from torqueloop.hil.rig.describe.devices import EngineControlTable, Sensor
 from torqueloop.hil.rig.describe.fault_tables import Fault
 from torqueloop.hil.rig.describe.hydraulics import HydraulicsTable
@@ -41,7 +42,7 @@ OLD_TABLES = {"can": "[bus.NAME]", "tcu": "[ecu.NAME]"}
 PEER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 #: what stands there already
 GROUPS = {"driver", "vehicle", "rig", "bus", "link", "input", "fault", "table", "manoeuvre", "hydraulics", "sensor",
-          "engine_control"}  # fmt: skip
+          "engine_control", "controller"}  # fmt: skip
 #: buses of a rig, at most (tick.pxd MAX_BUS)
 BUSES_MAX = 16
 
@@ -261,6 +262,8 @@ class RigConfig(ConfigTable):
     hydraulics: HydraulicsTable | None = None
     #: between the driver's pedal, torque requests of control units and the engine, see docs/car_side.md
     engine_control: EngineControlTable | None = None
+    #: controllers by name, called in this order: signals controller.NAME.COMMAND, see docs/controllers.md
+    controllers: dict[str, ControllerTable] = {}
     #: sensors by name: signals sensor.NAME for messages and I/O cards, see docs/car_side.md
     sensors: dict[str, Sensor] = {}
     #: model input -> where its value comes from: a signal, or { signal = ..., gain = ..., offset = ... }, or a constant

@@ -24,6 +24,7 @@ from torqueloop.hil.can.load import message_names
 from torqueloop.hil.link.carriers import MOTION, MOTION_UNITS, POSE_UNITS
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
 from torqueloop.hil.rig.describe.config import Link, RigConfig, load_rig_config
+from torqueloop.hil.rig.describe.controller_plan import add_signals as add_controllers
 from torqueloop.hil.rig.describe.device_plan import add_signals as add_devices
 from torqueloop.hil.rig.describe.fault_plan import add_fault_signals
 from torqueloop.hil.rig.describe.hydraulic_plan import add_signals as add_hydraulics
@@ -45,7 +46,7 @@ BUS_SIGNALS = ("state", "tx_errors", "rx_errors", "error_frames", "rx_dropped", 
 _VEHICLE_UNITS = ("1", "1", "s", "m/s", "m/s2", "N", "N", "rad")
 #: first parts of names that are no signals of a bus
 _NO_BUS = ("driver", "vehicle", "rig", "bus", "link", "input", "manoeuvre", "fault", "hydraulics", "sensor",
-           "engine_control")  # fmt: skip
+           "engine_control", "controller")  # fmt: skip
 
 
 def load_plan(path: str | Path, overrides: Mapping[str, Any] | None = None) -> RigPlan:
@@ -94,6 +95,7 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
         hydraulics = (found, add_hydraulics(table, found))
         for name in dict.fromkeys(f.solenoid for f in config.faults if f.solenoid in found.solenoid):
             table.add(command_signal(str(name)), "A")
+    controllers = add_controllers(table, config.controllers, config.clock.tick_s, str(path))
     devices = add_devices(table, config.engine_control, config.sensors)
     table.add("link.F_wheel", "N")
     table.add("link.I_wheel", "Ns")
@@ -117,7 +119,8 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
                 state_slot=states.get(name, 0))
         for k, (name, database) in enumerate(databases.items())
     ]  # fmt: skip
-    plan = RigPlan(path, config, driveline, compiled, table, in_slot, out_slot, buses, drivers=drivers)
+    plan = RigPlan(path, config, driveline, compiled, table, in_slot, out_slot, buses, drivers=drivers,
+                   controllers=controllers)  # fmt: skip
     Wiring(plan, first_step, hydraulics, devices).all()
     return plan
 

@@ -15,6 +15,7 @@ from torqueloop.cython_kernels.tick.send_rows import SendRow
 from torqueloop.hil.can.database import CanDatabase, SignalInfo
 from torqueloop.hil.link.carriers import Carriers
 from torqueloop.hil.rig.describe.config import RigConfig
+from torqueloop.hil.rig.describe.controller_plan import PlannedController
 from torqueloop.hil.rig.describe.device_plan import PlannedDevices
 from torqueloop.hil.rig.describe.fault_tables import Fault
 from torqueloop.hil.rig.describe.hydraulic_plan import PlannedHydraulics
@@ -158,6 +159,8 @@ class RigPlan:
     steps: PlannedSteps | None = None
     #: None: pressures come as such
     hydraulics: PlannedHydraulics | None = None
+    #: in the order they are called
+    controllers: list[PlannedController] = field(default_factory=list)
     #: engine control and sensors
     devices: PlannedDevices | None = None
     limits: list[tuple[int, float, float]] = field(default_factory=list)

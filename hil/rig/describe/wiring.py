@@ -25,6 +25,7 @@ from torqueloop.hil.can.units import to_si as database_to_si
 from torqueloop.hil.link.carriers import MOTION, SHORT, Carriers
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
 from torqueloop.hil.rig.describe.config import Link, Output, RigConfig
+from torqueloop.hil.rig.describe.controller_plan import plan_reads
 from torqueloop.hil.rig.describe.device_plan import plan_devices
 from torqueloop.hil.rig.describe.fault_plan import plan_faults
 from torqueloop.hil.rig.describe.guard_plan import plan_guards
@@ -66,6 +67,7 @@ class Wiring:
         self.safe_state()
         self.steps()
         self.hydraulics()
+        plan_reads(self.table, self.plan.controllers, self.file)
         self.devices()
         self.plan.guards = plan_guards(self.plan)
         self.plan.faults = plan_faults(self.plan)
