@@ -125,6 +125,7 @@ WRONG = [
     ({"controllers.x": {"kind": "gearbox", "reads": {}, "parameters": {"up": [], "down": [], "first": 1.0}}},
      r"first = 1.0.*whole number"),
     ({"controllers.x-y": {"kind": "driver", "reads": {}}}, r"'x-y' is no name of a controller in \[controllers\]"),
+    ({"ecu.controller": {"kind": "soft_tcu"}}, r"'controller' is no name of a bus or control unit"),
     ({"inputs": {"engine.pedal": "controller.idle.w_idle"}}, r"controller.idle.w_idle is in rad/s"),
 ]  # fmt: skip
 

@@ -136,6 +136,27 @@ def test_a_controller_in_a_signal_table_is_the_same_law(
         assert sig[first:].tobytes() == np.array([*one.own, 7.0]).tobytes()
 
 
+def test_the_edges_of_conditions_are_those_of_the_python() -> None:
+    """Where a number is exactly the one a law compares it with, which random ones hardly ever are."""
+    fuels = now.FuelFlowController(t_cut=0.5), before.FuelFlowController(t_cut=0.5)
+    for t, w in ((0.0, 200.0), (0.25, 200.0), (0.5, 200.0), (0.75, 125.7), (1.0, 167.6)):
+        measured = {"accelerator": 0.0, "idle": 0.1, "w": w}
+        ours, theirs = (fuel.step(t, measured) for fuel in fuels)
+        # the first call counts no time: released for 0.5 s at 0.5
+        assert ours == theirs and ours["fuel"] == (0.0 if t == 0.5 else 1.0), t
+    curve = Table1D.constant(80.0)
+    idles = now.IdleController(w_idle=curve), before.IdleController(w_idle=curve)
+    for accelerator in (0.01, 0.0100001):
+        for t in (0.0, 0.5, 1.0):
+            for idle in idles:
+                idle.step(t + 2.0 * (accelerator > 0.01), {"w": 70.0, "accelerator": accelerator, "T_coolant": 300.0})
+        assert idles[0].integral == idles[1]._x == 0.5 * 0.008 * 10.0 * 2
+    fans = now.CoolingFan(), before.CoolingFan()
+    for T in (372.15, 372.2, 367.15, 372.15):
+        ours, theirs = (fan.step(0.0, {"v": 0.0, "T_coolant": T}) for fan in fans)
+        assert ours == theirs and ours["fan"] == (T == 372.2)
+
+
 # --- closed forms -----------------------------------------------------------------------------------------------------
 def test_the_idle_controller_integrates_as_it_says() -> None:
     idle = now.IdleController(w_idle=Table1D.constant(80.0), kp=0.01, ki=0.02, limit=1.0)
