@@ -253,13 +253,22 @@ def _check_output_names(parts: Parts) -> None:
 def _order(driveline: Driveline, parts: Parts) -> int:
     """Order of the integrator: the one asked for, else 4 where something can oscillate."""
     if parts.variable_gears:
-        if driveline.order == 4:
-            owners = ", ".join(dict.fromkeys(p.owner for p in parts.variable_gears))
-            raise RangeError(
-                "{key} = {value} does not go with gears of changing ratio (" + owners + ")",
-                file=driveline.file, table="solver", key="order", value=4, allowed='2 | "auto"',
-            )  # fmt: skip
-        return 2
+        if driveline.order != 4:
+            return 2
+        # their torques come from responses of the lock pattern to forces, which gears of changing ratio bend
+        gears = ", ".join(dict.fromkeys(p.owner for p in parts.variable_gears))
+        beside = {
+            "losses by reactions": [p.owner for p in parts.losses],
+            "joint shafts": [p.owner for p in parts.joints.shafts],
+        }
+        for what, owners in beside.items():
+            if owners:
+                found = f" ({gears}) beside {what} ({', '.join(dict.fromkeys(owners))})"
+                raise RangeError(
+                    "{key} = {value} does not go with gears of changing ratio" + found,
+                    file=driveline.file, table="solver", key="order", value=4, allowed='2 | "auto"',
+                )  # fmt: skip
+        return 4
     if isinstance(driveline.order, int):
         return driveline.order
     return 4 if parts.contacts or parts.bodies or any(p.c > 0.0 for p in parts.compliances) else 2

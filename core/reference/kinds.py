@@ -72,6 +72,7 @@ ROTATIONAL: dict[str, Kind] = {
         "Torque2", "TorqueStep", "ConstantTorque", "LinearSpeedDependentTorque", "QuadraticSpeedDependentTorque",
         "InverseSpeedDependentTorque", "SignTorque", "ConstantSpeed", "Accelerate", "AngleSensor", "SpeedSensor",
         "AccSensor", "RelAngleSensor", "RelSpeedSensor", "RelAccSensor", "TorqueSensor", "FreeWheel",
+        "VariableGear", "Wheel2",
     ),
     "LossyGear": Kind("LossyGear", only=_LINES),
     "Clutch": _pressed("Clutch"),

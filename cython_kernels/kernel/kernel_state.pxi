@@ -256,6 +256,7 @@ cdef class KernelState:
         s.contact_x = _take(&cur, m.ncon + m.nst)
         s.vg_rate = _take(&cur, m.nvg)
         s.vg_next = _take(&cur, m.nvg)
+        s.vg_now = <tl_ratio*>zeros(self, m.nvg * sizeof(tl_ratio))
         s.branch_x = _take(&cur, m.nls)
         s.rea_size = _take(&cur, m.nls)
         s.contact_next = <int64_t*>zeros(self, (m.ncon + m.nst) * sizeof(int64_t))

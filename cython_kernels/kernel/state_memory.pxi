@@ -42,4 +42,5 @@ cdef int64_t arena_size(const tl_model* m) noexcept nogil:
     cdef int64_t stages = nls + 1 + 4 * nls * nls + 2 * nls
     cdef int64_t shafts = 3 * joints * joints + joints + 2 * n
     cdef int64_t heat = nth * nth + 4 * nth
-    return losses + stages + shafts + heat + 10 * n + nf
+    cdef int64_t gears = 16 * m.nvg * m.nvg + 10 * m.nvg + 5 * n if m.nvg else 0
+    return losses + stages + shafts + heat + gears + 10 * n + nf

@@ -35,6 +35,18 @@ cdef struct tl_table2:
 include "records.pxi"
 
 
+cdef struct tl_ratio:
+    double x              # on this piece the ratio is y + slope*(argument - x)
+    double y
+    double slope
+    double lo             # where it ends
+    double hi
+    double sgn            # side of standstill, for a ratio over the speed
+    double[2] i           # ratio at the stages of the trial
+    double[2] rate        # what it changes with time there, 1/s
+    double[2] share       # and with the acceleration of side a, times the speed of side b
+
+
 cdef extern from *:
     """
     #ifndef TL_EVAL_H
@@ -292,6 +304,7 @@ cdef struct tl_state:
     int32_t* contact_which # (ncon + nst) and which of its ends it is
     double* vg_rate       # (nvg) rate of change of the ratio in this step, 1/s
     double* vg_next       # (nvg) ratio at its end
+    tl_ratio* vg_now      # (nvg) order 4: the piece each ratio follows, and its values at the points of the trial
     double* rea_size      # (nls) sum of the absolute terms of each reaction: what its rounding is measured by
     double* branch_x      # (nls) fraction of the trial at which the branch of a loss ends
     double* arena         # scratch that is taken and given back, see arena.pxd

@@ -87,5 +87,5 @@ def _check_groups(a: ModelArrays, nports: int) -> None:
     for kind, inputs in zip(a.drv["kind"], a.drv["inputs"], strict=True):
         if (inputs[: needed.get(int(kind), 1)] < 0).any():
             raise ValueError(f"driven flange of kind {kind} lacks inputs: {inputs.tolist()}")
-    if len(a.vg) and a.order != 2:
-        raise ValueError("models with gears of variable ratio need order 2")
+    if len(a.vg) and a.order != 2 and len(a.ls) + len(a.jo):
+        raise ValueError("models with gears of variable ratio and losses or joint shafts need order 2")

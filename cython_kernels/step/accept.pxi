@@ -135,6 +135,8 @@ cdef inline int32_t accept2(const tl_model* m, tl_state* s, double x) noexcept n
         contact_books(m, s, x)
     if TL_ND(m) > 0:
         driven_books(m, s, x)
+    if moving(m):
+        ratio_books(m, s, x, w1, w1, 0)
     if TL_NBO(m) > 0:
         turn_bodies(m, s, xh, w0, NULL, w1, s.theta + x * s.part)
     if TL_NJO(m) > 0:
@@ -183,6 +185,8 @@ cdef inline int32_t accept4(const tl_model* m, tl_state* s, double x) noexcept n
         k = m.fr[m.drv[i].fr].row
         s.e_fr[m.drv[i].fr] -= work_on(m, s, k, x, wm[k], w1[k], s.now.tau[m.drv[i].fr], s.em.tau[m.drv[i].fr],
                                        s.end.tau[m.drv[i].fr])
+    if moving(m):
+        ratio_books(m, s, x, wm, w1, 1)
     if TL_NBO(m) > 0:
         turn_bodies(m, s, xh, s.now.w, wm, w1, s.theta + x * s.part)
     if TL_NJO(m) > 0:

@@ -23,6 +23,7 @@ cdef double REFUSED = -1.0
 
 include "contacts.pxi"
 include "driven.pxi"
+include "ratios.pxi"
 include "losses.pxi"
 include "stages.pxi"
 include "other_length.pxi"
@@ -133,7 +134,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     Returns 0, or 1 when the state is not finite any more. Real-time: yes; work is bounded by MAX_SPLITS.
     """
     cdef int32_t i, n = TL_N(m), splits = 0, own_length = 0, made = 0, simply, moved
-    cdef double done = 0.0, end = 1.0 if dt == m.h else dt / m.h, x, y, chk, left
+    cdef double done = 0.0, end = 1.0 if dt == m.h else dt / m.h, last = end, x, y, chk, left
     s.theta = 0.0
     s.T_theta = 0.0
     s.att_theta = 0.0
@@ -151,7 +152,10 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     s.listed = 0
     if dt == 0.0:
         return 0
-    if TL_NVG(m) > 0:
+    if moving(m):
+        own_length = 1                       # no ratio is asked for beyond its knees
+        end = next_knee(m, s, done, last)
+    elif TL_NVG(m) > 0:
         next_ratios(m, s)
     while True:
         s.theta = done
@@ -188,6 +192,9 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         if TL_NLS(m) > 0:
             y = find_branch(m, s, left)
             x = y if y < x else x
+        if moving(m):
+            y = find_ratio(m, s, left)
+            x = y if y < x else x
         if x > 1.5 and left < 1.0 and TL_NLIN(m) + TL_NCON(m) > 0 and not own_length and cut_makes_energy(m, s, left):
             own_length = 1                   # the rest of the step in a trial of its length, not cut from a longer one
             history_of_part(m, s, s.end.hs1, s.s2, left)
@@ -212,10 +219,15 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
                 if s.four and TL_NLS(m) == 0:
                     lower_order(m, s)
                     continue
-                impulse_step(m, s, done, end - done)
+                impulse_step(m, s, done, last - done)
                 break
         if x > 1.5:
-            break
+            if not moving(m) or end == last:
+                break
+            done = end
+            pass_knee(m, s, done)
+            end = next_knee(m, s, done, last)
+            continue
         s.counters[TL_C_EVENTS] += 1
         splits += 1
         done += y * s.part
@@ -227,13 +239,15 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
             reach_ends(m, s, x)
         if TL_NLS(m) > 0:
             switch_branches(m, s, x)
+        if moving(m):
+            new_pieces(m, s, done)
         # the interpolated capacities served the books; what follows needs those of this slip and this normal force
         if s.listed:
             each_listed(m, s, s.now.u, s.now.p, done, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
         else:
             each_capacity(m, s, s.now.w, s.now.p, done, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
         if splits > MAX_SPLITS:
-            impulse_step(m, s, done, end - done)
+            impulse_step(m, s, done, last - done)
             break
         s.t[0] += done * m.h
         if simply and only_pressed(m, s, x):
@@ -248,7 +262,9 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         s.part = 1.0
         s.h = m.h
         if end - done < 1e-12:
-            break
+            if end == last:
+                break
+            end = next_knee(m, s, done, last)
         own_length |= along_one(m)           # costs less than to cut a longer one
     if s.part != 1.0 and not m.stiff_cut and s.hist[0]:
         if s.part > SHORT:
@@ -257,7 +273,10 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
             forget_history(m, s)
     if s.part != 1.0 or s.pat == &s.other:
         whole_length(m, s)
-    if TL_ND(m) + TL_NVG(m) > 0:
+    end = last
+    if moving(m):
+        meet_ratios(m, s, end)
+    elif TL_ND(m) + TL_NVG(m) > 0:
         hold_driven(m, s, end)
     if TL_NPS(m) > 0:
         poses_end(m, s, end)

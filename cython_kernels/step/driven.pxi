@@ -80,6 +80,8 @@ cdef void drive_stages(const tl_model* m, tl_state* s, int32_t stages) noexcept 
     cdef const double* u
     for i in range(count * n):
         s.ad[i] = 0.0
+    if moving(m):
+        stage_ratios(m, s, stages)
     for st in range(count):
         x = stage_theta(s, stages, st) - s.theta
         u = s.now.u if stages == 0 else (s.end.u if st == stages - 1 else s.um)
@@ -96,7 +98,7 @@ cdef void drive_stages(const tl_model* m, tl_state* s, int32_t stages) noexcept 
         for d in range(TL_NVG(m)):
             # (w_a - i w_b)' = 0
             i = m.vg[d].fr
-            alpha = s.vg_rate[d] * row_dot(m, m.vg[d].row_b, u)
+            alpha = gear_rate(m, s, d, stages, st)
             for j in range(n):
                 s.ad[st * n + j] += s.pat.Tn[j * nf + i] * alpha
 
@@ -201,7 +203,10 @@ cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept 
 cdef int32_t ready_bilateral(const tl_model* m, tl_state* s) noexcept nogil:
     """At the start of a step: ratios of now, all bilateral elements held, flanges at their references. 1 after a jump."""
     cdef int32_t i, new = 0
-    if TL_NVG(m) > 0 and set_ratios(m, s):
+    if moving(m):
+        new = ratios_now(m, s, 0.0)
+        take_ratios(m, s)
+    elif TL_NVG(m) > 0 and set_ratios(m, s):
         set_ratio_rows(m, s)
         new = 1
     for i in range(TL_NF(m)):
@@ -211,7 +216,16 @@ cdef int32_t ready_bilateral(const tl_model* m, tl_state* s) noexcept nogil:
             new = 1
     if new:
         s.pat = pattern_of(m, s)
-    return hold_driven(m, s, 0.0) | new
+    if not moving(m):
+        return hold_driven(m, s, 0.0) | new
+    if s.fresh[0]:
+        meet_ratios(m, s, 0.0)
+    new |= hold_driven(m, s, 0.0)
+    if new:
+        forget_history(m, s)
+    elif not s.held:
+        renew_instant(m, s)
+    return new
 
 
 cdef void driven_books(const tl_model* m, tl_state* s, double x) noexcept nogil:
@@ -232,8 +246,9 @@ cdef int32_t set_ratios(const tl_model* m, tl_state* s) noexcept nogil:
     for d in range(TL_NVG(m)):
         if m.vg[d].kind == RATIO_SPEED:
             v = row_dot(m, m.vg[d].row_a, s.now.u)
-            i0 = table1_slope(&m.tab1[m.vg[d].tab], fabs(v), &hint, &slope)
-            slope = slope * (1.0 if v >= 0.0 else -1.0) * row_dot(m, m.vg[d].row_a, s.now.a)
+            choose_piece(m, s, d, 0.0)
+            i0 = ratio_on(&s.vg_now[d], fabs(v))
+            slope = s.vg_now[d].slope * (1.0 if v >= 0.0 else -1.0) * row_dot(m, m.vg[d].row_a, s.now.a)
             i1 = i0 + m.h * slope
         else:
             i0 = input_at(m, s, m.vg[d].input, 0.0)

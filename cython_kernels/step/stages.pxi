@@ -7,7 +7,7 @@
 # with A = S, A4 or M. Its solution for given g is P (g - A ad) + ad; the loss torques are found by a small system over
 # the stages, from the response X of the reactions to them, which depends on the lock pattern only.
 #
-# Needs: losses.pxi, trial.pxi (lin_force), model/laws.pxd, model/lobatto.pxd.
+# Needs: losses.pxi, ratios.pxi (moving_stages), trial.pxi (lin_force), model/laws.pxd, model/lobatto.pxd.
 
 cdef inline int32_t staged(const tl_model* m) noexcept nogil:
     """1 when the model has any of these groups."""
@@ -63,8 +63,17 @@ cdef void constraint_forces(const tl_model* m, tl_state* s, int32_t stages, cons
                 e.tau[i] = acc
 
 
-cdef void linear_stages(const tl_model* m, tl_state* s, int32_t stages, const double* A, const double* P,
-                        double* v) noexcept nogil:
+cdef inline void linear_stages(const tl_model* m, tl_state* s, int32_t stages, const double* A, const double* P,
+                               double* v) noexcept nogil:
+    """v from s.g with the elements at rest held, driven flanges and ratios moved; then the constraint torques."""
+    if moving(m):
+        moving_stages(m, s, stages, A, P, v)
+    else:
+        held_stages(m, s, stages, A, P, v)
+
+
+cdef void held_stages(const tl_model* m, tl_state* s, int32_t stages, const double* A, const double* P,
+                      double* v) noexcept nogil:
     """v from s.g with the elements at rest held and the driven flanges moved; then the constraint torques."""
     cdef int32_t i, j, n = TL_N(m), N = n * stages if stages > 0 else n
     cdef double acc

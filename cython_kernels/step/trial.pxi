@@ -381,6 +381,6 @@ cdef inline void trial(const tl_model* m, tl_state* s, double done) noexcept nog
     """A trial of the length s.h from the present state; more passes when there is no history to predict from. (Two points
     need none where the speeds were predicted well: with the acceleration alone the error is of the third order, once.)"""
     if s.four:
-        trial4(m, s, done, 1 if s.hist[0] else 3)
+        trial4(m, s, done, (2 if moving(m) else 1) if s.hist[0] else 3)
     else:
         trial2(m, s, done, 1 if s.hist[0] else 2)

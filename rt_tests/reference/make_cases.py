@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import yaml
 from independent import Solution, simulate
-from own_models import LOSSES, OWN, PRESSURE, ROAD, WHEELS, WORM
+from own_models import GEARS, LOSSES, OWN, PRESSURE, RADIUS, RATIOS, ROAD, WHEELS, WORM
 
 FOLDER = Path(__file__).parent / "own"
 
@@ -282,10 +282,34 @@ def own_vehicle() -> Entry:
     }  # fmt: skip
 
 
+def own_changing_ratio() -> Entry:
+    return {
+        "summary": "Gear whose ratio follows a curve there and back, and a wheel that grows with the speed.",
+        "stop": 3.0,
+        "components": [
+            block("sine", "Sine", amplitude=40.0, f=0.7, offset=60.0), rot("torque", "Torque"),
+            block("gears", "TimeTable", table={"value": GEARS, "unit": ["s", "1"]}),
+            rot("gear", "VariableGear", ratios={"value": RATIOS, "unit": ["1", "1"]}),
+            rot("inertia1", "Inertia", J=0.2), rot("inertia2", "Inertia", J=0.5),
+            rot("shaft", "SpringDamper", c=900.0, d=6.0),
+            rot("wheel", "Wheel2", radius={"value": RADIUS, "unit": ["m/s", "m"]}, J=1.5),
+            slide("mass", "Mass", m=80.0),
+        ],
+        "flange": [
+            ["torque.flange", "inertia1.flange_a"], ["inertia1.flange_b", "gear.flange_a"],
+            ["gear.flange_b", "inertia2.flange_a"], ["inertia2.flange_b", "shaft.flange_a"],
+            ["shaft.flange_b", "wheel.flangeR"], ["wheel.flangeT", "mass.flange_a"],
+        ],
+        "signal": [["sine.y", "torque.tau"], ["gears.y", "gear.gear"]],
+        "start": {"inertia1.w": 0.0, "inertia2.phi": 0.0, "inertia2.w": 0.0, "mass.s": 0.0, "mass.v": 0.0},
+    }  # fmt: skip
+
+
 DESCRIPTIONS = {
     "OwnBacklash": own_backlash, "OwnLossyGear": own_lossy_gear, "OwnSelfLocking": own_self_locking,
     "OwnStopsAndBrake": own_stops_and_brake, "OwnDriven": own_driven, "OwnHeatLosses": own_heat_losses,
     "OwnFreeWheel": own_free_wheel, "OwnBlocks": own_blocks, "OwnVehicle": own_vehicle,
+    "OwnChangingRatio": own_changing_ratio,
 }  # fmt: skip
 
 

@@ -298,8 +298,48 @@ def own_vehicle() -> System:
     )  # fmt: skip
 
 
+#: gear number over time; ratio over the gear number; radius of the wheel over the speed
+GEARS = [[0.0, 1.0], [0.3, 1.0], [0.9, 2.5], [1.5, 2.5], [2.0, 1.2], [3.0, 1.2]]
+RATIOS = [[1.0, 3.0], [1.6, 2.0], [2.5, 1.2], [3.0, 1.2]]
+RADIUS = [[0.0, 0.3], [3.0, 0.31], [8.0, 0.33], [20.0, 0.34]]
+
+
+def slope_of(rows: list[list[float]], x: float) -> float:
+    """Slope of the lines through the rows to the right of x."""
+    k = next((k for k in range(len(rows) - 1) if x < rows[k + 1][0]), len(rows) - 2)
+    return (rows[k + 1][1] - rows[k][1]) / (rows[k + 1][0] - rows[k][0])
+
+
+def own_changing_ratio() -> System:
+    """Motor, gear whose ratio follows a curve, shaft, wheel that grows with the speed, car. Coordinates: side b of the
+    gear, the car; an extra state: the angle of the wheel. The knee of the ratio is at the gear number 1.6."""
+    drive, gear, ratio, radius = sine(40.0, 0.7, 0.0, 60.0), table(GEARS), table(RATIOS), table(RADIUS)
+
+    def rolling(u: Array) -> tuple[float, float]:
+        """Speed of the wheel and its derivative with respect to that of the car."""
+        v, r = float(u[1]), radius(float(u[1]))
+        return v / r, 1.0 / r - v * slope_of(RADIUS, v) / r**2
+
+    def force(t: float, q: Array, u: Array, x: Array) -> Array:
+        i, (speed, grows) = ratio(gear(t)), rolling(u)
+        change = slope_of(RATIOS, gear(t)) * slope_of(GEARS, t)
+        shaft = 900.0 * (q[0] - x[0]) + 6.0 * (u[0] - speed)
+        a = (i * drive(t) - 0.2 * i * change * u[0] - shaft) / (0.2 * i * i + 0.5)
+        return np.array([a, shaft / (80.0 * radius(float(u[1])) + 1.5 * grows)])
+
+    return System(
+        np.eye(2), force, [0.0, 0.0], [0.0, 0.0], x0=[0.0], rates=lambda at: [rolling(at.u)[0]],
+        breaks=[*(row[0] for row in GEARS), 0.3 + 0.6 * 0.6 / 1.5, 1.5 + 0.5 * 0.9 / 1.3],
+        results={
+            "inertia1.w": lambda at: ratio(gear(at.t)) * float(at.u[0]), "inertia2.phi": phi(0), "inertia2.w": w(0),
+            "mass.s": phi(1), "mass.v": w(1),
+        },
+    )  # fmt: skip
+
+
 OWN: dict[str, Callable[[], System]] = {
     "OwnBacklash": own_backlash, "OwnLossyGear": own_lossy_gear, "OwnSelfLocking": own_self_locking,
     "OwnStopsAndBrake": own_stops_and_brake, "OwnDriven": own_driven, "OwnHeatLosses": own_heat_losses,
     "OwnFreeWheel": own_free_wheel, "OwnBlocks": own_blocks, "OwnVehicle": own_vehicle,
+    "OwnChangingRatio": own_changing_ratio,
 }  # fmt: skip

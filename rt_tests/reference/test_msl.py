@@ -72,6 +72,11 @@ def test_a_car_on_a_hilly_road_follows_its_solution(order: int) -> None:
     check(run_case(OWN / "OwnVehicle", order=order), 1e-6)
 
 
+@pytest.mark.parametrize(("order", "tolerance"), [(2, 1e-3), (4, 1e-8)])
+def test_gears_of_changing_ratio_follow_their_solution(order: int, tolerance: float) -> None:
+    check(run_case(OWN / "OwnChangingRatio", order=order), tolerance)
+
+
 @pytest.mark.parametrize(("substeps", "tolerance"), [(1, 5e-4), (32, 1e-5)])
 @pytest.mark.parametrize("name", OWN_OSCILLATING)
 def test_own_case_with_contacts_or_driven_motions_follows_its_solution(

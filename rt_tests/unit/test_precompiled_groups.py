@@ -27,9 +27,11 @@ from torqueloop.core.components import (
     FixedTemperature,
     HardStop,
     HeatCapacitor,
+    IdealGear,
     Inertia,
     JointShaft,
     LossyGear,
+    Mass,
     MovingCarrier,
     RigidBody,
     Rotor1D,
@@ -41,6 +43,7 @@ from torqueloop.core.components import (
     Torque,
     VariableGear,
     WetClutchDrag,
+    Wheel2,
     World,
 )
 from torqueloop.core.describe.driveline import Driveline
@@ -55,8 +58,9 @@ LOSSES = [[0.0, 0.95, 0.9, 0.1, 0.2], [50.0, 0.9, 0.85, 0.2, 0.3]]
 IN_CARS = {"fr", "lin", "tq", "poly", "eng", "tc", "act"} | records.READ_ONLY
 
 
-def everything(order: int) -> Driveline:
-    """One of every group that no car has; gears of changing ratio go with order 2 only."""
+def everything(order: int, geared: bool = False) -> Driveline:
+    """One of every group that no car has; at order 4 gears of changing ratio (geared) take the place of losses and
+    shafts with joints, with which they do not go."""
     d = Driveline("everything", order=order)
     parts: dict[str, Any] = {
         "J1": Inertia(J=0.2, w0=20.0), "J2": Inertia(J=0.5), "J3": Inertia(J=0.1), "J4": Inertia(J=0.3),
@@ -88,6 +92,14 @@ def everything(order: int) -> Driveline:
     if order == 2:
         parts |= {"J6": Inertia(J=0.2), "v": VariableGear()}
         groups += [("J7.flange_b", "v.flange_a"), ("v.flange_b", "J6.flange_a")]
+    if geared:
+        parts |= {
+            "gear": IdealGear(ratio=2), "shaft": SpringDamper(c=2e3, d=0.5), "swung": SpringDamper(c=1e3, d=0.5),
+            "J6": Inertia(J=0.2), "v": VariableGear(ratios=[[1.0, 2.0], [1.4, 1.3], [2.0, 1.0]]), "car": Mass(m=20.0),
+            "wheel": Wheel2(radius=[[0.0, 0.3], [0.5, 0.31], [1.5, 0.33]], J=0.1),
+        }  # fmt: skip
+        groups += [("J7.flange_b", "v.flange_a"), ("v.flange_b", "J6.flange_a"), ("J8.flange_b", "wheel.flangeR"),
+                   ("wheel.flangeT", "car.flange_a")]  # fmt: skip
     for name, part in parts.items():
         d.add(name, part)
     for group in groups:
@@ -95,23 +107,27 @@ def everything(order: int) -> Driveline:
     return d
 
 
-def inputs(order: int) -> dict[str, Any]:
+def inputs(order: int, geared: bool = False) -> dict[str, Any]:
     found: dict[str, Any] = {
         "T.tau": Sine(amplitude=15.0, f=4.0), "k.f_normalized": Pulse(amplitude=1.0, period=0.06, width=50.0),
         "b.f_normalized": Pulse(amplitude=1.0, period=0.11, width=30.0), "drive.w_ref": Sine(amplitude=20.0, f=2.0),
         "ball.tau_2": Sine(amplitude=3.0, f=3.0), "shaft.beta_a": Sine(amplitude=0.5, f=5.0), "shaft.beta_b": 0.3,
         "axle.q3": Sine(amplitude=0.1, f=3.0), "axle.z": Sine(amplitude=0.05, f=2.0),
     }  # fmt: skip
+    if geared:
+        shafts = {key for key in found if key.startswith("shaft.")}
+        found = {key: signal for key, signal in found.items() if key not in shafts}
+        return found | {"v.gear": Sine(amplitude=0.6, f=4.0, offset=1.5)}
     return found | ({"v.ratio": Ramp(height=1.0, duration=0.2, offset=1.0)} if order == 2 else {})
 
 
-def built(order: int, folder: Path) -> str:
+def built(order: int, geared: bool, folder: Path) -> str:
     """Name of the step precompiled for this driveline, built by Cython and the C compiler and registered."""
-    name = f"everything_{order}"
+    name = f"everything_{order}{'_geared' if geared else ''}"
     if shutil.which("cc") is None:
         pytest.skip("no C compiler")
     pytest.importorskip("Cython", reason="building a step needs Cython (extra `dev`)")
-    text = specialised_source(compile_driveline(everything(order)), name, "a test")
+    text = specialised_source(compile_driveline(everything(order, geared)), name, "a test")
     source = folder / f"{name}.pyx"
     source.write_text(text.replace('include "../', f'include "{ROOT}/cython_kernels/step/'))
     options = [f"-X{o}" for o in ("boundscheck=False", "wraparound=False", "cdivision=True", "initializedcheck=False")]
@@ -129,15 +145,18 @@ def built(order: int, folder: Path) -> str:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("order", [2, 4])
-def test_a_precompiled_step_of_every_group_has_the_bits_of_the_generic_one(order: int, tmp_path: Path) -> None:
-    arrays = compile_driveline(everything(order)).arrays
+@pytest.mark.parametrize(("order", "geared"), [(2, False), (4, False), (4, True)])
+def test_a_precompiled_step_of_every_group_has_the_bits_of_the_generic_one(
+    order: int, geared: bool, tmp_path: Path
+) -> None:
+    arrays = compile_driveline(everything(order, geared)).arrays
     missing = {r.kind for r in records.RECORDS if not len(arrays.elements[r.kind])}
-    assert missing <= IN_CARS | ({"vg"} if order == 4 else set()), missing
-    name = built(order, tmp_path)
-    runs = [Simulation(everything(order), h=1e-3, kernel=kernel) for kernel in ("generic", name)]
+    left = {"ls", "jo", "ps"} if geared else {"vg"} if order == 4 else set()
+    assert missing <= IN_CARS | left, missing
+    name = built(order, geared, tmp_path)
+    runs = [Simulation(everything(order, geared), h=1e-3, kernel=kernel) for kernel in ("generic", name)]
     for simulation in runs:
-        for key, signal in inputs(order).items():
+        for key, signal in inputs(order, geared).items():
             simulation.set_input(key, signal)
 
     for k in range(400):
@@ -148,10 +167,10 @@ def test_a_precompiled_step_of_every_group_has_the_bits_of_the_generic_one(order
     assert events > 20 and runs[0].state.counters == runs[1].state.counters
 
 
-@pytest.mark.parametrize("order", [2, 4])
-def test_scratch_memory_is_given_back_and_suffices(order: int) -> None:
-    sim = Simulation(everything(order), h=1e-3, kernel="generic")
-    sim.run(2.0, inputs=inputs(order))
+@pytest.mark.parametrize(("order", "geared"), [(2, False), (4, False), (4, True)])
+def test_scratch_memory_is_given_back_and_suffices(order: int, geared: bool) -> None:
+    sim = Simulation(everything(order, geared), h=1e-3, kernel="generic")
+    sim.run(2.0, inputs=inputs(order, geared))
     most, reserved, taken = sim.state.scratch
     assert taken == 0
     assert 0 < most <= reserved

@@ -1,0 +1,419 @@
+# Gears of changing ratio at order 4: the ratio i and its rate belong to each point of the trial.
+#
+# The lock pattern holds the rows a - p b of the ratio p of the present instant. At a stage with the ratio i the element holds
+# a - i b and pushes along it; against the pattern that is
+#
+#     (a - p b) v = rate b.u + share a.v + (i - p) b.v          force: tau (a - p b) - (i - p) tau b
+#
+# with v the accelerations and u the speeds of the stage (linear in v), rate the change of i with time, share what it
+# changes with the acceleration where the ratio follows the speed. Both terms are linear, so they are found from the
+# responses of the pattern, a system of two unknowns per gear and stage: one pattern serves all points.
+#
+# A ratio by a curve is followed on its piece; the knees of curves over an input are known before the step and divide it
+# (next_knee), those over the speed are events (find_ratio). Order 2 (driven.pxi) takes the chord over the step instead.
+#
+# Needs: driven.pxi, stages.pxi (linear_stages, stage_theta), accept.pxi (work_on), events.pxi (first_root), model/tables.pxd.
+
+#: of the argument of a curve, or of 1: nearer to a knee counts as on it
+cdef double ON_KNEE = 1e-9
+#: of the step: two knees so near to each other, or to its ends, are one
+cdef double KNEES_APART = 1e-9
+#: of the acceleration: a jump of it that what comes is not predicted across
+cdef double RATE_JUMP = 1e-6
+
+
+cdef inline int32_t moving(const tl_model* m) noexcept nogil:
+    """1 where ratios belong to the points of a trial."""
+    return TL_NVG(m) > 0 and m.order == 4
+
+
+cdef inline double input_slope(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
+    """Change of input i with the fraction of the step."""
+    cdef int32_t nin = TL_NIN(m)
+    return 0.0 if s.held else s.in_c[nin + i] + 2.0 * theta * s.in_c[2 * nin + i]
+
+
+cdef inline double ratio_on(const tl_ratio* r, double x) noexcept nogil:
+    """The ratio on the piece at the argument x."""
+    return r.y + r.slope * (x - r.x)
+
+
+cdef double ratio_argument(const tl_model* m, const tl_state* s, int32_t d, double theta) noexcept nogil:
+    """What the ratio of gear d is a function of, now."""
+    if m.vg[d].kind == RATIO_SPEED:
+        return fabs(row_dot(m, m.vg[d].row_a, s.now.u))
+    return input_at(m, s, m.vg[d].input, theta)
+
+
+cdef inline double near_knee(double x) noexcept nogil:
+    return ON_KNEE * (1.0 + fabs(x))
+
+
+cdef void choose_piece(const tl_model* m, tl_state* s, int32_t d, double theta) noexcept nogil:
+    """The piece of the curve of gear d that holds from now on; on a knee the one it goes to."""
+    cdef tl_ratio* r = &s.vg_now[d]
+    cdef const tl_table1* t
+    cdef double x = ratio_argument(m, s, d, theta), trend, v
+    cdef int32_t k = 0
+    r.x = 0.0
+    r.y = 0.0
+    r.slope = 1.0
+    r.lo = -UNLIMITED
+    r.hi = UNLIMITED
+    r.sgn = 1.0
+    if m.vg[d].kind != RATIO_SPEED and m.vg[d].kind != RATIO_CURVE:
+        return
+    if m.vg[d].kind == RATIO_SPEED:
+        v = row_dot(m, m.vg[d].row_a, s.now.u)
+        trend = row_dot(m, m.vg[d].row_a, s.now.a)
+        # at standstill the way it goes
+        r.sgn = 1.0 if (trend >= 0.0 if x <= ON_KNEE else v >= 0.0) else -1.0
+        trend *= r.sgn
+    else:
+        trend = input_slope(m, s, m.vg[d].input, theta)
+        if trend == 0.0 and not s.held:
+            trend = s.in_c[2 * TL_NIN(m) + m.vg[d].input]
+    t = &m.tab1[m.vg[d].tab]
+    while k < t.n and ((trend > 0.0) if fabs(x - t.x[k]) <= near_knee(t.x[k]) else x > t.x[k]):
+        k += 1
+    if k > 0:
+        r.lo = t.x[k - 1]
+    if k < t.n:
+        r.hi = t.x[k]
+    if t.n == 1 or (not t.linear and (k == 0 or k == t.n)):
+        r.x = x
+        r.y = t.y[0] if k == 0 else t.y[k - 1]
+        r.slope = 0.0
+    else:
+        k = 0 if k == 0 else (t.n - 2 if k == t.n else k - 1)
+        r.x = t.x[k]
+        r.y = t.y[k]
+        r.slope = t.dy[k]
+    if m.vg[d].kind == RATIO_SPEED and r.lo < 0.0:
+        r.lo = 0.0
+
+
+cdef int32_t ratios_now(const tl_model* m, tl_state* s, double theta) noexcept nogil:
+    """Pieces, ratios and their rates at the present instant, the fraction theta of the step. 1 after a jump."""
+    cdef int32_t d, jumped = 0
+    cdef double i0
+    cdef tl_ratio* r
+    for d in range(TL_NVG(m)):
+        r = &s.vg_now[d]
+        choose_piece(m, s, d, theta)
+        i0 = ratio_on(r, ratio_argument(m, s, d, theta))
+        if m.vg[d].kind == RATIO_SPEED:
+            s.vg_rate[d] = r.slope * r.sgn * row_dot(m, m.vg[d].row_a, s.now.a)
+        else:
+            s.vg_rate[d] = r.slope * input_slope(m, s, m.vg[d].input, theta) * m.inv_h
+            jumped |= fabs(i0 - s.ratio[d]) > JUMP * (fabs(i0) + fabs(s.ratio[d]))
+        s.vg_next[d] = i0
+    return jumped | (s.fresh[0] != 0)
+
+
+cdef void take_ratios(const tl_model* m, tl_state* s) noexcept nogil:
+    """The rows of the ratios found, and their pattern."""
+    cdef int32_t d, moved = 0
+    for d in range(TL_NVG(m)):
+        if s.vg_next[d] != s.ratio[d]:
+            s.ratio[d] = s.vg_next[d]
+            moved = 1
+    if moved:
+        set_ratio_rows(m, s)
+        s.cut_ns = -1
+        s.pat = pattern_of(m, s)
+
+
+cdef void stage_ratios(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
+    """Ratios of the stages, their rates and shares, at the speeds as predicted."""
+    cdef int32_t d, st
+    cdef double theta
+    cdef const double* u
+    cdef tl_ratio* r
+    for d in range(TL_NVG(m)):
+        r = &s.vg_now[d]
+        for st in range(stages if stages > 0 else 1):
+            theta = stage_theta(s, stages, st)
+            if m.vg[d].kind == RATIO_SPEED:
+                u = s.now.u if stages == 0 else (s.end.u if st == stages - 1 else s.um)
+                r.i[st] = ratio_on(r, r.sgn * row_dot(m, m.vg[d].row_a, u)) if stages > 0 else s.ratio[d]
+                r.rate[st] = 0.0
+                r.share[st] = r.slope * r.sgn * row_dot(m, m.vg[d].row_b, u)
+            else:
+                r.i[st] = ratio_on(r, input_at(m, s, m.vg[d].input, theta)) if stages > 0 else s.ratio[d]
+                r.rate[st] = r.slope * input_slope(m, s, m.vg[d].input, theta) * m.inv_h
+                r.share[st] = 0.0
+
+
+cdef void respond_to(const tl_model* m, tl_state* s, int32_t stages, const double* A, const double* P, const double* g,
+                     const double* ad, double* v, double* tau) noexcept nogil:
+    """Accelerations v (stages*n) after forces g and prescribed accelerations ad, and the torques tau (stages*nvg) of the gears."""
+    cdef int32_t i, j, d, st, n = TL_N(m), count = stages if stages > 0 else 1, N = count * n
+    cdef double acc
+    for i in range(N):
+        acc = g[i]
+        for j in range(N):
+            acc -= A[i * N + j] * ad[j]
+        s.rho[i] = acc
+    matvec(P, N, N, s.rho, v)
+    for i in range(N):
+        v[i] += ad[i]
+    for i in range(N):
+        acc = -g[i]
+        for j in range(N):
+            acc += A[i * N + j] * v[j]
+        s.rho[i] = acc
+    for st in range(count):
+        for d in range(TL_NVG(m)):
+            acc = 0.0
+            for j in range(n):
+                acc += s.pat.Tn[j * TL_NF(m) + m.vg[d].fr] * s.rho[st * n + j]
+            tau[st * TL_NVG(m) + d] = acc
+
+
+cdef inline double speed_after(const tl_model* m, const tl_state* s, int32_t stages, int32_t st, int32_t k, const double* v,
+                               double own) noexcept nogil:
+    """Speed of row k at a stage after the accelerations v; own: 1 with what does not depend on them, else 0."""
+    cdef int32_t n = TL_N(m)
+    cdef double u = own * row_dot(m, k, s.now.u), a = own * row_dot(m, k, s.now.a)
+    if stages == 0:
+        return u
+    if stages == 1:
+        return u + 0.5 * s.h * (a + row_dot(m, k, v))
+    if st == 0:
+        return u + s.h * to_middle(a, row_dot(m, k, v), row_dot(m, k, v + n))
+    return u + s.h * to_end(a, row_dot(m, k, v), row_dot(m, k, v + n))
+
+
+cdef void moving_terms(const tl_model* m, const tl_state* s, int32_t stages, const double* v, const double* tau, double own,
+                       double* y) noexcept nogil:
+    """Both terms of every gear and stage after accelerations v and torques tau: y (2, stages*nvg)."""
+    cdef int32_t d, st, c, count = stages if stages > 0 else 1, k = count * TL_NVG(m)
+    cdef double more
+    cdef const double* a
+    cdef const tl_ratio* r
+    for st in range(count):
+        a = v + st * TL_N(m)
+        for d in range(TL_NVG(m)):
+            r = &s.vg_now[d]
+            c = st * TL_NVG(m) + d
+            more = r.i[st] - s.ratio[d]
+            y[c] = (more * row_dot(m, m.vg[d].row_b, a) + r.share[st] * row_dot(m, m.vg[d].row_a, a)
+                    + r.rate[st] * speed_after(m, s, stages, st, m.vg[d].row_b, v, own))
+            y[k + c] = -more * tau[c]
+
+
+cdef void move_unit(const tl_model* m, const tl_state* s, int32_t stages, int32_t c, double x, double* g, double* ad) noexcept nogil:
+    """Adds x times term c of moving_terms: a prescribed acceleration of the gear's row, or a force along its side b."""
+    cdef int32_t j, k = (stages if stages > 0 else 1) * TL_NVG(m), n = TL_N(m), row
+    cdef int32_t st = (c % k) // TL_NVG(m), d = c % TL_NVG(m)
+    if c < k:
+        for j in range(n):
+            ad[st * n + j] += x * s.pat.Tn[j * TL_NF(m) + m.vg[d].fr]
+        return
+    row = m.vg[d].row_b
+    for j in range(m.row_ptr[row], m.row_ptr[row + 1]):
+        g[st * n + m.row_idx[j]] += x * m.row_val[j]
+
+
+cdef void moving_stages(const tl_model* m, tl_state* s, int32_t stages, const double* A, const double* P,
+                        double* v) noexcept nogil:
+    """linear_stages with the ratios of the stages; s.g and s.ad are left as they were. In s.ad the gears have what
+    drive_stages gave them: the terms here come on top."""
+    cdef int32_t c, d, i, st, n = TL_N(m), count = stages if stages > 0 else 1, N = count * n, k = count * TL_NVG(m), size = 2 * k
+    cdef int64_t here = mark(s)
+    cdef double* L = scratch(s, size * size)
+    cdef double* x = scratch(s, size)
+    cdef double* y = scratch(s, size)
+    cdef double* tau = scratch(s, k)
+    cdef double* g = scratch(s, N)
+    cdef double* ad = scratch(s, N)
+    respond_to(m, s, stages, A, P, s.g, s.ad, v, tau)
+    moving_terms(m, s, stages, v, tau, 1.0, x)
+    for st in range(count):
+        for d in range(TL_NVG(m)):
+            x[st * TL_NVG(m) + d] -= gear_rate(m, s, d, stages, st)
+    for c in range(size):
+        for i in range(N):
+            g[i] = 0.0
+            ad[i] = 0.0
+        move_unit(m, s, stages, c, 1.0, g, ad)
+        respond_to(m, s, stages, A, P, g, ad, v, tau)
+        moving_terms(m, s, stages, v, tau, 0.0, y)
+        for i in range(size):
+            L[i * size + c] = (1.0 if i == c else 0.0) - y[i]
+    for i in range(N):
+        g[i] = s.g[i]
+        ad[i] = s.ad[i]
+    if not lu_solve(L, size, x, 1):
+        for c in range(size):
+            move_unit(m, s, stages, c, x[c], s.g, s.ad)
+    held_stages(m, s, stages, A, P, v)
+    for i in range(N):
+        s.g[i] = g[i]
+        s.ad[i] = ad[i]
+    release(s, here)
+
+
+cdef inline double gear_rate(const tl_model* m, const tl_state* s, int32_t d, int32_t stages, int32_t st) noexcept nogil:
+    """(w_a - i w_b)' of gear d at a stage, at the speeds as predicted and the acceleration of now."""
+    cdef const double* u = s.now.u if stages == 0 else (s.end.u if st == stages - 1 else s.um)
+    if moving(m) and stages > 0:
+        return s.vg_now[d].rate[st] * row_dot(m, m.vg[d].row_b, u)
+    return s.vg_rate[d] * row_dot(m, m.vg[d].row_b, u)
+
+
+cdef double next_knee(const tl_model* m, const tl_state* s, double done, double last) noexcept nogil:
+    """Where in the step the argument of a curve over an input next passes a knee; `last` if nowhere before it."""
+    cdef int32_t d, k, i, nin = TL_NIN(m)
+    cdef double first = last, c0, c1, c2, q, x
+    cdef double[2] root
+    cdef const tl_table1* t
+    if s.held:
+        return last
+    for d in range(TL_NVG(m)):
+        if m.vg[d].kind != RATIO_CURVE:
+            continue
+        t = &m.tab1[m.vg[d].tab]
+        i = m.vg[d].input
+        c1 = s.in_c[nin + i]
+        c2 = s.in_c[2 * nin + i]
+        for k in range(t.n):
+            if fabs(c1) + fabs(c2) <= near_knee(t.x[k]):
+                continue                         # at rest but for rounding
+            c0 = s.in_c[i] - t.x[k]
+            q = c1 * c1 - 4.0 * c2 * c0
+            if q < 0.0:
+                continue
+            # the forms of both roots in which nothing cancels
+            q = -0.5 * (c1 + (sqrt(q) if c1 >= 0.0 else -sqrt(q)))
+            root[0] = q / c2 if c2 != 0.0 else UNLIMITED
+            root[1] = c0 / q if q != 0.0 else UNLIMITED
+            for x in root:
+                if done + KNEES_APART < x < first - KNEES_APART:
+                    first = x
+    return first
+
+
+cdef double leaves(double g0, double g1, double g2, double g3) noexcept nogil:
+    """Fraction of the trial at which the cubic g, which is >= 0 at its start, falls below 0; 2 if it does not."""
+    cdef double tol = 1e-13 * (fabs(g0) + fabs(g1) + fabs(g2) + fabs(g3)), q, r
+    cdef double[3] at_
+    cdef int32_t c
+    at_[0] = 1.0
+    at_[1] = 1.0
+    q = g2 * g2 - 3.0 * g1 * g3
+    if q > 0.0:
+        q = -(g2 + (sqrt(q) if g2 >= 0.0 else -sqrt(q)))
+        r = q / (3.0 * g3) if g3 != 0.0 else 1.0
+        q = g1 / q if q != 0.0 else 1.0
+        at_[0] = r if r < q else q               # its extremes, in order
+        at_[1] = q if r < q else r
+    at_[2] = 1.0
+    if g0 <= tol and g1 < -tol:
+        return 0.0
+    for c in range(3):
+        q = at_[c]
+        if 0.0 < q <= 1.0 and poly_at(g0, g1, g2, g3, q) < -tol:
+            # from its edge: in, and back to it
+            return first_root(g1, g2, g3, 0.0, q) if g0 <= tol else first_root(g0, g1, g2, g3, q)
+    return 2.0
+
+
+cdef double find_ratio(const tl_model* m, tl_state* s, double end) noexcept nogil:
+    """Fraction of the trial at which a ratio over the speed leaves its piece, 2 if none does up to `end`."""
+    cdef int32_t d, k
+    cdef double first = 2.0, x, v0, v1, v2, v3
+    cdef const tl_ratio* r
+    for d in range(TL_NVG(m)):
+        if m.vg[d].kind != RATIO_SPEED:
+            continue
+        r = &s.vg_now[d]
+        k = m.vg[d].row_a
+        v0 = r.sgn * row_dot(m, k, s.now.u)
+        v1 = r.sgn * s.h * row_dot(m, k, s.now.a)
+        v2 = r.sgn * 0.5 * s.h * row_dot(m, k, s.end.hs1)
+        v3 = r.sgn * s.h * row_dot(m, k, s.s2) / 3.0 if s.four else 0.0
+        if r.hi < UNLIMITED:
+            x = leaves(on_edge(r.hi - v0, r.hi), -v1, -v2, -v3)
+            first = x if x <= end and x < first else first
+        x = leaves(on_edge(v0 - r.lo, r.lo), v1, v2, v3)
+        first = x if x <= end and x < first else first
+    return first
+
+
+cdef inline double on_edge(double g, double x) noexcept nogil:
+    """What is left to a knee at x; as near to it as choose_piece sees as on it: 0."""
+    return 0.0 if fabs(g) <= near_knee(x) else g
+
+
+cdef void new_pieces(const tl_model* m, tl_state* s, double theta) noexcept nogil:
+    """At an event: ratios of this instant, with the pieces that hold behind it."""
+    ratios_now(m, s, theta)
+    take_ratios(m, s)
+
+
+cdef void meet_ratios(const tl_model* m, tl_state* s, double theta) noexcept nogil:
+    """Rows of the ratios of this instant, speeds that fit them. The ratio over a speed follows what that changes."""
+    cdef int32_t it
+    for it in range(3):
+        ratios_now(m, s, theta)
+        take_ratios(m, s)
+        hold_driven(m, s, theta)
+
+
+cdef void pass_knee(const tl_model* m, tl_state* s, double theta) noexcept nogil:
+    """Goes on behind a knee of a curve over an input: accelerations have jumped."""
+    s.part = 1.0
+    s.h = m.h
+    s.theta = theta
+    whole_length(m, s)
+    meet_ratios(m, s, theta)
+    if TL_NTH(m) > 0 and theta > s.T_theta:
+        heat_step(m, s, theta)
+    forget_history(m, s)
+    s.t[0] += theta * m.h
+    meet_instant(m, s, theta, 0)
+    s.t[0] -= theta * m.h
+    if TL_NTH(m) > 0:
+        heat_rates(m, s, theta, 0.0)
+
+
+cdef void renew_instant(const tl_model* m, tl_state* s) noexcept nogil:
+    """At the start of a step that goes on: accelerations with the rates the ratios have from here on."""
+    cdef int32_t i, n = TL_N(m)
+    cdef double off = 0.0, size = 0.0
+    cdef int64_t here = mark(s)
+    cdef double* a = scratch(s, n)
+    memcpy(a, s.now.a, n * sizeof(double))
+    list_modes(m, s)
+    settle(m, s)
+    for i in range(n):
+        off = fabs(s.now.a[i] - a[i]) if fabs(s.now.a[i] - a[i]) > off else off
+        size = fabs(a[i]) if fabs(a[i]) > size else size
+    release(s, here)
+    if off > RATE_JUMP * size:
+        forget_history(m, s)
+
+
+cdef void ratio_books(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_cvec w1, int32_t four) noexcept nogil:
+    """Work of the gears up to the fraction x of a trial, as heat of opposite sign: rounding where their rows are held, and
+    what the polynomial of the trial drifts from them between its points."""
+    cdef int32_t d, i
+    cdef double t0, tm, t1, work
+    cdef const tl_ratio* r
+    for d in range(TL_NVG(m)):
+        i = m.vg[d].fr
+        r = &s.vg_now[d]
+        t0 = s.now.tau[i]
+        t1 = s.end.tau[i]
+        if four:
+            tm = s.em.tau[i]
+            work = work_on(m, s, m.vg[d].row_a, x, wm[m.vg[d].row_a], w1[m.vg[d].row_a], t0, tm, t1)
+            work += work_on(m, s, m.vg[d].row_b, x, wm[m.vg[d].row_b], w1[m.vg[d].row_b], -s.ratio[d] * t0, -r.i[0] * tm,
+                            -r.i[1] * t1)
+        else:
+            work = 0.25 * x * s.h * ((2.0 - x) * t0 + x * t1) * (s.now.w[m.vg[d].row_a] + w1[m.vg[d].row_a])
+            work -= 0.25 * x * s.h * ((2.0 - x) * s.ratio[d] * t0 + x * r.i[0] * t1) * (
+                s.now.w[m.vg[d].row_b] + w1[m.vg[d].row_b])
+        s.e_fr[i] -= work
