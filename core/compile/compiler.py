@@ -260,6 +260,7 @@ def _order(driveline: Driveline, parts: Parts) -> int:
         beside = {
             "losses by reactions": [p.owner for p in parts.losses],
             "joint shafts": [p.owner for p in parts.joints.shafts],
+            "gaps with an exponent": [p.owner for p in parts.contacts if p.n != 1.0],
         }
         for what, owners in beside.items():
             if owners:

@@ -50,9 +50,10 @@ def contact(
     kind: int,
     dimension: str = "torque",
     suffix: str = "",
+    n: float = 1.0,
 ) -> None:
     """A contact along `relative`, with outputs tau (f), regime, loss, lossPower, and its heat."""
-    index = b.contact(relative, c, d, lo, hi, kind)
+    index = b.contact(relative, c, d, lo, hi, kind, n)
     b.output("tau" if dimension == "torque" else "f", dimension, OUT_CONTACT, index=index, gain=-1.0)
     b.output("regime", "1", OUT_CONTACT_REGIME, index=index)
     b.output("loss" + suffix, "energy", OUT_CONTACT_LOSS, index=index)

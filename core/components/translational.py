@@ -20,7 +20,7 @@ from torqueloop.core.components.friction import friction_outputs
 from torqueloop.core.components.sensors import TWO_PARTS
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, TRANSLATIONAL, Flange
-from torqueloop.core.describe.params import curve, param, require
+from torqueloop.core.describe.params import curve, param
 from torqueloop.core.describe.vocabulary import CONSTANT, ELASTO_BACKLASH, HEAT_OF_FRICTION, NORMALIZED
 
 if TYPE_CHECKING:
@@ -109,8 +109,10 @@ class TranslationalSpringDamper(Component):
 class ElastoGap(Component):
     """A spring-damper that can lift off: no force for s_rel > s_rel0, pushing only below (a buffer, a stop).
 
-    s_rel < s_rel0: fc = c*(s_rel - s_rel0), f = fc + d*v_rel with the damping force limited to |fc|: 2*fc <= f <= 0; -f
-    acts on flange_b, +f on flange_a. Only the linear spring n = 1 is there.
+    s_rel < s_rel0: fc = -c*|s_rel - s_rel0|^n, f = fc + d*v_rel with the damping force limited to |fc|: 2*fc <= f <= 0;
+    -f acts on flange_b, +f on flange_a. n = 1.5: two balls (Hertz); c is in N/m^n. The law is solved for to rounding in
+    every step. With n > 1, order 2 keeps elastic energy to rounding, order 4 to 1e-6 of the energy of a hit each step
+    (its error falls with h^2.5 to h^4: the touch is no smooth function for 1 < n < 2).
     """
 
     flanges: ClassVar[Mapping[str, Flange]] = {**TWO_PARTS, "heatPort": HEAT_PORT}
@@ -118,17 +120,12 @@ class ElastoGap(Component):
     c: float = param("stiffness", "stiffness", low=0.0, above=True)
     d: float = param("damping", "damping", low=0.0)
     s_rel0: float = param("distance s_b - s_a at which the parts touch", "length", 0.0)
-    n: float = param("exponent of the spring force; only 1", default=1.0, low=1.0)
-
-    def check(self) -> None:
-        require(
-            self.n == 1.0, "{key} = {value}: only the linear spring is there", key="n", value=self.n, allowed="1"
-        )  # fmt: skip
+    n: float = param("exponent of the spring force", default=1.0, low=1.0)
 
     def contribute(self, b: Builder) -> None:
         relative = b.w("flange_b") - b.w("flange_a")
         relative_motion(b, relative)
-        contact(b, relative, self.c, self.d, self.s_rel0, math.inf, ELASTO_BACKLASH, "force")
+        contact(b, relative, self.c, self.d, self.s_rel0, math.inf, ELASTO_BACKLASH, "force", n=self.n)
 
 
 @dataclass(frozen=True, kw_only=True)

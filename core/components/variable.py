@@ -8,7 +8,7 @@ impact: the speeds jump, momentum along the gear's own torque is exchanged, and 
 
 Order 2 by default. With `order = 4` the ratio and its rate are those of every point of the step, and the knees of
 `ratios` and `radius` are located, so the order holds across them; not beside losses by reactions (LossyGear ...) or
-joint shafts.
+joint shafts or gaps with an exponent.
 """
 
 from __future__ import annotations

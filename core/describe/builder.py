@@ -253,9 +253,9 @@ class Builder:
         index = self._parts.frictions[friction].source_index
         return index, self._parts.losses[index].reaction
 
-    def contact(self, form: Form, c: float, d: float, lo: float, hi: float, kind: int = 0) -> int:
-        """Contact below lo and above hi (infinite: no such side)."""
-        self._parts.contacts.append(ContactPart(self.name, form, c, d, lo, hi, kind))
+    def contact(self, form: Form, c: float, d: float, lo: float, hi: float, kind: int = 0, n: float = 1.0) -> int:
+        """Contact below lo and above hi (infinite: no such side), its spring force with the exponent n."""
+        self._parts.contacts.append(ContactPart(self.name, form, c, d, lo, hi, kind, n))
         return len(self._parts.contacts) - 1
 
     def stop(self, form: Form, lo: float, hi: float) -> tuple[int, int]:

@@ -181,7 +181,8 @@ class LossPart:
 
 @dataclass(frozen=True)
 class ContactPart:
-    """Spring-damper with clearance along the form: free for lo <= x <= hi; kind 0 ElastoBacklash, 1 ElastoBacklash2."""
+    """Spring-damper with clearance along the form: free for lo <= x <= hi; kind 0 ElastoBacklash, 1 ElastoBacklash2.
+    The spring force is c times the power n >= 1 of the deflection, N/m^n or N.m/rad^n."""
 
     owner: str
     form: Form
@@ -190,6 +191,7 @@ class ContactPart:
     lo: float
     hi: float
     kind: int
+    n: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
-from torqueloop.cython_kernels.model.laws cimport contact_stiffness, row_dot
+from torqueloop.cython_kernels.model.laws cimport contact_stiffness, curved, row_dot
 from torqueloop.cython_kernels.model.arena cimport mark, release, scratch
 from torqueloop.cython_kernels.model.lobatto cimport LOBATTO, LOBATTO_2, to_end, to_middle
 from torqueloop.cython_kernels.model.model cimport BILATERAL, CONTACT_BOTH, CONTACT_LIMITED, MODE_STUCK, TL_FORMED, lanes, tl_model, tl_pattern, tl_state
@@ -136,7 +136,7 @@ cdef tl_pattern* pattern_of(const tl_model* m, tl_state* s) noexcept nogil:
     for i in range(m.ncon):
         # two bits for each contact: open or without force, spring and damper, doubled spring
         r = s.regime[i] if s.regime[i] >= 0 else -s.regime[i]
-        if r == CONTACT_BOTH or r == CONTACT_LIMITED:
+        if (r == CONTACT_BOTH or r == CONTACT_LIMITED) and not curved(m, i):
             r = (r - 1) + m.nf + 2 * i
             s.key[r >> 6] |= (<uint64_t>1) << (r & 63)
     if m.direct_cache:

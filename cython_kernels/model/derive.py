@@ -29,6 +29,8 @@ RESOLVED_DECAY = 2.0
 #: same step get a split of their own. Not 0: a torque that has just reached its limit must be seen to go beyond it.
 #: Springs the step does not resolve shorten it in proportion, since forces are taken as they go on from now.
 LOOK_AHEAD = 1.0 / 32.0
+#: how far steps leave contacts unresolved whose stiffness grows with the deflection: nobody knows before how far
+CURVED = 100.0
 #: singular values below this share of the largest belong to rows that depend on the others (RANK_TOL in locks.pyx)
 DEPENDENT = 1e-9
 #: shortest time constant, s: stands for an actuator without lag
@@ -75,7 +77,7 @@ def complete(a: ModelArrays, h: float) -> Completed:
         "n": n, "nrow": len(a.row_off), "nhot": a.n_hot, "nhot_more": len(arrays["hot_row"]), "nin": a.nin,
         "nport": len(port_row), "nre": len(a.re_A),
         "order": a.order, "stiff_cut": int(unresolved > 1.0), "look_ahead": LOOK_AHEAD / max(1.0, unresolved),
-        "act_simple": int(_simple(a)), "h": h, "inv_h": 1.0 / h,
+        "ncurved": int((a.con["n"] != 1.0).sum()), "act_simple": int(_simple(a)), "h": h, "inv_h": 1.0 / h,
         "beta": 0.25 if len(a.lin) or len(a.con) else 1.0 / 6.0, **_cache(a),
     }  # fmt: skip
     elements = {kind: completed(kind, a.elements[kind], **columns) for kind, columns in _columns(a, h, arrays).items()}
@@ -140,7 +142,8 @@ def _matrices(a: ModelArrays, h: float) -> tuple[dict[str, np.ndarray], float]:
     A = np.array([[1 / 3, -1 / 24], [2 / 3, 1 / 6]])
     W, W0 = B @ Sinv @ B.T, B @ Minv @ B.T
     Rc = R[a.con["row"]]
-    c_all = G + Rc.T @ (2.0 * a.con["c"][:, None] * Rc)
+    curved = a.con["n"] != 1.0
+    c_all = G + Rc.T @ ((2.0 * ~curved * a.con["c"])[:, None] * Rc)
     d_all = D + Rc.T @ (a.con["d"][:, None] * Rc)
     matrices = {
         "D": D, "K": G, "S_range": _ranges(np.abs(M) + np.abs(c_all) + np.abs(d_all)),
@@ -148,7 +151,8 @@ def _matrices(a: ModelArrays, h: float) -> tuple[dict[str, np.ndarray], float]:
         "W": 0.5 * (W + W.T), "W0": 0.5 * (W0 + W0.T),
         "A4": np.kron(np.eye(2), M) + h * np.kron(A, D) + h * h * np.kron(A @ A, G),
     }  # fmt: skip
-    return matrices, _unresolved(_held(M, Minv, B[a.drv["fr"]]), c_all, d_all, h, a.order)
+    unresolved = _unresolved(_held(M, Minv, B[a.drv["fr"]]), c_all, d_all, h, a.order)
+    return matrices, max(unresolved, CURVED) if curved.any() else unresolved
 
 
 def _ranges(A: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """What the step, the lock patterns and the outputs share: rows, kinetic energy, laws of contacts and stops. Real-time: yes."""
 
-from libc.math cimport fabs
+from libc.math cimport fabs, pow
 from libc.stdint cimport int32_t, int64_t
 
 from torqueloop.cython_kernels.model.model cimport CONTACT_BOTH, CONTACT_LIMITED, CONTACT_OPEN, tl_eval, tl_model, tl_state
@@ -41,9 +41,39 @@ cdef inline double contact_deflection(const tl_model* m, const tl_state* s, int3
     return phi - (m.con[i].hi if s.regime[i] > 0 else m.con[i].lo)
 
 
+cdef inline int32_t curved(const tl_model* m, int32_t i) noexcept nogil:
+    """1 where the force of contact i is another power of its deflection than the first."""
+    return m.ncurved > 0 and m.con[i].n != 1.0
+
+
+cdef inline double deflection_force(const tl_model* m, int32_t i, double x) noexcept nogil:
+    """c x^n of contact i, odd in x: a trial may end a little beyond the side of the play."""
+    if not curved(m, i):
+        return m.con[i].c * x
+    return m.con[i].c * pow(x, m.con[i].n) if x >= 0.0 else -m.con[i].c * pow(-x, m.con[i].n)
+
+
+cdef inline double deflection_slope(const tl_model* m, int32_t i, double x) noexcept nogil:
+    """Its derivative."""
+    if not curved(m, i):
+        return m.con[i].c
+    return m.con[i].n * m.con[i].c * pow(fabs(x), m.con[i].n - 1.0)
+
+
+cdef inline double deflection_energy(const tl_model* m, int32_t i, double x) noexcept nogil:
+    """Its integral: elastic energy of contact i."""
+    if not curved(m, i):
+        return 0.5 * m.con[i].c * x * x
+    return m.con[i].c / (m.con[i].n + 1.0) * pow(fabs(x), m.con[i].n + 1.0)
+
+
 cdef inline void contact_stiffness(const tl_model* m, const tl_state* s, int32_t i, double* c, double* d) noexcept nogil:
-    """Stiffness and damping of contact i in its regime."""
+    """What contact i in its regime adds to the matrices; 0 where it is curved (gaps.pxi)."""
     cdef int64_t r = s.regime[i] if s.regime[i] >= 0 else -s.regime[i]
+    if curved(m, i):
+        c[0] = 0.0
+        d[0] = 0.0
+        return
     c[0] = m.con[i].c if r == CONTACT_BOTH else (2.0 * m.con[i].c if r == CONTACT_LIMITED else 0.0)
     d[0] = m.con[i].d if r == CONTACT_BOTH else 0.0
 
@@ -51,6 +81,11 @@ cdef inline void contact_stiffness(const tl_model* m, const tl_state* s, int32_t
 cdef inline double contact_force(const tl_model* m, const tl_state* s, int32_t i, double phi, double w) noexcept nogil:
     """Force of contact i along its row at the angle phi and speed w, in its present regime."""
     cdef double c, d
+    cdef int64_t r
+    if curved(m, i):
+        r = s.regime[i] if s.regime[i] >= 0 else -s.regime[i]
+        c = deflection_force(m, i, contact_deflection(m, s, i, phi))
+        return -(c + m.con[i].d * w) if r == CONTACT_BOTH else (-2.0 * c if r == CONTACT_LIMITED else 0.0)
     contact_stiffness(m, s, i, &c, &d)
     if c == 0.0 and d == 0.0:
         return 0.0
@@ -64,6 +99,9 @@ cdef inline double contact_loss(const tl_model* m, const tl_state* s, int32_t i,
         return 0.0
     if q == CONTACT_BOTH or q == -CONTACT_BOTH:
         return m.con[i].d * w * w
+    if curved(m, i):
+        w = w * deflection_force(m, i, contact_deflection(m, s, i, phi))
+        return w if q == CONTACT_LIMITED or q == -CONTACT_LIMITED else -w
     w = w * contact_deflection(m, s, i, phi)
     return m.con[i].c * (w if q == CONTACT_LIMITED or q == -CONTACT_LIMITED else -w)
 
@@ -112,7 +150,7 @@ cdef inline double potential(const tl_model* m, const tl_state* s) noexcept nogi
     for i in range(m.ncon):
         if s.regime[i] != CONTACT_OPEN:
             x = contact_deflection(m, s, i, row_angle(m, s, m.con[i].row))
-            e += 0.5 * m.con[i].c * x * x
+            e += deflection_energy(m, i, x)
     for i in range(m.njo):
         x = row_angle(m, s, m.jo[i].row)
         e += s.e_jo[3 * i + 2] - 0.5 * m.jo[i].c * x * x

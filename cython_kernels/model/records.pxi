@@ -203,13 +203,14 @@ cdef struct tl_ls:
 
 
 cdef struct tl_con:
-    # contacts with play: x > hi: tc = c*(x - hi), td = d*w, force -(tc + min(tc, td)) or 0 if tc + td <= 0; kind 1: -(tc + td)
+    # contacts with play: x > hi: tc = c*(x - hi)^n, td = d*w, force -(tc + min(tc, td)) or 0 if tc + td <= 0; kind 1: -(tc + td)
     int32_t row               # row it acts along
     int32_t kind              # law: 0 ElastoBacklash, 1 ElastoBacklash2
     double c                  # N.m/rad: stiffness
     double d                  # N.m.s/rad: damping
     double lo                 # rad: lower end of the play
     double hi                 # rad: upper end of the play
+    double n                  # 1: exponent, >= 1
 
 
 cdef struct tl_st:
@@ -396,6 +397,7 @@ cdef struct tl_model:
     int32_t order         # 2: Lobatto IIIA with 2 points (trapezoid), 4: with 3 points (Hermite-Simpson)
     int32_t nkey          # 64-bit words of a set of stuck elements
     int32_t ncache        # slots of the cache of lock patterns (power of two)
+    int32_t ncurved       # contacts with another exponent than 1
     double look_ahead     # how far a decision looks ahead, part of h
     int32_t stiff_cut     # 1: the step does not resolve a spring or damper: trials are made again, not cut
     int32_t direct_cache  # 1: slot = set of stuck elements, nothing is ever evicted

@@ -195,7 +195,7 @@ RECORDS = (
     ),
     Record(
         "con", "ncon", "contacts with play",
-        "x > hi: tc = c*(x - hi), td = d*w, force -(tc + min(tc, td)) or 0 if tc + td <= 0; kind 1: -(tc + td)",
+        "x > hi: tc = c*(x - hi)^n, td = d*w, force -(tc + min(tc, td)) or 0 if tc + td <= 0; kind 1: -(tc + td)",
         (
             _ROW,
             _i("kind", "law", CONTACTS),
@@ -203,6 +203,7 @@ RECORDS = (
             _f("d", "N.m.s/rad", "damping"),
             _f("lo", "rad", "lower end of the play"),
             _f("hi", "rad", "upper end of the play"),
+            _f("n", "1", "exponent, >= 1"),
         ),
     ),
     Record(
@@ -416,6 +417,7 @@ SIZES = (
     Size("order", "int32_t", "2: Lobatto IIIA with 2 points (trapezoid), 4: with 3 points (Hermite-Simpson)"),
     Size("nkey", "int32_t", "64-bit words of a set of stuck elements"),
     Size("ncache", "int32_t", "slots of the cache of lock patterns (power of two)"),
+    Size("ncurved", "int32_t", "contacts with another exponent than 1"),
     Size("look_ahead", "double", "how far a decision looks ahead, part of h"),
     Size("stiff_cut", "int32_t", "1: the step does not resolve a spring or damper: trials are made again, not cut"),
     Size("direct_cache", "int32_t", "1: slot = set of stuck elements, nothing is ever evicted"),

@@ -160,6 +160,8 @@ cdef int bind_size(tl_model* m, str name, value) except -1:
         m.nkey = value
     elif name == "ncache":
         m.ncache = value
+    elif name == "ncurved":
+        m.ncurved = value
     elif name == "look_ahead":
         m.look_ahead = value
     elif name == "stiff_cut":
@@ -300,6 +302,7 @@ def c_layout():
         "d": <const char*>&one_con.d - start,
         "lo": <const char*>&one_con.lo - start,
         "hi": <const char*>&one_con.hi - start,
+        "n": <const char*>&one_con.n - start,
     })
     start = <const char*>&one_st
     found["st"] = (sizeof(one_st), {

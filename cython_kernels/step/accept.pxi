@@ -288,6 +288,9 @@ cdef int32_t gives_energy(const tl_model* m, tl_state* s) noexcept nogil:
         spring_balance(m, s, TL_LIN_ROW(m, i), m.lin[i].c, m.lin[i].d, &b)
     for i in range(TL_NCON(m)):
         contact_stiffness(m, s, i, &c, &d)
+        if curved(m, i):
+            gap_balance(m, s, i, &b)
+            continue
         spring_balance(m, s, m.con[i].row, c, d, &b)
     return b.back or fabs(b.made) > BALANCE_TOL * b.turned
 
@@ -322,6 +325,8 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
     it the capacities that are due are formed anew. Returns 1 when it is refused: the present state and the books are as
     before."""
     cdef int32_t i, n = TL_N(m), nf = TL_NF(m), four = s.four
+    if TL_NCON(m) > 0 and m.ncurved > 0 and s.unsolved:
+        return 1
     if four:
         if accept4(m, s, x):
             return 1

@@ -36,6 +36,7 @@ include "box.pxi"
 include "impulse.pxi"
 include "decide.pxi"
 include "settle.pxi"
+include "gaps.pxi"
 include "impact.pxi"
 include "likely_length.pxi"
 include "shortened.pxi"
@@ -282,6 +283,8 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         poses_end(m, s, end)
     if TL_NTH(m) > 0 and end > s.T_theta:
         heat_step(m, s, end)
+    if TL_NCON(m) > 0 and m.ncurved > 0 and not s.four:
+        restore_law(m, s, end)
     if splits > s.counters[TL_C_SPLITS_MAX]:
         s.counters[TL_C_SPLITS_MAX] = splits
     s.t[0] += dt

@@ -1,6 +1,7 @@
 # Contacts: springs with play. Piecewise linear, so each regime has matrices of its own and its ends are events.
 #
-# With x = phi - hi > 0 beyond the upper side of the play (x = phi - lo < 0 beyond the lower one), tc = c x, td = d w:
+# With x = phi - hi > 0 beyond the upper side of the play (x = phi - lo < 0 beyond the lower one), tc = c x, td = d w
+# (with an exponent: tc = c x^n, see gaps.pxi):
 #   regime 0        open                                   tau = 0
 #   regime +-1      spring and damper                      tau = tc + td
 #   regime +-2      damper limited to the spring's torque  tau = 2 tc        (td beyond tc; kind 0 only)
@@ -13,10 +14,12 @@
 # Needs: model/laws.pxd, accept.pxi (work4, at), events.pxi (TOL_R, poly_at), impact.pxi (stop_blocked).
 
 cdef inline void subtract_contacts(const tl_model* m, const tl_state* s, const double* z, const double* u,
-                                   double* F) noexcept nogil:
-    """F[row] += force of each contact at angles z and speeds u."""
+                                   double* F, int32_t law) noexcept nogil:
+    """F[row] += force of each contact at angles z and speeds u; law 0: without those that are curved."""
     cdef int32_t i, k
     for i in range(TL_NCON(m)):
+        if not law and curved(m, i):
+            continue
         k = m.con[i].row
         F[k] += contact_force(m, s, i, row_dot(m, k, z) + m.row_off[k], row_dot(m, k, u))
 
@@ -33,7 +36,7 @@ cdef inline int64_t regime_at(const tl_model* m, int32_t i, double phi, double w
         x = phi - m.con[i].lo
     else:
         return 0
-    tc = m.con[i].c * x * side
+    tc = deflection_force(m, i, x) * side
     td = m.con[i].d * w * side
     if tc + td <= 0.0:
         return CONTACT_PULLED * side
@@ -157,7 +160,7 @@ cdef inline double contact_margin(const tl_model* m, const tl_state* s, int32_t 
     phi = side * (phi - (m.con[i].hi if q > 0 else m.con[i].lo))
     if which == 0:
         return phi if q != CONTACT_LIMITED * side else 1.0
-    tc = m.con[i].c * phi
+    tc = deflection_force(m, i, phi)
     td = m.con[i].d * w * side
     if q == CONTACT_BOTH * side:
         return tc + td if which == 1 else (tc - td if m.con[i].kind == ELASTO_BACKLASH else 1.0)
@@ -319,7 +322,7 @@ cdef int32_t beside_polynomial(const tl_model* m, const tl_state* s, double x) n
 cdef inline double contact_scale(const tl_model* m, const tl_state* s, int32_t i, int32_t which, const double* p,
                                  const double* v) noexcept nogil:
     """Size of the numbers a margin is formed from: what rounding is measured by."""
-    cdef double phi = fabs(p[0]) + fabs(p[1]) + fabs(p[2]), hi, lo
+    cdef double phi = fabs(p[0]) + fabs(p[1]) + fabs(p[2]), hi, lo, x
     if TL_NST(m) > 0 and i >= TL_NCON(m):
         hi = m.st[i - TL_NCON(m)].hi
         lo = m.st[i - TL_NCON(m)].lo
@@ -334,6 +337,10 @@ cdef inline double contact_scale(const tl_model* m, const tl_state* s, int32_t i
         return phi
     if s.regime[i] == CONTACT_OPEN or which == 0:
         return phi
+    if curved(m, i):
+        x = contact_deflection(m, s, i, p[0])
+        x = larger(fabs(x), fabs(x + p[1] + p[2] + p[3] + p[4]))
+        return deflection_slope(m, i, x) * phi + m.con[i].d * (fabs(v[0]) + fabs(v[1]))
     return m.con[i].c * phi + m.con[i].d * (fabs(v[0]) + fabs(v[1]))
 
 
@@ -351,11 +358,15 @@ cdef inline double contact_left(const tl_model* m, const tl_state* s, const tl_e
 cdef inline double contact_size(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
     """Size of what the margin of contact i compares, from the trial's ends."""
     cdef int32_t k = contact_row(m, i)
+    cdef double c = m.con[i].c if i < TL_NCON(m) else 0.0
     cdef double size = fabs(row_angle(m, s, k)) + s.h * fabs(row_dot(m, k, s.now.u))
     if TL_NST(m) > 0 and i >= TL_NCON(m):
         return size + (0.0 if size > 0.0 else 1.0)
     if s.contact_which[i] > 0 and s.regime[i] != CONTACT_OPEN:
-        size = m.con[i].c * size + m.con[i].d * fabs(row_dot(m, k, s.now.u))
+        if curved(m, i):
+            c = deflection_slope(m, i, larger(fabs(contact_deflection(m, s, i, row_angle(m, s, k))),
+                                              fabs(contact_deflection(m, s, i, row_dot(m, k, s.end.z) + m.row_off[k]))))
+        size = c * size + m.con[i].d * fabs(row_dot(m, k, s.now.u))
     return size
 
 
@@ -380,7 +391,10 @@ cdef void contact_books(const tl_model* m, tl_state* s, double x) noexcept nogil
         k = m.con[i].row
         x0 = contact_deflection(m, s, i, row_angle(m, s, k))
         x1 = contact_deflection(m, s, i, row_dot(m, k, s.end.z) + m.row_off[k])
-        e = 0.5 * m.con[i].c * (x1 * x1 - x0 * x0)
+        if curved(m, i):
+            e = deflection_energy(m, i, x1) - deflection_energy(m, i, x0)
+        else:
+            e = 0.5 * m.con[i].c * (x1 * x1 - x0 * x0)
         if q == CONTACT_LIMITED or q == -CONTACT_LIMITED:
             s.e_con[i] += e
         elif q == CONTACT_PULLED or q == -CONTACT_PULLED:

@@ -310,7 +310,7 @@ cdef void force_ahead(const tl_model* m, tl_state* s, double ahead, double span,
         for i in range(n):
             s.v1[i] = s.now.z[i] + 0.5 * span * s.now.u[i]
             s.v2[i] = s.now.u[i] + (0.5 * span * s.now.a[i] if known else 0.0)
-        subtract_compliances(m, s, s.v1, s.v2, s.F)
+        subtract_compliances(m, s, s.v1, s.v2, s.F, 1)
     scatter(m, s.F, s.g)
 
 

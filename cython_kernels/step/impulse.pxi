@@ -44,7 +44,10 @@ cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part)
     responses(m, s, &box, rows, p.P)
     slips_without(m, s, &box, rows, dt)
     press_contacts(m, s, &box, rows, dt)
-    impulse_problem(m, s, &box, rows, dt)
+    if TL_NCON(m) > 0 and m.ncurved > 0:
+        press_gaps(m, s, &box, rows, dt)
+    else:
+        impulse_problem(m, s, &box, rows, dt)
     impulse_advance(m, s, &box, rows, p, part)
     come_to_rest(m, s, &box, rows)
     if TL_NACT(m) > 0:
@@ -191,9 +194,12 @@ cdef void press_contacts(const tl_model* m, tl_state* s, tl_box* box, const int3
             box.b[c] += s.now.w[rows[c]] / dt + (sgn * scale * x0 if x0 < 0.0 else 0.0)
             continue
         inside = x0 if x0 > 0.0 else 0.0
-        k = m.con[i].c + (m.con[i].d / dt if x0 > 0.0 else 0.0)
         if x0 > 0.0:
             box.side[c] = 0
+        if curved(m, i):
+            box.b[c] += s.now.w[rows[c]] / dt
+            continue                         # the rest: press_gaps
+        k = m.con[i].c + (m.con[i].d / dt if x0 > 0.0 else 0.0)
         box.b[c] += s.now.w[rows[c]] / dt + sgn * scale * (x0 - inside * (1.0 - m.con[i].c / k))
         box.W[c * nc + c] += scale / k
 
@@ -301,6 +307,9 @@ cdef void book_side(const tl_model* m, tl_state* s, int32_t candidate, double f,
     x1 = x1 if x1 > 0.0 else 0.0
     if TL_NST(m) > 0 and i >= TL_NCON(m):
         s.e_fr[m.st[i - TL_NCON(m)].fr] += -f * dx if f * dx < 0.0 else 0.0
+        return
+    if curved(m, i):
+        s.e_con[i] += -f * dx - (deflection_energy(m, i, x1) - deflection_energy(m, i, x0))
         return
     s.e_con[i] += -f * dx - 0.5 * m.con[i].c * (x1 * x1 - x0 * x0)
 

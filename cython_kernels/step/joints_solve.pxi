@@ -40,16 +40,17 @@ cdef inline int32_t joint_row(const tl_model* m, int32_t c) noexcept nogil:
     return m.jo[c].row_a if c < TL_NJO(m) else m.jo[c - TL_NJO(m)].row_b
 
 
-cdef void joint_responses(const tl_model* m, tl_state* s, int32_t stages, double* Hq, double* Hw) noexcept nogil:
-    """Angles Hq and speeds Hw of the rows of the ports at each stage per torque of a port at a stage."""
-    cdef int32_t c, d, k, j, i, r, st, n = TL_N(m), nc = 2 * TL_NJO(m), N = stages * nc
+cdef void row_responses(const tl_model* m, tl_state* s, int32_t stages, const int32_t* rows, int32_t nc, double* Hq,
+                        double* Hw) noexcept nogil:
+    """Angles Hq and speeds Hw of nc rows at each stage per force along one of them at a stage."""
+    cdef int32_t c, d, k, j, i, r, n = TL_N(m), N = stages * nc
     cdef double h = s.h, am, a1, wm, w1
     cdef const double* P
     cdef int64_t here = mark(s)
     cdef double* col = scratch(s, stages * n)
     for r in range(stages):
         for d in range(nc):
-            k = joint_row(m, d)
+            k = rows[d]
             for i in range(stages * n):
                 col[i] = 0.0
             for j in range(m.row_ptr[k], m.row_ptr[k + 1]):
@@ -57,13 +58,13 @@ cdef void joint_responses(const tl_model* m, tl_state* s, int32_t stages, double
                 for i in range(stages * n):
                     col[i] += P[i] * m.row_val[j]
             for c in range(nc):
-                am = row_dot(m, joint_row(m, c), col)
+                am = row_dot(m, rows[c], col)
                 i = c * N + r * nc + d
                 if stages == 1:
                     Hw[i] = 0.5 * h * am
                     Hq[i] = m.beta * h * h * am
                     continue
-                a1 = row_dot(m, joint_row(m, c), col + n)
+                a1 = row_dot(m, rows[c], col + n)
                 wm = h * to_middle(0.0, am, a1)
                 w1 = h * to_end(0.0, am, a1)
                 Hw[i] = wm
@@ -123,6 +124,7 @@ cdef void solve_joints(const tl_model* m, tl_state* s, int32_t stages) noexcept 
     cdef double* Hw = scratch(s, N * N)
     cdef double* A = scratch(s, N * N)
     cdef double* b = scratch(s, N)
+    cdef int32_t* rows = scratch_ints(s, nc)
     cdef double[2] force
     cdef double[4] ahead
     cdef double[4] away
@@ -130,7 +132,9 @@ cdef void solve_joints(const tl_model* m, tl_state* s, int32_t stages) noexcept 
     cdef double worst = 0.0, scale = 0.0, size
     cdef tl_joint j
     cdef tl_eval* e
-    joint_responses(m, s, stages, Hq, Hw)
+    for c in range(nc):
+        rows[c] = joint_row(m, c)
+    row_responses(m, s, stages, rows, nc, Hq, Hw)
     for it in range(JOINT_ROUNDS + 1):
         stage_motion(m, s, stages, s.end.a if stages == 1 else s.v2)
         worst = 0.0

@@ -31,7 +31,7 @@ cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:
             s.now.tau[i] = 0.0
         s.F[TL_FR_ROW(m, i)] += s.now.tau[i]
     if TL_NLIN(m) + TL_NCON(m) > 0:
-        subtract_compliances(m, s, s.now.z, s.now.u, s.F)
+        subtract_compliances(m, s, s.now.z, s.now.u, s.F, 1)
     scatter(m, s.F, s.g)
     if staged(m):
         for c in range(s.n_sticking):

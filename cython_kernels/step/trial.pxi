@@ -23,13 +23,13 @@ cdef inline double lin_force(const tl_model* m, int32_t i, const double* z, cons
 
 
 cdef inline void subtract_compliances(const tl_model* m, const tl_state* s, const double* z, const double* u,
-                               double* F) noexcept nogil:
-    """F[row] -= c*(row.z + off - phi0) + d*row.u."""
+                               double* F, int32_t law) noexcept nogil:
+    """F[row] -= c*(row.z + off - phi0) + d*row.u. law 0: of contacts with an exponent nothing, solve_gaps finds it."""
     cdef int32_t i
     for i in range(TL_NLIN(m)):
         F[TL_LIN_ROW(m, i)] -= lin_force(m, i, z, u)
     if TL_NCON(m) > 0:
-        subtract_contacts(m, s, z, u, F)
+        subtract_contacts(m, s, z, u, F, law)
 
 
 cdef inline void hold(const tl_model* m, const tl_pattern* q, const double* g, double* a) noexcept nogil:
@@ -182,6 +182,8 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
         trial_rows(m, s, e, s.F)
         springs_at_end(m, s, h, b0)
         for i in range(TL_NCON(m)):
+            if curved(m, i):
+                continue
             k = m.con[i].row
             s.F[k] += contact_force(m, s, i, row_dot(m, k, s.now.z) + m.row_off[k] + h * s.now.w[k] + b0 * s.wa[k],
                                     s.now.w[k] + 0.5 * h * s.wa[k])
@@ -203,6 +205,8 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
                 hold_trial(m, s, s.g, s.end.a)
         if TL_NJO(m) > 0:
             solve_joints(m, s, 1)
+        if TL_NCON(m) > 0 and m.ncurved > 0:
+            solve_gaps(m, s, 1)
         passes -= 1
         if passes <= 0:
             correct(m, h, s.now.u, s.now.a, s.end.a, s.end.u)
@@ -256,11 +260,11 @@ cdef inline void springs4(const tl_model* m, tl_state* s, double h, int32_t stag
     if stage == 0:
         for i in range(n):
             z[i] = z0[i] + h * (5.0 / 24.0 * u[i] + um0[i] * (1.0 / 3.0) - u10[i] * (1.0 / 24.0))
-        subtract_compliances(m, s, z, s.v1, F)
+        subtract_compliances(m, s, z, s.v1, F, 0)
     else:
         for i in range(n):
             z[i] = z0[i] + h * (u[i] * (1.0 / 6.0) + um0[i] * (2.0 / 3.0) + u10[i] * (1.0 / 6.0))
-        subtract_compliances(m, s, z, s.v1 + n, F)
+        subtract_compliances(m, s, z, s.v1 + n, F, 0)
 
 
 cdef inline void correct4(const tl_model* m, tl_state* s, double h, tl_cvec v) noexcept nogil:
@@ -363,6 +367,8 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
                 hold4(m, s.pat, s.g, s.v2)
         if TL_NJO(m) > 0:
             solve_joints(m, s, 2)
+        if TL_NCON(m) > 0 and m.ncurved > 0:
+            solve_gaps(m, s, 2)
         correct4(m, s, h, s.v2)
         passes -= 1
         if passes <= 0:

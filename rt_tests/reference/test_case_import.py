@@ -82,7 +82,7 @@ def test_tables_are_continued_along_their_last_line() -> None:
         (part("x", "rotational", "Inertia", J=1.0, mass=2.0), "rotational/Inertia x: parameter mass is not known"),
         (part("x", "rotational", "Turbine"), "rotational/Turbine x: there is no such component"),
         (part("x", "rotational", "Inertia", J=-1.0), "rotational/Inertia x: J = -1.0 is out of range"),
-        (part("x", "translational", "ElastoGap", c=1.0, d=1.0, n=1.5), "translational/ElastoGap x: n = 1.5"),
+        (part("x", "translational", "ElastoGap", c=1.0, d=1.0, n=0.5), "translational/ElastoGap x: n = 0.5"),
         (part("x", "rotational", "EddyCurrentTorque", tau_nominal=1.0, w_nominal=1.0, useTau_nominalInput=True),
          "useTau_nominalInput = True .only False is mapped."),
         (part("x", "multibody", "Prismatic"), "multibody/Prismatic x: only turning about axes at rest"),

@@ -152,7 +152,7 @@ def test_a_loss_table_needs_units_and_five_columns() -> None:
 @pytest.mark.parametrize(
     ("kind", "values", "problem"),
     [
-        ("ElastoGap", {"c": 1.0, "d": 1.0, "n": 1.5}, "only the linear spring"),
+        ("ElastoGap", {"c": 1.0, "d": 1.0, "n": 0.9}, "n = 0.9 is out of range"),
         ("AngleToTorqueAdaptor", {"use_w": False}, "use_a needs use_w"),
         ("GeneralTorqueToAngleAdaptor", {"use_pder": False}, "use_pder2 needs use_pder"),
         ("EddyCurrentTorque", {"tau_nominal": 1, "w_nominal": 1, "alpha20": -0.1, "TRef": 400}, "negative at TRef"),
