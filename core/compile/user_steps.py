@@ -31,8 +31,13 @@ CFLAGS = [
     # a step is one function of small ones: the bounds on how far inlining may go are meant for whole programs
     "--param=inline-unit-growth=200", "--param=large-function-insns=10000", "--param=large-function-growth=1000",
 ]  # fmt: skip
-#: of steps with constant sizes, whose functions are straight lines where the generic one has loops
-SIZED_CFLAGS = ["--param=max-inline-insns-single=1000"]
+#: of steps with constant sizes, whose functions are straight lines where the generic one has loops: what is declared
+#: inline is, and nothing else, so that what a step costs does not swing with what else stands in the file; and -fwrapv,
+#: which Python is built with, would have every index sign-extended
+SIZED_CFLAGS = [
+    "-DCYTHON_INLINE=inline __attribute__((always_inline))", "-fno-inline-functions",
+    "-fno-inline-functions-called-once", "-fno-inline-small-functions", "-fno-wrapv", "-fno-gcse",
+]  # fmt: skip
 DIRECTIVES: dict[str, Any] = {
     "language_level": "3",
     "boundscheck": False,

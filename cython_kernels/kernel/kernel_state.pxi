@@ -157,6 +157,7 @@ cdef class KernelState:
         s.box_w = <double*>zeros(self, (8 * nb * nb + 24 * nb + 2 * n + 16) * sizeof(double))
         s.box_i = <int32_t*>zeros(self, (5 * nb + 4) * sizeof(int32_t))
         s.slip_x = <double*>zeros(self, nf * sizeof(double))
+        s.press_x = <double*>zeros(self, nf * sizeof(double))
         s.was = <int64_t*>zeros(self, 2 * nf * sizeof(int64_t))
         s.before = s.was + nf
         s.toggled = <int32_t*>zeros(self, nf * sizeof(int32_t))

@@ -342,7 +342,7 @@ cdef inline tl_basis lay_basis(const tl_model* m, tl_state* s) noexcept nogil:
 
 cdef void build_length(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, double h) noexcept nogil:
     """What of a pattern depends on the length of the step, with the basis and P_r that `build` left in the scratch."""
-    cdef int32_t n = m.n, k = s.held_k, e = s.held_e
+    cdef int32_t i, n = m.n, k = s.held_k, e = s.held_e
     cdef tl_basis b = lay_basis(m, s)
     cdef double* Pr = s.pat_work + n * n + (m.nf + 1) * n
     cdef double* Pe = Pr + n * n
@@ -362,6 +362,9 @@ cdef void build_length(const tl_model* m, tl_state* s, tl_pattern* q, const int3
         build4(m, q, list_, b.Q + k * n, e, Pr, work)
     if m.nls > 0:
         loss_responses(m, s, q, h)
+    q.locked = 0
+    for i in range(n):
+        q.locked |= q.P0[i * n + i] == 0.0
     q.valid = 1
 
 

@@ -137,6 +137,7 @@ cdef struct tl_pattern:
                           # (n, 2) rows of P0, (nf, 2) rows of T, (nf) elements these belong to
     int32_t narrow        # 1: most of P lies outside them
     int32_t narrow0       # the same for P0
+    int32_t locked        # 1: some speed is 0 whatever acts, its row of P0 is
     double* Tn            # (n, nf) least-norm split of a constraint force over the stuck elements
     const double* S       # matrices of the step with the contacts in their present regimes (m.S, m.A4 without contacts)
     const double* A4
@@ -270,6 +271,7 @@ cdef struct tl_state:
     int32_t* engaged      # (nf) elements that are not free; all where nothing is listed
     int32_t n_asked
     int32_t* asked        # (nf) elements for which the trial has to be searched, in their order (events.pxi)
+    int32_t overloads     # 1: the trial of a quiet step takes an element that sticks beyond its limit
     int32_t n_mover
     int32_t* mover        # (nact) actuators whose pressure moves
     int32_t four          # 1: the trial has three points (order 4)
@@ -288,9 +290,14 @@ cdef struct tl_state:
     int32_t held_k        # rows of the basis of the last pattern that was built: of what sticks,
     int32_t held_e        # and of what springs see
     double* slip_x        # (nf) fraction of the trial at which a slip comes to zero
+    double* press_x       # (nf) and at which a normal force appears or vanishes; 2 where it does not
     int64_t* before       # (nf) modes before a decision
     int64_t* was          # (nf) the same as the log has them
+    double slack          # rounding of a torque in the trial, -1: not known (torque_rounding, events.pxi)
     int32_t passing       # how many normal forces appear or vanish in the trial
+    int32_t lone          # element to which alone something happens in the trial, -1: none
+    int32_t lone_side     # the limit it has reached, 1: lim_b, -1: lim_f
+    double lone_excess    # and by how much its torque passes it until the trial ends
     int32_t* toggled      # (nf) 1: the normal force appears or vanishes at the event
     double T_theta        # to which the temperatures have been advanced, likewise
     double att_theta      # to which the attitudes have been advanced, likewise

@@ -58,10 +58,14 @@ cdef inline double heat4(const tl_model* m, const tl_state* s, int32_t i, double
 
 cdef inline double book_heat(const tl_model* m, tl_state* s, int32_t i, double x, tl_cvec wm, tl_cvec w1, int32_t four,
                              double least) noexcept nogil:
-    """Heat of sliding element i into the books, unless it is below 0; it or `least`, whichever is less."""
+    """Heat of sliding element i into the books, unless it is below 0; it or `least`, whichever is less. What is tied turns nothing
+    into heat: its slip is rounding."""
     cdef double heat = heat4(m, s, i, x, wm, w1) if four else heat2(m, s, i, x, w1)
-    s.e_fr[i] += heat if heat > 0.0 else 0.0
-    return heat if heat < least else least
+    if heat >= 0.0:
+        s.e_fr[i] += heat
+    elif heat < least and not s.tied[i]:
+        return heat
+    return least
 
 
 cdef inline int32_t book_friction(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_cvec w1, int32_t four) noexcept nogil:
@@ -199,11 +203,21 @@ cdef inline double angle_at(const double* p, double x) noexcept nogil:
     return x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))
 
 
-cdef double spring_error(const tl_model* m, const tl_state* s, int32_t k, double c, double x, double* turned) noexcept nogil:
+cdef inline double spring_error2(const tl_model* m, const tl_state* s, int32_t k, double c, double x, double* turned) noexcept nogil:
+    """spring_error for two points: the angle changes by x h (w + x h (w'/2 + x s1/6)), s1 the change of the acceleration."""
+    cdef double h = s.h, w = s.now.w[k], half = 0.5 * h * s.wa[k], s1 = h * row_dot(m, k, s.end.hs1) * (1.0 / 6.0)
+    cdef double qx = x * h * (w + x * (half + x * s1)), q1 = h * (w + half + s1), wx = w + x * (2.0 * half + 3.0 * x * s1)
+    turned[0] += c * (fabs(row_angle(m, s, k) * qx) + qx * qx)
+    return c * (0.25 * x * h * (w + wx) * x * q1 - 0.5 * qx * qx)
+
+
+cdef inline double spring_error(const tl_model* m, const tl_state* s, int32_t k, double c, double x, double* turned) noexcept nogil:
     """Energy a spring c along row k takes from its potential beyond its work if the trial is cut at x; adds to turned."""
     cdef double[5] p
     cdef double[4] v
     cdef double q0, qx, q1, wx, work
+    if not s.four:
+        return spring_error2(m, s, k, c, x, turned)
     along_row(m, s, k, s.now.w[k], s.wa[k], p, v)
     q0 = p[0]
     qx = angle_at(p, x)
@@ -211,28 +225,27 @@ cdef double spring_error(const tl_model* m, const tl_state* s, int32_t k, double
     wx = poly_at(v[0], v[1], v[2], v[3], x)
     turned[0] += c * (fabs(q0 * qx) + qx * qx)
     # the mean of q0 does work on both sides of the comparison alike
-    if s.four:
-        work = x * s.h * work4(v[0], poly_at(v[0], v[1], v[2], v[3], 0.5 * x), wx, x * v[1], 0.0,
-                               at(0.0, angle_at(p, 0.5), q1, 0.5 * x), at(0.0, angle_at(p, 0.5), q1, x))
-    else:
-        work = 0.25 * x * s.h * (v[0] + wx) * x * q1
+    work = x * s.h * work4(v[0], poly_at(v[0], v[1], v[2], v[3], 0.5 * x), wx, x * v[1], 0.0,
+                           at(0.0, angle_at(p, 0.5), q1, 0.5 * x), at(0.0, angle_at(p, 0.5), q1, x))
     return c * (work - 0.5 * qx * qx)
 
 
-cdef int32_t cut_makes_energy(const tl_model* m, tl_state* s, double x) noexcept nogil:
+cdef inline int32_t cut_makes_energy(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """1 when springs would keep noticeably more or less than they take if the trial were cut at x on its polynomial."""
     cdef int32_t i, k
     cdef double c, d, error = 0.0, turned = 0.0
-    for i in range(TL_NF(m)):
-        if s.mode[i] & 1:
-            k = TL_FR_ROW(m, i)
-            turned += 0.5 * x * s.h * fabs(s.now.tau[i] * s.now.w[k])
     for i in range(TL_NLIN(m)):
         error += spring_error(m, s, TL_LIN_ROW(m, i), m.lin[i].c, x, &turned)
     for i in range(TL_NCON(m)):
         contact_stiffness(m, s, i, &c, &d)
         if c != 0.0:
             error += spring_error(m, s, m.con[i].row, c, x, &turned)
+    if fabs(error) <= CUT_TOL * turned:
+        return 0
+    for i in range(TL_NF(m)):
+        if s.mode[i] & 1:
+            k = TL_FR_ROW(m, i)
+            turned += 0.5 * x * s.h * fabs(s.now.tau[i] * s.now.w[k])
     return fabs(error) > CUT_TOL * turned
 
 
@@ -358,8 +371,11 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
             s.hs2[i] = s.s2[i]
     for i in range(TL_NHOT(m)):
         s.now.w[i] = s.F[i] if four else s.em.w[i]
-    lerp(forces_of(s.now), forces_of(s.em), forces_of(s.end), TL_NPORT(m) + (nf if renewed and s.listed else 6 * nf), x,
-         four)
+    if renewed and s.listed and not four:
+        for i in range(TL_NPORT(m)):
+            s.now.port[i] = s.now.port[i] + x * (s.end.port[i] - s.now.port[i])
+    else:
+        lerp(forces_of(s.now), forces_of(s.em), forces_of(s.end), TL_NPORT(m) + (0 if renewed and s.listed else 6 * nf), x, four)
     if TL_NLS(m) > 0:
         lerp(s.now.rea, s.em.rea, s.end.rea, TL_NLS(m), x, four)
     for i in range(TL_NJO(m)):

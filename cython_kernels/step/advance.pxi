@@ -37,6 +37,7 @@ include "impulse.pxi"
 include "decide.pxi"
 include "settle.pxi"
 include "gaps.pxi"
+include "lone_event.pxi"
 include "impact.pxi"
 include "likely_length.pxi"
 include "shortened.pxi"
@@ -99,10 +100,11 @@ include "inputs.pxi"
 include "quiet.pxi"
 
 
-cdef void end_ties(const tl_model* m, tl_state* s) noexcept nogil:
+cdef inline void end_ties(const tl_model* m, tl_state* s) noexcept nogil:
     """An element at its limit that others held at rest, and that slides after all, has its sliding capacity."""
-    cdef int32_t i, ended = 0
-    for i in range(TL_NF(m)):
+    cdef int32_t c, i, ended = 0
+    for c in range(s.n_sliding if s.listed else TL_NF(m)):
+        i = s.sliding[c] if s.listed else c
         if s.tied[i] and fabs(s.now.w[TL_FR_ROW(m, i)]) > TOL_R:
             s.tied[i] = 0
             ended = 1
@@ -128,31 +130,10 @@ cdef void lower_order(const tl_model* m, tl_state* s) noexcept nogil:
     whole_length(m, s)
 
 
-cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
-    """Advance by dt <= h with the inputs s.inp (values at 0, h/2 and h of the branch that holds now); dt = 0 finds
-    accelerations, modes and torques of the present instant only.
-
-    Returns 0, or 1 when the state is not finite any more. Real-time: yes; work is bounded by MAX_SPLITS.
-    """
-    cdef int32_t i, n = TL_N(m), splits = 0, own_length = 0, made = 0, simply, moved
+cdef int busy_step(const tl_model* m, tl_state* s, double dt, int32_t made) noexcept nogil:
+    """The step in which something happens, or may. made: TRIED when a quiet step has made its first trial. As advance."""
+    cdef int32_t i, n = TL_N(m), splits = 0, own_length = 0, simply, moved, foreseen = 0
     cdef double done = 0.0, end = 1.0 if dt == m.h else dt / m.h, last = end, x, y, chk, left
-    s.theta = 0.0
-    s.T_theta = 0.0
-    s.att_theta = 0.0
-    s.part = 1.0
-    s.h = m.h
-    s.four = m.order == 4
-    if start_of_step(m, s):
-        s.status = 1
-        return 1
-    if s.quiet and (s.held or TL_NACT(m) == 0) and dt == m.h:
-        made = quiet_step(m, s)
-        if made == TAKEN:
-            return 0
-    s.quiet = 0
-    s.listed = 0
-    if dt == 0.0:
-        return 0
     if moving(m):
         own_length = 1                       # no ratio is asked for beyond its knees
         end = next_knee(m, s, done, last)
@@ -162,7 +143,11 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         s.theta = done
         if (m.stiff_cut or own_length) and end - done < 1.0:
             shorten(m, s, end - done)
-        if s.ties:
+            if foreseen:
+                for i in range(n):
+                    s.now.hs1[i] *= s.part
+        foreseen = 0
+        if s.ties and made != TRIED:             # (quiet_step has seen to them)
             end_ties(m, s)
         if made == TRIED:
             take_over(m, s)                  # the quiet step has made this trial, and then something happens in it
@@ -183,7 +168,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
             left = 1.0
         if made == TRIED or s.listed:
             moved = s.moving if made == TRIED else s.n_mover
-            ask_listed(m, s, s.end, moved > 0 or not s.held)
+            ask_listed(m, s, s.end, moved > 0 or not s.held, made == TRIED)
         else:
             ask_all(m, s, s.end)
         x = find_event(m, s, left)
@@ -205,6 +190,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
             find_toggled(m, s, x)
             if not s.listed:
                 list_rest(m, s, made == TRIED, done == 0.0 and s.part == 1.0 and end == 1.0)
+            find_lone(m, s, x)
         made = 0
         simply = 1
         if y > 0.0:
@@ -253,8 +239,11 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         s.t[0] += done * m.h
         if simply and only_pressed(m, s, x):
             press(m, s)
-        else:
+        elif y == 0.0 or not plain_event(m, s, y, simply):
+            if not simply:
+                trend_of_longer(m, s)
             decide(m, s, x, 1)
+        foreseen = 1
         s.t[0] -= done * m.h
         if TL_NTH(m) > 0:
             if done > s.T_theta:
@@ -295,3 +284,30 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         # parts of a step (time events offline): the step number follows the time
         s.step_no[0] = <int64_t>(s.t[0] * m.inv_h + 1e-6)
     return 0
+
+
+cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
+    """Advance by dt <= h with the inputs s.inp (values at 0, h/2 and h of the branch that holds now); dt = 0 finds
+    accelerations, modes and torques of the present instant only.
+
+    Returns 0, or 1 when the state is not finite any more. Real-time: yes; work is bounded by MAX_SPLITS.
+    """
+    cdef int32_t made = 0
+    s.theta = 0.0
+    s.T_theta = 0.0
+    s.att_theta = 0.0
+    s.part = 1.0
+    s.h = m.h
+    s.four = m.order == 4
+    if start_of_step(m, s):
+        s.status = 1
+        return 1
+    if s.quiet and (s.held or TL_NACT(m) == 0) and dt == m.h:
+        made = quiet_step(m, s)
+        if made == TAKEN:
+            return 0
+    s.quiet = 0
+    s.listed = 0
+    if dt == 0.0:
+        return 0
+    return busy_step(m, s, dt, made)

@@ -94,11 +94,11 @@ cdef void responses(const tl_model* m, tl_state* s, const tl_box* box, const int
             box.W[d * nc + c] = box.W[c * nc + d]
 
 
-cdef void hold_instant(const tl_model* m, tl_state* s, const tl_pattern* p, const double* f, double* a) noexcept nogil:
+cdef inline void hold_instant(const tl_model* m, tl_state* s, const tl_pattern* p, const double* f, double* a) noexcept nogil:
     """Accelerations a now from the force f with the elements of pattern p held and the driven flanges moved."""
     cdef int32_t i, n = TL_N(m)
     if TL_ND(m) + TL_NVG(m) == 0 and n <= TL_FORMED:
-        padded_matvec(p.T0, lanes(n + TL_NF(m)), n, f, s.both)
+        pattern_matvec(p.T0, lanes(n + TL_NF(m)), n, f, s.both)
         for i in range(n):
             a[i] = s.both[i]
         return
@@ -112,7 +112,7 @@ cdef void hold_instant(const tl_model* m, tl_state* s, const tl_pattern* p, cons
         a[i] += s.ad[i]
 
 
-cdef void held_instant(const tl_model* m, tl_state* s, const tl_pattern* p, const double* f, const double* a,
+cdef inline void held_instant(const tl_model* m, tl_state* s, const tl_pattern* p, const double* f, const double* a,
                        double* tau) noexcept nogil:
     """Torques tau (nf) that hold the elements of pattern p while f accelerates with a; of the others 0 or as they were.
     After hold_instant."""

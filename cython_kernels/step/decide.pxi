@@ -101,7 +101,7 @@ cdef enum:
     PATTERN_TRIES = 4      # assignments checked with their lock patterns before the boxed problem is factorised
 
 
-cdef double take_sides(const tl_model* m, tl_state* s, tl_box* box, double* f) noexcept nogil:
+cdef inline double take_sides(const tl_model* m, tl_state* s, tl_box* box, double* f) noexcept nogil:
     """Modes and torques of the candidates as box.side says; f: force with those at their limits. Returns nothing stuck
     would have: sum of |force| weighted with root, the bound on all accelerations."""
     cdef int32_t c, i, n = TL_N(m)
@@ -123,7 +123,7 @@ cdef double take_sides(const tl_model* m, tl_state* s, tl_box* box, double* f) n
     return gamma
 
 
-cdef int32_t check_stuck(tl_box* box, int32_t c, double tau) noexcept nogil:
+cdef inline int32_t check_stuck(tl_box* box, int32_t c, double tau) noexcept nogil:
     """1 when candidate c is held with more than its limit: it changes sides."""
     cdef double tol = TORQUE_ROUNDING * (1.0 + fabs(tau))
     box.tau[c] = tau
@@ -137,7 +137,7 @@ cdef int32_t check_stuck(tl_box* box, int32_t c, double tau) noexcept nogil:
     return 0
 
 
-cdef int32_t check_sliding(const tl_model* m, const tl_state* s, tl_box* box, int32_t c, const double* a,
+cdef inline int32_t check_sliding(const tl_model* m, const tl_state* s, tl_box* box, int32_t c, const double* a,
                            double gamma) noexcept nogil:
     """Slip of candidate c at its limit into box.y, 0 for a tie; 1 when it goes the wrong way: back to rest."""
     cdef int32_t q, i = box.cand[c]
@@ -154,7 +154,7 @@ cdef int32_t check_sliding(const tl_model* m, const tl_state* s, tl_box* box, in
     return 0
 
 
-cdef int32_t check_tie(const tl_model* m, tl_box* box, int32_t c, const double* back) noexcept nogil:
+cdef inline int32_t check_tie(const tl_model* m, tl_box* box, int32_t c, const double* back) noexcept nogil:
     """Candidate c is at its limit and the others keep it at rest: 1 when the least-norm split would give it less."""
     cdef double y = box.tau[c] - row_dot(m, m.fr[box.cand[c]].row, back)
     cdef double tol = TORQUE_ROUNDING * (1.0 + 2.0 * fabs(box.tau[c]) + fabs(y))
@@ -164,7 +164,7 @@ cdef int32_t check_tie(const tl_model* m, tl_box* box, int32_t c, const double* 
     return 0
 
 
-cdef int32_t held_by_pattern(const tl_model* m, tl_state* s, tl_box* box, int32_t* pivots) noexcept nogil:
+cdef inline int32_t held_by_pattern(const tl_model* m, tl_state* s, tl_box* box, int32_t* pivots) noexcept nogil:
     """The boxed problem with the lock pattern of an assignment instead of factors of the candidates: torques of those
     that stick from the pattern, slips of the others from its accelerations. What is violated changes sides, all at once.
 
@@ -192,7 +192,10 @@ cdef int32_t held_by_pattern(const tl_model* m, tl_state* s, tl_box* box, int32_
         if TL_ND(m) + TL_NVG(m) > 0:
             drive_stages(m, s, 0)
         hold_instant(m, s, s.pat, f, a)
-        held_instant(m, s, s.pat, f, a, held)
+        if TL_ND(m) + TL_NVG(m) == 0 and n <= TL_FORMED:
+            held = s.both + n                # where held_instant would take them from
+        else:
+            held_instant(m, s, s.pat, f, a, held)
         bad = 0
         tied = 0
         for c in range(box.nc):
@@ -206,6 +209,7 @@ cdef int32_t held_by_pattern(const tl_model* m, tl_state* s, tl_box* box, int32_
                     backward(m, s.pat, held, back)
                 bad += check_tie(m, box, c, back)
         if bad == 0:
+            memcpy(s.am, a, n * sizeof(double))
             return 1
         pivots[0] += 1
     for c in range(box.nc):
@@ -246,7 +250,7 @@ cdef inline void force_of_sliding(const tl_model* m, tl_state* s, int32_t i, dou
     s.F[TL_FR_ROW(m, i)] += f
 
 
-cdef void find_candidates(const tl_model* m, tl_state* s, tl_box* box, double ahead, int32_t by_pattern) noexcept nogil:
+cdef inline void find_candidates(const tl_model* m, tl_state* s, tl_box* box, double ahead, int32_t by_pattern) noexcept nogil:
     """Who takes part: pressed elements at rest; the others slide as their speed says, s.F: their force and that of the
     ports."""
     cdef int32_t i, j, k, way, ordered = by_neighbours(m)
@@ -302,7 +306,7 @@ cdef double span_of_regimes(const tl_model* m, tl_state* s) noexcept nogil:
     return span
 
 
-cdef void force_ahead(const tl_model* m, tl_state* s, double ahead, double span, int32_t known) noexcept nogil:
+cdef inline void force_ahead(const tl_model* m, tl_state* s, double ahead, double span, int32_t known) noexcept nogil:
     """s.g: force on u without the candidates, mean over the look-ahead (`span`: that of springs, s); after find_candidates."""
     cdef int32_t i, n = TL_N(m)
     if TL_NLIN(m) + TL_NCON(m) > 0:
@@ -325,7 +329,7 @@ cdef void reactions_ahead(const tl_model* m, tl_state* s, double ahead) noexcept
         reactions_of(m, s, s.em, s.am, s.now.u, s.now.z)
 
 
-cdef void limit_ahead(const tl_model* m, const tl_state* s, tl_box* box, double ahead) noexcept nogil:
+cdef inline void limit_ahead(const tl_model* m, const tl_state* s, tl_box* box, double ahead) noexcept nogil:
     """Limits of the candidates: static, or sliding once they have been seen to slide; free wheels block without limit."""
     cdef int32_t c, i
     cdef double lf, lb
@@ -341,7 +345,7 @@ cdef void limit_ahead(const tl_model* m, const tl_state* s, tl_box* box, double 
         box.hi[c] = lb if lb > 0.0 else 0.0
 
 
-cdef int32_t release_sliding(const tl_model* m, tl_box* box) noexcept nogil:
+cdef inline int32_t release_sliding(const tl_model* m, tl_box* box) noexcept nogil:
     """Candidates that slide have their sliding capacity from here on; 1 when that is less than they were taken with. One
     at its limit that does not slide keeps it."""
     cdef int32_t c, again = 0
@@ -353,7 +357,7 @@ cdef int32_t release_sliding(const tl_model* m, tl_box* box) noexcept nogil:
     return again
 
 
-cdef int32_t solve_ahead(const tl_model* m, tl_state* s, tl_box* box, double ahead) noexcept nogil:
+cdef inline int32_t solve_ahead(const tl_model* m, tl_state* s, tl_box* box, double ahead) noexcept nogil:
     """Sides of the candidates. An element that breaks away falls back to its sliding capacity; that may free others.
     1: s.pat is the pattern of those that stick."""
     cdef int32_t c, piv, rounds, by_pattern = TL_NLS(m) == 0
@@ -412,8 +416,27 @@ cdef void leave_ends(const tl_model* m, tl_state* s) noexcept nogil:
             stop_limits(m, s, j)
 
 
-cdef void decide_over(const tl_model* m, tl_state* s, double ahead, double span, int32_t known) noexcept nogil:
-    """Modes by the forces over the look-ahead (`span`: that of springs, s), accelerations and torques of this instant."""
+cdef inline void foresee_pressed(const tl_model* m, tl_state* s, double rate) noexcept nogil:
+    """Adds to s.now.hs1 what the capacities of elements do that begin to be pressed, and slide: the trial, in which they were free,
+    has their normal force at its end. rate: a step over the time from here to there."""
+    cdef int32_t c, i, k, hint
+    cdef double f
+    for c in range(s.n_asked):
+        i = s.asked[c]
+        if s.toggled[i] and s.pressed[i] and s.mode[i] & 1 and m.fr[i].both:
+            hint = s.hint[2 * TL_NENG(m) + 3 * TL_NTC(m) + i]
+            f = m.fr[i].cap0
+            if m.fr[i].mu >= 0:
+                f = m.fr[i].cgeo * table1(&m.tab1[m.fr[i].mu], fabs(s.now.w[TL_FR_ROW(m, i)]), &hint)
+            f *= -rate * s.mode[i] * s.end.raw[i]
+            respond(m, s, i)
+            for k in range(TL_N(m)):
+                s.now.hs1[k] += f * s.um[k]
+
+
+cdef void decide_over(const tl_model* m, tl_state* s, double ahead, double span, int32_t known, double x) noexcept nogil:
+    """Modes by the forces over the look-ahead (`span`: that of springs, s) after the fraction x of the trial, accelerations and
+    torques of this instant."""
     cdef int32_t i, c, found = 0
     cdef tl_box box = lay_box(m, s)
     find_candidates(m, s, &box, ahead, TL_NLS(m) == 0)
@@ -435,6 +458,12 @@ cdef void decide_over(const tl_model* m, tl_state* s, double ahead, double span,
         s.pat = pattern_now(m, s)
     forget_history(m, s)
     settle(m, s)
+    if s.listed and found and ahead > 0.0 and not s.four and not m.stiff_cut:
+        # accelerations in the middle of the look-ahead are known as well: how they go on, over a step
+        for i in range(TL_N(m)):
+            s.now.hs1[i] = 2.0 / m.look_ahead * (s.am[i] - s.now.a[i])
+        if s.passing:
+            foresee_pressed(m, s, 1.0 / ((1.0 - x) * s.part))
 
 
 cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexcept nogil:
@@ -450,13 +479,13 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
     if not s.listed:
         engage_all(m, s)
     begin_decision(m, s)
-    decide_over(m, s, ahead, span_of_regimes(m, s) if TL_NCON(m) > 0 else m.look_ahead * m.h, known)
+    decide_over(m, s, ahead, span_of_regimes(m, s) if TL_NCON(m) > 0 else m.look_ahead * m.h, known, x)
     if s.listed:
         return
     if TL_NST(m) > 0:
         if end_pulls(m, s):
             # springs swing within the look-ahead and press what they pull now: this instant alone
-            decide_over(m, s, 0.0, 0.0, known)
+            decide_over(m, s, 0.0, 0.0, known, x)
         leave_ends(m, s)
     for i in range(TL_NF(m)):
         if logged_mode(s, i) != s.was[i]:

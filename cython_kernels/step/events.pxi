@@ -47,10 +47,14 @@ cdef inline int32_t overloaded(const tl_model* m, const tl_state* s, const tl_ev
 
 cdef inline int32_t turns_round(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i, int32_t k) noexcept nogil:
     """1 when the slip of element i (row k), which slides, turns round in the trial, or may have in between."""
-    cdef double sgn = <double>s.mode[i], r0 = sgn * s.now.w[k]
-    cdef int32_t bad = (sgn * e.w[k] < -TOL_R) | ((r0 + 0.5 * s.h * sgn * s.wa[k] < 0.0) & (r0 > TOL_R))
+    cdef double r0 = s.now.w[k], r1 = e.w[k], half = r0 + 0.5 * s.h * s.wa[k]
+    cdef int32_t bad
+    if s.mode[i] > 0:
+        bad = (r1 < -TOL_R) | ((half < 0.0) & (r0 > TOL_R))
+    else:
+        bad = (r1 > TOL_R) | ((half > 0.0) & (r0 < -TOL_R))
     if m.stiff_cut and s.four:
-        bad |= sgn * s.em.w[k] < -TOL_R
+        bad |= <double>s.mode[i] * s.em.w[k] < -TOL_R
     return bad
 
 
@@ -72,33 +76,56 @@ cdef inline void ask(tl_state* s, int32_t i, int32_t disturbed) noexcept nogil:
     s.n_asked += disturbed
 
 
-cdef void ask_listed(const tl_model* m, tl_state* s, const tl_eval* e, int32_t moved) noexcept nogil:
+cdef inline int32_t presses_otherwise(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i) noexcept nogil:
+    """1 when the normal force of element i appears or vanishes in the trial."""
+    return m.fr[i].src != 0 and (e.raw[i] > 0.0) != (s.pressed[i] != 0)
+
+
+cdef inline int32_t something_happens(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t moved) noexcept nogil:
+    """1 when ask_listed would find an element."""
+    cdef int32_t c, found = 0
+    for c in range(s.n_sliding):
+        found |= turns_round(m, s, e, s.sliding[c], TL_FR_ROW(m, s.sliding[c]))
+    for c in range(s.n_sticking):
+        found |= overloaded(m, s, e, s.sticking[c])
+    for c in range(s.n_due if moved else 0):
+        found |= presses_otherwise(m, s, e, s.due_list[c])
+    return found
+
+
+cdef inline void ask_listed(const tl_model* m, tl_state* s, const tl_eval* e, int32_t moved, int32_t sure) noexcept nogil:
     """ask_all where the lists of who slides, who sticks, and what is due hold: the same elements. moved: whether normal
-    forces do."""
-    cdef int32_t c, d, i
+    forces do; sure: that there is one, in the trial of a quiet step."""
+    cdef int32_t c, d, i, asked = 0
     s.n_asked = 0
+    if not (sure or something_happens(m, s, e, moved)):
+        return
     for c in range(s.n_sliding):
         i = s.sliding[c]
         if turns_round(m, s, e, i, TL_FR_ROW(m, i)):
-            ask(s, i, 1)
-    for c in range(s.n_sticking):
+            s.asked[asked] = i
+            asked += 1
+    for c in range(s.n_sticking if s.overloads or not sure else 0):
         i = s.sticking[c]
         if overloaded(m, s, e, i):
-            ask(s, i, 1)
+            s.asked[asked] = i
+            asked += 1
     for c in range(s.n_due if moved else 0):
         i = s.due_list[c]
-        if m.fr[i].src != 0 and (e.raw[i] > 0.0) != (s.pressed[i] != 0):
+        if presses_otherwise(m, s, e, i):
             d = 0
-            while d < s.n_asked and s.asked[d] != i:
+            while d < asked and s.asked[d] != i:
                 d += 1
-            ask(s, i, d == s.n_asked)
-    for c in range(1, s.n_asked):
+            s.asked[asked] = i
+            asked += d == asked
+    for c in range(1, asked):
         i = s.asked[c]
         d = c
         while d > 0 and s.asked[d - 1] > i:
             s.asked[d] = s.asked[d - 1]
             d -= 1
         s.asked[d] = i
+    s.n_asked = asked
 
 
 cdef inline double contact_at(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
@@ -119,40 +146,45 @@ cdef inline double contact_at(const tl_model* m, const tl_state* s, int32_t i) n
     return x
 
 
-cdef inline double torque_rounding(const tl_model* m, const tl_state* s) noexcept nogil:
+cdef double torque_rounding(const tl_model* m, tl_state* s) noexcept nogil:
     """Rounding of a torque that holds an element: from the size of all torques it is a sum of. A free wheel that carries
-    nothing has the limit 0 and must not be asked about again because of it."""
+    nothing has the limit 0 and must not be asked about again because of it. Once for a trial: s.slack."""
     cdef int32_t i
     cdef double sum_ = 0.0
+    if s.slack >= 0.0:
+        return s.slack
     for i in range(TL_NPORT(m)):
         sum_ += fabs(s.end.port[i])
     for i in range(TL_NF(m)):
         sum_ += fabs(s.end.tau[i])
     for i in range(TL_N(m)):
         sum_ += fabs(s.g[i])
-    return 1e-14 * sum_ + 1e-13
+    s.slack = 1e-14 * sum_ + 1e-13
+    return s.slack
 
 
-cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogil:
+cdef inline double find_event(const tl_model* m, tl_state* s, double end) noexcept nogil:
     """Fraction of h of the earliest event of the trial in [0, end]; 2 if there is none. After ask_all or ask_listed.
 
     sliding: relative speed comes to zero; stuck: torque reaches its static limit; normal force appears or vanishes.
     """
-    cdef int32_t c, i, k, side
+    cdef int32_t c, i, k, side, row = -1, last = -1
     cdef int64_t mode
     cdef double first = 2.0, r0, r1, v0, c1, c2, c3, x, sgn, t0, t1, l0, l1, lm, h = s.h, at_end
     cdef int32_t four = s.four
     cdef double slack = -1.0
+    s.slack = -1.0
     s.passing = 0
     for c in range(s.n_asked):
         i = s.asked[c]
         mode = s.mode[i]
         k = TL_FR_ROW(m, i)
         s.slip_x[i] = 2.0
-        if m.fr[i].src != 0 and (s.end.raw[i] > 0.0) != (s.pressed[i] != 0):
-            # normal force appears or vanishes
+        s.press_x[i] = 2.0
+        if presses_otherwise(m, s, s.end, i):
             s.passing += 1
             x = contact_at(m, s, i)
+            s.press_x[i] = x
             if x <= end and x < first:
                 first = x
         if mode == 0:
@@ -190,6 +222,11 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
                 if x <= end and x < first:
                     first = x
         elif mode != 2:
+            if k == row and s.mode[last] == mode:
+                s.slip_x[i] = s.slip_x[last]         # on the row of the one before: the same slip
+                continue
+            row = k
+            last = i
             sgn = <double>mode
             r0 = sgn * s.now.w[k]
             r1 = sgn * s.end.w[k]
@@ -227,7 +264,7 @@ cdef double find_event(const tl_model* m, tl_state* s, double end) noexcept nogi
     return first
 
 
-cdef void find_toggled(const tl_model* m, tl_state* s, double x) noexcept nogil:
+cdef inline void find_toggled(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """Elements whose normal force appears or vanishes at the fraction x of the trial, into s.toggled."""
     cdef int32_t c, i
     for i in range(TL_NF(m)):
@@ -236,8 +273,7 @@ cdef void find_toggled(const tl_model* m, tl_state* s, double x) noexcept nogil:
         return
     for c in range(s.n_asked):
         i = s.asked[c]
-        if m.fr[i].src != 0 and (s.end.raw[i] > 0.0) != (s.pressed[i] != 0):
-            s.toggled[i] = contact_at(m, s, i) <= x + 1e-9
+        s.toggled[i] = s.press_x[i] <= x + 1e-9
 
 
 cdef inline void toggle_pressed(const tl_model* m, tl_state* s) noexcept nogil:
@@ -250,4 +286,4 @@ cdef inline void toggle_pressed(const tl_model* m, tl_state* s) noexcept nogil:
         if s.toggled[i] & 1:
             s.pressed[i] = 1 - s.pressed[i]
             if s.listed and s.mode[i] == 2:
-                engage(m, s)
+                engage(s, i)

@@ -258,16 +258,17 @@ cdef inline int32_t slips(const tl_model* m, const tl_state* s, int32_t i) noexc
 
 
 cdef inline double slipping_capacity(const tl_model* m, tl_state* s, double w, double fn, tl_eval* e, int32_t* hint,
-                                     int32_t i, int32_t row) noexcept nogil:
-    """Sliding capacity of element i, pressed with fn, at the slip w; says whether it is steep there."""
+                                     int32_t i, int32_t row, int32_t both) noexcept nogil:
+    """Sliding capacity of element i, pressed with fn, at the slip w; says whether it is steep there, and acts."""
     cdef int64_t mode = s.mode[i]
     cdef double c = m.fr[i].cgeo * fn
     # beyond the end of the slip (a trial only) mu stays that of standstill
     w = w * mode if mode != 2 else fabs(w)
     e.steep[i] = 0
     if m.fr[i].dmu * c * m.fr[i].stiff > 1.0 and (w < m.fr[i].w_steep or fabs(s.now.w[row]) < m.fr[i].w_steep):
-        e.steep[i] = 1
-        s.stiff = 1
+        if both or (m.fr[i].fwd if mode == 1 else m.fr[i].bwd) == 1:
+            e.steep[i] = 1
+            s.stiff = 1
     return c * table1(&m.tab1[m.fr[i].mu], w, hint + i)
 
 
@@ -284,7 +285,7 @@ cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, d
         # a normal force that vanishes within the trial is followed below 0, so that it is 0 at the cut and the polynomials
         # on both sides of the event stay smooth
         lim = m.fr[i].lim * fn
-        c = m.fr[i].cap0 * fn if s.mode[i] == 0 or m.fr[i].mu < 0 else slipping_capacity(m, s, w, fn, e, hint, i, row)
+        c = m.fr[i].cap0 * fn if s.mode[i] == 0 or m.fr[i].mu < 0 else slipping_capacity(m, s, w, fn, e, hint, i, row, both)
         e.cap_f[i] = c
         e.cap_b[i] = c
         e.lim_f[i] = lim

@@ -8,10 +8,14 @@
 #
 # a function of one number, whose root costs less than a trial. Needs: other_length.pxi.
 
+#: of the trial: a secant that moves the length by less has squared its error
+cdef double LIKELY = 1e-6
+
+
 cdef struct tl_margin:
     double[3] v            # v.g = v[0] + t v[1] + t^2 v[2]
     double[3] z            # z.g likewise
-    double[3] size         # z.S z for the length t: size[0] + t/2 size[1] + t^2/4 size[2]
+    double[3] size         # z.S z for the length t: size[0] + t size[1] + t^2 size[2]
     double[3] change       # and what is above it: (row.z, 0, 0) of a slip, Tn S z of a torque
     double whole           # change over size for the whole step
     double[2] rest         # what else the margin has: a straight line
@@ -20,8 +24,8 @@ cdef struct tl_margin:
 
 
 cdef inline double span_of(const double* p, double t) noexcept nogil:
-    """M, D and K parts for trials of the length t."""
-    return p[0] + 0.5 * t * p[1] + 0.25 * t * t * p[2]
+    """M, D and K parts for trials of the length t, with the factors of the rule."""
+    return p[0] + t * (p[1] + t * p[2])
 
 
 cdef inline double margin_at(const tl_margin* f, double t) noexcept nogil:
@@ -41,7 +45,7 @@ cdef inline void add_force(tl_margin* f, double v, double z, double now, double 
     f.z[2] += z * curve
 
 
-cdef void lay_margin(const tl_model* m, tl_state* s, int32_t el, double sgn, tl_margin* f) noexcept nogil:
+cdef inline void lay_margin(const tl_model* m, tl_state* s, int32_t el, double sgn, tl_margin* f) noexcept nogil:
     """The margin of element `el` (event_margin, shortened.pxi) after a trial of the length s.h that has passed it."""
     cdef int32_t i, j, k, n = TL_N(m), nf = TL_NF(m), row = TL_FR_ROW(m, el)
     cdef double rate = 1.0 / s.h, b
@@ -50,7 +54,9 @@ cdef void lay_margin(const tl_model* m, tl_state* s, int32_t el, double sgn, tl_
     cdef tl_vec on_z = s.em.w
     cdef tl_cvec spring = s.pat.spring
     memset(f, 0, sizeof(tl_margin))
-    memcpy(f.size, spring + n, 3 * sizeof(double))
+    f.size[0] = spring[n]
+    f.size[1] = 0.5 * spring[n + 1]
+    f.size[2] = 0.25 * spring[n + 2]
     f.slips = s.mode[el] != 0
     if f.slips:
         for i in range(n):
@@ -65,8 +71,9 @@ cdef void lay_margin(const tl_model* m, tl_state* s, int32_t el, double sgn, tl_
     else:
         for j in range(n):
             v[j] = s.pat.T[j * lanes(n + nf) + n + el]
-        for k in range(3):
-            f.change[k] = spring[n + 3 + k * nf + el]
+        f.change[0] = spring[n + 3 + el]
+        f.change[1] = 0.5 * spring[n + 3 + nf + el]
+        f.change[2] = 0.25 * spring[n + 3 + 2 * nf + el]
         f.rest[0] = s.now.lim_b[el] if sgn > 0.0 else s.now.lim_f[el]
         f.rest[1] = rate * ((s.end.lim_b[el] if sgn > 0.0 else s.end.lim_f[el]) - f.rest[0])
         f.sgn = -sgn
@@ -92,7 +99,7 @@ cdef void lay_margin(const tl_model* m, tl_state* s, int32_t el, double sgn, tl_
                   -m.lin[i].c * (0.5 - m.beta) * s.wa[k])
 
 
-cdef double likely_length(const tl_model* m, tl_state* s, int32_t el, double sgn, double x, double* slope) noexcept nogil:
+cdef inline double likely_length(const tl_model* m, tl_state* s, int32_t el, double sgn, double x, double* slope) noexcept nogil:
     """Fraction of the trial there is, of the length s.h, at which element `el` has its event in a trial that ends there, and
     how its margin changes with the fraction; x, and slope 0, where there is nothing better. Where trials are listed (list_rest)."""
     cdef tl_margin f
@@ -113,7 +120,7 @@ cdef double likely_length(const tl_model* m, tl_state* s, int32_t el, double sgn
         new = t - y * (t - old) / (y - y_old)
         if not 0.0 < new < s.h:
             return x
-        if fabs(new - t) <= 1e-9 * s.h:
+        if fabs(new - t) <= LIKELY * s.h:
             slope[0] = s.h * (y - y_old) / (t - old)
             return new / s.h
         old = t

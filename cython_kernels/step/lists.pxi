@@ -9,17 +9,21 @@ cdef inline int32_t may_be_listed(const tl_model* m) noexcept nogil:
     return not staged(m) and TL_NTH(m) + TL_NJO(m) + TL_NBO(m) + TL_NCON(m) + TL_NST(m) == 0
 
 
-cdef void list_rest(const tl_model* m, tl_state* s, int32_t tried, int32_t whole) noexcept nogil:
+cdef inline void list_rest(const tl_model* m, tl_state* s, int32_t tried, int32_t whole) noexcept nogil:
     """Behind the first trial of a step with an event: who slides, who sticks, and what is due in the trials that follow it
     until the step ends. tried: it was that of a quiet step, whose lists hold; whole: it was over the whole step."""
-    cdef int32_t k, simple = s.held and m.act_simple
+    cdef int32_t k, movers = 0, simple = s.held and m.act_simple
     s.listed = may_be_listed(m)
     if not s.listed:
         return
-    s.n_mover = 0
-    for k in range(0 if tried and simple and not s.moving else TL_NACT(m)):
-        s.mover[s.n_mover] = k
-        s.n_mover += not simple or s.now.p[k] != s.cmd[k]
+    if not (tried and simple):
+        for k in range(TL_NACT(m)):
+            if not simple or s.now.p[k] != s.cmd[k]:
+                s.mover[movers] = k
+                movers += 1
+        s.n_mover = movers
+    elif not s.moving:
+        s.n_mover = 0                        # else as move_pressures has found them
     s.to_end = whole and simple
     if s.to_end:
         for k in range(s.n_mover):
@@ -47,19 +51,25 @@ cdef inline void list_engaged(const tl_model* m, tl_state* s) noexcept nogil:
     """Of the engaged elements who slides, who sticks, who is not free; those that are carry nothing in any trial."""
     cdef int32_t c, i, sliding = 0, sticking = 0, engaged = 0
     cdef int64_t mode
+    cdef tl_vec now = s.now.tau
+    cdef tl_vec end = s.end.tau
+    cdef tl_vec middle = s.em.tau
     for c in range(s.n_engaged):
         i = s.engaged[c]
         mode = s.mode[i]
-        s.sliding[sliding] = i
-        s.sticking[sticking] = i
-        s.engaged[engaged] = i
-        sliding += mode & 1
-        sticking += mode == 0
-        engaged += mode != 2
         if mode == 2:
-            s.now.tau[i] = 0.0
-            s.end.tau[i] = 0.0
-            s.em.tau[i] = 0.0
+            now[i] = 0.0
+            end[i] = 0.0
+            middle[i] = 0.0
+            continue
+        s.engaged[engaged] = i
+        engaged += 1
+        if mode == 0:
+            s.sticking[sticking] = i
+            sticking += 1
+        else:
+            s.sliding[sliding] = i
+            sliding += 1
     s.n_sliding = sliding
     s.n_sticking = sticking
     s.n_engaged = engaged
@@ -71,13 +81,14 @@ cdef void list_modes(const tl_model* m, tl_state* s) noexcept nogil:
     list_engaged(m, s)
 
 
-cdef void engage(const tl_model* m, tl_state* s) noexcept nogil:
-    """List anew the elements that are not free, or will not be."""
-    cdef int32_t i
-    s.n_engaged = 0
-    for i in range(TL_NF(m)):
-        s.engaged[s.n_engaged] = i
-        s.n_engaged += s.mode[i] != 2 or s.pressed[i] != 0
+cdef void engage(tl_state* s, int32_t i) noexcept nogil:
+    """Element i, which was free (and so is not in the list), is engaged as well."""
+    cdef int32_t c = s.n_engaged
+    while c > 0 and s.engaged[c - 1] > i:
+        s.engaged[c] = s.engaged[c - 1]
+        c -= 1
+    s.engaged[c] = i
+    s.n_engaged += 1
 
 
 cdef inline void begin_decision(const tl_model* m, tl_state* s) noexcept nogil:
@@ -89,26 +100,36 @@ cdef inline void begin_decision(const tl_model* m, tl_state* s) noexcept nogil:
         s.was[i] = logged_mode(s, i)
 
 
-cdef void end_decision(const tl_model* m, tl_state* s) noexcept nogil:
-    """Modes that a decision has changed into the log; the lists of the rest of the step (list_rest, quiet.pxi) behind it:
-    capacities of those whose mode has changed are due as well."""
+cdef inline void make_due(tl_state* s, int32_t i) noexcept nogil:
+    """The capacity of element i is due in the rest of the step."""
+    if not s.due[i]:
+        s.due[i] = 1
+        s.due_list[s.n_due] = i
+        s.n_due += 1
+
+
+cdef inline void log_decision(const tl_model* m, tl_state* s) noexcept nogil:
+    """Modes that a decision has changed into the log; capacities of those whose mode has changed are due as well."""
     cdef int32_t c, i
     for c in range(s.n_engaged):
         i = s.engaged[c]
         if logged_mode(s, i) != s.was[i]:
             log_mode_change(s, i)
-        if s.mode[i] != s.before[i] and not s.due[i]:
-            s.due[i] = 1
-            s.due_list[s.n_due] = i
-            s.n_due += 1
+        if s.mode[i] != s.before[i]:
+            make_due(s, i)
+
+
+cdef inline void end_decision(const tl_model* m, tl_state* s) noexcept nogil:
+    """log_decision, and the lists of the rest of the step (list_rest, quiet.pxi) behind it."""
+    log_decision(m, s)
     list_engaged(m, s)
 
 
-cdef int32_t only_pressed(const tl_model* m, const tl_state* s, double x) noexcept nogil:
+cdef inline int32_t only_pressed(const tl_model* m, const tl_state* s, double x) noexcept nogil:
     """1 when nothing happens at the fraction x of the trial but that normal forces of elements that slip appear or vanish.
     All forces go on steadily through that, and who is at rest stays so."""
     cdef int32_t c, i
-    if not s.listed or s.ties:
+    if not s.listed or s.ties or s.passing == 0:
         return 0
     for c in range(s.n_asked):
         i = s.asked[c]

@@ -11,17 +11,34 @@ cdef inline int32_t along_one(const tl_model* m) noexcept nogil:
 
 cdef inline tl_pattern* pattern_now(const tl_model* m, tl_state* s) noexcept nogil:
     """pattern_of, looked up here where all patterns are kept and this one is known."""
-    cdef int32_t i
+    cdef int32_t c, i
     cdef uint64_t key = 0
     if m.direct_cache and TL_NCON(m) == 0:
-        for i in range(TL_NF(m)):
-            key |= <uint64_t>(s.mode[i] == 0) << i
+        if s.listed:
+            for c in range(s.n_engaged):
+                i = s.engaged[c]
+                key |= <uint64_t>(s.mode[i] == 0) << i
+        else:
+            for i in range(TL_NF(m)):
+                key |= <uint64_t>(s.mode[i] == 0) << i
         if s.cache[key].valid:
             return &s.cache[key]
     return pattern_of(m, s)
 
 
-cdef void other_length(const tl_model* m, tl_state* s) noexcept nogil:
+cdef inline tl_pattern* pattern_listed(const tl_model* m, tl_state* s) noexcept nogil:
+    """pattern_now where the list of those that stick holds."""
+    cdef int32_t c
+    cdef uint64_t key = 0
+    if m.direct_cache:
+        for c in range(s.n_sticking):
+            key |= <uint64_t>1 << s.sticking[c]
+        if s.cache[key].valid:
+            return &s.cache[key]
+    return pattern_of(m, s)
+
+
+cdef inline void other_length(const tl_model* m, tl_state* s) noexcept nogil:
     """s.bend and s.change for trials of the length s.h: the last terms of P and T less those of the whole step."""
     cdef int32_t c, i, nf = TL_NF(m)
     cdef tl_cvec size = s.other.spring + TL_N(m)
@@ -86,7 +103,7 @@ cdef inline void hold_trial(const tl_model* m, tl_state* s, const double* g, tl_
     if n > TL_FORMED:
         hold(m, s.pat, g, a)
         return
-    padded_matvec(s.pat.T, lanes(n + TL_NF(m)), n, g, s.both)
+    pattern_matvec(s.pat.T, lanes(n + TL_NF(m)), n, g, s.both)
     if not other_span(m, s):
         for i in range(n):
             a[i] = both[i]
@@ -104,7 +121,7 @@ cdef inline void stuck_torques(const tl_model* m, tl_state* s, tl_eval* e) noexc
     cdef const double* tau = s.both + TL_N(m)
     cdef double f = s.along_g
     if TL_NJO(m) > 0:                        # the joints have added to g
-        padded_matvec(s.pat.T, lanes(TL_N(m) + TL_NF(m)), TL_N(m), s.g, s.both)
+        pattern_matvec(s.pat.T, lanes(TL_N(m) + TL_NF(m)), TL_N(m), s.g, s.both)
     if s.listed:
         for c in range(s.n_sticking):
             i = s.sticking[c]

@@ -64,10 +64,26 @@ cdef void stack_rows(const tl_model* m, tl_state* s, const double* P, const doub
 
 cdef void find_due(const tl_model* m, tl_state* s) noexcept nogil:
     """Whose capacity may change: it slips, its pressure moves, or its input does."""
+    cdef int32_t c, i, src
+    for i in range(TL_NF(m)):
+        src = m.fr[i].src
+        if src == 2:
+            s.due[i] = s.still[m.fr[i].src_idx] < STILL
+        else:
+            s.due[i] = ((src == 1) | (src == 3)) & (s.held == 0)
+    for c in range(s.n_engaged):
+        i = s.engaged[c]
+        if slips(m, s, i):
+            s.due[i] = 1
+
+
+cdef void turn_due(const tl_model* m, tl_state* s, int32_t k) noexcept nogil:
+    """find_due and list_due where the pressure of actuator k has begun to move, or ended."""
     cdef int32_t i
     for i in range(TL_NF(m)):
-        s.due[i] = slips(m, s, i) or (m.fr[i].src == 2 and s.still[m.fr[i].src_idx] < STILL) or (
-            not s.held and (m.fr[i].src == 1 or m.fr[i].src == 3))
+        if m.fr[i].src == 2 and m.fr[i].src_idx == k:
+            s.due[i] = s.still[k] < STILL or slips(m, s, i)
+    list_due(m, s)
 
 
 cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcept nogil:
@@ -79,6 +95,7 @@ cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcep
     if four:
         advance_actuators(m, s, 0.0, 0.5, 1, s.em.p, s.fill1)
     advance_actuators(m, s, 0.0, 1.0, 0, s.end.p, s.fill1)
+    s.n_mover = 0
     for k in range(TL_NACT(m)):
         # whether the trial leaves the pressure and the fill level as they are, to the bit
         same = same_bits(p1 + k, p + k, 1) & same_bits(pm + k, p + k, 1)
@@ -87,13 +104,16 @@ cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcep
         still = s.still[k]
         if same and still == STILL:
             continue
-        if not same and still == 0:
-            moving = 1
-            continue
+        if not same:
+            s.mover[s.n_mover] = k
+            s.n_mover += 1
+            if still == 0:
+                moving = 1
+                continue
         after = still + 1 if same else 0
-        if (still < STILL) != (after < STILL):
-            s.due_holds = 0
         s.still[k] = after
+        if (still < STILL) != (after < STILL) and s.due_holds:
+            turn_due(m, s, k)
         moving |= after < STILL
     s.moving = moving
     if not listed and not s.due_holds:
@@ -285,10 +305,12 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     if m.order == 4:
         made = quiet_trial4(m, s)
         if made == TRIED or not stays_quiet(m, s, moved) or accept4(m, s, 1.0):
+            s.overloads = made == TRIED
             return TRIED
     else:
         made = quiet_trial2(m, s)
         if made == TRIED or not stays_quiet(m, s, moved) or accept2(m, s, 1.0):
+            s.overloads = made == TRIED
             return TRIED
     take_whole(m, s, m.order == 4)
     s.t[0] += m.h
@@ -296,13 +318,7 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     return TAKEN
 
 
-cdef void take_over(const tl_model* m, tl_state* s) noexcept nogil:
-    """The rest of the general trial after that of a quiet step."""
-    cdef int32_t i
+cdef inline void take_over(const tl_model* m, tl_state* s) noexcept nogil:
+    """The rest of the general trial after that of a quiet step. (What is free carries nothing since it has been listed.)"""
     if not SIZED:
         gather(m, s.now.a, s.wa)
-    for i in range(TL_NF(m)):
-        if s.mode[i] == 2:
-            s.end.tau[i] = 0.0
-            if m.order == 4:
-                s.em.tau[i] = 0.0

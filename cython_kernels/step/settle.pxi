@@ -1,25 +1,56 @@
 # The instant behind a decision: what rounding has left of slips at rest, accelerations, torques; and the log of modes.
 
-cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:
-    """With the modes known, and listed (list_modes): remove the rounding left in stuck rows, then the acceleration and torques
-    of this instant."""
+#: rad/s or m/s: what rounding leaves of a slip at rest in a day of steps; less stays as it is, the projection would not do better
+cdef double REMOVED = 1e-11
+
+
+cdef inline void remove_slips(const tl_model* m, tl_state* s) noexcept nogil:
+    """What rounding has left of the slips of the elements that stick (list_modes), by the projection that conserves momentum."""
     cdef int32_t c, i, n = TL_N(m), nf = TL_NF(m)
-    cdef int32_t any_stuck = 0
+    cdef int32_t any_stuck = 0, stopped = 0, driven = TL_ND(m) + TL_NVG(m) > 0
+    cdef double most = 0.0 if driven else REMOVED
     for c in range(s.n_sticking):
         i = s.sticking[c]
-        if s.now.w[TL_FR_ROW(m, i)] != 0.0 and not (TL_ND(m) + TL_NVG(m) > 0 and m.fr[i].src == 5):
+        if fabs(s.now.w[TL_FR_ROW(m, i)]) > most and not (driven and m.fr[i].src == 5):
             any_stuck = 1
-    if any_stuck:
-        # u <- P0 M u: the projection that conserves momentum
-        if TL_ND(m) + TL_NVG(m) > 0:
-            for i in range(nf):
-                s.g[i] = slip_of(m, s, i, s.now.u)
-            project(m, s, s.g)
-        else:
-            for i in range(n):
-                s.v1[i] = dot(m.M + i * n, s.now.u, m.S_range[2 * i], m.S_range[2 * i + 1])
-            hold_now(m, s.pat, s.v1, s.now.u)
+    if not any_stuck:
+        # what cannot move at all has no speed, to the bit: its angle stays
+        for i in range(0 if driven else n):
+            if s.now.u[i] != 0.0 and s.pat.P0[i * n + i] == 0.0:
+                s.now.u[i] = 0.0
+                stopped = 1
+        if stopped:
             gather(m, s.now.u, s.now.w)
+        return
+    # u <- P0 M u
+    if TL_ND(m) + TL_NVG(m) > 0:
+        for i in range(nf):
+            s.g[i] = slip_of(m, s, i, s.now.u)
+        project(m, s, s.g)
+    else:
+        for i in range(n):
+            s.v1[i] = dot(m.M + i * n, s.now.u, m.S_range[2 * i], m.S_range[2 * i + 1])
+        hold_now(m, s.pat, s.v1, s.now.u)
+        gather(m, s.now.u, s.now.w)
+
+
+cdef inline void place_instant(const tl_model* m, tl_state* s) noexcept nogil:
+    """Accelerations and torques of the elements that stick from the forces s.g, for models without stages."""
+    cdef int32_t c, i
+    cdef const double* held = s.v1
+    hold_instant(m, s, s.pat, s.g, s.now.a)
+    if TL_ND(m) + TL_NVG(m) == 0 and TL_N(m) <= TL_FORMED:
+        held = s.both + TL_N(m)              # where held_instant would take them from
+    else:
+        held_instant(m, s, s.pat, s.g, s.now.a, s.v1)
+    for c in range(s.n_sticking):
+        i = s.sticking[c]
+        s.now.tau[i] = held[i]
+
+
+cdef inline void settle_forces(const tl_model* m, tl_state* s) noexcept nogil:
+    """With the modes known, and listed: accelerations and torques of this instant."""
+    cdef int32_t c, i, n = TL_N(m)
     for i in range(TL_NHOT(m)):
         s.F[i] = 0.0
     for i in range(TL_NPORT(m)):
@@ -42,11 +73,13 @@ cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:
             s.now.a[i] = s.v2[i]
         loss_limits(m, s, 0)
         return
-    hold_instant(m, s, s.pat, s.g, s.now.a)
-    held_instant(m, s, s.pat, s.g, s.now.a, s.v1)
-    for c in range(s.n_sticking):
-        i = s.sticking[c]
-        s.now.tau[i] = s.v1[i]
+    place_instant(m, s)
+
+
+cdef inline void settle(const tl_model* m, tl_state* s) noexcept nogil:
+    """Both."""
+    remove_slips(m, s)
+    settle_forces(m, s)
 
 
 cdef inline void log_mode_change(tl_state* s, int32_t i) noexcept nogil:

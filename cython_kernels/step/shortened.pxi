@@ -39,7 +39,7 @@ cdef inline double event_margin(const tl_model* m, const tl_state* s, const tl_e
     return e.lim_b[i] - e.tau[i] if sgn > 0.0 else e.lim_f[i] + e.tau[i]
 
 
-cdef int32_t first_passed(const tl_model* m, tl_state* s, int32_t but, double* sgn) noexcept nogil:
+cdef inline int32_t first_passed(const tl_model* m, tl_state* s, int32_t but, double* sgn) noexcept nogil:
     """The sliding element whose slip the trial turns round most, other than `but`, and its direction; or a contact that has
     left its regime (numbered after the elements); -1 if there is none."""
     cdef int32_t i, c, worst = -1
@@ -116,7 +116,7 @@ cdef inline double slight(const tl_model* m) noexcept nogil:
     return 1e-12 if m.stiff_cut else 1e-7
 
 
-cdef inline double slight_torque(const tl_model* m, const tl_state* s) noexcept nogil:
+cdef inline double slight_torque(const tl_model* m, tl_state* s) noexcept nogil:
     """The same where the limit says nothing: of all torques."""
     return torque_rounding(m, s) * (1.0 if m.stiff_cut else 1e5)
 
@@ -194,8 +194,8 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
     """The trial up to its fraction x, made again with that length: its end is A-stable, a point inside is not.
 
     Where a slip comes to zero or a torque to its limit, the length is refined until it does so at the end (a bracketed
-    search, to rounding); what is left of a slip is taken out by projection. The ends of the longer trial stay in s.end, as
-    the trend for the decision. Returns the fraction.
+    search, to rounding); what is left of a slip is taken out by projection. The ends of the longer trial stay in s.ex
+    (trend_of_longer). Returns the fraction.
     """
     cdef int32_t i, c, it, other, found = 0, stops = -1, middle = 0, n = TL_N(m), nf = TL_NF(m)
     cdef double beyond = 0.0, turn = 0.0, slope = 0.0, part = s.part, sgn = 0.0, f = 0.0, small = 0.0
@@ -243,6 +243,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
             for i in range(nf):
                 s.toggled[i] &= 2
             stops = other
+            s.lone = other if other < nf else -1
             sgn = turn
             small = slip_left(m) if stops < nf else AT_EDGE * contact_size(m, s, stops - nf)
             start_search(&r, event_margin(m, s, s.now, stops, sgn), x, event_margin(m, s, s.end, stops, sgn), small)
@@ -260,6 +261,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
             for i in range(nf):
                 s.toggled[i] = 0
             stops = other
+            s.lone = -1
             sgn = turn
             small = fabs(s.end.lim_b[stops]) + fabs(s.end.lim_f[stops])
             small = slight(m) * small if small < NO_LIMIT else slight_torque(m, s)
@@ -290,19 +292,30 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
         return REFUSED
     s.part = part
     s.h = part * m.h
+    for c in range(s.n_sliding if s.listed else nf):
+        i = s.sliding[c] if s.listed else c
+        if s.toggled[i] & 2 and s.mode[i] * s.now.w[TL_FR_ROW(m, i)] > (1e3 * TOL_R if m.stiff_cut else 1e5 * TOL_R):
+            s.toggled[i] &= 1                    # has not come to zero
+            s.lone = s.lone if s.lone != i else -1
+        if s.toggled[i] & 2:
+            found += 1
+            s.lone = s.lone if s.lone == i else -1
+    if found == 1 and s.lone >= 0:
+        s.toggled[s.lone] = 0
+        rest_slip(m, s, s.lone)
+    elif found:
+        rest_slips(m, s)
+    return x
+
+
+cdef void trend_of_longer(const tl_model* m, tl_state* s) noexcept nogil:
+    """The ends of the trial from which accept_shortened began, as the trend for a decision."""
+    cdef int32_t nf = TL_NF(m)
     memcpy(s.end.port, s.ex.port, TL_NPORT(m) * sizeof(double))
     memcpy(s.end.cap_f, s.ex.cap_f, nf * sizeof(double))
     memcpy(s.end.cap_b, s.ex.cap_b, nf * sizeof(double))
     memcpy(s.end.lim_f, s.ex.lim_f, nf * sizeof(double))
     memcpy(s.end.lim_b, s.ex.lim_b, nf * sizeof(double))
-    for i in range(nf):
-        if s.toggled[i] & 2 and s.mode[i] * s.now.w[TL_FR_ROW(m, i)] > (1e3 * TOL_R if m.stiff_cut else 1e5 * TOL_R):
-            s.toggled[i] &= 1                    # has not come to zero
-        if s.toggled[i] & 2:
-            found = 1
-    if found:
-        rest_slips(m, s)
-    return x
 
 
 cdef void rest_slips(const tl_model* m, tl_state* s) noexcept nogil:

@@ -17,31 +17,53 @@ cdef inline void add_torque(const tl_model* m, const tl_state* s, tl_eval* e, in
     add_along(m, TL_FR_ROW(m, i), more, g)
 
 
-cdef void slide_one(const tl_model* m, tl_state* s, int32_t i) noexcept nogil:
-    """slide_implicitly for one element and two points: tangents, which end on the right segment of the table, and the
-    chord where the tangent would turn the slip round."""
-    cdef int32_t j, q, it, n = TL_N(m), k = TL_FR_ROW(m, i), first = m.row_ptr[k], behind = m.row_ptr[k + 1]
-    cdef tl_eval* e = s.end
-    cdef int32_t hint = s.hint[2 * TL_NENG(m) + 3 * TL_NTC(m) + i]
-    cdef double h = s.h, sgn = <double>s.mode[i], fn = m.fr[i].cgeo * e.raw[i], fn0 = m.fr[i].cap0 * e.raw[i]
-    cdef double H = 0.0, w, r, x, cap, slope, dt = 0.0, best = 0.0, best_r = 0.0, scale = 0.0
-    cdef int32_t acts = (m.fr[i].fwd if sgn > 0.0 else m.fr[i].bwd) == 1
-    for j in range(first, behind):
-        for q in range(first, behind):
+cdef inline double response(const tl_model* m, const tl_state* s, int32_t on, int32_t by) noexcept nogil:
+    """Slip along row `on` at the end of a trial of two points for a torque of 1 along row `by`: h/2 row P row^T."""
+    cdef int32_t j, q, n = TL_N(m)
+    cdef double H = 0.0
+    for j in range(m.row_ptr[on], m.row_ptr[on + 1]):
+        for q in range(m.row_ptr[by], m.row_ptr[by + 1]):
             H += m.row_val[j] * m.row_val[q] * s.pat.P[m.row_idx[j] * n + m.row_idx[q]]
     if other_span(m, s):
-        x = row_dot(m, k, s.along)
-        H += s.bend * x * x
-    H = 0.5 * h * H
-    w = sgn * (s.now.w[k] + 0.5 * h * (s.wa[k] + row_dot(m, k, e.a)))
+        H += s.bend * row_dot(m, on, s.along) * row_dot(m, by, s.along)
+    return 0.5 * s.h * H
+
+
+cdef inline double slip_ahead(const tl_model* m, const tl_state* s, int32_t k) noexcept nogil:
+    """Slip along row k at the end of a trial of two points with the accelerations it has so far."""
+    return s.now.w[k] + 0.5 * s.h * (s.wa[k] + row_dot(m, k, s.end.a))
+
+
+cdef inline int32_t acts_along(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """1 when element i has a capacity against the slip it has."""
+    return (m.fr[i].fwd if s.mode[i] > 0 else m.fr[i].bwd) == 1
+
+
+cdef void slide_one(const tl_model* m, tl_state* s, int32_t nc, const int32_t* el) noexcept nogil:
+    """slide_implicitly for two points and elements el (nc) on one row, which have one slip: their torques together are one unknown.
+    Tangents, which end on the right segment of the table, and the chord where the tangent would turn the slip round."""
+    cdef int32_t c, i, it, hint, k = TL_FR_ROW(m, el[0])
+    cdef tl_eval* e = s.end
+    cdef const int32_t* hints = s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m)
+    cdef double sgn = <double>s.mode[el[0]], H = response(m, s, k, k), w = sgn * slip_ahead(m, s, k)
+    cdef double r, x, cap, slope, one, tau = 0.0, fn0 = 0.0, dfn = 0.0, dt = 0.0, best = 0.0, best_r = 0.0, scale = 0.0
+    for c in range(nc):
+        i = el[c]
+        tau += e.tau[i]
+        if acts_along(m, s, i):
+            fn0 += m.fr[i].cap0 * e.raw[i]
+            dfn += m.fr[i].dmu * m.fr[i].cgeo * e.raw[i]
     for it in range(ROUNDS + 1):
         x = w + sgn * H * dt
-        cap = fn * table1_slope(&m.tab1[m.fr[i].mu], x, &hint, &slope)
-        slope *= fn
-        if not acts:
-            cap = 0.0
-            slope = 0.0
-        r = -(e.tau[i] + dt + sgn * cap)
+        cap = 0.0
+        slope = 0.0
+        for c in range(nc):
+            i = el[c]
+            if acts_along(m, s, i):
+                hint = hints[i]
+                cap += m.fr[i].cgeo * e.raw[i] * table1_slope(&m.tab1[m.fr[i].mu], x, &hint, &one)
+                slope += m.fr[i].cgeo * e.raw[i] * one
+        r = -(tau + dt + sgn * cap)
         if it == 0 or fabs(r) < fabs(best_r):
             best_r = r
             best = dt
@@ -49,13 +71,50 @@ cdef void slide_one(const tl_model* m, tl_state* s, int32_t i) noexcept nogil:
         if fabs(r) <= 1e-13 * scale or it == ROUNDS:
             break
         if x <= 0.0:
-            slope = m.fr[i].dmu * fn if it == 0 and acts else 0.0
+            slope = dfn if it == 0 else 0.0
         elif slope < 0.0 or TANGENTS <= it < ROUNDS - 3 or x + sgn * H * r / (1.0 + slope * H) < 0.0:
-            slope = (cap - fn0) / x if acts else 0.0
+            slope = (cap - fn0) / x
         dt += r / (1.0 + slope * H if slope > 0.0 else 1.0)
     if fabs(best_r) > 1e-6 * scale:
         s.counters[TL_C_STEEP] += 1
-    add_torque(m, s, e, i, best, s.g)
+    x = w + sgn * H * best
+    for c in range(1, nc):
+        # each has what its curve says; the first what is left
+        i = el[c]
+        hint = hints[i]
+        cap = m.fr[i].cgeo * e.raw[i] * table1_slope(&m.tab1[m.fr[i].mu], x, &hint, &one) if acts_along(m, s, i) else 0.0
+        cap = -sgn * cap - e.tau[i]
+        add_torque(m, s, e, i, cap, s.g)
+        best -= cap
+    add_torque(m, s, e, el[0], best, s.g)
+
+
+cdef void stage_responses(const tl_model* m, const tl_state* s, int32_t nc, const int32_t* el, double* H, double* w,
+                          double* col) noexcept nogil:
+    """For three points: H (2nc, 2nc), responses of the slips in the middle and at the end to torques there; w (2nc), slips that the
+    accelerations v2 give; col (n): scratch."""
+    cdef int32_t i, j, k, c, d, st, r, n = TL_N(m), size = 2 * nc
+    cdef double h = s.h
+    cdef const double* P
+    cdef double[2][2] B4 = [[1.0 / 3.0, -1.0 / 24.0], [2.0 / 3.0, 1.0 / 6.0]]
+    for d in range(nc):
+        k = m.fr[el[d]].row
+        for r in range(2):
+            for st in range(2):
+                for i in range(n):
+                    col[i] = 0.0
+                for j in range(m.row_ptr[k], m.row_ptr[k + 1]):
+                    P = s.pat.P4 + (r * n + m.row_idx[j]) * 2 * n
+                    for i in range(n):
+                        col[i] += h * (B4[st][0] * P[i] + B4[st][1] * P[n + i]) * m.row_val[j]
+                for c in range(nc):
+                    H[(st * nc + c) * size + r * nc + d] = row_dot(m, m.fr[el[c]].row, col)
+    for st in range(2):
+        for i in range(n):
+            col[i] = s.now.u[i] + h * ((5.0 / 24.0 if st == 0 else 1.0 / 6.0) * s.now.a[i] + B4[st][0] * s.v2[i]
+                                       + B4[st][1] * s.v2[n + i])
+        for c in range(nc):
+            w[st * nc + c] = row_dot(m, m.fr[el[c]].row, col)
 
 
 cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
@@ -67,7 +126,7 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
     above, and at last with tangents again.
     On entry a1 (or v2 = [am, a1]) answers s.g with the explicit torques; on return s.g holds the implicit ones.
     """
-    cdef int32_t i, j, k, c, d, st, r, n = TL_N(m), nc = 0, size, it, hint = 0
+    cdef int32_t i, k, c, d, st, n = TL_N(m), nc = 0, size, it, hint = 0, together = stages == 1
     cdef int32_t* el = s.box_i
     cdef double* H
     cdef double* A
@@ -76,22 +135,21 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
     cdef double* x
     cdef double* best
     cdef double* col
-    cdef double* P
     cdef double worst, best_worst = 0.0, scale = 0.0
-    cdef double h = s.h, acc, sgn, cap, slope, fn, more
+    cdef double acc, sgn, cap, slope, fn, more
     cdef tl_eval* e
-    cdef double[2][2] B4 = [[1.0 / 3.0, -1.0 / 24.0], [2.0 / 3.0, 1.0 / 6.0]]
     if not (s.quiet or s.listed):
         list_modes(m, s)
     for c in range(s.n_sliding):
         i = s.sliding[c]
         if not s.tied[i] and (s.end.steep[i] or (stages == 2 and s.em.steep[i])):
             el[nc] = i
+            together &= TL_FR_ROW(m, i) == TL_FR_ROW(m, el[0]) and s.mode[i] == s.mode[el[0]]
             nc += 1
     if nc == 0:
         return
-    if nc == 1 and stages == 1:
-        slide_one(m, s, el[0])
+    if together:
+        slide_one(m, s, nc, el)
         return
     size = nc * stages
     H = s.box_w
@@ -101,37 +159,17 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
     x = dt + size
     best = x + size
     col = best + size
-    # H: response of the slip at stage st to a torque at stage r
-    for d in range(nc):
-        k = m.fr[el[d]].row
-        for r in range(stages):
-            for st in range(stages):
-                for i in range(n):
-                    col[i] = 0.0
-                for j in range(m.row_ptr[k], m.row_ptr[k + 1]):
-                    for i in range(n):
-                        if stages == 1:
-                            col[i] += 0.5 * h * s.pat.P[m.row_idx[j] * n + i] * m.row_val[j]
-                        else:
-                            P = s.pat.P4 + (r * n + m.row_idx[j]) * 2 * n
-                            col[i] += h * (B4[st][0] * P[i] + B4[st][1] * P[n + i]) * m.row_val[j]
-                if stages == 1 and other_span(m, s):
-                    acc = 0.5 * h * s.bend * row_dot(m, k, s.along)
-                    for i in range(n):
-                        col[i] += acc * s.along[i]
-                for c in range(nc):
-                    H[(st * nc + c) * size + r * nc + d] = row_dot(m, m.fr[el[c]].row, col)
-    # slips that the explicit torques give
-    for st in range(stages):
-        for i in range(n):
-            if stages == 1:
-                col[i] = s.now.u[i] + 0.5 * h * (s.now.a[i] + s.end.a[i])
-            else:
-                col[i] = s.now.u[i] + h * ((5.0 / 24.0 if st == 0 else 1.0 / 6.0) * s.now.a[i] + B4[st][0] * s.v2[i]
-                                       + B4[st][1] * s.v2[n + i])
+    if stages == 1:
         for c in range(nc):
-            w[st * nc + c] = row_dot(m, m.fr[el[c]].row, col)
-            dt[st * nc + c] = 0.0
+            k = m.fr[el[c]].row
+            for d in range(nc):
+                H[c * nc + d] = response(m, s, k, m.fr[el[d]].row)
+            w[c] = slip_ahead(m, s, k)
+            dt[c] = 0.0
+    else:
+        stage_responses(m, s, nc, el, H, w, col)
+        for c in range(size):
+            dt[c] = 0.0
     for it in range(ROUNDS + 1):
         worst = 0.0
         for st in range(stages):

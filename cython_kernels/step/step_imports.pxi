@@ -149,7 +149,27 @@ cdef extern from *:
 
     typedef void (*tl_matvec_fn)(const double*, int, int, const double*, double*);
     static tl_matvec_fn tl_padded_matvec = tl_matvec_plain;
+
+    /* the same of a lock pattern, whose sizes a precompiled step knows: all in one straight line there */
+    #ifdef TL_SIZED
+    #define TL_PATTERN_ROWS ((TL_N(0) + TL_NF(0) + TL_WIDTH - 1) / TL_WIDTH * TL_WIDTH)
+    typedef void (*tl_pattern_fn)(const double*, const double*, double*);
+    static __attribute__((noinline)) void tl_pattern_plain(const double* A, const double* x, double* y)
+    {
+        tl_lanes_matvec(A, TL_PATTERN_ROWS, TL_N(0), x, y);
+    }
+    static tl_pattern_fn tl_pattern_product = tl_pattern_plain;
+    #define tl_pattern_matvec(A, rows, cols, x, y) tl_pattern_product(A, x, y)
+    #else
+    #define tl_pattern_matvec(A, rows, cols, x, y) tl_padded_matvec(A, rows, cols, x, y)
+    #endif
     #if defined(__x86_64__) && defined(__GNUC__)
+    #ifdef TL_SIZED
+    static __attribute__((noinline, target("avx"))) void tl_pattern_avx(const double* A, const double* x, double* y)
+    {
+        tl_lanes_matvec(A, TL_PATTERN_ROWS, TL_N(0), x, y);
+    }
+    #endif
     static __attribute__((noinline, target("avx"))) void tl_matvec_avx(const double* A, int rows, int cols, const double* x, double* y)
     {
         tl_lanes_matvec(A, rows, cols, x, y);
@@ -163,7 +183,13 @@ cdef extern from *:
     __attribute__((constructor)) static void tl_choose_width(void)
     {
         __builtin_cpu_init();
-        if (__builtin_cpu_supports("avx")) { tl_padded_matvec = tl_matvec_avx; tl_lerp = tl_lerp_avx; }
+        if (__builtin_cpu_supports("avx")) {
+            tl_padded_matvec = tl_matvec_avx;
+            tl_lerp = tl_lerp_avx;
+            #ifdef TL_SIZED
+            tl_pattern_product = tl_pattern_avx;
+            #endif
+        }
     }
     #endif
 
@@ -177,6 +203,7 @@ cdef extern from *:
     ctypedef double* tl_vec
     ctypedef const double* tl_cvec
     void padded_matvec "tl_padded_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil
+    void pattern_matvec "tl_pattern_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil
     void linear "tl_lerp"(double* v, const double* v1, int count, double x) noexcept nogil
     void far_matvec "tl_far_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil
     void matvec "tl_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil

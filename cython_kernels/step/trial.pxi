@@ -1,6 +1,6 @@
 # The trial: one step over the full h with the modes held. Order 2 (two points) or 4 (three points).
 
-#: of a speed, or of 1 rad/s or m/s: how far it may be off where forces are taken at it
+#: of a speed (or of 1 rad/s or m/s), or of a friction torque: how far it may be off where forces are taken at it
 cdef double MISPREDICTED = 1e-3
 
 
@@ -86,16 +86,41 @@ cdef inline void correct(const tl_model* m, double h, tl_cvec u, tl_cvec a, tl_c
         u1[i] = u[i] + 0.5 * h * (a[i] + a1[i])
 
 
-cdef inline int32_t mispredicted(const tl_model* m, double h, tl_cvec u, tl_cvec a, tl_cvec a1, tl_vec u1) noexcept nogil:
-    """correct; 1 where the speeds u1 that forces were taken at are not those that the accelerations found with them lead to."""
-    cdef int32_t i, off = 0
-    cdef double now, old
+cdef inline int32_t off(double found, double taken) noexcept nogil:
+    """1 where a speed is not the one that forces were taken at."""
+    return fabs(found - taken) > MISPREDICTED * (1.0 + fabs(found))
+
+
+cdef inline int32_t correct_and_ask(const tl_model* m, double h, tl_cvec u, tl_cvec a, tl_cvec a1, tl_vec u1,
+                                    tl_vec before) noexcept nogil:
+    """correct; 1 where one of the speeds u1, which go into `before`, was off."""
+    cdef int32_t i, found = 0
     for i in range(TL_N(m)):
-        old = u1[i]
-        now = u[i] + 0.5 * h * (a[i] + a1[i])
-        u1[i] = now
-        off |= fabs(now - old) > MISPREDICTED * (1.0 + fabs(now))
-    return off
+        before[i] = u1[i]
+        u1[i] = u[i] + 0.5 * h * (a[i] + a1[i])
+        found |= off(u1[i], before[i])
+    return found
+
+
+cdef inline int32_t mispredicted(const tl_model* m, const tl_state* s, const tl_eval* e, const double* u, const double* before) noexcept nogil:
+    """1 where speeds u rather than `before`, which the forces e were taken at, change one of these: the speed of a port is
+    off, or the capacity of an element that slides changes by as much. (Where it is steep it has been found with the speeds.)"""
+    cdef int32_t c, i, k, hint
+    cdef double taken, cap
+    for i in range(TL_NPORT(m)):
+        k = TL_PORT_ROW(m, i)
+        if off(row_dot(m, k, u), row_dot(m, k, before)):
+            return 1
+    for c in range(s.n_sliding if s.listed else TL_NF(m)):
+        i = s.sliding[c] if s.listed else c
+        if s.mode[i] & 1 and slips(m, s, i) and not e.steep[i]:
+            hint = s.hint[2 * TL_NENG(m) + 3 * TL_NTC(m) + i]
+            taken = e.cap_f[i] if s.mode[i] == 1 else e.cap_b[i]
+            if taken != 0.0:
+                cap = m.fr[i].cgeo * e.raw[i] * table1(&m.tab1[m.fr[i].mu], s.mode[i] * row_dot(m, TL_FR_ROW(m, i), u), &hint)
+                if fabs(cap - taken) > MISPREDICTED * fabs(cap):
+                    return 1
+    return 0
 
 
 cdef inline void finish2(const tl_model* m, double h, tl_cvec u, tl_cvec z, tl_cvec a, tl_cvec a1, tl_vec z1,
@@ -211,7 +236,8 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
         if passes <= 0:
             correct(m, h, s.now.u, s.now.a, s.end.a, s.end.u)
             break
-        if not mispredicted(m, h, s.now.u, s.now.a, s.end.a, s.end.u) and not m.stiff_cut:
+        if not (correct_and_ask(m, h, s.now.u, s.now.a, s.end.a, s.end.u, s.um) and mispredicted(m, s, e, s.end.u, s.um)) and (
+                not m.stiff_cut):
             break
         eval_again(m, s, e, s.end.u, theta + s.part, s.xi1)
     finish2(m, h, s.now.u, s.now.z, s.now.a, s.end.a, s.end.z, s.end.hs1)

@@ -217,7 +217,8 @@ def test_energy_of_the_chassis_closes() -> None:
         mean = 0.5 * (v + after_v)
         resisted += (0.02 * 9810.0 + 0.5 * mean * mean) * mean * 1e-3
     assert chassis.kinetic_energy() - before + chassis.state[8] + resisted == pytest.approx(work, rel=1e-6)
-    assert chassis.state[8] > 0.0 and chassis.state[3] == 0.0
+    # LAPACK's rounding differs from processor to processor: 0 or 2e-22 m/s to the side
+    assert chassis.state[8] > 0.0 and abs(chassis.state[3]) < 1e-18
 
 
 @pytest.mark.parametrize(("make", "words"), [
