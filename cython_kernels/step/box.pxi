@@ -158,4 +158,6 @@ cdef inline void forget_history(const tl_model* m, tl_state* s) noexcept nogil:
     s.hist[0] = 0
     for i in range(TL_N(m)):
         s.now.hs1[i] = 0.0
-        s.hs2[i] = 0.0
+    if m.order == 4:
+        for i in range(TL_N(m)):
+            s.hs2[i] = 0.0

@@ -425,8 +425,9 @@ cdef inline void foresee_pressed(const tl_model* m, tl_state* s, double rate) no
         i = s.asked[c]
         if s.toggled[i] and s.pressed[i] and s.mode[i] & 1 and m.fr[i].both:
             hint = s.hint[2 * TL_NENG(m) + 3 * TL_NTC(m) + i]
-            f = m.fr[i].cap0
-            if m.fr[i].mu >= 0:
+            if m.fr[i].mu < 0:
+                f = m.fr[i].cap0
+            else:
                 f = m.fr[i].cgeo * table1(&m.tab1[m.fr[i].mu], fabs(s.now.w[TL_FR_ROW(m, i)]), &hint)
             f *= -rate * s.mode[i] * s.end.raw[i]
             respond(m, s, i)

@@ -7,15 +7,16 @@ cdef double REMOVED = 1e-11
 cdef inline void remove_slips(const tl_model* m, tl_state* s) noexcept nogil:
     """What rounding has left of the slips of the elements that stick (list_modes), by the projection that conserves momentum."""
     cdef int32_t c, i, n = TL_N(m), nf = TL_NF(m)
-    cdef int32_t any_stuck = 0, stopped = 0, driven = TL_ND(m) + TL_NVG(m) > 0
+    cdef int32_t any_stuck = 0, left = 0, stopped = 0, driven = TL_ND(m) + TL_NVG(m) > 0
     cdef double most = 0.0 if driven else REMOVED
     for c in range(s.n_sticking):
         i = s.sticking[c]
+        left |= s.now.w[TL_FR_ROW(m, i)] != 0.0
         if fabs(s.now.w[TL_FR_ROW(m, i)]) > most and not (driven and m.fr[i].src == 5):
             any_stuck = 1
     if not any_stuck:
         # what cannot move at all has no speed, to the bit: its angle stays
-        for i in range(0 if driven else n):
+        for i in range(n if left and s.pat.locked and not driven else 0):
             if s.now.u[i] != 0.0 and s.pat.P0[i * n + i] == 0.0:
                 s.now.u[i] = 0.0
                 stopped = 1

@@ -84,7 +84,7 @@ def test_the_weaker_of_two_brakes_is_at_its_limit_until_both_slide(order: int) -
 def test_two_brakes_that_stop_a_shaft_together_hold_it_with_the_least_norm(
     limits: tuple[float, float], taus: list[float], order: int
 ) -> None:
-    """From w0 against the torque of 30 the shaft stops inside a step; then a brake at its limit leaves the rest to the other."""
+    """From w0 against the torque of 30 the shaft stops inside a step; a brake at its limit leaves the rest to the other."""
     run = Run(braked_shaft(limits, w0=0.0517), order)
     run.torque = 30.0
     run.ramp(30.0, 40)
@@ -121,8 +121,8 @@ def test_brakes_with_a_peak_give_way_at_their_peaks_and_slide_with_less(order: i
 
 @pytest.mark.parametrize("kernel", ["generic", "auto"])
 def test_events_of_one_element_need_no_boxed_problem(kernel: str) -> None:
-    """The drive through all gears: one assignment in all of its decisions is corrected, at the start, where two clutches
-    are pressed in the same instant."""
+    """The drive through all gears: one assignment in all of its decisions is corrected, at the start, where two
+    clutches are pressed in the same instant."""
     compiled = compile_driveline(load(CONFIGS / "powertrains" / "car_4hp22.toml"))
     model = KernelModel(compiled.arrays, H, kernel)
     state = KernelState(model)
