@@ -84,7 +84,7 @@ def test_the_weaker_of_two_brakes_is_at_its_limit_until_both_slide(order: int) -
 def test_two_brakes_that_stop_a_shaft_together_hold_it_with_the_least_norm(
     limits: tuple[float, float], taus: list[float], order: int
 ) -> None:
-    """From w0 against a torque of 30 the shaft stops inside a step; what is at its limit leaves the rest to the other."""
+    """From w0 against a torque of 30 the shaft stops inside a step; a brake at its limit leaves the rest."""
     run = Run(braked_shaft(limits, w0=0.0517), order)
     run.torque = 30.0
     run.ramp(30.0, 40)
