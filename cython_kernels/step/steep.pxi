@@ -39,7 +39,7 @@ cdef inline int32_t acts_along(const tl_model* m, const tl_state* s, int32_t i) 
     return (m.fr[i].fwd if s.mode[i] > 0 else m.fr[i].bwd) == 1
 
 
-cdef void slide_one(const tl_model* m, tl_state* s, int32_t nc, const int32_t* el) noexcept nogil:
+cdef inline void slide_together(const tl_model* m, tl_state* s, int32_t nc, const int32_t* el) noexcept nogil:
     """slide_implicitly for two points and elements el (nc) on one row, which have one slip: their torques together are one unknown.
     Tangents, which end on the right segment of the table, and the chord where the tangent would turn the slip round."""
     cdef int32_t c, i, it, hint, k = TL_FR_ROW(m, el[0])
@@ -87,6 +87,15 @@ cdef void slide_one(const tl_model* m, tl_state* s, int32_t nc, const int32_t* e
         add_torque(m, s, e, i, cap, s.g)
         best -= cap
     add_torque(m, s, e, el[0], best, s.g)
+
+
+cdef void slide_one(const tl_model* m, tl_state* s, const int32_t* el) noexcept nogil:
+    """The same for one element: without loops in a precompiled step."""
+    slide_together(m, s, 1, el)
+
+
+cdef void slide_some(const tl_model* m, tl_state* s, int32_t nc, const int32_t* el) noexcept nogil:
+    slide_together(m, s, nc, el)
 
 
 cdef void stage_responses(const tl_model* m, const tl_state* s, int32_t nc, const int32_t* el, double* H, double* w,
@@ -148,8 +157,11 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
             nc += 1
     if nc == 0:
         return
+    if together and nc == 1:
+        slide_one(m, s, el)
+        return
     if together:
-        slide_one(m, s, nc, el)
+        slide_some(m, s, nc, el)
         return
     size = nc * stages
     H = s.box_w
