@@ -119,6 +119,37 @@ def test_brakes_with_a_peak_give_way_at_their_peaks_and_slide_with_less(order: i
     assert run.w == pytest.approx((12.0 * span + 0.5 * rate * span**2) / J, rel=1e-9)
 
 
+def test_two_brakes_whose_friction_rises_steeply_are_one_with_both_capacities() -> None:
+    """Where the torque is found with the speed: on one shaft they have one slip. A torque of 25 Nm drives it to where
+    they carry that."""
+    rising = [[0.0, 0.2], [0.5, 1.0], [2.0, 1.0]]
+    found = []
+    for limits in ((10.0, 30.0), (40.0,)):
+        d = Driveline("steep")
+        d.add("shaft", Inertia(J=0.001, w0=0.1))
+        d.add("drive", Torque())
+        d.connect("drive.flange", "shaft.flange_a")
+        for name, limit in zip("ab", limits, strict=False):
+            d.add(name, Brake(fn_max=limit, mue_pos=rising))
+            d.connect(f"{name}.flange_a", "shaft.flange_a")
+        compiled = compile_driveline(d)
+        model = KernelModel(replace(compiled.arrays, order=2), H, "generic")
+        state = KernelState(model)
+        inputs = np.ones((1, len(compiled.input_names)))
+        inputs[0, compiled.input_index("drive.tau")] = 25.0
+        motion = []
+        for _ in range(30):
+            assert model.run(state, inputs) == 1
+            motion.append([float(state.u[0]), *(float(x) for x in state.tau)])
+        assert state.counters["steep_unsolved"] == 0
+        found.append(np.array(motion))
+    both, one = found
+    np.testing.assert_allclose(both[:, 0], one[:, 0], rtol=1e-9)
+    np.testing.assert_allclose(both[:, 1] + both[:, 2], one[:, 1], rtol=1e-9)
+    np.testing.assert_allclose(both[:, 2], 3.0 * both[:, 1], rtol=1e-9)
+    assert both[-1] == pytest.approx([0.265625, -6.25, -18.75], rel=2e-2)
+
+
 @pytest.mark.parametrize("kernel", ["generic", "auto"])
 def test_events_of_one_element_need_no_boxed_problem(kernel: str) -> None:
     """The drive through all gears: one assignment in all of its decisions is corrected, at the start, where two
