@@ -14,9 +14,10 @@ from kernel_models import CONFIGS
 from test_kernel_event_cost import H, full_throttle
 
 from torqueloop.core.compile.compiler import compile_driveline
-from torqueloop.core.components import Brake, Inertia, Torque
+from torqueloop.core.components import Brake, Fixed, Inertia, SpringDamper, Torque
 from torqueloop.core.components.files import load
 from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.simulate.offline import Simulation
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
 
 J = 2.0
@@ -148,6 +149,24 @@ def test_two_brakes_whose_friction_rises_steeply_are_one_with_both_capacities() 
     np.testing.assert_allclose(both[:, 1] + both[:, 2], one[:, 1], rtol=1e-9)
     np.testing.assert_allclose(both[:, 2], 3.0 * both[:, 1], rtol=1e-9)
     assert both[-1] == pytest.approx([0.265625, -6.25, -18.75], rel=2e-2)
+
+
+@pytest.mark.parametrize("w0", [1e-3, 1e-4])
+@pytest.mark.parametrize("swings", [0.3, 0.8])
+def test_what_is_left_of_a_slip_that_comes_to_rest_beside_a_spring_counts_as_heat(swings: float, w0: float) -> None:
+    """The search for the length that ends at the event leaves up to 1e-5 rad/s: seen in motions as small as this."""
+    inertia = 1e-3
+    d = Driveline("small", order=2)
+    d.add("shaft", Inertia(J=inertia, w0=w0))
+    d.add("spring", SpringDamper(c=inertia * (swings / H) ** 2, d=0.0))
+    d.add("wall", Fixed())
+    d.add("brake", Brake(fn_max=0.15 * w0 * inertia * swings / H, mue_pos=1.0))
+    d.connect("wall.flange", "spring.flange_a")
+    d.connect("spring.flange_b", "shaft.flange_a")
+    d.connect("shaft.flange_b", "brake.flange_a")
+    result = Simulation(d, h=H).run(0.05, inputs={"brake.f_normalized": 1.0})
+    assert result.counters["events"] >= 4
+    assert abs(result.energy().residual) < 1e-14 * 0.5 * inertia * w0**2
 
 
 @pytest.mark.parametrize("kernel", ["generic", "auto"])
