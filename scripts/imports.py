@@ -57,11 +57,12 @@ def modules_of(path: Path) -> set[str]:
 def folder_of(tree: Path, module: str) -> str | None:
     """Folder of a module or package of the tree; None for a name inside a module, and for the root."""
     path = Path(*module.split(".")[1:])
+    # a module comes before a folder of its name that is no package (page.py beside page/)
+    if any((tree / path).with_suffix(suffix).exists() for suffix in (".py", *CYTHON)):
+        return path.parent.as_posix()
     if (tree / path).is_dir() and path.parts:
         # the package itself stands for the folder only where something of it is named by its __init__
         return path.as_posix()
-    if any((tree / path).with_suffix(suffix).exists() for suffix in (".py", *CYTHON)):
-        return path.parent.as_posix()
     return None
 
 
