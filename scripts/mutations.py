@@ -226,7 +226,12 @@ MUTATIONS = (
         "f = trend(s.now.cap_f[i], s.end.cap_f[i], ahead)",
         (*KERNEL, "property/test_instants.py", "unit/test_kernel_random.py"),
     ),
-    M(f"{STEP}/decide.pxi", "s.mode[i] = 1 if r > 0.0 else -1", "s.mode[i] = -1 if r > 0.0 else 1", KERNEL),
+    M(
+        f"{STEP}/decide.pxi",
+        "s.mode[i] = MODE_FORWARD if r > 0.0 else MODE_BACKWARD",
+        "s.mode[i] = MODE_BACKWARD if r > 0.0 else MODE_FORWARD",
+        KERNEL,
+    ),
     M("cython_kernels/model/laws.pxd", "e += 0.5 * s.now.u[i] * p", "e += s.now.u[i] * p", KERNEL),
     M("cython_kernels/rings/ring.pyx", "if used >= r.capacity:", "if used > r.capacity:", ("unit/test_ring.py",)),
     M(

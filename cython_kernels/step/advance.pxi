@@ -86,7 +86,7 @@ cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fre
         list_modes(m, s)
         settle(m, s)
         for i in range(nf):
-            if s.mode[i] == 0 and (s.now.tau[i] > s.now.lim_b[i] or s.now.tau[i] < -s.now.lim_f[i]):
+            if s.mode[i] == MODE_STUCK and (s.now.tau[i] > s.now.lim_b[i] or s.now.tau[i] < -s.now.lim_f[i]):
                 touched = 1
     if touched:
         for i in range(nf + 1):

@@ -19,7 +19,7 @@ cdef inline int32_t likely_side(const tl_model* m, const tl_state* s, int32_t i,
     goes on doing so. Only the work depends on it, not the answer."""
     cdef int32_t q
     cdef double t, lb, lf
-    if s.mode[i] == 0:
+    if s.mode[i] == MODE_STUCK:
         t = trend(s.now.tau[i], s.end.tau[i], ahead)
         lb = trend(s.now.lim_b[i], s.end.lim_b[i], ahead)
         lf = trend(s.now.lim_f[i], s.end.lim_f[i], ahead)
@@ -28,7 +28,7 @@ cdef inline int32_t likely_side(const tl_model* m, const tl_state* s, int32_t i,
         if reaches(-t, lf) or reaches(-s.now.tau[i], s.now.lim_f[i]):
             return -1
         return 0
-    if s.mode[i] == 2:
+    if s.mode[i] == MODE_FREE:
         return 0
     t = 0.0
     lb = 0.0
@@ -54,7 +54,7 @@ cdef void free_motion(const tl_model* m, tl_state* s, tl_box* box) noexcept nogi
     cdef int32_t* rows = box_rows(m, s)
     cdef const double* inverse
     for c in range(nc):
-        s.mode[box.cand[c]] = 2
+        s.mode[box.cand[c]] = MODE_FREE
     inverse = free_inverse(m, s)
     if TL_ND(m) + TL_NVG(m) > 0:
         hold_instant(m, s, s.pat, s.g, s.am)
@@ -113,9 +113,9 @@ cdef inline double take_sides(const tl_model* m, tl_state* s, tl_box* box, doubl
         i = box.cand[c]
         if (box.side[c] < 0 and box.lo[c] < -NO_LIMIT) or (box.side[c] > 0 and box.hi[c] > NO_LIMIT):
             box.side[c] = 0
-        s.mode[i] = 0
+        s.mode[i] = MODE_STUCK
         if box.side[c] != 0:
-            s.mode[i] = 2
+            s.mode[i] = MODE_FREE
             box.tau[c] = box.lo[c] if box.side[c] < 0 else box.hi[c]
             add_along(m, m.fr[i].row, box.tau[c], f)
     for i in range(n):
@@ -182,7 +182,7 @@ cdef inline int32_t held_by_pattern(const tl_model* m, tl_state* s, tl_box* box,
     cdef const double* inverse = m.Minv
     if TL_ND(m) + TL_NVG(m) > 0:
         for c in range(box.nc):
-            s.mode[box.cand[c]] = 2
+            s.mode[box.cand[c]] = MODE_FREE
         inverse = free_inverse(m, s)
     for i in range(n):
         root[i] = sqrt(fabs(inverse[i * n + i]))
@@ -213,7 +213,7 @@ cdef inline int32_t held_by_pattern(const tl_model* m, tl_state* s, tl_box* box,
             return 1
         pivots[0] += 1
     for c in range(box.nc):
-        s.mode[box.cand[c]] = 2
+        s.mode[box.cand[c]] = MODE_FREE
     return 0
 
 
@@ -239,13 +239,13 @@ cdef inline void forces_alone(const tl_model* m, tl_state* s, double ahead) noex
 cdef inline void force_of_sliding(const tl_model* m, tl_state* s, int32_t i, double ahead) noexcept nogil:
     """Element i, which slides or is free, adds its force to s.F; those of gears and drivers are among the unknowns."""
     cdef double f = 0.0
-    if s.mode[i] == 1:
+    if s.mode[i] == MODE_FORWARD:
         f = -trend(s.now.cap_f[i], s.end.cap_f[i], ahead)
-    elif s.mode[i] == -1:
+    elif s.mode[i] == MODE_BACKWARD:
         f = trend(s.now.cap_b[i], s.end.cap_b[i], ahead)
     if TL_NLS(m) + TL_ND(m) + TL_NVG(m) > 0:
-        s.em.tau[i] = 0.0 if m.fr[i].src >= 4 else f
-        if m.fr[i].src >= 4:
+        s.em.tau[i] = 0.0 if m.fr[i].src >= LOSS else f
+        if m.fr[i].src >= LOSS:
             return
     s.F[TL_FR_ROW(m, i)] += f
 
@@ -265,21 +265,21 @@ cdef inline void find_candidates(const tl_model* m, tl_state* s, tl_box* box, do
         if TL_NLS(m) + TL_ND(m) + TL_NVG(m) > 0:
             s.em.tau[i] = 0.0
         if bilateral(m, i):
-            s.mode[i] = 0
+            s.mode[i] = MODE_STUCK
             continue
         s.tied[i] = 0
         way = blocked(m, s, i)
         if way == 0 and not s.pressed[i]:
-            s.mode[i] = 2
+            s.mode[i] = MODE_FREE
             continue
         if fabs(r) <= TOL_R or (way & BACKWARD and r < 0.0) or (way & FORWARD and r > 0.0):
             box.cand[box.nc] = i
-            box.side[box.nc] = likely_side(m, s, i, k, ahead) if by_pattern else (0 if s.mode[i] == 2 else -<int32_t>s.mode[i])
+            box.side[box.nc] = likely_side(m, s, i, k, ahead) if by_pattern else (0 if s.mode[i] == MODE_FREE else -<int32_t>s.mode[i])
             box.released[box.nc] = 0
             box.nc += 1
-            s.mode[i] = 2                             # no sliding force of its own below
+            s.mode[i] = MODE_FREE                             # no sliding force of its own below
         else:
-            s.mode[i] = 1 if r > 0.0 else -1
+            s.mode[i] = MODE_FORWARD if r > 0.0 else MODE_BACKWARD
             force_of_sliding(m, s, i, ahead)
     s.ties = 0
 
@@ -336,11 +336,11 @@ cdef inline void limit_ahead(const tl_model* m, const tl_state* s, tl_box* box, 
     for c in range(box.nc):
         i = box.cand[c]
         if box.released[c]:
-            lf = trend(s.now.cap_f[i], s.end.cap_f[i], ahead) if m.fr[i].fwd != 2 else s.now.lim_f[i]
-            lb = trend(s.now.cap_b[i], s.end.cap_b[i], ahead) if m.fr[i].bwd != 2 else s.now.lim_b[i]
+            lf = trend(s.now.cap_f[i], s.end.cap_f[i], ahead) if m.fr[i].fwd != BLOCKED else s.now.lim_f[i]
+            lb = trend(s.now.cap_b[i], s.end.cap_b[i], ahead) if m.fr[i].bwd != BLOCKED else s.now.lim_b[i]
         else:
-            lf = trend(s.now.lim_f[i], s.end.lim_f[i], ahead) if m.fr[i].fwd != 2 else s.now.lim_f[i]
-            lb = trend(s.now.lim_b[i], s.end.lim_b[i], ahead) if m.fr[i].bwd != 2 else s.now.lim_b[i]
+            lf = trend(s.now.lim_f[i], s.end.lim_f[i], ahead) if m.fr[i].fwd != BLOCKED else s.now.lim_f[i]
+            lb = trend(s.now.lim_b[i], s.end.lim_b[i], ahead) if m.fr[i].bwd != BLOCKED else s.now.lim_b[i]
         box.lo[c] = -lf if lf > 0.0 else 0.0
         box.hi[c] = lb if lb > 0.0 else 0.0
 
@@ -392,8 +392,8 @@ cdef void free_ends(const tl_model* m, tl_state* s) noexcept nogil:
     cdef int32_t i, j
     for j in range(TL_NST(m)):
         i = m.st[j].fr
-        if s.mode[i] != 0:
-            s.mode[i] = 2
+        if s.mode[i] != MODE_STUCK:
+            s.mode[i] = MODE_FREE
             s.tied[i] = 0
 
 
@@ -402,7 +402,7 @@ cdef int32_t end_pulls(const tl_model* m, const tl_state* s) noexcept nogil:
     cdef int32_t i, j
     for j in range(TL_NST(m)):
         i = m.st[j].fr
-        if s.mode[i] == 0 and (s.now.tau[i] > s.now.lim_b[i] or s.now.tau[i] < -s.now.lim_f[i]):
+        if s.mode[i] == MODE_STUCK and (s.now.tau[i] > s.now.lim_b[i] or s.now.tau[i] < -s.now.lim_f[i]):
             return 1
     return 0
 
@@ -411,7 +411,7 @@ cdef void leave_ends(const tl_model* m, tl_state* s) noexcept nogil:
     """Stops that do not hold: not at their end from here on."""
     cdef int32_t j
     for j in range(TL_NST(m)):
-        if s.mode[m.st[j].fr] != 0:
+        if s.mode[m.st[j].fr] != MODE_STUCK:
             s.at_end[j] = 0
             stop_limits(m, s, j)
 

@@ -62,11 +62,11 @@ cdef inline int32_t disturbed(const tl_model* m, const tl_state* s, const tl_eva
                               int32_t source) noexcept nogil:
     """1 when the trial asks for a search because of element i (row k): normal force, static limit, slip."""
     cdef int32_t bad = 0
-    if source != 0:
+    if source != CONSTANT:
         bad = (e.raw[i] > 0.0) != (s.pressed[i] != 0)
-    if s.mode[i] == 0:
+    if s.mode[i] == MODE_STUCK:
         bad |= overloaded(m, s, e, i)
-    elif s.mode[i] != 2:
+    elif s.mode[i] != MODE_FREE:
         bad |= turns_round(m, s, e, i, k)
     return bad
 
@@ -78,7 +78,7 @@ cdef inline void ask(tl_state* s, int32_t i, int32_t disturbed) noexcept nogil:
 
 cdef inline int32_t presses_otherwise(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i) noexcept nogil:
     """1 when the normal force of element i appears or vanishes in the trial."""
-    return m.fr[i].src != 0 and (e.raw[i] > 0.0) != (s.pressed[i] != 0)
+    return m.fr[i].src != CONSTANT and (e.raw[i] > 0.0) != (s.pressed[i] != 0)
 
 
 cdef inline int32_t something_happens(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t moved) noexcept nogil:
@@ -137,9 +137,9 @@ cdef inline double contact_at(const tl_model* m, const tl_state* s, int32_t i) n
         x = s.now.raw[i] / (s.now.raw[i] - s.end.raw[i])
     if x < 0.0 or (s.now.raw[i] > 0.0) != (s.pressed[i] != 0):
         x = 0.0
-    if m.fr[i].src == 2 and not s.pressed[i]:
+    if m.fr[i].src == ACTUATED and not s.pressed[i]:
         k = m.fr[i].src_idx
-        if m.act[k].kind == 1 and s.fill[k] < 1.0:
+        if m.act[k].kind == FILL_TIME and s.fill[k] < 1.0:
             full = (1.0 - s.fill[k]) * m.act[k].t_fill / s.h
             if full > x:
                 x = full if full < 1.0 else 1.0
@@ -187,7 +187,7 @@ cdef inline double find_event(const tl_model* m, tl_state* s, double end) noexce
             s.press_x[i] = x
             if x <= end and x < first:
                 first = x
-        if mode == 0:
+        if mode == MODE_STUCK:
             if slack < 0.0:
                 slack = torque_rounding(m, s)
             t0 = s.now.tau[i]
@@ -221,7 +221,7 @@ cdef inline double find_event(const tl_model* m, tl_state* s, double end) noexce
                     s.slip_x[i] = x
                 if x <= end and x < first:
                     first = x
-        elif mode != 2:
+        elif mode != MODE_FREE:
             if k == row and s.mode[last] == mode:
                 s.slip_x[i] = s.slip_x[last]         # on the row of the one before: the same slip
                 continue
@@ -285,5 +285,5 @@ cdef inline void toggle_pressed(const tl_model* m, tl_state* s) noexcept nogil:
         i = s.asked[c]
         if s.toggled[i] & 1:
             s.pressed[i] = 1 - s.pressed[i]
-            if s.listed and s.mode[i] == 2:
+            if s.listed and s.mode[i] == MODE_FREE:
                 engage(s, i)

@@ -49,7 +49,7 @@ cdef inline void advance_actuators(const tl_model* m, const tl_state* s, double 
         cmd = clipped_command(m, i, input_at(m, s, m.act[i].input, theta + 0.5 * part))
         p = s.now.p[i]
         rest = dt
-        if m.act[i].kind == 1:
+        if m.act[i].kind == FILL_TIME:
             x = s.fill[i]
             if cmd > m.act[i].p_return:
                 if x < 1.0:
@@ -106,9 +106,9 @@ cdef inline double curve_force(const tl_model* m, const tl_state* s, int32_t i, 
     """gain*curve(w) or gain*map(w, input or temperature); cv_abs: over |w| and with the sign of w."""
     cdef double x = fabs(w) if m.cv[i].absolute else w, y = 0.0
     if m.cv[i].tab2 >= 0:
-        if m.cv[i].arg == 1:
+        if m.cv[i].arg == ARGUMENT_INPUT:
             y = input_at(m, s, m.cv[i].arg_idx, theta)
-        elif m.cv[i].arg == 2:
+        elif m.cv[i].arg == ARGUMENT_TEMPERATURE:
             y = temperature(m, s, m.cv[i].arg_idx, theta)
         y = table2(&m.tab2[m.cv[i].tab2], x, y, hint)
     else:
@@ -240,9 +240,9 @@ cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double t
 cdef inline double normal_force(const tl_model* m, const tl_state* s, tl_cvec p, double theta, int32_t i, int32_t source,
                                 int32_t index) noexcept nogil:
     """Normal force of friction element i before it is clipped at 0; source, index: as of `capacity`."""
-    if source == 2:
+    if source == ACTUATED:
         return m.fr[i].ga * (p[index] - m.fr[i].pret)
-    if source == 0:
+    if source == CONSTANT:
         return m.fr[i].gain
     return m.fr[i].gain * input_at(m, s, index, theta)
 
@@ -254,7 +254,7 @@ cdef inline int32_t stays_open(const tl_model* m, const tl_state* s, const tl_ev
 
 cdef inline int32_t slips(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
     """1 when the capacity of element i follows its slip."""
-    return s.mode[i] != 0 and s.pressed[i] and not m.fr[i].fixed and m.fr[i].mu >= 0
+    return s.mode[i] != MODE_STUCK and s.pressed[i] and not m.fr[i].fixed and m.fr[i].mu >= 0
 
 
 cdef inline double slipping_capacity(const tl_model* m, tl_state* s, double w, double fn, tl_eval* e, int32_t* hint,
@@ -263,10 +263,10 @@ cdef inline double slipping_capacity(const tl_model* m, tl_state* s, double w, d
     cdef int64_t mode = s.mode[i]
     cdef double c = m.fr[i].cgeo * fn
     # beyond the end of the slip (a trial only) mu stays that of standstill
-    w = w * mode if mode != 2 else fabs(w)
+    w = w * mode if mode != MODE_FREE else fabs(w)
     e.steep[i] = 0
     if m.fr[i].dmu * c * m.fr[i].stiff > 1.0 and (w < m.fr[i].w_steep or fabs(s.now.w[row]) < m.fr[i].w_steep):
-        if both or (m.fr[i].fwd if mode == 1 else m.fr[i].bwd) == 1:
+        if both or (m.fr[i].fwd if mode == MODE_FORWARD else m.fr[i].bwd) == 1:
             e.steep[i] = 1
             s.stiff = 1
     return c * table1(&m.tab1[m.fr[i].mu], w, hint + i)
@@ -285,7 +285,7 @@ cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, d
         # a normal force that vanishes within the trial is followed below 0, so that it is 0 at the cut and the polynomials
         # on both sides of the event stay smooth
         lim = m.fr[i].lim * fn
-        c = m.fr[i].cap0 * fn if s.mode[i] == 0 or m.fr[i].mu < 0 else slipping_capacity(m, s, w, fn, e, hint, i, row, both)
+        c = m.fr[i].cap0 * fn if s.mode[i] == MODE_STUCK or m.fr[i].mu < 0 else slipping_capacity(m, s, w, fn, e, hint, i, row, both)
         e.cap_f[i] = c
         e.cap_b[i] = c
         e.lim_f[i] = lim
@@ -297,19 +297,19 @@ cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, d
         e.lim_b[i] = 0.0
         e.steep[i] = 0
     if not both:
-        if m.fr[i].fwd != 1:
+        if m.fr[i].fwd != CAPPED:
             e.cap_f[i] = 0.0
-            e.lim_f[i] = UNLIMITED if m.fr[i].fwd == 2 else 0.0
-        if m.fr[i].bwd != 1:
+            e.lim_f[i] = UNLIMITED if m.fr[i].fwd == BLOCKED else 0.0
+        if m.fr[i].bwd != CAPPED:
             e.cap_b[i] = 0.0
-            e.lim_b[i] = UNLIMITED if m.fr[i].bwd == 2 else 0.0
+            e.lim_b[i] = UNLIMITED if m.fr[i].bwd == BLOCKED else 0.0
 
 
 cdef inline double sliding_torque(const tl_state* s, const tl_eval* e, int32_t i) noexcept nogil:
     """Torque of element i that slides, or is tied: at its static limit, but held at rest by others."""
     if s.ties and s.tied[i]:
-        return -e.lim_f[i] if s.mode[i] == 1 else e.lim_b[i]
-    return -e.cap_f[i] if s.mode[i] == 1 else e.cap_b[i]
+        return -e.lim_f[i] if s.mode[i] == MODE_FORWARD else e.lim_b[i]
+    return -e.cap_f[i] if s.mode[i] == MODE_FORWARD else e.cap_b[i]
 
 
 cdef inline void slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F, int32_t i, int32_t row) noexcept nogil:

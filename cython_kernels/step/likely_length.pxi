@@ -57,7 +57,7 @@ cdef inline void lay_margin(const tl_model* m, tl_state* s, int32_t el, double s
     f.size[0] = spring[n]
     f.size[1] = 0.5 * spring[n + 1]
     f.size[2] = 0.25 * spring[n + 2]
-    f.slips = s.mode[el] != 0
+    f.slips = s.mode[el] != MODE_STUCK
     if f.slips:
         for i in range(n):
             v[i] = 0.0

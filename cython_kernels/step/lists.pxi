@@ -57,14 +57,14 @@ cdef inline void list_engaged(const tl_model* m, tl_state* s) noexcept nogil:
     for c in range(s.n_engaged):
         i = s.engaged[c]
         mode = s.mode[i]
-        if mode == 2:
+        if mode == MODE_FREE:
             now[i] = 0.0
             end[i] = 0.0
             middle[i] = 0.0
             continue
         s.engaged[engaged] = i
         engaged += 1
-        if mode == 0:
+        if mode == MODE_STUCK:
             s.sticking[sticking] = i
             sticking += 1
         else:
@@ -136,7 +136,7 @@ cdef inline int32_t only_pressed(const tl_model* m, const tl_state* s, double x)
         if not s.toggled[i]:
             if s.slip_x[i] <= x + 1e-9:
                 return 0
-        elif not m.fr[i].both or fabs(s.now.w[TL_FR_ROW(m, i)]) <= TOL_R or s.mode[i] == 0:
+        elif not m.fr[i].both or fabs(s.now.w[TL_FR_ROW(m, i)]) <= TOL_R or s.mode[i] == MODE_STUCK:
             return 0
     return 1
 
@@ -148,7 +148,7 @@ cdef void press(const tl_model* m, tl_state* s) noexcept nogil:
     for c in range(s.n_asked):
         i = s.asked[c]
         if s.toggled[i]:
-            s.mode[i] = 2 if not s.pressed[i] else (1 if s.now.w[TL_FR_ROW(m, i)] > 0.0 else -1)
+            s.mode[i] = MODE_FREE if not s.pressed[i] else (MODE_FORWARD if s.now.w[TL_FR_ROW(m, i)] > 0.0 else MODE_BACKWARD)
     end_decision(m, s)
     s.pat = pattern_now(m, s)
     forget_history(m, s)

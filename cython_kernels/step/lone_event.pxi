@@ -28,7 +28,7 @@ cdef inline void find_lone(const tl_model* m, tl_state* s, double x) noexcept no
         if s.toggled[i]:
             several = 1
         elif s.slip_x[i] <= x + 1e-9:
-            several |= found >= 0 and (s.mode[i] == 0 or s.mode[found] == 0)
+            several |= found >= 0 and (s.mode[i] == MODE_STUCK or s.mode[found] == MODE_STUCK)
             found = i
     s.lone = -1 if several or not s.listed else found
     if s.lone >= 0:
@@ -125,7 +125,7 @@ cdef inline int32_t gives_way(const tl_model* m, tl_state* s, int32_t i) noexcep
             if s.tied[j] and not goes_with(m, s, j, i):
                 what = SHARED
     if what == SHARED:
-        s.mode[i] = 0
+        s.mode[i] = MODE_STUCK
         list_slide(s, i, 0)
     elif what == TIED:
         s.tied[i] = 1
@@ -189,7 +189,7 @@ cdef inline int32_t alone(const tl_model* m, tl_state* s, int32_t i, int32_t wha
     cdef int32_t c, j, rests = what == RESTS
     cdef int64_t old = s.mode[i] if rests else 0
     if rests:
-        s.mode[i] = 0
+        s.mode[i] = MODE_STUCK
         list_slide(s, i, 0)
         s.pat = pattern_listed(m, s)
     keep_instant(m, s)
@@ -242,7 +242,7 @@ cdef int32_t all_hold(const tl_model* m, tl_state* s) noexcept nogil:
         i = s.sliding[c]
         if fabs(s.now.w[TL_FR_ROW(m, i)]) <= TOL_R:
             changed = note_change(s, i, changed)
-            s.mode[i] = 0
+            s.mode[i] = MODE_STUCK
             s.tied[i] = 0
     s.ties = 0
     keep_instant(m, s)
@@ -287,17 +287,17 @@ cdef inline int32_t plain_event(const tl_model* m, tl_state* s, double x, int32_
     cdef int32_t c, j, i = s.lone, what = RESTS, several = 0
     if i < 0 or s.n_engaged != s.n_sliding + s.n_sticking:
         return 0
-    if s.mode[i] != 0 and fabs(s.now.w[TL_FR_ROW(m, i)]) > TOL_R:
+    if s.mode[i] != MODE_STUCK and fabs(s.now.w[TL_FR_ROW(m, i)]) > TOL_R:
         return 0
     for c in range(s.n_sliding):
         j = s.sliding[c]
         if fabs(s.now.w[TL_FR_ROW(m, j)]) <= TOL_R:
             several |= j != i
-            if s.mode[i] == 0 and not s.tied[j]:
+            if s.mode[i] == MODE_STUCK and not s.tied[j]:
                 return 0
         elif s.tied[j] or s.mode[j] * s.now.w[TL_FR_ROW(m, j)] < 0.0:
             return 0                         # (tied until it slid in this trial)
-    if s.mode[i] == 0:
+    if s.mode[i] == MODE_STUCK:
         what = gives_way(m, s, i)
         several = what == SHARED
     elif cut and fabs(s.now.w[TL_FR_ROW(m, i)]) > REMOVED:

@@ -17,10 +17,10 @@ cdef inline tl_pattern* pattern_now(const tl_model* m, tl_state* s) noexcept nog
         if s.listed:
             for c in range(s.n_engaged):
                 i = s.engaged[c]
-                key |= <uint64_t>(s.mode[i] == 0) << i
+                key |= <uint64_t>(s.mode[i] == MODE_STUCK) << i
         else:
             for i in range(TL_NF(m)):
-                key |= <uint64_t>(s.mode[i] == 0) << i
+                key |= <uint64_t>(s.mode[i] == MODE_STUCK) << i
         if s.cache[key].valid:
             return &s.cache[key]
     return pattern_of(m, s)
@@ -50,7 +50,7 @@ cdef inline void other_length(const tl_model* m, tl_state* s) noexcept nogil:
     s.bend = f - f0
     for c in range(s.n_sticking if s.listed else nf):
         i = s.sticking[c] if s.listed else c
-        if s.mode[i] == 0:
+        if s.mode[i] == MODE_STUCK:
             s.change[i] = s.bend * inert[i] + (f * d - f0 * d0) * damped[i] + (f * k - f0 * k0) * sprung[i]
 
 
@@ -128,9 +128,9 @@ cdef inline void stuck_torques(const tl_model* m, tl_state* s, tl_eval* e) noexc
             e.tau[i] = tau[i] + f * s.change[i] if other_span(m, s) else tau[i]
     elif other_span(m, s):
         for i in range(TL_NF(m)):
-            if s.mode[i] == 0:
+            if s.mode[i] == MODE_STUCK:
                 e.tau[i] = tau[i] + f * s.change[i]
     else:
         for i in range(TL_NF(m)):
-            if s.mode[i] == 0:
+            if s.mode[i] == MODE_STUCK:
                 e.tau[i] = tau[i]

@@ -81,7 +81,7 @@ cdef void turn_due(const tl_model* m, tl_state* s, int32_t k) noexcept nogil:
     """find_due and list_due where the pressure of actuator k has begun to move, or ended."""
     cdef int32_t i
     for i in range(TL_NF(m)):
-        if m.fr[i].src == 2 and m.fr[i].src_idx == k:
+        if m.fr[i].src == ACTUATED and m.fr[i].src_idx == k:
             s.due[i] = s.still[k] < STILL or slips(m, s, i)
     list_due(m, s)
 
@@ -141,7 +141,7 @@ cdef inline void quiet_rows(const tl_model* m, const tl_state* s, tl_eval* e, do
     port_rows(m, e.port, F)
     for c in range(s.n_sliding):
         i = s.sliding[c]
-        t = -e.cap_f[i] if s.mode[i] == 1 else e.cap_b[i]
+        t = -e.cap_f[i] if s.mode[i] == MODE_FORWARD else e.cap_b[i]
         if uneven:
             t = sliding_torque(s, e, i)
         F[TL_FR_ROW(m, i)] += t

@@ -12,7 +12,7 @@ cdef inline void remove_slips(const tl_model* m, tl_state* s) noexcept nogil:
     for c in range(s.n_sticking):
         i = s.sticking[c]
         left |= s.now.w[TL_FR_ROW(m, i)] != 0.0
-        if fabs(s.now.w[TL_FR_ROW(m, i)]) > most and not (driven and m.fr[i].src == 5):
+        if fabs(s.now.w[TL_FR_ROW(m, i)]) > most and not (driven and m.fr[i].src == BILATERAL):
             any_stuck = 1
     if not any_stuck:
         # what cannot move at all has no speed, to the bit: its angle stays
@@ -59,7 +59,7 @@ cdef inline void settle_forces(const tl_model* m, tl_state* s) noexcept nogil:
     for c in range(s.n_sliding):
         i = s.sliding[c]
         s.now.tau[i] = sliding_torque(s, s.now, i)
-        if TL_NLS(m) > 0 and m.fr[i].src == 4:
+        if TL_NLS(m) > 0 and m.fr[i].src == LOSS:
             s.now.tau[i] = 0.0
         s.F[TL_FR_ROW(m, i)] += s.now.tau[i]
     if TL_NLIN(m) + TL_NCON(m) > 0:

@@ -34,7 +34,7 @@ cdef inline double event_margin(const tl_model* m, const tl_state* s, const tl_e
     Contacts are numbered after the friction elements."""
     if i >= TL_NF(m):
         return contact_left(m, s, e, i - TL_NF(m))
-    if s.mode[i] != 0:
+    if s.mode[i] != MODE_STUCK:
         return sgn * e.w[TL_FR_ROW(m, i)]
     return e.lim_b[i] - e.tau[i] if sgn > 0.0 else e.lim_f[i] + e.tau[i]
 
@@ -74,7 +74,7 @@ cdef int32_t beyond_limit(const tl_model* m, tl_state* s, int32_t but, double* s
     if not s.four or TL_NCON(m) == 0:
         return -1
     for i in range(TL_NF(m)):
-        if s.mode[i] != 0 or i == but:
+        if s.mode[i] != MODE_STUCK or i == but:
             continue
         for point in range(2):
             e = s.em if point else s.end
@@ -213,10 +213,10 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
                 s.toggled[i] |= 2
             stops = i
     if stops >= 0:
-        sgn = <double>s.mode[stops] if s.mode[stops] != 0 else (1.0 if s.end.tau[stops] > s.end.lim_b[stops] else -1.0)
+        sgn = <double>s.mode[stops] if s.mode[stops] != MODE_STUCK else (1.0 if s.end.tau[stops] > s.end.lim_b[stops] else -1.0)
         small = fabs(s.end.lim_b[stops]) + fabs(s.end.lim_f[stops])
         # of what blocks one way without limit only the other way counts, and there its limit may be 0
-        small = slip_left(m) if s.mode[stops] != 0 else (slight(m) * small if small < NO_LIMIT else slight_torque(m, s))
+        small = slip_left(m) if s.mode[stops] != MODE_STUCK else (slight(m) * small if small < NO_LIMIT else slight_torque(m, s))
     for i in range(TL_NCON(m) + TL_NST(m)):
         if s.contact_x[i] <= x + 1e-9:
             stops = nf + i
@@ -327,7 +327,7 @@ cdef void rest_slips(const tl_model* m, tl_state* s) noexcept nogil:
     for i in range(nf):
         s.slip_x[i] = <double>s.mode[i]
         if s.toggled[i] & 2:
-            s.mode[i] = 0
+            s.mode[i] = MODE_STUCK
             hit = i
     s.pat = pattern_now(m, s)
     if TL_ND(m) + TL_NVG(m) > 0:

@@ -10,7 +10,7 @@ cdef enum:
 cdef inline void add_torque(const tl_model* m, const tl_state* s, tl_eval* e, int32_t i, double more, double* g) noexcept nogil:
     """Sliding element i has so much more torque, and the capacity that goes with it."""
     e.tau[i] += more
-    if s.mode[i] == 1:
+    if s.mode[i] == MODE_FORWARD:
         e.cap_f[i] = -e.tau[i]
     else:
         e.cap_b[i] = e.tau[i]
@@ -208,7 +208,7 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
                     slope = (cap - m.fr[i].cap0 * e.raw[i]) / acc
                 if slope < 0.0:
                     slope = 0.0
-                if (m.fr[i].fwd if sgn > 0.0 else m.fr[i].bwd) != 1:
+                if (m.fr[i].fwd if sgn > 0.0 else m.fr[i].bwd) != CAPPED:
                     cap = 0.0
                     slope = 0.0
                     more = 0.0

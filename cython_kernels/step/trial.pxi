@@ -115,7 +115,7 @@ cdef inline int32_t mispredicted(const tl_model* m, const tl_state* s, const tl_
         i = s.sliding[c] if s.listed else c
         if s.mode[i] & 1 and slips(m, s, i) and not e.steep[i]:
             hint = s.hint[2 * TL_NENG(m) + 3 * TL_NTC(m) + i]
-            taken = e.cap_f[i] if s.mode[i] == 1 else e.cap_b[i]
+            taken = e.cap_f[i] if s.mode[i] == MODE_FORWARD else e.cap_b[i]
             if taken != 0.0:
                 cap = m.fr[i].cgeo * e.raw[i] * table1(&m.tab1[m.fr[i].mu], s.mode[i] * row_dot(m, TL_FR_ROW(m, i), u), &hint)
                 if fabs(cap - taken) > MISPREDICTED * fabs(cap):
@@ -248,7 +248,7 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
     else:
         held_torques(m, s, s.pat.S, s.g, s.end.a, s.v1)
         for i in range(nf):
-            if s.mode[i] == 0:
+            if s.mode[i] == MODE_STUCK:
                 e.tau[i] = s.v1[i]
     gather(m, s.end.u, e.w)
 
@@ -350,7 +350,7 @@ cdef void held4(const tl_model* m, tl_state* s) noexcept nogil:
         matvec(s.pat.Tn, nf, n, s.v1, s.box_w)
         matvec(s.pat.Tn, nf, n, s.v1 + n, s.box_w + nf)
     for i in range(nf):
-        if s.mode[i] == 0:
+        if s.mode[i] == MODE_STUCK:
             s.em.tau[i] = s.box_w[i]
             s.end.tau[i] = s.box_w[nf + i]
 
