@@ -103,19 +103,6 @@ cdef void drive_stages(const tl_model* m, tl_state* s, int32_t stages) noexcept 
                 s.ad[st * n + j] += s.pat.Tn[j * nf + i] * alpha
 
 
-cdef double driven_acceleration(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
-    """Prescribed acceleration of the bilateral element i now."""
-    cdef int32_t d, k
-    for d in range(TL_ND(m)):
-        if m.drv[d].fr == i:
-            k = m.fr[i].row
-            return drive(m, s, d, s.theta, row_dot(m, k, s.now.u), row_dot(m, k, s.now.z) + m.row_off[k])
-    for d in range(TL_NVG(m)):
-        if m.vg[d].fr == i:
-            return s.vg_rate[d] * row_dot(m, m.vg[d].row_b, s.now.u)
-    return 0.0
-
-
 cdef void project(const tl_model* m, tl_state* s, const double* target) noexcept nogil:
     """Speeds whose held rows have the slips target (nf): u <- u_p + P0 M (u - u_p). Momentum of the rest is kept."""
     cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)

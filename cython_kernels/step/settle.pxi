@@ -1,6 +1,6 @@
 # The instant behind a decision: what rounding has left of slips at rest, accelerations, torques; and the log of modes.
 
-#: rad/s or m/s: what rounding leaves of a slip at rest in a day of steps; less stays as it is, the projection would not do better
+#: rad/s or m/s: less is left of a slip at rest as it is. Rounding leaves 4e-12 of the 4HP22 car's in 5000 steps without an event.
 cdef double REMOVED = 1e-11
 
 

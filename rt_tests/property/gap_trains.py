@@ -12,7 +12,7 @@ import argparse
 from typing import Any
 
 import numpy as np
-from stiff_trains import Books, books
+from stiff_trains import Books, books, pressed_somehow
 
 from torqueloop.core.components import (
     Clutch,
@@ -26,7 +26,7 @@ from torqueloop.core.components import (
     TranslationalSpringDamper,
 )
 from torqueloop.core.describe.driveline import Driveline
-from torqueloop.core.signals import Pulse, Sine
+from torqueloop.core.signals import Sine
 from torqueloop.core.simulate.offline import Simulation
 
 #: s
@@ -61,7 +61,7 @@ def gap_train(seed: int, order: int) -> tuple[Driveline, dict[str, Any]]:
         if g.random() < 0.4:
             d.add(f"b{k}", TranslationalBrake(fn_max=float(10.0 ** g.uniform(-1.0, 3.0)), mue_pos=1.0, peak=_peak(g)))
             d.connect(f"M{k}.flange_a", f"b{k}.flange_a")
-            inputs[f"b{k}.f_normalized"] = _pressed(g)
+            inputs[f"b{k}.f_normalized"] = pressed_somehow(g)
         if g.random() < 0.4:
             _rack(g, d, inputs, k)
     d.add("F", Force())
@@ -81,7 +81,7 @@ def _rack(g: np.random.Generator, d: Driveline, inputs: dict[str, Any], k: int) 
     d.connect(f"R{k}.flangeT", f"M{k}.flange_b")
     d.connect(f"W{k}.flange_b", f"c{k}.flange_a")
     d.connect(f"c{k}.flange_b", f"P{k}.flange_a")
-    inputs[f"c{k}.f_normalized"] = _pressed(g)
+    inputs[f"c{k}.f_normalized"] = pressed_somehow(g)
 
 
 def _gap(g: np.random.Generator, m: float, swing: float) -> ElastoGap:
@@ -95,16 +95,6 @@ def _gap(g: np.random.Generator, m: float, swing: float) -> ElastoGap:
 
 def _peak(g: np.random.Generator) -> float:
     return 1.0 if g.random() < 0.6 else float(g.uniform(1.05, 1.5))
-
-
-def _pressed(g: np.random.Generator) -> Any:
-    """Always, in pulses, or as a wave."""
-    kind = int(g.integers(0, 3))
-    if kind == 0:
-        return float(g.uniform(0.2, 1.0))
-    if kind == 1:
-        return Pulse(amplitude=1.0, width=float(g.uniform(20.0, 80.0)), period=float(g.uniform(0.005, 0.05)))
-    return Sine(amplitude=0.6, f=float(g.uniform(1.0, 30.0)), offset=0.3)
 
 
 def run(seed: int, order: int, steps: int) -> Books:

@@ -92,7 +92,7 @@ def stiff_train(seed: int, order: int) -> tuple[Driveline, dict[str, Any]]:
     inputs["T.tau"] = Sine(amplitude=float(10.0 ** g.uniform(-1.0, 2.0)), f=float(g.uniform(0.5, 20.0)))
     for name, component in d.components.items():
         if component.kind in ("Clutch", "Brake"):
-            inputs[f"{name}.f_normalized"] = _pressed(g)
+            inputs[f"{name}.f_normalized"] = pressed_somehow(g)
     return d, inputs
 
 
@@ -116,7 +116,7 @@ def _between(g: np.random.Generator, J: float) -> Component:
     return SpringDamper(c=c, d=d)
 
 
-def _pressed(g: np.random.Generator) -> Any:
+def pressed_somehow(g: np.random.Generator) -> Any:
     """Always, in pulses, or as a wave."""
     kind = int(g.integers(0, 3))
     if kind == 0:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
-import subprocess
-import sys
-import sysconfig
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from built_steps import built
 
 from torqueloop.core.compile.compiler import compile_driveline
-from torqueloop.core.compile.specialise import specialised_source
 from torqueloop.core.components import (
     Brake,
     CardanMount,
@@ -52,7 +46,6 @@ from torqueloop.core.simulate.offline import Simulation
 from torqueloop.cython_kernels.model import records
 from torqueloop.cython_kernels.model.structure import structure_signature
 
-ROOT = Path(__file__).resolve().parents[2]
 LOSSES = [[0.0, 0.95, 0.9, 0.1, 0.2], [50.0, 0.9, 0.85, 0.2, 0.3]]
 #: kinds of elements that the cars of configs/ have: those are compared in test_kernel_random.py
 IN_CARS = {"fr", "lin", "tq", "poly", "eng", "tc", "act"} | records.READ_ONLY
@@ -121,29 +114,6 @@ def inputs(order: int, geared: bool = False) -> dict[str, Any]:
     return found | ({"v.ratio": Ramp(height=1.0, duration=0.2, offset=1.0)} if order == 2 else {})
 
 
-def built(order: int, geared: bool, folder: Path) -> str:
-    """Name of the step precompiled for this driveline, built by Cython and the C compiler and registered."""
-    name = f"everything_{order}{'_geared' if geared else ''}"
-    if shutil.which("cc") is None:
-        pytest.skip("no C compiler")
-    pytest.importorskip("Cython", reason="building a step needs Cython (extra `dev`)")
-    text = specialised_source(compile_driveline(everything(order, geared)), name, "a test")
-    source = folder / f"{name}.pyx"
-    source.write_text(text.replace('include "../', f'include "{ROOT}/cython_kernels/step/'))
-    options = [f"-X{o}" for o in ("boundscheck=False", "wraparound=False", "cdivision=True", "initializedcheck=False")]
-    subprocess.run(
-        [sys.executable, "-m", "cython", "-3", "-I", str(ROOT), *options, source.name], cwd=folder, check=True
-    )
-    module = folder / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
-    flags = ["-O0", "-fPIC", "-shared", "-fno-math-errno", "-ffp-contract=off", "-w"]
-    include = f"-I{sysconfig.get_paths()['include']}", f"-I{np.get_include()}"
-    subprocess.run(["cc", *flags, *include, f"{name}.c", "-o", str(module)], cwd=folder, check=True)
-    spec = importlib.util.spec_from_file_location(name, module)
-    assert spec is not None and spec.loader is not None
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    return name
-
-
 @pytest.mark.proof
 @pytest.mark.parametrize(("order", "geared"), [(2, False), (4, False), (4, True)])
 def test_a_precompiled_step_of_every_group_has_the_bits_of_the_generic_one(
@@ -153,7 +123,7 @@ def test_a_precompiled_step_of_every_group_has_the_bits_of_the_generic_one(
     missing = {r.kind for r in records.RECORDS if not len(arrays.elements[r.kind])}
     left = {"ls", "jo", "ps"} if geared else {"vg"} if order == 4 else set()
     assert missing <= IN_CARS | left, missing
-    name = built(order, geared, tmp_path)
+    name = built(everything(order, geared), f"everything_{order}{'_geared' if geared else ''}", tmp_path)
     runs = [Simulation(everything(order, geared), h=1e-3, kernel=kernel) for kernel in ("generic", name)]
     for simulation in runs:
         for key, signal in inputs(order, geared).items():
