@@ -136,18 +136,69 @@ cdef inline bint _decode_groups(const codec_t* c, const codec_message_t* m, cons
     return True
 
 
+cdef inline uint32_t _counter_of(const codec_message_t* m, const can_frame_t* frame) noexcept nogil:
+    # alive counter of a frame; 0 in messages without one
+    if not m.has_counter:
+        return 0
+    return <uint32_t> ((load_word(frame.data + m.counter_at, m.counter_big_endian) >> m.counter_shift) & m.counter_mask)
+
+
+cdef inline int _count(const codec_t* c, const codec_message_t* m, rx_message_t* r, uint32_t counter, bint fresh) noexcept nogil:
+    # what the alive counter says, CODEC_OK: the frame is good so far; the step allowed grows by the frames known to be
+    # refused in between. fresh: there is no earlier one to compare with
+    cdef int64_t delta
+    if not _counter_exists(c, m, counter):
+        return _reject(r, CODEC_JUMP, 1)
+    if fresh:
+        return CODEC_OK
+    delta = <int64_t> _counter_place(c, m, counter) - <int64_t> _counter_place(c, m, r.counter)
+    if delta < 0:
+        delta += m.counter_n
+    if delta == 0:
+        return _reject(r, CODEC_REPEAT, 0)
+    if delta > m.max_delta + <int64_t> r.rejected:
+        r.counter = counter
+        r.rejected = 0
+        return _reject(r, CODEC_JUMP, 0)
+    if delta > 1 + <int64_t> r.rejected:
+        r.lost += delta - 1 - r.rejected
+    return CODEC_OK
+
+
+cdef inline int _out_of_range(const codec_message_t* m, rx_message_t* r, uint32_t counter) noexcept nogil:
+    # the counter of a refused frame is known and used up
+    if not m.has_counter:
+        return _reject(r, CODEC_RANGE, 1)
+    r.counter = counter
+    r.rejected = 0
+    return _reject(r, CODEC_RANGE, 0)
+
+
+cdef inline void _store(const codec_t* c, const codec_message_t* m, const double* value, double* table,
+                        rx_message_t* r) noexcept nogil:
+    # the values of a good frame into the table
+    cdef int i, n = m.last - m.first
+    if m.last_group > m.first_group:
+        for i in range(n):
+            if value[i] == value[i] and value[i] != ABSENT:
+                table[c.signal[m.first + i].slot] = value[i]
+            elif value[i] != value[i]:
+                r.invalid += 1
+    else:
+        for i in range(n):
+            table[c.signal[m.first + i].slot] = value[i]
+
+
 cdef int codec_decode(const codec_t* c, const can_frame_t* frame, double* table, rx_state_t* rx,
                       int64_t now_ns) noexcept nogil:
     """Check a frame and, if it is good, write its signals into `table`. Returns CODEC_*. real-time: yes."""
     cdef double value[SIGNALS_MAX]
-    cdef int index = codec_find(c, frame.id)
+    cdef int index = codec_find(c, frame.id), status
     cdef const codec_message_t* m
     cdef rx_message_t* r
     cdef uint64_t little, big
-    cdef int64_t delta
-    cdef uint32_t counter = 0
+    cdef uint32_t counter
     cdef bint fresh, good
-    cdef int i, n
 
     rx.last_index = index
     if index < 0 or frame.flags & (CAN_FLAG_REMOTE | CAN_FLAG_ERROR):
@@ -164,30 +215,16 @@ cdef int codec_decode(const codec_t* c, const can_frame_t* frame, double* table,
 
     little = tl_load64(frame.data)
     big = __builtin_bswap64(little)
-    if m.has_counter:
-        counter = <uint32_t> ((load_word(frame.data + m.counter_at, m.counter_big_endian) >> m.counter_shift)
-                              & m.counter_mask)
+    counter = _counter_of(m, frame)
     if m.protect != NULL and not protect_right(m.protect, frame.data, counter):
         return _reject(r, CODEC_CRC, 1)
 
-    # alive counter; the step allowed grows by the frames known to be refused in between
     fresh = not r.seen or (m.timeout_ns > 0 and now_ns - r.last_frame_ns > m.timeout_ns)
     r.last_frame_ns = now_ns
     if m.has_counter:
-        if not _counter_exists(c, m, counter):
-            return _reject(r, CODEC_JUMP, 1)
-        if not fresh:
-            delta = <int64_t> _counter_place(c, m, counter) - <int64_t> _counter_place(c, m, r.counter)
-            if delta < 0:
-                delta += m.counter_n
-            if delta == 0:
-                return _reject(r, CODEC_REPEAT, 0)
-            if delta > m.max_delta + <int64_t> r.rejected:
-                r.counter = counter
-                r.rejected = 0
-                return _reject(r, CODEC_JUMP, 0)
-            if delta > 1 + <int64_t> r.rejected:
-                r.lost += delta - 1 - r.rejected
+        status = _count(c, m, r, counter, fresh)
+        if status != CODEC_OK:
+            return status
 
     # signals on the stack first: a value out of range refuses the whole frame
     if m.last_group > m.first_group:
@@ -195,22 +232,8 @@ cdef int codec_decode(const codec_t* c, const can_frame_t* frame, double* table,
     else:
         good = _decode(c, m, m.first, m.last, frame.data, little, big, value, r)
     if not good:
-        # the counter of a refused frame is known and used up
-        if m.has_counter:
-            r.counter = counter
-            r.rejected = 0
-            return _reject(r, CODEC_RANGE, 0)
-        return _reject(r, CODEC_RANGE, 1)
-    n = m.last - m.first
-    if m.last_group > m.first_group:
-        for i in range(n):
-            if value[i] == value[i] and value[i] != ABSENT:
-                table[c.signal[m.first + i].slot] = value[i]
-            elif value[i] != value[i]:
-                r.invalid += 1
-    else:
-        for i in range(n):
-            table[c.signal[m.first + i].slot] = value[i]
+        return _out_of_range(m, r, counter)
+    _store(c, m, value, table, r)
 
     r.counter = counter
     r.rejected = 0
