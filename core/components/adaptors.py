@@ -18,9 +18,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from torqueloop.core.components.kinematic import MOTION, position_inputs
+from torqueloop.core.components.kinematic import position_inputs
 from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import ROTATIONAL, SUPPORT, Flange
+from torqueloop.core.describe.flange import SUPPORT, Flange
+from torqueloop.core.describe.motion import OF_A_PART, ROTATION
 from torqueloop.core.describe.params import param, require
 from torqueloop.core.describe.vocabulary import (
     DRIVEN_POSITION,
@@ -45,7 +46,7 @@ def _fit(first: bool, second: bool, names: tuple[str, str]) -> None:
 
 def motion_to_torque(b: Builder, names: tuple[str, str | None, str | None], torque: str) -> None:
     """The flange moves with inputs; the torque on it as an output."""
-    index = b.driven(b.w("flange") - b.w("support"), DRIVEN_POSITION, position_inputs(b, ROTATIONAL, names))
+    index = b.driven(b.w("flange") - b.w("support"), DRIVEN_POSITION, position_inputs(b, ROTATION, names))
     b.output(torque, "torque", OUT_FRICTION, index=index)
     b.output("work", "energy", OUT_FRICTION_HEAT, index=index, gain=-1.0)
 
@@ -57,7 +58,7 @@ def torque_to_motion(b: Builder, torque: str, names: tuple[str, ...]) -> None:
     b.output(f"{torque}_flange", "torque", OUT_TORQUE, index=index)
     b.output("work", "energy", OUT_TORQUE_WORK, index=index)
     kinds = (OUT_ANGLE, OUT_SPEED, OUT_ACCELERATION)
-    for name, dimension, kind in zip(names, MOTION[ROTATIONAL], kinds, strict=False):
+    for name, (_, dimension), kind in zip(names, OF_A_PART, kinds, strict=False):
         b.output(name, dimension, kind, form=form)
 
 

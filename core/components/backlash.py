@@ -18,9 +18,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from torqueloop.core.components.compliances import TWO_SHAFTS, spring_damper
+from torqueloop.core.components.compliances import spring_damper
+from torqueloop.core.components.of_motion import TWO_SHAFTS
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
+from torqueloop.core.describe.motion import ROTATION, Motion
 from torqueloop.core.describe.params import param
 from torqueloop.core.describe.vocabulary import (
     ELASTO_BACKLASH,
@@ -48,13 +50,13 @@ def contact(
     lo: float,
     hi: float,
     kind: int,
-    dimension: str = "torque",
+    motion: Motion = ROTATION,
     suffix: str = "",
     n: float = 1.0,
 ) -> None:
     """A contact along `relative`, with outputs tau (f), regime, loss, lossPower, and its heat."""
     index = b.contact(relative, c, d, lo, hi, kind, n)
-    b.output("tau" if dimension == "torque" else "f", dimension, OUT_CONTACT, index=index, gain=-1.0)
+    b.output(motion.text("{tau}"), motion.dimension("torque"), OUT_CONTACT, index=index, gain=-1.0)
     b.output("regime", "1", OUT_CONTACT_REGIME, index=index)
     b.output("loss" + suffix, "energy", OUT_CONTACT_LOSS, index=index)
     b.output("lossPower" + suffix, "power", OUT_CONTACT_POWER, index=index)

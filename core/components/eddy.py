@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.sources import ROTATIONAL_FLANGES, TRANSLATIONAL_FLANGES
-from torqueloop.core.describe.component import Component
+from torqueloop.core.components.of_motion import PART_ON_SUPPORT, SHAFT_ON_SUPPORT, OnSupport, Sliding
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
-from torqueloop.core.describe.params import param, require
-from torqueloop.core.describe.vocabulary import HEAT_OF_PORT, OUT_PORT, OUT_PORT_POWER, OUT_PORT_WORK, Form
+from torqueloop.core.describe.params import param, require, shared
+from torqueloop.core.describe.vocabulary import HEAT_OF_PORT, OUT_PORT, OUT_PORT_POWER, OUT_PORT_WORK
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder
@@ -29,7 +28,7 @@ T20 = 293.15
 
 
 @dataclass(frozen=True, kw_only=True)
-class _EddyCurrent(Component):
+class EddyCurrentLaw(OnSupport):
     """Temperatures, and the law."""
 
     TRef: float = param("temperature of the nominal speed", "temperature", T20, low=0.0, above=True)
@@ -43,27 +42,34 @@ class _EddyCurrent(Component):
             allowed=f"1 + alpha20*({self.TRef:g} - {T20:g}) > 0",
         )  # fmt: skip
 
-    def _brake(self, b: Builder, speed: Form, peak: float, nominal: float, short: str, dimension: str) -> None:
+    def contribute(self, b: Builder) -> None:
+        peak, nominal = self.value("{tau}_nominal"), self.value("{w}_nominal")
         ar = self.alpha20 / (1.0 + self.alpha20 * (self.TRef - T20))
-        port = ("eddy", b.eddy(speed, peak, nominal, ar, self.TRef, "heatPort", self.T))
-        b.output(short, dimension, OUT_PORT, port=port, gain=-1.0)
+        port = ("eddy", b.eddy(self.speed(b), peak, nominal, ar, self.TRef, "heatPort", self.T))
+        b.output(self.motion.text("{tau}"), self.motion.dimension("torque"), OUT_PORT, port=port, gain=-1.0)
         b.output("heat", "energy", OUT_PORT_WORK, port=port, gain=-1.0)
         b.output("lossPower", "power", OUT_PORT_POWER, port=port, gain=-1.0)
         b.heat("heatPort", HEAT_OF_PORT, port)
 
 
+def greatest_torque() -> Any:
+    """Parameter: the top of the curve."""
+    return shared("greatest {torque}", "torque", low=0.0)
+
+
+def its_speed() -> Any:
+    """Parameter: where that is."""
+    return shared("speed of the greatest {torque} at TRef", "angular_velocity", low=0.0, above=True)
+
+
 @dataclass(frozen=True, kw_only=True)
-class EddyCurrentTorque(_EddyCurrent):
+class EddyCurrentTorque(EddyCurrentLaw):
     """Brakes with 2*tau_nominal*x/(1 + x^2), x = w/(w_nominal*(1 + ar*(T - TRef))); output tau > 0 brakes w > 0."""
 
-    flanges: ClassVar[Mapping[str, Flange]] = {**ROTATIONAL_FLANGES, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**SHAFT_ON_SUPPORT, "heatPort": HEAT_PORT}
 
-    tau_nominal: float = param("greatest torque", "torque", low=0.0)
-    w_nominal: float = param("speed of the greatest torque at TRef", "angular_velocity", low=0.0, above=True)
-
-    def contribute(self, b: Builder) -> None:
-        speed = b.w("flange") - b.w("support")
-        self._brake(b, speed, self.tau_nominal, self.w_nominal, "tau", "torque")
+    tau_nominal: float = greatest_torque()
+    w_nominal: float = its_speed()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,14 +78,10 @@ class EddyCurrentBrake(EddyCurrentTorque):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EddyCurrentForce(_EddyCurrent):
+class EddyCurrentForce(Sliding, EddyCurrentLaw):
     """Brakes with 2*f_nominal*x/(1 + x^2), x = v/(v_nominal*(1 + ar*(T - TRef))); output f > 0 brakes v > 0."""
 
-    flanges: ClassVar[Mapping[str, Flange]] = {**TRANSLATIONAL_FLANGES, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**PART_ON_SUPPORT, "heatPort": HEAT_PORT}
 
-    f_nominal: float = param("greatest force", "force", low=0.0)
-    v_nominal: float = param("speed of the greatest force at TRef", "velocity", low=0.0, above=True)
-
-    def contribute(self, b: Builder) -> None:
-        speed = b.w("flange") - b.w("support")
-        self._brake(b, speed, self.f_nominal, self.v_nominal, "f", "force")
+    f_nominal: float = greatest_torque()
+    v_nominal: float = its_speed()

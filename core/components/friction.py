@@ -17,10 +17,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.compliances import TWO_SHAFTS, relative_motion
+from torqueloop.core.components.of_motion import SHAFT_IN_SUPPORT, TWO_SHAFTS, OfMotion
 from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import HEAT_PORT, OPEN, SUPPORT, Flange
-from torqueloop.core.describe.params import curve, param
+from torqueloop.core.describe.flange import HEAT_PORT, Flange
+from torqueloop.core.describe.motion import ROTATION, Motion
+from torqueloop.core.describe.params import curve, param, shared
 from torqueloop.core.describe.vocabulary import (
     BLOCKED,
     CAPPED,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder
 
 CLUTCH_FLANGES = {**TWO_SHAFTS, "heatPort": HEAT_PORT}
-BRAKE_FLANGES = {"flange_a": OPEN, "flange_b": OPEN, "support": SUPPORT, "heatPort": HEAT_PORT}
+BRAKE_FLANGES = SHAFT_IN_SUPPORT
 
 #: breakaway torque of an unpressed OneWayClutch relative to cgeo*mue(0)*fn_max (Modelica: fn_max*1e-4)
 ONE_WAY_HOLD = 1e-4
@@ -48,13 +49,11 @@ ONE_WAY_HOLD = 1e-4
 ONE_WAY_PEAK = 1.0001
 
 
-def friction_outputs(b: Builder, relative: Form, index: int, dimension: str = "torque") -> None:
+def friction_outputs(b: Builder, relative: Form, index: int, motion: Motion = ROTATION) -> None:
     """tau, mode, capacity, heat, lossPower of friction element `index`, with its relative motion (s_rel, v_rel, f)."""
-    if dimension == "torque":
-        b.relative_outputs(relative)
-    else:
-        relative_motion(b, relative)
-    b.output("tau" if dimension == "torque" else "f", dimension, OUT_FRICTION, index=index, gain=-1.0)
+    dimension = motion.dimension("torque")
+    b.relative_outputs(relative, motion.domain)
+    b.output(motion.text("{tau}"), dimension, OUT_FRICTION, index=index, gain=-1.0)
     b.output("mode", "1", OUT_MODE, index=index)
     b.output("capacity", dimension, OUT_CAPACITY, index=index)
     b.output("heat", "energy", OUT_FRICTION_HEAT, index=index)
@@ -62,7 +61,7 @@ def friction_outputs(b: Builder, relative: Form, index: int, dimension: str = "t
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Pressed(Component):
+class Pressed(OfMotion):
     """Parameters of elements pressed by a normalized input: fn = fn_max*max(0, f_normalized)."""
 
     fn_max: float = param("normal force at f_normalized = 1", "force", low=0.0, above=True)
@@ -80,12 +79,45 @@ class _Pressed(Component):
             mu=b.table1("mue_pos"),
             **{"peak": self.peak, **directions},
         )
-        friction_outputs(b, relative, index)
+        friction_outputs(b, relative, index, self.motion)
         b.heat("heatPort", HEAT_OF_FRICTION, index)
 
 
+class BrakeLaw(Pressed):
+    """Pressed friction between a part and the support it passes through."""
+
+    def contribute(self, b: Builder) -> None:
+        b.join("flange_a", "flange_b")
+        self._friction(b, b.w("flange_a") - b.w("support"))
+
+
+class BearingLaw(OfMotion):
+    """Friction between a part and its support over the speed, always pressed."""
+
+    peak: float
+
+    def contribute(self, b: Builder) -> None:
+        b.join("flange_a", "flange_b")
+        relative = b.w("flange_a") - b.w("support")
+        curve = b.table1(self.motion.text("{tau}_pos"))
+        index = b.friction(relative, source=CONSTANT, gain=1.0, mu=curve, peak=self.peak)
+        friction_outputs(b, relative, index, self.motion)
+        b.heat("heatPort", HEAT_OF_FRICTION, index)
+
+
+def over_speed() -> Any:
+    """Parameter: that friction."""
+    columns = ("angular_velocity", "torque")
+    return shared("friction {torque} over |{w}|", "torque", form="curve", columns=columns, low=0.0)
+
+
+def breakaway() -> Any:
+    """Parameter: how much more it holds than it takes sliding."""
+    return shared("breakaway over sliding {torque} at standstill", default=1.0, low=1.0)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Clutch(_Pressed):
+class Clutch(Pressed):
     """Friction between two shafts: |tau| = cgeo*mue_pos(|w_rel|)*fn sliding, up to peak*cgeo*mue_pos(0)*fn stuck."""
 
     flanges: ClassVar[Mapping[str, Flange]] = CLUTCH_FLANGES
@@ -101,18 +133,14 @@ class Clutch(_Pressed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Brake(_Pressed):
+class Brake(BrakeLaw):
     """Friction between a shaft (phi_a = phi_b) and the support; torques as of a Clutch, with w = w_a - w_support."""
 
     flanges: ClassVar[Mapping[str, Flange]] = BRAKE_FLANGES
 
-    def contribute(self, b: Builder) -> None:
-        b.join("flange_a", "flange_b")
-        self._friction(b, b.w("flange_a") - b.w("support"))
-
 
 @dataclass(frozen=True, kw_only=True)
-class OneWayClutch(_Pressed):
+class OneWayClutch(Pressed):
     """Free wheel (w_rel < 0 blocked) in parallel with a clutch, as one element: the torque is unique when stuck.
 
     Start speeds need w_rel = w_b - w_a >= 0. Breakaway torque max(peak, 1.0001)*cgeo*mue_pos(0)*fn, unpressed 1e-4 of
@@ -151,17 +179,10 @@ class FreeWheel(Component):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BearingFriction(Component):
+class BearingFriction(BearingLaw):
     """Always pressed: sliding torque tau_pos(|w|), breakaway torque peak*tau_pos(0), between shaft and support."""
 
     flanges: ClassVar[Mapping[str, Flange]] = BRAKE_FLANGES
 
-    tau_pos: Any = curve("friction torque over |w|", "angular_velocity", "torque", low=0.0)
-    peak: float = param("breakaway over sliding torque at standstill", default=1.0, low=1.0)
-
-    def contribute(self, b: Builder) -> None:
-        b.join("flange_a", "flange_b")
-        relative = b.w("flange_a") - b.w("support")
-        index = b.friction(relative, source=CONSTANT, gain=1.0, mu=b.table1("tau_pos"), peak=self.peak)
-        friction_outputs(b, relative, index)
-        b.heat("heatPort", HEAT_OF_FRICTION, index)
+    tau_pos: Any = over_speed()
+    peak: float = breakaway()

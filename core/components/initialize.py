@@ -9,37 +9,63 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.compliances import TWO_SHAFTS, relative_motion
-from torqueloop.core.components.sensors import ONE_PART, ONE_SHAFT, TWO_PARTS
-from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import TRANSLATIONAL, Flange
-from torqueloop.core.describe.params import param
+from torqueloop.core.components.of_motion import (
+    ONE_PART,
+    ONE_SHAFT,
+    TWO_PARTS,
+    TWO_SHAFTS,
+    OfMotion,
+    Sliding,
+    start_position,
+    start_speed,
+)
+from torqueloop.core.describe.flange import Flange
+from torqueloop.core.describe.params import shared
 from torqueloop.core.describe.vocabulary import OUT_ACCELERATION
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder
 
 
+class InitializeLaw(OfMotion):
+    """Start values of one flange."""
+
+    def contribute(self, b: Builder) -> None:
+        form = b.w("flange")
+        self.start(b, "phi", form, "{phi}_start")
+        self.start(b, "w", form, "{w}_start")
+        b.motion_outputs(form, self.motion.domain)
+
+
+class RelativeStatesLaw(OfMotion):
+    """Start values of flange_b against flange_a."""
+
+    def contribute(self, b: Builder) -> None:
+        form = self.between(b)
+        self.start(b, "phi", form, "{phi}_rel0")
+        self.start(b, "w", form, "{w}_rel0")
+        b.output("a_rel", self.motion.dimension("angular_acceleration"), OUT_ACCELERATION, form=form)
+
+
+def start_distance(what: str) -> Any:
+    """Parameter: where flange_b is at the start, seen from flange_a."""
+    return shared(f"start {what} {{phi}}_b - {{phi}}_a", "angle", None)
+
+
 @dataclass(frozen=True, kw_only=True)
-class InitializeFlange(Component):
+class InitializeFlange(InitializeLaw):
     """phi = phi_start and w = w_start at the start (each only if given); outputs phi, w, a."""
 
     flanges: ClassVar[Mapping[str, Flange]] = ONE_SHAFT
 
-    phi_start: float | None = param("start angle", "angle", None)
-    w_start: float | None = param("start speed", "angular_velocity", None)
-
-    def contribute(self, b: Builder) -> None:
-        form = b.w("flange")
-        b.initial("phi", form, self.phi_start, "phi_start")
-        b.initial("w", form, self.w_start, "w_start")
-        b.motion_outputs(form)
+    phi_start: float | None = start_position()
+    w_start: float | None = start_speed()
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelativeStates(Component):
+class RelativeStates(RelativeStatesLaw):
     """At the start phi_b - phi_a = phi_rel0 and w_b - w_a = w_rel0 (each only if given); outputs phi_rel, w_rel, a_rel.
 
     Nothing is chosen as a state here: only the start values count.
@@ -47,45 +73,25 @@ class RelativeStates(Component):
 
     flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
 
-    phi_rel0: float | None = param("start angle phi_b - phi_a", "angle", None)
-    w_rel0: float | None = param("start speed w_b - w_a", "angular_velocity", None)
-
-    def contribute(self, b: Builder) -> None:
-        form = b.w("flange_b") - b.w("flange_a")
-        b.initial("phi", form, self.phi_rel0, "phi_rel0")
-        b.initial("w", form, self.w_rel0, "w_rel0")
-        b.relative_outputs(form)
-        b.output("a_rel", "angular_acceleration", OUT_ACCELERATION, form=form)
+    phi_rel0: float | None = start_distance("angle")
+    w_rel0: float | None = start_speed(" {w}_b - {w}_a")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalInitializeFlange(Component):
+class TranslationalInitializeFlange(Sliding, InitializeLaw):
     """s = s_start and v = v_start at the start (each only if given); outputs s, v, a."""
 
     flanges: ClassVar[Mapping[str, Flange]] = ONE_PART
 
-    s_start: float | None = param("start position", "length", None)
-    v_start: float | None = param("start speed", "velocity", None)
-
-    def contribute(self, b: Builder) -> None:
-        form = b.w("flange")
-        b.initial("phi", form, self.s_start, "s_start")
-        b.initial("w", form, self.v_start, "v_start")
-        b.motion_outputs(form, TRANSLATIONAL)
+    s_start: float | None = start_position()
+    v_start: float | None = start_speed()
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalRelativeStates(Component):
+class TranslationalRelativeStates(Sliding, RelativeStatesLaw):
     """At the start s_b - s_a = s_rel0 and v_b - v_a = v_rel0 (each only if given); outputs s_rel, v_rel, a_rel."""
 
     flanges: ClassVar[Mapping[str, Flange]] = TWO_PARTS
 
-    s_rel0: float | None = param("start distance s_b - s_a", "length", None)
-    v_rel0: float | None = param("start speed v_b - v_a", "velocity", None)
-
-    def contribute(self, b: Builder) -> None:
-        form = b.w("flange_b") - b.w("flange_a")
-        b.initial("phi", form, self.s_rel0, "s_rel0")
-        b.initial("w", form, self.v_rel0, "v_rel0")
-        relative_motion(b, form)
-        b.output("a_rel", "acceleration", OUT_ACCELERATION, form=form)
+    s_rel0: float | None = start_distance("distance")
+    v_rel0: float | None = start_speed(" {w}_b - {w}_a")

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from torqueloop.core.components.carriers import unit_vector
+from torqueloop.core.components.of_motion import TWO_SHAFTS
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import FRAME_PORT, Flange
 from torqueloop.core.describe.joint_parts import LARGEST_BEND
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder
 
 UNIVERSAL, CONSTANT_VELOCITY = "universal", "constant_velocity"
-TWO_SHAFTS = {"flange_a": Flange(), "flange_b": Flange()}
 #: numbers of the outputs in the kernel (joint_output)
 TWIST_OUTPUTS = (("tau", "torque", 0), ("twist", "angle", 1), ("loss", "energy", 4), ("work_bend", "energy", 5))
 

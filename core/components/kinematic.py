@@ -25,12 +25,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.sources import ROTATIONAL_FLANGES, TRANSLATIONAL_FLANGES
-from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import ROTATIONAL, TRANSLATIONAL, Flange
-from torqueloop.core.describe.params import param
+from torqueloop.core.components.of_motion import (
+    PART_ON_SUPPORT,
+    SHAFT_ON_SUPPORT,
+    OnSupport,
+    Sliding,
+    start_position,
+    start_speed,
+)
+from torqueloop.core.describe.flange import Flange
+from torqueloop.core.describe.motion import OF_A_PART, Motion
+from torqueloop.core.describe.params import shared
 from torqueloop.core.describe.vocabulary import (
     DRIVEN_ACCELERATION,
     DRIVEN_POSITION,
@@ -39,36 +46,19 @@ from torqueloop.core.describe.vocabulary import (
     DRIVEN_SPEED_FILTER,
     OUT_FRICTION,
     OUT_FRICTION_HEAT,
-    Form,
 )
 from torqueloop.core.signals import Constant, Signal
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder
 
-#: domain -> dimensions of position, speed, acceleration, and of the torque with its name
-MOTION = {
-    ROTATIONAL: ("angle", "angular_velocity", "angular_acceleration"),
-    TRANSLATIONAL: ("length", "velocity", "acceleration"),
-}
-EFFORT = {ROTATIONAL: ("tau", "torque"), TRANSLATIONAL: ("f", "force")}
 
-
-def forced(b: Builder, speed: Form, domain: str, kind: int, inputs: tuple[int, ...], p: tuple[float, ...] = ()) -> None:
-    """A forced motion with the outputs tau (f), work, phi, w, a (s, v, a)."""
-    index = b.driven(speed, kind, inputs, p)
-    short, dimension = EFFORT[domain]
-    b.output(short, dimension, OUT_FRICTION, index=index)
-    b.output("work", "energy", OUT_FRICTION_HEAT, index=index, gain=-1.0)
-    b.motion_outputs(speed, domain)
-
-
-def position_inputs(b: Builder, domain: str, names: tuple[str, str | None, str | None]) -> tuple[int, ...]:
+def position_inputs(b: Builder, motion: Motion, names: tuple[str, str | None, str | None]) -> tuple[int, ...]:
     """Inputs for position, speed and acceleration; None: derived from the one before that is given."""
-    dimensions = MOTION[domain]
     indices: list[int] = []
     given, order = str(names[0]), 0
-    for name, dimension in zip(names, dimensions, strict=True):
+    for name, (_, of_rotation) in zip(names, OF_A_PART, strict=True):
+        dimension = motion.dimension(of_rotation)
         if name is None:
             order += 1
             indices.append(b.derived_input(given, order, dimension))
@@ -79,179 +69,168 @@ def position_inputs(b: Builder, domain: str, names: tuple[str, str | None, str |
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Driven(Component):
-    """What the motions of both domains share."""
+class DrivenLaw(OnSupport):
+    """What all forced motions share."""
 
-    domain: ClassVar[str] = ROTATIONAL
-    #: names of the reference inputs for position and speed
-    references: ClassVar[tuple[str, str]] = ("phi_ref", "w_ref")
-    #: names of position and speed
-    motion: ClassVar[tuple[str, str]] = ("phi", "w")
+    def forced(self, b: Builder, kind: int, inputs: tuple[int, ...], p: tuple[float, ...] = ()) -> None:
+        """A forced motion with the outputs tau (f), work, phi, w, a (s, v, a)."""
+        index = b.driven(self.speed(b), kind, inputs, p)
+        b.output(self.motion.text("{tau}"), self.motion.dimension("torque"), OUT_FRICTION, index=index)
+        b.output("work", "energy", OUT_FRICTION_HEAT, index=index, gain=-1.0)
+        b.motion_outputs(self.speed(b), self.motion.domain)
 
-    def speed(self, b: Builder) -> Form:
-        """Relative to the support."""
-        return b.w("flange") - b.w("support")
-
-    def accelerate(self, b: Builder) -> None:
-        a_ref = b.input("a_ref", MOTION[self.domain][2])
-        forced(b, self.speed(b), self.domain, DRIVEN_ACCELERATION, (a_ref,))
-
-    def follow_speed(self, b: Builder, exact: bool, f_crit: float) -> None:
-        name = self.references[1]
-        _, w, a = MOTION[self.domain]
-        w_ref = b.input(name, w)
-        if exact:
-            forced(b, self.speed(b), self.domain, DRIVEN_SPEED, (w_ref, b.derived_input(name, 1, a)))
-        else:
-            forced(b, self.speed(b), self.domain, DRIVEN_SPEED_FILTER, (w_ref,), (2.0 * math.pi * f_crit,))
-
-    def follow_position(self, b: Builder, exact: bool, f_crit: float) -> None:
-        name = self.references[0]
-        if exact:
-            inputs = position_inputs(b, self.domain, (name, None, None))
-            forced(b, self.speed(b), self.domain, DRIVEN_POSITION, inputs)
-        else:
-            reference = b.input(name, MOTION[self.domain][0])
-            wc = 2.0 * math.pi * f_crit
-            forced(b, self.speed(b), self.domain, DRIVEN_POSITION_FILTER, (reference,), (wc,))
-
-    def constant_speed(self, b: Builder, speed: float, param: str) -> None:
-        """An exact speed whose input has a default: the parameter."""
-        _, w, a = MOTION[self.domain]
-        inputs = (b.input(param, w), b.derived_input(param, 1, a))
-        forced(b, self.speed(b), self.domain, DRIVEN_SPEED, inputs)
-        b.initial("w", self.speed(b), speed, param)
+    def exact_speed(self, b: Builder, name: str) -> tuple[int, int]:
+        """An input for the speed, and its derivative."""
+        acceleration = self.motion.dimension("angular_acceleration")
+        return self.input(b, name, "angular_velocity"), b.derived_input(self.motion.text(name), 1, acceleration)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Translated(_Driven):
-    """The same for a sliding flange."""
+class AccelerateLaw(DrivenLaw):
+    """The acceleration is an input."""
 
-    flanges: ClassVar[Mapping[str, Flange]] = TRANSLATIONAL_FLANGES
-    domain: ClassVar[str] = TRANSLATIONAL
-    references: ClassVar[tuple[str, str]] = ("s_ref", "v_ref")
-    motion: ClassVar[tuple[str, str]] = ("s", "v")
+    def contribute(self, b: Builder) -> None:
+        self.forced(b, DRIVEN_ACCELERATION, (self.input(b, "a_ref", "angular_acceleration"),))
+        self.start(b, "phi", self.speed(b), "{phi}0")
+        self.start(b, "w", self.speed(b), "{w}0")
+
+
+def _critical_frequency() -> Any:
+    return shared("critical frequency of the filter", "frequency", 50.0, low=0.0, above=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accelerate(_Driven):
+class SpeedLaw(DrivenLaw):
+    """The speed is an input, followed exactly or filtered."""
+
+    exact: bool = shared("follow {w}_ref exactly", default=False, form="flag")
+    f_crit: float = _critical_frequency()
+
+    def contribute(self, b: Builder) -> None:
+        if self.exact:
+            self.forced(b, DRIVEN_SPEED, self.exact_speed(b, "{w}_ref"))
+        else:
+            w_ref = self.input(b, "{w}_ref", "angular_velocity")
+            self.forced(b, DRIVEN_SPEED_FILTER, (w_ref,), (2.0 * math.pi * self.f_crit,))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionLaw(DrivenLaw):
+    """The position is an input, followed exactly or filtered."""
+
+    exact: bool = shared("follow {phi}_ref exactly", default=False, form="flag")
+    f_crit: float = _critical_frequency()
+
+    def contribute(self, b: Builder) -> None:
+        if self.exact:
+            inputs = position_inputs(b, self.motion, (self.motion.text("{phi}_ref"), None, None))
+            self.forced(b, DRIVEN_POSITION, inputs)
+        else:
+            reference = self.input(b, "{phi}_ref", "angle")
+            self.forced(b, DRIVEN_POSITION_FILTER, (reference,), (2.0 * math.pi * self.f_crit,))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoveLaw(DrivenLaw):
+    """Position, speed and acceleration are inputs."""
+
+    def contribute(self, b: Builder) -> None:
+        phi, w, a = (self.motion.text(short) for short, _ in OF_A_PART)
+        self.forced(b, DRIVEN_POSITION, position_inputs(b, self.motion, (phi, w, a)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstantSpeedLaw(DrivenLaw):
+    """An exact speed whose input has a default: the parameter."""
+
+    def contribute(self, b: Builder) -> None:
+        self.forced(b, DRIVEN_SPEED, self.exact_speed(b, "{w}_fixed"))
+        self.start(b, "w", self.speed(b), "{w}_fixed")
+
+    def default_inputs(self) -> dict[str, Signal]:
+        return {self.motion.text("{w}_fixed"): Constant(self.value("{w}_fixed"))}
+
+
+def fixed_speed() -> Any:
+    """Parameter: a speed that does not change by itself."""
+    return shared("speed relative to the support", "angular_velocity")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accelerate(AccelerateLaw):
     """a = a_ref (input, rad/s2); w and phi follow from their start values."""
 
-    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = SHAFT_ON_SUPPORT
 
-    phi0: float | None = param("start angle relative to the support", "angle", None)
-    w0: float | None = param("start speed relative to the support", "angular_velocity", None)
-
-    def contribute(self, b: Builder) -> None:
-        self.accelerate(b)
-        b.initial("phi", self.speed(b), self.phi0, "phi0")
-        b.initial("w", self.speed(b), self.w0, "w0")
+    phi0: float | None = start_position(" relative to the support")
+    w0: float | None = start_speed(" relative to the support")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Speed(_Driven):
+class Speed(SpeedLaw):
     """exact: w = w_ref (input, rad/s); else a = (w_ref - w)*2*pi*f_crit."""
 
-    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
-
-    exact: bool = param("follow w_ref exactly", default=False, form="flag")
-    f_crit: float = param("critical frequency of the filter", "frequency", 50.0, low=0.0, above=True)
-
-    def contribute(self, b: Builder) -> None:
-        self.follow_speed(b, self.exact, self.f_crit)
+    flanges: ClassVar[Mapping[str, Flange]] = SHAFT_ON_SUPPORT
 
 
 @dataclass(frozen=True, kw_only=True)
-class Position(_Driven):
+class Position(PositionLaw):
     """exact: phi = phi_ref (input, rad); else filtered with f_crit by a second-order Bessel filter."""
 
-    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
-
-    exact: bool = param("follow phi_ref exactly", default=False, form="flag")
-    f_crit: float = param("critical frequency of the filter", "frequency", 50.0, low=0.0, above=True)
-
-    def contribute(self, b: Builder) -> None:
-        self.follow_position(b, self.exact, self.f_crit)
+    flanges: ClassVar[Mapping[str, Flange]] = SHAFT_ON_SUPPORT
 
 
 @dataclass(frozen=True, kw_only=True)
-class Move(_Driven):
+class Move(MoveLaw):
     """phi, w and a of the flange are inputs (rad, rad/s, rad/s2), which must be derivatives of each other."""
 
-    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
-
-    def contribute(self, b: Builder) -> None:
-        inputs = position_inputs(b, self.domain, (*self.motion, "a"))
-        forced(b, self.speed(b), self.domain, DRIVEN_POSITION, inputs)
+    flanges: ClassVar[Mapping[str, Flange]] = SHAFT_ON_SUPPORT
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConstantSpeed(_Driven):
+class ConstantSpeed(ConstantSpeedLaw):
     """w = w_fixed, whatever torque that takes. Its input `w_fixed` carries the parameter."""
 
-    flanges: ClassVar[Mapping[str, Flange]] = ROTATIONAL_FLANGES
+    flanges: ClassVar[Mapping[str, Flange]] = SHAFT_ON_SUPPORT
 
-    w_fixed: float = param("speed relative to the support", "angular_velocity")
-
-    def contribute(self, b: Builder) -> None:
-        self.constant_speed(b, self.w_fixed, "w_fixed")
-
-    def default_inputs(self) -> dict[str, Signal]:
-        return {"w_fixed": Constant(self.w_fixed)}
+    w_fixed: float = fixed_speed()
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalAccelerate(_Translated):
+class TranslationalAccelerate(Sliding, AccelerateLaw):
     """a = a_ref (input, m/s2); v and s follow from their start values."""
 
-    s0: float | None = param("start position relative to the support", "length", None)
-    v0: float | None = param("start speed relative to the support", "velocity", None)
+    flanges: ClassVar[Mapping[str, Flange]] = PART_ON_SUPPORT
 
-    def contribute(self, b: Builder) -> None:
-        self.accelerate(b)
-        b.initial("phi", self.speed(b), self.s0, "s0")
-        b.initial("w", self.speed(b), self.v0, "v0")
+    s0: float | None = start_position(" relative to the support")
+    v0: float | None = start_speed(" relative to the support")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalSpeed(_Translated):
+class TranslationalSpeed(Sliding, SpeedLaw):
     """exact: v = v_ref (input, m/s); else a = (v_ref - v)*2*pi*f_crit."""
 
-    exact: bool = param("follow v_ref exactly", default=False, form="flag")
-    f_crit: float = param("critical frequency of the filter", "frequency", 50.0, low=0.0, above=True)
-
-    def contribute(self, b: Builder) -> None:
-        self.follow_speed(b, self.exact, self.f_crit)
+    flanges: ClassVar[Mapping[str, Flange]] = PART_ON_SUPPORT
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalPosition(_Translated):
+class TranslationalPosition(Sliding, PositionLaw):
     """exact: s = s_ref (input, m); else filtered with f_crit by a second-order Bessel filter."""
 
-    exact: bool = param("follow s_ref exactly", default=False, form="flag")
-    f_crit: float = param("critical frequency of the filter", "frequency", 50.0, low=0.0, above=True)
-
-    def contribute(self, b: Builder) -> None:
-        self.follow_position(b, self.exact, self.f_crit)
+    flanges: ClassVar[Mapping[str, Flange]] = PART_ON_SUPPORT
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalMove(_Translated):
+class TranslationalMove(Sliding, MoveLaw):
     """s, v and a of the flange are inputs (m, m/s, m/s2), which must be derivatives of each other."""
 
-    def contribute(self, b: Builder) -> None:
-        inputs = position_inputs(b, self.domain, (*self.motion, "a"))
-        forced(b, self.speed(b), self.domain, DRIVEN_POSITION, inputs)
+    flanges: ClassVar[Mapping[str, Flange]] = PART_ON_SUPPORT
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalConstantSpeed(_Translated):
+class TranslationalConstantSpeed(Sliding, ConstantSpeedLaw):
     """v = v_fixed, whatever force that takes. Its input `v_fixed` carries the parameter."""
 
-    v_fixed: float = param("speed relative to the support", "velocity")
+    flanges: ClassVar[Mapping[str, Flange]] = PART_ON_SUPPORT
 
-    def contribute(self, b: Builder) -> None:
-        self.constant_speed(b, self.v_fixed, "v_fixed")
-
-    def default_inputs(self) -> dict[str, Signal]:
-        return {"v_fixed": Constant(self.v_fixed)}
+    v_fixed: float = fixed_speed()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.sources import TRANSLATIONAL_FLANGES
+from torqueloop.core.components.of_motion import PART_ON_SUPPORT
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import TableError
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
@@ -86,7 +86,7 @@ class CarResistance(Component):
     + uphill) that adds to the constant `grade`.
     """
 
-    flanges: ClassVar[Mapping[str, Flange]] = {**TRANSLATIONAL_FLANGES, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**PART_ON_SUPPORT, "heatPort": HEAT_PORT}
 
     f0: float = param("rolling resistance", "force", 0.0, low=0.0)
     f1: float = param("resistance proportional to speed", "damping", 0.0, low=0.0)
@@ -123,7 +123,7 @@ class RoadLoad(Component):
     forward.
     """
 
-    flanges: ClassVar[Mapping[str, Flange]] = {**TRANSLATIONAL_FLANGES, "heatPort": HEAT_PORT}
+    flanges: ClassVar[Mapping[str, Flange]] = {**PART_ON_SUPPORT, "heatPort": HEAT_PORT}
 
     def contribute(self, b: Builder) -> None:
         speed = b.w("flange") - b.w("support")

@@ -12,121 +12,125 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from torqueloop.core.components.compliances import TWO_SHAFTS
-from torqueloop.core.components.kinematic import EFFORT, MOTION
-from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import ROTATIONAL, TRANSLATIONAL, Flange
+from torqueloop.core.components.of_motion import ONE_PART, ONE_SHAFT, TWO_PARTS, TWO_SHAFTS, OfMotion, Sliding
+from torqueloop.core.describe.flange import Flange
+from torqueloop.core.describe.motion import OF_A_PART
 from torqueloop.core.describe.vocabulary import OUT_ACCELERATION, OUT_ANGLE, OUT_REACTION, OUT_REACTION_POWER, OUT_SPEED
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder
 
-ONE_SHAFT = {"flange": Flange()}
-ONE_PART = {"flange": Flange(domain=TRANSLATIONAL)}
-TWO_PARTS = {"flange_a": Flange(domain=TRANSLATIONAL), "flange_b": Flange(domain=TRANSLATIONAL)}
 KINDS_OF_MOTION = (OUT_ANGLE, OUT_SPEED, OUT_ACCELERATION)
 
 
-def _absolute(b: Builder, short: str, order: int, domain: str = ROTATIONAL) -> None:
-    b.output(short, MOTION[domain][order], KINDS_OF_MOTION[order], form=b.w("flange"))
+class OrderOfMotion(OfMotion):
+    """Which quantity of a motion is measured."""
+
+    #: 0: position, 1: speed, 2: acceleration
+    order: ClassVar[int]
 
 
-def _relative(b: Builder, short: str, order: int, domain: str = ROTATIONAL) -> None:
-    form = b.w("flange_b") - b.w("flange_a")
-    b.output(short, MOTION[domain][order], KINDS_OF_MOTION[order], form=form)
+class AbsoluteLaw(OrderOfMotion):
+    """Motion of one flange."""
+
+    def contribute(self, b: Builder) -> None:
+        short, dimension = OF_A_PART[self.order]
+        kind = KINDS_OF_MOTION[self.order]
+        b.output(self.motion.text(short), self.motion.dimension(dimension), kind, form=b.w("flange"))
 
 
-def _through(b: Builder, domain: str = ROTATIONAL, *, speed: str | None = None) -> None:
-    """A rigid joint whose torque is an output; with `speed` also that and the power. lambda acts as +lambda on side a:
-    tau = -lambda."""
-    joint = b.constraint(b.w("flange_a") - b.w("flange_b"))
-    short, dimension = EFFORT[domain]
-    torque = b.reaction(joint, gain=-1.0)
-    b.output(short, dimension, OUT_REACTION, index=torque)
-    if speed is not None:
-        w = b.w("flange_a")
-        b.output(speed, MOTION[domain][1], OUT_SPEED, form=w)
+class RelativeLaw(OrderOfMotion):
+    """Motion of flange_b against flange_a."""
+
+    def contribute(self, b: Builder) -> None:
+        short, dimension = OF_A_PART[self.order]
+        form = b.w("flange_b") - b.w("flange_a")
+        kind = KINDS_OF_MOTION[self.order]
+        b.output(self.motion.text(short) + "_rel", self.motion.dimension(dimension), kind, form=form)
+
+
+class ThroughLaw(OfMotion):
+    """A rigid joint whose torque is an output. lambda acts as +lambda on side a: tau = -lambda."""
+
+    def torque(self, b: Builder) -> int:
+        """The output; its reaction."""
+        torque = b.reaction(b.constraint(b.w("flange_a") - b.w("flange_b")), gain=-1.0)
+        b.output(self.motion.text("{tau}"), self.motion.dimension("torque"), OUT_REACTION, index=torque)
+        return torque
+
+    def contribute(self, b: Builder) -> None:
+        self.torque(b)
+
+
+class PowerLaw(ThroughLaw):
+    """The same with speed and power."""
+
+    def contribute(self, b: Builder) -> None:
+        torque, w = self.torque(b), b.w("flange_a")
+        b.output(self.motion.text("{w}"), self.motion.dimension("angular_velocity"), OUT_SPEED, form=w)
         b.output("power", "power", OUT_REACTION_POWER, form=w, index=torque)
 
 
 @dataclass(frozen=True, kw_only=True)
-class AngleSensor(Component):
+class AngleSensor(AbsoluteLaw):
     """Output phi: angle of the flange."""
 
     flanges: ClassVar[Mapping[str, Flange]] = ONE_SHAFT
-
-    def contribute(self, b: Builder) -> None:
-        _absolute(b, "phi", 0)
+    order: ClassVar[int] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpeedSensor(Component):
+class SpeedSensor(AbsoluteLaw):
     """Output w: speed of the flange."""
 
     flanges: ClassVar[Mapping[str, Flange]] = ONE_SHAFT
-
-    def contribute(self, b: Builder) -> None:
-        _absolute(b, "w", 1)
+    order: ClassVar[int] = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class AccSensor(Component):
+class AccSensor(AbsoluteLaw):
     """Output a: acceleration of the flange."""
 
     flanges: ClassVar[Mapping[str, Flange]] = ONE_SHAFT
-
-    def contribute(self, b: Builder) -> None:
-        _absolute(b, "a", 2)
+    order: ClassVar[int] = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelAngleSensor(Component):
+class RelAngleSensor(RelativeLaw):
     """Output phi_rel = phi_b - phi_a."""
 
     flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
-
-    def contribute(self, b: Builder) -> None:
-        _relative(b, "phi_rel", 0)
+    order: ClassVar[int] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelSpeedSensor(Component):
+class RelSpeedSensor(RelativeLaw):
     """Output w_rel = w_b - w_a."""
 
     flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
-
-    def contribute(self, b: Builder) -> None:
-        _relative(b, "w_rel", 1)
+    order: ClassVar[int] = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelAccSensor(Component):
+class RelAccSensor(RelativeLaw):
     """Output a_rel = a_b - a_a."""
 
     flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
-
-    def contribute(self, b: Builder) -> None:
-        _relative(b, "a_rel", 2)
+    order: ClassVar[int] = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class TorqueSensor(Component):
+class TorqueSensor(ThroughLaw):
     """Output tau: torque that goes through the sensor from flange_a to flange_b."""
 
     flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
 
-    def contribute(self, b: Builder) -> None:
-        _through(b)
-
 
 @dataclass(frozen=True, kw_only=True)
-class PowerSensor(Component):
+class PowerSensor(PowerLaw):
     """Output power: tau*w, what goes from flange_a to flange_b; and its factors tau and w."""
 
     flanges: ClassVar[Mapping[str, Flange]] = TWO_SHAFTS
-
-    def contribute(self, b: Builder) -> None:
-        _through(b, speed="w")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,83 +139,65 @@ class MultiSensor(PowerSensor):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PositionSensor(Component):
+class PositionSensor(Sliding, AbsoluteLaw):
     """Output s: position of the flange."""
 
     flanges: ClassVar[Mapping[str, Flange]] = ONE_PART
-
-    def contribute(self, b: Builder) -> None:
-        _absolute(b, "s", 0, TRANSLATIONAL)
+    order: ClassVar[int] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalSpeedSensor(Component):
+class TranslationalSpeedSensor(Sliding, AbsoluteLaw):
     """Output v: speed of the flange."""
 
     flanges: ClassVar[Mapping[str, Flange]] = ONE_PART
-
-    def contribute(self, b: Builder) -> None:
-        _absolute(b, "v", 1, TRANSLATIONAL)
+    order: ClassVar[int] = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalAccSensor(Component):
+class TranslationalAccSensor(Sliding, AbsoluteLaw):
     """Output a: acceleration of the flange."""
 
     flanges: ClassVar[Mapping[str, Flange]] = ONE_PART
-
-    def contribute(self, b: Builder) -> None:
-        _absolute(b, "a", 2, TRANSLATIONAL)
+    order: ClassVar[int] = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelPositionSensor(Component):
+class RelPositionSensor(Sliding, RelativeLaw):
     """Output s_rel = s_b - s_a."""
 
     flanges: ClassVar[Mapping[str, Flange]] = TWO_PARTS
-
-    def contribute(self, b: Builder) -> None:
-        _relative(b, "s_rel", 0, TRANSLATIONAL)
+    order: ClassVar[int] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalRelSpeedSensor(Component):
+class TranslationalRelSpeedSensor(Sliding, RelativeLaw):
     """Output v_rel = v_b - v_a."""
 
     flanges: ClassVar[Mapping[str, Flange]] = TWO_PARTS
-
-    def contribute(self, b: Builder) -> None:
-        _relative(b, "v_rel", 1, TRANSLATIONAL)
+    order: ClassVar[int] = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalRelAccSensor(Component):
+class TranslationalRelAccSensor(Sliding, RelativeLaw):
     """Output a_rel = a_b - a_a."""
 
     flanges: ClassVar[Mapping[str, Flange]] = TWO_PARTS
-
-    def contribute(self, b: Builder) -> None:
-        _relative(b, "a_rel", 2, TRANSLATIONAL)
+    order: ClassVar[int] = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForceSensor(Component):
+class ForceSensor(Sliding, ThroughLaw):
     """Output f: force that goes through the sensor from flange_a to flange_b."""
 
     flanges: ClassVar[Mapping[str, Flange]] = TWO_PARTS
 
-    def contribute(self, b: Builder) -> None:
-        _through(b, TRANSLATIONAL)
-
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalPowerSensor(Component):
+class TranslationalPowerSensor(Sliding, PowerLaw):
     """Output power: f*v, what goes from flange_a to flange_b; and its factors f and v."""
 
     flanges: ClassVar[Mapping[str, Flange]] = TWO_PARTS
-
-    def contribute(self, b: Builder) -> None:
-        _through(b, TRANSLATIONAL, speed="v")
 
 
 @dataclass(frozen=True, kw_only=True)

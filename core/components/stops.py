@@ -15,14 +15,21 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from torqueloop.core.components.compliances import TWO_SHAFTS, relative_motion
 from torqueloop.core.components.friction import friction_outputs
-from torqueloop.core.components.sensors import TWO_PARTS
-from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import HEAT_PORT, TRANSLATIONAL, Flange
-from torqueloop.core.describe.params import param, require, require_given
+from torqueloop.core.components.of_motion import (
+    TWO_PARTS,
+    TWO_SHAFTS,
+    OfMotion,
+    Sliding,
+    start_position,
+    start_speed,
+)
+from torqueloop.core.components.shafts import OF_A_MASS, LongBody, length
+from torqueloop.core.describe.flange import HEAT_PORT, Flange
+from torqueloop.core.describe.motion import Motion
+from torqueloop.core.describe.params import param, require, require_given, shared
 from torqueloop.core.describe.tables import Table1D
 from torqueloop.core.describe.vocabulary import (
     CONSTANT,
@@ -42,12 +49,12 @@ BREAKAWAY = 1.001
 STRIBECK_ERROR = 1e-7
 
 
-def stop(b: Builder, relative: Form, lo: float, hi: float, dimension: str, names: tuple[str, str, str]) -> None:
-    """Stops of `relative`, with outputs by name: force on the second part, end it is at, energy lost; and its heat."""
+def stop(b: Builder, relative: Form, lo: float, hi: float, motion: Motion, suffix: str = "") -> None:
+    """Stops of `relative`, with outputs: tau (f) on the second part, end it is at, energy lost; and its heat."""
     index, friction = b.stop(relative, lo, hi)
-    b.output(names[0], dimension, OUT_FRICTION, index=friction)
-    b.output(names[1], "1", OUT_STOPPED, index=index)
-    b.output(names[2], "energy", OUT_FRICTION_HEAT, index=friction)
+    b.output(motion.text("{tau}") + suffix, motion.dimension("torque"), OUT_FRICTION, index=friction)
+    b.output("stopped", "1", OUT_STOPPED, index=index)
+    b.output("loss" + suffix, "energy", OUT_FRICTION_HEAT, index=friction)
     b.heat("heatPort", HEAT_OF_FRICTION, friction)
 
 
@@ -64,7 +71,24 @@ def ends(lo: float | None, hi: float | None) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HardStop(Component):
+class HardStopLaw(OfMotion):
+    """Two parts that move against each other within a range."""
+
+    def check(self) -> None:
+        lo, hi = self.motion.text("{phi}_min"), self.motion.text("{phi}_max")
+        check_range(self.value(lo), self.value(hi), lo, hi)
+
+    def contribute(self, b: Builder) -> None:
+        stop(b, self.between(b), *ends(self.value("{phi}_min"), self.value("{phi}_max")), self.motion)
+
+
+def end(which: str) -> Any:
+    """Parameter: one end of the range."""
+    return shared(which + " {relative angle}; none without it", "angle", None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardStop(HardStopLaw):
     """Two shafts that turn against each other between phi_min and phi_max only: phi_rel = phi_b - phi_a.
 
     At an end w_rel = 0 and the torque tau on flange_b only pushes back (-tau on flange_a); reached in a plastic impact.
@@ -73,34 +97,18 @@ class HardStop(Component):
 
     flanges: ClassVar[Mapping[str, Flange]] = {**TWO_SHAFTS, "heatPort": HEAT_PORT}
 
-    phi_min: float | None = param("smallest relative angle; none without it", "angle", None)
-    phi_max: float | None = param("largest relative angle; none without it", "angle", None)
-
-    def check(self) -> None:
-        check_range(self.phi_min, self.phi_max, "phi_min", "phi_max")
-
-    def contribute(self, b: Builder) -> None:
-        relative = b.w("flange_b") - b.w("flange_a")
-        b.relative_outputs(relative)
-        stop(b, relative, *ends(self.phi_min, self.phi_max), "torque", ("tau", "stopped", "loss"))
+    phi_min: float | None = end("smallest")
+    phi_max: float | None = end("largest")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalHardStop(Component):
+class TranslationalHardStop(Sliding, HardStopLaw):
     """As HardStop between two sliding parts: s_min <= s_rel <= s_max, s_rel = s_b - s_a; force f on flange_b."""
 
     flanges: ClassVar[Mapping[str, Flange]] = {**TWO_PARTS, "heatPort": HEAT_PORT}
 
-    s_min: float | None = param("smallest distance; none without it", "length", None)
-    s_max: float | None = param("largest distance; none without it", "length", None)
-
-    def check(self) -> None:
-        check_range(self.s_min, self.s_max, "s_min", "s_max")
-
-    def contribute(self, b: Builder) -> None:
-        relative = b.w("flange_b") - b.w("flange_a")
-        relative_motion(b, relative)
-        stop(b, relative, *ends(self.s_min, self.s_max), "force", ("f", "stopped", "loss"))
+    s_min: float | None = end("smallest")
+    s_max: float | None = end("largest")
 
 
 def stribeck(F_Coulomb: float, F_prop: float, F_Stribeck: float, fexp: float) -> Table1D:
@@ -122,7 +130,7 @@ def stribeck(F_Coulomb: float, F_prop: float, F_Stribeck: float, fexp: float) ->
 
 
 @dataclass(frozen=True, kw_only=True)
-class MassWithStopAndFriction(Component):
+class MassWithStopAndFriction(LongBody):
     """Sliding mass of length L between hard stops, with Coulomb, viscous and Stribeck friction against the housing.
 
     m*a = f_a + f_b - f + f_stop;  sliding: f = (F_Coulomb + F_prop*|v| + F_Stribeck*exp(-fexp*|v|))*sign(v), stuck: up
@@ -131,23 +139,18 @@ class MassWithStopAndFriction(Component):
     within 1e-7 of F_Stribeck. After Modelica.Mechanics.Translational.Components.MassWithStopAndFriction.
     """
 
-    flanges: ClassVar[Mapping[str, Flange]] = {
-        "flange_a": Flange(domain=TRANSLATIONAL, required=False),
-        "flange_b": Flange(domain=TRANSLATIONAL, required=False),
-        "centre": Flange(domain=TRANSLATIONAL, required=False),
-        "heatPort": HEAT_PORT,
-    }
+    flanges: ClassVar[Mapping[str, Flange]] = {**OF_A_MASS, "heatPort": HEAT_PORT}
 
     m: float = param("mass", "mass", low=0.0, above=True)
-    L: Fraction = param("length between the flanges", "length", Fraction(0), low=0.0, form="exact")
+    L: Fraction = length()
     smin: float = param("position of the left stop", "length", -25.0)
     smax: float = param("position of the right stop", "length", 25.0)
     F_prop: float = param("speed-dependent friction", "damping", 0.0, low=0.0)
     F_Coulomb: float = param("constant friction", "force", 0.0, low=0.0)
     F_Stribeck: float = param("Stribeck effect", "force", 0.0, low=0.0)
     fexp: float = param("decay of the Stribeck effect over speed", "inverse_velocity", 0.0, low=0.0)
-    s0: float | None = param("start position of the centre", "length", None)
-    v0: float | None = param("start speed", "velocity", None)
+    s0: float | None = start_position(" of the centre")
+    v0: float | None = start_speed()
 
     def check(self) -> None:
         require(
@@ -157,17 +160,12 @@ class MassWithStopAndFriction(Component):
         )  # fmt: skip
 
     def contribute(self, b: Builder) -> None:
+        super().contribute(b)
         centre = b.w("centre")
-        b.join("centre", "flange_a", -self.L / 2)
-        b.join("centre", "flange_b", self.L / 2)
-        b.inertia("centre", self.m)
-        b.motion_outputs(centre, TRANSLATIONAL)
         if max(self.F_Coulomb, self.F_Stribeck, self.F_prop) > 0.0:
             curve = stribeck(self.F_Coulomb, self.F_prop, self.F_Stribeck, self.fexp)
             index = b.friction(centre, source=CONSTANT, gain=1.0, mu=curve, peak=BREAKAWAY)
-            friction_outputs(b, centre, index, "force")
+            friction_outputs(b, centre, index, self.motion)
             b.heat("heatPort", HEAT_OF_FRICTION, index)
         half = float(self.L) / 2.0
-        stop(b, centre, self.smin + half, self.smax - half, "force", ("f_stop", "stopped", "loss_stop"))
-        b.initial("phi", centre, self.s0, "s0")
-        b.initial("w", centre, self.v0, "v0")
+        stop(b, centre, self.smin + half, self.smax - half, self.motion, "_stop")

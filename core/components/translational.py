@@ -15,98 +15,64 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.backlash import contact
-from torqueloop.core.components.compliances import relative_motion, spring, spring_damper
-from torqueloop.core.components.friction import friction_outputs
-from torqueloop.core.components.sensors import TWO_PARTS
-from torqueloop.core.describe.component import Component
-from torqueloop.core.describe.flange import HEAT_PORT, TRANSLATIONAL, Flange
+from torqueloop.core.components.compliances import DamperLaw, SpringDamperLaw, SpringLaw, relaxed
+from torqueloop.core.components.friction import BearingLaw, BrakeLaw, breakaway, over_speed
+from torqueloop.core.components.of_motion import ONE_PART, PART_IN_SUPPORT, TWO_PARTS, Sliding
+from torqueloop.core.components.shafts import FixedLaw, JointLaw, place
+from torqueloop.core.describe.flange import HEAT_PORT, Flange
 from torqueloop.core.describe.params import curve, param
-from torqueloop.core.describe.vocabulary import CONSTANT, ELASTO_BACKLASH, HEAT_OF_FRICTION, NORMALIZED
+from torqueloop.core.describe.vocabulary import ELASTO_BACKLASH
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder
 
-#: a part that slides in a support
-SLIDING = {
-    "flange_a": Flange(domain=TRANSLATIONAL, required=False),
-    "flange_b": Flange(domain=TRANSLATIONAL, required=False),
-    "support": Flange(domain=TRANSLATIONAL, required=False, support=True),
-    "heatPort": HEAT_PORT,
-}
-
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalFixed(Component):
+class TranslationalFixed(Sliding, FixedLaw):
     """A place in the housing: s = s0, v = 0. Takes any force."""
 
-    flanges: ClassVar[Mapping[str, Flange]] = {"flange": Flange(domain=TRANSLATIONAL)}
+    flanges: ClassVar[Mapping[str, Flange]] = ONE_PART
 
-    s0: float = param("position in the housing", "length", 0.0)
-
-    def contribute(self, b: Builder) -> None:
-        b.ground("flange", self.s0)
+    s0: float = place("position")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rod(Component):
+class Rod(Sliding, JointLaw):
     """A rigid joint of length L without mass: s_b = s_a + L, v_b = v_a."""
 
     flanges: ClassVar[Mapping[str, Flange]] = TWO_PARTS
+    distance: ClassVar[str] = "L"
 
     L: Fraction = param("length between the flanges", "length", form="exact")
 
-    def contribute(self, b: Builder) -> None:
-        b.join("flange_a", "flange_b", self.L)
-        b.motion_outputs(b.w("flange_a"), TRANSLATIONAL)
-
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalSpring(Component):
+class TranslationalSpring(Sliding, SpringLaw):
     """Linear spring: f = c*(s_rel - s_rel0), s_rel = s_b - s_a; -f on flange_b, +f on flange_a."""
 
     flanges: ClassVar[Mapping[str, Flange]] = TWO_PARTS
 
-    c: float = param("stiffness", "stiffness", low=0.0, above=True)
-    s_rel0: float = param("distance at which the spring is relaxed", "length", 0.0)
-
-    def contribute(self, b: Builder) -> None:
-        relative = b.w("flange_b") - b.w("flange_a")
-        relative_motion(b, relative)
-        spring(b, relative, self.c, 0.0, self.s_rel0, "force")
+    s_rel0: float = relaxed()
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalDamper(Component):
+class TranslationalDamper(Sliding, DamperLaw):
     """Linear damper: f = d*v_rel, v_rel = v_b - v_a; -f on flange_b. Loss power d*v_rel^2."""
 
     flanges: ClassVar[Mapping[str, Flange]] = {**TWO_PARTS, "heatPort": HEAT_PORT}
 
-    d: float = param("damping", "damping", low=0.0)
-
-    def contribute(self, b: Builder) -> None:
-        relative = b.w("flange_b") - b.w("flange_a")
-        relative_motion(b, relative)
-        spring_damper(b, relative, 0.0, self.d, 0.0, "force")
-
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalSpringDamper(Component):
+class TranslationalSpringDamper(Sliding, SpringDamperLaw):
     """Spring and damper in parallel: f = c*(s_rel - s_rel0) + d*v_rel; -f on flange_b. Loss power d*v_rel^2."""
 
     flanges: ClassVar[Mapping[str, Flange]] = {**TWO_PARTS, "heatPort": HEAT_PORT}
 
-    c: float = param("stiffness", "stiffness", low=0.0, above=True)
-    d: float = param("damping", "damping", low=0.0)
-    s_rel0: float = param("distance at which the spring is relaxed", "length", 0.0)
-
-    def contribute(self, b: Builder) -> None:
-        relative = b.w("flange_b") - b.w("flange_a")
-        relative_motion(b, relative)
-        spring_damper(b, relative, self.c, self.d, self.s_rel0, "force")
+    s_rel0: float = relaxed()
 
 
 @dataclass(frozen=True, kw_only=True)
-class ElastoGap(Component):
+class ElastoGap(Sliding):
     """A spring-damper that can lift off: no force for s_rel > s_rel0, pushing only below (a buffer, a stop).
 
     s_rel < s_rel0: fc = -c*|s_rel - s_rel0|^n, f = fc + d*v_rel with the damping force limited to |fc|: 2*fc <= f <= 0;
@@ -123,48 +89,27 @@ class ElastoGap(Component):
     n: float = param("exponent of the spring force", default=1.0, low=1.0)
 
     def contribute(self, b: Builder) -> None:
-        relative = b.w("flange_b") - b.w("flange_a")
-        relative_motion(b, relative)
-        contact(b, relative, self.c, self.d, self.s_rel0, math.inf, ELASTO_BACKLASH, "force", n=self.n)
+        contact(b, self.between(b), self.c, self.d, self.s_rel0, math.inf, ELASTO_BACKLASH, self.motion, n=self.n)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationalBrake(Component):
+class TranslationalBrake(Sliding, BrakeLaw):
     """Friction between a rod (s_a = s_b) and the support: |f| = cgeo*mue_pos(|v|)*fn, fn = fn_max*f_normalized.
 
     Stuck up to peak*cgeo*mue_pos(0)*fn; output f > 0 against v > 0.
     """
 
-    flanges: ClassVar[Mapping[str, Flange]] = SLIDING
+    flanges: ClassVar[Mapping[str, Flange]] = PART_IN_SUPPORT
 
-    fn_max: float = param("normal force at f_normalized = 1", "force", low=0.0, above=True)
     cgeo: float = param("number of friction faces", default=1.0, low=0.0, above=True)
     mue_pos: Any = curve("friction coefficient over |v|", "velocity", "1", low=0.0)
-    peak: float = param("breakaway over sliding coefficient at standstill", default=1.0, low=1.0)
-
-    def contribute(self, b: Builder) -> None:
-        b.join("flange_a", "flange_b")
-        relative = b.w("flange_a") - b.w("support")
-        index = b.friction(
-            relative, source=NORMALIZED, source_index=b.input("f_normalized", "1"), gain=self.fn_max, cgeo=self.cgeo,
-            mu=b.table1("mue_pos"), peak=self.peak,
-        )  # fmt: skip
-        friction_outputs(b, relative, index, "force")
-        b.heat("heatPort", HEAT_OF_FRICTION, index)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SupportFriction(Component):
+class SupportFriction(Sliding, BearingLaw):
     """Always pressed: sliding force f_pos(|v|) against v, breakaway force peak*f_pos(0), between rod and support."""
 
-    flanges: ClassVar[Mapping[str, Flange]] = SLIDING
+    flanges: ClassVar[Mapping[str, Flange]] = PART_IN_SUPPORT
 
-    f_pos: Any = curve("friction force over |v|", "velocity", "force", low=0.0)
-    peak: float = param("breakaway over sliding force at standstill", default=1.0, low=1.0)
-
-    def contribute(self, b: Builder) -> None:
-        b.join("flange_a", "flange_b")
-        relative = b.w("flange_a") - b.w("support")
-        index = b.friction(relative, source=CONSTANT, gain=1.0, mu=b.table1("f_pos"), peak=self.peak)
-        friction_outputs(b, relative, index, "force")
-        b.heat("heatPort", HEAT_OF_FRICTION, index)
+    f_pos: Any = over_speed()
+    peak: float = breakaway()

@@ -29,7 +29,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from torqueloop.core.components.compliances import TWO_SHAFTS
+from torqueloop.core.components.of_motion import TWO_SHAFTS
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
 from torqueloop.core.describe.params import param, require

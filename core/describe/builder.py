@@ -26,6 +26,7 @@ from torqueloop.core.describe.frame_parts import (
 )
 from torqueloop.core.describe.heat_parts import Conductance, FixedTemperature, HeatCapacity, HeatSource
 from torqueloop.core.describe.joint_parts import BearingPart, JointPart, RigidJointPart
+from torqueloop.core.describe.motion import MOTIONS, OF_A_PART
 from torqueloop.core.describe.params import checked_curve, params_of
 from torqueloop.core.describe.parts import (
     GROUND,
@@ -474,17 +475,15 @@ class Builder:
 
     def motion_outputs(self, form: Form, domain: str = ROTATIONAL) -> None:
         """phi, w, a (or s, v, a) of a moving part."""
-        if domain == ROTATIONAL:
-            names = (("phi", "angle"), ("w", "angular_velocity"), ("a", "angular_acceleration"))
-        else:
-            names = (("s", "length"), ("v", "velocity"), ("a", "acceleration"))
-        for (short, dimension), kind in zip(names, (OUT_ANGLE, OUT_SPEED, OUT_ACCELERATION), strict=True):
-            self.output(short, dimension, kind, form=form)
+        motion = MOTIONS[domain]
+        for (short, dimension), kind in zip(OF_A_PART, (OUT_ANGLE, OUT_SPEED, OUT_ACCELERATION), strict=True):
+            self.output(motion.text(short), motion.dimension(dimension), kind, form=form)
 
-    def relative_outputs(self, form: Form) -> None:
-        """phi_rel and w_rel of an element between two shafts."""
-        self.output("phi_rel", "angle", OUT_ANGLE, form=form)
-        self.output("w_rel", "angular_velocity", OUT_SPEED, form=form)
+    def relative_outputs(self, form: Form, domain: str = ROTATIONAL) -> None:
+        """phi_rel and w_rel (or s_rel, v_rel) of an element between two parts."""
+        motion = MOTIONS[domain]
+        for (short, dimension), kind in zip(OF_A_PART[:2], (OUT_ANGLE, OUT_SPEED), strict=True):
+            self.output(motion.text(short) + "_rel", motion.dimension(dimension), kind, form=form)
 
     def initial(self, quantity: str, form: Form, value: float | None, param: str) -> None:
         """A start value given as a parameter (None: not given)."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.core.describe.errors import MissingValueError, RangeError, TableError, did_you_mean
+from torqueloop.core.describe.motion import ROTATION, Motion
 from torqueloop.core.describe.tables import Columns, Table1D, Table2D, table_from_config
 from torqueloop.core.describe.units import DIMENSIONS, exact, is_number
 
@@ -43,6 +44,14 @@ class Param:
     #: dimensions of the columns of a curve or map; a curve may allow more than one x
     columns: tuple[str, ...] = ()
     x_choices: tuple[str, ...] = ()
+    #: written with the words and dimensions of rotation, for kinds of both domains that move
+    shared: bool = False
+
+    def of(self, motion: Motion) -> Param:
+        """The declaration as the domain words it."""
+        columns = tuple(motion.dimension(column) for column in self.columns)
+        doc, dimension = motion.text(self.doc), motion.dimension(self.dimension)
+        return dataclasses.replace(self, doc=doc, dimension=dimension, columns=columns, shared=False)
 
     def allowed(self) -> str | None:
         """The allowed range in words."""
@@ -67,14 +76,21 @@ def curve(doc: str, x: str, y: str, default: Any = REQUIRED, **options: Any) -> 
     return field(default=default, metadata={"param": Param(doc, y, default, form="curve", columns=(x, y), **options)})
 
 
+def shared(doc: str, dimension: str = "1", default: Any = REQUIRED, **options: Any) -> Any:
+    """As `param`, for a law of both domains that move: with words in braces and dimensions of rotation (motion.py)."""
+    return field(default=default, metadata={"param": Param(doc, dimension, default, shared=True, **options)})
+
+
 def columns(doc: str, dims: tuple[str, ...], default: Any = REQUIRED, **options: Any) -> Any:
     """A field that takes a Columns table, the name of one, or rows in SI; `dims`: dimension of each column."""
     return field(default=default, metadata={"param": Param(doc, "1", default, form="columns", columns=dims, **options)})
 
 
 def params_of(kind: type[Any]) -> dict[str, Param]:
-    """Parameter declarations of a kind, in order."""
-    return {f.name: f.metadata["param"] for f in dataclasses.fields(kind) if "param" in f.metadata}
+    """Parameter declarations of a kind, in order, with the words of its domain."""
+    declared = {f.name: f.metadata["param"] for f in dataclasses.fields(kind) if "param" in f.metadata}
+    motion = getattr(kind, "motion", ROTATION)
+    return {name: p.of(motion) if p.shared else p for name, p in declared.items()}
 
 
 def require(condition: bool, problem: str, **place: Any) -> None:
