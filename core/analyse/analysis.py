@@ -163,7 +163,9 @@ def _multipliers(result: Result) -> Array:
     for _, form, force in element_forces(result):
         for node, value in topology.over_nodes(form)[0].items():
             f[nodes[node]] += float(value) * force
-    a = N @ np.linalg.solve(model.arrays.M, N.T @ f)
+    # coordinates without inertia move no body
+    heavy = np.setdiff1d(np.arange(model.n), model.arrays.rx["coord"])
+    a = N[:, heavy] @ np.linalg.solve(model.arrays.M[np.ix_(heavy, heavy)], N[:, heavy].T @ f)
     C = np.zeros((len(topology.gear_rows), len(nodes)))
     for k, (_, row, _) in enumerate(topology.gear_rows):
         for node, value in row.items():

@@ -1,7 +1,7 @@
 """Driveline -> CompiledModel: the constant arrays of the kernel, and all names.
 
     M*du/dt = sum over elements of (row of element)^T * (force along the row)
-    M = N^T*J*N (reduced inertia, symmetric positive definite)
+    M = N^T*J*N (reduced inertia, symmetric positive definite but for coordinates that relax: relaxing.py)
 
 u: n independent speeds, z' = u; a row r gives w = r.u and phi = r.z + row_off. Forces are positive along their row.
 Rows of force elements come first (n_hot of them). Force of each element: model/records.py; reactions.py: the forces
@@ -18,7 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from torqueloop.core.compile.element_arrays import element_arrays, output_arrays, sum_arrays
+from torqueloop.core.compile.element_arrays import element_arrays, output_arrays, relaxing_arrays, sum_arrays
 from torqueloop.core.compile.exact import reduce
 from torqueloop.core.compile.frames import settle_frames
 from torqueloop.core.compile.initial import StartConditions, start_conditions
@@ -195,6 +195,7 @@ def _compile(driveline: Driveline) -> CompiledModel:
     n_hot = len(rows.rows)
     elements["out"] = output_arrays(parts, hot, net)
     elements["te"] = sum_arrays(parts, hot)
+    elements["rx"] = relaxing_arrays(topology, rows)
     starts = start_conditions(driveline, parts, topology)
     arrays = ModelArrays(
         M=_reduced_inertia(topology, parts),
@@ -335,8 +336,9 @@ def _reduced_inertia(topology: Topology, parts: Parts) -> np.ndarray:
             for b, vb in row.items():
                 total[position[a]][position[b]] += Fraction(part.J) * va * vb
     M = np.array([[float(v) for v in line] for line in total], dtype=np.float64).reshape(n, n)
+    heavy = [k for name, k in position.items() if name not in topology.relaxing]
     try:
-        np.linalg.cholesky(M)
+        np.linalg.cholesky(M[np.ix_(heavy, heavy)])
     except np.linalg.LinAlgError:
         if parts.impossible and not (parts.frictions or parts.contacts):
             # such a body cannot be built, but its equations have a solution: reference cases have some

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torqueloop.core.compile.packing import TableStore
+from torqueloop.core.compile.packing import RowStore, TableStore
 from torqueloop.core.compile.thermal import ThermalNet
+from torqueloop.core.compile.topology import Topology
 from torqueloop.core.describe.errors import CompileError, TableError
 from torqueloop.core.describe.parts import ContactPart, CurvePart, LossPart, Parts, StopPart, port_number
 from torqueloop.core.describe.vocabulary import (
@@ -254,6 +255,13 @@ def output_arrays(parts: Parts, row: Hot, net: ThermalNet) -> Records:
     speeds += [0, 0]
     gains += [1.0, 1.0]
     return given("out", kind=kinds, idx=indices, aux=speeds, gain=gains)
+
+
+def relaxing_arrays(topology: Topology, rows: RowStore) -> Records:
+    """Coordinates that relax, with the rows of their speeds."""
+    names = [name for name in topology.independent if name in topology.relaxing]
+    coordinates = [topology.independent.index(name) for name in names]
+    return given("rx", coord=coordinates, row=[rows.add(*topology.relaxing[name]) for name in names])
 
 
 def sum_arrays(parts: Parts, row: Hot) -> Records:

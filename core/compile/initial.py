@@ -68,6 +68,7 @@ class StartConditions:
         """Speeds at t = 0 with these values of inputs at t = 0; a gear whose ratio remains unknown ties nothing."""
         values = {**self.known, **(inputs or {})}
         given = [i for i in self.given if i.quantity == "w"]
+        self._check_free(given)
         ratios = {k: ratio for k, gear in enumerate(self.gears) if (ratio := self._ratio(gear, values)) is not None}
         found = _solve(self.topology, [*self._tied(ratios), *given])
         by_speed = [k for k, gear in enumerate(self.gears) if k not in ratios and gear.kind == RATIO_SPEED]
@@ -84,6 +85,16 @@ class StartConditions:
             f"no start speed fits the ratio of {', '.join(owners)}, which changes too steeply with the speed: "
             "give the start value of the other side", owners,
         )  # fmt: skip
+
+    def _check_free(self, given: list[Initial]) -> None:
+        """No speed is given that follows from springs and dampers; InitialValueError names the first one."""
+        for item in given:
+            if set(self.topology.over_independent(item.form)[0]) & set(self.topology.relaxing):
+                raise InitialValueError(
+                    f"start value {item.label} = {item.value:g}: springs and dampers alone move a shaft without "
+                    "inertia there, so its speed follows from the angles; give these, or add an Inertia (or Mass)",
+                    [item.label.rpartition(".")[0]],
+                )
 
     def _ratio(self, gear: VariableGearPart, values: Mapping[str, float]) -> float | None:
         """The ratio at t = 0 as far as it does not depend on the speed; None: not known."""

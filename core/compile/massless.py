@@ -7,22 +7,25 @@ Along such a direction the forces balance at every instant. What acts along it d
   rational numbers: what is left has the stiffness of the Schur complement Kxx - Kxm*Kmm^-1*Kmx, and every angle, speed,
   and force at the junction is a linear form of the other coordinates (Guyan's static condensation, which is exact here
   as there is no inertia to neglect).
+* springs and dampers of different d/c (and constant torques): a state of first order is left (relaxing.py). Its speed
+  follows from the angles, the kernel is told how.
 * friction only: the shaft gets a small inertia (SMALL times the smallest around), noted in the model. Its speed follows
   from who sticks, the inertia only says how fast. The error is in the order of SMALL.
 * its motion is forced by an input: a small inertia, too; it only adds to the torque of the drive.
 
-Anything else is an error that names the elements and what to do: springs and dampers of different d/c leave the
-junction a first-order state of its own, friction or a clearance in series with a spring a law with memory, and a given
-torque one that follows the input. A small inertia would swing faster there than any step can follow.
+Anything else is an error that names the elements and what to do: friction or a clearance in series with a spring has a
+law with memory, and a torque that changes one that follows the input. A small inertia would swing faster there than any
+step can follow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from torqueloop.core.compile.exact import null_direction
+from torqueloop.core.compile.relaxing import along, relax, undamped
 from torqueloop.core.compile.topology import Row, Topology
 from torqueloop.core.describe.errors import NoInertiaError
 from torqueloop.core.describe.naming import natural
@@ -63,16 +66,22 @@ class Acting:
 
 
 def settle_massless(topology: Topology, parts: Parts) -> list[str]:
-    """Eliminate coordinates, or give small inertias (added to the parts), where that is right; notes in words.
+    """Eliminate coordinates, let them relax, or give small inertias (added to the parts), each where it is right.
 
-    NoInertiaError for what has no exact treatment.
+    Returns notes in words. NoInertiaError for what has no exact treatment.
     """
     notes: list[str] = []
     while True:
-        direction = null_direction(_bodies(topology, parts), topology.independent)
-        if direction is None:
+        found = _directions(topology, parts)
+        if found.last is None and not found.relaxing:
             return notes
-        moving = [n for n in sorted(topology.nodes, key=natural) if _along(topology.rows[n][0], direction)]
+        if found.last is None:
+            direction = undamped(topology, parts, found.relaxing)
+            if direction is None:
+                return notes + _relaxed(topology, parts, found.relaxing)
+        else:
+            direction = found.last
+        moving = _moving(topology, direction)
         acting = _acting(topology, parts, direction)
         if acting.linear and acting.proportional and len(topology.independent) > 1:
             notes.append(_condense(topology, direction, acting, moving))
@@ -88,6 +97,48 @@ def settle_massless(topology: Topology, parts: Parts) -> list[str]:
         notes.append(f"{owner}: shaft without inertia ({shaft}) got {float(J):.3g} {unit}")
 
 
+@dataclass(frozen=True)
+class Found:
+    """Directions of motion without inertia."""
+
+    #: those that springs and dampers alone move, by a coordinate that moves in none of the others
+    relaxing: dict[str, Row]
+    #: another one; None: there is none
+    last: Row | None
+
+
+def _directions(topology: Topology, parts: Parts) -> Found:
+    """All directions without inertia, up to the first one that must be settled before others can be."""
+    relaxing: dict[str, Row] = {}
+    while True:
+        direction = null_direction(
+            [*_bodies(topology, parts), *({node: Fraction(1)} for node in relaxing)], topology.independent
+        )
+        if direction is None:
+            return Found(relaxing, None)
+        acting = _acting(topology, parts, direction)
+        # something must be left that has inertia
+        if not acting.linear or acting.proportional or len(relaxing) + 1 == len(topology.independent):
+            return Found(relaxing, direction)
+        relaxing[next(n for n in topology.independent if direction[n])] = direction
+
+
+def _relaxed(topology: Topology, parts: Parts, relaxing: Mapping[str, Row]) -> list[str]:
+    """They become states of first order: notes in words."""
+    notes = []
+    for node, direction in relaxing.items():
+        names = sorted({p.owner for p in _acting(topology, parts, direction).compliances}, key=natural)
+        shaft = " = ".join(topology.nodes[node])
+        notes.append(f"{', '.join(names)}: shaft without inertia ({shaft}) is a state of first order")
+    relax(topology, parts, relaxing)
+    return notes
+
+
+def _moving(topology: Topology, direction: Row) -> list[str]:
+    """Nodes that move in a motion."""
+    return [n for n in sorted(topology.nodes, key=natural) if along(topology.rows[n][0], direction)]
+
+
 def _bodies(topology: Topology, parts: Parts) -> list[Row]:
     """Rows of the speeds that store kinetic energy, each once."""
     found: dict[tuple[tuple[str, Fraction], ...], Row] = {}
@@ -98,16 +149,11 @@ def _bodies(topology: Topology, parts: Parts) -> list[Row]:
     return [found[key] for key in sorted(found)]
 
 
-def _along(row: Row, direction: Row) -> Fraction:
-    """Speed of a row in a motion."""
-    return sum((c * direction[k] for k, c in row.items()), ZERO)
-
-
 def _acting(topology: Topology, parts: Parts, direction: Row) -> Acting:
     """What acts along a motion."""
 
     def acts(form: Form) -> bool:
-        return bool(_along(topology.over_independent(form)[0], direction))
+        return bool(along(topology.over_independent(form)[0], direction))
 
     def owners(elements: Iterable[tuple[str, Form]]) -> tuple[str, ...]:
         return tuple(sorted({owner for owner, form in elements if acts(form)}, key=natural))
@@ -139,13 +185,13 @@ def _condense(topology: Topology, direction: Row, acting: Acting, moving: list[s
     g0 = ZERO
     for part in acting.compliances:
         row, offset = topology.over_independent(part.form)
-        weight = Fraction(part.c if elastic else part.d) * _along(row, direction)
+        weight = Fraction(part.c if elastic else part.d) * along(row, direction)
         for name, c in row.items():
             g[name] = g.get(name, ZERO) + weight * c
         # dampers alone leave the angle open: all angles of the balance are 0 together
         g0 += weight * (Fraction(part.phi0) - offset) if elastic else ZERO
     for source in acting.constants:
-        g0 += Fraction(source.const) * _along(topology.over_independent(source.form)[0], direction)
+        g0 += Fraction(source.const) * along(topology.over_independent(source.form)[0], direction)
     node = next(n for n in topology.independent if direction[n] and g.get(n))
     scale = g.pop(node)
     solved = {name: -c / scale for name, c in g.items() if c}, g0 / scale
@@ -199,10 +245,7 @@ def _remedy(acting: Acting, elastic: Sequence[str], sources: Sequence[str]) -> s
             f"{add}"
         )
     if elastic and not sources:
-        return (
-            f"springs and dampers of different d/c meet ({', '.join(elastic)}), which leaves the shaft a state of its "
-            f"own; {add}"
-        )
+        return f"nothing that springs or dampers act on ({', '.join(elastic)}) has inertia; {add}"
     if elastic:
         return f"a torque acts on a shaft held by springs or dampers only ({', '.join([*elastic, *sources])}); {add}"
     return add

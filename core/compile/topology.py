@@ -39,6 +39,8 @@ class Topology:
     rows: dict[str, tuple[Row, Fraction]] = field(default_factory=dict)
     #: gear rows over nodes (housing left out): (owner, row, constant of the angle equation row.phi = constant)
     gear_rows: list[tuple[str, Row, Fraction]] = field(default_factory=list)
+    #: coordinates without inertia whose speed follows from the angles (relaxing.py): w = row.z + constant
+    relaxing: dict[str, tuple[Row, Fraction]] = field(default_factory=dict)
 
     def over_nodes(self, form: Form) -> tuple[Row, Fraction]:
         """A form as a row over nodes, and the constant of its angle."""

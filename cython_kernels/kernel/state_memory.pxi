@@ -44,4 +44,4 @@ cdef int64_t arena_size(const tl_model* m) noexcept nogil:
     cdef int64_t heat = nth * nth + 4 * nth, curved = m.ncurved * (m.order // 2), box = nf + 2 * (m.ncon + m.nst)
     cdef int64_t gaps = 3 * curved * curved + 3 * curved + m.ncurved + 2 + 4 * n + 3 * box if curved else 0
     cdef int64_t gears = 16 * m.nvg * m.nvg + 10 * m.nvg + 5 * n if m.nvg else 0
-    return losses + stages + shafts + heat + gaps + gears + 10 * n + nf
+    return losses + stages + shafts + heat + gaps + gears + 10 * n + nf + m.nrx

@@ -292,6 +292,9 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
         extend(&b, m.row_idx + row, m.row_val + row, m.row_ptr[m.fr[list_[i]].row + 1] - row, RANK_TOL * RANK_TOL,
                L + i * n)
     k = b.count
+    for i in range(m.nrx):
+        # first: what follows has no part of them, so that no force of an instant moves them (P0)
+        extend(&b, &m.rx[i].coord, &one, 1, 0.0, L + m.nf * n)
     for i in range(m.nlin + m.ncon):
         if i < m.nlin:
             row = m.lin[i].row
@@ -316,7 +319,7 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
     if e > 0:
         apart(m, &b, e, r, Pr, work)
     if q.P0 != q.P:
-        both_parts(m, q, list_, &b, k, e, Pr, Pr + n * n, m.M, q.P0, q.T0, work, iwork)
+        both_parts(m, q, list_, &b, k + m.nrx, e - m.nrx, Pr, Pr + n * n, m.M, q.P0, q.T0, work, iwork)
     s.held_k = k
     s.held_e = e
     build_length(m, s, q, list_, h)
@@ -342,7 +345,7 @@ cdef inline tl_basis lay_basis(const tl_model* m, tl_state* s) noexcept nogil:
 
 cdef void build_length(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, double h) noexcept nogil:
     """What of a pattern depends on the length of the step, with the basis and P_r that `build` left in the scratch."""
-    cdef int32_t i, n = m.n, k = s.held_k, e = s.held_e
+    cdef int32_t i, n = m.n, k = s.held_k, e = s.held_e, still
     cdef tl_basis b = lay_basis(m, s)
     cdef double* Pr = s.pat_work + n * n + (m.nf + 1) * n
     cdef double* Pe = Pr + n * n
@@ -362,9 +365,10 @@ cdef void build_length(const tl_model* m, tl_state* s, tl_pattern* q, const int3
         build4(m, q, list_, b.Q + k * n, e, Pr, work)
     if m.nls > 0:
         loss_responses(m, s, q, h)
-    q.locked = 0
+    still = 0
     for i in range(n):
-        q.locked |= q.P0[i * n + i] == 0.0
+        still += q.P0[i * n + i] == 0.0
+    q.locked = still > m.nrx                 # (those that relax are moved by no force)
     q.valid = 1
 
 

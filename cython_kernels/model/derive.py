@@ -25,6 +25,9 @@ STIFF = 0.2
 #: leaves energy open (at 3 up to 1e-3 of what is turned over)
 RESOLVED = {2: 0.25, 4: 1.0}
 RESOLVED_DECAY = 2.0
+#: how far steps leave a relaxation unresolved whose acceleration is still taken at its instant: beyond it there would
+#: be more rounding in the mean of two of them, 2e-16 of each, than a step leaves of a speed
+FOLLOWED = 1e3
 #: part of h over which a decision looks ahead. Short: it then finds the mode of this instant, and later events of the
 #: same step get a split of their own. Not 0: a torque that has just reached its limit must be seen to go beyond it.
 #: Springs the step does not resolve shorten it in proportion, since forces are taken as they go on from now.
@@ -99,6 +102,9 @@ def _columns(a: ModelArrays, h: float, arrays: dict[str, np.ndarray]) -> dict[st
     columns["fr"] = _friction(a, h, arrays["W"])
     columns["act"] = _actuators(a, h)
     columns["drv"] = {"p": _filters(a, h)}
+    columns["rx"] = {
+        "resolved": np.full(len(a.rx), _relaxation(a, arrays["D"], arrays["K"], h) <= FOLLOWED, dtype=np.int32)
+    }
     return columns
 
 
@@ -137,7 +143,8 @@ def _matrices(a: ModelArrays, h: float) -> tuple[dict[str, np.ndarray], float]:
     G = Rl.T @ (a.lin["c"][:, None] * Rl)
     S = M + 0.5 * h * D + 0.25 * h * h * G
     S = 0.5 * (S + S.T)
-    Sinv, Minv = _symmetric_inverse(S), _symmetric_inverse(M)
+    heavy = np.setdiff1d(np.arange(n), a.rx["coord"])
+    Sinv, Minv = _symmetric_inverse(S), _embedded(_symmetric_inverse(M[np.ix_(heavy, heavy)]), heavy, n)
     # Lobatto IIIA (lobatto.pxd, with its source): weights of the accelerations of middle and end in the speeds there
     A = np.array([[1 / 3, -1 / 24], [2 / 3, 1 / 6]])
     W, W0 = B @ Sinv @ B.T, B @ Minv @ B.T
@@ -151,7 +158,8 @@ def _matrices(a: ModelArrays, h: float) -> tuple[dict[str, np.ndarray], float]:
         "W": 0.5 * (W + W.T), "W0": 0.5 * (W0 + W0.T),
         "A4": np.kron(np.eye(2), M) + h * np.kron(A, D) + h * h * np.kron(A @ A, G),
     }  # fmt: skip
-    unresolved = _unresolved(_held(M, Minv, B[a.drv["fr"]]), c_all, d_all, h, a.order)
+    unresolved = _unresolved(_held(M, Minv, heavy, B[a.drv["fr"]]), c_all, d_all, h, a.order)
+    unresolved = max(unresolved, _relaxation(a, D, G, h))
     return matrices, max(unresolved, CURVED) if curved.any() else unresolved
 
 
@@ -161,14 +169,22 @@ def _ranges(A: np.ndarray) -> np.ndarray:
     return np.array([(r.argmax(), len(r) - r[::-1].argmax()) if r.any() else (0, 0) for r in used], dtype=np.int32)
 
 
-def _held(M: np.ndarray, Minv: np.ndarray, B: np.ndarray) -> np.ndarray:
+def _embedded(A: np.ndarray, at: np.ndarray, n: int) -> np.ndarray:
+    """(n, n) with the matrix A of some coordinates in their places: 0 of those that no force moves at once."""
+    whole = np.zeros((n, n))
+    whole[np.ix_(at, at)] = A
+    return whole
+
+
+def _held(M: np.ndarray, Minv: np.ndarray, heavy: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Inverse inertia with the rows B held: driven flanges may be all but massless, but they do not swing. On a basis
     of the speeds that are left, since what such a flange would do without its driver is beyond any rounding."""
     if not len(B):
         return Minv
+    B, M = B[:, heavy], M[np.ix_(heavy, heavy)]
     _, s, V = np.linalg.svd(B)
     Z = V[int((s > DEPENDENT * s.max()).sum()) :].T
-    return np.asarray(Z @ np.linalg.inv(Z.T @ M @ Z) @ Z.T)
+    return _embedded(Z @ np.linalg.inv(Z.T @ M @ Z) @ Z.T, heavy, len(Minv))
 
 
 def _unresolved(Minv: np.ndarray, G: np.ndarray, D: np.ndarray, h: float, order: int) -> float:
@@ -180,6 +196,14 @@ def _unresolved(Minv: np.ndarray, G: np.ndarray, D: np.ndarray, h: float, order:
     omega2 = np.abs(np.linalg.eigvals(Minv @ G)).max()
     decay = np.abs(np.linalg.eigvals(Minv @ D)).max()
     return float(max(h * np.sqrt(omega2) / RESOLVED[order], h * decay / RESOLVED_DECAY))
+
+
+def _relaxation(a: ModelArrays, D: np.ndarray, G: np.ndarray, h: float) -> float:
+    """The same for coordinates without inertia: their fastest decay, which is of springs against dampers."""
+    if not len(a.rx):
+        return 0.0
+    here = np.ix_(a.rx["coord"], a.rx["coord"])
+    return float(h * np.abs(np.linalg.eigvals(np.linalg.solve(D[here], G[here]))).max() / RESOLVED_DECAY)
 
 
 def _curve(a: ModelArrays, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -319,6 +319,13 @@ cdef struct tl_ps:
     double psi0               # rad: angle of the zero references against each other without force
 
 
+cdef struct tl_rx:
+    # coordinates without inertia that relax: u_coord = angle of the row: dampers couple it with no other coordinate, forces along it are in balance
+    int32_t coord             # coordinate
+    int32_t row               # row over the angles that is its speed, rad/s per rad
+    int32_t resolved          # 1: the step resolves how fast
+
+
 cdef struct tl_th:
     # thermal nodes: C*T' = sum of the heat flows into it; C = 0: a temperature that is given
     int32_t input             # input with the given temperature (-1: none)
@@ -382,6 +389,7 @@ cdef struct tl_model:
     int32_t nbo           # rigid bodies with rotors
     int32_t njo           # joint shafts
     int32_t nps           # joint shafts between bearings on carriers that move against each other
+    int32_t nrx           # coordinates without inertia that relax
     int32_t nth           # thermal nodes
     int32_t nthg          # thermal conductances
     int32_t nths          # sources of heat
@@ -427,6 +435,7 @@ cdef struct tl_model:
     const tl_bo* bo
     const tl_jo* jo
     const tl_ps* ps
+    const tl_rx* rx
     const tl_th* th
     const tl_thg* thg
     const tl_ths* ths

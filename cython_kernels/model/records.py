@@ -325,6 +325,15 @@ RECORDS = (
         ),
     ),
     Record(
+        "rx", "nrx", "coordinates without inertia that relax",
+        "u_coord = angle of the row: dampers couple it with no other coordinate, forces along it are in balance",
+        (
+            _i("coord", "coordinate", "coordinate"),
+            _i("row", "row over the angles that is its speed, rad/s per rad", "row"),
+            _i("resolved", "1: the step resolves how fast", derived=True),
+        ),
+    ),
+    Record(
         "th", "nth", "thermal nodes", "C*T' = sum of the heat flows into it; C = 0: a temperature that is given",
         (
             _i("input", "input with the given temperature", "input", optional=True),

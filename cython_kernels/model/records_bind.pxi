@@ -55,6 +55,9 @@ cdef int bind_elements(tl_model* m, str kind, const void* at, int32_t count) exc
     elif kind == "ps":
         m.ps = <const tl_ps*>at
         m.nps = count
+    elif kind == "rx":
+        m.rx = <const tl_rx*>at
+        m.nrx = count
     elif kind == "th":
         m.th = <const tl_th*>at
         m.nth = count
@@ -203,6 +206,7 @@ def c_layout():
     cdef tl_bo one_bo
     cdef tl_jo one_jo
     cdef tl_ps one_ps
+    cdef tl_rx one_rx
     cdef tl_th one_th
     cdef tl_thg one_thg
     cdef tl_ths one_ths
@@ -400,6 +404,12 @@ def c_layout():
         "r": <const char*>&one_ps.r - start,
         "sense": <const char*>&one_ps.sense - start,
         "psi0": <const char*>&one_ps.psi0 - start,
+    })
+    start = <const char*>&one_rx
+    found["rx"] = (sizeof(one_rx), {
+        "coord": <const char*>&one_rx.coord - start,
+        "row": <const char*>&one_rx.row - start,
+        "resolved": <const char*>&one_rx.resolved - start,
     })
     start = <const char*>&one_th
     found["th"] = (sizeof(one_th), {

@@ -331,6 +331,7 @@ cdef inline void take_whole(const tl_model* m, tl_state* s, int32_t four) noexce
     others[0] = others[1]
     others[1] = other
     s.parity[0] ^= 1
+    relax_accelerations(m, s)
 
 
 cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double x, int32_t renewed) noexcept nogil:
@@ -371,6 +372,8 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
             s.hs2[i] = s.s2[i]
     for i in range(TL_NHOT(m)):
         s.now.w[i] = s.F[i] if four else s.em.w[i]
+    relax_speeds(m, s)
+    relax_accelerations(m, s)
     if renewed and s.listed and not four:
         for i in range(TL_NPORT(m)):
             s.now.port[i] = s.now.port[i] + x * (s.end.port[i] - s.now.port[i])

@@ -22,6 +22,7 @@ cdef double REFUSED = -1.0
 
 
 include "contacts.pxi"
+include "relaxing.pxi"
 include "driven.pxi"
 include "ratios.pxi"
 include "losses.pxi"
@@ -69,6 +70,8 @@ cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fre
     cdef int32_t i, touched = 0, nf = TL_NF(m)
     s.quiet = 0
     s.listed = 0
+    if fresh:
+        relax_speeds(m, s)
     if TL_NCON(m) > 0 and fresh:
         find_regimes(m, s)
     if TL_NST(m) > 0 and fresh:

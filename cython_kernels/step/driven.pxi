@@ -107,6 +107,7 @@ cdef void project(const tl_model* m, tl_state* s, const double* target) noexcept
     """Speeds whose held rows have the slips target (nf): u <- u_p + P0 M (u - u_p). Momentum of the rest is kept."""
     cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
     cdef double acc
+    cdef double* kept
     for j in range(n):
         acc = 0.0
         if TL_ND(m) + TL_NVG(m) > 0:
@@ -119,9 +120,11 @@ cdef void project(const tl_model* m, tl_state* s, const double* target) noexcept
         for j in range(n):
             acc += m.M[i * n + j] * (s.now.u[j] - s.v2[j])
         s.v1[i] = acc
+    kept = keep_relaxing(m, s)
     matvec(s.pat.P0, n, n, s.v1, s.now.u)
     for j in range(n):
         s.now.u[j] += s.v2[j]
+    restore_relaxing(m, s, kept)
     gather(m, s.now.u, s.now.w)
 
 

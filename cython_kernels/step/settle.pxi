@@ -9,6 +9,7 @@ cdef inline void remove_slips(const tl_model* m, tl_state* s) noexcept nogil:
     cdef int32_t c, i, n = TL_N(m), nf = TL_NF(m)
     cdef int32_t any_stuck = 0, left = 0, stopped = 0, driven = TL_ND(m) + TL_NVG(m) > 0
     cdef double most = 0.0 if driven else REMOVED
+    cdef double* kept
     for c in range(s.n_sticking):
         i = s.sticking[c]
         left |= s.now.w[TL_FR_ROW(m, i)] != 0.0
@@ -17,7 +18,7 @@ cdef inline void remove_slips(const tl_model* m, tl_state* s) noexcept nogil:
     if not any_stuck:
         # what cannot move at all has no speed, to the bit: its angle stays
         for i in range(n if left and s.pat.locked and not driven else 0):
-            if s.now.u[i] != 0.0 and s.pat.P0[i * n + i] == 0.0:
+            if s.now.u[i] != 0.0 and s.pat.P0[i * n + i] == 0.0 and not relaxing(m, i):
                 s.now.u[i] = 0.0
                 stopped = 1
         if stopped:
@@ -31,7 +32,9 @@ cdef inline void remove_slips(const tl_model* m, tl_state* s) noexcept nogil:
     else:
         for i in range(n):
             s.v1[i] = dot(m.M + i * n, s.now.u, m.S_range[2 * i], m.S_range[2 * i + 1])
+        kept = keep_relaxing(m, s)
         hold_now(m, s.pat, s.v1, s.now.u)
+        restore_relaxing(m, s, kept)
         gather(m, s.now.u, s.now.w)
 
 
@@ -40,6 +43,7 @@ cdef inline void place_instant(const tl_model* m, tl_state* s) noexcept nogil:
     cdef int32_t c, i
     cdef const double* held = s.v1
     hold_instant(m, s, s.pat, s.g, s.now.a)
+    relax_accelerations(m, s)
     if TL_ND(m) + TL_NVG(m) == 0 and TL_N(m) <= TL_FORMED:
         held = s.both + TL_N(m)              # where held_instant would take them from
     else:
@@ -72,6 +76,7 @@ cdef inline void settle_forces(const tl_model* m, tl_state* s) noexcept nogil:
         solve_stages(m, s, 0, s.v2)
         for i in range(n):
             s.now.a[i] = s.v2[i]
+        relax_accelerations(m, s)
         loss_limits(m, s, 0)
         return
     place_instant(m, s)

@@ -56,6 +56,9 @@ cdef extern from *:
     #ifndef TL_NPS
     #define TL_NPS(m) ((m)->nps)
     #endif
+    #ifndef TL_NRX
+    #define TL_NRX(m) ((m)->nrx)
+    #endif
     #ifndef TL_NTH
     #define TL_NTH(m) ((m)->nth)
     #endif
@@ -111,6 +114,7 @@ cdef extern from *:
     int32_t TL_NBO(const tl_model* m) noexcept nogil
     int32_t TL_NJO(const tl_model* m) noexcept nogil
     int32_t TL_NPS(const tl_model* m) noexcept nogil
+    int32_t TL_NRX(const tl_model* m) noexcept nogil
     int32_t TL_NTH(const tl_model* m) noexcept nogil
     int32_t TL_NTHG(const tl_model* m) noexcept nogil
     int32_t TL_NTHS(const tl_model* m) noexcept nogil

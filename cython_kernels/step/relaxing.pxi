@@ -1,0 +1,51 @@
+# Coordinates without inertia that relax (core/compile/relaxing.py): their speed is the angle of a row, u_q = row.z + off, so
+# that springs and dampers balance along them. The trial finds them with all others: with S = h/2 D + h^2/4 K there, its
+# end is balanced, whatever acceleration it began with. What is left to do is to keep this one (of which the trial knows only
+# the mean), and the speed where a state is not the end of a trial. No impulse moves them: P0 is 0 there.
+#
+# Needs: sizes.pxi, model/laws.pxd, model/arena.pxd.
+
+cdef inline int32_t relaxing(const tl_model* m, int32_t coord) noexcept nogil:
+    """1 where the coordinate is one of them."""
+    cdef int32_t i, found = 0
+    for i in range(TL_NRX(m)):
+        found |= m.rx[i].coord == coord
+    return found
+
+
+cdef inline void relax_speeds(const tl_model* m, tl_state* s) noexcept nogil:
+    """Speeds of the present instant from its angles; row speeds of the force elements likewise. Not behind a trial that does
+    not resolve how they relax: what is left of its balance would come back times h/2 d(u_q)/dq."""
+    cdef int32_t i
+    for i in range(TL_NRX(m)):
+        s.now.u[m.rx[i].coord] = row_angle(m, s, m.rx[i].row)
+    if TL_NRX(m) > 0:
+        gather(m, s.now.u, s.now.w)
+
+
+cdef inline void relax_accelerations(const tl_model* m, tl_state* s) noexcept nogil:
+    """Accelerations of the present instant: how the angles of these rows change. (Where a step does not resolve that it says
+    nothing about the step, and only rounding would come of it: that of the trial.)"""
+    cdef int32_t i
+    for i in range(TL_NRX(m)):
+        if m.rx[i].resolved:
+            s.now.a[m.rx[i].coord] = row_dot(m, m.rx[i].row, s.now.u)
+
+
+cdef inline double* keep_relaxing(const tl_model* m, tl_state* s) noexcept nogil:
+    """Their speeds, aside from an impulse on all others; restore_relaxing gives the room back."""
+    cdef int32_t i
+    cdef double* kept = NULL
+    if TL_NRX(m) > 0:
+        kept = scratch(s, TL_NRX(m))
+    for i in range(TL_NRX(m)):
+        kept[i] = s.now.u[m.rx[i].coord]
+    return kept
+
+
+cdef inline void restore_relaxing(const tl_model* m, tl_state* s, const double* kept) noexcept nogil:
+    cdef int32_t i
+    for i in range(TL_NRX(m)):
+        s.now.u[m.rx[i].coord] = kept[i]
+    if TL_NRX(m) > 0:
+        release(s, mark(s) - TL_NRX(m))

@@ -1,0 +1,473 @@
+"""Shafts without inertia between springs and dampers of different d/c: states of first order.
+
+Reference: the dense differential-algebraic equations of all nodes (dense_network.py); closed forms; finer steps and a
+small inertia in place of none where friction or clearances are elsewhere in the driveline.
+"""
+
+from __future__ import annotations
+
+import pickle
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("scipy", reason="the dense reference needs SciPy (extra `dev`)")
+
+from built_steps import built
+from dense_network import Network
+from rot_drive import drive
+
+from torqueloop.core.analyse.analysis import flange_torques
+from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
+from torqueloop.core.components import (
+    Brake,
+    Clutch,
+    ConstantTorque,
+    Damper,
+    ElastoBacklash,
+    Fixed,
+    IdealPlanetary,
+    Inertia,
+    LossyGear,
+    Mass,
+    Speed,
+    Spring,
+    SpringDamper,
+    TranslationalDamper,
+    TranslationalSpring,
+    VariableGear,
+)
+from torqueloop.core.describe.component import Component
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.errors import InitialValueError, NoInertiaError
+from torqueloop.core.signals import Pulse, Sine
+from torqueloop.core.simulate.offline import Simulation
+from torqueloop.core.simulate.results import Result
+
+Array = np.ndarray
+orders = pytest.mark.parametrize("order", [2, 4])
+
+#: a spring and a damper in series (Maxwell), a Zener element, two spring-dampers, three
+CHAINS: dict[str, tuple[Component, ...]] = {
+    "spring and damper": (Spring(c=150.0), Damper(d=2.0)),
+    "damper and spring": (Damper(d=2.0), Spring(c=150.0, phi_rel0=0.02)),
+    "spring and spring-damper": (Spring(c=150.0), SpringDamper(c=80.0, d=2.0)),
+    "two spring-dampers": (SpringDamper(c=100.0, d=1.0), SpringDamper(c=300.0, d=0.2, phi_rel0=0.05)),
+    "three": (SpringDamper(c=100.0, d=1.0), Damper(d=3.0), SpringDamper(c=300.0, d=0.2)),
+    "springs inside": (Damper(d=3.0), Spring(c=300.0), Spring(c=200.0), Damper(d=1.0)),
+}
+
+
+def chain(middle: tuple[Component, ...], order: int = 4) -> Driveline:
+    """x = Inertia, the parts m0, m1 ... in series, y = Inertia."""
+    d = Driveline("chain", order=order)
+    d.add("x", Inertia(J=1.0, phi0=0.1, w0=1.0))
+    d.add("y", Inertia(J=2.0, phi0=0.0, w0=-0.5))
+    before = "x.flange_b"
+    for k, part in enumerate(middle):
+        d.add(f"m{k}", part)
+        d.connect(before, f"m{k}.flange_a")
+        before = f"m{k}.flange_b"
+    d.connect(before, "y.flange_a")
+    return d
+
+
+def constants(part: Component) -> tuple[float, float, float]:
+    """c, d and the angle without force of a part."""
+    c, d, rest = (getattr(part, name, 0.0) for name in ("c", "d", "phi_rel0"))
+    return float(c), float(d), float(rest)
+
+
+def network_of(middle: tuple[Component, ...], run: Result) -> Network:
+    """The same chain, from the angles at which the run starts."""
+    n = len(middle) + 1
+    K, D, f, z, u = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros(n)
+    for k, part in enumerate(middle):
+        c, d, rest = constants(part)
+        row = np.zeros(n)
+        row[k], row[k + 1] = -1.0, 1.0
+        K += c * np.outer(row, row)
+        D += d * np.outer(row, row)
+        f += c * rest * row
+    z[0], u[0], u[-1] = 0.1, 1.0, -0.5
+    for k in range(n - 1):
+        z[k + 1] = z[k] + run[f"m{k}.phi_rel"][0]
+    M = np.zeros((n, n))
+    M[0, 0], M[-1, -1] = 1.0, 2.0
+    return Network(M, K, D, f, z, u)
+
+
+def errors(middle: tuple[Component, ...], order: int, h: float) -> tuple[float, float]:
+    """Largest error of an angle and a speed of the parts, of 1 s."""
+    run = Simulation(chain(middle, order), h=h).run(1.0)
+    angles, speeds = network_of(middle, run).motion(run.time[:: round(0.04 / h)])
+    every = slice(None, None, round(0.04 / h))
+    phi = [np.abs(run[f"m{k}.phi_rel"][every] - np.diff(angles, axis=1)[:, k]).max() for k in range(len(middle))]
+    w = [np.abs(run[f"m{k}.w_rel"][every] - np.diff(speeds, axis=1)[:, k]).max() for k in range(len(middle))]
+    return max(phi), max(w)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize(("order", "bound"), [(2, 3e-4), (4, 1e-6)])
+def test_chains_move_as_the_dense_equations_say(name: str, order: int, bound: float) -> None:
+    assert errors(CHAINS[name], order, 1e-3)[0] < bound
+
+
+@orders
+def test_errors_fall_with_the_order(order: int) -> None:
+    middle = CHAINS["two spring-dampers"]
+    found = [errors(middle, order, h) for h in (2e-3, 1e-3)]
+    for coarse, fine in zip(*found, strict=True):
+        assert np.log2(coarse / fine) > order - 0.15
+
+
+def test_what_was_decided_is_noted() -> None:
+    model = compile_driveline(chain(CHAINS["springs inside"]))
+    assert model.notes == (
+        "m1, m2: shaft without inertia (m1.flange_b = m2.flange_a) eliminated, springs in series",
+        "m0, m1, m2: shaft without inertia (m0.flange_b = m1.flange_a) is a state of first order",
+        "m1, m2, m3: shaft without inertia (m2.flange_b = m3.flange_a) is a state of first order",
+    )
+    assert model.n == 4 and len(model.arrays.rx) == 2
+
+
+def energy(run: Result) -> tuple[Array, Array]:
+    """What is stored, and all heat so far."""
+    heat = [run[n] for n in run.model.output_names if n.endswith((".heat", ".loss"))]
+    return run["energy.kinetic"] + run["energy.potential"], np.sum(heat, axis=0)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize(("order", "bound"), [(2, 1e-13), (4, 1e-7)])
+def test_energy_closes(name: str, order: int, bound: float) -> None:
+    stored, heat = energy(Simulation(chain(CHAINS[name], order), h=1e-3).run(1.0))
+    assert np.ptp(stored + heat) < bound * stored[0]
+    assert heat[-1] > 0.01 * stored[0]
+
+
+def test_forces_on_both_sides_of_the_junction_are_one() -> None:
+    run = Simulation(chain(CHAINS["two spring-dampers"]), h=1e-3).run(1.0)
+    assert np.abs(run["m0.tau"] - run["m1.tau"]).max() < 1e-12 * np.abs(run["m0.tau"]).max() + 1e-13
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_networks_agree_with_the_dense_equations(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(4, 9))
+    pairs = [(int(rng.integers(0, k)), k) for k in range(1, count)]
+    pairs += [tuple(sorted(int(i) for i in rng.choice(count, 2, replace=False))) for _ in range(count // 2)]  # type: ignore[misc]
+    heavy = rng.random(count) < 0.4
+    heavy[:2] = True
+    pairs += [(body, k) for k in range(count) if not heavy[k] for body in (0, 1)]
+    d = Driveline("network", order=4)
+    M, K, D, f = np.zeros((count, count)), np.zeros((count, count)), np.zeros((count, count)), np.zeros(count)
+    at: list[list[str]] = [[] for _ in range(count)]
+    z, u = np.zeros(count), np.zeros(count)
+    for k in range(count):
+        if heavy[k]:
+            M[k, k], z[k], u[k] = rng.uniform(0.5, 2.0), rng.uniform(-0.2, 0.2), rng.uniform(-1, 1)
+            d.add(f"J{k}", Inertia(J=M[k, k], phi0=z[k], w0=u[k]))
+            at[k].append(f"J{k}.flange_a")
+        elif rng.random() < 0.4:
+            f[k] = rng.uniform(-5, 5)
+            d.add(f"T{k}", ConstantTorque(tau_constant=f[k]))
+            at[k].append(f"T{k}.flange")
+    for n, (i, j) in enumerate(pairs):
+        c = rng.uniform(20, 400)
+        damping = rng.uniform(0.3, 4.0) if rng.random() < 0.6 else 0.0
+        d.add(f"s{n}", SpringDamper(c=c, d=damping))
+        at[i].append(f"s{n}.flange_a")
+        at[j].append(f"s{n}.flange_b")
+        row = np.zeros(count)
+        row[j], row[i] = 1.0, -1.0
+        K += c * np.outer(row, row)
+        D += damping * np.outer(row, row)
+    for flanges in at:
+        d.connect(*flanges)
+    model = compile_driveline(d)
+    assert len(model.notes) == count - heavy.sum() == len(model.arrays.rx) + count - model.n
+    run = Simulation(model, h=2.5e-4).run(0.5)
+    for k in np.flatnonzero(~heavy):
+        n, (i, _) = next((n, p) for n, p in enumerate(pairs) if p[1] == k and heavy[p[0]])
+        z[k] = z[i] + run[f"s{n}.phi_rel"][0]
+    angles, speeds = Network(M, K, D, f, z, u).motion(run.time[::20])
+    for n, (i, j) in enumerate(pairs):
+        # the fastest relaxation lasts a few steps: relative to what it starts with
+        assert np.abs(run[f"s{n}.phi_rel"][::20] - (angles[:, j] - angles[:, i])).max() < 1e-7
+        assert np.abs(run[f"s{n}.w_rel"][::20] - (speeds[:, j] - speeds[:, i])).max() < 2e-7 * (
+            1 + np.abs(speeds).max()
+        )
+
+
+@orders
+def test_a_dashpot_behind_a_spring_creeps_as_the_closed_form_says(order: int) -> None:
+    # Maxwell: a body of J on a spring c and a dashpot d in series to the housing, torque T:
+    # J*w' = T - F, F' = c*(w - F/d): F tends to T, w to T/d
+    J, c, d, T = 0.5, 200.0, 4.0, 3.0
+    run = Simulation(
+        drive(("f.flange", "s.flange_a"), ("s.flange_b", "p.flange_a"), ("p.flange_b", "y.flange_a", "t.flange"),
+              f=Fixed(), s=Spring(c=c), p=Damper(d=d), t=ConstantTorque(tau_constant=T), y=Inertia(J=J), order=order),
+        h=1e-3,
+    ).run(2.0)  # fmt: skip
+    t, half = run.time, c / (2.0 * d)
+    omega = np.sqrt(complex(c / J - half * half))
+    # F'' + c/d*F' + c/J*F = c/J*T, F(0) = F'(0) = 0
+    F = T * (1.0 - np.exp(-half * t) * (np.cos(omega * t) + half / omega * np.sin(omega * t)).real)
+    assert np.abs(run["s.tau"] - F).max() < (1e-2 if order == 2 else 1e-5)
+    assert run["y.w"][-1] == pytest.approx(T / d, rel=1e-4)
+    balance = run["energy.kinetic"] + run["energy.potential"] + run["p.loss"] - run["t.work"]
+    assert np.abs(balance).max() < (1e-13 if order == 2 else 1e-7) * run["t.work"][-1]
+
+
+@orders
+def test_a_planetary_set_without_inertia(order: int) -> None:
+    # its mismatch e = phi_s + 2*phi_r - 3*phi_c is one element of the three in series, each by the square of its share
+    d = Driveline("set", order=order)
+    parts = {"s": (100.0, 1.0, 1.0), "c": (300.0, 0.5, 3.0), "r": (80.0, 2.0, 2.0)}
+    for name, (c, damping, _) in parts.items():
+        d.add(f"J{name}", Inertia(J=1.0, w0=2.0 if name == "s" else 0.0))
+        d.add(f"k{name}", SpringDamper(c=c, d=damping))
+        d.connect(f"J{name}.flange_b", f"k{name}.flange_a")
+    d.add("set", IdealPlanetary(ratio=2))
+    for name, flange in (("s", "sun"), ("c", "carrier"), ("r", "ring")):
+        d.connect(f"k{name}.flange_b", f"set.{flange}")
+    model = compile_driveline(d)
+    assert len(model.arrays.rx) == 2
+    run = Simulation(model, h=5e-4).run(0.5)
+    assert np.abs(run["kr.tau"] - 2.0 * run["ks.tau"]).max() < 1e-10
+    assert np.abs(run["kc.tau"] + 3.0 * run["ks.tau"]).max() < 1e-10
+    # torques at the flanges of the set, from the motion of all bodies
+    for flange, spring in (("sun", "ks"), ("carrier", "kc"), ("ring", "kr")):
+        assert np.abs(flange_torques(run, "set")[flange] - run[f"{spring}.tau"]).max() < 1e-8
+    # the same with a chain of three, masses 1/share^2: e of each end is what it adds to the mismatch
+    chained = Driveline("chain", order=order)
+    chained.add("x", Inertia(J=1.0 / (1.0 + 9.0 + 4.0), w0=2.0))
+    before = "x.flange_b"
+    for name, (c, damping, share) in parts.items():
+        chained.add(f"k{name}", SpringDamper(c=c / share**2, d=damping / share**2))
+        chained.connect(before, f"k{name}.flange_a")
+        before = f"k{name}.flange_b"
+    chained.add("f", Fixed())
+    chained.connect(before, "f.flange")
+    one = Simulation(chained, h=5e-4).run(0.5)
+    e = run["Js.phi"] + 2.0 * run["Jr.phi"] - 3.0 * run["Jc.phi"]
+    assert np.abs(e - one["x.phi"]).max() < 1e-11
+    assert np.abs(run["ks.tau"] - one["ks.tau"]).max() < 1e-9
+
+
+def clutched(order: int, stiff: float = 1.0, damping: float = 1.0, Jm: float = 0.0) -> Driveline:
+    """a - clutch - b - two spring-dampers - c with a brake - clearance - g."""
+    d = Driveline("clutched", order=order)
+    d.add("a", Inertia(J=0.5, w0=20.0))
+    d.add("b", Inertia(J=0.2))
+    d.add("c", Inertia(J=1.0, w0=-2.0))
+    d.add("g", Inertia(J=0.1))
+    d.add("k", Clutch(fn_max=10.0, mue_pos=1.0, peak=1.2))
+    d.add("brake", Brake(fn_max=30.0, mue_pos=1.0, peak=1.1))
+    d.add("s1", SpringDamper(c=200.0 * stiff, d=0.5 * damping))
+    d.add("s2", SpringDamper(c=400.0 * stiff, d=3.0 * damping))
+    d.add("e", ElastoBacklash(c=1e3 * stiff, d=1.0, b=0.02))
+    ends = ["a.flange_b", "k.flange_a", "k.flange_b", "b.flange_a", "b.flange_b", "s1.flange_a", "s2.flange_b",
+            "c.flange_a"]  # fmt: skip
+    for first, second in zip(ends[::2], ends[1::2], strict=True):
+        d.connect(first, second)
+    d.connect("c.flange_b", "brake.flange_a", "e.flange_a")
+    d.connect("e.flange_b", "g.flange_a")
+    if Jm:
+        d.add("m", Inertia(J=Jm))
+        d.connect("s1.flange_b", "s2.flange_a", "m.flange_a")
+    else:
+        d.connect("s1.flange_b", "s2.flange_a")
+    return d
+
+
+PRESSED = {
+    "k.f_normalized": Pulse(amplitude=1.0, width=60.0, period=0.25, startTime=0.03),
+    "brake.f_normalized": Pulse(amplitude=1.0, width=30.0, period=0.4, startTime=0.1),
+}
+
+
+def speeds(run: Result, every: int) -> Array:
+    return np.array([run[f"{name}.w"][::every] for name in "abcg"])
+
+
+def test_friction_and_clearances_beside_it() -> None:
+    fine = Simulation(clutched(4), h=1e-5).run(1.0, inputs=PRESSED)
+    found = Simulation(clutched(4), h=1e-3).run(1.0, inputs=PRESSED)
+    assert np.abs(speeds(found, 1) - speeds(fine, 100)).max() < 1e-3
+    small = Simulation(clutched(4, Jm=1e-7), h=5e-6).run(1.0, inputs=PRESSED)
+    assert np.abs(speeds(small, 200) - speeds(fine, 100)).max() < 1e-5
+    assert {int(mode) for mode in found["brake.mode"]} >= {0, 2} and np.ptp(found["e.regime"]) > 0
+
+
+@pytest.mark.parametrize(("order", "bound"), [(2, 2e-6), (4, 1e-6)])
+@pytest.mark.parametrize("stiff", [1.0, 1e2, 1e4, 1e6])
+@pytest.mark.parametrize("damping", [1e-3, 1.0, 1e3])
+def test_friction_beside_it_makes_no_energy_however_stiff(
+    order: int, bound: float, stiff: float, damping: float
+) -> None:
+    run = Simulation(clutched(order, stiff, damping), h=1e-3).run(1.0, inputs=PRESSED)
+    stored, heat = energy(run)
+    assert np.ptp(stored + heat) < bound * stored[0]
+    for name in ("k.heat", "brake.heat"):
+        assert np.diff(run[name]).min() >= 0.0
+    for name in ("s1.loss", "s2.loss", "e.loss"):  # of three points: as without a junction
+        assert np.diff(run[name]).min() > (-1e-13 if order == 2 else -2e-8) * stored[0]
+    assert run.counters["negative_heat"] == 0
+    assert np.abs(run["s1.tau"] - run["s2.tau"]).max() < 1e-10 * np.abs(run["s1.tau"]).max() + 1e-12 * stiff
+
+
+@orders
+def test_beside_driven_flanges_losses_and_gears_of_changing_ratio(order: int) -> None:
+    """Against the same with a small inertia in place of none, and small steps."""
+
+    def line(Jm: float) -> Driveline:
+        d = drive(
+            ("v.flange", "s1.flange_a"), ("s2.flange_b", "x.flange_a"), ("x.flange_b", "g.flange_a"),
+            ("g.flange_b", "y.flange_a"), ("y.flange_b", "s3.flange_a"), ("s4.flange_b", "z.flange_a"),
+            v=Speed(exact=True), s1=SpringDamper(c=50.0, d=0.5), s2=SpringDamper(c=100.0, d=0.2), x=Inertia(J=0.3),
+            g=LossyGear(ratio=2.0, lossTable=[[0.0, 0.9, 0.8, 0.1, 0.2]]), y=Inertia(J=0.5),
+            s3=Spring(c=80.0), s4=Damper(d=1.5), z=Inertia(J=1.0), order=order,
+        )  # fmt: skip
+        for k in (1, 3):
+            joined = [f"s{k}.flange_b", f"s{k + 1}.flange_a"]
+            if Jm:
+                d.add(f"m{k}", Inertia(J=Jm))
+                joined.append(f"m{k}.flange_a")
+            d.connect(*joined)
+        return d
+
+    inputs = {"v.w_ref": Sine(amplitude=3.0, f=0.8)}
+    run = Simulation(line(0.0), h=1e-3).run(2.0, inputs=inputs)
+    small = Simulation(line(1e-7), h=2e-5).run(2.0, inputs=inputs)
+    assert len(run.model.arrays.rx) == 2
+    for name in ("x.w", "y.w", "z.w", "s1.tau", "s3.tau"):
+        assert np.abs(run[name] - small[name][::50]).max() < (5e-3 if order == 2 else 2e-5) * np.abs(run[name]).max()
+
+
+@orders
+def test_beside_a_gear_of_changing_ratio(order: int) -> None:
+    def line(Jm: float) -> Driveline:
+        d = drive(
+            ("x.flange_b", "g.flange_a"), ("g.flange_b", "y.flange_a"), ("y.flange_b", "s.flange_a"),
+            ("p.flange_b", "z.flange_a"),
+            x=Inertia(J=0.3, w0=5.0), g=VariableGear(), y=Inertia(J=0.5), s=SpringDamper(c=60.0, d=0.1),
+            p=SpringDamper(c=30.0, d=1.5), z=Inertia(J=1.0), order=order,
+        )  # fmt: skip
+        joined = ["s.flange_b", "p.flange_a"]
+        if Jm:
+            # from the speed at which the dampers balance: (0.1*5/2 + 1.5*0)/1.6
+            d.add("m", Inertia(J=Jm, w0=0.15625))
+            joined.append("m.flange_a")
+        d.connect(*joined)
+        return d
+
+    inputs = {"g.ratio": Sine(amplitude=0.5, f=1.0, offset=2.0)}
+    run = Simulation(line(0.0), h=1e-3).run(1.0, inputs=inputs)
+    small = Simulation(line(1e-7), h=2e-5).run(1.0, inputs=inputs)
+    for name in ("x.w", "y.w", "z.w", "s.tau"):
+        assert np.abs(run[name] - small[name][::50]).max() < (5e-3 if order == 2 else 2e-5) * np.abs(run[name]).max()
+
+
+@orders
+def test_long_chains_with_more_speeds_than_patterns_are_formed_for(order: int) -> None:
+    rng = np.random.default_rng(7)
+    middle = tuple(SpringDamper(c=rng.uniform(2e3, 4e3), d=rng.uniform(1.0, 9.0)) for _ in range(20))
+    assert errors(middle, order, 1e-3)[0] < (2e-4 if order == 2 else 2e-7)
+    d = chain(middle, order)
+    d.add("brake", Brake(fn_max=20.0, mue_pos=1.0))
+    d.connect("brake.flange_a", "y.flange_b")
+    run = Simulation(d, h=1e-3).run(1.0, inputs={"brake.f_normalized": PRESSED["brake.f_normalized"]})
+    stored, heat = energy(run)
+    assert len(run.model.arrays.rx) == 19
+    assert np.ptp(stored + heat) < 1e-6 * stored[0]
+    assert 0 in run["brake.mode"] and 1 in np.abs(run["brake.mode"])
+
+
+@pytest.mark.proof
+@orders
+def test_a_precompiled_step_has_the_bits_of_the_generic_one(order: int, tmp_path: Path) -> None:
+    name = built(clutched(order), f"relaxing_{order}", tmp_path)
+    runs = [Simulation(clutched(order), h=1e-3, kernel=kernel) for kernel in ("generic", name)]
+    for simulation in runs:
+        for key, signal in PRESSED.items():
+            simulation.set_input(key, signal)
+    for k in range(600):
+        for simulation in runs:
+            simulation.step()
+        assert runs[0].hash() == runs[1].hash(), f"step {k}"
+    assert runs[0].state.counters["events"] > 20 and runs[0].state.counters == runs[1].state.counters
+
+
+@orders
+def test_scratch_memory_is_given_back_and_suffices(order: int) -> None:
+    simulation = Simulation(clutched(order, 1e4), h=1e-3, kernel="generic")
+    simulation.run(1.0, inputs=PRESSED)
+    most, reserved, taken = simulation.state.scratch
+    assert taken == 0
+    assert 0 < most <= reserved
+
+
+@orders
+def test_a_state_that_is_put_back_goes_on_to_the_bit(order: int) -> None:
+    simulation = Simulation(clutched(order), h=1e-3)
+    for key, signal in PRESSED.items():
+        simulation.set_input(key, signal)
+    for _ in range(137):
+        simulation.step()
+    other = pickle.loads(pickle.dumps(simulation))
+    for _ in range(200):
+        simulation.step()
+        other.step()
+        assert simulation.hash() == other.hash()
+
+
+def test_in_a_straight_line() -> None:
+    d = Driveline("straight", order=4)
+    d.add("m", Mass(m=2.0, s0=0.1, L=0))
+    d.add("k", TranslationalSpring(c=100.0))
+    d.add("p", TranslationalDamper(d=5.0))
+    d.add("n", Mass(m=4.0, L=0))
+    for first, second in pairwise(["m.flange_b", "k.flange_a", "k.flange_b", "p.flange_a", "p.flange_b", "n.flange_a"]):
+        if first[0] != second[0]:
+            d.connect(first, second)
+    model = compile_driveline(d)
+    assert "shaft without inertia" in model.notes[0] and len(model.arrays.rx) == 1
+    stored, heat = energy(Simulation(model, h=1e-3).run(1.0))
+    assert np.ptp(stored + heat) < 1e-7 * stored[0]
+
+
+def test_it_starts_where_dampers_put_it_or_where_it_is_told() -> None:
+    middle = CHAINS["two spring-dampers"]
+    run = Simulation(chain(middle), h=1e-3).run(0.01)
+    # d0 = 1, d1 = 0.2, from 0.1 to 0
+    assert run["m0.phi_rel"][0] == pytest.approx(-0.1 * 0.2 / 1.2)
+    d = chain(middle)
+    d.set_start("m0.phi_rel", 0.07)
+    run = Simulation(d, h=1e-3).run(0.01)
+    assert run["m0.phi_rel"][0] == pytest.approx(0.07)
+    assert run["m0.tau"][0] == pytest.approx(run["m1.tau"][0], rel=1e-12)
+
+
+def test_a_start_speed_that_follows_is_refused() -> None:
+    d = chain(CHAINS["two spring-dampers"])
+    d.set_start("m0.w_rel", 0.3)
+    with pytest.raises(InitialValueError, match=r"m0\.w_rel = 0\.3: springs and dampers alone move") as caught:
+        compile_driveline(d)
+    assert caught.value.components == ("m0",)
+
+
+def test_something_must_have_inertia() -> None:
+    d = drive(("f.flange", "s.flange_a"), ("s.flange_b", "p.flange_a"), ("p.flange_b", "g.flange"),
+              f=Fixed(), s=SpringDamper(c=1.0, d=1.0), p=SpringDamper(c=1.0, d=2.0), g=Fixed())  # fmt: skip
+    with pytest.raises(NoInertiaError, match="nothing that springs or dampers act on"):
+        compile_driveline(d)
+
+
+def test_the_kernel_refuses_a_coordinate_that_is_none() -> None:
+    model: CompiledModel = compile_driveline(chain(CHAINS["two spring-dampers"]))
+    model.arrays.elements["rx"]["coord"] = 7
+    with pytest.raises(ValueError, match=r"rx\.coord: values 7 \.\. 7, allowed 0 \.\. 2"):
+        Simulation(model, h=1e-3)
