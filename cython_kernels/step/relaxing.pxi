@@ -1,7 +1,7 @@
 # Coordinates without inertia that relax (core/compile/relaxing.py): their speed is the angle of a row, u_q = row.z + off, so
 # that springs and dampers balance along them. The trial finds them with all others: with S = h/2 D + h^2/4 K there, its
-# end is balanced, whatever acceleration it began with. What is left to do is to keep this one (of which the trial knows only
-# the mean), and the speed where a state is not the end of a trial. No impulse moves them: P0 is 0 there.
+# end is balanced, whatever acceleration it began with, and the acceleration that follows from the angles at its start does so
+# at its end. What is left to do is both where a state is not the end of a trial. No impulse moves them: P0 is 0 there.
 #
 # Needs: sizes.pxi, model/laws.pxd, model/arena.pxd.
 

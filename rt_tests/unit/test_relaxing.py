@@ -22,6 +22,7 @@ from rot_drive import drive
 from torqueloop.core.analyse.analysis import flange_torques
 from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
 from torqueloop.core.components import (
+    AccSensor,
     Brake,
     Clutch,
     ConstantTorque,
@@ -150,6 +151,19 @@ def test_energy_closes(name: str, order: int, bound: float) -> None:
 def test_forces_on_both_sides_of_the_junction_are_one() -> None:
     run = Simulation(chain(CHAINS["two spring-dampers"]), h=1e-3).run(1.0)
     assert np.abs(run["m0.tau"] - run["m1.tau"]).max() < 1e-12 * np.abs(run["m0.tau"]).max() + 1e-13
+
+
+@orders
+def test_its_acceleration_is_that_of_its_speed(order: int) -> None:
+    # a trial knows only its mean over the step: it must not ring about it
+    d = chain(CHAINS["two spring-dampers"], order)
+    d.add("sensor", AccSensor())
+    d.connect("sensor.flange", "m0.flange_b")
+    run = Simulation(d, h=1e-3).run(1.0)
+    w = run["x.w"] + run["m0.w_rel"]
+    slope = (w[2:] - w[:-2]) / 2e-3
+    # (what relaxes fast at the start has a slope of its own)
+    assert np.abs(run["sensor.a"][1:-1] - slope)[100:].max() < 1e-3 * np.abs(slope).max()
 
 
 @pytest.mark.parametrize("seed", range(12))
