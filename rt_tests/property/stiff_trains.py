@@ -1,7 +1,7 @@
 """Random drivelines whose springs a step of 1 ms resolves or not, with friction everywhere: chains and trees of
 inertias joined by springs, clearances, clutches and dampers, with brakes, in pulses; h*omega from 0.01 to 1000.
 
-    python rt_tests/property/stiff_trains.py [--count 500] [--first 0]
+    python rt_tests/property/stiff_trains.py [--count 500] [--first 0] [--split]
 
 runs that many different ones with both orders and prints what the property test holds, and how often a step fell back.
 """
@@ -68,9 +68,11 @@ def books(result: Result) -> Books:
     return Books(stored, friction, dampers, work, dict(result.counters))
 
 
-def stiff_train(seed: int, order: int) -> tuple[Driveline, dict[str, Any]]:
-    """One random driveline and its inputs; start speeds up to 30 rad/s."""
+def stiff_train(seed: int, order: int, split: bool = False) -> tuple[Driveline, dict[str, Any]]:
+    """One random driveline and its inputs; start speeds up to 30 rad/s. split: each spring and damper is one of two in
+    series, without an inertia between them."""
     g = np.random.default_rng(seed)
+    more = np.random.default_rng([seed, 1])
     d = Driveline(f"stiff {seed}", order=order)
     n = int(g.integers(2, 9))
     J = 10.0 ** g.uniform(-3.0, 0.5, n)
@@ -82,6 +84,8 @@ def stiff_train(seed: int, order: int) -> tuple[Driveline, dict[str, Any]]:
         name = f"e{k}"
         d.add(name, _between(g, float(J[k] * J[other] / (J[k] + J[other]))))
         d.connect(f"J{other}.flange_b", f"{name}.flange_a")
+        if split and isinstance(d.components[name], SpringDamper | Damper):
+            name = _second(d, name, more)
         d.connect(f"{name}.flange_b", f"J{k}.flange_a")
     for k in range(n):
         if g.random() < 0.4:
@@ -116,6 +120,17 @@ def _between(g: np.random.Generator, J: float) -> Component:
     return SpringDamper(c=c, d=d)
 
 
+def _second(d: Driveline, first: str, g: np.random.Generator) -> str:
+    """Another spring and damper behind one: up to a hundred times as stiff, or as soft; its name."""
+    one = d.components[first]
+    c, damping = (getattr(one, name, 0.0) for name in ("c", "d"))
+    size = max(c * H, damping)
+    name = f"{first}x"
+    d.add(name, SpringDamper(c=size / H * 10.0 ** g.uniform(-2.0, 2.0), d=size * 10.0 ** g.uniform(-2.0, 2.0)))
+    d.connect(f"{first}.flange_b", f"{name}.flange_a")
+    return name
+
+
 def pressed_somehow(g: np.random.Generator) -> Any:
     """Always, in pulses, or as a wave."""
     kind = int(g.integers(0, 3))
@@ -126,9 +141,9 @@ def pressed_somehow(g: np.random.Generator) -> Any:
     return Sine(amplitude=0.6, f=float(g.uniform(1.0, 30.0)), offset=0.3)
 
 
-def run(seed: int, order: int, steps: int) -> Books:
+def run(seed: int, order: int, steps: int, split: bool = False) -> Books:
     """The energy of one random driveline over some steps."""
-    d, inputs = stiff_train(seed, order)
+    d, inputs = stiff_train(seed, order, split)
     return books(Simulation(d, h=H, kernel="generic").run(steps * H, inputs=inputs))
 
 
@@ -137,10 +152,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="random drivelines with springs a step resolves or not")
     parser.add_argument("--count", type=int, default=500, help="how many different ones")
     parser.add_argument("--first", type=int, default=0, help="number of the first one")
+    parser.add_argument("--split", action="store_true", help="springs in two, without an inertia between them")
     options = parser.parse_args()
     seeds, steps = range(options.first, options.first + options.count), 100
     for order in (2, 4):
-        runs = [run(seed, order, steps) for seed in seeds]
+        runs = [run(seed, order, steps, options.split) for seed in seeds]
         total = {name: sum(r.counters[name] for r in runs) for name in ("events", "fallbacks", "refused")}
         finite = sum(bool(np.isfinite(r.stored).all()) for r in runs)
         closing = sorted(r.residual / r.turned_over for r in runs)

@@ -14,10 +14,10 @@ CLOSES = 5e-4
 ROUNDING = 1e-12
 
 
-def check(seed: int, order: int) -> Books:
+def check(seed: int, order: int, split: bool = False) -> Books:
     """One driveline."""
-    books = run(seed, order, STEPS)
-    where = f"driveline {seed}, order {order}: {books.counters}"
+    books = run(seed, order, STEPS, split)
+    where = f"driveline {seed}, order {order}, split {split}: {books.counters}"
     assert np.isfinite(books.stored).all() and np.isfinite(books.work).all(), where
     assert books.residual <= CLOSES * books.turned_over, f"{books.residual} of {books.turned_over} J, {where}"
     assert books.given_back <= ROUNDING * books.turned_over, f"{books.given_back} J given back, {where}"
@@ -30,8 +30,10 @@ def check(seed: int, order: int) -> Books:
 @pytest.mark.parametrize(
     "block", [pytest.param(k, marks=() if k < DAILY else pytest.mark.long) for k in range(BLOCKS)]
 )
-def test_energy_closes_and_friction_only_takes(block: int, order: int) -> None:
-    runs = [check(seed, order) for seed in range(block * BLOCK, (block + 1) * BLOCK)]
+@pytest.mark.parametrize("split", [False, True], ids=["whole", "split"])
+def test_energy_closes_and_friction_only_takes(block: int, order: int, split: bool) -> None:
+    """split: each spring and damper is two in series, without an inertia between them."""
+    runs = [check(seed, order, split) for seed in range(block * BLOCK, (block + 1) * BLOCK)]
     total = {name: sum(r.counters[name] for r in runs) for name in ("events", "fallbacks", "refused")}
     steps = BLOCK * STEPS
     print(f"order {order}, block {block}: {total} in {steps} steps, "
