@@ -17,6 +17,7 @@ INJECT = ("hil/test_rig_injection.py",)
 CONTROL = ("hil/test_control_state.py", "hil/test_control.py", "hil/test_hostile_recordings.py")
 CLOCK = ("hil/test_clock_model.py", "hil/test_clock_rules.py", "hil/test_rig_policies.py")
 CODEC = ("unit/test_codec.py", "unit/test_codec_fd.py")
+STIFF = ("unit/test_stiff_friction.py",)
 EVENT_COST = ("unit/test_kernel_event_cost.py",)
 QUIET = ("unit/test_kernel_quiet.py",)
 POSES = ("unit/test_joint_poses.py",)
@@ -196,6 +197,7 @@ MUTATIONS = (
     M(f"{STEP}/other_length.pxi", "s.bend = f - f0", "s.bend = f", EVENT_COST),
     M(f"{STEP}/other_length.pxi", "(f * d - f0 * d0) * damped[i]", "f * d * damped[i]", EVENT_COST),
     M(f"{STEP}/shortened.pxi", "r.weight * less", "r.weight", EVENT_COST),
+    M(f"{STEP}/accept.pxi", "(w1 - w0) * (f1 - f0) / 12.0", "(w1 - w0) * (f1 - f0) / 20.0", STIFF),
     # --- stops beside springs and contacts that the step does not resolve
     M(f"{STEP}/decide.pxi", "span *= 0.5 * f0 / (f0 - f1)", "pass", STOPS),
     M(f"{STEP}/decide.pxi", "        if end_pulls(m, s):", "        if False:", STOPS),

@@ -21,9 +21,9 @@ UNLIMITED = 1e301
 #: h/2 * slope * compliance above which the torque of a sliding element is found implicitly: explicit evaluation is
 #: stable below 1 and still accurate at 0.2; larger values let clutches with steep mu(w) chatter around zero slip
 STIFF = 0.2
-#: largest h*omega of a resolved oscillation, by order, and h*d/m of a resolved decay: a step cut within a steeper one
-#: leaves energy open (at 3 up to 1e-3 of what is turned over)
-RESOLVED = {2: 0.25, 4: 1.0}
+#: largest h*omega of a resolved oscillation, and h*d/m of a resolved decay: a step cut within a steeper one leaves
+#: energy open (order 4: at 0.25 up to 2e-4 of what is turned over, at 1 2e-3; beyond the limit nothing, accept.pxi)
+RESOLVED = 0.25
 RESOLVED_DECAY = 2.0
 #: how far steps leave a relaxation unresolved whose acceleration is still taken at its instant: beyond it there would
 #: be more rounding in the mean of two of them, 2e-16 of each, than a step leaves of a speed
@@ -158,7 +158,7 @@ def _matrices(a: ModelArrays, h: float) -> tuple[dict[str, np.ndarray], float]:
         "W": 0.5 * (W + W.T), "W0": 0.5 * (W0 + W0.T),
         "A4": np.kron(np.eye(2), M) + h * np.kron(A, D) + h * h * np.kron(A @ A, G),
     }  # fmt: skip
-    unresolved = _unresolved(_held(M, Minv, heavy, B[a.drv["fr"]]), c_all, d_all, h, a.order)
+    unresolved = _unresolved(_held(M, Minv, heavy, B[a.drv["fr"]]), c_all, d_all, h)
     unresolved = max(unresolved, _relaxation(a, D, G, h))
     return matrices, max(unresolved, CURVED) if curved.any() else unresolved
 
@@ -187,7 +187,7 @@ def _held(M: np.ndarray, Minv: np.ndarray, heavy: np.ndarray, B: np.ndarray) -> 
     return _embedded(Z @ np.linalg.inv(Z.T @ M @ Z) @ Z.T, heavy, len(Minv))
 
 
-def _unresolved(Minv: np.ndarray, G: np.ndarray, D: np.ndarray, h: float, order: int) -> float:
+def _unresolved(Minv: np.ndarray, G: np.ndarray, D: np.ndarray, h: float) -> float:
     """The fastest oscillation and decay relative to what the step resolves: h*omega and h*d/m over what may be cut on
     the collocation polynomial (inside a step it is not A-stable; beyond 1 repeated cuts would add energy). Steps with
     events are then made of trials of the length that is used, see advance.pxi, and decisions look less far ahead."""
@@ -195,7 +195,7 @@ def _unresolved(Minv: np.ndarray, G: np.ndarray, D: np.ndarray, h: float, order:
         return 0.0
     omega2 = np.abs(np.linalg.eigvals(Minv @ G)).max()
     decay = np.abs(np.linalg.eigvals(Minv @ D)).max()
-    return float(max(h * np.sqrt(omega2) / RESOLVED[order], h * decay / RESOLVED_DECAY))
+    return float(max(h * np.sqrt(omega2) / RESOLVED, h * decay / RESOLVED_DECAY))
 
 
 def _relaxation(a: ModelArrays, D: np.ndarray, G: np.ndarray, h: float) -> float:

@@ -164,12 +164,12 @@ cdef void gap_balance(const tl_model* m, const tl_state* s, int32_t i, tl_balanc
         return
     both = 1.0 if s.regime[i] == CONTACT_BOTH or s.regime[i] == -CONTACT_BOTH else 2.0
     if both == 1.0:
-        spring_balance(m, s, k, 0.0, m.con[i].d, b)
+        turned_along(m, s, k, 0.0, m.con[i].d, b)
     x0 = contact_deflection(m, s, i, row_angle(m, s, k))
     xm = x0 + h * to_middle(w0, wm, w1)
     x1 = x0 + h * to_end(w0, wm, w1)
     stored = deflection_energy(m, i, x1) - deflection_energy(m, i, x0)
-    b.made += both * (stored - h * work4(w0, wm, w1, h * row_dot(m, k, s.now.a), deflection_force(m, i, x0),
+    b.made += both * (stored - h * work4(m, w0, wm, w1, h * row_dot(m, k, s.now.a), deflection_force(m, i, x0),
                                          deflection_force(m, i, xm), deflection_force(m, i, x1)))
     for p in range(m.row_ptr[k], m.row_ptr[k + 1]):
         for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
