@@ -97,7 +97,7 @@ def test_a_brake_on_a_spring_takes_energy_only(case: tuple[float, ...], order: i
 @orders
 @pytest.mark.parametrize("swing", [0.3, 0.4, 0.5, 0.55, 0.65, 0.75, 0.85, 0.95, 1.0, 1.5, 3.0])
 def test_energy_of_a_braked_drum_closes_from_the_limit_of_what_is_resolved_on(swing: float, order: int) -> None:
-    """h*omega = swing. Books of trials that are cut, and of dampers by the cubic of the speed, were off by 1e-3 below 1."""
+    """h*omega = swing. Trials cut on their polynomial and dampers by the cubic of the speed lost 1e-3 below 1."""
     for J, damping in itertools.product((1e-4, 1e-2, 1e-1), (0.0, 0.003, 0.01, 0.03, 0.1, 1.0)):
         c = J * (swing / 1e-3) ** 2
         drum = braked_spring(J, c, 2.0 * damping * np.sqrt(c * J), 20.0, 5.0 * np.sqrt(J / 1e-2), order)
