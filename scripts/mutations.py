@@ -32,6 +32,8 @@ FRAMES = ("unit/test_frames_form.py",)
 LINKS, PEERS = "hil/link", ("hil/test_hostile_peers.py",)
 RECORDINGS, FILES = ("hil/test_hostile_recordings.py",), ("hil/test_hostile_files.py",)
 MACHINE = ("hil/test_hostile_machine.py",)
+RELAX, LAWS = ("unit/test_relaxing.py",), ("unit/test_compiled_controllers.py", "hil/test_controllers_rig.py")
+GAPS, RATIOS = ("unit/test_gaps.py", "property/test_gap_trains.py"), ("unit/test_changing_ratio.py",)
 LINK = ("hil/test_peer_zmq.py", "hil/test_hostile_peers.py")
 
 
@@ -452,4 +454,37 @@ MUTATIONS = (
     M("cython_kernels/model/poses.pxd", "return near + remainder(psi - near, TURN)", "return psi", POSES),
     M("cython_kernels/model/poses.pxd", "M[i] += c[i] - along * h.side[end].n[i]", "M[i] += c[i]", POSES),
     M("cython_kernels/model/poses.pxd", "b.r = atan(num / den)", "b.r = atan(num / (den + p * p))", POSES),
+    # --- shafts without inertia between springs and dampers
+    M("core/compile/relaxing.py", "new.get(name, ZERO) - factor * c", "new.get(name, ZERO)", RELAX),
+    M("core/compile/relaxing.py", "Fraction(part.c) * (Fraction(part.phi0) - offset)", "Fraction(part.c)", RELAX),
+    M("core/compile/relaxing.py", "Fraction(part.d) * (Fraction(part.phi0) - offset)", "Fraction(part.d)", RELAX),
+    M(f"{STEP}/relaxing.pxi", "if m.rx[i].resolved:", "if False:", RELAX),
+    M(f"{STEP}/relaxing.pxi", "s.now.u[m.rx[i].coord] = kept[i]", "pass", RELAX),
+    M(f"{STEP}/relaxing.pxi", "s.now.u[m.rx[i].coord] = row_angle(m, s, m.rx[i].row)", "pass", RELAX),
+    M("cython_kernels/locks/lock_build.pxi", "&b, k + m.nrx, e - m.nrx,", "&b, k, e,", RELAX),
+    # --- controllers in the tick
+    M("cython_kernels/controls/laws.pyx", "p.T_off if own[COOLING_FAN_FAN] > 0.5 else p.T_on", "p.T_on", LAWS),
+    M("cython_kernels/controls/laws.pyx", "own[DRIVER_OFF] < p.t_change", "False", LAWS),
+    M("cython_kernels/controls/laws.pyx", " + share * (own[DRIVER_PEDALS] - wanted)", "", LAWS),
+    M(
+        "cython_kernels/controls/laws.pyx",
+        "own[FUEL_FLOW_CUT] = off and w > p.w_resume",
+        "own[FUEL_FLOW_CUT] = off",
+        LAWS,
+    ),
+    M("cython_kernels/controls/laws.pyx", "&curve[ups + gear - 2]", "&curve[gear - 2]", LAWS),
+    M("cython_kernels/controls/laws.pyx", "if not 1.0 <= own[GEARBOX_GEAR] <= ups + 1.0:", "if False:", LAWS),
+    M("cython_kernels/controls/laws.pyx", "if not saturated and", "if", LAWS),
+    # --- contacts with an exponent, gears of changing ratio
+    M(f"{STEP}/gaps.pxi", "(deflection_force(m, i, x1) - mean) / dx", "deflection_slope(m, i, x1)", GAPS),
+    M(
+        f"{STEP}/gaps.pxi",
+        "f = 2.0 * gap_mean(m, i, x0, x, on_x) - deflection_force(m, i, x0)",
+        "f = gap_mean(m, i, x0, x, on_x)",
+        GAPS,
+    ),
+    M(f"{STEP}/gaps.pxi", "if not off <= GAP_UNSOLVED * large:", "if False:", GAPS),
+    M(f"{STEP}/ratios.pxi", "y[k + c] = -more * tau[c]", "y[k + c] = 0.0", RATIOS),
+    M(f"{STEP}/ratios.pxi", "+ r.rate[st] * speed_after", "+ 0.0 * speed_after", RATIOS),
+    M(f"{STEP}/ratios.pxi", "trend *= r.sgn", "pass", RATIOS),
 )

@@ -20,12 +20,12 @@ step can follow.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from torqueloop.core.compile.exact import null_direction
-from torqueloop.core.compile.relaxing import along, relax, undamped
+from torqueloop.core.compile.relaxing import relax, undamped
 from torqueloop.core.compile.topology import Row, Topology
 from torqueloop.core.describe.errors import NoInertiaError
 from torqueloop.core.describe.naming import natural
@@ -101,33 +101,35 @@ def settle_massless(topology: Topology, parts: Parts) -> list[str]:
 class Found:
     """Directions of motion without inertia."""
 
-    #: those that springs and dampers alone move, by a coordinate that moves in none of the others
-    relaxing: dict[str, Row]
+    #: coordinates that springs and dampers alone move
+    relaxing: list[str]
     #: another one; None: there is none
     last: Row | None
 
 
 def _directions(topology: Topology, parts: Parts) -> Found:
     """All directions without inertia, up to the first one that must be settled before others can be."""
-    relaxing: dict[str, Row] = {}
+    relaxing: list[str] = []
+    bodies = _bodies(topology, parts)
     while True:
-        direction = null_direction(
-            [*_bodies(topology, parts), *({node: Fraction(1)} for node in relaxing)], topology.independent
-        )
+        direction = null_direction([*bodies, *({node: Fraction(1)} for node in relaxing)], topology.independent)
         if direction is None:
             return Found(relaxing, None)
         acting = _acting(topology, parts, direction)
-        # something must be left that has inertia
-        if not acting.linear or acting.proportional or len(relaxing) + 1 == len(topology.independent):
+        # it is one coordinate, as shafts with inertia are independent first; something must be left that has some
+        nodes = [n for n in topology.independent if direction[n]]
+        alone = len(nodes) > 1 or len(relaxing) + 1 == len(topology.independent)
+        if not acting.linear or acting.proportional or alone:
             return Found(relaxing, direction)
-        relaxing[next(n for n in topology.independent if direction[n])] = direction
+        relaxing += nodes
 
 
-def _relaxed(topology: Topology, parts: Parts, relaxing: Mapping[str, Row]) -> list[str]:
+def _relaxed(topology: Topology, parts: Parts, relaxing: list[str]) -> list[str]:
     """They become states of first order: notes in words."""
     notes = []
-    for node, direction in relaxing.items():
-        names = sorted({p.owner for p in _acting(topology, parts, direction).compliances}, key=natural)
+    for node in relaxing:
+        rows = [(p.owner, topology.over_independent(p.form)[0]) for p in parts.compliances if p.c or p.d]
+        names = sorted({owner for owner, row in rows if node in row}, key=natural)
         shaft = " = ".join(topology.nodes[node])
         notes.append(f"{', '.join(names)}: shaft without inertia ({shaft}) is a state of first order")
     relax(topology, parts, relaxing)
@@ -136,7 +138,7 @@ def _relaxed(topology: Topology, parts: Parts, relaxing: Mapping[str, Row]) -> l
 
 def _moving(topology: Topology, direction: Row) -> list[str]:
     """Nodes that move in a motion."""
-    return [n for n in sorted(topology.nodes, key=natural) if along(topology.rows[n][0], direction)]
+    return [n for n in sorted(topology.nodes, key=natural) if _along(topology.rows[n][0], direction)]
 
 
 def _bodies(topology: Topology, parts: Parts) -> list[Row]:
@@ -149,11 +151,16 @@ def _bodies(topology: Topology, parts: Parts) -> list[Row]:
     return [found[key] for key in sorted(found)]
 
 
+def _along(row: Row, direction: Row) -> Fraction:
+    """Speed of a row in a motion."""
+    return sum((c * direction[k] for k, c in row.items()), ZERO)
+
+
 def _acting(topology: Topology, parts: Parts, direction: Row) -> Acting:
     """What acts along a motion."""
 
     def acts(form: Form) -> bool:
-        return bool(along(topology.over_independent(form)[0], direction))
+        return bool(_along(topology.over_independent(form)[0], direction))
 
     def owners(elements: Iterable[tuple[str, Form]]) -> tuple[str, ...]:
         return tuple(sorted({owner for owner, form in elements if acts(form)}, key=natural))
@@ -185,13 +192,13 @@ def _condense(topology: Topology, direction: Row, acting: Acting, moving: list[s
     g0 = ZERO
     for part in acting.compliances:
         row, offset = topology.over_independent(part.form)
-        weight = Fraction(part.c if elastic else part.d) * along(row, direction)
+        weight = Fraction(part.c if elastic else part.d) * _along(row, direction)
         for name, c in row.items():
             g[name] = g.get(name, ZERO) + weight * c
         # dampers alone leave the angle open: all angles of the balance are 0 together
         g0 += weight * (Fraction(part.phi0) - offset) if elastic else ZERO
     for source in acting.constants:
-        g0 += Fraction(source.const) * along(topology.over_independent(source.form)[0], direction)
+        g0 += Fraction(source.const) * _along(topology.over_independent(source.form)[0], direction)
     node = next(n for n in topology.independent if direction[n] and g.get(n))
     scale = g.pop(node)
     solved = {name: -c / scale for name, c in g.items() if c}, g0 / scale

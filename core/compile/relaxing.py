@@ -4,7 +4,7 @@ Forces balance along them at every instant, with dampers among these: with y the
 
     Dyy*y' + Dyz*z' + Kyy*y + Kyz*z = g
 
-y is replaced by q = y + Dyy^-1*Dyz*z. Dampers then couple q with nothing else, and
+y is replaced by q = y + Dyy^-1*Dyz*z - constant. Dampers then couple q with nothing else, and
 
     q' = Dyy^-1*(g - Kyy*q - (Kyz - Kyy*Dyy^-1*Dyz)*z)
 
@@ -15,7 +15,7 @@ viscoelasticity, a Maxwell element in the simplest case.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from torqueloop.core.compile.exact import null_direction, reduce
@@ -25,75 +25,59 @@ from torqueloop.core.describe.parts import Parts
 ZERO = Fraction(0)
 
 
-def along(row: Row, direction: Row) -> Fraction:
-    """Speed of a row in a motion."""
-    return sum((c * direction[k] for k, c in row.items()), ZERO)
+def undamped(topology: Topology, parts: Parts, nodes: Sequence[str]) -> Row | None:
+    """A motion of these coordinates that no damper resists; None: there is none."""
+    rows = [topology.over_independent(part.form)[0] for part in parts.compliances if part.d]
+    found = null_direction([{node: row[node] for node in nodes if node in row} for row in rows], nodes)
+    return None if found is None else dict.fromkeys(topology.independent, ZERO) | found
 
 
-def undamped(topology: Topology, parts: Parts, directions: Mapping[str, Row]) -> Row | None:
-    """A motion made of these that no damper resists; None: there is none."""
-    rows = []
+def relax(topology: Topology, parts: Parts, nodes: Sequence[str]) -> None:
+    """Let these coordinates relax: rows are written over what they are replaced by, and their rates noted in the
+    topology. Dampers must resist each motion of them. q = 0 where nothing determines the start: the angles from those
+    without force, weighted with the dampers, are 0 in the mean."""
+    dampers: dict[str, Row] = {node: {} for node in nodes}
+    constant = dict.fromkeys(nodes, ZERO)
     for part in parts.compliances:
-        row, _ = topology.over_independent(part.form)
-        rows.append({node: along(row, direction) for node, direction in directions.items() if part.d})
-    found = null_direction(rows, list(directions))
-    if found is None:
-        return None
-    return {
-        name: sum((share * directions[node][name] for node, share in found.items()), ZERO)
-        for name in topology.independent
-    }
-
-
-def relax(topology: Topology, parts: Parts, directions: Mapping[str, Row]) -> None:
-    """Make these motions, each by a coordinate that moves in none of the others, coordinates that relax; they are noted
-    in the topology with their rates. Dampers must resist each combination of them."""
+        row, offset = topology.over_independent(part.form)
+        _add(dampers, Fraction(part.d), row)
+        for node in nodes:
+            constant[node] += row.get(node, ZERO) * Fraction(part.d) * (Fraction(part.phi0) - offset)
+    order = [*nodes, *(n for n in topology.independent if n not in nodes)]
+    pivots = reduce([dampers[node] for node in nodes], [constant[node] for node in nodes], order).pivots
     for name, (row, offset) in topology.rows.items():
-        topology.rows[name] = _turned(row, directions), offset
-    dampers: dict[str, Row] = {node: {} for node in directions}
-    for part in parts.compliances:
-        row, _ = topology.over_independent(part.form)
-        _add(dampers, row, Fraction(part.d), row)
-    order = [*directions, *(n for n in topology.independent if n not in directions)]
-    pivots = reduce([dampers[node] for node in directions], [ZERO] * len(directions), order).pivots
-    for name, (row, offset) in topology.rows.items():
-        topology.rows[name] = _shifted(row, {node: pivots[node][0] for node in directions}), offset
-    topology.relaxing.update(_rates(topology, parts, list(directions)))
+        topology.rows[name] = _shifted(row, offset, {node: pivots[node] for node in nodes})
+    topology.relaxing.update(_rates(topology, parts, nodes))
 
 
-def _turned(row: Row, directions: Mapping[str, Row]) -> Row:
-    """A row where the coordinates of the motions stand for these: z = z' + sum of direction*y/direction_y."""
-    new = {name: c for name, c in row.items() if name not in directions}
-    new |= {node: along(row, direction) / direction[node] for node, direction in directions.items()}
-    return {name: c for name, c in new.items() if c}
-
-
-def _shifted(row: Row, by: Mapping[str, Row]) -> Row:
-    """A row with y = q - by.z."""
+def _shifted(row: Row, offset: Fraction, by: Mapping[str, tuple[Row, Fraction]]) -> tuple[Row, Fraction]:
+    """A row, and the constant of its angle, with y = q - by.z + constant."""
     new = dict(row)
-    for node, shift in by.items():
+    for node, (shift, constant) in by.items():
+        factor = row.get(node, ZERO)
+        offset += factor * constant
         for name, c in shift.items():
-            new[name] = new.get(name, ZERO) - row.get(node, ZERO) * c
-    return {name: c for name, c in new.items() if c}
+            new[name] = new.get(name, ZERO) - factor * c
+    return {name: c for name, c in new.items() if c}, offset
 
 
-def _add(to: dict[str, Row], along_: Row, factor: Fraction, row: Row) -> None:
-    """to[y] += along_[y]*factor*row."""
+def _add(to: dict[str, Row], factor: Fraction, row: Row) -> None:
+    """to[y] += row[y]*factor*row."""
     for node, target in to.items():
-        weight = factor * along_.get(node, ZERO)
+        weight = factor * row.get(node, ZERO)
         for name, c in row.items() if weight else ():
             target[name] = target.get(name, ZERO) + weight * c
 
 
-def _rates(topology: Topology, parts: Parts, nodes: list[str]) -> dict[str, tuple[Row, Fraction]]:
+def _rates(topology: Topology, parts: Parts, nodes: Sequence[str]) -> dict[str, tuple[Row, Fraction]]:
     """q' = row.z + constant for each."""
     springs: dict[str, Row] = {node: {} for node in nodes}
     dampers: dict[str, Row] = {node: {} for node in nodes}
     constant = dict.fromkeys(nodes, ZERO)
     for part in parts.compliances:
         row, offset = topology.over_independent(part.form)
-        _add(springs, row, Fraction(part.c), row)
-        _add(dampers, row, Fraction(part.d), row)
+        _add(springs, Fraction(part.c), row)
+        _add(dampers, Fraction(part.d), row)
         for node in nodes:
             constant[node] += row.get(node, ZERO) * Fraction(part.c) * (Fraction(part.phi0) - offset)
     for source in parts.torques:

@@ -27,6 +27,7 @@ from torqueloop.core.components import (
     Clutch,
     ConstantTorque,
     Damper,
+    Disc,
     ElastoBacklash,
     Fixed,
     IdealPlanetary,
@@ -132,6 +133,16 @@ def test_what_was_decided_is_noted() -> None:
         "m1, m2, m3: shaft without inertia (m2.flange_b = m3.flange_a) is a state of first order",
     )
     assert model.n == 4 and len(model.arrays.rx) == 2
+
+
+@orders
+def test_a_fixed_angle_between_turns_the_whole_shaft(order: int) -> None:
+    first, second = CHAINS["two spring-dampers"]
+    turned = chain((first, Disc(deltaPhi=0.3), second), order)
+    turned.components["y"] = Inertia(J=2.0, phi0=0.3, w0=-0.5)
+    plain, other = (Simulation(d, h=1e-3).run(0.5) for d in (chain((first, second), order), turned))
+    for name, there in (("x.w", "x.w"), ("m0.tau", "m0.tau"), ("m1.phi_rel", "m2.phi_rel"), ("y.w", "y.w")):
+        assert np.abs(plain[name] - other[there]).max() < 1e-11
 
 
 def energy(run: Result) -> tuple[Array, Array]:
@@ -456,8 +467,8 @@ def test_in_a_straight_line() -> None:
 def test_it_starts_where_dampers_put_it_or_where_it_is_told() -> None:
     middle = CHAINS["two spring-dampers"]
     run = Simulation(chain(middle), h=1e-3).run(0.01)
-    # d0 = 1, d1 = 0.2, from 0.1 to 0
-    assert run["m0.phi_rel"][0] == pytest.approx(-0.1 * 0.2 / 1.2)
+    # from 0.1 to 0: d0*phi_rel0 = d1*(phi_rel1 - 0.05), d0 = 1, d1 = 0.2
+    assert run["m0.phi_rel"][0] == pytest.approx(-0.2 * 0.15 / 1.2)
     d = chain(middle)
     d.set_start("m0.phi_rel", 0.07)
     run = Simulation(d, h=1e-3).run(0.01)
