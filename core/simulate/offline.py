@@ -250,12 +250,11 @@ class Simulation(Stepper):
         for name, value in (inputs or {}).items():
             self.set_input(name, value)
         first = self.state.step_no
-        before = self.state.counters["negative_heat"]
+        before = self.state.counters
         values, modes = self.stretch(ticks, _reporter(progress))
         self.warn_of_converters(values)
         time = (first + self.substeps * np.arange(ticks + 1, dtype=np.float64)) * self._h
-        if self.state.counters["negative_heat"] > before:
-            text = "a friction element gave heat back: its friction coefficient is below 0 at some slip"
+        for text in heat_given_back(before, self.state.counters):
             warnings.warn(f"{self.model.name}: {text}", RuntimeWarning, stacklevel=2)
         return Result(self.model, time, values, modes, self.state.counters)
 
@@ -422,3 +421,13 @@ def _reporter(progress: bool | Callable[[float], None]) -> Callable[[float], Non
     if not progress:
         return lambda done: None
     return lambda done: print(f"\r{100 * done:3.0f} %", end="\n" if done >= 1.0 else "", file=sys.stderr, flush=True)
+
+
+def heat_given_back(before: Mapping[str, int], after: Mapping[str, int]) -> list[str]:
+    """Why friction elements gave heat back between two readings of the counters, in words; nothing if none did."""
+    beyond = after["beyond_standstill"] - before["beyond_standstill"]
+    causes = {
+        "its friction coefficient is below 0 at some slip": after["negative_heat"] - before["negative_heat"] - beyond,
+        "its slip ended within a step that is too long for how its friction rises from standstill": beyond,
+    }
+    return [f"a friction element gave heat back: {cause}" for cause, count in causes.items() if count > 0]

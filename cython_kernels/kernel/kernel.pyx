@@ -50,7 +50,7 @@ cnp.import_array()
 cdef double STEP_ROUNDING = 1e-12
 #: counters of KernelState.counters, in the order of the C enum
 COUNTER_NAMES = ("events", "splits_max", "fallbacks", "decisions", "pivots", "pivots_max", "relaxed", "evals",
-                 "steep_unsolved", "refused", "negative_heat")
+                 "steep_unsolved", "refused", "negative_heat", "beyond_standstill")
 
 
 include "kernel_bind.pxi"

@@ -395,5 +395,6 @@ cdef enum:
     TL_C_EVALS = 7        # force evaluations
     TL_C_STEEP = 8        # steps in which the torque of steep friction was not found to 1e-6
     TL_C_REFUSED = 9      # trials not taken because an element without a source would have given energy
-    TL_C_HEAT = 10        # times friction gave heat back all the same: its curve is negative there, or the step is wrong
-    TL_COUNTERS = 11
+    TL_C_HEAT = 10        # times friction gave heat back all the same: its curve is negative there, or TL_C_BEYOND
+    TL_C_BEYOND = 11      # of them, where the curve is not: the slip ended within a trial that was taken beyond standstill
+    TL_COUNTERS = 12

@@ -100,20 +100,35 @@ cdef inline int32_t book_friction(const tl_model* m, tl_state* s, double x, tl_c
     return 0
 
 
-cdef inline int32_t negative_curve(const tl_state* s, int32_t i) noexcept nogil:
-    """1 when the friction coefficient of element i itself is below 0 at one of the trial's ends. (A capacity below 0 after
-    a normal force that has vanished within the trial does not count: the trial is cut there.)"""
+cdef inline int32_t pushes(const tl_state* s, int32_t i) noexcept nogil:
+    """1 when element i is pressed and yet acts along its slip at one of the trial's ends: its friction coefficient is below 0
+    there, or the slip has ended before. (A capacity below 0 after a normal force that has vanished within the trial does not
+    count: the trial is cut there.)"""
     return (s.now.raw[i] > 0.0 and s.mode[i] * s.now.tau[i] > 0.0) or (s.end.raw[i] > 0.0 and s.mode[i] * s.end.tau[i] > 0.0)
+
+
+cdef inline int32_t coefficient_below_0(const tl_model* m, int32_t i, double slip) noexcept nogil:
+    """1 when the curve of element i says so at that slip, or at standstill behind its end."""
+    cdef int32_t hint = 0
+    if m.fr[i].mu < 0:
+        return m.fr[i].cap0 < 0.0
+    return table1(&m.tab1[m.fr[i].mu], slip if slip > 0.0 else 0.0, &hint) < 0.0
+
+
+cdef inline void count_heat(const tl_model* m, tl_state* s, int32_t i, double slip0, double slip1) noexcept nogil:
+    """Element i has given heat back between two slips (in the sense of its mode): by which cause."""
+    s.counters[TL_C_HEAT] += 1
+    s.counters[TL_C_BEYOND] += not (coefficient_below_0(m, i, slip0) or coefficient_below_0(m, i, slip1))
 
 
 cdef int32_t take_back(const tl_model* m, tl_state* s, double x, const double* wm, const double* w1,
                        int32_t four) noexcept nogil:
     """After book_friction met heat below 0: rounding of the slip is left at 0 (0 is returned); a slip that has turned round
-    restores the books (1); a curve of friction that is itself negative there is booked as it is, and counted."""
-    cdef int32_t i, bad = 0
+    restores the books (1); what acts along its slip all the same is booked as it is, and counted."""
+    cdef int32_t i, k, bad = 0
     cdef double heat
     for i in range(TL_NF(m)):
-        if s.mode[i] & 1 and not negative_curve(s, i):
+        if s.mode[i] & 1 and not pushes(s, i):
             heat = heat4(m, s, i, x, wm, w1) if four else heat2(m, s, i, x, w1)
             bad |= heat < -TOL_R * x * s.h * (fabs(s.now.tau[i]) + fabs(s.end.tau[i]) + (fabs(s.em.tau[i]) if four else 0.0)) and (
                 s.end.raw[i] >= 0.0)
@@ -122,9 +137,10 @@ cdef int32_t take_back(const tl_model* m, tl_state* s, double x, const double* w
             heat = heat4(m, s, i, x, wm, w1) if four else heat2(m, s, i, x, w1)
             if bad:
                 s.e_fr[i] -= heat if heat > 0.0 else 0.0
-            elif negative_curve(s, i):
-                s.e_fr[i] += heat if heat < 0.0 else 0.0
-                s.counters[TL_C_HEAT] += heat < 0.0
+            elif heat < 0.0 and pushes(s, i):
+                s.e_fr[i] += heat
+                k = TL_FR_ROW(m, i)
+                count_heat(m, s, i, s.mode[i] * s.now.w[k], s.mode[i] * s.end.w[k])
     return bad
 
 

@@ -281,7 +281,7 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, con
         heat = -dt * box.tau[c] * w[k]
         # what boxed_refine leaves of a slip at rest goes either way, and is taken out by come_to_rest
         if heat < -(CREEP if TL_NST(m) > 0 and box.side[c] == 0 else TOL_R) * dt * fabs(box.tau[c]):
-            s.counters[TL_C_HEAT] += 1
+            count_heat(m, s, i, fabs(s.now.w[k]), fabs(w[k]))
         s.e_fr[i] += heat if heat > 0.0 else 0.0
     if TL_ND(m) + TL_NVG(m) > 0:
         book_drivers(m, s, p, dt)

@@ -99,8 +99,10 @@ class SolverStats:
     steep_unsolved: int = 0
     #: trials not taken because an element without a source would have given energy
     refused: int = 0
-    #: times friction gave heat back all the same: its curve is negative there
+    #: times friction gave heat back all the same: its curve is negative there, or beyond_standstill
     negative_heat: int = 0
+    #: of them, where the curve is not negative: the slip ended within a step too long for how friction rises
+    beyond_standstill: int = 0
 
 
 @dataclass(frozen=True)

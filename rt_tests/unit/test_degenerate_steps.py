@@ -8,6 +8,7 @@ from hard_drivelines import CURVES, Array, Motion, braked_shafts, chain, pressed
 
 from torqueloop.core.components import Clutch, Inertia, Spring, SpringDamper
 from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.tables import Table1D
 from torqueloop.core.simulate.offline import Simulation
 
 orders = pytest.mark.parametrize("order", [2, 4])
@@ -185,3 +186,24 @@ def test_stiff_spring_under_load_is_a_rigid_shaft_in_the_mean(order: int) -> Non
     assert 0.5 * (carried[-1] + carried[-2]) == pytest.approx(6.0, rel=1e-3)
     assert carried[1:].min() >= -1e-3 and carried.max() <= 12.0 + 1e-3
     assert run.result.energy().residual == pytest.approx(0.0, abs=1e-6)
+
+
+# --- heat given back ------------------------------------------------------------------------------------------------
+@orders
+def test_a_coefficient_below_0_is_told_as_that(order: int) -> None:
+    """The line through the last points goes on below 0: at 50 rad/s the coefficient is -0.4."""
+    falling = Table1D((0.0, 10.0, 20.0), (0.5, 0.4, 0.2), extrapolation="linear")
+    with pytest.warns(RuntimeWarning, match="friction coefficient is below 0 at some slip") as told:
+        run = run_chain(chain([1.0, 2.0], [50.0, 0.0], fn=100.0, mue=falling, order=order), 0.1)
+    assert len(told) == 1
+    assert run.result.counters["negative_heat"] > 0 == run.result.counters["beyond_standstill"]
+
+
+def test_a_torque_beyond_standstill_is_told_as_that() -> None:
+    """No coefficient is below 0; the slip ends within a step of 100 ms, and its friction rises from standstill."""
+    J, w0, fn, peak = random_chain(2)
+    d = chain([float(x) for x in J], list(w0), fn=fn, mue=CURVES["none at rest"], peak=peak, order=4)
+    with pytest.warns(RuntimeWarning, match="its slip ended within a step that is too long") as told:
+        run = run_chain(d, 1.0, h=0.1)
+    assert len(told) == 1
+    assert run.result.counters["beyond_standstill"] == run.result.counters["negative_heat"] > 0
