@@ -24,6 +24,7 @@ from torqueloop.hil.rig.describe.controllers import ControllerTable
 from torqueloop.hil.rig.describe.devices import EngineControlTable, Sensor
 from torqueloop.hil.rig.describe.fault_tables import Fault
 from torqueloop.hil.rig.describe.hydraulics import HydraulicsTable
+from torqueloop.hil.rig.describe.links import Link, written_out
 from torqueloop.hil.rig.describe.peer_tables import (
     LONGEST_S,
     Bus,
@@ -99,32 +100,6 @@ class Clock(ConfigTable):
         return self
 
 
-class Link(ConfigTable):
-    """One entry of [inputs] or [outputs]: where the value comes from."""
-
-    SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string", "number")
-
-    #: name of the signal: of the model, a bus, the driver, the vehicle, the rig
-    signal: str | None = None
-    #: a constant instead of a signal: a number in the unit of the target, or a word of its value table
-    value: float | str | None = None
-    #: factor on the value in SI; with a gain or an offset of its own, units are the author's business
-    gain: float = 1.0
-    #: added after the gain, in SI
-    offset: float = 0.0
-
-    @model_validator(mode="after")
-    def _one(self) -> Link:
-        if (self.signal is None) == (self.value is None):
-            raise BadValue("needs either signal or value", key="signal", value=self.signal)
-        return self
-
-    @property
-    def converts(self) -> bool:
-        """A gain or offset of its own was given: units are the author's business."""
-        return bool({"gain", "offset"} & self.model_fields_set)
-
-
 class Output(Link):
     """One entry of [outputs]: where the value comes from, and what it is held to, whatever it is."""
 
@@ -142,18 +117,6 @@ class Output(Link):
         if self.min is not None and self.max is not None and not self.min <= self.max:
             raise BadValue("max = {value} is below min", key="max", value=self.max, allowed=f">= {self.min}")
         return self
-
-
-def _link(value: Any) -> Any:
-    # short forms: "engine.w" and 1.0
-    if isinstance(value, str):
-        return {"signal": value}
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return {"value": float(value)}
-    if isinstance(value, dict):
-        numbers = ("value", "gain", "offset", "min", "max", "slew")
-        return {k: float(v) if k in numbers and isinstance(v, int) else v for k, v in value.items()}
-    return value
 
 
 class Limit(ConfigTable):
@@ -290,7 +253,7 @@ class RigConfig(ConfigTable):
     @field_validator("inputs", "outputs", mode="before")
     @classmethod
     def _links(cls, table: Any) -> Any:
-        return {name: _link(value) for name, value in table.items()} if isinstance(table, dict) else table
+        return {name: written_out(value) for name, value in table.items()} if isinstance(table, dict) else table
 
     @field_validator("driver", mode="before")
     @classmethod

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, WithJsonSchema, field_validator, model_validator
+from pydantic import Field, WithJsonSchema, field_validator
 
-from torqueloop.hil.common.config_file import BadValue, ConfigTable
+from torqueloop.hil.common.config_file import ConfigTable
+from torqueloop.hil.rig.describe.links import Link, written_out
 
 #: points [x, y], and a curve of them
 _POINT: dict[str, Any] = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
@@ -18,30 +19,11 @@ PARAMETERS_SCHEMA: dict[str, Any] = {
 }
 
 
-class Read(ConfigTable):
+class Read(Link):
     """One entry of `reads`: where the controller has a number from."""
 
-    SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string", "number")
-
-    #: name of the signal
-    signal: str | None = None
     #: a constant in SI instead
     value: float | None = None
-    #: factor on the signal in SI; with a gain or an offset of its own, units are the author's business
-    gain: float = 1.0
-    #: added after the gain, in SI
-    offset: float = 0.0
-
-    @model_validator(mode="after")
-    def _one(self) -> Read:
-        if (self.signal is None) == (self.value is None):
-            raise BadValue("needs either signal or value", key="signal", value=self.signal)
-        return self
-
-    @property
-    def converts(self) -> bool:
-        """A gain or offset of its own was given."""
-        return bool({"gain", "offset"} & self.model_fields_set)
 
 
 class ControllerTable(ConfigTable):
@@ -59,12 +41,4 @@ class ControllerTable(ConfigTable):
     @field_validator("reads", mode="before")
     @classmethod
     def _short(cls, table: Any) -> Any:
-        return {name: _read(value) for name, value in table.items()} if isinstance(table, dict) else table
-
-
-def _read(value: Any) -> Any:
-    if isinstance(value, str):
-        return {"signal": value}
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return {"value": float(value)}
-    return value
+        return {name: written_out(value) for name, value in table.items()} if isinstance(table, dict) else table

@@ -23,13 +23,14 @@ from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.load import message_names
 from torqueloop.hil.link.carriers import MOTION, MOTION_UNITS, POSE_UNITS
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
-from torqueloop.hil.rig.describe.config import Link, RigConfig, load_rig_config
+from torqueloop.hil.rig.describe.config import RigConfig, load_rig_config
 from torqueloop.hil.rig.describe.controller_plan import add_signals as add_controllers
 from torqueloop.hil.rig.describe.device_plan import add_signals as add_devices
 from torqueloop.hil.rig.describe.fault_plan import add_fault_signals
 from torqueloop.hil.rig.describe.hydraulic_plan import add_signals as add_hydraulics
 from torqueloop.hil.rig.describe.hydraulic_plan import command_signal
 from torqueloop.hil.rig.describe.hydraulics import HydraulicsConfig, load_hydraulics
+from torqueloop.hil.rig.describe.links import Link
 from torqueloop.hil.rig.describe.peer_tables import relative
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan
 from torqueloop.hil.rig.describe.signals import SignalTable

@@ -24,13 +24,14 @@ from torqueloop.hil.can.units import si_unit as database_unit
 from torqueloop.hil.can.units import to_si as database_to_si
 from torqueloop.hil.link.carriers import MOTION, SHORT, Carriers
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
-from torqueloop.hil.rig.describe.config import Link, Output, RigConfig
+from torqueloop.hil.rig.describe.config import Output, RigConfig
 from torqueloop.hil.rig.describe.controller_plan import plan_reads
 from torqueloop.hil.rig.describe.device_plan import plan_devices
 from torqueloop.hil.rig.describe.fault_plan import plan_faults
 from torqueloop.hil.rig.describe.guard_plan import plan_guards
 from torqueloop.hil.rig.describe.hydraulic_plan import plan_hydraulics
 from torqueloop.hil.rig.describe.hydraulics import HydraulicsConfig
+from torqueloop.hil.rig.describe.links import Link
 from torqueloop.hil.rig.describe.phases import frame_bits, spread
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, UnitPlan, VehiclePlan
 from torqueloop.hil.rig.describe.send_plan import is_cyclic, send_kind, send_row

@@ -1,0 +1,47 @@
+"""Where a value comes from: entries of [inputs], [outputs] and of what controllers read."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydantic import model_validator
+
+from torqueloop.hil.common.config_file import BadValue, ConfigTable
+
+
+class Link(ConfigTable):
+    """One entry of [inputs] or [outputs]: where the value comes from."""
+
+    SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string", "number")
+
+    #: name of the signal: of the model, a bus, the driver, the vehicle, the rig
+    signal: str | None = None
+    #: a constant instead of a signal: a number in the unit of the target, or a word of its value table
+    value: float | str | None = None
+    #: factor on the value in SI; with a gain or an offset of its own, units are the author's business
+    gain: float = 1.0
+    #: added after the gain, in SI
+    offset: float = 0.0
+
+    @model_validator(mode="after")
+    def _one(self) -> Link:
+        if (self.signal is None) == (self.value is None):
+            raise BadValue("needs either signal or value", key="signal", value=self.signal)
+        return self
+
+    @property
+    def converts(self) -> bool:
+        """A gain or offset of its own was given: units are the author's business."""
+        return bool({"gain", "offset"} & self.model_fields_set)
+
+
+def written_out(value: Any) -> Any:
+    """An entry as a table, whichever form it has: "engine.w" and 1.0 are short ones."""
+    if isinstance(value, str):
+        return {"signal": value}
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return {"value": float(value)}
+    if isinstance(value, dict):
+        numbers = ("value", "gain", "offset", "min", "max", "slew")
+        return {k: float(v) if k in numbers and isinstance(v, int) else v for k, v in value.items()}
+    return value
