@@ -21,13 +21,13 @@ UNLIMITED = 1e301
 #: h/2 * slope * compliance above which the torque of a sliding element is found implicitly: explicit evaluation is
 #: stable below 1 and still accurate at 0.2; larger values let clutches with steep mu(w) chatter around zero slip
 STIFF = 0.2
-#: largest h*omega of a resolved oscillation, and h*d/m of a resolved decay: a step cut within a steeper one leaves
-#: energy open (order 4: at 0.25 up to 2e-4 of what is turned over, at 1 2e-3; beyond the limit nothing, accept.pxi)
+#: largest h*omega of a resolved oscillation, h*d/m and h*c/d of a resolved decay: a step cut within a steeper one
+#: leaves energy open (at the limit order 4 up to 2e-4 of what is turned over, at 1 2e-3; of decays 3e-4 at 2; beyond
+#: the limit nothing, accept.pxi)
 RESOLVED = 0.25
-RESOLVED_DECAY = 2.0
 #: how far steps leave a relaxation unresolved whose acceleration is still taken at its instant: beyond it there would
 #: be more rounding in the mean of two of them, 2e-16 of each, than a step leaves of a speed
-FOLLOWED = 1e3
+FOLLOWED = 1e4
 #: part of h over which a decision looks ahead. Short: it then finds the mode of this instant, and later events of the
 #: same step get a split of their own. Not 0: a torque that has just reached its limit must be seen to go beyond it.
 #: Springs the step does not resolve shorten it in proportion, since forces are taken as they go on from now.
@@ -195,7 +195,7 @@ def _unresolved(Minv: np.ndarray, G: np.ndarray, D: np.ndarray, h: float) -> flo
         return 0.0
     omega2 = np.abs(np.linalg.eigvals(Minv @ G)).max()
     decay = np.abs(np.linalg.eigvals(Minv @ D)).max()
-    return float(max(h * np.sqrt(omega2) / RESOLVED, h * decay / RESOLVED_DECAY))
+    return float(max(h * np.sqrt(omega2), h * decay) / RESOLVED)
 
 
 def _relaxation(a: ModelArrays, D: np.ndarray, G: np.ndarray, h: float) -> float:
@@ -203,7 +203,7 @@ def _relaxation(a: ModelArrays, D: np.ndarray, G: np.ndarray, h: float) -> float
     if not len(a.rx):
         return 0.0
     here = np.ix_(a.rx["coord"], a.rx["coord"])
-    return float(h * np.abs(np.linalg.eigvals(np.linalg.solve(D[here], G[here]))).max() / RESOLVED_DECAY)
+    return float(h * np.abs(np.linalg.eigvals(np.linalg.solve(D[here], G[here]))).max() / RESOLVED)
 
 
 def _curve(a: ModelArrays, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,8 +8,9 @@ from stiff_trains import Books, run
 
 #: 500 drivelines, each with both orders, in blocks; from day to day the first ten
 BLOCKS, BLOCK, STEPS, DAILY = 20, 25, 100, 10
-#: of the energy turned over: what cuts of resolved springs leave open; with unresolved ones it is 1e-5 and less
-CLOSES = 5e-4
+#: of the energy turned over, by order: what cuts of resolved springs leave open (8e-6), and rounding where they are
+#: stiffer than 1e11 N.m/rad, in matrices with h^4 c^2 (1.3e-4); half of all are within 3e-14
+CLOSES = {2: 2e-5, 4: 2e-4}
 #: the same for heat that friction gives back: rounding
 ROUNDING = 1e-12
 
@@ -19,7 +20,7 @@ def check(seed: int, order: int, split: bool = False) -> Books:
     books = run(seed, order, STEPS, split)
     where = f"driveline {seed}, order {order}, split {split}: {books.counters}"
     assert np.isfinite(books.stored).all() and np.isfinite(books.work).all(), where
-    assert books.residual <= CLOSES * books.turned_over, f"{books.residual} of {books.turned_over} J, {where}"
+    assert books.residual <= CLOSES[order] * books.turned_over, f"{books.residual} of {books.turned_over} J, {where}"
     assert books.given_back <= ROUNDING * books.turned_over, f"{books.given_back} J given back, {where}"
     assert books.counters["negative_heat"] == 0, where
     return books
