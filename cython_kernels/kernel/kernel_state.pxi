@@ -74,7 +74,7 @@ cdef class KernelState:
     def __init__(self, KernelModel model not None):
         self.model = model
         self._state_proper()
-        self._scratch_of_trials()
+        lay_trials(self, self.model.ptr, self.ptr)
         self._scratch_of_groups()
         self._lists()
         self._patterns()
@@ -128,58 +128,24 @@ cdef class KernelState:
         s.parity = s.step_no + 3
         s.counters = s.step_no + 4
 
-    def _scratch_of_trials(self):
-        """Inputs, the other two instants, vectors of a trial, the boxed problem."""
-        cdef tl_model* m = self.model.ptr
-        cdef tl_state* s = self.ptr
-        cdef int64_t n = m.n, nf = m.nf, nm = 2 * m.n + m.nf + 4
-        cdef int64_t nb = nf + 2 * (m.ncon + m.nst), i
-        cdef double* cur
-        s.inp = <double*>zeros(self, 3 * m.nin * sizeof(double))
-        s.in_c = <double*>zeros(self, 3 * m.nin * sizeof(double))
-        for i in range(2, 4):
-            eval_block(m, &s.ev[i], <double*>zeros(self, s.nev * sizeof(double)))
-            s.others_behind[i] = s.ev[i].u
-        s.em, s.ex = &s.ev[2], &s.ev[3]
-        cur = <double*>zeros(self, (4 * n + m.neng + 2 * m.nact + 2 * m.nhot + 3 * nm + nf + 4) * sizeof(double))
-        s.um = _take(&cur, n)
-        s.am = _take(&cur, n)
-        s.s2 = _take(&cur, n)
-        s.xi1 = _take(&cur, m.neng)
-        s.fill1 = _take(&cur, m.nact)
-        s.F = _take(&cur, m.nhot)
-        s.wa = _take(&cur, m.nhot)
-        s.cmd = _take(&cur, m.nact)
-        s.g = _take(&cur, nm)
-        s.v1 = _take(&cur, nm)
-        s.v2 = _take(&cur, nm)
-        s.both = _take(&cur, lanes(n + nf))
-        s.box_w = <double*>zeros(self, (8 * nb * nb + 24 * nb + 2 * n + 16) * sizeof(double))
-        s.box_i = <int32_t*>zeros(self, (5 * nb + 4) * sizeof(int32_t))
-        s.slip_x = <double*>zeros(self, nf * sizeof(double))
-        s.press_x = <double*>zeros(self, nf * sizeof(double))
-        s.was = <int64_t*>zeros(self, 2 * nf * sizeof(int64_t))
-        s.before = s.was + nf
-        s.toggled = <int32_t*>zeros(self, nf * sizeof(int32_t))
-        s.part = 1.0
-        s.h = m.h
-        s.hint = <int32_t*>zeros(self, (2 * m.neng + 3 * m.ntc + nf + 2 * m.ncv + 4 * m.nls + 4) * sizeof(int32_t))
-
     def _lists(self):
         """Lists of elements, scratch of lock patterns, log of modes."""
         cdef tl_model* m = self.model.ptr
         cdef tl_state* s = self.ptr
         cdef int64_t n = m.n, nf = m.nf
         s.key = <uint64_t*>zeros(self, m.nkey * sizeof(uint64_t))
-        s.sliding = <int32_t*>zeros(self, 6 * (nf + 1) * sizeof(int32_t))
+        s.sliding = <int32_t*>zeros(self, 7 * (nf + 1) * sizeof(int32_t))
         s.due = s.sliding + nf + 1
         s.sticking = s.due + nf + 1
         s.due_list = s.sticking + nf + 1
         s.asked = s.due_list + nf + 1
         s.engaged = s.asked + nf + 1
+        s.steep_el = s.engaged + nf + 1
         s.still = <int32_t*>zeros(self, 2 * m.nact * sizeof(int32_t))
         s.mover = s.still + m.nact
         s.held_by = <double*>zeros(self, (m.order // 2) ** 2 * n * (n + nf + 4) * sizeof(double))
+        s.held_v = <double*>zeros(self, lanes(2 * (n + nf)) * sizeof(double))
+        s.held_tau = <double*>zeros(self, 2 * nf * sizeof(double))
         s.stuck_list = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))
         s.cut_list = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))
         s.cut_ns = -1
@@ -246,10 +212,15 @@ cdef class KernelState:
         """Scratch of losses, driven flanges, contacts, variable gears and the thermal network."""
         cdef tl_model* m = self.model.ptr
         cdef tl_state* s = self.ptr
-        cdef int64_t n = m.n, nf = m.nf, own = n * nf + 2 * nf * nf + n * nf
-        cdef double* cur = <double*>zeros(self, (8 * n + m.nlin + 2 * m.ncon + m.nst + 2 * m.nvg + 2 * m.nls) * sizeof(double))
+        cdef int64_t n = m.n, nf = m.nf, own = n * nf + 2 * nf * nf + n * nf, i
+        cdef double* cur = <double*>zeros(self, (11 * n + m.nlin + 2 * m.ncon + m.nst + 2 * m.nvg + 2 * m.nls) * sizeof(double))
         s.rho = _take(&cur, 2 * n)
+        s.root = _take(&cur, n)
+        for i in range(n):
+            s.root[i] = sqrt(fabs(m.Minv[i * n + i]))
         s.ad = _take(&cur, 2 * n)
+        s.ahead_z = _take(&cur, n)
+        s.ahead_u = _take(&cur, n)
         s.zs = _take(&cur, 2 * n)
         s.us = _take(&cur, 2 * n)
         s.f_lin = _take(&cur, m.nlin)

@@ -34,6 +34,50 @@ cdef int64_t eval_block(const tl_model* m, tl_eval* e, double* mem) noexcept:
     return cur - mem
 
 
+cdef int lay_trials(KernelState self, const tl_model* m, tl_state* s) except -1:
+    """Inputs, the other two instants, vectors of a trial, the boxed problem."""
+    cdef int64_t n = m.n, nf = m.nf, nm = 2 * m.n + m.nf + 4, i
+    cdef double* cur
+    s.inp = <double*>zeros(self, 3 * m.nin * sizeof(double))
+    s.in_c = <double*>zeros(self, 3 * m.nin * sizeof(double))
+    for i in range(2, 4):
+        eval_block(m, &s.ev[i], <double*>zeros(self, s.nev * sizeof(double)))
+        s.others_behind[i] = s.ev[i].u
+    s.em, s.ex = &s.ev[2], &s.ev[3]
+    cur = <double*>zeros(self, (10 * n + m.neng + 2 * m.nact + 6 * m.nhot + 3 * nm + 2 * nf + 4) * sizeof(double))
+    s.um = _take(&cur, n)
+    s.am = _take(&cur, n)
+    s.s2 = _take(&cur, n)
+    s.s2_longer = _take(&cur, n)
+    s.taken = _take(&cur, n)
+    s.answer = _take(&cur, n)
+    s.kept_a = _take(&cur, n)
+    s.kept_tau = _take(&cur, nf)
+    s.margin_v = _take(&cur, n)
+    s.xi1 = _take(&cur, m.neng)
+    s.fill1 = _take(&cur, m.nact)
+    s.F = _take(&cur, m.nhot)
+    s.wa = _take(&cur, m.nhot)
+    s.cut_w = _take(&cur, m.nhot)
+    s.cut_wm = _take(&cur, m.nhot)
+    s.margin_on_v = _take(&cur, m.nhot)
+    s.margin_on_z = _take(&cur, m.nhot)
+    s.cmd = _take(&cur, m.nact)
+    s.g = _take(&cur, nm)
+    s.v1 = _take(&cur, nm)
+    s.v2 = _take(&cur, nm)
+    s.both = _take(&cur, lanes(n + nf))
+    s.slip_x = <double*>zeros(self, nf * sizeof(double))
+    s.press_x = <double*>zeros(self, nf * sizeof(double))
+    s.was = <int64_t*>zeros(self, 2 * nf * sizeof(int64_t))
+    s.before = s.was + nf
+    s.toggled = <int32_t*>zeros(self, nf * sizeof(int32_t))
+    s.part = 1.0
+    s.h = m.h
+    s.hint = <int32_t*>zeros(self, (2 * m.neng + 3 * m.ntc + nf + 2 * m.ncv + 4 * m.nls + 4) * sizeof(int32_t))
+    return 0
+
+
 cdef int64_t arena_size(const tl_model* m) noexcept nogil:
     """Doubles of scratch memory that are enough for everything that takes of it, one within the other (arena.pxd)."""
     cdef int64_t n = m.n, nf = m.nf, nls = m.nls, nth = m.nth, k = nf + 2 * (m.ncon + m.nst) + nls
@@ -42,6 +86,8 @@ cdef int64_t arena_size(const tl_model* m) noexcept nogil:
     cdef int64_t stages = nls + 1 + 4 * nls * nls + 2 * nls
     cdef int64_t shafts = 3 * joints * joints + joints + 2 * n + m.njo + 1
     cdef int64_t heat = nth * nth + 4 * nth, curved = m.ncurved * (m.order // 2), box = nf + 2 * (m.ncon + m.nst)
+    cdef int64_t boxed = 2 * box * box + 8 * box + 5 * (box + 1) // 2 + 5
     cdef int64_t gaps = 3 * curved * curved + 3 * curved + m.ncurved + 2 + 4 * n + 3 * box if curved else 0
+    cdef int64_t slides = (m.order // 2) * nf, steep = 2 * slides * slides + 4 * slides
     cdef int64_t gears = 16 * m.nvg * m.nvg + 10 * m.nvg + 5 * n if m.nvg else 0
-    return losses + stages + shafts + heat + gaps + gears + 10 * n + nf + m.nrx
+    return losses + stages + shafts + heat + gaps + gears + steep + boxed + 12 * n + 2 * nf + m.nrx

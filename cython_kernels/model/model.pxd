@@ -250,20 +250,34 @@ cdef struct tl_state:
     # ---- scratch, derived ----
     double* in_c          # (3, nin) polynomial coefficients over the step
     tl_eval* ev           # (4) the two instants, whose memory belongs to the state proper, em, ex
-    double* um            # (n) speeds and accelerations in the middle of the trial (order 4)
-    double* am
+    double* um            # (n) speeds in the middle of the trial (order 4), of the part of it that is taken, of an impulse step
+    double* am            # (n) accelerations there; those of a look-ahead (decide.pxi)
     double* s2            # (n) curvature of the acceleration over the trial
+    double* s2_longer     # (n) that of the longer trial while a shorter one is made
+    double* taken         # (n) speeds that the forces of the trial were taken at, before these were corrected
+    double* cut_w         # (nhot) row speeds at the cut of a trial,
+    double* cut_wm        # (nhot) and in the middle of the part before it (order 4)
     double* xi1
     double* fill1
-    double* F             # (nhot) row forces
+    double* F             # (nhot) forces along the rows
     double* wa            # (nhot) row accelerations now
     double* cmd           # (nact) commanded pressure within its limits
-    double* g             # (2n)
-    double* v1            # (2n)
-    double* v2            # (2n)
+    double* g             # (2n) forces on u, stage by stage
+    double* v1            # (2n + nf) scratch. Of three points: parts of the speeds (start4, trial.pxi)
+    double* v2            # (2n + nf) scratch. Of three points: accelerations of both stages
     double* both          # (n + nf + fill) accelerations, and below them the torques of the elements at rest
-    double* rho           # (2n) constraint forces on u, stage by stage
+    double* rho           # (2n) constraint forces or impulses on u, stage by stage; before them what they are found from
+    double* root          # (n) roots of the diagonal of M^-1 (with driven flanges: of what is free then): |P0_ij| <= root_i root_j
     double* ad            # (2n) accelerations that driven flanges prescribe
+    double* ahead_z       # (n) angles and speeds in the middle of a look-ahead (decide.pxi)
+    double* ahead_u
+    double* answer        # (n) accelerations that answer a torque of 1 at one element (respond, lone_event.pxi)
+    double* kept_a        # (n) accelerations and torques in case what follows does not hold (keep_instant, lone_event.pxi)
+    double* kept_tau      # (nf)
+    double* margin_v      # (n) row that the margin of an event takes from the forces on u, and its products with
+    double* margin_on_v   # (nhot) all rows (likely_length.pxi);
+    double* margin_on_z   # (nhot) those of the direction z
+    int32_t* steep_el     # (nf) elements whose torque is found with the accelerations (steep.pxi)
     int32_t listed        # 1: only what is due changes in this trial against the one before (list_rest, quiet.pxi)
     int32_t to_end        # 1: the pressures at the end of the step are those of s.ex
     int32_t last          # 1: and this trial ends there
@@ -291,8 +305,8 @@ cdef struct tl_state:
     int32_t held_e        # and of what springs see
     double* slip_x        # (nf) fraction of the trial at which a slip comes to zero
     double* press_x       # (nf) and at which a normal force appears or vanishes; 2 where it does not
-    int64_t* before       # (nf) modes before a decision
-    int64_t* was          # (nf) the same as the log has them
+    int64_t* before       # (nf) modes before a decision, an impact, an impulse step
+    int64_t* was          # (nf) those before a decision as the log has them
     double slack          # rounding of a torque in the trial, -1: not known (torque_rounding, events.pxi)
     int32_t passing       # how many normal forces appear or vanish in the trial
     int32_t lone          # element to which alone something happens in the trial, -1: none
@@ -303,7 +317,7 @@ cdef struct tl_state:
     double att_theta      # to which the attitudes have been advanced, likewise
     double theta          # where in the step's inputs the present instant lies, 0..1
     double* zs            # (2n) angles, stage by stage
-    double* us            # (2n) speeds
+    double* us            # (2n) speeds; scratch of instants, which have no stages
     double* f_lin         # (nlin) forces of springs and dampers at one stage
     double* f_con         # (ncon) and of contacts
     double* contact_x     # (ncon + nst) fraction of the trial at which the regime of a contact, or the way to a stop, ends
@@ -324,8 +338,6 @@ cdef struct tl_state:
     const double* W0
     const double* SinvBt
     double* own_rows      # memory of these copies
-    double* box_w         # boxed problem: matrices and vectors
-    int32_t* box_i
     int32_t* hint         # table search hints (speed only)
     tl_pattern* cache
     int64_t cache_clock   # look-ups so far: the slot used least recently gives way
@@ -350,6 +362,8 @@ cdef struct tl_state:
     const tl_pattern* held_pat  # pattern that held_by is made of
     int32_t held_rows
     double* held_by       # P (order 4: P4), and below it the rows of T (T4) of the elements that stick; by columns
+    double* held_v        # what it gives: accelerations of the stages, and below them the torques of these elements
+    double* held_tau      # (2nf) torques of all elements at rest, in the middle and at the end
     # mode log ring: (step, time, element, mode)
     int64_t stiff         # 1: some element of the last evaluation is steep
     int64_t log_n

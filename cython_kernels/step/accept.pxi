@@ -20,6 +20,9 @@
 #
 # Before a trial is taken, what it does to elements without a source of energy is checked: friction never gives heat back.
 # A trial that would is refused (counted), and the step goes on with a method that cannot: advance.pxi.
+#
+# Needs: trial.pxi (idle_integrator, trial_pressures), events.pxi (TOL_R, poly_at), contacts.pxi, gaps.pxi (gap_balance), driven.pxi
+# (driven_books), ratios.pxi (ratio_books), bodies.pxi, joints.pxi, model/laws.pxd.
 
 #: of the energy turned over in a trial of three points: what contacts with an exponent may give beyond their potential
 cdef double BALANCE_TOL = 1e-6
@@ -144,19 +147,32 @@ cdef int32_t take_back(const tl_model* m, tl_state* s, double x, const double* w
     return bad
 
 
+cdef inline void motion_at2(const tl_model* m, double x, double xh, tl_cvec u, tl_cvec z, tl_cvec a, tl_cvec hs1, tl_vec ux,
+                            tl_vec zx) noexcept nogil:
+    """Speeds ux and angles zx at the fraction x of a trial of two points, on its polynomial; xh: its time."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        zx[i] = z[i] + xh * u[i] + xh * xh * (0.5 * a[i] + (1.0 / 6.0) * x * hs1[i])
+        ux[i] = u[i] + xh * (a[i] + 0.5 * x * hs1[i])
+
+
+cdef inline void rates_at(const tl_model* m, double x, tl_vec a, tl_cvec hs1, tl_cvec s2) noexcept nogil:
+    """a <- accelerations at the fraction x of the trial."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        a[i] = a[i] + x * (hs1[i] + x * s2[i])
+
+
 cdef inline int32_t accept2(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """Books of the trial up to the fraction x of h, two points. For x < 1 also cuts u1, z1. 1: refused."""
-    cdef int32_t i, k, n = TL_N(m)
+    cdef int32_t i, k
     cdef double xh = x * s.h, q = 0.25 * x * s.h
     cdef tl_cvec w0 = s.now.w
     cdef tl_cvec w1 = s.end.w
     cdef tl_cvec p0 = s.now.port
     cdef tl_cvec p1 = s.end.port
     if x != 1.0:
-        # cut: state at x on the polynomial
-        for i in range(n):
-            s.end.z[i] = s.now.z[i] + xh * s.now.u[i] + xh * xh * (0.5 * s.now.a[i] + (1.0 / 6.0) * x * s.end.hs1[i])
-            s.end.u[i] = s.now.u[i] + xh * (s.now.a[i] + 0.5 * x * s.end.hs1[i])
+        motion_at2(m, x, xh, s.now.u, s.now.z, s.now.a, s.end.hs1, s.end.u, s.end.z)
         gather(m, s.end.u, s.em.w)
         w1 = s.em.w
     if book_friction(m, s, x, w1, w1, 0):
@@ -191,7 +207,7 @@ cdef inline double work_on(const tl_model* m, const tl_state* s, int32_t k, doub
 
 
 cdef inline int32_t accept4(const tl_model* m, tl_state* s, double x) noexcept nogil:
-    """As accept2 for three points; for x < 1 s.F receives the speeds at x."""
+    """As accept2 for three points."""
     cdef int32_t i, k, n = TL_N(m)
     cdef double h = s.h, xh = x * s.h, y = 0.5 * x
     cdef tl_cvec wm = s.em.w
@@ -203,10 +219,10 @@ cdef inline int32_t accept4(const tl_model* m, tl_state* s, double x) noexcept n
             s.end.z[i] = s.now.z[i] + xh * s.now.u[i] + xh * xh * (0.5 * s.now.a[i] + x * (s.end.hs1[i] / 6.0 + x * s.s2[i] / 12.0))
             s.end.u[i] = s.now.u[i] + xh * (s.now.a[i] + x * (0.5 * s.end.hs1[i] + x * s.s2[i] / 3.0))
             s.um[i] = s.now.u[i] + y * h * (s.now.a[i] + y * (0.5 * s.end.hs1[i] + y * s.s2[i] / 3.0))
-        gather(m, s.um, s.ex.w)
-        gather(m, s.end.u, s.F)
-        wm = s.ex.w
-        w1 = s.F
+        gather(m, s.um, s.cut_wm)
+        gather(m, s.end.u, s.cut_w)
+        wm = s.cut_wm
+        w1 = s.cut_w
     if book_friction(m, s, x, wm, w1, 1):
         return 1
     for i in range(TL_NPORT(m)):
@@ -390,13 +406,13 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
     for i in range(n):
         s.now.u[i] = s.end.u[i]
         s.now.z[i] = s.end.z[i]
-        s.now.a[i] = s.now.a[i] + x * (s.end.hs1[i] + x * s.s2[i])
+    rates_at(m, x, s.now.a, s.end.hs1, s.s2)
     if not renewed:
         for i in range(n):
             s.now.hs1[i] = s.end.hs1[i] + 2.0 * x * s.s2[i]
             s.hs2[i] = s.s2[i]
     for i in range(TL_NHOT(m)):
-        s.now.w[i] = s.F[i] if four else s.em.w[i]
+        s.now.w[i] = s.cut_w[i] if four else s.em.w[i]
     relax_speeds(m, s)
     relax_accelerations(m, s)
     if renewed and s.listed and not four:

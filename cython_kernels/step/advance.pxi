@@ -10,6 +10,8 @@
 #
 # contacts.pxi: springs with play; losses.pxi: torques that depend on reactions; driven.pxi: prescribed motion, variable
 # ratios; stages.pxi: the linear problem with these; thermal.pxi: temperatures.
+#
+# Needs: step_imports.pxi, gather, forces.pxi, bodies.pxi, joints.pxi, poses.pxi; includes the rest.
 
 cdef enum:
     MAX_SPLITS = 12        # events handled one by one in a step; 6 was the worst seen in a full-throttle run
@@ -19,6 +21,10 @@ cdef enum:
 cdef double SHORT = 1e-2
 #: instead of the fraction of a trial: it was not taken
 cdef double REFUSED = -1.0
+#: of h: so little left of a step is the rounding of the fractions at which it was cut; nothing moves in it
+cdef double ALL_DONE = 1e-12
+#: of h: a time so little before the end of a step is that end; up to 1e9 steps (11 days of 1 ms) it is known to 1e-7 of one
+cdef double TIME_ROUNDING = 1e-6
 
 
 include "contacts.pxi"
@@ -36,6 +42,7 @@ include "thermal.pxi"
 include "box.pxi"
 include "impulse.pxi"
 include "decide.pxi"
+include "by_pattern.pxi"
 include "settle.pxi"
 include "gaps.pxi"
 include "lone_event.pxi"
@@ -133,132 +140,159 @@ cdef void lower_order(const tl_model* m, tl_state* s) noexcept nogil:
     whole_length(m, s)
 
 
-cdef int busy_step(const tl_model* m, tl_state* s, double dt, int32_t made) noexcept nogil:
-    """The step in which something happens, or may. made: TRIED when a quiet step has made its first trial. As advance."""
-    cdef int32_t i, n = TL_N(m), splits = 0, own_length = 0, simply, moved, foreseen = 0
-    cdef double done = 0.0, end = 1.0 if dt == m.h else dt / m.h, last = end, x, y, chk, left
+cdef struct tl_course:
+    # of a step in which something happens, or may; fractions of h
+    double done            # how far it has come
+    double end             # where the present part ends: at the next knee of a ratio, or with the step
+    double last            # where the step ends
+    int32_t made           # TRIED: a quiet step has made the trial
+    int32_t splits         # events so far
+    int32_t own_length     # 1: the rest in trials of its length, not cut from longer ones
+    int32_t foreseen       # 1: s.now.hs1 is over a whole step
+
+
+cdef inline void begin_course(const tl_model* m, tl_state* s, tl_course* k, double dt, int32_t made) noexcept nogil:
+    k.done = 0.0
+    k.last = 1.0 if dt == m.h else dt / m.h
+    k.end = k.last
+    k.made = made
+    k.splits = 0
+    k.own_length = 0
+    k.foreseen = 0
     if moving(m):
-        own_length = 1                       # no ratio is asked for beyond its knees
-        end = next_knee(m, s, done, last)
+        k.own_length = 1                     # no ratio is asked for beyond its knees
+        k.end = next_knee(m, s, k.done, k.last)
     elif TL_NVG(m) > 0:
         next_ratios(m, s)
-    while True:
-        s.theta = done
-        if (m.stiff_cut or own_length) and end - done < 1.0:
-            shorten(m, s, end - done)
-            if foreseen:
-                for i in range(n):
-                    s.now.hs1[i] *= s.part
-        foreseen = 0
-        if s.ties and made != TRIED:             # (quiet_step has seen to them)
-            end_ties(m, s)
-        if made == TRIED:
-            take_over(m, s)                  # the quiet step has made this trial, and then something happens in it
-        else:
-            if s.listed:
-                gather(m, s.now.a, s.wa)
-                s.last = s.to_end and own_length
-            trial(m, s, done)
-            s.last = 0
-        chk = 0.0
-        for i in range(n):
-            chk += s.end.u[i]
-        if chk - chk != 0.0:                  # inf or NaN somewhere
-            s.status = 1
+
+
+cdef inline void make_trial(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+    """The next trial, over the rest of the part or a whole step, unless the quiet step has made it."""
+    cdef int32_t i
+    s.theta = k.done
+    if (m.stiff_cut or k.own_length) and k.end - k.done < 1.0:
+        shorten(m, s, k.end - k.done)
+        if k.foreseen:
+            for i in range(TL_N(m)):
+                s.now.hs1[i] *= s.part
+    k.foreseen = 0
+    if s.ties and k.made != TRIED:           # (quiet_step has seen to them)
+        end_ties(m, s)
+    if k.made == TRIED:
+        take_over(m, s)                      # and then something happens in it
+        return
+    if s.listed:
+        gather(m, s.now.a, s.wa)
+        s.last = s.to_end and k.own_length
+    trial(m, s, k.done)
+    s.last = 0
+
+
+cdef inline int32_t is_finite(const tl_model* m, const double* u) noexcept nogil:
+    """0 with inf or NaN somewhere."""
+    cdef int32_t i
+    cdef double chk = 0.0
+    for i in range(TL_N(m)):
+        chk += u[i]
+    return not chk - chk != 0.0
+
+
+cdef inline void ask_trial(const tl_model* m, tl_state* s, const tl_course* k) noexcept nogil:
+    """Elements to which something happens in the trial, into s.asked."""
+    if k.made == TRIED or s.listed:
+        ask_listed(m, s, s.end, (s.moving if k.made == TRIED else s.n_mover) > 0 or not s.held, k.made == TRIED)
+    else:
+        ask_all(m, s, s.end)
+
+
+cdef inline double first_event(const tl_model* m, tl_state* s, double left) noexcept nogil:
+    """Fraction of the trial, up to `left`, at which the first event of any kind lies, or NO_EVENT."""
+    cdef double x = find_event(m, s, left), y
+    if TL_NCON(m) + TL_NST(m) > 0:
+        y = find_contact(m, s, left)
+        x = y if y < x else x
+    if TL_NLS(m) > 0:
+        y = find_branch(m, s, left)
+        x = y if y < x else x
+    if moving(m):
+        y = find_ratio(m, s, left)
+        x = y if y < x else x
+    return x
+
+
+cdef inline int32_t needs_length(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """1 when a trial cut at its event x would make energy: it is made again with that length."""
+    return TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or cut_makes_energy(m, s, x) or (
+        TL_NST(m) > 0 and beside_polynomial(m, s, x)))
+
+
+cdef inline int32_t give_up(const tl_model* m, tl_state* s, const tl_course* k) noexcept nogil:
+    """After a trial that was refused: two points instead of three, or, and then 1, the rest of the step in one piece."""
+    s.counters[TL_C_REFUSED] += 1
+    if s.four and TL_NLS(m) == 0:
+        lower_order(m, s)
+        return 0
+    impulse_step(m, s, k.done, k.last - k.done)
+    return 1
+
+
+cdef inline void new_capacities(const tl_model* m, tl_state* s, double theta) noexcept nogil:
+    """The interpolated capacities served the books; what follows needs those of this slip and this normal force."""
+    if s.listed:
+        each_listed(m, s, s.now.u, s.now.p, theta, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
+    else:
+        each_capacity(m, s, s.now.w, s.now.p, theta, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
+
+
+cdef inline void switch_over(const tl_model* m, tl_state* s, double x, double theta) noexcept nogil:
+    """What the event at x of the trial changes but for modes: normal forces, regimes, ends, branches, pieces, capacities."""
+    toggle_pressed(m, s)
+    s.theta = theta
+    if TL_NCON(m) > 0:
+        switch_contacts(m, s, x)
+    if TL_NST(m) > 0:
+        reach_ends(m, s, x)
+    if TL_NLS(m) > 0:
+        switch_branches(m, s, x)
+    if moving(m):
+        new_pieces(m, s, theta)
+    new_capacities(m, s, theta)
+
+
+cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_course* k, double x, double y, int32_t simply) noexcept nogil:
+    """The event at x of the trial, of which y was taken (simply: cut there), and what follows from it; 1: the step is done."""
+    s.counters[TL_C_EVENTS] += 1
+    k.splits += 1
+    k.done += y * s.part
+    switch_over(m, s, x, k.done)
+    if k.splits > MAX_SPLITS:
+        impulse_step(m, s, k.done, k.last - k.done)
+        return 1
+    s.t[0] += k.done * m.h
+    if simply and only_pressed(m, s, x):
+        press(m, s)
+    elif y == 0.0 or not plain_event(m, s, y, simply):
+        if not simply:
+            trend_of_longer(m, s)
+        decide(m, s, x, 1)
+    k.foreseen = 1
+    s.t[0] -= k.done * m.h
+    if TL_NTH(m) > 0:
+        if k.done > s.T_theta:
+            heat_step(m, s, k.done)
+        heat_rates(m, s, k.done, 0.0)
+    s.part = 1.0
+    s.h = m.h
+    if k.end - k.done < ALL_DONE:
+        if k.end == k.last:
             return 1
-        left = (end - done) / s.part
-        if left > 1.0:
-            left = 1.0
-        if made == TRIED or s.listed:
-            moved = s.moving if made == TRIED else s.n_mover
-            ask_listed(m, s, s.end, moved > 0 or not s.held, made == TRIED)
-        else:
-            ask_all(m, s, s.end)
-        x = find_event(m, s, left)
-        if TL_NCON(m) + TL_NST(m) > 0:
-            y = find_contact(m, s, left)
-            x = y if y < x else x
-        if TL_NLS(m) > 0:
-            y = find_branch(m, s, left)
-            x = y if y < x else x
-        if moving(m):
-            y = find_ratio(m, s, left)
-            x = y if y < x else x
-        if x > 1.5 and left < 1.0 and TL_NLIN(m) + TL_NCON(m) > 0 and not own_length and cut_makes_energy(m, s, left):
-            own_length = 1                   # the rest of the step in a trial of its length, not cut from a longer one
-            history_of_part(m, s, s.end.hs1, s.s2, left)
-            continue
-        y = left if x > 1.5 else x
-        if x <= 1.5:
-            find_toggled(m, s, x)
-            if not s.listed:
-                list_rest(m, s, made == TRIED, done == 0.0 and s.part == 1.0 and end == 1.0)
-            find_lone(m, s, x)
-        made = 0
-        simply = 1
-        if y > 0.0:
-            if x <= 1.5 and TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or cut_makes_energy(m, s, x) or (
-                    TL_NST(m) > 0 and beside_polynomial(m, s, x))):
-                own_length = 1               # the rest of the step in trials of its length, too
-                y = accept_shortened(m, s, done, x)
-                simply = 0
-            elif accept(m, s, done, y, x <= 1.5):
-                y = REFUSED
-            if y < 0.0:
-                s.counters[TL_C_REFUSED] += 1
-                if s.four and TL_NLS(m) == 0:
-                    lower_order(m, s)
-                    continue
-                impulse_step(m, s, done, last - done)
-                break
-        if x > 1.5:
-            if not moving(m) or end == last:
-                break
-            done = end
-            pass_knee(m, s, done)
-            end = next_knee(m, s, done, last)
-            continue
-        s.counters[TL_C_EVENTS] += 1
-        splits += 1
-        done += y * s.part
-        toggle_pressed(m, s)
-        s.theta = done
-        if TL_NCON(m) > 0:
-            switch_contacts(m, s, x)
-        if TL_NST(m) > 0:
-            reach_ends(m, s, x)
-        if TL_NLS(m) > 0:
-            switch_branches(m, s, x)
-        if moving(m):
-            new_pieces(m, s, done)
-        # the interpolated capacities served the books; what follows needs those of this slip and this normal force
-        if s.listed:
-            each_listed(m, s, s.now.u, s.now.p, done, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
-        else:
-            each_capacity(m, s, s.now.w, s.now.p, done, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
-        if splits > MAX_SPLITS:
-            impulse_step(m, s, done, last - done)
-            break
-        s.t[0] += done * m.h
-        if simply and only_pressed(m, s, x):
-            press(m, s)
-        elif y == 0.0 or not plain_event(m, s, y, simply):
-            if not simply:
-                trend_of_longer(m, s)
-            decide(m, s, x, 1)
-        foreseen = 1
-        s.t[0] -= done * m.h
-        if TL_NTH(m) > 0:
-            if done > s.T_theta:
-                heat_step(m, s, done)
-            heat_rates(m, s, done, 0.0)
-        s.part = 1.0
-        s.h = m.h
-        if end - done < 1e-12:
-            if end == last:
-                break
-            end = next_knee(m, s, done, last)
-        own_length |= along_one(m)           # costs less than to cut a longer one
+        k.end = next_knee(m, s, k.done, k.last)
+    k.own_length |= along_one(m)             # costs less than to cut a longer one
+    return 0
+
+
+cdef inline void end_course(const tl_model* m, tl_state* s, const tl_course* k, double dt) noexcept nogil:
+    """What is left to do at the end of the step."""
     if s.part != 1.0 and not m.stiff_cut and s.hist[0]:
         if s.part > SHORT:
             history_of_part(m, s, s.now.hs1, s.hs2, 1.0 / s.part)
@@ -266,26 +300,75 @@ cdef int busy_step(const tl_model* m, tl_state* s, double dt, int32_t made) noex
             forget_history(m, s)
     if s.part != 1.0 or s.pat == &s.other:
         whole_length(m, s)
-    end = last
     if moving(m):
-        meet_ratios(m, s, end)
+        meet_ratios(m, s, k.last)
     elif TL_ND(m) + TL_NVG(m) > 0:
-        hold_driven(m, s, end)
+        hold_driven(m, s, k.last)
     if TL_NPS(m) > 0:
-        poses_end(m, s, end)
-    if TL_NTH(m) > 0 and end > s.T_theta:
-        heat_step(m, s, end)
+        poses_end(m, s, k.last)
+    if TL_NTH(m) > 0 and k.last > s.T_theta:
+        heat_step(m, s, k.last)
     if TL_NCON(m) > 0 and m.ncurved > 0 and not s.four:
-        restore_law(m, s, end)
-    if splits > s.counters[TL_C_SPLITS_MAX]:
-        s.counters[TL_C_SPLITS_MAX] = splits
+        restore_law(m, s, k.last)
+    if k.splits > s.counters[TL_C_SPLITS_MAX]:
+        s.counters[TL_C_SPLITS_MAX] = k.splits
     s.t[0] += dt
     if dt == m.h:
         s.step_no[0] += 1
-        s.quiet = splits == 0 and may_be_quiet(m)
+        s.quiet = k.splits == 0 and may_be_quiet(m)
     else:
         # parts of a step (time events offline): the step number follows the time
-        s.step_no[0] = <int64_t>(s.t[0] * m.inv_h + 1e-6)
+        s.step_no[0] = <int64_t>(s.t[0] * m.inv_h + TIME_ROUNDING)
+
+
+cdef int busy_step(const tl_model* m, tl_state* s, double dt, int32_t made) noexcept nogil:
+    """The step in which something happens, or may. made: TRIED when a quiet step has made its first trial. As advance."""
+    cdef double x, y, left
+    cdef int32_t simply
+    cdef tl_course k
+    begin_course(m, s, &k, dt, made)
+    while True:
+        make_trial(m, s, &k)
+        if not is_finite(m, s.end.u):
+            s.status = 1
+            return 1
+        left = (k.end - k.done) / s.part
+        left = 1.0 if left > 1.0 else left
+        ask_trial(m, s, &k)
+        x = first_event(m, s, left)
+        if not happens(x) and left < 1.0 and TL_NLIN(m) + TL_NCON(m) > 0 and not k.own_length and cut_makes_energy(m, s, left):
+            k.own_length = 1                 # the rest of the step in a trial of its length, not cut from a longer one
+            history_of_part(m, s, s.end.hs1, s.s2, left)
+            continue
+        y = x if happens(x) else left
+        if happens(x):
+            find_toggled(m, s, x)
+            if not s.listed:
+                list_rest(m, s, k.made == TRIED, k.done == 0.0 and s.part == 1.0 and k.end == 1.0)
+            find_lone(m, s, x)
+        k.made = 0
+        simply = 1
+        if y > 0.0:
+            if happens(x) and needs_length(m, s, x):
+                k.own_length = 1             # the rest of the step in trials of its length, too
+                y = accept_shortened(m, s, k.done, x)
+                simply = 0
+            elif accept(m, s, k.done, y, happens(x)):
+                y = REFUSED
+            if y < 0.0:
+                if give_up(m, s, &k):
+                    break
+                continue
+        if happens(x):
+            if meet_event(m, s, &k, x, y, simply):
+                break
+        elif not moving(m) or k.end == k.last:
+            break
+        else:
+            k.done = k.end
+            pass_knee(m, s, k.done)
+            k.end = next_knee(m, s, k.done, k.last)
+    end_course(m, s, &k, dt)
     return 0
 
 

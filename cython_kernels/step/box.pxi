@@ -5,6 +5,7 @@
 cdef struct tl_box:
     int32_t nc             # candidates
     int32_t* cand          # (nc) their elements
+    int32_t* rows          # (nc) and the rows of these
     int32_t* side          # (nc) 0 sticks, -1 at lo (slides forward), 1 at hi
     int32_t* released      # (nc) 1: has the sliding capacity only
     int32_t* guess         # (nc) side to begin with
@@ -22,27 +23,24 @@ cdef inline int32_t box_room(const tl_model* m) noexcept nogil:
     return TL_NF(m) + 2 * (TL_NCON(m) + TL_NST(m))
 
 
-cdef inline int32_t* box_rows(const tl_model* m, tl_state* s) noexcept nogil:
-    """Room for the rows of the candidates."""
-    return s.box_i + 4 * box_room(m)
-
-
-cdef inline tl_box lay_box(const tl_model* m, tl_state* s) noexcept nogil:
-    """An empty problem in the scratch memory of the state."""
+cdef inline tl_box take_box(const tl_model* m, tl_state* s) noexcept nogil:
+    """A problem without candidates, in scratch memory: the caller marks and releases it."""
     cdef int32_t nb = box_room(m)
     cdef tl_box box
+    cdef double* block = scratch(s, 2 * nb * nb + 8 * nb + 5 * ((nb + 1) // 2))
     box.nc = 0
-    box.cand = s.box_i
-    box.side = box.cand + nb
-    box.released = box.side + nb
-    box.guess = box.released + nb
-    box.W = s.box_w
-    box.b = box.W + nb * nb
-    box.lo = box.b + nb
-    box.hi = box.lo + nb
-    box.tau = box.hi + nb
-    box.y = box.tau + nb
-    box.work = box.y + nb
+    box.W = cut(&block, nb * nb)
+    box.b = cut(&block, nb)
+    box.lo = cut(&block, nb)
+    box.hi = cut(&block, nb)
+    box.tau = cut(&block, nb)
+    box.y = cut(&block, nb)
+    box.work = cut(&block, nb * nb + 3 * nb)
+    box.cand = cut_ints(&block, nb)
+    box.rows = cut_ints(&block, nb)
+    box.side = cut_ints(&block, nb)
+    box.released = cut_ints(&block, nb)
+    box.guess = cut_ints(&block, nb)
     return box
 
 
@@ -80,17 +78,17 @@ cdef inline void add_along(const tl_model* m, int32_t k, double f, double* g) no
         g[m.row_idx[q]] += m.row_val[q] * f
 
 
-cdef void responses(const tl_model* m, tl_state* s, const tl_box* box, const int32_t* rows, const double* P) noexcept nogil:
+cdef void responses(const tl_model* m, tl_state* s, const tl_box* box, const double* P) noexcept nogil:
     """box.W from an inverse P (n, n) of the inertia: responses of the slips along rows (nc) to torques along them."""
     cdef int32_t c, d, i, q, n = TL_N(m), nc = box.nc
     cdef double* col = s.us
     for d in range(nc):
         for i in range(n):
             col[i] = 0.0
-        for q in range(m.row_ptr[rows[d]], m.row_ptr[rows[d] + 1]):
+        for q in range(m.row_ptr[box.rows[d]], m.row_ptr[box.rows[d] + 1]):
             axpy(m.row_val[q], P + m.row_idx[q] * n, col, 0, n)
         for c in range(d + 1):
-            box.W[c * nc + d] = row_dot(m, rows[c], col)
+            box.W[c * nc + d] = row_dot(m, box.rows[c], col)
             box.W[d * nc + c] = box.W[c * nc + d]
 
 

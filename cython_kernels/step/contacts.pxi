@@ -11,7 +11,7 @@
 # Hard stops (lo <= phi <= hi) are met where the way to one of their ends ends; they are numbered after the contacts here.
 # At an end a stop is a friction element that holds one way (box.pxi: blocked).
 #
-# Needs: model/laws.pxd, accept.pxi (work4, at), events.pxi (TOL_R, poly_at), impact.pxi (stop_blocked).
+# Needs: model/laws.pxd, accept.pxi (work4, at), events.pxi (TOL_R, poly_at, happens), impact.pxi (stop_blocked).
 
 cdef inline void subtract_contacts(const tl_model* m, const tl_state* s, const double* z, const double* u,
                                    double* F, int32_t law) noexcept nogil:
@@ -73,8 +73,6 @@ cdef double AT_EDGE = 1e-11
 cdef double BEYOND = 1e-9
 #: of the same: rounding of a margin on the polynomials of a trial
 cdef double MARGIN_ROUNDING = 1e-13
-#: of the searched part: between two points of a trial so near to each other lies nothing
-cdef double ROOT_WIDTH = 1e-15
 #: of the length of a trial: events so near to each other happen at once
 cdef double AT_ONCE = 1e-12
 #: rad or m: a side of a play beyond it is none
@@ -114,6 +112,8 @@ cdef void reach_ends(const tl_model* m, tl_state* s, double x) noexcept nogil:
 
 cdef enum:
     SAMPLES = 8            # points of a step at which the ends of a regime are looked for before the root is refined
+    RISES = 30             # halvings of such a part in which a margin that starts at 0 is looked for above it
+    REFINEMENTS = 80       # chords, every third a halving: 26 of these and the chords come down to ROOT_WIDTH
 
 
 cdef void row_polynomial(const tl_model* m, const tl_state* s, int32_t k, double* p, double* v) noexcept nogil:
@@ -189,7 +189,7 @@ cdef inline int64_t contact_after(const tl_model* m, const tl_state* s, int32_t 
 
 cdef double contact_root(const tl_model* m, const tl_state* s, int32_t i, int32_t which, const double* p,
                          const double* v, double end, double scale) noexcept nogil:
-    """First x in [0, end] at which the margin falls below 0; 2 when it does not. A margin that starts at 0 (just entered)
+    """First x in [0, end] at which the margin falls below 0; NO_EVENT when it does not. A margin that starts at 0 (just entered)
     may rise first."""
     cdef double x0 = 0.0, f0 = contact_margin(m, s, i, which, p, v, 0.0), x1, f1, x, f, tol = MARGIN_ROUNDING * scale
     cdef int32_t j, it
@@ -200,7 +200,7 @@ cdef double contact_root(const tl_model* m, const tl_state* s, int32_t i, int32_
             if f0 <= tol:
                 # from the boundary straight out, or up and back within this part
                 x = 0.5 * (x0 + x1)
-                for it in range(30):
+                for it in range(RISES):
                     f = contact_margin(m, s, i, which, p, v, x)
                     if f > tol:
                         break
@@ -209,7 +209,7 @@ cdef double contact_root(const tl_model* m, const tl_state* s, int32_t i, int32_
                     return x0
                 x0 = x
                 f0 = f
-            for it in range(80):
+            for it in range(REFINEMENTS):
                 x = x0 + (x1 - x0) * (f0 / (f0 - f1) if it % 3 != 2 else 0.5)
                 f = contact_margin(m, s, i, which, p, v, x)
                 if f > 0.0:
@@ -223,7 +223,7 @@ cdef double contact_root(const tl_model* m, const tl_state* s, int32_t i, int32_
             return x1
         x0 = x1
         f0 = f1
-    return 2.0
+    return NO_EVENT
 
 
 cdef inline int32_t goes_out(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
@@ -278,13 +278,13 @@ cdef int32_t parts_first(const tl_model* m, tl_state* s, int32_t i) noexcept nog
 
 
 cdef double find_contact(const tl_model* m, tl_state* s, double end) noexcept nogil:
-    """Fraction of the trial at which the first contact leaves its regime or stop is reached, 2 if none does or is."""
+    """Fraction of the trial at which the first contact leaves its regime or stop is reached, NO_EVENT if none does or is."""
     cdef int32_t i, which
-    cdef double x, first = 2.0
+    cdef double x, first = NO_EVENT
     cdef double[5] p
     cdef double[4] v
     for i in range(TL_NCON(m) + TL_NST(m)):
-        s.contact_x[i] = 2.0
+        s.contact_x[i] = NO_EVENT
         if m.stiff_cut and end == 1.0 and contact_passed(m, s, i, &x) > 0.0:
             # the end is A-stable, the polynomial need not pass through it
             s.contact_x[i] = x
@@ -299,7 +299,7 @@ cdef double find_contact(const tl_model* m, tl_state* s, double end) noexcept no
                 s.contact_x[i] = x
                 s.contact_next[i] = contact_after(m, s, i, which)
                 s.contact_which[i] = which
-        if i >= TL_NCON(m) and s.contact_x[i] > 1.5 and end == 1.0 and contact_passed(m, s, i, &x) > 0.0:
+        if i >= TL_NCON(m) and not happens(s.contact_x[i]) and end == 1.0 and contact_passed(m, s, i, &x) > 0.0:
             s.contact_x[i] = x               # the trapezoidal rule ends beyond its own polynomial
         if s.contact_x[i] < first:
             first = s.contact_x[i]

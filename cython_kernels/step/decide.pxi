@@ -1,7 +1,23 @@
 # Which elements stick and which slide from here on: the boxed problem over a short look-ahead, and what follows from it.
+#
+# Needs: box.pxi, by_pattern.pxi, losses.pxi, driven.pxi (slip_of), stages.pxi (reactions_of, staged), trial.pxi (subtract_compliances, held_torques),
+# contacts.pxi, lists.pxi, settle.pxi, other_length.pxi (pattern_now), lone_event.pxi (respond), locks (boxed_solve).
 
-#: part of h within which what rounding has left of a slip at rest is removed
-cdef double LONGEST_LOOK = 1.0 / 32.0
+cdef extern from *:
+    """
+    /* part of h within which what rounding has left of a slip at rest is removed */
+    #define TL_LONGEST_LOOK (1.0 / 32.0)
+    /* of a limit: what holds with so much of it is about to reach it. A guess to begin with, `slight` (shortened.pxi) is finer */
+    #define TL_REACHED (1.0 - 1e-6)
+    /* of the absolute terms of a slip acceleration: its rounding, with room. A guess to begin with */
+    #define TL_GOES_ON 1e-9
+    /* of a trial: cut beyond it, it has no rest whose trend says what follows */
+    #define TL_TREND_TO (1.0 - 1e-6)
+    """
+    const double LONGEST_LOOK "TL_LONGEST_LOOK"
+    const double REACHED "TL_REACHED"
+    const double GOES_ON "TL_GOES_ON"
+    const double TREND_TO "TL_TREND_TO"
 
 
 cdef inline double trend(double now, double end, double ahead) noexcept nogil:
@@ -10,7 +26,7 @@ cdef inline double trend(double now, double end, double ahead) noexcept nogil:
 
 
 cdef inline int32_t reaches(double t, double limit) noexcept nogil:
-    return t > 1e-12 and t >= limit * (1.0 - 1e-6)
+    return t > TORQUE_ROUNDING and t >= limit * REACHED
 
 
 cdef inline int32_t likely_side(const tl_model* m, const tl_state* s, int32_t i, int32_t k,
@@ -35,7 +51,7 @@ cdef inline int32_t likely_side(const tl_model* m, const tl_state* s, int32_t i,
     for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
         t += m.row_val[q] * s.now.a[m.row_idx[q]]
         lb += fabs(m.row_val[q] * s.now.a[m.row_idx[q]])
-    return -<int32_t>s.mode[i] if s.mode[i] * t >= -1e-9 * lb else 0
+    return -<int32_t>s.mode[i] if s.mode[i] * t >= -GOES_ON * lb else 0
 
 
 cdef const double* free_inverse(const tl_model* m, tl_state* s) noexcept nogil:
@@ -51,7 +67,6 @@ cdef void free_motion(const tl_model* m, tl_state* s, tl_box* box) noexcept nogi
     """The boxed problem of the candidates: accelerations am without their torques, slips b, responses W; with losses the
     reactions, too."""
     cdef int32_t c, d, i, n = TL_N(m), nf = TL_NF(m), nc = box.nc
-    cdef int32_t* rows = box_rows(m, s)
     cdef const double* inverse
     for c in range(nc):
         s.mode[box.cand[c]] = MODE_FREE
@@ -66,10 +81,10 @@ cdef void free_motion(const tl_model* m, tl_state* s, tl_box* box) noexcept nogi
         for i in range(n):
             s.am[i] = dot(inverse + i * n, s.g, 0, n)
     for c in range(nc):
-        rows[c] = m.fr[box.cand[c]].row
-        box.b[c] = row_dot(m, rows[c], s.am) + leftover(m, s, box.cand[c])
+        box.rows[c] = m.fr[box.cand[c]].row
+        box.b[c] = row_dot(m, box.rows[c], s.am) + leftover(m, s, box.cand[c])
     if TL_ND(m) + TL_NVG(m) > 0:
-        responses(m, s, box, rows, inverse)
+        responses(m, s, box, inverse)
         return
     for c in range(nc):
         for d in range(nc):
@@ -79,142 +94,6 @@ cdef void free_motion(const tl_model* m, tl_state* s, tl_box* box) noexcept nogi
 cdef inline double leftover(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
     """Acceleration that would remove what is left of the slip of element i at rest within the longest look-ahead."""
     return s.now.w[m.fr[i].row] / (LONGEST_LOOK * m.h)
-
-
-cdef void backward(const tl_model* m, const tl_pattern* p, const double* tau, double* back) noexcept nogil:
-    """back (n) = Tn^T tau: times a row in the span of the stuck ones, the torque the least-norm split gives it."""
-    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
-    cdef const int32_t* rows = p.range + 4 * n
-    for j in range(n):
-        back[j] = 0.0
-    if TL_N(m) <= TL_FORMED:
-        for i in range(nf):
-            if tau[i] != 0.0:
-                for j in range(n):
-                    back[j] += p.Tn[j * nf + i] * tau[i]
-    if TL_N(m) > TL_FORMED:
-        for i in range(p.ns):
-            axpy(tau[rows[2 * nf + i]], p.T + i * n, back, rows[2 * i], rows[2 * i + 1])
-
-
-cdef enum:
-    PATTERN_TRIES = 4      # assignments checked with their lock patterns before the boxed problem is factorised
-
-
-cdef inline double take_sides(const tl_model* m, tl_state* s, tl_box* box, double* f) noexcept nogil:
-    """Modes and torques of the candidates as box.side says; f: force with those at their limits. Returns nothing stuck
-    would have: sum of |force| weighted with root, the bound on all accelerations."""
-    cdef int32_t c, i, n = TL_N(m)
-    cdef double gamma = 0.0
-    cdef double* root = s.rho + n
-    for i in range(n):
-        f[i] = s.g[i]
-    for c in range(box.nc):
-        i = box.cand[c]
-        if (box.side[c] < 0 and box.lo[c] < -NO_LIMIT) or (box.side[c] > 0 and box.hi[c] > NO_LIMIT):
-            box.side[c] = 0
-        s.mode[i] = MODE_STUCK
-        if box.side[c] != 0:
-            s.mode[i] = MODE_FREE
-            box.tau[c] = box.lo[c] if box.side[c] < 0 else box.hi[c]
-            add_along(m, m.fr[i].row, box.tau[c], f)
-    for i in range(n):
-        gamma += root[i] * fabs(f[i])
-    return gamma
-
-
-cdef inline int32_t check_stuck(tl_box* box, int32_t c, double tau) noexcept nogil:
-    """1 when candidate c is held with more than its limit: it changes sides."""
-    cdef double tol = TORQUE_ROUNDING * (1.0 + fabs(tau))
-    box.tau[c] = tau
-    box.y[c] = 0.0
-    if tau < box.lo[c] - tol:
-        box.side[c] = -1
-        return 1
-    if tau > box.hi[c] + tol:
-        box.side[c] = 1
-        return 1
-    return 0
-
-
-cdef inline int32_t check_sliding(const tl_model* m, const tl_state* s, tl_box* box, int32_t c, const double* a,
-                           double gamma) noexcept nogil:
-    """Slip of candidate c at its limit into box.y, 0 for a tie; 1 when it goes the wrong way: back to rest."""
-    cdef int32_t q, i = box.cand[c]
-    cdef double y = 0.0, tol = 0.0, share = leftover(m, s, i)
-    cdef const double* root = s.rho + TL_N(m)
-    for q in range(m.row_ptr[m.fr[i].row], m.row_ptr[m.fr[i].row + 1]):
-        y += m.row_val[q] * a[m.row_idx[q]]
-        tol += fabs(m.row_val[q]) * root[m.row_idx[q]]
-    y += share
-    box.y[c] = y if fabs(y) > TORQUE_ROUNDING * gamma * tol + 2.0 * fabs(share) else 0.0
-    if box.y[c] != 0.0 and (box.side[c] < 0) == (y < 0.0):
-        box.side[c] = 0
-        return 1
-    return 0
-
-
-cdef inline int32_t check_tie(const tl_model* m, tl_box* box, int32_t c, const double* back) noexcept nogil:
-    """Candidate c is at its limit and the others keep it at rest: 1 when the least-norm split would give it less."""
-    cdef double y = box.tau[c] - row_dot(m, m.fr[box.cand[c]].row, back)
-    cdef double tol = TORQUE_ROUNDING * (1.0 + 2.0 * fabs(box.tau[c]) + fabs(y))
-    if (box.side[c] < 0 and y < -tol) or (box.side[c] > 0 and y > tol):
-        box.side[c] = 0
-        return 1
-    return 0
-
-
-cdef inline int32_t held_by_pattern(const tl_model* m, tl_state* s, tl_box* box, int32_t* pivots) noexcept nogil:
-    """The boxed problem with the lock pattern of an assignment instead of factors of the candidates: torques of those
-    that stick from the pattern, slips of the others from its accelerations. What is violated changes sides, all at once.
-
-    Needs s.g (force without the candidates); the pattern of a right guess is the one the step goes on with. An element
-    at its limit that the others keep at rest all the same (a tie) takes the side the least-norm split gives it.
-    Returns 1 when an assignment holds, 0 after PATTERN_TRIES.
-    """
-    cdef int32_t i, c, n = TL_N(m), bad, tied, t
-    cdef double gamma
-    cdef double* f = s.v2                    # (n) force with the candidates at their limits, (n) torques seen from u
-    cdef double* back = s.v2 + n
-    cdef double* a = s.um
-    cdef double* root = s.rho + n            # (n) bound on the terms of every acceleration: |P0_ij| <= root_i root_j
-    cdef double* held = s.v1
-    cdef const double* inverse = m.Minv
-    if TL_ND(m) + TL_NVG(m) > 0:
-        for c in range(box.nc):
-            s.mode[box.cand[c]] = MODE_FREE
-        inverse = free_inverse(m, s)
-    for i in range(n):
-        root[i] = sqrt(fabs(inverse[i * n + i]))
-    for t in range(PATTERN_TRIES):
-        gamma = take_sides(m, s, box, f)
-        s.pat = pattern_now(m, s)
-        if TL_ND(m) + TL_NVG(m) > 0:
-            drive_stages(m, s, 0)
-        hold_instant(m, s, s.pat, f, a)
-        if TL_ND(m) + TL_NVG(m) == 0 and n <= TL_FORMED:
-            held = s.both + n                # where held_instant would take them from
-        else:
-            held_instant(m, s, s.pat, f, a, held)
-        bad = 0
-        tied = 0
-        for c in range(box.nc):
-            if box.side[c] == 0:
-                bad += check_stuck(box, c, held[box.cand[c]])
-            elif check_sliding(m, s, box, c, a, gamma):
-                bad += 1
-            elif box.y[c] == 0.0:
-                if not tied:
-                    tied = 1
-                    backward(m, s.pat, held, back)
-                bad += check_tie(m, box, c, back)
-        if bad == 0:
-            memcpy(s.am, a, n * sizeof(double))
-            return 1
-        pivots[0] += 1
-    for c in range(box.nc):
-        s.mode[box.cand[c]] = MODE_FREE
-    return 0
 
 
 cdef inline int32_t logged_mode(const tl_state* s, int32_t i) noexcept nogil:
@@ -312,9 +191,9 @@ cdef inline void force_ahead(const tl_model* m, tl_state* s, double ahead, doubl
     if TL_NLIN(m) + TL_NCON(m) > 0:
         # springs and dampers in the middle of the span, as the motion goes on
         for i in range(n):
-            s.v1[i] = s.now.z[i] + 0.5 * span * s.now.u[i]
-            s.v2[i] = s.now.u[i] + (0.5 * span * s.now.a[i] if known else 0.0)
-        subtract_compliances(m, s, s.v1, s.v2, s.F, 1)
+            s.ahead_z[i] = s.now.z[i] + 0.5 * span * s.now.u[i]
+            s.ahead_u[i] = s.now.u[i] + (0.5 * span * s.now.a[i] if known else 0.0)
+        subtract_compliances(m, s, s.ahead_z, s.ahead_u, s.F, 1)
     scatter(m, s.F, s.g)
 
 
@@ -324,7 +203,7 @@ cdef void reactions_ahead(const tl_model* m, tl_state* s, double ahead) noexcept
     for i in range(TL_NPORT(m)):
         s.em.port[i] = trend(s.now.port[i], s.end.port[i], ahead)
     if TL_NLIN(m) + TL_NCON(m) > 0:
-        reactions_of(m, s, s.em, s.am, s.v2, s.v1)
+        reactions_of(m, s, s.em, s.am, s.ahead_u, s.ahead_z)
     else:
         reactions_of(m, s, s.em, s.am, s.now.u, s.now.z)
 
@@ -432,14 +311,15 @@ cdef inline void foresee_pressed(const tl_model* m, tl_state* s, double rate) no
             f *= -rate * s.mode[i] * s.end.raw[i]
             respond(m, s, i)
             for k in range(TL_N(m)):
-                s.now.hs1[k] += f * s.um[k]
+                s.now.hs1[k] += f * s.answer[k]
 
 
 cdef void decide_over(const tl_model* m, tl_state* s, double ahead, double span, int32_t known, double x) noexcept nogil:
     """Modes by the forces over the look-ahead (`span`: that of springs, s) after the fraction x of the trial, accelerations and
     torques of this instant."""
     cdef int32_t i, c, found = 0
-    cdef tl_box box = lay_box(m, s)
+    cdef int64_t here = mark(s)
+    cdef tl_box box = take_box(m, s)
     find_candidates(m, s, &box, ahead, TL_NLS(m) == 0)
     if box.nc > 0 or TL_NLS(m) > 0:
         force_ahead(m, s, ahead, span, known)
@@ -449,6 +329,7 @@ cdef void decide_over(const tl_model* m, tl_state* s, double ahead, double span,
             s.mode[i] = 0 if box.side[c] == 0 else (1 if box.side[c] < 0 else -1)
             s.tied[i] = box.side[c] != 0 and not box.released[c]
             s.ties |= s.tied[i]
+    release(s, here)
     if TL_NST(m) > 0:
         free_ends(m, s)
     if s.listed:
@@ -474,7 +355,7 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
     """
     cdef int32_t i
     cdef double ahead = 0.0
-    if known and x < 0.999999:
+    if known and x < TREND_TO:
         ahead = 0.5 * m.look_ahead / ((1.0 - x) * s.part)
     s.counters[TL_C_DECISIONS] += 1
     if not s.listed:

@@ -128,6 +128,18 @@ cdef void project(const tl_model* m, tl_state* s, const double* target) noexcept
     gather(m, s.now.u, s.now.w)
 
 
+cdef void stop_slips(const tl_model* m, tl_state* s) noexcept nogil:
+    """What sticks comes to rest (s.pat), driven flanges go on as they do: momentum of the rest is kept."""
+    cdef int32_t i
+    cdef int64_t here = mark(s)
+    cdef double* target = scratch(s, TL_NF(m))
+    if TL_ND(m) + TL_NVG(m) > 0:
+        for i in range(TL_NF(m)):
+            target[i] = slip_of(m, s, i, s.now.u)
+    project(m, s, target)
+    release(s, here)
+
+
 cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept nogil:
     """Exactly driven flanges at their reference: speeds by projection, angles along the held rows. Drift of rounding and
     collocation, or a jump of the reference (an impact; the driver does the work): then 1."""

@@ -1,6 +1,47 @@
 # Where in a trial something happens: slip comes to zero, a torque reaches its limit, a normal force appears or vanishes.
+#
+# Needs: forces.pxi, gather, lists.pxi (engage), model/laws.pxd.
 
-cdef double TOL_R = 1e-9   # rad/s or m/s: rounding of a relative speed of 1e3 rad/s formed from several shafts; no physics
+cdef extern from *:
+    """
+    /* (constants to the C compiler, too: most are asked for several times in every step with an event) */
+    /* rad/s or m/s: rounding of a relative speed of 1e3 rad/s formed from several shafts; no physics */
+    #define TL_TOL_R 1e-9
+    /* instead of a fraction of the trial (0 to 1) at which something happens: nothing does */
+    #define TL_NO_EVENT 2.0
+    /* of the length of a trial: what happens so little after an event happens with it. Roots are found to ROOT_STEP; the rest is
+       room for what two roots of one event are formed from */
+    #define TL_TOGETHER 1e-9
+    /* of the searched part: a Newton step so short is the last, the next one would be its square */
+    #define TL_ROOT_STEP 1e-12
+    /* of the searched part: between two points of a trial so near to each other lies nothing, a double is known to 1e-16 */
+    #define TL_ROOT_WIDTH 1e-15
+    /* of the sum of the absolute torques that one that holds is found from: its rounding, some ten times that of one term */
+    #define TL_SUM_ROUNDING 1e-14
+    /* N.m or N: the same where all of them vanish */
+    #define TL_LEAST_ROUNDING 1e-13
+    """
+    const double TOL_R "TL_TOL_R"
+    const double NO_EVENT "TL_NO_EVENT"
+    const double TOGETHER "TL_TOGETHER"
+    const double ROOT_STEP "TL_ROOT_STEP"
+    const double ROOT_WIDTH "TL_ROOT_WIDTH"
+    const double SUM_ROUNDING "TL_SUM_ROUNDING"
+    const double LEAST_ROUNDING "TL_LEAST_ROUNDING"
+
+
+cdef enum:
+    ROOT_ROUNDS = 60       # of bisection with Newton steps; halving alone comes down to ROOT_WIDTH in 50
+
+
+cdef inline int32_t happens(double x) noexcept nogil:
+    """1 when x is the fraction of a trial at which something happens, 0 for NO_EVENT."""
+    return x < NO_EVENT
+
+
+cdef inline int32_t together(double x, double event) noexcept nogil:
+    """1 when what happens at the fraction x of a trial happens with the event at another."""
+    return x <= event + TOGETHER
 
 
 cdef inline double poly_at(double c0, double c1, double c2, double c3, double x) noexcept nogil:
@@ -23,7 +64,7 @@ cdef double first_root(double c0, double c1, double c2, double c3, double end) n
         x = 2.0 * c0 / (d - c1) if c1 <= 0.0 else -0.5 * (c1 + d) / c2
         return x if x < end else end
     x = end * c0 / (c0 - poly_at(c0, c1, c2, c3, end))
-    for it in range(60):
+    for it in range(ROOT_ROUNDS):
         f = poly_at(c0, c1, c2, c3, x)
         if f > 0.0:
             lo = x
@@ -31,7 +72,7 @@ cdef double first_root(double c0, double c1, double c2, double c3, double end) n
             hi = x
         d = c1 + x * (2.0 * c2 + 3.0 * x * c3)
         d = x - f / d if d != 0.0 else -1.0
-        if fabs(d - x) <= 1e-12 * end or hi - lo <= 1e-15 * end:
+        if fabs(d - x) <= ROOT_STEP * end or hi - lo <= ROOT_WIDTH * end:
             return d if lo <= d <= hi else x     # down to rounding, wherever in the bracket
         x = d if lo < d < hi else 0.5 * (lo + hi)
     return x
@@ -159,18 +200,18 @@ cdef double torque_rounding(const tl_model* m, tl_state* s) noexcept nogil:
         sum_ += fabs(s.end.tau[i])
     for i in range(TL_N(m)):
         sum_ += fabs(s.g[i])
-    s.slack = 1e-14 * sum_ + 1e-13
+    s.slack = SUM_ROUNDING * sum_ + LEAST_ROUNDING
     return s.slack
 
 
 cdef inline double find_event(const tl_model* m, tl_state* s, double end) noexcept nogil:
-    """Fraction of h of the earliest event of the trial in [0, end]; 2 if there is none. After ask_all or ask_listed.
+    """Fraction of h of the earliest event of the trial in [0, end]; NO_EVENT if there is none. After ask_all or ask_listed.
 
     sliding: relative speed comes to zero; stuck: torque reaches its static limit; normal force appears or vanishes.
     """
     cdef int32_t c, i, k, side, row = -1, last = -1
     cdef int64_t mode
-    cdef double first = 2.0, r0, r1, v0, c1, c2, c3, x, sgn, t0, t1, l0, l1, lm, h = s.h, at_end
+    cdef double first = NO_EVENT, r0, r1, v0, c1, c2, c3, x, sgn, t0, t1, l0, l1, lm, h = s.h, at_end
     cdef int32_t four = s.four
     cdef double slack = -1.0
     s.slack = -1.0
@@ -179,8 +220,8 @@ cdef inline double find_event(const tl_model* m, tl_state* s, double end) noexce
         i = s.asked[c]
         mode = s.mode[i]
         k = TL_FR_ROW(m, i)
-        s.slip_x[i] = 2.0
-        s.press_x[i] = 2.0
+        s.slip_x[i] = NO_EVENT
+        s.press_x[i] = NO_EVENT
         if presses_otherwise(m, s, s.end, i):
             s.passing += 1
             x = contact_at(m, s, i)
@@ -273,7 +314,7 @@ cdef inline void find_toggled(const tl_model* m, tl_state* s, double x) noexcept
         return
     for c in range(s.n_asked):
         i = s.asked[c]
-        s.toggled[i] = s.press_x[i] <= x + 1e-9
+        s.toggled[i] = together(s.press_x[i], x)
 
 
 cdef inline void toggle_pressed(const tl_model* m, tl_state* s) noexcept nogil:

@@ -1,6 +1,8 @@
 # Forces of all elements at one instant. Included by the generic kernel and by every precompiled topology: sizes come from
 # TL_N(m), TL_NF(m) ... which are fields of the model in the one and constants in the other; the arithmetic is the same
 # line by line, so results are bit-identical.
+#
+# Needs: step_imports.pxi, gather, joints.pxi, poses.pxi, model/tables.pxd.
 
 #: Pa: a pressure so near its command has arrived. A lag alone never ends; this is a millionth of the last bit of a sensor.
 cdef double ARRIVED = 1e-6

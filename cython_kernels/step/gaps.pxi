@@ -198,7 +198,7 @@ cdef struct tl_press:
     double* y              # (nc) depth it is linear about
 
 
-cdef void press_gap(const tl_model* m, tl_state* s, tl_box* box, const int32_t* rows, int32_t c, double dt, double y,
+cdef void press_gap(const tl_model* m, tl_state* s, tl_box* box, int32_t c, double dt, double y,
                     tl_press* p) noexcept nogil:
     """Candidate c with its law linear about the depth y."""
     cdef double sgn, x0, k, q, slope, scale = 2.0 / (dt * dt)
@@ -206,7 +206,7 @@ cdef void press_gap(const tl_model* m, tl_state* s, tl_box* box, const int32_t* 
     box.W[c * nc + c] -= p.soft[c]
     box.b[c] -= p.shift[c]
     y = y if y > 0.0 else 0.0
-    x0 = depth(m, i, sgn, row_angle(m, s, rows[c]))
+    x0 = depth(m, i, sgn, row_angle(m, s, box.rows[c]))
     slope = deflection_slope(m, i, y)
     k = slope + (m.con[i].d / dt if x0 > 0.0 else 0.0)
     q = slope * y - deflection_force(m, i, y) + (m.con[i].d / dt * x0 if x0 > 0.0 else 0.0)
@@ -219,7 +219,7 @@ cdef void press_gap(const tl_model* m, tl_state* s, tl_box* box, const int32_t* 
     box.b[c] += p.shift[c]
 
 
-cdef double pressed_to(const tl_model* m, const tl_state* s, const tl_box* box, const int32_t* rows, int32_t c, double dt,
+cdef double pressed_to(const tl_model* m, const tl_state* s, const tl_box* box, int32_t c, double dt,
                        const tl_press* p) noexcept nogil:
     """Depth at the end of side c by its law, with all others as they push now: x1 + dt^2/2 W N(x1) = x1 without it."""
     cdef double sgn, x0, x1, more, step, damping, soft, acc = box.b[c] - p.shift[c]
@@ -227,7 +227,7 @@ cdef double pressed_to(const tl_model* m, const tl_state* s, const tl_box* box, 
     for d in range(box.nc):
         if d != c:
             acc += box.W[c * box.nc + d] * box.tau[d]
-    x0 = depth(m, i, sgn, row_angle(m, s, rows[c]))
+    x0 = depth(m, i, sgn, row_angle(m, s, box.rows[c]))
     soft = 0.5 * dt * dt * (box.W[c * box.nc + c] - p.soft[c])
     damping = m.con[i].d / dt if x0 > 0.0 else 0.0
     x1 = x0 + sgn * 0.5 * dt * dt * acc
@@ -243,7 +243,7 @@ cdef double pressed_to(const tl_model* m, const tl_state* s, const tl_box* box, 
     return x1
 
 
-cdef void press_gaps(const tl_model* m, tl_state* s, tl_box* box, const int32_t* rows, double dt) noexcept nogil:
+cdef void press_gaps(const tl_model* m, tl_state* s, tl_box* box, double dt) noexcept nogil:
     """impulse_problem with the curved contacts: linear about the depth they come to."""
     cdef int32_t c, it, again, nc = box.nc
     cdef double x1
@@ -258,16 +258,16 @@ cdef void press_gaps(const tl_model* m, tl_state* s, tl_box* box, const int32_t*
         box.tau[c] = 0.0
     for c in range(nc):
         if of_curved(m, box, c):
-            press_gap(m, s, box, rows, c, dt, pressed_to(m, s, box, rows, c, dt, &p), &p)
+            press_gap(m, s, box, c, dt, pressed_to(m, s, box, c, dt, &p), &p)
     for it in range(PRESS_ROUNDS):
-        impulse_problem(m, s, box, rows, dt)
+        impulse_problem(m, s, box, dt)
         again = 0
         for c in range(nc):
             if of_curved(m, box, c):
-                x1 = pressed_to(m, s, box, rows, c, dt, &p)
+                x1 = pressed_to(m, s, box, c, dt, &p)
                 if fabs(x1 - p.y[c]) > PRESS_TOL * larger(x1, p.y[c]) and (x1 > 0.0 or box.tau[c] != 0.0):
                     # of two that press on each other in turn: half the way
-                    press_gap(m, s, box, rows, c, dt, x1 if it < PRESS_FREELY else 0.5 * (x1 + p.y[c]), &p)
+                    press_gap(m, s, box, c, dt, x1 if it < PRESS_FREELY else 0.5 * (x1 + p.y[c]), &p)
                     again = 1
         if not again:
             break

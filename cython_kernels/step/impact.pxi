@@ -5,19 +5,19 @@
 #
 # (Moreau). It conserves momentum and takes energy out. Friction of finite capacity has no impulse in no time.
 
-cdef int32_t find_impacts(const tl_model* m, tl_state* s, tl_box* box, int32_t* rows) noexcept nogil:
+cdef int32_t find_impacts(const tl_model* m, tl_state* s, tl_box* box) noexcept nogil:
     """Candidates: what is blocked and does not move away. 1 when one of them moves the blocked way."""
     cdef int32_t i, way, hit = 0
     cdef double r
     for i in range(TL_NF(m)):
         way = 0 if bilateral(m, i) else blocked(m, s, i)
         r = s.now.w[TL_FR_ROW(m, i)]
-        s.was[i] = s.mode[i]
+        s.before[i] = s.mode[i]
         if not ((way & FORWARD and r > -TOL_R) or (way & BACKWARD and r < TOL_R)):
             continue
         if (way & FORWARD and r > TOL_R) or (way & BACKWARD and r < -TOL_R):
             hit = 1
-        rows[box.nc] = TL_FR_ROW(m, i)
+        box.rows[box.nc] = TL_FR_ROW(m, i)
         box.cand[box.nc] = i
         box.side[box.nc] = 0
         box.b[box.nc] = r
@@ -51,15 +51,16 @@ cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
     drive another element into its end, so it is called until it finds none."""
     cdef int32_t i, c, piv = 0
     cdef double lost, share = 0.0, heat
-    cdef tl_box box = lay_box(m, s)
-    cdef int32_t* rows = box_rows(m, s)
+    cdef int64_t here = mark(s)
+    cdef tl_box box = take_box(m, s)
     cdef const double* inverse
-    if not find_impacts(m, s, &box, rows):
+    if not find_impacts(m, s, &box):
+        release(s, here)
         return 0
     for i in range(TL_NF(m)):
         s.mode[i] = MODE_STUCK if bilateral(m, i) else MODE_FREE
     inverse = free_inverse(m, s)
-    responses(m, s, &box, rows, inverse)
+    responses(m, s, &box, inverse)
     boxed_solve(box.nc, box.W, box.b, box.lo, box.hi, box.tau, box.side, box.work, &piv)
     count_pivots(s, piv)
     for c in range(box.nc):
@@ -69,9 +70,7 @@ cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
     lost = kinetic_energy(m, s)
     if TL_ND(m) + TL_NVG(m) > 0:
         memcpy(s.us, s.now.u, TL_N(m) * sizeof(double))
-        for i in range(TL_NF(m)):
-            s.g[i] = slip_of(m, s, i, s.now.u)
-    project(m, s, s.g)
+    stop_slips(m, s)
     lost -= kinetic_energy(m, s)
     if TL_ND(m) + TL_NVG(m) > 0:
         lost += impact_work(m, s)
@@ -81,5 +80,6 @@ cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
         heat = lost * fabs(box.tau[c] * box.b[c]) / share if share > 0.0 else 0.0
         s.e_fr[box.cand[c]] += heat if heat > 0.0 else 0.0
     for i in range(TL_NF(m)):
-        s.mode[i] = s.was[i]
+        s.mode[i] = s.before[i]
+    release(s, here)
     return 1

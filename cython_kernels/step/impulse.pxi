@@ -26,30 +26,31 @@ cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part)
     """Advance by part*h from the fraction `done` of the step, then find the modes of the instant reached."""
     cdef int32_t i
     cdef double dt = part * m.h
-    cdef tl_box box = lay_box(m, s)
-    cdef int32_t* rows = box_rows(m, s)
+    cdef int64_t here = mark(s)
+    cdef tl_box box = take_box(m, s)
     cdef tl_pattern* p
     s.counters[TL_C_FALLBACKS] += 1
     if TL_NLS(m) > 0:
         jam(m, s)
     for i in range(TL_NF(m)):
-        s.was[i] = s.mode[i]
+        s.before[i] = s.mode[i]
         s.mode[i] = MODE_STUCK if bilateral(m, i) else MODE_FREE
     p = free_pattern(m, s, dt)
     for i in range(TL_NJO(m)):
         joint_middle(m, s, i, done, part)
     impulse_forces(m, s, p, dt)
-    find_braking(m, s, &box, rows)
-    find_touching(m, s, &box, rows)
-    responses(m, s, &box, rows, p.P)
-    slips_without(m, s, &box, rows, dt)
-    press_contacts(m, s, &box, rows, dt)
+    find_braking(m, s, &box)
+    find_touching(m, s, &box)
+    responses(m, s, &box, p.P)
+    slips_without(m, s, &box, dt)
+    press_contacts(m, s, &box, dt)
     if TL_NCON(m) > 0 and m.ncurved > 0:
-        press_gaps(m, s, &box, rows, dt)
+        press_gaps(m, s, &box, dt)
     else:
-        impulse_problem(m, s, &box, rows, dt)
-    impulse_advance(m, s, &box, rows, p, part)
-    come_to_rest(m, s, &box, rows)
+        impulse_problem(m, s, &box, dt)
+    impulse_advance(m, s, &box, p, part)
+    come_to_rest(m, s, &box)
+    release(s, here)
     if TL_NACT(m) > 0:
         advance_actuators(m, s, done, part, 2, s.end.p, s.fill1)
         for i in range(TL_NACT(m)):
@@ -60,7 +61,7 @@ cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part)
     s.theta = done + part
     forget_history(m, s)
     for i in range(TL_NF(m)):
-        s.mode[i] = s.was[i]
+        s.mode[i] = s.before[i]
     s.t[0] += s.theta * m.h
     if TL_NJO(m) > 0:
         s.fresh[0] = 1                       # what springs of joint shafts took is no work of bending
@@ -123,7 +124,7 @@ cdef void mean_acceleration(const tl_model* m, tl_state* s, const tl_pattern* p)
         s.am[i] += s.ad[i]
 
 
-cdef void find_braking(const tl_model* m, tl_state* s, tl_box* box, int32_t* rows) noexcept nogil:
+cdef void find_braking(const tl_model* m, tl_state* s, tl_box* box) noexcept nogil:
     """All elements that can carry a torque are candidates; those at rest may use their static limit first."""
     cdef int32_t i, j, c
     for j in range(TL_NF(m)):
@@ -134,21 +135,21 @@ cdef void find_braking(const tl_model* m, tl_state* s, tl_box* box, int32_t* row
         box.cand[c] = i
         box.side[c] = 0
         box.released[c] = fabs(s.now.w[TL_FR_ROW(m, i)]) > TOL_R
-        rows[c] = TL_FR_ROW(m, i)
+        box.rows[c] = TL_FR_ROW(m, i)
         box.nc += 1
 
 
-cdef void find_touching(const tl_model* m, tl_state* s, tl_box* box, int32_t* rows) noexcept nogil:
+cdef void find_touching(const tl_model* m, tl_state* s, tl_box* box) noexcept nogil:
     """Each side of a contact (or stop, numbered after them) is a candidate: -1 - i for the upper side of i, -1 - all - i
     for the lower one."""
     cdef int32_t i, c, lower, all_ = TL_NCON(m) + TL_NST(m)
     for i in range(all_):
         for lower in range(2):
-            if fabs(side_at(m, i, -1.0 if lower else 1.0)) < NO_LIMIT * 0.1:
+            if fabs(side_at(m, i, -1.0 if lower else 1.0)) < NO_SIDE:
                 c = box.nc
                 box.cand[c] = -1 - i - lower * all_
                 box.side[c] = -1 if lower else 1
-                rows[c] = contact_row(m, i)
+                box.rows[c] = contact_row(m, i)
                 box.nc += 1
 
 
@@ -171,14 +172,14 @@ cdef inline double depth(const tl_model* m, int32_t i, double sgn, double phi) n
     return sgn * (phi - side_at(m, i, sgn))
 
 
-cdef void slips_without(const tl_model* m, tl_state* s, tl_box* box, const int32_t* rows, double dt) noexcept nogil:
+cdef void slips_without(const tl_model* m, tl_state* s, tl_box* box, double dt) noexcept nogil:
     """box.b: slips at the end without friction, over dt."""
     cdef int32_t c
     for c in range(box.nc):
-        box.b[c] = row_dot(m, rows[c], s.am) + s.now.w[rows[c]] / dt
+        box.b[c] = row_dot(m, box.rows[c], s.am) + s.now.w[box.rows[c]] / dt
 
 
-cdef void press_contacts(const tl_model* m, tl_state* s, tl_box* box, const int32_t* rows, double dt) noexcept nogil:
+cdef void press_contacts(const tl_model* m, tl_state* s, tl_box* box, double dt) noexcept nogil:
     """Contacts and stops among the candidates. With x1 = x0 + dt r0 + dt^2/2 a the law is that of a row softer by 2/(k dt^2)."""
     cdef int32_t c, i, nc = box.nc
     cdef double x0, k, inside, sgn, scale = 2.0 / (dt * dt)
@@ -186,25 +187,25 @@ cdef void press_contacts(const tl_model* m, tl_state* s, tl_box* box, const int3
         if box.cand[c] >= 0:
             continue
         i = contact_of(m, box.cand[c], &sgn)
-        x0 = depth(m, i, sgn, row_angle(m, s, rows[c]))
+        x0 = depth(m, i, sgn, row_angle(m, s, box.rows[c]))
         box.lo[c] = -UNLIMITED if sgn > 0.0 else 0.0
         box.hi[c] = UNLIMITED if sgn < 0.0 else 0.0
         if TL_NST(m) > 0 and i >= TL_NCON(m):
             # rigid: x1 <= 0
-            box.b[c] += s.now.w[rows[c]] / dt + (sgn * scale * x0 if x0 < 0.0 else 0.0)
+            box.b[c] += s.now.w[box.rows[c]] / dt + (sgn * scale * x0 if x0 < 0.0 else 0.0)
             continue
         inside = x0 if x0 > 0.0 else 0.0
         if x0 > 0.0:
             box.side[c] = 0
         if curved(m, i):
-            box.b[c] += s.now.w[rows[c]] / dt
+            box.b[c] += s.now.w[box.rows[c]] / dt
             continue                         # the rest: press_gaps
         k = m.con[i].c + (m.con[i].d / dt if x0 > 0.0 else 0.0)
-        box.b[c] += s.now.w[rows[c]] / dt + sgn * scale * (x0 - inside * (1.0 - m.con[i].c / k))
+        box.b[c] += s.now.w[box.rows[c]] / dt + sgn * scale * (x0 - inside * (1.0 - m.con[i].c / k))
         box.W[c * nc + c] += scale / k
 
 
-cdef void limit_braking(const tl_model* m, const tl_state* s, const tl_box* box, const int32_t* rows) noexcept nogil:
+cdef void limit_braking(const tl_model* m, const tl_state* s, const tl_box* box) noexcept nogil:
     """Limits of friction: against the slip it starts with; both ways from rest; none for what would give heat back."""
     cdef int32_t c, i
     cdef double lf, lb, r
@@ -212,14 +213,14 @@ cdef void limit_braking(const tl_model* m, const tl_state* s, const tl_box* box,
         i = box.cand[c]
         if i < 0:
             continue
-        r = s.now.w[rows[c]]
+        r = s.now.w[box.rows[c]]
         lf = s.now.cap_f[i] if box.released[c] and m.fr[i].fwd != BLOCKED else s.now.lim_f[i]
         lb = s.now.cap_b[i] if box.released[c] and m.fr[i].bwd != BLOCKED else s.now.lim_b[i]
         box.lo[c] = -lf if lf > 0.0 and r >= -TOL_R and not box.guess[c] else 0.0
         box.hi[c] = lb if lb > 0.0 and r <= TOL_R and not box.guess[c] else 0.0
 
 
-cdef void impulse_problem(const tl_model* m, tl_state* s, tl_box* box, const int32_t* rows, double dt) noexcept nogil:
+cdef void impulse_problem(const tl_model* m, tl_state* s, tl_box* box, double dt) noexcept nogil:
     """Torques of the candidates. Solved again after an element has slid at its static limit (it has its sliding capacity
     then), or would give heat back (where the boxed problem has not been solved to the end): nc + 1 times at most each."""
     cdef int32_t c, i, again, piv, rounds, relaxed
@@ -227,7 +228,7 @@ cdef void impulse_problem(const tl_model* m, tl_state* s, tl_box* box, const int
     for c in range(box.nc):
         box.guess[c] = 0                      # 1: left without torque
     for rounds in range(2 * box.nc + 2):
-        limit_braking(m, s, box, rows)
+        limit_braking(m, s, box)
         relaxed = boxed_solve(box.nc, box.W, box.b, box.lo, box.hi, box.tau, box.side, box.work, &piv)
         s.counters[TL_C_RELAXED] += relaxed
         count_pivots(s, piv)
@@ -240,7 +241,7 @@ cdef void impulse_problem(const tl_model* m, tl_state* s, tl_box* box, const int
             i = box.cand[c]
             if i < 0:
                 continue
-            r0 = s.now.w[rows[c]]
+            r0 = s.now.w[box.rows[c]]
             r1 = dt * box.y[c]
             heat = -0.5 * dt * box.tau[c] * (r0 + r1)
             if heat < -TOL_R * dt * fabs(box.tau[c]) and not box.guess[c]:
@@ -253,14 +254,14 @@ cdef void impulse_problem(const tl_model* m, tl_state* s, tl_box* box, const int
             break
 
 
-cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, const int32_t* rows, const tl_pattern* p,
+cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, const tl_pattern* p,
                           double part) noexcept nogil:
     """The state at the end, and the books: force times mean speed times time."""
     cdef int32_t i, k, c, n = TL_N(m)
     cdef double dt = part * m.h, w1, heat
     cdef double* w = s.em.w                   # (nhot) mean speeds
     for c in range(box.nc):
-        add_along(m, rows[c], box.tau[c], s.g)
+        add_along(m, box.rows[c], box.tau[c], s.g)
     mean_acceleration(m, s, p)
     for i in range(TL_NENG(m)):
         s.xi[i] = idle_integrator(m, s, i, part)
@@ -274,7 +275,7 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, con
         s.e_lin[i] += dt * m.lin[i].d * w1 * w1
     for c in range(box.nc):
         i = box.cand[c]
-        k = rows[c]
+        k = box.rows[c]
         if i < 0:
             book_side(m, s, i, box.tau[c], dt * w[k], k)
             continue
@@ -328,14 +329,14 @@ cdef void book_drivers(const tl_model* m, tl_state* s, const tl_pattern* p, doub
             s.e_fr[i] -= dt * tau * slip_of(m, s, i, s.um)
 
 
-cdef void come_to_rest(const tl_model* m, tl_state* s, const tl_box* box, const int32_t* rows) noexcept nogil:
+cdef void come_to_rest(const tl_model* m, tl_state* s, const tl_box* box) noexcept nogil:
     """Elements held to the end of the interval: the creep of the shift in the boxed problem is taken out by projection. Of a
     stop that was reached also the speed: a plastic impact."""
     cdef int32_t c, i, any_held = 0, hit = -1
     cdef double sgn, lost = kinetic_energy(m, s) if TL_NST(m) > 0 else 0.0
     for c in range(box.nc):
         i = box.cand[c]
-        if i >= 0 and box.side[c] == 0 and fabs(s.now.w[rows[c]]) <= CREEP:
+        if i >= 0 and box.side[c] == 0 and fabs(s.now.w[box.rows[c]]) <= CREEP:
             s.mode[i] = MODE_STUCK
             any_held = 1
         if TL_NST(m) > 0 and i < 0 and box.side[c] == 0 and contact_of(m, i, &sgn) >= TL_NCON(m):
@@ -345,13 +346,7 @@ cdef void come_to_rest(const tl_model* m, tl_state* s, const tl_box* box, const 
     if not any_held:
         return
     s.pat = pattern_of(m, s)
-    cdef int64_t here = mark(s)
-    cdef double* target = scratch(s, TL_NF(m))  # driven flanges go on as they do
-    if TL_ND(m) + TL_NVG(m) > 0:
-        for i in range(TL_NF(m)):
-            target[i] = slip_of(m, s, i, s.now.u)
-    project(m, s, target)
-    release(s, here)
+    stop_slips(m, s)
     if hit >= 0:
         lost -= kinetic_energy(m, s)
         s.e_fr[hit] += lost if lost > 0.0 else 0.0

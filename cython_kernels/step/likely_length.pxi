@@ -6,10 +6,16 @@
 #
 #   slip:    w + t/2 (w' + v.g + bend(t) (row.z) (z.g))        torque: limit(t) - (v.g + change(t) (z.g))
 #
-# a function of one number, whose root costs less than a trial. Needs: other_length.pxi.
+# a function of one number, whose root costs less than a trial. Needs: other_length.pxi, trial.pxi (lin_force), lists.pxi.
 
 #: of the trial: a secant that moves the length by less has squared its error
 cdef double LIKELY = 1e-6
+#: of the length there is: where the other point of the first secant lies, near enough for the slope there
+cdef double SECANT_FROM = 0.999
+
+
+cdef enum:
+    SECANTS = 8            # at most; 2 to 4 are usual
 
 
 cdef struct tl_margin:
@@ -49,9 +55,9 @@ cdef inline void lay_margin(const tl_model* m, tl_state* s, int32_t el, double s
     """The margin of element `el` (event_margin, shortened.pxi) after a trial of the length s.h that has passed it."""
     cdef int32_t i, j, k, n = TL_N(m), nf = TL_NF(m), row = TL_FR_ROW(m, el)
     cdef double rate = 1.0 / s.h, b
-    cdef tl_vec v = s.v1
-    cdef tl_vec on_v = s.F
-    cdef tl_vec on_z = s.em.w
+    cdef tl_vec v = s.margin_v
+    cdef tl_vec on_v = s.margin_on_v
+    cdef tl_vec on_z = s.margin_on_z
     cdef tl_cvec spring = s.pat.spring
     memset(f, 0, sizeof(tl_margin))
     f.size[0] = spring[n]
@@ -78,8 +84,8 @@ cdef inline void lay_margin(const tl_model* m, tl_state* s, int32_t el, double s
         f.rest[1] = rate * ((s.end.lim_b[el] if sgn > 0.0 else s.end.lim_f[el]) - f.rest[0])
         f.sgn = -sgn
     f.whole = span_of(f.change, m.h) / span_of(f.size, m.h)
-    gather(m, s.v1, s.F)
-    gather(m, s.pat.spring, s.em.w)
+    gather(m, v, on_v)
+    gather(m, spring, on_z)
     for i in range(TL_NPORT(m)):
         k = TL_PORT_ROW(m, i)
         add_force(f, on_v[k], on_z[k], s.now.port[i], rate * (s.end.port[i] - s.now.port[i]), 0.0)
@@ -104,7 +110,7 @@ cdef inline double likely_length(const tl_model* m, tl_state* s, int32_t el, dou
     how its margin changes with the fraction; x, and slope 0, where there is nothing better. Where trials are listed (list_rest)."""
     cdef tl_margin f
     cdef int32_t it
-    cdef double t = x * s.h, old = 0.999 * t, y, y_old, new
+    cdef double t = x * s.h, old = SECANT_FROM * t, y, y_old, new
     slope[0] = 0.0
     if not (along_one(m) and s.listed and s.pat.rank == 1 and 0.0 < x < 1.0):
         return x
@@ -113,7 +119,7 @@ cdef inline double likely_length(const tl_model* m, tl_state* s, int32_t el, dou
             return x                         # its torque is no straight line
     lay_margin(m, s, el, sgn, &f)
     y_old = margin_at(&f, old)
-    for it in range(8):
+    for it in range(SECANTS):
         y = margin_at(&f, t)
         if y == y_old:
             break

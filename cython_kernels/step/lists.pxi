@@ -3,6 +3,9 @@
 # or makes them behind the first trial of a step in which something happens; every decision renews them, until the step ends.
 #
 # Not where more than speeds, pressures and inputs changes within a step: all elements are asked there.
+#
+# Needs: stages.pxi (staged), quiet.pxi (find_due, list_due, STILL), decide.pxi (logged_mode), settle.pxi, events.pxi (together),
+# other_length.pxi (pattern_now).
 
 cdef inline int32_t may_be_listed(const tl_model* m) noexcept nogil:
     """1 for models in which no more than speeds, pressures and inputs changes within a step."""
@@ -134,7 +137,7 @@ cdef inline int32_t only_pressed(const tl_model* m, const tl_state* s, double x)
     for c in range(s.n_asked):
         i = s.asked[c]
         if not s.toggled[i]:
-            if s.slip_x[i] <= x + 1e-9:
+            if together(s.slip_x[i], x):
                 return 0
         elif not m.fr[i].both or fabs(s.now.w[TL_FR_ROW(m, i)]) <= TOL_R or s.mode[i] == MODE_STUCK:
             return 0

@@ -3,7 +3,8 @@
 # was right: where all who stick stay within their limits it is the answer of the boxed problem, which has one. Where the answer
 # is not plain (limits reached by rounding, others at rest at their limit) the boxed problem is solved: decide.pxi.
 #
-# Needs: lists.pxi, settle.pxi. Only where trials are listed (may_be_listed).
+# Needs: lists.pxi, settle.pxi, events.pxi (together), other_length.pxi (pattern_listed), box.pxi (add_along). Only where trials are
+# listed (may_be_listed).
 
 #: of a torque, and of its limit: nearer to the limit it is not plain that it holds
 cdef double PLAIN = 1e-6
@@ -27,7 +28,7 @@ cdef inline void find_lone(const tl_model* m, tl_state* s, double x) noexcept no
         i = s.asked[c]
         if s.toggled[i]:
             several = 1
-        elif s.slip_x[i] <= x + 1e-9:
+        elif together(s.slip_x[i], x):
             several |= found >= 0 and (s.mode[i] == MODE_STUCK or s.mode[found] == MODE_STUCK)
             found = i
     s.lone = -1 if several or not s.listed else found
@@ -37,9 +38,9 @@ cdef inline void find_lone(const tl_model* m, tl_state* s, double x) noexcept no
 
 
 cdef inline double respond(const tl_model* m, tl_state* s, int32_t i) noexcept nogil:
-    """Accelerations for a torque of 1 at element i, those at rest held, into s.um: P0 row^T; its own slip acceleration."""
+    """Accelerations for a torque of 1 at element i, those at rest held, into s.answer: P0 row^T; its own slip acceleration."""
     cdef int32_t k, q, row = TL_FR_ROW(m, i), n = TL_N(m)
-    cdef tl_vec found = s.um
+    cdef tl_vec found = s.answer
     cdef tl_cvec P
     for k in range(n):
         found[k] = 0.0
@@ -47,7 +48,7 @@ cdef inline double respond(const tl_model* m, tl_state* s, int32_t i) noexcept n
         P = s.pat.P0 + m.row_idx[q] * n
         for k in range(n):
             found[k] += m.row_val[q] * P[k]
-    return row_dot(m, row, s.um)
+    return row_dot(m, row, s.answer)
 
 
 cdef inline void rest_slip(const tl_model* m, tl_state* s, int32_t i) noexcept nogil:
@@ -60,7 +61,7 @@ cdef inline void rest_slip(const tl_model* m, tl_state* s, int32_t i) noexcept n
     if not W > 0.0:
         return
     for k in range(TL_N(m)):
-        s.now.u[k] -= w / W * s.um[k]
+        s.now.u[k] -= w / W * s.answer[k]
     gather(m, s.now.u, s.now.w)
     s.e_fr[i] += 0.5 * w * w / W
 
@@ -72,7 +73,7 @@ cdef inline int32_t falls_back(const tl_model* m, const tl_state* s, int32_t i) 
 
 cdef inline int32_t goes_with(const tl_model* m, const tl_state* s, int32_t j, int32_t i) noexcept nogil:
     """1 when element j, at its limit and held at rest by others, plainly slides its way once i does. After respond of i."""
-    cdef double y = s.mode[i] * s.mode[j] * row_dot(m, TL_FR_ROW(m, j), s.um)
+    cdef double y = s.mode[i] * s.mode[j] * row_dot(m, TL_FR_ROW(m, j), s.answer)
     return y > HELD * s.W0[j * TL_NF(m) + j] and not falls_back(m, s, j)
 
 
@@ -162,13 +163,13 @@ cdef inline int32_t sets_off(const tl_model* m, const tl_state* s, int32_t i) no
 
 cdef inline void keep_instant(const tl_model* m, tl_state* s) noexcept nogil:
     """What settle changes, in case it is not plain."""
-    memcpy(s.am, s.now.a, TL_N(m) * sizeof(double))
-    memcpy(s.em.tau, s.now.tau, TL_NF(m) * sizeof(double))
+    memcpy(s.kept_a, s.now.a, TL_N(m) * sizeof(double))
+    memcpy(s.kept_tau, s.now.tau, TL_NF(m) * sizeof(double))
 
 
 cdef inline int32_t take_instant_back(const tl_model* m, tl_state* s) noexcept nogil:
-    memcpy(s.now.a, s.am, TL_N(m) * sizeof(double))
-    memcpy(s.now.tau, s.em.tau, TL_NF(m) * sizeof(double))
+    memcpy(s.now.a, s.kept_a, TL_N(m) * sizeof(double))
+    memcpy(s.now.tau, s.kept_tau, TL_NF(m) * sizeof(double))
     return 0
 
 
@@ -179,9 +180,9 @@ cdef inline void foresee(const tl_model* m, tl_state* s, const double* slope, do
     cdef int32_t i, lone = s.lone
     cdef double rate = m.h / length, f = -s.lone_side * s.lone_excess * m.h / left
     if m.fr[lone].dmu > 0.0:
-        f /= 1.0 + 0.5 * left * row_dot(m, TL_FR_ROW(m, lone), s.um) * m.fr[lone].dmu * m.fr[lone].cgeo * s.now.raw[lone]
+        f /= 1.0 + 0.5 * left * row_dot(m, TL_FR_ROW(m, lone), s.answer) * m.fr[lone].dmu * m.fr[lone].cgeo * s.now.raw[lone]
     for i in range(TL_N(m)):
-        s.now.hs1[i] = rate * slope[i] + f * s.um[i]
+        s.now.hs1[i] = rate * slope[i] + f * s.answer[i]
 
 
 cdef inline int32_t alone(const tl_model* m, tl_state* s, int32_t i, int32_t what) noexcept nogil:

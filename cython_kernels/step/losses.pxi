@@ -86,11 +86,11 @@ cdef void loss_limits(const tl_model* m, tl_state* s, int32_t stages) noexcept n
 
 
 cdef double find_branch(const tl_model* m, tl_state* s, double end) noexcept nogil:
-    """Fraction of the trial at which the first loss changes its branch, 2 if none does."""
+    """Fraction of the trial at which the first loss changes its branch, NO_EVENT if none does."""
     cdef int32_t l, i, k
-    cdef double first = 2.0, x, g0, gm, g1, scale, s0, c1, c2
+    cdef double first = NO_EVENT, x, g0, gm, g1, scale, s0, c1, c2
     for l in range(TL_NLS(m)):
-        s.branch_x[l] = 2.0
+        s.branch_x[l] = NO_EVENT
         i = m.ls[l].fr
         if not s.mode[i] & 1:
             continue
@@ -126,7 +126,7 @@ cdef void switch_branches(const tl_model* m, tl_state* s, double x) noexcept nog
     for l in range(TL_NLS(m)):
         if s.branch_x[l] <= x + AT_THE_CHANGE:
             s.branch[l] = 1 - s.branch[l]
-            s.branch_x[l] = 2.0
+            s.branch_x[l] = NO_EVENT
 
 
 cdef enum:

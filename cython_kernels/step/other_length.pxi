@@ -2,6 +2,8 @@
 # direction z (rank 1), since only what z adds depends on the length; else made anew (cut_pattern, locks.pyx).
 #
 #   P(h) = P_r + z z^T / (z.S z)        T(h) = Tn (M P_r - I) + (Tn S z) z^T / (z.S z)        S = M + h/2 D + h^2/4 K
+#
+# Needs: trial.pxi (hold), gather, locks (pattern_of, cut_pattern).
 
 cdef inline int32_t along_one(const tl_model* m) noexcept nogil:
     """1 where lock patterns hold z and its products; the same as keeps_spring in derive.py."""

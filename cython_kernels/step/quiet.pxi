@@ -184,7 +184,7 @@ cdef inline int32_t quiet_motion2(const tl_model* m, tl_state* s, int32_t uneven
     cdef int32_t i, found, n = TL_N(m)
     cdef double h = m.h
     cdef tl_eval* e = s.end
-    cdef double* v = s.box_w
+    cdef double* v = s.held_v
     quiet_rows(m, s, e, s.F, uneven)
     springs_at_end(m, s, h, h * h * (0.5 - m.beta))
     scatter(m, s.F, s.g)
@@ -217,7 +217,7 @@ cdef inline int32_t quiet_motion4(const tl_model* m, tl_state* s, int32_t uneven
     """quiet_motion2 for three points."""
     cdef int32_t found, n = TL_N(m)
     cdef double h = m.h
-    cdef double* v = s.box_w
+    cdef double* v = s.held_v
     quiet_rows(m, s, s.em, s.F, uneven)
     springs4(m, s, h, 0, s.F)
     scatter(m, s.F, s.g)

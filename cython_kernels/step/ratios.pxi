@@ -12,7 +12,8 @@
 # A ratio by a curve is followed on its piece; the knees of curves over an input are known before the step and divide it
 # (next_knee), those over the speed are events (find_ratio). Order 2 (driven.pxi) takes the chord over the step instead.
 #
-# Needs: driven.pxi, stages.pxi (linear_stages, stage_theta), accept.pxi (work_on), events.pxi (first_root), model/tables.pxd.
+# Needs: driven.pxi, stages.pxi (linear_stages, stage_theta), accept.pxi (work_on), events.pxi (first_root), contacts.pxi
+# (MARGIN_ROUNDING), model/tables.pxd.
 
 #: of the argument of a curve, or of 1: nearer to a knee counts as on it
 cdef double ON_KNEE = 1e-9
@@ -20,6 +21,10 @@ cdef double ON_KNEE = 1e-9
 cdef double KNEES_APART = 1e-9
 #: of the acceleration: a jump of it that what comes is not predicted across
 cdef double RATE_JUMP = 1e-6
+
+
+cdef enum:
+    MEETINGS = 3           # times ratios over a speed and the speeds that fit them are taken from each other
 
 
 cdef inline int32_t moving(const tl_model* m) noexcept nogil:
@@ -296,8 +301,8 @@ cdef double next_knee(const tl_model* m, const tl_state* s, double done, double 
 
 
 cdef double leaves(double g0, double g1, double g2, double g3) noexcept nogil:
-    """Fraction of the trial at which the cubic g, which is >= 0 at its start, falls below 0; 2 if it does not."""
-    cdef double tol = 1e-13 * (fabs(g0) + fabs(g1) + fabs(g2) + fabs(g3)), q, r
+    """Fraction of the trial at which the cubic g, which is >= 0 at its start, falls below 0; NO_EVENT if it does not."""
+    cdef double tol = MARGIN_ROUNDING * (fabs(g0) + fabs(g1) + fabs(g2) + fabs(g3)), q, r
     cdef double[3] at_
     cdef int32_t c
     at_[0] = 1.0
@@ -317,13 +322,13 @@ cdef double leaves(double g0, double g1, double g2, double g3) noexcept nogil:
         if 0.0 < q <= 1.0 and poly_at(g0, g1, g2, g3, q) < -tol:
             # from its edge: in, and back to it
             return first_root(g1, g2, g3, 0.0, q) if g0 <= tol else first_root(g0, g1, g2, g3, q)
-    return 2.0
+    return NO_EVENT
 
 
 cdef double find_ratio(const tl_model* m, tl_state* s, double end) noexcept nogil:
-    """Fraction of the trial at which a ratio over the speed leaves its piece, 2 if none does up to `end`."""
+    """Fraction of the trial at which a ratio over the speed leaves its piece, NO_EVENT if none does up to `end`."""
     cdef int32_t d, k
-    cdef double first = 2.0, x, v0, v1, v2, v3
+    cdef double first = NO_EVENT, x, v0, v1, v2, v3
     cdef const tl_ratio* r
     for d in range(TL_NVG(m)):
         if m.vg[d].kind != RATIO_SPEED:
@@ -356,7 +361,7 @@ cdef void new_pieces(const tl_model* m, tl_state* s, double theta) noexcept nogi
 cdef void meet_ratios(const tl_model* m, tl_state* s, double theta) noexcept nogil:
     """Rows of the ratios of this instant, speeds that fit them. The ratio over a speed follows what that changes."""
     cdef int32_t it
-    for it in range(3):
+    for it in range(MEETINGS):
         ratios_now(m, s, theta)
         take_ratios(m, s)
         hold_driven(m, s, theta)

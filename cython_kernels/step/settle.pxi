@@ -1,4 +1,7 @@
 # The instant behind a decision: what rounding has left of slips at rest, accelerations, torques; and the log of modes.
+#
+# Needs: box.pxi (hold_instant, held_instant), trial.pxi (hold_now, subtract_compliances), stages.pxi, driven.pxi (stop_slips),
+# forces.pxi (sliding_torque), decide.pxi (logged_mode).
 
 #: rad/s or m/s: less is left of a slip at rest as it is. Rounding leaves 4e-12 of the 4HP22 car's in 5000 steps without an event.
 cdef double REMOVED = 1e-11
@@ -6,7 +9,7 @@ cdef double REMOVED = 1e-11
 
 cdef inline void remove_slips(const tl_model* m, tl_state* s) noexcept nogil:
     """What rounding has left of the slips of the elements that stick (list_modes), by the projection that conserves momentum."""
-    cdef int32_t c, i, n = TL_N(m), nf = TL_NF(m)
+    cdef int32_t c, i, n = TL_N(m)
     cdef int32_t any_stuck = 0, left = 0, stopped = 0, driven = TL_ND(m) + TL_NVG(m) > 0
     cdef double most = 0.0 if driven else REMOVED
     cdef double* kept
@@ -25,10 +28,8 @@ cdef inline void remove_slips(const tl_model* m, tl_state* s) noexcept nogil:
             gather(m, s.now.u, s.now.w)
         return
     # u <- P0 M u
-    if TL_ND(m) + TL_NVG(m) > 0:
-        for i in range(nf):
-            s.g[i] = slip_of(m, s, i, s.now.u)
-        project(m, s, s.g)
+    if driven:
+        stop_slips(m, s)
     else:
         for i in range(n):
             s.v1[i] = dot(m.M + i * n, s.now.u, m.S_range[2 * i], m.S_range[2 * i + 1])

@@ -4,12 +4,28 @@
 # unresolved oscillation. Such models therefore make each trial with the length that is used: up to the event, and from
 # there to the end of the step. The matrices of that length are built on the spot (n^3, at events only), or follow from those
 # of the whole step where all springs and dampers act along one direction.
+#
+# Needs: trial.pxi, other_length.pxi, accept.pxi, events.pxi, contacts.pxi, likely_length.pxi, lone_event.pxi (rest_slip), driven.pxi
+# (project), box.pxi (forget_history).
 
 #: of the length: between two ends of a bracket so near to each other lies nothing
 cdef double NARROW = 2.3e-16
 
 #: of what the margin of a contact is formed from: how far a trial may end beyond its regime
 cdef double REGIME_TOL = 1e-6
+
+#: rad/s or m/s, where the step resolves its springs: a slip has come to zero (slip_left)
+cdef double SLIP_LEFT = 1e4 * TOL_R
+#: of the limits of an element at rest: its torque has reached them (slight). To rounding where the step does not resolve springs,
+#: whose torques swing with every length; else a tenth of what counts as reached (REACHED, decide.pxi)
+cdef double SLIGHT_UNRESOLVED = 1e-12
+cdef double SLIGHT = 1e-7
+#: the same where the limit says nothing: how many times the rounding of a torque (torque_rounding)
+cdef double SLIGHT_ROUNDINGS = 1e5
+#: rad/s or m/s: a slip that has turned round by more is beyond rounding, and one that is left with more has not come to zero; with
+#: STILL_SLIPS where slips are only brought down to SLIP_LEFT, ten times that
+cdef double TURNED_ROUND = 1e3 * TOL_R
+cdef double STILL_SLIPS = 1e5 * TOL_R
 
 
 cdef enum:
@@ -95,9 +111,9 @@ cdef int32_t left_regime(const tl_model* m, tl_state* s) noexcept nogil:
     cdef int32_t i
     cdef double x = 0.0
     for i in range(TL_NCON(m) + TL_NST(m)):
-        if s.contact_x[i] > 1.5 and contact_passed(m, s, i, &x) > REGIME_TOL:
+        if not happens(s.contact_x[i]) and contact_passed(m, s, i, &x) > REGIME_TOL:
             return 1
-        if s.contact_x[i] <= 1.5 and -contact_left(m, s, s.end, i) > REGIME_TOL * contact_size(m, s, i):
+        if happens(s.contact_x[i]) and -contact_left(m, s, s.end, i) > REGIME_TOL * contact_size(m, s, i):
             return 1
     return 0
 
@@ -107,18 +123,18 @@ cdef inline double slip_left(const tl_model* m) noexcept nogil:
     which is an impulse that friction must be able to give where the step does not resolve springs, and else nothing: a
     slip of ten thousand times its rounding counts as come to zero: what is left out of the time is made up for by the
     impulse, to the second order."""
-    return TOL_R if m.stiff_cut else 1e4 * TOL_R
+    return TOL_R if m.stiff_cut else SLIP_LEFT
 
 
 cdef inline double slight(const tl_model* m) noexcept nogil:
     """Of the limits of an element at rest: how near to them its torque must be at an event. What is held with so much less
-    counts as having reached its limit (`reaches`, decide.pxi: 1e-6)."""
-    return 1e-12 if m.stiff_cut else 1e-7
+    counts as having reached its limit (`reaches`, decide.pxi)."""
+    return SLIGHT_UNRESOLVED if m.stiff_cut else SLIGHT
 
 
 cdef inline double slight_torque(const tl_model* m, tl_state* s) noexcept nogil:
     """The same where the limit says nothing: of all torques."""
-    return torque_rounding(m, s) * (1.0 if m.stiff_cut else 1e5)
+    return torque_rounding(m, s) * (1.0 if m.stiff_cut else SLIGHT_ROUNDINGS)
 
 
 cdef struct tl_search:
@@ -208,7 +224,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
     memcpy(s.ex.lim_b, s.end.lim_b, nf * sizeof(double))
     for c in range(s.n_asked):
         i = s.asked[c]
-        if s.slip_x[i] <= x + 1e-9:
+        if together(s.slip_x[i], x):
             if s.mode[i] & 1:
                 s.toggled[i] |= 2
             stops = i
@@ -218,7 +234,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
         # of what blocks one way without limit only the other way counts, and there its limit may be 0
         small = slip_left(m) if s.mode[stops] != MODE_STUCK else (slight(m) * small if small < NO_LIMIT else slight_torque(m, s))
     for i in range(TL_NCON(m) + TL_NST(m)):
-        if s.contact_x[i] <= x + 1e-9:
+        if together(s.contact_x[i], x):
             stops = nf + i
             small = AT_EDGE * contact_size(m, s, i)
     if stops >= 0:
@@ -227,19 +243,19 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
         forget_history(m, s)                 # that of a longer trial says nothing
     else:
         memcpy(s.ex.hs1, s.end.hs1, n * sizeof(double))
-        memcpy(s.ex.a, s.s2, n * sizeof(double))     # its curvature
+        memcpy(s.s2_longer, s.s2, n * sizeof(double))
     if 0 <= stops < nf and r.f_lo > small and not r.made_up and not m.stiff_cut:
         x = likely_length(m, s, stops, sgn, x, &slope)
     for it in range(REFINE):
         shorten(m, s, x * part)
         if not m.stiff_cut:
-            history_of_part(m, s, s.ex.hs1, s.ex.a, x)
+            history_of_part(m, s, s.ex.hs1, s.s2_longer, x)
         trial(m, s, done)
         other = stops if stops >= nf and parts_first(m, s, stops - nf) else first_passed(m, s, stops, &turn)
         if other >= 0 and it < REFINE - 1:
             # the shorter trial turns another slip round: that one first, and what was to happen at x has not happened
             if stops >= nf:
-                s.contact_x[stops - nf] = 2.0
+                s.contact_x[stops - nf] = NO_EVENT
             for i in range(nf):
                 s.toggled[i] &= 2
             stops = other
@@ -257,7 +273,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
         if other >= 0:
             # the shorter trial resolves what the longer one did not: an element at rest gives way first
             if stops >= nf:
-                s.contact_x[stops - nf] = 2.0
+                s.contact_x[stops - nf] = NO_EVENT
             for i in range(nf):
                 s.toggled[i] = 0
             stops = other
@@ -280,13 +296,13 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
         if (it == REFINE - 2 or r.hi - r.lo <= NARROW * r.hi) and r.lo > 0.0:
             x = r.lo                         # down to rounding, or not found: rather a little before the event than beyond
     if stops >= nf and f > small:
-        s.contact_x[stops - nf] = 2.0            # not reached after all: it keeps its regime
+        s.contact_x[stops - nf] = NO_EVENT            # not reached after all: it keeps its regime
     if TL_NCON(m) + TL_NST(m) > 0 and left_regime(m, s):
         return REFUSED
     if s.four and TL_NCON(m) > 0:
         for i in range(nf):
             # turned round by more than rounding: to take that out would be an impulse beyond what the element can carry
-            if s.toggled[i] & 2 and s.mode[i] * s.end.w[TL_FR_ROW(m, i)] < -1e3 * TOL_R:
+            if s.toggled[i] & 2 and s.mode[i] * s.end.w[TL_FR_ROW(m, i)] < -TURNED_ROUND:
                 return REFUSED
     if accept(m, s, done, 1.0, 1):
         return REFUSED
@@ -294,7 +310,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
     s.h = part * m.h
     for c in range(s.n_sliding if s.listed else nf):
         i = s.sliding[c] if s.listed else c
-        if s.toggled[i] & 2 and s.mode[i] * s.now.w[TL_FR_ROW(m, i)] > (1e3 * TOL_R if m.stiff_cut else 1e5 * TOL_R):
+        if s.toggled[i] & 2 and s.mode[i] * s.now.w[TL_FR_ROW(m, i)] > (TURNED_ROUND if m.stiff_cut else STILL_SLIPS):
             s.toggled[i] &= 1                    # has not come to zero
             s.lone = s.lone if s.lone != i else -1
         if s.toggled[i] & 2:
@@ -322,27 +338,27 @@ cdef void rest_slips(const tl_model* m, tl_state* s) noexcept nogil:
     """Slips marked in s.toggled (bit 1) to zero: momentum is kept, the energy can only fall and counts as their heat."""
     cdef int32_t i, hit = 0, n = TL_N(m), nf = TL_NF(m)
     cdef double lost = kinetic_energy(m, s) if TL_ND(m) + TL_NVG(m) > 0 else 0.0
+    cdef int64_t here = mark(s)
+    cdef double* du = scratch(s, n)
     for i in range(n):
-        s.um[i] = s.now.u[i]
+        du[i] = s.now.u[i]
     for i in range(nf):
-        s.slip_x[i] = <double>s.mode[i]
+        s.before[i] = s.mode[i]
         if s.toggled[i] & 2:
             s.mode[i] = MODE_STUCK
             hit = i
     s.pat = pattern_now(m, s)
-    if TL_ND(m) + TL_NVG(m) > 0:
-        for i in range(nf):
-            s.g[i] = slip_of(m, s, i, s.now.u)
-    project(m, s, s.g)
+    stop_slips(m, s)
     for i in range(nf):
-        s.mode[i] = <int64_t>s.slip_x[i]
+        s.mode[i] = s.before[i]
         s.toggled[i] &= 1
     if TL_ND(m) + TL_NVG(m) > 0:
         lost -= kinetic_energy(m, s)
     else:
         # M-orthogonal: what is lost is the kinetic energy of the difference
         for i in range(n):
-            s.um[i] -= s.now.u[i]
+            du[i] -= s.now.u[i]
         for i in range(n):
-            lost += 0.5 * s.um[i] * dot(m.M + i * n, s.um, m.S_range[2 * i], m.S_range[2 * i + 1])
+            lost += 0.5 * du[i] * dot(m.M + i * n, du, m.S_range[2 * i], m.S_range[2 * i + 1])
+    release(s, here)
     s.e_fr[hit] += lost if lost > 0.0 else 0.0

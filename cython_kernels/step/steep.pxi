@@ -1,10 +1,16 @@
 # Sliding elements whose capacity rises so steeply with the slip that their torque at a predicted speed would be wrong: it is
-# found with the accelerations of the trial. Needs: forces.pxi, other_length.pxi, box.pxi (add_along).
+# found with the accelerations of the trial. Needs: forces.pxi, other_length.pxi, box.pxi (add_along), lists.pxi (list_modes).
+
+#: of the largest capacity met: a torque so near to what its curve says is found, down to rounding
+cdef double STEEP_TOL = 1e-13
+#: of the same: one that is further off at the end of all rounds is counted (TL_C_STEEP)
+cdef double STEEP_UNSOLVED = 1e-6
 
 cdef enum:
     #: rounds of the torque of steep sliding elements; 2 to 4 are usual, more are needed where mu(w) has a sharp knee
     ROUNDS = 16
     TANGENTS = 8           # of them the first with tangents
+    LAST_TANGENTS = 3      # and the last
 
 
 cdef inline void add_torque(const tl_model* m, const tl_state* s, tl_eval* e, int32_t i, double more, double* g) noexcept nogil:
@@ -68,14 +74,14 @@ cdef inline void slide_together(const tl_model* m, tl_state* s, int32_t nc, cons
             best_r = r
             best = dt
         scale = fabs(cap) if fabs(cap) > scale else scale
-        if fabs(r) <= 1e-13 * scale or it == ROUNDS:
+        if fabs(r) <= STEEP_TOL * scale or it == ROUNDS:
             break
         if x <= 0.0:
             slope = dfn if it == 0 else 0.0
-        elif slope < 0.0 or TANGENTS <= it < ROUNDS - 3 or x + sgn * H * r / (1.0 + slope * H) < 0.0:
+        elif slope < 0.0 or TANGENTS <= it < ROUNDS - LAST_TANGENTS or x + sgn * H * r / (1.0 + slope * H) < 0.0:
             slope = (cap - fn0) / x
         dt += r / (1.0 + slope * H if slope > 0.0 else 1.0)
-    if fabs(best_r) > 1e-6 * scale:
+    if fabs(best_r) > STEEP_UNSOLVED * scale:
         s.counters[TL_C_STEEP] += 1
     x = w + sgn * H * best
     for c in range(1, nc):
@@ -136,7 +142,8 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
     On entry a1 (or v2 = [am, a1]) answers s.g with the explicit torques; on return s.g holds the implicit ones.
     """
     cdef int32_t i, k, c, d, st, n = TL_N(m), nc = 0, size, it, hint = 0, together = stages == 1
-    cdef int32_t* el = s.box_i
+    cdef int32_t* el = s.steep_el
+    cdef int64_t here
     cdef double* H
     cdef double* A
     cdef double* w
@@ -164,13 +171,14 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
         slide_some(m, s, nc, el)
         return
     size = nc * stages
-    H = s.box_w
-    A = H + size * size
-    w = A + size * size
-    dt = w + size
-    x = dt + size
-    best = x + size
-    col = best + size
+    here = mark(s)
+    H = scratch(s, size * size)
+    A = scratch(s, size * size)
+    w = scratch(s, size)
+    dt = scratch(s, size)
+    x = scratch(s, size)
+    best = scratch(s, size)
+    col = scratch(s, n)
     if stages == 1:
         for c in range(nc):
             k = m.fr[el[c]].row
@@ -203,7 +211,7 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
                         # the curve goes on straight: a tangent that has gone beyond standstill comes back from there
                         slope = m.fr[i].dmu * fn
                         more = slope * acc
-                elif TANGENTS <= it < ROUNDS - 3:
+                elif TANGENTS <= it < ROUNDS - LAST_TANGENTS:
                     # chord from standstill: for a rising curve that flattens it cannot overshoot back across zero
                     slope = (cap - m.fr[i].cap0 * e.raw[i]) / acc
                 if slope < 0.0:
@@ -224,7 +232,7 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
             best_worst = worst
             for d in range(size):
                 best[d] = dt[d]
-        if worst <= 1e-13 * scale or it == ROUNDS:
+        if worst <= STEEP_TOL * scale or it == ROUNDS:
             break
         if size == 1 and A[0] != 0.0:
             x[0] /= A[0]
@@ -232,8 +240,9 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
             break
         for d in range(size):
             dt[d] += x[d]
-    if best_worst > 1e-6 * scale:
+    if best_worst > STEEP_UNSOLVED * scale:
         s.counters[TL_C_STEEP] += 1
     for st in range(stages):
         for c in range(nc):
             add_torque(m, s, s.end if st == stages - 1 else s.em, el[c], best[st * nc + c], s.g + st * n)
+    release(s, here)

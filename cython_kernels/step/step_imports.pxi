@@ -8,7 +8,7 @@ from torqueloop.cython_kernels.locks.locks cimport (
     NO_LIMIT, PATIENCE, RATE_ROUNDING, SLIP_ROUNDING, TORQUE_ROUNDING, boxed_refine, boxed_solve, cut_pattern, lu_solve,
     pattern_of, set_ratio_rows, shift_of,
 )
-from torqueloop.cython_kernels.model.arena cimport mark, release, scratch, scratch_ints
+from torqueloop.cython_kernels.model.arena cimport cut, cut_ints, mark, release, scratch, scratch_ints
 from torqueloop.cython_kernels.model.lobatto cimport to_end, to_middle
 from torqueloop.cython_kernels.model.model cimport (
     ACTUATED, ARGUMENT_INPUT, ARGUMENT_TEMPERATURE, BILATERAL, BLOCKED, CAPACITY, CAPPED, CONSTANT,

@@ -1,4 +1,7 @@
 # The trial: one step over the full h with the modes held. Order 2 (two points) or 4 (three points).
+#
+# Needs: forces.pxi, gather, stages.pxi, contacts.pxi (contact_force, subtract_contacts), gaps.pxi (solve_gaps), other_length.pxi
+# (hold_trial, stuck_torques), losses.pxi (loss_limits); includes joints_solve.pxi, steep.pxi.
 
 #: of a speed (or of 1 rad/s or m/s), or of a friction torque: how far it may be off where forces are taken at it
 cdef double MISPREDICTED = 1e-3
@@ -236,7 +239,7 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
         if passes <= 0:
             correct(m, h, s.now.u, s.now.a, s.end.a, s.end.u)
             break
-        if not (correct_and_ask(m, h, s.now.u, s.now.a, s.end.a, s.end.u, s.um) and mispredicted(m, s, e, s.end.u, s.um)) and (
+        if not (correct_and_ask(m, h, s.now.u, s.now.a, s.end.a, s.end.u, s.taken) and mispredicted(m, s, e, s.end.u, s.taken)) and (
                 not m.stiff_cut):
             break
         eval_again(m, s, e, s.end.u, theta + s.part, s.xi1)
@@ -336,10 +339,10 @@ cdef void held4(const tl_model* m, tl_state* s) noexcept nogil:
     cdef const double* A4 = s.pat.A4
     cdef double rest
     if n <= TL_FORMED:
-        far_matvec(s.pat.T4, 2 * nf, 2 * n, s.g, s.box_w)
+        far_matvec(s.pat.T4, 2 * nf, 2 * n, s.g, s.held_tau)
     elif TL_NLIN(m) == 0:
-        held_torques(m, s, m.M, s.g, s.v2, s.box_w)
-        held_torques(m, s, m.M, s.g + n, s.v2 + n, s.box_w + nf)
+        held_torques(m, s, m.M, s.g, s.v2, s.held_tau)
+        held_torques(m, s, m.M, s.g + n, s.v2 + n, s.held_tau + nf)
     else:
         # A4 [am, a1] - g is the force missing in the balance
         for i in range(2 * n):
@@ -347,12 +350,12 @@ cdef void held4(const tl_model* m, tl_state* s) noexcept nogil:
             for j in range(2 * n):
                 rest += A4[i * 2 * n + j] * s.v2[j]
             s.v1[i] = rest
-        matvec(s.pat.Tn, nf, n, s.v1, s.box_w)
-        matvec(s.pat.Tn, nf, n, s.v1 + n, s.box_w + nf)
+        matvec(s.pat.Tn, nf, n, s.v1, s.held_tau)
+        matvec(s.pat.Tn, nf, n, s.v1 + n, s.held_tau + nf)
     for i in range(nf):
         if s.mode[i] == MODE_STUCK:
-            s.em.tau[i] = s.box_w[i]
-            s.end.tau[i] = s.box_w[nf + i]
+            s.em.tau[i] = s.held_tau[i]
+            s.end.tau[i] = s.held_tau[nf + i]
 
 
 include "steep.pxi"
