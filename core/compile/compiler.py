@@ -25,6 +25,7 @@ from torqueloop.core.compile.initial import StartConditions, start_conditions
 from torqueloop.core.compile.massless import settle_massless
 from torqueloop.core.compile.packing import RowStore, TableStore, floats
 from torqueloop.core.compile.reactions import reaction_arrays
+from torqueloop.core.compile.slips import coordinates, slips_as_coordinates
 from torqueloop.core.compile.thermal import thermal_arrays, thermal_net
 from torqueloop.core.compile.topology import Row, Topology, build
 from torqueloop.core.describe.builder import Builder
@@ -111,7 +112,7 @@ class CompiledModel:
         """
         for name in inputs:
             self.input_index(name)
-        return floats(self.starts.speeds(inputs))
+        return floats(coordinates(self.topology, self.starts.speeds(inputs)))
 
     def digest(self) -> str:
         """SHA-256 over all arrays: equal models have equal digests."""
@@ -191,16 +192,17 @@ def _compile(driveline: Driveline) -> CompiledModel:
         return rows.add(row or {topology.independent[0]: Fraction(0)}, offset)
 
     _check_elements(parts, topology)
+    starts = start_conditions(driveline, parts, topology)
+    topology = slips_as_coordinates(topology, parts)
     elements = element_arrays(parts, hot, tables, net) | thermal_arrays(net, parts, tables)
     n_hot = len(rows.rows)
     elements["out"] = output_arrays(parts, hot, net)
     elements["te"] = sum_arrays(parts, hot)
     elements["rx"] = relaxing_arrays(topology, rows)
-    starts = start_conditions(driveline, parts, topology)
     arrays = ModelArrays(
         M=_reduced_inertia(topology, parts),
-        u0=floats(starts.speeds()),
-        z0=floats(starts.angles()),
+        u0=floats(coordinates(topology, starts.speeds())),
+        z0=floats(coordinates(topology, starts.angles())),
         **rows.arrays(),
         **tables.arrays(),
         **reaction_arrays(topology, parts),

@@ -41,6 +41,8 @@ class Topology:
     gear_rows: list[tuple[str, Row, Fraction]] = field(default_factory=list)
     #: coordinates without inertia whose speed follows from the angles (relaxing.py): w = row.z + constant
     relaxing: dict[str, tuple[Row, Fraction]] = field(default_factory=dict)
+    #: coordinates that are slips of dampers instead of speeds of their nodes (slips.py): rows over these
+    slips: dict[str, Row] = field(default_factory=dict)
 
     def over_nodes(self, form: Form) -> tuple[Row, Fraction]:
         """A form as a row over nodes, and the constant of its angle."""
