@@ -196,8 +196,8 @@ MUTATIONS = (
     ),
     M(f"{STEP}/forces.pxi", "tp = m.tc[i].coast_ratio * tt", "tp = tt", KERNEL),
     M(f"{STEP}/forces.pxi", "return m.fr[i].ga * (p[index] - m.fr[i].pret)", "return m.fr[i].ga * p[index]", KERNEL),
-    M(f"{STEP}/other_length.pxi", "s.bend = f - f0", "s.bend = f", EVENT_COST),
-    M(f"{STEP}/other_length.pxi", "(f * d - f0 * d0) * damped[i]", "f * d * damped[i]", EVENT_COST),
+    M(f"{STEP}/other_length.pxi", "inertial = f - f0,", "inertial = f,", EVENT_COST),
+    M(f"{STEP}/other_length.pxi", "damping = f * d - f0 * d0,", "damping = f * d,", EVENT_COST),
     M(f"{STEP}/shortened.pxi", "r.weight * less", "r.weight", EVENT_COST),
     M(f"{STEP}/accept.pxi", "(w1 - w0) * (f1 - f0) / 12.0", "(w1 - w0) * (f1 - f0) / 20.0", STIFF),
     # --- stops beside springs and contacts that the step does not resolve

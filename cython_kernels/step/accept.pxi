@@ -58,11 +58,21 @@ cdef inline double work4(const tl_model* m, double w0, double wm, double w1, dou
              + w1 * (-f0 + 2.0 * fm + 4.0 * f1)) / 30.0 - g * (f1 - f0) / 120.0)
 
 
+cdef inline double twice_mean(double f0, double f1, double x) noexcept nogil:
+    """Sum of a force at the start of a trial of two points and at its fraction x: it is linear between its ends, f0 and f1."""
+    return (2.0 - x) * f0 + x * f1
+
+
+cdef inline double work2(double quarter, double x, double w0, double w1, double f0, double f1) noexcept nogil:
+    """Work up to the fraction x of a trial of two points, at speeds w0 and, there, w1, of a force with the ends f0 and f1;
+    quarter: of the time."""
+    return quarter * twice_mean(f0, f1, x) * (w0 + w1)
+
+
 cdef inline double heat2(const tl_model* m, const tl_state* s, int32_t i, double x, tl_cvec w1) noexcept nogil:
     """Heat of sliding element i up to the fraction x of a trial of two points, with the speeds w1 there."""
     cdef int32_t k = TL_FR_ROW(m, i)
-    # forces at the cut are linear between the ends: f0 + f(x) = (2 - x) f0 + x f1
-    return -0.25 * x * s.h * ((2.0 - x) * s.now.tau[i] + x * s.end.tau[i]) * (s.now.w[k] + w1[k])
+    return work2(-0.25 * x * s.h, x, s.now.w[k], w1[k], s.now.tau[i], s.end.tau[i])
 
 
 cdef inline double heat4(const tl_model* m, const tl_state* s, int32_t i, double x, tl_cvec wm, tl_cvec w1) noexcept nogil:
@@ -179,10 +189,10 @@ cdef inline int32_t accept2(const tl_model* m, tl_state* s, double x) noexcept n
         return 1
     for i in range(TL_NPORT(m)):
         k = TL_PORT_ROW(m, i)
-        s.e_port[i] += q * ((2.0 - x) * p0[i] + x * p1[i]) * (w0[k] + w1[k])
+        s.e_port[i] += work2(q, x, w0[k], w1[k], p0[i], p1[i])
     for i in range(TL_NLIN(m)):
         k = TL_LIN_ROW(m, i)
-        s.e_lin[i] += q * m.lin[i].d * (w0[k] + w1[k]) * ((2.0 - x) * w0[k] + x * s.end.w[k])
+        s.e_lin[i] += q * m.lin[i].d * (w0[k] + w1[k]) * twice_mean(w0[k], s.end.w[k], x)
     if TL_NCON(m) > 0:
         contact_books(m, s, x)
     if TL_ND(m) > 0:

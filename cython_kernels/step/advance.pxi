@@ -179,8 +179,7 @@ cdef inline void make_trial(const tl_model* m, tl_state* s, tl_course* k) noexce
     if s.ties and k.made != TRIED:           # (quiet_step has seen to them)
         end_ties(m, s)
     if k.made == TRIED:
-        take_over(m, s)                      # and then something happens in it
-        return
+        return                               # and then something happens in it
     if s.listed:
         gather(m, s.now.a, s.wa)
         s.last = s.to_end and k.own_length

@@ -31,13 +31,15 @@ cdef inline double take_sides(const tl_model* m, tl_state* s, tl_box* box, doubl
     memcpy(f, s.g, n * sizeof(double))
     for c in range(box.nc):
         i = box.cand[c]
-        if (box.side[c] < 0 and box.lo[c] < -NO_LIMIT) or (box.side[c] > 0 and box.hi[c] > NO_LIMIT):
-            box.side[c] = 0
         s.mode[i] = MODE_STUCK
-        if box.side[c] != 0:
-            s.mode[i] = MODE_FREE
-            box.tau[c] = box.lo[c] if box.side[c] < 0 else box.hi[c]
-            add_along(m, m.fr[i].row, box.tau[c], f)
+        if box.side[c] == 0:
+            continue
+        box.tau[c] = box.lo[c] if box.side[c] < 0 else box.hi[c]
+        if fabs(box.tau[c]) > NO_LIMIT:
+            box.side[c] = 0
+            continue
+        s.mode[i] = MODE_FREE
+        add_along(m, m.fr[i].row, box.tau[c], f)
     for i in range(n):
         gamma += s.root[i] * fabs(f[i])
     return gamma

@@ -11,7 +11,7 @@
 # Hard stops (lo <= phi <= hi) are met where the way to one of their ends ends; they are numbered after the contacts here.
 # At an end a stop is a friction element that holds one way (box.pxi: blocked).
 #
-# Needs: model/laws.pxd, accept.pxi (work4, at), events.pxi (TOL_R, poly_at, happens), impact.pxi (stop_blocked).
+# Needs: model/laws.pxd, accept.pxi (work4, twice_mean, at), events.pxi (TOL_R, poly_at, happens), impact.pxi (stop_blocked).
 
 cdef inline void subtract_contacts(const tl_model* m, const tl_state* s, const double* z, const double* u,
                                    double* F, int32_t law) noexcept nogil:
@@ -411,7 +411,7 @@ cdef double contact_damping(const tl_model* m, const tl_state* s, int32_t i, dou
     cdef double y = 0.5 * x, w1 = row_dot(m, m.con[i].row, s.end.u)
     row_polynomial(m, s, m.con[i].row, p, v)
     if not s.four:
-        return 0.25 * (v[0] + w1) * ((2.0 - x) * v[0] + x * (v[0] + v[1] + v[2]))
+        return 0.25 * (v[0] + w1) * twice_mean(v[0], v[0] + v[1] + v[2], x)
     f[0] = v[0]
     f[1] = poly_at(v[0], v[1], v[2], v[3], 0.5)
     f[2] = poly_at(v[0], v[1], v[2], v[3], 1.0)

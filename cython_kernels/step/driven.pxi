@@ -237,7 +237,7 @@ cdef void driven_books(const tl_model* m, tl_state* s, double x) noexcept nogil:
     for d in range(TL_ND(m)):
         i = m.drv[d].fr
         k = m.fr[i].row
-        s.e_fr[i] -= 0.25 * x * s.h * ((2.0 - x) * s.now.tau[i] + x * s.end.tau[i]) * (s.now.w[k] + row_dot(m, k, s.end.u))
+        s.e_fr[i] -= work2(0.25 * x * s.h, x, s.now.w[k], row_dot(m, k, s.end.u), s.now.tau[i], s.end.tau[i])
 
 
 cdef int32_t set_ratios(const tl_model* m, tl_state* s) noexcept nogil:

@@ -204,16 +204,75 @@ cdef double torque_rounding(const tl_model* m, tl_state* s) noexcept nogil:
     return s.slack
 
 
+cdef inline double sooner(double x, double first, double end) noexcept nogil:
+    """The earlier of the event at x, which counts up to `end`, and the first so far."""
+    return x if x <= end and x < first else first
+
+
+cdef inline double side_exceeded(const tl_model* m, const tl_state* s, int32_t i, int32_t side, double slack) noexcept nogil:
+    """Fraction of the trial at which the torque of element i, which sticks, reaches lim_b (side 0) or -lim_f (1) beyond rounding,
+    or NO_EVENT."""
+    cdef double sgn = 1.0 if side == 0 else -1.0, lm
+    cdef double l1 = (s.end.lim_b[i] if side == 0 else s.end.lim_f[i]) - sgn * s.end.tau[i]
+    cdef double l0 = (s.now.lim_b[i] if side == 0 else s.now.lim_f[i]) - sgn * s.now.tau[i]
+    if s.four:
+        lm = (s.em.lim_b[i] if side == 0 else s.em.lim_f[i]) - sgn * s.em.tau[i]
+        if m.stiff_cut and lm < -slack and l0 > 0.0:
+            # an unresolved oscillation may pass the limit in the middle only
+            return 0.5 * l0 / (l0 - lm)
+        if l1 >= -slack:
+            return NO_EVENT
+        return first_root(l0, -3.0 * l0 + 4.0 * lm - l1, 2.0 * l0 - 4.0 * lm + 2.0 * l1, 0.0, 1.0)
+    if l1 >= -slack:
+        return NO_EVENT
+    return first_root(l0, l1 - l0, 0.0, 0.0, 1.0)
+
+
+cdef inline double gives_way_at(const tl_model* m, tl_state* s, int32_t i, double slack, double first, double end) noexcept nogil:
+    """Where the torque of element i, which sticks, reaches a limit, into s.slip_x; the first event so far or that one. Both sides: a
+    limit that follows a vanishing normal force ends below 0, and then both are passed."""
+    cdef double x
+    cdef int32_t side
+    for side in range(2):
+        x = side_exceeded(m, s, i, side, slack)
+        if x < s.slip_x[i]:
+            s.slip_x[i] = x
+        first = sooner(x, first, end)
+    return first
+
+
+cdef inline double slip_over_at(const tl_model* m, tl_state* s, int32_t i, int32_t k) noexcept nogil:
+    """Fraction of the trial at which the slip of element i (row k), which slides, comes to zero, or NO_EVENT."""
+    cdef double h = s.h, sgn = <double>s.mode[i], c2, c3, x
+    cdef double r0 = sgn * s.now.w[k], r1 = sgn * s.end.w[k], v0 = sgn * s.wa[k], c1 = h * v0
+    if s.four and m.stiff_cut and r0 > TOL_R and sgn * s.em.w[k] < -TOL_R:
+        # an unresolved oscillation turns back in the middle: friction must not push it
+        return 0.5 * r0 / (r0 - sgn * s.em.w[k])
+    if r1 < -TOL_R:
+        c2 = 0.5 * h * sgn * row_dot(m, k, s.end.hs1)
+        c3 = h * sgn * row_dot(m, k, s.s2) / 3.0 if s.four else 0.0
+        if r0 <= TOL_R and c1 > 0.0:
+            # leaves standstill the right way and comes back: the root that is not the start
+            return first_root(c1, c2, c3, 0.0, 1.0)
+        return first_root(r0, c1, c2, c3, 1.0)
+    if v0 < 0.0 and r0 > TOL_R and r0 + 0.5 * h * v0 < 0.0:
+        # speed falls and rises again within the step: does it touch zero in between?
+        c2 = 0.5 * h * sgn * row_dot(m, k, s.end.hs1)
+        if c2 > 0.0 and c1 + 2.0 * c2 > 0.0:
+            x = -0.5 * c1 / c2
+            if r0 + x * (c1 + x * c2) < -TOL_R:
+                return first_root(r0, c1, c2, 0.0, x)
+    return NO_EVENT
+
+
 cdef inline double find_event(const tl_model* m, tl_state* s, double end) noexcept nogil:
     """Fraction of h of the earliest event of the trial in [0, end]; NO_EVENT if there is none. After ask_all or ask_listed.
 
     sliding: relative speed comes to zero; stuck: torque reaches its static limit; normal force appears or vanishes.
     """
-    cdef int32_t c, i, k, side, row = -1, last = -1
+    cdef int32_t c, i, k, row = -1, last = -1
     cdef int64_t mode
-    cdef double first = NO_EVENT, r0, r1, v0, c1, c2, c3, x, sgn, t0, t1, l0, l1, lm, h = s.h, at_end
-    cdef int32_t four = s.four
-    cdef double slack = -1.0
+    cdef double first = NO_EVENT, slack = -1.0
     s.slack = -1.0
     s.passing = 0
     for c in range(s.n_asked):
@@ -224,84 +283,20 @@ cdef inline double find_event(const tl_model* m, tl_state* s, double end) noexce
         s.press_x[i] = NO_EVENT
         if presses_otherwise(m, s, s.end, i):
             s.passing += 1
-            x = contact_at(m, s, i)
-            s.press_x[i] = x
-            if x <= end and x < first:
-                first = x
+            s.press_x[i] = contact_at(m, s, i)
+            first = sooner(s.press_x[i], first, end)
         if mode == MODE_STUCK:
             if slack < 0.0:
                 slack = torque_rounding(m, s)
-            t0 = s.now.tau[i]
-            t1 = s.end.tau[i]
-            # both sides: a limit that follows a vanishing normal force ends below 0, and then both are passed
-            for side in range(2):
-                sgn = 1.0 if side == 0 else -1.0
-                l1 = (s.end.lim_b[i] if side == 0 else s.end.lim_f[i]) - sgn * t1
-                l0 = (s.now.lim_b[i] if side == 0 else s.now.lim_f[i]) - sgn * t0
-                if four and m.stiff_cut:
-                    # an unresolved oscillation may pass the limit in the middle only
-                    lm = (s.em.lim_b[i] if side == 0 else s.em.lim_f[i]) - sgn * s.em.tau[i]
-                    if lm < -slack and l0 > 0.0:
-                        x = 0.5 * l0 / (l0 - lm)
-                        if x < s.slip_x[i]:
-                            s.slip_x[i] = x
-                        if x <= end and x < first:
-                            first = x
-                        continue
-                if l1 >= -slack:
-                    continue
-                if four:
-                    lm = (s.em.lim_b[i] if side == 0 else s.em.lim_f[i]) - sgn * s.em.tau[i]
-                    c1 = -3.0 * l0 + 4.0 * lm - l1
-                    c2 = 2.0 * l0 - 4.0 * lm + 2.0 * l1
-                else:
-                    c1 = l1 - l0
-                    c2 = 0.0
-                x = first_root(l0, c1, c2, 0.0, 1.0)
-                if x < s.slip_x[i]:
-                    s.slip_x[i] = x
-                if x <= end and x < first:
-                    first = x
+            first = gives_way_at(m, s, i, slack, first, end)
         elif mode != MODE_FREE:
             if k == row and s.mode[last] == mode:
                 s.slip_x[i] = s.slip_x[last]         # on the row of the one before: the same slip
                 continue
             row = k
             last = i
-            sgn = <double>mode
-            r0 = sgn * s.now.w[k]
-            r1 = sgn * s.end.w[k]
-            v0 = sgn * s.wa[k]
-            if four and m.stiff_cut and r0 > TOL_R and sgn * s.em.w[k] < -TOL_R:
-                # an unresolved oscillation turns back in the middle: friction must not push it
-                x = 0.5 * r0 / (r0 - sgn * s.em.w[k])
-                s.slip_x[i] = x
-                if x <= end and x < first:
-                    first = x
-            elif r1 < -TOL_R:
-                c1 = h * v0
-                c2 = 0.5 * h * sgn * row_dot(m, k, s.end.hs1)
-                c3 = h * sgn * row_dot(m, k, s.s2) / 3.0 if four else 0.0
-                if r0 <= TOL_R and c1 > 0.0:
-                    # leaves standstill the right way and comes back: the root that is not the start
-                    x = first_root(c1, c2, c3, 0.0, 1.0)
-                else:
-                    x = first_root(r0, c1, c2, c3, 1.0)
-                s.slip_x[i] = x
-                if x <= end and x < first:
-                    first = x
-            elif v0 < 0.0 and r0 > TOL_R and r0 + 0.5 * h * v0 < 0.0:
-                # speed falls and rises again within the step: does it touch zero in between?
-                c1 = h * v0
-                c2 = 0.5 * h * sgn * row_dot(m, k, s.end.hs1)
-                if c2 > 0.0 and c1 + 2.0 * c2 > 0.0:
-                    x = -0.5 * c1 / c2
-                    at_end = r0 + x * (c1 + x * c2)
-                    if at_end < -TOL_R:
-                        x = first_root(r0, c1, c2, 0.0, x)
-                        s.slip_x[i] = x
-                        if x <= end and x < first:
-                            first = x
+            s.slip_x[i] = slip_over_at(m, s, i, k)
+            first = sooner(s.slip_x[i], first, end)
     return first
 
 

@@ -49,11 +49,12 @@ cdef inline void other_length(const tl_model* m, tl_state* s) noexcept nogil:
     cdef tl_cvec sprung = damped + nf
     cdef double d = 0.5 * s.h, k = 0.25 * s.h * s.h, d0 = 0.5 * m.h, k0 = 0.25 * m.h * m.h
     cdef double f = 1.0 / (size[0] + d * size[1] + k * size[2]), f0 = 1.0 / (size[0] + d0 * size[1] + k0 * size[2])
-    s.bend = f - f0
+    cdef double inertial = f - f0, damping = f * d - f0 * d0, elastic = f * k - f0 * k0
+    s.bend = inertial
     for c in range(s.n_sticking if s.listed else nf):
         i = s.sticking[c] if s.listed else c
         if s.mode[i] == MODE_STUCK:
-            s.change[i] = s.bend * inert[i] + (f * d - f0 * d0) * damped[i] + (f * k - f0 * k0) * sprung[i]
+            s.change[i] = inertial * inert[i] + damping * damped[i] + elastic * sprung[i]
 
 
 cdef void shorten(const tl_model* m, tl_state* s, double part) noexcept nogil:

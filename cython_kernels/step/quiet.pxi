@@ -316,9 +316,3 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     s.t[0] += m.h
     s.step_no[0] += 1
     return TAKEN
-
-
-cdef inline void take_over(const tl_model* m, tl_state* s) noexcept nogil:
-    """The rest of the general trial after that of a quiet step. (What is free carries nothing since it has been listed.)"""
-    if not SIZED:
-        gather(m, s.now.a, s.wa)

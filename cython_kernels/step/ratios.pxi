@@ -418,7 +418,6 @@ cdef void ratio_books(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_c
             work += work_on(m, s, m.vg[d].row_b, x, wm[m.vg[d].row_b], w1[m.vg[d].row_b], -s.ratio[d] * t0, -r.i[0] * tm,
                             -r.i[1] * t1)
         else:
-            work = 0.25 * x * s.h * ((2.0 - x) * t0 + x * t1) * (s.now.w[m.vg[d].row_a] + w1[m.vg[d].row_a])
-            work -= 0.25 * x * s.h * ((2.0 - x) * s.ratio[d] * t0 + x * r.i[0] * t1) * (
-                s.now.w[m.vg[d].row_b] + w1[m.vg[d].row_b])
+            work = work2(0.25 * x * s.h, x, s.now.w[m.vg[d].row_a], w1[m.vg[d].row_a], t0, t1)
+            work += work2(0.25 * x * s.h, x, s.now.w[m.vg[d].row_b], w1[m.vg[d].row_b], -s.ratio[d] * t0, -r.i[0] * t1)
         s.e_fr[i] -= work

@@ -206,109 +206,164 @@ cdef double next_length(const tl_search* r) noexcept nogil:
     return x if r.lo < x < r.hi else 0.5 * (r.lo + r.hi)
 
 
-cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double x) noexcept nogil:
-    """The trial up to its fraction x, made again with that length: its end is A-stable, a point inside is not.
+cdef struct tl_stop:
+    # the event that a trial is to end at
+    int32_t el             # its element, or contact (numbered after them); -1: none, the length is as it is
+    double sgn             # which way it slides, or which limit it reaches
+    double small           # margin at which it has come to pass
+    double slope           # of the margin over the length where that is known, else 0
+    tl_search r
 
-    Where a slip comes to zero or a torque to its limit, the length is refined until it does so at the end (a bracketed
-    search, to rounding); what is left of a slip is taken out by projection. The ends of the longer trial stay in s.ex
-    (trend_of_longer). Returns the fraction.
-    """
-    cdef int32_t i, c, it, other, found = 0, stops = -1, middle = 0, n = TL_N(m), nf = TL_NF(m)
-    cdef double beyond = 0.0, turn = 0.0, slope = 0.0, part = s.part, sgn = 0.0, f = 0.0, small = 0.0
-    cdef tl_search r
-    start_search(&r, 1.0, 1.0, 0.0, 0.0)
+
+cdef inline void keep_longer(const tl_model* m, tl_state* s) noexcept nogil:
+    """The ends of the longer trial into s.ex; its acceleration, which says nothing where springs are not resolved."""
+    cdef int32_t n = TL_N(m), nf = TL_NF(m)
     memcpy(s.ex.port, s.end.port, TL_NPORT(m) * sizeof(double))
     memcpy(s.ex.cap_f, s.end.cap_f, nf * sizeof(double))
     memcpy(s.ex.cap_b, s.end.cap_b, nf * sizeof(double))
     memcpy(s.ex.lim_f, s.end.lim_f, nf * sizeof(double))
     memcpy(s.ex.lim_b, s.end.lim_b, nf * sizeof(double))
+    if m.stiff_cut:
+        forget_history(m, s)
+    else:
+        memcpy(s.ex.hs1, s.end.hs1, n * sizeof(double))
+        memcpy(s.s2_longer, s.s2, n * sizeof(double))
+
+
+cdef inline double small_margin(const tl_model* m, tl_state* s, int32_t el) noexcept nogil:
+    """The margin at which the event of element (or contact) `el` has come to pass."""
+    cdef double limits
+    if el >= TL_NF(m):
+        return AT_EDGE * contact_size(m, s, el - TL_NF(m))
+    if s.mode[el] != MODE_STUCK:
+        return slip_left(m)
+    # of what blocks one way without limit only the other way counts, and there its limit may be 0
+    limits = fabs(s.end.lim_b[el]) + fabs(s.end.lim_f[el])
+    return slight(m) * limits if limits < NO_LIMIT else slight_torque(m, s)
+
+
+cdef inline void find_stop(const tl_model* m, tl_state* s, double x, tl_stop* q) noexcept nogil:
+    """What happens at the fraction x of the longer trial, the last of it; slips that come to zero are marked in s.toggled."""
+    cdef int32_t i, c
+    q.el = -1
+    q.sgn = 0.0
+    q.small = 0.0
+    q.slope = 0.0
     for c in range(s.n_asked):
         i = s.asked[c]
         if together(s.slip_x[i], x):
             if s.mode[i] & 1:
                 s.toggled[i] |= 2
-            stops = i
-    if stops >= 0:
-        sgn = <double>s.mode[stops] if s.mode[stops] != MODE_STUCK else (1.0 if s.end.tau[stops] > s.end.lim_b[stops] else -1.0)
-        small = fabs(s.end.lim_b[stops]) + fabs(s.end.lim_f[stops])
-        # of what blocks one way without limit only the other way counts, and there its limit may be 0
-        small = slip_left(m) if s.mode[stops] != MODE_STUCK else (slight(m) * small if small < NO_LIMIT else slight_torque(m, s))
+            q.el = i
+    if q.el >= 0:
+        i = q.el
+        q.sgn = <double>s.mode[i] if s.mode[i] != MODE_STUCK else (1.0 if s.end.tau[i] > s.end.lim_b[i] else -1.0)
     for i in range(TL_NCON(m) + TL_NST(m)):
         if together(s.contact_x[i], x):
-            stops = nf + i
-            small = AT_EDGE * contact_size(m, s, i)
-    if stops >= 0:
-        start_search(&r, event_margin(m, s, s.now, stops, sgn), 1.0, event_margin(m, s, s.end, stops, sgn), small)
-    if m.stiff_cut:
-        forget_history(m, s)                 # that of a longer trial says nothing
+            q.el = TL_NF(m) + i
+    if q.el < 0:
+        start_search(&q.r, 1.0, 1.0, 0.0, 0.0)
+        return
+    q.small = small_margin(m, s, q.el)
+    start_search(&q.r, event_margin(m, s, s.now, q.el, q.sgn), 1.0, event_margin(m, s, s.end, q.el, q.sgn), q.small)
+
+
+cdef inline double turn_to(const tl_model* m, tl_state* s, tl_stop* q, int32_t el, double sgn, double hi, double left,
+                           int32_t keep) noexcept nogil:
+    """Element (or contact) `el` instead of the one before, which has not come to pass: it does between now and the fraction hi,
+    where its margin is `left`. keep: bits of s.toggled that stay. The length to try next."""
+    cdef int32_t i, nf = TL_NF(m)
+    if q.el >= nf:
+        s.contact_x[q.el - nf] = NO_EVENT
+    for i in range(nf):
+        s.toggled[i] &= keep
+    q.el = el
+    q.sgn = sgn
+    q.small = small_margin(m, s, el)
+    start_search(&q.r, event_margin(m, s, s.now, el, sgn), hi, left, q.small)
+    return next_length(&q.r)
+
+
+cdef inline int32_t another_first(const tl_model* m, tl_state* s, tl_stop* q, int32_t it, double* x) noexcept nogil:
+    """1 when the shorter trial, of the fraction x, brings another event: that one first, and x is the length to try next. Not after
+    the last."""
+    cdef int32_t other, middle = 0, nf = TL_NF(m)
+    cdef double turn = q.sgn, left = 0.0
+    if q.el >= nf and parts_first(m, s, q.el - nf):
+        other = q.el
     else:
-        memcpy(s.ex.hs1, s.end.hs1, n * sizeof(double))
-        memcpy(s.s2_longer, s.s2, n * sizeof(double))
-    if 0 <= stops < nf and r.f_lo > small and not r.made_up and not m.stiff_cut:
-        x = likely_length(m, s, stops, sgn, x, &slope)
+        other = first_passed(m, s, q.el, &turn)
+    if it == REFINE - 1:
+        return 0
+    if other >= 0:
+        # it turns another slip round
+        left = event_margin(m, s, s.end, other, turn)
+        x[0] = turn_to(m, s, q, other, turn, x[0], left, 2)
+        s.lone = other if other < nf else -1
+        if other < nf:
+            s.toggled[other] |= 2
+        else:
+            s.contact_x[other - nf] = 0.0
+        return 1
+    other = beyond_limit(m, s, q.el, &turn, &left, &middle)
+    if other >= 0:
+        # it resolves what the longer one did not: an element at rest gives way
+        x[0] = turn_to(m, s, q, other, turn, 0.5 * x[0] if middle else x[0], left, 0)
+        s.lone = -1
+        return 1
+    return 0
+
+
+cdef inline int32_t next_try(tl_stop* q, int32_t it, double f, double* x) noexcept nogil:
+    """0 when the trial of the fraction x, with the margin f at its end, ends at the event, or there is none in a trial of this
+    length; else x is the length to try next."""
+    cdef double chord
+    if fabs(f) <= q.small or it == REFINE - 1 or x[0] == q.r.lo or (f > 0.0 and q.r.f_hi >= 0.0):
+        return 0
+    narrow_search(&q.r, x[0], f)
+    chord = x[0] - f / q.slope if q.slope != 0.0 else q.r.lo
+    x[0] = chord if q.r.lo < chord < q.r.hi else next_length(&q.r)
+    q.slope = 0.0                            # from here on the trials say more
+    if (it == REFINE - 2 or q.r.hi - q.r.lo <= NARROW * q.r.hi) and q.r.lo > 0.0:
+        x[0] = q.r.lo                        # down to rounding, or not found: rather a little before the event than beyond
+    return 1
+
+
+cdef inline double find_length(const tl_model* m, tl_state* s, tl_stop* q, double done, double part, double x) noexcept nogil:
+    """Trials until one ends at the event; x: the length of the first, a fraction of `part`. The length of the last."""
+    cdef int32_t it
+    cdef double f = 0.0
     for it in range(REFINE):
         shorten(m, s, x * part)
         if not m.stiff_cut:
             history_of_part(m, s, s.ex.hs1, s.s2_longer, x)
         trial(m, s, done)
-        other = stops if stops >= nf and parts_first(m, s, stops - nf) else first_passed(m, s, stops, &turn)
-        if other >= 0 and it < REFINE - 1:
-            # the shorter trial turns another slip round: that one first, and what was to happen at x has not happened
-            if stops >= nf:
-                s.contact_x[stops - nf] = NO_EVENT
-            for i in range(nf):
-                s.toggled[i] &= 2
-            stops = other
-            s.lone = other if other < nf else -1
-            sgn = turn
-            small = slip_left(m) if stops < nf else AT_EDGE * contact_size(m, s, stops - nf)
-            start_search(&r, event_margin(m, s, s.now, stops, sgn), x, event_margin(m, s, s.end, stops, sgn), small)
-            if stops < nf:
-                s.toggled[stops] |= 2
-            else:
-                s.contact_x[stops - nf] = 0.0
-            x = next_length(&r)
+        if another_first(m, s, q, it, &x):
             continue
-        other = beyond_limit(m, s, stops, &turn, &beyond, &middle) if it < REFINE - 1 else -1
-        if other >= 0:
-            # the shorter trial resolves what the longer one did not: an element at rest gives way first
-            if stops >= nf:
-                s.contact_x[stops - nf] = NO_EVENT
-            for i in range(nf):
-                s.toggled[i] = 0
-            stops = other
-            s.lone = -1
-            sgn = turn
-            small = fabs(s.end.lim_b[stops]) + fabs(s.end.lim_f[stops])
-            small = slight(m) * small if small < NO_LIMIT else slight_torque(m, s)
-            start_search(&r, event_margin(m, s, s.now, stops, sgn), 0.5 * x if middle else x, beyond, small)
-            x = next_length(&r)
-            continue
-        if stops < 0:
+        if q.el < 0:
             break
-        f = event_margin(m, s, s.end, stops, sgn)
-        if fabs(f) <= small or it == REFINE - 1 or x == r.lo or (f > 0.0 and r.f_hi >= 0.0):
-            break                            # found; or it did not come to zero in a trial of this length
-        narrow_search(&r, x, f)
-        turn = x - f / slope if slope != 0.0 else r.lo
-        x = turn if r.lo < turn < r.hi else next_length(&r)
-        slope = 0.0                          # from here on the trials say more
-        if (it == REFINE - 2 or r.hi - r.lo <= NARROW * r.hi) and r.lo > 0.0:
-            x = r.lo                         # down to rounding, or not found: rather a little before the event than beyond
-    if stops >= nf and f > small:
-        s.contact_x[stops - nf] = NO_EVENT            # not reached after all: it keeps its regime
-    if TL_NCON(m) + TL_NST(m) > 0 and left_regime(m, s):
-        return REFUSED
-    if s.four and TL_NCON(m) > 0:
-        for i in range(nf):
-            # turned round by more than rounding: to take that out would be an impulse beyond what the element can carry
-            if s.toggled[i] & 2 and s.mode[i] * s.end.w[TL_FR_ROW(m, i)] < -TURNED_ROUND:
-                return REFUSED
-    if accept(m, s, done, 1.0, 1):
-        return REFUSED
-    s.part = part
-    s.h = part * m.h
-    for c in range(s.n_sliding if s.listed else nf):
+        f = event_margin(m, s, s.end, q.el, q.sgn)
+        if not next_try(q, it, f, &x):
+            break
+    if q.el >= TL_NF(m) and f > q.small:
+        s.contact_x[q.el - TL_NF(m)] = NO_EVENT  # not reached after all: it keeps its regime
+    return x
+
+
+cdef inline int32_t turned_too_far(const tl_model* m, const tl_state* s) noexcept nogil:
+    """1 when a slip that was to come to zero has turned round by more than rounding: to take that out would be an impulse
+    beyond what the element can carry."""
+    cdef int32_t i
+    for i in range(TL_NF(m) if s.four and TL_NCON(m) > 0 else 0):
+        if s.toggled[i] & 2 and s.mode[i] * s.end.w[TL_FR_ROW(m, i)] < -TURNED_ROUND:
+            return 1
+    return 0
+
+
+cdef inline void bring_to_rest(const tl_model* m, tl_state* s) noexcept nogil:
+    """What is left of the slips that have come to zero."""
+    cdef int32_t c, i, found = 0
+    for c in range(s.n_sliding if s.listed else TL_NF(m)):
         i = s.sliding[c] if s.listed else c
         if s.toggled[i] & 2 and s.mode[i] * s.now.w[TL_FR_ROW(m, i)] > (TURNED_ROUND if m.stiff_cut else STILL_SLIPS):
             s.toggled[i] &= 1                    # has not come to zero
@@ -321,6 +376,29 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
         rest_slip(m, s, s.lone)
     elif found:
         rest_slips(m, s)
+
+
+cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double x) noexcept nogil:
+    """The trial up to its fraction x, made again with that length: its end is A-stable, a point inside is not.
+
+    Where a slip comes to zero or a torque to its limit, the length is refined until it does so at the end (a bracketed
+    search, to rounding); what is left of a slip is taken out by projection. The ends of the longer trial stay in s.ex
+    (trend_of_longer). Returns the fraction.
+    """
+    cdef double part = s.part
+    cdef tl_stop q
+    find_stop(m, s, x, &q)
+    keep_longer(m, s)
+    if 0 <= q.el < TL_NF(m) and q.r.f_lo > q.small and not q.r.made_up and not m.stiff_cut:
+        x = likely_length(m, s, q.el, q.sgn, x, &q.slope)
+    x = find_length(m, s, &q, done, part, x)
+    if TL_NCON(m) + TL_NST(m) > 0 and left_regime(m, s):
+        return REFUSED
+    if turned_too_far(m, s) or accept(m, s, done, 1.0, 1):
+        return REFUSED
+    s.part = part
+    s.h = part * m.h
+    bring_to_rest(m, s)
     return x
 
 

@@ -132,6 +132,120 @@ cdef void stage_responses(const tl_model* m, const tl_state* s, int32_t nc, cons
             w[st * nc + c] = row_dot(m, m.fr[el[c]].row, col)
 
 
+cdef struct tl_slides:
+    # several unknowns: torques of elements that are steep, at each stage
+    int32_t nc             # elements
+    const int32_t* el      # (nc)
+    int32_t stages
+    int32_t size           # nc * stages
+    double* H              # (size, size) responses of the slips to the torques
+    double* A              # (size, size) matrix of a round
+    double* w              # (size) slips without more torque
+    double* dt             # (size) what the torques have more
+    double* x              # (size) what is missing, then the step
+    double* best           # (size) dt with the least missing
+    double scale           # largest capacity so far
+
+
+cdef void lay_slides(const tl_model* m, tl_state* s, tl_slides* p) noexcept nogil:
+    """Responses, slips and room for them in scratch memory."""
+    cdef int32_t c, d, k, nc = p.nc, size = p.nc * p.stages
+    cdef double* col
+    p.size = size
+    p.scale = 0.0
+    p.H = scratch(s, size * size)
+    p.A = scratch(s, size * size)
+    p.w = scratch(s, size)
+    p.dt = scratch(s, size)
+    p.x = scratch(s, size)
+    p.best = scratch(s, size)
+    col = scratch(s, TL_N(m))
+    memset(p.dt, 0, size * sizeof(double))
+    if p.stages == 2:
+        stage_responses(m, s, nc, p.el, p.H, p.w, col)
+        return
+    for c in range(nc):
+        k = m.fr[p.el[c]].row
+        for d in range(nc):
+            p.H[c * nc + d] = response(m, s, k, m.fr[p.el[d]].row)
+        p.w[c] = slip_ahead(m, s, k)
+
+
+cdef double slide_row(const tl_model* m, const tl_state* s, tl_slides* p, int32_t st, int32_t c, int32_t it) noexcept nogil:
+    """Row of the round `it` for element c of the stage st; by how much its torque misses what its curve says."""
+    cdef int32_t d, i = p.el[c], row = st * p.nc + c, hint = 0
+    cdef const tl_eval* e = s.end if st == p.stages - 1 else s.em
+    cdef double acc = p.w[row], sgn = <double>s.mode[i], fn = m.fr[i].cgeo * e.raw[i], cap, slope, miss, more = 0.0
+    for d in range(p.size):
+        acc += p.H[row * p.size + d] * p.dt[d]
+    acc = sgn * acc
+    cap = fn * table1_slope(&m.tab1[m.fr[i].mu], acc, &hint, &slope)
+    slope = slope * fn
+    if acc <= 0.0:
+        slope = 0.0
+        if it < TANGENTS:
+            # the curve goes on straight: a tangent that has gone beyond standstill comes back from there
+            slope = m.fr[i].dmu * fn
+            more = slope * acc
+    elif TANGENTS <= it < ROUNDS - LAST_TANGENTS:
+        # chord from standstill: for a rising curve that flattens it cannot overshoot back across zero
+        slope = (cap - m.fr[i].cap0 * e.raw[i]) / acc
+    if slope < 0.0:
+        slope = 0.0
+    if (m.fr[i].fwd if sgn > 0.0 else m.fr[i].bwd) != CAPPED:
+        cap = 0.0
+        slope = 0.0
+        more = 0.0
+    miss = -(e.tau[i] + p.dt[row] + sgn * cap)
+    if fabs(cap) > p.scale:
+        p.scale = fabs(cap)
+    p.x[row] = miss - sgn * more
+    for d in range(p.size):
+        p.A[row * p.size + d] = slope * p.H[row * p.size + d] + (1.0 if d == row else 0.0)
+    return fabs(miss)
+
+
+cdef double slide_rounds(const tl_model* m, const tl_state* s, tl_slides* p) noexcept nogil:
+    """Rounds until every torque is what its curve says; how much one misses it by with the best, p.best."""
+    cdef int32_t c, d, st, it
+    cdef double miss, worst, least = 0.0
+    for it in range(ROUNDS + 1):
+        worst = 0.0
+        for st in range(p.stages):
+            for c in range(p.nc):
+                miss = slide_row(m, s, p, st, c, it)
+                worst = miss if miss > worst else worst
+        if it == 0 or worst < least:
+            least = worst
+            memcpy(p.best, p.dt, p.size * sizeof(double))
+        if worst <= STEEP_TOL * p.scale or it == ROUNDS:
+            break
+        if p.size == 1 and p.A[0] != 0.0:
+            p.x[0] /= p.A[0]
+        elif lu_solve(p.A, p.size, p.x, 1):
+            break
+        for d in range(p.size):
+            p.dt[d] += p.x[d]
+    return least
+
+
+cdef void slide_apart(const tl_model* m, tl_state* s, int32_t stages, int32_t nc, const int32_t* el) noexcept nogil:
+    """slide_implicitly for elements el (nc) with slips of their own, or three points: a system of torques."""
+    cdef int32_t c, st
+    cdef int64_t here = mark(s)
+    cdef tl_slides p
+    p.nc = nc
+    p.el = el
+    p.stages = stages
+    lay_slides(m, s, &p)
+    if slide_rounds(m, s, &p) > STEEP_UNSOLVED * p.scale:
+        s.counters[TL_C_STEEP] += 1
+    for st in range(stages):
+        for c in range(nc):
+            add_torque(m, s, s.end if st == stages - 1 else s.em, el[c], p.best[st * nc + c], s.g + st * TL_N(m))
+    release(s, here)
+
+
 cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
     """Torques of the sliding elements whose capacity rises steeply with the slip, solved together with their speeds.
 
@@ -141,108 +255,21 @@ cdef void slide_implicitly(const tl_model* m, tl_state* s, int32_t stages) noexc
     above, and at last with tangents again.
     On entry a1 (or v2 = [am, a1]) answers s.g with the explicit torques; on return s.g holds the implicit ones.
     """
-    cdef int32_t i, k, c, d, st, n = TL_N(m), nc = 0, size, it, hint = 0, together = stages == 1
+    cdef int32_t i, c, nc = 0, one_row = stages == 1
     cdef int32_t* el = s.steep_el
-    cdef int64_t here
-    cdef double* H
-    cdef double* A
-    cdef double* w
-    cdef double* dt
-    cdef double* x
-    cdef double* best
-    cdef double* col
-    cdef double worst, best_worst = 0.0, scale = 0.0
-    cdef double acc, sgn, cap, slope, fn, more
-    cdef tl_eval* e
     if not (s.quiet or s.listed):
         list_modes(m, s)
     for c in range(s.n_sliding):
         i = s.sliding[c]
         if not s.tied[i] and (s.end.steep[i] or (stages == 2 and s.em.steep[i])):
             el[nc] = i
-            together &= TL_FR_ROW(m, i) == TL_FR_ROW(m, el[0]) and s.mode[i] == s.mode[el[0]]
+            one_row &= TL_FR_ROW(m, i) == TL_FR_ROW(m, el[0]) and s.mode[i] == s.mode[el[0]]
             nc += 1
     if nc == 0:
         return
-    if together and nc == 1:
+    if not one_row:
+        slide_apart(m, s, stages, nc, el)
+    elif nc == 1:
         slide_one(m, s, el)
-        return
-    if together:
-        slide_some(m, s, nc, el)
-        return
-    size = nc * stages
-    here = mark(s)
-    H = scratch(s, size * size)
-    A = scratch(s, size * size)
-    w = scratch(s, size)
-    dt = scratch(s, size)
-    x = scratch(s, size)
-    best = scratch(s, size)
-    col = scratch(s, n)
-    if stages == 1:
-        for c in range(nc):
-            k = m.fr[el[c]].row
-            for d in range(nc):
-                H[c * nc + d] = response(m, s, k, m.fr[el[d]].row)
-            w[c] = slip_ahead(m, s, k)
-            dt[c] = 0.0
     else:
-        stage_responses(m, s, nc, el, H, w, col)
-        for c in range(size):
-            dt[c] = 0.0
-    for it in range(ROUNDS + 1):
-        worst = 0.0
-        for st in range(stages):
-            e = s.end if st == stages - 1 else s.em
-            for c in range(nc):
-                i = el[c]
-                sgn = <double>s.mode[i]
-                acc = w[st * nc + c]
-                for d in range(size):
-                    acc += H[(st * nc + c) * size + d] * dt[d]
-                acc = sgn * acc
-                fn = m.fr[i].cgeo * e.raw[i]
-                cap = fn * table1_slope(&m.tab1[m.fr[i].mu], acc, &hint, &slope)
-                slope = slope * fn
-                more = 0.0
-                if acc <= 0.0:
-                    slope = 0.0
-                    if it < TANGENTS:
-                        # the curve goes on straight: a tangent that has gone beyond standstill comes back from there
-                        slope = m.fr[i].dmu * fn
-                        more = slope * acc
-                elif TANGENTS <= it < ROUNDS - LAST_TANGENTS:
-                    # chord from standstill: for a rising curve that flattens it cannot overshoot back across zero
-                    slope = (cap - m.fr[i].cap0 * e.raw[i]) / acc
-                if slope < 0.0:
-                    slope = 0.0
-                if (m.fr[i].fwd if sgn > 0.0 else m.fr[i].bwd) != CAPPED:
-                    cap = 0.0
-                    slope = 0.0
-                    more = 0.0
-                x[st * nc + c] = -(e.tau[i] + dt[st * nc + c] + sgn * cap)
-                if fabs(x[st * nc + c]) > worst:
-                    worst = fabs(x[st * nc + c])
-                if fabs(cap) > scale:
-                    scale = fabs(cap)
-                x[st * nc + c] -= sgn * more
-                for d in range(size):
-                    A[(st * nc + c) * size + d] = slope * H[(st * nc + c) * size + d] + (1.0 if d == st * nc + c else 0.0)
-        if it == 0 or worst < best_worst:
-            best_worst = worst
-            for d in range(size):
-                best[d] = dt[d]
-        if worst <= STEEP_TOL * scale or it == ROUNDS:
-            break
-        if size == 1 and A[0] != 0.0:
-            x[0] /= A[0]
-        elif lu_solve(A, size, x, 1):
-            break
-        for d in range(size):
-            dt[d] += x[d]
-    if best_worst > STEEP_UNSOLVED * scale:
-        s.counters[TL_C_STEEP] += 1
-    for st in range(stages):
-        for c in range(nc):
-            add_torque(m, s, s.end if st == stages - 1 else s.em, el[c], best[st * nc + c], s.g + st * n)
-    release(s, here)
+        slide_some(m, s, nc, el)

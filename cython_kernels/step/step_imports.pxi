@@ -1,4 +1,6 @@
 # Names the step uses, and the sizes it is written in; a precompiled step defines these as constants first.
+#
+# Needs: nothing of the step. It comes first.
 
 from libc.math cimport cos, exp, fabs, sin, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -121,13 +123,6 @@ cdef extern from *:
         tl_lanes_matvec(A, rows, cols, x, y);
     }
 
-    /* 1 in a precompiled step: elements are asked one by one, not listed, and quiet_rates forms the rates of all rows */
-    #ifdef TL_SIZED
-    #define TL_IS_SIZED 1
-    #else
-    #define TL_IS_SIZED 0
-    #endif
-
     /* v (count) += x (v1 - v), as one would write it */
     static inline __attribute__((always_inline)) void tl_lanes_lerp(double* v, const double* v1, int count, double x)
     {
@@ -199,7 +194,6 @@ cdef extern from *:
         tl_matvec(A, rows, cols, x, y);
     }
     """
-    int SIZED "TL_IS_SIZED"
     ctypedef double* tl_vec
     ctypedef const double* tl_cvec
     void padded_matvec "tl_padded_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil

@@ -19,15 +19,19 @@ cdef inline double idle_integrator(const tl_model* m, const tl_state* s, int32_t
     return x
 
 
+cdef inline double lin_law(const tl_model* m, int32_t i, double q, double w) noexcept nogil:
+    """Torque of compliance i at the angle q and the speed w of its row: c*(q - phi0) + d*w."""
+    return m.lin[i].c * (q - m.lin[i].phi0) + m.lin[i].d * w
+
+
 cdef inline double lin_force(const tl_model* m, int32_t i, const double* z, const double* u) noexcept nogil:
-    """c*(row.z + off - phi0) + d*row.u of compliance i."""
-    cdef int32_t k = TL_LIN_ROW(m, i)
-    return m.lin[i].c * (lin_dot(m, i, z) + m.row_off[k] - m.lin[i].phi0) + m.lin[i].d * lin_dot(m, i, u)
+    """The same at angles z and speeds u."""
+    return lin_law(m, i, lin_dot(m, i, z) + m.row_off[TL_LIN_ROW(m, i)], lin_dot(m, i, u))
 
 
 cdef inline void subtract_compliances(const tl_model* m, const tl_state* s, const double* z, const double* u,
                                double* F, int32_t law) noexcept nogil:
-    """F[row] -= c*(row.z + off - phi0) + d*row.u. law 0: of contacts with an exponent nothing, solve_gaps finds it."""
+    """F[row] -= torque of each compliance. law 0: of contacts with an exponent nothing, solve_gaps finds it."""
     cdef int32_t i
     for i in range(TL_NLIN(m)):
         F[TL_LIN_ROW(m, i)] -= lin_force(m, i, z, u)
@@ -141,8 +145,8 @@ cdef inline void springs_at_end(const tl_model* m, const tl_state* s, double h, 
     cdef int32_t i, k
     for i in range(TL_NLIN(m)):
         k = TL_LIN_ROW(m, i)
-        s.F[k] -= (m.lin[i].c * (lin_dot(m, i, s.now.z) + m.row_off[k] + h * s.now.w[k] + b0 * s.wa[k] - m.lin[i].phi0)
-                   + m.lin[i].d * (s.now.w[k] + 0.5 * h * s.wa[k]))
+        s.F[k] -= lin_law(m, i, lin_dot(m, i, s.now.z) + m.row_off[k] + h * s.now.w[k] + b0 * s.wa[k],
+                          s.now.w[k] + 0.5 * h * s.wa[k])
 
 
 include "joints_solve.pxi"
