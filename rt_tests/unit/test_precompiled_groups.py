@@ -69,6 +69,7 @@ def everything(order: int, geared: bool = False) -> Driveline:
         "shaft": JointShaft(c=2e3, d=0.5, beta_a=0.4, beta_b=-0.3, bend_inputs=True, phase=0.3, length=1.0),
         "J7": Inertia(J=0.1), "J8": Inertia(J=0.2), "swung": JointShaft(c=1e3, d=0.5), "world": World(),
         "axle": MovingCarrier(use_z=True, attitude=True, x0=0.8, y0=0.1), "p": ShaftBearing(), "s2": ShaftBearing(),
+        "m1": SpringDamper(c=40.0, d=0.5), "m2": SpringDamper(c=90.0, d=0.2),
         "disc": HeatCapacitor(C=30.0), "oil": FixedTemperature(T=330.0), "G": ThermalConductor(G=2.0),
     }  # fmt: skip
     groups = [
@@ -79,6 +80,7 @@ def everything(order: int, geared: bool = False) -> Driveline:
         ("J5.flange_b", "shaft.flange_a"), ("shaft.flange_b", "J7.flange_a"),
         ("J5.flange_b", "p.flange", "swung.flange_a"), ("swung.flange_b", "s2.flange", "J8.flange_a"),
         ("world.frame_b", "p.frame_a"), ("axle.frame_b", "s2.frame_a"),
+        ("J2.flange_b", "m1.flange_a"), ("m1.flange_b", "m2.flange_a"), ("m2.flange_b", "J5.flange_a"),
         ("block.frame_b", "ball.frame_a", "spin.frame_a"),
         ("k.heatPort", "disc.port", "G.port_a", "eddy.heatPort"), ("G.port_b", "oil.port", "wet.heatPort"),
     ]  # fmt: skip
