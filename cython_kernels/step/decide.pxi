@@ -1,7 +1,7 @@
 # Which elements stick and which slide from here on: the boxed problem over a short look-ahead, and what follows from it.
 #
-# Needs: box.pxi, by_pattern.pxi, losses.pxi, driven.pxi (slip_of), stages.pxi (reactions_of, staged), trial.pxi (subtract_compliances, held_torques),
-# contacts.pxi, lists.pxi, settle.pxi, other_length.pxi (pattern_now), lone_event.pxi (respond), locks (boxed_solve).
+# Needs: box.pxi, by_pattern.pxi, losses.pxi, driven.pxi (drive_stages), stages.pxi (reactions_of), contacts.pxi, lists.pxi,
+# trial.pxi (subtract_compliances), settle.pxi, other_length.pxi (pattern_now), lone_event.pxi (respond), locks (boxed_solve).
 
 cdef extern from *:
     """
