@@ -32,7 +32,10 @@ FRAMES = ("unit/test_frames_form.py",)
 LINKS, PEERS = "hil/link", ("hil/test_hostile_peers.py",)
 RECORDINGS, FILES = ("hil/test_hostile_recordings.py",), ("hil/test_hostile_files.py",)
 MACHINE = ("hil/test_hostile_machine.py",)
-RELAX, LAWS = ("unit/test_relaxing.py",), ("unit/test_compiled_controllers.py", "hil/test_controllers_rig.py")
+RELAX, LAWS = (
+    ("unit/test_relaxing.py", "unit/test_relaxing_friction.py"),
+    ("unit/test_compiled_controllers.py", "hil/test_controllers_rig.py"),
+)
 GAPS, RATIOS = ("unit/test_gaps.py", "property/test_gap_trains.py"), ("unit/test_changing_ratio.py",)
 LINK = ("hil/test_peer_zmq.py", "hil/test_hostile_peers.py")
 

@@ -383,6 +383,8 @@ cdef inline void take_whole(const tl_model* m, tl_state* s, int32_t four) noexce
     others[0] = others[1]
     others[1] = other
     s.parity[0] ^= 1
+    if relaxes_at_once(m):
+        relax_accelerations(m, s)
 
 
 cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double x, int32_t renewed) noexcept nogil:

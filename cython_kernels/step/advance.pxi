@@ -383,7 +383,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     s.att_theta = 0.0
     s.part = 1.0
     s.h = m.h
-    s.four = m.order == 4
+    s.four = m.order == 4 and not relaxes_at_once(m)
     if start_of_step(m, s):
         s.status = 1
         return 1

@@ -24,12 +24,20 @@ cdef inline void relax_speeds(const tl_model* m, tl_state* s) noexcept nogil:
 
 
 cdef inline void relax_accelerations(const tl_model* m, tl_state* s) noexcept nogil:
-    """Accelerations of the present instant: how the angles of these rows change. (Where a step does not resolve that it says
-    nothing about the step, and only rounding would come of it: that of the trial.)"""
+    """Accelerations of the present instant: how the angles of these rows change. Where a step does not resolve that by far,
+    the one with which a trial of two points predicts its own answer, u1 = -u0 and z1 = z0, so that nothing large cancels."""
     cdef int32_t i
     for i in range(TL_NRX(m)):
         if m.rx[i].resolved:
             s.now.a[m.rx[i].coord] = row_dot(m, m.rx[i].row, s.now.u)
+        else:
+            s.now.a[m.rx[i].coord] = -4.0 * m.inv_h * s.now.u[m.rx[i].coord]
+
+
+cdef inline int32_t relaxes_at_once(const tl_model* m) noexcept nogil:
+    """1 where a step is far from resolving how they relax: three points would hold a deflection for many steps (their
+    stability function tends to 1), and form small differences of large numbers."""
+    return TL_NRX(m) > 0 and not m.rx[0].resolved
 
 
 cdef inline double* keep_relaxing(const tl_model* m, tl_state* s) noexcept nogil:

@@ -6,17 +6,15 @@ small inertia in place of none where friction or clearances are elsewhere in the
 
 from __future__ import annotations
 
-import pickle
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("scipy", reason="the dense reference needs SciPy (extra `dev`)")
 
-from built_steps import built
 from dense_network import Network
+from relaxing_lines import CHAINS, PRESSED, chain, energy
 from rot_drive import drive
 
 from torqueloop.core.analyse.analysis import flange_torques
@@ -24,11 +22,9 @@ from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
 from torqueloop.core.components import (
     AccSensor,
     Brake,
-    Clutch,
     ConstantTorque,
     Damper,
     Disc,
-    ElastoBacklash,
     Fixed,
     IdealPlanetary,
     Inertia,
@@ -44,36 +40,12 @@ from torqueloop.core.components import (
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import InitialValueError, NoInertiaError
-from torqueloop.core.signals import Pulse, Sine
+from torqueloop.core.signals import Sine
 from torqueloop.core.simulate.offline import Simulation
 from torqueloop.core.simulate.results import Result
 
 Array = np.ndarray
 orders = pytest.mark.parametrize("order", [2, 4])
-
-#: a spring and a damper in series (Maxwell), a Zener element, two spring-dampers, three
-CHAINS: dict[str, tuple[Component, ...]] = {
-    "spring and damper": (Spring(c=150.0), Damper(d=2.0)),
-    "damper and spring": (Damper(d=2.0), Spring(c=150.0, phi_rel0=0.02)),
-    "spring and spring-damper": (Spring(c=150.0), SpringDamper(c=80.0, d=2.0)),
-    "two spring-dampers": (SpringDamper(c=100.0, d=1.0), SpringDamper(c=300.0, d=0.2, phi_rel0=0.05)),
-    "three": (SpringDamper(c=100.0, d=1.0), Damper(d=3.0), SpringDamper(c=300.0, d=0.2)),
-    "springs inside": (Damper(d=3.0), Spring(c=300.0), Spring(c=200.0), Damper(d=1.0)),
-}
-
-
-def chain(middle: tuple[Component, ...], order: int = 4) -> Driveline:
-    """x = Inertia, the parts m0, m1 ... in series, y = Inertia."""
-    d = Driveline("chain", order=order)
-    d.add("x", Inertia(J=1.0, phi0=0.1, w0=1.0))
-    d.add("y", Inertia(J=2.0, phi0=0.0, w0=-0.5))
-    before = "x.flange_b"
-    for k, part in enumerate(middle):
-        d.add(f"m{k}", part)
-        d.connect(before, f"m{k}.flange_a")
-        before = f"m{k}.flange_b"
-    d.connect(before, "y.flange_a")
-    return d
 
 
 def constants(part: Component) -> tuple[float, float, float]:
@@ -143,12 +115,6 @@ def test_a_fixed_angle_between_turns_the_whole_shaft(order: int) -> None:
     plain, other = (Simulation(d, h=1e-3).run(0.5) for d in (chain((first, second), order), turned))
     for name, there in (("x.w", "x.w"), ("m0.tau", "m0.tau"), ("m1.phi_rel", "m2.phi_rel"), ("y.w", "y.w")):
         assert np.abs(plain[name] - other[there]).max() < 1e-11
-
-
-def energy(run: Result) -> tuple[Array, Array]:
-    """What is stored, and all heat so far."""
-    heat = [run[n] for n in run.model.output_names if n.endswith((".heat", ".loss"))]
-    return run["energy.kinetic"] + run["energy.potential"], np.sum(heat, axis=0)
 
 
 @pytest.mark.parametrize("name", CHAINS)
@@ -247,6 +213,17 @@ def test_a_dashpot_behind_a_spring_creeps_as_the_closed_form_says(order: int) ->
 
 
 @orders
+@pytest.mark.parametrize("c", [1e6, 1e8, 1e10])
+@pytest.mark.parametrize("d", [1e-6, 1e-3])
+def test_a_deflection_that_relaxes_far_faster_than_a_step_makes_no_energy(order: int, c: float, d: float) -> None:
+    """c/d up to 1e10 1/s, loaded by 0.1 rad: the shaft turns with 1e9 rad/s at the start."""
+    run = Simulation(chain((SpringDamper(c=c, d=d), SpringDamper(c=100.0, d=1.0)), order), h=1e-3).run(0.3)
+    stored, heat = energy(run)
+    assert np.ptp(stored + heat) < 1e-7 * stored[0]
+    assert stored[-1] < stored[0] and np.diff(heat).min() >= 0.0
+
+
+@orders
 def test_a_planetary_set_without_inertia(order: int) -> None:
     # its mismatch e = phi_s + 2*phi_r - 3*phi_c is one element of the three in series, each by the square of its share
     d = Driveline("set", order=order)
@@ -280,68 +257,6 @@ def test_a_planetary_set_without_inertia(order: int) -> None:
     e = run["Js.phi"] + 2.0 * run["Jr.phi"] - 3.0 * run["Jc.phi"]
     assert np.abs(e - one["x.phi"]).max() < 1e-11
     assert np.abs(run["ks.tau"] - one["ks.tau"]).max() < 1e-9
-
-
-def clutched(order: int, stiff: float = 1.0, damping: float = 1.0, Jm: float = 0.0) -> Driveline:
-    """a - clutch - b - two spring-dampers - c with a brake - clearance - g."""
-    d = Driveline("clutched", order=order)
-    d.add("a", Inertia(J=0.5, w0=20.0))
-    d.add("b", Inertia(J=0.2))
-    d.add("c", Inertia(J=1.0, w0=-2.0))
-    d.add("g", Inertia(J=0.1))
-    d.add("k", Clutch(fn_max=10.0, mue_pos=1.0, peak=1.2))
-    d.add("brake", Brake(fn_max=30.0, mue_pos=1.0, peak=1.1))
-    d.add("s1", SpringDamper(c=200.0 * stiff, d=0.5 * damping))
-    d.add("s2", SpringDamper(c=400.0 * stiff, d=3.0 * damping))
-    d.add("e", ElastoBacklash(c=1e3 * stiff, d=1.0, b=0.02))
-    ends = ["a.flange_b", "k.flange_a", "k.flange_b", "b.flange_a", "b.flange_b", "s1.flange_a", "s2.flange_b",
-            "c.flange_a"]  # fmt: skip
-    for first, second in zip(ends[::2], ends[1::2], strict=True):
-        d.connect(first, second)
-    d.connect("c.flange_b", "brake.flange_a", "e.flange_a")
-    d.connect("e.flange_b", "g.flange_a")
-    if Jm:
-        d.add("m", Inertia(J=Jm))
-        d.connect("s1.flange_b", "s2.flange_a", "m.flange_a")
-    else:
-        d.connect("s1.flange_b", "s2.flange_a")
-    return d
-
-
-PRESSED = {
-    "k.f_normalized": Pulse(amplitude=1.0, width=60.0, period=0.25, startTime=0.03),
-    "brake.f_normalized": Pulse(amplitude=1.0, width=30.0, period=0.4, startTime=0.1),
-}
-
-
-def speeds(run: Result, every: int) -> Array:
-    return np.array([run[f"{name}.w"][::every] for name in "abcg"])
-
-
-def test_friction_and_clearances_beside_it() -> None:
-    fine = Simulation(clutched(4), h=1e-5).run(1.0, inputs=PRESSED)
-    found = Simulation(clutched(4), h=1e-3).run(1.0, inputs=PRESSED)
-    assert np.abs(speeds(found, 1) - speeds(fine, 100)).max() < 1e-3
-    small = Simulation(clutched(4, Jm=1e-7), h=5e-6).run(1.0, inputs=PRESSED)
-    assert np.abs(speeds(small, 200) - speeds(fine, 100)).max() < 1e-5
-    assert {int(mode) for mode in found["brake.mode"]} >= {0, 2} and np.ptp(found["e.regime"]) > 0
-
-
-@pytest.mark.parametrize(("order", "bound"), [(2, 2e-6), (4, 1e-6)])
-@pytest.mark.parametrize("stiff", [1.0, 1e2, 1e4, 1e6])
-@pytest.mark.parametrize("damping", [1e-3, 1.0, 1e3])
-def test_friction_beside_it_makes_no_energy_however_stiff(
-    order: int, bound: float, stiff: float, damping: float
-) -> None:
-    run = Simulation(clutched(order, stiff, damping), h=1e-3).run(1.0, inputs=PRESSED)
-    stored, heat = energy(run)
-    assert np.ptp(stored + heat) < bound * stored[0]
-    for name in ("k.heat", "brake.heat"):
-        assert np.diff(run[name]).min() >= 0.0
-    for name in ("s1.loss", "s2.loss", "e.loss"):  # of three points: as without a junction
-        assert np.diff(run[name]).min() > (-1e-13 if order == 2 else -2e-8) * stored[0]
-    assert run.counters["negative_heat"] == 0
-    assert np.abs(run["s1.tau"] - run["s2.tau"]).max() < 1e-10 * np.abs(run["s1.tau"]).max() + 1e-12 * stiff
 
 
 @orders
@@ -409,44 +324,6 @@ def test_long_chains_with_more_speeds_than_patterns_are_formed_for(order: int) -
     assert len(run.model.arrays.rx) == 19
     assert np.ptp(stored + heat) < 1e-6 * stored[0]
     assert 0 in run["brake.mode"] and 1 in np.abs(run["brake.mode"])
-
-
-@pytest.mark.proof
-@orders
-def test_a_precompiled_step_has_the_bits_of_the_generic_one(order: int, tmp_path: Path) -> None:
-    name = built(clutched(order), f"relaxing_{order}", tmp_path)
-    runs = [Simulation(clutched(order), h=1e-3, kernel=kernel) for kernel in ("generic", name)]
-    for simulation in runs:
-        for key, signal in PRESSED.items():
-            simulation.set_input(key, signal)
-    for k in range(600):
-        for simulation in runs:
-            simulation.step()
-        assert runs[0].hash() == runs[1].hash(), f"step {k}"
-    assert runs[0].state.counters["events"] > 20 and runs[0].state.counters == runs[1].state.counters
-
-
-@orders
-def test_scratch_memory_is_given_back_and_suffices(order: int) -> None:
-    simulation = Simulation(clutched(order, 1e4), h=1e-3, kernel="generic")
-    simulation.run(1.0, inputs=PRESSED)
-    most, reserved, taken = simulation.state.scratch
-    assert taken == 0
-    assert 0 < most <= reserved
-
-
-@orders
-def test_a_state_that_is_put_back_goes_on_to_the_bit(order: int) -> None:
-    simulation = Simulation(clutched(order), h=1e-3)
-    for key, signal in PRESSED.items():
-        simulation.set_input(key, signal)
-    for _ in range(137):
-        simulation.step()
-    other = pickle.loads(pickle.dumps(simulation))
-    for _ in range(200):
-        simulation.step()
-        other.step()
-        assert simulation.hash() == other.hash()
 
 
 def test_in_a_straight_line() -> None:
