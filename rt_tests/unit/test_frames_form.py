@@ -180,6 +180,7 @@ CURVES: st.SearchStrategy[Curve] = st.lists(
 
 
 @given(CURVES, st.integers(-110, 110).map(lambda k: 0.5 * k) | st.floats())
+@example([(0.0, 1.0), (1.0, 2.0)], math.nan)
 def test_a_curve_is_read_between_the_two_points_around(curve: Curve, x: float) -> None:
     inside = [(a, b) for a, b in pairwise(curve) if a[0] < x <= b[0]]
     found = interpolate(curve, x)
