@@ -246,8 +246,9 @@ def test_what_has_no_exact_treatment_is_refused_by_name(case: str) -> None:
     [(Torque(), r"\(m0, m1, t\)"), (LinearSpeedDependentTorque(tau_nominal=-1, w_nominal=1), r"\(m0, m1, t\)"),
      (BearingFriction(tau_pos=1.0), r"friction in series with a spring or damper .*\(t, m0, m1\)")],
 )  # fmt: skip
-def test_a_torque_at_an_elastic_joint_is_refused_by_name(source: Any, text: str) -> None:
-    d = chain(Spring(c=1.0), Spring(c=2.0))
+@pytest.mark.parametrize("second", [Spring(c=2.0), Damper(d=2.0)], ids=["springs", "spring and damper"])
+def test_a_torque_at_an_elastic_joint_is_refused_by_name(second: Component, source: Any, text: str) -> None:
+    d = chain(Spring(c=1.0), second)
     d.add("t", source)
     d.connect("m0.flange_b", f"t.{next(iter(source.flanges))}")
     with pytest.raises(NoInertiaError, match=text) as caught:
