@@ -489,5 +489,4 @@ MUTATIONS = (
     M(f"{STEP}/gaps.pxi", "if not off <= GAP_UNSOLVED * large:", "if False:", GAPS),
     M(f"{STEP}/ratios.pxi", "y[k + c] = -more * tau[c]", "y[k + c] = 0.0", RATIOS),
     M(f"{STEP}/ratios.pxi", "+ r.rate[st] * speed_after", "+ 0.0 * speed_after", RATIOS),
-    M(f"{STEP}/ratios.pxi", "trend *= r.sgn", "pass", RATIOS),
 )
