@@ -7,7 +7,9 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,10 @@ import pytest
 from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.compile.specialise import specialised_source
 from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.simulate.offline import Simulation
+
+#: a driveline of the order 2 or 4
+Made = Callable[[int], Driveline]
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,3 +45,26 @@ def built(driveline: Driveline, name: str, folder: Path) -> str:
     assert spec is not None and spec.loader is not None
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
     return name
+
+
+def same_bits(made: Made, order: int, inputs: Mapping[str, Any], name: str, folder: Path, steps: int) -> None:
+    """Its precompiled step has the hash of the generic one after every step, and its counters; more than 20 events."""
+    kernels = ("generic", built(made(order), f"{name}_{order}", folder))
+    runs = [Simulation(made(order), h=1e-3, kernel=kernel) for kernel in kernels]
+    for simulation in runs:
+        for key, signal in inputs.items():
+            simulation.set_input(key, signal)
+    for k in range(steps):
+        for simulation in runs:
+            simulation.step()
+        assert runs[0].hash() == runs[1].hash(), f"step {k}"
+    assert runs[0].state.counters["events"] > 20 and runs[0].state.counters == runs[1].state.counters
+
+
+def scratch_suffices(driveline: Driveline, inputs: Mapping[str, Any], seconds: float) -> None:
+    """A run takes scratch memory within what is reserved, and gives all of it back."""
+    simulation = Simulation(driveline, h=1e-3, kernel="generic")
+    simulation.run(seconds, inputs=inputs)
+    most, reserved, taken = simulation.state.scratch
+    assert taken == 0
+    assert 0 < most <= reserved

@@ -23,11 +23,11 @@ CHAINS: dict[str, tuple[Component, ...]] = {
 }
 
 
-def chain(middle: tuple[Component, ...], order: int = 4) -> Driveline:
-    """x = Inertia, the parts m0, m1 ... in series, y = Inertia."""
+def chain(middle: tuple[Component, ...], order: int = 4, J: tuple[float, float] = (1.0, 2.0)) -> Driveline:
+    """x = Inertia, the parts m0, m1 ... in series, y = Inertia; both turn at the start."""
     d = Driveline("chain", order=order)
-    d.add("x", Inertia(J=1.0, phi0=0.1, w0=1.0))
-    d.add("y", Inertia(J=2.0, phi0=0.0, w0=-0.5))
+    d.add("x", Inertia(J=J[0], phi0=0.1, w0=1.0))
+    d.add("y", Inertia(J=J[1], phi0=0.0, w0=-0.5))
     before = "x.flange_b"
     for k, part in enumerate(middle):
         d.add(f"m{k}", part)

@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("scipy", reason="the dense reference needs SciPy (extra `dev`)")
 
 from dense_network import Network
+from relaxing_lines import chain as line
 from rot_drive import drive
 
 from torqueloop.core.compile.compiler import compile_driveline
@@ -45,17 +46,8 @@ Array = np.ndarray
 
 
 def chain(*middle: Component, J: tuple[float, float] = (1.0, 2.0)) -> Driveline:
-    """x = Inertia, the parts m0, m1 ... in series, y = Inertia; x turns at the start."""
-    d = Driveline("chain", order=4)
-    d.add("x", Inertia(J=J[0], phi0=0.1, w0=1.0))
-    d.add("y", Inertia(J=J[1], phi0=0.0, w0=-0.5))
-    before = "x.flange_b"
-    for k, part in enumerate(middle):
-        d.add(f"m{k}", part)
-        d.connect(before, f"m{k}.flange_a")
-        before = f"m{k}.flange_b"
-    d.connect(before, "y.flange_a")
-    return d
+    """relaxing_lines.chain of the parts."""
+    return line(middle, J=J)
 
 
 def test_springs_in_series_as_in_connection_possibilities() -> None:

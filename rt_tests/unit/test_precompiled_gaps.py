@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from built_steps import built
+from built_steps import same_bits, scratch_suffices
 from gap_models import Bounce
 
 from torqueloop.core.components import Clutch, IdealGearR2T, Inertia, LossyGear
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.signals import Pulse
-from torqueloop.core.simulate.offline import Simulation
 
 LOSSES = [[0.0, 0.95, 0.9, 0.1, 0.2], [50.0, 0.9, 0.85, 0.2, 0.3]]
 INPUTS: dict[str, Any] = {"F0.f": -9.81, "F1.f": -3.0, "k.f_normalized": Pulse(amplitude=1.0, period=0.06, width=50.0)}
@@ -34,22 +33,9 @@ def gaps(order: int) -> Driveline:
 @pytest.mark.proof
 @pytest.mark.parametrize("order", [2, 4])
 def test_a_precompiled_step_has_the_bits_of_the_generic_one(order: int, tmp_path: Path) -> None:
-    name = built(gaps(order), f"gaps_{order}", tmp_path)
-    runs = [Simulation(gaps(order), h=1e-3, kernel=kernel) for kernel in ("generic", name)]
-    for simulation in runs:
-        for key, signal in INPUTS.items():
-            simulation.set_input(key, signal)
-    for k in range(400):
-        for simulation in runs:
-            simulation.step()
-        assert runs[0].hash() == runs[1].hash(), f"step {k}"
-    assert runs[0].state.counters["events"] > 20 and runs[0].state.counters == runs[1].state.counters
+    same_bits(gaps, order, INPUTS, "gaps", tmp_path, 400)
 
 
 @pytest.mark.parametrize("order", [2, 4])
 def test_scratch_memory_is_given_back_and_suffices(order: int) -> None:
-    sim = Simulation(gaps(order), h=1e-3, kernel="generic")
-    sim.run(2.0, inputs=INPUTS)
-    most, reserved, taken = sim.state.scratch
-    assert taken == 0
-    assert 0 < most <= reserved
+    scratch_suffices(gaps(order), INPUTS, 2.0)

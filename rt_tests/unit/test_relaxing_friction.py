@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from built_steps import built
+from built_steps import same_bits, scratch_suffices
 from relaxing_lines import PRESSED, clutched, energy
 
 from torqueloop.core.simulate.offline import Simulation
@@ -53,25 +53,12 @@ def test_friction_beside_it_makes_no_energy_however_stiff(
 @pytest.mark.proof
 @orders
 def test_a_precompiled_step_has_the_bits_of_the_generic_one(order: int, tmp_path: Path) -> None:
-    name = built(clutched(order), f"relaxing_{order}", tmp_path)
-    runs = [Simulation(clutched(order), h=1e-3, kernel=kernel) for kernel in ("generic", name)]
-    for simulation in runs:
-        for key, signal in PRESSED.items():
-            simulation.set_input(key, signal)
-    for k in range(600):
-        for simulation in runs:
-            simulation.step()
-        assert runs[0].hash() == runs[1].hash(), f"step {k}"
-    assert runs[0].state.counters["events"] > 20 and runs[0].state.counters == runs[1].state.counters
+    same_bits(clutched, order, PRESSED, "relaxing", tmp_path, 600)
 
 
 @orders
 def test_scratch_memory_is_given_back_and_suffices(order: int) -> None:
-    simulation = Simulation(clutched(order, 1e4), h=1e-3, kernel="generic")
-    simulation.run(1.0, inputs=PRESSED)
-    most, reserved, taken = simulation.state.scratch
-    assert taken == 0
-    assert 0 < most <= reserved
+    scratch_suffices(clutched(order, 1e4), PRESSED, 1.0)
 
 
 @orders
