@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("scipy", reason="the dense reference needs SciPy (extra `dev`)")
 
-from dense_network import Network
+from random_network import random_network
 from relaxing_lines import chain as line
 from rot_drive import drive
 
@@ -93,51 +93,19 @@ def test_elements_in_series_move_as_the_one_they_make(parts: tuple[Component, ..
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_networks_of_springs_agree_with_the_dense_equations(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    count = int(rng.integers(4, 9))
-    # a tree, some springs more, and such to two bodies, so that no spring hangs loose
-    pairs = [(int(rng.integers(0, k)), k) for k in range(1, count)]
-    pairs += [tuple(sorted(rng.choice(count, 2, replace=False))) for _ in range(count // 2)]  # type: ignore[misc]
-    heavy = rng.random(count) < 0.4
-    heavy[:2] = True
-    pairs += [(body, k) for k in range(count) if not heavy[k] for body in (0, 1)]
-    d = Driveline("network", order=4)
-    M, K, D, f = np.zeros((count, count)), np.zeros((count, count)), np.zeros((count, count)), np.zeros(count)
-    at: list[list[str]] = [[] for _ in range(count)]
-    z, u = np.zeros(count), np.zeros(count)
-    for k in range(count):
-        if heavy[k]:
-            M[k, k], z[k], u[k] = rng.uniform(0.5, 2.0), rng.uniform(-0.2, 0.2), rng.uniform(-1, 1)
-            d.add(f"J{k}", Inertia(J=M[k, k], phi0=z[k], w0=u[k]))
-            at[k].append(f"J{k}.flange_a")
-        elif rng.random() < 0.4:
-            f[k] = rng.uniform(-5, 5)
-            d.add(f"T{k}", ConstantTorque(tau_constant=f[k]))
-            at[k].append(f"T{k}.flange")
-    for n, (i, j) in enumerate(pairs):
-        c, rest = rng.uniform(20, 400), rng.uniform(-0.1, 0.1)
-        d.add(f"s{n}", Spring(c=c, phi_rel0=rest))
-        at[i].append(f"s{n}.flange_a")
-        at[j].append(f"s{n}.flange_b")
-        row = np.zeros(count)
-        row[j], row[i] = 1.0, -1.0
-        K += c * np.outer(row, row)
-        f += c * rest * row
-    d.add("d", Damper(d=1.5))
-    at[0].append("d.flange_a")
-    at[1].append("d.flange_b")
-    D[:2, :2] = 1.5 * np.array([[1.0, -1.0], [-1.0, 1.0]])
-    for flanges in at:
-        d.connect(*flanges)
-    model = compile_driveline(d)
-    assert model.n == heavy.sum() and len(model.notes) == count - heavy.sum()
+    def draw(rng: np.random.Generator) -> SpringDamper:
+        return SpringDamper(c=rng.uniform(20, 400), d=0.0, phi_rel0=rng.uniform(-0.1, 0.1))
+
+    drawn = random_network(seed, draw, damper=1.5)
+    heavy = drawn.heavy
+    model = compile_driveline(drawn.driveline)
+    assert model.n == heavy.sum() and len(model.notes) == (~heavy).sum()
     run = Simulation(model, h=2.5e-4).run(0.5)
-    angles, speeds = Network(M, K, D, f, z, u).motion(run.time)
-    for k in range(count):
-        if heavy[k]:
-            assert np.abs(run[f"J{k}.phi"] - angles[:, k]).max() < 1e-8
-            assert np.abs(run[f"J{k}.w"] - speeds[:, k]).max() < 1e-7
-    for n, (i, j) in enumerate(pairs):
+    angles, speeds = drawn.network.motion(run.time)
+    for k in np.flatnonzero(heavy):
+        assert np.abs(run[f"J{k}.phi"] - angles[:, k]).max() < 1e-8
+        assert np.abs(run[f"J{k}.w"] - speeds[:, k]).max() < 1e-7
+    for n, (i, j) in enumerate(drawn.pairs):
         assert np.abs(run[f"s{n}.phi_rel"] - (angles[:, j] - angles[:, i])).max() < 1e-8
         assert np.abs(run[f"s{n}.w_rel"] - (speeds[:, j] - speeds[:, i])).max() < 1e-7
 
