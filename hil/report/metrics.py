@@ -33,6 +33,8 @@ SIGNAL_METRICS = (
     "recording_gap_ticks", "recording_damage", "finite", "v_max_mps", "v_end_mps", "t_0_100_kmh_s",
     "energy_residual_rel", "energy_turned_over_J",
 )  # fmt: skip
+#: a car at or below this speed stands [m/s]; creeping away at 1 m/s2 takes 0.1 s to pass it
+STANDS_MPS = 0.1
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9, "p9999": 99.99}
 #: metrics that begin like this are counts of a peer's own: their names are known when it has told them
 OPEN = "peers_"
@@ -233,7 +235,19 @@ def _driving(signals: Signals) -> dict[str, Any]:
     if v is not None and len(v):
         found["v_max_mps"] = float(np.nanmax(v))
         found["v_end_mps"] = float(v[-1])
-        above = np.flatnonzero(v >= 100 / 3.6)
-        if len(above):
-            found["t_0_100_kmh_s"] = float(signals.t[above[0]])
+        found["t_0_100_kmh_s"] = time_to_100_kmh(signals.t, v)
     return found
+
+
+def time_to_100_kmh(t: NDArray[np.float64], v: NDArray[np.float64]) -> float | None:
+    """Time from standstill to 100 km/h [s]: from the last crossing of `STANDS_MPS` before v [m/s] first reaches it,
+    linear between samples. None where v does not reach it, or the record begins with a moving car."""
+    above = np.flatnonzero(v >= 100.0 / 3.6)
+    stands = np.flatnonzero(np.abs(v[: above[0]]) <= STANDS_MPS) if len(above) else above
+    if not len(stands):
+        return None
+
+    def crossing(k: int, level: float) -> float:
+        return float(t[k - 1] + (t[k] - t[k - 1]) * (level - v[k - 1]) / (v[k] - v[k - 1]))
+
+    return crossing(int(above[0]), 100.0 / 3.6) - crossing(int(stands[-1]) + 1, STANDS_MPS)

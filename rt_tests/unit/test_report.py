@@ -20,7 +20,7 @@ from torqueloop.hil.report.analysis import thin
 from torqueloop.hil.report.collect import ReportError
 from torqueloop.hil.report.console import print_report
 from torqueloop.hil.report.console_parts import sparkline
-from torqueloop.hil.report.metrics import flatten, rebinned, timing_of
+from torqueloop.hil.report.metrics import STANDS_MPS, flatten, rebinned, time_to_100_kmh, timing_of
 from torqueloop.hil.report.report import analyse
 from torqueloop.hil.report.style import power_of_ten
 from torqueloop.hil.report.write import write_report
@@ -260,6 +260,19 @@ def test_rebinning_keeps_every_count_and_has_no_holes() -> None:
     ratios = np.diff(np.log10([e for e, _ in even]))
     np.testing.assert_allclose(ratios, 0.05)
     assert len(sparkline([[0.5, 1], [3.0, 2], [900.0, 2]])) <= 28
+
+
+def test_time_to_100_kmh_counts_from_the_first_motion() -> None:
+    """Uniform acceleration a after a wait: (100 km/h - threshold)/a, wherever the record and its samples begin."""
+    for wait, a, sample in ((1.4693, 4.0, 1e-3), (0.0, 2.5, 0.01), (7.77, 3.1, 5e-3)):
+        t = 100.0 + np.arange(0.0, 25.0, sample)
+        v = np.maximum(0.0, a * (t - 100.0 - wait))
+        assert time_to_100_kmh(t, v) == pytest.approx((100.0 / 3.6 - STANDS_MPS) / a, abs=1e-9)
+    # the car stands twice before it goes: the last start counts
+    v = np.where(t < 104.0, np.maximum(0.0, 3.0 - 3.0 * np.abs(t - 102.0)), v)
+    assert time_to_100_kmh(t, v) == pytest.approx((100.0 / 3.6 - STANDS_MPS) / 3.1, abs=1e-9)
+    assert time_to_100_kmh(t, v + 1.0) is None, "the record begins with a moving car"
+    assert time_to_100_kmh(t, 0.1 * v) is None, "it does not get there"
 
 
 def test_element_bands_cover_the_whole_run_once(run_dir: Path) -> None:
