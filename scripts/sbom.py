@@ -71,7 +71,7 @@ def bill(extras: list[str], wheel: Path | None) -> dict[str, Any]:
         "bom-ref": "torqueloop",
         "name": project["name"],
         "version": project["version"],
-        "licenses": [{"license": {"id": project["license"]}}],
+        "licenses": [{"expression": project["license"]}],
     }
     if wheel is not None:
         own["hashes"] = [{"alg": "SHA-256", "content": hashlib.sha256(wheel.read_bytes()).hexdigest()}]

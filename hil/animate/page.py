@@ -27,6 +27,8 @@ SCRIPTS = (
     PAGE / "charts.js", PAGE / "main.js",
 )  # fmt: skip
 STYLES = (SHARED / "uPlot.min.css", PAGE / "animate.css")
+#: of the two libraries inside: whoever passes the page on passes copies of them on, which must carry these texts
+LICENCES = {"three.js": PAGE / "LICENSE-three.txt", "uPlot": SHARED / "LICENSE-uPlot.txt"}
 
 
 @cache
@@ -48,6 +50,7 @@ def page(content: Mapping[str, Any]) -> str:
         csp=policy,
         styles=Markup("\n".join(path.read_text(encoding="utf-8") for path in STYLES)),
         scripts=[Markup(script) for script in scripts],
+        licences={name: path.read_text(encoding="utf-8") for name, path in LICENCES.items()},
         content=Markup(as_json(content)),
     )
 

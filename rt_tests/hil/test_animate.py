@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import importlib.util
 import json
+import re
 import shutil
 import time
 from collections.abc import Mapping
@@ -190,6 +192,13 @@ def test_a_body_on_mounts_rolls_in_the_picture(tmp_path: Path) -> None:
     assert np.radians(4.0) < drawn < np.radians(20.0)
     assert any(f"{made['body']['factor']:g} times as large" in note for note in made["notes"])
     assert made["gears"][-1][2] == "1"
+
+
+def test_the_page_carries_the_licences_of_the_libraries_inside() -> None:
+    """The MIT licence asks for its notice in every copy, with the name of the holder, for both libraries."""
+    text = html.unescape(page({"title": "t", "subtitle": "s"}))
+    for library, holder in (("three.js", "three.js authors"), ("uPlot", "Leon Sorokin")):
+        assert re.search(rf"<h2>{library}</h2>\s*<pre>[^<]*Copyright[^<]*{holder}[^<]*The above copyright notice", text)
 
 
 def test_joints_are_drawn_with_their_forks_in_line(tmp_path: Path) -> None:

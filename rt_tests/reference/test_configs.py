@@ -46,12 +46,12 @@ def test_engine_curves_are_the_scaled_source(name: str, torque: float, speed: fl
 
 @pytest.mark.parametrize(("name", "scale"), [("tc_4hp22", 1.25), ("tc_6hp26", 1.0)])
 def test_converter_tables_are_the_scaled_source(name: str, scale: float) -> None:
-    source, drive = columns("converters/tc_advisor_auto4.csv"), columns(f"converters/{name}.csv")
+    source, drive = columns("converters/tc_auto4_1998.csv"), columns(f"converters/{name}.csv")
     wanted = 1.0 / (scale * source["K_radps_per_sqrtNm"]) ** 2
     np.testing.assert_allclose(drive["pump_capacity_Nms2_per_rad2"][:-1], wanted[:-1], rtol=1e-7)
     assert drive["pump_capacity_Nms2_per_rad2"][-1] == 0.0  # corrected: no slip, no torque
     np.testing.assert_array_equal(drive["torque_ratio"], source["torque_ratio"])
-    origin, coast = columns("converters/tc_advisor_auto4_coast.csv"), columns(f"converters/{name}_coast.csv")
+    origin, coast = columns("converters/tc_auto4_1998_coast.csv"), columns(f"converters/{name}_coast.csv")
     w = origin["turbine_speed_rpm"] * np.pi / 30.0
     x, y = coast["speed_ratio_p_over_t"], coast["turbine_capacity_Nms2_per_rad2"]
     at_source = np.interp(1.0 / origin["speed_ratio_t_over_p"], x, y)
