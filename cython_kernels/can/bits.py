@@ -12,6 +12,10 @@ from dataclasses import dataclass
 
 #: start bit as in a DBC file, length, big endian (Motorola)
 Field = tuple[int, int, bool]
+#: a field, or the parts of one that is split, its lowest bits first
+Split = Field | tuple[Field, ...]
+#: parts of a split field, at most (FIELD_PARTS_MAX in word.pxd)
+PARTS_MAX = 4
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,34 @@ def bits(field: Field) -> Iterator[int]:
     first = first_bit(start, big)
     for k in range(first, first + length):
         yield 8 * (k // 8) + 7 - k % 8 if big else k
+
+
+def parts(field: Split | None) -> tuple[Field, ...]:
+    """The parts of a field; none of None."""
+    if field is None:
+        return ()
+    return (field,) if isinstance(field[0], int) else field  # type: ignore[return-value]
+
+
+def places(where: str, n_bytes: int, field: Split) -> tuple[Place, ...]:
+    """The place of each part; ValueError if there are too many, or bits leave the message or lie in 9 bytes."""
+    found = tuple(place(where, n_bytes, part) for part in parts(field))
+    if len(found) > PARTS_MAX:
+        raise ValueError(f"{where} has {len(found)} parts; allowed 1..{PARTS_MAX}")
+    for part, spot in zip(parts(field), found, strict=True):
+        if spot.nine:
+            raise ValueError(f"{where} (start bit {part[0]}) lies in 9 bytes")
+    return found
+
+
+def width(field: Split) -> int:
+    """Bits of a field, all parts together."""
+    return sum(length for _, length, _ in parts(field))
+
+
+def all_bits(field: Split | None) -> set[int]:
+    """Numbers of the bits of all parts of a field."""
+    return {bit for part in parts(field) for bit in bits(part)}
 
 
 def place(where: str, n_bytes: int, field: Field) -> Place:

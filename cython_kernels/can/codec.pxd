@@ -12,6 +12,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
 
 from torqueloop.cython_kernels.can.crc cimport crc8_t, crc_t
 from torqueloop.cython_kernels.can.protect cimport protect_t
+from torqueloop.cython_kernels.can.word cimport field_t
 from torqueloop.cython_kernels.rings.can_frame cimport can_frame_t
 
 # Status of codec_decode and codec_encode.
@@ -78,7 +79,7 @@ cdef struct codec_message_t:
     int32_t last
     int64_t timeout_ns   # received messages; 0: not watched
     int64_t cycle_ns     # 0: not cyclic
-    uint64_t counter_mask
+    field_t counter        # no parts: there is none
     uint32_t counter_min   # counts counter_min..counter_max without skip[first_skip..last_skip - 1], then anew
     uint32_t counter_max
     int64_t counter_n      # values it has
@@ -91,9 +92,6 @@ cdef struct codec_message_t:
     int32_t n_selectors
     protect_t* protect     # NULL: no checksum
     uint8_t has_counter
-    uint8_t counter_at   # as `at` of a signal
-    uint8_t counter_shift
-    uint8_t counter_big_endian
     uint8_t max_delta    # largest accepted step of the counter; 1: no frame may be lost
     uint8_t dlc          # data bytes
     uint8_t format       # CAN_FLAG_FD for CAN FD, else 0
@@ -176,6 +174,7 @@ cdef class CodecTables:
     cdef readonly tuple messages
     cdef object _keep
     cdef _add_signal(self, codec_signal_t* s, message, signal)
+    cdef _add_field(self, field_t* f, places)
     cdef _add_protection(self, protect_t* p, row, dict crcs)
 
 cdef class RxState:

@@ -42,6 +42,8 @@ from torqueloop.cython_kernels.can.crc cimport crc8_make, crc_make
 from torqueloop.cython_kernels.can.protect cimport FIXED_MAX, protect_put, protect_right
 from torqueloop.cython_kernels.can.word cimport (
     __builtin_bswap64,
+    field_load,
+    field_toggle,
     load_word,
     store_word,
     tl_bits32,
@@ -176,12 +178,22 @@ cdef class CodecTables:
         p.first, p.skip, p.resume, p.last = row.first, row.skip, row.resume, row.last
         for k in range(64):
             p.keep[k] = row.keep[k]
-        p.at, p.shift, p.big_endian, p.mask = row.place.at, row.place.shift, row.place.big_endian, row.place.mask
-        if len(row.fixed) > FIXED_MAX or row.place.nine:
+        self._add_field(&p.field, row.places)
+        p.mask = row.mask
+        if len(row.fixed) > FIXED_MAX:
             raise ValueError("a checksum rule with more than the codec holds")
         p.n_fixed = len(row.fixed)
         for k in range(len(row.fixed)):
             p.fixed_at[k], p.fixed_mask[k], p.fixed_value[k] = row.fixed[k]
+
+    cdef _add_field(self, field_t* f, places):
+        """The parts of a checksum or alive counter, its lowest bits first."""
+        cdef int k, to = 0
+        f.n = len(places)
+        for k, spot in enumerate(places):
+            f.part[k].at, f.part[k].shift, f.part[k].big_endian = spot.at, spot.shift, spot.big_endian
+            f.part[k].mask, f.part[k].to = spot.mask, to
+            to += spot.mask.bit_length()
 
     def signal_index(self, int message, int slot) -> int:
         """Number of the signal of a message that has this slot."""
@@ -219,10 +231,10 @@ cdef class CodecTables:
         m.cycle_ns = message.cycle_ns
         m.max_delta = message.max_delta
         counter = row.counter
-        m.has_counter, m.counter_at, m.counter_shift = counter.has_counter, counter.at, counter.shift
-        m.counter_big_endian, m.counter_mask = counter.big_endian, counter.mask
+        m.has_counter = bool(counter.places)
+        self._add_field(&m.counter, counter.places)
         m.counter_min, m.counter_max = counter.low, counter.high
-        m.counter_n = counter.high - counter.low + 1 - len(counter.skips) if counter.has_counter else 0
+        m.counter_n = counter.high - counter.low + 1 - len(counter.skips) if counter.places else 0
         m.first_skip = self._keep[5]
         for value in counter.skips:
             self.c.skip[<int> self._keep[5]] = value

@@ -13,15 +13,12 @@ cdef uint64_t codec_raw_of(const codec_t* c, int signal, const double* table) no
 
 cdef uint32_t codec_counter_of(const codec_message_t* m, const uint8_t* data) noexcept nogil:
     """Alive counter in the data. real-time: yes."""
-    return <uint32_t> ((load_word(data + m.counter_at, m.counter_big_endian) >> m.counter_shift) & m.counter_mask)
+    return <uint32_t> field_load(&m.counter, data)
 
 
 cdef void codec_set_counter(const codec_message_t* m, uint8_t* data, uint32_t value) noexcept nogil:
     """Another alive counter, checksum right. real-time: yes."""
-    cdef uint64_t word = load_word(data + m.counter_at, m.counter_big_endian)
-    word &= ~(m.counter_mask << m.counter_shift)
-    word |= (<uint64_t> value & m.counter_mask) << m.counter_shift
-    store_word(data + m.counter_at, word, m.counter_big_endian)
+    field_toggle(&m.counter, data, field_load(&m.counter, data) ^ value)
     codec_protect(m, data)
 
 
@@ -63,5 +60,5 @@ cdef void codec_protect(const codec_message_t* m, uint8_t* data) noexcept nogil:
         return
     for i in range(p.n_fixed):
         data[p.fixed_at[i]] &= ~p.fixed_mask[i]
-    store_word(data + p.at, load_word(data + p.at, p.big_endian) & ~(p.mask << p.shift), p.big_endian)
+    field_toggle(&p.field, data, field_load(&p.field, data))
     protect_put(p, data, codec_counter_of(m, data) if m.has_counter else 0)

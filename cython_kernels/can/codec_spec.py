@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from torqueloop.cython_kernels.can.bits import Field, bits, place
+from torqueloop.cython_kernels.can.bits import Place, Split, all_bits, bits, parts, place, places, width
 from torqueloop.cython_kernels.can.protection import E2E_PROFILES, NONE, Protection, header_fields, protection_of
 
 #: Signals of one message: the codec keeps them on the stack until the frame is accepted. 64 bytes hold no more.
@@ -79,9 +79,9 @@ class MessageSpec:
     e2e_xorout: int | None = None
     #: index of the checksum byte, or the bits of the checksum; profiles with a header have theirs
     crc_byte: int | None = None
-    crc_bits: Field | None = None
-    #: alive counter: (start, length, big endian)
-    counter: Field | None = None
+    crc_bits: Split | None = None
+    #: bits of the alive counter
+    counter: Split | None = None
     #: highest value of the counter; None: that of the profile
     counter_max: int | None = None
     #: lowest value, which comes after the highest
@@ -119,13 +119,9 @@ class MessageSpec:
 
 @dataclass(frozen=True)
 class CounterFields:
-    """An alive counter as the codec has it; length 0 bits: there is none."""
+    """An alive counter as the codec has it; no places: there is none."""
 
-    has_counter: int = 0
-    at: int = 0
-    shift: int = 0
-    big_endian: int = 0
-    mask: int = 0
+    places: tuple[Place, ...] = ()
     low: int = 0
     high: int = 0
     skips: tuple[int, ...] = ()
@@ -176,9 +172,9 @@ def message_fields(message: MessageSpec) -> MessageFields:
         _claim(message, used, "the E2E header", header)
     else:
         if counter is not None:
-            _claim(message, used, "alive counter", set(bits(counter)))
+            _claim(message, used, "alive counter", _apart_bits(message, counter))
         if checksum is not None:
-            _claim(message, used, "checksum", set(bits(checksum)))
+            _claim(message, used, "checksum", _apart_bits(message, checksum))
         for byte, mask, _ in protection.fixed if protection else ():
             _claim(message, used, "the data id", {8 * byte + k for k in range(8) if mask >> k & 1})
     for signal in message.signals:
@@ -189,18 +185,24 @@ def message_fields(message: MessageSpec) -> MessageFields:
     return MessageFields(row, protection)
 
 
-def _counter_fields(message: MessageSpec, counter: Field | None) -> CounterFields:
+def _apart_bits(message: MessageSpec, field: Split) -> set[int]:
+    """Bits of a field whose parts do not overlap."""
+    found = all_bits(field)
+    if len(found) != width(field):
+        raise ValueError(f"message {message.name}: the parts {parts(field)} of a field overlap")
+    return found
+
+
+def _counter_fields(message: MessageSpec, counter: Split | None) -> CounterFields:
     """Place and run of the alive counter."""
     where = f"message {message.name}"
     if counter is None:
         return CounterFields()
-    if not 1 <= counter[1] <= 32:
-        raise ValueError(f"{where}: alive counter of {counter[1]} bit; allowed 1..32")
-    spot = place(f"{where}: alive counter", message.length, counter)
-    if spot.nine:
-        raise ValueError(f"{where}: alive counter (start bit {counter[0]}) lies in 9 bytes")
+    if not 1 <= width(counter) <= 32:
+        raise ValueError(f"{where}: alive counter of {width(counter)} bit; allowed 1..32")
+    spots = places(f"{where}: alive counter", message.length, counter)
     usual = E2E_PROFILES[message.e2e].counter_max
-    highest = spot.mask
+    highest = (1 << width(counter)) - 1
     high = message.counter_max if message.counter_max is not None else min(highest if usual is None else usual, highest)
     if not 1 <= high <= highest:
         raise ValueError(f"{where}: counter_max {high}; allowed 1..{highest}")
@@ -212,7 +214,7 @@ def _counter_fields(message: MessageSpec, counter: Field | None) -> CounterField
         raise ValueError(f"{where}: the counter skips {', '.join(map(str, skips))}; allowed {allowed}")
     if high - message.counter_min - len(skips) < 1:
         raise ValueError(f"{where}: the counter skips all values but one")
-    return CounterFields(1, spot.at, spot.shift, int(spot.big_endian), spot.mask, message.counter_min, high, skips)
+    return CounterFields(spots, message.counter_min, high, skips)
 
 
 def _check_selectors(message: MessageSpec) -> None:

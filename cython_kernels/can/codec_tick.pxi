@@ -138,9 +138,7 @@ cdef inline bint _decode_groups(const codec_t* c, const codec_message_t* m, cons
 
 cdef inline uint32_t _counter_of(const codec_message_t* m, const can_frame_t* frame) noexcept nogil:
     # alive counter of a frame; 0 in messages without one
-    if not m.has_counter:
-        return 0
-    return <uint32_t> ((load_word(frame.data + m.counter_at, m.counter_big_endian) >> m.counter_shift) & m.counter_mask)
+    return <uint32_t> field_load(&m.counter, frame.data)
 
 
 cdef inline int _count(const codec_t* c, const codec_message_t* m, rx_message_t* r, uint32_t counter, bint fresh) noexcept nogil:
@@ -343,14 +341,6 @@ cdef int codec_encode(const codec_t* c, tx_state_t* tx, int index, const double*
             else:
                 little |= raw << s.shift
 
-    if m.has_counter:
-        raw = <uint64_t> t.counter << m.counter_shift
-        if in_memory:
-            _merge(wide, m.counter_at, raw, m.counter_big_endian)
-        elif m.counter_big_endian:
-            big |= raw
-        else:
-            little |= raw
     out.id = m.id
     out.dlc = m.dlc
     out.flags = m.send_flags
@@ -360,6 +350,7 @@ cdef int codec_encode(const codec_t* c, tx_state_t* tx, int index, const double*
     else:
         tl_store64(out.data, little | __builtin_bswap64(big))
         memset(out.data + 8, 0, 56)
+    field_toggle(&m.counter, out.data, t.counter)
     if m.protect != NULL:
         protect_put(m.protect, out.data, t.counter)
     if m.has_counter:

@@ -3,6 +3,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from torqueloop.cython_kernels.can.crc cimport crc8_t, crc_t
+from torqueloop.cython_kernels.can.word cimport field_t
 
 # How a checksum is made (protection.py: NONE ...).
 cdef enum:
@@ -20,7 +21,7 @@ cdef enum:
     FINISH_NEGATE = 1       # init - s
     FINISH_FOLD = 2         # low byte + the rest
     FINISH_FOLD_NIBBLE = 3  # the same, then its nibbles added
-    FINISH_J1939 = 4        # ((s >> 6) + (s >> 3) + s) & 7
+    FINISH_J1939 = 4        # (((s >> 6) & 3) + (s >> 3) + s) & 7
 
 cdef enum:
     FIXED_MAX = 8
@@ -28,14 +29,12 @@ cdef enum:
 cdef struct protect_t:
     uint64_t init
     uint64_t xorout
-    uint64_t mask         # of the checksum field
+    uint64_t mask         # of the checksum
+    field_t field         # where it stands
     const crc8_t* crc8
     const crc_t* crc
     uint8_t kind          # PROTECT_*
     uint8_t finish        # FINISH_*
-    uint8_t at            # of the checksum field, as of a signal
-    uint8_t shift
-    uint8_t big_endian
     uint8_t alternating   # the prefix is prefix[counter & 1]
     uint8_t listed        # the suffix is ids[counter & 15]
     uint8_t backwards

@@ -8,7 +8,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from torqueloop.cython_kernels.can.crc cimport crc8_byte, crc8_bytes, crc_byte, crc_bytes
-from torqueloop.cython_kernels.can.word cimport load_word, store_word
+from torqueloop.cython_kernels.can.word cimport field_load, field_toggle
 
 
 cdef inline uint8_t _crc8(const protect_t* p, const uint8_t* data, uint32_t counter) noexcept nogil:
@@ -46,7 +46,7 @@ cdef inline uint32_t _finish(const protect_t* p, uint32_t s) noexcept nogil:
     if p.finish == FINISH_NEGATE:
         return <uint32_t> p.init - s
     if p.finish == FINISH_J1939:
-        return ((s >> 6) + (s >> 3) + s) & 7
+        return (((s >> 6) & 3) + (s >> 3) + s) & 7
     s = ((s & 0xFF) + (s >> 8)) & 0xFF
     return s if p.finish == FINISH_FOLD else (s & 0xF) + (s >> 4)
 
@@ -81,7 +81,7 @@ cdef bint protect_right(const protect_t* p, const uint8_t* data, uint32_t counte
     for i in range(p.n_fixed):
         if (data[p.fixed_at[i]] & p.fixed_mask[i]) != p.fixed_value[i]:
             return False
-    return ((load_word(data + p.at, p.big_endian) >> p.shift) & p.mask) == protect_checksum(p, data, counter)
+    return field_load(&p.field, data) == protect_checksum(p, data, counter)
 
 
 cdef void protect_put(const protect_t* p, uint8_t* data, uint32_t counter) noexcept nogil:
@@ -94,5 +94,4 @@ cdef void protect_put(const protect_t* p, uint8_t* data, uint32_t counter) noexc
 
 cdef void protect_spoil(const protect_t* p, uint8_t* data, uint64_t by) noexcept nogil:
     """XOR the checksum as it stands in the data with `by`."""
-    cdef uint64_t word = load_word(data + p.at, p.big_endian)
-    store_word(data + p.at, word ^ ((by & p.mask) << p.shift), p.big_endian)
+    field_toggle(&p.field, data, by)

@@ -4,7 +4,8 @@ Plain Python, run once before the tick: `protection_of` turns a profile and what
 numbers that codec.pyx stores (protect_t). A mistake is a ValueError that names the message.
 
 Sources: AUTOSAR PRS E2E Protocol (profiles 1, 2, 4, 5, 6, 7, 11), SAE J1939-71 (TSC1), opendbc (MIT) for the makers'.
-All of them are compared with `autosar-e2e` and `opendbc` in rt_tests/unit/test_protection.py.
+All of them are compared with `autosar-e2e` and `opendbc` in rt_tests/unit/test_protection.py,
+and with recorded frames in rt_tests/unit/test_can_frames.py.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from torqueloop.cython_kernels.can.bits import Field, Place, bits, place
+from torqueloop.cython_kernels.can.bits import Field, Place, Split, all_bits, parts, places, width
 
 if TYPE_CHECKING:
     from torqueloop.cython_kernels.can.codec_spec import MessageSpec
@@ -55,7 +56,8 @@ class E2EProfile:
     #: the high nibble of the data id stands beside the counter, in the high nibble of byte 1
     id_nibble: bool = False
     header: Header | None = None
-    #: what a sum starts with: "", can_id (its bytes), can_id+length, can_id_nibbles
+    #: what a sum starts with: "", can_id (the sum of its bytes), number (the identifier as a number), can_id+length,
+    #: can_id_nibbles
     start: str = ""
     finish: int = PLAIN
     #: first byte it covers, and the one behind the last (None: all)
@@ -79,6 +81,14 @@ _E2E_CRC8 = (8, 0x1D, 0x00, 0x00, False)
 _H2F = (8, 0x2F, 0xFF, 0xFF, False)
 _CCITT = (16, 0x1021, 0xFFFF, 0x0000, False)
 _P4 = (32, 0xF4ACFB13, 0xFFFFFFFF, 0xFFFFFFFF, True)
+#: start values of BMW's F series by identifier: WOOL929/SIMShifterBOX; the six in common with r00li/CarCluster, and
+#: 0x197 and 0x3FD of the openinverter wiki agree
+_BMW_F = {
+    0x08F: 0x75, 0x0A0: 0xBC, 0x0A5: 0x16, 0x0A6: 0xC2, 0x0A7: 0x8E, 0x0B0: 0x4C, 0x0C2: 0xD8, 0x0D9: 0x3E, 0x0EF: 0x98,
+    0x12F: 0x60, 0x145: 0x48, 0x163: 0xA0, 0x173: 0x13, 0x197: 0x62, 0x199: 0x8F, 0x19A: 0x17, 0x19F: 0xEF, 0x1A1: 0x77,
+    0x1AF: 0xB5, 0x1E1: 0x78, 0x1FC: 0x66, 0x207: 0x51, 0x254: 0xB8, 0x297: 0xDF, 0x2C5: 0xFC, 0x2E0: 0x5B, 0x2ED: 0x1D,
+    0x302: 0xC3, 0x30B: 0xBE, 0x3A7: 0x05, 0x3F9: 0x38, 0x3FD: 0xD7,
+}  # fmt: skip
 _ECMA = (64, 0x42F0E1EBA9EA3693, (1 << 64) - 1, (1 << 64) - 1, True)
 
 #: Profiles by name, as written in the rig file or in the DBC attribute E2EProfile.
@@ -117,10 +127,12 @@ E2E_PROFILES: dict[str, E2EProfile] = {
     "SUM_INVERTED": E2EProfile(SUM, xorout_by_length=dict.fromkeys(range(65), 0xFF),
                                what="255 - sum of all other bytes"),
     # --- makers
-    "BMW_SUM": E2EProfile(SUM, 14, start="can_id", finish=FOLD,
-                          what="folded sum of identifier and all other bytes; BMW E series"),
-    "BMW_SUM4": E2EProfile(SUM, 14, start="can_id", finish=FOLD_NIBBLE, widths=(4,),
+    "BMW_SUM": E2EProfile(SUM, 14, start="number", finish=FOLD,
+                          what="identifier as a number and all other bytes, folded to 8 bits; BMW E series"),
+    "BMW_SUM4": E2EProfile(SUM, 14, start="number", finish=FOLD_NIBBLE, widths=(4,),
                            what="the same, folded once more to 4 bits (0x130)"),
+    "BMW_CRC8": E2EProfile(CRC8, 14, (8, 0x1D, 0x00, 0x00, False), init_by_id=_BMW_F,
+                           what="CRC-8 0x1D with a start value of the message; BMW F series"),
     "VW_MLB": E2EProfile(XOR, 15, init_by_id={0x109: 0x08, 0x111: 0x10, 0x30C: 0x0F, 0x324: 0x27,
                          0x10B: 0x0A, 0x10D: 0x0C,
                                               0x10F: 0x0E, 0x311: 0x12, 0x397: 0x94, 0x10C: 0x0D},
@@ -129,7 +141,7 @@ E2E_PROFILES: dict[str, E2EProfile] = {
     "HYUNDAI_SUM6": E2EProfile(SUM, covers=(0, 6), what="sum of bytes 0 to 5; Kia 2018"),
     "HYUNDAI_NIBBLES": E2EProfile(NIBBLES, finish=NEGATE, widths=(4,),
                                   what="minus the sum of all nibbles; EMS16, TCS13"),
-    "HYUNDAI_BITS": E2EProfile(BITS, widths=(4, 8), without_counter=True, xorout_by_length=dict.fromkeys(range(65), 9),
+    "HYUNDAI_BITS": E2EProfile(BITS, widths=(4,), without_counter=True, xorout_by_length=dict.fromkeys(range(65), 9),
                                what="number of ones, XOR 9, without the counter; WHL_SPD11"),
     "HYUNDAI_CANFD": E2EProfile(CRC, 0xFF, (16, 0x1021, 0x0000, 0x0000, False), suffix="can_id", widths=(16,),
                                 xorout_by_length={8: 0x5F29, 16: 0x041D, 24: 0x819D, 32: 0x9F5B},
@@ -147,8 +159,10 @@ E2E_PROFILES: dict[str, E2EProfile] = {
                          what="CRC-8 0x1D; the final XOR belongs to the message"),
     "COMMA_BODY": E2EProfile(CRC8, 15, (8, 0xD5, 0xFF, 0x00, False), backwards=True,
                              what="CRC-8 0xD5 of the bytes backwards"),
+    "PARITY_01": E2EProfile(BITS, covers=(0, 2), widths=(1,), what="even parity of bytes 0 and 1; Mercedes GS_218"),
     "J1939": E2EProfile(SUM, 7, start="can_id", finish=J1939, widths=(4,),
-                        what="SAE J1939 TSC1 (SPN 4207): sum of bytes, counter and identifier, folded to 3 bits"),
+                        what="SAE J1939 TSC1 (SPN 4207): (((s >> 6) & 3) + (s >> 3) + s) & 7 of the sum s of bytes, "
+                             "counter and the bytes of the identifier"),
 }  # fmt: skip
 
 
@@ -175,8 +189,10 @@ class Protection:
     backwards: bool
     #: what of each byte a sum covers
     keep: tuple[int, ...]
-    #: where the checksum stands
-    place: Place
+    #: where the checksum stands, its lowest bits first
+    places: tuple[Place, ...]
+    #: of the checksum's bits
+    mask: int
     #: (byte, mask, value) of what else the rule gives: length, data id
     fixed: tuple[tuple[int, int, int], ...]
 
@@ -196,7 +212,7 @@ def header_fields(message: MessageSpec) -> tuple[Field | None, Field | None, set
     return crc, _bytes(at, header.counter, True), set(range(8 * at, 8 * (at + header.size)))
 
 
-def protection_of(message: MessageSpec, checksum: Field | None, counter: Field | None) -> Protection | None:
+def protection_of(message: MessageSpec, checksum: Split | None, counter: Split | None) -> Protection | None:
     """The numbers of a message's profile; None without a checksum. ValueError on what does not fit."""
     where = f"message {message.name}"
     name, profile = message.e2e, E2E_PROFILES[message.e2e]
@@ -205,18 +221,19 @@ def protection_of(message: MessageSpec, checksum: Field | None, counter: Field |
     if checksum is None:
         raise ValueError(f"{where}: E2E profile {name} needs a checksum byte inside the message")
     _check_ids(message, profile, counter)
-    spot = place(f"{where}: checksum", message.length, checksum)
-    start, length, big = checksum
+    spots = places(f"{where}: checksum", message.length, checksum)
+    length = width(checksum)
     if length not in profile.widths:
         allowed = " or ".join(map(str, profile.widths))
         raise ValueError(f"{where}: checksum of {length} bit; E2E profile {name} has {allowed}")
     first, last = profile.covers[0], message.length if profile.covers[1] is None else profile.covers[1]
     if last > message.length:
         raise ValueError(f"{where}: E2E profile {name} covers {last} bytes, the message has {message.length}")
-    mine = sorted({bit // 8 for bit in bits(checksum)})
+    mine = sorted({bit // 8 for bit in all_bits(checksum)})
     if profile.kind in (CRC8, CRC) and 8 * len(mine) != length:
+        start = parts(checksum)[0][0]
         raise ValueError(f"{where}: checksum (start bit {start}, {length} bit) must fill whole bytes")
-    left_out = set(bits(checksum)) | (set(bits(counter)) if profile.without_counter and counter else set())
+    left_out = all_bits(checksum) | (all_bits(counter) if profile.without_counter else set())
     keep = tuple(
         sum(1 << k for k in range(8) if 8 * byte + k not in left_out) if first <= byte < last else 0
         for byte in range(64)
@@ -227,12 +244,12 @@ def protection_of(message: MessageSpec, checksum: Field | None, counter: Field |
         xorout=_xorout(message, profile), prefix=_prefix(message, profile),
         alternating=profile.prefix == "alternating", suffix=_suffix(message, profile),
         listed=message.data_ids if profile.suffix == "list" else (), first=first, skip=max(first, min(skip, last)),
-        resume=max(first, min(resume, last)), last=last, backwards=profile.backwards, keep=keep, place=spot,
-        fixed=tuple(_fixed(message, profile)),
+        resume=max(first, min(resume, last)), last=last, backwards=profile.backwards, keep=keep, places=spots,
+        mask=(1 << length) - 1, fixed=tuple(_fixed(message, profile)),
     )  # fmt: skip
 
 
-def _check_ids(message: MessageSpec, profile: E2EProfile, counter: Field | None) -> None:
+def _check_ids(message: MessageSpec, profile: E2EProfile, counter: Split | None) -> None:
     where = f"message {message.name}"
     if profile.suffix == "list":
         ids = message.data_ids
@@ -259,9 +276,17 @@ def _init(message: MessageSpec, profile: E2EProfile) -> int:
     """What the register or the sum starts with."""
     if message.e2e_init is not None:
         return message.e2e_init
-    start = profile.crc[2] if profile.crc else profile.init_by_id.get(message.can_id, profile.init_by_id.get(None, 0))
+    usual = profile.init_by_id.get(None, None if profile.init_by_id else profile.crc[2] if profile.crc else 0)
+    start = profile.init_by_id.get(message.can_id, usual)
+    if start is None:
+        raise ValueError(
+            f"message {message.name}: E2E profile {message.e2e} has no start value for identifier "
+            f"0x{message.can_id:X}; give `init`, or the attribute E2EInit"
+        )
     if profile.start in ("can_id", "can_id+length"):
         start += sum(_id_bytes(message.can_id))
+    if profile.start == "number":
+        start += message.can_id
     if profile.start == "can_id+length":
         start += message.length
     if profile.start == "can_id_nibbles":

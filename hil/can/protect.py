@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError, closest
-from torqueloop.cython_kernels.can.bits import Field, bits
+from torqueloop.cython_kernels.can.bits import Field, Split, all_bits, bits
 from torqueloop.cython_kernels.can.protection import E2E_PROFILES, NONE
 
 
 @dataclass(frozen=True)
 class E2ESettings:
-    """Protection of one message, for databases without E2E attributes. The fields of [bus.NAME.e2e] in a rig file."""
+    """Protection of one message, for databases without E2E attributes. The fields of [bus.NAME.e2e] in a rig file.
+
+    crc_signal and counter_signal name one signal, or the parts of a split one: "LOW HIGH", the lowest bits first.
+    """
 
     profile: str = "NONE"
     data_id: int | None = None
@@ -28,6 +31,16 @@ class E2ESettings:
     offset: int = 0
     init: int | None = None
     xorout: int | None = None
+
+    @property
+    def crc_signals(self) -> list[str]:
+        """Signals that make the checksum together, its lowest bits first."""
+        return (self.crc_signal or "").replace(",", " ").split()
+
+    @property
+    def counter_signals(self) -> list[str]:
+        """Signals that make the alive counter together, its lowest bits first."""
+        return (self.counter_signal or "").replace(",", " ").split()
 
 
 def settings_of(message: Any, path: Path) -> E2ESettings:
@@ -63,7 +76,7 @@ def settings_of(message: Any, path: Path) -> E2ESettings:
 
 def owned_signals(message: Any, settings: E2ESettings) -> set[str]:
     """Names of the signals that the codec owns: checksum and counter, and all that lies in the header of a profile."""
-    owned = {name for name in (settings.crc_signal, settings.counter_signal) if name is not None}
+    owned = {*settings.crc_signals, *settings.counter_signals}
     profile = E2E_PROFILES.get(settings.profile)
     if profile is not None and profile.header is not None:
         header = set(range(8 * settings.offset, 8 * (settings.offset + profile.header.size)))
@@ -96,22 +109,23 @@ def protection(message: Any, settings: E2ESettings, path: Path, *, own: bool = F
         raise error("there is no rule {value}", "E2EProfile", settings.profile, allowed=", ".join(E2E_PROFILES),
                     hint=hint)  # fmt: skip
     profile = E2E_PROFILES[settings.profile]
-    for attribute, name in (("E2ECrcSignal", settings.crc_signal), ("E2ECounterSignal", settings.counter_signal)):
-        if name is not None and name not in signals:
+    named = (("E2ECrcSignal", settings.crc_signals), ("E2ECounterSignal", settings.counter_signals))
+    for attribute, name in ((attribute, name) for attribute, names in named for name in names):
+        if name not in signals:
             near = closest(name, signals)
             raise error("{value} is no signal of the message", attribute, name, allowed=", ".join(signals),
                         hint=f"did you mean '{near}'?" if near else None)  # fmt: skip
-        if name is not None and signals[name].multiplexer_ids is not None:
+        if signals[name].multiplexer_ids is not None:
             raise error(f"{name} is checksum or alive counter and multiplexed, which is not supported", attribute)
-    checksum: Field | None = None
+    checksum: Split | None = None
     if profile.kind != NONE and profile.header is None:
-        fitting = ", ".join(s.name for s in message.signals if _fits(s, profile.widths)) or "it has none that fits"
-        if settings.crc_signal is None:
+        fitting = ", ".join(s.name for s in message.signals if _fits([s], profile.widths)) or "it has none that fits"
+        crc = [signals[name] for name in settings.crc_signals]
+        if not crc:
             raise error(f"{settings.profile} needs the signal that is the checksum", "E2ECrcSignal", allowed=fitting)
-        crc = signals[settings.crc_signal]
-        checksum = _field(crc)
+        checksum = _fields(crc)
         if not _fits(crc, profile.widths):
-            what = f"checksum {crc.name} (start bit {crc.start}, {crc.length} bit)"
+            what = f"checksum {settings.crc_signal} (start bit {crc[0].start}, {sum(s.length for s in crc)} bit)"
             must = "fill one byte" if profile.widths == (8,) else f"have {' or '.join(map(str, profile.widths))} bit"
             raise error(f"{what} of {settings.profile} must {must}", "E2ECrcSignal", allowed=fitting)
     if profile.header is not None and not 0 <= settings.offset <= message.length - profile.header.size:
@@ -119,13 +133,12 @@ def protection(message: Any, settings: E2ESettings, path: Path, *, own: bool = F
                     f"the message {message.length} bytes")  # fmt: skip
     if profile.id_bits and settings.data_id is None:
         raise error(f"{settings.profile} needs a data id of {profile.id_bits} bit", "E2EDataID")
-    counter = signals[settings.counter_signal] if settings.counter_signal else None
     return {
         "e2e": settings.profile,
         "data_id": settings.data_id or 0,
         "data_ids": settings.data_ids,
         "crc_bits": checksum,
-        "counter": None if counter is None else _field(counter),
+        "counter": _fields([signals[name] for name in settings.counter_signals]),
         "counter_max": settings.counter_max,
         "counter_min": settings.counter_min,
         "counter_skips": settings.counter_skips,
@@ -136,9 +149,15 @@ def protection(message: Any, settings: E2ESettings, path: Path, *, own: bool = F
     }
 
 
-def _fits(signal: Any, widths: tuple[int, ...]) -> bool:
+def _fits(parts: list[Any], widths: tuple[int, ...]) -> bool:
     """A checksum of one of these widths; one of 8 bits stands in one byte."""
-    return signal.length in widths and (signal.length != 8 or len({k // 8 for k in bits(_field(signal))}) == 1)
+    length = sum(s.length for s in parts)
+    return length in widths and (length != 8 or len({k // 8 for k in all_bits(_fields(parts))}) == 1)
+
+
+def _fields(parts: list[Any]) -> Split | None:
+    """The field that signals make together; None of no signal."""
+    return tuple(_field(s) for s in parts) if len(parts) > 1 else _field(parts[0]) if parts else None
 
 
 def _field(signal: Any) -> Field:

@@ -21,6 +21,9 @@ that has none, from the rig file:
     crc_signal = "CHECKSUM"
     counter_signal = "COUNTER"
 
+A checksum or counter whose bits lie in several signals names them all with spaces between, the lowest bits first:
+`E2ECrcSignal "WHL_SPD_Checksum_LSB WHL_SPD_Checksum_MSB"`.
+
 Sent: counter and checksum are the codec's, like the whole header of AUTOSAR profiles 4 to 7; they are no signals.
 Received: a frame is taken whole or not at all, in the order format, length, checksum, counter, range; the first that
 is wrong is counted by its name (`can` in run.json), and nothing else of the receiver changes. The counter runs from
@@ -33,7 +36,8 @@ MaxDeltaCounter).
 
 _TAIL = """
 `init` and `xorout` replace start value and final XOR of a rule (FCA and Rivian have a final XOR for each message, BMW
-0x194 starts with 0). The 4-bit checksum of Hyundai's TCU11 and the 2-bit one of TCU12 are not public; these messages
+0x194 starts with 0). BMW_CRC8 and VW_MLB know the start values of some identifiers only; any other needs `init`
+(attribute `E2EInit`). The 4-bit checksum of Hyundai's TCU11 and the 2-bit one of TCU12 are not public; these messages
 go without.
 
 Every rule is compared with `autosar-e2e` (profiles 1, 2, 4, 5, 6, 7, 11) or `opendbc` (its makers), or written out by

@@ -24,9 +24,10 @@ class ProtectionTable(ConfigTable):
     data_id: Word | None = None
     #: AUTOSAR profile 2, VW MQB: 16 data ids, one for each value of the counter
     data_ids: Annotated[list[Byte], Field(min_length=16, max_length=16)] | None = None
-    #: signal that is the checksum; profiles with a header have theirs
+    #: signal that is the checksum; the parts of a split one with spaces between, the lowest bits first; profiles with
+    #: a header have theirs
     crc_signal: str | None = None
-    #: signal that is the alive counter
+    #: signal that is the alive counter, or the parts of a split one
     counter_signal: str | None = None
     #: lowest value of the counter
     counter_min: Word = 0

@@ -171,7 +171,7 @@ def test_a_request_goes_out_while_torque_is_asked_for() -> None:
     # mode 3, 200 Nm of 500 Nm = 40 % -> raw 165; sum of bytes, counter and identifier, folded (SPN 4207)
     assert data[0] & 3 == 3 and data[3] == 165
     total = sum(data[:7]) + (data[7] & 15) + 0x0C + 0x00 + 0x00 + 0x03
-    assert data[7] >> 4 == ((total >> 6) + (total >> 3) + total) & 7
+    assert data[7] >> 4 == (((total >> 6) & 3) + (total >> 3) + total) & 7
 
 
 @pytest.mark.parametrize(

@@ -193,4 +193,4 @@ def test_it_reads_what_the_transmission_says_in_a_drive(tmp_path: Path) -> None:
         # SPN 695: mode 3, speed and torque limit; SPN 518: 1 % a bit, offset -125, of 500 Nm; checksum SPN 4207
         total = sum(data[:7]) + (data[7] & 15) + 0x0C + 0x00 + 0x00 + 0x03
         assert data[0] & 3 == 3 and 0 <= data[3] - 125 <= 100
-        assert data[7] >> 4 == ((total >> 6) + (total >> 3) + total) & 7
+        assert data[7] >> 4 == (((total >> 6) & 3) + (total >> 3) + total) & 7

@@ -22,6 +22,8 @@ from opendbc.car.rivian.riviancan import checksum as rivian_checksum
 IDS = bytes.fromhex("3F6939DC94F91464D86A34CEA255B52C")
 #: start bit as in a DBC, size, big endian
 Field = tuple[int, int, bool]
+#: a field, or its parts, the lowest bits first
+Split = Field | tuple[Field, ...]
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ class Rule:
     protect: Callable[[bytes], bytes]
     #: the frame their sender makes of this one's data when it goes on from its counter
     following: Callable[[bytes], bytes] | None = None
-    crc: Field | None = None
-    counter: Field | None = None
+    crc: Split | None = None
+    counter: Split | None = None
     #: further keys of [bus.NAME.e2e.MESSAGE]
     settings: dict[str, Any] = field(default_factory=dict)
     #: bits of a header or data id, that no signal may use
@@ -51,15 +53,21 @@ class Rule:
     def free(self) -> list[int]:
         """Bits for signals, numbered 8 * byte + bit."""
         taken = set(self.reserved)
-        for place in (self.crc, self.counter):
-            if place is not None:
-                taken |= bits_of(place)
+        for place in (*parts_of(self.crc), *parts_of(self.counter)):
+            taken |= bits_of(place)
         return [bit for bit in range(8 * self.length) if bit not in taken]
 
     @property
     def flips(self) -> list[int]:
         """Bits whose change must be refused."""
         return [bit for bit in range(8 * self.length) if bit not in self.uncovered]
+
+
+def parts_of(place: Split | None) -> tuple[Field, ...]:
+    """The parts of a field, one of most."""
+    if place is None:
+        return ()
+    return (place,) if isinstance(place[0], int) else place  # type: ignore[return-value]
 
 
 def bits_of(place: Field) -> set[int]:
@@ -155,20 +163,21 @@ def autosar() -> dict[str, Rule]:
 # --- makers -----------------------------------------------------------------------------------------------------------
 
 
-def _put(make: Callable[[bytes], int], place: Field, data: bytes) -> bytes:
+def _put(make: Callable[[bytes], int], place: Split, data: bytes) -> bytes:
     """The checksum field filled; 16 bits stand in little endian."""
-    start, size, big = place
-    at, value = start // 8, make(data) & ((1 << size) - 1)
-    out = bytearray(data)
-    if size == 16:
-        out[at : at + 2] = value.to_bytes(2, "little")
-    else:
-        low = start % 8 - size + 1 if big else start % 8
-        out[at] = out[at] & ~(((1 << size) - 1) << low) | value << low
+    value, out = make(data), bytearray(data)
+    for start, size, big in parts_of(place):
+        at, mask = start // 8, (1 << size) - 1
+        if size == 16:
+            out[at : at + 2] = (value & mask).to_bytes(2, "little")
+        else:
+            low = start % 8 - size + 1 if big else start % 8
+            out[at] = out[at] & ~(mask << low) | (value & mask) << low
+        value >>= size
     return bytes(out)
 
 
-def _made_anew(make: Callable[[bytes], int], place: Field) -> dict[str, Any]:
+def _made_anew(make: Callable[[bytes], int], place: Split) -> dict[str, Any]:
     protect = partial(_put, make, place)
     return {"right": lambda data: protect(data) == data, "protect": protect}
 
@@ -222,7 +231,8 @@ def by_hand() -> dict[str, Rule]:
         return data[:at] + data[at + 1 :]
 
     def fold(can_id: int, at: int, data: bytes) -> int:
-        s = sum(can_id.to_bytes(4, "big")) + sum(others(data, at))
+        # recorded frames of a BMW 760Li (rt_tests/can_frames.yaml); 0x1A0 tells this from the sum of the id's bytes
+        s = can_id + sum(others(data, at))
         return (s & 0xFF) + (s >> 8)
 
     def fold4(can_id: int, data: bytes) -> int:
@@ -232,7 +242,7 @@ def by_hand() -> dict[str, Rule]:
     def j1939(can_id: int, data: bytes) -> int:
         # SAE J1939-71, TSC1: bytes 1 to 7, message counter, bytes of the identifier
         s = sum(data[:7]) + (data[7] & 0x0F) + sum(can_id.to_bytes(4, "big"))
-        return ((s >> 6) + (s >> 3) + s) & 7
+        return (((s >> 6) & 3) + (s >> 3) + s) & 7
 
     def panda_nibbles(data: bytes) -> int:
         # opendbc/safety, hyundai_compute_checksum: EMS16 (0x260) has it in the low nibble of byte 7
@@ -241,16 +251,20 @@ def by_hand() -> dict[str, Rule]:
 
     def panda_bits(data: bytes) -> int:
         # the same, WHL_SPD11 (0x386): alive counter and checksum are the two high bits of bytes 1, 3, 5, 7
-        s = sum(b.bit_count() for b in data[:6]) + data[6].bit_count() + (data[7] & 0x0F).bit_count()
-        return (s ^ 9) & 15
+        return (sum((b & (0x3F if k % 2 else 0xFF)).bit_count() for k, b in enumerate(data)) ^ 9) & 15
+
+    def start_8(start: int, data: bytes) -> int:
+        # WOOL929/SIMShifterBOX, bmw_shifter.c: CRC-8 0x1D, a start value for each identifier, over bytes 1 to the last
+        return int(mk_crc8_fun(CRC8J1850, start, 0)(data[1:]))
 
     last = (56, 4, False)
-    rows: list[tuple[str, str, int, Field, Callable[[bytes], int], Field | None, dict[str, Any]]] = [
+    split_counter, split_crc = ((14, 2, False), (30, 2, False)), ((46, 2, False), (62, 2, False))
+    rows: list[tuple[str, str, int, Split, Callable[[bytes], int], Split | None, dict[str, Any]]] = [
         ("hyundai crc8", "HYUNDAI_CRC8", 0x340, (48, 8, False), lambda x: hyundai_checksum(others(x, 6)), last, {}),
         ("hyundai 6b", "HYUNDAI_SUM6", 0x341, (48, 8, False), lambda x: sum(x[:6]), last, {}),
         ("hyundai 7b", "SUM", 0x342, (48, 8, False), lambda x: sum(others(x, 6)), last, {}),
         ("hyundai ems16", "HYUNDAI_NIBBLES", 0x260, (56, 4, False), panda_nibbles, (60, 2, False), {}),
-        ("hyundai bits", "HYUNDAI_BITS", 0x386, (60, 4, False), panda_bits, None, {}),
+        ("hyundai bits", "HYUNDAI_BITS", 0x386, split_crc, panda_bits, split_counter, {}),
         ("nissan", "SAE_J1850", 0x169, (56, 8, False), lambda x: nissan_checksum(x[:7]), (48, 2, False), {}),
         ("rivian", "RIVIAN", 0x120, (0, 8, False), lambda x: rivian_checksum(x[1:], 0x1D, 0x63), last, {}),
         ("rivian 12", "RIVIAN", 0x160, (0, 8, False), lambda x: rivian_checksum(x[1:], 0x1D, 0x12), last,
@@ -259,16 +273,21 @@ def by_hand() -> dict[str, Rule]:
          lambda x: mk_crc8_fun(CRC8J1850, 0x00, 0xFF)(bytes([0x1B, 0x9A]) + x[1:]), last, {"data_id": 0x9A1B}),
         ("sum inverted", "SUM_INVERTED", 0x127, (56, 8, False), lambda x: 255 - sum(x[:7]), (0, 4, False), {}),
         ("bmw", "BMW_SUM", 0x0BA, (40, 8, False), lambda x: fold(0x0BA, 5, x), (48, 4, False), {}),
+        ("bmw speed", "BMW_SUM", 0x1A0, (56, 8, False), lambda x: fold(0x1A0, 7, x), (52, 4, False), {}),
         ("bmw 0x194", "BMW_SUM", 0x194, (0, 8, False), lambda x: fold(0, 0, x), last, {"init": 0}),
         ("bmw 4 bit", "BMW_SUM4", 0x130, (0, 4, False), lambda x: fold4(0x130, x), last, {}),
+        ("bmw f 0xB0", "BMW_CRC8", 0x0B0, (0, 8, False), lambda x: start_8(0x4C, x), (8, 4, False), {}),
+        ("bmw f own", "BMW_CRC8", 0x0B1, (0, 8, False), lambda x: start_8(0x5A, x), (8, 4, False), {"init": 0x5A}),
+        ("gs_218", "PARITY_01", 0x218, (47, 1, True), lambda x: int.from_bytes(x[:2]).bit_count(), None, {}),
         ("tsc1", "J1939", 0x0C000003, (60, 4, False), lambda x: j1939(0x0C000003, x), (56, 4, False), {}),
     ]  # fmt: skip
+    # by definition: the sum of bytes 0 to 5, the four speeds, the 16 bits of the request
+    uncovered = {"HYUNDAI_SUM6": set(range(56, 64)), "PARITY_01": set(range(16, 64)) - bits_of((47, 1, True)),
+                 "HYUNDAI_BITS": bits_of(split_counter[0]) | bits_of(split_counter[1])}  # fmt: skip
     found: dict[str, Rule] = {}
     for name, profile, can_id, crc, make, counter, settings in rows:
-        # HYUNDAI_SUM6 is defined on the first six bytes and the sum behind them
-        uncovered = frozenset(range(56, 64) if profile == "HYUNDAI_SUM6" else ())
         found[name] = Rule(profile, can_id, 8, **_made_anew(make, crc), crc=crc, counter=counter, settings=settings,
-                           uncovered=uncovered)  # fmt: skip
+                           uncovered=frozenset(uncovered.get(profile, ())))  # fmt: skip
     return found
 
 

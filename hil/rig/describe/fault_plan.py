@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError, RangeError, UnknownNameError, did_you_mean
+from torqueloop.cython_kernels.can.bits import width
 from torqueloop.cython_kernels.can.codec_spec import FD_LENGTHS, MessageSpec, SignalSpec, signal_fields
 from torqueloop.cython_kernels.can.protection import E2E_PROFILES
 from torqueloop.cython_kernels.tick.fault_rows import NEVER, FaultRow, Terms
@@ -146,10 +147,10 @@ class _Planner:
         if kind.startswith("crc"):
             if not m.has_checksum:
                 raise self.error("{value} has no checksum", "message")
-            width = m.crc_bits[1] if m.crc_bits is not None else max(E2E_PROFILES[m.e2e].widths)
-            raw = int(value) if value is not None else WRONG & ((1 << width) - 1)
-            if raw >= 1 << width:
-                allowed = f"1 .. {(1 << width) - 1}: its checksum has {width} bit"
+            n = width(m.crc_bits) if m.crc_bits is not None else max(E2E_PROFILES[m.e2e].widths)
+            raw = int(value) if value is not None else WRONG & ((1 << n) - 1)
+            if raw >= 1 << n:
+                allowed = f"1 .. {(1 << n) - 1}: its checksum has {n} bit"
                 raise self.error("{key} = {value} is out of range", "value", RangeError, allowed=allowed)
         if kind.startswith("counter") and not m.has_counter:
             raise self.error("{value} has no alive counter", "message")
