@@ -16,6 +16,7 @@ cdef struct tl_box:
     double* tau            # (nc)
     double* y              # (nc) slip found; 0: none but rounding
     double* work           # scratch of boxed_solve
+    double ahead           # of h: how long after the instant driven flanges are asked what they do
 
 
 cdef inline int32_t box_room(const tl_model* m) noexcept nogil:
@@ -29,6 +30,7 @@ cdef inline tl_box take_box(const tl_model* m, tl_state* s) noexcept nogil:
     cdef tl_box box
     cdef double* block = scratch(s, 2 * nb * nb + 8 * nb + 5 * ((nb + 1) // 2))
     box.nc = 0
+    box.ahead = 0.0
     box.W = cut(&block, nb * nb)
     box.b = cut(&block, nb)
     box.lo = cut(&block, nb)

@@ -103,14 +103,14 @@ cdef inline int32_t held_by_pattern(const tl_model* m, tl_state* s, tl_box* box,
     if TL_ND(m) + TL_NVG(m) > 0:
         for c in range(box.nc):
             s.mode[box.cand[c]] = MODE_FREE
-        inverse = free_inverse(m, s)
+        inverse = free_inverse(m, s, box.ahead)
         for i in range(n):
             s.root[i] = sqrt(fabs(inverse[i * n + i]))
     for t in range(PATTERN_TRIES):
         gamma = take_sides(m, s, box, f)
         s.pat = pattern_now(m, s)
         if TL_ND(m) + TL_NVG(m) > 0:
-            drive_stages(m, s, 0)
+            drive_stages(m, s, 0, box.ahead)
         hold_instant(m, s, s.pat, f, a)
         if TL_ND(m) + TL_NVG(m) == 0 and n <= TL_FORMED:
             held = s.both + n                # where held_instant would take them from

@@ -54,12 +54,13 @@ cdef inline int32_t likely_side(const tl_model* m, const tl_state* s, int32_t i,
     return -<int32_t>s.mode[i] if s.mode[i] * t >= -GOES_ON * lb else 0
 
 
-cdef const double* free_inverse(const tl_model* m, tl_state* s) noexcept nogil:
-    """M^-1 with the bilateral elements held (all others have a mode that is not 0); s.ad: what they are driven with."""
+cdef const double* free_inverse(const tl_model* m, tl_state* s, double ahead) noexcept nogil:
+    """M^-1 with the bilateral elements held (all others have a mode that is not 0); s.ad: what they are driven with `ahead`
+    (of h) after now."""
     if TL_ND(m) + TL_NVG(m) == 0:
         return m.Minv
     s.pat = pattern_now(m, s)
-    drive_stages(m, s, 0)
+    drive_stages(m, s, 0, ahead)
     return s.pat.P0
 
 
@@ -70,7 +71,7 @@ cdef void free_motion(const tl_model* m, tl_state* s, tl_box* box) noexcept nogi
     cdef const double* inverse
     for c in range(nc):
         s.mode[box.cand[c]] = MODE_FREE
-    inverse = free_inverse(m, s)
+    inverse = free_inverse(m, s, box.ahead)
     if TL_ND(m) + TL_NVG(m) > 0:
         hold_instant(m, s, s.pat, s.g, s.am)
         held_instant(m, s, s.pat, s.g, s.am, box.work)
@@ -320,6 +321,7 @@ cdef void decide_over(const tl_model* m, tl_state* s, double ahead, double span,
     cdef int32_t i, c, found = 0
     cdef int64_t here = mark(s)
     cdef tl_box box = take_box(m, s)
+    box.ahead = 0.5 * m.look_ahead if ahead > 0.0 else 0.0
     find_candidates(m, s, &box, ahead, TL_NLS(m) == 0)
     if box.nc > 0 or TL_NLS(m) > 0:
         force_ahead(m, s, ahead, span, known)

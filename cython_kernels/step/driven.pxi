@@ -72,19 +72,18 @@ cdef inline double drive(const tl_model* m, const tl_state* s, int32_t d, double
     return input_at(m, s, q[1 if kind == DRIVEN_SPEED else 2], theta)
 
 
-cdef void drive_stages(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
-    """Prescribed accelerations of the stages into s.ad; speeds and angles of the flanges as predicted."""
+cdef void drive_stages(const tl_model* m, tl_state* s, int32_t stages, double ahead) noexcept nogil:
+    """Prescribed accelerations of the stages into s.ad; speeds and angles of the flanges as predicted. ahead: how long after the
+    present instant (stages 0), of h."""
     cdef int32_t d, i, j, st, k, n = TL_N(m), nf = TL_NF(m), count = stages if stages > 0 else 1
-    cdef double alpha, x
+    cdef double alpha, x, w
     cdef double[2] filtered
-    cdef const double* u
     for i in range(count * n):
         s.ad[i] = 0.0
     if moving(m):
         stage_ratios(m, s, stages)
     for st in range(count):
-        x = stage_theta(s, stages, st) - s.theta
-        u = s.now.u if stages == 0 else (s.end.u if st == stages - 1 else s.um)
+        x = stage_theta(s, stages, st) + ahead
         for d in range(TL_ND(m)):
             i = m.drv[d].fr
             k = m.fr[i].row
@@ -92,7 +91,8 @@ cdef void drive_stages(const tl_model* m, tl_state* s, int32_t stages) noexcept 
                 filter_stages(m, s, d, stages, filtered)
                 alpha = filtered[st]
             else:
-                alpha = drive(m, s, d, s.theta + x, row_dot(m, k, u), row_dot(m, k, s.now.z) + m.row_off[k])
+                w = row_dot(m, k, s.now.u)
+                alpha = drive(m, s, d, x, w + ahead * m.h * row_dot(m, k, s.now.a), row_angle(m, s, k) + ahead * m.h * w)
             for j in range(n):
                 s.ad[st * n + j] += s.pat.Tn[j * nf + i] * alpha
         for d in range(TL_NVG(m)):

@@ -59,7 +59,7 @@ cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
         return 0
     for i in range(TL_NF(m)):
         s.mode[i] = MODE_STUCK if bilateral(m, i) else MODE_FREE
-    inverse = free_inverse(m, s)
+    inverse = free_inverse(m, s, 0.0)
     responses(m, s, &box, inverse)
     boxed_solve(box.nc, box.W, box.b, box.lo, box.hi, box.tau, box.side, box.work, &piv)
     count_pivots(s, piv)

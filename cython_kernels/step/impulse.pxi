@@ -107,7 +107,7 @@ cdef void impulse_forces(const tl_model* m, tl_state* s, const tl_pattern* p, do
             s.F[TL_LIN_ROW(m, i)] -= lin_force(m, i, s.v1, s.now.u)
     scatter(m, s.F, s.g)
     if TL_ND(m) + TL_NVG(m) > 0:
-        drive_stages(m, s, 0)
+        drive_stages(m, s, 0, 0.0)
     mean_acceleration(m, s, p)
 
 

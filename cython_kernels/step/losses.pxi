@@ -391,7 +391,7 @@ cdef int32_t decide_losses(const tl_model* m, tl_state* s, tl_box* box, int32_t*
     cdef tl_loss_box p
     for c in range(box.nc):
         s.mode[box.cand[c]] = MODE_FREE      # an earlier round has left the mode it tried
-    cdef const double* inverse = free_inverse(m, s)
+    cdef const double* inverse = free_inverse(m, s, box.ahead)
     cdef int64_t here = mark(s)
     p = lay_losses(m, s, box)
     loss_responses(m, s, box, inverse, &p)

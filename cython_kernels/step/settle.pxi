@@ -73,7 +73,7 @@ cdef inline void settle_forces(const tl_model* m, tl_state* s) noexcept nogil:
     if staged(m):
         for c in range(s.n_sticking):
             s.now.tau[s.sticking[c]] = 0.0
-        drive_stages(m, s, 0)
+        drive_stages(m, s, 0, 0.0)
         solve_stages(m, s, 0, s.v2)
         for i in range(n):
             s.now.a[i] = s.v2[i]

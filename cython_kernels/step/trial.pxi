@@ -221,7 +221,7 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
                                     s.now.w[k] + 0.5 * h * s.wa[k])
         scatter(m, s.F, s.g)
         if staged(m):
-            drive_stages(m, s, 1)
+            drive_stages(m, s, 1, 0.0)
             solve_stages(m, s, 1, s.v2)
             for i in range(n):
                 s.end.a[i] = s.v2[i]
@@ -388,7 +388,7 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
         springs4(m, s, h, 1, s.F)
         scatter(m, s.F, s.g + n)
         if staged(m):
-            drive_stages(m, s, 2)
+            drive_stages(m, s, 2, 0.0)
             solve_stages(m, s, 2, s.v2)
             if s.stiff or stiff:
                 slide_implicitly(m, s, 2)
