@@ -49,9 +49,11 @@ class Engine3(Component):
     leaves no combustion: the engine is motored (fuel cut-off). The idle controller adds a torque in [0, tau_idle_max]:
     kp*(w_idle - w) + ki*integral of (w_idle - w).
 
-    Heat: the default 1.0 of heat_ratio follows from an indicated efficiency of 0.35 and 35 % of the waste heat in the
-    exhaust (ADVISOR FC_SI95: 40..30 %), some of the rest being lost past the block; the default of friction_to_oil is
-    assumed (the rest: pistons and rings). `oil` must be joined to a thermal node: its temperature sets the friction.
+    Heat: of the fuel, a petrol engine at full power gives 25 to 28 % to the crankshaft, 17 to 26 % to the coolant, 3 to
+    10 % to oil and surroundings, 34 to 45 % to the exhaust (Heywood, Internal Combustion Engine Fundamentals, 1988, table
+    12.1). At a mechanical efficiency of 0.8 the coolant and half of what goes to oil and surroundings get, beside the
+    friction, 0.55 of the indicated work: heat_ratio is 0.5. The default of friction_to_oil is assumed (the rest: pistons
+    and rings). `oil` must be joined to a thermal node: its temperature sets the friction.
 
     `fuel`: chemical power of the fuel over speed and torque at the flange of the warm engine; not used in the
     simulation, see core/analyse/fuel.py.
@@ -70,7 +72,7 @@ class Engine3(Component):
     fuel: Any = table_map("fuel power over speed and flange torque, warm", ("angular_velocity", "torque", "power"),
                           None)  # fmt: skip
     T_warm: float = param("oil temperature the torque curves belong to", "temperature", 363.15, low=200.0, high=500.0)
-    heat_ratio: float = param("heat to the block per indicated work", default=1.0, low=0.0)
+    heat_ratio: float = param("heat to the block per indicated work", default=0.5, low=0.0)
     friction_to_oil: float = param("part of the friction heat that goes to the oil", default=0.3, low=0.0, high=1.0)
     w_idle: float = param("idle speed", "angular_velocity", 0.0, low=0.0)
     kp: float = param("idle controller, proportional", "rotational_damping", 0.0, low=0.0)

@@ -37,10 +37,11 @@ class WarmUpModel(Component):
     Inputs: `air` (factor of G_radiator: speed of the car and fan, default 1), `T_ambient` (K, default: the parameter).
     All temperatures are outputs, in K.
 
-    Defaults: 500 J/kgK, 500 W/K (block to coolant) and 10 W/K (block to surroundings) are those of ADVISOR's engine
-    files (FC_*.m: fc_cp, fc_c2i_th_cond, fc_h2x_th_cond), with 100 kg of metal; all others are assumed for an engine
-    of about 2 l: 3 kg coolant in the block, 4 kg in radiator and hoses (3.5 kJ/kgK), 4 kg oil (2 kJ/kgK), 0.43 kg/s
-    coolant flow.
+    Defaults: 500 J/kgK and 10 W/K (block to surroundings) are those of ADVISOR's engine files (FC_*.m: fc_cp,
+    fc_h2x_th_cond), with 100 kg of metal; all others are assumed for an engine of about 2 l: 2000 W/K from the block to
+    the coolant (0.25 m2 of water jacket at 8 kW/m2K; ADVISOR's fc_c2i_th_cond of 500 W/K leads from the cylinder walls
+    to the block and is not this one), 300 W/K from the block to the oil, 3 kg coolant in the block, 4 kg in radiator and
+    hoses (3.5 kJ/kgK), 4 kg oil (2 kJ/kgK), 0.43 kg/s coolant flow.
     """
 
     flanges: ClassVar[Mapping[str, Flange]] = {"heatPort": HEAT_PORT, "oil": HEAT_PORT, "coolant": HEAT_PORT}
@@ -49,8 +50,8 @@ class WarmUpModel(Component):
     C_coolant: float = param("heat capacity of the coolant in the block", "heat_capacity", 10.5e3, low=0.0, above=True)
     C_radiator: float = param("heat capacity of radiator and its coolant", "heat_capacity", 14.0e3, low=0.0, above=True)
     C_oil: float = param("heat capacity of oil and pan", "heat_capacity", 8.0e3, low=0.0, above=True)
-    G_block_coolant: float = param("block to coolant", "thermal_conductance", 500.0, low=0.0)
-    G_block_oil: float = param("block to oil", "thermal_conductance", 150.0, low=0.0)
+    G_block_coolant: float = param("block to coolant", "thermal_conductance", 2000.0, low=0.0)
+    G_block_oil: float = param("block to oil", "thermal_conductance", 300.0, low=0.0)
     G_flow: float = param("coolant flow, thermostat open", "thermal_conductance", 1500.0, low=0.0)
     G_radiator: float = param("radiator to ambient at air = 1", "thermal_conductance", 700.0, low=0.0)
     G_block_ambient: float = param("block to ambient", "thermal_conductance", 10.0, low=0.0)

@@ -315,8 +315,8 @@ def test_warm_up_is_a_network_of_five_nodes() -> None:
         )
     }
     air = model.input_index("warm.air")
-    assert links[frozenset((block, coolant))] == (500.0, -1, -1, -1)
-    assert links[frozenset((block, oil))] == (150.0, -1, -1, -1)
+    assert links[frozenset((block, coolant))] == (2000.0, -1, -1, -1)
+    assert links[frozenset((block, oil))] == (300.0, -1, -1, -1)
     assert links[frozenset((radiator, ambient))] == (700.0, -1, -1, air)
     G_flow, thermostat, measured, _ = links[frozenset((coolant, radiator))]
     assert (G_flow, measured) == (1500.0, coolant)
