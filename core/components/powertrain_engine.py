@@ -50,10 +50,10 @@ class Engine3(Component):
     kp*(w_idle - w) + ki*integral of (w_idle - w).
 
     Heat: of the fuel, a petrol engine at full power gives 25 to 28 % to the crankshaft, 17 to 26 % to the coolant, 3 to
-    10 % to oil and surroundings, 34 to 45 % to the exhaust (Heywood, Internal Combustion Engine Fundamentals, 1988, table
-    12.1). At a mechanical efficiency of 0.8 the coolant and half of what goes to oil and surroundings get, beside the
-    friction, 0.55 of the indicated work: heat_ratio is 0.5. The default of friction_to_oil is assumed (the rest: pistons
-    and rings). `oil` must be joined to a thermal node: its temperature sets the friction.
+    10 % to oil and surroundings, 34 to 45 % to the exhaust (Heywood, Internal Combustion Engine Fundamentals, 1988,
+    table 12.1). At a mechanical efficiency of 0.8 the coolant and half of what goes to oil and surroundings get, beside
+    the friction, 0.55 of the indicated work: heat_ratio is 0.5. The default of friction_to_oil is assumed (the rest:
+    pistons and rings). `oil` must be joined to a thermal node: its temperature sets the friction.
 
     `fuel`: chemical power of the fuel over speed and torque at the flange of the warm engine; not used in the
     simulation, see core/analyse/fuel.py.

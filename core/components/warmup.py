@@ -39,9 +39,9 @@ class WarmUpModel(Component):
 
     Defaults: 500 J/kgK and 10 W/K (block to surroundings) are those of ADVISOR's engine files (FC_*.m: fc_cp,
     fc_h2x_th_cond), with 100 kg of metal; all others are assumed for an engine of about 2 l: 2000 W/K from the block to
-    the coolant (0.25 m2 of water jacket at 8 kW/m2K; ADVISOR's fc_c2i_th_cond of 500 W/K leads from the cylinder walls
-    to the block and is not this one), 300 W/K from the block to the oil, 3 kg coolant in the block, 4 kg in radiator and
-    hoses (3.5 kJ/kgK), 4 kg oil (2 kJ/kgK), 0.43 kg/s coolant flow.
+    the coolant (0.25 m2 of water jacket at 8 kW/m2K; ADVISOR's fc_c2i_th_cond of 500 W/K is another one, from cylinder
+    walls to the block), 300 W/K from the block to the oil, 3 kg coolant in the block, 4 kg in radiator and hoses
+    (3.5 kJ/kgK), 4 kg oil (2 kJ/kgK), 0.43 kg/s coolant flow.
     """
 
     flanges: ClassVar[Mapping[str, Flange]] = {"heatPort": HEAT_PORT, "oil": HEAT_PORT, "coolant": HEAT_PORT}

@@ -58,15 +58,15 @@ def _powertrain(path: Path) -> str:
 
     driveline = load(path)
     model = compile_driveline(driveline)
-    _steps(model)
-    return f"{len(driveline.components)} components, {model.n} degrees of freedom, {len(model.input_names)} inputs"
+    counts = f"{len(driveline.components)} components, {model.n} degrees of freedom, {len(model.input_names)} inputs"
+    return f"{counts}, {_kernel(model)}"
 
 
-def _steps(model: Any, h: float = 1e-3, substeps: int = 1) -> None:
-    """Make the kernel and the start state: what the first tick of a run would refuse."""
+def _kernel(model: Any, h: float = 1e-3, substeps: int = 1) -> str:
+    """Make the kernel and the start state, what the first tick of a run would refuse; which kernel it is, in words."""
     from torqueloop.core.simulate.offline import Simulation
 
-    Simulation(model, h=h, substeps=substeps)
+    return f"kernel {Simulation(model, h=h, substeps=substeps).kernel_name}"
 
 
 def _part(path: Path) -> str:
@@ -107,9 +107,11 @@ def _rig(path: Path) -> str:
     plan = load_plan(path)
     check_companions(plan)
     check_duration(plan.config.rig.duration_s, plan.config.clock.tick_s)
-    check_gates(plan, build(plan, plan.config.rig.duration_s), own_gates(plan))
+    parts = build(plan, plan.config.rig.duration_s)
+    check_gates(plan, parts, own_gates(plan))
     sent = sum(len(bus.send) for bus in plan.buses)
-    return f"{len(plan.in_copies)} inputs wired, {sent} messages sent, {len(plan.recorded)} signals recorded"
+    wired = f"{len(plan.in_copies)} inputs wired, {sent} messages sent, {len(plan.recorded)} signals recorded"
+    return f"{wired}, kernel {parts.model.kernel_name}"
 
 
 def _tcu(path: Path) -> str:
@@ -164,11 +166,12 @@ def _scenario(path: Path) -> str:
     parse_gates(config.gates, f"{path} [gates]")
     table = config.scenario
     check_duration(table.duration_s, table.tick_s)
-    _steps(model, table.tick_s, table.substeps)
-    return f"{config.scenario.duration_s:g} s of {model.name}, {len(inputs)} inputs"
+    kernel = _kernel(model, table.tick_s, table.substeps)
+    return f"{config.scenario.duration_s:g} s of {model.name}, {len(inputs)} inputs, {kernel}"
 
 
 def _manoeuvre(path: Path) -> str:
+    from torqueloop.core.compile.compiler import compile_driveline
     from torqueloop.hil.results.gates import parse_gates
     from torqueloop.hil.rig.describe.plan import load_plan
     from torqueloop.hil.scenario.rig_scenario import load_rig_scenario, of_the_scenario
@@ -177,7 +180,10 @@ def _manoeuvre(path: Path) -> str:
     parse_gates(made.overrides["gates"], f"{path} [gates]")
     with of_the_scenario(path):
         plan = load_plan(made.rig, made.overrides)
-    return f"{len(made.info.steps)} steps, {len(made.info.checks)} checks on {made.rig.stem}, {plan.driveline.name}"
+    clock = plan.config.clock
+    kernel = _kernel(compile_driveline(plan.driveline), clock.tick_s, clock.substeps)
+    what = f"{len(made.info.steps)} steps, {len(made.info.checks)} checks on {made.rig.stem}, {plan.driveline.name}"
+    return f"{what}, {kernel}"
 
 
 def _study(path: Path) -> str:

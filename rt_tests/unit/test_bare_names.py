@@ -128,3 +128,13 @@ def test_check_says_what_the_list_of_precompiled_drivelines_is(tmp_path: Path) -
     assert "car_4hp22.toml" in str(check_file(tmp_path / "topologies.toml").error), "its drivelines are not there"
     (tmp_path / "other.toml").write_text("[topologies.a]\nfile = 'x'\n")
     assert "names no driveline" in str(check_file(tmp_path / "other.toml").error)
+
+
+@pytest.mark.parametrize(("folder", "name", "kernel"), [
+    ("rigs", "desk_4hp22", "zf_4hp22_rig"), ("rigs", "desk_6hp26", "lepelletier_6hp26_rig"),
+    ("powertrains", "car_6hp26", "lepelletier_6hp26"), ("powertrains", "car_zf_8hp70", "generic"),
+    ("scenarios", "wot_4hp22", "zf_4hp22"), ("manoeuvres", "creep", "zf_4hp22_rig"),
+])  # fmt: skip
+def test_check_says_which_kernel_a_file_will_take(folder: str, name: str, kernel: str) -> None:
+    checked = check_file(CONFIGS / folder / f"{name}.toml")
+    assert checked.ok and checked.text.endswith(f"kernel {kernel}"), checked.text
