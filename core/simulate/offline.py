@@ -118,7 +118,12 @@ class Simulation(Stepper):
     @property
     def time(self) -> float:
         """Simulated time, s."""
-        return float(self.state.step_no * self._h)
+        return float(self.state.time)
+
+    @property
+    def _place(self) -> float:
+        """The present instant in steps since 0: a whole number but after a part of a step (KernelModel.advance)."""
+        return float(self.state.step_no + self.state.fraction)
 
     def set_input(self, name: str, value: SignalLike) -> None:
         """Give an input a number, a function of time or a Signal. Inputs that are derivatives of it (of the reference
@@ -181,9 +186,9 @@ class Simulation(Stepper):
         """A tick of step() for which no inputs are prepared, and the inputs of the ticks to come."""
         if self.state.step_no == 0:
             self.prepare()
-        first = self.state.step_no
+        first, now = self.state.step_no, self.time
         if not self._moving:
-            self._hold(self._sample(np.array([first, first + 1.0]) * self._h)[0, 0].copy())
+            self._hold(self._sample(np.array([now, now + self._h]))[0, 0].copy())
         else:
             self._look_ahead(first)
         if not self._tick():
@@ -202,7 +207,7 @@ class Simulation(Stepper):
         if known and self._all_formulas and self._follow_formulas(first):
             return
         grid = (first + np.arange((self._reach if known else 1) * n + 1, dtype=np.float64)) * h
-        inside = self._place_events(grid)
+        inside = self._place_events(grid, first)
         steps = min([len(grid) - 1, *inside]) // n * n
         if steps > 0:
             self._ahead(self._sample(grid[: steps + 1]), first)
@@ -214,7 +219,7 @@ class Simulation(Stepper):
         h, steps = self._h, FORESIGHT * self.substeps
         begins, ends = first * h, (first + steps) * h
         found: int | None = None
-        for event, nearest, place in self._events(begins, steps):
+        for event, nearest, place in self._events(first, steps):
             if nearest == 0:
                 begins = event
                 continue
@@ -249,8 +254,7 @@ class Simulation(Stepper):
                              allowed=f"a whole number (>= 1) of ticks of {self.h:g} s")  # fmt: skip
         for name, value in (inputs or {}).items():
             self.set_input(name, value)
-        first = self.state.step_no
-        before = self.state.counters
+        before, first = self.state.counters, self._place
         values, modes = self.stretch(ticks, _reporter(progress))
         self.warn_of_converters(values)
         time = (first + self.substeps * np.arange(ticks + 1, dtype=np.float64)) * self._h
@@ -283,10 +287,9 @@ class Simulation(Stepper):
 
     def _advance(self, ticks: int, out: Array) -> None:
         """Some ticks; out: their outputs, one row per tick."""
-        n = self.substeps
-        first = self.state.step_no
+        n, first = self.substeps, self._place
         grid = (first + np.arange(ticks * n + 1, dtype=np.float64)) * self._h
-        inside = self._place_events(grid)
+        inside = self._place_events(grid, first)
         samples = self._sample(grid)
         # runs of ticks without an event inside a step go to the kernel in one call
         done = 0
@@ -294,7 +297,7 @@ class Simulation(Stepper):
             self._plain(samples[done * n : tick * n], out[done:tick])
             for step in range(tick * n, tick * n + n):
                 if step in inside:
-                    self._split([float(grid[step]), *inside[step], float(grid[step + 1])])
+                    self._split(float(grid[step]), [*inside[step], (float(grid[step + 1]), 1.0)])
                 else:
                     part = samples[step : step + 1]
                     self._check(self._kernel.run(self.state, part, None), 1, part)
@@ -336,13 +339,13 @@ class Simulation(Stepper):
                 self.time, self.state.step_no,
             )  # fmt: skip
 
-    def _events(self, origin: float, steps: int) -> Iterator[tuple[float, int | None, float]]:
-        """Events of the inputs within some steps from a time on: (time, grid point or None, place in steps)."""
+    def _events(self, first: float, steps: int) -> Iterator[tuple[float, int | None, float]]:
+        """Events of the inputs within some steps from a step on: (time, grid point or None, place in steps)."""
         h = self._h
         moving = [self._signals[k] for k in self._moving]
-        end = origin + steps * h
-        for event in sorted({e for s in moving for e in s.event_times(origin - 0.5 * h, end + 0.5 * h)}):
-            place = (event - origin) / h
+        for event in sorted({e for s in moving for e in s.event_times((first - 0.5) * h, (first + steps + 0.5) * h)}):
+            # the difference is exact: the place of an event within its step is the same wherever a run begins
+            place = event / h - first
             nearest = round(place)
             if abs(place - nearest) > SNAP:
                 if 0.0 < place < steps:
@@ -350,12 +353,12 @@ class Simulation(Stepper):
             elif 0 <= nearest <= steps:
                 yield event, nearest, place
 
-    def _place_events(self, grid: Array) -> dict[int, list[float]]:
-        """Events on the grid move the grid point onto them; the others are returned by step."""
-        inside: dict[int, list[float]] = {}
-        for event, nearest, place in self._events(float(grid[0]), len(grid) - 1):
+    def _place_events(self, grid: Array, first: float) -> dict[int, list[tuple[float, float]]]:
+        """Events on the grid move the grid point onto them; the others are returned by step: (time, fraction of the step)."""
+        inside: dict[int, list[tuple[float, float]]] = {}
+        for event, nearest, place in self._events(first, len(grid) - 1):
             if nearest is None:
-                inside.setdefault(int(place), []).append(event)
+                inside.setdefault(int(place), []).append((event, place - int(place)))
             else:
                 grid[nearest] = event
         return inside
@@ -393,18 +396,20 @@ class Simulation(Stepper):
                     allowed="> 0" if sign > 0.0 else "< 0" if sign < 0.0 else "not 0",
                 )  # fmt: skip
 
-    def _split(self, times: list[float]) -> None:
-        """One step in parts between events.
+    def _split(self, begin: float, ends: list[tuple[float, float]]) -> None:
+        """One step in parts between events: (time, fraction of the step) at which each part ends.
 
         The kernel wants the inputs at 0, h/2 and h of the branch valid now, even for a part of a step: the parabola
         through start, middle and end of the part is continued.
         """
-        for begin, end in zip(times[:-1], times[1:], strict=True):
+        done = 0.0
+        for end, fraction in ends:
             part = self._sample(np.array([begin, end]))[0]
-            reach = self._h / (end - begin)
+            reach = 1.0 / (fraction - done)
             wanted = [_parabola(part, x * reach) if reach > 1.0 else part[k] for k, x in enumerate((0.0, 0.5, 1.0))]
-            status = self._kernel.advance(self.state, np.array(wanted), min(end - begin, self._h))
+            status = self._kernel.advance(self.state, np.array(wanted), (fraction - done) * self._h)
             self._check(int(status == 0), 1, np.array([wanted]))
+            begin, done = end, fraction
 
 
 def _parabola(part: Array, x: float) -> Array:

@@ -1,6 +1,17 @@
 # The state: memory of everything that changes, and its views for Python.
 # Needs: state_memory.pxi, kernel_outputs.pxi, readout.pxi, locks (pattern_of).
 
+cdef void commands_now(const tl_model* m, tl_state* s) noexcept nogil:
+    """Pressures that the last inputs command, within their limits."""
+    cdef int32_t i
+    for i in range(m.nact):
+        s.cmd[i] = s.in_last[m.act[i].input]
+        if s.cmd[i] < 0.0:
+            s.cmd[i] = 0.0
+        elif s.cmd[i] > m.act[i].p_max:
+            s.cmd[i] = m.act[i].p_max
+
+
 cdef void refresh(const tl_model* m, tl_state* s) noexcept nogil:
     """Pointers that follow from the values (after the block was written as a whole)."""
     cdef int32_t present = s.parity[0] & 1, i
@@ -11,12 +22,7 @@ cdef void refresh(const tl_model* m, tl_state* s) noexcept nogil:
     s.pat = pattern_of(m, s)
     s.quiet = 0
     s.held_pat = NULL
-    for i in range(m.nact):
-        s.cmd[i] = s.in_last[m.act[i].input]
-        if s.cmd[i] < 0.0:
-            s.cmd[i] = 0.0
-        elif s.cmd[i] > m.act[i].p_max:
-            s.cmd[i] = m.act[i].p_max
+    commands_now(m, s)
     fixed_capacities(m, &s.ev[0])
     fixed_capacities(m, &s.ev[1])
     fixed_capacities(m, s.em)
@@ -111,7 +117,7 @@ cdef class KernelState:
         s.att = _take(&cur, 7 * m.nbo)
         s.e_jo = _take(&cur, 3 * m.njo)
         s.ps = _take(&cur, TL_POSE_STATE * m.nps)
-        s.t = _take(&cur, 1)
+        s.fraction = _take(&cur, 1)
         s.ev = <tl_eval*>zeros(self, 4 * sizeof(tl_eval))
         for i in range(2):
             if eval_block(m, &s.ev[i], _take(&cur, s.nev)) != s.nev:
@@ -446,9 +452,14 @@ cdef class KernelState:
         return self.ptr.step_no[0]
 
     @property
+    def fraction(self):
+        """Part of the step behind step_no that is done, 0 <= fraction < 1."""
+        return self.ptr.fraction[0]
+
+    @property
     def time(self):
-        """Simulated time, s."""
-        return self.ptr.t[0]
+        """Simulated time, s: (step_no + fraction) times the length of a step, never a sum of steps."""
+        return (self.ptr.step_no[0] + self.ptr.fraction[0]) * self.model.ptr.h
 
     @property
     def status(self):

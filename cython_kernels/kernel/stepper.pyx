@@ -336,7 +336,7 @@ cdef class Stepper:
         cdef const double* now
         cdef int status
         cdef unsigned long long mode
-        if at < self._first or behind > self._behind:
+        if at < self._first or behind > self._behind or s.fraction[0] != 0.0:
             return False
         while at < behind:
             if self._following:

@@ -232,7 +232,7 @@ cdef struct tl_state:
     double* att           # (nbo, 7) bodies: quaternion from their axes to the world's, place of the mass centre, m
     double* ps            # (nps, 16) shafts between carriers that move against each other: model/poses.pxd
     double* e_jo          # (njo, 3) joint shafts: heat, work of what bends them, elastic energy when last looked at, J
-    double* t             # (1) time, s
+    double* fraction      # (1) part of the step behind step_no that is done: the time is (step_no + fraction)*h
     int64_t* mode         # (nf) MODE_*
     int64_t* pressed      # (nf) 1: normal force acts
     int64_t* tied         # (nf) 1: at its static limit, but held at rest by others: it carries the limit, not less

@@ -23,8 +23,9 @@ cdef double SHORT = 1e-2
 cdef double REFUSED = -1.0
 #: of h: so little left of a step is the rounding of the fractions at which it was cut; nothing moves in it
 cdef double ALL_DONE = 1e-12
-#: of h: a time so little before the end of a step is that end; up to 1e9 steps (11 days of 1 ms) it is known to 1e-7 of one
-cdef double TIME_ROUNDING = 1e-6
+#: of h: parts of a step that add up to a whole one but for this are a whole one. A caller that takes them as differences of
+#: times knows each to 1e-16 of the time: 1e-7 of a step after 1e9 steps (11 days of 1 ms)
+cdef double PART_ROUNDING = 1e-6
 
 
 include "contacts.pxi"
@@ -118,7 +119,7 @@ cdef inline void end_ties(const tl_model* m, tl_state* s) noexcept nogil:
         if s.tied[i] and fabs(s.now.w[TL_FR_ROW(m, i)]) > TOL_R:
             s.tied[i] = 0
             ended = 1
-            log_mode_change(s, i)
+            log_mode_change(m, s, i)
     if ended:
         s.ties = 0
         for i in range(TL_NF(m)):
@@ -267,7 +268,6 @@ cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_course* k, dou
     if k.splits > MAX_SPLITS:
         impulse_step(m, s, k.done, k.last - k.done)
         return 1
-    s.t[0] += k.done * m.h
     if simply and only_pressed(m, s, x):
         press(m, s)
     elif y == 0.0 or not plain_event(m, s, y, simply):
@@ -275,7 +275,6 @@ cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_course* k, dou
             trend_of_longer(m, s)
         decide(m, s, x, 1)
     k.foreseen = 1
-    s.t[0] -= k.done * m.h
     if TL_NTH(m) > 0:
         if k.done > s.T_theta:
             heat_step(m, s, k.done)
@@ -311,13 +310,17 @@ cdef inline void end_course(const tl_model* m, tl_state* s, const tl_course* k, 
         restore_law(m, s, k.last)
     if k.splits > s.counters[TL_C_SPLITS_MAX]:
         s.counters[TL_C_SPLITS_MAX] = k.splits
-    s.t[0] += dt
     if dt == m.h:
         s.step_no[0] += 1
         s.quiet = k.splits == 0 and may_be_quiet(m)
     else:
-        # parts of a step (time events offline): the step number follows the time
-        s.step_no[0] = <int64_t>(s.t[0] * m.inv_h + TIME_ROUNDING)
+        # a part of a step, between events offline
+        s.fraction[0] += k.last
+        if s.fraction[0] > 1.0 - PART_ROUNDING:
+            s.step_no[0] += 1
+            s.fraction[0] -= 1.0
+            if s.fraction[0] < PART_ROUNDING:
+                s.fraction[0] = 0.0
 
 
 cdef int busy_step(const tl_model* m, tl_state* s, double dt, int32_t made) noexcept nogil:

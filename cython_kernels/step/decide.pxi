@@ -373,4 +373,4 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
         leave_ends(m, s)
     for i in range(TL_NF(m)):
         if logged_mode(s, i) != s.was[i]:
-            log_mode_change(s, i)
+            log_mode_change(m, s, i)

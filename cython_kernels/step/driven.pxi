@@ -151,7 +151,7 @@ cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept 
         i = m.drv[d].fr
         w = slip_of(m, s, i, s.now.u)
         target[i] = w
-        if s.t[0] == 0.0 and theta == 0.0 and s.step_no[0] == 0 and s.fresh[0]:
+        if s.step_no[0] == 0 and s.fraction[0] == 0.0 and theta == 0.0 and s.fresh[0]:
             # filters start settled: Modelica's initial equations w = w_ref, phi = phi_ref
             ref = input_at(m, s, m.drv[d].inputs[0], 0.0)
             if m.drv[d].kind == DRIVEN_SPEED_FILTER:

@@ -62,11 +62,9 @@ cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part)
     forget_history(m, s)
     for i in range(TL_NF(m)):
         s.mode[i] = s.before[i]
-    s.t[0] += s.theta * m.h
     if TL_NJO(m) > 0:
         s.fresh[0] = 1                       # what springs of joint shafts took is no work of bending
     meet_instant(m, s, s.theta, 1)
-    s.t[0] -= s.theta * m.h
 
 
 cdef void jam(const tl_model* m, tl_state* s) noexcept nogil:

@@ -117,7 +117,7 @@ cdef inline void log_decision(const tl_model* m, tl_state* s) noexcept nogil:
     for c in range(s.n_engaged):
         i = s.engaged[c]
         if logged_mode(s, i) != s.was[i]:
-            log_mode_change(s, i)
+            log_mode_change(m, s, i)
         if s.mode[i] != s.before[i]:
             make_due(s, i)
 

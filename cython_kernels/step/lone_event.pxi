@@ -207,13 +207,13 @@ cdef inline int32_t alone(const tl_model* m, tl_state* s, int32_t i, int32_t wha
             s.ties |= s.tied[j]
         return take_instant_back(m, s)
     if rests:
-        log_mode_change(s, i)
+        log_mode_change(m, s, i)
     elif what == SLIDES:
         for c in range(s.n_sliding):
             j = s.sliding[c]
             if j == i or s.tied[j]:
                 s.tied[j] = 0
-                log_mode_change(s, j)
+                log_mode_change(m, s, j)
     make_due(s, i)
     return 1
 
@@ -269,7 +269,7 @@ cdef int32_t all_hold(const tl_model* m, tl_state* s) noexcept nogil:
         i = s.asked[c]
         if over == INSIDE:
             if logged_mode(s, i) != s.was[i]:
-                log_mode_change(s, i)
+                log_mode_change(m, s, i)
             if s.mode[i] != s.before[i]:
                 make_due(s, i)
         else:

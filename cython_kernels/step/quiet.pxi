@@ -313,6 +313,5 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
             s.overloads = made == TRIED
             return TRIED
     take_whole(m, s, m.order == 4)
-    s.t[0] += m.h
     s.step_no[0] += 1
     return TAKEN

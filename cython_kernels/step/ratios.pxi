@@ -377,9 +377,7 @@ cdef void pass_knee(const tl_model* m, tl_state* s, double theta) noexcept nogil
     if TL_NTH(m) > 0 and theta > s.T_theta:
         heat_step(m, s, theta)
     forget_history(m, s)
-    s.t[0] += theta * m.h
     meet_instant(m, s, theta, 0)
-    s.t[0] -= theta * m.h
     if TL_NTH(m) > 0:
         heat_rates(m, s, theta, 0.0)
 

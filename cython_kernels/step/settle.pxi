@@ -89,11 +89,11 @@ cdef inline void settle(const tl_model* m, tl_state* s) noexcept nogil:
     settle_forces(m, s)
 
 
-cdef inline void log_mode_change(tl_state* s, int32_t i) noexcept nogil:
+cdef inline void log_mode_change(const tl_model* m, tl_state* s, int32_t i) noexcept nogil:
     """Append (step, time, element, mode) to the ring."""
     cdef int64_t j = s.log_n % s.log_size
     s.log_step[j] = s.step_no[0]
-    s.log_t[j] = s.t[0]
+    s.log_t[j] = (<double>s.step_no[0] + s.fraction[0] + s.theta) * m.h
     s.log_el[j] = i
     s.log_mode[j] = logged_mode(s, i)
     s.log_n += 1
