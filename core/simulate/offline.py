@@ -354,7 +354,7 @@ class Simulation(Stepper):
                 yield event, nearest, place
 
     def _place_events(self, grid: Array, first: float) -> dict[int, list[tuple[float, float]]]:
-        """Events on the grid move the grid point onto them; the others are returned by step: (time, fraction of the step)."""
+        """Events on the grid move the grid point onto them; the others are returned by step: (time, its fraction)."""
         inside: dict[int, list[tuple[float, float]]] = {}
         for event, nearest, place in self._events(first, len(grid) - 1):
             if nearest is None:

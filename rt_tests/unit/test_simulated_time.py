@@ -1,5 +1,5 @@
-"""Simulated time is a step number and a fraction of a step: it does not depend on how many steps were summed, nor on where a
-run begins."""
+"""Simulated time is a step number and a fraction of a step: it does not depend on how many steps were summed, nor on
+where a run begins."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_two_halves_of_a_run_are_the_run_to_the_bit(model: str, inputs: dict[str
 
 
 def test_mode_changes_are_logged_at_their_time_after_long() -> None:
-    """10 rad/s are braked by 1 N.m/(kg.m2) from 500.1 s on: lock-up as late as at the start of a run, to rounding of t."""
+    """A clutch that begins to close at 500.1003 s locks as late as one that begins at 0.1003 s, to rounding of t."""
 
     def locked_at(start: float) -> float:
         sim = Simulation(two_shafts())
