@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.hil.can.database import CanDatabase
+from torqueloop.hil.can.known import WORDS, Known
 from torqueloop.hil.can.load import read_database
 from torqueloop.hil.common.locate import find, locate
 from torqueloop.hil.ecu.interface_config import InterfaceConfig, Sent, load_interface
@@ -37,7 +38,9 @@ bus. Pressures, and the speeds that have no signal there, go over the rig's own 
 
 The databases are those of opendbc (MIT, `configs/LICENSE-OPENDBC.txt`), cut to these messages; those of Mercedes-Benz
 and SAE J1939 are written from published facts. All of it is public knowledge from outside: meanings may be wrong, and
-where a rule is not public the table says so with a dash. Keys of an interface file:
+where a rule is not public the table says so with a dash. Each table says how a message is known: recorded on a real
+bus, published by its maker, by two independent sources, by one, or assumed; `torqueloop bus scan --check` compares that
+with a recording of your car ([check_interface.md](check_interface.md)). Keys of an interface file:
 [interface_file.md](interface_file.md). With a real control unit, take `[ecu.tcu]` out and wire `[inputs]` to what it
 sends ([connect_your_ecu.md](connect_your_ecu.md)).
 """
@@ -68,6 +71,7 @@ class Row:
     sender: str
     cycle: str
     protection: str
+    known: str
     signals: str
     constant: int
 
@@ -119,11 +123,12 @@ def _section(name: str) -> Iterator[str]:
     yield f"{interface.network}. Database `{bus.database.path.name}`, interface `{interface.name}`.\n"
     taken = ", ".join(f"{quantity} from `{r.signal}`" for quantity, r in interface.receive.items())
     yield f"The control unit takes {taken}; everything else from the rig's own bus.\n"
-    yield "| message | id | from | cycle [ms] | protection | signals and where they come from | constant |"
-    yield "|---|---|---|---|---|---|---|"
+    yield ("| message | id | from | cycle [ms] | protection | how it is known | signals and where they come from "
+           "| constant |")  # fmt: skip
+    yield "|---|---|---|---|---|---|---|---|"
     for r in rows(plan, bus, interface):
-        yield (f"| {r.message} | 0x{r.can_id:X} | {r.sender} | {r.cycle} | {r.protection or '-'} | {r.signals or '-'} "
-               f"| {r.constant} |")  # fmt: skip
+        yield (f"| {r.message} | 0x{r.can_id:X} | {r.sender} | {r.cycle} | {r.protection or '-'} | {r.known} "
+               f"| {r.signals or '-'} | {r.constant} |")  # fmt: skip
     yield ""
 
 
@@ -147,7 +152,8 @@ def rows(plan: RigPlan, bus: BusPlan, interface: InterfaceConfig) -> list[Row]:
         if message.name in interface.only_active:
             cycle += ", while torque is asked for"
         signals = "<br>".join(f"{s}: {of}" for s, of in moved.items())
-        made.append(Row(message.name, message.can_id, sender, cycle, _protection(message), signals,
+        known = _known(interface.known[message.name]) if message.name in interface.known else "nothing is said"
+        made.append(Row(message.name, message.can_id, sender, cycle, _protection(message), known, signals,
                         len(message.signals) - len(moved)))  # fmt: skip
     return made
 
@@ -158,6 +164,17 @@ def _protection(message: Any) -> str:
         most = (1 << message.counter[1]) - 1 if message.counter_max is None else message.counter_max
         parts.append(f"counter 0..{most}")
     return ", ".join(parts)
+
+
+def _known(known: Known) -> str:
+    """Layout, period, counter and checksum in a cell; equal ones once."""
+    said: dict[str, list[str]] = {}
+    for what, of in (("layout", known.layout), ("period", known.period), ("protection", known.protection)):
+        if of != "none":
+            said.setdefault(WORDS[of], []).append(what)
+    for name, of in known.signals.items():
+        said.setdefault(WORDS[of], []).append(f"`{name}`")
+    return "<br>".join(f"{', '.join(what)}: {words}" for words, what in said.items())
 
 
 def _sent(sent: Sent) -> str:

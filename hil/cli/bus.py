@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from torqueloop.core.describe.errors import RangeError
+from torqueloop.core.describe.errors import ConfigError, RangeError
 from torqueloop.hil.can.multicast import DEFAULT_PORT
-from torqueloop.hil.cli.common import JsonOption, command, out_console, print_json
+from torqueloop.hil.cli.common import FAILED, JsonOption, command, out_console, print_json
 from torqueloop.hil.common.locate import locate
 
 if TYPE_CHECKING:
@@ -44,6 +44,12 @@ def scan(
     bitrate: Annotated[int | None, typer.Option(help="Bit rate of an adapter [bit/s].")] = None,
     fd: Annotated[bool, typer.Option("--fd", help="CAN FD.")] = False,
     seconds: Annotated[float, typer.Option(help="How long to listen [s].")] = 5.0,
+    check: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Interface file to be judged; status 1: contradicted.")
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option(metavar="OWN", help="With --check: write what was found, as a file that extends it.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Identifiers on a bus with their cycle times, names and what is wrong with them. Sends nothing."""
@@ -57,6 +63,15 @@ def scan(
     else:
         config = CanBusConfig(interface=interface, channel=channel, port=port, bitrate=bitrate, fd=fd)
         frames = scanning.bus_frames(config, seconds)
+    if check is not None:
+        from torqueloop.hil.cli.bus_check import check as judged_by
+
+        if not judged_by(frames, check, dbc, write, str(log.name if log is not None else channel), json):
+            raise typer.Exit(FAILED)
+        return
+    if write is not None:
+        raise ConfigError("{key} = {value}: what is written belongs to an interface file", key="write",
+                          value=str(write), allowed="together with --check")  # fmt: skip
     found = scanning.scan(frames, None if dbc is None else locate(dbc, "can"), node)
     if json:
         print_json({**asdict(found), "remarks": {row.can_id: row.remarks for row in found.heard if row.remarks}})

@@ -19,6 +19,7 @@ from torqueloop.core.describe.errors import (
     did_you_mean,
 )
 from torqueloop.core.describe.reading import DEPTH, read_toml
+from torqueloop.hil.can.known import doubts, tally
 from torqueloop.hil.can.load import FORMATS
 
 
@@ -110,8 +111,10 @@ def _rig(path: Path) -> str:
     parts = build(plan, plan.config.rig.duration_s)
     check_gates(plan, parts, own_gates(plan))
     sent = sum(len(bus.send) for bus in plan.buses)
+    known = [f"; bus {bus.name}: {tally(bus.known, bus.known)}" for bus in plan.buses if bus.known]
+    known += [f"; not known well: {'; '.join(bus.doubts)}" for bus in plan.buses if bus.doubts]
     wired = f"{len(plan.in_copies)} inputs wired, {sent} messages sent, {len(plan.recorded)} signals recorded"
-    return f"{wired}, kernel {parts.model.kernel_name}"
+    return f"{wired}, kernel {parts.model.kernel_name}{''.join(known)}"
 
 
 def _tcu(path: Path) -> str:
@@ -140,10 +143,14 @@ def _vehicle(path: Path) -> str:
 
 
 def _interface(path: Path) -> str:
-    from torqueloop.hil.ecu.interface_config import load_interface
+    from torqueloop.hil.ecu.interface_config import interface_messages, load_interface
 
     interface = load_interface(path)
-    return f"{interface.network}: {len(interface.receive)} quantities received, {len(interface.send)} signals sent"
+    names = interface_messages(path, interface)
+    text = f"{interface.network}: {len(interface.receive)} quantities received, {len(interface.send)} signals sent"
+    weak = doubts(interface.known, names)
+    text += f"; {len(names)} messages: {tally(interface.known, names)}" if names else ""
+    return text + (f"; not known well: {'; '.join(weak)}" if weak else "")
 
 
 def _hydraulics(path: Path) -> str:

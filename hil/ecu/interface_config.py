@@ -8,6 +8,12 @@
     "TransmissionData.OutputShaftSpeed" = "w_out"
     "TransmissionData.GearTar" = { of = "gear_target", words = { "1" = 1, "2" = 2 }, otherwise = 0 }
 
+    [known.TransmissionData]                            how each message is known (hil/can/known.py)
+    layout = "recorded"
+    period = "recorded"
+    protection = "recorded"
+    source = "..."
+
 Numbers are SI where the database has a unit (rad/s, Nm, K, 1 for %), else the database's own; gain and offset come on
 top.
 """
@@ -20,8 +26,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
-from torqueloop.hil.common.config_file import BadValue, ConfigTable
+from torqueloop.core.describe.errors import ConfigError, did_you_mean
+from torqueloop.hil.can.known import Known
+from torqueloop.hil.can.load import read_database
+from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile
 from torqueloop.hil.common.config_layers import load_config
+from torqueloop.hil.common.locate import find
 
 #: quantities of the control unit that may come over the bus -> what is lost with them
 RECEIVED = {
@@ -101,6 +111,10 @@ class InterfaceConfig(ConfigTable):
     name: str
     #: the maker's network, in words
     network: str = ""
+    #: CAN database its signals belong to, relative to this file, or a bare name
+    database: Annotated[str, InFile("can")] | None = None
+    #: the control unit's node in it
+    node: str = "TCU"
     #: quantity of the control unit -> signal it comes from, instead of the rig's own messages
     receive: dict[str, Received] = {}
     #: a message it needs not received for this long is lost: limp-home [s]
@@ -110,6 +124,8 @@ class InterfaceConfig(ConfigTable):
     #: messages that are sent only while torque is asked for
     only_active: list[str] = []
     address_claim: AddressClaim | None = None
+    #: message of the bus -> how its layout, period and protection are known
+    known: dict[str, Known] = {}
 
     @field_validator("receive", "send", mode="before")
     @classmethod
@@ -134,3 +150,19 @@ class InterfaceConfig(ConfigTable):
 def load_interface(path: str | Path, overrides: Mapping[str, Any] | None = None) -> InterfaceConfig:
     """Read and check the file of an interface; overrides: dotted key -> value."""
     return load_config(path, InterfaceConfig, overrides)
+
+
+def interface_messages(path: Path, interface: InterfaceConfig) -> list[str]:
+    """Messages of the interface's database; those it names where it names no database. ConfigError for a message in
+    [known] that the database does not have."""
+    if interface.database is None:
+        return list(interface.known)
+    try:
+        names = [m.name for m in read_database(find(path, interface.database, "can")).messages]
+    except ConfigError as error:
+        raise error if error.file else error.located(file=str(path), table="", key="database") from None
+    for name in interface.known:
+        if name not in names:
+            raise ConfigError("[known]: {value} is no message of the database", file=str(path), table="known",
+                              value=name, hint=did_you_mean(name, names))  # fmt: skip
+    return names

@@ -234,6 +234,7 @@ def _bus(title: str, bus: BusStats) -> dict[str, Any]:
         "numbers": {**simple(bus), **(simple(bus.gateway) if bus.gateway is not None else {})},
         "latency": [(name, *cells) for name, cells in bus_latencies(bus)],
         "errors": [(kind, n) for kind, n in errors.items() if n],
+        "known": [(name, k.layout, k.period, k.protection, k.notes, k.source) for name, k in bus.known.items()],
     }
 
 

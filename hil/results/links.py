@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from torqueloop.hil.results.clock import INLINE, Timing
+from torqueloop.hil.results.clock import INLINE, NO_METRIC, Timing
 
 #: why a received frame was refused: fields of RxMessage
 REFUSALS = ("format", "length", "crc", "repeat", "jump", "range")
@@ -142,6 +142,18 @@ class Interface:
 
 
 @dataclass(frozen=True)
+class KnownMessage:
+    """How a message of a maker's bus is known, in words."""
+
+    layout: str = ""
+    period: str = ""
+    protection: str = ""
+    #: signals that are known otherwise, and what a recording has shown
+    notes: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
 class BusStats:
     """One CAN bus."""
 
@@ -162,6 +174,8 @@ class BusStats:
     gateway: GatewayStats | None = None
     native: NativeStats | None = field(default=None, metadata=INLINE)
     interface: Interface | None = None
+    #: by name of the message; empty: nothing is said
+    known: dict[str, KnownMessage] = field(default_factory=dict, metadata=NO_METRIC)
 
     @property
     def stolen_ids(self) -> int:

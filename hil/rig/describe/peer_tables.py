@@ -87,6 +87,8 @@ class Bus(CanTable):
     #: signals that [outputs] does not name take the start value of the database, and first sendings that tx_offset_s
     #: does not give are spread so that the load is even
     restbus: bool = False
+    #: interface file that says how each message of this bus is known; default: that of the soft TCU on it
+    known: Annotated[str, InFile("interfaces")] | None = None
     #: message -> when it is sent, where the database does not say or not so
     sending: dict[str, Sending] = {}
     #: messages whose silence latches the safe state, with their timeouts [s]

@@ -30,6 +30,7 @@ from torqueloop.hil.rig.describe.fault_plan import add_fault_signals
 from torqueloop.hil.rig.describe.hydraulic_plan import add_signals as add_hydraulics
 from torqueloop.hil.rig.describe.hydraulic_plan import command_signal
 from torqueloop.hil.rig.describe.hydraulics import HydraulicsConfig, load_hydraulics
+from torqueloop.hil.rig.describe.known_plan import known_of
 from torqueloop.hil.rig.describe.links import Link
 from torqueloop.hil.rig.describe.peer_tables import relative
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan
@@ -117,7 +118,7 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
                 table.initial[table.slot(f"vehicle.{name}")] = value
     buses = [
         BusPlan(name, k, config.bus[name], database, _codec(database, firsts[name], len(table)), firsts[name],
-                state_slot=states.get(name, 0))
+                state_slot=states.get(name, 0), known=known_of(path, config, name))
         for k, (name, database) in enumerate(databases.items())
     ]  # fmt: skip
     plan = RigPlan(path, config, driveline, compiled, table, in_slot, out_slot, buses, drivers=drivers,

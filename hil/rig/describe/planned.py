@@ -13,6 +13,7 @@ from torqueloop.cython_kernels.can.codec import CodecTables
 from torqueloop.cython_kernels.tick.fault_rows import FaultRow
 from torqueloop.cython_kernels.tick.send_rows import SendRow
 from torqueloop.hil.can.database import CanDatabase, SignalInfo
+from torqueloop.hil.can.known import Known, doubts
 from torqueloop.hil.link.carriers import Carriers
 from torqueloop.hil.rig.describe.config import RigConfig
 from torqueloop.hil.rig.describe.controller_plan import PlannedController
@@ -50,6 +51,8 @@ class BusPlan:
     state_slot: int = 0
     #: identifiers of the frames that only fill the bus
     filler_ids: list[int] = field(default_factory=list)
+    #: how its messages are known, by the interface file of a maker's bus; empty: nothing is said
+    known: dict[str, Known] = field(default_factory=dict)
 
     @property
     def own_ids(self) -> frozenset[int]:
@@ -59,6 +62,12 @@ class BusPlan:
     def slot(self, signal: SignalInfo) -> int:
         """Slot of a signal of the database."""
         return self.first_slot + signal.slot
+
+    @property
+    def doubts(self) -> list[str]:
+        """A line for each message of this bus that is assumed, contradicted or not public."""
+        sent = (m.name for m in self.database.tx_messages)
+        return doubts(self.known, dict.fromkeys((*self.known, *sent))) if self.known else []
 
     @property
     def place(self) -> str:

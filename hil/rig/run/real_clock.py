@@ -38,6 +38,8 @@ from torqueloop.hil.rig.run.native_can import open_native
 from torqueloop.hil.rig.run.progress import Progress
 from torqueloop.hil.vehicle.kinds import setup_to_json as vehicle_json
 
+#: buses that reach no control unit of a car
+SOFTWARE_BUSES = ("udp_multicast", "virtual")
 #: the bus is listened to for this long before anything is sent: 25 cycles of a message of 10 ms [s]
 LISTEN_S = 0.25
 #: frames that wait so long while none goes out: the sending thread hangs. Far above any cycle time, below what fills
@@ -84,8 +86,18 @@ def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
         # it sees the idle wakes as well; started before arming, no thread begins beside the first ticks
         watchdog.start()
         stack.callback(watchdog.stop)
+        _tell_doubts(run)
         rig.arm()
         return _look_after(run, loop, watchdog, shown)
+
+
+def _tell_doubts(run: LiveRun) -> None:
+    """Say what is assumed of the messages of a real bus before anything is sent there; the report says it as well."""
+    for bus in run.plan.buses:
+        if bus.config.interface not in SOFTWARE_BUSES and bus.doubts:
+            text = f"bus {bus.name} ({bus.place}): not known well, check against your car: {'; '.join(bus.doubts)}"
+            print(text, file=sys.stderr, flush=True)
+            run.degrade(text)
 
 
 def _open_gateway(stack: ExitStack, run: LiveRun, bus: BusPlan) -> CanGateway:

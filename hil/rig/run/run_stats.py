@@ -8,12 +8,15 @@ from typing import Any
 
 from torqueloop.cython_kernels.clock.account import PHASES, Account
 from torqueloop.cython_kernels.clock.histogram import Histogram
+from torqueloop.hil.can.known import WORDS as KNOWN_WORDS
+from torqueloop.hil.can.known import Known, source_text
 from torqueloop.hil.results.clock import ClockStats, Grace, Margin, Timing, WorstTick, WorstTicks
 from torqueloop.hil.results.links import (
     BusStats,
     ControlStats,
     GatewayStats,
     Interface,
+    KnownMessage,
     LinkStats,
     NativeStats,
     PeerStats,
@@ -96,7 +99,7 @@ def run_stats(
     limited = zip(plan.guards, parts.faults.safety.guard_counts(), strict=True)
     return RunStats(
         clock=_clock(plan, parts, counters, real, took_s, whole),
-        buses=_buses(parts, links),
+        buses=_buses(plan, parts, links),
         vehicles=_vehicles(plan, counters, links),
         peers=dict(links.peers),
         control=links.control,
@@ -166,15 +169,27 @@ def _worst(account: Account) -> WorstTicks:
     return WorstTicks(**{key: [WorstTick(**entry) for entry in found] for key, found in account.worst().items()})
 
 
-def _buses(parts: RigParts, links: Links) -> dict[str, BusStats]:
-    return {bus.name: _bus(bus, parts.rig.bus_counters(bus.number), links) for bus in parts.buses}
+def _buses(plan: RigPlan, parts: RigParts, links: Links) -> dict[str, BusStats]:
+    known = {bus.name: {n: _known(k) for n, k in bus.known.items()} for bus in plan.buses}
+    return {bus.name: _bus(bus, parts.rig.bus_counters(bus.number), links, known[bus.name]) for bus in parts.buses}
 
 
-def _bus(bus: BusParts, counters: dict[str, int], links: Links) -> BusStats:
+def _known(known: Known) -> KnownMessage:
+    notes = [f"{name}: {KNOWN_WORDS[of]}" for name, of in known.signals.items()] + ([known.log] if known.log else [])
+    layout, period, protection = (KNOWN_WORDS[of] for of in (known.layout, known.period, known.protection))
+    return KnownMessage(layout, period, protection, "; ".join(notes), source_text(known.source))
+
+
+def _bus(bus: BusParts, counters: dict[str, int], links: Links, known: dict[str, KnownMessage]) -> BusStats:
     return BusStats(
         rx={name: _received(count) for name, count in bus.rx.counters().items()},
         tx={name: TxMessage(**count) for name, count in bus.tx.counters().items()},
-        **{key: counters[key] for key in ("rx_frames", "rx_bad", "tx_frames", "tx_dropped", "rx_ring_dropped")},
+        rx_frames=counters["rx_frames"],
+        rx_bad=counters["rx_bad"],
+        tx_frames=counters["tx_frames"],
+        tx_dropped=counters["tx_dropped"],
+        rx_ring_dropped=counters["rx_ring_dropped"],
+        known=known,
         stolen=links.stolen.get(bus.name, ""),
         gateway=links.gateways.get(bus.name),
         native=native(bus.port.counters()) if bus.port is not None else None,
