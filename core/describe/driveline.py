@@ -20,6 +20,7 @@ from typing import Any
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import DuplicateError, RangeError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.naming import natural
+from torqueloop.core.describe.published import Published
 from torqueloop.core.describe.tables import Columns, Table, Table1D, Table2D
 from torqueloop.core.describe.units import exact, is_number
 
@@ -81,6 +82,8 @@ class Driveline:
         self.gearbox: Gearbox | None = None
         #: how it is drawn
         self.display: Display = Display()
+        #: what its makers state of it, to compare with
+        self.published: Published = Published()
         #: file it was read from, for messages
         self.file: str | None = None
         #: where each component was defined, for messages
@@ -230,7 +233,7 @@ class Driveline:
     def _content(self) -> tuple[Any, ...]:
         return (
             self.name, self.order, self.components, self.tables, self.start, self.gears, self.gearbox, self.connections,
-            self.display,
+            self.display, self.published,
         )  # fmt: skip
 
     def __eq__(self, other: object) -> bool:

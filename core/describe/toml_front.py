@@ -29,7 +29,7 @@ from torqueloop.core.describe.units import keys_of, scaled
 
 TOP_KEYS = (
     "name", "include", "solver", "components", "tables", "disconnect", "connections", "connect", "initial", "gearbox",
-    "gears", "display", "source", "note",
+    "gears", "display", "published", "source", "note",
 )  # fmt: skip
 #: free text that any table may carry
 FREE_KEYS = ("source", "note")
@@ -276,6 +276,14 @@ def _read_late(driveline: Driveline, file: str, config: Mapping[str, Any]) -> No
         driveline.file = kept
     if "display" in config:
         _read_display(driveline, file, _mapping(config["display"], "display", file))
+    if "published" in config:
+        figures = _mapping(config["published"], "published", file)
+        try:
+            driveline.published = driveline.published.with_figures(
+                {key: value for key, value in figures.items() if key not in FREE_KEYS}
+            )
+        except ConfigError as error:
+            raise error.located(file=file) from None
     for name, entry in _mapping(config.get("gears", {}), "gears", file).items():
         body = _mapping(entry, f"gears.{name}", file)
         _known(body, ("engaged", "ratio", *FREE_KEYS), f"gears.{name}", file)

@@ -377,8 +377,11 @@ def _is_part(path: Path) -> bool:
     return False
 
 
-def _by_name(name: str) -> Path:
-    """The installed file of a bare name."""
+def by_name(name: str) -> Path:
+    """The file of this path, or the installed file of a bare name."""
+    path = Path(name)
+    if os.path.exists(path) or path.suffix or len(path.parts) > 1:
+        return path
     found = _installed(name)
     if len(found) > 1:
         paths = ", ".join(map(str, found))
@@ -397,8 +400,7 @@ def check_file(path: Path | str) -> Checked:
     try:
         if "\0" in str(path):
             raise ConfigError("no file has a zero byte in its name")
-        if not os.path.exists(path) and not path.suffix and len(path.parts) == 1:
-            path = _by_name(path.name)
+        path = by_name(str(path))
         if os.path.isdir(path):
             raise ConfigError("this is a folder, not a file")
         if not os.path.exists(path):

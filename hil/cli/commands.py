@@ -24,11 +24,11 @@ from rich.text import Text
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.cli.animate import animate
 from torqueloop.hil.cli.bus import bus_app
+from torqueloop.hil.cli.checking import check_files
 from torqueloop.hil.cli.common import (
     FAILED,
     INTERRUPTED,
     OK,
-    WRONG_INPUT,
     JsonOption,
     Signalled,
     after_the_run,
@@ -103,9 +103,6 @@ AgainstOption = Annotated[
 ]
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Draw stick and lever diagrams (png, svg, pdf).")
-]
-Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE...", help="Gearbox, powertrain, rig, TCU, vehicle, scenario, DBC.")
 ]
 RunDirs = Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directory of a run, or several of one rig.")]
 MergedOption = Annotated[
@@ -390,24 +387,6 @@ def gearbox(
 
 @app.command()
 @command
-def check(files: Files) -> None:
-    """Validate files of any kind: what is wrong is said with file, table, key, value and what is allowed."""
-    from torqueloop.hil.cli.check import check_file
-
-    bad = 0
-    for file in files:
-        checked = check_file(file)
-        if checked.ok:
-            line = Text.assemble(("ok", "green"), f"    {file}: {checked.kind}, {checked.text}")
-        else:
-            bad += 1
-            line = Text.assemble(("wrong", "bold red"), f" {file}: {checked.error}")
-        out_console.print(line, soft_wrap=True, highlight=False)
-    raise typer.Exit(WRONG_INPUT if bad else OK)
-
-
-@app.command()
-@command
 def doctor(
     rig: Annotated[
         str | None,
@@ -458,6 +437,7 @@ app.add_typer(bus_app, name="bus")
 app.add_typer(new_app, name="new")
 app.command("compile")(compile_step)
 app.command("list")(list_installed)
+app.command("check")(check_files)
 app.command()(keys)
 app.command()(tcu)
 app.command()(vehicle)

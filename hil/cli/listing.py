@@ -1,13 +1,17 @@
-"""`torqueloop list`: everything that can be run or used by bare name, with one line each."""
+"""`torqueloop list`: everything that can be run or used by bare name, with one line each; what of one is assumed."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
 
-from torqueloop.hil.cli.common import JsonOption, command, out_console, print_json
+from torqueloop.hil.cli.common import JsonOption, command, error_console, out_console, print_json
 from torqueloop.hil.common.locate import FOLDERS, installed
 
 #: folder of configurations -> the command that takes one of them
@@ -37,9 +41,19 @@ def first_line(path: Path) -> str:
 @command
 def list_installed(
     folder: Annotated[str | None, typer.Argument(metavar="[KIND]", help="rigs, gearboxes, ... only.")] = None,
+    assumed: Annotated[
+        str | None,
+        typer.Option("--assumed", metavar="FILE", help="Every assumed number of this file and the files it uses."),
+    ] = None,
+    weigh: Annotated[
+        bool, typer.Option("--weigh", help="With --assumed RIG: what 10 % more of each number changes.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """The configurations that come with the package, used by bare name, and the command for each."""
+    if assumed is not None:
+        _list_assumed(assumed, weigh, as_json)
+        return
     chosen = [name for name in FOLDERS if folder is None or name == folder]
     found = {name: {stem: first_line(path) for stem, path in installed(name).items()} for name in chosen}
     if as_json:
@@ -47,9 +61,36 @@ def list_installed(
         return
     for name, files in found.items():
         how = f"   torqueloop {COMMANDS[name]} NAME" if name in COMMANDS else ""
-        out_console.print(f"[bold]{name}[/]{how}", highlight=False)
+        out_console.print(Text.assemble((name, "bold"), how), highlight=False)
         width = max((len(stem) for stem in files), default=0)
         for stem, text in files.items():
             room = max(20, out_console.width - width - 5)
             short = text if len(text) <= room else f"{text[: room - 1]}…"
             out_console.print(f"  {stem.ljust(width)}  {short}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _list_assumed(name: str, weighed: bool, as_json: bool) -> None:
+    """Table of the assumed numbers, by file or, weighed, by what they change."""
+    from torqueloop.hil.cli.check import by_name
+    from torqueloop.hil.cli.facts import METRICS, Weight, assumed, facts, weigh
+
+    path = by_name(name)
+    said = facts(path)
+    rows = [Weight(s, {}) for s in assumed(path)]
+    if weighed:
+        with Progress(console=error_console, transient=True) as progress:
+            task = progress.add_task("runs")
+            rows = weigh(path, lambda done, of: progress.update(task, completed=done, total=of))
+    if as_json:
+        print_json([{**asdict(row.statement), "changes": row.changes} for row in rows])
+        return
+    columns = ["file", "table", "number", "range", "reason"]
+    table = Table(*columns, *(METRICS.values() if weighed else ()), box=None, pad_edge=False)
+    for row in rows:
+        s = row.statement
+        allowed = "" if s.low is None else f"{s.low:g} .. {s.high:g}"
+        changes = [f"{100.0 * row.changes[m]:+.2f} %" if m in row.changes else "" for m in METRICS] if weighed else []
+        table.add_row(Path(s.file).name, s.table, f"{s.key} = {s.value:g}", allowed, s.reason, *changes)
+    out_console.print(table)
+    ranged = sum(row.statement.low is not None for row in rows)
+    out_console.print(f"{len(rows)} of {len(said)} numbers are assumed, {ranged} with a range", highlight=False)

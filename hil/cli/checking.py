@@ -1,0 +1,54 @@
+"""`torqueloop check`: files of any kind, and with --physics their numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from torqueloop.hil.cli.common import OK, WRONG_INPUT, command, out_console
+
+Files = Annotated[
+    list[Path], typer.Argument(metavar="FILE...", help="Gearbox, powertrain, rig, TCU, vehicle, scenario, DBC.")
+]
+
+
+@command
+def check_files(
+    files: Files,
+    physics: Annotated[
+        bool,
+        typer.Option("--physics", help="Also hold the numbers against physics, their ranges and what is published."),
+    ] = False,
+) -> None:
+    """Validate files of any kind: what is wrong is said with file, table, key, value and what is allowed."""
+    from torqueloop.hil.cli.check import check_file
+
+    bad = 0
+    for file in files:
+        checked = check_file(file)
+        if checked.ok:
+            line = Text.assemble(("ok", "green"), f"    {file}: {checked.kind}, {checked.text}")
+        else:
+            bad += 1
+            line = Text.assemble(("wrong", "bold red"), f" {file}: {checked.error}")
+        out_console.print(line, soft_wrap=True, highlight=False)
+        if physics and checked.ok and checked.path.suffix == ".toml":
+            print_physics(checked.path)
+    raise typer.Exit(WRONG_INPUT if bad else OK)
+
+
+def print_physics(path: Path) -> None:
+    """A line for each quantity that is not in its range, with the numbers, and one that counts them."""
+    from torqueloop.hil.cli.facts import physics
+
+    made, wrong, unlike = physics(path)
+    for finding in wrong:
+        out_console.print(Text.assemble(("warning", "yellow"), f" {finding}"), soft_wrap=True, highlight=False)
+    for s in unlike:
+        where = f" {s.file} [{s.table}] {s.key}: {s.problem}"
+        out_console.print(Text.assemble(("warning", "yellow"), where), soft_wrap=True, highlight=False)
+    bad = len(wrong) + len(unlike)
+    out_console.print(f"      physics: {made - bad} of {made} quantities are in their range", highlight=False)
