@@ -4,9 +4,9 @@
     source = "derived: two equal shafts; = 2*8e10*pi*d_m**4/(32*l_m)"   derived, with its formula
     source = "assumed: input shaft with its drums; range 0.003..0.02"   assumed, with its range
 
-`source` stands for the whole table, or is a table of its own with a text for each key. Behind `range` stand two numbers
-in the unit of the key. Behind the last `; =` stands an expression in the other numbers of the table, `pi` and `sqrt`. The
-value is held against both. `statements` finds them all in a file.
+`source` stands for the whole table, or is a table of its own with a text for each key. Behind `range` stand two
+numbers in the unit of the key. Behind the last `; =` stands an expression in the other numbers of the table, `pi` and
+`sqrt`. The value is held against both. `statements` finds them all in a file.
 """
 
 from __future__ import annotations
