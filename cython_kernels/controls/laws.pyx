@@ -3,7 +3,7 @@
     control_step(c, read, own, dt)      one call: `read` as the controller's record lists it, `own` its numbers, which are all
                                         its state; dt: seconds since its last call, 0 at the first
 
-Parameters, numbers and their meaning: records.py. Sources: driver: Otter, Dempsey, Schlegel 2000 (PI, back-calculation);
+Parameters, numbers and their meaning: records.py. Sources: driver: Otter, Dempsey, Schlegel 2000 (PI, one pedal);
 cooling_fan: exponent 0.8 of forced turbulent convection.
 """
 
