@@ -172,6 +172,7 @@ cdef class KernelState:
         cdef int64_t torque = n * (lanes(n + nf) if formed else nf)
         cdef int64_t torques = four and formed and m.nls + m.ncon + m.nd + m.nvg == 0
         cdef int64_t spring = keeps_spring(self.model.arrays)
+        cdef int64_t fast = fast_modes(self.model.arrays, m.stiff_cut) * TL_FAST_SIZE(n, nf, m.nlin + m.ncon)
         s.cache = <tl_pattern*>zeros(self, m.ncache * sizeof(tl_pattern))
         cdef double* memory = <double*>zeros(self, m.ncache * m.pattern_size * sizeof(double))
         cdef uint64_t* keys = <uint64_t*>zeros(self, m.ncache * m.nkey * sizeof(uint64_t))
@@ -195,9 +196,10 @@ cdef class KernelState:
             q.X = _take(&cur, block * block)
             q.X0 = _take(&cur, m.nls * m.nls)
             q.spring = _take(&cur, n + 3 + 3 * nf) if spring else NULL
+            q.fast = _take(&cur, fast) if fast else NULL
             if cur - memory != (i + 1) * m.pattern_size:
                 raise AssertionError(f"a lock pattern takes {cur - memory} doubles, {m.pattern_size} were reserved")
-        size = 3 * n * n + n * nf + 2 * torque + (8 * n * n if four else 0) + (4 * n * nf if torques else 0) + block * block + m.nls * m.nls + nf
+        size = 3 * n * n + n * nf + 2 * torque + (8 * n * n if four else 0) + (4 * n * nf if torques else 0) + block * block + m.nls * m.nls + nf + fast
         cur = <double*>zeros(self, size * sizeof(double))
         q = &s.cut
         q.P = _take(&cur, n * n)
@@ -211,8 +213,18 @@ cdef class KernelState:
         q.A4 = _take(&cur, 4 * n * n) if four else NULL
         q.X = _take(&cur, block * block)
         q.X0 = _take(&cur, m.nls * m.nls)
+        q.fast = _take(&cur, fast) if fast else NULL
         q.range = ranges + m.ncache * per
         s.change = _take(&cur, nf)
+        cur = <double*>zeros(self, TL_FAST_MOVE(n, nf, m.nlin + m.ncon) * sizeof(double))
+        s.fast_u = _take(&cur, n)
+        s.fast_z = _take(&cur, n)
+        s.fast_a = _take(&cur, n)
+        s.fast_s1 = _take(&cur, n)
+        s.fast_s2 = _take(&cur, n)
+        s.fast_tau = _take(&cur, nf)
+        s.fast_tau_m = _take(&cur, nf)
+        s.fast_heat = _take(&cur, m.nlin + m.ncon)
 
     def _scratch_of_groups(self):
         """Scratch of losses, driven flanges, contacts, variable gears and the thermal network."""

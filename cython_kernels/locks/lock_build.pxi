@@ -323,6 +323,7 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
     s.held_k = k
     s.held_e = e
     build_length(m, s, q, list_, h)
+    find_fast(m, s, q)
     if q.spring != NULL:
         q.rank = e
         if e == 1:

@@ -28,7 +28,7 @@ from libc.string cimport memcmp, memcpy, memset
 from torqueloop.cython_kernels.model.laws cimport contact_stiffness, curved, row_dot
 from torqueloop.cython_kernels.model.arena cimport mark, release, scratch
 from torqueloop.cython_kernels.model.lobatto cimport LOBATTO, LOBATTO_2, to_end, to_middle
-from torqueloop.cython_kernels.model.model cimport BILATERAL, CONTACT_BOTH, CONTACT_LIMITED, MODE_STUCK, TL_FORMED, lanes, tl_model, tl_pattern, tl_state
+from torqueloop.cython_kernels.model.model cimport BILATERAL, CONTACT_BOTH, CONTACT_LIMITED, MODE_STUCK, TL_FAST_SIZE, TL_FORMED, lanes, tl_model, tl_pattern, tl_state
 from torqueloop.cython_kernels.locks.vectors cimport axpy, dot
 
 #: rows whose part outside the span of the others is below this share of their length count as dependent
@@ -114,6 +114,7 @@ cdef int lu_solve(double* A, int32_t k, double* X, int32_t nrhs) noexcept nogil:
 
 
 include "pattern_extras.pxi"
+include "fast_modes.pxi"
 include "lock_build.pxi"
 include "boxed.pxi"
 

@@ -81,7 +81,7 @@ def complete(a: ModelArrays, h: float) -> Completed:
         "nport": len(port_row), "nre": len(a.re_A),
         "order": a.order, "stiff_cut": int(unresolved > 1.0), "look_ahead": LOOK_AHEAD / max(1.0, unresolved),
         "ncurved": int((a.con["n"] != 1.0).sum()), "act_simple": int(_simple(a)), "h": h, "inv_h": 1.0 / h,
-        "beta": 0.25 if len(a.lin) or len(a.con) else 1.0 / 6.0, **_cache(a),
+        "beta": 0.25 if len(a.lin) or len(a.con) else 1.0 / 6.0, **_cache(a, unresolved > 1.0),
     }  # fmt: skip
     elements = {kind: completed(kind, a.elements[kind], **columns) for kind, columns in _columns(a, h, arrays).items()}
     return Completed(elements, _typed(ARRAYS, arrays), _complete(SIZES, sizes), slopes)
@@ -321,7 +321,7 @@ def _filters(a: ModelArrays, h: float) -> np.ndarray:
     return np.asarray(p)
 
 
-def _pattern_size(a: ModelArrays) -> int:
+def _pattern_size(a: ModelArrays, stiff_cut: bool) -> int:
     """Doubles of one lock pattern, as KernelState lays them out."""
     n, nf, contacts, losses = len(a.u0), len(a.fr), len(a.con), len(a.ls)
     pairs = 2 if len(a.lin) + contacts else 1
@@ -332,7 +332,16 @@ def _pattern_size(a: ModelArrays) -> int:
     plain = losses + contacts + len(a.drv) + len(a.vg) == 0
     torques = 4 * n * nf if a.order == 4 and n <= FORMED and plain else 0
     spring = n + 3 + 3 * nf if keeps_spring(a) else 0
-    return int(size + four + torques + own + (a.order // 2 * losses) ** 2 + losses**2 + spring)
+    fast = fast_modes(a, stiff_cut) * 2 * (1 + 3 * n + nf + len(a.lin) + contacts)
+    return int(size + four + torques + own + (a.order // 2 * losses) ** 2 + losses**2 + spring + fast)
+
+
+def fast_modes(a: ModelArrays, stiff_cut: bool) -> int:
+    """How many modes that decay within a step a lock pattern may have: two to each damper. None where the pattern alone
+    does not say what they are: ratios change, joints bend, or coordinates have no inertia."""
+    if not stiff_cut or len(a.rx) + len(a.vg) + len(a.jo):
+        return 0
+    return 2 * (len(a.lin) + len(a.con))
 
 
 def keeps_spring(a: ModelArrays) -> bool:
@@ -341,10 +350,10 @@ def keeps_spring(a: ModelArrays) -> bool:
     return a.order == 2 and len(a.lin) > 0 and others == 0 and len(a.u0) <= FORMED
 
 
-def _cache(a: ModelArrays) -> dict[str, Any]:
+def _cache(a: ModelArrays, stiff_cut: bool) -> dict[str, Any]:
     """Slots for lock patterns (two bits of the key for each contact): all of them when they are few and fit, else a
     cache with sets of four. Variable gears make every pattern anew as their ratio changes, so few are kept."""
-    bits, size = len(a.fr) + 2 * len(a.con), _pattern_size(a)
+    bits, size = len(a.fr) + 2 * len(a.con), _pattern_size(a, stiff_cut)
     keys = max(1, (bits + 63) // 64)
     per_slot = 8 * (size + keys + 16) + 4 * (0 if len(a.u0) <= FORMED else 4 * len(a.u0) + 3 * len(a.fr))
     result = {"nkey": keys, "pattern_size": size, "direct_cache": 0}

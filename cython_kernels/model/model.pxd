@@ -146,6 +146,9 @@ cdef struct tl_pattern:
     int32_t rank          # directions in which springs and dampers act on the elements that do not stick
     double* spring        # where rank is 1 what depends on the length of a step, see other_length.pxi: the
                           # direction z (n); z.M z, z.D z, z.K z; Tn M z, Tn D z, Tn K z (nf each). NULL: not kept
+    int32_t n_fast        # modes of springs and dampers that decay within a step (fast_modes.pxi)
+    double* fast          # (n_fast, TL_FAST_SIZE) complex numbers: decay mu, 1/s; speeds v (n); left vector for speeds (n) and
+                          # accelerations (n); torques of what sticks (nf); heat d |b.v|^2 of each spring, contact. NULL: none
 
 
 # Plan and scratch of tl_outputs, see readout.pxi.
@@ -297,6 +300,15 @@ cdef struct tl_state:
     const double* along   # (n) z
     double along_g        # z.g
     double bend           # what z (z.g) adds to the accelerations that follow from the forces g
+    # TL_FAST_MOVE doubles: how far the end of the trial is moved along modes that decay within it (step/fast_modes.pxi):
+    double* fast_u        # (n) speeds
+    double* fast_z        # (n) angles
+    double* fast_a        # (n) accelerations
+    double* fast_s1       # (n) what hs1 and
+    double* fast_s2       # (n) s2 have too much of these modes
+    double* fast_tau      # (nf) torques of the elements at rest
+    double* fast_tau_m    # (nf) and in the middle
+    double* fast_heat     # (nlin + ncon) heat of springs and contacts, as parts of their sum
     double* change        # (nf) what z.g adds to the torques of the elements at rest
     tl_pattern cut        # its matrices where they do not
     int32_t cut_ns        # how many elements stick in them, -1: the scratch of building is that of another pattern
@@ -373,6 +385,16 @@ cdef struct tl_state:
     int32_t* log_el
     int32_t* log_mode
     int32_t status        # 0 ok, 1 not finite
+
+
+cdef inline int64_t TL_FAST_SIZE(int64_t n, int64_t nf, int64_t springs) noexcept nogil:
+    """Doubles of a mode that decays within a step (tl_pattern.fast)."""
+    return 2 * (1 + 3 * n + nf + springs)
+
+
+cdef inline int64_t TL_FAST_MOVE(int64_t n, int64_t nf, int64_t springs) noexcept nogil:
+    """Doubles of a move along all of them (tl_state.fast_u and what follows it)."""
+    return 5 * n + 2 * nf + springs
 
 
 cdef enum:

@@ -416,6 +416,9 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
     finish4(m, s, h)
 
 
+include "fast_modes.pxi"
+
+
 cdef inline void trial(const tl_model* m, tl_state* s, double done) noexcept nogil:
     """A trial of the length s.h from the present state; more passes when there is no history to predict from. (Two points
     need none where the speeds were predicted well: with the acceleration alone the error is of the third order, once.)"""
@@ -423,3 +426,5 @@ cdef inline void trial(const tl_model* m, tl_state* s, double done) noexcept nog
         trial4(m, s, done, (2 if moving(m) else 1) if s.hist[0] else 3)
     else:
         trial2(m, s, done, 1 if s.hist[0] else 2)
+    if m.stiff_cut and s.pat.n_fast > 0:
+        settle_fast(m, s)
