@@ -24,9 +24,9 @@ ROOMS = ("configs", "core", "cython_kernels", "hil", "docs", "README.md")
 SUFFIXES = {".toml", ".csv", ".md", ".py", ".pyx", ".pxd", ".pxi", ".dbc"}
 _YEAR = r"(?:19[3-9]\d|20[0-2]\d)"
 #: "Otter, Dempsey, Schlegel 2000", "Heywood 1988", "Schweiger et al. (2003)"
-AUTHOR = re.compile(rf"\b[A-Z][a-zäöüé]{{2,}}(?:(?:,| and| et al\.?,?)? [A-Z]?[a-zäöüé]+){{0,3}},? \(?{_YEAR}\b")
+AUTHOR = re.compile(rf"\b[A-Z][a-zäöüé]{{2,}}(?:(?:,| and)? [A-Z]?[a-zäöüé]+){{0,3}}(?: et al\.)?,? \(?{_YEAR}\b")
 PLACE = re.compile(
-    r"\b(?:doi[ :]+[^\s"),;]+|(?:eqs?\.|figs?\.|equations?|table|sect\.|section|pp?\.) ?\(?\d[\d.]*)", re.IGNORECASE
+    r"\b(?:doi[ :]+[^\s),;]+|(?:eqs?\.|figs?\.|equations?|table|sect\.|section|pp?\.) ?\(?\d[\d.]*)", re.IGNORECASE
 )
 SOURCE = re.compile(r'^\s*source[\w.]* = "+(?!(?:assumed|derived)\b)([^"]+)')
 #: dates of measurements and of files are no works
