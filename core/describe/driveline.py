@@ -29,6 +29,8 @@ ORDERS: tuple[int | str, ...] = ("auto", 2, 4)
 COLOUR = re.compile("#[0-9a-fA-F]{6}")
 #: more planets than this in one set are a mistake
 MOST_PLANETS = 12
+#: line pressure of a gearbox whose file does not say it [Pa]: usual for six to eight gears
+LINE_MIN, LINE_MAX = 3e5, 17e5
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,12 @@ class Gear:
 
 @dataclass(frozen=True)
 class Gearbox:
-    """Names of the input and output shafts (components with a shaft) of a gearbox, and of its controlled elements."""
+    """Names of the input and output shafts (components with a shaft) of a gearbox; range of its line pressure [Pa]."""
 
     input: str
     output: str
+    line_min: float = LINE_MIN
+    line_max: float = LINE_MAX
 
 
 @dataclass(frozen=True)
@@ -152,15 +156,20 @@ class Driveline:
                 )  # fmt: skip
         self.gears[name] = Gear(tuple(engaged), None if ratio is None else float(exact(ratio)))
 
-    def set_gearbox(self, input: str, output: str) -> None:
-        """Name the input and output shafts."""
+    def set_gearbox(
+        self, input: str, output: str, line_min: float = LINE_MIN, line_max: float = LINE_MAX
+    ) -> None:  # fmt: skip
+        """Name the input and output shafts, give the range of the line pressure [Pa]."""
         for key, name in (("input", input), ("output", output)):
             if name not in self.components:
                 raise UnknownNameError(
                     f"there is no component {name!r}", table="gearbox", key=key, value=name, file=self.file,
                     hint=did_you_mean(name, self.components),
                 )  # fmt: skip
-        self.gearbox = Gearbox(input, output)
+        if not 0.0 <= line_min < line_max:
+            raise RangeError("{key} = {value} is out of range", table="gearbox", key="line_min_bar",
+                             value=1e-5 * line_min, allowed="0 <= line_min_bar < line_max_bar")  # fmt: skip
+        self.gearbox = Gearbox(input, output, line_min, line_max)
 
     def set_display(
         self, order: Sequence[str] = (), colours: Mapping[str, str] | None = None,

@@ -25,7 +25,7 @@ from torqueloop.core.describe.find_file import named_file
 from torqueloop.core.describe.params import Param, params_of
 from torqueloop.core.describe.reading import Family, read_toml
 from torqueloop.core.describe.tables import table_from_config
-from torqueloop.core.describe.units import keys_of, scaled
+from torqueloop.core.describe.units import keys_of, scaled, to_si
 
 TOP_KEYS = (
     "name", "include", "solver", "components", "tables", "disconnect", "connections", "connect", "initial", "gearbox",
@@ -33,6 +33,8 @@ TOP_KEYS = (
 )  # fmt: skip
 #: free text that any table may carry
 FREE_KEYS = ("source", "note")
+#: keys of [gearbox] that are numbers -> parameters of Driveline.set_gearbox
+LINE_KEYS = {"line_min_bar": "line_min", "line_max_bar": "line_max"}
 #: name of an output quantity -> dimension, for [initial]
 START_DIMENSIONS = {
     "w": "angular_velocity", "phi": "angle", "w_rel": "angular_velocity", "phi_rel": "angle",
@@ -265,14 +267,15 @@ def _read_late(driveline: Driveline, file: str, config: Mapping[str, Any]) -> No
         driveline.set_start(output, si)
     if "gearbox" in config:
         body = _mapping(config["gearbox"], "gearbox", file)
-        _known(body, ("input", "output", *FREE_KEYS), "gearbox", file)
+        _known(body, ("input", "output", *LINE_KEYS, *FREE_KEYS), "gearbox", file)
         for key in ("input", "output"):
             if key not in body:
                 raise MissingValueError(f"{key} is missing", file=file, table="gearbox", key=key)
         if driveline.gearbox is not None:
             raise DuplicateError("there is a [gearbox] already in an included file", file=file, table="gearbox")
         driveline.file, kept = file, driveline.file
-        driveline.set_gearbox(_text(body["input"], "input", file), _text(body["output"], "output", file))
+        line = {to: _pressure(body[key], key, file) for key, to in LINE_KEYS.items() if key in body}
+        driveline.set_gearbox(_text(body["input"], "input", file), _text(body["output"], "output", file), **line)
         driveline.file = kept
     if "display" in config:
         _read_display(driveline, file, _mapping(config["display"], "display", file))
@@ -298,6 +301,13 @@ def _read_late(driveline: Driveline, file: str, config: Mapping[str, Any]) -> No
         except ConfigError as error:
             error.file = file
             raise
+
+
+def _pressure(value: Any, key: str, file: str) -> float:
+    """A pressure in bar, in Pa."""
+    if isinstance(value, bool) or not isinstance(value, (int, Decimal)) or not _finite(value):
+        raise RangeError("{key} = {value} is not a number", file=file, table="gearbox", key=key, value=value)
+    return to_si(float(value), "bar")
 
 
 def _read_display(driveline: Driveline, file: str, body: Mapping[str, Any]) -> None:

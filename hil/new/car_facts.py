@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torqueloop.core.analyse.sizing import largest_turbine_torque
 from torqueloop.core.components import Mass
 from torqueloop.core.components.converter import LockUpTC
 from torqueloop.core.components.engine import Engine
@@ -42,8 +43,10 @@ class CarFacts:
     #: speed of the engine's largest power [rpm], largest torque [Nm]
     power_rpm: float
     torque_Nm: float
-    #: turbine torque of the stalled converter at full throttle, roughly the largest there is [Nm]
+    #: largest steady turbine torque at full throttle, that of the stalled converter [Nm]
     stall_torque_Nm: float
+    #: inertia of what turns with the engine and with the turbine [kg m2]
+    engine_side_kgm2: float
     #: output speed per road speed [rpm per km/h]
     rpm_per_kmh: float
     mass_kg: float
@@ -73,11 +76,9 @@ def car_facts(name: str | Path) -> CarFacts:
         raise ConfigError(problem, file=str(path), allowed=f"CSV files with the columns {', '.join(CURVES)}")
     engine = _columns(curves["engine_csv"], "speed_radps", "wot_Nm")
     converter = _columns(curves["converter_csv"], "pump_capacity_Nms2_per_rad2", "torque_ratio")
-    _one(parts, Engine, path), _one(parts, LockUpTC, path)
+    engine_part, _ = _one(parts, Engine, path), _one(parts, LockUpTC, path)
     final, wheel = _one(parts, FinalDrive, path), _one(parts, IdealRollingWheel, path)
     mass = _one(parts, Mass, path)
-    capacity, ratio = converter[0]
-    stall = max(min(torque, capacity * w * w) for w, torque in engine)
     lockup = driveline.components.get("lockup")
     return CarFacts(
         name=path.stem,
@@ -85,7 +86,8 @@ def car_facts(name: str | Path) -> CarFacts:
         curves=curves,
         power_rpm=max(engine, key=lambda row: row[0] * row[1])[0] / RPM,
         torque_Nm=max(torque for _, torque in engine),
-        stall_torque_Nm=stall * ratio,
+        stall_torque_Nm=largest_turbine_torque(engine, converter),
+        engine_side_kgm2=float(engine_part.J) + float(getattr(driveline.components.get("turbine"), "J", 0.0)),
         rpm_per_kmh=float(final.ratio) / float(wheel.radius) / 3.6 / RPM,
         mass_kg=float(mass.m),
         lockup=lockup if isinstance(lockup, Laminar) else None,

@@ -26,7 +26,7 @@ def pressure_messages(elements: list[str]) -> list[list[str]]:
 
 
 def pressure_signal(elements: list[str], element: str) -> str:
-    """"Message.signal" of an element's pressure."""
+    """ "Message.signal" of an element's pressure."""
     for k, names in enumerate(pressure_messages(elements)):
         if element in names:
             return f"TCU_Pressure_{k + 1}.p_{element}"
@@ -115,7 +115,7 @@ def _comments(messages: list[list[str]]) -> list[str]:
         for name in names:
             meaning = "Pressure difference over the lock-up clutch, closing positive."
             lines.append(
-                f'CM_ SG_ {PRESSURE_IDS[k]} p_{name} '
+                f"CM_ SG_ {PRESSURE_IDS[k]} p_{name} "
                 f'"{meaning if name == "LU" else f"Gauge pressure at the piston of {name}."}";'
             )
     return lines

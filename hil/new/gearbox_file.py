@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from torqueloop.core.analyse.gear_statics import ONE, GearRow, GearTrain, TrainElement, solve_gear
+from torqueloop.core.analyse.sizing import annulus_cm2, pack_torque_Nm
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.new.sketch import HOUSING, PlanetarySet, Sketch
 
-#: a pack holds this multiple of its largest static torque at LINE_BAR
+#: a pack holds this multiple of its largest static torque at the highest line pressure
 MARGIN = 1.25
-LINE_BAR, RETURN_BAR, MU = 17.0, 0.8, 0.11
-#: mean radius [m] and piston areas [cm2] that packs are made from
-R_O_MM, R_I_MM = 97.5, 81.9
-AREAS_CM2 = (40, 60, 80, 100, 120, 150, 180, 220)
-FACES = (4, 6, 8, 10, 12, 14, 16)
+RETURN_BAR, MU = 0.8, 0.11
+#: the regulator lets the line pressure rise to this multiple of its highest value
+REGULATOR = 1.03
+#: plates packs are made from, outer and inner radius [mm]: Raybestos prints of ZF 6HP26 (A/C), 4HP20 (C), a large one
+PLATES_MM = ((97.5, 81.9), (107.0, 77.47), (125.0, 100.0))
+#: numbers of faces; only the largest plates take more than FACES_MAX
+FACES, FACES_MAX = (4, 6, 8, 10, 12, 14, 16, 18, 20), 12
 #: assumed moments of inertia [kg m2]
 J_INPUT, J_OUTPUT, J_INNER = 0.020, 0.015, 0.008
 
@@ -35,22 +39,35 @@ rows = [
 
 @dataclass(frozen=True)
 class Pack:
-    """A plate pack and its piston."""
+    """A plate pack; its piston has the area of the plates."""
 
     faces: int
-    area_cm2: int
+    r_o_mm: float
+    r_i_mm: float
 
     @property
-    def holds_Nm(self) -> float:
-        """Torque at LINE_BAR and the friction coefficient of standstill."""
-        mean = 0.5e-3 * (R_O_MM + R_I_MM)
-        return self.faces * mean * MU * 1e-4 * self.area_cm2 * (LINE_BAR - RETURN_BAR) * 1e5
+    def area_cm2(self) -> float:
+        """Area of the piston, rounded down."""
+        return math.floor(10.0 * annulus_cm2(self.r_o_mm, self.r_i_mm)) / 10.0
+
+    def holds_Nm(self, line_bar: float) -> float:
+        """Torque at a line pressure and the friction coefficient of standstill."""
+        pressure = line_bar - RETURN_BAR
+        return pack_torque_Nm(self.faces, self.r_o_mm, self.r_i_mm, self.area_cm2, MU, pressure)
 
 
-def pack_for(torque_Nm: float) -> Pack:
-    """The smallest pack that holds the torque: few faces first, then a small piston."""
-    packs = sorted((Pack(f, a) for f in FACES for a in AREAS_CM2), key=lambda p: p.holds_Nm)
-    return next((p for p in packs if p.holds_Nm >= torque_Nm), packs[-1])
+def pack_for(torque_Nm: float, line_bar: float) -> Pack:
+    """The pack of the smallest plates that holds the torque, with the fewest faces."""
+    for r_o, r_i in PLATES_MM:
+        for faces in FACES:
+            pack = Pack(faces, r_o, r_i)
+            if pack.holds_Nm(line_bar) >= torque_Nm and (faces <= FACES_MAX or (r_o, r_i) == PLATES_MM[-1]):
+                return pack
+    largest = Pack(FACES[-1], *PLATES_MM[-1]).holds_Nm(line_bar)
+    raise ConfigError(
+        f"no pack of {FACES[-1]} faces holds {torque_Nm:.0f} Nm at {line_bar:g} bar",
+        key="torque_Nm", allowed=f"at most {largest:.0f} Nm in each element",
+    )  # fmt: skip
 
 
 def train_of_sketch(sketch: Sketch) -> GearTrain:
@@ -93,7 +110,8 @@ def gearbox_text(sketch: Sketch, header: str = "") -> str:
     """The gearbox file."""
     largest = largest_torques(sketch)
     parts = [header or _header(sketch), f'name = "{sketch.name}"\n', _connections(sketch)]
-    parts.append('[gearbox]\ninput = "in"\noutput = "out"\n')
+    low, high = sketch.line_min_bar, sketch.line_max_bar
+    parts.append(f'[gearbox]\ninput = "in"\noutput = "out"\nline_min_bar = {low:g}\nline_max_bar = {high:g}\n')
     parts.append(_shaft_tables(sketch))
     parts.append(_set_tables(sketch))
     parts.append(_pack_tables(sketch, largest))
@@ -108,10 +126,10 @@ def _header(sketch: Sketch) -> str:
         f"# {sketch.title or sketch.name}\n"
         "#\n"
         "# Written by `torqueloop new gearbox` from a sketch; everything here may be changed.\n"
-        "#   sketched   shafts, sets, elements, gears\n"
+        "#   sketched   shafts, sets, elements, gears, line pressure\n"
         f"#   derived    packs: the smallest that hold {MARGIN:g} x the torque of the statics\n"
-        f"#              at {sketch.torque_Nm:g} Nm and {LINE_BAR:g} bar\n"
-        "#   assumed    moments of inertia, plates, pistons, fill times, friction\n"
+        f"#              at {sketch.torque_Nm:g} Nm and {sketch.line_max_bar:g} bar\n"
+        "#   assumed    moments of inertia, plates, fill times, friction\n"
         "#\n"
         "# Signs: all shafts turn positive in the direction of the engine. w_rel = w_b - w_a; A.tau > 0 speeds up the\n"
         "# shaft at flange_a.\n"
@@ -142,7 +160,11 @@ def _shaft_tables(sketch: Sketch) -> str:
     assumed = {"in": J_INPUT, "out": J_OUTPUT}
     for shaft in sketch.shafts():
         given = sketch.inertias_kgm2.get(shaft)
-        source = "of the sketch" if given is not None else "assumed: such boxes have 0.003..0.02 kg m2 per shaft"
+        source = (
+            "of the sketch"
+            if given is not None
+            else "assumed: usual for a shaft of such a box; range 0.003..0.02 kg m2"
+        )
         value = given if given is not None else assumed.get(shaft, J_INNER)
         lines += [f"[components.{shaft}]", 'kind = "Inertia"', f"J_kgm2 = {value:g}", f'source = "{source}"', ""]
     return "\n".join([*lines, *(["[components.housing]", 'kind = "Fixed"', ""] if on_housing(sketch) else [])])
@@ -169,30 +191,36 @@ def _set_tables(sketch: Sketch) -> str:
 
 
 def _pack_tables(sketch: Sketch, largest: dict[str, Fraction]) -> str:
+    line = sketch.line_max_bar
     lines = [
         "# ---------------------------------------------------------------- pressure-actuated clutches and brakes",
-        f"# Each holds {MARGIN:g} x its largest static torque at {sketch.torque_Nm:g} Nm and {LINE_BAR:g} bar.",
-        "# Fill-time actuator: the piston takes up its clearance (1.5 mm) in 120 ms before any torque; ASSUMED, range",
-        "# 80..200 ms.",
+        "# assumed: plates as printed for the ZF 6HP26 (A/C) and 4HP20 (C), the largest ones own; range 80..130 mm",
+        "# derived: a piston has the area of its plates, pi (r_o^2 - r_i^2)",
+        f"# derived: faces, the fewest that hold {MARGIN:g} x the largest static torque at {sketch.torque_Nm:g} Nm of",
+        f"#          the turbine and {line:g} bar of line pressure less the return spring, mu {MU:g} (standstill)",
+        f"# derived: p_max, {REGULATOR:g} x the highest line pressure: tolerance of the ZF 4HP22, 10 +- 0.3 bar",
+        f"# assumed: return spring {RETURN_BAR:g} bar; range 0.3..1.5 bar (Mercedes 722.6: 0.3..1.5)",
+        "# assumed: the piston takes up its clearance in 120 ms before any torque; range 80..200 ms",
+        "# assumed: pressure lag 40 ms rising, 30 ms falling; range 20..60 ms, 20..40 ms",
     ]
     for name in [*sketch.clutches, *sketch.brakes]:
         factor = float(largest.get(name, Fraction(0)))
         needed = MARGIN * factor * sketch.torque_Nm
-        pack = pack_for(needed)
+        pack = pack_for(needed, line)
         gears = [g for g, entry in sketch.gears.items() if name in entry.engaged]
         lines += [
             f"[components.{name}]",
             f'kind = "{"LaminarClutch" if name in sketch.clutches else "LaminarBrake"}"',
-            f'source = "assumed; gears {", ".join(gears) or "none"}; {factor:.3f} Nm per Nm of the input; holds '
-            f'{pack.holds_Nm:.0f} Nm at {LINE_BAR:g} bar, {needed:.0f} Nm needed"',
+            f'source = "derived: gears {", ".join(gears) or "none"}; {factor:.3f} Nm per Nm of the input; '
+            f'{needed:.0f} Nm needed, holds {pack.holds_Nm(line):.0f} Nm at {line:g} bar"',
             f"faces = {pack.faces}",
-            f"r_o_mm = {R_O_MM}",
-            f"r_i_mm = {R_I_MM}",
+            f"r_o_mm = {pack.r_o_mm}",
+            f"r_i_mm = {pack.r_i_mm}",
             'mue_pos = "mu_paper"',
             "peak = 1.0",
-            f"area_cm2 = {pack.area_cm2}",
+            f"area_cm2 = {pack.area_cm2:g}",
             f"p_return_bar = {RETURN_BAR}",
-            "p_max_bar = 20",
+            f"p_max_bar = {REGULATOR * line:.1f}",
             'actuator = "fill_time"',
             "tau_rise_ms = 40",
             "tau_fall_ms = 30",
@@ -221,8 +249,3 @@ def _gear_tables(sketch: Sketch) -> str:
 
 def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{name}"'
-
-
-def needed_pressure_bar(factor: float, torque_Nm: float, per_bar_Nm: float) -> float:
-    """Pressure at which an element holds MARGIN times its torque."""
-    return math.ceil(10.0 * (RETURN_BAR + MARGIN * factor * torque_Nm / per_bar_Nm)) / 10.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from torqueloop.core.components.laminar import Laminar
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.ecu.gears import gear_number, is_variant, neighbours, top_gear
-from torqueloop.hil.new.car_facts import CarFacts
+from torqueloop.hil.new.car_facts import RPM, CarFacts
 from torqueloop.hil.new.shift_plan import PlannedShift, TcuGear, engaged_elements, shift_plan, tcu_gears
 
 #: friction coefficient of a sliding pack, in the middle of the table of the gearbox files
@@ -22,6 +23,9 @@ MARGIN = 1.4
 #: turbine speed of a shift up over the pedal [percent, share of the speed of largest power]. At full pedal below
 #: it: the engine goes on rising for some 0.4 s until the oncoming element holds it, in first gear by 700 rpm
 UP_SHARE = ((0.0, 0.30), (20.0, 0.31), (60.0, 0.44), (85.0, 0.92), (100.0, 0.92))
+#: a shift up takes at least this long [s], and so long that the torque that brakes engine and turbine down is at most
+#: this share of the engine's largest torque: the car feels it on top
+UP_TIME_S, UP_PUSH = 0.4, 0.8
 #: speed of a shift down over that of the shift up, at small and at full pedal
 DOWN_SHARE, DOWN_SHARE_FULL, KICK_SHARE = 0.66, 0.72, 0.85
 
@@ -54,13 +58,13 @@ def tcu_text(report: GearboxReport, car: CarFacts, name: str) -> str:
         _head(report, car, name),
         _element_tables(elements),
         _gear_tables(gears),
-        _pressure(gears, elements),
+        _pressure(gears, elements, car.driveline),
         _torque_model(car),
         _schedule(gears, car),
         _lockup(gears, car),
         _rest(gears, car),
         (Path(__file__).parent / "templates" / "profiles.toml").read_text(encoding="utf-8"),
-        _shift_lines(plan, gears),
+        _shift_lines(plan, gears, car),
     ]
     return "\n".join(parts)
 
@@ -136,20 +140,22 @@ def _gear_tables(gears: dict[str, TcuGear]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _pressure(gears: dict[str, TcuGear], elements: dict[str, ElementFacts]) -> str:
+def _pressure(gears: dict[str, TcuGear], elements: dict[str, ElementFacts], driveline: Driveline) -> str:
     def needed(g: TcuGear) -> float:
         return max((MARGIN * t / elements[e].torque_per_bar_Nm for e, t in g.torque.items()), default=0.0)
 
     forward = max(needed(g) for name, g in gears.items() if gear_number(name))
     reverse = max(1.0, min(5.0, needed(gears["R"]) / forward))
+    assert driveline.gearbox is not None
+    low, high = 1e-5 * driveline.gearbox.line_min, 1e-5 * driveline.gearbox.line_max
     return f"""\
 # ---------------------------------------------------------------- line pressure
 # base + per_torque |T_turbine| + pedal_gain pedal: every element holds {MARGIN:g} x its torque in every forward gear;
-# in R the torque part is multiplied.
+# in R the torque part is multiplied. Lowest and highest: the gearbox file.
 [line_pressure]
-min_bar = 3.0
-max_bar = 17.0
-base_bar = 3.0
+min_bar = {low:.1f}
+max_bar = {high:.1f}
+base_bar = {low:.1f}
 per_torque_bar_per_Nm = {forward:.4f}
 pedal_gain_bar = 1.0
 reverse_factor = {reverse:.2f}
@@ -213,11 +219,16 @@ def _schedule(gears: dict[str, TcuGear], car: CarFacts) -> str:
 def _lockup(gears: dict[str, TcuGear], car: CarFacts) -> str:
     top = top_gear(gears)
     chosen = ", ".join(f'"{n}"' for n in range(top // 2 + 1, top + 1))
-    kiss = 1e-5 * float(car.lockup.p_return) if car.lockup is not None else 0.3
+    kiss, locked = 0.3, 8.0
+    if car.lockup is not None:
+        assert car.lockup.area is not None
+        kiss = 1e-5 * float(car.lockup.p_return)
+        locked = kiss + MARGIN * car.torque_Nm / (float(car.lockup.geometry()) * MU * float(car.lockup.area) * 1e5)
     close = 60.0 * car.rpm_per_kmh
     return f"""\
 # ---------------------------------------------------------------- converter clutch
-# filled, then a slip controller lets the slip fall by slip_rate to slip_rpm (0: it locks), then locked_bar.
+# filled, then a slip controller lets the slip fall by slip_rate to slip_rpm (0: it locks), then locked_bar,
+# which holds {MARGIN:g} x the largest torque of the engine.
 # Open in every shift.
 [lockup]
 gears = [{chosen}]
@@ -233,7 +244,7 @@ slip_kp_bar_per_100rpm = 0.4
 slip_ki_bar_per_100rpm_s = 2.0
 slip_rpm = 0.0
 lock_slip_rpm = 20.0
-locked_bar = 8.0
+locked_bar = {locked:.1f}
 ramp_bar_per_s = 40.0
 """
 
@@ -271,7 +282,13 @@ time_tolerance = 0.35
 """
 
 
-def _shift_lines(plan: list[PlannedShift], gears: dict[str, TcuGear]) -> str:
+def up_time_s(before: float, after: float, car: CarFacts) -> float:
+    """Time of a shift up at full pedal: J dw over the torque allowed, in steps of 0.05 s."""
+    slowed = UP_SHARE[-1][1] * car.power_rpm * RPM * (1.0 - after / before)
+    return max(UP_TIME_S, math.ceil(20.0 * car.engine_side_kgm2 * slowed / (UP_PUSH * car.torque_Nm)) / 20.0)
+
+
+def _shift_lines(plan: list[PlannedShift], gears: dict[str, TcuGear], car: CarFacts) -> str:
     lines = [
         "# ---------------------------------------------------------------- shifts",
         "# on: pressed in the new gear only; off: in the old one only (both follow from [gears];",
@@ -282,6 +299,9 @@ def _shift_lines(plan: list[PlannedShift], gears: dict[str, TcuGear]) -> str:
     for shift in plan:
         body = f'via = "{shift.via}"' if shift.via else f'profile = "{shift.profile}"'
         source, _, target = shift.name.removesuffix(".coast").partition("-")
+        if shift.profile == "up":
+            time = up_time_s(gears[source].ratio, gears[target].ratio, car)
+            body += f", change.inertia = {{ duration_s = {time:g}, inertia_s = {time:g} }}" if time > UP_TIME_S else ""
 
         def torques(names: tuple[str, ...], gear: str) -> str:
             return " ".join(f"{n} ({gears[gear].torque.get(n, 0.0):.2f})" for n in names) or "-"

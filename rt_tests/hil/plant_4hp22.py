@@ -2,7 +2,7 @@
 it shares no code with the product's kernel, so a TCU tuned on one and run on the other shows whether it is tuned to
 an artefact.
 
-    u = (w_in, w_S12, w_X, w_S3);  R1 = (108 X - 35 S12)/73;  CR2 = (35 S12 + 73 X)/108;  out = (125 X - 34 S3)/91
+    u = (w_in, w_S12, w_X, w_S3);  R1 = (108 X - 35 S12)/73;  CR2 = (35 S12 + 73 X)/108;  out = (114 X - 31 S3)/83
     M u' = torques;  friction impulse of each element clamped to h * capacity, one-way elements to one side
 """
 
@@ -22,19 +22,19 @@ SHAFTS = {
     "S3": np.array([0, 0, 0, 1.0]),
     "R1": np.array([0, -35 / 73, 108 / 73, 0]),
     "CR2": np.array([0, 35 / 108, 73 / 108, 0]),
-    "out": np.array([0, 0, 125 / 91, -34 / 91]),
+    "out": np.array([0, 0, 114 / 83, -31 / 83]),
 }
 INERTIA = {"in": 0.056, "S12": 0.012, "X": 0.015, "S3": 0.004, "R1": 0.006, "CR2": 0.008}
 #: element -> (row of the relative speed w, capacity per bar [Nm] or inf, one-way: blocks only w < 0)
 S = SHAFTS
 ELEMENTS = {
-    "C4": (S["in"] - S["R1"], 52.0, False),
-    "C5": (S["in"] - S["S12"], 52.0, False),
-    "C6": (S["S12"], 26.0, False),
-    "C7": (S["S12"], 26.0, True),
-    "C8": (S["CR2"], 118.0, False),
-    "C11": (S["X"] - S["S3"], 50.0, False),
-    "C12": (S["S3"], 24.5, False),
+    "C4": (S["in"] - S["R1"], 69.0, False),
+    "C5": (S["in"] - S["S12"], 69.0, False),
+    "C6": (S["S12"], 34.6, False),
+    "C7": (S["S12"], 34.6, True),
+    "C8": (S["CR2"], 242.0, False),
+    "C11": (S["X"] - S["S3"], 75.4, False),
+    "C12": (S["S3"], 30.8, False),
     "F14": (S["X"] - S["S3"], np.inf, True),
     "F15": (S["CR2"], np.inf, True),
 }

@@ -67,7 +67,7 @@ TCU_MISTAKES: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
         r"C8: law 'torque' needs a torque of C8",
     ),
     (lambda d: d["schedule"]["up"].update({"1-2": [[0.0, 500.0], [50.0, 900.0]]}), r"1-2|pedal values"),
-    (lambda d: d["lockup"].update(open_rpm=2200.0), r"open_rpm = 2200.0 is not below close_rpm in \[lockup\]"),
+    (lambda d: d["lockup"].update(open_rpm=2300.0), r"open_rpm = 2300.0 is not below close_rpm in \[lockup\]"),
     (lambda d: d["line_pressure"].update(min_bar=18.0), r"min_bar = 18.0 is not below max_bar"),
     (lambda d: d["torque_model"].update(filter_s=float("nan")), r"filter_s = nan .*finite"),
 ]

@@ -30,21 +30,7 @@ def columns(name: str) -> dict[str, np.ndarray]:
     return {key: np.array([float(row[key]) for row in rows]) for key in rows[0]}
 
 
-@pytest.mark.parametrize(("name", "torque", "speed"), [("bmw_m30b28", 1.1065, 1.19), ("bmw_n62b44", 2.0747, 1.2513)])
-def test_engine_curves_are_the_scaled_source(name: str, torque: float, speed: float) -> None:
-    source, engine = columns("engines/si_3p0_102kw_wot.csv"), columns(f"engines/{name}.csv")
-    first, last = 3, 3 + len(source["speed_radps"])  # three assumed rows below, two above
-    assert len(engine["speed_radps"]) == last + 2
-    np.testing.assert_allclose(engine["speed_radps"][first:last], speed * source["speed_radps"], atol=6e-5)
-    np.testing.assert_allclose(engine["wot_Nm"][first:last], torque * source["max_torque_Nm"], atol=6e-5)
-    drag = torque * source["closed_throttle_Nm_div_2pi"]
-    np.testing.assert_allclose(engine["closed_throttle_Nm"][first:last], drag, atol=6e-5)
-    assert np.all(np.diff(engine["speed_radps"]) > 0.0) and np.all(engine["closed_throttle_Nm"] <= 0.0)
-    power = (engine["speed_radps"] * engine["wot_Nm"]).max() * 1e-3
-    assert power == pytest.approx({"bmw_m30b28": 135.0, "bmw_n62b44": 245.0}[name], rel=0.11)
-
-
-@pytest.mark.parametrize(("name", "scale"), [("tc_4hp22", 1.25), ("tc_6hp26", 1.0)])
+@pytest.mark.parametrize(("name", "scale"), [("tc_4hp22", 1.0), ("tc_6hp26", (260 / 280) ** 2.5)])
 def test_converter_tables_are_the_scaled_source(name: str, scale: float) -> None:
     source, drive = columns("converters/tc_auto4_1998.csv"), columns(f"converters/{name}.csv")
     wanted = 1.0 / (scale * source["K_radps_per_sqrtNm"]) ** 2
@@ -57,24 +43,6 @@ def test_converter_tables_are_the_scaled_source(name: str, scale: float) -> None
     at_source = np.interp(1.0 / origin["speed_ratio_t_over_p"], x, y)
     np.testing.assert_allclose(at_source, 80.0 / (scale * w) ** 2, rtol=1e-6)
     assert (x[0], x[-1], y[-1]) == (0.0, 1.0, 0.0) and np.all(np.diff(y) < 0.0)
-
-
-@pytest.mark.parametrize(
-    ("engine", "converter", "stall_rpm", "design"),
-    [("bmw_m30b28", "tc_4hp22", 1950.0, 400.0), ("bmw_n62b44", "tc_6hp26", 2400.0, 670.0)],
-)
-def test_stall_speed_and_largest_turbine_torque(engine: str, converter: str, stall_rpm: float, design: float) -> None:
-    e, c = columns(f"engines/{engine}.csv"), columns(f"converters/{converter}.csv")
-    w = np.linspace(60.0, 640.0, 20001)
-    turbine = []
-    for nu, mp, mu in zip(*c.values(), strict=True):
-        # where full load meets the pump torque from above
-        surplus = np.interp(w, e["speed_radps"], e["wot_Nm"]) - mp * w**2
-        at = w[np.flatnonzero(surplus < 0.0)[0]] if (surplus < 0.0).any() else w[-1]
-        turbine.append(mu * mp * at**2)
-        if nu == 0.0:
-            assert at * 30.0 / np.pi == pytest.approx(stall_rpm, abs=30.0)
-    assert 0.75 * design < max(turbine) < design
 
 
 @pytest.mark.parametrize("path", DRIVELINES, ids=lambda p: p.stem)
@@ -132,7 +100,7 @@ def test_report_is_text_and_plain_data() -> None:
     text = report.text()
     assert "181/73" in text and "C11" in text and "published" in text
     data = json.loads(json.dumps(report.as_dict()))
-    assert data["gears"]["4"]["ratio"] == pytest.approx(0.728)
+    assert data["gears"]["4"]["ratio"] == pytest.approx(83 / 114)
 
 
 def test_gearbox_plot_is_written(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ GEARS_4HP22 = {
     "1": (("C4", "C11", "F15"), 2.47945),
     "2": (("C4", "C6", "C11"), 1.47945),
     "3": (("C4", "C5", "C11"), 1.0),
-    "4": (("C4", "C5", "C12"), 0.728),
+    "4": (("C4", "C5", "C12"), 0.72807),
     "R": (("C5", "C8", "C11"), -2.08571),
 }
 GEARS_6HP26 = {
@@ -41,7 +41,7 @@ def zf_4hp22() -> Driveline:
     for shaft in ("in", "R1", "S12", "X", "CR2", "S3", "out"):
         d.add(shaft, Inertia(J=0.01))
     d.add("housing", Fixed())
-    for name, sun, ring in (("P1", 35, 73), ("P2", 35, 73), ("P3", 34, 91)):
+    for name, sun, ring in (("P1", 35, 73), ("P2", 35, 73), ("P3", 31, 83)):
         d.add(name, IdealPlanetary(z_sun=sun, z_ring=ring))
     for name, a, b in (("C4", "in", "R1"), ("C5", "in", "S12"), ("C11", "X", "S3")):
         d.add(name, LaminarClutch(**PACK))

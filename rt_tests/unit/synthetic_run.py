@@ -18,7 +18,7 @@ from torqueloop.hil.results.files import read_run_info, write_run_info
 from torqueloop.hil.results.links import BusStats, Coupling, LinkStats, RxMessage, TxMessage, VehicleStats
 from torqueloop.hil.results.run import EnergyStats, RunInfo, RunStats, SafeState, SolverStats, StreamStats
 
-RATIOS = {"1": 2.47945, "2": 1.47945, "3": 1.0, "4": 0.728}
+RATIOS = {"1": 2.47945, "2": 1.47945, "3": 1.0, "4": 0.72807}
 #: begin of each shift and its length [s]
 SHIFTS = [("1", "2", 4.2, 0.45), ("2", "3", 8.9, 0.5), ("3", "4", 16.0, 0.55)]
 ENGAGED = {"1": ["C4", "C11", "F15"], "2": ["C4", "C6", "C11"], "3": ["C4", "C5", "C11"], "4": ["C4", "C5", "C12"]}

@@ -161,7 +161,7 @@ def test_check_goes_on_after_a_wrong_file(tmp_path: Path) -> None:
 
 def test_gearbox_prints_ratios_and_json() -> None:
     status, text = call("gearbox")
-    assert status == 0 and "2.47945" in text and "0.72800" in text
+    assert status == 0 and "2.47945" in text and "0.72807" in text
     result = CliRunner().invoke(cli.app, ["gearbox", "zf_4hp22", "--json"])
     assert json.loads(result.stdout)["gears"]["3"]["ratio"] == 1.0
 
