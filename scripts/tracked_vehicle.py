@@ -72,7 +72,8 @@ def drive(case: Case, tyre: Tyre, seconds: float, period: float = PERIOD, tick: 
     sim.set_input("brake_R.f_normalized", Ramp(duration=case.rise_s, startTime=BRAKE_AT))
     chassis = TrackedChassis(TrackedVehicle(tyre=tyre), period)
     car = Wired("car", chassis, {"torque_L": "shaft_L.tau", "torque_R": "shaft_R.tau"},
-                {"w_L": "wheel_L.w_ref", "w_R": "wheel_R.w_ref"}, frozenset({"w_L", "w_R"}))  # fmt: skip
+                {"w_L": "wheel_L.w_ref", "w_R": "wheel_R.w_ref"}, frozenset({"w_L", "w_R"}),
+                frozenset({"torque_L", "torque_R"}))  # fmt: skip
     return run_controlled(sim, [car], seconds, period)
 
 

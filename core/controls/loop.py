@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torqueloop.core.controls.base import Controller
 from torqueloop.core.describe.errors import RangeError, UnknownNameError, did_you_mean
 from torqueloop.core.signals import Constant, Ramp, Signal
+from torqueloop.core.simulate.means import IntervalMeans
 from torqueloop.core.simulate.results import Result
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Wired:
     writes: Mapping[str, str] = field(default_factory=dict)
     #: commands whose values are joined by straight lines (one period late) instead of held
     lines: frozenset[str] = frozenset()
+    #: outputs that are read as their mean over the period that has passed (impulse/period), not as a sample at its end
+    means: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def run_controlled(
         starts[k] = t = simulation.time
         for name, value in bus.step(t, values[-1][-1], period).items():
             log[name][k] = value
-        part, changes = simulation.stretch(ticks)
+        part, changes = simulation.stretch(ticks, each=bus.each)
         values.append(part[1:])
         modes += changes
         if progress is not None and (k + 1) % 100 == 0:
@@ -99,6 +102,7 @@ class _Bus:
         self._plan: list[tuple[Wired, list[tuple[str, int | str | Signal]]]] = []
         self.names: list[str] = []
         self._last: dict[str, float] = {}
+        self._means: IntervalMeans | None = None
         outputs = {name: k for k, name in enumerate(simulation.model.output_names)}
         for wired in controllers:
             self._check(wired)
@@ -116,8 +120,12 @@ class _Bus:
                 else:
                     raise UnknownNameError(f"{wired.name}: there is no output or command {source!r} for {short}",
                                            hint=did_you_mean(source, [*outputs, *self.names]))  # fmt: skip
+                if short in wired.means and not isinstance(sources[-1][1], int):
+                    raise UnknownNameError(f"{wired.name}: {short!r} reads no output of the model, so it has no mean")
             self._plan.append((wired, sources))
             self.names += [f"{wired.name}.{short}" for short in wired.controller.writes]
+        #: outputs whose means are read
+        self._mean_of: tuple[str, ...] = tuple(sorted({str(w.reads[n]) for w in controllers for n in w.means}))
 
     def _check(self, wired: Wired) -> None:
         reads, writes = wired.controller.reads, wired.controller.writes
@@ -131,16 +139,27 @@ class _Bus:
         for short in wired.lines:
             if short not in wired.writes:
                 raise UnknownNameError(f"{wired.name}: {short!r} is not wired to an input")
+        for short in wired.means:
+            if short not in wired.reads:
+                raise UnknownNameError(f"{wired.name}: {short!r} of means is not read", hint=did_you_mean(short, reads))
         for target in wired.writes.values():
             self._simulation.model.input_index(target)
+
+    @property
+    def each(self) -> Callable[[], None] | None:
+        """What is called after every tick; None: nothing needs it."""
+        return None if self._means is None else self._means.tick
 
     def step(self, t: float, outputs: Array, period: float) -> dict[str, float]:
         """All controllers once; sets the inputs for the coming period."""
         commands: dict[str, float] = {}
+        means = self._means_now()
         for wired, sources in self._plan:
             measured = {}
             for short, source in sources:
-                if isinstance(source, Signal):
+                if short in wired.means:
+                    measured[short] = means[str(wired.reads[short])]
+                elif isinstance(source, Signal):
                     measured[short] = source.value(t)
                 else:
                     measured[short] = commands[source] if isinstance(source, str) else float(outputs[source])
@@ -157,3 +176,14 @@ class _Bus:
                     self._simulation.set_input(target, value)
                 self._last[target] = value
         return commands
+
+    def _means_now(self) -> dict[str, float]:
+        """Means over the period that has passed, at the start the values themselves; the next one begins."""
+        if not self._mean_of:
+            return {}
+        if self._means is None:
+            self._means = IntervalMeans(self._simulation, self._mean_of)
+            self._means.begin()
+        found = dict(zip(self._mean_of, self._means.means().tolist(), strict=True))
+        self._means.begin()
+        return found

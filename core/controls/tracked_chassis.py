@@ -90,9 +90,11 @@ class TrackedVehicle:
 class TrackedChassis:
     """A controller (core/controls/loop.py) that is a vehicle: shaft torques in, speeds of the wheels out.
 
-    `step(t, ...)` integrates from t on over one period, the torques continued from their last two values, and commands
-    the speeds at the period's end: join them by lines and driveline and chassis meet at each period's end, with an
-    error of second order in the period. Rosenbrock method of second order, L-stable: for tyres of any stiffness.
+    `step(t, ...)` integrates from t on over one period and commands the speeds at the period's end: join them by lines
+    and driveline and chassis meet at each period's end, with an error of second order in the period. The torques are
+    means over the period that has passed (`Wired.means`); their means over the coming one are continued from the last
+    two, so that what the chassis has got is the impulse of the shafts but for the change of the mean in one period.
+    Rosenbrock method of second order, L-stable: for tyres of any stiffness.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("torque_L", "torque_R")
@@ -110,12 +112,12 @@ class TrackedChassis:
         self._last: tuple[float, float] | None = None
 
     def step(self, t: float, measured: Mapping[str, float]) -> dict[str, float]:
-        """State at t + period from the torques of the shafts at t [Nm]."""
+        """State at t + period from the mean torques of the shafts over the period before t [Nm]."""
         now = measured["torque_L"], measured["torque_R"]
         last = now if self._last is None else self._last
         self._last = now
-        # their mean over the period to come, on a straight line through the last two
-        self._advance(now[0] + 0.5 * (now[0] - last[0]), now[1] + 0.5 * (now[1] - last[1]))
+        # means of three periods in a row on a straight line
+        self._advance(2.0 * now[0] - last[0], 2.0 * now[1] - last[1])
         return dict(zip(self.writes, self.state.tolist(), strict=True))
 
     def _advance(self, torque_L: float, torque_R: float) -> None:

@@ -262,17 +262,26 @@ class Simulation(Stepper):
             warnings.warn(f"{self.model.name}: {text}", RuntimeWarning, stacklevel=2)
         return Result(self.model, time, values, modes, self.state.counters)
 
-    def stretch(self, ticks: int, report: Callable[[float], None] | None = None) -> tuple[Array, list[ModeChange]]:
+    def stretch(
+        self,
+        ticks: int,
+        report: Callable[[float], None] | None = None,
+        each: Callable[[], None] | None = None,
+    ) -> tuple[Array, list[ModeChange]]:
         """Some ticks with the inputs as they are: (outputs now and after each tick, mode changes). What `run` gives,
-        without being made a Result: for controllers that change inputs every few ticks."""
+        without being made a Result: for controllers that change inputs every few ticks. `each` is called after every
+        tick."""
         values = np.zeros((ticks + 1, len(self.model.output_names)))
         self.prepare()
         values[0] = self.outputs()
         modes: list[ModeChange] = self._new_modes()
-        for start in range(0, ticks, CHUNK):
-            count = min(CHUNK, ticks - start)
+        most = CHUNK if each is None else 1
+        for start in range(0, ticks, most):
+            count = min(most, ticks - start)
             self._advance(count, values[start + 1 : start + 1 + count])
             modes += self._new_modes()
+            if each is not None:
+                each()
             if report is not None:
                 report((start + count) / ticks)
         return values, modes

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from torqueloop.core.describe.errors import RangeError
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
 
-from tracked_vehicle import BRAKE_AT, CASES, Case, drive
+from tracked_vehicle import BRAKE_AT, CASES, PERIOD, Case, drive
 
 Array = NDArray[np.float64]
 # places of the shafts in w
@@ -168,13 +169,23 @@ class Paper:
         return (lambda t: np.asarray(next(sol for end, sol in pieces if t <= end)(t))), at
 
 
+@cache
+def of_the_paper(case: Case) -> tuple[Callable[[float], Array], float]:
+    """6.5 s of a case with the tyre as printed."""
+    return Paper(case, math.tan(0.45 * math.pi) * 0.1).run(6.5)
+
+
 @pytest.mark.proof
-@pytest.mark.parametrize("case", CASES[:1] + CASES[2:3], ids=lambda case: case.name)
-def test_train_and_chassis_follow_the_equations_of_the_paper(case: Case) -> None:
-    T, period = 6.5, 1e-3
+@pytest.mark.parametrize(("case", "period"), [
+    *((case, 1e-3) for case in CASES), *((case, PERIOD) for case in CASES if case.name != "Simple"),
+], ids=lambda value: getattr(value, "name", str(value)))  # fmt: skip
+def test_train_and_chassis_follow_the_equations_of_the_paper(case: Case, period: float) -> None:
+    """All cases of table 4, at one exchange a tick and at the script's own period, whose error is up to twice
+    as large."""
+    T, most = 6.5, 2e-4 * min((period / 1e-3) ** 2, 2.0)
     tyre = Tyre(form="printed")
     run = drive(case, tyre, T, period=period)
-    reference, lock = Paper(case, math.tan(0.45 * math.pi) * 0.1).run(T)
+    reference, lock = of_the_paper(case)
     r = run.result
     ours = r.time[np.flatnonzero((r["brake_R.mode"] == 0) & (r.time > BRAKE_AT + 0.01))[0]]
     assert abs(ours - lock) <= 1.5e-3, "seen at the end of its tick"
@@ -185,23 +196,13 @@ def test_train_and_chassis_follow_the_equations_of_the_paper(case: Case) -> None
     for name, place in places.items():
         scale = np.abs(expected[:, place]).max()
         np.testing.assert_allclose(
-            run.commands[f"car.{name}"][rows], expected[:, place], rtol=0, atol=2e-4 * scale, err_msg=name
+            run.commands[f"car.{name}"][rows], expected[:, place], rtol=0, atol=most * scale, err_msg=name
         )
     ticks = np.rint(times / 1e-3).astype(int)
     for name, shaft in (("engine", H), ("A_L", AL), ("A_R", AR), ("C_L", CL)):
         scale = np.abs(expected[:, shaft]).max()
         np.testing.assert_allclose(r[f"{name}.w"][ticks], expected[:, shaft], rtol=0, atol=5e-4 * scale, err_msg=name)
     assert r["A_L.w"][-1] / r["A_R.w"][-1] == pytest.approx(81 / 49, rel=1e-9)
-
-
-def test_the_exchange_is_of_second_order() -> None:
-    """Of train and chassis, against a period eight times as short; ticks as short as the shortest period."""
-    ends = {}
-    for period in (4e-3, 2e-3, 0.5e-3):
-        run = drive(CASES[0], Tyre(form="printed"), 0.6, period=period, tick=0.5e-3)
-        ends[period] = np.array([run.commands[f"car.{name}"][-1] for name in ("vx", "w_L")])
-    error = {period: np.abs(ends[period] - ends[0.5e-3]).max() for period in (4e-3, 2e-3)}
-    assert error[4e-3] / error[2e-3] > 3.0
 
 
 def test_energy_of_the_chassis_closes() -> None:
