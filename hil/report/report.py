@@ -12,6 +12,7 @@ from torqueloop.hil.report.checks import Check, check_run
 from torqueloop.hil.report.collect import Run, load_run
 from torqueloop.hil.report.energy import EnergyBalance, energy_balance
 from torqueloop.hil.report.metrics import build_metrics, complete_stats
+from torqueloop.hil.report.monitors import drive_of, monitor_checks
 from torqueloop.hil.report.scenario_checks import Verdict, verdicts
 from torqueloop.hil.report.shift_quality import ShiftQuality, quality_metrics, shift_quality
 from torqueloop.hil.results.gates import GateResult, evaluate, parse_gates
@@ -72,6 +73,9 @@ def analyse(run_dir: Path | str, gates: str | Iterable[str] | Mapping[str, str] 
     # the gates of the run were looked at before it began: what one of them misses was not measured
     results = evaluate(asked, {**{name: None for g in own for name in g.names}, **metrics})
     checks = check_run(run, stats, metrics, energy)
+    if run.info.monitors is not None and run.signals is not None:
+        drive = drive_of(run.info.monitors, run.signals, stats, bands, found, quality, run.gears)
+        checks += monitor_checks(run.info.monitors, drive)
     judged = verdicts(run.info.scenario, run.signals, quality) if run.info.scenario is not None else []
     checks += [Check(f"{v.kind} {v.name!r}", v.passed, v.text) for v in judged]
     return Report(run, stats, rebuilt, metrics, bands, found, energy, results, checks, judged, quality)

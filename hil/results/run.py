@@ -19,6 +19,7 @@ from typing import Any
 
 from torqueloop.hil.results.clock import INLINE, NO_METRIC, ClockStats
 from torqueloop.hil.results.links import BusStats, ControlStats, PeerStats, TelemetryStats, VehicleStats
+from torqueloop.hil.results.monitors import MonitorSpec
 from torqueloop.hil.results.scenario import ScenarioInfo
 
 
@@ -251,6 +252,8 @@ class RunInfo:
     model_digest: str | None = None
     #: conditions it was started with, by name
     gates: dict[str, str] = field(default_factory=dict)
+    #: what its drive is held to by itself; None: nothing
+    monitors: MonitorSpec | None = None
     #: endpoint of the control channel
     control: str | None = None
     #: endpoint of the telemetry

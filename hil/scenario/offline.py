@@ -46,6 +46,8 @@ from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.results.clock import ClockStats
 from torqueloop.hil.results.files import write_run_info
 from torqueloop.hil.results.run import EnergyStats, RunInfo, RunStats, SolverStats
+from torqueloop.hil.rig.describe.monitor_plan import limits_of
+from torqueloop.hil.rig.describe.monitor_table import Monitors
 
 
 class ScenarioTable(ConfigTable):
@@ -76,6 +78,7 @@ class ScenarioConfig(ConfigTable):
     inputs: dict[str, Any] = {}
     #: name -> condition, as in a rig file
     gates: dict[str, str] = {}
+    monitors: Monitors = Monitors()
 
 
 def load_scenario(path: Path | str) -> tuple[ScenarioConfig, Any, dict[str, sources.Signal]]:
@@ -159,6 +162,7 @@ def simulate(
         kernel=kernel,
         model_digest=model.digest(),
         gates=dict(config.gates),
+        monitors=limits_of(path, config.monitors, load(powertrain_of(path, config), table.set).gears, table.duration_s),
         command=list(sys.argv),
         version=torqueloop.__version__,
         python=platform.python_version(),

@@ -24,8 +24,7 @@ from torqueloop.hil.results.files import read_run_info, write_run_info
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three runs of 2.2 s: twice the same, once with another pedal."""
     base = tmp_path_factory.mktemp("api")
-    gone = {"gates.all_gears": None}
-    for name, overrides in (("a", gone), ("b", gone), ("other", {**gone, "driver.pedal": [[0.0, 0.0], [1.0, 0.9]]})):
+    for name, overrides in (("a", {}), ("b", {}), ("other", {"driver.pedal": [[0.0, 0.0], [1.0, 0.9]]})):
         tl.run("desk_4hp22", duration=2.2, out=base / name, overrides=overrides)
     return base
 

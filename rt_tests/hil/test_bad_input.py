@@ -90,8 +90,9 @@ MISTAKES = {
     "two masses": (VEHICLE, "mass_kg = 1500", "mass_kg = 1600", ["1600", "1500"]),
     "no TCU file": (RIG, "soft_4hp22.toml", "soft.toml", ["[ecu.tcu]", "soft.toml", "no such file"]),
     "no number": (RIG, "[1.7, 1.0]]\nkick", "[1.7, nan]]\nkick", ["pedal[2][1] = nan", "[driver]", "finite"]),
-    "gate on nothing": (RIG, "shifts >= 3", "shift >= 3", ["'shift'", "[gates]", "did you mean 'shifts'"]),
-    "gate that is none": (RIG, "shifts >= 3", "shifts => 3", ["all_gears", "column 8"]),
+    "gate on nothing": (RIG, "recording_lost == 0", "recording_lots == 0",
+                        ["'recording_lots'", "[gates]", "did you mean 'recording_lost'"]),
+    "gate that is none": (RIG, "recording_lost == 0", "recording_lost => 0", ["nothing_lost", "column 16"]),
 }  # fmt: skip
 
 
@@ -181,7 +182,8 @@ def test_directories_that_cannot_be_used_are_refused(tmp_path: Path, command: st
 
 def test_quiet_run_that_fails_says_why(tmp_path: Path) -> None:
     status, text = call(
-        "run", DESK, "--clock", "virtual", "--duration", "0.5", "--out", tmp_path / "run", "--quiet", "--no-html"
+        "run", DESK, "--clock", "virtual", "--duration", "0.5", "--out", tmp_path / "run", "--quiet", "--no-html",
+        "--gate", "shifts >= 3",
     )
     assert status == 1 and "failed: shifts >= 3: shifts = 0" in text
 

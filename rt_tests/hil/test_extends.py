@@ -155,10 +155,11 @@ def test_set_on_the_command_line_is_in_effect_and_recorded(tmp_path: Path) -> No
     arguments = ["run", "desk_4hp22", "--clock", "virtual", "--duration", "0.1", "--no-html", "-q"]
     done = CliRunner().invoke(
         cli.app,
-        [*arguments, "--out", str(tmp_path / "r"), "--set", "gates.all_gears=shifts >= 0", "--set", "rig.name=x"],
+        [*arguments, "--out", str(tmp_path / "r"), "--set", "gates.nothing_lost=recording_lost >= 0",
+         "--set", "rig.name=x"],
     )
     assert done.exit_code == 0, done.output
     info = json.loads((tmp_path / "r" / "run.json").read_text())
-    assert info["overrides"] == {"gates.all_gears": "shifts >= 0", "rig.name": "x"} and info["rig"] == "x"
+    assert info["overrides"] == {"gates.nothing_lost": "recording_lost >= 0", "rig.name": "x"} and info["rig"] == "x"
     done = CliRunner().invoke(cli.app, [*arguments, "--out", str(tmp_path / "s"), "--set", "clock.tick=1"])
     assert done.exit_code == 2 and "unknown key 'tick'" in done.output and not (tmp_path / "s").exists()

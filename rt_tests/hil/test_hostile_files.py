@@ -77,7 +77,7 @@ def test_inputs_of_a_scenario_are_numbers_their_law_is_made_for(configs: Path, v
 #: (file, old, new), the file that is checked, words
 MISTAKES = {
     "empty gate of a scenario": (SCENARIO, '"shifts == 3"', '""', SCENARIO, ["upshifts", "holds no condition"]),
-    "empty gate of a rig": (RIG, '"shifts >= 3"', '" "', RIG, ["all_gears", "holds no condition"]),
+    "empty gate of a rig": (RIG, '"recording_lost == 0"', '" "', RIG, ["nothing_lost", "holds no condition"]),
     "massless car": (DRIVE, "m_kg = 1500", "m_kg = 0", RIG, ["car", "0 kg"]),
     "idle speed": (DRIVE, "w_idle_radps = 80", "w_idle_radps = 1e30", DRIVE, ["w_idle_radps", "1e+06"]),
     "pedal of the driver": (RIG, "[1.7, 1.0]]\nkick", "[1.7, 2e9]]\nkick", RIG, ["driver.pedal", "0 .. 1"]),

@@ -25,6 +25,7 @@ from torqueloop.hil.rig.describe.devices import EngineControlTable, Sensor
 from torqueloop.hil.rig.describe.fault_tables import Fault
 from torqueloop.hil.rig.describe.hydraulics import HydraulicsTable
 from torqueloop.hil.rig.describe.links import Link, written_out
+from torqueloop.hil.rig.describe.monitor_table import Monitors
 from torqueloop.hil.rig.describe.peer_tables import (
     LONGEST_S,
     Bus,
@@ -248,6 +249,7 @@ class RigConfig(ConfigTable):
     faults: list[Fault] = []
     #: name -> condition, see hil/results/gates.py
     gates: dict[str, str] = {}
+    monitors: Monitors = Monitors()
     record: Record = Record()
 
     @field_validator("inputs", "outputs", mode="before")

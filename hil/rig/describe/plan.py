@@ -32,6 +32,7 @@ from torqueloop.hil.rig.describe.hydraulic_plan import command_signal
 from torqueloop.hil.rig.describe.hydraulics import HydraulicsConfig, load_hydraulics
 from torqueloop.hil.rig.describe.known_plan import known_of
 from torqueloop.hil.rig.describe.links import Link
+from torqueloop.hil.rig.describe.monitor_plan import monitor_spec
 from torqueloop.hil.rig.describe.peer_tables import relative
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan
 from torqueloop.hil.rig.describe.signals import SignalTable
@@ -122,7 +123,7 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
         for k, (name, database) in enumerate(databases.items())
     ]  # fmt: skip
     plan = RigPlan(path, config, driveline, compiled, table, in_slot, out_slot, buses, drivers=drivers,
-                   controllers=controllers)  # fmt: skip
+                   controllers=controllers, monitors=monitor_spec(path, config, driveline))  # fmt: skip
     Wiring(plan, first_step, hydraulics, devices).all()
     return plan
 

@@ -15,6 +15,7 @@ from torqueloop.cython_kernels.tick.send_rows import SendRow
 from torqueloop.hil.can.database import CanDatabase, SignalInfo
 from torqueloop.hil.can.known import Known, doubts
 from torqueloop.hil.link.carriers import Carriers
+from torqueloop.hil.results.monitors import MonitorSpec
 from torqueloop.hil.rig.describe.config import RigConfig
 from torqueloop.hil.rig.describe.controller_plan import PlannedController
 from torqueloop.hil.rig.describe.device_plan import PlannedDevices
@@ -177,6 +178,8 @@ class RigPlan:
     reactions: list[tuple[int, float, float]] = field(default_factory=list)
     faults: list[PlannedFault] = field(default_factory=list)
     guards: list[PlannedGuard] = field(default_factory=list)
+    #: what a drive is held to
+    monitors: MonitorSpec = MonitorSpec()
     #: names and slots of the recorded signals
     recorded: list[tuple[str, int]] = field(default_factory=list)
 

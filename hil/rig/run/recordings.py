@@ -123,8 +123,9 @@ class LiveRecordings:
         path.mkdir(parents=True)
         _linked(self._folder.path / "config", path / "config")
         info = replace(
-            self._folder.info, state="running", started=now_text(), ended=None, duration_s=None, gates={}, control=None,
-            telemetry=None, started_from=None, scenario=None, stats=None, part_of=PartOf("../.."),
+            self._folder.info, state="running", started=now_text(), ended=None, duration_s=None, gates={},
+            monitors=None, control=None, telemetry=None, started_from=None, scenario=None, stats=None,
+            part_of=PartOf("../.."),
         )  # fmt: skip
         write_run_info(path, info)
         place = self._place(name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +31,7 @@ from torqueloop.hil.report.report import Report
 from torqueloop.hil.report.write import UnwrittenReport, write_report
 from torqueloop.hil.results.files import plain
 from torqueloop.hil.results.gates import parse_gates
+from torqueloop.hil.results.monitors import MonitorSpec
 from torqueloop.hil.results.run import RunStats, StartedFrom
 from torqueloop.hil.results.scenario import ScenarioInfo
 from torqueloop.hil.rig.assemble.parts import RigParts, build
@@ -129,6 +130,7 @@ def run_rig(
         tick_s=plan.config.clock.tick_s,
         powertrain=plan.driveline.name,
         gates=dict(plan.config.gates),
+        monitors=_held_to(plan, scenario, kept),
         model_digest=plan.compiled.digest(),
         kernel=kernel,
     )
@@ -172,6 +174,12 @@ def run_rig(
             f"what was recorded is in {folder.path} and can be read with `torqueloop report`"
         ) from None
     return RunResult(folder.path, state, stats, report)
+
+
+def _held_to(plan: RigPlan, scenario: ScenarioInfo | None, overrides: Mapping[str, Any]) -> MonitorSpec:
+    """The monitors of a run. A drive that is not the rig file's comes to whatever gear it comes to."""
+    own_drive = scenario is None and not any(key.partition(".")[0] in ("driver", "steps") for key in overrides)
+    return plan.monitors if own_drive else replace(plan.monitors, reaches=0)
 
 
 def _prepare(plan: RigPlan, parts: RigParts, folder: RunFolder, real: bool, kernel: str) -> LiveRun:
