@@ -29,14 +29,14 @@ from torqueloop.hil.results.run import RunStats
 from torqueloop.hil.rig.describe.plan import load_plan
 
 CONFIGS = Path(tl.__file__).parent / "configs"
-#: rig -> the signal of the maker's bus that says the gear, highest gear
+#: rig -> the signal of the maker's bus that says the gear, highest gear, its number before that of first gear
 GEARS = {
-    "desk_bmw_e9x": ("TransmissionData.GearTar", 6),
-    "desk_vw_pq": ("Getriebe_1.GE1_Zielgang", 4),
-    "desk_vw_mqb": ("Getriebe_11.GE_Zielgang", 6),
-    "desk_hyundai": ("TCU12.CUR_GR", 8),
-    "desk_mb_egs52": ("GS_218.gear_actual", 5),
-    "desk_j1939": ("ETC2.CurrentGear", 8),
+    "desk_bmw_e9x": ("TransmissionData.GearTar", 6, 4),
+    "desk_vw_pq": ("Getriebe_1.GE1_Zielgang", 4, 0),
+    "desk_vw_mqb": ("Getriebe_11.GE_Zielgang", 6, 0),
+    "desk_hyundai": ("TCU12.CUR_GR", 8, 0),
+    "desk_mb_egs52": ("GS_218.gear_actual", 5, 0),
+    "desk_j1939": ("ETC2.CurrentGear", 8, 0),
 }
 
 #: some makers' messages say the gear that is wanted: a wish withdrawn while a clutch fills is no gear [s]
@@ -51,7 +51,8 @@ def said_gears(run_dir: Path, rig: str) -> list[int]:
     message = cantools.database.load_file(plan.bus(BUS).database.path).get_message_by_name(name)
     frames = read_bus(run_dir)[0]
     wanted = frames[(frames["bus"] == number) & (frames["id"] & 0x1FFFFFFF == message.frame_id)]
-    gears = [int(message.decode(f["data"].tobytes()[: f["dlc"]], decode_choices=False)[signal]) for f in wanted]
+    said = (message.decode(f["data"].tobytes()[: f["dlc"]], decode_choices=False)[signal] for f in wanted)
+    gears = [int(number) - GEARS[rig][2] for number in said]
     changes = [k for k in range(len(gears)) if k == 0 or gears[k] != gears[k - 1]]
     ends = [*changes[1:], len(gears) - 1]
     long = [

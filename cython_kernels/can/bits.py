@@ -55,7 +55,7 @@ def parts(field: Split | None) -> tuple[Field, ...]:
     """The parts of a field; none of None."""
     if field is None:
         return ()
-    return (field,) if isinstance(field[0], int) else field  # type: ignore[return-value]
+    return field if isinstance(field[0], tuple) else (field,)
 
 
 def places(where: str, n_bytes: int, field: Split) -> tuple[Place, ...]:

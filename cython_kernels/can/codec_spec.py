@@ -155,6 +155,8 @@ def message_fields(message: MessageSpec) -> MessageFields:
     if not all(0 <= t <= TIME_MAX_NS for t in times):
         named = "timeout {} ns, cycle {} ns, first sending {} ns, gap {} ns".format(*times)
         raise ValueError(f"{where}: {named}; allowed 0..{TIME_MAX_NS}")
+    checksum: Split | None
+    counter: Split | None
     checksum, counter, header = header_fields(message)
     if checksum is None:
         counter = message.counter

@@ -19,6 +19,17 @@ cdef enum:
 cdef enum:
     SENSOR_CURVE = 0
     SENSOR_TEETH = 1
+    SENSOR_MOVES = 2
+
+# Signals of a lever that sends movements, in this order.
+cdef enum:
+    MOVE_VALUE = 0              # what it sends now
+    MOVE_AT = 1                 # position the driver has asked for with the movements so far
+    MOVE_LEFT = 2               # time until the next movement may begin [s]
+    N_MOVES = 3
+
+cdef enum:
+    POSITIONS = 9               # of the driver's lever
 
 cdef struct sensor_t:
     int32_t kind
@@ -26,11 +37,13 @@ cdef struct sensor_t:
     int32_t out                 # slot of its first own signal
     int32_t n                   # curve: points
     double* x
-    double* y
+    double* y                   # moves: what is sent on the way from a position to another, POSITIONS x POSITIONS
     double per_rad              # teeth over 2 pi
     double standstill_s         # no edge for longer: it stands
     double jitter               # edge off its place by up to this share of a tooth
     double dropout              # probability that an edge is not seen
+    double hold_s               # moves: a movement is sent for so long, then rest for as long at least
+    double rest                 # moves: what is sent at rest
     int32_t signed_speed        # 1: it knows the direction, and the computed speed has a sign
     uint64_t seed
 

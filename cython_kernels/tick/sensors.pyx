@@ -2,6 +2,8 @@
 
     curve   y = table(x), linear between its points, constant outside: positions of a lever as a maker counts them,
             resistance of a temperature sensor, supply voltage
+    moves   a lever with a rest position: when the driver's lever goes from a position to another, the value of that
+            movement for hold_s, then the value at rest for as long at least. A car stands in P at the begin
     teeth   a wheel with Z teeth: a' = Z w / 2 pi, an edge each time a passes a whole number. Over a tick a moves with the
             mean of both ends' speeds; the time of an edge follows linearly. An edge is off its place by up to
             jitter teeth and missing with the probability dropout: splitmix64 of seed and number of the edge, so that
@@ -17,6 +19,8 @@ from torqueloop.cython_kernels.rings.buffer cimport PyBuffer_Release, doubles_of
 #: signals of a sensor of teeth: (name, unit); "" is the sensor itself
 TEETH_SIGNALS = (("", "rad/s"), ("count", "1"), ("edges", "1"), ("period", "s"), ("direction", "1"), ("angle", "1"),
                  ("age", "s"), ("speed", "rad/s"))
+#: signals of a lever that sends movements
+MOVES_SIGNALS = (("", "1"), ("at", "1"), ("left", "s"))
 #: most edges of one tick: beyond, the tick counts no more (a wheel of 100 teeth at 60000 rpm has 100 in 1 ms)
 cdef int MOST_EDGES = 1000
 
@@ -39,6 +43,17 @@ cdef inline double _curve(const sensor_t* s, double x) noexcept nogil:
     while x >= s.x[k + 1]:
         k += 1
     return s.y[k] + (s.y[k + 1] - s.y[k]) / (s.x[k + 1] - s.x[k]) * (x - s.x[k])
+
+
+cdef inline void _moves(const sensor_t* s, double T, double* own, double wanted) noexcept nogil:
+    cdef int at = <int> own[MOVE_AT], to = <int> (wanted + 0.5)
+    if own[MOVE_LEFT] > 0.0:
+        own[MOVE_LEFT] -= T
+    if own[MOVE_LEFT] <= 0.5 * T and to != at and 0 <= to < POSITIONS:
+        own[MOVE_AT], own[MOVE_LEFT] = to, 2.0 * s.hold_s
+        own[MOVE_VALUE] = s.y[at * POSITIONS + to]
+    elif own[MOVE_LEFT] <= s.hold_s + 0.5 * T:
+        own[MOVE_VALUE] = s.rest
 
 
 cdef void _teeth(const sensor_t* s, double T, double* own, double w) noexcept nogil:
@@ -85,6 +100,8 @@ cdef void sensors_tick(const sensors_t* m, double* sig) noexcept nogil:
         s = &m.sensor[k]
         if s.kind == SENSOR_CURVE:
             sig[s.out] = _curve(s, sig[s.source])
+        elif s.kind == SENSOR_MOVES:
+            _moves(s, m.tick_s, sig + s.out, sig[s.source])
         else:
             _teeth(s, m.tick_s, sig + s.out, sig[s.source])
 
@@ -118,6 +135,20 @@ cdef class Sensors(Blocks):
         s.y = <double*>self.block(s.n * sizeof(double))
         for k in range(s.n):
             s.x[k], s.y[k] = points[k]
+
+    def set_moves(self, int index, *, source: int, out: int, rest: float, hold_s: float, codes: list) -> None:
+        """A lever that sends movements; codes: 9 x 9 numbers, from a position (row) to another (column)."""
+        cdef int k
+        if not 0 <= index < self.m.n:
+            raise IndexError(f"sensor {index} of {self.m.n}")
+        if len(codes) != POSITIONS * POSITIONS or not hold_s > 0.0:
+            raise ValueError(f"{len(codes)} codes, held {hold_s} s: allowed: {POSITIONS * POSITIONS}, above 0")
+        self.slot(out + N_MOVES - 1)
+        cdef sensor_t* s = &self.m.sensor[index]
+        s.kind, s.source, s.out, s.rest, s.hold_s = SENSOR_MOVES, self.slot(source), self.slot(out), rest, hold_s
+        s.y = <double*>self.block(POSITIONS * POSITIONS * sizeof(double))
+        for k in range(POSITIONS * POSITIONS):
+            s.y[k] = codes[k]
 
     def set_teeth(self, int index, *, source: int, out: int, teeth: int, standstill_s: float, jitter: float,
                   dropout: float, signed_speed: bool, seed: int) -> None:

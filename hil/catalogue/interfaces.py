@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from torqueloop.cython_kernels.can.bits import width
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.known import WORDS, Known
 from torqueloop.hil.can.load import read_database
@@ -36,11 +37,14 @@ checksums and counters, and takes from there what the maker's control unit takes
 bus. Pressures, and the speeds that have no signal there, go over the rig's own bus. `torqueloop run RIG
 [--clock virtual]` drives through all gears.
 
-The databases are those of opendbc (MIT, `configs/LICENSE-OPENDBC.txt`), cut to these messages; those of Mercedes-Benz
-and SAE J1939 are written from published facts. All of it is public knowledge from outside: meanings may be wrong, and
-where a rule is not public the table says so with a dash. Each table says how a message is known: recorded on a real
-bus, published by its maker, by two independent sources, by one, or assumed; `torqueloop bus scan --check` compares that
-with a recording of your car ([check_interface.md](check_interface.md)). Keys of an interface file:
+The databases begin with those of opendbc (MIT, `configs/LICENSE-OPENDBC.txt`), cut to these messages; those of
+Mercedes-Benz and SAE J1939 are written from published facts. Places, scalings, lengths and periods are compared field
+by field with recordings of real cars, makers' lists and second databases (`python scripts/can_facts.py`; facts with
+their sources: `rt_tests/reference/can`), and recorded frames are decoded to the values of their sources. All of it is
+public knowledge from outside: meanings may be wrong, and where a rule is not public the table says so with a dash. Each
+table says how a message is known: recorded on a real bus, published by its maker, by two independent sources, by one,
+or assumed; `torqueloop bus scan --check` compares that with a recording of your car
+([check_interface.md](check_interface.md)). Keys of an interface file:
 [interface_file.md](interface_file.md). With a real control unit, take `[ecu.tcu]` out and wire `[inputs]` to what it
 sends ([connect_your_ecu.md](connect_your_ecu.md)).
 """
@@ -161,7 +165,7 @@ def rows(plan: RigPlan, bus: BusPlan, interface: InterfaceConfig) -> list[Row]:
 def _protection(message: Any) -> str:
     parts = [f"checksum {message.e2e}"] if message.e2e != "NONE" else []
     if message.counter is not None:
-        most = (1 << message.counter[1]) - 1 if message.counter_max is None else message.counter_max
+        most = (1 << width(message.counter)) - 1 if message.counter_max is None else message.counter_max
         parts.append(f"counter 0..{most}")
     return ", ".join(parts)
 

@@ -26,6 +26,7 @@ REQUEST, ALL = 0xEA, 0xFF
 def interface_database(config: InterfaceConfig, path: Path, node: str) -> CanDatabase:
     """The maker's database as the control unit's node sees it, with every signal the interface names."""
     needed = [r.signal for r in config.receive.values()] + list(config.send)
+    needed += [f"{r.signal.rpartition('.')[0]}.{r.park}" for r in config.receive.values() if r.park is not None]
     return CanDatabase.load(path, node, needed=needed, timeouts_s={"*": 0.0})
 
 
@@ -54,6 +55,8 @@ class MakerBus:
         self.values: dict[str, float | str] = {}
         self.refused: dict[str, int] = {}
         self._last_good: dict[str, float] = {}
+        #: what the lever sent last
+        self._last_move: float = 0.0
         self._wanted: dict[str, list[tuple[str, Received]]] = {}
         for quantity, received in config.receive.items():
             message, _, _ = received.signal.rpartition(".")
@@ -62,6 +65,7 @@ class MakerBus:
         self._claim = config.address_claim
         if self._claim is not None:
             database.message(self._claim.claim)
+        self._period_s = period_s
         self._cyclic = self._plan(period_s)
         #: address claim: to be sent at the next step; lost to another node
         self._claim_due = self._claim is not None
@@ -103,12 +107,25 @@ class MakerBus:
         self._last_good[name] = t_s
         for quantity, received in self._wanted.get(name, ()):
             number = values[received.signal.rpartition(".")[2]]
-            if quantity == "lever":
+            if received.moves:
+                self._moved(received, number, values)
+            elif quantity == "lever":
                 word = next((w for w, v in received.words.items() if abs(v - number) < 1e-9), None)
                 if word is not None:
                     self.values[quantity] = word
             else:
                 self.values[quantity] = received.gain * number + received.offset
+
+    def _moved(self, received: Received, number: float, values: Mapping[str, float]) -> None:
+        """A movement of the lever, or the park button: each begins a new wish."""
+        pressed = received.park is not None and values[received.park] == 1.0
+        move = received.moves.get(f"{number:g}")
+        at = str(self.values.setdefault("lever", "P"))
+        if pressed:
+            self.values["lever"] = "P"
+        elif move is not None and number != self._last_move:
+            self.values["lever"] = move if isinstance(move, str) else move.get(at, at)
+        self._last_move = number
 
     def lost(self, t_s: float) -> set[str]:
         """What is lost by silence: "speeds", "driver"."""
@@ -155,15 +172,16 @@ class MakerBus:
         active = numbers["torque_limit_active"] > 0.0
         for message in self._cyclic:
             if step % message.every == message.offset and (active or not message.only_active):
-                values = self._content(message.name, numbers, words, active)
+                values = self._content(message.name, step, numbers, words)
                 data = self.codec.encode(message.name, values)
                 out.append(Frame(message.can_id, data, message.flags, self.bus))
         return out
 
     def _content(
-        self, message: str, numbers: Mapping[str, float], words: Mapping[str, str], active: bool
+        self, message: str, step: int, numbers: Mapping[str, float], words: Mapping[str, str]
     ) -> dict[str, float | str]:
         values: dict[str, float | str] = {}
+        active = numbers["torque_limit_active"] > 0.0
         for name, sent in self.config.send.items():
             of_message, _, signal = name.rpartition(".")
             if of_message != message:
@@ -174,8 +192,12 @@ class MakerBus:
                 number = sent.words.get(words[sent.of], sent.otherwise)
             elif sent.inactive is not None and not active:
                 number = sent.inactive
+            elif sent.neutral is not None and words["gear_actual"] in ("P", "N"):
+                number = sent.neutral
             else:
                 number = sent.gain * numbers[sent.of] + sent.offset
+            if sent.toggle_s is not None:
+                number *= int((step + 0.5) * self._period_s / sent.toggle_s) % 2
             values[signal] = number
         return values
 
@@ -189,11 +211,12 @@ class MakerBus:
             "last_good": dict(self._last_good),
             "claim_due": self._claim_due,
             "address_lost": self.address_lost,
+            "last_move": self._last_move,
         }
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Inverse of save."""
         self.codec.load(data["codec"])
         self.values, self.refused = dict(data["values"]), dict(data["refused"])
-        self._last_good = dict(data["last_good"])
+        self._last_good, self._last_move = dict(data["last_good"]), float(data["last_move"])
         self._claim_due, self.address_lost = bool(data["claim_due"]), bool(data["address_lost"])

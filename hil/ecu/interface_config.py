@@ -60,6 +60,11 @@ class Received(ConfigTable):
     offset: float = 0.0
     #: positions of the lever -> value of the signal; other values leave the lever as it is
     words: dict[str, float] = {}
+    #: a lever that sends movements: value of the signal -> position, or position it is in -> position; other values
+    #: leave the lever as it is. It begins in P
+    moves: dict[str, str | dict[str, str]] = {}
+    #: signal of the same message that is 1 while the park button is pressed
+    park: str | None = None
 
 
 class Sent(ConfigTable):
@@ -81,6 +86,10 @@ class Sent(ConfigTable):
     otherwise: float = 0.0
     #: value of the signal while no torque is asked for
     inactive: float | None = None
+    #: value of the signal in P and N, where there is no ratio
+    neutral: float | None = None
+    #: 0 and the value in turn, changing so often, while torque is asked for [s]
+    toggle_s: Annotated[float, Field(gt=0, le=10)] | None = None
 
     @model_validator(mode="after")
     def _one(self) -> Sent:
@@ -142,8 +151,11 @@ class InterfaceConfig(ConfigTable):
             if name not in RECEIVED:
                 raise BadValue("[receive]: {value} is no quantity the control unit takes", value=name,
                                allowed=", ".join(RECEIVED))  # fmt: skip
-            if (name == "lever") != bool(received.words):
-                raise BadValue("[receive] {value}: words belong to the lever, and it needs them", value=name)
+            if (name == "lever") != (bool(received.words) != bool(received.moves)):
+                problem = "[receive] {value}: words or moves belong to the lever, and it needs one of them"
+                raise BadValue(problem, value=name)
+            if received.park is not None and not received.moves:
+                raise BadValue("[receive] {value}: park belongs to a lever with moves", value=name)
         return table
 
 

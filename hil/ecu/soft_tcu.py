@@ -301,7 +301,7 @@ class SoftTcu:
             "slip": now.w_engine - now.w_turbine,
             "pedal": now.pedal,
             "T_oil": now.T_oil,
-            "ratio": self.config.gears[commands.gear_actual].ratio,
+            "ratio": abs(self.config.gears[commands.gear_actual].ratio),
             "w_synchron": max(0.0, now.w_out * self.config.gears[commands.gear_target].ratio) * commands.shifting,
             "torque_limit": transmission.request.limit,
             "torque_limit_active": float(transmission.request.active),

@@ -173,6 +173,24 @@ def test_a_curve_is_linear_between_and_constant_outside() -> None:
         assert sig[3] == pytest.approx(float(np.interp(x, [p[0] for p in points], [p[1] for p in points])))
 
 
+def test_a_lever_with_a_rest_position_sends_each_movement_for_a_while_and_then_rests() -> None:
+    made = Sensors(10, 1, T)
+    # 9 x 9: from P (0), R (1), N (2), D (3)
+    codes = [float(10 * (1 + start) + to) for start in range(9) for to in range(9)]
+    made.set_moves(0, source=2, out=3, rest=0.0, hold_s=0.01, codes=codes)
+    sig, told = np.zeros(10), []
+    # the driver: D at once, R 3 ms later, while the movement to D is still sent
+    for tick in range(60):
+        sig[2] = 3.0 if tick < 3 else 1.0
+        made.tick(sig)
+        told.append(float(sig[3]))
+    to_d, to_r = 13.0, 41.0
+    assert told == [to_d] * 10 + [0.0] * 10 + [to_r] * 10 + [0.0] * 30
+    sig[2] = 9.0
+    made.tick(sig)
+    assert sig[3] == 0.0, "no position of the lever"
+
+
 def test_what_would_leave_the_memory_is_refused() -> None:
     made = Sensors(10, 1, T)
     with pytest.raises(IndexError, match="slot 10"):

@@ -45,7 +45,8 @@ def add_signals(table: SignalTable, engine: EngineControlTable | None, given: Ma
         if sensor.kind == "curve":
             table.add(f"sensor.{name}", sensor.unit)
         else:
-            table.add_all((f"sensor.{name}.{n}".rstrip("."), unit) for n, unit in sensors.TEETH_SIGNALS)
+            own = sensors.MOVES_SIGNALS if sensor.kind == "moves" else sensors.TEETH_SIGNALS
+            table.add_all((f"sensor.{name}.{n}".rstrip("."), unit) for n, unit in own)
     return first
 
 
@@ -109,6 +110,9 @@ class _Plan:
         out = self.table.slot(f"sensor.{name}")
         if s.kind == "curve":
             return "set_curve", {"source": self.slot(s.signal, table, "signal"), "out": out, "points": s.curve()}
+        if s.kind == "moves":
+            source = self.slot(s.signal, table, "signal")
+            return "set_moves", {"source": source, "out": out, "rest": s.rest, "hold_s": s.hold_s, "codes": s.codes()}
         return "set_teeth", {
             "source": self.slot(s.signal, table, "signal", "rad/s"),
             "out": out,

@@ -71,8 +71,9 @@ class EngineControlTable(ConfigTable):
 class Sensor(ConfigTable):
     """[sensors.NAME]: a signal sensor.NAME that is made of another one."""
 
-    #: curve: a table; teeth: a toothed wheel whose edges are counted
-    kind: Literal["curve", "teeth"]
+    #: curve: a table; teeth: a toothed wheel whose edges are counted; moves: a lever with a rest position, which sends
+    #: movements instead of positions
+    kind: Literal["curve", "teeth", "moves"]
     #: signal it looks at
     signal: str
     #: curve: points [x, y], x in SI, linear between, constant outside
@@ -81,6 +82,12 @@ class Sensor(ConfigTable):
     words: dict[str, float] = {}
     #: curve: unit of y
     unit: Literal["1", "rad/s", "m/s", "Nm", "K", "Pa", "V", "A", "Ohm", "s"] = "1"
+    #: moves: position the driver goes to -> what is sent, or position he comes from -> what is sent
+    moves: dict[str, float | dict[str, float]] = {}
+    #: moves: what is sent at rest
+    rest: float = 0.0
+    #: moves: a movement is sent for so long, then rest for as long at least [s]
+    hold_s: Annotated[float, Field(gt=0, le=5)] = 0.1
     #: teeth: their number
     teeth: Annotated[int, Field(ge=1, le=1000)] = 60
     #: teeth: no edge for longer means standstill [s]
@@ -110,6 +117,17 @@ class Sensor(ConfigTable):
             if name not in LEVERS:
                 raise BadValue("words: {value} is no position of the lever", key="words", value=name,
                                allowed=", ".join(LEVERS))  # fmt: skip
+        if (self.kind == "moves") != bool(self.moves):
+            raise BadValue("a sensor of kind moves has moves, no other has", key="moves")
+        for name, codes in self.moves.items():
+            missing = set(self.moves) - {name, *(codes if isinstance(codes, dict) else self.moves)}
+            if missing:
+                raise BadValue(f"moves: no value on the way to {name} from {', '.join(sorted(missing))}", key="moves",
+                               value=name)  # fmt: skip
+            for word in (name, *(codes if isinstance(codes, dict) else ())):
+                if word not in LEVERS:
+                    raise BadValue("moves: {value} is no position of the lever", key="moves", value=word,
+                                   allowed=", ".join(LEVERS))  # fmt: skip
         if self.points and len(self.points) < 2:
             raise BadValue("a curve has two points or more", key="points", value=len(self.points))
         for (a, _), (b, _) in pairwise(self.points):
@@ -117,6 +135,15 @@ class Sensor(ConfigTable):
                 raise BadValue("points: the first numbers do not rise at {value}", key="points", value=b,
                                allowed="strictly rising")  # fmt: skip
         return self
+
+    def codes(self) -> list[float]:
+        """What a lever sends on the way from each position (rows) to each other (columns); rest where it has no way."""
+        found = [self.rest] * len(LEVERS) ** 2
+        for to, codes in self.moves.items():
+            for start in LEVERS:
+                code = codes.get(start, self.rest) if isinstance(codes, dict) else codes
+                found[LEVERS.index(start) * len(LEVERS) + LEVERS.index(to)] = code
+        return found
 
     def curve(self) -> list[tuple[float, float]]:
         """Points of a curve; those of words stand at the numbers of the positions."""
