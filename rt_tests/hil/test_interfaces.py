@@ -232,4 +232,4 @@ def test_messages_and_signals_are_those_of_opendbc(ours: str) -> None:
             if signal.name not in CHANGED:
                 assert (signal.scale, signal.offset, signal.is_signed) == (same.scale, same.offset, same.is_signed)
             count += 1
-    assert count > 15
+    assert count > 5
