@@ -31,7 +31,8 @@ _LOG_SUFFIXES = {".blf", ".asc", ".log", ".mf4", ".trc"}
 INSTALLED = Path("config") / "installed"
 #: keys whose text may be the bare name of an installed file
 _BARE_KEYS = {
-    "extends", "include", "gearbox", "start", "powertrain", "database", "config", "file", "model", "csv",
+    "extends", "include", "gearbox", "start", "powertrain", "database", "config", "file", "model", "csv", "interface",
+    "known",
 }  # fmt: skip
 
 
