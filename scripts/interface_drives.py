@@ -37,8 +37,12 @@ GEARS = {
     "desk_hyundai": ("TCU12.CUR_GR", 8, 0),
     "desk_mb_egs52": ("GS_218.gear_actual", 5, 0),
     "desk_j1939": ("ETC2.CurrentGear", 8, 0),
+    "desk_vw_mlb": ("Getriebe_03.GE_Zielgang", 8, 0),
+    "desk_ram_dt": ("TCM_1.ACTUAL_GEAR", 8, 0),
 }
 
+#: rig -> number in that signal -> gear, where no one offset does it; 0: no gear forwards
+NUMBERS = {"desk_vw_mlb": {8: 0, 11: 8}}
 #: some makers' messages say the gear that is wanted: a wish withdrawn while a clutch fills is no gear [s]
 SHORT_S = 0.3
 
@@ -52,7 +56,7 @@ def said_gears(run_dir: Path, rig: str) -> list[int]:
     frames = read_bus(run_dir)[0]
     wanted = frames[(frames["bus"] == number) & (frames["id"] & 0x1FFFFFFF == message.frame_id)]
     said = (message.decode(f["data"].tobytes()[: f["dlc"]], decode_choices=False)[signal] for f in wanted)
-    gears = [int(number) - GEARS[rig][2] for number in said]
+    gears = [NUMBERS.get(rig, {}).get(int(number), int(number) - GEARS[rig][2]) for number in said]
     changes = [k for k in range(len(gears)) if k == 0 or gears[k] != gears[k - 1]]
     ends = [*changes[1:], len(gears) - 1]
     long = [

@@ -4,6 +4,8 @@ needs that bus; addresses are claimed; the page is the actual one, and the datab
 from __future__ import annotations
 
 import json
+import re
+import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +29,8 @@ from judgetools.facts import facts
 
 CONFIGS = Path(tl.__file__).parent / "configs"
 #: database of opendbc's package that ours was cut from
-OPENDBC = {"bmw_e9x": "bmw_e9x_e8x", "vw_pq": "vw_pq", "vw_mqb": "vw_mqb", "hyundai_ccan": "hyundai_2015_ccan"}
+OPENDBC = {"bmw_e9x": "bmw_e9x_e8x", "vw_pq": "vw_pq", "vw_mqb": "vw_mqb", "hyundai_ccan": "hyundai_2015_ccan",
+           "vw_mlb": "vw_mlb"}  # fmt: skip
 #: signals with another scaling than in opendbc on purpose: the inverted copy in its own steps
 CHANGED = {"invertierte_Synchronisations_Wu", "Checksum_170", "KickDownPressed"}
 
@@ -76,6 +79,16 @@ SAID: dict[str, list[tuple[str, str, Callable[[tl.RecordedRun, float], float], f
         ("ETC2", "CurrentGear", lambda r, t: at(r, "TCU_Status.gear_actual", t), 0.0),
         ("EEC1", "EngineSpeed", rpm("engine.w"), 20.0),
     ],
+    "desk_vw_mlb": [
+        ("Getriebe_03", "GE_Eingangsdrehz", rpm("HIL_Speeds.n_turbine"), 60.0),
+        ("Getriebe_03", "GE_Zielgang", lambda r, t: at(r, "TCU_Status.gear_target", t), 0.0),
+        ("Motor_03", "MO_Drehzahl_01", rpm("engine.w"), 20.0),
+    ],
+    "desk_ram_dt": [
+        ("TCM_1", "ACTUAL_GEAR", lambda r, t: at(r, "TCU_Status.gear_actual", t) or 11.0, 0.0),
+        ("TCM_1", "OUTPUT_SPEED", rpm("HIL_Speeds.n_output"), 30.0),
+        ("ECM_1", "ENGINE_RPM", rpm("engine.w"), 20.0),
+    ],
 }
 
 
@@ -93,7 +106,11 @@ def read_by_cantools(run: tl.RecordedRun, name: str) -> dict[str, list[tuple[flo
 
 
 DATABASE = dict(
-    zip(RIGS, ("bmw_e9x", "vw_pq", "vw_mqb", "hyundai_ccan", "mb_egs52", "j1939_transmission"), strict=True)
+    zip(
+        RIGS,
+        ("bmw_e9x", "vw_pq", "vw_mqb", "hyundai_ccan", "mb_egs52", "j1939_transmission", "vw_mlb", "ram_dt"),
+        strict=True,
+    )
 )
 
 
@@ -233,3 +250,22 @@ def test_messages_and_signals_are_those_of_opendbc(ours: str) -> None:
                 assert (signal.scale, signal.offset, signal.is_signed) == (same.scale, same.offset, same.is_signed)
             count += 1
     assert count > 5
+
+
+def test_the_ram_has_the_layouts_of_its_maker_and_its_own_identifiers() -> None:
+    opendbc = pytest.importorskip("opendbc")
+    folder = Path(opendbc.__file__).parent / "dbc" / "generator" / "chrysler"
+    # opendbc's own reader takes number forms and repeated value tables that cantools refuses
+    files = ((folder / name).read_text() for name in ("chrysler_ram_dt.dbc", "_stellantis_common.dbc"))
+    texts = (re.sub(r"(?m)^VAL_.*$", "", text).replace("(.25", "(0.25") for text in files)
+    sources = [cantools.database.load_string(text, "dbc", strict=False) for text in texts]
+    moved = runpy.run_path(str(folder / "_stellantis_common_ram.py"))["chrysler_to_ram"]
+    ids = moved["_stellantis_common_ram_dt_generated.dbc"]
+    ours = cantools.database.load_file(CONFIGS / "can" / "ram_dt.dbc", strict=True)
+    assert len(ours.messages) == 6
+    for message in ours.messages:
+        theirs = next(m for db in sources for m in db.messages if m.name == message.name)
+        assert message.frame_id == ids.get(theirs.frame_id, theirs.frame_id) and message.length == theirs.length
+        assert {s.name: (s.start, s.length, s.byte_order, s.scale, s.offset, s.is_signed) for s in message.signals} == {
+            s.name: (s.start, s.length, s.byte_order, s.scale, s.offset, s.is_signed) for s in theirs.signals
+        }
