@@ -26,6 +26,8 @@ BITS_MIN = 48
 SAMPLE = 24
 #: share of right checksums below which a rule is not told
 SHARE_MIN = 0.5
+#: share of the different frames that may have the same checksum, where none is declared
+COMMONEST_MAX = 0.6
 #: rules with a start value or final XOR of the message: name -> (what it is called, how it enters)
 FREE = {"BMW_CRC8": "init", "CRC8_H2F": "xorout", "VW_MLB": "init", "SUM": "init"}
 
@@ -114,16 +116,20 @@ def _places(spec: MessageSpec, data: np.ndarray) -> list[Split]:
     """Where the checksum may stand: the declared place, then bytes, then half bytes that change."""
     places: list[Split] = [] if spec.crc_bits is None else [spec.crc_bits]
     taken = all_bits(spec.counter)
-    moves = np.bitwise_or.reduce(data ^ data[0], axis=0)
     for byte in range(data.shape[1]):
-        if np.bitwise_count(moves[byte]) >= 5 and not taken & set(range(8 * byte, 8 * byte + 8)):
+        if _changes(data[:, byte]) and not taken & set(range(8 * byte, 8 * byte + 8)):
             places.append((8 * byte, 8, False))
     for nibble in range(2 * data.shape[1]):
-        if np.bitwise_count((moves[nibble // 2] >> 4 * (nibble % 2)) & 15) >= 3:
+        if _changes((data[:, nibble // 2] >> 4 * (nibble % 2)) & 15):
             places.append((4 * nibble, 4, False))
     if data.shape[1] >= 16:
         places.append((0, 16, False))
     return list(dict.fromkeys(places))
+
+
+def _changes(values: np.ndarray) -> bool:
+    """A checksum changes with the frame: none of its values is in most of the different frames."""
+    return bool(np.unique(values, return_counts=True)[1].max() <= COMMONEST_MAX * len(values))
 
 
 def _with(spec: MessageSpec, rule: str, place: Split) -> MessageSpec | None:

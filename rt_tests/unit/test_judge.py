@@ -183,3 +183,10 @@ def test_one_wrong_checksum_of_two_hundred_is_counted() -> None:
     data = [bytes([bmw_sum(0x321, rest)]) + rest for rest in PAYLOADS]
     data[7] = bytes([data[7][0] ^ 1]) + data[7][1:]
     assert fits(bare(0x321, 8), data)[0].text == "byte 0 fits BMW_SUM, 199 of 200"
+
+
+def test_a_field_that_stands_still_but_once_is_no_checksum() -> None:
+    # a lever at rest as recorded: only its counter moves, and a frame of a starting sender has another byte
+    data = [bytes([0x6A, 0x00, 0x80, 0xF0 | k % 14 + 1]) for k in range(400)]
+    data[3] = bytes([0x6A, 0x00, 0xFF, 0xF1])
+    assert fits(bare(0x192, 4), data) == []
