@@ -17,6 +17,8 @@ from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import RangeError, UnknownKeyError
 from torqueloop.core.describe.published import Published
 from torqueloop.core.describe.tables import Table1D
+from torqueloop.hil.cli.facts import physics
+from torqueloop.hil.common.locate import installed
 
 RPM = math.pi / 30.0
 
@@ -102,3 +104,10 @@ def test_published_figures_are_read_and_a_file_that_includes_another_adds_to_the
                                         '[components.a]\nkind = "Inertia"\nJ_kgm2 = 1\n')  # fmt: skip
     (tmp_path / "car.toml").write_text('include = ["part.toml"]\n[published]\npower_kW = 130\n')
     assert tl.load(tmp_path / "car.toml").published == Published(v_max_kmh=209.0, power_kW=130.0)
+
+
+@pytest.mark.parametrize("path", installed("powertrains").values(), ids=lambda path: path.stem)
+def test_every_car_of_the_package_is_plausible(path: Path) -> None:
+    """What `torqueloop check --physics` prints in continuous integration: no warning, for the file and all it uses."""
+    made, wrong, unlike = physics(path)
+    assert made > 10 and not wrong and not unlike, [str(f) for f in wrong] + [f"{s.key}: {s.problem}" for s in unlike]
