@@ -77,7 +77,7 @@ def _local(a: ModelArrays, name: str, k: int) -> str:
         return f"    cdef double on{k} = -e.tau[{k}]"
     vector = {"w": "u", "phi": "e.z", "a": "e.a"}[name]
     sums = " + ".join(["0.0", *_terms(a, k, vector)])
-    offset = f" + m.row_off[{k}]" if name == "phi" else ""
+    offset = f" + s.row_off[{k}]" if name == "phi" else ""
     return f"    cdef double {name}{k} = {sums}{offset}"
 
 

@@ -24,7 +24,7 @@ from torqueloop.core.describe.published import Published
 from torqueloop.core.describe.tables import Columns, Table, Table1D, Table2D
 from torqueloop.core.describe.units import exact, is_number
 
-#: "auto": 4 when there are springs (second order drifts in phase), else 2
+#: "auto": 4 when there are springs (second order drifts in phase) or gears of changing ratio (it loses energy), else 2
 ORDERS: tuple[int | str, ...] = ("auto", 2, 4)
 COLOUR = re.compile("#[0-9a-fA-F]{6}")
 #: more planets than this in one set are a mistake

@@ -22,7 +22,7 @@ from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
 from torqueloop.core.components.files import load
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, RangeError, SimulationError
-from torqueloop.core.describe.vocabulary import RATIO_INPUT
+from torqueloop.core.describe.vocabulary import OUT_CONTACT_LOSS, OUT_DISSIPATION, OUT_FRICTION_HEAT, RATIO_INPUT
 from torqueloop.core.signals import Constant, Formula, Signal, SignalLike, as_signal, foreseeable
 from torqueloop.core.simulate.results import ModeChange, Result
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
@@ -254,13 +254,20 @@ class Simulation(Stepper):
                              allowed=f"a whole number (>= 1) of ticks of {self.h:g} s")  # fmt: skip
         for name, value in (inputs or {}).items():
             self.set_input(name, value)
-        before, first = self.state.counters, self._place
+        before, first, heat = self.state.counters, self._place, self._heat()
         values, modes = self.stretch(ticks, _reporter(progress))
         self.warn_of_converters(values)
         time = (first + self.substeps * np.arange(ticks + 1, dtype=np.float64)) * self._h
         for text in heat_given_back(before, self.state.counters):
             warnings.warn(f"{self.model.name}: {text}", RuntimeWarning, stacklevel=2)
-        return Result(self.model, time, values, modes, self.state.counters)
+        dissipated = {kind: after - heat[kind] for kind, after in self._heat().items()}
+        return Result(self.model, time, values, modes, self.state.counters, dissipated)
+
+    def _heat(self) -> dict[int, Array]:
+        """Heat of all friction elements, dampers and contacts so far, J, whether an output shows it or not."""
+        books = self.state.energies
+        kinds = ((OUT_FRICTION_HEAT, "friction"), (OUT_DISSIPATION, "damper"), (OUT_CONTACT_LOSS, "contact"))
+        return {kind: np.asarray(books[name]) for kind, name in kinds}
 
     def stretch(
         self,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.describe.errors import MissingLibraryError, RangeError, UnknownNameError, did_you_mean
-from torqueloop.core.describe.parts import port_number
+from torqueloop.core.describe.parts import Compliance, ContactPart, FrictionPart, port_number
 from torqueloop.core.describe.vocabulary import (
     JOINT_HEAT,
     JOINT_OUTPUTS,
@@ -65,8 +65,10 @@ class EnergyBalance:
     stored: Mapping[str, float]
     #: what does not close
     residual: float
-    #: all energy that was put in, or released from the shafts
+    #: all energy there was: kinetic and potential at the start, or at its largest, and what sources have put in
     turned_over: float
+    #: of `heat`, elements that show none among their outputs
+    unshown: tuple[str, ...] = ()
 
     @property
     def relative_residual(self) -> float:
@@ -78,8 +80,9 @@ class Result:
     """Signals of a run; result["engine.w"] is an array in SI, one value per sample of `time`."""
 
     def __init__(
-        self, model: CompiledModel, time: Array, values: Array, modes: list[ModeChange], counters: Mapping[str, int]
-    ) -> None:
+        self, model: CompiledModel, time: Array, values: Array, modes: list[ModeChange], counters: Mapping[str, int],
+        dissipated: Mapping[int, Array] | None = None,
+    ) -> None:  # fmt: skip
         #: the model that ran
         self.model = model
         #: sample times, s; the first is the start
@@ -90,6 +93,8 @@ class Result:
         self.modes = modes
         #: work of the solver: events, splits, fallbacks ...
         self.counters: dict[str, int] = dict(counters)
+        #: heat of the run by the kernel: kind of output -> J of each friction element, damper, contact
+        self._dissipated = dict(dissipated or {})
         self._column = {name: k for k, name in enumerate(model.output_names)}
 
     @property
@@ -138,10 +143,28 @@ class Result:
                 heat[name] = value
             elif kind in STORED:
                 stored[name] = value
-        gained = sum(stored.values())
-        residual = sum(work.values()) - sum(heat.values()) - gained
-        turned = sum(v for v in work.values() if v > 0.0) + max(0.0, -gained)
-        return EnergyBalance(work, heat, stored, residual, turned)
+        unshown = self._unshown(seen)
+        heat |= unshown
+        residual = sum(work.values()) - sum(heat.values()) - sum(stored.values())
+        total = sum((self[name] for name in stored), np.zeros(len(self.time)))
+        turned = max(sum(v for v in work.values() if v > 0.0) + float(total[0]), float(total.max()))
+        return EnergyBalance(work, heat, stored, residual, turned, tuple(unshown))
+
+    def _unshown(self, seen: set[tuple[int, int]]) -> dict[str, float]:
+        """Heat of elements that have no output for it, by the name of the component: `NAME (no output)`."""
+        parts = self.model.parts
+        owners: dict[int, Sequence[FrictionPart | Compliance | ContactPart]] = {
+            OUT_FRICTION_HEAT: parts.frictions, OUT_DISSIPATION: parts.compliances, OUT_CONTACT_LOSS: parts.contacts,
+        }  # fmt: skip
+        joints = {p.lin: -1 - k * JOINT_OUTPUTS - JOINT_HEAT for k, p in enumerate(parts.joints.shafts)}
+        found: dict[str, float] = {}
+        for kind, heats in self._dissipated.items():
+            for index, heat in enumerate(heats):
+                shown = joints.get(index, index) if kind == OUT_DISSIPATION else index
+                if heat != 0.0 and (kind, shown) not in seen:
+                    name = f"{owners[kind][index].owner} (no output)"
+                    found[name] = found.get(name, 0.0) + float(heat)
+        return found
 
     def _book(self, kind: int, index: int) -> tuple[int, int]:
         """The account of an output, so that nothing is counted twice under two names; kind -1: none.

@@ -28,6 +28,9 @@ from torqueloop.cython_kernels.model.laws cimport (
     larger,
     potential,
     row_angle,
+    rigid_offsets,
+    turn_back,
+    turned_angle,
     row_dot,
     stop_limits,
     shown_mode,
@@ -51,6 +54,22 @@ cdef double STEP_ROUNDING = 1e-12
 #: counters of KernelState.counters, in the order of the C enum
 COUNTER_NAMES = ("events", "splits_max", "fallbacks", "decisions", "pivots", "pivots_max", "relaxed", "evals",
                  "steep_unsolved", "refused", "negative_heat", "beyond_standstill")
+
+
+cdef int claim(tl_state* s, bint taken) except -1:
+    """Before a state is stepped (taken: and the GIL given back), read or written: RuntimeError while another thread steps it."""
+    if s.busy:
+        raise RuntimeError("another thread steps this state: give each thread a state of its own (KernelState.copy)")
+    s.busy = taken
+    return 0
+
+
+cdef int ended(const tl_state* s) except -1:
+    """After steps: RuntimeError where they ran out of scratch memory."""
+    if s.arena_most > s.arena_size:
+        raise RuntimeError(f"the step took {s.arena_most} doubles of scratch memory, {s.arena_size} are reserved: arena_size in "
+                           "state_memory.pxi counts too few for this driveline. Please report it with the driveline file")
+    return 0
 
 
 include "kernel_bind.pxi"
@@ -132,6 +151,7 @@ cdef class KernelModel:
                     or outputs.shape[1] != m.nout or outputs.shape[0] * every < K:
                 raise ValueError(f"outputs: need a contiguous float64 array ({-(-K // every)}, {m.nout})")
             dst = <double*>cnp.PyArray_DATA(outputs)
+        claim(st, True)
         with nogil:
             mode = denormals_off()
             for i in range(K):
@@ -146,6 +166,8 @@ cdef class KernelModel:
                     tl_outputs(m, st, dst + row * m.nout)
                     row += 1
             denormals_restore(mode)
+        st.busy = 0
+        ended(st)
         return i if status != 0 else K
 
     def advance(self, KernelState s not None, in3, double dt):
@@ -159,6 +181,7 @@ cdef class KernelModel:
             raise ValueError(f"dt = {dt} s, allowed 0 <= dt <= h = {self.h} s")
         if dt > self.h:
             dt = self.h
+        claim(s.ptr, True)
         if arr.size:
             memcpy(s.ptr.inp, cnp.PyArray_DATA(arr), 3 * self.ptr.nin * sizeof(double))
         cdef int status
@@ -172,10 +195,13 @@ cdef class KernelModel:
             if dt < self.h and not s.ptr.held:
                 show_inputs(self.ptr, s.ptr, dt / self.h)
             denormals_restore(mode)
+        s.ptr.busy = 0
+        ended(s.ptr)
         return status
 
     def outputs(self, KernelState s not None):
         """Output values now, (nout)."""
+        claim(s.ptr, False)
         out = np.zeros(self.ptr.nout)
         cdef unsigned long long mode = denormals_off()
         tl_outputs(self.ptr, s.ptr, <double*>cnp.PyArray_DATA(out))

@@ -82,12 +82,12 @@ cdef void read_joint(const tl_model* m, const tl_state* s, int32_t i, double* y)
     for k in range(2):
         row = j.row_a if k == 0 else j.row_b
         if j.pose >= 0:
-            posed_bend(j.hooke[k], &h.side[k], row_angle(m, s, row), &b[k], slope[k])
-            x[k] = row_angle(m, s, row) - atan2(h.side[k].s2, h.side[k].s1)
+            posed_bend(j.hooke[k], &h.side[k], turned_angle(m, s, row), &b[k], slope[k])
+            x[k] = turned_angle(m, s, row) - atan2(h.side[k].s2, h.side[k].s1)
             continue
         beta[k] = j.bend[k] if j.bend_in[k] < 0 else s.readout.inp[j.bend_in[k]]
         beta[k] = bent(beta[k])
-        x[k] = row_angle(m, s, row) + j.theta[k]
+        x[k] = turned_angle(m, s, row) + j.theta[k]
         bend(j.hooke[k], x[k], beta[k], &b[k])
     # both ends say the same: -tau*g_a = port_a - (c*q + d*w)
     tau = (j.c * row_angle(m, s, j.row) + j.d * row_dot(m, j.row, s.now.u) - s.now.port[m.nport - 2 * m.njo + i]) / b[0].g

@@ -6,10 +6,7 @@ cdef void commands_now(const tl_model* m, tl_state* s) noexcept nogil:
     cdef int32_t i
     for i in range(m.nact):
         s.cmd[i] = s.in_last[m.act[i].input]
-        if s.cmd[i] < 0.0:
-            s.cmd[i] = 0.0
-        elif s.cmd[i] > m.act[i].p_max:
-            s.cmd[i] = m.act[i].p_max
+        s.cmd[i] = 0.0 if s.cmd[i] < 0.0 else (m.act[i].p_max if s.cmd[i] > m.act[i].p_max else s.cmd[i])
 
 
 cdef void refresh(const tl_model* m, tl_state* s) noexcept nogil:
@@ -22,6 +19,7 @@ cdef void refresh(const tl_model* m, tl_state* s) noexcept nogil:
     s.pat = pattern_of(m, s)
     s.quiet = 0
     s.held_pat = NULL
+    rigid_offsets(m, s)
     commands_now(m, s)
     fixed_capacities(m, &s.ev[0])
     fixed_capacities(m, &s.ev[1])
@@ -94,7 +92,7 @@ cdef class KernelState:
         cdef int64_t n = m.n, nf = m.nf, i
         cdef double* cur
         s.nev = 4 * n + m.nhot + m.nport + 7 * nf + m.nact + m.nls
-        s.nfix = n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1 + m.ncon + 3 * m.nth + m.nths + m.nvg + 7 * m.nbo
+        s.nfix = n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1 + m.ncon + 3 * m.nth + m.nths + m.nvg + 7 * m.nbo + m.nrm
         s.nfix += 3 * m.njo + TL_POSE_STATE * m.nps
         s.nx = s.nfix + 2 * s.nev
         s.nk = 3 * nf + m.ncon + m.nls + m.nst + 4 + TL_COUNTERS
@@ -118,6 +116,8 @@ cdef class KernelState:
         s.e_jo = _take(&cur, 3 * m.njo)
         s.ps = _take(&cur, TL_POSE_STATE * m.nps)
         s.fraction = _take(&cur, 1)
+        s.turned = _take(&cur, m.nrm)
+        s.row_off = <double*>zeros(self, m.nrow * sizeof(double))
         s.ev = <tl_eval*>zeros(self, 4 * sizeof(tl_eval))
         for i in range(2):
             if eval_block(m, &s.ev[i], _take(&cur, s.nev)) != s.nev:
@@ -292,6 +292,7 @@ cdef class KernelState:
         s.log_n = 0
         s.held = 0
         refresh(m, s)
+        turn_back(m, s)
 
     def warm(self):
         """Build every lock pattern now, so that none is built in a tick; only where all of them are kept."""
@@ -346,6 +347,8 @@ cdef class KernelState:
         """Take over the values of another state of the same model."""
         if other.ptr.nx != self.ptr.nx or other.ptr.nk != self.ptr.nk:
             raise ValueError("the states belong to models of different structure")
+        claim(self.ptr, False)
+        claim(other.ptr, False)
         memcpy(self.ptr.x, other.ptr.x, self.ptr.nx * sizeof(double))
         memcpy(self.ptr.k, other.ptr.k, self.ptr.nk * sizeof(int64_t))
         self.ptr.status = other.ptr.status
@@ -353,6 +356,7 @@ cdef class KernelState:
 
     def to_bytes(self):
         """The state proper as bytes (restore with from_bytes on the same model)."""
+        claim(self.ptr, False)
         return (<char*>self.ptr.x)[: self.ptr.nx * sizeof(double)] + (<char*>self.ptr.k)[: self.ptr.nk * sizeof(int64_t)]
 
     def from_bytes(self, bytes data not None):
@@ -360,6 +364,7 @@ cdef class KernelState:
         cdef int64_t nx = self.ptr.nx * sizeof(double), nk = self.ptr.nk * sizeof(int64_t)
         if len(data) != nx + nk:
             raise ValueError(f"state of {len(data)} bytes, this model needs {nx + nk}")
+        claim(self.ptr, False)
         memcpy(self.ptr.x, <const char*>data, nx)
         memcpy(self.ptr.k, <const char*>data + nx, nk)
         refresh(self.model.ptr, self.ptr)
@@ -385,7 +390,8 @@ cdef class KernelState:
     @property
     def z(self):
         """Integrals of the independent speeds (n), rad or m."""
-        return vector(self.ptr.now.z, self.model.ptr.n)
+        cdef tl_model* m = self.model.ptr
+        return vector(self.ptr.now.z, m.n) + vector(self.ptr.turned, m.nrm) @ vector(m.rm_z, m.nrm * m.n).reshape(m.nrm, m.n)
 
     @z.setter
     def z(self, value):
@@ -393,6 +399,9 @@ cdef class KernelState:
         if v.shape != (self.model.ptr.n,):
             raise ValueError(f"z: shape {v.shape}, expected ({self.model.ptr.n},)")
         memcpy(self.ptr.now.z, cnp.PyArray_DATA(v), v.nbytes)
+        memset(self.ptr.turned, 0, self.model.ptr.nrm * sizeof(double))
+        rigid_offsets(self.model.ptr, self.ptr)
+        turn_back(self.model.ptr, self.ptr)
         self.ptr.fresh[0] = 1
         self.ptr.hist[0] = 0
 
@@ -484,7 +493,5 @@ cdef class KernelState:
 
     @property
     def energies(self):
-        """Work and heat since the start, J: port work (torque sources, polynomials, engines, pumps, turbines, eddy-current
-        brakes, curves, drags, bodies; positive = into the driveline), work of what bends joint shafts, of driven flanges,
-        heat of friction and losses, of dampers and of contacts, kinetic and potential energy now."""
+        """Work (positive: into the driveline) and heat since the start, kinetic and potential energy now, J (energies_of)."""
         return energies_of(self)

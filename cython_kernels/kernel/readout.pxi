@@ -29,7 +29,7 @@ cdef int plan_rows(KernelState self, list rows, dict place) except -1:
     cdef double* values = <double*>zeros(self, 3 * r.n_row * sizeof(double))
     r.w, r.phi, r.a = values, values + r.n_row, values + 2 * r.n_row
     for k, at in place.items():
-        r.first[at].off = m.row_off[k]
+        r.first[at].row = k
         for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
             if q == m.row_ptr[k]:
                 r.first[at].idx, r.first[at].val = m.row_idx[q], m.row_val[q]
@@ -152,7 +152,7 @@ cdef int plan_readout(KernelState self) except -1:
     return 0
 
 
-cdef inline void read_rows(const tl_readout* r, const tl_eval* now) noexcept nogil:
+cdef inline void read_rows(const tl_readout* r, const tl_eval* now, const double* row_off) noexcept nogil:
     """w = row u, phi = row z + off, a = row a of all rows shown."""
     cdef const tl_row_first* f = r.first
     cdef const tl_row_term* t = r.term
@@ -175,7 +175,7 @@ cdef inline void read_rows(const tl_readout* r, const tl_eval* now) noexcept nog
         a[t.row] += t.val * rate[t.idx]
         t += 1
     for i in range(n):
-        phi[i] += f[i].off
+        phi[i] += row_off[f[i].row]
 
 
 cdef inline double read_kinetic(const tl_readout* r, const double* u) noexcept nogil:
@@ -222,7 +222,7 @@ cdef void read_any(const tl_model* m, tl_state* s, double* out) noexcept nogil:
     cdef double* to = out
     cdef double* end = out + m.nout
     cdef int32_t i
-    read_rows(r, s.now)
+    read_rows(r, s.now, s.row_off)
     read_friction(r, s)
     memcpy(r.inp, s.inp if s.held else s.inp + 2 * m.nin, m.nin * sizeof(double))
     if m.njo > 0:

@@ -364,6 +364,8 @@ cdef class Stepper:
         beforehand some hundred ticks at a time, functions of Python at every tick."""
         if self._state is None:
             raise RuntimeError("a Stepper without a state")
+        if self._state.ptr.busy:
+            raise RuntimeError("another thread steps this state: give each thread a state of its own (KernelState.copy)")
         # at the very first step accelerations are unknown
         if self._state.ptr.step_no[0] == 0 or not self.tick():
             self._further()

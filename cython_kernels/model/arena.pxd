@@ -24,8 +24,8 @@ cdef inline void release(tl_state* s, int64_t here) noexcept nogil:
 
 
 cdef inline double* scratch(tl_state* s, int64_t count) noexcept nogil:
-    """Room for so many doubles. Where too little was reserved (a mistake, which arena_most shows) the room of others: never
-    memory outside."""
+    """Room for so many doubles. Where too little was reserved (a mistake) the room of others, never memory outside: the step
+    then ends with status 2 (advance.pxi)."""
     cdef double* at = s.arena + s.arena_used
     s.arena_used += count
     if s.arena_used > s.arena_most:

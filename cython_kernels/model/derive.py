@@ -5,8 +5,10 @@ Pure numpy; `KernelModel` calls it once and keeps the results. Names are those o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -80,8 +82,9 @@ def complete(a: ModelArrays, h: float) -> Completed:
         "n": n, "nrow": len(a.row_off), "nhot": a.n_hot, "nhot_more": len(arrays["hot_row"]), "nin": a.nin,
         "nport": len(port_row), "nre": len(a.re_A),
         "order": a.order, "stiff_cut": int(unresolved > 1.0), "look_ahead": LOOK_AHEAD / max(1.0, unresolved),
-        "ncurved": int((a.con["n"] != 1.0).sum()), "act_simple": int(_simple(a)), "h": h, "inv_h": 1.0 / h,
-        "beta": 0.25 if len(a.lin) or len(a.con) else 1.0 / 6.0, **_cache(a, unresolved > 1.0),
+        "nrm": len(arrays["rm_at"]), "ncurved": int((a.con["n"] != 1.0).sum()), "act_simple": int(_simple(a)),
+        "h": h, "inv_h": 1.0 / h, "beta": 0.25 if len(a.lin) or len(a.con) else 1.0 / 6.0,
+        **_cache(a, unresolved > 1.0),
     }  # fmt: skip
     elements = {kind: completed(kind, a.elements[kind], **columns) for kind, columns in _columns(a, h, arrays).items()}
     return Completed(elements, _typed(ARRAYS, arrays), _complete(SIZES, sizes), slopes)
@@ -138,6 +141,7 @@ def _matrices(a: ModelArrays, h: float) -> tuple[dict[str, np.ndarray], float]:
             raise ValueError(f"row {k} used by a force element is empty")
         for q in range(first, last):
             R[k, a.row_idx[q]] += a.row_val[q]
+    rigid = _rigid(a, R)
     M, Rl, B = a.M, R[a.lin["row"]], R[a.fr["row"]]
     D = Rl.T @ (a.lin["d"][:, None] * Rl)
     G = Rl.T @ (a.lin["c"][:, None] * Rl)
@@ -157,10 +161,61 @@ def _matrices(a: ModelArrays, h: float) -> tuple[dict[str, np.ndarray], float]:
         "S": S, "B": B, "Sinv": Sinv, "Minv": Minv, "SinvBt": (Sinv @ B.T).T,
         "W": 0.5 * (W + W.T), "W0": 0.5 * (W0 + W0.T),
         "A4": np.kron(np.eye(2), M) + h * np.kron(A, D) + h * h * np.kron(A @ A, G),
-    }  # fmt: skip
+    } | rigid  # fmt: skip
     unresolved = _unresolved(_held(M, Minv, heavy, B[a.drv["fr"]]), c_all, d_all, h)
     unresolved = max(unresolved, _relaxation(a, D, G, h))
     return matrices, max(unresolved, CURVED) if curved.any() else unresolved
+
+
+def _rigid(a: ModelArrays, R: np.ndarray) -> dict[str, np.ndarray]:
+    """Motions that twist no spring, contact or stop, one per coordinate that is free of the others. A universal joint
+    is the same after whole turns of its shafts: where no multiple of a motion turns them so, it counts as a spring."""
+    springs = a.lin["row"][a.lin["c"] != 0.0]
+    twisted = np.concatenate([springs, a.con["row"], a.fr["row"][a.elements["st"]["fr"]], a.rx["row"]]).astype(int)
+    twists = R[twisted]
+    ends = R[np.concatenate([a.jo["row_a"], a.jo["row_b"]]).astype(int)]
+    free, basis = _null(twists, R.shape[1])
+    units = [_whole_turns(turns) for turns in basis @ ends.T]
+    if None in units:
+        free, basis = _null(np.vstack([twists, ends]), R.shape[1])
+        units = [0.0] * len(free)
+    rows = basis @ R.T
+    rows[:, twisted] = 0.0
+    rows[np.abs(rows) < DEPENDENT] = 0.0
+    at, unit = np.array(free, dtype=np.int32), np.array(units, dtype=float)
+    return {"rm_z": basis, "rm_row": rows, "rm_at": at, "rm_unit": unit}
+
+
+def _null(A: np.ndarray, n: int) -> tuple[list[int], np.ndarray]:
+    """Free columns of A and the solutions of A x = 0 that are 1 at one of them and 0 at the others (Gauss-Jordan)."""
+    A, used = A.astype(float).copy(), []
+    for _ in range(len(A)):
+        rest = np.abs(A[len(used) :])
+        if not rest.size or rest.max() <= DEPENDENT:
+            break
+        row, column = np.unravel_index(int(rest.argmax()), rest.shape)
+        at = len(used)
+        A[[at, at + row]] = A[[at + row, at]]
+        A[at] /= A[at, column]
+        others = np.arange(len(A)) != at
+        A[others] -= np.outer(A[others, column], A[at])
+        used.append(int(column))
+    free = [k for k in range(n) if k not in used]
+    basis = np.zeros((len(free), n))
+    for j, k in enumerate(free):
+        basis[j, k] = 1.0
+        basis[j, used] = -A[: len(used), k]
+    return free, basis
+
+
+def _whole_turns(turns: np.ndarray) -> float | None:
+    """Least angle of which every multiple turns joints, which turn `turns` times as far, by whole turns; 0 where they
+    do not turn, None where there is none below 1e4 turns."""
+    known = [Fraction(float(t)).limit_denominator(1000) for t in turns if abs(t) > DEPENDENT]
+    if any(abs(float(t) - float(r)) > DEPENDENT for t, r in zip(turns[np.abs(turns) > DEPENDENT], known, strict=True)):
+        return None
+    common = math.lcm(*(r.denominator for r in known))
+    return (2.0 * math.pi * common if known else 0.0) if common < 10_000 else None
 
 
 def _ranges(A: np.ndarray) -> np.ndarray:

@@ -155,8 +155,8 @@ cdef struct tl_pattern:
 
 cdef struct tl_row_first:
     int32_t idx           # first term of a row: val * x[idx]
+    int32_t row
     double val
-    double off            # of its angle
 
 
 cdef struct tl_row_term:
@@ -235,6 +235,7 @@ cdef struct tl_state:
     double* att           # (nbo, 7) bodies: quaternion from their axes to the world's, place of the mass centre, m
     double* ps            # (nps, 16) shafts between carriers that move against each other: model/poses.pxd
     double* e_jo          # (njo, 3) joint shafts: heat, work of what bends them, elastic energy when last looked at, J
+    double* turned        # (nrm) what has been taken off z along each rigid motion, rad or m
     double* fraction      # (1) part of the step behind step_no that is done: the time is (step_no + fraction)*h
     int64_t* mode         # (nf) MODE_*
     int64_t* pressed      # (nf) 1: normal force acts
@@ -250,6 +251,7 @@ cdef struct tl_state:
     # ---- inputs of the step ----
     double* inp           # (3, nin) values at start, middle and end; only the first nin when held
     int32_t held          # 1: inputs are constant over the step
+    double* row_off       # (nrow) m.row_off and what `turned` turns each row by: shown angles are row.z plus this
     # ---- scratch, derived ----
     double* in_c          # (3, nin) polynomial coefficients over the step
     tl_eval* ev           # (4) the two instants, whose memory belongs to the state proper, em, ex
@@ -384,7 +386,8 @@ cdef struct tl_state:
     double* log_t
     int32_t* log_el
     int32_t* log_mode
-    int32_t status        # 0 ok, 1 not finite
+    int32_t status        # 0 ok, 1 not finite, 2 scratch memory has run out
+    int32_t busy          # 1: a thread of Python steps it
 
 
 cdef inline int64_t TL_FAST_SIZE(int64_t n, int64_t nf, int64_t springs) noexcept nogil:

@@ -408,6 +408,7 @@ cdef struct tl_model:
     int32_t ncurved       # contacts with another exponent than 1
     double look_ahead     # how far a decision looks ahead, part of h
     int32_t stiff_cut     # 1: the step does not resolve a spring or damper: trials are made again, not cut
+    int32_t nrm           # rigid motions: those that twist no spring, contact or stop (derive.py)
     int32_t direct_cache  # 1: slot = set of stuck elements, nothing is ever evicted
     int32_t act_simple    # 1: actuators are all of first order, and no input drives two
     int64_t pattern_size  # doubles of one lock pattern
@@ -450,6 +451,10 @@ cdef struct tl_model:
     const double* hot_val         # and their coefficients
     const int32_t* hot_row        # row of each of these others
     const double* row_off         # (nrow) angle of row k = the same with z, plus this, rad or m
+    const double* rm_z            # (nrm, n) angles of a rigid motion, 1 at its coordinate rm_at
+    const double* rm_row          # (nrm, nrow) what it turns each row by; exactly 0 for those of springs, contacts and stops
+    const int32_t* rm_at          # (nrm)
+    const double* rm_unit         # (nrm) rad: taken off in multiples of it, whole turns of all joints; 0: any amount
     const double* M               # (n, n) reduced inertia
     const double* D               # (n, n) dampers
     const double* K               # (n, n) springs

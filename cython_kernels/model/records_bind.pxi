@@ -95,6 +95,14 @@ cdef int bind_array(tl_model* m, str name, const void* at) except -1:
         m.hot_row = <const int32_t*>at
     elif name == "row_off":
         m.row_off = <const double*>at
+    elif name == "rm_z":
+        m.rm_z = <const double*>at
+    elif name == "rm_row":
+        m.rm_row = <const double*>at
+    elif name == "rm_at":
+        m.rm_at = <const int32_t*>at
+    elif name == "rm_unit":
+        m.rm_unit = <const double*>at
     elif name == "M":
         m.M = <const double*>at
     elif name == "D":
@@ -169,6 +177,8 @@ cdef int bind_size(tl_model* m, str name, value) except -1:
         m.look_ahead = value
     elif name == "stiff_cut":
         m.stiff_cut = value
+    elif name == "nrm":
+        m.nrm = value
     elif name == "direct_cache":
         m.direct_cache = value
     elif name == "act_simple":

@@ -378,9 +378,11 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     """Advance by dt <= h with the inputs s.inp (values at 0, h/2 and h of the branch that holds now); dt = 0 finds
     accelerations, modes and torques of the present instant only.
 
-    Returns 0, or 1 when the state is not finite any more. Real-time: yes; work is bounded by MAX_SPLITS.
+    Returns 0, 1 when the state is not finite any more, 2 when scratch memory has run out. Real-time: yes; work is bounded by MAX_SPLITS.
     """
     cdef int32_t made = 0
+    if s.step_no[0] % RIGID_EVERY == 0:
+        turn_back(m, s)
     s.theta = 0.0
     s.T_theta = 0.0
     s.att_theta = 0.0
@@ -398,4 +400,8 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     s.listed = 0
     if dt == 0.0:
         return 0
-    return busy_step(m, s, dt, made)
+    if busy_step(m, s, dt, made):
+        return s.status
+    if s.arena_most > s.arena_size:
+        s.status = 2                         # what was taken beyond it was the memory of others: nothing of this step holds
+    return s.status

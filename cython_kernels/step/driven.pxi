@@ -34,7 +34,7 @@ cdef void filter_stages(const tl_model* m, tl_state* s, int32_t d, int32_t stage
         kr = kp
     w0 = row_dot(m, k, s.now.u)
     a0 = row_dot(m, k, s.now.a)
-    p0 = row_dot(m, k, s.now.z) + m.row_off[k]
+    p0 = row_dot(m, k, s.now.z) + s.row_off[k]
     for i in range(stages):
         f[i] = kr * input_at(m, s, m.drv[d].inputs[0], stage_theta(s, stages, i))
     if stages == 1:
@@ -159,7 +159,7 @@ cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept 
                 off |= ref != w
                 jump |= ref != w
             elif m.drv[d].kind == DRIVEN_POSITION_FILTER:
-                e = ref - row_dot(m, m.fr[i].row, s.now.z) - m.row_off[m.fr[i].row]
+                e = ref - row_dot(m, m.fr[i].row, s.now.z) - s.row_off[m.fr[i].row]
                 for j in range(n):
                     s.now.z[j] += s.pat.Tn[j * nf + i] * e
         if m.drv[d].kind >= DRIVEN_SPEED:
@@ -170,7 +170,7 @@ cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept 
                 jump = 1
             target[i] = ref
             if m.drv[d].kind == DRIVEN_POSITION:
-                e = input_at(m, s, m.drv[d].inputs[0], theta) - row_dot(m, m.fr[i].row, s.now.z) - m.row_off[m.fr[i].row]
+                e = input_at(m, s, m.drv[d].inputs[0], theta) - row_dot(m, m.fr[i].row, s.now.z) - s.row_off[m.fr[i].row]
                 if e != 0.0:
                     for j in range(n):
                         s.now.z[j] += s.pat.Tn[j * nf + i] * e

@@ -64,7 +64,7 @@ cdef inline void joint_forces(const tl_model* m, int32_t i, const tl_joint* j, d
 
 cdef inline double predicted(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t k, double dt) noexcept nogil:
     """Angle of row k where its speed is e.w, dt after now: by the parabola through both speeds with the present rate."""
-    cdef double q = row_angle(m, s, k)
+    cdef double q = turned_angle(m, s, k)
     if dt <= 0.0:
         return q
     return q + dt * (2.0 / 3.0 * s.now.w[k] + e.w[k] / 3.0 + dt * s.wa[k] / 6.0)
@@ -166,15 +166,15 @@ cdef void joint_middle(const tl_model* m, tl_state* s, int32_t i, double done, d
     j.w = row_dot(m, m.jo[i].row, s.now.u)
     j.wa = row_dot(m, a, s.now.u)
     j.wb = row_dot(m, b, s.now.u)
-    j.q = row_angle(m, s, m.jo[i].row) + ahead * j.w
-    joint_law(m, s, i, done + 0.5 * part, row_angle(m, s, a) + ahead * j.wa, row_angle(m, s, b) + ahead * j.wb, &j)
+    j.q = turned_angle(m, s, m.jo[i].row) + ahead * j.w
+    joint_law(m, s, i, done + 0.5 * part, turned_angle(m, s, a) + ahead * j.wa, turned_angle(m, s, b) + ahead * j.wb, &j)
     joint_forces(m, i, &j, s.now.port + first + i, s.now.port + first + TL_NJO(m) + i)
 
 
 cdef void joint_passed(const tl_model* m, tl_state* s, int32_t i, const double* w, double dt) noexcept nogil:
     """What joint shaft i takes over dt at the mean row speeds w, from its ports and from the spring of its mean."""
     cdef int32_t first = TL_NPORT(m) - 2 * TL_NJO(m)
-    cdef double q = row_angle(m, s, m.jo[i].row) + 0.5 * dt * w[m.jo[i].row]
+    cdef double q = turned_angle(m, s, m.jo[i].row) + 0.5 * dt * w[m.jo[i].row]
     cdef double mean = m.jo[i].c * q + m.jo[i].d * w[m.jo[i].row]
     s.e_jo[3 * i] += dt * (mean * w[m.jo[i].row] - s.now.port[first + i] * w[m.jo[i].row_a]
                            - s.now.port[first + TL_NJO(m) + i] * w[m.jo[i].row_b]) + s.e_jo[3 * i + 2]
