@@ -318,7 +318,7 @@ def _car(driveline: Driveline) -> Iterator[Finding]:
         return
 
     def surplus(v: float, k: float) -> float:
-        return k * wot(k * v) - road.f0 - road.f1 * v - road.f2 * v * v
+        return float(k * wot(k * v) - road.f0 - road.f1 * v - road.f2 * v * v)
 
     gears = [ratio * per_speed for ratio in ratios]
     top = max(_last_root(partial(surplus, k=k), 1.0, wot.x[-1] / k) or 0.0 for k in gears)

@@ -13,7 +13,7 @@ G_STEEL = 79.3e9
 
 def converter_scale(diameter_mm: float, of_mm: float) -> float:
     """Factor on K = n/sqrt(T) of a converter of another diameter: T ~ D^5 n^2, so K ~ D^-2.5."""
-    return (of_mm / diameter_mm) ** 2.5
+    return float((of_mm / diameter_mm) ** 2.5)
 
 
 def stall(engine: Sequence[tuple[float, float]], capacity: float) -> tuple[float, float]:
