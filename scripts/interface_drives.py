@@ -29,10 +29,13 @@ from torqueloop.hil.results.run import RunStats
 from torqueloop.hil.rig.describe.plan import load_plan
 
 CONFIGS = Path(tl.__file__).parent / "configs"
-#: rig -> the signal of the maker's bus that says the gear, highest gear, its number before that of first gear
+#: rig -> the signal that says the gear, highest gear, its number before that of first gear. BMW's F series has
+#: no public signal of the gear: there the rig's own bus says it
 GEARS = {
     "desk_bmw_e9x": ("TransmissionData.GearTar", 6, 4),
+    "desk_bmw_f": ("TCU_Status.gear_actual", 8, 0),
     "desk_vw_pq": ("Getriebe_1.GE1_Zielgang", 4, 0),
+    "desk_audi_c6": ("Getriebe_1.GE1_Zielgang", 6, 0),
     "desk_vw_mqb": ("Getriebe_11.GE_Zielgang", 6, 0),
     "desk_hyundai": ("TCU12.CUR_GR", 8, 0),
     "desk_mb_egs52": ("GS_218.gear_actual", 5, 0),
@@ -42,7 +45,7 @@ GEARS = {
 }
 
 #: rig -> number in that signal -> gear, where no one offset does it; 0: no gear forwards
-NUMBERS = {"desk_vw_mlb": {8: 0, 11: 8}}
+NUMBERS = {"desk_vw_mlb": {8: 0, 11: 8}, "desk_audi_c6": {7: 0, 8: 6}}
 #: some makers' messages say the gear that is wanted: a wish withdrawn while a clutch fills is no gear [s]
 SHORT_S = 0.3
 
@@ -51,8 +54,10 @@ def said_gears(run_dir: Path, rig: str) -> list[int]:
     """Gears one after the other as the maker's message says, by cantools; without those shorter than SHORT_S."""
     name, _, signal = GEARS[rig][0].partition(".")
     plan = load_plan(locate(rig, "rigs"))
-    number = [bus.name for bus in plan.buses].index(BUS)
-    message = cantools.database.load_file(plan.bus(BUS).database.path).get_message_by_name(name)
+    order = sorted(plan.buses, key=lambda bus: bus.name != BUS)
+    bus = next(bus for bus in order if name in (m.name for m in bus.database.messages))
+    number = [b.name for b in plan.buses].index(bus.name)
+    message = cantools.database.load_file(bus.database.path).get_message_by_name(name)
     frames = read_bus(run_dir)[0]
     wanted = frames[(frames["bus"] == number) & (frames["id"] & 0x1FFFFFFF == message.frame_id)]
     said = (message.decode(f["data"].tobytes()[: f["dlc"]], decode_choices=False)[signal] for f in wanted)

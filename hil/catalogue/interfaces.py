@@ -24,8 +24,10 @@ from torqueloop.hil.rig.describe.plan import load_plan
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan
 
 #: rigs with a maker's bus beside their own, in the order of the page
-RIGS = ("desk_bmw_e9x", "desk_vw_pq", "desk_vw_mqb", "desk_hyundai", "desk_mb_egs52", "desk_j1939", "desk_vw_mlb",
-        "desk_ram_dt")  # fmt: skip
+RIGS = (
+    "desk_bmw_e9x", "desk_bmw_f", "desk_vw_pq", "desk_audi_c6", "desk_vw_mqb", "desk_hyundai", "desk_mb_egs52",
+    "desk_j1939", "desk_vw_mlb", "desk_ram_dt",
+)  # fmt: skip
 #: name of that bus
 BUS = "car"
 

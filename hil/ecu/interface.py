@@ -118,7 +118,7 @@ class MakerBus:
 
     def _moved(self, received: Received, number: float, values: Mapping[str, float]) -> None:
         """A movement of the lever, or the park button: each begins a new wish."""
-        pressed = received.park is not None and values[received.park] == 1.0
+        pressed = received.park is not None and values[received.park] == received.park_value
         move = received.moves.get(f"{number:g}")
         at = str(self.values.setdefault("lever", "P"))
         if pressed:

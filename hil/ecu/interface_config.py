@@ -63,8 +63,10 @@ class Received(ConfigTable):
     #: a lever that sends movements: value of the signal -> position, or position it is in -> position; other values
     #: leave the lever as it is. It begins in P
     moves: dict[str, str | dict[str, str]] = {}
-    #: signal of the same message that is 1 while the park button is pressed
+    #: signal of the same message that has the value park_value while the park button is pressed
     park: str | None = None
+    #: value of that signal
+    park_value: float = 1.0
 
 
 class Sent(ConfigTable):

@@ -22,7 +22,8 @@ from torqueloop.hil.ecu.interface_config import NUMBERS, load_interface
 CONFIGS = Path(tl.__file__).parent / "configs"
 #: rig -> interface, database
 FILES = {
-    "desk_bmw_e9x": ("egs_bmw_e9x", "bmw_e9x"), "desk_vw_pq": ("tcu_vw_pq", "vw_pq"),
+    "desk_bmw_e9x": ("egs_bmw_e9x", "bmw_e9x"), "desk_bmw_f": ("egs_bmw_f", "bmw_f"),
+    "desk_vw_pq": ("tcu_vw_pq", "vw_pq"), "desk_audi_c6": ("tcu_audi_c6", "audi_c6"),
     "desk_vw_mqb": ("tcu_vw_mqb", "vw_mqb"), "desk_hyundai": ("tcu_hyundai", "hyundai_ccan"),
     "desk_mb_egs52": ("egs52_mb", "mb_egs52"), "desk_j1939": ("tcu_j1939", "j1939_transmission"),
 }  # fmt: skip
@@ -37,6 +38,11 @@ def words(codes: dict[int, str]) -> Callable[[int, str], str]:
     return lambda code, at: codes[code]
 
 
+def f_series(code: int, at: str) -> str:
+    """The same in byte 2 of 0x197: 0E at rest, 1E, 2E, 3E, 4E."""
+    return movement({0x0E: 0, 0x1E: 1, 0x2E: 2, 0x3E: 3, 0x4E: 4, 9: 9}[code], at)
+
+
 def movement(code: int, at: str) -> str:
     """BMW: 1 one notch up (N or R), 2 two up (R), 3 one down (N or D), 4 two down (D), 9 the park button."""
     row = ["R", "N", "D"]
@@ -49,7 +55,9 @@ def movement(code: int, at: str) -> str:
 #: rig -> message, signal, what its numbers ask for; VW has no lever on the bus: there the gearbox says where it stands
 LEVER: dict[str, tuple[str, str, Callable[[int, str], str]]] = {
     "desk_bmw_e9x": ("GearSelectorSwitch", "ShifterPosition", movement),
+    "desk_bmw_f": ("Lever_GWS", "lever", f_series),
     "desk_vw_pq": ("Getriebe_1", "GE1_Wahl_Pos", words({8: "P", 7: "R", 6: "N", 5: "D"})),
+    "desk_audi_c6": ("Getriebe_1", "GE1_Wahl_Pos", words({8: "P", 7: "R", 6: "N", 5: "D"})),
     "desk_vw_mqb": ("Getriebe_11", "GE_Fahrstufe", words({5: "P", 6: "R", 7: "N", 8: "D"})),
     "desk_hyundai": ("LVR11", "CF_Lvr_GearInf", words({0: "P", 7: "R", 6: "N", 5: "D"})),
     "desk_mb_egs52": ("EWM_230", "lever", words({8: "P", 7: "R", 6: "N", 5: "D"})),
@@ -68,8 +76,8 @@ def test_the_lever_never_asks_for_another_direction_than_the_driver(rig: str, tm
         if frame["bus"] != 1 or int(frame["id"]) & 0x1FFFFFFF != message.frame_id:
             continue
         values = message.decode(frame["data"].tobytes()[: frame["dlc"]], decode_choices=False)
-        now = 9 if values.get("ParkButtonFirst") == 1 else int(values[signal])
-        if now != code or reading is not movement:
+        now = 9 if values.get("ParkButtonFirst") == 1 or values.get("park") == 0xD5 else int(values[signal])
+        if now != code or reading not in (movement, f_series):
             at, code = reading(now, at), now
         heard.append((1e-9 * float(frame["t_ns"]), at))
     assert len(heard) > 40
@@ -118,9 +126,18 @@ REQUESTS = {
         ("Torque_request_EGS.TORQ_TAR_EGS", -0x800, 240), ("Torque_request_EGS.TORQ_TAR_ADJR_POS_EGS", -0x800, 240),
         ("Torque_request_EGS.ST_TORQ_TAR_EGS", 0, 2),
     ],
+    # (raw - 1999) / 2 Nm, 4095: unlimited
+    "desk_bmw_f": [
+        ("TorqueLimits_EGS.B0_ShiftCeil", 4095, 2239), ("TorqueLimits_EGS.B0_T1", 4095, 4095),
+        ("TorqueLimits_EGS.B0_T3", 4095, 4095),
+    ],
     "desk_vw_pq": [
         ("Getriebe_1.GE1_Soll_Mo", 254, 123), ("Getriebe_1.GE1_EGS_Anf", 0, 1),
         ("Getriebe_2.Gradientenbegrenzung", 255, 255), ("Getriebe_2.Synchronisations_Wunschdrehzahl", 0, 0),
+    ],
+    "desk_audi_c6": [
+        ("Getriebe_1.GE1_Soll_Mo", 254, 62), ("GME.GME_Dyn_Moment", 1022, 120), ("GME.GME_Dyn_Status", 0, 1),
+        ("GME.GME_Lang_Moment", 1022, 1022), ("Getriebe_2.Gradientenbegrenzung", 255, 255),
     ],
     "desk_vw_mqb": [
         ("Getriebe_11.GE_MMom_Soll_02", 1022, 629), ("Getriebe_11.GE_MMom_Vorhalt_02", 1022, 629),

@@ -19,6 +19,7 @@ FACTS = ROOT / "rt_tests" / "reference" / "can"
 #: our database -> file and table of the facts
 SOURCES = {
     "bmw_e9x": ("interfaces.yaml", "bmw_e9x_e6x_egs"), "vw_pq": ("interfaces.yaml", "vw_pq_getriebe"),
+    "audi_c6": ("next.yaml", "audi_c6_6hp"), "bmw_f": ("next.yaml", "bmw_f_8hp_egs"),
     "vw_mqb": ("interfaces.yaml", "vw_mqb_getriebe_11"), "hyundai_ccan": ("interfaces.yaml", "hyundai_tcu"),
     "j1939_transmission": ("j1939.yaml", ""), "mb_egs52": ("egs52.yaml", ""),
 }  # fmt: skip
@@ -39,6 +40,14 @@ ALIASES = {
         "Pedalwert": "MO3_Pedalwert", "Rad_Wu_Mo": "MO3_Rad_Wu_Mo", "WunschDz": "MO3_WunschDz",
         "Checksumme": "Checksumme_Motor_6", "Zaehler": "Zaehler_Motor_6",
     },
+    "audi_c6": {
+        "hold_speed": "GE1_Halte_Dz", "coding": "GE1_Codierung", "CHK": "GE6_CHK GME_CHK", "turbine speed":
+        "GE6_Turbinendrehzahl", "ax_max": "GE6_ax_max", "loss torque": "GE6_Verlustmoment", "shift": "GME_Schaltung",
+        "counter": "GE6_Zaehler GME_Zaehler", "dynamic request": "GME_Dyn_Moment", "dynamic status": "GME_Dyn_Status",
+        "long-term status": "GME_Lang_Status", "long-term request": "GME_Lang_Moment", "quality": "GME_Guete",
+        "gearbox loss": "GME_Verlustmoment", "ratio": "GME_Uebersetzung",
+    },
+    "bmw_f": {"drive torque": "drive_torque", "wheels": "wheel_RL wheel_RR wheel_FL wheel_FR"},
     "hyundai_ccan": {
         "Alive3": "CF_Tcu_Alive3", "ChkSum3": "CF_Tcu_ChkSum3", "mux": "MUL_CODE",
         "wheels": "WHL_SPD_FL WHL_SPD_FR WHL_SPD_RL WHL_SPD_RR",
@@ -110,7 +119,7 @@ def facts(database: str) -> list[FactMessage]:
     """The messages of a database as the facts have them."""
     file, table = SOURCES[database]
     text = yaml.safe_load((FACTS / file).read_text(encoding="utf-8"))
-    read = {"interfaces.yaml": _listed, "j1939.yaml": _j1939, "egs52.yaml": _egs52}[file]
+    read = {"interfaces.yaml": _listed, "next.yaml": _listed, "j1939.yaml": _j1939, "egs52.yaml": _egs52}[file]
     found: list[FactMessage] = []
     for message in read(text[table] if table else text):
         message.fields = [f for one in message.fields for f in _named(database, message, one)]
@@ -131,12 +140,20 @@ def _listed(table: dict[str, Any]) -> Iterator[FactMessage]:
     """interfaces.yaml: "start|length signed xscale+offset unit ..." """
     for side in ("egs_tx", "tcu_tx", "egs_rx", "tcu_rx"):
         for entry in table.get(side, ()):
-            period = str(entry.get("period_ms", ""))
-            made = FactMessage(int(entry["id"], 16), entry["name"], entry.get("dlc"), float(period) if period else None,
+            period = str(entry.get("period_ms", "")).rpartition("..")[2]
+            period_ms = float(period) if period else None
+            made = FactMessage(int(entry["id"], 16), entry.get("name", ""), entry.get("dlc"), period_ms,
                                str(entry.get("period_src", "")))  # fmt: skip
             for name, text in entry["signals"].items():
-                made.fields += _places(name.split(" m")[0] if re.search(r" m\d$", name) else name, str(text))
+                found = _places(name.split(" m")[0] if re.search(r" m\d$", name) else name, str(text))
+                # "same": the scaling of the field before
+                same = " same" in str(text) and made.fields
+                made.fields += [replace(made.fields[-1], **_place_of(f)) for f in found] if same else found
             yield made
+
+
+def _place_of(fact: Fact) -> dict[str, Any]:
+    return {"name": fact.name, "start": fact.start, "length": fact.length}
 
 
 def _places(name: str, text: str) -> list[Fact]:
@@ -149,8 +166,11 @@ def _places(name: str, text: str) -> list[Fact]:
     scale = re.search(r"x([\d.]+)([+-][\d.]+)?", plain)
     offset = re.match(r" (?:raw)?([+-][\d.]+)", plain)
     over = re.match(r" /(\d+)", plain)
-    if "not verified" in text:
-        known: tuple[float | None, float | None] = (None, None)
+    minus = re.search(r"\(raw-(\d+)\)/(\d+)", text)
+    if minus is not None:
+        known: tuple[float | None, float | None] = (1.0 / int(minus[2]), -int(minus[1]) / int(minus[2]))
+    elif "not verified" in text:
+        known = None, None
     elif scale is not None:
         known = float(scale[1].rstrip(".")), float(scale[2] or 0)
     elif over is not None:
@@ -221,7 +241,7 @@ def differences(database: str, messages: list[Any]) -> list[str]:
         if ours is None:
             found.append(f"{where}: not there")
             continue
-        if ours.name != fact.name:
+        if fact.name and ours.name != fact.name:
             found.append(f"{where}: called {ours.name}")
         if fact.length is not None and ours.length != fact.length:
             found.append(f"{where}: {ours.length} bytes, should be {fact.length}")
