@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import torqueloop as tl
-from torqueloop.hil.catalogue.interfaces import RIGS
 from torqueloop.hil.ecu.interface import MakerBus, interface_database
 from torqueloop.hil.ecu.interface_config import NUMBERS, load_interface
 
@@ -65,7 +64,7 @@ LEVER: dict[str, tuple[str, str, Callable[[int, str], str]]] = {
 }
 
 
-@pytest.mark.parametrize("rig", RIGS)
+@pytest.mark.parametrize("rig", LEVER)
 def test_the_lever_never_asks_for_another_direction_than_the_driver(rig: str, tmp_path: Path) -> None:
     driver = {"driver.lever": [[t, word] for t, word in DRIVER], "driver.pedal": 0.0, "driver.brake": 0.4}
     run = tl.run(rig, clock="virtual", duration=DURATION, out=tmp_path / "run", html=False, overrides=driver)
@@ -151,7 +150,7 @@ REQUESTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("rig", RIGS)
+@pytest.mark.parametrize("rig", LEVER)
 def test_no_request_and_a_request_are_the_numbers_of_the_maker(rig: str) -> None:
     rest, active = sent(rig), sent(rig, torque_limit=120.0, torque_limit_active=1.0)
     for name, none, asked in REQUESTS[rig]:
@@ -174,7 +173,7 @@ def test_the_request_of_the_egs52_toggles_every_40_ms_with_its_parity() -> None:
             assert v["request_parity"] == word.bit_count() % 2
 
 
-@pytest.mark.parametrize("rig", RIGS)
+@pytest.mark.parametrize("rig", LEVER)
 def test_nothing_that_means_an_error_is_sent(rig: str) -> None:
     """In any gear and position, at rest and while torque is asked for."""
     bus, database = unit(rig)
