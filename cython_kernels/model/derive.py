@@ -188,7 +188,8 @@ def _rigid(a: ModelArrays, R: np.ndarray) -> dict[str, np.ndarray]:
 
 def _null(A: np.ndarray, n: int) -> tuple[list[int], np.ndarray]:
     """Free columns of A and the solutions of A x = 0 that are 1 at one of them and 0 at the others (Gauss-Jordan)."""
-    A, used = A.astype(float).copy(), []
+    A = A.astype(float)
+    used: list[int] = []
     for _ in range(len(A)):
         rest = np.abs(A[len(used) :])
         if not rest.size or rest.max() <= DEPENDENT:
