@@ -3,7 +3,7 @@
 #
 # Needs: forces.pxi (input_at), gather, stages.pxi (stage_theta); locks (pattern_of, set_ratio_rows).
 
-cdef double BESSEL_A = 1.3617     # coefficients of the critically damped (Bessel) filter of second order, as in Modelica
+cdef double BESSEL_A = 1.3617     # Bessel filter of second order (damping 0.866), as in Modelica
 cdef double BESSEL_B = 0.6180
 #: of a speed, or of 1 rad/s or m/s: drift of a held motion that is taken out, and beyond which it is a jump
 cdef double DRIFT = 1e-13

@@ -43,8 +43,8 @@ def test_into_first_over_currents_with_the_speeds_of_two_sensors(tmp_path: Path)
 
 def test_a_solenoid_that_sticks_and_one_without_current(tmp_path: Path) -> None:
     faults = [
-        {"solenoid": "EDS_C4", "kind": "value", "value": 0.0, "from_s": 1.2, "name": "open"},
-        {"solenoid": "EDS_C11", "kind": "stuck", "from_s": 0.3, "until_s": 1.0},
+        {"solenoid": "EDS_C11", "kind": "value", "value": 0.0, "from_s": 1.2, "name": "open"},
+        {"solenoid": "EDS_C4", "kind": "stuck", "from_s": 0.3, "until_s": 1.0},
     ]
     run = tl.run(
         "desk_4hp22_solenoids", clock="virtual", duration=1.5, out=tmp_path / "run", html=False,
@@ -53,11 +53,11 @@ def test_a_solenoid_that_sticks_and_one_without_current(tmp_path: Path) -> None:
     t = run.t
     # the control unit goes on asking for pressure, and the clutch has none
     assert (
-        run["TCU_Pressure_1.p_C4"][-1] > 2e5
-        and run["hydraulics.C4.p"][-1] < 0.1e5 < run["hydraulics.C4.p"][t < 1.2].max()
+        run["TCU_Pressure_2.p_C11"][-1] > 2e5
+        and run["hydraulics.C11.p"][-1] < 0.1e5 < run["hydraulics.C11.p"][t < 1.2].max()
     )
-    held = run["hydraulics.EDS_C11.i"][(t > 0.35) & (t < 1.0)]
-    assert np.ptp(held) < 1e-3 and run["hydraulics.EDS_C11.i"][-1] > held[-1] + 0.002
+    held = run["hydraulics.EDS_C4.i"][(t > 0.35) & (t < 1.0)]
+    assert np.ptp(held) < 1e-3 and run["hydraulics.EDS_C4.i"][-1] > held[-1] + 0.002
     assert [f.name for f in run.stats.faults][:1] == ["open"] and replay(run.path).difference is None
 
 

@@ -51,7 +51,10 @@ def test_every_component_and_table_says_where_its_values_come_from(path: Path) -
     for name, table in document.get("components", {}).items():
         assert table["kind"] in KINDS
         if set(table) > {"kind"}:
-            assert len(table.get("source", "")) > 3, f"{path.name}: [components.{name}]"
+            source = table.get("source", "")
+            numbers = [k for k, v in table.items() if isinstance(v, (int, float)) and not isinstance(v, bool)]
+            texts = [source.get(k, "") for k in numbers] if isinstance(source, dict) else [source]
+            assert texts and all(len(text) > 3 for text in texts), f"{path.name}: [components.{name}]"
     for name, table in document.get("tables", {}).items():
         if "csv" in table:
             header = (path.parent / table["csv"]).read_text(encoding="utf-8").partition("\n")[0]

@@ -143,7 +143,7 @@ def test_the_ready_tree_closes_its_books_and_tells_its_shaft() -> None:
 
 @pytest.mark.parametrize(("old", "new", "words"), [
     ('flange_b = "pinion.hub.flange_a"', 'flange_b = "pinion.huub.flange_a"', ["shaft 'drive'", "pinion"]),
-    ("c_Nm_per_rad = 2e4", "c_Nm_per_rad = -2e4", ["[shaft.drive]", "c_Nm_per_rad"]),
+    ("c_Nm_per_rad = 9e3", "c_Nm_per_rad = -9e3", ["[shaft.drive]", "c_Nm_per_rad"]),
     ("at_b_m = [-0.2, 0.0, 0.0]", "n_b = [0.0, 1.0, 0.0]", ["shaft.drive", "n_b", "80 deg"]),
 ])  # fmt: skip
 def test_errors_name_the_file(old: str, new: str, words: list[str], tmp_path: Path) -> None:

@@ -19,25 +19,29 @@
 
 #define PERIOD_S 5e-3
 #define RPM 0.10471975511965977
-#define I_FRONT 1.559 /* ring over sun of the front set */
-#define KISS_BAR 0.9
-#define FILL_BAR 2.0
-#define FILL_S 0.09
+#define I_FRONT (78.0 / 50.0) /* ring over sun of the front set */
+#define FILL_BAR 4.0
 #define FULL_BAR 14.0
 #define SILENT_S 0.2
 enum { N2, N3, N_OUT };                 /* sensors */
 enum { Y3, Y4, Y5, MPC, SPC, TCC };     /* actuators */
 enum { IDLE, FILL, TORQUE, INERTIA, CLOSE };
 
-static const double RATIO[6] = {0.0, 3.58822, 2.18602, 1.40502, 1.0, 0.83149};
+static const double RATIO[6] = {0.0, 3.58759, 2.18619, 1.40541, 1.0, 0.83138};
 /* Torque of the element that comes, per Nm of the turbine, over what it carries per bar: [lower gear][0 up, 1 down]. */
 static const double BAR_PER_NM[5][2] = {
-    {0.0, 1.94678 / 111.9},                       /* N-D: B2 */
-    {0.64144 / 37.32, 0.64144 / 37.32},           /* 1-2: K1, 2-1: B1 */
-    {1.0 / 83.96, 0.55586 / 55.97},               /* 2-3: K2, 3-2: K3 */
-    {0.28827 / 55.97, 0.40502 / 111.9},           /* 3-4: K3, 4-3: B2 */
-    {0.16851 / 37.32, 0.33264 / 37.32},           /* 4-5: B1, 5-4: K1 */
+    {0.0, 1.94662 / 164.1},                       /* N-D: B2 */
+    {0.64103 / 61.5, 0.64103 / 61.5},             /* 1-2: K1, 2-1: B1 */
+    {1.0 / 123.0, 0.55556 / 82.0},                /* 2-3: K2, 3-2: K3 */
+    {0.28846 / 82.0, 0.40541 / 164.1},            /* 3-4: K3, 4-3: B2 */
+    {0.16862 / 61.5, 0.33333 / 61.5},             /* 4-5: B1, 5-4: K1 */
 };
+/* Its return spring and 0.1 bar, and how long FILL_BAR moves its piston through the clearance. */
+static const double KISS_BAR[5][2] = {{0.0, 1.39}, {1.37, 1.24}, {0.95, 1.31}, {1.31, 1.39}, {1.24, 1.37}};
+static const double FILL_S[5][2] = {{0.0, 0.12}, {0.09, 0.09}, {0.08, 0.09}, {0.09, 0.12}, {0.09, 0.09}};
+/* Pressure [bar] and current [A] of both pressure solenoids at 80 degC (configs/hydraulics/mb_7226_valves.toml). */
+static const double SOLENOID_BAR[7] = {0.05, 0.6, 1.0, 2.35, 5.6, 6.6, 7.7};
+static const double SOLENOID_A[7] = {0.994, 0.826, 0.772, 0.644, 0.393, 0.282, 0.0};
 static const int SOLENOID[5] = {Y4, Y3, Y5, Y4, Y3};
 /* Output speed [rpm] of the shift up from a gear over the pedal; down at DOWN times that. */
 static const double PEDAL[5] = {0.0, 0.2, 0.6, 0.85, 1.0};
@@ -120,25 +124,25 @@ static void shift(unit *u)
 {
     state *s = &u->s;
     int up = s->target > s->gear && s->gear > 0, low = s->target < s->gear ? s->target : s->gear;
-    double take = BAR_PER_NM[low][up ? 0 : 1] * turbine_torque(s), goal = RATIO[s->target] * s->w_out, x;
+    double take = BAR_PER_NM[low][!up] * turbine_torque(s), kiss = KISS_BAR[low][!up], goal = RATIO[s->target] * s->w_out, x;
     int there = fabs(s->w_turbine - goal) < 60.0 * RPM;
     char text[96];
     s->in_phase_s += PERIOD_S;
     s->phase_s += PERIOD_S;
     switch (s->phase) {
     case FILL:
-        s->p_shift = s->in_phase_s < FILL_S ? FILL_BAR : KISS_BAR;
+        s->p_shift = s->in_phase_s < FILL_S[low][!up] ? FILL_BAR : kiss;
         if (s->in_phase_s > 0.2)
             go(u, TORQUE);
         break;
     case TORQUE:
         x = s->in_phase_s / 0.25;
-        s->p_shift = KISS_BAR + x * take;
+        s->p_shift = kiss + x * take;
         if (x >= 1.0)
             go(u, INERTIA);
         break;
     case INERTIA:
-        s->p_shift = KISS_BAR + (1.0 + s->in_phase_s / 0.5) * take;
+        s->p_shift = kiss + (1.0 + s->in_phase_s / 0.5) * take;
         s->limit = up && s->driver > 60.0 ? 0.7 * s->driver : 0.0;
         if ((there && s->in_phase_s > 0.02) || s->in_phase_s > 1.2)
             go(u, CLOSE);
@@ -179,20 +183,30 @@ static void decide(unit *u)
     if (s->phase != IDLE)
         shift(u);
     /* every element holds 1.4 times its torque at this line pressure; slowly */
-    closed = fmin(17.0, 3.0 + 0.0253 * turbine_torque(s) + s->pedal);
+    closed = fmin(16.0, 3.1 + 0.0173 * turbine_torque(s) + s->pedal);
     s->p_line += fmax(-0.3, fmin(0.3, closed - s->p_line));
     s->duty = s->phase == IDLE && s->gear >= 3 && s->w_out > 1743.0 * RPM && s->pedal < 0.6
                   ? fmin(0.7, s->duty + 0.5 * PERIOD_S) : fmax(0.0, s->duty - 4.0 * PERIOD_S);
 }
 
 /* --- out */
+/* The current that gives a pressure: the map of the solenoids, linear between its points. */
+static double current_for(double bar)
+{
+    int k = 0;
+    while (k < 5 && bar >= SOLENOID_BAR[k + 1])
+        k++;
+    return fmax(0.0, SOLENOID_A[k] + (SOLENOID_A[k + 1] - SOLENOID_A[k]) * (bar - SOLENOID_BAR[k])
+                / (SOLENOID_BAR[k + 1] - SOLENOID_BAR[k]));
+}
+
 static void drive(const state *s, double *pin)
 {
     int low = s->target < s->gear ? s->target : s->gear;
     for (int k = Y3; k <= Y5; k++)
         pin[k] = s->phase != IDLE && SOLENOID[low] == k;
-    pin[MPC] = 1.0 - (s->p_line - 3.0) / 14.0; /* pressures fall with the currents: 14 bar over 1 A */
-    pin[SPC] = 1.0 - fmin(s->p_shift, FULL_BAR) / FULL_BAR;
+    pin[MPC] = current_for(0.592 * s->p_line - 1.828); /* the regulator: needed pressure x factor - spring */
+    pin[SPC] = current_for(0.5 * fmin(s->p_shift, FULL_BAR));
     pin[TCC] = s->duty;
 }
 
@@ -231,7 +245,7 @@ void *tl_ecu_init(const tl_ecu_setup *setup, char *error, uint32_t error_size)
     u->log = setup->log;
     u->s.heard_s = -1.0;
     u->s.lever = 8;
-    u->s.p_line = 3.0;
+    u->s.p_line = 3.1;
     return u;
 }
 
