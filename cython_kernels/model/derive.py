@@ -196,7 +196,8 @@ def _null(A: np.ndarray, n: int) -> tuple[list[int], np.ndarray]:
             break
         row, column = np.unravel_index(int(rest.argmax()), rest.shape)
         at = len(used)
-        A[[at, at + row]] = A[[at + row, at]]
+        swapped = at + int(row)
+        A[[at, swapped]] = A[[swapped, at]]
         A[at] /= A[at, column]
         others = np.arange(len(A)) != at
         A[others] -= np.outer(A[others, column], A[at])
