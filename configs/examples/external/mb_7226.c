@@ -74,7 +74,7 @@ static void receive(state *s, const tl_frame *f)
     else if (f->id == 0x308)
         s->w_engine = RPM * (d[1] << 8 | d[2]);
     else if (f->id == 0x212)
-        s->driver = 0.25 * ((d[6] & 0x1F) << 8 | d[7]) - 500.0;
+        s->driver = 0.25 * ((d[2] & 0x1F) << 8 | d[3]) - 500.0;
     else if (f->id == 0x312)
         s->torque = 0.25 * ((d[0] & 0x1F) << 8 | d[1]) - 500.0;
     else
@@ -213,12 +213,18 @@ static void drive(const state *s, double *pin)
 static void send(const state *s, tl_ecu_outputs *out)
 {
     tl_frame *f = &out->frames[out->n_frames++];
-    uint32_t limit = s->limit > 0.0 ? (uint32_t)lround((s->limit + 500.0) / 0.25) : 8191, rpm;
+    int active = s->limit > 0.0;
+    uint32_t request = active ? (uint32_t)lround((s->limit + 500.0) / 0.25) : 0, rpm, bits;
     memset(f, 0, 2 * sizeof *f);
     f->id = 0x218;
     f->length = 8;
-    f->data[0] = (uint8_t)((s->limit > 0.0) << 5 | limit >> 8); /* bit 2 from the left: request_max */
-    f->data[1] = (uint8_t)limit;
+    /* request_min: less torque than this; the toggle changes every 40 ms while a request is live */
+    request |= (uint32_t)active << 14 | (uint32_t)(active && s->steps / 8 % 2) << 15;
+    f->data[0] = (uint8_t)(request >> 8);
+    f->data[1] = (uint8_t)request;
+    for (bits = 0; request; request &= request - 1)
+        bits ^= 0x80;
+    f->data[5] = (uint8_t)bits; /* even parity of the first 16 bits */
     f->data[2] = (uint8_t)(s->target << 4 | s->gear);
     f = &out->frames[out->n_frames++];
     rpm = (uint32_t)lround(fmax(0.0, s->w_turbine / RPM));
