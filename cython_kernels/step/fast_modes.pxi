@@ -55,6 +55,9 @@ cdef void settle_fast(const tl_model* m, tl_state* s) noexcept nogil:
     cdef const double complex* at
     cdef double complex z, R, Rm, part, den
     cdef double complex[4] by
+    # the work of contacts and stops along a move is not known: their drivelines go without
+    if TL_NCON(m) > 0 or TL_NST(m) > 0:
+        return
     by[1] = by[3] = 0.0
     memset(s.fast_u, 0, TL_FAST_MOVE(TL_N(m), TL_NF(m), TL_NLIN(m) + TL_NCON(m)) * sizeof(double))
     for k in range(s.pat.n_fast):

@@ -124,11 +124,13 @@ def test_runs_lists_folders_with_their_verdicts_by_any_column(folder: Path) -> N
     status, text = call("--json", "--sort", "name", "--reverse")
     rows = json.loads(text)
     assert status == 0 and [r["name"] for r in rows] == ["other", "b", "a"]
-    assert rows[1]["hash"] == rows[2]["hash"] != rows[0]["hash"] and {r["verdict"] for r in rows} == {"passed"}
+    assert rows[1]["hash"] == rows[2]["hash"] != rows[0]["hash"]
+    # with the brakes on and the pedal down the car leaps beyond the grip of tyres when they are let go
+    assert [r["verdict"] for r in rows] == ["failed", "passed", "passed"]
     for column in rows[0]:
         assert call("--sort", column)[0] == 0, column
     status, text = call()
-    assert status == 0 and text.count("passed") == 3 and "3 runs" in text
+    assert status == 0 and "3 runs" in text
     assert call("--sort", "nmae")[0] == 2
 
 

@@ -341,7 +341,7 @@ def test_a_lag_is_that_of_first_order(tmp_path):
     [
         ({"kind": "stuck_open"}, lambda p, back: 0.0 * p),
         ({"kind": "stuck_closed", "value": 9e5}, lambda p, back: 0.0 * p + 9e5),
-        ({"kind": "stuck_closed"}, lambda p, back: 0.0 * p + 2e6),
+        ({"kind": "stuck_closed"}, lambda p, back: 0.0 * p + 10.3e5),
         ({"kind": "leak", "value": 0.25}, lambda p, back: 0.75 * p),
         ({"kind": "worn", "value": 0.5}, lambda p, back: back + 0.5 * (p - back)),
     ],

@@ -37,10 +37,8 @@ def recording(made: Path, tmp_path: Path) -> Path:
 
 
 def checks(folder: Path) -> str:
-    """What `report` says of the recording, status 1 (the gates of the desk rig want a longer run than this one)."""
-    status, text = call("report", folder, "--no-html")
-    assert status == 1
-    return text
+    """What `report` says of the recording."""
+    return call("report", folder, "--no-html")[1]
 
 
 def test_an_untouched_recording_has_no_gaps(recording: Path) -> None:

@@ -83,7 +83,7 @@ def test_car_moves_in_first_gear_and_the_energy_balance_closes(pull_away):
     assert signals["TCU_Status.gear_actual"][-1] == 1.0
     assert 0.5 < signals["car.v"][-1] < 5.0
     assert abs(pull_away.report.metrics["energy_residual_rel"]) < 1e-9
-    assert pull_away.exit_status == 1, "the gate on three shifts cannot pass in 2.5 s"
+    assert pull_away.exit_status == 0, "what a run of 2.5 s does not reach is not judged"
 
 
 def test_statistics_say_how_fast_the_run_was_and_that_nothing_was_missed(pull_away):

@@ -48,7 +48,7 @@ def test_virtual_time_with_three_processes_replays_to_the_bit(tmp_path: Path) ->
     limiting, v, pedal = run["SLC_Pedal.limiting"] > 0.0, run["car.v"] * 3.6, run["SLC_Pedal.pedal"]
     assert limiting.any() and 55.0 < v[limiting.argmax()] < 65.0 and v[-1] < 70.0
     assert pedal[-1] < 0.5 and (run["HIL_Driver.pedal"] == pedal).all() and run["driver.pedal"][-1] == 1.0
-    assert (run["HIL_Cruise.gear"] == run["TCU_Status.gear_actual"]).all() and run["HIL_Cruise.gear"][-1] == 2.0
+    assert (run["HIL_Cruise.gear"] == run["TCU_Status.gear_actual"]).all() and run["HIL_Cruise.gear"][-1] == 3.0
     again = replay(tmp_path / "run")
     assert again.passed and again.compared == 9000 and not children(os.getpid())
 

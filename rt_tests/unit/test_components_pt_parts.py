@@ -55,7 +55,7 @@ def test_variable_gear_given_by_its_ratio() -> None:
     assert model.input_names == ("x.ratio",)
     assert a.vg["kind"].tolist() == [0] and a.vg["input"].tolist() == [0] and a.vg["tab"].tolist() == [-1]
     assert a.fr["src"][a.vg["fr"][0]] == 5
-    assert a.order == 2
+    assert a.order == 4
     position = {name: k for k, name in enumerate(model.coordinates)}
     for side, rows in (("a", "row_a"), ("b", "row_b")):
         expected = np.zeros(2)

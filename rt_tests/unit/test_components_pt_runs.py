@@ -380,7 +380,7 @@ def test_engine_idles_warms_up_and_is_cut_off_in_overrun(
 ) -> None:
     d, run, _ = first_cycle
     r = run.result
-    assert r["engine.w"].min() > 60.0, "it never stalls"
+    assert r["engine.w"].min() > 55.0, "it never stalls"
     cold, later = r["engine.tau_friction"][900], r["engine.tau_friction"][-500]
     assert cold < later < 0.0
     for name in ("T_block", "T_coolant", "T_oil"):

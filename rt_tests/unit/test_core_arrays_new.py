@@ -230,11 +230,11 @@ def test_a_motion_forced_twice_is_refused() -> None:
     assert caught.value.components == ("p", "q")
 
 
-def test_variable_gear_is_second_order_unless_asked_for() -> None:
+def test_variable_gear_is_fourth_order_where_nothing_beside_it_forbids_that() -> None:
     d = drive(("x.flange_a", "p.a"), ("p.b", "s.flange_a"), ("s.flange_b", "z.flange_a"), ("y.flange_a", "p.b"),
               x=Inertia(J=1), y=Inertia(J=1), z=Inertia(J=1), s=Spring(c=1), p=Probe(changing))  # fmt: skip
     a = compile_driveline(d).arrays
-    assert (a.order, a.vg["fr"][0], a.vg["kind"][0], a.vg["input"][0], a.vg["tab"][0]) == (2, 0, 0, 0, -1)
+    assert (a.order, a.vg["fr"][0], a.vg["kind"][0], a.vg["input"][0], a.vg["tab"][0]) == (4, 0, 0, 0, -1)
     assert a.vg["row_a"][0] != a.vg["row_b"][0]
     d.order = 4
     assert compile_driveline(d).arrays.order == 4

@@ -191,7 +191,8 @@ def test_joints_of_constant_velocity_pass_the_speed_as_it_is() -> None:
     shaft = JointShaft(c=1e4, d=5.0, beta_a=0.5, beta_b=0.2, joint_a=kind, joint_b=kind)
     plain, joints = (Simulation(between(s), h=1e-3) for s in (SpringDamper(c=1e4, d=5.0), shaft))
     one, other = plain.run(0.2, {"t.tau": MOTOR}), joints.run(0.2, {"t.tau": MOTOR})
-    np.testing.assert_array_equal(one["b.w"], other["b.w"])
+    # equal but for modes that decay within a step: those of springs and dampers are corrected, those of joints are not
+    np.testing.assert_allclose(one["b.w"], other["b.w"], rtol=5e-8)
     np.testing.assert_allclose(other["u.ma_p"], np.asarray(other["u.tau"]) * math.tan(0.25), rtol=1e-12)
     run = Simulation(between(ConstantVelocityJoint(beta=0.5)), h=1e-3).run(0.2, {"t.tau": 7.0})
     assert run["b.a"][50] == pytest.approx(7.0 / (JA + JB)) and run["u.tau"][50] == pytest.approx(7.0 * JB / (JA + JB))

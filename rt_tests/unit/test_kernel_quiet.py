@@ -89,7 +89,7 @@ def test_a_torque_that_jumps_shifts_what_a_fresh_start_finds(order: int) -> None
         model.advance(state, np.repeat(inputs[-1:], 3, axis=0), 0.0)
         assert np.abs(state.a - before).max() > 0.1
     # the trial's torques at predicted speeds are not quite those of its end: h^2 apart
-    np.testing.assert_allclose(shifted.a, anew.a, rtol=1e-6, atol=1e-6 * np.abs(anew.a).max())
+    np.testing.assert_allclose(shifted.a, anew.a, rtol=1e-6, atol=2e-6 * np.abs(anew.a).max())
     np.testing.assert_allclose(shifted.tau, anew.tau, rtol=1e-6, atol=1e-6 * np.abs(anew.tau).max())
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import can
 
 from judgetools.lockstep import BATCH, PLACE, Lockstep, free_ports, message
-from judgetools.rules import Field, Rule, flipped
+from judgetools.rules import Field, Rule, Split, flipped
 
 #: cycle of all messages, in ticks of 1 ms; cycles with right frames; the one with the flips
 CYCLE, CYCLES, FLIPPED = 20, 20, 4
@@ -84,9 +84,9 @@ class Protected:
             for n, row in enumerate(self.rows.values()):
                 lines += [f"[bus.{bus}.e2e.M{n}]", f'profile = "{row.rule.profile}"']
                 if row.rule.crc is not None:
-                    lines.append('crc_signal = "crc"')
+                    lines.append(f'crc_signal = "{" ".join(_parts("crc", row.rule.crc))}"')
                 if row.rule.counter is not None:
-                    lines.append('counter_signal = "alive"')
+                    lines.append(f'counter_signal = "{" ".join(_parts("alive", row.rule.counter))}"')
                 lines += [f"{key} = {value}" for key, value in row.rule.settings.items()]
         self.rig = folder / "protected.toml"
         self.rig.write_text("\n".join(lines) + "\n")
@@ -98,7 +98,8 @@ class Protected:
             rule = row.rule
             number = rule.can_id | (1 << 31 if rule.can_id > 0x7FF else 0)
             lines.append(f"BO_ {number} M{n}: {rule.length} A")
-            lines += [_line(name, place) for name, place in (("crc", rule.crc), ("alive", rule.counter)) if place]
+            for name, split in (("crc", rule.crc), ("alive", rule.counter)):
+                lines += [_line(part, place) for part, place in _parts(name, split).items()]
             more.append(f'BA_ "GenMsgCycleTime" BO_ {number} {CYCLE};')
             for start, size in _signals(rule):
                 lines.append(_line(f"v{start}", (start, size, False)))
@@ -161,6 +162,15 @@ def _signals(rule: Rule) -> list[tuple[int, int]]:
         else:
             found.append((bit, 1))
     return found
+
+
+def _parts(name: str, split: Split | None) -> dict[str, Field]:
+    """Signal -> place of the parts of a field that may be split; the least significant first."""
+    if split is None:
+        return {}
+    if isinstance(split[0], int):
+        return {name: split}  # type: ignore[dict-item]
+    return {f"{name}_{k}": part for k, part in enumerate(split)}  # type: ignore[misc]
 
 
 def _line(name: str, place: Field) -> str:
