@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -27,15 +28,20 @@ COMMANDS = {
 }
 
 
-def first_line(path: Path) -> str:
-    """What a file says of itself: the first comment."""
+def first_sentence(path: Path) -> str:
+    """What a file says of itself: the first sentence of its first comment."""
+    said: list[str] = []
     with path.open(encoding="utf-8", errors="replace") as stream:
         for line in stream:
-            if line.startswith("#") and line.strip("# \n"):
-                return line.strip("# \n")
             if line.startswith('CM_ "'):
-                return line.removeprefix('CM_ "').strip()
-    return ""
+                said = [line.removeprefix('CM_ "')]
+            elif line.startswith("#") and line.strip("# \n"):
+                said.append(line.strip("# \n"))
+                continue
+            if said:
+                break
+    text = " ".join(said).strip().strip('";')
+    return re.split(r"(?<=[^.\s]{2}[.;])\s", text, maxsplit=1)[0].rstrip(".;")
 
 
 @command
@@ -55,18 +61,17 @@ def list_installed(
         _list_assumed(assumed, weigh, as_json)
         return
     chosen = [name for name in FOLDERS if folder is None or name == folder]
-    found = {name: {stem: first_line(path) for stem, path in installed(name).items()} for name in chosen}
+    found = {name: {stem: first_sentence(path) for stem, path in installed(name).items()} for name in chosen}
     if as_json:
         print_json(found)
         return
     for name, files in found.items():
         how = f"   torqueloop {COMMANDS[name]} NAME" if name in COMMANDS else ""
         out_console.print(Text.assemble((name, "bold"), how), highlight=False)
-        width = max((len(stem) for stem in files), default=0)
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
         for stem, text in files.items():
-            room = max(20, out_console.width - width - 5)
-            short = text if len(text) <= room else f"{text[: room - 1]}…"
-            out_console.print(f"  {stem.ljust(width)}  {short}", highlight=False, markup=False, soft_wrap=True)
+            table.add_row(f"  {stem}", Text(text))
+        out_console.print(table)
 
 
 def _list_assumed(name: str, weighed: bool, as_json: bool) -> None:

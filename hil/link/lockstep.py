@@ -58,6 +58,13 @@ class LockstepSocket:
                 return False
         return True
 
+    def leave(self, message: bytes) -> None:
+        """Send a last message that nobody answers; a peer that takes no more goes without it."""
+        try:
+            self._socket.raw.send_multipart([b"", message], zmq.DONTWAIT)
+        except zmq.Again:
+            pass
+
     def close(self) -> None:
         """Free the port."""
         self._socket.close()
@@ -164,7 +171,9 @@ class LockstepClient:
         )
 
     def close(self) -> None:
-        """Free the port."""
+        """Tell a vehicle over ZeroMQ that the run is over, and free the port. (A process sees the end of its pair.)"""
+        if isinstance(self._socket, LockstepSocket) and self.exchanges > 0:
+            self._socket.leave(encode(ByeMessage("the rig has stopped")))
         self._socket.close()
 
 
@@ -174,13 +183,18 @@ class _Server:
     def __init__(self) -> None:
         self.exchanges: int = 0
         self.rejected: dict[str, int] = dict.fromkeys(REJECT_REASONS, 0)
+        #: why the rig has left, once it has said so
+        self.bye: str | None = None
 
-    def answer(self, data: bytes, handler: Callable[[StepMessage], StateMessage]) -> bytes:
-        """The answer to a request; a refused one is answered with `bye` and its cause."""
+    def answer(self, data: bytes, handler: Callable[[StepMessage], StateMessage]) -> bytes | None:
+        """The answer to a request; a refused one is answered with `bye` and its cause. None: the rig has left."""
         try:
             message = decode(data)
+            if isinstance(message, ByeMessage):
+                self.bye = message.reason
+                return None
             if not isinstance(message, StepMessage):
-                raise SchemaError("kind", "allowed here: kind 'step'")
+                raise SchemaError("kind", "allowed here: kind 'step' or 'bye'")
         except SchemaError as error:
             self.rejected[error.reason] += 1
             return encode(ByeMessage(f"request refused: {error}"))
@@ -213,7 +227,8 @@ class PairServer(_Server):
         data = self._pair.receive(1e-3 * timeout_ms)
         if data is None:
             return False
-        self._pair.send(self.answer(data, handler))
+        if (answer := self.answer(data, handler)) is not None:
+            self._pair.send(answer)
         return True
 
     def close(self) -> None:
@@ -233,7 +248,8 @@ class LockstepServer(_Server):
         """Answer one request if one comes within the timeout."""
         if not self._socket.raw.poll(timeout_ms):
             return False
-        self._socket.raw.send(self.answer(self._socket.raw.recv(), handler))
+        if (answer := self.answer(self._socket.raw.recv(), handler)) is not None:
+            self._socket.raw.send(answer)
         return True
 
     def close(self) -> None:

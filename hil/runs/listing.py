@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError, did_you_mean
 from torqueloop.core.describe.reading import read_json
-from torqueloop.hil.report.console_parts import number, table
+from torqueloop.hil.report.console_parts import number
 from torqueloop.hil.results.files import read_run_info, run_dirs
 from torqueloop.hil.results.run import RunInfo
 
@@ -52,7 +53,10 @@ def list_runs(folder: Path | str = "runs", sort: str = "started", reverse: bool 
     """All run directories below a folder, sorted by a column; what was not measured comes last."""
     folder = Path(folder)
     if not os.path.isdir(folder):
-        raise ConfigError("no such folder: {value}", key="folder", value=folder)
+        raise ConfigError(
+            "no such folder: {value}", key="folder", value=folder,
+            hint="`torqueloop run` leaves its directory in runs/ unless --out says another one",
+        )  # fmt: skip
     names = [f.name for f in fields(RunRow)]
     if sort not in names:
         raise ConfigError(
@@ -121,20 +125,42 @@ def _verdict(info: RunInfo, judged: dict[str, Any]) -> str:
     return info.state if alive else "killed"
 
 
+#: columns that go first where the screen is narrow, the least telling first
+DISPENSABLE = (
+    "hash", "ticks", "compute_p99_us", "clock", "missed", "safe_state", "rig", "shifts", "started", "duration_s",
+)  # fmt: skip
+NUMBERS = ("ticks", "duration_s", "missed", "compute_p99_us", "shifts")
+
+
+def _cell(row: RunRow, name: str) -> str:
+    value = _key(row, name)
+    text = "" if value is None else value if isinstance(value, str) else number(value)
+    return text[:19].replace("T", " ") if name == "started" else text
+
+
 def print_runs(rows: list[RunRow], console: Console) -> None:
-    """The table; columns that say nothing are left out."""
-    shown = [c for c in COLUMNS if any(_key(r, c) is not None for r in rows)]
-    made = table(f"{len(rows)} runs", *(COLUMNS[c] for c in shown))
-    for column, name in zip(made.columns, shown, strict=True):
-        column.justify = "right" if name in ("ticks", "duration_s", "missed", "compute_p99_us", "shifts") else "left"
+    """A line for each run, and below it what failed. Columns that say nothing are left out; so are those for which the
+    console has no room, and a last line names them."""
+    shown = [c for c in COLUMNS if c != "failed" and any(_key(r, c) is not None for r in rows)]
+    widths = {c: max(len(COLUMNS[c]), *(len(_cell(r, c)) for r in rows)) for c in shown}
+    hidden = []
+    for name in DISPENSABLE:
+        if name in shown and sum(widths[c] + 2 for c in shown) > console.width:
+            shown.remove(name)
+            hidden.append(COLUMNS[name])
+    console.print(Text(f"{len(rows)} runs", "bold"))
+    head = (COLUMNS[c].rjust(widths[c]) if c in NUMBERS else COLUMNS[c].ljust(widths[c]) for c in shown)
+    console.print(Text("  ".join(head).rstrip(), "dim"), soft_wrap=True)
     for row in rows:
         style = {"passed": "green", "failed": "bold red"}.get(row.verdict, "yellow")
-        cells = []
+        line = Text()
         for name in shown:
-            value = _key(row, name)
-            text = "" if value is None else value if isinstance(value, str) else number(value)
-            cells.append(
-                Text(text[:19].replace("T", " ") if name == "started" else text, style if name == "verdict" else "")
-            )
-        made.add_row(*cells)
-    console.print(made)
+            text = _cell(row, name)
+            text = text.rjust(widths[name]) if name in NUMBERS else text.ljust(widths[name])
+            line.append(text, style if name == "verdict" else "").append("  ")
+        line.rstrip()
+        console.print(line, soft_wrap=True)
+        if row.failed:
+            console.print(Padding(Text(row.failed, "dim"), (0, 0, 0, 4)))
+    if hidden:
+        console.print(Text(f"not shown for want of room: {', '.join(hidden)} (--json has them)", "dim"))

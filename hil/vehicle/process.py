@@ -89,7 +89,7 @@ def _serve_lockstep(
     log(f"{name}: lockstep with the rig at {server.endpoint}")
     last_contact = time.monotonic()
     try:
-        while not stop.is_set():
+        while not stop.is_set() and server.bye is None:
             if server.serve_one(model.step):
                 last_contact = time.monotonic()
             elif time.monotonic() - last_contact > give_up_s:

@@ -241,6 +241,18 @@ def test_lockstep_with_a_vehicle_process_equals_the_model_in_this_process(
     assert '"exchanges": 300' in output
 
 
+def test_a_vehicle_in_lockstep_leaves_when_the_rig_has_ended(
+    start_vehicle: Callable[..., subprocess.Popen[str]],
+) -> None:
+    """Nobody stops it: the bye that ends a run on the virtual clock does."""
+    with LockstepRig(timeout_s=20.0) as rig:
+        process = start_vehicle(rig.endpoint, True)
+        rig.exchange(step_message(0))
+    output, _ = process.communicate(timeout=10.0)
+    assert process.returncode == 0
+    assert '"exchanges": 1' in output
+
+
 def test_vehicle_that_never_answers_is_named_with_endpoint_time_and_step() -> None:
     with LockstepRig(timeout_s=0.1) as rig, pytest.raises(PeerError) as error:
         rig.exchange(step_message(0))

@@ -221,6 +221,13 @@ def test_replay_of_what_is_no_rig_run_is_wrong_input(run_dir: Path) -> None:
     assert status == 2 and "names no rig file" in text
 
 
+def test_replay_of_no_run_directory_says_so(tmp_path: Path) -> None:
+    status, text = call("replay", tmp_path / "nosuch")
+    assert status == 2 and "nosuch: a run directory is needed, and this is not there" in text
+    status, text = call("replay", tmp_path)
+    assert status == 2 and "this holds no run.json" in text
+
+
 def test_mistakes_in_gates_are_found_before_anything_starts(tmp_path: Path) -> None:
     for name in ("run", "simulate"):
         status, text = call(name, "--out", tmp_path / "run", "--gate", "missed = 0")
@@ -259,3 +266,10 @@ def test_help_of_every_command_and_no_traceback_in_a_real_process(tmp_path: Path
     command = [sys.executable, "-m", "torqueloop.hil.cli", "report", str(tmp_path / "missing")]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ}, timeout=120)
     assert done.returncode == 2 and "no such directory" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_list_shows_whole_sentences_on_a_narrow_screen() -> None:
+    status, text = call("list", "rigs")
+    assert status == 0
+    assert "…" not in text and "[bold]" not in text
+    assert "software (UDP multicast), vehicle process over ZeroMQ" in " ".join(text.split())

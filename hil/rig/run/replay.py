@@ -95,8 +95,13 @@ def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -
 
     run_dir = Path(run_dir)
     info = read_run_info(run_dir)
+    if info is None:
+        what = "holds no run.json" if os.path.isdir(run_dir) else "is not there"
+        raise ReplayError(
+            f"{run_dir}: a run directory is needed, and this {what}; `torqueloop runs FOLDER` lists the runs of one"
+        )
     kept = run_dir
-    if info is not None and info.part_of is not None:
+    if info.part_of is not None:
         # a state is reached only by the way to it: the whole run up to the end of this part
         run_dir = run_dir / info.part_of.run
         last, info = info.part_of.last_tick, read_run_info(run_dir)
@@ -106,8 +111,8 @@ def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -
             raise ReplayError(f"{kept}: a part of a run that went back to a checkpoint: replay the run, {run_dir}")
     else:
         last = None
-    rig_file = info.rig_file if info is not None else None
-    if info is None or rig_file is None or not os.path.isfile(run_dir / rig_file):
+    rig_file = info.rig_file
+    if rig_file is None or not os.path.isfile(run_dir / rig_file):
         raise ReplayError(f"{run_dir}: run.json names no rig file in config/; only runs of a rig can be replayed")
     if changed := changed_inputs(run_dir, info.inputs):
         raise ReplayError(f"{run_dir}: {'; '.join(changed)}: this is not what the run was made of")
