@@ -130,6 +130,8 @@ class ExternalUnit:
             # most of all: it has gone already, which was said when it happened
             counts["stop"] = str(error)
         counts["wait_max_ms"] = 1e3 * self.wait_max_s
+        if self._check is not None and self._check.undeclared:
+            counts["undeclared"] = self._check.undeclared
         status = self._connection.close()
         return PeerStats.of(self.place, counts, status)
 

@@ -1,4 +1,8 @@
-"""Are the frames of an external control unit those of its node? A mistake is an error with a name, not a count."""
+"""Are the frames of an external control unit those of its node?
+
+A frame of the node with the wrong length or format is an error with a name. A frame that the node does not declare is
+sent and counted: real units answer diagnostics, and send more than their database says.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,8 @@ class FrameCheck:
         self._buses = setup.buses
         #: of each bus: (identifier, flag of CAN FD) -> name and length
         self._known = [_messages(bus) for bus in setup.buses]
+        #: frames that the database does not have for the node: "0x7E8 on BUS" -> how many
+        self.undeclared: dict[str, int] = {}
 
     def check(self, outputs: EcuOutputs) -> EcuOutputs:
         """The same outputs; PeerError with what is wrong."""
@@ -24,22 +30,18 @@ class FrameCheck:
                 names = ", ".join(bus.name for bus in self._buses)
                 raise PeerError(f"sent a frame on bus {frame.bus}; allowed: 0 .. {len(self._known) - 1} ({names})")
             known = self._known[frame.bus].get(frame.can_id)
-            if known is None or known[1:] != (len(frame.data), frame.flags & FD_FLAG):
-                raise PeerError(self._problem(frame))
+            if known is None:
+                what = f"0x{frame.can_id & 0x1FFFFFFF:X} on {self._buses[frame.bus].name}"
+                self.undeclared[what] = self.undeclared.get(what, 0) + 1
+            elif known[1:] != (len(frame.data), frame.flags & FD_FLAG):
+                raise PeerError(self._problem(frame, *known))
         if len(outputs.actuators) != self._n_actuators:
             raise PeerError(f"gave {len(outputs.actuators)} actuator values; needed: {self._n_actuators}")
         return outputs
 
-    def _problem(self, frame: Frame) -> str:
-        bus, known = self._buses[frame.bus], self._known[frame.bus]
-        found = known.get(frame.can_id)
+    def _problem(self, frame: Frame, name: str, length: int, fd: int) -> str:
+        bus = self._buses[frame.bus]
         where = f"node {bus.node} of {bus.database.name}"
-        if found is None:
-            allowed = ", ".join(f"0x{i & 0x1FFFFFFF:X} {name}" for i, (name, _, _) in known.items())
-            return f"sent frame 0x{frame.can_id & 0x1FFFFFFF:X} on bus {bus.name}, which {where} does not send; " + (
-                f"allowed: {allowed or 'none'}"
-            )
-        name, length, fd = found
         if len(frame.data) != length:
             return f"sent {name} (0x{frame.can_id & 0x1FFFFFFF:X}) with {len(frame.data)} bytes; {where} says {length}"
         kind = "a CAN FD" if frame.flags & FD_FLAG else "a classic"

@@ -266,7 +266,8 @@ class LibraryUnit:
         if self._library is not None and self._unit:
             self._library.tl_ecu_fini(self._unit)
         self._unit = None
-        return PeerStats("in process", told={"steps": self.steps, "frames": self.sent})
+        return PeerStats("in process", told={"steps": self.steps, "frames": self.sent},
+                         undeclared=dict(self._check.undeclared))  # fmt: skip
 
 
 def _write_log(text: bytes) -> None:

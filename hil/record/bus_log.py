@@ -60,7 +60,8 @@ FLAG_REFUSED = 0x40
 
 
 def bus_header(channel: str, epoch_ns: int = 0, **more: Any) -> dict[str, Any]:
-    """Header of the bus stream. `epoch_ns` + t_ns of a frame = time since 1970 (0: times are simulation time)."""
+    """Header of the bus stream. `epoch_ns` + t_ns of a frame = time since 1970 (0: not known, in recordings of
+    older versions)."""
     return {"kind": "bus", "version": 2, "channel": channel, "epoch_ns": epoch_ns, **more}
 
 
@@ -131,8 +132,8 @@ def unpack_frames(stream: StreamData) -> NDArray[Any]:
 
 
 def candump_lines(frames: NDArray[Any], channels: Sequence[str], epoch_ns: int = 0) -> Iterable[str]:
-    """Lines as `candump -l` writes them, with the direction letter of newer versions: `(t) channel id#data R|T`.
-    channels: name of each bus."""
+    """Lines as `candump -l` writes them: `(t) channel id#data`, without the direction that newer versions can add and
+    Wireshark does not read. channels: name of each bus."""
     order = np.argsort(frames["t_ns"], kind="stable")
     names = [channel.replace(" ", "_") or "can" for channel in channels]
     for frame in frames[order]:
@@ -146,8 +147,7 @@ def candump_lines(frames: NDArray[Any], channels: Sequence[str], epoch_ns: int =
             data = f"#{(flags >> 3) & 3:X}{data}"
         if flags & FLAG_ERROR:
             text = f"{0x20000000 | (can_id & 0x1FFFFFFF):08X}"
-        name, way = names[frame["bus"]], "T" if flags & FLAG_TX else "R"
-        yield f"({t_us // 1_000_000}.{t_us % 1_000_000:06d}) {name} {text}#{data} {way}"
+        yield f"({t_us // 1_000_000}.{t_us % 1_000_000:06d}) {names[frame['bus']]} {text}#{data}"
 
 
 def write_candump(run_dir: Path | str, target: Path | str | IO[str]) -> int:

@@ -65,7 +65,7 @@ class BusStreamed(FileForm):
         self, form: BusForm, run_dir: Path, channels: Sequence[str], started: datetime, epoch_ns: int
     ) -> None:
         """channels: name of each bus. started: of the run. epoch_ns: what is added to the clock of the loop to have
-        time since 1970; 0 on the virtual clock. MissingExtraError where asammdf is missing."""
+        time since 1970. MissingExtraError where asammdf is missing."""
         if form == "mf4" and not with_asammdf():
             raise no_asammdf()
         super().__init__(run_dir, f"bus.{form}")

@@ -52,8 +52,8 @@ class Streamed(FileForm):
         self, form: Form, run_dir: Path, names: Sequence[str], units: Sequence[str], tick_s: float,
         started: datetime, epoch_ns: int,
     ) -> None:  # fmt: skip
-        """started: of the run. epoch_ns: what is added to the clock of the loop to have time since 1970; 0 on the
-        virtual clock. ConfigError for another form, MissingExtraError where its library is missing."""
+        """started: of the run. epoch_ns: what is added to the clock of the loop to have time since 1970.
+        ConfigError for another form, MissingExtraError where its library is missing."""
         if form not in FORMS:
             raise ConfigError("{key} = {value} cannot be written while running", key="formats", value=form,
                               allowed=", ".join(FORMS))  # fmt: skip

@@ -41,6 +41,7 @@ def check_run(run: Run, stats: RunStats, metrics: Mapping[str, Any], energy: Ene
         found += _bus(f" on {name}" if len(stats.buses) > 1 else "", bus)
     found += [_vehicle(name, v) for name, v in stats.vehicles.items() if v.link is not None]
     found += [_peer(name, peer, bool(stats.faults)) for name, peer in stats.peers.items()]
+    found += [_undeclared(name, peer) for name, peer in stats.peers.items() if peer.undeclared]
     if energy is not None:
         closes = abs(energy.residual_rel) <= ENERGY_RESIDUAL_MAX
         text = f"residual {energy.residual_rel:.2e} of the energy turned over"
@@ -152,6 +153,12 @@ def _vehicle(name: str, vehicle: VehicleStats) -> Check:
     if link.lost > link.accepted:
         text += "; own_step numbers the answers of the vehicle model: 0, 1, 2 ... one more for each"
     return Check(f"no answer of the {name} lost", not total, text, _is_loss(total, link.accepted + total))
+
+
+def _undeclared(name: str, peer: PeerStats) -> Check:
+    """Frames of a control unit that its database does not have: sent all the same, and understood by nobody here."""
+    text = f"{_words(peer.undeclared)}: add them to the database if they matter" if peer.undeclared else ""
+    return Check(f"{name} sends only frames of its database", not text, text, counts=False)
 
 
 def _peer(name: str, peer: PeerStats, faults: bool) -> Check:

@@ -251,22 +251,27 @@ class PeerStats:
     last_line: str | None = None
     #: what it says it lost or refused of what we sent, by reason; only reasons that occurred
     losses: dict[str, int] = field(default_factory=dict)
+    #: frames it sent that its database does not have: "0x7E8 on BUS" -> how many
+    undeclared: dict[str, int] = field(default_factory=dict)
     #: its own counts; their names are its own, and nothing but the reader of a report looks at them
     told: dict[str, Any] = field(default_factory=dict, metadata=INLINE)
 
     @classmethod
     def of(cls, place: str, told: Mapping[str, Any], exit_status: int | None = None) -> PeerStats:
         """From a peer's own counts, as they come from a process or another program (`counts`): its tables `refused` and
-        `rejected` {reason: count} are its losses, and what stands in `losses` by whole names."""
+        `rejected` {reason: count} are its losses, and what stands in `losses` by whole names; `undeclared` are frames
+        that its database does not have."""
         losses: dict[str, int] = {}
         for key in ("refused", "rejected"):
             losses.update({f"{key} ({why})": n for why, n in _numbers(told.get(key)).items()})
         losses.update(_numbers(told.get("losses")))
-        return cls(place, exit_status, None, losses, {key: value for key, value in told.items() if key != "losses"})
+        rest = {key: value for key, value in told.items() if key not in ("losses", "undeclared")}
+        return cls(place, exit_status, None, losses, _numbers(told.get("undeclared")), rest)
 
     def counts(self) -> dict[str, Any]:
         """What travels from the process of a peer to the rig: inverse of `of`."""
-        return {**self.told, "losses": dict(self.losses)} if self.losses else dict(self.told)
+        tables = {"losses": self.losses, "undeclared": self.undeclared}
+        return {**self.told, **{name: dict(table) for name, table in tables.items() if table}}
 
 
 def _numbers(table: Any) -> dict[str, int]:

@@ -32,6 +32,7 @@ from torqueloop.hil.ecu.messages import decode_answer
 from torqueloop.hil.ecu.shared_library import STRUCTS, LibraryUnit
 from torqueloop.hil.link.messages import SchemaError
 from torqueloop.hil.link.sockets import PeerError
+from torqueloop.hil.results.links import PeerStats
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import run_rig
 
@@ -280,9 +281,6 @@ def failure(unit: object, steps: int = 1) -> str:
         ({"init_body": 'snprintf(error, n, "no licence"); return NULL;'}, "tl_ecu_init made no unit: no licence"),
         ({"run": 'if (calls == 3) { snprintf(out->error, out->error_size, "division by 0"); return 0; }'},
          "tl_ecu_run(t = 0.01 s) failed: division by 0"),
-        ({"run": "out->n_frames = 1; memset(out->frames, 0, sizeof *out->frames); out->frames->id = 0x7FF; "
-                 "out->frames->length = 8;"},
-         "sent frame 0x7FF on bus can, which node TCU of tcu_4hp22.dbc does not send; allowed: 0x210 TCU_Pressure_1"),
         ({"run": "out->n_frames = 1; memset(out->frames, 0, sizeof *out->frames); out->frames->id = 0x210; "
                  "out->frames->length = 7;"},
          "sent TCU_Pressure_1 (0x210) with 7 bytes; node TCU of tcu_4hp22.dbc says 8"),
@@ -301,6 +299,40 @@ def test_what_a_library_does_wrong_is_named(tmp_path: Path, changes: dict[str, s
     unit = make_unit("library", setup(library(tmp_path, **changes), host=host))
     assert isinstance(unit, LibraryUnit if host == "rig" else ExternalUnit)
     assert text in failure(unit, 4)
+
+
+@needs_cc
+@pytest.mark.parametrize("host", ["rig", "process"])
+def test_a_frame_that_is_not_declared_is_sent_and_counted(tmp_path: Path, host: str) -> None:
+    """As the answer to a diagnostic request, 0x7E8, which no database of ours has."""
+    run = (
+        "out->n_frames = 1; memset(out->frames, 0, sizeof *out->frames); "
+        "out->frames->id = 0x7E8; out->frames->length = 8;"
+    )
+    unit = make_unit("library", setup(library(tmp_path, run), host=host))
+    unit.start()
+    sent = [unit.step(EcuInputs(5e-3 * k, (), (0.0,))).frames for k in range(4)]
+    stats = unit.stop()
+    assert [[f.can_id for f in frames] for frames in sent] == [[0x7E8]] * 4
+    assert stats.undeclared == {"0x7E8 on can": 4}
+    assert PeerStats.of("process", stats.counts()).undeclared == stats.undeclared
+
+
+@needs_cc
+def test_a_run_with_frames_that_are_not_declared_says_so(tmp_path: Path, example: Path) -> None:
+    text = (EXAMPLES / "shift_controller.c").read_text()
+    before = "    choose_gear(u);\n"
+    more = (
+        "    { tl_frame *f = &out->frames[out->n_frames++]; memset(f, 0, sizeof *f); f->id = 0x7E8; f->length = 8; }\n"
+    )
+    assert before in text
+    unit = compiled(tmp_path, text.replace(before, more + before))
+    result = run_rig(c_rig(tmp_path, unit), "virtual", 0.5, tmp_path / "run", progress=False, html=False)
+    report = result.report
+    assert report is not None
+    found = [c for c in report.checks if c.name.endswith("sends only frames of its database")]
+    assert [c.passed for c in found] == [False] and not found[0].counts
+    assert "0x7E8 on powertrain 100" in found[0].text
 
 
 @needs_cc

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from datetime import datetime
 from pathlib import Path
 
 import can
@@ -60,7 +61,7 @@ def test_what_was_written_while_running_is_what_is_exported(made: tuple[Recorded
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_frame_is_read_as_it_was_sent(made: tuple[RecordedRun, Path], form: str) -> None:
-    """Identifier, data, flags, direction and order; times to the resolution of the form."""
+    """Identifier, data, flags and order, and direction where the form has it; times to the resolution of the form."""
     run, folder = made
     sent = run.frames()
     sent = sent[np.argsort(sent["t_ns"], kind="stable")]
@@ -70,10 +71,22 @@ def test_every_frame_is_read_as_it_was_sent(made: tuple[RecordedRun, Path], form
     for m, frame in zip(read, sent, strict=True):
         assert (m.arbitration_id | EXTENDED * m.is_extended_id, bytes(m.data), flags_of(m), m.is_rx) == (
             int(frame["id"]), bytes(frame["data"][: frame["dlc"]]), int(frame["flags"]) & 0x1F,
-            not int(frame["flags"]) & FLAG_TX,
+            form == "log" or not int(frame["flags"]) & FLAG_TX,
         )  # fmt: skip
     times = np.array([m.timestamp for m in read]) - read[0].timestamp
     assert np.abs(times - (sent["t_ns"] - sent["t_ns"][0]) * 1e-9).max() < 2e-6
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_export_of_a_virtual_run_begins_when_the_run_was_started(made: tuple[RecordedRun, Path], form: str) -> None:
+    """Not in 1601 or 1970."""
+    run, folder = made
+    # python-can reads ASC from 0 on unless it is asked for the date in the head
+    absolute = {"relative_timestamp": False} if form == "asc" else {}
+    with can.LogReader(folder / f"bus.{form}", **absolute) as reader:
+        first = next(iter(reader)).timestamp
+    begun = datetime.fromisoformat(run.info.started).timestamp()
+    assert begun <= first < begun + 1.0
 
 
 def test_asammdf_finds_every_frame(made: tuple[RecordedRun, Path]) -> None:

@@ -53,11 +53,12 @@ def chunks() -> list[bytes]:
 
 
 def what(message: can.Message, form: str) -> tuple[object, ...]:
-    """What of a message every form keeps; ASC and candump do not tell all of an error frame."""
+    """What of a message every form keeps; ASC and candump do not tell all of an error frame, candump no direction."""
     if message.is_error_frame:
         return ("error",)
     channel = message.channel if form != "log" else None
-    return (message.arbitration_id, message.is_extended_id, message.is_remote_frame, message.is_fd, message.is_rx,
+    received = message.is_rx or form == "log"
+    return (message.arbitration_id, message.is_extended_id, message.is_remote_frame, message.is_fd, received,
             message.bitrate_switch, message.error_state_indicator, bytes(message.data), channel)  # fmt: skip
 
 

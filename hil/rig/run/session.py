@@ -194,8 +194,9 @@ def _prepare(plan: RigPlan, parts: RigParts, folder: RunFolder, real: bool, kern
         COLUMNS,
         every=c.record.every,
     )
-    epoch = now_wall_ns() - now_ns() if real else 0
     started = datetime.fromisoformat(folder.info.started)
+    # simulated time 0 is when the run was started
+    epoch = now_wall_ns() - now_ns() if real else round(started.timestamp() * 1e6) * 1000
     forms = [Streamed(form, folder.path, header["names"], header["units"], c.clock.tick_s, started, epoch)
              for form in dict.fromkeys(c.record.formats)]  # fmt: skip
     recorder.add_stream("signals", header, parts.samples, encode=signal_encoder(len(plan.recorded)), forms=forms)
