@@ -7,6 +7,7 @@ print(report.text())
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,8 +27,18 @@ from torqueloop.core.describe.vocabulary import BILATERAL, LOSS, NOTHING
 if TYPE_CHECKING:
     from torqueloop.core.describe.component import Component
 
-#: a ratio of the tooth numbers may differ this much from the published one (given to three decimals)
+#: makers print ratios with three decimals: half of the last one, and what a double adds to it
 PUBLISHED_ROUNDING = 5.1e-4
+#: some cut the others off instead of rounding (121/79 = 1.5316 is printed as 1.531)
+PUBLISHED_DECIMALS = 1000
+
+
+def agrees(ratio: float, published: float) -> str | None:
+    """How a ratio becomes the published one, to three decimals: "rounded" or "cut off"; None: it does not."""
+    if abs(ratio - published) <= PUBLISHED_ROUNDING:
+        return "rounded"
+    whole = math.trunc(ratio * PUBLISHED_DECIMALS)
+    return "cut off" if whole == round(published * PUBLISHED_DECIMALS) else None
 
 
 @dataclass(frozen=True)
@@ -97,9 +108,12 @@ class GearboxReport:
             if not s.determinate:
                 lines.append(f"gear {gear}: more elements than the torques determine; least-norm split shown")
             if s.ratio is not None and s.published is not None:
-                off = abs(float(s.ratio) - s.published)
-                if off > PUBLISHED_ROUNDING:
+                how = agrees(float(s.ratio), s.published)
+                if how is None:
+                    off = abs(float(s.ratio) - s.published)
                     lines.append(f"gear {gear}: ratio differs from the published one by {off:.4f}")
+                elif how == "cut off":
+                    lines.append(f"gear {gear}: the published ratio is cut off after three decimals, not rounded")
             lines += [f"gear {gear}: {r}" for r in s.remarks]
         return ["\n".join(lines)] if lines else []
 

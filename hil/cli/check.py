@@ -39,13 +39,13 @@ class Checked:
 
 
 def _gearbox(path: Path) -> str:
-    from torqueloop.core.analyse.gearbox_report import PUBLISHED_ROUNDING, gearbox_report
+    from torqueloop.core.analyse.gearbox_report import PUBLISHED_ROUNDING, agrees, gearbox_report
 
     report = gearbox_report(path)
     for name, state in report.gears.items():
         if state.ratio is None or state.published is None:
             continue
-        if abs(float(state.ratio) - state.published) > PUBLISHED_ROUNDING:
+        if agrees(float(state.ratio), state.published) is None:
             raise RangeError("ratio {value} of the tooth numbers is not the published one", file=str(path),
                              table=f"gears.{name}", key="ratio", value=round(float(state.ratio), 5),
                              allowed=f"{state.published:g} +- {PUBLISHED_ROUNDING:g}")  # fmt: skip
