@@ -52,6 +52,9 @@ class Term:
     value: float | str
     #: SI unit of the value as it was written; "": the signal's
     unit: str = ""
+    #: the unit as it was written ("rpm"), and how many of the SI unit one of it is
+    written: str = ""
+    per_SI: float = 1.0
 
     @property
     def tol(self) -> float:
@@ -86,6 +89,13 @@ class Condition:
         joint = any if self.any_of else all
         return joint(bool(OPERATORS[t.operator](values[t.signal], t.value, t.tol)) for t in self.terms)  # type: ignore[arg-type]
 
+    def shown(self, signal: str, *values: float, unit: str) -> tuple[list[str], str]:
+        """Values [SI `unit`] of a signal as texts, and the unit behind them, in which the condition names its limit."""
+        term = next((t for t in self.terms if t.signal == signal and t.written), None)
+        texts = [f"{x / (term.per_SI if term else 1.0):.6g}" for x in values]
+        behind = term.written if term else unit
+        return texts, "" if behind == "1" else f" {behind}"
+
     def renamed(self, name_of: Callable[[str], str]) -> Condition:
         """With other names of its signals."""
         return replace(self, terms=tuple(replace(term, signal=name_of(term.signal)) for term in self.terms))
@@ -103,7 +113,7 @@ class Condition:
             if value != term.value and term.operator not in ("==", "!="):
                 raise ConfigError(f"{{key}}: words have no order: {term.signal} {term.operator} {term.value}",
                                   value=self.text, allowed="== or !=")  # fmt: skip
-            terms.append(Term(term.signal, term.operator, float(value), term.unit))
+            terms.append(replace(term, value=float(value)))
         return Condition(self.text, tuple(terms), self.any_of)
 
     def __str__(self) -> str:
@@ -143,7 +153,7 @@ def _term(match: re.Match[str], text: str) -> Term:
     if key not in UNITS:
         raise ConfigError(f"{{key}} = {{value}}: unit {unit!r} is not known", value=text,
                           allowed="such as km/h, rpm, bar, Nm, s, %")  # fmt: skip
-    return Term(signal, operator, to_si(number, key), SYMBOLS[UNITS[key][0]])
+    return Term(signal, operator, to_si(number, key), SYMBOLS[UNITS[key][0]], unit, to_si(1.0, key))
 
 
 def _unreadable(text: str, at: int, wanted: str) -> ConfigError:

@@ -88,16 +88,21 @@ def _not_begun(k: int, step: StepSpec, signals: Signals) -> Verdict:
     condition = _resolved(step.when, signals)
     if isinstance(condition, str):
         return Verdict(step.name, "step", False, end, f"{text}: {condition}")
-    seen = [_seen(name, signals, waited) for name in condition.signals]
+    seen = [_seen(name, condition, signals, waited) for name in condition.signals]
     held = f" for {step.for_s:g} s" if step.for_s else ""
     text += f": {step.when}{held}; seen: {', '.join(seen)}"
     return Verdict(step.name, "step", False, end, text, tuple(condition.signals))
 
 
-def _seen(name: str, signals: Signals, at: NDArray[np.intp]) -> str:
+def _seen(name: str, condition: Condition, signals: Signals, at: NDArray[np.intp]) -> str:
     x = signals[name][at] if len(at) else signals[name]
-    unit = signals.units.get(name, "1")
-    return f"{name} {x.min():.6g} .. {x.max():.6g}{'' if unit == '1' else ' ' + unit}, last {x[-1]:.6g}"
+    (least, most, last), unit = condition.shown(name, x.min(), x.max(), x[-1], unit=signals.units.get(name, "1"))
+    return f"{name} {least} .. {most}{unit}, last {last}{unit}"
+
+
+def _there(name: str, condition: Condition, signals: Signals, k: int) -> str:
+    (value,), unit = condition.shown(name, signals[name][k], unit=signals.units.get(name, "1"))
+    return f"{name} = {value}{unit}"
 
 
 # --- checks ---------------------------------------------------------------------------------------------------------
@@ -120,7 +125,7 @@ def _check(check: CheckSpec, info: ScenarioInfo, signals: Signals, quality: Sequ
         if text:
             which = f" (repetition {number} of {len(windows)})" if len(windows) > 1 else ""
             k = min(a + at, b - 1)
-            values = ", ".join(f"{name} = {signals[name][k]:.6g}" for name in names)
+            values = ", ".join(_there(name, condition, signals, k) for name in names)
             text = f"{check.kind} {check.condition}: {text}{which}; there {values}"
             return Verdict(check.name, "check", False, float(signals.t[k]), text, names)
     a, b = windows[-1]

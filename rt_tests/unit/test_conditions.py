@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.common.conditions import Condition, Term, parse_condition
+from torqueloop.hil.common.conditions import Condition, parse_condition
 from torqueloop.hil.common.levers import lever_value
 
 UNITS = {"car.v": "m/s", "engine.w": "rad/s", "driver.lever": "1", "TCU_Status.gear_actual": "1", "C4.p": "Pa"}
@@ -35,7 +35,23 @@ def test_is_read(text: str, terms: list[tuple[str, str, float]]) -> None:
 
 
 def test_rpm_is_pi_over_30() -> None:
-    assert resolved("engine.w > 3000 rpm").terms == (Term("engine.w", ">", pytest.approx(100 * np.pi), "rad/s"),)
+    (term,) = resolved("engine.w > 3000 rpm").terms
+    assert (term.signal, term.operator, term.unit, term.written) == ("engine.w", ">", "rad/s", "rpm")
+    assert term.value == pytest.approx(100 * np.pi) and term.per_SI == pytest.approx(np.pi / 30)
+
+
+@pytest.mark.parametrize(
+    ("text", "signal", "value", "shown"),
+    [
+        ("engine.w > 3000 rpm", "engine.w", 200 * np.pi, "6000 rpm"),
+        ("engine.w > 300", "engine.w", 200.0, "200 rad/s"),
+        ("car.v <= 36 km/h and C4.p < 1 bar", "car.v", 12.0, "43.2 km/h"), ("C4.p < 100 kPa", "C4.p", 1.5e5, "150 kPa"),
+        ("driver.lever == R", "driver.lever", 3.0, "3"),
+    ],
+)  # fmt: skip
+def test_a_value_is_shown_in_the_unit_of_its_limit(text: str, signal: str, value: float, shown: str) -> None:
+    (number,), unit = resolved(text).shown(signal, value, unit=UNITS[signal])
+    assert number + unit == shown
 
 
 @pytest.mark.parametrize(
