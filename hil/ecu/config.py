@@ -114,6 +114,9 @@ class TorqueModel(ConfigTable):
     engine_csv: Annotated[str, InFile("engines")]
     #: low-pass time of the estimate [s]
     filter_s: Annotated[float, Field(ge=0, le=1)] = 0.03
+    #: inertia of engine, converter and turbine: `regulate` adds the torque that slows it as wanted; 0: the controller
+    #: finds it by itself [kg m2]
+    inertia_kgm2: Annotated[float, Field(ge=0, le=10)] = 0.0
 
 
 Curve = list[tuple[float, float]]

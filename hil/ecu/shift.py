@@ -3,7 +3,10 @@
     torque of an element -> pressure:  p = p_kiss + x c |T_turbine| / k
                                        c: its torque per Nm turbine torque in its gear, k: torque_per_bar_Nm, x multiple
     way to synchronisation (regulate): w_ref(t) = ((1 - q) r0 + q i_new) w_out, q = t/inertia_s, r0: ratio at its start
-    controller:                        T = x_base c |T_turbine| +- (kp e + ki int e dt),  e = w_turbine - w_ref
+    controller:                        T = c (x_base |T0| -+ J dw_ref/dt) +- (kp e + ki int e dt), e = w_turbine - w_ref
+                                       T0: turbine torque at its start, J: inertia of engine and turbine; upper signs:
+                                       the element pulls the turbine down. The present estimate is no base: the engine
+                                       that is slowed raises it, it would raise T, and T slows the engine more
 
 Several elements may be regulated, ramped and released at once; an element a phase does not name keeps its gear
 pressure if both gears press it, stays where it is if only the old gear does, and stays open otherwise.
@@ -120,6 +123,7 @@ class ShiftRunner:
         self._pressure = dict(pressures)
         self._ramps: dict[str, Ramp] = {}
         self._integral: dict[str, float] = {}
+        self._start_torque = 0.0
         self._start_ratio: float | None = None
         self._old_ratio: float | None = None
         self._entering = True
@@ -154,6 +158,7 @@ class ShiftRunner:
             "ramps": {name: asdict(ramp) for name, ramp in self._ramps.items()},
             "integral": dict(self._integral),
             "start_ratio": self._start_ratio,
+            "start_torque": self._start_torque,
             "old_ratio": self._old_ratio,
             "entering": self._entering,
             "timeouts": self.timeouts,
@@ -172,6 +177,7 @@ class ShiftRunner:
         runner._ramps = {name: Ramp(**ramp) for name, ramp in data["ramps"].items()}
         runner._integral = dict(data["integral"])
         runner._start_ratio, runner._old_ratio = data["start_ratio"], data["old_ratio"]
+        runner._start_torque = float(data["start_torque"])
         runner._entering, runner.done = bool(data["entering"]), bool(data["done"])
         runner.timeouts = int(data["timeouts"])
         runner.observed = Observed(**data["observed"])
@@ -225,6 +231,7 @@ class ShiftRunner:
             self._old_ratio = now.w_turbine / now.w_out if now.w_out > 5.0 else self._old.ratio
         if any(law.law == "regulate" for law in phase.elements.values()):
             self._start_ratio = now.w_turbine / now.w_out if now.w_out > 5.0 else self._old.ratio
+            self._start_torque = torque
         for name, law in phase.elements.items():
             if law.law in ("torque", "bar", "open", "line"):
                 self._ramps[name] = self._begin_ramp(name, law, phase, torque)
@@ -307,10 +314,13 @@ class ShiftRunner:
         error = now.w_turbine - w_ref
         if law.pulls == "up":
             error = -error
+        rate = (self._new.ratio - start_ratio) * now.w_out / phase.inertia_s
+        ahead = self._config.torque_model.inertia_kgm2 * (rate if law.pulls == "up" else -rate)
+        base = self._steady_torque(name, law.base * self._start_torque + ahead)
         steady = self._steady_torque(name, torque)
         low, high = law.min * steady, law.max * steady
         integral = self._integral[name] + law.ki_Nm_per_rad * error * self._config.timing.period_s
-        wanted = law.base * steady + law.kp_Nm_per_radps * error + integral
+        wanted = base + law.kp_Nm_per_radps * error + integral
         # the integral stops where the element is at a limit (no wind-up)
         if low < wanted < high or (wanted - high) * error < 0.0:
             self._integral[name] = integral

@@ -172,7 +172,12 @@ def _torque_model(car: CarFacts) -> str:
     ]
     for key in ("converter_csv", "converter_coast_csv", "engine_csv"):
         lines.append(f'{key} = "{car.curves[key].stem}"')
-    return "\n".join([*lines, "filter_s = 0.03", ""])
+    lines += [
+        "filter_s = 0.03",
+        "# engine, converter and turbine: what `regulate` slows [kg m2]",
+        f"inertia_kgm2 = {car.engine_side_kgm2:.3g}",
+    ]
+    return "\n".join([*lines, ""])
 
 
 def _up_rpm(gears: dict[str, TcuGear], low: str, car: CarFacts) -> list[tuple[float, float]]:
