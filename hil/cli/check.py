@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from torqueloop.configs import installed
+from torqueloop.configs import SUFFIXES, installed
 from torqueloop.core.describe.errors import (
     CompileError,
     ConfigError,
@@ -21,6 +21,7 @@ from torqueloop.core.describe.errors import (
 from torqueloop.core.describe.reading import DEPTH, read_toml
 from torqueloop.hil.can.known import doubts, tally
 from torqueloop.hil.can.load import FORMATS
+from torqueloop.hil.common.locate import file_beside
 
 
 @dataclass(frozen=True)
@@ -378,9 +379,13 @@ def _is_part(path: Path) -> bool:
 
 
 def by_name(name: str) -> Path:
-    """The file of this path, or the installed file of a bare name."""
+    """The file of this path; of a bare name that in the current folder, or the installed one."""
     path = Path(name)
-    if os.path.exists(path) or path.suffix or len(path.parts) > 1:
+    if os.path.isfile(path) or path.suffix in SUFFIXES or len(path.parts) > 1:
+        return path
+    if (here := file_beside(name)) is not None:
+        return here
+    if os.path.isdir(path) and not _installed(name):
         return path
     found = _installed(name)
     if len(found) > 1:

@@ -31,18 +31,29 @@ FOLDERS = {
 __all__ = ["FOLDERS", "find", "installed", "locate"]
 
 
-def locate(name: str | Path, folder: str) -> Path:
-    """The file `name`: a path that exists, else an installed one of `folder` by bare name.
+def file_beside(name: str | Path) -> Path | None:
+    """The file of a bare name in the current folder: `mine` is ./mine.toml there."""
+    path = Path(name)
+    if path.suffix in SUFFIXES or len(path.parts) > 1:
+        return None
+    return next((p for p in (path.with_name(path.name + suffix) for suffix in SUFFIXES) if os.path.isfile(p)), None)
 
-    A path is meant when it exists or has a folder or suffix; then it must exist.
+
+def locate(name: str | Path, folder: str) -> Path:
+    """The file `name`: a path that exists; else, by bare name, a file in the current folder, or an installed one of
+    `folder`.
+
+    A path is meant when it has a folder or suffix; then it must exist.
     """
     path = Path(name)
     if os.path.isfile(path):
         return path
+    if (here := file_beside(name)) is not None:
+        return here
     what = FOLDERS.get(folder, "configuration")
-    if os.path.isdir(path):
-        raise ConfigError(f"{path} is a folder, not a {what} file")
     known = installed(folder)
+    if os.path.isdir(path) and str(name) not in known:
+        raise ConfigError(f"{path} is a folder, not a {what} file")
     if path.suffix in SUFFIXES or len(path.parts) > 1:
         hint = f"installed ones are used by bare name: {', '.join(known)}" if known else None
         raise ConfigError(f"no such {what} file: {path}", hint=hint)

@@ -1,0 +1,38 @@
+"""Which file a name on the command line means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.cli.check import by_name
+from torqueloop.hil.common.locate import installed, locate
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_bare_name_is_the_file_beside_before_the_installed_one() -> None:
+    assert locate("desk_4hp22", "rigs") == installed("rigs")["desk_4hp22"] == by_name("desk_4hp22")
+    for name in ("mine", "desk_4hp22", "v1.2"):
+        Path(f"{name}.toml").write_text('extends = "desk_4hp22"\n')
+        assert locate(name, "rigs") == Path(f"{name}.toml") == by_name(name)
+
+
+def test_a_folder_of_the_same_name_hides_no_installed_file() -> None:
+    for name in ("desk_4hp22", "nothing"):
+        Path(name).mkdir()
+    assert locate("desk_4hp22", "rigs") == installed("rigs")["desk_4hp22"] == by_name("desk_4hp22")
+    with pytest.raises(ConfigError, match="nothing is a folder, not a rig file"):
+        locate("nothing", "rigs")
+
+
+def test_a_path_must_exist() -> None:
+    with pytest.raises(ConfigError, match=r"no such rig file: mine.toml"):
+        locate("mine.toml", "rigs")
+    with pytest.raises(ConfigError, match="no rig named 'desk_4hp2' is installed.*desk_4hp22"):
+        locate("desk_4hp2", "rigs")
