@@ -75,7 +75,7 @@ class GearState:
     speeds: dict[str, Fraction]
     #: engaged element -> torque on its first shaft
     torques: dict[str, Fraction]
-    #: open element -> w_first - w_second
+    #: open element -> w_first - w_second, where the gear determines both
     slips: dict[str, Fraction]
     #: torque of each gear member on its shaft: (component, member) -> torque
     member_torques: dict[tuple[str, str], Fraction]
@@ -111,7 +111,7 @@ def solve_gear(train: GearTrain, gear: str, engaged: Sequence[str], published: f
             )  # fmt: skip
     gear_rows = [_row([(shaft, c) for _, shaft, c in row.members]) for row in train.rows]
     locks = {name: _row([(by_name[name].first, ONE), (by_name[name].second, -ONE)]) for name in engaged}
-    speeds = _speeds(train, gear, [*gear_rows, *locks.values()])
+    speeds, loose = _speeds(train, gear, [*gear_rows, *locks.values()])
     w_out = speeds[train.output]
     multipliers, taus, output_torque, determinate = _torques(train, gear, gear_rows, locks)
     members = {
@@ -122,7 +122,7 @@ def solve_gear(train: GearTrain, gear: str, engaged: Sequence[str], published: f
     slips = {
         e.name: speeds.get(e.first or "", ZERO) - speeds.get(e.second or "", ZERO)
         for e in train.elements
-        if e.name not in engaged
+        if e.name not in engaged and not loose & {e.first, e.second}
     }
     remarks = [
         f"{name} would have to carry {float(taus[name]):+.4f} Nm per Nm, against its free direction"
@@ -150,19 +150,20 @@ def _row(entries: Sequence[tuple[str | None, Fraction]]) -> Row:
     return {shaft: value for shaft, value in row.items() if value != 0}
 
 
-def _speeds(train: GearTrain, gear: str, rows: list[Row]) -> Row:
-    """Speeds of all shafts for w_in = 1; undetermined ones (idle shafts without a joint) are 0."""
+def _speeds(train: GearTrain, gear: str, rows: list[Row]) -> tuple[Row, set[str]]:
+    """Speeds of all shafts for w_in = 1, and which of them the gear does not determine (an idle shaft between two open
+    elements, say): those are 0."""
     found = _solutions([*rows, {train.input: ONE}], [ZERO] * len(rows) + [ONE], train.shafts)
     if found is None:
         raise ConfigError(f"gear {gear} of {train.name}: the engaged elements block the input shaft {train.input}")
     speeds, basis = found
-    if any(v[train.output] != 0 for v in basis):
-        loose = sorted({shaft for v in basis for shaft, value in v.items() if value != 0})
+    loose = {shaft for v in basis for shaft, value in v.items() if value != 0}
+    if train.output in loose:
         raise ConfigError(
             f"gear {gear} of {train.name}: too few elements engaged, the output is not driven "
-            f"(undetermined: {', '.join(loose)})"
+            f"(undetermined: {', '.join(sorted(loose))})"
         )
-    return speeds
+    return speeds, loose
 
 
 def _torques(

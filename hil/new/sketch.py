@@ -143,7 +143,7 @@ class Sketch(ConfigTable):
             for shaft in between:
                 if shaft not in known:
                     raise BadValue(
-                        f"{name}: no set has the shaft {{value}}", key=name, value=shaft,
+                        f"{name}: no set has the shaft {{value}}, and no other element", key=name, value=shaft,
                         allowed=", ".join(known), hint=did_you_mean(shaft, known),
                     )  # fmt: skip
         for gear, entry in self.gears.items():
@@ -156,9 +156,13 @@ class Sketch(ConfigTable):
         return self
 
     def shafts(self) -> list[str]:
-        """Shafts in the order they turn up, the turbine shaft first and the output last."""
-        found = [s for entry in self.sets.values() for s in (entry.sun, entry.carrier, entry.ring) if s != HOUSING]
-        inner = [s for s in dict.fromkeys(found) if s not in ("in", "out")]
+        """Shafts in the order they turn up, the turbine shaft first and the output last; behind those of the sets the
+        ones that join two elements in series (a brake and a free wheel, say)."""
+        found = [s for entry in self.sets.values() for s in (entry.sun, entry.carrier, entry.ring)]
+        ends = [s for pair in (*self.clutches.values(), *self.free_wheels.values()) for s in pair]
+        ends += self.brakes.values()
+        found += [s for s in dict.fromkeys(ends) if ends.count(s) > 1]
+        inner = [s for s in dict.fromkeys(found) if s not in ("in", "out", HOUSING)]
         return ["in", *inner, "out"]
 
 
