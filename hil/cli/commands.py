@@ -34,6 +34,7 @@ from torqueloop.hil.cli.common import (
     after_the_run,
     command,
     error_console,
+    names_of,
     out_console,
     print_json,
     steady_streams,
@@ -62,9 +63,12 @@ app: typer.Typer = typer.Typer(
     "start, 130 interrupted (143 by SIGTERM, 129 by SIGHUP).",
     rich_markup_mode="markdown",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_show_locals=False,
 )
+
+
+# --- groups of commands, as the help shows them
+RUN, JUDGE, MODEL, BUS, MACHINE = "Run", "Judge", "Model", "Bus and peers", "Machine"
 
 
 class ClockChoice(StrEnum):
@@ -187,10 +191,12 @@ def _ended_like_ctrl_c() -> Iterator[list[int]]:
 # --- commands -------------------------------------------------------------------------------------------------------
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 @command
 def run(
-    rig: Annotated[str, typer.Argument(help="Rig file, or the bare name of an installed one.")] = "desk_4hp22",
+    rig: Annotated[
+        str, typer.Argument(help="Rig file, or the bare name of an installed one.", autocompletion=names_of("rigs"))
+    ] = "desk_4hp22",
     clock: Annotated[
         ClockChoice, typer.Option(help="real: deadlines; virtual: lockstep, deterministic, as fast as it goes.")
     ] = ClockChoice.real,
@@ -255,10 +261,15 @@ def run(
     raise typer.Exit(result.exit_status)
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 @command
 def simulate(
-    scenario: Annotated[str, typer.Argument(help="Scenario file, or the bare name of an installed one.")] = "wot_4hp22",
+    scenario: Annotated[
+        str,
+        typer.Argument(
+            help="Scenario file, or the bare name of an installed one.", autocompletion=names_of("scenarios")
+        ),
+    ] = "wot_4hp22",
     duration: DurationOption = None,
     out: OutOption = None,
     gate: GateOption = None,
@@ -284,7 +295,7 @@ def simulate(
     raise typer.Exit(report.exit_status)
 
 
-@app.command()
+@app.command(rich_help_panel=JUDGE)
 @command
 def report(
     run_dirs: RunDirs,
@@ -342,7 +353,7 @@ def report(
     raise typer.Exit(made.exit_status)
 
 
-@app.command()
+@app.command(rich_help_panel=JUDGE)
 @command
 def replay(run_dir: RunDir, as_json: JsonOption = False) -> None:
     """Run a recording again through the same tick and compare every recorded bit and the state hash."""
@@ -363,10 +374,15 @@ def replay(run_dir: RunDir, as_json: JsonOption = False) -> None:
     raise typer.Exit(OK if result.passed else FAILED)
 
 
-@app.command()
+@app.command(rich_help_panel=MODEL)
 @command
 def gearbox(
-    name: Annotated[str, typer.Argument(help="Gearbox file, or the bare name of an installed one.")] = "zf_4hp22",
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Gearbox file, or the bare name of an installed one.", autocompletion=names_of("gearboxes")
+        ),
+    ] = "zf_4hp22",
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -385,7 +401,7 @@ def gearbox(
         error_console.print(f"{path}", highlight=False)
 
 
-@app.command()
+@app.command(rich_help_panel=MACHINE)
 @command
 def doctor(
     rig: Annotated[
@@ -423,7 +439,7 @@ def doctor(
     raise typer.Exit(status)
 
 
-@app.command()
+@app.command(rich_help_panel=BUS)
 @command
 def include() -> None:
     """Folder of torqueloop_ecu.h, for the compiler of a control unit: cc -I "$(torqueloop include)" ..."""
@@ -432,23 +448,23 @@ def include() -> None:
     print(INCLUDE)
 
 
-app.add_typer(control_app, name="control")
-app.add_typer(bus_app, name="bus")
-app.add_typer(new_app, name="new")
-app.command("compile")(compile_step)
-app.command("list")(list_installed)
-app.command("check")(check_files)
-app.command()(keys)
-app.command()(tcu)
-app.command()(vehicle)
-app.command()(schema)
-app.command()(compare)
-app.command()(runs)
-app.command()(scenario)
-app.command()(watch)
-app.command()(animate)
-app.command()(export)
-app.command()(sweep)
+app.command(rich_help_panel=RUN)(scenario)
+app.command(rich_help_panel=RUN)(sweep)
+app.command(rich_help_panel=RUN)(watch)
+app.add_typer(control_app, name="control", rich_help_panel=RUN)
+app.command(rich_help_panel=JUDGE)(compare)
+app.command(rich_help_panel=JUDGE)(runs)
+app.command(rich_help_panel=JUDGE)(export)
+app.command(rich_help_panel=JUDGE)(animate)
+app.add_typer(new_app, name="new", rich_help_panel=MODEL)
+app.command("list", rich_help_panel=MODEL)(list_installed)
+app.command("check", rich_help_panel=MODEL)(check_files)
+app.command("compile", rich_help_panel=MODEL)(compile_step)
+app.command(rich_help_panel=MODEL)(schema)
+app.add_typer(bus_app, name="bus", rich_help_panel=BUS)
+app.command(rich_help_panel=BUS)(tcu)
+app.command(rich_help_panel=BUS)(vehicle)
+app.command(rich_help_panel=BUS)(keys)
 
 
 def _version(wanted: bool) -> None:

@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from torqueloop.configs import installed
 from torqueloop.core.describe.errors import TorqueloopError
 
 OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -27,6 +28,15 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+
+
+def names_of(folder: str) -> Callable[[str], list[str]]:
+    """For completion in the shell: the installed files of one folder whose bare name begins with what was typed."""
+
+    def known(incomplete: str) -> list[str]:
+        return [name for name in installed(folder) if name.startswith(incomplete)]
+
+    return known
 
 
 class Signalled(KeyboardInterrupt):
