@@ -22,7 +22,8 @@ from torqueloop.hil.cli import app
 )
 def test_names_and_commands_are_completed(typed: str, offered: str) -> None:
     words = typed.split()
-    env = {**os.environ, "_TORQUELOOP_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
+    asked = {"_TORQUELOOP_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
+    env = {**os.environ, **asked}
     program = "import sys; sys.argv = ['torqueloop']; from torqueloop.hil.cli import main; main()"
     made = subprocess.run([sys.executable, "-c", program], env=env, text=True, capture_output=True)
     assert offered in made.stdout.split()
