@@ -69,6 +69,15 @@ rig and by the control unit, on both buses.
 """
 
 
+_REFUSED = """## What would a real unit refuse today?
+
+Read from how each message is known. Refused for certain: the message has a checksum whose rule nobody has published, so
+the rig sends 0 in its place. In doubt: its checksum, layout or period is assumed. A unit that refuses messages sets
+fault codes and uses substitute values. A real bus carries more messages than these; a unit that misses one of them sets
+a fault code for it, too.
+"""
+
+
 @dataclass(frozen=True)
 class Row:
     """A message on the page."""
@@ -86,7 +95,8 @@ class Row:
 def page(drives: Mapping[str, Any]) -> str:
     """The whole page. drives: figures of scripts/interface_drives.py, by clock and rig."""
     driven = [_DRIVEN.rstrip() + "\n", *driven_lines(drives), ""]
-    return "\n".join([_HEAD, *_summary(), *driven, *(line for rig in RIGS for line in _section(rig))])
+    sections = (line for rig in RIGS for line in _section(rig))
+    return "\n".join([_HEAD, *_summary(), _REFUSED.rstrip() + "\n", *_refusals(), *driven, *sections])
 
 
 def driven_lines(drives: Mapping[str, Any]) -> list[str]:
@@ -122,6 +132,33 @@ def _summary() -> Iterator[str]:
         yield (f"| [`{name}`](#{name}) | {interface.network} | {gearbox} | {len(own)} / {len(table) - len(own)} "
                f"| {crc} | {counter} | {moved} | {asked} |")  # fmt: skip
     yield ""
+
+
+def _refusals() -> Iterator[str]:
+    yield "| network | a real control unit, of what the rig sends | the car's other units, of what the soft TCU sends |"
+    yield "|---|---|---|"
+    for name in RIGS:
+        plan, bus, interface = _rig(name)
+        table = rows(plan, bus, interface)
+        known = {r.message: interface.known.get(r.message, Known()) for r in table}
+        own = {r.message for r in table if r.sender == "TCU"}
+        yield (f"| {interface.network} | {refused({m: of for m, of in known.items() if m not in own})} "
+               f"| {refused({m: of for m, of in known.items() if m in own})} |")  # fmt: skip
+    yield ""
+
+
+def refused(known: Mapping[str, Known]) -> str:
+    """Which of these messages a receiver refuses, or may refuse, as far as is known."""
+    certain = [name for name, of in known.items() if of.protection == "not_public"]
+    parts = [f"{', '.join(certain)}: checksum not public"] if certain else []
+    unsure: dict[str, list[str]] = {}
+    for name, of in known.items():
+        doubts = [what for what, how in (("checksum", of.protection), ("layout", of.layout), ("period", of.period))
+                  if how in ("assumed", "contradicted")]  # fmt: skip
+        if doubts and name not in certain:
+            unsure.setdefault(" and ".join(doubts), []).append(name)
+    parts += [f"in doubt {', '.join(names)}: {what} assumed" for what, names in unsure.items()]
+    return "; ".join(parts) or "nothing known"
 
 
 def _section(name: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ import json
 import re
 import runpy
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -234,6 +235,26 @@ def test_the_page_is_the_actual_one() -> None:
     drives = json.loads((docs / "interface_drives.json").read_text(encoding="utf-8"))
     told = "python -m torqueloop.hil.catalogue.interfaces docs/interface_drives.json > docs/interfaces.md"
     assert (docs / "interfaces.md").read_text(encoding="utf-8") == page(drives), told
+
+
+def test_the_page_names_every_message_that_a_real_unit_refuses() -> None:
+    """Read from the interface files by their own words: a message whose checksum is not public is on its line."""
+    page_lines = (Path(__file__).resolve().parents[2] / "docs" / "interfaces.md").read_text(encoding="utf-8")
+    table = page_lines.partition("## What would a real unit refuse today?")[2].partition("\n## ")[0]
+    rows = {cells[1].strip(): cells[2:4] for line in table.splitlines() if len(cells := line.split("|")) == 5}
+    counted = 0
+    for path in (CONFIGS / "interfaces").glob("*.toml"):
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        database = cantools.database.load_file(CONFIGS / "can" / f"{data['database']}.dbc")
+        for name, known in data["known"].items():
+            own = "TCU" in database.get_message_by_name(name).senders
+            cell = rows[data["network"]][1 if own else 0]
+            other = rows[data["network"]][0 if own else 1]
+            if known.get("protection") == "not_public":
+                assert re.search(rf"\b{name}\b[^;]*: checksum not public", cell), (path.name, name)
+                counted += 1
+            assert name not in re.findall(r"\w+", other)
+    assert counted == 13
 
 
 @pytest.mark.parametrize("ours", OPENDBC)

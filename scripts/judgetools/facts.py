@@ -22,6 +22,7 @@ SOURCES = {
     "audi_c6": ("next.yaml", "audi_c6_6hp"), "bmw_f": ("next.yaml", "bmw_f_8hp_egs"),
     "vw_mqb": ("interfaces.yaml", "vw_mqb_getriebe_11"), "hyundai_ccan": ("interfaces.yaml", "hyundai_tcu"),
     "j1939_transmission": ("j1939.yaml", ""), "mb_egs52": ("egs52.yaml", ""),
+    "vw_mlb": ("next.yaml", "vw_mlb_8hp"), "ram_dt": ("next.yaml", "ram_dt_8hp"),
 }  # fmt: skip
 #: names of the facts -> names in the database, where these are those of its origin
 ALIASES = {
@@ -47,6 +48,19 @@ ALIASES = {
         "long-term status": "GME_Lang_Status", "long-term request": "GME_Lang_Moment", "quality": "GME_Guete",
         "gearbox loss": "GME_Verlustmoment", "ratio": "GME_Uebersetzung",
     },
+    "vw_mlb": {
+        "CHK": "Getriebe_01_CHK", "BZ": "Getriebe_01_BZ", "shift": "GE_Schaltvorgang", "clutch": "GE_Status_Kupplung",
+        "MMom_Soll": "GE_MMom_Soll", "MMom_Status": "GE_MMom_Status", "shift phase": "GE_Status_Schaltablauf",
+        "MMom_Vorhalt": "GE_MMom_Vorhalt", "sync speed": "GE_Synchro_Wunschdrehz", "sync time": "GE_Synchro_Zeit",
+        "gradient": "GE_Mom_Begr_Gradient", "idle": "GE_Anheb_Solldrehz_Leerlauf MO_Solldrehz_Leerlauf",
+        "precontrol torque": "GE_Vorsteuermoment", "ratio": "GE_Uefkt", "target gear": "GE_Zielgang",
+        "long-term limit": "GE_Langfr_Schutzmom", "lever": "GE_Waehlhebel", "input speed": "GE_Eingangsdrehz",
+        "limp": "GE_Notlauf", "loss": "GE_Verlustmoment MO_Mom_Verlust", "amax": "GE_amax_moeglich",
+        "sump": "GE_Sumpftemperatur", "without": "MO_Mom_o_ex", "with intervention": "MO_Mom_m_ex",
+        "limit": "MO_Mom_Begrenzung", "driver": "MO_Mom_Fahrerwunsch", "kickdown": "MO_Kickdown",
+        "rpm": "MO_Drehzahl_01", "brake": "MO_Fahrer_bremst", "pedal": "MO_Fahrpedalrohwert_01",
+    },
+    "ram_dt": {"MAX": "ENGINE_TORQ_MAX", "MIN": "ENGINE_TORQ_MIN"},
     "bmw_f": {"drive torque": "drive_torque", "wheels": "wheel_RL wheel_RR wheel_FL wheel_FR"},
     "hyundai_ccan": {
         "Alive3": "CF_Tcu_Alive3", "ChkSum3": "CF_Tcu_ChkSum3", "mux": "MUL_CODE",
