@@ -70,10 +70,18 @@ class Scan:
     silent: list[str] = field(default_factory=list)
 
 
-def log_frames(path: Path) -> Iterator[Frame]:
-    """Frames of a log that python-can reads (ASC, BLF, candump, CSV, TRC, MF4)."""
+def log_frames(path: Path, channel: str | None = None) -> Iterator[Frame]:
+    """Frames of a log that python-can reads (ASC, BLF, candump, CSV, TRC, MF4). channel: of the log, as python-can
+    gives it (a number, of candump a name); None: all. ConfigError when the log has no frame of this channel."""
+    seen: set[str] = set()
     for m in log_messages(path):
+        seen.add(str(m.channel))
+        if channel is not None and str(m.channel) != channel:
+            continue
         yield m.timestamp, m.arbitration_id | EXTENDED * m.is_extended_id, bytes(m.data or b""), flags_of(m)
+    if channel is not None and channel not in seen:
+        raise ConfigError("the log has no frame on channel {value}", file=str(path), key="log-channel", value=channel,
+                          allowed=", ".join(sorted(seen)) or "none: the log is empty")  # fmt: skip
 
 
 def bus_frames(config: CanBusConfig, seconds: float) -> Iterator[Frame]:

@@ -48,8 +48,8 @@ public knowledge from outside: meanings may be wrong, and where a rule is not pu
 table says how a message is known: recorded on a real bus, published by its maker, by two independent sources, by one,
 or assumed; `torqueloop bus scan --check` compares that with a recording of your car
 ([check_interface.md](check_interface.md)). Keys of an interface file:
-[interface_file.md](interface_file.md). With a real control unit, take `[ecu.tcu]` out and wire `[inputs]` to what it
-sends ([connect_your_ecu.md](connect_your_ecu.md)).
+[interface_file.md](interface_file.md); a bus of your own: [new_interface.md](new_interface.md). With a real control
+unit, take `[ecu.tcu]` out and wire `[inputs]` to what it sends ([connect_your_ecu.md](connect_your_ecu.md)).
 """
 
 

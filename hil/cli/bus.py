@@ -38,6 +38,7 @@ def scan(
     log: Annotated[
         Path | None, typer.Option("--log", metavar="FILE", help="A bus log instead of a bus: ASC, BLF, candump ...")
     ] = None,
+    log_channel: Annotated[str | None, typer.Option(help="Channel of the log; default: all.")] = None,
     interface: Annotated[str, typer.Option(help="udp_multicast, socketcan, or any of python-can.")] = "socketcan",
     channel: Annotated[str, typer.Option(help="Network device, multicast group, channel of the adapter.")] = "can0",
     port: Annotated[int, typer.Option(help="UDP port (udp_multicast).")] = DEFAULT_PORT,
@@ -59,7 +60,7 @@ def scan(
     if not 0.0 < seconds <= 3600.0:
         raise RangeError("{key} = {value} is out of range", key="seconds", value=seconds, allowed="0 .. 3600, not 0")
     if log is not None:
-        frames = scanning.log_frames(log)
+        frames = scanning.log_frames(log, log_channel)
     else:
         config = CanBusConfig(interface=interface, channel=channel, port=port, bitrate=bitrate, fd=fd)
         frames = scanning.bus_frames(config, seconds)

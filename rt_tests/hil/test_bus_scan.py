@@ -57,6 +57,23 @@ def test_the_command_tells_it_in_words_and_for_machines(tmp_path):
     assert status == 0 and json.loads(text)["frames"] == 110
 
 
+def test_one_bus_of_a_log_with_two_is_told_alone(tmp_path):
+    """Both have the same identifier: together its period is half the true one."""
+    path = tmp_path / "two.asc"
+    with can.Logger(path) as writer:
+        for k in range(100):
+            for channel in (0, 1):
+                t = 100.0 + k / 100 + channel / 200
+                frame = can.Message(timestamp=t, arbitration_id=0x110, data=b"\0", is_extended_id=False)
+                frame.channel = channel
+                writer(frame)
+    periods = {c: scan(log_frames(path, c), None, None).heard[0].mean_s for c in (None, "0", "1")}
+    assert periods[None] == pytest.approx(0.005, rel=0.02)
+    assert periods["0"] == pytest.approx(0.01, abs=1e-5) and periods["1"] == pytest.approx(0.01, abs=1e-5)
+    status, text = call("bus", "scan", "--log", path, "--log-channel", "2")
+    assert status == 2 and "no frame on channel '2'" in text and "allowed: 0, 1" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -57,7 +57,8 @@ def ram(code: int, at: str) -> str:
     return {13: "P", 11: "R or N"}.get(code, "D" if 1 <= code <= 8 else "?")
 
 
-#: rig -> message, signal, what its numbers ask for; VW and Ram have no lever on the bus: there the gearbox says where it stands
+#: rig -> message, signal, what its numbers ask for; VW and Ram have no lever on the bus: there the gearbox says where
+#: it stands
 LEVER: dict[str, tuple[str, str, Callable[[int, str], str]]] = {
     "desk_bmw_e9x": ("GearSelectorSwitch", "ShifterPosition", movement),
     "desk_bmw_f": ("Lever_GWS", "lever", f_series),
