@@ -59,7 +59,8 @@ class CanTable(ConfigTable):
     interface: str = "udp_multicast"
     #: multicast group, network device ("can0") or channel of the adapter
     channel: str = DEFAULT_GROUP
-    #: UDP port (udp_multicast)
+    #: UDP port (udp_multicast); default 43113, or the next one that no other rig of this computer has where the rig
+    #: starts all control units of the bus itself
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     #: address of the network interface (udp_multicast); the default never leaves this computer
     local_address: str = LOOPBACK

@@ -13,10 +13,11 @@ import sys
 import threading
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 
 from torqueloop.hil.can.bus import CanBusError, CanGateway, open_bus
 from torqueloop.hil.can.database import bus_id
-from torqueloop.hil.can.multicast import LOOPBACK
+from torqueloop.hil.can.multicast import DEFAULT_PORT, LOOPBACK
 from torqueloop.hil.ecu.kinds import setup_to_json
 from torqueloop.hil.link.sockets import PeerError, RigLink
 from torqueloop.hil.realtime import rtenv
@@ -45,12 +46,15 @@ LISTEN_S = 0.25
 #: frames that wait so long while none goes out: the sending thread hangs. Far above any cycle time, below what fills
 #: the ring [s]
 SENDER_S = 2.0
+#: rigs of one computer that start their own control units and so may take a port of their own
+RIGS_AT_ONCE = 50
 
 
 def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
-    c, plan, parts, rig = run.plan.config, run.plan, run.parts, run.parts.rig
     with ExitStack() as stack:
         stack.enter_context(run.setup)
+        claimed = _take_free_ports(stack, run, peers)
+        c, plan, parts, rig = run.plan.config, run.plan, run.parts, run.parts.rig
         for bus in plan.buses:
             if bus.config.native:
                 open_native(stack, run, bus)
@@ -60,7 +64,11 @@ def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
             time.sleep(LISTEN_S)
         for bus in plan.buses:
             _listen_first(run, bus, peers)
-            _claim(stack, run, bus)
+            if bus.name not in claimed and not _claim(stack, bus):
+                where = f"another bus for one of the two is set in [bus.{bus.name}] of {plan.path} (channel, port)"
+                raise StartError(
+                    f"another rig of this computer is on {bus.place} as node {bus.database.node}; {where}"
+                )
         if c.vehicle is not None:
             run.link = _open_link(run)
             stack.callback(run.link.stop)
@@ -154,11 +162,32 @@ def _listen_first(run: LiveRun, bus: BusPlan, peers: str) -> None:
             )
 
 
-def _claim(stack: ExitStack, run: LiveRun, bus: BusPlan) -> None:
+def _take_free_ports(stack: ExitStack, run: LiveRun, peers: str) -> set[str]:
+    """Names of the software buses that are claimed: those between this rig and units it starts itself, for which the
+    file gives no port. They take the first port that no other rig of this computer has: runs go side by side."""
+    plan, claimed = run.plan, set()
+    for bus in plan.buses:
+        units = [unit for unit in plan.units if bus.name in unit.buses]
+        alone = peers == "config" and units and all(unit.config.started for unit in units)
+        if not alone or bus.config.interface != "udp_multicast" or bus.config.port is not None:
+            continue
+        for port in range(DEFAULT_PORT, DEFAULT_PORT + RIGS_AT_ONCE):
+            own = replace(bus, config=bus.config.model_copy(update={"port": port}))
+            if _claim(stack, own):
+                run.plan = replace(run.plan, buses=[own if b is bus else b for b in run.plan.buses])
+                claimed.add(bus.name)
+                if port != DEFAULT_PORT:
+                    text = f"bus {bus.name}: UDP port {port}, as another rig of this computer has {DEFAULT_PORT}"
+                    print(text, file=sys.stderr, flush=True)
+                break
+    return claimed
+
+
+def _claim(stack: ExitStack, bus: BusPlan) -> bool:
     """The bus belongs to one rig of this computer: two that listen at the same time hear each other only when both
-    have begun to send. The name is gone with the process, however it ends."""
+    have begun to send. The name is gone with the process, however it ends. False: another rig has it."""
     if not sys.platform.startswith("linux"):
-        return
+        return True
     can = bus.config.bus(bus.database.has_fd)
     place = f"{can.interface} {can.channel} {can.port if can.interface == 'udp_multicast' else ''} {bus.database.node}"
     held = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
@@ -167,10 +196,8 @@ def _claim(stack: ExitStack, run: LiveRun, bus: BusPlan) -> None:
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise
-        where = f"another bus for one of the two is set in [bus.{bus.name}] of {run.plan.path} (channel, port)"
-        raise StartError(
-            f"another rig of this computer is on {bus.place} as node {bus.database.node}; {where}"
-        ) from None
+        return False
+    return True
 
 
 def _start_loop(stack: ExitStack, run: LiveRun) -> threading.Thread:
