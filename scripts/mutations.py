@@ -216,7 +216,7 @@ MUTATIONS = (
     M(f"{STEP}/contacts.pxi", "x[0] = 0.0 if goes_out(m, s, i) else 0.5", "pass", STOPS),
     M(f"{STEP}/contacts.pxi", "        if which == 1 and tc < -BEYOND * fabs(td):", "        if False:", STOPS),
     M(f"{STEP}/contacts.pxi", "if i >= TL_NCON(m) and not happens(s.contact_x[i]) and end", "if False and end", STOPS),
-    M(f"{STEP}/impulse.pxi", "if TL_NST(m) > 0 and not relaxed:", "if False:", STOPS),
+    M("cython_kernels/locks/boxed.pxi", "            boxed_refine(k, W, b, lo, hi, tau, side, work)\n", "", RELAX),
     M("hil/vehicle/carrier.py", "if len(values) == MOTION and not posed:", "if len(values) == MOTION:", CARRIERS),
     M(
         "cython_kernels/model/posed_shaft.pyx",
@@ -225,7 +225,7 @@ MUTATIONS = (
         ("unit/test_posed_shaft.py",),
     ),
     M(f"{STEP}/trial.pxi", "double MISPREDICTED = 1e-3", "double MISPREDICTED = 1e3", ("reference/test_msl.py",)),
-    M(f"{STEP}/advance.pxi", "s.n_mover) > 0 or not s.held", "s.n_mover) > 0", KERNEL),
+    M(f"{STEP}/steep.pxi", "if j != p.on[r] and found < most:", "if False:", STIFF),
     M(f"{STEP}/gather_generic.pxi", "for i in range(s.n_sliding):", "for i in range(0):", QUIET),
     M(
         f"{STEP}/decide.pxi",

@@ -156,8 +156,7 @@ def _each(a: ModelArrays) -> list[str]:
             call = [f"    if stays_open(m, s, e, {i}):", f"        e.raw[{i}] = {force}", "    else:", f"    {call[0]}"]
         out += call if source != CONSTANT else [f"    if not m.fr[{i}].fixed:", *(f"    {line}" for line in call)]
     out.append("    pass")
-    # each_listed is each_due once more, for another place: what the quiet step alone calls becomes part of it
-    loops = {"each_due": "s.due[{}]", "each_listed": "s.due[{}]", "each_slipping": "slips(m, s, {})"}
+    loops = {"each_due": "s.due[{}]", "each_slipping": "slips(m, s, {})"}
     for name, asked in loops.items():
         head = f"cdef inline void {name}(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta,"
         out += ["", "", head, " " * head.index("const") + "tl_eval* e, int32_t* hint) noexcept nogil:"]

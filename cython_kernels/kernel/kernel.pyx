@@ -7,7 +7,7 @@ model.pxd and computes what depends on the step size. `KernelState` owns everyth
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport NAN, atan2, cos, fabs, sin, sqrt, tan
+from libc.math cimport NAN, atan2, cos, sin, sqrt, tan
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset

@@ -140,15 +140,12 @@ cdef class KernelState:
         cdef tl_state* s = self.ptr
         cdef int64_t n = m.n, nf = m.nf
         s.key = <uint64_t*>zeros(self, m.nkey * sizeof(uint64_t))
-        s.sliding = <int32_t*>zeros(self, 7 * (nf + 1) * sizeof(int32_t))
+        s.sliding = <int32_t*>zeros(self, 5 * (nf + 1) * sizeof(int32_t))
         s.due = s.sliding + nf + 1
         s.sticking = s.due + nf + 1
         s.due_list = s.sticking + nf + 1
         s.asked = s.due_list + nf + 1
-        s.engaged = s.asked + nf + 1
-        s.steep_el = s.engaged + nf + 1
-        s.still = <int32_t*>zeros(self, 2 * m.nact * sizeof(int32_t))
-        s.mover = s.still + m.nact
+        s.still = <int32_t*>zeros(self, m.nact * sizeof(int32_t))
         s.held_by = <double*>zeros(self, (m.order // 2) ** 2 * n * (n + nf + 4) * sizeof(double))
         s.held_v = <double*>zeros(self, lanes(2 * (n + nf)) * sizeof(double))
         s.held_tau = <double*>zeros(self, 2 * nf * sizeof(double))
@@ -231,11 +228,8 @@ cdef class KernelState:
         cdef tl_model* m = self.model.ptr
         cdef tl_state* s = self.ptr
         cdef int64_t n = m.n, nf = m.nf, own = n * nf + 2 * nf * nf + n * nf, i
-        cdef double* cur = <double*>zeros(self, (11 * n + m.nlin + 2 * m.ncon + m.nst + 2 * m.nvg + 2 * m.nls) * sizeof(double))
+        cdef double* cur = <double*>zeros(self, (10 * n + m.nlin + 2 * m.ncon + m.nst + 2 * m.nvg + 2 * m.nls) * sizeof(double))
         s.rho = _take(&cur, 2 * n)
-        s.root = _take(&cur, n)
-        for i in range(n):
-            s.root[i] = sqrt(fabs(m.Minv[i * n + i]))
         s.ad = _take(&cur, 2 * n)
         s.ahead_z = _take(&cur, n)
         s.ahead_u = _take(&cur, n)

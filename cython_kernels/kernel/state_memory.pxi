@@ -44,24 +44,18 @@ cdef int lay_trials(KernelState self, const tl_model* m, tl_state* s) except -1:
         eval_block(m, &s.ev[i], <double*>zeros(self, s.nev * sizeof(double)))
         s.others_behind[i] = s.ev[i].u
     s.em, s.ex = &s.ev[2], &s.ev[3]
-    cur = <double*>zeros(self, (10 * n + m.neng + 2 * m.nact + 6 * m.nhot + 3 * nm + 2 * nf + 4) * sizeof(double))
+    cur = <double*>zeros(self, (6 * n + m.neng + 2 * m.nact + 4 * m.nhot + 3 * nm + nf + 4) * sizeof(double))
     s.um = _take(&cur, n)
     s.am = _take(&cur, n)
     s.s2 = _take(&cur, n)
     s.s2_longer = _take(&cur, n)
     s.taken = _take(&cur, n)
-    s.answer = _take(&cur, n)
-    s.kept_a = _take(&cur, n)
-    s.kept_tau = _take(&cur, nf)
-    s.margin_v = _take(&cur, n)
     s.xi1 = _take(&cur, m.neng)
     s.fill1 = _take(&cur, m.nact)
     s.F = _take(&cur, m.nhot)
     s.wa = _take(&cur, m.nhot)
     s.cut_w = _take(&cur, m.nhot)
     s.cut_wm = _take(&cur, m.nhot)
-    s.margin_on_v = _take(&cur, m.nhot)
-    s.margin_on_z = _take(&cur, m.nhot)
     s.cmd = _take(&cur, m.nact)
     s.g = _take(&cur, nm)
     s.v1 = _take(&cur, nm)
@@ -88,7 +82,7 @@ cdef int64_t arena_size(const tl_model* m) noexcept nogil:
     cdef int64_t heat = nth * nth + 4 * nth, curved = m.ncurved * (m.order // 2), box = nf + 2 * (m.ncon + m.nst)
     cdef int64_t boxed = 2 * box * box + 8 * box + 5 * (box + 1) // 2 + 5
     cdef int64_t gaps = 3 * curved * curved + 3 * curved + m.ncurved + 2 + 4 * n + 3 * box if curved else 0
-    cdef int64_t slides = (m.order // 2) * nf, steep = 2 * slides * slides + 4 * slides
+    cdef int64_t slides = (m.order // 2) * nf, steep = 2 * slides * slides + 4 * slides + nf // 2 + 1 + 2 * n
     cdef int64_t gears = 16 * m.nvg * m.nvg + 10 * m.nvg + 5 * n if m.nvg else 0
     cdef int64_t springs = m.nlin + m.ncon, fast = springs * (n + 5 * springs + 6) + 2 * n if m.stiff_cut else 0
     return fast + losses + stages + shafts + heat + gaps + gears + steep + boxed + 12 * n + 2 * nf + m.nrx

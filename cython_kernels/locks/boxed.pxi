@@ -140,40 +140,10 @@ cdef void boxed_sweep(int32_t k, const double* W, const double* b, const double*
         side[i] = -1 if tau[i] <= lo[i] else (1 if tau[i] >= hi[i] else 0)
 
 
-cdef int boxed_solve(int32_t k, const double* W, const double* b, const double* lo, const double* hi, double* tau,
-                     int32_t* side, double* work, int32_t* pivots) noexcept nogil:
-    """Boxed linear complementarity problem; see the head of locks.pyx.
-
-    W (k, k) row-major symmetric positive semidefinite, b (k), lo <= 0 <= hi (k, may be infinite). On entry side (k)
-    is the first guess, on return the answer: 0 inside (sticks), -1 at lo (slides forward), +1 at hi (backward).
-    tau (k): the forces. work: k*k + 3*k doubles. pivots: number of changes. Returns 0, or 1 when the
-    fallback was taken. An order of the candidates with a small bandwidth of W is cheap (see chol).
-    """
-    cdef double* y = work + k * k + k
-    cdef int32_t it, bad, last, best = k + 1, patience = PATIENCE
-    cdef double diag = boxed_begin(k, W, lo, hi, side)
-    pivots[0] = 0
-    for it in range(10 * k + 20):
-        if boxed_forces(k, W, b, lo, hi, tau, side, diag, work):
-            break
-        bad = boxed_violated(k, W, b, lo, hi, tau, side, diag, y, &last)
-        if bad == 0:
-            return 0
-        pivots[0] += 1
-        if bad < best:
-            best = bad
-            patience = PATIENCE
-        else:
-            patience -= 1
-        boxed_pivot(k, lo, hi, tau, y, side, last if patience < 0 else -1)
-    boxed_sweep(k, W, b, lo, hi, tau, side)
-    return 1
-
-
 cdef void boxed_refine(int32_t k, const double* W, const double* b, const double* lo, const double* hi, double* tau,
                        const int32_t* side, double* work) noexcept nogil:
-    """Forces tau of what sticks once more from what boxed_solve has left of their slips with its shift: W tau + b = 0 to
-    1e-18 of the free motion instead of 1e-9. Directly after a boxed_solve that returned 0: work holds its factors."""
+    """Forces tau of what sticks once more from what the shift has left of their slips: W tau + b = 0 to rounding, instead of 1e-9 of
+    the free motion. work holds the factors of boxed_forces for these sides."""
     cdef double* x = work + k * k
     cdef int32_t i, j, nf = 0
     cdef double acc
@@ -193,3 +163,34 @@ cdef void boxed_refine(int32_t k, const double* W, const double* b, const double
             tau[i] += x[nf]
             tau[i] = lo[i] if tau[i] < lo[i] else hi[i] if tau[i] > hi[i] else tau[i]
             nf += 1
+
+
+cdef int boxed_solve(int32_t k, const double* W, const double* b, const double* lo, const double* hi, double* tau,
+                     int32_t* side, double* work, int32_t* pivots) noexcept nogil:
+    """Boxed linear complementarity problem; see the head of locks.pyx.
+
+    W (k, k) row-major symmetric positive semidefinite, b (k), lo <= 0 <= hi (k, may be infinite). On entry side (k)
+    is the first guess, on return the answer: 0 inside (sticks), -1 at lo (slides forward), +1 at hi (backward).
+    tau (k): the forces. work: k*k + 3*k doubles. pivots: number of changes. Returns 0, or 1 when the
+    fallback was taken. An order of the candidates with a small bandwidth of W is cheap (see chol).
+    """
+    cdef double* y = work + k * k + k
+    cdef int32_t it, bad, last, best = k + 1, patience = PATIENCE
+    cdef double diag = boxed_begin(k, W, lo, hi, side)
+    pivots[0] = 0
+    for it in range(10 * k + 20):
+        if boxed_forces(k, W, b, lo, hi, tau, side, diag, work):
+            break
+        bad = boxed_violated(k, W, b, lo, hi, tau, side, diag, y, &last)
+        if bad == 0:
+            boxed_refine(k, W, b, lo, hi, tau, side, work)
+            return 0
+        pivots[0] += 1
+        if bad < best:
+            best = bad
+            patience = PATIENCE
+        else:
+            patience -= 1
+        boxed_pivot(k, lo, hi, tau, y, side, last if patience < 0 else -1)
+    boxed_sweep(k, W, b, lo, hi, tau, side)
+    return 1

@@ -15,15 +15,12 @@ cdef extern from *:
     #define TL_TORQUE_ROUNDING 1e-12
     /* of the terms of a slip acceleration: rounding when it is asked for its direction */
     #define TL_RATE_ROUNDING 1e-11
-    /* relative: rounding of a slip acceleration formed with the shift */
-    #define TL_SLIP_ROUNDING 4e-9
     """
     const double SHIFT "TL_SHIFT"
     const double HEAVIER "TL_HEAVIER"
     const double NO_LIMIT "TL_NO_LIMIT"
     const double TORQUE_ROUNDING "TL_TORQUE_ROUNDING"
     const double RATE_ROUNDING "TL_RATE_ROUNDING"
-    const double SLIP_ROUNDING "TL_SLIP_ROUNDING"
 
 cdef enum:
     PATIENCE = 5           # rounds of pivots without fewer contradictions before they are resolved one at a time
@@ -39,7 +36,5 @@ cdef tl_pattern* pattern_of(const tl_model* m, tl_state* s) noexcept nogil
 cdef tl_pattern* cut_pattern(const tl_model* m, tl_state* s, double h) noexcept nogil
 cdef int boxed_solve(int32_t k, const double* W, const double* b, const double* lo, const double* hi, double* tau,
                      int32_t* side, double* work, int32_t* pivots) noexcept nogil
-cdef void boxed_refine(int32_t k, const double* W, const double* b, const double* lo, const double* hi, double* tau,
-                       const int32_t* side, double* work) noexcept nogil
 cdef int lu_solve(double* A, int32_t k, double* X, int32_t nrhs) noexcept nogil
 cdef void set_ratio_rows(const tl_model* m, tl_state* s) noexcept nogil

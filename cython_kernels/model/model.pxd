@@ -272,27 +272,11 @@ cdef struct tl_state:
     double* v2            # (2n + nf) scratch. Of three points: accelerations of both stages
     double* both          # (n + nf + fill) accelerations, and below them the torques of the elements at rest
     double* rho           # (2n) constraint forces or impulses on u, stage by stage; before them what they are found from
-    double* root          # (n) roots of the diagonal of M^-1 (with driven flanges: of what is free then): |P0_ij| <= root_i root_j
     double* ad            # (2n) accelerations that driven flanges prescribe
     double* ahead_z       # (n) angles and speeds in the middle of a look-ahead (decide.pxi)
     double* ahead_u
-    double* answer        # (n) accelerations that answer a torque of 1 at one element (respond, lone_event.pxi)
-    double* kept_a        # (n) accelerations and torques in case what follows does not hold (keep_instant, lone_event.pxi)
-    double* kept_tau      # (nf)
-    double* margin_v      # (n) row that the margin of an event takes from the forces on u, and its products with
-    double* margin_on_v   # (nhot) all rows (likely_length.pxi);
-    double* margin_on_z   # (nhot) those of the direction z
-    int32_t* steep_el     # (nf) elements whose torque is found with the accelerations (steep.pxi)
-    int32_t listed        # 1: only what is due changes in this trial against the one before (list_rest, quiet.pxi)
-    int32_t to_end        # 1: the pressures at the end of the step are those of s.ex
-    int32_t last          # 1: and this trial ends there
-    int32_t n_engaged
-    int32_t* engaged      # (nf) elements that are not free; all where nothing is listed
     int32_t n_asked
     int32_t* asked        # (nf) elements for which the trial has to be searched, in their order (events.pxi)
-    int32_t overloads     # 1: the trial of a quiet step takes an element that sticks beyond its limit
-    int32_t n_mover
-    int32_t* mover        # (nact) actuators whose pressure moves
     int32_t four          # 1: the trial has three points (order 4)
     int32_t ties          # 1: some element is tied
     double part           # length of the trial over h: 1 but for models with stiff_cut
@@ -319,13 +303,9 @@ cdef struct tl_state:
     int32_t held_e        # and of what springs see
     double* slip_x        # (nf) fraction of the trial at which a slip comes to zero
     double* press_x       # (nf) and at which a normal force appears or vanishes; 2 where it does not
-    int64_t* before       # (nf) modes before a decision, an impact, an impulse step
+    int64_t* before       # (nf) modes before an impact, an impulse step, a slip that comes to rest
     int64_t* was          # (nf) those before a decision as the log has them
     double slack          # rounding of a torque in the trial, -1: not known (torque_rounding, events.pxi)
-    int32_t passing       # how many normal forces appear or vanish in the trial
-    int32_t lone          # element to which alone something happens in the trial, -1: none
-    int32_t lone_side     # the limit it has reached, 1: lim_b, -1: lim_f
-    double lone_excess    # and by how much its torque passes it until the trial ends
     int32_t* toggled      # (nf) 1: the normal force appears or vanishes at the event
     double T_theta        # to which the temperatures have been advanced, likewise
     double att_theta      # to which the attitudes have been advanced, likewise

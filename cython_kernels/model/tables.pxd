@@ -32,19 +32,6 @@ cdef inline double table1(const tl_table1* t, double v, int32_t* hint) noexcept 
     return t.y[i] + (v - t.x[i]) * t.dy[i]
 
 
-cdef inline double table1_slope(const tl_table1* t, double v, int32_t* hint, double* slope) noexcept nogil:
-    """As table1, held outside, and its slope."""
-    cdef int32_t i
-    slope[0] = 0.0
-    if t.n == 1 or v >= t.x[t.n - 1]:
-        return t.y[t.n - 1]
-    if v < t.x[0]:
-        return t.y[0]
-    i = bracket(t.x, t.n, v, hint)
-    slope[0] = t.dy[i]
-    return t.y[i] + (v - t.x[i]) * slope[0]
-
-
 cdef inline double table2(const tl_table2* t, double vx, double vy, int32_t* hint) noexcept nogil:
     """z(vx, vy), bilinear, clipped at the edges; hint: two entries."""
     cdef int32_t i, j

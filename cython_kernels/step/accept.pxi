@@ -21,7 +21,7 @@
 # Before a trial is taken, what it does to elements without a source of energy is checked: friction never gives heat back.
 # A trial that would is refused (counted), and the step goes on with a method that cannot: advance.pxi.
 #
-# Needs: trial.pxi (idle_integrator, trial_pressures), events.pxi (TOL_R, poly_at), contacts.pxi, gaps.pxi (gap_balance), driven.pxi
+# Needs: trial.pxi (idle_integrator), forces.pxi (advance_actuators), events.pxi (TOL_R, poly_at), contacts.pxi, gaps.pxi (gap_balance), driven.pxi
 # (driven_books), ratios.pxi (ratio_books), bodies.pxi, joints.pxi, model/laws.pxd.
 
 #: of the energy turned over in a trial of three points: what contacts with an exponent may give beyond their potential
@@ -101,7 +101,7 @@ cdef inline int32_t book_friction(const tl_model* m, tl_state* s, double x, tl_c
     """Heat of the sliding elements into the books; 1 when one of them gives heat back (nothing is booked then)."""
     cdef int32_t i
     cdef double least = 0.0
-    if s.quiet or s.listed:                    # the list of what slides holds
+    if s.quiet:                                # the list of what slides holds
         for i in range(s.n_sliding):
             least = book_heat(m, s, s.sliding[i], x, wm, w1, four, least)
     else:
@@ -401,7 +401,7 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
     """Make the trial at the fraction x the present state. theta: where in the step's inputs the trial began; renewed: behind
     it the capacities that are due are formed anew. Returns 1 when it is refused: the present state and the books are as
     before."""
-    cdef int32_t i, n = TL_N(m), nf = TL_NF(m), four = s.four
+    cdef int32_t i, n = TL_N(m), four = s.four
     if TL_NCON(m) > 0 and m.ncurved > 0 and s.unsolved:
         return 1
     if m.stiff_cut and s.pat.n_fast > 0:
@@ -415,13 +415,9 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
         return 0
     for i in range(TL_NENG(m)):
         s.xi[i] = idle_integrator(m, s, i, x * s.part)
-    trial_pressures(m, s, theta, x * s.part, 2, s.em.p)
-    if s.listed:
-        for i in range(s.n_mover):
-            s.now.p[s.mover[i]] = s.em.p[s.mover[i]]
-    else:
-        for i in range(TL_NACT(m)):
-            s.now.p[i] = s.em.p[i]
+    advance_actuators(m, s, theta, x * s.part, 2, s.em.p, s.fill1)
+    for i in range(TL_NACT(m)):
+        s.now.p[i] = s.em.p[i]
     if not m.act_simple:
         for i in range(TL_NACT(m)):
             s.fill[i] = s.fill1[i]
@@ -437,11 +433,7 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
         s.now.w[i] = s.cut_w[i] if four else s.em.w[i]
     relax_speeds(m, s)
     relax_accelerations(m, s)
-    if renewed and s.listed and not four:
-        for i in range(TL_NPORT(m)):
-            s.now.port[i] = s.now.port[i] + x * (s.end.port[i] - s.now.port[i])
-    else:
-        lerp(forces_of(s.now), forces_of(s.em), forces_of(s.end), TL_NPORT(m) + (0 if renewed and s.listed else 6 * nf), x, four)
+    lerp(forces_of(s.now), forces_of(s.em), forces_of(s.end), TL_NPORT(m) + 6 * TL_NF(m), x, four)
     if TL_NLS(m) > 0:
         lerp(s.now.rea, s.em.rea, s.end.rea, TL_NLS(m), x, four)
     for i in range(TL_NJO(m)):

@@ -36,19 +36,15 @@ include "losses.pxi"
 include "stages.pxi"
 include "other_length.pxi"
 include "trial.pxi"
-include "lists.pxi"
 include "events.pxi"
 include "accept.pxi"
 include "thermal.pxi"
 include "box.pxi"
 include "impulse.pxi"
 include "decide.pxi"
-include "by_pattern.pxi"
 include "settle.pxi"
 include "gaps.pxi"
-include "lone_event.pxi"
 include "impact.pxi"
-include "likely_length.pxi"
 include "shortened.pxi"
 
 
@@ -77,7 +73,6 @@ cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fre
     forces have changed, and modes are found anew where an element is touched."""
     cdef int32_t i, touched = 0, nf = TL_NF(m)
     s.quiet = 0
-    s.listed = 0
     if fresh:
         relax_speeds(m, s)
     if TL_NCON(m) > 0 and fresh:
@@ -94,7 +89,6 @@ cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fre
     if fresh:
         touched = 1
     if not touched:
-        list_modes(m, s)
         settle(m, s)
         for i in range(nf):
             if s.mode[i] == MODE_STUCK and (s.now.tau[i] > s.now.lim_b[i] or s.now.tau[i] < -s.now.lim_f[i]):
@@ -111,23 +105,26 @@ include "inputs.pxi"
 include "quiet.pxi"
 
 
-cdef inline void end_ties(const tl_model* m, tl_state* s) noexcept nogil:
-    """An element at its limit that others held at rest, and that slides after all, has its sliding capacity."""
-    cdef int32_t c, i, ended = 0
-    for c in range(s.n_sliding if s.listed else TL_NF(m)):
-        i = s.sliding[c] if s.listed else c
+cdef inline int32_t some_tie_slides(const tl_model* m, const tl_state* s) noexcept nogil:
+    """1 when an element at its limit that others held at rest slides after all."""
+    cdef int32_t i
+    for i in range(TL_NF(m)):
+        if s.tied[i] and fabs(s.now.w[TL_FR_ROW(m, i)]) > TOL_R:
+            return 1
+    return 0
+
+
+cdef void end_ties(const tl_model* m, tl_state* s) noexcept nogil:
+    """Such elements have their sliding capacity from here on."""
+    cdef int32_t i
+    s.ties = 0
+    for i in range(TL_NF(m)):
         if s.tied[i] and fabs(s.now.w[TL_FR_ROW(m, i)]) > TOL_R:
             s.tied[i] = 0
-            ended = 1
             log_mode_change(m, s, i)
-    if ended:
-        s.ties = 0
-        for i in range(TL_NF(m)):
-            s.ties |= s.tied[i]
-        forget_history(m, s)
-        if not s.listed:
-            list_modes(m, s)
-        settle(m, s)
+        s.ties |= s.tied[i]
+    forget_history(m, s)
+    settle(m, s)
 
 
 cdef void lower_order(const tl_model* m, tl_state* s) noexcept nogil:
@@ -146,20 +143,16 @@ cdef struct tl_course:
     double done            # how far it has come
     double end             # where the present part ends: at the next knee of a ratio, or with the step
     double last            # where the step ends
-    int32_t made           # TRIED: a quiet step has made the trial
     int32_t splits         # events so far
     int32_t own_length     # 1: the rest in trials of its length, not cut from longer ones
-    int32_t foreseen       # 1: s.now.hs1 is over a whole step
 
 
-cdef inline void begin_course(const tl_model* m, tl_state* s, tl_course* k, double dt, int32_t made) noexcept nogil:
+cdef inline void begin_course(const tl_model* m, tl_state* s, tl_course* k, double dt) noexcept nogil:
     k.done = 0.0
     k.last = 1.0 if dt == m.h else dt / m.h
     k.end = k.last
-    k.made = made
     k.splits = 0
     k.own_length = 0
-    k.foreseen = 0
     if moving(m):
         k.own_length = 1                     # no ratio is asked for beyond its knees
         k.end = next_knee(m, s, k.done, k.last)
@@ -167,25 +160,14 @@ cdef inline void begin_course(const tl_model* m, tl_state* s, tl_course* k, doub
         next_ratios(m, s)
 
 
-cdef inline void make_trial(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
-    """The next trial, over the rest of the part or a whole step, unless the quiet step has made it."""
-    cdef int32_t i
+cdef inline void make_trial(const tl_model* m, tl_state* s, const tl_course* k) noexcept nogil:
+    """The next trial, over the rest of the part or a whole step."""
     s.theta = k.done
     if (m.stiff_cut or k.own_length) and k.end - k.done < 1.0:
         shorten(m, s, k.end - k.done)
-        if k.foreseen:
-            for i in range(TL_N(m)):
-                s.now.hs1[i] *= s.part
-    k.foreseen = 0
-    if s.ties and k.made != TRIED:           # (quiet_step has seen to them)
+    if s.ties and some_tie_slides(m, s):
         end_ties(m, s)
-    if k.made == TRIED:
-        return                               # and then something happens in it
-    if s.listed:
-        gather(m, s.now.a, s.wa)
-        s.last = s.to_end and k.own_length
     trial(m, s, k.done)
-    s.last = 0
 
 
 cdef inline int32_t is_finite(const tl_model* m, const double* u) noexcept nogil:
@@ -195,14 +177,6 @@ cdef inline int32_t is_finite(const tl_model* m, const double* u) noexcept nogil
     for i in range(TL_N(m)):
         chk += u[i]
     return not chk - chk != 0.0
-
-
-cdef inline void ask_trial(const tl_model* m, tl_state* s, const tl_course* k) noexcept nogil:
-    """Elements to which something happens in the trial, into s.asked."""
-    if k.made == TRIED or s.listed:
-        ask_listed(m, s, s.end, (s.moving if k.made == TRIED else s.n_mover) > 0 or not s.held, k.made == TRIED)
-    else:
-        ask_all(m, s, s.end)
 
 
 cdef inline double first_event(const tl_model* m, tl_state* s, double left) noexcept nogil:
@@ -226,6 +200,17 @@ cdef inline int32_t needs_length(const tl_model* m, tl_state* s, double x) noexc
         TL_NST(m) > 0 and beside_polynomial(m, s, x)))
 
 
+cdef inline double take_until(const tl_model* m, tl_state* s, tl_course* k, double x, double left) noexcept nogil:
+    """Makes the state at the event x of the trial the present one, or where there is none that at `left`, its end. The fraction of
+    the trial that was taken, REFUSED when it would have given energy."""
+    if happens(x) and needs_length(m, s, x):
+        k.own_length = 1                     # the rest of the step in trials of its length, too
+        return accept_shortened(m, s, k.done, x)
+    if happens(x):
+        left = x
+    return REFUSED if accept(m, s, k.done, left, happens(x)) else left
+
+
 cdef inline int32_t give_up(const tl_model* m, tl_state* s, const tl_course* k) noexcept nogil:
     """After a trial that was refused: two points instead of three, or, and then 1, the rest of the step in one piece."""
     s.counters[TL_C_REFUSED] += 1
@@ -236,16 +221,9 @@ cdef inline int32_t give_up(const tl_model* m, tl_state* s, const tl_course* k) 
     return 1
 
 
-cdef inline void new_capacities(const tl_model* m, tl_state* s, double theta) noexcept nogil:
-    """The interpolated capacities served the books; what follows needs those of this slip and this normal force."""
-    if s.listed:
-        each_listed(m, s, s.now.u, s.now.p, theta, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
-    else:
-        each_capacity(m, s, s.now.w, s.now.p, theta, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
-
-
 cdef inline void switch_over(const tl_model* m, tl_state* s, double x, double theta) noexcept nogil:
-    """What the event at x of the trial changes but for modes: normal forces, regimes, ends, branches, pieces, capacities."""
+    """What the event at x of the trial changes but for modes: normal forces, regimes, ends, branches, pieces, capacities. (The
+    interpolated capacities served the books; what follows needs those of this slip and this normal force.)"""
     toggle_pressed(m, s)
     s.theta = theta
     if TL_NCON(m) > 0:
@@ -256,11 +234,11 @@ cdef inline void switch_over(const tl_model* m, tl_state* s, double x, double th
         switch_branches(m, s, x)
     if moving(m):
         new_pieces(m, s, theta)
-    new_capacities(m, s, theta)
+    each_capacity(m, s, s.now.w, s.now.p, theta, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
 
 
-cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_course* k, double x, double y, int32_t simply) noexcept nogil:
-    """The event at x of the trial, of which y was taken (simply: cut there), and what follows from it; 1: the step is done."""
+cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_course* k, double x, double y) noexcept nogil:
+    """The event at x of the trial, of which y was taken, and what follows from it; 1: the step is done."""
     s.counters[TL_C_EVENTS] += 1
     k.splits += 1
     k.done += y * s.part
@@ -268,24 +246,28 @@ cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_course* k, dou
     if k.splits > MAX_SPLITS:
         impulse_step(m, s, k.done, k.last - k.done)
         return 1
-    if simply and only_pressed(m, s, x):
-        press(m, s)
-    elif y == 0.0 or not plain_event(m, s, y, simply):
-        if not simply:
-            trend_of_longer(m, s)
-        decide(m, s, x, 1)
-    k.foreseen = 1
+    decide(m, s, x, 1)
     if TL_NTH(m) > 0:
         if k.done > s.T_theta:
             heat_step(m, s, k.done)
         heat_rates(m, s, k.done, 0.0)
     s.part = 1.0
     s.h = m.h
+    k.own_length |= along_one(m)             # costs less than to cut a longer one
     if k.end - k.done < ALL_DONE:
         if k.end == k.last:
             return 1
         k.end = next_knee(m, s, k.done, k.last)
-    k.own_length |= along_one(m)             # costs less than to cut a longer one
+    return 0
+
+
+cdef inline int32_t meet_knee(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+    """At the end of a part without an event: pieces of ratios that end there, and the end of the next part; 1: the step is done."""
+    if k.end == k.last:
+        return 1
+    k.done = k.end
+    pass_knee(m, s, k.done)
+    k.end = next_knee(m, s, k.done, k.last)
     return 0
 
 
@@ -323,12 +305,11 @@ cdef inline void end_course(const tl_model* m, tl_state* s, const tl_course* k, 
                 s.fraction[0] = 0.0
 
 
-cdef int busy_step(const tl_model* m, tl_state* s, double dt, int32_t made) noexcept nogil:
-    """The step in which something happens, or may. made: TRIED when a quiet step has made its first trial. As advance."""
+cdef int busy_step(const tl_model* m, tl_state* s, double dt) noexcept nogil:
+    """The step in which something happens, or may. 0, or 1 when the state is not finite any more."""
     cdef double x, y, left
-    cdef int32_t simply
     cdef tl_course k
-    begin_course(m, s, &k, dt, made)
+    begin_course(m, s, &k, dt)
     while True:
         make_trial(m, s, &k)
         if not is_finite(m, s.end.u):
@@ -336,40 +317,22 @@ cdef int busy_step(const tl_model* m, tl_state* s, double dt, int32_t made) noex
             return 1
         left = (k.end - k.done) / s.part
         left = 1.0 if left > 1.0 else left
-        ask_trial(m, s, &k)
+        ask_all(m, s, s.end)
         x = first_event(m, s, left)
-        if not happens(x) and left < 1.0 and TL_NLIN(m) + TL_NCON(m) > 0 and not k.own_length and cut_makes_energy(m, s, left):
+        if happens(x):
+            find_toggled(m, s, x)
+        elif left < 1.0 and TL_NLIN(m) + TL_NCON(m) > 0 and not k.own_length and cut_makes_energy(m, s, left):
             k.own_length = 1                 # the rest of the step in a trial of its length, not cut from a longer one
             history_of_part(m, s, s.end.hs1, s.s2, left)
             continue
         y = x if happens(x) else left
-        if happens(x):
-            find_toggled(m, s, x)
-            if not s.listed:
-                list_rest(m, s, k.made == TRIED, k.done == 0.0 and s.part == 1.0 and k.end == 1.0)
-            find_lone(m, s, x)
-        k.made = 0
-        simply = 1
         if y > 0.0:
-            if happens(x) and needs_length(m, s, x):
-                k.own_length = 1             # the rest of the step in trials of its length, too
-                y = accept_shortened(m, s, k.done, x)
-                simply = 0
-            elif accept(m, s, k.done, y, happens(x)):
-                y = REFUSED
-            if y < 0.0:
-                if give_up(m, s, &k):
-                    break
-                continue
-        if happens(x):
-            if meet_event(m, s, &k, x, y, simply):
+            y = take_until(m, s, &k, x, left)
+        if y == REFUSED:
+            if give_up(m, s, &k):
                 break
-        elif not moving(m) or k.end == k.last:
+        elif meet_event(m, s, &k, x, y) if happens(x) else meet_knee(m, s, &k):
             break
-        else:
-            k.done = k.end
-            pass_knee(m, s, k.done)
-            k.end = next_knee(m, s, k.done, k.last)
     end_course(m, s, &k, dt)
     return 0
 
@@ -380,7 +343,6 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
 
     Returns 0, 1 when the state is not finite any more, 2 when scratch memory has run out. Real-time: yes; work is bounded by MAX_SPLITS.
     """
-    cdef int32_t made = 0
     if s.step_no[0] % RIGID_EVERY == 0:
         turn_back(m, s)
     s.theta = 0.0
@@ -392,15 +354,12 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     if start_of_step(m, s):
         s.status = 1
         return 1
-    if s.quiet and (s.held or TL_NACT(m) == 0) and dt == m.h:
-        made = quiet_step(m, s)
-        if made == TAKEN:
-            return 0
+    if s.quiet and (s.held or TL_NACT(m) == 0) and dt == m.h and quiet_step(m, s):
+        return 0
     s.quiet = 0
-    s.listed = 0
     if dt == 0.0:
         return 0
-    if busy_step(m, s, dt, made):
+    if busy_step(m, s, dt):
         return s.status
     if s.arena_most > s.arena_size:
         s.status = 2                         # what was taken beyond it was the memory of others: nothing of this step holds

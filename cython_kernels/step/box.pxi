@@ -133,7 +133,7 @@ cdef inline void held_instant(const tl_model* m, tl_state* s, const tl_pattern* 
 
 
 cdef void find_slips(tl_box* box) noexcept nogil:
-    """box.y = W tau + b; 0 where it is nothing but the shift of the boxed problem."""
+    """box.y = W tau + b; 0 where it is rounding."""
     cdef int32_t c, d, nc = box.nc
     cdef double size
     for c in range(nc):
@@ -142,7 +142,7 @@ cdef void find_slips(tl_box* box) noexcept nogil:
         for d in range(nc):
             box.y[c] += box.W[c * nc + d] * box.tau[d]
             size += fabs(box.W[c * nc + d] * box.tau[d])
-        if fabs(box.y[c]) <= SLIP_ROUNDING * size:
+        if fabs(box.y[c]) <= RATE_ROUNDING * size:
             box.y[c] = 0.0
 
 

@@ -1,7 +1,7 @@
 # Which elements stick and which slide from here on: the boxed problem over a short look-ahead, and what follows from it.
 #
-# Needs: box.pxi, by_pattern.pxi, losses.pxi, driven.pxi (drive_stages), stages.pxi (reactions_of), contacts.pxi, lists.pxi,
-# trial.pxi (subtract_compliances), settle.pxi, other_length.pxi (pattern_now), lone_event.pxi (respond), locks (boxed_solve).
+# Needs: box.pxi, losses.pxi, driven.pxi (drive_stages), stages.pxi (reactions_of), contacts.pxi, trial.pxi (subtract_compliances),
+# settle.pxi, other_length.pxi (pattern_now), locks (boxed_solve).
 
 cdef extern from *:
     """
@@ -9,14 +9,11 @@ cdef extern from *:
     #define TL_LONGEST_LOOK (1.0 / 32.0)
     /* of a limit: what holds with so much of it is about to reach it. A guess to begin with, `slight` (shortened.pxi) is finer */
     #define TL_REACHED (1.0 - 1e-6)
-    /* of the absolute terms of a slip acceleration: its rounding, with room. A guess to begin with */
-    #define TL_GOES_ON 1e-9
     /* of a trial: cut beyond it, it has no rest whose trend says what follows */
     #define TL_TREND_TO (1.0 - 1e-6)
     """
     const double LONGEST_LOOK "TL_LONGEST_LOOK"
     const double REACHED "TL_REACHED"
-    const double GOES_ON "TL_GOES_ON"
     const double TREND_TO "TL_TREND_TO"
 
 
@@ -25,33 +22,15 @@ cdef inline double trend(double now, double end, double ahead) noexcept nogil:
     return now + ahead * (end - now)
 
 
-cdef inline int32_t reaches(double t, double limit) noexcept nogil:
-    return t > TORQUE_ROUNDING and t >= limit * REACHED
-
-
-cdef inline int32_t likely_side(const tl_model* m, const tl_state* s, int32_t i, int32_t k,
-                                double ahead) noexcept nogil:
-    """First guess for a candidate: stuck (0) unless its torque is passing its limit, or it has just begun to slide and
-    goes on doing so. Only the work depends on it, not the answer."""
-    cdef int32_t q
-    cdef double t, lb, lf
-    if s.mode[i] == MODE_STUCK:
-        t = trend(s.now.tau[i], s.end.tau[i], ahead)
-        lb = trend(s.now.lim_b[i], s.end.lim_b[i], ahead)
-        lf = trend(s.now.lim_f[i], s.end.lim_f[i], ahead)
-        if reaches(t, lb) or reaches(s.now.tau[i], s.now.lim_b[i]):
-            return 1
-        if reaches(-t, lf) or reaches(-s.now.tau[i], s.now.lim_f[i]):
-            return -1
+cdef inline int32_t likely_side(const tl_state* s, int32_t i) noexcept nogil:
+    """First guess for a candidate: at the limit that its torque has reached, else at rest. Only the work depends on it."""
+    if s.tied[i]:
+        return -<int32_t>s.mode[i]
+    if s.mode[i] != MODE_STUCK:
         return 0
-    if s.mode[i] == MODE_FREE:
+    if fabs(s.now.tau[i]) <= TORQUE_ROUNDING:
         return 0
-    t = 0.0
-    lb = 0.0
-    for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
-        t += m.row_val[q] * s.now.a[m.row_idx[q]]
-        lb += fabs(m.row_val[q] * s.now.a[m.row_idx[q]])
-    return -<int32_t>s.mode[i] if s.mode[i] * t >= -GOES_ON * lb else 0
+    return 1 if s.now.tau[i] >= REACHED * s.now.lim_b[i] else (-1 if -s.now.tau[i] >= REACHED * s.now.lim_f[i] else 0)
 
 
 cdef const double* free_inverse(const tl_model* m, tl_state* s, double ahead) noexcept nogil:
@@ -102,11 +81,6 @@ cdef inline int32_t logged_mode(const tl_state* s, int32_t i) noexcept nogil:
     return 0 if s.tied[i] else <int32_t>s.mode[i]
 
 
-cdef inline int32_t by_neighbours(const tl_model* m) noexcept nogil:
-    """1 where it matters in which order candidates are taken: their matrices are narrow then."""
-    return TL_N(m) > TL_FORMED and TL_NLS(m) == 0
-
-
 cdef inline void forces_alone(const tl_model* m, tl_state* s, double ahead) noexcept nogil:
     """s.F: row forces of the ports, mean over the look-ahead."""
     cdef int32_t i
@@ -130,16 +104,14 @@ cdef inline void force_of_sliding(const tl_model* m, tl_state* s, int32_t i, dou
     s.F[TL_FR_ROW(m, i)] += f
 
 
-cdef inline void find_candidates(const tl_model* m, tl_state* s, tl_box* box, double ahead, int32_t by_pattern) noexcept nogil:
-    """Who takes part: pressed elements at rest; the others slide as their speed says, s.F: their force and that of the
-    ports."""
-    cdef int32_t i, j, k, way, ordered = by_neighbours(m)
+cdef inline void find_candidates(const tl_model* m, tl_state* s, tl_box* box, double ahead) noexcept nogil:
+    """Who takes part: pressed elements at rest, neighbours together, so that their matrices are narrow; the others slide as their
+    speed says, s.F: their force and that of the ports."""
+    cdef int32_t i, j, k, way, side
     cdef double r
-    if not s.listed:
-        engage_all(m, s)
     forces_alone(m, s, ahead)
-    for j in range(TL_NF(m) if ordered else s.n_engaged):
-        i = m.fr_order[j] if ordered else s.engaged[j]
+    for j in range(TL_NF(m)):
+        i = m.fr_order[j]
         k = TL_FR_ROW(m, i)
         r = s.now.w[k]
         if TL_NLS(m) + TL_ND(m) + TL_NVG(m) > 0:
@@ -147,6 +119,7 @@ cdef inline void find_candidates(const tl_model* m, tl_state* s, tl_box* box, do
         if bilateral(m, i):
             s.mode[i] = MODE_STUCK
             continue
+        side = likely_side(s, i)
         s.tied[i] = 0
         way = blocked(m, s, i)
         if way == 0 and not s.pressed[i]:
@@ -154,7 +127,7 @@ cdef inline void find_candidates(const tl_model* m, tl_state* s, tl_box* box, do
             continue
         if fabs(r) <= TOL_R or (way & BACKWARD and r < 0.0) or (way & FORWARD and r > 0.0):
             box.cand[box.nc] = i
-            box.side[box.nc] = likely_side(m, s, i, k, ahead) if by_pattern else (0 if s.mode[i] == MODE_FREE else -<int32_t>s.mode[i])
+            box.side[box.nc] = side
             box.released[box.nc] = 0
             box.nc += 1
             s.mode[i] = MODE_FREE                             # no sliding force of its own below
@@ -237,34 +210,23 @@ cdef inline int32_t release_sliding(const tl_model* m, tl_box* box) noexcept nog
     return again
 
 
-cdef inline int32_t solve_ahead(const tl_model* m, tl_state* s, tl_box* box, double ahead) noexcept nogil:
-    """Sides of the candidates. An element that breaks away falls back to its sliding capacity; that may free others.
-    1: s.pat is the pattern of those that stick."""
-    cdef int32_t c, piv, rounds, by_pattern = TL_NLS(m) == 0
-    if not by_pattern:
-        free_motion(m, s, box)
+cdef inline void solve_ahead(const tl_model* m, tl_state* s, tl_box* box, double ahead) noexcept nogil:
+    """Sides of the candidates. An element that breaks away falls back to its sliding capacity; that may free others."""
+    cdef int32_t piv, rounds
+    free_motion(m, s, box)
+    if TL_NLS(m) > 0:
         reactions_ahead(m, s, ahead)
     for rounds in range(TL_NF(m) + 2):
         limit_ahead(m, s, box, ahead)
         piv = 0
-        if by_pattern:
-            for c in range(box.nc):
-                box.guess[c] = box.side[c]
-            if not held_by_pattern(m, s, box, &piv):
-                by_pattern = 0
-                free_motion(m, s, box)
-                for c in range(box.nc):
-                    box.side[c] = box.guess[c]
-        if not by_pattern:
-            if TL_NLS(m) > 0:
-                s.counters[TL_C_RELAXED] += decide_losses(m, s, box, &piv)
-            else:
-                s.counters[TL_C_RELAXED] += boxed_solve(box.nc, box.W, box.b, box.lo, box.hi, box.tau, box.side, box.work, &piv)
-                find_slips(box)
+        if TL_NLS(m) > 0:
+            s.counters[TL_C_RELAXED] += decide_losses(m, s, box, &piv)
+        else:
+            s.counters[TL_C_RELAXED] += boxed_solve(box.nc, box.W, box.b, box.lo, box.hi, box.tau, box.side, box.work, &piv)
+            find_slips(box)
         count_pivots(s, piv)
         if not release_sliding(m, box):
             break
-    return by_pattern
 
 
 cdef void free_ends(const tl_model* m, tl_state* s) noexcept nogil:
@@ -296,36 +258,16 @@ cdef void leave_ends(const tl_model* m, tl_state* s) noexcept nogil:
             stop_limits(m, s, j)
 
 
-cdef inline void foresee_pressed(const tl_model* m, tl_state* s, double rate) noexcept nogil:
-    """Adds to s.now.hs1 what the capacities of elements do that begin to be pressed, and slide: the trial, in which they were free,
-    has their normal force at its end. rate: a step over the time from here to there."""
-    cdef int32_t c, i, k, hint
-    cdef double f
-    for c in range(s.n_asked):
-        i = s.asked[c]
-        if s.toggled[i] and s.pressed[i] and s.mode[i] & 1 and m.fr[i].both:
-            hint = s.hint[2 * TL_NENG(m) + 3 * TL_NTC(m) + i]
-            if m.fr[i].mu < 0:
-                f = m.fr[i].cap0
-            else:
-                f = m.fr[i].cgeo * table1(&m.tab1[m.fr[i].mu], fabs(s.now.w[TL_FR_ROW(m, i)]), &hint)
-            f *= -rate * s.mode[i] * s.end.raw[i]
-            respond(m, s, i)
-            for k in range(TL_N(m)):
-                s.now.hs1[k] += f * s.answer[k]
-
-
-cdef void decide_over(const tl_model* m, tl_state* s, double ahead, double span, int32_t known, double x) noexcept nogil:
-    """Modes by the forces over the look-ahead (`span`: that of springs, s) after the fraction x of the trial, accelerations and
-    torques of this instant."""
-    cdef int32_t i, c, found = 0
+cdef void decide_over(const tl_model* m, tl_state* s, double ahead, double span, int32_t known) noexcept nogil:
+    """Modes by the forces over the look-ahead (`span`: that of springs, s), accelerations and torques of this instant."""
+    cdef int32_t i, c
     cdef int64_t here = mark(s)
     cdef tl_box box = take_box(m, s)
     box.ahead = 0.5 * m.look_ahead if ahead > 0.0 else 0.0
-    find_candidates(m, s, &box, ahead, TL_NLS(m) == 0)
+    find_candidates(m, s, &box, ahead)
     if box.nc > 0 or TL_NLS(m) > 0:
         force_ahead(m, s, ahead, span, known)
-        found = solve_ahead(m, s, &box, ahead)
+        solve_ahead(m, s, &box, ahead)
         for c in range(box.nc):
             i = box.cand[c]
             s.mode[i] = 0 if box.side[c] == 0 else (1 if box.side[c] < 0 else -1)
@@ -334,20 +276,9 @@ cdef void decide_over(const tl_model* m, tl_state* s, double ahead, double span,
     release(s, here)
     if TL_NST(m) > 0:
         free_ends(m, s)
-    if s.listed:
-        end_decision(m, s)
-    else:
-        list_engaged(m, s)
-    if not found or TL_NST(m) > 0:
-        s.pat = pattern_now(m, s)
+    s.pat = pattern_now(m, s)
     forget_history(m, s)
     settle(m, s)
-    if s.listed and found and ahead > 0.0 and not s.four and not m.stiff_cut:
-        # accelerations in the middle of the look-ahead are known as well: how they go on, over a step
-        for i in range(TL_N(m)):
-            s.now.hs1[i] = 2.0 / m.look_ahead * (s.am[i] - s.now.a[i])
-        if s.passing:
-            foresee_pressed(m, s, 1.0 / ((1.0 - x) * s.part))
 
 
 cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexcept nogil:
@@ -360,16 +291,13 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
     if known and x < TREND_TO:
         ahead = 0.5 * m.look_ahead / ((1.0 - x) * s.part)
     s.counters[TL_C_DECISIONS] += 1
-    if not s.listed:
-        engage_all(m, s)
-    begin_decision(m, s)
-    decide_over(m, s, ahead, span_of_regimes(m, s) if TL_NCON(m) > 0 else m.look_ahead * m.h, known, x)
-    if s.listed:
-        return
+    for i in range(TL_NF(m)):
+        s.was[i] = logged_mode(s, i)
+    decide_over(m, s, ahead, span_of_regimes(m, s) if TL_NCON(m) > 0 else m.look_ahead * m.h, known)
     if TL_NST(m) > 0:
         if end_pulls(m, s):
             # springs swing within the look-ahead and press what they pull now: this instant alone
-            decide_over(m, s, 0.0, 0.0, known, x)
+            decide_over(m, s, 0.0, 0.0, known)
         leave_ends(m, s)
     for i in range(TL_NF(m)):
         if logged_mode(s, i) != s.was[i]:

@@ -1,6 +1,6 @@
 # Where in a trial something happens: slip comes to zero, a torque reaches its limit, a normal force appears or vanishes.
 #
-# Needs: forces.pxi, gather, lists.pxi (engage), model/laws.pxd.
+# Needs: forces.pxi, gather, model/laws.pxd.
 
 cdef extern from *:
     """
@@ -122,53 +122,6 @@ cdef inline int32_t presses_otherwise(const tl_model* m, const tl_state* s, cons
     return m.fr[i].src != CONSTANT and (e.raw[i] > 0.0) != (s.pressed[i] != 0)
 
 
-cdef inline int32_t something_happens(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t moved) noexcept nogil:
-    """1 when ask_listed would find an element."""
-    cdef int32_t c, found = 0
-    for c in range(s.n_sliding):
-        found |= turns_round(m, s, e, s.sliding[c], TL_FR_ROW(m, s.sliding[c]))
-    for c in range(s.n_sticking):
-        found |= overloaded(m, s, e, s.sticking[c])
-    for c in range(s.n_due if moved else 0):
-        found |= presses_otherwise(m, s, e, s.due_list[c])
-    return found
-
-
-cdef inline void ask_listed(const tl_model* m, tl_state* s, const tl_eval* e, int32_t moved, int32_t sure) noexcept nogil:
-    """ask_all where the lists of who slides, who sticks, and what is due hold: the same elements. moved: whether normal
-    forces do; sure: that there is one, in the trial of a quiet step."""
-    cdef int32_t c, d, i, asked = 0
-    s.n_asked = 0
-    if not (sure or something_happens(m, s, e, moved)):
-        return
-    for c in range(s.n_sliding):
-        i = s.sliding[c]
-        if turns_round(m, s, e, i, TL_FR_ROW(m, i)):
-            s.asked[asked] = i
-            asked += 1
-    for c in range(s.n_sticking if s.overloads or not sure else 0):
-        i = s.sticking[c]
-        if overloaded(m, s, e, i):
-            s.asked[asked] = i
-            asked += 1
-    for c in range(s.n_due if moved else 0):
-        i = s.due_list[c]
-        if presses_otherwise(m, s, e, i):
-            d = 0
-            while d < asked and s.asked[d] != i:
-                d += 1
-            s.asked[asked] = i
-            asked += d == asked
-    for c in range(1, asked):
-        i = s.asked[c]
-        d = c
-        while d > 0 and s.asked[d - 1] > i:
-            s.asked[d] = s.asked[d - 1]
-            d -= 1
-        s.asked[d] = i
-    s.n_asked = asked
-
-
 cdef inline double contact_at(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
     """Fraction of the trial at which the normal force of element i passes zero. Linear between the ends; a piston that
     fills within the trial cannot press before it is full."""
@@ -266,36 +219,26 @@ cdef inline double slip_over_at(const tl_model* m, tl_state* s, int32_t i, int32
 
 
 cdef inline double find_event(const tl_model* m, tl_state* s, double end) noexcept nogil:
-    """Fraction of h of the earliest event of the trial in [0, end]; NO_EVENT if there is none. After ask_all or ask_listed.
+    """Fraction of h of the earliest event of the trial in [0, end]; NO_EVENT if there is none. After ask_all.
 
     sliding: relative speed comes to zero; stuck: torque reaches its static limit; normal force appears or vanishes.
     """
-    cdef int32_t c, i, k, row = -1, last = -1
-    cdef int64_t mode
+    cdef int32_t c, i
     cdef double first = NO_EVENT, slack = -1.0
     s.slack = -1.0
-    s.passing = 0
     for c in range(s.n_asked):
         i = s.asked[c]
-        mode = s.mode[i]
-        k = TL_FR_ROW(m, i)
         s.slip_x[i] = NO_EVENT
         s.press_x[i] = NO_EVENT
         if presses_otherwise(m, s, s.end, i):
-            s.passing += 1
             s.press_x[i] = contact_at(m, s, i)
             first = sooner(s.press_x[i], first, end)
-        if mode == MODE_STUCK:
+        if s.mode[i] == MODE_STUCK:
             if slack < 0.0:
                 slack = torque_rounding(m, s)
             first = gives_way_at(m, s, i, slack, first, end)
-        elif mode != MODE_FREE:
-            if k == row and s.mode[last] == mode:
-                s.slip_x[i] = s.slip_x[last]         # on the row of the one before: the same slip
-                continue
-            row = k
-            last = i
-            s.slip_x[i] = slip_over_at(m, s, i, k)
+        elif s.mode[i] != MODE_FREE:
+            s.slip_x[i] = slip_over_at(m, s, i, TL_FR_ROW(m, i))
             first = sooner(s.slip_x[i], first, end)
     return first
 
@@ -305,8 +248,6 @@ cdef inline void find_toggled(const tl_model* m, tl_state* s, double x) noexcept
     cdef int32_t c, i
     for i in range(TL_NF(m)):
         s.toggled[i] = 0
-    if s.passing == 0:
-        return
     for c in range(s.n_asked):
         i = s.asked[c]
         s.toggled[i] = together(s.press_x[i], x)
@@ -314,12 +255,7 @@ cdef inline void find_toggled(const tl_model* m, tl_state* s, double x) noexcept
 
 cdef inline void toggle_pressed(const tl_model* m, tl_state* s) noexcept nogil:
     """These elements change their flag."""
-    cdef int32_t c, i
-    if s.passing == 0:
-        return
-    for c in range(s.n_asked):
-        i = s.asked[c]
+    cdef int32_t i
+    for i in range(TL_NF(m)):
         if s.toggled[i] & 1:
             s.pressed[i] = 1 - s.pressed[i]
-            if s.listed and s.mode[i] == MODE_FREE:
-                engage(s, i)

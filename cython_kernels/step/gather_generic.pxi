@@ -103,11 +103,6 @@ cdef inline void each_due(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, 
                  m.fr[i].src_idx, m.fr[i].both)
 
 
-cdef inline void each_listed(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta, tl_eval* e,
-                             int32_t* hint) noexcept nogil:
-    each_due(m, s, x, p, theta, e, hint)
-
-
 cdef inline void each_slipping(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta, tl_eval* e,
                                int32_t* hint) noexcept nogil:
     """The same where the capacity follows the slip."""

@@ -221,18 +221,14 @@ cdef void limit_braking(const tl_model* m, const tl_state* s, const tl_box* box)
 cdef void impulse_problem(const tl_model* m, tl_state* s, tl_box* box, double dt) noexcept nogil:
     """Torques of the candidates. Solved again after an element has slid at its static limit (it has its sliding capacity
     then), or would give heat back (where the boxed problem has not been solved to the end): nc + 1 times at most each."""
-    cdef int32_t c, i, again, piv, rounds, relaxed
+    cdef int32_t c, i, again, piv, rounds
     cdef double heat, r0, r1
     for c in range(box.nc):
         box.guess[c] = 0                      # 1: left without torque
     for rounds in range(2 * box.nc + 2):
         limit_braking(m, s, box)
-        relaxed = boxed_solve(box.nc, box.W, box.b, box.lo, box.hi, box.tau, box.side, box.work, &piv)
-        s.counters[TL_C_RELAXED] += relaxed
+        s.counters[TL_C_RELAXED] += boxed_solve(box.nc, box.W, box.b, box.lo, box.hi, box.tau, box.side, box.work, &piv)
         count_pivots(s, piv)
-        if TL_NST(m) > 0 and not relaxed:
-            # hard hits: what the shift lets through adds up to an angle beyond the end
-            boxed_refine(box.nc, box.W, box.b, box.lo, box.hi, box.tau, box.side, box.work)
         find_slips(box)
         again = 0
         for c in range(box.nc):
@@ -278,7 +274,7 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, con
             book_side(m, s, i, box.tau[c], dt * w[k], k)
             continue
         heat = -dt * box.tau[c] * w[k]
-        # what boxed_refine leaves of a slip at rest goes either way, and is taken out by come_to_rest
+        # what boxed_solve leaves of a slip at rest goes either way, and is taken out by come_to_rest
         if heat < -(CREEP if TL_NST(m) > 0 and box.side[c] == 0 else TOL_R) * dt * fabs(box.tau[c]):
             count_heat(m, s, i, fabs(s.now.w[k]), fabs(w[k]))
         s.e_fr[i] += heat if heat > 0.0 else 0.0

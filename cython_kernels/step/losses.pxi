@@ -15,6 +15,7 @@ cdef double BRANCH_TOL = 1e-8          # of the terms compared, for a change of 
 cdef double ROUNDING = 1e-9            # of a reaction, relative to the terms it is a sum of
 cdef double RANGE_TOL = 1e-8           # of the torque of a loss at rest, at the end of its range
 cdef double NIL = 1e-11                # N.m or N: a driveline at rest without load has torques of rounding only
+cdef double SLIP_ROUNDING = 4e-9      # of the terms of a slip acceleration: its rounding where it is formed with the shift
 cdef double AT_THE_CHANGE = 1e-12      # of the length of a trial: branches that end so near to each other end at once
 
 

@@ -13,28 +13,11 @@ cdef inline int32_t along_one(const tl_model* m) noexcept nogil:
 
 cdef inline tl_pattern* pattern_now(const tl_model* m, tl_state* s) noexcept nogil:
     """pattern_of, looked up here where all patterns are kept and this one is known."""
-    cdef int32_t c, i
+    cdef int32_t i
     cdef uint64_t key = 0
     if m.direct_cache and TL_NCON(m) == 0:
-        if s.listed:
-            for c in range(s.n_engaged):
-                i = s.engaged[c]
-                key |= <uint64_t>(s.mode[i] == MODE_STUCK) << i
-        else:
-            for i in range(TL_NF(m)):
-                key |= <uint64_t>(s.mode[i] == MODE_STUCK) << i
-        if s.cache[key].valid:
-            return &s.cache[key]
-    return pattern_of(m, s)
-
-
-cdef inline tl_pattern* pattern_listed(const tl_model* m, tl_state* s) noexcept nogil:
-    """pattern_now where the list of those that stick holds."""
-    cdef int32_t c
-    cdef uint64_t key = 0
-    if m.direct_cache:
-        for c in range(s.n_sticking):
-            key |= <uint64_t>1 << s.sticking[c]
+        for i in range(TL_NF(m)):
+            key |= <uint64_t>(s.mode[i] == MODE_STUCK) << i
         if s.cache[key].valid:
             return &s.cache[key]
     return pattern_of(m, s)
@@ -42,7 +25,7 @@ cdef inline tl_pattern* pattern_listed(const tl_model* m, tl_state* s) noexcept 
 
 cdef inline void other_length(const tl_model* m, tl_state* s) noexcept nogil:
     """s.bend and s.change for trials of the length s.h: the last terms of P and T less those of the whole step."""
-    cdef int32_t c, i, nf = TL_NF(m)
+    cdef int32_t i, nf = TL_NF(m)
     cdef tl_cvec size = s.other.spring + TL_N(m)
     cdef tl_cvec inert = size + 3
     cdef tl_cvec damped = inert + nf
@@ -51,8 +34,7 @@ cdef inline void other_length(const tl_model* m, tl_state* s) noexcept nogil:
     cdef double f = 1.0 / (size[0] + d * size[1] + k * size[2]), f0 = 1.0 / (size[0] + d0 * size[1] + k0 * size[2])
     cdef double inertial = f - f0, damping = f * d - f0 * d0, elastic = f * k - f0 * k0
     s.bend = inertial
-    for c in range(s.n_sticking if s.listed else nf):
-        i = s.sticking[c] if s.listed else c
+    for i in range(nf):
         if s.mode[i] == MODE_STUCK:
             s.change[i] = inertial * inert[i] + damping * damped[i] + elastic * sprung[i]
 
@@ -120,16 +102,12 @@ cdef inline void hold_trial(const tl_model* m, tl_state* s, const double* g, tl_
 
 cdef inline void stuck_torques(const tl_model* m, tl_state* s, tl_eval* e) noexcept nogil:
     """Torques of the elements at rest, T g; two points, after hold_trial."""
-    cdef int32_t c, i
+    cdef int32_t i
     cdef const double* tau = s.both + TL_N(m)
     cdef double f = s.along_g
     if TL_NJO(m) > 0:                        # the joints have added to g
         pattern_matvec(s.pat.T, lanes(TL_N(m) + TL_NF(m)), TL_N(m), s.g, s.both)
-    if s.listed:
-        for c in range(s.n_sticking):
-            i = s.sticking[c]
-            e.tau[i] = tau[i] + f * s.change[i] if other_span(m, s) else tau[i]
-    elif other_span(m, s):
+    if other_span(m, s):
         for i in range(TL_NF(m)):
             if s.mode[i] == MODE_STUCK:
                 e.tau[i] = tau[i] + f * s.change[i]

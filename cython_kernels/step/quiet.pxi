@@ -11,8 +11,6 @@ cdef enum:
     #: of s.quiet: the lists hold; the same, and capacities follow inputs that are not held
     LISTED = 2
     FOLLOWING = 3
-    TAKEN = 1              # of quiet_step: the step is done; of its trial: so far nothing happens
-    TRIED = 2              # its trial is made, and something happens in it
 
 
 cdef inline int32_t may_be_quiet(const tl_model* m) noexcept nogil:
@@ -64,26 +62,13 @@ cdef void stack_rows(const tl_model* m, tl_state* s, const double* P, const doub
 
 cdef void find_due(const tl_model* m, tl_state* s) noexcept nogil:
     """Whose capacity may change: it slips, its pressure moves, or its input does."""
-    cdef int32_t c, i, src
+    cdef int32_t i, src
     for i in range(TL_NF(m)):
         src = m.fr[i].src
-        if src == 2:
-            s.due[i] = s.still[m.fr[i].src_idx] < STILL
+        if src == ACTUATED:
+            s.due[i] = s.still[m.fr[i].src_idx] < STILL or slips(m, s, i)
         else:
-            s.due[i] = ((src == 1) | (src == 3)) & (s.held == 0)
-    for c in range(s.n_engaged):
-        i = s.engaged[c]
-        if slips(m, s, i):
-            s.due[i] = 1
-
-
-cdef void turn_due(const tl_model* m, tl_state* s, int32_t k) noexcept nogil:
-    """find_due and list_due where the pressure of actuator k has begun to move, or ended."""
-    cdef int32_t i
-    for i in range(TL_NF(m)):
-        if m.fr[i].src == ACTUATED and m.fr[i].src_idx == k:
-            s.due[i] = s.still[k] < STILL or slips(m, s, i)
-    list_due(m, s)
+            s.due[i] = (((src == 1) | (src == 3)) & (s.held == 0)) or slips(m, s, i)
 
 
 cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcept nogil:
@@ -95,7 +80,6 @@ cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcep
     if four:
         advance_actuators(m, s, 0.0, 0.5, 1, s.em.p, s.fill1)
     advance_actuators(m, s, 0.0, 1.0, 0, s.end.p, s.fill1)
-    s.n_mover = 0
     for k in range(TL_NACT(m)):
         # whether the trial leaves the pressure and the fill level as they are, to the bit
         same = same_bits(p1 + k, p + k, 1) & same_bits(pm + k, p + k, 1)
@@ -104,16 +88,12 @@ cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcep
         still = s.still[k]
         if same and still == STILL:
             continue
-        if not same:
-            s.mover[s.n_mover] = k
-            s.n_mover += 1
-            if still == 0:
-                moving = 1
-                continue
+        if not same and still == 0:
+            moving = 1
+            continue
         after = still + 1 if same else 0
         s.still[k] = after
-        if (still < STILL) != (after < STILL) and s.due_holds:
-            turn_due(m, s, k)
+        s.due_holds &= (still < STILL) == (after < STILL)
         moving |= after < STILL
     s.moving = moving
     if not listed and not s.due_holds:
@@ -159,17 +139,17 @@ cdef inline void place_torques(const tl_state* s, tl_eval* e, const double* tau)
 
 
 cdef inline int32_t still_stick(const tl_state* s, tl_eval* e, const double* tau) noexcept nogil:
-    """The same; TRIED when one is beyond its limit, else TAKEN."""
+    """place_torques; 1 when none is beyond its limit."""
     cdef const int32_t* element = s.sticking
     cdef const int32_t* end = element + s.n_sticking
-    cdef int32_t found = TAKEN
+    cdef int32_t hold = 1
     while element < end:
         e.tau[element[0]] = tau[0]
         if tau[0] > e.lim_b[element[0]] or tau[0] < -e.lim_f[element[0]]:
-            found = TRIED
+            hold = 0
         element += 1
         tau += 1
-    return found
+    return hold
 
 
 cdef void quiet_steep(const tl_model* m, tl_state* s, int32_t stages, double* a, double* v) noexcept nogil:
@@ -180,8 +160,8 @@ cdef void quiet_steep(const tl_model* m, tl_state* s, int32_t stages, double* a,
 
 
 cdef inline int32_t quiet_motion2(const tl_model* m, tl_state* s, int32_t uneven) noexcept nogil:
-    """The rest of trial2 behind the forces; uneven: some elements are steep, or tied. TAKEN or TRIED."""
-    cdef int32_t i, found, n = TL_N(m)
+    """The rest of trial2 behind the forces; uneven: some elements are steep, or tied. 1 when all that stick still do."""
+    cdef int32_t i, hold, n = TL_N(m)
     cdef double h = m.h
     cdef tl_eval* e = s.end
     cdef double* v = s.held_v
@@ -191,13 +171,13 @@ cdef inline int32_t quiet_motion2(const tl_model* m, tl_state* s, int32_t uneven
     padded_matvec(s.held_by, s.held_rows, n, s.g, v)
     if uneven and s.stiff:
         quiet_steep(m, s, 1, e.a, v)
-    found = still_stick(s, e, v + n)
+    hold = still_stick(s, e, v + n)
     for i in range(n):
         e.a[i] = v[i]
     correct(m, h, s.now.u, s.now.a, e.a, e.u)
     finish2(m, h, s.now.u, s.now.z, s.now.a, e.a, e.z, e.hs1)
     gather(m, e.u, e.w)
-    return found
+    return hold
 
 
 cdef int32_t uneven_motion2(const tl_model* m, tl_state* s) noexcept nogil:
@@ -205,7 +185,7 @@ cdef int32_t uneven_motion2(const tl_model* m, tl_state* s) noexcept nogil:
 
 
 cdef inline int32_t quiet_trial2(const tl_model* m, tl_state* s) noexcept nogil:
-    """trial2. TAKEN or TRIED."""
+    """trial2; 1 when all that stick still do."""
     predict(m, m.h, s.now.u, s.now.a, s.now.hs1, s.end.u)
     quiet_forces(m, s, s.end, s.end.u, 1.0, s.xi1)
     if s.stiff or s.ties:
@@ -215,7 +195,7 @@ cdef inline int32_t quiet_trial2(const tl_model* m, tl_state* s) noexcept nogil:
 
 cdef inline int32_t quiet_motion4(const tl_model* m, tl_state* s, int32_t uneven) noexcept nogil:
     """quiet_motion2 for three points."""
-    cdef int32_t found, n = TL_N(m)
+    cdef int32_t hold, n = TL_N(m)
     cdef double h = m.h
     cdef double* v = s.held_v
     quiet_rows(m, s, s.em, s.F, uneven)
@@ -228,10 +208,10 @@ cdef inline int32_t quiet_motion4(const tl_model* m, tl_state* s, int32_t uneven
     if uneven and s.stiff:
         quiet_steep(m, s, 2, s.v2, v)
     place_torques(s, s.em, v + 2 * n)
-    found = still_stick(s, s.end, v + 2 * n + s.n_sticking)
+    hold = still_stick(s, s.end, v + 2 * n + s.n_sticking)
     correct4(m, s, h, v)
     finish4(m, s, h)
-    return found
+    return hold
 
 
 cdef int32_t uneven_motion4(const tl_model* m, tl_state* s) noexcept nogil:
@@ -239,7 +219,7 @@ cdef int32_t uneven_motion4(const tl_model* m, tl_state* s) noexcept nogil:
 
 
 cdef inline int32_t quiet_trial4(const tl_model* m, tl_state* s) noexcept nogil:
-    """trial4. TAKEN or TRIED."""
+    """trial4; 1 when all that stick still do."""
     start4(m, s, m.h)
     quiet_forces(m, s, s.em, s.um, 0.5, s.xi)
     quiet_forces(m, s, s.end, s.end.u, 1.0, s.xi1)
@@ -269,20 +249,10 @@ cdef inline int32_t stays_quiet(const tl_model* m, const tl_state* s, int32_t mo
     return not bad
 
 
-cdef inline int32_t ties_hold(const tl_model* m, const tl_state* s) noexcept nogil:
-    """1 while no element that others hold at rest at its limit slides (end_ties, advance.pxi)."""
-    cdef int32_t c, i
-    for c in range(s.n_sliding):
-        i = s.sliding[c]
-        if s.tied[i] and fabs(s.now.w[TL_FR_ROW(m, i)]) > TOL_R:
-            return 0
-    return 1
-
-
 cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
-    """The step from the present state with its inputs taken over, if nothing happens in it: TAKEN. Else nothing has been
-    done: TRIED when its trial has been made, which is that of the general path then, else 0."""
-    cdef int32_t i, moved, made, listed = s.quiet == 1
+    """The step from the present state with its inputs taken over: 1 when nothing happens in it and it is done. Else the present
+    state and the books are as before."""
+    cdef int32_t i, moved, hold, listed = s.quiet == 1
     if not s.hist[0] or (s.held and s.quiet == FOLLOWING):
         return 0
     if listed:
@@ -293,7 +263,7 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     if not s.held and s.quiet != FOLLOWING:
         s.quiet = FOLLOWING
         s.due_holds = 0
-    if s.ties and not ties_hold(m, s):
+    if s.ties and some_tie_slides(m, s):
         return 0
     quiet_rates(m, s, s.now.a, s.wa)
     for i in range(TL_NENG(m)):
@@ -302,16 +272,9 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     moved = s.moving
     if moved:
         move_pressures(m, s, listed)
-    if m.order == 4:
-        made = quiet_trial4(m, s)
-        if made == TRIED or not stays_quiet(m, s, moved) or accept4(m, s, 1.0):
-            s.overloads = made == TRIED
-            return TRIED
-    else:
-        made = quiet_trial2(m, s)
-        if made == TRIED or not stays_quiet(m, s, moved) or accept2(m, s, 1.0):
-            s.overloads = made == TRIED
-            return TRIED
+    hold = quiet_trial4(m, s) if m.order == 4 else quiet_trial2(m, s)
+    if not hold or not stays_quiet(m, s, moved) or (accept4(m, s, 1.0) if m.order == 4 else accept2(m, s, 1.0)):
+        return 0
     take_whole(m, s, m.order == 4)
     s.step_no[0] += 1
-    return TAKEN
+    return 1

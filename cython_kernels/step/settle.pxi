@@ -7,8 +7,26 @@
 cdef double REMOVED = 1e-11
 
 
+cdef void list_modes(const tl_model* m, tl_state* s) noexcept nogil:
+    """Who slides and who sticks; what is free carries nothing in any trial."""
+    cdef int32_t i
+    s.n_sliding = 0
+    s.n_sticking = 0
+    for i in range(TL_NF(m)):
+        if s.mode[i] == MODE_FREE:
+            s.now.tau[i] = 0.0
+            s.end.tau[i] = 0.0
+            s.em.tau[i] = 0.0
+        elif s.mode[i] == MODE_STUCK:
+            s.sticking[s.n_sticking] = i
+            s.n_sticking += 1
+        else:
+            s.sliding[s.n_sliding] = i
+            s.n_sliding += 1
+
+
 cdef inline void remove_slips(const tl_model* m, tl_state* s) noexcept nogil:
-    """What rounding has left of the slips of the elements that stick (list_modes), by the projection that conserves momentum."""
+    """What rounding has left of the slips of the elements that stick, by the projection that conserves momentum."""
     cdef int32_t c, i, n = TL_N(m)
     cdef int32_t any_stuck = 0, left = 0, stopped = 0, driven = TL_ND(m) + TL_NVG(m) > 0
     cdef double most = 0.0 if driven else REMOVED
@@ -39,24 +57,12 @@ cdef inline void remove_slips(const tl_model* m, tl_state* s) noexcept nogil:
         gather(m, s.now.u, s.now.w)
 
 
-cdef inline void place_instant(const tl_model* m, tl_state* s) noexcept nogil:
-    """Accelerations and torques of the elements that stick from the forces s.g, for models without stages."""
-    cdef int32_t c, i
-    cdef const double* held = s.v1
-    hold_instant(m, s, s.pat, s.g, s.now.a)
-    relax_accelerations(m, s)
-    if TL_ND(m) + TL_NVG(m) == 0 and TL_N(m) <= TL_FORMED:
-        held = s.both + TL_N(m)              # where held_instant would take them from
-    else:
-        held_instant(m, s, s.pat, s.g, s.now.a, s.v1)
-    for c in range(s.n_sticking):
-        i = s.sticking[c]
-        s.now.tau[i] = held[i]
-
-
-cdef inline void settle_forces(const tl_model* m, tl_state* s) noexcept nogil:
-    """With the modes known, and listed: accelerations and torques of this instant."""
+cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:
+    """With the modes known: what is left of slips at rest, accelerations and torques of this instant."""
     cdef int32_t c, i, n = TL_N(m)
+    cdef const double* held = s.v1
+    list_modes(m, s)
+    remove_slips(m, s)
     for i in range(TL_NHOT(m)):
         s.F[i] = 0.0
     for i in range(TL_NPORT(m)):
@@ -80,13 +86,15 @@ cdef inline void settle_forces(const tl_model* m, tl_state* s) noexcept nogil:
         relax_accelerations(m, s)
         loss_limits(m, s, 0)
         return
-    place_instant(m, s)
-
-
-cdef inline void settle(const tl_model* m, tl_state* s) noexcept nogil:
-    """Both."""
-    remove_slips(m, s)
-    settle_forces(m, s)
+    hold_instant(m, s, s.pat, s.g, s.now.a)
+    relax_accelerations(m, s)
+    if n <= TL_FORMED:
+        held = s.both + n                    # where held_instant would take them from
+    else:
+        held_instant(m, s, s.pat, s.g, s.now.a, s.v1)
+    for c in range(s.n_sticking):
+        i = s.sticking[c]
+        s.now.tau[i] = held[i]
 
 
 cdef inline void log_mode_change(const tl_model* m, tl_state* s, int32_t i) noexcept nogil:

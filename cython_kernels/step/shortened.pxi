@@ -5,8 +5,7 @@
 # there to the end of the step. The matrices of that length are built on the spot (n^3, at events only), or follow from those
 # of the whole step where all springs and dampers act along one direction.
 #
-# Needs: trial.pxi, other_length.pxi, accept.pxi, events.pxi, contacts.pxi, likely_length.pxi, lone_event.pxi (rest_slip), driven.pxi
-# (project), box.pxi (forget_history).
+# Needs: trial.pxi, other_length.pxi, accept.pxi, events.pxi, contacts.pxi, driven.pxi (project), box.pxi (forget_history).
 
 #: of the length: between two ends of a bracket so near to each other lies nothing
 cdef double NARROW = 2.3e-16
@@ -58,7 +57,7 @@ cdef inline double event_margin(const tl_model* m, const tl_state* s, const tl_e
 cdef inline int32_t first_passed(const tl_model* m, tl_state* s, int32_t but, double* sgn) noexcept nogil:
     """The sliding element whose slip the trial turns round most, other than `but`, and its direction; or a contact that has
     left its regime (numbered after the elements); -1 if there is none."""
-    cdef int32_t i, c, worst = -1
+    cdef int32_t i, worst = -1
     cdef double w, x = 0.0, least = -TOL_R, most = 0.0
     for i in range(TL_NCON(m) + TL_NST(m)):
         if TL_NF(m) + i != but:
@@ -68,8 +67,7 @@ cdef inline int32_t first_passed(const tl_model* m, tl_state* s, int32_t but, do
                 worst = TL_NF(m) + i
     if worst >= 0:
         return worst
-    for c in range(s.n_sliding if s.listed else TL_NF(m)):
-        i = s.sliding[c] if s.listed else c
+    for i in range(TL_NF(m)):
         if s.mode[i] & 1 and i != but:
             w = s.mode[i] * s.end.w[TL_FR_ROW(m, i)]
             if w < least:
@@ -211,7 +209,6 @@ cdef struct tl_stop:
     int32_t el             # its element, or contact (numbered after them); -1: none, the length is as it is
     double sgn             # which way it slides, or which limit it reaches
     double small           # margin at which it has come to pass
-    double slope           # of the margin over the length where that is known, else 0
     tl_search r
 
 
@@ -248,7 +245,6 @@ cdef inline void find_stop(const tl_model* m, tl_state* s, double x, tl_stop* q)
     q.el = -1
     q.sgn = 0.0
     q.small = 0.0
-    q.slope = 0.0
     for c in range(s.n_asked):
         i = s.asked[c]
         if together(s.slip_x[i], x):
@@ -299,7 +295,6 @@ cdef inline int32_t another_first(const tl_model* m, tl_state* s, tl_stop* q, in
         # it turns another slip round
         left = event_margin(m, s, s.end, other, turn)
         x[0] = turn_to(m, s, q, other, turn, x[0], left, 2)
-        s.lone = other if other < nf else -1
         if other < nf:
             s.toggled[other] |= 2
         else:
@@ -309,7 +304,6 @@ cdef inline int32_t another_first(const tl_model* m, tl_state* s, tl_stop* q, in
     if other >= 0:
         # it resolves what the longer one did not: an element at rest gives way
         x[0] = turn_to(m, s, q, other, turn, 0.5 * x[0] if middle else x[0], left, 0)
-        s.lone = -1
         return 1
     return 0
 
@@ -317,13 +311,10 @@ cdef inline int32_t another_first(const tl_model* m, tl_state* s, tl_stop* q, in
 cdef inline int32_t next_try(tl_stop* q, int32_t it, double f, double* x) noexcept nogil:
     """0 when the trial of the fraction x, with the margin f at its end, ends at the event, or there is none in a trial of this
     length; else x is the length to try next."""
-    cdef double chord
     if fabs(f) <= q.small or it == REFINE - 1 or x[0] == q.r.lo or (f > 0.0 and q.r.f_hi >= 0.0):
         return 0
     narrow_search(&q.r, x[0], f)
-    chord = x[0] - f / q.slope if q.slope != 0.0 else q.r.lo
-    x[0] = chord if q.r.lo < chord < q.r.hi else next_length(&q.r)
-    q.slope = 0.0                            # from here on the trials say more
+    x[0] = next_length(&q.r)
     if (it == REFINE - 2 or q.r.hi - q.r.lo <= NARROW * q.r.hi) and q.r.lo > 0.0:
         x[0] = q.r.lo                        # down to rounding, or not found: rather a little before the event than beyond
     return 1
@@ -362,19 +353,12 @@ cdef inline int32_t turned_too_far(const tl_model* m, const tl_state* s) noexcep
 
 cdef inline void bring_to_rest(const tl_model* m, tl_state* s) noexcept nogil:
     """What is left of the slips that have come to zero."""
-    cdef int32_t c, i, found = 0
-    for c in range(s.n_sliding if s.listed else TL_NF(m)):
-        i = s.sliding[c] if s.listed else c
+    cdef int32_t i, found = 0
+    for i in range(TL_NF(m)):
         if s.toggled[i] & 2 and s.mode[i] * s.now.w[TL_FR_ROW(m, i)] > (TURNED_ROUND if m.stiff_cut else STILL_SLIPS):
             s.toggled[i] &= 1                    # has not come to zero
-            s.lone = s.lone if s.lone != i else -1
-        if s.toggled[i] & 2:
-            found += 1
-            s.lone = s.lone if s.lone == i else -1
-    if found == 1 and s.lone >= 0:
-        s.toggled[s.lone] = 0
-        rest_slip(m, s, s.lone)
-    elif found:
+        found |= s.toggled[i] & 2
+    if found:
         rest_slips(m, s)
 
 
@@ -382,15 +366,13 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
     """The trial up to its fraction x, made again with that length: its end is A-stable, a point inside is not.
 
     Where a slip comes to zero or a torque to its limit, the length is refined until it does so at the end (a bracketed
-    search, to rounding); what is left of a slip is taken out by projection. The ends of the longer trial stay in s.ex
-    (trend_of_longer). Returns the fraction.
+    search, to rounding); what is left of a slip is taken out by projection. The ends of the longer trial are left in s.end: they are
+    the trend that the decision behind the event looks at. Returns the fraction.
     """
     cdef double part = s.part
     cdef tl_stop q
     find_stop(m, s, x, &q)
     keep_longer(m, s)
-    if 0 <= q.el < TL_NF(m) and q.r.f_lo > q.small and not q.r.made_up and not m.stiff_cut:
-        x = likely_length(m, s, q.el, q.sgn, x, &q.slope)
     x = find_length(m, s, &q, done, part, x)
     if TL_NCON(m) + TL_NST(m) > 0 and left_regime(m, s):
         return REFUSED
@@ -399,6 +381,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
     s.part = part
     s.h = part * m.h
     bring_to_rest(m, s)
+    trend_of_longer(m, s)
     return x
 
 

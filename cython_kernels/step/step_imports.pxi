@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from torqueloop.cython_kernels.locks.locks cimport (
-    NO_LIMIT, PATIENCE, RATE_ROUNDING, SLIP_ROUNDING, TORQUE_ROUNDING, boxed_refine, boxed_solve, cut_pattern, lu_solve,
+    NO_LIMIT, PATIENCE, RATE_ROUNDING, TORQUE_ROUNDING, boxed_solve, cut_pattern, lu_solve,
     pattern_of, set_ratio_rows, shift_of,
 )
 from torqueloop.cython_kernels.model.arena cimport cut, cut_ints, mark, release, scratch, scratch_ints
@@ -52,7 +52,7 @@ from torqueloop.cython_kernels.model.laws cimport (
     spring_law,
 )
 from torqueloop.cython_kernels.locks.vectors cimport axpy, dot
-from torqueloop.cython_kernels.model.tables cimport table1, table1_slope, table2
+from torqueloop.cython_kernels.model.tables cimport table1, table2
 
 include "sizes.pxi"
 

@@ -112,14 +112,13 @@ cdef inline int32_t correct_and_ask(const tl_model* m, double h, tl_cvec u, tl_c
 cdef inline int32_t mispredicted(const tl_model* m, const tl_state* s, const tl_eval* e, const double* u, const double* before) noexcept nogil:
     """1 where speeds u rather than `before`, which the forces e were taken at, change one of these: the speed of a port is
     off, or the capacity of an element that slides changes by as much. (Where it is steep it has been found with the speeds.)"""
-    cdef int32_t c, i, k, hint
+    cdef int32_t i, k, hint
     cdef double taken, cap
     for i in range(TL_NPORT(m)):
         k = TL_PORT_ROW(m, i)
         if off(row_dot(m, k, u), row_dot(m, k, before)):
             return 1
-    for c in range(s.n_sliding if s.listed else TL_NF(m)):
-        i = s.sliding[c] if s.listed else c
+    for i in range(TL_NF(m)):
         if s.mode[i] & 1 and slips(m, s, i) and not e.steep[i]:
             hint = s.hint[2 * TL_NENG(m) + 3 * TL_NTC(m) + i]
             taken = e.cap_f[i] if s.mode[i] == MODE_FORWARD else e.cap_b[i]
@@ -152,49 +151,6 @@ cdef inline void springs_at_end(const tl_model* m, const tl_state* s, double h, 
 include "joints_solve.pxi"
 
 
-cdef inline void trial_pressures(const tl_model* m, tl_state* s, double theta, double part, int32_t code,
-                                 double* p) noexcept nogil:
-    """advance_actuators; where the trial is listed those that move."""
-    cdef int32_t c, i
-    cdef double cmd, gap
-    if not (s.listed and s.held and m.act_simple and code == 2):
-        advance_actuators(m, s, theta, part, code, p, s.fill1)
-        return
-    if s.last and p == <double*>s.end.p:
-        for c in range(s.n_mover):
-            p[s.mover[c]] = s.ex.p[s.mover[c]]
-        return
-    for c in range(s.n_mover):
-        i = s.mover[c]
-        cmd = s.cmd[i]
-        gap = s.now.p[i] - cmd
-        p[i] = cmd + gap * exp(-(part * m.h) / (m.act[i].tau_rise if gap < 0.0 else m.act[i].tau_fall))
-
-
-cdef inline void trial_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* u, double theta,
-                              const double* xi) noexcept nogil:
-    """eval_forces; where the trial is listed with the capacities that are due."""
-    if s.listed:
-        s.counters[TL_C_EVALS] += 1
-        s.stiff = 0
-        gather_ports(m, u, e.w)
-        eval_ports(m, s, e, theta, xi)
-        each_listed(m, s, u, e.p, theta, e, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
-    else:
-        eval_forces(m, s, e, u, theta, xi)
-
-
-cdef inline void trial_rows(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:
-    """assemble; where the trial is listed for the elements that slide."""
-    cdef int32_t c
-    if not s.listed:
-        assemble(m, s, e, F)
-        return
-    port_rows(m, e.port, F)
-    for c in range(s.n_sliding):
-        slide(m, s, e, F, s.sliding[c], TL_FR_ROW(m, s.sliding[c]))
-
-
 cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
     """Trial over h from the present state with the modes held, order 2. Writes u1, z1, a1, s1, s2, end.
 
@@ -203,15 +159,14 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
     cdef int32_t i, k, n = TL_N(m), nf = TL_NF(m)
     cdef double h = s.h, b0 = h * h * (0.5 - m.beta)
     cdef tl_eval* e = s.end
-    if not s.listed:
-        gather(m, s.now.a, s.wa)
-    trial_pressures(m, s, theta, s.part, 0 if s.part == 1.0 else 2, e.p)
+    gather(m, s.now.a, s.wa)
+    advance_actuators(m, s, theta, s.part, 0 if s.part == 1.0 else 2, e.p, s.fill1)
     for i in range(TL_NENG(m)):
         s.xi1[i] = idle_integrator(m, s, i, s.part)
     predict(m, h, s.now.u, s.now.a, s.now.hs1, s.end.u)
-    trial_forces(m, s, e, s.end.u, theta + s.part, s.xi1)
+    eval_forces(m, s, e, s.end.u, theta + s.part, s.xi1)
     while True:
-        trial_rows(m, s, e, s.F)
+        assemble(m, s, e, s.F)
         springs_at_end(m, s, h, b0)
         for i in range(TL_NCON(m)):
             if curved(m, i):
@@ -370,21 +325,20 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
     cdef int32_t i, n = TL_N(m)
     cdef int64_t stiff
     cdef double h = s.h
-    if not s.listed:
-        gather(m, s.now.a, s.wa)
-    trial_pressures(m, s, theta, 0.5 * s.part, 1 if s.part == 1.0 else 2, s.em.p)
-    trial_pressures(m, s, theta, s.part, 0 if s.part == 1.0 else 2, s.end.p)
+    gather(m, s.now.a, s.wa)
+    advance_actuators(m, s, theta, 0.5 * s.part, 1 if s.part == 1.0 else 2, s.em.p, s.fill1)
+    advance_actuators(m, s, theta, s.part, 0 if s.part == 1.0 else 2, s.end.p, s.fill1)
     for i in range(TL_NENG(m)):
         s.xi1[i] = idle_integrator(m, s, i, s.part)
     start4(m, s, h)
-    trial_forces(m, s, s.em, s.um, theta + 0.5 * s.part, s.xi)
+    eval_forces(m, s, s.em, s.um, theta + 0.5 * s.part, s.xi)
     stiff = s.stiff
-    trial_forces(m, s, s.end, s.end.u, theta + s.part, s.xi1)
+    eval_forces(m, s, s.end, s.end.u, theta + s.part, s.xi1)
     while True:
-        trial_rows(m, s, s.em, s.F)
+        assemble(m, s, s.em, s.F)
         springs4(m, s, h, 0, s.F)
         scatter(m, s.F, s.g)
-        trial_rows(m, s, s.end, s.F)
+        assemble(m, s, s.end, s.F)
         springs4(m, s, h, 1, s.F)
         scatter(m, s.F, s.g + n)
         if staged(m):

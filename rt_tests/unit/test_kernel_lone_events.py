@@ -10,12 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from kernel_models import CONFIGS
-from test_kernel_event_cost import H, full_throttle
+from test_kernel_event_cost import H
 
 from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.components import Brake, Fixed, Inertia, SpringDamper, Torque
-from torqueloop.core.components.files import load
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.simulate.offline import Simulation
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
@@ -167,15 +165,3 @@ def test_what_is_left_of_a_slip_that_comes_to_rest_beside_a_spring_counts_as_hea
     result = Simulation(d, h=H).run(0.05, inputs={"brake.f_normalized": 1.0})
     assert result.counters["events"] >= 4
     assert abs(result.energy().residual) < 1e-14 * 0.5 * inertia * w0**2
-
-
-@pytest.mark.parametrize("kernel", ["generic", "auto"])
-def test_events_of_one_element_need_no_boxed_problem(kernel: str) -> None:
-    """The drive through all gears: one assignment in all of its decisions is corrected, at the start, where two
-    clutches are pressed in the same instant."""
-    compiled = compile_driveline(load(CONFIGS / "powertrains" / "car_4hp22.toml"))
-    model = KernelModel(compiled.arrays, H, kernel)
-    state = KernelState(model)
-    inputs = full_throttle(compiled, 14.0)
-    assert model.run(state, inputs) == len(inputs)
-    assert state.counters["decisions"] > 10 and state.counters["pivots"] <= 1 and state.counters["fallbacks"] == 0
