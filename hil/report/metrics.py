@@ -38,6 +38,8 @@ STANDS_MPS = 0.1
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9, "p9999": 99.99}
 #: metrics that begin like this are counts of a peer's own: their names are known when it has told them
 OPEN = "peers_"
+#: fields of RxMessage that are instants: of several messages the latest
+INSTANTS = ("last_ok_ns",)
 
 
 def flatten(value: Any, prefix: str = "", kind: Any = None) -> dict[str, Any]:
@@ -114,7 +116,7 @@ def _together(prefix: str, parts: Mapping[str, Mapping[str, Any]]) -> dict[str, 
 def _both(key: str, one: Any, other: Any) -> Any:
     if isinstance(one, str) or isinstance(other, str):
         return one if one == other else f"{one} | {other}"
-    return max(one, other) if re.search(r"_(max|p\d+|mean|errno|mtu|bitrate)(_|$)", key) else one + other
+    return max(one, other) if re.search(r"_(max|p\d+|mean|errno|mtu|bitrate|last_ok)(_|$)", key) else one + other
 
 
 def _bus(bus: BusStats) -> dict[str, Any]:
@@ -123,7 +125,7 @@ def _bus(bus: BusStats) -> dict[str, Any]:
     for name, _, _ in _fields(RxMessage):
         values = [getattr(message, name) for message in bus.rx.values()]
         if not isinstance(getattr(RxMessage(), name), bool):
-            flat[f"rx_{name}"] = sum(values)
+            flat[f"rx_{name}"] = max(values, default=0) if name in INSTANTS else sum(values)
     flat["stolen_ids"] = bus.stolen_ids
     return flat
 

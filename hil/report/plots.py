@@ -292,13 +292,12 @@ def energy(supplied: Mapping[str, float], lost: Mapping[str, float], stored: Map
 
 
 def link(signals: Signals) -> str | None:
-    """Difference between the car's speed on the rig and in the vehicle model, where it was recorded."""
-    residual = column(signals, "vehicle.residual", "vehicle.dv", "coupling.dv")
-    own, other = column(signals, "car.v"), column(signals, "vehicle.speed", "vehicle.v")
-    if residual is None and own is not None and other is not None:
-        residual = own - other
-    if residual is None or not len(residual):
+    """Difference between the car's speed on the rig and in the vehicle model, at the time stamp of each answer."""
+    own, other, stamp = (column(signals, name) for name in ("car.v", "vehicle.speed", "vehicle.t"))
+    if own is None or other is None or stamp is None or not len(own):
         return None
+    # in lockstep an answer arrives one tick after its time stamp
+    residual = np.interp(stamp, signals.t, own) - other
     with stacked(13.4, 1.9, [1.0]) as (figure, (ax,)):
         _line(ax, signals.t, residual * 1e3, "teal", "rig - vehicle model", linewidth=1.0)
         ax.set_ylabel("Δv  [mm/s]")

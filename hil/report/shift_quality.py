@@ -35,6 +35,8 @@ CARRIES = 0.05
 DOSE_10, POINTS = 0.05, 3.0
 #: the weighting is taken over so much more of the run on either side [s]
 AROUND_S = 3.0
+#: times of ticks are rounded products: a window takes its samples with this tolerance, far below any tick [s]
+EDGE_S = 1e-7
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def shift_quality(signals: Signals | None, shifts: Sequence[Shift], ratios: Mapp
         end = shift.end_s + AFTER_S
         if k + 1 < len(shifts):
             end = max(shift.end_s, min(end, begins[k + 1]))
-        window = slice(int(np.searchsorted(t, begins[k])), int(np.searchsorted(t, end, "right")))
+        window = slice(*np.searchsorted(t, (begins[k] - EDGE_S, end + EDGE_S)).tolist())
         made.append(_one(signals, shift, begins[k], window, ratios, a, j, tick_s))
     return made
 
@@ -191,8 +193,8 @@ def _flare(signals: Signals, shift: Shift, begin_s: float, ratios: Mapping[str, 
 
 def _tie_up(a: Array, t: Array, shift: Shift, begin_s: float) -> float | None:
     """Two elements that hold against each other take torque from the output: acceleration below both levels."""
-    first, begin = np.searchsorted(t, (begin_s - LEVEL_S, begin_s))
-    end, last = np.searchsorted(t, (shift.end_s, shift.end_s + LEVEL_S), "right")
+    first, begin = np.searchsorted(t, (begin_s - LEVEL_S - EDGE_S, begin_s - EDGE_S))
+    end, last = np.searchsorted(t, (shift.end_s + EDGE_S, shift.end_s + LEVEL_S + EDGE_S))
     before, inside, behind = a[first:begin], a[begin:end], a[end:last]
     if not len(before) or not len(behind) or not len(inside):
         return None

@@ -1,0 +1,283 @@
+"""Second definition of what people see of a run: tables and tiles of the page, lines of the console, drawn series.
+
+Texts are read back from the page and the console as they are; figures are taken before they become SVG. Each table,
+tile, line and series is looked up by its name in one of the tables below, so that a new one without a definition is an
+error. Nothing of torqueloop is imported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+from golden_metrics import RPM, About, Golden, GoldenShift
+from golden_recorded import Array
+
+NUMBER = re.compile(r"[-+]?\d+(?:[ \u202f\u00a0]\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
+#: what a screen has for no number
+NOTHING = ("", "–")
+
+
+def numbers(text: str) -> list[float]:
+    """All numbers in a text, with blanks between thousands."""
+    return [float(re.sub(r"[ \u202f\u00a0]", "", n)) for n in NUMBER.findall(text)]
+
+
+def shows(text: str, value: Any) -> bool:
+    """A cell shows this value, to the digits it has."""
+    text = text.strip()
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return text in NOTHING
+    if isinstance(value, bool):
+        return text == ("yes" if value else "no")
+    if isinstance(value, About):
+        return _close(text, value.value, value.rel, value.abs)
+    if isinstance(value, str):
+        return text == value.strip()
+    return _close(text, float(value), 0.0, 0.0)
+
+
+def _close(text: str, value: float, rel: float, extra: float) -> bool:
+    found = numbers(text)
+    if len(found) != 1:
+        return False
+    digits = re.sub(r"[^\d.e]", "", text).partition("e")[0]
+    exponent = int(text.partition("e")[2] or 0) if "e" in text else 0
+    decimals = len(digits.partition(".")[2])
+    step = 10.0 ** (exponent - decimals)
+    # whole numbers beyond four digits may be rounded to three or four digits
+    if not decimals and abs(value - round(value)) > 1e-9:
+        step = max(step, 10.0 ** (np.floor(np.log10(max(abs(value), 1e-300))) - 2))
+    return bool(abs(found[0] - value) <= 0.51 * step + rel * abs(value) + extra)
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Section:
+    """What stands below a heading."""
+
+    #: (head, rows)
+    tables: list[tuple[list[str], list[list[str]]]] = field(default_factory=list)
+    pairs: dict[str, str] = field(default_factory=dict)
+    #: everything else
+    text: str = ""
+
+
+class Page(HTMLParser):
+    """A page: sections by heading, tiles."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.sections: dict[str, Section] = {"": Section()}
+        #: (name, value, unit, below)
+        self.tiles: list[list[str]] = []
+        self._now, self._path, self._key = self.sections[""], [""], ""
+        self._heading, self._cell = "", ""
+        self.feed(re.sub(r"<svg.*?</svg>|<style.*?</style>", "", html, flags=re.S))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._path.append(tag)
+        if tag == "h2":
+            self._heading = ""
+        if tag == "table":
+            self._now.tables.append(([], []))
+        if tag == "tr" and "tbody" in self._path:
+            self._now.tables[-1][1].append([])
+        if tag in ("td", "th", "dt", "dd"):
+            self._cell = ""
+        if tag == "div" and "tile" in str(dict(attrs).get("class", "")).split():
+            self.tiles.append([""] * 4)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "h2":
+            self._now = self.sections.setdefault(self._heading, Section())
+        if tag == "th":
+            self._now.tables[-1][0].append(self._cell)
+        if tag == "td":
+            self._now.tables[-1][1][-1].append(self._cell)
+        if tag == "dt":
+            self._key = self._cell
+        if tag == "dd":
+            self._now.pairs[self._key] = self._cell
+        while self._path and self._path.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        inside = self._path
+        if "h2" in inside:
+            self._heading += data
+        elif any(tag in inside for tag in ("td", "th", "dt", "dd")):
+            self._cell += data
+        else:
+            self._now.text += data
+            if self.tiles and not self._now.tables:
+                place = (
+                    2 if "small" in inside else {"span": 0, "b": 1, "i": 3}.get(inside[-1], 1 if "b" in inside else -1)
+                )
+                if place >= 0:
+                    self.tiles[-1][place] += data
+
+
+def shift_rows(g: Golden) -> list[list[Any]]:
+    """The table of shifts."""
+    return [[f"{s.old}→{s.new}", About(s.begin_s), About(s.end_s - s.begin_s), About(s.a_min), About(s.a_max)]
+            for s in g.shifts]  # fmt: skip
+
+
+def quality_rows(g: Golden) -> list[list[Any]]:
+    """The table of criteria: speeds in 1/min."""
+
+    def row(s: GoldenShift) -> list[Any]:
+        tie_up = None if s.tie_up is None else About(s.tie_up, 1e-6, 1e-9)
+        return [f"{s.old}-{s.new}", About(s.command_s), About(s.time), s.fill, About(s.flare * RPM), tie_up, s.jerk,
+                About(s.vdv, 0.01), About(s.energy, 1e-9, 1e-9), About(s.comfort, 0.0, 0.02)]  # fmt: skip
+
+    return [row(s) for s in g.shifts]
+
+
+#: columns of received messages, as run.json names them
+RECEIVED = ("ok", "format", "length", "crc", "repeat", "jump", "range", "lost", "timeout")
+
+
+def received_rows(g: Golden, bus: str) -> list[list[Any]]:
+    """A row for each message that is received: all of them good."""
+    names = dict.fromkeys(of.name for f, of in g.run.on(bus) if not f.sent)
+    return [[name, g.counted(bus, name, good=True), *[0] * (len(RECEIVED) - 1)] for name in names]
+
+
+def energy_rows(g: Golden) -> list[list[Any]]:
+    """Name, kind, kJ, part of all."""
+    whole = g.turned_over
+    rows = []
+    for kind, terms in g.energy.items():
+        for name, value in terms.items():
+            slack = abs(g.run[name][2] - g.run[name][0]) if kind == "stored" else 0.0
+            if abs(value) > 1e-9 * whole:
+                rows.append([name, kind, About(value / 1e3, 1e-9, slack / 1e3), About(100 * value / whole, 1e-6, 1e-4)])
+    return rows
+
+
+# --- tiles ------------------------------------------------------------------------------------------------------------
+
+
+def tiles(g: Golden) -> dict[str, tuple[Callable[[str], bool], str, Callable[[str], bool]]]:
+    """Name -> (value is right, unit, line below is right)."""
+    chain = "".join([g.shifts[0].old, *(f"→{s.new}" for s in g.shifts)]) if g.shifts else "none"
+    clock = g.run.stats["clock"]
+    compute = clock["compute_us"]
+    factor = len(g.t) * g.run.tick_s / clock["run_s"]
+    frames = sum(g.counted(bus, good=True) for bus in g.run.rig["bus"])
+
+    def below(text: str, *values: Any) -> bool:
+        found = NUMBER.findall(text)
+        return len(found) == len(values) and all(map(shows, found, values))
+
+    return {
+        "shifts": (lambda v: v == chain, "", lambda b: below(b, len(g.run.modes)) and "mode changes" in b),
+        "ticks": (lambda v: shows(v, len(g.t)), "", lambda b: below(b, About(factor, 1e-3)) and "× real time" in b),
+        "compute p99": (lambda v: shows(v, compute["p99"]), "µs",
+                        lambda b: below(re.sub("p50", "", b), compute["p50"], compute["max"])),
+        "energy residual": (lambda v: About(*g.residual).fits(float(v)), "",
+                            lambda b: below(b, About(g.turned_over / 1e3, 1e-3))),
+        "CAN frames taken": (lambda v: shows(v, frames), "", lambda b: below(b, 0, 0)),
+        "state hash": (lambda v: v == g.run.stats["hash"], "", lambda b: b == "same inputs, same hash"),
+    }  # fmt: skip
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Series:
+    """What a line of a figure shows: values over time."""
+
+    values: Array
+    #: time of each value [s]
+    t: Array
+
+
+def drawn_lines(figure: Any) -> Iterator[tuple[Any, str, str, Any]]:
+    """(axes, label of its y axis, label of the line, line) of all lines with more than three points."""
+    for ax in figure.axes:
+        for line in ax.get_lines():
+            if len(line.get_xdata()) > 3:
+                yield ax, ax.get_ylabel(), line.get_label(), line
+
+
+def legend_names(ax: Any, figure: Any) -> dict[Any, str]:
+    """Colour -> element, from the labelled lines of a figure."""
+    return {line.get_color(): label for of in figure.axes for line in of.get_lines()
+            if not (label := line.get_label()).startswith("_")}  # fmt: skip
+
+
+def commanded(g: Golden, element: str) -> Array:
+    """Pressure that is asked of an element [Pa]."""
+    return g.run[f"{element}.p_command" if f"{element}.p_command" in g.run else f"input.{element}.p"]
+
+
+def series(g: Golden, figure: str, ylabel: str, label: str, line: Any, names: dict[Any, str]) -> Series | None:
+    """What this line must show; None: there is no second definition."""
+    run = g.run
+    t = g.t
+    element = names.get(line.get_color(), "")
+    shift = figure == "zoom" or figure.startswith("shift")
+    if figure == "drive" and ylabel == "speed  [1/min]":
+        speed = {"engine": run["engine.w"], "turbine": g.w_in, "gearbox output": g.w_out}.get(label)
+        return None if speed is None else Series(speed * RPM, t)
+    if (figure == "drive" and ylabel == "acceleration  [m/s²]") or (shift and ylabel == "a  [m/s²]"):
+        return Series(g.a, t)
+    if figure == "drive" and ylabel == "car  [km/h]":
+        return Series(g.v * 3.6, t)
+    if (shift or figure == "torques") and ylabel == "torque  [N·m]":
+        return Series(run[f"{label}.tau"], t)
+    if shift and ylabel == "slip  [1/min]":
+        return Series(run[f"{label}.w_rel"] * RPM, t)
+    if shift and ylabel == "pressure  [bar]":
+        dashed = line.get_linestyle() == "--"
+        return Series((commanded(g, element) if dashed else run[f"{element}.p"]) / 1e5, t)
+    if figure == "pressures" and f"{ylabel}.p" in run:
+        return Series((commanded(g, ylabel) if label == "commanded" else run[f"{ylabel}.p"]) / 1e5, t)
+    if figure == "link" and ylabel == "Δv  [mm/s]":
+        # the answer of the vehicle model speaks of the end of the tick before
+        before = np.concatenate([g.v[:1], g.v[:-1]])
+        return Series((before - run["vehicle.speed"]) * 1e3, t)
+    return None
+
+
+def follows(series: Series, line: Any) -> str:
+    """Why a drawn line is not this series; "": it is: points of it, its ends, and its extremes between them."""
+    x, y = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+    at = np.searchsorted(series.t, x - 1e-7)
+    if (np.abs(series.t[at] - x) > 1e-6).any():
+        return "points that are no samples"
+    off = np.abs(series.values[at] - y).max()
+    scale = np.abs(series.values).max() + 1e-12
+    if off > 1e-9 * scale:
+        return f"off by {off:.3g} of {scale:.3g}"
+    between = series.values[at[0] : at[-1] + 1]
+    if y.max() < between.max() - 1e-9 * scale or y.min() > between.min() + 1e-9 * scale:
+        return "an extreme is left out"
+    return ""
+
+
+#: meaning of a mode, as the legend of the states says it
+MODES = {0: "stuck (locked)", 1: "sliding forward", -1: "sliding backward", 2: "free / overrunning"}
+
+
+def spans(ax: Any, colours: dict[str, Any]) -> dict[str, dict[int, list[tuple[float, float]]]]:
+    """Element -> mode -> drawn stretches of time, from the bars of an axis whose ticks are the elements."""
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    found: dict[str, dict[int, list[tuple[float, float]]]] = {name: {m: [] for m in MODES} for name in names}
+    for bars in ax.collections:
+        mode = next((m for m, words in MODES.items() if colours.get(words) == tuple(bars.get_facecolor()[0])), None)
+        for path in bars.get_paths():
+            (x0, y0), (x1, y1) = path.get_extents().get_points()
+            if mode is not None and 0.1 < y1 - y0 < 1.0:
+                found[names[round((y0 + y1) / 2)]][mode].append((x0, x1))
+    return found
