@@ -216,8 +216,9 @@ def clutch_locks_on_a_spring(order: int, shift: float) -> Case:
     return Case(sketch, pair(torque, one), phases, T=0.36, start=np.array([*u0, 0.0, 0.0]))
 
 
-#: case, least order of the 2-point step, least order of the 3-point step. Where the acceleration jumps at the event the
-#: predictor starts anew there, and the 3-point step is of third order.
+#: case, least order of the 2-point step, least order of the 3-point step (docs/theory.md, section 2). The latter is 3
+#: where a force jumps at an event that is located on a parabola of torques (a peak), and where the trial evaluates a
+#: law beyond an event at which it is not smooth (w*|w| at a reversal).
 CASES = [
     (stop, 1.9, 3.7),
     (stop_with_rising_friction, 1.9, 2.7),
