@@ -1,8 +1,10 @@
-"""Full load and closed throttle of a naturally aspirated petrol engine from what its maker states.
+"""Full load and closed throttle of a petrol engine from what its maker states.
 
 Full load: the parabola with its top at the stated torque that passes through the stated power,
-T = T_max - a (n - n_T)^2 with a = (T_max - T_P)/(n_P - n_T)^2. It holds from IDLE_RPM up; from standstill to there it
-is a straight line; above the stated power another down to 0 at the limiter, so that the stated power is the largest.
+T = T_max - a (n - n_T)^2 with a = (T_max - T_P)/(n_P - n_T)^2. Where the torque is stated from one speed to another, it
+is constant between them and below them: a supercharged engine, whose pressure is there at once. It holds from IDLE_RPM
+up; from standstill to there it is a straight line; above the stated power another down to 0 at the limiter, so that the
+stated power is the largest.
 
 Closed throttle: T = -(fmep + pmep) V/(4 pi). fmep = 0.97 + 0.15 n + 0.05 n^2 bar, n in 1000 rpm: friction of a warm
 engine (Heywood, Internal Combustion Engine Fundamentals, 1988, after Barnes-Moss). pmep = 0.65 bar: the intake at
@@ -27,7 +29,8 @@ PMEP_BAR = 0.65
 IDLE_RPM, CRANK_RPM = 600.0, 200.0
 GRID_RPM = 250.0
 STATED = re.compile(
-    r"# stated: ([\d.]+) l; ([\d.]+) Nm at ([\d.]+) rpm; ([\d.]+) kW at ([\d.]+) rpm; limiter ([\d.]+) rpm"
+    r"# stated: ([\d.]+) l; ([\d.]+) Nm at (?:([\d.]+) to )?([\d.]+) rpm; ([\d.]+) kW at ([\d.]+) rpm; "
+    r"limiter ([\d.]+) rpm"
 )
 
 
@@ -41,6 +44,8 @@ class StatedEngine:
     power_kW: float
     power_rpm: float
     limiter_rpm: float
+    #: begin of the speeds of the stated torque, which end at torque_rpm; None: it is stated at one speed
+    from_rpm: float | None = None
 
     @property
     def power_torque_Nm(self) -> float:
@@ -54,7 +59,7 @@ class StatedEngine:
 
     def full_load_Nm(self, rpm: float) -> float:
         """Torque at full load."""
-        at = min(max(rpm, IDLE_RPM), self.power_rpm)
+        at = min(max(rpm, IDLE_RPM if self.from_rpm is None else self.torque_rpm), self.power_rpm)
         parabola = self.torque_Nm - self.bend_Nm_per_rpm2 * (at - self.torque_rpm) ** 2
         left = (self.limiter_rpm - rpm) / (self.limiter_rpm - self.power_rpm)
         return parabola * min(1.0, rpm / IDLE_RPM, max(0.0, left))
@@ -76,6 +81,8 @@ def stated_engine(path: Path) -> StatedEngine:
     """The line `# stated: ...` in the head of a file of engine curves."""
     for line in path.read_text(encoding="utf-8").splitlines():
         if found := STATED.match(line):
-            return StatedEngine(*(float(x) for x in found.groups()))
-    form = "# stated: V l; T Nm at n rpm; P kW at n rpm; limiter n rpm"
+            volume, torque, begin, at, power, power_at, limiter = found.groups()
+            return StatedEngine(float(volume), float(torque), float(at), float(power), float(power_at), float(limiter),
+                                None if begin is None else float(begin))  # fmt: skip
+    form = "# stated: V l; T Nm at n rpm (or n to n rpm); P kW at n rpm; limiter n rpm"
     raise ConfigError("the head of this file does not say what the engine's maker states", file=str(path), allowed=form)

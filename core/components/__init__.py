@@ -134,6 +134,7 @@ from torqueloop.core.components.translational import (
     TranslationalSpring,
     TranslationalSpringDamper,
 )
+from torqueloop.core.components.tyre_grip import TyreGrip
 from torqueloop.core.components.variable import VariableGear, Wheel2
 from torqueloop.core.components.vehicle_parts import CarCoastDown, Vehicle
 from torqueloop.core.components.warmup import WarmUpModel
@@ -159,7 +160,7 @@ FAMILIES: dict[str, tuple[type[Component], ...]] = {
     "Rotation to translation": (IdealGearR2T, IdealRollingWheel, Wheel, Wheel2),
     "Friction": (
         Clutch, Brake, BearingFriction, OneWayClutch, FreeWheel, LaminarClutch, LaminarBrake, OneWayLaminarClutch,
-        WetClutchDrag,
+        WetClutchDrag, TyreGrip,
     ),
     "Engine and converter": (Engine, Engine3, WarmUpModel, LockUpTC),
     "Torque sources": (
@@ -227,7 +228,6 @@ __all__ = [
     "TranslationalFixed", "TranslationalHardStop", "TranslationalInitializeFlange", "TranslationalMove",
     "TranslationalMultiSensor", "TranslationalPosition", "TranslationalPowerSensor", "TranslationalRelAccSensor",
     "TranslationalRelSpeedSensor", "TranslationalRelativeStates", "TranslationalSpeed", "TranslationalSpeedSensor",
-    "TranslationalSpring", "TranslationalSpringDamper", "UniversalJoint", "VariableGear", "Vehicle", "WarmUpModel",
-    "WetClutchDrag",
-    "Wheel", "Wheel2", "World", "params_of",
+    "TranslationalSpring", "TranslationalSpringDamper", "TyreGrip", "UniversalJoint", "VariableGear",
+    "Vehicle", "WarmUpModel", "WetClutchDrag", "Wheel", "Wheel2", "World", "params_of",
 ]  # fmt: skip
