@@ -251,13 +251,19 @@ def test_a_lock_pattern_is_the_solution_of_the_equations_with_multipliers() -> N
 
 
 @evaluates(35)
-def test_steep_friction_at_two_nodes_has_principal_minors_above_0() -> None:
-    A = tableau(THREE)[1:, 1:]
-    for h, W, k1, k2 in RNG.uniform(0.0, 50.0, size=(50, 4)):
-        J = np.eye(2) + np.diag([k1, k2]) @ (h * W * A)
-        printed = page(35, "det(I + diag(k1, k2) H)", h=h, W=W, k1=k1, k2=k2)
-        assert printed == pytest.approx(np.linalg.det(J), rel=1e-10)
-        assert min(printed, *np.diag(J)) > 0.0
+def test_steep_friction_has_one_answer_with_springs_and_any_number_of_elements() -> None:
+    L = tableau(THREE)[1:, 1:]
+    weights = page(35, "Dg")
+    assert page(35, "Dg L + L^T Dg") == pytest.approx(weights @ L + L.T @ weights, rel=1e-12, abs=1e-12)
+    n, steep = 5, 3
+    for _ in range(20):
+        M, D, K, B = definite(n), 30.0 * definite(n), 900.0 * definite(n), RNG.normal(size=(steep, n))
+        A4 = np.kron(np.eye(2), M) + np.kron(L, D) + np.kron(L @ L, K)
+        H = np.kron(L, B) @ np.linalg.solve(A4, np.kron(np.eye(2), B.T))
+        power = np.kron(weights, np.eye(steep)) @ H
+        assert np.linalg.eigvalsh(power + power.T).min() > -1e-12 * np.abs(power).max()
+        k = 10.0 ** RNG.uniform(-3.0, 6.0, size=2 * steep)
+        assert np.linalg.det(np.eye(2 * steep) + np.diag(k) @ H) > 0.0
 
 
 def boxed(B: np.ndarray, b: np.ndarray, limits: np.ndarray, shift: np.ndarray) -> np.ndarray:
