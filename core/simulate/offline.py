@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, RangeError, SimulationError
 from torqueloop.core.describe.vocabulary import OUT_CONTACT_LOSS, OUT_DISSIPATION, OUT_FRICTION_HEAT, RATIO_INPUT
 from torqueloop.core.signals import Constant, Formula, Signal, SignalLike, as_signal, foreseeable
+from torqueloop.core.simulate.remarks import Remark, of_counters, oscillations, reversals, ringing
 from torqueloop.core.simulate.results import ModeChange, Result
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
 from torqueloop.cython_kernels.kernel.stepper import Stepper
@@ -258,10 +259,27 @@ class Simulation(Stepper):
         values, modes = self.stretch(ticks, _reporter(progress))
         self.warn_of_converters(values)
         time = (first + self.substeps * np.arange(ticks + 1, dtype=np.float64)) * self._h
-        for text in heat_given_back(before, self.state.counters):
-            warnings.warn(f"{self.model.name}: {text}", RuntimeWarning, stacklevel=2)
         dissipated = {kind: after - heat[kind] for kind, after in self._heat().items()}
-        return Result(self.model, time, values, modes, self.state.counters, dissipated)
+        remarks = self._remarks(before, modes, values, int(first))
+        for remark in remarks:
+            warnings.warn(f"{self.model.name}: {remark}", RuntimeWarning, stacklevel=2)
+        return Result(self.model, time, values, modes, self.state.counters, dissipated, remarks)
+
+    def _remarks(
+        self, before: Mapping[str, int], modes: Sequence[ModeChange], values: Array, first: int
+    ) -> list[Remark]:
+        """What the steps since number `first` did not resolve."""
+        model, steps = self.model, self.substeps * (len(values) - 1)
+        known = [k for k in range(len(self._signals)) if k not in self._unknown]
+        column = {name: k for k, name in enumerate(model.output_names)}
+        elements = [n for n in (*model.compliance_names, *model.friction_names) if f"{n}.tau" in column]
+        names, signals = [model.input_names[k] for k in known], [self._signals[k] for k in known]
+        return [
+            *of_counters(before, self.state.counters, ((m.step, m.element) for m in modes)),
+            *ringing({n: values[1:, column[f"{n}.tau"]] for n in dict.fromkeys(elements)}),
+            *reversals(names, signals, first, steps, self._h),
+            *oscillations(model, self._h, steps),
+        ]
 
     def _heat(self) -> dict[int, Array]:
         """Heat of all friction elements, dampers and contacts so far, J, whether an output shows it or not."""
@@ -443,12 +461,3 @@ def _reporter(progress: bool | Callable[[float], None]) -> Callable[[float], Non
         return lambda done: None
     return lambda done: print(f"\r{100 * done:3.0f} %", end="\n" if done >= 1.0 else "", file=sys.stderr, flush=True)
 
-
-def heat_given_back(before: Mapping[str, int], after: Mapping[str, int]) -> list[str]:
-    """Why friction elements gave heat back between two readings of the counters, in words; nothing if none did."""
-    beyond = after["beyond_standstill"] - before["beyond_standstill"]
-    causes = {
-        "its friction coefficient is below 0 at some slip": after["negative_heat"] - before["negative_heat"] - beyond,
-        "its slip ended within a step that is too long for how its friction rises from standstill": beyond,
-    }
-    return [f"a friction element gave heat back: {cause}" for cause, count in causes.items() if count > 0]

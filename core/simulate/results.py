@@ -30,6 +30,7 @@ from torqueloop.core.describe.vocabulary import (
     OUT_POTENTIAL,
     OUT_TORQUE_WORK,
 )
+from torqueloop.core.simulate.remarks import Remark
 
 if TYPE_CHECKING:
     import pandas
@@ -81,7 +82,7 @@ class Result:
 
     def __init__(
         self, model: CompiledModel, time: Array, values: Array, modes: list[ModeChange], counters: Mapping[str, int],
-        dissipated: Mapping[int, Array] | None = None,
+        dissipated: Mapping[int, Array] | None = None, remarks: Sequence[Remark] = (),
     ) -> None:  # fmt: skip
         #: the model that ran
         self.model = model
@@ -93,6 +94,8 @@ class Result:
         self.modes = modes
         #: work of the solver: events, splits, fallbacks ...
         self.counters: dict[str, int] = dict(counters)
+        #: what the steps did not resolve, one line each with its remedy
+        self.remarks: tuple[Remark, ...] = tuple(remarks)
         #: heat of the run by the kernel: kind of output -> J of each friction element, damper, contact
         self._dissipated = dict(dissipated or {})
         self._column = {name: k for k, name in enumerate(model.output_names)}

@@ -13,6 +13,7 @@ from torqueloop.hil.report.collect import Run, load_run
 from torqueloop.hil.report.energy import EnergyBalance, energy_balance
 from torqueloop.hil.report.metrics import build_metrics, complete_stats
 from torqueloop.hil.report.monitors import drive_of, monitor_checks
+from torqueloop.hil.report.remarks import resolved
 from torqueloop.hil.report.scenario_checks import Verdict, verdicts
 from torqueloop.hil.report.shift_quality import ShiftQuality, quality_metrics, shift_quality
 from torqueloop.hil.results.gates import GateResult, evaluate, parse_gates
@@ -72,7 +73,7 @@ def analyse(run_dir: Path | str, gates: str | Iterable[str] | Mapping[str, str] 
     metrics["energy_turned_over_J"] = energy.turned_over_J if energy else None
     # the gates of the run were looked at before it began: what one of them misses was not measured
     results = evaluate(asked, {**{name: None for g in own for name in g.names}, **metrics})
-    checks = check_run(run, stats, metrics, energy)
+    checks = [*check_run(run, stats, metrics, energy), resolved(run, stats)]
     if run.info.monitors is not None and run.signals is not None:
         drive = drive_of(run.info.monitors, run.signals, stats, bands, found, quality, run.gears)
         checks += monitor_checks(run.info.monitors, drive)

@@ -164,6 +164,8 @@ class RunStats:
     #: why real time was not what was asked for
     degraded: list[str] = field(default_factory=list)
     solver: SolverStats | None = None
+    #: what the steps did not resolve, one line each with its remedy; of a rig: what is known of its model before a run
+    remarks: list[str] = field(default_factory=list)
     #: None: the run did not leave them (it was killed)
     energy: EnergyStats | None = None
     #: the kernel that stepped

@@ -145,6 +145,7 @@ def simulate(
     stats = RunStats(
         ClockStats(len(result) - 1, run_s=took_s, real_time_factor=total / took_s),
         solver=SolverStats(**result.counters),
+        remarks=[str(remark) for remark in result.remarks],
         energy=EnergyStats(dict(energy.work), dict(energy.heat), dict(energy.stored)),
         kernel=simulation.kernel_name,
         hash=f"{simulation.hash():016x}",

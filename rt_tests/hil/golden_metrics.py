@@ -374,7 +374,7 @@ DEFINITIONS: list[tuple[str, Meaning]] = [
     ("grace_s|spin_us", lambda g, m: 0.0),
     ("clock", lambda g, m: "virtual"),
     ("complete", lambda g, m: 1),
-    ("incomplete|recording_gap_ticks|recording_damage|recording_lost|faults|degraded", lambda g, m: 0),
+    ("incomplete|remarks|recording_gap_ticks|recording_damage|recording_lost|faults|degraded", lambda g, m: 0),
     ("duration_s", lambda g, m: About(len(g.t) * g.run.tick_s)),
     # peers in the rig's process
     (r"peers_\w+_place", lambda g, m: "in process" if _alone(g) else "process"),

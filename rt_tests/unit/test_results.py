@@ -271,6 +271,8 @@ PLANTED: list[tuple[str, dict[str, Any] | Callable[[Path], None], bool, str]] = 
     ("energy balance closes", {"stats": {"energy": EnergyStats({"engine": 1e3}, {"road": 900.0})}}, False, "residual"),
     ("every tick on time", {"clock": {"missed": 3, "slip_s": 0.002}}, False, "3 of 2000 missed"),
     ("real time not degraded", {"stats": {"degraded": ["no rights"]}}, False, "no rights"),
+    ("every step resolved", {"stats": {"solver": SolverStats(fallbacks=2)}}, False, "finished 2 steps"),
+    ("every step resolved", {"stats": {"remarks": ["shaft: oscillates"]}}, False, "shaft: oscillates"),
 ]  # fmt: skip
 
 

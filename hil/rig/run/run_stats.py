@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from torqueloop.core.simulate.remarks import oscillations
 from torqueloop.cython_kernels.clock.account import PHASES, Account
 from torqueloop.cython_kernels.clock.histogram import Histogram
 from torqueloop.hil.can.known import WORDS as KNOWN_WORDS
@@ -111,10 +112,17 @@ def run_stats(
         outputs_limited={guard.name: ticks for guard, ticks in limited if ticks},
         degraded=list(degraded),
         solver=SolverStats(**parts.state.counters),
+        remarks=_remarks(plan, counters["ticks"]) if whole else [],
         energy=energy.balance(),
         kernel=parts.model.kernel_name,
         hash=f"{parts.rig.state_hash:016x}",
     )
+
+
+def _remarks(plan: RigPlan, ticks: int) -> list[str]:
+    """Springs that the steps do not resolve."""
+    steps = plan.config.clock.substeps
+    return [str(remark) for remark in oscillations(plan.compiled, plan.config.clock.tick_s / steps, ticks * steps)]
 
 
 def _clock(

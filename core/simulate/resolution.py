@@ -1,0 +1,55 @@
+"""What a step of a driveline cannot resolve: oscillations that are faster than four steps a period.
+
+With all friction open the linear part is M u' + D u + K q = 0 (K = sum c r r^T, D = sum d r r^T over the springs and
+dampers with rows r). A pair of eigenvalues s = -a +- i w oscillates when w > a; elements that stick only take freedom
+away, so no lock pattern oscillates faster than the fastest pair. Beyond w h = pi/2 the step stays stable and takes no
+energy in, but the torques it shows at its ends are no samples of the oscillation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from torqueloop.core.compile.compiler import CompiledModel
+
+#: a period of an oscillation takes at least four steps to be seen [rad]
+RESOLVED = math.pi / 2
+
+
+@dataclass(frozen=True)
+class Oscillation:
+    """An oscillation that a step does not resolve."""
+
+    #: the spring that holds most of its elastic energy
+    element: str
+    #: [Hz]
+    frequency_Hz: float
+    #: steps that a tick of this length needs to resolve it
+    substeps: int
+
+
+def unresolved(model: CompiledModel, h: float) -> list[Oscillation]:
+    """The oscillations that steps of h [s] do not resolve, the fastest of each spring."""
+    arrays, n = model.arrays, model.n
+    springs = arrays.lin
+    if not n or not len(springs) or not (springs["c"] > 0.0).any():
+        return []
+    rows = np.zeros((len(springs), n))
+    for k, row in enumerate(springs["row"]):
+        part = slice(arrays.row_ptr[row], arrays.row_ptr[row + 1])
+        rows[k, arrays.row_idx[part]] = arrays.row_val[part]
+    stiffness = np.linalg.solve(arrays.M, rows.T * springs["c"] @ rows)
+    damping = np.linalg.solve(arrays.M, rows.T * springs["d"] @ rows)
+    roots, modes = np.linalg.eig(np.block([[np.zeros((n, n)), np.eye(n)], [-stiffness, -damping]]))
+    found: dict[str, Oscillation] = {}
+    for k in np.argsort(-roots.imag):
+        w = float(roots[k].imag)
+        if w * h <= RESOLVED:
+            break
+        if w > -float(roots[k].real):
+            name = model.compliance_names[int(np.argmax(springs["c"] * np.abs(rows @ modes[:n, k]) ** 2))]
+            found.setdefault(name, Oscillation(name, w / (2 * math.pi), math.ceil(w * h / RESOLVED)))
+    return list(found.values())
