@@ -2,21 +2,16 @@
 #
 # The books are those of the method itself, so that kinetic energy and all works close to rounding, resolved or not. With
 # two points (trapezoidal rule) the work of a force is mean force times mean speed times time. With three points the
-# acceleration is the parabola through the points, so M u' is the sum of the parabolas f of all forces, and each force
-# does the work of f on the speed, a cubic: with its part beyond the parabola through the points, g x (x - 1/2) (x - 1),
-#
-#     int w f dx = (w0 (4 f0 + 2 fm - f1) + wm (2 f0 + 16 fm + 2 f1) + w1 (-f0 + 2 fm + 4 f1))/30 - g (f1 - f0)/120
-#
-# Kinetic energy and works close so, but a spring's work is what its potential loses only as far as the step resolves
-# it, since angles move by the parabola p through the speeds. Models with a spring or damper that it does not resolve
-# (stiff_cut) have the books of p itself: the slope of x (x - 1/2) (x - 1) is 0 at the two points of Gauss, so there M p'
-# is the sum of the parabolas, too, and along p the power of any of these energies is a cubic, which those two points
-# integrate exactly:
+# acceleration is the parabola through the points, so M u' is the sum of the parabolas f of all forces; the speed is a cubic,
+# and the angles move by the parabola p through its three points. The cubic differs from p by a multiple of x (x - 1/2) (x - 1),
+# whose slope is 0 at the two points of Gauss: M p' is the sum of the parabolas there, too. Along p the power of a force that is
+# constant, a spring or a damper is a cubic, which these two points integrate exactly:
 #
 #     int p f dx = (w0 + 4 wm + w1) (f0 + 4 fm + f1)/36 + (w1 - w0) (f1 - f0)/12
 #
-# Then kinetic energy, potentials and works close to rounding in any trial that is taken whole, and no damper gives
-# energy. (For linear parts this is the Gauss method of two stages: both are the Pade approximation (2, 2).)
+# So kinetic energy and works close to rounding in any trial, potentials in any trial that is taken whole, however little of a
+# spring the step resolves, and no damper gives energy. (For linear parts this is the Gauss method of two stages: both are the
+# Pade approximation (2, 2).) A trial that is cut keeps what springs store to a tolerance, or is made again.
 #
 # Before a trial is taken, what it does to elements without a source of energy is checked: friction never gives heat back.
 # A trial that would is refused (counted), and the step goes on with a method that cannot: advance.pxi.
@@ -26,8 +21,11 @@
 
 #: of the energy turned over in a trial of three points: what contacts with an exponent may give beyond their potential
 cdef double BALANCE_TOL = 1e-6
-#: the same for a trial that is cut: beyond it the trial is made again with the length that is used
-cdef double CUT_TOL = 1e-4
+#: of the energy turned over in a trial that is cut, of two points and of three: what springs may keep beyond what they take. Beyond it
+#: the trial is made again with the length that is used. The error is of the order (h omega)^3 or (h omega)^5; matrices of another
+#: length cost eight times as much for three points
+cdef double CUT_TOL_2 = 1e-5
+cdef double CUT_TOL_4 = 1e-4
 
 
 cdef inline void lerp(tl_vec v0, tl_cvec vm, tl_cvec v1, int32_t count, double x, int32_t four) noexcept nogil:
@@ -46,16 +44,9 @@ cdef inline double at(double v0, double vm, double v1, double x) noexcept nogil:
     return v0 + x * ((-3.0 * v0 + 4.0 * vm - v1) + x * (2.0 * v0 - 4.0 * vm + 2.0 * v1))
 
 
-cdef inline double work4(const tl_model* m, double w0, double wm, double w1, double rise, double f0, double fm,
-                         double f1) noexcept nogil:
-    """Work over the time 1 of a force with the values f0, fm, f1 on a speed; rise: slope of the speed at the start, for
-    the books of the cubic."""
-    cdef double g
-    if m.stiff_cut:
-        return (w0 + 4.0 * wm + w1) * (f0 + 4.0 * fm + f1) / 36.0 + (w1 - w0) * (f1 - f0) / 12.0
-    g = 2.0 * (rise + 3.0 * w0 - 4.0 * wm + w1)
-    return ((w0 * (4.0 * f0 + 2.0 * fm - f1) + wm * (2.0 * f0 + 16.0 * fm + 2.0 * f1)
-             + w1 * (-f0 + 2.0 * fm + 4.0 * f1)) / 30.0 - g * (f1 - f0) / 120.0)
+cdef inline double work4(double w0, double wm, double w1, double f0, double fm, double f1) noexcept nogil:
+    """Work over the time 1 of a force with the values f0, fm, f1 at the begin, the middle and the end on a speed likewise."""
+    return (w0 + 4.0 * wm + w1) * (f0 + 4.0 * fm + f1) / 36.0 + (w1 - w0) * (f1 - f0) / 12.0
 
 
 cdef inline double twice_mean(double f0, double f1, double x) noexcept nogil:
@@ -78,11 +69,11 @@ cdef inline double heat2(const tl_model* m, const tl_state* s, int32_t i, double
 cdef inline double heat4(const tl_model* m, const tl_state* s, int32_t i, double x, tl_cvec wm, tl_cvec w1) noexcept nogil:
     """The same for three points, with the speeds wm in the middle and w1 at the end of the part taken."""
     cdef int32_t k = TL_FR_ROW(m, i)
-    cdef double xh = x * s.h, t0 = s.now.tau[i], tm = s.em.tau[i], t1 = s.end.tau[i]
+    cdef double t0 = s.now.tau[i], tm = s.em.tau[i], t1 = s.end.tau[i]
     if x != 1.0:
         tm = at(t0, s.em.tau[i], s.end.tau[i], 0.5 * x)
         t1 = at(t0, s.em.tau[i], s.end.tau[i], x)
-    return -xh * work4(m, s.now.w[k], wm[k], w1[k], xh * s.wa[k], t0, tm, t1)
+    return -x * s.h * work4(s.now.w[k], wm[k], w1[k], t0, tm, t1)
 
 
 cdef inline double book_heat(const tl_model* m, tl_state* s, int32_t i, double x, tl_cvec wm, tl_cvec w1, int32_t four,
@@ -210,10 +201,9 @@ cdef inline double work_on(const tl_model* m, const tl_state* s, int32_t k, doub
                            double fm, double f1) noexcept nogil:
     """Work along row k up to the fraction x of three points: f0, fm, f1 are the force at the points of the trial, wm, w1
     the speeds in the middle and at the end of the part taken."""
-    cdef double xh = x * s.h
     if x != 1.0:
-        return xh * work4(m, s.now.w[k], wm, w1, xh * s.wa[k], f0, at(f0, fm, f1, 0.5 * x), at(f0, fm, f1, x))
-    return xh * work4(m, s.now.w[k], wm, w1, xh * s.wa[k], f0, fm, f1)
+        return x * s.h * work4(s.now.w[k], wm, w1, f0, at(f0, fm, f1, 0.5 * x), at(f0, fm, f1, x))
+    return s.h * work4(s.now.w[k], wm, w1, f0, fm, f1)
 
 
 cdef inline int32_t accept4(const tl_model* m, tl_state* s, double x) noexcept nogil:
@@ -283,7 +273,7 @@ cdef inline double spring_error(const tl_model* m, const tl_state* s, int32_t k,
     wx = poly_at(v[0], v[1], v[2], v[3], x)
     turned[0] += c * (fabs(q0 * qx) + qx * qx)
     # the mean of q0 does work on both sides of the comparison alike
-    work = x * s.h * work4(m, v[0], poly_at(v[0], v[1], v[2], v[3], 0.5 * x), wx, x * v[1], 0.0,
+    work = x * s.h * work4(v[0], poly_at(v[0], v[1], v[2], v[3], 0.5 * x), wx, 0.0,
                            at(0.0, angle_at(p, 0.5), q1, 0.5 * x), at(0.0, angle_at(p, 0.5), q1, x))
     return c * (work - 0.5 * qx * qx)
 
@@ -291,20 +281,20 @@ cdef inline double spring_error(const tl_model* m, const tl_state* s, int32_t k,
 cdef inline int32_t cut_makes_energy(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """1 when springs would keep noticeably more or less than they take if the trial were cut at x on its polynomial."""
     cdef int32_t i, k
-    cdef double c, d, error = 0.0, turned = 0.0
+    cdef double c, d, error = 0.0, turned = 0.0, tolerance = CUT_TOL_4 if s.four else CUT_TOL_2
     for i in range(TL_NLIN(m)):
         error += spring_error(m, s, TL_LIN_ROW(m, i), m.lin[i].c, x, &turned)
     for i in range(TL_NCON(m)):
         contact_stiffness(m, s, i, &c, &d)
         if c != 0.0:
             error += spring_error(m, s, m.con[i].row, c, x, &turned)
-    if fabs(error) <= CUT_TOL * turned:
+    if fabs(error) <= tolerance * turned:
         return 0
     for i in range(TL_NF(m)):
         if s.mode[i] & 1:
             k = TL_FR_ROW(m, i)
             turned += 0.5 * x * s.h * fabs(s.now.tau[i] * s.now.w[k])
-    return fabs(error) > CUT_TOL * turned
+    return fabs(error) > tolerance * turned
 
 
 cdef struct tl_balance:

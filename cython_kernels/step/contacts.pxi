@@ -415,4 +415,4 @@ cdef double contact_damping(const tl_model* m, const tl_state* s, int32_t i, dou
     f[0] = v[0]
     f[1] = poly_at(v[0], v[1], v[2], v[3], 0.5)
     f[2] = poly_at(v[0], v[1], v[2], v[3], 1.0)
-    return work4(m, v[0], poly_at(v[0], v[1], v[2], v[3], y), w1, x * v[1], v[0], at(f[0], f[1], f[2], y), at(f[0], f[1], f[2], x))
+    return work4(v[0], poly_at(v[0], v[1], v[2], v[3], y), w1, v[0], at(f[0], f[1], f[2], y), at(f[0], f[1], f[2], x))

@@ -169,8 +169,7 @@ cdef void gap_balance(const tl_model* m, const tl_state* s, int32_t i, tl_balanc
     xm = x0 + h * to_middle(w0, wm, w1)
     x1 = x0 + h * to_end(w0, wm, w1)
     stored = deflection_energy(m, i, x1) - deflection_energy(m, i, x0)
-    b.made += both * (stored - h * work4(m, w0, wm, w1, h * row_dot(m, k, s.now.a), deflection_force(m, i, x0),
-                                         deflection_force(m, i, xm), deflection_force(m, i, x1)))
+    b.made += both * (stored - h * work4(w0, wm, w1, deflection_force(m, i, x0), deflection_force(m, i, xm), deflection_force(m, i, x1)))
     for p in range(m.row_ptr[k], m.row_ptr[k + 1]):
         for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
             inverse += m.row_val[p] * m.row_val[q] * m.Minv[m.row_idx[p] * TL_N(m) + m.row_idx[q]]
