@@ -339,7 +339,7 @@ def test_the_work_on_a_cubic_speed_is_its_integral() -> None:
 
 
 @evaluates(44, 45)
-def test_the_sum_at_gauss_nodes_closes_the_balance_of_springs_that_are_not_resolved() -> None:
+def test_the_sum_at_gauss_nodes_closes_the_balance_of_springs() -> None:
     nodes = [Formula(side.split(" = ")[1], {}).value for side in EQUATIONS[44][0].split(",")]
     slope = Polynomial.fromroots(THREE).deriv()
     assert slope(np.array(nodes)) == pytest.approx([0.0, 0.0], abs=1e-14)
