@@ -196,29 +196,25 @@ cdef class Rig(RigMemory):
 
     def set_hydraulics(self, Hydraulics unit not None) -> None:
         """The hydraulic unit, run before the model's inputs are copied."""
-        if unit.n_sig != self.r.n_sig:
-            raise ValueError(f"hydraulic unit made for {unit.n_sig} signals, the rig has {self.r.n_sig}")
+        self.made_for("hydraulic unit", unit.n_sig)
         self.r.hydraulics = &unit.m
         self._keep.append(unit)
 
     def set_manoeuvre(self, Manoeuvre manoeuvre not None) -> None:
         """Steps that move driver signals; the run ends when they are over."""
-        if manoeuvre.n_sig != self.r.n_sig:
-            raise ValueError(f"manoeuvre made for {manoeuvre.n_sig} signals, the rig has {self.r.n_sig}")
+        self.made_for("manoeuvre", manoeuvre.n_sig)
         self.r.manoeuvre = &manoeuvre.m
         self._keep.append(manoeuvre)
 
     def set_safety(self, Safety safety not None) -> None:
         """Limits of what is sent."""
-        if safety.n_sig != self.r.n_sig:
-            raise ValueError(f"safety made for {safety.n_sig} signals, the rig has {self.r.n_sig}")
+        self.made_for("safety", safety.n_sig)
         self.r.safety = &safety.s
         self._keep.append(safety)
 
     def set_faults(self, FaultTable faults not None) -> None:
         """Faults to inject; after add_bus."""
-        if faults.n_sig != self.r.n_sig:
-            raise ValueError(f"faults made for {faults.n_sig} signals, the rig has {self.r.n_sig}")
+        self.made_for("faults", faults.n_sig)
         for k in range(faults.f.n_fault):
             self.check_fault(k, &faults.f.fault[<int>k])
         self.r.faults = &faults.f

@@ -8,6 +8,7 @@ cdef class RigMemory(Blocks):
     cdef rig_t r
     cdef list _keep         # owners of everything r points into
     cdef int32_t slot(self, index) except -1
+    cdef int made_for(self, what, int n_sig) except -1
     cdef bus_t* bus_of(self, index) except NULL
     cdef int make_room(self) except -1
     cdef int check_fault(self, int k, const fault_t* f) except -1

@@ -41,6 +41,7 @@ from torqueloop.cython_kernels.tick.tick cimport (
 from torqueloop.cython_kernels.tick.transaction cimport CTL_WRITES
 from torqueloop.cython_kernels.tick.controllers cimport Controllers
 from torqueloop.cython_kernels.tick.engine_control cimport EngineControl
+from torqueloop.cython_kernels.tick.monitors cimport Monitors
 from torqueloop.cython_kernels.tick.sensors cimport Sensors
 from torqueloop.cython_kernels.tick.words cimport BETWEEN_BLOCK
 
@@ -77,6 +78,12 @@ cdef class RigMemory(Blocks):
             raise IndexError(f"signal slot {index}: allowed 0..{self.r.n_sig - 1}")
         return index
 
+    cdef int made_for(self, what, int n_sig) except -1:
+        """ValueError where tables were made for another signal table."""
+        if n_sig != self.r.n_sig:
+            raise ValueError(f"{what} made for {n_sig} signals, the rig has {self.r.n_sig}")
+        return 0
+
     cdef copy_t* copies(self, rows) except NULL:
         cdef copy_t* out = <copy_t*>self.block(len(rows) * sizeof(copy_t))
         for k, (src, dst, gain, offset) in enumerate(rows):
@@ -97,15 +104,13 @@ cdef class RigMemory(Blocks):
 
     def set_engine_control(self, EngineControl unit not None) -> None:
         """The engine's control unit, run before the model's inputs are copied."""
-        if unit.n_sig != self.r.n_sig:
-            raise ValueError(f"engine control made for {unit.n_sig} signals, the rig has {self.r.n_sig}")
+        self.made_for("engine control", unit.n_sig)
         self.r.engine_control = &unit.m
         self._keep.append(unit)
 
     def set_controllers(self, Controllers controllers not None) -> None:
         """Controllers, run after the driver's tables, before hydraulic unit and engine control."""
-        if controllers.n_sig != self.r.n_sig:
-            raise ValueError(f"controllers made for {controllers.n_sig} signals, the rig has {self.r.n_sig}")
+        self.made_for("controllers", controllers.n_sig)
         self.r.controllers = &controllers.m
         self._keep.append(controllers)
 
@@ -113,10 +118,15 @@ cdef class RigMemory(Blocks):
         """Copies (source, slot, gain, offset) made before the hydraulic unit runs: commands of solenoids with faults."""
         self.wire(&self.r.solenoid_copy, rows)
 
+    def set_monitors(self, Monitors monitors not None) -> None:
+        """What watches the gearbox, at the end of each tick."""
+        self.made_for("monitors", monitors.n_sig)
+        self.r.monitors = &monitors.m
+        self._keep.append(monitors)
+
     def set_sensors(self, Sensors sensors not None) -> None:
         """Sensors, run after the model's outputs and before what is sent is copied."""
-        if sensors.n_sig != self.r.n_sig:
-            raise ValueError(f"sensors made for {sensors.n_sig} signals, the rig has {self.r.n_sig}")
+        self.made_for("sensors", sensors.n_sig)
         self.r.sensors = &sensors.m
         self._keep.append(sensors)
 
@@ -195,8 +205,7 @@ cdef class RigMemory(Blocks):
         cdef bus_t* b = self.bus_of(bus)
         cdef const codec_message_t* m
         cdef int k, i
-        if sendings.n_sig != self.r.n_sig:
-            raise ValueError(f"messages made for {sendings.n_sig} signals, the rig has {self.r.n_sig}")
+        self.made_for("messages", sendings.n_sig)
         for k in range(sendings.s.n):
             if not 0 <= sendings.s.row[k].message < b.codec.n_messages:
                 raise IndexError(f"message {sendings.s.row[k].message} is not in the codec of bus {bus}")

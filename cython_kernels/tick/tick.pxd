@@ -18,6 +18,7 @@ from torqueloop.cython_kernels.tick.hydraulics cimport hydraulics_t
 from torqueloop.cython_kernels.tick.manoeuvre cimport manoeuvre_t
 from torqueloop.cython_kernels.tick.safety cimport safety_t
 from torqueloop.cython_kernels.tick.sending cimport sendings_t
+from torqueloop.cython_kernels.tick.monitors cimport monitors_t
 from torqueloop.cython_kernels.tick.sensors cimport sensors_t
 from torqueloop.cython_kernels.can.socketcan cimport bus_word_t, canport_t
 from torqueloop.cython_kernels.tick.transaction cimport CTL_WRITES, control_chunk_t, ctl_t, ctl_write_t
@@ -281,6 +282,7 @@ cdef struct rig_t:
     wiring_t solenoid_copy      # commands of solenoids that have faults
     const engine_control_t* engine_control  # NULL: none
     const sensors_t* sensors    # NULL: none
+    const monitors_t* monitors  # NULL: none
     int32_t n_limit
     limit_t* limit
     int32_t n_safe

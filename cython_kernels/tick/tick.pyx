@@ -137,6 +137,7 @@ from torqueloop.cython_kernels.tick.faults cimport (
     queued_t,
 )
 from torqueloop.cython_kernels.tick.safety cimport band_t, guard_t
+from torqueloop.cython_kernels.tick.monitors cimport monitors_arm, monitors_tick
 from torqueloop.cython_kernels.tick.sensors cimport sensors_tick
 from torqueloop.cython_kernels.tick.sending cimport sending_state_t, sending_t, sendings_t
 from torqueloop.cython_kernels.tick.words cimport all_between, copy, copy_twice, not_finite
@@ -297,6 +298,8 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     t = _phase(r, PHASE_STEP, t)
     _outputs(r)
     _safe_outputs(r, &flags)
+    if r.monitors != NULL and not r.frozen:
+        monitors_tick(r.monitors, r.sig, sim_tick(r))
     t = _phase(r, PHASE_OUTPUTS, t)
     _send(r, now_ns, &flags)
     t = _phase(r, PHASE_TX, t)

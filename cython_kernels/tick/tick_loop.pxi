@@ -22,6 +22,8 @@ cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil:
         r.driver[i].hint = 0
     if r.manoeuvre != NULL:
         manoeuvre_arm(r.manoeuvre, r.sig)
+    if r.monitors != NULL:
+        monitors_arm(r.monitors, r.sig)
     if r.faults != NULL:
         _arm_faults(r)
     for i in range(r.n_bus):

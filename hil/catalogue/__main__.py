@@ -8,13 +8,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from torqueloop.hil.catalogue import monitor_page
 from torqueloop.hil.catalogue.pages import pages
 from torqueloop.hil.catalogue.schema import schemas
 
 
 def generated() -> dict[str, str]:
     """Path below the folder -> content."""
-    return {**pages(), **{f"schemas/{name}": made for name, made in schemas().items()}}
+    return {**pages(), **monitor_page.pages(), **{f"schemas/{name}": made for name, made in schemas().items()}}
 
 
 def main(folder: Path) -> None:

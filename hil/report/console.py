@@ -1,4 +1,4 @@
-"""The report on the terminal: what ran, how real its time was, what happened, what passed."""
+"""The report on the terminal: what the gearbox did, what passed, then the links, the step, the loop's time."""
 
 from __future__ import annotations
 
@@ -12,29 +12,36 @@ from rich.text import Text
 
 from torqueloop.hil.report.console_parts import number as _number
 from torqueloop.hil.report.console_parts import table as _table
-from torqueloop.hil.report.latency_console import timing
+from torqueloop.hil.report.gear_console import monitor_lines, shift_table, strip
+from torqueloop.hil.report.latency_console import timing, timing_line
 from torqueloop.hil.results.links import REFUSALS, BusStats, NativeStats
 from torqueloop.hil.results.run import RunStats
 
 if TYPE_CHECKING:
     from torqueloop.hil.report.report import Report
 
+#: checks and metrics that are about the loop's own time
+TIMED = ("every tick on time", "real time not degraded")
+TIME_METRICS = ("missed", "overruns", "lateness", "compute", "slip_s", "margin")
 #: counters of a received message that say something at the end of a run
 RX_COLUMNS = ("ok", *REFUSALS, "lost", "timeout")
 
 
 def print_report(report: Report, console: Console | None = None) -> None:
-    """All tables, most important first and last."""
+    """All tables, what the gearbox did first."""
     console, stats = console or Console(markup=False), report.stats
+    end_s = float(report.run.signals.t[-1]) if report.run.signals is not None and report.run.signals.n else 0.0
     parts = [
         _head(report),
-        timing(stats.clock),
-        _shifts(report),
+        strip(report.strip, end_s),
+        shift_table(report),
+        monitor_lines(report.monitors),
+        _judgement(report),
+        timing(stats.clock) if _late(report) else timing_line(stats.clock),
         *(_can(bus_title(name, stats), bus) for name, bus in stats.buses.items()),
         *(_flat(f"{name} link", vehicle) for name, vehicle in stats.vehicles.items()),
         _flat("solver", stats.solver),
         _energy(report),
-        _judgement(report),
     ]
     for part in parts:
         if part is not None:
@@ -55,6 +62,8 @@ def _head(report: Report) -> RenderableType:
     ]
     line.append(" · ".join(w for w in words if w))
     rows: list[RenderableType] = [line]
+    if report.summary:
+        rows.append(Text(report.summary, "bold" if report.passed else "bold red"))
     if report.stats.hash is not None and info.over:
         rows.append(Text(f"state hash {report.stats.hash}", "dim"))
     rows += [Text(f"incomplete: {line}", "yellow") for line in report.run.incomplete]
@@ -65,19 +74,11 @@ def _head(report: Report) -> RenderableType:
     return Panel(Group(*rows), expand=False, border_style="green" if report.passed else "red")
 
 
-def _shifts(report: Report) -> RenderableType | None:
-    if not report.shifts:
-        return None
-    table = _table("shifts", "shift", "begins s", "lasts s", "a min m/s²", "a max m/s²")
-    for shift in report.shifts:
-        table.add_row(
-            shift.name,
-            f"{shift.begin_s:.3f}",
-            f"{shift.end_s - shift.begin_s:.3f}",
-            "–" if shift.a_min_mps2 is None else f"{shift.a_min_mps2:+.2f}",
-            "–" if shift.a_max_mps2 is None else f"{shift.a_max_mps2:+.2f}",
-        )
-    return table
+def _late(report: Report) -> bool:
+    """The loop was late, real time was degraded, or a gate on its time failed."""
+    timed = [c for c in report.checks if c.name in TIMED]
+    gates = [g for g in report.gates if any(name.startswith(TIME_METRICS) for name in g.values)]
+    return not all(c.passed for c in timed) or not all(g.passed for g in gates)
 
 
 def _can(name: str, bus: BusStats) -> RenderableType | None:
@@ -144,14 +145,16 @@ def _energy(report: Report) -> RenderableType | None:
 
 
 def _judgement(report: Report) -> RenderableType:
+    """Gates with their values; checks that failed or are worth knowing, the others in one line."""
     table = _table("gates and checks", "", "condition", "")
     table.columns[1].justify = table.columns[2].justify = "left"
     for gate in report.gates:
         mark = Text("pass", "green") if gate.passed else Text("FAIL", "bold red")
         shown = gate.cause if not gate.passed else ", ".join(f"{k} = {_number(v)}" for k, v in gate.values.items())
         table.add_row(mark, gate.text, Text(shown, "dim" if gate.passed else "red"))
-    for check in report.checks:
+    wrong = [check for check in report.checks if not check.passed]
+    for check in wrong:
         failed = Text("FAIL", "bold red") if check.counts else Text("note", "yellow")
-        mark = Text("pass", "green") if check.passed else failed
-        table.add_row(mark, check.name, Text(check.text, "dim"))
-    return table
+        table.add_row(failed, check.name, Text(check.text, "dim"))
+    passed = len(report.checks) - len(wrong)
+    return Group(table, Text(f"{passed} of {len(report.checks)} checks of every run passed", "dim"))

@@ -13,6 +13,7 @@ from torqueloop.hil.report.console import RX_COLUMNS, bus_latencies, bus_title, 
 from torqueloop.hil.report.latency import degraded
 from torqueloop.hil.report.latency_html import real_time
 from torqueloop.hil.report.moment import moment
+from torqueloop.hil.report.monitors import FAILED, FOLLOWS, WAIVED, MonitorVerdict
 from torqueloop.hil.report.pages import number
 from torqueloop.hil.report.pages import render as render_page
 from torqueloop.hil.report.shift_quality import ShiftQuality
@@ -59,10 +60,14 @@ def render(report: Report) -> str:
         rebuilt=report.rebuilt,
         degraded=degraded(stats),
         tiles=_tiles(report),
+        summary=report.summary,
+        failed_monitors=[v for v in report.monitors if v.state in (FAILED, FOLLOWS, WAIVED)],
+        monitors=[_monitor(v) for v in report.monitors],
         plots=plots.available(),
         gates=[_gate(g.passed, g.text, g.cause, g.values, g.source) for g in report.gates],
         checks=report.checks,
-        shifts=[(s.name, f"{s.begin_s:.3f}", f"{s.duration_s:.3f}", s.a_min_mps2, s.a_max_mps2) for s in report.shifts],
+        shifts=[(s.name, f"{s.begin_s:.3f}", f"{s.duration_s:.3f}", s.a_min_mps2, s.a_max_mps2, q.comfort)
+                for s, q in zip(report.shifts, report.quality, strict=True)],  # fmt: skip
         quality=[_quality(q) for q in report.quality],
         failed=failed_moments(report),
         first_fault=first_fault.shown(report),
@@ -82,6 +87,13 @@ def render(report: Report) -> str:
         metrics=sorted((k, v) for k, v in report.metrics.items() if v is not None),
         **_figures(report),
     )
+
+
+def _monitor(v: MonitorVerdict) -> tuple[str, str, str, str, str, str]:
+    """A row of the table of monitors."""
+    unit = "" if v.unit == "1" else f" {v.unit}"
+    when = "" if v.first_s is None else f"{v.first_s:.2f} s"
+    return v.state, v.name, v.value, "" if v.worst is None else f"{v.worst:.3g}{unit}", f"{v.limit:g}{unit}", when
 
 
 def _words(report: Report) -> list[str]:
@@ -159,7 +171,7 @@ def interesting(shifts: Sequence[Shift]) -> Shift | None:
 def _figures(report: Report) -> dict[str, Any]:
     """All figures of the signals by their name in the template; None where there is nothing to draw."""
     run, bands = report.run, report.bands
-    found: dict[str, Any] = dict.fromkeys(("drive", "zoom", "states", "torques", "pressures", "link"))
+    found: dict[str, Any] = dict.fromkeys(("strip", "drive", "zoom", "states", "torques", "pressures", "link"))
     found["shift_figures"] = []
     if not plots.available():
         return found
@@ -167,6 +179,7 @@ def _figures(report: Report) -> dict[str, Any]:
     if run.signals is None or not run.signals.n:
         return found
     shift = interesting(report.shifts)
+    found["strip"] = plots.gear_strip(report.strip, report.shifts, float(run.signals.t[-1]))
     found["drive"] = plots.drive(run.signals, bands)
     found["zoom"] = plots.shift_zoom(run.signals, shift, bands) if shift else None
     found["torques"], found["pressures"] = plots.torques(run.signals, bands), plots.pressures(run.signals, bands)

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 from torqueloop.hil.report.latency import degraded
 
 if TYPE_CHECKING:
+    from torqueloop.hil.report.monitors import MonitorVerdict
     from torqueloop.hil.report.report import Report
 
 #: metrics that every suite of a report carries as properties
@@ -72,17 +73,23 @@ def write_suites(path: Path | str, name: str, suites: Sequence[Suite]) -> None:
 
 
 def write_junit(report: Report, path: Path | str) -> None:
-    """Two suites: gates (what the user asked for) and checks (what every run is held to)."""
+    """Three suites: gates (what the user asked for), monitors (of what the gearbox did), checks (of every run)."""
     # what a reader of the results needs to judge them: clock, figures of its time, why it was degraded
     known = {name: report.metrics.get(name) for name in PROPERTIES} | {"degraded": degraded(report.stats) or "no"}
     properties = {name: str(value) for name, value in known.items() if value is not None}
     gates = [Case(g.text, None if g.passed else g.cause) for g in report.gates]
     checks = [Case(c.name, None if c.passed else c.text, skipped=not c.counts) for c in report.checks]
+    monitors = [_monitor(v) for v in report.monitors]
     suites = [
         Suite(name, cases, properties, report.run.info.started)
-        for name, cases in (("gates", gates), ("checks", checks))
+        for name, cases in (("gates", gates), ("monitors", monitors), ("checks", checks))
     ]
     write_suites(path, f"torqueloop {report.run.name}", suites)
+
+
+def _monitor(v: MonitorVerdict) -> Case:
+    """A monitor that was waived, not reached or follows from another one is skipped, with the reason."""
+    return Case(v.name, None if v.state == "passed" else v.text, skipped=v.state != "failed")
 
 
 def _xml(text: str) -> str:

@@ -34,6 +34,16 @@ def timing(clock: ClockStats) -> RenderableType | None:
     return Group(*parts)
 
 
+def timing_line(clock: ClockStats) -> RenderableType | None:
+    """The same in one line: nothing of it failed."""
+    counts = {word: n for word, n in latency.counts(clock).items() if n or word not in latency.DETAILS}
+    shown = [f"{name} p99 {number(measured.p99)} max {number(measured.max)} µs"
+             for _, name, measured in latency.timings(clock)]  # fmt: skip
+    if not shown:
+        return None
+    return Text.assemble(("loop  ", "bold"), "  ".join([*shown, *(f"{k} {number(v)}" for k, v in counts.items())]))
+
+
 def _more(clock: ClockStats) -> list[tuple[str, dict[str, Any]]]:
     return [(t, f) for t, f in (("clock: ", latency.clock_settings(clock)), ("grace: ", latency.grace(clock))) if f]
 

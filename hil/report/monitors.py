@@ -1,292 +1,235 @@
-"""Monitors: what every drive is held to, computed from the recorded signals alone, of rigs and offline runs alike.
-
-    gears          engaged gears (w_in = i w_out, analysis.gear_bands) are those the shift schedule asks for
-    shifts         from the old ratio to the new one, and any time under power without a gear, in time
-    moves off      lever in a gear, pedal pressed, brake released: the car moves that way
-    acceleration   within the grip of tyres; in a shift not far beyond its levels before and behind
-    fallbacks      no step that only a plain impulse could finish
-
-A monitor is a function of (MonitorSpec, Drive) that gives a Check, or None where what it looks at was not recorded.
-"""
+"""The verdict of each monitor on a run, with its sentence, from the recorded signals; what the gearbox did, in one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torqueloop.cython_kernels.tick.monitors import UNKNOWN
 from torqueloop.hil.common.levers import LEVERS
+from torqueloop.hil.monitors.catalogue import BY_NAME, MONITORS, Monitor
+from torqueloop.hil.monitors.reading import Finding, Reading, read_recording
 from torqueloop.hil.record.signals import Signals
-from torqueloop.hil.report.analysis import (
-    W_OUT_MIN,
-    Array,
-    Band,
-    Shift,
-    acceleration,
-    column,
-    input_speed,
-    runs_of,
-)
-from torqueloop.hil.report.checks import Check
-from torqueloop.hil.report.shift_quality import LEVEL_S, ShiftQuality
-from torqueloop.hil.results.monitors import Line, MonitorSpec, ShiftSchedule, number_of
-from torqueloop.hil.results.run import RunStats
+from torqueloop.hil.report.analysis import Array, Band, column, runs_of
+from torqueloop.hil.report.drive_monitors import JUDGES, Drive
+from torqueloop.hil.results.monitors import MonitorSpec
 
-#: a shift line counts as crossed beyond it by this part and this much: the control unit's speed is some samples old
-LINE_REL, LINE_ABS_RADPS = 0.02, 1.5
-#: from a speed beyond a line to the begin of the shift, beside the time a gear is kept: messages, filling [s]
-REACTION_S = 2.0
-#: the pedal is pressed from here on, the brake released below
-PEDAL_MIN, BRAKE_MAX = 0.05, 0.02
-#: the car moves from here on [m/s]
-V_MOVES_MPS = 0.2
-#: acceleration behind a shift is taken from this time behind its end on: the oscillation of the driveline is over [s]
-SETTLED_S = 0.3
-
-Mask = NDArray[np.bool_]
+#: what becomes of a monitor. follows: it failed, and another failure that began before explains it
+PASSED, FAILED, FOLLOWS, WAIVED, NOT_REACHED = "passed", "failed", "follows", "waived", "not reached"
+#: two failures of one cause begin within this time [s]
+TOGETHER_S = 0.5
+#: what is found of a whole shift, or of the shift lines, begins up to this time before its cause is seen [s]
+SHIFT_S = 2.0
+RPM = 30.0 / np.pi
 
 
-@dataclass
-class Drive:
-    """What the monitors look at: columns of the recording (None: not recorded), gears and shifts found in it."""
+@dataclass(frozen=True)
+class MonitorVerdict:
+    """What became of a monitor."""
 
-    t: Array
-    w_in: Array | None
-    w_out: Array | None
-    v: Array | None
-    a: Array | None
-    pedal: Array | None
-    brake: Array | None
-    lever: Array | None
-    bands: Sequence[Band]
-    shifts: Sequence[Shift]
-    quality: Sequence[ShiftQuality]
-    #: ratio by name of the gear
-    ratios: dict[str, float]
-    stats: RunStats
-    #: the run was shorter than the rig file's
-    cut_short: bool
+    name: str
+    #: one of passed, failed, follows, waived, not reached
+    state: str
+    #: what happened, in a sentence; why it is waived, explained or was not reached
+    text: str
+    #: what is compared, its unit, its limit
+    value: str
+    unit: str
+    limit: float
+    #: when the failure began, how long it lasted [s]; None: it did not fail
+    first_s: float | None = None
+    lasts_s: float | None = None
+    #: largest value seen; None: not looked at
+    worst: float | None = None
 
     @property
-    def forward(self) -> Mask:
-        """The lever lets the control unit choose any forward gear; everywhere where there is no lever."""
-        return np.ones(len(self.t), bool) if self.lever is None else self.lever == LEVERS.index("D")
-
-    def inside(self, begin_s: float, end_s: float) -> slice:
-        """Samples of a time."""
-        first, last = np.searchsorted(self.t, (begin_s - 1e-9, end_s + 1e-9))
-        return slice(int(first), int(last))
+    def passed(self) -> bool:
+        """It does not make the run fail."""
+        return self.state != FAILED
 
 
-def drive_of(spec: MonitorSpec, signals: Signals, stats: RunStats, bands: Sequence[Band], shifts: Sequence[Shift],
-             quality: Sequence[ShiftQuality], ratios: dict[str, float]) -> Drive:  # fmt: skip
-    """The columns the monitors of a run look at."""
+@dataclass(frozen=True)
+class GearStrip:
+    """Gears over time: asked for, said to be engaged, engaged by the speeds; numbers, -1: reverse, 0: none."""
+
+    asked: list[Band]
+    told: list[Band]
+    true: list[Band]
+
+
+def judge(spec: MonitorSpec, signals: Signals, drive: Drive) -> tuple[list[MonitorVerdict], GearStrip]:
+    """All monitors of a run in the order of the catalogue, and the strip of gears."""
+
+    def recorded(name: str) -> Array | None:
+        return column(signals, name, name.partition(".")[2])  # a bus in front, where it is not needed
+
+    tick = signals.tick_s
+    reading = read_recording(spec, recorded, np.asarray(signals.tick, dtype=float), tick)
+    words = _Words(spec, signals, reading)
+    raw = [_verdict(m, spec, drive, reading, words, tick) for m in MONITORS]
+    return _explained(raw), _strip(spec, signals, reading, recorded)
+
+
+def _verdict(m: Monitor, spec: MonitorSpec, drive: Drive, reading: Reading | None, words: _Words,
+             tick_s: float) -> MonitorVerdict:  # fmt: skip
+    limit = spec.limits.get(m.name, m.limit)
+
+    def made(state: str, text: str, first_s: float | None = None, lasts_s: float | None = None,
+             worst: float | None = None) -> MonitorVerdict:  # fmt: skip
+        if state == FAILED and m.name in spec.waived:
+            state, text = WAIVED, f"{text} Waived: {spec.waived[m.name]}"
+        return MonitorVerdict(m.name, state, text, m.value, m.unit, limit, first_s, lasts_s, worst)
+
+    if not m.online:
+        seen = JUDGES[m.name](spec, drive, limit)
+        if seen is None:
+            return made(NOT_REACHED, "nothing of it in this run")
+        state, first_s = (FAILED, seen.first_s) if seen.failed else (PASSED, None)
+        return made(state, seen.text, first_s, None, seen.worst)
+    if reading is None:
+        return made(NOT_REACHED, "the run has no gearbox with gears, or its signals were not recorded")
+    found = reading.findings[m.name]
+    if not found.reached:
+        return made(NOT_REACHED, "nothing of it in this run")
+    if not found.failed:
+        return made(PASSED, "", None, None, found.seen)
+    return made(FAILED, words.sentence(m, found), words.since(m, found), found.ticks * tick_s, found.worst)
+
+
+def _explained(raw: Sequence[MonitorVerdict]) -> list[MonitorVerdict]:
+    """Failures that follow from another one say so."""
+    order = {m.name: k for k, m in enumerate(MONITORS)}
+    began = {v.name: v.first_s for v in raw if v.state == FAILED and v.first_s is not None}
+
+    def causes(name: str) -> list[str]:
+        """Failures that explain this one; of two that explain each other the first, of two at one time the first of the
+        catalogue stays."""
+        first = began.get(name, np.inf)
+        latest = first + (TOGETHER_S if BY_NAME[name].online else SHIFT_S)
+        found = [c for c in BY_NAME[name].follows if c in began and began[c] <= latest]
+        before = {c for c in found if began[c] < first - TOGETHER_S or order[c] < order[name]}
+        return [c for c in found if c in before or name not in BY_NAME[c].follows]
+
+    made = []
+    for v in raw:
+        found = causes(v.name) if v.state == FAILED else []
+        if found:
+            cause = min(found, key=lambda name: (len(causes(name)), began[name]))
+            v = replace(v, state=FOLLOWS, text=f"{v.text} It follows from {cause}.")
+        made.append(v)
+    return made
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+class _Words:
+    """The words of the sentences of one run."""
+
+    def __init__(self, spec: MonitorSpec, signals: Signals, reading: Reading | None) -> None:
+        self.spec, self.signals, self.reading = spec, signals, reading
+
+    def sentence(self, m: Monitor, f: Finding) -> str:
+        """What happened."""
+        box, tick = self.spec.gearbox, self.signals.tick_s
+        names = [e.name for k, e in enumerate(box.elements) if f.closed >> k & 1]
+        closed_as = box.closed_as[f.closed]
+        lever = LEVERS[int(f.lever)] if 0 <= f.lever < len(LEVERS) else "D"
+        closed = "+".join(names) or "no element"
+        gear_name = "gear " + _gear(f.gear) if f.gear else "neutral"
+        what = box.gears[closed_as].name.partition("_")[0] if closed_as >= 0 else "no gear"
+        said = _gear(f.told if f.told != UNKNOWN else f.asked)
+        before, after = _gear(f.last), _gear(f.asked) if f.asked not in (UNKNOWN, f.last) else ""
+        text = m.sentence.format(
+            lever=lever, motion=self._motion(f, lever), gearbox=box.name,
+            first=f"{(f.first + 1) * tick:.2f}", since=f"{self.since(m, f):.2f}", worst=f"{f.worst:.3g}", closed=closed,
+            closed_gear=what, gear=_gear(f.gear), gear_name=gear_name, last=before, told=said,
+            shift=f"the shift {before}→{after}" if after else f"after gear {before}",
+            engine_max=f"{box.engine_max_radps * RPM:.0f}", slipping=self._slipping(f, names),
+            closed_all=self._closed_all(f, closed, closed_as), pairs=self._pairs(f),
+        )  # fmt: skip
+        return text[0].upper() + text[1:]
+
+    def _motion(self, f: Finding, lever: str) -> str:
+        """What the car does against the lever, or the gearbox against the car."""
+        v = column(self.signals, self.spec.signals.get("v", ""))
+        k = int(np.searchsorted(self.signals.tick, f.worst_tick))
+        way = "forwards" if lever == "R" else "backwards"
+        against = v is not None and k < len(v) and (v[k] > 0.0) == (lever == "R")
+        return f"the car drove {way}" if against else f"the gearbox drives {way}"
+
+    def since(self, m: Monitor, f: Finding) -> float:
+        """Begin of what a time limit was exceeded by."""
+        begin = (f.first + 1) * self.signals.tick_s
+        return max(0.0, begin - self.spec.limits.get(m.name, m.limit)) if m.unit == "s" else begin
+
+    def _closed_all(self, f: Finding, closed: str, closed_as: int) -> str:
+        if closed_as >= 0:
+            return f"{closed} are closed, which is {self.spec.gearbox.gears[closed_as].name.partition('_')[0]}"
+        if closed_as == -1:
+            wanted = next((g for g in self.spec.gearbox.gears if g.number == f.asked), None)
+            open_ = [e for e in wanted.elements if e not in closed.split("+")] if wanted else []
+            missing = f"; {'+'.join(open_)} is open, which {_gear(f.asked)} needs" if open_ else ""
+            return f"{closed} closed drive nothing{missing}"
+        return f"{closed} are closed, which is no gear"
+
+    def _slipping(self, f: Finding, names: Sequence[str]) -> str:
+        """Which of the closed elements slips, and at what pressure."""
+        k = int(np.searchsorted(self.signals.tick, f.worst_tick))
+        for name in names:
+            w, p = column(self.signals, f"{name}.w_rel"), column(self.signals, f"{name}.p")
+            if w is not None and k < len(w) and abs(w[k]) > 1.0:
+                at = f" at {p[k] * 1e-5:.1f} bar" if p is not None else ""
+                return f"; {name} slips by {abs(w[k]):.0f} rad/s{at}"
+        return ""
+
+    def _pairs(self, f: Finding) -> str:
+        k = int(np.searchsorted(self.signals.tick, f.worst_tick))
+        said = []
+        for pair in self.spec.pairs:
+            told, source = pair.told, pair.source
+            a, b = column(self.signals, told, told.partition(".")[2]), column(self.signals, source)
+            if a is not None and b is not None and k < len(a) and abs(a[k] - b[k]) > 0.05 * abs(b[k]) + 1.0:
+                said.append(f"{told} {a[k] * RPM:.0f} 1/min, {source} {b[k] * RPM:.0f} 1/min")
+        return ", ".join(said)
+
+
+def _gear(number: float) -> str:
+    special = {-1.0: "R", 0.0: "N", -2.0: "P", float(UNKNOWN): "nothing"}
+    return special.get(float(number), f"{number:.0f}")
+
+
+# --- the strip --------------------------------------------------------------------------------------------------------
+
+
+def _strip(spec: MonitorSpec, signals: Signals, reading: Reading | None,
+           recorded: Callable[[str], Array | None]) -> GearStrip:  # fmt: skip
     t = signals.t
-    return Drive(
-        t, input_speed(signals), column(signals, "out.w"), column(signals, "car.v"), acceleration(signals),
-        column(signals, spec.pedal), column(signals, spec.brake), column(signals, spec.lever), bands, shifts, quality,
-        ratios, stats, cut_short=len(t) > 0 and float(t[-1]) < spec.duration_s - 1.5 * signals.tick_s,
-    )  # fmt: skip
+
+    def bands(values: Array | None, words: Sequence[tuple[float, float]] | None = None) -> list[Band]:
+        if values is None or not len(values):
+            return []
+        meaning = dict(words) if words is not None else None
+        return [Band(float(t[a]), float(t[b - 1]), _gear(v if meaning is None else meaning.get(float(v), UNKNOWN)))
+                for a, b, v in runs_of(values)]  # fmt: skip
+
+    said = {fact: recorded(spec.signals[fact]) if fact in spec.signals else None for fact in ("asked", "told")}
+    true = [b for b in bands(reading.gears if reading is not None else None)]
+    return GearStrip(bands(said["asked"], spec.asked), bands(said["told"], spec.told), true)
 
 
-def monitor_checks(spec: MonitorSpec, drive: Drive) -> list[Check]:
-    """What the monitors found."""
-    return [check for monitor in MONITORS if (check := monitor(spec, drive)) is not None]
-
-
-# --- gears ------------------------------------------------------------------------------------------------------------
-
-
-def gears_in_order(spec: MonitorSpec, drive: Drive) -> Check | None:
-    """Every change of gear is one the control unit has and the schedule asks for; none is overdue; the drive comes to
-    the gear it is made for."""
-    if not spec.gears or drive.w_out is None or drive.w_in is None or not drive.ratios:
-        return None
-    wrong = [text for s in drive.shifts if (text := _unasked(spec, drive, s))]
-    if spec.schedule is not None and drive.pedal is not None:
-        wrong += [text for band in drive.bands if (text := _overdue(spec.schedule, drive, band))]
-    seen = [number_of(str(b.value)) for b in drive.bands]
-    if spec.reaches and not drive.cut_short and max(seen, default=0) < spec.reaches:
-        wrong.append(f"gear {spec.reaches} is not reached")
-    missing = sorted({number_of(g) for g in drive.ratios} - {0, *seen})
-    text = "engaged " + (" ".join(str(b.value) for b in drive.bands) or "none")
-    if missing:
-        text += f"; not reached: {', '.join(map(str, missing))}"
-        text += ", the run was cut short" if drive.cut_short else ""
-    return Check("gears as the schedule asks for", not wrong, "; ".join([*wrong, text]))
-
-
-def _unasked(spec: MonitorSpec, drive: Drive, shift: Shift) -> str:
-    """What is wrong with a change of gear; "": nothing, or the lever has a say in it."""
-    old, new = number_of(shift.gear_from), number_of(shift.gear_to)
-    inside = drive.inside(shift.begin_s - REACTION_S, shift.end_s)
-    if not old or not new or old == new or not drive.forward[inside].all():
-        return ""
-    assert drive.w_out is not None
-    if np.abs(drive.w_out[drive.inside(shift.begin_s, shift.end_s)]).min(initial=np.inf) < 2 * W_OUT_MIN:
-        return ""  # standing: every ratio fits
-    at = f"{shift.name} at {shift.begin_s:.2f} s"
-    schedule = spec.schedule
-    if schedule is None:
-        return f"{at} leaves out a gear" if new > old + 1 else ""
-    if f"{old}-{new}" not in schedule.shifts:
-        return f"{at} is no shift of the control unit"
-    if drive.pedal is None:
-        return ""
-    before = drive.inside(shift.begin_s - REACTION_S, shift.begin_s)
-    w, pedal = np.abs(drive.w_out[before]), drive.pedal[before]
-    if new > old:
-        asked = w > _at(schedule.up[f"{new - 1}-{new}"], pedal) * (1 - LINE_REL) - LINE_ABS_RADPS
-        asked |= w * drive.ratios[shift.gear_from] > schedule.turbine_force_up_radps
-    else:
-        asked = w < _down_line(schedule, new + 1, pedal, schedule.kick_down_off) * (1 + LINE_REL) + LINE_ABS_RADPS
-    return "" if asked.any() else f"{at} is not asked for by the schedule"
-
-
-def _overdue(schedule: ShiftSchedule, drive: Drive, band: Band) -> str:
-    """A gear that is kept although the schedule asks for another one all the time."""
-    gear = number_of(str(band.value))
-    assert drive.w_out is not None and drive.pedal is not None
-    if not gear:
-        return ""
-    inside = drive.inside(band.begin_s, band.end_s)
-    w, pedal, t = np.abs(drive.w_out[inside]), drive.pedal[inside], drive.t[inside]
-    free = drive.forward[inside] & (w > 2 * W_OUT_MIN)
-    allowed = schedule.gear_time_s + REACTION_S
-    up, down = f"{gear}-{gear + 1}", f"{gear}-{gear - 1}"
-    asked: list[tuple[str, Mask]] = []
-    if up in schedule.up:
-        asked.append((up, w > _at(schedule.up[up], pedal) * (1 + LINE_REL) + LINE_ABS_RADPS))
-    if down in schedule.down and (lower := _ratio(drive, gear - 1)):
-        line = _down_line(schedule, gear, pedal, schedule.kick_down_on)
-        fits = w * lower * (1 + LINE_REL) < schedule.turbine_max_radps
-        asked.append((down, fits & (w < line * (1 - LINE_REL) - LINE_ABS_RADPS)))
-    for name, wanted in asked:
-        for a, b, on in runs_of(wanted & free):
-            if on and t[b - 1] - t[a] > allowed:
-                due = f"{name.replace('-', '→')} is due from {t[a]:.2f} s on"
-                return f"{due}, gear {band.value} stays to {t[b - 1]:.2f} s"
-    return ""
-
-
-def _down_line(schedule: ShiftSchedule, gear: int, pedal: Array, kick_down_from: float) -> Array:
-    """Output speed below which `gear` is left downwards, with kick-down from this pedal on [rad/s]."""
-    name = f"{gear}-{gear - 1}"
-    line = _at(schedule.down[name], pedal)
-    return np.where(pedal >= kick_down_from, np.maximum(line, schedule.kick_down.get(name, 0.0)), line)
-
-
-def _at(line: Line, pedal: Array) -> Array:
-    return np.interp(pedal, [x for x, _ in line], [y for _, y in line])
-
-
-def _ratio(drive: Drive, gear: int) -> float:
-    return next((r for name, r in drive.ratios.items() if number_of(name) == gear), 0.0)
-
-
-# --- shifts -----------------------------------------------------------------------------------------------------------
-
-
-def shifts_in_time(spec: MonitorSpec, drive: Drive) -> Check | None:
-    """No change of ratio lasts too long, and there is always a gear under power."""
-    if not spec.shift_s or drive.w_out is None or drive.w_in is None or not drive.ratios:
-        return None
-    gaps = [(s.name, s.begin_s, s.end_s) for s in drive.shifts]
-    if drive.bands and len(drive.t):
-        gaps.append((f"no gear after {drive.bands[-1].value}", drive.bands[-1].end_s, float(drive.t[-1])))
-    late, longest = [], ("", 0.0)
-    for name, begin, end in gaps:
-        pair = name.replace("→", "-")
-        lasts = _without_gear(drive, begin, end, powered=pair not in spec.shift_each_s or pair in spec.overrun)
-        allowed = min(spec.shift_s, spec.shift_each_s.get(pair, spec.shift_s))
-        if lasts > longest[1] and "→" in name:
-            longest = (name, lasts)
-        if lasts > allowed:
-            late.append(f"{name} from {begin:.2f} s lasts {lasts:.2f} s, allowed {allowed:.2f} s")
-    text = f"longest {longest[0]}: {longest[1]:.2f} s" if longest[0] else "no shift reached"
-    return Check("shifts in time", not late, "; ".join([*late, text]))
-
-
-def _without_gear(drive: Drive, begin_s: float, end_s: float, powered: bool) -> float:
-    """Longest stretch of this time in which the car drives forwards without a gear that should have one [s]. powered:
-    only with the pedal pressed, because a free wheel holds the gear, and it is overrun while coasting."""
-    inside = drive.inside(begin_s, end_s)
-    assert drive.w_out is not None
-    missing = drive.forward[inside] & (drive.w_out[inside] > 2 * W_OUT_MIN)
-    if drive.pedal is not None and powered:
-        missing &= drive.pedal[inside] > PEDAL_MIN
-    t = drive.t[inside]
-    return max((float(t[b - 1] - t[a]) for a, b, on in runs_of(missing) if on), default=0.0)
-
-
-# --- motion -----------------------------------------------------------------------------------------------------------
-
-
-def moves_off(spec: MonitorSpec, drive: Drive) -> Check | None:
-    """With lever, pedal and brake asking for it, the car moves the way the lever says."""
-    if not spec.moves_off_s or drive.v is None or drive.pedal is None or drive.lever is None:
-        return None
-    asks = drive.pedal > PEDAL_MIN
-    if drive.brake is not None:
-        asks &= drive.brake < BRAKE_MAX
-    backwards = drive.lever == LEVERS.index("R")
-    asks &= backwards | (drive.lever >= LEVERS.index("D"))
-    ahead = np.where(backwards, -drive.v, drive.v)
-    for a, b, on in runs_of(asks):
-        late = a + int(np.searchsorted(drive.t[a:b] - drive.t[a], spec.moves_off_s))
-        if on and late < b and not (ahead[late:b] > V_MOVES_MPS).all():
-            text = f"{ahead[late:b].min():.2f} m/s after {spec.moves_off_s:g} s of pedal from {drive.t[a]:.2f} s on"
-            return Check("car moves off", False, text)
-    return Check("car moves off", True, "" if asks.any() else "not reached: no pedal in a gear")
-
-
-def acceleration_in_range(spec: MonitorSpec, drive: Drive) -> Check | None:
-    """The car's acceleration is one of tyres, and a shift adds little to its levels before and behind."""
-    a = drive.a
-    if a is None or not len(a):
-        return None
-    wrong, most = [], int(np.argmax(np.abs(a)))
-    if spec.acceleration_mps2 and abs(a[most]) > spec.acceleration_mps2:
-        wrong.append(f"{a[most]:+.2f} m/s² at {drive.t[most]:.3f} s, allowed {spec.acceleration_mps2:g}")
-    peaks = [(s.name, s.begin_s, _beyond_levels(drive, s)) for s in drive.quality]
-    for name, begin, beyond in peaks if spec.shift_peak_mps2 else ():
-        if beyond > spec.shift_peak_mps2:
-            wrong.append(f"{name} at {begin:.2f} s: {beyond:.2f} m/s² beyond its levels, "
-                         f"allowed {spec.shift_peak_mps2:g}")  # fmt: skip
-    text = f"peak {a[most]:+.2f} m/s²" + (f", in a shift {max(p for *_, p in peaks):.2f} beyond" if peaks else "")
-    return Check("acceleration in range", not wrong, "; ".join([*wrong, text]))
-
-
-def _beyond_levels(drive: Drive, shift: ShiftQuality) -> float:
-    """Peak of the acceleration from the command to SETTLED_S behind the shift, beyond both levels; 0 where the driver
-    brakes or changes the pedal meanwhile, or the run ends [m/s2]."""
-    a = drive.a
-    assert a is not None
-    before = a[drive.inside(shift.begin_s - LEVEL_S, shift.begin_s)]
-    inside = drive.inside(shift.begin_s, shift.end_s + SETTLED_S)
-    behind = a[drive.inside(shift.end_s + SETTLED_S, shift.end_s + 2 * SETTLED_S)]
-    around = drive.inside(shift.begin_s - LEVEL_S, shift.end_s + 2 * SETTLED_S)
-    for told in (drive.brake, drive.pedal):
-        if told is not None and len(told[around]) and np.ptp(told[around]) > BRAKE_MAX:
-            return 0.0
-    if not len(before) or not len(behind) or not len(a[inside]):
-        return 0.0
-    levels = (float(before.mean()), float(behind.mean()))
-    return float(max(0.0, a[inside].max() - max(levels), min(levels) - a[inside].min()))
-
-
-def no_fallbacks(spec: MonitorSpec, drive: Drive) -> Check | None:
-    """No step ended with a plain impulse."""
-    solver = drive.stats.solver
-    if solver is None or spec.fallbacks < 0:
-        return None
-    text = f"{solver.fallbacks} steps ended with a plain impulse" if solver.fallbacks else ""
-    return Check("no fallback of the step", solver.fallbacks <= spec.fallbacks, text)
-
-
-#: in the order they are told
-MONITORS: tuple[Callable[[MonitorSpec, Drive], Check | None], ...] = (
-    gears_in_order, shifts_in_time, moves_off, acceleration_in_range, no_fallbacks,
-)  # fmt: skip
+def summary(verdicts: Sequence[MonitorVerdict], strip: GearStrip, shifts: int, distance_m: float | None) -> str:
+    """What the gearbox did, in one sentence: the first failure, else its drive."""
+    failed = [v for v in verdicts if v.state == FAILED]
+    if failed:
+        return min(failed, key=lambda v: np.inf if v.first_s is None else v.first_s).text
+    gears = [b.value for b in strip.true if b.value not in ("N",)]
+    way = [g for k, g in enumerate(gears) if k == 0 or g != gears[k - 1]]
+    if not way:
+        return "No gear was engaged in this run."
+    far = f" over {distance_m:.0f} m" if distance_m is not None else ""
+    if len(way) == 1:
+        return f"The gearbox stayed in {way[0]}{far}."
+    return f"The gearbox went {' '.join(way)}: {shifts} shifts{far}, each as asked for and in time."

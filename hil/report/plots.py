@@ -17,6 +17,8 @@ from torqueloop.hil.report.style import colour, stacked, themed
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from torqueloop.hil.report.monitors import GearStrip
+
 RPM = 30.0 / np.pi
 BAR = 1e-5
 #: stretches of one gear that are shaded at most, and stretches of one mode that are drawn one by one: of more, those
@@ -304,3 +306,28 @@ def link(signals: Signals) -> str | None:
         ax.set_xlabel("time  [s]")
         ax.set_xlim(float(signals.t[0]), float(signals.t[-1]))
         return themed(figure, "link")
+
+
+def gear_strip(strip: GearStrip | None, shifts: Sequence[Shift], end_s: float) -> str | None:
+    """Gears asked for, told and engaged over time, with the shifts; None: there is nothing of it."""
+    rows = [] if strip is None else [("engaged", strip.true), ("told", strip.told), ("asked", strip.asked)]
+    rows = [(name, [b for b in bands if b.value != "nothing"]) for name, bands in rows if bands]
+    if not rows or end_s <= 0.0 or max(len(bands) for _, bands in rows) > SPANS_MAX:
+        return None
+    with stacked(13.4, 0.55 + 0.3 * len(rows), [1.0]) as (figure, (ax,)):
+        for y, (_, bands) in enumerate(rows):
+            for k, b in enumerate(bands):
+                none, reverse = b.value == "N", b.value == "R"
+                shade = colour("free" if none else "red" if reverse else "band_b" if k % 2 else "stuck")
+                ax.barh(y, b.end_s - b.begin_s, left=b.begin_s, height=0.8, color=shade, linewidth=0)
+                if b.end_s - b.begin_s > end_s / 60.0 and not none:
+                    ink, middle = colour("panel" if reverse or not k % 2 else "fg"), (b.begin_s + b.end_s) / 2.0
+                    ax.text(middle, y, str(b.value), ha="center", va="center", color=ink, fontsize=8)
+        for s in shifts:
+            ax.axvspan(s.begin_s, s.end_s, color=colour("orange"), alpha=0.25, linewidth=0)
+        ax.set_yticks(range(len(rows)), [name for name, _ in rows])
+        ax.set_xlim(0.0, end_s)
+        ax.set_xlabel("time s")
+        ax.grid(False)
+        ax.spines["left"].set_visible(False)
+        return themed(figure, "gears")

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from torqueloop.hil.report.analysis import Band, Shift, gear_bands, shifts
+from torqueloop.hil.report.analysis import Band, Shift, column, gear_bands, shifts
 from torqueloop.hil.report.checks import Check, check_run
 from torqueloop.hil.report.collect import Run, load_run
+from torqueloop.hil.report.drive_monitors import drive_of
 from torqueloop.hil.report.energy import EnergyBalance, energy_balance
 from torqueloop.hil.report.metrics import build_metrics, complete_stats
-from torqueloop.hil.report.monitors import drive_of, monitor_checks
+from torqueloop.hil.report.monitors import GearStrip, MonitorVerdict, judge, summary
 from torqueloop.hil.report.remarks import resolved
 from torqueloop.hil.report.scenario_checks import Verdict, verdicts
 from torqueloop.hil.report.shift_quality import ShiftQuality, quality_metrics, shift_quality
@@ -37,6 +38,11 @@ class Report:
     energy: EnergyBalance | None
     gates: list[GateResult]
     checks: list[Check]
+    #: what the gearbox did, in one sentence; "": nothing was recorded
+    summary: str = ""
+    monitors: list[MonitorVerdict] = field(default_factory=list)
+    #: gears over time; None: nothing was recorded
+    strip: GearStrip | None = None
     #: of the scenario's steps and checks; each is among the checks as well
     verdicts: list[Verdict] = field(default_factory=list)
     #: of each shift, see docs/shift_quality.md
@@ -46,7 +52,8 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        return all(g.passed for g in self.gates) and all(c.passed for c in self.checks if c.counts)
+        checks = all(c.passed for c in self.checks if c.counts)
+        return checks and all(g.passed for g in self.gates) and all(v.passed for v in self.monitors)
 
     @property
     def exit_status(self) -> int:
@@ -74,9 +81,14 @@ def analyse(run_dir: Path | str, gates: str | Iterable[str] | Mapping[str, str] 
     # the gates of the run were looked at before it began: what one of them misses was not measured
     results = evaluate(asked, {**{name: None for g in own for name in g.names}, **metrics})
     checks = [*check_run(run, stats, metrics, energy), resolved(run, stats)]
-    if run.info.monitors is not None and run.signals is not None:
-        drive = drive_of(run.info.monitors, run.signals, stats, bands, found, quality, run.gears)
-        checks += monitor_checks(run.info.monitors, drive)
     judged = verdicts(run.info.scenario, run.signals, quality) if run.info.scenario is not None else []
     checks += [Check(f"{v.kind} {v.name!r}", v.passed, v.text) for v in judged]
-    return Report(run, stats, rebuilt, metrics, bands, found, energy, results, checks, judged, quality)
+    report = Report(run, stats, rebuilt, metrics, bands, found, energy, results, checks)
+    report.verdicts, report.quality = judged, quality
+    if run.info.monitors is not None and run.signals is not None and run.signals.n:
+        drive = drive_of(run.info.monitors, run.signals, stats, bands, found, quality, run.gears)
+        report.monitors, report.strip = judge(run.info.monitors, run.signals, drive)
+        s = column(run.signals, "car.s")
+        distance = None if s is None else float(s[-1] - s[0])
+        report.summary = summary(report.monitors, report.strip, len(found), distance)
+    return report

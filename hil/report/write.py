@@ -13,6 +13,7 @@ from torqueloop.hil.record.run_data import write_modes
 from torqueloop.hil.report.analysis import Shift
 from torqueloop.hil.report.checks import Check
 from torqueloop.hil.report.energy import EnergyBalance
+from torqueloop.hil.report.monitors import MonitorVerdict
 from torqueloop.hil.report.report import Report, analyse
 from torqueloop.hil.report.shift_quality import ShiftQuality
 from torqueloop.hil.results.files import VERSION, plain, write_json_atomic
@@ -40,6 +41,10 @@ class ReportFile:
     exit_status: int
     gates: list[GateResult]
     checks: list[Check]
+    #: what the gearbox did, in one sentence
+    summary: str
+    #: what every drive is held to by itself (docs/monitors.md)
+    monitors: list[MonitorVerdict]
     shifts: list[Shift]
     #: criteria of each shift, see docs/shift_quality.md
     shift_quality: list[ShiftQuality]
@@ -61,6 +66,8 @@ def report_file(report: Report) -> ReportFile:
         report.exit_status,
         report.gates,
         report.checks,
+        report.summary,
+        report.monitors,
         report.shifts,
         report.quality,
         report.energy,

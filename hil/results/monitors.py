@@ -1,6 +1,5 @@
-"""What a drive is held to without a gate written by hand, as run.json keeps it: limits, and the shift schedule of the
-control unit, in SI. `rig/describe/monitor_plan` takes it from the rig's files, `report/monitors` judges recorded
-signals by it."""
+"""What a drive is held to without a gate written by hand, as run.json keeps it, in SI: what gearbox, car and rig say.
+`rig/describe/monitor_plan` makes it, `monitors/engine` gives it to the kernel, `report/monitors` judges by it."""
 
 from __future__ import annotations
 
@@ -32,33 +31,85 @@ class ShiftSchedule:
 
 
 @dataclass(frozen=True)
-class MonitorSpec:
-    """Limits of the monitors; 0 (fallbacks: below 0) waives one."""
+class ElementFacts:
+    """A clutch or brake of the gearbox."""
 
-    #: the gears must be those the schedule asks for, one after the other
-    gears: bool = True
+    name: str
+    #: it counts as closed from this capacity on [Nm]
+    closed_Nm: float
+    #: area of its lining; 0: not known [mm2]
+    area_mm2: float = 0.0
+
+
+@dataclass(frozen=True)
+class GearFacts:
+    """A gear of the gearbox file."""
+
+    name: str
+    #: 1, 2 ...; -1: reverse
+    number: int
+    #: w_in / w_out
+    ratio: float
+    #: clutches and brakes that are closed in it, free wheels left out
+    elements: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class GearboxFacts:
+    """What the monitors know of a gearbox and its car."""
+
+    name: str = ""
+    elements: list[ElementFacts] = field(default_factory=list)
+    gears: list[GearFacts] = field(default_factory=list)
+    #: by closed elements (bit k: elements[k]): index of the gear, or -1 too few, -2 too many, -3 another ratio; whether
+    #: a free wheel holds it
+    closed_as: list[int] = field(default_factory=list)
+    overruns: list[bool] = field(default_factory=list)
+    #: of the car; 0: not known [kg]
+    mass_kg: float = 0.0
+    #: idle speed, and the speed at which the full-load torque ends; 0: there is no engine [rad/s]
+    idle_radps: float = 0.0
+    engine_max_radps: float = 0.0
+
+
+@dataclass(frozen=True)
+class ToldSpeed:
+    """A speed that is sent to the control unit."""
+
+    told: str
+    #: signal it is made of
+    source: str
+    #: range of the message [rad/s]
+    low: float = -1e9
+    high: float = 1e9
+
+
+@dataclass(frozen=True)
+class MonitorSpec:
+    """What the monitors of a run are made of."""
+
+    gearbox: GearboxFacts = GearboxFacts()
+    #: signal of each fact that there is (kernel FACTS)
+    signals: dict[str, str] = field(default_factory=dict)
+    #: (value of the signal, number of the gear) of what the control unit says and asks for
+    told: list[tuple[float, float]] = field(default_factory=list)
+    asked: list[tuple[float, float]] = field(default_factory=list)
+    pairs: list[ToldSpeed] = field(default_factory=list)
+    #: from one message that acknowledges torque requests to the next [s]
+    answer_s: float = 0.0
+    #: signals of actuators of control units
+    actuators: list[str] = field(default_factory=list)
+    #: moved limits by monitor, and monitors that do not count, with the reason
+    limits: dict[str, float] = field(default_factory=dict)
+    waived: dict[str, str] = field(default_factory=dict)
     #: highest gear the whole drive comes to; 0: not known
     reaches: int = 0
     #: length of the whole drive: a shorter run is not held to `reaches` [s]
     duration_s: float = 0.0
-    #: from the old ratio to the new one [s]
-    shift_s: float = 1.5
-    #: the same, by "FROM-TO", where the phases of the control unit's shift cannot last so long [s]
+    #: the longest a shift can last, by "FROM-TO", by the phases of the control unit's shift [s]
     shift_each_s: dict[str, float] = field(default_factory=dict)
     #: shifts into a gear that a free wheel holds: overrun while coasting, they are timed under power only
     overrun: list[str] = field(default_factory=list)
-    #: with lever and pedal asking for it, the car moves within this time [s]
-    moves_off_s: float = 3.0
-    #: amount of the car's acceleration [m/s2]
-    acceleration_mps2: float = 10.0
-    #: acceleration in a shift beyond its levels before and behind [m/s2]
-    shift_peak_mps2: float = 3.0
-    #: steps that only a plain impulse could finish
-    fallbacks: int = 0
-    #: signals of the driver's wish, as the control unit is told it
-    pedal: str = "driver.pedal"
-    brake: str = "driver.brake"
-    lever: str = "driver.lever"
     #: None: the control unit's is not known
     schedule: ShiftSchedule | None = None
 

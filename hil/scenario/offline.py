@@ -46,7 +46,7 @@ from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.results.clock import ClockStats
 from torqueloop.hil.results.files import write_run_info
 from torqueloop.hil.results.run import EnergyStats, RunInfo, RunStats, SolverStats
-from torqueloop.hil.rig.describe.monitor_plan import limits_of
+from torqueloop.hil.rig.describe.monitor_plan import driveline_spec
 from torqueloop.hil.rig.describe.monitor_table import Monitors
 
 
@@ -163,7 +163,8 @@ def simulate(
         kernel=kernel,
         model_digest=model.digest(),
         gates=dict(config.gates),
-        monitors=limits_of(path, config.monitors, load(powertrain_of(path, config), table.set).gears, table.duration_s),
+        monitors=driveline_spec(path, config.monitors, load(powertrain_of(path, config), table.set), model,
+                                table.duration_s),  # fmt: skip
         command=list(sys.argv),
         version=torqueloop.__version__,
         python=platform.python_version(),

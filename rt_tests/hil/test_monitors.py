@@ -1,17 +1,22 @@
 """Monitors: every shipped rig passes as it is, and fails with one element dead, one signal inverted, one shift that
-lasts ten times as long. What is wrong is in the plant, the wiring or the control unit, never in a recording."""
+lasts ten times as long; each planted defect (planted.py) fails one monitor with its sentence. What is wrong is in the
+plant, the wiring or the control unit, never in a recording."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from planted import DEFECTS, SOLENOIDS, Defect
 
 import torqueloop as tl
 from torqueloop.configs import installed
 from torqueloop.hil.ecu.config import load_tcu_config
-from torqueloop.hil.report.checks import Check
+from torqueloop.hil.monitors.catalogue import BY_NAME, MONITORS
+from torqueloop.hil.report.monitors import MonitorVerdict
 from torqueloop.hil.runs.recorded_run import RecordedRun
 
 #: rig -> soft TCU whose shifts are stretched, element that holds one of its gears
@@ -37,7 +42,8 @@ SOFT = {
     "two_buses_4hp22": ("soft_4hp22", "C5"),
     "vcan_4hp22": ("soft_4hp22", "C12"),
 }
-SOLENOIDS = "desk_mb_7226_solenoids"
+#: planted defects of every run of the tests; the others with the long ones
+QUICK = {"elements swapped", "late acknowledge", "neutral in D"}
 #: one of each gearbox in every run of the tests, the others with the long ones
 EVERY_DAY = {"desk_4hp22", "desk_6hp26"}
 RIGS = [pytest.param(rig, marks=() if rig in EVERY_DAY else pytest.mark.long) for rig in (*SOFT, SOLENOIDS)]
@@ -47,9 +53,8 @@ def drive(rig: str, out: Path, overrides: dict[str, Any] | None = None, duration
     return tl.run(rig, clock="virtual", out=out, overrides=overrides, duration=duration, html=False)
 
 
-def failed(run: RecordedRun) -> list[Check]:
-    names = ("gears as the schedule asks for", "shifts in time", "car moves off", "acceleration in range")
-    return [c for c in run.report.checks if not c.passed and c.counts and c.name in names]
+def failed(run: RecordedRun) -> list[MonitorVerdict]:
+    return [v for v in run.report.monitors if v.state == "failed"]
 
 
 def dead(rig: str) -> dict[str, Any]:
@@ -91,7 +96,7 @@ def stretched(rig: str, folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("rig", RIGS)
 def test_a_shipped_rig_passes_as_it_is_and_fails_when_something_is_wrong(rig: str, tmp_path: Path) -> None:
     good = drive(rig, tmp_path / "good")
-    assert good.passed, [c for c in good.report.checks if not c.passed]
+    assert good.passed, [*failed(good), *(c for c in good.report.checks if not c.passed)]
     plants = {"dead": dead(rig), "inverted": inverted(rig), "stretched": stretched(rig, tmp_path)}
     for name, overrides in plants.items():
         run = drive(rig, tmp_path / name, overrides)
@@ -104,22 +109,74 @@ def test_two_clutches_of_the_six_speed_forced_to_0_fail(tmp_path: Path) -> None:
     faults = [{"signal": f"input.{e}.p", "kind": "value", "value": 0.0, "from_s": 0.0} for e in ("C", "E")]
     run = drive("desk_6hp26", tmp_path / "run", {"faults": faults})
     assert all(g.passed for g in run.report.gates)
-    assert {c.name for c in failed(run)} >= {"gears as the schedule asks for", "shifts in time"}
-    assert "longest" in failed(run)[1].text
+    assert "no_drive" in {v.name for v in failed(run)}
+    assert run.report.summary.endswith("A closed drive nothing; C is open, which 2 needs.")
 
 
 def test_a_run_cut_short_is_judged_by_what_it_has_reached(tmp_path: Path) -> None:
     run = drive("desk_6hp26", tmp_path / "run", duration=10.0)
-    gears = next(c for c in run.report.checks if c.name == "gears as the schedule asks for")
-    assert run.passed and gears.text == "engaged 1 2 3; not reached: 4, 5, 6, the run was cut short"
+    assert run.passed and verdict(run, "reaches").state == "not reached"
     # the same drive to its end in a car too heavy to come there
     heavy = drive("desk_6hp26", tmp_path / "heavy", {"rig.duration_s": 10.0})
-    assert [c.text[:22] for c in failed(heavy)] == ["gear 6 is not reached;"]
+    assert [v.name for v in failed(heavy)] == ["reaches"]
+    assert heavy.report.summary == "The drive does not come to gear 6: the highest is 3."
 
 
 def test_limits_are_moved_and_waived_by_a_key(tmp_path: Path) -> None:
-    tight = drive("desk_6hp26", tmp_path / "tight", {"monitors.shift_s": 0.3}, duration=10.0)
-    assert [c.name for c in failed(tight)] == ["shifts in time"] and "allowed 0.30 s" in failed(tight)[0].text
-    assert drive("desk_6hp26", tmp_path / "waived", {"monitors.shift_s": 0.0}, duration=10.0).passed
+    tight = drive("desk_6hp26", tmp_path / "tight", {"monitors.limit": {"shift_time": 0.3}}, duration=10.0)
+    assert [v.name for v in failed(tight)] == ["shift_time"] and verdict(tight, "shift_time").limit == 0.3
+    moved = {"monitors.limit": {"shift_time": 0.3}, "monitors.waive": {"shift_time": "the valve body is old"}}
+    waived = drive("desk_6hp26", tmp_path / "waived", moved, duration=10.0)
+    assert waived.passed and verdict(waived, "shift_time").state == "waived"
+    assert verdict(waived, "shift_time").text.endswith("Waived: the valve body is old")
     with pytest.raises(tl.ConfigError, match="reaches = '7' is no gear of this gearbox"):
         drive("desk_6hp26", tmp_path / "seven", {"monitors.reaches": "7"})
+    with pytest.raises(tl.ConfigError, match="did you mean 'shift_time'"):
+        drive("desk_6hp26", tmp_path / "typo", {"monitors.waive": {"shift_tme": "a slip"}})
+
+
+def test_each_monitor_is_a_case_of_junit_with_its_state(tmp_path: Path) -> None:
+    drive("desk_6hp26", tmp_path / "run", {"monitors.limit": {"shift_time": 0.3}}, duration=6.0)
+    suites = ElementTree.parse(tmp_path / "run" / "junit.xml").getroot()
+    cases = {c.get("name"): [e.tag for e in c] for c in suites.findall("testsuite[@name='monitors']/testcase")}
+    assert list(cases) == [m.name for m in MONITORS]
+    assert cases["shift_time"] == ["failure"] and cases["reaches"] == ["skipped"] and cases["flare"] == []
+
+
+def test_a_step_reacts_to_a_latched_monitor_and_the_recording_gives_the_same(tmp_path: Path) -> None:
+    """monitor.tie_up is a signal of the tick; what is found from the recording begins in the tick in which it rises."""
+    steps = [
+        {"name": "go", "at_s": 2.0,
+         "set": {"pedal": {"to": 0.49, "over_s": 0.5}, "brake": {"to": 0.0}, "lever": {"to": "D"}}},
+        {"name": "let off", "when": "monitor.tie_up == 1", "set": {"pedal": {"to": 0.0}}, "hold_s": 0.5},
+    ]
+    faults = [{"signal": "input.E.p", "kind": "value", "value": 6.0e5, "from_s": 3.4}]
+    run = drive("desk_zf_8hp70", tmp_path / "run", {"steps": steps, "faults": faults})
+    latched = np.flatnonzero(run["monitor.tie_up"])
+    found = verdict(run, "tie_up")
+    assert found.first_s is not None and len(latched)
+    # the limit is exceeded for hold_s before it latches
+    assert run.t[latched[0]] - found.first_s == pytest.approx(BY_NAME["tie_up"].hold_s, abs=1e-9)
+    assert run["driver.pedal"][latched[0] - 1] == 0.49 and run["driver.pedal"][-1] == 0.0
+    for m in (m for m in MONITORS if m.online):
+        assert bool(run[m.signal][-1]) == (verdict(run, m.name).state in ("failed", "follows")), m.name
+
+
+@pytest.mark.parametrize("defect", [pytest.param(d, id=d.name, marks=() if d.name in QUICK else pytest.mark.long)
+                                    for d in DEFECTS])  # fmt: skip
+def test_a_planted_defect_fails_one_monitor_with_its_sentence(defect: Defect, tmp_path: Path) -> None:
+    run = drive(defect.rig, tmp_path / "run", defect.plant(tmp_path), defect.duration_s)
+    assert [v.name for v in failed(run)] == [defect.monitor]
+    assert defect.says in run.report.summary == verdict(run, defect.monitor).text
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize("defect", [pytest.param(d, id=d.name) for d in DEFECTS if d.rig != SOLENOIDS])
+def test_a_planted_defect_fails_on_the_real_clock_too(defect: Defect, tmp_path: Path) -> None:
+    run = tl.run(defect.rig, clock="real", out=tmp_path / "run", overrides=defect.plant(tmp_path), html=False,
+                 duration=defect.duration_s)  # fmt: skip
+    assert [v.name for v in failed(run)] == [defect.monitor] and defect.says in run.report.summary
+
+
+def verdict(run: RecordedRun, name: str) -> MonitorVerdict:
+    return next(v for v in run.report.monitors if v.name == name)

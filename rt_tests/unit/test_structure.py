@@ -34,14 +34,16 @@ HIL_GROUPS: dict[str, set[str]] = {
     "link": {"common", "results"},
     "realtime": {"results"},
     "record": {"common", "results"},
-    "report": {"common", "record", "results"},
+    # what every drive is held to: from files, in the tick, over a recording
+    "monitors": {"results"},
+    "report": {"common", "monitors", "record", "results"},
     "control": {"link", "results"},
     "ecu": {"can", "common", "link", "results"},
     "vehicle": {"common", "link", "results"},
     # trees of bodies from files; a peer of the rig
     "multibody": {"common", "ecu"},
-    "rig/describe": {"can", "common", "ecu", "link", "results", "vehicle"},
-    "rig/assemble": {"can", "common", "ecu", "link", "realtime", "results", "vehicle", "rig/describe"},
+    "rig/describe": {"can", "common", "ecu", "link", "monitors", "results", "vehicle"},
+    "rig/assemble": {"can", "common", "ecu", "link", "monitors", "realtime", "results", "vehicle", "rig/describe"},
     "rig/online": {"common", "control", "rig/describe", "rig/assemble"},
     "rig/run": {"can", "common", "control", "ecu", "link", "realtime", "record", "report", "results", "vehicle",
                 "rig/describe", "rig/assemble", "rig/online"},
@@ -58,7 +60,7 @@ HIL_GROUPS: dict[str, set[str]] = {
     # a rig in the hands of a test
     "testing": {"common", "record", "report", "rig/describe", "rig/run", "scenario"},
     # pages and schemas of the configuration files
-    "catalogue": {"can", "common", "ecu", "multibody", "rig/describe", "scenario", "study", "vehicle"},
+    "catalogue": {"can", "common", "ecu", "monitors", "multibody", "rig/describe", "scenario", "study", "vehicle"},
     "cli": {"animate", "can", "catalogue", "common", "control", "doctor", "ecu", "link", "multibody", "new", "record",
             "report", "results", "rig/describe", "rig/assemble", "rig/run", "runs", "scenario", "study", "vehicle",
             "watch"},

@@ -16,6 +16,7 @@ from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.cython_kernels.tick.sending import Sendings
 from torqueloop.hil.link.carriers import Carriers
 from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT
+from torqueloop.hil.monitors.engine import make_monitors
 from torqueloop.hil.rig.assemble.injection import Faults, make_faults
 from torqueloop.hil.rig.describe.controller_plan import make_controllers
 from torqueloop.hil.rig.describe.device_plan import make_engine_control, make_sensors
@@ -104,6 +105,9 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
         rig.set_commands(plan.hydraulics.commands)
     if plan.devices is not None and (sensors := make_sensors(plan.devices, len(plan.table))) is not None:
         rig.set_sensors(sensors)
+    if plan.monitor_slot:
+        made = make_monitors(plan.monitors, plan.table.slot, len(plan.table), plan.monitor_slot, c.clock.tick_s)
+        rig.set_monitors(made)
     per_s = buffer_s / c.clock.tick_s
     carriers = plan.vehicle.carriers if plan.vehicle is not None else Carriers()
     parts = RigParts(

@@ -44,7 +44,7 @@ OLD_TABLES = {"can": "[bus.NAME]", "tcu": "[ecu.NAME]"}
 PEER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 #: what stands there already
 GROUPS = {"driver", "vehicle", "rig", "bus", "link", "input", "fault", "table", "manoeuvre", "hydraulics", "sensor",
-          "engine_control", "controller"}  # fmt: skip
+          "engine_control", "controller", "monitor"}  # fmt: skip
 #: buses of a rig, at most (tick.pxd MAX_BUS)
 BUSES_MAX = 16
 

@@ -1,48 +1,158 @@
-"""What a rig's drives are held to: limits from [monitors], the highest gear from the gearbox file, shift lines and the
-length of shifts from the file of its soft TCU."""
+"""What a rig's drives are held to: gears from the gearbox file, signals from the rig file and its databases, limits
+from [monitors], shift lines and the length of shifts from the file of its soft TCU."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.cython_kernels.tick.monitors import NUMBERS
+from torqueloop.hil.can.database import CanDatabase, SignalInfo
 from torqueloop.hil.ecu.config import TcuConfig, load_tcu_config
 from torqueloop.hil.ecu.gears import gear_number
-from torqueloop.hil.results.monitors import Line, MonitorSpec, ShiftSchedule, number_of
+from torqueloop.hil.monitors.gearbox import gearbox_facts
+from torqueloop.hil.results.monitors import Line, MonitorSpec, ShiftSchedule, ToldSpeed, number_of
 from torqueloop.hil.rig.describe.config import RigConfig
 from torqueloop.hil.rig.describe.monitor_table import Monitors
 from torqueloop.hil.rig.describe.peer_tables import relative
+from torqueloop.hil.rig.describe.steps import target_of
 
 RPM = math.pi / 30.0
+#: (value of a signal, number of the gear)
+Words = list[tuple[float, float]]
 #: kind of the control units whose schedule is a file
 SOFT_TCU = "soft_tcu"
 
 
-def monitor_spec(path: Path, config: RigConfig, driveline: Driveline) -> MonitorSpec:
+def monitor_spec(path: Path, config: RigConfig, driveline: Driveline, compiled: CompiledModel,
+                 databases: Mapping[str, CanDatabase]) -> MonitorSpec:  # fmt: skip
     """The monitors of a rig; ConfigError where `reaches` is no gear of its gearbox."""
-    table = config.monitors
-    plain = limits_of(path, table, driveline.gears, config.rig.duration_s)
+    plain = driveline_spec(path, config.monitors, driveline, compiled, config.rig.duration_s,
+                           "car" if config.vehicle is None else config.vehicle.car)  # fmt: skip
     tcu = _tcu(path, config)
-    # the signal the control unit is told the pedal by, before its scaling
+    signals = dict(plain.signals)
+    # the pedal the control unit is told, before its scaling
     told = (link.signal for key, link in config.outputs.items() if key.rpartition(".")[2] == "pedal")
+    signals["pedal"] = next((name for name in told if name), "driver.pedal")
+    signals["brake"] = config.vehicle.brake if config.vehicle is not None else "driver.brake"
+    signals["lever"] = "driver.lever"
+    words = _unit_signals(config, databases)
+    signals |= {fact: name for fact, (name, _) in words.items()}
+    there = {f"driver.{name}" for name in config.driver} | _stepped(config)
+    signals = {fact: name for fact, name in signals.items() if not name.startswith("driver.") or name in there}
     return replace(
         plain,
+        signals=signals,
+        told=words["told"][1] if "told" in words else [],
+        asked=words["asked"][1] if "asked" in words else [],
+        pairs=_told_speeds(config, compiled, databases),
+        answer_s=_cycle_s(signals.get("answer", ""), databases),
+        actuators=[f"{name}.{pin}" for name, ecu in config.ecu.items() for pin in ecu.actuators],
         shift_each_s={} if tcu is None else shift_lengths(tcu),
         overrun=[] if tcu is None else overrun_shifts(tcu),
-        pedal=next((name for name in told if name), "driver.pedal"),
-        brake=config.vehicle.brake if config.vehicle is not None else "driver.brake",
         schedule=None if tcu is None else schedule_of(tcu),
     )
 
 
-def limits_of(path: Path, table: Monitors, gears: Iterable[str], duration_s: float) -> MonitorSpec:
-    """The limits of a table [monitors], without a control unit's schedule."""
-    limits = table.model_dump(exclude={"reaches", "source"})
-    return MonitorSpec(reaches=_reaches(path, table.reaches, gears), duration_s=duration_s, **limits)
+def driveline_spec(path: Path, table: Monitors, driveline: Driveline, compiled: CompiledModel, duration_s: float,
+                   car: str = "car") -> MonitorSpec:  # fmt: skip
+    """What a driveline alone says: gearbox, speeds, torques, engine."""
+    names = set(compiled.output_names)
+    signals: dict[str, str] = {}
+
+    def take(fact: str, *candidates: str) -> None:
+        name = next((c for c in candidates if c in names), None)
+        if name is not None:
+            signals[fact] = name
+
+    if driveline.gearbox is not None:
+        take("w_in", f"{driveline.gearbox.input}.w")
+        take("w_out", f"{driveline.gearbox.output}.w")
+    take("v", f"{car}.v")
+    take("a", f"{car}.a")
+    for name, component in driveline.components.items():
+        if component.kind == "LockUpTC":
+            take("tau_in", f"{name}.tau_turbine")
+        if component.kind == "Engine":
+            take("engine", f"{name}.w")
+    take("tau_lockup", "lockup.tau")
+    take("lockup_mode", "lockup.mode")
+    for name in compiled.input_names:
+        if name.rpartition(".")[2] == "pedal":
+            take("pedal", name)
+    return MonitorSpec(
+        gearbox_facts(driveline, car), signals, limits=dict(table.limit), waived=dict(table.waive),
+        reaches=_reaches(path, table.reaches, driveline.gears), duration_s=duration_s,
+    )  # fmt: skip
+
+
+def _stepped(config: RigConfig) -> set[str]:
+    """Signals of the driver that only its steps set."""
+    return {target_of(name) for step in config.steps for name in step.set}
+
+
+def _unit_signals(config: RigConfig, databases: Mapping[str, CanDatabase]) -> dict[str, tuple[str, Words]]:
+    """Signals of the control unit by fact, with what their values mean as gears."""
+    found: dict[str, tuple[str, Words]] = {}
+    table = config.monitors
+    for fact, own, named in (("told", table.told, "gear_actual"), ("asked", table.asked, "gear_target")):
+        for bus, database in databases.items():
+            for signal in database.signals:
+                name = f"{bus}.{signal.full_name}"
+                wanted = own in (name, signal.full_name) if own else signal.name == named
+                if fact not in found and wanted and signal.receive:
+                    found[fact] = (name, _gear_words(signal))
+    for fact, own in (("park", table.park), ("request", table.request), ("answer", table.answer)):
+        if own:
+            found[fact] = (own, [])
+    engine = config.engine_control
+    if engine is not None and engine.active is not None and engine.active_value is None:
+        found.setdefault("request", (engine.active, []))
+    for key, link in config.outputs.items():
+        if link.signal == "engine_control.intervention":
+            found.setdefault("answer", (key, []))
+    return found
+
+
+def _gear_words(signal: SignalInfo) -> Words:
+    """(value, number of the gear) by the value table of a signal; without one the numbers are the gears."""
+    words = [(raw * signal.scale + signal.offset, gear) for raw, word in signal.choices.items()
+             if (gear := _gear_of_word(word)) is not None]  # fmt: skip
+    return words or [(float(k), float(k)) for k in range(1, 12)]
+
+
+def _gear_of_word(word: str) -> float | None:
+    text = word.strip().upper().removeprefix("D").removeprefix("GEAR").strip()
+    if text in NUMBERS:
+        return float(NUMBERS[text])
+    return float(number_of(text)) if number_of(text) else None
+
+
+def _cycle_s(name: str, databases: Mapping[str, CanDatabase]) -> float:
+    """Cycle time of the message of a signal that is sent."""
+    message = name.split(".")[-2] if "." in name else ""
+    return max((m.cycle_ns * 1e-9 for d in databases.values() for m in d.tx_messages if m.name == message), default=0.0)
+
+
+def _told_speeds(config: RigConfig, compiled: CompiledModel,
+                 databases: Mapping[str, CanDatabase]) -> list[ToldSpeed]:  # fmt: skip
+    """Speeds of shafts that are sent as they are; one that a fault changes on purpose is left out."""
+    units = dict(zip(compiled.output_names, compiled.output_units, strict=True))
+    spoilt = {fault.signal for fault in config.faults}
+    known = {s.full_name: s for d in databases.values() for s in d.signals}
+    known |= {f"{bus}.{s.full_name}": s for bus, d in databases.items() for s in d.signals}
+    made = []
+    for key, link in config.outputs.items():
+        if link.signal is None or units.get(link.signal) != "rad/s" or key not in known or {key, link.signal} & spoilt:
+            continue
+        low, high = known[key].minimum, known[key].maximum
+        made.append(ToldSpeed(key, link.signal, -1e9 if low is None else low, 1e9 if high is None else high))
+    return made
 
 
 def _reaches(path: Path, gear: str, gears: Iterable[str]) -> int:

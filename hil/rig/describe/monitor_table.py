@@ -1,33 +1,48 @@
-"""[monitors] of a rig file: what every drive is held to by itself."""
+"""[monitors] of a rig file: what every drive is held to by itself (docs/monitors.md)."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from torqueloop.hil.common.config_file import ConfigTable
+from torqueloop.core.describe.errors import closest
+from torqueloop.hil.common.config_file import BadValue, ConfigTable
+from torqueloop.hil.monitors.catalogue import BY_NAME
 
-Limit = Annotated[float, Field(ge=0, le=1e4)]
+Limit = Annotated[float, Field(ge=0, le=1e6)]
+Reason = Annotated[str, Field(min_length=3, max_length=300)]
 
 
 class Monitors(ConfigTable):
-    """[monitors]: what every drive is held to by itself, judged from the recorded signals (docs/monitors.md).
-    0 waives a limit."""
+    """[monitors]: what every drive is held to by itself, judged from gearbox, car and rig file (docs/monitors.md)."""
 
-    #: the gears that are engaged, from the speeds alone, are those the control unit's shift schedule asks for, one
-    #: after the other; a gear that is due is engaged in time
-    gears: bool = True
     #: highest gear the whole drive comes to: "top" is that of the gearbox file, "" is not looked at. A run that is cut
     #: short by --duration is not held to it
     reaches: str = ""
-    #: longest time from the old ratio to the new one; the phases of the soft TCU's shift may allow less [s]
-    shift_s: Limit = 1.5
-    #: with the lever in a gear, the pedal pressed and the brake released the car moves its way within this time [s]
-    moves_off_s: Limit = 3.0
-    #: largest amount of the car's acceleration [m/s2]; no tyre holds more than about 1 g
-    acceleration_mps2: Limit = 10.0
-    #: largest acceleration in a shift beyond its levels before and behind [m/s2]
-    shift_peak_mps2: Limit = 3.0
-    #: steps that only a plain impulse could finish; -1: not looked at
-    fallbacks: Annotated[int, Field(ge=-1)] = 0
+    #: monitor -> limit instead of its own, in the unit of docs/monitors.md
+    limit: dict[str, Limit] = {}
+    #: monitor -> why it does not count for this rig; the report shows the reason
+    waive: dict[str, Reason] = {}
+    #: signal with the gear the control unit says is engaged; default: a received signal gear_actual, or that of the
+    #: interface file
+    told: str = ""
+    #: signal with the gear it goes to; default: a received signal gear_target, or that of the interface file
+    asked: str = ""
+    #: signal that is not 0 while the control unit closes the park lock
+    park: str = ""
+    #: signal that is not 0 while the control unit asks the engine for torque; default: `active` of [engine_control]
+    request: str = ""
+    #: signal that is not 0 while it is told that the request is followed; default: what is sent of
+    #: engine_control.intervention
+    answer: str = ""
+
+    @field_validator("limit", "waive")
+    @classmethod
+    def _known(cls, table: dict[str, float] | dict[str, str]) -> dict[str, float] | dict[str, str]:
+        for name in table:
+            if name not in BY_NAME:
+                near = closest(name, BY_NAME)
+                raise BadValue("{value} is no monitor", value=name, allowed=", ".join(BY_NAME),
+                               hint=f"did you mean '{near}'?" if near else None)  # fmt: skip
+        return table

@@ -23,6 +23,7 @@ from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.load import message_names
 from torqueloop.hil.link.carriers import MOTION, MOTION_UNITS, POSE_UNITS
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
+from torqueloop.hil.monitors.engine import own_signals, read_signals
 from torqueloop.hil.rig.describe.config import RigConfig, load_rig_config
 from torqueloop.hil.rig.describe.controller_plan import add_signals as add_controllers
 from torqueloop.hil.rig.describe.device_plan import add_signals as add_devices
@@ -49,7 +50,7 @@ BUS_SIGNALS = ("state", "tx_errors", "rx_errors", "error_frames", "rx_dropped", 
 _VEHICLE_UNITS = ("1", "1", "s", "m/s", "m/s2", "N", "N", "rad")
 #: first parts of names that are no signals of a bus
 _NO_BUS = ("driver", "vehicle", "rig", "bus", "link", "input", "manoeuvre", "fault", "hydraulics", "sensor",
-           "engine_control", "controller")  # fmt: skip
+           "engine_control", "controller", "monitor")  # fmt: skip
 
 
 def load_plan(path: str | Path, overrides: Mapping[str, Any] | None = None) -> RigPlan:
@@ -117,13 +118,17 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
             table.initial[table.slot(f"input.{name}")] = value
             if f"vehicle.{name}" in table:
                 table.initial[table.slot(f"vehicle.{name}")] = value
+    monitors = monitor_spec(path, config, driveline, compiled, databases)
+    monitor_slot = 0
+    if read_signals(monitors):
+        monitor_slot = table.add_all((name, "1") for name in own_signals())
     buses = [
         BusPlan(name, k, config.bus[name], database, _codec(database, firsts[name], len(table)), firsts[name],
                 state_slot=states.get(name, 0), known=known_of(path, config, name))
         for k, (name, database) in enumerate(databases.items())
     ]  # fmt: skip
     plan = RigPlan(path, config, driveline, compiled, table, in_slot, out_slot, buses, drivers=drivers,
-                   controllers=controllers, monitors=monitor_spec(path, config, driveline))  # fmt: skip
+                   controllers=controllers, monitors=monitors, monitor_slot=monitor_slot)  # fmt: skip
     Wiring(plan, first_step, hydraulics, devices).all()
     return plan
 

@@ -180,6 +180,8 @@ class RigPlan:
     guards: list[PlannedGuard] = field(default_factory=list)
     #: what a drive is held to
     monitors: MonitorSpec = MonitorSpec()
+    #: slot of the first signal of the monitors; 0: there is no gearbox to look at
+    monitor_slot: int = 0
     #: names and slots of the recorded signals
     recorded: list[tuple[str, int]] = field(default_factory=list)
 

@@ -24,6 +24,7 @@ from torqueloop.hil.can.units import si_unit as database_unit
 from torqueloop.hil.can.units import to_si as database_to_si
 from torqueloop.hil.link.carriers import MOTION, SHORT, Carriers
 from torqueloop.hil.link.sockets import VEHICLE_SLOT
+from torqueloop.hil.monitors.engine import STATE
 from torqueloop.hil.rig.describe.config import Output, RigConfig
 from torqueloop.hil.rig.describe.controller_plan import plan_reads
 from torqueloop.hil.rig.describe.device_plan import plan_devices
@@ -394,7 +395,7 @@ class Wiring:
         """[record]"""
         wanted = self.config.record.signals
         # how far a signal of the steps is on its way is no more than the signal itself
-        own = [n for n in self.table.names[2:] if not n.startswith(("manoeuvre.driver.", "manoeuvre.input."))]
+        own = [n for n in self.table.names[2:] if not n.startswith(("manoeuvre.driver.", "manoeuvre.input.", STATE))]
         names: Iterable[str] = own if wanted == "all" else wanted
         self.plan.recorded = [(name, self.source(name, "record", "signals")) for name in names]
 

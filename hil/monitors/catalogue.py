@@ -1,0 +1,212 @@
+"""The monitors, a record each: what it is judged by, its limit with the reason, and the sentence it fails with.
+
+Those of the tick are computed by cython_kernels/tick/monitors.pyx, while a rig runs (signals monitor.NAME, latched) and
+again from the recording; the others by hil/report/drive_monitors.py from the recording alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: a gear is held this long to count; shorter ones are crossings of its ratio [s]
+GEAR_S = 0.04
+#: elements move this long after a change of the lever, and in a shift at most: filling, torque and inertia phase [s]
+SETTLE_S = 1.5
+#: an element counts as closed from this part of its largest capacity on: 0.5 bar above the return spring in a piston of
+#: 17 bar; a filled piston at its kiss pressure (0.05 bar) is open
+CLOSED_SHARE = 0.03
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """One thing a drive is held to."""
+
+    name: str
+    #: what is compared with the limit, and its unit
+    value: str
+    unit: str
+    #: it fails beyond this value, held for `hold_s`
+    limit: float
+    hold_s: float
+    #: why this limit, or where it is from
+    reason: str
+    #: what happened, with the words of hil/report/monitor_words.py
+    sentence: str
+    #: monitors whose failure, begun before, has this one as its consequence
+    follows: tuple[str, ...] = ()
+    #: computed in the tick, with a latched signal monitor.NAME
+    online: bool = True
+
+    @property
+    def signal(self) -> str:
+        """The latched signal of the tick."""
+        return f"monitor.{self.name}"
+
+
+#: failures of the elements: what the car does then is their consequence
+_ELEMENTS = ("direction", "no_gear", "tie_up", "slip", "no_drive", "told_speed")
+#: and what else the drive lacks once the gears are wrong
+_GEARS = (*_ELEMENTS, "engine_speed", "other_gear", "skipped", "hunting", "flare", "park", "unanswered", "late_answer")
+
+MONITORS: tuple[Monitor, ...] = (
+    Monitor(
+        "direction", "speed of the car with a gear closed that drives the other way than the lever", "m/s", 0.5, 0.1,
+        "walking pace is 1.4 m/s: a car that rolls on a hill in the right gear is not counted",
+        "In {lever} {motion} from {first} s on: {closed} are closed, which is {closed_gear}.",
+        ("told_speed",),
+    ),
+    Monitor(
+        "neutral", "a gear is closed in P or N", "1", 0.5, 0.5,
+        "elements are open 1.5 s after the lever was moved",
+        "In {lever} the gearbox drives from {first} s on: {closed} are closed, which is {closed_gear}.",
+    ),
+    Monitor(
+        "tie_up", "deceleration below the lines of both gears, by turbine torque and ratios", "m/s2", 1.5, 0.02,
+        "0.5 m/s2 is felt as a hole in the traction (ISO 2631-1: 0.3 to 0.6 m/s2 is a little uncomfortable); three "
+        "times that is left for the oscillation of the driveline",
+        "{closed} work against each other at {first} s ({shift}): the car decelerates by {worst} m/s² more than the "
+        "engine's torque explains.",
+        ("direction", "no_gear", "told_speed"),
+    ),
+    Monitor(
+        "no_gear", "closed elements have a ratio that is no gear", "1", 0.5, 1.0,
+        "in a shift elements overlap for 0.7 s at most",
+        "In {lever} {closed} are closed from {first} s on, which is no gear of {gearbox}.",
+        ("tie_up", "told_speed", "late_answer", "unanswered"),
+    ),
+    Monitor(
+        "flare", "turbine speed above the lines of both gears", "rad/s", 60.0, 0.05,
+        "100 1/min is felt, 600 1/min is the engine running away; a kick-down by several gears may overshoot by 470",
+        "{shift} flares at {first} s: the turbine runs {worst} rad/s above the lines of both gears.",
+        (*_ELEMENTS, "engine_speed"),
+    ),
+    Monitor(
+        "hunting", "changes back to the gear before, twice within 4 s without the driver", "1", 0.5, 0.0,
+        "hysteresis between the lines up and down allows one change back at most",
+        "The gears hunt: at {first} s gear {gear} is engaged once more, for the third time within seconds, with lever "
+        "and pedals at rest.",
+        ("direction", "no_gear", "told_speed"),
+    ),
+    Monitor(
+        "shift_time", "time under power without a gear", "s", 1.5, 0.0,
+        "shifts take 0.3 to 1.0 s; the longest profile of the soft control unit 1.2 s",
+        "No gear is engaged from {since} s on ({shift}), for {worst} s under power.",
+        _GEARS,
+    ),
+    Monitor(
+        "other_gear", "gears between what the control unit says and what is engaged", "1", 0.5, 0.5,
+        "looked at 1.5 s after the last change only",
+        "The control unit says {told}, engaged is {gear} from {first} s on ({closed} are closed).",
+        _ELEMENTS,
+    ),
+    Monitor(
+        "skipped", "gears left out in a change that was asked for one by one", "1", 0.5, 0.0,
+        "the gear asked for changes by one, the engaged one by more",
+        "{last} to {gear} at {first} s leaves out a gear that was asked for.",
+        (*_ELEMENTS, "shift_time", "other_gear", "flare"),
+    ),
+    Monitor(
+        "slip", "turbine speed beside the line of the gear whose elements are closed", "rad/s", 5.0, 1.0,
+        "a gear has rigid ratios: 5 rad/s leave room for the twist of shafts, and it is looked at 1.5 s after the last "
+        "element has moved",
+        "Gear {closed_gear} slips from {first} s on: {closed} are closed and do not hold ({worst} rad/s{slipping}).",
+        ("direction", "no_gear", "tie_up", "told_speed"),
+    ),
+    Monitor(
+        "no_drive", "time that lever and pedal ask for a drive that is not there", "s", 3.0, 0.0,
+        "engaging a gear takes 1.0 s, moving off another one",
+        "In {lever} the car is not driven from {since} s on although the pedal asks for it: {closed_all}.",
+        ("direction", "tie_up", "no_gear", "slip", "told_speed"),
+    ),
+    Monitor(
+        "engine_speed", "engine above the speed at which its full-load torque ends", "rad/s", 5.0, 0.1,
+        "the governor of the engine file; 50 1/min of overshoot",
+        "The engine is turned {worst} rad/s beyond its limit of {engine_max} 1/min at {first} s, in {gear_name}.",
+        ("direction", "no_gear", "slip", "no_drive", "told_speed"),
+    ),
+    Monitor(
+        "stall", "engine below half of its idle speed, once it ran", "rad/s", 0.0, 0.3,
+        "no idle controller brings an engine back from there",
+        "The engine is stalled at {first} s, in {gear_name}.",
+        _ELEMENTS,
+    ),
+    Monitor(
+        "lock_up", "time of steady driving in a high gear while the converter was never locked", "s", 10.0, 0.0,
+        "10 s in one of the upper gears with pedals at rest, below 60 % pedal: every strategy locks there",
+        "The converter was never locked, also not in {gear_name} with the pedal at rest from {since} s on.",
+        _GEARS,
+    ),
+    Monitor(
+        "park", "speed of the car while the control unit closes the park lock", "m/s", 1.4, 0.1,
+        "a park lock ratchets above 5 km/h (general knowledge)",
+        "The control unit closes the park lock at {first} s while the car rolls at {worst} m/s.",
+    ),
+    Monitor(
+        "unanswered", "time that a torque request waits for its acknowledge", "s", 0.5, 0.0,
+        "a request lasts as long as a shift, 0.3 s; the slowest messages have 0.1 s",
+        "A torque request from {since} s on is never acknowledged.",
+    ),
+    Monitor(
+        "late_answer", "torque requests given up before they were acknowledged, one after the other", "1", 1.5, 0.0,
+        "one may be lost with its message, not two in a row",
+        "The acknowledge comes later than the control unit waits: it gives up its torque request again and again, for "
+        "the second time at {first} s.",
+    ),
+    Monitor(
+        "told_speed", "difference between a speed that is sent and the true one, beyond 5 %", "rad/s", 8.0, 0.5,
+        "resolution of the messages, and one cycle of acceleration",
+        "The control unit is told another speed than the true one from {first} s on, by {worst} rad/s: {pairs}.",
+    ),
+    # ---- from the recording alone
+    Monitor(
+        "schedule", "changes of gear that the shift lines do not ask for, gears that are overdue", "1", 0.0, 0.0,
+        "shift lines of the soft control unit, 2 % and 1.5 rad/s beyond; without lines no gear is left out upwards",
+        "{text}", (*_GEARS, "shift_time", "tie_up"), online=False,
+    ),
+    Monitor(
+        "reaches", "highest gear of the whole drive", "1", 0.0, 0.0,
+        "the rig file says how far its drive comes", "{text}",
+        (*_GEARS, "shift_time", "schedule", "engine_speed", "stall"), online=False,
+    ),
+    Monitor(
+        "shift_length", "length of a shift beyond its phases", "s", 0.0, 0.0,
+        "the phases of the soft control unit's shift cannot last longer", "{text}", (*_GEARS, "shift_time"),
+        online=False,
+    ),
+    Monitor(
+        "shift_hard", "peak of the acceleration in a shift beyond its levels before and behind", "m/s2", 4.5, 0.0,
+        "0.3 g moves passengers' heads; full throttle of the strongest engine that ships reaches 3.5", "{text}",
+        ("tie_up", *_GEARS), online=False,
+    ),
+    Monitor(
+        "shift_abrupt", "mean acceleration of the turbine in a shift", "rad/s2", 2000.0, 0.0,
+        "200 rad/s in 0.3 s are 700 rad/s2; three times that takes more torque than an engine gives", "{text}",
+        ("tie_up", "shift_hard", *_GEARS), online=False,
+    ),
+    Monitor(
+        "acceleration", "amount of the acceleration of the car", "m/s2", 15.0, 0.0,
+        "a tyre holds about 1 g; the wheels of the model do not slip, and full throttle in 1st pushes with 1.2 g",
+        "{text}", _GEARS, online=False,
+    ),
+    Monitor(
+        "heat", "friction work of an element within 2 s, over its lining", "J/mm2", 1.5, 0.0,
+        "paper linings bear about 1 J/mm2 in each of many shifts (0.5 to 1.5 in textbooks)", "{text}", _GEARS,
+        online=False,
+    ),
+    Monitor(
+        "heat_minute", "friction work of an element within 60 s, over its lining", "J/mm2", 4.0, 0.0,
+        "the plates cool with a time constant of about 20 s: four shifts a minute at the limit of one", "{text}",
+        (*_GEARS, "heat"), online=False,
+    ),
+    Monitor(
+        "actuator_still", "actuators of the control unit that never move", "1", 0.0, 0.0,
+        "one that stands still for a whole drive is not connected, or not commanded", "{text}", _GEARS, online=False,
+    ),
+    Monitor(
+        "fallbacks", "steps that only a plain impulse could finish", "1", 0.0, 0.0,
+        "full-throttle runs have none", "{text}", online=False,
+    ),
+)  # fmt: skip
+
+BY_NAME = {m.name: m for m in MONITORS}
+ONLINE = tuple(m for m in MONITORS if m.online)

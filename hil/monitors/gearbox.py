@@ -1,0 +1,145 @@
+"""What the monitors know of a gearbox and its car, from their files: which closed elements are which gear."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from torqueloop.core.analyse.gear_statics import GearTrain
+from torqueloop.core.analyse.gearbox_report import train_of
+from torqueloop.core.components.laminar import Laminar
+from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.core.describe.tables import Table1D
+from torqueloop.cython_kernels.tick.monitors import CLOSED
+from torqueloop.hil.monitors.catalogue import CLOSED_SHARE
+from torqueloop.hil.results.monitors import ElementFacts, GearboxFacts, GearFacts, number_of
+
+#: elements in one gearbox, at most (a table of 2^n sets)
+ELEMENTS_MAX = 12
+#: capacity from which an element counts as closed whose data do not say how much it can carry [Nm]
+CLOSED_NM = 20.0
+#: two ratios are the same gear: published ones have three decimals [1]
+SAME_RATIO = 2e-3
+
+
+def gearbox_facts(driveline: Driveline, car: str = "car") -> GearboxFacts:
+    """Facts of a driveline with [gearbox] and [gears]; empty where it has none."""
+    if driveline.gearbox is None or not driveline.gears:
+        return GearboxFacts()
+    try:
+        train = train_of(driveline)
+    except TorqueloopError:
+        return GearboxFacts()  # no ideal train: gears of changing ratio, belts
+    names = _elements(train, driveline)
+    if not names or len(names) > ELEMENTS_MAX:
+        return GearboxFacts()
+    gears = [GearFacts(name, number_of(name) or (-1 if name.startswith("R") else 0), float(gear.ratio),
+                       [e for e in gear.engaged if e in names])
+             for name, gear in driveline.gears.items() if gear.ratio is not None]  # fmt: skip
+    one_way = {e.name for e in train.elements if e.one_way}
+    sets = [_closed_as(train, names, one_way, gears, mask) for mask in range(1 << len(names))]
+    engine = next((c for c in driveline.components.values() if c.kind == "Engine"), None)
+    mass = getattr(driveline.components.get(car), "m", 0.0)
+    return GearboxFacts(
+        Path(driveline.origin.get(names[0]) or driveline.name).stem,
+        [_element(driveline, name) for name in names],
+        gears,
+        [closed_as for closed_as, _ in sets],
+        [overruns for _, overruns in sets],
+        float(mass or 0.0),
+        float(getattr(engine, "w_idle", 0.0) or 0.0),
+        _engine_max(driveline, engine),
+    )
+
+
+def _elements(train: GearTrain, driveline: Driveline) -> list[str]:
+    """Clutches and brakes between shafts of the gearbox: those of the gears, and what else stands on their shafts."""
+    wheels = {e.name for e in train.elements if e.kind == "FreeWheel"}
+    engaged = {name for gear in driveline.gears.values() for name in gear.engaged}
+    shafts = {shaft for e in train.elements if e.name in engaged for shaft in (e.first, e.second)} | {None}
+    return [e.name for e in train.elements
+            if e.name not in wheels and (e.name in engaged or {e.first, e.second} <= shafts)]  # fmt: skip
+
+
+def _element(driveline: Driveline, name: str) -> ElementFacts:
+    c = driveline.components[name]
+    if not isinstance(c, Laminar) or c.area is None:
+        return ElementFacts(name, CLOSED_NM)
+    table = driveline.tables.get(c.mue_pos) if isinstance(c.mue_pos, str) else c.mue_pos
+    mue = table.y[0] if isinstance(table, Table1D) else 0.1
+    full = c.geometry() * mue * c.area * (c.p_max - c.p_return)
+    area = 0.0
+    if c.faces and c.r_o is not None and c.r_i is not None:
+        area = c.faces * math.pi * (c.r_o**2 - c.r_i**2) * 1e6
+    return ElementFacts(name, CLOSED_SHARE * full, area)
+
+
+def _engine_max(driveline: Driveline, engine: object) -> float:
+    """Speed from which on full load gives no torque; where the curve does not end so, its last speed."""
+    wot = getattr(engine, "wot", None)
+    table = driveline.tables.get(wot) if isinstance(wot, str) else wot
+    if not isinstance(table, Table1D):
+        return 0.0
+    return next((x for x, y in zip(table.x, table.y, strict=True) if y <= 0.0 and x > 100.0), table.x[-1])
+
+
+def _closed_as(train: GearTrain, names: Sequence[str], one_way: set[str], gears: Sequence[GearFacts],
+               mask: int) -> tuple[int, bool]:  # fmt: skip
+    """What these closed elements are, and whether a free wheel holds it."""
+    closed = {name for k, name in enumerate(names) if mask >> k & 1}
+    found, ratio = _ratio(train, closed)
+    held = False
+    if found == CLOSED["blocked"] and closed & one_way:
+        # a brake behind a free wheel is overrun where others hold
+        found, ratio = _ratio(train, closed - one_way)
+    elif found is None and closed & one_way:
+        held = True
+    exact = next((k for k, g in enumerate(gears) if set(g.elements) == closed), None)
+    if exact is not None and found != CLOSED["blocked"]:
+        return exact, found == CLOSED["neutral"]
+    if found is None:
+        return next(((k, held) for k, g in enumerate(gears) if abs(ratio / g.ratio - 1.0) < SAME_RATIO),
+                    (CLOSED["other"], False))  # fmt: skip
+    if found == CLOSED["neutral"]:
+        # free wheels do the rest: the largest gear in it
+        most = max((k for k, g in enumerate(gears) if g.elements and set(g.elements) <= closed),
+                   key=lambda k: len(gears[k].elements), default=None)  # fmt: skip
+        return (found, False) if most is None else (most, True)
+    return found, False
+
+
+def _ratio(train: GearTrain, closed: set[str]) -> tuple[int | None, float]:
+    """(None, w_in / w_out) where the speeds have one ratio; else a value of CLOSED."""
+    column = {shaft: k for k, shaft in enumerate(train.shafts)}
+    rows = []
+    for gear in train.rows:
+        row = np.zeros(len(column))
+        for _, shaft, c in gear.members:
+            if shaft is not None:
+                row[column[shaft]] += float(c)
+        rows.append(row)
+    for e in train.elements:
+        if e.name in closed:
+            row = np.zeros(len(column))
+            for shaft, sign in ((e.first, 1.0), (e.second, -1.0)):
+                if shaft is not None:
+                    row[column[shaft]] += sign
+            rows.append(row)
+    _, size, basis = np.linalg.svd(np.array(rows))
+    null = basis[int(np.sum(size > 1e-9)):]
+    motion = null[:, [column[train.input], column[train.output]]]
+    scale = np.linalg.svd(motion, compute_uv=False) if len(motion) else np.zeros(0)
+    rank = int(np.sum(scale > 1e-9))
+    if rank == 0:
+        return CLOSED["blocked"], 0.0
+    if rank > 1:
+        return CLOSED["neutral"], 0.0
+    w_in, w_out = motion[int(np.argmax(np.abs(motion).sum(axis=1)))]
+    if abs(w_in) < 1e-9 or abs(w_out) < 1e-9:
+        return CLOSED["blocked"], 0.0
+    return None, float(w_in / w_out)
+

@@ -1,0 +1,374 @@
+"""Monitors of the recording: what needs the whole drive, or what no test step reacts to.
+
+    schedule, reaches         engaged gears (w_in = i w_out, analysis.gear_bands) are those the shift lines ask for
+    shift_length, shift_hard  from the old ratio to the new one; acceleration beyond the levels before and behind
+    acceleration              within the grip of tyres
+    heat, heat_minute         friction work of an element over its lining, in a moving window
+    actuator_still            actuators of control units that never move
+    fallbacks                 no step that only a plain impulse could finish
+
+A monitor is a function of (MonitorSpec, Drive, limit) that gives a Seen, or None where what it looks at was not
+recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqueloop.hil.common.levers import LEVERS
+from torqueloop.hil.record.signals import Signals
+from torqueloop.hil.report.analysis import (
+    W_OUT_MIN,
+    Array,
+    Band,
+    Shift,
+    acceleration,
+    column,
+    input_speed,
+    runs_of,
+)
+from torqueloop.hil.report.shift_quality import LEVEL_S, ShiftQuality
+from torqueloop.hil.results.monitors import Line, MonitorSpec, ShiftSchedule, number_of
+from torqueloop.hil.results.run import RunStats
+
+#: a shift line counts as crossed beyond it by this part and this much: the control unit's speed is some samples old
+LINE_REL, LINE_ABS_RADPS = 0.02, 1.5
+#: from a speed beyond a line to the begin of the shift, beside the time a gear is kept: messages, filling [s]
+REACTION_S = 2.0
+#: the pedal is pressed from here on, it or the brake is moved beyond
+PEDAL_MIN, BRAKE_MAX = 0.05, 0.02
+#: a smaller step of the turbine speed is not felt [rad/s]
+STEP_RADPS = 15.0
+#: a gear is engaged this long after the lever was moved [s]
+LEVER_S = 3.0
+#: texts of one monitor that are told
+TEXTS = 3
+#: acceleration behind a shift is taken from this time behind its end on: the oscillation of the driveline is over [s]
+SETTLED_S = 0.3
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass
+class Drive:
+    """What the monitors look at: columns of the recording (None: not recorded), gears and shifts found in it."""
+
+    t: Array
+    w_in: Array | None
+    w_out: Array | None
+    v: Array | None
+    a: Array | None
+    pedal: Array | None
+    brake: Array | None
+    lever: Array | None
+    bands: Sequence[Band]
+    shifts: Sequence[Shift]
+    quality: Sequence[ShiftQuality]
+    #: ratio by name of the gear
+    ratios: dict[str, float]
+    stats: RunStats
+    #: any recorded signal by its name
+    column: Callable[[str], Array | None]
+    #: the run was shorter than the rig file's
+    cut_short: bool
+
+    @property
+    def forward(self) -> Mask:
+        """The lever lets the control unit choose any forward gear; everywhere where there is no lever."""
+        return np.ones(len(self.t), bool) if self.lever is None else self.lever == LEVERS.index("D")
+
+    def inside(self, begin_s: float, end_s: float) -> slice:
+        """Samples of a time."""
+        first, last = np.searchsorted(self.t, (begin_s - 1e-9, end_s + 1e-9))
+        return slice(int(first), int(last))
+
+
+def drive_of(spec: MonitorSpec, signals: Signals, stats: RunStats, bands: Sequence[Band], shifts: Sequence[Shift],
+             quality: Sequence[ShiftQuality], ratios: dict[str, float]) -> Drive:  # fmt: skip
+    """The columns the monitors of a run look at."""
+    t = signals.t
+
+    def told(fact: str) -> Array | None:
+        return column(signals, spec.signals[fact]) if fact in spec.signals else None
+
+    return Drive(
+        t, input_speed(signals), column(signals, "out.w"), column(signals, "car.v"), acceleration(signals),
+        told("pedal"), told("brake"), told("lever"), bands, shifts, quality, ratios, stats,
+        lambda name: column(signals, name),
+        cut_short=len(t) > 0 and float(t[-1]) < spec.duration_s - 1.5 * signals.tick_s,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a monitor has found."""
+
+    failed: bool
+    #: what is wrong, or what was seen
+    text: str
+    #: first time [s], worst value
+    first_s: float | None = None
+    worst: float | None = None
+
+
+# --- gears ------------------------------------------------------------------------------------------------------------
+
+
+def schedule(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+    """Every change of gear is one the control unit has and its shift lines ask for; none is overdue."""
+    if drive.w_out is None or drive.w_in is None or not drive.ratios:
+        return None
+    wrong = [(s.begin_s, text) for s in drive.shifts if (text := _unasked(spec, drive, s))]
+    if spec.schedule is not None and drive.pedal is not None:
+        wrong += [found for band in drive.bands if (found := _overdue(spec.schedule, drive, band))]
+    wrong.sort()
+    text = "; ".join(t for _, t in wrong[:TEXTS]) + (f"; {len(wrong) - TEXTS} more" if len(wrong) > TEXTS else "")
+    if not wrong:
+        text = "engaged " + (" ".join(str(b.value) for b in drive.bands) or "none")
+    return Seen(len(wrong) > limit, text, wrong[0][0] if wrong else None, float(len(wrong)))
+
+
+def reaches(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+    """The whole drive comes to the gear it is made for."""
+    if not spec.reaches or not drive.ratios or drive.w_in is None or drive.w_out is None or drive.cut_short:
+        return None
+    most = max((number_of(str(b.value)) for b in drive.bands), default=0)
+    if most >= spec.reaches:
+        return Seen(False, f"gear {most}", worst=0.0)
+    text = f"The drive does not come to gear {spec.reaches}: the highest is {most or 'none'}."
+    return Seen(spec.reaches - most > limit, text, float(drive.t[-1]), float(spec.reaches - most))
+
+
+def _unasked(spec: MonitorSpec, drive: Drive, shift: Shift) -> str:
+    """What is wrong with a change of gear; "": nothing, or the lever has a say in it."""
+    old, new = number_of(shift.gear_from), number_of(shift.gear_to)
+    inside = drive.inside(shift.begin_s - REACTION_S, shift.end_s)
+    if not old or not new or old == new or not drive.forward[inside].all():
+        return ""
+    assert drive.w_out is not None
+    if np.abs(drive.w_out[drive.inside(shift.begin_s, shift.end_s)]).min(initial=np.inf) < 2 * W_OUT_MIN:
+        return ""  # standing: every ratio fits
+    at = f"{shift.name} at {shift.begin_s:.2f} s"
+    schedule = spec.schedule
+    if schedule is None:
+        return f"{at} leaves out a gear" if new > old + 1 else ""
+    if f"{old}-{new}" not in schedule.shifts:
+        return f"{at} is no shift of the control unit"
+    if drive.pedal is None:
+        return ""
+    before = drive.inside(shift.begin_s - REACTION_S, shift.begin_s)
+    w, pedal = np.abs(drive.w_out[before]), drive.pedal[before]
+    if new > old:
+        asked = w > _at(schedule.up[f"{new - 1}-{new}"], pedal) * (1 - LINE_REL) - LINE_ABS_RADPS
+        asked |= w * drive.ratios[shift.gear_from] > schedule.turbine_force_up_radps
+    else:
+        asked = w < _down_line(schedule, new + 1, pedal, schedule.kick_down_off) * (1 + LINE_REL) + LINE_ABS_RADPS
+    return "" if asked.any() else f"{at} is not asked for by the schedule"
+
+
+def _overdue(schedule: ShiftSchedule, drive: Drive, band: Band) -> tuple[float, str] | None:
+    """Begin and text of a gear that is kept although the schedule asks for another one all the time."""
+    gear = number_of(str(band.value))
+    assert drive.w_out is not None and drive.pedal is not None
+    if not gear:
+        return None
+    inside = drive.inside(band.begin_s, band.end_s)
+    w, pedal, t = np.abs(drive.w_out[inside]), drive.pedal[inside], drive.t[inside]
+    free = drive.forward[inside] & (w > 2 * W_OUT_MIN)
+    allowed = schedule.gear_time_s + REACTION_S
+    up, down = f"{gear}-{gear + 1}", f"{gear}-{gear - 1}"
+    asked: list[tuple[str, Mask]] = []
+    if up in schedule.up:
+        asked.append((up, w > _at(schedule.up[up], pedal) * (1 + LINE_REL) + LINE_ABS_RADPS))
+    if down in schedule.down and (lower := _ratio(drive, gear - 1)):
+        line = _down_line(schedule, gear, pedal, schedule.kick_down_on)
+        fits = w * lower * (1 + LINE_REL) < schedule.turbine_max_radps
+        asked.append((down, fits & (w < line * (1 - LINE_REL) - LINE_ABS_RADPS)))
+    for name, wanted in asked:
+        for a, b, on in runs_of(wanted & free):
+            if on and t[b - 1] - t[a] > allowed:
+                due = f"{name.replace('-', '→')} is due from {t[a]:.2f} s on"
+                return float(t[a]), f"{due}, gear {band.value} stays to {t[b - 1]:.2f} s"
+    return None
+
+
+def _down_line(schedule: ShiftSchedule, gear: int, pedal: Array, kick_down_from: float) -> Array:
+    """Output speed below which `gear` is left downwards, with kick-down from this pedal on [rad/s]."""
+    name = f"{gear}-{gear - 1}"
+    line = _at(schedule.down[name], pedal)
+    return np.where(pedal >= kick_down_from, np.maximum(line, schedule.kick_down.get(name, 0.0)), line)
+
+
+def _at(line: Line, pedal: Array) -> Array:
+    return np.interp(pedal, [x for x, _ in line], [y for _, y in line])
+
+
+def _ratio(drive: Drive, gear: int) -> float:
+    return next((r for name, r in drive.ratios.items() if number_of(name) == gear), 0.0)
+
+
+# --- shifts -----------------------------------------------------------------------------------------------------------
+
+
+def shift_length(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+    """No change of ratio lasts longer than the phases of the control unit's shift."""
+    if not spec.shift_each_s or not drive.shifts:
+        return None
+    late: list[tuple[float, float, str]] = []
+    longest = ("", 0.0)
+    for s in drive.shifts:
+        pair = s.name.replace("→", "-")
+        if pair not in spec.shift_each_s:
+            continue
+        lasts, allowed = _without_gear(drive, s.begin_s, s.end_s, pair in spec.overrun), spec.shift_each_s[pair]
+        longest = max(longest, (s.name, lasts), key=lambda x: x[1])
+        if lasts - allowed > limit:
+            late.append((s.begin_s, lasts - allowed, f"{s.name} at {s.begin_s:.2f} s lasts {lasts:.2f} s, its phases "
+                                                     f"{allowed:.2f} s"))  # fmt: skip
+    text = "; ".join(text for *_, text in late[:TEXTS]) or f"longest {longest[0]}: {longest[1]:.2f} s"
+    worst = max((x for _, x, _ in late), default=0.0)
+    return Seen(bool(late), text, late[0][0] if late else None, worst)
+
+
+def _without_gear(drive: Drive, begin_s: float, end_s: float, powered: bool) -> float:
+    """Longest stretch of this time in which the car drives forwards without a gear that should have one [s]. powered:
+    only with the pedal pressed, because a free wheel holds the gear, and it is overrun while coasting."""
+    inside = drive.inside(begin_s, end_s)
+    assert drive.w_out is not None
+    missing = drive.forward[inside] & (drive.w_out[inside] > 2 * W_OUT_MIN)
+    if drive.pedal is not None and powered:
+        missing &= drive.pedal[inside] > PEDAL_MIN
+    t = drive.t[inside]
+    return max((float(t[b - 1] - t[a]) for a, b, on in runs_of(missing) if on), default=0.0)
+
+
+# --- motion -----------------------------------------------------------------------------------------------------------
+
+
+def acceleration_in_range(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+    """The car's acceleration is one of tyres."""
+    a = drive.a
+    if a is None or not len(a):
+        return None
+    # a lever moved under power is the driver's: without slip of the tyres the model is thrown forwards
+    driven = np.ones(len(a), bool)
+    if drive.lever is not None:
+        for k in np.flatnonzero(np.diff(drive.lever)) + 1:
+            driven[drive.inside(float(drive.t[k]), float(drive.t[k]) + LEVER_S)] = False
+    most = int(np.argmax(np.abs(a) * driven))
+    text = f"The car accelerates by {a[most]:+.2f} m/s² at {drive.t[most]:.3f} s, more than tyres hold."
+    failed = bool(driven[most]) and abs(a[most]) > limit
+    return Seen(failed, text if failed else f"peak {a[most]:+.2f} m/s²", float(drive.t[most]), float(abs(a[most])))
+
+
+def shift_hard(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+    """A shift adds little to the levels of the acceleration before and behind it."""
+    if drive.a is None or not drive.quality:
+        return None
+    beyond, worst = max(((_beyond_levels(drive, s), s) for s in drive.quality), key=lambda x: x[0])
+    if beyond <= limit:
+        return Seen(False, f"{worst.name}: {beyond:.2f} m/s²", worst=beyond)
+    text = f"{worst.name} at {worst.begin_s:.2f} s is hard: {beyond:.2f} m/s² beyond the levels before and behind it."
+    return Seen(True, text, worst.end_s, beyond)
+
+
+def shift_abrupt(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+    """The turbine comes to the speed of the new gear no faster than an element brings it there."""
+    w = drive.w_in
+    if w is None or not drive.shifts:
+        return None
+
+    def rate(s: Shift) -> float:
+        inside = w[drive.inside(s.begin_s, s.end_s)]
+        return float(np.ptp(inside) / max(s.duration_s, 1e-3)) if len(inside) and np.ptp(inside) > STEP_RADPS else 0.0
+
+    most, s = max(((rate(s), s) for s in drive.shifts), key=lambda x: x[0])
+    if most <= limit:
+        return Seen(False, f"{s.name}: {most:.0f} rad/s²", worst=most)
+    text = f"{s.name} at {s.begin_s:.2f} s takes {s.duration_s * 1e3:.0f} ms: the turbine jumps with {most:.0f} rad/s²."
+    return Seen(True, text, s.begin_s, most)
+
+
+def _beyond_levels(drive: Drive, shift: ShiftQuality) -> float:
+    """Peak of the acceleration from the command to SETTLED_S behind the shift, beyond both levels; 0 where the driver
+    brakes or changes the pedal meanwhile, or the run ends [m/s2]."""
+    a = drive.a
+    assert a is not None
+    before = a[drive.inside(shift.begin_s - LEVEL_S, shift.begin_s)]
+    inside = drive.inside(shift.begin_s, shift.end_s + SETTLED_S)
+    behind = a[drive.inside(shift.end_s + SETTLED_S, shift.end_s + 2 * SETTLED_S)]
+    around = drive.inside(shift.begin_s - LEVEL_S, shift.end_s + 2 * SETTLED_S)
+    for told in (drive.brake, drive.pedal):
+        if told is not None and len(told[around]) and np.ptp(told[around]) > BRAKE_MAX:
+            return 0.0
+    if not len(before) or not len(behind) or not len(a[inside]):
+        return 0.0
+    levels = (float(before.mean()), float(behind.mean()))
+    return float(max(0.0, a[inside].max() - max(levels), min(levels) - a[inside].min()))
+
+
+# --- elements and actuators -------------------------------------------------------------------------------------------
+
+
+def _heat(window_s: float) -> Callable[[MonitorSpec, Drive, float], Seen | None]:
+    """Friction work of an element within a moving window, over its lining."""
+
+    def judge(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+        found: list[tuple[float, float, str]] = []
+        for element in spec.gearbox.elements:
+            heat = drive.column(f"{element.name}.heat")
+            if heat is None or not element.area_mm2 or not len(heat):
+                continue
+            before = np.searchsorted(drive.t, drive.t - window_s, "right")
+            work = (heat - heat[np.minimum(before, len(heat) - 1)]) / element.area_mm2
+            k = int(np.argmax(work))
+            over = np.flatnonzero(work > limit)
+            found.append((float(work[k]), float(drive.t[over[0] if len(over) else k]), element.name))
+        if not found:
+            return None
+        worst, at, name = max(found)
+        if worst <= limit:
+            return Seen(False, f"{name}: {worst:.2f} J/mm²", worst=worst)
+        text = f"{name} takes {worst:.1f} J/mm² of friction work within {window_s:g} s at {at:.2f} s"
+        text += f"; its lining bears {limit:g}."
+        return Seen(True, text, at, worst)
+
+    return judge
+
+
+def actuator_still(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+    """Every actuator of a control unit moves once."""
+    columns = {name: x for name in spec.actuators if (x := drive.column(name)) is not None and len(x)}
+    if not columns or drive.cut_short or drive.w_out is None or np.abs(drive.w_out).max(initial=0.0) < 2 * W_OUT_MIN:
+        return None
+    still = [name for name, x in columns.items() if np.ptp(x) == 0.0]
+    text = f"{', '.join(still)} never moved in the run." if still else f"{len(columns)} actuators moved"
+    return Seen(len(still) > limit, text, 0.0 if still else None, float(len(still)))
+
+
+def no_fallbacks(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+    """No step ended with a plain impulse."""
+    solver = drive.stats.solver
+    if solver is None:
+        return None
+    n = solver.fallbacks
+    return Seen(n > limit, f"{n} steps ended with a plain impulse" if n else "", worst=float(n))
+
+
+#: by the name of the monitor
+JUDGES: dict[str, Callable[[MonitorSpec, Drive, float], Seen | None]] = {
+    "schedule": schedule,
+    "reaches": reaches,
+    "shift_length": shift_length,
+    "shift_hard": shift_hard,
+    "shift_abrupt": shift_abrupt,
+    "acceleration": acceleration_in_range,
+    "heat": _heat(2.0),
+    "heat_minute": _heat(60.0),
+    "actuator_still": actuator_still,
+    "fallbacks": no_fallbacks,
+}

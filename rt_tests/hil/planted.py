@@ -1,0 +1,143 @@
+"""Defects planted in control units and their wiring, and what the monitors are to say of each. Rigs are those of the
+package; the defect is in what reaches the plant or in what the unit decides, never in a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torqueloop as tl
+from torqueloop.configs import installed
+from torqueloop.hil.ecu.config import load_tcu_config
+
+SOFT, SOLENOIDS = "desk_zf_8hp70", "desk_mb_7226_solenoids"
+#: the C unit behind the solenoids
+C_UNIT = Path(tl.__file__).parent / "configs/examples/external/mb_7226.c"
+
+
+@dataclass(frozen=True)
+class Defect:
+    """One defect."""
+
+    name: str
+    rig: str
+    #: values of the rig file, from a folder to write into
+    plant: Callable[[Path], dict[str, Any]]
+    #: the monitor that fails, alone, and what its sentence holds
+    monitor: str
+    says: str
+    duration_s: float = 25.0
+
+
+def values(**overrides: Any) -> Callable[[Path], dict[str, Any]]:
+    return lambda folder: {key.replace("__", "."): value for key, value in overrides.items()}
+
+
+def inputs(**links: Any) -> Callable[[Path], dict[str, Any]]:
+    """Other sources of pressures."""
+    return lambda folder: {f'inputs."{name}.p"': link for name, link in links.items()}
+
+
+def unit(**keys: Any) -> Callable[[Path], dict[str, Any]]:
+    """Values of the soft control unit."""
+    return lambda folder: {"ecu.tcu.options.set": {key.replace("__", "."): value for key, value in keys.items()}}
+
+
+def shift(name: str, **changes: dict[str, dict[str, Any]]) -> Callable[[Path], dict[str, Any]]:
+    """Laws of one shift: phase={element: {key: value}}, or phase={"": {key of the phase: value}}."""
+
+    def plant(folder: Path) -> dict[str, Any]:
+        tcu = load_tcu_config(installed("tcu")["soft_zf_8hp70"])
+        phases = [p.model_dump(exclude_none=True) for p in tcu.phases(name)]
+        for phase in phases:
+            for element, keys in changes.get(phase["name"], {}).items():
+                if element:
+                    phase["elements"][element] = {k: v for k, v in keys.items() if v is not None}
+                else:
+                    phase.update(keys)
+        return {"ecu.tcu.options.set": {f"shifts.{name}": {"phases": phases}}}
+
+    return plant
+
+
+def c_unit(*edits: tuple[str, str], **overrides: Any) -> Callable[[Path], dict[str, Any]]:
+    """The shift controller in C with some lines of its source changed."""
+
+    def plant(folder: Path) -> dict[str, Any]:
+        text = C_UNIT.read_text()
+        for old, new in edits:
+            assert text.count(old) == 1, old
+            text = text.replace(old, new)
+        (folder / "wrong.c").write_text(text)
+        return {"ecu.egs.start": str(folder / "wrong.c"), **{k.replace("__", "."): v for k, v in overrides.items()}}
+
+    return plant
+
+
+def kicked_down(folder: Path) -> dict[str, Any]:
+    """Kick-down at 100 km/h by a unit whose lines let every gear go down there, whatever the turbine does then."""
+    up = {name: [*points[:3], (85.0, 9.9e3), (100.0, 9.9e3)]
+          for name, points in load_tcu_config(installed("tcu")["soft_zf_8hp70"]).schedule.up.items()}  # fmt: skip
+    lines = {"turbine_max_rpm": 2e4, "turbine_force_up_rpm": 2e4, "up": up,
+             "kick_down": {"2-1": 1e3} | dict.fromkeys(("8-7", "7-6", "6-5", "5-4", "4-3", "3-2"), 9e3)}  # fmt: skip
+    return {
+        "ecu.tcu.options.set": {f"schedule.{key}": value for key, value in lines.items()},
+        "driver.pedal": [[0.0, 0.0], [2.0, 0.0], [2.5, 0.49], [17.0, 0.49], [17.1, 1.0]],
+        "driver.kickdown": [[0.0, 0], [17.1, 0], [17.1, 1]],
+    }
+
+
+#: a gear of the 8HP70 in the form of the soft unit's file
+def gear(*elements: str, ratio: float) -> dict[str, Any]:
+    return {"elements": list(elements), "ratio": ratio, "torque": dict.fromkeys(elements, 1.0)}
+
+
+DEFECTS = (
+    Defect("elements swapped", SOFT,
+           inputs(C="TCU_Pressure_1.p_D", D="TCU_Pressure_1.p_C"), "direction", "A+B+D are closed, which is R"),
+    Defect("reverse table in D", SOFT,
+           unit(gears__1=gear("A", "B", "D", ratio=4.69565)), "direction", "In D the car drove backwards"),
+    Defect("late acknowledge", SOLENOIDS,
+           c_unit(("    s->limit = up && s->driver > 60.0 ? 0.7 * s->driver : 0.0;",
+                   "    /* waits 50 ms for the acknowledge, and asks again 50 ms later */\n"
+                   "    s->limit = up && s->driver > 60.0 && fmod(s->in_phase_s, 0.1) < 0.05 ? 0.7 * s->driver : 0.0;"),
+                  bus__car__cycle_s={"MS_212": 0.1}), "late_answer", "later than the control unit waits"),
+    Defect("overlap too early", SOFT,
+           shift("1-2", torque={"C": {"law": "torque", "end": 1.35}, "E": {"law": "torque", "start": 0.5, "end": 3.0}},
+                 inertia={"C": {"law": "torque", "end": 1.0}}), "tie_up", "A+B+C+E work against each other"),
+    Defect("overlap too late", SOFT,
+           shift("1-2", fill={"C": {"law": "open", "ramp_s": 0.0}},
+                 torque={"C": {"law": "open", "ramp_s": 0.0}, "E": {"law": "kiss"}, "": {"until": "time"}}),
+           "flare", "flares"),
+    Defect("stuck pressure", SOFT,
+           values(faults=[{"signal": "input.E.p", "kind": "value", "value": 6.0e5, "from_s": 3.4}]),
+           "tie_up", "work against each other"),
+    Defect("wrong told gear", SOLENOIDS,
+           c_unit(("f->data[2] = (uint8_t)(s->target << 4 | s->gear);",
+                   "f->data[2] = (uint8_t)(s->target << 4 | (s->gear == 3 ? 2 : s->gear));")),
+           "other_gear", "says 2, engaged is 3"),
+    Defect("hunting thresholds", SOLENOIDS,
+           c_unit(("#define DOWN 0.66", "#define DOWN 1.3"), ("s->in_gear_s < 0.8", "s->in_gear_s < 0.1")),
+           "hunting", "hunt"),
+    Defect("park at speed", SOLENOIDS,
+           c_unit(("f->data[2] = (uint8_t)(s->target << 4 | s->gear);",
+                   "f->data[2] = (uint8_t)(s->w_out > 100.0 ? 13 << 4 | 13 : s->target << 4 | s->gear);")),
+           "park", "closes the park lock"),
+    Defect("never locks", SOFT, unit(lockup__close_rpm=1e4, lockup__open_rpm=9e3), "lock_up", "never locked", 45.0),
+    Defect("fill too short", SOFT,
+           unit(elements__E__fill_s=0.0, elements__E__kiss_bar=0.3, elements__E__fill_bar=0.3), "flare", "flares"),
+    Defect("ramp too steep", SOFT,
+           shift("1-2", inertia={"E": {"law": "line"}, "": {"duration_s": 0.2}}), "shift_hard", "is hard"),
+    Defect("sensor frozen", SOFT,
+           lambda folder: {'outputs."HIL_Speeds.n_output"': {"signal": "out.w", "gain": 0.0, "offset": 30.0}},
+           "told_speed", "HIL_Speeds.n_output"),
+    Defect("output speed halved", SOFT,
+           lambda folder: {'outputs."HIL_Speeds.n_output"': {"signal": "out.w", "gain": 0.5}},
+           "told_speed", "HIL_Speeds.n_output"),
+    Defect("downshift beyond the engine's limit", SOFT, kicked_down, "engine_speed", "beyond its limit"),
+    Defect("neutral in D", SOFT, inputs(E={"value": 0.0}), "no_drive", "E is open, which 2 needs"),
+    Defect("R in 6th", SOFT, unit(gears__6=gear("A", "B", "D", ratio=1.0)), "direction",
+           "A+B+D are closed, which is R"),
+)  # fmt: skip
