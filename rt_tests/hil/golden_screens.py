@@ -79,6 +79,8 @@ class Page(HTMLParser):
         self.tiles: list[list[str]] = []
         self._now, self._path, self._key = self.sections[""], [""], ""
         self._heading, self._cell = "", ""
+        #: depth of the tile that is read; 0: none is
+        self._tile = 0
         self.feed(re.sub(r"<svg.*?</svg>|<style.*?</style>", "", html, flags=re.S))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -93,6 +95,7 @@ class Page(HTMLParser):
             self._cell = ""
         if tag == "div" and "tile" in str(dict(attrs).get("class", "")).split():
             self.tiles.append([""] * 4)
+            self._tile = len(self._path)
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "h2":
@@ -107,6 +110,8 @@ class Page(HTMLParser):
             self._now.pairs[self._key] = self._cell
         while self._path and self._path.pop() != tag:
             pass
+        if len(self._path) < self._tile:
+            self._tile = 0
 
     def handle_data(self, data: str) -> None:
         inside = self._path
@@ -116,7 +121,7 @@ class Page(HTMLParser):
             self._cell += data
         else:
             self._now.text += data
-            if self.tiles and not self._now.tables:
+            if self._tile:
                 place = (
                     2 if "small" in inside else {"span": 0, "b": 1, "i": 3}.get(inside[-1], 1 if "b" in inside else -1)
                 )
@@ -125,9 +130,38 @@ class Page(HTMLParser):
 
 
 def shift_rows(g: Golden) -> list[list[Any]]:
-    """The table of shifts."""
+    """The table of shifts on the page, with their grade."""
+    return [[*row, About(s.comfort, 0.0, 0.02)] for row, s in zip(_shift_cells(g), g.shifts, strict=True)]
+
+
+def console_shift_rows(g: Golden) -> list[list[Any]]:
+    """The same on the console: with flare in 1/min and heat in kJ."""
+    return [[*row, About(s.flare * RPM), About(s.energy / 1e3, 1e-9, 1e-9), About(s.comfort, 0.0, 0.02)]
+            for row, s in zip(_shift_cells(g), g.shifts, strict=True)]  # fmt: skip
+
+
+def _shift_cells(g: Golden) -> list[list[Any]]:
     return [[f"{s.old}→{s.new}", About(s.begin_s), About(s.end_s - s.begin_s), About(s.a_min), About(s.a_max)]
             for s in g.shifts]  # fmt: skip
+
+
+def strip_is_wrong(g: Golden, rows: dict[str, str], ratios: dict[str, float]) -> list[str]:
+    """Cells of the strip of gears that are not what was recorded in the middle of their part of the run: the number
+    that was received; for engaged gears the ratio of the speeds."""
+    wrong = []
+    for name, cells in rows.items():
+        for k, cell in enumerate(cells):
+            at = min(int(np.searchsorted(g.t, (k + 0.5) / len(cells) * g.t[-1])), len(g.t) - 1)
+            # at standstill every ratio fits
+            if not cell.isdigit() or (name == "engaged" and abs(g.w_out[at]) < 2.0):
+                continue
+            if name == "engaged":
+                right = abs(g.w_in[at] - ratios[cell] * g.w_out[at]) <= 2e-3 * abs(g.w_in[at]) + 0.2
+            else:
+                signal = {"asked": "gear_target", "told": "gear_actual"}[name]
+                right = any(g.run[n][at] == float(cell) for n in g.run.units if n.endswith("." + signal))
+            wrong += [] if right else [f"{name} cell {k}: {cell}"]
+    return wrong
 
 
 def quality_rows(g: Golden) -> list[list[Any]]:

@@ -20,6 +20,7 @@ from golden_screens import (
     MODES,
     RECEIVED,
     Page,
+    console_shift_rows,
     drawn_lines,
     energy_rows,
     follows,
@@ -30,6 +31,7 @@ from golden_screens import (
     shift_rows,
     shows,
     spans,
+    strip_is_wrong,
     tiles,
 )
 
@@ -174,6 +176,9 @@ def test_every_table_of_the_page_has_a_second_definition_and_shows_it(run: Run, 
             rows_are(section.tables[0][1], shift_rows(g), title)
         elif title == "Shift quality":
             rows_are(section.tables[0][1], quality_rows(g), title)
+        elif title == "Monitors":
+            rows = [[m["state"], m["name"], m["value"]] for m in data["monitors"]]
+            assert [r[:3] for r in section.tables[0][1]] == rows
         elif title == "Gates and checks":
             rows = [
                 ["pass" if e["passed"] else "FAIL" if e.get("counts", True) else "note", e.get("text", "")]
@@ -278,7 +283,8 @@ def test_the_console_shows_head_shifts_buses_energy_and_judgement(run: Run, g: G
     assert f"{len(g.t) * g.run.tick_s:.3f} s" in head and g.run.stats["hash"] in head
     assert f"{len(g.t):,} ticks".replace(",", " ") in head
     if g.shifts:
-        rows_are(found["shifts"][1:], shift_rows(g), "shifts")
+        rows_are(found["shifts"][1:], console_shift_rows(g), "shifts")
+    _gears_on_the_console(run, g, data)
     buses = list(g.run.rig["bus"])
     for bus in buses:
         title = f"CAN received on {bus}" if len(buses) > 1 else "CAN received"
@@ -296,9 +302,22 @@ def test_the_console_shows_head_shifts_buses_energy_and_judgement(run: Run, g: G
             # a number stands right aligned below its heading
             assert cell.end() == heading.index(kind) + len(kind), (line, kind, columns)
     marks = [(m[1], m[2]) for m in re.finditer(r"^\s*(pass|FAIL|note)  (.+)$", run.console, re.M)]
-    wanted = [(_mark(e), e.get("name") or e["text"]) for e in [*data["gates"], *data["checks"]]]
+    told = [*data["gates"], *(c for c in data["checks"] if not c["passed"])]
+    wanted = [(_mark(e), e.get("name") or e["text"]) for e in told]
+    passed = sum(c["passed"] for c in data["checks"])
+    assert f"{passed} of {len(data['checks'])} checks of every run passed" in run.console
     assert len(marks) == len(wanted)
     assert all(mark == m and text.startswith(t) for (mark, text), (m, t) in zip(marks, wanted, strict=True))
+
+
+def _gears_on_the_console(run: Run, g: Golden, data: dict[str, Any]) -> None:
+    """The sentence, the strip of gears, and how many monitors passed."""
+    assert data["summary"] and data["summary"] in re.sub(r"\s+", " ", run.console)
+    rows = dict(re.findall(r"^(asked|told|engaged) +(\S{64})$", run.console, re.M))
+    assert "engaged" in rows and not strip_is_wrong(g, rows, g.run.ratios)
+    assert "".join(dict.fromkeys(c for c in rows["engaged"] if c.isdigit())), "a gear was engaged"
+    states = [m["state"] for m in data["monitors"]]
+    assert f"{states.count('passed')} of {len(states)} monitors passed" in run.console
 
 
 def _mark(entry: dict[str, Any]) -> str:
