@@ -4,10 +4,18 @@
     python scripts/manual.py pages                  write docs/cli.md and docs/api.md from the program itself
     python scripts/manual.py build                  build/manual (extra [docs]), then every link and anchor of it
     python scripts/manual.py code [PAGE...] [--cheap]   run every code block; --cheap: those that take no simulation
+    python scripts/manual.py numbers [PAGE...]      hold every number that a command prints against the command
 
 Code: fenced blocks of a page are run in their order in one empty folder: `bash` by bash (with `torqueloop` on the
-path), `python` with what earlier blocks of the page said, `toml` is parsed (and written, where its first line is
-"# file: NAME"). A block after a comment "<!-- not run: WHY -->" is not run, and counted as such.
+path), `python` with what earlier blocks of the page said. A `toml` block that is a whole file (its first line is
+"# file: NAME" or `extends = ...`) must pass `torqueloop check`; a part of a rig file stands after a comment
+"<!-- in a rig: extends = ... -->" with the lines that make it one, and is checked with them; other parts are parsed.
+Every run that a block leaves must have passed, and the lines behind a `print` that begin with "# " must be what it
+prints. A block after a comment "<!-- not run: WHY -->" is not run, and counted as such; one after "<!-- fails: WHY -->"
+leaves a run that fails.
+
+Numbers: a paragraph, list or table after a comment "<!-- numbers of: COMMAND -->" has only numbers that the command
+prints (run in the checkout), to the digits that are shown. Run before a release.
 """
 
 from __future__ import annotations
@@ -30,6 +38,13 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS, SITE = ROOT / "docs", ROOT / "build" / "manual"
 BLOCK = re.compile(r"^(?P<before>[^\n]*)\n```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = re.compile(r"<!-- not run: (.+?) -->")
+#: lines before a block that is a part of a rig file
+IN_A_RIG = re.compile(r"<!-- in a rig: (.+?) -->")
+FAILS = re.compile(r"<!-- fails: (.+?) -->")
+#: first line of a block that is a whole file
+WHOLE = re.compile(r"# file: (?P<name>\S+)\n|extends = |# file of ")
+#: what is printed below this is rounding: it may be larger or smaller by a factor of ten [1]
+ROUNDING = 1e-8
 #: kinds that are looked at; others are prose
 KINDS = ("bash", "python", "toml")
 #: longest block [s]
@@ -46,6 +61,10 @@ class Block:
     text: str
     #: why it is not run; empty: it is
     why_not: str = ""
+    #: lines that make a whole rig file of a part; empty: it is none
+    rig: str = ""
+    #: the run it leaves fails, as the page says
+    fails: bool = False
 
     @property
     def place(self) -> str:
@@ -59,7 +78,10 @@ def blocks(page: Path) -> Iterator[Block]:
         why = NOT_RUN.search(match["before"])
         if match["kind"] in KINDS or why:
             line = text.count("\n", 0, match.start("kind"))
-            yield Block(page, line, match["kind"], match["text"], why[1] if why else "")
+            rig, fails = IN_A_RIG.search(match["before"]), FAILS.search(match["before"])
+            yield Block(
+                page, line, match["kind"], match["text"], why[1] if why else "", rig[1] if rig else "", bool(fails)
+            )
 
 
 def run_page(page: Path, found: list[Block], cheap: bool) -> list[str]:
@@ -79,7 +101,7 @@ def run_page(page: Path, found: list[Block], cheap: bool) -> list[str]:
             if block.why_not or (cheap and block.kind != "toml"):
                 continue
             begun = time.perf_counter()
-            failure = _run(block, before, Path(folder), env)
+            failure = _run(block, before, Path(folder), env, cheap)
             took = time.perf_counter() - begun
             print(f"{'FAILED' if failure else 'ok':6s} {took:6.1f} s  {block.kind:6s} {block.place}", flush=True)
             if failure:
@@ -87,17 +109,26 @@ def run_page(page: Path, found: list[Block], cheap: bool) -> list[str]:
     return failures
 
 
-def _run(block: Block, before: list[str], folder: Path, env: dict[str, str]) -> str:
+def _run(block: Block, before: list[str], folder: Path, env: dict[str, str], cheap: bool) -> str:
     """Why a block failed; empty: it did not."""
     if block.kind == "toml":
         try:
             tomllib.loads(block.text)
         except tomllib.TOMLDecodeError as error:
             return str(error)
-        name = re.match(r"# file: (\S+)\n", block.text)
-        if name:
-            (folder / name[1]).write_text(block.text, encoding="utf-8")
-        return ""
+        whole = WHOLE.match(block.text)
+        name = whole["name"] if whole and whole["name"] else f"block{block.line}.toml"
+        if not whole and not block.rig:
+            return ""
+        (folder / name).write_text(
+            block.rig.replace("; ", "\n") + "\n" * bool(block.rig) + block.text, encoding="utf-8"
+        )
+        # a sketch is read by the command that follows it
+        if cheap or name.endswith(".sketch.toml"):
+            return ""
+        command = ["torqueloop", "check", name]
+        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=LIMIT_S)
+        return "" if done.returncode == 0 else f"torqueloop check: {(done.stdout + done.stderr)[-2000:]}"
     if block.kind == "bash":
         command = ["bash", "-euo", "pipefail", "-c", block.text]
     else:
@@ -109,11 +140,47 @@ def _run(block: Block, before: list[str], folder: Path, env: dict[str, str]) -> 
         script.write_text("\n".join([*before, block.text]), encoding="utf-8")
         before.append(block.text)
         command = [sys.executable, str(script)]
+    there = set(folder.rglob("run.json"))
     try:
         done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
         return f"took longer than {LIMIT_S} s"
-    return "" if done.returncode == 0 else f"status {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}"
+    if done.returncode:
+        return f"status {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}"
+    return _shown(block, done.stdout) or _judged(set(folder.rglob("run.json")) - there, block.fails, env)
+
+
+def _judged(runs: set[Path], fails: bool, env: dict[str, str]) -> str:
+    """Why the runs of a block are not what the page says: each passes, or fails where it says so."""
+    for run in sorted(runs):
+        done = subprocess.run(["torqueloop", "report", str(run.parent)], env=env, capture_output=True, text=True)
+        if (done.returncode == 0) == fails:
+            verdict = "did not fail as the page says" if fails else "did not pass"
+            return f"the run {run.parent.name} {verdict}: {(done.stdout + done.stderr)[-1500:]}"
+    return ""
+
+
+def _shown(block: Block, printed: str) -> str:
+    """Why what a page shows behind `print` is not what was printed; only the last lines are the block's own."""
+    lines = block.text.splitlines()
+    shown = [b[2:] for a, b in zip(lines, lines[1:], strict=False) if "print(" in a and b.startswith("# ")]
+    if block.kind != "python" or not shown:
+        return ""
+    told = printed.splitlines()[-len(shown) :]
+    wrong = [f"{a!r}, printed {b!r}" for a, b in zip(shown, told, strict=False) if not _alike(a, b)]
+    return "" if not wrong and len(told) == len(shown) else f"shown {'; '.join(wrong) or shown}"
+
+
+def _alike(shown: str, printed: str) -> bool:
+    """The same text; numbers to the digits that are shown, rounding by its order of magnitude."""
+    number = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+    if number.sub("#", shown) != number.sub("#", printed):
+        return False
+    for a, b in zip(number.findall(shown), number.findall(printed), strict=True):
+        small = max(abs(float(a)), abs(float(b))) < ROUNDING
+        if a != b and not (small and 0.1 <= abs(float(b) / (float(a) or 1e-300)) <= 10.0):
+            return False
+    return True
 
 
 def code(pages: list[Path], cheap: bool) -> int:
@@ -131,6 +198,44 @@ def code(pages: list[Path], cheap: bool) -> int:
     for failure in failures:
         print(failure, file=sys.stderr)
     return 1 if failures else 0
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+NUMBERS_OF = re.compile(r"<!-- numbers of: (?P<command>.+?) -->\n(?P<text>.+?)(?=\n\n|\Z)", re.DOTALL)
+#: a number by itself: not the 4 of "4HP22" or of a name, nor the exponent of a unit
+NUMBER = re.compile(r"(?<![\w./^-])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w^]|\.\d|/\w)")
+
+
+def unprinted(text: str, printed: str) -> list[str]:
+    """The numbers of a text that are not among those printed, rounded to the digits of the text."""
+    known = [float(n) for n in re.findall(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?", printed)]
+    missing = []
+    for shown in NUMBER.findall(re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)):
+        digits, _, exponent = shown.partition("e")
+        step = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
+        if not any(abs(float(shown) - n) <= 0.501 * step for n in known):
+            missing.append(shown)
+    return missing
+
+
+def numbers(pages: list[Path]) -> int:
+    """Run the commands of the pages, hold their numbers against what they print."""
+    printed: dict[str, str] = {}
+    status = 0
+    for page in pages:
+        for match in NUMBERS_OF.finditer(page.read_text(encoding="utf-8")):
+            command = match["command"]
+            if command not in printed:
+                env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "200"}
+                done = subprocess.run(command, shell=True, cwd=ROOT, env=env, capture_output=True, text=True)
+                printed[command] = done.stdout + done.stderr
+            missing = unprinted(match["text"], printed[command])
+            status |= bool(missing)
+            print(f"{'FAILED' if missing else 'ok':6s} {page.relative_to(ROOT)}: {command}")
+            print("".join(f"       {n} is not printed by it\n" for n in missing), end="")
+    print(f"{len(printed)} commands")
+    return status
 
 
 # --- links ----------------------------------------------------------------------------------------------------------
@@ -200,7 +305,7 @@ def build() -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=["pages", "build", "code"])
+    parser.add_argument("what", choices=["pages", "build", "code", "numbers"])
     parser.add_argument("pages", nargs="*", type=Path)
     parser.add_argument("--cheap", action="store_true", help="TOML only")
     options = parser.parse_args()
@@ -213,7 +318,7 @@ def main() -> None:
     if options.what == "build":
         raise SystemExit(build())
     pages = [p.resolve() for p in options.pages] or [*sorted(DOCS.rglob("*.md")), ROOT / "README.md"]
-    raise SystemExit(code(pages, options.cheap))
+    raise SystemExit(numbers(pages) if options.what == "numbers" else code(pages, options.cheap))
 
 
 if __name__ == "__main__":

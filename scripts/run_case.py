@@ -82,11 +82,30 @@ def main(arguments: list[str] | None = None) -> int:
         if not good:
             status = max(status, 1)
     table.show()
+    if not given.convergence:
+        for line in summary(given.directories, results):
+            print(line, file=sys.stderr)
     if studies:
         overview(studies, given.out / "convergence.png")
     if given.json is not None:
         given.json.write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return status
+
+
+def summary(directories: list[str], results: list[dict[str, Any]]) -> list[str]:
+    """A line for each folder of cases: how many are compared, how many agree exactly, the worst of the others."""
+    folders: dict[str, list[dict[str, Any]]] = {}
+    for directory in directories:
+        found = [r for r in results if r["case"] == Path(directory).resolve().name]
+        folders.setdefault(Path(directory).resolve().parent.name, []).extend(found)
+    lines = []
+    for folder, cases in folders.items():
+        compared = [r for r in cases if not (r["unsupported"] or r["failure"])]
+        beyond = sorted(((r["max_error_beyond"], r["case"]) for r in compared if r["max_error_beyond"]), reverse=True)
+        worst = ", ".join(f"{error:.1e} in {case}" for error, case in beyond) or "none"
+        exact = len(compared) - len(beyond)
+        lines.append(f"{folder}: {len(compared)} of {len(cases)} compared, beyond 0 in {exact}; others: {worst}")
+    return lines
 
 
 class Table:

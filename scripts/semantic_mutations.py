@@ -254,11 +254,11 @@ class WrongName(Rewrite):
 CLASSES = (UnitFactor, DroppedConversion, Sign, MinMax, StaleSample, OffByOne, SwappedNames, WrongName)
 
 
-def modules() -> list[Path]:
+def modules(root: Path) -> list[Path]:
     """The modules of SCOPE, relative to the checkout."""
-    folders = [ROOT / name for name in SCOPE]
+    folders = [root / name for name in SCOPE]
     found = [p for f in folders for p in ([f] if f.suffix == ".py" else sorted(f.rglob("*.py")))]
-    return [p.relative_to(ROOT) for p in found]
+    return [p.relative_to(root) for p in found]
 
 
 class Places(Visitor):  # type: ignore[misc]
@@ -272,19 +272,19 @@ class Places(Visitor):  # type: ignore[misc]
         return node
 
 
-def places(kind: type[Rewrite]) -> list[tuple[Path, int]]:
+def places(root: Path, kind: type[Rewrite]) -> list[tuple[Path, int]]:
     """(module, occurrence) of every error of a class."""
     found = []
-    for module in modules():
+    for module in modules(root):
         visitor = Places(kind)
-        visitor.walk(get_ast((ROOT / module).read_text(encoding="utf-8")))
+        visitor.walk(get_ast((root / module).read_text(encoding="utf-8")))
         found += [(module, k) for k in range(visitor.count)]
     return found
 
 
-def mutated(kind: type[Rewrite], module: Path, occurrence: int) -> tuple[str, str]:
+def mutated(root: Path, kind: type[Rewrite], module: Path, occurrence: int) -> tuple[str, str]:
     """(source, the same with the error); equal where there is none that can be imported."""
-    code = (ROOT / module).read_text(encoding="utf-8")
+    code = (root / module).read_text(encoding="utf-8")
     new = mutate_code(code, kind(), occurrence) or code
     try:
         same = ast.dump(ast.parse(code)) == ast.dump(ast.parse(new))
@@ -300,27 +300,29 @@ def changed(before: str, after: str) -> tuple[str, str]:
     )
 
 
-def drawn(seed: int, count: int) -> list[tuple[type[Rewrite], Path, int]]:
+def drawn(root: Path, seed: int, count: int) -> list[tuple[type[Rewrite], Path, int]]:
     """So many different errors: a class, then one of its places."""
     rng = random.Random(seed)
-    left = {kind: places(kind) for kind in CLASSES}
+    left = {kind: places(root, kind) for kind in CLASSES}
     made: list[tuple[type[Rewrite], Path, int]] = []
     while len(made) < count:
         kind = rng.choice([k for k in CLASSES if left[k]])
         module, k = left[kind].pop(rng.randrange(len(left[kind])))
-        before, after = mutated(kind, module, k)
+        before, after = mutated(root, kind, module, k)
         if before != after:
             made.append((kind, module, k))
     return made
 
 
-def tests_for(module: Path) -> list[str]:
+def tests_for(root: Path, module: Path) -> list[str]:
     """The golden runs, and the test files that import the module or what imports it from its folder."""
     dotted = "torqueloop." + ".".join(module.with_suffix("").parts)
     folder, name = dotted.rsplit(".", 1)
     pattern = re.compile(rf"{re.escape(dotted)}\b|from {re.escape(folder)} import .*\b{name}\b")
-    own = [p for p in sorted((ROOT / "rt_tests").rglob("test_*.py")) if pattern.search(p.read_text(encoding="utf-8"))]
-    names = [str(p.relative_to(ROOT / "rt_tests")) for p in own if p.parent.name in ("unit", "hil")]
+    own = [p for p in sorted((root / "rt_tests").rglob("test_*.py")) if pattern.search(p.read_text(encoding="utf-8"))]
+    if module.parts[:2] == ("hil", "ecu"):
+        own += sorted((root / "rt_tests" / "hil").glob("test_tcu_*.py"))
+    names = [str(p.relative_to(root / "rt_tests")) for p in own if p.parent.name in ("unit", "hil")]
     return list(dict.fromkeys([GOLDEN[0], *names, GOLDEN[1]]))
 
 
@@ -333,11 +335,11 @@ def prepare(copy: Path) -> None:
 
 def plant(copy: Path, kind: type[Rewrite], module: Path, occurrence: int) -> dict[str, Any]:
     """What came of one error."""
-    tests = " ".join(tests_for(module))
+    tests = " ".join(tests_for(copy, module))
     command = (
         f"{sys.executable} -m pytest -c ../pyproject.toml --rootdir .. -q -x --no-header --tb=line -p no:cacheprovider"
     )
-    before, after = changed(*mutated(kind, module, occurrence))
+    before, after = changed(*mutated(copy, kind, module, occurrence))
     with use_mutation(copy / module, kind(), occurrence), contextlib.chdir(copy / "rt_tests"):
         outcome, output = run_tests(f"{command} -m 'not long and not proof' {tests}", PATIENCE_S)
     by = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
@@ -354,16 +356,15 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the draw, plant nothing")
     parser.add_argument("--out", type=Path, default=None, help="JSON of the results")
     given = parser.parse_args()
-    errors = drawn(given.seed, given.count)
     if given.list:
-        for kind, module, k in errors:
-            before, after = changed(*mutated(kind, module, k))
+        for kind, module, k in drawn(ROOT, given.seed, given.count):
+            before, after = changed(*mutated(ROOT, kind, module, k))
             print(f"{kind.__name__} {module}\n    {before}\n    {after}")
         return 0
     prepare(copy := BUILD / f"semantic_{given.seed}")
     os.environ["PYTHONPATH"] = str(copy)
     results = []
-    for number, (kind, module, k) in enumerate(errors, 1):
+    for number, (kind, module, k) in enumerate(drawn(copy, given.seed, given.count), 1):
         results.append(found := plant(copy, kind, module, k))
         said = f"caught by {found['by']}" if found["caught"] else "SURVIVED"
         print(

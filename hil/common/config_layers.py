@@ -30,6 +30,9 @@ Place = tuple[str, ...]
 #: what errors name as the file of a value that was set from outside
 OUTSIDE = "--set"
 
+#: keys that mean something to one kind of control unit or vehicle: a table of another kind does not inherit them
+OF_KIND = ("start", "options", "sensors", "actuators")
+
 
 @dataclass
 class Layers:
@@ -178,6 +181,9 @@ def _mark(origins: dict[Place, str], place: Place, value: Any, file: str) -> Non
 
 
 def _merge(lower: dict[str, Any], upper: dict[str, Any]) -> None:
+    if "kind" in upper and lower.get("kind", upper["kind"]) != upper["kind"]:
+        for key in OF_KIND:
+            lower.pop(key, None)
     for key, value in upper.items():
         if isinstance(value, dict) and isinstance(lower.get(key), dict):
             _merge(lower[key], value)

@@ -23,7 +23,7 @@ from torqueloop.hil.rig.run.session import run_rig
 #: rig -> duration [s]: a rig of each kind, long enough for a shift
 KINDS = {
     "desk_4hp22": 12.5,
-    "desk_4hp22_mounts": 4.0,
+    "desk_4hp22_mounts": 8.0,
     "desk_vw_mlb": 9.0,
     # beside those that every test run looks at
     "desk_4hp22_solenoids": 8.0,

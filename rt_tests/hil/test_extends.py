@@ -15,6 +15,7 @@ from torqueloop.core.describe.errors import ConfigError, UnknownKeyError
 from torqueloop.hil import cli
 from torqueloop.hil.common.config_layers import parse_overrides
 from torqueloop.hil.results.files import read_run_info, write_run_info
+from torqueloop.hil.results.links import PeerStats
 from torqueloop.hil.rig.describe.config import load_rig_config
 from torqueloop.hil.rig.describe.plan import load_plan
 from torqueloop.hil.rig.run.replay import ReplayError, replay
@@ -163,3 +164,31 @@ def test_set_on_the_command_line_is_in_effect_and_recorded(tmp_path: Path) -> No
     assert info["overrides"] == {"gates.nothing_lost": "recording_lost >= 0", "rig.name": "x"} and info["rig"] == "x"
     done = CliRunner().invoke(cli.app, [*arguments, "--out", str(tmp_path / "s"), "--set", "clock.tick=1"])
     assert done.exit_code == 2 and "unknown key 'tick'" in done.output and not (tmp_path / "s").exists()
+
+
+def test_a_table_of_another_kind_inherits_nothing_that_belonged_to_the_old_one(tmp_path: Path) -> None:
+    """What a soft TCU starts with and its options are nothing to a control unit on the bus, or to a compiled one."""
+    write(tmp_path / "base.toml", 'extends = "desk_vw_mlb"\n')
+    hardware = write(tmp_path / "bench.toml", 'extends = "base.toml"\n[ecu.tcu]\nkind = "hardware"\n')
+    tcu = load_rig_config(hardware).ecu["tcu"]
+    assert (tcu.kind, tcu.start, tcu.options) == ("hardware", None, {}) and tcu.bus == ["powertrain", "car"]
+    same = write(tmp_path / "same.toml", 'extends = "base.toml"\n[ecu.tcu]\nkind = "soft_tcu"\n')
+    assert load_rig_config(same).ecu["tcu"] == load_rig_config(tmp_path / "base.toml").ecu["tcu"]
+    wrong = write(tmp_path / "wrong.toml", 'extends = "base.toml"\n[ecu.tcu]\nkind = "hardware"\nstart = "x.toml"\n')
+    with pytest.raises(ConfigError, match="nobody starts a control unit of kind hardware"):
+        load_rig_config(wrong)
+
+
+class Careless(Unit):
+    """Its counts are where the name of its place belongs."""
+
+    def stop(self) -> PeerStats:
+        return PeerStats({"shifts": 3})  # type: ignore[arg-type]
+
+
+def test_counts_in_the_wrong_place_are_told_and_leave_a_run_that_can_be_read(tmp_path: Path) -> None:
+    result = run_rig(DESK, "virtual", 0.2, tmp_path / "run", progress=False, html=False, ecus={"tcu": Careless()})
+    info = read_run_info(result.out)
+    assert info is not None and info.state == "ended" and info.stats is not None
+    assert info.stats.peers["tcu"] == PeerStats("in process")
+    assert any("PeerStats(told={...})" in reason for reason in info.stats.degraded)

@@ -99,7 +99,8 @@ def rows_are(found: Sequence[Sequence[str]], wanted: Sequence[Sequence[Any]], wh
 
 def test_report_json_has_shifts_criteria_and_energy(run: Run, g: Golden) -> None:
     data = json.loads((run.path / "report.json").read_text())
-    assert data["passed"] == (data["exit_status"] == 0) and data["incomplete"] == data["rebuilt_from_recording"] == []
+    assert data["passed"], "the shipped rig drives as its schedule asks"
+    assert data["exit_status"] == 0 and data["incomplete"] == data["rebuilt_from_recording"] == []
     assert len(data["shifts"]) == len(data["shift_quality"]) == len(g.shifts)
     for found, quality, s in zip(data["shifts"], data["shift_quality"], g.shifts, strict=True):
         assert (found["gear_from"], found["gear_to"]) == (s.old, s.new) == (quality["gear_from"], quality["gear_to"])

@@ -158,6 +158,15 @@ def test_lever_does_not_shift_into_an_overspeed_and_overspeed_forces_up() -> Non
     assert walk.steps(1, measured(1.0, force + 5.0, "2")) == [("2", "3")]
 
 
+def test_a_lever_two_gears_down_goes_by_one_where_two_would_overspeed() -> None:
+    """4-2 is a shift of its own there; where 2nd is too fast for the turbine, 3rd is not."""
+    config = load_tcu_config(Path(__file__).resolve().parents[2] / "configs/tcu/soft_6hp26.toml")
+    assert "4-2" in config.shifts and GearSelector(config).levers["2"] == 2
+    limit = config.schedule.turbine_max_rpm / config.gears["2"].ratio
+    assert GearSelector(config).select("4", measured(0.0, limit - 5.0, "2")) == "2"
+    assert GearSelector(config).select("4", measured(0.0, limit + 5.0, "2")) == "3"
+
+
 def test_a_shift_schedule_without_hysteresis_is_refused() -> None:
     data = CONFIG.model_dump()
     data["schedule"]["down"]["3-2"] = [(0.0, 550.0), (49.0, 550.0), (50.0, 1600.0), (51.0, 1200.0), (100.0, 1900.0)]

@@ -54,6 +54,20 @@ def test_times_of_a_shift() -> None:
     assert q.time == pytest.approx(0.8, abs=0.005) and q.fill == pytest.approx(0.2, abs=0.003)
 
 
+def test_a_command_belongs_to_a_shift_for_two_seconds() -> None:
+    """Of the changes of the target the last before the old ratio ends; one long before it is another shift's."""
+    signals = upshift()
+    for command, begin in ((1.0, 1.001), (1.25, 1.251), (1.5, 1.501), (3.0, None)):
+        columns = {name.replace(".", "__"): signals[name] for name in signals.names}
+        columns["TCU__gear_target"] = np.where(signals.t <= command + 1e-9, 1.0, 2.0)
+        late = judged(recorded(**columns))
+        assert late.begin_s == pytest.approx(shifts(gear_bands(signals, RATIOS))[0].begin_s if begin is None else begin)
+    long = {name.replace(".", "__"): np.repeat(signals[name], [2500, *[1] * 3999]) for name in signals.names}
+    long["TCU__gear_target"] = np.where(np.arange(6499) < 100, 1.0, 2.0)
+    (shift,) = shifts(gear_bands(recorded(**long), RATIOS))
+    assert shift.begin_s > 2.5 and judged(recorded(**long)).begin_s == pytest.approx(shift.begin_s)
+
+
 def test_flare_tie_up_and_heat() -> None:
     assert judged(upshift()).flare == 0.0 and judged(upshift(flare=35.0)).flare == pytest.approx(35.0, rel=1e-3)
     assert judged(upshift()).tie_up == 0.0 and judged(upshift(hole=1.5)).tie_up == pytest.approx(0.5)

@@ -158,7 +158,7 @@ class Ecu(ConfigTable):
                 if getattr(self, key):
                     raise BadValue(
                         "nobody starts a control unit of kind hardware", key=key, value=getattr(self, key),
-                        allowed="another kind",
+                        allowed=f'another kind; inherited from a file: without = ["ecu.NAME.{key}"]',
                     )  # fmt: skip
         return self
 

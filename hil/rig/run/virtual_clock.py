@@ -16,6 +16,7 @@ from torqueloop.hil.link.lockstep import LockstepClient
 from torqueloop.hil.link.pair import Pair
 from torqueloop.hil.link.sockets import PeerError
 from torqueloop.hil.realtime import rtenv
+from torqueloop.hil.results.files import VERSION, ResultError, parse, plain
 from torqueloop.hil.results.links import PeerStats
 from torqueloop.hil.rig.assemble.virtual_links import (
     VehicleStep,
@@ -167,6 +168,11 @@ def _stop_peer(run: LiveRun, name: str, what: str, stop: Callable[[], PeerStats]
     stats: object = stop()
     if not isinstance(stats, PeerStats):  # of a package that no type checker has seen
         run.degrade(f"{what} left a {type(stats).__name__} at its end; allowed: PeerStats")
+        stats = PeerStats()
+    try:
+        stats = parse(PeerStats, {"format": VERSION, **plain(stats)}, what)
+    except ResultError as error:
+        run.degrade(f"{what} left counts that cannot be read ({error}); its own belong into PeerStats(told={{...}})")
         stats = PeerStats()
     run.peer_stats[name] = stats if stats.place else replace(stats, place="in process")
 
