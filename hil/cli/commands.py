@@ -305,6 +305,9 @@ def report(
     mf4: Mf4Option = False,
     candump: CandumpOption = False,
     bus_log: BusLogOption = None,
+    weigh: Annotated[
+        bool, typer.Option("--weigh", help="Run the rig once with 10 % more of each assumed number; into the page.")
+    ] = False,
     as_json: JsonOption = False,
     out: MergedOption = None,
 ) -> None:
@@ -312,6 +315,7 @@ def report(
 
     Several runs of one rig: each is judged, and their times are added up.
     """
+    from torqueloop.hil.cli.facts import weigh_run
     from torqueloop.hil.record.bus_log import write_bus_log, write_candump
     from torqueloop.hil.record.mf4 import write_mf4
     from torqueloop.hil.report.write import UnwrittenReport, write_report
@@ -326,6 +330,8 @@ def report(
         info = read_run_info(run_dir)
         name, clock = (info.rig, info.clock) if info is not None else ("", "")
         gates = [*(gates or []), *_against(gate_against, run_dir.absolute().parent, name, clock, run_dir)]
+    if weigh:
+        weigh_run(run_dir)
     try:
         made = write_report(run_dir, gates, html=html)
     except UnwrittenReport as error:

@@ -7,11 +7,13 @@ torqueloop check --physics desk_4hp22           ranges, derivations and physics 
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from torqueloop.core.analyse.physics import Finding, findings
 from torqueloop.core.components.files import load
@@ -20,6 +22,8 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.provenance import Known, Statement, statements
 from torqueloop.hil.cli.check import kind_of
 from torqueloop.hil.record.run_folder import input_files
+from torqueloop.hil.report.assumed import WEIGHTS
+from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.describe.plan import load_plan
 
 #: what a weighed number is multiplied with
@@ -72,7 +76,7 @@ def weigh(rig: Path, progress: Callable[[int, int], None] = lambda done, of: Non
     if kind_of(rig) != "rig":
         raise ConfigError("only the numbers of a rig can be weighed", file=str(rig), allowed="a rig file")
     said = [s for s in assumed(rig) if s.table.startswith("components.") and s.value != 0.0]
-    jobs = [(str(rig), None), *((str(rig), (f"{s.table}.{s.key}", s.value * MORE)) for s in said)]
+    jobs = [(str(rig), {}), *((str(rig), _changed(rig, s)) for s in said)]
     measured = []
     with ProcessPoolExecutor() as pool:
         for result in pool.map(_measure, jobs):
@@ -86,14 +90,33 @@ def weigh(rig: Path, progress: Callable[[int, int], None] = lambda done, of: Non
     return sorted(weights, key=lambda w: -w.most)
 
 
-def _measure(job: tuple[str, tuple[str, float] | None]) -> dict[str, float]:
+def weigh_run(run_dir: Path) -> None:
+    """Leave the weights of a run's rig in its directory, for the report's page."""
+    info = read_run_info(run_dir)
+    if info is None or info.rig_file is None:
+        raise ConfigError("{key}: only the numbers of a rig can be weighed", key="weigh", value=str(run_dir))
+    weights = {f"{w.statement.table}.{w.statement.key}": w.changes for w in weigh(run_dir / info.rig_file)}
+    (run_dir / WEIGHTS).write_text(json.dumps(weights, indent=1), encoding="utf-8")
+
+
+def _changed(rig: Path, number: Statement) -> dict[str, Any]:
+    """Overrides of the rig file for 10 % more of a number; the vehicle has the car's mass, too."""
+    value = number.value * MORE
+    vehicle = load_plan(rig).config.vehicle
+    overrides: dict[str, Any] = {"plant.set": {f"{number.table}.{number.key}": value}}
+    mass = None if vehicle is None or vehicle.kind != "road" else f"components.{vehicle.car}.m_kg"
+    if f"{number.table}.{number.key}" == mass:
+        overrides["vehicle.options.set"] = {"body.mass_kg": value}
+    return overrides
+
+
+def _measure(job: tuple[str, dict[str, Any]]) -> dict[str, float]:
     """Metrics of one run; none where the number is refused (an integer, a bound)."""
     from torqueloop.hil.runs.recorded_run import run
 
-    rig, change = job
+    rig, changed = job
     with tempfile.TemporaryDirectory() as folder:
         try:
-            changed = None if change is None else {"plant.set": dict([change])}
             made = run(rig, out=Path(folder) / "run", overrides=changed)
         except ConfigError:
             return {}

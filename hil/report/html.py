@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torqueloop.hil.report import first_fault, plots
 from torqueloop.hil.report.analysis import Shift
+from torqueloop.hil.report.assumed import assumed_numbers
 from torqueloop.hil.report.console import RX_COLUMNS, bus_latencies, bus_title, simple
 from torqueloop.hil.report.latency import degraded
 from torqueloop.hil.report.latency_html import real_time
@@ -83,6 +84,7 @@ def render(report: Report) -> str:
             "head": ("stream", *STREAM_COLUMNS),
             "rows": [(n, *(getattr(s, k) for k in STREAM_COLUMNS)) for n, s in stats.recording.items()],
         },
+        assumed=_assumed(report.run.path),
         identity=_identity(report),
         metrics=sorted((k, v) for k, v in report.metrics.items() if v is not None),
         **_figures(report),
@@ -249,6 +251,28 @@ def _bus(title: str, bus: BusStats) -> dict[str, Any]:
         "errors": [(kind, n) for kind, n in errors.items() if n],
         "known": [(name, k.layout, k.period, k.protection, k.notes, k.source) for name, k in bus.known.items()],
     }
+
+
+def _assumed(run_dir: Path) -> dict[str, Any] | None:
+    found = assumed_numbers(run_dir)
+    if not found.said:
+        return None
+    weighed = found.weightiest
+    metrics = sorted({name for _, changes in weighed for name in changes})
+    return {
+        "said": found.said,
+        "number": len(found.numbers),
+        "metrics": ("number", "value", *metrics),
+        "weighed": [
+            (f"{s.table}.{s.key}", f"{s.value:g}", *(f"{100 * c[m]:+.2f} %" if m in c else "" for m in metrics))
+            for s, c in weighed
+        ],
+        "all": [
+            (Path(s.file).name, f"{s.table}.{s.key}", f"{s.value:g}",
+             "" if s.low is None else f"{s.low:g} .. {s.high:g}", s.reason)
+            for s in found.numbers
+        ],
+    }  # fmt: skip
 
 
 def _identity(report: Report) -> dict[str, Any]:

@@ -1,0 +1,71 @@
+"""The report's page tells how many numbers of the rig are assumed; --weigh adds which of them matter most."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_new_files import call
+
+import torqueloop as tl
+from torqueloop.hil.report.assumed import WEIGHTS
+
+
+def words(body: Mapping[str, Any], above: str | None = None) -> Iterator[str]:
+    """First word of what is said of each number, read from the files anew."""
+    source = body.get("source")
+    for key, value in body.items():
+        text = source.get(key, above) if isinstance(source, dict) else source if source is not None else above
+        if isinstance(value, dict) and key != "source":
+            yield from words(value, text)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool) and key != "source" and text:
+            yield re.match(r"\W*(\w+)", text)[1].lower()  # type: ignore[index]
+
+
+def page_of(run_dir: Path) -> str:
+    return unescape(re.sub(r"\s+", " ", (run_dir / "report.html").read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("rig", ["desk_4hp22", "desk_6hp26"])
+def test_the_page_counts_the_assumed_numbers_of_all_files(rig: str, tmp_path: Path) -> None:
+    tl.run(rig, clock="virtual", duration=0.5, out=tmp_path / "run", html=True)
+    files = (tmp_path / "run/config").rglob("*.toml")
+    said = [word for file in files for word in words(tomllib.loads(file.read_text()))]
+    assumed = said.count("assumed")
+    page = page_of(tmp_path / "run")
+    assert f"{assumed} of the {len(said)} numbers of this configuration that have a source are assumed." in page
+    assert assumed > 20 and "torqueloop report DIR --weigh" in page
+
+
+def test_weights_in_the_run_directory_are_shown_the_largest_first(tmp_path: Path) -> None:
+    tl.run("desk_4hp22", clock="virtual", duration=0.5, out=tmp_path / "run")
+    weights = {"components.car.m_kg": {"t_0_100_kmh_s": 0.08}, "components.engine.J_kgm2": {"t_0_100_kmh_s": -0.11}}
+    (tmp_path / "run" / WEIGHTS).write_text(json.dumps(weights))
+    call("report", tmp_path / "run")
+    page = page_of(tmp_path / "run")
+    assert page.index("components.engine.J_kgm2 0.31 -11.00 %".split()[0]) < page.index("components.car.m_kg")
+    assert "-11.00 %" in page and "+8.00 %" in page
+
+
+@pytest.mark.parametrize("broken", ["[1, 2]", "{", '{"components.car.m_kg": 3}'])
+def test_weights_that_are_none_are_not_shown(broken: str, tmp_path: Path) -> None:
+    tl.run("desk_4hp22", clock="virtual", duration=0.2, out=tmp_path / "run")
+    (tmp_path / "run" / WEIGHTS).write_text(broken)
+    call("report", tmp_path / "run")
+    assert "torqueloop report DIR --weigh" in page_of(tmp_path / "run")
+
+
+@pytest.mark.proof
+def test_weighing_is_one_command(tmp_path: Path) -> None:
+    tl.run("desk_4hp22", clock="virtual", out=tmp_path / "run", html=False)
+    call("report", tmp_path / "run", "--weigh")
+    weights = json.loads((tmp_path / "run" / WEIGHTS).read_text())
+    # a tenth more mass of a car that its power limits: a tenth more time, less what does not grow with it
+    assert 0.05 < weights["components.car.m_kg"]["t_0_100_kmh_s"] < 0.15
+    assert "Those that matter most" in page_of(tmp_path / "run")
