@@ -5,7 +5,7 @@ vehicle -> rig  {v, kind:"state", step, own_step, t, speed, a, F, F_hold, grade,
 either way      {v, kind:"bye", reason}
 
 Signs and units (SI): F_wheel [N] tractive force at the tyre contact, + drives the car forward, mean over the interval
-since the last message; I_wheel [N s] the same, integrated from the start of the run (so a lost message loses
+since the message before; I_wheel [N s] the same, integrated from the start of the run (so a lost message loses
 nothing); F [N] air drag and grade, + drives forward; F_hold [N] >= 0 what rolling resistance and brakes can hold;
 grade [rad] + uphill; brake 0..1.
 

@@ -27,6 +27,7 @@ from zmq.auth.thread import ThreadAuthenticator
 
 from torqueloop.hil.link.carriers import Carriers
 from torqueloop.hil.link.endpoints import CurveKeys, PeerError, check_endpoint
+from torqueloop.hil.link.mean_force import MeanForce
 from torqueloop.hil.link.messages import (
     REJECT_REASONS,
     ByeMessage,
@@ -214,7 +215,8 @@ class RigLink(threading.Thread):
     rig_slot (RIG_SLOT, written by the tick) -> newest step to the vehicle; a state that passes schema and stamps ->
     vehicle_slot (VEHICLE_SLOT). The tick judges the age of what is in the slot; this thread only measures.
 
-    carriers: bodies whose moments stand behind RIG_SLOT in rig_slot, and whose motion goes to carrier_slot; of one
+    every: ticks from one message to the next; its wheel force is the mean since the message before. carriers: bodies
+    whose moments stand behind RIG_SLOT in rig_slot, and whose motion goes to carrier_slot; of one
     that was not heard for age_limit_s the angular velocity is kept and its accelerations are 0 until it is.
     """
 
@@ -229,6 +231,7 @@ class RigLink(threading.Thread):
         carriers: Carriers | None = None,
         carrier_slot: Slot | None = None,
         age_limit_s: float = 0.05,
+        every: int = 1,
     ) -> None:
         super().__init__(name="vehicle-link", daemon=True)
         self._carriers, self._carrier_slot, self._age_limit_s = carriers or Carriers(), carrier_slot, age_limit_s
@@ -246,6 +249,7 @@ class RigLink(threading.Thread):
         self.reopened: int = 0
         self._rig_slot, self._vehicle_slot = rig_slot, vehicle_slot
         self._period_ms = max(1, round(1e3 * period_s))
+        self._every, self._force = every, MeanForce()
         self._stop_asked = threading.Event()
         self._send_ns: dict[int, int] = {}
         self._last_version: int | None = None
@@ -380,6 +384,10 @@ class RigLink(threading.Thread):
             return  # nothing new since the last message, or nothing written yet
         step, *rest = (float(x) for x in values)
         t, force, impulse, speed, s, brake, *moments = rest
+        newest = self._newest_sent
+        if newest is not None and newest.step < step < newest.step + self._every:
+            return
+        force = self._force.of(t, impulse, force)
         message = StepMessage(int(step), t, force, impulse, speed, s, brake, self._carriers.told(moments))
         try:
             self._socket.raw.send(encode(message), zmq.DONTWAIT)
@@ -390,6 +398,7 @@ class RigLink(threading.Thread):
         self._last_version = version
         self.sent += 1
         self._newest_sent = message
+        self._force.told(t, impulse)
         self._send_ns[message.step] = time.monotonic_ns()
         if len(self._send_ns) > 1024:
             del self._send_ns[next(iter(self._send_ns))]

@@ -89,8 +89,7 @@ def wait_for(condition: Callable[[], object], seconds: float = 5.0) -> None:
         time.sleep(0.002)
 
 
-# --- schema
-# ------------------------------------------------------------------------------------------------------------------
+# --- schema ----------------------------------------------------------------------------------------------------------
 def test_messages_survive_the_wire_unchanged() -> None:
     step = step_message(7, F_wheel=1234.5, I_wheel=-3.25, brake=1.0)
     state = StateMessage(7, 9, 0.007, 1.0, -0.5, -10.0, 200.0, 0.1, carrier={"w": [0.0, 0.1, 2.0]})
@@ -151,8 +150,7 @@ def test_coupling_residual_is_difference_at_equal_stamps() -> None:
     assert residual.received(state_message(99)) is None
 
 
-# --- endpoints
-# ---------------------------------------------------------------------------------------------------------------
+# --- endpoints -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "endpoint", ["tcp://127.0.0.1:0", "tcp://localhost:5555", "tcp://[::1]:5555", "ipc:///tmp/x", "inproc://x"]
 )
@@ -182,8 +180,7 @@ def test_port_in_use_is_named() -> None:
         LockstepClient(first.endpoint)
 
 
-# --- lockstep
-# ----------------------------------------------------------------------------------------------------------------
+# --- lockstep --------------------------------------------------------------------------------------------------------
 class LockstepRig(LockstepClient):
     def __init__(self, endpoint: str = ANY, **options: Any) -> None:
         super().__init__(endpoint, **{"timeout_s": 5.0, **options})
@@ -362,8 +359,7 @@ def test_curve_lets_only_known_vehicles_in(tmp_path: Path) -> None:
         context.term()
 
 
-# --- latest value
-# ------------------------------------------------------------------------------------------------------------
+# --- latest value ----------------------------------------------------------------------------------------------------
 class Link:
     """A RigLink with its slots and a bare socket as the vehicle."""
 

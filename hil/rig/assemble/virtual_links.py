@@ -20,6 +20,7 @@ from torqueloop.cython_kernels.rings.ring import FrameRing, LatestSlot
 from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.ecu.kinds import ControlUnit, EcuInputs, Frame
 from torqueloop.hil.link.lockstep import LockstepClient
+from torqueloop.hil.link.mean_force import MeanForce
 from torqueloop.hil.link.messages import SchemaError, StateMessage, StepMessage
 from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT, PeerError
 from torqueloop.hil.link.stats import CouplingResidual
@@ -33,25 +34,27 @@ VehicleStep = Callable[[StepMessage], StateMessage | None]
 
 
 class VirtualVehicle:
-    """Vehicle side of the virtual clock: one exchange before each tick."""
+    """Vehicle side of the virtual clock: one exchange before each tick, or before each n-th ([vehicle] period_s)."""
 
     def __init__(
-        self, parts: RigParts, step: VehicleStep, client: LockstepClient | None = None, peer: StepPeer | None = None
-    ) -> None:
-        """`client`: the model is asked over this link, which keeps the books. `peer`: the same model as it is asked
-        without Python, for a rig without carriers."""
+        self, parts: RigParts, step: VehicleStep, client: LockstepClient | None = None, peer: StepPeer | None = None,
+        every: int = 1,
+    ) -> None:  # fmt: skip
+        """`client`: the model is asked over this link, which counts. `peer`: the same model as it is asked without
+        Python, for a rig without carriers. `every`: ticks from one exchange to the next."""
         self._parts, self._step, self._client = parts, step, client
         #: first failure: text for the report; no further exchange after it
         self.failure: str | None = None
         self.exchanges: int = 0
         self.residual: CouplingResidual = CouplingResidual()
         self._asked = -1
+        self._every, self._force = every, MeanForce()
         #: motion of the carriers as it was told last
         self._motion: list[float] = []
         if client is not None:
             self.residual, peer = client.residual, client.peer
         self._quick: SlotExchange | None = None
-        if peer is not None and not parts.carriers.names:
+        if peer is not None and not parts.carriers.names and self._every == 1:
             self._quick = SlotExchange(parts.vehicle_out, parts.vehicle_in, peer, self.residual)
 
     def save(self) -> dict[str, Any] | None:
@@ -63,6 +66,7 @@ class VirtualVehicle:
     def load(self, data: dict[str, Any] | None) -> bool:
         """Go back to a saved state; False: the model goes on from the rig's speed and distance instead."""
         self._asked = -1
+        self._force.forget()
         if self._quick is not None:
             self._quick.forget()
         owner = getattr(self._step, "__self__", self._step)
@@ -99,6 +103,11 @@ class VirtualVehicle:
             # the session asked for the first state before it armed; arming forgets what was at the pins
             self._move(now_ns)
             return
+        if self._every > 1:
+            if step % self._every:
+                return
+            force = self._force.of(t, impulse, force)
+            self._force.told(t, impulse)
         self._asked = step
         carriers = self._parts.carriers
         told = carriers.told(values[len(RIG_SLOT) :]) if carriers.names else {}

@@ -196,6 +196,9 @@ class Vehicle(ConfigTable):
     #: components of kind MovingCarrier (with use_z) whose motion the model gives and that it is told the moments on.
     #: Signals vehicle.NAME.w_x .. w_z, z_x .. z_z, a_x .. a_z; inputs of theirs that [inputs] does not name take them
     carriers: Annotated[list[str], Field(max_length=MAX_CARRIERS)] = []
+    #: time between two exchanges, a whole number of ticks, for a vehicle that steps more slowly than the rig; 0: every
+    #: tick. The wheel force of a message is the mean since the message before [s]
+    period_s: Annotated[float, Field(ge=0, le=1)] = 0.0
     #: a value older than this is stale [s]: about 20 periods of the vehicle process on a desktop computer
     age_limit_s: Positive = 0.05
     #: a stale value is held for this long, then its force is ramped to 0 [s]

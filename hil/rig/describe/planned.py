@@ -99,6 +99,8 @@ class VehiclePlan:
     first_slot: int
     #: which of them is ramped to 0 when the vehicle is silent
     ramped: int
+    #: ticks between two exchanges
+    every: int
     age_limit_s: float
     hold_s: float
     ramp_s: float

@@ -33,6 +33,7 @@ from torqueloop.hil.rig.describe.guard_plan import plan_guards
 from torqueloop.hil.rig.describe.hydraulic_plan import plan_hydraulics
 from torqueloop.hil.rig.describe.hydraulics import HydraulicsConfig
 from torqueloop.hil.rig.describe.links import Link
+from torqueloop.hil.rig.describe.peer_tables import Vehicle
 from torqueloop.hil.rig.describe.phases import frame_bits, spread
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, UnitPlan, VehiclePlan
 from torqueloop.hil.rig.describe.send_plan import is_cyclic, send_kind, send_row
@@ -290,6 +291,7 @@ class Wiring:
         self.plan.vehicle = VehiclePlan(
             first_slot=self.table.slot(f"vehicle.{VEHICLE_SLOT[0]}"),
             ramped=VEHICLE_SLOT.index("F"),
+            every=self.vehicle_ticks(v),
             age_limit_s=v.age_limit_s,
             hold_s=v.hold_s,
             ramp_s=v.ramp_s,
@@ -306,6 +308,22 @@ class Wiring:
             motion_slot=self.table.slot(f"vehicle.{v.carriers[0]}.{MOTION[0]}") if v.carriers else 0,
             moment_slots=tuple(self.table.slot(f"{name}.{n}") for name in v.carriers for n in carriers.moment_of(name)),
         )
+
+    def vehicle_ticks(self, v: Vehicle) -> int:
+        """[vehicle] period_s in ticks."""
+        tick_s = self.config.clock.tick_s
+        every = max(1, round(v.period_s / tick_s))
+        if v.period_s and abs(every * tick_s - v.period_s) > 1e-6 * tick_s:
+            raise self.refuse("{key} = {value} is no whole number of ticks", "vehicle", "period_s", RangeError,
+                              value=v.period_s, allowed=f"0 or a multiple of {tick_s:g} s")  # fmt: skip
+        if every > 1 and v.age_limit_s <= v.period_s:
+            problem = "{key} = {value}: a value is older than this between two exchanges"
+            raise self.refuse(problem, "vehicle", "age_limit_s", RangeError, value=v.age_limit_s,
+                              allowed=f"> period_s = {v.period_s:g}")  # fmt: skip
+        if every > 1 and v.carriers:
+            raise self.refuse("{key} = {value}: moments on carriers are told every tick", "vehicle", "period_s",
+                              RangeError, value=v.period_s, allowed="0 together with carriers")  # fmt: skip
+        return every
 
     def moved_by_vehicle(self) -> list[str]:
         """[vehicle] carriers: their inputs, as far as [inputs] does not name them, are what the vehicle tells."""

@@ -137,7 +137,8 @@ def _open_link(run: LiveRun) -> RigLink:
         keys = curve_keys(run.plan.path, v.server_key, v.client_keys)
         parts, tick_s = run.parts, run.plan.config.clock.tick_s
         return RigLink(v.endpoint, parts.vehicle_out, parts.vehicle_in, tick_s, keys, carriers=parts.carriers,
-                       carrier_slot=parts.carrier_in, age_limit_s=v.age_limit_s)  # fmt: skip
+                       carrier_slot=parts.carrier_in, age_limit_s=v.age_limit_s,
+                       every=1 if run.plan.vehicle is None else run.plan.vehicle.every)  # fmt: skip
     except PeerError as error:
         raise StartError(f"{error}; [vehicle] endpoint of {run.plan.path}: port 0 takes any free one") from None
 

@@ -182,18 +182,20 @@ def _vehicle(stack: ExitStack, run: LiveRun, peers: str, given: VehicleStep | No
     v = run.plan.config.vehicle
     if v is None:
         return None
+    assert run.plan.vehicle is not None
+    every = run.plan.vehicle.every
     if given is not None:
-        return VirtualVehicle(run.parts, given)
+        return VirtualVehicle(run.parts, given, every=every)
     if v.started and v.in_process and peers == "config":
         model = make_vehicle(v.kind, vehicle_setup(run.plan))
         peer = model if isinstance(model, StepPeer) and model.asked_by_numbers() else None
-        virtual = VirtualVehicle(run.parts, model.step, peer=peer)
+        virtual = VirtualVehicle(run.parts, model.step, peer=peer, every=every)
         stack.callback(_stop_peer, run, "vehicle", f"vehicle of kind {v.kind}", model.stop)
         run.lockstep = virtual
         model.start()
         return virtual
     client = _lockstep_vehicle(stack, run, peers)
-    virtual = VirtualVehicle(run.parts, client.exchange, client)
+    virtual = VirtualVehicle(run.parts, client.exchange, client, every=every)
     # its first answer is waited for here, before anything runs
     virtual.before_tick(0)
     if virtual.failure is not None:
