@@ -17,15 +17,20 @@ import torqueloop as tl
 from torqueloop.hil.report.assumed import WEIGHTS
 
 
-def words(body: Mapping[str, Any], above: str | None = None) -> Iterator[str]:
-    """First word of what is said of each number, read from the files anew."""
+def numbers_of(run_dir: Path) -> list[tuple[str, str, float, str]]:
+    """File, table.key, value and the first word of what is said of each number, read from the files anew."""
+    files = (run_dir / "config").rglob("*.toml")
+    return [(file.name, *row) for file in files for row in _said(tomllib.loads(file.read_text(encoding="utf-8")))]
+
+
+def _said(body: Mapping[str, Any], above: str | None = None, path: str = "") -> Iterator[tuple[str, float, str]]:
     source = body.get("source")
     for key, value in body.items():
         text = source.get(key, above) if isinstance(source, dict) else source if source is not None else above
         if isinstance(value, dict) and key != "source":
-            yield from words(value, text)
+            yield from _said(value, text, f"{path}{key}.")
         elif isinstance(value, (int, float)) and not isinstance(value, bool) and key != "source" and text:
-            yield re.match(r"\W*(\w+)", text)[1].lower()  # type: ignore[index]
+            yield f"{path}{key}", float(value), re.match(r"\W*(\w+)", text)[1].lower()  # type: ignore[index]
 
 
 def page_of(run_dir: Path) -> str:
@@ -35,8 +40,7 @@ def page_of(run_dir: Path) -> str:
 @pytest.mark.parametrize("rig", ["desk_4hp22", "desk_6hp26"])
 def test_the_page_counts_the_assumed_numbers_of_all_files(rig: str, tmp_path: Path) -> None:
     tl.run(rig, clock="virtual", duration=0.5, out=tmp_path / "run", html=True)
-    files = (tmp_path / "run/config").rglob("*.toml")
-    said = [word for file in files for word in words(tomllib.loads(file.read_text()))]
+    said = [word for *_, word in numbers_of(tmp_path / "run")]
     assumed = said.count("assumed")
     page = page_of(tmp_path / "run")
     assert f"{assumed} of the {len(said)} numbers of this configuration that have a source are assumed." in page

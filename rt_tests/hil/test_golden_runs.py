@@ -34,6 +34,7 @@ from golden_screens import (
     strip_is_wrong,
     tiles,
 )
+from test_assumed_numbers import numbers_of
 
 SECOND = ("golden_recorded", "golden_metrics", "golden_screens", "golden_units", "golden_fields", "golden_told")
 
@@ -212,6 +213,11 @@ def test_every_table_of_the_page_has_a_second_definition_and_shows_it(run: Run, 
         elif title == "Sent signals held to their limits":
             assert set(section.pairs) == set(stats["outputs_limited"])
             assert all(shows(v, stats["outputs_limited"][k]) for k, v in section.pairs.items())
+        elif title == "Assumed numbers":
+            said = numbers_of(run.path)
+            wanted = sorted([file, name, f"{value:g}"] for file, name, value, word in said if word == "assumed")
+            assert sorted(row[:3] for row in section.tables[-1][1]) == wanted
+            assert f"{len(wanted)} of the {len(said)} numbers" in section.text
         elif title == "This run":
             for key in ("rig", "clock", "state", "tick_s", "powertrain", "duration_s"):
                 assert shows(section.pairs[key], g.run.info[key]), key
