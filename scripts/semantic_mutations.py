@@ -315,15 +315,31 @@ def drawn(root: Path, seed: int, count: int) -> list[tuple[type[Rewrite], Path, 
 
 
 def tests_for(root: Path, module: Path) -> list[str]:
-    """The golden runs, and the test files that import the module or what imports it from its folder."""
-    dotted = "torqueloop." + ".".join(module.with_suffix("").parts)
-    folder, name = dotted.rsplit(".", 1)
-    pattern = re.compile(rf"{re.escape(dotted)}\b|from {re.escape(folder)} import .*\b{name}\b")
-    own = [p for p in sorted((root / "rt_tests").rglob("test_*.py")) if pattern.search(p.read_text(encoding="utf-8"))]
+    """The golden runs; the tests that import the module; the unit tests of modules that import it; of a control unit
+    its own tests, which run whole units."""
+    near = {_dotted(module)}
+    users = near | {_dotted(p.relative_to(root)) for p in (root / "hil").rglob("*.py") if _imports(p, near)}
+    tests = sorted((root / "rt_tests").rglob("test_*.py"))
+    own = [p for p in tests if p.parent.name in ("unit", "hil") and _imports(p, near)]
+    own += [p for p in tests if p.parent.name == "unit" and _imports(p, users)]
     if module.parts[:2] == ("hil", "ecu"):
-        own += sorted((root / "rt_tests" / "hil").glob("test_tcu_*.py"))
-    names = [str(p.relative_to(root / "rt_tests")) for p in own if p.parent.name in ("unit", "hil")]
-    return list(dict.fromkeys([GOLDEN[0], *names, GOLDEN[1]]))
+        own += [p for p in tests if p.name.startswith("test_tcu_")]
+    if module.parts[:2] == ("hil", "can"):
+        own += [p for p in tests if p.name == "test_send_types.py"]
+    return list(dict.fromkeys([GOLDEN[0], *(str(p.relative_to(root / "rt_tests")) for p in own), GOLDEN[1]]))
+
+
+def _dotted(module: Path) -> str:
+    return "torqueloop." + ".".join(module.with_suffix("").parts)
+
+
+def _imports(file: Path, modules: set[str]) -> bool:
+    """A file imports one of these modules."""
+    text = file.read_text(encoding="utf-8")
+    folders = [name.rsplit(".", 1) for name in modules]
+    return any(f"from {name} import" in text for name in modules) or any(
+        re.search(rf"from {re.escape(folder)} import [^\n]*\b{name}\b", text) for folder, name in folders
+    )
 
 
 def prepare(copy: Path) -> None:

@@ -154,6 +154,19 @@ def test_every_gate_is_true_of_the_metrics_it_names(run: Run) -> None:
     assert data["passed"] == all(e["passed"] for e in [*data["gates"], *(c for c in data["checks"] if c["counts"])])
 
 
+def test_what_the_monitors_say_is_what_was_driven(run: Run, g: Golden) -> None:
+    """Of those that tell numbers of the drive."""
+    texts = {c["name"]: c["text"] for c in json.loads((run.path / "report.json").read_text())["checks"]}
+    if (gears := texts.get("gears as the schedule asks for")) is not None:
+        assert gears.partition(";")[0] == "engaged " + " ".join(gear for gear, *_ in g.engaged)
+    if (shifts := texts.get("shifts in time")) is not None and g.shifts:
+        longest = max(g.shifts, key=lambda s: s.end_s - s.begin_s)
+        assert shifts.startswith(f"longest {longest.old}→{longest.new}: {longest.end_s - longest.begin_s:.2f} s")
+    if (acceleration := texts.get("acceleration in range")) is not None:
+        peak = g.a[np.abs(g.a).argmax()]
+        assert acceleration.startswith(f"peak {peak:+.2f} m/s²")
+
+
 # --- page -------------------------------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 from synthetic_run import SHIFTS, change, write_run
 
+from torqueloop.hil.record.recording import read_stream
 from torqueloop.hil.report import analysis, plots
 from torqueloop.hil.report.analysis import thin
 from torqueloop.hil.report.collect import ReportError
@@ -25,7 +26,7 @@ from torqueloop.hil.report.report import analyse
 from torqueloop.hil.report.style import power_of_ten
 from torqueloop.hil.report.write import write_report
 from torqueloop.hil.results.clock import ClockStats, Timing
-from torqueloop.hil.results.files import read_run_info
+from torqueloop.hil.results.files import read_run_info, write_run_info
 from torqueloop.hil.results.links import BusStats, GatewayStats, NativeStats
 from torqueloop.hil.results.run import SafeState, StreamStats
 
@@ -298,3 +299,13 @@ def test_troubles_of_the_bus_are_checks_for_both_ways_to_it() -> None:
     assert found["no frame lost between tick and bus"] == (False, False, "rx_dropped 5")
     assert found["CAN bus without errors"] == (False, False, "worst state passive; error frames: ack 3")
     assert all(passed for passed, _, _ in words(BusStats(rx_frames=10, native=NativeStats())).values())
+
+
+def test_chunks_that_the_run_wrote_and_that_are_not_there_are_counted(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run")
+    info = read_run_info(run)
+    assert info is not None and info.stats is not None
+    there = len(read_stream(run / "bus").chunks)
+    told = info.stats.recording | {"bus": StreamStats(chunks=there + 3)}
+    write_run_info(run, replace(info, stats=replace(info.stats, recording=told)))
+    assert f"bus: 3 of {there + 3} chunks are missing" in analyse(run).run.incomplete

@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 from vmtools.errors import Unavailable
@@ -38,7 +39,8 @@ def python_files(code: str) -> list[Path]:
     # a library is asked for by a name that is a link to it
     folders = {p.parent for p in found if ".so." in p.name and not p.is_relative_to(sys.prefix)}
     found += [p for f in folders for p in f.glob("*.so.*") if p.is_symlink() and p.resolve() in found]
-    # what decides about the environment, looked at by every start
+    # what decides about the environment, looked at by every start; a package installed in place is found by its .pth
+    found += Path(sysconfig.get_path("purelib")).glob("__editable__*.pth")
     found += [p for parent in Path(sys.prefix, "bin").parents for p in [parent / "pyvenv.cfg"]]
     return [p for p in found if p.is_absolute() and p.is_file()]
 
