@@ -30,14 +30,14 @@ def test_it_asks_for_nothing_downwards_in_other_phases_and_below_its_least_torqu
 
 
 def test_it_comes_back_within_return_s_and_ends_at_the_drivers_torque() -> None:
-    """T' = T_driver / return_s: from 0.7 T_driver it takes 0.3 return_s = 45 ms, nine steps of 5 ms."""
-    request = TorqueRequest(TABLE, DT)
+    """T' = T_driver / return_s: from 0.7 T_driver it takes 0.3 return_s = 43 ms of 0.145 s, nine steps of 5 ms."""
+    request = TorqueRequest(TorqueReduction(reduction=0.3, return_s=0.145), DT)
     request.step(True, "inertia", 200.0)
     limits = []
     while request.active:
         request.step(True, "closing", 200.0)
         limits.append(request.limit)
-    assert len(limits) == 9 and limits == pytest.approx([140.0 + 200.0 * DT / 0.15 * (k + 1) for k in range(9)])
+    assert len(limits) == 9 and limits == pytest.approx([140.0 + 200.0 * DT / 0.145 * (k + 1) for k in range(9)])
 
 
 def test_a_driver_who_lets_go_ends_it_and_a_small_torque_comes_back_at_the_rate_of_the_least_one() -> None:
