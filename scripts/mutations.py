@@ -181,7 +181,7 @@ MUTATIONS = (
     M(f"{TICK}/tick_control.pxi", "r.hash = h.hash", "pass", CONTROL),
     M(f"{TICK}/tick_control.pxi", "(&c.at_tick) > sim_tick(r)", "(&c.at_tick) >= sim_tick(r)", CONTROL),
     # --- forces, friction, signs
-    M(f"{STEP}/forces.pxi", "return m.act[i].p_max if cmd > m.act[i].p_max else cmd", "return cmd", KERNEL + PARTS),
+    M(f"{STEP}/pressures.pxi", "return m.act[i].p_max if cmd > m.act[i].p_max else cmd", "return cmd", KERNEL + PARTS),
     M(
         f"{STEP}/forces.pxi",
         "return -2.0 * m.ed[i].tau * x / (1.0 + x * x)",
@@ -190,7 +190,7 @@ MUTATIONS = (
     ),
     M(f"{STEP}/forces.pxi", "y = -y if w < 0.0 else 0.0", "y = y if w < 0.0 else 0.0", CURVES),
     M(f"{STEP}/forces.pxi", "if fabs(w) <= wc:\n        return -mu", "if fabs(w) <= wc:\n        return mu", PARTS),
-    M(f"{STEP}/forces.pxi", "c = m.eng[i].tau_idle_max", "pass", KERNEL + PARTS),
+    M(f"{STEP}/forces.pxi", "return m.eng[i].tau_idle_max if s.gives[i] > 0 else 0.0", "return 0.0", KERNEL + PARTS),
     M(
         f"{STEP}/forces.pxi",
         "tau = lo + pedal * (table1(&m.tab1[m.eng[i].wot], w, hint + 1) - lo)",

@@ -10,7 +10,6 @@ cdef void show_inputs(const tl_model* m, tl_state* s, double x) noexcept nogil:
         i0, im, i1 = s.inp[i], s.inp[m.nin + i], s.inp[2 * m.nin + i]
         s.inp[2 * m.nin + i] = i0 + x * (4.0 * im - 3.0 * i0 - i1 + x * 2.0 * (i0 - 2.0 * im + i1))
         s.in_last[i] = s.inp[2 * m.nin + i]
-    commands_now(m, s)
 
 
 cdef double reaction_now(const tl_model* m, const tl_state* s, int32_t k) noexcept nogil:

@@ -1,14 +1,6 @@
 # The state: memory of everything that changes, and its views for Python.
 # Needs: state_memory.pxi, kernel_outputs.pxi, readout.pxi, locks (pattern_of).
 
-cdef void commands_now(const tl_model* m, tl_state* s) noexcept nogil:
-    """Pressures that the last inputs command, within their limits."""
-    cdef int32_t i
-    for i in range(m.nact):
-        s.cmd[i] = s.in_last[m.act[i].input]
-        s.cmd[i] = 0.0 if s.cmd[i] < 0.0 else (m.act[i].p_max if s.cmd[i] > m.act[i].p_max else s.cmd[i])
-
-
 cdef void refresh(const tl_model* m, tl_state* s) noexcept nogil:
     """Pointers that follow from the values (after the block was written as a whole)."""
     cdef int32_t present = s.parity[0] & 1, i
@@ -20,7 +12,6 @@ cdef void refresh(const tl_model* m, tl_state* s) noexcept nogil:
     s.quiet = 0
     s.held_pat = NULL
     rigid_offsets(m, s)
-    commands_now(m, s)
     fixed_capacities(m, &s.ev[0])
     fixed_capacities(m, &s.ev[1])
     fixed_capacities(m, s.em)

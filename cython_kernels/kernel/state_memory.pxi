@@ -44,19 +44,18 @@ cdef int lay_trials(KernelState self, const tl_model* m, tl_state* s) except -1:
         eval_block(m, &s.ev[i], <double*>zeros(self, s.nev * sizeof(double)))
         s.others_behind[i] = s.ev[i].u
     s.em, s.ex = &s.ev[2], &s.ev[3]
-    cur = <double*>zeros(self, (6 * n + m.neng + 2 * m.nact + 4 * m.nhot + 3 * nm + nf + 4) * sizeof(double))
+    cur = <double*>zeros(self, (6 * n + 2 * m.neng + 4 * m.nhot + 3 * nm + nf + 4) * sizeof(double))
     s.um = _take(&cur, n)
     s.am = _take(&cur, n)
     s.s2 = _take(&cur, n)
     s.s2_longer = _take(&cur, n)
     s.taken = _take(&cur, n)
+    s.xim = _take(&cur, m.neng)
     s.xi1 = _take(&cur, m.neng)
-    s.fill1 = _take(&cur, m.nact)
     s.F = _take(&cur, m.nhot)
     s.wa = _take(&cur, m.nhot)
     s.cut_w = _take(&cur, m.nhot)
     s.cut_wm = _take(&cur, m.nhot)
-    s.cmd = _take(&cur, m.nact)
     s.g = _take(&cur, nm)
     s.v1 = _take(&cur, nm)
     s.v2 = _take(&cur, nm)
@@ -66,6 +65,9 @@ cdef int lay_trials(KernelState self, const tl_model* m, tl_state* s) except -1:
     s.was = <int64_t*>zeros(self, 2 * nf * sizeof(int64_t))
     s.before = s.was + nf
     s.toggled = <int32_t*>zeros(self, nf * sizeof(int32_t))
+    s.xi_held = <int32_t*>zeros(self, 2 * m.neng * sizeof(int32_t))
+    s.gives = s.xi_held + m.neng
+    s.press = <tl_curve*>zeros(self, m.nact * sizeof(tl_curve))
     s.part = 1.0
     s.h = m.h
     s.hint = <int32_t*>zeros(self, (2 * m.neng + 3 * m.ntc + nf + 2 * m.ncv + 4 * m.nls + 4) * sizeof(int32_t))

@@ -38,7 +38,7 @@ LOOK_AHEAD = 1.0 / 32.0
 CURVED = 100.0
 #: singular values below this share of the largest belong to rows that depend on the others (RANK_TOL in locks.pyx)
 DEPENDENT = 1e-9
-#: shortest time constant, s: stands for an actuator without lag
+#: shortest time in which a piston fills or empties, s
 SHORTEST = 1e-9
 #: bound on the memory of the lock-pattern cache of one state, bytes
 CACHE_BYTES = 64 << 20
@@ -82,7 +82,8 @@ def complete(a: ModelArrays, h: float) -> Completed:
         "n": n, "nrow": len(a.row_off), "nhot": a.n_hot, "nhot_more": len(arrays["hot_row"]), "nin": a.nin,
         "nport": len(port_row), "nre": len(a.re_A),
         "order": a.order, "stiff_cut": int(unresolved > 1.0), "look_ahead": LOOK_AHEAD / max(1.0, unresolved),
-        "nrm": len(arrays["rm_at"]), "ncurved": int((a.con["n"] != 1.0).sum()), "act_simple": int(_simple(a)),
+        "nrm": len(arrays["rm_at"]), "ncurved": int((a.con["n"] != 1.0).sum()),
+        "act_fills": int((a.act["kind"] == ACTUATORS["FILL_TIME"]).any()),
         "h": h, "inv_h": 1.0 / h, "beta": 0.25 if len(a.lin) or len(a.con) else 1.0 / 6.0,
         **_cache(a, unresolved > 1.0),
     }  # fmt: skip
@@ -338,15 +339,12 @@ def _friction(a: ModelArrays, h: float, W: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _actuators(a: ModelArrays, h: float) -> dict[str, np.ndarray]:
-    """Time constants that are not 0, exponential factors of a step and half a step."""
-    lag = {k: np.maximum(a.act[k], SHORTEST) for k in ("tau_rise", "tau_fall", "t_fill", "t_empty")}
-    factors = [np.exp(-part * h / lag[k]) for k in ("tau_rise", "tau_fall") for part in (1.0, 0.5)]
-    return lag | {"E": np.stack(factors, axis=1)}
-
-
-def _simple(a: ModelArrays) -> bool:
-    """Actuators are all of first order, and no input drives two."""
-    return not (a.act["kind"] != ACTUATORS["FIRST_ORDER"]).any() and len(set(a.act["input"].tolist())) == len(a.act)
+    """Times of pistons that are not 0, exponential factors of a step and half a step."""
+    times = {k: np.maximum(a.act[k], SHORTEST) for k in ("t_fill", "t_empty")}
+    factors = [
+        np.exp(-part * h / np.maximum(a.act[k], SHORTEST)) for k in ("tau_rise", "tau_fall") for part in (1.0, 0.5)
+    ]
+    return times | {"E": np.stack(factors, axis=1)}
 
 
 def _inputs(a: ModelArrays) -> dict[str, np.ndarray]:

@@ -35,6 +35,17 @@ cdef struct tl_table2:
 include "records.pxi"
 
 
+cdef struct tl_curve:
+    # a pressure over the step, or what one is compared with: q(x) + rest exp(-rate (x - begin)), x the fraction of the step
+    double[3] q           # coefficients of the parabola, Pa
+    double rest           # Pa
+    double rate           # step over time constant
+    double begin          # where in the step the law begins
+    double level          # fill level of the piston there, 0..1
+    double filling        # how it changes over a step
+    int32_t falling       # 1: tau_fall holds
+
+
 cdef struct tl_ratio:
     double x              # on this piece the ratio is y + slope*(argument - x)
     double y
@@ -245,7 +256,7 @@ cdef struct tl_state:
     int64_t* branch       # (nls) 0: law A holds, 1: law B
     int64_t* step_no      # (1)
     int64_t* fresh        # (1) 1: accelerations and modes must be found anew (start, restored by hand)
-    int64_t* hist         # (1) 1: hs1, hs2 hold
+    int64_t* hist         # (1) 1: hs1, hs2 hold; HISTORY_JUMPED: so they did until forces or their slopes jumped
     int64_t* parity       # (1) which of ev is `now`
     int64_t* counters     # (TL_COUNTERS) see TL_C_*
     # ---- inputs of the step ----
@@ -262,11 +273,14 @@ cdef struct tl_state:
     double* taken         # (n) speeds that the forces of the trial were taken at, before these were corrected
     double* cut_w         # (nhot) row speeds at the cut of a trial,
     double* cut_wm        # (nhot) and in the middle of the part before it (order 4)
+    double* xim           # (neng) integrators in the middle and at the end of the trial (governors.pxi)
     double* xi1
-    double* fill1
+    int32_t* xi_held      # (neng) 1: at a limit from here on
+    int32_t* gives        # (neng) torque of the idle controller: -1 none, 1 the largest, 0 between
     double* F             # (nhot) forces along the rows
     double* wa            # (nhot) row accelerations now
-    double* cmd           # (nact) commanded pressure within its limits
+    tl_curve* press       # (nact) pressures of the step (pressures.pxi)
+    double next_switch    # fraction of the step up to which they hold
     double* g             # (2n) forces on u, stage by stage
     double* v1            # (2n + nf) scratch. Of three points: parts of the speeds (start4, trial.pxi)
     double* v2            # (2n + nf) scratch. Of three points: accelerations of both stages
@@ -396,6 +410,9 @@ cdef enum:
     MODE_STUCK = 0
     MODE_FORWARD = 1
     MODE_FREE = 2         # carries nothing
+    # of tl_state.hist
+    HISTORY_HOLDS = 1
+    HISTORY_JUMPED = 2
     # of tl_state.regime, times the side it touches (contacts.pxi)
     CONTACT_OPEN = 0
     CONTACT_BOTH = 1      # spring and damper

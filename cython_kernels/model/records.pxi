@@ -180,7 +180,7 @@ cdef struct tl_tc:
 
 
 cdef struct tl_act:
-    # pressure actuators: first order: p' = (p_cmd - p)/tau; with fill time: see forces.pxi
+    # pressure actuators: first order: p' = (p_cmd - p)/tau; with fill time: see pressures.pxi
     int32_t input             # input with the commanded pressure
     int32_t kind              # how the pressure follows: 0 first order, 1 fill time
     double area               # m2: area of the piston
@@ -410,7 +410,7 @@ cdef struct tl_model:
     int32_t stiff_cut     # 1: the step does not resolve a spring or damper: trials are made again, not cut
     int32_t nrm           # rigid motions: those that twist no spring, contact or stop (derive.py)
     int32_t direct_cache  # 1: slot = set of stuck elements, nothing is ever evicted
-    int32_t act_simple    # 1: actuators are all of first order, and no input drives two
+    int32_t act_fills     # 1: some actuator has a piston that fills
     int64_t pattern_size  # doubles of one lock pattern
     double h              # step, s
     double inv_h          # 1/h, 1/s

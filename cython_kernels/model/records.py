@@ -169,7 +169,7 @@ RECORDS = (
         ),
     ),
     Record(
-        "act", "nact", "pressure actuators", "first order: p' = (p_cmd - p)/tau; with fill time: see forces.pxi",
+        "act", "nact", "pressure actuators", "first order: p' = (p_cmd - p)/tau; with fill time: see pressures.pxi",
         (
             _i("input", "input with the commanded pressure", "input"),
             _i("kind", "how the pressure follows", ACTUATORS),
@@ -431,7 +431,7 @@ SIZES = (
     Size("stiff_cut", "int32_t", "1: the step does not resolve a spring or damper: trials are made again, not cut"),
     Size("nrm", "int32_t", "rigid motions: those that twist no spring, contact or stop (derive.py)"),
     Size("direct_cache", "int32_t", "1: slot = set of stuck elements, nothing is ever evicted"),
-    Size("act_simple", "int32_t", "1: actuators are all of first order, and no input drives two"),
+    Size("act_fills", "int32_t", "1: some actuator has a piston that fills"),
     Size("pattern_size", "int64_t", "doubles of one lock pattern"),
     Size("h", "double", "step, s"),
     Size("inv_h", "double", "1/h, 1/s"),

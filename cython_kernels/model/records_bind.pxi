@@ -181,8 +181,8 @@ cdef int bind_size(tl_model* m, str name, value) except -1:
         m.nrm = value
     elif name == "direct_cache":
         m.direct_cache = value
-    elif name == "act_simple":
-        m.act_simple = value
+    elif name == "act_fills":
+        m.act_fills = value
     elif name == "pattern_size":
         m.pattern_size = value
     elif name == "h":

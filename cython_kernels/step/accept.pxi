@@ -16,7 +16,7 @@
 # Before a trial is taken, what it does to elements without a source of energy is checked: friction never gives heat back.
 # A trial that would is refused (counted), and the step goes on with a method that cannot: advance.pxi.
 #
-# Needs: trial.pxi (idle_integrator), forces.pxi (advance_actuators), events.pxi (TOL_R, poly_at), contacts.pxi, gaps.pxi (gap_balance), driven.pxi
+# Needs: events.pxi (TOL_R, poly_at), contacts.pxi, gaps.pxi (gap_balance), driven.pxi
 # (driven_books), ratios.pxi (ratio_books), bodies.pxi, joints.pxi, model/laws.pxd.
 
 #: of the energy turned over in a trial of three points: what contacts with an exponent may give beyond their potential
@@ -350,6 +350,9 @@ cdef int32_t gives_energy(const tl_model* m, tl_state* s) noexcept nogil:
     return fabs(b.made) > BALANCE_TOL * b.turned
 
 
+include "governors.pxi"
+
+
 cdef inline void take_whole(const tl_model* m, tl_state* s, int32_t four) noexcept nogil:
     """The end of the trial becomes the present instant."""
     cdef int32_t i
@@ -359,11 +362,9 @@ cdef inline void take_whole(const tl_model* m, tl_state* s, int32_t four) noexce
     cdef tl_cvec s2 = s.s2
     cdef tl_vec end = s.end.hs1
     cdef tl_vec kept = s.hs2
-    for i in range(TL_NENG(m)):
-        s.xi[i] = s.xi1[i]
-    if not m.act_simple:
-        for i in range(TL_NACT(m)):
-            s.fill[i] = s.fill1[i]
+    take_governed(m, s, 1.0)
+    if m.act_fills:
+        fill_levels(m, s, s.theta + s.part)
     if four:
         for i in range(TL_N(m)):
             end[i] += 2.0 * s2[i]
@@ -399,18 +400,12 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
             return 1
     elif accept4(m, s, x) if four else accept2(m, s, x):
         return 1
-    s.hist[0] = 1
+    s.hist[0] = HISTORY_HOLDS
     if x == 1.0:
         take_whole(m, s, four)
         return 0
-    for i in range(TL_NENG(m)):
-        s.xi[i] = idle_integrator(m, s, i, x * s.part)
-    advance_actuators(m, s, theta, x * s.part, 2, s.em.p, s.fill1)
-    for i in range(TL_NACT(m)):
-        s.now.p[i] = s.em.p[i]
-    if not m.act_simple:
-        for i in range(TL_NACT(m)):
-            s.fill[i] = s.fill1[i]
+    take_governed(m, s, x)
+    reach_pressures(m, s, theta + x * s.part)
     for i in range(n):
         s.now.u[i] = s.end.u[i]
         s.now.z[i] = s.end.z[i]

@@ -53,6 +53,8 @@ cdef void now(const tl_model* m, tl_state* s, double theta) noexcept nogil:
     cdef int32_t i, nf = TL_NF(m)
     for i in range(TL_NACT(m)):
         s.end.p[i] = s.now.p[i]
+    gather(m, s.now.u, s.now.w)
+    choose_governors(m, s)
     eval_forces(m, s, s.end, s.now.u, theta, s.xi)
     for i in range(TL_NHOT(m)):
         s.now.w[i] = s.end.w[i]
@@ -141,7 +143,7 @@ cdef void lower_order(const tl_model* m, tl_state* s) noexcept nogil:
 cdef struct tl_course:
     # of a step in which something happens, or may; fractions of h
     double done            # how far it has come
-    double end             # where the present part ends: at the next knee of a ratio, or with the step
+    double end             # where the present part ends: at the next breakpoint, or with the step
     double last            # where the step ends
     int32_t splits         # events so far
     int32_t own_length     # 1: the rest in trials of its length, not cut from longer ones
@@ -150,14 +152,42 @@ cdef struct tl_course:
 cdef inline void begin_course(const tl_model* m, tl_state* s, tl_course* k, double dt) noexcept nogil:
     k.done = 0.0
     k.last = 1.0 if dt == m.h else dt / m.h
-    k.end = k.last
     k.splits = 0
     k.own_length = 0
     if moving(m):
         k.own_length = 1                     # no ratio is asked for beyond its knees
-        k.end = next_knee(m, s, k.done, k.last)
     elif TL_NVG(m) > 0:
         next_ratios(m, s)
+    k.end = next_break(m, s, k.done, k.last)
+
+
+cdef double next_break(const tl_model* m, const tl_state* s, double done, double last) noexcept nogil:
+    """Where in the step a pressure next switches, or the argument of a ratio over an input passes a knee; `last` if nowhere before
+    it."""
+    cdef double x = next_knee(m, s, done, last) if moving(m) else last
+    if TL_NACT(m) > 0 and s.next_switch < x - BREAKS_APART:
+        x = s.next_switch
+    return x
+
+
+cdef void pass_break(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+    """Goes on behind a breakpoint: accelerations may have jumped."""
+    k.done = k.end
+    s.part = 1.0
+    s.h = m.h
+    s.theta = k.done
+    whole_length(m, s)
+    if TL_NACT(m) > 0 and s.next_switch <= k.done + BREAKS_APART:
+        begin_pressures(m, s, k.done, k.last)
+    if moving(m):
+        meet_ratios(m, s, k.done)
+    if TL_NTH(m) > 0 and k.done > s.T_theta:
+        heat_step(m, s, k.done)
+    forget_history(m, s)
+    meet_instant(m, s, k.done, 0)
+    if TL_NTH(m) > 0:
+        heat_rates(m, s, k.done, 0.0)
+    k.end = next_break(m, s, k.done, k.last)
 
 
 cdef inline void make_trial(const tl_model* m, tl_state* s, const tl_course* k) noexcept nogil:
@@ -167,6 +197,7 @@ cdef inline void make_trial(const tl_model* m, tl_state* s, const tl_course* k) 
         shorten(m, s, k.end - k.done)
     if s.ties and some_tie_slides(m, s):
         end_ties(m, s)
+    choose_governors(m, s)
     trial(m, s, k.done)
 
 
@@ -187,6 +218,9 @@ cdef inline double first_event(const tl_model* m, tl_state* s, double left) noex
         x = y if y < x else x
     if TL_NLS(m) > 0:
         y = find_branch(m, s, left)
+        x = y if y < x else x
+    if TL_NENG(m) > 0:
+        y = find_idle(m, s, left)
         x = y if y < x else x
     if moving(m):
         y = find_ratio(m, s, left)
@@ -257,17 +291,15 @@ cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_course* k, dou
     if k.end - k.done < ALL_DONE:
         if k.end == k.last:
             return 1
-        k.end = next_knee(m, s, k.done, k.last)
+        pass_break(m, s, k)
     return 0
 
 
-cdef inline int32_t meet_knee(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
-    """At the end of a part without an event: pieces of ratios that end there, and the end of the next part; 1: the step is done."""
+cdef inline int32_t meet_break(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+    """At the end of a part without an event: what changes at a breakpoint, and the end of the next part; 1: the step is done."""
     if k.end == k.last:
         return 1
-    k.done = k.end
-    pass_knee(m, s, k.done)
-    k.end = next_knee(m, s, k.done, k.last)
+    pass_break(m, s, k)
     return 0
 
 
@@ -331,7 +363,7 @@ cdef int busy_step(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         if y == REFUSED:
             if give_up(m, s, &k):
                 break
-        elif meet_event(m, s, &k, x, y) if happens(x) else meet_knee(m, s, &k):
+        elif meet_event(m, s, &k, x, y) if happens(x) else meet_break(m, s, &k):
             break
     end_course(m, s, &k, dt)
     return 0
@@ -351,10 +383,10 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     s.part = 1.0
     s.h = m.h
     s.four = m.order == 4 and not relaxes_at_once(m)
-    if start_of_step(m, s):
+    if start_of_step(m, s, 1.0 if dt == m.h else dt / m.h):
         s.status = 1
         return 1
-    if s.quiet and (s.held or TL_NACT(m) == 0) and dt == m.h and quiet_step(m, s):
+    if s.quiet and (TL_NACT(m) == 0 or (s.held and s.next_switch >= 1.0)) and dt == m.h and quiet_step(m, s):
         return 0
     s.quiet = 0
     if dt == 0.0:

@@ -122,22 +122,24 @@ cdef inline int32_t presses_otherwise(const tl_model* m, const tl_state* s, cons
     return m.fr[i].src != CONSTANT and (e.raw[i] > 0.0) != (s.pressed[i] != 0)
 
 
-cdef inline double contact_at(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
-    """Fraction of the trial at which the normal force of element i passes zero. Linear between the ends; a piston that
-    fills within the trial cannot press before it is full."""
-    cdef double x = 0.0, full
-    cdef int32_t k
-    if s.now.raw[i] != s.end.raw[i]:
-        x = s.now.raw[i] / (s.now.raw[i] - s.end.raw[i])
-    if x < 0.0 or (s.now.raw[i] > 0.0) != (s.pressed[i] != 0):
-        x = 0.0
-    if m.fr[i].src == ACTUATED and not s.pressed[i]:
+cdef double contact_at(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """Fraction of the trial at which the normal force of element i passes zero: a root of its pressure or input, else linear."""
+    cdef int32_t k, nin = TL_NIN(m)
+    cdef tl_curve f
+    if (s.now.raw[i] > 0.0) != (s.pressed[i] != 0):
+        return 0.0
+    if m.fr[i].src == ACTUATED:
+        f = s.press[m.fr[i].src_idx]
+        f.q[0] -= m.fr[i].pret
+    elif m.fr[i].src == NORMALIZED or m.fr[i].src == CAPACITY:
         k = m.fr[i].src_idx
-        if m.act[k].kind == FILL_TIME and s.fill[k] < 1.0:
-            full = (1.0 - s.fill[k]) * m.act[k].t_fill / s.h
-            if full > x:
-                x = full if full < 1.0 else 1.0
-    return x
+        f.rest = 0.0
+        f.q[0] = s.in_c[k]
+        f.q[1] = s.in_c[nin + k]
+        f.q[2] = s.in_c[2 * nin + k]
+    else:
+        return s.now.raw[i] / (s.now.raw[i] - s.end.raw[i])
+    return (curve_root(&f, 1.0 if s.pressed[i] else -1.0, s.theta, s.theta + s.part) - s.theta) / s.part
 
 
 cdef double torque_rounding(const tl_model* m, tl_state* s) noexcept nogil:

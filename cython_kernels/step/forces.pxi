@@ -2,10 +2,8 @@
 # TL_N(m), TL_NF(m) ... which are fields of the model in the one and constants in the other; the arithmetic is the same
 # line by line, so results are bit-identical.
 #
-# Needs: step_imports.pxi, gather, joints.pxi, poses.pxi, model/tables.pxd.
+# Needs: step_imports.pxi, gather, joints.pxi, poses.pxi, model/tables.pxd; includes pressures.pxi, bodies.pxi, joints.pxi.
 
-#: Pa: a pressure so near its command has arrived. A lag alone never ends; this is a millionth of the last bit of a sensor.
-cdef double ARRIVED = 1e-6
 cdef double UNLIMITED = 1e301          # stands for an unlimited torque; finite, so that interpolation stays finite
 
 
@@ -17,74 +15,7 @@ cdef inline double input_at(const tl_model* m, const tl_state* s, int32_t i, dou
     return s.in_c[i] + theta * (s.in_c[nin + i] + theta * s.in_c[2 * nin + i])
 
 
-cdef inline double clipped_command(const tl_model* m, int32_t i, double cmd) noexcept nogil:
-    """Commanded pressure within 0 and the supply pressure; NaN stays NaN, so that it is seen in the state."""
-    if cmd < 0.0:
-        return 0.0
-    return m.act[i].p_max if cmd > m.act[i].p_max else cmd
-
-
-cdef inline void advance_actuators(const tl_model* m, const tl_state* s, double theta, double part, int32_t code, double* p_out,
-                            double* fill_out) noexcept nogil:
-    """Pressures and fill levels `part` steps after the present state; the command is taken in the middle.
-
-    First order:  p' = (p_cmd - p)/tau  solved exactly for a constant command, tau_rise or tau_fall by direction.
-    Fill time: the piston fills in t_fill while p_cmd > p_return (pressure stays at or below p_return), empties in
-    t_empty; once full it follows like first order. code: 0 whole step, 1 half a step (factors known), 2 any part.
-    """
-    cdef int32_t i
-    cdef double cmd, target, tau, dt = part * m.h, x, rest, p
-    cdef tl_cvec p_now = s.now.p
-    cdef tl_vec p_new = p_out
-    if s.held and m.act_simple:
-        for i in range(TL_NACT(m)):
-            cmd = s.cmd[i]
-            p = p_now[i] - cmd
-            if fabs(p) <= ARRIVED:
-                p_new[i] = cmd
-            elif code < 2:
-                p_new[i] = cmd + p * (m.act[i].E[code] if p < 0.0 else m.act[i].E[2 + code])
-            else:
-                p_new[i] = cmd + p * exp(-dt / (m.act[i].tau_rise if p < 0.0 else m.act[i].tau_fall))
-        return
-    for i in range(TL_NACT(m)):
-        cmd = clipped_command(m, i, input_at(m, s, m.act[i].input, theta + 0.5 * part))
-        p = s.now.p[i]
-        rest = dt
-        if m.act[i].kind == FILL_TIME:
-            x = s.fill[i]
-            if cmd > m.act[i].p_return:
-                if x < 1.0:
-                    # the part of the interval before the piston is full: pressure creeps up to the return pressure
-                    rest = dt - (1.0 - x) * m.act[i].t_fill
-                    if rest < 0.0:
-                        rest = 0.0
-                    x += dt / m.act[i].t_fill
-                    if x > 1.0:
-                        x = 1.0
-                    target = m.act[i].p_return
-                    tau = m.act[i].tau_rise if target > p else m.act[i].tau_fall
-                    p = target + (p - target) * exp(-(dt - rest) / tau)
-            else:
-                x -= dt / m.act[i].t_empty
-                if x < 0.0:
-                    x = 0.0
-            fill_out[i] = x
-        else:
-            fill_out[i] = s.fill[i]
-        if fabs(p - cmd) <= ARRIVED:
-            p = cmd
-        elif code < 2 and rest == dt:
-            if cmd > p:
-                p = cmd + (p - cmd) * m.act[i].E[code]
-            else:
-                p = cmd + (p - cmd) * m.act[i].E[2 + code]
-        elif rest > 0.0:
-            tau = m.act[i].tau_rise if cmd > p else m.act[i].tau_fall
-            p = cmd + (p - cmd) * exp(-rest / tau)
-        p_out[i] = p
-
-
+include "pressures.pxi"
 include "bodies.pxi"
 include "joints.pxi"
 
@@ -133,6 +64,13 @@ cdef inline double drag_torque(const tl_model* m, const tl_state* s, int32_t i, 
     return -mu * m.wd[i].d * wc * x * (1.0 - m.wd[i].b + m.wd[i].b * x * x)
 
 
+cdef inline double idle_torque(const tl_model* m, const tl_state* s, int32_t i, double w, double xi) noexcept nogil:
+    """Torque of idle controller i in its regime."""
+    if s.gives[i] != 0:
+        return m.eng[i].tau_idle_max if s.gives[i] > 0 else 0.0
+    return m.eng[i].kp * (m.eng[i].w_idle - w) + xi
+
+
 cdef inline double backward_coupling(double mp0, double wp, double wt) noexcept nogil:
     """Torque of a converter whose pump and turbine both turn backward, outside of its curves: a fluid coupling with the
     capacity mp(0) at the slower of the two, less by their speed ratio, T_p = T_t against the slip. It takes energy out only,
@@ -170,7 +108,7 @@ cdef void eval_again(const tl_model* m, tl_state* s, tl_eval* e, const double* u
 cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double theta, const double* xi) noexcept nogil:
     """Port forces at the row speeds e.w and at the fraction theta of the step."""
     cdef int32_t i, j = 0, k
-    cdef double w, tau, pedal, lo, wp, wt, nu, tp, tt, c
+    cdef double w, tau, pedal, lo, wp, wt, nu, tp, tt
     cdef tl_vec port = e.port
     cdef int32_t* hint = s.hint
     for i in range(TL_NTQ(m)):
@@ -197,12 +135,7 @@ cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double t
             lo = table1(&m.tab1[m.eng[i].drag], w, hint)
             tau = lo + pedal * (table1(&m.tab1[m.eng[i].wot], w, hint + 1) - lo)
         hint += 2
-        c = m.eng[i].kp * (m.eng[i].w_idle - w) + xi[i]
-        if c > m.eng[i].tau_idle_max:
-            c = m.eng[i].tau_idle_max
-        if c > 0.0:
-            tau += c
-        port[j] = tau
+        port[j] = tau + idle_torque(m, s, i, w, xi[i])
         j += 1
     for i in range(TL_NTC(m)):
         wp = e.w[m.tc[i].row_p]

@@ -15,7 +15,7 @@
 # J. J. Moreau, Unilateral contact and dry friction in finite freedom dynamics, in: Nonsmooth Mechanics and Applications, CISM
 # 302, Springer 1988. The boxed problem: J. J. Judice, F. M. Pires 1994 (locks.pyx).
 #
-# Needs: box.pxi, contacts.pxi, losses.pxi, driven.pxi, bodies.pxi, joints.pxi, forces.pxi, trial.pxi (idle_integrator, lin_force),
+# Needs: box.pxi, contacts.pxi, losses.pxi, driven.pxi, bodies.pxi, joints.pxi, forces.pxi, trial.pxi (lin_force),
 # advance.pxi (meet_instant).
 
 #: rad/s or m/s: a slip brought to rest that the shift of the boxed problem has let creep
@@ -52,10 +52,7 @@ cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part)
     come_to_rest(m, s, &box)
     release(s, here)
     if TL_NACT(m) > 0:
-        advance_actuators(m, s, done, part, 2, s.end.p, s.fill1)
-        for i in range(TL_NACT(m)):
-            s.now.p[i] = s.end.p[i]
-            s.fill[i] = s.fill1[i]
+        pass_switches(m, s, done + part)
     s.part = 1.0
     s.h = m.h
     s.theta = done + part
@@ -257,11 +254,12 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, con
     for c in range(box.nc):
         add_along(m, box.rows[c], box.tau[c], s.g)
     mean_acceleration(m, s, p)
-    for i in range(TL_NENG(m)):
-        s.xi[i] = idle_integrator(m, s, i, part)
     for i in range(n):
         s.um[i] = s.now.u[i] + 0.5 * dt * s.am[i]
     gather(m, s.um, w)
+    for i in range(TL_NENG(m)):
+        s.xi[i] += dt * m.eng[i].ki * (m.eng[i].w_idle - w[m.eng[i].row])
+        s.xi[i] = 0.0 if s.xi[i] < 0.0 else (m.eng[i].tau_idle_max if s.xi[i] > m.eng[i].tau_idle_max else s.xi[i])
     for i in range(TL_NPORT(m)):
         s.e_port[i] += dt * s.now.port[i] * w[TL_PORT_ROW(m, i)]
     for i in range(TL_NLIN(m)):

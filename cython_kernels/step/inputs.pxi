@@ -48,14 +48,20 @@ cdef inline int32_t shifts(const tl_model* m) noexcept nogil:
     return not staged(m) and TL_NTH(m) == 0 and TL_N(m) <= TL_FORMED
 
 
-cdef inline void command(const tl_model* m, tl_state* s, int32_t i, double value) noexcept nogil:
-    """Input i is a command of an actuator, or none."""
+cdef inline void history_jumps(tl_state* s) noexcept nogil:
+    """Forces or their slopes jump: how accelerations go on is not known as well as it was."""
+    if s.hist[0]:
+        s.hist[0] = HISTORY_JUMPED
+
+
+cdef inline void command(const tl_model* m, tl_state* s, int32_t i) noexcept nogil:
+    """Input i, which has jumped, is a command of an actuator, or none."""
     cdef int32_t k = m.in_act[i]
     if k >= 0:
-        s.cmd[k] = clipped_command(m, k, value)
         s.due_holds &= s.still[k] < STILL
         s.still[k] = 0
         s.moving = 1
+        history_jumps(s)
 
 
 cdef inline int32_t held_input(const tl_model* m, tl_state* s, int32_t i, double* chk) noexcept nogil:
@@ -64,7 +70,7 @@ cdef inline int32_t held_input(const tl_model* m, tl_state* s, int32_t i, double
         return 0
     chk[0] += s.inp[i] - s.inp[i]
     s.in_last[i] = s.inp[i]
-    command(m, s, i, s.inp[i])
+    command(m, s, i)
     return m.in_direct[i]
 
 
@@ -94,8 +100,9 @@ cdef int32_t curved_inputs(const tl_model* m, tl_state* s, double* chk) noexcept
         s.in_c[2 * nin + i] = 2.0 * i0 - 4.0 * im + 2.0 * i1
         if i0 != s.in_last[i]:
             acts |= m.in_direct[i]
+            command(m, s, i)
         s.in_last[i] = i1
-        command(m, s, i, i1)
+        s.moving |= m.in_act[i] >= 0
     return acts
 
 
@@ -132,8 +139,8 @@ cdef int32_t shift_torques(const tl_model* m, tl_state* s) noexcept nogil:
     return beyond
 
 
-cdef inline int start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
-    """Inputs of the step; after a jump (or a fresh start) forces, and modes where they are touched.
+cdef inline int start_of_step(const tl_model* m, tl_state* s, double last) noexcept nogil:
+    """Inputs of the step, up to its fraction `last`; after a jump (or a fresh start) forces, and modes where they are touched.
     1 when an input is not a finite number (an element that is not pressed would not let it be seen in the state)."""
     cdef int32_t acts = 0
     cdef double chk = 0.0
@@ -145,12 +152,15 @@ cdef inline int start_of_step(const tl_model* m, tl_state* s) noexcept nogil:
         poses_begin(m, s)
     if chk != 0.0:                            # inf - inf and NaN are NaN
         return 1
+    if TL_NACT(m) > 0 and (s.moving or s.quiet < LISTED or s.fresh[0]) and begin_pressures(m, s, 0.0, last):
+        acts |= IN_JUMP
     if TL_ND(m) + TL_NVG(m) > 0 and ready_bilateral(m, s):
         acts |= IN_JUMP
     if not (acts or s.fresh[0]):
         return 0
     if acts == IN_TORQUE and shifts(m) and not s.fresh[0] and not shift_torques(m, s):
         return 0
+    history_jumps(s)
     meet_instant(m, s, 0.0, s.fresh[0])
     if TL_NTH(m) > 0:
         heat_rates(m, s, 0.0, 0.0)           # the heat has jumped: no curvature

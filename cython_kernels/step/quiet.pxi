@@ -73,18 +73,18 @@ cdef void find_due(const tl_model* m, tl_state* s) noexcept nogil:
 
 cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcept nogil:
     """Pressures of the trial, and whose capacity may change with them; all of them in the step in which they were listed."""
-    cdef int32_t k, same, four = m.order == 4, simple = m.act_simple, moving = listed, still, after
+    cdef int32_t k, same, four = m.order == 4, fills = m.act_fills, moving = listed, still, after
     cdef tl_cvec p = s.now.p
     cdef tl_cvec p1 = s.end.p
     cdef tl_cvec pm = s.em.p if four else s.end.p
     if four:
-        advance_actuators(m, s, 0.0, 0.5, 1, s.em.p, s.fill1)
-    advance_actuators(m, s, 0.0, 1.0, 0, s.end.p, s.fill1)
+        pressures(m, s, 0.5, s.em.p)
+    pressures(m, s, 1.0, s.end.p)
     for k in range(TL_NACT(m)):
         # whether the trial leaves the pressure and the fill level as they are, to the bit
         same = same_bits(p1 + k, p + k, 1) & same_bits(pm + k, p + k, 1)
-        if not simple:
-            same &= same_bits(s.fill1 + k, s.fill + k, 1)
+        if fills:
+            same &= s.press[k].filling == 0.0 or (s.press[k].filling < 0.0 and s.fill[k] == 0.0)
         still = s.still[k]
         if same and still == STILL:
             continue
@@ -175,6 +175,7 @@ cdef inline int32_t quiet_motion2(const tl_model* m, tl_state* s, int32_t uneven
     for i in range(n):
         e.a[i] = v[i]
     correct(m, h, s.now.u, s.now.a, e.a, e.u)
+    govern2(m, s)
     finish2(m, h, s.now.u, s.now.z, s.now.a, e.a, e.z, e.hs1)
     gather(m, e.u, e.w)
     return hold
@@ -187,6 +188,7 @@ cdef int32_t uneven_motion2(const tl_model* m, tl_state* s) noexcept nogil:
 cdef inline int32_t quiet_trial2(const tl_model* m, tl_state* s) noexcept nogil:
     """trial2; 1 when all that stick still do."""
     predict(m, m.h, s.now.u, s.now.a, s.now.hs1, s.end.u)
+    govern2(m, s)
     quiet_forces(m, s, s.end, s.end.u, 1.0, s.xi1)
     if s.stiff or s.ties:
         return uneven_motion2(m, s)
@@ -210,6 +212,7 @@ cdef inline int32_t quiet_motion4(const tl_model* m, tl_state* s, int32_t uneven
     place_torques(s, s.em, v + 2 * n)
     hold = still_stick(s, s.end, v + 2 * n + s.n_sticking)
     correct4(m, s, h, v)
+    govern4(m, s)
     finish4(m, s, h)
     return hold
 
@@ -221,7 +224,8 @@ cdef int32_t uneven_motion4(const tl_model* m, tl_state* s) noexcept nogil:
 cdef inline int32_t quiet_trial4(const tl_model* m, tl_state* s) noexcept nogil:
     """trial4; 1 when all that stick still do."""
     start4(m, s, m.h)
-    quiet_forces(m, s, s.em, s.um, 0.5, s.xi)
+    govern4(m, s)
+    quiet_forces(m, s, s.em, s.um, 0.5, s.xim)
     quiet_forces(m, s, s.end, s.end.u, 1.0, s.xi1)
     if s.stiff or s.ties:
         return uneven_motion4(m, s)
@@ -246,14 +250,14 @@ cdef inline int32_t stays_quiet(const tl_model* m, const tl_state* s, int32_t mo
         k = TL_FR_ROW(m, i)
         t = <double>s.mode[i]
         bad |= (t * e.w[k] < -TOL_R) | ((t * s.now.w[k] + 0.5 * m.h * t * s.wa[k] < 0.0) & (t * s.now.w[k] > TOL_R))
-    return not bad
+    return not (bad or (TL_NENG(m) > 0 and idle_regime_ends(m, s)))
 
 
 cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     """The step from the present state with its inputs taken over: 1 when nothing happens in it and it is done. Else the present
     state and the books are as before."""
     cdef int32_t i, moved, hold, listed = s.quiet == 1
-    if not s.hist[0] or (s.held and s.quiet == FOLLOWING):
+    if not s.hist[0] or (s.held and s.quiet == FOLLOWING) or (m.order == 4 and s.hist[0] == HISTORY_JUMPED):
         return 0
     if listed:
         list_elements(m, s)
@@ -266,8 +270,7 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     if s.ties and some_tie_slides(m, s):
         return 0
     quiet_rates(m, s, s.now.a, s.wa)
-    for i in range(TL_NENG(m)):
-        s.xi1[i] = idle_integrator(m, s, i, 1.0)
+    choose_governors(m, s)
     s.stiff = 0
     moved = s.moving
     if moved:
@@ -275,6 +278,7 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     hold = quiet_trial4(m, s) if m.order == 4 else quiet_trial2(m, s)
     if not hold or not stays_quiet(m, s, moved) or (accept4(m, s, 1.0) if m.order == 4 else accept2(m, s, 1.0)):
         return 0
+    s.hist[0] = HISTORY_HOLDS
     take_whole(m, s, m.order == 4)
     s.step_no[0] += 1
     return 1

@@ -367,21 +367,6 @@ cdef void meet_ratios(const tl_model* m, tl_state* s, double theta) noexcept nog
         hold_driven(m, s, theta)
 
 
-cdef void pass_knee(const tl_model* m, tl_state* s, double theta) noexcept nogil:
-    """Goes on behind a knee of a curve over an input: accelerations have jumped."""
-    s.part = 1.0
-    s.h = m.h
-    s.theta = theta
-    whole_length(m, s)
-    meet_ratios(m, s, theta)
-    if TL_NTH(m) > 0 and theta > s.T_theta:
-        heat_step(m, s, theta)
-    forget_history(m, s)
-    meet_instant(m, s, theta, 0)
-    if TL_NTH(m) > 0:
-        heat_rates(m, s, theta, 0.0)
-
-
 cdef void renew_instant(const tl_model* m, tl_state* s) noexcept nogil:
     """At the start of a step that goes on: accelerations with the rates the ratios have from here on."""
     cdef int32_t i, n = TL_N(m)

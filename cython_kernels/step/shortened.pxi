@@ -35,7 +35,7 @@ cdef void history_of_part(const tl_model* m, tl_state* s, const double* hs1, con
     """How the acceleration goes on over the first part x of a trial in which it changed by hs1 and s2: what the next
     trial, of that length, is predicted from."""
     cdef int32_t i
-    s.hist[0] = 1
+    s.hist[0] = HISTORY_HOLDS
     for i in range(TL_N(m)):
         s.now.hs1[i] = x * hs1[i]
     if s.four:

@@ -1,22 +1,15 @@
 # The trial: one step over the full h with the modes held. Order 2 (two points) or 4 (three points).
 #
 # Needs: forces.pxi, gather, stages.pxi, contacts.pxi (contact_force, subtract_contacts), gaps.pxi (solve_gaps), other_length.pxi
-# (hold_trial, stuck_torques), losses.pxi (loss_limits); includes joints_solve.pxi, steep.pxi.
+# (hold_trial, stuck_torques), losses.pxi (loss_limits), governors.pxi; includes joints_solve.pxi, steep.pxi.
 
 #: of a speed (or of 1 rad/s or m/s), or of a friction torque: how far it may be off where forces are taken at it
 cdef double MISPREDICTED = 1e-3
+#: the same for three points behind a jump of forces or their slopes: the fourth order is kept down to errors of this size
+cdef double FORESEEN = 1e-8
 
-
-cdef inline double idle_integrator(const tl_model* m, const tl_state* s, int32_t i, double part) noexcept nogil:
-    """xi' = ki*(w_idle - w), kept in [0, tau_idle_max]: torque the idle controller has integrated; w of the middle of the
-    part, extrapolated from the present acceleration."""
-    cdef double w = s.now.w[m.eng[i].row] + 0.5 * part * m.h * s.wa[m.eng[i].row]
-    cdef double x = s.xi[i] + part * m.h * m.eng[i].ki * (m.eng[i].w_idle - w)
-    if x < 0.0:
-        x = 0.0
-    if x > m.eng[i].tau_idle_max:
-        x = m.eng[i].tau_idle_max
-    return x
+cdef enum:
+    PASSES = 3             # of a trial of three points: each leaves an error smaller by a power of h
 
 
 cdef inline double lin_law(const tl_model* m, int32_t i, double q, double w) noexcept nogil:
@@ -93,9 +86,9 @@ cdef inline void correct(const tl_model* m, double h, tl_cvec u, tl_cvec a, tl_c
         u1[i] = u[i] + 0.5 * h * (a[i] + a1[i])
 
 
-cdef inline int32_t off(double found, double taken) noexcept nogil:
-    """1 where a speed is not the one that forces were taken at."""
-    return fabs(found - taken) > MISPREDICTED * (1.0 + fabs(found))
+cdef inline int32_t off(double found, double taken, double share) noexcept nogil:
+    """1 where a speed is not the one that forces were taken at; share: of it, or of 1 rad/s or m/s."""
+    return fabs(found - taken) > share * (1.0 + fabs(found))
 
 
 cdef inline int32_t correct_and_ask(const tl_model* m, double h, tl_cvec u, tl_cvec a, tl_cvec a1, tl_vec u1,
@@ -105,18 +98,19 @@ cdef inline int32_t correct_and_ask(const tl_model* m, double h, tl_cvec u, tl_c
     for i in range(TL_N(m)):
         before[i] = u1[i]
         u1[i] = u[i] + 0.5 * h * (a[i] + a1[i])
-        found |= off(u1[i], before[i])
+        found |= off(u1[i], before[i], MISPREDICTED)
     return found
 
 
-cdef inline int32_t mispredicted(const tl_model* m, const tl_state* s, const tl_eval* e, const double* u, const double* before) noexcept nogil:
+cdef inline int32_t mispredicted(const tl_model* m, const tl_state* s, const tl_eval* e, const double* u, const double* before,
+                                 double share) noexcept nogil:
     """1 where speeds u rather than `before`, which the forces e were taken at, change one of these: the speed of a port is
     off, or the capacity of an element that slides changes by as much. (Where it is steep it has been found with the speeds.)"""
     cdef int32_t i, k, hint
     cdef double taken, cap
     for i in range(TL_NPORT(m)):
         k = TL_PORT_ROW(m, i)
-        if off(row_dot(m, k, u), row_dot(m, k, before)):
+        if off(row_dot(m, k, u), row_dot(m, k, before), share):
             return 1
     for i in range(TL_NF(m)):
         if s.mode[i] & 1 and slips(m, s, i) and not e.steep[i]:
@@ -124,7 +118,7 @@ cdef inline int32_t mispredicted(const tl_model* m, const tl_state* s, const tl_
             taken = e.cap_f[i] if s.mode[i] == MODE_FORWARD else e.cap_b[i]
             if taken != 0.0:
                 cap = m.fr[i].cgeo * e.raw[i] * table1(&m.tab1[m.fr[i].mu], s.mode[i] * row_dot(m, TL_FR_ROW(m, i), u), &hint)
-                if fabs(cap - taken) > MISPREDICTED * fabs(cap):
+                if fabs(cap - taken) > share * fabs(cap):
                     return 1
     return 0
 
@@ -160,10 +154,9 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
     cdef double h = s.h, b0 = h * h * (0.5 - m.beta)
     cdef tl_eval* e = s.end
     gather(m, s.now.a, s.wa)
-    advance_actuators(m, s, theta, s.part, 0 if s.part == 1.0 else 2, e.p, s.fill1)
-    for i in range(TL_NENG(m)):
-        s.xi1[i] = idle_integrator(m, s, i, s.part)
+    pressures(m, s, theta + s.part, e.p)
     predict(m, h, s.now.u, s.now.a, s.now.hs1, s.end.u)
+    govern2(m, s)
     eval_forces(m, s, e, s.end.u, theta + s.part, s.xi1)
     while True:
         assemble(m, s, e, s.F)
@@ -198,10 +191,12 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
         if passes <= 0:
             correct(m, h, s.now.u, s.now.a, s.end.a, s.end.u)
             break
-        if not (correct_and_ask(m, h, s.now.u, s.now.a, s.end.a, s.end.u, s.taken) and mispredicted(m, s, e, s.end.u, s.taken)) and (
+        if not (correct_and_ask(m, h, s.now.u, s.now.a, s.end.a, s.end.u, s.taken) and mispredicted(m, s, e, s.end.u, s.taken, MISPREDICTED)) and (
                 not m.stiff_cut):
             break
+        govern2(m, s)
         eval_again(m, s, e, s.end.u, theta + s.part, s.xi1)
+    govern2(m, s)
     finish2(m, h, s.now.u, s.now.z, s.now.a, s.end.a, s.end.z, s.end.hs1)
     if staged(m):
         loss_limits(m, s, 1)
@@ -255,9 +250,11 @@ cdef inline void springs4(const tl_model* m, tl_state* s, double h, int32_t stag
         subtract_compliances(m, s, z, s.v1 + n, F, 0)
 
 
-cdef inline void correct4(const tl_model* m, tl_state* s, double h, tl_cvec v) noexcept nogil:
-    """Accelerations v = [am, a1] and the speeds that follow from them."""
-    cdef int32_t i, n = TL_N(m)
+cdef inline int32_t correct4(const tl_model* m, tl_state* s, double h, tl_cvec v) noexcept nogil:
+    """Accelerations v = [am, a1] and the speeds that follow from them; 1 where one at the end is not that which forces were taken
+    at (these go into s.taken)."""
+    cdef int32_t i, n = TL_N(m), found = 0
+    cdef tl_vec taken = s.taken
     cdef tl_cvec um0 = s.v1
     cdef tl_cvec u10 = s.v1 + n
     cdef tl_vec am = s.am
@@ -268,7 +265,10 @@ cdef inline void correct4(const tl_model* m, tl_state* s, double h, tl_cvec v) n
         am[i] = v[i]
         a1[i] = v[n + i]
         um[i] = um0[i] + h * (v[i] * (1.0 / 3.0) - v[n + i] * (1.0 / 24.0))
+        taken[i] = u1[i]
         u1[i] = u10[i] + h * (v[i] * (2.0 / 3.0) + v[n + i] * (1.0 / 6.0))
+        found |= fabs(u1[i] - taken[i]) > FORESEEN * (1.0 + fabs(u1[i]))
+    return found
 
 
 cdef inline void finish4(const tl_model* m, tl_state* s, double h) noexcept nogil:
@@ -321,17 +321,16 @@ include "steep.pxi"
 
 
 cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
-    """As trial2 with points 0, 1/2, 1: Hermite-Simpson, order 4. Also writes am, um, em."""
-    cdef int32_t i, n = TL_N(m)
+    """As trial2 with points 0, 1/2, 1: Hermite-Simpson, order 4. Also writes am, um, em. passes: at least so many."""
+    cdef int32_t i, n = TL_N(m), done = 0, missed, again
     cdef int64_t stiff
     cdef double h = s.h
     gather(m, s.now.a, s.wa)
-    advance_actuators(m, s, theta, 0.5 * s.part, 1 if s.part == 1.0 else 2, s.em.p, s.fill1)
-    advance_actuators(m, s, theta, s.part, 0 if s.part == 1.0 else 2, s.end.p, s.fill1)
-    for i in range(TL_NENG(m)):
-        s.xi1[i] = idle_integrator(m, s, i, s.part)
+    pressures(m, s, theta + 0.5 * s.part, s.em.p)
+    pressures(m, s, theta + s.part, s.end.p)
     start4(m, s, h)
-    eval_forces(m, s, s.em, s.um, theta + 0.5 * s.part, s.xi)
+    govern4(m, s)
+    eval_forces(m, s, s.em, s.um, theta + 0.5 * s.part, s.xim)
     stiff = s.stiff
     eval_forces(m, s, s.end, s.end.u, theta + s.part, s.xi1)
     while True:
@@ -356,11 +355,13 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
             solve_joints(m, s, 2)
         if TL_NCON(m) > 0 and m.ncurved > 0:
             solve_gaps(m, s, 2)
-        correct4(m, s, h, s.v2)
-        passes -= 1
-        if passes <= 0:
+        missed = correct4(m, s, h, s.v2)
+        govern4(m, s)
+        done += 1
+        again = s.hist[0] == HISTORY_JUMPED and missed and mispredicted(m, s, s.end, s.end.u, s.taken, FORESEEN)
+        if done == PASSES or (done >= passes and not again):
             break
-        eval_again(m, s, s.em, s.um, theta + 0.5 * s.part, s.xi)
+        eval_again(m, s, s.em, s.um, theta + 0.5 * s.part, s.xim)
         stiff = s.stiff
         eval_again(m, s, s.end, s.end.u, theta + s.part, s.xi1)
     if staged(m):

@@ -1,0 +1,156 @@
+# Integrators of laws: the idle controllers of engines.
+#
+#   e = w_idle - w,  xi' = ki e within [0, tau_idle_max],  torque = kp e + xi within [0, tau_idle_max]
+#
+# The integral of the speed is the angle, so xi is known wherever the motion of the trial is: at its points by the weights of
+# the method, in between by its polynomial. The limits are followed as regimes: what has left its range is held at the limit,
+# and where a regime ends is an event. Torque and integral are continuous there.
+#
+# Needs: contacts.pxi (along_row), events.pxi (TOL_R, happens, sooner), accept.pxi (angle_at), model/lobatto.pxd.
+
+cdef enum:
+    HALVINGS = 52          # of halvings: down to the rounding of a fraction
+
+#: of the largest torque: an integral so near to a limit is at it, a torque so near is judged by its slope
+cdef double AT_LIMIT = 1e-12
+#: of the largest torque: so far beyond its regime a torque or an integral has left it
+cdef double PAST_LIMIT = 1e-11
+
+
+cdef inline int32_t side_of(double value, double slope, double limit, double near) noexcept nogil:
+    """-1 below 0, 1 above the limit, 0 between, from here on: as near to one of them as `near` the slope says."""
+    if value < -near or (value <= near and slope < 0.0):
+        return -1
+    return 1 if value > limit + near or (value >= limit - near and slope > 0.0) else 0
+
+
+cdef inline void choose_governors(const tl_model* m, tl_state* s) noexcept nogil:
+    """Regimes of the idle controllers from now on."""
+    cdef int32_t i, k
+    cdef double e, limit, near, rate
+    for i in range(TL_NENG(m)):
+        limit = m.eng[i].tau_idle_max
+        s.gives[i] = -1
+        s.xi_held[i] = 1
+        if limit <= 0.0:
+            continue
+        k = m.eng[i].row
+        e = m.eng[i].w_idle - s.now.w[k]
+        near = AT_LIMIT * limit
+        rate = e if fabs(e) > TOL_R else -row_dot(m, k, s.now.a)
+        s.xi[i] = 0.0 if fabs(s.xi[i]) <= near else (limit if fabs(s.xi[i] - limit) <= near else s.xi[i])
+        s.xi_held[i] = m.eng[i].ki == 0.0 or (s.xi[i] <= 0.0 and rate <= 0.0) or (s.xi[i] >= limit and rate >= 0.0)
+        rate = (0.0 if s.xi_held[i] else m.eng[i].ki * e) - m.eng[i].kp * row_dot(m, k, s.now.a)
+        s.gives[i] = side_of(m.eng[i].kp * e + s.xi[i], rate, limit, near)
+
+
+cdef inline void govern2(const tl_model* m, tl_state* s) noexcept nogil:
+    """Integrals at the end of a trial of two points, from the speeds s.end.u."""
+    cdef int32_t i, k
+    for i in range(TL_NENG(m)):
+        k = m.eng[i].row
+        s.xi1[i] = s.xi[i]
+        if not s.xi_held[i]:
+            s.xi1[i] += m.eng[i].ki * s.h * (m.eng[i].w_idle - 0.5 * (s.now.w[k] + row_dot(m, k, s.end.u)))
+
+
+cdef inline void govern4(const tl_model* m, tl_state* s) noexcept nogil:
+    """Integrals in the middle and at the end of a trial of three points, from the speeds um and s.end.u."""
+    cdef int32_t i, k
+    cdef double wm, w1
+    for i in range(TL_NENG(m)):
+        k = m.eng[i].row
+        s.xim[i] = s.xi[i]
+        s.xi1[i] = s.xi[i]
+        if not s.xi_held[i]:
+            wm = row_dot(m, k, s.um)
+            w1 = row_dot(m, k, s.end.u)
+            s.xim[i] += m.eng[i].ki * s.h * (0.5 * m.eng[i].w_idle - to_middle(s.now.w[k], wm, w1))
+            s.xi1[i] += m.eng[i].ki * s.h * (m.eng[i].w_idle - to_end(s.now.w[k], wm, w1))
+
+
+cdef inline double governed(const tl_model* m, const tl_state* s, int32_t i, double x, double* w) noexcept nogil:
+    """Integral of idle controller i at the fraction x of the trial, in its regime; w: the speed there."""
+    cdef double[5] p
+    cdef double[4] v
+    cdef int32_t k = m.eng[i].row
+    along_row(m, s, k, s.now.w[k], s.wa[k], p, v)
+    w[0] = poly_at(v[0], v[1], v[2], v[3], x)
+    if s.xi_held[i]:
+        return s.xi[i]
+    return s.xi[i] + m.eng[i].ki * (x * s.h * m.eng[i].w_idle - angle_at(p, x))
+
+
+cdef inline void take_governed(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """The integrals at the fraction x of the trial are those of now."""
+    cdef int32_t i
+    cdef double w
+    for i in range(TL_NENG(m)):
+        if not s.xi_held[i]:
+            s.xi[i] = governed(m, s, i, x, &w)
+
+
+cdef inline double idle_margin(const tl_model* m, const tl_state* s, int32_t i, double xi, double w) noexcept nogil:
+    """What is left to the ends of the regimes of idle controller i at an integral and a speed, N.m; below 0 beyond one of them."""
+    cdef double limit = m.eng[i].tau_idle_max, e = m.eng[i].w_idle - w, torque = m.eng[i].kp * e + xi, left
+    if s.gives[i] == 0:
+        left = torque if torque < limit - torque else limit - torque
+    else:
+        left = -torque if s.gives[i] < 0 else torque - limit
+    if m.eng[i].ki == 0.0:
+        return left
+    if s.xi_held[i]:
+        # (the time of a step makes of it a torque)
+        torque = m.eng[i].ki * m.h * (-e if xi <= 0.0 else e)
+        return torque if torque < left else left
+    left = xi if xi < left else left
+    return limit - xi if limit - xi < left else left
+
+
+cdef inline int32_t idle_past(const tl_model* m, const tl_state* s, int32_t i, double xi, double w) noexcept nogil:
+    return idle_margin(m, s, i, xi, w) < -PAST_LIMIT * m.eng[i].tau_idle_max
+
+
+cdef inline int32_t idle_regime_ends(const tl_model* m, const tl_state* s) noexcept nogil:
+    """1 when a point of the trial is beyond the regime of an idle controller."""
+    cdef int32_t i, k, past = 0
+    for i in range(TL_NENG(m)):
+        if m.eng[i].tau_idle_max > 0.0:
+            k = m.eng[i].row
+            past |= idle_past(m, s, i, s.xi1[i], s.end.w[k])
+            if s.four:
+                past |= idle_past(m, s, i, s.xim[i], s.em.w[k])
+    return past
+
+
+cdef double idle_end(const tl_model* m, const tl_state* s, int32_t i, double hi) noexcept nogil:
+    """Where the regime of idle controller i ends, which it has left at the fraction hi of the trial."""
+    cdef double lo = 0.0, x, w = 0.0, xi
+    cdef int32_t it
+    for it in range(HALVINGS):
+        x = 0.5 * (lo + hi)
+        xi = governed(m, s, i, x, &w)
+        if idle_margin(m, s, i, xi, w) > 0.0:
+            lo = x
+        else:
+            hi = x
+    return hi
+
+
+cdef double find_idle(const tl_model* m, const tl_state* s, double end) noexcept nogil:
+    """Fraction of the trial, up to `end`, at which a regime of an idle controller ends; NO_EVENT if none does."""
+    cdef int32_t i
+    cdef double w = 0.0, xi, first = NO_EVENT
+    if not idle_regime_ends(m, s):
+        return NO_EVENT
+    for i in range(TL_NENG(m)):
+        if m.eng[i].tau_idle_max <= 0.0:
+            continue
+        xi = governed(m, s, i, 0.5, &w)
+        if idle_past(m, s, i, xi, w):
+            first = sooner(idle_end(m, s, i, 0.5), first, end)
+            continue
+        xi = governed(m, s, i, 1.0, &w)
+        if idle_past(m, s, i, xi, w):
+            first = sooner(idle_end(m, s, i, 1.0), first, end)
+    return first

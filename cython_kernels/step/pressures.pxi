@@ -1,0 +1,259 @@
+# Pressures of actuators as functions of time: known at every point of a step before anything else is.
+#
+#   p' = (c(t) - p)/tau        c: the command within 0 and the supply pressure, tau_rise where c > p, else tau_fall
+#
+# The command is a parabola over the step, c = c0 + c1 x + c2 x^2 with x the fraction of the step, so between two switches
+# the solution is closed, with r = h/tau:
+#
+#   p = q(x) + rest exp(-r (x - begin)),    q = c - c'/r + c''/r^2,    rest = p(begin) - q(begin)
+#
+# and p = c without a lag. A switch is where the command passes 0, the supply pressure, the pressure itself (tau_rise and
+# tau_fall change places), or, with a piston that fills, the pressure of the return spring, and where that piston is full.
+# Switches are known beforehand, like the knees of ratios over an input, and divide the step (next_break). The piston fills
+# in t_fill while c > p_return, its pressure follows p_return meanwhile; it empties in t_empty.
+#
+# Needs: step_imports.pxi, forces.pxi (input_at), events.pxi (ROOT_WIDTH).
+
+cdef extern from *:
+    """
+    /* Pa: a pressure so near its command has arrived. A lag alone never ends; this is a millionth of the last bit of a sensor */
+    #define TL_ARRIVED 1e-6
+    /* of a piston: so full it is full, to the rounding of the time at which it is */
+    #define TL_FULL (1.0 - 1e-9)
+    /* instead of the fraction of the step at which a pressure switches: it does not */
+    #define TL_NEVER 1e300
+    /* of the step: two breakpoints so near to each other, or to its ends, are one */
+    #define TL_BREAKS_APART 1e-9
+    """
+    const double ARRIVED "TL_ARRIVED"
+    const double FULL "TL_FULL"
+    const double NEVER "TL_NEVER"
+    const double BREAKS_APART "TL_BREAKS_APART"
+
+cdef enum:
+    CURVE_ROUNDS = 60      # of bisection with Newton steps; halving alone comes down to rounding in 53
+
+
+cdef inline double clipped_command(const tl_model* m, int32_t i, double cmd) noexcept nogil:
+    """Commanded pressure within 0 and the supply pressure; NaN stays NaN, so that it is seen in the state."""
+    if cmd < 0.0:
+        return 0.0
+    return m.act[i].p_max if cmd > m.act[i].p_max else cmd
+
+
+cdef inline double pressure_at(const tl_model* m, const tl_state* s, int32_t i, double x) noexcept nogil:
+    """Pressure i at the fraction x of the step, up to its next switch; beyond it the law before it goes on."""
+    cdef const tl_curve* f = &s.press[i]
+    cdef double p = f.q[0] + x * (f.q[1] + x * f.q[2])
+    if f.rest == 0.0:
+        return p
+    # (the whole step and half of it from its begin: factors known)
+    if f.begin == 0.0 and x == 1.0:
+        return p + f.rest * m.act[i].E[2 * f.falling]
+    if f.begin == 0.0 and x == 0.5:
+        return p + f.rest * m.act[i].E[2 * f.falling + 1]
+    return p + f.rest * exp(-f.rate * (x - f.begin))
+
+
+cdef inline void pressures(const tl_model* m, const tl_state* s, double x, double* p) noexcept nogil:
+    """All of them."""
+    cdef int32_t i
+    for i in range(TL_NACT(m)):
+        p[i] = pressure_at(m, s, i, x)
+
+
+cdef inline void fill_levels(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """Fill levels of the pistons at the fraction x of the step, up to the next switch."""
+    cdef int32_t i
+    cdef double level
+    for i in range(TL_NACT(m)):
+        level = s.press[i].level + (x - s.press[i].begin) * s.press[i].filling
+        s.fill[i] = 0.0 if level < 0.0 else (1.0 if level > FULL else level)
+
+
+cdef inline double curve_at(const tl_curve* f, double x) noexcept nogil:
+    return f.q[0] + x * (f.q[1] + x * f.q[2]) + (f.rest * exp(-f.rate * (x - f.begin)) if f.rest != 0.0 else 0.0)
+
+
+cdef double curve_root(const tl_curve* f, double side, double lo, double hi) noexcept nogil:
+    """Where the curve, which has the sign `side` at lo and the other one at hi, passes 0."""
+    cdef double x = 0.5 * (lo + hi), y, slope, width = hi - lo
+    cdef int32_t it
+    for it in range(CURVE_ROUNDS):
+        y = side * curve_at(f, x)
+        if y > 0.0:
+            lo = x
+        else:
+            hi = x
+        slope = f.q[1] + 2.0 * x * f.q[2]
+        if f.rest != 0.0:
+            slope -= f.rate * f.rest * exp(-f.rate * (x - f.begin))
+        y = x - y / (side * slope) if slope != 0.0 else lo - 1.0
+        if fabs(y - x) <= ROOT_WIDTH * width or hi - lo <= ROOT_WIDTH * width:
+            break
+        x = y if lo < y < hi else 0.5 * (lo + hi)
+    return x
+
+
+cdef double curve_leaves(const tl_curve* f, double side, double turn, double x, double last) noexcept nogil:
+    """First fraction of the step behind x and up to `last` from which on the curve has not the sign `side`, or NEVER; turn: the
+    only one behind which it may come back."""
+    cdef int32_t k
+    cdef double to
+    for k in range(2):
+        to = turn if k == 0 else last
+        if x < to <= last:
+            if side * curve_at(f, to) < -ARRIVED:
+                to = curve_root(f, side, x, to)
+                return to if to > f.begin + BREAKS_APART else NEVER
+            x = to
+    return NEVER
+
+
+cdef inline double side_behind(double value, double slope, double curvature) noexcept nogil:
+    """Sign of what has this value, slope and curvature, from here on; as near to 0 as rounding the slope says, and so on."""
+    if fabs(value) > ARRIVED:
+        return 1.0 if value > 0.0 else -1.0
+    if fabs(slope) > ARRIVED:
+        return 1.0 if slope > 0.0 else -1.0
+    return 1.0 if curvature > 0.0 else (-1.0 if curvature < 0.0 else 0.0)
+
+
+cdef inline double sooner_switch(tl_curve* c, double level, double side, double turn, double last, double first) noexcept nogil:
+    """The first switch so far, or that at which the command c leaves its side of a level."""
+    cdef double x
+    c.q[0] -= level
+    x = curve_leaves(c, side, turn, c.begin, last)
+    c.q[0] += level
+    return x if x < first else first
+
+
+cdef void clip_command(const tl_model* m, const tl_state* s, int32_t i, tl_curve* c, double last, double* end) noexcept nogil:
+    """The command c of actuator i, a parabola, within its limits; and where that ends."""
+    cdef double x = c.begin, top = m.act[i].p_max, slope = c.q[1] + 2.0 * x * c.q[2], turn = NEVER
+    cdef double value = c.q[0] + x * (c.q[1] + x * c.q[2])
+    if c.q[2] != 0.0:
+        turn = -0.5 * c.q[1] / c.q[2]
+    if side_behind(value, slope, c.q[2]) < 0.0:
+        end[0] = sooner_switch(c, 0.0, -1.0, turn, last, end[0])
+        c.q[0] = 0.0
+    elif side_behind(value - top, slope, c.q[2]) > 0.0:
+        end[0] = sooner_switch(c, top, 1.0, turn, last, end[0])
+        c.q[0] = top
+    else:
+        end[0] = sooner_switch(c, 0.0, 1.0, turn, last, end[0])
+        end[0] = sooner_switch(c, top, -1.0, turn, last, end[0])
+        return
+    c.q[1] = 0.0
+    c.q[2] = 0.0
+
+
+cdef void fill_piston(const tl_model* m, tl_state* s, int32_t i, tl_curve* c, double last, double* end) noexcept nogil:
+    """How piston i fills or empties with the command c, what its pressure follows then (in c), and where that ends."""
+    cdef tl_curve* f = &s.press[i]
+    cdef double x = c.begin, turn = -0.5 * c.q[1] / c.q[2] if c.q[2] != 0.0 else NEVER
+    cdef double value = c.q[0] + x * (c.q[1] + x * c.q[2]) - m.act[i].p_return
+    cdef double side = side_behind(value, c.q[1] + 2.0 * x * c.q[2], c.q[2])
+    if c.q[1] != 0.0 or c.q[2] != 0.0:
+        end[0] = sooner_switch(c, m.act[i].p_return, 1.0 if side > 0.0 else -1.0, turn, last, end[0])
+    f.filling = 0.0
+    if side <= 0.0:
+        f.filling = -m.h / m.act[i].t_empty
+    elif f.level < FULL:
+        f.filling = m.h / m.act[i].t_fill
+        x += (1.0 - f.level) / f.filling
+        if x <= c.begin + BREAKS_APART:
+            f.level = 1.0                        # it takes no time
+            f.filling = 0.0
+            return
+        end[0] = x if x < end[0] else end[0]
+        c.q[0] = m.act[i].p_return
+        c.q[1] = 0.0
+        c.q[2] = 0.0
+
+
+cdef void follow(const tl_model* m, tl_state* s, int32_t i, const tl_curve* c, double last, double* end) noexcept nogil:
+    """The pressure f from c.begin on, where c is what it follows; a pressure without a lag jumps to it. And where f ends."""
+    cdef tl_curve* f = &s.press[i]
+    cdef tl_curve gap
+    cdef double x = c.begin, value = c.q[0] + x * (c.q[1] + x * c.q[2]), slope = c.q[1] + 2.0 * x * c.q[2], tau, turn = NEVER, side
+    side = side_behind(value - s.now.p[i], slope, c.q[2])
+    f.falling = side < 0.0
+    tau = m.act[i].tau_fall if f.falling else m.act[i].tau_rise
+    f.begin = x
+    f.rest = 0.0
+    memcpy(f.q, c.q, sizeof(c.q))
+    gap = c[0]
+    if c.q[2] != 0.0:
+        turn = -0.5 * c.q[1] / c.q[2]
+    if tau == 0.0:
+        # it goes with the command until that turns round
+        s.now.p[i] = value
+        gap.q[0] = c.q[1]
+        gap.q[1] = 2.0 * c.q[2]
+        gap.q[2] = 0.0
+        turn = NEVER
+    else:
+        f.rate = m.h / tau
+        f.q[0] += (2.0 * c.q[2] / f.rate - c.q[1]) / f.rate
+        f.q[1] -= 2.0 * c.q[2] / f.rate
+        f.rest = s.now.p[i] - (f.q[0] + x * (f.q[1] + x * f.q[2]))
+        if fabs(f.rest) <= ARRIVED:
+            f.rest = 0.0
+        gap.q[0] -= f.q[0]
+        gap.q[1] -= f.q[1]
+        gap.q[2] = 0.0
+        gap.rest = -f.rest
+        gap.rate = f.rate
+    if m.act[i].tau_rise != m.act[i].tau_fall and (c.q[1] != 0.0 or c.q[2] != 0.0):
+        x = curve_leaves(&gap, side, turn, x, last)
+        end[0] = x if x < end[0] else end[0]
+
+
+cdef int32_t begin_pressures(const tl_model* m, tl_state* s, double x, double last) noexcept nogil:
+    """Laws of the pressures from the fraction x of the step on, where they are s.now.p, and s.next_switch: up to where (not
+    beyond `last`). 1: some pressure without a lag has jumped."""
+    cdef int32_t i, k, nin = TL_NIN(m), jumped = 0
+    cdef double before
+    cdef tl_curve c
+    s.next_switch = NEVER
+    c.rest = 0.0
+    c.rate = 0.0
+    c.falling = 0
+    c.begin = x
+    for i in range(TL_NACT(m)):
+        k = m.act[i].input
+        before = s.now.p[i]
+        s.press[i].level = s.fill[i]
+        s.press[i].filling = 0.0
+        if s.held:
+            c.q[0] = clipped_command(m, i, s.inp[k])
+            c.q[1] = 0.0
+            c.q[2] = 0.0
+        else:
+            c.q[0] = s.in_c[k]
+            c.q[1] = s.in_c[nin + k]
+            c.q[2] = s.in_c[2 * nin + k]
+            clip_command(m, s, i, &c, last, &s.next_switch)
+        if m.act[i].kind == FILL_TIME:
+            fill_piston(m, s, i, &c, last, &s.next_switch)
+        follow(m, s, i, &c, last, &s.next_switch)
+        jumped |= s.now.p[i] != before
+    return jumped
+
+
+cdef inline void reach_pressures(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """Pressures and fill levels of the instant at the fraction x of the step."""
+    pressures(m, s, x, s.now.p)
+    fill_levels(m, s, x)
+
+
+cdef void pass_switches(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """The same, through switches on the way."""
+    cdef int32_t k
+    for k in range(4 * TL_NACT(m)):
+        if not s.next_switch < x:
+            break
+        reach_pressures(m, s, s.next_switch)
+        begin_pressures(m, s, s.next_switch, x)
+    reach_pressures(m, s, x)
