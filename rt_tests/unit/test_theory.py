@@ -405,6 +405,22 @@ def test_one_loss_has_one_answer_where_the_page_says() -> None:
     assert answers > {1}, "elsewhere there are none, or two"
 
 
+@evaluates(62)
+def test_the_pressure_of_an_actuator_satisfies_its_equation() -> None:
+    r, c, x_b, p_b = 1.7, Polynomial([0.3, -1.2, 0.8]), 0.2, 2.0
+    at = {"c1": c.deriv(1), "c2": c.deriv(2)}
+
+    def Q(x: float) -> float:
+        return float(page(62, "Q", r=r, c=c(x), c1=at["c1"](x), c2=at["c2"](x)))
+
+    def p(x: float) -> float:
+        return float(page(62, "p", Q=Q(x), Q_b=Q(x_b), p_b=p_b, r=r, x=x, x_b=x_b))
+
+    assert p(x_b) == p_b
+    for x in (0.3, 0.7):
+        assert (p(x + 1e-5) - p(x - 1e-5)) / 2e-5 == pytest.approx(r * (c(x) - p(x)), rel=1e-8)
+
+
 @evaluates(59)
 def test_a_universal_joint_has_that_ratio() -> None:
     for x, beta in ((0.3, 0.5), (2.0, 1.1), (-1.2, 0.2)):

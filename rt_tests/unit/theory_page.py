@@ -18,7 +18,7 @@ LINES = [(int(m[2]), m[1].strip(), bool(m[3])) for m in re.finditer(r"^(.*?)\s*\
 EQUATIONS = {number: (line, marked) for number, line, marked in LINES}
 Number = Any  # a number, or an array where the formula is one of matrices
 FUNCTIONS: dict[str, Callable[..., Number]] = {
-    "sqrt": np.sqrt, "cos": np.cos, "sin": np.sin, "max": max, "Re": np.real, "cross": np.cross,
+    "sqrt": np.sqrt, "cos": np.cos, "sin": np.sin, "max": max, "Re": np.real, "cross": np.cross, "exp": np.exp,
     "diag": lambda *entries: np.diag(entries),
 }  # fmt: skip
 
