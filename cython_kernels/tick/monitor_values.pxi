@@ -17,12 +17,12 @@ cdef double _lowest(const monitors_t* m, const double* s, const scene_t* c) noex
 
 cdef double _tie_up(const monitors_t* m, const double* s, const double* sig, const scene_t* c) noexcept nogil:
     """Deceleration below the lines of both gears, by the turbine torque and their ratios [m/s2]."""
-    cdef double a = _fact(m, sig, F_A), tau = _turbine_torque(m, sig)
-    if isnan(a) or isnan(tau) or s[M_RADIUS] <= 0.0 or m.mass <= 0.0 or not c.forwards or s[M_DRIVER_TICK] == c.tick:
+    cdef double a = _fact(m, sig, F_A)
+    if isnan(a) or isnan(c.tau_in) or s[M_RADIUS] <= 0.0 or m.mass <= 0.0 or not c.forwards or s[M_DRIVER_TICK] == c.tick:
         return NAN
     if s[M_TIED_TICK] < 0.0 or (s[M_TIED_TICK] - s[M_DRIVER_TICK]) * m.tick_s < DRIVER_S:
         return 0.0
-    return (_traction(m, s, sig, _lowest(m, s, c)) if tau > 0.0 else 0.0) + s[M_REST] - a
+    return (_traction(m, s, sig, _lowest(m, s, c)) if c.tau_in > 0.0 else 0.0) + s[M_REST] - a
 
 
 cdef double _flare(const monitors_t* m, const double* s, const scene_t* c) noexcept nogil:
@@ -131,44 +131,44 @@ cdef double _value(const monitors_t* m, double* s, const double* sig, const scen
     """What a monitor is judged by in this tick; NaN: nothing to look at."""
     if kind == MONITOR_DIRECTION:
         return _direction(m, c)
-    if kind == MONITOR_NEUTRAL:
+    elif kind == MONITOR_NEUTRAL:
         if (c.lever != LEVER_P and c.lever != LEVER_N) or c.lever_ticks < m.settle_ticks:
             return NAN
         return 1.0 if c.closed_as >= 0 or c.closed_as == CLOSED_OTHER else 0.0
-    if kind == MONITOR_NO_GEAR:
+    elif kind == MONITOR_NO_GEAR:
         if not (c.forwards or c.backwards) or c.lever_ticks < m.settle_ticks:
             return NAN
         return 1.0 if c.closed_as == CLOSED_OTHER or c.closed_as == CLOSED_BLOCKED else 0.0
-    if kind == MONITOR_TIE_UP:
+    elif kind == MONITOR_TIE_UP:
         return _tie_up(m, s, sig, c)
-    if kind == MONITOR_FLARE:
+    elif kind == MONITOR_FLARE:
         return _flare(m, s, c)
-    if kind == MONITOR_HUNTING:
+    elif kind == MONITOR_HUNTING:
         if not c.forwards or not c.ahead:
             return NAN
         return 1.0 if c.tick - s[M_BACK_BEFORE] < BACK_S / m.tick_s else 0.0
-    if kind == MONITOR_SHIFT_TIME:
+    elif kind == MONITOR_SHIFT_TIME:
         if s[M_POWER_TICK] < 0.0 or not c.ahead or s[M_LAST] <= 0.0:
             return NAN
         return (c.tick - max(s[M_LAST_TICK], s[M_POWER_TICK])) * m.tick_s
-    if kind == MONITOR_OTHER_GEAR:
+    elif kind == MONITOR_OTHER_GEAR:
         return _other_gear(m, s, c)
-    if kind == MONITOR_SKIPPED:
+    elif kind == MONITOR_SKIPPED:
         return s[M_LEFT_OUT] if c.forwards and c.asked != GEAR_UNKNOWN else NAN
-    if kind == MONITOR_SLIP:
+    elif kind == MONITOR_SLIP:
         return _slip(m, s, c)
-    if kind == MONITOR_NO_DRIVE:
+    elif kind == MONITOR_NO_DRIVE:
         return _no_drive(m, s, c)
-    if kind == MONITOR_ENGINE_SPEED or kind == MONITOR_STALL:
+    elif kind == MONITOR_ENGINE_SPEED or kind == MONITOR_STALL:
         return _engine(m, s, sig, kind == MONITOR_STALL)
-    if kind == MONITOR_LOCK_UP:
+    elif kind == MONITOR_LOCK_UP:
         return _lock_up(m, s, sig, c)
-    if kind == MONITOR_PARK:
+    elif kind == MONITOR_PARK:
         return _park(m, sig, c)
-    if kind == MONITOR_UNANSWERED:
+    elif kind == MONITOR_UNANSWERED:
         if isnan(_fact(m, sig, F_REQUEST)) or isnan(_fact(m, sig, F_ANSWER)):
             return NAN
         return (c.tick - s[M_REQUEST_TICK]) * m.tick_s if s[M_REQUEST_TICK] >= 0.0 else 0.0
-    if kind == MONITOR_LATE_ANSWER:
+    elif kind == MONITOR_LATE_ANSWER:
         return NAN if isnan(_fact(m, sig, F_REQUEST)) or isnan(_fact(m, sig, F_ANSWER)) else s[M_GIVEN_UP]
     return _told_speed(m, sig)

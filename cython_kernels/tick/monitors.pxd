@@ -126,6 +126,7 @@ cdef struct monitors_t:
     int32_t n_asked
     int32_t n_pair
     int32_t top                 # highest gear
+    int32_t every               # they are computed in every so many ticks
     double tick_s
     double mass                 # of the car [kg]
     double engine_max           # speed the engine may have [rad/s]

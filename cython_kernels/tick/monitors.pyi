@@ -23,6 +23,7 @@ class Monitors(Blocks):
         n_sig: int,
         first_slot: int,
         tick_s: float,
+        every: int,
         facts: dict[str, int],
         elements: list[tuple[int, float]],
         gears: list[tuple[int, float, int]],

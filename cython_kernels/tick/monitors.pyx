@@ -60,6 +60,7 @@ cdef double GEAR_ABS = 0.2        # the same at low speed [rad/s]
 cdef double ROLLS = 2.0           # the output turns; below, every ratio fits [rad/s]
 cdef double RADIUS_FROM = 20.0    # v / w_out is read from this speed of the output on [rad/s]
 cdef double PRESSED = 0.05        # the pedal asks for a drive
+cdef double OVERRUN = -5.0        # turbine torque below which the car drives the engine, and free wheels let go [Nm]
 cdef double RELEASED = 0.02       # the brake is off
 cdef double MOVED = 0.03          # pedals change by this much: what follows is the driver's
 cdef double DRIVER_S = 0.5        # for this time: the driveline's answer to a pedal is over [s]
@@ -85,6 +86,7 @@ cdef struct scene_t:
     int32_t closed_as
     int64_t tick
     int64_t lever_ticks         # since the lever's last change
+    double tau_in               # torque on the turbine [Nm]; NaN: not known
     bint rolls                  # the output turns
     bint ahead                  # forwards
     bint forwards               # the lever asks for a forward gear
@@ -142,7 +144,7 @@ cdef void _changed(const monitors_t* m, double* s, const scene_t* c, int32_t eng
     if step == 0.0:
         return
     if forward and c.rolls:
-        if step * s[M_DIRECTION] < 0.0 and c.tick - s[M_CHANGED] < BACK_S / m.tick_s:
+        if step * s[M_DIRECTION] < 0.0 and s[M_CHANGED] > s[M_DRIVER_TICK] and c.tick - s[M_CHANGED] < BACK_S / m.tick_s:
             s[M_BACK_BEFORE], s[M_BACK] = s[M_BACK], c.tick
         s[M_DIRECTION] = 1.0 if step > 0.0 else -1.0
         # not out of neutral
@@ -167,13 +169,14 @@ cdef void _gear(const monitors_t* m, double* s, const scene_t* c) noexcept nogil
 
 
 cdef void _driver(double* s, const scene_t* c) noexcept nogil:
+    """When the driver changed something, and since when he asks for a drive in a gear."""
     if c.lever != s[M_LEVER]:
         s[M_LEVER], s[M_LEVER_TICK], s[M_DRIVER_TICK] = c.lever, c.tick, c.tick
     if fabs(c.pedal - s[M_PEDAL]) > MOVED or fabs(c.brake - s[M_BRAKE]) > MOVED:
         s[M_PEDAL], s[M_BRAKE], s[M_DRIVER_TICK] = c.pedal, c.brake, c.tick
     if s[M_DRIVER_TICK] == c.tick:
         s[M_BACK] = s[M_BACK_BEFORE] = -1e18
-    if not c.forwards or c.pedal <= PRESSED:
+    if not c.forwards or c.pedal <= PRESSED or c.tau_in < OVERRUN or (c.asked <= 0.0 and c.asked != GEAR_UNKNOWN):
         s[M_POWER_TICK] = -1.0
     elif s[M_POWER_TICK] < 0.0:
         s[M_POWER_TICK] = c.tick
@@ -221,7 +224,7 @@ cdef void _balance(const monitors_t* m, double* s, const double* sig, const scen
         s[M_RADIUS] = c.v / c.w_out
     if c.closed_as >= 0 and s[M_RADIUS] > 0.0 and not isnan(a) and c.closed_as + 1 == s[M_ENGAGED]:
         # a filter of 0.2 s: the driveline oscillates at 3 to 8 Hz
-        s[M_REST] += (a - _traction(m, s, sig, m.gear[c.closed_as].ratio) - s[M_REST]) * m.tick_s / 0.2
+        s[M_REST] += (a - _traction(m, s, sig, m.gear[c.closed_as].ratio) - s[M_REST]) * m.every * m.tick_s / 0.2
 
 
 include "monitor_values.pxi"
@@ -245,7 +248,7 @@ cdef void _judge(const monitors_t* m, double* s, const scene_t* c, int32_t k, do
     if c.tick - own[R_SINCE] < row.hold:
         return
     own[R_FAILED] = 1.0
-    e.ticks += 1 if e.first >= 0 and c.tick - own[R_SINCE] > row.hold else <int64_t>(c.tick - own[R_SINCE]) + 1
+    e.ticks += m.every if c.tick - own[R_SINCE] > row.hold else <int64_t>(c.tick - own[R_SINCE]) + m.every
     if e.first < 0:
         e.first = <int64_t>own[R_SINCE]
         e.closed, e.gear, e.last = c.closed, <int32_t>s[M_GEAR], <int32_t>s[M_LAST]
@@ -257,11 +260,13 @@ cdef void _judge(const monitors_t* m, double* s, const scene_t* c, int32_t k, do
 
 
 cdef void monitors_tick(const monitors_t* m, double* sig, int64_t tick) noexcept nogil:
-    """All monitors, once a tick, on the signals at its end. real-time: yes."""
+    """All monitors, in every `every` ticks, on the signals at the end of the tick. real-time: yes."""
     cdef double* s = sig + m.first_slot
     cdef scene_t c
     cdef double value
     cdef int32_t k
+    if tick % m.every != 0:
+        return
     c.tick = tick
     c.w_in, c.w_out, c.v = _fact(m, sig, F_W_IN), _fact(m, sig, F_W_OUT), _fact(m, sig, F_V)
     c.pedal, c.brake, c.lever = _fact(m, sig, F_PEDAL), _fact(m, sig, F_BRAKE), _fact(m, sig, F_LEVER)
@@ -278,9 +283,10 @@ cdef void monitors_tick(const monitors_t* m, double* sig, int64_t tick) noexcept
     c.forwards, c.backwards = c.lever >= LEVER_D, c.lever == LEVER_R
     if c.closed != s[M_CLOSED]:
         s[M_CLOSED], s[M_CLOSED_TICK] = c.closed, tick
+    c.tau_in = _turbine_torque(m, sig)
+    _unit(m, s, sig, &c)
     _driver(s, &c)
     c.lever_ticks = tick - <int64_t>s[M_LEVER_TICK]
-    _unit(m, s, sig, &c)
     _gear(m, s, &c)
     _balance(m, s, sig, &c)
     for k in range(m.n_row):
@@ -291,12 +297,13 @@ cdef class Monitors(Blocks):
     """The tables of the monitors for a signal table of `n_sig` slots; `first_slot`: of their own SIGNALS and two of each
     monitor."""
 
-    def __cinit__(self, int n_sig, int first_slot, double tick_s, dict facts, list elements, list gears, list rows):
-        """facts: slot by name of FACTS. elements: (slot of the capacity, closed from [Nm]). gears: (number, ratio,
+    def __cinit__(self, int n_sig, int first_slot, double tick_s, int every, dict facts, list elements, list gears,
+                  list rows):
+        """every: ticks between two looks. facts: slot by name of FACTS. elements: (slot of the capacity, closed from [Nm]). gears: (number, ratio,
         closed elements, a bit each).
         rows: (name of KINDS, limit, hold [ticks])."""
         self.n_sig = n_sig
-        self.m.first_slot, self.m.tick_s = first_slot, tick_s
+        self.m.first_slot, self.m.tick_s, self.m.every = first_slot, tick_s, max(1, every)
         if first_slot < 2 or first_slot + N_OWN + N_ROW * len(rows) > n_sig:
             raise IndexError(f"monitors from slot {first_slot} on: they need {N_OWN + N_ROW * len(rows)} of {n_sig}")
         if len(elements) > 16:
@@ -333,7 +340,8 @@ cdef class Monitors(Blocks):
             self.m.closed_as[k], self.m.overruns[k] = closed_as[k], overruns[k]
 
     def set_car(self, double mass, double idle, double engine_max, double gear_s, double settle_s) -> None:
-        """mass [kg]; idle, engine_max [rad/s]; gear_s: a gear holds this long to count; settle_s: elements move so long."""
+        """mass [kg]; idle, engine_max [rad/s]; gear_s: a gear holds this long to count; settle_s: elements move so
+        long."""
         self.m.mass, self.m.idle, self.m.engine_max = mass, idle, engine_max
         self.m.gear_ticks, self.m.settle_ticks = round(gear_s / self.m.tick_s), round(settle_s / self.m.tick_s)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: from one look to the next: control units compute every 5 to 10 ms, and nothing that elements do is over sooner [s]
+PERIOD_S = 5e-3
 #: a gear is held this long to count; shorter ones are crossings of its ratio [s]
 GEAR_S = 0.04
 #: elements move this long after a change of the lever, and in a shift at most: filling, torque and inertia phase [s]

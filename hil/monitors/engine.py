@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from torqueloop.cython_kernels.tick import monitors as kernel
-from torqueloop.hil.monitors.catalogue import GEAR_S, ONLINE, SETTLE_S
+from torqueloop.hil.monitors.catalogue import GEAR_S, ONLINE, PERIOD_S, SETTLE_S
 from torqueloop.hil.results.monitors import MonitorSpec
 
 #: own signals of the monitors, in the order of their slots; what is not recorded begins with STATE
@@ -35,7 +35,7 @@ def make_monitors(spec: MonitorSpec, slot: Callable[[str], int], n_sig: int, fir
     gears = [(g.number, g.ratio, sum(bit[e] for e in g.elements)) for g in box.gears]
     rows = [(m.name, spec.limits.get(m.name, m.limit), round(m.hold_s / tick_s)) for m in ONLINE]
     made = kernel.Monitors(
-        n_sig, first_slot, tick_s, {fact: slot(name) for fact, name in spec.signals.items()},
+        n_sig, first_slot, tick_s, round(PERIOD_S / tick_s), {fact: slot(name) for fact, name in spec.signals.items()},
         [(slot(f"{e.name}.capacity"), e.closed_Nm) for e in box.elements], gears, rows,
     )  # fmt: skip
     made.set_closed(box.closed_as, box.overruns)

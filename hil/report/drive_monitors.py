@@ -224,7 +224,7 @@ def shift_length(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
         pair = s.name.replace("→", "-")
         if pair not in spec.shift_each_s:
             continue
-        lasts, allowed = _without_gear(drive, s.begin_s, s.end_s, pair in spec.overrun), spec.shift_each_s[pair]
+        lasts, allowed = _without_gear(drive, s.begin_s, s.end_s), spec.shift_each_s[pair]
         longest = max(longest, (s.name, lasts), key=lambda x: x[1])
         if lasts - allowed > limit:
             late.append((s.begin_s, lasts - allowed, f"{s.name} at {s.begin_s:.2f} s lasts {lasts:.2f} s, its phases "
@@ -234,13 +234,12 @@ def shift_length(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
     return Seen(bool(late), text, late[0][0] if late else None, worst)
 
 
-def _without_gear(drive: Drive, begin_s: float, end_s: float, powered: bool) -> float:
-    """Longest stretch of this time in which the car drives forwards without a gear that should have one [s]. powered:
-    only with the pedal pressed, because a free wheel holds the gear, and it is overrun while coasting."""
+def _without_gear(drive: Drive, begin_s: float, end_s: float) -> float:
+    """Longest stretch of this time in which the car drives forwards with the pedal pressed and without a gear [s]."""
     inside = drive.inside(begin_s, end_s)
     assert drive.w_out is not None
     missing = drive.forward[inside] & (drive.w_out[inside] > 2 * W_OUT_MIN)
-    if drive.pedal is not None and powered:
+    if drive.pedal is not None:
         missing &= drive.pedal[inside] > PEDAL_MIN
     t = drive.t[inside]
     return max((float(t[b - 1] - t[a]) for a, b, on in runs_of(missing) if on), default=0.0)

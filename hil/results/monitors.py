@@ -108,8 +108,6 @@ class MonitorSpec:
     duration_s: float = 0.0
     #: the longest a shift can last, by "FROM-TO", by the phases of the control unit's shift [s]
     shift_each_s: dict[str, float] = field(default_factory=dict)
-    #: shifts into a gear that a free wheel holds: overrun while coasting, they are timed under power only
-    overrun: list[str] = field(default_factory=list)
     #: None: the control unit's is not known
     schedule: ShiftSchedule | None = None
 

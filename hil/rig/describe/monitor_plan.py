@@ -54,7 +54,6 @@ def monitor_spec(path: Path, config: RigConfig, driveline: Driveline, compiled: 
         answer_s=_cycle_s(signals.get("answer", ""), databases),
         actuators=[f"{name}.{pin}" for name, ecu in config.ecu.items() for pin in ecu.actuators],
         shift_each_s={} if tcu is None else shift_lengths(tcu),
-        overrun=[] if tcu is None else overrun_shifts(tcu),
         schedule=None if tcu is None else schedule_of(tcu),
     )
 
@@ -212,18 +211,6 @@ def shift_lengths(tcu: TcuConfig) -> dict[str, float]:
             total = sum(p.duration_s + p.timeout_s for p in phases) + fill
             lengths[pair] = max(lengths.get(pair, 0.0), total)
     return lengths
-
-
-def overrun_shifts(tcu: TcuConfig) -> list[str]:
-    """Shifts that close nothing when the car coasts: a free wheel holds the new gear once the engine drives."""
-    closing = ("fill", "kiss", "torque", "regulate", "line")
-
-    def closes(name: str) -> bool:
-        source, _, target = name.removesuffix(".coast").partition("-")
-        new = set(tcu.gears[target].elements) - set(tcu.gears[source].elements)
-        return any(law.law in closing for p in tcu.phases(name) for e, law in p.elements.items() if e in new)
-
-    return [pair for name in tcu.shifts if name.endswith(".coast") and (pair := _pair(name)) and not closes(name)]
 
 
 def _pair(name: str) -> str:
