@@ -31,7 +31,8 @@ cdef double _flare(const monitors_t* m, const double* s, const scene_t* c) noexc
     cdef int32_t k
     if s[M_POWER_TICK] < 0.0 or not c.ahead or s[M_LAST] <= 0.0:
         return NAN
-    if s[M_ENGAGED] > 0.0 or s[M_DRIVER_TICK] > s[M_LAST_TICK] - DRIVER_S / m.tick_s:
+    # not where the lever has just asked for another gear
+    if s[M_ENGAGED] > 0.0 or s[M_DRIVER_TICK] > s[M_LAST_TICK] - DRIVER_S / m.tick_s or c.lever_ticks < 2 * m.settle_ticks:
         return 0.0
     for k in range(m.n_gear):
         if m.gear[k].number == s[M_LAST] or m.gear[k].number == c.asked:

@@ -60,7 +60,6 @@ cdef double GEAR_ABS = 0.2        # the same at low speed [rad/s]
 cdef double ROLLS = 2.0           # the output turns; below, every ratio fits [rad/s]
 cdef double RADIUS_FROM = 20.0    # v / w_out is read from this speed of the output on [rad/s]
 cdef double PRESSED = 0.05        # the pedal asks for a drive
-cdef double OVERRUN = -5.0        # turbine torque below which the car drives the engine, and free wheels let go [Nm]
 cdef double RELEASED = 0.02       # the brake is off
 cdef double MOVED = 0.03          # pedals change by this much: what follows is the driver's
 cdef double DRIVER_S = 0.5        # for this time: the driveline's answer to a pedal is over [s]
@@ -87,6 +86,7 @@ cdef struct scene_t:
     int64_t tick
     int64_t lever_ticks         # since the lever's last change
     double tau_in               # torque on the turbine [Nm]; NaN: not known
+    bint overrun                # the free wheel of the closed gear lets the input turn slower
     bint rolls                  # the output turns
     bint ahead                  # forwards
     bint forwards               # the lever asks for a forward gear
@@ -168,6 +168,11 @@ cdef void _gear(const monitors_t* m, double* s, const scene_t* c) noexcept nogil
         s[M_LAST_TICK] = c.tick
 
 
+cdef inline bint _in_gear(double gear) noexcept nogil:
+    """A forward gear, as far as the control unit says it: after a move of the lever it says so when one is engaged."""
+    return gear > 0.0 or gear == GEAR_UNKNOWN
+
+
 cdef void _driver(double* s, const scene_t* c) noexcept nogil:
     """When the driver changed something, and since when he asks for a drive in a gear."""
     if c.lever != s[M_LEVER]:
@@ -176,7 +181,7 @@ cdef void _driver(double* s, const scene_t* c) noexcept nogil:
         s[M_PEDAL], s[M_BRAKE], s[M_DRIVER_TICK] = c.pedal, c.brake, c.tick
     if s[M_DRIVER_TICK] == c.tick:
         s[M_BACK] = s[M_BACK_BEFORE] = -1e18
-    if not c.forwards or c.pedal <= PRESSED or c.tau_in < OVERRUN or (c.asked <= 0.0 and c.asked != GEAR_UNKNOWN):
+    if not c.forwards or c.pedal <= PRESSED or c.overrun or not _in_gear(c.asked) or not _in_gear(c.told):
         s[M_POWER_TICK] = -1.0
     elif s[M_POWER_TICK] < 0.0:
         s[M_POWER_TICK] = c.tick
@@ -284,6 +289,7 @@ cdef void monitors_tick(const monitors_t* m, double* sig, int64_t tick) noexcept
     if c.closed != s[M_CLOSED]:
         s[M_CLOSED], s[M_CLOSED_TICK] = c.closed, tick
     c.tau_in = _turbine_torque(m, sig)
+    c.overrun = c.closed_as >= 0 and m.overruns[c.closed] and c.w_in < m.gear[c.closed_as].ratio * c.w_out
     _unit(m, s, sig, &c)
     _driver(s, &c)
     c.lever_ticks = tick - <int64_t>s[M_LEVER_TICK]

@@ -39,12 +39,16 @@ from torqueloop.hil.results.run import RunStats
 LINE_REL, LINE_ABS_RADPS = 0.02, 1.5
 #: from a speed beyond a line to the begin of the shift, beside the time a gear is kept: messages, filling [s]
 REACTION_S = 2.0
+#: speeds that are further from the ratio of a gear do not have it: part of the input speed, and absolute [rad/s]
+OFF_REL, OFF_RADPS = 0.01, 1.0
 #: the pedal is pressed from here on, it or the brake is moved beyond
 PEDAL_MIN, BRAKE_MAX = 0.05, 0.02
 #: a smaller step of the turbine speed is not felt [rad/s]
 STEP_RADPS = 15.0
 #: a gear is engaged this long after the lever was moved [s]
 LEVER_S = 3.0
+#: window of the friction work of one shift [s]
+SHIFT_S = 2.0
 #: texts of one monitor that are told
 TEXTS = 3
 #: acceleration behind a shift is taken from this time behind its end on: the oscillation of the driveline is over [s]
@@ -80,6 +84,13 @@ class Drive:
     def forward(self) -> Mask:
         """The lever lets the control unit choose any forward gear; everywhere where there is no lever."""
         return np.ones(len(self.t), bool) if self.lever is None else self.lever == LEVERS.index("D")
+
+    def lever_at_rest(self, for_s: float) -> Mask:
+        """The lever was not moved for so long."""
+        rests = np.ones(len(self.t), bool)
+        for k in np.flatnonzero(np.diff(self.lever)) + 1 if self.lever is not None else ():
+            rests[self.inside(float(self.t[k]), float(self.t[k]) + for_s)] = False
+        return rests
 
     def inside(self, begin_s: float, end_s: float) -> slice:
         """Samples of a time."""
@@ -179,6 +190,10 @@ def _overdue(schedule: ShiftSchedule, drive: Drive, band: Band) -> tuple[float, 
     inside = drive.inside(band.begin_s, band.end_s)
     w, pedal, t = np.abs(drive.w_out[inside]), drive.pedal[inside], drive.t[inside]
     free = drive.forward[inside] & (w > 2 * W_OUT_MIN)
+    if drive.w_in is not None:
+        # a stretch with the same gear before and behind is one: without it between, the unit is on its way
+        w_in = drive.w_in[inside]
+        free &= np.abs(w_in - drive.ratios[str(band.value)] * drive.w_out[inside]) <= OFF_REL * np.abs(w_in) + OFF_RADPS
     allowed = schedule.gear_time_s + REACTION_S
     up, down = f"{gear}-{gear + 1}", f"{gear}-{gear - 1}"
     asked: list[tuple[str, Mask]] = []
@@ -254,10 +269,7 @@ def acceleration_in_range(spec: MonitorSpec, drive: Drive, limit: float) -> Seen
     if a is None or not len(a):
         return None
     # a lever moved under power is the driver's: without slip of the tyres the model is thrown forwards
-    driven = np.ones(len(a), bool)
-    if drive.lever is not None:
-        for k in np.flatnonzero(np.diff(drive.lever)) + 1:
-            driven[drive.inside(float(drive.t[k]), float(drive.t[k]) + LEVER_S)] = False
+    driven = drive.lever_at_rest(LEVER_S)
     most = int(np.argmax(np.abs(a) * driven))
     text = f"The car accelerates by {a[most]:+.2f} m/s² at {drive.t[most]:.3f} s, more than tyres hold."
     failed = bool(driven[most]) and abs(a[most]) > limit
@@ -324,6 +336,8 @@ def _heat(window_s: float) -> Callable[[MonitorSpec, Drive, float], Seen | None]
                 continue
             before = np.searchsorted(drive.t, drive.t - window_s, "right")
             work = (heat - heat[np.minimum(before, len(heat) - 1)]) / element.area_mm2
+            # a gear that the driver engages at full throttle is his
+            work = np.where(drive.lever_at_rest(LEVER_S + SHIFT_S), work, 0.0)
             k = int(np.argmax(work))
             over = np.flatnonzero(work > limit)
             found.append((float(work[k]), float(drive.t[over[0] if len(over) else k]), element.name))
@@ -366,7 +380,7 @@ JUDGES: dict[str, Callable[[MonitorSpec, Drive, float], Seen | None]] = {
     "shift_hard": shift_hard,
     "shift_abrupt": shift_abrupt,
     "acceleration": acceleration_in_range,
-    "heat": _heat(2.0),
+    "heat": _heat(SHIFT_S),
     "heat_minute": _heat(60.0),
     "actuator_still": actuator_still,
     "fallbacks": no_fallbacks,
