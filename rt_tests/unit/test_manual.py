@@ -5,6 +5,7 @@ All code of all pages: `python scripts/manual.py code`; here: TOML, and one page
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,8 @@ import manual  # noqa: E402
 import manual_hooks  # noqa: E402
 import manual_pages  # noqa: E402
 
+#: where the command line of this Python is
+TOOLS = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 PAGES = sorted(manual.DOCS.rglob("*.md"))
 
 
@@ -68,6 +71,37 @@ def test_code_that_fails_is_told_with_its_place(tmp_path: Path, monkeypatch: pyt
     for failure, told in zip(failures, ("page.md:3: status 3", "page.md:11: status 1", "page.md:15: "), strict=True):
         assert told in failure
     assert "not two" in failures[1]
+
+
+def test_numbers_of_a_page_are_those_its_command_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the digits that are shown; names and links are none; what stands in another paragraph is another matter."""
+    printed = "worst 2.3e-08 in A4HP22, 67.3 % of 18 rows, -0.505"
+    assert manual.unprinted("18 rows of the 4HP22, 67 %, 2.3e-8, -0.51, `12`, [x](a13.md)", printed) == []
+    assert manual.unprinted("17 rows, 67.4 %, 2.4e-8, 0.51", printed) == ["17", "67.4", "2.4e-8", "0.51"]
+    monkeypatch.setattr(manual, "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("# 99\n\n<!-- numbers of: echo 3.14159 -->\nPi is 3.14\nor 3.1.\n\n98\n")
+    assert manual.numbers([page]) == 0
+    page.write_text(page.read_text().replace("3.14\n", "3.15\n"))
+    assert manual.numbers([page]) == 1
+
+
+def test_what_a_page_shows_behind_a_print_is_what_is_printed() -> None:
+    block = manual.Block(Path("x.md"), 1, "python", "print(x)\n# 89.4 km/h, closes to 2e-12\n")
+    assert manual._shown(block, "before\n89.4 km/h, closes to 9e-13\n") == ""
+    for wrong in ("89.6 km/h, closes to 2e-12", "89.4 km/h, closes to 2e-9", "89.4 m/s, closes to 2e-12", ""):
+        assert manual._shown(block, wrong) != ""
+
+
+def test_a_part_of_a_rig_file_is_checked_in_a_rig(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    part = '<!-- in a rig: extends = "desk_4hp22" -->\n```toml\n[clock]\nsubsteps = {}\n```\n'
+    for value, fails in (("2", False), ('"two"', True)):
+        page.write_text(part.format(value))
+        (block,) = manual.blocks(page)
+        assert block.rig == 'extends = "desk_4hp22"'
+        failures = manual._run(block, [], tmp_path, {**os.environ, "PATH": TOOLS}, False)
+        assert bool(failures) == fails, failures
 
 
 def test_a_link_that_leads_nowhere_is_told(tmp_path: Path) -> None:

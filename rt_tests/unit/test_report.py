@@ -16,6 +16,7 @@ from rich.console import Console
 from synthetic_run import SHIFTS, change, write_run
 
 from torqueloop.hil.record.recording import read_stream
+from torqueloop.hil.record.signals import Signals, signal_dtype
 from torqueloop.hil.report import analysis, plots
 from torqueloop.hil.report.analysis import thin
 from torqueloop.hil.report.collect import ReportError
@@ -309,3 +310,14 @@ def test_chunks_that_the_run_wrote_and_that_are_not_there_are_counted(tmp_path: 
     told = info.stats.recording | {"bus": StreamStats(chunks=there + 3)}
     write_run_info(run, replace(info, stats=replace(info.stats, recording=told)))
     assert f"bus: 3 of {there + 3} chunks are missing" in analyse(run).run.incomplete
+
+
+def test_the_input_shaft_is_the_turbine_or_whatever_a_recording_calls_it() -> None:
+    """The first of these names that was recorded; a gearbox without a converter has only its input shaft."""
+    for names in (("turbine.w", "in.w"), ("in.w", "out.w"), ("converter.w_t",)):
+        records = np.zeros(3, signal_dtype(len(names)))
+        records["out"] = np.arange(len(names)) + 1.0
+        signals = Signals.of(list(names), dict.fromkeys(names, "rad/s"), 1e-3, records)
+        found = analysis.input_speed(signals)
+        assert found is not None and (found == 1.0).all(), names
+    assert analysis.input_speed(Signals.of(["out.w"], {}, 1e-3, np.zeros(3, signal_dtype(1)))) is None
