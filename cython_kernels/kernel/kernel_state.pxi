@@ -139,6 +139,8 @@ cdef class KernelState:
         s.still = <int32_t*>zeros(self, m.nact * sizeof(int32_t))
         s.held_by = <double*>zeros(self, (m.order // 2) ** 2 * n * (n + nf + 4) * sizeof(double))
         s.held_v = <double*>zeros(self, lanes(2 * (n + nf)) * sizeof(double))
+        s.eased = <int32_t*>zeros(self, m.ncv * sizeof(int32_t))
+        s.eased_by = <double*>zeros(self, m.ncv * sizeof(double))
         s.held_tau = <double*>zeros(self, 2 * nf * sizeof(double))
         s.stuck_list = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))
         s.cut_list = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))

@@ -84,7 +84,8 @@ cdef int64_t arena_size(const tl_model* m) noexcept nogil:
     cdef int64_t heat = nth * nth + 4 * nth, curved = m.ncurved * (m.order // 2), box = nf + 2 * (m.ncon + m.nst)
     cdef int64_t boxed = 2 * box * box + 8 * box + 5 * (box + 1) // 2 + 5
     cdef int64_t gaps = 3 * curved * curved + 3 * curved + m.ncurved + 2 + 4 * n + 3 * box if curved else 0
-    cdef int64_t slides = (m.order // 2) * nf, steep = 2 * slides * slides + 4 * slides + nf // 2 + 1 + 2 * n
+    cdef int64_t laws = nf + m.ncv, forces = (m.order // 2) * laws
+    cdef int64_t steep = 2 * forces * forces + 3 * forces + 4 * laws + 3 * (laws + 1) + 2 * n + nf
     cdef int64_t gears = 16 * m.nvg * m.nvg + 10 * m.nvg + 5 * n if m.nvg else 0
     cdef int64_t springs = m.nlin + m.ncon, fast = springs * (n + 5 * springs + 6) + 2 * n if m.stiff_cut else 0
     return fast + losses + stages + shafts + heat + gaps + gears + steep + boxed + 12 * n + 2 * nf + m.nrx

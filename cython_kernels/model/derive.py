@@ -20,8 +20,9 @@ from torqueloop.cython_kernels.model.references import check_references
 
 #: stands for an unlimited torque; finite, so that interpolation stays finite (same value in forces.pxi)
 UNLIMITED = 1e301
-#: h/2 * slope * compliance above which the torque of a sliding element is found implicitly: explicit evaluation is
-#: stable below 1 and still accurate at 0.2; larger values let clutches with steep mu(w) chatter around zero slip
+#: h/2 * slope * compliance above which a torque over the speed is found implicitly (sliding elements, curves): explicit
+#: evaluation is stable below 1 and still accurate at 0.2; larger values let clutches with steep mu(w) chatter around
+#: zero slip
 STIFF = 0.2
 #: largest h*omega of a resolved oscillation, h*d/m and h*c/d of a resolved decay: a step cut within a steeper one
 #: leaves energy open (at the limit order 4 up to 2e-4 of what is turned over, at 1 2e-3; of decays 3e-4 at 2; beyond
@@ -105,6 +106,7 @@ def _columns(a: ModelArrays, h: float, arrays: dict[str, np.ndarray]) -> dict[st
     columns: dict[str, dict[str, np.ndarray]] = {kind: {} for kind in KINDS}
     columns["fr"] = _friction(a, h, arrays["W"])
     columns["act"] = _actuators(a, h)
+    columns["cv"] = _curves(a, h, arrays["Sinv"])
     columns["drv"] = {"p": _filters(a, h)}
     columns["rx"] = {
         "resolved": np.full(len(a.rx), _relaxation(a, arrays["D"], arrays["K"], h) <= FOLLOWED, dtype=np.int32)
@@ -336,6 +338,25 @@ def _friction(a: ModelArrays, h: float, W: np.ndarray) -> dict[str, np.ndarray]:
         "ga": np.where(by_pressure, a.fr["gain"] * area, 0.0),
         "pret": np.where(by_pressure, preload, 0.0),
     }
+
+
+def _curves(a: ModelArrays, h: float, Sinv: np.ndarray) -> dict[str, np.ndarray]:
+    """Where the curves of speeds alone brake too steeply to be evaluated at predicted speeds."""
+    steep = np.zeros((3, len(a.cv)))
+    for i in range(len(a.cv)):
+        if a.cv["tab1"][i] < 0 or a.cv["absolute"][i]:
+            continue
+        x, y = _curve(a, int(a.cv["tab1"][i]))
+        k = int(a.cv["row"][i])
+        terms = slice(int(a.row_ptr[k]), int(a.row_ptr[k + 1]))
+        row = np.zeros(len(Sinv))
+        np.add.at(row, a.row_idx[terms], a.row_val[terms])
+        slopes = -a.cv["gain"][i] * np.diff(y) / np.diff(x)
+        unresolved = 0.5 * h * (row @ Sinv @ row) * slopes
+        found = np.flatnonzero(unresolved > STIFF)
+        if len(found):
+            steep[:, i] = x[found[0]], x[found[-1] + 1], unresolved.max() / STIFF
+    return {"steep_lo": steep[0], "steep_hi": steep[1], "stiff": steep[2]}
 
 
 def _actuators(a: ModelArrays, h: float) -> dict[str, np.ndarray]:

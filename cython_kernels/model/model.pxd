@@ -371,6 +371,9 @@ cdef struct tl_state:
     int32_t held_rows
     double* held_by       # P (order 4: P4), and below it the rows of T (T4) of the elements that stick; by columns
     double* held_v        # what it gives: accelerations of the stages, and below them the torques of these elements
+    int32_t n_eased       # forces that act over the whole trial with what they have at its end (steep.pxi)
+    int32_t* eased        # (ncv) two points: their ports
+    double* eased_by      # (ncv) and by how much they act with more than that at the end
     double* held_tau      # (2nf) torques of all elements at rest, in the middle and at the end
     # mode log ring: (step, time, element, mode)
     int64_t stiff         # 1: some element of the last evaluation is steep

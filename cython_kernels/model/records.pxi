@@ -258,6 +258,9 @@ cdef struct tl_cv:
     int32_t arg_idx           # that input or thermal node
     int32_t absolute          # 1: over |w| and with the sign of w
     double gain               # factor
+    double steep_lo           # speeds between which it brakes so steeply that it is found with the accelerations
+    double steep_hi           # their upper end
+    double stiff              # 1: h/2 * compliance * steepest slope / STIFF
 
 
 cdef struct tl_wd:

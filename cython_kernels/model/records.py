@@ -257,6 +257,10 @@ RECORDS = (
             _i("arg_idx", "that input or thermal node"),
             _i("absolute", "1: over |w| and with the sign of w", 2),
             _f("gain", "row", "factor"),
+            _f("steep_lo", "row", "speeds between which it brakes so steeply that it is found with the accelerations",
+               derived=True),
+            _f("steep_hi", "row", "their upper end", derived=True),
+            _f("stiff", "1", "h/2 * compliance * steepest slope / STIFF", derived=True),
         ),
     ),
     Record(

@@ -359,6 +359,9 @@ def c_layout():
         "arg_idx": <const char*>&one_cv.arg_idx - start,
         "absolute": <const char*>&one_cv.absolute - start,
         "gain": <const char*>&one_cv.gain - start,
+        "steep_lo": <const char*>&one_cv.steep_lo - start,
+        "steep_hi": <const char*>&one_cv.steep_hi - start,
+        "stiff": <const char*>&one_cv.stiff - start,
     })
     start = <const char*>&one_wd
     found["wd"] = (sizeof(one_wd), {

@@ -181,6 +181,8 @@ cdef inline int32_t accept2(const tl_model* m, tl_state* s, double x) noexcept n
     for i in range(TL_NPORT(m)):
         k = TL_PORT_ROW(m, i)
         s.e_port[i] += work2(q, x, w0[k], w1[k], p0[i], p1[i])
+    if s.n_eased > 0:
+        eased_works(m, s, x, w1)
     for i in range(TL_NLIN(m)):
         k = TL_LIN_ROW(m, i)
         s.e_lin[i] += q * m.lin[i].d * (w0[k] + w1[k]) * twice_mean(w0[k], s.end.w[k], x)
@@ -403,6 +405,8 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
     s.hist[0] = HISTORY_HOLDS
     if x == 1.0:
         take_whole(m, s, four)
+        if s.n_eased > 0:
+            forget_history(m, s)             # the polynomial is that of the forces that acted
         return 0
     take_governed(m, s, x)
     reach_pressures(m, s, theta + x * s.part)

@@ -51,6 +51,18 @@ cdef inline double curve_force(const tl_model* m, const tl_state* s, int32_t i, 
     return m.cv[i].gain * y
 
 
+cdef inline int32_t curve_port(const tl_model* m, int32_t i) noexcept nogil:
+    """Port of curve i."""
+    return TL_NTQ(m) + TL_NPOLY(m) + TL_NENG(m) + 2 * TL_NTC(m) + TL_NED(m) + i
+
+
+cdef inline int32_t steep_curve(const tl_model* m, const tl_state* s, int32_t i, const tl_eval* e) noexcept nogil:
+    """1 when the speed of curve i, now and at the instant e, passes where the curve is steep."""
+    cdef double w0 = s.now.w[m.cv[i].row], w1 = e.w[m.cv[i].row]
+    return m.cv[i].steep_lo < m.cv[i].steep_hi and (w0 < m.cv[i].steep_hi or w1 < m.cv[i].steep_hi) and (
+        w0 > m.cv[i].steep_lo or w1 > m.cv[i].steep_lo)
+
+
 cdef inline double drag_torque(const tl_model* m, const tl_state* s, int32_t i, double w,
                                double theta) noexcept nogil:
     """Open wet clutch: -mu d w while the film is whole, falling with x = w_c/|w| beyond; see core wet_drag."""
@@ -161,6 +173,7 @@ cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double t
         j += 1
     for i in range(TL_NCV(m)):
         port[j] = curve_force(m, s, i, e.w[m.cv[i].row], theta, hint + TL_NF(m) + 2 * i)
+        s.stiff |= steep_curve(m, s, i, e)
         j += 1
     for i in range(TL_NWD(m)):
         port[j] = drag_torque(m, s, i, e.w[m.wd[i].row], theta)

@@ -153,9 +153,9 @@ cdef inline int32_t still_stick(const tl_state* s, tl_eval* e, const double* tau
 
 
 cdef void quiet_steep(const tl_model* m, tl_state* s, int32_t stages, double* a, double* v) noexcept nogil:
-    """slide_implicitly; accelerations go into a first, and those that follow into v."""
+    """solve_steep; accelerations go into a first, and those that follow into v."""
     memcpy(a, v, stages * TL_N(m) * sizeof(double))
-    slide_implicitly(m, s, stages)
+    solve_steep(m, s, stages)
     padded_matvec(s.held_by, s.held_rows, stages * TL_N(m), s.g, v)
 
 
@@ -272,11 +272,12 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     quiet_rates(m, s, s.now.a, s.wa)
     choose_governors(m, s)
     s.stiff = 0
+    s.n_eased = 0
     moved = s.moving
     if moved:
         move_pressures(m, s, listed)
     hold = quiet_trial4(m, s) if m.order == 4 else quiet_trial2(m, s)
-    if not hold or not stays_quiet(m, s, moved) or (accept4(m, s, 1.0) if m.order == 4 else accept2(m, s, 1.0)):
+    if s.n_eased > 0 or not hold or not stays_quiet(m, s, moved) or (accept4(m, s, 1.0) if m.order == 4 else accept2(m, s, 1.0)):
         return 0
     s.hist[0] = HISTORY_HOLDS
     take_whole(m, s, m.order == 4)

@@ -174,14 +174,14 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
             for i in range(n):
                 s.end.a[i] = s.v2[i]
             if s.stiff:
-                slide_implicitly(m, s, 1)
+                solve_steep(m, s, 1)
                 solve_stages(m, s, 1, s.v2)
                 for i in range(n):
                     s.end.a[i] = s.v2[i]
         else:
             hold_trial(m, s, s.g, s.end.a)
             if s.stiff:
-                slide_implicitly(m, s, 1)
+                solve_steep(m, s, 1)
                 hold_trial(m, s, s.g, s.end.a)
         if TL_NJO(m) > 0:
             solve_joints(m, s, 1)
@@ -195,6 +195,7 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
                 not m.stiff_cut):
             break
         govern2(m, s)
+        s.n_eased = 0
         eval_again(m, s, e, s.end.u, theta + s.part, s.xi1)
     govern2(m, s)
     finish2(m, h, s.now.u, s.now.z, s.now.a, s.end.a, s.end.z, s.end.hs1)
@@ -207,6 +208,8 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
         for i in range(nf):
             if s.mode[i] == MODE_STUCK:
                 e.tau[i] = s.v1[i]
+    if s.n_eased > 0:
+        settle_eased(m, s)
     gather(m, s.end.u, e.w)
 
 
@@ -344,12 +347,12 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
             drive_stages(m, s, 2, 0.0)
             solve_stages(m, s, 2, s.v2)
             if s.stiff or stiff:
-                slide_implicitly(m, s, 2)
+                solve_steep(m, s, 2)
                 solve_stages(m, s, 2, s.v2)
         else:
             hold4(m, s.pat, s.g, s.v2)
             if s.stiff or stiff:
-                slide_implicitly(m, s, 2)
+                solve_steep(m, s, 2)
                 hold4(m, s.pat, s.g, s.v2)
         if TL_NJO(m) > 0:
             solve_joints(m, s, 2)
@@ -377,6 +380,7 @@ include "fast_modes.pxi"
 cdef inline void trial(const tl_model* m, tl_state* s, double done) noexcept nogil:
     """A trial of the length s.h from the present state; more passes when there is no history to predict from. (Two points
     need none where the speeds were predicted well: with the acceleration alone the error is of the third order, once.)"""
+    s.n_eased = 0
     if s.four:
         trial4(m, s, done, (2 if moving(m) else 1) if s.hist[0] else 3)
     else:
