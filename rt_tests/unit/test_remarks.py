@@ -62,6 +62,21 @@ def test_a_spring_that_oscillates_within_four_steps_is_named_with_the_substeps_i
     assert unresolved(tl.Simulation(line).model, 1e-3 / found.substeps) == []
 
 
+def test_springs_in_series_without_inertia_between_oscillate_as_one() -> None:
+    """Both have the same d/c, so the pair is one spring c = c1 c2/(c1 + c2) with d = 1e-6 s * c."""
+    c1, c2 = 1e6, 3e6
+    line = pair(c1, d=1e-6 * c1)
+    line.disconnect("heavy.flange_a")
+    line.add("second", SpringDamper(c=c2, d=1e-6 * c2))
+    line.connect("shaft.flange_b", "second.flange_a")
+    line.connect("second.flange_b", "heavy.flange_a")
+    (found,) = unresolved(tl.Simulation(line).model, 1e-3)
+    w2 = c1 * c2 / (c1 + c2) * (1.0 / 0.01 + 1.0)
+    assert found.frequency_Hz == pytest.approx(math.sqrt(w2 - (0.5e-6 * w2) ** 2) / (2.0 * math.pi), rel=1e-9)
+    assert found.element == "shaft"
+    remarks(line, 1.0)
+
+
 def test_a_damper_that_leaves_no_oscillation_is_no_remark() -> None:
     assert unresolved(tl.Simulation(pair(1e6, d=1e4)).model, 1e-3) == []
 
