@@ -194,6 +194,7 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
         if not (correct_and_ask(m, h, s.now.u, s.now.a, s.end.a, s.end.u, s.taken) and mispredicted(m, s, e, s.end.u, s.taken, MISPREDICTED)) and (
                 not m.stiff_cut):
             break
+        s.n_eased = 0
         govern2(m, s)
         s.n_eased = 0
         eval_again(m, s, e, s.end.u, theta + s.part, s.xi1)
