@@ -24,6 +24,7 @@ from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, RangeError, SimulationError
 from torqueloop.core.describe.vocabulary import OUT_CONTACT_LOSS, OUT_DISSIPATION, OUT_FRICTION_HEAT, RATIO_INPUT
 from torqueloop.core.signals import Constant, Formula, Signal, SignalLike, as_signal, foreseeable
+from torqueloop.core.simulate.joint_steps import check_joint_steps
 from torqueloop.core.simulate.remarks import Remark, of_counters, oscillations, reversals, ringing
 from torqueloop.core.simulate.results import ModeChange, Result
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
@@ -41,7 +42,9 @@ SNAP = 1e-6
 
 
 def make_kernel(model: CompiledModel, h: float, kernel: str) -> KernelModel:
-    """The kernel of a model for steps of h; ConfigError for a precompiled one that does not exist or does not fit."""
+    """The kernel of a model for steps of h; ConfigError for a precompiled one that does not exist or does not fit,
+    RangeError for a step that does not carry the joints of its shafts."""
+    check_joint_steps(model, h)
     try:
         return KernelModel(model.arrays, h, kernel)
     except ValueError as error:

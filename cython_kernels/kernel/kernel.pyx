@@ -53,7 +53,7 @@ cnp.import_array()
 cdef double STEP_ROUNDING = 1e-12
 #: counters of KernelState.counters, in the order of the C enum
 COUNTER_NAMES = ("events", "splits_max", "fallbacks", "decisions", "pivots", "pivots_max", "relaxed", "evals",
-                 "steep_unsolved", "refused", "negative_heat", "beyond_standstill")
+                 "steep_unsolved", "refused", "negative_heat", "beyond_standstill", "joint_parts")
 
 
 cdef int claim(tl_state* s, bint taken) except -1:

@@ -8,7 +8,7 @@ The denominator is above 0 for |beta| < 90 deg, so r is smooth and the branch is
 Seen from the other shaft the joint is the same with x turned by 90 deg.
 """
 
-from libc.math cimport atan, cos, sin
+from libc.math cimport atan, cos, sin, sqrt
 
 #: rad: a bend angle given by an input is held within; a universal joint passes no torque at 90 deg
 cdef enum:
@@ -20,6 +20,23 @@ cdef struct tl_bend:
     double g              # dy/dx, the ratio of the speeds
     double dg             # d2y/dx2
     double rb             # dy/dbeta
+    double room           # distance to the nearest singularity of y in the complex plane of x: |sin(x + i artanh(cos beta))|, rad
+
+
+cdef extern from *:
+    """
+    /* rad: distance to the singularity of a joint that is straight; it has none */
+    #define TL_STRAIGHT 1e9
+    /* the same: a joint whose sine of the bend is smaller counts as straight */
+    #define TL_LEAST_SIN 1e-9
+    """
+    double STRAIGHT "TL_STRAIGHT"
+    double LEAST_SIN "TL_LEAST_SIN"
+
+
+cdef inline double room_of(double size, double sb) noexcept nogil:
+    """`room` of a joint bent by an angle with the sine sb, size = 1 - sb^2 cos(x)^2."""
+    return sqrt(size) / sb if sb > LEAST_SIN else STRAIGHT
 
 
 cdef inline double bent(double beta) noexcept nogil:
@@ -36,6 +53,7 @@ cdef inline void bend(int hooke, double x, double beta, tl_bend* b) noexcept nog
     b.g = 1.0
     b.dg = 0.0
     b.rb = 0.0
+    b.room = STRAIGHT
     if not hooke:
         return
     s = sin(x)
@@ -48,3 +66,4 @@ cdef inline void bend(int hooke, double x, double beta, tl_bend* b) noexcept nog
     b.g = cb / size
     b.dg = -2.0 * s * c * sb * sb * cb / (size * size)
     b.rb = s * c * sb / size
+    b.room = room_of(size, sb if sb > 0.0 else -sb)

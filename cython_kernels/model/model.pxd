@@ -331,7 +331,7 @@ cdef struct tl_state:
     double* contact_x     # (ncon + nst) fraction of the trial at which the regime of a contact, or the way to a stop, ends
     int64_t* contact_next # (ncon + nst) and what follows
     int32_t* contact_which # (ncon + nst) and which of its ends it is
-    int32_t unsolved      # 1: the trial has not found the forces of the contacts with an exponent (gaps.pxi)
+    int32_t unsolved      # 1: the trial has not found the forces of contacts with an exponent or of joint shafts
     double* vg_rate       # (nvg) rate of change of the ratio in this step, 1/s
     double* vg_next       # (nvg) ratio at its end
     tl_ratio* vg_now      # (nvg) order 4: the piece each ratio follows, and its values at the points of the trial
@@ -432,8 +432,9 @@ cdef enum:
     TL_C_PIVOTS_MAX = 5   # most in one problem
     TL_C_RELAXED = 6      # boxed problems ended by the dissipating fallback
     TL_C_EVALS = 7        # force evaluations
-    TL_C_STEEP = 8        # steps in which the torque of steep friction was not found to 1e-6
+    TL_C_STEEP = 8        # trials in which torques of steep friction, gaps or joint shafts were not found to 1e-6
     TL_C_REFUSED = 9      # trials not taken because an element without a source would have given energy
     TL_C_HEAT = 10        # times friction gave heat back all the same: its curve is negative there, or TL_C_BEYOND
     TL_C_BEYOND = 11      # of them, where the curve is not: the slip ended within a trial that was taken beyond standstill
-    TL_COUNTERS = 12
+    TL_C_PARTS = 12       # trials made shorter than what was left of their step, since a joint turned too far in it
+    TL_COUNTERS = 13

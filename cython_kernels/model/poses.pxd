@@ -21,7 +21,7 @@ does: the shafts turn against each other about an axis square to n + n_s.)
 
 from libc.math cimport atan, atan2, cos, sin, sqrt, NAN
 
-from torqueloop.cython_kernels.model.joints cimport tl_bend
+from torqueloop.cython_kernels.model.joints cimport STRAIGHT, room_of, tl_bend
 from torqueloop.cython_kernels.model.model cimport tl_ps
 
 cdef extern from "math.h" nogil:
@@ -189,6 +189,7 @@ cdef inline void posed_bend(int hooke, const tl_side* f, double phi, tl_bend* b,
     b.g = 1.0
     b.dg = 0.0
     b.rb = 0.0
+    b.room = STRAIGHT
     for i in range(3):
         slope[i] = 0.0
     if not hooke:
@@ -202,6 +203,7 @@ cdef inline void posed_bend(int hooke, const tl_side* f, double phi, tl_bend* b,
     den = 1.0 + k - p * p
     b.r = atan(num / den)
     b.g = k / (1.0 - p * p)
+    b.room = room_of(1.0 - p * p, sqrt(1.0 - k * k) if k < 1.0 else 0.0)
     b.dg = -2.0 * p * q * k / ((1.0 - p * p) * (1.0 - p * p))
     by = 1.0 / (num * num + den * den)
     rp = (den * q + 2.0 * p * num) * by

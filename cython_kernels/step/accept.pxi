@@ -15,6 +15,7 @@
 #
 # Before a trial is taken, what it does to elements without a source of energy is checked: friction never gives heat back.
 # A trial that would is refused (counted), and the step goes on with a method that cannot: advance.pxi.
+# Models with joint shafts take trials whole, never cut, and ask about the energy of these before (joints_refuse).
 #
 # Needs: events.pxi (TOL_R, poly_at), contacts.pxi, gaps.pxi (gap_balance), driven.pxi
 # (driven_books), ratios.pxi (ratio_books), bodies.pxi, joints.pxi, model/laws.pxd.
@@ -195,7 +196,7 @@ cdef inline int32_t accept2(const tl_model* m, tl_state* s, double x) noexcept n
     if TL_NBO(m) > 0:
         turn_bodies(m, s, xh, w0, NULL, w1, s.theta + x * s.part)
     if TL_NJO(m) > 0:
-        joint_books(m, s, x, 0)
+        joint_books(m, s, 0)
     return 0
 
 
@@ -244,7 +245,7 @@ cdef inline int32_t accept4(const tl_model* m, tl_state* s, double x) noexcept n
     if TL_NBO(m) > 0:
         turn_bodies(m, s, xh, s.now.w, wm, w1, s.theta + x * s.part)
     if TL_NJO(m) > 0:
-        joint_books(m, s, x, 1)
+        joint_books(m, s, 1)
     return 0
 
 
@@ -395,7 +396,7 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
     it the capacities that are due are formed anew. Returns 1 when it is refused: the present state and the books are as
     before."""
     cdef int32_t i, n = TL_N(m), four = s.four
-    if TL_NCON(m) > 0 and m.ncurved > 0 and s.unsolved:
+    if TL_NJO(m) + TL_NCON(m) > 0 and s.unsolved:
         return 1
     if m.stiff_cut and s.pat.n_fast > 0:
         if accept_fast(m, s, x):
@@ -425,6 +426,4 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
     lerp(forces_of(s.now), forces_of(s.em), forces_of(s.end), TL_NPORT(m) + 6 * TL_NF(m), x, four)
     if TL_NLS(m) > 0:
         lerp(s.now.rea, s.em.rea, s.end.rea, TL_NLS(m), x, four)
-    for i in range(TL_NJO(m)):
-        joint_now(m, s, i, theta + x * s.part)
     return 0

@@ -21,6 +21,8 @@ cdef enum:
 cdef double SHORT = 1e-2
 #: instead of the fraction of a trial: it was not taken
 cdef double REFUSED = -1.0
+#: of the energy that joint shafts give in a trial of three points: half its length has helped when less is left
+cdef double HALF_HELPS = 0.25
 #: of h: so little left of a step is the rounding of the fractions at which it was cut; nothing moves in it
 cdef double ALL_DONE = 1e-12
 #: of h: parts of a step that add up to a whole one but for this are a whole one. A caller that takes them as differences of
@@ -143,22 +145,13 @@ cdef void lower_order(const tl_model* m, tl_state* s) noexcept nogil:
 cdef struct tl_course:
     # of a step in which something happens, or may; fractions of h
     double done            # how far it has come
-    double end             # where the present part ends: at the next breakpoint, or with the step
+    double end             # where the present part ends: at the next breakpoint, where joints have turned as far as a trial
+                           # carries, or with the step
     double last            # where the step ends
     int32_t splits         # events so far
     int32_t own_length     # 1: the rest in trials of its length, not cut from longer ones
-
-
-cdef inline void begin_course(const tl_model* m, tl_state* s, tl_course* k, double dt) noexcept nogil:
-    k.done = 0.0
-    k.last = 1.0 if dt == m.h else dt / m.h
-    k.splits = 0
-    k.own_length = 0
-    if moving(m):
-        k.own_length = 1                     # no ratio is asked for beyond its knees
-    elif TL_NVG(m) > 0:
-        next_ratios(m, s)
-    k.end = next_break(m, s, k.done, k.last)
+    int32_t parts          # trials made shorter so far since a joint turned too far in them
+    double given           # energy that joint shafts have given in the last trial made again, of that turned over; else 0
 
 
 cdef double next_break(const tl_model* m, const tl_state* s, double done, double last) noexcept nogil:
@@ -168,6 +161,23 @@ cdef double next_break(const tl_model* m, const tl_state* s, double done, double
     if TL_NACT(m) > 0 and s.next_switch < x - BREAKS_APART:
         x = s.next_switch
     return x
+
+
+cdef inline void next_part(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+    """Where the part that begins now ends."""
+    cdef double left, reach, parts
+    k.end = next_break(m, s, k.done, k.last)
+    if TL_NJO(m) == 0 or k.parts >= JOINT_PARTS:
+        return
+    s.theta = k.done
+    left = k.end - k.done
+    reach = joint_reach(m, s)
+    if reach < left:
+        # equal parts, as many as the joints ask for now
+        parts = ceil(left / reach)
+        k.end = k.done + left / (parts if parts < JOINT_PARTS else JOINT_PARTS)
+        k.parts += 1
+        s.counters[TL_C_PARTS] += 1
 
 
 cdef void pass_break(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
@@ -184,10 +194,80 @@ cdef void pass_break(const tl_model* m, tl_state* s, tl_course* k) noexcept nogi
     if TL_NTH(m) > 0 and k.done > s.T_theta:
         heat_step(m, s, k.done)
     forget_history(m, s)
+    if TL_NJO(m) > 0:
+        s.hist[0] = 0                        # it is that of a part of another length
     meet_instant(m, s, k.done, 0)
     if TL_NTH(m) > 0:
         heat_rates(m, s, k.done, 0.0)
-    k.end = next_break(m, s, k.done, k.last)
+
+
+cdef void end_part(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+    """From the end of a part, which is not that of the step, to the next part."""
+    if k.end >= next_break(m, s, k.done, k.last) - BREAKS_APART:
+        pass_break(m, s, k)
+    else:
+        k.done = k.end
+        if TL_NJO(m) > 0 and not s.four:
+            restore_law(m, s, k.done)
+    next_part(m, s, k)
+
+
+cdef inline int32_t halve(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+    """1 when the trial is made again with half the length: a joint turns too far in it."""
+    if TL_NJO(m) == 0 or k.parts >= JOINT_PARTS:
+        return 0
+    k.end = k.done + 0.5 * (k.end - k.done)
+    k.parts += 1
+    s.counters[TL_C_PARTS] += 1
+    if s.hist[0]:
+        history_of_part(m, s, s.now.hs1, s.hs2, 0.5)
+    return 1
+
+
+cdef int32_t joints_refuse(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+    """1 when the trial is made again: a joint turns too far in it, its law was not solved, or, with three points, joint shafts
+    give energy: in half the length as long as that helps, then with two points."""
+    cdef double given = 0.0
+    cdef int32_t beyond = s.unsolved or turned_beyond(m, s), helps
+    if s.four and not beyond:
+        given = joints_give(m, s)
+    if not beyond and given <= JOINT_BALANCE:
+        k.given = 0.0
+        return 0
+    s.counters[TL_C_REFUSED] += not beyond
+    helps = beyond or k.given == 0.0 or given < HALF_HELPS * k.given
+    k.given = given
+    if s.four and (not helps or k.parts >= JOINT_PARTS_FOUR):
+        lower_order(m, s)
+        next_part(m, s, k)
+        return 1
+    return halve(m, s, k)
+
+
+cdef inline int32_t pass_part(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+    """From the end of a part without an event to the next one; 1: the step is done."""
+    cdef double length = k.end - k.done
+    if k.end == k.last:
+        return 1
+    end_part(m, s, k)
+    if TL_NJO(m) > 0 and s.hist[0]:
+        history_of_part(m, s, s.now.hs1, s.hs2, (k.end - k.done) / length)
+    return 0
+
+
+cdef inline void begin_course(const tl_model* m, tl_state* s, tl_course* k, double dt) noexcept nogil:
+    k.done = 0.0
+    k.last = 1.0 if dt == m.h else dt / m.h
+    k.splits = 0
+    k.parts = 0
+    k.given = 0.0
+    # no ratio is asked for beyond its knees, and the energy of joint shafts closes over whole trials
+    k.own_length = moving(m) or TL_NJO(m) > 0
+    if TL_NVG(m) > 0 and not moving(m):
+        next_ratios(m, s)
+    next_part(m, s, k)
+    if TL_NJO(m) > 0 and s.hist[0] and k.end < 1.0:
+        history_of_part(m, s, s.now.hs1, s.hs2, k.end)
 
 
 cdef inline void make_trial(const tl_model* m, tl_state* s, const tl_course* k) noexcept nogil:
@@ -230,7 +310,7 @@ cdef inline double first_event(const tl_model* m, tl_state* s, double left) noex
 
 cdef inline int32_t needs_length(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """1 when a trial cut at its event x would make energy: it is made again with that length."""
-    return TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or cut_makes_energy(m, s, x) or (
+    return TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or TL_NJO(m) > 0 or cut_makes_energy(m, s, x) or (
         TL_NST(m) > 0 and beside_polynomial(m, s, x)))
 
 
@@ -245,19 +325,40 @@ cdef inline double take_until(const tl_model* m, tl_state* s, tl_course* k, doub
     return REFUSED if accept(m, s, k.done, left, happens(x)) else left
 
 
-cdef inline int32_t give_up(const tl_model* m, tl_state* s, const tl_course* k) noexcept nogil:
-    """After a trial that was refused: two points instead of three, or, and then 1, the rest of the step in one piece."""
+cdef void end_in_one(const tl_model* m, tl_state* s, const tl_course* k) noexcept nogil:
+    """The rest of the step in one piece. With joint shafts nothing moves until its end: what a step of one piece would make of
+    their twist is not bounded, and a driveline that stands still neither gains nor loses energy."""
+    if TL_NJO(m) == 0:
+        impulse_step(m, s, k.done, k.last - k.done)
+        return
+    s.counters[TL_C_FALLBACKS] += 1
+    s.counters[TL_C_STEEP] += s.unsolved
+    s.part = 1.0
+    s.h = m.h
+    s.theta = k.last
+    forget_history(m, s)
+    meet_instant(m, s, s.theta, 1)
+
+
+cdef inline int32_t give_up(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+    """After a trial that was refused: half the length beside joints, two points instead of three, or, and then 1, the rest of
+    the step in one piece."""
     s.counters[TL_C_REFUSED] += 1
+    if s.unsolved and halve(m, s, k):
+        return 0
     if s.four and TL_NLS(m) == 0:
         lower_order(m, s)
         return 0
-    impulse_step(m, s, k.done, k.last - k.done)
+    if halve(m, s, k):
+        return 0
+    end_in_one(m, s, k)
     return 1
 
 
 cdef inline void switch_over(const tl_model* m, tl_state* s, double x, double theta) noexcept nogil:
     """What the event at x of the trial changes but for modes: normal forces, regimes, ends, branches, pieces, capacities. (The
     interpolated capacities served the books; what follows needs those of this slip and this normal force.)"""
+    cdef int32_t i
     toggle_pressed(m, s)
     s.theta = theta
     if TL_NCON(m) > 0:
@@ -268,6 +369,8 @@ cdef inline void switch_over(const tl_model* m, tl_state* s, double x, double th
         switch_branches(m, s, x)
     if moving(m):
         new_pieces(m, s, theta)
+    for i in range(TL_NJO(m)):
+        joint_now(m, s, i, theta)            # by the law: two points have what makes their means right
     each_capacity(m, s, s.now.w, s.now.p, theta, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
 
 
@@ -278,7 +381,7 @@ cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_course* k, dou
     k.done += y * s.part
     switch_over(m, s, x, k.done)
     if k.splits > MAX_SPLITS:
-        impulse_step(m, s, k.done, k.last - k.done)
+        end_in_one(m, s, k)
         return 1
     decide(m, s, x, 1)
     if TL_NTH(m) > 0:
@@ -291,27 +394,23 @@ cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_course* k, dou
     if k.end - k.done < ALL_DONE:
         if k.end == k.last:
             return 1
-        pass_break(m, s, k)
-    return 0
-
-
-cdef inline int32_t meet_break(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
-    """At the end of a part without an event: what changes at a breakpoint, and the end of the next part; 1: the step is done."""
-    if k.end == k.last:
-        return 1
-    pass_break(m, s, k)
+        end_part(m, s, k)
+    elif TL_NJO(m) > 0:
+        next_part(m, s, k)
     return 0
 
 
 cdef inline void end_course(const tl_model* m, tl_state* s, const tl_course* k, double dt) noexcept nogil:
     """What is left to do at the end of the step."""
-    if s.part != 1.0 and not m.stiff_cut and s.hist[0]:
+    if s.part != 1.0 and (not m.stiff_cut or TL_NJO(m) > 0) and s.hist[0]:
         if s.part > SHORT:
             history_of_part(m, s, s.now.hs1, s.hs2, 1.0 / s.part)
         else:
             forget_history(m, s)
     if s.part != 1.0 or s.pat == &s.other:
         whole_length(m, s)
+    if (TL_NJO(m) > 0 or (TL_NCON(m) > 0 and m.ncurved > 0)) and not s.four:
+        restore_law(m, s, k.last)
     if moving(m):
         meet_ratios(m, s, k.last)
     elif TL_ND(m) + TL_NVG(m) > 0:
@@ -320,8 +419,6 @@ cdef inline void end_course(const tl_model* m, tl_state* s, const tl_course* k, 
         poses_end(m, s, k.last)
     if TL_NTH(m) > 0 and k.last > s.T_theta:
         heat_step(m, s, k.last)
-    if TL_NCON(m) > 0 and m.ncurved > 0 and not s.four:
-        restore_law(m, s, k.last)
     if k.splits > s.counters[TL_C_SPLITS_MAX]:
         s.counters[TL_C_SPLITS_MAX] = k.splits
     if dt == m.h:
@@ -344,6 +441,8 @@ cdef int busy_step(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     begin_course(m, s, &k, dt)
     while True:
         make_trial(m, s, &k)
+        if TL_NJO(m) > 0 and joints_refuse(m, s, &k):
+            continue
         if not is_finite(m, s.end.u):
             s.status = 1
             return 1
@@ -363,7 +462,7 @@ cdef int busy_step(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         if y == REFUSED:
             if give_up(m, s, &k):
                 break
-        elif meet_event(m, s, &k, x, y) if happens(x) else meet_break(m, s, &k):
+        elif meet_event(m, s, &k, x, y) if happens(x) else pass_part(m, s, &k):
             break
     end_course(m, s, &k, dt)
     return 0

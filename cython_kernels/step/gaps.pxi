@@ -93,7 +93,6 @@ cdef void solve_gaps(const tl_model* m, tl_state* s, int32_t stages) noexcept no
     cdef int64_t here = mark(s)
     cdef int32_t* rows = scratch_ints(s, m.ncurved)
     cdef int32_t* con = scratch_ints(s, m.ncurved)
-    s.unsolved = 0
     for i in range(TL_NCON(m)):
         if pressing(m, s, i):
             rows[nc] = m.con[i].row
@@ -179,14 +178,17 @@ cdef void gap_balance(const tl_model* m, const tl_state* s, int32_t i, tl_balanc
 
 
 cdef void restore_law(const tl_model* m, tl_state* s, double end) noexcept nogil:
-    """After trials of two points: accelerations and torques of the instant at the fraction `end` by the law."""
-    cdef int32_t i
+    """After trials of two points: accelerations and torques of the instant at the fraction `end` by the law. (Those of the
+    trial make the means right.)"""
+    cdef int32_t i, found = TL_NJO(m) > 0
     for i in range(TL_NCON(m)):
-        if pressing(m, s, i):
-            s.theta = end
-            list_modes(m, s)
-            settle(m, s)
-            return
+        found |= pressing(m, s, i)
+    s.theta = end
+    for i in range(TL_NJO(m)):
+        joint_now(m, s, i, end)
+    if found:
+        list_modes(m, s)
+        settle(m, s)
 
 
 # In the impulse step a side is a row with the law N = k x1 - q, linear about a depth that is found by rounds.

@@ -10,12 +10,13 @@
 #
 # which is one boxed problem with a positive definite matrix. The works are force times mean speed times dt, they close to
 # rounding; tau (r0 + r1) <= 0 and N (x1 - x0) >= the rise of c/2 max(0, x)^2, so neither gives energy, however long dt is.
-# First order. Slips beyond zero go on without friction: they are met again at the end of the interval.
+# First order. Slips beyond zero go on without friction: they are met again at the end of the interval. Models with joint shafts
+# are without it (end_in_one, advance.pxi).
 #
 # J. J. Moreau, Unilateral contact and dry friction in finite freedom dynamics, in: Nonsmooth Mechanics and Applications, CISM
 # 302, Springer 1988. The boxed problem: J. J. Judice, F. M. Pires 1994 (locks.pyx).
 #
-# Needs: box.pxi, contacts.pxi, losses.pxi, driven.pxi, bodies.pxi, joints.pxi, forces.pxi, trial.pxi (lin_force),
+# Needs: box.pxi, contacts.pxi, losses.pxi, driven.pxi, bodies.pxi, forces.pxi, trial.pxi (lin_force),
 # advance.pxi (meet_instant).
 
 #: rad/s or m/s: a slip brought to rest that the shift of the boxed problem has let creep
@@ -36,8 +37,6 @@ cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part)
         s.before[i] = s.mode[i]
         s.mode[i] = MODE_STUCK if bilateral(m, i) else MODE_FREE
     p = free_pattern(m, s, dt)
-    for i in range(TL_NJO(m)):
-        joint_middle(m, s, i, done, part)
     impulse_forces(m, s, p, dt)
     find_braking(m, s, &box)
     find_touching(m, s, &box)
@@ -59,8 +58,6 @@ cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part)
     forget_history(m, s)
     for i in range(TL_NF(m)):
         s.mode[i] = s.before[i]
-    if TL_NJO(m) > 0:
-        s.fresh[0] = 1                       # what springs of joint shafts took is no work of bending
     meet_instant(m, s, s.theta, 1)
 
 
@@ -280,13 +277,9 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, con
         book_drivers(m, s, p, dt)
     if TL_NBO(m) > 0:
         turn_bodies(m, s, dt, w, w, w, s.theta + part)
-    for i in range(TL_NJO(m)):
-        joint_passed(m, s, i, w, dt)
     for i in range(n):
         s.now.z[i] += dt * s.um[i]
         s.now.u[i] += dt * s.am[i]
-    for i in range(TL_NJO(m)):
-        joint_kept(m, s, i, s.theta + part)
     gather(m, s.now.u, s.now.w)
 
 

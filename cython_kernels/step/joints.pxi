@@ -6,16 +6,42 @@
 #
 # The mean of it, c (q_a - q_b) + d (w_a - w_b), is a spring and damper of the model and implicit in its constant
 # matrices; what is left of both torques, the ripple, are two ports. In a trial they are solved for together with the
-# accelerations (joints_solve.pxi), so that no stiffness asks for a shorter step.
+# accelerations (joints_solve.pxi), so that no stiffness asks for a shorter step. How far a fork turns within one does:
+# a trial ends where its ratio would change by more than the points of a trial carry (joint_reach).
 #
-# Needs: model/joints.pxd, forces.pxi (input_at), poses.pxi.
+# Three points (order 4) take the law itself at the middle and the end; a trial whose work then differs from what the shaft
+# stores and turns into heat is made again with half the length, or with two points (joints_refuse, advance.pxi). Two points (order 2) take, for the mean of the
+# forces of both ends, the discrete gradient (O. Gonzalez, Time integration and discrete Hamiltonian systems, J. Nonlinear
+# Sci. 6, 1996): with y the angle a joint passes on and D0, D1 the twist at both ends
+#
+#     tau = c (D0 + D1)/2 + d (D1 - D0)/h        torque on a: -tau (y_a1 - y_a0)/(q_a1 - q_a0), on b likewise
+#
+# so the work of both torques is the elastic energy that leaves the shaft, less the heat h d ((D1 - D0)/h)^2 and the work of
+# what bends the joints, to rounding, for every length of the trial.
+#
+# Needs: model/joints.pxd, model/lobatto.pxd, forces.pxi (input_at), accept.pxi (work_on), poses.pxi.
 
 include "poses.pxi"
+
+#: rad over the room of the joint (model/joints.pxd): so far a fork turns within a trial
+cdef double TURN_LIMIT = 0.3
+#: of that: a trial in which a fork turns further, since its speed has changed, is made again with half the length
+cdef double TURN_EXCESS = 2.0
+#: rad: over a smaller turn the slope of a difference quotient is that of its limit, half the second derivative
+cdef double SMALL_TURN = 1e-5
+#: of the energy turned over: what the joint shafts may give in a trial of three points beyond what they have
+cdef double JOINT_BALANCE = 1e-6
+
+cdef enum:
+    JOINT_PARTS = 100      # trials that a step is divided into at most, events not counted
+    JOINT_PARTS_FOUR = 24  # with three points, which take three times the work
 
 
 cdef struct tl_joint:
     double q              # phi_a - phi_b and its rate
     double w
+    double qa
+    double qb
     double wa
     double wb
     double psi            # angle of the zero references against each other, where carriers move
@@ -40,6 +66,8 @@ cdef inline void joint_law(const tl_model* m, const tl_state* s, int32_t i, doub
     cdef const tl_jo* o = &m.jo[i]
     cdef int32_t k
     cdef double beta, drift = 0.0
+    j.qa = qa
+    j.qb = qb
     j.psi = 0.0
     if o.pose >= 0:
         drift = posed_drift(m, s, i, theta, qa, qb, j.b, &j.psi)
@@ -125,64 +153,195 @@ cdef void joint_jump(const tl_model* m, tl_state* s, int32_t i, double theta) no
     turned_to(m, s, i, &j)
 
 
-cdef void joint_books(const tl_model* m, tl_state* s, double x, int32_t four) noexcept nogil:
-    """Heat and work of bending up to the fraction x of the trial (its end is in s.end), elastic energy there: Simpson's rule
-    with three points, the trapezoidal rule with two."""
-    cdef int32_t i, p, n = TL_N(m)
-    cdef double xh = x * s.h, y = 0.5 * x, weight
+cdef struct tl_plane:
+    # of one joint: with phi the angle of its flange, sin(beta) cos(x) = s1 cos(phi) + s2 sin(phi)
+    double s1
+    double s2
+    double k              # cos(beta)
+
+
+cdef void joint_planes(const tl_model* m, const tl_state* s, int32_t i, double theta, tl_plane* p) noexcept nogil:
+    """Planes of both joints of joint shaft i at the fraction theta of the step."""
+    cdef const tl_jo* o = &m.jo[i]
+    cdef int32_t k
+    cdef double beta, by
+    cdef tl_shaft h
+    if o.pose >= 0:
+        shaft_at(m, s, o.pose, theta, &h)
+    for k in range(2):
+        if o.pose < 0:
+            beta = bent(o.bend[k] if o.bend_in[k] < 0 else input_at(m, s, o.bend_in[k], theta))
+            p[k].s1 = sin(beta) * cos(o.theta[k])
+            p[k].s2 = -sin(beta) * sin(o.theta[k])
+            p[k].k = cos(beta)
+            continue
+        p[k].s1 = h.side[k].s1
+        p[k].s2 = h.side[k].s2
+        p[k].k = h.side[k].k
+        if p[k].k < LEAST_COS:
+            by = sqrt(p[k].s1 * p[k].s1 + p[k].s2 * p[k].s2)
+            by = LARGEST_SIN / by if by > 0.0 else 0.0
+            p[k].s1 *= by
+            p[k].s2 *= by
+            p[k].k = LEAST_COS
+
+
+cdef inline double turn_quotient(int32_t hooke, const tl_plane* p, double phi, double turn) noexcept nogil:
+    """(y(phi + turn) - y(phi))/turn of the angle y that a joint passes on, to rounding for small turns, too:
+    tan(y1 - y0) = cos(beta) sin(turn)/(cos(turn) - sin(beta)^2 cos(x0) cos(x1))."""
+    cdef double p0 = p.s1 * cos(phi) + p.s2 * sin(phi), p1 = p.s1 * cos(phi + turn) + p.s2 * sin(phi + turn)
+    if not hooke:
+        return 1.0
+    if turn == 0.0:
+        return p.k / (1.0 - p0 * p0)
+    return unwrapped(atan2(p.k * sin(turn), cos(turn) - p0 * p1), turn) / turn
+
+
+cdef struct tl_joint_mean:
+    # of a joint shaft over a trial of two points
+    double tau
+    double rise           # of the twist
+    double drift          # of that, what bending has done
+    double[2] g           # difference quotients of both joints
+    double[2] dg          # and their derivatives with respect to the angle at the end
+
+
+cdef void joint_mean(const tl_model* m, const tl_state* s, int32_t i, const tl_joint* j0, const tl_joint* j1,
+                     tl_joint_mean* o) noexcept nogil:
+    """The means of joint shaft i between j0 and j1 at both ends of the trial."""
+    cdef const tl_jo* f = &m.jo[i]
+    cdef tl_plane[2] plane
+    cdef double[2] turn
+    cdef int32_t k
+    turn[0] = j1.qa - j0.qa
+    turn[1] = j1.qb - j0.qb
+    joint_planes(m, s, i, s.theta + 0.5 * s.part, plane)
+    for k in range(2):
+        o.g[k] = turn_quotient(f.hooke[k], &plane[k], j0.qa if k == 0 else j0.qb, turn[k])
+        o.dg[k] = (j1.b[k].g - o.g[k]) / turn[k] if fabs(turn[k]) > SMALL_TURN else 0.5 * j1.b[k].dg
+    o.rise = j1.D - j0.D
+    o.tau = 0.5 * f.c * (j0.D + j1.D) + f.d * o.rise / s.h
+    o.drift = 0.0
+    if f.pose >= 0 or f.bend_in[0] >= 0 or f.bend_in[1] >= 0:
+        o.drift = o.rise - o.g[0] * turn[0] + o.g[1] * turn[1]
+
+
+cdef double joint_reach(const tl_model* m, const tl_state* s) noexcept nogil:
+    """Fraction of the step that a trial from the present instant may span, as far as the joints turn."""
     cdef tl_joint j
-    cdef int64_t here = mark(s)
-    cdef double* u = scratch(s, n)
-    cdef double* z = scratch(s, n)
-    cdef const double* at_u
-    cdef const double* at_z
-    if four:
-        for i in range(n):
-            u[i] = s.now.u[i] + y * s.h * (s.now.a[i] + y * (0.5 * s.end.hs1[i] + y * s.s2[i] / 3.0))
-            z[i] = s.now.z[i] + y * s.h * (s.now.u[i] + y * s.h * (0.5 * s.now.a[i] + y * (s.end.hs1[i] / 6.0
-                                                                                        + y * s.s2[i] / 12.0)))
+    cdef int32_t i
+    cdef double turns, most = 0.0
     for i in range(TL_NJO(m)):
-        for p in range(3):
-            if p == 1 and not four:
-                continue
-            weight = (4.0 if p == 1 else 1.0) * xh / 6.0 if four else 0.5 * xh
-            at_u = s.now.u if p == 0 else (u if p == 1 else s.end.u)
-            at_z = s.now.z if p == 0 else (z if p == 1 else s.end.z)
-            joint_at(m, s, i, s.theta + 0.5 * p * x * s.part, at_u, at_z, &j)
-            s.e_jo[3 * i] += weight * m.jo[i].d * j.rate * j.rate
-            s.e_jo[3 * i + 1] += weight * j.bending
-        s.e_jo[3 * i + 2] = 0.5 * m.jo[i].c * j.D * j.D
-        turned_to(m, s, i, &j)
+        joint_at(m, s, i, s.theta, s.now.u, s.now.z, &j)
+        turns = larger(fabs(j.wa) / j.b[0].room, fabs(j.wb) / j.b[1].room)
+        most = turns if turns > most else most
+    return TURN_LIMIT / (most * m.h) if most * m.h > TURN_LIMIT else 1.0
+
+
+cdef int32_t turned_beyond(const tl_model* m, const tl_state* s) noexcept nogil:
+    """1 when a fork turns further in the trial than its points carry."""
+    cdef tl_joint j0
+    cdef tl_joint j1
+    cdef int32_t i
+    cdef double a, b
+    for i in range(TL_NJO(m)):
+        joint_at(m, s, i, s.theta, s.now.u, s.now.z, &j0)
+        joint_at(m, s, i, s.theta + s.part, s.end.u, s.end.z, &j1)
+        a = j0.b[0].room if j0.b[0].room < j1.b[0].room else j1.b[0].room
+        b = j0.b[1].room if j0.b[1].room < j1.b[1].room else j1.b[1].room
+        if not (fabs(j1.qa - j0.qa) <= TURN_EXCESS * TURN_LIMIT * a and fabs(j1.qb - j0.qb) <= TURN_EXCESS * TURN_LIMIT * b):
+            return 1
+    return 0
+
+
+cdef struct tl_joint_share:
+    # of a joint shaft in a trial
+    double heat
+    double bending        # work of what bends it
+    double work           # of its torques on both flanges
+    double stored         # change of its elastic energy
+
+
+cdef void joint_share4(const tl_model* m, const tl_state* s, int32_t i, const double* zm, tl_joint* j, tl_joint_share* o) noexcept nogil:
+    """The shares of joint shaft i in a trial of three points, by Simpson's rule; j (3): the shaft at the points."""
+    cdef const tl_jo* f = &m.jo[i]
+    cdef int32_t p
+    cdef double weight
+    cdef double[3] fa
+    cdef double[3] fb
+    o.heat = 0.0
+    o.bending = 0.0
+    joint_at(m, s, i, s.theta, s.now.u, s.now.z, &j[0])
+    joint_at(m, s, i, s.theta + 0.5 * s.part, s.um, zm, &j[1])
+    joint_at(m, s, i, s.theta + s.part, s.end.u, s.end.z, &j[2])
+    for p in range(3):
+        weight = (4.0 if p == 1 else 1.0) * s.h / 6.0
+        o.heat += weight * f.d * j[p].rate * j[p].rate
+        o.bending += weight * j[p].bending
+        fa[p] = -j[p].tau * j[p].b[0].g
+        fb[p] = j[p].tau * j[p].b[1].g
+    o.work = (work_on(m, s, f.row_a, 1.0, j[1].wa, j[2].wa, fa[0], fa[1], fa[2])
+              + work_on(m, s, f.row_b, 1.0, j[1].wb, j[2].wb, fb[0], fb[1], fb[2]))
+    o.stored = 0.5 * f.c * (j[2].D - j[0].D) * (j[2].D + j[0].D)
+
+
+cdef inline double along_inertia(const tl_model* m, int32_t k) noexcept nogil:
+    """Inertia along row k; 0 for one that does not move."""
+    cdef int32_t p, q
+    cdef double inverse = 0.0
+    for p in range(m.row_ptr[k], m.row_ptr[k + 1]):
+        for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
+            inverse += m.row_val[p] * m.row_val[q] * m.Minv[m.row_idx[p] * TL_N(m) + m.row_idx[q]]
+    return 1.0 / inverse if inverse > 0.0 else 0.0
+
+
+cdef inline void middle_angles(const tl_model* m, const tl_state* s, double* zm) noexcept nogil:
+    """Angles zm in the middle of a trial of three points."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        zm[i] = s.now.z[i] + s.h * to_middle(s.now.u[i], s.um[i], s.end.u[i])
+
+
+cdef double joints_give(const tl_model* m, tl_state* s) noexcept nogil:
+    """Energy that joint shafts give or take in a trial of three points beyond what they have, of that turned over."""
+    cdef tl_joint[3] j
+    cdef tl_joint_share o
+    cdef int32_t i
+    cdef double made = 0.0, turned = 0.0
+    cdef int64_t here = mark(s)
+    cdef double* zm = scratch(s, TL_N(m))
+    middle_angles(m, s, zm)
+    for i in range(TL_NJO(m)):
+        joint_share4(m, s, i, zm, j, &o)
+        made += o.work + o.stored + o.heat - o.bending
+        turned += (fabs(o.work) + o.heat + fabs(o.bending) + 0.5 * m.jo[i].c * j[0].D * j[0].D
+                   + 0.5 * along_inertia(m, m.jo[i].row_a) * j[0].wa * j[0].wa
+                   + 0.5 * along_inertia(m, m.jo[i].row_b) * j[0].wb * j[0].wb)
     release(s, here)
+    return fabs(made) / turned if turned > 0.0 else 0.0
 
 
-# In the impulse step the ripple is that of the middle of the interval, its heat what the shaft has taken and does not store.
-
-cdef void joint_middle(const tl_model* m, tl_state* s, int32_t i, double done, double part) noexcept nogil:
-    """Ports of joint shaft i in the middle of the interval, as far as the present speeds say."""
-    cdef tl_joint j
-    cdef int32_t a = m.jo[i].row_a, b = m.jo[i].row_b, first = TL_NPORT(m) - 2 * TL_NJO(m)
-    cdef double ahead = 0.5 * part * m.h
-    j.w = row_dot(m, m.jo[i].row, s.now.u)
-    j.wa = row_dot(m, a, s.now.u)
-    j.wb = row_dot(m, b, s.now.u)
-    j.q = turned_angle(m, s, m.jo[i].row) + ahead * j.w
-    joint_law(m, s, i, done + 0.5 * part, turned_angle(m, s, a) + ahead * j.wa, turned_angle(m, s, b) + ahead * j.wb, &j)
-    joint_forces(m, i, &j, s.now.port + first + i, s.now.port + first + TL_NJO(m) + i)
-
-
-cdef void joint_passed(const tl_model* m, tl_state* s, int32_t i, const double* w, double dt) noexcept nogil:
-    """What joint shaft i takes over dt at the mean row speeds w, from its ports and from the spring of its mean."""
-    cdef int32_t first = TL_NPORT(m) - 2 * TL_NJO(m)
-    cdef double q = turned_angle(m, s, m.jo[i].row) + 0.5 * dt * w[m.jo[i].row]
-    cdef double mean = m.jo[i].c * q + m.jo[i].d * w[m.jo[i].row]
-    s.e_jo[3 * i] += dt * (mean * w[m.jo[i].row] - s.now.port[first + i] * w[m.jo[i].row_a]
-                           - s.now.port[first + TL_NJO(m) + i] * w[m.jo[i].row_b]) + s.e_jo[3 * i + 2]
-
-
-cdef void joint_kept(const tl_model* m, tl_state* s, int32_t i, double theta) noexcept nogil:
-    """After joint_passed: of that, what joint shaft i stores."""
-    cdef tl_joint j
-    joint_at(m, s, i, theta, s.now.u, s.now.z, &j)
-    s.e_jo[3 * i] -= 0.5 * m.jo[i].c * j.D * j.D
-    turned_to(m, s, i, &j)
+cdef void joint_books(const tl_model* m, tl_state* s, int32_t four) noexcept nogil:
+    """Heat and work of bending in the trial (its end is in s.end), elastic energy there."""
+    cdef tl_joint[3] j
+    cdef tl_joint_share o
+    cdef tl_joint_mean mean
+    cdef int32_t i
+    cdef int64_t here = mark(s)
+    cdef double* zm = scratch(s, TL_N(m))
+    if four:
+        middle_angles(m, s, zm)
+    for i in range(TL_NJO(m)):
+        if four:
+            joint_share4(m, s, i, zm, j, &o)
+        else:
+            joint_at(m, s, i, s.theta, s.now.u, s.now.z, &j[0])
+            joint_at(m, s, i, s.theta + s.part, s.end.u, s.end.z, &j[2])
+            joint_mean(m, s, i, &j[0], &j[2], &mean)
+            o.heat = m.jo[i].d * mean.rise * mean.rise / s.h
+            o.bending = mean.tau * mean.drift
+        s.e_jo[3 * i] += o.heat
+        s.e_jo[3 * i + 1] += o.bending
+        s.e_jo[3 * i + 2] = 0.5 * m.jo[i].c * j[2].D * j[2].D
+        turned_to(m, s, i, &j[2])
+    release(s, here)

@@ -19,6 +19,8 @@ cdef enum:
 
 #: N.m over the size of the torques: what is left is rounding
 cdef double JOINT_TOL = 1e-13
+#: of the stiffness times the angles: rounding of the torques
+cdef double JOINT_ROUNDING = 1e-15
 
 
 cdef inline void answer_forces(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
@@ -92,6 +94,18 @@ cdef inline void joint_slopes(const tl_model* m, int32_t i, const tl_joint* j, d
     on_b[1] += j.tau * j.b[1].dg
 
 
+cdef inline void mean_slopes(const tl_model* m, const tl_state* s, int32_t i, const tl_joint* j, const tl_joint_mean* o,
+                             double[4] on_a, double[4] on_b) noexcept nogil:
+    """The same of the end forces of two points, which make the means those of joint_mean."""
+    cdef double c = m.jo[i].c, d = m.jo[i].d, along = c + 2.0 * d / s.h
+    cdef double dtau_a = along * j.b[0].g, dtau_b = -along * j.b[1].g
+    on_a[0] = c - o.g[0] * dtau_a - 2.0 * o.tau * o.dg[0]
+    on_a[1] = -c - o.g[0] * dtau_b
+    on_b[0] = o.g[1] * dtau_a - c
+    on_b[1] = o.g[1] * dtau_b + 2.0 * o.tau * o.dg[1] + c
+    on_a[2], on_a[3], on_b[2], on_b[3] = d, -d, -d, d
+
+
 cdef inline void joint_motion(const tl_model* m, int32_t i, const double* u, const double* z, double* x) noexcept nogil:
     """q_a, q_b, w_a, w_b at the speeds u and angles z."""
     x[0] = row_dot(m, m.jo[i].row_a, z) + m.row_off[m.jo[i].row_a]
@@ -100,24 +114,84 @@ cdef inline void joint_motion(const tl_model* m, int32_t i, const double* u, con
     x[3] = row_dot(m, m.jo[i].row_b, u)
 
 
-cdef inline void joint_predicted(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i, double theta, double* x,
+cdef inline void joint_predicted(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i, double theta,
                                  tl_joint* j) noexcept nogil:
-    """Joint shaft i at the predicted speeds e.w, as joint_ports has it; x: q_a, q_b, w_a, w_b."""
-    cdef double dt = (theta - s.theta) * m.h
-    x[0] = predicted(m, s, e, m.jo[i].row_a, dt)
-    x[1] = predicted(m, s, e, m.jo[i].row_b, dt)
-    x[2] = e.w[m.jo[i].row_a]
-    x[3] = e.w[m.jo[i].row_b]
-    j.q = predicted(m, s, e, m.jo[i].row, dt)
-    j.w = e.w[m.jo[i].row]
-    j.wa = x[2]
-    j.wb = x[3]
-    joint_law(m, s, i, theta, x[0], x[1], j)
+    """Joint shaft i at the predicted speeds e.w, as joint_ports has it; at the present ones where the shaft is so stiff that its
+    present acceleration, which changes within the trial, leads further away than a trial carries."""
+    cdef double dt = (theta - s.theta) * m.h, far = TURN_LIMIT
+    cdef const tl_jo* f = &m.jo[i]
+    cdef double qa = predicted(m, s, e, f.row_a, dt), qb = predicted(m, s, e, f.row_b, dt)
+    cdef double a = turned_angle(m, s, f.row_a) + dt * s.now.w[f.row_a], b = turned_angle(m, s, f.row_b) + dt * s.now.w[f.row_b]
+    cdef const double* w = e.w
+    j.q = predicted(m, s, e, f.row, dt)
+    if not (fabs(qa - a) <= far and fabs(qb - b) <= far):
+        w = s.now.w
+        j.q = turned_angle(m, s, f.row) + dt * w[f.row]
+        qa = a
+        qb = b
+    j.w = w[f.row]
+    j.wa = w[f.row_a]
+    j.wb = w[f.row_b]
+    joint_law(m, s, i, theta, qa, qb, j)
+
+
+cdef double joint_residual(const tl_model* m, const tl_state* s, int32_t i, int32_t stages, int32_t st, int32_t first_round,
+                           double* force, double[2][4] slope, double* rounding) noexcept nogil:
+    """Forces of joint shaft i at a stage by the law and their derivatives; the size of its torque. rounding: raised to that of
+    its forces.
+
+    In the first round the motion that answers forces at predicted angles is far off where the shaft is stiff: the law is
+    linear about the prediction, not about that motion."""
+    cdef int32_t k, at = TL_NPORT(m) - 2 * TL_NJO(m) + i, n = TL_N(m)
+    cdef double theta = stage_theta(s, stages, st)
+    cdef double[4] away
+    cdef tl_joint j
+    cdef tl_joint j0
+    cdef tl_joint_mean o
+    if first_round:
+        joint_predicted(m, s, stage_eval(s, stages, st), i, theta, &j)
+    else:
+        joint_at(m, s, i, theta, s.us + st * n, s.zs + st * n, &j)
+    if stages == 1:
+        joint_at(m, s, i, s.theta, s.now.u, s.now.z, &j0)
+        joint_mean(m, s, i, &j0, &j, &o)
+        force[0] = m.jo[i].c * (j0.q + j.q) + m.jo[i].d * (j0.w + j.w) - 2.0 * o.tau * o.g[0] - s.now.port[at]
+        force[1] = 2.0 * o.tau * o.g[1] - m.jo[i].c * (j0.q + j.q) - m.jo[i].d * (j0.w + j.w) - s.now.port[at + TL_NJO(m)]
+        mean_slopes(m, s, i, &j, &o, slope[0], slope[1])
+    else:
+        joint_forces(m, i, &j, &force[0], &force[1])
+        joint_slopes(m, i, &j, slope[0], slope[1])
+    if first_round:
+        joint_motion(m, i, s.us + st * n, s.zs + st * n, away)
+        away[0] -= j.qa
+        away[1] -= j.qb
+        away[2] -= j.wa
+        away[3] -= j.wb
+        for k in range(4):
+            force[0] += slope[0][k] * away[k]
+            force[1] += slope[1][k] * away[k]
+    rounding[0] = larger(rounding[0], JOINT_ROUNDING * m.jo[i].c * (1.0 + fabs(j.qa) + fabs(j.qb)))
+    return fabs(j.tau) + m.jo[i].c * (1.0 + fabs(j.q)) * SMALL_TWIST
+
+
+cdef void push_joints(const tl_model* m, tl_state* s, int32_t stages, const double* more) noexcept nogil:
+    """So much more force at the ports of each stage, and the accelerations that answer it."""
+    cdef int32_t st, c, i, k, nc = 2 * TL_NJO(m)
+    cdef tl_eval* e
+    for st in range(stages):
+        e = stage_eval(s, stages, st)
+        for c in range(nc):
+            e.port[TL_NPORT(m) - nc + c] += more[st * nc + c]
+            k = joint_row(m, c)
+            for i in range(m.row_ptr[k], m.row_ptr[k + 1]):
+                s.g[st * TL_N(m) + m.row_idx[i]] += m.row_val[i] * more[st * nc + c]
+    answer_forces(m, s, stages)
 
 
 cdef void solve_joints(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
-    """Forces of the joint shafts at the stages of the trial, into s.g, the ports of each stage, and the accelerations."""
-    cdef int32_t i, k, c, x, st, it, njo = TL_NJO(m), nc = 2 * njo, N = stages * nc, n = TL_N(m)
+    """Forces of the joint shafts at the stages of the trial, into s.g, the ports of each stage, and the accelerations;
+    s.unsolved: not found."""
+    cdef int32_t i, k, c, x, st, it, njo = TL_NJO(m), nc = 2 * njo, N = stages * nc
     cdef int32_t first = TL_NPORT(m) - nc
     cdef int64_t here = mark(s)
     cdef double* Hq = scratch(s, N * N)
@@ -126,12 +200,8 @@ cdef void solve_joints(const tl_model* m, tl_state* s, int32_t stages) noexcept 
     cdef double* b = scratch(s, N)
     cdef int32_t* rows = scratch_ints(s, nc)
     cdef double[2] force
-    cdef double[4] ahead
-    cdef double[4] away
     cdef double[2][4] slope
-    cdef double worst = 0.0, scale = 0.0, size
-    cdef tl_joint j
-    cdef tl_eval* e
+    cdef double worst = 0.0, scale = 0.0, rounding = 0.0, size
     for c in range(nc):
         rows[c] = joint_row(m, c)
     row_responses(m, s, stages, rows, nc, Hq, Hw)
@@ -140,43 +210,21 @@ cdef void solve_joints(const tl_model* m, tl_state* s, int32_t stages) noexcept 
         worst = 0.0
         scale = 0.0
         for st in range(stages):
-            e = stage_eval(s, stages, st)
             for i in range(njo):
-                if it == 0:
-                    joint_predicted(m, s, e, i, stage_theta(s, stages, st), ahead, &j)
-                else:
-                    joint_at(m, s, i, stage_theta(s, stages, st), s.us + st * n, s.zs + st * n, &j)
-                joint_forces(m, i, &j, &force[0], &force[1])
-                joint_slopes(m, i, &j, slope[0], slope[1])
-                if it == 0:
-                    # the motion that answers forces at predicted angles is far off where the shaft is stiff: the law is
-                    # linear about the prediction, not about that
-                    joint_motion(m, i, s.us + st * n, s.zs + st * n, away)
-                    for k in range(4):
-                        away[k] -= ahead[k]
-                        force[0] += slope[0][k] * away[k]
-                        force[1] += slope[1][k] * away[k]
-                size = fabs(j.tau) + m.jo[i].c * (1.0 + fabs(j.q)) * SMALL_TWIST
+                size = joint_residual(m, s, i, stages, st, it == 0, force, slope, &rounding)
                 scale = size if size > scale else scale
                 for k in range(2):
                     c = k * njo + i
                     x = st * nc + c
-                    b[x] = force[k] - e.port[first + c]
-                    worst = fabs(b[x]) if fabs(b[x]) > worst else worst
+                    b[x] = force[k] - stage_eval(s, stages, st).port[first + c]
+                    # (a force that is not a number is not found, either)
+                    worst = fabs(b[x]) if not fabs(b[x]) <= worst else worst
                     for c in range(N):
                         A[x * N + c] = (1.0 if c == x else 0.0) - (
                             slope[k][0] * Hq[(st * nc + i) * N + c] + slope[k][1] * Hq[(st * nc + njo + i) * N + c]
                             + slope[k][2] * Hw[(st * nc + i) * N + c] + slope[k][3] * Hw[(st * nc + njo + i) * N + c])
-        if (it > 0 and worst <= JOINT_TOL * scale) or it == JOINT_ROUNDS or lu_solve(A, N, b, 1):
+        if (it > 0 and worst <= JOINT_TOL * scale + rounding) or it == JOINT_ROUNDS or lu_solve(A, N, b, 1):
             break
-        for st in range(stages):
-            e = stage_eval(s, stages, st)
-            for c in range(nc):
-                e.port[first + c] += b[st * nc + c]
-                k = joint_row(m, c)
-                for i in range(m.row_ptr[k], m.row_ptr[k + 1]):
-                    s.g[st * n + m.row_idx[i]] += m.row_val[i] * b[st * nc + c]
-        answer_forces(m, s, stages)
-    if not worst <= JOINT_UNSOLVED * scale:
-        s.counters[TL_C_STEEP] += 1
+        push_joints(m, s, stages, b)
+    s.unsolved = not worst <= JOINT_UNSOLVED * scale
     release(s, here)

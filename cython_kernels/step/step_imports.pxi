@@ -2,7 +2,7 @@
 #
 # Needs: nothing of the step. It comes first.
 
-from libc.math cimport cos, exp, fabs, sin, sqrt
+from libc.math cimport atan2, ceil, cos, exp, fabs, sin, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -19,12 +19,12 @@ from torqueloop.cython_kernels.model.model cimport (
     HEAT_FROM_INPUT, HISTORY_HOLDS, HISTORY_JUMPED, HEAT_OF_CONTACT, HEAT_OF_DAMPER, HEAT_OF_FRICTION, HEAT_OF_PORT, LOSS, MODE_BACKWARD,
     MODE_FORWARD, MODE_FREE, MODE_STUCK, NORMALIZED, RATIO_CURVE, RATIO_SPEED, STOP,
     TL_C_DECISIONS, TL_C_EVALS, TL_C_EVENTS, TL_C_FALLBACKS, TL_C_PIVOTS, TL_C_PIVOTS_MAX, TL_C_RELAXED, TL_C_SPLITS_MAX,
-    TL_C_BEYOND, TL_C_HEAT, TL_C_REFUSED, TL_C_STEEP, TL_FAST_MOVE, TL_FAST_SIZE, TL_FORMED, forces_of, lanes, other_views,
+    TL_C_BEYOND, TL_C_HEAT, TL_C_PARTS, TL_C_REFUSED, TL_C_STEEP, TL_FAST_MOVE, TL_FAST_SIZE, TL_FORMED, forces_of, lanes, other_views,
     tl_curve, tl_eval, tl_jo, tl_model, tl_pattern, tl_ps, tl_ratio, tl_state, tl_table1,
 )
 from torqueloop.cython_kernels.model.joints cimport bend, bent, tl_bend
 from torqueloop.cython_kernels.model.poses cimport (
-    TL_POSE, TL_POSE_STATE, dot3, of_length_1, place_shaft, place_side, posed_bend, posed_slopes, tl_shaft, unwrapped,
+    LARGEST_SIN, LEAST_COS, TL_POSE, TL_POSE_STATE, dot3, of_length_1, place_shaft, place_side, posed_bend, posed_slopes, tl_shaft, unwrapped,
 )
 from torqueloop.cython_kernels.model.laws cimport (
     contact_deflection,

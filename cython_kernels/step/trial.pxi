@@ -382,6 +382,7 @@ cdef inline void trial(const tl_model* m, tl_state* s, double done) noexcept nog
     """A trial of the length s.h from the present state; more passes when there is no history to predict from. (Two points
     need none where the speeds were predicted well: with the acceleration alone the error is of the third order, once.)"""
     s.n_eased = 0
+    s.unsolved = 0
     if s.four:
         trial4(m, s, done, (2 if moving(m) else 1) if s.hist[0] else 3)
     else:

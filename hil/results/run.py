@@ -97,6 +97,7 @@ class SolverStats:
     pivots_max: int = 0
     relaxed: int = 0
     evals: int = 0
+    #: trials in which torques of steep friction, gaps or joint shafts were not found to 1e-6
     steep_unsolved: int = 0
     #: trials not taken because an element without a source would have given energy
     refused: int = 0
@@ -104,6 +105,8 @@ class SolverStats:
     negative_heat: int = 0
     #: of them, where the curve is not negative: the slip ended within a step too long for how friction rises
     beyond_standstill: int = 0
+    #: trials made shorter than what was left of their step, since a universal joint turned too far in it
+    joint_parts: int = 0
 
 
 @dataclass(frozen=True)
