@@ -10,8 +10,9 @@ to the support, i = ratio. All losses are referred to flange_a:
     w_a = 0:  whatever keeps w_a = 0 between min(A', B') and max(A, B), both taken at w_a = 0; beyond, rolling starts
 
 eta1, eta2, |tbf1|, |tbf2| over |w_a| are the columns of lossTable: mesh efficiencies and bearing torques, linear
-between rows and beyond the last one. These are the driving-side tests of Modelica's LossyGear (Pelchen, Schweiger,
-Otter, Modelica 2002), written without the case distinction: A > B exactly when flange_a drives.
+between rows. Beyond the last row its values hold, so that no speed makes an efficiency above 1 (Modelica goes on with
+the last slope: give one more row where that is meant). These are the driving-side tests of Modelica's LossyGear
+(Pelchen, Schweiger, Otter, Modelica 2002), written without the case distinction: A > B exactly when flange_a drives.
 
 Self-locking gears. A gear that the load cannot drive back has eta2 <= 0 (screws and worms: eta2 = tan(lambda -
 rho)/tan(lambda), negative for a lead angle lambda below the friction angle rho): the drive must help the load along.
@@ -104,7 +105,7 @@ def over_load(table: Columns) -> tuple[Table1D, ...]:
         [abs(t) / e for t, e in zip(tbf1, eta1, strict=True)],
         [abs(t * e) for t, e in zip(tbf2, eta2, strict=True)],
     )
-    return tuple(Table1D(w, tuple(y), extrapolation="linear") for y in values)
+    return tuple(Table1D(w, tuple(y)) for y in values)
 
 
 def lossy_gear(b: Builder, w_a: Form, w_b: Form, ratio: Fraction, table: Columns) -> None:

@@ -25,7 +25,7 @@ from torqueloop.core.describe.errors import ConfigError, RangeError, SimulationE
 from torqueloop.core.describe.vocabulary import OUT_CONTACT_LOSS, OUT_DISSIPATION, OUT_FRICTION_HEAT, RATIO_INPUT
 from torqueloop.core.signals import Constant, Formula, Signal, SignalLike, as_signal, foreseeable
 from torqueloop.core.simulate.joint_steps import check_joint_steps
-from torqueloop.core.simulate.remarks import Remark, of_counters, oscillations, reversals, ringing
+from torqueloop.core.simulate.remarks import Remark, of_counters, of_energy, oscillations, reversals, ringing, sought
 from torqueloop.core.simulate.results import ModeChange, Result
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
 from torqueloop.cython_kernels.kernel.stepper import Stepper
@@ -264,9 +264,11 @@ class Simulation(Stepper):
         time = (first + self.substeps * np.arange(ticks + 1, dtype=np.float64)) * self._h
         dissipated = {kind: after - heat[kind] for kind, after in self._heat().items()}
         remarks = self._remarks(before, modes, values, int(first))
-        for remark in remarks:
+        result = Result(self.model, time, values, modes, self.state.counters, dissipated, remarks)
+        result.remarks += of_energy(result.energy().relative_residual)
+        for remark in result.remarks:
             warnings.warn(f"{self.model.name}: {remark}", RuntimeWarning, stacklevel=2)
-        return Result(self.model, time, values, modes, self.state.counters, dissipated, remarks)
+        return result
 
     def _remarks(
         self, before: Mapping[str, int], modes: Sequence[ModeChange], values: Array, first: int
@@ -278,7 +280,7 @@ class Simulation(Stepper):
         elements = [n for n in (*model.compliance_names, *model.friction_names) if f"{n}.tau" in column]
         names, signals = [model.input_names[k] for k in known], [self._signals[k] for k in known]
         return [
-            *of_counters(before, self.state.counters, ((m.step, m.element) for m in modes)),
+            *of_counters(before, self.state.counters, ((m.step, m.element) for m in modes), sought(model)),
             *ringing({n: values[1:, column[f"{n}.tau"]] for n in dict.fromkeys(elements)}),
             *reversals(names, signals, first, steps, self._h),
             *oscillations(model, self._h, steps),

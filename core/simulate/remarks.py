@@ -1,7 +1,8 @@
 """What a run asked of its steps and did not get: one line each, with the element it concerns and the remedy.
 
     fallbacks      a step had more events than are handled one by one, and a plain impulse finished it
-    steep          the torque of friction that is steep at its slip was not found
+    steep          the torques of friction that is steep at its slip, of gaps, joint shafts or brakes were not found
+    energy         the energy of the run does not close
     relaxed        the boxed problem of a decision was ended by the rule that only takes energy out
     heat           friction gave heat back
     ringing        a torque turns round at every sample: what is shown is the step's own oscillation
@@ -31,6 +32,11 @@ VISIBLE = 1e-3
 POINTS, SPREAD = 8, 256
 #: elements that a remark names at most
 NAMED = 3
+#: kinds of remarks with which a run is not to be relied on
+FAULTS = ("fallbacks", "steep", "energy")
+#: of the energy turned over: with more of it open it does not close. (What steps leave open that resolve a driveline is
+#: below 1e-5, and 1e-3 where they hardly do.)
+ENERGY_OPEN = 1e-2
 
 
 @dataclass(frozen=True)
@@ -51,17 +57,38 @@ class Remark:
         return of + self.text
 
 
+def sought(model: CompiledModel) -> tuple[str, ...]:
+    """Elements whose torques a step seeks with the speeds: joint shafts, gaps, brakes, friction over the slip."""
+    parts = model.parts
+    names = [
+        *(p.owner for p in parts.joints.shafts),
+        *(p.owner for p in parts.contacts if p.n != 1.0),
+        *(p.owner for p in parts.eddies),
+        *(name for name, mu in zip(model.friction_names, model.arrays.fr["mu"], strict=True) if mu >= 0),
+    ]
+    return tuple(dict.fromkeys(names))
+
+
+def of_energy(residual: float) -> tuple[Remark, ...]:
+    """From what is left open of the energy turned over."""
+    if residual <= ENERGY_OPEN:
+        return ()
+    text = f"{residual:.1e} of the energy turned over is not accounted for: take more substeps"
+    return (Remark("energy", 1, (), text),)
+
+
 def of_counters(
-    before: Mapping[str, int], after: Mapping[str, int], changes: Iterable[tuple[int, str]]
+    before: Mapping[str, int], after: Mapping[str, int], changes: Iterable[tuple[int, str]], seek: Sequence[str] = ()
 ) -> list[Remark]:
-    """From two readings of the kernel's counters; changes: (step, element) of every change of mode between them."""
+    """From two readings of the kernel's counters; changes: (step, element) of every change of mode between them; seek:
+    the elements whose torques are sought."""
     count = {name: after[name] - before.get(name, 0) for name in after}
     beyond = count["beyond_standstill"]
     told = {
         "fallbacks": (count["fallbacks"], "a plain impulse, which is of first order, finished {} steps with too many "
                       "events: take more substeps"),
-        "steep": (count["steep_unsolved"], "the torque of steep friction was not found in {} steps: take more substeps "
-                  "or a curve that rises less steeply"),
+        "steep": (count["steep_unsolved"], "torques were not found in {} steps: take more substeps or, of friction, a "
+                  "curve that rises less steeply"),
         "relaxed": (count["relaxed"], "{} decisions about what sticks were ended by taking energy out: elements hold "
                     "against each other and share their torque arbitrarily, open one of them"),
         "heat": (count["negative_heat"] - beyond, "a friction element gave heat back {} times: its friction "
@@ -69,9 +96,9 @@ def of_counters(
         "beyond": (beyond, "a friction element gave heat back {} times: its slip ended within a step that is too "
                    "long for how its friction rises from standstill, take more substeps"),
     }  # fmt: skip
-    busiest = _busiest(changes)
+    concerned = {"fallbacks": _busiest(changes), "steep": tuple(seek[:NAMED])}
     return [
-        Remark("heat" if kind == "beyond" else kind, n, busiest if kind == "fallbacks" else (), text.format(n))
+        Remark("heat" if kind == "beyond" else kind, n, concerned.get(kind, ()), text.format(n))
         for kind, (n, text) in told.items()
         if n > 0
     ]

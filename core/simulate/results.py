@@ -30,7 +30,7 @@ from torqueloop.core.describe.vocabulary import (
     OUT_POTENTIAL,
     OUT_TORQUE_WORK,
 )
-from torqueloop.core.simulate.remarks import Remark
+from torqueloop.core.simulate.remarks import FAULTS, Remark
 
 if TYPE_CHECKING:
     import pandas
@@ -99,6 +99,11 @@ class Result:
         #: heat of the run by the kernel: kind of output -> J of each friction element, damper, contact
         self._dissipated = dict(dissipated or {})
         self._column = {name: k for k, name in enumerate(model.output_names)}
+
+    @property
+    def faults(self) -> tuple[Remark, ...]:
+        """The remarks that make the run one not to be relied on: steps not solved, energy that does not close."""
+        return tuple(remark for remark in self.remarks if remark.kind in FAULTS)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -331,7 +331,7 @@ cdef struct tl_state:
     double* contact_x     # (ncon + nst) fraction of the trial at which the regime of a contact, or the way to a stop, ends
     int64_t* contact_next # (ncon + nst) and what follows
     int32_t* contact_which # (ncon + nst) and which of its ends it is
-    int32_t unsolved      # 1: the trial has not found the forces of contacts with an exponent or of joint shafts
+    int32_t unsolved      # 1: the trial has not found the forces of contacts with an exponent, joint shafts or brakes
     double* vg_rate       # (nvg) rate of change of the ratio in this step, 1/s
     double* vg_next       # (nvg) ratio at its end
     tl_ratio* vg_now      # (nvg) order 4: the piece each ratio follows, and its values at the points of the trial

@@ -215,7 +215,7 @@ cdef inline int32_t accept4(const tl_model* m, tl_state* s, double x) noexcept n
     cdef double h = s.h, xh = x * s.h, y = 0.5 * x
     cdef tl_cvec wm = s.em.w
     cdef tl_cvec w1 = s.end.w
-    if m.stiff_cut and gives_energy(m, s):
+    if (m.stiff_cut and gives_energy(m, s)) or (TL_NED(m) > 0 and eddies_drive(m, s)):
         return 1
     if x != 1.0:
         for i in range(n):
@@ -396,7 +396,7 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
     it the capacities that are due are formed anew. Returns 1 when it is refused: the present state and the books are as
     before."""
     cdef int32_t i, n = TL_N(m), four = s.four
-    if TL_NJO(m) + TL_NCON(m) > 0 and s.unsolved:
+    if TL_NJO(m) + TL_NCON(m) + TL_NED(m) > 0 and s.unsolved:
         return 1
     if m.stiff_cut and s.pat.n_fast > 0:
         if accept_fast(m, s, x):

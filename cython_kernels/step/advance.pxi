@@ -409,7 +409,7 @@ cdef inline void end_course(const tl_model* m, tl_state* s, const tl_course* k, 
             forget_history(m, s)
     if s.part != 1.0 or s.pat == &s.other:
         whole_length(m, s)
-    if (TL_NJO(m) > 0 or (TL_NCON(m) > 0 and m.ncurved > 0)) and not s.four:
+    if (TL_NJO(m) + TL_NED(m) > 0 or (TL_NCON(m) > 0 and m.ncurved > 0)) and not s.four:
         restore_law(m, s, k.last)
     if moving(m):
         meet_ratios(m, s, k.last)

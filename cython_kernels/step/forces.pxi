@@ -26,11 +26,16 @@ cdef inline double temperature(const tl_model* m, const tl_state* s, int32_t i, 
     return s.T[i] + dt * (s.T_rate[i] + 0.5 * dt * s.T_curve[i])
 
 
+cdef inline double eddy_nominal(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
+    """Speed of the greatest torque of an eddy-current brake: w_nominal (1 + alpha (T - T_ref))."""
+    cdef double T = temperature(m, s, m.ed[i].th, theta) if m.ed[i].th >= 0 else m.ed[i].T
+    return m.ed[i].wn * (1.0 + m.ed[i].alpha * (T - m.ed[i].T_ref))
+
+
 cdef inline double eddy_torque(const tl_model* m, const tl_state* s, int32_t i, double w,
                                double theta) noexcept nogil:
-    """Eddy-current brake: -2 tau_nominal x/(1 + x^2), x = w/(w_nominal (1 + alpha (T - T_ref)))."""
-    cdef double T = temperature(m, s, m.ed[i].th, theta) if m.ed[i].th >= 0 else m.ed[i].T
-    cdef double x = w / (m.ed[i].wn * (1.0 + m.ed[i].alpha * (T - m.ed[i].T_ref)))
+    """Eddy-current brake: -2 tau_nominal x/(1 + x^2), x = w/eddy_nominal."""
+    cdef double x = w / eddy_nominal(m, s, i, theta)
     return -2.0 * m.ed[i].tau * x / (1.0 + x * x)
 
 

@@ -226,5 +226,6 @@ cdef void solve_joints(const tl_model* m, tl_state* s, int32_t stages) noexcept 
         if (it > 0 and worst <= JOINT_TOL * scale + rounding) or it == JOINT_ROUNDS or lu_solve(A, N, b, 1):
             break
         push_joints(m, s, stages, b)
-    s.unsolved = not worst <= JOINT_UNSOLVED * scale
+    if not worst <= JOINT_UNSOLVED * scale:
+        s.unsolved = 1
     release(s, here)

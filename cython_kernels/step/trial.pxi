@@ -143,6 +143,7 @@ cdef inline void springs_at_end(const tl_model* m, const tl_state* s, double h, 
 
 
 include "joints_solve.pxi"
+include "eddies.pxi"
 
 
 cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
@@ -183,6 +184,8 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
             if s.stiff:
                 solve_steep(m, s, 1)
                 hold_trial(m, s, s.g, s.end.a)
+        if TL_NED(m) > 0:
+            solve_eddies(m, s, 1)
         if TL_NJO(m) > 0:
             solve_joints(m, s, 1)
         if TL_NCON(m) > 0 and m.ncurved > 0:
@@ -355,6 +358,8 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
             if s.stiff or stiff:
                 solve_steep(m, s, 2)
                 hold4(m, s.pat, s.g, s.v2)
+        if TL_NED(m) > 0:
+            solve_eddies(m, s, 2)
         if TL_NJO(m) > 0:
             solve_joints(m, s, 2)
         if TL_NCON(m) > 0 and m.ncurved > 0:
