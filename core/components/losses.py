@@ -10,9 +10,10 @@ to the support, i = ratio. All losses are referred to flange_a:
     w_a = 0:  whatever keeps w_a = 0 between min(A', B') and max(A, B), both taken at w_a = 0; beyond, rolling starts
 
 eta1, eta2, |tbf1|, |tbf2| over |w_a| are the columns of lossTable: mesh efficiencies and bearing torques, linear
-between rows. Beyond the last row its values hold, so that no speed makes an efficiency above 1 (Modelica goes on with
-the last slope: give one more row where that is meant). These are the driving-side tests of Modelica's LossyGear
-(Pelchen, Schweiger, Otter, Modelica 2002), written without the case distinction: A > B exactly when flange_a drives.
+between rows. Beyond the last row bearing torques go on with its slope; efficiencies hold their last value, so that no
+speed makes one above 1 (Modelica goes on with their slope, too: give one more row where that is meant). These are the
+driving-side tests of Modelica's LossyGear (Pelchen, Schweiger, Otter, Modelica 2002), written without the case
+distinction: A > B exactly when flange_a drives.
 
 Self-locking gears. A gear that the load cannot drive back has eta2 <= 0 (screws and worms: eta2 = tan(lambda -
 rho)/tan(lambda), negative for a lead angle lambda below the friction angle rho): the drive must help the load along.
@@ -105,7 +106,8 @@ def over_load(table: Columns) -> tuple[Table1D, ...]:
         [abs(t) / e for t, e in zip(tbf1, eta1, strict=True)],
         [abs(t * e) for t, e in zip(tbf2, eta2, strict=True)],
     )
-    return tuple(Table1D(w, tuple(y)) for y in values)
+    beyond = ("hold", "hold", "linear", "linear")
+    return tuple(Table1D(w, tuple(y), extrapolation=e) for y, e in zip(values, beyond, strict=True))
 
 
 def lossy_gear(b: Builder, w_a: Form, w_b: Form, ratio: Fraction, table: Columns) -> None:
@@ -122,7 +124,8 @@ def lossy_gear(b: Builder, w_a: Form, w_b: Form, ratio: Fraction, table: Columns
         friction = b.loss(w_a, constraint=gear, gain=-1.0, own_gain=0.0, kA=kA, kB=kB, cA=cA, cB=cB)
         drive = b.reaction(gear, gain=-1.0, own=friction, own_gain=-1.0)
     else:
-        eta1, eta2, tbf1, tbf2 = (table.curve(k) for k in (1, 2, 3, 4))
+        eta1, eta2 = (table.curve(k, "hold") for k in (1, 2))
+        tbf1, tbf2 = (table.curve(k) for k in (3, 4))
         friction = b.loss(
             w_a, constraint=gear, gain=-1.0, own_gain=-1.0, eta1=eta1, eta2=eta2, tbf1=tbf1, tbf2=tbf2
         )  # fmt: skip

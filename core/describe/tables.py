@@ -170,10 +170,10 @@ class Columns:
         data = [[float(_number(v, i)) for v in row] for i, row in enumerate(_checked(rows, width))]
         return Columns(tuple(zip(*data, strict=True)))
 
-    def curve(self, column: int) -> Table1D:
-        """Column `column` (1: the first after x) over x; beyond the rows what the nearest one says."""
+    def curve(self, column: int, extrapolation: str = "linear") -> Table1D:
+        """Column `column` (1: the first after x) over x."""
         dims = None if self.dimensions is None else (self.dimensions[0], self.dimensions[column])
-        return Table1D(self.data[0], self.data[column], dims)
+        return Table1D(self.data[0], self.data[column], dims, extrapolation)
 
     def expecting(self, dims: tuple[str, ...], name: str) -> Columns:
         """The table with its dimensions checked against those the component needs."""

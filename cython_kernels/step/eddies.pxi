@@ -8,6 +8,8 @@
 # (restore_law finds the instant behind such a step again from the law). Three points (order 4) take the law at each; a trial in which
 # one of the brakes would give heat back is refused, and two points take over (eddies_drive).
 #
+# A brake that heats a node, whose temperature is found behind the trial, has its torque at the predicted speed.
+#
 # Rounds of Newton's method; where the torque falls with the speed so fast that a tangent leads away, those of the chord from
 # standstill, which is a damper and brings the speed down to a solution from above, then tangents again.
 #
@@ -46,6 +48,10 @@ cdef double eddy_residual(const tl_model* m, tl_state* s, int32_t stages, int32_
     """By how much the torque of brake i misses its law at a stage; size: raised to the law's."""
     cdef int32_t k = m.ed[i].row, p = first_eddy(m) + i
     cdef double w = row_dot(m, k, s.us + st * TL_N(m)), f, theta = stage_theta(s, stages, st)
+    if m.ed[i].th >= 0:
+        # as predicted: its temperature is found behind the trial
+        slope[0] = 0.0
+        return 0.0
     if stages == 1:
         f = eddy_law(m, s, i, 0.5 * (s.now.w[k] + w), 0.5 * (s.theta + theta), tangent, slope)
         size[0] = larger(size[0], fabs(f) + fabs(s.now.port[p]) + EDDY_NIL * m.ed[i].tau)
