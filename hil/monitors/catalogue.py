@@ -176,7 +176,7 @@ MONITORS: tuple[Monitor, ...] = (
         online=False,
     ),
     Monitor(
-        "shift_hard", "peak of the acceleration in a shift beyond its levels before and behind", "m/s2", 4.5, 0.0,
+        "shift_hard", "peak of the acceleration in a shift beyond its levels before and behind", "m/s2", 4.0, 0.0,
         "0.3 g moves passengers' heads; full throttle of the strongest engine that ships reaches 3.5", "{text}",
         ("tie_up", *_GEARS), online=False,
     ),
