@@ -250,11 +250,24 @@ def test_a_lock_pattern_is_the_solution_of_the_equations_with_multipliers() -> N
     assert split == pytest.approx(page(28, "P", Z=Z, S=M + C), rel=1e-9, abs=1e-12)
 
 
-@evaluates(35)
+@evaluates(35, 36)
+def test_an_eased_torque_has_the_mean_of_its_end_and_does_not_ring() -> None:
+    tau, tau_0, k, W, h, w0 = 3.0, -1.7, 1e4, 2.0, 0.01, 5.0
+    two = page(35, "tau_1", tau=tau, tau_0=tau_0)
+    three = [page(36, left, tau=tau, tau_0=tau_0) for left in ("tau_m", "tau_1")]
+    assert page(8, "u1", u0=0.0, h=1.0, a0=tau_0, a1=two) == pytest.approx(tau)
+    assert page(10, "u1", u0=0.0, h=1.0, a0=tau_0, am=three[0], a1=three[1]) == pytest.approx(tau)
+    # w1 = w0 + h W tau, tau = -k w1, whatever the torque of the start
+    w1 = w0 / (1.0 + h * k * W)
+    started = [page(8, "u1", u0=w0, h=h, a0=W * a, a1=W * page(35, "tau_1", tau=-k * w1, tau_0=a)) for a in (0.0, 40.0)]
+    assert started == pytest.approx([w1, w1], abs=1e-9 * w0)
+
+
+@evaluates(37)
 def test_steep_friction_has_one_answer_with_springs_and_any_number_of_elements() -> None:
     L = tableau(THREE)[1:, 1:]
-    weights = page(35, "Dg")
-    assert page(35, "Dg L + L^T Dg") == pytest.approx(weights @ L + L.T @ weights, rel=1e-12, abs=1e-12)
+    weights = page(37, "Dg")
+    assert page(37, "Dg L + L^T Dg") == pytest.approx(weights @ L + L.T @ weights, rel=1e-12, abs=1e-12)
     n, steep = 5, 3
     for _ in range(20):
         M, D, K, B = definite(n), 30.0 * definite(n), 900.0 * definite(n), RNG.normal(size=(steep, n))
@@ -273,7 +286,7 @@ def boxed(B: np.ndarray, b: np.ndarray, limits: np.ndarray, shift: np.ndarray) -
     return np.asarray(found.x)
 
 
-@evaluates(38)
+@evaluates(40)
 def test_redundant_locks_leave_torques_open_but_not_slips() -> None:
     more = []
     for _ in range(10):
@@ -285,15 +298,15 @@ def test_redundant_locks_leave_torques_open_but_not_slips() -> None:
         one = boxed(B, b, limits, np.full(5, 1e-9))
         other = boxed(B, b, limits, 1e-9 * np.array([1.0, 1e3, 1.0, 1e3, 1.0]))
         assert W @ one + b == pytest.approx(W @ other + b, abs=1e-6)
-        energy = [page(38, "F(tau)", tau=tau, W=W, b=b) for tau in (one, other)]
+        energy = [page(40, "F(tau)", tau=tau, W=W, b=b) for tau in (one, other)]
         assert energy[0] == pytest.approx(energy[1], abs=1e-7)
         more.append(np.sum(other**2) - np.sum(one**2))
         for tau in RNG.uniform(-limits, limits, size=(200, 5)):
-            assert page(38, "F(tau)", tau=tau, W=W, b=b) >= energy[0] - 1e-7
+            assert page(40, "F(tau)", tau=tau, W=W, b=b) >= energy[0] - 1e-7
     assert min(more) > -1e-5 and max(more) > 1e-3, "the uniform shift selects the least norm"
 
 
-@evaluates(40)
+@evaluates(42)
 def test_a_plastic_impact_loses_the_energy_the_page_says() -> None:
     for _ in range(20):
         M, u, B = definite(4), RNG.normal(size=4), RNG.normal(size=(3, 4))
@@ -303,31 +316,31 @@ def test_a_plastic_impact_loses_the_energy_the_page_says() -> None:
         after = u - np.linalg.solve(M, B.T @ L)
         assert max(B @ after) < 1e-9 and abs(L @ (B @ after)) < 1e-9
         change = 0.5 * after @ M @ after - 0.5 * u @ M @ u
-        assert page(40, "T+ - T-", L=L, W=W) == pytest.approx(change, abs=1e-9)
+        assert page(42, "T+ - T-", L=L, W=W) == pytest.approx(change, abs=1e-9)
 
 
 # --- section 8: energy ---
 
 
-@evaluates(41)
+@evaluates(43)
 def test_the_trapezoidal_rule_closes_the_balance() -> None:
     h, M, u0, u1 = 0.3, definite(4), RNG.normal(size=4), RNG.normal(size=4)
     rows, f0 = np.vstack([np.eye(4), RNG.normal(size=(2, 4))]), RNG.normal(size=6)
     f1 = RNG.normal(size=6)
     f1[:4] += 2.0 * M @ (u1 - u0) / h - rows.T @ (f0 + f1)  # so that the means of all forces accelerate from u0 to u1
     work = sum(h * (w0 + w1) / 2 * (a + b) / 2 for w0, w1, a, b in zip(rows @ u0, rows @ u1, f0, f1, strict=True))
-    change = Formula(EQUATIONS[41][0].split(" = ")[1], {"u1": u1, "u0": u0, "M": M}).value
+    change = Formula(EQUATIONS[43][0].split(" = ")[1], {"u1": u1, "u0": u0, "M": M}).value
     assert change == pytest.approx(work, rel=1e-12)
-    assert "h (w0 + w1)/2 (f0 + f1)/2" in EQUATIONS[41][0]
+    assert "h (w0 + w1)/2 (f0 + f1)/2" in EQUATIONS[43][0]
 
 
 def parabola(values: np.ndarray) -> Polynomial:
     return Polynomial.fit(THREE, values, 2, domain=[0, 1], window=[0, 1])
 
 
-@evaluates(42, 43)
+@evaluates(44, 45)
 def test_the_sum_at_gauss_nodes_closes_the_balance_of_springs() -> None:
-    nodes = [Formula(side.split(" = ")[1], {}).value for side in EQUATIONS[42][0].split(",")]
+    nodes = [Formula(side.split(" = ")[1], {}).value for side in EQUATIONS[44][0].split(",")]
     slope = Polynomial.fromroots(THREE).deriv()
     assert slope(np.array(nodes)) == pytest.approx([0.0, 0.0], abs=1e-14)
     c, d, m, h = 4e3, 5.0, 0.2, 0.5  # h omega = 70, h d/m = 12
@@ -336,7 +349,7 @@ def test_the_sum_at_gauss_nodes_closes_the_balance_of_springs() -> None:
     w, q = Y.T
 
     def work(f: np.ndarray) -> float:
-        return h * page(43, "Wg", w0=w[0], wm=w[1], w1=w[2], f0=f[0], fm=f[1], f1=f[2])
+        return h * page(45, "Wg", w0=w[0], wm=w[1], w1=w[2], f0=f[0], fm=f[1], f1=f[2])
 
     heat, turned = -work(-d * w), 0.5 * m * w[0] ** 2 + 0.5 * c * q[0] ** 2
     assert work(-c * q) == pytest.approx(-0.5 * c * (q[2] ** 2 - q[0] ** 2), abs=1e-12 * turned)
@@ -354,7 +367,7 @@ def test_the_sum_at_gauss_nodes_closes_the_balance_of_springs() -> None:
 # --- sections 9 to 12 ---
 
 
-@evaluates(47)
+@evaluates(49)
 def test_a_side_of_a_contact_never_gives_energy_in_an_impulse_step() -> None:
     law = re.search(r"^N = (max\(.*?\)\))", BLOCKS, re.MULTILINE)
     assert law
@@ -362,40 +375,40 @@ def test_a_side_of_a_contact_never_gives_energy_in_an_impulse_step() -> None:
         N = Formula(law[1], {"x0": x0, "x1": x1, "c": c, "d": d, "dt": dt}).value
         kept = 0.5 * c * (max(0.0, x1) ** 2 - max(0.0, x0) ** 2)
         assert N * (x1 - x0) >= kept - 1e-12
-    assert "E(x1) - E(x0)" in EQUATIONS[47][0]
+    assert "E(x1) - E(x0)" in EQUATIONS[49][0]
 
 
-@evaluates(48, 49)
+@evaluates(50, 51)
 def test_what_decays_within_a_trial_is_seen_in_its_derivative() -> None:
     for z in (-0.4, -3.0 + 2.0j, -500.0):
         R2, R4 = page(21, "R2(z)", z=z), page(22, "R4(z)", z=z)
         Rm = page(23, "Rm(z)", z=z, R4=R4)
-        assert page(48, "1 - R2", z=z) == pytest.approx(1.0 - R2, rel=1e-9)
-        assert page(49, "1 - 2 Rm + R4", z=z) == pytest.approx(1.0 - 2.0 * Rm + R4, rel=1e-9)
-        for number, left, nodes, Y in ((48, "d0 - d1", (1.0, R2), 1), (49, "d0 - 2 dm + d1", (1.0, Rm, R4), 2)):
+        assert page(50, "1 - R2", z=z) == pytest.approx(1.0 - R2, rel=1e-9)
+        assert page(51, "1 - 2 Rm + R4", z=z) == pytest.approx(1.0 - 2.0 * Rm + R4, rel=1e-9)
+        for number, left, nodes, Y in ((50, "d0 - d1", (1.0, R2), 1), (51, "d0 - 2 dm + d1", (1.0, Rm, R4), 2)):
             e, mu = 0.3, 2.0 - 1.0j
             d = [-mu * e * value for value in nodes]
             shown = d[0] - d[1] if Y == 1 else d[0] - 2.0 * d[1] + d[2]
             assert page(number, left, mu=mu, e=e, R2=R2, Rm=Rm, R4=R4) == pytest.approx(shown, rel=1e-12)
 
 
-@evaluates(51)
+@evaluates(53)
 def test_a_shaft_without_inertia_relaxes_as_the_page_says() -> None:
     D, K = definite(5), definite(5)
     z, z_rate, q, g = RNG.normal(size=3), RNG.normal(size=3), RNG.normal(size=2), RNG.normal(size=2)
     names = {"D_yy": D[:2, :2], "D_yz": D[:2, 2:], "K_yy": K[:2, :2], "K_yz": K[:2, 2:]}
-    shift = page(51, "q", y=np.zeros(2), z=z, **names)
-    rate = page(51, "q'", q=q, z=z, g=g, **names) - page(51, "q", y=np.zeros(2), z=z_rate, **names)
+    shift = page(53, "q", y=np.zeros(2), z=z, **names)
+    rate = page(53, "q'", q=q, z=z, g=g, **names) - page(53, "q", y=np.zeros(2), z=z_rate, **names)
     balance = D[:2, :2] @ rate + D[:2, 2:] @ z_rate + K[:2, :2] @ (q - shift) + K[:2, 2:] @ z
     assert balance == pytest.approx(g, rel=1e-10)
 
 
-@evaluates(55)
+@evaluates(57)
 def test_one_loss_has_one_answer_where_the_page_says() -> None:
     loss = np.linspace(-400.0, 400.0, 200001)
     answers = set()
     for kA, kB, X, r0, cA, cB in RNG.uniform([0, -1, -4, -5, 0, 0], [1, 0, 4, 5, 1, 1], size=(60, 6)):
-        conditions = [part.split(">")[0].strip() for part in EQUATIONS[55][0].split("and")]
+        conditions = [part.split(">")[0].strip() for part in EQUATIONS[57][0].split("and")]
         unique = all(Formula(condition, {"kA": kA, "kB": kB, "X": X}).value > 0.05 for condition in conditions)
         r = r0 - X * loss
         miss = loss - np.maximum(kA * r + cA, kB * r + cB)
@@ -405,31 +418,31 @@ def test_one_loss_has_one_answer_where_the_page_says() -> None:
     assert answers > {1}, "elsewhere there are none, or two"
 
 
-@evaluates(62)
+@evaluates(64)
 def test_the_pressure_of_an_actuator_satisfies_its_equation() -> None:
     r, c, x_b, p_b = 1.7, Polynomial([0.3, -1.2, 0.8]), 0.2, 2.0
     at = {"c1": c.deriv(1), "c2": c.deriv(2)}
 
     def Q(x: float) -> float:
-        return float(page(62, "Q", r=r, c=c(x), c1=at["c1"](x), c2=at["c2"](x)))
+        return float(page(64, "Q", r=r, c=c(x), c1=at["c1"](x), c2=at["c2"](x)))
 
     def p(x: float) -> float:
-        return float(page(62, "p", Q=Q(x), Q_b=Q(x_b), p_b=p_b, r=r, x=x, x_b=x_b))
+        return float(page(64, "p", Q=Q(x), Q_b=Q(x_b), p_b=p_b, r=r, x=x, x_b=x_b))
 
     assert p(x_b) == p_b
     for x in (0.3, 0.7):
         assert (p(x + 1e-5) - p(x - 1e-5)) / 2e-5 == pytest.approx(r * (c(x) - p(x)), rel=1e-8)
 
 
-@evaluates(59)
+@evaluates(61)
 def test_a_universal_joint_has_that_ratio() -> None:
     for x, beta in ((0.3, 0.5), (2.0, 1.1), (-1.2, 0.2)):
         y = [np.arctan2(np.sin(t), np.cos(t) * np.cos(beta)) for t in (x - 1e-6, x + 1e-6)]
-        line = EQUATIONS[59][0].rsplit(" = ", 1)[1]
+        line = EQUATIONS[61][0].rsplit(" = ", 1)[1]
         assert Formula(line, {"x": x, "beta": beta}).value == pytest.approx((y[1] - y[0]) / 2e-6, rel=1e-8)
 
 
-@evaluates(60)
+@evaluates(62)
 def test_the_attitude_is_of_order_4() -> None:
     def omega(t: float) -> np.ndarray:
         return np.array([1.0 + np.sin(2 * t), np.cos(3 * t), t * t - 0.4])
@@ -454,6 +467,6 @@ def test_the_attitude_is_of_order_4() -> None:
         h, R = 1.0 / steps, np.eye(3)
         for k in range(steps):
             at = {"omega0": omega(k * h), "omegam": omega((k + 0.5) * h), "omega1": omega((k + 1) * h)}
-            R = R @ turned(page(60, "theta", h=h, **at))
+            R = R @ turned(page(62, "theta", h=h, **at))
         errors.append(np.abs(R.ravel() - exact).max())
     assert np.log2(errors[0] / errors[1]) == pytest.approx(4.0, abs=0.3)
