@@ -418,16 +418,16 @@ def test_one_loss_has_one_answer_where_the_page_says() -> None:
     assert answers > {1}, "elsewhere there are none, or two"
 
 
-@evaluates(64)
+@evaluates(68)
 def test_the_pressure_of_an_actuator_satisfies_its_equation() -> None:
     r, c, x_b, p_b = 1.7, Polynomial([0.3, -1.2, 0.8]), 0.2, 2.0
     at = {"c1": c.deriv(1), "c2": c.deriv(2)}
 
     def Q(x: float) -> float:
-        return float(page(64, "Q", r=r, c=c(x), c1=at["c1"](x), c2=at["c2"](x)))
+        return float(page(68, "Q", r=r, c=c(x), c1=at["c1"](x), c2=at["c2"](x)))
 
     def p(x: float) -> float:
-        return float(page(64, "p", Q=Q(x), Q_b=Q(x_b), p_b=p_b, r=r, x=x, x_b=x_b))
+        return float(page(68, "p", Q=Q(x), Q_b=Q(x_b), p_b=p_b, r=r, x=x, x_b=x_b))
 
     assert p(x_b) == p_b
     for x in (0.3, 0.7):
@@ -442,7 +442,21 @@ def test_a_universal_joint_has_that_ratio() -> None:
         assert Formula(line, {"x": x, "beta": beta}).value == pytest.approx((y[1] - y[0]) / 2e-6, rel=1e-8)
 
 
-@evaluates(62)
+@evaluates(62, 64)
+def test_a_shaft_between_joints_keeps_its_energy_over_any_turn() -> None:
+    beta, c, d, h = 0.6, 80.0, 0.4, 0.5
+    for x0, x1 in ((0.3, 0.9), (-1.0, 1.3), (2.0, 2.0001)):
+        y0, y1 = (np.arctan2(np.sin(x), np.cos(x) * np.cos(beta)) for x in (x0, x1))
+        printed = page(64, "tan(y1 - y0)", beta=beta, q0=x0, q1=x1, x0=x0, x1=x1)
+        assert printed == pytest.approx(np.tan(y1 - y0), rel=1e-9)
+        D0, D1 = y0 - 0.1, y1 - 0.1  # the other end rests
+        tau = page(62, "tau", c=c, d=d, h=h, D0=D0, D1=D1)
+        work = -tau * (y1 - y0) / (x1 - x0) * (x1 - x0)
+        kept = 0.5 * c * (D1**2 - D0**2) + d * (D1 - D0) ** 2 / h
+        assert work == pytest.approx(-kept, rel=1e-9)
+
+
+@evaluates(66)
 def test_the_attitude_is_of_order_4() -> None:
     def omega(t: float) -> np.ndarray:
         return np.array([1.0 + np.sin(2 * t), np.cos(3 * t), t * t - 0.4])
@@ -467,6 +481,6 @@ def test_the_attitude_is_of_order_4() -> None:
         h, R = 1.0 / steps, np.eye(3)
         for k in range(steps):
             at = {"omega0": omega(k * h), "omegam": omega((k + 0.5) * h), "omega1": omega((k + 1) * h)}
-            R = R @ turned(page(62, "theta", h=h, **at))
+            R = R @ turned(page(66, "theta", h=h, **at))
         errors.append(np.abs(R.ravel() - exact).max())
     assert np.log2(errors[0] / errors[1]) == pytest.approx(4.0, abs=0.3)
