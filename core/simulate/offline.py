@@ -281,7 +281,7 @@ class Simulation(Stepper):
         names, signals = [model.input_names[k] for k in known], [self._signals[k] for k in known]
         return [
             *of_counters(before, self.state.counters, ((m.step, m.element) for m in modes), sought(model)),
-            *ringing({n: values[1:, column[f"{n}.tau"]] for n in dict.fromkeys(elements)}),
+            *ringing({n: values[:, column[f"{n}.tau"]] for n in dict.fromkeys(elements)}),
             *reversals(names, signals, first, steps, self._h),
             *oscillations(model, self._h, steps),
         ]

@@ -14,6 +14,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from torqueloop.cython_kernels.step cimport generic
 from torqueloop.cython_kernels.clock.denormals cimport denormals_off, denormals_restore
+from torqueloop.cython_kernels.model.excess cimport excess_now
 from torqueloop.cython_kernels.model.fingerprint cimport fingerprint
 from torqueloop.cython_kernels.model.joints cimport TL_JOINT_OUTPUTS, bend, bent, tl_bend
 from torqueloop.cython_kernels.model.poses cimport (

@@ -84,7 +84,7 @@ cdef class KernelState:
         cdef double* cur
         s.nev = 4 * n + m.nhot + m.nport + 7 * nf + m.nact + m.nls
         s.nfix = n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1 + m.ncon + 3 * m.nth + m.nths + m.nvg + 7 * m.nbo + m.nrm
-        s.nfix += 3 * m.njo + TL_POSE_STATE * m.nps
+        s.nfix += 3 * m.njo + TL_POSE_STATE * m.nps + (2 * n if m.stiff_cut else 0)
         s.nx = s.nfix + 2 * s.nev
         s.nk = 3 * nf + m.ncon + m.nls + m.nst + 4 + TL_COUNTERS
         s.x = <double*>zeros(self, s.nx * sizeof(double))
@@ -108,6 +108,8 @@ cdef class KernelState:
         s.ps = _take(&cur, TL_POSE_STATE * m.nps)
         s.fraction = _take(&cur, 1)
         s.turned = _take(&cur, m.nrm)
+        s.excess_z = _take(&cur, n if m.stiff_cut else 0)
+        s.excess_u = _take(&cur, n if m.stiff_cut else 0)
         s.row_off = <double*>zeros(self, m.nrow * sizeof(double))
         s.ev = <tl_eval*>zeros(self, 4 * sizeof(tl_eval))
         for i in range(2):
@@ -162,7 +164,7 @@ cdef class KernelState:
         cdef int64_t torque = n * (lanes(n + nf) if formed else nf)
         cdef int64_t torques = four and formed and m.nls + m.ncon + m.nd + m.nvg == 0
         cdef int64_t spring = keeps_spring(self.model.arrays)
-        cdef int64_t fast = fast_modes(self.model.arrays, m.stiff_cut) * TL_FAST_SIZE(n, nf, m.nlin + m.ncon)
+        cdef int64_t fast = fast_modes(self.model.arrays, m.stiff_cut) * TL_FAST_SIZE(n, nf)
         s.cache = <tl_pattern*>zeros(self, m.ncache * sizeof(tl_pattern))
         cdef double* memory = <double*>zeros(self, m.ncache * m.pattern_size * sizeof(double))
         cdef uint64_t* keys = <uint64_t*>zeros(self, m.ncache * m.nkey * sizeof(uint64_t))
@@ -206,15 +208,13 @@ cdef class KernelState:
         q.fast = _take(&cur, fast) if fast else NULL
         q.range = ranges + m.ncache * per
         s.change = _take(&cur, nf)
-        cur = <double*>zeros(self, TL_FAST_MOVE(n, nf, m.nlin + m.ncon) * sizeof(double))
-        s.fast_u = _take(&cur, n)
-        s.fast_z = _take(&cur, n)
-        s.fast_a = _take(&cur, n)
-        s.fast_s1 = _take(&cur, n)
-        s.fast_s2 = _take(&cur, n)
-        s.fast_tau = _take(&cur, nf)
-        s.fast_tau_m = _take(&cur, nf)
-        s.fast_heat = _take(&cur, m.nlin + m.ncon)
+        cur = <double*>zeros(self, TL_EXCESS(n, nf) * sizeof(double))
+        s.excess.u = _take(&cur, n)
+        s.excess.z = _take(&cur, n)
+        s.excess.a = _take(&cur, n)
+        s.excess.tau = _take(&cur, nf)
+        s.excess.tau_m = _take(&cur, nf)
+        s.kept = <double*>zeros(self, (3 * n + nf) * sizeof(double))
 
     def _scratch_of_groups(self):
         """Scratch of losses, driven flanges, contacts, variable gears and the thermal network."""

@@ -209,10 +209,53 @@ cdef inline void read_friction(const tl_readout* r, const tl_state* s) noexcept 
 
 cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil:
     """All outputs now, in SI units. Real-time: yes."""
+    if m.stiff_cut and s.pat.n_fast > 0:
+        read_true(m, s, out)
+    else:
+        read_motion(m, s, out)
+
+
+cdef inline void read_motion(const tl_model* m, tl_state* s, double* out) noexcept nogil:
+    """The same of the motion as it stands in the state."""
     if m.read_fn != NULL:
         m.read_fn(m, s, out)
     else:
         read_any(m, s, out)
+
+
+cdef void read_true(const tl_model* m, tl_state* s, double* out) noexcept nogil:
+    """The same without what the motion of the method has too much of modes that decay within a step (step/fast_modes.pxi): one
+    instant from which accelerations, torques, reactions and powers follow. Speeds, angles and energies are those of the method,
+    by which contacts, stops and friction are decided and energy closes."""
+    cdef int32_t i
+    cdef size_t moved = m.n * sizeof(double)
+    cdef tl_eval* now = s.now
+    excess_now(m, s)
+    memcpy(s.kept, now.u, moved)
+    memcpy(s.kept + m.n, now.z, moved)
+    memcpy(s.kept + 2 * m.n, now.a, moved)
+    memcpy(s.kept + 3 * m.n, now.tau, m.nf * sizeof(double))
+    for i in range(m.n):
+        now.u[i] -= s.excess.u[i]
+        now.z[i] -= s.excess.z[i]
+        now.a[i] -= s.excess.a[i]
+    for i in range(m.nf):
+        if s.mode[i] == MODE_STUCK and m.fr[i].src == BILATERAL:
+            now.tau[i] -= s.excess.tau[i]    # of the others it is off already
+    read_motion(m, s, out)
+    memcpy(now.u, s.kept, moved)
+    memcpy(now.z, s.kept + m.n, moved)
+    memcpy(now.a, s.kept + 2 * m.n, moved)
+    memcpy(now.tau, s.kept + 3 * m.n, m.nf * sizeof(double))
+    for i in range(m.nout):
+        if m.out[i].kind == OUT_SPEED:
+            out[i] = m.out[i].gain * row_dot(m, m.out[i].idx, now.u)
+        elif m.out[i].kind == OUT_ANGLE:
+            out[i] = m.out[i].gain * row_angle(m, s, m.out[i].idx)
+        elif m.out[i].kind == OUT_KINETIC:
+            out[i] = m.out[i].gain * kinetic_energy(m, s)
+        elif m.out[i].kind == OUT_POTENTIAL:
+            out[i] = m.out[i].gain * potential(m, s)
 
 
 cdef void read_any(const tl_model* m, tl_state* s, double* out) noexcept nogil:

@@ -20,6 +20,9 @@
 
 #: mu h beyond which a mode is kept. Order 2 is wrong by (mu h)^3/12 of a jump in the step behind it, here 1e-5
 cdef double UNRESOLVED = 0.05
+#: mu h of a mode that swings faster than it decays, below which it is left to the method: it swings on behind the step in truth,
+#: too, and friction beside it is decided by the swing that the method has
+cdef double SWINGS_ON = 0.5
 #: of mu: an inverse iteration has ended
 cdef double MODE_FOUND = 1e-9
 #: of v.M v: N below it belongs to a double root, whose two modes are one
@@ -193,7 +196,7 @@ cdef inline double complex part_of(const double* mode, int32_t n, const double c
 cdef void keep_mode(const tl_model* m, tl_pattern* q, tl_springs* p, double complex mu) noexcept nogil:
     """The mode p.w, mu as the next of the pattern, unless it is one of those already."""
     cdef int32_t i, j, l, row, n = m.n, nf = m.nf
-    cdef double* mode = q.fast + q.n_fast * TL_FAST_SIZE(n, nf, p.count)
+    cdef double* mode = q.fast + q.n_fast * TL_FAST_SIZE(n, nf)
     cdef double complex* at = <double complex*>mode
     cdef double complex* left_u = at + 1 + n
     cdef double complex* left_a = at + 1 + 2 * n
@@ -209,7 +212,7 @@ cdef void keep_mode(const tl_model* m, tl_pattern* q, tl_springs* p, double comp
         for j in range(n):
             p.v[j] = p.v[j] + f * p.PB[i * n + j]
     for i in range(q.n_fast):
-        mode = q.fast + i * TL_FAST_SIZE(n, nf, p.count)
+        mode = q.fast + i * TL_FAST_SIZE(n, nf)
         if size2(part_of(mode, n, p.v, mu)) > FOUND_TWICE * FOUND_TWICE * size2((<double complex*>mode)[0]):
             return
     for i in range(p.count):
@@ -218,7 +221,6 @@ cdef void keep_mode(const tl_model* m, tl_pattern* q, tl_springs* p, double comp
         for l in range(m.row_ptr[row], m.row_ptr[row + 1]):
             left_u[m.row_idx[l]] = left_u[m.row_idx[l]] + m.row_val[l] * f
         N = N - f / mu * p.w[i]
-        at[1 + 3 * n + nf + i] = p.d[i] * size2(p.w[i])
     for j in range(n):
         for l in range(n):
             left_a[j] = left_a[j] + m.M[j * n + l] * p.v[l]
@@ -260,6 +262,11 @@ cdef inline double complex complex_root(double x) noexcept nogil:
     return y
 
 
+cdef inline int32_t ends_within(double complex mu, double h) noexcept nogil:
+    """1 where a mode has decayed so much within a step that it is followed."""
+    return mu.real * h > (SWINGS_ON if fabs(mu.imag) > mu.real else UNRESOLVED)
+
+
 cdef void find_fast(const tl_model* m, tl_state* s, tl_pattern* q) noexcept nogil:
     """The modes of the pattern q that the step does not resolve. Real-time: yes (bounded, cube of the springs and dampers)."""
     cdef int32_t i, j, k, root
@@ -299,6 +306,6 @@ cdef void find_fast(const tl_model* m, tl_state* s, tl_pattern* q) noexcept nogi
                 mu = kappa / (0.5 * x + complex_root(0.25 * x * x - kappa))
             if not mu.real * m.h > UNRESOLVED:
                 continue
-            if refine(&p, &mu) and mu.real * m.h > UNRESOLVED and q.n_fast < 2 * p.count:
+            if refine(&p, &mu) and ends_within(mu, m.h) and q.n_fast < 2 * p.count:
                 keep_mode(m, q, &p, mu)
     release(s, here)

@@ -408,7 +408,7 @@ def _pattern_size(a: ModelArrays, stiff_cut: bool) -> int:
     plain = losses + contacts + len(a.drv) + len(a.vg) == 0
     torques = 4 * n * nf if a.order == 4 and n <= FORMED and plain else 0
     spring = n + 3 + 3 * nf if keeps_spring(a) else 0
-    fast = fast_modes(a, stiff_cut) * 2 * (1 + 3 * n + nf + len(a.lin) + contacts)
+    fast = fast_modes(a, stiff_cut) * 2 * (1 + 3 * n + nf)
     return int(size + four + torques + own + (a.order // 2 * losses) ** 2 + losses**2 + spring + fast)
 
 

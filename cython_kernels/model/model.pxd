@@ -159,7 +159,7 @@ cdef struct tl_pattern:
                           # direction z (n); z.M z, z.D z, z.K z; Tn M z, Tn D z, Tn K z (nf each). NULL: not kept
     int32_t n_fast        # modes of springs and dampers that decay within a step (fast_modes.pxi)
     double* fast          # (n_fast, TL_FAST_SIZE) complex numbers: decay mu, 1/s; speeds v (n); left vector for speeds (n) and
-                          # accelerations (n); torques of what sticks (nf); heat d |b.v|^2 of each spring, contact. NULL: none
+                          # accelerations (n); torques of what sticks (nf). NULL: none
 
 
 # Plan and scratch of tl_outputs, see readout.pxi.
@@ -214,6 +214,15 @@ cdef struct tl_readout:
     double* kinetic       # NULL: not shown
 
 
+cdef struct tl_excess:
+    # what the motion of the method has too much of modes that decay within a step (step/fast_modes.pxi): one block
+    double* u             # (n) speeds
+    double* z             # (n) angles
+    double* a             # (n) accelerations
+    double* tau           # (nf) torques of the elements at rest
+    double* tau_m         # (nf) and in the middle of the trial
+
+
 cdef struct tl_state:
     # ---- state proper: one block of doubles, one of integers ----
     int64_t nx
@@ -247,6 +256,8 @@ cdef struct tl_state:
     double* ps            # (nps, 16) shafts between carriers that move against each other: model/poses.pxd
     double* e_jo          # (njo, 3) joint shafts: heat, work of what bends them, elastic energy when last looked at, J
     double* turned        # (nrm) what has been taken off z along each rigid motion, rad or m
+    double* excess_z      # (n) models with stiff_cut: what the angles
+    double* excess_u      # (n) and speeds have too much of modes that decay within a step
     double* fraction      # (1) part of the step behind step_no that is done: the time is (step_no + fraction)*h
     int64_t* mode         # (nf) MODE_*
     int64_t* pressed      # (nf) 1: normal force acts
@@ -300,15 +311,9 @@ cdef struct tl_state:
     const double* along   # (n) z
     double along_g        # z.g
     double bend           # what z (z.g) adds to the accelerations that follow from the forces g
-    # TL_FAST_MOVE doubles: how far the end of the trial is moved along modes that decay within it (step/fast_modes.pxi):
-    double* fast_u        # (n) speeds
-    double* fast_z        # (n) angles
-    double* fast_a        # (n) accelerations
-    double* fast_s1       # (n) what hs1 and
-    double* fast_s2       # (n) s2 have too much of these modes
-    double* fast_tau      # (nf) torques of the elements at rest
-    double* fast_tau_m    # (nf) and in the middle
-    double* fast_heat     # (nlin + ncon) heat of springs and contacts, as parts of their sum
+    tl_excess excess      # that of the end of the trial, or of the present instant
+    int32_t without_excess # 1: a decision takes the forces of springs and dampers without it
+    double* kept          # (3n + nf) motion and torques while they are read without it
     double* change        # (nf) what z.g adds to the torques of the elements at rest
     tl_pattern cut        # its matrices where they do not
     int32_t cut_ns        # how many elements stick in them, -1: the scratch of building is that of another pattern
@@ -387,14 +392,14 @@ cdef struct tl_state:
     int32_t busy          # 1: a thread of Python steps it
 
 
-cdef inline int64_t TL_FAST_SIZE(int64_t n, int64_t nf, int64_t springs) noexcept nogil:
+cdef inline int64_t TL_FAST_SIZE(int64_t n, int64_t nf) noexcept nogil:
     """Doubles of a mode that decays within a step (tl_pattern.fast)."""
-    return 2 * (1 + 3 * n + nf + springs)
+    return 2 * (1 + 3 * n + nf)
 
 
-cdef inline int64_t TL_FAST_MOVE(int64_t n, int64_t nf, int64_t springs) noexcept nogil:
-    """Doubles of a move along all of them (tl_state.fast_u and what follows it)."""
-    return 5 * n + 2 * nf + springs
+cdef inline int64_t TL_EXCESS(int64_t n, int64_t nf) noexcept nogil:
+    """Doubles of tl_excess, one behind the other."""
+    return 3 * n + 2 * nf
 
 
 cdef enum:

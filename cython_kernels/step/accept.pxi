@@ -381,16 +381,6 @@ cdef inline void take_whole(const tl_model* m, tl_state* s, int32_t four) noexce
         relax_accelerations(m, s)
 
 
-cdef int32_t accept_fast(const tl_model* m, tl_state* s, double x) noexcept nogil:
-    """The same for a trial whose end has been moved along modes that decay within it."""
-    cdef int32_t refused
-    move_fast(m, s, -1.0)
-    refused = accept4(m, s, x) if s.four else accept2(m, s, x)
-    if not refused and x == 1.0:
-        take_move(m, s)
-    return refused
-
-
 cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double x, int32_t renewed) noexcept nogil:
     """Make the trial at the fraction x the present state. theta: where in the step's inputs the trial began; renewed: behind
     it the capacities that are due are formed anew. Returns 1 when it is refused: the present state and the books are as
@@ -398,11 +388,10 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
     cdef int32_t i, n = TL_N(m), four = s.four
     if TL_NJO(m) + TL_NCON(m) + TL_NED(m) > 0 and s.unsolved:
         return 1
-    if m.stiff_cut and s.pat.n_fast > 0:
-        if accept_fast(m, s, x):
-            return 1
-    elif accept4(m, s, x) if four else accept2(m, s, x):
+    if accept4(m, s, x) if four else accept2(m, s, x):
         return 1
+    if m.stiff_cut:
+        keep_excess(m, s)
     s.hist[0] = HISTORY_HOLDS
     if x == 1.0:
         take_whole(m, s, four)

@@ -167,6 +167,11 @@ cdef inline void force_ahead(const tl_model* m, tl_state* s, double ahead, doubl
         for i in range(n):
             s.ahead_z[i] = s.now.z[i] + 0.5 * span * s.now.u[i]
             s.ahead_u[i] = s.now.u[i] + (0.5 * span * s.now.a[i] if known else 0.0)
+        if s.without_excess:
+            excess_now(m, s)
+            for i in range(n):
+                s.ahead_z[i] -= s.excess.z[i] + 0.5 * span * s.excess.u[i]
+                s.ahead_u[i] -= s.excess.u[i] + (0.5 * span * s.excess.a[i] if known else 0.0)
         subtract_compliances(m, s, s.ahead_z, s.ahead_u, s.F, 1)
     scatter(m, s.F, s.g)
 
@@ -281,19 +286,35 @@ cdef void decide_over(const tl_model* m, tl_state* s, double ahead, double span,
     settle(m, s)
 
 
+cdef int32_t turns_back(const tl_model* m, const tl_state* s) noexcept nogil:
+    """1 when an element begins to slide one way while its slip accelerates the other way."""
+    cdef int32_t i
+    for i in range(TL_NF(m)):
+        if s.mode[i] & 1 and not s.tied[i] and fabs(s.now.w[TL_FR_ROW(m, i)]) <= TOL_R and (
+                s.mode[i] * row_dot(m, TL_FR_ROW(m, i), s.now.a) < 0.0):
+            return 1
+    return 0
+
+
 cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexcept nogil:
     """Modes of all pressed elements at rest, by the boxed problem over a look-ahead, and the accelerations that follow.
 
     x, known: cut of the trial that led here (its end values carry the trend of forces and limits over the interval).
     """
     cdef int32_t i
-    cdef double ahead = 0.0
+    cdef double ahead = 0.0, span = span_of_regimes(m, s) if TL_NCON(m) > 0 else m.look_ahead * m.h
     if known and x < TREND_TO:
         ahead = 0.5 * m.look_ahead / ((1.0 - x) * s.part)
     s.counters[TL_C_DECISIONS] += 1
     for i in range(TL_NF(m)):
         s.was[i] = logged_mode(s, i)
-    decide_over(m, s, ahead, span_of_regimes(m, s) if TL_NCON(m) > 0 else m.look_ahead * m.h, known)
+    s.without_excess = m.stiff_cut and s.pat.n_fast > 0
+    decide_over(m, s, ahead, span, known)
+    if s.without_excess:
+        s.without_excess = 0
+        if turns_back(m, s):
+            # what slides has to go the way the method moves it
+            decide_over(m, s, ahead, span, known)
     if TL_NST(m) > 0:
         if end_pulls(m, s):
             # springs swing within the look-ahead and press what they pull now: this instant alone

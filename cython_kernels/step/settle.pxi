@@ -57,8 +57,15 @@ cdef inline void remove_slips(const tl_model* m, tl_state* s) noexcept nogil:
         gather(m, s.now.u, s.now.w)
 
 
-cdef void settle(const tl_model* m, tl_state* s) noexcept nogil:
+cdef inline void settle(const tl_model* m, tl_state* s) noexcept nogil:
     """With the modes known: what is left of slips at rest, accelerations and torques of this instant."""
+    settle_motion(m, s)
+    if m.stiff_cut:
+        settle_excess(m, s)
+
+
+cdef void settle_motion(const tl_model* m, tl_state* s) noexcept nogil:
+    """The same of the motion as the method has it."""
     cdef int32_t c, i, n = TL_N(m)
     cdef const double* held = s.v1
     list_modes(m, s)

@@ -320,11 +320,31 @@ cdef inline int32_t next_try(tl_stop* q, int32_t it, double f, double* x) noexce
     return 1
 
 
+cdef inline void no_later(const tl_model* m, tl_state* s, tl_stop* q, double* x) noexcept nogil:
+    """Where a normal force appears or vanishes before the fraction x, the trial ends there instead: what it was to end at has
+    not come to pass, and the capacities at its end hold up to that normal force only."""
+    cdef int32_t i, c, found = 0
+    cdef double first = x[0] - TOGETHER
+    for c in range(s.n_asked):
+        i = s.asked[c]
+        if not s.toggled[i] & 1 and s.press_x[i] < first:
+            first = s.press_x[i]
+            found = 1
+    if not found or first <= 0.0:
+        return
+    if q.el >= TL_NF(m):
+        s.contact_x[q.el - TL_NF(m)] = NO_EVENT
+    q.el = -1
+    x[0] = first
+    find_toggled(m, s, first)
+
+
 cdef inline double find_length(const tl_model* m, tl_state* s, tl_stop* q, double done, double part, double x) noexcept nogil:
     """Trials until one ends at the event; x: the length of the first, a fraction of `part`. The length of the last."""
     cdef int32_t it
     cdef double f = 0.0
     for it in range(REFINE):
+        no_later(m, s, q, &x)
         shorten(m, s, x * part)
         if not m.stiff_cut:
             history_of_part(m, s, s.ex.hs1, s.s2_longer, x)

@@ -197,7 +197,6 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
         if not (correct_and_ask(m, h, s.now.u, s.now.a, s.end.a, s.end.u, s.taken) and mispredicted(m, s, e, s.end.u, s.taken, MISPREDICTED)) and (
                 not m.stiff_cut):
             break
-        s.n_eased = 0
         govern2(m, s)
         s.n_eased = 0
         eval_again(m, s, e, s.end.u, theta + s.part, s.xi1)
@@ -392,5 +391,5 @@ cdef inline void trial(const tl_model* m, tl_state* s, double done) noexcept nog
         trial4(m, s, done, (2 if moving(m) else 1) if s.hist[0] else 3)
     else:
         trial2(m, s, done, 1 if s.hist[0] else 2)
-    if m.stiff_cut and s.pat.n_fast > 0:
-        settle_fast(m, s)
+    if m.stiff_cut:
+        follow_excess(m, s)

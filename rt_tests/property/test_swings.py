@@ -54,5 +54,4 @@ def test_energy_of_a_braked_drum_closes(
     closes = BELOW if swing <= LIMIT else ABOVE * max(1.0, swing) ** 2
     assert np.abs(energy - energy[0]).max() <= closes * turned
     assert np.diff(r["B.heat"]).min() >= 0.0
-    # beyond the limit a decay within the step is corrected: the heat of one step is known to 1e-5 of the energy
-    assert np.diff(r["S.loss"]).min() >= -(1e-5 if swing > LIMIT else closes) * turned
+    assert np.diff(r["S.loss"]).min() >= (0.0 if swing > LIMIT else -closes * turned)
