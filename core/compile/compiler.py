@@ -21,7 +21,7 @@ import numpy as np
 from torqueloop.core.compile.element_arrays import element_arrays, output_arrays, relaxing_arrays, sum_arrays
 from torqueloop.core.compile.exact import reduce
 from torqueloop.core.compile.frames import settle_frames
-from torqueloop.core.compile.initial import StartConditions, start_conditions
+from torqueloop.core.compile.initial import StartConditions, start_conditions, start_pressures
 from torqueloop.core.compile.massless import settle_massless
 from torqueloop.core.compile.packing import RowStore, TableStore, floats
 from torqueloop.core.compile.reactions import reaction_arrays
@@ -193,6 +193,7 @@ def _compile(driveline: Driveline) -> CompiledModel:
 
     _check_elements(parts, topology)
     starts = start_conditions(driveline, parts, topology)
+    start_pressures(driveline, parts)
     topology = slips_as_coordinates(topology, parts)
     elements = element_arrays(parts, hot, tables, net) | thermal_arrays(net, parts, tables)
     n_hot = len(rows.rows)

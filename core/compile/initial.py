@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NoReturn
 
 from torqueloop.core.compile.exact import reduce, solve_least_norm
 from torqueloop.core.compile.topology import Row, Topology
 from torqueloop.core.describe.driveline import Driveline
-from torqueloop.core.describe.errors import InitialValueError, UnknownNameError, did_you_mean
+from torqueloop.core.describe.errors import InitialValueError, RangeError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.naming import natural
 from torqueloop.core.describe.parts import Initial, Parts, VariableGearPart
-from torqueloop.core.describe.vocabulary import OUT_ANGLE, OUT_SPEED, RATIO_INPUT, RATIO_SPEED
+from torqueloop.core.describe.vocabulary import OUT_ANGLE, OUT_PRESSURE, OUT_SPEED, RATIO_INPUT, RATIO_SPEED
 
 #: two start values agree when they differ by no more than this part of the larger one (they are decimal numbers,
 #: possibly rounded when they were converted from rpm or degrees)
@@ -141,18 +141,33 @@ def start_conditions(driveline: Driveline, parts: Parts, topology: Topology) -> 
 def _from_table(driveline: Driveline, parts: Parts) -> list[Initial]:
     """Start values given by the names of outputs."""
     outputs = {o.name: o for o in parts.outputs if o.kind in (OUT_SPEED, OUT_ANGLE)}
+    pressures = {o.name for o in parts.outputs if o.kind == OUT_PRESSURE}
     found = []
-    for name in sorted(driveline.start, key=natural):
+    for name in sorted(driveline.start.keys() - pressures, key=natural):
         if name not in outputs:
             raise UnknownNameError(
-                f"there is no speed or angle {name!r} to start from", file=driveline.file, table="initial", key=name,
-                hint=did_you_mean(name, outputs),
+                f"there is no speed, angle or pressure {name!r} to start from", file=driveline.file, table="initial",
+                key=name, hint=did_you_mean(name, [*outputs, *pressures]),
             )  # fmt: skip
         output = outputs[name]
         assert output.form is not None
         quantity = "w" if output.kind == OUT_SPEED else "phi"
         found.append(Initial(name, output.form, quantity, driveline.start[name] / output.gain))
     return found
+
+
+def start_pressures(driveline: Driveline, parts: Parts) -> None:
+    """Pressures given by the names of outputs become those that actuators start with; the others start at 0."""
+    for output in parts.outputs:
+        if output.kind != OUT_PRESSURE or output.name not in driveline.start:
+            continue
+        value, actuator = driveline.start[output.name] / output.gain, parts.actuators[output.index]
+        if not 0.0 <= value <= actuator.p_max:
+            raise RangeError(
+                "start value {key} = {value} Pa is out of range", file=driveline.file, table="initial", key=output.name,
+                value=value, allowed=f"0 .. {actuator.p_max:g} Pa (p_max)",
+            )  # fmt: skip
+        parts.actuators[output.index] = replace(actuator, p0=value)
 
 
 def _solve(topology: Topology, given: list[Initial]) -> Row:

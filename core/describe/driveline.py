@@ -135,7 +135,7 @@ class Driveline:
         self._sets = [group for group in left if len(group) > 1]
 
     def set_start(self, output: str, value: float) -> None:
-        """Start value of a speed or angle, by the name of its output ("J1.w", "spring.phi_rel"), in SI."""
+        """Start value of a speed, angle or pressure, by the name of its output ("J1.w", "s.phi_rel", "C4.p"), in SI."""
         place: dict[str, Any] = {"file": self.file, "table": "initial", "key": output}
         if not is_number(value):
             raise RangeError("start value {key} = {value} is not a number", value=value, **place)

@@ -141,6 +141,8 @@ class ActuatorPart:
     t_fill: float
     t_empty: float
     p_max: float
+    #: pressure at the start
+    p0: float = 0.0
 
 
 @dataclass(frozen=True)

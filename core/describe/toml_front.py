@@ -38,7 +38,7 @@ LINE_KEYS = {"line_min_bar": "line_min", "line_max_bar": "line_max"}
 #: name of an output quantity -> dimension, for [initial]
 START_DIMENSIONS = {
     "w": "angular_velocity", "phi": "angle", "w_rel": "angular_velocity", "phi_rel": "angle",
-    "v": "velocity", "s": "length",
+    "v": "velocity", "s": "length", "p": "pressure",
 }  # fmt: skip
 
 

@@ -99,8 +99,6 @@ class ImportedCase:
     start_ports: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     #: "block.y" -> signal, for the columns of signal blocks
     signals: dict[str, Signal] = field(default_factory=dict)
-    #: output -> (low, high, what happens there): a result beyond is not that of the case
-    limits: dict[str, tuple[float, float, str]] = field(default_factory=dict)
 
     def add(self, case_name: str, component: Component, suffix: str = "") -> str:
         """Add a component under the name of the case (made a word, with an optional suffix); its name."""

@@ -52,9 +52,6 @@ class Trajectory:
         self._events: list[float] = []
         #: inputs of whole steps from a first one on, sampled together
         self._block: tuple[int, Array] = (0, np.empty((0, 3, 0)))
-        self.limits: list[tuple[int, str, float, float, str]] = [
-            (self.output_index[name], name, *limit) for name, limit in imported.limits.items()
-        ]
         self.signals: list[Signal] = []
         for name in compiled.input_names:
             # an input that is the derivative of another one
@@ -200,13 +197,6 @@ class Trajectory:
             else:
                 self.model.run(state, inputs, None)
         return state
-
-    def check_limits(self, times: Array, values: Array) -> None:
-        """TorqueloopError where an output leaves the range in which the driveline is the case."""
-        for k, name, low, high, reason in self.limits:
-            beyond = np.flatnonzero((values[:, k] < low) | (values[:, k] > high))
-            if beyond.size:
-                raise TorqueloopError(f"{name} = {values[beyond[0], k]:g} at t = {times[beyond[0]]:g} s: {reason}")
 
     def _advance(self, state: Any, in3: Array, dt: float) -> None:
         if self.model.advance(state, in3, min(dt, self.h)) != 0:

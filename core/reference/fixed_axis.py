@@ -45,6 +45,11 @@ KNOWN = RIGID | SENSORS | ONE_D | JOINTS | {"World", "Fixed", "Torque", "WorldTo
 MOVING = "mechanics of one dimension has no inertia that depends on attitude and no gyroscopic moments"
 
 
+def _axes_of(kind: str, p: Parameters) -> str:
+    """Frame in whose axes a torque is given."""
+    return str(p("resolveInFrame", "frame_b" if kind == "Torque" else "world")).rpartition(".")[2]
+
+
 class FixedAxis:
     """All multibody components of a case."""
 
@@ -91,6 +96,10 @@ class FixedAxis:
             else:
                 for frame in frames:
                     self._pieces[frame] = Rigid({frame: HERE})
+            if kind in ("Torque", "WorldTorque") and _axes_of(kind, p) == "frame_resolve":
+                if not self._joined(f"{name}.frame_resolve"):
+                    raise NotMapped(f"multibody/{kind} {name}: its frame_resolve is joined to nothing")
+                self._pieces[f"{name}.frame_resolve"] = Rigid({f"{name}.frame_resolve": HERE})
         grounds = [f for f, r in self._pieces.items() if r.ground]
         for frame in grounds[1:]:
             self._merge_ground(grounds[0], frame)
@@ -99,6 +108,9 @@ class FixedAxis:
                 if frame not in self._pieces:
                     raise NotMapped(f"multibody: connector {frame} is not known")
             self._merge(a, b)
+
+    def _joined(self, frame: str) -> bool:
+        return any(frame in pair for pair in self._imported.case.connections["frame"])
 
     def _frames(self, name: str, kind: str) -> list[str]:
         ends = {
@@ -291,9 +303,9 @@ class FixedAxis:
 
     def _torque(self, name: str, kind: str, p: Parameters) -> None:
         """+T on the body of frame_b, -T on that of frame_a: their components along the axes."""
-        word = str(p("resolveInFrame", "frame_b" if kind == "Torque" else "world")).rpartition(".")[2]
+        word = _axes_of(kind, p)
         ends = [("frame_b", 1.0), ("frame_a", -1.0)] if kind == "Torque" else [("frame_b", 1.0)]
-        if word not in ("world", "frame_a", "frame_b"):
+        if word not in ("world", "frame_a", "frame_b", "frame_resolve"):
             raise NotMapped(f"multibody/{kind} {name}: resolveInFrame {word} is not mapped")
         for end, sense in ends:
             piece = self._pieces[f"{name}.{end}"]

@@ -7,7 +7,6 @@ a small function makes the component (`SPECIAL`). Parameters a case leaves out t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -121,7 +120,8 @@ TRANSLATIONAL: dict[str, Kind] = {
         starts={"s": "s_start", "v": "v_start"}, ports={"s_start": "", "v_start": "", "a_start": ""},
     ),
     "MassWithStopAndFriction": Kind(
-        "MassWithStopAndFriction", quantities={"f": "f"}, defaults={"F_prop": 1.0, "F_Coulomb": 5.0, "F_Stribeck": 10.0}
+        "MassWithStopAndFriction", quantities={"f": "f"},
+        defaults={"m": 1.0, "F_prop": 1.0, "F_Coulomb": 5.0, "F_Stribeck": 10.0, "fexp": 2.0},
     ),
     "Vehicle": Kind("Vehicle", only={"useWindInput": False, "vWindConstant": 0.0}),
     "PowerSensor": Kind("TranslationalPowerSensor", quantities={"power": "f*v"}),
@@ -243,49 +243,10 @@ def _heat_flow_sensor(imported: ImportedCase, p: Parameters) -> None:
     imported.joined.append((f"{p.name}.port_a", f"{p.name}.port_b"))
 
 
-#: largest error of a Stribeck curve as a polygon, relative to F_Stribeck (twice that where it runs out)
-STRIBECK_ERROR = 1e-6
-
-
-def stribeck(F_prop: float, F_Coulomb: float, F_Stribeck: float, fexp: float) -> Table1D:
-    """F_prop*v + F_Coulomb + F_Stribeck*exp(-fexp*v) as a polygon, its chords off by STRIBECK_ERROR at most.
-
-    A chord of width d on exp(-x) is off by d^2/8*exp(-x): d = sqrt(8*error*exp(x)), so the knots x_k follow
-    exp(-x/2) = 1 - k*sqrt(2*error) until the exponential is below the error.
-    """
-    if fexp <= 0.0 or F_Stribeck == 0.0:
-        top = F_Coulomb + F_Stribeck
-        return Table1D((0.0, 1.0), (top, top + F_prop), extrapolation="linear")
-    step = math.sqrt(2.0 * STRIBECK_ERROR)
-    roots = [1.0 - k * step for k in range(int(1.0 / step))]
-    x = [-2.0 * math.log(r) / fexp for r in roots]
-    y = [F_prop * v + F_Coulomb + F_Stribeck * r * r for v, r in zip(x, roots, strict=True)]
-    # beyond: the asymptote
-    x += [x[-1] + 1.0 / fexp, x[-1] + 2.0 / fexp]
-    y += [F_prop * v + F_Coulomb for v in x[-2:]]
-    return Table1D(tuple(x), tuple(y), extrapolation="linear")
-
-
-def _mass_with_stop(imported: ImportedCase, p: Parameters) -> None:
-    """MassWithStopAndFriction: mass and Stribeck friction; the hard stops become limits of the result."""
-    m, L = p("m", 1.0), p("L", 0.0)
-    low, high = p("smin", -25.0), p("smax", 25.0)
-    table = stribeck(p("F_prop", 1.0), p("F_Coulomb", 5.0), p("F_Stribeck", 10.0), p("fexp", 2.0))
-    name = imported.add(p.name, made("Mass", p, m=m, L=L))
-    friction = imported.add(p.name, made("SupportFriction", p, f_pos=table, peak=1.001), suffix="_friction")
-    imported.driveline.connect(f"{name}.flange_b", f"{friction}.flange_a")
-    imported.connectors[f"{p.name}.heatPort"] = f"{friction}.heatPort"
-    for quantity in ("mode", "f", "lossPower"):
-        imported.quantities[f"{p.name}.{quantity}"] = Quantity((f"{friction}.{quantity}",))
-    reason = "the hard stop of MassWithStopAndFriction (speed set to 0 there) is reached, which is not modelled"
-    imported.limits[f"{name}.s"] = (low + L / 2.0, high - L / 2.0, reason)
-
-
 SPECIAL: dict[tuple[str, str], Callable[[ImportedCase, Parameters], None]] = {
     ("thermal", "HeatCapacitor"): _heat_capacitor,
     ("thermal", "ThermalResistor"): _resistor,
     ("thermal", "ConvectiveResistor"): _convective_resistor,
     ("thermal", "HeatFlowSensor"): _heat_flow_sensor,
     ("thermal", "ThermalCollector"): _collector,
-    ("translational", "MassWithStopAndFriction"): _mass_with_stop,
 }

@@ -269,6 +269,9 @@ cdef class KernelState:
             s.now.z[i] = z0[i]
         for i in range(m.nf):
             s.mode[i] = MODE_FREE
+        for i in range(m.nact):
+            s.now.p[i] = m.act[i].p0
+            s.fill[i] = 1.0 if m.act[i].p0 > m.act[i].p_return else 0.0
         for i in range(m.nth):
             s.T[i] = m.th[i].T0
         for i in range(m.nbo):

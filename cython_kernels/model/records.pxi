@@ -190,6 +190,7 @@ cdef struct tl_act:
     double t_fill             # s: time to fill the piston
     double t_empty            # s: time to empty it
     double p_max              # Pa: supply pressure
+    double p0                 # Pa: pressure at the start
     double[4] E               # 1: exp(-h/tau): rise whole step, rise half step, fall whole, fall half
 
 

@@ -180,6 +180,7 @@ RECORDS = (
             _f("t_fill", "s", "time to fill the piston"),
             _f("t_empty", "s", "time to empty it"),
             _f("p_max", "Pa", "supply pressure"),
+            _f("p0", "Pa", "pressure at the start"),
             _f("E", "1", "exp(-h/tau): rise whole step, rise half step, fall whole, fall half", count=4, derived=True),
         ),
     ),

@@ -298,6 +298,7 @@ def c_layout():
         "t_fill": <const char*>&one_act.t_fill - start,
         "t_empty": <const char*>&one_act.t_empty - start,
         "p_max": <const char*>&one_act.p_max - start,
+        "p0": <const char*>&one_act.p0 - start,
         "E": <const char*>&one_act.E - start,
     })
     start = <const char*>&one_ls

@@ -121,6 +121,7 @@ class Sketch:
         t_fill: float = 0.0,
         t_empty: float = 0.0,
         p_max: float = 3e6,
+        p0: float = 0.0,
     ) -> int:
         return self._add(
             "act",
@@ -132,6 +133,7 @@ class Sketch:
             t_fill=t_fill,
             t_empty=t_empty,
             p_max=p_max,
+            p0=p0,
             input=source,
         )
 
