@@ -91,9 +91,9 @@ def mesh_oscillator(out: Path) -> Path:
 
 
 def yaw(exact: bool = True, roll: float = 0.0) -> torqueloop.Result:
-    """The run of fig. 17: it begins in third gear, 10 Nm, yaw rate up to 2 rad/s, gear 3 to 4 at 4 s. Assumed: the rise within
-    2 s from the start, 10 bar, the change of pressures (B empties at 4 s while E fills). roll: rad/s about the shafts besides, which
-    the paper has not.
+    """The run of fig. 17: it begins in third gear, 10 Nm, yaw rate up to 2 rad/s, gear 3 to 4 at 4 s. Assumed: the
+    rise within 2 s from the start, 10 bar, the change of pressures (B empties at 4 s while E fills). roll: rad/s about
+    the shafts besides, which the paper has not.
     """
     driveline = torqueloop.load(EXAMPLES / "yawing_6hp26.toml")
     for name in ("rotor_in", "rotor_out", "mount"):

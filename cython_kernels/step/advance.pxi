@@ -56,6 +56,7 @@ cdef void now(const tl_model* m, tl_state* s, double theta) noexcept nogil:
     for i in range(TL_NACT(m)):
         s.end.p[i] = s.now.p[i]
     gather(m, s.now.u, s.now.w)
+    gather(m, s.now.a, s.wa)
     choose_governors(m, s)
     eval_forces(m, s, s.end, s.now.u, theta, s.xi)
     for i in range(TL_NHOT(m)):
@@ -279,7 +280,6 @@ cdef inline void make_trial(const tl_model* m, tl_state* s, const tl_course* k) 
         shorten(m, s, k.end - k.done)
     if s.ties and some_tie_slides(m, s):
         end_ties(m, s)
-    choose_governors(m, s)
     trial(m, s, k.done)
 
 

@@ -17,17 +17,10 @@ cdef double AT_LIMIT = 1e-12
 cdef double PAST_LIMIT = 1e-11
 
 
-cdef inline int32_t side_of(double value, double slope, double limit, double near) noexcept nogil:
-    """-1 below 0, 1 above the limit, 0 between, from here on: as near to one of them as `near` the slope says."""
-    if value < -near or (value <= near and slope < 0.0):
-        return -1
-    return 1 if value > limit + near or (value >= limit - near and slope > 0.0) else 0
-
-
 cdef inline void choose_governors(const tl_model* m, tl_state* s) noexcept nogil:
-    """Regimes of the idle controllers from now on."""
+    """Regimes of the idle controllers from now on; s.wa: row accelerations now."""
     cdef int32_t i, k
-    cdef double e, limit, near, rate
+    cdef double e, limit, near, rate, torque
     for i in range(TL_NENG(m)):
         limit = m.eng[i].tau_idle_max
         s.gives[i] = -1
@@ -37,11 +30,23 @@ cdef inline void choose_governors(const tl_model* m, tl_state* s) noexcept nogil
         k = m.eng[i].row
         e = m.eng[i].w_idle - s.now.w[k]
         near = AT_LIMIT * limit
-        rate = e if fabs(e) > TOL_R else -row_dot(m, k, s.now.a)
-        s.xi[i] = 0.0 if fabs(s.xi[i]) <= near else (limit if fabs(s.xi[i] - limit) <= near else s.xi[i])
-        s.xi_held[i] = m.eng[i].ki == 0.0 or (s.xi[i] <= 0.0 and rate <= 0.0) or (s.xi[i] >= limit and rate >= 0.0)
-        rate = (0.0 if s.xi_held[i] else m.eng[i].ki * e) - m.eng[i].kp * row_dot(m, k, s.now.a)
-        s.gives[i] = side_of(m.eng[i].kp * e + s.xi[i], rate, limit, near)
+        rate = e if fabs(e) > TOL_R else -s.wa[k]
+        if s.xi[i] <= near:
+            s.xi[i] = 0.0
+            s.xi_held[i] = rate <= 0.0
+        elif s.xi[i] >= limit - near:
+            s.xi[i] = limit
+            s.xi_held[i] = rate >= 0.0
+        else:
+            s.xi_held[i] = 0
+        s.xi_held[i] |= m.eng[i].ki == 0.0
+        torque = m.eng[i].kp * e + s.xi[i]
+        if torque < -near:
+            continue
+        # as near to a limit as `near` the slope says
+        rate = (0.0 if s.xi_held[i] else m.eng[i].ki * e) - m.eng[i].kp * s.wa[k]
+        if torque > near or rate >= 0.0:
+            s.gives[i] = torque > limit + near or (torque >= limit - near and rate > 0.0)
 
 
 cdef inline void govern2(const tl_model* m, tl_state* s) noexcept nogil:
@@ -108,6 +113,9 @@ cdef inline double idle_margin(const tl_model* m, const tl_state* s, int32_t i, 
 
 
 cdef inline int32_t idle_past(const tl_model* m, const tl_state* s, int32_t i, double xi, double w) noexcept nogil:
+    """1 beyond one of these ends. (A controller that gives nothing, its integral at 0, goes on so above its speed.)"""
+    if s.gives[i] < 0 and s.xi_held[i] and w > m.eng[i].w_idle and m.eng[i].kp >= 0.0 and xi <= 0.0:
+        return 0
     return idle_margin(m, s, i, xi, w) < -PAST_LIMIT * m.eng[i].tau_idle_max
 
 

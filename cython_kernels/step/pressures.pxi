@@ -12,7 +12,7 @@
 # Switches are known beforehand, like the knees of ratios over an input, and divide the step (next_break). The piston fills
 # in t_fill while c > p_return, its pressure follows p_return meanwhile; it empties in t_empty.
 #
-# Needs: step_imports.pxi, forces.pxi (input_at), events.pxi (ROOT_WIDTH).
+# Needs: step_imports.pxi, events.pxi (ROOT_WIDTH), inputs.pxi (STILL), quiet.pxi (LISTED).
 
 cdef extern from *:
     """
@@ -210,11 +210,31 @@ cdef void follow(const tl_model* m, tl_state* s, int32_t i, const tl_curve* c, d
         end[0] = x if x < end[0] else end[0]
 
 
+cdef inline void follow_held(const tl_model* m, tl_state* s, int32_t i, double x, double cmd) noexcept nogil:
+    """`follow` for a command that is held: the common case, without what only a moving one needs."""
+    cdef tl_curve* f = &s.press[i]
+    cdef double gap = s.now.p[i] - cmd, tau
+    f.q[0] = cmd
+    f.q[1] = 0.0
+    f.q[2] = 0.0
+    f.begin = x
+    f.rest = 0.0
+    if fabs(gap) <= ARRIVED:
+        return
+    f.falling = gap > 0.0
+    tau = m.act[i].tau_fall if f.falling else m.act[i].tau_rise
+    if tau == 0.0:
+        s.now.p[i] = cmd
+        return
+    f.rate = m.h / tau
+    f.rest = gap
+
+
 cdef int32_t begin_pressures(const tl_model* m, tl_state* s, double x, double last) noexcept nogil:
     """Laws of the pressures from the fraction x of the step on, where they are s.now.p, and s.next_switch: up to where (not
     beyond `last`). 1: some pressure without a lag has jumped."""
-    cdef int32_t i, k, nin = TL_NIN(m), jumped = 0
-    cdef double before
+    cdef int32_t i, k, nin = TL_NIN(m), jumped = 0, quiet = s.quiet >= LISTED and s.held and not s.fresh[0]
+    cdef double before, cmd
     cdef tl_curve c
     s.next_switch = NEVER
     c.rest = 0.0
@@ -224,6 +244,15 @@ cdef int32_t begin_pressures(const tl_model* m, tl_state* s, double x, double la
     for i in range(TL_NACT(m)):
         k = m.act[i].input
         before = s.now.p[i]
+        if s.held and m.act[i].kind != FILL_TIME:
+            cmd = clipped_command(m, i, s.inp[k])
+            if quiet and s.still[i] == STILL and s.press[i].q[0] == cmd:
+                continue                         # it has arrived, and stays
+            s.due_holds &= s.still[i] < STILL
+            s.still[i] = 0 if s.still[i] == STILL else s.still[i]
+            follow_held(m, s, i, x, cmd)
+            jumped |= s.now.p[i] != before
+            continue
         s.press[i].level = s.fill[i]
         s.press[i].filling = 0.0
         if s.held:

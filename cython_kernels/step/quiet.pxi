@@ -77,17 +77,17 @@ cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcep
     cdef tl_cvec p = s.now.p
     cdef tl_cvec p1 = s.end.p
     cdef tl_cvec pm = s.em.p if four else s.end.p
-    if four:
-        pressures(m, s, 0.5, s.em.p)
-    pressures(m, s, 1.0, s.end.p)
     for k in range(TL_NACT(m)):
+        if s.still[k] == STILL:
+            continue                             # all instants hold it already
+        if four:
+            s.em.p[k] = pressure_at(m, s, k, 0.5)
+        s.end.p[k] = pressure_at(m, s, k, 1.0)
         # whether the trial leaves the pressure and the fill level as they are, to the bit
         same = same_bits(p1 + k, p + k, 1) & same_bits(pm + k, p + k, 1)
         if fills:
             same &= s.press[k].filling == 0.0 or (s.press[k].filling < 0.0 and s.fill[k] == 0.0)
         still = s.still[k]
-        if same and still == STILL:
-            continue
         if not same and still == 0:
             moving = 1
             continue

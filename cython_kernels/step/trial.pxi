@@ -155,6 +155,7 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
     cdef double h = s.h, b0 = h * h * (0.5 - m.beta)
     cdef tl_eval* e = s.end
     gather(m, s.now.a, s.wa)
+    choose_governors(m, s)
     pressures(m, s, theta + s.part, e.p)
     predict(m, h, s.now.u, s.now.a, s.now.hs1, s.end.u)
     govern2(m, s)
@@ -332,6 +333,7 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
     cdef int64_t stiff
     cdef double h = s.h
     gather(m, s.now.a, s.wa)
+    choose_governors(m, s)
     pressures(m, s, theta + 0.5 * s.part, s.em.p)
     pressures(m, s, theta + s.part, s.end.p)
     start4(m, s, h)
