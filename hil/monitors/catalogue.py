@@ -205,7 +205,7 @@ MONITORS: tuple[Monitor, ...] = (
         "one that stands still for a whole drive is not connected, or not commanded", "{text}", _GEARS, online=False,
     ),
     Monitor(
-        "fallbacks", "steps that only a plain impulse could finish", "1", 0.0, 0.0,
+        "fallbacks", "steps that only a plain impulse could finish, or whose torques were not found", "1", 0.0, 0.0,
         "full-throttle runs have none", "{text}", online=False,
     ),
 )  # fmt: skip

@@ -364,12 +364,14 @@ def actuator_still(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None
 
 
 def no_fallbacks(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
-    """No step ended with a plain impulse."""
+    """No step ended with a plain impulse, and the torques of all were found."""
     solver = drive.stats.solver
     if solver is None:
         return None
-    n = solver.fallbacks
-    return Seen(n > limit, f"{n} steps ended with a plain impulse" if n else "", worst=float(n))
+    told = {"{} steps ended with a plain impulse": solver.fallbacks,
+            "in {} trials torques were not found to 1e-6": solver.steep_unsolved}  # fmt: skip
+    n = sum(told.values())
+    return Seen(n > limit, "; ".join(text.format(k) for text, k in told.items() if k), worst=float(n))
 
 
 #: by the name of the monitor

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from torqueloop.core.simulate import offline
 from torqueloop.core.simulate.offline import Simulation
 from torqueloop.core.simulate.remarks import Remark
 from torqueloop.core.simulate.results import EnergyBalance, Result
-from torqueloop.hil.report.monitors import no_fallbacks
+from torqueloop.hil.report.drive_monitors import no_fallbacks
 from torqueloop.hil.results.monitors import MonitorSpec
 from torqueloop.hil.results.run import SolverStats
 
@@ -59,19 +60,14 @@ def test_energy_that_does_not_close_is_a_fault(monkeypatch: pytest.MonkeyPatch) 
 
 def test_trials_that_were_not_solved_fail_the_monitor_of_a_run() -> None:
     def judged(**counters: int) -> tuple[bool, str]:
-        class Stats:
-            solver = SolverStats(**counters)
+        drive = SimpleNamespace(stats=SimpleNamespace(solver=SolverStats(**counters)))
+        seen = no_fallbacks(MonitorSpec(), drive, 0.0)  # type: ignore[arg-type]
+        assert seen is not None
+        return seen.failed, seen.text
 
-        class Told:
-            stats = Stats()
-
-        check = no_fallbacks(MonitorSpec(), Told())  # type: ignore[arg-type]
-        assert check is not None
-        return check.passed, check.text
-
-    assert judged() == (True, "")
-    assert judged(steep_unsolved=3) == (False, "in 3 trials torques were not found to 1e-6")
-    assert judged(fallbacks=1, steep_unsolved=1)[0] is False
+    assert judged() == (False, "")
+    assert judged(steep_unsolved=3) == (True, "in 3 trials torques were not found to 1e-6")
+    assert judged(fallbacks=1, steep_unsolved=1)[0]
 
 
 def test_beyond_its_last_row_a_loss_table_holds() -> None:
