@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 
 #: a period of an oscillation takes at least four steps to be seen [rad]
 RESOLVED = math.pi / 2
+#: frequencies beyond are those of an inertia that is rounding (a coordinate that a driven motion alone moves) [rad/s]
+ROUNDING = 1e12
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def unresolved(model: CompiledModel, h: float) -> list[Oscillation]:
         w = float(roots[k].imag)
         if w * h <= RESOLVED:
             break
-        if w > -float(roots[k].real):
+        if -float(roots[k].real) < w < ROUNDING:
             name = model.compliance_names[int(np.argmax(springs["c"] * np.abs(rows @ modes[:n, k]) ** 2))]
             found.setdefault(name, Oscillation(name, w / (2 * math.pi), math.ceil(w * h / RESOLVED)))
     return list(found.values())

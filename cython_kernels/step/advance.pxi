@@ -222,7 +222,7 @@ cdef inline int32_t halve(const tl_model* m, tl_state* s, tl_course* k) noexcept
     k.end = k.done + 0.5 * (k.end - k.done)
     k.parts += 1
     s.counters[TL_C_PARTS] += 1
-    if s.hist[0]:
+    if s.hist[0] == HISTORY_HOLDS:
         history_of_part(m, s, s.now.hs1, s.hs2, 0.5)
     return 1
 
@@ -253,7 +253,7 @@ cdef inline int32_t pass_part(const tl_model* m, tl_state* s, tl_course* k) noex
     if k.end == k.last:
         return 1
     end_part(m, s, k)
-    if TL_NJO(m) > 0 and s.hist[0]:
+    if TL_NJO(m) > 0 and s.hist[0] == HISTORY_HOLDS:
         history_of_part(m, s, s.now.hs1, s.hs2, (k.end - k.done) / length)
     return 0
 
@@ -269,7 +269,7 @@ cdef inline void begin_course(const tl_model* m, tl_state* s, tl_course* k, doub
     if TL_NVG(m) > 0 and not moving(m):
         next_ratios(m, s)
     next_part(m, s, k)
-    if TL_NJO(m) > 0 and s.hist[0] and k.end < 1.0:
+    if TL_NJO(m) > 0 and s.hist[0] == HISTORY_HOLDS and k.end < 1.0:
         history_of_part(m, s, s.now.hs1, s.hs2, k.end)
 
 
