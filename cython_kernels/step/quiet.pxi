@@ -74,17 +74,18 @@ cdef void find_due(const tl_model* m, tl_state* s) noexcept nogil:
 cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcept nogil:
     """Pressures of the trial, and whose capacity may change with them; all of them in the step in which they were listed."""
     cdef int32_t k, same, four = m.order == 4, fills = m.act_fills, moving = listed, still, after
-    cdef tl_cvec p = s.now.p
-    cdef tl_cvec p1 = s.end.p
-    cdef tl_cvec pm = s.em.p if four else s.end.p
+    cdef double p, middle, end
     for k in range(TL_NACT(m)):
         if s.still[k] == STILL:
             continue                             # all instants hold it already
+        p = s.now.p[k]
+        end = pressure_at(m, s, k, 1.0)
+        middle = pressure_at(m, s, k, 0.5) if four else end
+        s.end.p[k] = end
         if four:
-            s.em.p[k] = pressure_at(m, s, k, 0.5)
-        s.end.p[k] = pressure_at(m, s, k, 1.0)
+            s.em.p[k] = middle
         # whether the trial leaves the pressure and the fill level as they are, to the bit
-        same = same_bits(p1 + k, p + k, 1) & same_bits(pm + k, p + k, 1)
+        same = same_bits(&end, &p, 1) & same_bits(&middle, &p, 1)
         if fills:
             same &= s.press[k].filling == 0.0 or (s.press[k].filling < 0.0 and s.fill[k] == 0.0)
         still = s.still[k]
