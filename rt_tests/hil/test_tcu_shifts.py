@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from plant_4hp22 import PRESSED, RPM, Plant
 
+from torqueloop.hil.ecu.adaptation import Learnt
 from torqueloop.hil.ecu.config import load_tcu_config
-from torqueloop.hil.ecu.shift import Measured
+from torqueloop.hil.ecu.shift import Measured, ShiftRunner
 from torqueloop.hil.ecu.strategy import Transmission
 
 CONFIG = load_tcu_config(Path(__file__).resolve().parents[2] / "configs/tcu/soft_4hp22.toml")
@@ -199,3 +200,16 @@ def test_lever_to_neutral_in_a_shift_opens_the_torque_path_at_once() -> None:
 def test_same_inputs_give_the_same_pressures() -> None:
     a, b = (drive(1.5, lambda t: 1.0, gear="2", speed_mps=26.5) for _ in range(2))
     assert a.columns == b.columns
+
+
+def test_a_fill_pulse_lasts_as_long_as_the_calibration_says_and_leaves_the_kiss_point() -> None:
+    """1-2 of the 4HP22: C7 gets fill_bar for fill_s = 30 ms, then the kiss pressure to the end of the phase."""
+    config = CONFIG
+    element, dt = config.elements["C7"], config.timing.period_s
+    phase = config.shifts["1-2"].phases[0]
+    assert phase.elements["C7"].law == "fill" and phase.until == "time"
+    runner = ShiftRunner(config, "1-2", "1", "2", dict.fromkeys(config.elements, 0.0), Learnt())
+    now = Measured(w_engine=300.0, w_turbine=247.945, w_out=100.0, pedal=0.5)
+    pressures = [runner.step(now, 100.0, 8.0)["C7"] for _ in range(round(phase.duration_s / dt))]
+    pulse = round(element.fill_s / dt)
+    assert pressures == [element.fill_bar] * pulse + [element.kiss_bar] * (len(pressures) - pulse)
