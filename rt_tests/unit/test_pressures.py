@@ -18,7 +18,8 @@ from scipy.integrate import solve_ivp
 
 pytest.importorskip("torqueloop.cython_kernels.kernel.kernel", reason="the kernels are not built: scripts/run")
 
-from torqueloop.core.components import Inertia, LaminarClutch, Torque
+from torqueloop.core.compile.compiler import compile_driveline
+from torqueloop.core.components import Inertia, LaminarBrake, LaminarClutch, Torque
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.signals import Ramp, Signal, Sine, Step, Table
 from torqueloop.core.simulate.offline import Simulation
@@ -305,3 +306,23 @@ def test_a_pressure_without_a_lag_is_its_command_at_once(order: int) -> None:
     np.testing.assert_allclose(result["j1.w"], W1 - torque / J1 * t, rtol=1e-13)
     np.testing.assert_allclose(result["j2.w"], W2 + torque / J2 * t, rtol=1e-13)
     np.testing.assert_array_equal(result["clutch.p"], np.where(result.time > 0.0205, 5.5 * BAR, 0.0))
+
+
+@pytest.mark.parametrize("fills", [False, True])
+def test_a_command_that_drives_two_pistons_reaches_both_at_rest_and_moving(fills: bool) -> None:
+    """Two clutches on one input keep equal pressures through steps of the command with rests between."""
+    driveline = Driveline("both", order=2)
+    lags: dict[str, Any] = {"actuator": "fill_time", "t_fill": 0.004, "t_empty": 0.01} if fills else {}
+    driveline.add("j", Inertia(J=J1, w0=W1))
+    for name in ("one", "other"):
+        driveline.add(name, LaminarBrake(cgeo=CGEO, mue_pos=MUE0, area=1e-6, tau_rise=1e-3, tau_fall=1e-3, **lags))
+        driveline.connect("j.flange_b", f"{name}.flange_a")
+    model = compile_driveline(driveline)
+    model.arrays.act["input"][:] = model.input_index("one.p")
+    simulation = Simulation(model, h=1e-3)
+    for command in (4.0 * BAR, 2.0 * BAR, 6.0 * BAR):
+        simulation.set_input("one.p", command)
+        for _ in range(100):
+            simulation.step()
+            assert simulation.state.p[0] == simulation.state.p[1]
+        assert simulation.state.p[1] == command
