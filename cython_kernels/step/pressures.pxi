@@ -244,7 +244,7 @@ cdef int32_t begin_pressures(const tl_model* m, tl_state* s, double x, double la
 
 cdef inline int32_t hold_pressures(const tl_model* m, tl_state* s) noexcept nogil:
     """`begin_pressures` at the begin of a step in which commands are held and no piston fills: the usual case, without what only
-    others need. (It takes 3 % off the steps of a drive.)"""
+    others need."""
     cdef int32_t i, jumped = 0, quiet = s.quiet >= LISTED and not s.fresh[0]
     cdef double cmd, gap, tau
     cdef tl_curve* f

@@ -65,7 +65,9 @@ def test_every_stream_counts(recording: Path, stream: str, how: str) -> None:
     else:
         file.write_bytes(data[:-16])
     text = checks(recording)
-    assert "FAIL recording without gaps" in text and f"{stream}: " in text
+    # without any signals there is nothing to look for gaps in
+    lost = "FAIL signals recorded no signals were recorded"
+    assert ("FAIL recording without gaps" in text and f"{stream}: " in text) or (stream == "signals" and lost in text)
     assert call("replay", recording)[0] in (0, 1, 2)
 
 
