@@ -435,7 +435,11 @@ class Fields:
         if of == "limp_home":
             return [0.0], 0.0
         if of == "v_vehicle":
-            return [float(self.g.v[max(0, k - d)]) for d in (0, 30)], 0.05 * abs(float(self.g.v[k])) + 0.3
+            # a control unit measures its output shaft, which swings against the car in a shift
+            moving = self.g.w_out > 2.0
+            radius = float(np.median(self.g.v[moving] / self.g.w_out[moving])) if moving.any() else 0.0
+            speeds = [x for d in (0, 30) for x in (self.g.v[max(0, k - d)], radius * self.g.w_out[max(0, k - d)])]
+            return [float(x) for x in speeds], 0.05 * abs(float(self.g.v[k])) + 0.3
         self.judged.undefined.add(of)
         return [0.0], 0.0
 

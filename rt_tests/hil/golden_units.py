@@ -12,7 +12,8 @@ UNITS: dict[str, tuple[float, float]] = {
     "Nm": (1.0, 0.0), "Nm/s": (1.0, 0.0), "A": (1.0, 0.0), "mA": (1e-3, 0.0), "V": (1.0, 0.0),
 }  # fmt: skip
 #: units of fields that nobody fills: taken as they are
-KEPT = ("%/s", "Unit_PerCentPerSecon", "Min", "liter", "µl", "ul")
+#: the last one is µl of a file in UTF-8 that is read as CP1252
+KEPT = ("%/s", "Unit_PerCentPerSecon", "Min", "liter", "µl", "ul", "\u00c2µl")
 UNITS |= dict.fromkeys(KEPT, (1.0, 0.0))
 
 

@@ -171,6 +171,7 @@ def test_a_planted_defect_fails_one_monitor_with_its_sentence(defect: Defect, tm
 
 
 @pytest.mark.rt
+@pytest.mark.long  # in real time, and only where the machine has nothing else to do: late ticks are findings as well
 @pytest.mark.parametrize("defect", [pytest.param(d, id=d.name) for d in DEFECTS if d.rig != SOLENOIDS])
 def test_a_planted_defect_fails_on_the_real_clock_too(defect: Defect, tmp_path: Path) -> None:
     run = tl.run(defect.rig, clock="real", out=tmp_path / "run", overrides=defect.plant(tmp_path), html=False,

@@ -37,12 +37,12 @@ def two_buses(folder: Path, *more: str) -> Path:
 
 
 def test_virtual_time_with_three_processes_replays_to_the_bit(tmp_path: Path) -> None:
-    run = tl.run(two_buses(tmp_path), clock="virtual", duration=9.0, out=tmp_path / "run", html=False)
+    run = tl.run(two_buses(tmp_path), clock="virtual", duration=10.0, out=tmp_path / "run", html=False)
     stats, peers = run.stats, run.stats.peers
     assert not stats.safe_state.latched, stats.safe_state
     assert {name: peer.place for name, peer in peers.items()} == dict.fromkeys(("tcu", "limiter", "vehicle"), "process")
-    assert stats.buses["powertrain"].rx["TCU_Pressure_1"].ok == 1800
-    assert stats.buses["chassis"].rx["SLC_Pedal"].ok == 900
+    assert stats.buses["powertrain"].rx["TCU_Pressure_1"].ok == 2000
+    assert stats.buses["chassis"].rx["SLC_Pedal"].ok == 1000
     assert all(bus.rx_bad == 0 for bus in stats.buses.values())
     # the limiter has taken over near its 70 km/h; what the engine gets is what the TCU is told on the other bus
     limiting, v, pedal = run["SLC_Pedal.limiting"] > 0.0, run["car.v"] * 3.6, run["SLC_Pedal.pedal"]
@@ -50,7 +50,7 @@ def test_virtual_time_with_three_processes_replays_to_the_bit(tmp_path: Path) ->
     assert pedal[-1] < 0.5 and (run["HIL_Driver.pedal"] == pedal).all() and run["driver.pedal"][-1] == 1.0
     assert (run["HIL_Cruise.gear"] == run["TCU_Status.gear_actual"]).all() and run["HIL_Cruise.gear"][-1] == 3.0
     again = replay(tmp_path / "run")
-    assert again.passed and again.compared == 9000 and not children(os.getpid())
+    assert again.passed and again.compared == 10000 and not children(os.getpid())
 
 
 @pytest.mark.proof
