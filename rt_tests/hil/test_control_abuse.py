@@ -92,7 +92,8 @@ def test_a_run_with_bad_clients_is_the_run_without_them(tmp_path):
     """Garbage, wrong envelopes, too long messages, a flood, one that never reads, ones that leave in mid-request."""
     going = Running(DESK, tmp_path / "run", 3.0)
     endpoint = going.endpoint()
-    good = connect(endpoint)
+    # behind 600 lists of all signals, which a loaded machine takes more than the usual 10 s for
+    good = connect(endpoint, timeout_s=60.0)
     sockets = [dealer(endpoint) for _ in range(4)]
     garbage, flood, deaf, long = sockets
     for data, _ in GARBAGE:
