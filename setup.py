@@ -135,9 +135,7 @@ class BuildKernels(build_ext):
     def build_extensions(self) -> None:
         digests = {ext.name: digest(ext) for ext in self.extensions}
         stale = [
-            ext
-            for ext in self.extensions
-            if self.force or not _stored(ext).exists() or _note(ext) != digests[ext.name]
+            ext for ext in self.extensions if self.force or not _stored(ext).exists() or _note(ext) != digests[ext.name]
         ]
         every = self.extensions
         if stale:

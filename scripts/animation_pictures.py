@@ -1,6 +1,6 @@
 """Pictures of docs/animation.md: a run of desk_4hp22, its shift 3-4 at five moments in a headless Chromium.
 
-    python scripts/animation_pictures.py [FOLDER]      # default docs/pictures; prints frames a second and file size
+python scripts/animation_pictures.py [FOLDER]      # default docs/pictures; prints frames a second and file size
 """
 
 from __future__ import annotations

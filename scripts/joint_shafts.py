@@ -259,9 +259,9 @@ def mujoco_model(h: float) -> Any:
     n_a = np.array([math.cos(BENDS[0]), math.sin(BENDS[0]), 0.0])
     n_b = np.array([math.cos(BENDS[1]), -math.sin(BENDS[1]), 0.0])
     normal = np.cross(n_a, n_s) / np.linalg.norm(np.cross(n_a, n_s))
-    pin_a = np.cross(n_a, normal)                      # theta = 0: in the plane of the joint
+    pin_a = np.cross(n_a, normal)  # theta = 0: in the plane of the joint
     pin_s = np.cross(n_s, pin_a) / np.linalg.norm(np.cross(n_s, pin_a))
-    pin_b = np.cross(n_b, pin_s)                       # forks of the shaft in line
+    pin_b = np.cross(n_b, pin_s)  # forks of the shaft in line
     end = LENGTH * n_s
     tiny = 'mass="0.01" diaginertia="1e-6 1e-6 1e-6" pos="0 0 0"'
     return mujoco.MjModel.from_xml_string(f"""<mujoco><option timestep="{h}" gravity="0 0 0" integrator="RK4"

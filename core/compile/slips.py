@@ -39,7 +39,7 @@ def slips_as_coordinates(topology: Topology, parts: Parts) -> Topology:
         over = _substituted(row, turned)
         places = [k for k in over if k not in slips]
         if not places or _rate(d, over, places, inertia) <= STIFF:
-            continue                         # a slip that follows from others, or with them does not decay so fast
+            continue  # a slip that follows from others, or with them does not decay so fast
         place = min(places, key=lambda k: inertia[k] / over[k] ** 2)
         # the shaft that had this coordinate: (slip - the others)/its share
         solved = {place: ONE / over[place]} | {k: -c / over[place] for k, c in over.items() if k != place}

@@ -131,9 +131,13 @@ class JointShaft(Component):
         check_bend("beta_b", self.beta_b)
         require_given((self.beta_a is None) == (self.beta_b is None), "{key} is missing beside the other one", "beta_b")
         directed = self.beta_a is None and not self.bend_inputs
-        require(not directed or (self.length is None and self.planes == 0.0),
-                "{key} follows from the bearings", key="length" if self.length is not None else "planes",
-                value=self.length if self.length is not None else self.planes, allowed="with beta_a, beta_b only")
+        require(
+            not directed or (self.length is None and self.planes == 0.0),
+            "{key} follows from the bearings",
+            key="length" if self.length is not None else "planes",
+            value=self.length if self.length is not None else self.planes,
+            allowed="with beta_a, beta_b only",
+        )
 
     def contribute(self, b: Builder) -> None:
         bends = (b.input("beta_a", "angle"), b.input("beta_b", "angle")) if self.bend_inputs else (-1, -1)

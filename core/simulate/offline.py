@@ -465,4 +465,3 @@ def _reporter(progress: bool | Callable[[float], None]) -> Callable[[float], Non
     if not progress:
         return lambda done: None
     return lambda done: print(f"\r{100 * done:3.0f} %", end="\n" if done >= 1.0 else "", file=sys.stderr, flush=True)
-

@@ -1,13 +1,13 @@
 """What a run asked of its steps and did not get: one line each, with the element it concerns and the remedy.
 
-    fallbacks      a step had more events than are handled one by one, and a plain impulse finished it
-    steep          the torques of friction that is steep at its slip, of gaps, joint shafts or brakes were not found
-    energy         the energy of the run does not close
-    relaxed        the boxed problem of a decision was ended by the rule that only takes energy out
-    heat           friction gave heat back
-    ringing        a torque turns round at every sample: what is shown is the step's own oscillation
-    reversals      an input turns round more than once within a step, which sees three points of it
-    oscillation    the springs oscillate faster than four steps a period (`resolution`)
+fallbacks      a step had more events than are handled one by one, and a plain impulse finished it
+steep          the torques of friction that is steep at its slip, of gaps, joint shafts or brakes were not found
+energy         the energy of the run does not close
+relaxed        the boxed problem of a decision was ended by the rule that only takes energy out
+heat           friction gave heat back
+ringing        a torque turns round at every sample: what is shown is the step's own oscillation
+reversals      an input turns round more than once within a step, which sees three points of it
+oscillation    the springs oscillate faster than four steps a period (`resolution`)
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """When a message is sent: by the clock, on a change, on an event; as the database says, or as the rig file does.
 
-    GenMsgSendType          "cyclic", "spontaneous", "cyclicAndSpontaneous" ... in the words of many makers
-    GenMsgStartDelayTime    nothing is sent before [ms]
-    GenMsgDelayTime         between two frames that the clock does not send, at least [ms]
-    GenMsgNrOfRepetition    frames more after a change
+GenMsgSendType          "cyclic", "spontaneous", "cyclicAndSpontaneous" ... in the words of many makers
+GenMsgStartDelayTime    nothing is sent before [ms]
+GenMsgDelayTime         between two frames that the clock does not send, at least [ms]
+GenMsgNrOfRepetition    frames more after a change
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Inputs of a model over time, as a file gives them: keys with units; constants, points or sources.
 
-    "C4.p_bar" = 12.0
-    "engine.pedal" = [[0.0, 0.0], [0.5, 0.0], [0.7, 1.0]]
-    "motor.tau_Nm" = { kind = "Sine", amplitude = 3.0, f = 0.8 }
+"C4.p_bar" = 12.0
+"engine.pedal" = [[0.0, 0.0], [0.5, 0.0], [0.7, 1.0]]
+"motor.tau_Nm" = { kind = "Sine", amplitude = 3.0, f = 0.8 }
 """
 
 from __future__ import annotations

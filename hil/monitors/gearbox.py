@@ -130,7 +130,7 @@ def _ratio(train: GearTrain, closed: set[str]) -> tuple[int | None, float]:
                     row[column[shaft]] += sign
             rows.append(row)
     _, size, basis = np.linalg.svd(np.array(rows))
-    null = basis[int(np.sum(size > 1e-9)):]
+    null = basis[int(np.sum(size > 1e-9)) :]
     motion = null[:, [column[train.input], column[train.output]]]
     scale = np.linalg.svd(motion, compute_uv=False) if len(motion) else np.zeros(0)
     rank = int(np.sum(scale > 1e-9))
@@ -142,4 +142,3 @@ def _ratio(train: GearTrain, closed: set[str]) -> tuple[int | None, float]:
     if abs(w_in) < 1e-9 or abs(w_out) < 1e-9:
         return CLOSED["blocked"], 0.0
     return None, float(w_in / w_out)
-

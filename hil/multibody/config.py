@@ -1,6 +1,6 @@
 """The file of a tree of bodies: joints, drivelines on bodies, rows between them, inputs, start. See configs/trees/.
 
-    [tree] [body.NAME] [driveline.NAME] [gear.NAME] [actuator.NAME] [row.NAME] [point.NAME] [shaft.NAME] [inputs]
+[tree] [body.NAME] [driveline.NAME] [gear.NAME] [actuator.NAME] [row.NAME] [point.NAME] [shaft.NAME] [inputs]
 """
 
 from __future__ import annotations

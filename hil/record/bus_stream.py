@@ -61,9 +61,7 @@ class _Writer(Protocol):
 class BusStreamed(FileForm):
     """One form of the frames of a run, fed with their records (`recorder.Form`)."""
 
-    def __init__(
-        self, form: BusForm, run_dir: Path, channels: Sequence[str], started: datetime, epoch_ns: int
-    ) -> None:
+    def __init__(self, form: BusForm, run_dir: Path, channels: Sequence[str], started: datetime, epoch_ns: int) -> None:
         """channels: name of each bus. started: of the run. epoch_ns: what is added to the clock of the loop to have
         time since 1970. MissingExtraError where asammdf is missing."""
         if form == "mf4" and not with_asammdf():

@@ -67,8 +67,10 @@ def render(report: Report) -> str:
         plots=plots.available(),
         gates=[_gate(g.passed, g.text, g.cause, g.values, g.source) for g in report.gates],
         checks=report.checks,
-        shifts=[(s.name, f"{s.begin_s:.3f}", f"{s.duration_s:.3f}", s.a_min_mps2, s.a_max_mps2, q.comfort)
-                for s, q in zip(report.shifts, report.quality, strict=True)],  # fmt: skip
+        shifts=[
+            (s.name, f"{s.begin_s:.3f}", f"{s.duration_s:.3f}", s.a_min_mps2, s.a_max_mps2, q.comfort)
+            for s, q in zip(report.shifts, report.quality, strict=True)
+        ],  # fmt: skip
         quality=[_quality(q) for q in report.quality],
         failed=failed_moments(report),
         first_fault=first_fault.shown(report),

@@ -163,8 +163,9 @@ def simulate(
         kernel=kernel,
         model_digest=model.digest(),
         gates=dict(config.gates),
-        monitors=driveline_spec(path, config.monitors, load(powertrain_of(path, config), table.set), model,
-                                table.duration_s),  # fmt: skip
+        monitors=driveline_spec(
+            path, config.monitors, load(powertrain_of(path, config), table.set), model, table.duration_s
+        ),  # fmt: skip
         command=list(sys.argv),
         version=torqueloop.__version__,
         python=platform.python_version(),

@@ -182,8 +182,18 @@ def test_directories_that_cannot_be_used_are_refused(tmp_path: Path, command: st
 
 def test_quiet_run_that_fails_says_why(tmp_path: Path) -> None:
     status, text = call(
-        "run", DESK, "--clock", "virtual", "--duration", "0.5", "--out", tmp_path / "run", "--quiet", "--no-html",
-        "--gate", "shifts >= 3",
+        "run",
+        DESK,
+        "--clock",
+        "virtual",
+        "--duration",
+        "0.5",
+        "--out",
+        tmp_path / "run",
+        "--quiet",
+        "--no-html",
+        "--gate",
+        "shifts >= 3",
     )
     assert status == 1 and "failed: shifts >= 3: shifts = 0" in text
 

@@ -156,8 +156,15 @@ def test_set_on_the_command_line_is_in_effect_and_recorded(tmp_path: Path) -> No
     arguments = ["run", "desk_4hp22", "--clock", "virtual", "--duration", "0.1", "--no-html", "-q"]
     done = CliRunner().invoke(
         cli.app,
-        [*arguments, "--out", str(tmp_path / "r"), "--set", "gates.nothing_lost=recording_lost >= 0",
-         "--set", "rig.name=x"],
+        [
+            *arguments,
+            "--out",
+            str(tmp_path / "r"),
+            "--set",
+            "gates.nothing_lost=recording_lost >= 0",
+            "--set",
+            "rig.name=x",
+        ],
     )
     assert done.exit_code == 0, done.output
     info = json.loads((tmp_path / "r" / "run.json").read_text())

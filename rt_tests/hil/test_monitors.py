@@ -146,8 +146,11 @@ def test_each_monitor_is_a_case_of_junit_with_its_state(tmp_path: Path) -> None:
 def test_a_step_reacts_to_a_latched_monitor_and_the_recording_gives_the_same(tmp_path: Path) -> None:
     """monitor.tie_up is a signal of the tick; what is found from the recording begins in the tick in which it rises."""
     steps = [
-        {"name": "go", "at_s": 2.0,
-         "set": {"pedal": {"to": 0.49, "over_s": 0.5}, "brake": {"to": 0.0}, "lever": {"to": "D"}}},
+        {
+            "name": "go",
+            "at_s": 2.0,
+            "set": {"pedal": {"to": 0.49, "over_s": 0.5}, "brake": {"to": 0.0}, "lever": {"to": "D"}},
+        },
         {"name": "let off", "when": "monitor.tie_up == 1", "set": {"pedal": {"to": 0.0}}, "hold_s": 0.5},
     ]
     faults = [{"signal": "input.E.p", "kind": "value", "value": 6.0e5, "from_s": 3.4}]

@@ -50,9 +50,9 @@ def test_shipped_control_unit_database_and_rig_are_what_is_generated(name: str) 
     assert made.tcu == (CONFIGS / f"tcu/soft_{name}.toml").read_text()
     assert made.database == (CONFIGS / f"can/tcu_{name}.dbc").read_text()
     names = (f"car_{name}_rig", f"soft_{name}", f"tcu_{name}", GENERATED[name])
-    assert rig_text(f"desk_{name}", *names, made.elements, made.pedal) == (
-        CONFIGS / f"rigs/desk_{name}.toml"
-    ).read_text()
+    assert (
+        rig_text(f"desk_{name}", *names, made.elements, made.pedal) == (CONFIGS / f"rigs/desk_{name}.toml").read_text()
+    )
 
 
 def test_packs_hold_the_torque_of_the_statics_with_reserve() -> None:

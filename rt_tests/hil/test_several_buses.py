@@ -65,7 +65,7 @@ BA_ "VFrameFormat" BO_ 768 14;
 BA_ "VFrameFormat" BO_ 769 14;
 """.replace("RESERVED", ",".join(['"reserved"'] * 12))
 
-PACKAGE = '''
+PACKAGE = """
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.ecu.kinds import EcuOutputs, Frame, PeerStats
 from torqueloop.hil.vehicle.model import make as road
@@ -97,7 +97,7 @@ class Cluster:
 
 def make_road(setup):
     return road(setup)
-'''
+"""
 
 
 @pytest.fixture

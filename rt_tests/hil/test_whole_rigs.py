@@ -140,7 +140,7 @@ def test_an_own_control_unit_on_the_virtual_clock_is_refused_and_leaves_the_way_
 
 def test_nobody_heard_on_the_loopback_bus_tells_where_python_can_sends(tmp_path: Path, multicast: None) -> None:
     edits = ("ecu.tcu.start_timeout_s = 0.2", 'ecu.tcu.kind = "hardware"\nwithout ecu.tcu.start', "without vehicle")
-    gone = "without inputs.\"road.F\"\nwithout inputs.\"road.F_hold\""
+    gone = 'without inputs."road.F"\nwithout inputs."road.F_hold"'
     add = "[inputs]\n'road.F' = 0.0\n'road.F_hold' = 0.0\n"
     rig = rig_file(tmp_path, *edits, gone, add=add, own_bus=True)
     with pytest.raises(StartError, match=r'is heard with local_address = "0.0.0.0" in \[bus.powertrain\]'):

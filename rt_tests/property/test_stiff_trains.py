@@ -28,9 +28,7 @@ def check(seed: int, order: int, split: bool = False) -> Books:
 
 @pytest.mark.proof
 @pytest.mark.parametrize("order", [2, 4])
-@pytest.mark.parametrize(
-    "block", [pytest.param(k, marks=() if k < DAILY else pytest.mark.long) for k in range(BLOCKS)]
-)
+@pytest.mark.parametrize("block", [pytest.param(k, marks=() if k < DAILY else pytest.mark.long) for k in range(BLOCKS)])
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "split"])
 def test_energy_closes_and_friction_only_takes(block: int, order: int, split: bool) -> None:
     """split: each spring and damper is two in series, without an inertia between them."""

@@ -75,7 +75,7 @@ d_Nms_per_rad = 1
 
 
 def compiled(path: Path, text: str) -> str:
-    """"" when it compiles, else what the error says."""
+    """ "" when it compiles, else what the error says."""
     path.write_text(text, encoding="utf-8")
     try:
         compile_driveline(tl.load(path))

@@ -89,9 +89,7 @@ def test_check_takes_bare_names(name: str, kind: str, tmp_path: Path, monkeypatc
     assert checked.ok and checked.kind == kind, checked.error
 
 
-def test_check_of_a_name_of_nothing_tells_the_nearest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_of_a_name_of_nothing_tells_the_nearest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "did you mean 'desk_4hp22'" in str(check_file("desk_4hp2").error)
 

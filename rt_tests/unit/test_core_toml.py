@@ -145,7 +145,7 @@ def test_sliding_speed_of_a_friction_curve_is_converted_with_the_mean_radius(tmp
 def test_disconnect_makes_room_between_the_parts_of_an_included_file(tmp_path: Path) -> None:
     (tmp_path / "inner.toml").write_text(TWO_SHAFTS)
     outer = tmp_path / "outer.toml"
-    text = '''
+    text = """
 include = ["inner.toml"]
 disconnect = ["J2.flange_a"]
 connections = [["clutch.flange_b", "shaft.flange_a"], ["shaft.flange_b", "J2.flange_a"]]
@@ -153,7 +153,7 @@ connections = [["clutch.flange_b", "shaft.flange_a"], ["shaft.flange_b", "J2.fla
 kind = "SpringDamper"
 c_Nm_per_rad = 1000
 d_Nms_per_rad = 1
-'''
+"""
     outer.write_text(text)
     joined = {frozenset(group) for group in tl.load(outer).connections}
     assert joined >= {frozenset({"clutch.flange_b", "shaft.flange_a"}), frozenset({"shaft.flange_b", "J2.flange_a"})}

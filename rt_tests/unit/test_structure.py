@@ -45,8 +45,10 @@ HIL_GROUPS: dict[str, set[str]] = {
     "rig/describe": {"can", "common", "ecu", "link", "monitors", "results", "vehicle"},
     "rig/assemble": {"can", "common", "ecu", "link", "monitors", "realtime", "results", "vehicle", "rig/describe"},
     "rig/online": {"common", "control", "rig/describe", "rig/assemble"},
-    "rig/run": {"can", "common", "control", "ecu", "link", "realtime", "record", "report", "results", "vehicle",
-                "rig/describe", "rig/assemble", "rig/online"},
+    "rig/run": set(
+        "can common control ecu link realtime record report results vehicle".split()
+        + ["rig/describe", "rig/assemble", "rig/online"]
+    ),
     "doctor": {"realtime", "rig/describe"},
     "scenario": {"common", "record", "report", "results", "rig/describe", "rig/run"},
     "study": {"common", "record", "report", "results", "rig/describe", "rig/run", "scenario"},
@@ -61,9 +63,10 @@ HIL_GROUPS: dict[str, set[str]] = {
     "testing": {"common", "record", "report", "rig/describe", "rig/run", "scenario"},
     # pages and schemas of the configuration files
     "catalogue": {"can", "common", "ecu", "monitors", "multibody", "rig/describe", "scenario", "study", "vehicle"},
-    "cli": {"animate", "can", "catalogue", "common", "control", "doctor", "ecu", "link", "multibody", "new", "record",
-            "report", "results", "rig/describe", "rig/assemble", "rig/run", "runs", "scenario", "study", "vehicle",
-            "watch"},
+    "cli": set(
+        "animate can catalogue common control doctor ecu link multibody new record report results runs scenario".split()
+        + "rig/describe rig/assemble rig/run study vehicle watch".split()
+    ),
 }
 #: what each folder of core may import of the others (and of its own root: nothing is there). Imports for type checkers
 #: only, and those inside functions, count like all others

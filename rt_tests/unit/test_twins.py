@@ -49,9 +49,7 @@ def pairs() -> list[tuple[type[Component], type[Component]]]:
 
 def test_every_kind_that_slides_has_a_twin_or_a_reason() -> None:
     slides = {
-        name
-        for name, kind in KINDS.items()
-        if {f.domain for f in kind.flanges.values()} - {THERMAL} == {TRANSLATIONAL}
+        name for name, kind in KINDS.items() if {f.domain for f in kind.flanges.values()} - {THERMAL} == {TRANSLATIONAL}
     }
     assert slides == set(TWINS) | set(ALONE)
     assert len(set(TWINS.values())) == len(TWINS)

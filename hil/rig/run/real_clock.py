@@ -66,9 +66,7 @@ def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
             _listen_first(run, bus, peers)
             if bus.name not in claimed and not _claim(stack, bus):
                 where = f"another bus for one of the two is set in [bus.{bus.name}] of {plan.path} (channel, port)"
-                raise StartError(
-                    f"another rig of this computer is on {bus.place} as node {bus.database.node}; {where}"
-                )
+                raise StartError(f"another rig of this computer is on {bus.place} as node {bus.database.node}; {where}")
         if c.vehicle is not None:
             run.link = _open_link(run)
             stack.callback(run.link.stop)
