@@ -160,7 +160,7 @@ class DrivenRig(Mapping[str, NDArray[np.float64]]):
     def value(self, name: str) -> float:
         """A signal or parameter now."""
         control = self._holder.live.control
-        name = name if name in control.parameters.names() else self._names.full(name)
+        name = name if name in control.parameters.current else self._names.full(name)
         return float(control.get((name,))["values"][name])
 
     def set(self, values: Mapping[str, float]) -> None:

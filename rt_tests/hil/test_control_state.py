@@ -91,7 +91,7 @@ def test_parameters_over_the_channel_and_their_replay(tmp_path):
 
 def test_tables_have_a_gain():
     parameters = Parameters(load_plan(DESK), "auto")
-    name = next(n for n in parameters.names() if n.startswith("table.") and n.endswith(".gain"))
+    name = next(n for n in parameters.current if n.startswith("table.") and n.endswith(".gain"))
     prepared = parameters.prepare({name: 0.5})
     assert prepared.compiled.digest() != load_plan(DESK).compiled.digest()
     assert parameters.prepare({name: 1.0}).compiled.digest() == load_plan(DESK).compiled.digest()

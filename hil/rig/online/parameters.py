@@ -61,14 +61,11 @@ class Parameters:
         #: changed so far: name -> value in SI
         self.values: dict[str, float] = {}
         self.driveline: Driveline = plan.driveline
+        #: all parameters with their present values, by name
+        self.current: dict[str, ParameterInfo] = self._read()
         self._state_bytes = 0
 
-    def names(self) -> tuple[str, ...]:
-        """All parameters."""
-        return tuple(info.name for info in self.all())
-
-    def all(self) -> list[ParameterInfo]:
-        """All parameters with their present values."""
+    def _read(self) -> dict[str, ParameterInfo]:
         found = []
         for name, component in self.driveline.components.items():
             for key, p in params_of(type(component)).items():
@@ -80,7 +77,7 @@ class Parameters:
             if isinstance(table, Table1D | Table2D):
                 gain = self.values.get(f"table.{name}.gain", 1.0)
                 found.append(ParameterInfo(f"table.{name}.gain", "1", gain, "> 0"))
-        return found
+        return {info.name: info for info in found}
 
     def prepare(self, changes: Mapping[str, float], whole: bool = False) -> Prepared:
         """A model with these changes added to those made before (whole: instead of them).
@@ -90,7 +87,7 @@ class Parameters:
         values = dict(changes) if whole else {**self.values, **changes}
         line = copy.copy(self._plan.driveline)
         line.components, line.tables = dict(line.components), dict(line.tables)
-        known = set(self.names())
+        known = self.current
         for name, value in values.items():
             if name not in known:
                 near = closest(name, known)
@@ -124,6 +121,7 @@ class Parameters:
     def accept(self, prepared: Prepared) -> None:
         """The change is in effect."""
         self.values, self.driveline = dict(prepared.values), prepared.driveline
+        self.current = self._read()
 
     def _model(self, compiled: CompiledModel) -> KernelModel:
         clock = self._plan.config.clock

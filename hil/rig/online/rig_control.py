@@ -110,7 +110,7 @@ class RigControl:
                 "allowed": p.allowed,
                 "value": p.value,
             }
-            for p in self.parameters.all()
+            for p in self.parameters.current.values()
             if p.name not in self.signals
         ]
         out += [
@@ -123,7 +123,7 @@ class RigControl:
         """Simulated tick and values now, of one tick or of two that follow each other."""
         tick = self.parts.rig.sim_tick
         values: dict[str, float] = {}
-        parameters = {p.name: p.value for p in self.parameters.all()} | self.faults()
+        parameters = {p.name: p.value for p in self.parameters.current.values()} | self.faults()
         wanted = [name for name in names if name in self.signals or name not in parameters]
         slots = [find(self.signals, name, tuple(parameters)).slot for name in wanted]
         values.update(zip(wanted, self.parts.rig.values(slots), strict=True))
@@ -163,7 +163,7 @@ class RigControl:
     def set(self, values: Mapping[str, float], at: int = -1) -> int:
         """Set constants and parameters, all in one tick or none; the simulated tick in which it took effect."""
         writes, changes, switches = [], {}, {}
-        parameters, faults = frozenset(self.parameters.names()), self.faults()
+        parameters, faults = self.parameters.current, self.faults()
         for name, value in values.items():
             if name in faults:
                 if value not in (0.0, 1.0):
