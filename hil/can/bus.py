@@ -18,9 +18,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
-
-import can
+from typing import TYPE_CHECKING, Any, Protocol
 
 from torqueloop.hil.can.frame import BRS_FLAG, ERROR_FLAG, ESI_FLAG, EXTENDED, FD_FLAG, REMOTE_FLAG
 from torqueloop.hil.can.multicast import (
@@ -33,6 +31,9 @@ from torqueloop.hil.can.multicast import (
 )
 from torqueloop.hil.common.plugins import GATEWAYS, find, kinds
 from torqueloop.hil.results.links import GatewayStats
+
+if TYPE_CHECKING:
+    import can
 
 __all__ = ["CanBusConfig", "CanBusError", "CanGateway", "CanPort", "PythonCanPort", "multicast_works", "open_bus"]
 
@@ -144,6 +145,8 @@ class PythonCanPort:
         filters = [_filter(can_id) for can_id in ids]
         if filters:
             arguments["can_filters"] = filters
+        import can
+
         try:
             self._bus = can.Bus(**arguments)
         except (can.CanError, OSError, ValueError, TypeError, ImportError) as error:
@@ -157,6 +160,8 @@ class PythonCanPort:
 
     def recv(self, timeout_s: float) -> tuple[int, bytes, int] | None:
         """Next frame of another participant as (id, data, flags); None if there is none for `timeout_s`."""
+        import can
+
         end = time.monotonic() + timeout_s
         while True:
             try:
@@ -189,6 +194,8 @@ class PythonCanPort:
 
     def send(self, can_id: int, data: bytes, flags: int = 0) -> None:
         """Send a data frame; `flags`: FD_FLAG and BRS_FLAG."""
+        import can
+
         if self._echoes:
             self._expect_echo(can_id, data)
         message = can.Message(

@@ -12,13 +12,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-
-import can
+from typing import TYPE_CHECKING
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.database import CanDatabase, E2ESettings, bus_id
 from torqueloop.hil.can.frame import BRS_FLAG, ERROR_FLAG, ESI_FLAG, EXTENDED, FD_FLAG, REMOTE_FLAG, Frame
 from torqueloop.hil.common.lean_imports import with_asammdf
+
+if TYPE_CHECKING:
+    import can
 
 #: endings of the logs that are read
 SUFFIXES = (".blf", ".asc", ".log", ".mf4", ".trc", ".csv", ".db")
@@ -28,6 +30,8 @@ RESOLUTION_S = 2e-6
 
 def log_messages(path: Path) -> Iterator[can.Message]:
     """The messages of a log; ConfigError where it cannot be read."""
+    import can
+
     if path.suffix.lower() == ".mf4" and not with_asammdf():
         needed = "reading MF4 needs asammdf, which is not installed: pip install 'torqueloop[mf4]'"
         raise ConfigError(needed, file=str(path))

@@ -7,7 +7,6 @@ import tomllib
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from torqueloop.core.describe.errors import CompileError
@@ -57,6 +56,8 @@ def _hash_after(path: Path, kernel: str) -> str:
         raise CompileError(f"the built step of {path} is not found")
     state = KernelState(kernel_model)
     values = [3e5 if unit == "Pa" else 0.5 if unit == "1" else 0.0 for unit in model.input_units]
+    import numpy as np
+
     if kernel_model.run(state, np.tile(values, (COMPARED, 1))) != COMPARED:
         raise CompileError(f"the step of {path} is not finite within {COMPARED} steps")
     return f"{state.hash():016x}"

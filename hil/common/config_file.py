@@ -56,7 +56,9 @@ class InFile:
 class ConfigTable(BaseModel):
     """A table of a configuration file: unknown keys are errors, values are not converted, numbers are finite."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True
+    )
     #: folder of the installed files of this kind (models of whole files)
     FOLDER: ClassVar[str] = ""
     #: types of JSON that may stand for this table in a file, where a validator takes them

@@ -19,11 +19,9 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import zmq
-import zmq.auth
-from zmq.auth.thread import ThreadAuthenticator
 
 from torqueloop.hil.link.carriers import Carriers
 from torqueloop.hil.link.endpoints import CurveKeys, PeerError, check_endpoint
@@ -39,6 +37,9 @@ from torqueloop.hil.link.messages import (
 )
 from torqueloop.hil.link.stats import AgeStatistics, CouplingResidual, StampChecker
 from torqueloop.hil.results.links import LinkStats
+
+if TYPE_CHECKING:
+    from zmq.auth.thread import ThreadAuthenticator
 
 __all__ = ["BoundSocket", "ConnectedSocket", "CurveKeys", "LinkSocket", "PeerError", "RigLink", "Slot", "VehicleEnd",
            "check_endpoint"]  # fmt: skip
@@ -121,6 +122,9 @@ class LinkSocket:
                 raise PeerError("CURVE on the binding side needs the folder of the clients' public certificates")
             if not os.path.isdir(curve.clients):
                 raise PeerError(f"{curve.clients}: no folder of public certificates of clients")
+            # brings asyncio and ssl along: most links have no keys
+            from zmq.auth.thread import ThreadAuthenticator
+
             self._authenticator = ThreadAuthenticator(self._context)
             self._authenticator.start()
             self._authenticator.configure_curve(domain="*", location=str(curve.clients))
@@ -203,8 +207,10 @@ class ConnectedSocket(LinkSocket):
 
 def _certificate(path: Path) -> tuple[bytes, bytes | None]:
     """Public and secret key of a certificate; PeerError with the file if it is none."""
+    from zmq.auth import load_certificate
+
     try:
-        return zmq.auth.load_certificate(path)
+        return load_certificate(path)
     except (OSError, ValueError) as error:
         raise PeerError(f"CURVE certificate {path}: {error}") from None
 

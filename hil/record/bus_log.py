@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-import can
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +18,9 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.record.mf4 import start_of, write_frames
 from torqueloop.hil.record.recording import Damage, RecordingError, StreamData, read_stream
 from torqueloop.hil.record.run_data import _records
+
+if TYPE_CHECKING:
+    import can
 
 
 def _frame_dtype(n_data: int) -> np.dtype[Any]:
@@ -171,6 +173,8 @@ BUS_FORMATS = ("blf", "asc", "mf4", "trc", "log", "csv")
 
 def messages(frames: NDArray[Any], epoch_ns: int = 0, first_channel: int = 0) -> Iterator[can.Message]:
     """Frames as python-can knows them, in the order of their times; timestamp [s] with the epoch added."""
+    import can
+
     for frame in frames[np.argsort(frames["t_ns"], kind="stable")]:
         can_id, flags, n_data = int(frame["id"]), int(frame["flags"]), int(frame["dlc"])
         remote = bool(flags & FLAG_REMOTE)
@@ -215,6 +219,8 @@ def write_bus_log(run_dir: Path | str, target: Path | str) -> int:
 
 
 def _log(target: Path, found: Iterable[can.Message]) -> None:
+    import can
+
     with can.Logger(str(target)) as writer:
         for message in found:
             writer.on_message_received(message)

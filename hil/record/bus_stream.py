@@ -18,7 +18,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol
 
-import can
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,7 +36,7 @@ from torqueloop.hil.record.bus_log import (
     unpack_frames,
 )
 from torqueloop.hil.record.file_form import FileForm
-from torqueloop.hil.record.mf4 import FrameWriter, no_asammdf
+from torqueloop.hil.record.mf4 import frame_writer, no_asammdf
 from torqueloop.hil.record.mf4_stream import BlockFile
 from torqueloop.hil.record.recording import StreamData
 
@@ -108,30 +107,34 @@ class BusStreamed(FileForm):
                 self.status = replace(self.status, bytes_written=self._path.stat().st_size)
 
 
-class _Blf(can.BLFWriter):
+class _Blf:
     """Every chunk ends a container, and the head is that of a file that ends here."""
 
     def __init__(self, path: Path, epoch_ns: int) -> None:
-        super().__init__(str(path))
-        self._epoch_ns = epoch_ns
+        import can
+
+        self._log, self._epoch_ns = can.BLFWriter(str(path)), epoch_ns
 
     def write(self, frames: Frames) -> None:
+        log = self._log
         for message in messages(frames, self._epoch_ns):
-            self.on_message_received(message)
-        while self._buffer_size:
-            self._flush()
-        end = self.file.tell()
-        self.file.seek(0)
-        self._write_header(end)
-        self.file.seek(end)
-        self.file.flush()
+            log.on_message_received(message)
+        while log._buffer_size:
+            log._flush()
+        end = log.file.tell()
+        log.file.seek(0)
+        log._write_header(end)
+        log.file.seek(end)
+        log.file.flush()
 
     def close(self) -> None:
-        self.stop()
+        self._log.stop()
 
 
 class _Asc:
     def __init__(self, path: Path, epoch_ns: int, _: Sequence[str]) -> None:
+        import can
+
         self._log, self._epoch_ns = can.ASCWriter(str(path)), epoch_ns
 
     def write(self, frames: Frames) -> None:
@@ -163,7 +166,7 @@ _DATA = np.dtype([
 _REMOTE = np.dtype([("t", "<f8"), ("channel", "u1"), ("id", "<u4"), ("ide", "u1"), ("dlc", "u1"), ("length", "u1"),
                     ("dir", "u1")])  # fmt: skip
 #: data length code of 0 .. 64 bytes, ISO 11898-1
-_DLC = np.array([can.util.len2dlc(n) for n in range(65)], np.uint8)
+_DLC = np.searchsorted([*range(9), 12, 16, 20, 24, 32, 48, 64], np.arange(65)).astype(np.uint8)
 _LINKS = struct.Struct("<4Q")
 
 
@@ -172,7 +175,7 @@ class _Mf4(BlockFile):
 
     def __init__(self, path: Path, started: datetime, epoch_ns: int) -> None:
         empty = path.with_name(f".{path.name}")
-        with FrameWriter(empty, started):
+        with frame_writer(empty, started):
             pass
         head = empty.read_bytes()
         empty.unlink()

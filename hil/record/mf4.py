@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-
-import can
+from typing import TYPE_CHECKING
 
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.common.lean_imports import with_asammdf
@@ -16,6 +15,9 @@ from torqueloop.hil.record.recording import RecordingError
 from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.results.files import read_run_info
+
+if TYPE_CHECKING:
+    import can
 
 #: samples that are gathered before they are written: of 200 signals 25 MB
 SAMPLES = 16384
@@ -55,22 +57,23 @@ def epoch_of(epoch_ns: int, first_ns: int) -> datetime:
     return _EPOCH + timedelta(microseconds=(epoch_ns + first_ns) / 1000)
 
 
-class FrameWriter(can.MF4Writer):
-    """python-can's writer of ASAM bus logs, which takes the time of the export for that of the measurement."""
+def frame_writer(target: Path, start: datetime) -> can.MF4Writer:
+    """python-can's writer of ASAM bus logs, which takes the time of the export for that of the measurement: here
+    timestamps of messages count from `start` [s]."""
+    import can
 
-    def __init__(self, target: Path, start: datetime) -> None:
-        """Timestamps of messages count from `start` [s]."""
-        super().__init__(str(target))
-        self._mdf.header.start_time = start
-        self._start_time = 0.0
-        self.last_timestamp: float = 0.0
+    writer = can.MF4Writer(str(target))
+    writer._mdf.header.start_time = start
+    writer._start_time = 0.0
+    writer.last_timestamp = 0.0
+    return writer
 
 
 def write_frames(target: Path, start: datetime, messages: Iterable[can.Message]) -> None:
     """An ASAM bus log; timestamps of the messages count from `start`, channels from 1."""
     if not with_asammdf():
         raise no_asammdf()
-    with FrameWriter(target, start) as writer:
+    with frame_writer(target, start) as writer:
         for message in messages:
             writer.on_message_received(message)
 

@@ -11,13 +11,13 @@ and closing has nothing to mend. Layout: ASAM MDF 4.1, chapter 5.
 
 from __future__ import annotations
 
+import html
 import os
 import struct
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,7 +153,7 @@ def _heads(names: list[str], units: list[str], start: datetime) -> tuple[bytes, 
 
     tool = (
         '<FHcomment xmlns="http://www.asam.net/mdf/v4"><TX>recorded</TX><tool_id>torqueloop</tool_id>'
-        f"<tool_vendor>torqueloop</tool_vendor><tool_version>{escape(torqueloop.__version__)}</tool_version></FHcomment>"
+        f"<tool_vendor>torqueloop</tool_vendor><tool_version>{html.escape(torqueloop.__version__)}</tool_version></FHcomment>"
     )
     comment = text(tool, "MD")
     link(hd, 1, add(block("FH", (0, comment), struct.pack("<QhhB3x", start_ns, 0, 0, 0))))

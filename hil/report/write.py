@@ -99,7 +99,6 @@ def write_report(
 
 
 def _write_files(report: Report, html: bool) -> None:
-    from torqueloop.hil.report.html import write_html
     from torqueloop.hil.report.junit import write_junit
 
     folder = report.run.path
@@ -111,5 +110,7 @@ def _write_files(report: Report, html: bool) -> None:
     report.files["junit"] = folder / "junit.xml"
     write_junit(report, report.files["junit"])
     if html:
+        from torqueloop.hil.report.html import write_html
+
         report.files["html"] = folder / "report.html"
         write_html(report, report.files["html"])

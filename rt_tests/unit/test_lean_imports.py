@@ -1,4 +1,5 @@
-"""asammdf stays out of our processes until MF4 is needed, and works then; other programs see nothing of it."""
+"""asammdf and python-can stay out of our processes until they are needed, and work then; other programs see nothing of
+it."""
 
 from __future__ import annotations
 
@@ -59,10 +60,12 @@ def test_processes_of_ours_put_it_off(module: str) -> None:
         f"sys.argv = [{module!r}, '--help']\n"
         f"try: runpy.run_module({module!r}, run_name='__main__')\n"
         "except SystemExit: pass\n"
-        "import torqueloop.hil.ecu.soft_tcu\n"
-        "print('can' in sys.modules, 'asammdf' in sys.modules)"
+        "import torqueloop.hil.ecu.soft_tcu, cantools\n"
+        "print('can' in sys.modules)\n"
+        "import can\n"
+        "print(cantools.tester.Tester.__name__, 'asammdf' in sys.modules)"
     )
-    assert fresh(code).splitlines()[-1] == "True False"
+    assert fresh(code).splitlines()[-2:] == ["False", "Tester False"]
 
 
 def test_the_command_scans_a_bus_log_in_mf4(tmp_path: Path) -> None:
