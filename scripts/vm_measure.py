@@ -44,7 +44,7 @@ def measure(out: Path, seconds: float = 60.0, only: str = "", timeout_s: float =
     held = [*files(_TESTS), *programs.iterdir()]
     command = [
         sys.executable,
-        str(ROOT / "scripts" / "vm_inside.py"),
+        str(ROOT / "rt_tests" / "vm" / "vm_inside.py"),
         str(out),
         str(programs),
         "--seconds",

@@ -42,11 +42,12 @@ bus. Pressures, and the speeds that have no signal there, go over the rig's own 
 
 The databases begin with those of opendbc (MIT, `configs/LICENSE-OPENDBC.txt`), cut to these messages; those of
 Mercedes-Benz and SAE J1939 are written from published facts. Places, scalings, lengths and periods are compared field
-by field with recordings of real cars, makers' lists and second databases (`python scripts/can_facts.py`; facts with
-their sources: `rt_tests/reference/can`), and recorded frames are decoded to the values of their sources. All of it is
-public knowledge from outside: meanings may be wrong, and where a rule is not public the table says so with a dash. Each
-table says how a message is known: recorded on a real bus, published by its maker, by two independent sources, by one,
-or assumed; `torqueloop bus scan --check` compares that with a recording of your car
+by field with recordings of real cars, makers' lists and second databases
+(`python rt_tests/judges/can_facts.py`; facts with their sources: `rt_tests/reference/can`), and recorded frames are
+decoded to the values of their sources. All of it is public knowledge from outside: meanings
+may be wrong, and where a rule is not public the table says so with a dash. Each table says how a message is known:
+recorded on a real bus, published by its maker, by two independent sources, by one, or assumed; `torqueloop bus scan
+--check` compares that with a recording of your car
 ([check_interface.md](check_interface.md)). Keys of an interface file:
 [interface_file.md](interface_file.md); a bus of your own: [new_interface.md](new_interface.md). With a real control
 unit, take `[ecu.tcu]` out and wire `[inputs]` to what it sends ([connect_your_ecu.md](connect_your_ecu.md)).
@@ -59,10 +60,11 @@ Each rig from a standstill up to its top gear, coasting and braking down to a st
 maker's own messages, decoded by cantools, without wishes that are withdrawn within 0.3 s; rejected are frames by the
 rig and by the control unit, on both buses.
 
-- virtual: `scripts/interface_drives.py`, rig and control unit in lockstep
-- real: `scripts/interface_drives.py --clock real`, control unit and vehicle in processes of their own, buses over UDP;
-  on two cores of a virtual machine full of other work (load 5 to 10), whose stops of up to 0.7 s are what was missed.
-  Where such a stop outlasts the 0.3 s of a desk's timeouts the safe state comes; these rigs were driven again
+- virtual: `rt_tests/judges/interface_drives.py`, rig and control unit in lockstep
+- real: `rt_tests/judges/interface_drives.py --clock real`, control unit and vehicle in processes of
+  their own, buses over UDP; on two cores of a virtual machine full of other work (load 5 to 10), whose stops of up to
+  0.7 s are what was missed. Where such a stop outlasts the 0.3 s of a desk's timeouts the safe state comes;
+  these rigs were driven again
 - vcan: `scripts/vm_measure.py --only desk_vw_pq` (another one; `interfaces`: all), SocketCAN on a PREEMPT_RT kernel
   ([vm.md](vm.md)); time is counted instructions, so a missed tick would be the program's
 
@@ -93,7 +95,7 @@ class Row:
 
 
 def page(drives: Mapping[str, Any]) -> str:
-    """The whole page. drives: figures of scripts/interface_drives.py, by clock and rig."""
+    """The whole page. drives: figures of rt_tests/judges/interface_drives.py, by clock and rig."""
     driven = [_DRIVEN.rstrip() + "\n", *driven_lines(drives), ""]
     sections = (line for rig in RIGS for line in _section(rig))
     return "\n".join([_HEAD, *_summary(), _REFUSED.rstrip() + "\n", *_refusals(), *driven, *sections])

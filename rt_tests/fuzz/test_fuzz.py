@@ -1,5 +1,5 @@
 """Every day some thousand inputs: the corpus, and mutations that are the same each time. As long as one likes, and
-others each time: scripts/fuzz TARGET --minutes N."""
+others each time: rt_tests/fuzz/fuzz TARGET --minutes N."""
 
 from __future__ import annotations
 

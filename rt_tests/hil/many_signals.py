@@ -1,6 +1,6 @@
 """The desk rig of the 4HP22 with a second bus on which it sends 800 numbers of its model: a thousand signals that move.
 
-Also run by scripts/watch_cost.py.
+Also run by scripts/bench/watch_cost.py.
 """
 
 from __future__ import annotations

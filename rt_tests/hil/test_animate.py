@@ -173,9 +173,9 @@ def test_attitude_from_rates_is_that_of_a_steady_turn_and_of_a_cone() -> None:
 @pytest.mark.proof
 def test_a_body_on_mounts_rolls_in_the_picture(tmp_path: Path) -> None:
     """The block of the 528i: its quaternion, its mounts, a factor that makes the roll of a degree visible."""
-    script = Path(__file__).resolve().parents[2] / "scripts" / "mounted_4hp22.py"
+    script = Path(__file__).resolve().parents[2] / "examples" / "figures" / "mounted_4hp22.py"
     if not script.is_file():
-        pytest.skip("scripts are in the repository only")
+        pytest.skip("examples are in the repository only")
     spec = importlib.util.spec_from_file_location("mounted_4hp22", script)
     assert spec is not None and spec.loader is not None
     mounted = importlib.util.module_from_spec(spec)
@@ -298,7 +298,7 @@ def test_text_of_a_run_stays_text(run: RecordedRun, made: Stage) -> None:
 
 
 def test_what_is_shipped_of_three_js_is_what_was_built() -> None:
-    """scripts/three_bundle writes both; the licence goes along."""
+    """examples/figures/three_bundle writes both; the licence goes along."""
     digest = hashlib.sha256((PAGE / "three.min.js").read_bytes()).hexdigest()
     assert digest == "8758178b5c213b0f081380bff4f726ebd994ceb76fbb5d5b136bd838cfb24348"
     assert "three.js authors" in (PAGE / "LICENSE-three.txt").read_text(encoding="utf-8")

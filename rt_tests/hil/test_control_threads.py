@@ -1,7 +1,7 @@
 """The control transaction between two threads that do not wait for each other: ticks without the GIL, and a control
 thread that posts, changes its mind and posts again.
 
-`scripts/sanitize thread` runs the same with ThreadSanitizer.
+`rt_tests/fuzz/sanitize thread` runs the same with ThreadSanitizer.
 """
 
 from __future__ import annotations

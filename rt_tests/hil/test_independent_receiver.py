@@ -17,11 +17,11 @@ pytest.importorskip("e2e", reason="autosar-e2e is not installed")
 pytest.importorskip("opendbc.can", reason="opendbc is not installed")
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "scripts"))
+sys.path.append(str(ROOT / "rt_tests" / "judges"))
 
 from judgetools.sent import CASES, IDLE, IDLE_VALUE, sort, windows  # noqa: E402
 
-RECEIVER = ROOT / "scripts" / "independent_receiver.py"
+RECEIVER = ROOT / "rt_tests" / "judges" / "independent_receiver.py"
 
 
 @pytest.mark.proof

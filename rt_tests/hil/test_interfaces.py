@@ -24,7 +24,7 @@ from torqueloop.hil.ecu.interface import MakerBus, interface_database
 from torqueloop.hil.ecu.interface_config import load_interface
 from torqueloop.hil.rig.run.replay import replay
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "judges"))
 
 from judgetools.facts import SOURCES, facts
 

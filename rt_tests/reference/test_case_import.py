@@ -370,7 +370,7 @@ def test_bad_files_are_refused_with_the_place(tmp_path: Path) -> None:
 
 
 def test_the_step_built_of_the_file_of_an_example_serves_its_case() -> None:
-    # what scripts/bench_clutches.py measures
+    # what scripts/bench/bench_clutches.py measures
     case = compile_driveline(import_case(read_case(MSL / "CoupledClutches")).driveline)
     file = compile_driveline(load(Path(__file__).parents[2] / "examples" / "coupled_clutches.toml"))
     assert structure_signature(case.arrays) == structure_signature(file.arrays)

@@ -5,19 +5,14 @@ docs/published_cars.md says what is simulated now.
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import published_cars as published
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "scripts"))
-if not (ROOT / "scripts" / "published_cars.py").exists():
-    pytest.skip("scripts are in the repository only", allow_module_level=True)
-
-import published_cars as published  # noqa: E402
 
 #: one in every run of the tests, the others with the proofs
 EVERY_DAY = "545i"

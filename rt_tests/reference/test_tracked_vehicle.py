@@ -19,7 +19,7 @@ from scipy.integrate import solve_ivp
 from torqueloop.core.controls.tracked_chassis import TrackedChassis, TrackedVehicle, Tyre
 from torqueloop.core.describe.errors import RangeError
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "examples" / "figures"))
 
 from tracked_vehicle import BRAKE_AT, CASES, PERIOD, Case, drive
 

@@ -7,5 +7,5 @@ import os
 
 
 def repetitions(n: int) -> int:
-    """`n`, or a tenth of it in the daily run of scripts/sanitize (which sets TORQUELOOP_SANITIZED)."""
+    """`n`, or a tenth of it in the daily run of rt_tests/fuzz/sanitize (which sets TORQUELOOP_SANITIZED)."""
     return max(1, n // 10) if os.environ.get("TORQUELOOP_SANITIZED") else n

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -61,3 +62,19 @@ def test_what_is_not_run_after_every_change_is_run_by_ci() -> None:
     assert re.search(r"^exec scripts/test .*--proofs", run, re.MULTILINE)
     script = (ROOT / "scripts" / "test").read_text(encoding="utf-8")
     assert '"$argument" = --proofs ]; then choice=(-m "not long")' in script
+
+
+def test_every_licence_in_the_package_is_one_of_the_distribution() -> None:
+    """A text of somebody's licence in a folder of the package is copied beside the metadata of the wheel, and the
+    expression of the metadata names it (SPDX; ADVISOR has no name there)."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    listed = {path for pattern in project["license-files"] for path in ROOT.glob(pattern)}
+    present = {
+        path for room in ("core", "cython_kernels", "hil", "configs") for path in (ROOT / room).rglob("*")
+        if path.name.startswith(("LICENSE", "NOTICE"))
+    }  # fmt: skip
+    assert present and present <= listed
+    spdx = {"ADVISOR": "LicenseRef-ADVISOR", "FASTSIM": "Apache-2.0", "OPENDBC": "MIT", "three": "MIT", "uPlot": "MIT"}
+    named = set(project["license"].split(" AND "))
+    licences = [path for path in present if path.name.startswith("LICENSE-")]
+    assert {spdx[path.stem.removeprefix("LICENSE-")] for path in licences} <= named

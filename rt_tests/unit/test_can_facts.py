@@ -18,7 +18,7 @@ import pytest
 from torqueloop.hil.can.database import CanDatabase
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "scripts"))
+sys.path.append(str(ROOT / "rt_tests" / "judges"))
 
 from judgetools.facts import SOURCES, Fact, differences, facts, known  # noqa: E402
 

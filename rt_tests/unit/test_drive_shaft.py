@@ -1,5 +1,5 @@
-"""The drive shaft between two moving bodies of Andreasson, Gaefvert 2008, 4.4 (scripts/drive_shaft.py): ours against
-the rigid shaft by vectors, and that against MuJoCo's bodies on hinges."""
+"""The drive shaft between two moving bodies of Andreasson, Gaefvert 2008, 4.4 (drive_shaft.py of the examples): ours
+against the rigid shaft by vectors, and that against MuJoCo's bodies on hinges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "drive_shaft.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "figures" / "drive_shaft.py"
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from torqueloop.core.describe.errors import (
 from torqueloop.core.multibody import WORLD, Body, Carried, Coupled, PointHeld, Row, Tree, integrate
 from torqueloop.core.signals import Sine, Step
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "body_mounted_actuator.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "figures" / "body_mounted_actuator.py"
 with_pinocchio = pytest.mark.skipif(
     importlib.util.find_spec("pinocchio") is None, reason="Pinocchio is not installed (pip install pin)"
 )

@@ -23,7 +23,7 @@ pytest.importorskip("e2e", reason="autosar-e2e is not installed")
 pytest.importorskip("opendbc.can", reason="opendbc is not installed")
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "scripts"))
+sys.path.append(str(ROOT / "rt_tests" / "judges"))
 
 from judgetools.rules import IDS, RULES, Rule, autosar, flipped  # noqa: E402
 

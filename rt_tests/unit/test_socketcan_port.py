@@ -361,7 +361,7 @@ def test_buffers_are_what_was_asked_for_or_it_is_said() -> None:
     raw.close()
 
 
-# --- answers at once (the probe of scripts/vm_inside.py) ---
+# --- answers at once (the probe of rt_tests/vm/vm_inside.py) ---
 
 
 def test_answers_carry_what_was_asked_and_the_socket_is_left_as_it_was(udp: Wire) -> None:

@@ -115,9 +115,9 @@ def test_a_clutch_that_a_tree_cannot_press_is_named() -> None:
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    path = Path(__file__).resolve().parents[2] / "scripts" / "body_mounted_actuator.py"
+    path = Path(__file__).resolve().parents[2] / "examples" / "figures" / "body_mounted_actuator.py"
     if not path.is_file():
-        pytest.skip("scripts are in the repository only")
+        pytest.skip("examples are in the repository only")
     spec = importlib.util.spec_from_file_location("body_mounted_actuator_script", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -130,7 +130,7 @@ def script() -> ModuleType:
 
 @with_pinocchio
 def test_the_file_is_the_system_of_the_script(script: ModuleType) -> None:
-    """scripts/body_mounted_actuator.py holds it against Pinocchio with SciPy and MuJoCo; the same motion here."""
+    """body_mounted_actuator.py compares it with Pinocchio by SciPy and with MuJoCo; the same motion here."""
     built = load_tree(TREES / "body_mounted_actuator.toml")
     ours = integrate(built.system, 0.05, 1e-3, q=built.q, v=built.v)
     wanted, _ = script.ours(script.PARALLEL, 1e-3, 0.05)

@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-#: runs of whole rigs beside programs of others: only where time counts instructions (scripts/vm_inside.py says so)
+#: runs of whole rigs beside programs of others: only where time counts instructions (rt_tests/vm/vm_inside.py says so)
 collect_ignore = [] if os.environ.get("TORQUELOOP_IN_VM") else ["test_clients.py"]

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import can
 import pytest
-from vmtools.inside import CONFIGS, program, run, tcu_process
-from vmtools.rigs import PING_ID, PONG_ID, write_rig
+from stages.inside import CONFIGS, program, run, tcu_process
+from stages.rigs import PING_ID, PONG_ID, write_rig
 
 FLOOD = 4000
 FOREIGN_ID = 0x6F0

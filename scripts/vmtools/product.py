@@ -16,17 +16,17 @@ ROOT = Path(__file__).resolve().parents[2]
 #: asammdf: python-can imports it if it is there, which is half of all start-up; the machine does not get it
 _PROBE = """
 import sys, tempfile
-sys.path.insert(0, {scripts!r})
+sys.path[:0] = {folders!r}
 sys.modules["asammdf"] = None
-import vmtools.inside
+import stages.inside
 import can.interfaces.socketcan, torqueloop.hil.ecu.soft_tcu, torqueloop.hil.vehicle.model
 from torqueloop.hil.ecu.soft_tcu import soft_tcu
 from pathlib import Path
-from vmtools.rigs import write_rig
+from stages.rigs import write_rig
 with tempfile.TemporaryDirectory() as t:
-    rig = write_rig(Path(t), vmtools.inside.CONFIGS, ecu=True)
-    unit = soft_tcu(vmtools.inside.TCU, vmtools.inside.CONFIGS / "can" / "tcu_4hp22.dbc")
-    vmtools.inside.run_rig(rig, "virtual", 0.02, Path(t) / "r", progress=False, html=False, ecus=dict(tcu=unit))
+    rig = write_rig(Path(t), stages.inside.CONFIGS, ecu=True)
+    unit = soft_tcu(stages.inside.TCU, stages.inside.CONFIGS / "can" / "tcu_4hp22.dbc")
+    stages.inside.run_rig(rig, "virtual", 0.02, Path(t) / "r", progress=False, html=False, ecus=dict(tcu=unit))
 {more}
 """
 _DATA = {".py", ".pyc", ".so", ".toml", ".dbc", ".csv", ".json"}
@@ -58,20 +58,24 @@ def files(more: str = "") -> list[Path]:
     """Everything needed to run rigs, with clients on the bus. more: code whose imports are needed as well."""
     package = installed()
     compileall.compile_dir(package, quiet=2)
-    compileall.compile_dir(ROOT / "scripts", quiet=2)
-    found = python_files(_PROBE.format(scripts=str(ROOT / "scripts"), more=more))
-    for folder in [package, *(p for p in package.iterdir() if p.is_dir()), ROOT / "scripts", ROOT / "rt_tests" / "vm"]:
+    inside = [ROOT / "rt_tests" / name for name in ("vm", "judges")]
+    for folder in inside:
+        compileall.compile_dir(folder, quiet=2)
+    found = python_files(_PROBE.format(folders=[str(p) for p in inside], more=more))
+    for folder in [package, *(p for p in package.iterdir() if p.is_dir()), *inside]:
         found += [p for p in folder.rglob("*") if p.suffix in _DATA]
     found += program_files(list(PROGRAMS))
     return found
 
 
 def c_programs(folder: Path) -> Path:
-    """The C programs of scripts/, compiled."""
+    """The C programs of rt_tests/vm, compiled."""
     compiler = find("cc") or find("gcc")
     if compiler is None:
         raise Unavailable("no C compiler")
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("can_echo", "can_probe"):
-        subprocess.run([compiler, "-O2", "-o", str(folder / name), str(ROOT / "scripts" / f"{name}.c")], check=True)
+        subprocess.run(
+            [compiler, "-O2", "-o", str(folder / name), str(ROOT / "rt_tests" / "vm" / f"{name}.c")], check=True
+        )
     return folder
