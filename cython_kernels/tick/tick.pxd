@@ -114,7 +114,7 @@ cdef enum:
     BUS_TX_LOST = 5
     N_BUS = 6
 
-# Layout of the vehicle slots, as in hil/link/sockets.py (VEHICLE_SLOT, RIG_SLOT).
+# Layout of the vehicle slots, as in hil/link/messages.py (VEHICLE_SLOT, RIG_SLOT).
 cdef enum:
     VEH_STEP = 0
     N_VEHICLE = 8

@@ -18,8 +18,9 @@ import zmq
 
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.control.messages import ANSWER_BYTES, Request, RequestError, decode_answer, encode_request
+from torqueloop.hil.link.endpoints import CurveKeys
 from torqueloop.hil.link.keys import client_keys
-from torqueloop.hil.link.sockets import ConnectedSocket, CurveKeys
+from torqueloop.hil.link.link_socket import ConnectedSocket
 
 
 class ControlError(TorqueloopError):

@@ -27,7 +27,9 @@ from torqueloop.hil.control.messages import (
     encode_answer,
     encode_refusal,
 )
-from torqueloop.hil.link.sockets import POLL_SLICE_MS, BoundSocket, CurveKeys
+from torqueloop.hil.link.endpoints import CurveKeys
+from torqueloop.hil.link.front import FrontSocket
+from torqueloop.hil.link.link_socket import POLL_SLICE_MS
 from torqueloop.hil.results.links import ControlStats
 
 #: requests a second at most: beyond, the next one waits
@@ -69,7 +71,7 @@ class ControlServer(threading.Thread):
     def __init__(self, rig: Served, endpoint: str, curve: CurveKeys | None = None) -> None:
         super().__init__(name="control", daemon=True)
         self.rig = rig
-        self._socket = BoundSocket(zmq.ROUTER, endpoint, curve, queue=QUEUE, max_bytes=2 * REQUEST_BYTES)
+        self._socket = FrontSocket(zmq.ROUTER, endpoint, curve, queue=QUEUE, max_bytes=2 * REQUEST_BYTES)
         self.endpoint: Any = self._socket.endpoint
         self._stop_asked = threading.Event()
         self.requests: int = 0
@@ -145,9 +147,8 @@ class ControlServer(threading.Thread):
             self._done.put((item[0], self._answer(item[1])))
 
     def _serve(self) -> None:
-        try:
-            parts = self._socket.raw.recv_multipart(zmq.DONTWAIT)
-        except zmq.Again:
+        parts = self._socket.receive()
+        if parts is None:
             return
         self.requests += 1
         try:
@@ -187,9 +188,7 @@ class ControlServer(threading.Thread):
         return encode_refusal(RequestError(*refused, request.id))
 
     def _send(self, client: bytes, answer: bytes) -> None:
-        try:
-            self._socket.raw.send_multipart([client, b"", answer], zmq.DONTWAIT)
-        except zmq.ZMQError:
+        if not self._socket.send([client, b"", answer]):
             self.not_sent += 1
 
     # --- session ----------------------------------------------------------------------------------------------------
@@ -211,5 +210,7 @@ class ControlServer(threading.Thread):
             self.delayed,
             self.not_sent,
             self._socket.crowded,
+            self._socket.ends,
+            self._socket.last_end,
             self.failure,
         )

@@ -31,10 +31,10 @@ from torqueloop.hil.ecu.messages import (
     pack_step,
 )
 from torqueloop.hil.link.child import Child
+from torqueloop.hil.link.endpoints import PeerError, check_endpoint
 from torqueloop.hil.link.lockstep import LockstepSocket
 from torqueloop.hil.link.messages import SchemaError
 from torqueloop.hil.link.pair import Pair
-from torqueloop.hil.link.sockets import PeerError, check_endpoint
 from torqueloop.hil.results.links import PeerStats
 
 A = TypeVar("A", bound=Answer)

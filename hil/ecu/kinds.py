@@ -12,7 +12,7 @@ what came since step k - 1 and the sensors at t; what it returns reaches the tic
 exact, and equal inputs must give equal outputs: no clock of its own, no random numbers without a fixed seed. On the
 real clock the same object runs in a process of its own on the buses (no sensors and actuators there).
 
-A unit that cannot go on raises a TorqueloopError (PeerError of hil/link/sockets.py) that says what was seen: the rig
+A unit that cannot go on raises a TorqueloopError (PeerError of hil/link/endpoints.py) that says what was seen: the rig
 latches its safe state with that text. It is called by one thread at a time.
 """
 

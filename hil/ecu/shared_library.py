@@ -22,7 +22,7 @@ from torqueloop.hil.ecu.compiled import shared_library
 from torqueloop.hil.ecu.external import ExternalUnit, Options, hosted, read_options
 from torqueloop.hil.ecu.frame_check import FrameCheck
 from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup
-from torqueloop.hil.link.sockets import PeerError
+from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.results.links import PeerStats
 
 #: TORQUELOOP_ECU_ABI

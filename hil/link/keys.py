@@ -15,7 +15,7 @@ from pathlib import Path
 import zmq
 import zmq.auth
 
-from torqueloop.hil.link.sockets import CurveKeys, PeerError
+from torqueloop.hil.link.endpoints import CurveKeys, PeerError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 

@@ -14,6 +14,8 @@ from typing import Any, Protocol
 import zmq
 
 from torqueloop.cython_kernels.link.lockstep import BoxedPeer, StepPeer, serve
+from torqueloop.hil.link.endpoints import CurveKeys, PeerError
+from torqueloop.hil.link.link_socket import POLL_SLICE_MS, LinkSocket
 from torqueloop.hil.link.messages import (
     REJECT_REASONS,
     STATE_FORM,
@@ -26,7 +28,6 @@ from torqueloop.hil.link.messages import (
     encode,
 )
 from torqueloop.hil.link.pair import SLICE_S, Pair
-from torqueloop.hil.link.sockets import POLL_SLICE_MS, CurveKeys, LinkSocket, PeerError
 from torqueloop.hil.link.stats import CouplingResidual, StampChecker
 from torqueloop.hil.results.links import LinkStats
 

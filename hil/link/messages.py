@@ -30,6 +30,10 @@ VERSION = 1
 MAX_BYTES = 4096
 #: 2**53: a larger step number would not survive as a double in a latest-value slot
 MAX_STEP = 2**53
+#: doubles of the slot rig -> vehicle, in this order (written by the tick)
+RIG_SLOT = ("step", "t", "F_wheel", "I_wheel", "speed", "s", "brake")
+#: doubles of the slot vehicle -> rig, in this order (written by RigLink)
+VEHICLE_SLOT = ("step", "own_step", "t", "speed", "a", "F", "F_hold", "grade")
 #: reasons a message is refused, in the order they are checked
 REJECT_REASONS = ("oversized", "malformed", "version", "kind", "keys", "type", "not_finite", "range")
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 
 from torqueloop.cython_kernels.link.mailbox import MAILBOX_BYTES, ROOM, Mailbox
-from torqueloop.hil.link.sockets import PeerError
+from torqueloop.hil.link.endpoints import PeerError
 
 _LENGTH = struct.Struct("<I")
 #: struct timeval

@@ -1,5 +1,5 @@
-"""What the steps of a run did not resolve, as a check of every run (core/simulate/remarks): a line for each, with the
-element and the remedy. It is worth knowing and changes no exit status; a fallback has a monitor of its own."""
+"""Checks of every run that are worth knowing and change no exit status: what its steps did not resolve, a line for each
+with the element and the remedy (core/simulate/remarks); and whether clients of its sockets lost their connections."""
 
 from __future__ import annotations
 
@@ -23,6 +23,21 @@ def resolved(run: Run, stats: RunStats) -> Check:
             lines += map(str, of_counters({}, asdict(stats.solver), changes))
         lines += map(str, ringing(_torques(run)))
     return Check("every step resolved", not lines, "; ".join(lines), counts=False)
+
+
+def served(stats: RunStats) -> Check:
+    """Whether clients of the control channel and of telemetry kept their connections (hil/link/front.py)."""
+    lines = []
+    for name, channel in (("control channel", stats.control), ("telemetry", stats.telemetry)):
+        if channel is None:
+            continue
+        if channel.front_ends:
+            lines.append(f"{name}: its process ended {channel.front_ends} times ({channel.front_last_end})")
+        if channel.crowded:
+            lines.append(f"{name}: too many clients were connected {channel.crowded} times, so all were disconnected")
+        if channel.failure:
+            lines.append(f"{name}: it stopped: {channel.failure}")
+    return Check("control channel and telemetry served all the time", not lines, "; ".join(lines), counts=False)
 
 
 def _torques(run: Run) -> dict[str, NDArray[np.float64]]:

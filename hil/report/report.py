@@ -14,7 +14,7 @@ from torqueloop.hil.report.drive_monitors import drive_of
 from torqueloop.hil.report.energy import EnergyBalance, energy_balance
 from torqueloop.hil.report.metrics import build_metrics, complete_stats
 from torqueloop.hil.report.monitors import GearStrip, MonitorVerdict, judge, summary
-from torqueloop.hil.report.remarks import resolved
+from torqueloop.hil.report.remarks import resolved, served
 from torqueloop.hil.report.scenario_checks import Verdict, verdicts
 from torqueloop.hil.report.shift_quality import ShiftQuality, quality_metrics, shift_quality
 from torqueloop.hil.results.gates import GateResult, evaluate, parse_gates
@@ -81,6 +81,8 @@ def analyse(run_dir: Path | str, gates: str | Iterable[str] | Mapping[str, str] 
     # the gates of the run were looked at before it began: what one of them misses was not measured
     results = evaluate(asked, {**{name: None for g in own for name in g.names}, **metrics})
     checks = [*check_run(run, stats, metrics, energy), resolved(run, stats)]
+    if stats.control is not None or stats.telemetry is not None:
+        checks.append(served(stats))
     judged = verdicts(run.info.scenario, run.signals, quality) if run.info.scenario is not None else []
     checks += [Check(f"{v.kind} {v.name!r}", v.passed, v.text) for v in judged]
     report = Report(run, stats, rebuilt, metrics, bands, found, energy, results, checks)

@@ -305,6 +305,11 @@ class TelemetryStats:
     sent: int = 0
     #: samples and drained blocks that the thread could not keep up with
     left_out: int = 0
+    #: times too many were connected, so that all were dropped
+    crowded: int = 0
+    #: times the process that holds the socket has ended and was started again, and how it ended the last time
+    front_ends: int = 0
+    front_last_end: str = ""
     #: why it has ended; "": it has not
     failure: str = ""
 
@@ -322,6 +327,9 @@ class ControlStats:
     not_sent: int = 0
     #: times nobody else was taken for a while, because too many were connected
     crowded: int = 0
+    #: times the process that holds the socket has ended and was started again, and how it ended the last time
+    front_ends: int = 0
+    front_last_end: str = ""
     failure: str | None = None
     transactions: int = 0
     #: parameters that were changed, and signals that are held

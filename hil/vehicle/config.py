@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 
 from torqueloop.hil.common.config_file import BadValue, ConfigTable
 from torqueloop.hil.common.config_layers import load_config
-from torqueloop.hil.link.sockets import PeerError, check_endpoint
+from torqueloop.hil.link.endpoints import PeerError, check_endpoint
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]

@@ -9,10 +9,11 @@ from typing import Any
 from torqueloop.cython_kernels.link.lockstep import StepPeer
 from torqueloop.hil.common.say import say
 from torqueloop.hil.common.stop_flag import Stop, StopFlag
+from torqueloop.hil.link.endpoints import CurveKeys
+from torqueloop.hil.link.latest_value import VehicleEnd
 from torqueloop.hil.link.lockstep import LockstepServer, PairServer
 from torqueloop.hil.link.messages import ByeMessage
 from torqueloop.hil.link.pair import Gone, Pair
-from torqueloop.hil.link.sockets import CurveKeys, VehicleEnd
 from torqueloop.hil.results.links import PeerStats
 from torqueloop.hil.vehicle.config import VehicleConfig
 from torqueloop.hil.vehicle.kinds import Vehicle, VehicleSetup, make_vehicle

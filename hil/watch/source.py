@@ -19,8 +19,9 @@ import zmq
 
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.control.client import Client, ControlError
+from torqueloop.hil.link.endpoints import CurveKeys
 from torqueloop.hil.link.keys import client_keys
-from torqueloop.hil.link.sockets import ConnectedSocket, CurveKeys
+from torqueloop.hil.link.link_socket import ConnectedSocket
 
 #: pictures a second, at most
 RATE_HZ = 60.0

@@ -16,8 +16,8 @@ from rig_help import CONFIGS
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.rings.ring import LatestSlot
 from torqueloop.hil.link.carriers import Carriers
-from torqueloop.hil.link.messages import SchemaError, StateMessage, StepMessage, decode, encode
-from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT, RigLink
+from torqueloop.hil.link.latest_value import RigLink
+from torqueloop.hil.link.messages import RIG_SLOT, VEHICLE_SLOT, SchemaError, StateMessage, StepMessage, decode, encode
 from torqueloop.hil.rig.describe.plan import load_plan
 from torqueloop.hil.rig.online.checkpoint import CheckpointError, read, write
 from torqueloop.hil.rig.run.live_run import StartError

@@ -30,8 +30,8 @@ from torqueloop.hil.ecu.kinds import (
 )
 from torqueloop.hil.ecu.messages import decode_answer
 from torqueloop.hil.ecu.shared_library import STRUCTS, LibraryUnit
+from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.link.messages import SchemaError
-from torqueloop.hil.link.sockets import PeerError
 from torqueloop.hil.results.links import PeerStats
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import run_rig

@@ -21,19 +21,13 @@ import torqueloop
 from torqueloop.cython_kernels.rings.ring import LatestSlot
 from torqueloop.hil.control.client import connect
 from torqueloop.hil.control.server import ControlServer
-from torqueloop.hil.link import sockets
+from torqueloop.hil.link import link_socket
 from torqueloop.hil.link.child import search_path
+from torqueloop.hil.link.endpoints import PeerError, check_endpoint
+from torqueloop.hil.link.front import CONNECTIONS_MAX
 from torqueloop.hil.link.keys import make_keys, server_keys
-from torqueloop.hil.link.messages import SchemaError, StateMessage, decode, encode
-from torqueloop.hil.link.sockets import (
-    CONNECTIONS_MAX,
-    RIG_SLOT,
-    VEHICLE_SLOT,
-    PeerError,
-    RigLink,
-    VehicleEnd,
-    check_endpoint,
-)
+from torqueloop.hil.link.latest_value import RigLink, VehicleEnd
+from torqueloop.hil.link.messages import RIG_SLOT, VEHICLE_SLOT, SchemaError, StateMessage, decode, encode
 from torqueloop.hil.results.files import read_run_info
 
 ROOT = Path(torqueloop.__file__).resolve().parents[1]
@@ -235,8 +229,8 @@ def test_what_python_puts_first_unasked_is_not_handed_on(tmp_path: Path, how: li
 @pytest.mark.parametrize("kind", [zmq.PAIR, zmq.DEALER, zmq.ROUTER, zmq.XPUB], ids=["pair", "dealer", "router", "xpub"])
 def test_one_silent_connection_is_let_go_of(kind: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # ZeroMQ's own handshake timeout is 30 s; this one has ended long before
-    monkeypatch.setattr(sockets, "HANDSHAKE_MS", 200)
-    held = sockets.LinkSocket(kind, "tcp://127.0.0.1:0", True, None, None)
+    monkeypatch.setattr(link_socket, "HANDSHAKE_MS", 200)
+    held = link_socket.LinkSocket(kind, "tcp://127.0.0.1:0", True, None, None)
     try:
         with socket.create_connection(("127.0.0.1", int(held.endpoint.rpartition(":")[2])), timeout=15.0) as silent:
             while silent.recv(256):  # its greeting, then the end

@@ -19,24 +19,19 @@ import zmq
 import zmq.auth
 
 from torqueloop.cython_kernels.rings.ring import LatestSlot
+from torqueloop.hil.link.endpoints import CurveKeys, PeerError, check_endpoint
+from torqueloop.hil.link.latest_value import RigLink, VehicleEnd
 from torqueloop.hil.link.lockstep import LockstepClient, LockstepServer
 from torqueloop.hil.link.messages import (
     MAX_BYTES,
+    RIG_SLOT,
+    VEHICLE_SLOT,
     ByeMessage,
     SchemaError,
     StateMessage,
     StepMessage,
     decode,
     encode,
-)
-from torqueloop.hil.link.sockets import (
-    RIG_SLOT,
-    VEHICLE_SLOT,
-    CurveKeys,
-    PeerError,
-    RigLink,
-    VehicleEnd,
-    check_endpoint,
 )
 from torqueloop.hil.link.stats import CouplingResidual, StampChecker
 from torqueloop.hil.vehicle.config import load_vehicle_config

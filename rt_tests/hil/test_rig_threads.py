@@ -16,7 +16,7 @@ import zmq
 from rig_help import UNHURRIED, Unit, children, rig_file, run
 
 from torqueloop.hil.can.multicast import MulticastPort
-from torqueloop.hil.link.sockets import RigLink
+from torqueloop.hil.link.latest_value import RigLink
 from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.results.files import read_run_info

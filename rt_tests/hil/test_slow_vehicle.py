@@ -23,8 +23,8 @@ from scipy.integrate import solve_ivp
 import torqueloop as tl
 from torqueloop.core.describe.errors import RangeError
 from torqueloop.cython_kernels.rings.ring import LatestSlot
-from torqueloop.hil.link.messages import StateMessage, StepMessage
-from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT, RigLink
+from torqueloop.hil.link.latest_value import RigLink
+from torqueloop.hil.link.messages import RIG_SLOT, VEHICLE_SLOT, StateMessage, StepMessage
 from torqueloop.hil.rig.describe.plan import load_plan
 
 TORQUE, J, M, R, DRAG = 300.0, 0.05, 1000.0, 0.3, 40.0

@@ -15,7 +15,7 @@ from torqueloop.cython_kernels.tick.first_fault import FirstFault
 from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.cython_kernels.tick.sending import Sendings
 from torqueloop.hil.link.carriers import Carriers
-from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT
+from torqueloop.hil.link.messages import RIG_SLOT, VEHICLE_SLOT
 from torqueloop.hil.monitors.engine import make_monitors
 from torqueloop.hil.rig.assemble.injection import Faults, make_faults
 from torqueloop.hil.rig.describe.controller_plan import make_controllers

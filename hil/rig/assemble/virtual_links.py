@@ -19,10 +19,10 @@ from torqueloop.cython_kernels.link.lockstep import DONE, UNANSWERED, UNSENT, Sl
 from torqueloop.cython_kernels.rings.ring import FrameRing, LatestSlot
 from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.ecu.kinds import ControlUnit, EcuInputs, Frame
+from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.link.lockstep import LockstepClient
 from torqueloop.hil.link.mean_force import MeanForce
-from torqueloop.hil.link.messages import SchemaError, StateMessage, StepMessage
-from torqueloop.hil.link.sockets import RIG_SLOT, VEHICLE_SLOT, PeerError
+from torqueloop.hil.link.messages import RIG_SLOT, VEHICLE_SLOT, SchemaError, StateMessage, StepMessage
 from torqueloop.hil.link.stats import CouplingResidual
 from torqueloop.hil.results.links import LinkStats
 from torqueloop.hil.rig.assemble.parts import RigParts

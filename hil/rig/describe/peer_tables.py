@@ -13,8 +13,8 @@ from torqueloop.hil.common.conditions import parse_condition
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile
 from torqueloop.hil.common.locate import find
 from torqueloop.hil.link.carriers import MAX_CARRIERS
+from torqueloop.hil.link.endpoints import CurveKeys, PeerError, check_endpoint
 from torqueloop.hil.link.keys import server_keys
-from torqueloop.hil.link.sockets import CurveKeys, PeerError, check_endpoint
 
 #: no time in a rig file is longer: in nanoseconds it would not fit into 64 bits [s]
 LONGEST_S = 1e6

@@ -22,7 +22,7 @@ from torqueloop.cython_kernels.can.codec import CodecTables
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.load import message_names
 from torqueloop.hil.link.carriers import MOTION, MOTION_UNITS, POSE_UNITS
-from torqueloop.hil.link.sockets import VEHICLE_SLOT
+from torqueloop.hil.link.messages import VEHICLE_SLOT
 from torqueloop.hil.monitors.engine import own_signals, read_signals
 from torqueloop.hil.rig.describe.config import RigConfig, load_rig_config
 from torqueloop.hil.rig.describe.controller_plan import add_signals as add_controllers

@@ -23,7 +23,7 @@ from torqueloop.hil.can.sending import CYCLIC
 from torqueloop.hil.can.units import si_unit as database_unit
 from torqueloop.hil.can.units import to_si as database_to_si
 from torqueloop.hil.link.carriers import MOTION, SHORT, Carriers
-from torqueloop.hil.link.sockets import VEHICLE_SLOT
+from torqueloop.hil.link.messages import VEHICLE_SLOT
 from torqueloop.hil.monitors.engine import STATE
 from torqueloop.hil.rig.describe.config import Output, RigConfig
 from torqueloop.hil.rig.describe.controller_plan import plan_reads

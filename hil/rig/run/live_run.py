@@ -12,8 +12,8 @@ from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.can.bus import CanGateway
 from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.control.server import ControlServer
+from torqueloop.hil.link.latest_value import RigLink
 from torqueloop.hil.link.lockstep import LockstepClient
-from torqueloop.hil.link.sockets import RigLink
 from torqueloop.hil.realtime.rtenv import Measure, Setup
 from torqueloop.hil.record.mode_log import ModeLog
 from torqueloop.hil.record.recorder import Recorder

@@ -19,7 +19,8 @@ from torqueloop.hil.can.bus import CanBusError, CanGateway, open_bus
 from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.can.multicast import DEFAULT_PORT, LOOPBACK
 from torqueloop.hil.ecu.kinds import setup_to_json
-from torqueloop.hil.link.sockets import PeerError, RigLink
+from torqueloop.hil.link.endpoints import PeerError
+from torqueloop.hil.link.latest_value import RigLink
 from torqueloop.hil.realtime import rtenv
 from torqueloop.hil.rig.assemble.safe_state import Watchdog
 from torqueloop.hil.rig.describe.peer_tables import curve_keys

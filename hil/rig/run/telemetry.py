@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.clock.clock import now_ns, now_wall_ns
 from torqueloop.hil.link.endpoints import CurveKeys
-from torqueloop.hil.link.sockets import BoundSocket
+from torqueloop.hil.link.front import FrontSocket
 from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.results.links import TelemetryStats
 from torqueloop.hil.rig.describe.planned import RigPlan
@@ -53,14 +53,15 @@ class Telemetry(threading.Thread):
         self._every = max(1, round(1.0 / (c.rate_hz * self._tick_s)))
         self._epoch_ns = now_wall_ns() - now_ns() if real else None
         self._topic = plan.config.rig.name.encode()
-        self._socket = BoundSocket(zmq.XPUB, endpoint, keys, QUEUE, 1024)
-        self._socket.raw.setsockopt(zmq.SNDHWM, QUEUE)
+        self._socket = FrontSocket(zmq.XPUB, endpoint, keys, QUEUE, 1024)
         self.endpoint: Any = self._socket.endpoint
         self._blocks: deque[bytes] = deque()
         self._news, self._stop_asked = threading.Event(), threading.Event()
         #: tick of the next sample
         self._next = -1
-        self._subscribed: dict[bytes, int] = {}
+        self._subscribed: frozenset[bytes] = frozenset()
+        #: starts of the socket's process that the subscriptions belong to
+        self._starts = self._socket.starts
         self.sent: int = 0
         self.left_out: int = 0
         self.failure: str = ""
@@ -85,7 +86,7 @@ class Telemetry(threading.Thread):
         except Exception as error:  # telemetry that dies costs telemetry, not the run
             self.failure = f"{type(error).__name__}: {error}"
         finally:
-            self._subscribed = {}
+            self._subscribed = frozenset()
             self._socket.close()
 
     def step(self) -> None:
@@ -101,15 +102,16 @@ class Telemetry(threading.Thread):
 
     def _look(self) -> None:
         """Who has come or gone: XPUB tells each subscription once, with a byte 1 or 0 in front."""
-        while True:
-            try:
-                word = self._socket.raw.recv(zmq.DONTWAIT)
-            except zmq.Again:
-                return
-            if word[:1] == b"\x01":
-                self._subscribed = {**self._subscribed, word[1:]: 1}
-            elif word[:1] == b"\x00":
-                self._subscribed = {topic: 1 for topic in self._subscribed if topic != word[1:]}
+        self._socket.wait(0)
+        if self._starts != self._socket.starts:
+            # its subscribers subscribe again
+            self._starts, self._subscribed = self._socket.starts, frozenset()
+        while (parts := self._socket.receive()) is not None:
+            word = parts[0]
+            # what is no beginning of the topic subscribes to nothing, and is not stored
+            if not self._topic.startswith(word[1:]):
+                continue
+            self._subscribed = (self._subscribed | {word[1:]}) if word[:1] == b"\x01" else self._subscribed - {word[1:]}
 
     def _send(self, records: NDArray[Any]) -> None:
         for record in records:
@@ -123,10 +125,9 @@ class Telemetry(threading.Thread):
             t = (tick + 1) * self._tick_s
             stamp = t if self._epoch_ns is None else (int(record["t_wall_ns"]) + self._epoch_ns) * 1e-9
             payload = self._pack(t, record["out"][self._columns], self._groups)
-            try:
-                self._socket.raw.send_multipart([self._topic, payload, f"{stamp:.6f}".encode()], zmq.DONTWAIT)
+            if self._socket.send([self._topic, payload, f"{stamp:.6f}".encode()]):
                 self.sent += 1
-            except zmq.Again:
+            else:
                 self.left_out += 1
 
     def stop(self, timeout_s: float = 2.0) -> None:
@@ -141,7 +142,10 @@ class Telemetry(threading.Thread):
     def stats(self) -> TelemetryStats:
         """Counts for the report."""
         rate = 1.0 / (self._every * self._tick_s)
-        return TelemetryStats(self.endpoint, rate, self.sent, self.left_out, self.failure)
+        front = self._socket
+        return TelemetryStats(
+            self.endpoint, rate, self.sent, self.left_out, front.crowded, front.ends, front.last_end, self.failure
+        )
 
 
 Path = tuple[str, str]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.link.sockets import PeerError
+from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.rig.describe.peer_tables import curve_keys
 from torqueloop.hil.rig.run.live_run import LiveRun
 from torqueloop.hil.rig.run.telemetry import Telemetry

@@ -12,9 +12,9 @@ from dataclasses import replace
 from torqueloop.cython_kernels.link.lockstep import StepPeer
 from torqueloop.hil.ecu.external import ExternalUnit, Options, hosted
 from torqueloop.hil.ecu.kinds import ControlUnit, make_unit
+from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.link.lockstep import LockstepClient
 from torqueloop.hil.link.pair import Pair
-from torqueloop.hil.link.sockets import PeerError
 from torqueloop.hil.realtime import rtenv
 from torqueloop.hil.results.files import VERSION, ResultError, parse, plain
 from torqueloop.hil.results.links import PeerStats

@@ -1,33 +1,31 @@
-"""ZeroMQ between rig and vehicle model: latest value for the real clock; sockets with limits for all others.
+"""ZeroMQ between rig and vehicle model: latest value for the real clock.
 
               rig (binds)                                      vehicle model (connects)
     virtual   hil/link/lockstep.py                                                  one exchange per tick, exactly to t
     real      RigLink (thread) PAIR -- step --> / <-- state -- PAIR VehicleEnd      newest value, stamps, age checked
 
 The rig binds so that port 0 works: it takes a free port and hands the endpoint on (`.endpoint`). PAIR takes one peer:
-a second vehicle model that connects is refused by ZeroMQ and times out. DEALER with an empty first frame is what REQ
-sends; REQ itself never gets its answer when it binds with CURVE and an authenticator (seen with libzmq 4.3.5).
-Loopback only, unless both sides have CURVE keys. In the rig the tick never touches a socket: RigLink copies between
-the socket and two latest-value slots.
+a second vehicle model that connects is refused by ZeroMQ and times out. In the rig the tick never touches a socket:
+RigLink copies between the socket and two latest-value slots.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import zmq
 
 from torqueloop.hil.link.carriers import Carriers
-from torqueloop.hil.link.endpoints import CurveKeys, PeerError, check_endpoint
+from torqueloop.hil.link.endpoints import CurveKeys, PeerError
+from torqueloop.hil.link.link_socket import LinkSocket
 from torqueloop.hil.link.mean_force import MeanForce
 from torqueloop.hil.link.messages import (
     REJECT_REASONS,
+    VEHICLE_SLOT,
     ByeMessage,
     SchemaError,
     StateMessage,
@@ -38,30 +36,10 @@ from torqueloop.hil.link.messages import (
 from torqueloop.hil.link.stats import AgeStatistics, CouplingResidual, StampChecker
 from torqueloop.hil.results.links import LinkStats
 
-if TYPE_CHECKING:
-    from zmq.auth.thread import ThreadAuthenticator
-
-__all__ = ["BoundSocket", "ConnectedSocket", "CurveKeys", "LinkSocket", "PeerError", "RigLink", "Slot", "VehicleEnd",
-           "check_endpoint"]  # fmt: skip
-
-#: doubles of the slot rig -> vehicle, in this order (written by the tick)
-RIG_SLOT = ("step", "t", "F_wheel", "I_wheel", "speed", "s", "brake")
-#: doubles of the slot vehicle -> rig, in this order (written by RigLink)
-VEHICLE_SLOT = ("step", "own_step", "t", "speed", "a", "F", "F_hold", "grade")
 #: an own_step this far ahead of the one before is refused: it would lock out the true ones that follow. A day at 1 kHz
 OWN_STEP_JUMP = 86_400_000
 #: the rig opens its socket anew when somebody has connected and nothing acceptable has come for so long [s]
 REOPEN_S = 0.5
-#: a connection that has not said what it is within this time is closed [ms]
-HANDSHAKE_MS = 1000
-#: a silent peer of the control channel is asked this often whether it is still there [ms]
-HEARTBEAT_MS = 2000
-#: connections of the control channel, and how long nobody is taken when there are more [s]
-CONNECTIONS_MAX, PAUSE_S = 64, 2.0
-#: connections that wait to be accepted
-BACKLOG = 16
-#: a waiting socket is looked at this often, so that stop requests and a dead child are seen
-POLL_SLICE_MS = 20
 
 
 class Slot(Protocol):
@@ -69,150 +47,6 @@ class Slot(Protocol):
 
     def write(self, values: Sequence[float], stamp_ns: int = 0) -> None: ...
     def read(self) -> tuple[int, int, tuple[float, ...]]: ...
-
-
-class LinkSocket:
-    """A ZeroMQ socket with limits, optional CURVE and clean closing."""
-
-    def __init__(
-        self,
-        kind: int,
-        endpoint: str,
-        bind: bool,
-        curve: CurveKeys | None,
-        context: zmq.Context[Any] | None,
-        queue: int = 1024,
-        max_bytes: int = 65536,
-    ) -> None:
-        endpoint = check_endpoint(endpoint, curve)
-        self._context = context or zmq.Context.instance()
-        self._authenticator: ThreadAuthenticator | None = None
-        self.raw: zmq.Socket[bytes] = self._context.socket(kind)
-        try:
-            self.raw.setsockopt(zmq.LINGER, 200)
-            self.raw.setsockopt(zmq.SNDHWM, 64)
-            self.raw.setsockopt(zmq.RCVHWM, queue)
-            # a longer message closes the connection before it is stored; the schema's own limit is lower and counted
-            self.raw.setsockopt(zmq.MAXMSGSIZE, max_bytes)
-            # who connects and stays silent costs a file descriptor for this long only
-            self.raw.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
-            self.raw.setsockopt(zmq.BACKLOG, BACKLOG)
-            if curve is not None:
-                self._secure(curve, bind)
-            if bind:
-                self.raw.bind(endpoint)
-                self.endpoint: Any = self.raw.getsockopt_string(zmq.LAST_ENDPOINT)
-            else:
-                self.raw.connect(endpoint)
-                self.endpoint = endpoint
-        except (zmq.ZMQError, OSError) as error:
-            self.close()
-            raise PeerError(f"endpoint {endpoint}: cannot {'bind' if bind else 'connect'}: {error}") from None
-        except PeerError:
-            self.close()
-            raise
-
-    def _secure(self, curve: CurveKeys, server: bool) -> None:
-        public, secret = _certificate(curve.own_secret)
-        if secret is None:
-            raise PeerError(f"{curve.own_secret}: holds no secret key")
-        self.raw.curve_publickey, self.raw.curve_secretkey = public, secret
-        if server:
-            if curve.clients is None:
-                raise PeerError("CURVE on the binding side needs the folder of the clients' public certificates")
-            if not os.path.isdir(curve.clients):
-                raise PeerError(f"{curve.clients}: no folder of public certificates of clients")
-            # brings asyncio and ssl along: most links have no keys
-            from zmq.auth.thread import ThreadAuthenticator
-
-            self._authenticator = ThreadAuthenticator(self._context)
-            self._authenticator.start()
-            self._authenticator.configure_curve(domain="*", location=str(curve.clients))
-            self.raw.curve_server = True
-        else:
-            if curve.server_public is None:
-                raise PeerError("CURVE on the connecting side needs the rig's public certificate")
-            self.raw.curve_serverkey = _certificate(curve.server_public)[0]
-
-    def close(self) -> None:
-        if not self.raw.closed:
-            self.raw.close()
-        if self._authenticator is not None:
-            self._authenticator.stop()
-            self._authenticator = None
-
-
-class BoundSocket(LinkSocket):
-    """A socket that is bound, for the control channel: `queue` messages wait at most, longer ones are cut off, and
-    where more than CONNECTIONS_MAX are connected nobody else is taken for a while."""
-
-    def __init__(self, kind: int, endpoint: str, curve: CurveKeys | None, queue: int, max_bytes: int) -> None:
-        # a context of its own: there is one authenticator in a context, and the vehicle link may have one
-        self._own: zmq.Context[Any] = zmq.Context()
-        try:
-            super().__init__(kind, endpoint, True, curve, self._own, queue, max_bytes)
-        except BaseException:
-            self._own.term()
-            raise
-        # a peer that is gone without a word, or does not answer, is let go of
-        self.raw.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
-        self.raw.setsockopt(zmq.HEARTBEAT_TIMEOUT, 2 * HEARTBEAT_MS)
-        self._events: zmq.Socket[bytes] = self.raw.get_monitor_socket(zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
-        self._poller = zmq.Poller()
-        self._poller.register(self.raw, zmq.POLLIN)
-        self._poller.register(self._events, zmq.POLLIN)
-        self._connected = 0
-        #: not listening before then [s]; None: it listens
-        self._pause_s: float | None = None
-        #: times it stopped listening because too many were connected
-        self.crowded: int = 0
-
-    def wait(self, timeout_ms: int) -> bool:
-        """True when a message is there; looks after the connections meanwhile."""
-        ready = dict(self._poller.poll(timeout_ms))
-        if self._events in ready:
-            while self._events.poll(0):
-                # number of the event in front, little endian
-                event = int.from_bytes(self._events.recv_multipart()[0][:2], "little")
-                self._connected = max(0, self._connected + (1 if event == zmq.EVENT_ACCEPTED else -1))
-        now = time.monotonic()
-        if self._pause_s is None and self._connected > CONNECTIONS_MAX:
-            self._pause_s = now + PAUSE_S
-            self.crowded += 1
-            # this ends the connections as well: clients of good will come again by themselves
-            with suppress(zmq.ZMQError):
-                self.raw.unbind(self.endpoint)
-            self._connected = 0
-        elif self._pause_s is not None and now > self._pause_s and self._connected < CONNECTIONS_MAX:
-            with suppress(zmq.ZMQError):  # somebody else has the port, or there is no descriptor: the next look
-                self.raw.bind(self.endpoint)
-                self._pause_s = None
-        return self.raw in ready
-
-    def close(self) -> None:
-        if not self.raw.closed:
-            self.raw.disable_monitor()
-        super().close()
-        self._own.term()
-
-
-class ConnectedSocket(LinkSocket):
-    """A socket that is connected, for clients of the control channel."""
-
-    def __init__(self, kind: int, endpoint: str, curve: CurveKeys | None, max_bytes: int) -> None:
-        super().__init__(kind, endpoint, False, curve, None, max_bytes=max_bytes)
-        # nothing is worth waiting for when it is closed
-        self.raw.setsockopt(zmq.LINGER, 0)
-
-
-def _certificate(path: Path) -> tuple[bytes, bytes | None]:
-    """Public and secret key of a certificate; PeerError with the file if it is none."""
-    from zmq.auth import load_certificate
-
-    try:
-        return load_certificate(path)
-    except (OSError, ValueError) as error:
-        raise PeerError(f"CURVE certificate {path}: {error}") from None
 
 
 class RigLink(threading.Thread):
