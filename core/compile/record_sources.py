@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from torqueloop.core.compile import step_files
 from torqueloop.cython_kernels.controls.records import CONTROLLERS, MOST_READS, Controller
 from torqueloop.cython_kernels.model.choices import CHOICES
 from torqueloop.cython_kernels.model.records import ARRAYS, KINDS, READ_ONLY, RECORDS, SIZES, Field, Record
@@ -181,6 +182,7 @@ def targets(root: Path) -> dict[Path, str]:
         kernels / "step" / "sizes.pxi": sizes(),
         kernels / "controls" / "records.pxi": controls(),
         root / "docs" / "kernel_records.md": page(),
+        root / "docs" / "step_files.md": step_files.page(),
     }
 
 

@@ -1,10 +1,9 @@
 """Precompiled steps: the source of a kernel whose sizes, row patterns and +-1 coefficients are constants.
 
-The step itself is the same template (advance.pxi, forces.pxi in cython_kernels/step/) that the generic kernel includes;
-only sizes become constants and the sparse products straight lines, in the same order of operations, so that results are
-equal to the bit. Values (inertias, ratios other than +-1, tables) stay data: a driveline of the same structure with
-other numbers still fits. `setup.py` writes these sources at build time for the drivelines listed in
-configs/topologies.toml.
+The step itself is the same list of files (cython_kernels/step/order.pxi) that the generic kernel includes. Only sizes
+become constants and the sparse products straight lines, in the same order of operations, so that results are equal to
+the bit. Values (inertias, ratios other than +-1, tables) stay data: a driveline of the same structure with other
+numbers still fits. `setup.py` writes these sources at build time for the drivelines listed in configs/topologies.toml.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import numpy as np
 
 from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.compile.readout_source import readable, readout_source
+from torqueloop.core.compile.step_files import order
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.reading import read_toml
 from torqueloop.core.describe.vocabulary import BILATERAL, CAPPED, CONSTANT, LOSS, STOP
@@ -63,12 +63,7 @@ def specialised_source(model: CompiledModel, name: str, origin: str) -> str:
         *macros,
         '    """',
         "",
-        'include "../step_imports.pxi"',
-        "",
-        *_products(a, n, hot),
-        "",
-        'include "../forces.pxi"',
-        'include "../advance.pxi"',
+        *_files(a, n, hot),
         *(readout_source(a) if readable(a) else []),
         "",
         "",
@@ -83,6 +78,12 @@ def specialised_source(model: CompiledModel, name: str, origin: str) -> str:
         lines.append(f'register_reader({capsule}, "{outputs_signature(a)}")')
     lines.append("")
     return "\n".join(lines)
+
+
+def _files(a: ModelArrays, n: int, hot: int) -> list[str]:
+    """The files of the step in their order, those with loops over rows and elements as straight lines."""
+    instead = {"rows_generic": _products(a, n, hot), "each_generic": _each(a)}
+    return [line for file in order() for line in instead.get(file, [f'include "../{file}.pxi"'])]
 
 
 def _row_terms(a: ModelArrays, k: int) -> list[tuple[int, int, float]]:
@@ -126,8 +127,7 @@ def _products(a: ModelArrays, n: int, hot: int) -> list[str]:
     out += ["", "", "cdef inline double lin_dot(const tl_model* m, int32_t i, const double* x) noexcept nogil:"]
     for c, k in enumerate(a.lin["row"]):
         out += [f"    if i == {c}:", f"        return {_row(a, int(k))}"]
-    out.append("    return 0.0")
-    return out + _each(a)
+    return [*out, "    return 0.0", "", ""]
 
 
 def _capacity(a: ModelArrays, i: int, w: str = "w[{}]") -> str:
@@ -178,4 +178,4 @@ def _each(a: ModelArrays) -> list[str]:
     ]
     asked = "ask(s, {0}, disturbed(m, s, e, {0}, {1}, {2}))"
     out += [f"    {asked.format(i, int(a.fr['row'][i]), int(a.fr['src'][i]))}" for i in range(nf)]
-    return out
+    return [*out, "", ""]

@@ -1,5 +1,6 @@
 # The boxed problem: who of the candidates sticks, who slides. See the head of locks.pyx.
-# Needs: locks.pxd (shift, roundings), chol and chol_solve of locks.pyx.
+#
+# Equations: (39), (40).
 
 cdef enum:
     SWEEPS = 50            # of projected Gauss-Seidel
@@ -120,7 +121,8 @@ cdef void boxed_pivot(int32_t k, const double* lo, const double* hi, const doubl
 
 cdef void boxed_sweep(int32_t k, const double* W, const double* b, const double* lo, const double* hi, double* tau,
                       int32_t* side) noexcept nogil:
-    """Projected Gauss-Seidel from rest: each sweep lowers the kinetic energy at the end of the interval."""
+    """Projected Gauss-Seidel from tau = 0: no sweep raises 1/2 tau.W tau + b.tau. In the impulse step that is, but for a constant,
+    the kinetic energy at the end of the interval, which is then at most that without the candidates."""
     cdef int32_t i, j, it
     cdef double acc
     for i in range(k):
@@ -142,8 +144,8 @@ cdef void boxed_sweep(int32_t k, const double* W, const double* b, const double*
 
 cdef void boxed_refine(int32_t k, const double* W, const double* b, const double* lo, const double* hi, double* tau,
                        const int32_t* side, double* work) noexcept nogil:
-    """Forces tau of what sticks once more from what the shift has left of their slips: W tau + b = 0 to rounding, instead of 1e-9 of
-    the free motion. work holds the factors of boxed_forces for these sides."""
+    """One step of iterative refinement for the forces of what sticks: it lowers what the shift has left of their slips from SHIFT to
+    about SHIFT^2 of the free motion, where no limit clips it. work holds the factors of boxed_forces for these sides."""
     cdef double* x = work + k * k
     cdef int32_t i, j, nf = 0
     cdef double acc

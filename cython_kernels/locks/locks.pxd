@@ -5,11 +5,13 @@ from torqueloop.cython_kernels.model.model cimport tl_model, tl_pattern, tl_stat
 
 cdef extern from *:
     """
-    /* relative shift of the diagonal of the boxed problem: selects the least-norm split; a creep of 1e-9 of the free motion in
-       *decisions* only. The shift of an element is at most that of one TL_HEAVIER times lighter. */
+    /* Shift of the diagonal of every boxed problem (decisions, impacts, impulse steps), relative to its largest response. It makes
+       the matrix definite. As it goes to 0, the torques tend to those of the least sum of squares, weighted by the shifts
+       (docs/theory.md, section 6). It leaves 1e-9 of the free motion as slip of what sticks; one refinement lowers that to about
+       the square. The shift of an element is at most that of one TL_HEAVIER times lighter. */
     #define TL_SHIFT 1e-9
     #define TL_HEAVIER 1e3
-    /* a limit beyond it is none, just below UNLIMITED (forces.pxi) */
+    /* a limit beyond it is none, just below UNLIMITED (step/points.pxi) */
     #define TL_NO_LIMIT 1e300
     /* N.m or N, and relative: rounding of a torque that is compared with its limit */
     #define TL_TORQUE_ROUNDING 1e-12
@@ -27,8 +29,8 @@ cdef enum:
 
 
 cdef inline double shift_of(double largest, double own) noexcept nogil:
-    """Shift of a diagonal element: the same for all, which selects the least-norm split; but never so much that it would
-    let an element creep that is far heavier than the others."""
+    """Shift of a diagonal element: the same for all, which selects the split of least norm, but for an element more than HEAVIER
+    times heavier than the lightest one, which the common shift would let creep: it has a smaller one, and counts less in the norm."""
     return SHIFT * (largest if largest < HEAVIER * own else HEAVIER * own)
 
 

@@ -3,8 +3,7 @@
 Two things live here, both outside the warm path of a step:
 
 *Lock pattern.* For a set of stuck elements with rows B_s (w_rel = B_s u) the step needs the acceleration from a force
-with the rows held at rest, a = P g, and the torques that hold them, tau = T g. With Z an orthonormal basis of the null
-space of B_s:
+with the rows held at rest, a = P g, and the torques that hold them, tau = T g. With Z a basis of the null space of B_s:
 
     P = Z (Z^T S Z)^-1 Z^T            S = M + h/2 D + h^2/4 K (M alone for the acceleration of an instant)
     T = Tn (S P - I)                  Tn = (B_s^T)^+: least-norm split when more elements stick than speeds are held
@@ -15,10 +14,12 @@ in a chain the work follows the blocks that move together. T itself is formed fo
 beyond, tau = Tn (S a - g).
 
 *Boxed problem.* Find tau with  lo <= tau <= hi  and  y = W tau + b  such that  y = 0 inside the box,
-y >= 0 at lo (the element slides forward), y <= 0 at hi. W = B S^-1 B^T is positive semidefinite; a relative shift of
-1e-9 makes it definite, which selects the least-norm solution. Block principal pivoting (Judice and Pires 1994) with
-the single pivots of Murty (1974) as the finite safeguard: work is bounded, and a bound that is hit ends in projected
-Gauss-Seidel sweeps, which can only take energy out (boxed.pxi).
+y >= 0 at lo (the element slides forward), y <= 0 at hi. W = B P B^T is positive semidefinite, with P the inverse of the inertia
+(decisions, impacts) or of the matrix of the interval (impulse step). A relative shift of 1e-9 makes it definite, so the answer
+is unique; locks.pxd says what the shift selects. Block principal pivoting (Judice and Pires 1994) comes first. Where it makes no
+progress, single pivots follow (Murty 1974), which are finite for a definite matrix but may need more rounds than the bound of
+10 k + 20. A problem that meets the bound ends in projected Gauss-Seidel sweeps and is counted: its answer is not the solution,
+but no worse than no torque at all (boxed.pxi).
 """
 
 from libc.math cimport fabs, sqrt

@@ -18,7 +18,7 @@ from torqueloop.cython_kernels.model.model_arrays import ModelArrays, Records, c
 from torqueloop.cython_kernels.model.records import ARRAYS, KINDS, PORTS, RECORDS, SIZES, Array, Size
 from torqueloop.cython_kernels.model.references import check_references
 
-#: stands for an unlimited torque; finite, so that interpolation stays finite (same value in forces.pxi)
+#: stands for an unlimited torque; finite, so that interpolation stays finite (same value in points.pxi)
 UNLIMITED = 1e301
 #: h/2 * slope * compliance above which a torque over the speed is found implicitly (sliding elements, curves): explicit
 #: evaluation is stable below 1 and still accurate at 0.2; larger values let clutches with steep mu(w) chatter around
@@ -47,7 +47,7 @@ CACHE_BYTES = 64 << 20
 FORMED = 12
 #: rows of what is multiplied often come in multiples of it (TL_LANES there)
 LANES = 4
-#: in in_direct: an input that nothing but torques and forces given from outside follow (IN_TORQUE in advance.pxi)
+#: in in_direct: an input that nothing but torques and forces given from outside follow (IN_TORQUE in inputs.pxi)
 TORQUES_ALONE = 2
 
 
@@ -250,7 +250,7 @@ def _held(M: np.ndarray, Minv: np.ndarray, heavy: np.ndarray, B: np.ndarray) -> 
 def _unresolved(Minv: np.ndarray, G: np.ndarray, D: np.ndarray, h: float) -> float:
     """The fastest oscillation and decay relative to what the step resolves: h*omega and h*d/m over what may be cut on
     the collocation polynomial (inside a step it is not A-stable; beyond 1 repeated cuts would add energy). Steps with
-    events are then made of trials of the length that is used, see advance.pxi, and decisions look less far ahead."""
+    events are then made of trials of the length that is used, see shortened.pxi, and decisions look less far ahead."""
     if not len(Minv) or not (G.any() or D.any()):
         return 0.0
     omega2 = np.abs(np.linalg.eigvals(Minv @ G)).max()

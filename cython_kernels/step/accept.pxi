@@ -1,24 +1,17 @@
 # Taking a trial, whole or cut: the books of work and heat, and the new present instant.
 #
-# The books are those of the method itself, so that kinetic energy and all works close to rounding, resolved or not. With
-# two points (trapezoidal rule) the work of a force is mean force times mean speed times time. With three points the
-# acceleration is the parabola through the points, so M u' is the sum of the parabolas f of all forces; the speed is a cubic,
-# and the angles move by the parabola p through its three points. The cubic differs from p by a multiple of x (x - 1/2) (x - 1),
-# whose slope is 0 at the two points of Gauss: M p' is the sum of the parabolas there, too. Along p the power of a force that is
-# constant, a spring or a damper is a cubic, which these two points integrate exactly:
+# The books are those of the method itself (work2, work4; polynomial.pxi).
+# So kinetic energy and works close to rounding in any trial. The potentials of springs close to rounding in a trial that is taken
+# whole, however little of a spring the step resolves (with two points where beta = 1/4), and no damper gives energy. A trial that
+# is cut keeps what springs store to CUT_TOL_2 or CUT_TOL_4, or is made again. Contacts with an exponent and three points close to
+# BALANCE_TOL only.
 #
-#     int p f dx = (w0 + 4 wm + w1) (f0 + 4 fm + f1)/36 + (w1 - w0) (f1 - f0)/12
+# A trial in which a slip turns round beyond rounding, so that friction would give heat back, is refused (counted), and the step
+# goes on with a method that cannot (advance.pxi). Friction with a coefficient below 0 gives energy by its law; that is taken as it
+# is and counted (TL_C_HEAT). Models with joint shafts take trials whole, never cut, and ask about the energy of these before
+# (joints_refuse).
 #
-# So kinetic energy and works close to rounding in any trial, potentials in any trial that is taken whole, however little of a
-# spring the step resolves, and no damper gives energy. (For linear parts this is the Gauss method of two stages: both are the
-# Pade approximation (2, 2).) A trial that is cut keeps what springs store to a tolerance, or is made again.
-#
-# Before a trial is taken, what it does to elements without a source of energy is checked: friction never gives heat back.
-# A trial that would is refused (counted), and the step goes on with a method that cannot: advance.pxi.
-# Models with joint shafts take trials whole, never cut, and ask about the energy of these before (joints_refuse).
-#
-# Needs: events.pxi (TOL_R, poly_at), contacts.pxi, gaps.pxi (gap_balance), driven.pxi
-# (driven_books), ratios.pxi (ratio_books), bodies.pxi, joints.pxi, model/laws.pxd.
+# Equations: (43), (45).
 
 #: of the energy turned over in a trial of three points: what contacts with an exponent may give beyond their potential
 cdef double BALANCE_TOL = 1e-6
@@ -27,38 +20,6 @@ cdef double BALANCE_TOL = 1e-6
 #: length cost eight times as much for three points
 cdef double CUT_TOL_2 = 1e-5
 cdef double CUT_TOL_4 = 1e-4
-
-
-cdef inline void lerp(tl_vec v0, tl_cvec vm, tl_cvec v1, int32_t count, double x, int32_t four) noexcept nogil:
-    """v0 <- value at x of the polynomial through v0, (vm,) v1. What is constant stays so to the bit."""
-    cdef int32_t i
-    if four:
-        for i in range(count):
-            if v0[i] == v1[i] and v0[i] == vm[i]:
-                continue
-            v0[i] = v0[i] + x * ((-3.0 * v0[i] + 4.0 * vm[i] - v1[i]) + x * (2.0 * v0[i] - 4.0 * vm[i] + 2.0 * v1[i]))
-    else:
-        linear(v0, v1, count, x)
-
-
-cdef inline double at(double v0, double vm, double v1, double x) noexcept nogil:
-    return v0 + x * ((-3.0 * v0 + 4.0 * vm - v1) + x * (2.0 * v0 - 4.0 * vm + 2.0 * v1))
-
-
-cdef inline double work4(double w0, double wm, double w1, double f0, double fm, double f1) noexcept nogil:
-    """Work over the time 1 of a force with the values f0, fm, f1 at the begin, the middle and the end on a speed likewise."""
-    return (w0 + 4.0 * wm + w1) * (f0 + 4.0 * fm + f1) / 36.0 + (w1 - w0) * (f1 - f0) / 12.0
-
-
-cdef inline double twice_mean(double f0, double f1, double x) noexcept nogil:
-    """Sum of a force at the start of a trial of two points and at its fraction x: it is linear between its ends, f0 and f1."""
-    return (2.0 - x) * f0 + x * f1
-
-
-cdef inline double work2(double quarter, double x, double w0, double w1, double f0, double f1) noexcept nogil:
-    """Work up to the fraction x of a trial of two points, at speeds w0 and, there, w1, of a force with the ends f0 and f1;
-    quarter: of the time."""
-    return quarter * twice_mean(f0, f1, x) * (w0 + w1)
 
 
 cdef inline double heat2(const tl_model* m, const tl_state* s, int32_t i, double x, tl_cvec w1) noexcept nogil:
@@ -149,22 +110,6 @@ cdef int32_t take_back(const tl_model* m, tl_state* s, double x, const double* w
     return bad
 
 
-cdef inline void motion_at2(const tl_model* m, double x, double xh, tl_cvec u, tl_cvec z, tl_cvec a, tl_cvec hs1, tl_vec ux,
-                            tl_vec zx) noexcept nogil:
-    """Speeds ux and angles zx at the fraction x of a trial of two points, on its polynomial; xh: its time."""
-    cdef int32_t i
-    for i in range(TL_N(m)):
-        zx[i] = z[i] + xh * u[i] + xh * xh * (0.5 * a[i] + (1.0 / 6.0) * x * hs1[i])
-        ux[i] = u[i] + xh * (a[i] + 0.5 * x * hs1[i])
-
-
-cdef inline void rates_at(const tl_model* m, double x, tl_vec a, tl_cvec hs1, tl_cvec s2) noexcept nogil:
-    """a <- accelerations at the fraction x of the trial."""
-    cdef int32_t i
-    for i in range(TL_N(m)):
-        a[i] = a[i] + x * (hs1[i] + x * s2[i])
-
-
 cdef inline int32_t accept2(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """Books of the trial up to the fraction x of h, two points. For x < 1 also cuts u1, z1. 1: refused."""
     cdef int32_t i, k
@@ -198,15 +143,6 @@ cdef inline int32_t accept2(const tl_model* m, tl_state* s, double x) noexcept n
     if TL_NJO(m) > 0:
         joint_books(m, s, 0)
     return 0
-
-
-cdef inline double work_on(const tl_model* m, const tl_state* s, int32_t k, double x, double wm, double w1, double f0,
-                           double fm, double f1) noexcept nogil:
-    """Work along row k up to the fraction x of three points: f0, fm, f1 are the force at the points of the trial, wm, w1
-    the speeds in the middle and at the end of the part taken."""
-    if x != 1.0:
-        return x * s.h * work4(s.now.w[k], wm, w1, f0, at(f0, fm, f1, 0.5 * x), at(f0, fm, f1, x))
-    return s.h * work4(s.now.w[k], wm, w1, f0, fm, f1)
 
 
 cdef inline int32_t accept4(const tl_model* m, tl_state* s, double x) noexcept nogil:
@@ -247,11 +183,6 @@ cdef inline int32_t accept4(const tl_model* m, tl_state* s, double x) noexcept n
     if TL_NJO(m) > 0:
         joint_books(m, s, 1)
     return 0
-
-
-cdef inline double angle_at(const double* p, double x) noexcept nogil:
-    """By how much the angle with the polynomial p has changed."""
-    return x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))
 
 
 cdef inline double spring_error2(const tl_model* m, const tl_state* s, int32_t k, double c, double x, double* turned) noexcept nogil:
@@ -300,19 +231,6 @@ cdef inline int32_t cut_makes_energy(const tl_model* m, tl_state* s, double x) n
     return fabs(error) > tolerance * turned
 
 
-cdef struct tl_balance:
-    double turned          # sum of the absolute energies, J
-    double made            # energy that contacts with an exponent give beyond what their potential loses
-
-
-cdef void turned_along(const tl_model* m, const tl_state* s, int32_t k, double c, double d,
-                       tl_balance* b) noexcept nogil:
-    """Adds what a spring c with a damper d along row k turns over in a trial of three points."""
-    cdef double h = s.h, w0 = row_dot(m, k, s.now.u), wm = row_dot(m, k, s.um), w1 = row_dot(m, k, s.end.u)
-    cdef double q0 = row_dot(m, k, s.now.z) + m.row_off[k], dq = h * (w0 + 4.0 * wm + w1) / 6.0
-    b.turned += fabs(c * dq * q0) + c * dq * dq + d * h * (w0 * w0 + 4.0 * wm * wm + w1 * w1) / 6.0
-
-
 cdef inline int32_t of_joint(const tl_model* m, int32_t i) noexcept nogil:
     """1 where spring i is the mean of a joint shaft: its deflection is not what is stored."""
     cdef int32_t k
@@ -351,9 +269,6 @@ cdef int32_t gives_energy(const tl_model* m, tl_state* s) noexcept nogil:
             continue
         turned_along(m, s, m.con[i].row, c, d, &b)
     return fabs(b.made) > BALANCE_TOL * b.turned
-
-
-include "governors.pxi"
 
 
 cdef inline void take_whole(const tl_model* m, tl_state* s, int32_t four) noexcept nogil:

@@ -11,7 +11,7 @@
 # contacts.pxi: springs with play; losses.pxi: torques that depend on reactions; driven.pxi: prescribed motion, variable
 # ratios; stages.pxi: the linear problem with these; thermal.pxi: temperatures.
 #
-# Needs: step_imports.pxi, gather, forces.pxi, bodies.pxi, joints.pxi, poses.pxi; includes the rest.
+# Equations: none: section 13.
 
 cdef enum:
     MAX_SPLITS = 12        # events handled one by one in a step; 6 was the worst seen in a full-throttle run
@@ -19,8 +19,6 @@ cdef enum:
 
 #: of h: what a shorter trial says about a whole one is rounding
 cdef double SHORT = 1e-2
-#: instead of the fraction of a trial: it was not taken
-cdef double REFUSED = -1.0
 #: of the energy that joint shafts give in a trial of three points: half its length has helped when less is left
 cdef double HALF_HELPS = 0.25
 #: of h: so little left of a step is the rounding of the fractions at which it was cut; nothing moves in it
@@ -28,110 +26,6 @@ cdef double ALL_DONE = 1e-12
 #: of h: parts of a step that add up to a whole one but for this are a whole one. A caller that takes them as differences of
 #: times knows each to 1e-16 of the time: 1e-7 of a step after 1e9 steps (11 days of 1 ms)
 cdef double PART_ROUNDING = 1e-6
-
-
-include "contacts.pxi"
-include "relaxing.pxi"
-include "driven.pxi"
-include "ratios.pxi"
-include "losses.pxi"
-include "stages.pxi"
-include "other_length.pxi"
-include "trial.pxi"
-include "events.pxi"
-include "accept.pxi"
-include "thermal.pxi"
-include "box.pxi"
-include "impulse.pxi"
-include "decide.pxi"
-include "settle.pxi"
-include "gaps.pxi"
-include "impact.pxi"
-include "shortened.pxi"
-
-
-cdef void now(const tl_model* m, tl_state* s, double theta) noexcept nogil:
-    """Forces of the present instant into the state (after a jump of an input, or a fresh start)."""
-    cdef int32_t i, nf = TL_NF(m)
-    for i in range(TL_NACT(m)):
-        s.end.p[i] = s.now.p[i]
-    gather(m, s.now.u, s.now.w)
-    gather(m, s.now.a, s.wa)
-    choose_governors(m, s)
-    eval_forces(m, s, s.end, s.now.u, theta, s.xi)
-    for i in range(TL_NHOT(m)):
-        s.now.w[i] = s.end.w[i]
-    for i in range(TL_NPORT(m)):
-        s.now.port[i] = s.end.port[i]
-    for i in range(TL_NJO(m)):
-        joint_jump(m, s, i, theta)
-    for i in range(nf):
-        s.now.cap_f[i] = s.end.cap_f[i]
-        s.now.cap_b[i] = s.end.cap_b[i]
-        s.now.lim_f[i] = s.end.lim_f[i]
-        s.now.lim_b[i] = s.end.lim_b[i]
-        s.now.raw[i] = s.end.raw[i]
-
-
-cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fresh) noexcept nogil:
-    """Forces, modes, accelerations of the present instant after a jump. fresh: the state itself is new; else only the
-    forces have changed, and modes are found anew where an element is touched."""
-    cdef int32_t i, touched = 0, nf = TL_NF(m)
-    s.quiet = 0
-    if fresh:
-        relax_speeds(m, s)
-    if fresh and m.stiff_cut:
-        forget_excess(m, s)
-    if TL_NCON(m) > 0 and fresh:
-        find_regimes(m, s)
-    if TL_NST(m) > 0 and fresh:
-        find_ends(m, s)
-    now(m, s, theta)
-    for i in range(nf):
-        if (s.now.raw[i] > 0.0) != (s.pressed[i] != 0):
-            s.pressed[i] = 1 if s.now.raw[i] > 0.0 else 0
-            touched = 1
-    if touched:
-        each_capacity(m, s, s.now.w, s.now.p, theta, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
-    if fresh:
-        touched = 1
-    if not touched:
-        settle(m, s)
-        for i in range(nf):
-            if s.mode[i] == MODE_STUCK and (s.now.tau[i] > s.now.lim_b[i] or s.now.tau[i] < -s.now.lim_f[i]):
-                touched = 1
-    if touched:
-        for i in range(nf + 1):
-            if not stop_blocked(m, s):
-                break
-        decide(m, s, 0.0, 0)
-    s.fresh[0] = 0
-
-
-include "inputs.pxi"
-include "quiet.pxi"
-
-
-cdef inline int32_t some_tie_slides(const tl_model* m, const tl_state* s) noexcept nogil:
-    """1 when an element at its limit that others held at rest slides after all."""
-    cdef int32_t i
-    for i in range(TL_NF(m)):
-        if s.tied[i] and fabs(s.now.w[TL_FR_ROW(m, i)]) > TOL_R:
-            return 1
-    return 0
-
-
-cdef void end_ties(const tl_model* m, tl_state* s) noexcept nogil:
-    """Such elements have their sliding capacity from here on."""
-    cdef int32_t i
-    s.ties = 0
-    for i in range(TL_NF(m)):
-        if s.tied[i] and fabs(s.now.w[TL_FR_ROW(m, i)]) > TOL_R:
-            s.tied[i] = 0
-            log_mode_change(m, s, i)
-        s.ties |= s.tied[i]
-    forget_history(m, s)
-    settle(m, s)
 
 
 cdef void lower_order(const tl_model* m, tl_state* s) noexcept nogil:
@@ -332,6 +226,7 @@ cdef void end_in_one(const tl_model* m, tl_state* s, const tl_course* k) noexcep
     their twist is not bounded, and a driveline that stands still neither gains nor loses energy."""
     if TL_NJO(m) == 0:
         impulse_step(m, s, k.done, k.last - k.done)
+        meet_instant(m, s, s.theta, 1)
         return
     s.counters[TL_C_FALLBACKS] += 1
     s.counters[TL_C_STEEP] += s.unsolved

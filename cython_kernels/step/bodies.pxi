@@ -7,7 +7,7 @@
 # which is turned into the axes of the body by a quaternion q (from the body to the world). With rotation matrix R,
 # R' = R [omega x] is solved by R exp([theta x]), theta = int omega dt + dt^2/12 omega0 x omega1 (Magnus, order 4).
 #
-# Needs: forces.pxi (input_at), gather.
+# Equations: (66).
 
 cdef inline void cross(const double* a, const double* b, double* c) noexcept nogil:
     c[0] = a[1] * b[2] - a[2] * b[1]

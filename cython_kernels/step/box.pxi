@@ -1,6 +1,6 @@
 # The boxed problem of one instant or interval: who takes part, within which limits, and what the others do to it.
-# Needs: step_imports.pxi, gather.
-
+#
+# Equations: (38).
 
 cdef struct tl_box:
     int32_t nc             # candidates
@@ -73,65 +73,6 @@ cdef inline int32_t blocked(const tl_model* m, const tl_state* s, int32_t i) noe
     return (FORWARD if m.fr[i].fwd == BLOCKED else 0) | (BACKWARD if m.fr[i].bwd == BLOCKED else 0)
 
 
-cdef inline void add_along(const tl_model* m, int32_t k, double f, double* g) noexcept nogil:
-    """g += f times row k."""
-    cdef int32_t q
-    for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
-        g[m.row_idx[q]] += m.row_val[q] * f
-
-
-cdef void responses(const tl_model* m, tl_state* s, const tl_box* box, const double* P) noexcept nogil:
-    """box.W from an inverse P (n, n) of the inertia: responses of the slips along rows (nc) to torques along them."""
-    cdef int32_t c, d, i, q, n = TL_N(m), nc = box.nc
-    cdef double* col = s.us
-    for d in range(nc):
-        for i in range(n):
-            col[i] = 0.0
-        for q in range(m.row_ptr[box.rows[d]], m.row_ptr[box.rows[d] + 1]):
-            axpy(m.row_val[q], P + m.row_idx[q] * n, col, 0, n)
-        for c in range(d + 1):
-            box.W[c * nc + d] = row_dot(m, box.rows[c], col)
-            box.W[d * nc + c] = box.W[c * nc + d]
-
-
-cdef inline void hold_instant(const tl_model* m, tl_state* s, const tl_pattern* p, const double* f, double* a) noexcept nogil:
-    """Accelerations a now from the force f with the elements of pattern p held and the driven flanges moved."""
-    cdef int32_t i, n = TL_N(m)
-    if TL_ND(m) + TL_NVG(m) == 0 and n <= TL_FORMED:
-        pattern_matvec(p.T0, lanes(n + TL_NF(m)), n, f, s.both)
-        for i in range(n):
-            a[i] = s.both[i]
-        return
-    if TL_ND(m) + TL_NVG(m) == 0:
-        hold_now(m, p, f, a)
-        return
-    for i in range(n):
-        s.us[i] = f[i] - dot(m.M + i * n, s.ad, 0, n)
-    hold_now(m, p, s.us, a)
-    for i in range(n):
-        a[i] += s.ad[i]
-
-
-cdef inline void held_instant(const tl_model* m, tl_state* s, const tl_pattern* p, const double* f, const double* a,
-                       double* tau) noexcept nogil:
-    """Torques tau (nf) that hold the elements of pattern p while f accelerates with a; of the others 0 or as they were.
-    After hold_instant."""
-    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
-    cdef double miss
-    if TL_ND(m) + TL_NVG(m) == 0:
-        if n <= TL_FORMED:
-            for i in range(nf):
-                tau[i] = s.both[n + i]
-        else:
-            held_torques(m, s, m.M, f, a, tau)
-        return
-    for i in range(nf):
-        tau[i] = 0.0
-    for j in range(n):
-        miss = dot(m.M + j * n, a, 0, n) - f[j]
-        axpy(miss, p.Tn + j * nf, tau, 0, nf)
-
-
 cdef void find_slips(tl_box* box) noexcept nogil:
     """box.y = W tau + b; 0 where it is rounding."""
     cdef int32_t c, d, nc = box.nc
@@ -152,12 +93,15 @@ cdef inline void count_pivots(tl_state* s, int32_t pivots) noexcept nogil:
         s.counters[TL_C_PIVOTS_MAX] = pivots
 
 
-cdef inline void forget_history(const tl_model* m, tl_state* s) noexcept nogil:
-    """The slope of the acceleration is not that of what follows."""
-    cdef int32_t i
-    s.hist[0] = 0
-    for i in range(TL_N(m)):
-        s.now.hs1[i] = 0.0
-    if m.order == 4:
-        for i in range(TL_N(m)):
-            s.hs2[i] = 0.0
+cdef void responses(const tl_model* m, tl_state* s, const tl_box* box, const double* P) noexcept nogil:
+    """box.W from an inverse P (n, n) of the inertia: responses of the slips along rows (nc) to torques along them."""
+    cdef int32_t c, d, i, q, n = TL_N(m), nc = box.nc
+    cdef double* col = s.us
+    for d in range(nc):
+        for i in range(n):
+            col[i] = 0.0
+        for q in range(m.row_ptr[box.rows[d]], m.row_ptr[box.rows[d] + 1]):
+            axpy(m.row_val[q], P + m.row_idx[q] * n, col, 0, n)
+        for c in range(d + 1):
+            box.W[c * nc + d] = row_dot(m, box.rows[c], col)
+            box.W[d * nc + c] = box.W[c * nc + d]

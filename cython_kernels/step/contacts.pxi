@@ -11,7 +11,17 @@
 # Hard stops (lo <= phi <= hi) are met where the way to one of their ends ends; they are numbered after the contacts here.
 # At an end a stop is a friction element that holds one way (box.pxi: blocked).
 #
-# Needs: model/laws.pxd, accept.pxi (work4, twice_mean, at), events.pxi (TOL_R, poly_at, happens), impact.pxi (stop_blocked).
+# Equations: (54).
+
+cdef inline double lin_law(const tl_model* m, int32_t i, double q, double w) noexcept nogil:
+    """Torque of compliance i at the angle q and the speed w of its row: c*(q - phi0) + d*w."""
+    return m.lin[i].c * (q - m.lin[i].phi0) + m.lin[i].d * w
+
+
+cdef inline double lin_force(const tl_model* m, int32_t i, const double* z, const double* u) noexcept nogil:
+    """The same at angles z and speeds u."""
+    return lin_law(m, i, lin_dot(m, i, z) + m.row_off[TL_LIN_ROW(m, i)], lin_dot(m, i, u))
+
 
 cdef inline void subtract_contacts(const tl_model* m, const tl_state* s, const double* z, const double* u,
                                    double* F, int32_t law) noexcept nogil:
@@ -22,6 +32,16 @@ cdef inline void subtract_contacts(const tl_model* m, const tl_state* s, const d
             continue
         k = m.con[i].row
         F[k] += contact_force(m, s, i, row_dot(m, k, z) + m.row_off[k], row_dot(m, k, u))
+
+
+cdef inline void subtract_compliances(const tl_model* m, const tl_state* s, const double* z, const double* u,
+                               double* F, int32_t law) noexcept nogil:
+    """F[row] -= torque of each compliance. law 0: of contacts with an exponent nothing, solve_gaps finds it."""
+    cdef int32_t i
+    for i in range(TL_NLIN(m)):
+        F[TL_LIN_ROW(m, i)] -= lin_force(m, i, z, u)
+    if TL_NCON(m) > 0:
+        subtract_contacts(m, s, z, u, F, law)
 
 
 cdef inline int64_t regime_at(const tl_model* m, int32_t i, double phi, double w) noexcept nogil:
@@ -96,44 +116,10 @@ cdef void find_ends(const tl_model* m, tl_state* s) noexcept nogil:
         stop_limits(m, s, j)
 
 
-cdef void reach_ends(const tl_model* m, tl_state* s, double x) noexcept nogil:
-    """Stops reached at the fraction x of the trial: plastic impacts, until nothing moves beyond an end any more."""
-    cdef int32_t i, j, hit = 0
-    for j in range(TL_NST(m)):
-        if s.contact_x[TL_NCON(m) + j] <= x + AT_ONCE:
-            s.at_end[j] = s.contact_next[TL_NCON(m) + j]
-            stop_limits(m, s, j)
-            hit = 1
-    if hit:
-        for i in range(TL_NF(m) + 1):
-            if not stop_blocked(m, s):
-                break
-
-
 cdef enum:
     SAMPLES = 8            # points of a step at which the ends of a regime are looked for before the root is refined
     RISES = 30             # halvings of such a part in which a margin that starts at 0 is looked for above it
     REFINEMENTS = 80       # chords, every third a halving: 26 of these and the chords come down to ROOT_WIDTH
-
-
-cdef void row_polynomial(const tl_model* m, const tl_state* s, int32_t k, double* p, double* v) noexcept nogil:
-    """Angle p (5 coefficients) and speed v (4) of row k over the fraction of the trial."""
-    along_row(m, s, k, row_dot(m, k, s.now.u), row_dot(m, k, s.now.a), p, v)
-
-
-cdef inline void along_row(const tl_model* m, const tl_state* s, int32_t k, double speed, double rate, double* p,
-                           double* v) noexcept nogil:
-    """row_polynomial from the speed and the acceleration of the row at the start."""
-    cdef double h = s.h, s1 = row_dot(m, k, s.end.hs1), s2 = row_dot(m, k, s.s2) if s.four else 0.0
-    v[0] = speed
-    v[1] = h * rate
-    v[2] = 0.5 * h * s1
-    v[3] = h * s2 / 3.0
-    p[0] = row_angle(m, s, k)
-    p[1] = h * v[0]
-    p[2] = 0.5 * h * v[1]
-    p[3] = h * v[2] / 3.0
-    p[4] = 0.25 * h * v[3]
 
 
 cdef inline double way_to_end(const tl_model* m, const tl_state* s, int32_t j, int32_t which, double phi) noexcept nogil:

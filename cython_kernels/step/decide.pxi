@@ -1,7 +1,6 @@
 # Which elements stick and which slide from here on: the boxed problem over a short look-ahead, and what follows from it.
 #
-# Needs: box.pxi, losses.pxi, driven.pxi (drive_stages), stages.pxi (reactions_of), contacts.pxi, trial.pxi (subtract_compliances),
-# settle.pxi, other_length.pxi (pattern_now), locks (boxed_solve).
+# Equations: (38) to (40).
 
 cdef extern from *:
     """
@@ -31,16 +30,6 @@ cdef inline int32_t likely_side(const tl_state* s, int32_t i) noexcept nogil:
     if fabs(s.now.tau[i]) <= TORQUE_ROUNDING:
         return 0
     return 1 if s.now.tau[i] >= REACHED * s.now.lim_b[i] else (-1 if -s.now.tau[i] >= REACHED * s.now.lim_f[i] else 0)
-
-
-cdef const double* free_inverse(const tl_model* m, tl_state* s, double ahead) noexcept nogil:
-    """M^-1 with the bilateral elements held (all others have a mode that is not 0); s.ad: what they are driven with `ahead`
-    (of h) after now."""
-    if TL_ND(m) + TL_NVG(m) == 0:
-        return m.Minv
-    s.pat = pattern_now(m, s)
-    drive_stages(m, s, 0, ahead)
-    return s.pat.P0
 
 
 cdef void free_motion(const tl_model* m, tl_state* s, tl_box* box) noexcept nogil:
@@ -74,11 +63,6 @@ cdef void free_motion(const tl_model* m, tl_state* s, tl_box* box) noexcept nogi
 cdef inline double leftover(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
     """Acceleration that would remove what is left of the slip of element i at rest within the longest look-ahead."""
     return s.now.w[m.fr[i].row] / (LONGEST_LOOK * m.h)
-
-
-cdef inline int32_t logged_mode(const tl_state* s, int32_t i) noexcept nogil:
-    """Mode as the log has it: an element at its limit that others hold at rest has not begun to slide."""
-    return 0 if s.tied[i] else <int32_t>s.mode[i]
 
 
 cdef inline void forces_alone(const tl_model* m, tl_state* s, double ahead) noexcept nogil:

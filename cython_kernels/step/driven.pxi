@@ -1,13 +1,12 @@
 # Bilateral elements: driven flanges (prescribed motion) and gears of variable ratio. They are always held, their slip
 # follows a prescribed acceleration: with B_s^+ the pseudo-inverse of the held rows, a = B_s^+ alpha + (free part).
 #
-# Needs: forces.pxi (input_at), gather, stages.pxi (stage_theta); locks (pattern_of, set_ratio_rows).
+# Equations: none: section 12, driven motions.
 
 cdef double BESSEL_A = 1.3617     # Bessel filter of second order (damping 0.866), as in Modelica
 cdef double BESSEL_B = 0.6180
-#: of a speed, or of 1 rad/s or m/s: drift of a held motion that is taken out, and beyond which it is a jump
+#: of a speed, or of 1 rad/s or m/s: drift of a held motion that is taken out
 cdef double DRIFT = 1e-13
-cdef double JUMP = 1e-9
 
 
 cdef inline double slip_of(const tl_model* m, const tl_state* s, int32_t i, const double* u) noexcept nogil:
@@ -202,34 +201,6 @@ cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept 
     return jump
 
 
-cdef int32_t ready_bilateral(const tl_model* m, tl_state* s) noexcept nogil:
-    """At the start of a step: ratios of now, all bilateral elements held, flanges at their references. 1 after a jump."""
-    cdef int32_t i, new = 0
-    if moving(m):
-        new = ratios_now(m, s, 0.0)
-        take_ratios(m, s)
-    elif TL_NVG(m) > 0 and set_ratios(m, s):
-        set_ratio_rows(m, s)
-        new = 1
-    for i in range(TL_NF(m)):
-        if m.fr[i].src == BILATERAL and s.mode[i] != MODE_STUCK:
-            s.mode[i] = MODE_STUCK
-            s.pressed[i] = 1
-            new = 1
-    if new:
-        s.pat = pattern_of(m, s)
-    if not moving(m):
-        return hold_driven(m, s, 0.0) | new
-    if s.fresh[0]:
-        meet_ratios(m, s, 0.0)
-    new |= hold_driven(m, s, 0.0)
-    if new:
-        forget_history(m, s)
-    elif not s.held:
-        renew_instant(m, s)
-    return new
-
-
 cdef void driven_books(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """Work of the drivers up to the fraction x of a trial of two points, as heat of opposite sign; before the state is
     replaced."""
@@ -240,39 +211,20 @@ cdef void driven_books(const tl_model* m, tl_state* s, double x) noexcept nogil:
         s.e_fr[i] -= work2(0.25 * x * s.h, x, s.now.w[k], row_dot(m, k, s.end.u), s.now.tau[i], s.end.tau[i])
 
 
-cdef int32_t set_ratios(const tl_model* m, tl_state* s) noexcept nogil:
-    """Ratios of the variable gears at the end of this step and their rates; 1 when the speeds do not fit any more (a
-    stepped ratio) and must be projected."""
-    cdef int32_t d, changed = 0, hint = 0
-    cdef double i0, i1, v, slope
-    for d in range(TL_NVG(m)):
-        if m.vg[d].kind == RATIO_SPEED:
-            v = row_dot(m, m.vg[d].row_a, s.now.u)
-            choose_piece(m, s, d, 0.0)
-            i0 = ratio_on(&s.vg_now[d], fabs(v))
-            slope = s.vg_now[d].slope * (1.0 if v >= 0.0 else -1.0) * row_dot(m, m.vg[d].row_a, s.now.a)
-            i1 = i0 + m.h * slope
-        else:
-            i0 = input_at(m, s, m.vg[d].input, 0.0)
-            i1 = input_at(m, s, m.vg[d].input, 1.0)
-            if m.vg[d].kind == RATIO_CURVE:
-                i0 = table1(&m.tab1[m.vg[d].tab], i0, &hint)
-                i1 = table1(&m.tab1[m.vg[d].tab], i1, &hint)
-        s.vg_rate[d] = (i1 - i0) * m.inv_h
-        s.vg_next[d] = i1
-        if fabs(i0 - s.ratio[d]) > JUMP * (fabs(i0) + fabs(s.ratio[d])) or s.fresh[0]:
-            s.ratio[d] = i0
-            changed = 1
-    return changed
+cdef void meet_ratios(const tl_model* m, tl_state* s, double theta) noexcept nogil:
+    """Rows of the ratios of this instant, speeds that fit them. The ratio over a speed follows what that changes."""
+    cdef int32_t it
+    for it in range(MEETINGS):
+        ratios_now(m, s, theta)
+        take_ratios(m, s)
+        hold_driven(m, s, theta)
 
 
-cdef void next_ratios(const tl_model* m, tl_state* s) noexcept nogil:
-    """The rows of the end of the step, where the accelerations of the trial are found."""
-    cdef int32_t d, moved = 0
-    for d in range(TL_NVG(m)):
-        if s.vg_next[d] != s.ratio[d]:
-            s.ratio[d] = s.vg_next[d]
-            moved = 1
-    if moved:
-        set_ratio_rows(m, s)
-        s.pat = pattern_of(m, s)
+cdef const double* free_inverse(const tl_model* m, tl_state* s, double ahead) noexcept nogil:
+    """M^-1 with the bilateral elements held (all others have a mode that is not 0); s.ad: what they are driven with `ahead`
+    (of h) after now."""
+    if TL_ND(m) + TL_NVG(m) == 0:
+        return m.Minv
+    s.pat = pattern_now(m, s)
+    drive_stages(m, s, 0, ahead)
+    return s.pat.P0

@@ -13,7 +13,7 @@
 # Rounds of Newton's method; where the torque falls with the speed so fast that a tangent leads away, those of the chord from
 # standstill, which is a damper and brings the speed down to a solution from above, then tangents again.
 #
-# Needs: joints_solve.pxi (row_responses, answer_forces), forces.pxi (eddy_torque), stages.pxi, accept.pxi (work_on).
+# Equations: (65).
 
 cdef enum:
     EDDY_ROUNDS = 40       # 2 to 4 are usual

@@ -17,7 +17,7 @@
 # which is exact for forces that are constant or (three points) linear in the step, whatever z; for smooth forces it is wrong by the
 # order of the step in the mode alone, which is M-orthogonal to the rest.
 #
-# Needs: model/excess.pxd. Models with springs or dampers that the step does not resolve (stiff_cut) only.
+# Equations: (50), (51).
 
 #: relative: an excess with more kinetic energy in the modes of another lock pattern than it had is none of them, and is forgotten:
 #: these modes are not orthogonal, and an excess that goes to and fro between two patterns would grow

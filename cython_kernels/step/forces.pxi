@@ -1,30 +1,7 @@
-# Forces of all elements at one instant. Included by the generic kernel and by every precompiled topology: sizes come from
-# TL_N(m), TL_NF(m) ... which are fields of the model in the one and constants in the other; the arithmetic is the same
-# line by line, so results are bit-identical.
+# Forces of all elements at one instant, at the row speeds and the fraction of the step given. Sizes are TL_N(m), TL_NF(m) ...:
+# fields of the model in the generic step, constants in a precompiled one. The arithmetic is the same, so results are equal to the bit.
 #
-# Needs: step_imports.pxi, gather, joints.pxi, poses.pxi, model/tables.pxd; includes pressures.pxi, bodies.pxi, joints.pxi.
-
-cdef double UNLIMITED = 1e301          # stands for an unlimited torque; finite, so that interpolation stays finite
-
-
-cdef inline double input_at(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
-    """Input i at the fraction theta of the step: held, or the quadratic through its start, middle and end."""
-    cdef int32_t nin = TL_NIN(m)
-    if s.held:
-        return s.inp[i]
-    return s.in_c[i] + theta * (s.in_c[nin + i] + theta * s.in_c[2 * nin + i])
-
-
-include "pressures.pxi"
-include "bodies.pxi"
-include "joints.pxi"
-
-
-cdef inline double temperature(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
-    """Temperature of node i at the fraction theta of the step: parabola from its start, or from the last event in it."""
-    cdef double dt = (theta - s.T_theta) * m.h
-    return s.T[i] + dt * (s.T_rate[i] + 0.5 * dt * s.T_curve[i])
-
+# Equations: (7): the forces g.
 
 cdef inline double eddy_nominal(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
     """Speed of the greatest torque of an eddy-current brake: w_nominal (1 + alpha (T - T_ref))."""
@@ -188,91 +165,6 @@ cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double t
         j += 6 * TL_NBO(m)
     if TL_NJO(m) > 0:
         joint_ports(m, s, e, theta, port + j)
-
-
-cdef inline double normal_force(const tl_model* m, const tl_state* s, tl_cvec p, double theta, int32_t i, int32_t source,
-                                int32_t index) noexcept nogil:
-    """Normal force of friction element i before it is clipped at 0; source, index: as of `capacity`."""
-    if source == ACTUATED:
-        return m.fr[i].ga * (p[index] - m.fr[i].pret)
-    if source == CONSTANT:
-        return m.fr[i].gain
-    return m.fr[i].gain * input_at(m, s, index, theta)
-
-
-cdef inline int32_t stays_open(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i) noexcept nogil:
-    """1 when element i, which acts both ways, is not pressed, and e says so already: `capacity` would not change it."""
-    return not s.pressed[i] and e.cap_f[i] == 0.0 and e.lim_b[i] == 0.0 and e.lim_f[i] == m.fr[i].hold and not s.mode[i] & 1
-
-
-cdef inline int32_t slips(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
-    """1 when the capacity of element i follows its slip."""
-    return s.mode[i] != MODE_STUCK and s.pressed[i] and not m.fr[i].fixed and m.fr[i].mu >= 0
-
-
-cdef inline double slipping_capacity(const tl_model* m, tl_state* s, double w, double fn, tl_eval* e, int32_t* hint,
-                                     int32_t i, int32_t row, int32_t both) noexcept nogil:
-    """Sliding capacity of element i, pressed with fn, at the slip w; says whether it is steep there, and acts."""
-    cdef int64_t mode = s.mode[i]
-    cdef double c = m.fr[i].cgeo * fn
-    # beyond the end of the slip (a trial only) mu stays that of standstill
-    w = w * mode if mode != MODE_FREE else fabs(w)
-    e.steep[i] = 0
-    if m.fr[i].dmu * c * m.fr[i].stiff > 1.0 and (w < m.fr[i].w_steep or fabs(s.now.w[row]) < m.fr[i].w_steep):
-        if both or (m.fr[i].fwd if mode == MODE_FORWARD else m.fr[i].bwd) == 1:
-            e.steep[i] = 1
-            s.stiff = 1
-    return c * table1(&m.tab1[m.fr[i].mu], w, hint + i)
-
-
-cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, double theta, tl_eval* e, int32_t* hint,
-                          int32_t i, int32_t row, int32_t source, int32_t index, int32_t both) noexcept nogil:
-    """Normal force -> sliding capacity cgeo*mu(|w|)*fn and static limit peak*cgeo*mu(0)*fn of friction element i.
-
-    row, source, index, both: its row, where the normal force comes from, which input or actuator, whether it acts both ways; constants
-    in a precompiled step.
-    """
-    cdef double c, lim, fn = normal_force(m, s, p, theta, i, source, index)
-    e.raw[i] = fn
-    if s.pressed[i]:
-        # a normal force that vanishes within the trial is followed below 0, so that it is 0 at the cut and the polynomials
-        # on both sides of the event stay smooth
-        lim = m.fr[i].lim * fn
-        c = m.fr[i].cap0 * fn if s.mode[i] == MODE_STUCK or m.fr[i].mu < 0 else slipping_capacity(m, s, w, fn, e, hint, i, row, both)
-        e.cap_f[i] = c
-        e.cap_b[i] = c
-        e.lim_f[i] = lim
-        e.lim_b[i] = lim
-    elif e.cap_f[i] != 0.0 or e.lim_b[i] != 0.0 or e.lim_f[i] != m.fr[i].hold or s.mode[i] & 1:
-        e.cap_f[i] = 0.0
-        e.cap_b[i] = 0.0
-        e.lim_f[i] = m.fr[i].hold
-        e.lim_b[i] = 0.0
-        e.steep[i] = 0
-    if not both:
-        if m.fr[i].fwd != CAPPED:
-            e.cap_f[i] = 0.0
-            e.lim_f[i] = UNLIMITED if m.fr[i].fwd == BLOCKED else 0.0
-        if m.fr[i].bwd != CAPPED:
-            e.cap_b[i] = 0.0
-            e.lim_b[i] = UNLIMITED if m.fr[i].bwd == BLOCKED else 0.0
-
-
-cdef inline double sliding_torque(const tl_state* s, const tl_eval* e, int32_t i) noexcept nogil:
-    """Torque of element i that slides, or is tied: at its static limit, but held at rest by others."""
-    if s.ties and s.tied[i]:
-        return -e.lim_f[i] if s.mode[i] == MODE_FORWARD else e.lim_b[i]
-    return -e.cap_f[i] if s.mode[i] == MODE_FORWARD else e.cap_b[i]
-
-
-cdef inline void slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F, int32_t i, int32_t row) noexcept nogil:
-    """Sliding force of element i onto its row; 0 when it sticks or is free."""
-    cdef int64_t mode = s.mode[i]
-    cdef double t = 0.0
-    if mode & 1:
-        t = sliding_torque(s, e, i)
-        F[row] += t
-    e.tau[i] = t
 
 
 cdef inline void assemble(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:

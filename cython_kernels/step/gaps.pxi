@@ -1,4 +1,4 @@
-# Contacts with an exponent, c x^n (Hertz: 3/2): solved for together with the accelerations, while the matrices stay constant.
+# Contacts with an exponent, c x^n (Hertz: 3/2), are solved for together with the accelerations, while the matrices stay constant.
 #
 # They have no part in the matrices of the lock patterns. Deflections x and speeds w of their rows at the stages answer the
 # forces F along them by what the pattern says, x = x* + H F, and F follows x and w by the law: a small problem, found by
@@ -16,14 +16,14 @@
 # found again from the law (restore_law).
 # The impulse step takes dV/dx at its end, which for a convex V never gives energy (press_gaps).
 #
-# Needs: joints.pxi (predicted), joints_solve.pxi (row_responses, answer_forces), contacts.pxi, accept.pxi (work4, tl_balance),
-# impulse.pxi, settle.pxi.
+# Equations: (55).
 
 cdef enum:
     GAP_ROUNDS = 60        # 2 to 5 are usual; far above what is resolved each takes 1/n off
     PRESS_ROUNDS = 60      # of the impulse step
     PRESS_FREELY = 12
     DEPTH_ROUNDS = 100     # of one side alone
+
 
 #: of the force: what is left of the law is rounding
 cdef double GAP_TOL = 1e-13
@@ -153,6 +153,19 @@ cdef void solve_gaps(const tl_model* m, tl_state* s, int32_t stages) noexcept no
     release(s, here)
 
 
+cdef struct tl_balance:
+    double turned          # sum of the absolute energies, J
+    double made            # energy that contacts with an exponent give beyond what their potential loses
+
+
+cdef void turned_along(const tl_model* m, const tl_state* s, int32_t k, double c, double d,
+                       tl_balance* b) noexcept nogil:
+    """Adds what a spring c with a damper d along row k turns over in a trial of three points."""
+    cdef double h = s.h, w0 = row_dot(m, k, s.now.u), wm = row_dot(m, k, s.um), w1 = row_dot(m, k, s.end.u)
+    cdef double q0 = row_dot(m, k, s.now.z) + m.row_off[k], dq = h * (w0 + 4.0 * wm + w1) / 6.0
+    b.turned += fabs(c * dq * q0) + c * dq * dq + d * h * (w0 * w0 + 4.0 * wm * wm + w1 * w1) / 6.0
+
+
 cdef void gap_balance(const tl_model* m, const tl_state* s, int32_t i, tl_balance* b) noexcept nogil:
     """Adds contact i over a trial of three points: what its elastic energy gives beyond what it loses, of all that is
     turned over, the energy of motion along its row included."""
@@ -177,112 +190,4 @@ cdef void gap_balance(const tl_model* m, const tl_state* s, int32_t i, tl_balanc
         b.turned += 0.5 * w0 * w0 / inverse
 
 
-cdef void restore_law(const tl_model* m, tl_state* s, double end) noexcept nogil:
-    """After trials of two points: accelerations and torques of the instant at the fraction `end` by the law. (Those of the
-    trial make the means right.)"""
-    cdef int32_t i, found = TL_NJO(m) + TL_NED(m) > 0
-    for i in range(TL_NCON(m)):
-        found |= pressing(m, s, i)
-    s.theta = end
-    for i in range(TL_NJO(m)):
-        joint_now(m, s, i, end)
-    for i in range(TL_NED(m)):
-        s.now.port[first_eddy(m) + i] = eddy_torque(m, s, i, s.now.w[m.ed[i].row], end)
-    if found:
-        list_modes(m, s)
-        settle(m, s)
-
-
 # In the impulse step a side is a row with the law N = k x1 - q, linear about a depth that is found by rounds.
-
-cdef struct tl_press:
-    double* soft           # (nc) what it adds to W
-    double* shift          # (nc) and to b
-    double* y              # (nc) depth it is linear about
-
-
-cdef void press_gap(const tl_model* m, tl_state* s, tl_box* box, int32_t c, double dt, double y,
-                    tl_press* p) noexcept nogil:
-    """Candidate c with its law linear about the depth y."""
-    cdef double sgn, x0, k, q, slope, scale = 2.0 / (dt * dt)
-    cdef int32_t i = contact_of(m, box.cand[c], &sgn), nc = box.nc
-    box.W[c * nc + c] -= p.soft[c]
-    box.b[c] -= p.shift[c]
-    y = y if y > 0.0 else 0.0
-    x0 = depth(m, i, sgn, row_angle(m, s, box.rows[c]))
-    slope = deflection_slope(m, i, y)
-    k = slope + (m.con[i].d / dt if x0 > 0.0 else 0.0)
-    q = slope * y - deflection_force(m, i, y) + (m.con[i].d / dt * x0 if x0 > 0.0 else 0.0)
-    if k * box.W[c * nc + c] < GAP_SOFT * scale:
-        k = GAP_SOFT * scale / box.W[c * nc + c]
-    p.y[c] = y
-    p.soft[c] = scale / k
-    p.shift[c] = sgn * scale * (x0 - q / k)
-    box.W[c * nc + c] += p.soft[c]
-    box.b[c] += p.shift[c]
-
-
-cdef double pressed_to(const tl_model* m, const tl_state* s, const tl_box* box, int32_t c, double dt,
-                       const tl_press* p) noexcept nogil:
-    """Depth at the end of side c by its law, with all others as they push now: x1 + dt^2/2 W N(x1) = x1 without it."""
-    cdef double sgn, x0, x1, more, step, damping, soft, acc = box.b[c] - p.shift[c]
-    cdef int32_t d, it, i = contact_of(m, box.cand[c], &sgn)
-    for d in range(box.nc):
-        if d != c:
-            acc += box.W[c * box.nc + d] * box.tau[d]
-    x0 = depth(m, i, sgn, row_angle(m, s, box.rows[c]))
-    soft = 0.5 * dt * dt * (box.W[c * box.nc + c] - p.soft[c])
-    damping = m.con[i].d / dt if x0 > 0.0 else 0.0
-    x1 = x0 + sgn * 0.5 * dt * dt * acc
-    more = x1
-    for it in range(DEPTH_ROUNDS):
-        if x1 <= 0.0:
-            return 0.0
-        step = (x1 - more + soft * (deflection_force(m, i, x1) + damping * (x1 - x0))) / (
-            1.0 + soft * (deflection_slope(m, i, x1) + damping))
-        x1 -= step
-        if fabs(step) <= DEPTH_TOL * x1:
-            break
-    return x1
-
-
-cdef void press_gaps(const tl_model* m, tl_state* s, tl_box* box, double dt) noexcept nogil:
-    """impulse_problem with the curved contacts: linear about the depth they come to."""
-    cdef int32_t c, it, again, nc = box.nc
-    cdef double x1
-    cdef int64_t here = mark(s)
-    cdef tl_press p
-    p.soft = scratch(s, nc)
-    p.shift = scratch(s, nc)
-    p.y = scratch(s, nc)
-    for c in range(nc):
-        p.soft[c] = 0.0
-        p.shift[c] = 0.0
-        box.tau[c] = 0.0
-    for c in range(nc):
-        if of_curved(m, box, c):
-            press_gap(m, s, box, c, dt, pressed_to(m, s, box, c, dt, &p), &p)
-    for it in range(PRESS_ROUNDS):
-        impulse_problem(m, s, box, dt)
-        again = 0
-        for c in range(nc):
-            if of_curved(m, box, c):
-                x1 = pressed_to(m, s, box, c, dt, &p)
-                if fabs(x1 - p.y[c]) > PRESS_TOL * larger(x1, p.y[c]) and (x1 > 0.0 or box.tau[c] != 0.0):
-                    # of two that press on each other in turn: half the way
-                    press_gap(m, s, box, c, dt, x1 if it < PRESS_FREELY else 0.5 * (x1 + p.y[c]), &p)
-                    again = 1
-        if not again:
-            break
-    s.counters[TL_C_STEEP] += again
-    release(s, here)
-
-
-cdef inline int32_t of_curved(const tl_model* m, const tl_box* box, int32_t c) noexcept nogil:
-    """1 when candidate c is a side of a curved contact."""
-    cdef double sgn
-    cdef int32_t i = 0
-    if box.cand[c] >= 0:
-        return 0
-    i = contact_of(m, box.cand[c], &sgn)
-    return i < TL_NCON(m) and curved(m, i)

@@ -1,6 +1,3 @@
-"""The step for any driveline: sizes are read from the model. See advance.pxi for the method."""
+"""The step for any driveline: sizes are read from the model. order.pxi has its files, advance.pxi the method."""
 
-include "step_imports.pxi"
-include "gather_generic.pxi"
-include "forces.pxi"
-include "advance.pxi"
+include "order.pxi"

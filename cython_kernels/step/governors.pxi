@@ -6,7 +6,7 @@
 # the method, in between by its polynomial. The limits are followed as regimes: what has left its range is held at the limit,
 # and where a regime ends is an event. Torque and integral are continuous there.
 #
-# Needs: contacts.pxi (along_row), events.pxi (TOL_R, happens, sooner), accept.pxi (angle_at), model/lobatto.pxd.
+# Equations: (69).
 
 cdef enum:
     HALVINGS = 52          # of halvings: down to the rounding of a fraction

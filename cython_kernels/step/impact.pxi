@@ -1,9 +1,11 @@
 # Impacts: what moves a way it is blocked (a free wheel after a jump, a stop that has just been reached) is brought to rest
-# at once, as plastic impacts are. Needs: box.pxi, driven.pxi.
+# at once, as plastic impacts are.
 #
 #     M (u+ - u-) = B^T L,    r+ = B u+,    L pushes back only, r+ does not go the blocked way, L r+ = 0
 #
 # (Moreau). It conserves momentum and takes energy out. Friction of finite capacity has no impulse in no time.
+#
+# Equations: (41), (42).
 
 cdef int32_t find_impacts(const tl_model* m, tl_state* s, tl_box* box) noexcept nogil:
     """Candidates: what is blocked and does not move away. 1 when one of them moves the blocked way."""
@@ -83,3 +85,17 @@ cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
         s.mode[i] = s.before[i]
     release(s, here)
     return 1
+
+
+cdef void reach_ends(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """Stops reached at the fraction x of the trial: plastic impacts, until nothing moves beyond an end any more."""
+    cdef int32_t i, j, hit = 0
+    for j in range(TL_NST(m)):
+        if s.contact_x[TL_NCON(m) + j] <= x + AT_ONCE:
+            s.at_end[j] = s.contact_next[TL_NCON(m) + j]
+            stop_limits(m, s, j)
+            hit = 1
+    if hit:
+        for i in range(TL_NF(m) + 1):
+            if not stop_blocked(m, s):
+                break

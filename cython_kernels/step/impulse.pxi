@@ -8,23 +8,24 @@
 #     r0 > 0:  -cap <= tau <= 0, r1 >= 0 at -cap, r1 = 0 between, r1 <= 0 at 0        (r0 < 0 likewise)
 #     N = max(0, (c + d/dt) x1 - d/dt max(0, x0))
 #
-# which is one boxed problem with a positive definite matrix. The works are force times mean speed times dt, they close to
-# rounding; tau (r0 + r1) <= 0 and N (x1 - x0) >= the rise of c/2 max(0, x)^2, so neither gives energy, however long dt is.
+# which is one boxed problem with a semidefinite matrix (definite with the shift of locks.pxd). The works are force times mean speed
+# times dt and close to rounding. Of a solution tau (r0 + r1) <= 0 and N (x1 - x0) >= the rise of c/2 max(0, x)^2, so neither gives
+# energy, however long dt is; an element whose work is positive because the problem was not solved to the end is left without
+# torque (impulse_problem). Engines and other forces that depend on time or speed do the work f v dt of the start of the interval.
 # First order. Slips beyond zero go on without friction: they are met again at the end of the interval. Models with joint shafts
 # are without it (end_in_one, advance.pxi).
 #
 # J. J. Moreau, Unilateral contact and dry friction in finite freedom dynamics, in: Nonsmooth Mechanics and Applications, CISM
 # 302, Springer 1988. The boxed problem: J. J. Judice, F. M. Pires 1994 (locks.pyx).
 #
-# Needs: box.pxi, contacts.pxi, losses.pxi, driven.pxi, bodies.pxi, forces.pxi, trial.pxi (lin_force),
-# advance.pxi (meet_instant).
+# Equations: (46) to (48).
 
 #: rad/s or m/s: a slip brought to rest that the shift of the boxed problem has let creep
 cdef double CREEP = 1e-6
 
 
 cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part) noexcept nogil:
-    """Advance by part*h from the fraction `done` of the step, then find the modes of the instant reached."""
+    """Advance by part*h from the fraction `done` of the step; the modes of the instant reached are the caller's to find."""
     cdef int32_t i
     cdef double dt = part * m.h
     cdef int64_t here = mark(s)
@@ -58,7 +59,6 @@ cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part)
     forget_history(m, s)
     for i in range(TL_NF(m)):
         s.mode[i] = s.before[i]
-    meet_instant(m, s, s.theta, 1)
 
 
 cdef void jam(const tl_model* m, tl_state* s) noexcept nogil:
@@ -335,3 +335,96 @@ cdef void come_to_rest(const tl_model* m, tl_state* s, const tl_box* box) noexce
     if hit >= 0:
         lost -= kinetic_energy(m, s)
         s.e_fr[hit] += lost if lost > 0.0 else 0.0
+
+
+cdef struct tl_press:
+    double* soft           # (nc) what it adds to W
+    double* shift          # (nc) and to b
+    double* y              # (nc) depth it is linear about
+
+
+cdef void press_gap(const tl_model* m, tl_state* s, tl_box* box, int32_t c, double dt, double y,
+                    tl_press* p) noexcept nogil:
+    """Candidate c with its law linear about the depth y."""
+    cdef double sgn, x0, k, q, slope, scale = 2.0 / (dt * dt)
+    cdef int32_t i = contact_of(m, box.cand[c], &sgn), nc = box.nc
+    box.W[c * nc + c] -= p.soft[c]
+    box.b[c] -= p.shift[c]
+    y = y if y > 0.0 else 0.0
+    x0 = depth(m, i, sgn, row_angle(m, s, box.rows[c]))
+    slope = deflection_slope(m, i, y)
+    k = slope + (m.con[i].d / dt if x0 > 0.0 else 0.0)
+    q = slope * y - deflection_force(m, i, y) + (m.con[i].d / dt * x0 if x0 > 0.0 else 0.0)
+    if k * box.W[c * nc + c] < GAP_SOFT * scale:
+        k = GAP_SOFT * scale / box.W[c * nc + c]
+    p.y[c] = y
+    p.soft[c] = scale / k
+    p.shift[c] = sgn * scale * (x0 - q / k)
+    box.W[c * nc + c] += p.soft[c]
+    box.b[c] += p.shift[c]
+
+
+cdef double pressed_to(const tl_model* m, const tl_state* s, const tl_box* box, int32_t c, double dt,
+                       const tl_press* p) noexcept nogil:
+    """Depth at the end of side c by its law, with all others as they push now: x1 + dt^2/2 W N(x1) = x1 without it."""
+    cdef double sgn, x0, x1, more, step, damping, soft, acc = box.b[c] - p.shift[c]
+    cdef int32_t d, it, i = contact_of(m, box.cand[c], &sgn)
+    for d in range(box.nc):
+        if d != c:
+            acc += box.W[c * box.nc + d] * box.tau[d]
+    x0 = depth(m, i, sgn, row_angle(m, s, box.rows[c]))
+    soft = 0.5 * dt * dt * (box.W[c * box.nc + c] - p.soft[c])
+    damping = m.con[i].d / dt if x0 > 0.0 else 0.0
+    x1 = x0 + sgn * 0.5 * dt * dt * acc
+    more = x1
+    for it in range(DEPTH_ROUNDS):
+        if x1 <= 0.0:
+            return 0.0
+        step = (x1 - more + soft * (deflection_force(m, i, x1) + damping * (x1 - x0))) / (
+            1.0 + soft * (deflection_slope(m, i, x1) + damping))
+        x1 -= step
+        if fabs(step) <= DEPTH_TOL * x1:
+            break
+    return x1
+
+
+cdef void press_gaps(const tl_model* m, tl_state* s, tl_box* box, double dt) noexcept nogil:
+    """impulse_problem with the curved contacts: linear about the depth they come to."""
+    cdef int32_t c, it, again, nc = box.nc
+    cdef double x1
+    cdef int64_t here = mark(s)
+    cdef tl_press p
+    p.soft = scratch(s, nc)
+    p.shift = scratch(s, nc)
+    p.y = scratch(s, nc)
+    for c in range(nc):
+        p.soft[c] = 0.0
+        p.shift[c] = 0.0
+        box.tau[c] = 0.0
+    for c in range(nc):
+        if of_curved(m, box, c):
+            press_gap(m, s, box, c, dt, pressed_to(m, s, box, c, dt, &p), &p)
+    for it in range(PRESS_ROUNDS):
+        impulse_problem(m, s, box, dt)
+        again = 0
+        for c in range(nc):
+            if of_curved(m, box, c):
+                x1 = pressed_to(m, s, box, c, dt, &p)
+                if fabs(x1 - p.y[c]) > PRESS_TOL * larger(x1, p.y[c]) and (x1 > 0.0 or box.tau[c] != 0.0):
+                    # of two that press on each other in turn: half the way
+                    press_gap(m, s, box, c, dt, x1 if it < PRESS_FREELY else 0.5 * (x1 + p.y[c]), &p)
+                    again = 1
+        if not again:
+            break
+    s.counters[TL_C_STEEP] += again
+    release(s, here)
+
+
+cdef inline int32_t of_curved(const tl_model* m, const tl_box* box, int32_t c) noexcept nogil:
+    """1 when candidate c is a side of a curved contact."""
+    cdef double sgn
+    cdef int32_t i = 0
+    if box.cand[c] >= 0:
+        return 0
+    i = contact_of(m, box.cand[c], &sgn)
+    return i < TL_NCON(m) and curved(m, i)

@@ -5,17 +5,18 @@
 #
 #   a <- a + P0 F dF      tau <- tau + T0 F dF
 #
-# Anything else is a jump: forces, modes and accelerations of the instant are found anew (meet_instant, advance.pxi).
+# Anything else is a jump: forces, modes and accelerations of the instant are found anew (meet_instant, instant.pxi).
 #
-# Needs: advance.pxi (meet_instant), forces.pxi, driven.pxi, poses.pxi, stages.pxi, thermal.pxi.
+# Equations: (28), (30).
 
 #: of the supply pressure: a command that jumps by less changes the slope of a force too little for predicted speeds to tell: the
 #: capacity is off by some 1e-7 of it in one step
 cdef double SLIGHT_COMMAND = 1e-3
+#: of the acceleration: a jump of it across which a trial is not predicted
+cdef double RATE_JUMP = 1e-6
+
 
 cdef enum:
-    #: steps in a row in which a pressure rests: then both instants and the middle hold the same (quiet.pxi)
-    STILL = 2
     IN_JUMP = 1            # of in_direct (derive.py)
     IN_TORQUE = 2
 
@@ -50,12 +51,6 @@ cdef extern from *:
 cdef inline int32_t shifts(const tl_model* m) noexcept nogil:
     """1 where a torque that jumps shifts the instant: its response is formed, and nothing but friction follows it."""
     return not staged(m) and TL_NTH(m) == 0 and TL_N(m) <= TL_FORMED
-
-
-cdef inline void history_jumps(tl_state* s) noexcept nogil:
-    """Forces or their slopes jump: how accelerations go on is not known as well as it was."""
-    if s.hist[0]:
-        s.hist[0] = HISTORY_JUMPED
 
 
 cdef inline void command(const tl_model* m, tl_state* s, int32_t i, double jump) noexcept nogil:
@@ -145,6 +140,51 @@ cdef int32_t shift_torques(const tl_model* m, tl_state* s) noexcept nogil:
         if s.mode[i] == MODE_STUCK:
             beyond |= (s.now.tau[i] > s.now.lim_b[i]) | (s.now.tau[i] < -s.now.lim_f[i])
     return beyond
+
+
+cdef void renew_instant(const tl_model* m, tl_state* s) noexcept nogil:
+    """At the start of a step that goes on: accelerations with the rates the ratios have from here on."""
+    cdef int32_t i, n = TL_N(m)
+    cdef double off = 0.0, size = 0.0
+    cdef int64_t here = mark(s)
+    cdef double* a = scratch(s, n)
+    memcpy(a, s.now.a, n * sizeof(double))
+    list_modes(m, s)
+    settle(m, s)
+    for i in range(n):
+        off = fabs(s.now.a[i] - a[i]) if fabs(s.now.a[i] - a[i]) > off else off
+        size = fabs(a[i]) if fabs(a[i]) > size else size
+    release(s, here)
+    if off > RATE_JUMP * size:
+        forget_history(m, s)
+
+
+cdef int32_t ready_bilateral(const tl_model* m, tl_state* s) noexcept nogil:
+    """At the start of a step: ratios of now, all bilateral elements held, flanges at their references. 1 after a jump."""
+    cdef int32_t i, new = 0
+    if moving(m):
+        new = ratios_now(m, s, 0.0)
+        take_ratios(m, s)
+    elif TL_NVG(m) > 0 and set_ratios(m, s):
+        set_ratio_rows(m, s)
+        new = 1
+    for i in range(TL_NF(m)):
+        if m.fr[i].src == BILATERAL and s.mode[i] != MODE_STUCK:
+            s.mode[i] = MODE_STUCK
+            s.pressed[i] = 1
+            new = 1
+    if new:
+        s.pat = pattern_of(m, s)
+    if not moving(m):
+        return hold_driven(m, s, 0.0) | new
+    if s.fresh[0]:
+        meet_ratios(m, s, 0.0)
+    new |= hold_driven(m, s, 0.0)
+    if new:
+        forget_history(m, s)
+    elif not s.held:
+        renew_instant(m, s)
+    return new
 
 
 cdef inline int start_of_step(const tl_model* m, tl_state* s, double last) noexcept nogil:

@@ -19,9 +19,7 @@
 # so the work of both torques is the elastic energy that leaves the shaft, less the heat h d ((D1 - D0)/h)^2 and the work of
 # what bends the joints, to rounding, for every length of the trial.
 #
-# Needs: model/joints.pxd, model/lobatto.pxd, forces.pxi (input_at), accept.pxi (work_on), poses.pxi.
-
-include "poses.pxi"
+# Equations: (60) to (64).
 
 #: rad over the room of the joint (model/joints.pxd): so far a fork turns within a trial
 cdef double TURN_LIMIT = 0.3
@@ -31,6 +29,7 @@ cdef double TURN_EXCESS = 2.0
 cdef double SMALL_TURN = 1e-5
 #: of the energy turned over: what the joint shafts may give in a trial of three points beyond what they have
 cdef double JOINT_BALANCE = 1e-6
+
 
 cdef enum:
     JOINT_PARTS = 100      # trials that a step is divided into at most, events not counted

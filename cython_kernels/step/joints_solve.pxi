@@ -6,7 +6,7 @@
 # straight the first round ends it; with one that is unresolved the mean is as stiff as the law, and the rounds converge
 # as fast as the ripple is smaller than the mean, or quadratically.
 #
-# Needs: joints.pxi, stages.pxi, trial.pxi (hold, hold4).
+# Equations: (60), (62), (63).
 
 #: rad: part of a radian of twist whose force counts as the size of the forces where there is less
 cdef double SMALL_TWIST = 1e-3

@@ -4,7 +4,7 @@
 # elsewhere than the carrier has been, it goes there evenly within the step, in place and quaternion (of q and -q the nearer one).
 # So what a rig is told at a tick, and holds, is where the carriers are at the end of the tick, and the damper sees the rate.
 #
-# Needs: model/poses.pxd.
+# Equations: none: parabolas of inputs.
 
 cdef inline double dot4(const double* a, const double* b, const int32_t* at) noexcept nogil:
     return a[at[0]] * b[at[0]] + a[at[1]] * b[at[1]] + a[at[2]] * b[at[2]] + a[at[3]] * b[at[3]]

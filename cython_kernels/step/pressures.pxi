@@ -12,7 +12,7 @@
 # Switches are known beforehand, like the knees of ratios over an input, and divide the step (next_break). The piston fills
 # in t_fill while c > p_return, its pressure follows p_return meanwhile; it empties in t_empty.
 #
-# Needs: step_imports.pxi, events.pxi (ROOT_WIDTH), inputs.pxi (STILL), quiet.pxi (LISTED).
+# Equations: (67), (68).
 
 cdef extern from *:
     """

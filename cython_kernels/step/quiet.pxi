@@ -2,16 +2,10 @@
 # not have changed, in the same order of operations: the same bits as the general path, which begins anew where this one
 # finds that something happens.
 #
-# Needs: forces.pxi, trial.pxi, accept.pxi. Writes s.end, s.em and scratch only, until it is sure.
-#
 # What is left out: capacities of elements that do not slip while their pressure does not move (all instants hold them
 # already), pressures that have arrived at their commands, torque rows of elements that do not stick.
-
-cdef enum:
-    #: of s.quiet: the lists hold; the same, and capacities follow inputs that are not held
-    LISTED = 2
-    FOLLOWING = 3
-
+#
+# Equations: none: trial.pxi and accept.pxi without what cannot have changed.
 
 cdef inline int32_t may_be_quiet(const tl_model* m) noexcept nogil:
     """1 for models whose steps can be quiet at all. Not those with temperatures, which forces follow within the step."""

@@ -12,15 +12,14 @@
 # A ratio by a curve is followed on its piece; the knees of curves over an input are known before the step and divide it
 # (next_knee), those over the speed are events (find_ratio). Order 2 (driven.pxi) takes the chord over the step instead.
 #
-# Needs: driven.pxi, stages.pxi (linear_stages, stage_theta), accept.pxi (work_on), events.pxi (first_root), contacts.pxi
-# (MARGIN_ROUNDING), model/tables.pxd.
+# Equations: (58).
 
 #: of the argument of a curve, or of 1: nearer to a knee counts as on it
 cdef double ON_KNEE = 1e-9
 #: of the step: two knees so near to each other, or to its ends, are one
 cdef double KNEES_APART = 1e-9
-#: of the acceleration: a jump of it that what comes is not predicted across
-cdef double RATE_JUMP = 1e-6
+#: of a ratio, and of a speed or 1 rad/s or m/s (driven.pxi): beyond it a prescribed motion has jumped
+cdef double JUMP = 1e-9
 
 
 cdef enum:
@@ -30,12 +29,6 @@ cdef enum:
 cdef inline int32_t moving(const tl_model* m) noexcept nogil:
     """1 where ratios belong to the points of a trial."""
     return TL_NVG(m) > 0 and m.order == 4
-
-
-cdef inline double input_slope(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
-    """Change of input i with the fraction of the step."""
-    cdef int32_t nin = TL_NIN(m)
-    return 0.0 if s.held else s.in_c[nin + i] + 2.0 * theta * s.in_c[2 * nin + i]
 
 
 cdef inline double ratio_on(const tl_ratio* r, double x) noexcept nogil:
@@ -150,116 +143,6 @@ cdef void stage_ratios(const tl_model* m, tl_state* s, int32_t stages) noexcept 
                 r.share[st] = 0.0
 
 
-cdef void respond_to(const tl_model* m, tl_state* s, int32_t stages, const double* A, const double* P, const double* g,
-                     const double* ad, double* v, double* tau) noexcept nogil:
-    """Accelerations v (stages*n) after forces g and prescribed accelerations ad, and the torques tau (stages*nvg) of the gears."""
-    cdef int32_t i, j, d, st, n = TL_N(m), count = stages if stages > 0 else 1, N = count * n
-    cdef double acc
-    for i in range(N):
-        acc = g[i]
-        for j in range(N):
-            acc -= A[i * N + j] * ad[j]
-        s.rho[i] = acc
-    matvec(P, N, N, s.rho, v)
-    for i in range(N):
-        v[i] += ad[i]
-    for i in range(N):
-        acc = -g[i]
-        for j in range(N):
-            acc += A[i * N + j] * v[j]
-        s.rho[i] = acc
-    for st in range(count):
-        for d in range(TL_NVG(m)):
-            acc = 0.0
-            for j in range(n):
-                acc += s.pat.Tn[j * TL_NF(m) + m.vg[d].fr] * s.rho[st * n + j]
-            tau[st * TL_NVG(m) + d] = acc
-
-
-cdef inline double speed_after(const tl_model* m, const tl_state* s, int32_t stages, int32_t st, int32_t k, const double* v,
-                               double own) noexcept nogil:
-    """Speed of row k at a stage after the accelerations v; own: 1 with what does not depend on them, else 0."""
-    cdef int32_t n = TL_N(m)
-    cdef double u = own * row_dot(m, k, s.now.u), a = own * row_dot(m, k, s.now.a)
-    if stages == 0:
-        return u
-    if stages == 1:
-        return u + 0.5 * s.h * (a + row_dot(m, k, v))
-    if st == 0:
-        return u + s.h * to_middle(a, row_dot(m, k, v), row_dot(m, k, v + n))
-    return u + s.h * to_end(a, row_dot(m, k, v), row_dot(m, k, v + n))
-
-
-cdef void moving_terms(const tl_model* m, const tl_state* s, int32_t stages, const double* v, const double* tau, double own,
-                       double* y) noexcept nogil:
-    """Both terms of every gear and stage after accelerations v and torques tau: y (2, stages*nvg)."""
-    cdef int32_t d, st, c, count = stages if stages > 0 else 1, k = count * TL_NVG(m)
-    cdef double more
-    cdef const double* a
-    cdef const tl_ratio* r
-    for st in range(count):
-        a = v + st * TL_N(m)
-        for d in range(TL_NVG(m)):
-            r = &s.vg_now[d]
-            c = st * TL_NVG(m) + d
-            more = r.i[st] - s.ratio[d]
-            y[c] = (more * row_dot(m, m.vg[d].row_b, a) + r.share[st] * row_dot(m, m.vg[d].row_a, a)
-                    + r.rate[st] * speed_after(m, s, stages, st, m.vg[d].row_b, v, own))
-            y[k + c] = -more * tau[c]
-
-
-cdef void move_unit(const tl_model* m, const tl_state* s, int32_t stages, int32_t c, double x, double* g, double* ad) noexcept nogil:
-    """Adds x times term c of moving_terms: a prescribed acceleration of the gear's row, or a force along its side b."""
-    cdef int32_t j, k = (stages if stages > 0 else 1) * TL_NVG(m), n = TL_N(m), row
-    cdef int32_t st = (c % k) // TL_NVG(m), d = c % TL_NVG(m)
-    if c < k:
-        for j in range(n):
-            ad[st * n + j] += x * s.pat.Tn[j * TL_NF(m) + m.vg[d].fr]
-        return
-    row = m.vg[d].row_b
-    for j in range(m.row_ptr[row], m.row_ptr[row + 1]):
-        g[st * n + m.row_idx[j]] += x * m.row_val[j]
-
-
-cdef void moving_stages(const tl_model* m, tl_state* s, int32_t stages, const double* A, const double* P,
-                        double* v) noexcept nogil:
-    """linear_stages with the ratios of the stages; s.g and s.ad are left as they were. In s.ad the gears have what
-    drive_stages gave them: the terms here come on top."""
-    cdef int32_t c, d, i, st, n = TL_N(m), count = stages if stages > 0 else 1, N = count * n, k = count * TL_NVG(m), size = 2 * k
-    cdef int64_t here = mark(s)
-    cdef double* L = scratch(s, size * size)
-    cdef double* x = scratch(s, size)
-    cdef double* y = scratch(s, size)
-    cdef double* tau = scratch(s, k)
-    cdef double* g = scratch(s, N)
-    cdef double* ad = scratch(s, N)
-    respond_to(m, s, stages, A, P, s.g, s.ad, v, tau)
-    moving_terms(m, s, stages, v, tau, 1.0, x)
-    for st in range(count):
-        for d in range(TL_NVG(m)):
-            x[st * TL_NVG(m) + d] -= gear_rate(m, s, d, stages, st)
-    for c in range(size):
-        for i in range(N):
-            g[i] = 0.0
-            ad[i] = 0.0
-        move_unit(m, s, stages, c, 1.0, g, ad)
-        respond_to(m, s, stages, A, P, g, ad, v, tau)
-        moving_terms(m, s, stages, v, tau, 0.0, y)
-        for i in range(size):
-            L[i * size + c] = (1.0 if i == c else 0.0) - y[i]
-    for i in range(N):
-        g[i] = s.g[i]
-        ad[i] = s.ad[i]
-    if not lu_solve(L, size, x, 1):
-        for c in range(size):
-            move_unit(m, s, stages, c, x[c], s.g, s.ad)
-    held_stages(m, s, stages, A, P, v)
-    for i in range(N):
-        s.g[i] = g[i]
-        s.ad[i] = ad[i]
-    release(s, here)
-
-
 cdef inline double gear_rate(const tl_model* m, const tl_state* s, int32_t d, int32_t stages, int32_t st) noexcept nogil:
     """(w_a - i w_b)' of gear d at a stage, at the speeds as predicted and the acceleration of now."""
     cdef const double* u = s.now.u if stages == 0 else (s.end.u if st == stages - 1 else s.um)
@@ -358,32 +241,6 @@ cdef void new_pieces(const tl_model* m, tl_state* s, double theta) noexcept nogi
     take_ratios(m, s)
 
 
-cdef void meet_ratios(const tl_model* m, tl_state* s, double theta) noexcept nogil:
-    """Rows of the ratios of this instant, speeds that fit them. The ratio over a speed follows what that changes."""
-    cdef int32_t it
-    for it in range(MEETINGS):
-        ratios_now(m, s, theta)
-        take_ratios(m, s)
-        hold_driven(m, s, theta)
-
-
-cdef void renew_instant(const tl_model* m, tl_state* s) noexcept nogil:
-    """At the start of a step that goes on: accelerations with the rates the ratios have from here on."""
-    cdef int32_t i, n = TL_N(m)
-    cdef double off = 0.0, size = 0.0
-    cdef int64_t here = mark(s)
-    cdef double* a = scratch(s, n)
-    memcpy(a, s.now.a, n * sizeof(double))
-    list_modes(m, s)
-    settle(m, s)
-    for i in range(n):
-        off = fabs(s.now.a[i] - a[i]) if fabs(s.now.a[i] - a[i]) > off else off
-        size = fabs(a[i]) if fabs(a[i]) > size else size
-    release(s, here)
-    if off > RATE_JUMP * size:
-        forget_history(m, s)
-
-
 cdef void ratio_books(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_cvec w1, int32_t four) noexcept nogil:
     """Work of the gears up to the fraction x of a trial, as heat of opposite sign: rounding where their rows are held, and
     what the polynomial of the trial drifts from them between its points."""
@@ -404,3 +261,41 @@ cdef void ratio_books(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_c
             work = work2(0.25 * x * s.h, x, s.now.w[m.vg[d].row_a], w1[m.vg[d].row_a], t0, t1)
             work += work2(0.25 * x * s.h, x, s.now.w[m.vg[d].row_b], w1[m.vg[d].row_b], -s.ratio[d] * t0, -r.i[0] * t1)
         s.e_fr[i] -= work
+
+
+cdef int32_t set_ratios(const tl_model* m, tl_state* s) noexcept nogil:
+    """Ratios of the variable gears at the end of this step and their rates; 1 when the speeds do not fit any more (a
+    stepped ratio) and must be projected."""
+    cdef int32_t d, changed = 0, hint = 0
+    cdef double i0, i1, v, slope
+    for d in range(TL_NVG(m)):
+        if m.vg[d].kind == RATIO_SPEED:
+            v = row_dot(m, m.vg[d].row_a, s.now.u)
+            choose_piece(m, s, d, 0.0)
+            i0 = ratio_on(&s.vg_now[d], fabs(v))
+            slope = s.vg_now[d].slope * (1.0 if v >= 0.0 else -1.0) * row_dot(m, m.vg[d].row_a, s.now.a)
+            i1 = i0 + m.h * slope
+        else:
+            i0 = input_at(m, s, m.vg[d].input, 0.0)
+            i1 = input_at(m, s, m.vg[d].input, 1.0)
+            if m.vg[d].kind == RATIO_CURVE:
+                i0 = table1(&m.tab1[m.vg[d].tab], i0, &hint)
+                i1 = table1(&m.tab1[m.vg[d].tab], i1, &hint)
+        s.vg_rate[d] = (i1 - i0) * m.inv_h
+        s.vg_next[d] = i1
+        if fabs(i0 - s.ratio[d]) > JUMP * (fabs(i0) + fabs(s.ratio[d])) or s.fresh[0]:
+            s.ratio[d] = i0
+            changed = 1
+    return changed
+
+
+cdef void next_ratios(const tl_model* m, tl_state* s) noexcept nogil:
+    """The rows of the end of the step, where the accelerations of the trial are found."""
+    cdef int32_t d, moved = 0
+    for d in range(TL_NVG(m)):
+        if s.vg_next[d] != s.ratio[d]:
+            s.ratio[d] = s.vg_next[d]
+            moved = 1
+    if moved:
+        set_ratio_rows(m, s)
+        s.pat = pattern_of(m, s)

@@ -3,7 +3,7 @@
 # end is balanced, whatever acceleration it began with, and the acceleration that follows from the angles at its start does so
 # at its end. What is left to do is both where a state is not the end of a trial. No impulse moves them: P0 is 0 there.
 #
-# Needs: sizes.pxi, model/laws.pxd, model/arena.pxd.
+# Equations: (52), (53).
 
 cdef inline int32_t relaxing(const tl_model* m, int32_t coord) noexcept nogil:
     """1 where the coordinate is one of them."""

@@ -1,10 +1,14 @@
 # The instant behind a decision: what rounding has left of slips at rest, accelerations, torques; and the log of modes.
 #
-# Needs: box.pxi (hold_instant, held_instant), trial.pxi (hold_now, subtract_compliances), stages.pxi, driven.pxi (stop_slips),
-# forces.pxi (sliding_torque), decide.pxi (logged_mode).
+# Equations: (29), (30).
 
 #: rad/s or m/s: less is left of a slip at rest as it is. Rounding leaves 4e-12 of the 4HP22 car's in 5000 steps without an event.
 cdef double REMOVED = 1e-11
+
+
+cdef inline int32_t logged_mode(const tl_state* s, int32_t i) noexcept nogil:
+    """Mode as the log has it: an element at its limit that others hold at rest has not begun to slide."""
+    return 0 if s.tied[i] else <int32_t>s.mode[i]
 
 
 cdef void list_modes(const tl_model* m, tl_state* s) noexcept nogil:
@@ -112,3 +116,41 @@ cdef inline void log_mode_change(const tl_model* m, tl_state* s, int32_t i) noex
     s.log_el[j] = i
     s.log_mode[j] = logged_mode(s, i)
     s.log_n += 1
+
+
+cdef void restore_law(const tl_model* m, tl_state* s, double end) noexcept nogil:
+    """After trials of two points: accelerations and torques of the instant at the fraction `end` by the law. (Those of the
+    trial make the means right.)"""
+    cdef int32_t i, found = TL_NJO(m) + TL_NED(m) > 0
+    for i in range(TL_NCON(m)):
+        found |= pressing(m, s, i)
+    s.theta = end
+    for i in range(TL_NJO(m)):
+        joint_now(m, s, i, end)
+    for i in range(TL_NED(m)):
+        s.now.port[first_eddy(m) + i] = eddy_torque(m, s, i, s.now.w[m.ed[i].row], end)
+    if found:
+        list_modes(m, s)
+        settle(m, s)
+
+
+cdef inline int32_t some_tie_slides(const tl_model* m, const tl_state* s) noexcept nogil:
+    """1 when an element at its limit that others held at rest slides after all."""
+    cdef int32_t i
+    for i in range(TL_NF(m)):
+        if s.tied[i] and fabs(s.now.w[TL_FR_ROW(m, i)]) > TOL_R:
+            return 1
+    return 0
+
+
+cdef void end_ties(const tl_model* m, tl_state* s) noexcept nogil:
+    """Such elements have their sliding capacity from here on."""
+    cdef int32_t i
+    s.ties = 0
+    for i in range(TL_NF(m)):
+        if s.tied[i] and fabs(s.now.w[TL_FR_ROW(m, i)]) > TOL_R:
+            s.tied[i] = 0
+            log_mode_change(m, s, i)
+        s.ties |= s.tied[i]
+    forget_history(m, s)
+    settle(m, s)

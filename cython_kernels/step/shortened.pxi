@@ -5,13 +5,17 @@
 # there to the end of the step. The matrices of that length are built on the spot (n^3, at events only), or follow from those
 # of the whole step where all springs and dampers act along one direction.
 #
-# Needs: trial.pxi, other_length.pxi, accept.pxi, events.pxi, contacts.pxi, driven.pxi (project), box.pxi (forget_history).
+# Equations: none: section 5, trials that end at an event.
 
+#: instead of the fraction of a trial: it was not taken
+cdef double REFUSED = -1.0
 #: of the length: between two ends of a bracket so near to each other lies nothing
 cdef double NARROW = 2.3e-16
 
+
 #: of what the margin of a contact is formed from: how far a trial may end beyond its regime
 cdef double REGIME_TOL = 1e-6
+
 
 #: rad/s or m/s, where the step resolves its springs: a slip has come to zero (slip_left)
 cdef double SLIP_LEFT = 1e4 * TOL_R
@@ -29,18 +33,6 @@ cdef double STILL_SLIPS = 1e5 * TOL_R
 
 cdef enum:
     REFINE = 16            # trials at most to find the length that ends at the event
-
-
-cdef void history_of_part(const tl_model* m, tl_state* s, const double* hs1, const double* s2, double x) noexcept nogil:
-    """How the acceleration goes on over the first part x of a trial in which it changed by hs1 and s2: what the next
-    trial, of that length, is predicted from."""
-    cdef int32_t i
-    s.hist[0] = HISTORY_HOLDS
-    for i in range(TL_N(m)):
-        s.now.hs1[i] = x * hs1[i]
-    if s.four:
-        for i in range(TL_N(m)):
-            s.hs2[i] = x * x * s2[i]
 
 
 cdef inline double event_margin(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i,

@@ -1,44 +1,17 @@
 # The stages of a step in models with losses, driven flanges or contacts: accelerations, constraint torques, reactions.
 #
-# `stages` is 1 (order 2: the end), 2 (order 4: middle and end) or 0 (the present instant). The linear problem is
+# With `stages` as in points.pxi the linear problem is
 #
 #   A v = g + B_s^T tau + R^T tau_loss,    B_s v = alpha (driven) or 0,    tau_loss = -(k r + c),  r linear in v and forces
 #
 # with A = S, A4 or M. Its solution for given g is P (g - A ad) + ad; the loss torques are found by a small system over
 # the stages, from the response X of the reactions to them, which depends on the lock pattern only.
 #
-# Needs: losses.pxi, ratios.pxi (moving_stages), trial.pxi (lin_force), model/laws.pxd, model/lobatto.pxd.
+# Equations: (29), (30), (56) to (59).
 
 cdef inline int32_t staged(const tl_model* m) noexcept nogil:
     """1 when the model has any of these groups."""
     return TL_NLS(m) + TL_NCON(m) + TL_ND(m) + TL_NVG(m) > 0
-
-
-cdef void stage_motion(const tl_model* m, tl_state* s, int32_t stages, const double* v) noexcept nogil:
-    """Speeds us and angles zs of the stages that go with the accelerations v."""
-    cdef int32_t i, n = TL_N(m)
-    cdef double h = s.h
-    if stages == 0:
-        for i in range(n):
-            s.us[i] = s.now.u[i]
-            s.zs[i] = s.now.z[i]
-    elif stages == 1:
-        for i in range(n):
-            s.us[i] = s.now.u[i] + 0.5 * h * (s.now.a[i] + v[i])
-            s.zs[i] = s.now.z[i] + h * s.now.u[i] + h * h * ((0.5 - m.beta) * s.now.a[i] + m.beta * v[i])
-    else:
-        for i in range(n):
-            s.us[i] = s.now.u[i] + h * to_middle(s.now.a[i], v[i], v[n + i])
-            s.us[n + i] = s.now.u[i] + h * to_end(s.now.a[i], v[i], v[n + i])
-            s.zs[i] = s.now.z[i] + h * to_middle(s.now.u[i], s.us[i], s.us[n + i])
-            s.zs[n + i] = s.now.z[i] + h * to_end(s.now.u[i], s.us[i], s.us[n + i])
-
-
-cdef inline tl_eval* stage_eval(tl_state* s, int32_t stages, int32_t st) noexcept nogil:
-    """The instant a stage belongs to."""
-    if stages == 0:
-        return s.now
-    return s.end if st == stages - 1 else s.em
 
 
 cdef void constraint_forces(const tl_model* m, tl_state* s, int32_t stages, const double* A,
@@ -61,6 +34,116 @@ cdef void constraint_forces(const tl_model* m, tl_state* s, int32_t stages, cons
                 for j in range(n):
                     acc += s.pat.Tn[j * nf + i] * s.rho[st * n + j]
                 e.tau[i] = acc
+
+
+cdef void respond_to(const tl_model* m, tl_state* s, int32_t stages, const double* A, const double* P, const double* g,
+                     const double* ad, double* v, double* tau) noexcept nogil:
+    """Accelerations v (stages*n) after forces g and prescribed accelerations ad, and the torques tau (stages*nvg) of the gears."""
+    cdef int32_t i, j, d, st, n = TL_N(m), count = stages if stages > 0 else 1, N = count * n
+    cdef double acc
+    for i in range(N):
+        acc = g[i]
+        for j in range(N):
+            acc -= A[i * N + j] * ad[j]
+        s.rho[i] = acc
+    matvec(P, N, N, s.rho, v)
+    for i in range(N):
+        v[i] += ad[i]
+    for i in range(N):
+        acc = -g[i]
+        for j in range(N):
+            acc += A[i * N + j] * v[j]
+        s.rho[i] = acc
+    for st in range(count):
+        for d in range(TL_NVG(m)):
+            acc = 0.0
+            for j in range(n):
+                acc += s.pat.Tn[j * TL_NF(m) + m.vg[d].fr] * s.rho[st * n + j]
+            tau[st * TL_NVG(m) + d] = acc
+
+
+cdef inline double speed_after(const tl_model* m, const tl_state* s, int32_t stages, int32_t st, int32_t k, const double* v,
+                               double own) noexcept nogil:
+    """Speed of row k at a stage after the accelerations v; own: 1 with what does not depend on them, else 0."""
+    cdef int32_t n = TL_N(m)
+    cdef double u = own * row_dot(m, k, s.now.u), a = own * row_dot(m, k, s.now.a)
+    if stages == 0:
+        return u
+    if stages == 1:
+        return u + 0.5 * s.h * (a + row_dot(m, k, v))
+    if st == 0:
+        return u + s.h * to_middle(a, row_dot(m, k, v), row_dot(m, k, v + n))
+    return u + s.h * to_end(a, row_dot(m, k, v), row_dot(m, k, v + n))
+
+
+cdef void moving_terms(const tl_model* m, const tl_state* s, int32_t stages, const double* v, const double* tau, double own,
+                       double* y) noexcept nogil:
+    """Both terms of every gear and stage after accelerations v and torques tau: y (2, stages*nvg)."""
+    cdef int32_t d, st, c, count = stages if stages > 0 else 1, k = count * TL_NVG(m)
+    cdef double more
+    cdef const double* a
+    cdef const tl_ratio* r
+    for st in range(count):
+        a = v + st * TL_N(m)
+        for d in range(TL_NVG(m)):
+            r = &s.vg_now[d]
+            c = st * TL_NVG(m) + d
+            more = r.i[st] - s.ratio[d]
+            y[c] = (more * row_dot(m, m.vg[d].row_b, a) + r.share[st] * row_dot(m, m.vg[d].row_a, a)
+                    + r.rate[st] * speed_after(m, s, stages, st, m.vg[d].row_b, v, own))
+            y[k + c] = -more * tau[c]
+
+
+cdef void move_unit(const tl_model* m, const tl_state* s, int32_t stages, int32_t c, double x, double* g, double* ad) noexcept nogil:
+    """Adds x times term c of moving_terms: a prescribed acceleration of the gear's row, or a force along its side b."""
+    cdef int32_t j, k = (stages if stages > 0 else 1) * TL_NVG(m), n = TL_N(m), row
+    cdef int32_t st = (c % k) // TL_NVG(m), d = c % TL_NVG(m)
+    if c < k:
+        for j in range(n):
+            ad[st * n + j] += x * s.pat.Tn[j * TL_NF(m) + m.vg[d].fr]
+        return
+    row = m.vg[d].row_b
+    for j in range(m.row_ptr[row], m.row_ptr[row + 1]):
+        g[st * n + m.row_idx[j]] += x * m.row_val[j]
+
+
+cdef void moving_stages(const tl_model* m, tl_state* s, int32_t stages, const double* A, const double* P,
+                        double* v) noexcept nogil:
+    """linear_stages with the ratios of the stages; s.g and s.ad are left as they were. In s.ad the gears have what
+    drive_stages gave them: the terms here come on top."""
+    cdef int32_t c, d, i, st, n = TL_N(m), count = stages if stages > 0 else 1, N = count * n, k = count * TL_NVG(m), size = 2 * k
+    cdef int64_t here = mark(s)
+    cdef double* L = scratch(s, size * size)
+    cdef double* x = scratch(s, size)
+    cdef double* y = scratch(s, size)
+    cdef double* tau = scratch(s, k)
+    cdef double* g = scratch(s, N)
+    cdef double* ad = scratch(s, N)
+    respond_to(m, s, stages, A, P, s.g, s.ad, v, tau)
+    moving_terms(m, s, stages, v, tau, 1.0, x)
+    for st in range(count):
+        for d in range(TL_NVG(m)):
+            x[st * TL_NVG(m) + d] -= gear_rate(m, s, d, stages, st)
+    for c in range(size):
+        for i in range(N):
+            g[i] = 0.0
+            ad[i] = 0.0
+        move_unit(m, s, stages, c, 1.0, g, ad)
+        respond_to(m, s, stages, A, P, g, ad, v, tau)
+        moving_terms(m, s, stages, v, tau, 0.0, y)
+        for i in range(size):
+            L[i * size + c] = (1.0 if i == c else 0.0) - y[i]
+    for i in range(N):
+        g[i] = s.g[i]
+        ad[i] = s.ad[i]
+    if not lu_solve(L, size, x, 1):
+        for c in range(size):
+            move_unit(m, s, stages, c, x[c], s.g, s.ad)
+    held_stages(m, s, stages, A, P, v)
+    for i in range(N):
+        s.g[i] = g[i]
+        s.ad[i] = ad[i]
+    release(s, here)
 
 
 cdef inline void linear_stages(const tl_model* m, tl_state* s, int32_t stages, const double* A, const double* P,
@@ -214,10 +297,3 @@ cdef void solve_stages(const tl_model* m, tl_state* s, int32_t stages, double* v
         # undone, so that the caller may solve again from the forces it has assembled
         push_moving(m, s, stages, &p, 1)
     release(s, here)
-
-
-cdef inline double stage_theta(const tl_state* s, int32_t stages, int32_t st) noexcept nogil:
-    """Where in the step's inputs a stage lies."""
-    if stages == 0:
-        return s.theta
-    return s.theta + (s.part if st == stages - 1 else 0.5 * s.part)

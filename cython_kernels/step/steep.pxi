@@ -22,8 +22,7 @@
 #
 # whose means over the step are tau. On the steep part the speed is off by h tau'/(2 slope): the less, the steeper.
 #
-# Needs: forces.pxi, stages.pxi (stage_motion, stage_eval), other_length.pxi, box.pxi (add_along), trial.pxi
-# (hold_now), accept.pxi (work2), locks (lu_solve), model/lobatto.pxd.
+# Equations: (34) to (36).
 
 #: of the largest force of these curves: forces further off when the rounds are over are counted (TL_C_STEEP)
 cdef double STEEP_UNSOLVED = 1e-6

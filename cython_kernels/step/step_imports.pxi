@@ -1,6 +1,6 @@
 # Names the step uses, and the sizes it is written in; a precompiled step defines these as constants first.
 #
-# Needs: nothing of the step. It comes first.
+# Equations: none: names of other rooms, products of matrices with vectors.
 
 from libc.math cimport atan2, ceil, cos, exp, fabs, sin, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t

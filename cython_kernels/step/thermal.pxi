@@ -5,7 +5,7 @@
 # Implicit in the temperatures (trapezoidal; backward Euler where a capacity is too small for the step), the heat is the
 # energy the mechanical books have collected, so what friction loses is what the nodes gain.
 #
-# Needs: forces.pxi (input_at), model/laws.pxd.
+# Equations: none: section 12, temperatures.
 
 cdef inline double source_energy(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
     """Energy that heat source i has given off so far, J (kind 4 has no counter: see heat_step)."""

@@ -1,75 +1,15 @@
 # The trial: one step over the full h with the modes held. Order 2 (two points) or 4 (three points).
 #
-# Needs: forces.pxi, gather, stages.pxi, contacts.pxi (contact_force, subtract_contacts), gaps.pxi (solve_gaps), other_length.pxi
-# (hold_trial, stuck_torques), losses.pxi (loss_limits), governors.pxi; includes joints_solve.pxi, steep.pxi.
+# Equations: (9) to (18).
 
 #: of a speed (or of 1 rad/s or m/s), or of a friction torque: how far it may be off where forces are taken at it
 cdef double MISPREDICTED = 1e-3
 #: the same for three points behind a jump of forces or their slopes: the fourth order is kept down to errors of this size
 cdef double FORESEEN = 1e-8
 
+
 cdef enum:
     PASSES = 3             # of a trial of three points: each leaves an error smaller by a power of h
-
-
-cdef inline double lin_law(const tl_model* m, int32_t i, double q, double w) noexcept nogil:
-    """Torque of compliance i at the angle q and the speed w of its row: c*(q - phi0) + d*w."""
-    return m.lin[i].c * (q - m.lin[i].phi0) + m.lin[i].d * w
-
-
-cdef inline double lin_force(const tl_model* m, int32_t i, const double* z, const double* u) noexcept nogil:
-    """The same at angles z and speeds u."""
-    return lin_law(m, i, lin_dot(m, i, z) + m.row_off[TL_LIN_ROW(m, i)], lin_dot(m, i, u))
-
-
-cdef inline void subtract_compliances(const tl_model* m, const tl_state* s, const double* z, const double* u,
-                               double* F, int32_t law) noexcept nogil:
-    """F[row] -= torque of each compliance. law 0: of contacts with an exponent nothing, solve_gaps finds it."""
-    cdef int32_t i
-    for i in range(TL_NLIN(m)):
-        F[TL_LIN_ROW(m, i)] -= lin_force(m, i, z, u)
-    if TL_NCON(m) > 0:
-        subtract_contacts(m, s, z, u, F, law)
-
-
-cdef inline void hold(const tl_model* m, const tl_pattern* q, const double* g, double* a) noexcept nogil:
-    """a = P g: accelerations of the step with the elements at rest held."""
-    cdef int32_t i
-    if TL_N(m) > TL_FORMED and q.narrow:
-        for i in range(TL_N(m)):
-            a[i] = dot(q.P + i * TL_N(m), g, q.range[2 * i], q.range[2 * i + 1])
-    else:
-        matvec(q.P, TL_N(m), TL_N(m), g, a)
-
-
-cdef inline void hold4(const tl_model* m, const tl_pattern* q, const double* g, double* a) noexcept nogil:
-    """a = P4 g: accelerations of both stages; without compliances they do not depend on each other."""
-    if TL_N(m) > TL_FORMED and TL_NLIN(m) == 0:
-        hold(m, q, g, a)
-        hold(m, q, g + TL_N(m), a + TL_N(m))
-    else:
-        matvec(q.P4, 2 * TL_N(m), 2 * TL_N(m), g, a)
-
-
-cdef inline void hold_now(const tl_model* m, const tl_pattern* q, const double* g, double* a) noexcept nogil:
-    """a = P0 g: the same for an instant."""
-    cdef int32_t i, n = TL_N(m)
-    if TL_N(m) > TL_FORMED and q.narrow0:
-        for i in range(n):
-            a[i] = dot(q.P0 + i * n, g, q.range[2 * n + 2 * i], q.range[2 * n + 2 * i + 1])
-    else:
-        far_matvec(q.P0, n, n, g, a)
-
-
-cdef void held_torques(const tl_model* m, tl_state* s, const double* S, const double* g, const double* a,
-                       double* tau) noexcept nogil:
-    """Torques Tn (S a - g) of the elements at rest (the others are left alone), where T is not formed."""
-    cdef int32_t i, n = TL_N(m)
-    cdef const int32_t* rows = s.pat.range + 4 * n
-    for i in range(n):
-        s.rho[i] = dot(S + i * n, a, m.S_range[2 * i], m.S_range[2 * i + 1]) - g[i]
-    for i in range(s.pat.ns):
-        tau[rows[2 * TL_NF(m) + i]] = dot(s.pat.T + i * n, s.rho, rows[2 * i], rows[2 * i + 1])
 
 
 cdef inline void predict(const tl_model* m, double h, tl_cvec u, tl_cvec a, tl_cvec hs1, tl_vec u1) noexcept nogil:
@@ -140,10 +80,6 @@ cdef inline void springs_at_end(const tl_model* m, const tl_state* s, double h, 
         k = TL_LIN_ROW(m, i)
         s.F[k] -= lin_law(m, i, lin_dot(m, i, s.now.z) + m.row_off[k] + h * s.now.w[k] + b0 * s.wa[k],
                           s.now.w[k] + 0.5 * h * s.wa[k])
-
-
-include "joints_solve.pxi"
-include "eddies.pxi"
 
 
 cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
@@ -324,9 +260,6 @@ cdef void held4(const tl_model* m, tl_state* s) noexcept nogil:
             s.end.tau[i] = s.held_tau[nf + i]
 
 
-include "steep.pxi"
-
-
 cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
     """As trial2 with points 0, 1/2, 1: Hermite-Simpson, order 4. Also writes am, um, em. passes: at least so many."""
     cdef int32_t i, n = TL_N(m), done = 0, missed, again
@@ -379,9 +312,6 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
     elif s.pat.ns > 0:
         held4(m, s)
     finish4(m, s, h)
-
-
-include "fast_modes.pxi"
 
 
 cdef inline void trial(const tl_model* m, tl_state* s, double done) noexcept nogil:

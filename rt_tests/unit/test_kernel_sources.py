@@ -1,4 +1,4 @@
-"""Rules of the kernels' sources: functions stay short, files of the step say what they need, tolerances have names."""
+"""Rules of the kernels' sources: functions stay short, tolerances have names."""
 
 from __future__ import annotations
 
@@ -73,11 +73,6 @@ def nameless(text: str) -> list[str]:
     return found
 
 
-def head(text: str) -> str:
-    """The comment a file begins with."""
-    return re.match(r"(?:#.*\n)*", text)[0]  # type: ignore[index]
-
-
 @pytest.mark.parametrize("path", written_by_hand(), ids=relative)
 def test_no_function_of_the_kernels_is_longer_than_it_should_be(path: Path) -> None:
     assert long_functions(path.read_text(encoding="utf-8")) == []
@@ -102,11 +97,6 @@ def test_a_long_function_is_seen(indent: str) -> None:
 
 def step_sources() -> list[Path]:
     return [p for p in written_by_hand() if p.parent.name == "step" and p.suffix == ".pxi"]
-
-
-@pytest.mark.parametrize("path", step_sources(), ids=relative)
-def test_a_file_of_the_step_says_what_it_needs(path: Path) -> None:
-    assert "Needs: " in head(path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("path", step_sources(), ids=relative)

@@ -1,9 +1,52 @@
+# Products with the matrices of a lock pattern: accelerations and torques of the elements at rest that answer a force, at an
+# instant (P0, T0), in a trial of two points (P, T) and of three points (P4, T4).
+#
 # Lock patterns of trials of another length than h: from that of the whole step where all springs and dampers act along one
 # direction z (rank 1), since only what z adds depends on the length; else made anew (cut_pattern, locks.pyx).
 #
 #   P(h) = P_r + z z^T / (z.S z)        T(h) = Tn (M P_r - I) + (Tn S z) z^T / (z.S z)        S = M + h/2 D + h^2/4 K
 #
-# Needs: trial.pxi (hold), gather, locks (pattern_of, cut_pattern).
+# Equations: (28) to (31).
+
+cdef inline void hold(const tl_model* m, const tl_pattern* q, const double* g, double* a) noexcept nogil:
+    """a = P g: accelerations of the step with the elements at rest held."""
+    cdef int32_t i
+    if TL_N(m) > TL_FORMED and q.narrow:
+        for i in range(TL_N(m)):
+            a[i] = dot(q.P + i * TL_N(m), g, q.range[2 * i], q.range[2 * i + 1])
+    else:
+        matvec(q.P, TL_N(m), TL_N(m), g, a)
+
+
+cdef inline void hold4(const tl_model* m, const tl_pattern* q, const double* g, double* a) noexcept nogil:
+    """a = P4 g: accelerations of both stages; without compliances they do not depend on each other."""
+    if TL_N(m) > TL_FORMED and TL_NLIN(m) == 0:
+        hold(m, q, g, a)
+        hold(m, q, g + TL_N(m), a + TL_N(m))
+    else:
+        matvec(q.P4, 2 * TL_N(m), 2 * TL_N(m), g, a)
+
+
+cdef inline void hold_now(const tl_model* m, const tl_pattern* q, const double* g, double* a) noexcept nogil:
+    """a = P0 g: the same for an instant."""
+    cdef int32_t i, n = TL_N(m)
+    if TL_N(m) > TL_FORMED and q.narrow0:
+        for i in range(n):
+            a[i] = dot(q.P0 + i * n, g, q.range[2 * n + 2 * i], q.range[2 * n + 2 * i + 1])
+    else:
+        far_matvec(q.P0, n, n, g, a)
+
+
+cdef void held_torques(const tl_model* m, tl_state* s, const double* S, const double* g, const double* a,
+                       double* tau) noexcept nogil:
+    """Torques Tn (S a - g) of the elements at rest (the others are left alone), where T is not formed."""
+    cdef int32_t i, n = TL_N(m)
+    cdef const int32_t* rows = s.pat.range + 4 * n
+    for i in range(n):
+        s.rho[i] = dot(S + i * n, a, m.S_range[2 * i], m.S_range[2 * i + 1]) - g[i]
+    for i in range(s.pat.ns):
+        tau[rows[2 * TL_NF(m) + i]] = dot(s.pat.T + i * n, s.rho, rows[2 * i], rows[2 * i + 1])
+
 
 cdef inline int32_t along_one(const tl_model* m) noexcept nogil:
     """1 where lock patterns hold z and its products; the same as keeps_spring in derive.py."""
@@ -115,3 +158,48 @@ cdef inline void stuck_torques(const tl_model* m, tl_state* s, tl_eval* e) noexc
         for i in range(TL_NF(m)):
             if s.mode[i] == MODE_STUCK:
                 e.tau[i] = tau[i]
+
+
+cdef inline void add_along(const tl_model* m, int32_t k, double f, double* g) noexcept nogil:
+    """g += f times row k."""
+    cdef int32_t q
+    for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
+        g[m.row_idx[q]] += m.row_val[q] * f
+
+
+cdef inline void hold_instant(const tl_model* m, tl_state* s, const tl_pattern* p, const double* f, double* a) noexcept nogil:
+    """Accelerations a now from the force f with the elements of pattern p held and the driven flanges moved."""
+    cdef int32_t i, n = TL_N(m)
+    if TL_ND(m) + TL_NVG(m) == 0 and n <= TL_FORMED:
+        pattern_matvec(p.T0, lanes(n + TL_NF(m)), n, f, s.both)
+        for i in range(n):
+            a[i] = s.both[i]
+        return
+    if TL_ND(m) + TL_NVG(m) == 0:
+        hold_now(m, p, f, a)
+        return
+    for i in range(n):
+        s.us[i] = f[i] - dot(m.M + i * n, s.ad, 0, n)
+    hold_now(m, p, s.us, a)
+    for i in range(n):
+        a[i] += s.ad[i]
+
+
+cdef inline void held_instant(const tl_model* m, tl_state* s, const tl_pattern* p, const double* f, const double* a,
+                       double* tau) noexcept nogil:
+    """Torques tau (nf) that hold the elements of pattern p while f accelerates with a; of the others 0 or as they were.
+    After hold_instant."""
+    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
+    cdef double miss
+    if TL_ND(m) + TL_NVG(m) == 0:
+        if n <= TL_FORMED:
+            for i in range(nf):
+                tau[i] = s.both[n + i]
+        else:
+            held_torques(m, s, m.M, f, a, tau)
+        return
+    for i in range(nf):
+        tau[i] = 0.0
+    for j in range(n):
+        miss = dot(m.M + j * n, a, 0, n) - f[j]
+        axpy(miss, p.Tn + j * nf, tau, 0, nf)

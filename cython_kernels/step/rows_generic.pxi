@@ -1,4 +1,6 @@
-# Row speeds from independent speeds and back, for any driveline (sparse rows). Needs: step_imports.pxi.
+# Row speeds from independent speeds and back, for any driveline (sparse rows).
+#
+# Equations: (6).
 
 cdef inline double hot_dot(const tl_model* m, int32_t k, const double* x) noexcept nogil:
     """Row k times x: sum row_val*x[row_idx]."""
@@ -77,54 +79,3 @@ cdef inline void scatter(const tl_model* m, tl_cvec F, tl_vec g) noexcept nogil:
 cdef inline double lin_dot(const tl_model* m, int32_t i, const double* x) noexcept nogil:
     """Row of compliance i times x."""
     return hot_dot(m, m.lin[i].row, x)
-
-
-cdef inline void each_capacity(const tl_model* m, tl_state* s, tl_cvec w, tl_cvec p, double theta, tl_eval* e,
-                               int32_t* hint) noexcept nogil:
-    """capacity() of every element whose capacity can change."""
-    cdef int32_t i
-    for i in range(m.nf):
-        if m.fr[i].fixed:
-            continue
-        if m.fr[i].both and stays_open(m, s, e, i):
-            e.raw[i] = normal_force(m, s, p, theta, i, m.fr[i].src, m.fr[i].src_idx)
-        else:
-            capacity(m, s, w[m.fr[i].row], p, theta, e, hint, i, m.fr[i].row, m.fr[i].src,
-                     m.fr[i].src_idx, m.fr[i].both)
-
-
-cdef inline void each_due(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta, tl_eval* e,
-                          int32_t* hint) noexcept nogil:
-    """The same where s.due says so, at the speeds x."""
-    cdef int32_t i, c
-    for c in range(s.n_due):
-        i = s.due_list[c]
-        capacity(m, s, hot_dot(m, m.fr[i].row, x), p, theta, e, hint, i, m.fr[i].row, m.fr[i].src,
-                 m.fr[i].src_idx, m.fr[i].both)
-
-
-cdef inline void each_slipping(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta, tl_eval* e,
-                               int32_t* hint) noexcept nogil:
-    """The same where the capacity follows the slip."""
-    cdef int32_t i
-    for i in range(m.nf):
-        if slips(m, s, i):
-            capacity(m, s, hot_dot(m, m.fr[i].row, x), p, theta, e, hint, i, m.fr[i].row, m.fr[i].src,
-                     m.fr[i].src_idx, m.fr[i].both)
-
-
-cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:
-    cdef int32_t i
-    for i in range(m.nf):
-        if m.fr[i].src < LOSS:
-            slide(m, s, e, F, i, m.fr[i].row)
-        else:
-            e.tau[i] = 0.0                        # losses and bilateral elements are found with the accelerations
-
-
-cdef inline void ask_all(const tl_model* m, tl_state* s, const tl_eval* e) noexcept nogil:
-    """Elements for which the trial is to be searched."""
-    cdef int32_t i
-    s.n_asked = 0
-    for i in range(m.nf):
-        ask(s, i, disturbed(m, s, e, i, m.fr[i].row, m.fr[i].src))
