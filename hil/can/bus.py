@@ -11,6 +11,7 @@ inside one process, "socketcan", adapters).
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import threading
@@ -39,6 +40,8 @@ __all__ = ["CanBusConfig", "CanBusError", "CanGateway", "CanPort", "PythonCanPor
 
 #: The receiver looks at the stop flag this often; it does not delay frames. [s]
 RX_TIMEOUT_S = 0.05
+#: When the gateway stops, the receiver takes what has arrived for this long at most: a flood has no end. [s]
+DRAIN_S = 0.1
 #: Without a bell the sender looks at the ring this often: mean delay of a frame is half of it. [s]
 TX_POLL_S = 0.5e-3
 #: With a bell: how often the sender looks at the stop flag. [s]
@@ -351,9 +354,11 @@ class CanGateway:
 
     def _receive(self) -> None:
         port, push, count = self.port, self._rx_ring.push, self._count
-        failures = 0
-        while True:
+        failures, until = 0, math.inf
+        while time.monotonic() < until:
             stopping = self._stop_rx.is_set()
+            if stopping and until == math.inf:
+                until = time.monotonic() + DRAIN_S
             try:
                 frame = port.recv(0.0 if stopping else RX_TIMEOUT_S)
                 failures = 0

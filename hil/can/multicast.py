@@ -39,6 +39,8 @@ LOOPBACK = "127.0.0.1"
 
 #: Room for late readers: at 24-byte frames the kernel accounts some 800 bytes each, so about 1300 frames. [bytes]
 RECEIVE_BUFFER_BYTES = 1 << 20
+#: Our own packets and packets that are no frames which one recv() skips after its time limit has passed.
+USELESS_MAX = 64
 #: Longest packet that can be a CAN frame in this format is about 230 bytes; the rest is refused unread. [bytes]
 PACKET_BYTES_MAX = 512
 
@@ -119,9 +121,12 @@ class MulticastPort:
         return False
 
     def recv(self, timeout_s: float) -> tuple[int, bytes, int] | None:
-        """Next frame of another participant as (id, data, flags); None if there is none for `timeout_s`."""
-        end = time.monotonic() + timeout_s
-        while True:
+        """Next frame of another participant as (id, data, flags); None if there is none for `timeout_s`.
+
+        A flood of packets that are no frames does not prolong it: after `timeout_s`, USELESS_MAX are skipped at most.
+        """
+        end, useless = time.monotonic() + timeout_s, 0
+        while useless < USELESS_MAX or time.monotonic() < end:
             self._receiver.settimeout(timeout_s)
             try:
                 packet, ancillary, _, source = self._receiver.recvmsg(PACKET_BYTES_MAX, 64)
@@ -132,6 +137,7 @@ class MulticastPort:
             for level, kind, data in ancillary:
                 if level == socket.SOL_SOCKET and kind == _SO_RXQ_OVFL:
                     self.kernel_drops = struct.unpack("=I", data)[0]
+            useless += 1
             if source == self._own:
                 self.own_echoes += 1
             else:
@@ -140,6 +146,7 @@ class MulticastPort:
                     return frame
                 self.malformed += 1
             timeout_s = max(0.0, end - time.monotonic())
+        return None
 
     def send(self, can_id: int, data: bytes, flags: int = 0) -> None:
         """Send a data frame; `can_id` with bit 31 set for 29-bit identifiers, `flags` FD_FLAG and BRS_FLAG."""

@@ -87,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
             kind, names, values, name = _command(json.loads(self.rfile.read(length)))
             answer = self.server.source.command(kind, names, values, name)
             self._answer(HTTPStatus.OK, {"ok": True, **answer})
-        except (ValueError, RecursionError) as error:
+        except (ValueError, OverflowError, RecursionError) as error:
             self._answer(HTTPStatus.BAD_REQUEST, {"ok": False, "error": str(error)})
         except TorqueloopError as error:
             self._answer(HTTPStatus.OK, {"ok": False, "error": str(error)})
@@ -98,7 +98,8 @@ class _Handler(BaseHTTPRequestHandler):
         token = parse_qs(parts.query).get("token", [""])[0]
         origin = self.headers.get("Origin")
         refused = ""
-        if self.headers.get("Host") not in self.server.hosts:
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1 or hosts[0] not in self.server.hosts:
             refused = "this page is served to 127.0.0.1 only"
         elif origin is not None and origin.removeprefix("http://") not in self.server.hosts:
             refused = "commands come from the page itself only"

@@ -305,6 +305,35 @@ def test_packets_that_are_no_frames_are_counted_and_survived() -> None:
 
 
 @needs_multicast
+def test_a_flood_of_packets_that_are_no_frames_does_not_hold_up_a_receiver() -> None:
+    class Flood:
+        """A socket with another packet each time."""
+
+        def settimeout(self, _: float) -> None: ...
+        def recvmsg(self, *_: int) -> tuple[bytes, list[tuple[int, int, bytes]], int, tuple[str, int]]:
+            assert port.malformed < 10_000_000, "it never ends"
+            return b"garbage", [], 0, ("127.0.0.1", 1)
+
+    port = MulticastPort(port=PORT + 2100)
+    receiver, port._receiver = port._receiver, Flood()
+    assert port.recv(0.0) is None and 1 < port.malformed < 1000
+    assert port.recv(0.01) is None
+    port._receiver = receiver
+    port.close()
+
+
+def test_a_gateway_stops_in_the_middle_of_a_flood() -> None:
+    class Flood(BrokenPort):
+        def recv(self, timeout_s: float) -> tuple[int, bytes, int] | None:
+            return 0x123, b"flood", 0
+
+    node = Node(Flood())
+    node.gateway.start()
+    assert wait_for(lambda: node.gateway.stats().rx_dropped > 100)
+    assert node.gateway.stop(30.0) and node.gateway.error is None
+
+
+@needs_multicast
 def test_own_frames_are_recognised_and_those_of_an_equal_neighbour_are_not() -> None:
     port = PORT + 2100
     a, b = MulticastPort(port=port), MulticastPort(port=port)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import threading
 import time
 import urllib.error
@@ -113,6 +114,12 @@ def test_strangers_pages_are_refused_even_with_the_token(paced: Paced) -> None:
     assert paced.ask("/", Host="rig.example:80")[0] == 403
     assert paced.ask("/command", {"kind": "safe"}, Origin="http://rig.example")[0] == 403
     assert paced.ask("/", Host=f"localhost:{paced.server.server_port}")[0] == 200
+    port = paced.server.server_port
+    with socket.create_connection(("127.0.0.1", port), timeout=20.0) as two:
+        two.sendall(
+            f"GET /?token={paced.server.token} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: rig.example\r\n\r\n".encode()
+        )
+        assert two.recv(64).startswith(b"HTTP/1.1 403")
     assert not paced.rig.safe_state
 
 
@@ -125,6 +132,7 @@ def test_strangers_pages_are_refused_even_with_the_token(paced: Paced) -> None:
         ([1], 400, "a command is"),
         ({"kind": "set", "values": {"car.m": "1"}}, 400, "numbers by name"),
         ({"kind": "set", "values": {"car.m": True}}, 400, "numbers by name"),
+        (b'{"kind": "set", "values": {"car.m": ' + b"9" * 400 + b"}}", 400, "too large"),
         ({"kind": "release", "names": "all"}, 400, "a list of names"),
         ({"kind": "exec"}, 200, "no command; allowed: arm, checkpoint"),
         ({"kind": "set", "values": {"engine.w": 1}}, 200, "engine.w is written by the rig"),
