@@ -37,6 +37,8 @@ MESSAGE, BOUND, REFUSED, END = b"m", b"b", b"r", b"e"
 CONNECTIONS_MAX = 64
 #: exit status: more were connected
 CROWDED = 75
+#: messages to a client that may wait, at least: a burst of answers to a full queue is not dropped
+ANSWERS = 64
 #: a silent client is asked this often whether it is still there [ms]
 HEARTBEAT_MS = 2000
 #: data that the front process may hold: 40 times what it needs at the start [bytes]
@@ -161,7 +163,7 @@ class FrontSocket:
         self.starts += 1
         inner = f"ipc://{self._folder.name}/{self.starts}"
         self._inner: zmq.Socket[bytes] = self._context.socket(zmq.PAIR)
-        self._inner.setsockopt(zmq.SNDHWM, self._door.queue)
+        self._inner.setsockopt(zmq.SNDHWM, max(ANSWERS, self._door.queue))
         self._inner.setsockopt(zmq.RCVHWM, self._door.queue)
         self._inner.bind(inner)
         arguments = ["--door", self._door.to_json(), "--inner", inner]
@@ -195,7 +197,7 @@ def serve(door: Door, inner: zmq.Socket[bytes]) -> int:
         inner.send_multipart([REFUSED, str(error).encode()])
         return 0
     raw = outer.raw
-    raw.setsockopt(zmq.SNDHWM, door.queue)
+    raw.setsockopt(zmq.SNDHWM, max(ANSWERS, door.queue))
     raw.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
     raw.setsockopt(zmq.HEARTBEAT_TIMEOUT, 2 * HEARTBEAT_MS)
     events = raw.get_monitor_socket(zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
