@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parent
 KERNELS = ROOT / "cython_kernels"
 #: compiled modules and their digests
 STORE = ROOT / "build" / "kernels"
+#: how many of the kernels that are not up to date are compiled
+PROGRESS = ROOT / "build" / "progress"
 #: folders whose modules run in a tick or a step, where they have functions for it; what only Python calls (set-up,
 #: measurement) is built faster with -O1
 HOT = {"kernel", "step", "locks", "can", "clock", "rings", "link", "tick", "controls"}
@@ -132,7 +134,15 @@ class BuildKernels(build_ext):
         super().finalize_options()
         self.parallel = self.parallel or os.cpu_count() or 1
 
+    def build_extension(self, ext: Extension) -> None:
+        super().build_extension(ext)
+        # read by scripts/_venv.sh, which shows it
+        self.compiled += 1
+        PROGRESS.write_text(f"{self.compiled} of {len(self.extensions)}")
+
     def build_extensions(self) -> None:
+        self.compiled = 0
+        PROGRESS.unlink(missing_ok=True)
         digests = {ext.name: digest(ext) for ext in self.extensions}
         stale = [
             ext for ext in self.extensions if self.force or not _stored(ext).exists() or _note(ext) != digests[ext.name]

@@ -78,14 +78,31 @@ install_libraries() {
   wait "$kernels" || true
 }
 
+# how far a build is, while the process runs: progress PROCESS. On a terminal the line is rewritten every second, in a log
+# there is a new one every 15 s
+progress() {
+  local begin=$SECONDS said
+  while kill -0 "$1" 2>/dev/null; do
+    said="$(cat build/progress 2>/dev/null || true)"
+    if [ -t 2 ]; then
+      printf '\rbuilding the kernels: %s compiled, %d s ' "${said:-0}" "$((SECONDS - begin))" >&2
+    elif [ "$(((SECONDS - begin) % 15))" = 0 ]; then
+      echo "building the kernels: ${said:-0} compiled, $((SECONDS - begin)) s" >&2
+    fi
+    sleep 1
+  done
+  if [ -t 2 ]; then echo >&2; fi
+}
+
 build_kernels() {
   # without isolation the build uses the libraries of .venv, and what it made before
   local build=(.venv/bin/python setup.py --quiet build_ext --inplace)
   if [ ! -x .venv/bin/torqueloop ] || [ pyproject.toml -nt .venv/bin/torqueloop ]; then
     build=(.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .)
   fi
-  echo "building what changed ..." >&2
-  "${build[@]}" >.venv/build.log 2>&1 || { cat .venv/build.log >&2; exit 1; }
+  "${build[@]}" >.venv/build.log 2>&1 &
+  progress "$!"
+  wait "$!" || { cat .venv/build.log >&2; exit 1; }
   touch .venv/bin/torqueloop
 }
 

@@ -28,8 +28,7 @@ def cli_page() -> str:
     """Every command with its arguments and options."""
     root = typer.main.get_command(app)
     text = HEAD.format(title="Command line") + "\n" + _plain(root.help or "") + "\n\n"
-    text += "Exit status: 0 all gates passed, 1 a gate or a comparison failed, 2 the input is wrong or nothing could "
-    text += "start, 130 interrupted (143 by SIGTERM, 129 by SIGHUP).\n"
+    text += f"{root.epilog}\n"
     return text + "".join(_command(words, command) for words, command in _commands(root, ("torqueloop",)))
 
 

@@ -1,7 +1,7 @@
 """The command line, `torqueloop COMMAND`.
 
-Exit status 0: fine, 1: a gate or a comparison failed, 2: the input is wrong or nothing could start, 128 + n: ended by
-signal n in order (130: Ctrl-C, 143: SIGTERM, 129: terminal closed).
+Exit status 0: fine, 1: a gate or a comparison failed, 2: the input is wrong or nothing could start, 3: inconclusive,
+128 + n: ended by signal n in order (130: Ctrl-C, 143: SIGTERM, 129: terminal closed).
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ app: typer.Typer = typer.Typer(
     "deadline-scheduled loop, a soft control unit commands its clutches over CAN, a vehicle model closes the road over "
     "ZeroMQ, and a report says whether time was kept.",
     epilog="Exit status: 0 all gates passed, 1 a gate or a comparison failed, 2 the input is wrong or nothing could "
-    "start, 130 interrupted (143 by SIGTERM, 129 by SIGHUP).",
+    "start, 3 a check failed and the machine did not run the rig for a time that explains it, "
+    "130 interrupted (143 by SIGTERM, 129 by SIGHUP).",
     rich_markup_mode="markdown",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
@@ -159,6 +160,8 @@ def _report_together(reports: list[Any], out: Path | None, as_json: bool) -> int
 
 def _say_failures(report: Any) -> None:
     """Why the exit status is not 0, for those who asked for nothing else."""
+    if report.inconclusive:
+        error_console.print(f"inconclusive: {report.inconclusive}", soft_wrap=True, highlight=False, markup=False)
     for gate in report.gates:
         if not gate.passed:
             error_console.print(f"failed: {gate.text}: {gate.cause}", soft_wrap=True, highlight=False, markup=False)

@@ -18,6 +18,8 @@ ENERGY_OPEN_MAX = 1e-2
 #: Messages of a peer, or frames, may be lost up to this part of all: a loaded desktop loses a few, and the link is made
 #: for that. More is a peer that does not keep to the protocol, or a link that is no link. [1]
 LOSS_MAX = 0.01
+#: causes of the safe state behind which a machine may be that did not run the rig or a participant (docs/safe_state.md)
+FROM_MACHINE = ("overruns", "missed", "tcu_silent", "vehicle_silent")
 #: stream that holds the frames of all buses; bus.blf and the like are other forms of it
 BUS_STREAM = "bus"
 
@@ -34,6 +36,8 @@ class Check:
     text: str
     #: False: worth knowing, does not change the exit status
     counts: bool = True
+    #: it can fail because the machine did not run the rig, or a participant, for too long
+    from_machine: bool = False
 
 
 def check_run(run: Run, stats: RunStats, metrics: Mapping[str, Any], energy: EnergyBalance | None) -> list[Check]:
@@ -67,13 +71,13 @@ def _ended(run: Run) -> Check:
         planned, ticks = run.info.duration_s, run.stats.clock.ticks
         text = run.info.error or run.info.state
         text += f" after {ticks} ticks of a run of {planned:g} s" if ticks and planned else ""
-    return Check("the run ended by itself", own_end, text)
+    return Check("the run ended by itself", own_end, text, from_machine=True)
 
 
 def _safe_state(stats: RunStats) -> Check:
     safe = stats.safe_state
     text = f"latched at step {safe.step}: {safe.cause}" if safe.latched else ""
-    return Check("no safe state", not safe.latched, text)
+    return Check("no safe state", not safe.latched, text, from_machine=safe.kind in FROM_MACHINE)
 
 
 def _recording(run: Run, metrics: Mapping[str, Any]) -> list[Check]:
@@ -120,6 +124,8 @@ def _bus(where: str, bus: BusStats) -> list[Check]:
     if bus.gateway is not None or bus.native is not None:
         stolen = bus.stolen_ids
         text = f"{stolen} frames of another sender, first {bus.stolen}: is a second rig on this bus?" if stolen else ""
+        if bus.unheard and not stolen:
+            text = f"not heard: {bus.unheard}"
         found.append(Check(f"nobody else sends our CAN messages{where}", not stolen, text))
     lost = {"rx_ring_dropped": bus.rx_ring_dropped, "tx_dropped": bus.tx_dropped}
     if bus.gateway is not None:
@@ -129,7 +135,9 @@ def _bus(where: str, bus: BusStats) -> list[Check]:
     if bus.native is not None:
         lost |= bus.native.lost
     total, of = sum(lost.values()), bus.rx_frames + bus.tx_frames
-    found.append(Check(f"no frame lost between tick and bus{where}", not total, _words(lost), _is_loss(total, of)))
+    found.append(
+        Check(f"no frame lost between tick and bus{where}", not total, _words(lost), _is_loss(total, of), True)
+    )
     if bus.native is not None:
         worst, errors = bus.native.bus_state_worst, _words(bus.native.errors)
         text = f"worst state {worst}; error frames: {errors or 'none'}" if worst != "active" or errors else ""
@@ -137,7 +145,7 @@ def _bus(where: str, bus: BusStats) -> list[Check]:
     missing = {name: m.lost for name, m in bus.rx.items() if m.lost}
     total, of = sum(missing.values()), sum(m.ok + m.lost for m in bus.rx.values())
     text = f"missing between two counters: {_words(missing)}" if missing else ""
-    found.append(Check(f"no frame of a control unit lost{where}", not missing, text, _is_loss(total, of)))
+    found.append(Check(f"no frame of a control unit lost{where}", not missing, text, _is_loss(total, of), True))
     refused = ", ".join(f"{name} {_words(m.refused)}" for name, m in bus.rx.items() if m.refused)
     text = refused or (f"{bus.rx_bad} refused" if bus.rx_bad else "")
     found.append(Check(f"no received frame refused{where}", not text, text, counts=False))
@@ -155,7 +163,7 @@ def _vehicle(name: str, vehicle: VehicleStats) -> Check:
     text = f"{_words(wrong)} in {link.gap} gaps, of {link.accepted + total} answers" if total else ""
     if link.lost > link.accepted:
         text += "; own_step numbers the answers of the vehicle model: 0, 1, 2 ... one more for each"
-    return Check(f"no answer of the {name} lost", not total, text, _is_loss(total, link.accepted + total))
+    return Check(f"no answer of the {name} lost", not total, text, _is_loss(total, link.accepted + total), True)
 
 
 def _undeclared(name: str, peer: PeerStats) -> Check:
@@ -168,4 +176,10 @@ def _peer(name: str, peer: PeerStats, faults: bool) -> Check:
     """What the peer itself says it lost or refused of what we sent; faults that were injected may be the reason."""
     status = f"ended with status {peer.exit_status}" if peer.exit_status else ""
     text = "; ".join(filter(None, [_words(peer.losses), status]))
-    return Check(f"{name} has lost and refused nothing", not text, text, counts=bool(peer.losses) and not faults)
+    return Check(
+        f"{name} has lost and refused nothing",
+        not text,
+        text,
+        counts=bool(peer.losses) and not faults,
+        from_machine=True,
+    )

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 #: checks and metrics that are about the loop's own time
 TIMED = ("every tick on time", "real time not degraded")
-TIME_METRICS = ("missed", "overruns", "lateness", "compute", "slip_s", "margin")
 #: counters of a received message that say something at the end of a run
 RX_COLUMNS = ("ok", *REFUSALS, "lost", "timeout")
 
@@ -52,6 +51,8 @@ def print_report(report: Report, console: Console | None = None) -> None:
 def _head(report: Report) -> RenderableType:
     info, metrics = report.run.info, report.metrics
     verdict = Text(" PASSED ", "bold white on green") if report.passed else Text(" FAILED ", "bold white on red")
+    if report.inconclusive:
+        verdict = Text(" INCONCLUSIVE ", "bold black on yellow")
     line = Text.assemble(verdict, "  ", (report.run.name, "bold"), "  ")
     words = [
         info.powertrain or "",
@@ -62,6 +63,8 @@ def _head(report: Report) -> RenderableType:
     ]
     line.append(" · ".join(w for w in words if w))
     rows: list[RenderableType] = [line]
+    if report.inconclusive:
+        rows.append(Text(f"inconclusive: {report.inconclusive}", "bold yellow"))
     if report.summary:
         rows.append(Text(report.summary, "bold" if report.passed else "bold red"))
     if report.stats.hash is not None and info.over:
@@ -77,6 +80,8 @@ def _head(report: Report) -> RenderableType:
 def _late(report: Report) -> bool:
     """The loop was late, real time was degraded, or a gate on its time failed."""
     timed = [c for c in report.checks if c.name in TIMED]
+    from torqueloop.hil.report.report import TIME_METRICS
+
     gates = [g for g in report.gates if any(name.startswith(TIME_METRICS) for name in g.values)]
     return not all(c.passed for c in timed) or not all(g.passed for g in gates)
 

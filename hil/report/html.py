@@ -54,6 +54,8 @@ def render(report: Report) -> str:
         "report.html",
         report.run.name,
         report.passed,
+        verdict="inconclusive" if report.inconclusive else None,
+        inconclusive=report.inconclusive,
         what=what_it_is(report),
         words=_words(report),
         safe=stats.safe_state,

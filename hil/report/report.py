@@ -18,10 +18,14 @@ from torqueloop.hil.report.remarks import resolved, served
 from torqueloop.hil.report.scenario_checks import Verdict, verdicts
 from torqueloop.hil.report.shift_quality import ShiftQuality, quality_metrics, shift_quality
 from torqueloop.hil.results.gates import GateResult, evaluate, parse_gates
-from torqueloop.hil.results.run import RunStats
+from torqueloop.hil.results.run import WITHHELD_S, RunStats
 
 #: source of the gates that were not in a file
 COMMAND_LINE = "command line"
+
+#: beginnings of the metrics that show how the machine ran the loop
+TIME_METRICS = ("missed", "overruns", "lateness", "compute", "slip_s", "margin")
+OF_MACHINE = (*TIME_METRICS, "wake_lateness", "late_started", "dropped", "real_time_factor", "safe_state")
 
 
 @dataclass
@@ -57,10 +61,24 @@ class Report:
 
     @property
     def exit_status(self) -> int:
-        """0: all gates and checks passed; 1: one failed; 2: a gate asked for now names no metric of this run."""
+        """0: all gates and checks passed; 1: one failed; 2: a gate asked for now names no metric of this run; 3: one
+        failed, and the reason may be the machine."""
         if any(g.unknown and g.source == COMMAND_LINE for g in self.gates):
             return 2
-        return 0 if self.passed else 1
+        return 0 if self.passed else 3 if self.inconclusive else 1
+
+    @property
+    def inconclusive(self) -> str:
+        """Why a failed run says nothing about its rig: the machine did not run it for a time that makes participants
+        look silent, and nothing else failed than what that can cause. Empty where the run does say something."""
+        withheld_s = self.stats.withheld_s or 0.0
+        own = [c for c in self.checks if c.counts and not c.passed and not c.from_machine]
+        # a gate that somebody asks for is answered, whatever the reason
+        gates = [g for g in self.gates if not g.passed]
+        asked = [g for g in gates if g.source == COMMAND_LINE or not all(n.startswith(OF_MACHINE) for n in g.values)]
+        if self.passed or withheld_s < WITHHELD_S or own or asked:
+            return ""
+        return f"the machine did not run the rig for {withheld_s:.1f} s: repeat it, or use --clock virtual"
 
 
 def analyse(run_dir: Path | str, gates: str | Iterable[str] | Mapping[str, str] | None = None) -> Report:
@@ -84,7 +102,7 @@ def analyse(run_dir: Path | str, gates: str | Iterable[str] | Mapping[str, str] 
     if stats.control is not None or stats.telemetry is not None:
         checks.append(served(stats))
     judged = verdicts(run.info.scenario, run.signals, quality) if run.info.scenario is not None else []
-    checks += [Check(f"{v.kind} {v.name!r}", v.passed, v.text) for v in judged]
+    checks += [Check(f"{v.kind} {v.name!r}", v.passed, v.text, from_machine=True) for v in judged]
     report = Report(run, stats, rebuilt, metrics, bands, found, energy, results, checks)
     report.verdicts, report.quality = judged, quality
     if run.info.monitors is not None and run.signals is not None and run.signals.n:

@@ -39,6 +39,8 @@ class ReportFile:
     torqueloop: str
     passed: bool
     exit_status: int
+    #: why a failed run says nothing about its rig; empty: it does
+    inconclusive: str
     gates: list[GateResult]
     checks: list[Check]
     #: what the gearbox did, in one sentence
@@ -64,6 +66,7 @@ def report_file(report: Report) -> ReportFile:
         torqueloop.__version__,
         report.passed,
         report.exit_status,
+        report.inconclusive,
         report.gates,
         report.checks,
         report.summary,

@@ -170,6 +170,8 @@ class BusStats:
     rx_ring_dropped: int = 0
     #: our message that somebody else has sent first, in words; empty: none
     stolen: str = ""
+    #: senders that this bus does not hear, in words; empty: it hears all
+    unheard: str = ""
     #: how it is reached: one of the two, or neither (virtual clock)
     gateway: GatewayStats | None = None
     native: NativeStats | None = field(default=None, metadata=INLINE)

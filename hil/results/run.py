@@ -22,6 +22,10 @@ from torqueloop.hil.results.links import BusStats, ControlStats, PeerStats, Tele
 from torqueloop.hil.results.monitors import MonitorSpec
 from torqueloop.hil.results.scenario import ScenarioInfo
 
+#: A process of the rig that was ready waited so long for a processor: from here on a failure may be the machine's. A
+#: third of the shortest time after which a silent participant is given up (0.3 s). [s]
+WITHHELD_S = 0.1
+
 
 @dataclass(frozen=True)
 class SafeState:
@@ -164,6 +168,8 @@ class RunStats:
     faults: list[FaultStats] = field(default_factory=list)
     #: ticks each output was held to its limits, by name
     outputs_limited: dict[str, int] = field(default_factory=dict)
+    #: real clock: longest time that a process of the rig was ready and the machine did not run it [s]
+    withheld_s: float | None = None
     #: why real time was not what was asked for
     degraded: list[str] = field(default_factory=list)
     solver: SolverStats | None = None

@@ -7,6 +7,7 @@ import ctypes
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import msgpack
@@ -415,6 +416,34 @@ def test_an_answer_against_the_schema_is_refused_with_the_key(message: object, r
     assert error.value.reason == reason and text in str(error.value)
 
 
+def test_a_zeromq_unit_that_sends_what_is_not_declared_is_counted_by_the_rig() -> None:
+    """Its own counts say nothing of it: the rig looks at each answer."""
+    endpoint = own_endpoint()
+    unit = make_unit("zmq", EcuSetup("u", 1e-3, None, (BUS,), options={"endpoint": endpoint, "start_timeout_s": 5.0}))
+    frame = (0, 0x7E8, 0, bytes(8))
+    answers = [
+        {"kind": "ready"},
+        *({"kind": "out", "step": k, "frames": [frame] * (k + 1), "actuators": []} for k in range(2)),
+        {"kind": "bye", "counts": {}},
+    ]
+    with zmq.Context.instance().socket(zmq.REP) as peer:
+        peer.connect(endpoint)
+
+        def answer() -> None:
+            for message in answers:
+                if peer.poll(5000):
+                    peer.recv()
+                    peer.send(msgpack.packb({"v": 1, **message}))
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        unit.start()
+        for k in range(2):
+            unit.step(EcuInputs(1e-3 * k))
+        assert unit.stop().undeclared == {"0x7E8 on can": 3}
+        thread.join()
+
+
 def test_a_zeromq_unit_that_is_not_there_or_answers_nonsense_is_named() -> None:
     context = zmq.Context.instance()
     endpoint = own_endpoint()
@@ -424,7 +453,6 @@ def test_a_zeromq_unit_that_is_not_there_or_answers_nonsense_is_named() -> None:
     with context.socket(zmq.REP) as peer:
         peer.connect(endpoint)
         unit = make_unit("zmq", EcuSetup("u", 1e-3, None, (BUS,), options={**options, "start_timeout_s": 5.0}))
-        import threading
 
         def answer() -> None:
             for text in ({"v": 1, "kind": "ready"}, {"v": 1, "kind": "out", "step": 9, "frames": [], "actuators": []}):

@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rig_help import DESK, UNHURRIED, Car, free_port, rig_file, run
@@ -18,10 +20,13 @@ from test_bad_input import call, spoil
 from test_hostile_files import configs as configs
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.can.multicast import DEFAULT_PORT
 from torqueloop.hil.link.child import search_path
 from torqueloop.hil.realtime import limits
 from torqueloop.hil.report.write import UnwrittenReport, write_report
 from torqueloop.hil.results.files import read_run_info
+from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.run.real_clock import _take_free_ports
 from torqueloop.hil.rig.run.session import run_rig
 
 RUN = [sys.executable, "-m", "torqueloop.hil.cli", "run"]
@@ -130,6 +135,26 @@ def test_a_rig_that_was_stopped_blames_itself(tmp_path: Path, multicast: None) -
     assert info is not None and info.stats is not None
     assert any("the rig itself was not run for" in line for line in info.stats.degraded), info.stats.degraded
     assert info.stats.safe_state.cause.startswith("the rig itself was not run for"), info.stats.safe_state
+    assert info.stats.withheld_s is not None and info.stats.withheld_s > 1.0
+    assert process.returncode == 3, "a failure of the machine is no verdict on the rig"
+
+
+def test_rigs_that_start_their_own_unit_take_ports_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a port in the file; one that the file gives, and a unit from outside, keep theirs."""
+    taken = []
+    with ExitStack() as stack:
+        for _ in range(2):
+            run = SimpleNamespace(plan=load_plan(DESK))
+            assert _take_free_ports(stack, run, "config") == {"powertrain"}  # type: ignore[arg-type]
+            taken.append(run.plan.buses[0].config.port)
+        assert taken[0] != taken[1] and str(taken[1]) in capsys.readouterr().err
+        for overrides, peers in (({"bus.powertrain.port": DEFAULT_PORT}, "config"), ({}, "none")):
+            run = SimpleNamespace(plan=load_plan(DESK, overrides))
+            assert _take_free_ports(stack, run, peers) == set()  # type: ignore[arg-type]
+    with ExitStack() as stack:
+        run = SimpleNamespace(plan=load_plan(DESK))
+        _take_free_ports(stack, run, "config")  # type: ignore[arg-type]
+        assert run.plan.buses[0].config.port == taken[0], "a port is free when its rig has gone"
 
 
 @pytest.mark.proof

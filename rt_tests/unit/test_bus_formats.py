@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -114,6 +115,15 @@ def test_candump_text_names_the_buses(two_buses: Path) -> None:
     write_candump(two_buses, two_buses / "bus.log")
     words = [line.split()[1] for line in (two_buses / "bus.log").read_text().splitlines()]
     assert words == ["powertrain", "chassis"] * 5
+
+
+def test_a_line_of_candump_is_what_wireshark_reads(two_buses: Path) -> None:
+    """Time, interface and frame, and nothing behind them: a trailing R or T makes Wireshark refuse the file."""
+    write_candump(two_buses, two_buses / "bus.log")
+    lines = (two_buses / "bus.log").read_text().splitlines()
+    assert len(lines) == 10
+    for line in lines:
+        assert re.fullmatch(r"\(\d{10}\.\d{6}\) \w+ [0-9A-F]+#(#[0-9A-F])?([0-9A-F]{2})*", line), line
 
 
 @pytest.mark.parametrize("clock", ["real", "virtual"])

@@ -101,6 +101,10 @@ def test_a_file_in_the_working_directory_goes_before_the_installed_one(
     monkeypatch.chdir(tmp_path)
     Path("zf_4hp22").write_text("")
     assert locate("zf_4hp22", "gearboxes") == Path("zf_4hp22")
+    # a bare name is the file with the suffix, one of the user and one that is installed, too
+    for name in ("mine", "lepelletier_6hp26"):
+        Path(f"{name}.toml").write_text("")
+        assert locate(name, "gearboxes") == Path(f"{name}.toml")
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda p: f"{p.parent.name}/{p.name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ from torqueloop.hil.control.server import ControlServer
 from torqueloop.hil.link.latest_value import RigLink
 from torqueloop.hil.link.lockstep import LockstepClient
 from torqueloop.hil.realtime.rtenv import Measure, Setup
+from torqueloop.hil.realtime.withheld import AWAY_S, RIG, Withheld
 from torqueloop.hil.record.mode_log import ModeLog
 from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.record.run_folder import RunFolder
@@ -33,8 +35,6 @@ from torqueloop.hil.rig.run.telemetry import Telemetry
 
 #: the session looks after links, progress and rings this often [s]
 LOOK_S = 0.05
-#: this thread comes back so much later than it asked: the process was not run. Far above what load does [s]
-AWAY_S = 0.5
 #: run.json is rewritten this often [s]
 STATS_S = 1.0
 #: a loop that does not come back after stop() is given up after this [s]
@@ -89,8 +89,8 @@ class LiveRun:
     channel: ControlServer | None = None
     telemetry: Telemetry | None = None
     peer_stats: dict[str, PeerStats] = field(default_factory=dict)
-    #: longest time this process was not run [s]
-    away_s: float = 0.0
+    #: how long the machine did not run this process and the companions
+    withheld: Withheld = field(default_factory=Withheld)
     #: first failure of a link in words
     note: str = ""
     #: the loop did not come back: it is not waited for any more
@@ -113,9 +113,11 @@ class LiveRun:
             recording=self.recorder.status(),
             first_fault=self.first_fault.result,
         )
-        note = self.note or (f"the rig itself was not run for {self.away_s:.1f} s" if self.away_s else "")
+        away_s = self.withheld.longest_s if self.withheld.who == RIG else 0.0
+        note = self.note or (f"the rig itself was not run for {away_s:.1f} s" if away_s > AWAY_S else "")
         took = None if self.began_s is None else (self.over_s or time.monotonic()) - self.began_s
-        return run_stats(self.plan, self.parts, self.energy, links, self.degraded, note, self.real, took, whole)
+        made = run_stats(self.plan, self.parts, self.energy, links, self.degraded, note, self.real, took, whole)
+        return replace(made, withheld_s=self.withheld.longest_s) if self.real else made
 
     def _control_stats(self) -> ControlStats | None:
         """Counts of the control channel, with what it has done to the rig; None: there is none."""
@@ -138,13 +140,12 @@ class LiveRun:
                 self.degrade(f"the recording of {name} has stopped: {stream.cause}")
         self.first_fault.look()
 
-    def away(self, seconds: float) -> None:
-        """This process was not run for so long (stopped, or its machine was): silences it saw then are its own."""
-        if seconds > AWAY_S:
-            self.away_s = max(self.away_s, seconds)
-            self.degrade(
-                f"the rig itself was not run for {seconds:.1f} s (stopped, suspended, or the machine withheld)"
-            )
+    def look_at_machine(self, away_s: float) -> None:
+        """away_s: this process was not run for so long: it was stopped, or its machine. A silence it saw is its own."""
+        alive = [(name, c.process.pid) for name, c in self.companions.items() if c.process.poll() is None]
+        self.withheld.look([(RIG, os.getpid()), *alive], away_s)
+        if away_s > AWAY_S:
+            self.degrade(f"the rig itself was not run for {away_s:.1f} s (stopped, suspended, or the machine withheld)")
 
     def degrade(self, text: str) -> None:
         """Note once that something is not as it should be."""

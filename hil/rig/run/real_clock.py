@@ -301,7 +301,7 @@ def _look_after(run: LiveRun, loop: threading.Thread, watchdog: Watchdog, shown:
         try:
             loop.join(LOOK_S)
             now = time.monotonic()
-            run.away(now - looked - LOOK_S)
+            run.look_at_machine(now - looked - LOOK_S)
             looked = now
             run.modes.drain()
             run.look_at_recorder()

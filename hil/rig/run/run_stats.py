@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torqueloop.core.simulate.remarks import oscillations
@@ -11,6 +11,7 @@ from torqueloop.cython_kernels.clock.account import PHASES, Account
 from torqueloop.cython_kernels.clock.histogram import Histogram
 from torqueloop.hil.can.known import WORDS as KNOWN_WORDS
 from torqueloop.hil.can.known import Known, source_text
+from torqueloop.hil.can.multicast import LOOPBACK
 from torqueloop.hil.results.clock import ClockStats, Grace, Margin, Timing, WorstTick, WorstTicks
 from torqueloop.hil.results.links import (
     BusStats,
@@ -36,6 +37,7 @@ from torqueloop.hil.results.run import (
 )
 from torqueloop.hil.rig.assemble.parts import STORED, BusParts, RigParts
 from torqueloop.hil.rig.assemble.safe_state import describe
+from torqueloop.hil.rig.describe.peer_tables import Bus
 from torqueloop.hil.rig.describe.plan import RigPlan
 
 #: last part of an energy output's name -> its place in the balance (components' outputs, see core/components)
@@ -179,7 +181,15 @@ def _worst(account: Account) -> WorstTicks:
 
 def _buses(plan: RigPlan, parts: RigParts, links: Links) -> dict[str, BusStats]:
     known = {bus.name: {n: _known(k) for n, k in bus.known.items()} for bus in plan.buses}
-    return {bus.name: _bus(bus, parts.rig.bus_counters(bus.number), links, known[bus.name]) for bus in parts.buses}
+    found = {bus.name: _bus(bus, parts.rig.bus_counters(bus.number), links, known[bus.name]) for bus in parts.buses}
+    return {name: replace(bus, unheard=_unheard(plan.bus(name).config)) for name, bus in found.items()}
+
+
+def _unheard(bus: Bus) -> str:
+    """A software bus on the loopback interface does not hear what python-can sends to its group by default."""
+    if bus.interface != "udp_multicast" or bus.local_address != LOOPBACK:
+        return ""
+    return f'programs that send to {bus.channel} by the default route; local_address = "0.0.0.0" hears them'
 
 
 def _known(known: Known) -> KnownMessage:
