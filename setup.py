@@ -35,7 +35,7 @@ HOT = {"kernel", "step", "locks", "can", "clock", "rings", "link", "tick", "cont
 
 # the flags of the kernels are also those of `torqueloop compile`
 sys.path.insert(0, str(ROOT))
-from torqueloop.core.compile.user_steps import CFLAGS, DIRECTIVES, SIZED_CFLAGS  # noqa: E402
+from torqueloop.core.compile.user_steps import CFLAGS, DIRECTIVES, STEP_CFLAGS  # noqa: E402
 
 
 def write_records() -> None:
@@ -70,7 +70,7 @@ def extensions() -> list[Extension]:
     for pyx in sorted(KERNELS.rglob("*.pyx")):
         path = Path("torqueloop") / pyx.relative_to(ROOT)
         room = pyx.relative_to(KERNELS).parts[0]
-        flags = [*CFLAGS, *SIZED_CFLAGS] if pyx.parent.name == "topologies" else CFLAGS
+        flags = [*CFLAGS, *STEP_CFLAGS] if pyx.parent.name in ("step", "topologies") else CFLAGS
         found.append(
             Extension(
                 ".".join(path.with_suffix("").parts),

@@ -31,10 +31,10 @@ CFLAGS = [
     # a step is one function of small ones: the bounds on how far inlining may go are meant for whole programs
     "--param=inline-unit-growth=200", "--param=large-function-insns=10000", "--param=large-function-growth=1000",
 ]  # fmt: skip
-#: of steps with constant sizes, whose functions are straight lines where the generic one has loops: what is declared
-#: inline is, and nothing else, so that what a step costs does not swing with what else stands in the file; and -fwrapv,
-#: which Python is built with, would have every index sign-extended
-SIZED_CFLAGS = [
+#: of steps, generic and precompiled: what is declared inline is, and nothing else, so that what a step costs does not
+#: swing with what else stands in the file; and -fwrapv, which Python is built with, would have every index
+#: sign-extended
+STEP_CFLAGS = [
     "-DCYTHON_INLINE=inline __attribute__((always_inline))", "-fno-inline-functions",
     "-fno-inline-functions-called-once", "-fno-inline-small-functions", "-fno-wrapv", "-fno-gcse",
 ]  # fmt: skip
@@ -58,7 +58,7 @@ def package_folder() -> Path:
 @cache
 def folder() -> Path:
     """Where the steps built for these kernels lie (it need not exist)."""
-    flags = (CFLAGS, SIZED_CFLAGS, sorted(DIRECTIVES.items()))
+    flags = (CFLAGS, STEP_CFLAGS, sorted(DIRECTIVES.items()))
     found = hashlib.sha256(repr((sys.version, platform.machine(), *flags)).encode())
     found.update(_version("numpy").encode())
     kernels = package_folder() / "cython_kernels"
@@ -101,7 +101,7 @@ def build(model: CompiledModel, name: str, optimise: str = "-O3") -> Path:
             [str(Path(place) / f"{word}.pyx")],
             include_dirs=[numpy.get_include()],
             # warnings of generated C are nobody's business
-            extra_compile_args=[*CFLAGS, *SIZED_CFLAGS, optimise, "-w"],
+            extra_compile_args=[*CFLAGS, *STEP_CFLAGS, optimise, "-w"],
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
             libraries=["m"] if os.name == "posix" else [],
         )

@@ -110,79 +110,73 @@ cdef int32_t take_back(const tl_model* m, tl_state* s, double x, const double* w
     return bad
 
 
-cdef inline int32_t accept2(const tl_model* m, tl_state* s, double x) noexcept nogil:
-    """Books of the trial up to the fraction x of h, two points. For x < 1 also cuts u1, z1. 1: refused."""
-    cdef int32_t i, k
-    cdef double xh = x * s.h, q = 0.25 * x * s.h
-    cdef tl_cvec w0 = s.now.w
-    cdef tl_cvec w1 = s.end.w
-    cdef tl_cvec p0 = s.now.port
-    cdef tl_cvec p1 = s.end.port
-    if x != 1.0:
+cdef inline void motion_taken(const tl_model* m, tl_state* s, double x, int32_t four, tl_cvec* wm, tl_cvec* w1) noexcept nogil:
+    """Row speeds in the middle (three points) and at the end of the part x of the trial that is taken. For x < 1 s.end.u, s.end.z and
+    s.um become those of the part."""
+    cdef int32_t i
+    cdef double h = s.h, xh = x * s.h, y = 0.5 * x
+    wm[0] = s.em.w if four else s.end.w
+    w1[0] = s.end.w
+    if x == 1.0:
+        return
+    if not four:
         motion_at2(m, x, xh, s.now.u, s.now.z, s.now.a, s.end.hs1, s.end.u, s.end.z)
         gather(m, s.end.u, s.em.w)
-        w1 = s.em.w
-    if book_friction(m, s, x, w1, w1, 0):
+        wm[0] = s.em.w
+        w1[0] = s.em.w
+        return
+    for i in range(TL_N(m)):
+        s.end.z[i] = s.now.z[i] + xh * s.now.u[i] + xh * xh * (0.5 * s.now.a[i] + x * (s.end.hs1[i] / 6.0 + x * s.s2[i] / 12.0))
+        s.end.u[i] = s.now.u[i] + xh * (s.now.a[i] + x * (0.5 * s.end.hs1[i] + x * s.s2[i] / 3.0))
+        s.um[i] = s.now.u[i] + y * h * (s.now.a[i] + y * (0.5 * s.end.hs1[i] + y * s.s2[i] / 3.0))
+    gather(m, s.um, s.cut_wm)
+    gather(m, s.end.u, s.cut_w)
+    wm[0] = s.cut_wm
+    w1[0] = s.cut_w
+
+
+cdef inline int32_t book_works(const tl_model* m, tl_state* s, double x, int32_t four) noexcept nogil:
+    """Books of the trial up to the fraction x. 1: refused, and nothing is booked."""
+    cdef int32_t i, k
+    cdef double q = 0.25 * x * s.h
+    cdef tl_cvec w0 = s.now.w
+    cdef tl_cvec wm
+    cdef tl_cvec w1
+    cdef tl_cvec p0 = s.now.port
+    cdef tl_cvec pm = s.em.port
+    cdef tl_cvec p1 = s.end.port
+    if four and ((m.stiff_cut and gives_energy(m, s)) or (TL_NED(m) > 0 and eddies_drive(m, s))):
+        return 1
+    motion_taken(m, s, x, four, &wm, &w1)
+    if book_friction(m, s, x, wm, w1, four):
         return 1
     for i in range(TL_NPORT(m)):
         k = TL_PORT_ROW(m, i)
-        s.e_port[i] += work2(q, x, w0[k], w1[k], p0[i], p1[i])
-    if s.n_eased > 0:
+        s.e_port[i] += work_on(m, s, k, x, wm[k], w1[k], p0[i], pm[i], p1[i]) if four else work2(q, x, w0[k], w1[k], p0[i], p1[i])
+    if not four and s.n_eased > 0:
         eased_works(m, s, x, w1)
     for i in range(TL_NLIN(m)):
         k = TL_LIN_ROW(m, i)
-        s.e_lin[i] += q * m.lin[i].d * (w0[k] + w1[k]) * twice_mean(w0[k], s.end.w[k], x)
+        if four:
+            s.e_lin[i] += m.lin[i].d * work_on(m, s, k, x, wm[k], w1[k], w0[k], s.em.w[k], s.end.w[k])
+        else:
+            s.e_lin[i] += q * m.lin[i].d * (w0[k] + w1[k]) * twice_mean(w0[k], s.end.w[k], x)
     if TL_NCON(m) > 0:
         contact_books(m, s, x)
     if TL_ND(m) > 0:
-        driven_books(m, s, x)
+        driven_books(m, s, x, wm, w1, four)
     if moving(m):
-        ratio_books(m, s, x, w1, w1, 0)
+        ratio_books(m, s, x, wm, w1, four)
     if TL_NBO(m) > 0:
-        turn_bodies(m, s, xh, w0, NULL, w1, s.theta + x * s.part)
+        turn_bodies(m, s, x * s.h, w0, wm if four else NULL, w1, s.theta + x * s.part)
     if TL_NJO(m) > 0:
-        joint_books(m, s, 0)
+        joint_books(m, s, four)
     return 0
 
 
-cdef inline int32_t accept4(const tl_model* m, tl_state* s, double x) noexcept nogil:
-    """As accept2 for three points."""
-    cdef int32_t i, k, n = TL_N(m)
-    cdef double h = s.h, xh = x * s.h, y = 0.5 * x
-    cdef tl_cvec wm = s.em.w
-    cdef tl_cvec w1 = s.end.w
-    if (m.stiff_cut and gives_energy(m, s)) or (TL_NED(m) > 0 and eddies_drive(m, s)):
-        return 1
-    if x != 1.0:
-        for i in range(n):
-            s.end.z[i] = s.now.z[i] + xh * s.now.u[i] + xh * xh * (0.5 * s.now.a[i] + x * (s.end.hs1[i] / 6.0 + x * s.s2[i] / 12.0))
-            s.end.u[i] = s.now.u[i] + xh * (s.now.a[i] + x * (0.5 * s.end.hs1[i] + x * s.s2[i] / 3.0))
-            s.um[i] = s.now.u[i] + y * h * (s.now.a[i] + y * (0.5 * s.end.hs1[i] + y * s.s2[i] / 3.0))
-        gather(m, s.um, s.cut_wm)
-        gather(m, s.end.u, s.cut_w)
-        wm = s.cut_wm
-        w1 = s.cut_w
-    if book_friction(m, s, x, wm, w1, 1):
-        return 1
-    for i in range(TL_NPORT(m)):
-        k = TL_PORT_ROW(m, i)
-        s.e_port[i] += work_on(m, s, k, x, wm[k], w1[k], s.now.port[i], s.em.port[i], s.end.port[i])
-    for i in range(TL_NLIN(m)):
-        k = TL_LIN_ROW(m, i)
-        s.e_lin[i] += m.lin[i].d * work_on(m, s, k, x, wm[k], w1[k], s.now.w[k], s.em.w[k], s.end.w[k])
-    if TL_NCON(m) > 0:
-        contact_books(m, s, x)
-    for i in range(TL_ND(m)):
-        k = m.fr[m.drv[i].fr].row
-        s.e_fr[m.drv[i].fr] -= work_on(m, s, k, x, wm[k], w1[k], s.now.tau[m.drv[i].fr], s.em.tau[m.drv[i].fr],
-                                       s.end.tau[m.drv[i].fr])
-    if moving(m):
-        ratio_books(m, s, x, wm, w1, 1)
-    if TL_NBO(m) > 0:
-        turn_bodies(m, s, xh, s.now.w, wm, w1, s.theta + x * s.part)
-    if TL_NJO(m) > 0:
-        joint_books(m, s, 1)
-    return 0
+cdef inline int32_t book_trial(const tl_model* m, tl_state* s, double x, int32_t four) noexcept nogil:
+    """book_works, with the order as a constant."""
+    return book_works(m, s, x, 1) if four else book_works(m, s, x, 0)
 
 
 cdef inline double spring_error2(const tl_model* m, const tl_state* s, int32_t k, double c, double x, double* turned) noexcept nogil:
@@ -303,7 +297,7 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
     cdef int32_t i, n = TL_N(m), four = s.four
     if TL_NJO(m) + TL_NCON(m) + TL_NED(m) > 0 and s.unsolved:
         return 1
-    if accept4(m, s, x) if four else accept2(m, s, x):
+    if book_trial(m, s, x, four):
         return 1
     if m.stiff_cut:
         keep_excess(m, s)

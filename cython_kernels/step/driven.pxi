@@ -139,6 +139,26 @@ cdef void stop_slips(const tl_model* m, tl_state* s) noexcept nogil:
     release(s, here)
 
 
+cdef double impulse_work(const tl_model* m, tl_state* s) noexcept nogil:
+    """Work of the drivers when the speeds change at once from s.us to those of now, into the books: the impulse of each times the
+    mean of its slips before and after. The sum of all."""
+    cdef int32_t i, j, k, n = TL_N(m), nf = TL_NF(m)
+    cdef double impulse, work, total = 0.0
+    for j in range(n):
+        s.rho[j] = 0.0
+        for k in range(n):
+            s.rho[j] += m.M[j * n + k] * (s.now.u[k] - s.us[k])
+    for i in range(nf):
+        if m.fr[i].src == BILATERAL:
+            impulse = 0.0
+            for j in range(n):
+                impulse += s.pat.Tn[j * nf + i] * s.rho[j]
+            work = impulse * 0.5 * (slip_of(m, s, i, s.us) + slip_of(m, s, i, s.now.u))
+            s.e_fr[i] -= work
+            total += work
+    return total
+
+
 cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept nogil:
     """Exactly driven flanges at their reference: speeds by projection, angles along the held rows. Drift of rounding and
     collocation, or a jump of the reference (an impact; the driver does the work): then 1."""
@@ -183,32 +203,25 @@ cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept 
         if fabs(w) > JUMP * ref:
             jump = 1
     if off:
-        # the work of each is its impulse times the mean of its slips before and after; that of elements at rest is 0
         for j in range(n):
             s.us[j] = s.now.u[j]
         project(m, s, target)
-        for j in range(n):
-            s.rho[j] = 0.0
-            for i in range(n):
-                s.rho[j] += m.M[j * n + i] * (s.now.u[i] - s.us[i])
-        for i in range(nf):
-            if m.fr[i].src == BILATERAL:
-                e = 0.0
-                for j in range(n):
-                    e += s.pat.Tn[j * nf + i] * s.rho[j]
-                s.e_fr[i] -= 0.5 * e * (slip_of(m, s, i, s.us) + slip_of(m, s, i, s.now.u))
+        impulse_work(m, s)
     release(s, here)
     return jump
 
 
-cdef void driven_books(const tl_model* m, tl_state* s, double x) noexcept nogil:
-    """Work of the drivers up to the fraction x of a trial of two points, as heat of opposite sign; before the state is
-    replaced."""
+cdef void driven_books(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_cvec w1, int32_t four) noexcept nogil:
+    """Work of the drivers up to the fraction x of a trial, as heat of opposite sign; wm, w1: row speeds in the middle (three points)
+    and at the end of that part."""
     cdef int32_t d, i, k
     for d in range(TL_ND(m)):
         i = m.drv[d].fr
         k = m.fr[i].row
-        s.e_fr[i] -= work2(0.25 * x * s.h, x, s.now.w[k], row_dot(m, k, s.end.u), s.now.tau[i], s.end.tau[i])
+        if four:
+            s.e_fr[i] -= work_on(m, s, k, x, wm[k], w1[k], s.now.tau[i], s.em.tau[i], s.end.tau[i])
+        else:
+            s.e_fr[i] -= work2(0.25 * x * s.h, x, s.now.w[k], w1[k], s.now.tau[i], s.end.tau[i])
 
 
 cdef void meet_ratios(const tl_model* m, tl_state* s, double theta) noexcept nogil:

@@ -77,12 +77,10 @@ cdef inline int32_t pressing(const tl_model* m, const tl_state* s, int32_t i) no
 
 cdef void push_gaps(const tl_model* m, tl_state* s, int32_t stages, const int32_t* rows, int32_t nc, const double* f) noexcept nogil:
     """Forces f along the rows into s.g, and the accelerations that answer them."""
-    cdef int32_t st, c, i, k
+    cdef int32_t st, c
     for st in range(stages):
         for c in range(nc):
-            k = rows[c]
-            for i in range(m.row_ptr[k], m.row_ptr[k + 1]):
-                s.g[st * TL_N(m) + m.row_idx[i]] += m.row_val[i] * f[st * nc + c]
+            add_along(m, rows[c], f[st * nc + c], s.g + st * TL_N(m))
     answer_forces(m, s, stages)
 
 
@@ -169,9 +167,9 @@ cdef void turned_along(const tl_model* m, const tl_state* s, int32_t k, double c
 cdef void gap_balance(const tl_model* m, const tl_state* s, int32_t i, tl_balance* b) noexcept nogil:
     """Adds contact i over a trial of three points: what its elastic energy gives beyond what it loses, of all that is
     turned over, the energy of motion along its row included."""
-    cdef int32_t k = m.con[i].row, p, q
+    cdef int32_t k = m.con[i].row
     cdef double h = s.h, w0 = row_dot(m, k, s.now.u), wm = row_dot(m, k, s.um), w1 = row_dot(m, k, s.end.u)
-    cdef double x0, xm, x1, stored, both, inverse = 0.0
+    cdef double x0, xm, x1, stored, both
     if not pressing(m, s, i):
         return
     both = 1.0 if s.regime[i] == CONTACT_BOTH or s.regime[i] == -CONTACT_BOTH else 2.0
@@ -182,12 +180,8 @@ cdef void gap_balance(const tl_model* m, const tl_state* s, int32_t i, tl_balanc
     x1 = x0 + h * to_end(w0, wm, w1)
     stored = deflection_energy(m, i, x1) - deflection_energy(m, i, x0)
     b.made += both * (stored - h * work4(w0, wm, w1, deflection_force(m, i, x0), deflection_force(m, i, xm), deflection_force(m, i, x1)))
-    for p in range(m.row_ptr[k], m.row_ptr[k + 1]):
-        for q in range(m.row_ptr[k], m.row_ptr[k + 1]):
-            inverse += m.row_val[p] * m.row_val[q] * m.Minv[m.row_idx[p] * TL_N(m) + m.row_idx[q]]
     b.turned += both * fabs(stored) + deflection_energy(m, i, x0)
-    if inverse > 0.0:
-        b.turned += 0.5 * w0 * w0 / inverse
+    b.turned += 0.5 * w0 * w0 * along_inertia(m, k)
 
 
 # In the impulse step a side is a row with the law N = k x1 - q, linear about a depth that is found by rounds.

@@ -29,25 +29,6 @@ cdef int32_t find_impacts(const tl_model* m, tl_state* s, tl_box* box) noexcept 
     return hit
 
 
-cdef double impact_work(const tl_model* m, tl_state* s) noexcept nogil:
-    """Work of the drivers in an impact that began with the speeds s.us, into the books: impulse times slip."""
-    cdef int32_t i, j, k, n = TL_N(m), nf = TL_NF(m)
-    cdef double work, total = 0.0
-    for j in range(n):
-        s.rho[j] = 0.0
-        for k in range(n):
-            s.rho[j] += m.M[j * n + k] * (s.now.u[k] - s.us[k])
-    for i in range(nf):
-        if bilateral(m, i):
-            work = 0.0
-            for j in range(n):
-                work += s.pat.Tn[j * nf + i] * s.rho[j]
-            work *= 0.5 * (slip_of(m, s, i, s.us) + slip_of(m, s, i, s.now.u))
-            s.e_fr[i] -= work
-            total += work
-    return total
-
-
 cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
     """All impacts of this instant; what is lost counts as heat of the elements hit. Returns 1 when there was one: it may
     drive another element into its end, so it is called until it finds none."""
@@ -75,7 +56,7 @@ cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
     stop_slips(m, s)
     lost -= kinetic_energy(m, s)
     if TL_ND(m) + TL_NVG(m) > 0:
-        lost += impact_work(m, s)
+        lost += impulse_work(m, s)
     for c in range(box.nc):
         share += fabs(box.tau[c] * box.b[c])
     for c in range(box.nc):

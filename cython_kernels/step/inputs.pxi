@@ -201,7 +201,7 @@ cdef inline int start_of_step(const tl_model* m, tl_state* s, double last) noexc
     if chk != 0.0:                            # inf - inf and NaN are NaN
         return 1
     if TL_NACT(m) > 0 and (s.moving or s.quiet < LISTED or s.fresh[0]):
-        if hold_pressures(m, s) if s.held and not m.act_fills else begin_pressures(m, s, 0.0, last):
+        if begin_pressures(m, s, 0.0, last):
             acts |= IN_JUMP
     if TL_ND(m) + TL_NVG(m) > 0 and ready_bilateral(m, s):
         acts |= IN_JUMP

@@ -23,20 +23,6 @@ cdef double JOINT_TOL = 1e-13
 cdef double JOINT_ROUNDING = 1e-15
 
 
-cdef inline void answer_forces(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
-    """Accelerations, s.end.a or s.v2 = [am, a1], that answer s.g."""
-    cdef int32_t i
-    if staged(m):
-        solve_stages(m, s, stages, s.v2)
-        if stages == 1:
-            for i in range(TL_N(m)):
-                s.end.a[i] = s.v2[i]
-    elif stages == 1:
-        hold(m, s.pat, s.g, s.end.a)
-    else:
-        hold4(m, s.pat, s.g, s.v2)
-
-
 cdef inline int32_t joint_row(const tl_model* m, int32_t c) noexcept nogil:
     """Row of port c of the joint shafts: a of all, then b of all."""
     return m.jo[c].row_a if c < TL_NJO(m) else m.jo[c - TL_NJO(m)].row_b
@@ -176,15 +162,11 @@ cdef double joint_residual(const tl_model* m, const tl_state* s, int32_t i, int3
 
 cdef void push_joints(const tl_model* m, tl_state* s, int32_t stages, const double* more) noexcept nogil:
     """So much more force at the ports of each stage, and the accelerations that answer it."""
-    cdef int32_t st, c, i, k, nc = 2 * TL_NJO(m)
-    cdef tl_eval* e
+    cdef int32_t st, c, nc = 2 * TL_NJO(m)
     for st in range(stages):
-        e = stage_eval(s, stages, st)
         for c in range(nc):
-            e.port[TL_NPORT(m) - nc + c] += more[st * nc + c]
-            k = joint_row(m, c)
-            for i in range(m.row_ptr[k], m.row_ptr[k + 1]):
-                s.g[st * TL_N(m) + m.row_idx[i]] += m.row_val[i] * more[st * nc + c]
+            stage_eval(s, stages, st).port[TL_NPORT(m) - nc + c] += more[st * nc + c]
+            add_along(m, joint_row(m, c), more[st * nc + c], s.g + st * TL_N(m))
     answer_forces(m, s, stages)
 
 

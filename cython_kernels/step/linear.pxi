@@ -148,8 +148,6 @@ cdef inline void stuck_torques(const tl_model* m, tl_state* s, tl_eval* e) noexc
     cdef int32_t i
     cdef const double* tau = s.both + TL_N(m)
     cdef double f = s.along_g
-    if TL_NJO(m) > 0:                        # the joints have added to g
-        pattern_matvec(s.pat.T, lanes(TL_N(m) + TL_NF(m)), TL_N(m), s.g, s.both)
     if other_span(m, s):
         for i in range(TL_NF(m)):
             if s.mode[i] == MODE_STUCK:

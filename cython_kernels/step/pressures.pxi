@@ -210,67 +210,67 @@ cdef void follow(const tl_model* m, tl_state* s, int32_t i, const tl_curve* c, d
         end[0] = x if x < end[0] else end[0]
 
 
-cdef int32_t begin_pressures(const tl_model* m, tl_state* s, double x, double last) noexcept nogil:
-    """Laws of the pressures from the fraction x of the step on, where they are s.now.p, and s.next_switch: up to where (not
-    beyond `last`). 1: some pressure without a lag has jumped."""
-    cdef int32_t i, k, nin = TL_NIN(m), jumped = 0
-    cdef double before
+cdef inline int32_t approach(const tl_model* m, tl_state* s, int32_t i, double command) noexcept nogil:
+    """The pressure from the begin of the step on towards a command that is held; 1 when one without a lag has jumped."""
+    cdef tl_curve* f = &s.press[i]
+    cdef double gap = s.now.p[i] - command, tau
+    f.q[0] = command
+    f.q[1] = 0.0
+    f.q[2] = 0.0
+    f.begin = 0.0
+    f.rest = 0.0
+    f.filling = 0.0
+    if fabs(gap) <= ARRIVED:
+        return 0
+    f.falling = gap > 0.0
+    tau = m.act[i].tau_fall if f.falling else m.act[i].tau_rise
+    if tau == 0.0:
+        s.now.p[i] = command
+        return 1
+    f.rate = m.h / tau
+    f.rest = gap
+    return 0
+
+
+cdef int32_t follow_command(const tl_model* m, tl_state* s, int32_t i, double x, double last) noexcept nogil:
+    """The pressure from the fraction x of the step on, where its command changes within the step, or a piston fills; s.next_switch
+    is brought forward to where that law ends. 1 when a pressure without a lag has jumped."""
+    cdef int32_t k = m.act[i].input, nin = TL_NIN(m)
+    cdef double before = s.now.p[i]
     cdef tl_curve c
-    s.next_switch = NEVER
     c.rest = 0.0
     c.rate = 0.0
     c.falling = 0
     c.begin = x
-    for i in range(TL_NACT(m)):
-        k = m.act[i].input
-        before = s.now.p[i]
-        s.press[i].level = s.fill[i]
-        s.press[i].filling = 0.0
-        if s.held:
-            c.q[0] = clipped_command(m, i, s.inp[k])
-            c.q[1] = 0.0
-            c.q[2] = 0.0
-        else:
-            c.q[0] = s.in_c[k]
-            c.q[1] = s.in_c[nin + k]
-            c.q[2] = s.in_c[2 * nin + k]
-            clip_command(m, s, i, &c, last, &s.next_switch)
-        if m.act[i].kind == FILL_TIME:
-            fill_piston(m, s, i, &c, last, &s.next_switch)
-        follow(m, s, i, &c, last, &s.next_switch)
-        jumped |= s.now.p[i] != before
-    return jumped
+    s.press[i].level = s.fill[i]
+    s.press[i].filling = 0.0
+    if s.held:
+        c.q[0] = clipped_command(m, i, s.inp[k])
+        c.q[1] = 0.0
+        c.q[2] = 0.0
+    else:
+        c.q[0] = s.in_c[k]
+        c.q[1] = s.in_c[nin + k]
+        c.q[2] = s.in_c[2 * nin + k]
+        clip_command(m, s, i, &c, last, &s.next_switch)
+    if m.act[i].kind == FILL_TIME:
+        fill_piston(m, s, i, &c, last, &s.next_switch)
+    follow(m, s, i, &c, last, &s.next_switch)
+    return s.now.p[i] != before
 
 
-cdef inline int32_t hold_pressures(const tl_model* m, tl_state* s) noexcept nogil:
-    """`begin_pressures` at the begin of a step in which commands are held and no piston fills: the usual case, without what only
-    others need."""
+cdef inline int32_t begin_pressures(const tl_model* m, tl_state* s, double x, double last) noexcept nogil:
+    """Laws of the pressures from the fraction x of the step on, where they are s.now.p, and s.next_switch: up to where (not
+    beyond `last`). 1 when some pressure without a lag has jumped."""
     cdef int32_t i, jumped = 0, quiet = s.quiet >= LISTED and not s.fresh[0]
-    cdef double cmd, gap, tau
-    cdef tl_curve* f
     s.next_switch = NEVER
+    if not s.held or m.act_fills:
+        for i in range(TL_NACT(m)):
+            jumped |= follow_command(m, s, i, x, last)
+        return jumped
     for i in range(TL_NACT(m)):
-        if quiet and s.still[i] == STILL:
-            continue                             # it has arrived, and stays
-        f = &s.press[i]
-        cmd = clipped_command(m, i, s.inp[m.act[i].input])
-        gap = s.now.p[i] - cmd
-        f.q[0] = cmd
-        f.q[1] = 0.0
-        f.q[2] = 0.0
-        f.begin = 0.0
-        f.rest = 0.0
-        f.filling = 0.0
-        if fabs(gap) <= ARRIVED:
-            continue
-        f.falling = gap > 0.0
-        tau = m.act[i].tau_fall if f.falling else m.act[i].tau_rise
-        if tau == 0.0:
-            s.now.p[i] = cmd
-            jumped = 1
-            continue
-        f.rate = m.h / tau
-        f.rest = gap
+        if not (quiet and s.still[i] == STILL):      # (one that has arrived stays)
+            jumped |= approach(m, s, i, clipped_command(m, i, s.inp[m.act[i].input]))
     return jumped
 
 

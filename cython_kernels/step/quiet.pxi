@@ -154,18 +154,33 @@ cdef void quiet_steep(const tl_model* m, tl_state* s, int32_t stages, double* a,
     padded_matvec(s.held_by, s.held_rows, stages * TL_N(m), s.g, v)
 
 
-cdef inline int32_t quiet_motion2(const tl_model* m, tl_state* s, int32_t uneven) noexcept nogil:
-    """The rest of trial2 behind the forces; uneven: some elements are steep, or tied. 1 when all that stick still do."""
-    cdef int32_t i, hold, n = TL_N(m)
+cdef inline int32_t quiet_motion(const tl_model* m, tl_state* s, int32_t uneven, int32_t four) noexcept nogil:
+    """The rest of a trial behind the forces; uneven: some elements are steep, or tied. 1 when all that stick still do."""
+    cdef int32_t i, hold, n = TL_N(m), stages = 2 if four else 1
     cdef double h = m.h
     cdef tl_eval* e = s.end
     cdef double* v = s.held_v
-    quiet_rows(m, s, e, s.F, uneven)
-    springs_at_end(m, s, h, h * h * (0.5 - m.beta))
-    scatter(m, s.F, s.g)
-    padded_matvec(s.held_by, s.held_rows, n, s.g, v)
+    if four:
+        quiet_rows(m, s, s.em, s.F, uneven)
+        springs4(m, s, h, 0, s.F)
+        scatter(m, s.F, s.g)
+        quiet_rows(m, s, e, s.F, uneven)
+        springs4(m, s, h, 1, s.F)
+        scatter(m, s.F, s.g + n)
+    else:
+        quiet_rows(m, s, e, s.F, uneven)
+        springs_at_end(m, s, h, h * h * (0.5 - m.beta))
+        scatter(m, s.F, s.g)
+    padded_matvec(s.held_by, s.held_rows, stages * n, s.g, v)
     if uneven and s.stiff:
-        quiet_steep(m, s, 1, e.a, v)
+        quiet_steep(m, s, stages, s.v2 if four else e.a, v)
+    if four:
+        place_torques(s, s.em, v + 2 * n)
+        hold = still_stick(s, e, v + 2 * n + s.n_sticking)
+        correct4(m, s, h, v)
+        govern4(m, s)
+        finish4(m, s, h)
+        return hold
     hold = still_stick(s, e, v + n)
     for i in range(n):
         e.a[i] = v[i]
@@ -176,55 +191,23 @@ cdef inline int32_t quiet_motion2(const tl_model* m, tl_state* s, int32_t uneven
     return hold
 
 
-cdef int32_t uneven_motion2(const tl_model* m, tl_state* s) noexcept nogil:
-    return quiet_motion2(m, s, 1)
+cdef int32_t uneven_motion(const tl_model* m, tl_state* s, int32_t four) noexcept nogil:
+    return quiet_motion(m, s, 1, 1) if four else quiet_motion(m, s, 1, 0)
 
 
-cdef inline int32_t quiet_trial2(const tl_model* m, tl_state* s) noexcept nogil:
-    """trial2; 1 when all that stick still do."""
-    predict(m, m.h, s.now.u, s.now.a, s.now.hs1, s.end.u)
-    govern2(m, s)
+cdef inline int32_t quiet_trial(const tl_model* m, tl_state* s, int32_t four) noexcept nogil:
+    """The trial; 1 when all that stick still do."""
+    if four:
+        start4(m, s, m.h)
+        govern4(m, s)
+        quiet_forces(m, s, s.em, s.um, 0.5, s.xim)
+    else:
+        predict(m, m.h, s.now.u, s.now.a, s.now.hs1, s.end.u)
+        govern2(m, s)
     quiet_forces(m, s, s.end, s.end.u, 1.0, s.xi1)
     if s.stiff or s.ties:
-        return uneven_motion2(m, s)
-    return quiet_motion2(m, s, 0)
-
-
-cdef inline int32_t quiet_motion4(const tl_model* m, tl_state* s, int32_t uneven) noexcept nogil:
-    """quiet_motion2 for three points."""
-    cdef int32_t hold, n = TL_N(m)
-    cdef double h = m.h
-    cdef double* v = s.held_v
-    quiet_rows(m, s, s.em, s.F, uneven)
-    springs4(m, s, h, 0, s.F)
-    scatter(m, s.F, s.g)
-    quiet_rows(m, s, s.end, s.F, uneven)
-    springs4(m, s, h, 1, s.F)
-    scatter(m, s.F, s.g + n)
-    padded_matvec(s.held_by, s.held_rows, 2 * n, s.g, v)
-    if uneven and s.stiff:
-        quiet_steep(m, s, 2, s.v2, v)
-    place_torques(s, s.em, v + 2 * n)
-    hold = still_stick(s, s.end, v + 2 * n + s.n_sticking)
-    correct4(m, s, h, v)
-    govern4(m, s)
-    finish4(m, s, h)
-    return hold
-
-
-cdef int32_t uneven_motion4(const tl_model* m, tl_state* s) noexcept nogil:
-    return quiet_motion4(m, s, 1)
-
-
-cdef inline int32_t quiet_trial4(const tl_model* m, tl_state* s) noexcept nogil:
-    """trial4; 1 when all that stick still do."""
-    start4(m, s, m.h)
-    govern4(m, s)
-    quiet_forces(m, s, s.em, s.um, 0.5, s.xim)
-    quiet_forces(m, s, s.end, s.end.u, 1.0, s.xi1)
-    if s.stiff or s.ties:
-        return uneven_motion4(m, s)
-    return quiet_motion4(m, s, 0)
+        return uneven_motion(m, s, four)
+    return quiet_motion(m, s, 0, four)
 
 
 cdef inline int32_t stays_quiet(const tl_model* m, const tl_state* s, int32_t moved) noexcept nogil:
@@ -271,8 +254,8 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     moved = s.moving
     if moved:
         move_pressures(m, s, listed)
-    hold = quiet_trial4(m, s) if m.order == 4 else quiet_trial2(m, s)
-    if s.n_eased > 0 or not hold or not stays_quiet(m, s, moved) or (accept4(m, s, 1.0) if m.order == 4 else accept2(m, s, 1.0)):
+    hold = quiet_trial(m, s, 1) if m.order == 4 else quiet_trial(m, s, 0)
+    if s.n_eased > 0 or not hold or not stays_quiet(m, s, moved) or book_trial(m, s, 1.0, m.order == 4):
         return 0
     s.hist[0] = HISTORY_HOLDS
     take_whole(m, s, m.order == 4)

@@ -96,15 +96,13 @@ cdef void moving_terms(const tl_model* m, const tl_state* s, int32_t stages, con
 
 cdef void move_unit(const tl_model* m, const tl_state* s, int32_t stages, int32_t c, double x, double* g, double* ad) noexcept nogil:
     """Adds x times term c of moving_terms: a prescribed acceleration of the gear's row, or a force along its side b."""
-    cdef int32_t j, k = (stages if stages > 0 else 1) * TL_NVG(m), n = TL_N(m), row
+    cdef int32_t j, k = (stages if stages > 0 else 1) * TL_NVG(m), n = TL_N(m)
     cdef int32_t st = (c % k) // TL_NVG(m), d = c % TL_NVG(m)
     if c < k:
         for j in range(n):
             ad[st * n + j] += x * s.pat.Tn[j * TL_NF(m) + m.vg[d].fr]
         return
-    row = m.vg[d].row_b
-    for j in range(m.row_ptr[row], m.row_ptr[row + 1]):
-        g[st * n + m.row_idx[j]] += x * m.row_val[j]
+    add_along(m, m.vg[d].row_b, x, g + st * n)
 
 
 cdef void moving_stages(const tl_model* m, tl_state* s, int32_t stages, const double* A, const double* P,
@@ -250,23 +248,19 @@ cdef int32_t moving_torques(const tl_model* m, tl_state* s, int32_t stages, cons
 
 cdef void push_moving(const tl_model* m, tl_state* s, int32_t stages, const tl_moving* p, int32_t undo) noexcept nogil:
     """Their torques into s.g, tau and the capacities of each stage; undo: out of s.g again."""
-    cdef int32_t c, i, j, st
-    cdef double dt
+    cdef int32_t c, i, st
+    cdef double tau
     cdef tl_eval* e
     for st in range(stages if stages > 0 else 1):
         e = stage_eval(s, stages, st)
         for c in range(p.k):
             i = m.ls[p.loss[c]].fr
-            dt = p.tau[st * p.k + c]
+            tau = p.tau[st * p.k + c]
             if not undo:
-                e.tau[i] = dt
-                e.cap_f[i] = fabs(dt)
-                e.cap_b[i] = fabs(dt)
-            for j in range(m.row_ptr[m.fr[i].row], m.row_ptr[m.fr[i].row + 1]):
-                if undo:
-                    s.g[st * TL_N(m) + m.row_idx[j]] -= m.row_val[j] * dt
-                else:
-                    s.g[st * TL_N(m) + m.row_idx[j]] += m.row_val[j] * dt
+                e.tau[i] = tau
+                e.cap_f[i] = fabs(tau)
+                e.cap_b[i] = fabs(tau)
+            add_along(m, m.fr[i].row, -tau if undo else tau, s.g + st * TL_N(m))
 
 
 cdef void solve_stages(const tl_model* m, tl_state* s, int32_t stages, double* v) noexcept nogil:
@@ -297,3 +291,15 @@ cdef void solve_stages(const tl_model* m, tl_state* s, int32_t stages, double* v
         # undone, so that the caller may solve again from the forces it has assembled
         push_moving(m, s, stages, &p, 1)
     release(s, here)
+
+
+cdef inline void answer_forces(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
+    """Accelerations of a trial, s.end.a or s.v2 = [am, a1], that answer s.g with the elements at rest held."""
+    if staged(m):
+        solve_stages(m, s, stages, s.v2)
+        if stages == 1:
+            memcpy(s.end.a, s.v2, TL_N(m) * sizeof(double))
+    elif stages == 1:
+        hold_trial(m, s, s.g, s.end.a)
+    else:
+        hold4(m, s.pat, s.g, s.v2)

@@ -82,6 +82,23 @@ cdef inline void springs_at_end(const tl_model* m, const tl_state* s, double h, 
                           s.now.w[k] + 0.5 * h * s.wa[k])
 
 
+cdef inline void accelerate(const tl_model* m, tl_state* s, int32_t stages, int64_t steep) noexcept nogil:
+    """Accelerations of the stages that answer s.g, and with them the forces of laws along rows, which go into s.g, too. steep: some
+    law is steep at the speed it has."""
+    if staged(m):
+        drive_stages(m, s, stages, 0.0)
+    answer_forces(m, s, stages)
+    if steep:
+        solve_steep(m, s, stages)
+        answer_forces(m, s, stages)
+    if TL_NED(m) > 0:
+        solve_eddies(m, s, stages)
+    if TL_NJO(m) > 0:
+        solve_joints(m, s, stages)
+    if TL_NCON(m) > 0 and m.ncurved > 0:
+        solve_gaps(m, s, stages)
+
+
 cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
     """Trial over h from the present state with the modes held, order 2. Writes u1, z1, a1, s1, s2, end.
 
@@ -106,27 +123,7 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
             s.F[k] += contact_force(m, s, i, row_dot(m, k, s.now.z) + m.row_off[k] + h * s.now.w[k] + b0 * s.wa[k],
                                     s.now.w[k] + 0.5 * h * s.wa[k])
         scatter(m, s.F, s.g)
-        if staged(m):
-            drive_stages(m, s, 1, 0.0)
-            solve_stages(m, s, 1, s.v2)
-            for i in range(n):
-                s.end.a[i] = s.v2[i]
-            if s.stiff:
-                solve_steep(m, s, 1)
-                solve_stages(m, s, 1, s.v2)
-                for i in range(n):
-                    s.end.a[i] = s.v2[i]
-        else:
-            hold_trial(m, s, s.g, s.end.a)
-            if s.stiff:
-                solve_steep(m, s, 1)
-                hold_trial(m, s, s.g, s.end.a)
-        if TL_NED(m) > 0:
-            solve_eddies(m, s, 1)
-        if TL_NJO(m) > 0:
-            solve_joints(m, s, 1)
-        if TL_NCON(m) > 0 and m.ncurved > 0:
-            solve_gaps(m, s, 1)
+        accelerate(m, s, 1, s.stiff)
         passes -= 1
         if passes <= 0:
             correct(m, h, s.now.u, s.now.a, s.end.a, s.end.u)
@@ -281,23 +278,7 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
         assemble(m, s, s.end, s.F)
         springs4(m, s, h, 1, s.F)
         scatter(m, s.F, s.g + n)
-        if staged(m):
-            drive_stages(m, s, 2, 0.0)
-            solve_stages(m, s, 2, s.v2)
-            if s.stiff or stiff:
-                solve_steep(m, s, 2)
-                solve_stages(m, s, 2, s.v2)
-        else:
-            hold4(m, s.pat, s.g, s.v2)
-            if s.stiff or stiff:
-                solve_steep(m, s, 2)
-                hold4(m, s.pat, s.g, s.v2)
-        if TL_NED(m) > 0:
-            solve_eddies(m, s, 2)
-        if TL_NJO(m) > 0:
-            solve_joints(m, s, 2)
-        if TL_NCON(m) > 0 and m.ncurved > 0:
-            solve_gaps(m, s, 2)
+        accelerate(m, s, 2, s.stiff or stiff)
         missed = correct4(m, s, h, s.v2)
         govern4(m, s)
         done += 1
