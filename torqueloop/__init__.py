@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torqueloop.core.describe.errors import CompileError, ConfigError, TorqueloopError
     from torqueloop.core.simulate.offline import Simulation
     from torqueloop.core.simulate.results import Result
+    from torqueloop.core.simulate.run import Run
     from torqueloop.hil.animate.animate import animate
     from torqueloop.hil.control.client import connect
     from torqueloop.hil.runs.compare import Comparison, compare
@@ -40,6 +41,7 @@ __all__ = [
     "Driveline",
     "RecordedRun",
     "Result",
+    "Run",
     "Simulation",
     "StudyResult",
     "TorqueloopError",
@@ -63,6 +65,7 @@ _LATER = {
     "Driveline": "torqueloop.core.describe.driveline",
     "RecordedRun": "torqueloop.hil.runs.recorded_run",
     "Result": "torqueloop.core.simulate.results",
+    "Run": "torqueloop.core.simulate.run",
     "Simulation": "torqueloop.core.simulate.offline",
     "StudyResult": "torqueloop.hil.study.result",
     "TorqueloopError": "torqueloop.core.describe.errors",

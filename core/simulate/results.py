@@ -6,13 +6,11 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torqueloop.core.compile.compiler import CompiledModel
-from torqueloop.core.describe.errors import MissingLibraryError, RangeError, UnknownNameError, did_you_mean
+from torqueloop.core.describe.errors import UnknownNameError, did_you_mean
 from torqueloop.core.describe.parts import Compliance, ContactPart, FrictionPart, port_number
 from torqueloop.core.describe.vocabulary import (
     JOINT_HEAT,
@@ -31,12 +29,8 @@ from torqueloop.core.describe.vocabulary import (
     OUT_TORQUE_WORK,
 )
 from torqueloop.core.simulate.remarks import FAULTS, Remark
+from torqueloop.core.simulate.run import Array, Run
 
-if TYPE_CHECKING:
-    import pandas
-    from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 #: outputs whose increase is work put into the driveline (negative: taken out)
 WORK = (OUT_TORQUE_WORK, OUT_POLY_WORK, OUT_ENGINE_WORK, OUT_PORT_WORK, OUT_JOINT)
 #: outputs whose increase is energy turned into heat
@@ -77,8 +71,8 @@ class EnergyBalance:
         return abs(self.residual) / self.turned_over if self.turned_over > 0.0 else abs(self.residual)
 
 
-class Result:
-    """Signals of a run; result["engine.w"] is an array in SI, one value per sample of `time`."""
+class Result(Run):
+    """Signals of a simulation; result["engine.w"] is an array in SI, one value per sample of `t`."""
 
     def __init__(
         self, model: CompiledModel, time: Array, values: Array, modes: list[ModeChange], counters: Mapping[str, int],
@@ -116,12 +110,16 @@ class Result:
         return dict(zip(self.model.output_names, self.model.output_units, strict=True))
 
     def __len__(self) -> int:
+        """Number of samples."""
         return len(self.time)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._column
+    @property
+    def t(self) -> Array:
+        """Simulated time of the samples [s]; the first is the start."""
+        return self.time
 
-    def __getitem__(self, name: str) -> Array:
+    def signal(self, name: str) -> Array:
+        """The samples of one output, SI. UnknownNameError when there is none of this name."""
         try:
             return self.values[:, self._column[name]]
         except KeyError:
@@ -193,46 +191,6 @@ class Result:
         if kind == OUT_FRICTION_HEAT and index in {p.friction for p in parts.driven}:
             return OUT_PORT_WORK, -1 - index
         return kind, index
-
-    def to_dataframe(self, names: Sequence[str] | None = None) -> pandas.DataFrame:
-        """The signals (all, or these) as a pandas data frame with index `t`, SI. MissingLibraryError without pandas."""
-        try:
-            import pandas
-        except ImportError:
-            raise MissingLibraryError("to_dataframe() needs pandas: pip install pandas") from None
-        chosen = self.names if names is None else names
-        return pandas.DataFrame({name: self[name] for name in chosen}, index=pandas.Index(self.time, name="t"))
-
-    def plot(self, names: Sequence[str], from_s: float | None = None, until_s: float | None = None) -> Figure:
-        """The signals over time, those of one unit in one picture (rad/s, Pa ... as they are, SI); a matplotlib figure,
-        to be shown or saved. MissingLibraryError without matplotlib."""
-        try:
-            from matplotlib.backends.backend_agg import FigureCanvasAgg
-            from matplotlib.figure import Figure
-        except ImportError:
-            raise MissingLibraryError(
-                "plot() needs matplotlib, which is not installed: pip install 'torqueloop[report]'"
-            ) from None
-        if not names:
-            raise RangeError("Result.plot: {key} is empty", key="names", value=[], allowed="at least one output")
-        curves = {name: self[name] for name in names}
-        units = self.units
-        groups: dict[str, list[str]] = {}
-        for name in curves:
-            groups.setdefault(units[name], []).append(name)
-        first = -np.inf if from_s is None else from_s
-        inside = (self.time >= first) & (self.time <= (np.inf if until_s is None else until_s))
-        figure = Figure(figsize=(9.0, 0.8 + 2.2 * len(groups)), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.subplots(len(groups), 1, sharex=True, squeeze=False)[:, 0]
-        for ax, (unit, members) in zip(axes, groups.items(), strict=True):
-            for name in members:
-                ax.plot(self.time[inside], curves[name][inside], label=name, linewidth=1.2)
-            ax.set_ylabel(f"[{unit}]")
-            ax.grid(alpha=0.3)
-            ax.legend(loc="upper left", fontsize="small")
-        axes[-1].set_xlabel("time [s]")
-        return figure
 
     def write_csv(self, path: str | Path, names: Iterable[str] | None = None) -> None:
         """Samples as CSV: time and the named outputs (default: all), full precision, units in a second header line."""

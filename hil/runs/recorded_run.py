@@ -5,7 +5,8 @@
     run = tl.run("desk_4hp22", clock="virtual", duration=10.0)
     run.stats.clock.missed                  # numbers, typed: torqueloop.hil.results.run.RunStats
     run["engine.w"], run.t                  # recorded signals, NumPy, SI units
-    run.frame(["engine.w", "car.v"])        # pandas, index t; library="polars" for a Polars frame
+    run.to_dataframe(["engine.w", "car.v"]) # pandas, index t; library="polars" for a Polars frame
+    run.plot(["engine.w", "turbine.w"])     # a matplotlib figure
     run.metrics["compute_p99_us"]           # as gates use them
     tl.read_run("runs/20260101-120000-desk_4hp22").passed
 
@@ -21,11 +22,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.core.simulate.run import Array, Run
 from torqueloop.hil.common.locate import locate
-from torqueloop.hil.record.mf4 import MissingExtraError
 from torqueloop.hil.record.recording import RecordingError
 from torqueloop.hil.record.run_data import ModeChange
 from torqueloop.hil.record.signals import Signals
@@ -36,11 +36,9 @@ if TYPE_CHECKING:
     from torqueloop.hil.ecu.kinds import ControlUnit
     from torqueloop.hil.rig.assemble.virtual_links import VehicleStep
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
-class RecordedRun(Mapping[str, Array]):
+class RecordedRun(Run, Mapping[str, Array]):
     """A run directory: signals by name (`run["engine.w"]`), statistics, verdict."""
 
     path: Path
@@ -88,7 +86,8 @@ class RecordedRun(Mapping[str, Array]):
         """SI unit of every signal."""
         return self.signals.units
 
-    def __getitem__(self, name: str) -> Array:
+    def signal(self, name: str) -> Array:
+        """The samples of one recorded signal, SI. KeyError when there is none of this name."""
         return self.signals[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -98,19 +97,8 @@ class RecordedRun(Mapping[str, Array]):
         return len(self.report.run.signals or ())
 
     def frame(self, names: Sequence[str] | None = None, library: Literal["pandas", "polars"] = "pandas") -> Any:
-        """The signals (all, or these) as a data frame: pandas with index `t`, Polars with column `t`.
-        MissingExtraError when the library is not installed."""
-        names = list(self) if names is None else list(names)
-        columns = {name: self[name] for name in names}
-        try:
-            if library == "polars":
-                import polars
-
-                return polars.DataFrame({"t": self.t, **columns})
-            import pandas
-        except ImportError:
-            raise MissingExtraError(f"frame() needs {library}, which is not installed: pip install {library}") from None
-        return pandas.DataFrame(columns, index=pandas.Index(self.t, name="t"))
+        """The former name of `to_dataframe`."""
+        return self.to_dataframe(names, library)
 
     def frames(self) -> NDArray[Any]:
         """The recorded frames as a structured array: t_ns, id, dlc, flags, bus, data (see hil/record/bus_log). `bus`

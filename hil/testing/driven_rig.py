@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.simulate.run import Run
 from torqueloop.hil.common.conditions import Condition, parse_condition
 from torqueloop.hil.common.levers import lever_value
 from torqueloop.hil.record.run_data import read_signals
@@ -44,8 +45,8 @@ class NotReached(AssertionError):
 
 
 @dataclass(frozen=True)
-class Window(Mapping[str, NDArray[np.float64]]):
-    """Recorded signals of a stretch of time, by full or short name."""
+class Window(Run, Mapping[str, NDArray[np.float64]]):
+    """What a running rig has recorded from a time on, by full or short name."""
 
     rig: DrivenRig
     signals: Signals
@@ -56,11 +57,14 @@ class Window(Mapping[str, NDArray[np.float64]]):
         """Simulated time of the samples [s]."""
         return self.signals.t[self.first :]
 
-    def __getitem__(self, name: str) -> NDArray[np.float64]:
-        return self.rig.column(self.signals, name)[self.first :]
+    @property
+    def units(self) -> Mapping[str, str]:
+        """SI unit of every recorded signal."""
+        return self.signals.units
 
-    def __iter__(self) -> Any:
-        return iter(self.signals)
+    def signal(self, name: str) -> NDArray[np.float64]:
+        """The samples of one signal, SI."""
+        return self.rig.column(self.signals, name)[self.first :]
 
     def __len__(self) -> int:
         return len(self.signals)
@@ -212,8 +216,8 @@ class DrivenRig(Mapping[str, NDArray[np.float64]]):
             self._read = (tick, read_signals(self.path))
         return self._read[1]
 
-    def since(self, t_s: float) -> Window:
-        """What was recorded from a simulated time on."""
+    def since(self, t_s: float = 0.0) -> Window:
+        """What was recorded from a simulated time on, with `.t`, `.signal(...)`, `.to_dataframe()`, `.plot(...)`."""
         signals = self.signals
         return Window(self, signals, int(np.searchsorted(signals.t, t_s)))
 

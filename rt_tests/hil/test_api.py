@@ -44,7 +44,7 @@ def test_a_run_is_its_statistics_signals_and_verdict(folder: Path) -> None:
 def test_signals_become_frames_where_the_library_is_installed(folder: Path) -> None:
     run = tl.read_run(folder / "a")
     pandas = pytest.importorskip("pandas")
-    frame = run.frame(["engine.w", "car.v"])
+    frame = run.to_dataframe(["engine.w", "car.v"])
     assert isinstance(frame, pandas.DataFrame) and list(frame.columns) == ["engine.w", "car.v"]
     assert frame.index.name == "t" and np.array_equal(frame["car.v"].to_numpy(), run["car.v"])
     assert len(run.frame().columns) == len(run)
