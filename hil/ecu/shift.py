@@ -215,6 +215,19 @@ class ShiftRunner:
             self._pressure[name] = min(max(pressure, 0.0), config.line_pressure.max_bar)
         return dict(self._pressure)
 
+    def go_on_as(self, name: str, torque: float) -> None:
+        """The same shift by another profile while its elements are filled: the pedal was pressed or released. What is
+        being filled stays so."""
+        phases = self._config.phases(name)
+        if name == self.name or self._index or phases[0].stage != "filling":
+            return
+        self.name, self._phases = name, phases
+        for element, law in phases[0].elements.items():
+            if law.law in ("torque", "bar", "open", "line"):
+                self._ramps[element] = self._begin_ramp(
+                    element, law, phases[0], max(abs(torque), self._config.torque_min_Nm)
+                )
+
     # --- phases -----------------------------------------------------------------------------------------------------
     def _bind(self) -> None:
         """The gears the present phase goes from and to."""

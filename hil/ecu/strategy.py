@@ -16,6 +16,9 @@ from torqueloop.hil.ecu.gears import gear_number, lever_limits, neighbours
 from torqueloop.hil.ecu.shift import RPM, Measured, ShiftRunner, TorqueEstimator
 from torqueloop.hil.ecu.torque_request import TorqueRequest
 
+#: end of the name of a shift while coasting
+COAST = ".coast"
+
 
 class GearSelector:
     """Shift lines with hysteresis, kick-down, minimum gear time, lever limits, over-speed, reverse inhibit."""
@@ -274,9 +277,11 @@ class Transmission:
                 self._begin(wanted, torque, now)
         elif now.lever in ("N", "P") or (now.lever == "R") != ("R" in (self.runner.source, self.runner.target)):
             self._abort(now)
-        elif self.config.cancel_in_filling and self.runner.stage == "filling":
-            if self.selector.select(self.runner.source, now) == self.runner.source:
+        elif self.runner.stage == "filling":
+            if self.config.cancel_in_filling and self.selector.select(self.runner.source, now) == self.runner.source:
                 self._cancel()
+            else:
+                self.runner.go_on_as(self._profile(self.runner.name.removesuffix(COAST), torque), torque)
         if self.runner is not None:
             pressures = self.runner.step(now, torque, line)
             if self.runner.done:
@@ -376,10 +381,13 @@ class Transmission:
             # between P and N: no torque path opens or closes, nothing to profile
             self.gear = target
             return
-        coast = f"{name}.coast"
-        if torque < self.config.power_on_torque_Nm and coast in shifts:
-            name = coast
+        name = self._profile(name, torque)
         self.runner = ShiftRunner(self.config, name, self.gear, target, self.commands.pressures, self.learnt)
+
+    def _profile(self, name: str, torque: float) -> str:
+        """The shift of this name as the engine drives or coasts now."""
+        coasts = torque < self.config.power_on_torque_Nm and name + COAST in self.config.shifts
+        return name + COAST if coasts else name
 
     def _end(self) -> None:
         assert self.runner is not None

@@ -176,8 +176,9 @@ MONITORS: tuple[Monitor, ...] = (
         online=False,
     ),
     Monitor(
-        "shift_hard", "peak of the acceleration in a shift beyond its levels before and behind", "m/s2", 4.0, 0.0,
-        "0.3 g moves passengers' heads; full throttle of the strongest engine that ships reaches 3.5", "{text}",
+        "shift_hard", "peak of the acceleration in a shift beyond its levels before and behind", "m/s2", 5.0, 0.0,
+        "assumed, 3 to 6: half the deceleration of an emergency stop; 0.3 g moves passengers' heads, the strongest "
+        "engine that ships reaches 4.2", "{text}",
         ("tie_up", *_GEARS), online=False,
     ),
     Monitor(

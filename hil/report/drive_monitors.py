@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.hil.common.levers import LEVERS
+from torqueloop.hil.monitors.catalogue import SETTLE_S
 from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report.analysis import (
     W_OUT_MIN,
@@ -51,6 +52,8 @@ LEVER_S = 3.0
 SHIFT_S = 2.0
 #: texts of one monitor that are told
 TEXTS = 3
+#: the driveline's answer to a pedal is over after this time: two periods of its oscillation [s]
+PEDAL_S = 0.5
 #: acceleration behind a shift is taken from this time behind its end on: the oscillation of the driveline is over [s]
 SETTLED_S = 0.3
 
@@ -86,10 +89,13 @@ class Drive:
         return np.ones(len(self.t), bool) if self.lever is None else self.lever == LEVERS.index("D")
 
     def lever_at_rest(self, for_s: float) -> Mask:
-        """The lever was not moved for so long."""
+        """A gear has been engaged for so long since the lever was moved, or since the run began."""
         rests = np.ones(len(self.t), bool)
-        for k in np.flatnonzero(np.diff(self.lever)) + 1 if self.lever is not None else ():
-            rests[self.inside(float(self.t[k]), float(self.t[k]) + for_s)] = False
+        moved = np.flatnonzero(np.diff(self.lever)) + 1 if self.lever is not None else ()
+        for t in self.t[[0, *moved]] if len(self.t) else ():
+            # the gear before may be engaged until its elements have opened
+            engaged = next((max(t, band.begin_s) for band in self.bands if band.end_s > t + SETTLE_S), np.inf)
+            rests[self.inside(t, engaged + for_s)] = False
         return rests
 
     def inside(self, begin_s: float, end_s: float) -> slice:
@@ -171,8 +177,8 @@ def _unasked(spec: MonitorSpec, drive: Drive, shift: Shift) -> str:
         return f"{at} is no shift of the control unit"
     if drive.pedal is None:
         return ""
-    before = drive.inside(shift.begin_s - REACTION_S, shift.begin_s)
-    w, pedal = np.abs(drive.w_out[before]), drive.pedal[before]
+    # to its end: where a free wheel overruns, the old ratio is left before the shift is asked for
+    w, pedal = np.abs(drive.w_out[inside]), drive.pedal[inside]
     if new > old:
         asked = w > _at(schedule.up[f"{new - 1}-{new}"], pedal) * (1 - LINE_REL) - LINE_ABS_RADPS
         asked |= w * drive.ratios[shift.gear_from] > schedule.turbine_force_up_radps
@@ -280,7 +286,8 @@ def shift_hard(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
     """A shift adds little to the levels of the acceleration before and behind it."""
     if drive.a is None or not drive.quality:
         return None
-    beyond, worst = max(((_beyond_levels(drive, s), s) for s in drive.quality), key=lambda x: x[0])
+    rests = drive.lever_at_rest(SETTLE_S)
+    beyond, worst = max(((_beyond_levels(drive, s, rests), s) for s in drive.quality), key=lambda x: x[0])
     if beyond <= limit:
         return Seen(False, f"{worst.name}: {beyond:.2f} m/s²", worst=beyond)
     text = f"{worst.name} at {worst.begin_s:.2f} s is hard: {beyond:.2f} m/s² beyond the levels before and behind it."
@@ -304,19 +311,19 @@ def shift_abrupt(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
     return Seen(True, text, s.begin_s, most)
 
 
-def _beyond_levels(drive: Drive, shift: ShiftQuality) -> float:
+def _beyond_levels(drive: Drive, shift: ShiftQuality, rests: Mask) -> float:
     """Peak of the acceleration from the command to SETTLED_S behind the shift, beyond both levels; 0 where the driver
-    brakes or changes the pedal meanwhile, or the run ends [m/s2]."""
+    brakes or moves pedal or lever meanwhile (rests: he does not move it), or the run ends [m/s2]."""
     a = drive.a
     assert a is not None
     before = a[drive.inside(shift.begin_s - LEVEL_S, shift.begin_s)]
     inside = drive.inside(shift.begin_s, shift.end_s + SETTLED_S)
     behind = a[drive.inside(shift.end_s + SETTLED_S, shift.end_s + 2 * SETTLED_S)]
-    around = drive.inside(shift.begin_s - LEVEL_S, shift.end_s + 2 * SETTLED_S)
+    around = drive.inside(shift.begin_s - PEDAL_S, shift.end_s + 2 * SETTLED_S)
     for told in (drive.brake, drive.pedal):
         if told is not None and len(told[around]) and np.ptp(told[around]) > BRAKE_MAX:
             return 0.0
-    if not len(before) or not len(behind) or not len(a[inside]):
+    if not len(before) or not len(behind) or not len(a[inside]) or not rests[around].all():
         return 0.0
     levels = (float(before.mean()), float(behind.mean()))
     return float(max(0.0, a[inside].max() - max(levels), min(levels) - a[inside].min()))

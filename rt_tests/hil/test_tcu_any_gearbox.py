@@ -178,6 +178,28 @@ def test_a_wish_that_changes_while_filling_gives_the_shift_up() -> None:
     assert unit.runner is not None
 
 
+def test_a_pedal_pressed_while_a_coasting_shift_is_filled_makes_it_one_under_power() -> None:
+    """Else the offgoing element lets go of an engine at full torque: with the 4L60E the turbine runs away by 190 rad/s
+    (random drive 100 of seed 11)."""
+    up = EIGHT.schedule.up["5-6"][0][1] / EIGHT.garage.output_rpm_per_kmh
+    unit = in_gear(EIGHT, "5")
+    driven = at("5", 1.05 * up, pedal=0.05)
+    coasting = replace(driven, w_engine=0.97 * driven.w_turbine)
+    drive(unit, lambda: coasting, 0.9)
+    assert unit.runner is not None and unit.runner.name == "5-6.coast"
+    pulling = replace(driven, w_engine=2.0 * driven.w_turbine)
+    filled = dict(unit.commands.pressures)
+    drive(unit, lambda: pulling, 0.03)
+    assert unit.runner is not None and unit.runner.name == "5-6" and unit.runner.stage == "filling"
+    on = next(e for e in EIGHT.gears["6"].elements if e not in EIGHT.gears["5"].elements)
+    off = next(e for e in EIGHT.gears["5"].elements if e not in EIGHT.gears["6"].elements)
+    # what is being filled goes on so, what lets go holds 1.35 times what it carries first
+    assert unit.commands.pressures[on] in (EIGHT.elements[on].fill_bar, EIGHT.elements[on].kiss_bar) and filled[on]
+    assert unit.commands.pressures[off] > EIGHT.elements[off].kiss_bar
+    again = ShiftRunner.from_saved(EIGHT, unit.runner.save(), unit.learnt)
+    assert again.save() == unit.runner.save() and again.phase == unit.runner.phase
+
+
 def replace_config(**values: Any) -> TcuConfig:
     return validate({**eight(), **values}, TcuConfig, "x.toml")
 
