@@ -85,8 +85,10 @@ class Drive:
 
     @property
     def forward(self) -> Mask:
-        """The lever lets the control unit choose any forward gear; everywhere where there is no lever."""
-        return np.ones(len(self.t), bool) if self.lever is None else self.lever == LEVERS.index("D")
+        """The lever lets the control unit choose any forward gear, or there is none; the driver asks for no gear."""
+        free = np.ones(len(self.t), bool) if self.lever is None else self.lever == LEVERS.index("D")
+        wish = self.column("driver.gear")
+        return free if wish is None else free & (wish == 0.0)
 
     def lever_at_rest(self, for_s: float) -> Mask:
         """A gear has been engaged for so long since the lever was moved, or since the run began."""

@@ -102,12 +102,14 @@ def _explained(raw: Sequence[MonitorVerdict]) -> list[MonitorVerdict]:
     """Failures that follow from another one say so."""
     order = {m.name: k for k, m in enumerate(MONITORS)}
     began = {v.name: v.first_s for v in raw if v.state == FAILED and v.first_s is not None}
+    # a time limit is exceeded when it has passed: what has begun until then may be why
+    limit_s = {v.name: v.limit if v.unit == "s" else 0.0 for v in raw}
 
     def causes(name: str) -> list[str]:
         """Failures that explain this one; of two that explain each other the first, of two at one time the first of the
         catalogue stays."""
         first = began.get(name, np.inf)
-        latest = first + (TOGETHER_S if BY_NAME[name].online else SHIFT_S)
+        latest = first + limit_s[name] + (TOGETHER_S if BY_NAME[name].online else SHIFT_S)
         found = [c for c in BY_NAME[name].follows if c in began and began[c] <= latest]
         before = {c for c in found if began[c] < first - TOGETHER_S or order[c] < order[name]}
         return [c for c in found if c in before or name not in BY_NAME[c].follows]

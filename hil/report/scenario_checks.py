@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.common.conditions import Condition, parse_condition
-from torqueloop.hil.common.levers import lever_value
+from torqueloop.hil.common.levers import word_value
 from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report.analysis import runs_of
 from torqueloop.hil.report.shift_quality import CRITERIA, ShiftQuality
@@ -202,7 +202,7 @@ def _windows(check: CheckSpec, info: ScenarioInfo, signals: Signals) -> list[tup
 def _resolved(text: str, signals: Signals) -> Condition | str:
     """The condition, or why it cannot be looked at."""
     try:
-        return parse_condition(text).resolved(lambda name: _unit(name, signals), lever_value)
+        return parse_condition(text).resolved(lambda name: _unit(name, signals), word_value)
     except TorqueloopError as error:
         return str(error).replace("None", "condition")
 

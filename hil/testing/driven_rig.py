@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.simulate.run import Run
 from torqueloop.hil.common.conditions import Condition, parse_condition
-from torqueloop.hil.common.levers import lever_value
+from torqueloop.hil.common.levers import word_value
 from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report.analysis import acceleration
@@ -144,7 +144,7 @@ class DrivenRig(Mapping[str, NDArray[np.float64]]):
         self.override(self._driver(values))
 
     def _driver(self, values: Mapping[str, float | str]) -> dict[str, float]:
-        return {target_of(n): lever_value(target_of(n), v) if isinstance(v, str) else float(v)
+        return {target_of(n): word_value(target_of(n), v) if isinstance(v, str) else float(v)
                 for n, v in values.items()}  # fmt: skip
 
     def _move(self, name: str, to: float, over: float) -> None:
@@ -252,7 +252,7 @@ class DrivenRig(Mapping[str, NDArray[np.float64]]):
     def resolved(self, condition: str) -> Condition:
         """A condition with full names and numbers. ConfigError for what the rig does not have."""
         plan = self._holder.live.plan
-        return parse_condition(condition).renamed(self._names.full).resolved(plan.table.unit, lever_value)
+        return parse_condition(condition).renamed(self._names.full).resolved(plan.table.unit, word_value)
 
     def now(self, names: list[str]) -> dict[str, float]:
         """Values of signals now, by full name."""

@@ -7,13 +7,13 @@ import pytest
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.common.conditions import Condition, parse_condition
-from torqueloop.hil.common.levers import lever_value
+from torqueloop.hil.common.levers import word_value
 
 UNITS = {"car.v": "m/s", "engine.w": "rad/s", "driver.lever": "1", "TCU_Status.gear_actual": "1", "C4.p": "Pa"}
 
 
 def resolved(text: str) -> Condition:
-    return parse_condition(text).resolved(UNITS.__getitem__, lever_value)
+    return parse_condition(text).resolved(UNITS.__getitem__, word_value)
 
 
 @pytest.mark.parametrize(

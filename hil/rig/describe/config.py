@@ -19,7 +19,7 @@ from torqueloop.core.describe.errors import closest
 from torqueloop.core.describe.units import UNITS
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, FolderName
 from torqueloop.hil.common.config_layers import load_config
-from torqueloop.hil.common.levers import LEVERS
+from torqueloop.hil.common.levers import GEARS, LEVERS, words_of
 from torqueloop.hil.rig.describe.controllers import ControllerTable
 from torqueloop.hil.rig.describe.devices import EngineControlTable, Sensor
 from torqueloop.hil.rig.describe.fault_tables import Fault
@@ -112,11 +112,20 @@ class Output(Link):
     slew: Annotated[float, Field(gt=0)] | None = None
     #: outside: send the limit, or do so and latch the safe state
     on_limit: Literal["clamp", "safe"] = "clamp"
+    #: of a lever or gear: its words -> what is sent, a number in the unit of the database or a word of its value table
+    words: dict[str, float | str] = {}
+    #: what is sent for all other words
+    otherwise: float | str = 0.0
 
     @model_validator(mode="after")
     def _order(self) -> Output:
         if self.min is not None and self.max is not None and not self.min <= self.max:
             raise BadValue("max = {value} is below min", key="max", value=self.max, allowed=f">= {self.min}")
+        for word in self.words:
+            known = words_of(self.signal or "")
+            if self.signal is None or word not in known:
+                raise BadValue("words: {value} is no word of " + str(self.signal), key="words", value=word,
+                               allowed=", ".join(known))  # fmt: skip
         return self
 
 
@@ -200,7 +209,8 @@ class Record(ConfigTable):
 
 
 #: what [driver] may hold in a file (driver_points reads it)
-_LEVER_OR_NUMBER: dict[str, Any] = {"anyOf": [{"type": "number"}, {"type": "string", "enum": list(LEVERS)}]}
+_WORDS = [*dict.fromkeys((*LEVERS, *GEARS))]
+_LEVER_OR_NUMBER: dict[str, Any] = {"anyOf": [{"type": "number"}, {"type": "string", "enum": _WORDS}]}
 _POINT: dict[str, Any] = {"type": "array", "items": _LEVER_OR_NUMBER, "minItems": 2, "maxItems": 2}
 DRIVER_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -234,9 +244,11 @@ class RigConfig(ConfigTable):
     #: { value = ... } in SI
     inputs: dict[str, Link] = {}
     #: signal to be sent -> where its value comes from: a signal, a constant in the unit of the database, a word of its
-    #: value table { value = "..." }; with limits { signal = ..., min = ..., max = ..., slew = ..., on_limit = ... }
+    #: value table { value = "..." }; with limits { signal = ..., min = ..., max = ..., slew = ..., on_limit = ... }; a
+    #: lever or gear by words { signal = "driver.lever", words = { P = 8, D = "Drive" } }
     outputs: dict[str, Output] = {}
-    #: driver: name -> constant, or points [t_s, value] (linear between them; two points at one time are a step)
+    #: driver: name -> constant, or points [t_s, value] (linear between them; two points at one time are a step). Words
+    #: change in steps: positions of `lever`, and R, N, 1, 2 ... of `gear`, a gear the driver asks for
     driver: Annotated[dict[str, list[tuple[float, float]]], WithJsonSchema(DRIVER_SCHEMA)] = {}
     #: what the driver does one after the other, see hil/rig/describe/steps.py; the run ends when they are over
     steps: list[Step] = []
@@ -318,7 +330,7 @@ class RigConfig(ConfigTable):
 
 
 def driver_points(name: str, value: Any) -> list[tuple[float, float]]:
-    """Points (t_s, y) of a driver table; words are lever positions and change in steps."""
+    """Points (t_s, y) of a driver table; words are lever positions, those of `gear` gears, and change in steps."""
     if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
         value = [[0.0, value]]
     if not isinstance(value, list) or not value:
@@ -334,11 +346,12 @@ def driver_points(name: str, value: Any) -> list[tuple[float, float]]:
             raise BadValue(f"driver table {name}: bad point {{value}}", key=name, value=point, allowed="[t_s, value]")
         t, y = float(point[0]), point[1]
         if isinstance(y, str):
-            if y not in LEVERS:
-                raise BadValue(
-                    f"driver table {name}: {{value}} is no lever position", key=name, value=y, allowed=", ".join(LEVERS)
-                )
-            y = float(LEVERS.index(y))
+            words = words_of(name)
+            if y not in words:
+                kind = "gear" if name.endswith("gear") else "lever position"
+                raise BadValue(f"driver table {name}: {{value}} is no {kind}", key=name, value=y,
+                               allowed=", ".join(words))  # fmt: skip
+            y = words[y]
             if points and points[-1][0] < t:
                 points.append((t, points[-1][1]))  # a lever does not pass through the positions between in a line
         elif not _is_number(y):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile
-from torqueloop.hil.common.levers import LEVERS
+from torqueloop.hil.common.levers import LEVERS, words_of
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -78,7 +78,7 @@ class Sensor(ConfigTable):
     signal: str
     #: curve: points [x, y], x in SI, linear between, constant outside
     points: Annotated[list[tuple[float, float]], Field(max_length=200)] = []
-    #: curve over the lever instead of points: position -> value
+    #: curve over a lever or gear instead of points: word -> value
     words: dict[str, float] = {}
     #: curve: unit of y
     unit: Literal["1", "rad/s", "m/s", "Nm", "K", "Pa", "V", "A", "Ohm", "s"] = "1"
@@ -113,10 +113,11 @@ class Sensor(ConfigTable):
     def _fits(self) -> Sensor:
         if self.kind == "curve" and bool(self.points) == bool(self.words):
             raise BadValue("a curve has points or words: one of them", key="points")
+        known = words_of(self.signal)
         for name in self.words:
-            if name not in LEVERS:
-                raise BadValue("words: {value} is no position of the lever", key="words", value=name,
-                               allowed=", ".join(LEVERS))  # fmt: skip
+            if name not in known:
+                raise BadValue("words: {value} is no word of " + self.signal, key="words", value=name,
+                               allowed=", ".join(known))  # fmt: skip
         if (self.kind == "moves") != bool(self.moves):
             raise BadValue("a sensor of kind moves has moves, no other has", key="moves")
         for name, codes in self.moves.items():
@@ -146,9 +147,9 @@ class Sensor(ConfigTable):
         return found
 
     def curve(self) -> list[tuple[float, float]]:
-        """Points of a curve; those of words stand at the numbers of the positions."""
+        """Points of a curve; those of words stand at their numbers."""
         if not self.words:
             return self.points
-        found = sorted((float(LEVERS.index(word)), value) for word, value in self.words.items())
+        found = sorted((words_of(self.signal)[word], value) for word, value in self.words.items())
         # a single position: the same everywhere
         return found if len(found) > 1 else [*found, (found[0][0] + 1.0, found[0][1])]

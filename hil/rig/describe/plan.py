@@ -39,6 +39,7 @@ from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan
 from torqueloop.hil.rig.describe.signals import SignalTable
 from torqueloop.hil.rig.describe.steps import add_signals
 from torqueloop.hil.rig.describe.wiring import Wiring
+from torqueloop.hil.rig.describe.word_plan import with_words
 
 __all__ = ["BUS_SIGNALS", "RigPlan", "load_plan", "make_plan"]
 
@@ -75,6 +76,7 @@ def load_plan(path: str | Path, overrides: Mapping[str, Any] | None = None) -> R
 def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: CompiledModel) -> RigPlan:
     """Resolve all names of a rig file against its driveline and its CAN databases."""
     databases = _databases(path, config, compiled)
+    config = with_words(path, config, databases)
     table = SignalTable()
     firsts = _bus_signals(table, databases)
     for name, unit in (("rig.time", "s"), ("rig.tick", "1"), ("rig.status", "1"), ("rig.cause", "1")):

@@ -26,7 +26,7 @@ from torqueloop.core.describe.errors import ConfigError, RangeError, UnknownName
 from torqueloop.cython_kernels.tick import manoeuvre as kernel
 from torqueloop.hil.common.conditions import Condition, parse_condition
 from torqueloop.hil.common.config_file import BadValue, ConfigTable
-from torqueloop.hil.common.levers import lever_value
+from torqueloop.hil.common.levers import word_value
 from torqueloop.hil.rig.describe.signals import SignalTable
 
 #: a step whose condition never comes ends the run after this time [s]
@@ -169,7 +169,7 @@ def plan_steps(table: SignalTable, steps: list[Step], first_slot: int, tick_s: f
 
 def resolve(table: SignalTable, condition: Condition) -> Condition:
     """A condition on signals of the table, words as numbers."""
-    return condition.resolved(table.unit, lever_value)
+    return condition.resolved(table.unit, word_value)
 
 
 def _condition(table: SignalTable, text: str | None) -> Condition:
@@ -193,7 +193,7 @@ def _check_target(table: SignalTable, target: str, taken: set[int]) -> None:
 
 
 def _value(name: str, move: Move) -> float:
-    value = lever_value(target_of(name), move.to) if isinstance(move.to, str) else float(move.to)
+    value = word_value(target_of(name), move.to) if isinstance(move.to, str) else float(move.to)
     if not math.isfinite(value):
         raise ConfigError(f"{{key}}: {name} = {{value}} is not finite", key="set", value=move.to)
     return value

@@ -1,0 +1,43 @@
+"""[outputs] with words: each becomes a curve over the number of the lever's position, or of the gear."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.can.database import CanDatabase
+from torqueloop.hil.can.load import SignalInfo
+from torqueloop.hil.can.units import si_unit, to_si
+from torqueloop.hil.common.levers import words_of
+from torqueloop.hil.rig.describe.config import Output, RigConfig
+from torqueloop.hil.rig.describe.devices import Sensor
+
+
+def with_words(path: Path, config: RigConfig, databases: Mapping[str, CanDatabase]) -> RigConfig:
+    """The same with sensor.SIGNAL in the place of signals by words; ConfigError for a word the database has not."""
+    known = {s.full_name: s for d in databases.values() for s in d.signals}
+    known |= {f"{bus}.{s.full_name}": s for bus, d in databases.items() for s in d.signals}
+    outputs, sensors = dict(config.outputs), dict(config.sensors)
+    for key, link in config.outputs.items():
+        if not link.words or link.signal is None or key not in known:
+            continue
+        try:
+            sensors[key] = Sensor(kind="curve", signal=link.signal, points=_points(link, known[key]))
+        except ConfigError as error:
+            raise error.located(file=str(path), table="outputs", key=key) from None
+        outputs[key] = link.model_copy(update={"signal": f"sensor.{key}", "words": {}})
+    return config.model_copy(update={"outputs": outputs, "sensors": sensors})
+
+
+def _points(link: Output, info: SignalInfo) -> list[tuple[float, float]]:
+    """(number of a word, value of the signal in SI), rising."""
+
+    def value(given: float | str) -> float:
+        unit = si_unit(info.unit)
+        if isinstance(given, str):
+            return info.value_of(given)
+        return given if unit is None else to_si(given, unit, with_offset=True)
+
+    words = words_of(link.signal or "")
+    return sorted((number, value(link.words.get(word, link.otherwise))) for word, number in words.items())
