@@ -2,12 +2,16 @@
 
 
 cdef double _lowest(const monitors_t* m, const double* s, const scene_t* c) noexcept nogil:
-    """Smallest ratio of the gear before and the one it goes to; not told: of its neighbours that are closed as well."""
+    """Smallest ratio of the gear before and the one it goes to; once that is engaged, of both while the elements of the one
+    before open; not told: of its neighbours that are closed as well."""
     cdef double lowest = 0.0
     cdef int32_t k
     cdef bint there, goes = c.asked > 0.0 and c.asked != s[M_LAST]
+    cdef double other = c.asked if goes else s[M_ASKED_BEFORE]
+    if not goes and c.tick - s[M_ASKED_TICK] >= m.settle_ticks:
+        other = GEAR_UNKNOWN
     for k in range(m.n_gear):
-        there = m.gear[k].number == s[M_LAST] or (goes and m.gear[k].number == c.asked)
+        there = m.gear[k].number == s[M_LAST] or m.gear[k].number == other
         if not goes and fabs(m.gear[k].number - s[M_LAST]) <= 1.0 and m.gear[k].closed & ~c.closed == 0:
             there = True
         if there and m.gear[k].number > 0 and (lowest == 0.0 or m.gear[k].ratio < lowest):

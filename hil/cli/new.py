@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,16 @@ from torqueloop.hil.common.locate import locate
 new_app: typer.Typer = typer.Typer(
     help="Write commented starting files: gearbox, car, tcu, rig.", no_args_is_help=True, add_completion=False
 )
+
+
+class UnitChoice(StrEnum):
+    """How the control unit of a database is there."""
+
+    HARDWARE = "hardware"
+    LIBRARY = "library"
+    ZMQ = "zmq"
+
+
 OutOption = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where to; default: NAME.toml here.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")]
 
@@ -115,17 +126,28 @@ def rig(
         str | None, typer.Option("--dbc", metavar="FILE", help="For the control unit of this CAN database.")
     ] = None,
     node: Annotated[str | None, typer.Option(help="With --dbc: the control unit's node.")] = None,
+    unit: Annotated[
+        UnitChoice, typer.Option(help="With --dbc: on a real bus; a shared library or its C source; over ZeroMQ.")
+    ] = UnitChoice.HARDWARE,
+    start: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --unit library: the library or its C source.")
+    ] = None,
     interface: Annotated[str, typer.Option(help="With --dbc: socketcan, or any of python-can.")] = "socketcan",
     channel: Annotated[str, typer.Option(help="With --dbc: network device, channel of the adapter.")] = "can0",
     out: OutOption = None,
     force: ForceOption = False,
 ) -> None:
     """A rig of a car. At a desk: with a soft control unit and its CAN database, three files in one folder. With --dbc:
-    for a real control unit, bound to the car as far as names and units go; the rest is marked."""
+    for the control unit of a database, bound to the car as far as names, units and words go, with a hydraulic unit
+    where it drives solenoids; the rest is marked."""
     if (car is None) == (gearbox is None):
         raise ConfigError("needs either a car or --gearbox", key="gearbox", value=gearbox)
     if (dbc is None) != (node is None):
         raise ConfigError("--dbc and --node belong together", key="node" if node is None else "dbc", value=node or dbc)
+    if (unit is UnitChoice.LIBRARY) != (start is not None) or (dbc is None and unit is not UnitChoice.HARDWARE):
+        raise ConfigError(
+            "--unit library needs --start and --dbc, --unit zmq needs --dbc", key="unit", value=unit.value
+        )
     if gearbox is not None:
         from torqueloop.core.components.files import load
         from torqueloop.hil.new.car_file import car_text
@@ -137,7 +159,7 @@ def rig(
         car = str(target)
     assert car is not None
     if dbc is not None and node is not None:
-        _rig_of_database(car, vehicle, dbc, node, interface, channel, out, force)
+        _rig_of_database(car, vehicle, dbc, node, (unit.value, start, interface, channel), out, force)
     else:
         _desk_rig(car, vehicle, out, force)
 
@@ -157,18 +179,35 @@ def _desk_rig(car: str, vehicle: str, out: Path | None, force: bool) -> None:
 
 
 def _rig_of_database(
-    car: str, vehicle: str, dbc: str, node: str, interface: str, channel: str, out: Path | None, force: bool
+    car: str, vehicle: str, dbc: str, node: str, unit: tuple[str, Path | None, str, str], out: Path | None, force: bool
 ) -> None:
-    from torqueloop.hil.new.dbc_rig import MARK, compiled_car, draft, rig_from_database
+    from torqueloop.core.compile.compiler import compile_driveline
+    from torqueloop.core.components.files import load
+    from torqueloop.hil.new.car_facts import engine_curve
+    from torqueloop.hil.new.dbc_rig import MARK, UnitKind, draft, drive_pins, rig_from_database
+    from torqueloop.hil.new.hydraulic_file import hydraulic_text, pistons
 
-    model = compiled_car(locate(car, "powertrains"))
+    path = locate(car, "powertrains")
+    driveline = load(path)
+    model = compile_driveline(driveline)
     made = draft(locate(dbc, "can"), node, model)
     target = out or Path(f"rig_{Path(dbc).stem}.toml")
+    kind, start, interface, channel = unit
+    there = UnitKind(kind, "" if start is None else _named(target, str(start)), interface, channel)
+    found = pistons(driveline, model.input_names)
+    pins = drive_pins(made, there, found)
+    solenoids = [p for p in found if p.component in made.currents]
+    oil = target.with_name(f"{target.stem}_hydraulics.toml")
+    if solenoids:
+        _write(hydraulic_text(oil.stem, driveline.name, solenoids), oil, force)
+    curve = engine_curve(path)
     names = (_named(target, car), _named(target, vehicle), _named(target, dbc))
-    text = rig_from_database(target.stem, *names, made, model, interface, channel)
+    text = rig_from_database(target.stem, *names, made, model, there, found, oil.name,
+                             _named(target, curve), pins)  # fmt: skip
     path = _write(text, target, force)
+    bound = len(made.outputs) + len(made.words), len(made.inputs) + len(made.currents)
     out_console.print(
-        f"bound: {len(made.outputs)} signals sent, {len(made.inputs)} received; not found: {len(made.no_input)} inputs,"
+        f"bound: {bound[0]} signals sent, {bound[1]} received; not found: {len(made.no_input)} inputs,"
         f" {len(made.constant)} signals have their start value; look at the lines with '{MARK}', then: torqueloop check"
         f" {path}", soft_wrap=True, highlight=False,
     )  # fmt: skip

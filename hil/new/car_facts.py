@@ -94,6 +94,15 @@ def car_facts(name: str | Path) -> CarFacts:
     )
 
 
+def engine_curve(path: Path) -> str:
+    """The file of a car's engine torques, by its bare name where it is installed; "": it has none."""
+    file = next((f for f in _csv_files(path) if _kind(f) == "engine_csv"), None)
+    if file is None:
+        return ""
+    known = installed("engines").get(file.stem)
+    return file.stem if known is not None and known.resolve() == file else str(file)
+
+
 def _one(parts: list[Component], kind: type[Any], path: Path) -> Any:
     found = [part for part in parts if isinstance(part, kind)]
     if len(found) != 1:

@@ -1,14 +1,16 @@
 """A rig file for a control unit that is known by its CAN database: every binding that names and units give, and a
 mark where they give none.
 
-What is found: signals that the control unit's node receives and that mean a quantity of the car (WANTED), and pressures
-of shift elements that it sends. Nothing is guessed beyond name and unit: what has no source is written as a comment
-with the value it gets instead.
+What is found: signals that the control unit's node receives and that mean a quantity of the car (WANTED), lever and
+gear by the words of their value tables, pressures or currents of shift elements that it sends, its torque request.
+Nothing is guessed beyond name, unit and words: what has no source is written as a comment with the value it gets
+instead.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -20,11 +22,22 @@ from torqueloop.core.describe.errors import ConfigError, UnknownNameError, did_y
 from torqueloop.hil.can.load import Loader, read_database
 from torqueloop.hil.can.traffic import Traffic
 from torqueloop.hil.can.units import SiUnit, si_unit
+from torqueloop.hil.common.levers import LEVERS
+from torqueloop.hil.new.database_words import gear_words, is_wanted, lever_words
+from torqueloop.hil.new.hydraulic_file import Piston, without_lag
 
 #: cycle time of a message that the database gives none [s]
 ASSUMED_S = 0.01
 #: mark of what a reader has to look at
 MARK = "# ?"
+
+
+INTERVENTION = "engine_control.intervention"
+
+
+def _plain(name: str) -> str:
+    """The words of a signal's name."""
+    return re.sub(r"[_.]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)).lower()
 
 
 @dataclass(frozen=True)
@@ -39,9 +52,10 @@ class Quantity:
 
     def is_meant(self, name: str, unit: SiUnit) -> bool:
         """A CAN signal of this name and unit means it. A pure number that is not in per cent is a switch or status."""
-        if unit.symbol == "1" and unit.factor != Fraction(1, 100):
+        switch = unit.symbol == "1" and unit.factor != Fraction(1, 100)
+        if switch != (self.signal == INTERVENTION):
             return False
-        text = re.sub(r"[_.]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)).lower()
+        text = _plain(name)
         return unit.symbol == self.unit and bool(re.search(self.words, text)) and not re.search(self.not_words, text)
 
 
@@ -58,7 +72,11 @@ WANTED = (
     Quantity("driver.brake", "1", r"\bbrake ?(pedal)?\b|brems", _OTHER + r"|temp"),
     Quantity("engine.tau", "Nm", r"eng\w* ?(torque|tq)|motormoment|torque engine|tau engine|istmoment|indicated",
              _OTHER),
+    Quantity("engine_control.tau_driver", "Nm", r"driver|wunschmoment|demand", r"request|limit|max|min|valid|error"),
+    Quantity("engine_control.intervention", "1", r"interv|eingriff|ack", r"error|fehler|valid"),
 )  # fmt: skip
+#: torque that the control unit limits the engine to; a switch whose name has a word of it says that it does
+REQUEST = r"limit|request|interv|eingriff"
 
 
 @dataclass
@@ -75,6 +93,13 @@ class Draft:
     send: list[str] = field(default_factory=list)
     uncertain: list[str] = field(default_factory=list)
     receive: list[str] = field(default_factory=list)
+    #: lever or gear that is sent by words: signal -> (signal of the driver, word -> raw number)
+    words: dict[str, tuple[str, dict[str, int]]] = field(default_factory=dict)
+    #: keys of [monitors] and [engine_control] -> signal of the control unit
+    monitors: dict[str, str] = field(default_factory=dict)
+    engine: dict[str, str] = field(default_factory=dict)
+    #: element -> signal with the current of its pressure solenoid
+    currents: dict[str, str] = field(default_factory=dict)
     #: model inputs nothing was found for; signals of the control unit nothing uses; signals sent with their start value
     no_input: list[str] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
@@ -107,8 +132,10 @@ def draft(database: Path, node: str, model: CompiledModel) -> Draft:
     made.send = [name for name in names if name in usable]
     made.receive = [name for name in from_unit if name in usable]
     made.uncertain = [m.name for m in to_unit if m.name in usable and not m.cycle_time]
+    received = [m for m in raw.messages if m.name in made.receive]
+    _bind_request(made, received)
     _bind_outputs(made, [m for m in to_unit if m.name in usable], model)
-    _bind_inputs(made, [m for m in raw.messages if m.name in made.receive], model)
+    _bind_inputs(made, received, model)
     return made
 
 
@@ -128,8 +155,24 @@ def _usable(loader: Loader, names: set[str], made: Draft) -> set[str]:
     return usable
 
 
+def _bind_request(made: Draft, messages: list[Any]) -> None:
+    """The torque request: a torque, and a switch of the same message."""
+    for message in messages:
+        torques = [s for s in message.signals if (u := si_unit(s.unit)) is not None and u.symbol == "Nm"]
+        limit = next((s for s in torques if re.search(REQUEST, _plain(s.name))), None)
+        if limit is None:
+            continue
+        words = set(_plain(limit.name).split())
+        switches = {s.name: len(words & set(_plain(s.name).split())) for s in message.signals if s.length == 1}
+        active = max(switches, key=switches.__getitem__, default="")
+        if active and switches[active] and not made.engine:
+            made.engine = {"limit": f"{message.name}.{limit.name}", "active": f"{message.name}.{active}"}
+
+
 def _bind_outputs(made: Draft, messages: list[Any], model: CompiledModel) -> None:
     known = {*model.output_names, "driver.pedal", "driver.brake"}
+    if made.engine:
+        known |= {"engine_control.tau_driver", INTERVENTION}
     for message in messages:
         for signal in message.signals:
             unit = si_unit(signal.unit)
@@ -139,27 +182,38 @@ def _bind_outputs(made: Draft, messages: list[Any], model: CompiledModel) -> Non
                  if unit is not None and q.signal in known and q.is_meant(signal.name, unit)),
                 None,
             )  # fmt: skip
+            lever, gear = lever_words(signal.choices or {}), gear_words(signal.choices or {})
             if found is not None:
                 made.outputs[name] = found
+            elif lever and all(LEVERS[raw : raw + 1] == (word,) for word, raw in lever.items()):
+                made.outputs[name] = "driver.lever"
+            elif lever or (gear and is_wanted(signal.name)):
+                made.words[name] = ("driver.lever", lever) if lever else ("driver.gear", gear)
             else:
                 made.constant.append(f"{name} [{signal.unit or '-'}]")
 
 
 def _bind_inputs(made: Draft, messages: list[Any], model: CompiledModel) -> None:
     elements = [n.removesuffix(".p") for n in model.input_names if n.endswith(".p")]
-    used = set()
-    for element in elements:
-        word = "lu|lock ?up|wk|tcc" if element == "lockup" else re.escape(element.lower())
-        for message in messages:
-            for signal in message.signals:
-                unit = si_unit(signal.unit)
-                text = re.sub(r"[_.]+", " ", signal.name).lower()
-                if unit is not None and unit.symbol == "Pa" and re.search(rf"\b({word})\b", text):
-                    made.inputs.setdefault(f"{element}.p", f"{message.name}.{signal.name}")
-                    used.add((message.name, signal.name))
-    made.no_input = [f"{e}.p" for e in elements if f"{e}.p" not in made.inputs]
-    made.unused = [f"{m.name}.{s.name} [{s.unit or '-'}]" for m in messages for s in m.signals
-                   if (m.name, s.name) not in used]  # fmt: skip
+    used = {name for table in (made.engine, made.monitors) for name in table.values()}
+    for message in messages:
+        for signal in message.signals:
+            name, unit = f"{message.name}.{signal.name}", si_unit(signal.unit)
+            if gear_words(signal.choices or {}):
+                made.monitors.setdefault("asked" if is_wanted(signal.name) else "told", name)
+                used.add(name)
+            if unit is None or unit.symbol not in ("Pa", "A"):
+                continue
+            text = re.sub(r"[_.]+", " ", signal.name).lower()
+            for element in elements:
+                word = "lu|lock ?up|wk|tcc" if element == "lockup" else re.escape(element.lower())
+                if re.search(rf"\b({word})\b", text):
+                    bound, key = (made.inputs, f"{element}.p") if unit.symbol == "Pa" else (made.currents, element)
+                    bound.setdefault(key, name)
+                    used.add(name)
+    made.no_input = [f"{e}.p" for e in elements if f"{e}.p" not in made.inputs and e not in made.currents]
+    made.unused = [f"{name} [{s.unit or '-'}]" for m in messages for s in m.signals
+                   if (name := f"{m.name}.{s.name}") not in used]  # fmt: skip
 
 
 def compiled_car(path: Path) -> CompiledModel:
@@ -167,19 +221,59 @@ def compiled_car(path: Path) -> CompiledModel:
     return compile_driveline(load(path))
 
 
+@dataclass(frozen=True)
+class UnitKind:
+    """How the control unit is there."""
+
+    #: hardware, library, zmq
+    kind: str = "hardware"
+    #: its file as the rig names it; "": there is none
+    start: str = ""
+    #: where it is on a real bus
+    interface: str = "socketcan"
+    channel: str = "can0"
+
+    @property
+    def pins(self) -> bool:
+        """It can give numbers without a bus between."""
+        return self.kind != "hardware"
+
+
+def drive_pins(made: Draft, unit: UnitKind, found: Sequence[Piston]) -> dict[str, str]:
+    """Pins of a unit that sends neither pressures nor currents, if it can have some: one current for each element."""
+    if made.currents or any(key.endswith(".p") for key in made.inputs) or not unit.pins:
+        return {}
+    made.currents = {p.component: f"unit.i_{p.name}" for p in found}
+    made.no_input = [key for key in made.no_input if key.removesuffix(".p") not in made.currents]
+    return {f"i_{p.name}": "A" for p in found}
+
+
 def rig_from_database(name: str, powertrain: str, vehicle: str, database: str, made: Draft, model: CompiledModel,
-                      interface: str, channel: str) -> str:  # fmt: skip
-    """The rig file, commented; MARK stands where something is to be looked at."""
+                      unit: UnitKind | None = None, found: Sequence[Piston] = (), hydraulics: str = "",
+                      engine_csv: str = "", pins: Mapping[str, str] | None = None) -> str:  # fmt: skip
+    """The rig file, commented; MARK stands where something is to be looked at. found, hydraulics: elements and file of
+    the hydraulic unit of currents. pins: actuators of the unit."""
+    unit = unit or UnitKind()
+    pins = pins or {}
+    solenoids = [p for p in found if p.component in made.currents]
+    requests = bool(made.engine and engine_csv and "engine.pedal" in model.input_names)
     lines = [
         f"# {name}: a rig for {made.node} of {made.database}. Written by `torqueloop new rig --dbc`.",
-        f"# Bound by names and units: {len(made.outputs)} signals sent, {len(made.inputs)} received. Lines with"
-        f" '{MARK}' are to be looked at;",
-        "# `torqueloop check` says what is wrong, `torqueloop bus scan` what is on the bus. docs/connect_your_ecu.md",
-        "", "[rig]", f'name = "{name}"', "duration_s = 60.0", "", "[plant]", f'powertrain = "{powertrain}"', "",
-        "[bus.powertrain]", f'interface = "{interface}"', f'channel = "{channel}"', f'database = "{database}"',
-        f'node = "{made.nodes[0]}"',
-        f"nodes = {_strings(made.nodes[1:])}", f"send = {_strings(made.send)}", f"receive = {_strings(made.receive)}",
-        "restbus = true",
+        f"# Bound by names, units and words: {len(made.outputs) + len(made.words)} signals sent, "
+        f"{len(made.inputs) + len(made.currents)} received. Lines with '{MARK}'",
+        "# are to be looked at; `torqueloop check` says what is wrong, `torqueloop bus scan` what is on the bus.",
+        "# docs/connect_your_ecu.md", "",
+        "[rig]", f'name = "{name}"', "duration_s = 60.0", "", "[plant]", f'powertrain = "{powertrain}"', "",
+    ]  # fmt: skip
+    if solenoids:
+        lines += ["# the hydraulic unit brings the dynamics of the pressures: those of the gearbox file are taken away",
+                  "[plant.set]", *(f'"{k}" = {_value(v)}' for k, v in without_lag(solenoids).items()), ""]  # fmt: skip
+    lines += ["[bus.powertrain]"]
+    if unit.kind == "hardware":
+        lines += [f'interface = "{unit.interface}"', f'channel = "{unit.channel}"']
+    lines += [
+        f'database = "{database}"', f'node = "{made.nodes[0]}"', f"nodes = {_strings(made.nodes[1:])}",
+        f"send = {_strings(made.send)}", f"receive = {_strings(made.receive)}", "restbus = true",
     ]  # fmt: skip
     if not made.send:
         lines.append(f"{MARK} the database does not list {made.node} as a receiver: name in `send` what it needs")
@@ -188,22 +282,63 @@ def rig_from_database(name: str, powertrain: str, vehicle: str, database: str, m
         lines += [f"{MARK} the database has no cycle time of these: {1e3 * ASSUMED_S:g} ms assumed",
                   f"cycle_s = {{ {cycles} }}"]  # fmt: skip
     lines += [f"{MARK} left out: {name}: {why}" for name, why in made.skipped.items()]
-    lines += ["", "[ecu.unit]", 'kind = "hardware"', f'node = "{made.node}"', "", "[vehicle]", f'start = "{vehicle}"',
-              "", "# model input = signal", "[inputs]"]  # fmt: skip
+    lines += ["", "[ecu.unit]", f'kind = "{unit.kind}"', f'node = "{made.node}"']
+    if unit.start:
+        lines.append(f'start = "{unit.start}"')
+    if pins:
+        lines += [f"{MARK} it sends no pressures and no currents: one pin for each element, on the virtual clock only",
+                  f"actuators = {{ {', '.join(f'{k} = {_value(v)}' for k, v in pins.items())} }}"]  # fmt: skip
+    if unit.kind != "hardware":
+        lines += ["", "[ecu.unit.options]", "period_s = 5e-3"]
+    if unit.kind == "zmq":
+        lines.append('endpoint = "tcp://127.0.0.1:43190"')
+    lines += ["", "[vehicle]", f'start = "{vehicle}"', ""]
+    if requests:
+        lines += ["[engine_control]", f'engine_csv = "{engine_csv}"', *(f'{k} = "{v}"' for k, v in made.engine.items()),
+                  ""]  # fmt: skip
+    if solenoids:
+        lines += ["[hydraulics]", f'file = "{hydraulics}"', 'speed = "engine.w"', "", "[hydraulics.solenoids]",
+                  *(f'{p.solenoid} = "{made.currents[p.component]}"' for p in solenoids), ""]  # fmt: skip
+    lines += ["# model input = signal", "[inputs]"]
     lines += [f'"{key}" = "{signal}"' for key, signal in made.inputs.items()]
+    lines += [f'"{p.component}.p" = "hydraulics.{p.name}.p"' for p in solenoids]
     lines += [f'"{key}" = 0.0    {MARK} {made.node} sends no pressure of this name' for key in made.no_input]
     lines += [f'"{key}" = "{source}"' for key, source in (
-        ("engine.pedal", "driver.pedal"), ("road.F", "vehicle.F"), ("road.F_hold", "vehicle.F_hold"),
+        ("engine.pedal", "engine_control.pedal" if requests else "driver.pedal"), ("road.F", "vehicle.F"),
+        ("road.F_hold", "vehicle.F_hold"),
     ) if key in model.input_names]  # fmt: skip
     if made.unused:
         lines += [f"{MARK} sent by {made.node} and not used:", *(f"#   {signal}" for signal in made.unused)]
     lines += ["", "# signal to send = signal of the model or driver; all others take the database's start value",
               "[outputs]"]  # fmt: skip
-    lines += [f'"{key}" = "{signal}"' for key, signal in made.outputs.items()]
+    lines += [f'"{key}" = "{signal}"' for key, signal in made.outputs.items()
+              if requests or not signal.startswith("engine_control.")]  # fmt: skip
+    for key, (signal, words) in made.words.items():
+        table = ", ".join(f'"{word}" = {raw}' for word, raw in words.items())
+        lines.append(f'"{key}" = {{ signal = "{signal}", words = {{ {table} }} }}')
     if made.constant:
         lines += [f"{MARK} constant at its start value:", *(f"#   {signal}" for signal in made.constant)]
-    lines += ["", "[driver]", "pedal = 0.0", "brake = 0.3", ""]
-    return "\n".join(lines)
+    if made.monitors:
+        lines += ["", "[monitors]", *(f'{key} = "{signal}"' for key, signal in sorted(made.monitors.items()))]
+    lines += ["", *_driver(made)]
+    return "\n".join(lines) + "\n"
+
+
+def _driver(made: Draft) -> list[str]:
+    """A first drive: brake off in D and 40 % of the pedal; at standstill where no lever is told. It begins in P, so
+    that what holds the park lock moves."""
+    sources = {*made.outputs.values(), *(signal for signal, _ in made.words.values())}
+    if "driver.lever" not in sources:
+        return ["[driver]", "pedal = 0.0", "brake = 0.3"]
+    lines = ["[driver]", "pedal = [[0.0, 0.0], [3.0, 0.0], [4.0, 0.4]]", "brake = [[0.0, 0.3], [2.0, 0.3], [2.5, 0.0]]",
+             'lever = [[0.0, "P"], [1.0, "D"]]']  # fmt: skip
+    if "driver.gear" in sources:
+        lines.append('gear = "N"    # a gear that the driver asks for: [[0.0, "N"], [20.0, "3"]]; N: none')
+    return lines
+
+
+def _value(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _strings(names: list[str]) -> str:

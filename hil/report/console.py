@@ -162,4 +162,5 @@ def _judgement(report: Report) -> RenderableType:
         failed = Text("FAIL", "bold red") if check.counts else Text("note", "yellow")
         table.add_row(failed, check.name, Text(check.text, "dim"))
     passed = len(report.checks) - len(wrong)
-    return Group(table, Text(f"{passed} of {len(report.checks)} checks of every run passed", "dim"))
+    line = Text(f"{passed} of {len(report.checks)} checks of every run passed", "dim")
+    return Group(table, line) if table.row_count else line

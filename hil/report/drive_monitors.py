@@ -117,7 +117,7 @@ def drive_of(spec: MonitorSpec, signals: Signals, stats: RunStats, bands: Sequen
     return Drive(
         t, input_speed(signals), column(signals, "out.w"), column(signals, "car.v"), acceleration(signals),
         told("pedal"), told("brake"), told("lever"), bands, shifts, quality, ratios, stats,
-        lambda name: column(signals, name),
+        lambda name: column(signals, name, name.partition(".")[2]),  # a bus in front, where it is not needed
         cut_short=len(t) > 0 and float(t[-1]) < spec.duration_s - 1.5 * signals.tick_s,
     )  # fmt: skip
 
@@ -369,7 +369,8 @@ def actuator_still(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None
         return None
     still = [name for name, x in columns.items() if np.ptp(x) == 0.0]
     text = f"{', '.join(still)} never moved in the run." if still else f"{len(columns)} actuators moved"
-    return Seen(len(still) > limit, text, 0.0 if still else None, float(len(still)))
+    # known at the end of the run: what has failed before may be why
+    return Seen(len(still) > limit, text, float(drive.t[-1]) if still else None, float(len(still)))
 
 
 def no_fallbacks(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:

@@ -66,7 +66,12 @@ def monitor_lines(verdicts: Sequence[MonitorVerdict]) -> RenderableType | None:
     for v in sorted((v for v in verdicts if v.state in MARKS), key=lambda v: (v.state != FAILED, v.first_s or 0.0)):
         mark, style = MARKS[v.state]
         shown.add_row(Text(mark, style), v.name, Text(v.text))
+    line = Text(monitors_passed(verdicts), "dim")
+    return Group(shown, line) if shown.row_count else line
+
+
+def monitors_passed(verdicts: Sequence[MonitorVerdict]) -> str:
+    """How many passed, and which had nothing to look at."""
     passed = sum(v.state == PASSED for v in verdicts)
     rest = [v.name for v in verdicts if v.state == NOT_REACHED]
-    line = f"{passed} of {len(verdicts)} monitors passed" + (f"; not reached: {', '.join(rest)}" if rest else "")
-    return Group(shown, Text(line, "dim")) if shown.row_count else Text(line, "dim")
+    return f"{passed} of {len(verdicts)} monitors passed" + (f"; not reached: {', '.join(rest)}" if rest else "")

@@ -11,6 +11,7 @@ from torqueloop.hil.report import first_fault, plots
 from torqueloop.hil.report.analysis import Shift
 from torqueloop.hil.report.assumed import assumed_numbers
 from torqueloop.hil.report.console import RX_COLUMNS, bus_latencies, bus_title, simple
+from torqueloop.hil.report.gear_console import monitors_passed
 from torqueloop.hil.report.latency import degraded
 from torqueloop.hil.report.latency_html import real_time
 from torqueloop.hil.report.moment import moment
@@ -66,11 +67,19 @@ def render(report: Report) -> str:
         summary=report.summary,
         failed_monitors=[v for v in report.monitors if v.state in (FAILED, FOLLOWS, WAIVED)],
         monitors=[_monitor(v) for v in report.monitors],
+        monitors_passed=monitors_passed(report.monitors),
         plots=plots.available(),
         gates=[_gate(g.passed, g.text, g.cause, g.values, g.source) for g in report.gates],
         checks=report.checks,
         shifts=[
-            (s.name, f"{s.begin_s:.3f}", f"{s.duration_s:.3f}", s.a_min_mps2, s.a_max_mps2, q.comfort)
+            (
+                s.name,
+                f"{s.begin_s:.3f}",
+                f"{s.duration_s:.3f}",
+                _form("+.2f", s.a_min_mps2),
+                _form("+.2f", s.a_max_mps2),
+                _form(".1f", q.comfort),
+            )
             for s, q in zip(report.shifts, report.quality, strict=True)
         ],  # fmt: skip
         quality=[_quality(q) for q in report.quality],
@@ -93,6 +102,10 @@ def render(report: Report) -> str:
         metrics=sorted((k, v) for k, v in report.metrics.items() if v is not None),
         **_figures(report),
     )
+
+
+def _form(form: str, value: float | None) -> str:
+    return "–" if value is None else format(value, form)
 
 
 def _monitor(v: MonitorVerdict) -> tuple[str, str, str, str, str, str]:

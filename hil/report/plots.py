@@ -316,12 +316,14 @@ def gear_strip(strip: GearStrip | None, shifts: Sequence[Shift], end_s: float) -
         return None
     with stacked(13.4, 0.55 + 0.3 * len(rows), [1.0]) as (figure, (ax,)):
         for y, (_, bands) in enumerate(rows):
-            for k, b in enumerate(bands):
+            for b in bands:
                 none, reverse = b.value == "N", b.value == "R"
-                shade = colour("free" if none else "red" if reverse else "band_b" if k % 2 else "stuck")
+                # a gear has one shade in all rows
+                light = b.value.isdigit() and int(b.value) % 2 == 1
+                shade = colour("free" if none else "red" if reverse else "band_b" if light else "stuck")
                 ax.barh(y, b.end_s - b.begin_s, left=b.begin_s, height=0.8, color=shade, linewidth=0)
                 if b.end_s - b.begin_s > end_s / 60.0 and not none:
-                    ink, middle = colour("panel" if reverse or not k % 2 else "fg"), (b.begin_s + b.end_s) / 2.0
+                    ink, middle = colour("fg" if light else "panel"), (b.begin_s + b.end_s) / 2.0
                     ax.text(middle, y, str(b.value), ha="center", va="center", color=ink, fontsize=8)
         for s in shifts:
             ax.axvspan(s.begin_s, s.end_s, color=colour("orange"), alpha=0.25, linewidth=0)

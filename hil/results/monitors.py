@@ -97,7 +97,7 @@ class MonitorSpec:
     pairs: list[ToldSpeed] = field(default_factory=list)
     #: from one message that acknowledges torque requests to the next [s]
     answer_s: float = 0.0
-    #: signals of actuators of control units
+    #: signals of actuators of control units: their pins, and currents they send
     actuators: list[str] = field(default_factory=list)
     #: moved limits by monitor, and monitors that do not count, with the reason
     limits: dict[str, float] = field(default_factory=dict)

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from typer.testing import CliRunner
+
 import torqueloop as tl
 from torqueloop.configs import installed
+from torqueloop.hil.cli import app
 from torqueloop.hil.ecu.config import load_tcu_config
 
-SOFT, SOLENOIDS = "desk_zf_8hp70", "desk_mb_7226_solenoids"
-#: the C unit behind the solenoids
-C_UNIT = Path(tl.__file__).parent / "configs/examples/external/mb_7226.c"
+SOFT = "desk_zf_8hp70"
+#: the rig that is made for the first unit in C (docs/howto/ten_minutes.md), and where that lies
+FIRST, FIRST_UNIT = "bench.toml", Path(tl.__file__).parent / "configs/examples/external"
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,10 @@ class Defect:
     monitor: str
     says: str
     duration_s: float = 25.0
+
+    def rig_in(self, folder: Path) -> str:
+        """The rig, once the defect is planted in this folder."""
+        return str(folder / FIRST) if self.rig == FIRST else self.rig
 
 
 def values(**overrides: Any) -> Callable[[Path], dict[str, Any]]:
@@ -62,16 +69,20 @@ def shift(name: str, **changes: dict[str, dict[str, Any]]) -> Callable[[Path], d
     return plant
 
 
-def c_unit(*edits: tuple[str, str], **overrides: Any) -> Callable[[Path], dict[str, Any]]:
-    """The shift controller in C with some lines of its source changed."""
+def first_unit(*edits: tuple[str, str], **overrides: Any) -> Callable[[Path], dict[str, Any]]:
+    """The first unit in C with some lines of its source changed, and the rig that is made for it."""
 
     def plant(folder: Path) -> dict[str, Any]:
-        text = C_UNIT.read_text()
+        text = (FIRST_UNIT / "first_unit.c").read_text()
         for old, new in edits:
             assert text.count(old) == 1, old
             text = text.replace(old, new)
         (folder / "wrong.c").write_text(text)
-        return {"ecu.egs.start": str(folder / "wrong.c"), **{k.replace("__", "."): v for k, v in overrides.items()}}
+        options = ["--dbc", str(FIRST_UNIT / "first_unit.dbc"), "--node", "TCU", "--unit", "library", "--force"]
+        files = ["--start", str(folder / "wrong.c"), "--out", str(folder / FIRST)]
+        made = CliRunner().invoke(app, ["new", "rig", "--gearbox", "zf_8hp70", *options, *files])
+        assert made.exit_code == 0, made.output
+        return {k.replace("__", "."): v for k, v in overrides.items()}
 
     return plant
 
@@ -99,11 +110,8 @@ DEFECTS = (
            inputs(C="TCU_Pressure_1.p_D", D="TCU_Pressure_1.p_C"), "direction", "A+B+D are closed, which is R"),
     Defect("reverse table in D", SOFT,
            unit(gears__1=gear("A", "B", "D", ratio=4.69565)), "direction", "In D the car drove backwards"),
-    Defect("late acknowledge", SOLENOIDS,
-           c_unit(("    s->limit = up && s->driver > 60.0 ? 0.7 * s->driver : 0.0;",
-                   "    /* waits 50 ms for the acknowledge, and asks again 50 ms later */\n"
-                   "    s->limit = up && s->driver > 60.0 && fmod(s->in_phase_s, 0.1) < 0.05 ? 0.7 * s->driver : 0.0;"),
-                  bus__car__cycle_s={"MS_212": 0.1}), "late_answer", "later than the control unit waits"),
+    Defect("late acknowledge", FIRST, first_unit(ecu__unit__options__config="2"),
+           "late_answer", "later than the control unit waits"),
     Defect("overlap too early", SOFT,
            shift("1-2", torque={"C": {"law": "torque", "end": 1.35}, "E": {"law": "torque", "start": 0.5, "end": 3.0}},
                  inertia={"C": {"law": "torque", "end": 1.0}}), "tie_up", "A+B+C+E work against each other"),
@@ -114,16 +122,16 @@ DEFECTS = (
     Defect("stuck pressure", SOFT,
            values(faults=[{"signal": "input.E.p", "kind": "value", "value": 6.0e5, "from_s": 3.4}]),
            "tie_up", "work against each other"),
-    Defect("wrong told gear", SOLENOIDS,
-           c_unit(("f->data[2] = (uint8_t)(s->target << 4 | s->gear);",
-                   "f->data[2] = (uint8_t)(s->target << 4 | (s->gear == 3 ? 2 : s->gear));")),
-           "other_gear", "says 2, engaged is 3"),
-    Defect("hunting thresholds", SOLENOIDS,
-           c_unit(("#define DOWN 0.66", "#define DOWN 1.3"), ("s->in_gear_s < 0.8", "s->in_gear_s < 0.1")),
-           "hunting", "hunt"),
-    Defect("park at speed", SOLENOIDS,
-           c_unit(("f->data[2] = (uint8_t)(s->target << 4 | s->gear);",
-                   "f->data[2] = (uint8_t)(s->w_out > 100.0 ? 13 << 4 | 13 : s->target << 4 | s->gear);")),
+    Defect("wrong told gear", FIRST,
+           first_unit(("f->data[0] = (uint8_t)(s->target << 4 | s->gear);",
+                       "f->data[0] = (uint8_t)(s->target << 4 | (s->gear == 6 ? 5 : s->gear));")),
+           "other_gear", "says 5, engaged is 6"),
+    Defect("hunting thresholds", FIRST,
+           first_unit(("#define DOWN 0.6", "#define DOWN 1.3"), ("s->in_gear_s < 0.8", "s->in_gear_s < 0.1")),
+           "hunting", "hunt", 16.0),
+    Defect("park at speed", FIRST,
+           first_unit(("f->data[0] = (uint8_t)(s->target << 4 | s->gear);",
+                       "f->data[0] = (uint8_t)(s->w_out > 100.0 ? 10 << 4 | 10 : s->target << 4 | s->gear);")),
            "park", "closes the park lock"),
     Defect("never locks", SOFT, unit(lockup__close_rpm=1e4, lockup__open_rpm=9e3), "lock_up", "never locked", 45.0),
     Defect("fill too short", SOFT,

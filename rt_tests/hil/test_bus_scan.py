@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import can
+import cantools
 import pytest
 from rig_help import CONFIGS
 from test_new_files import call
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.scan import log_frames, scan
+from torqueloop.hil.new.database_words import gear_words, lever_words
 from torqueloop.hil.new.dbc_rig import MARK, compiled_car, draft
 from torqueloop.hil.rig.describe.plan import load_plan
 
@@ -106,7 +109,12 @@ def test_our_own_database_gives_all_bindings_of_our_own_rig():
     for name in ("n_engine", "n_turbine", "n_output"):
         assert made.outputs[f"HIL_Speeds.{name}"] == hand["outputs"][f"HIL_Speeds.{name}"]
     assert made.outputs["HIL_Driver.v_vehicle"] == "car.v" and made.outputs["HIL_Driver.pedal"] == "driver.pedal"
-    assert all(hand["outputs"].get(k) == v for k, v in made.outputs.items()), made.outputs
+    # the desk has no engine control: its engine gives what the driver wants
+    requested = {"HIL_Engine.tau_driver": "engine_control.tau_driver"}
+    assert made.outputs.items() >= requested.items() and made.outputs["HIL_Driver.lever"] == "driver.lever"
+    assert all(hand["outputs"].get(k) == v for k, v in made.outputs.items() if k not in requested), made.outputs
+    assert made.engine == {"limit": "TCU_Status.tau_limit", "active": "TCU_Status.tau_limit_active"}
+    assert made.monitors == {"told": "TCU_Status.gear_actual", "asked": "TCU_Status.gear_target"}
     assert any(line.startswith("HIL_Driver.T_oil") for line in made.constant)
 
 
@@ -125,3 +133,86 @@ def test_the_file_it_writes_is_checked_and_says_what_it_could_not_find(tmp_path,
     status, text = call("new", "rig", "--gearbox", "zf_4hp22_small", "--dbc", DBC, "--node", "TCU", "--out", "g.toml")
     assert status == 0 and (tmp_path / "car_zf_4hp22_small_rig.toml").is_file()
     load_plan(tmp_path / "g.toml")
+
+
+FIRST = CONFIGS / "examples" / "external"
+
+
+def made_for(tmp_path: Path, *options: str) -> tuple[dict[str, Any], str]:
+    """The rig of first_unit.dbc with these options, and what was said."""
+    asked = ("new", "rig", "--gearbox", "zf_8hp70", "--dbc", str(FIRST / "first_unit.dbc"), "--node", "TCU", "--force")
+    status, text = call(*asked, "--out", str(tmp_path / "bench.toml"), *options)
+    assert status == 0, text
+    return tomllib.loads((tmp_path / "bench.toml").read_text()), text
+
+
+def test_currents_get_a_hydraulic_unit_and_words_their_lever_and_gears(tmp_path: Path) -> None:
+    rig, text = made_for(tmp_path, "--unit", "library", "--start", str(FIRST / "first_unit.c"))
+    assert "not found: 0 inputs, 0 signals" in text
+    assert rig["ecu"]["unit"]["kind"] == "library" and "interface" not in rig["bus"]["powertrain"]
+    solenoids = {f"EDS_{e}": f"Currents_1.i_{e}" for e in "ABCD"}
+    solenoids |= {f"EDS_{e}": f"Currents_2.i_{e}" for e in ("E", "LU")}
+    assert rig["hydraulics"]["solenoids"] == solenoids
+    # positions and gears as cantools reads them from the value tables
+    database = cantools.database.load_file(FIRST / "first_unit.dbc")
+    driver = database.get_message_by_name("Driver")
+    choices = {str(word): raw for raw, word in driver.get_signal_by_name("selector").choices.items()}
+    selector = {word[0]: choices[word] for word in ("Park", "Reverse", "Neutral", "Drive")}
+    assert rig["outputs"]["Driver.selector"] == {"signal": "driver.lever", "words": selector}
+    assert rig["outputs"]["Driver.gear_request"]["words"] == {str(k): k for k in range(1, 9)}
+    assert rig["monitors"] == {"asked": "Status.gear_target", "told": "Status.gear_engaged"}
+    assert rig["engine_control"] == {"engine_csv": "bmw_n62b44", "limit": "Status.torque_limit",
+                                     "active": "Status.torque_limit_active"}  # fmt: skip
+    assert rig["outputs"]["Answer.intervention_ack"] == "engine_control.intervention"
+    plan = load_plan(tmp_path / "bench.toml")
+    assert plan.monitors.actuators == [f"Currents_1.i_{e}" for e in "ABCD"] + [
+        f"Currents_2.i_{e}" for e in ("E", "LU", "park")]  # fmt: skip
+    oil = tomllib.loads((tmp_path / "bench_hydraulics.toml").read_text())
+    box = tomllib.loads((CONFIGS / "gearboxes" / "zf_8hp70.toml").read_text())["components"]
+    assert oil["line"]["max_bar"] == 17.0
+    for element in "ABCDE":
+        circuit, piston = oil["circuit"][element], box[element]
+        assert circuit["fill_cm3"] == pytest.approx(0.15 * piston["area_cm2"], abs=0.06)
+        assert circuit["full_bar"] == piston["p_return_bar"] > circuit["return_bar"] > 0.0
+    assert "# assumed: clearance" in (tmp_path / "bench_hydraulics.toml").read_text()
+
+
+def test_a_unit_may_be_hardware_or_a_program_and_drives_pins_where_it_sends_nothing(tmp_path: Path) -> None:
+    rig, _ = made_for(tmp_path)
+    assert rig["ecu"]["unit"] == {"kind": "hardware", "node": "TCU"}
+    assert rig["bus"]["powertrain"]["interface"] == "socketcan"
+    rig, _ = made_for(tmp_path, "--unit", "zmq")
+    assert rig["ecu"]["unit"]["options"]["endpoint"].startswith("tcp://127.0.0.1:")
+    load_plan(tmp_path / "bench.toml")
+    # the same database without the currents: pins, which hardware has none of
+    text = (FIRST / "first_unit.dbc").read_text()
+    (tmp_path / "mute.dbc").write_text("\n".join(line for line in text.splitlines() if "SG_ i_" not in line))
+    asked = ("new", "rig", "--gearbox", "zf_8hp70", "--dbc", str(tmp_path / "mute.dbc"), "--node", "TCU", "--force")
+    for options, pins in ((("--unit", "zmq"), True), ((), False)):
+        status, said = call(*asked, "--out", str(tmp_path / "mute.toml"), *options)
+        assert status == 0, said
+        rig = tomllib.loads((tmp_path / "mute.toml").read_text())
+        assert ("actuators" in rig["ecu"]["unit"]) == ("hydraulics" in rig) == pins
+        assert rig["inputs"]["A.p"] == ("hydraulics.A.p" if pins else 0.0)
+        load_plan(tmp_path / "mute.toml")
+    for wrong in (("--unit", "library"), ("--start", "x.c"), ("--unit", "zmq", "--start", "x.c")):
+        status, said = call(*asked, "--out", str(tmp_path / "wrong.toml"), *wrong)
+        assert status == 2 and "--unit library needs --start" in said.replace("\n", " ")
+
+
+#: words of a value table -> what they mean
+TABLES = (
+    ({1: "Park", 2: "Reverse", 3: "Neutral", 4: "Drive"}, {"P": 1, "R": 2, "N": 3, "D": 4}, {}),
+    ({0: "LEVER_N", 1: "LEVER_D", 2: "LEVER_R"}, {"N": 0, "D": 1, "R": 2}, {}),
+    ({0: "N", 1: "1", 2: "2", 3: "3", 7: "R"}, {}, {"N": 0, "1": 1, "2": 2, "3": 3, "R": 7}),
+    ({1: "Gear 1", 2: "Gear 2", 3: "Gear 3", 15: "invalid"}, {}, {"1": 1, "2": 2, "3": 3}),
+    ({0: "off", 1: "on"}, {}, {}),
+    ({1: "D1", 2: "D2", 3: "D3"}, {}, {"1": 1, "2": 2, "3": 3}),
+)
+
+
+@pytest.mark.parametrize("choices, lever, gear", TABLES)
+def test_words_of_value_tables_mean_positions_or_gears(
+    choices: dict[int, str], lever: dict[str, int], gear: dict[str, int]
+) -> None:
+    assert lever_words(choices) == lever and gear_words(choices) == gear

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from planted import DEFECTS, SOLENOIDS, Defect
+from planted import DEFECTS, Defect
 
 import torqueloop as tl
 from torqueloop.configs import installed
@@ -42,6 +42,8 @@ SOFT = {
     "two_buses_4hp22": ("soft_4hp22", "C5"),
     "vcan_4hp22": ("soft_4hp22", "C12"),
 }
+#: solenoid currents of a controller in C through a valve body
+SOLENOIDS = "desk_mb_7226_solenoids"
 #: planted defects of every run of the tests; the others with the long ones
 QUICK = {"elements swapped", "late acknowledge", "neutral in D"}
 #: one of each gearbox in every run of the tests, the others with the long ones
@@ -168,16 +170,18 @@ def test_a_step_reacts_to_a_latched_monitor_and_the_recording_gives_the_same(tmp
 @pytest.mark.parametrize("defect", [pytest.param(d, id=d.name, marks=() if d.name in QUICK else pytest.mark.long)
                                     for d in DEFECTS])  # fmt: skip
 def test_a_planted_defect_fails_one_monitor_with_its_sentence(defect: Defect, tmp_path: Path) -> None:
-    run = drive(defect.rig, tmp_path / "run", defect.plant(tmp_path), defect.duration_s)
+    planted = defect.plant(tmp_path)
+    run = drive(defect.rig_in(tmp_path), tmp_path / "run", planted, defect.duration_s)
     assert [v.name for v in failed(run)] == [defect.monitor]
     assert defect.says in run.report.summary == verdict(run, defect.monitor).text
 
 
 @pytest.mark.rt
 @pytest.mark.long  # in real time, and only where the machine has nothing else to do: late ticks are findings as well
-@pytest.mark.parametrize("defect", [pytest.param(d, id=d.name) for d in DEFECTS if d.rig != SOLENOIDS])
+@pytest.mark.parametrize("defect", [pytest.param(d, id=d.name) for d in DEFECTS])
 def test_a_planted_defect_fails_on_the_real_clock_too(defect: Defect, tmp_path: Path) -> None:
-    run = tl.run(defect.rig, clock="real", out=tmp_path / "run", overrides=defect.plant(tmp_path), html=False,
+    planted = defect.plant(tmp_path)
+    run = tl.run(defect.rig_in(tmp_path), clock="real", out=tmp_path / "run", overrides=planted, html=False,
                  duration=defect.duration_s)  # fmt: skip
     assert [v.name for v in failed(run)] == [defect.monitor] and defect.says in run.report.summary
 

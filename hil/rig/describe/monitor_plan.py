@@ -52,7 +52,7 @@ def monitor_spec(path: Path, config: RigConfig, driveline: Driveline, compiled: 
         asked=words["asked"][1] if "asked" in words else [],
         pairs=_told_speeds(config, compiled, databases),
         answer_s=_cycle_s(signals.get("answer", ""), databases),
-        actuators=[f"{name}.{pin}" for name, ecu in config.ecu.items() for pin in ecu.actuators],
+        actuators=_actuators(config, databases),
         shift_each_s={} if tcu is None else shift_lengths(tcu),
         schedule=None if tcu is None else schedule_of(tcu),
     )
@@ -152,6 +152,15 @@ def _told_speeds(config: RigConfig, compiled: CompiledModel,
         low, high = known[key].minimum, known[key].maximum
         made.append(ToldSpeed(key, link.signal, -1e9 if low is None else low, 1e9 if high is None else high))
     return made
+
+
+def _actuators(config: RigConfig, databases: Mapping[str, CanDatabase]) -> list[str]:
+    """Pins of control units, and currents they send."""
+    found = [f"{name}.{pin}" for name, ecu in config.ecu.items() for pin in ecu.actuators]
+    for bus, database in databases.items():
+        front = f"{bus}." if len(databases) > 1 else ""
+        found += [front + s.full_name for s in database.signals if s.receive and s.si_unit == "A"]
+    return found
 
 
 def _reaches(path: Path, gear: str, gears: Iterable[str]) -> int:
