@@ -1,7 +1,8 @@
 """What the gearbox does, watched in every tick, and the tables of that; the same code reads a recording (`Monitors.read`).
 
     closed elements     capacity above `closed`               -> a gear of the file, too few, too many, another ratio
-    engaged gear        |w_in - i w_out| <= 0.002 |w_in| + 0.2 rad/s for gear_ticks; at standstill the closed elements
+    engaged gear        |w_in - i w_out| <= 0.002 |w_in| + 0.2 rad/s for gear_ticks; at standstill, and where a free wheel
+                        is overrun behind a shift, the closed elements
     monitor             value > limit for `hold` ticks        -> latched
 
 A value is NaN where the monitor has nothing to look at. Where pedals or the lever change, what follows is the driver's.
@@ -121,11 +122,11 @@ cdef double _gear_of(const word_t* words, int32_t n, double value) noexcept nogi
     return GEAR_UNKNOWN
 
 
-cdef int32_t _engaged(const monitors_t* m, const scene_t* c) noexcept nogil:
-    """Number of the gear in the table, from 1, whose ratio the speeds have; 0: none."""
+cdef int32_t _engaged(const monitors_t* m, const double* s, const scene_t* c) noexcept nogil:
+    """Number of the gear in the table, from 1, whose ratio the speeds have, or whose free wheel is overrun; 0: none."""
     cdef double error, best = GEAR_REL * fabs(c.w_in) + GEAR_ABS
     cdef int32_t k, found = 0
-    if not c.rolls:
+    if not c.rolls or (c.overrun and c.tick - s[M_CLOSED_TICK] >= m.settle_ticks):
         return c.closed_as + 1 if c.closed_as >= 0 else 0
     for k in range(m.n_gear):
         error = fabs(c.w_in - m.gear[k].ratio * c.w_out)
@@ -156,7 +157,7 @@ cdef void _changed(const monitors_t* m, double* s, const scene_t* c, int32_t eng
 
 cdef void _gear(const monitors_t* m, double* s, const scene_t* c) noexcept nogil:
     """The engaged gear, held for gear_ticks."""
-    cdef int32_t engaged = _engaged(m, c)
+    cdef int32_t engaged = _engaged(m, s, c)
     if engaged != s[M_CANDIDATE]:
         s[M_CANDIDATE], s[M_CANDIDATE_TICK] = engaged, c.tick
     if engaged == 0:

@@ -45,7 +45,7 @@ recording, by the same code.
 An element is closed from {share:g} % of its largest capacity on. Closed elements are a gear of the file, too few (the
 output is not driven), too many (they work against each other) or another ratio; the ideal gear train of the gearbox
 file tells which. Free wheels count where they hold. A gear is engaged where |w_in - i w_out| <= 0.002 |w_in| + 0.2
-rad/s for {gear:g} ms; at standstill the closed elements tell.
+rad/s for {gear:g} ms; at standstill, and where a free wheel is overrun, the closed elements tell.
 Elements have {settle:g} s after a change of the lever.
 
 {online}

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,7 +176,7 @@ def _unasked(spec: MonitorSpec, drive: Drive, shift: Shift) -> str:
     schedule = spec.schedule
     if schedule is None:
         return f"{at} leaves out a gear" if new > old + 1 else ""
-    if f"{old}-{new}" not in schedule.shifts:
+    if any(f"{a}-{b}" not in schedule.shifts for a, b in pairwise(_way(drive, shift, old, new))):
         return f"{at} is no shift of the control unit"
     if drive.pedal is None:
         return ""
@@ -187,6 +188,14 @@ def _unasked(spec: MonitorSpec, drive: Drive, shift: Shift) -> str:
     else:
         asked = w < _down_line(schedule, new + 1, pedal, schedule.kick_down_off) * (1 + LINE_REL) + LINE_ABS_RADPS
     return "" if asked.any() else f"{at} is not asked for by the schedule"
+
+
+def _way(drive: Drive, shift: Shift, old: int, new: int) -> list[int]:
+    """Gears from the old one to the new one: between them one that is held with its free wheel overrun."""
+    gears = drive.column("monitor.gear")
+    held = [] if gears is None else [int(g) for *_, g in runs_of(gears[drive.inside(shift.begin_s, shift.end_s)])]
+    way = [old, *(g for g in held if min(old, new) < g < max(old, new)), new]
+    return [g for k, g in enumerate(way) if k == 0 or g != way[k - 1]]
 
 
 def _overdue(schedule: ShiftSchedule, drive: Drive, band: Band) -> tuple[float, str] | None:
