@@ -202,6 +202,11 @@ MONITORS: tuple[Monitor, ...] = (
         (*_GEARS, "heat"), online=False,
     ),
     Monitor(
+        "heat_power", "friction power of an element over 0.1 s, over its lining", "W/mm2", 4.0, 0.0,
+        "assumed, 2 to 5 for paper: 1-2 of the 4L60E under full throttle, on a narrow band, reaches 2.8", "{text}",
+        (*_GEARS, "heat", "shift_time"), online=False,
+    ),
+    Monitor(
         "actuator_still", "actuators of the control unit that never move", "1", 0.0, 0.0,
         "one that stands still for a whole drive is not connected, or not commanded", "{text}", _GEARS, online=False,
     ),

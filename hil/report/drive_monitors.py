@@ -51,6 +51,8 @@ STEP_RADPS = 15.0
 LEVER_S = 3.0
 #: window of the friction work of one shift [s]
 SHIFT_S = 2.0
+#: window of the friction power: linings are a thermal mass of about this time [s]
+POWER_S, POWER = 0.1, "W/mm²"
 #: texts of one monitor that are told
 TEXTS = 3
 #: the driveline's answer to a pedal is over after this time: two periods of its oscillation [s]
@@ -343,8 +345,8 @@ def _beyond_levels(drive: Drive, shift: ShiftQuality, rests: Mask) -> float:
 # --- elements and actuators -------------------------------------------------------------------------------------------
 
 
-def _heat(window_s: float) -> Callable[[MonitorSpec, Drive, float], Seen | None]:
-    """Friction work of an element within a moving window, over its lining."""
+def _heat(window_s: float, unit: str = "J/mm²") -> Callable[[MonitorSpec, Drive, float], Seen | None]:
+    """Friction work of an element within a moving window, or the mean of its power in it, over its lining."""
 
     def judge(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
         found: list[tuple[float, float, str]] = []
@@ -353,7 +355,9 @@ def _heat(window_s: float) -> Callable[[MonitorSpec, Drive, float], Seen | None]
             if heat is None or not element.area_mm2 or not len(heat):
                 continue
             before = np.searchsorted(drive.t, drive.t - window_s, "right")
-            work = (heat - heat[np.minimum(before, len(heat) - 1)]) / element.area_mm2
+            work = (
+                (heat - heat[np.minimum(before, len(heat) - 1)]) / element.area_mm2 / (window_s if unit == POWER else 1)
+            )
             # a gear that the driver engages at full throttle is his
             work = np.where(drive.lever_at_rest(LEVER_S + SHIFT_S), work, 0.0)
             k = int(np.argmax(work))
@@ -363,9 +367,9 @@ def _heat(window_s: float) -> Callable[[MonitorSpec, Drive, float], Seen | None]
             return None
         worst, at, name = max(found)
         if worst <= limit:
-            return Seen(False, f"{name}: {worst:.2f} J/mm²", worst=worst)
-        text = f"{name} takes {worst:.1f} J/mm² of friction work within {window_s:g} s at {at:.2f} s"
-        text += f"; its lining bears {limit:g}."
+            return Seen(False, f"{name}: {worst:.2f} {unit}", worst=worst)
+        what = "friction power for" if unit == POWER else "friction work within"
+        text = f"{name} takes {worst:.1f} {unit} of {what} {window_s:g} s at {at:.2f} s; its lining bears {limit:g}."
         return Seen(True, text, at, worst)
 
     return judge
@@ -403,6 +407,7 @@ JUDGES: dict[str, Callable[[MonitorSpec, Drive, float], Seen | None]] = {
     "acceleration": acceleration_in_range,
     "heat": _heat(SHIFT_S),
     "heat_minute": _heat(60.0),
+    "heat_power": _heat(POWER_S, POWER),
     "actuator_still": actuator_still,
     "fallbacks": no_fallbacks,
 }

@@ -42,13 +42,14 @@ def shift_table(report: Report) -> RenderableType | None:
     """Each shift with its grade: comfort of docs/shift_quality.md, 10 nothing to be felt, 1."""
     if not report.shifts:
         return None
-    head = ("begins s", "lasts s", "a min m/s²", "a max m/s²", "flare 1/min", "heat kJ", "grade")
+    head = ("begins s", "lasts s", "a min m/s²", "a max m/s²", "jerk m/s³", "flare 1/min", "heat kJ", "grade")
     shown = table("shifts", "shift", *head)
     for shift, q in zip(report.shifts, report.quality, strict=True):
         shown.add_row(
             shift.name, f"{shift.begin_s:.3f}", f"{shift.duration_s:.3f}",
             "–" if shift.a_min_mps2 is None else f"{shift.a_min_mps2:+.2f}",
             "–" if shift.a_max_mps2 is None else f"{shift.a_max_mps2:+.2f}",
+            "–" if q.jerk is None else f"{q.jerk:.0f}",
             "–" if q.flare is None else f"{q.flare * 9.5492966:.0f}",
             "–" if q.energy is None else f"{q.energy * 1e-3:.1f}",
             "–" if q.comfort is None else f"{q.comfort:.1f}",

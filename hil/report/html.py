@@ -78,6 +78,7 @@ def render(report: Report) -> str:
                 f"{s.duration_s:.3f}",
                 _form("+.2f", s.a_min_mps2),
                 _form("+.2f", s.a_max_mps2),
+                _form(".0f", q.jerk),
                 _form(".1f", q.comfort),
             )
             for s, q in zip(report.shifts, report.quality, strict=True)
