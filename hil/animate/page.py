@@ -17,11 +17,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-import torqueloop.hil.watch
+import torqueloop.hil.views
 
 PAGE = Path(__file__).parent / "page"
-#: uPlot comes with the live page
-SHARED = Path(torqueloop.hil.watch.__file__).parent / "page"
+SHARED = torqueloop.hil.views.PAGE
 SCRIPTS = (
     PAGE / "three.min.js", SHARED / "uPlot.iife.min.js", PAGE / "data.js", PAGE / "forms.js", PAGE / "scene.js",
     PAGE / "charts.js", PAGE / "main.js",

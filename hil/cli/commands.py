@@ -6,7 +6,6 @@ Exit status 0: fine, 1: a gate or a comparison failed, 2: the input is wrong or 
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -15,13 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.cli.animate import animate
 from torqueloop.hil.cli.bus import bus_app
 from torqueloop.hil.cli.checking import check_files
@@ -41,6 +39,16 @@ from torqueloop.hil.cli.common import (
 )
 from torqueloop.hil.cli.control import control_app, keys
 from torqueloop.hil.cli.export import export
+from torqueloop.hil.cli.judge import (
+    AgainstOption,
+    GateOption,
+    HtmlOption,
+    against,
+    gates_of,
+    report,
+    say_failures,
+    show_report,
+)
 from torqueloop.hil.cli.listing import list_installed
 from torqueloop.hil.cli.new import new_app
 from torqueloop.hil.cli.peers import tcu, vehicle
@@ -81,93 +89,16 @@ class ClockChoice(StrEnum):
 
 # --- arguments used more than once ----------------------------------------------------------------------------------
 
-GateOption = Annotated[
-    list[str] | None,
-    typer.Option("--gate", metavar="EXPR", help='Conditions on the report, e.g. "missed==0, compute_p99_us<200".'),
-]
 OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Directory of the run; default: runs/TIME-NAME.")
 ]
 DurationOption = Annotated[
     float | None, typer.Option("--duration", metavar="S", help="Simulated seconds; default: the file's.")
 ]
-HtmlOption = Annotated[bool, typer.Option("--html/--no-html", help="Write report.html.")]
-Mf4Option = Annotated[bool, typer.Option("--mf4", help="Write DIR/signals.mf4 and DIR/bus.mf4 (extra [mf4]).")]
-BusLogOption = Annotated[
-    list[str] | None, typer.Option("--bus-log", metavar="FORMAT", help="Write DIR/bus.FORMAT: blf, asc, mf4, trc, csv.")
-]
-CandumpOption = Annotated[bool, typer.Option("--candump", help="Write DIR/bus.log: the frames as candump does.")]
-AgainstOption = Annotated[
-    str | None,
-    typer.Option(
-        "--gate-against",
-        metavar="RUN",
-        help="Directory of an earlier run, or `last`: the last good one of this rig in the same folder; nothing may be "
-        "worse than there (docs/history.md).",
-    ),
-]
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Draw stick and lever diagrams (png, svg, pdf).")
 ]
-RunDirs = Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directory of a run, or several of one rig.")]
-MergedOption = Annotated[
-    Path | None,
-    typer.Option("--out", metavar="DIR", help="With several runs: merged.json and merged.html go there."),
-]
 RunDir = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of a run.")]
-
-
-def _gates(texts: list[str] | None) -> list[str] | None:
-    """Parsed before anything starts, so that a typing error costs nothing."""
-    from torqueloop.hil.results.gates import parse_gates
-
-    parse_gates(texts or [], "command line")
-    return texts or None
-
-
-def _against(run: str | None, folder: Path, rig: str, clock: str, without: Path | None = None) -> list[str]:
-    """Gates that hold a run to an earlier one."""
-    from torqueloop.hil.runs.history import gates_against, last_good
-
-    if run is None:
-        return []
-    good = last_good(folder, rig, clock, without) if run == "last" else Path(run)
-    error_console.print(f"held to {good}", soft_wrap=True, highlight=False)
-    return gates_against(good)
-
-
-def _show_report(report: Any) -> None:
-    from torqueloop.hil.report.console import print_report
-
-    print_report(report, out_console)
-    if "html" in report.files:
-        out_console.print(f"report: {report.files['html']}", soft_wrap=True, highlight=False)
-
-
-def _report_together(reports: list[Any], out: Path | None, as_json: bool) -> int:
-    from torqueloop.hil.report.merged import merge, print_merged, write_merged
-
-    merged = merge(reports)
-    files = write_merged(merged, out) if out is not None else {}
-    if as_json:
-        print_json(merged.as_dict())
-    else:
-        print_merged(merged, out_console)
-        for path in files.values():
-            out_console.print(f"written: {path}", soft_wrap=True, highlight=False)
-    return merged.exit_status
-
-
-def _say_failures(report: Any) -> None:
-    """Why the exit status is not 0, for those who asked for nothing else."""
-    if report.inconclusive:
-        error_console.print(f"inconclusive: {report.inconclusive}", soft_wrap=True, highlight=False, markup=False)
-    for gate in report.gates:
-        if not gate.passed:
-            error_console.print(f"failed: {gate.text}: {gate.cause}", soft_wrap=True, highlight=False, markup=False)
-    for check in report.checks:
-        if check.counts and not check.passed:
-            error_console.print(f"failed: {check.name}: {check.text}", soft_wrap=True, highlight=False, markup=False)
 
 
 @contextmanager
@@ -233,10 +164,10 @@ def run(
     from torqueloop.hil.rig.run.session import run_rig
 
     overrides = parse_overrides(values or [])
-    path, gates = locate(rig, "rigs"), _gates(gate)
+    path, gates = locate(rig, "rigs"), gates_of(gate)
     if gate_against is not None:
         name = load_rig_config(path, overrides).rig.name
-        gates = [*(gates or []), *_against(gate_against, out.parent if out else Path("runs"), name, clock.value)]
+        gates = [*(gates or []), *against(gate_against, out.parent if out else Path("runs"), name, clock.value)]
     with _ended_like_ctrl_c() as came:
         result = run_rig(
             path,
@@ -255,9 +186,9 @@ def run(
         )
     with after_the_run():
         if quiet:
-            _say_failures(result.report)
+            say_failures(result.report)
         else:
-            _show_report(result.report)
+            show_report(result.report)
     if result.state == "interrupted":
         error_console.print(f"interrupted; what was recorded is in {result.out}", soft_wrap=True, highlight=False)
         raise typer.Exit(128 + came[0] if came else INTERRUPTED)
@@ -285,81 +216,17 @@ def simulate(
     from torqueloop.hil.report.write import write_report
     from torqueloop.hil.scenario.offline import simulate as simulate_scenario
 
-    gates = _gates(gate)
+    gates = gates_of(gate)
     path = locate(scenario, "scenarios")
     target = out or Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{path.stem}"
     simulate_scenario(path, target, duration, kernel, not quiet and sys.stderr.isatty(), csv)
     report = write_report(target, gates, html=html)
     with after_the_run():
         if quiet:
-            _say_failures(report)
+            say_failures(report)
         else:
-            _show_report(report)
+            show_report(report)
     raise typer.Exit(report.exit_status)
-
-
-@app.command(rich_help_panel=JUDGE)
-@command
-def report(
-    run_dirs: RunDirs,
-    gate: GateOption = None,
-    gate_against: AgainstOption = None,
-    html: HtmlOption = True,
-    mf4: Mf4Option = False,
-    candump: CandumpOption = False,
-    bus_log: BusLogOption = None,
-    weigh: Annotated[
-        bool, typer.Option("--weigh", help="Run the rig once with 10 % more of each assumed number; into the page.")
-    ] = False,
-    as_json: JsonOption = False,
-    out: MergedOption = None,
-) -> None:
-    """Make the report of a run again, also of a killed one: console, report.html, report.json, junit.xml.
-
-    Several runs of one rig: each is judged, and their times are added up.
-    """
-    from torqueloop.hil.cli.facts import weigh_run
-    from torqueloop.hil.record.bus_log import write_bus_log, write_candump
-    from torqueloop.hil.record.mf4 import write_mf4
-    from torqueloop.hil.report.write import UnwrittenReport, write_report
-    from torqueloop.hil.results.files import read_run_info
-
-    if len(run_dirs) > 1:
-        if gate_against is not None:
-            raise ConfigError("{key}: one run is held to an earlier one", key="gate-against", value=gate_against)
-        raise typer.Exit(_report_together([write_report(d, _gates(gate), html=html) for d in run_dirs], out, as_json))
-    run_dir, gates = run_dirs[0], _gates(gate)
-    if gate_against is not None:
-        info = read_run_info(run_dir)
-        name, clock = (info.rig, info.clock) if info is not None else ("", "")
-        gates = [*(gates or []), *_against(gate_against, run_dir.absolute().parent, name, clock, run_dir)]
-    if weigh:
-        weigh_run(run_dir)
-    try:
-        made = write_report(run_dir, gates, html=html)
-    except UnwrittenReport as error:
-        # read-only or full: what it says is worth having all the same
-        error.report.files.clear()
-        _show_report(error.report)
-        raise
-    notes = []
-    if candump:
-        count = write_candump(run_dir, run_dir / "bus.log")
-        notes.append(f"{run_dir / 'bus.log'}: {count} frames")
-    if mf4:
-        count = write_mf4(run_dir, run_dir / "signals.mf4", made.run.signals)
-        notes.append(f"{run_dir / 'signals.mf4'}: {count} channels")
-    recorded = os.path.isdir(run_dir / "bus")
-    for ending in dict.fromkeys([*(bus_log or []), *(["mf4"] if mf4 and recorded else [])]):
-        count = write_bus_log(run_dir, run_dir / f"bus.{ending}")
-        notes.append(f"{run_dir / f'bus.{ending}'}: {count} frames")
-    if as_json:
-        typer.echo((run_dir / "report.json").read_text(encoding="utf-8"))
-    else:
-        _show_report(made)
-        for note in notes:
-            out_console.print(note, soft_wrap=True, highlight=False)
-    raise typer.Exit(made.exit_status)
 
 
 @app.command(rich_help_panel=JUDGE)
@@ -457,6 +324,7 @@ def include() -> None:
     print(INCLUDE)
 
 
+app.command(rich_help_panel=JUDGE)(report)
 app.command(rich_help_panel=RUN)(scenario)
 app.command(rich_help_panel=RUN)(sweep)
 app.command(rich_help_panel=RUN)(watch)

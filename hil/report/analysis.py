@@ -23,6 +23,8 @@ W_ABS = 0.2
 W_OUT_MIN = 1.0
 #: A gear must hold this long to count; shorter ones are crossings of the ratio during a shift. [s]
 GEAR_HOLD_S = 0.04
+#: names of the speed of the gearbox's input shaft: the first that was recorded counts
+INPUT_SPEEDS = ("turbine.w", "in.w", "converter.w_t", "tc.w_t")
 #: samples that are looked at together
 BLOCK = 1 << 16
 
@@ -37,7 +39,7 @@ def column(signals: Signals | None, *names: str) -> Array | None:
 
 def input_speed(signals: Signals) -> Array | None:
     """Speed of the gearbox's input shaft, the turbine [rad/s]."""
-    return column(signals, "turbine.w", "in.w", "converter.w_t", "tc.w_t")
+    return column(signals, *INPUT_SPEEDS)
 
 
 def elements(signals: Signals) -> list[str]:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report import plots
-from torqueloop.hil.report.style import colour, stacked, themed
+from torqueloop.hil.report.pages import tick_at
+from torqueloop.hil.views.figure import Figure, Figures, Mark
 
 if TYPE_CHECKING:
     from torqueloop.hil.report.report import Report
@@ -34,22 +35,22 @@ class FirstFaultShown:
     begin: int = 0
     end: int = 0
     latched: int = -1
-    svg: str | None = None
+    figure: str | None = None
     where: str | None = None
     error: str | None = None
 
 
-def shown(report: Report) -> FirstFaultShown | None:
-    """What the section shows; None for a run without a fault."""
+def shown(report: Report, figures: Figures) -> FirstFaultShown | None:
+    """What the section shows, drawn; None for a run without a fault."""
     stats, signals = report.stats.first_fault, report.run.first_fault
     if stats is None and signals is None:
         return None
     made = FirstFaultShown(report.stats.safe_state.cause or str(_header(signals, "sentence")))
     if signals is not None and len(signals.tick):
         at = latched(signals)
-        svg = draw(signals, at) if plots.available() else None
+        figure = figures.add(draw(signals, at, figures))
         begin, end = int(signals.tick[0]), int(signals.tick[-1])
-        made = replace(made, ticks=len(signals.tick), begin=begin, end=end, latched=at, svg=svg)
+        made = replace(made, ticks=len(signals.tick), begin=begin, end=end, latched=at, figure=figure)
     if stats is not None:
         made = replace(made, where=stats.path or "nowhere", error=stats.error)
     return made
@@ -87,34 +88,14 @@ def _finite(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return values[np.isfinite(values)]
 
 
-def draw(signals: Signals, at: int) -> str | None:
-    """One plot each for the cause, pressures and speeds, with the tick of the latching marked."""
-    found = telling(signals)
-    if not found:
-        return None
-    roles = ["blue", "orange", "green", "purple", "teal"]
-    labels = {"cause": "the cause", "pressure": "pressure  [bar]", "speed": "speed  [1/min]"}
-    t_at = (at + 1) * signals.tick_s
-    with stacked(13.4, 0.8 + 1.7 * len(found), [1.0] * len(found)) as (figure, axes):
-        for (kind, names), ax in zip(found.items(), axes, strict=True):
-            for name, role in zip(names, roles, strict=False):
-                values, unit = signals[name], signals.units[name]
-                factor = plots.BAR if unit == "Pa" else plots.RPM if unit == _SPEED else 1.0
-                shown = {"Pa": "bar", _SPEED: "1/min"}.get(unit, unit)
-                label = name if kind != "cause" else f"{name} [{shown}]"
-                ax.plot(signals.t, values * factor, color=colour(role), label=label)
-            ax.axvline(t_at, color=colour("red"), linewidth=1.1)
-            ax.set_ylabel(labels[kind])
-            ax.legend(loc="upper left", ncols=MOST, columnspacing=1.0)
-        axes[0].annotate(
-            " latched", (t_at, 0.04), xycoords=("data", "axes fraction"), color=colour("red"), fontsize=8.5
-        )
-        axes[-1].set_xlabel("time  [s]")
-        axes[-1].set_xlim(float(signals.t[0]), max(float(signals.t[-1]), float(signals.t[0]) + signals.tick_s))
-        return themed(figure, "first_fault")
+def draw(signals: Signals, at: int, figures: Figures) -> Figure | None:
+    """One panel each for the cause, pressures and speeds, with the tick of the latching marked."""
+    units = {"cause": "", "pressure": "bar", "speed": "1/min"}
+    panels = [(units[kind], names) for kind, names in telling(signals).items()]
+    return plots.around(figures, "first_fault", panels, [Mark((at + 1) * signals.tick_s, "latched")], signals)
 
 
-def fault_rows(report: Report) -> list[tuple[str, ...]]:
+def fault_rows(report: Report) -> list[tuple[Any, ...]]:
     """Injected faults for a table: what, kind, value, when, how often it acted and in which ticks its windows began."""
     rows = []
     for f in report.stats.faults:
@@ -123,6 +104,7 @@ def fault_rows(report: Report) -> list[tuple[str, ...]]:
             begun = ", ".join(str(w.step) for w in f.windows[:SHOWN])
             more = f" and {len(f.windows) - SHOWN} more" if len(f.windows) > SHOWN else ""
             acted += f"; begun in tick {begun}{more}"
-        cells = (f.target, f.kind, "" if f.value is None else f.value, f.when, acted)
-        rows.append(tuple(str(cell) for cell in cells))
+        target = tick_at(f.target, f.windows[0].step, report.run.info.tick_s) if f.windows else f.target
+        value = "" if f.value is None else str(f.value)
+        rows.append((target, str(f.kind), value, str(f.when), acted))
     return rows

@@ -16,18 +16,21 @@ from torqueloop.hil.report.latency import degraded
 from torqueloop.hil.report.latency_html import real_time
 from torqueloop.hil.report.moment import moment
 from torqueloop.hil.report.monitors import FAILED, FOLLOWS, WAIVED, MonitorVerdict
-from torqueloop.hil.report.pages import number
+from torqueloop.hil.report.pages import At, number
 from torqueloop.hil.report.pages import render as render_page
 from torqueloop.hil.report.shift_quality import ShiftQuality
 from torqueloop.hil.results.files import plain
 from torqueloop.hil.results.links import BusStats
+from torqueloop.hil.views.figure import RPM, Figures, Mark
 
 if TYPE_CHECKING:
     from torqueloop.hil.report.report import Report
 
-#: columns of the table of recorded streams
 #: shifts that are drawn one by one
 FIGURES_MAX = 24
+#: windows of one injected fault that are marked
+MARKS_MAX = 20
+#: columns of the table of recorded streams
 STREAM_COLUMNS = ("bytes_written", "chunks", "lost_records", "discarded_bytes", "high_water", "write_s_max", "cause")
 
 
@@ -51,10 +54,13 @@ def write_html(report: Report, path: Path | str) -> None:
 def render(report: Report) -> str:
     """The whole page."""
     info, stats = report.run.info, report.stats
+    drawn = Figures()
+    shown = draw(report, drawn)
     return render_page(
         "report.html",
         report.run.name,
         report.passed,
+        drawn,
         verdict="inconclusive" if report.inconclusive else None,
         inconclusive=report.inconclusive,
         what=what_it_is(report),
@@ -68,12 +74,11 @@ def render(report: Report) -> str:
         failed_monitors=[v for v in report.monitors if v.state in (FAILED, FOLLOWS, WAIVED)],
         monitors=[_monitor(v) for v in report.monitors],
         monitors_passed=monitors_passed(report.monitors),
-        plots=plots.available(),
         gates=[_gate(g.passed, g.text, g.cause, g.values, g.source) for g in report.gates],
         checks=report.checks,
         shifts=[
             (
-                s.name,
+                At(s.name, max(0.0, s.begin_s - plots.BEFORE_S), s.end_s + plots.AFTER_S),
                 f"{s.begin_s:.3f}",
                 f"{s.duration_s:.3f}",
                 _form("+.2f", s.a_min_mps2),
@@ -84,11 +89,8 @@ def render(report: Report) -> str:
             for s, q in zip(report.shifts, report.quality, strict=True)
         ],  # fmt: skip
         quality=[_quality(q) for q in report.quality],
-        failed=failed_moments(report),
-        first_fault=first_fault.shown(report),
         faults=first_fault.fault_rows(report),
-        time=real_time(stats, info.tick_s, info.realtime),
-        energy=_energy(report),
+        time=real_time(stats, info.tick_s, info.realtime, drawn),
         buses=[_bus(bus_title(name, stats), bus) for name, bus in stats.buses.items()],
         limited=stats.outputs_limited,
         vehicles=[(name, simple(vehicle)) for name, vehicle in stats.vehicles.items()],
@@ -101,7 +103,7 @@ def render(report: Report) -> str:
         assumed=_assumed(report.run.path),
         identity=_identity(report),
         metrics=sorted((k, v) for k, v in report.metrics.items() if v is not None),
-        **_figures(report),
+        **shown,
     )
 
 
@@ -109,10 +111,20 @@ def _form(form: str, value: float | None) -> str:
     return "–" if value is None else format(value, form)
 
 
-def _monitor(v: MonitorVerdict) -> tuple[str, str, str, str, str, str]:
+def write_figures(report: Report, folder: Path) -> list[Path]:
+    """Every figure of the page as a picture (SVG) of its name. NoMatplotlib where that is not installed."""
+    from torqueloop.hil.views.still import draw_all
+
+    drawn = Figures()
+    draw(report, drawn)
+    real_time(report.stats, report.run.info.tick_s, [], drawn)
+    return draw_all(drawn, folder)
+
+
+def _monitor(v: MonitorVerdict) -> tuple[Any, ...]:
     """A row of the table of monitors."""
     unit = "" if v.unit == "1" else f" {v.unit}"
-    when = "" if v.first_s is None else f"{v.first_s:.2f} s"
+    when = "" if v.first_s is None else At(f"{v.first_s:.2f} s", v.first_s - 1.0, v.first_s + 1.0)
     return v.state, v.name, v.value, "" if v.worst is None else f"{v.worst:.3g}{unit}", f"{v.limit:g}{unit}", when
 
 
@@ -188,29 +200,43 @@ def interesting(shifts: Sequence[Shift]) -> Shift | None:
     return next((s for s in shifts if s.name == "3→4"), shifts[-1] if shifts else None)
 
 
-def _figures(report: Report) -> dict[str, Any]:
-    """All figures of the signals by their name in the template; None where there is nothing to draw."""
-    run, bands = report.run, report.bands
-    found: dict[str, Any] = dict.fromkeys(("strip", "drive", "zoom", "states", "torques", "pressures", "link"))
-    found["shift_figures"] = []
-    if not plots.available():
-        return found
-    found["states"] = plots.states(run.modes, run.signals, bands)
-    if run.signals is None or not run.signals.n:
-        return found
-    shift = interesting(report.shifts)
-    found["strip"] = plots.gear_strip(report.strip, report.shifts, float(run.signals.t[-1]))
-    found["drive"] = plots.drive(run.signals, bands)
-    found["zoom"] = plots.shift_zoom(run.signals, shift, bands) if shift else None
-    found["torques"], found["pressures"] = plots.torques(run.signals, bands), plots.pressures(run.signals, bands)
-    found["link"] = plots.link(run.signals)
-    drawn = [
-        (s.name, plots.shift_zoom(run.signals, s, bands, f"shift{k}"))
-        for k, s in enumerate(_pictured(report))
-        if s is not shift
+def draw(report: Report, drawn: Figures) -> dict[str, Any]:
+    """Draw what a run has; names of the figures by their name in the template, None where there is nothing to draw."""
+    run, bands, signals = report.run, report.bands, report.run.signals
+    kinds = ("strip", "drive", "zoom", "torques", "pressures", "link")
+    found: dict[str, Any] = {**dict.fromkeys(kinds), "shift_figures": [], "energy": _energy(report, drawn)}
+    made = plots.RunPlots(drawn, signals, bands) if signals is not None and signals.n else None
+    found["states"] = drawn.add(plots.states(run.modes, signals))
+    found["failed"] = [
+        (f"{v.kind} {v.name}", v.text, drawn.add(moment(drawn, made.signals, v, f"failed{k}")) if made else None)
+        for k, v in enumerate(report.verdicts)
+        if not v.passed
     ]
-    found["shift_figures"] = [(name, svg) for name, svg in drawn if svg]
+    found["first_fault"] = first_fault.shown(report, drawn)
+    if made is None:
+        return found
+    found["strip"] = drawn.add(plots.gear_strip(report.strip, report.shifts, _marks(report)))
+    for name in ("drive", "torques", "pressures", "link"):
+        found[name] = drawn.add(getattr(made, name)())
+    shift = interesting(report.shifts)
+    found["zoom"] = drawn.add(made.shift(shift)) if shift else None
+    found["shift_figures"] = [
+        (s.name, figure)
+        for k, s in enumerate(_pictured(report))
+        if s is not shift and (figure := drawn.add(made.shift(s, f"shift{k}")))
+    ]
     return found
+
+
+def _marks(report: Report) -> list[Mark]:
+    """What was out of order, at its time."""
+    stats, tick_s = report.stats, report.run.info.tick_s
+    marks = [Mark(v.first_s, v.name) for v in report.monitors if v.state == FAILED and v.first_s is not None]
+    if tick_s and stats.safe_state.latched and stats.safe_state.step is not None:
+        marks.append(Mark(stats.safe_state.step * tick_s, "safe state"))
+    for fault in stats.faults:
+        marks += [Mark(w.step * (tick_s or 0.0), f"fault {fault.target}", "gold") for w in fault.windows[:MARKS_MAX]]
+    return marks
 
 
 def _pictured(report: Report) -> list[Shift]:
@@ -227,23 +253,13 @@ def _pictured(report: Report) -> list[Shift]:
 
 def _quality(q: ShiftQuality) -> tuple[Any, ...]:
     """A row of the table of criteria; speeds as people read them."""
-    flare = None if q.flare is None else f"{q.flare * plots.RPM:.0f}"
+    flare = None if q.flare is None else f"{q.flare * RPM:.0f}"
     numbers = (q.time, q.fill, q.tie_up, q.jerk, q.vdv, q.energy, q.comfort)
     time, fill, tie_up, jerk, vdv, energy, comfort = ("" if x is None else f"{x:.3g}" for x in numbers)
     return (q.name, f"{q.begin_s:.3f}", time, fill, flare, tie_up, jerk, vdv, energy, comfort)
 
 
-def failed_moments(report: Report) -> list[tuple[str, str, str | None]]:
-    """(step or check, what is wrong, picture of the moment) of every verdict that failed."""
-    drawn = plots.available() and report.run.signals is not None
-    return [
-        (f"{v.kind} {v.name}", v.text, moment(report.run.signals, v, f"failed{k}") if drawn else None)
-        for k, v in enumerate(report.verdicts)
-        if not v.passed
-    ]
-
-
-def _energy(report: Report) -> dict[str, Any] | None:
+def _energy(report: Report, drawn: Figures) -> dict[str, Any] | None:
     balance = report.energy
     if balance is None:
         return None
@@ -253,9 +269,9 @@ def _energy(report: Report) -> dict[str, Any] | None:
         for name, value in sorted(terms.items(), key=lambda kv: -abs(kv[1]))
         if abs(value) > 1e-9 * balance.turned_over_J
     ]
-    svg = plots.energy(balance.supplied_J, balance.lost_J, balance.stored_J) if plots.available() else None
+    figure, small = plots.energy(balance.supplied_J, balance.lost_J, balance.stored_J)
     residual = f"residual {balance.residual_J:+.3e} J = {balance.residual_rel:+.2e} of the energy turned over"
-    return {"svg": svg, "rows": rows, "residual": residual}
+    return {"figure": drawn.add(figure), "small": small, "rows": rows, "residual": residual}
 
 
 def _bus(title: str, bus: BusStats) -> dict[str, Any]:
@@ -295,7 +311,7 @@ def _assumed(run_dir: Path) -> dict[str, Any] | None:
 
 def _identity(report: Report) -> dict[str, Any]:
     info = plain(report.run.info)
-    hidden = ("stats", "gates", "realtime")
+    hidden = ("stats", "gates", "realtime", "monitors")
     return _flat({k: v for k, v in info.items() if k not in hidden and v not in (None, "", [], {})})
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from torqueloop.hil.report import latency, latency_plots
-from torqueloop.hil.report.style import available
+from torqueloop.hil.report.pages import tick_at
 from torqueloop.hil.results.clock import ClockStats, WorstTick
 from torqueloop.hil.results.run import Measure, RunStats
+from torqueloop.hil.views.figure import Figures
 
 PERCENTILES = ("p50", "p90", "p99", "p999", "p9999", "max")
 
@@ -31,12 +32,12 @@ class RealTime:
     missing: int
 
 
-def real_time(stats: RunStats, tick_s: float | None, measures: Sequence[Measure]) -> RealTime:
-    """Of a run, or of several together."""
+def real_time(stats: RunStats, tick_s: float | None, measures: Sequence[Measure], figures: Figures) -> RealTime:
+    """Of a run, or of several together; what is drawn goes to `figures`."""
     clock = stats.clock
     return RealTime(
         latency.degraded(stats),
-        _figures(clock, tick_s),
+        _figures(clock, tick_s, figures),
         [(name, *(getattr(t, k) for k in PERCENTILES)) for _, name, t in latency.timings(clock)],
         _margin(clock),
         [
@@ -46,7 +47,7 @@ def real_time(stats: RunStats, tick_s: float | None, measures: Sequence[Measure]
         {**latency.counts(clock), **latency.clock_settings(clock)},
         latency.grace(clock),
         [
-            _worst(entries, title)
+            _worst(entries, title, tick_s)
             for entries, title in ((clock.worst.by_lateness, "latest"), (clock.worst.by_compute, "longest"))
             if entries
         ],
@@ -55,15 +56,13 @@ def real_time(stats: RunStats, tick_s: float | None, measures: Sequence[Measure]
     )
 
 
-def _figures(clock: ClockStats, tick_s: float | None) -> list[str]:
-    if not available():
-        return []
+def _figures(clock: ClockStats, tick_s: float | None, figures: Figures) -> list[str]:
     period_us = 1e6 * tick_s if tick_s else None
     measured = list(latency.timings(clock))
     drawn = [latency_plots.timing(f"{name} of a tick", timing, period_us, key) for key, name, timing in measured]
     drawn.append(latency_plots.exceedance({name: timing.hist for _, name, timing in measured}, period_us))
     drawn.append(latency_plots.worst_ticks(clock.worst.by_compute))
-    return [svg for svg in drawn if svg]
+    return [name for figure in drawn if (name := figures.add(figure))]
 
 
 def _margin(clock: ClockStats) -> list[tuple[Any, ...]]:
@@ -73,11 +72,11 @@ def _margin(clock: ClockStats) -> list[tuple[Any, ...]]:
     return [("margin to the next grid point", margin.p50, margin.p1, margin.p0_1, margin.min)]
 
 
-def _worst(entries: Sequence[WorstTick], title: str) -> dict[str, Any]:
+def _worst(entries: Sequence[WorstTick], title: str, tick_s: float | None) -> dict[str, Any]:
     head = ("step number", "lateness µs", "compute µs", "margin µs", *latency.PHASES, *latency.USAGE.values())
     rows = [
         (
-            e.name,
+            tick_at(e.name, e.tick, tick_s) if e.run is None else e.name,
             *(e.lateness_us, e.compute_us, e.margin_us),
             *(e.phase_us.get(name) for name in latency.PHASES),
             *(getattr(e, k) for k in latency.USAGE),

@@ -25,6 +25,7 @@ from torqueloop.hil.report.report import Report
 from torqueloop.hil.results.clock import ClockStats, Margin, Timing, WorstTick, WorstTicks
 from torqueloop.hil.results.files import VERSION, plain, write_json_atomic
 from torqueloop.hil.results.run import RunStats
+from torqueloop.hil.views.figure import Figures
 
 SomeTiming = TypeVar("SomeTiming", bound=Timing)
 
@@ -157,7 +158,9 @@ def _title(merged: Merged) -> str:
 
 
 def _page(merged: Merged) -> str:
-    runs = [{"name": name, "passed": ok, "figures": figures} for name, ok, figures in merged.rows()]
-    time = real_time(merged.stats, merged.reports[0].run.info.tick_s, [])
+    runs = [{"name": name, "passed": ok, "figures": numbers} for name, ok, numbers in merged.rows()]
+    figures = Figures()
+    time = real_time(merged.stats, merged.reports[0].run.info.tick_s, [], figures)
     title = f"{_title(merged)}: {len(merged.reports)} runs"
-    return render("merged.html", title, merged.exit_status == 0, runs=runs, columns=list(COLUMNS.values()), time=time)
+    columns = list(COLUMNS.values())
+    return render("merged.html", title, merged.exit_status == 0, figures, runs=runs, columns=columns, time=time)

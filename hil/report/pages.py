@@ -1,10 +1,11 @@
 """HTML pages: templates of this room (templates/) through jinja2, every value escaped, no network, light and dark.
 
-Figures are SVG of our own (`style.themed`), the only thing that is not escaped.
+Figures are drawn in the browser (hil/views/page) from the numbers that the page holds: `Figures`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from torqueloop.hil.report.style import css_variables
+from torqueloop.hil.views import SCRIPTS, STYLES, UPLOT_LICENCE
+from torqueloop.hil.views.figure import Figures
+from torqueloop.hil.views.style import css
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -26,18 +29,45 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "svg": Markup}
+    environment.filters |= {"number": number}
     return environment
 
 
-def render(template: str, title: str, passed: bool, **values: Any) -> str:
-    """A whole page."""
-    frame = {"light": css_variables(0), "dark": css_variables(1), "verdict": None}
+def render(template: str, title: str, passed: bool, drawn: Figures | None = None, **values: Any) -> str:
+    """A whole page, with what it draws."""
+    drawn = drawn or Figures()
+    text, numbers = drawn.packed()
+    frame = {
+        "verdict": None,
+        "drawn": drawn.figures,
+        "figures_json": Markup(text),
+        "numbers": numbers,
+        "styles": Markup("\n".join([css(), *(path.read_text(encoding="utf-8") for path in STYLES)])),
+        "scripts": [Markup(path.read_text(encoding="utf-8")) for path in SCRIPTS],
+        "licence": Markup(UPLOT_LICENCE.read_text(encoding="utf-8")),
+    }
     return _environment().get_template(template).render(title=title, passed=passed, **{**frame, **values})
+
+
+@dataclass(frozen=True)
+class At:
+    """A cell of a table that leads to a stretch of time in the figures."""
+
+    text: str
+    begin_s: float
+    end_s: float
+
+
+def tick_at(text: str, tick: int, tick_s: float | None) -> At | str:
+    """Leads to a tick, with what is around it."""
+    return At(text, (tick - 50) * tick_s, (tick + 50) * tick_s) if tick_s else text
 
 
 def number(value: Any) -> Any:
     """A value for reading; text and markup stay as they are."""
+    if isinstance(value, At):
+        link = '<a class="at" href="#" data-begin="{:g}" data-end="{:g}">{}</a>'
+        return Markup(link).format(value.begin_s, value.end_s, value.text)
     if value is None or (isinstance(value, str) and not value):
         return "–"
     if isinstance(value, bool):

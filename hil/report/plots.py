@@ -1,92 +1,169 @@
-"""The figures of a report as inline SVG, drawn from recorded signals. Needs matplotlib (extra [report])."""
+"""The figures of a report, as data (hil/views/figure.py), from recorded signals."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from torqueloop.hil.record.run_data import ModeChange
 from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report import analysis
-from torqueloop.hil.report.analysis import Band, Shift, acceleration, column, input_speed, thin
-from torqueloop.hil.report.style import available as available
-from torqueloop.hil.report.style import colour, stacked, themed
+from torqueloop.hil.report.analysis import Band, Shift, acceleration, column
+from torqueloop.hil.views.figure import BAR, RPM, Array, Block, Column, Figure, Figures, Line, Mark, Panel, Span, role
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from torqueloop.hil.report.monitors import GearStrip
 
-RPM = 30.0 / np.pi
-BAR = 1e-5
-#: stretches of one gear that are shaded at most, and stretches of one mode that are drawn one by one: of more, those
-#: too short to be seen are left out
-BANDS_MAX, SPANS_MAX = 150, 1000
+#: seconds shown before and after a shift
+BEFORE_S, AFTER_S = 0.55, 0.45
 MODE_COLOURS = {0: "stuck", 1: "slip", -1: "slip_back", 2: "free"}
 MODE_WORDS = {0: "stuck (locked)", 1: "sliding forward", -1: "sliding backward", 2: "free / overrunning"}
+#: a page holds all signals of runs with at most so many samples; of longer ones those that are drawn
+ALL_SAMPLES = 50_000_000
 
 
-def _line(ax: Axes, t: Any, y: Any, role: str, label: str, **more: Any) -> None:
-    tt, yy = thin(t, y)
-    ax.plot(tt, yy, color=colour(role), label=label, **more)
+class RunPlots:
+    """Figures of one run; a page holds all its signals, so that any of them can be added."""
+
+    def __init__(self, figures: Figures, signals: Signals, bands: Sequence[Band]) -> None:
+        self.figures, self.signals = figures, signals
+        figures.gears += [(b.begin_s, b.end_s, str(b.value)) for b in bands]
+        self._block = figures.block(signals.t, signals.tick_s)
+        if signals.n * len(signals.names) <= ALL_SAMPLES:
+            for name in signals.names:
+                self._column(self._block, signals, name)
+            for name, us in (("wake lateness", signals.wake_lateness_us), ("compute", signals.compute_us)):
+                if us.any():
+                    self._block.add(name, us, "µs")
+
+    @staticmethod
+    def _column(block: Block, signals: Signals, name: str, values: Array | None = None, unit: str = "") -> Column:
+        unit = signals.units.get(name, unit)
+        return block.add(name, signals[name] if values is None else values, "" if unit == "1" else unit)
+
+    def _line(self, name: str, label: str = "", role: str = "blue", factor: float = 1.0, style: str = "line") -> Line:
+        return Line(label or name, self._column(self._block, self.signals, name), role, style, factor)
+
+    def _lines(self, *wanted: tuple[str | None, str, str, float]) -> list[Line]:
+        """(name, label, colour, factor) of those that were recorded."""
+        return [self._line(n, label, colour, factor) for n, label, colour, factor in wanted if n in self.signals.names]
+
+    def _accelerations(self) -> list[Line]:
+        a = acceleration(self.signals)
+        if a is None:
+            return []
+        known = "car.a" in self.signals.names
+        name = "car.a" if known else "acceleration of the car"
+        return [Line("acceleration of the car", self._block.add(name, a, "m/s2"), "red")]
+
+    def drive(self) -> Figure | None:
+        """Engine, turbine and output speed and the car's acceleration over the whole run (fig. 12 left of Otter
+        2000)."""
+        turbine = _name(self.signals, analysis.INPUT_SPEEDS)
+        speeds = self._lines(
+            ("engine.w", "engine", "blue", RPM), (turbine, "turbine", "orange", RPM),
+            ("out.w", "gearbox output", "green", RPM),
+        )  # fmt: skip
+        if not speeds:
+            return None
+        panels = [
+            Panel("1/min", speeds, title="Speeds", height=270),
+            Panel("m/s²", self._accelerations(), height=190),
+            Panel("km/h", self._lines(("car.v", "speed of the car", "purple", 3.6)), height=140),
+        ]
+        return Figure("drive", [p for p in panels if p.lines])
+
+    def shift(self, shift: Shift, name: str = "zoom") -> Figure | None:
+        """One shift in detail: torques, states, slip, pressures, acceleration (fig. 12 right of Otter 2000)."""
+        names, all_ = zoom_elements(self.signals, shift), self.signals
+        begin, end = max(shift.begin_s - BEFORE_S, 0.0), shift.end_s + AFTER_S
+        if not names:
+            return None
+        # a long run is thinned: its shifts are not
+        whole, near = self._block, all_.between(begin, end)
+        if whole.group > 1:
+            self.signals, self._block = near, self.figures.block(near.t, near.tick_s)
+        roles = {n: role(k) for k, n in enumerate(names)}
+        pressures = []
+        for n in names:
+            asked, actual = command(all_, n), f"{n}.p"
+            if asked is not None:
+                pressures.append(self._line(asked, f"{n} commanded", roles[n], BAR, "dash"))
+            pressures += self._lines((actual, n, roles[n], BAR))
+        panels = [
+            Panel("N·m", self._lines(*((f"{n}.tau", n, roles[n], 1.0) for n in names)),
+                  title=f"Shift {shift.name} in detail", height=170),
+            Panel(rows=[(n, spans(analysis.mode_bands_recorded(near, n))) for n in names], height=20 + 20 * len(names)),
+            Panel("1/min", self._lines(*((f"{n}.w_rel", n, roles[n], RPM) for n in names)), height=110),
+            Panel("bar", pressures, height=120),
+            Panel("m/s²", self._accelerations(), height=100),
+        ]  # fmt: skip
+        torques = {n: near[f"{n}.tau"] for n in names if f"{n}.tau" in near.names}
+        self.signals, self._block = all_, whole
+        marks = [Mark(t, f"{n} changes sign", "muted") for n, t in sign_changes(near.t, torques)]
+        return Figure(name, [p for p in panels if p.lines or p.rows], begin=begin, end=end, marks=marks)
+
+    def pressures(self) -> Figure | None:
+        """Commanded and actual pressures of all actuated elements, on one scale: what matters is which is pressed
+        more."""
+        s = self.signals
+        names = [n.removesuffix(".p") for n in s.names if n.endswith(".p") and s.units.get(n) == "Pa"]
+        names = [n for n in dict.fromkeys(names) if not n.startswith("input.")]
+        top = max([BAR * float(np.nanmax(s[f"{n}.p"])) for n in names] + [1.0])
+        panels = []
+        for n in names:
+            asked = command(s, n)
+            lines = [] if asked is None else [self._line(asked, f"{n} commanded", "orange", BAR)]
+            lines += [self._line(f"{n}.p", f"{n} actual", "blue", BAR)]
+            panels.append(Panel("bar", lines, height=70, low=-0.04 * top, high=1.06 * top))
+        return Figure("pressures", panels) if panels else None
+
+    def torques(self) -> Figure | None:
+        """Torques of all elements over the run."""
+        names = [n for n in analysis.elements(self.signals) if f"{n}.tau" in self.signals.names]
+        lines = [self._line(f"{n}.tau", n, role(k), style="dash" if k > 8 else "line") for k, n in enumerate(names)]
+        return Figure("torques", [Panel("N·m", lines, height=260)]) if lines else None
+
+    def link(self) -> Figure | None:
+        """Difference between the car's speed on the rig and in the vehicle model, at the time stamp of each answer."""
+        own, other, stamp = (column(self.signals, name) for name in ("car.v", "vehicle.speed", "vehicle.t"))
+        if own is None or other is None or stamp is None or not len(own):
+            return None
+        # in lockstep an answer arrives one tick after its time stamp
+        residual = self._block.add("rig - vehicle model", np.interp(stamp, self.signals.t, own) - other, "m/s")
+        return Figure("link", [Panel("mm/s", [Line("rig - vehicle model", residual, "teal", factor=1e3)], height=130)])
 
 
-def _legend(ax: Axes, columns: int = 4, where: Any = "upper right") -> None:
-    if ax.get_legend_handles_labels()[1]:
-        ax.legend(loc=where, ncols=columns, columnspacing=1.0)
+#: SI unit -> (factor, unit) that people read
+UNITS = {"rad/s": (RPM, "1/min"), "Pa": (BAR, "bar"), "m/s": (3.6, "km/h")}
 
 
-def _gear_background(ax: Axes, bands: Sequence[Band], named: bool = False) -> None:
-    """Shaded stretches with an engaged gear; white between them: a shift. Not where there are too many to be told."""
-    if len(bands) > BANDS_MAX:
-        return
-    for k, band in enumerate(bands):
-        ax.axvspan(band.begin_s, band.end_s, color=colour("band_a" if k % 2 == 0 else "band_b"), linewidth=0, zorder=0)
-        if named:
-            middle = (band.begin_s + band.end_s) / 2
-            ax.annotate(
-                f"gear {band.value}" if k == 0 else str(band.value),
-                (middle, 1.0),
-                xycoords=("data", "axes fraction"),
-                ha="center",
-                va="bottom",
-                fontsize=9,
-                fontweight="bold",
-                color=colour("muted"),
-            )
-
-
-def drive(signals: Signals, bands: Sequence[Band]) -> str | None:
-    """Engine, turbine and output speed and the car's acceleration over the whole run (fig. 12 left of Otter 2000)."""
-    t = signals.t
-    speeds = [
-        (column(signals, "engine.w"), "engine", "blue"),
-        (input_speed(signals), "turbine", "orange"),
-        (column(signals, "out.w"), "gearbox output", "green"),
-    ]
-    a, v = acceleration(signals), column(signals, "car.v")
-    if all(w is None for w, _, _ in speeds) or not len(t):
+def around(figures: Figures, name: str, panels: Sequence[tuple[str, Sequence[str]]], marks: Sequence[Mark],
+           near: Signals, title: str = "") -> Figure | None:  # fmt: skip
+    """Signals of a stretch of time, every tick of it: (unit of the axis, names) of each panel; "": of each line."""
+    block = figures.block(near.t, near.tick_s)
+    made: list[Panel] = []
+    for unit, names in panels:
+        lines = []
+        for k, n in enumerate(names):
+            factor, shown = UNITS.get(near.units.get(n, ""), (1.0, near.units.get(n, "")))
+            label = n if unit or shown in ("", "1") else f"{n} [{shown}]"
+            lines.append(Line(label, block.add(n, near[n], near.units.get(n, "")), role(k), factor=factor))
+        made.append(Panel(unit, lines, title="" if made else title, height=110))
+    if not made:
         return None
-    with stacked(6.6, 5.6, [2.6, 2.0, 1.1]) as (figure, (top, middle, bottom)):
-        for ax in (top, middle, bottom):
-            _gear_background(ax, bands, named=ax is top)
-        for w, label, role in speeds:
-            if w is not None:
-                _line(top, t, w * RPM, role, label)
-        top.set_ylabel("speed  [1/min]")
-        top.set_ylim(bottom=min(0.0, top.get_ylim()[0]))
-        _legend(top, 3, "lower right")
-        if a is not None:
-            _line(middle, t, a, "red", "acceleration of the car", linewidth=1.1)
-        middle.set_ylabel("acceleration  [m/s²]")
-        if v is not None:
-            _line(bottom, t, v * 3.6, "purple", "speed of the car")
-        bottom.set_ylabel("car  [km/h]")
-        bottom.set_xlabel("time  [s]")
-        bottom.set_xlim(float(t[0]), float(t[-1]))
-        return themed(figure, "drive")
+    return Figure(name, made, begin=float(near.t[0]), end=float(near.t[-1]) + near.tick_s, marks=marks)
+
+
+def _name(signals: Signals, names: Sequence[str]) -> str | None:
+    return next((name for name in names if name in signals.names), None)
+
+
+def command(signals: Signals, element: str) -> str | None:
+    """Name of the commanded pressure of an element: the input of its actuator."""
+    return _name(signals, (f"{element}.p_command", f"input.{element}.p"))
 
 
 def zoom_elements(signals: Signals, shift: Shift) -> list[str]:
@@ -102,234 +179,75 @@ def zoom_elements(signals: Signals, shift: Shift) -> list[str]:
     return found
 
 
-def shift_zoom(signals: Signals, shift: Shift, bands: Sequence[Band], name: str = "zoom") -> str | None:
-    """One shift in detail: torques, states, slip, pressures, acceleration (fig. 12 right of Otter 2000)."""
-    begin, end = max(shift.begin_s - 0.55, 0.0), shift.end_s + 0.45
-    signals = signals.between(begin, end)
-    bands = [band for band in bands if band.end_s >= begin and band.begin_s <= end]
-    names, t = zoom_elements(signals, shift), signals.t
-    if not names:
-        return None
-    roles = dict(zip(names, ["blue", "orange", "purple", "teal", "pink", "gold", "green"] * 3, strict=False))
-    pressed = [n for n in names if any(f"{n}.{s}" in signals.names for s in ("p", "p_command"))]
-    heights = [1.9, 0.28 + 0.2 * len(names), 1.1, 1.3, 1.1]
-    with stacked(6.6, 5.6, heights) as (figure, (torque, state, slip, pressure, car)):
-        for ax in (torque, slip, pressure, car):
-            _gear_background(ax, bands, named=False)
-        for n in names:
-            for suffix, ax, scale in (("tau", torque, 1.0), ("w_rel", slip, RPM)):
-                values = column(signals, f"{n}.{suffix}")
-                if values is not None:
-                    _line(ax, t, values * scale, roles[n], n)
-        torque.axhline(0.0, color=colour("muted"), linewidth=0.8)
-        torque.set_ylabel("torque  [N·m]")
-        torque.set_title(f"shift {shift.name} in detail")
-        _mark_sign_changes(torque, t, {n: signals[f"{n}.tau"] for n in names if f"{n}.tau" in signals.names})
-        _legend(torque, len(names), "best")
-        _state_rows(state, [(n, analysis.mode_bands_recorded(signals, n)) for n in names])
-        slip.set_ylabel("slip  [1/min]")
-        for n in pressed:
-            actual, asked = column(signals, f"{n}.p"), command(signals, n)
-            if asked is not None:
-                _line(pressure, t, asked * BAR, roles[n], "", linestyle=(0, (3, 2)), linewidth=1.0)
-            if actual is not None:
-                _line(pressure, t, actual * BAR, roles[n], "")
-        pressure.plot([], [], color=colour("muted"), label="actual")
-        pressure.plot([], [], color=colour("muted"), linestyle=(0, (3, 2)), linewidth=1.0, label="commanded")
-        pressure.set_ylabel("pressure  [bar]")
-        _legend(pressure, 1, "best")
-        a = acceleration(signals)
-        if a is not None:
-            _line(car, t, a, "red", "acceleration")
-        car.set_ylabel("a  [m/s²]")
-        car.set_xlabel("time  [s]")
-        car.set_xlim(begin, end)
-        return themed(figure, name)
-
-
-def _mark_sign_changes(ax: Axes, t: Any, torques: Mapping[str, Any]) -> None:
+def sign_changes(t: Array, torques: Mapping[str, Array]) -> list[tuple[str, float]]:
     """Where a torque goes through zero by more than a twentieth of its range: what good clutch control would avoid."""
+    found = []
     for name, tau in torques.items():
-        span = float(tau.max() - tau.min()) if len(tau) else 0.0
-        for instant in analysis.sign_changes(t, tau, 0.05 * span)[:1] if span > 1.0 else []:
-            ax.annotate(
-                f"{name} changes sign",
-                (instant, 0.0),
-                xytext=(-6, -20),
-                textcoords="offset points",
-                ha="right",
-                fontsize=8.5,
-                color=colour("fg"),
-                arrowprops={"arrowstyle": "-", "color": colour("muted"), "linewidth": 0.8},
-            )
+        span = float(np.ptp(tau)) if len(tau) else 0.0
+        if span > 1.0:
+            found += [(name, at) for at in analysis.sign_changes(t, tau, 0.05 * span)[:1]]
+    return found
 
 
-def command(signals: Signals, element: str) -> Any:
-    """Commanded pressure of an element [Pa]: the input of its actuator."""
-    return column(signals, f"{element}.p_command", f"input.{element}.p")
+def spans(bands: Sequence[Band]) -> list[Span]:
+    """Modes of an element as stretches."""
+    words = {mode: text.partition(" (")[0].partition(" /")[0] for mode, text in MODE_WORDS.items()}
+    return [Span(b.begin_s, b.end_s, MODE_COLOURS[b.value], words[b.value]) for b in bands if b.value in MODE_COLOURS]
 
 
-def _state_rows(ax: Axes, rows: Sequence[tuple[str, Sequence[Band]]], height: float = 0.72) -> None:
-    """One horizontal bar per element, coloured by mode."""
-    begin = min((bands[0].begin_s for _, bands in rows if bands), default=0.0)
-    width = (max((bands[-1].end_s for _, bands in rows if bands), default=0.0) - begin) / 2000
-    for k, (_, every) in enumerate(rows):
-        bands = every if len(every) <= SPANS_MAX else [b for b in every if b.end_s - b.begin_s >= width]
-        for mode in MODE_COLOURS:
-            spans = [(b.begin_s, b.end_s - b.begin_s) for b in bands if b.value == mode]
-            if spans:
-                ax.broken_barh(spans, (k - height / 2, height), facecolors=colour(MODE_COLOURS[mode]), linewidth=0)
-    ax.set_yticks(range(len(rows)), [name for name, _ in rows])
-    ax.set_ylim(len(rows) - 0.45, -0.55)
-    ax.grid(False)
-    ax.spines["left"].set_visible(False)
-
-
-def states(modes: Sequence[ModeChange], signals: Signals | None, bands: Sequence[Band]) -> str | None:
+def states(modes: Sequence[ModeChange], signals: Signals | None) -> Figure | None:
     """All elements over the run as bands: stuck, sliding, free."""
-    from matplotlib.patches import Patch
-
     if signals is not None and signals.n:
-        rows = [(n, analysis.mode_bands_recorded(signals, n)) for n in analysis.elements(signals)]
+        rows = [(n, spans(analysis.mode_bands_recorded(signals, n))) for n in analysis.elements(signals)]
     else:
         t_end = max((c.t_s for c in modes), default=0.0)
-        rows = [(n, analysis.mode_bands(modes, n, t_end)) for n in dict.fromkeys(c.element for c in modes)]
-    if not rows:
+        rows = [(n, spans(analysis.mode_bands(modes, n, t_end))) for n in dict.fromkeys(c.element for c in modes)]
+    colours = {MODE_COLOURS[m]: MODE_WORDS[m] for m in MODE_COLOURS}
+    return Figure("states", [Panel(rows=rows, height=24 + 22 * len(rows))], colours=colours) if rows else None
+
+
+def gear_strip(strip: GearStrip | None, shifts: Sequence[Shift], marks: Sequence[Mark]) -> Figure | None:
+    """Gears asked for, told and engaged over time, with the shifts and what was out of order; None: there is nothing
+    of it."""
+    rows = [] if strip is None else [("asked", strip.asked), ("told", strip.told), ("engaged", strip.true)]
+    made: list[tuple[str, list[Span]]] = []
+    for name, bands in rows:
+        row = [Span(b.begin_s, b.end_s, _gear_role(str(b.value)), str(b.value)) for b in bands if b.value != "nothing"]
+        made += [(name, row)] if row else []
+    if not made:
         return None
-    with stacked(13.4, 1.0 + 0.28 * len(rows), [1.0]) as (figure, (ax,)):
-        _gear_background(ax, bands, named=True)
-        _state_rows(ax, rows)
-        ax.set_xlabel("time  [s]")
-        end = max((b.end_s for _, bs in rows for b in bs), default=1.0)
-        ax.set_xlim(0.0, end)
-        handles = [Patch(color=colour(MODE_COLOURS[m]), label=MODE_WORDS[m]) for m in MODE_COLOURS]
-        figure.legend(handles=handles, loc="outside upper right", ncols=4)
-        return themed(figure, "states")
+    made.append(("shifts", [Span(s.begin_s, s.end_s, "orange", s.name) for s in shifts]))
+    return Figure("gears", [Panel(rows=made, height=20 + 22 * len(made))], gears=False, marks=marks)
 
 
-def pressures(signals: Signals, bands: Sequence[Band]) -> str | None:
-    """Commanded and actual pressures of all actuated elements."""
-    names = [n.removesuffix(".p") for n in signals.names if n.endswith(".p") and signals.units.get(n) == "Pa"]
-    names = [n for n in dict.fromkeys(names) if not n.startswith("input.")]
-    if not names:
-        return None
-    # One scale for all: what matters is which element is pressed more.
-    top = max([BAR * float(np.nanmax(signals[f"{n}.p"])) for n in names if signals.n] + [1.0])
-    with stacked(13.4, 0.5 + 0.62 * len(names), [1.0] * len(names)) as (figure, axes):
-        for n, ax in zip(names, axes, strict=True):
-            _gear_background(ax, bands, named=ax is axes[0])
-            asked = command(signals, n)
-            if asked is not None:
-                _line(ax, signals.t, asked * BAR, "orange", "commanded", linewidth=1.0)
-            _line(ax, signals.t, signals[f"{n}.p"] * BAR, "blue", "actual")
-            ax.set_ylim(-0.04 * top, 1.06 * top)
-            ax.set_ylabel(n, rotation=0, ha="right", va="center", color=colour("fg"))
-        axes[len(axes) // 2].annotate("bar", (1.005, 0.5), xycoords="axes fraction", color=colour("muted"), va="center")
-        axes[-1].set_xlabel("time  [s]")
-        axes[-1].set_xlim(float(signals.t[0]), float(signals.t[-1]))
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper right", ncols=2)
-        return themed(figure, "pressures")
+def _gear_role(gear: str) -> str:
+    """A gear has one colour in all rows, its neighbours another."""
+    light = gear.isdigit() and int(gear) % 2 == 1
+    return {"N": "free", "R": "red"}.get(gear, "band_b" if light else "stuck")
 
 
-def torques(signals: Signals, bands: Sequence[Band]) -> str | None:
-    """Torques of all elements over the run."""
-    names = [n for n in analysis.elements(signals) if f"{n}.tau" in signals.names]
-    if not names:
-        return None
-    roles = ["blue", "orange", "green", "purple", "teal", "red", "gold", "pink", "muted"]
-    with stacked(13.4, 3.2, [1.0]) as (figure, (ax,)):
-        _gear_background(ax, bands, named=True)
-        for k, n in enumerate(names):
-            style = "-" if k < len(roles) else (0, (4, 2))
-            _line(ax, signals.t, signals[f"{n}.tau"], roles[k % len(roles)], n, linewidth=1.1, linestyle=style)
-        ax.set_ylabel("torque  [N·m]")
-        ax.set_xlabel("time  [s]")
-        ax.set_xlim(float(signals.t[0]), float(signals.t[-1]))
-        figure.legend(loc="outside right upper")
-        return themed(figure, "torques")
-
-
-def energy(supplied: Mapping[str, float], lost: Mapping[str, float], stored: Mapping[str, float]) -> str | None:
-    """Two bars of equal length: what came in, and where it went."""
+def energy(
+    supplied: Mapping[str, float], lost: Mapping[str, float], stored: Mapping[str, float]
+) -> tuple[Figure | None, list[str]]:
+    """Two bars of equal length: what came in, and where it went; and the small ones of each in words."""
     came = {k: v for k, v in supplied.items() if v > 0}
     went = {**{k: v for k, v in stored.items() if v > 0}, **{k: v for k, v in lost.items() if v > 0}}
     went.update({k: -v for k, v in supplied.items() if v < 0})
     came.update({k: -v for k, v in [*stored.items(), *lost.items()] if v < 0})
-    total = max(sum(came.values()), sum(went.values()))
-    if total <= 0:
-        return None
-    roles = ["blue", "orange", "green", "purple", "teal", "red", "gold", "pink"]
-    with stacked(13.4, 2.1, [1.0]) as (figure, (ax,)):
-        for row, terms in enumerate((came, went)):
-            left = 0.0
-            small: list[str] = []
-            ordered = sorted(terms.items(), key=lambda kv: -kv[1])
-            for k, (label, value) in enumerate(ordered):
-                role = roles[(k + 2 * row) % len(roles)]
-                ax.barh(row, value * 1e-3, left=left * 1e-3, height=0.62, color=colour(role), edgecolor=colour("panel"))
-                if value > 0.05 * total:
-                    text = f"{label}\n{value * 1e-3:.0f} kJ"
-                    where = ((left + value / 2) * 1e-3, row)
-                    ax.annotate(text, where, ha="center", va="center", fontsize=8.5, color=colour("panel"))
-                elif value > 2e-5 * total:
-                    small.append(f"{label} {value * 1e-3:.1f}")
-                left += value
-            if small:
-                shown = small[:9] + ([f"and {len(small) - 9} more"] if len(small) > 9 else [])
-                ax.annotate(
-                    "small ones [kJ]: " + ", ".join(shown),
-                    (total * 1e-3, row + 0.42),
-                    ha="right",
-                    va="center",
-                    fontsize=8,
-                    color=colour("muted"),
-                )
-        ax.set_yticks([0, 1], ["came from", "went to"])
-        ax.set_ylim(1.65, -0.45)
-        ax.set_xlim(0.0, total * 1e-3)
-        ax.set_xlabel("kJ")
-        ax.grid(axis="y", visible=False)
-        return themed(figure, "energy")
-
-
-def link(signals: Signals) -> str | None:
-    """Difference between the car's speed on the rig and in the vehicle model, at the time stamp of each answer."""
-    own, other, stamp = (column(signals, name) for name in ("car.v", "vehicle.speed", "vehicle.t"))
-    if own is None or other is None or stamp is None or not len(own):
-        return None
-    # in lockstep an answer arrives one tick after its time stamp
-    residual = np.interp(stamp, signals.t, own) - other
-    with stacked(13.4, 1.9, [1.0]) as (figure, (ax,)):
-        _line(ax, signals.t, residual * 1e3, "teal", "rig - vehicle model", linewidth=1.0)
-        ax.set_ylabel("Δv  [mm/s]")
-        ax.set_xlabel("time  [s]")
-        ax.set_xlim(float(signals.t[0]), float(signals.t[-1]))
-        return themed(figure, "link")
-
-
-def gear_strip(strip: GearStrip | None, shifts: Sequence[Shift], end_s: float) -> str | None:
-    """Gears asked for, told and engaged over time, with the shifts; None: there is nothing of it."""
-    rows = [] if strip is None else [("engaged", strip.true), ("told", strip.told), ("asked", strip.asked)]
-    rows = [(name, [b for b in bands if b.value != "nothing"]) for name, bands in rows if bands]
-    if not rows or end_s <= 0.0 or max(len(bands) for _, bands in rows) > SPANS_MAX:
-        return None
-    with stacked(13.4, 0.55 + 0.3 * len(rows), [1.0]) as (figure, (ax,)):
-        for y, (_, bands) in enumerate(rows):
-            for b in bands:
-                none, reverse = b.value == "N", b.value == "R"
-                # a gear has one shade in all rows
-                light = b.value.isdigit() and int(b.value) % 2 == 1
-                shade = colour("free" if none else "red" if reverse else "band_b" if light else "stuck")
-                ax.barh(y, b.end_s - b.begin_s, left=b.begin_s, height=0.8, color=shade, linewidth=0)
-                if b.end_s - b.begin_s > end_s / 60.0 and not none:
-                    ink, middle = colour("fg" if light else "panel"), (b.begin_s + b.end_s) / 2.0
-                    ax.text(middle, y, str(b.value), ha="center", va="center", color=ink, fontsize=8)
-        for s in shifts:
-            ax.axvspan(s.begin_s, s.end_s, color=colour("orange"), alpha=0.25, linewidth=0)
-        ax.set_yticks(range(len(rows)), [name for name, _ in rows])
-        ax.set_xlim(0.0, end_s)
-        ax.set_xlabel("time s")
-        ax.grid(False)
-        ax.spines["left"].set_visible(False)
-        return themed(figure, "gears")
+    if max(sum(came.values()), sum(went.values())) <= 0:
+        return None, []
+    rows: list[tuple[str, list[Span]]] = []
+    small = []
+    for n, (row, terms) in enumerate((("came from", came), ("went to", went))):
+        left, made = 0.0, []
+        for k, (label, value) in enumerate(sorted(terms.items(), key=lambda kv: -kv[1])):
+            made.append(
+                Span(left * 1e-3, (left + value) * 1e-3, role((k + 2 * n) % 8), f"{label} {value * 1e-3:.0f} kJ")
+            )
+            left += value
+        rows.append((row, made))
+        few = [(k, v) for k, v in terms.items() if 2e-5 * sum(terms.values()) < v <= 0.05 * sum(terms.values())]
+        if few:
+            words = [f"{k} {v * 1e-3:.1f}" for k, v in sorted(few, key=lambda kv: -kv[1])[:9]]
+            small.append(f"{row}, small ones [kJ]: {', '.join(words)}")
+    return Figure("energy", [Panel(rows=rows, height=110)], x="kJ", gears=False), small

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.text import Text
 
 from torqueloop.core.describe.errors import ConfigError, did_you_mean
-from torqueloop.hil.record.mf4 import MissingExtraError
-from torqueloop.hil.report import plots
-from torqueloop.hil.report.analysis import thin
 from torqueloop.hil.report.console_parts import number, table
 from torqueloop.hil.report.pages import render
-from torqueloop.hil.report.style import available, colour, stacked, themed
+from torqueloop.hil.report.plots import UNITS
 from torqueloop.hil.results.files import plain
 from torqueloop.hil.runs.differences import Differences
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+from torqueloop.hil.views.figure import Figure, Figures, Line, Panel
+from torqueloop.hil.views.still import draw as still
 
 #: what a drive is looked at by, drawn where nothing else is asked for; then those that differ most
 USUAL = ("engine.w", "turbine.w", "out.w", "car.v", "car.a")
 MOST = 8
 SIGNAL_HEAD = ("signal", "unit", "largest", "at s", "rms", "of its range", "")
-_SHOWN = {"rad/s": (plots.RPM, "1/min"), "Pa": (plots.BAR, "bar"), "m/s": (3.6, "km/h")}
 
 
 def drawn(comparison: Differences, names: list[str] | None) -> list[str]:
@@ -42,56 +38,42 @@ def drawn(comparison: Differences, names: list[str] | None) -> list[str]:
     return list(dict.fromkeys([*off[: MOST - min(3, len(usual))], *usual]))[:MOST]
 
 
-def _axes(comparison: Differences, name: str, ax: Axes) -> None:
-    unit = comparison.a.units.get(name, "")
-    factor, shown = _SHOWN.get(unit, (1.0, unit))
-    for run, role, style, label in ((comparison.a, "blue", "-", "A"), (comparison.b, "orange", "--", "B")):
-        t, y = thin(run.t, run[name] * factor)
-        ax.plot(t, y, color=colour(role), linestyle=style, label=label)
-    ax.set_title(name)
-    ax.set_ylabel(f"[{shown}]")
-    ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
+class Compared:
+    """Signals of both runs over each other, their difference below: it may be smaller than the width of a line."""
 
+    def __init__(self, comparison: Differences) -> None:
+        self.figures: Figures = Figures()
+        self._a, self._b = comparison.a, comparison.b
+        a, b = (self.figures.block(run.t, run.info.tick_s or 1e-6) for run in (comparison.a, comparison.b))
+        self._inside = (a.columns[0] >= b.columns[0][0] - 1e-9) & (a.columns[0] <= b.columns[0][-1] + 1e-9)
+        self._blocks = (a, b)
 
-def _difference(comparison: Differences, name: str, ax: Axes) -> None:
-    """B - A below: two lines over each other do not show what is smaller than their width."""
-    import numpy as np
+    def draw(self, names: Sequence[str]) -> list[str]:
+        """A figure each; their names."""
+        return [name for k, n in enumerate(names) if (name := self.figures.add(self._figure(f"compare{k}", n)))]
 
-    a, b = comparison.a, comparison.b
-    factor, shown = _SHOWN.get(a.units.get(name, ""), (1.0, a.units.get(name, "")))
-    inside = (a.t >= b.t[0] - 1e-9) & (a.t <= b.t[-1] + 1e-9)
-    t = a.t[inside]
-    ax.plot(*thin(t, (np.interp(t, b.t, b[name]) - a[name][inside]) * factor), color=colour("purple"), label="B − A")
-    ax.set_ylabel(f"B − A [{shown}]")
+    def _figure(self, figure: str, name: str) -> Figure:
+        unit = self._a.units.get(name, "")
+        factor, shown = UNITS.get(unit, (1.0, "" if unit == "1" else unit))
+        a, b = (blk.add(name, run[name], unit) for blk, run in zip(self._blocks, (self._a, self._b), strict=True))
+        of_a, of_b = (blk.columns[col.number] for blk, col in zip(self._blocks, (a, b), strict=True))
+        ta, tb = (block.columns[0] for block in self._blocks)
+        off = np.where(self._inside, np.interp(ta, tb, of_b) - of_a, np.nan)
+        block = self._blocks[0]
+        difference = block.put(f"B − A: {name}", off, unit)
+        lines = [Line("A", a, "blue", factor=factor), Line("B", b, "orange", "dash", factor)]
+        below = Panel(shown, [Line("B − A", difference, "purple", factor=factor)], height=100)
+        return Figure(figure, [Panel(shown, lines, title=name, height=180), below], gears=False)
 
 
 def draw(comparison: Differences, path: Path, names: list[str] | None) -> Path:
-    """Signals over each other, and their difference below."""
-    if not available():
-        raise MissingExtraError("a picture needs matplotlib: pip install 'torqueloop[report]'")
+    """A picture of signals over each other, and their difference below."""
     shown = drawn(comparison, names)
     if not shown:
         raise ConfigError("the runs have no signal in common: there is nothing to draw")
-    with stacked(11.0, 0.6 + 2.0 * len(shown), [2.0, 1.0] * len(shown)) as (figure, axes):
-        for k, name in enumerate(shown):
-            _axes(comparison, name, axes[2 * k])
-            _difference(comparison, name, axes[2 * k + 1])
-        axes[-1].set_xlabel("time  [s]")
-        figure.savefig(path, dpi=110, facecolor="white")
-    return path
-
-
-def _figures(comparison: Differences, names: list[str] | None) -> list[str]:
-    if not available():
-        return []
-    found = []
-    for k, name in enumerate(drawn(comparison, names)):
-        with stacked(13.4, 2.7, [2.0, 1.0]) as (figure, axes):
-            _axes(comparison, name, axes[0])
-            _difference(comparison, name, axes[1])
-            axes[1].set_xlabel("time  [s]")
-            found.append(themed(figure, f"compare{k}"))
-    return found
+    made = Compared(comparison)
+    figures = [made.figures.figures[name] for name in made.draw(shown)]
+    return still(made.figures, Figure("compare", [panel for f in figures for panel in f.panels], gears=False), path)
 
 
 def _words(comparison: Differences) -> str:
@@ -106,6 +88,8 @@ def _words(comparison: Differences) -> str:
 
 def write_page(comparison: Differences, path: Path, names: list[str] | None) -> Path:
     """The page."""
+    made = Compared(comparison)
+    figures = made.draw(drawn(comparison, names))
     of = len(comparison.signals)
     signals = [
         (s.name, s.unit, s.largest, s.at_s, s.rms, f"{s.relative:.2e}", "" if s.within else "differs")
@@ -122,10 +106,11 @@ def write_page(comparison: Differences, path: Path, names: list[str] | None) -> 
         "compare.html",
         f"{comparison.a.info.rig}: two runs",
         comparison.equal,
+        made.figures,
         verdict="equal" if comparison.equal else "different",
         what=f"A: {comparison.a.path} · B: {comparison.b.path} · {_words(comparison)}",
         remarks=comparison.remarks,
-        figures=_figures(comparison, names),
+        figures=figures,
         figure_note="A and B over each other, and their difference.",
         signal_head=SIGNAL_HEAD,
         signals=signals,

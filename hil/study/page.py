@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.hil.report.analysis import thin
 from torqueloop.hil.report.pages import render
-from torqueloop.hil.report.style import available, colour, rc, themed
 from torqueloop.hil.study import repeats
 from torqueloop.hil.study.store import SIGNALS
 from torqueloop.hil.study.work import Job, Outcome
+from torqueloop.hil.views.figure import Figure, Figures, Line, Panel
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from torqueloop.hil.study.study import Study, Timing
 
 Array = NDArray[np.float64]
@@ -26,6 +25,8 @@ Array = NDArray[np.float64]
 BEST, COLUMNS, METRICS = 12, 8, 6
 #: points of a picture at most; more are thinned
 DRAWN = 4000
+#: colours of the fifths of a metric, smallest first
+FIFTHS = ("blue", "teal", "green", "gold", "red")
 #: runs below this say nothing about a correlation
 LEAST = 8
 
@@ -36,13 +37,15 @@ def write_page(path: Path, study: Study, outcomes: Sequence[Outcome], timing: Ti
     ranked = _ranked(job, outcomes)
     failed = [o for o in outcomes if o.error]
     shown = _shown_metrics(job, outcomes)
-    figures = _responses(job, outcomes, ranked, shown) + _maps(job, outcomes, shown[:1]) + _signals(path, job, ranked)
+    figures = Figures()
+    made = [*_responses(job, outcomes, ranked, shown), *_maps(outcomes, shown[:1]), *_signals(path, job, ranked)]
     repeated = repeats.points(job, outcomes, shown)
     points_head, points = repeats.table(repeated, shown) if repeated else ((), [])
     page = render(
         "study.html",
         job.config.study.name,
         not failed,
+        figures,
         verdict=f"{len(outcomes) - len(failed)} of {len(outcomes)} runs",
         text=job.config.study.text,
         what=f"{job.target.kind} {job.target.path.stem} · design {job.config.study.design} · "
@@ -55,7 +58,7 @@ def write_page(path: Path, study: Study, outcomes: Sequence[Outcome], timing: Ti
         points=points,
         influence_head=("column", *shown),
         influence=_influence(outcomes, shown),
-        figures=figures,
+        figures=[figures.add(figure) for figure in made],
         failed=[(o.line.run, _values(o), o.error) for o in failed[:20]],
     )  # fmt: skip
     path.write_text(page, encoding="utf-8")
@@ -139,98 +142,81 @@ def _ranks(values: Array) -> Array:
     return np.asarray((np.cumsum(counts) - 0.5 * (counts - 1))[place], dtype=np.float64)
 
 
-def _figure(width: float, height: float, rows: int, columns: int) -> Any:
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasSVG(figure)
-    return figure, figure.subplots(rows, columns, squeeze=False)
-
-
-def _responses(job: Job, outcomes: Sequence[Outcome], ranked: Sequence[Outcome], shown: Sequence[str]) -> list[str]:
+def _responses(job: Job, outcomes: Sequence[Outcome], ranked: Sequence[Outcome], shown: Sequence[str]) -> list[Figure]:
     """Each metric over each column, the best runs marked."""
-    columns = _columns(outcomes)
-    if not available() or not columns or not shown:
-        return []
-    import matplotlib as mpl
-
     thin = outcomes[:: max(1, len(outcomes) // DRAWN)]
+    best = ranked[:BEST] if job.config.objective is not None else []
     found = []
-    with mpl.rc_context(rc()):
-        for k, metric in enumerate(shown[:4]):
-            figure, axes = _figure(13.4, 2.7, 1, len(columns))
-            for ax, column in zip(axes[0], columns, strict=True):
-                ax.plot(values_of(thin, column), values_of(thin, metric), ".", markersize=3, color=colour("blue"))
-                if job.config.objective is not None:
-                    best = ranked[:BEST]
-                    ax.plot(values_of(best, column), values_of(best, metric), "o", markersize=5,
-                            markerfacecolor="none", color=colour("orange"))  # fmt: skip
-                ax.set_xlabel(_short(column))
-            axes[0][0].set_ylabel(metric)
-            axes[0][0].set_title(metric)
-            found.append(themed(figure, f"response{k}"))
+    for k, column in enumerate(_columns(outcomes) if shown else []):
+        panels = []
+        for metric in shown[:4]:
+            lines = [_dots(metric, values_of(thin, column), values_of(thin, metric), "blue")]
+            if best:
+                lines.append(_dots("best", values_of(best, column), values_of(best, metric), "orange", "rings"))
+            panels.append(Panel("", lines, title=metric, height=140))
+        found.append(Figure(f"response{k}", panels, x=column, gears=False))
     return found
+
+
+def _dots(label: str, x: Array, y: Array, role: str, style: str = "dots") -> Line:
+    told = np.isfinite(x) & np.isfinite(y)
+    order = np.argsort(x[told], kind="stable")
+    return Line(label, y[told][order].tolist(), role, style, x=x[told][order].tolist())
+
+
+def _maps(outcomes: Sequence[Outcome], shown: Sequence[str]) -> list[Figure]:
+    """The column the objective depends on second most over that it depends on most: fifths of the objective."""
+    columns = _columns(outcomes)
+    if len(columns) < 2 or not shown or len(outcomes) < LEAST:
+        return []
+    metric = shown[0]
+    x_all = {c: values_of(outcomes, c) for c in columns}
+    z = values_of(outcomes, metric)
+    told = np.isfinite(z)
+    if not told.any():
+        return []
+
+    def strength(column: str) -> float:
+        return -abs(rank_correlation(x_all[column][told], z[told]) or 0.0)
+
+    first, second = sorted(columns, key=strength)[:2]
+    ends = np.quantile(z[told], np.linspace(0.0, 1.0, len(FIFTHS) + 1))
+    lines = []
+    for k, role in enumerate(FIFTHS):
+        inside = told & (z >= ends[k]) & ((z < ends[k + 1]) | (k == len(FIFTHS) - 1))
+        lines.append(
+            _dots(f"{metric} {ends[k]:.3g} .. {ends[k + 1]:.3g}", x_all[first][inside], x_all[second][inside], role)
+        )
+    panel = Panel("", lines, title=f"{_short(second)} over {_short(first)}, coloured by {metric}", height=300)
+    return [Figure("map", [panel], x=first, gears=False)]
 
 
 def _short(column: str) -> str:
     return column if len(column) < 28 else f"…{column[-26:]}"
 
 
-def _maps(job: Job, outcomes: Sequence[Outcome], shown: Sequence[str]) -> list[str]:
-    """The objective over the two columns it depends on most."""
-    columns = _columns(outcomes)
-    if not available() or len(columns) < 2 or not shown or len(outcomes) < LEAST:
-        return []
-    import matplotlib as mpl
-
-    metric = shown[0]
-    x_all = {c: values_of(outcomes, c) for c in columns}
-    z = values_of(outcomes, metric)
-
-    def strength(column: str) -> float:
-        told = np.isfinite(z)
-        return -abs(rank_correlation(x_all[column][told], z[told]) or 0.0)
-
-    first, second = sorted(columns, key=strength)[:2]
-    told = np.isfinite(z)
-    with mpl.rc_context(rc()):
-        figure, axes = _figure(13.4, 4.2, 1, 1)
-        ax: Axes = axes[0][0]
-        order = np.argsort(-z[told])  # small values on top
-        dots = ax.scatter(x_all[first][told][order], x_all[second][told][order], c=z[told][order], s=14, cmap="viridis")
-        figure.colorbar(dots, ax=ax, label=metric)
-        ax.set_xlabel(first)
-        ax.set_ylabel(second)
-        ax.set_title(f"{metric} over {_short(first)} and {_short(second)}")
-        return [themed(figure, "map")]
-
-
-def _signals(path: Path, job: Job, ranked: Sequence[Outcome]) -> list[str]:
+def _signals(path: Path, job: Job, ranked: Sequence[Outcome]) -> list[Figure]:
     """Kept signals of the best, the middle and the worst run."""
     names = job.config.study.signals
-    if not available() or not names or not ranked or job.config.objective is None:
+    if not names or not ranked or job.config.objective is None:
         return []
-    import matplotlib as mpl
     from pyarrow import parquet
 
     picked = [("best", ranked[0], "blue"), ("middle", ranked[len(ranked) // 2], "muted"), ("worst", ranked[-1], "red")]
-    with mpl.rc_context(rc()):
-        figure, axes = _figure(13.4, 0.6 + 1.9 * min(len(names), METRICS), min(len(names), METRICS), 1)
-        for label, outcome, role in reversed(picked):
-            file = path.parent / SIGNALS / f"{outcome.line.run:06d}.parquet"
-            if not file.is_file():
-                continue
-            read = parquet.read_table(file)
-            t = read["t"].to_numpy()
-            window = _window(job, t)
-            for ax, name in zip(axes[:, 0], names, strict=False):
-                ax.plot(t[window], read[name].to_numpy()[window], color=colour(role),
-                        label=f"{label}: run {outcome.line.run}")  # fmt: skip
-                ax.set_title(name)
-        axes[0][0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)
-        axes[-1][0].set_xlabel("time  [s]")
-        return [themed(figure, "signals")]
+    lines: dict[str, list[Line]] = {name: [] for name in list(names)[:METRICS]}
+    for label, outcome, role in reversed(picked):
+        file = path.parent / SIGNALS / f"{outcome.line.run:06d}.parquet"
+        if not file.is_file():
+            continue
+        read = parquet.read_table(file)
+        t = read["t"].to_numpy()
+        window = _window(job, t)
+        for name, drawn in lines.items():
+            x, y = thin(t[window], read[name].to_numpy()[window])
+            drawn.append(Line(f"{label}: run {outcome.line.run}", y.tolist(), role, x=x.tolist()))
+    panels = [Panel("", drawn, title=name, height=150) for name, drawn in lines.items() if drawn]
+    ends = [x for drawn in lines.values() for line in drawn for x in (line.x[0], line.x[-1])]
+    return [Figure("signals", panels, begin=min(ends), end=max(ends), gears=False)] if ends else []
 
 
 def _window(job: Job, t: Array) -> NDArray[np.bool_]:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from page_figures import PageFigures
 from rig_help import CONFIGS
 
-from torqueloop.hil.report import latency_plots, plots
 from torqueloop.hil.report.console import print_report
 from torqueloop.hil.report.report import Report
-from torqueloop.hil.report.style import themed
 from torqueloop.hil.report.write import write_report
 from torqueloop.hil.rig.run.session import run_rig
 
@@ -45,36 +43,17 @@ def chosen(others: Sequence[str] = ()) -> list[Any]:
 
 
 class Run:
-    """A run, its report, and everything that was drawn for it."""
+    """A run, its report, and everything that its page draws."""
 
     def __init__(self, rig: str, duration_s: float) -> None:
         self._folder = TemporaryDirectory(prefix=f"golden_{rig}_")  # goes with the process
         self.path = Path(self._folder.name) / "run"
         run_rig(CONFIGS / "rigs" / f"{rig}.toml", "virtual", duration_s, self.path, progress=False, html=False)
-        #: (name of the figure, the figure)
-        self.figures: list[tuple[str, Any]] = []
-        with _caught(self.figures):
-            self.report: Report = write_report(self.path)
+        self.report: Report = write_report(self.path)
         self.console = _printed(self.report)
         self.html = (self.path / "report.html").read_text()
-
-
-@contextmanager
-def _caught(figures: list[tuple[str, Any]]) -> Any:
-    """Figures on their way to SVG."""
-
-    def keep(figure: Any, name: str) -> str:
-        figures.append((name, figure))
-        return themed(figure, name)
-
-    modules: tuple[Any, ...] = (plots, latency_plots)
-    for module in modules:
-        module.themed = keep
-    try:
-        yield
-    finally:
-        for module in modules:
-            module.themed = themed
+        #: what the page draws
+        self.drawn = PageFigures(self.html)
 
 
 def _printed(report: Report) -> str:

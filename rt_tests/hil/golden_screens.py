@@ -8,7 +8,7 @@ error. Nothing of torqueloop is imported.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from golden_metrics import RPM, About, Golden, GoldenShift
 from golden_recorded import Array
+from page_figures import DrawnLine
 
 NUMBER = re.compile(r"[-+]?\d+(?:[ \u202f\u00a0]\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 #: what a screen has for no number
@@ -81,7 +82,7 @@ class Page(HTMLParser):
         self._heading, self._cell = "", ""
         #: depth of the tile that is read; 0: none is
         self._tile = 0
-        self.feed(re.sub(r"<svg.*?</svg>|<style.*?</style>", "", html, flags=re.S))
+        self.feed(re.sub(r"<(script|style|nav|figure).*?</\1>", "", html, flags=re.S))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._path.append(tag)
@@ -243,82 +244,59 @@ class Series:
     t: Array
 
 
-def drawn_lines(figure: Any) -> Iterator[tuple[Any, str, str, Any]]:
-    """(axes, label of its y axis, label of the line, line) of all lines with more than three points."""
-    for ax in figure.axes:
-        for line in ax.get_lines():
-            if len(line.get_xdata()) > 3:
-                yield ax, ax.get_ylabel(), line.get_label(), line
-
-
-def legend_names(ax: Any, figure: Any) -> dict[Any, str]:
-    """Colour -> element, from the labelled lines of a figure."""
-    return {line.get_color(): label for of in figure.axes for line in of.get_lines()
-            if not (label := line.get_label()).startswith("_")}  # fmt: skip
-
-
 def commanded(g: Golden, element: str) -> Array:
     """Pressure that is asked of an element [Pa]."""
     return g.run[f"{element}.p_command" if f"{element}.p_command" in g.run else f"input.{element}.p"]
 
 
-def series(g: Golden, figure: str, ylabel: str, label: str, line: Any, names: dict[Any, str]) -> Series | None:
+def series(g: Golden, line: DrawnLine) -> Series | None:
     """What this line must show; None: there is no second definition."""
-    run = g.run
-    t = g.t
-    element = names.get(line.get_color(), "")
+    run, t, figure, label = g.run, g.t, line.figure, line.label
     shift = figure == "zoom" or figure.startswith("shift")
-    if figure == "drive" and ylabel == "speed  [1/min]":
+    element, _, what = label.partition(" ")
+    if figure == "drive" and line.unit == "1/min":
         speed = {"engine": run["engine.w"], "turbine": g.w_in, "gearbox output": g.w_out}.get(label)
         return None if speed is None else Series(speed * RPM, t)
-    if (figure == "drive" and ylabel == "acceleration  [m/s²]") or (shift and ylabel == "a  [m/s²]"):
+    if (figure == "drive" or shift) and line.unit == "m/s²":
         return Series(g.a, t)
-    if figure == "drive" and ylabel == "car  [km/h]":
+    if figure == "drive" and line.unit == "km/h":
         return Series(g.v * 3.6, t)
-    if (shift or figure == "torques") and ylabel == "torque  [N·m]":
+    if (shift or figure == "torques") and line.unit == "N·m":
         return Series(run[f"{label}.tau"], t)
-    if shift and ylabel == "slip  [1/min]":
+    if shift and line.unit == "1/min":
         return Series(run[f"{label}.w_rel"] * RPM, t)
-    if shift and ylabel == "pressure  [bar]":
-        dashed = line.get_linestyle() == "--"
-        return Series((commanded(g, element) if dashed else run[f"{element}.p"]) / 1e5, t)
-    if figure == "pressures" and f"{ylabel}.p" in run:
-        return Series((commanded(g, ylabel) if label == "commanded" else run[f"{ylabel}.p"]) / 1e5, t)
-    if figure == "link" and ylabel == "Δv  [mm/s]":
+    if (shift or figure == "pressures") and line.unit == "bar":
+        # what is asked for is dashed in a shift
+        assert not shift or (line.style == "dash") == (what == "commanded")
+        return Series((commanded(g, element) if what == "commanded" else run[f"{element}.p"]) / 1e5, t)
+    if figure == "link" and line.unit == "mm/s":
         # the answer of the vehicle model speaks of the end of the tick before
         before = np.concatenate([g.v[:1], g.v[:-1]])
         return Series((before - run["vehicle.speed"]) * 1e3, t)
     return None
 
 
-def follows(series: Series, line: Any) -> str:
-    """Why a drawn line is not this series; "": it is: points of it, its ends, and its extremes between them."""
-    x, y = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
-    at = np.searchsorted(series.t, x - 1e-7)
-    if (np.abs(series.t[at] - x) > 1e-6).any():
-        return "points that are no samples"
-    off = np.abs(series.values[at] - y).max()
-    scale = np.abs(series.values).max() + 1e-12
-    if off > 1e-9 * scale:
-        return f"off by {off:.3g} of {scale:.3g}"
-    between = series.values[at[0] : at[-1] + 1]
-    if y.max() < between.max() - 1e-9 * scale or y.min() > between.min() + 1e-9 * scale:
-        return "an extreme is left out"
-    return ""
+def follows(series: Series, line: DrawnLine) -> str:
+    """Why a drawn line is not this series; "": it is, sample by sample, to a millionth of its range."""
+    if len(line.x) != len(series.t) or (np.abs(series.t - line.x) > 1e-6).any():
+        return "its points are not the samples"
+    off, spread = np.abs(series.values - line.y).max(), np.ptp(series.values)
+    most = 1e-6 * spread + 1e-9 * np.abs(series.values).max()
+    return f"off by {off:.3g} of {spread:.3g}" if off > most else ""
 
 
 #: meaning of a mode, as the legend of the states says it
 MODES = {0: "stuck (locked)", 1: "sliding forward", -1: "sliding backward", 2: "free / overrunning"}
 
 
-def spans(ax: Any, colours: dict[str, Any]) -> dict[str, dict[int, list[tuple[float, float]]]]:
-    """Element -> mode -> drawn stretches of time, from the bars of an axis whose ticks are the elements."""
-    names = [label.get_text() for label in ax.get_yticklabels()]
-    found: dict[str, dict[int, list[tuple[float, float]]]] = {name: {m: [] for m in MODES} for name in names}
-    for bars in ax.collections:
-        mode = next((m for m, words in MODES.items() if colours.get(words) == tuple(bars.get_facecolor()[0])), None)
-        for path in bars.get_paths():
-            (x0, y0), (x1, y1) = path.get_extents().get_points()
-            if mode is not None and 0.1 < y1 - y0 < 1.0:
-                found[names[round((y0 + y1) / 2)]][mode].append((x0, x1))
+def spans(run: Any, figure: str) -> dict[str, dict[int, list[tuple[float, float]]]]:
+    """Element -> mode -> drawn stretches of time, by what the colours of the figure say."""
+    said = {role: mode for role, words in run.drawn.figures[figure]["colours"].items() for mode in MODES
+            if MODES[mode] == words}  # fmt: skip
+    found: dict[str, dict[int, list[tuple[float, float]]]] = {}
+    for name, row in run.drawn.rows(figure):
+        found[name] = {m: [] for m in MODES}
+        for begin, end, role, text in row:
+            assert MODES[said[role]].startswith(text)
+            found[name][said[role]].append((begin, end))
     return found

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from page_figures import PageFigures
 from rig_help import DESK, Car, Unit, alone, rig_file, run
 
 from torqueloop.core.describe.errors import ConfigError
@@ -137,14 +138,20 @@ def test_a_dead_recorder_does_not_cost_the_first_fault(tmp_path, monkeypatch):
 
 @pytest.mark.proof
 def test_the_report_shows_cause_plot_and_place(tmp_path):
-    pytest.importorskip("matplotlib")
     edit = 'limits."engine.w".max = 1500.0'
     result = run(short(tmp_path, edit), tmp_path / "r", 3.0)
     report = write_report(result.out)
     page = (result.out / "report.html").read_text()
     section = page[page.index("<h2>First fault</h2>") :].split("</section>")[0]
     assert "engine.w left its limits" in section and "251 ticks" in section
-    assert "<svg" in section and "engine.w [1/min]" in section and "latched" in section
+    assert 'data-figure="first_fault"' in section
+    drawn = PageFigures(page)
+    lines = {line.label: line for line in drawn.lines("first_fault")}
+    fault = read_first_fault(result.out)
+    shown = lines["engine.w [1/min]"]
+    assert np.abs(shown.y - fault["engine.w"] * 30 / np.pi).max() <= shown.exact and len(shown.x) == 251
+    (mark,) = drawn.figures["first_fault"]["marks"]
+    assert mark["text"] == "latched" and mark["x"] == pytest.approx((int(fault.header["latched"]) + 1) * fault.tick_s)
     assert report_file(report).run.stats.first_fault.path == "first_fault"
     assert read_run_info(result.out).stats.first_fault.ticks == 251
 

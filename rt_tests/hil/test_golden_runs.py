@@ -21,10 +21,8 @@ from golden_screens import (
     RECEIVED,
     Page,
     console_shift_rows,
-    drawn_lines,
     energy_rows,
     follows,
-    legend_names,
     quality_rows,
     received_rows,
     series,
@@ -351,31 +349,34 @@ OF_THE_LOOP = ("compute_us", "exceedance", "worst")
 
 
 def test_every_drawn_series_has_a_second_definition_and_is_that(run: Run, g: Golden) -> None:
-    drawn = [name for name, _ in run.figures]
+    drawn = list(run.drawn.figures)
     assert {"drive", "states", "torques", "pressures", "energy", "link"} <= set(drawn)
     assert len([n for n in drawn if n == "zoom" or n.startswith("shift")]) == len(g.shifts)
     seen = 0
-    for name, figure in run.figures:
-        if name in (*OF_THE_LOOP, "states", "energy"):
-            continue
-        names = legend_names(figure.axes[0], figure)
-        for _, ylabel, label, line in drawn_lines(figure):
-            is_so = series(g, name, ylabel, label, line, names)
-            assert is_so is not None, f"{name}: line {label!r} over {ylabel!r} has no second definition"
+    for name in drawn:
+        for line in run.drawn.lines(name) if name not in OF_THE_LOOP else ():
+            is_so = series(g, line)
+            assert is_so is not None, f"{name}: line {line.label!r} over {line.unit!r} has no second definition"
             why = follows(is_so, line)
-            assert not why, f"{name}: {label!r} over {ylabel!r}: {why}"
+            assert not why, f"{name}: {line.label!r} over {line.unit!r}: {why}"
             seen += 1
     assert seen > 20
 
 
+def test_any_recorded_signal_is_in_the_page_to_a_millionth_of_its_range(run: Run, g: Golden) -> None:
+    names = [name for name, *_ in run.drawn.blocks[0]["columns"]]
+    assert set(run.report.run.signals.names) < set(names)
+    for name in names[1:40]:
+        if name in g.run:
+            y, exact = run.drawn.by_name(name)
+            spread = float(np.ptp(g.run[name]))
+            assert exact <= 1e-6 * spread or (g.run[name] == np.rint(g.run[name])).all()
+            assert np.abs(y - g.run[name]).max() <= exact + 1e-12 * np.abs(g.run[name]).max(), name
+
+
 def test_the_shaded_gears_and_the_element_states_are_those_of_the_recording(run: Run, g: Golden) -> None:
-    figures = dict(run.figures)
-    states = figures["states"]
-    ax = states.axes[0]
-    colours = {text.get_text(): patch.get_facecolor() for legend in states.legends
-               for text, patch in zip(legend.get_texts(), legend.get_patches(), strict=True)}  # fmt: skip
-    assert set(colours) == set(MODES.values()), "the legend names every mode"
-    drawn = spans(ax, colours)
+    drawn = spans(run, "states")
+    assert set(run.drawn.figures["states"]["colours"].values()) == set(MODES.values()), "every mode is named"
     assert list(drawn) == g.elements
     for element, by_mode in drawn.items():
         mode = np.rint(g.run[f"{element}.mode"])
@@ -386,41 +387,40 @@ def test_the_shaded_gears_and_the_element_states_are_those_of_the_recording(run:
             # the last sample begins no stretch
             assert (inside[:-1] == (mode[:-1] == value)).all(), (element, value)
     # shaded: gears that are engaged
-    shaded = sorted((p.get_x(), p.get_x() + p.get_width()) for p in figures["drive"].axes[0].patches)
-    assert shaded == [pytest.approx((a, b)) for _, a, b in g.engaged]
-    named = [text.get_text().removeprefix("gear ") for text in figures["drive"].axes[0].texts]
-    assert named == [gear for gear, *_ in g.engaged]
+    assert [(a, b) for a, b, _ in run.drawn.gears] == [pytest.approx((a, b)) for _, a, b in g.engaged]
+    assert [name for *_, name in run.drawn.gears] == [gear for gear, *_ in g.engaged]
+    assert run.drawn.figures["drive"]["gears"] and run.drawn.figures["torques"]["gears"]
 
 
 def test_the_bars_of_the_energy_are_what_came_in_and_where_it_went(run: Run, g: Golden) -> None:
-    ax = dict(run.figures)["energy"].axes[0]
+    rows = run.drawn.rows("energy")
     signs = {"supplied": 1.0, "lost": -1.0, "stored": -1.0}
     terms = {n: signs[kind] * x for kind, found in g.energy.items() for n, x in found.items()}
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["came from", "went to"] and ax.get_xlabel() == "kJ"
-    for row, sign in ((0, 1.0), (1, -1.0)):
-        widths = [p.get_width() for p in ax.patches if round(p.get_y() + p.get_height() / 2) == row]
+    assert [name for name, _ in rows] == ["came from", "went to"] and run.drawn.figures["energy"]["x"] == "kJ"
+    for (_, row), sign in zip(rows, (1.0, -1.0), strict=True):
+        widths = [end - begin for begin, end, *_ in row]
         wanted = sorted((sign * x / 1e3 for x in terms.values() if sign * x > 0), reverse=True)
         assert widths == pytest.approx(wanted, rel=1e-3, abs=g.turned_over * 1e-8)
-    written = {t.get_text().partition("\n")[0]: t.get_text() for t in ax.texts if "\n" in t.get_text()}
-    for name, text in written.items():
-        assert shows(text.split("\n")[1].removesuffix(" kJ"), About(abs(terms[name]) / 1e3, 1e-3)), text
+        assert [end for _, end, *_ in row[:-1]] == pytest.approx([begin for begin, *_ in row[1:]]), "side by side"
+        for *_, text in row:
+            name, value, unit = text.split(" ")
+            assert unit == "kJ" and shows(value, About(abs(terms[name]) / 1e3, 1e-3)), text
 
 
 def test_the_figures_of_the_loop_show_its_histogram(run: Run, g: Golden) -> None:
-    figures, compute = dict(run.figures), g.run.stats["clock"]["compute_us"]
-    bars = figures["compute_us"].axes[0].patches
-    assert sum(p.get_height() for p in bars) == compute["count"] == len(g.t)
+    drawn, compute = run.drawn, g.run.stats["clock"]["compute_us"]
+    (bars,) = drawn.lines("compute_us")
+    right = drawn.figures["compute_us"]["panels"][0]["lines"][0]["right"]
+    assert drawn.figures["compute_us"]["log"] and bars.style == "bars"
+    assert bars.y.sum() == compute["count"] == len(g.t)
     most = max(edge for edge, _ in compute["hist"])
-    assert max(p.get_x() for p in bars) <= most <= max(p.get_x() + p.get_width() for p in bars) * 1.001
-    marks = [line.get_xdata()[0] for line in figures["compute_us"].axes[0].get_lines()]
-    assert marks[:4] == [compute[k] for k in ("p50", "p99", "p999", "max")]
-    step = figures["exceedance"].axes[0].get_lines()[0]
+    assert max(bars.x) <= most <= max(right) * 1.001
+    marks = [(m["text"].split(" ")[0], m["x"]) for m in drawn.figures["compute_us"]["marks"]]
+    assert marks[:4] == [(name, compute[name.replace(".", "")]) for name in ("p50", "p99", "p99.9", "max")]
+    step = next(drawn.lines("exceedance"))
     share = np.cumsum([n for _, n in compute["hist"]][::-1])[::-1] / compute["count"]
-    assert np.asarray(step.get_ydata())[-len(share) :] == pytest.approx(share[-len(step.get_ydata()) :])
-    ticks = [t.get_text() for t in figures["worst"].axes[0].get_yticklabels()]
-    worst = g.run.stats["clock"]["worst"]["by_compute"][: len(ticks)]
-    assert ticks == [str(w["tick"]) for w in worst]
-    lengths = np.zeros(len(worst))
-    for p in figures["worst"].axes[0].patches:
-        lengths[round(p.get_y() + p.get_height() / 2)] += p.get_width()
-    assert lengths == pytest.approx([sum(w["phase_us"].values()) for w in worst])
+    assert step.style == "step" and step.y[-len(share) :] == pytest.approx(share[-len(step.y) :])
+    rows = drawn.rows("worst")
+    worst = g.run.stats["clock"]["worst"]["by_compute"][: len(rows)]
+    assert [name for name, _ in rows] == [str(w["tick"]) for w in worst]
+    assert [row[-1][1] for _, row in rows] == pytest.approx([sum(w["phase_us"].values()) for w in worst])

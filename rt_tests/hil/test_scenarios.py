@@ -16,12 +16,13 @@ from typer.testing import CliRunner
 import torqueloop as tl
 from torqueloop.configs import installed
 from torqueloop.hil.cli import app
-from torqueloop.hil.report.html import failed_moments
+from torqueloop.hil.report.html import draw
 from torqueloop.hil.report.moment import moment
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import run_rig
 from torqueloop.hil.scenario.rig_scenario import load_rig_scenario
 from torqueloop.hil.scenario.run import run_scenario
+from torqueloop.hil.views.figure import Figures
 
 LIBRARY = sorted(installed("manoeuvres"))
 
@@ -176,11 +177,16 @@ def test_a_disturbed_run_fails_and_says_where(name: str, what: str, overrides: d
 def test_the_moment_of_failure_is_drawn(tmp_path: Path) -> None:
     """A picture for each verdict that failed at a time, with the signals it looked at; none for those that passed."""
     report = run_scenario("creep", out=tmp_path / "run", overrides={"vehicle.start": "bmw_528i_hill"}, html=False)
-    moments = failed_moments(report)
+    figures = Figures()
+    moments = draw(report, figures)["failed"]
     assert [name for name, _, _ in moments] == [f"{v.kind} {v.name}" for v in report.verdicts if not v.passed] != []
-    svg = next(picture for name, _, picture in moments if name == "check creeps within 2 s")
-    assert svg is not None and svg.startswith("<svg") and "car.v" in svg and "driver.pedal" in svg
-    assert moment(report.run.signals, replace(report.verdicts[0], t_s=None), "x") is None
+    shown = next(figure for name, _, figure in moments if name == "check creeps within 2 s")
+    at = next(v.t_s for v in report.verdicts if v.name == "creeps within 2 s")
+    made = figures.figures[shown]
+    labels = [line.label for panel in made.panels for line in panel.lines]
+    assert "driver.pedal" in labels and any(label.startswith("car.v") for label in labels)
+    assert [mark.x for mark in made.marks] == [at] and made.begin < at <= made.end
+    assert moment(figures, report.run.signals, replace(report.verdicts[0], t_s=None), "x") is None
 
 
 @pytest.mark.proof

@@ -188,7 +188,7 @@ def test_a_condition_keeps_runs_from_being_the_best_and_a_run_that_cannot_be_is_
     assert [o.line.values["model.components.b.J_kgm2"] for o in result.best()] == [0.5, 1.0]
     assert [o.line.run for o in result.failed] == [1] and "J_kgm2 = -1.0" in result.failed[0].error
     page = (result.path / PAGE).read_text(encoding="utf-8")
-    assert "2 of 4 runs meet w &lt; 1.2" in page and "J_kgm2 = -1.0" in page and page.count("<svg") >= 1
+    assert "2 of 4 runs meet w &lt; 1.2" in page and "J_kgm2 = -1.0" in page and page.count("data-figure=") >= 1
     from pyarrow import parquet
 
     table = parquet.read_table(result.path / TABLE)

@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -17,19 +18,21 @@ from synthetic_run import SHIFTS, change, write_run
 
 from torqueloop.hil.record.recording import read_stream
 from torqueloop.hil.record.signals import Signals, signal_dtype
-from torqueloop.hil.report import analysis, plots
+from torqueloop.hil.report import analysis
 from torqueloop.hil.report.analysis import thin
 from torqueloop.hil.report.collect import ReportError
 from torqueloop.hil.report.console import print_report
 from torqueloop.hil.report.console_parts import sparkline
+from torqueloop.hil.report.html import write_figures
 from torqueloop.hil.report.metrics import STANDS_MPS, flatten, rebinned, time_to_100_kmh, timing_of
 from torqueloop.hil.report.report import analyse
-from torqueloop.hil.report.style import power_of_ten
 from torqueloop.hil.report.write import write_report
 from torqueloop.hil.results.clock import ClockStats, Timing
 from torqueloop.hil.results.files import read_run_info, write_run_info
 from torqueloop.hil.results.links import BusStats, GatewayStats, NativeStats
 from torqueloop.hil.results.run import SafeState, StreamStats
+from torqueloop.hil.views.still import NoMatplotlib
+from torqueloop.hil.views.style import COLOURS
 
 
 @pytest.fixture(scope="module")
@@ -151,14 +154,6 @@ def test_report_json_is_strict_json_with_the_metrics(run_dir: Path) -> None:
     assert [(s["gear_from"], s["gear_to"]) for s in data["shifts"]] == [("1", "2"), ("2", "3"), ("3", "4")]
 
 
-@pytest.mark.proof
-def test_powers_of_ten_are_text_and_need_no_formula(run_dir: Path) -> None:
-    assert [power_of_ten(v) for v in (1.0, 0.001, 1e12, 20.0, 0.0)] == ["10⁰", "10⁻³", "10¹²", "20", "0"]
-    write_report(run_dir)
-    page = (run_dir / "report.html").read_text()
-    assert "10⁻" in page and "mathdefault" not in page
-
-
 class Strict(HTMLParser):
     """Collects ids and tags and what would need the network."""
 
@@ -166,42 +161,60 @@ class Strict(HTMLParser):
         super().__init__()
         self.ids: list[str] = []
         self.external: list[str] = []
-        self.svgs = 0
+        self.figures: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.svgs += tag == "svg"
         for key, value in attrs:
+            if key == "data-figure":
+                self.figures.append(str(value))
             if key == "id":
                 self.ids.append(str(value))
             if key in ("src", "href", "xlink:href") and value and not value.startswith(("#", "data:")):
                 self.external.append(f"{tag} {value}")
 
 
-@pytest.mark.proof
-@pytest.mark.skipif(not plots.available(), reason="needs matplotlib")
-def test_page_is_self_contained_with_plots_in_both_themes(run_dir: Path) -> None:
+def test_page_is_self_contained_with_figures_in_both_themes(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     write_report(run_dir)
     page = (run_dir / "report.html").read_text()
     parser = Strict()
     parser.feed(page)
     assert not parser.external
     assert len(parser.ids) == len(set(parser.ids))
-    # drive, zoom 3-4, the two other shifts, timing twice, states, torques, pressures, energy
-    assert parser.svgs >= 10
-    assert "shift 3→4 in detail" in page and "C11 changes sign" in page
-    assert "prefers-color-scheme:dark" in page and "var(--blue)" in page
-    # every colour of the figures is one of the page's variables
-    assert not re.findall(r"(?:stroke|fill): #(?!000000|ffffff)[0-9a-f]{6}", page)
-    # references inside the figures lead somewhere
-    assert set(re.findall(r"url\(#([^)]+)\)", page)) <= set(parser.ids)
+    drawn = figures(page)
+    assert {"drive", "zoom", "shift0", "shift1", "compute_us", "states", "torques", "pressures", "energy"} <= set(drawn)
+    assert sorted(parser.figures) == sorted(drawn), "each figure has its place, and each place its figure"
+    assert drawn["zoom"]["panels"][0]["title"] == "Shift 3→4 in detail"
+    assert "C11 changes sign" in [mark["text"] for mark in drawn["zoom"]["marks"]]
+    # every colour of the figures is one of the page's variables, in both themes
+    roles = {x["role"] for f in drawn.values() for x in [*f["marks"], *(n for p in f["panels"] for n in p["lines"])]}
+    roles |= {s["role"] for f in drawn.values() for p in f["panels"] for _, row in p["rows"] for s in row}
+    assert len(roles) > 6 and roles <= set(COLOURS)
+    for theme in re.findall(r"\{(--fg:.*?)\}", page):
+        assert all(f"--{role}:#" in theme for role in roles)
+    assert "prefers-color-scheme:dark" in page and "Leon Sorokin" in page, "uPlot's licence goes with its copy"
 
 
-def test_without_matplotlib_the_page_says_how_to_get_plots(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def figures(page: str) -> dict[str, Any]:
+    """What a page draws."""
+    found = re.search(r'id="figures">(.*?)</script>', page, re.S)
+    assert found is not None
+    return dict(json.loads(found.group(1))["figures"])
+
+
+def test_figures_as_pictures_are_made_where_they_are_asked_for(run_dir: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    made = {path.stem: path.read_text() for path in write_figures(analyse(run_dir), tmp_path / "pictures")}
+    assert {"drive", "zoom", "compute_us", "energy"} <= set(made)
+    assert "gearbox output" in made["drive"] and "came from" in made["energy"]
+
+
+def test_a_picture_without_matplotlib_says_what_to_install(
+    run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert not plots.available()
-    write_report(run_dir)
-    page = (run_dir / "report.html").read_text()
-    assert "pip install 'torqueloop[report]'" in page and "<svg" not in page and "Gates and checks" in page
+    with pytest.raises(NoMatplotlib, match=r"pip install 'torqueloop\[report\]'"):
+        write_figures(analyse(run_dir), tmp_path / "pictures")
 
 
 def test_text_of_a_run_cannot_become_markup(tmp_path: Path) -> None:

@@ -15,10 +15,12 @@ from torqueloop.hil.record.recording import ChunkWriter
 from torqueloop.hil.record.run_data import read_signals, signal_header
 from torqueloop.hil.report.console_parts import BLOCKS, sparkline
 from torqueloop.hil.report.first_fault import fault_rows, shown
+from torqueloop.hil.report.pages import At
 from torqueloop.hil.report.report import analyse
 from torqueloop.hil.results.files import read_run_info, write_run_info
 from torqueloop.hil.results.run import FaultStats, FaultWindow, FirstFaultStats
 from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.views.figure import Figures
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,12 +51,14 @@ def faulted(tmp_path: Path) -> Path:
 
 def test_the_row_of_a_fault_says_how_often_it_acted_and_how_many_windows_are_not_named(faulted: Path) -> None:
     ((target, kind, value, when, acted),) = fault_rows(analyse(faulted))
+    assert isinstance(target, At) and target.begin_s < target.end_s
+    target = target.text
     assert (target, kind, value, when) == ("HIL_Speeds", "drop", "", "again and again")
     assert acted == "77 frames; begun in tick 100, 200, 300, 400, 500, 600, 700, 800 and 3 more"
 
 
 def test_the_first_fault_tells_its_first_and_last_tick_and_that_of_the_latching(faulted: Path) -> None:
-    found = shown(analyse(faulted))
+    found = shown(analyse(faulted), Figures())
     assert found is not None
     assert (found.ticks, found.begin, found.end, found.latched) == (50, 1200, 1249, 1230)
 

@@ -36,7 +36,9 @@ HIL_GROUPS: dict[str, set[str]] = {
     "record": {"common", "results"},
     # what every drive is held to: from files, in the tick, over a recording
     "monitors": {"results"},
-    "report": {"common", "monitors", "record", "results"},
+    # figures as data, the browser's plots
+    "views": set(),
+    "report": {"common", "monitors", "record", "results", "views"},
     "control": {"link", "results"},
     "ecu": {"can", "common", "link", "results"},
     "vehicle": {"common", "link", "results"},
@@ -51,21 +53,21 @@ HIL_GROUPS: dict[str, set[str]] = {
     ),
     "doctor": {"realtime", "rig/describe"},
     "scenario": {"common", "record", "report", "results", "rig/describe", "rig/run"},
-    "study": {"common", "record", "report", "results", "rig/describe", "rig/run", "scenario"},
+    "study": {"common", "record", "report", "results", "rig/describe", "rig/run", "scenario", "views"},
     # writes files; what checks them is above it
     "new": {"can", "common", "ecu"},
-    "runs": {"common", "ecu", "record", "report", "results", "rig/run", "rig/assemble"},
+    "runs": {"common", "ecu", "record", "report", "results", "rig/run", "rig/assemble", "views"},
     # a page in the browser
-    "watch": {"control", "link"},
-    # a run as a picture that turns; takes uPlot from the live page
-    "animate": {"record", "report", "runs", "rig/describe", "watch"},
+    "watch": {"control", "link", "views"},
+    # a run as a picture that turns
+    "animate": {"record", "report", "runs", "rig/describe", "views"},
     # a rig in the hands of a test
     "testing": {"common", "record", "report", "rig/describe", "rig/run", "scenario"},
     # pages and schemas of the configuration files
     "catalogue": {"can", "common", "ecu", "monitors", "multibody", "rig/describe", "scenario", "study", "vehicle"},
     "cli": set(
         "animate can catalogue common control doctor ecu link multibody new record report results runs scenario".split()
-        + "rig/describe rig/assemble rig/run study vehicle watch".split()
+        + "rig/describe rig/assemble rig/run study vehicle views watch".split()
     ),
 }
 #: what each folder of core may import of the others (and of its own root: nothing is there). Imports for type checkers

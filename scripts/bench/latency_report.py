@@ -37,13 +37,13 @@ from torqueloop.hil.ecu.soft_tcu import soft_tcu
 from torqueloop.hil.report.junit import Case, Suite, write_suites
 from torqueloop.hil.report.latency_plots import timing
 from torqueloop.hil.report.pages import render
-from torqueloop.hil.report.style import available
 from torqueloop.hil.results.files import plain, read_run_info, write_json_atomic
 from torqueloop.hil.results.run import RunStats
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import run_rig
 from torqueloop.hil.vehicle.config import load_vehicle_config
 from torqueloop.hil.vehicle.model import VehicleModel
+from torqueloop.hil.views.figure import Figure, Figures
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = ROOT / "configs"
@@ -80,7 +80,12 @@ class Part:
     tables: dict[str, list[list[str]]] = field(default_factory=dict)
     #: everything else that was found, for the JSON
     values: dict[str, Any] = field(default_factory=dict)
-    figures: list[str] = field(default_factory=list)
+    drawn: list[Figure] = field(default_factory=list)
+
+    @property
+    def figures(self) -> list[str]:
+        """Their names."""
+        return [figure.name for figure in self.drawn]
 
     def gate(self, name: str, passed: bool, text: object) -> None:
         self.gates.append(Gate(name, bool(passed), str(text)))
@@ -157,8 +162,8 @@ def real(folder: Path, seconds: float, port: int) -> Part:
         ("Wake lateness", "wake_lateness_us", clock.wake_lateness_us),
         ("Compute time", "compute_us", clock.compute_us),
     ):
-        figure = timing(title, time, 1e3, name) if available() and time is not None else None
-        part.figures += [figure] if figure else []
+        figure = timing(title, time, 1e3, name) if time is not None else None
+        part.drawn += [figure] if figure else []
     return part
 
 
@@ -274,7 +279,7 @@ def machine() -> dict[str, Any]:
 
 
 def write_json(parts: list[Part], path: Path) -> None:
-    shown = [{k: v for k, v in plain(part).items() if k not in ("figures", "tables")} for part in parts]
+    shown = [{k: v for k, v in plain(part).items() if k not in ("drawn", "tables")} for part in parts]
     write_json_atomic(path, {"passed": passed(parts), "machine": machine(), "parts": shown})
 
 
@@ -295,9 +300,12 @@ def write_junit(parts: list[Part], path: Path) -> None:
 
 def write_html(parts: list[Part], path: Path) -> None:
     where = ", ".join(f"{k} {v}" for k, v in machine().items())
-    path.write_text(
-        render("parts_page.html", "Latency report", passed(parts), shown=parts, where=where), encoding="utf-8"
-    )
+    figures = Figures()
+    for part in parts:
+        for figure in part.drawn:
+            figures.add(figure)
+    text = render("parts_page.html", "Latency report", passed(parts), figures, shown=parts, where=where)
+    path.write_text(text, encoding="utf-8")
 
 
 def write_all(parts: list[Part], out: Path) -> None:

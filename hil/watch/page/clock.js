@@ -20,19 +20,21 @@ const clock = (() => {
     const pen = canvas.getContext("2d"), N = 60, left = 8, base = height - 18, wide = (width - 2 * left) / N;
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.font = "11px system-ui, sans-serif";
-    const shown = [["wake lateness", stats.clock.wake_lateness_us, "rgba(31,95,191,.55)"], ["computing", stats.clock.compute_us, "rgba(194,87,12,.55)"]];
+    const shown = [["wake lateness", stats.clock.wake_lateness_us, plots.colour("blue")], ["computing", stats.clock.compute_us, plots.colour("orange")]];
     shown.filter(([, timing]) => timing).forEach(([label, timing, colour], n) => {
       const counts = new Array(N).fill(0);
       for (const [edge, count] of timing.hist) counts[Math.min(N - 1, Math.max(0, Math.floor((Math.log10(Math.max(edge, 0.1)) + 1) * 10)))] += count;
       const top = Math.log10(1 + Math.max(1, ...counts));
       pen.fillStyle = colour;
+      pen.globalAlpha = 0.55;
       counts.forEach((count, k) => {
         const high = Math.log10(1 + count) / top * (base - 20);
         pen.fillRect(left + k * wide, base - high, Math.max(1, wide - 1), high);
       });
+      pen.globalAlpha = 1;
       pen.fillText(label, left + 4 + n * 100, 12);
     });
-    pen.fillStyle = "#5d6b7c"; pen.textAlign = "center";
+    pen.fillStyle = plots.colour("muted"); pen.textAlign = "center";
     ["0.1 µs", "1", "10", "100", "1 ms", "10", "100 ms"].forEach((word, k) => pen.fillText(word, Math.min(width - 20, Math.max(18, left + k * 10 * wide)), height - 4));
   }
 

@@ -53,6 +53,7 @@ const gearbox = (() => {
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.clearRect(0, 0, width, height);
     pen.font = "12px system-ui, sans-serif";
+    pen.fillStyle = plots.colour("muted");
     if (!layout.levers.length) return pen.fillText("this driveline has no gear sets to draw", 8, 20);
     const all = layout.levers.map((lever) => speeds(lever, message));
     const largest = Math.max(50, ...all.flat().filter((x) => x !== undefined).map(Math.abs));
@@ -61,9 +62,9 @@ const gearbox = (() => {
     layout.levers.forEach((lever, n) => {
       const x = lever.members.map((m) => m.x), low = Math.min(...x), high = Math.max(...x), pad = Math.min(26, each / 6);
       const place = (k) => n * each + pad + (x[k] - low) / (high - low) * (each - 2 * pad), level = (w) => zero - w / span * (zero - top);
-      pen.strokeStyle = "#d5dce5"; pen.lineWidth = 1;
+      pen.strokeStyle = plots.colour("grid"); pen.lineWidth = 1;
       pen.beginPath(); pen.moveTo(n * each + 4, zero); pen.lineTo((n + 1) * each - 4, zero); pen.stroke();
-      pen.fillStyle = "#5d6b7c"; pen.textAlign = "center";
+      pen.fillStyle = plots.colour("muted"); pen.textAlign = "center";
       pen.fillText(lever.name, (n + 0.5) * each, 12);
       lever.members.forEach((m, k) => {
         pen.beginPath(); pen.moveTo(place(k), top); pen.lineTo(place(k), bottom); pen.stroke();
@@ -72,7 +73,7 @@ const gearbox = (() => {
       });
       const w = all[n];
       if (w.some((speed) => speed === undefined)) return;
-      pen.strokeStyle = pen.fillStyle = "#1f5fbf"; pen.lineWidth = 3;
+      pen.strokeStyle = pen.fillStyle = plots.colour("blue"); pen.lineWidth = 3;
       pen.beginPath();
       w.forEach((speed, k) => pen[k ? "lineTo" : "moveTo"](place(k), level(speed)));
       pen.stroke();

@@ -14,12 +14,12 @@
     gearbox.set(layout, has);
     control.set(names);
     signals.set(names.filter((n) => n.kind === "signal"));
-    plots.clear();
+    live.clear();
     const line = (label, name, factor = 1) => ({ label, of: (m) => { const x = value(m, name); return x === undefined ? null : x * factor; } });
-    plots.add("speeds", [["engine", keys.engine], ["turbine", keys.turbine], ["output", keys.output]]
+    live.add("speeds", [["engine", keys.engine], ["turbine", keys.turbine], ["output", keys.output]]
       .filter(([, name]) => name).map(([label, name]) => line(label, name, RPM)), "rpm");
-    plots.add("pressures", layout.elements.filter((e) => has(`${e}.p`)).map((e) => line(e, `${e}.p`, 1e-5)), "bar");
-    plots.add("car", [...(keys.speed ? [line("v [m/s]", keys.speed)] : []), ...(keys.acceleration ? [line("a [m/s²]", keys.acceleration)] : [])], "m/s, m/s²");
+    live.add("pressures", layout.elements.filter((e) => has(`${e}.p`)).map((e) => line(e, `${e}.p`, 1e-5)), "bar");
+    live.add("car", [...(keys.speed ? [line("v [m/s]", keys.speed)] : []), ...(keys.acceleration ? [line("a [m/s²]", keys.acceleration)] : [])], "m/s, m/s²");
   }
 
   function status(s) {
@@ -58,7 +58,7 @@
     if (latest !== drawn && !gone) {
       drawn = latest;
       digits(latest);
-      plots.draw();
+      live.draw();
       gearbox.draw(latest);
       signals.draw(latest);
       window.torqueloop.pictures += 1;
@@ -70,7 +70,7 @@
   link.listen({
     hello, status,
     stats: (stats) => clock.show(stats),
-    values: (message) => { latest = message; plots.take(message); window.torqueloop.messages += 1; },
+    values: (message) => { latest = message; live.take(message); window.torqueloop.messages += 1; },
     gone: ({ error }) => lost(`rig gone`) || text("answer", error),
     lost: () => lost("page server gone"),
   });
