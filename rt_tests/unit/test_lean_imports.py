@@ -42,6 +42,10 @@ def test_others_find_it_as_ever() -> None:
     assert fresh("import torqueloop, can, can.io.mf4 as m\nprint(m.asammdf is not None)") == "True"
 
 
+#: a process that knows no CAN and no file has nothing to put off
+PASSES_BYTES = {"torqueloop.hil.link.front"}
+
+
 def started() -> list[str]:
     """Modules that a process is started from: the command, and what `Child` is given in any file of hil/."""
     text = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "hil").rglob("*.py")))
@@ -60,12 +64,13 @@ def test_processes_of_ours_put_it_off(module: str) -> None:
         f"sys.argv = [{module!r}, '--help']\n"
         f"try: runpy.run_module({module!r}, run_name='__main__')\n"
         "except SystemExit: pass\n"
-        "import torqueloop.hil.ecu.soft_tcu, cantools\n"
-        "print('can' in sys.modules)\n"
-        "import can\n"
-        "print(cantools.tester.Tester.__name__, 'asammdf' in sys.modules)"
+        + ("" if module in PASSES_BYTES else "import torqueloop.hil.ecu.soft_tcu\n")
+        + "print('can' in sys.modules)\n"
+        + ("" if module in PASSES_BYTES else "import can, cantools\nprint(cantools.tester.Tester.__name__)\n")
+        + "print('asammdf' in sys.modules)"
     )
-    assert fresh(code).splitlines()[-2:] == ["False", "Tester False"]
+    told = ["False", "False"] if module in PASSES_BYTES else ["False", "Tester", "False"]
+    assert fresh(code).splitlines()[-len(told) :] == told
 
 
 def test_the_command_scans_a_bus_log_in_mf4(tmp_path: Path) -> None:
