@@ -16,6 +16,7 @@ from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.compile.readout_source import readable, readout_source
 from torqueloop.core.compile.step_files import order
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.naming import remark
 from torqueloop.core.describe.reading import read_toml
 from torqueloop.core.describe.vocabulary import BILATERAL, CAPPED, CONSTANT, LOSS, STOP
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays
@@ -55,7 +56,7 @@ def specialised_source(model: CompiledModel, name: str, origin: str) -> str:
         macros.append(f"    static const int TL_{macro}_ROWS[] = {{{numbers}}};")
         macros.append(f"    #define TL_{macro}_ROW(m, i) (TL_{macro}_ROWS[i])")
     lines = [
-        f'"""Step precompiled for the structure of {origin}; generated at build time, not edited by hand."""',
+        f'"""Step precompiled for the structure of {remark(origin)}; generated at build time, not edited by hand."""',
         "",
         "cdef extern from *:",
         '    """',

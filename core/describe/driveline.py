@@ -19,7 +19,7 @@ from typing import Any
 
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import DuplicateError, RangeError, UnknownNameError, did_you_mean
-from torqueloop.core.describe.naming import natural
+from torqueloop.core.describe.naming import FORMULA, natural
 from torqueloop.core.describe.published import Published
 from torqueloop.core.describe.tables import Columns, Table, Table1D, Table2D
 from torqueloop.core.describe.units import exact, is_number
@@ -99,8 +99,9 @@ class Driveline:
     # --- building -------------------------------------------------------------------------------------------------
     def add(self, name: str, component: Component) -> Component:
         """Add a component under a name; returns it."""
-        if not name or any(c in name for c in " \t\n\"'<>"):
-            raise RangeError("component name {value} is not usable", value=name, allowed="no spaces, quotes, < or >")
+        if not name or any(c in name for c in " \t\n\"'<>,") or name[0] in FORMULA or not name.isprintable():
+            raise RangeError("component name {value} is not usable", value=name,
+                             allowed="no spaces, quotes, commas, < or >; not = + - @ at its beginning")  # fmt: skip
         if name in self.components:
             raise DuplicateError(f"component {name!r} exists already", table=f"components.{name}", file=self.file)
         if not isinstance(component, Component):

@@ -11,6 +11,7 @@ import numpy as np
 
 from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.describe.errors import UnknownNameError, did_you_mean
+from torqueloop.core.describe.naming import cell
 from torqueloop.core.describe.parts import Compliance, ContactPart, FrictionPart, port_number
 from torqueloop.core.describe.vocabulary import (
     JOINT_HEAT,
@@ -199,7 +200,7 @@ class Result(Run):
         units = self.units
         with Path(path).open("w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
-            writer.writerow(["time", *chosen])
+            writer.writerow(["time", *map(cell, chosen)])
             writer.writerow(["s", *(units[name] for name in chosen)])
             writer.writerows([repr(float(v)) for v in row] for row in zip(*columns, strict=True))
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
+import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +34,11 @@ def check_endpoint(endpoint: str, curve: CurveKeys | None = None) -> str:
     transport, separator, address = endpoint.partition("://")
     if not separator or not address or transport not in ("tcp", "ipc", "inproc") or not endpoint.isprintable():
         raise PeerError(f"endpoint {endpoint!r}: allowed: tcp://host:port, ipc://path, inproc://name")
+    if transport == "ipc" and not address.startswith("@"):
+        # binding takes away what is there: a socket that a process left behind, and nothing else
+        with suppress(OSError):
+            if not stat.S_ISSOCK(os.lstat(address).st_mode):
+                raise PeerError(f"endpoint {endpoint!r}: {address} exists and is no socket; allowed: a path of its own")
     if transport == "tcp":
         host, colon, port = address.rpartition(":")
         if not colon or not (port.isascii() and port.isdigit() and len(port) < 6 and int(port) < 65536):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.core.describe.naming import cell
 from torqueloop.core.multibody import Solution, State, Trajectory, integrate
 from torqueloop.hil.common.config_layers import parse_overrides
 from torqueloop.hil.common.locate import locate
@@ -58,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
         found = signals(built, run)
         with given.out.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
-            writer.writerow(found)
+            writer.writerow(map(cell, found))
             writer.writerows(zip(*(column.tolist() for column in found.values()), strict=True))
         print(given.out)
     return 0

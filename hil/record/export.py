@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.naming import csv_row
 from torqueloop.hil.record.mf4 import SAMPLES, MissingExtraError, no_asammdf, start_of
 from torqueloop.hil.record.pieces import SignalPieces
 
@@ -107,7 +108,7 @@ def _parquet(chosen: _Chosen, target: Path, _: Path) -> int:
 def _csv(chosen: _Chosen, target: Path, _: Path) -> int:
     samples = 0
     with target.open("w", encoding="utf-8", newline="") as stream:
-        stream.write(",".join(["t", *chosen.names]) + "\n" + ",".join(["s", *chosen.units]) + "\n")
+        stream.write(f"{csv_row(['t', *chosen.names])}\n{csv_row(['s', *chosen.units])}\n")
         for t, x in chosen.pieces():
             rows = zip(t.tolist(), x.tolist(), strict=True)
             stream.writelines(f"{time!r},{','.join(map(repr, row))}\n" for time, row in rows)

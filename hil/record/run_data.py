@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.naming import cell
 from torqueloop.core.describe.reading import JSON_BYTES, read_text
 from torqueloop.hil.record.columns import Layout, LayoutError, all_finite, column_of
 from torqueloop.hil.record.recording import Damage, Located, RecordingError, StreamData, StreamReader
@@ -171,7 +172,7 @@ class ModeChange:
 def write_modes(path: Path | str, changes: Sequence[ModeChange]) -> None:
     """modes.csv: one line per mode change."""
     lines = [MODES_HEADER]
-    lines += [f"{c.step},{c.t_s:.9f},{c.element},{c.mode},{MODE_NAMES.get(c.mode, '?')}" for c in changes]
+    lines += [f"{c.step},{c.t_s:.9f},{cell(c.element)},{c.mode},{MODE_NAMES.get(c.mode, '?')}" for c in changes]
     Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -189,16 +190,16 @@ def read_modes(path: Path | str) -> list[ModeChange]:
         raise RecordingError(f"{path}: needs the columns step, t_s, element, mode; has {lines[0]!r}")
     changes = []
     for line in lines[1:]:
-        cell = line.split(",")
-        if len(cell) < len(head):
+        cells = line.split(",")
+        if len(cells) < len(head):
             continue  # the last line of a file cut off in mid-line
         try:
             changes.append(
                 ModeChange(
-                    int(cell[column["step"]]),
-                    float(cell[column["t_s"]]),
-                    cell[column["element"]].strip(),
-                    int(float(cell[column["mode"]])),
+                    int(cells[column["step"]]),
+                    float(cells[column["t_s"]]),
+                    cells[column["element"]].strip(),
+                    int(float(cells[column["mode"]])),
                 )
             )
         except (ValueError, OverflowError) as error:
