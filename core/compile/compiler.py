@@ -25,6 +25,7 @@ from torqueloop.core.compile.initial import StartConditions, start_conditions, s
 from torqueloop.core.compile.massless import settle_massless
 from torqueloop.core.compile.packing import RowStore, TableStore, floats
 from torqueloop.core.compile.reactions import reaction_arrays
+from torqueloop.core.compile.rounding import check_rounding
 from torqueloop.core.compile.slips import coordinates, slips_as_coordinates
 from torqueloop.core.compile.thermal import thermal_arrays, thermal_net
 from torqueloop.core.compile.topology import Row, Topology, build
@@ -213,6 +214,7 @@ def _compile(driveline: Driveline) -> CompiledModel:
         elements=elements,
     )
     starts.check_stops(parts)
+    check_rounding(driveline, arrays, [p.owner for p in parts.compliances])
     return CompiledModel(
         name=driveline.name,
         arrays=arrays,

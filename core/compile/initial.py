@@ -19,6 +19,8 @@ from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import InitialValueError, RangeError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.naming import natural
 from torqueloop.core.describe.parts import Initial, Parts, VariableGearPart
+from torqueloop.core.describe.ranges import RANGES
+from torqueloop.core.describe.units import SYMBOLS
 from torqueloop.core.describe.vocabulary import OUT_ANGLE, OUT_PRESSURE, OUT_SPEED, RATIO_INPUT, RATIO_SPEED
 
 #: two start values agree when they differ by no more than this part of the larger one (they are decimal numbers,
@@ -151,6 +153,10 @@ def _from_table(driveline: Driveline, parts: Parts) -> list[Initial]:
             )  # fmt: skip
         output = outputs[name]
         assert output.form is not None
+        allowed = next(RANGES[d] for d, symbol in SYMBOLS.items() if symbol == output.unit)
+        if not allowed.holds(driveline.start[name]):
+            raise RangeError("start value {key} = {value} is out of range", file=driveline.file, table="initial",
+                             key=name, value=driveline.start[name], allowed=str(allowed))  # fmt: skip
         quantity = "w" if output.kind == OUT_SPEED else "phi"
         found.append(Initial(name, output.form, quantity, driveline.start[name] / output.gain))
     return found

@@ -188,7 +188,7 @@ class BevelGear1D(Component):
 
     flanges: ClassVar[Mapping[str, Flange]] = {"flange_a": Flange(), "flange_b": Flange(), "frame_a": FRAME_PORT}
 
-    ratio: Fraction = param("transmission ratio phi_a/phi_b", default=Fraction(1), form="exact")
+    ratio: Fraction = param("transmission ratio phi_a/phi_b", default=Fraction(1), form="exact", quantity="ratio")
     na_x: float = param("axis of flange_a, along x of the carrier (made length 1)", default=1.0)
     na_y: float = param("axis of flange_a, along y", default=0.0)
     na_z: float = param("axis of flange_a, along z", default=0.0)

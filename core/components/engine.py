@@ -30,7 +30,7 @@ class Engine(Component):
 
     flanges: ClassVar[Mapping[str, Flange]] = {"flange": OPEN, "support": SUPPORT}
 
-    J: float = param("inertia of crankshaft and flywheel", "inertia", low=0.0, above=True)
+    J: float = param("inertia of crankshaft and flywheel; that of a model aeroplane has 1e-6", "inertia", low=1e-7)
     wot: Any = curve("torque at full pedal over speed", "angular_velocity", "torque", None)
     drag: Any = curve("torque at closed throttle over speed, negative", "angular_velocity", "torque", 0.0, high=0.0)
     map: Any = field(default=None, metadata={"param": _MAP})

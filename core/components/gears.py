@@ -27,7 +27,7 @@ class IdealGear(Component):
 
     flanges: ClassVar[Mapping[str, Flange]] = {"flange_a": Flange(), "flange_b": Flange(), "support": SUPPORT}
 
-    ratio: Fraction | None = param("transmission ratio phi_a/phi_b", default=None, form="exact")
+    ratio: Fraction | None = param("transmission ratio phi_a/phi_b", default=None, form="exact", quantity="ratio")
     z_a: int | None = param("teeth of the wheel on flange_a", default=None, form="integer", low=1)
     z_b: int | None = param("teeth of the wheel on flange_b", default=None, form="integer", low=1)
 
@@ -59,7 +59,7 @@ class FinalDrive(Component):
 
     flanges: ClassVar[Mapping[str, Flange]] = {"flange_a": Flange(), "flange_b": Flange(), "support": SUPPORT}
 
-    ratio: Fraction = param("transmission ratio phi_a/phi_b", form="exact")
+    ratio: Fraction = param("transmission ratio phi_a/phi_b", form="exact", quantity="ratio")
 
     def check(self) -> None:
         require(self.ratio != 0, "{key} = {value} is out of range", key="ratio", value=0, allowed="not 0")
@@ -77,7 +77,9 @@ class Differential(Component):
         "flange_in": Flange(), "flange_left": Flange(), "flange_right": Flange(), "support": SUPPORT,
     }  # fmt: skip
 
-    ratio: Fraction = param("ratio of the final drive, w_in/mean wheel speed", default=Fraction(1), form="exact")
+    ratio: Fraction = param(
+        "ratio of the final drive, w_in/mean wheel speed", default=Fraction(1), form="exact", quantity="ratio"
+    )
 
     def check(self) -> None:
         require(self.ratio != 0, "{key} = {value} is out of range", key="ratio", value=0, allowed="not 0")
@@ -98,7 +100,9 @@ class IdealPlanetary(Component):
 
     flanges: ClassVar[Mapping[str, Flange]] = {"sun": Flange(), "carrier": Flange(), "ring": Flange()}
 
-    ratio: Fraction | None = param("z_ring/z_sun, negative for a plus set", default=None, form="exact")
+    ratio: Fraction | None = param(
+        "z_ring/z_sun, negative for a plus set", default=None, form="exact", quantity="ratio"
+    )
     z_sun: int | None = param("teeth of the sun", default=None, form="integer", low=1)
     z_ring: int | None = param("teeth of the ring", default=None, form="integer", low=1)
     plus_set: bool = param("two planets in series between sun and ring", default=False, form="flag")

@@ -143,7 +143,7 @@ def lossy_gear(b: Builder, w_a: Form, w_b: Form, ratio: Fraction, table: Columns
 class _Lossy(Component):
     """Ratio and losses."""
 
-    ratio: Fraction = param("transmission ratio phi_a/phi_b", form="exact")
+    ratio: Fraction = param("transmission ratio phi_a/phi_b", form="exact", quantity="ratio")
     lossTable: Any = loss_table()
 
     def check(self) -> None:

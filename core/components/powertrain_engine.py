@@ -63,7 +63,7 @@ class Engine3(Component):
         "flange": OPEN, "support": SUPPORT, "heatPort": HEAT_PORT, "oil": Flange(domain=THERMAL),
     }  # fmt: skip
 
-    J: float = param("inertia of crankshaft and flywheel", "inertia", low=0.0, above=True)
+    J: float = param("inertia of crankshaft and flywheel; that of a model aeroplane has 1e-6", "inertia", low=1e-7)
     wot: Any = curve("flange torque at full pedal, warm", "angular_velocity", "torque", None)
     map: Any = table_map("flange torque, warm, instead of wot", ("angular_velocity", "1", "torque"), None)
     friction: Any = table_map("friction torque over speed and oil temperature, >= 0",

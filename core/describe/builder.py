@@ -53,6 +53,7 @@ from torqueloop.core.describe.parts import (
     TorqueSource,
     VariableGearPart,
 )
+from torqueloop.core.describe.ranges import RANGES
 from torqueloop.core.describe.tables import Columns, Table, Table1D, Table2D
 from torqueloop.core.describe.units import SYMBOLS
 from torqueloop.core.describe.vocabulary import (
@@ -441,10 +442,11 @@ class Builder:
 
     # --- names ------------------------------------------------------------------------------------------------
     def input(self, short: str, dimension: str, allowed: tuple[float, float] | None = None) -> int:
-        """An input "<component>.<short>"; its index. `allowed`: the range its law is made for, for what files give."""
+        """An input "<component>.<short>"; its index. `allowed`: the range its law is made for, for what files give;
+        default: that of the quantity (ranges.py)."""
         self._parts.inputs.append(f"{self.name}.{short}")
-        if allowed is not None:
-            self._parts.input_ranges[f"{self.name}.{short}"] = allowed
+        whole = RANGES[dimension]
+        self._parts.input_ranges[f"{self.name}.{short}"] = allowed or (whole.low, whole.high)
         self._parts.input_units.append(SYMBOLS[dimension])
         return len(self._parts.inputs) - 1
 

@@ -15,15 +15,12 @@ from typing import Any
 
 from torqueloop.core.describe.errors import MissingValueError, RangeError, TableError, did_you_mean
 from torqueloop.core.describe.motion import ROTATION, Motion
+from torqueloop.core.describe.ranges import RANGES
 from torqueloop.core.describe.tables import Columns, Table1D, Table2D, table_from_config
 from torqueloop.core.describe.units import DIMENSIONS, exact, is_number
 
 #: stands for "no default"
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
-
-#: magnitudes beyond which a number is a slip of the keyboard, and no step of a simulation is exact any more
-LARGEST_OF_ALL = 1e18
-LARGEST = {"angular_velocity": 1e6, "velocity": 1e6, "mass": 1e9, "inertia": 1e9, "temperature": 1e6}
 
 
 @dataclass(frozen=True)
@@ -37,6 +34,8 @@ class Param:
     low: float | None = None
     high: float | None = None
     above: bool = False
+    #: key of the table of ranges (ranges.py); default: the dimension
+    quantity: str | None = None
     #: "number", "exact" (kept as a Fraction), "integer", "flag", "choice", "names" (of components, a text with * and ?
     #: and blanks between them), "curve", "map" or "columns"
     form: str = "number"
@@ -147,11 +146,10 @@ def _normal_number(name: str, p: Param, value: Any) -> Any:
         number = exact(value)
     except RangeError as error:
         raise error.located(key=name) from None
-    largest = LARGEST.get(p.dimension, LARGEST_OF_ALL)
-    if abs(number) > largest:
-        unit = next(iter(DIMENSIONS[p.dimension]))
-        raise RangeError("{key} = {value} is out of range", key=name, value=value,
-                         allowed=f"magnitude <= {largest:g} {unit}".rstrip())  # fmt: skip
+    whole = RANGES[p.quantity or p.dimension]
+    if not whole.holds(float(number)):
+        allowed = " and ".join(text for text in (p.allowed(), str(whole)) if text)
+        raise RangeError("{key} = {value} is out of range", key=name, value=value, allowed=allowed)
     low_ok = p.low is None or (number > p.low if p.above else number >= p.low)
     if not low_ok or (p.high is not None and number > p.high):
         raise RangeError("{key} = {value} is out of range", key=name, value=value, allowed=p.allowed())
@@ -206,6 +204,10 @@ def checked_curve(name: str, p: Param, table: Table1D) -> Table1D:
         checked = table
     else:
         checked = table.expecting((p.columns[0], p.columns[1]), name)
+    for what, values in zip(p.columns, (checked.x, checked.y), strict=True):
+        for i, value in enumerate(values):
+            if not RANGES[what].holds(value):
+                raise TableError(f"row {i + 1} of {name}: {value:g} is out of range", allowed=str(RANGES[what]))
     for i, y in enumerate(checked.y):
         low_ok = p.low is None or (y > p.low if p.above else y >= p.low)
         if not low_ok or (p.high is not None and y > p.high):

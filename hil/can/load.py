@@ -16,7 +16,9 @@ from typing import Any
 import cantools
 
 from torqueloop.core.describe.errors import ConfigError, closest, repr_short
+from torqueloop.core.describe.ranges import RANGES
 from torqueloop.core.describe.reading import DATABASE_BYTES, read_bytes
+from torqueloop.core.describe.units import SYMBOLS
 from torqueloop.cython_kernels.can.codec_spec import MessageSpec, SignalSpec, message_fields, signal_fields
 from torqueloop.hil.can.multiplex import conditions, pages
 from torqueloop.hil.can.protect import E2ESettings, owned_signals, protection, settings_of
@@ -304,6 +306,15 @@ class Loader:
 
         scale = to_si(signal.scale, unit, with_offset=False)
         offset = to_si(signal.offset, unit, with_offset=True)
+        quantity = next((RANGES[d] for d, symbol in SYMBOLS.items() if symbol == unit.symbol and d != "1"), RANGES["1"])
+        what = f"signal {message}.{signal.name}"
+        if signal.scale == 0.0:
+            raise self.error(f"{what}: factor 0, so all its raw numbers are one value", allowed="anything but 0")
+        wrong = [x for x in (scale, offset) if not abs(x) <= quantity.high - min(0.0, quantity.low)]
+        if wrong and (wanted or receive):
+            raise self.error(
+                f"{what}: factor or offset {wrong[0]:g} {unit.symbol} is out of range", allowed=str(quantity)
+            )
         minimum, maximum = limit(signal.minimum), limit(signal.maximum)
         raw_start = signal.raw_initial if isinstance(signal.raw_initial, int | float) else None
         start = raw_start * scale + offset if raw_start is not None else 0.0

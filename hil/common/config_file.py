@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from torqueloop.core.describe.errors import ConfigError, MissingValueError, RangeError, UnknownKeyError, did_you_mean
+from torqueloop.core.describe.ranges import Range, as_written, range_of_key
 
 Model = TypeVar("Model", bound="ConfigTable")
 
@@ -77,13 +77,13 @@ def validate(
     except ValidationError as error:
         raise _translate(error, model, file, file_of) from None
     # the model has refused what it knows to be a number; free tables (inputs of a scenario, options) it hands on
-    place = _not_finite(data)
-    if place is not None:
-        value = functools.reduce(lambda at, key: at[key], place, data)
+    found = _out_of_range(data)
+    if found is not None:
+        place, value, allowed = found
         *table, key = map(str, place)
         where = file if file_of is None else file_of(tuple(map(str, place)))
         raise RangeError("{key} = {value} is not allowed", file=where, table=".".join(table) or None, key=key,
-                         value=value, allowed="a finite number")  # fmt: skip
+                         value=value, allowed=allowed)  # fmt: skip
     return made
 
 
@@ -96,14 +96,23 @@ def read_table(data: Mapping[str, Any], model: type[Model], file: str, table: st
         raise
 
 
-def _not_finite(value: Any) -> tuple[Any, ...] | None:
-    """Keys and indices to the first number that is not finite; None: there is none."""
-    if isinstance(value, float):
-        return None if math.isfinite(value) else ()
+def _out_of_range(
+    value: Any, held: tuple[Range, float] | None = None, key: str = ""
+) -> tuple[tuple[Any, ...], Any, str] | None:
+    """Keys and indices to the first number that is not finite, or outside of the range of the unit that ends its key
+    (or the key of its table), with what is allowed; None: there is none."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not math.isfinite(value):
+            return (), value, "a finite number"
+        if held is not None and not held[0].holds(value * held[1]):
+            return (), value, as_written(*held, key)
+        return None
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        if (found := _not_finite(item)) is not None:
-            return (key, *found)
+    for name, item in items:
+        own = range_of_key(name) if isinstance(name, str) else None
+        below = (item, own, name) if own is not None else (item, held, key)
+        if (found := _out_of_range(*below)) is not None:
+            return (name, *found[0]), *found[1:]
     return None
 
 

@@ -31,8 +31,8 @@ from torqueloop.hil.rig.describe.peer_tables import (
     Bus,
     Control,
     Ecu,
-    NotNegative,
     Plant,
+    ReactionTime,
     Telemetry,
     Vehicle,
 )
@@ -166,7 +166,7 @@ class SafeState(ConfigTable):
     watchdog_s: Annotated[float, Field(ge=0.05, le=1e4)] = 0.5
     #: from the value at latching to the target within this time [s]: short enough to open before the driver notices the
     #: fault, long enough not to hit the driveline
-    ramp_s: NotNegative = 0.2
+    ramp_s: ReactionTime = 0.2
     #: the run ends this long after latching [s]; negative: it goes on
     stop_after_s: Annotated[float, Field(ge=-LONGEST_S, le=LONGEST_S)] = 1.0
     #: every tick is kept in memory from so long before the latching to so long after it, and then written [s]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.ranges import RANGES
 from torqueloop.hil.can.table import CanTable
 from torqueloop.hil.common.conditions import parse_condition
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile
@@ -21,6 +22,8 @@ LONGEST_S = 1e6
 #: times [s]
 Positive = Annotated[float, Field(gt=0, le=LONGEST_S)]
 NotNegative = Annotated[float, Field(ge=0, le=LONGEST_S)]
+#: how long a silence is borne, and a reaction to it lasts [s]
+ReactionTime = Annotated[float, Field(ge=0, le=RANGES["reaction_time"].high)]
 
 #: kind of a control unit that nobody starts: a real one on the bus, or a program started by hand
 HARDWARE = "hardware"
@@ -92,7 +95,7 @@ class Bus(CanTable):
     #: message -> when it is sent, where the database does not say or not so
     sending: dict[str, Sending] = {}
     #: messages whose silence latches the safe state, with their timeouts [s]
-    rx_timeout_s: dict[str, Positive] = {}
+    rx_timeout_s: dict[str, Annotated[ReactionTime, Field(gt=0)]] = {}
     #: first sending of a message after arming, also later than its cycle [s]; default: the database's
     #: GenMsgStartDelayTime, else 0, with restbus spread
     tx_offset_s: dict[str, NotNegative] = {}
@@ -101,7 +104,7 @@ class Bus(CanTable):
     #: socketcan through python-can and its threads instead of the tick's own socket
     gateway: bool = False
     #: the tick's own socket: bus off or interface down for longer latches the safe state [s]
-    bus_down_limit_s: NotNegative = 0.2
+    bus_down_limit_s: ReactionTime = 0.2
     #: the tick's own socket: room for frames that wait [bytes]
     receive_buffer_bytes: Annotated[int, Field(ge=4096, le=1 << 28)] = 1 << 20
     #: the tick's own socket: room for frames that the interface has not taken yet. A small one keeps old states from
@@ -200,11 +203,11 @@ class Vehicle(ConfigTable):
     #: tick. The wheel force of a message is the mean since the message before [s]
     period_s: Annotated[float, Field(ge=0, le=1)] = 0.0
     #: a value older than this is stale [s]: about 20 periods of the vehicle process on a desktop computer
-    age_limit_s: Positive = 0.05
+    age_limit_s: Annotated[ReactionTime, Field(gt=0)] = 0.05
     #: a stale value is held for this long, then its force is ramped to 0 [s]
-    hold_s: NotNegative = 0.1
+    hold_s: ReactionTime = 0.1
     #: duration of that ramp; at its end the safe state is latched [s]
-    ramp_s: Positive = 0.2
+    ramp_s: Annotated[ReactionTime, Field(gt=0)] = 0.2
     #: values refused in a row (not finite, against the schema) before the safe state
     refuse_limit: Annotated[int, Field(ge=1, lt=1 << 31)] = 10
     #: how long the process may take to answer for the first time, and in virtual time each time [s]

@@ -149,7 +149,7 @@ def plan_steps(table: SignalTable, steps: list[Step], first_slot: int, tick_s: f
             for name in step.set:
                 _check_target(table, target_of(name), taken)
             condition = _condition(table, step.when)
-            moves = [(targets.index(target_of(name)), _value(name, m), _ticks(m.over_s, tick_s))
+            moves = [(targets.index(target_of(name)), value_of(name, m), _ticks(m.over_s, tick_s))
                      for name, m in step.moves().items()]  # fmt: skip
         except ConfigError as error:
             raise error.located(**where, key=error.key or "set") from None
@@ -192,7 +192,8 @@ def _check_target(table: SignalTable, target: str, taken: set[int]) -> None:
                           allowed="signals of the driver, model inputs without a signal")  # fmt: skip
 
 
-def _value(name: str, move: Move) -> float:
+def value_of(name: str, move: Move) -> float:
+    """The number an entry of `set` goes to; words of lever and gear as numbers."""
     value = word_value(target_of(name), move.to) if isinstance(move.to, str) else float(move.to)
     if not math.isfinite(value):
         raise ConfigError(f"{{key}}: {name} = {{value}} is not finite", key="set", value=move.to)

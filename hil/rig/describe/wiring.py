@@ -38,7 +38,7 @@ from torqueloop.hil.rig.describe.phases import frame_bits, spread
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, UnitPlan, VehiclePlan
 from torqueloop.hil.rig.describe.send_plan import is_cyclic, send_kind, send_row
 from torqueloop.hil.rig.describe.signals import DUMMY, SignalTable
-from torqueloop.hil.rig.describe.steps import plan_steps
+from torqueloop.hil.rig.describe.steps import plan_steps, target_of, value_of
 
 
 class Wiring:
@@ -375,6 +375,7 @@ class Wiring:
         for name, target in targets.items():
             if name not in names:
                 raise self.unknown("the model has no input {value}", "safe_state.inputs", name, name, names)
+            target = self.allowed(name, target, "safe_state.inputs", name)
             self.plan.reactions.append((self.table.slot(f"input.{name}"), target, safe.ramp_s))
 
     def steps(self) -> None:
@@ -384,6 +385,16 @@ class Wiring:
         taken = {dst for _, dst, _, _ in self.plan.in_copies}
         tick_s = self.config.clock.tick_s
         self.plan.steps = plan_steps(self.table, self.config.steps, self.first_step, tick_s, taken, self.file)
+        # what goes to a model input stays in the range its law is made for, as the tables of [driver] do
+        for number, step in enumerate(self.config.steps, 1):
+            for name, move in step.moves().items():
+                value, slot = value_of(name, move), self.table.slot(target_of(name))
+                copies = [(dst, gain, offset) for src, dst, gain, offset in self.plan.in_copies if src == slot]
+                if self.table.names[slot].startswith("input."):
+                    copies.append((slot, 1.0, 0.0))
+                for target, gain, offset in copies:
+                    model_input = self.table.names[target].removeprefix("input.")
+                    self.allowed(model_input, value * gain + offset, f"steps {number}", "set")
 
     def hydraulics(self) -> None:
         """[hydraulics]"""

@@ -67,6 +67,8 @@ def signals(plan: RigPlan) -> dict[str, SignalInfo]:
     for src, dst, gain, offset in plan.in_copies:
         if (gain, offset) == (1.0, 0.0) and src in ranges:
             ranges.setdefault(dst, ranges[src])
+    for name, allowed in plan.compiled.parts.input_ranges.items():
+        ranges.setdefault(table.slot(f"input.{name}"), allowed)
     found = {}
     for slot, name in enumerate(table.names):
         if slot < 2:
