@@ -14,7 +14,8 @@ cdef enum:
     ENG_LIMIT = 4               # torque it is limited to [Nm]; the driver's without a request
     ENG_INTERVENTION = 5        # 1: a request is followed
     ENG_SILENT = 6              # 1: the message of the request has stayed away too long
-    N_ENG = 7
+    ENG_BOOST = 7               # part of the charge that the turbocharger gives, 0..1
+    N_ENG = 8
 
 cdef struct engine_control_t:
     int32_t first_slot
@@ -29,6 +30,7 @@ cdef struct engine_control_t:
     double least                # no request below this torque [Nm]
     double spark_least          # smallest efficiency of the spark angle
     double air_keep             # exp(-T/tau) of the charge; 0: at once
+    double boost_from, boost_keep   # charge beyond this share comes from the turbocharger; exp(-T/tau) of that part
     double tick_s
     const rx_message_t* message # of the request; NULL: it does not come over a bus
     int64_t timeout_ns

@@ -14,7 +14,17 @@ class EngineControl(Blocks):
     def n_sig(self) -> int: ...
     def __init__(self, n_sig: int, first_slot: int, tick_s: float) -> None: ...
     def set_torque(self, rows: list[tuple[float, float, float]]) -> None: ...
-    def set_paths(self, *, pedal: int, speed: int, air_s: float, spark_least: float, least: float) -> None: ...
+    def set_paths(
+        self,
+        *,
+        pedal: int,
+        speed: int,
+        air_s: float,
+        spark_least: float,
+        least: float,
+        boost_from: float = 1.0,
+        boost_s: float = 0.0,
+    ) -> None: ...
     def set_request(
         self,
         *,

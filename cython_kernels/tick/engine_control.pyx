@@ -2,7 +2,9 @@
 closed throttle:
 
     T_driver = closed + pedal (full - closed)
-    charge   tau x' = x_wanted - x, exactly over a tick; x_wanted = pedal, or less where a slow request asks for less
+    charge   tau x' = x_wanted - x, exactly over a tick; x_wanted = pedal, or less where a slow request asks for less;
+             with a turbocharger x is the sum of two parts: up to x_b tau is that of the intake, beyond it tau_b, in which the
+             pressure of the charger follows
     spark    eta = (T_limit - closed) / (x (full - closed)), within [eta_min, 1]: at once
     pedal of the engine = eta x        so that its torque closed + eta x (full - closed) is T_limit, if eta_min lets it
 
@@ -17,7 +19,7 @@ from torqueloop.cython_kernels.rings.buffer cimport PyBuffer_Release, doubles_of
 
 #: (name, unit)
 ENGINE_SIGNALS = (("pedal", "1"), ("air", "1"), ("spark", "1"), ("tau_driver", "Nm"), ("tau_limit", "Nm"),
-                  ("intervention", "1"), ("silent", "1"))
+                  ("intervention", "1"), ("silent", "1"), ("boost", "1"))
 
 
 cdef inline void _torques(const engine_control_t* m, double w, double* full, double* closed) noexcept nogil:
@@ -45,7 +47,7 @@ cdef inline double _share(double torque, double full, double closed) noexcept no
 cdef void engine_control_tick(const engine_control_t* m, double* sig, int64_t now_ns) noexcept nogil:
     """One tick: signals are read from `sig`, its own written there."""
     cdef double* own = sig + m.first_slot
-    cdef double full, closed, pedal = sig[m.pedal], limit, wanted, said = sig[m.active], eta = 1.0
+    cdef double full, closed, pedal = sig[m.pedal], limit, wanted, base, said = sig[m.active], eta = 1.0
     cdef bint silent = m.message != NULL and (not m.message.seen or now_ns - m.message.last_ok_ns > m.timeout_ns)
     cdef bint asked = not silent and (m.always or (said == m.active_value if m.active_value >= 0.0 else said != 0.0))
     _torques(m, sig[m.speed], &full, &closed)
@@ -58,7 +60,10 @@ cdef void engine_control_tick(const engine_control_t* m, double* sig, int64_t no
         limit = m.slow_gain * sig[m.slow] + m.slow_offset
         limit = _share(limit if limit > m.least else m.least, full, closed)
         wanted = limit if limit < pedal else pedal
-    own[ENG_AIR] = wanted + (own[ENG_AIR] - wanted) * m.air_keep
+    base = wanted if wanted < m.boost_from else m.boost_from
+    own[ENG_AIR] = base + (own[ENG_AIR] - own[ENG_BOOST] - base) * m.air_keep
+    own[ENG_BOOST] = wanted - base + (own[ENG_BOOST] - (wanted - base)) * m.boost_keep
+    own[ENG_AIR] += own[ENG_BOOST]
     if asked:
         limit = m.limit_gain * sig[m.limit] + m.limit_offset
         limit = limit if limit > m.least else m.least
@@ -82,6 +87,8 @@ cdef class EngineControl(Blocks):
         if first_slot < 2 or first_slot + N_ENG > n_sig:
             raise IndexError(f"signals of the engine control from slot {first_slot} on: the table has {n_sig}")
         self.m.first_slot, self.m.tick_s = first_slot, tick_s
+        # until a request is set, none holds: the signal of slot 0 is always 0
+        self.m.active_value = -1.0
         self.set_torque([(0.0, 1.0, 0.0), (1.0, 1.0, 0.0)])
 
     cdef int32_t slot(self, index) except -1:
@@ -101,11 +108,16 @@ cdef class EngineControl(Blocks):
         for k in range(self.m.n):
             self.m.w[k], self.m.full[k], self.m.closed[k] = rows[k]
 
-    def set_paths(self, *, pedal: int, speed: int, air_s: float, spark_least: float, least: float) -> None:
+    def set_paths(
+        self, *, pedal: int, speed: int, air_s: float, spark_least: float, least: float,
+        boost_from: float = 1.0, boost_s: float = 0.0,
+    ) -> None:
         """Demand, speed, and what the two paths can."""
         self.m.pedal, self.m.speed = self.slot(pedal), self.slot(speed)
         self.m.air_keep = exp(-self.m.tick_s / air_s) if air_s > 0.0 else 0.0
         self.m.spark_least, self.m.least = spark_least, least
+        self.m.boost_from = boost_from
+        self.m.boost_keep = exp(-self.m.tick_s / boost_s) if boost_s > 0.0 else 0.0
 
     def set_request(self, *, limit: tuple, active: int, always: bool, active_value: float, slow: tuple | None) -> None:
         """(slot, gain, offset) of the request and of the slow one; slot and value of its switch."""

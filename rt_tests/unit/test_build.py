@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import re
 import tomllib
@@ -78,3 +79,16 @@ def test_every_licence_in_the_package_is_one_of_the_distribution() -> None:
     named = set(project["license"].split(" AND "))
     licences = [path for path in present if path.name.startswith("LICENSE-")]
     assert {spdx[path.stem.removeprefix("LICENSE-")] for path in licences} <= named
+
+
+def test_the_installed_distribution_carries_every_licence_text() -> None:
+    """Read where a user has it: in a run of scripts/test that is the wheel."""
+    own = importlib.metadata.distribution("torqueloop")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert own.metadata["License-Expression"] == project["license"]
+    wanted = {path for pattern in project["license-files"] for path in ROOT.glob(pattern)}
+    assert {path.relative_to(ROOT).as_posix() for path in wanted} == set(own.metadata.get_all("License-File") or ())
+    for path in wanted:
+        texts = [Path(str(own.locate_file(f))) for f in own.files or () if f.name == path.name]
+        found = [text.read_text(encoding="utf-8") for text in texts if text.is_file()]
+        assert found and all(text == path.read_text(encoding="utf-8") for text in found), path

@@ -55,6 +55,28 @@ def test_charge_follows_the_pedal_with_its_time_constant() -> None:
     assert got["tau_driver"] == pytest.approx(closed(300.0) + 0.8 * (full(300.0) - closed(300.0)), rel=1e-12)
 
 
+def test_without_a_request_the_driver_is_all_there_is() -> None:
+    made = EngineControl(30, OWN, T)
+    made.set_torque(ROWS)
+    made.set_paths(pedal=PEDAL, speed=SPEED, air_s=0.05, spark_least=0.3, least=10.0)
+    got = run(made, table(0.8, 300.0), 5000)
+    assert got["pedal"] == pytest.approx(0.8) and got["spark"] == 1.0 and got["intervention"] == 0.0
+
+
+def test_charge_beyond_what_the_engine_breathes_follows_its_turbocharger() -> None:
+    made = engine()
+    made.set_paths(pedal=PEDAL, speed=SPEED, air_s=0.05, spark_least=0.3, least=10.0, boost_from=0.6, boost_s=0.5)
+    sig = table(0.9, 300.0)
+    got = run(made, sig, 200)
+    boost = 0.3 * (1.0 - math.exp(-0.2 / 0.5))
+    assert got["boost"] == pytest.approx(boost, rel=1e-12)
+    assert got["air"] == pytest.approx(0.6 * (1.0 - math.exp(-0.2 / 0.05)) + boost, rel=1e-12)
+    # less than the engine breathes by itself: the pressure of the charger goes with its own time constant
+    sig[PEDAL] = 0.4
+    got = run(made, sig, 5000)
+    assert got["air"] == pytest.approx(0.4, rel=1e-4) and got["boost"] < 1e-4
+
+
 def test_spark_brings_the_asked_torque_within_a_tick_and_the_charge_stays() -> None:
     sig = table(1.0, 300.0)
     made = engine()

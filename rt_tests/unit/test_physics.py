@@ -15,6 +15,7 @@ from torqueloop.core.components.engine import Engine
 from torqueloop.core.components.gears import IdealPlanetary
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import RangeError, UnknownKeyError
+from torqueloop.core.describe.provenance import Known, statements
 from torqueloop.core.describe.published import Published
 from torqueloop.core.describe.tables import Table1D
 from torqueloop.hil.cli.facts import physics
@@ -111,3 +112,10 @@ def test_every_car_of_the_package_is_plausible(path: Path) -> None:
     """What `torqueloop check --physics` prints in continuous integration: no warning, for the file and all it uses."""
     made, wrong, unlike = physics(path)
     assert made > 10 and not wrong and not unlike, [str(f) for f in wrong] + [f"{s.key}: {s.problem}" for s in unlike]
+
+
+@pytest.mark.parametrize("folder", ["gearboxes", "drives", "powertrains", "vehicles", "hydraulics", "tcu"])
+def test_every_assumed_number_of_a_car_has_a_range(folder: str) -> None:
+    """It is checked by `torqueloop check --physics`; examples that only show a component are left out."""
+    said = [s for path in installed(folder).values() for s in statements(path) if s.known is Known.ASSUMED]
+    assert not [f"{Path(s.file).name} {s.table}.{s.key}" for s in said if s.low is None]

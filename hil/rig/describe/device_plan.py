@@ -73,6 +73,8 @@ def plan_devices(
         "pedal": plan.slot(engine.pedal, "engine_control", "pedal"),
         "speed": plan.slot(engine.speed, "engine_control", "speed", "rad/s"),
         "air_s": engine.air_s,
+        "boost_from": engine.boost_from,
+        "boost_s": engine.boost_s,
         "spark_least": engine.spark_least,
         "least": engine.least_Nm,
     }

@@ -48,6 +48,10 @@ class EngineControlTable(ConfigTable):
     timeout_s: Annotated[float, Field(gt=0, le=10)] = 0.1
     #: time constant of the charge [s]
     air_s: Annotated[float, Field(ge=0, le=5)] = 0.1
+    #: charge beyond this share of full load comes from a turbocharger; 1: there is none
+    boost_from: Annotated[float, Field(gt=0, le=1)] = 1.0
+    #: time constant of the pressure of the turbocharger [s]
+    boost_s: Annotated[float, Field(ge=0, le=10)] = 0.0
     #: smallest efficiency of the spark angle: share of the torque of the charge that remains
     spark_least: Annotated[float, Field(ge=0, le=1)] = 0.3
     #: no request below this torque
