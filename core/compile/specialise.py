@@ -157,7 +157,7 @@ def _each(a: ModelArrays) -> list[str]:
             call = [f"    if stays_open(m, s, e, {i}):", f"        e.raw[{i}] = {force}", "    else:", f"    {call[0]}"]
         out += call if source != CONSTANT else [f"    if not m.fr[{i}].fixed:", *(f"    {line}" for line in call)]
     out.append("    pass")
-    loops = {"each_due": "s.due[{}]", "each_slipping": "slips(m, s, {})"}
+    loops = {"each_due": "s.lists.due[{}]", "each_slipping": "slips(m, s, {})"}
     for name, asked in loops.items():
         head = f"cdef inline void {name}(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta,"
         out += ["", "", head, " " * head.index("const") + "tl_eval* e, int32_t* hint) noexcept nogil:"]
@@ -175,7 +175,7 @@ def _each(a: ModelArrays) -> list[str]:
         "",
         "",
         "cdef inline void ask_all(const tl_model* m, tl_state* s, const tl_eval* e) noexcept nogil:",
-        "    s.n_asked = 0",
+        "    s.event.n_asked = 0",
     ]
     asked = "ask(s, {0}, disturbed(m, s, e, {0}, {1}, {2}))"
     out += [f"    {asked.format(i, int(a.fr['row'][i]), int(a.fr['src'][i]))}" for i in range(nf)]

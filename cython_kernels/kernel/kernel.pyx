@@ -67,8 +67,8 @@ cdef int claim(tl_state* s, bint taken) except -1:
 
 cdef int ended(const tl_state* s) except -1:
     """After steps: RuntimeError where they ran out of scratch memory."""
-    if s.arena_most > s.arena_size:
-        raise RuntimeError(f"the step took {s.arena_most} doubles of scratch memory, {s.arena_size} are reserved: arena_size in "
+    if s.arena.most > s.arena.size:
+        raise RuntimeError(f"the step took {s.arena.most} doubles of scratch memory, {s.arena.size} are reserved: arena_size in "
                            "state_memory.pxi counts too few for this driveline. Please report it with the driveline file")
     return 0
 
@@ -212,12 +212,12 @@ cdef class KernelModel:
     def mode_log(self, KernelState s not None):
         """Mode changes since the last call: structured array (step_no, time_s, element, mode); the ring is emptied."""
         cdef tl_state* st = s.ptr
-        cdef int64_t first = st.log_n - st.log_size if st.log_n > st.log_size else 0, j
-        out = np.zeros(st.log_n - first, dtype=[("step_no", "i8"), ("time_s", "f8"), ("element", "i4"), ("mode", "i4")])
-        for row, i in enumerate(range(first, st.log_n)):
-            j = i % st.log_size
-            out[row] = (st.log_step[j], st.log_t[j], st.log_el[j], st.log_mode[j])
-        st.log_n = 0
+        cdef int64_t first = st.log.n - st.log.size if st.log.n > st.log.size else 0, j
+        out = np.zeros(st.log.n - first, dtype=[("step_no", "i8"), ("time_s", "f8"), ("element", "i4"), ("mode", "i4")])
+        for row, i in enumerate(range(first, st.log.n)):
+            j = i % st.log.size
+            out[row] = (st.log.step[j], st.log.t[j], st.log.element[j], st.log.mode[j])
+        st.log.n = 0
         return out
 
 

@@ -10,7 +10,7 @@ cdef void refresh(const tl_model* m, tl_state* s) noexcept nogil:
         set_ratio_rows(m, s)
     s.pat = pattern_of(m, s)
     s.quiet = 0
-    s.held_pat = NULL
+    s.lists.pattern = NULL
     rigid_offsets(m, s)
     fixed_capacities(m, &s.ev[0])
     fixed_capacities(m, &s.ev[1])
@@ -132,28 +132,28 @@ cdef class KernelState:
         cdef tl_model* m = self.model.ptr
         cdef tl_state* s = self.ptr
         cdef int64_t n = m.n, nf = m.nf
-        s.key = <uint64_t*>zeros(self, m.nkey * sizeof(uint64_t))
-        s.sliding = <int32_t*>zeros(self, 5 * (nf + 1) * sizeof(int32_t))
-        s.due = s.sliding + nf + 1
-        s.sticking = s.due + nf + 1
-        s.due_list = s.sticking + nf + 1
-        s.asked = s.due_list + nf + 1
-        s.still = <int32_t*>zeros(self, m.nact * sizeof(int32_t))
-        s.held_by = <double*>zeros(self, (m.order // 2) ** 2 * n * (n + nf + 4) * sizeof(double))
-        s.held_v = <double*>zeros(self, lanes(2 * (n + nf)) * sizeof(double))
+        s.build.key = <uint64_t*>zeros(self, m.nkey * sizeof(uint64_t))
+        s.lists.sliding = <int32_t*>zeros(self, 5 * (nf + 1) * sizeof(int32_t))
+        s.lists.due = s.lists.sliding + nf + 1
+        s.lists.sticking = s.lists.due + nf + 1
+        s.lists.due_list = s.lists.sticking + nf + 1
+        s.event.asked = s.lists.due_list + nf + 1
+        s.lists.still = <int32_t*>zeros(self, m.nact * sizeof(int32_t))
+        s.lists.product = <double*>zeros(self, (m.order // 2) ** 2 * n * (n + nf + 4) * sizeof(double))
+        s.lists.v = <double*>zeros(self, lanes(2 * (n + nf)) * sizeof(double))
         s.eased = <int32_t*>zeros(self, m.ncv * sizeof(int32_t))
         s.eased_by = <double*>zeros(self, m.ncv * sizeof(double))
         s.held_tau = <double*>zeros(self, 2 * nf * sizeof(double))
-        s.stuck_list = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))
-        s.cut_list = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))
-        s.cut_ns = -1
-        s.pat_work = <double*>zeros(self, (11 * n * n + nf * n + 8 * n + 64) * sizeof(double))
-        s.pat_idx = <int32_t*>zeros(self, 5 * n * sizeof(int32_t))
-        s.log_size = 1 << 16
-        s.log_step = <int64_t*>zeros(self, s.log_size * sizeof(int64_t))
-        s.log_t = <double*>zeros(self, s.log_size * sizeof(double))
-        s.log_el = <int32_t*>zeros(self, s.log_size * sizeof(int32_t))
-        s.log_mode = <int32_t*>zeros(self, s.log_size * sizeof(int32_t))
+        s.build.stuck = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))
+        s.length.built_list = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))
+        s.length.built_ns = -1
+        s.build.work = <double*>zeros(self, (11 * n * n + nf * n + 8 * n + 64) * sizeof(double))
+        s.build.ranges = <int32_t*>zeros(self, 5 * n * sizeof(int32_t))
+        s.log.size = 1 << 16
+        s.log.step = <int64_t*>zeros(self, s.log.size * sizeof(int64_t))
+        s.log.t = <double*>zeros(self, s.log.size * sizeof(double))
+        s.log.element = <int32_t*>zeros(self, s.log.size * sizeof(int32_t))
+        s.log.mode = <int32_t*>zeros(self, s.log.size * sizeof(int32_t))
 
     def _patterns(self):
         """Memory of the lock patterns; pattern_size in derive.py counts the same."""
@@ -165,7 +165,7 @@ cdef class KernelState:
         cdef int64_t torques = four and formed and m.nls + m.ncon + m.nd + m.nvg == 0
         cdef int64_t spring = keeps_spring(self.model.arrays)
         cdef int64_t fast = fast_modes(self.model.arrays, m.stiff_cut) * TL_FAST_SIZE(n, nf)
-        s.cache = <tl_pattern*>zeros(self, m.ncache * sizeof(tl_pattern))
+        s.build.cache = <tl_pattern*>zeros(self, m.ncache * sizeof(tl_pattern))
         cdef double* memory = <double*>zeros(self, m.ncache * m.pattern_size * sizeof(double))
         cdef uint64_t* keys = <uint64_t*>zeros(self, m.ncache * m.nkey * sizeof(uint64_t))
         cdef int64_t per = 0 if formed else 4 * n + 3 * nf, size
@@ -173,7 +173,7 @@ cdef class KernelState:
         cdef double* cur = memory
         cdef tl_pattern* q
         for i in range(m.ncache):
-            q = &s.cache[i]
+            q = &s.build.cache[i]
             q.key = keys + i * m.nkey
             q.P = _take(&cur, n * n)
             q.range = ranges + i * per
@@ -193,7 +193,7 @@ cdef class KernelState:
                 raise AssertionError(f"a lock pattern takes {cur - memory} doubles, {m.pattern_size} were reserved")
         size = 3 * n * n + n * nf + 2 * torque + (8 * n * n if four else 0) + (4 * n * nf if torques else 0) + block * block + m.nls * m.nls + nf + fast
         cur = <double*>zeros(self, size * sizeof(double))
-        q = &s.cut
+        q = &s.length.built
         q.P = _take(&cur, n * n)
         q.T = _take(&cur, torque)
         q.P0 = _take(&cur, n * n)
@@ -207,7 +207,7 @@ cdef class KernelState:
         q.X0 = _take(&cur, m.nls * m.nls)
         q.fast = _take(&cur, fast) if fast else NULL
         q.range = ranges + m.ncache * per
-        s.change = _take(&cur, nf)
+        s.length.change = _take(&cur, nf)
         cur = <double*>zeros(self, TL_EXCESS(n, nf) * sizeof(double))
         s.excess.u = _take(&cur, n)
         s.excess.z = _take(&cur, n)
@@ -224,36 +224,36 @@ cdef class KernelState:
         cdef double* cur = <double*>zeros(self, (10 * n + m.nlin + 2 * m.ncon + m.nst + 2 * m.nvg + 2 * m.nls) * sizeof(double))
         s.rho = _take(&cur, 2 * n)
         s.ad = _take(&cur, 2 * n)
-        s.ahead_z = _take(&cur, n)
-        s.ahead_u = _take(&cur, n)
+        s.decision.z = _take(&cur, n)
+        s.decision.u = _take(&cur, n)
         s.zs = _take(&cur, 2 * n)
         s.us = _take(&cur, 2 * n)
         s.f_lin = _take(&cur, m.nlin)
         s.f_con = _take(&cur, m.ncon)
-        s.contact_x = _take(&cur, m.ncon + m.nst)
-        s.vg_rate = _take(&cur, m.nvg)
-        s.vg_next = _take(&cur, m.nvg)
-        s.vg_now = <tl_ratio*>zeros(self, m.nvg * sizeof(tl_ratio))
-        s.branch_x = _take(&cur, m.nls)
+        s.event.contact_x = _take(&cur, m.ncon + m.nst)
+        s.gears.rate = _take(&cur, m.nvg)
+        s.gears.next = _take(&cur, m.nvg)
+        s.gears.now = <tl_ratio*>zeros(self, m.nvg * sizeof(tl_ratio))
+        s.event.branch_x = _take(&cur, m.nls)
         s.rea_size = _take(&cur, m.nls)
-        s.contact_next = <int64_t*>zeros(self, (m.ncon + m.nst) * sizeof(int64_t))
-        s.contact_which = <int32_t*>zeros(self, (m.ncon + m.nst) * sizeof(int32_t))
-        s.arena_size = arena_size(m)
-        s.arena = <double*>zeros(self, s.arena_size * sizeof(double))
-        s.B = m.B
-        s.W = m.W
-        s.W0 = m.W0
-        s.SinvBt = m.SinvBt
+        s.event.contact_next = <int64_t*>zeros(self, (m.ncon + m.nst) * sizeof(int64_t))
+        s.event.contact_which = <int32_t*>zeros(self, (m.ncon + m.nst) * sizeof(int32_t))
+        s.arena.size = arena_size(m)
+        s.arena.memory = <double*>zeros(self, s.arena.size * sizeof(double))
+        s.gears.B = m.B
+        s.gears.W = m.W
+        s.gears.W0 = m.W0
+        s.gears.SinvBt = m.SinvBt
         if m.nvg > 0:
-            s.own_rows = <double*>zeros(self, own * sizeof(double))
-            memcpy(s.own_rows, m.B, n * nf * sizeof(double))
-            memcpy(s.own_rows + n * nf, m.W, nf * nf * sizeof(double))
-            memcpy(s.own_rows + n * nf + nf * nf, m.W0, nf * nf * sizeof(double))
-            memcpy(s.own_rows + n * nf + 2 * nf * nf, m.SinvBt, n * nf * sizeof(double))
-            s.B = s.own_rows
-            s.W = s.own_rows + n * nf
-            s.W0 = s.W + nf * nf
-            s.SinvBt = s.W0 + nf * nf
+            s.gears.own_rows = <double*>zeros(self, own * sizeof(double))
+            memcpy(s.gears.own_rows, m.B, n * nf * sizeof(double))
+            memcpy(s.gears.own_rows + n * nf, m.W, nf * nf * sizeof(double))
+            memcpy(s.gears.own_rows + n * nf + nf * nf, m.W0, nf * nf * sizeof(double))
+            memcpy(s.gears.own_rows + n * nf + 2 * nf * nf, m.SinvBt, n * nf * sizeof(double))
+            s.gears.B = s.gears.own_rows
+            s.gears.W = s.gears.own_rows + n * nf
+            s.gears.W0 = s.gears.W + nf * nf
+            s.gears.SinvBt = s.gears.W0 + nf * nf
 
     def reset(self):
         """Back to the initial values of the model, at time 0."""
@@ -279,7 +279,7 @@ cdef class KernelState:
             memcpy(&s.att[7 * <int>i + 4], m.bo[<int>i].r, 3 * sizeof(double))
         s.fresh[0] = 1
         s.status = 0
-        s.log_n = 0
+        s.log.n = 0
         s.held = 0
         refresh(m, s)
         turn_back(m, s)
@@ -451,7 +451,7 @@ cdef class KernelState:
     @property
     def scratch(self):
         """Doubles of scratch memory: most taken so far, reserved, taken now (between steps: none)."""
-        return self.ptr.arena_most, self.ptr.arena_size, self.ptr.arena_used
+        return self.ptr.arena.most, self.ptr.arena.size, self.ptr.arena.used
 
     @property
     def quiet(self):

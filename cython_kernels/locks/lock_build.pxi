@@ -274,7 +274,7 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
     cdef int32_t n = m.n, i, j, k, e, r, row
     cdef double c, d
     cdef tl_basis b = lay_basis(m, s)
-    cdef double* L = s.pat_work + n * n            # (ns, n)
+    cdef double* L = s.build.work + n * n            # (ns, n)
     cdef double* Pr = L + (m.nf + 1) * n           # (n, n)
     cdef double* work = b.v + n
     cdef int32_t* iwork = b.hi + n
@@ -286,7 +286,7 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
             # rows of variable gears are those of the state
             for j in range(n):
                 iwork[j] = j
-            extend(&b, iwork, s.B + list_[i] * n, n, RANK_TOL * RANK_TOL, L + i * n)
+            extend(&b, iwork, s.gears.B + list_[i] * n, n, RANK_TOL * RANK_TOL, L + i * n)
             continue
         row = m.row_ptr[m.fr[list_[i]].row]
         extend(&b, m.row_idx + row, m.row_val + row, m.row_ptr[m.fr[list_[i]].row + 1] - row, RANK_TOL * RANK_TOL,
@@ -320,8 +320,8 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
         apart(m, &b, e, r, Pr, work)
     if q.P0 != q.P:
         both_parts(m, q, list_, &b, k + m.nrx, e - m.nrx, Pr, Pr + n * n, m.M, q.P0, q.T0, work, iwork)
-    s.held_k = k
-    s.held_e = e
+    s.build.held_k = k
+    s.build.held_e = e
     build_length(m, s, q, list_, h)
     find_fast(m, s, q)
     if q.spring != NULL:
@@ -336,23 +336,23 @@ cdef inline tl_basis lay_basis(const tl_model* m, tl_state* s) noexcept nogil:
     cdef tl_basis b
     b.n = n
     b.count = 0
-    b.Q = s.pat_work
-    b.left = s.pat_work + n * n + (m.nf + 1) * n + 2 * n * n
+    b.Q = s.build.work
+    b.left = s.build.work + n * n + (m.nf + 1) * n + 2 * n * n
     b.v = b.left + n
-    b.lo = s.pat_idx
+    b.lo = s.build.ranges
     b.hi = b.lo + n
     return b
 
 
 cdef void build_length(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, double h) noexcept nogil:
     """What of a pattern depends on the length of the step, with the basis and P_r that `build` left in the scratch."""
-    cdef int32_t i, n = m.n, k = s.held_k, e = s.held_e, still
+    cdef int32_t i, n = m.n, k = s.build.held_k, e = s.build.held_e, still
     cdef tl_basis b = lay_basis(m, s)
-    cdef double* Pr = s.pat_work + n * n + (m.nf + 1) * n
+    cdef double* Pr = s.build.work + n * n + (m.nf + 1) * n
     cdef double* Pe = Pr + n * n
     cdef double* work = b.v + n
     cdef int32_t* iwork = b.hi + n
-    if m.ncon > 0 or q == &s.cut:
+    if m.ncon > 0 or q == &s.length.built:
         stiffen(m, s, q, h)
     both_parts(m, q, list_, &b, k, e, Pr, Pe, q.S, q.P, q.T, work, iwork)
     if n > TL_FORMED:

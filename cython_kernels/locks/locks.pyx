@@ -129,48 +129,48 @@ cdef tl_pattern* pattern_of(const tl_model* m, tl_state* s) noexcept nogil:
     cdef tl_pattern* oldest
     cdef int same
     for i in range(m.nkey):
-        s.key[i] = 0
+        s.build.key[i] = 0
     for i in range(m.nf):
         if s.mode[i] == MODE_STUCK:
-            s.key[i >> 6] |= (<uint64_t>1) << (i & 63)
-            s.stuck_list[ns] = i
+            s.build.key[i >> 6] |= (<uint64_t>1) << (i & 63)
+            s.build.stuck[ns] = i
             ns += 1
     for i in range(m.ncon):
         # two bits for each contact: open or without force, spring and damper, doubled spring
         r = s.regime[i] if s.regime[i] >= 0 else -s.regime[i]
         if (r == CONTACT_BOTH or r == CONTACT_LIMITED) and not curved(m, i):
             r = (r - 1) + m.nf + 2 * i
-            s.key[r >> 6] |= (<uint64_t>1) << (r & 63)
+            s.build.key[r >> 6] |= (<uint64_t>1) << (r & 63)
     if m.direct_cache:
-        oldest = &s.cache[s.key[0]]
+        oldest = &s.build.cache[s.build.key[0]]
         if oldest.valid:
             return oldest
     else:
         # sets of four; the one used least recently gives way
         for i in range(m.nkey):
-            hsh = (hsh ^ s.key[i]) * <uint64_t>0x9E3779B97F4A7C15
+            hsh = (hsh ^ s.build.key[i]) * <uint64_t>0x9E3779B97F4A7C15
             hsh ^= hsh >> 29
         oldest = NULL
-        s.cache_clock += 1
+        s.build.clock += 1
         for way in range(4):
-            q = &s.cache[4 * (hsh & <uint64_t>(m.ncache // 4 - 1)) + way]
+            q = &s.build.cache[4 * (hsh & <uint64_t>(m.ncache // 4 - 1)) + way]
             if not q.valid:
                 q.used = 0
             else:
                 same = 1
                 for i in range(m.nkey):
-                    if q.key[i] != s.key[i]:
+                    if q.key[i] != s.build.key[i]:
                         same = 0
                 if same:
-                    q.used = s.cache_clock
+                    q.used = s.build.clock
                     return q
             if oldest == NULL or q.used < oldest.used:
                 oldest = q
-        oldest.used = s.cache_clock
-    build(m, s, oldest, s.stuck_list, ns, m.h)
-    s.cut_ns = -1                             # the scratch memory is another's
+        oldest.used = s.build.clock
+    build(m, s, oldest, s.build.stuck, ns, m.h)
+    s.length.built_ns = -1                             # the scratch memory is another's
     for i in range(m.nkey):
-        oldest.key[i] = s.key[i]
+        oldest.key[i] = s.build.key[i]
     return oldest
 
 
@@ -180,13 +180,13 @@ cdef tl_pattern* cut_pattern(const tl_model* m, tl_state* s, double h) noexcept 
     cdef int32_t i, ns = 0
     for i in range(m.nf):
         if s.mode[i] == MODE_STUCK:
-            s.stuck_list[ns] = i
+            s.build.stuck[ns] = i
             ns += 1
     # trials that look for an event differ in their length only; regimes of contacts and ratios are in the rest as well
-    if m.ncon + m.nvg == 0 and ns == s.cut_ns and memcmp(s.stuck_list, s.cut_list, ns * sizeof(int32_t)) == 0:
-        build_length(m, s, &s.cut, s.cut_list, h)
-        return &s.cut
-    build(m, s, &s.cut, s.stuck_list, ns, h)
-    memcpy(s.cut_list, s.stuck_list, ns * sizeof(int32_t))
-    s.cut_ns = ns
-    return &s.cut
+    if m.ncon + m.nvg == 0 and ns == s.length.built_ns and memcmp(s.build.stuck, s.length.built_list, ns * sizeof(int32_t)) == 0:
+        build_length(m, s, &s.length.built, s.length.built_list, h)
+        return &s.length.built
+    build(m, s, &s.length.built, s.build.stuck, ns, h)
+    memcpy(s.length.built_list, s.build.stuck, ns * sizeof(int32_t))
+    s.length.built_ns = ns
+    return &s.length.built

@@ -108,7 +108,7 @@ cdef void set_ratio_rows(const tl_model* m, tl_state* s) noexcept nogil:
     """Rows w_a - ratio*w_b of the variable gears, their responses; every pattern must then be built anew."""
     cdef int32_t n = m.n, nf = m.nf, d, i, j, l, q
     cdef double acc
-    cdef double* B = s.own_rows              # (nf, n), then W (nf, nf), W0 (nf, nf), SinvBt (nf, n)
+    cdef double* B = s.gears.own_rows              # (nf, n), then W (nf, nf), W0 (nf, nf), SinvBt (nf, n)
     cdef double* W = B + nf * n
     cdef double* W0 = W + nf * nf
     cdef double* Sb = W0 + nf * nf
@@ -147,4 +147,4 @@ cdef void set_ratio_rows(const tl_model* m, tl_state* s) noexcept nogil:
             W[j * nf + i] = acc
     release(s, here)
     for i in range(m.ncache):
-        s.cache[i].valid = 0
+        s.build.cache[i].valid = 0

@@ -16,21 +16,21 @@ from torqueloop.cython_kernels.model.model cimport tl_state
 
 
 cdef inline int64_t mark(const tl_state* s) noexcept nogil:
-    return s.arena_used
+    return s.arena.used
 
 
 cdef inline void release(tl_state* s, int64_t here) noexcept nogil:
-    s.arena_used = here
+    s.arena.used = here
 
 
 cdef inline double* scratch(tl_state* s, int64_t count) noexcept nogil:
     """Room for so many doubles. Where too little was reserved (a mistake) the room of others, never memory outside: the step
     then ends with status 2 (advance.pxi)."""
-    cdef double* at = s.arena + s.arena_used
-    s.arena_used += count
-    if s.arena_used > s.arena_most:
-        s.arena_most = s.arena_used
-    return at if s.arena_used <= s.arena_size else s.arena
+    cdef double* at = s.arena.memory + s.arena.used
+    s.arena.used += count
+    if s.arena.used > s.arena.most:
+        s.arena.most = s.arena.used
+    return at if s.arena.used <= s.arena.size else s.arena.memory
 
 
 cdef inline int32_t* scratch_ints(tl_state* s, int64_t count) noexcept nogil:

@@ -1,7 +1,8 @@
 """Constant model and mutable state of one driveline, as plain C structs.
 
 `tl_model` is read-only after construction and may be shared by any number of states. `tl_state` owns everything a step
-writes: the state proper (`x`, `k`: copied, restored and hashed as a whole) and scratch memory that is derived from it.
+writes: the state proper (`x`, `k`: copied, restored and hashed as a whole) and scratch memory that is derived from it, grouped by
+the stage that writes it (scratch.pxi).
 All quantities in SI units; arrays are documented with their shape.
 """
 
@@ -223,6 +224,9 @@ cdef struct tl_excess:
     double* tau_m         # (nf) and in the middle of the trial
 
 
+include "scratch.pxi"
+
+
 cdef struct tl_state:
     # ---- state proper: one block of doubles, one of integers ----
     int64_t nx
@@ -270,124 +274,68 @@ cdef struct tl_state:
     int64_t* hist         # (1) 1: hs1, hs2 hold; HISTORY_JUMPED: so they did until forces or their slopes jumped
     int64_t* parity       # (1) which of ev is `now`
     int64_t* counters     # (TL_COUNTERS) see TL_C_*
-    # ---- inputs of the step ----
+    # ---- inputs of the step (the caller; in_c: start_of_step, inputs.pxi) ----
     double* inp           # (3, nin) values at start, middle and end; only the first nin when held
     int32_t held          # 1: inputs are constant over the step
-    double* row_off       # (nrow) m.row_off and what `turned` turns each row by: shown angles are row.z plus this
-    # ---- scratch, derived ----
-    double* in_c          # (3, nin) polynomial coefficients over the step
+    double* in_c          # (3, nin) coefficients of their parabolas over the step
+    tl_curve* press       # (nact) pressures of the step (pressures.pxi)
+    double next_switch    # fraction of the step up to which they hold
+    # ---- what is derived from model and state when they are made ----
+    double* row_off       # (nrow) rad, m: m.row_off and what `turned` turns each row by: shown angles are row.z plus this
     tl_eval* ev           # (4) the two instants, whose memory belongs to the state proper, em, ex
+    tl_readout readout    # how the outputs are read
+    int32_t* hint         # places in tables where the last look-up was (speed only)
+    # ---- the trial: where it lies and how long it is (advance.pxi, linear.pxi) ----
+    double theta          # fraction of the step at which the present instant lies, 0..1
+    double part           # length of the trial over h
+    double h              # s: length of the trial
+    int32_t four          # 1: the trial has three points (order 4)
+    int32_t ties          # 1: some element is tied
+    tl_pattern* pat       # pattern of the present set of stuck elements, for that length
+    double T_theta        # fraction of the step to which the temperatures have been advanced (thermal.pxi),
+    double att_theta      # and to which the attitudes have been (bodies.pxi)
+    # ---- the trial: its motion (trial.pxi, stages.pxi); the end is in `end` ----
     double* um            # (n) speeds in the middle of the trial (order 4), of the part of it that is taken, of an impulse step
     double* am            # (n) accelerations there; those of a look-ahead (decide.pxi)
     double* s2            # (n) curvature of the acceleration over the trial
-    double* s2_longer     # (n) that of the longer trial while a shorter one is made
     double* taken         # (n) speeds that the forces of the trial were taken at, before these were corrected
-    double* cut_w         # (nhot) row speeds at the cut of a trial,
-    double* cut_wm        # (nhot) and in the middle of the part before it (order 4)
-    double* xim           # (neng) integrators in the middle and at the end of the trial (governors.pxi)
+    double* wa            # (nhot) row accelerations now
+    double* us            # (2n) speeds, stage by stage; scratch of instants, which have no stages
+    double* zs            # (2n) angles, stage by stage
+    double* xim           # (neng) N.m: integrators in the middle and at the end of the trial (governors.pxi)
     double* xi1
     int32_t* xi_held      # (neng) 1: at a limit from here on
     int32_t* gives        # (neng) torque of the idle controller: -1 none, 1 the largest, 0 between
-    double* F             # (nhot) forces along the rows
-    double* wa            # (nhot) row accelerations now
-    tl_curve* press       # (nact) pressures of the step (pressures.pxi)
-    double next_switch    # fraction of the step up to which they hold
+    tl_excess excess      # that of the end of the trial, or of the present instant (fast_modes.pxi)
+    double* kept          # (3n + nf) motion and torques while they are read without it (kernel/readout.pxi)
+    # ---- the trial: its forces ----
+    double* F             # (nhot) N.m, N: forces along the rows
     double* g             # (2n) forces on u, stage by stage
+    double* ad            # (2n) accelerations that driven flanges prescribe (driven.pxi)
+    double* rho           # (2n) constraint forces or impulses on u, stage by stage; before them what they are found from
+    double* both          # (n + nf + fill) accelerations, and below them the torques of the elements at rest (linear.pxi)
+    double* held_tau      # (2nf) torques of all elements at rest, in the middle and at the end (held4, trial.pxi)
+    double* f_lin         # (nlin) forces of springs and dampers at one stage (reactions_of, stages.pxi)
+    double* f_con         # (ncon) and of contacts
+    double* rea_size      # (nls) sum of the absolute terms of each reaction: what its rounding is measured by
     double* v1            # (2n + nf) scratch. Of three points: parts of the speeds (start4, trial.pxi)
     double* v2            # (2n + nf) scratch. Of three points: accelerations of both stages
-    double* both          # (n + nf + fill) accelerations, and below them the torques of the elements at rest
-    double* rho           # (2n) constraint forces or impulses on u, stage by stage; before them what they are found from
-    double* ad            # (2n) accelerations that driven flanges prescribe
-    double* ahead_z       # (n) angles and speeds in the middle of a look-ahead (decide.pxi)
-    double* ahead_u
-    int32_t n_asked
-    int32_t* asked        # (nf) elements for which the trial has to be searched, in their order (events.pxi)
-    int32_t four          # 1: the trial has three points (order 4)
-    int32_t ties          # 1: some element is tied
-    double part           # length of the trial over h: 1 but for models with stiff_cut
-    double h              # length of the trial, s
-    tl_pattern* whole     # that of a whole step where it is another's
-    tl_pattern other      # its pattern: that of a whole step, where all springs and dampers act along one direction z, with
-    const double* along   # (n) z
-    double along_g        # z.g
-    double bend           # what z (z.g) adds to the accelerations that follow from the forces g
-    tl_excess excess      # that of the end of the trial, or of the present instant
-    int32_t without_excess # 1: a decision takes the forces of springs and dampers without it
-    double* kept          # (3n + nf) motion and torques while they are read without it
-    double* change        # (nf) what z.g adds to the torques of the elements at rest
-    tl_pattern cut        # its matrices where they do not
-    int32_t cut_ns        # how many elements stick in them, -1: the scratch of building is that of another pattern
-    int32_t* cut_list     # (nf) these elements
-    int32_t held_k        # rows of the basis of the last pattern that was built: of what sticks,
-    int32_t held_e        # and of what springs see
-    double* slip_x        # (nf) fraction of the trial at which a slip comes to zero
-    double* press_x       # (nf) and at which a normal force appears or vanishes; 2 where it does not
-    int64_t* before       # (nf) modes before an impact, an impulse step, a slip that comes to rest
-    int64_t* was          # (nf) those before a decision as the log has them
-    double slack          # rounding of a torque in the trial, -1: not known (torque_rounding, events.pxi)
-    int32_t* toggled      # (nf) 1: the normal force appears or vanishes at the event
-    double T_theta        # to which the temperatures have been advanced, likewise
-    double att_theta      # to which the attitudes have been advanced, likewise
-    double theta          # where in the step's inputs the present instant lies, 0..1
-    double* zs            # (2n) angles, stage by stage
-    double* us            # (2n) speeds; scratch of instants, which have no stages
-    double* f_lin         # (nlin) forces of springs and dampers at one stage
-    double* f_con         # (ncon) and of contacts
-    double* contact_x     # (ncon + nst) fraction of the trial at which the regime of a contact, or the way to a stop, ends
-    int64_t* contact_next # (ncon + nst) and what follows
-    int32_t* contact_which # (ncon + nst) and which of its ends it is
     int32_t unsolved      # 1: the trial has not found the forces of contacts with an exponent, joint shafts or brakes
-    double* vg_rate       # (nvg) rate of change of the ratio in this step, 1/s
-    double* vg_next       # (nvg) ratio at its end
-    tl_ratio* vg_now      # (nvg) order 4: the piece each ratio follows, and its values at the points of the trial
-    double* rea_size      # (nls) sum of the absolute terms of each reaction: what its rounding is measured by
-    double* branch_x      # (nls) fraction of the trial at which the branch of a loss ends
-    double* arena         # scratch that is taken and given back, see arena.pxd
-    int64_t arena_used    # doubles
-    int64_t arena_most    # of it so far
-    int64_t arena_size
-    const double* B       # m.B, m.W0, m.W, m.SinvBt, or the state's own copies when rows change (variable gears)
-    const double* W
-    const double* W0
-    const double* SinvBt
-    double* own_rows      # memory of these copies
-    int32_t* hint         # table search hints (speed only)
-    tl_pattern* cache
-    int64_t cache_clock   # look-ups so far: the slot used least recently gives way
-    tl_pattern* pat       # pattern of the present set of stuck elements
-    double* pat_work      # what `build` leaves for build_length: basis, P_r; scratch of both behind it
-    int32_t* pat_idx      # (5n) the same for ranges
-    uint64_t* key
-    int32_t* stuck_list
-    tl_readout readout    # how the outputs are read
-    # quiet steps (quiet.pxi)
-    int32_t quiet         # 0: the next step is not, 1: it may be, 2, 3: and the lists below hold (LISTED, FOLLOWING)
-    int32_t moving        # 1: some pressure moves, or has just stopped
-    int32_t due_holds     # 1: so does `due`
-    int32_t n_sliding
-    int32_t n_sticking
-    int32_t* sliding      # (nf) elements that slide
-    int32_t* due          # (nf) 1: the capacity may change in this step
-    int32_t* due_list     # (nf + 1) these elements
-    int32_t n_due
-    int32_t* still        # (nact) steps in a row in which the pressure has not moved, up to 2
-    int32_t* sticking     # (nf) elements that stick
-    const tl_pattern* held_pat  # pattern that held_by is made of
-    int32_t held_rows
-    double* held_by       # P (order 4: P4), and below it the rows of T (T4) of the elements that stick; by columns
-    double* held_v        # what it gives: accelerations of the stages, and below them the torques of these elements
+    int64_t stiff         # 1: some element of the last evaluation is steep (forces.pxi)
+    # ---- quiet steps (quiet.pxi) ----
+    int32_t quiet         # 0: the next step is not, 1: it may be, 2, 3: and `lists` hold (LISTED, FOLLOWING)
     int32_t n_eased       # forces that act over the whole trial with what they have at its end (steep.pxi)
     int32_t* eased        # (ncv) two points: their ports
     double* eased_by      # (ncv) and by how much they act with more than that at the end
-    double* held_tau      # (2nf) torques of all elements at rest, in the middle and at the end
-    # mode log ring: (step, time, element, mode)
-    int64_t stiff         # 1: some element of the last evaluation is steep
-    int64_t log_n
-    int64_t log_size
-    int64_t* log_step
-    double* log_t
-    int32_t* log_el
-    int32_t* log_mode
+    # ---- scratch of other stages (scratch.pxi) ----
+    tl_event event
+    tl_length length
+    tl_decision decision
+    tl_gears gears
+    tl_lists lists
+    tl_build build
+    tl_arena arena
+    tl_log log
     int32_t status        # 0 ok, 1 not finite, 2 scratch memory has run out
     int32_t busy          # 1: a thread of Python steps it
 

@@ -55,8 +55,8 @@ cdef inline int32_t book_friction(const tl_model* m, tl_state* s, double x, tl_c
     cdef int32_t i
     cdef double least = 0.0
     if s.quiet:                                # the list of what slides holds
-        for i in range(s.n_sliding):
-            least = book_heat(m, s, s.sliding[i], x, wm, w1, four, least)
+        for i in range(s.lists.n_sliding):
+            least = book_heat(m, s, s.lists.sliding[i], x, wm, w1, four, least)
     else:
         for i in range(TL_NF(m)):
             if s.mode[i] & 1:                  # sliding either way
@@ -129,10 +129,10 @@ cdef inline void motion_taken(const tl_model* m, tl_state* s, double x, int32_t 
         s.end.z[i] = s.now.z[i] + xh * s.now.u[i] + xh * xh * (0.5 * s.now.a[i] + x * (s.end.hs1[i] / 6.0 + x * s.s2[i] / 12.0))
         s.end.u[i] = s.now.u[i] + xh * (s.now.a[i] + x * (0.5 * s.end.hs1[i] + x * s.s2[i] / 3.0))
         s.um[i] = s.now.u[i] + y * h * (s.now.a[i] + y * (0.5 * s.end.hs1[i] + y * s.s2[i] / 3.0))
-    gather(m, s.um, s.cut_wm)
-    gather(m, s.end.u, s.cut_w)
-    wm[0] = s.cut_wm
-    w1[0] = s.cut_w
+    gather(m, s.um, s.event.wm)
+    gather(m, s.end.u, s.event.w)
+    wm[0] = s.event.wm
+    w1[0] = s.event.w
 
 
 cdef inline int32_t book_works(const tl_model* m, tl_state* s, double x, int32_t four) noexcept nogil:
@@ -318,7 +318,7 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
             s.now.hs1[i] = s.end.hs1[i] + 2.0 * x * s.s2[i]
             s.hs2[i] = s.s2[i]
     for i in range(TL_NHOT(m)):
-        s.now.w[i] = s.cut_w[i] if four else s.em.w[i]
+        s.now.w[i] = s.event.w[i] if four else s.em.w[i]
     relax_speeds(m, s)
     relax_accelerations(m, s)
     lerp(forces_of(s.now), forces_of(s.em), forces_of(s.end), TL_NPORT(m) + 6 * TL_NF(m), x, four)

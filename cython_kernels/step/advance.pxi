@@ -304,7 +304,7 @@ cdef inline void end_course(const tl_model* m, tl_state* s, const tl_course* k, 
             history_of_part(m, s, s.now.hs1, s.hs2, 1.0 / s.part)
         else:
             forget_history(m, s)
-    if s.part != 1.0 or s.pat == &s.other:
+    if s.part != 1.0 or s.pat == &s.length.other:
         whole_length(m, s)
     if (TL_NJO(m) + TL_NED(m) > 0 or (TL_NCON(m) > 0 and m.ncurved > 0)) and not s.four:
         restore_law(m, s, k.last)
@@ -389,6 +389,6 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         return 0
     if busy_step(m, s, dt):
         return s.status
-    if s.arena_most > s.arena_size:
+    if s.arena.most > s.arena.size:
         s.status = 2                         # what was taken beyond it was the memory of others: nothing of this step holds
     return s.status

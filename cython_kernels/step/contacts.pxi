@@ -217,8 +217,8 @@ cdef inline int32_t goes_out(const tl_model* m, const tl_state* s, int32_t i) no
     cdef double w = row_dot(m, contact_row(m, i), s.now.u)
     cdef int64_t q = contact_regime(m, s, i)
     if q == 0:
-        return w > TOL_R if s.contact_which[i] == 0 else w < -TOL_R
-    return s.contact_which[i] == 0 and (w < -TOL_R if q > 0 else w > TOL_R)
+        return w > TOL_R if s.event.contact_which[i] == 0 else w < -TOL_R
+    return s.event.contact_which[i] == 0 and (w < -TOL_R if q > 0 else w > TOL_R)
 
 
 cdef double contact_passed(const tl_model* m, tl_state* s, int32_t i, double* x) noexcept nogil:
@@ -228,7 +228,7 @@ cdef double contact_passed(const tl_model* m, tl_state* s, int32_t i, double* x)
     cdef int32_t which, found = -1
     cdef double over, worst = BEYOND, f0, f1 = 0.0
     for which in range(3 if contact_regime(m, s, i) != 0 else 2):
-        s.contact_which[i] = which
+        s.event.contact_which[i] = which
         f1 = contact_left(m, s, s.end, i)
         over = -f1 / contact_size(m, s, i)
         if over > worst:
@@ -238,8 +238,8 @@ cdef double contact_passed(const tl_model* m, tl_state* s, int32_t i, double* x)
             break                            # apart: what the force would be there does not matter
     if found < 0:
         return 0.0
-    s.contact_which[i] = found
-    s.contact_next[i] = contact_after(m, s, i, found)
+    s.event.contact_which[i] = found
+    s.event.contact_next[i] = contact_after(m, s, i, found)
     f1 = contact_left(m, s, s.end, i)
     f0 = contact_left(m, s, s.now, i)
     x[0] = f0 / (f0 - f1)
@@ -252,14 +252,14 @@ cdef double contact_passed(const tl_model* m, tl_state* s, int32_t i, double* x)
 cdef int32_t parts_first(const tl_model* m, tl_state* s, int32_t i) noexcept nogil:
     """1 when contact i, looked for at another end of its regime, is apart at the end of the trial: that comes first, and
     is what is looked for from here on."""
-    cdef int32_t which = s.contact_which[i]
+    cdef int32_t which = s.event.contact_which[i]
     if i >= TL_NCON(m) or s.regime[i] == CONTACT_OPEN or which == 0:
         return 0
-    s.contact_which[i] = 0
+    s.event.contact_which[i] = 0
     if contact_left(m, s, s.end, i) >= -BEYOND * contact_size(m, s, i):
-        s.contact_which[i] = which
+        s.event.contact_which[i] = which
         return 0
-    s.contact_next[i] = contact_after(m, s, i, 0)
+    s.event.contact_next[i] = contact_after(m, s, i, 0)
     return 1
 
 
@@ -270,10 +270,10 @@ cdef double find_contact(const tl_model* m, tl_state* s, double end) noexcept no
     cdef double[5] p
     cdef double[4] v
     for i in range(TL_NCON(m) + TL_NST(m)):
-        s.contact_x[i] = NO_EVENT
+        s.event.contact_x[i] = NO_EVENT
         if m.stiff_cut and end == 1.0 and contact_passed(m, s, i, &x) > 0.0:
             # the end is A-stable, the polynomial need not pass through it
-            s.contact_x[i] = x
+            s.event.contact_x[i] = x
             first = x if x < first else first
             continue
         if contact_regime(m, s, i) != 0 and (i >= TL_NCON(m) or (m.stiff_cut and not s.four)):
@@ -281,14 +281,14 @@ cdef double find_contact(const tl_model* m, tl_state* s, double end) noexcept no
         row_polynomial(m, s, contact_row(m, i), p, v)
         for which in range(3 if contact_regime(m, s, i) != 0 else 2):
             x = contact_root(m, s, i, which, p, v, end, contact_scale(m, s, i, which, p, v))
-            if x < s.contact_x[i]:
-                s.contact_x[i] = x
-                s.contact_next[i] = contact_after(m, s, i, which)
-                s.contact_which[i] = which
-        if i >= TL_NCON(m) and not happens(s.contact_x[i]) and end == 1.0 and contact_passed(m, s, i, &x) > 0.0:
-            s.contact_x[i] = x               # the trapezoidal rule ends beyond its own polynomial
-        if s.contact_x[i] < first:
-            first = s.contact_x[i]
+            if x < s.event.contact_x[i]:
+                s.event.contact_x[i] = x
+                s.event.contact_next[i] = contact_after(m, s, i, which)
+                s.event.contact_which[i] = which
+        if i >= TL_NCON(m) and not happens(s.event.contact_x[i]) and end == 1.0 and contact_passed(m, s, i, &x) > 0.0:
+            s.event.contact_x[i] = x               # the trapezoidal rule ends beyond its own polynomial
+        if s.event.contact_x[i] < first:
+            first = s.event.contact_x[i]
     return first
 
 
@@ -298,9 +298,9 @@ cdef int32_t beside_polynomial(const tl_model* m, const tl_state* s, double x) n
     cdef double[5] p
     cdef double[4] v
     for i in range(TL_NCON(m), TL_NCON(m) + TL_NST(m)):
-        if s.contact_x[i] <= x and x > 0.0:
+        if s.event.contact_x[i] <= x and x > 0.0:
             row_polynomial(m, s, contact_row(m, i), p, v)
-            if fabs(contact_margin(m, s, i, s.contact_which[i], p, v, x)) > BEYOND * contact_size(m, s, i):
+            if fabs(contact_margin(m, s, i, s.event.contact_which[i], p, v, x)) > BEYOND * contact_size(m, s, i):
                 return 1
     return 0
 
@@ -338,7 +338,7 @@ cdef inline double contact_left(const tl_model* m, const tl_state* s, const tl_e
     p[0] = row_dot(m, k, e.z) + m.row_off[k]
     v[0] = row_dot(m, k, e.u)
     p[1] = p[2] = p[3] = p[4] = v[1] = v[2] = v[3] = 0.0
-    return contact_margin(m, s, i, s.contact_which[i], p, v, 0.0)
+    return contact_margin(m, s, i, s.event.contact_which[i], p, v, 0.0)
 
 
 cdef inline double contact_size(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
@@ -348,7 +348,7 @@ cdef inline double contact_size(const tl_model* m, const tl_state* s, int32_t i)
     cdef double size = fabs(row_angle(m, s, k)) + s.h * fabs(row_dot(m, k, s.now.u))
     if TL_NST(m) > 0 and i >= TL_NCON(m):
         return size + (0.0 if size > 0.0 else 1.0)
-    if s.contact_which[i] > 0 and s.regime[i] != CONTACT_OPEN:
+    if s.event.contact_which[i] > 0 and s.regime[i] != CONTACT_OPEN:
         if curved(m, i):
             c = deflection_slope(m, i, larger(fabs(contact_deflection(m, s, i, row_angle(m, s, k))),
                                               fabs(contact_deflection(m, s, i, row_dot(m, k, s.end.z) + m.row_off[k]))))
@@ -360,8 +360,8 @@ cdef void switch_contacts(const tl_model* m, tl_state* s, double x) noexcept nog
     """Contacts whose regime ends at the fraction x of the trial enter the next one."""
     cdef int32_t i
     for i in range(TL_NCON(m)):
-        if s.contact_x[i] <= x + AT_ONCE:
-            s.regime[i] = s.contact_next[i]
+        if s.event.contact_x[i] <= x + AT_ONCE:
+            s.regime[i] = s.event.contact_next[i]
 
 
 cdef void contact_books(const tl_model* m, tl_state* s, double x) noexcept nogil:

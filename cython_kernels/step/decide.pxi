@@ -57,7 +57,7 @@ cdef void free_motion(const tl_model* m, tl_state* s, tl_box* box) noexcept nogi
         return
     for c in range(nc):
         for d in range(nc):
-            box.W[c * nc + d] = s.W0[box.cand[c] * nf + box.cand[d]]
+            box.W[c * nc + d] = s.gears.W0[box.cand[c] * nf + box.cand[d]]
 
 
 cdef inline double leftover(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
@@ -149,14 +149,14 @@ cdef inline void force_ahead(const tl_model* m, tl_state* s, double ahead, doubl
     if TL_NLIN(m) + TL_NCON(m) > 0:
         # springs and dampers in the middle of the span, as the motion goes on
         for i in range(n):
-            s.ahead_z[i] = s.now.z[i] + 0.5 * span * s.now.u[i]
-            s.ahead_u[i] = s.now.u[i] + (0.5 * span * s.now.a[i] if known else 0.0)
-        if s.without_excess:
+            s.decision.z[i] = s.now.z[i] + 0.5 * span * s.now.u[i]
+            s.decision.u[i] = s.now.u[i] + (0.5 * span * s.now.a[i] if known else 0.0)
+        if s.decision.without_excess:
             excess_now(m, s)
             for i in range(n):
-                s.ahead_z[i] -= s.excess.z[i] + 0.5 * span * s.excess.u[i]
-                s.ahead_u[i] -= s.excess.u[i] + (0.5 * span * s.excess.a[i] if known else 0.0)
-        subtract_compliances(m, s, s.ahead_z, s.ahead_u, s.F, 1)
+                s.decision.z[i] -= s.excess.z[i] + 0.5 * span * s.excess.u[i]
+                s.decision.u[i] -= s.excess.u[i] + (0.5 * span * s.excess.a[i] if known else 0.0)
+        subtract_compliances(m, s, s.decision.z, s.decision.u, s.F, 1)
     scatter(m, s.F, s.g)
 
 
@@ -166,7 +166,7 @@ cdef void reactions_ahead(const tl_model* m, tl_state* s, double ahead) noexcept
     for i in range(TL_NPORT(m)):
         s.em.port[i] = trend(s.now.port[i], s.end.port[i], ahead)
     if TL_NLIN(m) + TL_NCON(m) > 0:
-        reactions_of(m, s, s.em, s.am, s.ahead_u, s.ahead_z)
+        reactions_of(m, s, s.em, s.am, s.decision.u, s.decision.z)
     else:
         reactions_of(m, s, s.em, s.am, s.now.u, s.now.z)
 
@@ -291,11 +291,11 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
         ahead = 0.5 * m.look_ahead / ((1.0 - x) * s.part)
     s.counters[TL_C_DECISIONS] += 1
     for i in range(TL_NF(m)):
-        s.was[i] = logged_mode(s, i)
-    s.without_excess = m.stiff_cut and s.pat.n_fast > 0
+        s.decision.logged[i] = logged_mode(s, i)
+    s.decision.without_excess = m.stiff_cut and s.pat.n_fast > 0
     decide_over(m, s, ahead, span, known)
-    if s.without_excess:
-        s.without_excess = 0
+    if s.decision.without_excess:
+        s.decision.without_excess = 0
         if turns_back(m, s):
             # what slides has to go the way the method moves it
             decide_over(m, s, ahead, span, known)
@@ -305,5 +305,5 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
             decide_over(m, s, 0.0, 0.0, known)
         leave_ends(m, s)
     for i in range(TL_NF(m)):
-        if logged_mode(s, i) != s.was[i]:
+        if logged_mode(s, i) != s.decision.logged[i]:
             log_mode_change(m, s, i)

@@ -10,7 +10,7 @@ cdef void held_by_unit(const tl_model* m, tl_state* s, int32_t el, const double*
     """Torques tau (nf) of the bilateral elements that go with the accelerations a of a unit torque of element el."""
     cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
     for j in range(n):
-        s.us[j] = dot(m.M + j * n, a, 0, n) - s.B[el * n + j]
+        s.us[j] = dot(m.M + j * n, a, 0, n) - s.gears.B[el * n + j]
     for i in range(nf):
         tau[i] = 0.0
     for j in range(n):
@@ -88,12 +88,12 @@ cdef void loss_responses(const tl_model* m, tl_state* s, const tl_box* box, cons
         for i in range(n):
             acc = 0.0
             for j in range(n):
-                acc += inverse[i * n + j] * s.B[p.el[d] * n + j]
+                acc += inverse[i * n + j] * s.gears.B[p.el[d] * n + j]
             col[i] = acc
         for c in range(k):
             acc = 0.0
             for i in range(n):
-                acc += s.B[p.el[c] * n + i] * col[i]
+                acc += s.gears.B[p.el[c] * n + i] * col[i]
             p.W[c * k + d] = acc
         if TL_ND(m) + TL_NVG(m) > 0:
             held_by_unit(m, s, p.el[d], col, box.work)

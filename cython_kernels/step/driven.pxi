@@ -14,7 +14,7 @@ cdef inline double slip_of(const tl_model* m, const tl_state* s, int32_t i, cons
     cdef int32_t j
     cdef double acc = 0.0
     for j in range(TL_N(m)):
-        acc += s.B[i * TL_N(m) + j] * u[j]
+        acc += s.gears.B[i * TL_N(m) + j] * u[j]
     return acc
 
 

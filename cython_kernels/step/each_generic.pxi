@@ -18,10 +18,10 @@ cdef inline void each_capacity(const tl_model* m, tl_state* s, tl_cvec w, tl_cve
 
 cdef inline void each_due(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta, tl_eval* e,
                           int32_t* hint) noexcept nogil:
-    """The same where s.due says so, at the speeds x."""
+    """The same where s.lists.due says so, at the speeds x."""
     cdef int32_t i, c
-    for c in range(s.n_due):
-        i = s.due_list[c]
+    for c in range(s.lists.n_due):
+        i = s.lists.due_list[c]
         capacity(m, s, hot_dot(m, m.fr[i].row, x), p, theta, e, hint, i, m.fr[i].row, m.fr[i].src,
                  m.fr[i].src_idx, m.fr[i].both)
 
@@ -48,6 +48,6 @@ cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, do
 cdef inline void ask_all(const tl_model* m, tl_state* s, const tl_eval* e) noexcept nogil:
     """Elements for which the trial is to be searched."""
     cdef int32_t i
-    s.n_asked = 0
+    s.event.n_asked = 0
     for i in range(m.nf):
         ask(s, i, disturbed(m, s, e, i, m.fr[i].row, m.fr[i].src))

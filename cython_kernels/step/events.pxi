@@ -24,19 +24,19 @@ cdef double contact_at(const tl_model* m, const tl_state* s, int32_t i) noexcept
 
 cdef double torque_rounding(const tl_model* m, tl_state* s) noexcept nogil:
     """Rounding of a torque that holds an element: from the size of all torques it is a sum of. A free wheel that carries
-    nothing has the limit 0 and must not be asked about again because of it. Once for a trial: s.slack."""
+    nothing has the limit 0 and must not be asked about again because of it. Once for a trial: s.event.slack."""
     cdef int32_t i
     cdef double sum_ = 0.0
-    if s.slack >= 0.0:
-        return s.slack
+    if s.event.slack >= 0.0:
+        return s.event.slack
     for i in range(TL_NPORT(m)):
         sum_ += fabs(s.end.port[i])
     for i in range(TL_NF(m)):
         sum_ += fabs(s.end.tau[i])
     for i in range(TL_N(m)):
         sum_ += fabs(s.g[i])
-    s.slack = SUM_ROUNDING * sum_ + LEAST_ROUNDING
-    return s.slack
+    s.event.slack = SUM_ROUNDING * sum_ + LEAST_ROUNDING
+    return s.event.slack
 
 
 cdef inline double side_exceeded(const tl_model* m, const tl_state* s, int32_t i, int32_t side, double slack) noexcept nogil:
@@ -59,14 +59,14 @@ cdef inline double side_exceeded(const tl_model* m, const tl_state* s, int32_t i
 
 
 cdef inline double gives_way_at(const tl_model* m, tl_state* s, int32_t i, double slack, double first, double end) noexcept nogil:
-    """Where the torque of element i, which sticks, reaches a limit, into s.slip_x; the first event so far or that one. Both sides: a
+    """Where the torque of element i, which sticks, reaches a limit, into s.event.slip_x; the first event so far or that one. Both sides: a
     limit that follows a vanishing normal force ends below 0, and then both are passed."""
     cdef double x
     cdef int32_t side
     for side in range(2):
         x = side_exceeded(m, s, i, side, slack)
-        if x < s.slip_x[i]:
-            s.slip_x[i] = x
+        if x < s.event.slip_x[i]:
+            s.event.slip_x[i] = x
         first = sooner(x, first, end)
     return first
 
@@ -102,37 +102,37 @@ cdef inline double find_event(const tl_model* m, tl_state* s, double end) noexce
     """
     cdef int32_t c, i
     cdef double first = NO_EVENT, slack = -1.0
-    s.slack = -1.0
-    for c in range(s.n_asked):
-        i = s.asked[c]
-        s.slip_x[i] = NO_EVENT
-        s.press_x[i] = NO_EVENT
+    s.event.slack = -1.0
+    for c in range(s.event.n_asked):
+        i = s.event.asked[c]
+        s.event.slip_x[i] = NO_EVENT
+        s.event.press_x[i] = NO_EVENT
         if presses_otherwise(m, s, s.end, i):
-            s.press_x[i] = contact_at(m, s, i)
-            first = sooner(s.press_x[i], first, end)
+            s.event.press_x[i] = contact_at(m, s, i)
+            first = sooner(s.event.press_x[i], first, end)
         if s.mode[i] == MODE_STUCK:
             if slack < 0.0:
                 slack = torque_rounding(m, s)
             first = gives_way_at(m, s, i, slack, first, end)
         elif s.mode[i] != MODE_FREE:
-            s.slip_x[i] = slip_over_at(m, s, i, TL_FR_ROW(m, i))
-            first = sooner(s.slip_x[i], first, end)
+            s.event.slip_x[i] = slip_over_at(m, s, i, TL_FR_ROW(m, i))
+            first = sooner(s.event.slip_x[i], first, end)
     return first
 
 
 cdef inline void find_toggled(const tl_model* m, tl_state* s, double x) noexcept nogil:
-    """Elements whose normal force appears or vanishes at the fraction x of the trial, into s.toggled."""
+    """Elements whose normal force appears or vanishes at the fraction x of the trial, into s.event.toggled."""
     cdef int32_t c, i
     for i in range(TL_NF(m)):
-        s.toggled[i] = 0
-    for c in range(s.n_asked):
-        i = s.asked[c]
-        s.toggled[i] = together(s.press_x[i], x)
+        s.event.toggled[i] = 0
+    for c in range(s.event.n_asked):
+        i = s.event.asked[c]
+        s.event.toggled[i] = together(s.event.press_x[i], x)
 
 
 cdef inline void toggle_pressed(const tl_model* m, tl_state* s) noexcept nogil:
     """These elements change their flag."""
     cdef int32_t i
     for i in range(TL_NF(m)):
-        if s.toggled[i] & 1:
+        if s.event.toggled[i] & 1:
             s.pressed[i] = 1 - s.pressed[i]

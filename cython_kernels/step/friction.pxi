@@ -123,8 +123,8 @@ cdef inline int32_t disturbed(const tl_model* m, const tl_state* s, const tl_eva
 
 
 cdef inline void ask(tl_state* s, int32_t i, int32_t disturbed) noexcept nogil:
-    s.asked[s.n_asked] = i
-    s.n_asked += disturbed
+    s.event.asked[s.event.n_asked] = i
+    s.event.n_asked += disturbed
 
 
 cdef inline int32_t presses_otherwise(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i) noexcept nogil:

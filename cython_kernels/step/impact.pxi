@@ -14,7 +14,7 @@ cdef int32_t find_impacts(const tl_model* m, tl_state* s, tl_box* box) noexcept 
     for i in range(TL_NF(m)):
         way = 0 if bilateral(m, i) else blocked(m, s, i)
         r = s.now.w[TL_FR_ROW(m, i)]
-        s.before[i] = s.mode[i]
+        s.decision.before[i] = s.mode[i]
         if not ((way & FORWARD and r > -TOL_R) or (way & BACKWARD and r < TOL_R)):
             continue
         if (way & FORWARD and r > TOL_R) or (way & BACKWARD and r < -TOL_R):
@@ -63,7 +63,7 @@ cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
         heat = lost * fabs(box.tau[c] * box.b[c]) / share if share > 0.0 else 0.0
         s.e_fr[box.cand[c]] += heat if heat > 0.0 else 0.0
     for i in range(TL_NF(m)):
-        s.mode[i] = s.before[i]
+        s.mode[i] = s.decision.before[i]
     release(s, here)
     return 1
 
@@ -72,8 +72,8 @@ cdef void reach_ends(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """Stops reached at the fraction x of the trial: plastic impacts, until nothing moves beyond an end any more."""
     cdef int32_t i, j, hit = 0
     for j in range(TL_NST(m)):
-        if s.contact_x[TL_NCON(m) + j] <= x + AT_ONCE:
-            s.at_end[j] = s.contact_next[TL_NCON(m) + j]
+        if s.event.contact_x[TL_NCON(m) + j] <= x + AT_ONCE:
+            s.at_end[j] = s.event.contact_next[TL_NCON(m) + j]
             stop_limits(m, s, j)
             hit = 1
     if hit:

@@ -35,7 +35,7 @@ cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part)
     if TL_NLS(m) > 0:
         jam(m, s)
     for i in range(TL_NF(m)):
-        s.before[i] = s.mode[i]
+        s.decision.before[i] = s.mode[i]
         s.mode[i] = MODE_STUCK if bilateral(m, i) else MODE_FREE
     p = free_pattern(m, s, dt)
     impulse_forces(m, s, p, dt)
@@ -58,7 +58,7 @@ cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part)
     s.theta = done + part
     forget_history(m, s)
     for i in range(TL_NF(m)):
-        s.mode[i] = s.before[i]
+        s.mode[i] = s.decision.before[i]
 
 
 cdef void jam(const tl_model* m, tl_state* s) noexcept nogil:

@@ -60,9 +60,9 @@ cdef inline void command(const tl_model* m, tl_state* s, int32_t i, double jump)
         return
     for k in range(TL_NACT(m)):
         if m.act[k].input == i:
-            s.due_holds &= s.still[k] < STILL
-            s.still[k] = 0
-    s.moving = 1
+            s.lists.due_holds &= s.lists.still[k] < STILL
+            s.lists.still[k] = 0
+    s.lists.moving = 1
     if fabs(jump) > SLIGHT_COMMAND * m.act[m.in_act[i]].p_max:
         history_jumps(s)
 
@@ -105,7 +105,7 @@ cdef int32_t curved_inputs(const tl_model* m, tl_state* s, double* chk) noexcept
             acts |= m.in_direct[i]
             command(m, s, i, i0 - s.in_last[i])
         s.in_last[i] = i1
-        s.moving |= m.in_act[i] >= 0
+        s.lists.moving |= m.in_act[i] >= 0
     return acts
 
 
@@ -200,7 +200,7 @@ cdef inline int start_of_step(const tl_model* m, tl_state* s, double last) noexc
         poses_begin(m, s)
     if chk != 0.0:                            # inf - inf and NaN are NaN
         return 1
-    if TL_NACT(m) > 0 and (s.moving or s.quiet < LISTED or s.fresh[0]):
+    if TL_NACT(m) > 0 and (s.lists.moving or s.quiet < LISTED or s.fresh[0]):
         if begin_pressures(m, s, 0.0, last):
             acts |= IN_JUMP
     if TL_ND(m) + TL_NVG(m) > 0 and ready_bilateral(m, s):

@@ -61,25 +61,25 @@ cdef inline tl_pattern* pattern_now(const tl_model* m, tl_state* s) noexcept nog
     if m.direct_cache and TL_NCON(m) == 0:
         for i in range(TL_NF(m)):
             key |= <uint64_t>(s.mode[i] == MODE_STUCK) << i
-        if s.cache[key].valid:
-            return &s.cache[key]
+        if s.build.cache[key].valid:
+            return &s.build.cache[key]
     return pattern_of(m, s)
 
 
 cdef inline void other_length(const tl_model* m, tl_state* s) noexcept nogil:
-    """s.bend and s.change for trials of the length s.h: the last terms of P and T less those of the whole step."""
+    """s.length.bend and s.length.change for trials of the length s.h: the last terms of P and T less those of the whole step."""
     cdef int32_t i, nf = TL_NF(m)
-    cdef tl_cvec size = s.other.spring + TL_N(m)
+    cdef tl_cvec size = s.length.other.spring + TL_N(m)
     cdef tl_cvec inert = size + 3
     cdef tl_cvec damped = inert + nf
     cdef tl_cvec sprung = damped + nf
     cdef double d = 0.5 * s.h, k = 0.25 * s.h * s.h, d0 = 0.5 * m.h, k0 = 0.25 * m.h * m.h
     cdef double f = 1.0 / (size[0] + d * size[1] + k * size[2]), f0 = 1.0 / (size[0] + d0 * size[1] + k0 * size[2])
     cdef double inertial = f - f0, damping = f * d - f0 * d0, elastic = f * k - f0 * k0
-    s.bend = inertial
+    s.length.bend = inertial
     for i in range(nf):
         if s.mode[i] == MODE_STUCK:
-            s.change[i] = inertial * inert[i] + damping * damped[i] + elastic * sprung[i]
+            s.length.change[i] = inertial * inert[i] + damping * damped[i] + elastic * sprung[i]
 
 
 cdef void shorten(const tl_model* m, tl_state* s, double part) noexcept nogil:
@@ -87,16 +87,16 @@ cdef void shorten(const tl_model* m, tl_state* s, double part) noexcept nogil:
     s.part = part
     s.h = part * m.h
     if along_one(m):
-        if s.pat != &s.other:
-            s.whole = pattern_now(m, s) if s.pat == &s.cut else s.pat
-            s.other = s.whole[0]
-            s.along = s.other.spring
-        if s.other.rank == 1:
+        if s.pat != &s.length.other:
+            s.length.whole = pattern_now(m, s) if s.pat == &s.length.built else s.pat
+            s.length.other = s.length.whole[0]
+            s.length.along = s.length.other.spring
+        if s.length.other.rank == 1:
             other_length(m, s)
-            s.pat = &s.other
+            s.pat = &s.length.other
             return
-        if s.other.rank == 0:
-            s.pat = s.whole                  # nothing in it depends on the length
+        if s.length.other.rank == 0:
+            s.pat = s.length.whole                  # nothing in it depends on the length
             return
     s.pat = cut_pattern(m, s, s.h)
 
@@ -105,12 +105,12 @@ cdef inline void whole_length(const tl_model* m, tl_state* s) noexcept nogil:
     """The next trial spans h again."""
     s.part = 1.0
     s.h = m.h
-    s.pat = s.whole if along_one(m) and s.pat == &s.other else pattern_now(m, s)
+    s.pat = s.length.whole if along_one(m) and s.pat == &s.length.other else pattern_now(m, s)
 
 
 cdef inline int32_t other_span(const tl_model* m, const tl_state* s) noexcept nogil:
     """1 in a trial of another length with the pattern of a whole step, bent along z."""
-    return along_one(m) and s.pat == &s.other
+    return along_one(m) and s.pat == &s.length.other
 
 
 cdef inline double along(const tl_model* m, const tl_state* s, const double* g) noexcept nogil:
@@ -118,7 +118,7 @@ cdef inline double along(const tl_model* m, const tl_state* s, const double* g) 
     cdef int32_t i
     cdef double acc = 0.0
     for i in range(TL_N(m)):
-        acc += s.along[i] * g[i]
+        acc += s.length.along[i] * g[i]
     return acc
 
 
@@ -136,9 +136,9 @@ cdef inline void hold_trial(const tl_model* m, tl_state* s, const double* g, tl_
         for i in range(n):
             a[i] = both[i]
         return
-    z = s.along
-    s.along_g = along(m, s, g)
-    f = s.bend * s.along_g
+    z = s.length.along
+    s.length.along_g = along(m, s, g)
+    f = s.length.bend * s.length.along_g
     for i in range(n):
         a[i] = both[i] + f * z[i]
 
@@ -147,11 +147,11 @@ cdef inline void stuck_torques(const tl_model* m, tl_state* s, tl_eval* e) noexc
     """Torques of the elements at rest, T g; two points, after hold_trial."""
     cdef int32_t i
     cdef const double* tau = s.both + TL_N(m)
-    cdef double f = s.along_g
+    cdef double f = s.length.along_g
     if other_span(m, s):
         for i in range(TL_NF(m)):
             if s.mode[i] == MODE_STUCK:
-                e.tau[i] = tau[i] + f * s.change[i]
+                e.tau[i] = tau[i] + f * s.length.change[i]
     else:
         for i in range(TL_NF(m)):
             if s.mode[i] == MODE_STUCK:

@@ -91,7 +91,7 @@ cdef double find_branch(const tl_model* m, tl_state* s, double end) noexcept nog
     cdef int32_t l, i, k
     cdef double first = NO_EVENT, x, g0, gm, g1, scale, s0, c1, c2
     for l in range(TL_NLS(m)):
-        s.branch_x[l] = NO_EVENT
+        s.event.branch_x[l] = NO_EVENT
         i = m.ls[l].fr
         if not s.mode[i] & 1:
             continue
@@ -115,7 +115,7 @@ cdef double find_branch(const tl_model* m, tl_state* s, double end) noexcept nog
         else:
             x = first_root(g0, c1, c2, 0.0, 1.0)
         if x <= end:
-            s.branch_x[l] = x
+            s.event.branch_x[l] = x
             if x < first:
                 first = x
     return first
@@ -125,6 +125,6 @@ cdef void switch_branches(const tl_model* m, tl_state* s, double x) noexcept nog
     """Losses whose branch ends at the fraction x of the trial go over to the other one."""
     cdef int32_t l
     for l in range(TL_NLS(m)):
-        if s.branch_x[l] <= x + AT_THE_CHANGE:
+        if s.event.branch_x[l] <= x + AT_THE_CHANGE:
             s.branch[l] = 1 - s.branch[l]
-            s.branch_x[l] = NO_EVENT
+            s.event.branch_x[l] = NO_EVENT

@@ -9,7 +9,7 @@ cdef enum:
     # of s.quiet: the lists of quiet.pxi hold; they hold, and capacities follow inputs that change within the step
     LISTED = 2
     FOLLOWING = 3
-    # of s.still: so many steps in a row a pressure has not moved, so that both instants and the middle hold the same value
+    # of s.lists.still: so many steps in a row a pressure has not moved, so that both instants and the middle hold the same value
     STILL = 2
 
 

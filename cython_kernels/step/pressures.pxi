@@ -269,7 +269,7 @@ cdef inline int32_t begin_pressures(const tl_model* m, tl_state* s, double x, do
             jumped |= follow_command(m, s, i, x, last)
         return jumped
     for i in range(TL_NACT(m)):
-        if not (quiet and s.still[i] == STILL):      # (one that has arrived stays)
+        if not (quiet and s.lists.still[i] == STILL):      # (one that has arrived stays)
             jumped |= approach(m, s, i, clipped_command(m, i, s.inp[m.act[i].input]))
     return jumped
 

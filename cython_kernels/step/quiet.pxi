@@ -15,10 +15,10 @@ cdef inline int32_t may_be_quiet(const tl_model* m) noexcept nogil:
 cdef inline void list_due(const tl_model* m, tl_state* s) noexcept nogil:
     """The elements that are due, one after the other."""
     cdef int32_t i
-    s.n_due = 0
+    s.lists.n_due = 0
     for i in range(TL_NF(m)):
-        s.due_list[s.n_due] = i
-        s.n_due += s.due[i]
+        s.lists.due_list[s.lists.n_due] = i
+        s.lists.n_due += s.lists.due[i]
 
 
 cdef void list_elements(const tl_model* m, tl_state* s) noexcept nogil:
@@ -26,14 +26,14 @@ cdef void list_elements(const tl_model* m, tl_state* s) noexcept nogil:
     cdef int32_t i, nf = TL_NF(m)
     list_modes(m, s)
     for i in range(nf):
-        s.due[i] = not m.fr[i].fixed
+        s.lists.due[i] = not m.fr[i].fixed
     for i in range(TL_NACT(m)):
-        s.still[i] = 0
+        s.lists.still[i] = 0
     list_due(m, s)
-    s.due_holds = 0
-    s.moving = 1
-    if s.held_pat != s.pat or not m.direct_cache:
-        s.held_pat = s.pat
+    s.lists.due_holds = 0
+    s.lists.moving = 1
+    if s.lists.pattern != s.pat or not m.direct_cache:
+        s.lists.pattern = s.pat
         if m.order == 4:
             stack_rows(m, s, s.pat.P4, s.pat.T4, 2 * nf, 2)
         else:
@@ -42,16 +42,16 @@ cdef void list_elements(const tl_model* m, tl_state* s) noexcept nogil:
 
 cdef void stack_rows(const tl_model* m, tl_state* s, const double* P, const double* T, int32_t column,
                      int32_t stages) noexcept nogil:
-    """s.held_by: P (stages*n, stages*n), and below it the rows of T (stages*nf, stages*n; a column each `column` numbers)
+    """s.lists.product: P (stages*n, stages*n), and below it the rows of T (stages*nf, stages*n; a column each `column` numbers)
     of the elements that stick; rows of zeros up to whole lanes."""
-    cdef int32_t i, j, st, n = stages * TL_N(m), nf = TL_NF(m), c = s.n_sticking, rows = lanes(n + stages * c)
-    s.held_rows = rows
-    memset(s.held_by, 0, n * rows * sizeof(double))
+    cdef int32_t i, j, st, n = stages * TL_N(m), nf = TL_NF(m), c = s.lists.n_sticking, rows = lanes(n + stages * c)
+    s.lists.rows = rows
+    memset(s.lists.product, 0, n * rows * sizeof(double))
     for j in range(n):
-        memcpy(s.held_by + j * rows, P + j * n, n * sizeof(double))
+        memcpy(s.lists.product + j * rows, P + j * n, n * sizeof(double))
         for st in range(stages):
             for i in range(c):
-                s.held_by[j * rows + n + st * c + i] = T[j * column + st * nf + s.sticking[i]]
+                s.lists.product[j * rows + n + st * c + i] = T[j * column + st * nf + s.lists.sticking[i]]
 
 
 cdef void find_due(const tl_model* m, tl_state* s) noexcept nogil:
@@ -60,9 +60,9 @@ cdef void find_due(const tl_model* m, tl_state* s) noexcept nogil:
     for i in range(TL_NF(m)):
         src = m.fr[i].src
         if src == ACTUATED:
-            s.due[i] = s.still[m.fr[i].src_idx] < STILL or slips(m, s, i)
+            s.lists.due[i] = s.lists.still[m.fr[i].src_idx] < STILL or slips(m, s, i)
         else:
-            s.due[i] = (((src == 1) | (src == 3)) & (s.held == 0)) or slips(m, s, i)
+            s.lists.due[i] = (((src == 1) | (src == 3)) & (s.held == 0)) or slips(m, s, i)
 
 
 cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcept nogil:
@@ -70,7 +70,7 @@ cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcep
     cdef int32_t k, same, four = m.order == 4, fills = m.act_fills, moving = listed, still, after
     cdef double p, middle, end
     for k in range(TL_NACT(m)):
-        if s.still[k] == STILL:
+        if s.lists.still[k] == STILL:
             continue                             # all instants hold it already
         p = s.now.p[k]
         end = pressure_at(m, s, k, 1.0)
@@ -82,19 +82,19 @@ cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcep
         same = same_bits(&end, &p, 1) & same_bits(&middle, &p, 1)
         if fills:
             same &= s.press[k].filling == 0.0 or (s.press[k].filling < 0.0 and s.fill[k] == 0.0)
-        still = s.still[k]
+        still = s.lists.still[k]
         if not same and still == 0:
             moving = 1
             continue
         after = still + 1 if same else 0
-        s.still[k] = after
-        s.due_holds &= (still < STILL) == (after < STILL)
+        s.lists.still[k] = after
+        s.lists.due_holds &= (still < STILL) == (after < STILL)
         moving |= after < STILL
-    s.moving = moving
-    if not listed and not s.due_holds:
+    s.lists.moving = moving
+    if not listed and not s.lists.due_holds:
         find_due(m, s)
         list_due(m, s)
-        s.due_holds = 1
+        s.lists.due_holds = 1
 
 
 cdef inline void quiet_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* u, double theta,
@@ -114,8 +114,8 @@ cdef inline void quiet_rows(const tl_model* m, const tl_state* s, tl_eval* e, do
     cdef int32_t i, c
     cdef double t
     port_rows(m, e.port, F)
-    for c in range(s.n_sliding):
-        i = s.sliding[c]
+    for c in range(s.lists.n_sliding):
+        i = s.lists.sliding[c]
         t = -e.cap_f[i] if s.mode[i] == MODE_FORWARD else e.cap_b[i]
         if uneven:
             t = sliding_torque(s, e, i)
@@ -125,8 +125,8 @@ cdef inline void quiet_rows(const tl_model* m, const tl_state* s, tl_eval* e, do
 
 cdef inline void place_torques(const tl_state* s, tl_eval* e, const double* tau) noexcept nogil:
     """Torques of the elements that stick, in their order."""
-    cdef const int32_t* element = s.sticking
-    cdef const int32_t* end = element + s.n_sticking
+    cdef const int32_t* element = s.lists.sticking
+    cdef const int32_t* end = element + s.lists.n_sticking
     while element < end:
         e.tau[element[0]] = tau[0]
         element += 1
@@ -135,8 +135,8 @@ cdef inline void place_torques(const tl_state* s, tl_eval* e, const double* tau)
 
 cdef inline int32_t still_stick(const tl_state* s, tl_eval* e, const double* tau) noexcept nogil:
     """place_torques; 1 when none is beyond its limit."""
-    cdef const int32_t* element = s.sticking
-    cdef const int32_t* end = element + s.n_sticking
+    cdef const int32_t* element = s.lists.sticking
+    cdef const int32_t* end = element + s.lists.n_sticking
     cdef int32_t hold = 1
     while element < end:
         e.tau[element[0]] = tau[0]
@@ -151,7 +151,7 @@ cdef void quiet_steep(const tl_model* m, tl_state* s, int32_t stages, double* a,
     """solve_steep; accelerations go into a first, and those that follow into v."""
     memcpy(a, v, stages * TL_N(m) * sizeof(double))
     solve_steep(m, s, stages)
-    padded_matvec(s.held_by, s.held_rows, stages * TL_N(m), s.g, v)
+    padded_matvec(s.lists.product, s.lists.rows, stages * TL_N(m), s.g, v)
 
 
 cdef inline int32_t quiet_motion(const tl_model* m, tl_state* s, int32_t uneven, int32_t four) noexcept nogil:
@@ -159,7 +159,7 @@ cdef inline int32_t quiet_motion(const tl_model* m, tl_state* s, int32_t uneven,
     cdef int32_t i, hold, n = TL_N(m), stages = 2 if four else 1
     cdef double h = m.h
     cdef tl_eval* e = s.end
-    cdef double* v = s.held_v
+    cdef double* v = s.lists.v
     if four:
         quiet_rows(m, s, s.em, s.F, uneven)
         springs4(m, s, h, 0, s.F)
@@ -171,12 +171,12 @@ cdef inline int32_t quiet_motion(const tl_model* m, tl_state* s, int32_t uneven,
         quiet_rows(m, s, e, s.F, uneven)
         springs_at_end(m, s, h, h * h * (0.5 - m.beta))
         scatter(m, s.F, s.g)
-    padded_matvec(s.held_by, s.held_rows, stages * n, s.g, v)
+    padded_matvec(s.lists.product, s.lists.rows, stages * n, s.g, v)
     if uneven and s.stiff:
         quiet_steep(m, s, stages, s.v2 if four else e.a, v)
     if four:
         place_torques(s, s.em, v + 2 * n)
-        hold = still_stick(s, e, v + 2 * n + s.n_sticking)
+        hold = still_stick(s, e, v + 2 * n + s.lists.n_sticking)
         correct4(m, s, h, v)
         govern4(m, s)
         finish4(m, s, h)
@@ -220,11 +220,11 @@ cdef inline int32_t stays_quiet(const tl_model* m, const tl_state* s, int32_t mo
         chk += e.u[i]
     bad = chk - chk != 0.0
     if moved:
-        for c in range(s.n_due):
-            i = s.due_list[c]
+        for c in range(s.lists.n_due):
+            i = s.lists.due_list[c]
             bad |= (e.raw[i] > 0.0) != (s.pressed[i] != 0)
-    for c in range(s.n_sliding):
-        i = s.sliding[c]
+    for c in range(s.lists.n_sliding):
+        i = s.lists.sliding[c]
         k = TL_FR_ROW(m, i)
         t = <double>s.mode[i]
         bad |= (t * e.w[k] < -TOL_R) | ((t * s.now.w[k] + 0.5 * m.h * t * s.wa[k] < 0.0) & (t * s.now.w[k] > TOL_R))
@@ -241,17 +241,17 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
         list_elements(m, s)
         s.quiet = LISTED
     elif not s.held:
-        s.moving = 1
+        s.lists.moving = 1
     if not s.held and s.quiet != FOLLOWING:
         s.quiet = FOLLOWING
-        s.due_holds = 0
+        s.lists.due_holds = 0
     if s.ties and some_tie_slides(m, s):
         return 0
     quiet_rates(m, s, s.now.a, s.wa)
     choose_governors(m, s)
     s.stiff = 0
     s.n_eased = 0
-    moved = s.moving
+    moved = s.lists.moving
     if moved:
         move_pressures(m, s, listed)
     hold = quiet_trial(m, s, 1) if m.order == 4 else quiet_trial(m, s, 0)

@@ -49,7 +49,7 @@ cdef inline double near_knee(double x) noexcept nogil:
 
 cdef void choose_piece(const tl_model* m, tl_state* s, int32_t d, double theta) noexcept nogil:
     """The piece of the curve of gear d that holds from now on; on a knee the one it goes to."""
-    cdef tl_ratio* r = &s.vg_now[d]
+    cdef tl_ratio* r = &s.gears.now[d]
     cdef const tl_table1* t
     cdef double x = ratio_argument(m, s, d, theta), trend, v
     cdef int32_t k = 0
@@ -97,15 +97,15 @@ cdef int32_t ratios_now(const tl_model* m, tl_state* s, double theta) noexcept n
     cdef double i0
     cdef tl_ratio* r
     for d in range(TL_NVG(m)):
-        r = &s.vg_now[d]
+        r = &s.gears.now[d]
         choose_piece(m, s, d, theta)
         i0 = ratio_on(r, ratio_argument(m, s, d, theta))
         if m.vg[d].kind == RATIO_SPEED:
-            s.vg_rate[d] = r.slope * r.sgn * row_dot(m, m.vg[d].row_a, s.now.a)
+            s.gears.rate[d] = r.slope * r.sgn * row_dot(m, m.vg[d].row_a, s.now.a)
         else:
-            s.vg_rate[d] = r.slope * input_slope(m, s, m.vg[d].input, theta) * m.inv_h
+            s.gears.rate[d] = r.slope * input_slope(m, s, m.vg[d].input, theta) * m.inv_h
             jumped |= fabs(i0 - s.ratio[d]) > JUMP * (fabs(i0) + fabs(s.ratio[d]))
-        s.vg_next[d] = i0
+        s.gears.next[d] = i0
     return jumped | (s.fresh[0] != 0)
 
 
@@ -113,12 +113,12 @@ cdef void take_ratios(const tl_model* m, tl_state* s) noexcept nogil:
     """The rows of the ratios found, and their pattern."""
     cdef int32_t d, moved = 0
     for d in range(TL_NVG(m)):
-        if s.vg_next[d] != s.ratio[d]:
-            s.ratio[d] = s.vg_next[d]
+        if s.gears.next[d] != s.ratio[d]:
+            s.ratio[d] = s.gears.next[d]
             moved = 1
     if moved:
         set_ratio_rows(m, s)
-        s.cut_ns = -1
+        s.length.built_ns = -1
         s.pat = pattern_of(m, s)
 
 
@@ -129,7 +129,7 @@ cdef void stage_ratios(const tl_model* m, tl_state* s, int32_t stages) noexcept 
     cdef const double* u
     cdef tl_ratio* r
     for d in range(TL_NVG(m)):
-        r = &s.vg_now[d]
+        r = &s.gears.now[d]
         for st in range(stages if stages > 0 else 1):
             theta = stage_theta(s, stages, st)
             if m.vg[d].kind == RATIO_SPEED:
@@ -147,8 +147,8 @@ cdef inline double gear_rate(const tl_model* m, const tl_state* s, int32_t d, in
     """(w_a - i w_b)' of gear d at a stage, at the speeds as predicted and the acceleration of now."""
     cdef const double* u = s.now.u if stages == 0 else (s.end.u if st == stages - 1 else s.um)
     if moving(m) and stages > 0:
-        return s.vg_now[d].rate[st] * row_dot(m, m.vg[d].row_b, u)
-    return s.vg_rate[d] * row_dot(m, m.vg[d].row_b, u)
+        return s.gears.now[d].rate[st] * row_dot(m, m.vg[d].row_b, u)
+    return s.gears.rate[d] * row_dot(m, m.vg[d].row_b, u)
 
 
 cdef double next_knee(const tl_model* m, const tl_state* s, double done, double last) noexcept nogil:
@@ -216,7 +216,7 @@ cdef double find_ratio(const tl_model* m, tl_state* s, double end) noexcept nogi
     for d in range(TL_NVG(m)):
         if m.vg[d].kind != RATIO_SPEED:
             continue
-        r = &s.vg_now[d]
+        r = &s.gears.now[d]
         k = m.vg[d].row_a
         v0 = r.sgn * row_dot(m, k, s.now.u)
         v1 = r.sgn * s.h * row_dot(m, k, s.now.a)
@@ -249,7 +249,7 @@ cdef void ratio_books(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_c
     cdef const tl_ratio* r
     for d in range(TL_NVG(m)):
         i = m.vg[d].fr
-        r = &s.vg_now[d]
+        r = &s.gears.now[d]
         t0 = s.now.tau[i]
         t1 = s.end.tau[i]
         if four:
@@ -272,8 +272,8 @@ cdef int32_t set_ratios(const tl_model* m, tl_state* s) noexcept nogil:
         if m.vg[d].kind == RATIO_SPEED:
             v = row_dot(m, m.vg[d].row_a, s.now.u)
             choose_piece(m, s, d, 0.0)
-            i0 = ratio_on(&s.vg_now[d], fabs(v))
-            slope = s.vg_now[d].slope * (1.0 if v >= 0.0 else -1.0) * row_dot(m, m.vg[d].row_a, s.now.a)
+            i0 = ratio_on(&s.gears.now[d], fabs(v))
+            slope = s.gears.now[d].slope * (1.0 if v >= 0.0 else -1.0) * row_dot(m, m.vg[d].row_a, s.now.a)
             i1 = i0 + m.h * slope
         else:
             i0 = input_at(m, s, m.vg[d].input, 0.0)
@@ -281,8 +281,8 @@ cdef int32_t set_ratios(const tl_model* m, tl_state* s) noexcept nogil:
             if m.vg[d].kind == RATIO_CURVE:
                 i0 = table1(&m.tab1[m.vg[d].tab], i0, &hint)
                 i1 = table1(&m.tab1[m.vg[d].tab], i1, &hint)
-        s.vg_rate[d] = (i1 - i0) * m.inv_h
-        s.vg_next[d] = i1
+        s.gears.rate[d] = (i1 - i0) * m.inv_h
+        s.gears.next[d] = i1
         if fabs(i0 - s.ratio[d]) > JUMP * (fabs(i0) + fabs(s.ratio[d])) or s.fresh[0]:
             s.ratio[d] = i0
             changed = 1
@@ -293,8 +293,8 @@ cdef void next_ratios(const tl_model* m, tl_state* s) noexcept nogil:
     """The rows of the end of the step, where the accelerations of the trial are found."""
     cdef int32_t d, moved = 0
     for d in range(TL_NVG(m)):
-        if s.vg_next[d] != s.ratio[d]:
-            s.ratio[d] = s.vg_next[d]
+        if s.gears.next[d] != s.ratio[d]:
+            s.ratio[d] = s.gears.next[d]
             moved = 1
     if moved:
         set_ratio_rows(m, s)

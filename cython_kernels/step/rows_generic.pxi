@@ -50,8 +50,8 @@ cdef inline void quiet_rates(const tl_model* m, const tl_state* s, tl_cvec x, tl
         y[k] = hot_dot(m, k, x)
     if m.order == 4:
         gather_ports(m, x, y)
-    for i in range(s.n_sliding):
-        k = m.fr[s.sliding[i]].row
+    for i in range(s.lists.n_sliding):
+        k = m.fr[s.lists.sliding[i]].row
         y[k] = hot_dot(m, k, x)
 
 

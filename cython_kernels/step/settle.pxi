@@ -14,19 +14,19 @@ cdef inline int32_t logged_mode(const tl_state* s, int32_t i) noexcept nogil:
 cdef void list_modes(const tl_model* m, tl_state* s) noexcept nogil:
     """Who slides and who sticks; what is free carries nothing in any trial."""
     cdef int32_t i
-    s.n_sliding = 0
-    s.n_sticking = 0
+    s.lists.n_sliding = 0
+    s.lists.n_sticking = 0
     for i in range(TL_NF(m)):
         if s.mode[i] == MODE_FREE:
             s.now.tau[i] = 0.0
             s.end.tau[i] = 0.0
             s.em.tau[i] = 0.0
         elif s.mode[i] == MODE_STUCK:
-            s.sticking[s.n_sticking] = i
-            s.n_sticking += 1
+            s.lists.sticking[s.lists.n_sticking] = i
+            s.lists.n_sticking += 1
         else:
-            s.sliding[s.n_sliding] = i
-            s.n_sliding += 1
+            s.lists.sliding[s.lists.n_sliding] = i
+            s.lists.n_sliding += 1
 
 
 cdef inline void remove_slips(const tl_model* m, tl_state* s) noexcept nogil:
@@ -35,8 +35,8 @@ cdef inline void remove_slips(const tl_model* m, tl_state* s) noexcept nogil:
     cdef int32_t any_stuck = 0, left = 0, stopped = 0, driven = TL_ND(m) + TL_NVG(m) > 0
     cdef double most = 0.0 if driven else REMOVED
     cdef double* kept
-    for c in range(s.n_sticking):
-        i = s.sticking[c]
+    for c in range(s.lists.n_sticking):
+        i = s.lists.sticking[c]
         left |= s.now.w[TL_FR_ROW(m, i)] != 0.0
         if fabs(s.now.w[TL_FR_ROW(m, i)]) > most and not (driven and m.fr[i].src == BILATERAL):
             any_stuck = 1
@@ -78,8 +78,8 @@ cdef void settle_motion(const tl_model* m, tl_state* s) noexcept nogil:
         s.F[i] = 0.0
     for i in range(TL_NPORT(m)):
         s.F[TL_PORT_ROW(m, i)] += s.now.port[i]
-    for c in range(s.n_sliding):
-        i = s.sliding[c]
+    for c in range(s.lists.n_sliding):
+        i = s.lists.sliding[c]
         s.now.tau[i] = sliding_torque(s, s.now, i)
         if TL_NLS(m) > 0 and m.fr[i].src == LOSS:
             s.now.tau[i] = 0.0
@@ -88,8 +88,8 @@ cdef void settle_motion(const tl_model* m, tl_state* s) noexcept nogil:
         subtract_compliances(m, s, s.now.z, s.now.u, s.F, 1)
     scatter(m, s.F, s.g)
     if staged(m):
-        for c in range(s.n_sticking):
-            s.now.tau[s.sticking[c]] = 0.0
+        for c in range(s.lists.n_sticking):
+            s.now.tau[s.lists.sticking[c]] = 0.0
         drive_stages(m, s, 0, 0.0)
         solve_stages(m, s, 0, s.v2)
         for i in range(n):
@@ -103,19 +103,19 @@ cdef void settle_motion(const tl_model* m, tl_state* s) noexcept nogil:
         held = s.both + n                    # where held_instant would take them from
     else:
         held_instant(m, s, s.pat, s.g, s.now.a, s.v1)
-    for c in range(s.n_sticking):
-        i = s.sticking[c]
+    for c in range(s.lists.n_sticking):
+        i = s.lists.sticking[c]
         s.now.tau[i] = held[i]
 
 
 cdef inline void log_mode_change(const tl_model* m, tl_state* s, int32_t i) noexcept nogil:
     """Append (step, time, element, mode) to the ring."""
-    cdef int64_t j = s.log_n % s.log_size
-    s.log_step[j] = s.step_no[0]
-    s.log_t[j] = (<double>s.step_no[0] + s.fraction[0] + s.theta) * m.h
-    s.log_el[j] = i
-    s.log_mode[j] = logged_mode(s, i)
-    s.log_n += 1
+    cdef int64_t j = s.log.n % s.log.size
+    s.log.step[j] = s.step_no[0]
+    s.log.t[j] = (<double>s.step_no[0] + s.fraction[0] + s.theta) * m.h
+    s.log.element[j] = i
+    s.log.mode[j] = logged_mode(s, i)
+    s.log.n += 1
 
 
 cdef void restore_law(const tl_model* m, tl_state* s, double end) noexcept nogil:

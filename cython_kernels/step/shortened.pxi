@@ -101,9 +101,9 @@ cdef int32_t left_regime(const tl_model* m, tl_state* s) noexcept nogil:
     cdef int32_t i
     cdef double x = 0.0
     for i in range(TL_NCON(m) + TL_NST(m)):
-        if not happens(s.contact_x[i]) and contact_passed(m, s, i, &x) > REGIME_TOL:
+        if not happens(s.event.contact_x[i]) and contact_passed(m, s, i, &x) > REGIME_TOL:
             return 1
-        if happens(s.contact_x[i]) and -contact_left(m, s, s.end, i) > REGIME_TOL * contact_size(m, s, i):
+        if happens(s.event.contact_x[i]) and -contact_left(m, s, s.end, i) > REGIME_TOL * contact_size(m, s, i):
             return 1
     return 0
 
@@ -216,7 +216,7 @@ cdef inline void keep_longer(const tl_model* m, tl_state* s) noexcept nogil:
         forget_history(m, s)
     else:
         memcpy(s.ex.hs1, s.end.hs1, n * sizeof(double))
-        memcpy(s.s2_longer, s.s2, n * sizeof(double))
+        memcpy(s.length.s2_longer, s.s2, n * sizeof(double))
 
 
 cdef inline double small_margin(const tl_model* m, tl_state* s, int32_t el) noexcept nogil:
@@ -232,22 +232,22 @@ cdef inline double small_margin(const tl_model* m, tl_state* s, int32_t el) noex
 
 
 cdef inline void find_stop(const tl_model* m, tl_state* s, double x, tl_stop* q) noexcept nogil:
-    """What happens at the fraction x of the longer trial, the last of it; slips that come to zero are marked in s.toggled."""
+    """What happens at the fraction x of the longer trial, the last of it; slips that come to zero are marked in s.event.toggled."""
     cdef int32_t i, c
     q.el = -1
     q.sgn = 0.0
     q.small = 0.0
-    for c in range(s.n_asked):
-        i = s.asked[c]
-        if together(s.slip_x[i], x):
+    for c in range(s.event.n_asked):
+        i = s.event.asked[c]
+        if together(s.event.slip_x[i], x):
             if s.mode[i] & 1:
-                s.toggled[i] |= 2
+                s.event.toggled[i] |= 2
             q.el = i
     if q.el >= 0:
         i = q.el
         q.sgn = <double>s.mode[i] if s.mode[i] != MODE_STUCK else (1.0 if s.end.tau[i] > s.end.lim_b[i] else -1.0)
     for i in range(TL_NCON(m) + TL_NST(m)):
-        if together(s.contact_x[i], x):
+        if together(s.event.contact_x[i], x):
             q.el = TL_NF(m) + i
     if q.el < 0:
         start_search(&q.r, 1.0, 1.0, 0.0, 0.0)
@@ -259,12 +259,12 @@ cdef inline void find_stop(const tl_model* m, tl_state* s, double x, tl_stop* q)
 cdef inline double turn_to(const tl_model* m, tl_state* s, tl_stop* q, int32_t el, double sgn, double hi, double left,
                            int32_t keep) noexcept nogil:
     """Element (or contact) `el` instead of the one before, which has not come to pass: it does between now and the fraction hi,
-    where its margin is `left`. keep: bits of s.toggled that stay. The length to try next."""
+    where its margin is `left`. keep: bits of s.event.toggled that stay. The length to try next."""
     cdef int32_t i, nf = TL_NF(m)
     if q.el >= nf:
-        s.contact_x[q.el - nf] = NO_EVENT
+        s.event.contact_x[q.el - nf] = NO_EVENT
     for i in range(nf):
-        s.toggled[i] &= keep
+        s.event.toggled[i] &= keep
     q.el = el
     q.sgn = sgn
     q.small = small_margin(m, s, el)
@@ -288,9 +288,9 @@ cdef inline int32_t another_first(const tl_model* m, tl_state* s, tl_stop* q, in
         left = event_margin(m, s, s.end, other, turn)
         x[0] = turn_to(m, s, q, other, turn, x[0], left, 2)
         if other < nf:
-            s.toggled[other] |= 2
+            s.event.toggled[other] |= 2
         else:
-            s.contact_x[other - nf] = 0.0
+            s.event.contact_x[other - nf] = 0.0
         return 1
     other = beyond_limit(m, s, q.el, &turn, &left, &middle)
     if other >= 0:
@@ -317,15 +317,15 @@ cdef inline void no_later(const tl_model* m, tl_state* s, tl_stop* q, double* x)
     not come to pass, and the capacities at its end hold up to that normal force only."""
     cdef int32_t i, c, found = 0
     cdef double first = x[0] - TOGETHER
-    for c in range(s.n_asked):
-        i = s.asked[c]
-        if not s.toggled[i] & 1 and s.press_x[i] < first:
-            first = s.press_x[i]
+    for c in range(s.event.n_asked):
+        i = s.event.asked[c]
+        if not s.event.toggled[i] & 1 and s.event.press_x[i] < first:
+            first = s.event.press_x[i]
             found = 1
     if not found or first <= 0.0:
         return
     if q.el >= TL_NF(m):
-        s.contact_x[q.el - TL_NF(m)] = NO_EVENT
+        s.event.contact_x[q.el - TL_NF(m)] = NO_EVENT
     q.el = -1
     x[0] = first
     find_toggled(m, s, first)
@@ -339,7 +339,7 @@ cdef inline double find_length(const tl_model* m, tl_state* s, tl_stop* q, doubl
         no_later(m, s, q, &x)
         shorten(m, s, x * part)
         if not m.stiff_cut:
-            history_of_part(m, s, s.ex.hs1, s.s2_longer, x)
+            history_of_part(m, s, s.ex.hs1, s.length.s2_longer, x)
         trial(m, s, done)
         if another_first(m, s, q, it, &x):
             continue
@@ -349,7 +349,7 @@ cdef inline double find_length(const tl_model* m, tl_state* s, tl_stop* q, doubl
         if not next_try(q, it, f, &x):
             break
     if q.el >= TL_NF(m) and f > q.small:
-        s.contact_x[q.el - TL_NF(m)] = NO_EVENT  # not reached after all: it keeps its regime
+        s.event.contact_x[q.el - TL_NF(m)] = NO_EVENT  # not reached after all: it keeps its regime
     return x
 
 
@@ -358,7 +358,7 @@ cdef inline int32_t turned_too_far(const tl_model* m, const tl_state* s) noexcep
     beyond what the element can carry."""
     cdef int32_t i
     for i in range(TL_NF(m) if s.four and TL_NCON(m) > 0 else 0):
-        if s.toggled[i] & 2 and s.mode[i] * s.end.w[TL_FR_ROW(m, i)] < -TURNED_ROUND:
+        if s.event.toggled[i] & 2 and s.mode[i] * s.end.w[TL_FR_ROW(m, i)] < -TURNED_ROUND:
             return 1
     return 0
 
@@ -367,9 +367,9 @@ cdef inline void bring_to_rest(const tl_model* m, tl_state* s) noexcept nogil:
     """What is left of the slips that have come to zero."""
     cdef int32_t i, found = 0
     for i in range(TL_NF(m)):
-        if s.toggled[i] & 2 and s.mode[i] * s.now.w[TL_FR_ROW(m, i)] > (TURNED_ROUND if m.stiff_cut else STILL_SLIPS):
-            s.toggled[i] &= 1                    # has not come to zero
-        found |= s.toggled[i] & 2
+        if s.event.toggled[i] & 2 and s.mode[i] * s.now.w[TL_FR_ROW(m, i)] > (TURNED_ROUND if m.stiff_cut else STILL_SLIPS):
+            s.event.toggled[i] &= 1                    # has not come to zero
+        found |= s.event.toggled[i] & 2
     if found:
         rest_slips(m, s)
 
@@ -408,7 +408,7 @@ cdef void trend_of_longer(const tl_model* m, tl_state* s) noexcept nogil:
 
 
 cdef void rest_slips(const tl_model* m, tl_state* s) noexcept nogil:
-    """Slips marked in s.toggled (bit 1) to zero: momentum is kept, the energy can only fall and counts as their heat."""
+    """Slips marked in s.event.toggled (bit 1) to zero: momentum is kept, the energy can only fall and counts as their heat."""
     cdef int32_t i, hit = 0, n = TL_N(m), nf = TL_NF(m)
     cdef double lost = kinetic_energy(m, s) if TL_ND(m) + TL_NVG(m) > 0 else 0.0
     cdef int64_t here = mark(s)
@@ -416,15 +416,15 @@ cdef void rest_slips(const tl_model* m, tl_state* s) noexcept nogil:
     for i in range(n):
         du[i] = s.now.u[i]
     for i in range(nf):
-        s.before[i] = s.mode[i]
-        if s.toggled[i] & 2:
+        s.decision.before[i] = s.mode[i]
+        if s.event.toggled[i] & 2:
             s.mode[i] = MODE_STUCK
             hit = i
     s.pat = pattern_now(m, s)
     stop_slips(m, s)
     for i in range(nf):
-        s.mode[i] = s.before[i]
-        s.toggled[i] &= 1
+        s.mode[i] = s.decision.before[i]
+        s.event.toggled[i] &= 1
     if TL_ND(m) + TL_NVG(m) > 0:
         lost -= kinetic_energy(m, s)
     else:

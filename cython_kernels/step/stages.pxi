@@ -86,7 +86,7 @@ cdef void moving_terms(const tl_model* m, const tl_state* s, int32_t stages, con
     for st in range(count):
         a = v + st * TL_N(m)
         for d in range(TL_NVG(m)):
-            r = &s.vg_now[d]
+            r = &s.gears.now[d]
             c = st * TL_NVG(m) + d
             more = r.i[st] - s.ratio[d]
             y[c] = (more * row_dot(m, m.vg[d].row_b, a) + r.share[st] * row_dot(m, m.vg[d].row_a, a)

@@ -129,7 +129,7 @@ cdef void add_response(const tl_model* m, const tl_state* s, int32_t stages, int
             w[i] += x * to_middle(0.0, P[i], P[n + i])
             w[n + i] += x * to_end(0.0, P[i], P[n + i])
     if other_span(m, s):
-        axpy(0.5 * s.h * f * s.bend * row_dot(m, row, s.along), s.along, w, 0, n)
+        axpy(0.5 * s.h * f * s.length.bend * row_dot(m, row, s.length.along), s.length.along, w, 0, n)
 
 
 cdef void lay_steep(const tl_model* m, tl_state* s, tl_steep* p) noexcept nogil:

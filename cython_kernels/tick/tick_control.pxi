@@ -166,7 +166,7 @@ cdef void _take_model(rig_t* r) noexcept nogil:
     for i in range(c.n_stored):
         c.work += r.out_new[c.stored[i]]
     # the inputs of the tick are written below; a new state keeps its own log of modes
-    r.mode_seen = r.state.log_n
+    r.mode_seen = r.state.log.n
     for i in range(min(c.n_gain, r.n_momentum)):
         r.momentum[i].gain = c.gain[i]
     r.momentum_last = _combine(r, r.momentum, r.n_momentum)

@@ -17,7 +17,7 @@ cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil:
     memcpy(r.sig, r.sig0, r.n_sig * sizeof(double))
     if r.model != NULL:
         tl_outputs(r.model, r.state, r.sig + r.out_slot)
-        r.mode_seen = r.state.log_n
+        r.mode_seen = r.state.log.n
     for i in range(r.n_driver):
         r.driver[i].hint = 0
     if r.manoeuvre != NULL:

@@ -6,14 +6,14 @@ cdef void _publish_modes(rig_t* r) noexcept nogil:
     cdef tl_state* s = r.state
     cdef int64_t at
     cdef int n = 0
-    if s.log_n - r.mode_seen > s.log_size:
-        r.mode_seen = s.log_n - s.log_size
-    while r.mode_seen < s.log_n and n < MODES_PER_TICK:
-        at = r.mode_seen % s.log_size
-        record.step = s.log_step[at]
-        record.t_s = s.log_t[at]
-        record.element = s.log_el[at]
-        record.mode = s.log_mode[at]
+    if s.log.n - r.mode_seen > s.log.size:
+        r.mode_seen = s.log.n - s.log.size
+    while r.mode_seen < s.log.n and n < MODES_PER_TICK:
+        at = r.mode_seen % s.log.size
+        record.step = s.log.step[at]
+        record.t_s = s.log.t[at]
+        record.element = s.log.element[at]
+        record.mode = s.log.mode[at]
         data_push(r.mode_ring, &record, sizeof(mode_t))
         r.mode_seen += 1
         n += 1
