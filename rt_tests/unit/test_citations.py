@@ -32,6 +32,7 @@ def test_works_and_sources_are_found_with_what_to_look_up(script: ModuleType, tm
         "# measured on 2026-11-22\n"
         "# Copyright (C) Heywood 1988\n"
         "x = 5 # (Strobl et al. 2023, doi 10.1007/s10010-023-00669-4)\n"
+        "class Table1D: # section 9 of this page, table2 of a builder\n"
     )  # fmt: skip
     assert [(c.line, c.looked_up) for c in script.citations(file)] == [
         (1, ("Otter, Dempsey, Schlegel 2000", "fig. 12")),
