@@ -17,6 +17,7 @@ from torqueloop.core.describe.ranges import FASTEST, RANGES, page, range_of_key
 from torqueloop.core.describe.units import DIMENSIONS
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.cli.check import check_file
+from torqueloop.hil.common.config_file import ConfigTable, validate
 from torqueloop.hil.control.messages import RequestError
 from torqueloop.hil.rig.describe.plan import load_plan
 from torqueloop.hil.rig.online.names import signals
@@ -169,6 +170,30 @@ def test_the_control_channel_holds_the_same_ranges() -> None:
     pressure.check(5e5)
     with pytest.raises(RequestError):
         pressure.check(-1e9)
+    # an input that no database and no [limits] bound
+    force = signals(plan)["input.road.F"]
+    force.check(1e5)
+    with pytest.raises(RequestError):
+        force.check(1e13)
+
+
+class Valve(ConfigTable):
+    """A table with a unit in its keys, and one whose entries have the unit of its name."""
+
+    p_bar: float = 1.0
+    over_ms: dict[str, float] = {}
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [({"p_bar": 2e4}, ("p_bar", "20000", "-1 .. 10000 bar")), ({"p_bar": -2.0}, ("p_bar", "-2")),
+     ({"over_ms": {"a": 1.0, "b": 2e9}}, ("over_ms", "b", "1e+09 ms"))],
+)  # fmt: skip
+def test_tables_are_held_in_the_unit_of_their_keys(table: dict[str, Any], words: tuple[str, ...]) -> None:
+    assert validate({"p_bar": 17.0, "over_ms": {"a": 5e8}}, Valve, "f.toml").p_bar == 17.0
+    with pytest.raises(ConfigError) as caught:
+        validate(table, Valve, "f.toml")
+    text_of(caught.value, "f.toml", *words)
 
 
 @pytest.mark.parametrize(("factor", "word"), [("0", "factor 0"), ("1e12", "out of range")])
