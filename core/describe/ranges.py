@@ -79,11 +79,21 @@ _TABLE: dict[str, tuple[float, float, float, str]] = {
     "volume_flow": _both(1e3, 0.0, "a pump of a gearbox moves 1e-3"),
     "viscosity": (0.0, 1e6, 1e-9, "oil at -30 degC has 10, air 2e-5"),
     "density": (0.0, 1e5, 1e-3, "hydrogen has 0.08, osmium 2.3e4"),
+    "volume": (0.0, 1e6, 1e-15, "from a grain of dust to a lake"),
+    "elasticity": (0.0, 1e-6, 0.0, "a gearbox gives 1e-12 m3/Pa to 1e-11; 100 l per bar are a tank"),
+    "leakage": (0.0, 1e-6, 0.0, "100 l/s at 1 bar are no leak"),
 }  # fmt: skip
 
+#: units of quantities that no dimension of a component has
+_UNITS = {"reaction_time": "s", "volume": "m3", "elasticity": "m3/Pa", "leakage": "m3/(s Pa)"}
 RANGES: dict[str, Range] = {
-    name: Range(*row, unit=SYMBOLS.get(name, "s" if name == "reaction_time" else "1")) for name, row in _TABLE.items()
+    name: Range(*row, unit=SYMBOLS.get(name, _UNITS.get(name, "1"))) for name, row in _TABLE.items()
 }
+#: unit as keys of rig, vehicle and hydraulics write it -> (quantity, factor to SI), beside those of units.py
+SPELLED: dict[str, tuple[str, float]] = {
+    "kgpm3": ("density", 1.0), "cm3": ("volume", 1e-6), "cm3pbar": ("elasticity", 1e-11),
+    "cm3psbar": ("leakage", 1e-11),
+}  # fmt: skip
 
 #: rad/s: a spring and an inertia that oscillate faster are no shaft (sound passes 50 um of steel in 1e-8 s), and a step
 #: of 1 ms loses the inertia beside (h/2)^2 c in 16 digits
@@ -94,20 +104,23 @@ APART = 1e13
 
 def range_of_key(key: str) -> tuple[Range, float] | None:
     """Range of a key by the unit that ends it ("ramp_s", "p_max_bar"), with the factor to SI; None: it has no unit."""
+    unit = _unit_of(key)
+    if unit is None:
+        return None
+    quantity, factor = (SPELLED | UNITS)[unit]
+    return RANGES[quantity], float(factor)
+
+
+def _unit_of(key: str) -> str | None:
+    """The longest unit that ends a key after an underscore."""
     parts = key.split("_")
-    for start in range(1, len(parts)):
-        if (unit := "_".join(parts[start:])) in UNITS:
-            dimension, factor = UNITS[unit]
-            return RANGES[dimension], float(factor)
-    return None
+    ends = ("_".join(parts[start:]) for start in range(1, len(parts)))
+    return next((unit for unit in ends if unit in UNITS or unit in SPELLED), None)
 
 
 def as_written(found: Range, factor: float, key: str) -> str:
     """The range in the unit of a key."""
-    if factor == 1.0:
-        return str(found)
-    unit = next("_".join(key.split("_")[k:]) for k in range(1, 9) if "_".join(key.split("_")[k:]) in UNITS)
-    return f"{found.low / factor:g} .. {found.high / factor:g} {unit}"
+    return str(found) if factor == 1.0 else f"{found.low / factor:g} .. {found.high / factor:g} {_unit_of(key)}"
 
 
 def page() -> str:

@@ -173,9 +173,9 @@ UNHURRIED = (
 )
 #: nobody has to answer: timeouts that no test reaches
 PATIENT = (
-    "bus.powertrain.rx_timeout_s.TCU_Pressure_1 = 1000.0",
-    "bus.powertrain.rx_timeout_s.TCU_Pressure_2 = 1000.0",
-    "vehicle.age_limit_s = 1000.0",
+    "bus.powertrain.rx_timeout_s.TCU_Pressure_1 = 60.0",
+    "bus.powertrain.rx_timeout_s.TCU_Pressure_2 = 60.0",
+    "vehicle.age_limit_s = 60.0",
 )
 
 

@@ -108,9 +108,9 @@ def alone(tmp_path):
     """Plan and parts of the desk rig, not armed yet, that waits for nobody."""
     path = rig_file(
         tmp_path,
-        "bus.powertrain.rx_timeout_s.TCU_Pressure_1 = 1000.0",
-        "bus.powertrain.rx_timeout_s.TCU_Pressure_2 = 1000.0",
-        "vehicle.age_limit_s = 1000.0",
+        "bus.powertrain.rx_timeout_s.TCU_Pressure_1 = 60.0",
+        "bus.powertrain.rx_timeout_s.TCU_Pressure_2 = 60.0",
+        "vehicle.age_limit_s = 60.0",
     )
     plan = load_plan(path)
     return plan, build(plan, 60.0)

@@ -78,7 +78,7 @@ def test_python_in_the_watchdogs_thread_never_runs_above_the_loop() -> None:
 
 
 def test_a_loop_that_comes_back_goes_to_the_safe_state_at_once_and_sends_nothing_more(tmp_path: Path) -> None:
-    plan = load_plan(rig_file(tmp_path, "safe_state.overrun_limit = 0", "vehicle.age_limit_s = 100.0"))
+    plan = load_plan(rig_file(tmp_path, "safe_state.overrun_limit = 0", "vehicle.age_limit_s = 60.0"))
     parts = build(plan, 60.0)
     rig = parts.rig
     rig.inject_busy(50, 1, 700 * MS)

@@ -17,8 +17,8 @@ HERE = Path(__file__).resolve().parent
 KINDS = ("malloc", "calloc", "realloc", "free", "aligned", "mmap", "munmap", "brk")
 #: nobody may be missed when nobody is there, and the engine is left idling
 ALONE = (
-    "bus.powertrain.rx_timeout_s.TCU_Pressure_1 = 10000.0",
-    "bus.powertrain.rx_timeout_s.TCU_Pressure_2 = 10000.0",
+    "bus.powertrain.rx_timeout_s.TCU_Pressure_1 = 60.0",
+    "bus.powertrain.rx_timeout_s.TCU_Pressure_2 = 60.0",
     "vehicle.age_limit_s = 60.0",
     "driver.pedal = [[0.0, 0.0], [1.5, 0.0], [1.7, 0.0]]",
 )

@@ -39,7 +39,8 @@ def test_every_dimension_has_a_range_and_the_page_shows_it() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "inside"),
     [("p_bar", 1e5, False), ("p_bar", 20.0, True), ("ramp_s", 2e6, False), ("J_kgm2", 1e-20, False), ("x", 1e300, None),
-     ("w_rpm", 6000.0, True)],
+     ("w_rpm", 6000.0, True), ("density_kgpm3", 850.0, True), ("density_kgpm3", 1e9, False),
+     ("fill_cm3", 30.0, True), ("fill_cm3", 1e13, False), ("leak_cm3psbar", -1.0, False)],
 )  # fmt: skip
 def test_a_key_says_its_quantity_by_its_unit(key: str, value: float, inside: bool | None) -> None:
     found = range_of_key(key)
