@@ -157,14 +157,12 @@ def _each(a: ModelArrays) -> list[str]:
             call = [f"    if stays_open(m, s, e, {i}):", f"        e.raw[{i}] = {force}", "    else:", f"    {call[0]}"]
         out += call if source != CONSTANT else [f"    if not m.fr[{i}].fixed:", *(f"    {line}" for line in call)]
     out.append("    pass")
-    loops = {"each_due": "s.lists.due[{}]", "each_slipping": "slips(m, s, {})"}
-    for name, asked in loops.items():
-        head = f"cdef inline void {name}(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta,"
-        out += ["", "", head, " " * head.index("const") + "tl_eval* e, int32_t* hint) noexcept nogil:"]
-        for i in range(nf):
-            if int(a.fr["src"][i]) not in NO_CAPACITY:
-                out += [f"    if {asked.format(i)}:", f"        {_capacity(a, i, _row(a, int(a.fr['row'][i])))}"]
-        out.append("    pass")
+    head = "cdef inline void each_due(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta,"
+    out += ["", "", head, " " * head.index("const") + "tl_eval* e, int32_t* hint) noexcept nogil:"]
+    for i in range(nf):
+        if int(a.fr["src"][i]) not in NO_CAPACITY:
+            out += [f"    if s.lists.due[{i}]:", f"        {_capacity(a, i, _row(a, int(a.fr['row'][i])))}"]
+    out.append("    pass")
     head = "cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:"
     out += ["", "", head]
     for i in range(nf):

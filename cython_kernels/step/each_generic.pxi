@@ -26,16 +26,6 @@ cdef inline void each_due(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, 
                  m.fr[i].src_idx, m.fr[i].both)
 
 
-cdef inline void each_slipping(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta, tl_eval* e,
-                               int32_t* hint) noexcept nogil:
-    """The same where the capacity follows the slip."""
-    cdef int32_t i
-    for i in range(m.nf):
-        if slips(m, s, i):
-            capacity(m, s, hot_dot(m, m.fr[i].row, x), p, theta, e, hint, i, m.fr[i].row, m.fr[i].src,
-                     m.fr[i].src_idx, m.fr[i].both)
-
-
 cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:
     cdef int32_t i
     for i in range(m.nf):

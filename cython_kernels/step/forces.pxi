@@ -86,19 +86,6 @@ cdef void eval_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* 
     each_capacity(m, s, e.w, e.p, theta, e, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
 
 
-cdef void eval_again(const tl_model* m, tl_state* s, tl_eval* e, const double* u, double theta,
-                     const double* xi) noexcept nogil:
-    """eval_forces at other speeds u and else as it was in e: of the capacities only those that follow a slip change."""
-    s.counters[TL_C_EVALS] += 1
-    s.stiff = 0
-    if TL_NBO(m) > 0:
-        gather(m, u, e.w)
-    else:
-        gather_ports(m, u, e.w)
-    eval_ports(m, s, e, theta, xi)
-    each_slipping(m, s, u, e.p, theta, e, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
-
-
 cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double theta, const double* xi) noexcept nogil:
     """Port forces at the row speeds e.w and at the fraction theta of the step."""
     cdef int32_t i, j = 0, k

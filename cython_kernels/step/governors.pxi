@@ -147,18 +147,14 @@ cdef double idle_end(const tl_model* m, const tl_state* s, int32_t i, double hi)
 
 cdef double find_idle(const tl_model* m, const tl_state* s, double end) noexcept nogil:
     """Fraction of the trial, up to `end`, at which a regime of an idle controller ends; NO_EVENT if none does."""
-    cdef int32_t i
+    cdef int32_t i, half
     cdef double w = 0.0, xi, first = NO_EVENT
     if not idle_regime_ends(m, s):
         return NO_EVENT
     for i in range(TL_NENG(m)):
-        if m.eng[i].tau_idle_max <= 0.0:
-            continue
-        xi = governed(m, s, i, 0.5, &w)
-        if idle_past(m, s, i, xi, w):
-            first = sooner(idle_end(m, s, i, 0.5), first, end)
-            continue
-        xi = governed(m, s, i, 1.0, &w)
-        if idle_past(m, s, i, xi, w):
-            first = sooner(idle_end(m, s, i, 1.0), first, end)
+        for half in range(1, 3 if m.eng[i].tau_idle_max > 0.0 else 1):
+            xi = governed(m, s, i, 0.5 * half, &w)
+            if idle_past(m, s, i, xi, w):
+                first = sooner(idle_end(m, s, i, 0.5 * half), first, end)
+                break
     return first

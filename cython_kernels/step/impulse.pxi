@@ -302,16 +302,12 @@ cdef void book_side(const tl_model* m, tl_state* s, int32_t candidate, double f,
 
 cdef void book_drivers(const tl_model* m, tl_state* s, const tl_pattern* p, double dt) noexcept nogil:
     """Work of the bilateral elements, from the torques that hold them."""
-    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
-    cdef double tau
+    cdef int32_t i, j, n = TL_N(m)
     for j in range(n):
-        s.us[j] = dot(p.S + j * n, s.am, 0, n) - s.g[j]
-    for i in range(nf):
+        s.rho[j] = dot(p.S + j * n, s.am, 0, n) - s.g[j]
+    for i in range(TL_NF(m)):
         if bilateral(m, i):
-            tau = 0.0
-            for j in range(n):
-                tau += p.Tn[j * nf + i] * s.us[j]
-            s.e_fr[i] -= dt * tau * slip_of(m, s, i, s.um)
+            s.e_fr[i] -= dt * share_of_missing(m, s, i, 0) * slip_of(m, s, i, s.um)
 
 
 cdef void come_to_rest(const tl_model* m, tl_state* s, const tl_box* box) noexcept nogil:

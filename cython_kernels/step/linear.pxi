@@ -201,3 +201,12 @@ cdef inline void held_instant(const tl_model* m, tl_state* s, const tl_pattern* 
     for j in range(n):
         miss = dot(m.M + j * n, a, 0, n) - f[j]
         axpy(miss, p.Tn + j * nf, tau, 0, nf)
+
+
+cdef inline double share_of_missing(const tl_model* m, const tl_state* s, int32_t i, int32_t st) noexcept nogil:
+    """Torque of the held element i in s.rho of a stage: row i of Tn times it."""
+    cdef int32_t j, n = TL_N(m)
+    cdef double acc = 0.0
+    for j in range(n):
+        acc += s.pat.Tn[j * TL_NF(m) + i] * s.rho[st * n + j]
+    return acc

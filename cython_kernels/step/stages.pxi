@@ -17,49 +17,23 @@ cdef inline int32_t staged(const tl_model* m) noexcept nogil:
 cdef void constraint_forces(const tl_model* m, tl_state* s, int32_t stages, const double* A,
                             const double* v) noexcept nogil:
     """Torques of the elements at rest and of the driven ones: Tn (A v - g), into tau of each stage."""
-    cdef int32_t i, j, st, n = TL_N(m), nf = TL_NF(m), count = stages if stages > 0 else 1, N
-    cdef double acc
-    cdef tl_eval* e
-    N = count * n
-    for i in range(N):
-        acc = -s.g[i]
-        for j in range(N):
-            acc += A[i * N + j] * v[j]
-        s.rho[i] = acc
+    cdef int32_t i, st, count = stages if stages > 0 else 1
+    missing_forces(s, count * TL_N(m), A, v, s.g)
     for st in range(count):
-        e = stage_eval(s, stages, st)
-        for i in range(nf):
+        for i in range(TL_NF(m)):
             if s.mode[i] == MODE_STUCK:
-                acc = 0.0
-                for j in range(n):
-                    acc += s.pat.Tn[j * nf + i] * s.rho[st * n + j]
-                e.tau[i] = acc
+                stage_eval(s, stages, st).tau[i] = share_of_missing(m, s, i, st)
 
 
 cdef void respond_to(const tl_model* m, tl_state* s, int32_t stages, const double* A, const double* P, const double* g,
                      const double* ad, double* v, double* tau) noexcept nogil:
     """Accelerations v (stages*n) after forces g and prescribed accelerations ad, and the torques tau (stages*nvg) of the gears."""
-    cdef int32_t i, j, d, st, n = TL_N(m), count = stages if stages > 0 else 1, N = count * n
-    cdef double acc
-    for i in range(N):
-        acc = g[i]
-        for j in range(N):
-            acc -= A[i * N + j] * ad[j]
-        s.rho[i] = acc
-    matvec(P, N, N, s.rho, v)
-    for i in range(N):
-        v[i] += ad[i]
-    for i in range(N):
-        acc = -g[i]
-        for j in range(N):
-            acc += A[i * N + j] * v[j]
-        s.rho[i] = acc
+    cdef int32_t d, st, count = stages if stages > 0 else 1, N = count * TL_N(m)
+    answer_driven(m, s, N, A, P, g, ad, v)
+    missing_forces(s, N, A, v, g)
     for st in range(count):
         for d in range(TL_NVG(m)):
-            acc = 0.0
-            for j in range(n):
-                acc += s.pat.Tn[j * TL_NF(m) + m.vg[d].fr] * s.rho[st * n + j]
-            tau[st * TL_NVG(m) + d] = acc
+            tau[st * TL_NVG(m) + d] = share_of_missing(m, s, m.vg[d].fr, st)
 
 
 cdef inline double speed_after(const tl_model* m, const tl_state* s, int32_t stages, int32_t st, int32_t k, const double* v,
@@ -153,20 +127,38 @@ cdef inline void linear_stages(const tl_model* m, tl_state* s, int32_t stages, c
         held_stages(m, s, stages, A, P, v)
 
 
+cdef inline void answer_driven(const tl_model* m, tl_state* s, int32_t N, const double* A, const double* P, const double* g,
+                               const double* ad, double* v) noexcept nogil:
+    """v (N) = P (g - A ad) + ad: accelerations that answer forces g where the held rows have the accelerations ad."""
+    cdef int32_t i, j
+    cdef double acc
+    for i in range(N):
+        acc = g[i]
+        for j in range(N):
+            acc -= A[i * N + j] * ad[j]
+        s.rho[i] = acc
+    matvec(P, N, N, s.rho, v)
+    for i in range(N):
+        v[i] += ad[i]
+
+
+cdef inline void missing_forces(tl_state* s, int32_t N, const double* A, const double* v, const double* g) noexcept nogil:
+    """s.rho (N) = A v - g: what the constraints must give for the accelerations v."""
+    cdef int32_t i, j
+    cdef double acc
+    for i in range(N):
+        acc = -g[i]
+        for j in range(N):
+            acc += A[i * N + j] * v[j]
+        s.rho[i] = acc
+
+
 cdef void held_stages(const tl_model* m, tl_state* s, int32_t stages, const double* A, const double* P,
                       double* v) noexcept nogil:
     """v from s.g with the elements at rest held and the driven flanges moved; then the constraint torques."""
-    cdef int32_t i, j, n = TL_N(m), N = n * stages if stages > 0 else n
-    cdef double acc
+    cdef int32_t N = TL_N(m) * (stages if stages > 0 else 1)
     if TL_ND(m) + TL_NVG(m) > 0:
-        for i in range(N):
-            acc = s.g[i]
-            for j in range(N):
-                acc -= A[i * N + j] * s.ad[j]
-            s.rho[i] = acc
-        matvec(P, N, N, s.rho, v)
-        for i in range(N):
-            v[i] += s.ad[i]
+        answer_driven(m, s, N, A, P, s.g, s.ad, v)
     else:
         matvec(P, N, N, s.g, v)
     constraint_forces(m, s, stages, A, v)

@@ -133,7 +133,7 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
             break
         govern2(m, s)
         s.n_eased = 0
-        eval_again(m, s, e, s.end.u, theta + s.part, s.xi1)
+        eval_forces(m, s, e, s.end.u, theta + s.part, s.xi1)
     govern2(m, s)
     finish2(m, h, s.now.u, s.now.z, s.now.a, s.end.a, s.end.z, s.end.hs1)
     if staged(m):
@@ -285,9 +285,9 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
         again = s.hist[0] == HISTORY_JUMPED and missed and mispredicted(m, s, s.end, s.end.u, s.taken, FORESEEN)
         if done == PASSES or (done >= passes and not again):
             break
-        eval_again(m, s, s.em, s.um, theta + 0.5 * s.part, s.xim)
+        eval_forces(m, s, s.em, s.um, theta + 0.5 * s.part, s.xim)
         stiff = s.stiff
-        eval_again(m, s, s.end, s.end.u, theta + s.part, s.xi1)
+        eval_forces(m, s, s.end, s.end.u, theta + s.part, s.xi1)
     if staged(m):
         loss_limits(m, s, 2)
     elif s.pat.ns > 0:
