@@ -418,6 +418,8 @@ DEFINITIONS: list[tuple[str, Meaning]] = [
     (r"can_(\w+_)??tx_(\w+)_(saturated|refused)", lambda g, m: 0),
     (r"can_(\w+_)??(tx_dropped|rx_ring_dropped|stolen_ids)", lambda g, m: 0),
     (r"can_(\w+_)??stolen", lambda g, m: ""),
+    # words about the network card of the machine
+    (r"can_(\w+_)??unheard", lambda g, m: TOLD),
     # the vehicle model in the rig's process
     (r"vehicle_(refused|stale_ticks|age_max_ms|echo_max_ticks|gap|lost|duplicate|out_of_order)", lambda g, m: 0),
     ("vehicle_mode", lambda g, m: "in process" if _alone(g) else "lockstep"),

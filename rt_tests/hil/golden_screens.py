@@ -142,8 +142,8 @@ def console_shift_rows(g: Golden) -> list[list[Any]]:
 
 
 def _shift_cells(g: Golden) -> list[list[Any]]:
-    return [[f"{s.old}→{s.new}", About(s.begin_s), About(s.end_s - s.begin_s), About(s.a_min), About(s.a_max)]
-            for s in g.shifts]  # fmt: skip
+    return [[f"{s.old}→{s.new}", About(s.begin_s), About(s.end_s - s.begin_s), About(s.a_min), About(s.a_max),
+             About(s.jerk)] for s in g.shifts]  # fmt: skip
 
 
 #: of monitors: a look, and a sample beside it [s]
