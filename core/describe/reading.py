@@ -42,6 +42,18 @@ _INTEGERS = (-(1 << 63), (1 << 63) - 1)
 _ONLY: ContextVar[Path | None] = ContextVar("the only folder that is read", default=None)
 
 
+#: folder of installed files -> what a file in it says of itself: `kind = "rig"`
+KIND_OF_FOLDER = {
+    "rigs": "rig", "tcu": "control unit", "vehicles": "vehicle", "hydraulics": "hydraulics", "interfaces": "interface",
+    "scenarios": "scenario", "manoeuvres": "scenario", "studies": "study", "trees": "tree", "sketches": "sketch",
+    "gearboxes": "gearbox", "powertrains": "driveline", "drives": "drive",
+}  # fmt: skip
+#: kinds of files that hold a driveline, or a part of one that others include
+DRIVELINES = ("driveline", "gearbox", "drive", "part")
+#: all that `kind` may be; the last is the list in configs/topologies.toml
+KINDS = (*dict.fromkeys(KIND_OF_FOLDER.values()), "part", "topologies")
+
+
 @contextmanager
 def reading_only(folder: Path) -> Iterator[None]:
     """Within this, a file outside the folder is an error: a recording must not depend on what is elsewhere now."""
@@ -100,8 +112,21 @@ def read_text(path: Path | str, limit: int, encoding: str = "utf-8") -> str:
         raise ConfigError(f"not {encoding.upper()} text: {what}", file=str(path)) from None
 
 
-def read_toml(path: Path | str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """A TOML file as nested dicts, its nesting, whole numbers and texts within what the rest is made for."""
+def read_toml(path: Path | str, parse_float: Callable[[str], Any] = float, *kinds: str) -> dict[str, Any]:
+    """A TOML file as nested dicts, its nesting, whole numbers and texts within what the rest is made for, without its
+    `kind`. kinds: those that the reader takes; ConfigError where the file says that it is another one."""
+    data = read_whole(path, parse_float)
+    said = data.pop("kind", None)
+    if said is None or (isinstance(said, str) and said in (kinds or KINDS)):
+        return data
+    if said in KINDS:
+        raise ConfigError(f"this file is a {said}", file=str(path), key="kind", value=said, allowed=", ".join(kinds))
+    raise ConfigError("{key} = {value} is no kind of file", file=str(path), key="kind", value=said,
+                      allowed=", ".join(KINDS))  # fmt: skip
+
+
+def read_whole(path: Path | str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+    """A TOML file with all its keys, `kind` among them."""
     text = read_text(path, TOML_BYTES)
     try:
         data = parse_toml(text, parse_float)

@@ -23,7 +23,7 @@ from torqueloop.core.describe.errors import (
 )
 from torqueloop.core.describe.find_file import named_file
 from torqueloop.core.describe.params import Param, params_of
-from torqueloop.core.describe.reading import Family, read_toml
+from torqueloop.core.describe.reading import DRIVELINES, Family, read_toml
 from torqueloop.core.describe.tables import table_from_config
 from torqueloop.core.describe.units import keys_of, scaled, to_si
 
@@ -89,7 +89,7 @@ def _gearbox_ends(late: list[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
 
 def parse(path: Path) -> dict[str, Any]:
     """The file as nested dicts, decimal numbers kept exact."""
-    return read_toml(path, Decimal)
+    return read_toml(path, Decimal, *DRIVELINES)
 
 
 def _read_into(

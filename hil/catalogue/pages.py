@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from torqueloop.core.describe.reading import KIND_OF_FOLDER
 from torqueloop.hil.catalogue.models import KINDS, FileKind, Table, meaning, names_file, tables
 
 HEAD = """# {title}
@@ -18,7 +19,8 @@ HEAD = """# {title}
 Made by `python -m torqueloop.hil.catalogue docs`; do not edit. Example: `{example}`. Schema for editors:
 [schemas/{name}.schema.json](schemas/{name}.schema.json) (`torqueloop schema {name}`).
 
-`torqueloop check FILE` validates it. Unknown keys are errors. A table or file may say in `source` where its
+The file says of which kind it is: `kind = "{kind}"`. `torqueloop check FILE` validates it; `--fix` adds the kind to an
+older file. Unknown keys are errors. A table or file may say in `source` where its
 values come from. A file may build on another one of its kind: `extends = "FILE or NAME"`, and `without =
 ["dotted.key", ...]` for what is to be gone; `--set KEY=VALUE` comes last. Files are named relative to the file
 they stand in, installed ones by bare name. **Bold**: required. NAME: any.
@@ -29,7 +31,8 @@ def page(kind: FileKind) -> str:
     """The page of one kind of file."""
     found = [*tables(kind.model), *(Table("ecu.NAME.options", model) for model in kind.options)]
     made = "".join(_section(table) for table in found)
-    return HEAD.format(title=kind.title, example=kind.example, name=kind.name) + made
+    says = KIND_OF_FOLDER[kind.model.FOLDER]
+    return HEAD.format(title=kind.title, example=kind.example, name=kind.name, kind=says) + made
 
 
 def pages() -> dict[str, str]:

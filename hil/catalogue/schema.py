@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from torqueloop.core.describe.reading import KIND_OF_FOLDER
 from torqueloop.hil.catalogue.models import KINDS, FileKind, comments, models_of
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -28,7 +29,8 @@ def schema(kind: FileKind) -> dict[str, Any]:
     for name, table in tables.items():
         _describe(table, by_title[name])
     _describe(made, kind.model)
-    made["properties"] = {**LAYERS, **made["properties"]}
+    says = {"const": KIND_OF_FOLDER[kind.model.FOLDER], "description": "Which kind of file this is."}
+    made["properties"] = {"kind": says, **LAYERS, **made["properties"]}
     _short_forms([made, tables], by_title)
     needed = {f"Whole{name}": found for name, table in tables.items() if (found := _needed(table))}
     whole = _needed(made)

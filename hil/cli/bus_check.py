@@ -127,7 +127,7 @@ def written(found: Judgement, path: Path, interface: InterfaceConfig, told: str,
         path.stem if locate(path.stem, "interfaces").resolve() == path.resolve() else os.path.relpath(path, out.parent)
     )
     lines = [f"# What {told} says of {path.name}, written by `torqueloop bus scan --check`, {date.today()}.",
-             f'extends = "{base}"']  # fmt: skip
+             'kind = "interface"', f'extends = "{base}"']  # fmt: skip
     for name, row in found.messages.items():
         if not row.frames:
             continue

@@ -18,7 +18,7 @@ from torqueloop.core.describe.errors import (
     closest,
     did_you_mean,
 )
-from torqueloop.core.describe.reading import DEPTH, read_toml
+from torqueloop.core.describe.reading import DEPTH, read_toml, read_whole
 from torqueloop.hil.can.known import doubts, tally
 from torqueloop.hil.can.load import FORMATS
 from torqueloop.hil.common.locate import file_beside
@@ -248,6 +248,13 @@ def _topologies(path: Path) -> str:
     return f"{len(found)}: {', '.join(found)}"
 
 
+#: what a file says of itself -> the kind by which it is read and shown
+DECLARED = {
+    "rig": "rig", "control unit": "TCU", "vehicle": "vehicle", "hydraulics": "hydraulic unit",
+    "interface": "maker's bus interface", "scenario": "scenario", "study": "study", "tree": "tree of bodies",
+    "sketch": "gearbox sketch", "gearbox": "gearbox", "driveline": "powertrain", "drive": "drive",
+    "part": "part of a powertrain", "topologies": "list of precompiled drivelines",
+}  # fmt: skip
 #: kind -> what reads it
 READERS: dict[str, Callable[[Path], str]] = {
     "gearbox": _gearbox,
@@ -272,6 +279,7 @@ DATABASES = tuple(f".{form}" for form in FORMATS)
 NEIGHBOURS = 500
 #: top-level keys that only one kind has, in the order they are looked for
 MARKS = {
+    "tree of bodies": {"tree"},
     "rig": {"rig"},
     "study": {"study"},
     "scenario": {"scenario"},
@@ -280,7 +288,6 @@ MARKS = {
     "hydraulic unit": {"solenoid", "circuit"},
     "maker's bus interface": {"receive", "send"},
     "gearbox sketch": {"sets"},
-    "tree of bodies": {"tree"},
     "gearbox": {"gearbox", "gears"},
     "powertrain": {"components", "connections", "connect", "include"},
     "list of precompiled drivelines": {"topologies"},
@@ -293,12 +300,15 @@ CHECKED = (
 
 
 def kind_of(path: Path, seen: tuple[Path, ...] = ()) -> str:
-    """Which kind of file this is, by its content, or that of the file it extends."""
+    """Which kind of file this is: it says so; of an older file by its content, or that of the file it extends."""
     if path.suffix.lower() in DATABASES:
         return "CAN database"
     if path.suffix.lower() != ".toml":
         raise ConfigError("not a configuration file", file=str(path), allowed=f".toml, {', '.join(DATABASES)}")
-    data = read_toml(path)
+    data = read_whole(path)
+    if "kind" in data:
+        read_toml(path)
+        return DECLARED[data["kind"]]
     found = None
     # files that go on for ever are a mistake that the reader of their kind names
     if (
@@ -396,6 +406,19 @@ def by_name(name: str) -> Path:
         raise ConfigError("no such file, and none of this name is installed", value=name,
                           hint=did_you_mean(name, known))  # fmt: skip
     return found[0]
+
+
+def say_kind(path: Path, kind: str) -> bool:
+    """Write `kind = ...` into an older file, before its first line that is no comment; False: it is there, or the file
+    is no TOML."""
+    if path.suffix.lower() != ".toml" or "kind" in read_whole(path):
+        return False
+    words = {shown: said for said, shown in DECLARED.items()}
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    first = next((k for k, line in enumerate(lines) if line.strip() and not line.startswith("#")), len(lines))
+    lines.insert(first, f'kind = "{words[kind]}"\n')
+    path.write_text("".join(lines), encoding="utf-8")
+    return True
 
 
 def check_file(path: Path | str) -> Checked:

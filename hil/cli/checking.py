@@ -22,9 +22,10 @@ def check_files(
         bool,
         typer.Option("--physics", help="Also hold the numbers against physics, their ranges and what is published."),
     ] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Write the kind into older files that do not say it.")] = False,
 ) -> None:
     """Validate files of any kind: what is wrong is said with file, table, key, value and what is allowed."""
-    from torqueloop.hil.cli.check import check_file
+    from torqueloop.hil.cli.check import check_file, say_kind
 
     bad = 0
     for file in files:
@@ -35,6 +36,8 @@ def check_files(
             bad += 1
             line = Text.assemble(("wrong", "bold red"), f" {file}: {checked.error}")
         out_console.print(line, soft_wrap=True, highlight=False)
+        if fix and checked.ok and say_kind(checked.path, checked.kind):
+            out_console.print(f"      {checked.path} says now of which kind it is", soft_wrap=True, highlight=False)
         if physics and checked.ok and checked.path.suffix == ".toml":
             print_physics(checked.path)
     raise typer.Exit(WRONG_INPUT if bad else OK)

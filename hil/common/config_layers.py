@@ -21,7 +21,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 
 from torqueloop.core.describe.errors import ConfigError, did_you_mean
-from torqueloop.core.describe.reading import Family, check_content, parse_toml, read_toml
+from torqueloop.core.describe.reading import KIND_OF_FOLDER, Family, check_content, parse_toml, read_toml
 from torqueloop.hil.common.config_file import InFile, Model, validate
 from torqueloop.hil.common.locate import find
 
@@ -139,7 +139,8 @@ def overrides_files(path: str | Path, model: type[BaseModel], overrides: Mapping
 
 def _read(path: Path, model: type[BaseModel], chain: list[Path], family: Family) -> Layers:
     real = family.enter(path, chain)
-    data = read_toml(path)
+    folder = getattr(model, "FOLDER", "")
+    data = read_toml(path, float, *([KIND_OF_FOLDER[folder]] if folder in KIND_OF_FOLDER else []))
     base, gone = data.pop("extends", None), data.pop("without", [])
     layers = Layers(data, [path], {})
     _mark(layers.origins, (), data, str(path))
@@ -156,7 +157,7 @@ def _read(path: Path, model: type[BaseModel], chain: list[Path], family: Family)
             "{key} = {value} is not allowed", file=str(path), key="without", value=gone, allowed="a list of dotted keys"
         )
     try:
-        lower = _read(find(path, base, getattr(model, "FOLDER", "")), model, [*chain, real], family)
+        lower = _read(find(path, base, folder), model, [*chain, real], family)
     except ConfigError as error:
         raise error.located(file=str(path), key="extends") from None
     _rebase(lower.data, model, lower.files[0].resolve().parent, real.parent)

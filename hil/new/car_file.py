@@ -28,6 +28,7 @@ def car_text(name: str, gearbox: str, drive: str, road: bool) -> str:
     return f"""\
 # A car with the gearbox {gearbox}. Written by `torqueloop new car`; everything may be changed.
 
+kind = "driveline"
 name = "{name}"
 # a file, or the bare name of an installed gearbox (torqueloop list)
 gearbox = "{gearbox}"

@@ -263,6 +263,7 @@ def rig_from_database(name: str, powertrain: str, vehicle: str, database: str, m
         f"{len(made.inputs) + len(made.currents)} received. Lines with '{MARK}'",
         "# are to be looked at; `torqueloop check` says what is wrong, `torqueloop bus scan` what is on the bus.",
         "# docs/connect_your_ecu.md", "",
+        'kind = "rig"',
         "[rig]", f'name = "{name}"', "duration_s = 60.0", "", "[plant]", f'powertrain = "{powertrain}"', "",
     ]  # fmt: skip
     if solenoids:

@@ -109,7 +109,7 @@ def largest_torques(sketch: Sketch) -> dict[str, Fraction]:
 def gearbox_text(sketch: Sketch, header: str = "") -> str:
     """The gearbox file."""
     largest = largest_torques(sketch)
-    parts = [header or _header(sketch), f'name = "{sketch.name}"\n', _connections(sketch)]
+    parts = [header or _header(sketch), f'kind = "gearbox"\nname = "{sketch.name}"\n', _connections(sketch)]
     low, high = sketch.line_min_bar, sketch.line_max_bar
     parts.append(f'[gearbox]\ninput = "in"\noutput = "out"\nline_min_bar = {low:g}\nline_max_bar = {high:g}\n')
     parts.append(_shaft_tables(sketch))

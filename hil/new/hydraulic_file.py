@@ -62,7 +62,7 @@ def hydraulic_text(name: str, gearbox: str, found: Sequence[Piston]) -> str:
         "#          open without current",
         "# assumed: feed openings fill a piston at 3 bar in about 0.1 s; range 0.05..0.2 s",
         "# assumed: valves of 40 Hz, damping 0.9, leaks, elasticities: of ordinary size; range 20..100 Hz",
-        "", f'name = "{name}"', "",
+        "", 'kind = "hydraulics"', f'name = "{name}"', "",
         "[oil]", "density_kgpm3 = 850.0", "laminar_bar = 0.02",
         "flow_over_degC = [[-20.0, 0.35], [20.0, 0.75], [80.0, 1.0], [120.0, 1.05]]", "",
         "[pump]", "displacement_cm3 = 20.0", "volumetric = 0.9", "mechanical = 0.85", "",

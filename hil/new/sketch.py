@@ -27,6 +27,7 @@ HOUSING = "housing"
 SKETCH_TO_BEGIN_WITH = """\
 # A gearbox in a few lines; then: torqueloop new gearbox NAME.sketch.toml
 # As it stands: a Simpson gear train, three forward gears from two equal planetary sets.
+kind = "sketch"
 name = "NAME"
 title = "NAME: what it is"
 # largest turbine torque [Nm]: sizes the packs

@@ -242,6 +242,7 @@ def scenario_text(drive: Drive, result: SequenceResult, rig: str) -> str:
         "# The shortest sequence found that fails:",
         *(f"#   {name}: {text}" for name, text in result.failed.items()),
         "",
+        'kind = "scenario"',
         "[scenario]",
         f'name = "random_{result.number}"',
         f'rig = "{rig}"',

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.reading import read_toml
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.common.config_file import validate
 from torqueloop.hil.ecu.adaptation import Learnt, Observed, learn
@@ -26,7 +26,7 @@ EIGHT = load_tcu_config(CONFIGS / "tcu/soft_zf_8hp45.toml")
 
 
 def eight() -> dict[str, Any]:
-    return {**tomllib.loads((CONFIGS / "tcu/soft_zf_8hp45.toml").read_text()), "folder": str(CONFIGS / "tcu")}
+    return {**read_toml(CONFIGS / "tcu/soft_zf_8hp45.toml"), "folder": str(CONFIGS / "tcu")}
 
 
 def at(gear: str, kmh: float, pedal: float = 0.3, lever: str = "D", tip: int = 0) -> Measured:

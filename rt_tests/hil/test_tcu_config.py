@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.reading import read_toml
 from torqueloop.hil.common.config_file import validate
 from torqueloop.hil.ecu.config import TcuConfig, load_tcu_config
 from torqueloop.hil.ecu.gears import required_shifts
@@ -19,7 +19,7 @@ CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 
 
 def toml(name: str) -> dict[str, Any]:
-    return tomllib.loads((CONFIGS / name).read_text())
+    return read_toml(CONFIGS / name)
 
 
 def test_shipped_files_are_valid_and_complete() -> None:
