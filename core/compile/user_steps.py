@@ -95,10 +95,13 @@ def build(model: CompiledModel, name: str, optimise: str = "-O3") -> Path:
         raise CompileError(f"{error.name} is missing: pip install 'torqueloop[compile]'") from None
     target = folder() / f"{word}{sysconfig.get_config_var('EXT_SUFFIX')}"
     with tempfile.TemporaryDirectory() as place:
-        (Path(place) / f"{word}.pyx").write_text(source, encoding="utf-8")
+        # the folder above the source is searched for what it includes: it must not be one that others write to
+        written = Path(place) / "source" / f"{word}.pyx"
+        written.parent.mkdir()
+        written.write_text(source, encoding="utf-8")
         extension = Extension(
             f"{PACKAGE}.{word}",
-            [str(Path(place) / f"{word}.pyx")],
+            [str(written)],
             include_dirs=[numpy.get_include()],
             # warnings of generated C are nobody's business
             extra_compile_args=[*CFLAGS, *STEP_CFLAGS, optimise, "-w"],

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ast
 import csv
+import tempfile
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import torqueloop as tl
+from torqueloop.core.compile import user_steps
 from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.compile.specialise import specialised_source
 from torqueloop.core.components import Inertia
 from torqueloop.core.describe.driveline import Driveline
-from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.errors import CompileError, ConfigError
 from torqueloop.core.describe.naming import FORMULA, cell, csv_row, identifier
 from torqueloop.core.describe.reading import NESTING, parse_toml
 from torqueloop.hil.link.endpoints import PeerError, check_endpoint
@@ -33,6 +36,31 @@ def test_a_file_name_in_generated_source_stays_in_its_docstring(name: str) -> No
     assert isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
     assert not any(text.startswith(("import os", "os.")) for text in source.splitlines())
     assert identifier(name).isidentifier()
+
+
+def test_what_others_leave_beside_scratch_files_is_not_compiled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The source includes ../step_imports.pxi: above it is a folder of its own, not that of all temporary files."""
+    build = pytest.importorskip("Cython.Build", reason="Cython is not installed: pip install cython")
+    (tmp_path / "step_imports.pxi").write_text("poison")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("torqueloop.core.compile.user_steps.folder", lambda: tmp_path / "cache")
+    seen: list[Path] = []
+
+    def cythonize(extensions: list[Any], **_: object) -> None:
+        source = Path(extensions[0].sources[0])
+        assert "../step_imports.pxi" in source.read_text()
+        seen.append(source)
+        assert not (source.parent.parent / "step_imports.pxi").exists()
+        raise RuntimeError("seen")
+
+    monkeypatch.setattr(build, "cythonize", cythonize)
+    line = Driveline("one")
+    line.add("a", Inertia(J=1.0))
+    with pytest.raises(CompileError, match="seen"):
+        user_steps.build(compile_driveline(line), "one")
+    assert seen
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+cmd", "-x", "@sum", "a,b", "a\x07"])
