@@ -6,6 +6,7 @@ All code of all pages: `python scripts/manual.py code`; here: TOML, and one page
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,20 @@ def test_a_page_that_the_navigation_does_not_name_is_in_it_all_the_same(tmp_path
     config = {"docs_dir": str(tmp_path), "nav": [{"Start": ["index.md", {"A": "howto/a.md"}]}]}
     assert manual_hooks.on_config(config)["nav"][1:] == [{"More": ["new.md"]}]
     assert manual_hooks.on_config(config) == config, "nothing is left over"
+
+
+def test_the_manual_has_four_parts_that_the_first_page_lists_as_they_are() -> None:
+    yaml = pytest.importorskip("yaml", reason="pyyaml is not installed: pip install pyyaml")
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    nav = {name: pages for part in yaml.safe_load(text)["nav"] for name, pages in part.items()}
+    assert list(nav) == ["Start", "Guide", "Reference", "Theory and development"]
+    first = " ".join((manual.DOCS / "index.md").read_text(encoding="utf-8").partition("## All pages")[2].split())
+    parts = re.findall(r"\*\*([^*]+)\*\* \([^)]*\): (.*?)\.(?= \*\*|$)", first)
+    listed = {name: re.findall(r"\[([^]]+)\]\(([^)]+)\)", links) for name, links in parts}
+    named = {
+        name: [item for page in pages if isinstance(page, dict) for item in page.items()] for name, pages in nav.items()
+    }
+    assert listed == named
 
 
 def test_toml_of_every_page_can_be_read() -> None:
