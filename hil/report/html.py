@@ -215,7 +215,7 @@ def draw(report: Report, drawn: Figures) -> dict[str, Any]:
     found["first_fault"] = first_fault.shown(report, drawn)
     if made is None:
         return found
-    found["strip"] = drawn.add(plots.gear_strip(report.strip, report.shifts, _marks(report)))
+    found["strip"] = drawn.add(plots.gear_strip(report.strip, report.shifts, marks_of(report)))
     for name in ("drive", "torques", "pressures", "link"):
         found[name] = drawn.add(getattr(made, name)())
     shift = interesting(report.shifts)
@@ -228,7 +228,7 @@ def draw(report: Report, drawn: Figures) -> dict[str, Any]:
     return found
 
 
-def _marks(report: Report) -> list[Mark]:
+def marks_of(report: Report) -> list[Mark]:
     """What was out of order, at its time."""
     stats, tick_s = report.stats, report.run.info.tick_s
     marks = [Mark(v.first_s, v.name) for v in report.monitors if v.state == FAILED and v.first_s is not None]

@@ -189,10 +189,11 @@ def test_in_a_browser(tmp_path: Path) -> None:
         tab.mouse.down()
         tab.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 30, steps=5)
         tab.mouse.up()
-        wide = np.diff(tab.evaluate("torqueloop.run.range"))[0]
+        wide, middle = (f(tab.evaluate("torqueloop.run.range")) for f in (lambda r: r[1] - r[0], np.mean))
         assert wide == pytest.approx(0.5 * (high - low), rel=0.02)
         tab.keyboard.press("-")
         assert np.diff(tab.evaluate("torqueloop.run.range"))[0] == pytest.approx(2 * wide)
+        assert np.mean(tab.evaluate("torqueloop.run.range")) == pytest.approx(middle)
         plot.dblclick()
         assert tab.evaluate("torqueloop.run.range") == pytest.approx(tab.evaluate("torqueloop.run.full"))
         # any signal by its name

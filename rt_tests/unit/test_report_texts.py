@@ -15,10 +15,11 @@ from torqueloop.hil.record.recording import ChunkWriter
 from torqueloop.hil.record.run_data import read_signals, signal_header
 from torqueloop.hil.report.console_parts import BLOCKS, sparkline
 from torqueloop.hil.report.first_fault import fault_rows, shown
+from torqueloop.hil.report.html import marks_of
 from torqueloop.hil.report.pages import At
 from torqueloop.hil.report.report import analyse
 from torqueloop.hil.results.files import read_run_info, write_run_info
-from torqueloop.hil.results.run import FaultStats, FaultWindow, FirstFaultStats
+from torqueloop.hil.results.run import FaultStats, FaultWindow, FirstFaultStats, SafeState
 from torqueloop.hil.rig.describe.plan import load_plan
 from torqueloop.hil.views.figure import Figures
 
@@ -55,6 +56,17 @@ def test_the_row_of_a_fault_says_how_often_it_acted_and_how_many_windows_are_not
     target = target.text
     assert (target, kind, value, when) == ("HIL_Speeds", "drop", "", "again and again")
     assert acted == "77 frames; begun in tick 100, 200, 300, 400, 500, 600, 700, 800 and 3 more"
+
+
+def test_faults_and_the_safe_state_are_marked_at_their_time(faulted: Path) -> None:
+    report = analyse(faulted)
+    tick_s = report.run.info.tick_s
+    begun = [w.step for w in report.stats.faults[0].windows]
+    assert [(m.text, m.x) for m in marks_of(report)] == [
+        ("fault HIL_Speeds", pytest.approx(tick_s * step)) for step in begun
+    ]
+    report.stats = replace(report.stats, safe_state=SafeState(True, "too fast", "limit", 1230))
+    assert ("safe state", pytest.approx(1230 * tick_s)) in [(m.text, m.x) for m in marks_of(report)]
 
 
 def test_the_first_fault_tells_its_first_and_last_tick_and_that_of_the_latching(faulted: Path) -> None:
