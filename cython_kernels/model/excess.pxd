@@ -1,4 +1,5 @@
-"""Excess of the motion of the method over the true one in the modes that decay within a step; see step/fast_modes.pxi. Real-time: yes."""
+"""Excess of the motion of the method over the true one in the modes that decay within a step; see step/fast_modes.pxi and (50),
+(51) of docs/theory.md. Real-time: yes."""
 
 from libc.stdint cimport int32_t
 from libc.string cimport memset

@@ -10,9 +10,9 @@
 #   -mu e (1, R)         two points, of which a smooth motion has the same at both        R = (1 + z/2)/(1 - z/2)
 #   -mu e (1, R_m, R)    three, of which a smooth motion has a straight line              R = (1 + z/2 + z^2/12)/(1 - z/2 + z^2/12)
 #
-# with R_m = (1 + R)/2 + z (1 - R)/8. So e is known. If x of it is excess from the steps before, the excess at the end is
+# with R_m = (1 + R)/2 + z (1 - R)/8. So e is known. If x0 of it is excess from the steps before, the excess at the end is
 #
-#   R e - e^z (e - x)
+#   x1 = R e - e^z (e - x0)
 #
 # which is exact for forces that are constant or (three points) linear in the step, whatever z; for smooth forces it is wrong by the
 # order of the step in the mode alone, which is M-orthogonal to the rest.
