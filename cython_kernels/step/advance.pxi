@@ -39,7 +39,7 @@ cdef void lower_order(const tl_model* m, tl_state* s) noexcept nogil:
     whole_length(m, s)
 
 
-cdef struct tl_course:
+cdef struct tl_progress:
     # of a step in which something happens, or may; fractions of h
     double done            # how far it has come
     double end             # where the present part ends: at the next breakpoint, where joints have turned as far as a trial
@@ -52,15 +52,15 @@ cdef struct tl_course:
 
 
 cdef double next_break(const tl_model* m, const tl_state* s, double done, double last) noexcept nogil:
-    """Where in the step a pressure next switches, or the argument of a ratio over an input passes a knee; `last` if nowhere before
+    """Where in the step a pressure next switches, or the argument of a ratio over an input passes a breakpoint; `last` if nowhere before
     it."""
-    cdef double x = next_knee(m, s, done, last) if moving(m) else last
+    cdef double x = next_ratio_break(m, s, done, last) if moving(m) else last
     if TL_NACT(m) > 0 and s.next_switch < x - BREAKS_APART:
         x = s.next_switch
     return x
 
 
-cdef inline void next_part(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+cdef inline void next_part(const tl_model* m, tl_state* s, tl_progress* k) noexcept nogil:
     """Where the part that begins now ends."""
     cdef double left, reach, parts
     k.end = next_break(m, s, k.done, k.last)
@@ -77,7 +77,7 @@ cdef inline void next_part(const tl_model* m, tl_state* s, tl_course* k) noexcep
         s.counters[TL_C_PARTS] += 1
 
 
-cdef void pass_break(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+cdef void pass_break(const tl_model* m, tl_state* s, tl_progress* k) noexcept nogil:
     """Goes on behind a breakpoint: accelerations may have jumped."""
     k.done = k.end
     s.part = 1.0
@@ -98,7 +98,7 @@ cdef void pass_break(const tl_model* m, tl_state* s, tl_course* k) noexcept nogi
         heat_rates(m, s, k.done, 0.0)
 
 
-cdef void end_part(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+cdef void end_part(const tl_model* m, tl_state* s, tl_progress* k) noexcept nogil:
     """From the end of a part, which is not that of the step, to the next part."""
     if k.end >= next_break(m, s, k.done, k.last) - BREAKS_APART:
         pass_break(m, s, k)
@@ -109,7 +109,7 @@ cdef void end_part(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
     next_part(m, s, k)
 
 
-cdef inline int32_t halve(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+cdef inline int32_t halve(const tl_model* m, tl_state* s, tl_progress* k) noexcept nogil:
     """1 when the trial is made again with half the length: a joint turns too far in it."""
     if TL_NJO(m) == 0 or k.parts >= JOINT_PARTS:
         return 0
@@ -121,7 +121,7 @@ cdef inline int32_t halve(const tl_model* m, tl_state* s, tl_course* k) noexcept
     return 1
 
 
-cdef int32_t joints_refuse(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+cdef int32_t joints_refuse(const tl_model* m, tl_state* s, tl_progress* k) noexcept nogil:
     """1 when the trial is made again: a joint turns too far in it, its law was not solved, or, with three points, joint shafts
     give energy: in half the length as long as that helps, then with two points."""
     cdef double given = 0.0
@@ -141,7 +141,7 @@ cdef int32_t joints_refuse(const tl_model* m, tl_state* s, tl_course* k) noexcep
     return halve(m, s, k)
 
 
-cdef inline int32_t pass_part(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+cdef inline int32_t pass_part(const tl_model* m, tl_state* s, tl_progress* k) noexcept nogil:
     """From the end of a part without an event to the next one; 1: the step is done."""
     cdef double length = k.end - k.done
     if k.end == k.last:
@@ -152,13 +152,13 @@ cdef inline int32_t pass_part(const tl_model* m, tl_state* s, tl_course* k) noex
     return 0
 
 
-cdef inline void begin_course(const tl_model* m, tl_state* s, tl_course* k, double dt) noexcept nogil:
+cdef inline void begin_progress(const tl_model* m, tl_state* s, tl_progress* k, double dt) noexcept nogil:
     k.done = 0.0
     k.last = 1.0 if dt == m.h else dt / m.h
     k.splits = 0
     k.parts = 0
     k.given = 0.0
-    # no ratio is asked for beyond its knees, and the energy of joint shafts closes over whole trials
+    # no ratio is asked for beyond its breakpoints, and the energy of joint shafts closes over whole trials
     k.own_length = moving(m) or TL_NJO(m) > 0
     if TL_NVG(m) > 0 and not moving(m):
         next_ratios(m, s)
@@ -167,7 +167,7 @@ cdef inline void begin_course(const tl_model* m, tl_state* s, tl_course* k, doub
         history_of_part(m, s, s.now.hs1, s.hs2, k.end)
 
 
-cdef inline void make_trial(const tl_model* m, tl_state* s, const tl_course* k) noexcept nogil:
+cdef inline void make_trial(const tl_model* m, tl_state* s, const tl_progress* k) noexcept nogil:
     """The next trial, over the rest of the part or a whole step."""
     s.theta = k.done
     if (m.stiff_cut or k.own_length) and k.end - k.done < 1.0:
@@ -186,31 +186,13 @@ cdef inline int32_t is_finite(const tl_model* m, const double* u) noexcept nogil
     return not chk - chk != 0.0
 
 
-cdef inline double first_event(const tl_model* m, tl_state* s, double left) noexcept nogil:
-    """Fraction of the trial, up to `left`, at which the first event of any kind lies, or NO_EVENT."""
-    cdef double x = find_event(m, s, left), y
-    if TL_NCON(m) + TL_NST(m) > 0:
-        y = find_contact(m, s, left)
-        x = y if y < x else x
-    if TL_NLS(m) > 0:
-        y = find_branch(m, s, left)
-        x = y if y < x else x
-    if TL_NENG(m) > 0:
-        y = find_idle(m, s, left)
-        x = y if y < x else x
-    if moving(m):
-        y = find_ratio(m, s, left)
-        x = y if y < x else x
-    return x
-
-
 cdef inline int32_t needs_length(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """1 when a trial cut at its event x would make energy: it is made again with that length."""
     return TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or TL_NJO(m) > 0 or cut_makes_energy(m, s, x) or (
         TL_NST(m) > 0 and beside_polynomial(m, s, x)))
 
 
-cdef inline double take_until(const tl_model* m, tl_state* s, tl_course* k, double x, double left) noexcept nogil:
+cdef inline double take_until(const tl_model* m, tl_state* s, tl_progress* k, double x, double left) noexcept nogil:
     """Makes the state at the event x of the trial the present one, or where there is none that at `left`, its end. The fraction of
     the trial that was taken, REFUSED when it would have given energy."""
     if happens(x) and needs_length(m, s, x):
@@ -221,7 +203,7 @@ cdef inline double take_until(const tl_model* m, tl_state* s, tl_course* k, doub
     return REFUSED if accept(m, s, k.done, left, happens(x)) else left
 
 
-cdef void end_in_one(const tl_model* m, tl_state* s, const tl_course* k) noexcept nogil:
+cdef void end_in_one(const tl_model* m, tl_state* s, const tl_progress* k) noexcept nogil:
     """The rest of the step in one piece. With joint shafts nothing moves until its end: what a step of one piece would make of
     their twist is not bounded, and a driveline that stands still neither gains nor loses energy."""
     if TL_NJO(m) == 0:
@@ -237,7 +219,7 @@ cdef void end_in_one(const tl_model* m, tl_state* s, const tl_course* k) noexcep
     meet_instant(m, s, s.theta, 1)
 
 
-cdef inline int32_t give_up(const tl_model* m, tl_state* s, tl_course* k) noexcept nogil:
+cdef inline int32_t give_up(const tl_model* m, tl_state* s, tl_progress* k) noexcept nogil:
     """After a trial that was refused: half the length beside joints, two points instead of three, or, and then 1, the rest of
     the step in one piece."""
     s.counters[TL_C_REFUSED] += 1
@@ -252,26 +234,7 @@ cdef inline int32_t give_up(const tl_model* m, tl_state* s, tl_course* k) noexce
     return 1
 
 
-cdef inline void switch_over(const tl_model* m, tl_state* s, double x, double theta) noexcept nogil:
-    """What the event at x of the trial changes but for modes: normal forces, regimes, ends, branches, pieces, capacities. (The
-    interpolated capacities served the books; what follows needs those of this slip and this normal force.)"""
-    cdef int32_t i
-    toggle_pressed(m, s)
-    s.theta = theta
-    if TL_NCON(m) > 0:
-        switch_contacts(m, s, x)
-    if TL_NST(m) > 0:
-        reach_ends(m, s, x)
-    if TL_NLS(m) > 0:
-        switch_branches(m, s, x)
-    if moving(m):
-        new_pieces(m, s, theta)
-    for i in range(TL_NJO(m)):
-        joint_now(m, s, i, theta)            # by the law: two points have what makes their means right
-    each_capacity(m, s, s.now.w, s.now.p, theta, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
-
-
-cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_course* k, double x, double y) noexcept nogil:
+cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_progress* k, double x, double y) noexcept nogil:
     """The event at x of the trial, of which y was taken, and what follows from it; 1: the step is done."""
     s.counters[TL_C_EVENTS] += 1
     k.splits += 1
@@ -297,7 +260,7 @@ cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_course* k, dou
     return 0
 
 
-cdef inline void end_course(const tl_model* m, tl_state* s, const tl_course* k, double dt) noexcept nogil:
+cdef inline void end_progress(const tl_model* m, tl_state* s, const tl_progress* k, double dt) noexcept nogil:
     """What is left to do at the end of the step."""
     if s.part != 1.0 and (not m.stiff_cut or TL_NJO(m) > 0) and s.hist[0]:
         if s.part > SHORT:
@@ -334,8 +297,8 @@ cdef inline void end_course(const tl_model* m, tl_state* s, const tl_course* k, 
 cdef int busy_step(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     """The step in which something happens, or may. 0, or 1 when the state is not finite any more."""
     cdef double x, y, left
-    cdef tl_course k
-    begin_course(m, s, &k, dt)
+    cdef tl_progress k
+    begin_progress(m, s, &k, dt)
     while True:
         make_trial(m, s, &k)
         if TL_NJO(m) > 0 and joints_refuse(m, s, &k):
@@ -361,7 +324,7 @@ cdef int busy_step(const tl_model* m, tl_state* s, double dt) noexcept nogil:
                 break
         elif meet_event(m, s, &k, x, y) if happens(x) else pass_part(m, s, &k):
             break
-    end_course(m, s, &k, dt)
+    end_progress(m, s, &k, dt)
     return 0
 
 

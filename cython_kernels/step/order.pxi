@@ -50,6 +50,7 @@ include "instant.pxi"
 include "inputs.pxi"
 
 # --- step: the order of all this
+include "guards.pxi"
 include "impulse.pxi"
 include "shortened.pxi"
 include "quiet.pxi"

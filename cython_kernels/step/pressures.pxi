@@ -9,7 +9,7 @@
 #
 # and p = c without a lag. A switch is where the command passes 0, the supply pressure, the pressure itself (tau_rise and
 # tau_fall change places), or, with a piston that fills, the pressure of the return spring, and where that piston is full.
-# Switches are known beforehand, like the knees of ratios over an input, and divide the step (next_break). The piston fills
+# Switches are known beforehand, like the breakpoints of ratios over an input, and divide the step (next_break). The piston fills
 # in t_fill while c > p_return, its pressure follows p_return meanwhile; it empties in t_empty.
 #
 # Equations: (67), (68).

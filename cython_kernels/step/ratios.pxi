@@ -9,15 +9,13 @@
 # changes with the acceleration where the ratio follows the speed. Both terms are linear, so they are found from the
 # responses of the pattern, a system of two unknowns per gear and stage: one pattern serves all points.
 #
-# A ratio by a curve is followed on its piece; the knees of curves over an input are known before the step and divide it
-# (next_knee), those over the speed are events (find_ratio). Order 2 (driven.pxi) takes the chord over the step instead.
+# A ratio by a curve is followed on its piece; the breakpoints of curves over an input are known before the step and divide it
+# (next_ratio_break), those over the speed are events (find_ratio). Order 2 (driven.pxi) takes the chord over the step instead.
 #
 # Equations: (58).
 
-#: of the argument of a curve, or of 1: nearer to a knee counts as on it
-cdef double ON_KNEE = 1e-9
-#: of the step: two knees so near to each other, or to its ends, are one
-cdef double KNEES_APART = 1e-9
+#: of the argument of a curve, or of 1: nearer to a breakpoint counts as on it
+cdef double ON_BREAKPOINT = 1e-9
 #: of a ratio, and of a speed or 1 rad/s or m/s (driven.pxi): beyond it a prescribed motion has jumped
 cdef double JUMP = 1e-9
 
@@ -43,12 +41,12 @@ cdef double ratio_argument(const tl_model* m, const tl_state* s, int32_t d, doub
     return input_at(m, s, m.vg[d].input, theta)
 
 
-cdef inline double near_knee(double x) noexcept nogil:
-    return ON_KNEE * (1.0 + fabs(x))
+cdef inline double near_breakpoint(double x) noexcept nogil:
+    return ON_BREAKPOINT * (1.0 + fabs(x))
 
 
 cdef void choose_piece(const tl_model* m, tl_state* s, int32_t d, double theta) noexcept nogil:
-    """The piece of the curve of gear d that holds from now on; on a knee the one it goes to."""
+    """The piece of the curve of gear d that holds from now on; on a breakpoint the one it goes to."""
     cdef tl_ratio* r = &s.gears.now[d]
     cdef const tl_table1* t
     cdef double x = ratio_argument(m, s, d, theta), trend, v
@@ -65,14 +63,14 @@ cdef void choose_piece(const tl_model* m, tl_state* s, int32_t d, double theta) 
         v = row_dot(m, m.vg[d].row_a, s.now.u)
         trend = row_dot(m, m.vg[d].row_a, s.now.a)
         # at standstill the way it goes
-        r.sgn = 1.0 if (trend >= 0.0 if x <= ON_KNEE else v >= 0.0) else -1.0
+        r.sgn = 1.0 if (trend >= 0.0 if x <= ON_BREAKPOINT else v >= 0.0) else -1.0
         trend *= r.sgn
     else:
         trend = input_slope(m, s, m.vg[d].input, theta)
         if trend == 0.0 and not s.held:
             trend = s.in_c[2 * TL_NIN(m) + m.vg[d].input]
     t = &m.tab1[m.vg[d].tab]
-    while k < t.n and ((trend > 0.0) if fabs(x - t.x[k]) <= near_knee(t.x[k]) else x > t.x[k]):
+    while k < t.n and ((trend > 0.0) if fabs(x - t.x[k]) <= near_breakpoint(t.x[k]) else x > t.x[k]):
         k += 1
     if k > 0:
         r.lo = t.x[k - 1]
@@ -151,8 +149,8 @@ cdef inline double gear_rate(const tl_model* m, const tl_state* s, int32_t d, in
     return s.gears.rate[d] * row_dot(m, m.vg[d].row_b, u)
 
 
-cdef double next_knee(const tl_model* m, const tl_state* s, double done, double last) noexcept nogil:
-    """Where in the step the argument of a curve over an input next passes a knee; `last` if nowhere before it."""
+cdef double next_ratio_break(const tl_model* m, const tl_state* s, double done, double last) noexcept nogil:
+    """Where in the step the argument of a curve over an input next passes a breakpoint; `last` if nowhere before it."""
     cdef int32_t d, k, i, nin = TL_NIN(m)
     cdef double first = last, c0, c1, c2, q, x
     cdef double[2] root
@@ -167,7 +165,7 @@ cdef double next_knee(const tl_model* m, const tl_state* s, double done, double 
         c1 = s.in_c[nin + i]
         c2 = s.in_c[2 * nin + i]
         for k in range(t.n):
-            if fabs(c1) + fabs(c2) <= near_knee(t.x[k]):
+            if fabs(c1) + fabs(c2) <= near_breakpoint(t.x[k]):
                 continue                         # at rest but for rounding
             c0 = s.in_c[i] - t.x[k]
             q = c1 * c1 - 4.0 * c2 * c0
@@ -178,7 +176,7 @@ cdef double next_knee(const tl_model* m, const tl_state* s, double done, double 
             root[0] = q / c2 if c2 != 0.0 else UNLIMITED
             root[1] = c0 / q if q != 0.0 else UNLIMITED
             for x in root:
-                if done + KNEES_APART < x < first - KNEES_APART:
+                if done + BREAKS_APART < x < first - BREAKS_APART:
                     first = x
     return first
 
@@ -231,8 +229,8 @@ cdef double find_ratio(const tl_model* m, tl_state* s, double end) noexcept nogi
 
 
 cdef inline double on_edge(double g, double x) noexcept nogil:
-    """What is left to a knee at x; as near to it as choose_piece sees as on it: 0."""
-    return 0.0 if fabs(g) <= near_knee(x) else g
+    """What is left to a breakpoint at x; as near to it as choose_piece sees as on it: 0."""
+    return 0.0 if fabs(g) <= near_breakpoint(x) else g
 
 
 cdef void new_pieces(const tl_model* m, tl_state* s, double theta) noexcept nogil:

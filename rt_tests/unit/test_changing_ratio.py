@@ -1,6 +1,6 @@
-"""Gears of changing ratio at order 4: the order across knees of their curves, the books, what they go together with.
+"""Gears of changing ratio at order 4: the order across breakpoints of their curves, the energy balance, neighbours.
 
-Solutions are those of the equations in minimal coordinates (DOP853 at 1e-13), piece by piece between the knees.
+Solutions are those of the equations in minimal coordinates (DOP853 at 1e-13), piece by piece between the breakpoints.
 """
 
 from __future__ import annotations
@@ -94,12 +94,12 @@ def on_curve(xs: Array, ys: Array, gear: Callable[[float], float], rate: Callabl
     """A curve over the gear number that is passed as a function of time."""
     times = np.linspace(0.0, 1.0, 2001)
     values = np.array([gear(t) for t in times])
-    knees = [
+    breakpoints = [
         float(brentq(lambda t, x=x: gear(t) - x, times[k], times[k + 1], xtol=1e-15))
         for x in xs
         for k in np.flatnonzero((values[:-1] - x) * (values[1:] - x) < 0.0)
     ]
-    ends = [0.0, *sorted(knees), 1.0]
+    ends = [0.0, *sorted(breakpoints), 1.0]
     pieces = []
     for t0, t1 in zip(ends[:-1], ends[1:], strict=True):
         k = int(np.searchsorted(xs, gear(0.5 * (t0 + t1)))) - 1
@@ -139,18 +139,18 @@ def jerked() -> Case:
     return case(VariableGear(), "gear.ratio", given, pieces, [0.0, 0.25, 0.75, 1.0], 2.5)
 
 
-def kneed() -> Case:
+def bent_curve() -> Case:
     xs, ys = np.array([1.0, 1.3, 1.9, 2.37, 3.2]), np.array([3.0, 2.6, 1.7, 1.4, 1.0])
     return on_curve(xs, ys, lambda t: 1.05 + 1.8 * t + 0.3 * np.sin(2.0 * t), lambda t: 1.8 + 0.6 * np.cos(2.0 * t))
 
 
 def returning() -> Case:
-    """There and back over the same knees, and beyond the ends of the curve."""
+    """There and back over the same breakpoints, and beyond the ends of the curve."""
     xs, ys = np.array([1.0, 1.5, 2.1]), np.array([2.4, 1.6, 1.1])
     return on_curve(xs, ys, lambda t: 1.5 + 0.75 * np.sin(6.0 * t), lambda t: 4.5 * np.cos(6.0 * t))
 
 
-CASES = {"smooth": smooth, "ramped": ramped, "jerked": jerked, "kneed": kneed, "returning": returning}
+CASES = {"smooth": smooth, "ramped": ramped, "jerked": jerked, "bent_curve": bent_curve, "returning": returning}
 
 
 def run(found: Case, order: int, h: float) -> Result:
@@ -219,8 +219,8 @@ def rolling(order: int, v0: float, radius: Any) -> Driveline:
 
 
 def rolled(v0: float, torque: Callable[[float], float], end: float) -> tuple[Array, int]:
-    """v, speed of the motor, twist at the end; knees passed."""
-    y, t, sign, knees = np.array([v0, v0 / 0.2825, 0.0]), 0.0, 1.0, 0
+    """v, speed of the motor, twist at the end; breakpoints passed."""
+    y, t, sign, breakpoints = np.array([v0, v0 / 0.2825, 0.0]), 0.0, 1.0, 0
     k = int(np.searchsorted(X, v0)) - 1
     while t < end:
         slope, sgn = (Y[k + 1] - Y[k]) / (X[k + 1] - X[k]), sign
@@ -242,29 +242,31 @@ def rolled(v0: float, torque: Callable[[float], float], end: float) -> tuple[Arr
         r = solve_ivp(rates, (t, end), y, method="DOP853", rtol=EXACT, atol=EXACT, events=[above, below], max_step=0.02)
         t, y = float(r.t[-1]), r.y[:, -1]
         if r.status == 1:
-            knees += 1
+            breakpoints += 1
             if len(r.t_events[0]):
                 k += 1
             elif k == 0:
                 sign = -sign
             else:
                 k -= 1
-    return y, knees
+    return y, breakpoints
 
 
-@pytest.mark.parametrize(("torque", "knees"), [(lambda t: 200.0 * np.cos(2.0 * t), 2), (lambda t: -150.0 + 0.0 * t, 2)])
+@pytest.mark.parametrize(
+    ("torque", "breakpoints"), [(lambda t: 200.0 * np.cos(2.0 * t), 2), (lambda t: -150.0 + 0.0 * t, 2)]
+)
 def test_order_4_is_kept_where_the_radius_has_a_knee_and_at_standstill(
-    torque: Callable[[float], float], knees: int
+    torque: Callable[[float], float], breakpoints: int
 ) -> None:
     y, passed = rolled(2.0, torque, 1.5)
-    assert passed == knees
+    assert passed == breakpoints
     radius = [[float(x), float(r)] for x, r in zip(X, Y, strict=True)]
     errors = []
     for h in (5e-3, 2.5e-3):
         r = Simulation(rolling(4, 2.0, radius), h=h).run(1.5, inputs={"drive.tau": torque})
         errors.append(max(abs(r["car.v"][-1] - y[0]), abs(r["motor.w"][-1] - y[1])))
         np.testing.assert_allclose(r["car.v"], r["wheel.radius"] * r["wheel.w"], rtol=1e-9, atol=1e-9)
-        assert r.counters["events"] == knees
+        assert r.counters["events"] == breakpoints
         assert r.energy().relative_residual < 1e-6
     assert 13.0 < errors[0] / errors[1] < 20.0 and errors[1] < 5e-6
 
@@ -350,7 +352,7 @@ def test_a_stiff_spring_beside_a_changing_ratio_gives_no_energy(seed: int) -> No
 
 def test_a_state_that_is_restored_goes_on_to_the_bit() -> None:
     """The piece of the curve is found from the state."""
-    found = kneed()
+    found = bent_curve()
     sim = Simulation(shafts(4, found.gear), h=1e-3)
     for name, signal in found.inputs.items():
         sim.set_input(name, signal)

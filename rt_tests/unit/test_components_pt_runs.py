@@ -285,7 +285,7 @@ def test_engine_and_warm_up_follow_their_differential_equations() -> None:
     assert x[2, -1] > 366.0, "the thermostat has opened"
     for name, expected in zip(names, x, strict=True):
         error = np.abs(r[name] - expected).max() / np.ptp(expected)
-        # the step does not split at the knees of the thermostat, which the radiator feels most
+        # the step does not split at the breakpoints of the thermostat, which the radiator feels most
         assert error < (1e-4 if name == "warm.T_radiator" else 2e-5), (name, error)
     np.testing.assert_allclose(r["engine.T_oil"], r["warm.T_oil"])
 

@@ -136,7 +136,7 @@ def test_more_events_than_a_step_takes_fall_back_and_are_counted() -> None:
 
 
 def test_steep_friction_that_is_not_found_is_counted() -> None:
-    """A curve with knees at a step a thousand times too long; energy and momentum hold all the same."""
+    """A curve with breakpoints at a step a thousand times too long; energy and momentum hold all the same."""
     unsolved = 0
     for seed in range(6):
         J, w0, fn, _ = random_chain(seed)

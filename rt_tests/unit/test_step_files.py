@@ -40,7 +40,7 @@ def test_the_reader_of_definitions_finds_them() -> None:
 
 @pytest.mark.parametrize(
     ("planted", "of"), [("    busy_step(m, s, 1.0)\n", "busy_step"), ("    cdef double x = MAX_SPLITS\n", "MAX_SPLITS"),
-                        ("    cdef tl_course k\n", "tl_course")],
+                        ("    cdef tl_progress k\n", "tl_progress")],
 )  # fmt: skip
 def test_a_use_upward_is_seen(planted: str, of: str) -> None:
     text = TEXTS["points"] + f"\n\ncdef void planted(tl_state* s) noexcept nogil:\n{planted}"
