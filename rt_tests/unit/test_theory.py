@@ -396,8 +396,7 @@ def test_what_decays_within_a_trial_is_seen_in_its_derivative() -> None:
 @pytest.mark.parametrize("z", [-0.4, -3.0 + 2.0j, -500.0])
 def test_the_excess_is_what_the_method_has_beyond_the_true_motion(z: complex) -> None:
     """u' = -mu u + force over a trial, by collocation and exactly; the force is constant (two points) or linear."""
-    h, e, x0, force = 0.3, 0.7, 0.2, (1.1, -0.6)
-    mu = -z / h
+    h, mu, e, x0, force = 0.3, -z / 0.3, 0.7, 0.2, (1.1, -0.6)
     for nodes, number, left, slope in ((TWO, 21, "R2(z)", 0.0), (THREE, 22, "R4(z)", force[1])):
         A, f = h * tableau(nodes), force[0] + slope * h * np.array(nodes)
         smooth = f / mu - slope / mu**2  # the motion without a decaying part
