@@ -37,7 +37,7 @@ short, a scenario or another driver. Limits that only the user knows are gates.
 
 ## In the tick
 
-These are computed in the tick of a rig, every {period:g} ms; they take 270 of its 7 900 instructions. `monitor.NAME`
+These are computed in the tick of a rig, every {period:g} ms; they take 280 of its 8 800 instructions. `monitor.NAME`
 is a signal that is 0 and latches at 1; `monitor.gear` is the gear that is engaged (-1: reverse, 0: none). Conditions of
 steps, checks, faults and tests may name them: `when = "monitor.tie_up == 1"`. The report computes them anew from the
 recording, by the same code.
