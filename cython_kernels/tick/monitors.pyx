@@ -126,7 +126,10 @@ cdef int32_t _engaged(const monitors_t* m, const double* s, const scene_t* c) no
     """Number of the gear in the table, from 1, whose ratio the speeds have, or whose free wheel is overrun; 0: none."""
     cdef double error, best = GEAR_REL * fabs(c.w_in) + GEAR_ABS
     cdef int32_t k, found = 0
-    if not c.rolls or (c.overrun and c.tick - s[M_CLOSED_TICK] >= m.settle_ticks):
+    # behind a shift the gear whose free wheel is overrun is engaged; on the way the speeds cross other ratios
+    if c.rolls and c.overrun and c.w_in < m.gear[c.closed_as].ratio * c.w_out - best:
+        return c.closed_as + 1 if c.tick - s[M_CLOSED_TICK] >= m.settle_ticks else 0
+    if not c.rolls:
         return c.closed_as + 1 if c.closed_as >= 0 else 0
     for k in range(m.n_gear):
         error = fabs(c.w_in - m.gear[k].ratio * c.w_out)

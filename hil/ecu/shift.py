@@ -20,6 +20,7 @@ from typing import Any
 
 from torqueloop.hil.ecu.adaptation import Learnt, Observed
 from torqueloop.hil.ecu.config import TcuConfig, interpolate, read_columns
+from torqueloop.hil.ecu.gears import gear_number
 from torqueloop.hil.ecu.laws import Law, Phase
 
 #: [rad/s per rpm]
@@ -274,15 +275,20 @@ class ShiftRunner:
                 abs(now.w_turbine - (self._old_ratio or 0.0) * now.w_out) > self._config.synchronisation.leave_rpm * RPM
             )
         else:
-            reached = (
-                abs(now.w_turbine - self._new.ratio * now.w_out) < self._config.synchronisation.tolerance_rpm * RPM
-            )
+            reached = self._synchronised(now)
         if reached:
             return True
         if spent >= phase.duration_s + phase.timeout_s:
             self.timeouts += phase.timeout_s > 0.0
             return True
         return False
+
+    def _synchronised(self, now: Measured) -> bool:
+        """The turbine has the speed of the new gear; between forward gears also when it has passed it on the way."""
+        beyond = now.w_turbine - self._new.ratio * now.w_out
+        if gear_number(self.source) and gear_number(self.target) and self._new.ratio != self._old.ratio:
+            beyond = max(0.0, beyond if self._new.ratio < self._old.ratio else -beyond)
+        return abs(beyond) < self._config.synchronisation.tolerance_rpm * RPM
 
     def _filled_after(self, phase: Phase) -> float:
         """Time [s] after which the last element that is filled is full."""

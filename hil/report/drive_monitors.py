@@ -47,6 +47,8 @@ OFF_REL, OFF_RADPS = 0.01, 1.0
 PEDAL_MIN, BRAKE_MAX = 0.05, 0.02
 #: a smaller step of the turbine speed is not felt [rad/s]
 STEP_RADPS = 15.0
+#: a gear that is engaged is seen by the monitors of the tick within this time: GEAR_S and a period of theirs [s]
+SEEN_S = 0.2
 #: a gear is engaged this long after the lever was moved [s]
 LEVER_S = 3.0
 #: window of the friction work of one shift [s]
@@ -168,21 +170,23 @@ def reaches(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
 def _unasked(spec: MonitorSpec, drive: Drive, shift: Shift) -> str:
     """What is wrong with a change of gear; "": nothing, or the lever has a say in it."""
     old, new = number_of(shift.gear_from), number_of(shift.gear_to)
-    inside = drive.inside(shift.begin_s - REACTION_S, shift.end_s)
+    inside = _around(drive, shift)
     if not old or not new or old == new or not drive.forward[inside].all():
         return ""
     assert drive.w_out is not None
     if np.abs(drive.w_out[drive.inside(shift.begin_s, shift.end_s)]).min(initial=np.inf) < 2 * W_OUT_MIN:
         return ""  # standing: every ratio fits
+    held = _held(drive, old, shift.begin_s - SEEN_S, shift.begin_s)
+    if not held or not _held(drive, new, shift.end_s, shift.end_s + SEEN_S):
+        return ""  # the speeds cross a ratio while a free wheel is overrun
     at = f"{shift.name} at {shift.begin_s:.2f} s"
     schedule = spec.schedule
     if schedule is None:
         return f"{at} leaves out a gear" if new > old + 1 else ""
-    if any(f"{a}-{b}" not in schedule.shifts for a, b in pairwise(_way(drive, shift, old, new))):
+    if any(f"{a}-{b}" not in schedule.shifts for a, b in pairwise(_way(spec, drive, shift, old, new))):
         return f"{at} is no shift of the control unit"
     if drive.pedal is None:
         return ""
-    # to its end: where a free wheel overruns, the old ratio is left before the shift is asked for
     w, pedal = np.abs(drive.w_out[inside]), drive.pedal[inside]
     if new > old:
         asked = w > _at(schedule.up[f"{new - 1}-{new}"], pedal) * (1 - LINE_REL) - LINE_ABS_RADPS
@@ -192,12 +196,25 @@ def _unasked(spec: MonitorSpec, drive: Drive, shift: Shift) -> str:
     return "" if asked.any() else f"{at} is not asked for by the schedule"
 
 
-def _way(drive: Drive, shift: Shift, old: int, new: int) -> list[int]:
-    """Gears from the old one to the new one: between them one that is held with its free wheel overrun."""
+def _held(drive: Drive, gear: int, begin_s: float, end_s: float) -> bool:
+    """The monitors have seen this gear engaged in this time, or their gear was not recorded."""
     gears = drive.column("monitor.gear")
-    held = [] if gears is None else [int(g) for *_, g in runs_of(gears[drive.inside(shift.begin_s, shift.end_s)])]
-    way = [old, *(g for g in held if min(old, new) < g < max(old, new)), new]
+    return gears is None or bool((gears[drive.inside(begin_s, end_s)] == gear).any())
+
+
+def _way(spec: MonitorSpec, drive: Drive, shift: Shift, old: int, new: int) -> list[int]:
+    """Gears from the old one to the new one: those between that the control unit has asked for meanwhile, each by its
+    own shift; one whose free wheel is overrun has no ratio of its own."""
+    asked, meant = drive.column(spec.signals.get("asked", "")), dict(spec.asked)
+    told = [] if asked is None else [int(meant.get(x, 0.0)) for *_, x in runs_of(asked[_around(drive, shift)])]
+    way = [old, *(g for g in told if min(old, new) < g < max(old, new)), new]
     return [g for k, g in enumerate(way) if k == 0 or g != way[k - 1]]
+
+
+def _around(drive: Drive, shift: Shift) -> slice:
+    """A shift with what led to it. To its end: where a free wheel overruns, the old ratio is left before the shift is
+    asked for."""
+    return drive.inside(shift.begin_s - REACTION_S, shift.end_s)
 
 
 def _overdue(schedule: ShiftSchedule, drive: Drive, band: Band) -> tuple[float, str] | None:

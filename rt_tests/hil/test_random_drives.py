@@ -60,10 +60,12 @@ def test_sequences_run_and_pass_and_leave_nothing(tmp_path: Path) -> None:
 #: random drives of seed 11 in which a monitor once failed wrongly, or the soft control unit was wrong: a free wheel
 #: leaves the ratio before the shift is asked for; D at standstill under full throttle; D while it rolls backwards;
 #: pedal pressed while a coasting shift is filled | lever moved in a shift; pedal let go just before one; D behind N at
-#: speed, with elements of 1st closed on the way to 3rd | a shift down of several gears, just engaged | 2nd overrun
+#: speed, with elements of 1st closed on the way to 3rd | a shift down of several gears, just engaged | 2nd
+#: overrun, 4th crossed on the way | the turbine passes the speed of 3rd between two looks in a kick-down
 ALARMED = (("desk_gm_4l60e", 5), ("desk_gm_4l60e", 33), ("desk_gm_4l60e", 71), ("desk_gm_4l60e", 100),
            ("desk_zf_8hp70", 26), ("desk_zf_8hp70", 90), ("desk_zf_8hp70", 184), ("desk_6hp26", 62),
-           ("desk_mb_7226", 4), ("desk_mb_7226", 46))  # fmt: skip
+           ("desk_mb_7226", 4), ("desk_mb_7226", 46), ("desk_mb_7226", 100), ("desk_mb_7226", 136),
+           ("desk_zf_4hp22_small", 106), ("desk_gm_4l60e", 153))  # fmt: skip
 
 
 @pytest.mark.parametrize("rig, number", ALARMED)
