@@ -132,12 +132,12 @@ class Page(HTMLParser):
 
 def shift_rows(g: Golden) -> list[list[Any]]:
     """The table of shifts on the page, with their grade."""
-    return [[*row, s.jerk, About(s.comfort, 0.0, 0.02)] for row, s in zip(_shift_cells(g), g.shifts, strict=True)]
+    return [[*row, About(s.comfort, 0.0, 0.02)] for row, s in zip(_shift_cells(g), g.shifts, strict=True)]
 
 
 def console_shift_rows(g: Golden) -> list[list[Any]]:
     """The same on the console: with flare in 1/min and heat in kJ."""
-    return [[*row, s.jerk, About(s.flare * RPM), About(s.energy / 1e3, 1e-9, 1e-9), About(s.comfort, 0.0, 0.02)]
+    return [[*row, About(s.flare * RPM), About(s.energy / 1e3, 1e-9, 1e-9), About(s.comfort, 0.0, 0.02)]
             for row, s in zip(_shift_cells(g), g.shifts, strict=True)]  # fmt: skip
 
 
