@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torqueloop.hil.runs.recorded_run import RecordedRun, read_run, run
     from torqueloop.hil.study.result import StudyResult, sweep
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Comparison",
