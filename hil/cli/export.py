@@ -1,4 +1,4 @@
-"""`torqueloop export`: recorded signals for other tools."""
+"""`torqueloop export`: recorded signals and frames for other tools."""
 
 from __future__ import annotations
 
@@ -7,21 +7,40 @@ from typing import Annotated
 
 import typer
 
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.cli.common import FAILED, OK, command, error_console, out_console
+
+#: endings that only frames have; those of .csv and .mf4 need --frames
+OF_FRAMES = (".blf", ".asc", ".trc", ".log")
 
 
 @command
 def export(
     run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="Directory of a run; it may still go on.")],
-    target: Annotated[Path, typer.Argument(metavar="FILE", help="FILE.parquet, .csv, .mcap (Foxglove) or .mf4.")],
+    target: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Signals: FILE.parquet, .csv, .mcap (Foxglove), .mf4. Frames: .blf, .asc, .trc, .log (candump).",
+        ),
+    ],
     signal: Annotated[
         list[str] | None, typer.Option("--signal", metavar="PATTERN", help='E.g. "C*.p"; again for more. Default: all.')
     ] = None,
     every: Annotated[int, typer.Option(metavar="N", min=1, help="Every n-th sample only.")] = 1,
+    frames: Annotated[bool, typer.Option("--frames", help="The frames of the buses, as .csv or .mf4 too.")] = False,
 ) -> None:
-    """Write the signals of a run as a file that other tools open, in little memory whatever its length."""
+    """Write the signals, or the frames, of a run as a file that other tools open."""
+    from torqueloop.hil.record.bus_log import write_bus_log, write_candump
     from torqueloop.hil.record.export import export as export_run
 
+    if frames or target.suffix.lower() in OF_FRAMES:
+        if signal or every != 1:
+            key, value = ("signal", str(signal)) if signal else ("every", str(every))
+            raise ConfigError("{key} = {value}: frames are written whole", key=key, value=value)
+        count = (write_candump if target.suffix.lower() == ".log" else write_bus_log)(run_dir, target)
+        out_console.print(f"{target}: {count} frames", soft_wrap=True, highlight=False)
+        raise typer.Exit(OK)
     made = export_run(run_dir, target, signals=signal or ["*"], every=every)
     out_console.print(f"{made.path}: {made.samples} samples of {made.signals} signals", soft_wrap=True, highlight=False)
     for text in made.damage:

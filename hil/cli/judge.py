@@ -25,11 +25,16 @@ AgainstOption = Annotated[
         "worse than there (docs/history.md).",
     ),
 ]
-Mf4Option = Annotated[bool, typer.Option("--mf4", help="Write DIR/signals.mf4 and DIR/bus.mf4 (extra [mf4]).")]
-BusLogOption = Annotated[
-    list[str] | None, typer.Option("--bus-log", metavar="FORMAT", help="Write DIR/bus.FORMAT: blf, asc, mf4, trc, csv.")
+Mf4Option = Annotated[
+    bool, typer.Option("--mf4", hidden=True, help="Write DIR/signals.mf4 and DIR/bus.mf4 (extra [mf4]).")
 ]
-CandumpOption = Annotated[bool, typer.Option("--candump", help="Write DIR/bus.log: the frames as candump does.")]
+BusLogOption = Annotated[
+    list[str] | None,
+    typer.Option("--bus-log", metavar="FORMAT", hidden=True, help="Write DIR/bus.FORMAT: blf, asc, mf4, trc, csv."),
+]
+CandumpOption = Annotated[
+    bool, typer.Option("--candump", hidden=True, help="Write DIR/bus.log: the frames as candump does.")
+]
 RunDirs = Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directory of a run, or several of one rig.")]
 MergedOption = Annotated[
     Path | None,

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import can
 import numpy as np
 import pytest
 from synthetic_run import write_run
@@ -18,6 +19,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil import cli
 from torqueloop.hil.cli.check import check_file
 from torqueloop.hil.common.locate import installed, locate
+from torqueloop.hil.record.bus_log import read_bus
 
 CONFIGS = [path for folder in ("gearboxes", "powertrains", "rigs", "tcu", "vehicles", "scenarios", "can")
            for path in installed(folder).values()]  # fmt: skip
@@ -72,6 +74,28 @@ def test_mf4_holds_the_signals(run_dir: Path) -> None:
         assert len(engine.samples) == 3000 and engine.unit == "rad/s"
     with asammdf.MDF(run_dir / "bus.mf4") as mdf:
         assert len(mdf.get("CAN_DataFrame.ID").samples) == 600
+
+
+@pytest.mark.parametrize(("name", "more"), [("b.blf", ()), ("b.asc", ()), ("b.log", ()), ("b.csv", ("--frames",))])
+def test_export_writes_the_frames_that_were_recorded(
+    run_dir: Path, tmp_path: Path, name: str, more: tuple[str, ...]
+) -> None:
+    frames = read_bus(run_dir)[0]
+    status, text = call("export", run_dir, tmp_path / name, *more)
+    assert status == 0 and f"{name}: {len(frames)} frames" in text
+    with can.LogReader(tmp_path / name) as reader:
+        read = list(reader)
+    assert [m.arbitration_id for m in read] == list(frames["id"] & 0x1FFFFFFF)
+    assert [bytes(m.data) for m in read] == [bytes(f["data"][: f["dlc"]]) for f in frames]
+
+
+def test_export_of_frames_takes_no_choice_of_signals(run_dir: Path, tmp_path: Path) -> None:
+    for words in (("--signal", "engine.w"), ("--every", "10")):
+        status, text = call("export", run_dir, tmp_path / "b.blf", *words)
+        assert status == 2 and "frames are written whole" in text
+    # without --frames a table is one of signals
+    status, text = call("export", run_dir, tmp_path / "b.csv")
+    assert status == 0 and "samples of" in text
 
 
 def test_mf4_without_the_extra_says_what_to_install(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
