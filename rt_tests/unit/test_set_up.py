@@ -99,3 +99,39 @@ def test_the_index_of_pip_is_that_of_uv(set_up: SetUp) -> None:
     set_up.program("uv", "exit 0")
     _, asked = set_up.install("build")
     assert any(line.startswith("uv ") and f"--index-url {index}" in line for line in asked)
+
+
+#: what `scripts/run` starts, and what came of it: machine in time, status of the run -> commands, status
+RUNS = [
+    ([], True, 0, ["run desk_4hp22"], 0),
+    ([], False, 0, ["run desk_4hp22 --clock virtual"], 0),
+    ([], True, 3, ["run desk_4hp22", "run desk_4hp22 --clock virtual"], 0),
+    ([], True, 1, ["run desk_4hp22"], 1),
+    (["--duration", "2"], True, 3, ["run desk_4hp22 --duration 2", "run desk_4hp22 --clock virtual --duration 2"], 0),
+    (["--out", "x"], True, 3, ["run desk_4hp22 --out x"], 3),
+    (["--clock", "real"], False, 3, ["run desk_4hp22 --clock real"], 3),
+]
+
+
+@pytest.mark.parametrize(("given", "in_time", "status", "started", "ended"), RUNS)
+def test_the_first_command_ends_well_where_the_machine_withholds_its_processors(
+    given: list[str], in_time: bool, status: int, started: list[str], ended: int, tmp_path: Path
+) -> None:
+    tools = tmp_path / ".venv" / "bin"
+    tools.mkdir(parents=True)
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts" / "run", tmp_path / "scripts")
+    (tmp_path / "scripts" / "_venv.sh").write_text('cd "$(dirname "${BASH_SOURCE[0]}")/.."; set -euo pipefail\n'
+                                                   "ensure_venv() { :; }\n")  # fmt: skip
+    (tools / "python").write_text(f"#!/bin/sh\nexit {0 if in_time else 1}\n")
+    (tools / "torqueloop").write_text(
+        f'#!/bin/sh\necho "$*" >> log\ncase "$*" in *"--clock virtual"*) exit 0 ;; esac\nexit {status}\n'
+    )
+    for tool in tools.iterdir():
+        tool.chmod(0o755)
+    done = subprocess.run(
+        ["bash", str(tmp_path / "scripts" / "run"), *given], capture_output=True, text=True, timeout=60
+    )
+    assert (tmp_path / "log").read_text().splitlines() == started
+    assert done.returncode == ended
+    assert ("virtual clock" in done.stderr) == ("--clock virtual" in started[-1])
