@@ -137,6 +137,20 @@ def test_limits_are_moved_and_waived_by_a_key(tmp_path: Path) -> None:
         drive("desk_6hp26", tmp_path / "typo", {"monitors.waive": {"shift_tme": "a slip"}})
 
 
+def test_friction_power_is_the_mean_of_the_loss_over_the_lining(tmp_path: Path) -> None:
+    """From the recorded loss power of each element and the plates of the gearbox file; beyond its limit it fails."""
+    run = drive("desk_6hp26", tmp_path / "run", {"monitors.limit": {"heat_power": 0.1}}, duration=10.0)
+    found = verdict(run, "heat_power")
+    window = np.ones(100) / 100.0  # 0.1 s of ticks
+    area = {"A": 105506.0, "B": 105506.0, "C": 70337.0, "D": 282743.0, "E": 81091.0}  # mm2: faces pi (r_o^2 - r_i^2)
+    # what the lever has engaged in the first seconds is the driver's
+    late = run.t[len(window) - 1 :] > 5.5
+    power = {e: float(np.convolve(run[f"{e}.lossPower"], window, "valid")[late].max() / a) for e, a in area.items()}
+    most = max(power, key=power.__getitem__)
+    assert found.state == "failed" and found.worst == pytest.approx(power[most], rel=0.02)
+    assert found.text.startswith(f"{most} takes {power[most]:.1f} W/mm² of friction power for 0.1 s")
+
+
 def test_each_monitor_is_a_case_of_junit_with_its_state(tmp_path: Path) -> None:
     drive("desk_6hp26", tmp_path / "run", {"monitors.limit": {"shift_time": 0.3}}, duration=6.0)
     suites = ElementTree.parse(tmp_path / "run" / "junit.xml").getroot()
