@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 BEFORE_S, AFTER_S = 0.55, 0.45
 MODE_COLOURS = {0: "stuck", 1: "slip", -1: "slip_back", 2: "free"}
 MODE_WORDS = {0: "stuck (locked)", 1: "sliding forward", -1: "sliding backward", 2: "free / overrunning"}
-#: a page holds all signals of runs with at most so many samples; of longer ones those that are drawn
-ALL_SAMPLES = 50_000_000
 
 
 class RunPlots:
@@ -31,12 +29,11 @@ class RunPlots:
         self.figures, self.signals = figures, signals
         figures.gears += [(b.begin_s, b.end_s, str(b.value)) for b in bands]
         self._block = figures.block(signals.t, signals.tick_s)
-        if signals.n * len(signals.names) <= ALL_SAMPLES:
-            for name in signals.names:
-                self._column(self._block, signals, name)
-            for name, us in (("wake lateness", signals.wake_lateness_us), ("compute", signals.compute_us)):
-                if us.any():
-                    self._block.add(name, us, "µs")
+        for name in signals.names:
+            self._column(self._block, signals, name)
+        for name, us in (("wake lateness", signals.wake_lateness_us), ("compute", signals.compute_us)):
+            if us.any():
+                self._block.add(name, us, "µs")
 
     @staticmethod
     def _column(block: Block, signals: Signals, name: str, values: Array | None = None, unit: str = "") -> Column:
