@@ -11,6 +11,8 @@ const live = (() => {
   /** lines: [{label, of: message -> number}] */
   function add(id, lines, unit) {
     const data = [[], ...lines.map(() => [])], shown = lines.map(({ label }, k) => ({ label, role: ROLES[k % ROLES.length], style: "line" }));
+    element(id).className = "panel";
+    element(id).dataset.unit = unit;
     all.push({ made: plots.panel(element(id), { unit, height: 180, lines: shown }, data, { group, x: "s", last: true, range }), data, lines });
   }
 
