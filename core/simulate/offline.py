@@ -211,10 +211,10 @@ class Simulation(Stepper):
         if known and self._all_formulas and self._follow_formulas(first):
             return
         grid = (first + np.arange((self._reach if known else 1) * n + 1, dtype=np.float64)) * h
-        inside = self._place_events(grid, first)
+        inside, ends = self._place_events(grid, first)
         steps = min([len(grid) - 1, *inside]) // n * n
         if steps > 0:
-            self._ahead(self._sample(grid[: steps + 1]), first)
+            self._ahead(self._sample(grid[: steps + 1], ends[: steps + 1]), first)
         self._reach = min(FASTER * self._reach, CHUNK)
 
     def _follow_formulas(self, first: int) -> bool:
@@ -328,15 +328,15 @@ class Simulation(Stepper):
         """Some ticks; out: their outputs, one row per tick."""
         n, first = self.substeps, self._place
         grid = (first + np.arange(ticks * n + 1, dtype=np.float64)) * self._h
-        inside = self._place_events(grid, first)
-        samples = self._sample(grid)
+        inside, ends = self._place_events(grid, first)
+        samples = self._sample(grid, ends)
         # runs of ticks without an event inside a step go to the kernel in one call
         done = 0
         for tick in sorted({step // n for step in inside}):
             self._plain(samples[done * n : tick * n], out[done:tick])
             for step in range(tick * n, tick * n + n):
                 if step in inside:
-                    self._split(float(grid[step]), [*inside[step], (float(grid[step + 1]), 1.0)])
+                    self._split(float(grid[step]), [*inside[step], (float(ends[step + 1]), 1.0)])
                 else:
                     part = samples[step : step + 1]
                     self._check(self._kernel.run(self.state, part, None), 1, part)
@@ -392,18 +392,24 @@ class Simulation(Stepper):
             elif 0 <= nearest <= steps:
                 yield event, nearest, place
 
-    def _place_events(self, grid: Array, first: float) -> dict[int, list[tuple[float, float]]]:
-        """Events on the grid move the grid point onto them; the others are returned by step: (time, its fraction)."""
+    def _place_events(self, grid: Array, first: float) -> tuple[dict[int, list[tuple[float, float]]], Array]:
+        """Events on the grid move the grid point onto them; the others by step: (time, its fraction). And the grid points
+        as ends of steps: of several events on one point, which rounding has left apart, a step ends at the first and the
+        next one begins at the last."""
         inside: dict[int, list[tuple[float, float]]] = {}
+        ends, met = grid.copy(), -1
         for event, nearest, place in self._events(first, len(grid) - 1):
             if nearest is None:
                 inside.setdefault(int(place), []).append((event, place - int(place)))
             else:
                 grid[nearest] = event
-        return inside
+                if nearest != met:
+                    ends[nearest], met = event, nearest
+        return inside, ends
 
-    def _sample(self, grid: Array) -> Array:
-        """Inputs at start (limit from the right), middle and end (limit from the left) of every step."""
+    def _sample(self, grid: Array, ends: Array | None = None) -> Array:
+        """Inputs at start (limit from the right), middle and end (limit from the left) of every step; ends: the grid as
+        ends of steps."""
         samples = np.empty((len(grid) - 1, 3, len(self._signals)))
         middle = 0.5 * (grid[:-1] + grid[1:])
         samples[:] = self._levels
@@ -411,7 +417,7 @@ class Simulation(Stepper):
             signal = self._signals[k]
             samples[:, 0, k] = signal.sample(grid[:-1], +1)
             samples[:, 1, k] = signal.sample(middle, 0)
-            samples[:, 2, k] = signal.sample(grid[1:], -1)
+            samples[:, 2, k] = signal.sample((grid if ends is None else ends)[1:], -1)
         if self.model.parts.variable_gears:
             self._check_ratios(grid, samples)
         return samples

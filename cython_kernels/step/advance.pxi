@@ -46,6 +46,7 @@ cdef struct tl_progress:
                            # carries, or with the step
     double last            # where the step ends
     int32_t splits         # events so far
+    int32_t jumped         # 1: the step begins where something has jumped
     int32_t own_length     # 1: the rest in trials of its length, not cut from longer ones
     int32_t parts          # trials made shorter so far since a joint turned too far in them
     double given           # energy that joint shafts have given in the last trial made again, of that turned over; else 0
@@ -156,6 +157,7 @@ cdef inline void begin_progress(const tl_model* m, tl_state* s, tl_progress* k, 
     k.done = 0.0
     k.last = 1.0 if dt == m.h else dt / m.h
     k.splits = 0
+    k.jumped = s.hist[0] != HISTORY_HOLDS
     k.parts = 0
     k.given = 0.0
     # no ratio is asked for beyond its breakpoints, and the energy of joint shafts closes over whole trials
@@ -260,6 +262,15 @@ cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_progress* k, d
     return 0
 
 
+cdef inline int32_t foreseen(const tl_model* m, const tl_state* s) noexcept nogil:
+    """1 when the last trial took its forces at the speeds it came to."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        if fabs(s.now.u[i] - s.taken[i]) > FORESEEN * (1.0 + fabs(s.now.u[i])):
+            return 0
+    return 1
+
+
 cdef inline void end_progress(const tl_model* m, tl_state* s, const tl_progress* k, double dt) noexcept nogil:
     """What is left to do at the end of the step."""
     if s.part != 1.0 and (not m.stiff_cut or TL_NJO(m) > 0) and s.hist[0]:
@@ -271,6 +282,11 @@ cdef inline void end_progress(const tl_model* m, tl_state* s, const tl_progress*
         whole_length(m, s)
     if (TL_NJO(m) + TL_NED(m) > 0 or (TL_NCON(m) > 0 and m.ncurved > 0)) and not s.four:
         restore_law(m, s, k.last)
+    elif (k.jumped or k.done > 0.0) and s.four and TL_NJO(m) + TL_NED(m) == 0 and not moving(m) and not m.stiff_cut and not foreseen(m, s):
+        # the forces that are read are those at the speeds that were found, not at those that were expected
+        s.theta = k.last
+        now(m, s, k.last)
+        settle(m, s)
     if moving(m):
         meet_ratios(m, s, k.last)
     elif TL_ND(m) + TL_NVG(m) > 0:

@@ -258,7 +258,7 @@ cdef void push_moving(const tl_model* m, tl_state* s, int32_t stages, const tl_m
 cdef void solve_stages(const tl_model* m, tl_state* s, int32_t stages, double* v) noexcept nogil:
     """Accelerations v (stages*n), torques of the elements at rest, of driven flanges and of losses, from s.g, which is left
     as it was; tau, rea of each stage are set."""
-    cdef int32_t l, nls = TL_NLS(m)
+    cdef int32_t l, st, nls = TL_NLS(m)
     cdef const double* A = m.M if stages == 0 else (s.pat.S if stages == 1 else s.pat.A4)
     cdef const double* P = s.pat.P0 if stages == 0 else (s.pat.P if stages == 1 else s.pat.P4)
     cdef int64_t here = mark(s)
@@ -273,6 +273,9 @@ cdef void solve_stages(const tl_model* m, tl_state* s, int32_t stages, double* v
         if s.mode[m.ls[l].fr] & 1:
             p.loss[p.k] = l
             p.k += 1
+            # moving_torques takes reactions without what they cause; a solution before this one has left it in tau
+            for st in range(stages if stages > 0 else 1):
+                stage_eval(s, stages, st).tau[m.ls[l].fr] = 0.0
     stage_motion(m, s, stages, v)
     reactions(m, s, stages, v)
     if p.k > 0 and not moving_torques(m, s, stages, s.pat.X0 if stages == 0 else s.pat.X, &p):

@@ -435,11 +435,9 @@ class Fields:
         if of == "limp_home":
             return [0.0], 0.0
         if of == "v_vehicle":
-            # a control unit measures its output shaft, which swings against the car in a shift
-            moving = self.g.w_out > 2.0
-            radius = float(np.median(self.g.v[moving] / self.g.w_out[moving])) if moving.any() else 0.0
-            speeds = [x for d in (0, 30) for x in (self.g.v[max(0, k - d)], radius * self.g.w_out[max(0, k - d)])]
-            return [float(x) for x in speeds], 0.05 * abs(float(self.g.v[k])) + 0.3
+            # by the output speed it was told last: 1/min of the shaft for each km/h are a number of its file
+            per_kmh = self.tcu["garage"]["output_rpm_per_kmh"]
+            return [n.get("w_out", 0.0) * 30.0 / np.pi / per_kmh / 3.6], 0.0
         self.judged.undefined.add(of)
         return [0.0], 0.0
 

@@ -146,19 +146,20 @@ def _shift_cells(g: Golden) -> list[list[Any]]:
              About(s.jerk)] for s in g.shifts]  # fmt: skip
 
 
-#: of monitors: a look, and a sample beside it [s]
+#: from one look of the monitors to the next, with the sample itself [s]
 LOOK_S = 6e-3
 
 
 def strip_is_wrong(g: Golden, rows: dict[str, str], ratios: dict[str, float]) -> list[str]:
-    """Cells of the strip of gears that are not what was recorded in the middle of their part of the run: the number
-    that was received; for engaged gears the ratio of the speeds. Monitors look every 5 ms, so either side of a change
-    may be seen that far from it."""
+    """Cells of the strip of gears that are not what was recorded in the middle of their part of the run. Asked and told:
+    the number that was received, of the sample before or behind. Engaged: the gear whose ratio the speeds have; the
+    monitors look every 5 ms and keep what they saw, so a cell may be that old, but shows nothing that is to come."""
     wrong = []
     for name, cells in rows.items():
         for k, cell in enumerate(cells):
             middle = (k + 0.5) / len(cells) * g.t[-1]
-            at = slice(*np.searchsorted(g.t, (middle - LOOK_S, middle + LOOK_S)))
+            before, behind = (LOOK_S if name == "engaged" else g.run.tick_s), g.run.tick_s
+            at = slice(*np.searchsorted(g.t, (middle - before, middle + behind)))
             # at standstill every ratio fits
             if not cell.isdigit() or (name == "engaged" and np.abs(g.w_out[at]).min() < 2.0):
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -213,3 +213,22 @@ def test_a_fill_pulse_lasts_as_long_as_the_calibration_says_and_leaves_the_kiss_
     pressures = [runner.step(now, 100.0, 8.0)["C7"] for _ in range(round(phase.duration_s / dt))]
     pulse = round(element.fill_s / dt)
     assert pressures == [element.fill_bar] * pulse + [element.kiss_bar] * (len(pressures) - pulse)
+
+
+def test_a_shift_goes_on_from_every_period_in_which_it_is_saved() -> None:
+    """The last period leaves `entering` and `done` apart, which are equal in no other."""
+    now = Measured(w_engine=300.0, w_turbine=247.945, w_out=100.0, pedal=0.5)
+    one = ShiftRunner(CONFIG, "1-2", "1", "2", dict.fromkeys(CONFIG.elements, 0.0), Learnt())
+    seen = set()
+    for k in range(2000):
+        # the turbine comes down to the ratio of the new gear within a second
+        now = replace(now, w_turbine=max(247.945 - 0.6 * k, 147.945))
+        other = ShiftRunner.from_saved(CONFIG, one.save(), Learnt())
+        assert other.save() == one.save()
+        assert (other.done, other.phase, other.elapsed_s) == (one.done, one.phase, one.elapsed_s)
+        assert other.step(now, 100.0, 8.0) == one.step(now, 100.0, 8.0) and other.save() == one.save()
+        saved = one.save()
+        seen.add((saved["entering"], saved["done"]))
+        if one.done:
+            break
+    assert one.done and seen == {(False, False), (True, True)} or (True, False) in seen

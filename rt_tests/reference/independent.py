@@ -22,6 +22,8 @@ Array = np.ndarray
 LATER = 1e-8
 #: branches of a lossy gear that differ by less are the same, Nm
 BRANCH = 1e-10
+#: the only mode of a constraint
+TIED = "T"
 #: speeds below this are at rest when a mode is chosen, rad/s
 REST = 1e-9
 
@@ -36,12 +38,28 @@ class At:
     x: Array
     a: Array
     F: Array
+    #: modes of the elements, where they are known
+    modes: Sequence[str] = ()
 
 
 class Element:
     """A force F along a row (w = row.u); subclasses give modes."""
 
     row: Array
+    #: can hold at rest what slides in the modes F and B
+    can_hold = False
+
+    def along(self, at: At) -> Array:
+        """The row at this instant."""
+        return self.row
+
+    def speed(self, at: At) -> float:
+        """Speed along the row while it is locked."""
+        return 0.0
+
+    def others(self, mode: str, at: At) -> Array | None:
+        """Coefficients of the forces of all elements in the equation, beside p; None: none."""
+        return None
 
     def modes(self, at: At) -> Sequence[str]:
         """Modes that are possible at this instant."""
@@ -110,6 +128,10 @@ class Loss(Element):
         self.row, self.rA, self.r0 = np.array(row, dtype=float), np.array(rA, dtype=float), r0
         self.table = np.array(table, dtype=float)
 
+    def reaction(self, at: At, F: float) -> float:
+        """The torque the drive exerts on the gear."""
+        return self.r0(at.t, at.q, at.u, at.x) + float(self.rA @ at.a)
+
     def coefficients(self, w: float) -> tuple[float, float, float, float]:
         eta1, eta2, t1, t2 = (_line(self.table[:, 0], self.table[:, k], w) for k in (1, 2, 3, 4))
         return 1.0 - eta1, 1.0 - 1.0 / eta2, abs(t1), abs(t2)
@@ -136,7 +158,7 @@ class Loss(Element):
         return 1.0, 0.0, k * self.rA, -k * self.r0(at.t, at.q, at.u, at.x) - c
 
     def indicators(self, mode: str, at: At, F: float) -> list[float]:
-        r = self.r0(at.t, at.q, at.u, at.x) + float(self.rA @ at.a)
+        r = self.reaction(at, F)
         if mode == "S":
             kA, kB, cA, cB = self.coefficients(0.0)
             return [max(kA * r + cA, kB * r + cB) + F, -F - min(kA * r - cA, kB * r - cB)]
@@ -217,15 +239,19 @@ class System:
         """Accelerations and forces with the modes held; inputs are taken at t + side."""
         q, u, x = self.split(y)
         n, m = len(q), len(self.elements)
-        at = At(t + side, q, u, x, np.zeros(n), np.zeros(m))
+        at = At(t + side, q, u, x, np.zeros(n), np.zeros(m), modes)
         A, b = np.zeros((n + m, n + m)), np.zeros(n + m)
         A[:n, :n] = self.M
         b[:n] = self.force(at.t, q, u, x)
         for k, (element, mode) in enumerate(zip(self.elements, modes, strict=True)):
-            A[:n, n + k] = -element.row
+            row = element.along(at)
+            A[:n, n + k] = -row
             p, s, r, value = element.equation(mode, at)
-            A[n + k, n + k] = p
-            A[n + k, :n] = s * element.row + (0.0 if r is None else r)
+            others = element.others(mode, at)
+            if others is not None:
+                A[n + k, n:] = others
+            A[n + k, n + k] += p
+            A[n + k, :n] = s * row + (0.0 if r is None else r)
             b[n + k] = value
         try:
             z = np.linalg.solve(A, b)
@@ -239,6 +265,22 @@ class System:
         each = zip(self.elements, modes, at.F, strict=True)
         return [g for element, mode, F in each for g in element.indicators(mode, at, float(F))]
 
+    def locked(self, modes: Sequence[str], at: At) -> Array:
+        """Rows along which nothing moves but by a motion that is given."""
+        held = [e.along(at) for e, mode in zip(self.elements, modes, strict=True) if mode in ("S", TIED)]
+        return np.array(held) if held else np.zeros((0, len(self.q0)))
+
+    def open_locks(self, modes: Sequence[str], at: At) -> bool:
+        """Locks that hold each other leave their forces open."""
+        rows = self.locked(modes, at)
+        return len(rows) > 0 and np.linalg.matrix_rank(rows, tol=1e-9) < len(rows)
+
+    def stays(self, t: float, y: Array, modes: Sequence[str]) -> bool:
+        """An element that slides by its mode stays at rest: it is locked by others that are."""
+        at = self.solve(t, y, modes, 1e-13)
+        rows = [e.along(at) for e, mode in zip(self.elements, modes, strict=True) if mode[0] in "FB" and e.can_hold]
+        return any(abs(float(r @ at.u)) <= REST and abs(float(r @ at.a)) <= REST for r in rows)
+
     def choose(self, t: float, y: Array) -> tuple[tuple[str, ...], Array]:
         """Modes from t on, and the state with the speeds of stuck elements set to rest."""
         q, u, x = self.split(y)
@@ -246,7 +288,7 @@ class System:
         best: tuple[float, tuple[str, ...]] | None = None
         for modes in itertools.product(*(e.modes(at) for e in self.elements)):
             now = self.solve(t, y, modes, 1e-13)
-            if not np.all(np.isfinite(now.a)):
+            if not np.all(np.isfinite(now.a)) or self.open_locks(modes, now):
                 continue
             rates = [] if self.rates is None else self.rates(now)
             later = np.concatenate([q + LATER * u + 0.5 * LATER**2 * now.a, u + LATER * now.a,
@@ -258,10 +300,13 @@ class System:
             if worst >= 0.0:
                 break
         assert best is not None, f"no modes at t = {t}"
-        stuck = [e.row for e, mode in zip(self.elements, best[1], strict=True) if mode == "S"]
-        if stuck:
-            rows = np.array(stuck)
-            u = u - np.linalg.pinv(rows) @ (rows @ u)
+        if self.stays(t, y, best[1]):
+            raise RuntimeError(f"locks at t = {t} hold each other: their forces are open")
+        held = [k for k, mode in enumerate(best[1]) if mode in ("S", TIED)]
+        if held:
+            rows = self.locked(best[1], at)
+            given = np.array([self.elements[k].speed(at) for k in held])
+            u = u - np.linalg.pinv(rows) @ (rows @ u - given)
         return best[1], np.concatenate([q, u, x])
 
 
@@ -296,9 +341,9 @@ class Solution:
 
 def simulate(
     system: System, t_end: float, rtol: float = 1e-11, atol: float = 1e-13, method: str = "DOP853",
-    max_step: float = 2e-3,
+    max_step: float = 2e-3, most: int = 20_000,
 ) -> Solution:  # fmt: skip
-    """Integrate from 0 to t_end with every switching located."""
+    """Integrate from 0 to t_end with every switching located; more than `most` of them are an error."""
     y = np.concatenate([np.array(v, dtype=float) for v in (system.q0, system.u0, system.x0)])
     stops = sorted({b for b in system.breaks if 0.0 < b < t_end} | {t_end})
     segments: list[tuple[float, float, tuple[str, ...], Any]] = []
@@ -315,9 +360,21 @@ def simulate(
             rates = [] if system.rates is None else system.rates(at)
             return np.concatenate([at.u, at.a, np.array(rates, dtype=float)])
 
-        def event(k: int, held: tuple[str, ...] = held, t1: float = stop) -> Callable[[float, Array], float]:
+        known: dict[bytes, list[float]] = {}
+
+        def all_indicators(
+            time: float, state: Array, held: tuple[str, ...] = held, known: dict[bytes, list[float]] = known
+        ) -> list[float]:
+            # all events ask for the same instant one after the other
+            key = np.append(state, time).tobytes()
+            if key not in known:
+                known.clear()
+                known[key] = system.indicators(time, state, held)
+            return known[key]
+
+        def event(k: int, ask: Any = all_indicators, t1: float = stop) -> Callable[[float, Array], float]:
             def indicator(time: float, state: Array) -> float:
-                return system.indicators(min(time, t1 - 1e-13), state, held)[k]
+                return ask(min(time, t1 - 1e-13), state)[k]
 
             indicator.terminal, indicator.direction = True, -1.0  # type: ignore[attr-defined]
             return indicator
@@ -333,6 +390,6 @@ def simulate(
         t, y = float(done.t[-1]), done.y[:, -1]
         if done.status == 1 or stop < t_end:
             modes, y = system.choose(t, y)
-        if len(segments) > 20_000:
+        if len(segments) > most:
             raise RuntimeError(f"too many switchings, last at t = {t}")
     return Solution(system, segments, evaluations)

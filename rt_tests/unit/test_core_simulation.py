@@ -284,3 +284,18 @@ def test_controllers_change_inputs_without_changing_what_a_step_computes() -> No
         values, modes = by_stretches.stretch(10)
         assert np.array_equal(one.values, values) and one.modes == modes
     assert by_runs.hash() == by_stretches.hash()
+
+
+def test_steps_that_rounding_has_left_apart_begin_on_the_same_tick() -> None:
+    # 0.052 s and 52 steps of 1 ms are not the same number; a step of the one must not act in the trial that the other ends
+    assert 52 * 1e-3 > 0.052
+    for order in (2, 4):
+        d = Driveline("two", order=order)
+        for name in "ab":
+            d.add(name, Inertia(J=1.0))
+            d.add(f"T{name}", Torque())
+            d.connect(f"T{name}.flange", f"{name}.flange_a")
+        steps = {"Ta.tau": Step(height=6.0, startTime=0.052), "Tb.tau": Step(height=6.0, startTime=52 * 1e-3)}
+        r = Simulation(d).run(0.06, inputs=steps)
+        for name in "ab":
+            np.testing.assert_allclose(r[f"{name}.w"], 6.0 * np.maximum(r.time - 0.052, 0.0), rtol=0.0, atol=1e-13)

@@ -1,0 +1,248 @@
+"""Monitors of a whole drive, on drives whose numbers are known by hand: what is seen, when first, and the worst of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from torqueloop.hil.common.levers import LEVERS
+from torqueloop.hil.report.analysis import Band, Shift
+from torqueloop.hil.report.drive_monitors import JUDGES, Drive, Seen
+from torqueloop.hil.report.shift_quality import ShiftQuality
+from torqueloop.hil.results.monitors import ElementFacts, GearboxFacts, MonitorSpec, ShiftSchedule
+from torqueloop.hil.results.run import RunStats
+
+#: 20 s in samples of 10 ms
+T = np.arange(2001) * 0.01
+RATIOS = {"1": 3.0, "2": 2.0, "3": 1.0}
+#: 1-2 and 2-3 at pedal 0 and 1, down lines below
+SCHEDULE = ShiftSchedule(
+    up={"1-2": [(0.0, 60.0), (1.0, 160.0)], "2-3": [(0.0, 120.0), (1.0, 320.0)]},
+    down={"2-1": [(0.0, 20.0), (1.0, 60.0)], "3-2": [(0.0, 50.0), (1.0, 100.0)]},
+    kick_down={"3-2": 150.0}, kick_down_on=0.9, kick_down_off=0.7, turbine_max_radps=500.0,
+    turbine_force_up_radps=400.0, gear_time_s=0.5, shifts=["1-2", "2-3", "3-2", "2-1"],
+)  # fmt: skip
+
+
+def drive(**given: Any) -> Drive:
+    """Everything at rest but for what is given; no column equals another."""
+    D = float(LEVERS.index("D"))
+    values: dict[str, Any] = {
+        "t": T, "w_in": None, "w_out": np.full(len(T), 50.0), "v": None, "a": None, "pedal": np.full(len(T), 0.5),
+        "brake": np.full(len(T), 0.0), "lever": np.full(len(T), D), "bands": [], "shifts": [], "quality": [],
+        "ratios": RATIOS, "stats": RunStats(), "column": lambda name: None, "cut_short": False,
+    }  # fmt: skip
+    return Drive(**(values | given))
+
+
+def seen(name: str, d: Drive, limit: float = 0.0, **spec: Any) -> Seen | None:
+    return JUDGES[name](MonitorSpec(**spec), d, limit)
+
+
+def between(begin: float, end: float) -> Any:
+    return (begin - 1e-6 < T) & (end + 1e-6 > T)
+
+
+def quality(begin: float, end: float, old: str = "1", new: str = "2") -> ShiftQuality:
+    return ShiftQuality(old, new, begin, end, end - begin, *[None] * 8)  # type: ignore[arg-type]
+
+
+# --- motion -----------------------------------------------------------------------------------------------------------
+
+
+def moved_lever(*times: float) -> Any:
+    """The lever goes between D and M at these times."""
+    turns = sum((times_at - 1e-6 < T).astype(int) for times_at in times)
+    return np.where(turns % 2 == 0, float(LEVERS.index("D")), float(LEVERS.index("M")))
+
+
+def test_a_lever_is_at_rest_but_for_so_long_behind_each_of_its_moves() -> None:
+    d = drive(lever=moved_lever(2.0, 5.0))
+    np.testing.assert_array_equal(~d.lever_at_rest(1.5), between(2.0, 3.5) | between(5.0, 6.5))
+    assert drive(lever=None).lever_at_rest(1.5).all()
+
+
+@pytest.mark.parametrize(("peaks", "at", "text"), [
+    ({4.0: -13.0, 12.0: 9.0}, 4.0, "-13.00"), ({4.0: -8.0, 12.0: 9.0}, 12.0, "+9.00"),
+    ({4.0: 1.0}, 4.0, "+1.00"), ({9.5: 30.0, 4.0: 2.0}, 4.0, "+2.00"),
+])  # fmt: skip
+def test_the_peak_of_the_acceleration_is_the_largest_amount_where_the_lever_rests(
+    peaks: dict[float, float], at: float, text: str
+) -> None:
+    a = np.zeros(len(T))
+    for time, value in peaks.items():
+        a[between(time, time)] = value
+    # 9.5 s is within 3 s behind a move of the lever
+    s = seen("acceleration", drive(a=a, lever=moved_lever(8.0, 8.5)), 12.0)
+    assert s is not None and s.failed == (abs(peaks[at]) > 12.0) and text in s.text
+    assert (s.first_s, s.worst) == (pytest.approx(at), abs(peaks[at]))
+
+
+#: levels before and behind, peak up, peak down, both in the shift from 5 to 6 s; how much is beyond
+BUMPS = [(2.0, 1.0, 2.7, 1.0, 0.7), (1.0, 2.0, 2.3, 0.4, 0.6), (2.0, 1.0, 2.1, -0.5, 1.5), (1.5, 1.5, 1.6, 1.3, 0.2),
+         (2.0, 1.0, 1.9, 1.1, 0.0)]  # fmt: skip
+
+
+def bumpy(before: float, behind: float, high: float, low: float, at: float = 5.0) -> Any:
+    a = np.where(at + 0.15 > T, before, behind)
+    a[between(at + 0.3, at + 0.4)], a[between(at + 0.5, at + 0.6)] = high, low
+    return a
+
+
+@pytest.mark.parametrize(("before", "behind", "high", "low", "beyond"), BUMPS)
+def test_a_hard_shift_goes_beyond_both_levels(
+    before: float, behind: float, high: float, low: float, beyond: float
+) -> None:
+    d = drive(a=bumpy(before, behind, high, low), quality=[quality(5.0, 6.0)])
+    s = seen("shift_hard", d, 0.1)
+    assert s is not None and s.worst == pytest.approx(beyond) and s.failed == (beyond > 0.1)
+    assert f"{beyond:.2f} m/s²" in s.text and s.first_s == (6.0 if s.failed else None)
+
+
+def test_the_worst_of_all_shifts_is_told_and_none_in_which_the_driver_acts() -> None:
+    a = bumpy(1.0, 1.0, 1.8, 1.0)
+    for at, high in ((9.0, 4.0), (13.0, 2.5)):
+        a[between(at + 0.3, at + 0.4)] = high
+    shifts = [quality(5.0, 6.0), quality(9.0, 10.0, "2", "3"), quality(13.0, 14.0, "3", "2")]
+    s = seen("shift_hard", drive(a=a, quality=shifts), 1.0)
+    assert s is not None and s.failed and s.worst == pytest.approx(3.0) and s.first_s == 10.0 and "2-3" in s.text
+    for name in ("brake", "pedal"):
+        moved = np.where(between(9.5, 9.6), 0.5, 0.1)
+        s = seen("shift_hard", drive(a=a, quality=shifts, **{name: moved}), 1.0)
+        assert s is not None and s.worst == pytest.approx(1.5) and "3-2" in s.text and s.first_s == 14.0
+
+
+def test_an_abrupt_shift_is_the_fastest_change_of_the_turbine_speed() -> None:
+    w = np.interp(T, [5.0, 5.5, 9.0, 9.04, 12.0, 12.02], [300.0, 200.0, 200.0, 140.0, 140.0, 128.0])
+    shifts = [Shift("1", "2", 5.0, 5.5), Shift("2", "3", 9.0, 9.04), Shift("3", "2", 12.0, 12.02)]
+    # 100/0.5, 60/0.04; 12 rad/s are not felt
+    s = seen("shift_abrupt", drive(w_in=w, shifts=shifts), 1000.0)
+    assert s is not None and s.failed and s.worst == pytest.approx(1500.0) and s.first_s == 9.0
+    assert "2→3 at 9.00 s takes 40 ms" in s.text and "1500 rad/s²" in s.text
+    s = seen("shift_abrupt", drive(w_in=w, shifts=[shifts[0], shifts[2]]), 1000.0)
+    assert s is not None and not s.failed and s.worst == pytest.approx(200.0) and s.text == "1→2: 200 rad/s²"
+
+
+def test_a_late_shift_is_longer_than_its_phases_while_the_pedal_is_pressed() -> None:
+    shifts = [Shift("1", "2", 2.0, 4.0), Shift("2", "3", 6.0, 9.0), Shift("3", "2", 12.0, 16.0)]
+    each = {"1-2": 1.5, "2-3": 1.0, "3-2": 5.0}
+    s = seen("shift_length", drive(shifts=shifts), 0.1, shift_each_s=each)
+    assert s is not None and s.failed and s.worst == pytest.approx(2.0) and s.first_s == 2.0
+    assert "1→2 at 2.00 s lasts 2.00 s, its phases 1.50 s; 2→3 at 6.00 s lasts 3.00 s, its phases 1.00 s" == s.text
+    s = seen("shift_length", drive(shifts=shifts), 2.5, shift_each_s=each)
+    assert s is not None and not s.failed and s.text == "longest 3→2: 4.00 s" and s.worst == 0.0
+    # without the pedal for the middle second, and standing
+    let = drive(shifts=shifts, pedal=np.where(between(7.0, 8.0), 0.0, 0.5))
+    s = seen("shift_length", let, 0.1, shift_each_s={"2-3": 0.5})
+    assert s is not None and s.worst == pytest.approx(0.49, abs=0.011)
+    still = drive(shifts=shifts, w_out=np.zeros(len(T)))
+    s = seen("shift_length", still, 0.1, shift_each_s=each)
+    assert s is not None and not s.failed
+
+
+# --- gears ------------------------------------------------------------------------------------------------------------
+
+
+def changed(old: str, new: str, w_out: float, pedal: float, **given: Any) -> Drive:
+    """A shift from 5 to 5.5 s at an output speed and a pedal."""
+    w = np.full(len(T), w_out)
+    return drive(
+        w_out=w, w_in=w * RATIOS[old], pedal=np.full(len(T), pedal), shifts=[Shift(old, new, 5.0, 5.5)], **given
+    )
+
+
+#: change, output speed, pedal; asked for? Lines: 1-2 at 110 for half a pedal, 3-2 at 75, with kick-down 150
+CHANGES = [("1", "2", 115.0, 0.5, True), ("1", "2", 100.0, 0.5, False), ("1", "2", 130.0, 1.0, False),
+           ("2", "3", 230.0, 0.5, True), ("2", "3", 190.0, 0.5, False), ("3", "2", 70.0, 0.5, True),
+           ("3", "2", 90.0, 0.5, False), ("3", "2", 140.0, 0.8, True), ("3", "2", 140.0, 0.6, False),
+           ("2", "1", 35.0, 0.5, True), ("2", "1", 60.0, 0.5, False), ("1", "2", 140.0, 1.0, True),
+           ("1", "3", 230.0, 0.5, None), ("2", "3", 205.0, 1.0, True)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "w", "pedal", "asked"), CHANGES)
+def test_a_change_of_gear_is_asked_for_by_its_line(old: str, new: str, w: float, pedal: float, asked: bool) -> None:
+    s = seen("schedule", changed(old, new, w, pedal), schedule=SCHEDULE)
+    assert s is not None and s.failed == (asked is not True)
+    if s.failed:
+        what = "is no shift of the control unit" if asked is None else "is not asked for by the schedule"
+        assert s.text == f"{old}→{new} at 5.00 s {what}" and (s.first_s, s.worst) == (5.0, 1.0)
+    # the driver's lever has a say in it
+    s = seen("schedule", changed(old, new, w, pedal, lever=moved_lever(4.0)), schedule=SCHEDULE)
+    assert s is not None and not s.failed
+
+
+#: gear, output speed, pedal; what is due: a line must be passed by 2 % and 1.5 rad/s
+KEPT = [("1", 115.0, 0.5, "1→2"), ("1", 111.0, 0.5, ""), ("2", 230.0, 0.5, "2→3"), ("2", 222.0, 0.5, ""),
+        ("3", 70.0, 0.5, "3→2"), ("3", 74.0, 0.5, ""), ("3", 140.0, 0.95, "3→2"), ("3", 140.0, 0.8, ""),
+        ("2", 36.0, 0.5, "2→1"), ("2", 39.0, 0.5, ""), ("2", 70.0, 0.5, "")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("gear", "w_out", "pedal", "due"), KEPT)
+def test_a_gear_that_is_kept_although_another_is_due(gear: str, w_out: float, pedal: float, due: str) -> None:
+    # from 6 to 9 s at this speed, before and behind between all lines of the gear
+    quiet = {"1": 50.0, "2": 80.0, "3": 180.0}[gear]
+    w = np.where(between(6.0, 9.0), w_out, quiet)
+    d = drive(
+        w_out=w, w_in=w * RATIOS[gear], pedal=np.where(between(6.0, 9.0), pedal, 0.5), bands=[Band(1.0, 15.0, gear)]
+    )
+    s = seen("schedule", d, schedule=SCHEDULE)
+    assert s is not None and s.failed == bool(due)
+    if due:
+        assert s.text == f"{due} is due from 6.00 s on, gear {gear} stays to 9.00 s" and s.first_s == pytest.approx(6.0)
+    # half a second and 2 s are allowed
+    d.w_out = np.where(between(6.0, 8.4), w_out, quiet)
+    d.w_in = d.w_out * RATIOS[gear]
+    s = seen("schedule", d, schedule=SCHEDULE)
+    assert s is not None and not s.failed
+
+
+def test_no_shift_down_is_due_that_turns_the_turbine_too_fast() -> None:
+    w = np.full(len(T), 70.0)
+    d = drive(w_out=w, w_in=w, bands=[Band(1.0, 15.0, "3")])
+    slow = ShiftSchedule(**{**vars(SCHEDULE), "turbine_max_radps": 140.0})
+    for schedule, failed in ((SCHEDULE, True), (slow, False)):
+        s = seen("schedule", d, schedule=schedule)
+        assert s is not None and s.failed == failed
+
+
+def test_the_highest_gear_is_reached_in_the_whole_drive_only() -> None:
+    bands = [Band(1.0, 3.0, "1"), Band(4.0, 8.0, "3"), Band(9.0, 15.0, "2")]
+    d = drive(w_in=T, bands=bands)
+    s = seen("reaches", d, reaches=3)
+    assert s is not None and not s.failed and s.text == "gear 3"
+    s = seen("reaches", d, 1.0, reaches=5)
+    assert s is not None and s.failed and s.worst == 2.0 and "the highest is 3" in s.text and s.first_s == 20.0
+    assert seen("reaches", drive(w_in=T, bands=bands, cut_short=True), reaches=5) is None
+
+
+# --- elements and actuators -------------------------------------------------------------------------------------------
+
+
+def test_friction_work_is_that_of_a_moving_window_over_the_lining() -> None:
+    # A: 4 kJ at 5 s in 1 s, 3.3 kJ at 12 s in 3 s; B: 5 kJ in 10 s; linings of 1000 and 500 mm2
+    heat = {"A.heat": np.interp(T, [5.0, 6.0, 12.0, 15.0], [100.0, 4100.0, 4100.0, 7400.0]),
+            "B.heat": np.interp(T, [2.0, 12.0], [7.0, 5007.0])}  # fmt: skip
+    elements = [ElementFacts("A", 1.0, 1000.0), ElementFacts("B", 1.0, 500.0), ElementFacts("C", 1.0, 500.0)]
+    d = drive(column=heat.get)
+    box = GearboxFacts(elements=elements)
+    s = seen("heat", d, 5.0, gearbox=box)
+    assert s is not None and not s.failed and s.worst == pytest.approx(4.0, rel=1e-2) and s.text.startswith("A: 4.0")
+    # 3 J/mm2 are passed within the second of 4
+    s = seen("heat", d, 3.0, gearbox=box)
+    assert s is not None and s.failed and s.first_s == pytest.approx(5.76, abs=0.011) and s.worst == pytest.approx(4.0)
+    s = seen("heat_minute", d, 100.0, gearbox=box)
+    assert s is not None and s.worst == pytest.approx(10.0) and s.text.startswith("B:")
+    # a gear engaged by the driver's lever is his: within 5 s behind it nothing is looked at
+    s = seen("heat", drive(column=heat.get, lever=moved_lever(4.9)), 9.0, gearbox=box)
+    assert s is not None and s.worst == pytest.approx(2.2, rel=1e-2) and s.text.startswith("A:")
+
+
+def test_an_actuator_that_never_moves_is_named() -> None:
+    columns = {"u1": np.full(len(T), 3.0), "u2": T, "u3": np.zeros(len(T))}
+    s = seen("actuator_still", drive(column=columns.get), actuators=["u1", "u2", "u3", "u4"])
+    assert s is not None and s.failed and s.text == "u1, u3 never moved in the run." and s.worst == 2.0
+    s = seen("actuator_still", drive(column=columns.get), actuators=["u2"])
+    assert s is not None and not s.failed and s.text == "1 actuators moved"
+    assert seen("actuator_still", drive(column=columns.get, w_out=T * 0.0), actuators=["u1"]) is None
