@@ -393,9 +393,9 @@ class Simulation(Stepper):
                 yield event, nearest, place
 
     def _place_events(self, grid: Array, first: float) -> tuple[dict[int, list[tuple[float, float]]], Array]:
-        """Events on the grid move the grid point onto them; the others by step: (time, its fraction). And the grid points
-        as ends of steps: of several events on one point, which rounding has left apart, a step ends at the first and the
-        next one begins at the last."""
+        """Events on the grid move the grid point onto them; the others by step: (time, its fraction). And the grid
+        points as ends of steps: of several events on one point, which rounding has left apart, a step ends at the first
+        and the next one begins at the last."""
         inside: dict[int, list[tuple[float, float]]] = {}
         ends, met = grid.copy(), -1
         for event, nearest, place in self._events(first, len(grid) - 1):

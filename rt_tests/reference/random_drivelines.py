@@ -2,11 +2,11 @@
 
     python rt_tests/reference/random_drivelines.py [--count 60] [--first 0]
 
-prints the largest error of each, one step per 1 ms tick at order 4, relative to the range of each signal. A driveline is
-a chain: a driven flange or a torque, then sections out of SECTIONS, each at least once in so many seeds; loads and brakes
-on the way. Solved by independent.py on bodies, constraints and modes of random_parts.py. A seed whose driveline leaves
-what its parts are valid for (a converter that turns backward), or that the equations leave open, is replaced by the next
-number of its own sequence.
+prints the largest error of each, one step per 1 ms tick at order 4, relative to the range of each signal. A driveline
+is a chain: a driven flange or a torque, then sections out of SECTIONS, each of them the first one in turn; loads and
+brakes on the way. Solved by independent.py on bodies, constraints and modes of random_parts.py. A seed whose driveline
+leaves what its parts are valid for (a converter that turns backward), or that the equations leave open, is replaced by
+the next number of its own sequence.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import numpy as np
 from independent import Array, At, Element, Solution, System, simulate
-from random_parts import Actuator, Course, Gap, GearLoss, Oil, Plates, Tie, Watch, constant, held, lines, wave
+from random_parts import Actuator, Course, Gap, GearLoss, Oil, Plates, Tie, Watch, held, lines, wave
 
 from torqueloop.core import components as kinds
 from torqueloop.core.compile.compiler import compile_driveline
@@ -135,7 +135,8 @@ class Made:
         lag = bool(self.g.random() < 0.6)
         fills = bool(self.g.random() < 0.4)
         oil = Oil(
-            self.between(0.2, 1.0) * BAR, self.between(0.005, 0.03) if lag else 0.0, self.between(0.005, 0.03) if lag else 0.0,
+            self.between(0.2, 1.0) * BAR,
+            self.between(0.005, 0.03) if lag else 0.0, self.between(0.005, 0.03) if lag else 0.0,
             round(self.between(0.02, 0.08), 3) if fills else 0.0, 0.05 if fills else 0.0,
         )  # fmt: skip
         name = self.part(
@@ -231,9 +232,13 @@ class Made:
     def _variable(self, a: int) -> int:
         b = self.shaft()
         name = self.part(kinds.VariableGear(), {"flange_a": a, "flange_b": b})
-        i = self.give(f"{name}.ratio", wave(self.between(1.5, 2.5), self.between(0.1, 0.8), self.between(1.0, 3.0), self.between(0.0, 6.0))
-                      if self.g.random() < 0.5 else
-                      lines([(round(self.between(0.02, 0.1), 4), self.between(1.0, 3.0)), (round(self.between(0.15, 0.28), 4), self.between(1.0, 3.0))]))  # fmt: skip
+        if self.g.random() < 0.5:
+            begin = (round(self.between(0.02, 0.1), 4), self.between(1.0, 3.0))
+            course = lines([begin, (round(self.between(0.15, 0.28), 4), self.between(1.0, 3.0))])
+        else:
+            middle, half = self.between(1.5, 2.5), self.between(0.1, 0.8)
+            course = wave(middle, half, self.between(1.0, 3.0), self.between(0.0, 6.0))
+        i = self.give(f"{name}.ratio", course)
         self.add(
             lambda n: Tie(lambda t: self.row(n, {a: 1.0, b: -i.value(t)}), lambda at: i.rate(at.t) * float(at.u[b]))
         )

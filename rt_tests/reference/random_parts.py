@@ -1,5 +1,5 @@
-"""Parts of random drivelines for independent.py, each written from its definition: every body is a coordinate, gears and
-driven flanges are constraints with a force of their own, oil and curves have modes whose ends are located."""
+"""Parts of random drivelines for independent.py, each written from its definition: every body is a coordinate, gears
+and driven flanges are constraints with a force of their own, oil and curves have modes whose ends are located."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def lines(points: Sequence[tuple[float, float]]) -> Course:
 
 
 class Tie(Element):
-    """A speed along a row that is given: row(t).u = speed(t); `pull`: what the row's change and the speed's slope ask."""
+    """A speed along a row that is given: row(t).u = speed(t); `pull`: what row.a is for that."""
 
     def __init__(
         self, row: Callable[[float], Array], pull: Callable[[At], float] = lambda at: 0.0,
@@ -226,7 +226,7 @@ class Plates(Element):
 
 
 class GearLoss(Loss):
-    """Loss at flange_a of a gear whose constraint is the element `gear`: the drive's torque there is -(its force + F)."""
+    """Loss at flange_a of a gear whose constraint is the element `gear`; the drive's torque there: -(its force + F)."""
 
     can_hold = True
 

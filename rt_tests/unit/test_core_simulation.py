@@ -287,7 +287,7 @@ def test_controllers_change_inputs_without_changing_what_a_step_computes() -> No
 
 
 def test_steps_that_rounding_has_left_apart_begin_on_the_same_tick() -> None:
-    # 0.052 s and 52 steps of 1 ms are not the same number; a step of the one must not act in the trial that the other ends
+    # 0.052 s and 52 steps of 1 ms are not the same number; a step of one must not act in the tick the other ends
     assert 52 * 1e-3 > 0.052
     for order in (2, 4):
         d = Driveline("two", order=order)

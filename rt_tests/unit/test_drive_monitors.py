@@ -1,4 +1,4 @@
-"""Monitors of a whole drive, on drives whose numbers are known by hand: what is seen, when first, and the worst of it."""
+"""Monitors of a whole drive, on drives whose numbers are known by hand: what is seen, when first, the worst of it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from torqueloop.hil.results.run import RunStats
 
 #: 20 s in samples of 10 ms
 T = np.arange(2001) * 0.01
+#: a gear is engaged all the time
+HELD = [Band(0.0, 20.0, "1")]
 RATIOS = {"1": 3.0, "2": 2.0, "3": 1.0}
 #: 1-2 and 2-3 at pedal 0 and 1, down lines below
 SCHEDULE = ShiftSchedule(
@@ -34,6 +36,8 @@ def drive(**given: Any) -> Drive:
         "brake": np.full(len(T), 0.0), "lever": np.full(len(T), D), "bands": [], "shifts": [], "quality": [],
         "ratios": RATIOS, "stats": RunStats(), "column": lambda name: None, "cut_short": False,
     }  # fmt: skip
+    if {"a", "column"} & set(given):
+        values["bands"] = HELD
     return Drive(**(values | given))
 
 
@@ -58,10 +62,13 @@ def moved_lever(*times: float) -> Any:
     return np.where(turns % 2 == 0, float(LEVERS.index("D")), float(LEVERS.index("M")))
 
 
-def test_a_lever_is_at_rest_but_for_so_long_behind_each_of_its_moves() -> None:
-    d = drive(lever=moved_lever(2.0, 5.0))
-    np.testing.assert_array_equal(~d.lever_at_rest(1.5), between(2.0, 3.5) | between(5.0, 6.5))
-    assert drive(lever=None).lever_at_rest(1.5).all()
+def test_a_lever_is_at_rest_when_a_gear_has_been_engaged_for_so_long_since_it_was_moved() -> None:
+    d = drive(lever=moved_lever(2.0, 5.0), bands=HELD)
+    np.testing.assert_array_equal(~d.lever_at_rest(1.0), between(0.0, 1.0) | between(2.0, 3.0) | between(5.0, 6.0))
+    assert drive(lever=None, bands=HELD).lever_at_rest(1.0)[101:].all()
+    # the next gear is engaged at 3.5 s; from 5 s on none any more
+    d.bands = [Band(0.0, 2.1, "1"), Band(3.5, 5.2, "2")]
+    np.testing.assert_array_equal(~d.lever_at_rest(1.0), between(0.0, 1.0) | between(2.0, 4.5) | between(5.0, 20.0))
 
 
 @pytest.mark.parametrize(("peaks", "at", "text"), [

@@ -295,8 +295,8 @@ def test_fd_frames_in_the_bus_log_take_what_they_need_and_come_back(tmp_path: Pa
     writer.write(b"".join(packed[:2]))
     writer.write(b"".join(packed[2:]))
     writer.close()
-    records, _, damage = read_bus(tmp_path)
-    assert not damage and len(records) == 4
+    records, header, damage = read_bus(tmp_path)
+    assert damage == [] and header["kind"] == "bus" and len(records) == 4
     back = [(int(r["t_ns"]), int(r["id"]), bytes(r["data"][: r["dlc"]]), int(r["flags"])) for r in records]
     assert back == frames
     write_candump(tmp_path, tmp_path / "bus.log")
@@ -325,7 +325,7 @@ def test_bus_log_is_a_candump_log_python_can_reads(tmp_path: Path) -> None:
     frames = [(1_000_000, 0x210, b"\x01\xff", False), (2_500_400, 0x80000000 | 0x18FEF100, b"", True)]
     writer.write(b"".join(pack_frame(t, i, d, tx=tx) for t, i, d, tx in frames))
     writer.close()
-    records, _, damage = read_bus(tmp_path)
+    records, header, damage = read_bus(tmp_path)
     assert not damage and (records["flags"] & FLAG_TX != 0).tolist() == [False, True]
     assert write_candump(tmp_path, tmp_path / "bus.log") == 2
     first, second = (tmp_path / "bus.log").read_text().splitlines()
