@@ -16,6 +16,7 @@ from laws import Wave, flat
 from neutral import Bearing, Gear, Lossy, SpringDamper, Torque, Train
 from trajectory import Reference, Trajectory
 
+from torqueloop.core import components as kinds
 from torqueloop.core.components import ConstantTorque, Inertia, LossyGear
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.simulate.offline import Simulation
@@ -169,3 +170,31 @@ def test_losses_are_what_the_energy_lacks() -> None:
     assert balance.relative_residual < 1e-6
     for name in pair.dense.names:
         assert np.diff(result[f"{name}.heat"]).min() >= -1e-12 and result[f"{name}.heat"][-1] > 0.0
+
+
+@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize(("n", "d"), [(1.0, 0.0), (1.5, 0.0), (1.5, 10.0), (2.0, 10.0)])
+@pytest.mark.parametrize("load", [-20.0, 20.0])
+def test_the_loss_beside_a_gap_with_an_exponent_is_that_of_the_gears_own_torque(
+    order: int, n: float, d: float, load: float
+) -> None:
+    """A rack on the shaft of flange_a, its mass against a buffer: max(A, B) of the torque on flange_a at every tick."""
+    drive = Driveline("buffer", order=order)
+    drive.add("a", Inertia(J=0.1, w0=50.0))
+    drive.add("gear", LossyGear(ratio=2, lossTable=[[0, 0.8, 0.7, 0.5, 0.4]]))
+    drive.add("b", Inertia(J=0.3))
+    drive.add("T", kinds.Torque())
+    drive.add("rack", kinds.IdealGearR2T(ratio=20))
+    drive.add("m", kinds.Mass(m=5.0))
+    drive.add("buffer", kinds.ElastoGap(c=2000.0, d=d, n=n))
+    drive.add("wall", kinds.TranslationalFixed())
+    drive.connect("T.flange", "a.flange_a", "gear.flange_a", "rack.flangeR")
+    drive.connect("gear.flange_b", "b.flange_a")
+    drive.connect("rack.flangeT", "m.flange_a")
+    drive.connect("m.flange_b", "buffer.flange_a")
+    drive.connect("buffer.flange_b", "wall.flange")
+    r = Simulation(drive, h=1e-3).run(0.01, inputs={"T.tau": load})
+    assert (r["buffer.regime"][1:] != 0.0).all()
+    ta = r["gear.tau_a"]
+    right = np.maximum(0.2 * ta + 0.5, (1.0 - 1.0 / 0.7) * ta + 0.4)
+    np.testing.assert_allclose(r["gear.tauLoss"][1:], right[1:], rtol=1e-9)
