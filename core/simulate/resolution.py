@@ -21,8 +21,8 @@ Array = NDArray[np.float64]
 
 #: a period of an oscillation takes at least four steps to be seen [rad]
 RESOLVED = math.pi / 2
-#: frequencies beyond are those of an inertia that is rounding (a coordinate that a driven motion alone moves) [rad/s]
-ROUNDING = 1e12
+#: singular values below this share of the largest belong to driven motions that depend on others
+DEPENDENT = 1e-9
 
 
 @dataclass(frozen=True)
@@ -37,37 +37,62 @@ class Oscillation:
     substeps: int
 
 
-def _system(model: CompiledModel, K: Array, D: Array) -> Array:
-    """Matrix of x' for x = (q, speeds of the coordinates that have inertia). The speeds of the others follow from the
-    balance of their springs and dampers, 0 = D u + K q along them."""
+def _rows(model: CompiledModel, which: NDArray[np.int32]) -> Array:
+    """Rows of the speeds as combinations of the coordinates."""
+    arrays = model.arrays
+    rows = np.zeros((len(which), model.n))
+    for k, row in enumerate(which):
+        part = slice(arrays.row_ptr[row], arrays.row_ptr[row + 1])
+        rows[k, arrays.row_idx[part]] = arrays.row_val[part]
+    return rows
+
+
+def _free(model: CompiledModel) -> tuple[Array, Array]:
+    """Bases of the motions that driven flanges leave: of coordinates with inertia, (n, p), and of the others (n, l)."""
     arrays, n = model.arrays, model.n
     light = np.asarray(arrays.rx["coord"], dtype=np.int64)
     heavy = np.setdiff1d(np.arange(n), light)
-    q, u = np.eye(n, n + len(heavy)), np.zeros((n, n + len(heavy)))
-    u[heavy, n + np.arange(len(heavy))] = 1.0
-    if len(light):
-        u[light] = -np.linalg.solve(D[np.ix_(light, light)], D[light] @ u + K[light] @ q)
-    rates = -np.linalg.solve(arrays.M[np.ix_(heavy, heavy)], D[heavy] @ u + K[heavy] @ q)
-    return np.asarray(np.vstack([u, rates]))
+    free = np.eye(len(heavy))
+    driven = _rows(model, arrays.fr["row"][arrays.drv["fr"]])[:, heavy]
+    if len(driven):
+        _, size, V = np.linalg.svd(driven)
+        free = V[int((size > DEPENDENT * size.max()).sum()) :].T
+    Z = np.zeros((n, free.shape[1]))
+    Z[heavy] = free
+    return Z, np.eye(n)[:, light]
+
+
+def _system(model: CompiledModel, K: Array, D: Array) -> tuple[Array, Array]:
+    """Matrix of x' for x = (angles, speeds of the motions that have inertia), and the angles of the coordinates by x.
+    The speeds of the motions without follow from the balance of their springs and dampers, 0 = D u + K q along them."""
+    Z, L = _free(model)
+    p, light = Z.shape[1], L.shape[1]
+    q = np.hstack([Z, L, np.zeros((model.n, p))])
+    u = np.hstack([np.zeros((model.n, p + light)), Z])
+    slow = np.zeros((light, q.shape[1]))
+    if light:
+        slow = -np.linalg.solve(L.T @ D @ L, L.T @ (D @ u + K @ q))
+        u = u + L @ slow
+    rates = -np.linalg.solve(Z.T @ model.arrays.M @ Z, Z.T @ (D @ u + K @ q))
+    speeds = np.eye(p, q.shape[1], p + light)
+    return np.vstack([speeds, slow, rates]), q
 
 
 def unresolved(model: CompiledModel, h: float) -> list[Oscillation]:
     """The oscillations that steps of h [s] do not resolve, the fastest of each spring."""
-    arrays, n = model.arrays, model.n
-    springs = arrays.lin
-    if not n or not len(springs) or not (springs["c"] > 0.0).any():
+    springs = model.arrays.lin
+    if not model.n or not len(springs) or not (springs["c"] > 0.0).any():
         return []
-    rows = np.zeros((len(springs), n))
-    for k, row in enumerate(springs["row"]):
-        part = slice(arrays.row_ptr[row], arrays.row_ptr[row + 1])
-        rows[k, arrays.row_idx[part]] = arrays.row_val[part]
-    roots, modes = np.linalg.eig(_system(model, rows.T * springs["c"] @ rows, rows.T * springs["d"] @ rows))
+    rows = _rows(model, springs["row"])
+    system, angles = _system(model, rows.T * springs["c"] @ rows, rows.T * springs["d"] @ rows)
+    roots, modes = np.linalg.eig(system)
     found: dict[str, Oscillation] = {}
     for k in np.argsort(-roots.imag):
         w = float(roots[k].imag)
         if w * h <= RESOLVED:
             break
-        if -float(roots[k].real) < w < ROUNDING:
-            name = model.compliance_names[int(np.argmax(springs["c"] * np.abs(rows @ modes[:n, k]) ** 2))]
+        if -float(roots[k].real) < w:
+            twist = np.abs(rows @ angles @ modes[:, k])
+            name = model.compliance_names[int(np.argmax(springs["c"] * twist**2))]
             found.setdefault(name, Oscillation(name, w / (2 * math.pi), math.ceil(w * h / RESOLVED)))
     return list(found.values())

@@ -17,12 +17,12 @@ from torqueloop.cython_kernels.model.choices import ACTUATORS, ARGUMENTS, FIXED,
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays, Records, completed
 from torqueloop.cython_kernels.model.records import ARRAYS, KINDS, PORTS, RECORDS, SIZES, Array, Size
 from torqueloop.cython_kernels.model.references import check_references
+from torqueloop.cython_kernels.model.steep_ports import curve, may_be_steep, steep_ports
 
 #: stands for an unlimited torque; finite, so that interpolation stays finite (same value in points.pxi)
 UNLIMITED = 1e301
-#: h/2 * slope * compliance above which a torque over the speed is found implicitly (sliding elements, curves): explicit
-#: evaluation is stable below 1 and still accurate at 0.2; larger values let clutches with steep mu(w) chatter around
-#: zero slip
+#: h/2 * slope * compliance above which a torque over the speed is found with the accelerations (sliding elements; ports
+#: together, see steep_ports.py): taken at predicted speeds it is stable below 0.25
 STIFF = 0.2
 #: largest h*omega of a resolved oscillation, h*d/m and h*c/d of a resolved decay: a step cut within a steeper one
 #: leaves energy open (at the limit order 4 up to 2e-4 of what is turned over, at 1 2e-3; of decays 3e-4 at 2; beyond
@@ -79,16 +79,18 @@ def complete(a: ModelArrays, h: float) -> Completed:
     arrays |= _hot_rows(a)
     arrays |= {name: getattr(a, name) for name in ("re_A", "re_port", "re_fr", "re_lin", "re_con")}
     arrays |= {"port_row": port_row, "fr_order": _neighbours(arrays["W0"])} | _inputs(a)
+    columns = _columns(a, h, arrays)
     sizes = {
         "n": n, "nrow": len(a.row_off), "nhot": a.n_hot, "nhot_more": len(arrays["hot_row"]), "nin": a.nin,
         "nport": len(port_row), "nre": len(a.re_A),
         "order": a.order, "stiff_cut": int(unresolved > 1.0), "look_ahead": LOOK_AHEAD / max(1.0, unresolved),
         "nrm": len(arrays["rm_at"]), "ncurved": int((a.con["n"] != 1.0).sum()),
+        "watched": int(may_be_steep(a, columns)),
         "act_fills": int((a.act["kind"] == ACTUATORS["FILL_TIME"]).any()),
         "h": h, "inv_h": 1.0 / h, "beta": 0.25 if len(a.lin) or len(a.con) else 1.0 / 6.0,
         **_cache(a, unresolved > 1.0),
     }  # fmt: skip
-    elements = {kind: completed(kind, a.elements[kind], **columns) for kind, columns in _columns(a, h, arrays).items()}
+    elements = {kind: completed(kind, a.elements[kind], **fields) for kind, fields in columns.items()}
     return Completed(elements, _typed(ARRAYS, arrays), _complete(SIZES, sizes), slopes)
 
 
@@ -106,7 +108,7 @@ def _columns(a: ModelArrays, h: float, arrays: dict[str, np.ndarray]) -> dict[st
     columns: dict[str, dict[str, np.ndarray]] = {kind: {} for kind in KINDS}
     columns["fr"] = _friction(a, h, arrays["W"])
     columns["act"] = _actuators(a, h)
-    columns["cv"] = _curves(a, h, arrays["Sinv"])
+    columns |= steep_ports(a, h, arrays["Sinv"], 2.0 * STIFF)
     columns["drv"] = {"p": _filters(a, h)}
     columns["rx"] = {
         "resolved": np.full(len(a.rx), _relaxation(a, arrays["D"], arrays["K"], h) <= FOLLOWED, dtype=np.int32)
@@ -266,16 +268,11 @@ def _relaxation(a: ModelArrays, D: np.ndarray, G: np.ndarray, h: float) -> float
     return float(h * np.abs(np.linalg.eigvals(np.linalg.solve(D[here], G[here]))).max() / RESOLVED)
 
 
-def _curve(a: ModelArrays, k: int) -> tuple[np.ndarray, np.ndarray]:
-    lo, hi = int(a.tab1_ptr[k]), int(a.tab1_ptr[k + 1])
-    return a.tab1_x[lo:hi], a.tab1_y[lo:hi]
-
-
 def _slopes(a: ModelArrays) -> np.ndarray:
     """Slopes of the 1-D tables, aligned with their points (the last of each table is unused)."""
     slopes = np.zeros(len(a.tab1_x))
     for k in range(len(a.tab1_extrap)):
-        x, y = _curve(a, k)
+        x, y = curve(a, k)
         if len(x) < 1 or np.any(np.diff(x) <= 0):
             raise ValueError(f"1-D table {k}: x must increase strictly")
         first = int(a.tab1_ptr[k])
@@ -304,7 +301,7 @@ def _friction(a: ModelArrays, h: float, W: np.ndarray) -> dict[str, np.ndarray]:
             value[i] = (1.0, 0.0, 0.0, UNLIMITED, UNLIMITED)
             continue
         k = int(a.fr["mu"][i])
-        x, y = _curve(a, k) if k >= 0 else (np.zeros(1), np.ones(1))
+        x, y = curve(a, k) if k >= 0 else (np.zeros(1), np.ones(1))
         mu0[i] = np.interp(0.0, x, y)
         if a.fr["src"][i] == SOURCES["CONSTANT"] and a.fr["gain"][i] == 0.0:
             # never pressed: a free wheel alone
@@ -338,25 +335,6 @@ def _friction(a: ModelArrays, h: float, W: np.ndarray) -> dict[str, np.ndarray]:
         "ga": np.where(by_pressure, a.fr["gain"] * area, 0.0),
         "pret": np.where(by_pressure, preload, 0.0),
     }
-
-
-def _curves(a: ModelArrays, h: float, Sinv: np.ndarray) -> dict[str, np.ndarray]:
-    """Where the curves of speeds alone brake too steeply to be evaluated at predicted speeds."""
-    steep = np.zeros((3, len(a.cv)))
-    for i in range(len(a.cv)):
-        if a.cv["tab1"][i] < 0 or a.cv["absolute"][i]:
-            continue
-        x, y = _curve(a, int(a.cv["tab1"][i]))
-        k = int(a.cv["row"][i])
-        terms = slice(int(a.row_ptr[k]), int(a.row_ptr[k + 1]))
-        row = np.zeros(len(Sinv))
-        np.add.at(row, a.row_idx[terms], a.row_val[terms])
-        slopes = -a.cv["gain"][i] * np.diff(y) / np.diff(x)
-        unresolved = 0.5 * h * (row @ Sinv @ row) * slopes
-        found = np.flatnonzero(unresolved > STIFF)
-        if len(found):
-            steep[:, i] = x[found[0]], x[found[-1] + 1], unresolved.max() / STIFF
-    return {"steep_lo": steep[0], "steep_hi": steep[1], "stiff": steep[2]}
 
 
 def _actuators(a: ModelArrays, h: float) -> dict[str, np.ndarray]:

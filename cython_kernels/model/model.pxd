@@ -324,9 +324,9 @@ cdef struct tl_state:
     int64_t stiff         # 1: some element of the last evaluation is steep (forces.pxi)
     # ---- quiet steps (quiet.pxi) ----
     int32_t quiet         # 0: the next step is not, 1: it may be, 2, 3: and `lists` hold (LISTED, FOLLOWING)
-    int32_t n_eased       # forces that act over the whole trial with what they have at its end (steep.pxi)
-    int32_t* eased        # (ncv) two points: their ports
-    double* eased_by      # (ncv) and by how much they act with more than that at the end
+    int32_t n_eased       # steep ports, which have no polynomial through their torques (steep.pxi)
+    int32_t* eased        # (nport) they
+    double* eased_by      # (nport) and by how much they act with more than that at the end
     # ---- scratch of other stages (scratch.pxi) ----
     tl_event event
     tl_length length

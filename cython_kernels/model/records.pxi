@@ -154,6 +154,7 @@ cdef struct tl_poly:
     # resistances: k0 + k1*w + k2*w^2 + k3*w*|w|
     int32_t row               # row it acts along
     double[4] k               # k0 .. k3, per power of rad/s or m/s
+    double steep              # speed beyond which its torque falls so steeply that it is found with the accelerations
 
 
 cdef struct tl_eng:
@@ -167,6 +168,8 @@ cdef struct tl_eng:
     double kp                 # N.m.s/rad: proportional gain of the idle controller
     double ki                 # N.m/rad: its integral gain
     double tau_idle_max       # N.m: its largest torque
+    double steep_lo           # rad/s: from this speed to the next its torque falls so steeply that it is found with the accelerations
+    double steep_hi           # rad/s: the upper one
 
 
 cdef struct tl_tc:
@@ -177,6 +180,8 @@ cdef struct tl_tc:
     int32_t mu                # curve mu(nu)
     int32_t coast             # curve of the overrun over w_p/w_t
     double coast_ratio        # 1: pump over turbine torque in the overrun
+    double steep              # rad/s: speed of the pump beyond which the torques fall so steeply that they are found with the accelerations
+    double steep_over         # rad/s: the same of the turbine in the overrun
 
 
 cdef struct tl_act:
@@ -259,9 +264,8 @@ cdef struct tl_cv:
     int32_t arg_idx           # that input or thermal node
     int32_t absolute          # 1: over |w| and with the sign of w
     double gain               # factor
-    double steep_lo           # speeds between which it brakes so steeply that it is found with the accelerations
-    double steep_hi           # their upper end
-    double stiff              # 1: h/2 * compliance * steepest slope / STIFF
+    double steep_lo           # from this speed to the next its torque falls so steeply that it is found with the accelerations
+    double steep_hi           # the upper one
 
 
 cdef struct tl_wd:
@@ -275,6 +279,8 @@ cdef struct tl_wd:
     double beta               # 1/K: decrease of the logarithm of the viscosity
     double T_ref              # K: temperature of d and wc
     double T                  # K: temperature without a node
+    double steep_lo           # rad/s: from this speed to the next its torque falls so steeply that it is found with the accelerations
+    double steep_hi           # rad/s: the upper one
 
 
 cdef struct tl_bo:
@@ -414,6 +420,7 @@ cdef struct tl_model:
     int32_t stiff_cut     # 1: the step does not resolve a spring or damper: trials are made again, not cut
     int32_t nrm           # rigid motions: those that twist no spring, contact or stop (derive.py)
     int32_t direct_cache  # 1: slot = set of stuck elements, nothing is ever evicted
+    int32_t watched       # 1: some port, other than those of converters, may be steep (steep_ports.py)
     int32_t act_fills     # 1: some actuator has a piston that fills
     int64_t pattern_size  # doubles of one lock pattern
     double h              # step, s

@@ -140,7 +140,12 @@ RECORDS = (
     ),
     Record(
         "poly", "npoly", "resistances", "k0 + k1*w + k2*w^2 + k3*w*|w|",
-        (_ROW, _f("k", "row", "k0 .. k3, per power of rad/s or m/s", count=4)),
+        (
+            _ROW,
+            _f("k", "row", "k0 .. k3, per power of rad/s or m/s", count=4),
+            _f("steep", "row", "speed beyond which its torque falls so steeply that it is found with the accelerations",
+               derived=True),
+        ),
     ),
     Record(
         "eng", "neng", "engines", "drag(w) + pedal*(wot(w) - drag(w)), or map(w, pedal); and the idle controller",
@@ -154,6 +159,9 @@ RECORDS = (
             _f("kp", "N.m.s/rad", "proportional gain of the idle controller"),
             _f("ki", "N.m/rad", "its integral gain"),
             _f("tau_idle_max", "N.m", "its largest torque"),
+            _f("steep_lo", "rad/s", "from this speed to the next its torque falls so steeply that it is found "
+               "with the accelerations", derived=True),
+            _f("steep_hi", "rad/s", "the upper one", derived=True),
         ),
     ),
     Record(
@@ -166,6 +174,9 @@ RECORDS = (
             _i("mu", "curve mu(nu)", "curve"),
             _i("coast", "curve of the overrun over w_p/w_t", "curve"),
             _f("coast_ratio", "1", "pump over turbine torque in the overrun"),
+            _f("steep", "rad/s", "speed of the pump beyond which the torques fall so steeply that they are found "
+               "with the accelerations", derived=True),
+            _f("steep_over", "rad/s", "the same of the turbine in the overrun", derived=True),
         ),
     ),
     Record(
@@ -258,10 +269,9 @@ RECORDS = (
             _i("arg_idx", "that input or thermal node"),
             _i("absolute", "1: over |w| and with the sign of w", 2),
             _f("gain", "row", "factor"),
-            _f("steep_lo", "row", "speeds between which it brakes so steeply that it is found with the accelerations",
-               derived=True),
-            _f("steep_hi", "row", "their upper end", derived=True),
-            _f("stiff", "1", "h/2 * compliance * steepest slope / STIFF", derived=True),
+            _f("steep_lo", "row", "from this speed to the next its torque falls so steeply that it is found "
+               "with the accelerations", derived=True),
+            _f("steep_hi", "row", "the upper one", derived=True),
         ),
     ),
     Record(
@@ -278,6 +288,9 @@ RECORDS = (
             _f("beta", "1/K", "decrease of the logarithm of the viscosity"),
             _f("T_ref", "K", "temperature of d and wc"),
             _f("T", "K", "temperature without a node"),
+            _f("steep_lo", "rad/s", "from this speed to the next its torque falls so steeply that it is found "
+               "with the accelerations", derived=True),
+            _f("steep_hi", "rad/s", "the upper one", derived=True),
         ),
     ),
     Record(
@@ -436,6 +449,7 @@ SIZES = (
     Size("stiff_cut", "int32_t", "1: the step does not resolve a spring or damper: trials are made again, not cut"),
     Size("nrm", "int32_t", "rigid motions: those that twist no spring, contact or stop (derive.py)"),
     Size("direct_cache", "int32_t", "1: slot = set of stuck elements, nothing is ever evicted"),
+    Size("watched", "int32_t", "1: some port, other than those of converters, may be steep (steep_ports.py)"),
     Size("act_fills", "int32_t", "1: some actuator has a piston that fills"),
     Size("pattern_size", "int64_t", "doubles of one lock pattern"),
     Size("h", "double", "step, s"),

@@ -181,6 +181,8 @@ cdef int bind_size(tl_model* m, str name, value) except -1:
         m.nrm = value
     elif name == "direct_cache":
         m.direct_cache = value
+    elif name == "watched":
+        m.watched = value
     elif name == "act_fills":
         m.act_fills = value
     elif name == "pattern_size":
@@ -265,6 +267,7 @@ def c_layout():
     found["poly"] = (sizeof(one_poly), {
         "row": <const char*>&one_poly.row - start,
         "k": <const char*>&one_poly.k - start,
+        "steep": <const char*>&one_poly.steep - start,
     })
     start = <const char*>&one_eng
     found["eng"] = (sizeof(one_eng), {
@@ -277,6 +280,8 @@ def c_layout():
         "kp": <const char*>&one_eng.kp - start,
         "ki": <const char*>&one_eng.ki - start,
         "tau_idle_max": <const char*>&one_eng.tau_idle_max - start,
+        "steep_lo": <const char*>&one_eng.steep_lo - start,
+        "steep_hi": <const char*>&one_eng.steep_hi - start,
     })
     start = <const char*>&one_tc
     found["tc"] = (sizeof(one_tc), {
@@ -286,6 +291,8 @@ def c_layout():
         "mu": <const char*>&one_tc.mu - start,
         "coast": <const char*>&one_tc.coast - start,
         "coast_ratio": <const char*>&one_tc.coast_ratio - start,
+        "steep": <const char*>&one_tc.steep - start,
+        "steep_over": <const char*>&one_tc.steep_over - start,
     })
     start = <const char*>&one_act
     found["act"] = (sizeof(one_act), {
@@ -362,7 +369,6 @@ def c_layout():
         "gain": <const char*>&one_cv.gain - start,
         "steep_lo": <const char*>&one_cv.steep_lo - start,
         "steep_hi": <const char*>&one_cv.steep_hi - start,
-        "stiff": <const char*>&one_cv.stiff - start,
     })
     start = <const char*>&one_wd
     found["wd"] = (sizeof(one_wd), {
@@ -375,6 +381,8 @@ def c_layout():
         "beta": <const char*>&one_wd.beta - start,
         "T_ref": <const char*>&one_wd.T_ref - start,
         "T": <const char*>&one_wd.T - start,
+        "steep_lo": <const char*>&one_wd.steep_lo - start,
+        "steep_hi": <const char*>&one_wd.steep_hi - start,
     })
     start = <const char*>&one_bo
     found["bo"] = (sizeof(one_bo), {

@@ -32,6 +32,13 @@ cdef inline double table1(const tl_table1* t, double v, int32_t* hint) noexcept 
     return t.y[i] + (v - t.x[i]) * t.dy[i]
 
 
+cdef inline double table1_slope(const tl_table1* t, double v, int32_t* hint) noexcept nogil:
+    """dy/dv of table1, to the right of a point."""
+    if t.n == 1 or (not t.linear and not t.x[0] <= v < t.x[t.n - 1]):
+        return 0.0
+    return t.dy[bracket(t.x, t.n, v, hint)]
+
+
 cdef inline double table2(const tl_table2* t, double vx, double vy, int32_t* hint) noexcept nogil:
     """z(vx, vy), bilinear, clipped at the edges; hint: two entries."""
     cdef int32_t i, j

@@ -135,6 +135,16 @@ cdef inline void motion_taken(const tl_model* m, tl_state* s, double x, int32_t 
     w1[0] = s.event.w
 
 
+cdef int32_t brakes_drive(const tl_model* m, const tl_state* s) noexcept nogil:
+    """1 when an eddy-current brake would give heat back in a trial of three points: two points take over."""
+    cdef int32_t i, k, p = TL_NTQ(m) + TL_NPOLY(m) + TL_NENG(m) + 2 * TL_NTC(m)
+    for i in range(TL_NED(m)):
+        k = m.ed[i].row
+        if work_on(m, s, k, 1.0, s.em.w[k], s.end.w[k], s.now.port[p + i], s.em.port[p + i], s.end.port[p + i]) > 0.0:
+            return 1
+    return 0
+
+
 cdef inline int32_t book_works(const tl_model* m, tl_state* s, double x, int32_t four) noexcept nogil:
     """Books of the trial up to the fraction x. 1: refused, and nothing is booked."""
     cdef int32_t i, k
@@ -145,7 +155,7 @@ cdef inline int32_t book_works(const tl_model* m, tl_state* s, double x, int32_t
     cdef tl_cvec p0 = s.now.port
     cdef tl_cvec pm = s.em.port
     cdef tl_cvec p1 = s.end.port
-    if four and ((m.stiff_cut and gives_energy(m, s)) or (TL_NED(m) > 0 and eddies_drive(m, s))):
+    if four and ((m.stiff_cut and gives_energy(m, s)) or (TL_NED(m) > 0 and brakes_drive(m, s))):
         return 1
     motion_taken(m, s, x, four, &wm, &w1)
     if book_friction(m, s, x, wm, w1, four):

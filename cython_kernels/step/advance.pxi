@@ -190,7 +190,7 @@ cdef inline int32_t is_finite(const tl_model* m, const double* u) noexcept nogil
 
 cdef inline int32_t needs_length(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """1 when a trial cut at its event x would make energy: it is made again with that length."""
-    return TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or TL_NJO(m) > 0 or cut_makes_energy(m, s, x) or (
+    return s.n_eased > 0 or TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or TL_NJO(m) > 0 or cut_makes_energy(m, s, x) or (
         TL_NST(m) > 0 and beside_polynomial(m, s, x)))
 
 
@@ -280,7 +280,7 @@ cdef inline void end_progress(const tl_model* m, tl_state* s, const tl_progress*
             forget_history(m, s)
     if s.part != 1.0 or s.pat == &s.length.other:
         whole_length(m, s)
-    if (TL_NJO(m) + TL_NED(m) > 0 or (TL_NCON(m) > 0 and m.ncurved > 0)) and not s.four:
+    if (TL_NJO(m) > 0 or (TL_NCON(m) > 0 and m.ncurved > 0) or (s.n_eased > 0 and staged(m))) and not s.four:
         restore_law(m, s, k.last)
     elif (k.jumped or k.done > 0.0) and s.four and TL_NJO(m) + TL_NED(m) == 0 and not moving(m) and not m.stiff_cut and not foreseen(m, s):
         # the forces that are read are those at the speeds that were found, not at those that were expected

@@ -5,8 +5,6 @@
 
 cdef double BESSEL_A = 1.3617     # Bessel filter of second order (damping 0.866), as in Modelica
 cdef double BESSEL_B = 0.6180
-#: of a speed, or of 1 rad/s or m/s: drift of a held motion that is taken out
-cdef double DRIFT = 1e-13
 
 
 cdef inline double slip_of(const tl_model* m, const tl_state* s, int32_t i, const double* u) noexcept nogil:
@@ -139,13 +137,13 @@ cdef void stop_slips(const tl_model* m, tl_state* s) noexcept nogil:
     release(s, here)
 
 
-cdef double impulse_work(const tl_model* m, tl_state* s) noexcept nogil:
+cdef double impulse_work(const tl_model* m, tl_state* s, const double* of_losses) noexcept nogil:
     """Work of the drivers when the speeds change at once from s.us to those of now, into the books: the impulse of each times the
-    mean of its slips before and after. The sum of all."""
+    mean of its slips before and after. The sum of all. of_losses (n): impulses of the losses of gears."""
     cdef int32_t i, j, k, n = TL_N(m), nf = TL_NF(m)
     cdef double impulse, work, total = 0.0
     for j in range(n):
-        s.rho[j] = 0.0
+        s.rho[j] = -of_losses[j]
         for k in range(n):
             s.rho[j] += m.M[j * n + k] * (s.now.u[k] - s.us[k])
     for i in range(nf):
@@ -159,58 +157,6 @@ cdef double impulse_work(const tl_model* m, tl_state* s) noexcept nogil:
     return total
 
 
-cdef int32_t hold_driven(const tl_model* m, tl_state* s, double theta) noexcept nogil:
-    """Exactly driven flanges at their reference: speeds by projection, angles along the held rows. Drift of rounding and
-    collocation, or a jump of the reference (an impact; the driver does the work): then 1."""
-    cdef int32_t d, i, j, n = TL_N(m), nf = TL_NF(m), off = 0, jump = 0
-    cdef double e, ref, w
-    cdef int64_t here = mark(s)
-    cdef double* target = scratch(s, nf)         # slips of the held rows
-    for d in range(TL_ND(m)):
-        i = m.drv[d].fr
-        w = slip_of(m, s, i, s.now.u)
-        target[i] = w
-        if s.step_no[0] == 0 and s.fraction[0] == 0.0 and theta == 0.0 and s.fresh[0]:
-            # filters start settled: Modelica's initial equations w = w_ref, phi = phi_ref
-            ref = input_at(m, s, m.drv[d].inputs[0], 0.0)
-            if m.drv[d].kind == DRIVEN_SPEED_FILTER:
-                target[i] = ref
-                off |= ref != w
-                jump |= ref != w
-            elif m.drv[d].kind == DRIVEN_POSITION_FILTER:
-                e = ref - row_dot(m, m.fr[i].row, s.now.z) - s.row_off[m.fr[i].row]
-                for j in range(n):
-                    s.now.z[j] += s.pat.Tn[j * nf + i] * e
-        if m.drv[d].kind >= DRIVEN_SPEED:
-            ref = input_at(m, s, m.drv[d].inputs[0 if m.drv[d].kind == DRIVEN_SPEED else 1], theta)
-            if fabs(ref - w) > DRIFT * (1.0 + fabs(ref)):
-                off = 1
-            if fabs(ref - w) > JUMP * (1.0 + fabs(ref)):
-                jump = 1
-            target[i] = ref
-            if m.drv[d].kind == DRIVEN_POSITION:
-                e = input_at(m, s, m.drv[d].inputs[0], theta) - row_dot(m, m.fr[i].row, s.now.z) - s.row_off[m.fr[i].row]
-                if e != 0.0:
-                    for j in range(n):
-                        s.now.z[j] += s.pat.Tn[j * nf + i] * e
-    for d in range(TL_NVG(m)):
-        i = m.vg[d].fr
-        target[i] = 0.0
-        w = slip_of(m, s, i, s.now.u)
-        ref = 1.0 + fabs(row_dot(m, m.vg[d].row_a, s.now.u))
-        if fabs(w) > DRIFT * ref:
-            off = 1
-        if fabs(w) > JUMP * ref:
-            jump = 1
-    if off:
-        for j in range(n):
-            s.us[j] = s.now.u[j]
-        project(m, s, target)
-        impulse_work(m, s)
-    release(s, here)
-    return jump
-
-
 cdef void driven_books(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_cvec w1, int32_t four) noexcept nogil:
     """Work of the drivers up to the fraction x of a trial, as heat of opposite sign; wm, w1: row speeds in the middle (three points)
     and at the end of that part."""
@@ -222,15 +168,6 @@ cdef void driven_books(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_
             s.e_fr[i] -= work_on(m, s, k, x, wm[k], w1[k], s.now.tau[i], s.em.tau[i], s.end.tau[i])
         else:
             s.e_fr[i] -= work2(0.25 * x * s.h, x, s.now.w[k], w1[k], s.now.tau[i], s.end.tau[i])
-
-
-cdef void meet_ratios(const tl_model* m, tl_state* s, double theta) noexcept nogil:
-    """Rows of the ratios of this instant, speeds that fit them. The ratio over a speed follows what that changes."""
-    cdef int32_t it
-    for it in range(MEETINGS):
-        ratios_now(m, s, theta)
-        take_ratios(m, s)
-        hold_driven(m, s, theta)
 
 
 cdef const double* free_inverse(const tl_model* m, tl_state* s, double ahead) noexcept nogil:

@@ -3,10 +3,15 @@
 #
 # Equations: (7): the forces g.
 
+#: of that at T_ref: the resistance of an eddy-current brake is no less; a temperature that is predicted may say so
+cdef double LEAST_RESISTANCE = 1e-3
+
+
 cdef inline double eddy_nominal(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
     """Speed of the greatest torque of an eddy-current brake: w_nominal (1 + alpha (T - T_ref))."""
     cdef double T = temperature(m, s, m.ed[i].th, theta) if m.ed[i].th >= 0 else m.ed[i].T
-    return m.ed[i].wn * (1.0 + m.ed[i].alpha * (T - m.ed[i].T_ref))
+    cdef double resistance_now = 1.0 + m.ed[i].alpha * (T - m.ed[i].T_ref)
+    return m.ed[i].wn * (resistance_now if resistance_now > LEAST_RESISTANCE else LEAST_RESISTANCE)
 
 
 cdef inline double eddy_torque(const tl_model* m, const tl_state* s, int32_t i, double w,
@@ -38,11 +43,27 @@ cdef inline int32_t curve_port(const tl_model* m, int32_t i) noexcept nogil:
     return TL_NTQ(m) + TL_NPOLY(m) + TL_NENG(m) + 2 * TL_NTC(m) + TL_NED(m) + i
 
 
-cdef inline int32_t steep_curve(const tl_model* m, const tl_state* s, int32_t i, const tl_eval* e) noexcept nogil:
-    """1 when the speed of curve i, now and at the instant e, passes where the curve is steep."""
-    cdef double w0 = s.now.w[m.cv[i].row], w1 = e.w[m.cv[i].row]
-    return m.cv[i].steep_lo < m.cv[i].steep_hi and (w0 < m.cv[i].steep_hi or w1 < m.cv[i].steep_hi) and (
-        w0 > m.cv[i].steep_lo or w1 > m.cv[i].steep_lo)
+cdef inline int32_t passes_steep(const tl_state* s, const tl_eval* e, int32_t row, double lo, double hi) noexcept nogil:
+    """1 when the speed of a row, between now and the instant e, passes lo .. hi, where a torque over it is steep."""
+    return lo < hi and (s.now.w[row] < hi or e.w[row] < hi) and (s.now.w[row] > lo or e.w[row] > lo)
+
+
+cdef inline int32_t steep_resistance(const tl_model* m, const tl_eval* e, int32_t i) noexcept nogil:
+    return fabs(e.w[m.poly[i].row]) > m.poly[i].steep
+
+
+cdef void watch_ports(const tl_model* m, tl_state* s, const tl_eval* e) noexcept nogil:
+    """Whether a port that may be steep is so, but for converters."""
+    cdef int32_t i
+    s.stiff |= TL_NED(m) > 0
+    for i in range(TL_NPOLY(m)):
+        s.stiff |= steep_resistance(m, e, i)
+    for i in range(TL_NENG(m)):
+        s.stiff |= passes_steep(s, e, m.eng[i].row, m.eng[i].steep_lo, m.eng[i].steep_hi)
+    for i in range(TL_NCV(m)):
+        s.stiff |= passes_steep(s, e, m.cv[i].row, m.cv[i].steep_lo, m.cv[i].steep_hi)
+    for i in range(TL_NWD(m)):
+        s.stiff |= passes_steep(s, e, m.wd[i].row, m.wd[i].steep_lo, m.wd[i].steep_hi)
 
 
 cdef inline double drag_torque(const tl_model* m, const tl_state* s, int32_t i, double w,
@@ -76,6 +97,49 @@ cdef inline double backward_coupling(double mp0, double wp, double wt) noexcept 
     return -mp0 * wt * wt * (1.0 - wt / wp)
 
 
+cdef inline double resistance(const tl_model* m, int32_t i, double w) noexcept nogil:
+    return m.poly[i].k[0] + w * (m.poly[i].k[1] + w * m.poly[i].k[2] + fabs(w) * m.poly[i].k[3])
+
+
+cdef inline double engine_torque(const tl_model* m, const tl_state* s, int32_t i, double w, double theta,
+                                 int32_t* hint) noexcept nogil:
+    """drag(w) + pedal*(wot(w) - drag(w)), or map(w, pedal), without the idle controller."""
+    cdef double pedal = input_at(m, s, m.eng[i].pedal, theta), lo
+    if pedal < 0.0:
+        pedal = 0.0
+    if pedal > 1.0:
+        pedal = 1.0
+    if m.eng[i].map >= 0:
+        return table2(&m.tab2[m.eng[i].map], w, pedal, hint)
+    lo = table1(&m.tab1[m.eng[i].drag], w, hint)
+    return lo + pedal * (table1(&m.tab1[m.eng[i].wot], w, hint + 1) - lo)
+
+
+cdef inline void converter_torques(const tl_model* m, int32_t i, double wp, double wt, int32_t* hint, double* pump,
+                                   double* turbine, int64_t* steep) noexcept nogil:
+    """Torques of a converter on its pump and its turbine; steep: 1 where they are, else left alone."""
+    cdef double nu, tp, tt
+    if wp < 0.0 and wt < 0.0:
+        tp = backward_coupling(table1(&m.tab1[m.tc[i].mp], 0.0, hint), wp, wt)
+        tt = tp
+        if wp < -m.tc[i].steep or wt < -m.tc[i].steep:
+            steep[0] = 1
+    elif wt <= wp:
+        nu = wt / wp if wp > 0.0 and wt > 0.0 else 0.0
+        tp = table1(&m.tab1[m.tc[i].mp], nu, hint) * wp * fabs(wp)
+        tt = table1(&m.tab1[m.tc[i].mu], nu, hint + 1) * tp
+        if wp > m.tc[i].steep:
+            steep[0] = 1
+    else:
+        nu = wp / wt if wt > 0.0 and wp > 0.0 else 0.0
+        tt = -table1(&m.tab1[m.tc[i].coast], nu, hint + 2) * wt * fabs(wt)
+        tp = m.tc[i].coast_ratio * tt
+        if wt > m.tc[i].steep_over:
+            steep[0] = 1
+    pump[0] = -tp
+    turbine[0] = tt
+
+
 cdef void eval_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* u, double theta,
                       const double* xi) noexcept nogil:
     """Port forces and friction capacities at speeds u and at the fraction theta of the step; e.p must be set."""
@@ -89,7 +153,7 @@ cdef void eval_forces(const tl_model* m, tl_state* s, tl_eval* e, const double* 
 cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double theta, const double* xi) noexcept nogil:
     """Port forces at the row speeds e.w and at the fraction theta of the step."""
     cdef int32_t i, j = 0, k
-    cdef double w, tau, pedal, lo, wp, wt, nu, tp, tt
+    cdef double w
     cdef tl_vec port = e.port
     cdef int32_t* hint = s.hint
     for i in range(TL_NTQ(m)):
@@ -100,41 +164,16 @@ cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double t
         j += 1
     for i in range(TL_NPOLY(m)):
         w = e.w[m.poly[i].row]
-        port[j] = m.poly[i].k[0] + w * (m.poly[i].k[1] + w * m.poly[i].k[2] + fabs(w) * m.poly[i].k[3])
+        port[j] = resistance(m, i, w)
         j += 1
     for i in range(TL_NENG(m)):
-        # tau = drag(w) + pedal*(wot(w) - drag(w)), or map(w, pedal); plus the idle controller
         w = e.w[m.eng[i].row]
-        pedal = input_at(m, s, m.eng[i].pedal, theta)
-        if pedal < 0.0:
-            pedal = 0.0
-        if pedal > 1.0:
-            pedal = 1.0
-        if m.eng[i].map >= 0:
-            tau = table2(&m.tab2[m.eng[i].map], w, pedal, hint)
-        else:
-            lo = table1(&m.tab1[m.eng[i].drag], w, hint)
-            tau = lo + pedal * (table1(&m.tab1[m.eng[i].wot], w, hint + 1) - lo)
+        port[j] = engine_torque(m, s, i, w, theta, hint) + idle_torque(m, s, i, w, xi[i])
         hint += 2
-        port[j] = tau + idle_torque(m, s, i, w, xi[i])
         j += 1
     for i in range(TL_NTC(m)):
-        wp = e.w[m.tc[i].row_p]
-        wt = e.w[m.tc[i].row_t]
-        if wp < 0.0 and wt < 0.0:
-            tp = backward_coupling(table1(&m.tab1[m.tc[i].mp], 0.0, hint), wp, wt)
-            tt = tp
-        elif wt <= wp:
-            nu = wt / wp if wp > 0.0 and wt > 0.0 else 0.0
-            tp = table1(&m.tab1[m.tc[i].mp], nu, hint) * wp * fabs(wp)
-            tt = table1(&m.tab1[m.tc[i].mu], nu, hint + 1) * tp
-        else:
-            nu = wp / wt if wt > 0.0 and wp > 0.0 else 0.0
-            tt = -table1(&m.tab1[m.tc[i].coast], nu, hint + 2) * wt * fabs(wt)
-            tp = m.tc[i].coast_ratio * tt
+        converter_torques(m, i, e.w[m.tc[i].row_p], e.w[m.tc[i].row_t], hint, &port[j], &port[j + TL_NTC(m)], &s.stiff)
         hint += 3
-        port[j] = -tp
-        port[j + TL_NTC(m)] = tt
         j += 1
     j += TL_NTC(m)
     for i in range(TL_NED(m)):
@@ -142,7 +181,6 @@ cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double t
         j += 1
     for i in range(TL_NCV(m)):
         port[j] = curve_force(m, s, i, e.w[m.cv[i].row], theta, hint + TL_NF(m) + 2 * i)
-        s.stiff |= steep_curve(m, s, i, e)
         j += 1
     for i in range(TL_NWD(m)):
         port[j] = drag_torque(m, s, i, e.w[m.wd[i].row], theta)
@@ -152,6 +190,8 @@ cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double t
         j += 6 * TL_NBO(m)
     if TL_NJO(m) > 0:
         joint_ports(m, s, e, theta, port + j)
+    if m.watched:
+        watch_ports(m, s, e)
 
 
 cdef inline void assemble(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:

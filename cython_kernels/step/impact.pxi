@@ -37,6 +37,7 @@ cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
     cdef int64_t here = mark(s)
     cdef tl_box box = take_box(m, s)
     cdef const double* inverse
+    cdef double* of_losses = scratch(s, TL_N(m))
     if not find_impacts(m, s, &box):
         release(s, here)
         return 0
@@ -51,12 +52,14 @@ cdef int stop_blocked(const tl_model* m, tl_state* s) noexcept nogil:
             s.mode[box.cand[c]] = MODE_STUCK
     s.pat = pattern_of(m, s)
     lost = kinetic_energy(m, s)
-    if TL_ND(m) + TL_NVG(m) > 0:
-        memcpy(s.us, s.now.u, TL_N(m) * sizeof(double))
+    memcpy(s.us, s.now.u, TL_N(m) * sizeof(double))
+    memset(of_losses, 0, TL_N(m) * sizeof(double))
     stop_slips(m, s)
+    if TL_NLS(m) > 0:
+        lost -= lose_impulse(m, s, s.us, of_losses)
     lost -= kinetic_energy(m, s)
     if TL_ND(m) + TL_NVG(m) > 0:
-        lost += impulse_work(m, s)
+        lost += impulse_work(m, s, of_losses)
     for c in range(box.nc):
         share += fabs(box.tau[c] * box.b[c])
     for c in range(box.nc):

@@ -25,14 +25,15 @@ include "box.pxi"
 include "ratios.pxi"
 include "driven.pxi"
 include "losses.pxi"
+include "jumps.pxi"
 
 # --- trial: the motion over a step with the modes held
 include "stages.pxi"
 include "fast_modes.pxi"
 include "governors.pxi"
 include "steep.pxi"
+include "steep_solve.pxi"
 include "joints_solve.pxi"
-include "eddies.pxi"
 include "gaps.pxi"
 include "trial.pxi"
 

@@ -121,14 +121,12 @@ cdef inline void log_mode_change(const tl_model* m, tl_state* s, int32_t i) noex
 cdef void restore_law(const tl_model* m, tl_state* s, double end) noexcept nogil:
     """After trials of two points: accelerations and torques of the instant at the fraction `end` by the law. (Those of the
     trial make the means right.)"""
-    cdef int32_t i, found = TL_NJO(m) + TL_NED(m) > 0
+    cdef int32_t i, found = TL_NJO(m) > 0 or s.n_eased > 0
     for i in range(TL_NCON(m)):
         found |= pressing(m, s, i)
     s.theta = end
     for i in range(TL_NJO(m)):
         joint_now(m, s, i, end)
-    for i in range(TL_NED(m)):
-        s.now.port[first_eddy(m) + i] = eddy_torque(m, s, i, s.now.w[m.ed[i].row], end)
     if found:
         list_modes(m, s)
         settle(m, s)

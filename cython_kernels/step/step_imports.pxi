@@ -55,7 +55,7 @@ from torqueloop.cython_kernels.model.laws cimport (
     spring_law,
 )
 from torqueloop.cython_kernels.locks.vectors cimport axpy, dot
-from torqueloop.cython_kernels.model.tables cimport table1, table2
+from torqueloop.cython_kernels.model.tables cimport table1, table1_slope, table2
 
 include "sizes.pxi"
 

@@ -89,10 +89,7 @@ cdef inline void accelerate(const tl_model* m, tl_state* s, int32_t stages, int6
         drive_stages(m, s, stages, 0.0)
     answer_forces(m, s, stages)
     if steep:
-        solve_steep(m, s, stages)
-        answer_forces(m, s, stages)
-    if TL_NED(m) > 0:
-        solve_eddies(m, s, stages)
+        move_steeply(m, s, stages)
     if TL_NJO(m) > 0:
         solve_joints(m, s, stages)
     if TL_NCON(m) > 0 and m.ncurved > 0:

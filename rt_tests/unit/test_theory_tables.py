@@ -28,8 +28,8 @@ class Limit:
 
 #: enumerations that name things and limit nothing
 LABELS = {
-    "FORWARD", "BACKWARD", "IN_JUMP", "IN_TORQUE", "NOWHERE", "STAY", "TO_LO", "TO_HI", "TO_REST", "TO_OTHER_LAW",
-    "LISTED", "FOLLOWING", "TAKEN", "TRIED",
+    "FORWARD", "BACKWARD", "IN_JUMP", "IN_TORQUE", "STAY", "TO_LO", "TO_HI", "TO_REST", "TO_OTHER_LAW",
+    "LISTED", "FOLLOWING", "TAKEN", "TRIED", "AT_NODES", "FROM_START", "AT_MEAN", "START",
 }  # fmt: skip
 #: preprocessor constants of sizes
 SIZES = {"WIDTH", "PATTERN_ROWS"}
@@ -80,7 +80,7 @@ def value_of(text: str, names: Mapping[str, str]) -> float:
     return float(of(ast.parse(text, mode="eval").body))
 
 
-COMPILED = ("derive", "slips", "massless")
+COMPILED = ("derive", "steep_ports", "slips", "massless")
 
 
 def test_the_table_has_every_tolerance_and_limit_of_step_and_locks() -> None:
@@ -101,9 +101,9 @@ def test_the_table_has_their_values() -> None:
 
 def test_the_table_has_the_values_of_what_is_done_before_the_first_step() -> None:
     from torqueloop.core.compile import massless, slips
-    from torqueloop.cython_kernels.model import derive
+    from torqueloop.cython_kernels.model import derive, steep_ports
 
-    modules = {"derive": derive, "slips": slips, "massless": massless}
+    modules = {"derive": derive, "steep_ports": steep_ports, "slips": slips, "massless": massless}
     rows = [one for one in printed() if one.file in COMPILED]
     assert len(rows) >= 10
     assert {one: float(getattr(modules[one.file], one.name)) for one in rows} == {
