@@ -1,7 +1,7 @@
 """Ratios of inertia and stiffness that 16 digits cannot carry: a step would be rounding there, so the model is refused.
 
-With the reduced inertia M and a spring of stiffness c along the row r the mass that the spring moves is
-1/(r M^-1 r^T), and both oscillate with w = sqrt(c r M^-1 r^T). Limits and reasons: core/describe/ranges.py.
+M is the reduced inertia of the motions that driven flanges leave free. A spring of stiffness c along the row r moves the
+inertia 1/(r M^-1 r^T), and both oscillate with w = sqrt(c r M^-1 r^T). Limits and reasons: core/describe/ranges.py.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from torqueloop.core.compile.free_motions import combinations, free_motions
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import CompileError
 from torqueloop.core.describe.params import params_of
@@ -22,16 +23,12 @@ from torqueloop.core.describe.units import is_number
 def check_rounding(driveline: Driveline, arrays: Any, springs: Sequence[str]) -> None:
     """CompileError with the components and numbers of the first ratio out of range; arrays: those of the model."""
     _check_inertias(driveline)
-    lin, n = arrays.lin, arrays.M.shape[0]
-    heavy = np.setdiff1d(np.arange(n), np.asarray(arrays.rx["coord"], dtype=np.int64))
-    inertia = arrays.M[np.ix_(heavy, heavy)]
-    if not len(heavy) or not len(lin) or not np.linalg.cond(inertia) < 1.0 / np.finfo(float).eps:
+    lin, free = arrays.lin, free_motions(arrays)[0]
+    inertia = free.T @ arrays.M @ free
+    if not free.shape[1] or not len(lin) or not np.linalg.cond(inertia) < 1.0 / np.finfo(float).eps:
         return
-    for k, row in enumerate(lin["row"]):
-        part = slice(arrays.row_ptr[row], arrays.row_ptr[row + 1])
-        r = np.zeros(n)
-        r[arrays.row_idx[part]] = arrays.row_val[part]
-        moved = float(r[heavy] @ np.linalg.solve(inertia, r[heavy]))
+    for k, r in enumerate(combinations(arrays, lin["row"]) @ free):
+        moved = float(r @ np.linalg.solve(inertia, r))
         c = float(lin["c"][k])
         if c * moved > FASTEST**2:
             raise CompileError(

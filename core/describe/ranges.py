@@ -45,6 +45,7 @@ _TABLE: dict[str, tuple[float, float, float, str]] = {
     "1": _both(1e12, 1e-15, "shares, coefficients, exponents; most have a narrower range of their own"),
     "ratio": _both(1e4, 1e-4, "a worm gear has up to 300, three of them in series are no gearbox"),
     "inertia": (0.0, 1e9, 1e-10, "from a steel disc of 6 mm, 0.1 mm thick, to a thousand rotors of a power station"),
+    "product_of_inertia": _both(1e9, 0.0, "of either sign, by the axes chosen; its size is bounded by the moments"),
     "angular_velocity": _both(1e6, 0.0, "a dentist's drill turns at 5e4 rad/s"),
     "angular_acceleration": _both(1e9, 0.0, "a light shaft at the stop of a spline has 1e6"),
     "angle": _both(1e10, 0.0, "1.6e9 turns, 100 days at 11000 rpm; beyond it a spring feels the rounding of an angle"),
@@ -85,7 +86,9 @@ _TABLE: dict[str, tuple[float, float, float, str]] = {
 }  # fmt: skip
 
 #: units of quantities that no dimension of a component has
-_UNITS = {"reaction_time": "s", "volume": "m3", "elasticity": "m3/Pa", "leakage": "m3/(s Pa)"}
+_UNITS = {
+    "reaction_time": "s", "volume": "m3", "elasticity": "m3/Pa", "leakage": "m3/(s Pa)", "product_of_inertia": "kg.m2"
+}  # fmt: skip
 RANGES: dict[str, Range] = {
     name: Range(*row, unit=SYMBOLS.get(name, _UNITS.get(name, "1"))) for name, row in _TABLE.items()
 }
