@@ -90,7 +90,7 @@ def _gap(g: np.random.Generator, m: float, swing: float) -> ElastoGap:
     # stiffness n*c*x^(n-1) at the depth that it goes to then
     c = m * swing**2 / n * swing ** (n - 1.0)
     d = float(g.choice([0.0, g.uniform(0.0, 2.0) * m * swing, m / H * 10.0 ** g.uniform(0.0, 2.5)], p=[0.3, 0.5, 0.2]))
-    return ElastoGap(c=min(c, 1e17), d=d, n=n)
+    return ElastoGap(c=min(c, 1e13), d=d, n=n)
 
 
 def _peak(g: np.random.Generator) -> float:
