@@ -1,7 +1,7 @@
 """Ratios of inertia and stiffness that 16 digits cannot carry: a step would be rounding there, so the model is refused.
 
-M is the reduced inertia of the motions that driven flanges leave free. A spring of stiffness c along the row r moves the
-inertia 1/(r M^-1 r^T), and both oscillate with w = sqrt(c r M^-1 r^T). Limits and reasons: core/describe/ranges.py.
+M is the reduced inertia of the motions that driven flanges leave free. A spring of stiffness c along the row r moves
+the inertia 1/(r M^-1 r^T), and both oscillate with w = sqrt(c r M^-1 r^T). Limits and reasons: core/describe/ranges.py.
 """
 
 from __future__ import annotations

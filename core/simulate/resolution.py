@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.compile.compiler import CompiledModel
+from torqueloop.core.compile.free_motions import combinations, free_motions
 
 Array = NDArray[np.float64]
 
 #: a period of an oscillation takes at least four steps to be seen [rad]
 RESOLVED = math.pi / 2
-#: singular values below this share of the largest belong to driven motions that depend on others
-DEPENDENT = 1e-9
 
 
 @dataclass(frozen=True)
@@ -37,35 +36,10 @@ class Oscillation:
     substeps: int
 
 
-def _rows(model: CompiledModel, which: NDArray[np.int32]) -> Array:
-    """Rows of the speeds as combinations of the coordinates."""
-    arrays = model.arrays
-    rows = np.zeros((len(which), model.n))
-    for k, row in enumerate(which):
-        part = slice(arrays.row_ptr[row], arrays.row_ptr[row + 1])
-        rows[k, arrays.row_idx[part]] = arrays.row_val[part]
-    return rows
-
-
-def _free(model: CompiledModel) -> tuple[Array, Array]:
-    """Bases of the motions that driven flanges leave: of coordinates with inertia, (n, p), and of the others (n, l)."""
-    arrays, n = model.arrays, model.n
-    light = np.asarray(arrays.rx["coord"], dtype=np.int64)
-    heavy = np.setdiff1d(np.arange(n), light)
-    free = np.eye(len(heavy))
-    driven = _rows(model, arrays.fr["row"][arrays.drv["fr"]])[:, heavy]
-    if len(driven):
-        _, size, V = np.linalg.svd(driven)
-        free = V[int((size > DEPENDENT * size.max()).sum()) :].T
-    Z = np.zeros((n, free.shape[1]))
-    Z[heavy] = free
-    return Z, np.eye(n)[:, light]
-
-
 def _system(model: CompiledModel, K: Array, D: Array) -> tuple[Array, Array]:
     """Matrix of x' for x = (angles, speeds of the motions that have inertia), and the angles of the coordinates by x.
     The speeds of the motions without follow from the balance of their springs and dampers, 0 = D u + K q along them."""
-    Z, L = _free(model)
+    Z, L = free_motions(model.arrays)
     p, light = Z.shape[1], L.shape[1]
     q = np.hstack([Z, L, np.zeros((model.n, p))])
     u = np.hstack([np.zeros((model.n, p + light)), Z])
@@ -83,7 +57,7 @@ def unresolved(model: CompiledModel, h: float) -> list[Oscillation]:
     springs = model.arrays.lin
     if not model.n or not len(springs) or not (springs["c"] > 0.0).any():
         return []
-    rows = _rows(model, springs["row"])
+    rows = combinations(model.arrays, springs["row"])
     system, angles = _system(model, rows.T * springs["c"] @ rows, rows.T * springs["d"] @ rows)
     roots, modes = np.linalg.eig(system)
     found: dict[str, Oscillation] = {}

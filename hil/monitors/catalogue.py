@@ -211,8 +211,8 @@ MONITORS: tuple[Monitor, ...] = (
         "one that stands still for a whole drive is not connected, or not commanded", "{text}", _GEARS, online=False,
     ),
     Monitor(
-        "fallbacks", "steps that only a plain impulse could finish, or whose torques were not found", "1", 10.0, 0.0,
-        "full-throttle runs have none, the roughest of 1 400 random drives 6; each is a step of first order that takes "
+        "fallbacks", "steps that only a plain impulse could finish, or whose torques were not found", "1", 0.0, 0.0,
+        "shipped drives have none, the roughest of 1 400 random drives 6; each is a step of first order that takes "
         "energy out only, and 20 ticks in a row are a safe state", "{text}", online=False,
     ),
 )  # fmt: skip
