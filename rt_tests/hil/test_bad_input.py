@@ -26,6 +26,7 @@ from rig_help import CONFIGS, DESK, PROCESS, children, free_port, rig_file, tick
 from typer.testing import CliRunner
 
 from torqueloop.hil import cli
+from torqueloop.hil.record import recorder
 from torqueloop.hil.results.files import read_run_info
 
 GEARBOX, DRIVE = "gearboxes/zf_4hp22.toml", "drives/drive_528i.toml"
@@ -273,7 +274,10 @@ def test_tcu_process_that_cannot_start_is_named_with_its_last_words(
 @pytest.fixture(scope="module")
 def short_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("short") / "run"
-    call("run", DESK, "--clock", "virtual", "--duration", "25", "--out", out, "--quiet", "--no-html")
+    with pytest.MonkeyPatch.context() as patch:
+        # a run on the virtual clock takes less than a second: several chunks of each stream all the same
+        patch.setattr(recorder, "CHUNK_S", 0.1)
+        call("run", DESK, "--clock", "virtual", "--duration", "25", "--out", out, "--quiet", "--no-html")
     return out
 
 

@@ -86,17 +86,21 @@ import resource, sys
 sys.path.insert(0, sys.argv[3])
 from rig_help import run
 from pathlib import Path
-resource.setrlimit(resource.RLIMIT_FSIZE, (3_500_000, 3_500_000))
+from torqueloop.hil.record import recorder
+# chunks by their size alone, so that the error comes at the same place on every machine
+recorder.CHUNK_S = 1000.0
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[4]),) * 2)
 r = run(Path(sys.argv[1]), Path(sys.argv[2]), 8.0)
 sys.exit(r.exit_status)
 """
 
 
 @pytest.mark.proof
-def test_a_disk_that_is_full_degrades_the_run_and_the_run_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("room", [3_000_000, 6_300_000], ids=["in the middle", "at the end"])
+def test_a_disk_that_is_full_degrades_the_run_and_the_run_goes_on(tmp_path: Path, room: int) -> None:
     """A limit on the size of files stands for the disk: no rights are needed, and the error comes at the same place."""
     out = tmp_path / "r"
-    command = [sys.executable, "-c", FULL, str(rig_file(tmp_path)), str(out), str(Path(__file__).parent)]
+    command = [sys.executable, "-c", FULL, str(rig_file(tmp_path)), str(out), str(Path(__file__).parent), str(room)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1, done.stderr
     stats = read_run_info(out).stats

@@ -160,6 +160,8 @@ def run_rig(
         raise
     if moved := folder.settle():
         run.degrade(moved)
+    # what was written last may have been refused, too
+    run.look_at_recorder()
     run.first_fault.finish()
     stats = run.stats()
     try:
