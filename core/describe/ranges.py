@@ -50,8 +50,8 @@ _TABLE: dict[str, tuple[float, float, float, str]] = {
     "angular_acceleration": _both(1e9, 0.0, "a light shaft at the stop of a spline has 1e6"),
     "angle": _both(1e10, 0.0, "1.6e9 turns, 100 days at 11000 rpm; beyond it a spring feels the rounding of an angle"),
     "torque": _both(1e9, 1e-12, "the largest ship engine gives 8e6"),
-    "rotational_stiffness": (0.0, 1e12, 1e-9, "a steel bar of 1 m diameter and 0.1 m length has 8e10"),
-    "rotational_damping": (-1e9, 1e9, 1e-12, "a damper that takes 1e9 Nm at 1 rad/s is a lock"),
+    "rotational_stiffness": (0.0, 1e13, 1e-9, "a steel bar of 1 m diameter and 0.1 m length has 8e10"),
+    "rotational_damping": (-1e10, 1e10, 1e-12, "a damper that takes 1e10 Nm at 1 rad/s is a lock"),
     "torque_per_speed_squared": (-1e6, 1e6, 1e-15, "a converter of a car has 1e-3 to 1e-2"),
     "length": _both(1e7, 1e-9, "from a surface's roughness to the way round the earth"),
     "area": (0.0, 1e4, 1e-12, "from an orifice of 1 um to the front of a ship"),
@@ -98,6 +98,9 @@ SPELLED: dict[str, tuple[str, float]] = {
     "cm3psbar": ("leakage", 1e-11),
 }  # fmt: skip
 
+#: keys whose numbers are not all of the quantity that their unit says: three moments and three products of inertia
+_OF_KEY = {"I_kgm2": "product_of_inertia"}
+
 #: rad/s: a spring and an inertia that oscillate faster are no shaft (sound passes 50 um of steel in 1e-8 s), and a step
 #: of 1 ms loses the inertia beside (h/2)^2 c in 16 digits
 FASTEST = 1e8
@@ -111,7 +114,7 @@ def range_of_key(key: str) -> tuple[Range, float] | None:
     if unit is None:
         return None
     quantity, factor = (SPELLED | UNITS)[unit]
-    return RANGES[quantity], float(factor)
+    return RANGES[_OF_KEY.get(key, quantity)], float(factor)
 
 
 def _unit_of(key: str) -> str | None:

@@ -223,10 +223,11 @@ cdef inline int32_t goes_out(const tl_model* m, const tl_state* s, int32_t i) no
 
 cdef int32_t pulls_first(const tl_model* m, tl_state* s, int32_t i) noexcept nogil:
     """1 when contact i, apart at the end of the trial, has pulled there as well: with a damper its force passes 0 before it is
-    apart, so that end of its regime comes first."""
+    apart, so that end of its regime comes first. Where the step does not resolve the springs, what the end of a trial says
+    of the way there is nothing: energy would be lost."""
     cdef int64_t q = s.regime[i] if i < TL_NCON(m) else 0
     cdef int32_t which = s.event.contact_which[i], pulls
-    if (q != CONTACT_BOTH and q != -CONTACT_BOTH) or m.con[i].d <= 0.0:
+    if (q != CONTACT_BOTH and q != -CONTACT_BOTH) or m.con[i].d <= 0.0 or m.stiff_cut:
         return 0
     s.event.contact_which[i] = 1
     pulls = contact_left(m, s, s.end, i) < 0.0
