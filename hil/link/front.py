@@ -52,7 +52,7 @@ PAUSE_S = 1.0
 
 
 @dataclass(frozen=True)
-class Door:
+class Binding:
     """What is bound: ZeroMQ's kind of socket, endpoint, keys, messages that wait at most, longest message [bytes]."""
 
     kind: int
@@ -67,7 +67,7 @@ class Door:
         return json.dumps([self.kind, self.endpoint, keys, self.queue, self.max_bytes])
 
     @classmethod
-    def from_json(cls, text: str) -> Door:
+    def from_json(cls, text: str) -> Binding:
         """In the process."""
         kind, endpoint, keys, queue, max_bytes = json.loads(text)
         curve = None if keys is None else CurveKeys(Path(keys[0]), clients=Path(keys[1]))
@@ -85,7 +85,7 @@ class FrontSocket:
             raise PeerError(
                 f"endpoint {endpoint!r}: a process of its own binds it; allowed: tcp://host:port, ipc://path"
             )
-        self._door = Door(kind, endpoint, curve, queue, max_bytes)
+        self._binding = Binding(kind, endpoint, curve, queue, max_bytes)
         self._context: zmq.Context[Any] = zmq.Context()
         # readable for this user only
         self._folder = tempfile.TemporaryDirectory(prefix="torqueloop-front-")
@@ -105,7 +105,7 @@ class FrontSocket:
             self._tear_down()
             raise
         #: where clients connect, with the port that was taken
-        self.endpoint: str = self._door.endpoint
+        self.endpoint: str = self._binding.endpoint
 
     def wait(self, timeout_ms: int) -> bool:
         """True when a message is there. Starts the process again when it has ended."""
@@ -128,7 +128,7 @@ class FrontSocket:
             self.crowded += 1
         else:
             self.ends += 1
-            self.last_end = how
+            self.last_end = how if self.ends <= ENDS_MAX else f"{how}; it is not started again in this run"
 
     def receive(self) -> list[bytes] | None:
         """The parts of the next message from a client; None: there is none."""
@@ -163,10 +163,10 @@ class FrontSocket:
         self.starts += 1
         inner = f"ipc://{self._folder.name}/{self.starts}"
         self._inner: zmq.Socket[bytes] = self._context.socket(zmq.PAIR)
-        self._inner.setsockopt(zmq.SNDHWM, max(ANSWERS, self._door.queue))
-        self._inner.setsockopt(zmq.RCVHWM, self._door.queue)
+        self._inner.setsockopt(zmq.SNDHWM, max(ANSWERS, self._binding.queue))
+        self._inner.setsockopt(zmq.RCVHWM, self._binding.queue)
         self._inner.bind(inner)
-        arguments = ["--door", self._door.to_json(), "--inner", inner]
+        arguments = ["--binding", self._binding.to_json(), "--inner", inner]
         self._child = Child("torqueloop.hil.link.front", arguments, Path(self._folder.name) / "log")
         deadline = time.monotonic() + START_S
         while not self._inner.poll(POLL_SLICE_MS):
@@ -175,13 +175,13 @@ class FrontSocket:
                 how = f"has bound nothing within {START_S:g} s"
             if how is not None:
                 self._child.end()
-                raise PeerError(f"endpoint {self._door.endpoint}: its process {how}")
+                raise PeerError(f"endpoint {self._binding.endpoint}: its process {how}")
         what, text = self._inner.recv_multipart()
         if what == REFUSED:
             self._child.end()
             raise PeerError(text.decode())
         # the same port when it starts again
-        self._door = replace(self._door, endpoint=text.decode())
+        self._binding = replace(self._binding, endpoint=text.decode())
         self._due_s = None
 
     def _tear_down(self) -> None:
@@ -189,15 +189,15 @@ class FrontSocket:
         self._folder.cleanup()
 
 
-def serve(door: Door, inner: zmq.Socket[bytes]) -> int:
+def serve(binding: Binding, inner: zmq.Socket[bytes]) -> int:
     """Pass messages on in both directions until the rig sends END; the exit status."""
     try:
-        outer = LinkSocket(door.kind, door.endpoint, True, door.curve, None, door.queue, door.max_bytes)
+        outer = LinkSocket(binding.kind, binding.endpoint, True, binding.curve, None, binding.queue, binding.max_bytes)
     except PeerError as error:
         inner.send_multipart([REFUSED, str(error).encode()])
         return 0
     raw = outer.raw
-    raw.setsockopt(zmq.SNDHWM, max(ANSWERS, door.queue))
+    raw.setsockopt(zmq.SNDHWM, max(ANSWERS, binding.queue))
     raw.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
     raw.setsockopt(zmq.HEARTBEAT_TIMEOUT, 2 * HEARTBEAT_MS)
     events = raw.get_monitor_socket(zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
@@ -234,7 +234,7 @@ def serve(door: Door, inner: zmq.Socket[bytes]) -> int:
 def main() -> int:
     """Entry of the process."""
     parser = argparse.ArgumentParser(prog="torqueloop.hil.link.front")
-    parser.add_argument("--door", required=True)
+    parser.add_argument("--binding", required=True)
     parser.add_argument("--inner", required=True)
     parser.add_argument("--parent", type=int, required=True)
     given = parser.parse_args()
@@ -248,7 +248,7 @@ def main() -> int:
     inner.setsockopt(zmq.LINGER, 1000)
     inner.connect(given.inner)
     try:
-        return serve(Door.from_json(given.door), inner)
+        return serve(Binding.from_json(given.binding), inner)
     finally:
         inner.close()
         context.term()
