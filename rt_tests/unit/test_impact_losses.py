@@ -46,20 +46,25 @@ def test_a_step_of_the_ratio_loses_what_the_gear_loses(i0: float, i1: float, sig
     assert run.energy().relative_residual < 1e-12 and run["gear.loss"][-1] > 0.0
 
 
-def test_a_free_wheel_that_is_caught_up_through_a_gear_with_losses_loses_it_too() -> None:
-    """A shaft of its own speed meets a slower one at a start: the impact drives it through the gear (eta1)."""
+@pytest.mark.parametrize(("w", "J", "part"), [(50.0, J2, ETA1), (-20.0, 0.1, ETA1), (-20.0, J2, 1.0 / ETA2)])
+def test_a_free_wheel_that_is_caught_up_through_a_gear_with_losses_loses_it_too(
+    w: float, J: float, part: float
+) -> None:
+    """A shaft of its own speed meets a slower one at a start: the impact drives it through the gear (eta1). One that
+    turns backward is turned round: which way power flows is a matter of the mean of its speeds before and after."""
     d = Driveline("caught")
     d.add("a", Inertia(J=J1, phi0=0.0, w0=80.0))
     d.add("wheel", FreeWheel())
-    d.add("m", Inertia(J=0.2, phi0=0.0, w0=50.0))
+    d.add("m", Inertia(J=0.2, phi0=0.0, w0=w))
     d.add("lossy", LossyGear(ratio=1, lossTable=TABLE))
-    d.add("b", Inertia(J=J2, phi0=0.0, w0=50.0))
+    d.add("b", Inertia(J=J, phi0=0.0, w0=w))
     d.connect("a.flange_b", "wheel.flange_a")
     d.connect("wheel.flange_b", "m.flange_a")
     d.connect("m.flange_b", "lossy.flange_a")
     d.connect("lossy.flange_b", "b.flange_a")
     run = Simulation(d, h=1e-3).run(0.01)
-    common = ((J1 * 80.0 + 0.2 * 50.0) * ETA1 + J2 * 50.0) / ((J1 + 0.2) * ETA1 + J2)
+    common = ((J1 * 80.0 + 0.2 * w) * part + J * w) / ((J1 + 0.2) * part + J)
+    assert (0.5 * (common + w) > 0.0) == (part == ETA1)
     assert run["b.w"][-1] == pytest.approx(common, rel=1e-9)
     assert math.isclose(run["a.w"][-1], common, rel_tol=1e-9)
     assert run.energy().relative_residual < 1e-12
