@@ -221,20 +221,6 @@ cdef inline int32_t goes_out(const tl_model* m, const tl_state* s, int32_t i) no
     return s.event.contact_which[i] == 0 and (w < -TOL_R if q > 0 else w > TOL_R)
 
 
-cdef int32_t pulls_first(const tl_model* m, tl_state* s, int32_t i) noexcept nogil:
-    """1 when contact i, apart at the end of the trial, has pulled there as well: with a damper its force passes 0 before it is
-    apart, so that end of its regime comes first. Where the step does not resolve the springs, what the end of a trial says
-    of the way there is nothing: energy would be lost."""
-    cdef int64_t q = s.regime[i] if i < TL_NCON(m) else 0
-    cdef int32_t which = s.event.contact_which[i], pulls
-    if (q != CONTACT_BOTH and q != -CONTACT_BOTH) or m.con[i].d <= 0.0 or m.stiff_cut:
-        return 0
-    s.event.contact_which[i] = 1
-    pulls = contact_left(m, s, s.end, i) < 0.0
-    s.event.contact_which[i] = which
-    return pulls
-
-
 cdef double contact_passed(const tl_model* m, tl_state* s, int32_t i, double* x) noexcept nogil:
     """By how much, relative to what it is formed of, the trial's end is beyond the regime of contact i; 0: it is not.
 
@@ -249,9 +235,7 @@ cdef double contact_passed(const tl_model* m, tl_state* s, int32_t i, double* x)
             worst = over
             found = which
         if found == 0 and contact_regime(m, s, i) != 0:
-            # apart: what the force would be there does not matter, if it has not pulled before
-            found = 1 if pulls_first(m, s, i) else 0
-            break
+            break                            # apart: what the force would be there does not matter
     if found < 0:
         return 0.0
     s.event.contact_which[i] = found
@@ -272,7 +256,7 @@ cdef int32_t parts_first(const tl_model* m, tl_state* s, int32_t i) noexcept nog
     if i >= TL_NCON(m) or s.regime[i] == CONTACT_OPEN or which == 0:
         return 0
     s.event.contact_which[i] = 0
-    if contact_left(m, s, s.end, i) >= -BEYOND * contact_size(m, s, i) or pulls_first(m, s, i):
+    if contact_left(m, s, s.end, i) >= -BEYOND * contact_size(m, s, i):
         s.event.contact_which[i] = which
         return 0
     s.event.contact_next[i] = contact_after(m, s, i, 0)
