@@ -71,7 +71,8 @@ def _ended(run: Run) -> Check:
         planned, ticks = run.info.duration_s, run.stats.clock.ticks
         text = run.info.error or run.info.state
         text += f" after {ticks} ticks of a run of {planned:g} s" if ticks and planned else ""
-    return Check("the run ended by itself", own_end, text, from_machine=True)
+    # A rig that the machine holds up still writes its end; one that wrote none was killed.
+    return Check("the run ended by itself", own_end, text, from_machine=run.info.over)
 
 
 def _safe_state(stats: RunStats) -> Check:

@@ -76,6 +76,13 @@ def test_only_what_the_machine_explains_is_inconclusive(
     assert ("did not run the rig for 0.8 s" in written["inconclusive"]) == (status == 3)
 
 
+def test_a_run_without_an_end_has_failed_whatever_the_machine_did(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", duration_s=3.0)
+    change(run, stats={"withheld_s": 0.8}, state="running")
+    report = analyse(run)
+    assert report.exit_status == 1 and report.inconclusive == ""
+
+
 def test_a_run_that_passed_is_not_inconclusive(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", duration_s=3.0)
     change(run, stats={"withheld_s": 0.8})
