@@ -47,5 +47,4 @@ def test_a_machine_that_cannot_keep_up_does_not_pass(desk, tmp_path):
     result = run_rig(desk, "real", 0.6, tmp_path / "r", progress=False, html=False, inject_busy=(100, 200, 3_000_000))
     assert result.stats.clock.missed > 100 and result.stats.clock.missed_ratio > 0.05
     assert [g.passed for g in result.report.gates if g.text == "missed_ratio <= 0.05"] == [False]
-    # 3, where the machine itself withheld its processors for longer than 0.1 s
-    assert result.exit_status == (3 if result.report.inconclusive else 1)
+    assert result.exit_status == 1
