@@ -44,7 +44,7 @@ Every rule is compared with `autosar-e2e` (profiles 1, 2, 4, 5, 6, 7, 11) or `op
 hand from the same sources, in `rt_tests/unit/test_protection.py`: our frames are right for the independent code, the
 16 recorded frames of a VW MQB gearbox are right for ours, and each single flipped bit is refused by both. The same
 between two processes over a bus: `rt_tests/judges/independent_receiver.py prove rules` (figures:
-[disturbances.md](disturbances.md#seen-from-another-process)).
+[disturbances.md](disturbances.md#a-receiver-in-another-process)).
 """
 
 
