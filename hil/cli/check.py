@@ -84,8 +84,8 @@ def _part(path: Path) -> str:
             first = first or error
             continue
         return f"{len(part.components)} components; a part to be included, compiled in {user.name}"
-    assert first is not None, "a part is what others include"
-    raise first
+    raise first or ConfigError("no file beside this part includes it", file=str(path), key="kind", value="part",
+                               allowed="include = [...] in a driveline of this folder or one beside it")  # fmt: skip
 
 
 def _drive(path: Path) -> str:
@@ -361,15 +361,16 @@ def _by_marks(keys: set[str]) -> str | None:
 
 
 def including(path: Path) -> list[Path]:
-    """The files beside this one that include it."""
-    found = []
-    for other in sorted(path.parent.glob("*.toml"))[:NEIGHBOURS]:
+    """The files beside this one, and in the folders beside its own, that include it."""
+    found, path = [], path.resolve()
+    files = sorted(path.parent.parent.glob("*/*.toml"), key=lambda file: (file.parent != path.parent, file))
+    for other in files[:NEIGHBOURS]:
         try:
             listed = read_toml(other).get("include", [])
         except ConfigError:
             continue
         names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
-        if other != path and path.resolve() in {(other.parent / name).resolve() for name in names}:
+        if other != path and path in {(other.parent / name).resolve() for name in names}:
             found.append(other)
     return found
 

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -27,7 +29,7 @@ from torqueloop.hil.common.locate import find
 
 #: a key as a path: ("ecu", "tcu", "config")
 Place = tuple[str, ...]
-#: what errors name as the file of a value that was set from outside
+#: what errors name as the file of a value that was set from outside, with its key behind it
 OUTSIDE = "--set"
 
 #: keys that mean something to one kind of control unit or vehicle: a table of another kind does not inherit them
@@ -71,12 +73,34 @@ def with_overrides(read: Layers, model: type[BaseModel], overrides: Mapping[str,
     for key, value in overrides.items():
         place = split_key(key)
         if value is None:
-            _remove(layers, place, OUTSIDE)
+            _remove(layers, place, f"{OUTSIDE} {key}")
         else:
             given = _nested(place, copy.deepcopy(value))
             _rebase(given, model, Path.cwd(), path.resolve().parent)
-            _set(layers, place, _at(given, place))
+            _set(layers, place, _at(given, place), f"{OUTSIDE} {key}")
     return layers
+
+
+@contextmanager
+def blamed_on(overrides: Mapping[str, Any] | None, path: str | Path) -> Iterator[None]:
+    """Within this, a mistake that is found where an override of the file at `path` stands is that of the override; one
+    in a value that the file sets in another file is that of the file."""
+    try:
+        yield
+    except ConfigError as error:
+        at = re.sub(r" \d+", "", ".".join(part.replace(", ", ".") for part in (error.table, error.key) if part)) + "."
+        here = error.file in (str(path), str(Path(path).resolve()))
+        inner = error.file.removeprefix(OUTSIDE).strip() if error.file and error.file.startswith(OUTSIDE) else ""
+        for key in overrides or {}:
+            dotted = ".".join(split_key(key)) + "."
+            inside = at.startswith(dotted) or (error.key is not None and dotted.startswith(at))
+            if (here and inside) or (inner and f".set.{'.'.join(split_key(inner))}." in dotted):
+                error.file = f"{OUTSIDE} {key}"
+                break
+        else:
+            if inner and inner not in (overrides or {}):
+                error.file, error.table = str(path), ", ".join(filter(None, ("set", error.table)))
+        raise
 
 
 def split_key(key: str) -> Place:
@@ -107,7 +131,7 @@ def parse_overrides(texts: list[str]) -> dict[str, Any]:
             read = parse_toml(f"x = {value.strip()}")["x"]
         except ConfigError:
             read = value.strip()
-        check_content({key.strip(): read}, OUTSIDE)
+        check_content({key.strip(): read}, f"{OUTSIDE} {key.strip()}")
         found[key.strip()] = read
     return found
 
@@ -205,19 +229,19 @@ def _at(data: Any, place: Place) -> Any:
     return data
 
 
-def _set(layers: Layers, place: Place, value: Any) -> None:
+def _set(layers: Layers, place: Place, value: Any, file: str) -> None:
     at: Any = layers.data
     for n, part in enumerate(place[:-1], 1):
-        at = _item(at, part, place[:n])
+        at = _item(at, part, place[:n], file)
     if isinstance(at, list):
-        _item(at, place[-1], place)
+        _item(at, place[-1], place, file)
         at[int(place[-1])] = value
     else:
         at[place[-1]] = value
-    _mark(layers.origins, place, value, OUTSIDE)
+    _mark(layers.origins, place, value, file)
 
 
-def _item(at: Any, part: str, place: Place) -> Any:
+def _item(at: Any, part: str, place: Place, file: str) -> Any:
     """The table or list under a part of a key; made where a table lacks it."""
     inner: Any = None
     if isinstance(at, list) and part.isdigit() and int(part) < len(at):
@@ -226,7 +250,7 @@ def _item(at: Any, part: str, place: Place) -> Any:
         inner = at.setdefault(part, {})
     if isinstance(inner, dict | list) or isinstance(at, list) and inner is not None:
         return inner
-    raise ConfigError(f"{'.'.join(place)} is no table", file=OUTSIDE, key=".".join(place))
+    raise ConfigError(f"{'.'.join(place)} is no table", file=file, key=".".join(place))
 
 
 def _remove(layers: Layers, place: Place, file: str) -> None:

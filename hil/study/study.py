@@ -15,7 +15,7 @@ from typing import Any
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.core.describe.reading import read_json
 from torqueloop.hil.common.config_file import validate
-from torqueloop.hil.common.config_layers import load_config
+from torqueloop.hil.common.config_layers import OUTSIDE, load_config
 from torqueloop.hil.study.config import StudyConfig
 from torqueloop.hil.study.design import Line, count, line, lines, place, unit_place
 from torqueloop.hil.study.measures import Function
@@ -94,7 +94,7 @@ def make_study(config: StudyConfig, path: Path, functions: Mapping[str, Function
 
 def located(study: Study, error: ConfigError) -> ConfigError:
     """A mistake that shows only in a run: the study file is where it stands."""
-    if error.file in (None, "", "--set", "values set from outside"):
+    if not error.file or error.file.startswith((OUTSIDE, "values set from outside")):
         error.file = study.source
     return error
 

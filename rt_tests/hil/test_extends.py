@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 
 from torqueloop.core.describe.errors import ConfigError, UnknownKeyError
 from torqueloop.hil import cli
-from torqueloop.hil.common.config_layers import parse_overrides
+from torqueloop.hil.common.config_layers import blamed_on, parse_overrides
 from torqueloop.hil.results.files import read_run_info, write_run_info
 from torqueloop.hil.results.links import PeerStats
+from torqueloop.hil.rig.describe.check import check_companions
 from torqueloop.hil.rig.describe.config import load_rig_config
 from torqueloop.hil.rig.describe.plan import load_plan
 from torqueloop.hil.rig.run.replay import ReplayError, replay
@@ -171,6 +172,31 @@ def test_set_on_the_command_line_is_in_effect_and_recorded(tmp_path: Path) -> No
     assert info["overrides"] == {"gates.nothing_lost": "recording_lost >= 0", "rig.name": "x"} and info["rig"] == "x"
     done = CliRunner().invoke(cli.app, [*arguments, "--out", str(tmp_path / "s"), "--set", "clock.tick=1"])
     assert done.exit_code == 2 and "unknown key 'tick'" in done.output and not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("clock.tick", 1), ("plant.powertrain", "nosuch"), ("inputs.nosuch", "engine.w"),
+        ('inputs."engine.pedal"', "driver.pedl"), ('plant.set."components.car.m_kgg"', 3), ("ecu.tcu.start", "nosuch"),
+        ("ecu.tcu.options.set.gears", 3), ("vehicle.options.set.body.x", 1), ("bus.powertrain.database", "x.dbc"),
+        ('limits."enginee.w".max', 3.0), ("steps", [{"name": "a", "when": "nosuch > 3"}]),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_of_the_command_line_is_blamed_on_it_and_not_on_the_file(key: str, value: object) -> None:
+    with pytest.raises(ConfigError) as error:
+        plan = load_plan(DESK, {key: value})
+        with blamed_on({key: value}, plan.path):
+            check_companions(plan)
+    assert error.value.file == f"--set {key}" and "desk_4hp22.toml" not in str(error.value)
+
+
+def test_a_wrong_value_of_the_file_stays_its_own_beside_one_of_the_command_line(tmp_path: Path) -> None:
+    write(tmp_path / "top.toml", 'extends = "desk_4hp22"\n[ecu.tcu.options.set]\ngears = 3\n')
+    with pytest.raises(ConfigError, match=r"gears = 3 is not allowed in \[set\] of .*top\.toml"):
+        plan = load_plan(tmp_path / "top.toml", {"clock.tick_s": 0.002})
+        with blamed_on({"clock.tick_s": 0.002}, plan.path):
+            check_companions(plan)
 
 
 def test_a_table_of_another_kind_inherits_nothing_that_belonged_to_the_old_one(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from torqueloop.hil.rig.describe.config import load_rig_config
 CONFIGS = Path(tl.__file__).parent / "configs"
 FILES = sorted(CONFIGS.rglob("*.toml"))
 #: what no folder tells: drivelines and rigs that are examples, a gearbox on a carrier
-OTHERS = {"examples": {"driveline", "gearbox"}, "external": {"rig"}, "configs": {"topologies"}}
+OTHERS = {"examples": {"driveline", "gearbox", "part"}, "external": {"rig"}, "configs": {"topologies"}}
 
 
 def test_every_installed_file_says_its_kind() -> None:
@@ -57,6 +57,16 @@ def test_what_a_file_says_goes_before_what_it_looks_like(tmp_path: Path) -> None
     assert kind_of(path) == "tree of bodies"
     path.write_text("[body.arm]\nmass_kg = 1.0\n")
     assert kind_of(path) == "vehicle", "without its kind it can only be guessed"
+
+
+def test_a_part_is_compiled_in_a_driveline_that_includes_it_from_a_folder_beside_its_own(tmp_path: Path) -> None:
+    """The mounts of an engine are nothing without the car that they carry."""
+    checked = check_file(CONFIGS / "examples" / "engine_mounts_528i.toml")
+    assert checked.ok and "compiled in car_4hp22_mounts.toml" in checked.text
+    alone = tmp_path / "parts" / "mounts.toml"
+    alone.parent.mkdir()
+    alone.write_text((CONFIGS / "examples" / "engine_mounts_528i.toml").read_text())
+    assert "no file beside this part includes it" in str(check_file(alone).error)
 
 
 def test_check_fix_writes_the_kind_into_older_files_once(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from torqueloop.core.describe.variants import OUTSIDE
 from torqueloop.cython_kernels.can.codec import CodecTables
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.load import message_names
+from torqueloop.hil.common.config_layers import blamed_on
 from torqueloop.hil.link.carriers import MOTION, MOTION_UNITS, POSE_UNITS
 from torqueloop.hil.link.messages import VEHICLE_SLOT
 from torqueloop.hil.monitors.engine import own_signals, read_signals
@@ -59,18 +60,19 @@ def load_plan(path: str | Path, overrides: Mapping[str, Any] | None = None) -> R
 
     overrides: dotted key -> value, instead of the file's (hil/common/config_layers.py)."""
     path = Path(path)
-    config = load_rig_config(path, overrides)
-    try:
-        powertrain = relative(path, config.plant.powertrain, "powertrains")
-    except ConfigError as error:
-        raise error.located(file=str(path), table="plant", key="powertrain") from None
-    try:
-        driveline = load(powertrain, config.plant.set)
-    except ConfigError as error:
-        if error.file == OUTSIDE:
-            error.file, error.table = str(path), f"plant.set, {error.table or powertrain.name}"
-        raise
-    return make_plan(path, config, driveline, compile_driveline(driveline))
+    with blamed_on(overrides, path):
+        config = load_rig_config(path, overrides)
+        try:
+            powertrain = relative(path, config.plant.powertrain, "powertrains")
+        except ConfigError as error:
+            raise error.located(file=str(path), table="plant", key="powertrain") from None
+        try:
+            driveline = load(powertrain, config.plant.set)
+        except ConfigError as error:
+            if error.file == OUTSIDE:
+                error.file, error.table = str(path), f"plant.set, {error.table or powertrain.name}"
+            raise
+        return make_plan(path, config, driveline, compile_driveline(driveline))
 
 
 def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: CompiledModel) -> RigPlan:

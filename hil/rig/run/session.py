@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.cython_kernels.clock.clock import now_ns, now_wall_ns
-from torqueloop.hil.common.config_layers import overrides_files, relative_overrides
+from torqueloop.hil.common.config_layers import blamed_on, overrides_files, relative_overrides
 from torqueloop.hil.ecu.kinds import ControlUnit
 from torqueloop.hil.realtime.limits import check_limits
 from torqueloop.hil.record.bus_log import bus_header, count_frames
@@ -115,7 +115,8 @@ def run_rig(
         )
     plan = load_plan(rig_path, overrides)
     kept = relative_overrides(rig_path, RigConfig, overrides)
-    check_companions(plan)
+    with blamed_on(overrides, plan.path):
+        check_companions(plan)
     asked = own_gates(plan) + (parse_gates(gates, "command line") if gates else [])
     seconds = duration if duration is not None else plan.config.rig.duration_s
     check_duration(seconds, plan.config.clock.tick_s)
