@@ -44,7 +44,7 @@ from torqueloop.cython_kernels.model.model cimport *
 from cpython.pycapsule cimport PyCapsule_GetPointer
 
 from torqueloop.cython_kernels.step import topologies
-from torqueloop.cython_kernels.model.derive import complete, fast_modes, keeps_spring
+from torqueloop.cython_kernels.model.derive import complete, fast_modes
 from torqueloop.cython_kernels.model.model_arrays import check_layout
 from torqueloop.cython_kernels.model.structure import PRECOMPILED, READERS, outputs_signature, structure_signature
 

@@ -163,7 +163,6 @@ cdef class KernelState:
         cdef int64_t two = m.nlin + m.ncon > 0, four = m.order == 4, own = m.ncon > 0, formed = n <= TL_FORMED
         cdef int64_t torque = n * (lanes(n + nf) if formed else nf)
         cdef int64_t torques = four and formed and m.nls + m.ncon + m.nd + m.nvg == 0
-        cdef int64_t spring = keeps_spring(self.model.arrays)
         cdef int64_t fast = fast_modes(self.model.arrays, m.stiff_cut) * TL_FAST_SIZE(n, nf)
         s.build.cache = <tl_pattern*>zeros(self, m.ncache * sizeof(tl_pattern))
         cdef double* memory = <double*>zeros(self, m.ncache * m.pattern_size * sizeof(double))
@@ -187,11 +186,10 @@ cdef class KernelState:
             q.A4 = _take(&cur, 4 * n * n) if own and four else m.A4
             q.X = _take(&cur, block * block)
             q.X0 = _take(&cur, m.nls * m.nls)
-            q.spring = _take(&cur, n + 3 + 3 * nf) if spring else NULL
             q.fast = _take(&cur, fast) if fast else NULL
             if cur - memory != (i + 1) * m.pattern_size:
                 raise AssertionError(f"a lock pattern takes {cur - memory} doubles, {m.pattern_size} were reserved")
-        size = 3 * n * n + n * nf + 2 * torque + (8 * n * n if four else 0) + (4 * n * nf if torques else 0) + block * block + m.nls * m.nls + nf + fast
+        size = 3 * n * n + n * nf + 2 * torque + (8 * n * n if four else 0) + (4 * n * nf if torques else 0) + block * block + m.nls * m.nls + fast
         cur = <double*>zeros(self, size * sizeof(double))
         q = &s.length.built
         q.P = _take(&cur, n * n)
@@ -207,7 +205,6 @@ cdef class KernelState:
         q.X0 = _take(&cur, m.nls * m.nls)
         q.fast = _take(&cur, fast) if fast else NULL
         q.range = ranges + m.ncache * per
-        s.length.change = _take(&cur, nf)
         cur = <double*>zeros(self, TL_EXCESS(n, nf) * sizeof(double))
         s.excess.u = _take(&cur, n)
         s.excess.z = _take(&cur, n)

@@ -324,10 +324,6 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
     s.build.held_e = e
     build_length(m, s, q, list_, h)
     find_fast(m, s, q)
-    if q.spring != NULL:
-        q.rank = e
-        if e == 1:
-            keep_spring(m, q, b.Q + k * n, work)
 
 
 cdef inline tl_basis lay_basis(const tl_model* m, tl_state* s) noexcept nogil:
@@ -450,20 +446,3 @@ cdef void holding4(const tl_model* m, tl_pattern* q, const int32_t* list_, const
                 for l in range(n):
                     f += r[b * n + l] * q.Tn[l * nf + list_[c]]
                 q.T4[j * 2 * nf + b * nf + list_[c]] = f
-
-
-cdef void keep_spring(const tl_model* m, tl_pattern* q, const double* z, double* t) noexcept nogil:
-    """z and its products into q.spring. t: n doubles."""
-    cdef int32_t n = m.n, nf = m.nf, i, l, part
-    cdef const double* A
-    cdef double* size = q.spring + n
-    cdef double* torque = q.spring + n + 3
-    memcpy(q.spring, z, n * sizeof(double))
-    memset(torque, 0, 3 * nf * sizeof(double))
-    for part in range(3):
-        A = m.M if part == 0 else (m.D if part == 1 else m.K)
-        for l in range(n):
-            t[l] = dot(A + l * n, z, 0, n)
-        size[part] = dot(z, t, 0, n)
-        for l in range(n):
-            axpy(t[l], q.Tn + l * nf, torque + part * nf, 0, nf)

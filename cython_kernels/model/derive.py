@@ -385,9 +385,8 @@ def _pattern_size(a: ModelArrays, stiff_cut: bool) -> int:
     own = n * n + four if contacts else 0
     plain = losses + contacts + len(a.drv) + len(a.vg) == 0
     torques = 4 * n * nf if a.order == 4 and n <= FORMED and plain else 0
-    spring = n + 3 + 3 * nf if keeps_spring(a) else 0
     fast = fast_modes(a, stiff_cut) * 2 * (1 + 3 * n + nf)
-    return int(size + four + torques + own + (a.order // 2 * losses) ** 2 + losses**2 + spring + fast)
+    return int(size + four + torques + own + (a.order // 2 * losses) ** 2 + losses**2 + fast)
 
 
 def fast_modes(a: ModelArrays, stiff_cut: bool) -> int:
@@ -396,12 +395,6 @@ def fast_modes(a: ModelArrays, stiff_cut: bool) -> int:
     if not stiff_cut or len(a.rx) + len(a.vg) + len(a.jo):
         return 0
     return 2 * (len(a.lin) + len(a.con))
-
-
-def keeps_spring(a: ModelArrays) -> bool:
-    """Whether lock patterns keep what a single spring changes in them in trials of another length."""
-    others = sum(len(a.elements[kind]) for kind in ("con", "ls", "drv", "vg", "jo"))
-    return a.order == 2 and len(a.lin) > 0 and others == 0 and len(a.u0) <= FORMED
 
 
 def _cache(a: ModelArrays, stiff_cut: bool) -> dict[str, Any]:

@@ -155,9 +155,6 @@ cdef struct tl_pattern:
     const double* A4
     double* X             # (stages*nls)^2 response of the reactions of the losses to their torques, stage by stage
     double* X0            # (nls, nls) the same at an instant
-    int32_t rank          # directions in which springs and dampers act on the elements that do not stick
-    double* spring        # where rank is 1 what depends on the length of a step, see linear.pxi: the
-                          # direction z (n); z.M z, z.D z, z.K z; Tn M z, Tn D z, Tn K z (nf each). NULL: not kept
     int32_t n_fast        # modes of springs and dampers that decay within a step (fast_modes.pxi)
     double* fast          # (n_fast, TL_FAST_SIZE) complex numbers: decay mu, 1/s; speeds v (n); left vector for speeds (n) and
                           # accelerations (n); torques of what sticks (nf). NULL: none

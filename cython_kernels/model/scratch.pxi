@@ -18,12 +18,6 @@ cdef struct tl_event:
 
 cdef struct tl_length:
     # lock patterns of trials of another length than h (step/linear.pxi, shortened.pxi)
-    tl_pattern* whole     # that of a whole step, while `other` is used
-    tl_pattern other      # one bent along z, where all springs and dampers act along one direction
-    const double* along   # (n) z
-    double along_g        # z.g
-    double bend           # what z (z.g) adds to the accelerations that follow from the forces g
-    double* change        # (nf) what z.g adds to the torques of the elements at rest
     tl_pattern built      # one built for that length (cut_pattern, locks.pyx)
     int32_t built_ns      # how many elements stick in it, -1: the scratch of building is that of another pattern
     int32_t* built_list   # (nf) these elements

@@ -252,7 +252,6 @@ cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_progress* k, d
         heat_rates(m, s, k.done, 0.0)
     s.part = 1.0
     s.h = m.h
-    k.own_length |= along_one(m)             # costs less than to cut a longer one
     if k.end - k.done < ALL_DONE:
         if k.end == k.last:
             return 1
@@ -278,7 +277,7 @@ cdef inline void end_progress(const tl_model* m, tl_state* s, const tl_progress*
             history_of_part(m, s, s.now.hs1, s.hs2, 1.0 / s.part)
         else:
             forget_history(m, s)
-    if s.part != 1.0 or s.pat == &s.length.other:
+    if s.part != 1.0:
         whole_length(m, s)
     if (TL_NJO(m) > 0 or (TL_NCON(m) > 0 and m.ncurved > 0) or (s.n_eased > 0 and staged(m))) and not s.four:
         restore_law(m, s, k.last)

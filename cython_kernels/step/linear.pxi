@@ -1,10 +1,7 @@
 # Products with the matrices of a lock pattern: accelerations and torques of the elements at rest that answer a force, at an
 # instant (P0, T0), in a trial of two points (P, T) and of three points (P4, T4).
 #
-# Lock patterns of trials of another length than h: from that of the whole step where all springs and dampers act along one
-# direction z (rank 1), since only what z adds depends on the length; else made anew (cut_pattern, locks.pyx).
-#
-#   P(h) = P_r + z z^T / (z.S z)        T(h) = Tn (M P_r - I) + (Tn S z) z^T / (z.S z)        S = M + h/2 D + h^2/4 K
+# Lock patterns of trials of another length than h are made anew (cut_pattern, locks.pyx).
 #
 # Equations: (28) to (31).
 
@@ -48,12 +45,6 @@ cdef void held_torques(const tl_model* m, tl_state* s, const double* S, const do
         tau[rows[2 * TL_NF(m) + i]] = dot(s.pat.T + i * n, s.rho, rows[2 * i], rows[2 * i + 1])
 
 
-cdef inline int32_t along_one(const tl_model* m) noexcept nogil:
-    """1 where lock patterns hold z and its products; the same as keeps_spring in derive.py."""
-    return TL_NLIN(m) > 0 and TL_NCON(m) + TL_NLS(m) + TL_ND(m) + TL_NVG(m) + TL_NJO(m) == 0 and TL_N(m) <= TL_FORMED and (
-        m.order == 2)
-
-
 cdef inline tl_pattern* pattern_now(const tl_model* m, tl_state* s) noexcept nogil:
     """pattern_of, looked up here where all patterns are kept and this one is known."""
     cdef int32_t i
@@ -66,38 +57,10 @@ cdef inline tl_pattern* pattern_now(const tl_model* m, tl_state* s) noexcept nog
     return pattern_of(m, s)
 
 
-cdef inline void other_length(const tl_model* m, tl_state* s) noexcept nogil:
-    """s.length.bend and s.length.change for trials of the length s.h: the last terms of P and T less those of the whole step."""
-    cdef int32_t i, nf = TL_NF(m)
-    cdef tl_cvec size = s.length.other.spring + TL_N(m)
-    cdef tl_cvec inert = size + 3
-    cdef tl_cvec damped = inert + nf
-    cdef tl_cvec sprung = damped + nf
-    cdef double d = 0.5 * s.h, k = 0.25 * s.h * s.h, d0 = 0.5 * m.h, k0 = 0.25 * m.h * m.h
-    cdef double f = 1.0 / (size[0] + d * size[1] + k * size[2]), f0 = 1.0 / (size[0] + d0 * size[1] + k0 * size[2])
-    cdef double inertial = f - f0, damping = f * d - f0 * d0, elastic = f * k - f0 * k0
-    s.length.bend = inertial
-    for i in range(nf):
-        if s.mode[i] == MODE_STUCK:
-            s.length.change[i] = inertial * inert[i] + damping * damped[i] + elastic * sprung[i]
-
-
 cdef void shorten(const tl_model* m, tl_state* s, double part) noexcept nogil:
     """The next trial spans part*h: matrices of that length."""
     s.part = part
     s.h = part * m.h
-    if along_one(m):
-        if s.pat != &s.length.other:
-            s.length.whole = pattern_now(m, s) if s.pat == &s.length.built else s.pat
-            s.length.other = s.length.whole[0]
-            s.length.along = s.length.other.spring
-        if s.length.other.rank == 1:
-            other_length(m, s)
-            s.pat = &s.length.other
-            return
-        if s.length.other.rank == 0:
-            s.pat = s.length.whole                  # nothing in it depends on the length
-            return
     s.pat = cut_pattern(m, s, s.h)
 
 
@@ -105,57 +68,26 @@ cdef inline void whole_length(const tl_model* m, tl_state* s) noexcept nogil:
     """The next trial spans h again."""
     s.part = 1.0
     s.h = m.h
-    s.pat = s.length.whole if along_one(m) and s.pat == &s.length.other else pattern_now(m, s)
-
-
-cdef inline int32_t other_span(const tl_model* m, const tl_state* s) noexcept nogil:
-    """1 in a trial of another length with the pattern of a whole step, bent along z."""
-    return along_one(m) and s.pat == &s.length.other
-
-
-cdef inline double along(const tl_model* m, const tl_state* s, const double* g) noexcept nogil:
-    """z.g."""
-    cdef int32_t i
-    cdef double acc = 0.0
-    for i in range(TL_N(m)):
-        acc += s.length.along[i] * g[i]
-    return acc
+    s.pat = pattern_now(m, s)
 
 
 cdef inline void hold_trial(const tl_model* m, tl_state* s, const double* g, tl_vec a) noexcept nogil:
     """a = P g for the length of the trial, two points; up to TL_FORMED speeds the torques follow: stuck_torques."""
     cdef int32_t i, n = TL_N(m)
-    cdef double f
-    cdef tl_cvec both = s.both
-    cdef tl_cvec z
     if n > TL_FORMED:
         hold(m, s.pat, g, a)
         return
     pattern_matvec(s.pat.T, lanes(n + TL_NF(m)), n, g, s.both)
-    if not other_span(m, s):
-        for i in range(n):
-            a[i] = both[i]
-        return
-    z = s.length.along
-    s.length.along_g = along(m, s, g)
-    f = s.length.bend * s.length.along_g
     for i in range(n):
-        a[i] = both[i] + f * z[i]
+        a[i] = s.both[i]
 
 
 cdef inline void stuck_torques(const tl_model* m, tl_state* s, tl_eval* e) noexcept nogil:
     """Torques of the elements at rest, T g; two points, after hold_trial."""
     cdef int32_t i
-    cdef const double* tau = s.both + TL_N(m)
-    cdef double f = s.length.along_g
-    if other_span(m, s):
-        for i in range(TL_NF(m)):
-            if s.mode[i] == MODE_STUCK:
-                e.tau[i] = tau[i] + f * s.length.change[i]
-    else:
-        for i in range(TL_NF(m)):
-            if s.mode[i] == MODE_STUCK:
-                e.tau[i] = tau[i]
+    for i in range(TL_NF(m)):
+        if s.mode[i] == MODE_STUCK:
+            e.tau[i] = s.both[TL_N(m) + i]
 
 
 cdef inline void add_along(const tl_model* m, int32_t k, double f, double* g) noexcept nogil:

@@ -257,8 +257,6 @@ cdef void add_response(const tl_model* m, const tl_state* s, int32_t stages, int
         for i in range(n):
             w[i] += x * to_middle(0.0, P[i], P[n + i])
             w[n + i] += x * to_end(0.0, P[i], P[n + i])
-    if other_span(m, s):
-        axpy(0.5 * s.h * f * s.length.bend * row_dot(m, row, s.length.along), s.length.along, w, 0, n)
 
 
 cdef inline double speed_at(const tl_model* m, const tl_state* s, const tl_steep* p, int32_t r, const double* u, double now) noexcept nogil:
