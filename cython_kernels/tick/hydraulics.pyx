@@ -188,7 +188,7 @@ cdef double _element(const circuit_t* c, double* own, double V, double lam, doub
     if p <= high * (1.0 + BEYOND) and (c.leak > 0.0 or p >= low * (1.0 - BEYOND)):
         _book(c, own, lam, scale, GAMMA * h, h, second, (second - base) / (GAMMA * h), after)
         return second
-    # where p(V) has a knee, second order may carry it past its supply; Euler's implicit step never does
+    # where p(V) has a breakpoint, second order may carry it past its supply; Euler's implicit step never does
     own[HYD_WORK], own[HYD_LOSS], own[HYD_FLOW] = work, loss, flow
     second = _stage(c, lam, scale, V, h, after)
     _book(c, own, lam, scale, h, h, second, (second - V) / h, after)

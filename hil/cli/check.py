@@ -102,12 +102,12 @@ def _drive(path: Path) -> str:
 def _rig(path: Path) -> str:
     from torqueloop.hil.record.run_folder import check_duration
     from torqueloop.hil.rig.assemble.parts import build
-    from torqueloop.hil.rig.describe.check import check_companions
+    from torqueloop.hil.rig.describe.check import check_participants
     from torqueloop.hil.rig.describe.plan import load_plan
     from torqueloop.hil.rig.run.check_gates import check_gates, own_gates
 
     plan = load_plan(path)
-    check_companions(plan)
+    check_participants(plan)
     check_duration(plan.config.rig.duration_s, plan.config.clock.tick_s)
     parts = build(plan, plan.config.rig.duration_s)
     check_gates(plan, parts, own_gates(plan))

@@ -103,7 +103,7 @@ RunDir = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of a run.
 
 @contextmanager
 def _ended_like_ctrl_c() -> Iterator[list[int]]:
-    """SIGTERM and a closed terminal end a run as Ctrl-C does: recording closed, companions gone. Yields the signals
+    """SIGTERM and a closed terminal end a run as Ctrl-C does: recording closed, participants gone. Yields the signals
     that came."""
     came: list[int] = []
 

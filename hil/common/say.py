@@ -1,4 +1,4 @@
-"""What a companion process tells whoever has started it."""
+"""What a participant process tells whoever has started it."""
 
 
 def say(text: str) -> None:

@@ -37,7 +37,7 @@ def search_path() -> str:
 
 
 def patiently(open_something: Callable[[], T]) -> T:
-    """Done again for some seconds where there is no free file descriptor: strangers who connect and say nothing hold
+    """Done again for some seconds where there is no free file descriptor: clients who connect and say nothing hold
     one each, for HANDSHAKE_MS."""
     deadline = time.monotonic() + PATIENCE_S
     while True:

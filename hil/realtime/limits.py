@@ -6,7 +6,7 @@ import resource
 
 from torqueloop.core.describe.errors import ConfigError
 
-#: files, sockets and pipes of a rig with several buses, its recording and its companions
+#: files, sockets and pipes of a rig with several buses, its recording and its participants
 DESCRIPTORS = 96
 #: address space: libraries, kernels, rings [bytes]
 ADDRESS_SPACE = 1 << 30

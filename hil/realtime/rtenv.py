@@ -330,8 +330,8 @@ def prepare_loop_thread(priority: int, cpu: int | str) -> list[Measure]:
     return [replace(m, of="loop", undo=None) for m in measures]
 
 
-def prepare_companion(priority: int, lock: bool = False) -> list[Measure]:
-    """Set up a companion process: priority below the loop's, exact timers, memory that stays; for all its life."""
+def prepare_participant(priority: int, lock: bool = False) -> list[Measure]:
+    """Set up a participant process: priority below the loop's, exact timers, memory that stays; for all its life."""
     measures = [timer_slack(), keep_heap()]
     if lock:
         measures.append(lock_memory())

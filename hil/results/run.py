@@ -212,7 +212,7 @@ class Measure:
     ok: bool
     in_force: str = ""
     remedy: str = ""
-    #: whom it concerns: process, loop, links, or a companion by name
+    #: whom it concerns: process, loop, links, or a participant by name
     of: str = "process"
 
 
@@ -280,7 +280,7 @@ class RunInfo:
     error: str | None = None
     #: false: it failed before anything was armed, there is nothing of a run in the directory
     armed: bool = True
-    #: real-time measures of the rig and its companions
+    #: real-time measures of the rig and its participants
     realtime: list[Measure] = field(default_factory=list)
     pid: int | None = None
     command: list[str] = field(default_factory=list)

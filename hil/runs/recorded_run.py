@@ -146,7 +146,7 @@ def run(
 
     clock: "virtual" (lockstep, deterministic, as fast as it goes) or "real". duration: simulated s, default of the rig
     file. out: directory of the run, default runs/TIME-NAME. gates: conditions beside those of the rig file. peers:
-    "none" starts no companion processes. vehicle, ecus (by name): models in this process
+    "none" starts no participant processes. vehicle, ecus (by name): models in this process
     (virtual clock). overrides: dotted key ->
     value instead of the rig file's. A failed gate is no exception: see `passed`.
     """

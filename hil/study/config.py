@@ -17,8 +17,8 @@
     a_range = { signal = "car.a", take = "range", from_s = 18.0, until_s = 20.0 }
     cost = "a_range + 0.1 * energy_residual_rel"
 
-Keys begin with what they belong to (hil/study/places.py); a name in [vary] or [scatter] that is such a key needs no
-entry in [set].
+Keys begin with what they belong to (hil/study/parameter_paths.py). A name in [vary] or [scatter] that is such a key
+needs no entry in [set].
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from torqueloop.hil.study.config import StudyConfig
 from torqueloop.hil.study.design import Line, count, line, lines, place, unit_place
 from torqueloop.hil.study.measures import Function
 from torqueloop.hil.study.optimise import METHODS, optimise
-from torqueloop.hil.study.places import target_of, used_columns
+from torqueloop.hil.study.parameter_paths import target_of, used_columns
 from torqueloop.hil.study.pool import run_all, run_batch, workers
 from torqueloop.hil.study.store import JOURNAL, SIGNALS, STUDY, Store, need_parquet, read_journal
 from torqueloop.hil.study.work import Job, Outcome
@@ -117,7 +117,7 @@ def run_study(
         job.check(first)
     except ConfigError as error:
         raise located(study, error) from None
-    finished = store.begin(config, study.source, str(job.target.path), job.bench.digest())
+    finished = store.begin(config, study.source, str(job.target.path), job.runner.digest())
     with store, workers(jobs, scheduler) as (executor, at_a_time):
         begun, before = time.perf_counter(), set(finished)
         if not finished:

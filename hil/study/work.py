@@ -18,11 +18,11 @@ import numpy as np
 
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.results.gates import evaluate, parse_gates
-from torqueloop.hil.study.benches import Bench, bench
 from torqueloop.hil.study.config import StudyConfig
 from torqueloop.hil.study.design import Line
 from torqueloop.hil.study.measures import Function, Measure, Signals, check, measures
-from torqueloop.hil.study.places import Target, changes
+from torqueloop.hil.study.parameter_paths import Target, changes
+from torqueloop.hil.study.runners import Runner, runner
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class Job:
     functions: Mapping[str, Function] = field(default_factory=dict)
 
     @cached_property
-    def bench(self) -> Bench:
+    def runner(self) -> Runner:
         """What runs it, here."""
-        return bench(self.target, self.config.study.duration_s)
+        return runner(self.target, self.config.study.duration_s)
 
     @cached_property
     def measures(self) -> list[Measure]:
@@ -67,19 +67,19 @@ class Job:
         return measures(self.config.metrics, self.folder, self.functions)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("bench", "measures")}
+        return {k: v for k, v in self.__dict__.items() if k not in ("runner", "measures")}
 
     def check(self, first: Line) -> None:
         """Everything that can be said of the study before its first run, by the values of a line. ConfigError."""
         parse_gates(self.config.objective.subject_to if self.config.objective else [], "[objective] subject_to")
         _ = self.measures
-        self.bench.check(changes(self.target, self.config, first.values, first.seed))
+        self.runner.check(changes(self.target, self.config, first.values, first.seed))
 
     def run(self, line: Line, strict: bool = False) -> Outcome:
         """Run a line. A run that cannot be made is an outcome as well; strict: it is an error."""
         begun = time.perf_counter()
         try:
-            done = self.bench.run(changes(self.target, self.config, line.values, line.seed))
+            done = self.runner.run(changes(self.target, self.config, line.values, line.seed))
             metrics: dict[str, Any] = dict(done.metrics)
             if strict:
                 check(self.measures, done.signals, metrics)

@@ -47,7 +47,7 @@ def ticks_so_far(out: Path) -> int:
 
 
 def children(pid: int) -> list[int]:
-    """Process numbers of the living companions of a process."""
+    """Process numbers of the living participants of a process."""
     found = []
     for entry in Path("/proc").iterdir():
         try:

@@ -335,7 +335,7 @@ def test_interrupted_run_is_closed_in_order_and_says_so(tmp_path: Path, number: 
 
 
 @pytest.mark.parametrize("kind", ["tcu", "vehicle"])
-def test_companion_ends_however_many_signals_it_gets(tmp_path: Path, multicast: None, kind: str) -> None:
+def test_participant_ends_however_many_signals_it_gets(tmp_path: Path, multicast: None, kind: str) -> None:
     """A killed rig sends its children a signal for each of its threads: a second one must not keep them alive."""
     words = [str(CONFIGS / VEHICLE)]
     if kind == "tcu":

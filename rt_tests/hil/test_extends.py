@@ -16,7 +16,7 @@ from torqueloop.hil import cli
 from torqueloop.hil.common.config_layers import blamed_on, parse_overrides
 from torqueloop.hil.results.files import read_run_info, write_run_info
 from torqueloop.hil.results.links import PeerStats
-from torqueloop.hil.rig.describe.check import check_companions
+from torqueloop.hil.rig.describe.check import check_participants
 from torqueloop.hil.rig.describe.config import load_rig_config
 from torqueloop.hil.rig.describe.plan import load_plan
 from torqueloop.hil.rig.run.replay import ReplayError, replay
@@ -187,7 +187,7 @@ def test_a_wrong_value_of_the_command_line_is_blamed_on_it_and_not_on_the_file(k
     with pytest.raises(ConfigError) as error:
         plan = load_plan(DESK, {key: value})
         with blamed_on({key: value}, plan.path):
-            check_companions(plan)
+            check_participants(plan)
     assert error.value.file == f"--set {key}" and "desk_4hp22.toml" not in str(error.value)
 
 
@@ -196,7 +196,7 @@ def test_a_wrong_value_of_the_file_stays_its_own_beside_one_of_the_command_line(
     with pytest.raises(ConfigError, match=r"gears = 3 is not allowed in \[set\] of .*top\.toml"):
         plan = load_plan(tmp_path / "top.toml", {"clock.tick_s": 0.002})
         with blamed_on({"clock.tick_s": 0.002}, plan.path):
-            check_companions(plan)
+            check_participants(plan)
 
 
 def test_a_table_of_another_kind_inherits_nothing_that_belonged_to_the_old_one(tmp_path: Path) -> None:

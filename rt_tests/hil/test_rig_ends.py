@@ -26,7 +26,7 @@ from torqueloop.hil.rig.run.session import run_rig
 
 
 def started(folder: Path) -> tuple[subprocess.Popen[str], Path]:
-    """`torqueloop run` on the real clock with both companions, once it has ticked."""
+    """`torqueloop run` on the real clock with both participants, once it has ticked."""
     rig, out = rig_file(folder, *UNHURRIED, own_bus=True), folder / "r"
     command = [sys.executable, "-m", "torqueloop.hil.cli", "run", str(rig), "--duration", "300", "--out", str(out)]
     process = subprocess.Popen(
@@ -66,7 +66,7 @@ def test_a_signal_ends_a_real_run_in_order_with_its_own_status(tmp_path: Path, n
 @pytest.mark.proof
 @pytest.mark.parametrize("kind", ["tcu", "vehicle"])
 @pytest.mark.usefixtures("multicast")
-def test_a_killed_companion_latches_and_is_named(tmp_path: Path, kind: str) -> None:
+def test_a_killed_participant_latches_and_is_named(tmp_path: Path, kind: str) -> None:
     process, out = started(tmp_path)
     for pid in children(process.pid):
         if f"\0{'ecu' if kind == 'tcu' else kind}\0" in Path(f"/proc/{pid}/cmdline").read_text():
@@ -141,14 +141,14 @@ def test_a_sending_thread_that_hangs_is_seen(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.proof
 @pytest.mark.usefixtures("multicast")
-def test_a_killed_rig_leaves_a_readable_recording_and_no_companion(tmp_path: Path) -> None:
+def test_a_killed_rig_leaves_a_readable_recording_and_no_participant(tmp_path: Path) -> None:
     process, out = started(tmp_path)
     assert len(children(process.pid)) == 2
     process.kill()
     process.communicate(timeout=20)
     deadline = time.monotonic() + 20
     while children(process.pid):
-        assert time.monotonic() < deadline, "a companion has survived its rig"
+        assert time.monotonic() < deadline, "a participant has survived its rig"
         time.sleep(0.05)
     report = analyse(out)
     assert not report.run.info.over and report.exit_status == 1

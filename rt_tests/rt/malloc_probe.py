@@ -73,7 +73,7 @@ def replay(rig_file: Path, out: Path, seconds: float) -> dict[str, Any]:
 
 
 def real(rig_file: Path, out: Path, seconds: float) -> dict[str, Any]:
-    """The whole rig on the real clock with its companions; watched from the set-up of the loop's thread to its end."""
+    """The whole rig on the real clock with its participants, watched while the thread of the loop exists."""
     prepare = rtenv.prepare_loop_thread
 
     def watched(priority: int, cpu: int | str) -> Any:

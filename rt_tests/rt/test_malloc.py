@@ -84,7 +84,7 @@ def test_every_tick_of_a_drive_allocates_nothing(counter: Path, tmp_path: Path) 
 
 @pytest.mark.proof
 def test_the_loop_on_the_real_clock_allocates_nothing(counter: Path, tmp_path: Path, multicast: None) -> None:
-    """The desk rig with its companions; one mark per wake at least."""
+    """The desk rig with its participants; one mark per wake at least."""
     found = probe(counter, rig_file(tmp_path, own_bus=True), "real", 4.0)
     assert found["state"] == "ended" and found["ticks"] > 1000, found
     assert found["counts"]["marks"] > 1000

@@ -53,7 +53,7 @@ def started() -> list[str]:
 
 
 def test_the_modules_of_all_processes_are_found() -> None:
-    assert {"torqueloop.hil.rig.run.companions", "torqueloop.hil.ecu.host"} <= set(started())
+    assert {"torqueloop.hil.rig.run.participants", "torqueloop.hil.ecu.host"} <= set(started())
 
 
 @pytest.mark.proof

@@ -9,7 +9,7 @@ Control unit and vehicle run in their processes and drive stop-and-go at full th
 
 The links' time limits are 2 s instead of 0.1 to 0.3 s: their Python threads share the GIL with the busy one.
 
-Every 10 s: resident and locked memory, page faults of the loop's thread, open files, threads, memory of the companions.
+Every 10 s: memory of all processes (resident and locked), page faults of the loop's thread, open files, threads.
 Where cyclictest is installed it measures the same machine under the same load for 20 s before and after.
 
 Writes endurance.json and endurance.png. The exit status gates what is exact and nothing else:
@@ -166,8 +166,8 @@ def thread_faults(tid: int) -> tuple[int, int]:
     return int(fields[7]), int(fields[9])
 
 
-def companions() -> dict[str, int]:
-    """Process numbers of the companions of this process, by name."""
+def participants() -> dict[str, int]:
+    """Process numbers of the participants of this process, by name."""
     found = {}
     for entry in Path("/proc").iterdir():
         try:
@@ -175,7 +175,7 @@ def companions() -> dict[str, int]:
         except OSError:
             continue
         if "--parent" in words and words[words.index("--parent") + 1] == str(os.getpid()):
-            found[words[words.index("torqueloop.hil.rig.run.companions") + 1]] = int(entry.name)
+            found[words[words.index("torqueloop.hil.rig.run.participants") + 1]] = int(entry.name)
     return found
 
 
@@ -199,7 +199,7 @@ class Sampler(threading.Thread):
             pass
         # the first wake-ups after arming are for what happens once
         self._ended.wait(2.0)
-        begin, peers = time.monotonic(), companions()
+        begin, peers = time.monotonic(), participants()
         while True:
             loop = next((t.native_id for t in threading.enumerate() if t.name == LOOP_THREAD), None)
             if loop is None:

@@ -10,7 +10,7 @@ from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, UnitPlan
 from torqueloop.hil.vehicle.kinds import make_vehicle
 
 
-def check_companions(plan: RigPlan) -> None:
+def check_participants(plan: RigPlan) -> None:
     """Have the kinds check the files of all peers, and see that no two nodes of a bus send the same identifier."""
     vehicle = plan.config.vehicle
     if vehicle is not None and vehicle.started:

@@ -1,4 +1,4 @@
-"""What is alive during a run, on either clock: rig, links, companions, recorder; and its statistics."""
+"""What is alive during a run, on either clock: rig, links, participants, recorder; and its statistics."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from torqueloop.hil.rig.assemble.parts import RigParts
 from torqueloop.hil.rig.assemble.virtual_links import VirtualVehicle
 from torqueloop.hil.rig.describe.plan import RigPlan
 from torqueloop.hil.rig.online.rig_control import RigControl
-from torqueloop.hil.rig.run.companions import Companion, Ended
 from torqueloop.hil.rig.run.first_fault import FirstFaultWriter
+from torqueloop.hil.rig.run.participants import Ended, Participant
 from torqueloop.hil.rig.run.recordings import LiveRecordings
 from torqueloop.hil.rig.run.run_stats import VEHICLE, Energy, Links, run_stats
 from torqueloop.hil.rig.run.telemetry import Telemetry
@@ -39,7 +39,7 @@ LOOK_S = 0.05
 STATS_S = 1.0
 #: a loop that does not come back after stop() is given up after this [s]
 GIVE_UP_S = 5.0
-#: SCHED_FIFO priorities below the loop's: threads that serve its links, then the companion processes. On a loaded
+#: SCHED_FIFO priorities below the loop's: threads that serve its links, then the participant processes. On a loaded
 #: desktop an ordinary process waits up to 100 ms for a CPU, long enough for the peers to look silent
 LINKS_BELOW, COMPANIONS_BELOW = 20, 30
 
@@ -75,10 +75,10 @@ class LiveRun:
     #: those that clients begin and end
     recordings: LiveRecordings
     degraded: list[str] = field(default_factory=list)
-    #: real-time measures of this process and its threads; those of companions, as they reported them at their end
+    #: real-time measures of this process and its threads; those of participants, as they reported them at their end
     setup: Setup = field(default_factory=Setup)
-    companions_realtime: list[MeasureTold] = field(default_factory=list)
-    companions: dict[str, Companion] = field(default_factory=dict)
+    participants_realtime: list[MeasureTold] = field(default_factory=list)
+    participants: dict[str, Participant] = field(default_factory=dict)
     #: by the name of the bus
     gateways: dict[str, CanGateway] = field(default_factory=dict)
     #: what was found of the CAN interface and its socket (native SocketCAN), by the name of the bus
@@ -89,7 +89,7 @@ class LiveRun:
     channel: ControlServer | None = None
     telemetry: Telemetry | None = None
     peer_stats: dict[str, PeerStats] = field(default_factory=dict)
-    #: how long the machine did not run this process and the companions
+    #: how long the machine did not run this process and the participants
     withheld: Withheld = field(default_factory=Withheld)
     #: first failure of a link in words
     note: str = ""
@@ -142,7 +142,7 @@ class LiveRun:
 
     def look_at_machine(self, away_s: float) -> None:
         """away_s: this process was not run for so long: it was stopped, or its machine. A silence it saw is its own."""
-        alive = [(name, c.process.pid) for name, c in self.companions.items() if c.process.poll() is None]
+        alive = [(name, c.process.pid) for name, c in self.participants.items() if c.process.poll() is None]
         self.withheld.look([(RIG, os.getpid()), *alive], away_s)
         if away_s > AWAY_S:
             self.degrade(f"the rig itself was not run for {away_s:.1f} s (stopped, suspended, or the machine withheld)")
@@ -160,13 +160,13 @@ class LiveRun:
                 self.degrade(measure.reason)
 
     def realtime(self) -> list[MeasureTold]:
-        """All real-time measures so far, those of companions as they reported them."""
-        return [m.told() for m in self.setup.measures] + self.companions_realtime
+        """All real-time measures so far, those of participants as they reported them."""
+        return [m.told() for m in self.setup.measures] + self.participants_realtime
 
-    def companion_ended(self, name: str, ended: Ended) -> None:
-        """Keep what a companion counted, and which real-time measures took effect in it."""
+    def participant_ended(self, name: str, ended: Ended) -> None:
+        """Keep what a participant counted, and which real-time measures took effect in it."""
         for measure in ended.realtime:
-            self.companions_realtime.append(replace(measure, of=name))
+            self.participants_realtime.append(replace(measure, of=name))
             if not measure.ok:
                 self.degrade(f"{name} process: {measure.in_force}")
         self.peer_stats[name] = ended.stats
@@ -186,13 +186,13 @@ class LiveRun:
             self.note = note
 
 
-def start_companion(
+def start_participant(
     stack: ExitStack, run: LiveRun, name: str, arguments: list[str], pass_fds: Sequence[int] = ()
-) -> Companion:
-    """Start a companion; it is stopped, and its counts are kept, when the stack unwinds."""
+) -> Participant:
+    """Start a participant; it is stopped, and its counts are kept, when the stack unwinds."""
     priority = max(0, run.plan.config.clock.fifo_priority - COMPANIONS_BELOW) if run.real else 0
     lock = run.real and run.plan.config.clock.lock_memory
-    companion = Companion(name, arguments, run.folder.path / f"{name}.log", priority, lock, pass_fds)
-    run.companions[name] = companion
-    stack.callback(lambda: run.companion_ended(name, companion.stop()))
-    return companion
+    participant = Participant(name, arguments, run.folder.path / f"{name}.log", priority, lock, pass_fds)
+    run.participants[name] = participant
+    stack.callback(lambda: run.participant_ended(name, participant.stop()))
+    return participant

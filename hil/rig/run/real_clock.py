@@ -1,4 +1,4 @@
-"""A run on the real clock: gateway, vehicle link and companions up, loop thread awake, peers heard; then armed and
+"""A run on the real clock: gateway, vehicle link and participants up, loop thread awake, peers heard; then armed and
 looked after.
 
 Everything is entered on one ExitStack, in the order it is needed, and stopped in the reverse order, whatever happens.
@@ -33,7 +33,7 @@ from torqueloop.hil.rig.run.live_run import (
     STATS_S,
     LiveRun,
     StartError,
-    start_companion,
+    start_participant,
 )
 from torqueloop.hil.rig.run.native_can import heard as others
 from torqueloop.hil.rig.run.native_can import open_native
@@ -75,11 +75,11 @@ def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
             if c.vehicle.started and peers == "config":
                 setup = vehicle_json(vehicle_setup(plan))
                 arguments = ["vehicle", c.vehicle.kind, "--setup", setup, "--endpoint", run.link.endpoint]
-                start_companion(stack, run, "vehicle", arguments)
+                start_participant(stack, run, "vehicle", arguments)
         if peers == "config":
             for unit in plan.started_units():
                 setup = setup_to_json(ecu_setup(plan, unit, run.folder.path))
-                start_companion(stack, run, unit.name, ["ecu", unit.config.kind, "--setup", setup])
+                start_participant(stack, run, unit.name, ["ecu", unit.config.kind, "--setup", setup])
         links = [t for t in threading.enumerate() if t is run.link or t.name in ("can-rx", "can-tx")]
         run.took(*rtenv.set_fifo_threads(c.clock.fifo_priority - LINKS_BELOW, links))
         loop = _start_loop(stack, run)
@@ -246,8 +246,8 @@ def _wait_for_units(run: LiveRun, loop: threading.Thread, bus: BusPlan) -> None:
     deadline, gateway = time.monotonic() + timeout, run.gateways.get(bus.name)
     while run.parts.rig.bus_counters(bus.number)["idle_frames"] == 0:
         for unit in units:
-            companion = run.companions.get(unit.name)
-            ended = companion.ended() if companion else None
+            participant = run.participants.get(unit.name)
+            ended = participant.ended() if participant else None
             if ended is not None:
                 raise StartError(f"process of control unit {unit.name} {ended}")
         if gateway is not None and not gateway.alive:
@@ -271,7 +271,7 @@ def _elsewhere(bus: BusPlan) -> str:
 
 
 def _wait_for_vehicle(run: LiveRun, link: RigLink, timeout_s: float) -> None:
-    vehicle = run.companions.get("vehicle")
+    vehicle = run.participants.get("vehicle")
     _, _, first = run.parts.vehicle_out.read()
     deadline = time.monotonic() + timeout_s
     while run.parts.vehicle_in.version == 0:
@@ -336,8 +336,8 @@ def _links(run: LiveRun, refusals: _Refusals, senders: list[_Sender]) -> None:
             run.fail("thread", f"CAN gateway of bus {name}: {gateway.error or 'a thread has ended'}")
     if run.link is not None and not run.link.is_alive():
         run.fail("thread", f"vehicle link: {run.link.failure or 'its thread has ended'}")
-    for name, companion in run.companions.items():
-        ended = companion.ended()
+    for name, participant in run.participants.items():
+        ended = participant.ended()
         if ended is not None and not run.parts.rig.finished:
             run.fail("thread", f"{name} process {ended}")
     refusals.look()

@@ -1,4 +1,4 @@
-"""Life of a run: load -> check -> compile -> connect -> start companions -> arm -> run -> stop -> report.
+"""Life of a run: load -> check -> compile -> connect -> start participants -> arm -> run -> stop -> report.
 
 Nothing is started before everything is checked; everything started is stopped, whatever happens. The loop has a thread
 of its own that holds no GIL; this module's thread looks after the links 20 times a second and never comes between the
@@ -36,7 +36,7 @@ from torqueloop.hil.results.run import RunStats, StartedFrom
 from torqueloop.hil.results.scenario import ScenarioInfo
 from torqueloop.hil.rig.assemble.parts import RigParts, build
 from torqueloop.hil.rig.assemble.virtual_links import VehicleStep
-from torqueloop.hil.rig.describe.check import check_companions
+from torqueloop.hil.rig.describe.check import check_participants
 from torqueloop.hil.rig.describe.config import RigConfig
 from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
 from torqueloop.hil.rig.online.rig_control import RigControl
@@ -98,7 +98,7 @@ def run_rig(
     """Run a rig file and write its run directory.
 
     clock: "real" (deadlines) or "virtual" (lockstep, as fast as it goes). duration: simulated s, default of the rig
-    file. peers: "none" starts no companion processes, they are expected from outside. vehicle, ecus (by name):
+    file. peers: "none" starts no participant processes, they are expected from outside. vehicle, ecus (by name):
     models in this process instead of the configured ones (virtual clock only). inject_busy: (first tick, count, ns) of
     CPU burnt, to provoke overruns. control: endpoint of a control channel (docs/control.md), default that of the rig
     file, if any. telemetry: endpoint of a PUB socket (docs/telemetry.md), likewise. start_from: checkpoint to begin at
@@ -116,7 +116,7 @@ def run_rig(
     plan = load_plan(rig_path, overrides)
     kept = relative_overrides(rig_path, RigConfig, overrides)
     with blamed_on(overrides, plan.path):
-        check_companions(plan)
+        check_participants(plan)
     asked = own_gates(plan) + (parse_gates(gates, "command line") if gates else [])
     seconds = duration if duration is not None else plan.config.rig.duration_s
     check_duration(seconds, plan.config.clock.tick_s)

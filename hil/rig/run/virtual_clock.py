@@ -29,8 +29,8 @@ from torqueloop.hil.rig.assemble.virtual_links import (
 from torqueloop.hil.rig.describe.peer_tables import curve_keys
 from torqueloop.hil.rig.describe.peers import ecu_setup, vehicle_setup
 from torqueloop.hil.rig.online.restore import Peers
-from torqueloop.hil.rig.run.companions import Companion
-from torqueloop.hil.rig.run.live_run import STATS_S, LiveRun, Pilot, StartError, start_companion
+from torqueloop.hil.rig.run.live_run import STATS_S, LiveRun, Pilot, StartError, start_participant
+from torqueloop.hil.rig.run.participants import Participant
 from torqueloop.hil.rig.run.progress import Progress
 from torqueloop.hil.vehicle.kinds import make_vehicle, setup_to_json
 
@@ -100,7 +100,7 @@ def run_virtual_clock(
 def _processes(run: LiveRun, units: VirtualUnits) -> list[int]:
     """Process numbers of the peers that the rig has started and waits for."""
     own = [unit.unit.process for unit in units.units if isinstance(unit.unit, ExternalUnit)]
-    return [*(companion.process.pid for companion in run.companions.values()), *(pid for pid in own if pid)]
+    return [*(participant.process.pid for participant in run.participants.values()), *(pid for pid in own if pid)]
 
 
 @contextmanager
@@ -207,10 +207,10 @@ def _lockstep_vehicle(stack: ExitStack, run: LiveRun, peers: str) -> LockstepCli
     """The vehicle in a process of its own: one the rig starts, over shared memory, or one that connects."""
     v = run.plan.config.vehicle
     assert v is not None
-    companion: list[Companion] = []
+    participant: list[Participant] = []
 
     def ended() -> str | None:
-        return companion[0].ended() if companion else None
+        return participant[0].ended() if participant else None
 
     if v.started and peers == "config":
         pair, theirs = Pair.make()
@@ -224,7 +224,7 @@ def _lockstep_vehicle(stack: ExitStack, run: LiveRun, peers: str) -> LockstepCli
             str(theirs.fileno()),
         ]
         with theirs:
-            companion.append(start_companion(stack, run, "vehicle", arguments, [theirs.fileno()]))
+            participant.append(start_participant(stack, run, "vehicle", arguments, [theirs.fileno()]))
         # closed first: the process then ends by itself
         stack.callback(client.close)
     else:

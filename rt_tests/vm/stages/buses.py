@@ -16,7 +16,7 @@ from torqueloop.hil.catalogue.interfaces import BUS, RIGS
 from torqueloop.hil.ecu.kinds import setup_to_json
 from torqueloop.hil.rig.describe.peers import ecu_setup
 from torqueloop.hil.rig.describe.plan import load_plan
-from torqueloop.hil.rig.run import companions
+from torqueloop.hil.rig.run import participants
 
 #: the brakes of the desk's cars at full pedal, rolling resistance [N]; air and rest as a damping [N s/m]
 BRAKES_N, ROLLING_N, DRAG = 16_000.0, 200.0, 15.0
@@ -87,7 +87,7 @@ def interfaces(folder: Path, rigs: Sequence[str] = RIGS) -> dict[str, Any]:
         (unit,) = plan.started_units()
         setup = setup_to_json(ecu_setup(plan, unit, folder / name))
         words = ["ecu", unit.config.kind, "--setup", setup, "--priority", "50", "--lock"]
-        with forked(lambda words=words: companions.main(words), folder / name / "tcu.log"):  # type: ignore[misc]
+        with forked(lambda words=words: participants.main(words), folder / name / "tcu.log"):  # type: ignore[misc]
             stats = run(rig, plan.config.rig.duration_s, folder / name / "out")
         found[name] = driven(folder / name / "out", name, stats, tcu_stats(folder / name))
         found[name] |= {"degraded": stats.degraded, "overruns": stats.clock.overruns}

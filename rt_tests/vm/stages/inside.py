@@ -1,4 +1,4 @@
-"""Helpers inside the machine: companions without another start of Python, programs, results."""
+"""Helpers inside the machine: participants without another start of Python, programs, results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import torqueloop
 from torqueloop.hil.can.bus import CanBusConfig
 from torqueloop.hil.ecu.kinds import Bus, EcuSetup, setup_to_json
 from torqueloop.hil.results.run import RunStats
-from torqueloop.hil.rig.run import companions
+from torqueloop.hil.rig.run import participants
 from torqueloop.hil.rig.run.session import run_rig
 
 CONFIGS = Path(torqueloop.__file__).parent / "configs"
@@ -58,7 +58,7 @@ def tcu_process(folder: Path, priority: int = 50) -> Any:
     bus = Bus("powertrain", CONFIGS / "can" / "tcu_4hp22.dbc", "TCU", CanBusConfig("socketcan", "vcan0"))
     setup = setup_to_json(EcuSetup("tcu", 1e-3, TCU, (bus,)))
     words = ["ecu", "soft_tcu", "--setup", setup, "--priority", str(priority), "--lock"]
-    return forked(lambda: companions.main(words), folder / "tcu.log")
+    return forked(lambda: participants.main(words), folder / "tcu.log")
 
 
 def tcu_stats(folder: Path) -> dict[str, Any]:

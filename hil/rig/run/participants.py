@@ -1,11 +1,11 @@
 """The processes beside the rig: soft control unit and vehicle model, started and stopped by the session.
 
-    python -m torqueloop.hil.rig.run.companions ecu KIND --setup JSON
-    python -m torqueloop.hil.rig.run.companions vehicle KIND --setup JSON --endpoint tcp://127.0.0.1:PORT
-    python -m torqueloop.hil.rig.run.companions vehicle KIND --setup JSON --pair FD
+    python -m torqueloop.hil.rig.run.participants ecu KIND --setup JSON
+    python -m torqueloop.hil.rig.run.participants vehicle KIND --setup JSON --endpoint tcp://127.0.0.1:PORT
+    python -m torqueloop.hil.rig.run.participants vehicle KIND --setup JSON --pair FD
 
-A companion runs in a session of its own (Ctrl-C reaches the rig alone, which then ends it), writes to a log file in the
-run directory, and dies with the rig (PR_SET_PDEATHSIG), so that a killed rig leaves no process behind.
+A participant runs in a session of its own (Ctrl-C reaches the rig alone, which then ends it). It writes to a log file
+in the run directory, and dies with the rig (PR_SET_PDEATHSIG), so that a killed rig leaves no process behind.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from torqueloop.hil.results.run import Measure
 
 @dataclass(frozen=True)
 class Ended:
-    """What a companion left: its counts, and the real-time measures that took effect in it."""
+    """What a participant left: its counts, and the real-time measures that took effect in it."""
 
     stats: PeerStats
     realtime: list[Measure]
 
 
-class Companion:
+class Participant:
     """One started process. `stop` always ends it."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Companion:
         it, it runs all the same."""
         self.name = name
         more = ["--priority", str(priority), *(["--lock"] if lock else [])]
-        self._child = Child("torqueloop.hil.rig.run.companions", [*arguments, *more], log, pass_fds)
+        self._child = Child("torqueloop.hil.rig.run.participants", [*arguments, *more], log, pass_fds)
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -78,7 +78,7 @@ class Companion:
 def main(arguments: list[str] | None = None) -> int:
     """Entry of the child process."""
     put_off_asammdf()
-    parser = argparse.ArgumentParser(prog="torqueloop.hil.rig.run.companions")
+    parser = argparse.ArgumentParser(prog="torqueloop.hil.rig.run.participants")
     parser.add_argument("what", choices=["ecu", "vehicle"])
     parser.add_argument("kind")
     parser.add_argument("--setup", required=True)
@@ -90,7 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.parent is not None:
         die_with(given.parent)
-    measures = rtenv.prepare_companion(given.priority, given.lock)
+    measures = rtenv.prepare_participant(given.priority, given.lock)
     print("; ".join(m.reason for m in measures), flush=True)
     if given.what == "ecu":
         from torqueloop.hil.ecu.kinds import setup_from_json as ecu_setup

@@ -20,7 +20,7 @@ from torqueloop.hil.common.config_file import validate
 from torqueloop.hil.common.config_layers import read_layers, with_overrides
 from torqueloop.hil.record.run_folder import check_duration
 from torqueloop.hil.report.report import Report
-from torqueloop.hil.rig.describe.check import check_companions
+from torqueloop.hil.rig.describe.check import check_participants
 from torqueloop.hil.rig.describe.config import load_rig_config
 from torqueloop.hil.rig.describe.plan import load_plan
 from torqueloop.hil.rig.describe.planned import RigPlan
@@ -29,7 +29,7 @@ from torqueloop.hil.scenario.offline import ScenarioConfig, powertrain_of, scena
 from torqueloop.hil.scenario.rig_scenario import load_rig_scenario
 from torqueloop.hil.scenario.run import run_scenario
 from torqueloop.hil.study.measures import Array, Signals
-from torqueloop.hil.study.places import Changes, Target
+from torqueloop.hil.study.parameter_paths import Changes, Target
 
 #: compiled drivelines a process keeps: runs that differ in inputs only, or in a few values of the driveline, share them
 KEPT = 8
@@ -48,7 +48,7 @@ class Done:
     run_s: float
 
 
-class Bench(Protocol):
+class Runner(Protocol):
     """Runs with other values, one after the other."""
 
     def check(self, changes: Changes) -> None:
@@ -62,14 +62,16 @@ class Bench(Protocol):
         ...
 
 
-def bench(target: Target, duration_s: float | None) -> Bench:
+def runner(target: Target, duration_s: float | None) -> Runner:
     """What runs a target."""
     return (
-        OfflineBench(target.path, duration_s) if target.kind == "powertrain scenario" else RigBench(target, duration_s)
+        OfflineRunner(target.path, duration_s)
+        if target.kind == "powertrain scenario"
+        else RigRunner(target, duration_s)
     )
 
 
-class OfflineBench:
+class OfflineRunner:
     """A scenario of a powertrain: file, driveline, compiled models and their start states are kept."""
 
     def __init__(self, path: Path, duration_s: float | None) -> None:
@@ -137,7 +139,7 @@ class _Recorded:
         return name in self._signals
 
 
-class RigBench:
+class RigRunner:
     """A rig on the virtual clock, with a scenario or its own drive: a run directory each, read and taken away."""
 
     def __init__(self, target: Target, duration_s: float | None) -> None:
@@ -154,7 +156,7 @@ class RigBench:
         return load_plan(made.rig, {**made.overrides, **self._overrides(changes)})
 
     def check(self, changes: Changes) -> None:
-        check_companions(self._plan(changes))
+        check_participants(self._plan(changes))
 
     def run(self, changes: Changes) -> Done:
         folder = Path(mkdtemp(prefix="torqueloop_study_"))
