@@ -321,7 +321,7 @@ cdef struct tl_state:
     int64_t stiff         # 1: some element of the last evaluation is steep (forces.pxi)
     # ---- quiet steps (quiet.pxi) ----
     int32_t quiet         # 0: the next step is not, 1: it may be, 2, 3: and `lists` hold (LISTED, FOLLOWING)
-    int32_t n_eased       # steep ports, which have no polynomial through their torques (steep.pxi)
+    int32_t n_eased       # steep ports, which have no polynomial through their torques (rows.pxi)
     int32_t* eased        # (nport) they
     double* eased_by      # (nport) and by how much they act with more than that at the end
     # ---- scratch of other stages (scratch.pxi) ----
@@ -382,7 +382,7 @@ cdef enum:
     TL_C_PIVOTS_MAX = 5   # most in one problem
     TL_C_RELAXED = 6      # boxed problems ended by the dissipating fallback
     TL_C_EVALS = 7        # force evaluations
-    TL_C_STEEP = 8        # trials in which torques of steep friction, gaps or joint shafts were not found to 1e-6
+    TL_C_STEEP = 8        # steps finished in one piece because torques of steep friction, gaps or joint shafts were not found to 1e-9
     TL_C_REFUSED = 9      # trials not taken because an element without a source would have given energy
     TL_C_HEAT = 10        # times friction gave heat back all the same: its curve is negative there, or TL_C_BEYOND
     TL_C_BEYOND = 11      # of them, where the curve is not: the slip ended within a trial that was taken beyond standstill

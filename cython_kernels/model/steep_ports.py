@@ -4,7 +4,7 @@ Taken at predicted speeds, torques with the slopes -g_i along rows r_i are stabl
 of M^-1 sum g_i r_i r_i^T is below 0.5 (docs/theory.md, (19), (20)). With the responses W_ij = r_i S^-1 r_j^T the matrix
 sqrt(g_i) W_ij sqrt(g_j) has the same eigenvalues but for 0, and elements that stick only lower them. So each port gets
 a largest slope, cap/(h W_ii), with one cap for all: the largest with which that eigenvalue stays below the limit. Where
-a port is steeper it is found with the accelerations (step/steep.pxi).
+a port is steeper it is found with the accelerations (step/rows.pxi).
 """
 
 from __future__ import annotations

@@ -305,7 +305,7 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
     it the capacities that are due are formed anew. Returns 1 when it is refused: the present state and the books are as
     before."""
     cdef int32_t i, n = TL_N(m), four = s.four
-    if TL_NJO(m) + TL_NCON(m) + TL_NED(m) > 0 and s.unsolved:
+    if s.unsolved:
         return 1
     if book_trial(m, s, x, four):
         return 1

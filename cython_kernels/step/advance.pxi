@@ -208,12 +208,12 @@ cdef inline double take_until(const tl_model* m, tl_state* s, tl_progress* k, do
 cdef void end_in_one(const tl_model* m, tl_state* s, const tl_progress* k) noexcept nogil:
     """The rest of the step in one piece. With joint shafts nothing moves until its end: what a step of one piece would make of
     their twist is not bounded, and a driveline that stands still neither gains nor loses energy."""
+    s.counters[TL_C_STEEP] += s.unsolved
     if TL_NJO(m) == 0:
         impulse_step(m, s, k.done, k.last - k.done)
         meet_instant(m, s, s.theta, 1)
         return
     s.counters[TL_C_FALLBACKS] += 1
-    s.counters[TL_C_STEEP] += s.unsolved
     s.part = 1.0
     s.h = m.h
     s.theta = k.last

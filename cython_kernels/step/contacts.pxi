@@ -36,7 +36,7 @@ cdef inline void subtract_contacts(const tl_model* m, const tl_state* s, const d
 
 cdef inline void subtract_compliances(const tl_model* m, const tl_state* s, const double* z, const double* u,
                                double* F, int32_t law) noexcept nogil:
-    """F[row] -= torque of each compliance. law 0: of contacts with an exponent nothing, solve_gaps finds it."""
+    """F[row] -= torque of each compliance. law 0: of contacts with an exponent nothing, rows.pxi finds it."""
     cdef int32_t i
     for i in range(TL_NLIN(m)):
         F[TL_LIN_ROW(m, i)] -= lin_force(m, i, z, u)

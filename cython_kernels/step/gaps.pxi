@@ -1,9 +1,7 @@
 # Contacts with an exponent, c x^n (Hertz: 3/2), are solved for together with the accelerations, while the matrices stay constant.
 #
-# They have no part in the matrices of the lock patterns. Deflections x and speeds w of their rows at the stages answer the
-# forces F along them by what the pattern says, x = x* + H F, and F follows x and w by the law: a small problem, found by
-# Newton's method to rounding. The law is monotone, its elastic energy V convex; from the side of the deeper deflection
-# Newton's steps go down to the solution one-sidedly.
+# They have no part in the matrices of the lock patterns: their forces are found as those of other laws along rows (rows.pxi). The law
+# is monotone, its elastic energy V convex.
 #
 # Three points (order 4): the law itself at the middle and the end. What its work then leaves open against V is checked
 # (gap_balance): such a trial is refused, and two points take over, as for springs the step does not resolve.
@@ -19,18 +17,11 @@
 # Equations: (55).
 
 cdef enum:
-    GAP_ROUNDS = 60        # 2 to 5 are usual; far above what is resolved each takes 1/n off
     PRESS_ROUNDS = 60      # of the impulse step
     PRESS_FREELY = 12
     DEPTH_ROUNDS = 100     # of one side alone
 
 
-#: of the force: what is left of the law is rounding
-cdef double GAP_TOL = 1e-13
-#: of an angle: its rounding
-cdef double GAP_ROUNDING = 1e-15
-#: of the force: with more left the trial is refused
-cdef double GAP_UNSOLVED = 1e-9
 #: of the deflection: closer points have their difference quotient from inside (Gauss, two points)
 cdef double GAP_NEAR = 1e-3
 #: of the depth: so near to the one its law is linear about
@@ -54,10 +45,11 @@ cdef inline double gap_mean(const tl_model* m, int32_t i, double x0, double x1, 
     return mean
 
 
-cdef inline double gap_law(const tl_model* m, const tl_state* s, int32_t i, int32_t stages, double x, double w, double* on_x,
+cdef inline double gap_law(const tl_model* m, const tl_state* s, int32_t i, int32_t stages, double phi, double w, double* on_x,
                            double* on_w) noexcept nogil:
-    """Force along its row of contact i at a stage with the deflection x and the speed w, and its derivatives."""
+    """Force along its row of contact i at a stage with the angle phi and the speed w, and its derivatives."""
     cdef double both = 1.0 if s.regime[i] == CONTACT_BOTH or s.regime[i] == -CONTACT_BOTH else 2.0, x0, f
+    cdef double x = contact_deflection(m, s, i, phi)
     on_w[0] = -m.con[i].d if both == 1.0 else 0.0
     if stages == 1:
         x0 = contact_deflection(m, s, i, row_angle(m, s, m.con[i].row))
@@ -73,82 +65,6 @@ cdef inline int32_t pressing(const tl_model* m, const tl_state* s, int32_t i) no
     """1 where contact i is a curved one that pushes."""
     cdef int64_t r = s.regime[i] if s.regime[i] >= 0 else -s.regime[i]
     return curved(m, i) and (r == CONTACT_BOTH or r == CONTACT_LIMITED)
-
-
-cdef void push_gaps(const tl_model* m, tl_state* s, int32_t stages, const int32_t* rows, int32_t nc, const double* f) noexcept nogil:
-    """Forces f along the rows into s.g, and the accelerations that answer them."""
-    cdef int32_t st, c
-    for st in range(stages):
-        for c in range(nc):
-            add_along(m, rows[c], f[st * nc + c], s.g + st * TL_N(m))
-    answer_forces(m, s, stages)
-
-
-cdef void solve_gaps(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
-    """Forces of the curved contacts that push at the stages of the trial, into s.g and the accelerations; s.unsolved: not
-    found."""
-    cdef int32_t i, c, x, y, st, it, nc = 0, n = TL_N(m), N
-    cdef int64_t here = mark(s)
-    cdef int32_t* rows = scratch_ints(s, m.ncurved)
-    cdef int32_t* con = scratch_ints(s, m.ncurved)
-    for i in range(TL_NCON(m)):
-        if pressing(m, s, i):
-            rows[nc] = m.con[i].row
-            con[nc] = i
-            nc += 1
-    if nc == 0:
-        release(s, here)
-        return
-    N = stages * nc
-    cdef double* Hq = scratch(s, N * N)
-    cdef double* Hw = scratch(s, N * N)
-    cdef double* A = scratch(s, N * N)
-    cdef double* b = scratch(s, N)
-    cdef double* f = scratch(s, N)
-    cdef double q, w, ahead, force, on_x, on_w, rounding, off = 0.0, large = 0.0
-    cdef tl_eval* e
-    row_responses(m, s, stages, rows, nc, Hq, Hw)
-    for x in range(N):
-        f[x] = 0.0
-    for it in range(GAP_ROUNDS + 1):
-        stage_motion(m, s, stages, s.end.a if stages == 1 else s.v2)
-        off = 0.0
-        large = 0.0
-        for st in range(stages):
-            e = stage_eval(s, stages, st)
-            for c in range(nc):
-                i = con[c]
-                x = st * nc + c
-                q = row_dot(m, rows[c], s.zs + st * n) + m.row_off[rows[c]]
-                w = row_dot(m, rows[c], s.us + st * n)
-                if it == 0:
-                    # without its force the contact is far too deep: linear about the prediction instead
-                    ahead = predicted(m, s, e, rows[c], (stage_theta(s, stages, st) - s.theta) * m.h)
-                    force = gap_law(m, s, i, stages, contact_deflection(m, s, i, ahead), w, &on_x, &on_w) + on_x * (q - ahead)
-                else:
-                    force = gap_law(m, s, i, stages, contact_deflection(m, s, i, q), w, &on_x, &on_w)
-                b[x] = force - f[x]
-                rounding = GAP_ROUNDING * (fabs(on_x) * (fabs(q) + fabs(m.row_off[rows[c]])) + fabs(on_w * w))
-                if fabs(b[x]) > off + rounding:
-                    off = fabs(b[x]) - rounding
-                large = fabs(force) + fabs(on_w * w) if fabs(force) + fabs(on_w * w) > large else large
-                for y in range(N):
-                    A[x * N + y] = (1.0 if y == x else 0.0) - on_x * Hq[x * N + y] - on_w * Hw[x * N + y]
-        if (it > 0 and off <= GAP_TOL * large) or it == GAP_ROUNDS or lu_solve(A, N, b, 1):
-            break
-        for x in range(N):
-            f[x] += b[x]
-        push_gaps(m, s, stages, rows, nc, b)
-    if not off <= GAP_UNSOLVED * large:
-        s.unsolved = 1
-        for x in range(N):
-            if not fabs(f[x]) < UNLIMITED:
-                # run away: the trial is refused, and made without them
-                for i in range(stages * n):
-                    s.g[i] = 0.0
-                answer_forces(m, s, stages)
-                break
-    release(s, here)
 
 
 cdef struct tl_balance:

@@ -6,7 +6,7 @@
 #
 # The mean of it, c (q_a - q_b) + d (w_a - w_b), is a spring and damper of the model and implicit in its constant
 # matrices; what is left of both torques, the ripple, are two ports. In a trial they are solved for together with the
-# accelerations (joints_solve.pxi), so that no stiffness asks for a shorter step. How far a fork turns within one does:
+# accelerations (rows.pxi), so that no stiffness asks for a shorter step. How far a fork turns within one does:
 # a trial ends where its ratio would change by more than the points of a trial carry (joint_reach).
 #
 # Three points (order 4) take the law itself at the middle and the end; a trial whose work then differs from what the shaft

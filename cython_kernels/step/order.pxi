@@ -31,10 +31,9 @@ include "jumps.pxi"
 include "stages.pxi"
 include "fast_modes.pxi"
 include "governors.pxi"
-include "steep.pxi"
-include "steep_solve.pxi"
-include "joints_solve.pxi"
 include "gaps.pxi"
+include "row_laws.pxi"
+include "rows.pxi"
 include "trial.pxi"
 
 # --- events: where the trial ends, and taking it

@@ -148,9 +148,9 @@ cdef inline int32_t still_stick(const tl_state* s, tl_eval* e, const double* tau
 
 
 cdef void quiet_steep(const tl_model* m, tl_state* s, int32_t stages, double* a, double* v) noexcept nogil:
-    """solve_steep; accelerations go into a first, and those that follow into v."""
+    """Steep forces; accelerations go into a first, and those that follow into v."""
     memcpy(a, v, stages * TL_N(m) * sizeof(double))
-    solve_steep(m, s, stages)
+    solve_rows(m, s, stages, 1, 0)
     padded_matvec(s.lists.product, s.lists.rows, stages * TL_N(m), s.g, v)
 
 
@@ -251,11 +251,12 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     choose_governors(m, s)
     s.stiff = 0
     s.n_eased = 0
+    s.unsolved = 0
     moved = s.lists.moving
     if moved:
         move_pressures(m, s, listed)
     hold = quiet_trial(m, s, 1) if m.order == 4 else quiet_trial(m, s, 0)
-    if s.n_eased > 0 or not hold or not stays_quiet(m, s, moved) or book_trial(m, s, 1.0, m.order == 4):
+    if s.n_eased > 0 or s.unsolved or not hold or not stays_quiet(m, s, moved) or book_trial(m, s, 1.0, m.order == 4):
         return 0
     s.hist[0] = HISTORY_HOLDS
     take_whole(m, s, m.order == 4)

@@ -88,12 +88,8 @@ cdef inline void accelerate(const tl_model* m, tl_state* s, int32_t stages, int6
     if staged(m):
         drive_stages(m, s, stages, 0.0)
     answer_forces(m, s, stages)
-    if steep:
-        move_steeply(m, s, stages)
-    if TL_NJO(m) > 0:
-        solve_joints(m, s, stages)
-    if TL_NCON(m) > 0 and m.ncurved > 0:
-        solve_gaps(m, s, stages)
+    if steep or TL_NJO(m) > 0 or (TL_NCON(m) > 0 and m.ncurved > 0):
+        find_along_rows(m, s, stages, steep != 0)
 
 
 cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:

@@ -409,7 +409,7 @@ def no_fallbacks(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
     if solver is None:
         return None
     told = {"{} steps ended with a plain impulse": solver.fallbacks,
-            "in {} trials torques were not found to 1e-6": solver.steep_unsolved}  # fmt: skip
+            "in {} steps torques were not found to 1e-9": solver.steep_unsolved}  # fmt: skip
     n = sum(told.values())
     return Seen(n > limit, "; ".join(text.format(k) for text, k in told.items() if k), worst=float(n))
 

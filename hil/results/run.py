@@ -101,7 +101,7 @@ class SolverStats:
     pivots_max: int = 0
     relaxed: int = 0
     evals: int = 0
-    #: trials in which torques of steep friction, gaps or joint shafts were not found to 1e-6
+    #: steps finished in one piece because torques of steep friction, gaps or joint shafts were not found to 1e-9
     steep_unsolved: int = 0
     #: trials not taken because an element without a source would have given energy
     refused: int = 0

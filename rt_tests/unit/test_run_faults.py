@@ -66,7 +66,7 @@ def test_trials_that_were_not_solved_fail_the_monitor_of_a_run() -> None:
         return seen.failed, seen.text
 
     assert judged() == (False, "")
-    assert judged(steep_unsolved=3) == (True, "in 3 trials torques were not found to 1e-6")
+    assert judged(steep_unsolved=3) == (True, "in 3 steps torques were not found to 1e-9")
     assert judged(fallbacks=1, steep_unsolved=1)[0]
 
 
