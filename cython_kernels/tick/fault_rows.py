@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: slot, operator, value, tolerance: as a term of a manoeuvre
-Term = tuple[int, str, float, float]
-#: terms, and whether one of them is enough
-Terms = tuple[tuple[Term, ...], bool]
-NEVER: Terms = ((), False)
+#: operation, slot, value: a condition as code (conditions.pyx); (): none
+Code = tuple[tuple[str, int, float], ...]
+NEVER: Code = ()
 
 
 @dataclass(frozen=True)
@@ -38,10 +36,10 @@ class FaultRow:
     until_tick: int | None = None
     #: bit that switches it; None: not by hand
     switch: int | None = None
-    #: condition that opens its window; None: not by a condition
-    when: Terms | None = None
+    #: condition that opens its window; (): not by a condition
+    when: Code = NEVER
     #: condition that closes it
-    until: Terms = NEVER
+    until: Code = NEVER
     #: 0: not by time since it opened
     lasts_ticks: int = 0
     #: actions after which it closes, windows of a run; 0: any number

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from torqueloop.cython_kernels.rings.can_frame cimport can_frame_t
 from torqueloop.cython_kernels.tick.blocks cimport Blocks
-from torqueloop.cython_kernels.tick.manoeuvre cimport term_t
+from torqueloop.cython_kernels.tick.conditions cimport condition_t
 
 # Kinds of faults. Below FAULT_FRAMES: on a signal; below FAULT_BUSES: on a frame, sent or received; then: on a bus.
 cdef enum:
@@ -71,12 +71,8 @@ cdef struct fault_t:
     int64_t every               # acts on each n-th frame or tick of the window
     uint64_t chance             # of 2**53 that it acts; 2**53: always
     int64_t back_ticks          # the way back of a signal to its true value
-    int32_t first_when          # terms of the condition that opens it
-    int32_t n_when
-    int32_t when_any
-    int32_t first_until         # and of the one that closes it
-    int32_t n_until
-    int32_t until_any
+    condition_t when            # opens it
+    condition_t until           # closes it
     double value
     double gain                 # the fault is given in x; sig[target] = gain * x + offset
     double offset
@@ -120,7 +116,6 @@ cdef struct faults_t:
     int32_t first[N_FIRST]            # first fault of each stage; they are sorted by it
     fault_t* fault
     fault_state_t* state
-    term_t* term
     int32_t n_queue             # room
     int32_t n_queued
     queued_t* queue             # in the order in which they were held back

@@ -5,7 +5,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from torqueloop.cython_kernels.clock.atomic cimport fetch_and_u32, fetch_or_u32, load_acquire_u32
-from torqueloop.cython_kernels.tick.manoeuvre import OPERATORS
+from torqueloop.cython_kernels.tick.conditions cimport fill_condition
 
 #: kind -> number; on signals, on frames sent or received, on buses
 SIGNAL_FAULTS = {
@@ -48,17 +48,11 @@ cdef class FaultTable(Blocks):
         order = sorted(range(len(rows)), key=lambda k: (STAGES[rows[k].stage], KINDS[rows[k].stage].get(rows[k].kind, 0)))
         self._order = [order.index(k) for k in range(len(rows))]
         sorted_rows = [rows[k] for k in order]
-        terms = [t for row in sorted_rows for condition in (row.when, row.until) if condition for t in condition[0]]
         self.f.fault = <fault_t*>self.block((len(rows)) * sizeof(fault_t))
         self.f.state = <fault_state_t*>self.block((len(rows)) * sizeof(fault_state_t))
-        self.f.term = <term_t*>self.block((len(terms)) * sizeof(term_t))
         self.f.log = <fault_log_t*>self.block((FAULT_LOG if rows else 0) * sizeof(fault_log_t))
-        for k, (slot, operator, value, tol) in enumerate(terms):
-            self.f.term[k].slot, self.f.term[k].op = self._slot(k, slot), OPERATORS.index(operator)
-            self.f.term[k].value, self.f.term[k].tol = value, tol
-        at = 0
         for k, row in enumerate(sorted_rows):
-            at = self._fill(k, row, at)
+            self._fill(k, row)
             holds += row.kind in ("delay", "jitter")
         for stage in range(N_FIRST):
             self.f.first[stage] = sum(STAGES[row.stage] < stage for row in rows)
@@ -71,8 +65,7 @@ cdef class FaultTable(Blocks):
             raise IndexError(f"fault {k}: signal slot {slot}: allowed 0..{self.n_sig - 1}")
         return slot
 
-    def _fill(self, int k, row, int at):
-        """Row k; the number of the next free term."""
+    def _fill(self, int k, row):
         cdef fault_t* f = &self.f.fault[k]
         kinds = KINDS[row.stage]
         if row.kind not in kinds:
@@ -101,12 +94,10 @@ cdef class FaultTable(Blocks):
         f.switch_bit = row.switch if row.switch is not None else 0
         f.from_tick, f.until_tick = row.from_tick, FOREVER if row.until_tick is None else row.until_tick
         f.lasts_ticks, f.count, f.times, f.every = row.lasts_ticks, row.count, row.times, row.every
-        f.own_end = bool(row.when) and bool(row.lasts_ticks or row.count or row.until[0])
+        f.own_end = bool(row.when) and bool(row.lasts_ticks or row.count or row.until)
         f.chance, f.back_ticks, f.seed = round(row.chance * <double>CHANCE_ALWAYS), row.back_ticks, row.seed
-        when, f.when_any = row.when or ((), False)
-        f.first_when, f.n_when = at, len(when)
-        f.first_until, f.n_until, f.until_any = at + len(when), len(row.until[0]), row.until[1]
-        return at + len(when) + len(row.until[0])
+        fill_condition(&f.when, self, row.when, self.n_sig)
+        fill_condition(&f.until, self, row.until, self.n_sig)
 
     def switch(self, bit: int, on: bool) -> None:
         """Switch the faults of this bit; taken over, and recorded, by the next tick."""

@@ -10,9 +10,9 @@ from torqueloop.cython_kernels.tick.control import Control
 from torqueloop.cython_kernels.tick.faults import FaultTable
 from torqueloop.cython_kernels.tick.first_fault import FirstFault
 from torqueloop.cython_kernels.tick.hydraulics import Hydraulics
-from torqueloop.cython_kernels.tick.manoeuvre import Manoeuvre
 from torqueloop.cython_kernels.tick.rig_memory import RigMemory
 from torqueloop.cython_kernels.tick.safety import Safety
+from torqueloop.cython_kernels.tick.scenario import Scenario
 
 CAUSES: tuple[str, ...]
 BUS_COUNTERS: tuple[str, ...]
@@ -63,7 +63,7 @@ class Rig(RigMemory):
         stop_after_ticks: int = -1,
     ) -> None: ...
     def set_hydraulics(self, unit: Hydraulics) -> None: ...
-    def set_manoeuvre(self, manoeuvre: Manoeuvre) -> None: ...
+    def set_scenario(self, scenario: Scenario) -> None: ...
     def set_safety(self, safety: Safety) -> None: ...
     def set_faults(self, faults: FaultTable) -> None: ...
     def set_clock(

@@ -27,7 +27,7 @@ from torqueloop.cython_kernels.kernel.kernel cimport KernelModel, KernelState, t
 from torqueloop.cython_kernels.rings.ring cimport DataRing, FrameRing, LatestSlot
 from torqueloop.cython_kernels.tick.faults cimport FaultTable
 from torqueloop.cython_kernels.tick.hydraulics cimport Hydraulics
-from torqueloop.cython_kernels.tick.manoeuvre cimport Manoeuvre
+from torqueloop.cython_kernels.tick.scenario cimport Scenario
 from torqueloop.cython_kernels.tick.rig_memory cimport RigMemory
 from torqueloop.cython_kernels.tick.safety cimport Safety
 from torqueloop.cython_kernels.can.socketcan cimport NativePort
@@ -200,11 +200,11 @@ cdef class Rig(RigMemory):
         self.r.hydraulics = &unit.m
         self._keep.append(unit)
 
-    def set_manoeuvre(self, Manoeuvre manoeuvre not None) -> None:
+    def set_scenario(self, Scenario scenario not None) -> None:
         """Steps that move driver signals; the run ends when they are over."""
-        self.made_for("manoeuvre", manoeuvre.n_sig)
-        self.r.manoeuvre = &manoeuvre.m
-        self._keep.append(manoeuvre)
+        self.made_for("scenario", scenario.n_sig)
+        self.r.scenario = &scenario.m
+        self._keep.append(scenario)
 
     def set_safety(self, Safety safety not None) -> None:
         """Limits of what is sent."""

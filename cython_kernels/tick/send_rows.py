@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torqueloop.cython_kernels.tick.fault_rows import NEVER, Terms
+from torqueloop.cython_kernels.tick.fault_rows import NEVER, Code
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class SendRow:
     #: numbers in the codec of the signals whose change sends it
     signals: tuple[int, ...] = ()
     #: condition that sends it each time it comes true
-    when: Terms = NEVER
+    when: Code = NEVER
     #: between two frames that are not cyclic, at least
     gap: int = 1
     #: frames more after a change or event

@@ -4,7 +4,7 @@ docs/can.md; the code of the tick: tick_sending.pxi."""
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from torqueloop.cython_kernels.tick.blocks cimport Blocks
-from torqueloop.cython_kernels.tick.manoeuvre cimport term_t
+from torqueloop.cython_kernels.tick.conditions cimport condition_t
 
 # Constant.
 cdef struct sending_t:
@@ -14,9 +14,7 @@ cdef struct sending_t:
     int32_t first               # nothing is sent before this tick
     int32_t first_signal        # signals whose change sends it, in sendings_t.signal
     int32_t n_signal
-    int32_t first_term          # condition that sends it each time it comes true
-    int32_t n_term
-    int32_t any_of
+    condition_t when            # sends it each time it comes true
     int32_t gap                 # ticks between two frames that are not cyclic, at least; 1: none
     int32_t repeats             # frames more after a change or event
 
@@ -36,7 +34,6 @@ cdef struct sendings_t:
     sending_state_t* state
     int32_t* signal             # numbers in the codec
     uint64_t* raw               # what they were last
-    term_t* term
 
 cdef class Sendings(Blocks):
     cdef sendings_t s

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, uint64_t
 
-from torqueloop.cython_kernels.tick.manoeuvre import OPERATORS
+from torqueloop.cython_kernels.tick.conditions cimport fill_condition
 
 
 cdef class Sendings(Blocks):
@@ -10,7 +10,6 @@ cdef class Sendings(Blocks):
 
     def __cinit__(self, n_sig: int, rows: list):
         cdef sending_t* row
-        cdef term_t* term
         self.n_sig = n_sig
         self.s.n = len(rows)
         self.s.n_signal = sum(len(r.signals) for r in rows)
@@ -18,8 +17,7 @@ cdef class Sendings(Blocks):
         self.s.state = <sending_state_t*>self.block(len(rows) * sizeof(sending_state_t))
         self.s.signal = <int32_t*>self.block(self.s.n_signal * sizeof(int32_t))
         self.s.raw = <uint64_t*>self.block(self.s.n_signal * sizeof(uint64_t))
-        self.s.term = <term_t*>self.block(sum(len(r.when[0]) for r in rows) * sizeof(term_t))
-        cdef int at = 0, term_at = 0
+        cdef int at = 0
         for k, given in enumerate(rows):
             if given.period < 0 or not 0 <= given.offset <= 0x7FFFFFFF or given.gap < 1 or given.repeats < 0:
                 raise ValueError(f"message {given.message}: period {given.period}, offset {given.offset}, gap {given.gap}, "
@@ -32,11 +30,4 @@ cdef class Sendings(Blocks):
             for signal in given.signals:
                 self.s.signal[at] = signal
                 at += 1
-            terms, row.any_of = given.when
-            row.first_term, row.n_term = term_at, len(terms)
-            for slot, operator, value, tol in terms:
-                if not 0 <= slot < n_sig:
-                    raise IndexError(f"message {given.message}: slot {slot} of its condition; allowed 0..{n_sig - 1}")
-                term = &self.s.term[term_at]
-                term.slot, term.op, term.value, term.tol = slot, OPERATORS.index(operator), value, tol
-                term_at += 1
+            fill_condition(&row.when, self, given.when, n_sig)

@@ -15,7 +15,7 @@ from torqueloop.cython_kernels.tick.controllers cimport controllers_t
 from torqueloop.cython_kernels.tick.faults cimport faults_t
 from torqueloop.cython_kernels.tick.engine_control cimport engine_control_t
 from torqueloop.cython_kernels.tick.hydraulics cimport hydraulics_t
-from torqueloop.cython_kernels.tick.manoeuvre cimport manoeuvre_t
+from torqueloop.cython_kernels.tick.scenario cimport scenario_t
 from torqueloop.cython_kernels.tick.safety cimport safety_t
 from torqueloop.cython_kernels.tick.sending cimport sendings_t
 from torqueloop.cython_kernels.tick.monitors cimport monitors_t
@@ -276,7 +276,7 @@ cdef struct rig_t:
     wiring_t out_copy           # outputs -> signals to send
     int32_t n_driver
     driver_t* driver
-    const manoeuvre_t* manoeuvre    # NULL: none
+    const scenario_t* scenario    # NULL: none
     const controllers_t* controllers    # NULL: none
     const hydraulics_t* hydraulics  # NULL: none
     wiring_t solenoid_copy      # commands of solenoids that have faults

@@ -4,7 +4,7 @@ Order of a tick, the same on every clock (real, virtual, replay):
 
     control   cause from outside; what the control channel has posted takes effect as a whole; windows of injected faults
     latch     disarming and arming again, received frames -> codec -> signals, timeouts, vehicle value, driver tables,
-              steps of a manoeuvre; the hydraulic unit makes pressures of commands, the engine control a pedal
+              steps of a scenario; the hydraulic unit makes pressures of commands, the engine control a pedal
     inputs    wiring copies signals to model inputs; held signals; injected faults; the safe state overrides all three
     step      n substeps of the model, inputs held over the tick
     outputs   model outputs -> signals, checked for NaN and limits; impulse for the vehicle; sensors; injected faults;
@@ -89,15 +89,15 @@ from torqueloop.cython_kernels.model.fingerprint cimport fingerprint
 from torqueloop.cython_kernels.kernel.kernel cimport tl_outputs, tl_state_take, tl_step
 from torqueloop.cython_kernels.model.model cimport TL_C_FALLBACKS, tl_state
 from torqueloop.cython_kernels.rings.ring cimport data_keep, data_place, data_push, frames_pop, frames_push, slot_read, slot_version, slot_write
+from torqueloop.cython_kernels.tick.conditions cimport holds
 from torqueloop.cython_kernels.tick.controllers cimport controllers_tick
 from torqueloop.cython_kernels.tick.engine_control cimport engine_control_tick
 from torqueloop.cython_kernels.tick.hydraulics cimport hydraulics_tick
-from torqueloop.cython_kernels.tick.manoeuvre cimport (
-    MAN_STATE,
-    MANOEUVRE_RUNNING,
-    manoeuvre_arm,
-    manoeuvre_tick,
-    terms_met,
+from torqueloop.cython_kernels.tick.scenario cimport (
+    SCEN_STATE,
+    SCENARIO_RUNNING,
+    scenario_arm,
+    scenario_tick,
 )
 from torqueloop.cython_kernels.tick.faults cimport (
     BEGIN_CONDITION,
@@ -276,8 +276,8 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     if r.n_pins > 0:
         _latch_pins(r, &head)
     _latch_driver(r)
-    if r.manoeuvre != NULL:
-        manoeuvre_tick(r.manoeuvre, r.sig, sim_tick(r))
+    if r.scenario != NULL:
+        scenario_tick(r.scenario, r.sig, sim_tick(r))
     if r.controllers != NULL and not r.frozen:
         controllers_tick(r.controllers, r.sig, sim_tick(r))
     if r.hydraulics != NULL and not r.frozen:

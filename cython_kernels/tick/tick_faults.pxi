@@ -44,7 +44,7 @@ cdef bint _wanted(const rig_t* r, const fault_t* f) noexcept nogil:
     if f.begin == BEGIN_SWITCH:
         return (r.faults.switched >> f.switch_bit) & 1
     if f.begin == BEGIN_CONDITION:
-        return terms_met(&r.faults.term[f.first_when], f.n_when, f.when_any, r.sig)
+        return holds(&f.when, r.sig)
     return f.from_tick <= sim_tick(r) < f.until_tick
 
 
@@ -53,7 +53,7 @@ cdef bint _over(const rig_t* r, const fault_t* f, const fault_state_t* s, bint w
         return True
     if f.lasts_ticks > 0 and sim_tick(r) - s.begun >= f.lasts_ticks:
         return True
-    if f.n_until > 0 and terms_met(&r.faults.term[f.first_until], f.n_until, f.until_any, r.sig):
+    if f.until.n > 0 and holds(&f.until, r.sig):
         return True
     return not wanted and not f.own_end
 

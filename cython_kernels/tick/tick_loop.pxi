@@ -20,8 +20,8 @@ cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil:
         r.mode_seen = r.state.log.n
     for i in range(r.n_driver):
         r.driver[i].hint = 0
-    if r.manoeuvre != NULL:
-        manoeuvre_arm(r.manoeuvre, r.sig)
+    if r.scenario != NULL:
+        scenario_arm(r.scenario, r.sig)
     if r.monitors != NULL:
         monitors_arm(r.monitors, r.sig)
     if r.faults != NULL:
@@ -51,10 +51,10 @@ cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil:
 
 
 cdef bint rig_finished(const rig_t* r) noexcept nogil:
-    """The run has its ticks, its manoeuvre is over, or the safe state has lasted as long as it was to be shown."""
+    """The run has its ticks, its scenario is over, or the safe state has lasted as long as it was to be shown."""
     if r.n_ticks >= 0 and r.tick >= r.n_ticks:
         return True
-    if r.manoeuvre != NULL and r.sig[r.manoeuvre.first_slot + MAN_STATE] != MANOEUVRE_RUNNING:
+    if r.scenario != NULL and r.sig[r.scenario.first_slot + SCEN_STATE] != SCENARIO_RUNNING:
         return True
     return r.safe_latched and r.safe_stop_ticks >= 0 and r.tick - r.cause_tick > r.safe_stop_ticks
 

@@ -32,9 +32,9 @@ cdef bint _event(const rig_t* r, const bus_t* b, const sending_t* row, sending_s
     """Whether the condition has come true."""
     cdef bint now
     cdef bint before = s.was
-    if row.n_term == 0:
+    if row.when.n == 0:
         return False
-    now = terms_met(&b.sendings.term[row.first_term], row.n_term, row.any_of, r.sig)
+    now = holds(&row.when, r.sig)
     s.was = now
     return now and not before
 

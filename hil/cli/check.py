@@ -171,7 +171,7 @@ def _scenario(path: Path) -> str:
         return _manoeuvre(path)
 
     config, model, inputs = load_scenario(path)
-    parse_gates(config.gates, f"{path} [gates]")
+    parse_gates(config.gates, str(path))
     table = config.scenario
     check_duration(table.duration_s, table.tick_s)
     kernel = _kernel(model, table.tick_s, table.substeps)
@@ -185,7 +185,7 @@ def _manoeuvre(path: Path) -> str:
     from torqueloop.hil.scenario.rig_scenario import load_rig_scenario, of_the_scenario
 
     made = load_rig_scenario(path)
-    parse_gates(made.overrides["gates"], f"{path} [gates]")
+    parse_gates(made.overrides["gates"], str(path))
     with of_the_scenario(path):
         plan = load_plan(made.rig, made.overrides)
     clock = plan.config.clock

@@ -17,7 +17,7 @@ from torqueloop.hil.report.shift_quality import CRITERIA, ShiftQuality
 from torqueloop.hil.results.scenario import SHIFT, CheckSpec, ScenarioInfo, StepSpec
 
 #: signals of the steps
-STEP, STATE = "manoeuvre.step", "manoeuvre.state"
+STEP, STATE = "scenario.step", "scenario.state"
 TIMED_OUT = 2.0
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from torqueloop.core.describe.errors import ConfigError, RangeError, TorqueloopError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.units import SYMBOLS, UNITS, to_si
-from torqueloop.hil.results.gates import Expression, GateError, compute
+from torqueloop.hil.results.gates import Expression, compute
 from torqueloop.hil.study.config import Metric
 
 Array = NDArray[np.float64]
@@ -75,10 +75,8 @@ def measures(metrics: Mapping[str, Metric], folder: Path, functions: Mapping[str
                 found.append(Measure(name, metric, function=_function(metric.python, folder, functions)))
             else:
                 found.append(Measure(name, metric))
-        except GateError as error:
-            raise ConfigError(str(error), table=f"metrics.{name}", key="value") from None
         except ConfigError as error:
-            raise error.located(table=f"metrics.{name}") from None
+            raise error.located(table=f"metrics.{name}", key="value") from None
     return found
 
 

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from torqueloop.core.describe.errors import ConfigError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.reading import read_toml
 from torqueloop.hil.common.locate import installed
-from torqueloop.hil.results.gates import GateError, compute
+from torqueloop.hil.results.gates import compute
 from torqueloop.hil.rig.describe.config import load_rig_config
 from torqueloop.hil.scenario.rig_scenario import load_rig_scenario
 from torqueloop.hil.scenario.run import is_rig_scenario
@@ -117,9 +117,9 @@ def _computed(value: Any, known: Mapping[str, float], key: str) -> Any:
         return {k: _computed(item, known, key) for k, item in value.items()}
     if isinstance(value, str) and value.startswith("="):
         try:
-            return compute(value[1:], f"[set] {key}")(known)
-        except GateError as error:
-            raise ConfigError(str(error), table="set", key=key) from None
+            return compute(value[1:])(known)
+        except ConfigError as error:
+            raise error.located(table="set", key=key) from None
     return value
 
 

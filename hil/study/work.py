@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from torqueloop.core.describe.errors import TorqueloopError
-from torqueloop.hil.results.gates import evaluate, parse_gates
+from torqueloop.core.describe.errors import ConfigError, TorqueloopError
+from torqueloop.hil.results.gates import Gate, evaluate, parse_gates
 from torqueloop.hil.study.config import StudyConfig
 from torqueloop.hil.study.design import Line
 from torqueloop.hil.study.measures import Function, Measure, Signals, check, measures
@@ -66,12 +66,22 @@ class Job:
         """Its metrics, ready to be taken."""
         return measures(self.config.metrics, self.folder, self.functions)
 
+    @cached_property
+    def constraints(self) -> list[Gate]:
+        """What a run that counts meets."""
+        objective = self.config.objective
+        try:
+            return parse_gates(objective.subject_to if objective is not None else [], table="objective")
+        except ConfigError as error:
+            error.key = "subject_to"
+            raise
+
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("runner", "measures")}
+        return {k: v for k, v in self.__dict__.items() if k not in ("runner", "measures", "constraints")}
 
     def check(self, first: Line) -> None:
         """Everything that can be said of the study before its first run, by the values of a line. ConfigError."""
-        parse_gates(self.config.objective.subject_to if self.config.objective else [], "[objective] subject_to")
+        _ = self.constraints
         _ = self.measures
         self.runner.check(changes(self.target, self.config, first.values, first.seed))
 
@@ -112,8 +122,7 @@ class Job:
         objective = self.config.objective
         if outcome.error or objective is None:
             return not outcome.error
-        gates = parse_gates(objective.subject_to, "[objective] subject_to") if objective.subject_to else []
-        return all(result.passed for result in evaluate(gates, outcome.metrics))
+        return all(result.passed for result in evaluate(self.constraints, outcome.metrics))
 
     def cost(self, outcome: Outcome) -> float:
         """What is to be small; infinite for a run that does not count."""

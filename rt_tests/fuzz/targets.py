@@ -18,7 +18,7 @@ import mutate
 from engine import DRAWING_S, Target
 
 import torqueloop
-from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.core.describe.tables import table_from_config
 from torqueloop.hil.cli.check import check_file
 from torqueloop.hil.control.messages import Request, RequestError, decode_answer, decode_request, encode_request
@@ -26,7 +26,7 @@ from torqueloop.hil.ecu.config import read_columns
 from torqueloop.hil.ecu.messages import decode_answer as ecu_answer
 from torqueloop.hil.ecu.messages import pack
 from torqueloop.hil.link.messages import ByeMessage, SchemaError, StateMessage, StepMessage, decode, encode
-from torqueloop.hil.results.gates import GateError, evaluate, parse_gates
+from torqueloop.hil.results.gates import evaluate, parse_gates
 
 CONFIGS = Path(torqueloop.__file__).parent / "configs"
 
@@ -123,7 +123,7 @@ def _ecu_message(data: bytes) -> None:
 def _gate(data: bytes) -> None:
     try:
         gates = parse_gates(data.decode("utf-8", "replace"), "fuzz")
-    except GateError:
+    except ConfigError:
         return
     evaluate(gates, {"missed": 0, "clock": "real", "nothing": None, "p99_us": 1e308, "bad": float("nan")})
 

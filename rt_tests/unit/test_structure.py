@@ -29,7 +29,7 @@ MAY_IMPORT = {
 #: what each group of hil may import of the others; what lies above them (cli, check, scenario) is in none
 HIL_GROUPS: dict[str, set[str]] = {
     "common": set(),
-    "results": set(),
+    "results": {"common"},
     "can": {"common", "results"},
     "link": {"common", "results"},
     "realtime": {"results"},

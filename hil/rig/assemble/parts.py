@@ -22,7 +22,7 @@ from torqueloop.hil.rig.describe.controller_plan import make_controllers
 from torqueloop.hil.rig.describe.device_plan import make_engine_control, make_sensors
 from torqueloop.hil.rig.describe.hydraulic_plan import make_hydraulics
 from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, VehiclePlan
-from torqueloop.hil.rig.describe.steps import make_manoeuvre
+from torqueloop.hil.rig.describe.steps import make_steps
 
 #: outputs of the model that are stored energy
 STORED = ("energy.kinetic", "energy.potential")
@@ -96,7 +96,7 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
     rig.set_model(model, state, plan.in_slot, plan.out_slot, c.clock.substeps)
     rig.set_wiring(plan.in_copies, plan.out_copies, plan.drivers)
     if plan.steps is not None:
-        rig.set_manoeuvre(make_manoeuvre(plan.steps, len(plan.table)))
+        rig.set_scenario(make_steps(plan.steps, len(plan.table)))
     faults = make_faults(plan, len(plan.table))
     if plan.controllers:
         rig.set_controllers(make_controllers(plan.controllers, len(plan.table), c.clock.tick_s))

@@ -43,7 +43,7 @@ OLD_TABLES = {"can": "[bus.NAME]", "tcu": "[ecu.NAME]"}
 #: names of buses and control units: they stand in front of the names of their signals
 PEER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 #: what stands there already
-GROUPS = {"driver", "vehicle", "rig", "bus", "link", "input", "fault", "table", "manoeuvre", "hydraulics", "sensor",
+GROUPS = {"driver", "vehicle", "rig", "bus", "link", "input", "fault", "table", "scenario", "hydraulics", "sensor",
           "engine_control", "controller", "monitor"}  # fmt: skip
 #: buses of a rig, at most (tick.pxd MAX_BUS)
 BUSES_MAX = 16

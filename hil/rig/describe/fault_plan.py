@@ -11,7 +11,7 @@ from torqueloop.core.describe.errors import ConfigError, RangeError, UnknownName
 from torqueloop.cython_kernels.can.bits import width
 from torqueloop.cython_kernels.can.codec_spec import FD_LENGTHS, MessageSpec, SignalSpec, signal_fields
 from torqueloop.cython_kernels.can.protection import E2E_PROFILES
-from torqueloop.cython_kernels.tick.fault_rows import NEVER, FaultRow, Terms
+from torqueloop.cython_kernels.tick.fault_rows import NEVER, Code, FaultRow
 from torqueloop.cython_kernels.tick.faults import SWITCHES_MAX
 from torqueloop.hil.can.database import SignalInfo, bus_id
 from torqueloop.hil.common.conditions import parse_condition
@@ -77,8 +77,8 @@ class _Planner:
             "from_tick": self.tick(spec.from_s),
             "until_tick": None if spec.until_s is None else self.tick(spec.until_s),
             "switch": None if spec.switch is None else switches.index(spec.switch),
-            "when": None if spec.when is None else self.terms("when", spec.when),
-            "until": NEVER if spec.until is None else self.terms("until", spec.until),
+            "when": NEVER if spec.when is None else self.code("when", spec.when),
+            "until": NEVER if spec.until is None else self.code("until", spec.until),
             "lasts_ticks": 0 if spec.lasts_s is None else max(1, self.tick(spec.lasts_s)),
             "count": spec.count or 0,
             "times": spec.times if spec.when is not None else 0,
@@ -100,15 +100,11 @@ class _Planner:
         """First tick that begins at t_s or later."""
         return math.ceil(t_s / self.tick_s - 1e-9)
 
-    def terms(self, key: str, text: str) -> Terms:
+    def code(self, key: str, text: str) -> Code:
         try:
-            condition = resolve(self.plan.table, parse_condition(text))
+            return resolve(self.plan.table, parse_condition(text)).code(self.plan.table.slot)
         except ConfigError as error:
             raise error.located(**self.where, key=key) from None
-        table = self.plan.table
-        return tuple((table.slot(t.signal), t.operator, float(t.value), t.tol) for t in condition.terms), (
-            condition.any_of
-        )
 
     def error(self, problem: str, key: str, kind: type[ConfigError] = ConfigError, **more: Any) -> ConfigError:
         return kind(problem, **self.where, key=key, **{"value": getattr(self.spec, key), **more})

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.common.conditions import parse_condition
+from torqueloop.hil.common.conditions import readable
 from torqueloop.hil.common.config_file import BadValue, ConfigTable
 from torqueloop.hil.rig.describe.peer_tables import NotNegative, Positive
 
@@ -116,12 +115,7 @@ class Fault(ConfigTable):
     @field_validator("when", "until")
     @classmethod
     def _readable(cls, text: str | None, info: Any) -> str | None:
-        if text is not None:
-            try:
-                parse_condition(text)
-            except ConfigError as error:
-                raise BadValue(error.problem, key=info.field_name, value=text, allowed=error.allowed) from None
-        return text
+        return readable(text, str(info.field_name))
 
     @model_validator(mode="after")
     def _whole(self) -> Fault:

@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.ranges import RANGES
 from torqueloop.hil.can.table import CanTable
-from torqueloop.hil.common.conditions import parse_condition
+from torqueloop.hil.common.conditions import readable
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile
 from torqueloop.hil.common.locate import find
 from torqueloop.hil.link.carriers import MAX_CARRIERS
@@ -56,12 +55,7 @@ class Sending(ConfigTable):
     @field_validator("when")
     @classmethod
     def _readable(cls, text: str | None) -> str | None:
-        if text is not None:
-            try:
-                parse_condition(text)
-            except ConfigError as error:
-                raise BadValue(error.problem, key="when", value=text, allowed=error.allowed) from None
-        return text
+        return readable(text, "when")
 
     @model_validator(mode="after")
     def _fits(self) -> Sending:

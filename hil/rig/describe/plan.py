@@ -51,7 +51,7 @@ BUS_SIGNALS = ("state", "tx_errors", "rx_errors", "error_frames", "rx_dropped", 
 #: units of VEHICLE_SLOT
 _VEHICLE_UNITS = ("1", "1", "s", "m/s", "m/s2", "N", "N", "rad")
 #: first parts of names that are no signals of a bus
-_NO_BUS = ("driver", "vehicle", "rig", "bus", "link", "input", "manoeuvre", "fault", "hydraulics", "sensor",
+_NO_BUS = ("driver", "vehicle", "rig", "bus", "link", "input", "scenario", "fault", "hydraulics", "sensor",
            "engine_control", "controller", "monitor")  # fmt: skip
 
 

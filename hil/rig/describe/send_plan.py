@@ -46,8 +46,7 @@ def send_row(plan: RigPlan, bus: BusPlan, message: MessageSpec, kind: str, perio
             condition = resolve(plan.table, parse_condition(given.when))
         except ConfigError as error:
             raise error.located(**where, key="when") from None
-        terms = ((plan.table.slot(t.signal), t.operator, float(t.value), t.tol) for t in condition.terms)
-        when = tuple(terms), condition.any_of
+        when = condition.code(plan.table.slot)
     gap_s = message.gap_ns * 1e-9 if given.gap_s is None else given.gap_s
     gap = max(1, round(gap_s / plan.config.clock.tick_s))
     repeats = message.repeats if given.repeats is None else given.repeats

@@ -9,7 +9,7 @@
     over_s = 0.2                    # linearly within this time; words and single entries { to = 1, over_s = 0 } jump
     hold_s = 2.0                    # the next step begins no earlier than so long after this one
 
-Steps run in the tick (cython_kernels/tick/manoeuvre.pyx). What they set: signals of the driver, and model inputs that
+Steps run in the tick (cython_kernels/tick/scenario.pyx). What they set: signals of the driver, and model inputs that
 nothing else writes ("input.NAME": grade, ambient temperature). From its first step on a signal is the steps' and not
 its table's any more.
 """
@@ -23,9 +23,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, field_validator
 
 from torqueloop.core.describe.errors import ConfigError, RangeError, UnknownNameError, did_you_mean
-from torqueloop.cython_kernels.tick import manoeuvre as kernel
-from torqueloop.hil.common.conditions import Condition, parse_condition
-from torqueloop.hil.common.config_file import BadValue, ConfigTable
+from torqueloop.cython_kernels.tick import scenario as kernel
+from torqueloop.hil.common.conditions import Condition, parse_condition, readable
+from torqueloop.hil.common.config_file import ConfigTable
 from torqueloop.hil.common.levers import word_value
 from torqueloop.hil.rig.describe.signals import SignalTable
 
@@ -80,12 +80,7 @@ class Step(ConfigTable):
     @field_validator("when")
     @classmethod
     def _readable(cls, text: str | None) -> str | None:
-        if text is not None:
-            try:
-                parse_condition(text)
-            except ConfigError as error:
-                raise BadValue(error.problem, key="when", value=text, allowed=error.allowed) from None
-        return text
+        return readable(text, "when")
 
     def moves(self) -> dict[str, Move]:
         """`set` with the time of the step where an entry has none; words jump."""
@@ -99,7 +94,7 @@ class Step(ConfigTable):
 class PlannedSteps:
     """The steps with slots for names, ticks for times."""
 
-    #: slot of the first signal of the manoeuvre
+    #: slot of the first signal of the scenario
     first_slot: int
     #: slots of the signals it moves
     moved: list[int]
@@ -113,14 +108,14 @@ def target_of(name: str) -> str:
 
 
 def add_signals(table: SignalTable, steps: list[Step]) -> int:
-    """Signals of a manoeuvre: its own, and the state of each signal it moves. Slot of the first; 0: no steps."""
+    """Signals of a scenario: its own, and the state of each signal it moves. Slot of the first; 0: no steps."""
     if not steps:
         return 0
     for target in _targets(steps):
         if target.startswith("driver.") and target not in table:
             table.add(target, "1", 0.0)
-    names = [f"manoeuvre.{name}" for name in kernel.SIGNALS]
-    names += [f"manoeuvre.{target}.{part}" for target in _targets(steps) for part in kernel.RAMP_SIGNALS]
+    names = [f"scenario.{name}" for name in kernel.SIGNALS]
+    names += [f"scenario.{target}.{part}" for target in _targets(steps) for part in kernel.RAMP_SIGNALS]
     return table.add_all((name, "1") for name in names)
 
 
@@ -159,8 +154,8 @@ def plan_steps(table: SignalTable, steps: list[Step], first_slot: int, tick_s: f
             if back >= k:
                 raise ConfigError("{key} = {value}: no such step before this one", **where, key="back_to",
                                   value=step.back_to, allowed=", ".join(s.name for s in steps[:k]))  # fmt: skip
-        terms = [(table.slot(t.signal), t.operator, float(t.value), t.tol) for t in condition.terms]
-        found.append((terms, condition.any_of, moves, back, step.times, _ticks(step.for_s, tick_s),
+        code = condition.code(table.slot) if condition is not None else ()
+        found.append((code, moves, back, step.times, _ticks(step.for_s, tick_s),
                       _ticks(step.at_s, tick_s), _ticks(step.within_s + step.for_s, tick_s),
                       _ticks(step.hold_s, tick_s)))  # fmt: skip
     moved = [table.slot(target) for target in targets]
@@ -172,9 +167,9 @@ def resolve(table: SignalTable, condition: Condition) -> Condition:
     return condition.resolved(table.unit, word_value)
 
 
-def _condition(table: SignalTable, text: str | None) -> Condition:
+def _condition(table: SignalTable, text: str | None) -> Condition | None:
     if text is None:
-        return Condition("", ())
+        return None
     try:
         return resolve(table, parse_condition(text))
     except ConfigError as error:
@@ -204,8 +199,8 @@ def _ticks(t_s: float, tick_s: float) -> int:
     return round(t_s / tick_s)
 
 
-def make_manoeuvre(planned: PlannedSteps, n_sig: int) -> kernel.Manoeuvre:
+def make_steps(planned: PlannedSteps, n_sig: int) -> kernel.Scenario:
     """The tick's tables."""
-    made = kernel.Manoeuvre(n_sig, planned.first_slot, planned.moved)
+    made = kernel.Scenario(n_sig, planned.first_slot, planned.moved)
     made.set_steps(planned.steps)
     return made

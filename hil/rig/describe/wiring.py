@@ -48,7 +48,7 @@ class Wiring:
         self, plan: RigPlan, first_step: int = 0, hydraulics: tuple[HydraulicsConfig, int] | None = None,
         first_device: int = 0,
     ) -> None:  # fmt: skip
-        """first_step: slot of the first signal of the manoeuvre; 0: there is none. hydraulics: the unit and the slot of
+        """first_step: slot of the first signal of the scenario; 0: there is none. hydraulics: the unit and the slot of
         its first signal. first_device: slot of the first signal of the engine control."""
         self.first_step: int = first_step
         self.hydraulic_unit: tuple[HydraulicsConfig, int] | None = hydraulics
@@ -424,7 +424,7 @@ class Wiring:
         """[record]"""
         wanted = self.config.record.signals
         # how far a signal of the steps is on its way is no more than the signal itself
-        own = [n for n in self.table.names[2:] if not n.startswith(("manoeuvre.driver.", "manoeuvre.input.", STATE))]
+        own = [n for n in self.table.names[2:] if not n.startswith(("scenario.driver.", "scenario.input.", STATE))]
         names: Iterable[str] = own if wanted == "all" else wanted
         self.plan.recorded = [(name, self.source(name, "record", "signals")) for name in names]
 

@@ -15,7 +15,7 @@ from torqueloop.hil.rig.run.run_stats import Energy, Links, run_stats
 
 
 def check_gates(plan: RigPlan, parts: RigParts, gates: Iterable[Gate]) -> None:
-    """GateError for a gate on a metric that a run of this rig cannot have: a slip must not cost the run."""
+    """ConfigError for a gate on a metric that a run of this rig cannot have: a slip must not cost the run."""
     stats = run_stats(plan, parts, Energy(plan, parts), Links())
     known = build_metrics(Run(Path(), RunInfo(plan.config.rig.name), None, [], ""), stats, [])
     # streams of the recorder are known by name, and are counted when they are there
@@ -29,4 +29,4 @@ def check_gates(plan: RigPlan, parts: RigParts, gates: Iterable[Gate]) -> None:
 
 def own_gates(plan: RigPlan) -> list[Gate]:
     """The gates of the rig file."""
-    return parse_gates(dict(plan.config.gates), f"{plan.path} [gates]")
+    return parse_gates(dict(plan.config.gates), str(plan.path))
