@@ -1,6 +1,6 @@
-# Taking a trial, whole or cut: the books of work and heat, and the new present instant.
+# Taking a trial, whole or cut: the energy balance of works and heat, and the new present instant.
 #
-# The books are those of the method itself (work2, work4; polynomial.pxi).
+# The quadrature of the balance is that of the method itself (work2, work4; polynomial.pxi).
 # So kinetic energy and works close to rounding in any trial. The potentials of springs close to rounding in a trial that is taken
 # whole, however little of a spring the step resolves (with two points where beta = 1/4), and no damper gives energy. A trial that
 # is cut keeps what springs store to CUT_TOL_2 or CUT_TOL_4, or is made again. Contacts with an exponent and three points close to
@@ -38,9 +38,9 @@ cdef inline double heat4(const tl_model* m, const tl_state* s, int32_t i, double
     return -x * s.h * work4(s.now.w[k], wm[k], w1[k], t0, tm, t1)
 
 
-cdef inline double book_heat(const tl_model* m, tl_state* s, int32_t i, double x, tl_cvec wm, tl_cvec w1, int32_t four,
+cdef inline double balance_heat(const tl_model* m, tl_state* s, int32_t i, double x, tl_cvec wm, tl_cvec w1, int32_t four,
                              double least) noexcept nogil:
-    """Heat of sliding element i into the books, unless it is below 0; it or `least`, whichever is less. What is tied turns nothing
+    """Adds the heat of sliding element i to the balance, unless it is below 0; it or `least`, whichever is less. What is tied turns nothing
     into heat: its slip is rounding."""
     cdef double heat = heat4(m, s, i, x, wm, w1) if four else heat2(m, s, i, x, w1)
     if heat >= 0.0:
@@ -50,17 +50,17 @@ cdef inline double book_heat(const tl_model* m, tl_state* s, int32_t i, double x
     return least
 
 
-cdef inline int32_t book_friction(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_cvec w1, int32_t four) noexcept nogil:
-    """Heat of the sliding elements into the books; 1 when one of them gives heat back (nothing is booked then)."""
+cdef inline int32_t balance_friction(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_cvec w1, int32_t four) noexcept nogil:
+    """Adds the heat of the sliding elements to the balance; 1 when one of them gives heat back (nothing is added then)."""
     cdef int32_t i
     cdef double least = 0.0
     if s.quiet:                                # the list of what slides holds
         for i in range(s.lists.n_sliding):
-            least = book_heat(m, s, s.lists.sliding[i], x, wm, w1, four, least)
+            least = balance_heat(m, s, s.lists.sliding[i], x, wm, w1, four, least)
     else:
         for i in range(TL_NF(m)):
             if s.mode[i] & 1:                  # sliding either way
-                least = book_heat(m, s, i, x, wm, w1, four, least)
+                least = balance_heat(m, s, i, x, wm, w1, four, least)
     if least < 0.0:
         return take_back(m, s, x, wm, w1, four)
     return 0
@@ -89,8 +89,8 @@ cdef inline void count_heat(const tl_model* m, tl_state* s, int32_t i, double sl
 
 cdef int32_t take_back(const tl_model* m, tl_state* s, double x, const double* wm, const double* w1,
                        int32_t four) noexcept nogil:
-    """After book_friction met heat below 0: rounding of the slip is left at 0 (0 is returned); a slip that has turned round
-    restores the books (1); what acts along its slip all the same is booked as it is, and counted."""
+    """After balance_friction met heat below 0: rounding of the slip is left at 0 (0 is returned); a slip that has turned round
+    restores the balance (1); what acts along its slip all the same is added as it is, and counted."""
     cdef int32_t i, k, bad = 0
     cdef double heat
     for i in range(TL_NF(m)):
@@ -145,8 +145,8 @@ cdef int32_t brakes_drive(const tl_model* m, const tl_state* s) noexcept nogil:
     return 0
 
 
-cdef inline int32_t book_works(const tl_model* m, tl_state* s, double x, int32_t four) noexcept nogil:
-    """Books of the trial up to the fraction x. 1: refused, and nothing is booked."""
+cdef inline int32_t balance_works(const tl_model* m, tl_state* s, double x, int32_t four) noexcept nogil:
+    """Energy balance of the trial up to the fraction x. 1: refused, and nothing is added."""
     cdef int32_t i, k
     cdef double q = 0.25 * x * s.h
     cdef tl_cvec w0 = s.now.w
@@ -158,7 +158,7 @@ cdef inline int32_t book_works(const tl_model* m, tl_state* s, double x, int32_t
     if four and ((m.stiff_cut and gives_energy(m, s)) or (TL_NED(m) > 0 and brakes_drive(m, s))):
         return 1
     motion_taken(m, s, x, four, &wm, &w1)
-    if book_friction(m, s, x, wm, w1, four):
+    if balance_friction(m, s, x, wm, w1, four):
         return 1
     for i in range(TL_NPORT(m)):
         k = TL_PORT_ROW(m, i)
@@ -172,21 +172,21 @@ cdef inline int32_t book_works(const tl_model* m, tl_state* s, double x, int32_t
         else:
             s.e_lin[i] += q * m.lin[i].d * (w0[k] + w1[k]) * twice_mean(w0[k], s.end.w[k], x)
     if TL_NCON(m) > 0:
-        contact_books(m, s, x)
+        contact_balance(m, s, x)
     if TL_ND(m) > 0:
-        driven_books(m, s, x, wm, w1, four)
+        driven_balance(m, s, x, wm, w1, four)
     if moving(m):
-        ratio_books(m, s, x, wm, w1, four)
+        ratio_balance(m, s, x, wm, w1, four)
     if TL_NBO(m) > 0:
         turn_bodies(m, s, x * s.h, w0, wm if four else NULL, w1, s.theta + x * s.part)
     if TL_NJO(m) > 0:
-        joint_books(m, s, four)
+        joint_balance(m, s, four)
     return 0
 
 
-cdef inline int32_t book_trial(const tl_model* m, tl_state* s, double x, int32_t four) noexcept nogil:
-    """book_works, with the order as a constant."""
-    return book_works(m, s, x, 1) if four else book_works(m, s, x, 0)
+cdef inline int32_t balance_trial(const tl_model* m, tl_state* s, double x, int32_t four) noexcept nogil:
+    """balance_works, with the order as a constant."""
+    return balance_works(m, s, x, 1) if four else balance_works(m, s, x, 0)
 
 
 cdef inline double spring_error2(const tl_model* m, const tl_state* s, int32_t k, double c, double x, double* turned) noexcept nogil:
@@ -246,7 +246,7 @@ cdef inline int32_t of_joint(const tl_model* m, int32_t i) noexcept nogil:
 
 cdef int32_t gives_energy(const tl_model* m, tl_state* s) noexcept nogil:
     """1 when a trial of three points turns friction round in its middle, or lets a contact with an exponent give energy.
-    (Springs and dampers cannot: the books of such models.)"""
+    (Springs and dampers cannot, by (45).)"""
     cdef int32_t i
     cdef double c, d
     cdef tl_balance b
@@ -302,12 +302,12 @@ cdef inline void take_whole(const tl_model* m, tl_state* s, int32_t four) noexce
 
 cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double x, int32_t renewed) noexcept nogil:
     """Make the trial at the fraction x the present state. theta: where in the step's inputs the trial began; renewed: behind
-    it the capacities that are due are formed anew. Returns 1 when it is refused: the present state and the books are as
+    it the capacities that are due are formed anew. Returns 1 when it is refused: the present state and the balance are as
     before."""
     cdef int32_t i, n = TL_N(m), four = s.four
     if s.unsolved:
         return 1
-    if book_trial(m, s, x, four):
+    if balance_trial(m, s, x, four):
         return 1
     if m.stiff_cut:
         keep_excess(m, s)

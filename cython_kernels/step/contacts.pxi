@@ -364,7 +364,7 @@ cdef void switch_contacts(const tl_model* m, tl_state* s, double x) noexcept nog
             s.regime[i] = s.event.contact_next[i]
 
 
-cdef void contact_books(const tl_model* m, tl_state* s, double x) noexcept nogil:
+cdef void contact_balance(const tl_model* m, tl_state* s, double x) noexcept nogil:
     """Heat of the contacts up to the fraction x of the trial: what the spring does not keep. Before the state is replaced;
     s.end (s.um) hold the state at x."""
     cdef int32_t i, k

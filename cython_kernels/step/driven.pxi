@@ -138,7 +138,7 @@ cdef void stop_slips(const tl_model* m, tl_state* s) noexcept nogil:
 
 
 cdef double impulse_work(const tl_model* m, tl_state* s, const double* of_losses) noexcept nogil:
-    """Work of the drivers when the speeds change at once from s.us to those of now, into the books: the impulse of each times the
+    """Work of the drivers when the speeds change at once from s.us to those of now, into the balance: the impulse of each times the
     mean of its slips before and after. The sum of all. of_losses (n): impulses of the losses of gears."""
     cdef int32_t i, j, k, n = TL_N(m), nf = TL_NF(m)
     cdef double impulse, work, total = 0.0
@@ -157,7 +157,7 @@ cdef double impulse_work(const tl_model* m, tl_state* s, const double* of_losses
     return total
 
 
-cdef void driven_books(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_cvec w1, int32_t four) noexcept nogil:
+cdef void driven_balance(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_cvec w1, int32_t four) noexcept nogil:
     """Work of the drivers up to the fraction x of a trial, as heat of opposite sign; wm, w1: row speeds in the middle (three points)
     and at the end of that part."""
     cdef int32_t d, i, k

@@ -33,7 +33,7 @@ cdef inline double first_event(const tl_model* m, tl_state* s, double left) noex
 
 cdef inline void switch_over(const tl_model* m, tl_state* s, double x, double theta) noexcept nogil:
     """What the event at x of the trial changes but for modes: normal forces, regimes, ends, branches, pieces, capacities. (The
-    interpolated capacities served the books; what follows needs those of this slip and this normal force.)"""
+    interpolated capacities served the energy balance; what follows needs those of this slip and this normal force.)"""
     cdef int32_t i
     toggle_pressed(m, s)
     s.theta = theta

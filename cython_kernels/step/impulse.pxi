@@ -244,7 +244,7 @@ cdef void impulse_problem(const tl_model* m, tl_state* s, tl_box* box, double dt
 
 cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, const tl_pattern* p,
                           double part) noexcept nogil:
-    """The state at the end, and the books: force times mean speed times time."""
+    """The state at the end, and the energy balance: force times mean speed times time."""
     cdef int32_t i, k, c, n = TL_N(m)
     cdef double dt = part * m.h, w1, heat
     cdef double* w = s.em.w                   # (nhot) mean speeds
@@ -266,7 +266,7 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, con
         i = box.cand[c]
         k = box.rows[c]
         if i < 0:
-            book_side(m, s, i, box.tau[c], dt * w[k], k)
+            balance_side(m, s, i, box.tau[c], dt * w[k], k)
             continue
         heat = -dt * box.tau[c] * w[k]
         # what boxed_solve leaves of a slip at rest goes either way, and is taken out by come_to_rest
@@ -274,7 +274,7 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, con
             count_heat(m, s, i, fabs(s.now.w[k]), fabs(w[k]))
         s.e_fr[i] += heat if heat > 0.0 else 0.0
     if TL_ND(m) + TL_NVG(m) > 0:
-        book_drivers(m, s, p, dt)
+        balance_drivers(m, s, p, dt)
     if TL_NBO(m) > 0:
         turn_bodies(m, s, dt, w, w, w, s.theta + part)
     for i in range(n):
@@ -283,7 +283,7 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, con
     gather(m, s.now.u, s.now.w)
 
 
-cdef void book_side(const tl_model* m, tl_state* s, int32_t candidate, double f, double dx, int32_t k) noexcept nogil:
+cdef void balance_side(const tl_model* m, tl_state* s, int32_t candidate, double f, double dx, int32_t k) noexcept nogil:
     """Heat of a side of a contact or stop that has pushed with f while its row moved by dx: what its spring does not keep."""
     cdef double sgn, phi = row_angle(m, s, k), x0, x1
     cdef int32_t i = contact_of(m, candidate, &sgn)
@@ -300,7 +300,7 @@ cdef void book_side(const tl_model* m, tl_state* s, int32_t candidate, double f,
     s.e_con[i] += -f * dx - 0.5 * m.con[i].c * (x1 * x1 - x0 * x0)
 
 
-cdef void book_drivers(const tl_model* m, tl_state* s, const tl_pattern* p, double dt) noexcept nogil:
+cdef void balance_drivers(const tl_model* m, tl_state* s, const tl_pattern* p, double dt) noexcept nogil:
     """Work of the bilateral elements, from the torques that hold them."""
     cdef int32_t i, j, n = TL_N(m)
     for j in range(n):

@@ -320,7 +320,7 @@ cdef double joints_give(const tl_model* m, tl_state* s) noexcept nogil:
     return fabs(made) / turned if turned > 0.0 else 0.0
 
 
-cdef void joint_books(const tl_model* m, tl_state* s, int32_t four) noexcept nogil:
+cdef void joint_balance(const tl_model* m, tl_state* s, int32_t four) noexcept nogil:
     """Heat and work of bending in the trial (its end is in s.end), elastic energy there."""
     cdef tl_joint[3] j
     cdef tl_joint_share o

@@ -233,7 +233,7 @@ cdef inline int32_t stays_quiet(const tl_model* m, const tl_state* s, int32_t mo
 
 cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     """The step from the present state with its inputs taken over: 1 when nothing happens in it and it is done. Else the present
-    state and the books are as before."""
+    state and the balance are as before."""
     cdef int32_t i, moved, hold, listed = s.quiet == 1
     if not s.hist[0] or (s.held and s.quiet == FOLLOWING) or (m.order == 4 and s.hist[0] == HISTORY_JUMPED):
         return 0
@@ -256,7 +256,7 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     if moved:
         move_pressures(m, s, listed)
     hold = quiet_trial(m, s, 1) if m.order == 4 else quiet_trial(m, s, 0)
-    if s.n_eased > 0 or s.unsolved or not hold or not stays_quiet(m, s, moved) or book_trial(m, s, 1.0, m.order == 4):
+    if s.n_eased > 0 or s.unsolved or not hold or not stays_quiet(m, s, moved) or balance_trial(m, s, 1.0, m.order == 4):
         return 0
     s.hist[0] = HISTORY_HOLDS
     take_whole(m, s, m.order == 4)

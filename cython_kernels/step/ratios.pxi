@@ -239,7 +239,7 @@ cdef void new_pieces(const tl_model* m, tl_state* s, double theta) noexcept nogi
     take_ratios(m, s)
 
 
-cdef void ratio_books(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_cvec w1, int32_t four) noexcept nogil:
+cdef void ratio_balance(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_cvec w1, int32_t four) noexcept nogil:
     """Work of the gears up to the fraction x of a trial, as heat of opposite sign: rounding where their rows are held, and
     what the polynomial of the trial drifts from them between its points."""
     cdef int32_t d, i

@@ -3,7 +3,7 @@
 #   C_i T_i' = heat_i + sum_j G_ij (T_j - T_i)
 #
 # Implicit in the temperatures (trapezoidal; backward Euler where a capacity is too small for the step), the heat is the
-# energy the mechanical books have collected, so what friction loses is what the nodes gain.
+# energy the mechanical balance has collected, so what friction loses is what the nodes gain.
 #
 # Equations: none: section 12, temperatures.
 
@@ -70,7 +70,7 @@ cdef void heat_rates(const tl_model* m, tl_state* s, double theta, double dt) no
 
 
 cdef void heat_step(const tl_model* m, tl_state* s, double theta) noexcept nogil:
-    """Temperatures at the fraction theta of the step, to which the books are complete: its end, or an event."""
+    """Temperatures at the fraction theta of the step, to which the energy balance is complete: its end, or an event."""
     cdef int32_t i, j, a, b, nth = TL_NTH(m), hint = 0
     cdef double e, G, weight = 0.5, mid = 0.5 * (theta + s.T_theta), dt = (theta - s.T_theta) * m.h
     cdef int64_t here = mark(s)
