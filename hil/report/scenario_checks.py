@@ -135,7 +135,7 @@ def _check(check: CheckSpec, info: ScenarioInfo, signals: Signals, quality: Sequ
 
 def _shifts(check: CheckSpec, info: ScenarioInfo, signals: Signals, quality: Sequence[ShiftQuality]) -> Verdict:
     """Every shift of this name that was commanded while its step ran; there must be one."""
-    condition = parse_condition(check.condition)
+    condition = parse_condition(check.condition).resolved(CRITERIA.__getitem__, word_value)
     t = signals.t
     spans = [(t[a], t[b - 1]) for a, b in _windows(check, info, signals)]
     looked = [q for q in quality if check.shift in ("*", q.name) and any(a <= q.begin_s <= b for a, b in spans)]

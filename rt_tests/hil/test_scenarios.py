@@ -225,7 +225,7 @@ def test_the_command_names_a_mistake(tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_a_checkpoint_in_the_middle_of_the_steps(tmp_path: Path) -> None:
-    """The manoeuvre goes on where it stood: the same end, to the bit."""
+    """The scenario goes on where it stood: the same end, to the bit."""
     made = load_rig_scenario(installed("manoeuvres")["garage_shifts"], {"times": 1.0})
     peers = {"vehicle": Car(), "ecus": {"tcu": Unit()}}
     whole = run_rig(

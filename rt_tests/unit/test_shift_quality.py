@@ -122,7 +122,7 @@ def verdict(quality: str, shift: str = "1-2", during: str = "", **more):
     signals = upshift(flare=35.0)
     info = ScenarioInfo("s", steps=[StepSpec("drive")] if during else [], checks=[check])
     if during:
-        step = {"manoeuvre__step": np.where(signals.t < 2.5, 0.0, 1.0)}
+        step = {"scenario__step": np.where(signals.t < 2.5, 0.0, 1.0)}
         old = {n.replace(".", "__"): signals[n] for n in signals.names}
         signals = recorded(**old, **step)
     found = sq.shift_quality(signals, shifts(gear_bands(signals, RATIOS), signals), RATIOS)
