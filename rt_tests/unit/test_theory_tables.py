@@ -29,7 +29,8 @@ class Limit:
 #: enumerations that name things and limit nothing
 LABELS = {
     "FORWARD", "BACKWARD", "IN_JUMP", "IN_TORQUE", "STAY", "TO_LO", "TO_HI", "TO_REST", "TO_OTHER_LAW",
-    "LISTED", "FOLLOWING", "TAKEN", "TRIED", "OF_FRICTION", "OF_PORT", "OF_CONTACT", "OF_JOINT", "AT_NODES", "FROM_START", "AT_MEAN", "START",
+    "LISTED", "FOLLOWING", "TAKEN", "TRIED", "OF_FRICTION", "OF_PORT", "OF_CONTACT", "OF_JOINT",
+    "AT_NODES", "FROM_START", "AT_MEAN", "START",
 }  # fmt: skip
 #: preprocessor constants of sizes
 SIZES = {"WIDTH", "PATTERN_ROWS"}
