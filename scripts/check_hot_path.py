@@ -70,14 +70,21 @@ def hot_names(sources: list[str]) -> set[str]:
     return {match.group("name") for text in sources for match in HOT.finditer(text)}
 
 
+def own_name(c_name: str) -> str:
+    """The name that a function has in its source: `rig_tick` of `__pyx_f_10torqueloop_14cython_kernels_4tick_rig_tick`,
+    where each package, module and class stands behind the number of its letters."""
+    rest = c_name.removeprefix("__pyx_f_")
+    while length := re.match(r"\d+", rest):
+        rest = rest[length.end() + int(length.group()) + 1 :]
+    return rest
+
+
 def never_called(c_source: str, names: set[str]) -> list[str]:
     """Calls in the C bodies of the functions of these names that have no place in a tick."""
     found = []
     for match in C_FUNCTION.finditer(c_source):
         c_name = re.search(r"__pyx_f_\w+", match.group(0)).group(0)
-        # __pyx_f_10torqueloop_14cython_kernels_4tick_rig_tick: a name stands behind a length or an underscore
-        ends = (c_name[i:] for i in range(1, len(c_name)) if c_name[i - 1].isdigit() or c_name[i - 1] == "_")
-        if not any(end in names for end in ends):
+        if own_name(c_name) not in names:
             continue
         body = c_source[match.end() : c_source.find("\n}\n", match.end())]
         # Cython's comments quote the source

@@ -188,3 +188,17 @@ def test_every_kind_of_hint_fails_the_check(
     assert check.main() == 1
     printed = capsys.readouterr().out
     assert "part.pxi:1: nogil without noexcept" in printed and "performance hint" in printed.lower(), printed
+
+
+@pytest.mark.parametrize(
+    "c_name, name",
+    [
+        ("__pyx_f_10torqueloop_14cython_kernels_4tick_rig_tick", "rig_tick"),
+        ("__pyx_f_10torqueloop_14cython_kernels_7vehicle_4road_10RoadMotion__holds", "_holds"),
+        ("__pyx_f_5clock_8RtThread_step", "step"),
+        ("__pyx_f_5model_table1_slope", "table1_slope"),
+    ],
+)
+def test_a_function_is_known_by_its_own_name(check: ModuleType, c_name: str, name: str) -> None:
+    """A method `_holds` that calls Python is another function than a `holds` of the tick."""
+    assert check.own_name(c_name) == name
