@@ -1,4 +1,4 @@
-"""Faults that are injected, as the tick sees them. Words: hil/rig/describe/fault_tables.py, docs/disturbances.md; the code:
+"""Faults that are injected, as the tick sees them. Words: hil/rig/schema/fault_tables.py, docs/disturbances.md; the code:
 tick_faults.pxi (windows, frames, buses) and tick_safety.pxi (signals)."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t

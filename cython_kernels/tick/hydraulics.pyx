@@ -259,7 +259,7 @@ def signals_of(int n_solenoid, int n_valve, int n_circuit, int n_path = 0):
 
 cdef class Hydraulics(Blocks):
     """The tables of a hydraulic unit for a signal table of `n_sig` slots; `first_slot`: of its own signals. Parts as in
-    hil/rig/describe/hydraulic_plan.py, which has checked them; here only what would leave the memory."""
+    hil/rig/devices/hydraulics.py, which has checked them; here only what would leave the memory."""
 
     def __cinit__(self, int n_sig, int first_slot, int n_solenoid, int n_valve, int n_circuit, int n_path = 0):
         self.n_sig = n_sig

@@ -1,4 +1,4 @@
-"""Limits that sent signals are held to, as the tick sees them. Words: hil/rig/describe/fault_plan.py, docs/safe_state.md;
+"""Limits that sent signals are held to, as the tick sees them. Words: hil/rig/devices/faults.py, docs/safe_state.md;
 the code: tick_safety.pxi."""
 
 from libc.stdint cimport int32_t, int64_t

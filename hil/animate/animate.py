@@ -98,7 +98,7 @@ def _driveline(run: RecordedRun | Result, given: Driveline | Path | str | None) 
 
 def driveline_of(run: RecordedRun) -> Driveline:
     """The driveline a run was made of, from its config/. ConfigError where that does not tell."""
-    from torqueloop.hil.rig.describe.plan import load_plan
+    from torqueloop.hil.rig.resolve.plan import load_plan
 
     if run.info.rig_file is not None and (run.path / run.info.rig_file).is_file():
         with installed_at(run.path / INSTALLED):

@@ -70,6 +70,12 @@ class SignalInfo:
         allowed = ", ".join(self.choices.values()) or "numbers"
         raise ConfigError(f"signal {self.full_name} has no value '{word}'", value=word, allowed=allowed)
 
+    def in_si(self, value: float, *, with_offset: bool = True) -> float:
+        """A value in the unit of the database as SI; without offset for differences and rates."""
+        unit = si_unit(self.unit)
+        assert unit is not None, "the database refuses needed signals with unknown units"
+        return to_si(value, unit, with_offset=with_offset)
+
     def word_of(self, value: float) -> str | None:
         """Word of a value, None if the value table has none for it."""
         return self.choices.get(round((value - self.offset) / self.scale))

@@ -19,9 +19,10 @@ from torqueloop.hil.can.known import WORDS, Known
 from torqueloop.hil.can.load import read_database
 from torqueloop.hil.common.locate import find, locate
 from torqueloop.hil.ecu.interface_config import InterfaceConfig, Sent, load_interface
-from torqueloop.hil.rig.describe.config import Output
-from torqueloop.hil.rig.describe.plan import load_plan
-from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan
+from torqueloop.hil.rig.devices.device import BusPlan, RigPlan
+from torqueloop.hil.rig.devices.engine_control import EngineControl
+from torqueloop.hil.rig.resolve.plan import load_plan
+from torqueloop.hil.rig.schema.rig_file import Output
 
 #: rigs with a maker's bus beside their own, in the order of the page
 RIGS = (
@@ -126,7 +127,7 @@ def _summary() -> Iterator[str]:
         crc = sum("checksum" in r.protection for r in table)
         counter = sum("counter" in r.protection for r in table)
         moved = len(interface.send) + sum(link.signal is not None for link in _outputs(plan, bus).values())
-        engine = plan.config.engine_control
+        engine = plan.device(EngineControl).given.engine_control
         limit = engine.limit.signal if engine is not None and engine.limit is not None else ""
         on_bus = plan.on_bus(plan.table.slot(limit)) if limit else None
         asked = f"`{limit}`" + ("" if on_bus is not None and on_bus[0] is bus else ", own bus")

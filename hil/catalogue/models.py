@@ -25,8 +25,8 @@ from torqueloop.hil.ecu.shared_library import LibraryOptions
 from torqueloop.hil.ecu.soft_tcu import SoftTcuOptions
 from torqueloop.hil.multibody.config import TreeConfig
 from torqueloop.hil.multibody.unit import MultibodyOptions
-from torqueloop.hil.rig.describe.config import RigConfig
-from torqueloop.hil.rig.describe.hydraulics import HydraulicsConfig
+from torqueloop.hil.rig.devices.registry import rig_model
+from torqueloop.hil.rig.schema.hydraulic_unit import HydraulicsConfig
 from torqueloop.hil.scenario.offline import ScenarioConfig
 from torqueloop.hil.scenario.rig_scenario import RigScenarioConfig
 from torqueloop.hil.study.config import StudyConfig
@@ -52,7 +52,7 @@ class FileKind:
 
 
 KINDS = (
-    FileKind("rig", "Rig file", RigConfig, "configs/rigs/desk_4hp22.toml",
+    FileKind("rig", "Rig file", rig_model(), "configs/rigs/desk_4hp22.toml",
              ("**/rigs/*.toml", "**/examples/external/*.toml"),
              (SoftTcuOptions, LibraryOptions, ZmqOptions, MultibodyOptions)),
     FileKind("tcu", "TCU file", TcuConfig, "configs/tcu/soft_4hp22.toml", ("**/tcu/*.toml",)),
@@ -94,9 +94,10 @@ def comments(model: type[BaseModel]) -> dict[str, str]:
 def _own_comments(kind: type[BaseModel]) -> dict[str, str]:
     lines = inspect.getsource(sys.modules[kind.__module__]).splitlines()
     tree = ast.parse("\n".join(lines))
-    node = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == kind.__name__)
+    # the model of the rig file is made of others and stands in no source
+    nodes = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == kind.__name__]
     found = {}
-    for item in node.body:
+    for item in (item for node in nodes for item in node.body):
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
             above, k = [], item.lineno - 2
             while k >= 0 and lines[k].strip().startswith("#:"):

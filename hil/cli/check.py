@@ -102,8 +102,8 @@ def _drive(path: Path) -> str:
 def _rig(path: Path) -> str:
     from torqueloop.hil.record.run_folder import check_duration
     from torqueloop.hil.rig.assemble.parts import build
-    from torqueloop.hil.rig.describe.check import check_participants
-    from torqueloop.hil.rig.describe.plan import load_plan
+    from torqueloop.hil.rig.resolve.check_participants import check_participants
+    from torqueloop.hil.rig.resolve.plan import load_plan
     from torqueloop.hil.rig.run.check_gates import check_gates, own_gates
 
     plan = load_plan(path)
@@ -155,7 +155,7 @@ def _interface(path: Path) -> str:
 
 
 def _hydraulics(path: Path) -> str:
-    from torqueloop.hil.rig.describe.hydraulics import load_hydraulics
+    from torqueloop.hil.rig.schema.hydraulic_unit import load_hydraulics
 
     unit = load_hydraulics(path)
     return f"{len(unit.solenoid)} solenoids, {len(unit.valve)} shift valves, {len(unit.circuit)} circuits"
@@ -181,7 +181,7 @@ def _scenario(path: Path) -> str:
 def _manoeuvre(path: Path) -> str:
     from torqueloop.core.compile.compiler import compile_driveline
     from torqueloop.hil.results.gates import parse_gates
-    from torqueloop.hil.rig.describe.plan import load_plan
+    from torqueloop.hil.rig.resolve.plan import load_plan
     from torqueloop.hil.scenario.rig_scenario import load_rig_scenario, of_the_scenario
 
     made = load_rig_scenario(path)

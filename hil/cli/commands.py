@@ -160,7 +160,7 @@ def run(
 ) -> None:
     """Run a rig: gearbox in the loop with its control unit (CAN) and vehicle (ZeroMQ), report at the end."""
     from torqueloop.hil.common.config_layers import parse_overrides
-    from torqueloop.hil.rig.describe.config import load_rig_config
+    from torqueloop.hil.rig.devices.registry import load_rig_config
     from torqueloop.hil.rig.run.session import run_rig
 
     overrides = parse_overrides(values or [])

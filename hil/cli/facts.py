@@ -24,7 +24,7 @@ from torqueloop.hil.cli.check import kind_of
 from torqueloop.hil.record.run_folder import input_files
 from torqueloop.hil.report.assumed import WEIGHTS
 from torqueloop.hil.results.files import read_run_info
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 #: what a weighed number is multiplied with
 MORE = 1.1

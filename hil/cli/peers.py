@@ -35,7 +35,7 @@ def tcu(
     from torqueloop.hil.ecu.kinds import Bus, EcuSetup
     from torqueloop.hil.ecu.process import unit_loop
     from torqueloop.hil.record.run_folder import DURATION_MAX_S
-    from torqueloop.hil.rig.describe.plan import load_plan
+    from torqueloop.hil.rig.resolve.plan import load_plan
 
     if duration is not None and not 0 < duration <= DURATION_MAX_S:
         allowed = f"> 0 .. {DURATION_MAX_S:g}"

@@ -1,10 +1,11 @@
-"""Kinds that a package can add: control units, vehicles, gateways to a bus; found by entry points.
+"""Kinds that a package can add: control units, vehicles, gateways to a bus, devices; found by entry points.
 
     [project.entry-points."torqueloop.ecus"]
     my_unit = "my_package.unit:make"
 
 An entry point names a callable that is given the set-up of the peer and returns it, ready to be started: see
-hil/ecu/kinds.py, hil/vehicle/kinds.py, and open_bus of hil/can/bus.py. Our own kinds stand in OWN as well, so that a
+hil/ecu/kinds.py, hil/vehicle/kinds.py, and open_bus of hil/can/bus.py. That of a device is a class, see
+hil/rig/devices/device.py. Our own kinds stand in OWN as well, so that a
 checkout on the path, which no installer has seen, knows them.
 """
 
@@ -21,9 +22,10 @@ from typing import Any
 from torqueloop.core.describe.errors import TorqueloopError, UnknownKindError, did_you_mean
 
 ECUS, VEHICLES, GATEWAYS = "torqueloop.ecus", "torqueloop.vehicles", "torqueloop.gateways"
+DEVICES = "torqueloop.devices"
 #: what a kind of a group is called in messages
-WORDS = {ECUS: "control unit", VEHICLES: "vehicle", GATEWAYS: "bus gateway"}
-#: our own kinds, the same as in pyproject.toml
+WORDS = {ECUS: "control unit", VEHICLES: "vehicle", GATEWAYS: "bus gateway", DEVICES: "device"}
+#: our own kinds, the same as in pyproject.toml; our own devices stand here alone
 OWN: Mapping[str, Mapping[str, str]] = {
     ECUS: {
         "soft_tcu": "torqueloop.hil.ecu.soft_tcu:make",
@@ -36,6 +38,15 @@ OWN: Mapping[str, Mapping[str, str]] = {
     GATEWAYS: {
         "python_can": "torqueloop.hil.can.bus:PythonCanPort",
         "udp_multicast": "torqueloop.hil.can.bus:open_multicast",
+    },
+    # their signals stand in the signal table in this order
+    DEVICES: {
+        "steps": "torqueloop.hil.rig.devices.steps:Steps",
+        "faults": "torqueloop.hil.rig.devices.faults:FaultInjection",
+        "hydraulics": "torqueloop.hil.rig.devices.hydraulics:HydraulicUnit",
+        "controllers": "torqueloop.hil.rig.devices.controllers:Controllers",
+        "engine_control": "torqueloop.hil.rig.devices.engine_control:EngineControl",
+        "sensors": "torqueloop.hil.rig.devices.sensors:Sensors",
     },
 }
 

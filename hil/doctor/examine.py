@@ -11,7 +11,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.doctor import can, latency, rights, system
 from torqueloop.hil.doctor.finding import Finding
 from torqueloop.hil.realtime.machine import ROOT, choose_cpu
-from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
+from torqueloop.hil.rig.resolve.plan import RigPlan, load_plan
 
 #: a look gives one finding or several
 Look = Callable[[], Finding | list[Finding]]

@@ -1,5 +1,5 @@
 """What a drive is held to without a gate written by hand, as run.json keeps it, in SI: what gearbox, car and rig say.
-`rig/describe/monitor_plan` makes it, `monitors/engine` gives it to the kernel, `report/monitors` judges by it."""
+`rig/resolve/monitors` makes it, `monitors/engine` gives it to the kernel, `report/monitors` judges by it."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.results.clock import ClockStats
 from torqueloop.hil.results.files import write_run_info
 from torqueloop.hil.results.run import EnergyStats, RunInfo, RunStats, SolverStats
-from torqueloop.hil.rig.describe.monitor_plan import driveline_spec
-from torqueloop.hil.rig.describe.monitor_table import Monitors
+from torqueloop.hil.rig.resolve.monitors import driveline_spec
+from torqueloop.hil.rig.schema.monitor_table import Monitors
 
 
 class ScenarioTable(ConfigTable):

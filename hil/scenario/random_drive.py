@@ -19,7 +19,7 @@ from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.results.scenario import CheckSpec, ScenarioInfo, StepSpec
-from torqueloop.hil.rig.describe.config import load_rig_config
+from torqueloop.hil.rig.devices.registry import load_rig_config
 from torqueloop.hil.rig.run.session import run_rig
 from torqueloop.hil.scenario.rig_scenario import GATES, load_rig_scenario
 from torqueloop.hil.scenario.standing import standing_driver

@@ -13,7 +13,7 @@
     brake = 0.3
     lever = "N"
 
-    [[steps]]                       # hil/rig/describe/steps.py
+    [[steps]]                       # hil/rig/devices/steps.py
     name = "kick down"
     when = "car.v > ${v_kmh} km/h"
     set = { pedal = 1.0, kickdown = 1 }
@@ -55,7 +55,7 @@ from torqueloop.hil.common.config_layers import read_layers, split_key
 from torqueloop.hil.common.locate import find
 from torqueloop.hil.report.shift_quality import CRITERIA
 from torqueloop.hil.results.scenario import KINDS, SHIFT, CheckSpec, ScenarioInfo, StepSpec
-from torqueloop.hil.rig.describe.steps import Step
+from torqueloop.hil.rig.devices.steps import Step
 
 #: gates of every scenario
 GATES = {

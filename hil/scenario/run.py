@@ -15,7 +15,7 @@ from torqueloop.hil.report.junit import Case, Suite, write_suites
 from torqueloop.hil.report.report import Report
 from torqueloop.hil.report.scenario_checks import Verdict
 from torqueloop.hil.report.write import write_report
-from torqueloop.hil.rig.describe.config import load_rig_config
+from torqueloop.hil.rig.devices.registry import load_rig_config
 from torqueloop.hil.rig.run.session import run_rig
 from torqueloop.hil.scenario.offline import simulate
 from torqueloop.hil.scenario.rig_scenario import RigScenario, load_rig_scenario, of_the_scenario

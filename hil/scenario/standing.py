@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torqueloop.hil.rig.describe.config import load_rig_config
+from torqueloop.hil.rig.devices.registry import load_rig_config
 
 
 def standing_driver(rig: Path, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from torqueloop.core.describe.errors import ConfigError, UnknownNameError, did_y
 from torqueloop.core.describe.reading import read_toml
 from torqueloop.hil.common.locate import installed
 from torqueloop.hil.results.gates import compute
-from torqueloop.hil.rig.describe.config import load_rig_config
+from torqueloop.hil.rig.devices.registry import load_rig_config
 from torqueloop.hil.scenario.rig_scenario import load_rig_scenario
 from torqueloop.hil.scenario.run import is_rig_scenario
 from torqueloop.hil.study.config import StudyConfig

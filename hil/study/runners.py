@@ -20,10 +20,10 @@ from torqueloop.hil.common.config_file import validate
 from torqueloop.hil.common.config_layers import read_layers, with_overrides
 from torqueloop.hil.record.run_folder import check_duration
 from torqueloop.hil.report.report import Report
-from torqueloop.hil.rig.describe.check import check_participants
-from torqueloop.hil.rig.describe.config import load_rig_config
-from torqueloop.hil.rig.describe.plan import load_plan
-from torqueloop.hil.rig.describe.planned import RigPlan
+from torqueloop.hil.rig.devices.device import RigPlan
+from torqueloop.hil.rig.devices.registry import load_rig_config
+from torqueloop.hil.rig.resolve.check_participants import check_participants
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.session import run_rig
 from torqueloop.hil.scenario.offline import ScenarioConfig, powertrain_of, scenario_inputs
 from torqueloop.hil.scenario.rig_scenario import load_rig_scenario

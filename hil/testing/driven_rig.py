@@ -29,7 +29,7 @@ from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report.analysis import acceleration
 from torqueloop.hil.report.jerk import jerk
-from torqueloop.hil.rig.describe.steps import target_of
+from torqueloop.hil.rig.devices.steps import target_of
 from torqueloop.hil.rig.run.session import RunResult
 from torqueloop.hil.testing.holder import Holder
 from torqueloop.hil.testing.names import JERK, Names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torqueloop.core.describe.errors import UnknownNameError, did_you_mean
-from torqueloop.hil.rig.describe.signals import SignalTable
+from torqueloop.hil.rig.devices.signals import SignalTable
 
 #: words for what rigs call differently: the end of the signal's name
 WORDS = {"gear": "gear_actual", "target": "gear_target", "speed": "car.v", "acceleration": "car.a"}

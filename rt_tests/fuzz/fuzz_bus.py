@@ -16,7 +16,7 @@ from torqueloop.cython_kernels.rings.ring import FrameRing
 from torqueloop.hil.can.multicast import pack_frame, unpack_frame
 from torqueloop.hil.ecu.soft_tcu import SoftTcu, soft_tcu
 from torqueloop.hil.rig.assemble.parts import build
-from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
+from torqueloop.hil.rig.resolve.plan import RigPlan, load_plan
 
 DESK = Path(torqueloop.__file__).parent / "configs" / "rigs" / "desk_4hp22.toml"
 #: a frame of an input: id, flags, data bytes, data

@@ -22,9 +22,9 @@ from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.control.messages import RequestError
 from torqueloop.hil.report.write import write_report
 from torqueloop.hil.rig.assemble.parts import build
-from torqueloop.hil.rig.describe.plan import load_plan
 from torqueloop.hil.rig.online.checkpoint import MAGIC
 from torqueloop.hil.rig.online.rig_control import RigControl
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import run_rig
 

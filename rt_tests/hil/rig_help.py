@@ -14,7 +14,7 @@ from torqueloop.hil.ecu.soft_tcu import soft_tcu
 from torqueloop.hil.link.messages import StateMessage, StepMessage
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.assemble.parts import RigParts, build
-from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
+from torqueloop.hil.rig.resolve.plan import RigPlan, load_plan
 from torqueloop.hil.rig.run.session import RunResult, run_rig
 from torqueloop.hil.vehicle.config import load_vehicle_config
 from torqueloop.hil.vehicle.model import VehicleModel

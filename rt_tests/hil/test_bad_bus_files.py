@@ -10,7 +10,7 @@ import pytest
 from rig_help import CONFIGS
 
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 DBC = """VERSION ""
 BU_: HIL TCU

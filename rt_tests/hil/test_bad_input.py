@@ -446,7 +446,7 @@ class sending:
         self, rig: Path, frames: list[tuple[int, bytes]], when: Path | None = None, delay_s: float = 0.0
     ) -> None:
         from torqueloop.hil.can.bus import open_bus
-        from torqueloop.hil.rig.describe.config import load_rig_config
+        from torqueloop.hil.rig.devices.registry import load_rig_config
 
         can = load_rig_config(rig).bus["powertrain"]
         assert can is not None

@@ -8,7 +8,7 @@ import pytest
 from rig_help import rig_file
 
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 TABLE = """
 [bus.powertrain.e2e.HIL_Speeds]

@@ -17,7 +17,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.scan import log_frames, scan
 from torqueloop.hil.new.database_words import gear_words, lever_words
 from torqueloop.hil.new.dbc_rig import MARK, compiled_car, draft
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 DBC = CONFIGS / "can" / "tcu_4hp22.dbc"
 CAR = CONFIGS / "powertrains" / "car_4hp22_rig.toml"

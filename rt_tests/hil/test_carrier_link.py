@@ -18,8 +18,8 @@ from torqueloop.cython_kernels.rings.ring import LatestSlot
 from torqueloop.hil.link.carriers import Carriers
 from torqueloop.hil.link.latest_value import RigLink
 from torqueloop.hil.link.messages import RIG_SLOT, VEHICLE_SLOT, SchemaError, StateMessage, StepMessage, decode, encode
-from torqueloop.hil.rig.describe.plan import load_plan
 from torqueloop.hil.rig.online.checkpoint import CheckpointError, read, write
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.live_run import StartError
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import run_rig

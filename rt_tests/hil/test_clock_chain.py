@@ -15,7 +15,7 @@ from torqueloop.cython_kernels.clock.loop_clock import ClockScript
 from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.rig.assemble.parts import RigParts, build
-from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
+from torqueloop.hil.rig.resolve.plan import RigPlan, load_plan
 
 MS = 1_000_000
 

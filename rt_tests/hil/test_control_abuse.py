@@ -29,7 +29,7 @@ from torqueloop.hil.control.server import QUEUE, RATE
 from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.link.keys import make_keys, server_keys
 from torqueloop.hil.record.run_data import read_signals
-from torqueloop.hil.rig.describe.config import load_rig_config
+from torqueloop.hil.rig.devices.registry import load_rig_config
 from torqueloop.hil.rig.run.replay import replay
 
 

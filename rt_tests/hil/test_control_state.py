@@ -13,9 +13,9 @@ from torqueloop.hil.control.client import ControlError
 from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.assemble.parts import build
-from torqueloop.hil.rig.describe.plan import load_plan
 from torqueloop.hil.rig.online.checkpoint import CheckpointError, read
 from torqueloop.hil.rig.online.parameters import Parameters
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import run_rig
 

@@ -15,7 +15,7 @@ from rig_help import DESK
 
 from torqueloop.cython_kernels.tick.control import HOLD, Image
 from torqueloop.hil.rig.assemble.parts import RigParts, build
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 TRANSACTIONS = 400
 

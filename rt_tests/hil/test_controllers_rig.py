@@ -13,7 +13,8 @@ import torqueloop as tl
 from torqueloop.core.controls import CoolingFan, Driver2, FuelFlowController, IdleController
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.controls.records import KINDS
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.devices.controllers import Controllers
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import run_rig
 
@@ -96,12 +97,15 @@ def test_gears_and_constants_and_own_units_from_a_file() -> None:
     shift = {"kind": "gearbox", "reads": {"throttle": 0.3, "v": {"signal": "car.v", "gain": 2.0}},
              "parameters": {"up": [[[0.0, 5.0], [1.0, 9.0]]], "down": [[[0.0, 3.0]]], "first": 2}}  # fmt: skip
     plan = load_plan(CYCLE, {"controllers.shift": shift})
-    names = plan.table.names
-    assert plan.controllers[-1].law.curves == (((0.0, 1.0), (5.0, 9.0), False), ((0.0,), (3.0,), False))
+    planned, names = plan.device(Controllers).planned, plan.table.names
+    assert planned[-1].law.curves == (((0.0, 1.0), (5.0, 9.0), False), ((0.0,), (3.0,), False))
     first = names.index("controller.shift.gear")
     assert plan.table.initial[first] == plan.table.initial[first + 1] == 2.0
-    assert plan.controllers[-1].reads == [(0, 0.0, 0.3), (plan.table.slot("car.v"), 2.0, 0.0)]
-    assert plan.table.units[first + 3] == "Pa" and [c.name for c in plan.controllers[:2]] == ["driver", "idle"]
+    assert planned[-1].reads == [(0, 0.0, 0.3), (plan.table.slot("car.v"), 2.0, 0.0)]
+    assert plan.table.units[first + 3] == "Pa" and [c.name for c in planned[:2]] == [
+        "driver",
+        "idle",
+    ]
 
 
 WRONG = [

@@ -16,7 +16,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.tick.control import Image
 from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.rig.assemble.parts import RigParts
-from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
+from torqueloop.hil.rig.resolve.plan import RigPlan, load_plan
 from torqueloop.hil.rig.run.replay import replay
 
 e2e = pytest.importorskip("e2e", reason="autosar-e2e is not installed")

@@ -16,11 +16,12 @@ from torqueloop.hil import cli
 from torqueloop.hil.common.config_layers import blamed_on, parse_overrides
 from torqueloop.hil.results.files import read_run_info, write_run_info
 from torqueloop.hil.results.links import PeerStats
-from torqueloop.hil.rig.describe.check import check_participants
-from torqueloop.hil.rig.describe.config import load_rig_config
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.devices.registry import load_rig_config
+from torqueloop.hil.rig.resolve.check_participants import check_participants
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.replay import ReplayError, replay
 from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.schema.fault_tables import faults_of
 
 
 def write(path: Path, text: str) -> Path:
@@ -99,7 +100,7 @@ def test_values_from_outside_are_typed_and_checked(tmp_path: Path) -> None:
         "in_time"
     }
     fault = {"signal": "driver.pedal", "kind": "offset", "value": 0.1}
-    assert load_rig_config(DESK, {"faults": [fault], "faults.0.value": 0.2}).faults[0].value == 0.2
+    assert faults_of(load_rig_config(DESK, {"faults": [fault], "faults.0.value": 0.2}))[0].value == 0.2
     for text, words in (
         ("clock.tick_s", "KEY=VALUE"),
         ("clock..x=1", "no dotted key"),

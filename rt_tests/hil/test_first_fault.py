@@ -20,7 +20,7 @@ from torqueloop.hil.report.write import report_file, write_report
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.results.run import FirstFaultStats
 from torqueloop.hil.rig.assemble.parts import build
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 MS = 1_000_000
 

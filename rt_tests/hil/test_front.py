@@ -18,7 +18,7 @@ from torqueloop.hil.link import front
 from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.link.front import CONNECTIONS_MAX, FrontSocket
 from torqueloop.hil.report.report import analyse
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.telemetry import Telemetry
 
 ANY = "tcp://127.0.0.1:0"

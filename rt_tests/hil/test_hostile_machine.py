@@ -25,7 +25,7 @@ from torqueloop.hil.link.child import search_path
 from torqueloop.hil.realtime import limits
 from torqueloop.hil.report.write import UnwrittenReport, write_report
 from torqueloop.hil.results.files import read_run_info
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.real_clock import _take_free_ports
 from torqueloop.hil.rig.run.session import run_rig
 

@@ -126,7 +126,7 @@ def test_nothing_outside_of_a_recording_is_read_for_its_replay(
         read_toml(path)
         read_toml(outside)
 
-    monkeypatch.setattr("torqueloop.hil.rig.describe.plan.load_plan", load)
+    monkeypatch.setattr("torqueloop.hil.rig.resolve.plan.load_plan", load)
     with pytest.raises(ConfigError, match="not part of the recording"):
         replay(recording)
 

@@ -19,7 +19,7 @@ from torqueloop.hil.can.judge import judge
 from torqueloop.hil.can.known import WORDS
 from torqueloop.hil.can.scan import log_frames
 from torqueloop.hil.ecu.interface_config import interface_messages, load_interface
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.real_clock import _tell_doubts
 
 INTERFACES = sorted(p.stem for p in (CONFIGS / "interfaces").glob("*.toml"))

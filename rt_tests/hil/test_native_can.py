@@ -17,7 +17,7 @@ from torqueloop.hil.can.raw_socket import RawSocket, prepare
 from torqueloop.hil.record.bus_log import FRAME_DTYPE
 from torqueloop.hil.rig.assemble.parts import RigParts, build
 from torqueloop.hil.rig.assemble.safe_state import describe
-from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
+from torqueloop.hil.rig.resolve.plan import RigPlan, load_plan
 from torqueloop.hil.rig.run.session import run_rig
 
 VCAN = CONFIGS / "rigs" / "vcan_4hp22.toml"

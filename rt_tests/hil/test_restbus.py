@@ -10,8 +10,8 @@ from rig_help import CONFIGS
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.rig.assemble.parts import build
-from torqueloop.hil.rig.describe.phases import spread
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.devices.phases import spread
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 CYCLES = (10, 20, 50, 100, 200)
 

@@ -13,7 +13,7 @@ from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.rig.assemble.parts import build
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.replay import replay
 
 MS = 1_000_000

@@ -12,8 +12,9 @@ from torqueloop.core.describe.errors import (
     UnknownNameError,
 )
 from torqueloop.hil.rig.assemble.parts import build
-from torqueloop.hil.rig.describe.config import driver_points, load_rig_config
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.devices.registry import load_rig_config
+from torqueloop.hil.rig.resolve.plan import load_plan
+from torqueloop.hil.rig.schema.rig_file import driver_points
 
 
 def test_desk_rig_is_complete():

@@ -15,7 +15,7 @@ from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.assemble.parts import build
 from torqueloop.hil.rig.assemble.safe_state import describe
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.session import StartError, run_rig
 
 PRESSURES = [f"input.{n}.p" for n in ("C4", "C5", "C6", "C7", "C8", "C11", "C12", "lockup")]

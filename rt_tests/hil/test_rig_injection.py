@@ -15,7 +15,7 @@ from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.record.signals import Signals, signal_dtype
 from torqueloop.hil.rig.assemble.parts import RigParts
 from torqueloop.hil.rig.assemble.safe_state import describe
-from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
+from torqueloop.hil.rig.resolve.plan import RigPlan, load_plan
 from torqueloop.hil.rig.run.replay import replay
 
 MS = 1_000_000
@@ -194,7 +194,7 @@ def test_range_and_slew_hold_behind_an_injected_fault(tmp_path):
     assert np.abs(np.diff(n)).max() <= 10.0 + 1e-9, "10000 1/min per s are 10 per ms"
     assert n[99 + 50] == pytest.approx(n[99] + 500.0), "the ramp begins with the fault"
     held = acted(s, LIMITED)
-    assert held[0] == 100 and parts.faults.safety.guard_counts()[1] == len(held)
+    assert held[0] == 100 and parts.safety.guard_counts()[1] == len(held)
     assert not parts.rig.safe_latched
 
 

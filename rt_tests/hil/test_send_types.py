@@ -12,7 +12,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.tick.control import Image
 from torqueloop.hil.can.sending import send_kind
 from torqueloop.hil.rig.assemble.parts import RigParts
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 #: lever in ticks: N, from 100 D, from 105 R, from 112 D
 LEVER = 'driver.lever = [[0.0, "N"], [0.1, "D"], [0.105, "R"], [0.112, "D"]]'

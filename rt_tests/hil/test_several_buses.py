@@ -10,7 +10,7 @@ import pytest
 import torqueloop as tl
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.common import plugins
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.replay import replay
 
 RIG = """

@@ -25,7 +25,7 @@ from torqueloop.core.describe.errors import RangeError
 from torqueloop.cython_kernels.rings.ring import LatestSlot
 from torqueloop.hil.link.latest_value import RigLink
 from torqueloop.hil.link.messages import RIG_SLOT, VEHICLE_SLOT, StateMessage, StepMessage
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 TORQUE, J, M, R, DRAG = 300.0, 0.05, 1000.0, 0.3, 40.0
 #: 100 Hz against the car, whose inertia at the wheel is M R^2

@@ -22,7 +22,7 @@ from torqueloop.hil.report.report import analyse
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.assemble.parts import build
 from torqueloop.hil.rig.assemble.safe_state import Watchdog
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 MS = 1_000_000
 #: usleep called with the GIL held, as a C extension does that forgets to release it

@@ -26,7 +26,7 @@ from torqueloop.hil.record.bus_log import bus_header, count_frames, read_bus
 from torqueloop.hil.record.bus_stream import BUS_FORMS, BusStreamed
 from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.rig.assemble.parts import build
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 CYCLE_S, TICK_NS = 0.01, 1_000_000

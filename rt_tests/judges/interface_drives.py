@@ -26,7 +26,7 @@ from torqueloop.hil.catalogue.interfaces import BUS, RIGS, driven_lines
 from torqueloop.hil.common.locate import locate
 from torqueloop.hil.record.bus_log import read_bus
 from torqueloop.hil.results.run import RunStats
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 CONFIGS = Path(tl.__file__).parent / "configs"
 #: rig -> the signal that says the gear, highest gear, its number before that of first gear. BMW's F series has

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from torqueloop.hil.can.bus import CanPort, open_bus
 from torqueloop.hil.rig.assemble.parts import BusParts, build
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 #: identifiers that no database here uses
 GO, SYNC = 0x7FD, 0x7FE

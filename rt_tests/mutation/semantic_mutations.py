@@ -41,8 +41,8 @@ BUILD = ROOT / "build"
 SCOPE = (
     "hil/report", "hil/results", "hil/record", "hil/runs", "hil/can/units.py", "hil/can/load.py",
     "hil/ecu/soft_tcu.py", "hil/ecu/strategy.py", "hil/ecu/shift.py", "hil/ecu/interface.py", "hil/ecu/gears.py",
-    "hil/ecu/torque_request.py", "hil/ecu/laws.py", "hil/ecu/config.py", "hil/rig/describe/wiring.py",
-    "hil/rig/describe/signals.py", "hil/rig/describe/monitor_plan.py", "hil/rig/run/run_stats.py",
+    "hil/ecu/torque_request.py", "hil/ecu/laws.py", "hil/ecu/config.py", "hil/rig/resolve/wiring.py",
+    "hil/rig/devices/signals.py", "hil/rig/resolve/monitors.py", "hil/rig/run/run_stats.py",
     "hil/vehicle/model.py", "hil/study/measures.py",
 )  # fmt: skip
 #: share of planted errors that must be caught

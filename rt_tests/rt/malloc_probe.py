@@ -22,7 +22,7 @@ from torqueloop.cython_kernels.clock.rt_thread import thread_usage
 from torqueloop.hil.realtime import rtenv
 from torqueloop.hil.record.recording import read_stream
 from torqueloop.hil.rig.assemble.parts import build
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.replay import INPUT_HEAD
 from torqueloop.hil.rig.run.session import run_rig
 

@@ -14,7 +14,7 @@ from test_malloc import ALONE
 
 from torqueloop.hil.realtime import rtenv
 from torqueloop.hil.rig.assemble.parts import build
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 
 @pytest.fixture

@@ -23,8 +23,7 @@ from torqueloop.core.describe.tables import Table1D
 from torqueloop.cython_kernels.controls.laws import Law
 from torqueloop.cython_kernels.controls.records import KINDS, MOST_READS
 from torqueloop.cython_kernels.tick.controllers import Controllers
-from torqueloop.hil.rig.describe.controller_plan import CLASSES
-from torqueloop.hil.rig.describe.controllers import ControllerTable
+from torqueloop.hil.rig.devices.controllers import CLASSES, ControllerTable
 
 #: ranges of what is read, with the places where a law changes its mind in them
 READ = {

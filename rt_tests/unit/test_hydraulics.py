@@ -14,9 +14,15 @@ from scipy.integrate import solve_ivp
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.common.config_file import validate
-from torqueloop.hil.rig.describe.hydraulic_plan import add_signals, make_hydraulics, plan_hydraulics, spool_matrix
-from torqueloop.hil.rig.describe.hydraulics import HydraulicsConfig, HydraulicsTable, Spool
-from torqueloop.hil.rig.describe.signals import SignalTable
+from torqueloop.hil.rig.devices.hydraulics import (
+    HydraulicsTable,
+    add_signals,
+    make_hydraulics,
+    plan_hydraulics,
+    spool_matrix,
+)
+from torqueloop.hil.rig.devices.signals import SignalTable
+from torqueloop.hil.rig.schema.hydraulic_unit import HydraulicsConfig, Spool
 
 BAR = 1e5
 TICK = 1e-3

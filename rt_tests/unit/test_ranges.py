@@ -19,9 +19,9 @@ from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.cli.check import check_file
 from torqueloop.hil.common.config_file import ConfigTable, validate
 from torqueloop.hil.control.messages import RequestError
-from torqueloop.hil.rig.describe.plan import load_plan
 from torqueloop.hil.rig.online.names import signals
 from torqueloop.hil.rig.online.parameters import Parameters
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -20,7 +20,7 @@ from torqueloop.hil.monitors.catalogue import BY_NAME
 from torqueloop.hil.report.report import analyse
 from torqueloop.hil.results.files import read_run_info, write_run_info
 from torqueloop.hil.results.monitors import MonitorSpec
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.scenario.offline import simulate
 
 CONFIGS = Path(tl.__file__).parent / "configs"

@@ -20,7 +20,7 @@ from torqueloop.hil.report.pages import At
 from torqueloop.hil.report.report import analyse
 from torqueloop.hil.results.files import read_run_info, write_run_info
 from torqueloop.hil.results.run import FaultStats, FaultWindow, FirstFaultStats, SafeState
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.views.figure import Figures
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torqueloop.cython_kernels.tick.rig import CAUSES
 from torqueloop.hil.rig.assemble.safe_state import SENTENCES
-from torqueloop.hil.rig.describe.fault_tables import TARGETS
+from torqueloop.hil.rig.schema.fault_tables import TARGETS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "safe_state.md").read_text(encoding="utf-8")

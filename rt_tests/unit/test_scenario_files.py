@@ -12,7 +12,8 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.record.signals import Signals, signal_dtype
 from torqueloop.hil.report.scenario_checks import Verdict, verdicts
 from torqueloop.hil.results.scenario import CheckSpec, ScenarioInfo, StepSpec
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.devices.steps import Steps
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.scenario.rig_scenario import load_rig_scenario, of_the_scenario
 
 FILE = """
@@ -77,10 +78,11 @@ def test_parameters_stand_in_numbers_and_texts(tmp_path: Path) -> None:
 def test_the_steps_become_those_of_the_rig(tmp_path: Path) -> None:
     made = load(tmp_path)
     plan = load_plan(made.rig, made.overrides)
-    assert plan.steps is not None and plan.steps.names == ["drive", "kick down", "again"]
-    [_, (code, moves, back, *_), again] = plan.steps.steps
+    steps = plan.device(Steps)
+    assert [step.name for step in steps.given.steps] == ["drive", "kick down", "again"]
+    [_, (code, moves, back, *_), again] = steps.rows
     assert code == (("signal", plan.table.slot("car.v"), 0.0), ("number", 0, pytest.approx(60 / 3.6)), (">", 0, 0.0))
-    assert moves == [(plan.steps.moved.index(plan.table.slot("driver.pedal")), 1.0, 100)]
+    assert moves == [(steps.moved.index(plan.table.slot("driver.pedal")), 1.0, 100)]
     assert back == -1 and again[2:4] == (0, 3)
     assert plan.config.gates.keys() == {"no_safe_state", "energy", "nothing_lost"}, "the rig's are about its own drive"
     recorded = [name for name, _ in plan.recorded]

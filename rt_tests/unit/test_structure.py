@@ -44,30 +44,48 @@ HIL_GROUPS: dict[str, set[str]] = {
     "vehicle": {"common", "link", "results"},
     # trees of bodies from files; a peer of the rig
     "multibody": {"common", "ecu"},
-    "rig/describe": {"can", "common", "ecu", "link", "monitors", "results", "vehicle"},
-    "rig/assemble": {"can", "common", "ecu", "link", "monitors", "realtime", "results", "vehicle", "rig/describe"},
-    "rig/online": {"common", "control", "rig/describe", "rig/assemble"},
+    # tables of rig files
+    "rig/schema": {"can", "common", "ecu", "link", "monitors", "results"},
+    # signal table, plan of a rig, and the kinds of devices: tables, signals, plan and part of the tick
+    "rig/devices": {"can", "common", "ecu", "link", "results", "rig/schema"},
+    # names to slots; participants are made to check their files
+    "rig/resolve": set("can common ecu link monitors results vehicle".split() + ["rig/schema", "rig/devices"]),
+    "rig/assemble": set("can common ecu link monitors realtime results vehicle rig/schema rig/devices".split()),
+    "rig/online": {"common", "control", "rig/schema", "rig/devices", "rig/resolve", "rig/assemble"},
     "rig/run": set(
         "can common control ecu link realtime record report results vehicle".split()
-        + ["rig/describe", "rig/assemble", "rig/online"]
+        + "rig/schema rig/devices rig/resolve rig/assemble rig/online".split()
     ),
-    "doctor": {"realtime", "rig/describe"},
-    "scenario": {"common", "record", "report", "results", "rig/describe", "rig/run"},
-    "study": {"common", "record", "report", "results", "rig/describe", "rig/run", "scenario", "views"},
+    "doctor": {"realtime", "rig/schema", "rig/devices", "rig/resolve"},
+    "scenario": {"common", "record", "report", "results", "rig/schema", "rig/devices", "rig/resolve", "rig/run"},
+    "study": {
+        "common",
+        "record",
+        "report",
+        "results",
+        "rig/schema",
+        "rig/devices",
+        "rig/resolve",
+        "rig/run",
+        "scenario",
+        "views",
+    },
     # writes files; what checks them is above it
     "new": {"can", "common", "ecu"},
     "runs": {"common", "ecu", "record", "report", "results", "rig/run", "rig/assemble", "views"},
     # a page in the browser
     "watch": {"control", "link", "views"},
     # a run as a picture that turns
-    "animate": {"record", "report", "runs", "rig/describe", "views"},
+    "animate": {"record", "report", "runs", "rig/schema", "rig/devices", "rig/resolve", "views"},
     # a rig in the hands of a test
-    "testing": {"common", "record", "report", "rig/describe", "rig/run", "scenario"},
+    "testing": {"common", "record", "report", "rig/schema", "rig/devices", "rig/resolve", "rig/run", "scenario"},
     # pages and schemas of the configuration files
-    "catalogue": {"can", "common", "ecu", "monitors", "multibody", "rig/describe", "scenario", "study", "vehicle"},
+    "catalogue": set(
+        "can common ecu monitors multibody rig/schema rig/devices rig/resolve scenario study vehicle".split()
+    ),
     "cli": set(
         "animate can catalogue common control doctor ecu link multibody new record report results runs scenario".split()
-        + "rig/describe rig/assemble rig/run study vehicle views watch".split()
+        + "rig/schema rig/devices rig/resolve rig/assemble rig/run study vehicle views watch".split()
     ),
 }
 #: what each folder of core may import of the others (and of its own root: nothing is there). Imports for type checkers
@@ -302,7 +320,7 @@ def against_the_arrows_of_hil(found: list[Import]) -> list[str]:
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("hil/rig/describe/x.py", "from torqueloop.hil.rig.run.session import run_rig\n"),
+        ("hil/rig/resolve/x.py", "from torqueloop.hil.rig.run.session import run_rig\n"),
         ("hil/rig/online/x.py", "def f():\n    from torqueloop.hil.rig.run.session import run_rig\n"),
         ("hil/results/x.py", "from torqueloop.hil.report.report import Report\n"),
         ("hil/common/x.py", "from torqueloop.hil.can import bus\n"),

@@ -10,9 +10,9 @@ import pytest
 
 import torqueloop as tl
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.rig.describe.hydraulic_plan import add_signals, make_hydraulics, plan_hydraulics
-from torqueloop.hil.rig.describe.hydraulics import HydraulicsTable, load_hydraulics
-from torqueloop.hil.rig.describe.signals import SignalTable
+from torqueloop.hil.rig.devices.hydraulics import HydraulicsTable, add_signals, make_hydraulics, plan_hydraulics
+from torqueloop.hil.rig.devices.signals import SignalTable
+from torqueloop.hil.rig.schema.hydraulic_unit import load_hydraulics
 
 FILE = Path(tl.__file__).parent / "configs" / "hydraulics" / "mb_7226_valves.toml"
 #: pressed in each gear, with engine braking, as configs/gearboxes/mb_7226.toml has them

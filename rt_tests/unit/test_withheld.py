@@ -17,7 +17,7 @@ from torqueloop.hil.report.report import analyse
 from torqueloop.hil.report.write import write_report
 from torqueloop.hil.results.links import BusStats, GatewayStats
 from torqueloop.hil.results.run import EnergyStats, SafeState
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.run_stats import _unheard
 
 SILENT = SafeState(True, "TCU_Pressure_1 silent for 0.3 s", "tcu_silent", 2345)

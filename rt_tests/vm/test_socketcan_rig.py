@@ -23,7 +23,7 @@ from torqueloop.hil.ecu.kinds import EcuInputs, Frame
 from torqueloop.hil.ecu.soft_tcu import soft_tcu
 from torqueloop.hil.rig.assemble.parts import build
 from torqueloop.hil.rig.assemble.safe_state import describe
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 CONFIGS = Path(torqueloop.__file__).parent / "configs"
 CHANNEL = "vcan0"

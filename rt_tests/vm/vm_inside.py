@@ -32,7 +32,7 @@ from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.can.raw_socket import open_raw
 from torqueloop.hil.results.run import RunStats
 from torqueloop.hil.rig.assemble.parts import build
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.runs.recorded_run import read_run
 
 WORK = Path("/run/torqueloop")

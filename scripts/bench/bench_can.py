@@ -25,7 +25,7 @@ from instruction_counts import start_counting, under_callgrind
 from torqueloop.cython_kernels.probes.bench import benchmark_ns
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.rig.assemble.parts import build
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
 
 try:
     import hilspy

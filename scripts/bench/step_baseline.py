@@ -133,7 +133,7 @@ def tick_worker(run_dir: Path, switch: str) -> int:
     """Under callgrind: the recorded drive again, each time to another tick, in forked processes."""
     from torqueloop.hil.record.recording import read_stream
     from torqueloop.hil.rig.assemble.parts import build
-    from torqueloop.hil.rig.describe.plan import load_plan
+    from torqueloop.hil.rig.resolve.plan import load_plan
     from torqueloop.hil.rig.run.replay import INPUT_HEAD
 
     parts = build(load_plan(RIG), DRIVE * 1e-3)

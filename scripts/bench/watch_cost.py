@@ -62,7 +62,7 @@ def drive(run_dir: Path, rig: Path, variant: str, switch: str) -> int:
     from torqueloop.hil.record.run_data import COLUMNS, signal_header
     from torqueloop.hil.record.signals import signal_encoder
     from torqueloop.hil.rig.assemble.parts import build
-    from torqueloop.hil.rig.describe.plan import load_plan
+    from torqueloop.hil.rig.resolve.plan import load_plan
     from torqueloop.hil.rig.run.replay import INPUT_HEAD
     from torqueloop.hil.rig.run.telemetry import Telemetry
 

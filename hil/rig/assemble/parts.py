@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from torqueloop.core.describe.errors import RangeError
 from torqueloop.core.simulate.offline import make_kernel
@@ -13,16 +14,14 @@ from torqueloop.cython_kernels.rings.ring import DataRing, FrameRing, LatestSlot
 from torqueloop.cython_kernels.tick.control import Control
 from torqueloop.cython_kernels.tick.first_fault import FirstFault
 from torqueloop.cython_kernels.tick.rig import Rig
+from torqueloop.cython_kernels.tick.safety import Safety
 from torqueloop.cython_kernels.tick.sending import Sendings
 from torqueloop.hil.link.carriers import Carriers
 from torqueloop.hil.link.messages import RIG_SLOT, VEHICLE_SLOT
 from torqueloop.hil.monitors.engine import make_monitors
-from torqueloop.hil.rig.assemble.injection import Faults, make_faults
-from torqueloop.hil.rig.describe.controller_plan import make_controllers
-from torqueloop.hil.rig.describe.device_plan import make_engine_control, make_sensors
-from torqueloop.hil.rig.describe.hydraulic_plan import make_hydraulics
-from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, VehiclePlan
-from torqueloop.hil.rig.describe.steps import make_steps
+from torqueloop.hil.rig.devices.device import BusPlan, Device, RigPlan, VehiclePlan
+from torqueloop.hil.rig.devices.faults import FaultInjection
+from torqueloop.hil.rig.devices.injected import Faults
 
 #: outputs of the model that are stored energy
 STORED = ("energy.kinetic", "energy.potential")
@@ -67,7 +66,10 @@ class RigParts:
     #: frames of all buses
     bus_log: DataRing
     modes: DataRing
-    faults: Faults
+    #: limits of what is sent
+    safety: Safety
+    #: what each kind of device has made for the running rig
+    made: dict[type[Device[Any]], Any]
     #: control channel -> tick
     control: Control
     #: the last ticks, for when a fault comes
@@ -75,6 +77,12 @@ class RigParts:
     #: bodies whose motion the vehicle gives, and where it goes; None: there are none
     carriers: Carriers = Carriers()
     carrier_in: LatestSlot | None = None
+
+    @property
+    def faults(self) -> Faults:
+        """The faults, to be switched and looked at."""
+        faults: Faults = self.made[FaultInjection]
+        return faults
 
     def bus(self, name: str) -> BusParts:
         """A bus by its name."""
@@ -95,26 +103,19 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
     rig.set_rig_slots(*(plan.table.slot(f"rig.{n}") for n in ("time", "tick", "status", "cause")))
     rig.set_model(model, state, plan.in_slot, plan.out_slot, c.clock.substeps)
     rig.set_wiring(plan.in_copies, plan.out_copies, plan.drivers)
-    if plan.steps is not None:
-        rig.set_scenario(make_steps(plan.steps, len(plan.table)))
-    faults = make_faults(plan, len(plan.table))
-    if plan.controllers:
-        rig.set_controllers(make_controllers(plan.controllers, len(plan.table), c.clock.tick_s))
-    if plan.hydraulics is not None:
-        rig.set_hydraulics(make_hydraulics(plan.hydraulics, len(plan.table)))
-        rig.set_commands(plan.hydraulics.commands)
-    if plan.devices is not None and (sensors := make_sensors(plan.devices, len(plan.table))) is not None:
-        rig.set_sensors(sensors)
+    buses = [_bus(rig, bus) for bus in plan.buses]
+    made = {type(device): device.make(rig, [bus.rx for bus in buses]) for device in plan.devices}
     if plan.monitor_slot:
-        made = make_monitors(plan.monitors, plan.table.slot, len(plan.table), plan.monitor_slot, c.clock.tick_s)
-        rig.set_monitors(made)
+        rig.set_monitors(
+            make_monitors(plan.monitors, plan.table.slot, len(plan.table), plan.monitor_slot, c.clock.tick_s)
+        )
     per_s = buffer_s / c.clock.tick_s
     carriers = plan.vehicle.carriers if plan.vehicle is not None else Carriers()
     parts = RigParts(
         rig,
         model,
         state,
-        [_bus(rig, bus) for bus in plan.buses],
+        buses,
         {unit.name: LatestSlot(len(unit.actuators)) for unit in plan.units if unit.actuators},
         LatestSlot(len(VEHICLE_SLOT)),
         LatestSlot(len(RIG_SLOT) + carriers.n_moment),
@@ -122,16 +123,13 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
         DataRing(int(per_s * 256 * max(1, len(plan.buses)))),
         DataRing(int(buffer_s * 4000 * 32) * max(1, len(plan.buses))),
         DataRing(1 << 18),
-        faults,
+        _safety(plan),
+        made,
         Control(),
         _first_fault(plan),
         carriers,
         LatestSlot(carriers.n_motion) if carriers.names else None,
     )
-    if plan.devices is not None:
-        engine = make_engine_control(plan.devices, len(plan.table), lambda number: parts.buses[number].rx)
-        if engine is not None:
-            rig.set_engine_control(engine)
     parts.control.set_stored([k for k, name in enumerate(plan.compiled.output_names) if name in STORED])
     rig.set_control(parts.control)
     for unit in plan.units:
@@ -139,9 +137,7 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
             rig.add_pins(parts.pins[unit.name], unit.actuator_slot)
     if plan.vehicle is not None:
         _set_vehicle(parts, plan.vehicle)
-    rig.set_safety(faults.safety)
-    if faults.table is not None:
-        rig.set_faults(faults.table)
+    rig.set_safety(parts.safety)
     stop_after = c.safe_state.stop_after_s
     rig.set_safe_state(plan.reactions, plan.limits, round(stop_after / c.clock.tick_s) if stop_after >= 0 else -1)
     n_ticks = round((duration_s if duration_s is not None else c.rig.duration_s) / c.clock.tick_s)
@@ -198,6 +194,13 @@ def _set_vehicle(parts: RigParts, v: VehiclePlan) -> None:
     )
     if parts.carrier_in is not None:
         parts.rig.add_pins(parts.carrier_in, v.motion_slot)
+
+
+def _safety(plan: RigPlan) -> Safety:
+    made = Safety(len(plan.table), plan.config.clock.tick_s)
+    made.set_guards([(g.slot, g.lo, g.hi, g.tol, g.slew, g.safe) for g in plan.guards])
+    made.set_solver_limit(plan.config.safe_state.solver_limit)
+    return made
 
 
 def _first_fault(plan: RigPlan) -> FirstFault:

@@ -23,7 +23,7 @@ from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.core.describe.reading import read_bytes
 from torqueloop.cython_kernels.tick.control import Image
 from torqueloop.hil.rig.assemble.parts import RigParts
-from torqueloop.hil.rig.describe.plan import RigPlan
+from torqueloop.hil.rig.resolve.plan import RigPlan
 
 #: first bytes of a file; the last one is the version: 3 holds faults and the frames they hold back
 MAGIC = b"TLCHKPT3"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from torqueloop.core.analyse.gearbox_report import train_of
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.common.levers import LEVERS
-from torqueloop.hil.rig.describe.plan import RigPlan
+from torqueloop.hil.rig.resolve.plan import RigPlan
 
 
 @dataclass(frozen=True)

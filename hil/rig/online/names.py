@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from torqueloop.core.describe.errors import closest
 from torqueloop.hil.control.messages import RequestError
-from torqueloop.hil.rig.describe.plan import RigPlan
+from torqueloop.hil.rig.resolve.plan import RigPlan
 
 #: groups of the signal table that something outside the model writes
 _RECEIVED = ("driver.", "vehicle.")

@@ -24,7 +24,7 @@ from torqueloop.core.simulate.offline import make_kernel
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
 from torqueloop.cython_kernels.model.structure import structure_signature
 from torqueloop.hil.control.messages import RequestError
-from torqueloop.hil.rig.describe.plan import RigPlan
+from torqueloop.hil.rig.resolve.plan import RigPlan
 
 #: arrays of the kinematics: how every speed follows from the independent ones
 _KINEMATICS = ("row_ptr", "row_idx", "row_val")

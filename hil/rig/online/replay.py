@@ -10,11 +10,11 @@ from typing import Any
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.core.describe.reading import JSON_BYTES, read_text
 from torqueloop.hil.rig.assemble.parts import RigParts
-from torqueloop.hil.rig.describe.plan import RigPlan
 from torqueloop.hil.rig.online.checkpoint import SUFFIX, image_of, read
 from torqueloop.hil.rig.online.parameters import Parameters
 from torqueloop.hil.rig.online.restore import FOLDER, RESTORED
 from torqueloop.hil.rig.online.rig_control import JOURNAL
+from torqueloop.hil.rig.resolve.plan import RigPlan
 
 
 class JournalError(TorqueloopError):

@@ -19,7 +19,6 @@ from torqueloop.cython_kernels.tick.control import Control, Image
 from torqueloop.hil.control.messages import RequestError
 from torqueloop.hil.rig.assemble.parts import RigParts
 from torqueloop.hil.rig.assemble.virtual_links import VirtualUnits, VirtualVehicle
-from torqueloop.hil.rig.describe.plan import RigPlan
 from torqueloop.hil.rig.online.checkpoint import (
     SUFFIX,
     Checkpoint,
@@ -31,6 +30,7 @@ from torqueloop.hil.rig.online.checkpoint import (
     write,
 )
 from torqueloop.hil.rig.online.parameters import Parameters, Prepared
+from torqueloop.hil.rig.resolve.plan import RigPlan
 
 #: folder of the checkpoints in the run directory
 FOLDER = "control"

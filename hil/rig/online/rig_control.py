@@ -19,11 +19,11 @@ from torqueloop.cython_kernels.tick.control import HOLD, MAX_HELD, MAX_WRITES, R
 from torqueloop.hil.control.messages import RequestError
 from torqueloop.hil.rig.assemble.parts import RigParts
 from torqueloop.hil.rig.assemble.safe_state import describe
-from torqueloop.hil.rig.describe.plan import RigPlan
 from torqueloop.hil.rig.online.layout import layout
 from torqueloop.hil.rig.online.names import SignalInfo, find, signals
 from torqueloop.hil.rig.online.parameters import Parameters, Prepared
 from torqueloop.hil.rig.online.restore import Checkpoints
+from torqueloop.hil.rig.resolve.plan import RigPlan
 
 #: a rig that takes no tick for this long does not take the transaction [s]
 NO_TICK_S = 2.0

@@ -10,7 +10,7 @@ from torqueloop.hil.report.metrics import OPEN, build_metrics, flatten
 from torqueloop.hil.results.gates import Gate, parse_gates, unknown_name
 from torqueloop.hil.results.run import RunInfo, StreamStats
 from torqueloop.hil.rig.assemble.parts import RigParts
-from torqueloop.hil.rig.describe.planned import RigPlan
+from torqueloop.hil.rig.devices.device import RigPlan
 from torqueloop.hil.rig.run.run_stats import Energy, Links, run_stats
 
 

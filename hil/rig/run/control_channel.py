@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.control.server import ControlServer
 from torqueloop.hil.link.endpoints import PeerError
-from torqueloop.hil.rig.describe.peer_tables import curve_keys
+from torqueloop.hil.rig.schema.participants import curve_keys
 
 if TYPE_CHECKING:
     from torqueloop.hil.rig.run.live_run import LiveRun

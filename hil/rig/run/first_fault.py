@@ -13,7 +13,7 @@ from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.results.run import FirstFaultStats
 from torqueloop.hil.rig.assemble.parts import RigParts
 from torqueloop.hil.rig.assemble.safe_state import describe
-from torqueloop.hil.rig.describe.plan import RigPlan
+from torqueloop.hil.rig.resolve.plan import RigPlan
 
 #: at the end of a run the disk gets so long; one that hangs does not keep the run from ending [s]
 WRITE_S = 10.0

@@ -25,8 +25,8 @@ from torqueloop.hil.results.run import Measure as MeasureTold
 from torqueloop.hil.results.run import RunStats
 from torqueloop.hil.rig.assemble.parts import RigParts
 from torqueloop.hil.rig.assemble.virtual_links import VirtualVehicle
-from torqueloop.hil.rig.describe.plan import RigPlan
 from torqueloop.hil.rig.online.rig_control import RigControl
+from torqueloop.hil.rig.resolve.plan import RigPlan
 from torqueloop.hil.rig.run.first_fault import FirstFaultWriter
 from torqueloop.hil.rig.run.participants import Ended, Participant
 from torqueloop.hil.rig.run.recordings import LiveRecordings

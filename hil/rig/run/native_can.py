@@ -12,7 +12,7 @@ from torqueloop.cython_kernels.can.socketcan import DATA, NativePort
 from torqueloop.hil.can.bus import CanBusError
 from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.can.raw_socket import open_raw
-from torqueloop.hil.rig.describe.planned import BusPlan
+from torqueloop.hil.rig.devices.device import BusPlan
 from torqueloop.hil.rig.run.live_run import LiveRun, StartError
 
 #: state of a controller as `ip` tells it -> can.state

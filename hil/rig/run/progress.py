@@ -13,7 +13,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from torqueloop.hil.rig.assemble.parts import RigParts
-from torqueloop.hil.rig.describe.plan import RigPlan
+from torqueloop.hil.rig.resolve.plan import RigPlan
 
 #: the line is drawn at most this often [s]
 _DRAW_S = 0.1

@@ -23,9 +23,8 @@ from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.link.latest_value import RigLink
 from torqueloop.hil.realtime import rtenv
 from torqueloop.hil.rig.assemble.safe_state import Watchdog
-from torqueloop.hil.rig.describe.peer_tables import curve_keys
-from torqueloop.hil.rig.describe.peers import ecu_setup, vehicle_setup
-from torqueloop.hil.rig.describe.planned import BusPlan
+from torqueloop.hil.rig.devices.device import BusPlan
+from torqueloop.hil.rig.resolve.setups import ecu_setup, vehicle_setup
 from torqueloop.hil.rig.run.live_run import (
     GIVE_UP_S,
     LINKS_BELOW,
@@ -38,6 +37,7 @@ from torqueloop.hil.rig.run.live_run import (
 from torqueloop.hil.rig.run.native_can import heard as others
 from torqueloop.hil.rig.run.native_can import open_native
 from torqueloop.hil.rig.run.progress import Progress
+from torqueloop.hil.rig.schema.participants import curve_keys
 from torqueloop.hil.vehicle.kinds import setup_to_json as vehicle_json
 
 #: buses that reach no control unit of a car

@@ -37,8 +37,8 @@ from torqueloop.hil.results.run import (
 )
 from torqueloop.hil.rig.assemble.parts import STORED, BusParts, RigParts
 from torqueloop.hil.rig.assemble.safe_state import describe
-from torqueloop.hil.rig.describe.peer_tables import Bus
-from torqueloop.hil.rig.describe.plan import RigPlan
+from torqueloop.hil.rig.resolve.plan import RigPlan
+from torqueloop.hil.rig.schema.participants import Bus
 
 #: last part of an energy output's name -> its place in the balance (components' outputs, see core/components)
 _LOST = ("heat", "loss")
@@ -99,7 +99,7 @@ def run_stats(
     """All numbers of the run so far. Called while the loop runs: single values are exact, sums may be one tick apart.
     took_s: wall time since arming. whole: with the histograms of the phases and the worst ticks."""
     counters = parts.rig.counters()
-    limited = zip(plan.guards, parts.faults.safety.guard_counts(), strict=True)
+    limited = zip(plan.guards, parts.safety.guard_counts(), strict=True)
     return RunStats(
         clock=_clock(plan, parts, counters, real, took_s, whole),
         buses=_buses(plan, parts, links),
@@ -110,7 +110,7 @@ def run_stats(
         recording=dict(links.recording),
         safe_state=_safe_state(plan, parts, note),
         first_fault=links.first_fault,
-        faults=parts.faults.stats(plan.config.clock.tick_s) if plan.faults else [],
+        faults=parts.faults.stats(plan.config.clock.tick_s),
         outputs_limited={guard.name: ticks for guard, ticks in limited if ticks},
         degraded=list(degraded),
         solver=SolverStats(**parts.state.counters),

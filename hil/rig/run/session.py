@@ -36,10 +36,10 @@ from torqueloop.hil.results.run import RunStats, StartedFrom
 from torqueloop.hil.results.scenario import ScenarioInfo
 from torqueloop.hil.rig.assemble.parts import RigParts, build
 from torqueloop.hil.rig.assemble.virtual_links import VehicleStep
-from torqueloop.hil.rig.describe.check import check_participants
-from torqueloop.hil.rig.describe.config import RigConfig
-from torqueloop.hil.rig.describe.plan import RigPlan, load_plan
+from torqueloop.hil.rig.devices.registry import rig_model
 from torqueloop.hil.rig.online.rig_control import RigControl
+from torqueloop.hil.rig.resolve.check_participants import check_participants
+from torqueloop.hil.rig.resolve.plan import RigPlan, load_plan
 from torqueloop.hil.rig.run.check_gates import check_gates, own_gates
 from torqueloop.hil.rig.run.control_channel import control_channel
 from torqueloop.hil.rig.run.first_fault import FirstFaultWriter
@@ -114,7 +114,7 @@ def run_rig(
             "models in the rig's process need the virtual clock", key="clock", value=clock, allowed="virtual"
         )
     plan = load_plan(rig_path, overrides)
-    kept = relative_overrides(rig_path, RigConfig, overrides)
+    kept = relative_overrides(rig_path, rig_model(), overrides)
     with blamed_on(overrides, plan.path):
         check_participants(plan)
     asked = own_gates(plan) + (parse_gates(gates, "command line") if gates else [])
@@ -122,7 +122,7 @@ def run_rig(
     check_duration(seconds, plan.config.clock.tick_s)
     parts = build(plan, seconds, kernel)
     check_gates(plan, parts, asked)
-    folder = RunFolder(Path(rig_path), plan.config.rig.name, out, overrides_files(rig_path, RigConfig, kept))
+    folder = RunFolder(Path(rig_path), plan.config.rig.name, out, overrides_files(rig_path, rig_model(), kept))
     folder.write(
         overrides=kept,
         scenario=scenario,

@@ -31,7 +31,7 @@ from torqueloop.hil.link.endpoints import CurveKeys
 from torqueloop.hil.link.front import FrontSocket
 from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.results.links import TelemetryStats
-from torqueloop.hil.rig.describe.planned import RigPlan
+from torqueloop.hil.rig.devices.device import RigPlan
 
 #: messages that wait for one subscriber: 10 s at 60 Hz
 QUEUE = 600

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.link.endpoints import PeerError
-from torqueloop.hil.rig.describe.peer_tables import curve_keys
 from torqueloop.hil.rig.run.live_run import LiveRun
 from torqueloop.hil.rig.run.telemetry import Telemetry
+from torqueloop.hil.rig.schema.participants import curve_keys
 
 
 @contextmanager

@@ -26,12 +26,12 @@ from torqueloop.hil.rig.assemble.virtual_links import (
     VirtualVehicle,
     run_virtual,
 )
-from torqueloop.hil.rig.describe.peer_tables import curve_keys
-from torqueloop.hil.rig.describe.peers import ecu_setup, vehicle_setup
 from torqueloop.hil.rig.online.restore import Peers
+from torqueloop.hil.rig.resolve.setups import ecu_setup, vehicle_setup
 from torqueloop.hil.rig.run.live_run import STATS_S, LiveRun, Pilot, StartError, start_participant
 from torqueloop.hil.rig.run.participants import Participant
 from torqueloop.hil.rig.run.progress import Progress
+from torqueloop.hil.rig.schema.participants import curve_keys
 from torqueloop.hil.vehicle.kinds import make_vehicle, setup_to_json
 
 

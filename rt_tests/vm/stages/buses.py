@@ -14,8 +14,8 @@ from stages.inside import CONFIGS, forked, run, say, tcu_stats
 from stages.restbus_rig import SIZES, frames_per_s, write_restbus
 from torqueloop.hil.catalogue.interfaces import BUS, RIGS
 from torqueloop.hil.ecu.kinds import setup_to_json
-from torqueloop.hil.rig.describe.peers import ecu_setup
-from torqueloop.hil.rig.describe.plan import load_plan
+from torqueloop.hil.rig.resolve.plan import load_plan
+from torqueloop.hil.rig.resolve.setups import ecu_setup
 from torqueloop.hil.rig.run import participants
 
 #: the brakes of the desk's cars at full pedal, rolling resistance [N]; air and rest as a damping [N s/m]

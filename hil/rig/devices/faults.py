@@ -1,4 +1,7 @@
-"""[[faults]] of a rig file -> rows for the tick; names become slots and messages, mistakes errors with their place."""
+"""[[faults]] of a rig file: names become slots and messages, and each fault rows for the tick.
+
+The tables: hil/rig/schema/fault_tables.py. A running rig's faults: hil/rig/devices/injected.py.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,20 @@ from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError, RangeError, UnknownNameError, did_you_mean
 from torqueloop.cython_kernels.can.bits import width
+from torqueloop.cython_kernels.can.codec import RxState
 from torqueloop.cython_kernels.can.codec_spec import FD_LENGTHS, MessageSpec, SignalSpec, signal_fields
 from torqueloop.cython_kernels.can.protection import E2E_PROFILES
 from torqueloop.cython_kernels.tick.fault_rows import NEVER, Code, FaultRow
 from torqueloop.cython_kernels.tick.faults import SWITCHES_MAX
+from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.can.database import SignalInfo, bus_id
-from torqueloop.hil.common.conditions import parse_condition
-from torqueloop.hil.rig.describe.fault_tables import Fault
-from torqueloop.hil.rig.describe.guard_plan import in_si
-from torqueloop.hil.rig.describe.hydraulic_plan import command_signal
-from torqueloop.hil.rig.describe.phases import frame_bits
-from torqueloop.hil.rig.describe.planned import BusPlan, PlannedFault, RigPlan
-from torqueloop.hil.rig.describe.signals import DUMMY, SignalTable
-from torqueloop.hil.rig.describe.steps import resolve
+from torqueloop.hil.rig.devices.device import BusPlan, Device, RigPlan
+from torqueloop.hil.rig.devices.hydraulics import HydraulicUnit, command_signal
+from torqueloop.hil.rig.devices.injected import Faults, PlannedFault
+from torqueloop.hil.rig.devices.phases import frame_bits
+from torqueloop.hil.rig.devices.signals import DUMMY
+from torqueloop.hil.rig.devices.steps import Steps
+from torqueloop.hil.rig.schema.fault_tables import Fault, FaultTables
 
 #: identifiers of the frames of a bus load and of a babbling node: they lose, or win, against all others
 LOWEST, HIGHEST = 0x7FF, 0x000
@@ -29,33 +33,6 @@ LOWEST, HIGHEST = 0x7FF, 0x000
 WRONG = 0xFF
 #: the brake that the vehicle is told, where a fault acts on its signal
 TOLD_BRAKE = "vehicle.brake"
-
-
-def add_fault_signals(table: SignalTable, faults: Sequence[Fault], brake: str | None = None) -> None:
-    """fault.NAME.on and fault.NAME.acts of every fault. brake: signal that the vehicle is told its brake by."""
-    if brake is not None and any(spec.target == brake for spec in faults):
-        table.add(TOLD_BRAKE, "1", 0.0)
-    for k, spec in enumerate(faults, start=1):
-        name = spec.name or str(k)
-        try:
-            table.add_all((f"fault.{name}.{part}", "1") for part in ("on", "acts"))
-        except ConfigError:
-            raise ConfigError("two faults are called {value}", table=f"faults {k}", key="name", value=name) from None
-
-
-def plan_faults(plan: RigPlan) -> list[PlannedFault]:
-    """Resolve [[faults]]; ConfigError with the entry's number, counted from 1."""
-    switches: list[str] = []
-    found = []
-    for k, spec in enumerate(plan.config.faults, start=1):
-        table = f"faults {k}"
-        if spec.switch is not None and spec.switch not in switches:
-            switches.append(spec.switch)
-            if len(switches) > SWITCHES_MAX:
-                raise ConfigError("too many faults that are switched by hand", file=str(plan.path), table=table,
-                                  key="switch", value=spec.switch, allowed=f"{SWITCHES_MAX} names")  # fmt: skip
-        found.append(_Planner(plan, spec, k, table).planned(switches))
-    return found
 
 
 class _Planner:
@@ -102,7 +79,7 @@ class _Planner:
 
     def code(self, key: str, text: str) -> Code:
         try:
-            return resolve(self.plan.table, parse_condition(text)).code(self.plan.table.slot)
+            return self.plan.table.condition(text)
         except ConfigError as error:
             raise error.located(**self.where, key=key) from None
 
@@ -234,14 +211,14 @@ class _Planner:
         if spec.kind == "lag":
             return -math.expm1(-self.tick_s / value)
         if info is not None and spec.kind != "gain":
-            value = in_si(info, value, with_offset=spec.kind == "value")
+            value = info.in_si(value, with_offset=spec.kind == "value")
         return value * self.tick_s if spec.kind == "ramp" else value
 
     def model_input(self, own: str, key: str) -> int:
         """Slot of a model input that is written in every tick."""
         plan = self.plan
         slot = plan.table.slot(f"input.{own}")
-        if plan.steps is not None and slot in plan.steps.moved:
+        if slot in plan.device(Steps).moved:
             raise self.error("{key}: {value} is moved by [[steps]]", key)
         if not any(dst == slot for _, dst, _, _ in plan.in_copies):
             plan.in_copies.append((DUMMY, slot, 0.0, plan.table.initial.get(slot, 0.0)))
@@ -287,7 +264,8 @@ class _Planner:
     def solenoid(self) -> list[FaultRow]:
         """The command of a solenoid on its way to the hydraulic unit, in A."""
         plan, name = self.plan, self.spec.target
-        known = [] if plan.hydraulics is None else list(plan.hydraulics.config.solenoid)
+        unit = plan.device(HydraulicUnit).unit
+        known = [] if unit is None else list(unit.solenoid)
         if name not in known:
             allowed = ", ".join(known) or "none: the rig has no [hydraulics]"
             raise self.error("{key}: the hydraulic unit has no {value}", "solenoid", UnknownNameError, allowed=allowed,
@@ -325,3 +303,41 @@ class _Planner:
 def _seed(seed: int, number: int, row: int) -> int:
     """Start of a row's random numbers: rows differ whatever their seeds."""
     return (seed * 0x9E3779B97F4A7C15 + number * 0xD1B54A32D192ED03 + row * 0x8CB92BA72F3D8DD7) % (1 << 64)
+
+
+class FaultInjection(Device[FaultTables]):
+    """Signals fault.NAME.on and fault.NAME.acts of every fault."""
+
+    TABLES = FaultTables
+    GROUPS = ("fault",)
+    LAST = True
+
+    def signals(self) -> None:
+        vehicle = self.rig.config.vehicle
+        if vehicle is not None and any(spec.target == vehicle.brake for spec in self.given.faults):
+            self.table.add(TOLD_BRAKE, "1", 0.0)
+        for k, spec in enumerate(self.given.faults, start=1):
+            name = spec.name or str(k)
+            try:
+                self.table.add_all((f"fault.{name}.{part}", "1") for part in ("on", "acts"))
+            except ConfigError:
+                raise ConfigError("two faults are called {value}", file=self.file, table=f"faults {k}", key="name",
+                                  value=name) from None  # fmt: skip
+
+    def plan(self) -> None:
+        #: the faults with their rows for the tick
+        self.planned: list[PlannedFault] = []
+        switches: list[str] = []
+        for k, spec in enumerate(self.given.faults, start=1):
+            if spec.switch is not None and spec.switch not in switches:
+                switches.append(spec.switch)
+                if len(switches) > SWITCHES_MAX:
+                    raise ConfigError("too many faults that are switched by hand", file=self.file, table=f"faults {k}",
+                                      key="switch", value=spec.switch, allowed=f"{SWITCHES_MAX} names")  # fmt: skip
+            self.planned.append(_Planner(self.rig, spec, k, f"faults {k}").planned(switches))
+
+    def make(self, tick: Rig, received: Sequence[RxState]) -> Faults:
+        made = Faults(len(self.table), self.planned)
+        if made.table is not None:
+            tick.set_faults(made.table)
+        return made

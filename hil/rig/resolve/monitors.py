@@ -17,10 +17,12 @@ from torqueloop.hil.ecu.config import TcuConfig, load_tcu_config
 from torqueloop.hil.ecu.gears import gear_number
 from torqueloop.hil.monitors.gearbox import gearbox_facts
 from torqueloop.hil.results.monitors import Line, MonitorSpec, ShiftSchedule, ToldSpeed, number_of
-from torqueloop.hil.rig.describe.config import RigConfig
-from torqueloop.hil.rig.describe.monitor_table import Monitors
-from torqueloop.hil.rig.describe.peer_tables import relative
-from torqueloop.hil.rig.describe.steps import target_of
+from torqueloop.hil.rig.devices.engine_control import EngineControl
+from torqueloop.hil.rig.devices.steps import Steps, target_of
+from torqueloop.hil.rig.schema.fault_tables import faults_of
+from torqueloop.hil.rig.schema.monitor_table import Monitors
+from torqueloop.hil.rig.schema.participants import relative
+from torqueloop.hil.rig.schema.rig_file import RigConfig
 
 RPM = math.pi / 30.0
 #: (value of a signal, number of the gear)
@@ -92,7 +94,7 @@ def driveline_spec(path: Path, table: Monitors, driveline: Driveline, compiled: 
 
 def _stepped(config: RigConfig) -> set[str]:
     """Signals of the driver that only its steps set."""
-    return {target_of(name) for step in config.steps for name in step.set}
+    return {target_of(name) for step in Steps.tables_of(config).steps for name in step.set}
 
 
 def _unit_signals(config: RigConfig, databases: Mapping[str, CanDatabase]) -> dict[str, tuple[str, Words]]:
@@ -109,7 +111,7 @@ def _unit_signals(config: RigConfig, databases: Mapping[str, CanDatabase]) -> di
     for fact, own in (("park", table.park), ("request", table.request), ("answer", table.answer)):
         if own:
             found[fact] = (own, [])
-    engine = config.engine_control
+    engine = EngineControl.tables_of(config).engine_control
     if engine is not None and engine.active is not None and engine.active_value is None:
         found.setdefault("request", (engine.active, []))
     for key, link in config.outputs.items():
@@ -142,7 +144,7 @@ def _told_speeds(config: RigConfig, compiled: CompiledModel,
                  databases: Mapping[str, CanDatabase]) -> list[ToldSpeed]:  # fmt: skip
     """Speeds of shafts that are sent as they are; one that a fault changes on purpose is left out."""
     units = dict(zip(compiled.output_names, compiled.output_units, strict=True))
-    spoilt = {fault.signal for fault in config.faults}
+    spoilt = {fault.signal for fault in faults_of(config)}
     known = {s.full_name: s for d in databases.values() for s in d.signals}
     known |= {f"{bus}.{s.full_name}": s for bus, d in databases.items() for s in d.signals}
     made = []

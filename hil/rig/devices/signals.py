@@ -19,6 +19,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError, DuplicateError, UnknownNameError, did_you_mean
+from torqueloop.cython_kernels.tick.fault_rows import Code
+from torqueloop.hil.common.conditions import parse_condition
+from torqueloop.hil.common.levers import word_value
 
 #: slot that always reads 0 and slot that swallows what nobody reads
 DUMMY, SINK = 0, 1
@@ -90,6 +93,10 @@ class SignalTable:
     def unit(self, name: str) -> str:
         """SI unit of a signal."""
         return self.units[self.slot(name)]
+
+    def condition(self, text: str) -> Code:
+        """The code of a condition on signals of the table; words of lever and gear are numbers. ConfigError."""
+        return parse_condition(text).resolved(self.unit, word_value).code(self.slot)
 
     def read_slot(self, name: str, unit: str | None, file: str, table: str, key: str) -> int:
         """Slot of a signal that something configured reads, which must be in `unit` (None: in any). UnknownNameError,

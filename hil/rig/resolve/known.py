@@ -8,7 +8,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.known import Known
 from torqueloop.hil.common.locate import find
 from torqueloop.hil.ecu.interface_config import load_interface
-from torqueloop.hil.rig.describe.config import RigConfig
+from torqueloop.hil.rig.schema.rig_file import RigConfig
 
 
 def known_of(path: Path, config: RigConfig, bus: str) -> dict[str, Known]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.database import CanDatabase, check_owners
 from torqueloop.hil.ecu.kinds import ControlUnit, make_unit
-from torqueloop.hil.rig.describe.peers import ecu_setup, vehicle_setup
-from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, UnitPlan
+from torqueloop.hil.rig.devices.device import BusPlan, RigPlan, UnitPlan
+from torqueloop.hil.rig.resolve.setups import ecu_setup, vehicle_setup
 from torqueloop.hil.vehicle.kinds import make_vehicle
 
 

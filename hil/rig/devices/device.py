@@ -1,32 +1,39 @@
-"""A checked rig as data: what `plan` makes of a rig file, and everything else works from. Names are slots here."""
+"""A checked rig as data, and the devices it is made of: what the rest of a rig works from. Names are slots here.
+
+A device is a kind of thing in a rig: a hydraulic unit, controllers, sensors, faults. One class says everything about
+it: the tables of the rig file, the signals, what its tables refer to, and what it does in the tick. The class is
+registered once: ours in `hil/common/plugins.py`, others as an entry point "torqueloop.devices" of their package.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.describe.driveline import Driveline
-from torqueloop.cython_kernels.can.codec import CodecTables
-from torqueloop.cython_kernels.tick.fault_rows import FaultRow
+from torqueloop.core.describe.errors import RangeError
+from torqueloop.cython_kernels.can.codec import CodecTables, RxState
+from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.cython_kernels.tick.send_rows import SendRow
 from torqueloop.hil.can.database import CanDatabase, SignalInfo
 from torqueloop.hil.can.known import Known, doubts
+from torqueloop.hil.common.config_file import ConfigTable
 from torqueloop.hil.link.carriers import Carriers
 from torqueloop.hil.results.monitors import MonitorSpec
-from torqueloop.hil.rig.describe.config import RigConfig
-from torqueloop.hil.rig.describe.controller_plan import PlannedController
-from torqueloop.hil.rig.describe.device_plan import PlannedDevices
-from torqueloop.hil.rig.describe.fault_tables import Fault
-from torqueloop.hil.rig.describe.hydraulic_plan import PlannedHydraulics
-from torqueloop.hil.rig.describe.peer_tables import Bus, Ecu
-from torqueloop.hil.rig.describe.signals import SignalTable
-from torqueloop.hil.rig.describe.steps import PlannedSteps
+from torqueloop.hil.rig.devices.signals import SignalTable
+from torqueloop.hil.rig.schema.participants import Bus, Ecu
+from torqueloop.hil.rig.schema.rig_file import RigConfig
 
 #: sig[dst] = gain * sig[src] + offset, as (src, dst, gain, offset)
 Copy = tuple[int, int, float, float]
+#: place of a received message: number of the bus, index in its codec
+Message = tuple[int, int]
+Tables = TypeVar("Tables", bound=ConfigTable)
+AnyDevice = TypeVar("AnyDevice", bound="Device[Any]")
 
 
 @dataclass
@@ -121,21 +128,6 @@ class VehiclePlan:
 
 
 @dataclass(frozen=True)
-class PlannedFault:
-    """One entry of [[faults]] and the rows it became: one for each model input that takes the signal, each message of a
-    node."""
-
-    spec: Fault
-    name: str
-    rows: tuple[FaultRow, ...]
-
-    @property
-    def target(self) -> str:
-        """What it acts on."""
-        return self.spec.target
-
-
-@dataclass(frozen=True)
 class PlannedGuard:
     """Limits of one sent signal, SI."""
 
@@ -159,26 +151,19 @@ class RigPlan:
     driveline: Driveline
     compiled: CompiledModel
     table: SignalTable
-    in_slot: int
-    out_slot: int
+    in_slot: int = 0
+    out_slot: int = 0
     buses: list[BusPlan] = field(default_factory=list)
     units: list[UnitPlan] = field(default_factory=list)
     vehicle: VehiclePlan | None = None
     in_copies: list[Copy] = field(default_factory=list)
     out_copies: list[Copy] = field(default_factory=list)
     drivers: list[tuple[int, list[float], list[float]]] = field(default_factory=list)
-    #: None: there are none
-    steps: PlannedSteps | None = None
-    #: None: pressures come as such
-    hydraulics: PlannedHydraulics | None = None
-    #: in the order they are called
-    controllers: list[PlannedController] = field(default_factory=list)
-    #: engine control and sensors
-    devices: PlannedDevices | None = None
+    #: one of each kind, whether the rig file has a table of it or not
+    devices: list[Device[Any]] = field(default_factory=list)
     limits: list[tuple[int, float, float]] = field(default_factory=list)
     limit_names: list[str] = field(default_factory=list)
     reactions: list[tuple[int, float, float]] = field(default_factory=list)
-    faults: list[PlannedFault] = field(default_factory=list)
     guards: list[PlannedGuard] = field(default_factory=list)
     #: what a drive is held to
     monitors: MonitorSpec = MonitorSpec()
@@ -192,6 +177,10 @@ class RigPlan:
         """Period of the tick in ns."""
         return round(self.config.clock.tick_s * 1e9)
 
+    def device(self, kind: type[AnyDevice]) -> AnyDevice:
+        """The device of a kind."""
+        return next(device for device in self.devices if isinstance(device, kind))
+
     def bus(self, name: str) -> BusPlan:
         """A bus by its name."""
         return next(bus for bus in self.buses if bus.name == name)
@@ -202,6 +191,21 @@ class RigPlan:
             if 0 <= slot - bus.first_slot < len(bus.database.signals):
                 return bus, bus.database.signals[slot - bus.first_slot]
         return None
+
+    def received(self, slot: int) -> Message | None:
+        """The received message that a signal comes in; None: it comes in none."""
+        found = self.on_bus(slot)
+        if found is None or not found[1].receive:
+            return None
+        return found[0].number, found[0].database.message_index(found[1].message)
+
+    def in_range(self, name: str, value: float, table: str, key: str) -> float:
+        """The value of a model input; RangeError outside the range that the input's law is made for."""
+        low, high = self.compiled.parts.input_ranges.get(name, (-math.inf, math.inf))
+        if not low <= value <= high:
+            raise RangeError(f"{{key}}: {name} = {{value}} is out of range", file=str(self.path), table=table, key=key,
+                             value=value, allowed=f"{low:g} .. {high:g}")  # fmt: skip
+        return value
 
     def started_units(self) -> Sequence[UnitPlan]:
         """Control units that the rig starts."""
@@ -223,3 +227,43 @@ class RigPlan:
         if kind == "not_finite" and 1 < detail < len(self.table):
             return self.table.names[detail]
         return "state" if kind == "not_finite" else ""
+
+
+class Device(Generic[Tables]):
+    """One kind of device in one rig. The methods are called in this order, for all devices before the next method.
+
+    A mistake in the rig file raises a ConfigError with its file, table and key.
+    """
+
+    #: model with the keys that the rig file has for this device, and with their defaults
+    TABLES: ClassVar[type[ConfigTable]]
+    #: first parts of the names of its signals: no bus and no control unit may have such a name
+    GROUPS: ClassVar[tuple[str, ...]] = ()
+    #: it changes what other devices have planned, and is planned after them
+    LAST: ClassVar[bool] = False
+
+    def __init__(self, rig: RigPlan) -> None:
+        self.rig = rig
+        self.table: SignalTable = rig.table
+        self.file: str = str(rig.path)
+        self.tick_s: float = rig.config.clock.tick_s
+        self.given: Tables = self.tables_of(rig.config)
+
+    @classmethod
+    def tables_of(cls, config: RigConfig) -> Tables:
+        """The tables of this kind in a rig file."""
+        return cast(Tables, config)
+
+    def signals(self) -> None:
+        """Add the signals of the device to the signal table, with their units and start values."""
+
+    def plan(self) -> None:
+        """Resolve the names in its tables to slots. All signals are in the table."""
+
+    def make(self, tick: Rig, received: Sequence[RxState]) -> Any:
+        """Give the tick its part of the device, made anew for each rig that is assembled. received: what each bus has
+        received. Returns what the running rig needs of it (RigParts.made)."""
+
+    def read_slot(self, name: str, table: str, key: str, unit: str | None = None) -> int:
+        """Slot of a signal that the device reads, which must be in `unit` (None: in any)."""
+        return self.table.read_slot(name, unit, self.file, table, key)

@@ -1,35 +1,69 @@
-"""Names of a hydraulic unit and of [hydraulics] become slots, its parameters SI: the tables of the tick."""
+"""[hydraulics] of a rig file: the hydraulic unit between the commands of solenoids and the pressures of elements.
+
+The file of the unit: hil/rig/schema/hydraulic_unit.py. Equations: cython_kernels/tick/hydraulics.pyx.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from torqueloop.core.describe.errors import ConfigError, UnknownNameError, did_you_mean
+from torqueloop.cython_kernels.can.codec import RxState
 from torqueloop.cython_kernels.tick import hydraulics as kernel
-from torqueloop.hil.rig.describe.hydraulics import (
+from torqueloop.cython_kernels.tick.rig import Rig
+from torqueloop.hil.common.config_file import ConfigTable, InFile
+from torqueloop.hil.rig.devices.device import Device
+from torqueloop.hil.rig.devices.signals import DUMMY, SignalTable
+from torqueloop.hil.rig.schema.fault_tables import faults_of
+from torqueloop.hil.rig.schema.hydraulic_unit import (
     BAR,
     EXHAUST,
     LINE,
     Circuit,
     HydraulicsConfig,
-    HydraulicsTable,
     Path,
     Solenoid,
     Spool,
+    load_hydraulics,
 )
-from torqueloop.hil.rig.describe.signals import DUMMY, SignalTable
+from torqueloop.hil.rig.schema.links import AnySignal
+from torqueloop.hil.rig.schema.participants import relative
+
+
+class HydraulicsTable(ConfigTable):
+    """[hydraulics] of a rig file: the hydraulic unit between solenoids and pressures, and what it is connected to."""
+
+    #: file of the unit
+    file: Annotated[str, InFile("hydraulics")]
+    #: signal with the speed of the pump: that of the engine
+    speed: str
+    #: signal with the temperature of the oil; default: its flows do not change
+    temperature: str | None = None
+    #: solenoid -> signal with its command (A, duty or 0/1), or { signal = ..., gain = ..., offset = ... }
+    solenoids: dict[str, AnySignal]
+    #: circuit -> signal with the speed of its drum, where the unit's file has centrifugal pressure
+    drums: dict[str, str] = {}
+    #: parts of a tick in which it is solved; more cost compute time and gain accuracy
+    substeps: Annotated[int, Field(ge=1, le=64)] = 4
+
+
+class HydraulicsTables(ConfigTable):
+    """What the rig file has of it."""
+
+    #: between the control unit's solenoid commands and the pressures, see docs/hydraulics.md
+    hydraulics: HydraulicsTable | None = None
 
 
 @dataclass(frozen=True)
 class PlannedHydraulics:
     """A unit with slots for names."""
 
-    config: HydraulicsConfig
     first_slot: int
     unit: Mapping[str, Any]
     solenoids: list[Mapping[str, Any]]
@@ -81,7 +115,6 @@ class _Plan:
                               key="solenoids", value=missing[0], allowed="a signal for each")  # fmt: skip
         names = list(self.unit.valve)
         return PlannedHydraulics(
-            self.unit,
             self.first,
             self.pump_and_line(),
             [self.solenoid(name, s) for name, s in self.unit.solenoid.items()],
@@ -233,3 +266,37 @@ def make_hydraulics(planned: PlannedHydraulics, n_sig: int) -> kernel.Hydraulics
         for k, part in enumerate(parts):
             setter(k, **part)
     return made
+
+
+class HydraulicUnit(Device[HydraulicsTables]):
+    """Signals hydraulics.line ..., hydraulics.SOLENOID.i, hydraulics.CIRCUIT.p ..."""
+
+    TABLES = HydraulicsTables
+    GROUPS = ("hydraulics",)
+    #: the file of the unit; None: the rig has none
+    unit: HydraulicsConfig | None = None
+
+    def signals(self) -> None:
+        given = self.given.hydraulics
+        if given is None:
+            return
+        try:
+            file = relative(self.rig.path, given.file, "hydraulics")
+        except ConfigError as error:
+            raise error.located(file=self.file, table="hydraulics", key="file") from None
+        self.unit = load_hydraulics(file)
+        self.first_slot = add_signals(self.table, self.unit)
+        for name in dict.fromkeys(fault.solenoid for fault in faults_of(self.rig.config)):
+            if name in self.unit.solenoid:
+                self.table.add(command_signal(str(name)), "A")
+
+    def plan(self) -> None:
+        if self.given.hydraulics is not None and self.unit is not None:
+            self.planned = plan_hydraulics(
+                self.table, self.given.hydraulics, self.unit, self.first_slot, self.tick_s, self.file
+            )
+
+    def make(self, tick: Rig, received: Sequence[RxState]) -> None:
+        if self.unit is not None:
+            tick.set_hydraulics(make_hydraulics(self.planned, len(self.table)))
+            tick.set_commands(self.planned.commands)

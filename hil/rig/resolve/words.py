@@ -10,15 +10,15 @@ from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.load import SignalInfo
 from torqueloop.hil.can.units import si_unit, to_si
 from torqueloop.hil.common.levers import words_of
-from torqueloop.hil.rig.describe.config import Output, RigConfig
-from torqueloop.hil.rig.describe.devices import Sensor
+from torqueloop.hil.rig.devices.sensors import Sensor, Sensors
+from torqueloop.hil.rig.schema.rig_file import Output, RigConfig
 
 
 def with_words(path: Path, config: RigConfig, databases: Mapping[str, CanDatabase]) -> RigConfig:
     """The same with sensor.SIGNAL in the place of signals by words; ConfigError for a word the database has not."""
     known = {s.full_name: s for d in databases.values() for s in d.signals}
     known |= {f"{bus}.{s.full_name}": s for bus, d in databases.items() for s in d.signals}
-    outputs, sensors = dict(config.outputs), dict(config.sensors)
+    outputs, sensors = dict(config.outputs), dict(Sensors.tables_of(config).sensors)
     for key, link in config.outputs.items():
         if not link.words or link.signal is None or key not in known:
             continue

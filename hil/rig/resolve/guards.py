@@ -12,10 +12,7 @@ import math
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError, RangeError
-from torqueloop.hil.can.database import SignalInfo
-from torqueloop.hil.can.units import si_unit
-from torqueloop.hil.can.units import to_si as database_to_si
-from torqueloop.hil.rig.describe.planned import PlannedGuard, RigPlan
+from torqueloop.hil.rig.devices.device import PlannedGuard, RigPlan
 
 
 def plan_guards(plan: RigPlan) -> list[PlannedGuard]:
@@ -36,22 +33,15 @@ def plan_guards(plan: RigPlan) -> list[PlannedGuard]:
         for key, given in (("min", entry.min), ("max", entry.max)):
             if given is None:
                 continue
-            value = in_si(info, given, with_offset=True)
+            value = info.in_si(given, with_offset=True)
             if not lo - 1e-9 <= value <= hi + 1e-9:
                 raise refuse(key, given, f"the range of the database, {info.minimum} .. {info.maximum} {info.si_unit}")
             lo, hi = (value, hi) if key == "min" else (lo, value)
         if lo > hi:
             raise refuse("max", entry.max, f">= min = {entry.min} {unit}")
-        slew = 0.0 if entry.slew is None else abs(in_si(info, entry.slew, with_offset=False))
+        slew = 0.0 if entry.slew is None else abs(info.in_si(entry.slew, with_offset=False))
         start = plan.table.initial.get(slot, 0.0)
         if entry.value is not None and not lo - 1e-9 <= start <= hi + 1e-9:
             raise refuse("value", entry.value, f"{entry.min} .. {entry.max} {unit}, its own limits")
         found.append(PlannedGuard(name, slot, lo, hi, abs(info.scale) / 2.0, slew, entry.on_limit == "safe"))
     return found
-
-
-def in_si(info: SignalInfo, value: float, *, with_offset: bool) -> float:
-    """A value in the database's unit of a signal as SI."""
-    unit = si_unit(info.unit)
-    assert unit is not None, "the database refuses needed signals with unknown units"
-    return database_to_si(value, unit, with_offset=with_offset)

@@ -1,4 +1,4 @@
-"""Hydraulic unit of a gearbox: its file (configs/hydraulics/), and [hydraulics] of a rig file, which connects it.
+"""Hydraulic unit of a gearbox: its file (configs/hydraulics/).
 
     current, duty or on/off of each solenoid -> solenoid pressure -> shift valve and spool -> oil into the element
     -> pressure on its piston: the signal hydraulics.CIRCUIT.p, for [inputs] of the rig file
@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from torqueloop.cython_kernels.tick import hydraulics as kernel
-from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile
+from torqueloop.hil.common.config_file import BadValue, ConfigTable
 from torqueloop.hil.common.config_layers import load_config
 
 BAR = 1e5
@@ -318,40 +318,3 @@ class HydraulicsConfig(ConfigTable):
 def load_hydraulics(path: str | FilePath, overrides: Mapping[str, Any] | None = None) -> HydraulicsConfig:
     """Read and check the file of a hydraulic unit; overrides: dotted key -> value."""
     return load_config(path, HydraulicsConfig, overrides)
-
-
-class Command(ConfigTable):
-    """A signal, or { signal = ..., gain = ..., offset = ... }."""
-
-    SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string",)
-
-    #: name of the signal
-    signal: str
-    #: factor on its value in SI
-    gain: float = 1.0
-    #: added after the gain
-    offset: float = 0.0
-
-
-class HydraulicsTable(ConfigTable):
-    """[hydraulics] of a rig file: the hydraulic unit between solenoids and pressures, and what it is connected to."""
-
-    #: file of the unit
-    file: Annotated[str, InFile("hydraulics")]
-    #: signal with the speed of the pump: that of the engine
-    speed: str
-    #: signal with the temperature of the oil; default: its flows do not change
-    temperature: str | None = None
-    #: solenoid -> signal with its command (A, duty or 0/1), or { signal = ..., gain = ..., offset = ... }
-    solenoids: dict[str, Command]
-    #: circuit -> signal with the speed of its drum, where the unit's file has centrifugal pressure
-    drums: dict[str, str] = {}
-    #: parts of a tick in which it is solved; more cost compute time and gain accuracy
-    substeps: Annotated[int, Field(ge=1, le=64)] = 4
-
-    @field_validator("solenoids", mode="before")
-    @classmethod
-    def _short(cls, table: Any) -> Any:
-        if not isinstance(table, dict):
-            return table
-        return {name: {"signal": value} if isinstance(value, str) else value for name, value in table.items()}

@@ -1,16 +1,14 @@
 """The rig file: what is connected to what, at which rate, and what happens when it fails.
 
-Here the file is read and each value checked by itself; `plan` checks it against the driveline and the CAN databases.
-What is around the tick stands in `peer_tables`.
-Both before anything is started. Example: configs/rigs/desk_4hp22.toml.
+This module reads the file and checks each value by itself. `resolve` checks it against the driveline and the CAN
+databases, before anything is started. Tables of participants stand in `participants`, those of devices with their
+devices. Example: configs/rigs/desk_4hp22.toml.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, WithJsonSchema, field_validator, model_validator
@@ -18,15 +16,10 @@ from pydantic import Field, WithJsonSchema, field_validator, model_validator
 from torqueloop.core.describe.errors import closest
 from torqueloop.core.describe.units import UNITS
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, FolderName
-from torqueloop.hil.common.config_layers import load_config
 from torqueloop.hil.common.levers import GEARS, LEVERS, words_of
-from torqueloop.hil.rig.describe.controllers import ControllerTable
-from torqueloop.hil.rig.describe.devices import EngineControlTable, Sensor
-from torqueloop.hil.rig.describe.fault_tables import Fault
-from torqueloop.hil.rig.describe.hydraulics import HydraulicsTable
-from torqueloop.hil.rig.describe.links import Link, written_out
-from torqueloop.hil.rig.describe.monitor_table import Monitors
-from torqueloop.hil.rig.describe.peer_tables import (
+from torqueloop.hil.rig.schema.links import SHORT, Link
+from torqueloop.hil.rig.schema.monitor_table import Monitors
+from torqueloop.hil.rig.schema.participants import (
     LONGEST_S,
     Bus,
     Control,
@@ -36,15 +29,11 @@ from torqueloop.hil.rig.describe.peer_tables import (
     Telemetry,
     Vehicle,
 )
-from torqueloop.hil.rig.describe.steps import Step
 
 #: tables of older rig files -> how they are written now
 OLD_TABLES = {"can": "[bus.NAME]", "tcu": "[ecu.NAME]"}
 #: names of buses and control units: they stand in front of the names of their signals
 PEER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-#: what stands there already
-GROUPS = {"driver", "vehicle", "rig", "bus", "link", "input", "fault", "table", "scenario", "hydraulics", "sensor",
-          "engine_control", "controller", "monitor"}  # fmt: skip
 #: buses of a rig, at most (tick.pxd MAX_BUS)
 BUSES_MAX = 16
 
@@ -219,9 +208,11 @@ DRIVER_SCHEMA: dict[str, Any] = {
 
 
 class RigConfig(ConfigTable):
-    """One rig file."""
+    """One rig file. Kinds of devices add their tables (hil/rig/devices/registry.py)."""
 
     FOLDER: ClassVar[str] = "rigs"
+    #: first parts of names that are no signals of a bus; kinds of devices add theirs
+    GROUPS: ClassVar[frozenset[str]] = frozenset(("driver", "vehicle", "rig", "bus", "link", "input", "monitor"))
 
     rig: RigTable
     #: what is integrated in the tick
@@ -232,42 +223,25 @@ class RigConfig(ConfigTable):
     #: control units by name
     ecu: dict[str, Ecu] = {}
     vehicle: Vehicle | None = None
-    #: between the control unit's solenoid commands and the pressures, see docs/hydraulics.md
-    hydraulics: HydraulicsTable | None = None
-    #: between the driver's pedal, torque requests of control units and the engine, see docs/car_side.md
-    engine_control: EngineControlTable | None = None
-    #: controllers by name, called in this order: signals controller.NAME.COMMAND, see docs/controllers.md
-    controllers: dict[str, ControllerTable] = {}
-    #: sensors by name: signals sensor.NAME for messages and I/O cards, see docs/car_side.md
-    sensors: dict[str, Sensor] = {}
     #: model input -> where its value comes from: a signal, or { signal = ..., gain = ..., offset = ... }, or a constant
     #: { value = ... } in SI
-    inputs: dict[str, Link] = {}
+    inputs: dict[str, Annotated[Link, SHORT]] = {}
     #: signal to be sent -> where its value comes from: a signal, a constant in the unit of the database, a word of its
     #: value table { value = "..." }; with limits { signal = ..., min = ..., max = ..., slew = ..., on_limit = ... }; a
     #: lever or gear by words { signal = "driver.lever", words = { P = 8, D = "Drive" } }
-    outputs: dict[str, Output] = {}
+    outputs: dict[str, Annotated[Output, SHORT]] = {}
     #: driver: name -> constant, or points [t_s, value] (linear between them; two points at one time are a step). Words
     #: change in steps: positions of `lever`, and R, N, 1, 2 ... of `gear`, a gear the driver asks for
     driver: Annotated[dict[str, list[tuple[float, float]]], WithJsonSchema(DRIVER_SCHEMA)] = {}
-    #: what the driver does one after the other, see hil/rig/describe/steps.py; the run ends when they are over
-    steps: list[Step] = []
     control: Control | None = None
     telemetry: Telemetry = Telemetry()
     #: signal -> range outside of which the safe state is latched
     limits: dict[str, Limit] = {}
     safe_state: SafeState = SafeState()
-    #: injected on purpose
-    faults: list[Fault] = []
     #: name -> condition, see hil/results/gates.py
     gates: dict[str, str] = {}
     monitors: Monitors = Monitors()
     record: Record = Record()
-
-    @field_validator("inputs", "outputs", mode="before")
-    @classmethod
-    def _links(cls, table: Any) -> Any:
-        return {name: written_out(value) for name, value in table.items()} if isinstance(table, dict) else table
 
     @field_validator("driver", mode="before")
     @classmethod
@@ -293,9 +267,9 @@ class RigConfig(ConfigTable):
     @classmethod
     def _peer_names(cls, table: Any) -> Any:
         for name in table if isinstance(table, dict) else ():
-            if not PEER_NAME.fullmatch(name) or name in GROUPS:
+            if not PEER_NAME.fullmatch(name) or name in cls.GROUPS:
                 raise BadValue("{value} is no name of a bus or control unit", value=name,
-                               allowed=f"letters, digits, _; not one of {', '.join(sorted(GROUPS))}")  # fmt: skip
+                               allowed=f"letters, digits, _; not one of {', '.join(sorted(cls.GROUPS))}")  # fmt: skip
         return table
 
     @model_validator(mode="after")
@@ -367,8 +341,3 @@ def driver_points(name: str, value: Any) -> list[tuple[float, float]]:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def load_rig_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> RigConfig:
-    """Read and check a rig file by itself; overrides: dotted key -> value."""
-    return load_config(path, RigConfig, overrides)

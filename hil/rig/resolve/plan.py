@@ -25,22 +25,16 @@ from torqueloop.hil.common.config_layers import blamed_on
 from torqueloop.hil.link.carriers import MOTION, MOTION_UNITS, POSE_UNITS
 from torqueloop.hil.link.messages import VEHICLE_SLOT
 from torqueloop.hil.monitors.engine import own_signals, read_signals
-from torqueloop.hil.rig.describe.config import RigConfig, load_rig_config
-from torqueloop.hil.rig.describe.controller_plan import add_signals as add_controllers
-from torqueloop.hil.rig.describe.device_plan import add_signals as add_devices
-from torqueloop.hil.rig.describe.fault_plan import add_fault_signals
-from torqueloop.hil.rig.describe.hydraulic_plan import add_signals as add_hydraulics
-from torqueloop.hil.rig.describe.hydraulic_plan import command_signal
-from torqueloop.hil.rig.describe.hydraulics import HydraulicsConfig, load_hydraulics
-from torqueloop.hil.rig.describe.known_plan import known_of
-from torqueloop.hil.rig.describe.links import Link
-from torqueloop.hil.rig.describe.monitor_plan import monitor_spec
-from torqueloop.hil.rig.describe.peer_tables import relative
-from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan
-from torqueloop.hil.rig.describe.signals import SignalTable
-from torqueloop.hil.rig.describe.steps import add_signals
-from torqueloop.hil.rig.describe.wiring import Wiring
-from torqueloop.hil.rig.describe.word_plan import with_words
+from torqueloop.hil.rig.devices.device import BusPlan, RigPlan
+from torqueloop.hil.rig.devices.registry import device_kinds, load_rig_config
+from torqueloop.hil.rig.devices.signals import SignalTable
+from torqueloop.hil.rig.resolve.known import known_of
+from torqueloop.hil.rig.resolve.monitors import monitor_spec
+from torqueloop.hil.rig.resolve.wiring import Wiring
+from torqueloop.hil.rig.resolve.words import with_words
+from torqueloop.hil.rig.schema.links import Link
+from torqueloop.hil.rig.schema.participants import relative
+from torqueloop.hil.rig.schema.rig_file import RigConfig
 
 __all__ = ["BUS_SIGNALS", "RigPlan", "load_plan", "make_plan"]
 
@@ -50,9 +44,6 @@ BUS_SIGNALS = ("state", "tx_errors", "rx_errors", "error_frames", "rx_dropped", 
 
 #: units of VEHICLE_SLOT
 _VEHICLE_UNITS = ("1", "1", "s", "m/s", "m/s2", "N", "N", "rad")
-#: first parts of names that are no signals of a bus
-_NO_BUS = ("driver", "vehicle", "rig", "bus", "link", "input", "scenario", "fault", "hydraulics", "sensor",
-           "engine_control", "controller", "monitor")  # fmt: skip
 
 
 def load_plan(path: str | Path, overrides: Mapping[str, Any] | None = None) -> RigPlan:
@@ -92,19 +83,10 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
     for name, points in config.driver.items():
         slot = table.add(f"driver.{name}", "1", points[0][1])
         drivers.append((slot, [t for t, _ in points], [y for _, y in points]))
-    first_step = add_signals(table, config.steps)
-    try:
-        add_fault_signals(table, config.faults, None if config.vehicle is None else config.vehicle.brake)
-    except ConfigError as error:
-        raise error.located(file=str(path)) from None
-    hydraulics = None
-    if config.hydraulics is not None:
-        found = _hydraulics(path, config.hydraulics.file)
-        hydraulics = (found, add_hydraulics(table, found))
-        for name in dict.fromkeys(f.solenoid for f in config.faults if f.solenoid in found.solenoid):
-            table.add(command_signal(str(name)), "A")
-    controllers = add_controllers(table, config.controllers, config.clock.tick_s, str(path))
-    devices = add_devices(table, config.engine_control, config.sensors)
+    plan = RigPlan(path, config, driveline, compiled, table, drivers=drivers)
+    plan.devices += [kind(plan) for kind in device_kinds()]
+    for device in plan.devices:
+        device.signals()
     table.add("link.F_wheel", "N")
     table.add("link.I_wheel", "Ns")
     if config.vehicle is not None:
@@ -115,34 +97,25 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
                 table.add_all((f"vehicle.{name}.{n}", u) for n, u in zip(POSE, POSE_UNITS, strict=True))
     for name, ecu in config.ecu.items():
         table.add_all((f"{name}.{pin}", unit) for pin, unit in ecu.actuators.items())
-    in_slot = table.add_all((f"input.{n}", u) for n, u in zip(compiled.input_names, compiled.input_units, strict=True))
-    out_slot = table.add_all(zip(compiled.output_names, compiled.output_units, strict=True))
+    plan.in_slot = table.add_all(
+        (f"input.{n}", u) for n, u in zip(compiled.input_names, compiled.input_units, strict=True)
+    )
+    plan.out_slot = table.add_all(zip(compiled.output_names, compiled.output_units, strict=True))
     for name, signal in compiled.default_inputs.items():
         if value := signal.value(0.0):
             table.initial[table.slot(f"input.{name}")] = value
             if f"vehicle.{name}" in table:
                 table.initial[table.slot(f"vehicle.{name}")] = value
-    monitors = monitor_spec(path, config, driveline, compiled, databases)
-    monitor_slot = 0
-    if read_signals(monitors):
-        monitor_slot = table.add_all((name, "1") for name in own_signals())
-    buses = [
+    plan.monitors = monitor_spec(path, config, driveline, compiled, databases)
+    if read_signals(plan.monitors):
+        plan.monitor_slot = table.add_all((name, "1") for name in own_signals())
+    plan.buses += [
         BusPlan(name, k, config.bus[name], database, _codec(database, firsts[name], len(table)), firsts[name],
                 state_slot=states.get(name, 0), known=known_of(path, config, name))
         for k, (name, database) in enumerate(databases.items())
     ]  # fmt: skip
-    plan = RigPlan(path, config, driveline, compiled, table, in_slot, out_slot, buses, drivers=drivers,
-                   controllers=controllers, monitors=monitors, monitor_slot=monitor_slot)  # fmt: skip
-    Wiring(plan, first_step, hydraulics, devices).all()
+    Wiring(plan).all()
     return plan
-
-
-def _hydraulics(path: Path, file: str) -> HydraulicsConfig:
-    try:
-        found = relative(path, file, "hydraulics")
-    except ConfigError as error:
-        raise error.located(file=str(path), table="hydraulics", key="file") from None
-    return load_hydraulics(found)
 
 
 def _codec(database: CanDatabase, first: int, n_slots: int) -> CodecTables:
@@ -217,7 +190,7 @@ def _needed(path: Path, config: RigConfig, compiled: CompiledModel) -> dict[str,
 
     def from_bus(link: Link) -> set[str]:
         name = link.signal
-        return set() if name is None or name in others or name.partition(".")[0] in _NO_BUS else {name}
+        return set() if name is None or name in others or name.partition(".")[0] in config.GROUPS else {name}
 
     sure = {*config.outputs, *(name for link in config.inputs.values() for name in from_bus(link))}
     # what goes out again may be a misspelled signal of the model as well: only what a database knows is taken for one

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.ecu.kinds import Bus, EcuSetup, Pin
-from torqueloop.hil.rig.describe.peer_tables import relative
-from torqueloop.hil.rig.describe.planned import RigPlan, UnitPlan
+from torqueloop.hil.rig.devices.device import RigPlan, UnitPlan
+from torqueloop.hil.rig.schema.participants import relative
 from torqueloop.hil.vehicle.kinds import VehicleSetup
 
 

@@ -9,10 +9,8 @@ from torqueloop.cython_kernels.can.codec_spec import MessageSpec
 from torqueloop.cython_kernels.tick.fault_rows import NEVER
 from torqueloop.cython_kernels.tick.send_rows import SendRow
 from torqueloop.hil.can.sending import BOTH, CYCLIC, ON_CHANGE, ON_EVENT
-from torqueloop.hil.common.conditions import parse_condition
-from torqueloop.hil.rig.describe.peer_tables import Sending
-from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan
-from torqueloop.hil.rig.describe.steps import resolve
+from torqueloop.hil.rig.devices.device import BusPlan, RigPlan
+from torqueloop.hil.rig.schema.participants import Sending
 
 
 def send_kind(bus: BusPlan, message: MessageSpec) -> str:
@@ -43,10 +41,9 @@ def send_row(plan: RigPlan, bus: BusPlan, message: MessageSpec, kind: str, perio
     when = NEVER
     if given.when is not None:
         try:
-            condition = resolve(plan.table, parse_condition(given.when))
+            when = plan.table.condition(given.when)
         except ConfigError as error:
             raise error.located(**where, key="when") from None
-        when = condition.code(plan.table.slot)
     gap_s = message.gap_ns * 1e-9 if given.gap_s is None else given.gap_s
     gap = max(1, round(gap_s / plan.config.clock.tick_s))
     repeats = message.repeats if given.repeats is None else given.repeats

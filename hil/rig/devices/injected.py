@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from torqueloop.core.describe.errors import UnknownNameError, did_you_mean
+from torqueloop.cython_kernels.tick.fault_rows import FaultRow
 from torqueloop.cython_kernels.tick.faults import FaultTable
-from torqueloop.cython_kernels.tick.safety import Safety
 from torqueloop.hil.results.run import FaultStats, FaultWindow
-from torqueloop.hil.rig.describe.fault_tables import Fault
-from torqueloop.hil.rig.describe.planned import PlannedFault, RigPlan
+from torqueloop.hil.rig.schema.fault_tables import Fault
+
+
+@dataclass(frozen=True)
+class PlannedFault:
+    """One entry of [[faults]] and the rows it became: one for each model input that takes the signal, each message of a
+    node."""
+
+    spec: Fault
+    name: str
+    rows: tuple[FaultRow, ...]
+
+    @property
+    def target(self) -> str:
+        """What it acts on."""
+        return self.spec.target
 
 
 class Faults:
-    """Limits of what is sent, and the faults with the tick's table of them."""
+    """The faults with the tick's table of them."""
 
-    def __init__(self, safety: Safety, table: FaultTable | None, faults: Sequence[PlannedFault]) -> None:
-        self.safety: Safety = safety
-        self.table: FaultTable | None = table
+    def __init__(self, n_sig: int, faults: Sequence[PlannedFault]) -> None:
         self.faults: list[PlannedFault] = list(faults)
+        rows = [row for f in faults for row in f.rows]
+        #: None: there are no faults
+        self.table: FaultTable | None = FaultTable(n_sig, rows) if rows else None
 
     @property
     def switches(self) -> list[str]:
@@ -87,12 +103,3 @@ def _when(spec: Fault) -> str:
     if spec.until is not None:
         text += f", until {spec.until}"
     return text + (f", {spec.count} times" if spec.count is not None else "")
-
-
-def make_faults(plan: RigPlan, n_sig: int) -> Faults:
-    """The tick's tables of a plan."""
-    safety = Safety(n_sig, plan.config.clock.tick_s)
-    safety.set_guards([(g.slot, g.lo, g.hi, g.tol, g.slew, g.safe) for g in plan.guards])
-    safety.set_solver_limit(plan.config.safe_state.solver_limit)
-    table = FaultTable(n_sig, [row for f in plan.faults for row in f.rows]) if plan.faults else None
-    return Faults(safety, table, plan.faults)

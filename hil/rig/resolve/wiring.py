@@ -20,39 +20,23 @@ from torqueloop.core.describe.units import SYMBOLS, UNITS, to_si
 from torqueloop.cython_kernels.can.codec_spec import MessageSpec
 from torqueloop.hil.can.database import SignalInfo
 from torqueloop.hil.can.sending import CYCLIC
-from torqueloop.hil.can.units import si_unit as database_unit
-from torqueloop.hil.can.units import to_si as database_to_si
 from torqueloop.hil.link.carriers import MOTION, SHORT, Carriers
 from torqueloop.hil.link.messages import VEHICLE_SLOT
 from torqueloop.hil.monitors.engine import STATE
-from torqueloop.hil.rig.describe.config import Output, RigConfig
-from torqueloop.hil.rig.describe.controller_plan import plan_reads
-from torqueloop.hil.rig.describe.device_plan import plan_devices
-from torqueloop.hil.rig.describe.fault_plan import plan_faults
-from torqueloop.hil.rig.describe.guard_plan import plan_guards
-from torqueloop.hil.rig.describe.hydraulic_plan import plan_hydraulics
-from torqueloop.hil.rig.describe.hydraulics import HydraulicsConfig
-from torqueloop.hil.rig.describe.links import Link
-from torqueloop.hil.rig.describe.peer_tables import Vehicle
-from torqueloop.hil.rig.describe.phases import frame_bits, spread
-from torqueloop.hil.rig.describe.planned import BusPlan, RigPlan, UnitPlan, VehiclePlan
-from torqueloop.hil.rig.describe.send_plan import is_cyclic, send_kind, send_row
-from torqueloop.hil.rig.describe.signals import DUMMY, SignalTable
-from torqueloop.hil.rig.describe.steps import plan_steps, target_of, value_of
+from torqueloop.hil.rig.devices.device import BusPlan, RigPlan, UnitPlan, VehiclePlan
+from torqueloop.hil.rig.devices.phases import frame_bits, spread
+from torqueloop.hil.rig.devices.signals import DUMMY, SignalTable
+from torqueloop.hil.rig.resolve.guards import plan_guards
+from torqueloop.hil.rig.resolve.sending import is_cyclic, send_kind, send_row
+from torqueloop.hil.rig.schema.links import Link
+from torqueloop.hil.rig.schema.participants import Vehicle
+from torqueloop.hil.rig.schema.rig_file import Output, RigConfig
 
 
 class Wiring:
     """One plan being filled."""
 
-    def __init__(
-        self, plan: RigPlan, first_step: int = 0, hydraulics: tuple[HydraulicsConfig, int] | None = None,
-        first_device: int = 0,
-    ) -> None:  # fmt: skip
-        """first_step: slot of the first signal of the scenario; 0: there is none. hydraulics: the unit and the slot of
-        its first signal. first_device: slot of the first signal of the engine control."""
-        self.first_step: int = first_step
-        self.hydraulic_unit: tuple[HydraulicsConfig, int] | None = hydraulics
-        self.first_device: int = first_device
+    def __init__(self, plan: RigPlan) -> None:
         self.plan: RigPlan = plan
         self.config: RigConfig = plan.config
         self.table: SignalTable = plan.table
@@ -68,12 +52,9 @@ class Wiring:
         self.vehicle()
         self.limits()
         self.safe_state()
-        self.steps()
-        self.hydraulics()
-        plan_reads(self.table, self.plan.controllers, self.file)
-        self.devices()
         self.plan.guards = plan_guards(self.plan)
-        self.plan.faults = plan_faults(self.plan)
+        for device in sorted(self.plan.devices, key=lambda device: device.LAST):
+            device.plan()
         self.record()
 
     def refuse(
@@ -122,7 +103,7 @@ class Wiring:
                 problem = "{key}: a model input has no words"
                 raise self.refuse(problem, "inputs", name, value=link.value, allowed="a number in SI")
             else:
-                self.table.initial[slot] = self.allowed(name, float(link.value or 0.0), "inputs", name)
+                self.table.initial[slot] = self.plan.in_range(name, float(link.value or 0.0), "inputs", name)
         self.derivatives()
         moved = self.moved_by_vehicle()
         known = {*self.config.inputs, *moved, *self.plan.compiled.default_inputs, *self.plan.compiled.derived_inputs}
@@ -137,15 +118,7 @@ class Wiring:
         for slot, _, values in self.plan.drivers:
             if slot == source:
                 for value in values:
-                    self.allowed(name, value * link.gain + link.offset, "driver", link.signal or "")
-
-    def allowed(self, name: str, value: float, table: str, key: str) -> float:
-        """The value of an input; RangeError outside the range its law is made for."""
-        low, high = self.plan.compiled.parts.input_ranges.get(name, (-math.inf, math.inf))
-        if not low <= value <= high:
-            problem = f"{{key}}: {name} = {{value}} is out of range"
-            raise self.refuse(problem, table, key, RangeError, value=value, allowed=f"{low:g} .. {high:g}")
-        return value
+                    self.plan.in_range(name, value * link.gain + link.offset, "driver", link.signal or "")
 
     def derivatives(self) -> None:
         """Exact motions need the derivatives of their input, and a signal of the rig brings none (a constant has 0)."""
@@ -200,9 +173,7 @@ class Wiring:
             except ConfigError as error:
                 raise error.located(file=self.file, table="outputs", key=name) from None
             return
-        unit = database_unit(info.unit)
-        assert unit is not None, "the database refuses needed signals with unknown units"
-        value = database_to_si(float(link.value or 0.0), unit, with_offset=True)
+        value = info.in_si(float(link.value or 0.0))
         low, high = info.minimum, info.maximum
         if not (low is None or value >= low - 1e-9) or not (high is None or value <= high + 1e-9):
             problem, allowed = f"{{key}} = {{value}} {info.unit}", f"{low} .. {high} {info.si_unit}"
@@ -375,50 +346,8 @@ class Wiring:
         for name, target in targets.items():
             if name not in names:
                 raise self.unknown("the model has no input {value}", "safe_state.inputs", name, name, names)
-            target = self.allowed(name, target, "safe_state.inputs", name)
+            target = self.plan.in_range(name, target, "safe_state.inputs", name)
             self.plan.reactions.append((self.table.slot(f"input.{name}"), target, safe.ramp_s))
-
-    def steps(self) -> None:
-        """[[steps]]"""
-        if not self.config.steps:
-            return
-        taken = {dst for _, dst, _, _ in self.plan.in_copies}
-        tick_s = self.config.clock.tick_s
-        self.plan.steps = plan_steps(self.table, self.config.steps, self.first_step, tick_s, taken, self.file)
-        # what goes to a model input stays in the range its law is made for, as the tables of [driver] do
-        for number, step in enumerate(self.config.steps, 1):
-            for name, move in step.moves().items():
-                value, slot = value_of(name, move), self.table.slot(target_of(name))
-                copies = [(dst, gain, offset) for src, dst, gain, offset in self.plan.in_copies if src == slot]
-                if self.table.names[slot].startswith("input."):
-                    copies.append((slot, 1.0, 0.0))
-                for target, gain, offset in copies:
-                    model_input = self.table.names[target].removeprefix("input.")
-                    self.allowed(model_input, value * gain + offset, f"steps {number}", "set")
-
-    def hydraulics(self) -> None:
-        """[hydraulics]"""
-        if self.config.hydraulics is not None and self.hydraulic_unit is not None:
-            unit, first = self.hydraulic_unit
-            self.plan.hydraulics = plan_hydraulics(
-                self.table, self.config.hydraulics, unit, first, self.config.clock.tick_s, self.file
-            )
-
-    def devices(self) -> None:
-        """[engine_control], [sensors.NAME]"""
-        if self.config.engine_control is None and not self.config.sensors:
-            return
-
-        def message_of(slot: int) -> tuple[int, int] | None:
-            found = self.plan.on_bus(slot)
-            if found is None or not found[1].receive:
-                return None
-            return found[0].number, found[0].database.message_index(found[1].message)
-
-        c = self.config
-        self.plan.devices = plan_devices(
-            self.table, c.engine_control, c.sensors, self.first_device, c.clock.tick_s, self.plan.path, message_of
-        )
 
     def record(self) -> None:
         """[record]"""

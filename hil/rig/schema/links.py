@@ -1,10 +1,10 @@
-"""Where a value comes from: entries of [inputs], [outputs] and of what controllers read."""
+"""Where a value comes from: entries of [inputs], [outputs], and of what devices read."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import model_validator
+from pydantic import BeforeValidator, model_validator
 
 from torqueloop.hil.common.config_file import BadValue, ConfigTable
 
@@ -45,3 +45,21 @@ def written_out(value: Any) -> Any:
         numbers = ("value", "gain", "offset", "min", "max", "slew")
         return {k: float(v) if k in numbers and isinstance(v, int) else v for k, v in value.items()}
     return value
+
+
+class SignalLink(ConfigTable):
+    """A signal, or { signal = ..., gain = ..., offset = ... }."""
+
+    SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string",)
+
+    #: name of the signal
+    signal: str
+    #: factor on its value in SI
+    gain: float = 1.0
+    #: added after the gain
+    offset: float = 0.0
+
+
+#: mark of a table that a signal or a number may stand for
+SHORT = BeforeValidator(written_out)
+AnySignal = Annotated[SignalLink, SHORT]

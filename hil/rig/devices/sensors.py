@@ -1,75 +1,22 @@
-"""[engine_control] and [sensors.NAME] of a rig file. Equations: cython_kernels/tick/engine_control.pyx, sensors.pyx."""
+"""[sensors.NAME] of a rig file: signals made of other signals, as an I/O card or a message has them.
+
+Equations: cython_kernels/tick/sensors.pyx.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile
+from torqueloop.cython_kernels.can.codec import RxState
+from torqueloop.cython_kernels.tick import sensors as kernel
+from torqueloop.cython_kernels.tick.rig import Rig
+from torqueloop.hil.common.config_file import BadValue, ConfigTable
 from torqueloop.hil.common.levers import LEVERS, words_of
-
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
-
-
-class Scaled(ConfigTable):
-    """A signal, or { signal = ..., gain = ..., offset = ... }."""
-
-    SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string",)
-
-    #: name of the signal
-    signal: str
-    #: factor on its value in SI
-    gain: float = 1.0
-    #: added after the gain
-    offset: float = 0.0
-
-
-class EngineControlTable(ConfigTable):
-    """[engine_control]: what makes of the driver's pedal and of torque requests what the engine is given."""
-
-    #: table of the engine: speed_radps, wot_Nm, closed_throttle_Nm
-    engine_csv: Annotated[str, InFile("engines")]
-    #: signal with the driver's demand, 0..1
-    pedal: str = "driver.pedal"
-    #: signal with the speed of the engine
-    speed: str = "engine.w"
-    #: torque a control unit limits the engine to [Nm]: a signal, or { signal = ..., gain = ..., offset = ... }
-    limit: Scaled | None = None
-    #: signal that says whether the request holds; default: it always does
-    active: str | None = None
-    #: the value of it that means so, in SI; default: anything but 0
-    active_value: NotNegative | None = None
-    #: the same request for the slow path (charge); default: the charge follows the driver alone
-    slow: Scaled | None = None
-    #: the request is void when its message stays away for longer [s]
-    timeout_s: Annotated[float, Field(gt=0, le=10)] = 0.1
-    #: time constant of the charge [s]
-    air_s: Annotated[float, Field(ge=0, le=5)] = 0.1
-    #: charge beyond this share of full load comes from a turbocharger; 1: there is none
-    boost_from: Annotated[float, Field(gt=0, le=1)] = 1.0
-    #: time constant of the pressure of the turbocharger [s]
-    boost_s: Annotated[float, Field(ge=0, le=10)] = 0.0
-    #: smallest efficiency of the spark angle: share of the torque of the charge that remains
-    spark_least: Annotated[float, Field(ge=0, le=1)] = 0.3
-    #: no request below this torque
-    least_Nm: float = 0.0
-
-    @field_validator("limit", "slow", mode="before")
-    @classmethod
-    def _short(cls, value: Any) -> Any:
-        return {"signal": value} if isinstance(value, str) else value
-
-    @model_validator(mode="after")
-    def _together(self) -> EngineControlTable:
-        for key in ("active", "slow"):
-            if getattr(self, key) is not None and self.limit is None:
-                raise BadValue("{key} belongs to a request: limit is missing", key=key)
-        if self.active_value is not None and self.active is None:
-            raise BadValue("{key} is the value of a signal: active is missing", key="active_value")
-        return self
+from torqueloop.hil.rig.devices.device import Device
 
 
 class Sensor(ConfigTable):
@@ -95,7 +42,7 @@ class Sensor(ConfigTable):
     #: teeth: their number
     teeth: Annotated[int, Field(ge=1, le=1000)] = 60
     #: teeth: no edge for longer means standstill [s]
-    standstill_s: Positive = 0.1
+    standstill_s: Annotated[float, Field(gt=0)] = 0.1
     #: teeth: an edge is off its place by up to this share of a tooth, at random
     jitter: Annotated[float, Field(ge=0, le=0.4)] = 0.0
     #: teeth: probability that an edge is not seen
@@ -157,3 +104,47 @@ class Sensor(ConfigTable):
         found = sorted((words_of(self.signal)[word], value) for word, value in self.words.items())
         # a single position: the same everywhere
         return found if len(found) > 1 else [*found, (found[0][0] + 1.0, found[0][1])]
+
+
+class SensorTables(ConfigTable):
+    """What the rig file has of them."""
+
+    #: sensors by name: signals sensor.NAME for messages and I/O cards, see docs/car_side.md
+    sensors: dict[str, Sensor] = {}
+
+
+class Sensors(Device[SensorTables]):
+    """Signals sensor.NAME, and sensor.NAME.count ... of those with a state."""
+
+    TABLES = SensorTables
+    GROUPS = ("sensor",)
+
+    def signals(self) -> None:
+        for name, sensor in self.given.sensors.items():
+            if sensor.kind == "curve":
+                self.table.add(f"sensor.{name}", sensor.unit)
+            else:
+                own = kernel.MOVES_SIGNALS if sensor.kind == "moves" else kernel.TEETH_SIGNALS
+                self.table.add_all((f"sensor.{name}.{n}".rstrip("."), unit) for n, unit in own)
+
+    def plan(self) -> None:
+        #: setter of the kernel's table and its arguments
+        self.rows = [self._row(name, sensor) for name, sensor in self.given.sensors.items()]
+
+    def _row(self, name: str, s: Sensor) -> tuple[str, Mapping[str, Any]]:
+        out = self.table.slot(f"sensor.{name}")
+        unit = "rad/s" if s.kind == "teeth" else None
+        ends = {"source": self.read_slot(s.signal, f"sensors.{name}", "signal", unit), "out": out}
+        if s.kind == "curve":
+            return "set_curve", {**ends, "points": s.curve()}
+        if s.kind == "moves":
+            return "set_moves", {**ends, "rest": s.rest, "hold_s": s.hold_s, "codes": s.codes()}
+        keys = ("teeth", "standstill_s", "jitter", "dropout", "seed")
+        return "set_teeth", {**ends, "signed_speed": s.direction, **{key: getattr(s, key) for key in keys}}
+
+    def make(self, tick: Rig, received: Sequence[RxState]) -> None:
+        if self.rows:
+            made = kernel.Sensors(len(self.table), len(self.rows), self.tick_s)
+            for k, (setter, arguments) in enumerate(self.rows):
+                getattr(made, setter)(k, **arguments)
+            tick.set_sensors(made)

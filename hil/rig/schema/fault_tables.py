@@ -1,14 +1,14 @@
-"""[[faults]] of a rig file: what is made wrong on purpose, and when. How it becomes rows of the tick: fault_plan."""
+"""[[faults]] of a rig file: what is made wrong on purpose, and when. Rows of the tick: hil/rig/devices/faults.py."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
 from torqueloop.hil.common.conditions import readable
 from torqueloop.hil.common.config_file import BadValue, ConfigTable
-from torqueloop.hil.rig.describe.peer_tables import NotNegative, Positive
+from torqueloop.hil.rig.schema.participants import NotNegative, Positive
 
 #: what can be done to a signal; to a frame of a message, sent or received; to all frames of a node; to a bus; to a
 #: shift element; to the command of a solenoid
@@ -164,3 +164,15 @@ class Fault(ConfigTable):
             raise BadValue("a fault begins by time, by hand, or by a condition", key="when", value=self.when)
         if "times" in self.model_fields_set and self.when is None:
             raise BadValue("{key} goes with `when`", key="times", value=self.times)
+
+
+class FaultTables(ConfigTable):
+    """What the rig file has of faults."""
+
+    #: injected on purpose
+    faults: list[Fault] = []
+
+
+def faults_of(config: ConfigTable) -> list[Fault]:
+    """The faults in a rig file."""
+    return cast(FaultTables, config).faults
