@@ -1,29 +1,31 @@
 #!/usr/bin/env python3
 """Errors of meaning, planted at random: does a test see a wrong unit, sign, name or sample in what people read?
 
-    python rt_tests/mutation/semantic_mutations.py --seed N [--count 60] [--out FILE]
+    python rt_tests/mutation/semantic_mutations.py --seed N [--count 60] [--scope hil/report ...] [--out FILE]
 
-Works in a copy of the checkout (build/semantic_SEED). cosmic-ray (extra `mutation`) applies and takes back each error
-and runs the tests; tests that fail without an error are left out. The errors are operators of this file: those that
-cosmic-ray brings (comparisons, deleted statements) are no errors of meaning. Each draw takes a class of errors first
-and then one of its places in SCOPE, so that rare classes are planted as well. An error is caught when one of the tests
-for its module fails: the golden runs (rt_tests/hil/test_golden_*.py) and the tests that import the module. Status: 0;
-1: less than 57 of 60 were caught.
+Works in copies of the checkout (build/mutants_K). cosmic-ray (extra `mutation`) applies and takes back each error; the
+errors are operators of this file: those that cosmic-ray brings (comparisons, deleted statements) are no errors of
+meaning. Each draw takes a class of errors first and then one of its places in the scope, so that rare classes are
+planted as well. Once, and again for what has changed since, all tests of rt_tests/unit and rt_tests/hil run with
+coverage (touched.py). An error is then held against the tests that run its line: it is caught when one of them fails;
+it is undecided, which is counted apart, when they take longer than --limit. Tests that fail without an error are left
+out. Status: 0; 1: less than 57 of 60 were caught. An error that changes no behaviour survives: whoever reads the list
+says which.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import contextlib
 import json
-import os
 import random
 import re
-import shlex
 import shutil
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,24 +34,14 @@ import parso
 from cosmic_ray.ast import Visitor, get_ast
 from cosmic_ray.mutating import mutate_code, use_mutation
 from cosmic_ray.operators.operator import Operator
-from cosmic_ray.testing import run_tests
-from cosmic_ray.work_item import TestOutcome
+from touched import TestFile, candidates, measure, parcels, run_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
-#: what turns signals and frames into numbers that people, gates and control units read
-SCOPE = (
-    "hil/report", "hil/results", "hil/record", "hil/runs", "hil/can/units.py", "hil/can/load.py",
-    "hil/ecu/soft_tcu.py", "hil/ecu/strategy.py", "hil/ecu/shift.py", "hil/ecu/interface.py", "hil/ecu/gears.py",
-    "hil/ecu/torque_request.py", "hil/ecu/laws.py", "hil/ecu/config.py", "hil/rig/resolve/wiring.py",
-    "hil/rig/devices/signals.py", "hil/rig/resolve/monitors.py", "hil/rig/run/run_stats.py",
-    "hil/vehicle/model.py", "hil/study/measures.py",
-)  # fmt: skip
 #: share of planted errors that must be caught
 LEAST = 57 / 60
-GOLDEN = ("hil/test_golden_runs.py", "hil/test_golden_buses.py")
-#: a test that takes longer hangs [s]
-PATIENCE_S = 600.0
+#: tests that run together before slower ones do, to begin with [s]
+PARCEL_S = 20.0
 #: the plant's signals of one unit, which may be taken for each other
 SAME_UNIT = (
     ("engine.w", "turbine.w", "out.w", "in.w"), ("car.v", "vehicle.speed"), ("n_engine", "n_turbine", "n_output"),
@@ -75,10 +67,26 @@ def names_of(node: Any) -> str:
     return str(node.get_code(include_prefix=False))
 
 
+def numbers() -> frozenset[str]:
+    """Names of hil/ in capitals that stand for numbers: all others are names of files, texts and tables."""
+    found = set()
+    for file in sorted((ROOT / "hil").rglob("*.py")):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            target, value = getattr(node, "targets", [None])[0], getattr(node, "value", None)
+            kinds = (ast.BinOp, ast.UnaryOp, ast.Attribute)
+            number = isinstance(value, ast.Constant) and isinstance(value.value, int | float)
+            if isinstance(target, ast.Name) and target.id.isupper() and (number or isinstance(value, kinds)):
+                found.add(target.id)
+    return frozenset(found)
+
+
+NUMBERS = numbers()
+
+
 def constant(node: Any) -> bool:
     """A number, or a name that stands for one."""
     number = node.type == "number" and float(eval(node.value)) not in (0.0, 1.0, 2.0)
-    return number or (node.type == "name" and re.fullmatch(r"(?!.*FILE)[A-Z][A-Z0-9_]*", node.value) is not None)
+    return number or (node.type == "name" and node.value in NUMBERS)
 
 
 class Rewrite(Operator):  # type: ignore[misc]
@@ -253,12 +261,14 @@ class WrongName(Rewrite):
                     yield from (f'"{other}"' for other in group if other != node.value[1:-1])
 
 
+#: class, module, which of its places
+Error = tuple[type[Rewrite], Path, int]
 CLASSES = (UnitFactor, DroppedConversion, Sign, MinMax, StaleSample, OffByOne, SwappedNames, WrongName)
 
 
-def modules(root: Path) -> list[Path]:
-    """The modules of SCOPE, relative to the checkout."""
-    folders = [root / name for name in SCOPE]
+def modules(root: Path, scope: list[str]) -> list[Path]:
+    """The modules of these folders and files, relative to the checkout."""
+    folders = [root / name for name in scope]
     found = [p for f in folders for p in ([f] if f.suffix == ".py" else sorted(f.rglob("*.py")))]
     return [p.relative_to(root) for p in found]
 
@@ -274,10 +284,10 @@ class Places(Visitor):  # type: ignore[misc]
         return node
 
 
-def places(root: Path, kind: type[Rewrite]) -> list[tuple[Path, int]]:
+def places(root: Path, scope: list[str], kind: type[Rewrite]) -> list[tuple[Path, int]]:
     """(module, occurrence) of every error of a class."""
     found = []
-    for module in modules(root):
+    for module in modules(root, scope):
         visitor = Places(kind)
         visitor.walk(get_ast((root / module).read_text(encoding="utf-8")))
         found += [(module, k) for k in range(visitor.count)]
@@ -295,18 +305,17 @@ def mutated(root: Path, kind: type[Rewrite], module: Path, occurrence: int) -> t
     return code, code if same else new
 
 
-def changed(before: str, after: str) -> tuple[str, str]:
-    """The first line that is not the same."""
-    return next(
-        ((a.strip(), b.strip()) for a, b in zip(before.splitlines(), after.splitlines(), strict=False) if a != b)
-    )
+def changed(before: str, after: str) -> tuple[int, str, str]:
+    """Number and text of the first line that is not the same."""
+    lines = enumerate(zip(before.splitlines(), after.splitlines(), strict=False), 1)
+    return next((n, a.strip(), b.strip()) for n, (a, b) in lines if a != b)
 
 
-def drawn(root: Path, seed: int, count: int) -> list[tuple[type[Rewrite], Path, int]]:
+def drawn(root: Path, scope: list[str], seed: int, count: int) -> list[Error]:
     """So many different errors: a class, then one of its places."""
     rng = random.Random(seed)
-    left = {kind: places(root, kind) for kind in CLASSES}
-    made: list[tuple[type[Rewrite], Path, int]] = []
+    left = {kind: places(root, scope, kind) for kind in CLASSES}
+    made: list[Error] = []
     while len(made) < count:
         kind = rng.choice([k for k in CLASSES if left[k]])
         module, k = left[kind].pop(rng.randrange(len(left[kind])))
@@ -316,34 +325,6 @@ def drawn(root: Path, seed: int, count: int) -> list[tuple[type[Rewrite], Path, 
     return made
 
 
-def tests_for(root: Path, module: Path) -> list[str]:
-    """The golden runs; the tests that import the module; the unit tests of modules that import it; of a control unit
-    its own tests, which run whole units."""
-    near = {_dotted(module)}
-    users = near | {_dotted(p.relative_to(root)) for p in (root / "hil").rglob("*.py") if _imports(p, near)}
-    tests = sorted((root / "rt_tests").rglob("test_*.py"))
-    own = [p for p in tests if p.parent.name in ("unit", "hil") and _imports(p, near)]
-    own += [p for p in tests if p.parent.name == "unit" and _imports(p, users)]
-    if module.parts[:2] == ("hil", "ecu"):
-        own += [p for p in tests if p.name.startswith("test_tcu_")]
-    if module.parts[:2] == ("hil", "can"):
-        own += [p for p in tests if p.name == "test_send_types.py"]
-    return list(dict.fromkeys([GOLDEN[0], *(str(p.relative_to(root / "rt_tests")) for p in own), GOLDEN[1]]))
-
-
-def _dotted(module: Path) -> str:
-    return "torqueloop." + ".".join(module.with_suffix("").parts)
-
-
-def _imports(file: Path, modules: set[str]) -> bool:
-    """A file imports one of these modules."""
-    text = file.read_text(encoding="utf-8")
-    folders = [name.rsplit(".", 1) for name in modules]
-    return any(f"from {name} import" in text for name in modules) or any(
-        re.search(rf"from {re.escape(folder)} import [^\n]*\b{name}\b", text) for folder, name in folders
-    )
-
-
 def prepare(copy: Path) -> None:
     """A fresh copy, with the kernels as they are built."""
     skip = shutil.ignore_patterns("__pycache__", ".hypothesis", "build", ".venv", ".git", "*.egg-info")
@@ -351,39 +332,41 @@ def prepare(copy: Path) -> None:
     shutil.copytree(ROOT, copy, symlinks=True, ignore=skip)
 
 
-def run(copy: Path, tests: list[str], *options: str) -> tuple[TestOutcome, str]:
-    """Run tests of the copy, the first failure is enough; what came of them and what pytest said."""
-    command = [sys.executable, "-m", "pytest", "-c", "../pyproject.toml", "--rootdir", "..", "-q", "--no-header"]
-    command += ["--tb=line", "-p", "no:cacheprovider", "-m", "not long and not proof", *options, *tests]
-    with contextlib.chdir(copy / "rt_tests"):
-        outcome, output = run_tests(shlex.join(command), PATIENCE_S)
-    return outcome, str(output)
-
-
-def sound(copy: Path, errors: list[tuple[type[Rewrite], Path, int]]) -> list[str]:
-    """Options that leave out the tests that fail without an error; one that cannot even be collected ends it all."""
-    every = list(dict.fromkeys(test for _, module, _ in errors for test in tests_for(copy, module)))
-    outcome, output = run(copy, every)
-    if outcome is TestOutcome.SURVIVED:
-        return []
-    failed = re.findall(r"^FAILED (\S+)", output, re.M)
-    if not failed or re.search(r"^ERROR ", output, re.M):
-        raise SystemExit(f"the tests cannot be run without an error: {output[-2000:]}")
-    print(f"fail without an error, left out: {', '.join(failed)}", flush=True)
-    return [f"--deselect={name}" for name in failed]
-
-
-def plant(copy: Path, kind: type[Rewrite], module: Path, occurrence: int, options: list[str]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Verdict:
     """What came of one error."""
-    before, after = changed(*mutated(copy, kind, module, occurrence))
+
+    kind: str
+    module: str
+    line: int
+    before: str
+    after: str
+    #: caught, survived, undecided
+    outcome: str
+    #: the test that caught it, or why nothing is known
+    by: str
+    took_s: float
+
+
+def plant(copy: Path, files: list[TestFile], error: Error, limit_s: float) -> Verdict:
+    """Run the tests that run the changed line, then the others of their files, until one fails or time is over."""
+    kind, module, occurrence = error
+    code, new = mutated(copy, kind, module, occurrence)
+    line, before, after = changed(code, new)
+    own, rest = candidates(files, str(module), code, line)
+    begin, outcome, by = time.monotonic(), "survived", "" if own else "no test runs this line"
     with use_mutation(copy / module, kind(), occurrence):
-        outcome, output = run(copy, tests_for(copy, module), "-x", *options)
-    by = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
-    caught = outcome is TestOutcome.KILLED
-    return {
-        "class": kind.__name__, "module": str(module), "before": before, "after": after, "caught": caught,
-        "by": by[0] if by else output[-200:] if caught else "",
-    }  # fmt: skip
+        for parcel in [*parcels(files, own, PARCEL_S), *parcels(files, rest, PARCEL_S)]:
+            left_s = limit_s - (time.monotonic() - begin)
+            status, said = run_tests(copy, parcel, "-x", limit_s=left_s) if left_s > 0.0 else (None, "")
+            if status:
+                failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", said, re.M)
+                outcome, by = "caught", failed[0] if failed else said[-200:]
+            elif status is None:
+                outcome, by = "undecided", f"after {limit_s:g} s, at {parcel[0]}"
+            if status != 0:
+                break
+    return Verdict(kind.__name__, str(module), line, before, after, outcome, by, time.monotonic() - begin)
 
 
 def main() -> int:
@@ -391,31 +374,44 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--scope", nargs="+", default=["hil"], help="folders or modules the errors are drawn from")
+    parser.add_argument("--limit", type=float, default=180.0, help="longest time of one error [s]")
+    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="print the draw, plant nothing")
+    parser.add_argument("--only", type=int, nargs="+", help="numbers of the draw to plant")
     parser.add_argument("--out", type=Path, default=None, help="JSON of the results")
     given = parser.parse_args()
+    draw = drawn(ROOT, given.scope, given.seed, given.count)
     if given.list:
-        for kind, module, k in drawn(ROOT, given.seed, given.count):
-            before, after = changed(*mutated(ROOT, kind, module, k))
-            print(f"{kind.__name__} {module}\n    {before}\n    {after}")
+        for number, (kind, module, k) in enumerate(draw, 1):
+            line, before, after = changed(*mutated(ROOT, kind, module, k))
+            print(f"{number:3} {kind.__name__} {module}:{line}\n    {before}\n    {after}")
         return 0
-    prepare(copy := BUILD / f"semantic_{given.seed}")
-    os.environ["PYTHONPATH"] = str(copy)
-    results = []
-    errors = drawn(copy, given.seed, given.count)
-    options = sound(copy, errors)
-    for number, (kind, module, k) in enumerate(errors, 1):
-        results.append(found := plant(copy, kind, module, k, options))
-        said = f"caught by {found['by']}" if found["caught"] else "SURVIVED"
-        print(
-            f"{number:3} {kind.__name__} {module}\n    {found['before']}\n    {found['after']}\n    {said}", flush=True
-        )
-        if given.out is not None:
-            text = json.dumps({"seed": given.seed, "results": results}, indent=1)
-            given.out.write_text(text + "\n", encoding="utf-8")
-    caught = sum(r["caught"] for r in results)
-    print(f"seed {given.seed}: {caught} of {len(results)} caught")
-    return 0 if caught >= LEAST * len(results) else 1
+    copies = [BUILD / f"mutants_{k}" for k in range(given.workers)]
+    for copy in copies:
+        prepare(copy)
+    files = measure(copies, BUILD / "touched")
+    free, results = list(copies), []
+
+    def one(error: Error) -> Verdict:
+        copy = free.pop()
+        try:
+            return plant(copy, files, error, given.limit)
+        finally:
+            free.append(copy)
+
+    errors = [e for number, e in enumerate(draw, 1) if not given.only or number in given.only]
+    with ThreadPoolExecutor(given.workers) as pool:
+        for number, found in enumerate(pool.map(one, errors), 1):
+            results.append(found)
+            print(f"{number:3} {found.kind} {found.module}:{found.line}  {found.took_s:.0f} s\n    {found.before}\n"
+                  f"    {found.after}\n    {found.outcome} {found.by}", flush=True)  # fmt: skip
+            if given.out is not None:
+                text = json.dumps({"seed": given.seed, "results": [asdict(r) for r in results]}, indent=1)
+                given.out.write_text(text + "\n", encoding="utf-8")
+    counts = {word: sum(r.outcome == word for r in results) for word in ("caught", "survived", "undecided")}
+    print(f"seed {given.seed}: {len(results)} planted, " + ", ".join(f"{n} {word}" for word, n in counts.items()))
+    return 0 if counts["caught"] >= LEAST * len(results) else 1
 
 
 if __name__ == "__main__":

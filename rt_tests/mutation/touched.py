@@ -1,0 +1,204 @@
+"""Which test runs which line of hil/: a plugin of pytest that records it, and the answer for a mutated line.
+
+Each test file runs once in a process of its own, with coverage's contexts: one for each test, and the empty one for
+what runs while modules are imported. What a fixture or a cache shares is booked to the first test that asks for it, so
+all tests of a file that runs a line are candidates; those that run it themselves come first.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+#: a test file that takes longer is left out [s]
+FILE_LIMIT_S = 240.0
+#: golden runs: second definitions of what is read, the first to be asked
+GOLDEN = ("hil/test_golden_",)
+
+
+# --- the plugin -------------------------------------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: Any) -> None:
+    parser.addoption("--touched", default="", help="file that takes which test runs which line")
+
+
+class Recorder:
+    """Records lines of hil/ by test, and how each test went."""
+
+    def __init__(self, path: Path) -> None:
+        import coverage
+
+        self.path, self.root = path, Path.cwd().parent
+        self.tests: dict[str, list[Any]] = {}
+        self.measured = coverage.Coverage(data_file=None, config_file=False, include=[f"{self.root}/hil/*"])
+        self.measured.start()
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.measured.switch_context(nodeid)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        entry = self.tests.setdefault(report.nodeid, [0.0, "passed"])
+        entry[0] += report.duration
+        if report.outcome != "passed":
+            entry[1] = report.outcome
+
+    def pytest_sessionfinish(self) -> None:
+        self.measured.stop()
+        data, lines = self.measured.get_data(), {}
+        for file in data.measured_files():
+            lines[str(Path(file).relative_to(self.root))] = data.contexts_by_lineno(file)
+        self.path.write_text(json.dumps({"tests": self.tests, "lines": lines}))
+
+
+def pytest_configure(config: Any) -> None:
+    if path := config.getoption("--touched"):
+        config.pluginmanager.register(Recorder(Path(path)))
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def environment(copy: Path) -> dict[str, str]:
+    """Modules come from the copy; one thread for each process."""
+    one = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "PYTHONDONTWRITEBYTECODE")}
+    return {**os.environ, **one, "PYTHONPATH": f"{copy}{os.pathsep}{HERE}"}
+
+
+def run_tests(copy: Path, tests: Iterable[str], *options: str, limit_s: float) -> tuple[int | None, str]:
+    """(status of pytest, None where it took too long; what it said)."""
+    command = [sys.executable, "-m", "pytest", "-c", "../pyproject.toml", "--rootdir", "..", "-q", "--no-header",
+               "--tb=line", "-p", "no:cacheprovider", "-m", "not long and not proof", *options, *tests]  # fmt: skip
+    with subprocess.Popen(
+        command, cwd=copy / "rt_tests", env=environment(copy), text=True, start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as process:  # fmt: skip
+        try:
+            said, _ = process.communicate(timeout=limit_s)
+            return process.returncode, said
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None, process.communicate()[0]
+
+
+def digest(path: Path) -> str:
+    """Of a file that may be gone."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""
+
+
+@dataclass(frozen=True)
+class TestFile:
+    """What a test file runs."""
+
+    name: str
+    #: test -> (duration [s], outcome)
+    tests: dict[str, tuple[float, str]]
+    #: module -> line -> tests; "" for what runs during the import
+    lines: dict[str, dict[str, list[str]]]
+
+    @property
+    def duration_s(self) -> float:
+        return sum(s for s, _ in self.tests.values())
+
+
+def measure(copies: list[Path], store: Path, *, fresh: bool = False) -> list[TestFile]:
+    """All test files of rt_tests/unit and rt_tests/hil; those that are as they were are not run again."""
+    store.mkdir(parents=True, exist_ok=True)
+    tests = copies[0] / "rt_tests"
+    names = [str(p.relative_to(tests)) for part in ("hil", "unit") for p in sorted((tests / part).glob("test_*.py"))]
+    stale = [n for n in names if fresh or _known(copies[0], store, n) is None]
+    free = list(copies)
+
+    def one(name: str) -> None:
+        copy = free.pop()
+        begin = time.monotonic()
+        (target := store / f"{name.replace('/', '+')}.json").unlink(missing_ok=True)
+        status, _ = run_tests(copy, [name], f"--touched={target}", limit_s=FILE_LIMIT_S)
+        found = json.loads(target.read_text()) if target.exists() else {"tests": {}, "lines": {}}
+        found["digests"] = {m: digest(copy / m) for m in (f"rt_tests/{name}", *found["lines"])}
+        target.write_text(json.dumps(found))
+        print(f"{time.monotonic() - begin:6.1f} s  {name}: {'too slow' if status is None else status}", flush=True)
+        free.append(copy)
+
+    with ThreadPoolExecutor(len(copies)) as pool:
+        list(pool.map(one, stale))
+    return [found for n in names if (found := _known(copies[0], store, n)) is not None]
+
+
+def _known(root: Path, store: Path, name: str) -> TestFile | None:
+    """What is known of a test file, if it and the modules it runs are as they were."""
+    file = store / f"{name.replace('/', '+')}.json"
+    if not file.exists():
+        return None
+    data = json.loads(file.read_text())
+    if any(digest(root / path) != was for path, was in data["digests"].items()):
+        return None
+    return TestFile(name, {n: (s, o) for n, (s, o) in data["tests"].items()}, data["lines"])
+
+
+# --- choosing ---------------------------------------------------------------------------------------------------------
+
+
+def statement(code: str, line: int) -> tuple[range, bool]:
+    """(lines of the statement a line belongs to, of a compound one its head; it is inside a function)."""
+    best, inside = range(line, line + 1), False
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
+            body = getattr(node, "body", None)
+            last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+            inside |= isinstance(node, ast.FunctionDef) and line > last
+            if node.lineno <= line <= last:
+                best = range(node.lineno, last + 1)
+    return best, inside
+
+
+@cache
+def _weight(name: str) -> int:
+    return 0 if name.startswith(GOLDEN) else 1
+
+
+def candidates(files: list[TestFile], module: str, code: str, line: int) -> tuple[list[str], list[str]]:
+    """(tests that run a line, all other tests of their files), the golden ones first, then by their time. Of a line
+    that runs during the import: tests that run any function of its module."""
+    lines, inside = statement(code, line)
+    own: list[tuple[int, float, str]] = []
+    rest: list[tuple[int, float, str]] = []
+    for file in files:
+        known = file.lines.get(module, {})
+        wanted = [known.get(str(k), []) for k in lines] if inside else list(known.values())
+        touching = {test for tests in wanted for test in tests if test}
+        if not touching:
+            continue
+        for test, (duration, outcome) in file.tests.items():
+            if outcome == "passed":
+                golden = _weight(file.name)
+                (own if test in touching or not golden else rest).append((golden, duration, test))
+    return [t for *_, t in sorted(own)], [t for *_, t in sorted(rest)]
+
+
+def parcels(files: list[TestFile], tests: list[str], parcel_s: float) -> Iterator[list[str]]:
+    """Tests in parcels of some seconds, so that slow ones run only when the quick ones have seen nothing."""
+    took = {test: s for file in files for test, (s, _) in file.tests.items()}
+    now: list[str] = []
+    total = 0.0
+    for test in tests:
+        if now and total + took[test] > parcel_s:
+            yield now
+            now, total, parcel_s = [], 0.0, parcel_s * 2
+        now.append(test)
+        total += took[test]
+    if now:
+        yield now
