@@ -6,11 +6,12 @@
 Works in copies of the checkout (build/mutants_K). cosmic-ray (extra `mutation`) applies and takes back each error; the
 errors are operators of this file: those that cosmic-ray brings (comparisons, deleted statements) are no errors of
 meaning. Each draw takes a class of errors first and then one of its places in the scope, so that rare classes are
-planted as well. Once, and again for what has changed since, all tests of rt_tests/unit and rt_tests/hil run with
-coverage (touched.py). An error is then held against the tests that run its line: it is caught when one of them fails;
-it is undecided, which is counted apart, when they take longer than --limit. Tests that fail without an error are left
-out. Status: 0; 1: less than 57 of 60 were caught. An error that changes no behaviour survives: whoever reads the list
-says which.
+planted as well. Once, and again after
+changes, the golden runs and all test files that import the module or a module that imports it run with coverage
+(touched.py). An error is then held against the tests that run its line: it is caught when one of them fails; it is
+undecided, which is counted apart, when they take longer than --limit. Tests that fail without an error are left out.
+Status: 0; 1: less than 57 of 60 were caught. An error that changes no behaviour survives: whoever reads the list says
+which.
 """
 
 from __future__ import annotations
@@ -218,9 +219,9 @@ class SwappedNames(Rewrite):
 
 
 @cache
-def attributes(code: str) -> frozenset[str]:
+def attributes(root: Any) -> frozenset[str]:
     """Everything that is read of an object in a module."""
-    return frozenset(re.findall(r"\.([a-z_]\w*)", code))
+    return frozenset(re.findall(r"\.([a-z_]\w*)", root.get_code()))
 
 
 def siblings() -> dict[str, list[str]]:
@@ -253,7 +254,7 @@ class WrongName(Rewrite):
             after = node.get_next_leaf()
             if after is None or after.value not in ("(", "="):
                 # of the same object: both are read in this module
-                here = attributes(node.get_root_node().get_code())
+                here = attributes(node.get_root_node())
                 yield from (o for o in WrongName.FIELDS.get(node.value, []) if o in here)
         elif node.type == "string" and node.value[:1] == '"':
             for group in SAME_UNIT:
@@ -274,23 +275,26 @@ def modules(root: Path, scope: list[str]) -> list[Path]:
 
 
 class Places(Visitor):  # type: ignore[misc]
-    """How many errors of a class a module has room for."""
+    """How many errors of each class a module has room for."""
 
-    def __init__(self, kind: type[Rewrite]) -> None:
-        self._operator, self.count = kind(), 0
+    def __init__(self) -> None:
+        self._operators = {kind: kind() for kind in CLASSES}
+        self.counts = dict.fromkeys(CLASSES, 0)
 
     def visit(self, node: Any) -> Any:
-        self.count += sum(1 for _ in self._operator.mutation_positions(node))
+        for kind, operator in self._operators.items():
+            self.counts[kind] += sum(1 for _ in operator.mutation_positions(node))
         return node
 
 
-def places(root: Path, scope: list[str], kind: type[Rewrite]) -> list[tuple[Path, int]]:
-    """(module, occurrence) of every error of a class."""
-    found = []
+def places(root: Path, scope: list[str]) -> dict[type[Rewrite], list[tuple[Path, int]]]:
+    """(module, occurrence) of every error, by its class."""
+    found: dict[type[Rewrite], list[tuple[Path, int]]] = {kind: [] for kind in CLASSES}
     for module in modules(root, scope):
-        visitor = Places(kind)
+        visitor = Places()
         visitor.walk(get_ast((root / module).read_text(encoding="utf-8")))
-        found += [(module, k) for k in range(visitor.count)]
+        for kind, count in visitor.counts.items():
+            found[kind] += [(module, k) for k in range(count)]
     return found
 
 
@@ -314,7 +318,7 @@ def changed(before: str, after: str) -> tuple[int, str, str]:
 def drawn(root: Path, scope: list[str], seed: int, count: int) -> list[Error]:
     """So many different errors: a class, then one of its places."""
     rng = random.Random(seed)
-    left = {kind: places(root, scope, kind) for kind in CLASSES}
+    left = places(root, scope)
     made: list[Error] = []
     while len(made) < count:
         kind = rng.choice([k for k in CLASSES if left[k]])
@@ -323,6 +327,37 @@ def drawn(root: Path, scope: list[str], seed: int, count: int) -> list[Error]:
         if before != after:
             made.append((kind, module, k))
     return made
+
+
+def near(root: Path, module: Path) -> list[str]:
+    """Test files that may see an error of a module: the golden runs; those that import it; the unit tests of modules
+    that import it; of a control unit its own tests, which run whole units."""
+    own = {_dotted(module)}
+    users = own | {_dotted(p.relative_to(root)) for p in (root / "hil").rglob("*.py") if _imports(p, own)}
+    tests = [p for part in ("hil", "unit") for p in sorted((root / "rt_tests" / part).glob("test_*.py"))]
+    found = [p for p in tests if p.name.startswith("test_golden_") or _imports(p, own)]
+    found += [p for p in tests if p.parent.name == "unit" and _imports(p, users)]
+    if module.parts[:2] == ("hil", "ecu"):
+        found += [p for p in tests if p.name.startswith("test_tcu_")]
+    return list(dict.fromkeys(str(p.relative_to(root / "rt_tests")) for p in found))
+
+
+def _dotted(module: Path) -> str:
+    return "torqueloop." + ".".join(module.with_suffix("").parts)
+
+
+def _imports(file: Path, modules: set[str]) -> bool:
+    """A file imports one of these modules."""
+    text = _text(file)
+    folders = [name.rsplit(".", 1) for name in modules]
+    return any(f"from {name} import" in text for name in modules) or any(
+        re.search(rf"from {re.escape(folder)} import [^\n]*\b{name}\b", text) for folder, name in folders
+    )
+
+
+@cache
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
 
 
 def prepare(copy: Path) -> None:
@@ -390,7 +425,8 @@ def main() -> int:
     copies = [BUILD / f"mutants_{k}" for k in range(given.workers)]
     for copy in copies:
         prepare(copy)
-    files = measure(copies, BUILD / "touched")
+    errors = [e for number, e in enumerate(draw, 1) if not given.only or number in given.only]
+    files = measure(copies, BUILD / "touched", sorted({n for _, module, _ in errors for n in near(ROOT, module)}))
     free, results = list(copies), []
 
     def one(error: Error) -> Verdict:
@@ -400,7 +436,6 @@ def main() -> int:
         finally:
             free.append(copy)
 
-    errors = [e for number, e in enumerate(draw, 1) if not given.only or number in given.only]
     with ThreadPoolExecutor(given.workers) as pool:
         for number, found in enumerate(pool.map(one, errors), 1):
             results.append(found)
