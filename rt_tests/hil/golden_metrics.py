@@ -58,6 +58,14 @@ class GoldenShift:
 class Golden:
     """What the recording says about a run."""
 
+    #: the run is one that passes
+    passes = True
+    #: sections of the page that only such runs have
+    own_sections: tuple[str, ...] = ()
+    #: received message -> frames that are refused for their checksum, timeouts
+    refused: dict[str, int] = {}
+    timeouts: dict[str, int] = {}
+
     def __init__(self, run: Recorded) -> None:
         self.run = run
         self.t = run.t
@@ -214,6 +222,14 @@ class Golden:
                 n += good is None or good == (not frame.flags & REFUSED)
         return n
 
+    def bad(self, bus: str) -> int:
+        """Frames that were refused for what is in them."""
+        return self.counted(bus, good=False)
+
+    def meaning(self, name: str) -> Any:
+        """What a metric must be; None: it has no second definition."""
+        return meaning(self, name)
+
     # --- drive
     @cached_property
     def to_100(self) -> float | None:
@@ -320,14 +336,17 @@ def _energy(g: Golden, m: re.Match[str]) -> Any:
 
 
 def _limited(g: Golden, m: re.Match[str]) -> Any:
-    """Ticks in which the source of a sent signal was beyond the range of the database; from half a step of the signal
-    on it can be seen."""
+    """Ticks in which the source of a sent signal was beyond its range, of the rig file or else of the database; from
+    half a step of the signal on it can be seen."""
     for bus in g.run.rig["bus"]:
         for message in g.run.databases[bus].values():
             for s in message.signals:
                 if f"{message.name}_{s.name}" == m[1]:
-                    x = from_si(g.run[str(g.run.rig["outputs"][f"{message.name}.{s.name}"])], s.unit)
-                    most, least = (int(np.sum((x < s.minimum - d) | (x > s.maximum + d))) for d in (0.0, s.scale / 2))
+                    given = g.run.rig["outputs"][f"{message.name}.{s.name}"]
+                    table = given if isinstance(given, dict) else {"signal": given}
+                    x = from_si(g.run[table["signal"]], s.unit)
+                    low, high = table.get("min", s.minimum), table.get("max", s.maximum)
+                    most, least = (int(np.sum((x < low - d) | (x > high + d))) for d in (0.0, s.scale / 2))
                     return About((most + least) / 2, 0.0, (most - least) / 2 + 1.0)
     return None
 

@@ -189,9 +189,10 @@ RECEIVED = ("ok", "format", "length", "crc", "repeat", "jump", "range", "lost", 
 
 
 def received_rows(g: Golden, bus: str) -> list[list[Any]]:
-    """A row for each message that is received: all of them good."""
+    """A row for each message that is received."""
     names = dict.fromkeys(of.name for f, of in g.run.on(bus) if not f.sent)
-    return [[name, g.counted(bus, name, good=True), *[0] * (len(RECEIVED) - 1)] for name in names]
+    bad = {name: {"crc": g.refused.get(name, 0), "timeout": g.timeouts.get(name, 0)} for name in names}
+    return [[name, g.counted(bus, name, good=True), *(bad[name].get(k, 0) for k in RECEIVED[1:])] for name in names]
 
 
 def energy_rows(g: Golden) -> list[list[Any]]:
@@ -216,6 +217,7 @@ def tiles(g: Golden) -> dict[str, tuple[Callable[[str], bool], str, Callable[[st
     compute = clock["compute_us"]
     factor = len(g.t) * g.run.tick_s / clock["run_s"]
     frames = sum(g.counted(bus, good=True) for bus in g.run.rig["bus"])
+    bad = (sum(g.refused.values()), sum(g.timeouts.values()))
 
     def below(text: str, *values: Any) -> bool:
         found = NUMBER.findall(text)
@@ -228,7 +230,7 @@ def tiles(g: Golden) -> dict[str, tuple[Callable[[str], bool], str, Callable[[st
                         lambda b: below(re.sub("p50", "", b), compute["p50"], compute["max"])),
         "energy residual": (lambda v: About(*g.residual).fits(float(v)), "",
                             lambda b: below(b, About(g.turned_over / 1e3, 1e-3))),
-        "CAN frames taken": (lambda v: shows(v, frames), "", lambda b: below(b, 0, 0)),
+        "CAN frames taken": (lambda v: shows(v, frames), "", lambda b: below(b, *bad)),
         "state hash": (lambda v: v == g.run.stats["hash"], "", lambda b: b == "same inputs, same hash"),
     }  # fmt: skip
 

@@ -124,7 +124,9 @@ def measure(copies: list[Path], store: Path, names: list[str]) -> list[TestFile]
         copy = free.pop()
         begin = time.monotonic()
         (target := store / f"{name.replace('/', '+')}.json").unlink(missing_ok=True)
-        status, _ = run_tests(copy, [name], f"--touched={target}", limit_s=FILE_LIMIT_S)
+        status, said = run_tests(copy, [name], "-p", "touched", f"--touched={target}", limit_s=FILE_LIMIT_S)
+        if status not in (None, 0, 1, 5):
+            raise SystemExit(f"{name} cannot be run without an error: {said[-2000:]}")
         found = json.loads(target.read_text()) if target.exists() else {"tests": {}, "lines": {}}
         found["digests"] = {m: digest(copy / m) for m in (f"rt_tests/{name}", *found["lines"])}
         target.write_text(json.dumps(found))
