@@ -6,12 +6,10 @@
 Works in copies of the checkout (build/mutants_K). cosmic-ray (extra `mutation`) applies and takes back each error; the
 errors are operators of this file: those that cosmic-ray brings (comparisons, deleted statements) are no errors of
 meaning. Each draw takes a class of errors first and then one of its places in the scope, so that rare classes are
-planted as well. Once, and again after
-changes, the golden runs and all test files that import the module or a module that imports it run with coverage
-(touched.py). An error is then held against the tests that run its line: it is caught when one of them fails; it is
-undecided, which is counted apart, when they take longer than --limit. Tests that fail without an error are left out.
-Status: 0; 1: less than 57 of 60 were caught. An error that changes no behaviour survives: whoever reads the list says
-which.
+planted as well. A test file that may see an error runs once with coverage (touched.py); the error is then held against
+the tests that run its line, the golden runs first. It is caught when one of them fails; it is undecided, which is
+counted apart, when they take longer than --limit. Tests that fail without an error are left out. Status: 0; 1: less
+than 57 of 60 were caught. An error that changes no behaviour survives: whoever reads the list says which.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ import parso
 from cosmic_ray.ast import Visitor, get_ast
 from cosmic_ray.mutating import mutate_code, use_mutation
 from cosmic_ray.operators.operator import Operator
-from touched import TestFile, candidates, measure, parcels, run_tests
+from touched import candidates, measured, parcels, run_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
@@ -329,17 +327,26 @@ def drawn(root: Path, scope: list[str], seed: int, count: int) -> list[Error]:
     return made
 
 
-def near(root: Path, module: Path) -> list[str]:
-    """Test files that may see an error of a module: the golden runs; those that import it; the unit tests of modules
-    that import it; of a control unit its own tests, which run whole units."""
+def near(root: Path, module: Path) -> list[list[str]]:
+    """Test files that may see an error of a module, those first that are asked first: the golden runs; the unit tests
+    that import it, of a control unit its own tests, which run whole units; the tests of rigs that import it; the unit
+    tests of modules that import it."""
     own = {_dotted(module)}
-    users = own | {_dotted(p.relative_to(root)) for p in (root / "hil").rglob("*.py") if _imports(p, own)}
-    tests = [p for part in ("hil", "unit") for p in sorted((root / "rt_tests" / part).glob("test_*.py"))]
-    found = [p for p in tests if p.name.startswith("test_golden_") or _imports(p, own)]
-    found += [p for p in tests if p.parent.name == "unit" and _imports(p, users)]
-    if module.parts[:2] == ("hil", "ecu"):
-        found += [p for p in tests if p.name.startswith("test_tcu_")]
-    return list(dict.fromkeys(str(p.relative_to(root / "rt_tests")) for p in found))
+    users = {_dotted(p.relative_to(root)) for p in (root / "hil").rglob("*.py") if _imports(p, own)}
+    unit, rigs = (sorted((root / "rt_tests" / part).glob("test_*.py")) for part in ("unit", "hil"))
+    ecu = module.parts[:2] == ("hil", "ecu")
+    ranks = [
+        [p for p in rigs if p.name.startswith("test_golden_")],
+        [p for p in unit if _imports(p, own)] + [p for p in rigs if ecu and p.name.startswith("test_tcu_")],
+        [p for p in rigs if _imports(p, own)],
+        [p for p in unit if _imports(p, users)],
+    ]
+    seen: set[Path] = set()
+    made = []
+    for rank in ranks:
+        made.append([str(p.relative_to(root / "rt_tests")) for p in dict.fromkeys(rank) if p not in seen])
+        seen |= set(rank)
+    return made
 
 
 def _dotted(module: Path) -> str:
@@ -383,25 +390,29 @@ class Verdict:
     took_s: float
 
 
-def plant(copy: Path, files: list[TestFile], error: Error, limit_s: float) -> Verdict:
+def plant(copy: Path, error: Error, limit_s: float) -> Verdict:
     """Run the tests that run the changed line, then the others of their files, until one fails or time is over."""
     kind, module, occurrence = error
     code, new = mutated(copy, kind, module, occurrence)
     line, before, after = changed(code, new)
-    own, rest = candidates(files, str(module), code, line)
-    begin, outcome, by = time.monotonic(), "survived", "" if own else "no test runs this line"
-    with use_mutation(copy / module, kind(), occurrence):
-        for parcel in [*parcels(files, own, PARCEL_S), *parcels(files, rest, PARCEL_S)]:
-            left_s = limit_s - (time.monotonic() - begin)
-            status, said = run_tests(copy, parcel, "-x", limit_s=left_s) if left_s > 0.0 else (None, "")
-            if status:
-                failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", said, re.M)
-                outcome, by = "caught", failed[0] if failed else said[-200:]
-            elif status is None:
-                outcome, by = "undecided", f"after {limit_s:g} s, at {parcel[0]}"
-            if status != 0:
-                break
-    return Verdict(kind.__name__, str(module), line, before, after, outcome, by, time.monotonic() - begin)
+    outcome, by, took = "survived", "no test runs this line", 0.0
+    for names in near(copy, module):
+        files = [found for name in names if (found := measured(copy, BUILD / "touched", name)) is not None]
+        own, rest = candidates(files, str(module), code, line)
+        by = "" if own else by
+        with use_mutation(copy / module, kind(), occurrence):
+            for parcel in [*parcels(files, own, PARCEL_S), *parcels(files, rest, PARCEL_S)]:
+                begin = time.monotonic()
+                status, said = run_tests(copy, parcel, "-x", limit_s=limit_s - took) if took < limit_s else (None, "")
+                took += time.monotonic() - begin
+                if status:
+                    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", said, re.M)
+                    outcome, by = "caught", failed[0] if failed else said[-200:]
+                elif status is None:
+                    outcome, by = "undecided", f"after {limit_s:g} s, at {parcel[0]}"
+                if status != 0:
+                    return Verdict(kind.__name__, str(module), line, before, after, outcome, by, took)
+    return Verdict(kind.__name__, str(module), line, before, after, outcome, by, took)
 
 
 def main() -> int:
@@ -426,13 +437,12 @@ def main() -> int:
     for copy in copies:
         prepare(copy)
     errors = [e for number, e in enumerate(draw, 1) if not given.only or number in given.only]
-    files = measure(copies, BUILD / "touched", sorted({n for _, module, _ in errors for n in near(ROOT, module)}))
     free, results = list(copies), []
 
     def one(error: Error) -> Verdict:
         copy = free.pop()
         try:
-            return plant(copy, files, error, given.limit)
+            return plant(copy, error, given.limit)
         finally:
             free.append(copy)
 

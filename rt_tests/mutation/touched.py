@@ -14,9 +14,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -114,33 +112,24 @@ class TestFile:
         return sum(s for s, _ in self.tests.values())
 
 
-def measure(copies: list[Path], store: Path, names: list[str]) -> list[TestFile]:
-    """What these test files run; those that are as they were are not run again."""
-    store.mkdir(parents=True, exist_ok=True)
-    stale = [n for n in names if _known(copies[0], store, n) is None]
-    free = list(copies)
-
-    def one(name: str) -> None:
-        copy = free.pop()
-        begin = time.monotonic()
-        (target := store / f"{name.replace('/', '+')}.json").unlink(missing_ok=True)
+def measured(copy: Path, store: Path, name: str) -> TestFile | None:
+    """What a test file runs; it is not run again while it and the modules it runs are as they were. None: too slow."""
+    target = store / f"{name.replace('/', '+')}.json"
+    if (found := _known(copy, target, name)) is None:
+        store.mkdir(parents=True, exist_ok=True)
         status, said = run_tests(copy, [name], "-p", "touched", f"--touched={target}", limit_s=FILE_LIMIT_S)
         if status not in (None, 0, 1, 5):
             raise SystemExit(f"{name} cannot be run without an error: {said[-2000:]}")
-        found = json.loads(target.read_text()) if target.exists() else {"tests": {}, "lines": {}}
-        found["digests"] = {m: digest(copy / m) for m in (f"rt_tests/{name}", *found["lines"])}
-        target.write_text(json.dumps(found))
-        print(f"{time.monotonic() - begin:6.1f} s  {name}: {'too slow' if status is None else status}", flush=True)
-        free.append(copy)
-
-    with ThreadPoolExecutor(len(copies)) as pool:
-        list(pool.map(one, stale))
-    return [found for n in names if (found := _known(copies[0], store, n)) is not None]
+        data = json.loads(target.read_text()) if status is not None else {"tests": {}, "lines": {}}
+        data["digests"] = {m: digest(copy / m) for m in (f"rt_tests/{name}", *data["lines"])}
+        target.write_text(json.dumps(data))
+        print(f"    measured {name}: {'too slow' if status is None else status}", flush=True)
+        found = _known(copy, target, name)
+    return found if found and found.tests else None
 
 
-def _known(root: Path, store: Path, name: str) -> TestFile | None:
+def _known(root: Path, file: Path, name: str) -> TestFile | None:
     """What is known of a test file, if it and the modules it runs are as they were."""
-    file = store / f"{name.replace('/', '+')}.json"
     if not file.exists():
         return None
     data = json.loads(file.read_text())
