@@ -359,6 +359,25 @@ def _chunks(g: Golden, name: str) -> int:
     return len(chunks(g.run.path / name)[1])
 
 
+def _within_the_run(g: Golden, m: re.Match[str]) -> Any:
+    """The longest time a write takes: more than none, less than the run."""
+    tables = [table for name, table in g.run.stats["recording"].items() if m[1] in ("", name)]
+    longest = max(table["write_s_max"] for table in tables)
+    return About(longest if 0.0 < longest < 10.0 * g.run.stats["clock"]["run_s"] + 1.0 else None)
+
+
+def _unheard(g: Golden, m: re.Match[str]) -> Any:
+    """Who is not heard on a group of the loopback address, which is where a rig without `local_address` is."""
+    found = []
+    for bus in _named(g, m[1]):
+        table = g.run.rig["bus"][bus]
+        loopback = table.get("local_address", "127.0.0.1") == "127.0.0.1"
+        if table.get("interface", "udp_multicast") == "udp_multicast" and loopback:
+            group = table.get("channel", "239.74.163.2")
+            found.append(f'programs that send to {group} by the default route; local_address = "0.0.0.0" hears them')
+    return found[-1] if found else ""
+
+
 def _coupling(g: Golden, m: re.Match[str]) -> Any:
     """The rig's car less the vehicle model's at the same instant; work of that difference. What the model tells of the
     end of a tick arrives with the next one; the last answer is never recorded."""
@@ -408,7 +427,8 @@ DEFINITIONS: list[tuple[str, Meaning]] = [
     ("recording_bus_records", lambda g, m: len(g.run.frames)),
     (r"recording_\w+_cause", lambda g, m: ""),
     (r"recording_\w+_(lost_records|discarded_bytes)", lambda g, m: 0),
-    (r"recording_\w+_(high_water|write_s_max)", lambda g, m: TOLD),
+    (r"recording_\w+_high_water", lambda g, m: TOLD),
+    (r"recording_(\w+)_write_s_max", _within_the_run),
     # the safe state as the control unit was told it: 2 is running
     ("safe_state_latched", lambda g, m: int(g.run["rig.status"].max() >= 3)),
     ("safe_state_cause", lambda g, m: ""),
@@ -437,8 +457,7 @@ DEFINITIONS: list[tuple[str, Meaning]] = [
     (r"can_(\w+_)??tx_(\w+)_(saturated|refused)", lambda g, m: 0),
     (r"can_(\w+_)??(tx_dropped|rx_ring_dropped|stolen_ids)", lambda g, m: 0),
     (r"can_(\w+_)??stolen", lambda g, m: ""),
-    # words about the network card of the machine
-    (r"can_(\w+_)??unheard", lambda g, m: TOLD),
+    (r"can_(\w+_)??unheard", _unheard),
     # the vehicle model in the rig's process
     (r"vehicle_(refused|stale_ticks|age_max_ms|echo_max_ticks|gap|lost|duplicate|out_of_order)", lambda g, m: 0),
     ("vehicle_mode", lambda g, m: "in process" if _alone(g) else "lockstep"),

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 import torqueloop as tl
-from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.errors import ConfigError, RangeError
+from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.can.frame import EXTENDED, Frame
 from torqueloop.hil.catalogue.interfaces import RIGS, page
 from torqueloop.hil.ecu.interface import MakerBus, interface_database
@@ -304,3 +305,43 @@ def test_the_ram_has_the_layouts_of_its_maker_and_its_own_identifiers() -> None:
         assert {s.name: (s.start, s.length, s.byte_order, s.scale, s.offset, s.is_signed) for s in message.signals} == {
             s.name: (s.start, s.length, s.byte_order, s.scale, s.offset, s.is_signed) for s in theirs.signals
         }
+
+
+def test_a_restored_bus_goes_on_with_what_the_saved_one_has_heard() -> None:
+    saved, restored = claiming(), claiming()
+    saved.values = {"pedal": 0.25, "lever": "D"}
+    saved.refused, saved._last_good, saved._last_move = {"crc": 3}, {"ETC1": 1.5}, 2.0
+    saved._claim_due, saved.address_lost = False, True
+    restored.load(saved.save())
+    assert (restored.values, restored.refused) == ({"pedal": 0.25, "lever": "D"}, {"crc": 3})
+    assert (restored._last_good, restored._last_move) == ({"ETC1": 1.5}, 2.0)
+    assert (restored._claim_due, restored.address_lost) == (False, True)
+    assert restored.save() == saved.save()
+
+
+def test_a_silent_message_is_lost_behind_its_timeout_and_not_before() -> None:
+    unit = claiming()
+    limit = unit.config.rx_timeout_s
+    for name in unit._wanted:
+        unit._last_good[name] = 2.0
+    assert unit.lost(2.0 + limit) == set() and unit.lost(2.0 + limit + 1e-3)
+    assert unit.lost(0.0) == set(), "what has come after this time is not lost"
+
+
+def test_a_cycle_time_beside_the_control_period_is_refused_in_milliseconds() -> None:
+    config = load_interface(CONFIGS / "interfaces" / "tcu_j1939.toml")
+    database = interface_database(config, CONFIGS / "can" / "j1939_transmission.dbc", "TCU")
+    with pytest.raises(RangeError, match=r"cycle time 10(\.0)? ms.*multiple of the control period of 7 ms"):
+        MakerBus(config, database, 7e-3, 1)
+
+
+def test_messages_of_a_maker_come_in_their_cycle_times() -> None:
+    unit = claiming()
+    period, numbers_and_words = 5e-3, nothing()
+    sent: dict[int, list[int]] = {}
+    for step in range(400):
+        for frame in unit.frames(step, *numbers_and_words):
+            sent.setdefault(frame.can_id, []).append(step)
+    cycles = {bus_id(m): m.cycle_ns * 1e-9 for m in unit.database.tx_messages}
+    apart = {i: {(b - a) * period for a, b in zip(s, s[1:], strict=False)} for i, s in sent.items() if len(s) > 1}
+    assert apart and all(steps == {pytest.approx(cycles[i])} for i, steps in apart.items())

@@ -41,6 +41,8 @@ BUILD = ROOT / "build"
 LEAST = 57 / 60
 #: tests that run together before slower ones do, to begin with [s]
 PARCEL_S = 20.0
+#: status of pytest where it cannot find its tests
+USAGE = 4
 #: the plant's signals of one unit, which may be taken for each other
 SAME_UNIT = (
     ("engine.w", "turbine.w", "out.w", "in.w"), ("car.v", "vehicle.speed"), ("n_engine", "n_turbine", "n_output"),
@@ -405,6 +407,8 @@ def plant(copy: Path, error: Error, limit_s: float) -> Verdict:
                 begin = time.monotonic()
                 status, said = run_tests(copy, parcel, "-x", limit_s=limit_s - took) if took < limit_s else (None, "")
                 took += time.monotonic() - begin
+                if status == USAGE:
+                    raise SystemExit(f"the tests cannot be run: {said[-2000:]}")
                 if status:
                     failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", said, re.M)
                     outcome, by = "caught", failed[0] if failed else said[-200:]
@@ -437,6 +441,8 @@ def main() -> int:
     for copy in copies:
         prepare(copy)
     errors = [e for number, e in enumerate(draw, 1) if not given.only or number in given.only]
+    for name in near(copies[0], errors[0][1])[0]:
+        measured(copies[0], BUILD / "touched", name)
     free, results = list(copies), []
 
     def one(error: Error) -> Verdict:

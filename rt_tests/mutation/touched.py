@@ -78,6 +78,7 @@ def environment(copy: Path) -> dict[str, str]:
 
 def run_tests(copy: Path, tests: Iterable[str], *options: str, limit_s: float) -> tuple[int | None, str]:
     """(status of pytest, None where it took too long; what it said)."""
+    tests = [test.removeprefix("rt_tests/") for test in tests]
     command = [sys.executable, "-m", "pytest", "-c", "../pyproject.toml", "--rootdir", "..", "-q", "--no-header",
                "--tb=line", "-p", "no:cacheprovider", "-m", "not long and not proof", *options, *tests]  # fmt: skip
     with subprocess.Popen(
