@@ -53,8 +53,9 @@ def write_topologies() -> None:
 
     folder = KERNELS / "step" / "topologies"
     wanted = topology_list(ROOT / "configs" / "topologies.toml")
-    for stale in folder.glob("*.pyx"):
-        if stale.stem not in wanted:
+    # also what was compiled of one that is not listed any more: it has the layout of state and model that held then
+    for stale in folder.iterdir():
+        if stale.suffix in (".pyx", ".c", ".so", ".pyd") and stale.name.split(".")[0] not in wanted:
             stale.unlink()
     for name, powertrain in wanted.items():
         origin = powertrain.relative_to(ROOT).as_posix()

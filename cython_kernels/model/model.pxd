@@ -141,7 +141,11 @@ cdef struct tl_pattern:
     double* T             # P and below it the stuck torques from force, rows of elements not stuck 0, filled up to whole
                           # lanes: (n, n + nf + fill) by columns (`lanes`). For more than TL_FORMED speeds (ns, n) the rows
                           # of Tn that are not zero
-    double* P0            # the same with M (acceleration of an instant); equal to P, T without compliances
+    double* Pr            # P and T without what springs, dampers and contacts see: they hold for every length; P, T
+    double* Tr            # themselves without compliances
+    double* Z             # (n_seen, n) basis of what these see, M-orthogonal to the rest
+    int32_t n_seen
+    double* P0            # P and T with M (acceleration of an instant); equal to P, T without compliances
     double* T0
     double* P4            # (2n, 2n) order-4 step
     double* T4            # (2n, 2nf) its stuck torques: column j at j*2nf, middle and end; NULL where it is not formed

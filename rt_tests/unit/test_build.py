@@ -57,6 +57,23 @@ def test_a_changed_line_changes_the_digests_of_the_modules_it_is_part_of(
     assert {n.rsplit(".", 1)[1] for n in before if before[n] != after[n]} == {"codec"}
 
 
+def test_what_was_compiled_of_a_topology_that_is_not_listed_any_more_is_deleted(
+    build: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It would be loaded with the layout of state and model that held when it was built."""
+    folder = tmp_path / "step" / "topologies"
+    folder.mkdir(parents=True)
+    suffix = ".cpython-311-x86_64-linux-gnu.so"
+    stale = [folder / f"old_car{end}" for end in (".pyx", suffix)]
+    kept = [folder / "__init__.py", folder / f"zf_4hp22{suffix}", folder / f"zf_4hp22_rig{suffix}"]
+    for path in stale + kept:
+        path.touch()
+    monkeypatch.setattr(build, "KERNELS", tmp_path)
+    build.write_topologies()
+    assert not any(path.exists() for path in stale)
+    assert all(path.exists() for path in kept) and (folder / "zf_4hp22.pyx").exists()
+
+
 def test_what_is_not_run_after_every_change_is_run_by_ci() -> None:
     """Tests marked `proof` are left out of `scripts/test`: nothing may land without them."""
     run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
