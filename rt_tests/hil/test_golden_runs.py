@@ -14,7 +14,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from golden_faults import Faulty
-from golden_metrics import TOLD, About, Golden, all_told
+from golden_metrics import TOLD, About, Golden
+from golden_names import all_told
 from golden_recorded import Recorded
 from golden_runs import FAULTS, Run, chosen, golden_run
 from golden_screens import (
