@@ -15,7 +15,9 @@ prints. A block after a comment "<!-- not run: WHY -->" is not run, and counted 
 leaves a run that fails.
 
 Numbers: a paragraph, list or table after a comment "<!-- numbers of: COMMAND -->" has only numbers that the command
-prints (run in the checkout), to the digits that are shown. Run before a release.
+prints (run in the checkout), to the digits that are shown. In a table after "<!-- numbers of each row -->" each row
+has its commands in its last cell, and its other cells but the first have only numbers that they print. Run before a
+release.
 """
 
 from __future__ import annotations
@@ -203,12 +205,15 @@ def code(pages: list[Path], cheap: bool) -> int:
 # --- numbers ---------------------------------------------------------------------------------------------------------
 
 NUMBERS_OF = re.compile(r"<!-- numbers of: (?P<command>.+?) -->\n(?P<text>.+?)(?=\n\n|\Z)", re.DOTALL)
+NUMBERS_OF_ROWS = re.compile(r"<!-- numbers of each row -->\n(?P<text>(?:\|.+\n)+)")
 #: a number by itself: not the 4 of "4HP22" or of a name, nor the exponent of a unit
 NUMBER = re.compile(r"(?<![\w./^-])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w^]|\.\d|/\w)")
 
 
 def unprinted(text: str, printed: str) -> list[str]:
-    """The numbers of a text that are not among those printed, rounded to the digits of the text."""
+    """The numbers of a text that are not among those printed, rounded to the digits of the text; a blank may stand
+    between thousands."""
+    text, printed = (re.sub(r"(?<=\d)[ \u202f](?=\d{3}\b)", "", part) for part in (text, printed))
     known = [float(n) for n in re.findall(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?", printed)]
     missing = []
     for shown in NUMBER.findall(re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)):
@@ -219,20 +224,35 @@ def unprinted(text: str, printed: str) -> list[str]:
     return missing
 
 
+def held(text: str) -> Iterator[tuple[list[str], str]]:
+    """(commands, text that has only their numbers) of a page."""
+    for match in NUMBERS_OF.finditer(text):
+        yield [match["command"]], match["text"]
+    for match in NUMBERS_OF_ROWS.finditer(text):
+        for row in match["text"].splitlines()[2:]:
+            _, *cells, commands = (cell.strip() for cell in row.strip("|").split("|"))
+            yield re.findall(r"`([^`]+)`", commands), " ".join(cells)
+
+
 def numbers(pages: list[Path]) -> int:
     """Run the commands of the pages, hold their numbers against what they print."""
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "200"}
     printed: dict[str, str] = {}
     status = 0
     for page in pages:
-        for match in NUMBERS_OF.finditer(page.read_text(encoding="utf-8")):
-            command = match["command"]
-            if command not in printed:
-                env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "200"}
-                done = subprocess.run(command, shell=True, cwd=ROOT, env=env, capture_output=True, text=True)
-                printed[command] = done.stdout + done.stderr
-            missing = unprinted(match["text"], printed[command])
+        for commands, text in held(page.read_text(encoding="utf-8")):
+            for command in commands:
+                if command not in printed:
+                    env = {
+                        **os.environ,
+                        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+                        "COLUMNS": "200",
+                    }
+                    done = subprocess.run(command, shell=True, cwd=ROOT, env=env, capture_output=True, text=True)
+                    printed[command] = done.stdout + done.stderr
+            missing = unprinted(text, "\n".join(printed[command] for command in commands))
             status |= bool(missing)
-            print(f"{'FAILED' if missing else 'ok':6s} {page.relative_to(ROOT)}: {command}")
+            print(f"{'FAILED' if missing else 'ok':6s} {page.relative_to(ROOT)}: {'; '.join(commands)}")
             print("".join(f"       {n} is not printed by it\n" for n in missing), end="")
     print(f"{len(printed)} commands")
     return status

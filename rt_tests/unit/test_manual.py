@@ -101,6 +101,17 @@ def test_numbers_of_a_page_are_those_its_command_prints(tmp_path: Path, monkeypa
     assert manual.numbers([page]) == 1
 
 
+def test_numbers_of_a_row_are_those_its_own_commands_print(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first cell says what they are; a row does not stand for another one."""
+    monkeypatch.setattr(manual, "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    head = "<!-- numbers of each row -->\n| what | value | command |\n|---|---|---|\n"
+    page.write_text(f"{head}| 7 of x | 1 268 / 2.5 | `echo 1268`, `echo 2.51` |\n| y | 3 | `echo 3` |\n\nAnd 99.\n")
+    assert manual.numbers([page]) == 0
+    page.write_text(f"{head}| 7 of x | 3 | `echo 1268` |\n| y | 3 | `echo 3` |\n")
+    assert manual.numbers([page]) == 1
+
+
 def test_what_a_page_shows_behind_a_print_is_what_is_printed() -> None:
     block = manual.Block(Path("x.md"), 1, "python", "print(x)\n# 89.4 km/h, closes to 2e-12\n")
     assert manual._shown(block, "before\n89.4 km/h, closes to 9e-13\n") == ""
