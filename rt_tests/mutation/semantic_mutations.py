@@ -21,7 +21,6 @@ import random
 import re
 import shutil
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -404,9 +403,8 @@ def plant(copy: Path, error: Error, limit_s: float) -> Verdict:
         by = "" if own else by
         with use_mutation(copy / module, kind(), occurrence):
             for parcel in [*parcels(files, own, PARCEL_S), *parcels(files, rest, PARCEL_S)]:
-                begin = time.monotonic()
-                status, said = run_tests(copy, parcel, "-x", limit_s=limit_s - took) if took < limit_s else (None, "")
-                took += time.monotonic() - begin
+                status, said, used = run_tests(copy, parcel, "-x", limit_s=max(limit_s - took, 1.0))
+                took += used
                 if status == USAGE:
                     raise SystemExit(f"the tests cannot be run: {said[-2000:]}")
                 if status:
@@ -425,7 +423,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--scope", nargs="+", default=["hil"], help="folders or modules the errors are drawn from")
-    parser.add_argument("--limit", type=float, default=180.0, help="longest time of one error [s]")
+    parser.add_argument("--limit", type=float, default=180.0, help="most processor time for one error [s]")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="print the draw, plant nothing")
     parser.add_argument("--only", type=int, nargs="+", help="numbers of the draw to plant")
