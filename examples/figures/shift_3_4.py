@@ -28,9 +28,9 @@ def main() -> None:
     metrics = {name: m.model_dump(exclude_defaults=True) for name, m in config.metrics.items()}
     with tempfile.TemporaryDirectory() as folder:
         # the scenario as it is, with the metrics of the study
-        base = tl.sweep(of="wot_4hp22", vary={"scenario.scenario.tick_s": [1e-3]}, metrics=metrics, html=False, jobs=1,
-                        duration_s=config.study.duration_s, signals=config.study.signals, every=5,
-                        out=Path(folder) / "base")  # fmt: skip
+        kept = {"duration_s": config.study.duration_s, "signals": config.study.signals, "every": 5}
+        as_it_is = {"study": {"of": "wot_4hp22", **kept}, "vary": {"scenario.scenario.tick_s": [1e-3]}}
+        base = tl.sweep({**as_it_is, "metrics": metrics}, html=False, jobs=1, out=Path(folder) / "base")
         best = found.best(1)[0]
         print("best run", best.line.run, {k: round(v, 3) for k, v in best.line.values.items()})
         for label, outcome in (("profiles of wot_4hp22", base.runs[0]), ("best run", best)):

@@ -161,7 +161,7 @@ def run(
     """Run a rig: gearbox in the loop with its control unit (CAN) and vehicle (ZeroMQ), report at the end."""
     from torqueloop.hil.common.config_layers import parse_overrides
     from torqueloop.hil.rig.devices.registry import load_rig_config
-    from torqueloop.hil.rig.run.session import run_rig
+    from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
     overrides = parse_overrides(values or [])
     path, gates = locate(rig, "rigs"), gates_of(gate)
@@ -171,18 +171,20 @@ def run(
     with _ended_like_ctrl_c() as came:
         result = run_rig(
             path,
-            clock=clock.value,
-            duration=duration,
-            out=out,
-            gates=gates,
-            progress=not quiet,
-            peers="config" if peers else "none",
-            kernel=kernel,
-            html=html,
-            control=control,
-            telemetry=telemetry,
-            start_from=start_from,
-            overrides=overrides,
+            RunSpec(
+                clock=clock.value,
+                duration_s=duration,
+                out=out,
+                gates=gates,
+                progress=not quiet,
+                peers="config" if peers else "none",
+                kernel=kernel,
+                html=html,
+                control=control,
+                telemetry=telemetry,
+                start_from=start_from,
+                overrides=overrides,
+            ),
         )
     with after_the_run():
         if quiet:

@@ -150,23 +150,25 @@ def run(
     (virtual clock). overrides: dotted key ->
     value instead of the rig file's. A failed gate is no exception: see `passed`.
     """
-    from torqueloop.hil.rig.run.session import run_rig
+    from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
     result = run_rig(
         locate(rig, "rigs"),
-        clock,
-        duration,
-        out,
-        gates,
-        progress,
-        peers,
-        kernel=kernel,
-        vehicle=vehicle,
-        ecus=ecus,
-        html=html,
-        control=control,
-        telemetry=telemetry,
-        start_from=start_from,
-        overrides=overrides,
+        RunSpec(
+            clock,
+            duration,
+            out,
+            gates,
+            progress=progress,
+            peers=peers,
+            kernel=kernel,
+            vehicle=vehicle,
+            ecus=ecus,
+            html=html,
+            control=control,
+            telemetry=telemetry,
+            start_from=start_from,
+            overrides=overrides,
+        ),
     )
     return RecordedRun(result.out, result.report)

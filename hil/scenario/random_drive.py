@@ -20,7 +20,7 @@ from typing import Any
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.results.scenario import CheckSpec, ScenarioInfo, StepSpec
 from torqueloop.hil.rig.devices.registry import load_rig_config
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 from torqueloop.hil.scenario.rig_scenario import GATES, load_rig_scenario
 from torqueloop.hil.scenario.standing import standing_driver
 
@@ -145,7 +145,7 @@ def run_sequence(drive: Drive, number: int, moves: Sequence[Move], out: Path, ke
                         checks=list(drive.checks))  # fmt: skip
     given = {**drive.overrides, "steps": steps_of(moves), "rig.duration_s": seconds}
     shutil.rmtree(out, ignore_errors=True)
-    made = run_rig(drive.rig, "virtual", seconds, out, None, False, html=False, overrides=given, scenario=info)
+    made = run_rig(drive.rig, RunSpec("virtual", seconds, out, overrides=given, scenario=info))
     report = made.report
     failed = {g.text: g.cause or f"{g.values}" for g in report.gates if not g.passed}
     failed |= {c.name: c.text for c in report.checks if c.counts and not c.passed}

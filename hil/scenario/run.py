@@ -16,7 +16,7 @@ from torqueloop.hil.report.report import Report
 from torqueloop.hil.report.scenario_checks import Verdict
 from torqueloop.hil.report.write import write_report
 from torqueloop.hil.rig.devices.registry import load_rig_config
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 from torqueloop.hil.scenario.offline import simulate
 from torqueloop.hil.scenario.rig_scenario import RigScenario, load_rig_scenario, of_the_scenario
 
@@ -76,7 +76,9 @@ def run_scenario(
     if processes:
         given |= apart(made, given)
     with of_the_scenario(path):
-        result = run_rig(made.rig, clock, None, out, None, progress, html=html, overrides=given, scenario=made.info)
+        result = run_rig(
+            made.rig, RunSpec(clock, None, out, None, progress=progress, html=html, overrides=given, scenario=made.info)
+        )
     return result.report
 
 

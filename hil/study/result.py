@@ -81,68 +81,27 @@ class StudyResult:
 
 
 def sweep(
-    study: Path | str | None = None,
+    study: Path | str | Mapping[str, Any],
     *,
-    of: Path | str | None = None,
-    vary: Mapping[str, Any] | None = None,
-    scatter: Mapping[str, Any] | None = None,
-    set: Mapping[str, Any] | None = None,
-    metrics: Mapping[str, Any] | None = None,
-    minimise: str | None = None,
-    maximise: str | None = None,
-    subject_to: Sequence[str] = (),
-    method: str = "differential_evolution",
-    design: str = "grid",
-    runs: int | None = None,
-    repeats: int = 1,
-    seed: int = 0,
-    duration_s: float | None = None,
-    signals: Sequence[str] = (),
-    every: int = 1,
-    name: str = "sweep",
+    values: Mapping[str, Any] | None = None,
     out: Path | str | None = None,
     jobs: int | None = None,
     scheduler: str | None = None,
     html: bool = True,
     told: Callable[[int], AbstractContextManager[Told]] | None = None,
-    values: Mapping[str, Any] | None = None,
 ) -> StudyResult:
-    """Run a study: a file, or `of` (a scenario or rig) with what is varied.
+    """Run a study: a file, the name of an installed one, or the tables of such a file (docs/study_file.md).
 
-        tl.sweep(of="wot_4hp22", vary={"model.components.car.m_kg": [1400, 1500, 1600]},
-                 metrics={"v_end": {"signal": "car.v", "take": "last", "unit": "kmh"}})
+        tl.sweep({"study": {"of": "wot_4hp22"}, "vary": {"model.components.car.m_kg": [1400, 1500, 1600]},
+                  "metrics": {"v_end": {"signal": "car.v", "take": "last", "unit": "kmh"}}})
 
-    The keyword arguments are the tables of a study file (docs/study_file.md); a metric may be a function of a module
-    (run -> number) as well. values: dotted key -> value instead of the file's. jobs: processes at a time, default one
-    for each CPU. scheduler: address of a Dask scheduler instead. out: folder of the study, default runs/TIME-NAME; one
-    that holds a part of this study is gone on with.
+    In tables, a metric may be a function of a module (run -> number) as well, and the study needs no name. values:
+    dotted key -> value instead of the file's. jobs: processes at a time, default one for each CPU. scheduler: address
+    of a Dask scheduler instead. out: folder of the study, default runs/TIME-NAME; one that holds a part of this study
+    is gone on with.
     """
-    if (study is None) == (of is None):
-        raise ConfigError("needs either a study file or `of`", key="study", value=study)
-    if study is not None:
-        made = read_study(locate(study, "studies"), values)
-    else:
-        functions: dict[str, Function] = {}
-        tables = {}
-        for key, metric in (metrics or {}).items():
-            if callable(metric):
-                functions[f"python:{key}"] = metric
-                metric = {"python": f"python:{key}"}
-            tables[key] = metric
-        table_: dict[str, Any] = {"name": name, "of": str(of), "design": design, "repeats": repeats, "seed": seed,
-                                  "signals": list(signals), "every": every}  # fmt: skip
-        table_ |= {k: v for k, v in (("runs", runs), ("duration_s", duration_s)) if v is not None}
-        data: dict[str, Any] = {"study": table_, "vary": _listed(vary), "scatter": dict(scatter or {}),
-                                "set": dict(set or {}), "metrics": tables}  # fmt: skip
-        if minimise is not None or maximise is not None:
-            goal = {"minimise": minimise} if minimise is not None else {"maximise": maximise}
-            data["objective"] = {**goal, "subject_to": list(subject_to), "method": method}
-        made = study_of(data, functions)
-    folder = (
-        Path(out)
-        if out is not None
-        else Path("runs") / (f"{time.strftime('%Y%m%d-%H%M%S')}-{made.job.config.study.name}")
-    )
+    made = _from_tables(study) if isinstance(study, Mapping) else read_study(locate(study, "studies"), values)
+    folder = Path(out or Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{made.job.config.study.name}")
     outcomes, timing = run_study(made, folder, jobs, scheduler, told)
     result = StudyResult(made, folder, outcomes, timing, {"table": folder / TABLE})
     if html:
@@ -150,9 +109,18 @@ def sweep(
     return result
 
 
-def _listed(vary: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Values as a file has them: any sequence of numbers is a list."""
-    return {k: dict(v) if isinstance(v, Mapping) else [float(x) for x in v] for k, v in (vary or {}).items()}
+def _from_tables(tables: Mapping[str, Any]) -> Study:
+    """A study of the tables of a file, with functions among the metrics and any sequence of numbers for a list."""
+    given = {name: dict(table) for name, table in tables.items()}
+    given["study"] = {"name": "sweep", **given.get("study", {})}
+    for key, way in given.get("vary", {}).items():
+        given["vary"][key] = dict(way) if isinstance(way, Mapping) else [float(x) for x in way]
+    functions: dict[str, Function] = {}
+    for key, metric in given.get("metrics", {}).items():
+        if callable(metric):
+            functions[f"python:{key}"] = metric
+            given["metrics"][key] = {"python": f"python:{key}"}
+    return study_of(given, functions)
 
 
 __all__ = ["StudyResult", "sweep"]

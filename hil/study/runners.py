@@ -24,7 +24,7 @@ from torqueloop.hil.rig.devices.device import RigPlan
 from torqueloop.hil.rig.devices.registry import load_rig_config
 from torqueloop.hil.rig.resolve.check_participants import check_participants
 from torqueloop.hil.rig.resolve.plan import load_plan
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 from torqueloop.hil.scenario.offline import ScenarioConfig, powertrain_of, scenario_inputs
 from torqueloop.hil.scenario.rig_scenario import load_rig_scenario
 from torqueloop.hil.scenario.run import run_scenario
@@ -164,8 +164,7 @@ class RigRunner:
         try:
             begun = time.perf_counter()
             if self._target.kind == "rig":
-                out = run_rig(self._target.path, "virtual", out=folder / "run", progress=False, html=False,
-                              overrides=overrides)  # fmt: skip
+                out = run_rig(self._target.path, RunSpec("virtual", out=folder / "run", overrides=overrides))
                 report = out.report
             else:
                 report = run_scenario(self._target.path, parameters=changes.parameters, out=folder / "run",

@@ -14,7 +14,7 @@ from typing import Any
 
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.rig.run.live_run import LiveRun
-from torqueloop.hil.rig.run.session import RunResult, run_rig
+from torqueloop.hil.rig.run.session import RunResult, RunSpec, run_rig
 
 #: a rig that neither starts nor ends within this is given up [s]
 GIVE_UP_S = 60.0
@@ -68,7 +68,7 @@ class Holder:
 
     def _body(self, rig: Path, clock: Any, out: Path, options: dict[str, Any]) -> None:
         try:
-            self.result = run_rig(rig, clock, out=out, progress=False, html=False, pilot=self, **options)
+            self.result = run_rig(rig, RunSpec(clock, out=out, pilot=self, **options))
         except BaseException as error:
             self.error = error
         with self._news:

@@ -122,7 +122,9 @@ def _driven(request: pytest.FixtureRequest, path: Path, options: dict[str, Any])
         **options.get("overrides", {}),
     }
     more = {key: options[key] for key in ("peers", "control") if key in options}
-    holder = Holder(file, options["clock"], path, duration=options.get("duration", DURATION_S), overrides=given, **more)
+    holder = Holder(
+        file, options["clock"], path, duration_s=options.get("duration", DURATION_S), overrides=given, **more
+    )
     driven = DrivenRig(holder, path, names)
     request.node.stash.setdefault(_RUNS, []).append(driven)
     request.node.user_properties.append(("torqueloop_run", str(path)))

@@ -26,7 +26,7 @@ from torqueloop.hil.rig.online.checkpoint import MAGIC
 from torqueloop.hil.rig.online.rig_control import RigControl
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.replay import replay
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 DESK = Path(torqueloop.__file__).parent / "configs" / "rigs" / "desk_4hp22.toml"
 #: files of a run directory that a stranger may have changed
@@ -45,7 +45,7 @@ SECONDS = 0.03
 def _run() -> Path:
     """A short run."""
     out = Path(tempfile.mkdtemp(prefix="torqueloop-fuzz-")) / "run"
-    run_rig(DESK, "virtual", SECONDS, out, progress=False, html=False)
+    run_rig(DESK, RunSpec("virtual", SECONDS, out))
     return out
 
 

@@ -10,7 +10,7 @@ from rig_help import Car, Unit
 
 from torqueloop.hil.control.client import Client, connect
 from torqueloop.hil.results.files import read_run_info
-from torqueloop.hil.rig.run.session import RunResult, run_rig
+from torqueloop.hil.rig.run.session import RunResult, RunSpec, run_rig
 
 
 class SlowCar(Car):
@@ -40,7 +40,7 @@ class Running:
 
         def body() -> None:
             try:
-                self.result = run_rig(path, duration=seconds, out=out, progress=False, html=False, **options)
+                self.result = run_rig(path, RunSpec(duration_s=seconds, out=out, **options))
             except BaseException as error:
                 self.error = error
 

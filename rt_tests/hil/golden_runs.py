@@ -16,7 +16,7 @@ from rig_help import CONFIGS
 from torqueloop.hil.report.console import print_report
 from torqueloop.hil.report.report import Report
 from torqueloop.hil.report.write import write_report
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 #: rig -> duration [s]: a rig of each kind, long enough for a shift
 KINDS = {
@@ -51,7 +51,7 @@ class Run:
         self._folder = TemporaryDirectory(prefix=f"golden_{rig}_")  # goes with the process
         self.path = Path(self._folder.name) / "run"
         folder = Path(__file__).parent if rig == FAULTS else CONFIGS / "rigs"
-        run_rig(folder / f"{rig}.toml", "virtual", duration_s, self.path, progress=False, html=False)
+        run_rig(folder / f"{rig}.toml", RunSpec("virtual", duration_s, self.path))
         self.report: Report = write_report(self.path)
         self.console = _printed(self.report)
         self.html = (self.path / "report.html").read_text()

@@ -15,7 +15,7 @@ from torqueloop.hil.link.messages import StateMessage, StepMessage
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.assemble.parts import RigParts, build
 from torqueloop.hil.rig.resolve.plan import RigPlan, load_plan
-from torqueloop.hil.rig.run.session import RunResult, run_rig
+from torqueloop.hil.rig.run.session import RunResult, RunSpec, run_rig
 from torqueloop.hil.vehicle.config import load_vehicle_config
 from torqueloop.hil.vehicle.model import VehicleModel
 
@@ -156,10 +156,7 @@ def answers(unit, t_s: float, frames) -> list[tuple[int, bytes]]:
 
 def run(path: Path, out: Path, seconds: float, car: Car | None = None, unit: Unit | None = None, **more) -> RunResult:
     """A run on the virtual clock with models in this process."""
-    return run_rig(
-        path, "virtual", seconds, out, progress=False, html=False, vehicle=car or Car(),
-        ecus={"tcu": unit or Unit()}, **more,
-    )  # fmt: skip
+    return run_rig(path, RunSpec("virtual", seconds, out, vehicle=car or Car(), ecus={"tcu": unit or Unit()}, **more))
 
 
 #: time limits that a loaded test machine does not reach by itself, for runs on the real clock

@@ -22,7 +22,7 @@ from torqueloop.hil.rig.online.checkpoint import CheckpointError, read, write
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.live_run import StartError
 from torqueloop.hil.rig.run.replay import replay
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 from torqueloop.hil.runs.recorded_run import read_run
 from torqueloop.hil.vehicle.carrier import TurningBodies, TurningBody
 from torqueloop.hil.vehicle.config import CarrierBody, load_vehicle_config
@@ -106,7 +106,7 @@ def test_platform_and_flywheel_over_the_link_in_lockstep(rig: Path, tmp_path: Pa
     for where in ("true", "false"):
         rig.write_text(RIG.replace("[vehicle]", f"[vehicle]\nin_process = {where}"))
         out = tmp_path / where
-        result = run_rig(rig, "virtual", None, out, progress=False, html=False)
+        result = run_rig(rig, RunSpec("virtual", None, out))
         assert result.exit_status == 0
         turned_against_each_other(out, 5e-3)
         hashes.append(result.stats.hash)
@@ -115,7 +115,7 @@ def test_platform_and_flywheel_over_the_link_in_lockstep(rig: Path, tmp_path: Pa
 
 def test_platform_and_flywheel_over_the_link_on_the_real_clock(rig: Path, tmp_path: Path) -> None:
     """The answers are late by as much as the computer is; momentum is lost for as long as they are."""
-    result = run_rig(rig, "real", None, tmp_path / "run", progress=False, html=False)
+    result = run_rig(rig, RunSpec("real", None, tmp_path / "run"))
     assert result.stats is not None and not result.stats.safe_state.latched
     turned_against_each_other(tmp_path / "run", 0.1)
 
@@ -166,7 +166,7 @@ def test_attitude_and_place_come_and_forces_go_back(rig: Path, tmp_path: Path, c
     with_a_shaft(tmp_path)
     names = '"platform.t_x", "platform.f_x", "platform.f_y", "input.platform.q0", "input.platform.q3", "shaft.twist"'
     rig.write_text(RIG.replace("signals = [", f"signals = [{names}, "))
-    result = run_rig(rig, clock, None, tmp_path / "run", progress=False, html=False)
+    result = run_rig(rig, RunSpec(clock, None, tmp_path / "run"))
     assert result.stats is not None and not result.stats.safe_state.latched
     run = read_run(tmp_path / "run")
     turned = 2.0 * np.arctan2(run["input.platform.q3"], run["input.platform.q0"])
@@ -223,9 +223,7 @@ def test_a_checkpoint_from_before_there_were_attitudes(rig: Path, tmp_path: Path
     def go_on(keep: int) -> int:
         path = cut_bodies(taken.out / "control" / "here.tlc", keep)
         car.before = 0
-        again = run_rig(
-            rig, "virtual", 0.1, tmp_path / f"on{keep}", progress=False, html=False, vehicle=car, start_from=path
-        )
+        again = run_rig(rig, RunSpec("virtual", 0.1, tmp_path / f"on{keep}", vehicle=car, start_from=path))
         assert again.stats is not None
         return again.stats.hash
 
@@ -324,7 +322,7 @@ def test_rig_and_vehicle_file_must_agree_on_the_carriers(rig: Path, tmp_path: Pa
     text = (tmp_path / "free.toml").read_text()
     (tmp_path / "free.toml").write_text(text.replace("carrier.platform", "carrier.body"))
     with pytest.raises((ConfigError, StartError), match="body, those of the rig platform"):
-        run_rig(rig, "virtual", 0.01, tmp_path / "run", progress=False, html=False)
+        run_rig(rig, RunSpec("virtual", 0.01, tmp_path / "run"))
     (tmp_path / "free.toml").write_text(text + "yaw_radps = [[0.0, 0.0], [1.0, 0.2], [1.0, 0.4]]\n")
     with pytest.raises(ConfigError) as error:
         load_vehicle_config(tmp_path / "free.toml")
@@ -359,8 +357,7 @@ def test_a_turning_body_against_an_independent_integration() -> None:
 
 def test_the_block_on_its_mounts_rolls_as_their_stiffness_says(tmp_path: Path) -> None:
     """The ready rig while the engine pulls away: roll times stiffness is the moment; it replays."""
-    result = run_rig(CONFIGS / "rigs" / "desk_4hp22_mounts.toml", "virtual", 3.0, tmp_path / "run", progress=False,
-                     html=False)  # fmt: skip
+    result = run_rig(CONFIGS / "rigs" / "desk_4hp22_mounts.toml", RunSpec("virtual", 3.0, tmp_path / "run"))
     assert result.stats is not None and not result.stats.safe_state.latched
     run = read_run(tmp_path / "run")
     roll = 2.0 * np.arctan2(run["block.q1"], run["block.q0"])
@@ -376,8 +373,7 @@ def test_the_block_on_its_mounts_rolls_as_their_stiffness_says(tmp_path: Path) -
 
 def test_the_body_that_the_vehicle_moves_pitches_under_the_axle(tmp_path: Path) -> None:
     """The ready rig with propeller shaft and body: moments go out, motions come back, and it replays."""
-    result = run_rig(CONFIGS / "rigs" / "desk_4hp22_body.toml", "virtual", 3.0, tmp_path / "run", progress=False,
-                     html=False)  # fmt: skip
+    result = run_rig(CONFIGS / "rigs" / "desk_4hp22_body.toml", RunSpec("virtual", 3.0, tmp_path / "run"))
     assert result.stats is not None and not result.stats.safe_state.latched
     run = read_run(tmp_path / "run")
     pitch = np.cumsum(run["vehicle.body.w_y"]) * 1e-3
@@ -389,8 +385,7 @@ def test_the_body_that_the_vehicle_moves_pitches_under_the_axle(tmp_path: Path) 
 
 def test_the_shaft_follows_an_axle_that_winds_up(tmp_path: Path) -> None:
     """The ready rig with an axle: attitudes come from the vehicle, forces and moments go back; it replays."""
-    result = run_rig(CONFIGS / "rigs" / "desk_4hp22_axle.toml", "virtual", 3.0, tmp_path / "run", progress=False,
-                     html=False)  # fmt: skip
+    result = run_rig(CONFIGS / "rigs" / "desk_4hp22_axle.toml", RunSpec("virtual", 3.0, tmp_path / "run"))
     assert result.stats is not None and not result.stats.safe_state.latched
     run = read_run(tmp_path / "run")
     wound = 2.0 * np.arcsin(run["vehicle.axle.q2"])

@@ -17,7 +17,7 @@ from torqueloop.hil.rig.online.checkpoint import CheckpointError, read
 from torqueloop.hil.rig.online.parameters import Parameters
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.replay import replay
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 
 def test_a_change_of_inertia_goes_the_way_of_a_simulation_switched_by_hand():
@@ -117,10 +117,17 @@ def test_taking_a_checkpoint_changes_nothing(taken):
 @pytest.mark.parametrize("kernel", ["auto", "generic"])
 def test_a_run_from_a_checkpoint_ends_in_the_same_state(taken, tmp_path, kernel):
     result = run_rig(
-        DESK, "virtual", 0.8, tmp_path / "run", progress=False, html=False, vehicle=Car(),
-        ecus={"tcu": Unit()}, kernel=kernel,
-        start_from=taken.out / "control" / "here.tlc",
-    )  # fmt: skip
+        DESK,
+        RunSpec(
+            "virtual",
+            0.8,
+            tmp_path / "run",
+            vehicle=Car(),
+            ecus={"tcu": Unit()},
+            kernel=kernel,
+            start_from=taken.out / "control" / "here.tlc",
+        ),
+    )
     assert result.stats.clock.ticks == 800
     assert result.stats.hash == taken.stats.hash
     assert read_run_info(result.out).started_from.tick == 1700
@@ -188,8 +195,8 @@ def test_files_of_another_rig_or_model_or_damaged_ones_are_refused(taken, tmp_pa
     options = {"progress": False, "html": False, "vehicle": Car(), "ecus": {"tcu": Unit()}, "start_from": good}
     for k, (path, text) in enumerate(((other, "of rig 'desk_4hp22'"), (more, "are not those of this rig file"))):
         with pytest.raises(CheckpointError, match=text):
-            run_rig(path, "virtual", 0.1, tmp_path / f"run{k}", **options)
-    assert run_rig(same, "virtual", 0.1, tmp_path / "same", **options).stats.clock.ticks == 100
+            run_rig(path, RunSpec("virtual", 0.1, tmp_path / f"run{k}", **options))
+    assert run_rig(same, RunSpec("virtual", 0.1, tmp_path / "same", **options)).stats.clock.ticks == 100
 
 
 @pytest.mark.proof

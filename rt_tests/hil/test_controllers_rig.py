@@ -16,7 +16,7 @@ from torqueloop.cython_kernels.controls.records import KINDS
 from torqueloop.hil.rig.devices.controllers import Controllers
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.replay import replay
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 CYCLE = CONFIGS / "rigs" / "desk_4hp22_cycle.toml"
 
@@ -42,8 +42,7 @@ def test_it_replays_to_the_same_hash_and_runs_to_it_again(driven: tl.Run, tmp_pa
     again = replay(driven.path)
     assert again.passed and again.hash_equal and again.difference is None
     results = [
-        run_rig(CYCLE, "virtual", 1.5, tmp_path / kernel, progress=False, html=False, kernel=kernel)
-        for kernel in ("auto", "generic")
+        run_rig(CYCLE, RunSpec("virtual", 1.5, tmp_path / kernel, kernel=kernel)) for kernel in ("auto", "generic")
     ]
     assert results[0].stats.hash == results[1].stats.hash
 
@@ -87,8 +86,17 @@ def test_a_run_from_a_checkpoint_ends_in_the_same_state(tmp_path: Path) -> None:
     with going.client() as client:
         client.checkpoint("here", at=633)
     whole = going.join()
-    part = run_rig(CYCLE, "virtual", 0.9 - 0.633, tmp_path / "part", progress=False, html=False, vehicle=Car(),
-                   ecus={"tcu": Unit()}, start_from=whole.out / "control" / "here.tlc")  # fmt: skip
+    part = run_rig(
+        CYCLE,
+        RunSpec(
+            "virtual",
+            0.9 - 0.633,
+            tmp_path / "part",
+            vehicle=Car(),
+            ecus={"tcu": Unit()},
+            start_from=whole.out / "control" / "here.tlc",
+        ),
+    )
     assert part.stats.clock.ticks == 267 and part.stats.hash == whole.stats.hash
     assert replay(part.out).hash_equal
 

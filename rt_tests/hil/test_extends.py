@@ -20,7 +20,7 @@ from torqueloop.hil.rig.devices.registry import load_rig_config
 from torqueloop.hil.rig.resolve.check_participants import check_participants
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.replay import ReplayError, replay
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 from torqueloop.hil.rig.schema.fault_tables import faults_of
 
 
@@ -124,9 +124,7 @@ def test_a_run_keeps_all_files_and_what_was_set_and_replays_without_the_original
     top = write(tmp_path / "rigs" / "top.toml", 'extends = "../base.toml"\n')
     monkeypatch.chdir(tmp_path)
     values = {"clock.substeps": 2, "plant.powertrain": "a/powertrains/car_4hp22_rig.toml"}
-    result = run_rig(
-        top, "virtual", 0.3, "run", progress=False, html=False, vehicle=Car(), ecus={"tcu": Unit()}, overrides=values
-    )
+    result = run_rig(top, RunSpec("virtual", 0.3, "run", vehicle=Car(), ecus={"tcu": Unit()}, overrides=values))
     info = json.loads((result.out / "run.json").read_text())
     assert info["overrides"] == {**values, "plant.powertrain": "../a/powertrains/car_4hp22_rig.toml"}
     for name in ("a", "rigs", "base.toml"):
@@ -221,7 +219,7 @@ class Careless(Unit):
 
 
 def test_counts_in_the_wrong_place_are_told_and_leave_a_run_that_can_be_read(tmp_path: Path) -> None:
-    result = run_rig(DESK, "virtual", 0.2, tmp_path / "run", progress=False, html=False, ecus={"tcu": Careless()})
+    result = run_rig(DESK, RunSpec("virtual", 0.2, tmp_path / "run", ecus={"tcu": Careless()}))
     info = read_run_info(result.out)
     assert info is not None and info.state == "ended" and info.stats is not None
     assert info.stats.peers["tcu"] == PeerStats("in process")

@@ -35,7 +35,7 @@ from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.link.messages import SchemaError
 from torqueloop.hil.results.links import PeerStats
 from torqueloop.hil.rig.run.replay import replay
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 EXAMPLES = CONFIGS / "examples" / "external"
 INCLUDE = Path(torqueloop.hil.ecu.__file__).parent / "include"
@@ -106,7 +106,7 @@ def test_the_c_example_shifts_through_all_gears_and_replays_without_it(
 ) -> None:
     here = Path(shutil.copy(example, tmp_path))
     path = c_rig(tmp_path, here, f'ecu.tcu.options.host = "{host}"')
-    result = run_rig(path, "virtual", None, tmp_path / "run", progress=False, html=False)
+    result = run_rig(path, RunSpec("virtual", None, tmp_path / "run"))
     assert result.exit_status == 0 and next(iter(result.stats.buses.values())).rx_bad == 0
     assert result.stats.peers["tcu"].told["steps"] == 5000
     if host == "process":
@@ -123,7 +123,7 @@ def test_host_process_and_rig_give_the_same_hash(tmp_path: Path, example: Path) 
     for host in ("process", "rig"):
         (tmp_path / host).mkdir()
         path = c_rig(tmp_path / host, example, f'ecu.tcu.options.host = "{host}"')
-        result = run_rig(path, "virtual", 8.0, tmp_path / host / "run", progress=False, html=False)
+        result = run_rig(path, RunSpec("virtual", 8.0, tmp_path / host / "run"))
         hashes.add(result.stats.hash)
     assert len(hashes) == 1
 
@@ -137,7 +137,7 @@ def test_the_python_example_shifts_over_zeromq_and_replays_without_it(tmp_path: 
     )  # fmt: skip
     program = subprocess.Popen([sys.executable, str(EXAMPLES / "shift_controller.py"), endpoint])
     try:
-        result = run_rig(path, "virtual", None, tmp_path / "run", progress=False, html=False)
+        result = run_rig(path, RunSpec("virtual", None, tmp_path / "run"))
         assert program.wait(10) == 0, "it was told to stop"
     finally:
         program.kill()
@@ -147,9 +147,9 @@ def test_the_python_example_shifts_over_zeromq_and_replays_without_it(tmp_path: 
 
 
 def test_the_soft_tcu_in_a_process_gives_the_same_hash(tmp_path: Path) -> None:
-    one = run_rig(DESK, "virtual", 3.0, tmp_path / "a", progress=False, html=False)
+    one = run_rig(DESK, RunSpec("virtual", 3.0, tmp_path / "a"))
     path = rig_file(tmp_path, "ecu.tcu.in_process = false", "ecu.tcu.start_timeout_s = 60")
-    other = run_rig(path, "virtual", 3.0, tmp_path / "b", progress=False, html=False)
+    other = run_rig(path, RunSpec("virtual", 3.0, tmp_path / "b"))
     assert one.stats.hash == other.stats.hash
     assert other.stats.peers["tcu"].told["mode"] == "normal" and (other.out / "tcu.log").exists()
 
@@ -328,7 +328,7 @@ def test_a_run_with_frames_that_are_not_declared_says_so(tmp_path: Path, example
     )
     assert before in text
     unit = compiled(tmp_path, text.replace(before, more + before))
-    result = run_rig(c_rig(tmp_path, unit), "virtual", 0.5, tmp_path / "run", progress=False, html=False)
+    result = run_rig(c_rig(tmp_path, unit), RunSpec("virtual", 0.5, tmp_path / "run"))
     report = result.report
     assert report is not None
     found = [c for c in report.checks if c.name.endswith("sends only frames of its database")]
@@ -356,9 +356,7 @@ def test_a_crash_in_mid_run_latches_and_the_run_replays(tmp_path: Path, example:
     before = "    choose_gear(u);\n"
     crash = text.replace(before, "    if (s->t_s > 2.0) *(volatile int *)0 = 1;\n" + before)
     assert crash != text
-    result = run_rig(
-        c_rig(tmp_path, compiled(tmp_path, crash)), "virtual", 4.0, tmp_path / "run", progress=False, html=False
-    )
+    result = run_rig(c_rig(tmp_path, compiled(tmp_path, crash)), RunSpec("virtual", 4.0, tmp_path / "run"))
     safe = result.stats.safe_state
     assert safe.kind == "thread" and "step 401 (t = 2.005 s): its process was ended by SIGSEGV" in safe.cause
     assert result.exit_status == 1 and replay(result.out).hash_equal
@@ -385,7 +383,7 @@ def test_a_wrong_rig_file_is_refused_before_anything_runs(tmp_path: Path, edits:
         edits = [*edits, f'ecu.tcu.start = "{tmp_path / "unit.so"}"']
     path = rig_file(tmp_path, *edits)
     with pytest.raises(ConfigError) as error:
-        run_rig(path, "virtual", 1.0, tmp_path / "run", progress=False, html=False)
+        run_rig(path, RunSpec("virtual", 1.0, tmp_path / "run"))
     assert text in str(error.value)
 
 

@@ -27,7 +27,7 @@ from torqueloop.hil.report.write import UnwrittenReport, write_report
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.real_clock import _take_free_ports
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 RUN = [sys.executable, "-m", "torqueloop.hil.cli", "run"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": search_path()}
@@ -176,4 +176,7 @@ def test_two_rigs_started_at_once_are_not_both_on_the_bus(tmp_path: Path, multic
 
 def test_the_name_of_a_rig_is_no_path(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is no name"):
-        run_rig(rig_file(tmp_path, 'rig.name = "../../x"'), "virtual", 0.1, tmp_path / "out")
+        run_rig(
+            rig_file(tmp_path, 'rig.name = "../../x"'),
+            RunSpec("virtual", 0.1, tmp_path / "out", html=True, progress=True),
+        )

@@ -11,7 +11,7 @@ import zmq
 from rig_help import own_endpoint
 
 from torqueloop.hil.rig.run.replay import replay
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 from torqueloop.hil.runs.recorded_run import read_run
 
 #: of the platform with the rotor at rest on it, about z; of the rotor; torque between them
@@ -95,7 +95,7 @@ def test_platform_and_flywheel_turn_against_each_other_over_zeromq(tmp_path: Pat
     thread = threading.Thread(target=platform, args=(endpoint, ended))
     thread.start()
     try:
-        result = run_rig(tmp_path / "rig.toml", "virtual", None, tmp_path / "run", progress=False, html=False)
+        result = run_rig(tmp_path / "rig.toml", RunSpec("virtual", None, tmp_path / "run"))
     finally:
         thread.join(timeout=120.0)
     assert result.exit_status == 0 and ended == ["stop"]

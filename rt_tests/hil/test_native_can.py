@@ -18,7 +18,7 @@ from torqueloop.hil.record.bus_log import FRAME_DTYPE
 from torqueloop.hil.rig.assemble.parts import RigParts, build
 from torqueloop.hil.rig.assemble.safe_state import describe
 from torqueloop.hil.rig.resolve.plan import RigPlan, load_plan
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 VCAN = CONFIGS / "rigs" / "vcan_4hp22.toml"
 MS = 1_000_000
@@ -223,7 +223,7 @@ def test_without_the_interface_the_run_says_what_to_do(tmp_path: Path) -> None:
     if Path("/sys/class/net/vcan0").exists():
         pytest.skip("vcan0 is there")
     with pytest.raises(TorqueloopError, match=r"there is no network interface 'vcan0'.*modprobe vcan"):
-        run_rig(VCAN, "real", 0.1, tmp_path / "run", progress=False, html=False)
+        run_rig(VCAN, RunSpec("real", 0.1, tmp_path / "run"))
 
 
 def test_the_rig_runs_on_the_virtual_clock_without_any_socket(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from torqueloop.hil.can.raw_socket import RawSocket, prepare
 from torqueloop.hil.record.bus_log import FLAG_TX, read_bus
 from torqueloop.hil.rig.run import native_can
 from torqueloop.hil.rig.run.replay import replay
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 VCAN = CONFIGS / "rigs" / "vcan_4hp22.toml"
 
@@ -106,7 +106,7 @@ def test_a_run_with_a_control_unit_from_outside_replays_to_the_same_bits(
 ) -> None:
     peer = wire()
     path = rig_file(tmp_path, with_tcu=False)
-    result = run_rig(path, "real", 1.0, tmp_path / "run", progress=False, html=False)
+    result = run_rig(path, RunSpec("real", 1.0, tmp_path / "run"))
     can = result.stats.buses["powertrain"]
     assert result.state == "ended" and can.interface.channel == "vcan0"
     assert can.native.rx_taken == can.rx_frames > 0 and can.stolen_ids == can.native.malformed == 0
@@ -132,11 +132,11 @@ def test_a_control_unit_that_is_there_already_is_found_before_anything_is_sent(
 ) -> None:
     peer = wire()
     with pytest.raises(TorqueloopError, match="a control unit is on the bus already, it sends TCU_.*--no-peers"):
-        run_rig(rig_file(tmp_path), "real", 0.5, tmp_path / "run", progress=False, html=False)
+        run_rig(rig_file(tmp_path), RunSpec("real", 0.5, tmp_path / "run"))
     assert not peer.received
 
 
 def test_another_rig_on_the_bus_is_found_before_anything_is_sent(wire: Callable[..., Peer], tmp_path: Path) -> None:
     wire(lambda: [(0x111, bytes(8))])
     with pytest.raises(TorqueloopError, match=r"another rig is on the bus, it sends HIL_Driver \(0x111\)"):
-        run_rig(rig_file(tmp_path), "real", 0.5, tmp_path / "run", progress=False, html=False)
+        run_rig(rig_file(tmp_path), RunSpec("real", 0.5, tmp_path / "run"))

@@ -22,7 +22,7 @@ from torqueloop.hil.rig.devices.device import Device
 from torqueloop.hil.rig.devices.registry import rig_model
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.replay import replay
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 
 class Tap(ConfigTable):
@@ -75,7 +75,7 @@ TAP = '[taps.engine]\nsignal = "engine.w"\ngain = 0.01\n'
 @pytest.mark.usefixtures("installed")
 def test_its_signal_runs_in_the_tick_is_recorded_and_replays(tmp_path: Path) -> None:
     path = rig_file(tmp_path, "record.every = 1", add=TAP)
-    result = run_rig(path, "virtual", 0.5, tmp_path / "run", progress=False, html=False)
+    result = run_rig(path, RunSpec("virtual", 0.5, tmp_path / "run"))
     run = tl.read_run(result.out)
     speed, voltage = run.signal("engine.w"), run.signal("tap.engine")
     assert load_plan(path).table.unit("tap.engine") == "V" and np.ptp(speed) > 1.0

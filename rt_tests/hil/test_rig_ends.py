@@ -22,7 +22,7 @@ from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.report.report import analyse
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.run.replay import replay
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 
 def started(folder: Path) -> tuple[subprocess.Popen[str], Path]:
@@ -130,7 +130,7 @@ def test_a_sending_thread_that_hangs_is_seen(tmp_path: Path, monkeypatch: pytest
     timer.start()
     rig = rig_file(tmp_path, *UNHURRIED, own_bus=True)
     try:
-        result = run_rig(rig, "real", 20.0, tmp_path / "r", progress=False, html=False)
+        result = run_rig(rig, RunSpec("real", 20.0, tmp_path / "r"))
     finally:
         release.set()
         timer.cancel()

@@ -16,7 +16,7 @@ from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.assemble.parts import build
 from torqueloop.hil.rig.assemble.safe_state import describe
 from torqueloop.hil.rig.resolve.plan import load_plan
-from torqueloop.hil.rig.run.session import StartError, run_rig
+from torqueloop.hil.rig.run.session import RunSpec, StartError, run_rig
 
 PRESSURES = [f"input.{n}.p" for n in ("C4", "C5", "C6", "C7", "C8", "C11", "C12", "lockup")]
 
@@ -263,7 +263,7 @@ def test_first_cause_stays(tmp_path):
 def test_vehicle_that_never_answers_is_named_and_nothing_is_armed(tmp_path):
     path = rig_file(tmp_path, "vehicle.start_timeout_s = 0.3\nwithout vehicle.start")
     with pytest.raises(StartError, match="vehicle.*has not answered"):
-        run_rig(path, "virtual", 1.0, tmp_path / "r", progress=False, html=False)
+        run_rig(path, RunSpec("virtual", 1.0, tmp_path / "r"))
     info = read_run_info(tmp_path / "r")
     assert info.state == "failed" and "has not answered" in info.error
 
@@ -273,5 +273,5 @@ def test_vehicle_process_that_dies_at_once_is_reported_with_its_last_words(tmp_p
     broken.write_text((DESK.parents[1] / "vehicles" / "bmw_528i_e28.toml").read_text() + "\n[wings]\nspan_m = 3.0\n")
     path = rig_file(tmp_path, f'vehicle.start = "{broken}"')
     with pytest.raises(Exception, match="wings"):
-        run_rig(path, "virtual", 1.0, tmp_path / "r", progress=False, html=False)
+        run_rig(path, RunSpec("virtual", 1.0, tmp_path / "r"))
     assert not (tmp_path / "r").exists(), "a wrong input is found before anything is started"

@@ -9,7 +9,7 @@ from torqueloop.hil.record.recording import read_stream
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.assemble.parts import build
 from torqueloop.hil.rig.resolve.plan import load_plan
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def desk(tmp_path, multicast):
 
 
 def test_real_run_replays_to_the_same_hash_and_leaves_no_process(desk, tmp_path):
-    result = run_rig(desk, "real", 2.0, tmp_path / "r", progress=False, html=False)
+    result = run_rig(desk, RunSpec("real", 2.0, tmp_path / "r"))
     stats = result.stats
     assert not stats.safe_state.latched, stats.safe_state
     assert stats.clock.ticks == 2000 and stats.clock.missed == stats.clock.late_started + stats.clock.dropped
@@ -44,7 +44,7 @@ def test_real_run_replays_to_the_same_hash_and_leaves_no_process(desk, tmp_path)
 @pytest.mark.proof
 def test_a_machine_that_cannot_keep_up_does_not_pass(desk, tmp_path):
     """200 ticks in a row take 3 ms of CPU each."""
-    result = run_rig(desk, "real", 0.6, tmp_path / "r", progress=False, html=False, inject_busy=(100, 200, 3_000_000))
+    result = run_rig(desk, RunSpec("real", 0.6, tmp_path / "r", inject_busy=(100, 200, 3_000_000)))
     assert result.stats.clock.missed > 100 and result.stats.clock.missed_ratio > 0.05
     assert [g.passed for g in result.report.gates if g.text == "missed_ratio <= 0.05"] == [False]
     assert result.exit_status == 1

@@ -20,7 +20,7 @@ from torqueloop.hil.link.latest_value import RigLink
 from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.results.files import read_run_info
-from torqueloop.hil.rig.run.session import RunResult, run_rig
+from torqueloop.hil.rig.run.session import RunResult, RunSpec, run_rig
 
 
 class Fault:
@@ -38,9 +38,7 @@ class Fault:
 
 
 def live(tmp_path: Path, seconds: float) -> RunResult:
-    return run_rig(
-        rig_file(tmp_path, *UNHURRIED, own_bus=True), "real", seconds, tmp_path / "r", progress=False, html=False
-    )
+    return run_rig(rig_file(tmp_path, *UNHURRIED, own_bus=True), RunSpec("real", seconds, tmp_path / "r"))
 
 
 @pytest.mark.proof
@@ -162,7 +160,7 @@ def test_nan_from_a_vehicle_process_never_gets_in_and_latches(tmp_path: Path, mu
     vehicle = NanVehicle(endpoint, 300)
     vehicle.start()
     try:
-        result = run_rig(rig, "real", 30.0, tmp_path / "r", progress=False, html=False)
+        result = run_rig(rig, RunSpec("real", 30.0, tmp_path / "r"))
     finally:
         vehicle.stop.set()
         vehicle.join()
@@ -178,7 +176,7 @@ def test_second_start_on_the_same_bus_works_as_soon_as_the_first_has_ended(tmp_p
     rig = rig_file(tmp_path, *UNHURRIED, own_bus=True)
     before = len(os.listdir("/proc/self/fd"))
     for k in range(2):
-        run_rig(rig, "real", 0.2, tmp_path / f"r{k}", progress=False, html=False)
+        run_rig(rig, RunSpec("real", 0.2, tmp_path / f"r{k}"))
         assert read_run_info(tmp_path / f"r{k}").state == "ended"
     deadline = time.monotonic() + 2.0
     while len(os.listdir("/proc/self/fd")) > before + 4 and time.monotonic() < deadline:

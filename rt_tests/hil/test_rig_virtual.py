@@ -12,7 +12,7 @@ from torqueloop.hil.record.run_data import read_modes, read_signals
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.assemble.parts import build
 from torqueloop.hil.rig.resolve.plan import load_plan
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_generic_and_precompiled_kernel_give_the_same_hash(pull_away, tmp_path):
 
 def test_vehicle_process_in_lockstep_gives_the_same_hash_as_the_model_in_this_process(pull_away, tmp_path):
     path = rig_file(tmp_path, PROCESS)
-    other = run_rig(path, "virtual", 2.5, tmp_path / "b", progress=False, html=False)
+    other = run_rig(path, RunSpec("virtual", 2.5, tmp_path / "b"))
     assert other.stats.hash == pull_away.stats.hash
     link = other.stats.vehicles["vehicle"].link
     assert (link.mode, link.endpoint, link.exchanges) == ("lockstep", "shared memory", 2500)
@@ -48,7 +48,7 @@ def test_vehicle_process_in_lockstep_gives_the_same_hash_as_the_model_in_this_pr
 
 
 def test_the_configured_models_run_in_the_rigs_process_unless_told_otherwise(pull_away, tmp_path):
-    other = run_rig(DESK, "virtual", 2.5, tmp_path / "b", progress=False, html=False)
+    other = run_rig(DESK, RunSpec("virtual", 2.5, tmp_path / "b"))
     assert other.stats.hash == pull_away.stats.hash
     link = other.stats.vehicles["vehicle"].link
     assert (link.mode, link.exchanges, link.coupling.samples) == ("in process", 2500, 2500)

@@ -15,7 +15,7 @@ import torqueloop as tl
 from torqueloop.hil import cli
 from torqueloop.hil.report.report import analyse
 from torqueloop.hil.results.files import ResultVersionError
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 from torqueloop.hil.testing.driven_rig import DrivenRig
 from torqueloop.hil.testing.holder import Holder
 
@@ -23,8 +23,7 @@ from torqueloop.hil.testing.holder import Holder
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("folders") / "run"
-    run_rig(DESK, "virtual", 0.3, out, progress=False, html=False,
-            overrides={"gates": {"safe": "safe_state_latched == 0"}})  # fmt: skip
+    run_rig(DESK, RunSpec("virtual", 0.3, out, overrides={"gates": {"safe": "safe_state_latched == 0"}}))
     return out
 
 
@@ -38,7 +37,7 @@ def called(*arguments: str | Path) -> tuple[int, str]:
 def test_one_that_is_being_written(tmp_path: Path) -> None:
     """What is there is read, and that it goes on is said; nothing of it is changed."""
     out = tmp_path / "run"
-    holder = Holder(DESK, "virtual", out, duration=10.0)
+    holder = Holder(DESK, "virtual", out, duration_s=10.0)
     try:
         DrivenRig(holder, out).run(0.6)
         holder.live.recorder.flush()

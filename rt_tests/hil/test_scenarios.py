@@ -19,7 +19,7 @@ from torqueloop.hil.cli import app
 from torqueloop.hil.report.html import draw
 from torqueloop.hil.report.moment import moment
 from torqueloop.hil.rig.run.replay import replay
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 from torqueloop.hil.scenario.rig_scenario import load_rig_scenario
 from torqueloop.hil.scenario.run import run_scenario
 from torqueloop.hil.views.figure import Figures
@@ -228,14 +228,20 @@ def test_a_checkpoint_in_the_middle_of_the_steps(tmp_path: Path) -> None:
     """The scenario goes on where it stood: the same end, to the bit."""
     made = load_rig_scenario(installed("manoeuvres")["garage_shifts"], {"times": 1.0})
     peers = {"vehicle": Car(), "ecus": {"tcu": Unit()}}
-    whole = run_rig(
-        made.rig, "virtual", out=tmp_path / "whole", overrides=made.overrides, html=False, progress=False, **peers
-    )
+    whole = run_rig(made.rig, RunSpec("virtual", out=tmp_path / "whole", overrides=made.overrides, **peers))
     going = Running(made.rig, tmp_path / "taken", 60.0, overrides=made.overrides)
     with going.client() as client:
         client.checkpoint("middle", at=5000)
     assert going.join().stats.hash == whole.stats.hash
     peers = {"vehicle": Car(), "ecus": {"tcu": Unit()}}
-    rest = run_rig(made.rig, "virtual", out=tmp_path / "rest", overrides=made.overrides, html=False, progress=False,
-                   start_from=tmp_path / "taken" / "control" / "middle.tlc", **peers)  # fmt: skip
+    rest = run_rig(
+        made.rig,
+        RunSpec(
+            "virtual",
+            out=tmp_path / "rest",
+            overrides=made.overrides,
+            start_from=tmp_path / "taken" / "control" / "middle.tlc",
+            **peers,
+        ),
+    )
     assert rest.stats.hash == whole.stats.hash and rest.stats.clock.ticks == whole.stats.clock.ticks - 5000

@@ -64,11 +64,17 @@ def spin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def small(spin: Path, **more: Any) -> tl.StudyResult:
+    """A small study with other tables, or other keys of [study]; `jobs` and the like are those of tl.sweep."""
     given: dict[str, Any] = {
-        "of": spin, "jobs": 1, "html": False, "metrics": {"w": W},
+        "of": str(spin), "jobs": 1, "html": False, "metrics": {"w": W},
         "vary": {"model.components.b.J_kgm2": [0.1, 0.5, 1.0], 'scenario.inputs."drive.tau_Nm".0.1': [2.0, 3.0]},
+        **more,
     }  # fmt: skip
-    return tl.sweep(**{**given, **more})
+    how = {key: given.pop(key) for key in ("jobs", "html", "out", "scheduler", "told") if key in given}
+    tables = {key: given.pop(key) for key in ("vary", "scatter", "set", "metrics") if key in given}
+    if goal := {k: given.pop(k) for k in ("minimise", "maximise", "subject_to", "method") if k in given}:
+        tables["objective"] = goal
+    return tl.sweep({"study": given, **tables}, **how)
 
 
 def test_runs_are_what_they_are_by_themselves(spin: Path) -> None:
@@ -264,9 +270,11 @@ def test_values_reach_driveline_vehicle_control_unit_and_rig(tmp_path: Path) -> 
     base = {"mass": 1500.0, "line": 3.0, "pedal": 0.0}
     rows = [base, {**base, "mass": 1700.0}, {**base, "line": 5.0}, {**base, "pedal": 0.3}, base]
     result = tl.sweep(
-        of="desk_4hp22", design="list", vary={k: [row[k] for row in rows] for k in base}, duration_s=1.2, jobs=1,
-        set={key: value for part in keys.values() for key, value in part.items()}, out=tmp_path / "s", html=False,
-        metrics={"v": {"signal": "car.v", "take": "last"}, "p": {"signal": "C4.p", "take": "max", "unit": "bar"}},
+        {"study": {"of": "desk_4hp22", "design": "list", "duration_s": 1.2},
+         "vary": {k: [row[k] for row in rows] for k in base},
+         "set": {key: value for part in keys.values() for key, value in part.items()},
+         "metrics": {"v": {"signal": "car.v", "take": "last"}, "p": {"signal": "C4.p", "take": "max", "unit": "bar"}}},
+        jobs=1, out=tmp_path / "s", html=False,
     )  # fmt: skip
     assert not result.failed, result.failed[0].error
     hashes = [o.hash for o in result.runs]

@@ -19,7 +19,7 @@ from rig_help import Unit, rig_file
 import torqueloop as tl
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.results.files import read_run_info
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 #: a subscriber of its own process, that knows nothing of this package: prints what it got as JSON
 SUBSCRIBER = """
@@ -51,9 +51,17 @@ class Run(threading.Thread):
 
     def run(self) -> None:
         self.result = run_rig(
-            self.path, "virtual", self.seconds, self.out, progress=False, html=False, vehicle=SlowCar(self.pause_s),
-            ecus={"tcu": Unit()}, telemetry="tcp://127.0.0.1:0", **self.more,
-        )  # fmt: skip
+            self.path,
+            RunSpec(
+                "virtual",
+                self.seconds,
+                self.out,
+                vehicle=SlowCar(self.pause_s),
+                ecus={"tcu": Unit()},
+                telemetry="tcp://127.0.0.1:0",
+                **self.more,
+            ),
+        )
 
     def end(self):
         self.join(60)
@@ -91,9 +99,7 @@ def test_message_pack_and_real_time_stamps(tmp_path: Path) -> None:
     made = {}
 
     def go() -> None:
-        made["run"] = run_rig(
-            path, "real", 1.5, tmp_path / "run", progress=False, html=False, telemetry="tcp://127.0.0.1:0"
-        )
+        made["run"] = run_rig(path, RunSpec("real", 1.5, tmp_path / "run", telemetry="tcp://127.0.0.1:0"))
 
     thread = threading.Thread(target=go)
     began = time.time()
@@ -140,9 +146,7 @@ def test_a_subscriber_that_stops_reading_costs_the_run_nothing(tmp_path: Path) -
     told = result.stats.telemetry
     assert told is not None and told.sent > 500 and told.failure == ""
     assert waiting < told.sent and seen > 0, "the idle one has lost what did not fit its queue"
-    quiet = run_rig(
-        path, "virtual", 2.0, tmp_path / "quiet", progress=False, html=False, vehicle=SlowCar(0.0), ecus={"tcu": Unit()}
-    )
+    quiet = run_rig(path, RunSpec("virtual", 2.0, tmp_path / "quiet", vehicle=SlowCar(0.0), ecus={"tcu": Unit()}))
     assert result.stats.hash == quiet.stats.hash and quiet.stats.telemetry is None
     assert result.stats.clock.missed == 0 and result.stats.recorded_all
 
@@ -162,7 +166,7 @@ def test_a_mistake_is_named(edit: str, words: str, tmp_path: Path) -> None:
     path = rig_file(tmp_path, edit)
     with pytest.raises(ConfigError) as caught:
         run_rig(
-            path, "virtual", 0.1, tmp_path / "run", progress=False, html=False,
-            telemetry=None if "endpoint" in edit else "tcp://127.0.0.1:0",
-        )  # fmt: skip
+            path,
+            RunSpec("virtual", 0.1, tmp_path / "run", telemetry=None if "endpoint" in edit else "tcp://127.0.0.1:0"),
+        )
     assert words in str(caught.value), caught.value

@@ -32,7 +32,7 @@ class Paced:
     """A rig on the virtual clock that goes on about as fast as a clock on the wall, and its page."""
 
     def __init__(self, out: Path, telemetry: str | None = "tcp://127.0.0.1:0", rig: Path = DESK) -> None:
-        options = {"duration": 600.0, "control": "tcp://127.0.0.1:0", "overrides": {"faults": [FAULT]}}
+        options = {"duration_s": 600.0, "control": "tcp://127.0.0.1:0", "overrides": {"faults": [FAULT]}}
         self.holder = Holder(rig, "virtual", out, telemetry=telemetry, **options)
         self.rig = DrivenRig(self.holder, out)
         self._stop = threading.Event()

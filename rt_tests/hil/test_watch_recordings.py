@@ -37,7 +37,7 @@ CONTROL = "tcp://127.0.0.1:0"
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A run of 2.5 s: "first" from 1 to 2 s with all signals, "part-1" from 1 s to the end with some."""
     out = tmp_path_factory.mktemp("recorded") / "run"
-    holder = Holder(DESK, "virtual", out, duration=60.0, control=CONTROL)
+    holder = Holder(DESK, "virtual", out, duration_s=60.0, control=CONTROL)
     rig, answers = DrivenRig(holder, out), {}
     channel = holder.live.channel
     assert channel is not None

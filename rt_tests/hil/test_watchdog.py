@@ -128,8 +128,8 @@ def test_a_watchdog_that_was_not_run_itself_does_not_accuse() -> None:
 
 
 HANG = (
-    "import sys; from torqueloop.hil.rig.run.session import run_rig; "
-    "r = run_rig(sys.argv[1], 'real', 60.0, sys.argv[2], progress=False, html=False, inject_busy=(300, 1, 10**18)); "
+    "import sys; from torqueloop.hil.rig.run.session import RunSpec, run_rig; "
+    "r = run_rig(sys.argv[1], RunSpec('real', 60.0, sys.argv[2], inject_busy=(300, 1, 10**18))); "
     "sys.exit(r.exit_status)"
 )
 

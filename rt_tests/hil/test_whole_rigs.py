@@ -16,7 +16,7 @@ from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.online.checkpoint import CheckpointError
 from torqueloop.hil.rig.run.live_run import StartError
 from torqueloop.hil.rig.run.replay import replay
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 EXAMPLE = CONFIGS / "examples" / "external" / "shift_controller.c"
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc)")
@@ -99,16 +99,18 @@ def test_a_checkpoint_with_control_units_from_outside_goes_on_as_the_run_did(gov
     with going.client() as client:
         assert client.checkpoint("here", at=1102)["tick"] == 1102
     first = going.join()
-    again = run_rig(path, "virtual", 0.398, tmp_path / "again", progress=False, html=False,
-                    start_from=tmp_path / "run" / "control" / "here.tlc")  # fmt: skip
+    again = run_rig(
+        path, RunSpec("virtual", 0.398, tmp_path / "again", start_from=tmp_path / "run" / "control" / "here.tlc")
+    )
     assert not any("checkpoint" in text for text in again.stats.degraded), again.stats.degraded
     assert again.stats.hash == first.stats.hash
     # another kind of unit cannot take that state: the run does not begin somewhere else without a word
     other = tmp_path / "other.toml"
     other.write_text(f'extends = "{governed}"\n')
     with pytest.raises(CheckpointError, match="cannot begin at its checkpoint: .*: its peers are not those"):
-        run_rig(other, "virtual", 0.1, tmp_path / "other", progress=False, html=False,
-                start_from=tmp_path / "run" / "control" / "here.tlc")  # fmt: skip
+        run_rig(
+            other, RunSpec("virtual", 0.1, tmp_path / "other", start_from=tmp_path / "run" / "control" / "here.tlc")
+        )
 
 
 @pytest.mark.proof
@@ -120,8 +122,9 @@ def test_a_unit_that_cannot_save_is_named_in_a_run_from_a_checkpoint(governed: P
     with going.client() as client:
         client.checkpoint("here", at=150)
     going.join()
-    again = run_rig(governed, "virtual", 0.1, tmp_path / "again", progress=False, html=False,
-                    start_from=tmp_path / "run" / "control" / "here.tlc")  # fmt: skip
+    again = run_rig(
+        governed, RunSpec("virtual", 0.1, tmp_path / "again", start_from=tmp_path / "run" / "control" / "here.tlc")
+    )
     assert [text for text in again.stats.degraded if "governor" in text] == [
         "governor has not gone back to the checkpoint: it cannot"
     ]
@@ -144,4 +147,4 @@ def test_nobody_heard_on_the_loopback_bus_tells_where_python_can_sends(tmp_path:
     add = "[inputs]\n'road.F' = 0.0\n'road.F_hold' = 0.0\n"
     rig = rig_file(tmp_path, *edits, gone, add=add, own_bus=True)
     with pytest.raises(StartError, match=r'is heard with local_address = "0.0.0.0" in \[bus.powertrain\]'):
-        run_rig(rig, "real", 0.1, tmp_path / "run", progress=False, html=False)
+        run_rig(rig, RunSpec("real", 0.1, tmp_path / "run"))

@@ -24,7 +24,7 @@ from torqueloop.hil.record.recording import read_stream
 from torqueloop.hil.rig.assemble.parts import build
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.replay import INPUT_HEAD
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 KINDS = ("malloc", "calloc", "realloc", "free", "aligned", "mmap", "munmap", "brk", "marks")
 BY_CLOCK, BY_SLEEP = 1, 2
@@ -82,7 +82,7 @@ def real(rig_file: Path, out: Path, seconds: float) -> dict[str, Any]:
         return done
 
     rtenv.prepare_loop_thread = watched  # type: ignore[assignment]
-    result = run_rig(rig_file, "real", seconds, out, progress=False, html=False)
+    result = run_rig(rig_file, RunSpec("real", seconds, out))
     return {"ticks": result.stats.clock.ticks, "state": result.state, "cause": result.stats.safe_state.cause}
 
 

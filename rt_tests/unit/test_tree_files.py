@@ -20,7 +20,7 @@ from torqueloop.core.signals import Constant, Signal, Table
 from torqueloop.hil.multibody.__main__ import main
 from torqueloop.hil.multibody.build import load_tree
 from torqueloop.hil.rig.run.replay import replay
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 from torqueloop.hil.runs.recorded_run import read_run
 
 CONFIGS = Path(torqueloop.__file__).parent / "configs"
@@ -208,7 +208,7 @@ def test_a_tree_as_a_peer_of_the_rig(tmp_path: Path) -> None:
     """Flywheel in the tick, platform and arm in the tree: angular momentum about the vertical is kept, a tick late; the
     arm falls meanwhile as a pendulum with a moving foot does; the recording replays without the tree."""
     rig = CONFIGS / "examples" / "external" / "flywheel_on_tree.toml"
-    result = run_rig(rig, "virtual", 0.4, tmp_path / "run", progress=False, html=False)
+    result = run_rig(rig, RunSpec("virtual", 0.4, tmp_path / "run"))
     assert result.exit_status == 0
     run = read_run(tmp_path / "run")
     w, W, phi = run["rotor.w"], run["tree.platform.w_z"], run["tree.arm.phi"]
@@ -236,5 +236,5 @@ def test_pins_of_a_tree_are_checked(tmp_path: Path, old: str, new: str, words: l
     text = text.replace("../flywheel", str(CONFIGS / "examples" / "flywheel"))
     (tmp_path / "rig.toml").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as error:
-        run_rig(tmp_path / "rig.toml", "virtual", 0.01, tmp_path / "run", progress=False, html=False)
+        run_rig(tmp_path / "rig.toml", RunSpec("virtual", 0.01, tmp_path / "run"))
     assert all(word in str(error.value) for word in words), str(error.value)

@@ -47,7 +47,7 @@ from torqueloop.hil.report.metrics import rebinned
 from torqueloop.hil.results.clock import ClockStats
 from torqueloop.hil.results.files import plain, read_run_info, write_json_atomic
 from torqueloop.hil.results.run import RunStats
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = ROOT / "configs"
@@ -380,7 +380,7 @@ def main() -> int:
         sampler = Sampler(folder / "run" / "run.json", options.every)
         sampler.start()
         try:
-            result = run_rig(rig, "real", seconds, folder / "run", progress=sys.stderr.isatty(), html=False)
+            result = run_rig(rig, RunSpec("real", seconds, folder / "run", progress=sys.stderr.isatty()))
         finally:
             sampler.end()
         if measured:

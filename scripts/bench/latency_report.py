@@ -40,7 +40,7 @@ from torqueloop.hil.report.pages import render
 from torqueloop.hil.results.files import plain, read_run_info, write_json_atomic
 from torqueloop.hil.results.run import RunStats
 from torqueloop.hil.rig.run.replay import replay
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 from torqueloop.hil.vehicle.config import load_vehicle_config
 from torqueloop.hil.vehicle.model import VehicleModel
 from torqueloop.hil.views.figure import Figure, Figures
@@ -106,7 +106,7 @@ def virtual(folder: Path) -> Part:
     unit = soft_tcu(CONFIGS / "tcu" / "soft_4hp22.toml", CONFIGS / "can" / "tcu_4hp22.dbc")
     desk = CONFIGS / "rigs" / "desk_4hp22.toml"
     out = folder / "virtual"
-    result = run_rig(desk, "virtual", VIRTUAL_S, out, progress=False, html=False, vehicle=car.step, ecus={"tcu": unit})
+    result = run_rig(desk, RunSpec("virtual", VIRTUAL_S, out, vehicle=car.step, ecus={"tcu": unit}))
     stats = result.stats
     again = replay(out)
     part.gate(
@@ -129,9 +129,7 @@ def real(folder: Path, seconds: float, port: int) -> Part:
         return part
     here = folder / "rig"
     here.mkdir()
-    result = run_rig(
-        write_rig(here, seconds, port), "real", seconds, folder / "real", progress=False, html=False
-    )  # fmt: skip
+    result = run_rig(write_rig(here, seconds, port), RunSpec("real", seconds, folder / "real"))
     stats, clock = result.stats, result.stats.clock
     info = read_run_info(folder / "real")
     assert info is not None and clock.dropped is not None and clock.late_started is not None

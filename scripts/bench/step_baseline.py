@@ -120,13 +120,13 @@ def count_steps(progress: Callable[[], None]) -> dict[str, float]:
 def record_drive(out: Path) -> None:
     """A drive on the virtual clock with vehicle and control unit in this process; leaves its input records."""
     from torqueloop.hil.ecu.soft_tcu import soft_tcu
-    from torqueloop.hil.rig.run.session import run_rig
+    from torqueloop.hil.rig.run.session import RunSpec, run_rig
     from torqueloop.hil.vehicle.config import load_vehicle_config
     from torqueloop.hil.vehicle.model import VehicleModel
 
     car = VehicleModel(load_vehicle_config(ROOT / "configs" / "vehicles" / "bmw_528i_e28.toml"))
     unit = soft_tcu(ROOT / "configs" / "tcu" / "soft_4hp22.toml", ROOT / "configs" / "can" / "tcu_4hp22.dbc")
-    run_rig(RIG, "virtual", DRIVE * 1e-3, out, progress=False, html=False, vehicle=car.step, ecus={"tcu": unit})
+    run_rig(RIG, RunSpec("virtual", DRIVE * 1e-3, out, vehicle=car.step, ecus={"tcu": unit}))
 
 
 def tick_worker(run_dir: Path, switch: str) -> int:

@@ -106,12 +106,12 @@ def drive(run_dir: Path, rig: Path, variant: str, switch: str) -> int:
 
 def counted() -> int:
     """Print the table; status 1 when the tick itself takes more than when nobody looks."""
-    from torqueloop.hil.rig.run.session import run_rig
+    from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rig = many_signals(folder, DESK)
-        run_rig(rig, "virtual", TICKS * 1e-3, folder / "run", progress=False, html=False)
+        run_rig(rig, RunSpec("virtual", TICKS * 1e-3, folder / "run"))
         command = [str(Path(__file__).resolve()), "--worker", str(folder / "run"), str(rig)]
         totals = []
         for pattern in ("*tick_rig_tick", None):

@@ -26,7 +26,7 @@ from stages.rigs import write_rig
 with tempfile.TemporaryDirectory() as t:
     rig = write_rig(Path(t), stages.inside.CONFIGS, ecu=True)
     unit = soft_tcu(stages.inside.TCU, stages.inside.CONFIGS / "can" / "tcu_4hp22.dbc")
-    stages.inside.run_rig(rig, "virtual", 0.02, Path(t) / "r", progress=False, html=False, ecus=dict(tcu=unit))
+    stages.inside.run_rig(rig, stages.inside.RunSpec("virtual", 0.02, Path(t) / "r", ecus=dict(tcu=unit)))
 {more}
 """
 _DATA = {".py", ".pyc", ".so", ".toml", ".dbc", ".csv", ".json"}

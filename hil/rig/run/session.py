@@ -51,7 +51,7 @@ from torqueloop.hil.rig.run.run_stats import Energy
 from torqueloop.hil.rig.run.telemetry_channel import telemetry_channel
 from torqueloop.hil.rig.run.virtual_clock import run_virtual_clock
 
-__all__ = ["RunError", "RunResult", "StartError", "run_rig"]
+__all__ = ["RunError", "RunResult", "RunSpec", "StartError", "run_rig"]
 
 
 class RunError(TorqueloopError):
@@ -74,42 +74,51 @@ class RunResult:
         return self.report.exit_status
 
 
-def run_rig(
-    rig_path: str | Path,
-    clock: Literal["real", "virtual"] = "real",
-    duration: float | None = None,
-    out: str | Path | None = None,
-    gates: str | list[str] | Mapping[str, str] | None = None,
-    progress: bool = True,
-    peers: Literal["config", "none"] = "config",
-    *,
-    kernel: str = "auto",
-    vehicle: VehicleStep | None = None,
-    ecus: Mapping[str, ControlUnit] | None = None,
-    inject_busy: tuple[int, int, int] | None = None,
-    html: bool = True,
-    control: str | None = None,
-    telemetry: str | None = None,
-    start_from: str | Path | None = None,
-    overrides: Mapping[str, Any] | None = None,
-    scenario: ScenarioInfo | None = None,
-    pilot: Pilot | None = None,
-) -> RunResult:
-    """Run a rig file and write its run directory.
+@dataclass(frozen=True)
+class RunSpec:
+    """How a rig is run: what is not in its file. A run shows nothing and writes no page unless it is asked to."""
 
-    clock: "real" (deadlines) or "virtual" (lockstep, as fast as it goes). duration: simulated s, default of the rig
-    file. peers: "none" starts no participant processes, they are expected from outside. vehicle, ecus (by name):
-    models in this process instead of the configured ones (virtual clock only). inject_busy: (first tick, count, ns) of
-    CPU burnt, to provoke overruns. control: endpoint of a control channel (docs/control.md), default that of the rig
-    file, if any. telemetry: endpoint of a PUB socket (docs/telemetry.md), likewise. start_from: checkpoint to begin at
-    (duration counts from there). overrides: dotted key -> value instead of the rig file's. scenario: what the steps
-    among them belong to, kept for the report. pilot: who goes along with the run in this process, and holds it between
-    ticks of the virtual clock.
-    """
+    #: "real" (deadlines) or "virtual" (lockstep, as fast as it goes)
+    clock: Literal["real", "virtual"] = "real"
+    #: simulated time [s]; default: that of the rig file. From a checkpoint on it counts from there
+    duration_s: float | None = None
+    #: run directory; default: runs/TIME-NAME
+    out: str | Path | None = None
+    #: conditions on the report, besides those of the rig file
+    gates: str | list[str] | Mapping[str, str] | None = None
+    #: a line that shows how far the run is
+    progress: bool = False
+    #: write report.html
+    html: bool = False
+    #: "none" starts no participant processes: they are expected from outside
+    peers: Literal["config", "none"] = "config"
+    #: "auto", "generic" or the name of a precompiled kernel
+    kernel: str = "auto"
+    #: models in this process instead of the configured ones (virtual clock only); control units by name
+    vehicle: VehicleStep | None = None
+    ecus: Mapping[str, ControlUnit] | None = None
+    #: endpoints of a control channel (docs/control.md) and of a PUB socket (docs/telemetry.md); default: the rig file's
+    control: str | None = None
+    telemetry: str | None = None
+    #: checkpoint to begin at
+    start_from: str | Path | None = None
+    #: dotted key -> value instead of the rig file's
+    overrides: Mapping[str, Any] | None = None
+    #: what the steps among the overrides belong to, kept for the report
+    scenario: ScenarioInfo | None = None
+    #: (first tick, count, ns) of CPU burnt, to provoke overruns
+    inject_busy: tuple[int, int, int] | None = None
+    #: goes along with the run in this process, and holds it between ticks of the virtual clock
+    pilot: Pilot | None = None
+
+
+def run_rig(rig_path: str | Path, spec: RunSpec) -> RunResult:
+    """Run a rig file and write its run directory."""
+    clock, kernel, overrides, pilot = spec.clock, spec.kernel, spec.overrides, spec.pilot
     if clock not in ("real", "virtual"):
         raise ConfigError("unknown clock {value}", key="clock", value=clock, allowed="real, virtual")
     check_limits()
-    if clock == "real" and (vehicle is not None or ecus):
+    if clock == "real" and (spec.vehicle is not None or spec.ecus):
         raise ConfigError(
             "models in the rig's process need the virtual clock", key="clock", value=clock, allowed="virtual"
         )
@@ -117,39 +126,39 @@ def run_rig(
     kept = relative_overrides(rig_path, rig_model(), overrides)
     with blamed_on(overrides, plan.path):
         check_participants(plan)
-    asked = own_gates(plan) + (parse_gates(gates, "command line") if gates else [])
-    seconds = duration if duration is not None else plan.config.rig.duration_s
+    asked = own_gates(plan) + (parse_gates(spec.gates, "command line") if spec.gates else [])
+    seconds = spec.duration_s if spec.duration_s is not None else plan.config.rig.duration_s
     check_duration(seconds, plan.config.clock.tick_s)
     parts = build(plan, seconds, kernel)
     check_gates(plan, parts, asked)
-    folder = RunFolder(Path(rig_path), plan.config.rig.name, out, overrides_files(rig_path, rig_model(), kept))
+    folder = RunFolder(Path(rig_path), plan.config.rig.name, spec.out, overrides_files(rig_path, rig_model(), kept))
     folder.write(
         overrides=kept,
-        scenario=scenario,
+        scenario=spec.scenario,
         clock=clock,
         duration_s=seconds,
         tick_s=plan.config.clock.tick_s,
         powertrain=plan.driveline.name,
         gates=dict(plan.config.gates),
-        monitors=_held_to(plan, scenario, kept),
+        monitors=_held_to(plan, spec.scenario, kept),
         model_digest=plan.compiled.digest(),
         kernel=kernel,
     )
     run = None
     try:
         run = _prepare(plan, parts, folder, clock == "real", kernel)
-        if start_from is not None:
-            tick = run.control.checkpoints.start_from(Path(start_from))
-            folder.write(started_from=StartedFrom(str(start_from), tick))
-        if inject_busy is not None:
-            run.parts.rig.inject_busy(*inject_busy)
+        if spec.start_from is not None:
+            tick = run.control.checkpoints.start_from(Path(spec.start_from))
+            folder.write(started_from=StartedFrom(str(spec.start_from), tick))
+        if spec.inject_busy is not None:
+            run.parts.rig.inject_busy(*spec.inject_busy)
         if pilot is not None:
             pilot.attached(run)
-        with telemetry_channel(run, telemetry, progress), control_channel(run, control, progress):
+        with telemetry_channel(run, spec.telemetry, spec.progress), control_channel(run, spec.control, spec.progress):
             if clock == "real":
-                state = run_real_clock(run, peers, progress)
+                state = run_real_clock(run, spec.peers, spec.progress)
             else:
-                state = run_virtual_clock(run, peers, progress, vehicle, ecus or {}, pilot)
+                state = run_virtual_clock(run, spec.peers, spec.progress, spec.vehicle, spec.ecus or {}, pilot)
     except BaseException as error:
         failed = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         armed = folder.info.state == "running"
@@ -169,7 +178,7 @@ def run_rig(
         run.recordings.finish()
         run.modes.write(folder.path / "modes.csv")
         folder.finish(state, stats=stats, realtime=run.realtime())
-        report = write_report(folder.path, gates, html=html)
+        report = write_report(folder.path, spec.gates, html=spec.html)
     except (OSError, UnwrittenReport) as error:
         cause = error if isinstance(error, OSError) else error.cause
         raise RunError(

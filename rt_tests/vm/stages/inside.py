@@ -19,7 +19,7 @@ from torqueloop.hil.can.bus import CanBusConfig
 from torqueloop.hil.ecu.kinds import Bus, EcuSetup, setup_to_json
 from torqueloop.hil.results.run import RunStats
 from torqueloop.hil.rig.run import participants
-from torqueloop.hil.rig.run.session import run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 CONFIGS = Path(torqueloop.__file__).parent / "configs"
 TCU = CONFIGS / "tcu" / "soft_4hp22.toml"
@@ -75,7 +75,7 @@ def run(rig: Path, seconds: float, out: Path, beside: Callable[[], None] | None 
     if beside is not None:
         thread = threading.Thread(target=lambda: (_armed(out), beside()))
         thread.start()
-    stats = run_rig(rig, "real", seconds, out, progress=False, html=False, peers="none").stats
+    stats = run_rig(rig, RunSpec("real", seconds, out, peers="none")).stats
     if thread is not None:
         thread.join()
     return stats
