@@ -13,6 +13,7 @@ from torqueloop.cython_kernels.tick.hydraulics import Hydraulics
 from torqueloop.cython_kernels.tick.rig_memory import RigMemory
 from torqueloop.cython_kernels.tick.safety import Safety
 from torqueloop.cython_kernels.tick.scenario import Scenario
+from torqueloop.cython_kernels.tick.vehicle_rows import VehicleRows
 
 CAUSES: tuple[str, ...]
 BUS_COUNTERS: tuple[str, ...]
@@ -37,25 +38,7 @@ class Rig(RigMemory):
         self, inputs: list[Copy], outputs: list[Copy], drivers: list[tuple[int, list[float], list[float]]]
     ) -> None: ...
     def bus_counters(self, bus: int) -> dict[str, int]: ...
-    def set_vehicle(
-        self,
-        received: LatestSlot,
-        sent: LatestSlot,
-        first_slot: int,
-        ramped: int,
-        age_limit_s: float,
-        hold_s: float,
-        ramp_s: float,
-        refuse_limit: int,
-        momentum: list[Copy],
-        force: list[Copy],
-        impulse_slot: int,
-        force_slot: int,
-        speed_slot: int,
-        distance_slot: int,
-        brake_slot: int,
-        told: list[int] = ...,
-    ) -> None: ...
+    def set_vehicle(self, received: LatestSlot, sent: LatestSlot, link: VehicleRows) -> None: ...
     def set_safe_state(
         self,
         reactions: list[tuple[int, float, float]],

@@ -155,29 +155,26 @@ cdef class Rig(RigMemory):
                 points[at], points[total + at] = a, b
                 at += 1
 
-    def set_vehicle(self, LatestSlot received not None, LatestSlot sent not None, first_slot: int, ramped: int,
-                    age_limit_s: float, hold_s: float, ramp_s: float, refuse_limit: int, momentum: list, force: list,
-                    impulse_slot: int, force_slot: int, speed_slot: int, distance_slot: int, brake_slot: int,
-                    told=()) -> None:
-        """Vehicle link; momentum, force = (src, 0, gain, 0) rows whose sums give the impulse of the tractive force; told:
-        signals sent behind those of RIG_SLOT."""
-        if len(told) > MAX_TOLD:
-            raise ValueError(f"{len(told)} signals for the vehicle: allowed {MAX_TOLD}")
-        if received.s.n != N_VEHICLE or sent.s.n != N_RIG + len(told):
-            raise ValueError(f"vehicle slots of {received.s.n} and {sent.s.n}: {N_VEHICLE} and {N_RIG + len(told)}")
+    def set_vehicle(self, LatestSlot received not None, LatestSlot sent not None, link) -> None:
+        """Vehicle link; link: VehicleRows."""
+        if len(link.told) > MAX_TOLD:
+            raise ValueError(f"{len(link.told)} signals for the vehicle: allowed {MAX_TOLD}")
+        if received.s.n != N_VEHICLE or sent.s.n != N_RIG + len(link.told):
+            raise ValueError(f"vehicle slots of {received.s.n} and {sent.s.n}: {N_VEHICLE} and {N_RIG + len(link.told)}")
         self.r.veh_in, self.r.veh_out = &received.s, &sent.s
-        self.r.veh_slot, self.r.veh_ramped = self.slot(first_slot + N_VEHICLE - 1) - N_VEHICLE + 1, ramped
-        self.r.veh_age_limit_ns = round(age_limit_s * 1e9)
-        self.r.veh_hold_ns = round(hold_s * 1e9)
-        self.r.veh_ramp_ns = max(1, round(ramp_s * 1e9))
-        self.r.veh_refuse_limit = refuse_limit
-        self.r.momentum, self.r.n_momentum = self.copies(momentum), len(momentum)
-        self.r.force, self.r.n_force = self.copies(force), len(force)
-        self.r.slot_I_wheel, self.r.slot_F_wheel = self.slot(impulse_slot), self.slot(force_slot)
-        self.r.out_speed, self.r.out_s = self.slot(speed_slot), self.slot(distance_slot)
-        self.r.out_brake = self.slot(brake_slot)
-        self.r.told, self.r.n_told = <int32_t*>self.block(len(told) * sizeof(int32_t)), len(told)
-        for k, slot in enumerate(told):
+        self.r.veh_slot = self.slot(link.first_slot + N_VEHICLE - 1) - N_VEHICLE + 1
+        self.r.veh_ramped = link.ramped
+        self.r.veh_age_limit_ns = round(link.age_limit_s * 1e9)
+        self.r.veh_hold_ns = round(link.hold_s * 1e9)
+        self.r.veh_ramp_ns = max(1, round(link.ramp_s * 1e9))
+        self.r.veh_refuse_limit = link.refuse_limit
+        self.r.momentum, self.r.n_momentum = self.copies(link.momentum), len(link.momentum)
+        self.r.force, self.r.n_force = self.copies(link.force), len(link.force)
+        self.r.slot_I_wheel, self.r.slot_F_wheel = self.slot(link.impulse_slot), self.slot(link.force_slot)
+        self.r.out_speed, self.r.out_s = self.slot(link.speed_slot), self.slot(link.distance_slot)
+        self.r.out_brake = self.slot(link.brake_slot)
+        self.r.told, self.r.n_told = <int32_t*>self.block(len(link.told) * sizeof(int32_t)), len(link.told)
+        for k, slot in enumerate(link.told):
             self.r.told[k] = self.slot(slot)
         self._keep += [received, sent]
 

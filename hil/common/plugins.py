@@ -47,6 +47,8 @@ OWN: Mapping[str, Mapping[str, str]] = {
         "controllers": "torqueloop.hil.rig.devices.controllers:Controllers",
         "engine_control": "torqueloop.hil.rig.devices.engine_control:EngineControl",
         "sensors": "torqueloop.hil.rig.devices.sensors:Sensors",
+        "vehicle": "torqueloop.hil.rig.devices.vehicle:VehicleLink",
+        "units": "torqueloop.hil.rig.devices.units:ControlUnits",
     },
 }
 

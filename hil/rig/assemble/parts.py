@@ -17,11 +17,12 @@ from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.cython_kernels.tick.safety import Safety
 from torqueloop.cython_kernels.tick.sending import Sendings
 from torqueloop.hil.link.carriers import Carriers
-from torqueloop.hil.link.messages import RIG_SLOT, VEHICLE_SLOT
 from torqueloop.hil.monitors.engine import make_monitors
-from torqueloop.hil.rig.devices.device import BusPlan, Device, RigPlan, VehiclePlan
+from torqueloop.hil.rig.devices.device import BusPlan, Device, RigPlan
 from torqueloop.hil.rig.devices.faults import FaultInjection
 from torqueloop.hil.rig.devices.injected import Faults
+from torqueloop.hil.rig.devices.units import ControlUnits
+from torqueloop.hil.rig.devices.vehicle import VehicleLink, VehicleSlots
 
 #: outputs of the model that are stored energy
 STORED = ("energy.kinetic", "energy.potential")
@@ -110,15 +111,15 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
             make_monitors(plan.monitors, plan.table.slot, len(plan.table), plan.monitor_slot, c.clock.tick_s)
         )
     per_s = buffer_s / c.clock.tick_s
-    carriers = plan.vehicle.carriers if plan.vehicle is not None else Carriers()
+    vehicle: VehicleSlots = made[VehicleLink]
     parts = RigParts(
         rig,
         model,
         state,
         buses,
-        {unit.name: LatestSlot(len(unit.actuators)) for unit in plan.units if unit.actuators},
-        LatestSlot(len(VEHICLE_SLOT)),
-        LatestSlot(len(RIG_SLOT) + carriers.n_moment),
+        made[ControlUnits],
+        vehicle.received,
+        vehicle.sent,
         DataRing(int(per_s * (48 + 8 * len(plan.recorded)))),
         DataRing(int(per_s * 256 * max(1, len(plan.buses)))),
         DataRing(int(buffer_s * 4000 * 32) * max(1, len(plan.buses))),
@@ -127,16 +128,11 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
         made,
         Control(),
         _first_fault(plan),
-        carriers,
-        LatestSlot(carriers.n_motion) if carriers.names else None,
+        vehicle.carriers,
+        vehicle.motion,
     )
     parts.control.set_stored([k for k, name in enumerate(plan.compiled.output_names) if name in STORED])
     rig.set_control(parts.control)
-    for unit in plan.units:
-        if unit.actuators:
-            rig.add_pins(parts.pins[unit.name], unit.actuator_slot)
-    if plan.vehicle is not None:
-        _set_vehicle(parts, plan.vehicle)
     rig.set_safety(parts.safety)
     stop_after = c.safe_state.stop_after_s
     rig.set_safe_state(plan.reactions, plan.limits, round(stop_after / c.clock.tick_s) if stop_after >= 0 else -1)
@@ -171,29 +167,6 @@ def _bus(rig: Rig, plan: BusPlan) -> BusParts:
         parts.port = NativePort(plan.own_ids)
         rig.set_port(number, parts.port, plan.state_slot, plan.config.bus_down_limit_s)
     return parts
-
-
-def _set_vehicle(parts: RigParts, v: VehiclePlan) -> None:
-    parts.rig.set_vehicle(
-        parts.vehicle_in,
-        parts.vehicle_out,
-        v.first_slot,
-        v.ramped,
-        v.age_limit_s,
-        v.hold_s,
-        v.ramp_s,
-        v.refuse_limit,
-        list(v.momentum),
-        list(v.force),
-        v.impulse_slot,
-        v.force_slot,
-        v.speed_slot,
-        v.distance_slot,
-        v.brake_slot,
-        list(v.moment_slots),
-    )
-    if parts.carrier_in is not None:
-        parts.rig.add_pins(parts.carrier_in, v.motion_slot)
 
 
 def _safety(plan: RigPlan) -> Safety:

@@ -19,6 +19,7 @@ from torqueloop.core.describe.errors import RangeError
 from torqueloop.cython_kernels.can.codec import CodecTables, RxState
 from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.cython_kernels.tick.send_rows import SendRow
+from torqueloop.cython_kernels.tick.vehicle_rows import VehicleRows
 from torqueloop.hil.can.database import CanDatabase, SignalInfo
 from torqueloop.hil.can.known import Known, doubts
 from torqueloop.hil.common.config_file import ConfigTable
@@ -98,33 +99,17 @@ class UnitPlan:
     actuator_slot: int = 0
 
 
-@dataclass(frozen=True)
-class VehiclePlan:
-    """The vehicle link of the tick: slots, and the sums that give the impulse of the tractive force."""
+@dataclass(frozen=True, kw_only=True)
+class VehiclePlan(VehicleRows):
+    """The vehicle link: what the tick needs of it, and what its participant is told."""
 
-    #: slot of the first signal of VEHICLE_SLOT
-    first_slot: int
-    #: which of them is ramped to 0 when the vehicle is silent
-    ramped: int
     #: ticks between two exchanges
     every: int
-    age_limit_s: float
-    hold_s: float
-    ramp_s: float
-    refuse_limit: int
     #: mass of the car [kg]
     mass_kg: float
-    momentum: tuple[Copy, ...]
-    force: tuple[Copy, ...]
-    impulse_slot: int
-    force_slot: int
-    speed_slot: int
-    distance_slot: int
-    brake_slot: int
-    #: bodies whose motion it gives: first slot of their signals vehicle.NAME.*, slots of the moments it is told
+    #: bodies whose motion it gives: first slot of their signals vehicle.NAME.*
     carriers: Carriers = Carriers()
     motion_slot: int = 0
-    moment_slots: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

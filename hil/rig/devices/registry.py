@@ -31,7 +31,7 @@ def rig_model() -> type[RigConfig]:
 
 @cache
 def _model(found: tuple[type[Device[Any]], ...]) -> type[RigConfig]:
-    bases = (RigConfig, *(kind.TABLES for kind in found))
+    bases = tuple(dict.fromkeys((RigConfig, *(kind.TABLES for kind in found))))
     made = create_model("RigConfig", __base__=cast(tuple[type[RigConfig], ...], bases), __doc__=RigConfig.__doc__)
     made.GROUPS = RigConfig.GROUPS.union(*(kind.GROUPS for kind in found))
     return made

@@ -235,7 +235,7 @@ class Checkpoints:
             return
         held = image.held()
         slots = [self._rig.plan.table.slot("rig.time"), vehicle.force_slot, vehicle.impulse_slot]
-        slots += [vehicle.speed_slot, vehicle.distance_slot, vehicle.brake_slot, *vehicle.moment_slots]
+        slots += [vehicle.speed_slot, vehicle.distance_slot, vehicle.brake_slot, *vehicle.told]
         values = [held.get(slot, image.signal(slot)) for slot in slots]
         self._rig.parts.vehicle_out.write([0.0 if self._real else float(image.tick), *values], 0)
 

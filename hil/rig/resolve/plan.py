@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
-from torqueloop.core.components.carriers import POSE
 from torqueloop.core.components.files import load
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError
@@ -22,8 +21,6 @@ from torqueloop.cython_kernels.can.codec import CodecTables
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.load import message_names
 from torqueloop.hil.common.config_layers import blamed_on
-from torqueloop.hil.link.carriers import MOTION, MOTION_UNITS, POSE_UNITS
-from torqueloop.hil.link.messages import VEHICLE_SLOT
 from torqueloop.hil.monitors.engine import own_signals, read_signals
 from torqueloop.hil.rig.devices.device import BusPlan, RigPlan
 from torqueloop.hil.rig.devices.registry import device_kinds, load_rig_config
@@ -41,9 +38,6 @@ __all__ = ["BUS_SIGNALS", "RigPlan", "load_plan", "make_plan"]
 #: signals of a native bus, in the order of BUS_* in tick.pxd. state: 0 active, 1 warning, 2 passive,
 #: 3 bus off, 4 interface down; tx_errors, rx_errors: error counters of the controller; the rest counts since arming
 BUS_SIGNALS = ("state", "tx_errors", "rx_errors", "error_frames", "rx_dropped", "tx_lost")
-
-#: units of VEHICLE_SLOT
-_VEHICLE_UNITS = ("1", "1", "s", "m/s", "m/s2", "N", "N", "rad")
 
 
 def load_plan(path: str | Path, overrides: Mapping[str, Any] | None = None) -> RigPlan:
@@ -87,16 +81,6 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
     plan.devices += [kind(plan) for kind in device_kinds()]
     for device in plan.devices:
         device.signals()
-    table.add("link.F_wheel", "N")
-    table.add("link.I_wheel", "Ns")
-    if config.vehicle is not None:
-        table.add_all((f"vehicle.{n}", u) for n, u in zip(VEHICLE_SLOT, _VEHICLE_UNITS, strict=True))
-        for name in dict.fromkeys(config.vehicle.carriers):
-            table.add_all((f"vehicle.{name}.{n}", u) for n, u in zip(MOTION, MOTION_UNITS, strict=True))
-            if getattr(driveline.components.get(name), "attitude", False):
-                table.add_all((f"vehicle.{name}.{n}", u) for n, u in zip(POSE, POSE_UNITS, strict=True))
-    for name, ecu in config.ecu.items():
-        table.add_all((f"{name}.{pin}", unit) for pin, unit in ecu.actuators.items())
     plan.in_slot = table.add_all(
         (f"input.{n}", u) for n, u in zip(compiled.input_names, compiled.input_units, strict=True)
     )

@@ -6,11 +6,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from torqueloop.core.components import MovingCarrier, params_of
-from torqueloop.core.components.carriers import POSE
+from torqueloop.core.components import params_of
 from torqueloop.core.describe.errors import (
     ConfigError,
-    DuplicateError,
     MissingValueError,
     RangeError,
     UnknownNameError,
@@ -20,16 +18,14 @@ from torqueloop.core.describe.units import SYMBOLS, UNITS, to_si
 from torqueloop.cython_kernels.can.codec_spec import MessageSpec
 from torqueloop.hil.can.database import SignalInfo
 from torqueloop.hil.can.sending import CYCLIC
-from torqueloop.hil.link.carriers import MOTION, SHORT, Carriers
-from torqueloop.hil.link.messages import VEHICLE_SLOT
 from torqueloop.hil.monitors.engine import STATE
-from torqueloop.hil.rig.devices.device import BusPlan, RigPlan, UnitPlan, VehiclePlan
+from torqueloop.hil.rig.devices.device import BusPlan, RigPlan
 from torqueloop.hil.rig.devices.phases import frame_bits, spread
-from torqueloop.hil.rig.devices.signals import DUMMY, SignalTable
+from torqueloop.hil.rig.devices.signals import SignalTable
+from torqueloop.hil.rig.devices.vehicle import VehicleLink
 from torqueloop.hil.rig.resolve.guards import plan_guards
 from torqueloop.hil.rig.resolve.sending import is_cyclic, send_kind, send_row
 from torqueloop.hil.rig.schema.links import Link
-from torqueloop.hil.rig.schema.participants import Vehicle
 from torqueloop.hil.rig.schema.rig_file import Output, RigConfig
 
 
@@ -48,13 +44,15 @@ class Wiring:
         self.outputs()
         for bus in self.plan.buses:
             self.messages(bus)
-        self.units()
-        self.vehicle()
+        for device in self.plan.devices:
+            if not device.LAST:
+                device.plan()
         self.limits()
         self.safe_state()
         self.plan.guards = plan_guards(self.plan)
-        for device in sorted(self.plan.devices, key=lambda device: device.LAST):
-            device.plan()
+        for device in self.plan.devices:
+            if device.LAST:
+                device.plan()
         self.record()
 
     def refuse(
@@ -105,7 +103,7 @@ class Wiring:
             else:
                 self.table.initial[slot] = self.plan.in_range(name, float(link.value or 0.0), "inputs", name)
         self.derivatives()
-        moved = self.moved_by_vehicle()
+        moved = self.plan.device(VehicleLink).moved()
         known = {*self.config.inputs, *moved, *self.plan.compiled.default_inputs, *self.plan.compiled.derived_inputs}
         missing = [n for n in names if n not in known]
         if missing:
@@ -227,96 +225,6 @@ class Wiring:
             )
         return round(period)
 
-    # --- peers --------------------------------------------------------------------------------------------------------
-    def units(self) -> None:
-        """[ecu.NAME]: the slots of what reaches a control unit without a bus between."""
-        for name, ecu in self.config.ecu.items():
-            sensors = []
-            for pin, signal in ecu.sensors.items():
-                slot = self.source(signal, f"ecu.{name}.sensors", pin)
-                sensors.append((pin, slot, self.table.units[slot]))
-            first = self.table.slot(f"{name}.{next(iter(ecu.actuators))}") if ecu.actuators else 0
-            buses = tuple(self.config.buses_of(name))
-            unit = UnitPlan(name, ecu, buses, tuple(sensors), tuple(ecu.actuators.items()), first)
-            self.plan.units.append(unit)
-
-    def vehicle(self) -> None:
-        """[vehicle]: the tyre force from the momentum of the car."""
-        v = self.config.vehicle
-        if v is None:
-            return
-        mass = getattr(self.plan.driveline.components.get(v.car), "m", None)
-        if mass is None:
-            masses = ", ".join(n for n, c in self.plan.driveline.components.items() if hasattr(c, "m"))
-            problem = "{key} = {value}: the powertrain has no such mass"
-            raise self.refuse(problem, "vehicle", "car", UnknownNameError, value=v.car, allowed=masses)
-        if not mass > 0.0:
-            problem = f"{{key}} = {{value}}: its mass is {float(mass):g} kg"
-            raise self.refuse(problem, "vehicle", "car", RangeError, value=v.car, allowed="> 0 kg")
-        # m*dv/dt = F_wheel + F + F_friction, all positive forward
-        forces = tuple((self.source(f"{v.road}.{n}", "vehicle", "road"), DUMMY, -1.0, 0.0) for n in ("F", "F_friction"))
-        speed = self.source(f"{v.car}.v", "vehicle", "car")
-        of = self.plan.driveline.components
-        posed = frozenset(name for name in v.carriers if getattr(of.get(name), "attitude", False))
-        carriers = Carriers(tuple(v.carriers), posed)
-        self.plan.vehicle = VehiclePlan(
-            first_slot=self.table.slot(f"vehicle.{VEHICLE_SLOT[0]}"),
-            ramped=VEHICLE_SLOT.index("F"),
-            every=self.vehicle_ticks(v),
-            age_limit_s=v.age_limit_s,
-            hold_s=v.hold_s,
-            ramp_s=v.ramp_s,
-            refuse_limit=v.refuse_limit,
-            mass_kg=float(mass),
-            momentum=((speed, DUMMY, float(mass), 0.0),),
-            force=forces,
-            impulse_slot=self.table.slot("link.I_wheel"),
-            force_slot=self.table.slot("link.F_wheel"),
-            speed_slot=speed,
-            distance_slot=self.source(f"{v.car}.s", "vehicle", "car"),
-            brake_slot=self.source(v.brake, "vehicle", "brake"),
-            carriers=carriers,
-            motion_slot=self.table.slot(f"vehicle.{v.carriers[0]}.{MOTION[0]}") if v.carriers else 0,
-            moment_slots=tuple(self.table.slot(f"{name}.{n}") for name in v.carriers for n in carriers.moment_of(name)),
-        )
-
-    def vehicle_ticks(self, v: Vehicle) -> int:
-        """[vehicle] period_s in ticks."""
-        tick_s = self.config.clock.tick_s
-        every = max(1, round(v.period_s / tick_s))
-        if v.period_s and abs(every * tick_s - v.period_s) > 1e-6 * tick_s:
-            raise self.refuse("{key} = {value} is no whole number of ticks", "vehicle", "period_s", RangeError,
-                              value=v.period_s, allowed=f"0 or a multiple of {tick_s:g} s")  # fmt: skip
-        if every > 1 and v.age_limit_s <= v.period_s:
-            problem = "{key} = {value}: a value is older than this between two exchanges"
-            raise self.refuse(problem, "vehicle", "age_limit_s", RangeError, value=v.age_limit_s,
-                              allowed=f"> period_s = {v.period_s:g}")  # fmt: skip
-        if every > 1 and v.carriers:
-            raise self.refuse("{key} = {value}: moments on carriers are told every tick", "vehicle", "period_s",
-                              RangeError, value=v.period_s, allowed="0 together with carriers")  # fmt: skip
-        return every
-
-    def moved_by_vehicle(self) -> list[str]:
-        """[vehicle] carriers: their inputs, as far as [inputs] does not name them, are what the vehicle tells."""
-        v = self.config.vehicle
-        found: list[str] = []
-        for name in () if v is None else v.carriers:
-            component = self.plan.driveline.components.get(name)
-            if not isinstance(component, MovingCarrier) or not component.use_z:
-                all_of = self.plan.driveline.components.items()
-                moving = ", ".join(n for n, c in all_of if isinstance(c, MovingCarrier) and c.use_z)
-                problem = "{key}: {value} is no MovingCarrier with use_z = true"
-                allowed = moving or "none: the powertrain has no such component"
-                raise self.refuse(problem, "vehicle", "carriers", UnknownNameError, value=name, allowed=allowed)
-            if found and f"{name}.w_x" in found:
-                raise self.refuse("{key}: {value} is there twice", "vehicle", "carriers", DuplicateError, value=name)
-            for n in MOTION[:SHORT] + (POSE if component.attitude else ()):
-                if f"{name}.{n}" not in self.config.inputs:
-                    slot = self.table.slot(f"input.{name}.{n}")
-                    self.plan.in_copies.append((self.table.slot(f"vehicle.{name}.{n}"), slot, 1.0, 0.0))
-                found.append(f"{name}.{n}")
-        return found
-
     # --- safety and record --------------------------------------------------------------------------------------------
     def limits(self) -> None:
         """[limits]"""
@@ -341,7 +249,8 @@ class Wiring:
             targets = {
                 self.table.names[dst].removeprefix("input."): 0.0
                 for src, dst, _, _ in self.plan.in_copies
-                if self.plan.on_bus(src) is not None or src in pins or self.table.names[dst].endswith(".pedal")
+                if self.table.names[dst].startswith("input.")
+                and (self.plan.on_bus(src) is not None or src in pins or self.table.names[dst].endswith(".pedal"))
             }
         for name, target in targets.items():
             if name not in names:
