@@ -15,7 +15,7 @@ from typing import Any
 
 from torqueloop.core.describe.errors import MissingValueError, RangeError, TableError, did_you_mean
 from torqueloop.core.describe.motion import ROTATION, Motion
-from torqueloop.core.describe.ranges import RANGES
+from torqueloop.core.describe.ranges import RANGES, ROUNDED
 from torqueloop.core.describe.tables import Columns, Table1D, Table2D, table_from_config
 from torqueloop.core.describe.units import DIMENSIONS, exact, is_number
 
@@ -137,6 +137,13 @@ def normal(name: str, p: Param, value: Any) -> Any:
     return _normal_number(name, p, value)
 
 
+def _in_range(p: Param, what: str, value: float) -> bool:
+    """Is a number in the range of its quantity? What rounding leaves of 0 counts as 0 where the sign is free."""
+    found = RANGES[what]
+    rounding = p.low is None and what in ROUNDED and abs(value) < found.least
+    return rounding or found.holds(value)
+
+
 def _normal_number(name: str, p: Param, value: Any) -> Any:
     if not is_number(value):
         raise RangeError("{key} = {value} is not a number", key=name, value=value, allowed=p.allowed())
@@ -147,7 +154,7 @@ def _normal_number(name: str, p: Param, value: Any) -> Any:
     except RangeError as error:
         raise error.located(key=name) from None
     whole = RANGES[p.quantity or p.dimension]
-    if not whole.holds(float(number)):
+    if not _in_range(p, p.quantity or p.dimension, float(number)):
         allowed = " and ".join(text for text in (p.allowed(), str(whole)) if text)
         raise RangeError("{key} = {value} is out of range", key=name, value=value, allowed=allowed)
     low_ok = p.low is None or (number > p.low if p.above else number >= p.low)
@@ -206,7 +213,7 @@ def checked_curve(name: str, p: Param, table: Table1D) -> Table1D:
         checked = table.expecting((p.columns[0], p.columns[1]), name)
     for what, values in zip(p.columns, (checked.x, checked.y), strict=True):
         for i, value in enumerate(values):
-            if not RANGES[what].holds(value):
+            if not _in_range(p, what, value):
                 raise TableError(f"row {i + 1} of {name}: {value:g} is out of range", allowed=str(RANGES[what]))
     for i, y in enumerate(checked.y):
         low_ok = p.low is None or (y > p.low if p.above else y >= p.low)

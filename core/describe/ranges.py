@@ -101,6 +101,9 @@ SPELLED: dict[str, tuple[str, float]] = {
 #: keys whose numbers are not all of the quantity that their unit says: three moments and three products of inertia
 _OF_KEY = {"I_kgm2": "product_of_inertia"}
 
+#: quantities of either sign that are often computed: a place on an axis, a direction, a torque over time. cos(90 deg)
+#: is 6e-17, so what is nearer to 0 than `least` is the rounding of 0 wherever a parameter may be negative
+ROUNDED = frozenset({"1", "length", "torque", "force"})
 #: rad/s: a spring and an inertia that oscillate faster are no shaft (sound passes 50 um of steel in 1e-8 s), and a step
 #: of 1 ms loses the inertia beside (h/2)^2 c in 16 digits
 FASTEST = 1e8

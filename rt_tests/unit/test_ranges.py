@@ -10,7 +10,7 @@ import pytest
 
 import torqueloop as tl
 from torqueloop.core.compile.compiler import compile_driveline
-from torqueloop.core.components import Damper, IdealGear, Inertia, Spring
+from torqueloop.core.components import Damper, Engine, IdealGear, IdealRollingWheel, Inertia, RigidBody, Spring
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import CompileError, ConfigError
 from torqueloop.core.describe.ranges import FASTEST, RANGES, page, range_of_key
@@ -100,6 +100,16 @@ def test_points_of_a_curve_are_held_too(tmp_path: Path) -> None:
         tl.load(_written(tmp_path, 'connections = []\n[components.e]\nkind = "Engine"\nJ_kgm2 = 0.2\n'
                          'wot = { columns = ["speed_rpm", "wot_Nm"], rows = [[0, 1e12], [6000, 100]] }\n'))  # fmt: skip
     text_of(caught.value, "1e+12", "1e+09 Nm")
+
+
+def test_what_rounding_leaves_of_zero_is_zero_where_the_sign_is_free(tmp_path: Path) -> None:
+    """A place on an axis by way of a rotation, a torque from a sine; no radius, ratio or inertia is that small."""
+    body = RigidBody(m=1.0, I_11=0.1, I_22=0.1, I_33=0.1, x0=math.cos(math.pi / 2), z0=-2.2e-18)
+    assert (body.x0, body.z0) == (math.cos(math.pi / 2), -2.2e-18)
+    assert Engine(J=0.2, wot=[(0.0, 0.0), (300.0, 100.0), (600.0, 100.0 * math.sin(math.pi) * 1e-3)]).wot.y[2] > 0.0
+    for refused in (lambda: IdealRollingWheel(radius=1e-18), lambda: IdealGear(ratio=1e-18)):
+        with pytest.raises(ConfigError, match="out of range"):
+            refused()
 
 
 def _written(folder: Path, text: str, name: str = "x.toml") -> Path:
