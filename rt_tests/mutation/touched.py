@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -134,19 +135,25 @@ class TestFile:
         return sum(s for s, _ in self.tests.values())
 
 
+#: one file is measured at a time, for all copies
+MEASURING = threading.Lock()
+
+
 def measured(copy: Path, store: Path, name: str) -> TestFile | None:
     """What a test file runs; it is not run again while it and the modules it runs are as they were. None: too slow."""
     target = store / f"{name.replace('/', '+')}.json"
-    if (found := _known(copy, target, name)) is None:
-        store.mkdir(parents=True, exist_ok=True)
-        status, said, _ = run_tests(copy, [name], "-p", "touched", f"--touched={target}", limit_s=FILE_LIMIT_S)
-        if status not in (None, 0, 1, 5):
-            raise SystemExit(f"{name} cannot be run without an error: {said[-2000:]}")
-        data = json.loads(target.read_text()) if status is not None else {"tests": {}, "lines": {}}
-        data["digests"] = {m: digest(copy / m) for m in (f"rt_tests/{name}", *data["lines"])}
-        target.write_text(json.dumps(data))
-        print(f"    measured {name}: {'too slow' if status is None else status}", flush=True)
-        found = _known(copy, target, name)
+    with MEASURING:
+        if (found := _known(copy, target, name)) is None:
+            store.mkdir(parents=True, exist_ok=True)
+            fresh = target.with_suffix(".new")
+            status, said, _ = run_tests(copy, [name], "-p", "touched", f"--touched={fresh}", limit_s=FILE_LIMIT_S)
+            if status not in (None, 0, 1, 5):
+                raise SystemExit(f"{name} cannot be run without an error: {said[-2000:]}")
+            data = json.loads(fresh.read_text()) if status is not None else {"tests": {}, "lines": {}}
+            data["digests"] = {m: digest(copy / m) for m in (f"rt_tests/{name}", *data["lines"])}
+            target.write_text(json.dumps(data))
+            print(f"    measured {name}: {'too slow' if status is None else status}", flush=True)
+            found = _known(copy, target, name)
     return found if found and found.tests else None
 
 
