@@ -25,8 +25,8 @@ import numpy as np
 
 import torqueloop as tl
 from torqueloop.hil.link.messages import StateMessage, StepMessage
-from torqueloop.hil.vehicle.config import load_vehicle_config
 from torqueloop.hil.vehicle.model import GRAVITY, VehicleModel
+from torqueloop.hil.vehicle.vehicle_tables import load_vehicle_config
 
 CONFIGS = Path(tl.__file__).parent / "configs"
 #: file of the car along the road: mass, air, brakes, slope

@@ -18,7 +18,7 @@ from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.known import WORDS, Known
 from torqueloop.hil.can.load import read_database
 from torqueloop.hil.common.locate import find, locate
-from torqueloop.hil.ecu.interface_config import InterfaceConfig, Sent, load_interface
+from torqueloop.hil.ecu.interface_tables import InterfaceConfig, Sent, load_interface
 from torqueloop.hil.rig.devices.device import BusPlan, RigPlan
 from torqueloop.hil.rig.devices.engine_control import EngineControl
 from torqueloop.hil.rig.resolve.plan import load_plan

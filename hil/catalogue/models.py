@@ -18,19 +18,19 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 
 from torqueloop.hil.common.config_file import ConfigTable, InFile
-from torqueloop.hil.ecu.config import TcuConfig
 from torqueloop.hil.ecu.external import ZmqOptions
-from torqueloop.hil.ecu.interface_config import InterfaceConfig
+from torqueloop.hil.ecu.interface_tables import InterfaceConfig
 from torqueloop.hil.ecu.shared_library import LibraryOptions
 from torqueloop.hil.ecu.soft_tcu import SoftTcuOptions
-from torqueloop.hil.multibody.config import TreeConfig
+from torqueloop.hil.ecu.tcu_tables import TcuConfig
+from torqueloop.hil.multibody.tree_tables import TreeConfig
 from torqueloop.hil.multibody.unit import MultibodyOptions
 from torqueloop.hil.rig.devices.registry import rig_model
 from torqueloop.hil.rig.schema.hydraulic_unit import HydraulicsConfig
 from torqueloop.hil.scenario.offline import ScenarioConfig
 from torqueloop.hil.scenario.rig_scenario import RigScenarioConfig
-from torqueloop.hil.study.config import StudyConfig
-from torqueloop.hil.vehicle.config import VehicleConfig
+from torqueloop.hil.study.study_tables import StudyConfig
+from torqueloop.hil.vehicle.vehicle_tables import VehicleConfig
 
 
 @dataclass(frozen=True)

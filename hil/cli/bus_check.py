@@ -17,7 +17,7 @@ from torqueloop.hil.can.known import WORDS, Known
 from torqueloop.hil.can.scan import Frame
 from torqueloop.hil.cli.common import out_console, print_json
 from torqueloop.hil.common.locate import find, locate
-from torqueloop.hil.ecu.interface_config import InterfaceConfig, load_interface
+from torqueloop.hil.ecu.interface_tables import InterfaceConfig, load_interface
 
 #: signals and identifiers listed in a line
 LISTED = 12

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from torqueloop.hil.cli.animate import animate
 from torqueloop.hil.cli.bus import bus_app
-from torqueloop.hil.cli.checking import check_files
+from torqueloop.hil.cli.check_command import check_files
 from torqueloop.hil.cli.common import (
     FAILED,
     INTERRUPTED,

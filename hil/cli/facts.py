@@ -20,7 +20,7 @@ from torqueloop.core.components.files import load
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.provenance import Known, Statement, statements
-from torqueloop.hil.cli.check import kind_of
+from torqueloop.hil.cli.file_check import kind_of
 from torqueloop.hil.record.run_folder import input_files
 from torqueloop.hil.report.assumed import WEIGHTS
 from torqueloop.hil.results.files import read_run_info

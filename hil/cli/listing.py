@@ -76,8 +76,8 @@ def list_installed(
 
 def _list_assumed(name: str, weighed: bool, as_json: bool) -> None:
     """Table of the assumed numbers, by file or, weighed, by what they change."""
-    from torqueloop.hil.cli.check import by_name
     from torqueloop.hil.cli.facts import METRICS, Weight, assumed, facts, weigh
+    from torqueloop.hil.cli.file_check import by_name
 
     path = by_name(name)
     said = facts(path)

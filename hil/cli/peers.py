@@ -32,7 +32,7 @@ def tcu(
     port: Annotated[int | None, typer.Option(help="UDP port instead of the rig's (udp_multicast).")] = None,
 ) -> None:
     """Be the transmission control unit: shift schedule, clutch pressures, lock-up, on a CAN bus of a rig file."""
-    from torqueloop.hil.ecu.kinds import Bus, EcuSetup
+    from torqueloop.hil.ecu.control_unit import Bus, EcuSetup
     from torqueloop.hil.ecu.process import unit_loop
     from torqueloop.hil.record.run_folder import DURATION_MAX_S
     from torqueloop.hil.rig.resolve.plan import load_plan
@@ -69,8 +69,8 @@ def vehicle(
 ) -> None:
     """Be the vehicle: road, grade, air, brakes; coupled to a rig over ZeroMQ."""
     from torqueloop.hil.link.keys import client_keys
-    from torqueloop.hil.vehicle.config import load_vehicle_config
     from torqueloop.hil.vehicle.process import main_loop
+    from torqueloop.hil.vehicle.vehicle_tables import load_vehicle_config
 
     curve = client_keys(key, server_key)
     stats = main_loop(load_vehicle_config(locate(config, "vehicles")), endpoint, lockstep, curve=curve)

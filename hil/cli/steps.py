@@ -26,7 +26,7 @@ def compile_step(
     from torqueloop.core.compile.compiler import compile_driveline
     from torqueloop.core.compile.user_steps import build, use
     from torqueloop.core.components.files import load
-    from torqueloop.hil.cli.check import kind_of
+    from torqueloop.hil.cli.file_check import kind_of
 
     path = locate(file, "rigs" if Path(file).stem.startswith("desk_") else "powertrains")
     if kind_of(path) == "rig":

@@ -4,7 +4,7 @@
     my_unit = "my_package.unit:make"
 
 An entry point names a callable that is given the set-up of the peer and returns it, ready to be started: see
-hil/ecu/kinds.py, hil/vehicle/kinds.py, and open_bus of hil/can/bus.py. That of a device is a class, see
+hil/ecu/control_unit.py, hil/vehicle/vehicle.py, and open_bus of hil/can/bus.py. That of a device is a class, see
 hil/rig/devices/device.py. Our own kinds stand in OWN as well, so that a
 checkout on the path, which no installer has seen, knows them.
 """

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from torqueloop.hil.ecu.gears import gear_number
 
 if TYPE_CHECKING:
-    from torqueloop.hil.ecu.config import TcuConfig
+    from torqueloop.hil.ecu.tcu_tables import TcuConfig
 
 #: [rad/s per rpm]
 RPM = 0.10471975511965977

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.ecu.kinds import EcuSetup
+from torqueloop.hil.ecu.control_unit import EcuSetup
 
 #: folder of torqueloop_ecu.h
 INCLUDE = Path(__file__).resolve().parent / "include"

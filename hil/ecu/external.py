@@ -16,8 +16,8 @@ from pydantic import Field, field_validator
 
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, read_table
-from torqueloop.hil.ecu.frame_check import FrameCheck
-from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup, setup_to_json
+from torqueloop.hil.ecu.control_unit import EcuInputs, EcuOutputs, EcuSetup, setup_to_json
+from torqueloop.hil.ecu.declared_frames import FrameCheck
 from torqueloop.hil.ecu.messages import (
     Answer,
     Bye,

@@ -19,7 +19,7 @@ if __name__ == "__main__":
     put_off_asammdf()
 
 from torqueloop.core.describe.errors import TorqueloopError
-from torqueloop.hil.ecu.kinds import ControlUnit, EcuInputs, EcuSetup, make_unit, setup_from_json
+from torqueloop.hil.ecu.control_unit import ControlUnit, EcuInputs, EcuSetup, make_unit, setup_from_json
 from torqueloop.hil.ecu.messages import frames_of, numbers_of, pack, pack_out, unpack, usual_step
 from torqueloop.hil.link.child import die_with
 from torqueloop.hil.link.pair import Gone, Pair

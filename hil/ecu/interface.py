@@ -15,7 +15,7 @@ from typing import Any
 from torqueloop.core.describe.errors import ConfigError, RangeError
 from torqueloop.hil.can.database import CanCodec, CanDatabase, bus_id
 from torqueloop.hil.can.frame import BRS_FLAG, EXTENDED, FD_FLAG, Frame
-from torqueloop.hil.ecu.interface_config import RECEIVED, InterfaceConfig, Received
+from torqueloop.hil.ecu.interface_tables import RECEIVED, InterfaceConfig, Received
 
 #: source address of a node that has lost its own, and the number of the group "address claimed" (J1939-81)
 CANNOT_CLAIM, ADDRESS_CLAIMED = 254, 60928

@@ -27,7 +27,7 @@ import msgpack
 
 from torqueloop.cython_kernels.link.frames_form import FramesForm
 from torqueloop.hil.can.frame import FD_LENGTHS, Frame
-from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup
+from torqueloop.hil.ecu.control_unit import EcuInputs, EcuOutputs, EcuSetup
 from torqueloop.hil.link.messages import SchemaError
 
 #: schema version, key `v` of every message

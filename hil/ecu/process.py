@@ -13,7 +13,7 @@ from torqueloop.hil.can.bus import CanPort, open_bus
 from torqueloop.hil.can.frame import ERROR_FLAG, REMOTE_FLAG, Frame
 from torqueloop.hil.common.say import say
 from torqueloop.hil.common.stop_flag import Stop, StopFlag
-from torqueloop.hil.ecu.kinds import ControlUnit, EcuInputs, EcuSetup, make_unit
+from torqueloop.hil.ecu.control_unit import ControlUnit, EcuInputs, EcuSetup, make_unit
 from torqueloop.hil.link.stats import AgeStatistics
 
 #: frames in a row that a bus refuses before the process gives up

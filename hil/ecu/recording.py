@@ -23,7 +23,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.database import CanDatabase, bus_id
 from torqueloop.hil.can.recorded import RESOLUTION_S, Protector, RecordedBus
 from torqueloop.hil.common.config_file import ConfigTable, read_table
-from torqueloop.hil.ecu.kinds import Bus, EcuInputs, EcuOutputs, EcuSetup, Frame, PeerStats
+from torqueloop.hil.ecu.control_unit import Bus, EcuInputs, EcuOutputs, EcuSetup, Frame, PeerStats
 
 #: so often the first frame is sent while nobody is heard [s]: seldom enough that hardly one falls between the rig's
 #: first tick and its first frame

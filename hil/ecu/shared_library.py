@@ -19,9 +19,9 @@ from typing import Any, Literal
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.frame import FD_LENGTHS, Frame
 from torqueloop.hil.ecu.compiled import shared_library
+from torqueloop.hil.ecu.control_unit import EcuInputs, EcuOutputs, EcuSetup
+from torqueloop.hil.ecu.declared_frames import FrameCheck
 from torqueloop.hil.ecu.external import ExternalUnit, Options, hosted, read_options
-from torqueloop.hil.ecu.frame_check import FrameCheck
-from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup
 from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.results.links import PeerStats
 

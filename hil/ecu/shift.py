@@ -19,9 +19,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from torqueloop.hil.ecu.adaptation import Learnt, Observed
-from torqueloop.hil.ecu.config import TcuConfig, interpolate, read_columns
 from torqueloop.hil.ecu.gears import gear_number
 from torqueloop.hil.ecu.laws import Law, Phase
+from torqueloop.hil.ecu.tcu_tables import TcuConfig, interpolate, read_columns
 
 #: [rad/s per rpm]
 RPM = 0.10471975511965977

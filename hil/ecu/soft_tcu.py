@@ -23,12 +23,12 @@ from torqueloop.hil.can.database import CanCodec, CanDatabase, bus_id
 from torqueloop.hil.can.frame import BRS_FLAG, FD_FLAG, Frame
 from torqueloop.hil.common.config_file import ConfigTable, InFile, read_table
 from torqueloop.hil.common.locate import find
-from torqueloop.hil.ecu.config import TcuConfig, load_tcu_config
+from torqueloop.hil.ecu.control_unit import EcuInputs, EcuOutputs, EcuSetup
 from torqueloop.hil.ecu.interface import MakerBus, interface_database
-from torqueloop.hil.ecu.interface_config import load_interface
-from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup
+from torqueloop.hil.ecu.interface_tables import load_interface
 from torqueloop.hil.ecu.shift import RPM, Measured
 from torqueloop.hil.ecu.strategy import Commands, Transmission
+from torqueloop.hil.ecu.tcu_tables import TcuConfig, load_tcu_config
 from torqueloop.hil.results.links import PeerStats
 
 #: [Pa per bar]
@@ -102,8 +102,8 @@ def soft_tcu(file: str | Path, database: str | Path, node: str = "TCU") -> SoftT
 
 
 class SoftTcu:
-    """A control unit on one bus, or on two with a maker's bus (hil/ecu/kinds.py). Pure and deterministic: equal frames
-    at equal times give equal answers. real-time: no (Python)."""
+    """A control unit on one bus, or on two with a maker's bus (hil/ecu/control_unit.py). Pure and deterministic: equal
+    frames at equal times give equal answers. real-time: no (Python)."""
 
     def __init__(self, config: TcuConfig, database: CanDatabase, maker: MakerBus | None = None) -> None:
         self.config: TcuConfig = config

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from torqueloop.hil.ecu.adaptation import Learnt, learn
-from torqueloop.hil.ecu.config import TcuConfig, interpolate
 from torqueloop.hil.ecu.gears import gear_number, lever_limits, neighbours
 from torqueloop.hil.ecu.shift import RPM, Measured, ShiftRunner, TorqueEstimator
+from torqueloop.hil.ecu.tcu_tables import TcuConfig, interpolate
 from torqueloop.hil.ecu.torque_request import TorqueRequest
 
 #: end of the name of a shift while coasting

@@ -34,7 +34,7 @@ from torqueloop.core.signals import Constant, Signal
 from torqueloop.hil.common.config_layers import load_config
 from torqueloop.hil.common.locate import find
 from torqueloop.hil.common.model_inputs import inputs_over_time
-from torqueloop.hil.multibody.config import BodyTable, DrivelineTable, ShaftTable, TreeConfig
+from torqueloop.hil.multibody.tree_tables import BodyTable, DrivelineTable, ShaftTable, TreeConfig
 
 AXES = ("x", "y", "z")
 

@@ -23,7 +23,7 @@ from pydantic import Field
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError, UnknownNameError, did_you_mean
 from torqueloop.core.multibody.integrate import Stepper
 from torqueloop.hil.common.config_file import ConfigTable, read_table
-from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, EcuSetup, PeerStats
+from torqueloop.hil.ecu.control_unit import EcuInputs, EcuOutputs, EcuSetup, PeerStats
 from torqueloop.hil.multibody.build import BuiltFile, load_tree
 from torqueloop.hil.multibody.outputs import instant, readers
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.simulate.remarks import of_counters, ringing
-from torqueloop.hil.report.checks import Check
 from torqueloop.hil.report.collect import Run
+from torqueloop.hil.report.run_checks import Check
 from torqueloop.hil.results.run import RunStats
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.hil.report.analysis import Band, Shift, column, gear_bands, shifts
-from torqueloop.hil.report.checks import Check, check_run
 from torqueloop.hil.report.collect import Run, load_run
 from torqueloop.hil.report.drive_monitors import drive_of
 from torqueloop.hil.report.energy import EnergyBalance, energy_balance
 from torqueloop.hil.report.metrics import build_metrics, complete_stats
 from torqueloop.hil.report.monitors import GearStrip, MonitorVerdict, judge, summary
 from torqueloop.hil.report.remarks import resolved, served
+from torqueloop.hil.report.run_checks import Check, check_run
 from torqueloop.hil.report.scenario_checks import Verdict, verdicts
 from torqueloop.hil.report.shift_quality import ShiftQuality, quality_metrics, shift_quality
 from torqueloop.hil.results.gates import GateResult, evaluate, parse_gates

@@ -11,10 +11,10 @@ import torqueloop
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.record.run_data import write_modes
 from torqueloop.hil.report.analysis import Shift
-from torqueloop.hil.report.checks import Check
 from torqueloop.hil.report.energy import EnergyBalance
 from torqueloop.hil.report.monitors import MonitorVerdict
 from torqueloop.hil.report.report import Report, analyse
+from torqueloop.hil.report.run_checks import Check
 from torqueloop.hil.report.shift_quality import ShiftQuality
 from torqueloop.hil.results.files import VERSION, plain, write_json_atomic
 from torqueloop.hil.results.gates import GateResult

@@ -33,7 +33,7 @@ from torqueloop.hil.report.report import Report, analyse
 from torqueloop.hil.results.run import RunInfo, RunStats
 
 if TYPE_CHECKING:
-    from torqueloop.hil.ecu.kinds import ControlUnit
+    from torqueloop.hil.ecu.control_unit import ControlUnit
     from torqueloop.hil.rig.assemble.virtual_links import VehicleStep
 
 

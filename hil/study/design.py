@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from torqueloop.core.describe.errors import RangeError
 from torqueloop.hil.record.mf4 import MissingExtraError
-from torqueloop.hil.study.config import RUNS_MAX, Scattered, StudyConfig, Varied
+from torqueloop.hil.study.study_tables import RUNS_MAX, Scattered, StudyConfig, Varied
 
 Array = NDArray[np.float64]
 #: draws of a normal distribution until one is inside its limits

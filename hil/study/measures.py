@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torqueloop.core.describe.errors import ConfigError, RangeError, TorqueloopError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.units import SYMBOLS, UNITS, to_si
 from torqueloop.hil.results.gates import Expression, compute
-from torqueloop.hil.study.config import Metric
+from torqueloop.hil.study.study_tables import Metric
 
 Array = NDArray[np.float64]
 #: what a function of the user's own is: the run -> a number

@@ -14,8 +14,8 @@ import numpy as np
 
 from torqueloop.core.describe.errors import RangeError
 from torqueloop.hil.record.mf4 import MissingExtraError
-from torqueloop.hil.study.config import StudyConfig
 from torqueloop.hil.study.design import place, unit_place
+from torqueloop.hil.study.study_tables import StudyConfig
 
 #: points (values of the columns) -> what is to be small, infinite where a run does not count
 Ask = Callable[[Sequence[Sequence[float]]], list[float]]

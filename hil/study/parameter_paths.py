@@ -24,7 +24,7 @@ from torqueloop.hil.results.gates import compute
 from torqueloop.hil.rig.devices.registry import load_rig_config
 from torqueloop.hil.scenario.rig_scenario import load_rig_scenario
 from torqueloop.hil.scenario.run import is_rig_scenario
-from torqueloop.hil.study.config import StudyConfig
+from torqueloop.hil.study.study_tables import StudyConfig
 
 Kind = Literal["powertrain scenario", "rig scenario", "rig"]
 #: folders of installed files that a study can be of

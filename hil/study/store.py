@@ -21,8 +21,8 @@ import torqueloop
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.reading import read_json
 from torqueloop.hil.record.mf4 import MissingExtraError
-from torqueloop.hil.study.config import StudyConfig
 from torqueloop.hil.study.design import Line
+from torqueloop.hil.study.study_tables import StudyConfig
 from torqueloop.hil.study.work import Outcome
 
 #: raised when what is written changes its meaning

@@ -16,13 +16,13 @@ from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.core.describe.reading import read_json
 from torqueloop.hil.common.config_file import validate
 from torqueloop.hil.common.config_layers import OUTSIDE, load_config
-from torqueloop.hil.study.config import StudyConfig
 from torqueloop.hil.study.design import Line, count, line, lines, place, unit_place
 from torqueloop.hil.study.measures import Function
 from torqueloop.hil.study.optimise import METHODS, optimise
 from torqueloop.hil.study.parameter_paths import target_of, used_columns
 from torqueloop.hil.study.pool import run_all, run_batch, workers
 from torqueloop.hil.study.store import JOURNAL, SIGNALS, STUDY, Store, need_parquet, read_journal
+from torqueloop.hil.study.study_tables import StudyConfig
 from torqueloop.hil.study.work import Job, Outcome
 
 #: is told (finished runs, best so far or None) whenever some are finished

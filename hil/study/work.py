@@ -18,11 +18,11 @@ import numpy as np
 
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.hil.results.gates import Gate, evaluate, parse_gates
-from torqueloop.hil.study.config import StudyConfig
 from torqueloop.hil.study.design import Line
 from torqueloop.hil.study.measures import Function, Measure, Signals, check, measures
 from torqueloop.hil.study.parameter_paths import Target, changes
 from torqueloop.hil.study.runners import Runner, runner
+from torqueloop.hil.study.study_tables import StudyConfig
 
 
 @dataclass(frozen=True)

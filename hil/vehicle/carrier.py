@@ -17,7 +17,7 @@ from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.link.messages import StepMessage
-from torqueloop.hil.vehicle.config import CarrierBody
+from torqueloop.hil.vehicle.vehicle_tables import CarrierBody
 
 Vector = tuple[float, float, float]
 State = tuple[float, ...]

@@ -24,8 +24,8 @@ from torqueloop.hil.common.config_file import ConfigTable, read_table
 from torqueloop.hil.link.messages import StateMessage, StepMessage
 from torqueloop.hil.results.links import PeerStats
 from torqueloop.hil.vehicle.carrier import TurningBodies
-from torqueloop.hil.vehicle.config import VehicleConfig, load_vehicle_config
-from torqueloop.hil.vehicle.kinds import VehicleSetup
+from torqueloop.hil.vehicle.vehicle import VehicleSetup
+from torqueloop.hil.vehicle.vehicle_tables import VehicleConfig, load_vehicle_config
 
 
 class VehicleModel(RoadMotion):

@@ -15,9 +15,9 @@ from torqueloop.hil.link.lockstep import LockstepServer, PairServer
 from torqueloop.hil.link.messages import ByeMessage
 from torqueloop.hil.link.pair import Gone, Pair
 from torqueloop.hil.results.links import PeerStats
-from torqueloop.hil.vehicle.config import VehicleConfig
-from torqueloop.hil.vehicle.kinds import Vehicle, VehicleSetup, make_vehicle
 from torqueloop.hil.vehicle.model import VehicleModel
+from torqueloop.hil.vehicle.vehicle import Vehicle, VehicleSetup, make_vehicle
+from torqueloop.hil.vehicle.vehicle_tables import VehicleConfig
 
 #: the process of a rig ends when the rig has been silent for this long [s]
 GIVE_UP_S = 30.0

@@ -20,11 +20,11 @@ from engine import DRAWING_S, Target
 import torqueloop
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.core.describe.tables import table_from_config
-from torqueloop.hil.cli.check import check_file
+from torqueloop.hil.cli.file_check import check_file
 from torqueloop.hil.control.messages import Request, RequestError, decode_answer, decode_request, encode_request
-from torqueloop.hil.ecu.config import read_columns
 from torqueloop.hil.ecu.messages import decode_answer as ecu_answer
 from torqueloop.hil.ecu.messages import pack
+from torqueloop.hil.ecu.tcu_tables import read_columns
 from torqueloop.hil.link.messages import ByeMessage, SchemaError, StateMessage, StepMessage, decode, encode
 from torqueloop.hil.results.gates import evaluate, parse_gates
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import torqueloop as tl
 from torqueloop.configs import installed
 from torqueloop.hil.cli import app
-from torqueloop.hil.ecu.config import load_tcu_config
+from torqueloop.hil.ecu.tcu_tables import load_tcu_config
 
 SOFT = "desk_zf_8hp70"
 #: the rig that is made for the first unit in C (docs/howto/ten_minutes.md), and where that lies

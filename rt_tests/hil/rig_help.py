@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import torqueloop
-from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs, Frame
+from torqueloop.hil.ecu.control_unit import EcuInputs, EcuOutputs, Frame
 from torqueloop.hil.ecu.soft_tcu import soft_tcu
 from torqueloop.hil.link.messages import StateMessage, StepMessage
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.assemble.parts import RigParts, build
 from torqueloop.hil.rig.resolve.plan import RigPlan, load_plan
 from torqueloop.hil.rig.run.session import RunResult, RunSpec, run_rig
-from torqueloop.hil.vehicle.config import load_vehicle_config
 from torqueloop.hil.vehicle.model import VehicleModel
+from torqueloop.hil.vehicle.vehicle_tables import load_vehicle_config
 
 CONFIGS = Path(torqueloop.__file__).parent / "configs"
 DESK = CONFIGS / "rigs" / "desk_4hp22.toml"

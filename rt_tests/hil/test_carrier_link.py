@@ -25,8 +25,8 @@ from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import RunSpec, run_rig
 from torqueloop.hil.runs.recorded_run import read_run
 from torqueloop.hil.vehicle.carrier import TurningBodies, TurningBody
-from torqueloop.hil.vehicle.config import CarrierBody, load_vehicle_config
 from torqueloop.hil.vehicle.model import VehicleModel
+from torqueloop.hil.vehicle.vehicle_tables import CarrierBody, load_vehicle_config
 
 #: of the platform with the rotor at rest on it, about z; of the rotor; torque between them
 I_ALL, J, TAU = 2.0, 0.25, 3.0

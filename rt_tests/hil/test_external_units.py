@@ -18,8 +18,7 @@ from rig_help import CONFIGS, DESK, own_endpoint, rig_file
 import torqueloop.hil.ecu
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.bus import CanBusConfig
-from torqueloop.hil.ecu.external import ExternalUnit, Options, hosted
-from torqueloop.hil.ecu.kinds import (
+from torqueloop.hil.ecu.control_unit import (
     Bus,
     EcuInputs,
     EcuSetup,
@@ -29,6 +28,7 @@ from torqueloop.hil.ecu.kinds import (
     setup_from_json,
     setup_to_json,
 )
+from torqueloop.hil.ecu.external import ExternalUnit, Options, hosted
 from torqueloop.hil.ecu.messages import decode_answer
 from torqueloop.hil.ecu.shared_library import STRUCTS, LibraryUnit
 from torqueloop.hil.link.endpoints import PeerError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import torqueloop as tl
-from torqueloop.hil.cli.check import check_file
+from torqueloop.hil.cli.file_check import check_file
 from torqueloop.hil.rig.run.replay import replay
 
 RIG = "desk_4hp22_solenoids"

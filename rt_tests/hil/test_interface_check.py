@@ -18,7 +18,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.judge import judge
 from torqueloop.hil.can.known import WORDS
 from torqueloop.hil.can.scan import log_frames
-from torqueloop.hil.ecu.interface_config import interface_messages, load_interface
+from torqueloop.hil.ecu.interface_tables import interface_messages, load_interface
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.real_clock import _tell_doubts
 

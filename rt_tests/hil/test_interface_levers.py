@@ -16,7 +16,7 @@ import pytest
 
 import torqueloop as tl
 from torqueloop.hil.ecu.interface import MakerBus, interface_database
-from torqueloop.hil.ecu.interface_config import NUMBERS, load_interface
+from torqueloop.hil.ecu.interface_tables import NUMBERS, load_interface
 
 CONFIGS = Path(tl.__file__).parent / "configs"
 #: rig -> interface, database

@@ -22,7 +22,7 @@ from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.can.frame import EXTENDED, Frame
 from torqueloop.hil.catalogue.interfaces import RIGS, page
 from torqueloop.hil.ecu.interface import MakerBus, interface_database
-from torqueloop.hil.ecu.interface_config import load_interface
+from torqueloop.hil.ecu.interface_tables import load_interface
 from torqueloop.hil.rig.run.replay import replay
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "judges"))
@@ -172,7 +172,7 @@ def claiming() -> MakerBus:
 
 
 def nothing() -> tuple[dict[str, float], dict[str, str]]:
-    from torqueloop.hil.ecu.interface_config import NUMBERS
+    from torqueloop.hil.ecu.interface_tables import NUMBERS
 
     words = {"gear_actual": "N", "gear_target": "N", "lever": "N", "lockup": "open", "mode": "normal"}
     return dict.fromkeys(NUMBERS, 0.0), words

@@ -16,7 +16,7 @@ import torqueloop as tl
 from torqueloop.hil.can.bus import CanBusConfig, PythonCanPort
 from torqueloop.hil.can.frame import EXTENDED, Frame
 from torqueloop.hil.ecu.interface import MakerBus, interface_database
-from torqueloop.hil.ecu.interface_config import NUMBERS, load_interface
+from torqueloop.hil.ecu.interface_tables import NUMBERS, load_interface
 
 j1939 = pytest.importorskip("j1939", reason="can-j1939 is not installed")
 

@@ -14,7 +14,7 @@ from planted import DEFECTS, Defect
 
 import torqueloop as tl
 from torqueloop.configs import installed
-from torqueloop.hil.ecu.config import load_tcu_config
+from torqueloop.hil.ecu.tcu_tables import load_tcu_config
 from torqueloop.hil.monitors.catalogue import BY_NAME, MONITORS
 from torqueloop.hil.report.monitors import MonitorVerdict
 from torqueloop.hil.runs.recorded_run import RecordedRun

@@ -34,8 +34,8 @@ from torqueloop.hil.link.messages import (
     encode,
 )
 from torqueloop.hil.link.stats import CouplingResidual, StampChecker
-from torqueloop.hil.vehicle.config import load_vehicle_config
 from torqueloop.hil.vehicle.model import VehicleModel
+from torqueloop.hil.vehicle.vehicle_tables import load_vehicle_config
 
 ROOT = Path(__file__).resolve().parents[2]
 VEHICLE = ROOT / "configs/vehicles/bmw_528i_e28.toml"
@@ -194,7 +194,7 @@ def start_vehicle() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     def start(endpoint: str, lockstep: bool) -> subprocess.Popen[str]:
         code = (
             "import json, sys; from torqueloop.hil.vehicle.process import main_loop;"
-            "from torqueloop.hil.vehicle.config import load_vehicle_config;"
+            "from torqueloop.hil.vehicle.vehicle_tables import load_vehicle_config;"
             "s = main_loop(load_vehicle_config(sys.argv[1]), sys.argv[2], sys.argv[3] == 'True'); print(json.dumps(s))"
         )
         process = subprocess.Popen(

@@ -20,7 +20,7 @@ from torqueloop.hil.can.frame import EXTENDED, Frame
 from torqueloop.hil.can.recorded import Protector, RecordedBus, flags_of
 from torqueloop.hil.cli import app
 from torqueloop.hil.common.locate import locate
-from torqueloop.hil.ecu.kinds import EcuInputs
+from torqueloop.hil.ecu.control_unit import EcuInputs
 from torqueloop.hil.ecu.recording import RecordedUnit
 from torqueloop.hil.ecu.replay_bus import replay_bus, rest_of_bus
 from torqueloop.hil.record.bus_log import FLAG_TX, write_bus_log, write_candump

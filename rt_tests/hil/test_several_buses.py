@@ -67,7 +67,7 @@ BA_ "VFrameFormat" BO_ 769 14;
 
 PACKAGE = """
 from torqueloop.hil.can.database import CanDatabase
-from torqueloop.hil.ecu.kinds import EcuOutputs, Frame, PeerStats
+from torqueloop.hil.ecu.control_unit import EcuOutputs, Frame, PeerStats
 from torqueloop.hil.vehicle.model import make as road
 
 

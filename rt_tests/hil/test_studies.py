@@ -16,7 +16,7 @@ from torqueloop.configs import installed
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.signals import Table
 from torqueloop.hil.cli import app
-from torqueloop.hil.cli.check import check_file
+from torqueloop.hil.cli.file_check import check_file
 from torqueloop.hil.study.pool import WorkerError
 from torqueloop.hil.study.store import JOURNAL, PAGE, TABLE, read_journal
 from torqueloop.hil.study.study import again

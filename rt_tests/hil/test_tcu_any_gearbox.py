@@ -14,12 +14,12 @@ from torqueloop.core.describe.reading import read_toml
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.common.config_file import validate
 from torqueloop.hil.ecu.adaptation import Learnt, Observed, learn
-from torqueloop.hil.ecu.config import TcuConfig, load_tcu_config
+from torqueloop.hil.ecu.control_unit import EcuInputs
 from torqueloop.hil.ecu.gears import required_shifts
-from torqueloop.hil.ecu.kinds import EcuInputs
 from torqueloop.hil.ecu.shift import RPM, Measured, ShiftRunner
 from torqueloop.hil.ecu.soft_tcu import load_tcu_database, sent_messages, soft_tcu
 from torqueloop.hil.ecu.strategy import LockUpControl, Transmission
+from torqueloop.hil.ecu.tcu_tables import TcuConfig, load_tcu_config
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 EIGHT = load_tcu_config(CONFIGS / "tcu/soft_zf_8hp45.toml")

@@ -17,11 +17,11 @@ from rig_help import answers
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.bus import CanBusConfig
 from torqueloop.hil.can.database import CanCodec, CanDatabase
-from torqueloop.hil.ecu.config import load_tcu_config
-from torqueloop.hil.ecu.kinds import Bus, EcuSetup, setup_to_json
+from torqueloop.hil.ecu.control_unit import Bus, EcuSetup, setup_to_json
 from torqueloop.hil.ecu.process import unit_loop
 from torqueloop.hil.ecu.shift import RPM
 from torqueloop.hil.ecu.soft_tcu import SoftTcu, load_tcu_database
+from torqueloop.hil.ecu.tcu_tables import load_tcu_config
 
 ROOT = Path(__file__).resolve().parents[2]
 TCU = ROOT / "configs/tcu/soft_4hp22.toml"
@@ -265,7 +265,7 @@ def test_loop_on_a_bus_answers_the_rig_and_stops_when_asked() -> None:
 def test_process_ends_cleanly_on_sigterm() -> None:
     code = (
         "import json, sys; from torqueloop.hil.ecu.process import unit_loop;"
-        "from torqueloop.hil.ecu.kinds import setup_from_json;"
+        "from torqueloop.hil.ecu.control_unit import setup_from_json;"
         "setup = setup_from_json(sys.argv[1]);"
         "s = unit_loop('soft_tcu', setup, log=lambda t: print(t, flush=True)); print(json.dumps(s))"
     )

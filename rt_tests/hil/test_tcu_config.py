@@ -11,9 +11,9 @@ import pytest
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.reading import read_toml
 from torqueloop.hil.common.config_file import validate
-from torqueloop.hil.ecu.config import TcuConfig, load_tcu_config
 from torqueloop.hil.ecu.gears import required_shifts
-from torqueloop.hil.vehicle.config import VehicleConfig, load_vehicle_config
+from torqueloop.hil.ecu.tcu_tables import TcuConfig, load_tcu_config
+from torqueloop.hil.vehicle.vehicle_tables import VehicleConfig, load_vehicle_config
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from torqueloop.hil.ecu.config import load_tcu_config
 from torqueloop.hil.ecu.shift import RPM, Measured
 from torqueloop.hil.ecu.strategy import LockUpControl
+from torqueloop.hil.ecu.tcu_tables import load_tcu_config
 
 CONFIG = load_tcu_config(Path(__file__).resolve().parents[2] / "configs/tcu/soft_4hp22.toml")
 C, DT = CONFIG.lockup, CONFIG.timing.period_s

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.common.config_file import validate
-from torqueloop.hil.ecu.config import TcuConfig, interpolate, load_tcu_config
 from torqueloop.hil.ecu.gears import gear_number
 from torqueloop.hil.ecu.shift import RPM, Measured
 from torqueloop.hil.ecu.strategy import GearSelector
+from torqueloop.hil.ecu.tcu_tables import TcuConfig, interpolate, load_tcu_config
 
 CONFIG = load_tcu_config(Path(__file__).resolve().parents[2] / "configs/tcu/soft_4hp22.toml")
 KMH = CONFIG.garage.output_rpm_per_kmh

@@ -11,9 +11,9 @@ import pytest
 from plant_4hp22 import PRESSED, RPM, Plant
 
 from torqueloop.hil.ecu.adaptation import Learnt
-from torqueloop.hil.ecu.config import load_tcu_config
 from torqueloop.hil.ecu.shift import Measured, ShiftRunner
 from torqueloop.hil.ecu.strategy import Transmission
+from torqueloop.hil.ecu.tcu_tables import load_tcu_config
 
 CONFIG = load_tcu_config(Path(__file__).resolve().parents[2] / "configs/tcu/soft_4hp22.toml")
 

@@ -12,7 +12,7 @@ from rig_help import UNHURRIED, children, free_port
 
 import torqueloop as tl
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.ecu.kinds import EcuSetup, make_unit
+from torqueloop.hil.ecu.control_unit import EcuSetup, make_unit
 from torqueloop.hil.rig.run.replay import replay
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc)")

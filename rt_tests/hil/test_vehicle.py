@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torqueloop.hil.link.messages import StateMessage, StepMessage
-from torqueloop.hil.vehicle.config import Road, VehicleConfig, load_vehicle_config
 from torqueloop.hil.vehicle.model import GRAVITY, VehicleModel
 from torqueloop.hil.vehicle.process import serve
+from torqueloop.hil.vehicle.vehicle_tables import Road, VehicleConfig, load_vehicle_config
 
 CONFIG = load_vehicle_config(Path(__file__).resolve().parents[2] / "configs/vehicles/bmw_528i_e28.toml")
 M = CONFIG.body.mass_kg

@@ -21,8 +21,8 @@ from torqueloop.hil.link.lockstep import LockstepClient, PairServer
 from torqueloop.hil.link.messages import MAX_STEP, StateMessage, StepMessage
 from torqueloop.hil.link.pair import Gone, Pair
 from torqueloop.hil.rig.assemble.virtual_links import VirtualVehicle
-from torqueloop.hil.vehicle.config import load_vehicle_config
 from torqueloop.hil.vehicle.model import VehicleModel
+from torqueloop.hil.vehicle.vehicle_tables import load_vehicle_config
 
 CONFIG = load_vehicle_config(Path(__file__).resolve().parents[2] / "configs/vehicles/bmw_528i_hill.toml")
 #: whoever has not come by then hangs [s]

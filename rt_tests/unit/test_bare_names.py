@@ -10,9 +10,9 @@ import pytest
 import torqueloop as tl
 from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.cli.check import check_file
-from torqueloop.hil.ecu.config import load_tcu_config
+from torqueloop.hil.cli.file_check import check_file
 from torqueloop.hil.ecu.shift import TorqueEstimator
+from torqueloop.hil.ecu.tcu_tables import load_tcu_config
 from torqueloop.hil.record.run_folder import input_files
 from torqueloop.hil.scenario.offline import load_scenario
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil import cli
-from torqueloop.hil.cli.check import check_file
+from torqueloop.hil.cli.file_check import check_file
 from torqueloop.hil.common.locate import installed, locate
 from torqueloop.hil.record.bus_log import read_bus
 

@@ -14,7 +14,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.reading import KIND_OF_FOLDER, KINDS, read_whole
 from torqueloop.hil.catalogue.schema import schemas
 from torqueloop.hil.cli import app
-from torqueloop.hil.cli.check import DECLARED, READERS, check_file, kind_of
+from torqueloop.hil.cli.file_check import DECLARED, READERS, check_file, kind_of
 from torqueloop.hil.rig.devices.registry import load_rig_config
 
 CONFIGS = Path(tl.__file__).parent / "configs"

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from torqueloop.cython_kernels.link.frames_form import FramesForm
 from torqueloop.hil.can.frame import FD_LENGTHS, Frame
 from torqueloop.hil.ecu import messages
-from torqueloop.hil.ecu.config import Curve, interpolate
-from torqueloop.hil.ecu.kinds import EcuInputs, EcuOutputs
+from torqueloop.hil.ecu.control_unit import EcuInputs, EcuOutputs
 from torqueloop.hil.ecu.messages import (
     Out,
     decode_answer,
@@ -26,6 +25,7 @@ from torqueloop.hil.ecu.messages import (
     unpack,
     usual_step,
 )
+from torqueloop.hil.ecu.tcu_tables import Curve, interpolate
 from torqueloop.hil.link.messages import SchemaError
 
 #: where the shortest form of a whole number changes, and the ends

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.cli.check import by_name
+from torqueloop.hil.cli.file_check import by_name
 from torqueloop.hil.common.locate import installed, locate
 
 

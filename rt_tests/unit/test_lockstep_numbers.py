@@ -40,8 +40,8 @@ from torqueloop.hil.link.messages import (
     decode,
     encode,
 )
-from torqueloop.hil.vehicle.config import VehicleConfig, load_vehicle_config
 from torqueloop.hil.vehicle.model import VehicleModel
+from torqueloop.hil.vehicle.vehicle_tables import VehicleConfig, load_vehicle_config
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs/vehicles"
 HILL = load_vehicle_config(CONFIGS / "bmw_528i_hill.toml")

@@ -12,10 +12,10 @@ import pytest
 from torqueloop.core.describe.errors import ConfigError, UnknownKindError
 from torqueloop.hil.can.bus import CanBusConfig, open_bus
 from torqueloop.hil.common import plugins
-from torqueloop.hil.ecu.kinds import Bus, ControlUnit, EcuSetup, make_unit
+from torqueloop.hil.ecu.control_unit import Bus, ControlUnit, EcuSetup, make_unit
 from torqueloop.hil.ecu.soft_tcu import SoftTcu
-from torqueloop.hil.vehicle.kinds import Vehicle, VehicleSetup, make_vehicle
 from torqueloop.hil.vehicle.model import VehicleModel
+from torqueloop.hil.vehicle.vehicle import Vehicle, VehicleSetup, make_vehicle
 
 ROOT = Path(__file__).resolve().parents[2]
 TCU, CAR = ROOT / "configs/tcu/soft_4hp22.toml", ROOT / "configs/vehicles/bmw_528i_e28.toml"

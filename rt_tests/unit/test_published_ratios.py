@@ -8,7 +8,7 @@ import pytest
 
 import torqueloop as tl
 from torqueloop.core.analyse.gearbox_report import agrees, gearbox_report
-from torqueloop.hil.cli.check import check_file
+from torqueloop.hil.cli.file_check import check_file
 
 CONFIGS = Path(tl.__file__).parent / "configs"
 

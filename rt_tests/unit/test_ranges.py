@@ -16,7 +16,7 @@ from torqueloop.core.describe.errors import CompileError, ConfigError
 from torqueloop.core.describe.ranges import FASTEST, RANGES, page, range_of_key
 from torqueloop.core.describe.units import DIMENSIONS
 from torqueloop.hil.can.database import CanDatabase
-from torqueloop.hil.cli.check import check_file
+from torqueloop.hil.cli.file_check import check_file
 from torqueloop.hil.common.config_file import ConfigTable, validate
 from torqueloop.hil.control.messages import RequestError
 from torqueloop.hil.rig.online.names import signals

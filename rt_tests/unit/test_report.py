@@ -299,7 +299,7 @@ def test_element_bands_cover_the_whole_run_once(run_dir: Path) -> None:
 
 
 def test_troubles_of_the_bus_are_checks_for_both_ways_to_it() -> None:
-    from torqueloop.hil.report.checks import _bus
+    from torqueloop.hil.report.run_checks import _bus
 
     def words(bus: BusStats) -> dict[str, tuple[bool, bool, str]]:
         return {c.name: (c.passed, c.counts, c.text) for c in _bus("", bus)}

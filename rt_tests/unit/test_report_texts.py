@@ -9,8 +9,8 @@ import pytest
 from synthetic_run import write_run
 
 from torqueloop.core.describe.errors import RangeError
-from torqueloop.hil.ecu.config import load_tcu_config
 from torqueloop.hil.ecu.strategy import GearSelector
+from torqueloop.hil.ecu.tcu_tables import load_tcu_config
 from torqueloop.hil.record.recording import ChunkWriter
 from torqueloop.hil.record.run_data import read_signals, signal_header
 from torqueloop.hil.report.console_parts import BLOCKS, sparkline

@@ -16,9 +16,9 @@ from synthetic_run import change, write_run
 from torqueloop.cython_kernels.kernel.kernel import COUNTER_NAMES
 from torqueloop.hil.record.recording import ChunkWriter
 from torqueloop.hil.record.run_data import read_signals
-from torqueloop.hil.report.checks import LOSS_MAX
 from torqueloop.hil.report.metrics import OPEN, build_metrics
 from torqueloop.hil.report.report import Report, analyse
+from torqueloop.hil.report.run_checks import LOSS_MAX
 from torqueloop.hil.report.schemas import schemas, text
 from torqueloop.hil.report.write import report_json
 from torqueloop.hil.results.clock import Timing

@@ -15,10 +15,10 @@ from scipy.stats import qmc, spearmanr
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.common.config_file import validate
 from torqueloop.hil.results.gates import compute
-from torqueloop.hil.study.config import Metric, StudyConfig
 from torqueloop.hil.study.design import count, lines, seed_of
 from torqueloop.hil.study.measures import extremes, factor, taken
 from torqueloop.hil.study.page import rank_correlation
+from torqueloop.hil.study.study_tables import Metric, StudyConfig
 
 
 def study(design: str = "grid", vary: Any = None, **more: Any) -> StudyConfig:

@@ -11,9 +11,9 @@ from synthetic_run import change, write_run
 
 from torqueloop.hil.common.locate import locate
 from torqueloop.hil.realtime.withheld import Withheld, longest_wait
-from torqueloop.hil.report.checks import _bus
 from torqueloop.hil.report.console import print_report
 from torqueloop.hil.report.report import analyse
+from torqueloop.hil.report.run_checks import _bus
 from torqueloop.hil.report.write import write_report
 from torqueloop.hil.results.links import BusStats, GatewayStats
 from torqueloop.hil.results.run import EnergyStats, SafeState

@@ -19,7 +19,7 @@ from torqueloop.cython_kernels.can.socketcan import DATA, NativePort
 from torqueloop.hil.can.bus import CanBusError
 from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.can.raw_socket import interface_info, open_raw
-from torqueloop.hil.ecu.kinds import EcuInputs, Frame
+from torqueloop.hil.ecu.control_unit import EcuInputs, Frame
 from torqueloop.hil.ecu.soft_tcu import soft_tcu
 from torqueloop.hil.rig.assemble.parts import build
 from torqueloop.hil.rig.assemble.safe_state import describe

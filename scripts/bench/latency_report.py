@@ -41,8 +41,8 @@ from torqueloop.hil.results.files import plain, read_run_info, write_json_atomic
 from torqueloop.hil.results.run import RunStats
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import RunSpec, run_rig
-from torqueloop.hil.vehicle.config import load_vehicle_config
 from torqueloop.hil.vehicle.model import VehicleModel
+from torqueloop.hil.vehicle.vehicle_tables import load_vehicle_config
 from torqueloop.hil.views.figure import Figure, Figures
 
 ROOT = Path(__file__).resolve().parents[2]

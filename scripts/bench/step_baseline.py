@@ -121,8 +121,8 @@ def record_drive(out: Path) -> None:
     """A drive on the virtual clock with vehicle and control unit in this process; leaves its input records."""
     from torqueloop.hil.ecu.soft_tcu import soft_tcu
     from torqueloop.hil.rig.run.session import RunSpec, run_rig
-    from torqueloop.hil.vehicle.config import load_vehicle_config
     from torqueloop.hil.vehicle.model import VehicleModel
+    from torqueloop.hil.vehicle.vehicle_tables import load_vehicle_config
 
     car = VehicleModel(load_vehicle_config(ROOT / "configs" / "vehicles" / "bmw_528i_e28.toml"))
     unit = soft_tcu(ROOT / "configs" / "tcu" / "soft_4hp22.toml", ROOT / "configs" / "can" / "tcu_4hp22.dbc")

@@ -18,7 +18,7 @@ from torqueloop.core.describe.errors import RangeError, TorqueloopError
 from torqueloop.cython_kernels.link.lockstep import DONE, UNANSWERED, UNSENT, SlotExchange, StepPeer
 from torqueloop.cython_kernels.rings.ring import FrameRing, LatestSlot
 from torqueloop.cython_kernels.tick.rig import Rig
-from torqueloop.hil.ecu.kinds import ControlUnit, EcuInputs, Frame
+from torqueloop.hil.ecu.control_unit import ControlUnit, EcuInputs, Frame
 from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.link.lockstep import LockstepClient
 from torqueloop.hil.link.mean_force import MeanForce

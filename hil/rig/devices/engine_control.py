@@ -15,7 +15,7 @@ from torqueloop.cython_kernels.can.codec import RxState
 from torqueloop.cython_kernels.tick import engine_control as kernel
 from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile
-from torqueloop.hil.ecu.config import read_columns
+from torqueloop.hil.ecu.tcu_tables import read_columns
 from torqueloop.hil.rig.devices.device import Device
 from torqueloop.hil.rig.devices.signals import DUMMY
 from torqueloop.hil.rig.schema.links import AnySignal, SignalLink

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.database import CanDatabase, check_owners
-from torqueloop.hil.ecu.kinds import ControlUnit, make_unit
+from torqueloop.hil.ecu.control_unit import ControlUnit, make_unit
 from torqueloop.hil.rig.devices.device import BusPlan, RigPlan, UnitPlan
 from torqueloop.hil.rig.resolve.setups import ecu_setup, vehicle_setup
-from torqueloop.hil.vehicle.kinds import make_vehicle
+from torqueloop.hil.vehicle.vehicle import make_vehicle
 
 
 def check_participants(plan: RigPlan) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.known import Known
 from torqueloop.hil.common.locate import find
-from torqueloop.hil.ecu.interface_config import load_interface
+from torqueloop.hil.ecu.interface_tables import load_interface
 from torqueloop.hil.rig.schema.rig_file import RigConfig
 
 

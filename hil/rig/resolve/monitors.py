@@ -13,8 +13,8 @@ from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.tick.monitors import NUMBERS
 from torqueloop.hil.can.database import CanDatabase, SignalInfo
-from torqueloop.hil.ecu.config import TcuConfig, load_tcu_config
 from torqueloop.hil.ecu.gears import gear_number
+from torqueloop.hil.ecu.tcu_tables import TcuConfig, load_tcu_config
 from torqueloop.hil.monitors.gearbox import gearbox_facts
 from torqueloop.hil.results.monitors import Line, MonitorSpec, ShiftSchedule, ToldSpeed, number_of
 from torqueloop.hil.rig.devices.engine_control import EngineControl

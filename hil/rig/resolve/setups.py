@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.ecu.kinds import Bus, EcuSetup, Pin
+from torqueloop.hil.ecu.control_unit import Bus, EcuSetup, Pin
 from torqueloop.hil.rig.devices.device import RigPlan, UnitPlan
 from torqueloop.hil.rig.schema.participants import relative
-from torqueloop.hil.vehicle.kinds import VehicleSetup
+from torqueloop.hil.vehicle.vehicle import VehicleSetup
 
 
 def ecu_setup(plan: RigPlan, unit: UnitPlan, folder: Path | None = None) -> EcuSetup:

@@ -93,13 +93,13 @@ def main(arguments: list[str] | None = None) -> int:
     measures = rtenv.prepare_participant(given.priority, given.lock)
     print("; ".join(m.reason for m in measures), flush=True)
     if given.what == "ecu":
-        from torqueloop.hil.ecu.kinds import setup_from_json as ecu_setup
+        from torqueloop.hil.ecu.control_unit import setup_from_json as ecu_setup
         from torqueloop.hil.ecu.process import unit_loop
 
         stats = unit_loop(given.kind, ecu_setup(given.setup))
     else:
-        from torqueloop.hil.vehicle.kinds import setup_from_json as vehicle_setup
         from torqueloop.hil.vehicle.process import vehicle_loop
+        from torqueloop.hil.vehicle.vehicle import setup_from_json as vehicle_setup
 
         stats = vehicle_loop(given.kind, vehicle_setup(given.setup), given.endpoint, pair=given.pair)
     stats = {**stats, "realtime": [asdict(m.told()) for m in measures]}

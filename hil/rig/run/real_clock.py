@@ -18,7 +18,7 @@ from dataclasses import replace
 from torqueloop.hil.can.bus import CanBusError, CanGateway, open_bus
 from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.can.multicast import DEFAULT_PORT, LOOPBACK
-from torqueloop.hil.ecu.kinds import setup_to_json
+from torqueloop.hil.ecu.control_unit import setup_to_json
 from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.link.latest_value import RigLink
 from torqueloop.hil.realtime import rtenv
@@ -38,7 +38,7 @@ from torqueloop.hil.rig.run.native_can import heard as others
 from torqueloop.hil.rig.run.native_can import open_native
 from torqueloop.hil.rig.run.progress import Progress
 from torqueloop.hil.rig.schema.participants import curve_keys
-from torqueloop.hil.vehicle.kinds import setup_to_json as vehicle_json
+from torqueloop.hil.vehicle.vehicle import setup_to_json as vehicle_json
 
 #: buses that reach no control unit of a car
 SOFTWARE_BUSES = ("udp_multicast", "virtual")

@@ -90,7 +90,7 @@ class ReplayResult:
 def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -> ReplayResult:
     """Run the recording again. Raises ReplayError when there is nothing to replay or the run was not that of a rig."""
     from torqueloop.hil.rig.assemble.parts import build
-    from torqueloop.hil.rig.online.replay import serve_references
+    from torqueloop.hil.rig.online.replayed_journal import serve_references
     from torqueloop.hil.rig.resolve.plan import load_plan
 
     run_dir = Path(run_dir)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.cython_kernels.clock.clock import now_ns, now_wall_ns
 from torqueloop.hil.common.config_layers import blamed_on, overrides_files, relative_overrides
-from torqueloop.hil.ecu.kinds import ControlUnit
+from torqueloop.hil.ecu.control_unit import ControlUnit
 from torqueloop.hil.realtime.limits import check_limits
 from torqueloop.hil.record.bus_log import bus_header, count_frames
 from torqueloop.hil.record.bus_stream import BusStreamed
@@ -40,9 +40,9 @@ from torqueloop.hil.rig.devices.registry import rig_model
 from torqueloop.hil.rig.online.rig_control import RigControl
 from torqueloop.hil.rig.resolve.check_participants import check_participants
 from torqueloop.hil.rig.resolve.plan import RigPlan, load_plan
-from torqueloop.hil.rig.run.check_gates import check_gates, own_gates
 from torqueloop.hil.rig.run.control_channel import control_channel
 from torqueloop.hil.rig.run.first_fault import FirstFaultWriter
+from torqueloop.hil.rig.run.known_gates import check_gates, own_gates
 from torqueloop.hil.rig.run.live_run import LiveRun, Pilot, StartError
 from torqueloop.hil.rig.run.real_clock import run_real_clock
 from torqueloop.hil.rig.run.recordings import LiveRecordings

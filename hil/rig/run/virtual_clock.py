@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 
 from torqueloop.cython_kernels.link.lockstep import StepPeer
+from torqueloop.hil.ecu.control_unit import ControlUnit, make_unit
 from torqueloop.hil.ecu.external import ExternalUnit, Options, hosted
-from torqueloop.hil.ecu.kinds import ControlUnit, make_unit
 from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.link.lockstep import LockstepClient
 from torqueloop.hil.link.pair import Pair
@@ -32,7 +32,7 @@ from torqueloop.hil.rig.run.live_run import STATS_S, LiveRun, Pilot, StartError,
 from torqueloop.hil.rig.run.participants import Participant
 from torqueloop.hil.rig.run.progress import Progress
 from torqueloop.hil.rig.schema.participants import curve_keys
-from torqueloop.hil.vehicle.kinds import make_vehicle, setup_to_json
+from torqueloop.hil.vehicle.vehicle import make_vehicle, setup_to_json
 
 
 def run_virtual_clock(

@@ -13,7 +13,7 @@ from interface_drives import driven
 from stages.inside import CONFIGS, forked, run, say, tcu_stats
 from stages.restbus_rig import SIZES, frames_per_s, write_restbus
 from torqueloop.hil.catalogue.interfaces import BUS, RIGS
-from torqueloop.hil.ecu.kinds import setup_to_json
+from torqueloop.hil.ecu.control_unit import setup_to_json
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.resolve.setups import ecu_setup
 from torqueloop.hil.rig.run import participants

@@ -16,7 +16,7 @@ from typing import Any
 
 import torqueloop
 from torqueloop.hil.can.bus import CanBusConfig
-from torqueloop.hil.ecu.kinds import Bus, EcuSetup, setup_to_json
+from torqueloop.hil.ecu.control_unit import Bus, EcuSetup, setup_to_json
 from torqueloop.hil.results.run import RunStats
 from torqueloop.hil.rig.run import participants
 from torqueloop.hil.rig.run.session import RunSpec, run_rig

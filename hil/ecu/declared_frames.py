@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from torqueloop.hil.can.database import CanDatabase, bus_id
 from torqueloop.hil.can.frame import FD_FLAG, Frame
-from torqueloop.hil.ecu.kinds import Bus, EcuOutputs, EcuSetup
+from torqueloop.hil.ecu.control_unit import Bus, EcuOutputs, EcuSetup
 from torqueloop.hil.link.endpoints import PeerError
 
 

@@ -25,7 +25,7 @@ def check_files(
     fix: Annotated[bool, typer.Option("--fix", help="Write the kind into older files that do not say it.")] = False,
 ) -> None:
     """Validate files of any kind: what is wrong is said with file, table, key, value and what is allowed."""
-    from torqueloop.hil.cli.check import check_file, say_kind
+    from torqueloop.hil.cli.file_check import check_file, say_kind
 
     bad = 0
     for file in files:

@@ -104,7 +104,7 @@ def _rig(path: Path) -> str:
     from torqueloop.hil.rig.assemble.parts import build
     from torqueloop.hil.rig.resolve.check_participants import check_participants
     from torqueloop.hil.rig.resolve.plan import load_plan
-    from torqueloop.hil.rig.run.check_gates import check_gates, own_gates
+    from torqueloop.hil.rig.run.known_gates import check_gates, own_gates
 
     plan = load_plan(path)
     check_participants(plan)
@@ -119,8 +119,8 @@ def _rig(path: Path) -> str:
 
 
 def _tcu(path: Path) -> str:
-    from torqueloop.hil.ecu.config import load_tcu_config
     from torqueloop.hil.ecu.strategy import Transmission
+    from torqueloop.hil.ecu.tcu_tables import load_tcu_config
 
     config = load_tcu_config(path)
     # with its tables, as a run makes it
@@ -138,13 +138,13 @@ def _sketch(path: Path) -> str:
 
 
 def _vehicle(path: Path) -> str:
-    from torqueloop.hil.vehicle.config import load_vehicle_config
+    from torqueloop.hil.vehicle.vehicle_tables import load_vehicle_config
 
     return load_vehicle_config(path).name
 
 
 def _interface(path: Path) -> str:
-    from torqueloop.hil.ecu.interface_config import interface_messages, load_interface
+    from torqueloop.hil.ecu.interface_tables import interface_messages, load_interface
 
     interface = load_interface(path)
     names = interface_messages(path, interface)
@@ -223,7 +223,7 @@ def _tree(path: Path) -> str:
     from torqueloop.core.describe.errors import MissingLibraryError
     from torqueloop.hil.common.config_layers import load_config
     from torqueloop.hil.multibody.build import load_tree
-    from torqueloop.hil.multibody.config import TreeConfig
+    from torqueloop.hil.multibody.tree_tables import TreeConfig
 
     config = load_config(path, TreeConfig)
     text = f"{len(config.body)} bodies, {len(config.driveline)} drivelines"
