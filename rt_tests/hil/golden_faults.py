@@ -271,3 +271,18 @@ class Faulty(Golden):
             work = (heat - before) / self.lining(e) / (window_s if power else 1.0)
             found[e] = np.where(self.t > engaged + 5.0, work, 0.0)
         return found
+
+    def hardest(self) -> tuple[float, float]:
+        """(end, value) of the shift whose acceleration goes furthest beyond its levels: the mean of 0.1 s before the
+        command, and of 0.3 s to 0.6 s behind the end; the peak is looked for until 0.3 s behind the end."""
+
+        def during(begin: float, end: float) -> Array:
+            return self.a[(self.t >= begin - 1e-9) & (self.t <= end + 1e-9)]
+
+        found = []
+        for s in self.shifts:
+            levels = (during(s.command_s - 0.1, s.command_s).mean(), during(s.end_s + 0.3, s.end_s + 0.6).mean())
+            peak = during(s.command_s, s.end_s + 0.3)
+            found.append((max(peak.max() - max(levels), min(levels) - peak.min()), s.end_s))
+        beyond, end = max(found)
+        return end, float(beyond)
