@@ -330,8 +330,8 @@ def drawn(root: Path, scope: list[str], seed: int, count: int) -> list[Error]:
 
 def near(root: Path, module: Path) -> list[list[str]]:
     """Test files that may see an error of a module, those first that are asked first: the golden runs; the unit tests
-    that import it, of a control unit its own tests, which run whole units; the tests of rigs that import it; the unit
-    tests of modules that import it."""
+    that import it, of a control unit its own tests, which run whole units; the tests of rigs that import it; all tests
+    of modules that import it."""
     own = {_dotted(module)}
     users = {_dotted(p.relative_to(root)) for p in (root / "hil").rglob("*.py") if _imports(p, own)}
     unit, rigs = (sorted((root / "rt_tests" / part).glob("test_*.py")) for part in ("unit", "hil"))
@@ -340,7 +340,7 @@ def near(root: Path, module: Path) -> list[list[str]]:
         [p for p in rigs if p.name.startswith("test_golden_")],
         [p for p in unit if _imports(p, own)] + [p for p in rigs if ecu and p.name.startswith("test_tcu_")],
         [p for p in rigs if _imports(p, own)],
-        [p for p in unit if _imports(p, users)],
+        [p for p in (*unit, *rigs) if _imports(p, users)],
     ]
     seen: set[Path] = set()
     made = []
@@ -396,7 +396,7 @@ def plant(copy: Path, error: Error, limit_s: float) -> Verdict:
     kind, module, occurrence = error
     code, new = mutated(copy, kind, module, occurrence)
     line, before, after = changed(code, new)
-    outcome, by, took = "survived", "no test runs this line", 0.0
+    outcome, by, took = "survived", "no test that is near runs this line", 0.0
     for names in near(copy, module):
         files = [found for name in names if (found := measured(copy, BUILD / "touched", name)) is not None]
         own, rest = candidates(files, str(module), code, line)
