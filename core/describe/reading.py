@@ -20,7 +20,9 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from torqueloop.core.describe import renamed
 from torqueloop.core.describe.errors import ConfigError, RangeError
+from torqueloop.core.describe.renamed import remedy
 
 #: longest TOML file: 20 times the longest of ours; its reader takes a second for this much [bytes]
 TOML_BYTES = 1 << 20
@@ -45,7 +47,7 @@ _ONLY: ContextVar[Path | None] = ContextVar("the only folder that is read", defa
 #: folder of installed files -> what a file in it says of itself: `kind = "rig"`
 KIND_OF_FOLDER = {
     "rigs": "rig", "tcu": "control unit", "vehicles": "vehicle", "hydraulics": "hydraulics", "interfaces": "interface",
-    "scenarios": "scenario", "manoeuvres": "scenario", "studies": "study", "trees": "tree", "sketches": "sketch",
+    "scenarios": "scenario", "studies": "study", "trees": "tree", "sketches": "sketch",
     "gearboxes": "gearbox", "powertrains": "driveline", "drives": "drive",
 }  # fmt: skip
 #: kinds of files that hold a driveline, or a part of one that others include
@@ -121,8 +123,9 @@ def read_toml(path: Path | str, parse_float: Callable[[str], Any] = float, *kind
         return data
     if said in KINDS:
         raise ConfigError(f"this file is a {said}", file=str(path), key="kind", value=said, allowed=", ".join(kinds))
+    hint = remedy(said, renamed.KINDS.get(said, said)) if isinstance(said, str) else None
     raise ConfigError("{key} = {value} is no kind of file", file=str(path), key="kind", value=said,
-                      allowed=", ".join(KINDS))  # fmt: skip
+                      allowed=", ".join(KINDS), hint=hint)  # fmt: skip
 
 
 def read_whole(path: Path | str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:

@@ -170,7 +170,7 @@ def read_component(body: Mapping[str, Any], directory: Path, kinds: Kinds) -> Co
     params = params_of(kind)
     keys: dict[str, tuple[str, Any]] = {}
     for name, p in params.items():
-        for key, factor in _keys(name, p).items():
+        for key, factor in keys_in_files(name, p).items():
             keys[key] = (name, factor)
     values: dict[str, Any] = {}
     given: dict[str, str] = {}
@@ -188,7 +188,7 @@ def read_component(body: Mapping[str, Any], directory: Path, kinds: Kinds) -> Co
             raise error.located(key=key) from None
     for name, p in params.items():
         if name not in values and repr(p.default) == "REQUIRED":
-            key = next(iter(_keys(name, p)))
+            key = next(iter(keys_in_files(name, p)))
             raise MissingValueError(f"{key} is missing", key=key)
     try:
         return kind(**values)
@@ -198,11 +198,11 @@ def read_component(body: Mapping[str, Any], directory: Path, kinds: Kinds) -> Co
             if error.key in body:
                 error.value = body[error.key] if isinstance(body[error.key], (int, str, Decimal)) else error.value
         elif error.key in params:
-            error.key = next(iter(_keys(error.key, params[error.key])))
+            error.key = next(iter(keys_in_files(error.key, params[error.key])))
         raise
 
 
-def _keys(name: str, p: Param) -> dict[str, Any]:
+def keys_in_files(name: str, p: Param) -> dict[str, Any]:
     """The keys of a parameter; a curve given as a name or rows has no unit, one given as a number has."""
     if p.form in ("curve", "map", "columns"):
         return {name: None} if p.dimension == "1" or p.form != "curve" else {name: None, **keys_of(name, p.dimension)}
@@ -214,7 +214,7 @@ def _keys(name: str, p: Param) -> dict[str, Any]:
 def _unknown(key: str, value: Any, params: Mapping[str, Param], keys: Mapping[str, Any]) -> ConfigError:
     """An unknown key: either a parameter without its unit, or a misspelling."""
     if key in params:
-        fitting = list(_keys(key, params[key]))
+        fitting = list(keys_in_files(key, params[key]))
         more = f" (or {', '.join(fitting[1:])})" if len(fitting) > 1 else ""
         return UnknownKeyError(f"{key} = {value} has no unit", key=key, value=value, hint=f"write {fitting[0]}{more}")
     return UnknownKeyError(f"unknown key {key!r}", key=key, value=value,

@@ -250,8 +250,10 @@ class Simulation(Stepper):
         duration: float,
         inputs: Mapping[str, SignalLike] | None = None,
         progress: bool | Callable[[float], None] = False,
+        each: Callable[[], bool | None] | None = None,
     ) -> Result:
-        """Simulate for `duration` seconds (a whole number of ticks) and return all outputs at every tick."""
+        """Simulate for `duration` seconds (a whole number of ticks) and return all outputs at every tick. `each` is
+        called after every tick and may change inputs; the simulation ends when it returns True."""
         ticks = round(duration / self.h)
         if ticks < 1 or abs(ticks * self.h - duration) > 1e-6 * self.h * max(1, ticks):
             raise RangeError("Simulation.run: {key} = {value} is out of range", key="duration", value=duration,
@@ -259,7 +261,8 @@ class Simulation(Stepper):
         for name, value in (inputs or {}).items():
             self.set_input(name, value)
         before, first, heat = self.state.counters, self._place, self._heat()
-        values, modes = self.stretch(ticks, _reporter(progress))
+        values, modes = self.stretch(ticks, _reporter(progress), each)
+        ticks = len(values) - 1
         self.warn_of_converters(values)
         time = (first + self.substeps * np.arange(ticks + 1, dtype=np.float64)) * self._h
         dissipated = {kind: after - heat[kind] for kind, after in self._heat().items()}
@@ -296,11 +299,11 @@ class Simulation(Stepper):
         self,
         ticks: int,
         report: Callable[[float], None] | None = None,
-        each: Callable[[], None] | None = None,
+        each: Callable[[], bool | None] | None = None,
     ) -> tuple[Array, list[ModeChange]]:
         """Some ticks with the inputs as they are: (outputs now and after each tick, mode changes). What `run` gives,
         without being made a Result: for controllers that change inputs every few ticks. `each` is called after every
-        tick."""
+        tick; the stretch ends when it returns True."""
         values = np.zeros((ticks + 1, len(self.model.output_names)))
         self.prepare()
         values[0] = self.outputs()
@@ -310,8 +313,8 @@ class Simulation(Stepper):
             count = min(most, ticks - start)
             self._advance(count, values[start + 1 : start + 1 + count])
             modes += self._new_modes()
-            if each is not None:
-                each()
+            if each is not None and each():
+                return values[: start + count + 1], modes
             if report is not None:
                 report((start + count) / ticks)
         return values, modes

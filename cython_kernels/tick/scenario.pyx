@@ -139,3 +139,17 @@ cdef class Scenario(Blocks):
             s.for_ticks, s.at_tick, s.within_ticks, s.hold_ticks = for_ticks, at_tick, within, hold
             first_move += len(own_moves)
         self.m.n_step = len(steps)
+
+    def arm(self, double[::1] signals not None) -> None:
+        """Nothing has begun, nothing is moved. `signals`: all `n_sig` values, for a simulation without a rig."""
+        self._fits(signals)
+        scenario_arm(&self.m, &signals[0])
+
+    def tick(self, double[::1] signals not None, int64_t tick) -> None:
+        """The steps of this tick, and the signals they move, as the tick of a rig does it."""
+        self._fits(signals)
+        scenario_tick(&self.m, &signals[0], tick)
+
+    def _fits(self, double[::1] signals) -> None:
+        if signals.shape[0] != self.n_sig:
+            raise IndexError(f"{signals.shape[0]} signals; allowed: {self.n_sig}")

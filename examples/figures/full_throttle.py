@@ -19,7 +19,8 @@ import numpy as np
 import torqueloop as tl
 from torqueloop.core.simulate.results import Result
 from torqueloop.hil.common.locate import locate
-from torqueloop.hil.scenario.offline import load_scenario
+from torqueloop.hil.scenario.offline import compiled
+from torqueloop.hil.scenario.scenario_tables import load_scenario
 
 #: the part of the run that the right half of fig. 12 shows [s]
 ZOOM = (17.8, 19.4)
@@ -42,8 +43,10 @@ class Moments:
 
 def drive() -> Result:
     """The scenario wot_4hp22: pressures as functions of time, no control unit."""
-    config, model, inputs = load_scenario(locate("wot_4hp22", "scenarios"))
-    return tl.Simulation(model, h=config.scenario.tick_s).run(config.scenario.duration_s, inputs=inputs)
+    scenario = load_scenario(locate("wot_4hp22", "scenarios"))
+    model, inputs = compiled(scenario)
+    table = scenario.config.scenario
+    return tl.Simulation(model, h=table.tick_s).run(table.duration_s, inputs=inputs)
 
 
 def moments(r: Result) -> Moments:

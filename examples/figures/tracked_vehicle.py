@@ -65,7 +65,7 @@ def train_of(case: Case) -> Driveline:
 
 
 def drive(case: Case, tyre: Tyre, seconds: float, period: float = PERIOD, tick: float = TICK) -> ControlledRun:
-    """The manoeuvre; commands car.vx ... are those at the end of their period."""
+    """The motion; commands car.vx ... are those at the end of their period."""
     sim = torqueloop.Simulation(train_of(case), h=tick)
     sim.set_input("engine.pedal", PEDAL)
     sim.set_input("brake_L.f_normalized", 0.0)

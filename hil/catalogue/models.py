@@ -25,10 +25,11 @@ from torqueloop.hil.ecu.soft_tcu import SoftTcuOptions
 from torqueloop.hil.ecu.tcu_tables import TcuConfig
 from torqueloop.hil.multibody.tree_tables import TreeConfig
 from torqueloop.hil.multibody.unit import MultibodyOptions
+from torqueloop.hil.new.sketch import Sketch
 from torqueloop.hil.rig.devices.registry import rig_model
+from torqueloop.hil.rig.devices.steps import Move, Step
 from torqueloop.hil.rig.schema.hydraulic_unit import HydraulicsConfig
-from torqueloop.hil.scenario.offline import ScenarioConfig
-from torqueloop.hil.scenario.rig_scenario import RigScenarioConfig
+from torqueloop.hil.scenario.scenario_tables import Check, ScenarioConfig
 from torqueloop.hil.study.study_tables import StudyConfig
 from torqueloop.hil.vehicle.vehicle_tables import VehicleConfig
 
@@ -47,8 +48,8 @@ class FileKind:
     files: tuple[str, ...]
     #: what [ecu.NAME.options], which the model leaves open, is for our own kinds
     options: tuple[type[ConfigTable], ...] = ()
-    #: a number may be written "$NAME": a parameter of the file
-    parameters: bool = False
+    #: tables in which a number may be written "$NAME": a parameter of the file
+    parameters: tuple[type[ConfigTable], ...] = ()
 
 
 KINDS = (
@@ -59,11 +60,11 @@ KINDS = (
     FileKind("vehicle", "Vehicle file", VehicleConfig, "configs/vehicles/bmw_528i_e28.toml", ("**/vehicles/*.toml",)),
     FileKind("hydraulics", "Hydraulic unit", HydraulicsConfig, "configs/hydraulics/zf_4hp22_direct.toml",
              ("**/hydraulics/*.toml",)),
-    FileKind("scenario", "Scenario file", ScenarioConfig, "configs/scenarios/wot_4hp22.toml", ("**/scenarios/*.toml",)),
-    FileKind("manoeuvre", "Scenario of a rig", RigScenarioConfig, "configs/manoeuvres/kick_down.toml",
-             ("**/manoeuvres/*.toml",), parameters=True),
+    FileKind("scenario", "Scenario file", ScenarioConfig, "configs/scenarios/kick_down.toml", ("**/scenarios/*.toml",),
+             parameters=(Step, Move, Check)),
     FileKind("study", "Study file", StudyConfig, "configs/studies/shift_3_4.toml", ("**/studies/*.toml",)),
     FileKind("tree", "Tree of bodies", TreeConfig, "configs/trees/body_mounted_actuator.toml", ("**/trees/*.toml",)),
+    FileKind("sketch", "Gearbox sketch", Sketch, "configs/sketches/zf_8hp45.toml", ("**/sketches/*.toml",)),
     FileKind("interface", "Interface of a maker's bus", InterfaceConfig, "configs/interfaces/egs_bmw_e9x.toml",
              ("**/interfaces/*.toml",)),
 )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from torqueloop.core.describe.reading import KIND_OF_FOLDER
+from torqueloop.hil.catalogue import driveline_schema
 from torqueloop.hil.catalogue.models import KINDS, FileKind, comments, models_of
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -34,9 +35,9 @@ def schema(kind: FileKind) -> dict[str, Any]:
     _short_forms([made, tables], by_title)
     needed = {f"Whole{name}": found for name, table in tables.items() if (found := _needed(table))}
     whole = _needed(made)
-    for table in (made, *tables.values()):
+    for name, table in (("", made), *tables.items()):
         table.pop("required", None)
-        if kind.parameters:
+        if by_title.get(name) in kind.parameters:
             table["properties"] = {key: _or_parameter(value) for key, value in table["properties"].items()}
     whole = _known(whole, needed)
     return {
@@ -133,13 +134,17 @@ def text(made: dict[str, Any]) -> str:
 
 def schemas() -> dict[str, str]:
     """File name -> schema."""
-    return {f"{kind.name}.schema.json": text(schema(kind)) for kind in KINDS}
+    found = {f"{kind.name}.schema.json": text(schema(kind)) for kind in KINDS}
+    # in one line: indented it would be 11 000, with a definition of each kind of component
+    whole = json.dumps(driveline_schema.driveline_schema(DRAFT), ensure_ascii=False, allow_nan=False)
+    return {f"{driveline_schema.NAME}.schema.json": whole + "\n", **found}
 
 
 def taplo(folder: str) -> str:
     """`.taplo.toml`: which schema of `folder` (as seen from it) is that of which files."""
     lines = ["# Made by `torqueloop schema --out`; editors with taplo (Even Better TOML) complete and check by it.", ""]
-    for kind in KINDS:
-        lines += ["[[rule]]", f"include = {json.dumps(list(kind.files))}", "", "[rule.schema]", "enabled = true",
-                  f'path = "{folder}/{kind.name}.schema.json"', ""]  # fmt: skip
+    rules = [(kind.name, kind.files) for kind in KINDS] + [(driveline_schema.NAME, driveline_schema.FILES)]
+    for name, files in rules:
+        lines += ["[[rule]]", f"include = {json.dumps(list(files))}", "", "[rule.schema]", "enabled = true",
+                  f'path = "{folder}/{name}.schema.json"', ""]  # fmt: skip
     return "\n".join(lines)

@@ -22,13 +22,18 @@ def check_files(
         bool,
         typer.Option("--physics", help="Also hold the numbers against physics, their ranges and what is published."),
     ] = False,
-    fix: Annotated[bool, typer.Option("--fix", help="Write the kind into older files that do not say it.")] = False,
+    fix: Annotated[
+        bool,
+        typer.Option("--fix", help="Write older files in today's names, and the kind into those that do not say it."),
+    ] = False,
 ) -> None:
     """Validate files of any kind: what is wrong is said with file, table, key, value and what is allowed."""
-    from torqueloop.hil.cli.file_check import check_file, say_kind
+    from torqueloop.hil.cli.file_check import check_file, migrate, say_kind
 
     bad = 0
     for file in files:
+        if fix and migrate(file):
+            out_console.print(f"      {file} has today's names now", soft_wrap=True, highlight=False)
         checked = check_file(file)
         if checked.ok:
             line = Text.assemble(("ok", "green"), f"    {file}: {checked.kind}, {checked.text}")

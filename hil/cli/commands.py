@@ -197,7 +197,7 @@ def run(
     raise typer.Exit(result.exit_status)
 
 
-@app.command(rich_help_panel=RUN)
+@app.command(rich_help_panel=RUN, hidden=True)
 @command
 def simulate(
     scenario: Annotated[
@@ -214,7 +214,7 @@ def simulate(
     html: HtmlOption = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no tables.")] = False,
 ) -> None:
-    """Simulate offline: a powertrain and its inputs over time, no rig. Leaves signals.npz, modes.csv and a report."""
+    """The former form of `torqueloop scenario` for a driveline alone, with a kernel and a duration of its own."""
     from torqueloop.hil.report.write import write_report
     from torqueloop.hil.scenario.offline import simulate as simulate_scenario
 

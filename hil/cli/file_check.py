@@ -18,7 +18,8 @@ from torqueloop.core.describe.errors import (
     closest,
     did_you_mean,
 )
-from torqueloop.core.describe.reading import DEPTH, read_toml, read_whole
+from torqueloop.core.describe.reading import DEPTH, TOML_BYTES, read_text, read_toml, read_whole
+from torqueloop.core.describe.renamed import migrated
 from torqueloop.hil.can.known import doubts, tally
 from torqueloop.hil.can.load import FORMATS
 from torqueloop.hil.common.locate import file_beside
@@ -162,36 +163,32 @@ def _hydraulics(path: Path) -> str:
 
 
 def _scenario(path: Path) -> str:
+    from torqueloop.core.compile.compiler import compile_driveline
+    from torqueloop.core.simulate.offline import Simulation
     from torqueloop.hil.record.run_folder import check_duration
     from torqueloop.hil.results.gates import parse_gates
-    from torqueloop.hil.scenario.offline import load_scenario
-    from torqueloop.hil.scenario.run import is_rig_scenario
-
-    if is_rig_scenario(path):
-        return _manoeuvre(path)
-
-    config, model, inputs = load_scenario(path)
-    parse_gates(config.gates, str(path))
-    table = config.scenario
-    check_duration(table.duration_s, table.tick_s)
-    kernel = _kernel(model, table.tick_s, table.substeps)
-    return f"{config.scenario.duration_s:g} s of {model.name}, {len(inputs)} inputs, {kernel}"
-
-
-def _manoeuvre(path: Path) -> str:
-    from torqueloop.core.compile.compiler import compile_driveline
-    from torqueloop.hil.results.gates import parse_gates
     from torqueloop.hil.rig.resolve.plan import load_plan
-    from torqueloop.hil.scenario.rig_scenario import load_rig_scenario, of_the_scenario
+    from torqueloop.hil.scenario.offline import compiled
+    from torqueloop.hil.scenario.offline_steps import OfflineSteps
+    from torqueloop.hil.scenario.scenario_tables import load_scenario, of_the_scenario
 
-    made = load_rig_scenario(path)
-    parse_gates(made.overrides["gates"], str(path))
+    made = load_scenario(path)
+    parse_gates(made.config.gates, str(path))
+    steps = f"{len(made.info.steps)} steps, {len(made.info.checks)} checks"
+    if made.rig is None:
+        table = made.config.scenario
+        model, inputs = compiled(made)
+        check_duration(table.duration_s, table.tick_s)
+        simulation = Simulation(model, h=table.tick_s, substeps=table.substeps)
+        if made.config.steps:
+            OfflineSteps(made, simulation, inputs)
+        kernel = f"kernel {simulation.kernel_name}"
+        return f"{table.duration_s:g} s of {model.name}, {len(inputs)} inputs, {steps}, {kernel}"
     with of_the_scenario(path):
         plan = load_plan(made.rig, made.overrides)
     clock = plan.config.clock
     kernel = _kernel(compile_driveline(plan.driveline), clock.tick_s, clock.substeps)
-    what = f"{len(made.info.steps)} steps, {len(made.info.checks)} checks on {made.rig.stem}, {plan.driveline.name}"
-    return f"{what}, {kernel}"
+    return f"{steps} on {made.rig.stem}, {plan.driveline.name}, {kernel}"
 
 
 def _study(path: Path) -> str:
@@ -294,7 +291,7 @@ MARKS = {
 }
 #: folders of installed files that may be checked by bare name
 CHECKED = (
-    "rigs", "studies", "scenarios", "manoeuvres", "gearboxes", "powertrains", "tcu", "vehicles", "hydraulics", "can",
+    "rigs", "studies", "scenarios", "gearboxes", "powertrains", "tcu", "vehicles", "hydraulics", "can",
     "interfaces", "trees",
 )  # fmt: skip
 
@@ -407,6 +404,19 @@ def by_name(name: str) -> Path:
         raise ConfigError("no such file, and none of this name is installed", value=name,
                           hint=did_you_mean(name, known))  # fmt: skip
     return found[0]
+
+
+def migrate(path: Path) -> bool:
+    """Write an older file in today's names; False: it has none of before, or is no TOML file that can be read."""
+    if path.suffix.lower() != ".toml" or not os.path.isfile(path):
+        return False
+    try:
+        old = read_text(path, TOML_BYTES)
+    except ConfigError:
+        return False
+    if (new := migrated(old)) != old:
+        path.write_text(new, encoding="utf-8")
+    return new != old
 
 
 def say_kind(path: Path, kind: str) -> bool:

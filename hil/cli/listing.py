@@ -18,7 +18,7 @@ from torqueloop.hil.common.locate import FOLDERS, installed
 #: folder of configurations -> the command that takes one of them
 COMMANDS = {
     "rigs": "run",
-    "scenarios": "simulate",
+    "scenarios": "scenario",
     "gearboxes": "gearbox",
     "sketches": "new gearbox",
     "powertrains": "compile",

@@ -24,14 +24,14 @@ def random_drives(
     """Run them, shrink the first that fails, leave shrunk.toml and junit.xml; the exit status."""
     from torqueloop.hil.report.junit import Case, Suite, write_suites
     from torqueloop.hil.scenario.random_drive import prepare, run_random, run_sequence, scenario_text, shrink
-    from torqueloop.hil.scenario.rig_scenario import load_rig_scenario
+    from torqueloop.hil.scenario.scenario_tables import load_scenario
 
     if len(scenarios) > 1:
         raise ConfigError("{key}: {value} scenarios are named", key="random", value=len(scenarios),
                           allowed="one, whose rig, values and checks on the whole run are taken, or none")  # fmt: skip
-    scenario = locate(scenarios[0], "manoeuvres") if scenarios else None
+    scenario = locate(scenarios[0], "scenarios") if scenarios else None
     if scenario is not None and rig is None:
-        own = load_rig_scenario(scenario).rig
+        own = load_scenario(scenario).of_rig
     else:
         own = locate(rig or DEFAULT_RIG, "rigs")
     drive = prepare(own, scenario, overrides)

@@ -1,4 +1,4 @@
-"""`torqueloop scenario`: manoeuvres with verdicts."""
+"""`torqueloop scenario`: what a rig or a driveline does in steps, with verdicts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def scenario(
     scenarios: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME...]", help="Scenario files, or names of installed ones.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All installed scenarios of rigs.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All installed ones; with --rig, --processes or --clock real those of rigs.")
+    ] = False,
     show: Annotated[bool, typer.Option("--list", help="Show the installed scenarios, run nothing.")] = False,
     rig: Annotated[str | None, typer.Option(metavar="FILE", help="Run on this rig instead of the scenario's.")] = None,
     param: Annotated[
@@ -85,12 +87,12 @@ def scenario(
     html: Annotated[bool, typer.Option("--html/--no-html", help="Write report.html of each.")] = True,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """Run manoeuvres with verdicts: did each step begin, does each check hold. Leaves junit.xml and a run of each."""
+    """Run scenarios with verdicts: did each step begin, does each check hold. Leaves junit.xml and a run of each."""
     from torqueloop.hil.common.config_layers import parse_overrides
     from torqueloop.hil.results.files import plain
     from torqueloop.hil.scenario.run import ScenarioResult, run_all, write_junit
 
-    known = dict(sorted(installed("manoeuvres").items()))
+    known = dict(sorted(installed("scenarios").items()))
     if show:
         raise typer.Exit(_list(known))
     if random is not None:
@@ -100,7 +102,9 @@ def scenario(
         count = jobs or os.cpu_count() or 1
         overrides = parse_overrides(values or [])
         raise typer.Exit(random_drives(random, seed, scenarios or [], rig, overrides, folder, count, as_json))
-    wanted: list[Any] = [*(scenarios or []), *(known.values() if everything else [])]
+    rigs_only = rig is not None or clock is Clock.real or processes
+    every = [path for path in known.values() if everything and (not rigs_only or _of_a_rig(path))]
+    wanted: list[Any] = [*(scenarios or []), *every]
     if not wanted:
         raise ConfigError("no scenario is named", hint=f"--all, or some of: {', '.join(known)}")
     options: dict[str, Any] = {
@@ -126,6 +130,12 @@ def scenario(
     if any(r.error for r in results):
         raise typer.Exit(WRONG_INPUT)
     raise typer.Exit(FAILED if failed else OK)
+
+
+def _of_a_rig(path: Path) -> bool:
+    from torqueloop.hil.scenario.scenario_tables import load_scenario
+
+    return load_scenario(path).rig is not None
 
 
 def _list(known: dict[str, Path]) -> int:

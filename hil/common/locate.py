@@ -7,6 +7,7 @@ from pathlib import Path
 
 from torqueloop.configs import SUFFIXES, installed
 from torqueloop.core.describe.errors import ConfigError, did_you_mean
+from torqueloop.core.describe.renamed import file_in, remedy
 
 #: folder of installed configs -> what a file in it is called in messages
 FOLDERS = {
@@ -20,7 +21,6 @@ FOLDERS = {
     "tcu": "TCU",
     "interfaces": "maker's bus interface",
     "scenarios": "scenario",
-    "manoeuvres": "scenario",
     "studies": "study",
     "trees": "tree of bodies",
     "can": "CAN database",
@@ -68,7 +68,7 @@ def find(near: str | Path, name: str, folder: str) -> Path:
     if os.path.isfile(path):
         return path.resolve()
     if Path(name).suffix or len(Path(name).parts) > 1:
-        raise ConfigError("{key} = {value}: no such file", value=name)
+        raise ConfigError("{key} = {value}: no such file", value=name, hint=remedy(name, file_in(name)))
     known = installed(folder)
     if name not in known:
         what = FOLDERS.get(folder, "configuration")

@@ -111,8 +111,9 @@ class Sketch(ConfigTable):
     title: str = ""
     #: largest turbine torque the packs are made for [Nm], > 0
     torque_Nm: Positive
-    #: lowest and highest line pressure of the hydraulic control [bar]
+    #: lowest line pressure of the hydraulic control [bar]
     line_min_bar: Positive = 3.0
+    #: highest one [bar]
     line_max_bar: Positive = 17.0
     #: planetary sets by name
     sets: Annotated[dict[str, PlanetarySet], Field(min_length=1)]

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.naming import cell
 from torqueloop.core.describe.reading import JSON_BYTES, read_text
+from torqueloop.core.describe.renamed import signals_in
 from torqueloop.hil.record.columns import Layout, LayoutError, all_finite, column_of
 from torqueloop.hil.record.recording import Damage, Located, RecordingError, StreamData, StreamReader
 from torqueloop.hil.record.signals import KEPT_BYTES, ChunkColumns, Piece, Signals, signal_dtype
@@ -130,7 +131,9 @@ def signals_version(header: Mapping[str, Any], where: str) -> int:
 
 
 def described(header: Mapping[str, Any], where: str) -> tuple[list[str], list[str], float, int]:
-    """(names, units, tick_s, every) of a header; RecordingError where it is not what a recording of signals has."""
+    """(names, units, tick_s, every) of a header, names as they are called today.
+
+    RecordingError where it is not what a recording of signals has."""
     found: tuple[Any, ...] = tuple(header.get(k) for k in ("names", "units", "tick_s", "every"))
     names, units, tick_s, every = found
     words = [isinstance(x, list) and all(isinstance(word, str) for word in x) for x in (names, units)]
@@ -138,7 +141,7 @@ def described(header: Mapping[str, Any], where: str) -> tuple[list[str], list[st
     numbers = type(tick_s) in (int, float) and 0.0 < tick_s < 1e9 and type(every) is int and 0 < every < 1 << 31
     if not all(words) or not numbers or len(names) != len(units) or len(set(names)) != len(names):
         raise RecordingError(f"{where}: its head does not say what the signals are")
-    return names, units, float(tick_s), every
+    return [signals_in(name) for name in names], units, float(tick_s), every
 
 
 def _records(stream: StreamData, dtype: np.dtype[Any]) -> tuple[NDArray[Any], int]:

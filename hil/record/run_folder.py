@@ -94,7 +94,7 @@ class RunFolder:
 
     def __init__(self, rig_path: Path, rig_name: str, out: Path | str | None, more: Collection[Path] = ()) -> None:
         """more: input files that the rig file does not name."""
-        self.path: Path = Path(out) if out is not None else _default(rig_name)
+        self.path: Path = Path(out) if out is not None else default_folder(rig_name)
         make_empty(self.path)
         #: the folder itself, whatever it is called by the end
         self._held = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
@@ -236,7 +236,7 @@ def _never_armed(path: Path) -> bool:
     return isinstance(info, dict) and info.get("armed") is False
 
 
-def _default(rig_name: str) -> Path:
+def default_folder(rig_name: str) -> Path:
     """runs/<date>-<time>-<rig>, with a number if that exists already."""
     base = Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{rig_name}"
     path, k = base, 1

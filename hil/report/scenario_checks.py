@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.core.describe.renamed import signals_in
 from torqueloop.hil.common.conditions import Condition, parse_condition
 from torqueloop.hil.common.levers import word_value
 from torqueloop.hil.record.signals import Signals
@@ -202,7 +203,7 @@ def _windows(check: CheckSpec, info: ScenarioInfo, signals: Signals) -> list[tup
 def _resolved(text: str, signals: Signals) -> Condition | str:
     """The condition, or why it cannot be looked at."""
     try:
-        return parse_condition(text).resolved(lambda name: _unit(name, signals), word_value)
+        return parse_condition(signals_in(text)).resolved(lambda name: _unit(name, signals), word_value)
     except TorqueloopError as error:
         return str(error).replace("None", "condition")
 

@@ -21,7 +21,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.results.scenario import CheckSpec, ScenarioInfo, StepSpec
 from torqueloop.hil.rig.devices.registry import load_rig_config
 from torqueloop.hil.rig.run.session import RunSpec, run_rig
-from torqueloop.hil.scenario.rig_scenario import GATES, load_rig_scenario
+from torqueloop.hil.scenario.scenario_tables import GATES, load_scenario
 from torqueloop.hil.scenario.standing import standing_driver
 
 #: moves of a sequence, and seconds from one to the next
@@ -74,7 +74,7 @@ class SequenceResult:
 
 def prepare(rig: Path, scenario: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Drive:
     """The rig from standstill; with the values, gates and checks on the whole run of a scenario."""
-    made = None if scenario is None else load_rig_scenario(scenario, None, rig)
+    made = None if scenario is None else load_scenario(scenario, None, rig)
     base: dict[str, Any] = {} if made is None else {k: v for k, v in made.overrides.items() if k != "steps"}
     base |= dict(overrides or {})
     given = {"gates": GATES} | standing_driver(rig, base) | base

@@ -1,16 +1,16 @@
-"""Run scenarios, of a rig or offline: one, or several at a time, each in a run directory with its verdict."""
+"""Run scenarios, of a rig or of a driveline alone: one or several at a time, each in a run directory of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
-from torqueloop.core.describe.reading import DEPTH, read_toml
-from torqueloop.hil.common.locate import find, installed, locate
+from torqueloop.hil.common.locate import locate
+from torqueloop.hil.record.run_folder import default_folder
 from torqueloop.hil.report.junit import Case, Suite, write_suites
 from torqueloop.hil.report.report import Report
 from torqueloop.hil.report.scenario_checks import Verdict
@@ -18,7 +18,7 @@ from torqueloop.hil.report.write import write_report
 from torqueloop.hil.rig.devices.registry import load_rig_config
 from torqueloop.hil.rig.run.session import RunSpec, run_rig
 from torqueloop.hil.scenario.offline import simulate
-from torqueloop.hil.scenario.rig_scenario import RigScenario, load_rig_scenario, of_the_scenario
+from torqueloop.hil.scenario.scenario_tables import Scenario, load_scenario, of_the_scenario
 
 Clock = Literal["real", "virtual"]
 
@@ -39,20 +39,6 @@ class ScenarioResult:
     duration_s: float = 0.0
 
 
-def is_rig_scenario(path: Path | str, seen: tuple[Path, ...] = ()) -> bool:
-    """A scenario of a rig, not of a powertrain by itself; one that extends another is what that one is."""
-    table, here = read_toml(path), Path(path).resolve()
-    # files that extend each other without end are named by their reader
-    goes_on = "extends" in table and here not in seen and len(seen) < DEPTH
-    if goes_on and not {"rig", "powertrain"} & set(table.get("scenario") or {}):
-        if "steps" in table:
-            return True
-        name = str(table["extends"])
-        folder = "scenarios" if name in installed("scenarios") else "manoeuvres"
-        return is_rig_scenario(find(path, name, folder), (*seen, here))
-    return isinstance(table.get("scenario"), dict) and "rig" in table["scenario"]
-
-
 def run_scenario(
     scenario: Path | str,
     *,
@@ -65,13 +51,21 @@ def run_scenario(
     html: bool = True,
     progress: bool = False,
 ) -> Report:
-    """Run a scenario of a rig (file, or name of an installed one); the report has its verdicts.
+    """Run a scenario (file, or name of an installed one); the report has its verdicts.
 
-    parameters: instead of the values in the file. rig: instead of its rig. processes: control unit and vehicle as
-    processes of their own on the virtual clock too, instead of in this one. overrides: other values of the rig file.
+    parameters: instead of the values in the file. overrides: other values of the rig file, or the driveline file.
+    Of a rig only: rig: instead of its own. processes: control unit and vehicle as processes of their own on the virtual
+    clock too, instead of in this one.
     """
-    path = locate(scenario, "manoeuvres")
-    made = load_rig_scenario(path, parameters, None if rig is None else locate(rig, "rigs"))
+    path = locate(scenario, "scenarios")
+    made = load_scenario(path, parameters, None if rig is None else locate(rig, "rigs"))
+    if made.rig is None:
+        if clock == "real" or processes:
+            raise ConfigError("a scenario of a driveline alone has no clock and no processes", file=str(path),
+                              table="scenario", key="powertrain")  # fmt: skip
+        made = replace(made, overrides={**made.overrides, **(overrides or {})})
+        target = default_folder(made.name) if out is None else out
+        return write_report(simulate(made, target, progress=progress), html=html)
     given = {**made.overrides, **(overrides or {})}
     if processes:
         given |= apart(made, given)
@@ -82,9 +76,9 @@ def run_scenario(
     return result.report
 
 
-def apart(made: RigScenario, overrides: Mapping[str, Any]) -> dict[str, Any]:
+def apart(made: Scenario, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Overrides that put control units and vehicle into processes of their own: slower, the same numbers."""
-    config = load_rig_config(made.rig, overrides)
+    config = load_rig_config(made.of_rig, overrides)
     found: dict[str, Any] = {f"ecu.{name}.in_process": False for name, ecu in config.ecu.items() if ecu.started}
     if config.vehicle is not None and config.vehicle.started:
         found["vehicle.in_process"] = False
@@ -92,16 +86,10 @@ def apart(made: RigScenario, overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def run_any(scenario: Path | str, out: Path, **options: Any) -> ScenarioResult:
-    """Run a scenario of either kind; an error that keeps it from starting is part of the result."""
+    """Run a scenario; an error that keeps it from starting is part of the result."""
     name = Path(scenario).stem
     try:
-        offline = not Path(scenario).suffix and str(scenario) in installed("scenarios")
-        path = locate(scenario, "scenarios" if offline else "manoeuvres")
-        if is_rig_scenario(path):
-            report = run_scenario(path, out=out, **options)
-        else:
-            simulate(path, out)
-            report = write_report(out, html=options.get("html", True))
+        report = run_scenario(scenario, out=out, **options)
     except TorqueloopError as error:
         return ScenarioResult(name, out if out.is_dir() else None, False, error=str(error))
     failures = [f"gate {g.text}: {g.cause}" for g in report.gates if not g.passed]

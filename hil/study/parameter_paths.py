@@ -1,8 +1,8 @@
 """Where the values of a run go. A key begins with what it belongs to:
 
 model.components.car.m_kg           the driveline, in keys of its files
-scenario.inputs."C12.p_bar".1.0     a scenario of a powertrain; a number in a list by its place, from 0
-parameter.v_kmh                     a parameter of a scenario of a rig
+scenario.inputs."C12.p_bar".1.0     a scenario of a driveline alone; a number in a list by its place, from 0
+parameter.v_kmh                     a parameter of a scenario
 rig.clock.tick_s                    the rig file
 vehicle.body.cdA_m2                 the file of the rig's vehicle
 tcu.schedule.hysteresis_kmh         the file of the control unit of this name ([ecu.tcu])
@@ -19,16 +19,16 @@ from typing import Any, Literal
 
 from torqueloop.core.describe.errors import ConfigError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.reading import read_toml
+from torqueloop.core.describe.renamed import file_in, remedy
 from torqueloop.hil.common.locate import installed
 from torqueloop.hil.results.gates import compute
 from torqueloop.hil.rig.devices.registry import load_rig_config
-from torqueloop.hil.scenario.rig_scenario import load_rig_scenario
-from torqueloop.hil.scenario.run import is_rig_scenario
+from torqueloop.hil.scenario.scenario_tables import load_scenario
 from torqueloop.hil.study.study_tables import StudyConfig
 
-Kind = Literal["powertrain scenario", "rig scenario", "rig"]
+Kind = Literal["driveline scenario", "rig scenario", "rig"]
 #: folders of installed files that a study can be of
-FOLDERS = ("scenarios", "manoeuvres", "rigs")
+FOLDERS = ("scenarios", "rigs")
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,17 @@ def target_of(near: Path, name: str) -> Target:
         path = known[name].resolve()
     else:
         bare = not Path(name).suffix and len(Path(name).parts) == 1
+        hint = did_you_mean(name, known) if bare else remedy(name, file_in(name))
         raise ConfigError("{key} = {value}: there is no such scenario or rig", file=str(near), table="study", key="of",
-                          value=name, hint=did_you_mean(name, known) if bare else None)  # fmt: skip
+                          value=name, hint=hint)  # fmt: skip
     data = read_toml(path)
     if "rig" in data or ("scenario" not in data and "extends" in data and "steps" not in data):
         return Target(path, "rig", ("model", "rig", "vehicle", *load_rig_config(path).ecu))
-    if is_rig_scenario(path):
-        made = load_rig_scenario(path)
+    made = load_scenario(path)
+    if made.rig is not None:
         units = load_rig_config(made.rig, made.overrides).ecu
         return Target(path, "rig scenario", ("model", "rig", "parameter", "vehicle", *units))
-    return Target(path, "powertrain scenario", ("model", "scenario"))
+    return Target(path, "driveline scenario", ("model", "scenario", "parameter"))
 
 
 def changes(target: Target, config: StudyConfig, values: Mapping[str, float], seed: int) -> Changes:
@@ -130,10 +131,10 @@ def _put(found: Changes, target: Target, key: str, value: Any) -> None:
                                allowed=", ".join(f"{name}.KEY" for name in target.owners),
                                hint=did_you_mean(owner, target.owners))  # fmt: skip
     quoted = json.dumps(rest)
-    if target.kind == "powertrain scenario":
-        (found.model if owner == "model" else found.scenario)[rest] = value
-    elif owner == "parameter":
+    if owner == "parameter":
         found.parameters[rest] = value
+    elif target.kind == "driveline scenario":
+        (found.model if owner == "model" else found.scenario)[rest] = value
     else:
         places: dict[str, Callable[[], str]] = {
             "model": lambda: f"plant.set.{quoted}",

@@ -1,4 +1,4 @@
-"""What runs the lines of a study: a scenario of a powertrain with everything that stays the same kept, or a rig."""
+"""What runs the lines of a study: a scenario of a driveline with everything that stays the same kept, or a rig."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from typing import Any, Protocol
 from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.components.files import load, variants
 from torqueloop.core.simulate.offline import Simulation
-from torqueloop.hil.common.config_file import validate
-from torqueloop.hil.common.config_layers import read_layers, with_overrides
 from torqueloop.hil.record.run_folder import check_duration
 from torqueloop.hil.report.report import Report
 from torqueloop.hil.rig.devices.device import RigPlan
@@ -25,9 +23,9 @@ from torqueloop.hil.rig.devices.registry import load_rig_config
 from torqueloop.hil.rig.resolve.check_participants import check_participants
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.session import RunSpec, run_rig
-from torqueloop.hil.scenario.offline import ScenarioConfig, powertrain_of, scenario_inputs
-from torqueloop.hil.scenario.rig_scenario import load_rig_scenario
+from torqueloop.hil.scenario.offline import run_steps, scenario_inputs
 from torqueloop.hil.scenario.run import run_scenario
+from torqueloop.hil.scenario.scenario_tables import Scenario, load_scenario
 from torqueloop.hil.study.measures import Array, Signals
 from torqueloop.hil.study.parameter_paths import Changes, Target
 
@@ -65,29 +63,25 @@ class Runner(Protocol):
 def runner(target: Target, duration_s: float | None) -> Runner:
     """What runs a target."""
     return (
-        OfflineRunner(target.path, duration_s)
-        if target.kind == "powertrain scenario"
-        else RigRunner(target, duration_s)
+        OfflineRunner(target.path, duration_s) if target.kind == "driveline scenario" else RigRunner(target, duration_s)
     )
 
 
 class OfflineRunner:
-    """A scenario of a powertrain: file, driveline, compiled models and their start states are kept."""
+    """A scenario of a driveline alone: file, driveline, compiled models and their start states are kept."""
 
     def __init__(self, path: Path, duration_s: float | None) -> None:
         self._path, self._duration_s = path, duration_s
-        self._layers = read_layers(path, ScenarioConfig)
-        self._config = validate(self._layers.data, ScenarioConfig, str(path), self._layers.file_of)
-        self._variants = variants(load(powertrain_of(path, self._config)))
+        self._scenario = load_scenario(path)
+        self._variants = variants(load(self._scenario.driveline()))
         self._made: OrderedDict[str, tuple[Simulation, Any]] = OrderedDict()
 
-    def _prepare(self, changes: Changes) -> tuple[ScenarioConfig, Simulation, Any]:
-        config = self._config
-        if changes.scenario:
-            layers = with_overrides(self._layers, ScenarioConfig, changes.scenario)
-            config = validate(layers.data, ScenarioConfig, str(self._path), layers.file_of)
-        table = config.scenario
-        values = {**table.set, **changes.model}
+    def _prepare(self, changes: Changes) -> tuple[Scenario, Simulation, Any]:
+        scenario = self._scenario
+        if changes.scenario or changes.parameters:
+            scenario = load_scenario(self._path, changes.parameters, values=changes.scenario)
+        table = scenario.config.scenario
+        values = {**scenario.overrides, **changes.model}
         key = json.dumps([values, table.tick_s, table.substeps], default=str, sort_keys=True)
         if key not in self._made:
             model = compile_driveline(self._variants.of(values) if values else self._variants.driveline)
@@ -98,16 +92,16 @@ class OfflineRunner:
         self._made.move_to_end(key)
         simulation, start = self._made[key]
         simulation.restore(start)
-        return config, simulation, scenario_inputs(config, simulation.model, str(self._path))
+        return scenario, simulation, scenario_inputs(scenario, simulation.model)
 
     def check(self, changes: Changes) -> None:
-        config, _, _ = self._prepare(changes)
-        check_duration(self._duration_s or config.scenario.duration_s, config.scenario.tick_s)
+        table = self._prepare(changes)[0].config.scenario
+        check_duration(self._duration_s or table.duration_s, table.tick_s)
 
     def run(self, changes: Changes) -> Done:
-        config, simulation, inputs = self._prepare(changes)
+        scenario, simulation, inputs = self._prepare(changes)
         begun = time.perf_counter()
-        result = simulation.run(self._duration_s or config.scenario.duration_s, inputs=inputs)
+        result, _ = run_steps(scenario, simulation, self._duration_s or scenario.config.scenario.duration_s, inputs)
         run_s = time.perf_counter() - begun
         energy = result.energy()
         metrics = {
@@ -119,7 +113,7 @@ class OfflineRunner:
 
     def digest(self) -> str:
         model = compile_driveline(self._variants.driveline)
-        return _digest(json.dumps(self._layers.data, sort_keys=True, default=str), model.digest())
+        return _digest(self._scenario.config.model_dump_json(), model.digest())
 
 
 class _Recorded:
@@ -152,8 +146,8 @@ class RigRunner:
     def _plan(self, changes: Changes) -> RigPlan:
         if self._target.kind == "rig":
             return load_plan(self._target.path, self._overrides(changes))
-        made = load_rig_scenario(self._target.path, changes.parameters)
-        return load_plan(made.rig, {**made.overrides, **self._overrides(changes)})
+        made = load_scenario(self._target.path, changes.parameters)
+        return load_plan(made.of_rig, {**made.overrides, **self._overrides(changes)})
 
     def check(self, changes: Changes) -> None:
         check_participants(self._plan(changes))

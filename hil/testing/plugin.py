@@ -106,7 +106,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def _driven(request: pytest.FixtureRequest, path: Path, options: dict[str, Any]) -> Iterator[DrivenRig]:
     from torqueloop.hil.common.locate import locate
     from torqueloop.hil.report.write import write_report
-    from torqueloop.hil.scenario.rig_scenario import GATES
+    from torqueloop.hil.scenario.scenario_tables import GATES
     from torqueloop.hil.scenario.standing import standing_driver
     from torqueloop.hil.testing.driven_rig import DrivenRig
     from torqueloop.hil.testing.holder import Holder

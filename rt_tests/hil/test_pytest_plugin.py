@@ -15,7 +15,7 @@ from torqueloop.hil.rig.run.replay import replay
 pytest_plugins = ["pytester"]
 #: what the runs import late: pytester takes modules away again that were first imported in a run of its own, and
 #: pydantic's must not be there twice
-for _late in ("testing.driven_rig", "scenario.rig_scenario", "ecu.soft_tcu", "vehicle.model", "report.html"):
+for _late in ("testing.driven_rig", "scenario.scenario_tables", "ecu.soft_tcu", "vehicle.model", "report.html"):
     importlib.import_module(f"torqueloop.hil.{_late}")
 #: as installed, but of this tree, whatever is installed
 LOADED = ("-p", "no:torqueloop", "-p", "torqueloop.hil.testing.plugin", "-p", "no:cacheprovider")

@@ -20,11 +20,11 @@ from torqueloop.hil.report.html import draw
 from torqueloop.hil.report.moment import moment
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import RunSpec, run_rig
-from torqueloop.hil.scenario.rig_scenario import load_rig_scenario
 from torqueloop.hil.scenario.run import run_scenario
+from torqueloop.hil.scenario.scenario_tables import load_scenario
 from torqueloop.hil.views.figure import Figures
 
-LIBRARY = sorted(installed("manoeuvres"))
+LIBRARY = sorted(name for name, path in installed("scenarios").items() if load_scenario(path).rig is not None)
 
 
 #: of the library, by rig, in every run of the tests; the others with `scripts/test --long`
@@ -138,7 +138,7 @@ DISTURBED = [
     ("kick_down", "the engine stays below 6500 rpm", first_gear(20.0)),
     ("kick_down", "the kick-down is quick and can be borne", fault("TCU_Pressure_1.p_C5", "gain", 0.2)),
     ("lock_up", "no slip while it is locked", fault("TCU_Pressure_2.p_LU", "gain", 0.1, 25.0)),
-    ("stop_and_go", "it stands between", grade(24.5, 55.0)),
+    ("stop_and_go", "it stands between", HILL | brakes(1000.0)),
     ("stop_and_go", "first gear for each start", NEVER_FIRST),
     ("stop_and_go", "the engine does not stall", LOCKED_UP),
     ("tip_in_out", "it pulls within 1 s of each tip in", fault("input.engine.pedal", "gain", 0.1, 20.0)),
@@ -154,7 +154,7 @@ DISTURBED_EVERY_DAY = {
 
 def test_every_check_of_the_library_has_failed_once() -> None:
     """A check that is added needs what it fails on."""
-    known = {(name, c.name) for name in LIBRARY for c in load_rig_scenario(installed("manoeuvres")[name]).info.checks}
+    known = {(name, c.name) for name in LIBRARY for c in load_scenario(installed("scenarios")[name]).info.checks}
     seen = {(name, what) for name, what, _ in DISTURBED}
     assert not known - seen and seen - known == {("kick_down", "kick down")}
 
@@ -226,7 +226,7 @@ def test_the_command_names_a_mistake(tmp_path: Path) -> None:
 @pytest.mark.proof
 def test_a_checkpoint_in_the_middle_of_the_steps(tmp_path: Path) -> None:
     """The scenario goes on where it stood: the same end, to the bit."""
-    made = load_rig_scenario(installed("manoeuvres")["garage_shifts"], {"times": 1.0})
+    made = load_scenario(installed("scenarios")["garage_shifts"], {"times": 1.0})
     peers = {"vehicle": Car(), "ecus": {"tcu": Unit()}}
     whole = run_rig(made.rig, RunSpec("virtual", out=tmp_path / "whole", overrides=made.overrides, **peers))
     going = Running(made.rig, tmp_path / "taken", 60.0, overrides=made.overrides)

@@ -14,7 +14,8 @@ from torqueloop.hil.cli.file_check import check_file
 from torqueloop.hil.ecu.shift import TorqueEstimator
 from torqueloop.hil.ecu.tcu_tables import load_tcu_config
 from torqueloop.hil.record.run_folder import input_files
-from torqueloop.hil.scenario.offline import load_scenario
+from torqueloop.hil.scenario.offline import compiled
+from torqueloop.hil.scenario.scenario_tables import load_scenario
 
 CONFIGS = Path(tl.__file__).parent / "configs"
 
@@ -67,7 +68,7 @@ def test_a_simulation_a_scenario_and_a_tcu_take_bare_names(tmp_path: Path) -> No
     bare = text.replace('"../powertrains/car_4hp22.toml"', '"car_4hp22"')
     assert bare != text
     (tmp_path / "scenario.toml").write_text(bare)
-    assert load_scenario(tmp_path / "scenario.toml")[1].name == "car_4hp22"
+    assert compiled(load_scenario(tmp_path / "scenario.toml"))[0].name == "car_4hp22"
     text = (CONFIGS / "tcu" / "soft_4hp22.toml").read_text()
     for name, path in (("tc_4hp22", "../converters/tc_4hp22.csv"), ("bmw_m30b28", "../engines/bmw_m30b28.csv"),
                        ("tc_4hp22_coast", "../converters/tc_4hp22_coast.csv")):  # fmt: skip
@@ -131,7 +132,7 @@ def test_check_says_what_the_list_of_precompiled_drivelines_is(tmp_path: Path) -
 @pytest.mark.parametrize(("folder", "name", "kernel"), [
     ("rigs", "desk_4hp22", "zf_4hp22_rig"), ("rigs", "desk_6hp26", "lepelletier_6hp26_rig"),
     ("powertrains", "car_6hp26", "lepelletier_6hp26"), ("powertrains", "car_zf_8hp70", "generic"),
-    ("scenarios", "wot_4hp22", "zf_4hp22"), ("manoeuvres", "creep", "zf_4hp22_rig"),
+    ("scenarios", "wot_4hp22", "zf_4hp22"), ("scenarios", "creep", "zf_4hp22_rig"),
 ])  # fmt: skip
 def test_check_says_which_kernel_a_file_will_take(folder: str, name: str, kernel: str) -> None:
     checked = check_file(CONFIGS / folder / f"{name}.toml")

@@ -13,15 +13,22 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from torqueloop.core.components.added import kinds
+from torqueloop.core.components.files import component_from_config
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil import cli
+from torqueloop.hil.catalogue import driveline_schema
 from torqueloop.hil.catalogue.__main__ import generated
 from torqueloop.hil.catalogue.models import KINDS, FileKind, comments, meaning, models_of
-from torqueloop.hil.catalogue.schema import schema, taplo
+from torqueloop.hil.catalogue.schema import DRAFT, schema, taplo
 from torqueloop.hil.common.config_file import ConfigTable
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = {f"{k.name}: {name}": model for k in KINDS for name, model in models_of(k).items()}
 FILES = [(k, path) for k in KINDS for pattern in k.files for path in sorted((ROOT / "configs").glob(pattern))]
+DRIVELINES = [
+    path for pattern in driveline_schema.FILES for path in sorted((ROOT / "configs").glob(pattern.removeprefix("**/")))
+]
 
 
 def kind(name: str) -> FileKind:
@@ -63,9 +70,10 @@ def test_units_are_found_in_comment_and_key() -> None:
     assert meaning(tcu["LockUp"], "slip_ki_bar_per_100rpm_s")[1] == "bar/s per 100 rpm"
 
 
-def errors(kind: FileKind, data: dict[str, Any]) -> list[str]:
+def errors(kind: FileKind | None, data: dict[str, Any]) -> list[str]:
+    """kind None: a driveline."""
     jsonschema = pytest.importorskip("jsonschema")
-    made = schema(kind)
+    made = driveline_schema.driveline_schema(DRAFT) if kind is None else schema(kind)
     jsonschema.Draft7Validator.check_schema(made)
     return [e.message for e in jsonschema.Draft7Validator(made).iter_errors(data)]
 
@@ -96,6 +104,41 @@ def test_what_the_models_refuse_the_schema_refuses_too(name: str, change: str, w
     assert len(found) == 1 and words in found[0], found
 
 
+@pytest.mark.parametrize("path", DRIVELINES, ids=lambda path: path.stem)
+def test_every_driveline_of_ours_follows_its_schema(path: Path) -> None:
+    assert errors(None, tomllib.loads(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    ("component", "words"),
+    [
+        ("kind = 'Inertia'\nJ = 1.0", "('J' was unexpected)"),
+        ("kind = 'Inertia'", "is not valid under any"),
+        ("kind = 'Inertia'\nJ_kgm2 = -1.0", "-1.0 is less than the minimum of 0"),
+        ("kind = 'Inertia'\nJ_gm2 = '1'", "'1' is not of type 'number'"),
+        ("kind = 'Inertja'\nJ_kgm2 = 1.0", "'Inertja' is not one of"),
+        ("J_kgm2 = 1.0", "'kind' is a required property"),
+        ("kind = 'IdealGear'\nratio = true", "True is not of type 'number'"),
+        ("kind = 'LossyGear'\nratio = 0.5\nlossTable = 3", "3 is not valid under any"),
+        ("kind = 'Clutch'\ncgeo = 2\nfn_max_N = 1.0\nmue_pos = 0.1\npeak = 0.9", "0.9 is less than the minimum of 1"),
+    ],
+)
+def test_what_is_no_component_is_none_to_the_schema(component: str, words: str) -> None:
+    """Both readers refuse it: that of files, and an editor with the schema."""
+    table = tomllib.loads(component)
+    with pytest.raises(ConfigError):
+        component_from_config(table, Path())
+    found = errors(None, {"components": {"x": table}})
+    assert any(words in message for message in found), found
+
+
+def test_the_schema_knows_every_kind_and_the_limits_in_each_unit() -> None:
+    made = driveline_schema.driveline_schema(DRAFT)["definitions"]
+    assert set(made) == set(kinds())
+    assert not errors(None, {"components": {"x": {"kind": "Inertia", "J_gm2": 1.0, "source": "data sheet"}}})
+    assert "did" not in errors(None, {"initial": {"J.w_rpm": 100.0, "J.w": 1.0}})[0]
+
+
 def test_what_must_be_there_is_asked_of_a_file_that_extends_nothing() -> None:
     assert errors(kind("rig"), {"rig": {}, "bus": {"a": {}}, "extends": "x"}) == []
     found = errors(kind("rig"), {"rig": {}, "bus": {"a": {}}})
@@ -110,7 +153,9 @@ def test_the_command_prints_one_and_writes_all(tmp_path: Path) -> None:
     assert told.exit_code == 0 and json.loads(told.stdout) == schema(kind("vehicle"))
     assert CliRunner().invoke(cli.app, ["schema", "--out", str(tmp_path)]).exit_code == 0
     rules = tomllib.loads((tmp_path / ".taplo.toml").read_text())["rule"]
-    assert all((tmp_path / rule["schema"]["path"]).is_file() for rule in rules) and len(rules) == len(KINDS)
+    assert all((tmp_path / rule["schema"]["path"]).is_file() for rule in rules) and len(rules) == len(KINDS) + 1, (
+        "and drivelines"
+    )
     wrong = subprocess.run([*run, "powertrain"], capture_output=True, text=True)
-    kinds = "rig, tcu, vehicle, hydraulics, scenario, manoeuvre"
+    kinds = "rig, tcu, vehicle, hydraulics, scenario"
     assert wrong.returncode == 2 and kinds in " ".join(wrong.stderr.split())

@@ -17,7 +17,7 @@ from torqueloop.hil.cli import app
     [
         ("torqueloop run desk_mb_", "desk_mb_7226"),
         ("torqueloop gearbox zf_8", "zf_8hp45"),
-        ("torqueloop sim", "simulate"),
+        ("torqueloop scen", "scenario"),
     ],
 )
 def test_names_and_commands_are_completed(typed: str, offered: str) -> None:

@@ -14,7 +14,7 @@ from torqueloop.hil.report.scenario_checks import Verdict, verdicts
 from torqueloop.hil.results.scenario import CheckSpec, ScenarioInfo, StepSpec
 from torqueloop.hil.rig.devices.steps import Steps
 from torqueloop.hil.rig.resolve.plan import load_plan
-from torqueloop.hil.scenario.rig_scenario import load_rig_scenario, of_the_scenario
+from torqueloop.hil.scenario.scenario_tables import load_scenario, of_the_scenario
 
 FILE = """
 [scenario]
@@ -64,7 +64,7 @@ def load(tmp_path: Path, old: str = "", new: str = "", **options):
     assert not old or old in FILE
     path = tmp_path / "one.toml"
     path.write_text(FILE.replace(old, new) if old else FILE)
-    return load_rig_scenario(path, **options)
+    return load_scenario(path, **options)
 
 
 def test_parameters_stand_in_numbers_and_texts(tmp_path: Path) -> None:
@@ -228,11 +228,11 @@ def test_what_is_different_on_another_rig(tmp_path: Path) -> None:
     """Numbers, words and values of the rig file; what is given from outside comes last."""
     path = tmp_path / "one.toml"
     path.write_text(FILE.replace("car.v > ${v_kmh}", "${where}.v > ${v_kmh}") + ON)
-    here, there = load_rig_scenario(path), load_rig_scenario(path, rig=installed("rigs")["desk_6hp26"])
+    here, there = load_scenario(path), load_scenario(path, rig=installed("rigs")["desk_6hp26"])
     assert here.overrides["steps"][1]["when"] == "car.v > 60 km/h" and "vehicle.age_limit_s" not in here.overrides
     assert there.overrides["steps"][1]["when"] == "rig.v > 80 km/h" and there.overrides["vehicle.age_limit_s"] == 0.2
     assert there.info.parameters["v_kmh"] == 80.0
-    given = load_rig_scenario(path, {"v_kmh": 70.0}, installed("rigs")["desk_6hp26"])
+    given = load_scenario(path, {"v_kmh": 70.0}, installed("rigs")["desk_6hp26"])
     assert given.overrides["steps"][1]["when"] == "rig.v > 70 km/h"
     for old, new, said in (
         ("v_kmh = 80.0", "v_kmh = 95.0", "allowed: 40 .. 90"),
@@ -244,4 +244,4 @@ def test_what_is_different_on_another_rig(tmp_path: Path) -> None:
         assert old in ON
         path.write_text(FILE + ON.replace(old, new))
         with pytest.raises(ConfigError, match=said):
-            load_rig_scenario(path, rig=installed("rigs")["desk_6hp26"])
+            load_scenario(path, rig=installed("rigs")["desk_6hp26"])

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from torqueloop.core.describe.errors import MissingValueError, UnknownKeyError, UnknownNameError
-from torqueloop.hil.scenario.offline import load_scenario, simulate
+from torqueloop.hil.scenario.offline import compiled, simulate
+from torqueloop.hil.scenario.scenario_tables import load_scenario
 
 DRIVELINE = """
 name = "moved"
@@ -57,6 +58,6 @@ def test_what_is_wrong_with_inputs_is_named(
     tmp_path: Path, inputs: str, error: type[Exception], words: list[str]
 ) -> None:
     with pytest.raises(error) as caught:
-        load_scenario(scenario(tmp_path, inputs))
+        compiled(load_scenario(scenario(tmp_path, inputs)))
     for word in words:
         assert word in str(caught.value) + " ", str(caught.value)

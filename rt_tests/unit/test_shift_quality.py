@@ -12,7 +12,7 @@ from torqueloop.hil.report.analysis import gear_bands, shifts
 from torqueloop.hil.report.jerk import HALF_S, jerk
 from torqueloop.hil.report.scenario_checks import verdicts
 from torqueloop.hil.results.scenario import ScenarioInfo, StepSpec
-from torqueloop.hil.scenario.rig_scenario import Check
+from torqueloop.hil.scenario.scenario_tables import Check
 
 TICK_S = 1e-3
 RATIOS = {"1": 2.0, "2": 1.0}

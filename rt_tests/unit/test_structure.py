@@ -81,7 +81,7 @@ HIL_GROUPS: dict[str, set[str]] = {
     "testing": {"common", "record", "report", "rig/schema", "rig/devices", "rig/resolve", "rig/run", "scenario"},
     # pages and schemas of the configuration files
     "catalogue": set(
-        "can common ecu monitors multibody rig/schema rig/devices rig/resolve scenario study vehicle".split()
+        "can common ecu monitors multibody new rig/schema rig/devices rig/resolve scenario study vehicle".split()
     ),
     "cli": set(
         "animate can catalogue common control doctor ecu link multibody new record report results runs scenario".split()

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError, DuplicateError, UnknownNameError, did_you_mean
+from torqueloop.core.describe.renamed import remedy, signals_in
 from torqueloop.cython_kernels.tick.fault_rows import Code
 from torqueloop.hil.common.conditions import parse_condition
 from torqueloop.hil.common.levers import word_value
@@ -86,9 +87,8 @@ class SignalTable:
             if name in self.ambiguous:
                 choices = ", ".join(self.ambiguous[name])
                 raise UnknownNameError("several buses have a signal {value}", value=name, allowed=choices) from None
-            raise UnknownNameError(
-                "unknown signal {value}", value=name, hint=did_you_mean(name, self.names[2:])
-            ) from None
+            hint = remedy(name, signals_in(name)) or did_you_mean(name, self.names[2:])
+            raise UnknownNameError("unknown signal {value}", value=name, hint=hint) from None
 
     def unit(self, name: str) -> str:
         """SI unit of a signal."""

@@ -192,8 +192,12 @@ class Steps(Device[StepTables]):
     def _ticks(self, t_s: float) -> int:
         return round(t_s / self.tick_s)
 
+    def scenario(self) -> kernel.Scenario:
+        """The tables of the tick."""
+        made = kernel.Scenario(len(self.table), self.first_slot, self.moved)
+        made.set_steps(self.rows)
+        return made
+
     def make(self, tick: Rig, received: Sequence[RxState]) -> None:
         if self.rows:
-            made = kernel.Scenario(len(self.table), self.first_slot, self.moved)
-            made.set_steps(self.rows)
-            tick.set_scenario(made)
+            tick.set_scenario(self.scenario())

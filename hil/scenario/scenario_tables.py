@@ -1,4 +1,4 @@
-"""Scenarios on a rig: what the driver does in steps, and what must come out.
+"""Scenario files: what is run, what happens in steps, and what must come out.
 
     [scenario]
     name = "kick_down"
@@ -32,6 +32,20 @@
     [set]                           # other values of the rig file: dotted key = value
     "vehicle.config.grade" = 0.05
 
+A driveline alone takes the place of the rig (hil/scenario/offline.py); then [set] is about the driveline file:
+
+    [scenario]
+    powertrain = "car_4hp22"
+
+    [inputs]                        # every input of the model with its unit: constant, points [t_s, value], or a source
+    "engine.pedal" = [[0.0, 0.0], [0.5, 0.0], [0.7, 1.0]]
+    "C4.p_bar" = 12.0
+
+    [[steps]]                       # from its first step on, an input is the steps' and not its table's any more
+    name = "coast"
+    when = "car.v > 60 km/h"
+    set = { "input.engine.pedal" = 0.0 }
+
 A check may instead name a signal: { signal = "car.v", expected = 100.0, tolerance = 2.0, unit = "kmh", ... } asks that
 it stays that close to it.
 """
@@ -49,15 +63,17 @@ from typing import Annotated, Any, ClassVar
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from torqueloop.core.describe.errors import ConfigError, RangeError, UnknownNameError, did_you_mean
+from torqueloop.core.describe.renamed import remedy, signals_in
 from torqueloop.hil.common.conditions import parse_condition
-from torqueloop.hil.common.config_file import BadValue, ConfigTable, InFile, validate
+from torqueloop.hil.common.config_file import BadValue, ConfigTable, FolderName, InFile, validate
 from torqueloop.hil.common.config_layers import read_layers, split_key
 from torqueloop.hil.common.locate import find
 from torqueloop.hil.report.shift_quality import CRITERIA
 from torqueloop.hil.results.scenario import KINDS, SHIFT, CheckSpec, ScenarioInfo, StepSpec
 from torqueloop.hil.rig.devices.steps import Step
+from torqueloop.hil.rig.schema.monitor_table import Monitors
 
-#: gates of every scenario
+#: gates of every scenario of a rig
 GATES = {
     "no_safe_state": "safe_state_latched == 0",
     "energy": "energy_residual_rel <= 1e-6",
@@ -69,16 +85,40 @@ _INSIDE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 
 
 class ScenarioTable(ConfigTable):
-    """[scenario]"""
+    """[scenario]: what is run: a rig, or a driveline alone."""
 
     #: what it is called in reports
-    name: str
+    name: FolderName
     #: what it shows, in a sentence
     text: str = ""
     #: rig file, relative to the scenario file, or the bare name of an installed one
-    rig: Annotated[str, InFile("rigs")]
+    rig: Annotated[str, InFile("rigs")] | None = None
+    #: instead of a rig: driveline file, relative to the scenario file, or the bare name of an installed one
+    powertrain: Annotated[str, InFile("powertrains")] | None = None
     #: the run is this long at most; it ends when the steps are over [s]
     duration_s: Annotated[float, Field(gt=0, le=1e5)] = 60.0
+    #: of a driveline: distance of samples [s]
+    tick_s: Annotated[float, Field(ge=1e-5, le=0.1)] = 1e-3
+    #: of a driveline: steps per tick
+    substeps: Annotated[int, Field(ge=1, le=64)] = 1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _old_names(cls, table: Any) -> Any:
+        if isinstance(table, dict) and "set" in table:
+            raise BadValue("[scenario] set is written [set] now", key="set", value=None, allowed="[set]")
+        return table
+
+    @model_validator(mode="after")
+    def _one(self) -> ScenarioTable:
+        if (self.rig is None) == (self.powertrain is None):
+            raise BadValue("a scenario is of a rig or of a driveline", key="rig", value=self.rig,
+                           allowed="one of rig = ..., powertrain = ...")  # fmt: skip
+        if self.rig is not None:
+            for key in sorted({"tick_s", "substeps"} & self.model_fields_set):
+                raise BadValue("{key} = {value}: a rig has its own", key=key, value=getattr(self, key),
+                               allowed=f'[set] "clock.{key}" = ...')  # fmt: skip
+        return self
 
 
 class Parameter(ConfigTable):
@@ -168,6 +208,9 @@ class Check(ConfigTable):
         else:
             kind = next(kind for kind in KINDS if getattr(self, kind) is not None)
             text = getattr(self, kind)
+        if (now := signals_in(text)) != text:
+            raise UnknownNameError("{key} = {value} has a name of before", key=kind, value=text,
+                                   hint=remedy(text, now))  # fmt: skip
         try:
             parse_condition(text)
         except ConfigError as error:
@@ -209,28 +252,17 @@ class OnRig(ConfigTable):
     set: dict[str, Any] = {}
 
 
-class RigScenarioConfig(ConfigTable):
-    """One scenario file of a rig."""
+class Values(ConfigTable):
+    """What is put into the other tables of a scenario file before they are read."""
 
-    FOLDER: ClassVar[str] = "manoeuvres"
-
-    scenario: ScenarioTable
+    #: what is run
+    scenario: Any = None
     #: numbers that may be changed from outside
     parameters: dict[str, Parameter] = {}
     #: texts by name, put in like parameters: "${reverse}.tau" is the torque of the element that [words] names
     words: dict[str, str] = {}
     #: file name of a rig without its ending -> what is different there
     on: dict[str, OnRig] = {}
-    #: driver tables instead of the rig file's, which hold until a step sets the signal
-    driver: dict[str, Any] = {}
-    #: what the driver does, one after the other
-    steps: Annotated[list[Step], Field(min_length=1)]
-    #: what must come out
-    checks: list[Check] = []
-    #: name -> condition on the metrics of the run, see hil/results/gates.py
-    gates: dict[str, str] = {}
-    #: other values of the rig file by dotted key
-    set: dict[str, Any] = {}
 
     @field_validator("parameters", mode="before")
     @classmethod
@@ -239,8 +271,34 @@ class RigScenarioConfig(ConfigTable):
             return table
         return {k: v if isinstance(v, dict) else {"value": v} for k, v in table.items() if k != "source"}
 
+
+class ScenarioConfig(Values):
+    """What is run (a rig, or a driveline alone), what happens in steps, and what must come out. A run ends when its
+    steps are over, and after `duration_s` at the latest. On a rig, steps set signals of the driver (`pedal`) or inputs
+    of the model (`input.NAME`). On a driveline alone they set inputs of the model, which follow `[inputs]` until then.
+    An input that a step has set has one value in each tick.
+    """
+
+    FOLDER: ClassVar[str] = "scenarios"
+
+    scenario: ScenarioTable
+    #: of a rig: driver tables instead of the rig file's, which hold until a step sets the signal
+    driver: dict[str, Any] = {}
+    #: of a driveline: input of the model with its unit, as "C4.p_bar" -> a constant, points [[t_s, value], ...], or a
+    #: source { kind = "Sine", amplitude = ..., f = ... }
+    inputs: dict[str, Any] = {}
+    #: what happens, one thing after the other
+    steps: list[Step] = []
+    #: what must come out
+    checks: list[Check] = []
+    #: name -> condition on the metrics of the run, see hil/results/gates.py
+    gates: dict[str, str] = {}
+    #: other values of the rig file, or of the driveline file, by dotted key
+    set: dict[str, Any] = {}
+    monitors: Monitors = Monitors()
+
     @model_validator(mode="after")
-    def _names(self) -> RigScenarioConfig:
+    def _names(self) -> ScenarioConfig:
         steps = [step.name for step in self.steps]
         for k, check in enumerate(self.checks, 1):
             if check.during and check.during not in steps:
@@ -248,38 +306,84 @@ class RigScenarioConfig(ConfigTable):
                                allowed=", ".join(steps))  # fmt: skip
         return self
 
+    @model_validator(mode="after")
+    def _fits(self) -> ScenarioConfig:
+        if self.scenario.rig is not None and self.inputs:
+            raise BadValue("[inputs] is for a driveline alone: a rig has its own", key="inputs", value=None,
+                           allowed='[driver], [set], or steps that set "input.NAME"')  # fmt: skip
+        for key in ("driver", "on") if self.scenario.powertrain is not None else ():
+            if getattr(self, key):
+                raise BadValue(f"[{key}] is for a rig, this is a driveline alone", key=key, value=None,
+                               allowed='[inputs], or steps that set "input.NAME"')  # fmt: skip
+        return self
+
 
 @dataclass(frozen=True)
-class RigScenario:
-    """A scenario ready to run: the rig file and what is different in it."""
+class Scenario:
+    """A scenario ready to run: what is run, and what is different in it."""
 
-    name: str
-    text: str
-    rig: Path
-    duration_s: float
-    #: dotted key -> value instead of the rig file's
+    path: Path
+    #: the file, parameters put in
+    config: ScenarioConfig
+    #: None: a driveline alone
+    rig: Path | None
+    #: dotted key -> value instead of the rig file's, or the driveline file's
     overrides: dict[str, Any]
     info: ScenarioInfo
 
+    @property
+    def name(self) -> str:
+        """What it is called in reports."""
+        return self.config.scenario.name
 
-def load_rig_scenario(
-    path: Path | str, parameters: Mapping[str, float] | None = None, rig: Path | None = None
-) -> RigScenario:
-    """Read a scenario of a rig, its parameters put in; every mistake is a ConfigError. rig: instead of its own."""
+    @property
+    def of_rig(self) -> Path:
+        """The rig file. ConfigError for a scenario of a driveline alone."""
+        if self.rig is None:
+            raise ConfigError("this is a scenario of a driveline alone, not of a rig", file=str(self.path),
+                              table="scenario", key="powertrain", value=self.config.scenario.powertrain)  # fmt: skip
+        return self.rig
+
+    def driveline(self) -> Path:
+        """The driveline file. ConfigError for a scenario of a rig, or when there is no such file."""
+        name = self.config.scenario.powertrain
+        if name is None:
+            raise ConfigError("this is a scenario of a rig, not of a driveline alone", file=str(self.path),
+                              table="scenario", key="rig", value=self.config.scenario.rig,
+                              hint="`torqueloop scenario` runs both")  # fmt: skip
+        try:
+            return find(self.path, name, "powertrains")
+        except ConfigError as error:
+            raise error.located(file=str(self.path), table="scenario", key="powertrain") from None
+
+
+def load_scenario(
+    path: Path | str, parameters: Mapping[str, float] | None = None, rig: Path | None = None,
+    values: Mapping[str, Any] | None = None,
+) -> Scenario:  # fmt: skip
+    """Read a scenario, its parameters put in; every mistake is a ConfigError.
+
+    parameters: instead of those in the file. rig: instead of its own. values: dotted key of the file -> other value.
+    """
     path = Path(path)
-    layers = read_layers(path, RigScenarioConfig)
-    stem = (rig or Path(str((layers.data.get("scenario") or {}).get("rig", "")))).stem
-    here = _here(layers.data, stem, str(path))
-    values: dict[str, float | str] = {**_words(layers.data, here, str(path))}
-    numbers = _parameters(layers.data, here.parameters | dict(parameters or {}), str(path))
-    values |= numbers
-    for table in ("steps", "checks", "driver", "set", "gates"):
-        if table in layers.data:
-            layers.data[table] = _put_in(layers.data[table], values, str(path), table)
-    config = validate(layers.data, RigScenarioConfig, str(path), layers.file_of)
-    config.set.update(here.set)
+    layers = read_layers(path, ScenarioConfig, values)
+    table = layers.data.get("scenario")
+    table = table if isinstance(table, dict) else {}
+    if rig is not None and "powertrain" in table:
+        raise ConfigError("a scenario of a driveline alone runs on no rig", file=str(path), table="scenario",
+                          key="powertrain", value=str(table["powertrain"]), allowed="no --rig")  # fmt: skip
+    given: dict[str, Any] = {key: layers.data[key] for key in ("parameters", "words", "on") if key in layers.data}
+    front = validate(given, Values, str(path), layers.file_of)
+    here = front.on.get((rig or Path(str(table.get("rig", "")))).stem, OnRig(reason="-"))
+    numbers = _parameters(front, here.parameters | dict(parameters or {}), str(path))
+    known: dict[str, float | str] = {**_words(front, here, str(path)), **numbers}
+    for name in ("steps", "checks", "driver", "inputs", "set", "gates"):
+        if name in layers.data:
+            layers.data[name] = _put_in(layers.data[name], known, str(path), name)
+    config = validate(layers.data, ScenarioConfig, str(path), layers.file_of)
     try:
-        rig = rig or find(path, config.scenario.rig, "rigs")
+        if config.scenario.rig is not None:
+            rig = rig or find(path, config.scenario.rig, "rigs")
     except ConfigError as error:
         raise error.located(file=str(path), table="scenario", key="rig") from None
     checks = []
@@ -290,8 +394,8 @@ def load_rig_scenario(
             raise error.located(file=str(path), table=f"checks {k}", key=error.key) from None
     steps = [StepSpec(s.name, s.when or "", s.for_s, s.within_s) for s in config.steps]
     info = ScenarioInfo(config.scenario.name, str(path), numbers, steps, checks)
-    return RigScenario(config.scenario.name, config.scenario.text, rig, config.scenario.duration_s,
-                       _overrides(config, layers.data), info)  # fmt: skip
+    overrides = dict(config.set) if rig is None else _of_the_rig(config, layers.data, here)
+    return Scenario(path, config, rig, overrides, info)
 
 
 @contextmanager
@@ -305,16 +409,19 @@ def of_the_scenario(path: Path | str) -> Iterator[None]:
         raise
 
 
-def _overrides(config: RigScenarioConfig, data: dict[str, Any]) -> dict[str, Any]:
+def _of_the_rig(config: ScenarioConfig, data: dict[str, Any], here: OnRig) -> dict[str, Any]:
     """What becomes of a scenario in a rig file."""
     found: dict[str, Any] = {}
-    for key, value in config.set.items():
+    for table, value in data.get("monitors", {}).items():
+        inside = value if isinstance(value, dict) else {"": value}
+        found |= {f"monitors.{table}.{name}".rstrip("."): one for name, one in inside.items() if name != "source"}
+    for key, value in {**config.set, **here.set}.items():
         split_key(key)
         found[key] = value
     found |= {f"driver.{name}": value for name, value in config.driver.items() if name != "source"}
     found["rig.name"] = config.scenario.name
     found["rig.duration_s"] = config.scenario.duration_s
-    found["steps"] = data["steps"]
+    found["steps"] = data.get("steps", [])
     # the rig file's gates are about its own drive
     found["gates"] = GATES | {name: text for name, text in config.gates.items() if name != "source"}
     return found
@@ -323,36 +430,22 @@ def _overrides(config: RigScenarioConfig, data: dict[str, Any]) -> dict[str, Any
 # --- parameters -----------------------------------------------------------------------------------------------------
 
 
-def _here(data: dict[str, Any], rig: str, file: str) -> OnRig:
-    """What is different on this rig."""
-    table = data.get("on")
-    own = {"scenario": data.get("scenario"), "steps": [{"name": "-"}], "on": table if isinstance(table, dict) else {}}
-    return validate(own, RigScenarioConfig, file).on.get(rig, OnRig(reason="-"))
-
-
-def _words(data: dict[str, Any], here: OnRig, file: str) -> dict[str, str]:
+def _words(front: Values, here: OnRig, file: str) -> dict[str, str]:
     """Name -> text of [words], those of this rig instead."""
-    table = data.get("words")
-    table = table if isinstance(table, dict) else {}
-    own = {"scenario": data.get("scenario"), "steps": [{"name": "-"}], "words": table}
-    known = validate(own, RigScenarioConfig, file).words
     for name in here.words:
-        if name not in known:
+        if name not in front.words:
             raise UnknownNameError("the scenario has no word {value}", file=file, table="on", key=name, value=name,
-                                   hint=did_you_mean(name, known), allowed=", ".join(known) or "none")  # fmt: skip
-    for name in known:
-        if name in (data.get("parameters") or {}):
+                                   hint=did_you_mean(name, front.words),
+                                   allowed=", ".join(front.words) or "none")  # fmt: skip
+    for name in front.words:
+        if name in front.parameters:
             raise ConfigError("{key} is a parameter and a word", file=file, table="words", key=name)
-    return {**known, **here.words}
+    return {**front.words, **here.words}
 
 
-def _parameters(data: dict[str, Any], given: Mapping[str, float], file: str) -> dict[str, float]:
+def _parameters(front: Values, given: Mapping[str, float], file: str) -> dict[str, float]:
     """Name -> value of [parameters], those given from outside instead of the file's."""
-    table = data.get("parameters", {})
-    if not isinstance(table, dict):
-        return {}
-    own = {"scenario": data.get("scenario"), "steps": [{"name": "-"}], "parameters": table}
-    known = validate(own, RigScenarioConfig, file).parameters
+    known = front.parameters
     for name, value in given.items():
         if name not in known:
             raise UnknownNameError("the scenario has no parameter {value}", file=file, table="parameters", key=name,

@@ -1,0 +1,45 @@
+"""Names that older files and recordings use, and what they are called now.
+
+A file with such a name is refused with the remedy, a recording is read as it is.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: first part of the name of a signal -> what it is called now
+SIGNALS = {"manoeuvre.": "scenario."}
+#: folder of configuration files -> what it is called now
+FOLDERS = {"manoeuvres": "scenarios"}
+#: what a file says of itself -> what it says now
+KINDS = {"manoeuvre": "scenario"}
+
+_SIGNAL = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, SIGNALS))})(?=[a-z])")
+_FOLDER = re.compile(rf"(?<![^/])({'|'.join(FOLDERS)})/")
+_KIND = re.compile(rf"^(kind\s*=\s*)([\"'])({'|'.join(KINDS)})\2", re.MULTILINE)
+#: a text of one line in a TOML file; a comment, in which nothing is changed
+_TEXT = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|#[^\n]*")
+
+
+def signals_in(text: str) -> str:
+    """The name of a signal, or a condition on signals, in today's names."""
+    return _SIGNAL.sub(lambda m: SIGNALS[m[1]], text)
+
+
+def file_in(name: str) -> str:
+    """The name of a file with today's folders."""
+    return _FOLDER.sub(lambda m: f"{FOLDERS[m[1]]}/", name)
+
+
+def remedy(old: str, new: str) -> str | None:
+    """What to do about an old name in a file; None: it is none."""
+    return f"it is called {new!r} now; `torqueloop check --fix FILE` writes it so" if new != old else None
+
+
+def migrated(text: str) -> str:
+    """A TOML file in today's names: its kind, and the folders and signals in its texts."""
+
+    def one(match: re.Match[str]) -> str:
+        return match[0] if match[0][0] == "#" else file_in(signals_in(match[0][1:-1])).join((match[0][0], match[0][-1]))
+
+    return _TEXT.sub(one, _KIND.sub(lambda m: f"{m[1]}{m[2]}{KINDS[m[3]]}{m[2]}", text))
