@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import click
 import typer
 
 import torqueloop as tl
@@ -42,7 +41,7 @@ def _commands(group: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, .
 
 
 def _command(words: tuple[str, ...], command: Any) -> str:
-    context = click.Context(command, info_name=" ".join(words))
+    context = command.context_class(command, info_name=" ".join(words))
     usage = " ".join(command.collect_usage_pieces(context))
     text = f"\n## `{' '.join(words[1:])}`\n\n{_plain(command.help or '')}\n\n```text\n{' '.join(words)} {usage}\n```\n"
     rows = [_row(p) for p in command.params if p.name != "help" and not getattr(p, "hidden", False)]

@@ -1,4 +1,5 @@
-"""`torqueloop new`: commented starting files for a gearbox, a car, its control unit, its CAN database, its rig."""
+"""`torqueloop new`: commented starting files for a gearbox, a car, its control unit, its CAN database and its rig, and
+code for the messages of a control unit."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from torqueloop.hil.cli.common import command, out_console
 from torqueloop.hil.common.locate import locate
 
 new_app: typer.Typer = typer.Typer(
-    help="Write commented starting files: gearbox, car, tcu, rig.", no_args_is_help=True, add_completion=False
+    help="Write starting files: gearbox, car, tcu, rig, ecu.", no_args_is_help=True, add_completion=False
 )
 
 
@@ -162,6 +163,42 @@ def rig(
         _rig_of_database(car, vehicle, dbc, node, (unit.value, start, interface, channel), out, force)
     else:
         _desk_rig(car, vehicle, out, force)
+
+
+@new_app.command("ecu")
+@command
+def ecu(
+    database: Annotated[str, typer.Argument(help="CAN database, or interface file of a maker: file or bare name.")],
+    node: Annotated[str | None, typer.Option(help="Node of the control unit; default: that of the interface.")] = None,
+    c: Annotated[bool, typer.Option("--c", help="C99: pack, unpack, counter, checksum.")] = False,
+    python: Annotated[bool, typer.Option("--python", help="A Python module with a class for each message.")] = False,
+    simulink: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="C, and an adapter for code generated from this model.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where to.")] = Path(),
+    force: ForceOption = False,
+) -> None:
+    """Code for the messages of a control unit, from its CAN database."""
+    from torqueloop.hil.can.c_code import c_code
+    from torqueloop.hil.can.database import CanDatabase
+    from torqueloop.hil.can.python_code import python_code
+    from torqueloop.hil.new.ecu_database import database_of
+    from torqueloop.hil.new.simulink_file import simulink_text
+
+    path, node = database_of(database, node)
+    if not (c or python or simulink):
+        raise ConfigError("nothing is asked for", key="ecu", value=database, allowed="--c, --python, --simulink MODEL")
+    if c or simulink:
+        code = c_code(path, node)
+        _write(code.header, out / f"{code.stem}.h", force)
+        _write(code.source, out / f"{code.stem}.c", force)
+        for name, lacks in code.unprotected.items():
+            out_console.print(f"{path.name} declares no {lacks} for {name}", soft_wrap=True, highlight=False)
+        if simulink:
+            described = CanDatabase.load(path, node, timeouts_s={"*": 0.0}, units="database", whole=True)
+            _write(simulink_text(described, simulink, code.prefix), out / f"{simulink}_ecu.c", force)
+    if python:
+        _write(python_code(path, node), out / f"{path.stem}_can.py", force)
 
 
 def _desk_rig(car: str, vehicle: str, out: Path | None, force: bool) -> None:

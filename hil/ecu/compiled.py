@@ -1,4 +1,8 @@
-"""Kind "library" with a C source for its file: compiled where the run is (docs/external_controllers.md)."""
+"""Kind "library" with a C source for its file: compiled where the run is (docs/external_controllers.md).
+
+If the source includes "DATABASE_can.h" or "DATABASE_can.c" of one of its buses, these are generated from the database
+(hil/can/c_code.py). A file of this name beside the source comes first.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.can.c_code import c_code, code_stem
 from torqueloop.hil.ecu.control_unit import EcuSetup
 
 #: folder of torqueloop_ecu.h
@@ -33,12 +38,26 @@ def shared_library(setup: EcuSetup) -> Path:
         allowed = f"{' or '.join(COMPILERS)} on the PATH, or a shared library"
         raise ConfigError("start = {value} needs a C compiler", **where, value=str(setup.file), allowed=allowed)
     target = (setup.folder or _scratch()) / f"{setup.name}.so"
-    words = [compiler, *FLAGS, "-I", str(INCLUDE), str(setup.file), "-o", str(target), "-lm"]
+    folders = [str(INCLUDE), *_generated(setup, target.with_name(f"{setup.name}_generated"))]
+    words = [compiler, *FLAGS, *(f"-I{folder}" for folder in folders), str(setup.file), "-o", str(target), "-lm"]
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or ["?"]
         raise ConfigError(f"start = {{value}} does not compile: {lines[0]}", **where, value=str(setup.file))
     return target
+
+
+def _generated(setup: EcuSetup, folder: Path) -> list[str]:
+    """The folder with the generated files that the source includes; none if it includes none."""
+    assert setup.file is not None
+    text = setup.file.read_text(encoding="utf-8", errors="replace")
+    wanted = [bus for bus in setup.buses if f'"{code_stem(bus.database)}.' in text]
+    for bus in wanted:
+        code = c_code(bus.database, bus.node)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{code.stem}.h").write_text(code.header, encoding="utf-8")
+        (folder / f"{code.stem}.c").write_text(code.source, encoding="utf-8")
+    return [str(folder)] if wanted else []
 
 
 @cache

@@ -18,6 +18,7 @@ from rig_help import CONFIGS, DESK, own_endpoint, rig_file
 import torqueloop.hil.ecu
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.bus import CanBusConfig
+from torqueloop.hil.can.c_code import c_code
 from torqueloop.hil.ecu.control_unit import (
     Bus,
     EcuInputs,
@@ -62,10 +63,18 @@ void tl_ecu_fini(void *ecu) {{ (void)ecu; }}
 """
 
 
+def generated(folder: Path) -> None:
+    """What shift_controller.c includes, as `torqueloop new ecu` writes it."""
+    code = c_code(BUS.database, BUS.node)
+    (folder / f"{code.stem}.h").write_text(code.header)
+    (folder / f"{code.stem}.c").write_text(code.source)
+
+
 def compiled(folder: Path, text: str, name: str = "unit") -> Path:
     """The shared library of a C source, by the build line of the page."""
     source, library = folder / f"{name}.c", folder / f"{name}.so"
     source.write_text(text)
+    generated(folder)
     flags = ["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-I", str(INCLUDE)]
     subprocess.run([str(CC), *flags, str(source), "-o", str(library), "-lm"], check=True)
     return library
@@ -218,6 +227,7 @@ def test_the_header_is_c99_and_cpp_and_the_sample_of_the_page_builds(
         pytest.skip(f"no {compiler}")
     source = tmp_path / "unit.c"
     source.write_text((EXAMPLES / "shift_controller.c").read_text())
+    generated(tmp_path)
     if compiler == "c++":
         page = (Path(__file__).resolve().parents[2] / "docs" / "external_controllers.md").read_text()
         sample = page.split("keep your object behind the `void *`:\n", 1)[1].split("\n    c++ ", 1)[0]

@@ -1,11 +1,13 @@
 /* A small shift controller for the ZF 4HP22 behind torqueloop_ecu.h: the smallest thing that drives the desk rig.
  *
- *     cc -shared -fPIC -O2 -I "$(torqueloop include)" shift_controller.c -o shift_controller.so -lm
+ *     torqueloop run desk_4hp22_c.toml --clock virtual        compiles this file by itself; or by hand:
+ *     torqueloop new ecu tcu_4hp22 --node TCU --c
+ *     cc -shared -fPIC -O2 -I "$(torqueloop include)" -I . shift_controller.c -o shift_controller.so -lm
  *
  * It reads the lever, the pedal and the output speed from the rig's frames, chooses a gear by straight shift lines over
  * the pedal, lets the pressures of the shift elements run to those of the gear, and sends them every 5 ms in frames
  * with checksum and alive counter. No torque model, no lock-up: configs/tcu/soft_4hp22.toml shows how a shift is done
- * well. Message layout: configs/can/tcu_4hp22.dbc. Figures are made up for this example, in the ranges of that file.
+ * well. tcu_4hp22_can.c, generated from configs/can/tcu_4hp22.dbc, packs and unpacks the messages. Figures are made up for this example, in the ranges of that file.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@
 #include <string.h>
 
 #include "torqueloop_ecu.h"
+#include "tcu_4hp22_can.c"
 
 enum { C4, C5, C6, C7, C8, C11, C12, LU, N_ELEMENTS };
 
@@ -41,7 +44,7 @@ typedef struct {
     double pedal, w_out_rpm;
     double bar[N_ELEMENTS];
     int32_t lever, gear, shifts, steps, refused;
-    uint8_t alive[3], spare;
+    tcu_4hp22_state can;
 } state;
 
 typedef struct {
@@ -49,50 +52,27 @@ typedef struct {
     void (*log)(const char *text);
 } unit;
 
-/* --- AUTOSAR E2E profile 1A: CRC-8 (0x1D, from 0) over the data id and bytes 1..7, counter 0..14 in bits 8..11 */
-static uint8_t crc8(uint8_t crc, uint8_t byte)
-{
-    crc ^= byte;
-    for (int bit = 0; bit < 8; bit++)
-        crc = (uint8_t)(crc & 0x80 ? (crc << 1) ^ 0x1D : crc << 1);
-    return crc;
-}
-
-static uint8_t checksum(const uint8_t *data, uint32_t id)
-{
-    uint32_t data_id = 0x4200 + id; /* E2EDataID of the database */
-    uint8_t crc = crc8(crc8(0, (uint8_t)data_id), (uint8_t)(data_id >> 8));
-    for (int k = 1; k < 8; k++)
-        crc = crc8(crc, data[k]);
-    return crc;
-}
-
-static uint64_t raw_of(const uint8_t *data)
-{
-    uint64_t raw = 0;
-    for (int k = 7; k >= 0; k--)
-        raw = raw << 8 | data[k];
-    return raw;
-}
-
 /* --- in */
 static void receive(state *s, const tl_frame *f)
 {
-    uint64_t raw;
-    if ((f->id != 0x110 && f->id != 0x111) || f->length != 8)
-        return;
-    if (checksum(f->data, f->id) != f->data[0]) {
-        s->refused++;
-        return;
-    }
-    raw = raw_of(f->data);
-    if (f->id == 0x110) {
-        s->w_out_rpm = 0.25 * (int16_t)(raw >> 48);
+    struct tcu_4hp22_hil_speeds_t speeds;
+    struct tcu_4hp22_hil_driver_t driver;
+    int result;
+    if (f->id == TCU_4HP22_HIL_SPEEDS_FRAME_ID) {
+        if ((result = tcu_4hp22_hil_speeds_receive(&s->can, &speeds, f->data, f->length)) == TCU_4HP22_OK)
+            s->w_out_rpm = tcu_4hp22_hil_speeds_n_output_decode(speeds.n_output);
+    } else if (f->id == TCU_4HP22_HIL_DRIVER_FRAME_ID) {
+        if ((result = tcu_4hp22_hil_driver_receive(&s->can, &driver, f->data, f->length)) == TCU_4HP22_OK) {
+            s->pedal = 0.01 * tcu_4hp22_hil_driver_pedal_decode(driver.pedal);
+            s->lever = driver.lever;
+        }
     } else {
-        s->pedal = 0.001 * (double)(raw >> 16 & 0x3FF);
-        s->lever = (int32_t)(raw >> 36 & 0xF);
+        return;
     }
-    s->heard_s = s->t_s;
+    if (result == TCU_4HP22_OK)
+        s->heard_s = s->t_s;
+    else
+        s->refused++;
 }
 
 /* --- decide */
@@ -137,25 +117,31 @@ static void move_pressures(state *s)
 }
 
 /* --- out */
-static void send(state *s, tl_ecu_outputs *out, uint32_t id, int k, uint64_t raw)
+static tl_frame *frame(tl_ecu_outputs *out, uint32_t id)
 {
     tl_frame *f = &out->frames[out->n_frames++];
     memset(f, 0, sizeof *f);
     f->id = id;
     f->length = 8;
-    raw |= (uint64_t)s->alive[k] << 8;
-    s->alive[k] = (uint8_t)((s->alive[k] + 1) % 15);
-    for (int b = 1; b < 8; b++)
-        f->data[b] = (uint8_t)(raw >> 8 * b);
-    f->data[0] = checksum(f->data, id);
+    return f;
 }
 
-static uint64_t pressures(const double *bar, uint64_t mode)
+static void send(state *s, tl_ecu_outputs *out)
 {
-    uint64_t raw = mode << 12;
-    for (int k = 0; k < 4; k++)
-        raw |= (uint64_t)lround(bar[k] / 0.005) << (16 + 12 * k);
-    return raw;
+    uint8_t mode = s->heard_s >= 0.0; /* normal; off until something was heard */
+    uint16_t raw[N_ELEMENTS];
+    for (int e = 0; e < N_ELEMENTS; e++)
+        raw[e] = tcu_4hp22_tcu_pressure_1_p_c4_encode(s->bar[e]); /* all pressures have one scale */
+    struct tcu_4hp22_tcu_pressure_1_t one = {
+        .mode_1 = mode, .p_c4 = raw[C4], .p_c5 = raw[C5], .p_c6 = raw[C6], .p_c7 = raw[C7]};
+    struct tcu_4hp22_tcu_pressure_2_t two = {
+        .mode_2 = mode, .p_c8 = raw[C8], .p_c11 = raw[C11], .p_c12 = raw[C12], .p_lu = raw[LU]};
+    struct tcu_4hp22_tcu_status_t status = {
+        .mode_3 = mode, .gear_actual = (uint8_t)s->gear, .gear_target = (uint8_t)s->gear, .lever_echo = (uint8_t)s->lever};
+    tcu_4hp22_tcu_pressure_1_send(&s->can, &one, frame(out, TCU_4HP22_TCU_PRESSURE_1_FRAME_ID)->data);
+    tcu_4hp22_tcu_pressure_2_send(&s->can, &two, frame(out, TCU_4HP22_TCU_PRESSURE_2_FRAME_ID)->data);
+    if (s->steps % 2 == 0)
+        tcu_4hp22_tcu_status_send(&s->can, &status, frame(out, TCU_4HP22_TCU_STATUS_FRAME_ID)->data);
 }
 
 /* --- torqueloop_ecu.h */
@@ -177,6 +163,7 @@ void *tl_ecu_init(const tl_ecu_setup *setup, char *error, uint32_t error_size)
         return NULL;
     }
     u->log = setup->log;
+    tcu_4hp22_state_init(&u->s.can);
     u->s.heard_s = -1.0;
     u->s.lever = 2;
     return u;
@@ -186,7 +173,6 @@ int32_t tl_ecu_run(void *ecu, const tl_ecu_inputs *in, tl_ecu_outputs *out)
 {
     unit *u = ecu;
     state *s = &u->s;
-    uint64_t mode;
     s->t_s = in->t_s;
     for (uint32_t k = 0; k < in->n_frames; k++)
         receive(s, &in->frames[k]);
@@ -194,12 +180,7 @@ int32_t tl_ecu_run(void *ecu, const tl_ecu_inputs *in, tl_ecu_outputs *out)
         s->lever = 2; /* the rig is silent: open the torque path */
     choose_gear(u);
     move_pressures(s);
-    mode = s->heard_s >= 0.0 ? 1 : 0; /* normal; off until something was heard */
-    send(s, out, 0x210, 0, pressures(s->bar, mode));
-    send(s, out, 0x211, 1, pressures(s->bar + C8, mode));
-    if (s->steps % 2 == 0)
-        send(s, out, 0x212, 2,
-             mode << 12 | (uint64_t)s->gear << 16 | (uint64_t)s->gear << 20 | (uint64_t)s->lever << 24);
+    send(s, out);
     s->steps++;
     return 1;
 }
