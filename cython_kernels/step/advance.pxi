@@ -21,10 +21,10 @@ cdef enum:
 cdef double SHORT = 1e-2
 #: of the energy that joint shafts give in a trial of three points: half its length has helped when less is left
 cdef double HALF_HELPS = 0.25
-#: of the length up to an event: so long is the part of a step in which a trial is made again that would make energy if it were cut
-#: there. Cut so near to its own end it keeps a 25th of what it would keep in its middle; a length that fell short of the event would
-#: leave it to one more trial
-cdef double BEHIND_EVENT = 1.01
+#: of the length up to an event: so far behind it ends the part of a step in which a trial is made again that would make energy if it
+#: were cut there. Cut so near to its own end it keeps an eighth of what it would keep in its middle; where that is too much, the next
+#: part ends nearer, by the same factor. A part that falls short of the event leaves it to one more trial
+cdef double BEHIND_EVENT = 0.03
 #: of h: so little left of a step is the rounding of the fractions at which it was cut; nothing moves in it
 cdef double ALL_DONE = 1e-12
 #: of h: parts of a step that add up to a whole one but for this are a whole one. A caller that takes them as differences of
@@ -54,6 +54,7 @@ cdef struct tl_progress:
     int32_t own_length     # 1: the rest in trials of its length, not cut from longer ones
     int32_t parts          # trials made shorter so far since a joint turned too far in them
     double divided         # where the trial began that was made again to end behind its event; -1: none
+    double behind          # how far behind, of the length up to it
     double given           # energy that joint shafts have given in the last trial made again, of that turned over; else 0
 
 
@@ -196,12 +197,13 @@ cdef inline int32_t is_finite(const tl_model* m, const double* u) noexcept nogil
 
 cdef inline int32_t part_behind(const tl_model* m, tl_state* s, tl_progress* k, double x) noexcept nogil:
     """1 when the trial is made again in a part of the step that ends a little behind its event x: springs would keep too much or too
-    little if it were cut there. Once for each event."""
-    cdef double length = BEHIND_EVENT * x
-    if m.stiff_cut or TL_NJO(m) > 0 or s.n_eased > 0 or k.divided == k.done or length * s.part >= k.end - k.done or (
+    little if it were cut there."""
+    cdef double behind = BEHIND_EVENT * (k.behind if k.divided == k.done else 1.0), length = (1.0 + behind) * x
+    if m.stiff_cut or TL_NJO(m) > 0 or s.n_eased > 0 or behind < TOGETHER or length * s.part >= k.end - k.done or (
             TL_NLIN(m) + TL_NCON(m) == 0 or not cut_makes_energy(m, s, x)):
         return 0
     k.divided = k.done
+    k.behind = behind
     k.own_length = 1                         # the rest of the step, too
     k.end = k.done + length * s.part
     history_of_part(m, s, s.end.hs1, s.s2, length)
@@ -209,8 +211,8 @@ cdef inline int32_t part_behind(const tl_model* m, tl_state* s, tl_progress* k, 
 
 
 cdef inline int32_t needs_length(const tl_model* m, tl_state* s, double x) noexcept nogil:
-    """1 when a trial cut at its event x would make energy: it is made again with that length."""
-    return s.n_eased > 0 or TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or TL_NJO(m) > 0 or cut_makes_energy(m, s, x) or (
+    """1 when a trial must not be cut at its event x, however near to its end: it is made again with that length."""
+    return s.n_eased > 0 or TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or TL_NJO(m) > 0 or (
         TL_NST(m) > 0 and beside_polynomial(m, s, x)))
 
 

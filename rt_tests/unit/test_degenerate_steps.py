@@ -146,6 +146,31 @@ def test_steep_friction_that_is_not_found_is_counted() -> None:
     assert unsolved > 0
 
 
+def zigzag(seed: int) -> tuple[Driveline, float]:
+    """Light shafts joined by clutches whose coefficient rises and falls steeply in turn, and the largest torque of one.
+    Where it falls, the torques of a trial have several solutions, or none that Newton's method comes to."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 5))
+    J = 10.0 ** rng.uniform(-4.0, -1.5, n + 1)
+    slip, mue = np.cumsum(10.0 ** rng.uniform(-3.0, 0.5, 8)), rng.uniform(0.02, 1.0, 9)
+    curve = Table1D((0.0, *slip.tolist()), tuple(mue.tolist()))
+    return chain(J, rng.uniform(-8.0, 8.0, n + 1), fn=20.0, mue=curve, order=4), 20.0 * float(mue.max())
+
+
+def test_a_trial_whose_friction_is_not_found_is_refused_and_counted() -> None:
+    """If it were taken all the same, it would act with torques beyond its curve, or give heat back."""
+    for seed in (58, 82):
+        d, largest = zigzag(seed)
+        run = run_chain(d, 0.1, T_tau=15.0).result
+        assert run.counters["steep_unsolved"] > 0
+        for name in run.names:
+            if name.startswith("c") and name.endswith(".tau"):
+                assert np.abs(run[name]).max() <= largest * (1.0 + 1e-12), name
+            if name.endswith(".heat"):
+                assert np.diff(run[name]).min() >= 0.0
+        assert run.energy().relative_residual <= 1e-10
+
+
 @orders
 def test_one_step_longer_than_the_whole_story(order: int) -> None:
     """Two shafts come together at 10 ms; with h = 10 s this is one step, and still exact."""
