@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Strict, ValidationError
 
 from torqueloop.core.describe.errors import ConfigError, MissingValueError, RangeError, UnknownKeyError, did_you_mean
 from torqueloop.core.describe.ranges import Range, as_written, range_of_key
@@ -41,6 +42,22 @@ def _folder_name(name: str) -> str:
 
 #: a name that becomes part of the name of a folder
 FolderName = Annotated[str, AfterValidator(_folder_name)]
+
+
+#: (x, y); a file has lists, and numbers stay strict
+Point = Annotated[tuple[float, float], Strict(False)]
+
+
+def rising(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points of a curve; BadValue where their first numbers do not rise strictly."""
+    for (a, _), (b, _) in pairwise(points):
+        if not b > a:
+            raise BadValue("{key}: the first numbers do not rise at {value}", value=b, allowed="strictly rising")
+    return points
+
+
+#: points of a curve over x
+Curve = Annotated[list[Point], AfterValidator(rising)]
 
 
 @dataclass(frozen=True)

@@ -84,11 +84,6 @@ class Varied(ConfigTable):
 
     SHORT_FORMS: ClassVar[tuple[str, ...]] = ("array",)
 
-    @field_validator("values", mode="before")
-    @classmethod
-    def _floats(cls, value: Any) -> Any:
-        return [float(v) if type(v) is int else v for v in value] if isinstance(value, list) else value
-
     @model_validator(mode="after")
     def _one(self) -> Varied:
         if (self.values is None) == (self.low is None or self.high is None):

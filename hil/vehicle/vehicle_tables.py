@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from torqueloop.hil.common.config_file import BadValue, ConfigTable
+from torqueloop.hil.common.config_file import BadValue, ConfigTable, Curve
 from torqueloop.hil.common.config_layers import load_config
 from torqueloop.hil.link.endpoints import PeerError, check_endpoint
 
@@ -105,24 +105,7 @@ class CarrierBody(ConfigTable):
     #: place of its origin in the world, for a carrier with attitude = true; it turns about it [m]
     at_m: Annotated[list[float], Field(min_length=3, max_length=3)] = [0.0, 0.0, 0.0]
     #: yaw rate as given: points [t_s, radps], linear between, constant outside; default: it follows from the moments
-    yaw_radps: list[tuple[float, float]] = []
-
-    @field_validator("yaw_radps", mode="before")
-    @classmethod
-    def _points(cls, points: object) -> object:
-        if not isinstance(points, list):
-            raise BadValue("{key} is not a list of points", allowed="[[t_s, radps], ...]")
-        rows: list[tuple[float, float]] = []
-        for point in points:
-            good = isinstance(point, list | tuple) and len(point) == 2
-            if not good or not all(isinstance(x, int | float) and not isinstance(x, bool) for x in point):
-                raise BadValue("{key} has a bad point", value=point, allowed="[t_s, radps]")
-            t, rate = float(point[0]), float(point[1])
-            if rows and t <= rows[-1][0]:
-                raise BadValue("{key}: times do not increase at {value}: the yaw rate jumps", value=t,
-                               allowed="strictly increasing t_s")  # fmt: skip
-            rows.append((t, rate))
-        return rows
+    yaw_radps: Curve = []
 
 
 class VehicleConfig(ConfigTable):

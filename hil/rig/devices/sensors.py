@@ -6,15 +6,14 @@ Equations: cython_kernels/tick/sensors.pyx.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from torqueloop.cython_kernels.can.codec import RxState
 from torqueloop.cython_kernels.tick import sensors as kernel
 from torqueloop.cython_kernels.tick.rig import Rig
-from torqueloop.hil.common.config_file import BadValue, ConfigTable
+from torqueloop.hil.common.config_file import BadValue, ConfigTable, Curve
 from torqueloop.hil.common.levers import LEVERS, words_of
 from torqueloop.hil.rig.devices.device import Device
 
@@ -28,7 +27,7 @@ class Sensor(ConfigTable):
     #: signal it looks at
     signal: str
     #: curve: points [x, y], x in SI, linear between, constant outside
-    points: Annotated[list[tuple[float, float]], Field(max_length=200)] = []
+    points: Annotated[Curve, Field(max_length=200)] = []
     #: curve over a lever or gear instead of points: word -> value
     words: dict[str, float] = {}
     #: curve: unit of y
@@ -52,14 +51,6 @@ class Sensor(ConfigTable):
     #: teeth: of its random numbers
     seed: Annotated[int, Field(ge=0, lt=1 << 53)] = 0
 
-    @field_validator("points", mode="before")
-    @classmethod
-    def _as_points(cls, value: Any) -> Any:
-        if isinstance(value, list) and all(isinstance(p, list | tuple) and len(p) == 2 for p in value):
-            if all(isinstance(x, int | float) and not isinstance(x, bool) for p in value for x in p):
-                return [(float(x), float(y)) for x, y in value]
-        return value
-
     @model_validator(mode="after")
     def _fits(self) -> Sensor:
         if self.kind == "curve" and bool(self.points) == bool(self.words):
@@ -82,10 +73,6 @@ class Sensor(ConfigTable):
                                    allowed=", ".join(LEVERS))  # fmt: skip
         if self.points and len(self.points) < 2:
             raise BadValue("a curve has two points or more", key="points", value=len(self.points))
-        for (a, _), (b, _) in pairwise(self.points):
-            if not b > a:
-                raise BadValue("points: the first numbers do not rise at {value}", key="points", value=b,
-                               allowed="strictly rising")  # fmt: skip
         return self
 
     def codes(self) -> list[float]:

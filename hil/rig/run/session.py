@@ -40,7 +40,7 @@ from torqueloop.hil.rig.devices.registry import rig_model
 from torqueloop.hil.rig.online.rig_control import RigControl
 from torqueloop.hil.rig.resolve.check_participants import check_participants
 from torqueloop.hil.rig.resolve.plan import RigPlan, load_plan
-from torqueloop.hil.rig.run.control_channel import control_channel
+from torqueloop.hil.rig.run.channels import control_channel, telemetry_channel
 from torqueloop.hil.rig.run.first_fault import FirstFaultWriter
 from torqueloop.hil.rig.run.known_gates import check_gates, own_gates
 from torqueloop.hil.rig.run.live_run import LiveRun, Pilot, StartError
@@ -48,7 +48,6 @@ from torqueloop.hil.rig.run.real_clock import run_real_clock
 from torqueloop.hil.rig.run.recordings import LiveRecordings
 from torqueloop.hil.rig.run.replay import INPUT_VERSION
 from torqueloop.hil.rig.run.run_stats import Energy
-from torqueloop.hil.rig.run.telemetry_channel import telemetry_channel
 from torqueloop.hil.rig.run.virtual_clock import run_virtual_clock
 
 __all__ = ["RunError", "RunResult", "RunSpec", "StartError", "run_rig"]

@@ -9,7 +9,6 @@ Equations: cython_kernels/tick/hydraulics.pyx. The page: docs/hydraulics.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Annotated, Any, ClassVar
 
@@ -17,7 +16,7 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from torqueloop.cython_kernels.tick import hydraulics as kernel
-from torqueloop.hil.common.config_file import BadValue, ConfigTable
+from torqueloop.hil.common.config_file import BadValue, ConfigTable, Curve
 from torqueloop.hil.common.config_layers import load_config
 
 BAR = 1e5
@@ -25,21 +24,7 @@ BAR = 1e5
 LINE, EXHAUST = "line", "exhaust"
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
-Points = Annotated[list[tuple[float, float]], Field(min_length=2, max_length=200)]
-
-
-def _rising(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    for (a, _), (b, _) in pairwise(points):
-        if not b > a:
-            raise BadValue("{key}: the first numbers do not rise at {value}", value=b, allowed="strictly rising")
-    return points
-
-
-def _points(value: Any) -> Any:
-    if isinstance(value, list) and all(isinstance(p, list | tuple) and len(p) == 2 for p in value):
-        if all(isinstance(x, int | float) and not isinstance(x, bool) for p in value for x in p):
-            return [(float(x), float(y)) for x, y in value]
-    return value
+Points = Annotated[Curve, Field(min_length=2, max_length=200)]
 
 
 class Oil(ConfigTable):
@@ -51,9 +36,6 @@ class Oil(ConfigTable):
     laminar_bar: Positive = 0.02
     #: points [temperature_degC, factor of all flows]: cold oil flows slowly; constant outside
     flow_over_degC: Points = [(20.0, 1.0), (120.0, 1.0)]
-
-    _as_points = field_validator("flow_over_degC", mode="before")(_points)
-    _in_order = field_validator("flow_over_degC")(_rising)
 
 
 class Pump(ConfigTable):
@@ -93,9 +75,6 @@ class Solenoid(ConfigTable):
     hysteresis_bar: NotNegative = 0.0
     #: time constant of its coil and output stage [s]
     coil_s: NotNegative = 0.0
-
-    _as_points = field_validator("bar_over_command", mode="before")(_points)
-    _in_order = field_validator("bar_over_command")(_rising)
 
 
 class ShiftValve(ConfigTable):

@@ -40,10 +40,7 @@ def written_out(value: Any) -> Any:
     if isinstance(value, str):
         return {"signal": value}
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return {"value": float(value)}
-    if isinstance(value, dict):
-        numbers = ("value", "gain", "offset", "min", "max", "slew")
-        return {k: float(v) if k in numbers and isinstance(v, int) else v for k, v in value.items()}
+        return {"value": value}
     return value
 
 

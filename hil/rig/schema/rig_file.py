@@ -165,13 +165,6 @@ class SafeState(ConfigTable):
     #: model input -> target in SI; default: 0 for every input that comes over CAN and for every pedal
     inputs: dict[str, float] | None = None
 
-    @field_validator("inputs", mode="before")
-    @classmethod
-    def _numbers(cls, value: Any) -> Any:
-        return (
-            {k: float(v) if isinstance(v, int) else v for k, v in value.items()} if isinstance(value, dict) else value
-        )
-
 
 class Record(ConfigTable):
     """[record]: what goes into the run directory."""
