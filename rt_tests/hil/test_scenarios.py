@@ -100,6 +100,10 @@ LEVER_STUCK = fault("HIL_Driver.lever", "stuck")
 NEVER_FIRST = {"ecu.tcu.options.set": {"schedule.down.2-1": [[0.0, 0.0], [100.0, 0.0]]}}
 LOCKED_UP = fault("TCU_Pressure_2.p_LU", "offset", 10.0)
 HILL = {"vehicle.start": "bmw_528i_hill"}
+#: full throttle as soon as the car is to stand, wherever and whenever that is: more than the brake holds
+PEDAL_IN_STAND = {
+    "faults": [{"signal": "input.engine.pedal", "kind": "offset", "value": 1.0, "when": "scenario.step == 4"}]
+}
 NO_KICK_DOWN = {
     "faults": [
         {"signal": "HIL_Driver.pedal", "kind": "gain", "value": 0.7, "from_s": 3.0},
@@ -138,7 +142,7 @@ DISTURBED = [
     ("kick_down", "the engine stays below 6500 rpm", first_gear(20.0)),
     ("kick_down", "the kick-down is quick and can be borne", fault("TCU_Pressure_1.p_C5", "gain", 0.2)),
     ("lock_up", "no slip while it is locked", fault("TCU_Pressure_2.p_LU", "gain", 0.1, 25.0)),
-    ("stop_and_go", "it stands between", HILL | brakes(1000.0)),
+    ("stop_and_go", "it stands between", PEDAL_IN_STAND),
     ("stop_and_go", "first gear for each start", NEVER_FIRST),
     ("stop_and_go", "the engine does not stall", LOCKED_UP),
     ("tip_in_out", "it pulls within 1 s of each tip in", fault("input.engine.pedal", "gain", 0.1, 20.0)),
