@@ -51,12 +51,12 @@ class Compiled:
         flags = [*strict, "-fsanitize=undefined", "-fno-sanitize-recover", "-shared", "-fPIC", "-O0"]
         built = source.with_suffix(".so")
         subprocess.run([str(CC), *flags, str(source), "-o", str(built)], check=True)
-        self.p, self.library = code.prefix, ctypes.CDLL(str(built))
+        self.p, self.loaded = code.prefix, ctypes.CDLL(str(built))
         self.state = ctypes.create_string_buffer(ROOM)
         self.call("state_init", self.state)
 
     def call(self, name: str, *arguments: Any) -> int:
-        return int(getattr(self.library, f"{self.p}_{name}")(*arguments) or 0)
+        return int(getattr(self.loaded, f"{self.p}_{name}")(*arguments) or 0)
 
     def unpack(self, message: str, data: bytes) -> Any:
         struct = ctypes.create_string_buffer(ROOM)
@@ -249,10 +249,10 @@ def test_refused_frames_widen_the_step_of_the_counter_and_lost_ones_do_not(tmp_p
 def test_values_in_the_unit_of_the_database_are_rounded(tmp_path: Path) -> None:
     """cantools alone would cut 12.345 bar in steps of 0.005 to 2468."""
     compiled = Compiled(c_code(installed("can")["tcu_4hp22"], "TCU", "u"), tmp_path)
-    encode = compiled.library.u_tcu_pressure_1_p_c4_encode
+    encode = compiled.loaded.u_tcu_pressure_1_p_c4_encode
     encode.argtypes, encode.restype = [ctypes.c_double], ctypes.c_uint16
     assert [encode(x) for x in (12.345, 0.8, 0.0049, 0.0)] == [2469, 160, 1, 0]
-    decode = compiled.library.u_hil_speeds_n_output_decode
+    decode = compiled.loaded.u_hil_speeds_n_output_decode
     decode.argtypes, decode.restype = [ctypes.c_int16], ctypes.c_double
     assert decode(-6) == -1.5
 
