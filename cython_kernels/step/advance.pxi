@@ -21,10 +21,6 @@ cdef enum:
 cdef double SHORT = 1e-2
 #: of the energy that joint shafts give in a trial of three points: half its length has helped when less is left
 cdef double HALF_HELPS = 0.25
-#: of the length up to an event: so far behind it ends the part of a step in which a trial is made again that would make energy if it
-#: were cut there. Cut so near to its own end it keeps an eighth of what it would keep in its middle; where that is too much, the next
-#: part ends nearer, by the same factor. A part that falls short of the event leaves it to one more trial
-cdef double BEHIND_EVENT = 0.03
 #: of h: so little left of a step is the rounding of the fractions at which it was cut; nothing moves in it
 cdef double ALL_DONE = 1e-12
 #: of h: parts of a step that add up to a whole one but for this are a whole one. A caller that takes them as differences of
@@ -53,8 +49,6 @@ cdef struct tl_progress:
     int32_t jumped         # 1: the step begins where something has jumped
     int32_t own_length     # 1: the rest in trials of its length, not cut from longer ones
     int32_t parts          # trials made shorter so far since a joint turned too far in them
-    double divided         # where the trial began that was made again to end behind its event; -1: none
-    double behind          # how far behind, of the length up to it
     double given           # energy that joint shafts have given in the last trial made again, of that turned over; else 0
 
 
@@ -154,7 +148,7 @@ cdef inline int32_t pass_part(const tl_model* m, tl_state* s, tl_progress* k) no
     if k.end == k.last:
         return 1
     end_part(m, s, k)
-    if k.own_length and s.hist[0] == HISTORY_HOLDS:
+    if TL_NJO(m) > 0 and s.hist[0] == HISTORY_HOLDS:
         history_of_part(m, s, s.now.hs1, s.hs2, (k.end - k.done) / length)
     return 0
 
@@ -166,7 +160,6 @@ cdef inline void begin_progress(const tl_model* m, tl_state* s, tl_progress* k, 
     k.jumped = s.hist[0] != HISTORY_HOLDS
     k.parts = 0
     k.given = 0.0
-    k.divided = -1.0
     # no ratio is asked for beyond its breakpoints, and the energy of joint shafts closes over whole trials
     k.own_length = moving(m) or TL_NJO(m) > 0
     if TL_NVG(m) > 0 and not moving(m):
@@ -195,24 +188,9 @@ cdef inline int32_t is_finite(const tl_model* m, const double* u) noexcept nogil
     return not chk - chk != 0.0
 
 
-cdef inline int32_t part_behind(const tl_model* m, tl_state* s, tl_progress* k, double x) noexcept nogil:
-    """1 when the trial is made again in a part of the step that ends a little behind its event x: springs would keep too much or too
-    little if it were cut there."""
-    cdef double behind = BEHIND_EVENT * (k.behind if k.divided == k.done else 1.0), length = (1.0 + behind) * x
-    if m.stiff_cut or TL_NJO(m) > 0 or s.n_eased > 0 or behind < TOGETHER or length * s.part >= k.end - k.done or (
-            TL_NLIN(m) + TL_NCON(m) == 0 or not cut_makes_energy(m, s, x)):
-        return 0
-    k.divided = k.done
-    k.behind = behind
-    k.own_length = 1                         # the rest of the step, too
-    k.end = k.done + length * s.part
-    history_of_part(m, s, s.end.hs1, s.s2, length)
-    return 1
-
-
 cdef inline int32_t needs_length(const tl_model* m, tl_state* s, double x) noexcept nogil:
-    """1 when a trial must not be cut at its event x, however near to its end: it is made again with that length."""
-    return s.n_eased > 0 or TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or TL_NJO(m) > 0 or (
+    """1 when a trial cut at its event x would make energy: it is made again with that length."""
+    return s.n_eased > 0 or TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or TL_NJO(m) > 0 or cut_makes_energy(m, s, x) or (
         TL_NST(m) > 0 and beside_polynomial(m, s, x)))
 
 
@@ -278,7 +256,7 @@ cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_progress* k, d
         if k.end == k.last:
             return 1
         end_part(m, s, k)
-    else:
+    elif TL_NJO(m) > 0:
         next_part(m, s, k)
     return 0
 
@@ -347,8 +325,6 @@ cdef int busy_step(const tl_model* m, tl_state* s, double dt) noexcept nogil:
         left = 1.0 if left > 1.0 else left
         ask_all(m, s, s.end)
         x = first_event(m, s, left)
-        if happens(x) and part_behind(m, s, &k, x):
-            continue
         if happens(x):
             find_toggled(m, s, x)
         elif left < 1.0 and TL_NLIN(m) + TL_NCON(m) > 0 and not k.own_length and cut_makes_energy(m, s, left):

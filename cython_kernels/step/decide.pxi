@@ -6,7 +6,7 @@ cdef extern from *:
     """
     /* part of h within which what rounding has left of a slip at rest is removed */
     #define TL_LONGEST_LOOK (1.0 / 32.0)
-    /* of a limit: what holds with so much of it is about to reach it. A guess to begin with, SLIGHT (shortened.pxi) is finer */
+    /* of a limit: what holds with so much of it is about to reach it. A guess to begin with, `slight` (shortened.pxi) is finer */
     #define TL_REACHED (1.0 - 1e-6)
     /* of a trial: cut beyond it, it has no rest whose trend says what follows */
     #define TL_TREND_TO (1.0 - 1e-6)

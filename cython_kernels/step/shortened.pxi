@@ -2,7 +2,8 @@
 #
 # The end of a step is A-stable, a point of its polynomial inside is not: every cut there would add energy to the
 # unresolved oscillation. Such models therefore make each trial with the length that is used: up to the event, and from
-# there to the end of the step. The matrices of that length follow from what the pattern of whole steps holds (cut_pattern, locks.pyx).
+# there to the end of the step. The matrices of that length are built on the spot (n^3, at events only), or follow from those
+# of the whole step where all springs and dampers act along one direction.
 #
 # Equations: none: section 5, trials that end at an event.
 
@@ -16,11 +17,18 @@ cdef double NARROW = 2.3e-16
 cdef double REGIME_TOL = 1e-6
 
 
-#: of the limits of an element at rest: its torque has reached them, to rounding. (What is held with so much less than REACHED, decide.pxi,
-#: counts as having reached its limit)
-cdef double SLIGHT = 1e-12
-#: rad/s or m/s: a slip that has turned round by more is beyond rounding, and one that is left with more has not come to zero
+#: rad/s or m/s, where the step resolves its springs: a slip has come to zero (slip_left)
+cdef double SLIP_LEFT = 1e4 * TOL_R
+#: of the limits of an element at rest: its torque has reached them (slight). To rounding where the step does not resolve springs,
+#: whose torques swing with every length; else a tenth of what counts as reached (REACHED, decide.pxi)
+cdef double SLIGHT_UNRESOLVED = 1e-12
+cdef double SLIGHT = 1e-7
+#: the same where the limit says nothing: how many times the rounding of a torque (torque_rounding)
+cdef double SLIGHT_ROUNDINGS = 1e5
+#: rad/s or m/s: a slip that has turned round by more is beyond rounding, and one that is left with more has not come to zero; with
+#: STILL_SLIPS where slips are only brought down to SLIP_LEFT, ten times that
 cdef double TURNED_ROUND = 1e3 * TOL_R
+cdef double STILL_SLIPS = 1e5 * TOL_R
 
 
 cdef enum:
@@ -98,6 +106,25 @@ cdef int32_t left_regime(const tl_model* m, tl_state* s) noexcept nogil:
         if happens(s.event.contact_x[i]) and -contact_left(m, s, s.end, i) > REGIME_TOL * contact_size(m, s, i):
             return 1
     return 0
+
+
+cdef inline double slip_left(const tl_model* m) noexcept nogil:
+    """How much of a slip may be left at the end of a trial that brings it to zero; it is taken out by projection then,
+    which is an impulse that friction must be able to give where the step does not resolve springs, and else nothing: a
+    slip of ten thousand times its rounding counts as come to zero: what is left out of the time is made up for by the
+    impulse, to the second order."""
+    return TOL_R if m.stiff_cut else SLIP_LEFT
+
+
+cdef inline double slight(const tl_model* m) noexcept nogil:
+    """Of the limits of an element at rest: how near to them its torque must be at an event. What is held with so much less
+    counts as having reached its limit (`reaches`, decide.pxi)."""
+    return SLIGHT_UNRESOLVED if m.stiff_cut else SLIGHT
+
+
+cdef inline double slight_torque(const tl_model* m, tl_state* s) noexcept nogil:
+    """The same where the limit says nothing: of all torques."""
+    return torque_rounding(m, s) * (1.0 if m.stiff_cut else SLIGHT_ROUNDINGS)
 
 
 cdef struct tl_search:
@@ -193,16 +220,15 @@ cdef inline void keep_longer(const tl_model* m, tl_state* s) noexcept nogil:
 
 
 cdef inline double small_margin(const tl_model* m, tl_state* s, int32_t el) noexcept nogil:
-    """The margin at which the event of element (or contact) `el` has come to pass: rounding. What is left of a slip then is taken out
-    by projection, an impulse that friction must be able to give."""
+    """The margin at which the event of element (or contact) `el` has come to pass."""
     cdef double limits
     if el >= TL_NF(m):
         return AT_EDGE * contact_size(m, s, el - TL_NF(m))
     if s.mode[el] != MODE_STUCK:
-        return TOL_R
+        return slip_left(m)
     # of what blocks one way without limit only the other way counts, and there its limit may be 0
     limits = fabs(s.end.lim_b[el]) + fabs(s.end.lim_f[el])
-    return SLIGHT * limits if limits < NO_LIMIT else torque_rounding(m, s)
+    return slight(m) * limits if limits < NO_LIMIT else slight_torque(m, s)
 
 
 cdef inline void find_stop(const tl_model* m, tl_state* s, double x, tl_stop* q) noexcept nogil:
@@ -341,7 +367,7 @@ cdef inline void bring_to_rest(const tl_model* m, tl_state* s) noexcept nogil:
     """What is left of the slips that have come to zero."""
     cdef int32_t i, found = 0
     for i in range(TL_NF(m)):
-        if s.event.toggled[i] & 2 and s.mode[i] * s.now.w[TL_FR_ROW(m, i)] > TURNED_ROUND:
+        if s.event.toggled[i] & 2 and s.mode[i] * s.now.w[TL_FR_ROW(m, i)] > (TURNED_ROUND if m.stiff_cut else STILL_SLIPS):
             s.event.toggled[i] &= 1                    # has not come to zero
         found |= s.event.toggled[i] & 2
     if found:
