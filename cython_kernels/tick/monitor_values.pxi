@@ -58,10 +58,13 @@ cdef double _slip(const monitors_t* m, const double* s, const scene_t* c) noexce
 cdef double _no_drive(const monitors_t* m, double* s, const scene_t* c) noexcept nogil:
     """Time without a drive that lever and pedal ask for [s]."""
     cdef double ahead = -c.v if c.backwards else c.v
+    # a gear holds: what it gives may be too little for the hill
+    cdef bint holds = (c.closed_as >= 0 and (m.gear[c.closed_as].number > 0) == c.forwards
+                       and fabs(c.w_in - m.gear[c.closed_as].ratio * c.w_out) < ROLLS)
     if not (c.forwards or c.backwards) or c.pedal <= PRESSED or not c.brake < RELEASED or ahead < -ROLLS_BACK:
         s[M_IDLE_TICK] = -1.0
         return NAN
-    if ahead > MOVES and c.closed_as != CLOSED_NEUTRAL:
+    if (ahead > MOVES and c.closed_as != CLOSED_NEUTRAL) or (holds and c.pedal <= HILL_PEDAL):
         s[M_IDLE_TICK] = -1.0
     elif s[M_IDLE_TICK] < 0.0:
         s[M_IDLE_TICK] = c.tick
@@ -176,4 +179,6 @@ cdef double _value(const monitors_t* m, double* s, const double* sig, const scen
         return (c.tick - s[M_REQUEST_TICK]) * m.tick_s if s[M_REQUEST_TICK] >= 0.0 else 0.0
     elif kind == MONITOR_LATE_ANSWER:
         return NAN if isnan(_fact(m, sig, F_REQUEST)) or isnan(_fact(m, sig, F_ANSWER)) else s[M_GIVEN_UP]
+    elif kind == MONITOR_INTERRUPTED:
+        return s[M_REPLACED] if c.forwards and c.asked != GEAR_UNKNOWN else NAN
     return _told_speed(m, sig)

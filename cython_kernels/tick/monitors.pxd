@@ -59,7 +59,9 @@ cdef enum:
     M_REQUEST_TICK = 29         # since when a request waits; -1: there is none, -2: it is acknowledged
     M_GIVEN_UP = 30             # requests given up before they were acknowledged, one after the other
     M_POWER_TICK = 31           # since when lever and pedal ask for a drive forwards; -1: they do not
-    N_OWN = 32
+    M_SHIFT_TICK = 32           # since when the gear asked for before was asked for
+    M_REPLACED = 33             # shifts whose gear was replaced by another one before it was engaged
+    N_OWN = 34
 
 cdef enum:
     R_FAILED = 0                # 1: latched

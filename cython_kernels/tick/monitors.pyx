@@ -20,10 +20,11 @@ FACTS = ("w_in", "w_out", "v", "a", "tau_in", "tau_lockup", "lockup_mode", "engi
 SIGNALS = ("gear", "engaged", "candidate", "candidate_tick", "last", "changed", "last_tick", "lever", "lever_tick", "pedal",
            "brake", "driver_tick", "closed", "closed_tick", "asked", "asked_before", "asked_tick", "told", "told_tick",
            "direction", "back", "back_before", "left_out", "radius", "rest", "tied_tick", "idle_tick", "locked_up", "ran",
-           "request_tick", "given_up", "power_tick")
+           "request_tick", "given_up", "power_tick", "shift_tick", "replaced")
 #: monitors by their number in C
 KINDS = ("direction", "neutral", "no_gear", "tie_up", "flare", "hunting", "shift_time", "other_gear", "skipped", "slip",
-         "no_drive", "engine_speed", "stall", "lock_up", "park", "unanswered", "late_answer", "told_speed")
+         "no_drive", "engine_speed", "stall", "lock_up", "park", "unanswered", "late_answer", "told_speed",
+         "interrupted")
 CLOSED = {"neutral": CLOSED_NEUTRAL, "blocked": CLOSED_BLOCKED, "other": CLOSED_OTHER}
 NUMBERS = {"R": GEAR_REVERSE, "P": GEAR_PARK, "N": 0}
 UNKNOWN = GEAR_UNKNOWN
@@ -48,6 +49,7 @@ cdef enum:
     MONITOR_UNANSWERED = 15
     MONITOR_LATE_ANSWER = 16
     MONITOR_TOLD_SPEED = 17
+    MONITOR_INTERRUPTED = 18
 
 # Positions of the lever (hil/common/levers.py): P R N, then those that drive forwards.
 cdef enum:
@@ -64,9 +66,11 @@ cdef double PRESSED = 0.05        # the pedal asks for a drive
 cdef double RELEASED = 0.02       # the brake is off
 cdef double MOVED = 0.03          # pedals change by this much: what follows is the driver's
 cdef double DRIVER_S = 0.5        # for this time: the driveline's answer to a pedal is over [s]
+cdef double LEFT_S = 0.1          # a gear is left for this time: less is the slip of elements while others are filled [s]
 cdef double ROLLS_BACK = 1.0      # faster against the lever the control unit may leave the car in neutral [m/s]
 cdef double MOVES = 0.2           # the car moves [m/s]
 cdef double BACK_S = 4.0          # a gear is gone back to within this time: hunting [s]
+cdef double HILL_PEDAL = 0.5      # up to this pedal a hill may hold a car whose gear is closed: 12 % take less than a third
 cdef double LOCK_UP_PEDAL = 0.6   # a converter is locked in steady driving below this pedal
 cdef double LOCK_UP_SHARE = 0.6   # in the gears from this share of the highest on
 cdef double TOLD_REL = 0.05       # part of a speed that the message may be wrong: resolution, and one cycle of acceleration
@@ -148,11 +152,13 @@ cdef void _changed(const monitors_t* m, double* s, const scene_t* c, int32_t eng
     if step == 0.0:
         return
     if forward and c.rolls:
-        if step * s[M_DIRECTION] < 0.0 and s[M_CHANGED] > s[M_DRIVER_TICK] and c.tick - s[M_CHANGED] < BACK_S / m.tick_s:
+        # a shift that ends soon behind a move of the driver was begun before it, or by it: the way back from it is his
+        if (step * s[M_DIRECTION] < 0.0 and s[M_CHANGED] - s[M_DRIVER_TICK] > m.settle_ticks
+                and c.tick - s[M_CHANGED] < BACK_S / m.tick_s):
             s[M_BACK_BEFORE], s[M_BACK] = s[M_BACK], c.tick
         s[M_DIRECTION] = 1.0 if step > 0.0 else -1.0
-        # not out of neutral
-        if (c.forwards and fabs(step) > 1.0 and fabs(s[M_ASKED] - s[M_ASKED_BEFORE]) == 1.0
+        # not out of neutral, nor behind a gear that was overrun
+        if (c.forwards and fabs(step) > 1.0 and fabs(s[M_ASKED] - s[M_ASKED_BEFORE]) == 1.0 and s[M_ASKED_BEFORE] == s[M_LAST]
                 and c.tick - s[M_LAST_TICK] < m.settle_ticks):
             s[M_LEFT_OUT] = fabs(step) - 1.0
     s[M_LAST], s[M_CHANGED] = number, c.tick
@@ -199,7 +205,8 @@ cdef void _unit(const monitors_t* m, double* s, const double* sig, scene_t* c) n
     if c.told != s[M_TOLD]:
         s[M_TOLD], s[M_TOLD_TICK] = c.told, c.tick
     if c.asked != s[M_ASKED]:
-        s[M_ASKED_BEFORE], s[M_ASKED], s[M_ASKED_TICK] = s[M_ASKED], c.asked, c.tick
+        s[M_SHIFT_TICK], s[M_ASKED_BEFORE] = s[M_ASKED_TICK], s[M_ASKED]
+        s[M_ASKED], s[M_ASKED_TICK] = c.asked, c.tick
     if isnan(request) or isnan(answer):
         return
     if answer != 0.0 and request != 0.0 and s[M_REQUEST_TICK] >= 0.0 and c.tick - s[M_REQUEST_TICK] >= m.answer_ticks:
@@ -210,6 +217,20 @@ cdef void _unit(const monitors_t* m, double* s, const double* sig, scene_t* c) n
         s[M_REQUEST_TICK] = -1.0
     elif s[M_REQUEST_TICK] == -1.0:
         s[M_REQUEST_TICK] = c.tick
+
+
+cdef void _target(double* s, const monitors_t* m, const scene_t* c) noexcept nogil:
+    """Another gear is asked for before the one asked for is engaged, with lever and pedals at rest since before that was
+    asked for. Not until the old gear is left for LEFT_S, and not where a torque request was not acknowledged: that is
+    why."""
+    cdef double driver_ticks = DRIVER_S / m.tick_s, left_ticks = LEFT_S / m.tick_s
+    # the unit says that it was engaged, or its free wheel is overrun
+    if c.told == s[M_ASKED_BEFORE] or (c.overrun and m.gear[c.closed_as].number == s[M_ASKED_BEFORE]):
+        return
+    if (s[M_ASKED_TICK] == c.tick and s[M_ASKED] > 0.0 and s[M_ASKED_BEFORE] > 0.0 and s[M_LAST] > 0.0
+            and s[M_LAST] != s[M_ASKED_BEFORE] and s[M_GEAR] == 0.0 and c.tick - s[M_LAST_TICK] > left_ticks
+            and s[M_SHIFT_TICK] - s[M_DRIVER_TICK] > driver_ticks and s[M_REQUEST_TICK] < 0.0 and s[M_GIVEN_UP] == 0.0):
+        s[M_REPLACED] += 1.0
 
 
 cdef double _turbine_torque(const monitors_t* m, const double* sig) noexcept nogil:
@@ -263,6 +284,8 @@ cdef void _judge(const monitors_t* m, double* s, const scene_t* c, int32_t k, do
         e.closed, e.gear, e.last = c.closed, <int32_t>s[M_GEAR], <int32_t>s[M_LAST]
         if row.kind == MONITOR_SKIPPED:
             e.last -= <int32_t>(s[M_DIRECTION] * (s[M_LEFT_OUT] + 1.0))
+        elif row.kind == MONITOR_INTERRUPTED:
+            e.gear = <int32_t>s[M_ASKED_BEFORE]
         e.asked, e.told, e.lever = c.asked, c.told, c.lever
     if value > e.worst:
         e.worst, e.worst_tick = value, c.tick
@@ -298,6 +321,7 @@ cdef void monitors_tick(const monitors_t* m, double* sig, int64_t tick) noexcept
     _driver(s, &c)
     c.lever_ticks = tick - <int64_t>s[M_LEVER_TICK]
     _gear(m, s, &c)
+    _target(s, m, &c)
     _balance(m, s, sig, &c)
     for k in range(m.n_row):
         _judge(m, s, &c, k, _value(m, s, sig, &c, m.row[k].kind))

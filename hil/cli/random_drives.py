@@ -23,7 +23,15 @@ def random_drives(
 ) -> int:  # fmt: skip
     """Run them, shrink the first that fails, leave shrunk.toml and junit.xml; the exit status."""
     from torqueloop.hil.report.junit import Case, Suite, write_suites
-    from torqueloop.hil.scenario.random_drive import prepare, run_random, run_sequence, scenario_text, shrink
+    from torqueloop.hil.scenario.random_drive import (
+        Move,
+        SequenceResult,
+        prepare,
+        run_random,
+        run_sequence,
+        scenario_text,
+        shrink,
+    )
     from torqueloop.hil.scenario.scenario_tables import load_scenario
 
     if len(scenarios) > 1:
@@ -55,8 +63,16 @@ def random_drives(
                             "simulated_s": simulated, "took_s": took}  # fmt: skip
     if failed:
         first = failed[0]
-        best, runs = shrink(first, lambda moves: run_sequence(drive, first.number, moves, out / "shrinking", True))
-        kept = run_sequence(drive, first.number, best.moves, out / "shrunk", True)
+
+        def again(moves: Sequence[Move], folder: str = "shrinking") -> SequenceResult:
+            return run_sequence(drive, first.number, moves, out / folder, True, hills)
+
+        # on the level road, where it fails there as well
+        hills: Sequence[tuple[float, float]] = ()
+        if first.hills and not set(again(first.moves).failed) & set(first.failed):
+            hills = first.hills
+        best, runs = shrink(first, again)
+        kept = again(best.moves, "shrunk")
         (out / "shrunk.toml").write_text(scenario_text(drive, kept, str(own.resolve())), encoding="utf-8")
         told |= {"shrunk": [str(m) for m in kept.moves], "shrunk_from": len(first.moves), "shrink_runs": runs,
                  "shrunk_fails": kept.failed, "file": str(out / "shrunk.toml")}  # fmt: skip

@@ -93,13 +93,16 @@ class GearSelector:
         self._manual = min(max(here + tipped, 1), self.levers["M"])
 
     def _engaged(self, gear: str, now: Measured, percent: float) -> str:
-        """From N or P: 1st, or the gear that fits the speed where there is a shift into it."""
-        out_rpm, fitting = now.w_out / RPM, "1"
-        for low, high in neighbours(self._config.gears):
-            if out_rpm > interpolate(self._config.schedule.up[f"{low}-{high}"], percent):
+        """From N or P: 1st, or the gear that fits the speed where there is a shift into it. A position of the lever
+        that forbids it counts as far as the turbine does not turn too fast."""
+        config, out_rpm, fitting = self._config, now.w_out / RPM, "1"
+        for low, high in neighbours(config.gears):
+            if out_rpm > interpolate(config.schedule.up[f"{low}-{high}"], percent):
                 fitting = high
-        wanted = str(min(int(fitting), self.levers[now.lever]))
-        return wanted if f"N-{wanted}" in self._config.shifts else "1"
+        wanted = min(int(fitting), self.levers[now.lever])
+        while str(wanted + 1) in config.gears and self._too_fast(out_rpm, wanted):
+            wanted += 1
+        return str(wanted) if f"N-{wanted}" in config.shifts else "1"
 
     def _forward(self, gear: str, now: Measured, percent: float) -> str:
         config, schedule = self._config, self._config.schedule
@@ -141,6 +144,10 @@ class GearSelector:
     def _skips(self, number: int, lower: int) -> bool:
         return f"{number}-{lower}" in self._config.shifts
 
+    def _too_fast(self, out_rpm: float, gear: int) -> bool:
+        """The turbine would turn too fast in this gear."""
+        return out_rpm * self._config.gears[str(gear)].ratio > self._config.schedule.turbine_max_rpm
+
     def _stalling(self, gear: str, out_rpm: float, now: Measured) -> str:
         """In the manual gate: down where the gear would be too high to go on."""
         number = gear_number(gear)
@@ -151,7 +158,7 @@ class GearSelector:
 
     def _down(self, gear: str, out_rpm: float, lower: int, now: Measured) -> str | None:
         """A lower gear, unless the turbine would turn too fast in it; with engine braking where the lever asks so."""
-        if not lower or out_rpm * self._config.gears[str(lower)].ratio > self._config.schedule.turbine_max_rpm:
+        if not lower or self._too_fast(out_rpm, lower):
             return None
         braking = f"{lower}E"
         if now.lever == str(lower) and f"{gear}-{braking}" in self._config.shifts:

@@ -46,9 +46,10 @@ class Monitor:
 
 
 #: failures of the elements: what the car does then is their consequence
-_ELEMENTS = ("direction", "no_gear", "tie_up", "slip", "no_drive", "told_speed")
+_ELEMENTS = ("direction", "no_gear", "tie_up", "slip", "no_drive", "told_speed", "overload")
 #: and what else the drive lacks once the gears are wrong
-_GEARS = (*_ELEMENTS, "engine_speed", "other_gear", "skipped", "hunting", "flare", "park", "unanswered", "late_answer")
+_GEARS = (*_ELEMENTS, "engine_speed", "other_gear", "skipped", "hunting", "flare", "park", "unanswered", "late_answer",
+          "interrupted")  # fmt: skip
 
 MONITORS: tuple[Monitor, ...] = (
     Monitor(
@@ -63,12 +64,19 @@ MONITORS: tuple[Monitor, ...] = (
         "In {lever} the gearbox drives from {first} s on: {closed} are closed, which is {closed_gear}.",
     ),
     Monitor(
+        "interrupted", "shifts whose gear is replaced by another one before it is engaged, without the driver", "1",
+        0.5, 0.0, "nothing that a shift is decided by changes within one while lever and pedals rest",
+        "The shift {last}→{gear} is given up for {asked} at {first} s, before {gear} is engaged, with lever and pedals "
+        "at rest.",
+        (*_ELEMENTS, "shift_time", "hunting", "unanswered", "late_answer"),
+    ),
+    Monitor(
         "tie_up", "deceleration below the lines of both gears, by turbine torque and ratios", "m/s2", 1.5, 0.02,
         "0.5 m/s2 is felt as a hole in the traction (ISO 2631-1: 0.3 to 0.6 m/s2 is a little uncomfortable); three "
         "times that is left for the oscillation of the driveline",
         "{closed} work against each other at {first} s ({shift}): the car decelerates by {worst} m/s² more than the "
         "engine's torque explains.",
-        ("direction", "no_gear", "told_speed"),
+        ("direction", "no_gear", "told_speed", "interrupted"),
     ),
     Monitor(
         "no_gear", "closed elements have a ratio that is no gear", "1", 0.5, 1.0,
@@ -112,7 +120,7 @@ MONITORS: tuple[Monitor, ...] = (
         "a gear has rigid ratios: 5 rad/s leave room for the twist of shafts, and it is looked at 1.5 s after the last "
         "element has moved",
         "Gear {closed_gear} slips from {first} s on: {closed} are closed and do not hold ({worst} rad/s{slipping}).",
-        ("direction", "no_gear", "tie_up", "told_speed"),
+        ("direction", "no_gear", "tie_up", "told_speed", "overload"),
     ),
     Monitor(
         "no_drive", "time that lever and pedal ask for a drive that is not there", "s", 3.0, 0.0,
@@ -161,6 +169,11 @@ MONITORS: tuple[Monitor, ...] = (
     ),
     # ---- from the recording alone
     Monitor(
+        "overload", "torque that a gear needs of an element, over what it holds at its highest pressure", "1", 1.0, 0.0,
+        "statics of the gear with the turbine's torque, mean over 0.1 s: no pressure that a control unit can ask for "
+        "holds more", "{text}", ("direction", "tie_up", "told_speed"), online=False,
+    ),
+    Monitor(
         "schedule", "changes of gear that the shift lines do not ask for, gears that are overdue", "1", 0.0, 0.0,
         "shift lines of the soft control unit, 2 % and 1.5 rad/s beyond; without lines no gear is left out upwards",
         "{text}", (*_GEARS, "shift_time", "tie_up"), online=False,
@@ -180,6 +193,12 @@ MONITORS: tuple[Monitor, ...] = (
         "assumed, 3 to 6: half the deceleration of an emergency stop; 0.3 g moves passengers' heads, the strongest "
         "engine that ships reaches 4.2", "{text}",
         ("tie_up", *_GEARS), online=False,
+    ),
+    Monitor(
+        "shift_jerk", "largest jerk of the car in a shift", "m/s3", 300.0, 0.0,
+        "assumed, 200 to 400: 7 m/s2 within 25 ms, a knock; a random drive of the 4HP22 reaches 217 in a "
+        "kick-down", "{text}",
+        ("tie_up", "shift_hard", *_GEARS), online=False,
     ),
     Monitor(
         "shift_abrupt", "mean acceleration of the turbine in a shift", "rad/s2", 2000.0, 0.0,
@@ -205,6 +224,12 @@ MONITORS: tuple[Monitor, ...] = (
         "heat_power", "friction power of an element over 0.1 s, over its lining", "W/mm2", 4.0, 0.0,
         "assumed, 2 to 5 for paper: 1-2 of the 4L60E under full throttle, on a narrow band, reaches 2.8", "{text}",
         (*_GEARS, "heat", "shift_time"), online=False,
+    ),
+    Monitor(
+        "temperature", "temperature of the steel plates of an element at their surface", "°C", 350.0, 0.0,
+        "assumed, 250 to 350: friction of paper is stable up to 350 degC by a maker (chinagrtech.com, The use of "
+        "paper-based materials), its cellulose chars beyond", "{text}", (*_GEARS, "heat", "heat_minute", "heat_power"),
+        online=False,
     ),
     Monitor(
         "actuator_still", "actuators of the control unit that never move", "1", 0.0, 0.0,

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from torqueloop.core.analyse.gear_statics import GearTrain
+from torqueloop.core.analyse.gear_statics import GearTrain, solve_gear
 from torqueloop.core.analyse.gearbox_report import train_of
 from torqueloop.core.components.laminar import Laminar
 from torqueloop.core.describe.driveline import Driveline
-from torqueloop.core.describe.errors import TorqueloopError
+from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.core.describe.tables import Table1D
 from torqueloop.cython_kernels.tick.monitors import CLOSED
 from torqueloop.hil.monitors.catalogue import CLOSED_SHARE
@@ -38,7 +38,7 @@ def gearbox_facts(driveline: Driveline, car: str = "car") -> GearboxFacts:
     if not names or len(names) > ELEMENTS_MAX:
         return GearboxFacts()
     gears = [GearFacts(name, number_of(name) or (-1 if name.startswith("R") else 0), float(gear.ratio),
-                       [e for e in gear.engaged if e in names])
+                       [e for e in gear.engaged if e in names], _torques(train, name, gear.engaged, names))
              for name, gear in driveline.gears.items() if gear.ratio is not None]  # fmt: skip
     one_way = {e.name for e in train.elements if e.one_way}
     sets = [_closed_as(train, names, one_way, gears, mask) for mask in range(1 << len(names))]
@@ -75,7 +75,16 @@ def _element(driveline: Driveline, name: str) -> ElementFacts:
     area = 0.0
     if c.faces and c.r_o is not None and c.r_i is not None:
         area = c.faces * math.pi * (c.r_o**2 - c.r_i**2) * 1e6
-    return ElementFacts(name, CLOSED_SHARE * full, area)
+    return ElementFacts(name, CLOSED_SHARE * full, area, full * c.peak)
+
+
+def _torques(train: GearTrain, gear: str, engaged: Sequence[str], names: Sequence[str]) -> dict[str, float]:
+    """What each element of a gear carries per Nm of the input, by equilibrium; empty where that does not say."""
+    try:
+        state = solve_gear(train, gear, engaged)
+    except ConfigError:
+        return {}
+    return {e: abs(float(x)) for e, x in state.torques.items() if e in names} if state.determinate else {}
 
 
 def _engine_max(driveline: Driveline, engine: object) -> float:

@@ -4,6 +4,8 @@
     shift_length, shift_hard  from the old ratio to the new one; acceleration beyond the levels before and behind
     acceleration              within the grip of tyres
     heat, heat_minute         friction work of an element over its lining, in a moving window
+    temperature               of its steel plates, which take that work and are cooled by the oil
+    overload                  what a gear needs of an element, beyond what the highest pressure gives
     actuator_still            actuators of control units that never move
     fallbacks                 no step that only a plain impulse could finish
 
@@ -55,6 +57,12 @@ LEVER_S = 3.0
 SHIFT_S = 2.0
 #: window of the friction power: linings are a thermal mass of about this time [s]
 POWER_S, POWER = 0.1, "W/mm²"
+#: half of a steel plate, which takes the heat of one face: 3 mm (RaybestosPowertrain Steel_Prints, ZF 6HP26) [mm]
+HALF_PLATE_MM = 1.5
+#: steel: heat capacity 7850 kg/m3 x 490 J/kg/K [J/mm3/K], conductivity [W/mm/K] (unalloyed, range 0.042 to 0.05)
+STEEL_JPMM3K, STEEL_WPMMK = 3.85e-3, 0.045
+#: the oil cools the plates with this time constant (assumed, 10 to 30) [s]; temperature of the oil, warm [degC]
+COOLING_S, OIL_DEGC = 20.0, 80.0
 #: texts of one monitor that are told
 TEXTS = 3
 #: the driveline's answer to a pedal is over after this time: two periods of its oscillation [s]
@@ -324,6 +332,19 @@ def shift_hard(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
     return Seen(True, text, worst.end_s, beyond)
 
 
+def shift_jerk(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+    """No shift shakes the car; one in which the driver moves a pedal, or soon behind the lever's, is his."""
+    rests = drive.lever_at_rest(SETTLE_S)
+    found = [(q.jerk, q) for q in drive.quality if q.jerk is not None and _driver_rests(drive, q, rests)]
+    if not found:
+        return None
+    worst, shift = max(found, key=lambda x: x[0])
+    if worst <= limit:
+        return Seen(False, f"{shift.name}: {worst:.0f} m/s³", worst=worst)
+    text = f"{shift.name} at {shift.begin_s:.2f} s shakes the car: the jerk comes to {worst:.0f} m/s³."
+    return Seen(True, text, shift.end_s, worst)
+
+
 def shift_abrupt(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
     """The turbine comes to the speed of the new gear no faster than an element brings it there."""
     w = drive.w_in
@@ -343,20 +364,30 @@ def shift_abrupt(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
 
 def _beyond_levels(drive: Drive, shift: ShiftQuality, rests: Mask) -> float:
     """Peak of the acceleration from the command to SETTLED_S behind the shift, beyond both levels; 0 where the driver
-    brakes or moves pedal or lever meanwhile (rests: he does not move it), or the run ends [m/s2]."""
+    brakes or moves pedal or lever meanwhile (rests: he does not move it), or the run ends [m/s2]. The level before is
+    the one of the last PEDAL_S that is nearest to the peak: the governor may have taken the engine's torque away."""
     a = drive.a
     assert a is not None
-    before = a[drive.inside(shift.begin_s - LEVEL_S, shift.begin_s)]
+    before = _levels(a[drive.inside(shift.begin_s - PEDAL_S, shift.begin_s)], drive.t)
     inside = drive.inside(shift.begin_s, shift.end_s + SETTLED_S)
     behind = a[drive.inside(shift.end_s + SETTLED_S, shift.end_s + 2 * SETTLED_S)]
-    around = drive.inside(shift.begin_s - PEDAL_S, shift.end_s + 2 * SETTLED_S)
-    for told in (drive.brake, drive.pedal):
-        if told is not None and len(told[around]) and np.ptp(told[around]) > BRAKE_MAX:
-            return 0.0
-    if not len(before) or not len(behind) or not len(a[inside]) or not rests[around].all():
+    if not len(before) or not len(behind) or not len(a[inside]) or not _driver_rests(drive, shift, rests):
         return 0.0
-    levels = (float(before.mean()), float(behind.mean()))
-    return float(max(0.0, a[inside].max() - max(levels), min(levels) - a[inside].min()))
+    level = float(behind.mean())
+    return float(max(0.0, a[inside].max() - max(before.max(), level), min(before.min(), level) - a[inside].min()))
+
+
+def _driver_rests(drive: Drive, shift: ShiftQuality, rests: Mask) -> bool:
+    """The driver moves neither pedals nor, rests, the lever around a shift."""
+    around = drive.inside(shift.begin_s - PEDAL_S, shift.end_s + 2 * SETTLED_S)
+    pedals = [x[around] for x in (drive.brake, drive.pedal) if x is not None and len(x[around])]
+    return all(np.ptp(x) <= BRAKE_MAX for x in pedals) and bool(rests[around].all())
+
+
+def _levels(a: Array, t: Array) -> Array:
+    """Means over LEVEL_S [m/s2]."""
+    n = max(1, round(LEVEL_S / (t[1] - t[0])))
+    return np.convolve(a, np.full(n, 1.0 / n), "valid") if len(a) >= n else a[:0]
 
 
 # --- elements and actuators -------------------------------------------------------------------------------------------
@@ -392,6 +423,79 @@ def _heat(window_s: float, unit: str = "J/mm²") -> Callable[[MonitorSpec, Drive
     return judge
 
 
+def temperature(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+    """Surface of the steel plates of each element. The lining insulates: all heat goes into the plates.
+
+    c s dT/dt = q - c s (T - T_oil) / tau        mean over half a plate of thickness s
+    T_surface = T + q s / (3 k)                  constant flux, no heat through its middle (Carslaw, Jaeger, 3.8)
+    """
+    found: list[tuple[float, float, str]] = []
+    for element in spec.gearbox.elements:
+        heat = drive.column(f"{element.name}.heat")
+        if heat is None or not element.area_mm2 or len(heat) < 2:
+            continue
+        # a gear that the driver engages at full throttle is his
+        work = np.diff(heat, prepend=heat[0]) / element.area_mm2 * drive.lever_at_rest(LEVER_S + SHIFT_S)
+        passed = np.diff(drive.t, prepend=drive.t[0])
+        mean = OIL_DEGC + _decaying(work, passed) / (STEEL_JPMM3K * HALF_PLATE_MM)
+        total = np.cumsum(work)
+        power = (total - np.interp(drive.t - POWER_S, drive.t, total)) / POWER_S
+        surface = mean + power * HALF_PLATE_MM / (3.0 * STEEL_WPMMK)
+        k = int(np.argmax(surface))
+        over = np.flatnonzero(surface > limit)
+        found.append((float(surface[k]), float(drive.t[over[0] if len(over) else k]), element.name))
+    if not found:
+        return None
+    worst, at, name = max(found)
+    if worst <= limit:
+        return Seen(False, f"{name}: {worst:.0f} °C", worst=worst)
+    text = f"The plates of {name} are hotter than {limit:g} °C at {at:.2f} s and come to {worst:.0f} °C."
+    return Seen(True, text, at, worst)
+
+
+def _decaying(added: Array, passed: Array) -> Array:
+    """x' = -x / COOLING_S with `added` at each sample, `passed` seconds behind the one before."""
+    left, x = np.exp(-passed / COOLING_S), 0.0
+    return np.array([x := x * k + a for k, a in zip(left.tolist(), added.tolist(), strict=True)])
+
+
+def overload(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+    """No gear needs more torque of an element than that holds at its highest pressure, by the statics of the gear."""
+    box = spec.gearbox
+    tau, lockup = (drive.column(spec.signals.get(fact, "")) for fact in ("tau_in", "tau_lockup"))
+    capacities = [drive.column(f"{e.name}.capacity") for e in box.elements]
+    if tau is None or any(c is None for c in capacities) or len(tau) < 2 or not any(g.torque for g in box.gears):
+        return None
+    turbine = np.abs(tau - (0.0 if lockup is None else lockup))
+    n = max(1, round(POWER_S / (drive.t[1] - drive.t[0])))
+    turbine = np.convolve(turbine, np.full(n, 1.0 / n), "same")
+    closed = np.zeros(len(tau), int)
+    for k, (element, capacity) in enumerate(zip(box.elements, capacities, strict=True)):
+        assert capacity is not None
+        closed |= (capacity > element.closed_Nm).astype(int) << k
+    closed_as = np.asarray(box.closed_as)[closed]
+    found: list[tuple[float, float, float, str, str]] = []
+    for k, gear in enumerate(box.gears):
+        inside = np.flatnonzero((closed_as == k) & drive.lever_at_rest(0.0))
+        for element in box.elements:
+            if not len(inside) or not element.full_Nm or element.name not in gear.torque:
+                continue
+            needed = gear.torque[element.name] * turbine[inside]
+            over = np.flatnonzero(needed > limit * element.full_Nm)
+            at = inside[over[0]] if len(over) else inside[0]
+            found.append((float(needed.max() / element.full_Nm), float(drive.t[at]), float(needed.max()), element.name,
+                          gear.name))  # fmt: skip
+    if not found:
+        return None
+    worst, at_s, torque, name, gear_name = max(found)
+    if worst <= limit:
+        return Seen(False, f"{name} in gear {gear_name}: {worst:.2f}", worst=worst)
+    full = torque / worst
+    text = (f"{name} must carry {torque:.0f} Nm in gear {gear_name}, from {at_s:.2f} s on; at its highest pressure it "
+            f"holds {full:.0f} Nm.")  # fmt: skip
+    return Seen(True, text, at_s, worst)
+
+
 def actuator_still(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
     """Every actuator of a control unit moves once."""
     columns = {name: x for name in spec.actuators if (x := drive.column(name)) is not None and len(x)}
@@ -420,11 +524,14 @@ JUDGES: dict[str, Callable[[MonitorSpec, Drive, float], Seen | None]] = {
     "reaches": reaches,
     "shift_length": shift_length,
     "shift_hard": shift_hard,
+    "shift_jerk": shift_jerk,
     "shift_abrupt": shift_abrupt,
     "acceleration": acceleration_in_range,
     "heat": _heat(SHIFT_S),
     "heat_minute": _heat(60.0),
     "heat_power": _heat(POWER_S, POWER),
+    "temperature": temperature,
+    "overload": overload,
     "actuator_still": actuator_still,
     "fallbacks": no_fallbacks,
 }

@@ -147,7 +147,7 @@ class _Words:
         text = m.sentence.format(
             lever=lever, motion=self._motion(f, lever), gearbox=box.name,
             first=f"{(f.first + 1) * tick:.2f}", since=f"{self.since(m, f):.2f}", worst=f"{f.worst:.3g}", closed=closed,
-            closed_gear=what, gear=_gear(f.gear), gear_name=gear_name, last=before, told=said,
+            closed_gear=what, gear=_gear(f.gear), gear_name=gear_name, asked=_gear(f.asked), last=before, told=said,
             shift=f"the shift {before}→{after}" if after else f"after gear {before}",
             engine_max=f"{box.engine_max_radps * RPM:.0f}", slipping=self._slipping(f, names),
             closed_all=self._closed_all(f, closed, closed_as), pairs=self._pairs(f),

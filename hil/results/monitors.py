@@ -39,6 +39,8 @@ class ElementFacts:
     closed_Nm: float
     #: area of its lining; 0: not known [mm2]
     area_mm2: float = 0.0
+    #: capacity at its highest pressure, sticking; 0: not known [Nm]
+    full_Nm: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class GearFacts:
     ratio: float
     #: clutches and brakes that are closed in it, free wheels left out
     elements: list[str] = field(default_factory=list)
+    #: amount of the torque of each of them per Nm of the input; empty: equilibrium does not say [Nm/Nm]
+    torque: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""Random sequences of pedals and lever on a rig, judged, and the shortest one that still fails.
+"""Random sequences of pedals and lever on a random road, judged, and the shortest one that still fails.
 
 Each sequence is a scenario of its own: moves one after the other from standstill, drawn from a seed, so that sequence k
-of a seed is the same on every machine. A sequence fails by the gates and checks of every run (safe state, energy, lost
+of a seed is the same on every machine. Where the rig's vehicle has a road, every second sequence drives over hills.
+A sequence fails by the gates and checks of every run (safe state, energy, lost
 records, numbers that are not finite), by a fault code of the control unit, and by the checks on the whole run of a
 scenario that is named. Shrinking (Zeller, Hildebrandt, IEEE Trans. Software Eng. 28 (2002) 183: ddmin, then each number
 to a simpler one) keeps what fails by the same name.
@@ -28,6 +29,10 @@ from torqueloop.hil.scenario.standing import standing_driver
 MOVES, HOLD_S = (3, 12), (0.1, 3.0)
 #: positions of the lever that are drawn; P is no position for a car that moves
 LEVERS = ("R", "N", "D", "3", "2")
+#: hills of a sequence, metres from one point of the road to the next, steepest grade: the one of hill-start tests [%]
+HILLS, HILL_M, GRADE_PERCENT = (1, 6), (20.0, 150.0), 12.0
+#: key of a rig file for the grades of its road
+GRADES = "vehicle.options.set"
 #: runs that shrinking may take
 SHRINK_RUNS = 120
 #: times a hold is made shorter by, and its shortest [s]
@@ -57,6 +62,8 @@ class Drive:
     driver: tuple[str, ...]
     overrides: dict[str, Any]
     checks: list[CheckSpec]
+    #: its vehicle has a road whose grades can be set
+    road: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,8 @@ class SequenceResult:
     path: Path | None = None
     #: simulated [s]
     duration_s: float = 0.0
+    #: points (way [m], grade [%]) of the road; empty: that of the vehicle file
+    hills: tuple[tuple[float, float], ...] = ()
 
 
 def prepare(rig: Path, scenario: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Drive:
@@ -82,7 +91,9 @@ def prepare(rig: Path, scenario: Path | None = None, overrides: Mapping[str, Any
     if "pedal" not in config.driver:
         raise ConfigError("random drives need a driver with a pedal", file=str(rig), table="driver", key="pedal")
     checks = [] if made is None else [c for c in made.info.checks if not c.during]
-    return Drive(rig, tuple(config.driver), given, checks)
+    vehicle = config.vehicle
+    road = vehicle is not None and vehicle.kind == "road" and vehicle.start is not None and not vehicle.options
+    return Drive(rig, tuple(config.driver), given, checks, road)
 
 
 def draw(seed: int, number: int, driver: Sequence[str]) -> tuple[Move, ...]:
@@ -92,6 +103,18 @@ def draw(seed: int, number: int, driver: Sequence[str]) -> tuple[Move, ...]:
     for _ in range(rng.randint(*MOVES)):
         moves.append(rng.choice((_pedal, _pedal, _brake, _any_lever))(driver, rng))
     return tuple(moves)
+
+
+def draw_hills(seed: int, number: int) -> tuple[tuple[float, float], ...]:
+    """The road of sequence `number` of a seed: points (way [m], grade [%]), linear between; empty: level."""
+    rng = random.Random(f"{seed}:{number}:road")
+    if rng.random() < 0.5:
+        return ()
+    way, points = 0.0, []
+    for _ in range(rng.randint(*HILLS)):
+        points.append((way, round(rng.uniform(-GRADE_PERCENT, GRADE_PERCENT), 1)))
+        way = round(way + rng.uniform(*HILL_M), 1)
+    return tuple(points)
 
 
 def _hold(rng: random.Random) -> float:
@@ -138,12 +161,15 @@ def steps_of(moves: Sequence[Move]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def run_sequence(drive: Drive, number: int, moves: Sequence[Move], out: Path, keep: bool = False) -> SequenceResult:
+def run_sequence(drive: Drive, number: int, moves: Sequence[Move], out: Path, keep: bool = False,
+                 hills: Sequence[tuple[float, float]] = ()) -> SequenceResult:  # fmt: skip
     """Run one; its directory is kept if it fails, or if asked for."""
     seconds = sum(m.hold_s for m in moves) + 1.0
     info = ScenarioInfo(f"random {number}", steps=[StepSpec(f"move {k}") for k, _ in enumerate(moves, 1)],
                         checks=list(drive.checks))  # fmt: skip
     given = {**drive.overrides, "steps": steps_of(moves), "rig.duration_s": seconds}
+    if hills:
+        given[GRADES] = {"road.grade_percent": [list(point) for point in hills]}
     shutil.rmtree(out, ignore_errors=True)
     made = run_rig(drive.rig, RunSpec("virtual", seconds, out, overrides=given, scenario=info))
     report = made.report
@@ -160,18 +186,18 @@ def run_sequence(drive: Drive, number: int, moves: Sequence[Move], out: Path, ke
     if not failed and not keep:
         shutil.rmtree(out, ignore_errors=True)
     done = float(report.metrics.get("duration_s") or 0.0)
-    return SequenceResult(number, tuple(moves), failed, out if failed or keep else None, done)
+    return SequenceResult(number, tuple(moves), failed, out if failed or keep else None, done, tuple(hills))
 
 
 def run_random(drive: Drive, count: int, seed: int, out: Path, jobs: int = 1) -> Iterator[SequenceResult]:
     """Sequences 1 .. count of a seed, `jobs` at a time, in their order."""
-    wanted = [(k, draw(seed, k, drive.driver), out / f"sequence-{k}") for k in range(1, count + 1)]
+    wanted = [(drive, k, draw(seed, k, drive.driver), out / f"sequence-{k}", False,
+               draw_hills(seed, k) if drive.road else ()) for k in range(1, count + 1)]  # fmt: skip
     if jobs <= 1:
-        for number, moves, path in wanted:
-            yield run_sequence(drive, number, moves, path)
+        yield from (run_sequence(*w) for w in wanted)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(run_sequence, *zip(*((drive, *w) for w in wanted), strict=True))
+        yield from pool.map(run_sequence, *zip(*wanted, strict=True))
 
 
 # --- shrinking ------------------------------------------------------------------------------------------------------
@@ -251,6 +277,9 @@ def scenario_text(drive: Drive, result: SequenceResult, rig: str) -> str:
         "[driver]",
         *(f"{k.removeprefix('driver.')} = {v!r}" for k, v in drive.overrides.items() if k.startswith("driver.")),
     ]
+    if result.hills:
+        points = [list(point) for point in result.hills]
+        lines += ["", "[set]", f'"{GRADES}" = {{ "road.grade_percent" = {points} }}']
     for step in steps_of(result.moves):
         moved = ", ".join(
             f"{n} = {{ to = {_toml(m['to'])}, over_s = {m['over_s']!r} }}" for n, m in step["set"].items()

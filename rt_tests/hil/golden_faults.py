@@ -273,15 +273,17 @@ class Faulty(Golden):
         return found
 
     def hardest(self) -> tuple[float, float]:
-        """(end, value) of the shift whose acceleration goes furthest beyond its levels: the mean of 0.1 s before the
-        command, and of 0.3 s to 0.6 s behind the end; the peak is looked for until 0.3 s behind the end."""
+        """(end, value) of the shift whose acceleration goes furthest beyond its levels: the means of 0.1 s within the
+        0.5 s before the command, and of 0.3 s to 0.6 s behind the end; the peak is looked for until 0.3 s behind it."""
 
         def during(begin: float, end: float) -> Array:
             return self.a[(self.t >= begin - 1e-9) & (self.t <= end + 1e-9)]
 
         found = []
         for s in self.shifts:
-            levels = (during(s.command_s - 0.1, s.command_s).mean(), during(s.end_s + 0.3, s.end_s + 0.6).mean())
+            n = round(0.1 / self.tick_s)
+            total = np.cumsum(np.concatenate(([0.0], during(s.command_s - 0.5, s.command_s))))
+            levels = (*((total[n:] - total[:-n]) / n), during(s.end_s + 0.3, s.end_s + 0.6).mean())
             peak = during(s.command_s, s.end_s + 0.3)
             found.append((max(peak.max() - max(levels), min(levels) - peak.min()), s.end_s))
         beyond, end = max(found)

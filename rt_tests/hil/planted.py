@@ -145,6 +145,19 @@ DEFECTS = (
            lambda folder: {'outputs."HIL_Speeds.n_output"': {"signal": "out.w", "gain": 0.5}},
            "told_speed", "HIL_Speeds.n_output"),
     Defect("downshift beyond the engine's limit", SOFT, kicked_down, "engine_speed", "beyond its limit"),
+    Defect("output never switched on", FIRST, first_unit(ecu__unit__options__config="4"), "actuator_still",
+           "Currents_2.i_park never moved", 70.0),
+    Defect("an element that is too small", SOFT, values(plant__set={"components.E.p_max_bar": 3.0}), "overload",
+           "E must carry"),
+    Defect("an open element drags", SOFT, inputs(A={"signal": "TCU_Pressure_1.p_A", "offset": 1.14e5}), "temperature",
+           "The plates of A are hotter than"),
+    Defect("a shift given up for another", FIRST,
+           first_unit(("    else if (s->phase == CLOSE && s->in_phase_s > 0.25) {",
+                       "    else if (s->phase == INERTIA && s->gear == 1 && s->in_phase_s > 0.2 && !s->spare) {\n"
+                       "        s->spare = 1, s->target = s->gear, s->in_gear_s = 0.0;\n"
+                       "        go(s, IDLE);\n"
+                       "    } else if (s->phase == CLOSE && s->in_phase_s > 0.25) {")),
+           "interrupted", "The shift 1→2 is given up for 1"),
     Defect("neutral in D", SOFT, inputs(E={"value": 0.0}), "no_drive", "E is open, which 2 needs"),
     Defect("R in 6th", SOFT, unit(gears__6=gear("A", "B", "D", ratio=1.0)), "direction",
            "A+B+D are closed, which is R"),

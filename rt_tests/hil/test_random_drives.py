@@ -9,6 +9,7 @@ import pytest
 from rig_help import DESK
 from typer.testing import CliRunner
 
+from torqueloop import read_run
 from torqueloop.configs import installed
 from torqueloop.hil.cli import app
 from torqueloop.hil.scenario import random_drive as rd
@@ -28,6 +29,11 @@ def test_a_seed_draws_the_same_sequences_everywhere() -> None:
             assert not (values["pedal"] and values["brake"]), "one foot"
     assert {dict(m.set).get("lever") for moves in one for m in moves} >= {"R", "N", "D"}
     assert [str(m) for m in rd.draw(3, 1, DRIVER)][0].startswith("lever D, ")
+    roads = [rd.draw_hills(3, k) for k in range(1, 40)]
+    assert roads == [rd.draw_hills(3, k) for k in range(1, 40)] and 10 < sum(not r for r in roads) < 30
+    assert all(r[0][0] == 0.0 and list(r) == sorted(r) for r in roads if r)
+    grades = [grade for r in roads for _, grade in r]
+    assert -rd.GRADE_PERCENT <= min(grades) < -6.0 and 6.0 < max(grades) <= rd.GRADE_PERCENT
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -72,6 +78,34 @@ ALARMED = (("desk_gm_4l60e", 5), ("desk_gm_4l60e", 33), ("desk_gm_4l60e", 71), (
 def test_a_driver_s_rough_wishes_are_no_failure_of_the_gearbox(rig: str, number: int, tmp_path: Path) -> None:
     drive = rd.prepare(installed("rigs")[rig])
     assert rd.run_sequence(drive, number, rd.draw(11, number, drive.driver), tmp_path / "run").failed == {}
+
+
+#: random drives of seed 2026, over hills: 2 engaged at a speed that 2nd does not stand, two of them over hills | shifts
+#: up that begin while the governor of the engine has taken its torque away | 2nd overrun on the way from 3rd to 1st | a
+#: hill that holds the car at 10 % pedal | a kick-down answered behind a shift | two shifts at full throttle within 4 s
+OVER_HILLS = (("desk_zf_8hp70", 9), ("desk_zf_8hp70", 194), ("desk_zf_8hp70", 111), ("desk_zf_8hp70", 164),
+              ("desk_mb_7226", 99), ("desk_gm_4l60e", 60), ("desk_gm_4l60e", 111), ("desk_gm_4l60e", 164))  # fmt: skip
+
+
+@pytest.mark.parametrize("rig, number", OVER_HILLS)
+def test_nor_are_they_over_hills(rig: str, number: int, tmp_path: Path) -> None:
+    drive = rd.prepare(installed("rigs")[rig])
+    moves, hills = rd.draw(2026, number, drive.driver), rd.draw_hills(2026, number)
+    assert drive.road and rd.run_sequence(drive, number, moves, tmp_path / "run", hills=hills).failed == {}
+
+
+def test_a_sequence_over_hills_stands_in_the_file_that_is_left(tmp_path: Path) -> None:
+    """The scenario of a sequence drives over the same road: at the same place at its end."""
+    drive, hills = rd.prepare(DESK), ((0.0, 5.0), (30.0, -8.0))
+    moves = (rd.Move((("lever", "D"), ("brake", 0.0)), hold_s=1.0), rd.Move((("pedal", 0.4),), hold_s=3.0))
+    made = rd.run_sequence(drive, 1, moves, tmp_path / "made", True, hills)
+    level = rd.run_sequence(drive, 1, moves, tmp_path / "level", True)
+    (tmp_path / "again.toml").write_text(rd.scenario_text(drive, made, str(DESK)))
+    out = tmp_path / "again"
+    CliRunner().invoke(app, ["scenario", str(tmp_path / "again.toml"), "--out", str(out), "--no-html", "--json"])
+    [again] = [path.parent for path in out.rglob("run.json")]
+    ends = [read_run(path)["car.v"][-1] for path in (made.path, level.path, again)]
+    assert ends[0] == ends[2] and ends[0] != pytest.approx(ends[1], abs=0.5)
 
 
 @pytest.mark.proof

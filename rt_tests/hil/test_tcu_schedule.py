@@ -158,6 +158,20 @@ def test_lever_does_not_shift_into_an_overspeed_and_overspeed_forces_up() -> Non
     assert walk.steps(1, measured(1.0, force + 5.0, "2")) == [("2", "3")]
 
 
+def test_a_gear_engaged_at_speed_does_not_overspeed_the_turbine_whatever_the_lever_forbids() -> None:
+    """N at speed and then 2: 2nd as far as it can be, above it the lowest gear that the turbine stands."""
+    config = load_tcu_config(Path(__file__).resolve().parents[2] / "configs/tcu/soft_zf_8hp70.toml")
+    selector, most = GearSelector(config), config.schedule.turbine_max_rpm
+
+    def engaged(turbine_rpm_in_2nd: float) -> str:
+        rpm = turbine_rpm_in_2nd / config.gears["2"].ratio
+        return selector.select("N", measured(0.0, rpm, lever="2"))
+
+    assert engaged(0.99 * most) == "2"
+    # 3rd has 0.672 of the ratio of 2nd, 4th 0.532
+    assert engaged(1.01 * most) == "3" and engaged(1.6 * most) == "4"
+
+
 def test_a_lever_two_gears_down_goes_by_one_where_two_would_overspeed() -> None:
     """4-2 is a shift of its own there; where 2nd is too fast for the turbine, 3rd is not."""
     config = load_tcu_config(Path(__file__).resolve().parents[2] / "configs/tcu/soft_6hp26.toml")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from torqueloop.hil.common.levers import LEVERS
 from torqueloop.hil.report.analysis import Band, Shift
 from torqueloop.hil.report.drive_monitors import JUDGES, Drive, Seen
 from torqueloop.hil.report.shift_quality import ShiftQuality
-from torqueloop.hil.results.monitors import ElementFacts, GearboxFacts, MonitorSpec, ShiftSchedule
+from torqueloop.hil.results.monitors import ElementFacts, GearboxFacts, GearFacts, MonitorSpec, ShiftSchedule
 from torqueloop.hil.results.run import RunStats
 
 #: 20 s in samples of 10 ms
@@ -244,6 +245,56 @@ def test_friction_work_is_that_of_a_moving_window_over_the_lining() -> None:
     # a gear engaged by the driver's lever is his: within 5 s behind it nothing is looked at
     s = seen("heat", drive(column=heat.get, lever=moved_lever(4.9)), 9.0, gearbox=box)
     assert s is not None and s.worst == pytest.approx(2.2, rel=1e-2) and s.text.startswith("A:")
+
+
+def test_plates_are_as_hot_as_the_equation_of_heat_says() -> None:
+    """Against conduction through half a plate (finite differences, 15 layers), cooled everywhere as by the oil:
+    the surface within 5 K."""
+    flux = np.where(between(6.0, 6.5), 1.0, 0.0) + np.where(between(10.0, 11.0), 0.5, 0.0)  # W/mm2
+    heat = np.cumsum(flux) * 0.01 * 1000.0
+    layers, half, c, k = 15, 1.5, 3.85e-3, 0.045
+    dx, dt = half / layers, 1e-4
+    w = np.zeros(layers)
+    surface = []
+    for q in flux:
+        for _ in range(100):
+            flow = np.concatenate(([q], -k * np.diff(w) / dx, [0.0]))
+            w += dt * (-np.diff(flow) / (c * dx) - w / 20.0)
+        surface.append(w[0])
+    s = seen("temperature", drive(column={"A.heat": heat}.get), 1e9,
+             gearbox=GearboxFacts(elements=[ElementFacts("A", 1.0, 1000.0)]))  # fmt: skip
+    assert s is not None and s.worst is not None and not s.failed
+    assert s.worst - 80.0 == pytest.approx(max(surface), abs=5.0) and s.text.startswith("A:")
+    s = seen("temperature", drive(column={"A.heat": heat}.get), 200.0,
+             gearbox=GearboxFacts(elements=[ElementFacts("A", 1.0, 500.0)]))  # fmt: skip
+    assert s is not None and s.failed and 6.0 < (s.first_s or 0.0) < 6.5
+    assert s.text.startswith("The plates of A are hotter than 200 °C at 6.")
+
+
+def test_a_gear_that_needs_more_than_the_highest_pressure_gives_is_named() -> None:
+    """1.5 Nm of B for each of the turbine, whose torque rises to 300 Nm; B holds 360 Nm: too much from 240 Nm on."""
+    torque = np.interp(T, [0.0, 10.0], [0.0, 300.0])
+    columns = {"tc.tau": torque, "A.capacity": np.full(len(T), 50.0), "B.capacity": np.full(len(T), 50.0)}
+    box = GearboxFacts(elements=[ElementFacts("A", 10.0, full_Nm=1e3), ElementFacts("B", 10.0, full_Nm=360.0)],
+                       gears=[GearFacts("2", 2, 2.0, ["A", "B"], {"A": 1.0, "B": 1.5})],
+                       closed_as=[-1, -1, -1, 0])  # fmt: skip
+    s = seen("overload", drive(column=columns.get), 1.0, gearbox=box, signals={"tau_in": "tc.tau"})
+    assert s is not None and s.failed and s.first_s == pytest.approx(8.0, abs=0.03)
+    assert s.worst == pytest.approx(450.0 / 360.0, rel=1e-3)
+    assert s.text.startswith("B must carry 450 Nm in gear 2, from 8.0") and s.text.endswith("it holds 360 Nm.")
+    columns["A.capacity"] = np.zeros(len(T))
+    s = seen("overload", drive(column=columns.get), 1.0, gearbox=box, signals={"tau_in": "tc.tau"})
+    assert s is None, "the gear is not closed"
+
+
+def test_the_jerk_of_a_shift_counts_where_the_driver_rests() -> None:
+    shaken = replace(quality(4.0, 5.0), jerk=250.0)
+    s = seen("shift_jerk", drive(quality=[shaken, replace(quality(9.0, 10.0), jerk=80.0)], bands=HELD), 200.0)
+    assert s is not None and s.failed and s.worst == 250.0 and s.first_s == 5.0
+    assert s.text == "1-2 at 4.00 s shakes the car: the jerk comes to 250 m/s³."
+    moved = np.where(T > 4.5, 0.9, 0.5)
+    s = seen("shift_jerk", drive(quality=[shaken], bands=HELD, pedal=moved), 200.0)
+    assert s is None
 
 
 def test_an_actuator_that_never_moves_is_named() -> None:
