@@ -13,7 +13,8 @@ from torqueloop.hil.monitors.catalogue import BY_NAME, MONITORS, Monitor
 from torqueloop.hil.monitors.reading import Finding, Reading, read_recording
 from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report.analysis import Array, Band, column, runs_of
-from torqueloop.hil.report.drive_monitors import JUDGES, Drive
+from torqueloop.hil.report.drive import Drive
+from torqueloop.hil.report.drive_monitors import JUDGES
 from torqueloop.hil.results.monitors import MonitorSpec
 
 #: what becomes of a monitor. follows: it failed, and another failure that began before explains it

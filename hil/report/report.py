@@ -9,7 +9,7 @@ from typing import Any
 
 from torqueloop.hil.report.analysis import Band, Shift, column, gear_bands, shifts
 from torqueloop.hil.report.collect import Run, load_run
-from torqueloop.hil.report.drive_monitors import drive_of
+from torqueloop.hil.report.drive import drive_of
 from torqueloop.hil.report.energy import EnergyBalance, energy_balance
 from torqueloop.hil.report.metrics import build_metrics, complete_stats
 from torqueloop.hil.report.monitors import GearStrip, MonitorVerdict, judge, summary

@@ -10,7 +10,8 @@ import pytest
 
 from torqueloop.hil.common.levers import LEVERS
 from torqueloop.hil.report.analysis import Band, Shift
-from torqueloop.hil.report.drive_monitors import JUDGES, Drive, Seen
+from torqueloop.hil.report.drive import Drive, Seen
+from torqueloop.hil.report.drive_monitors import JUDGES
 from torqueloop.hil.report.shift_quality import ShiftQuality
 from torqueloop.hil.results.monitors import ElementFacts, GearboxFacts, GearFacts, MonitorSpec, ShiftSchedule
 from torqueloop.hil.results.run import RunStats

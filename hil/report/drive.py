@@ -1,0 +1,93 @@
+"""What the monitors of the recording look at, and what they find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqueloop.hil.common.levers import LEVERS
+from torqueloop.hil.monitors.catalogue import SETTLE_S
+from torqueloop.hil.record.signals import Signals
+from torqueloop.hil.report.analysis import Array, Band, Shift, acceleration, column, input_speed
+from torqueloop.hil.report.shift_quality import ShiftQuality
+from torqueloop.hil.results.monitors import MonitorSpec
+from torqueloop.hil.results.run import RunStats
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass
+class Drive:
+    """What the monitors look at: columns of the recording (None: not recorded), gears and shifts found in it."""
+
+    t: Array
+    w_in: Array | None
+    w_out: Array | None
+    v: Array | None
+    a: Array | None
+    pedal: Array | None
+    brake: Array | None
+    lever: Array | None
+    bands: Sequence[Band]
+    shifts: Sequence[Shift]
+    quality: Sequence[ShiftQuality]
+    #: ratio by name of the gear
+    ratios: dict[str, float]
+    stats: RunStats
+    #: any recorded signal by its name
+    column: Callable[[str], Array | None]
+    #: the run was shorter than the rig file's
+    cut_short: bool
+
+    @property
+    def forward(self) -> Mask:
+        """The lever lets the control unit choose any forward gear, or there is none; the driver asks for no gear."""
+        free = np.ones(len(self.t), bool) if self.lever is None else self.lever == LEVERS.index("D")
+        wish = self.column("driver.gear")
+        return free if wish is None else free & (wish == 0.0)
+
+    def lever_at_rest(self, for_s: float) -> Mask:
+        """A gear has been engaged for so long since the lever was moved, or since the run began."""
+        rests = np.ones(len(self.t), bool)
+        moved = np.flatnonzero(np.diff(self.lever)) + 1 if self.lever is not None else ()
+        for t in self.t[[0, *moved]] if len(self.t) else ():
+            # the gear before may be engaged until its elements have opened
+            engaged = next((max(t, band.begin_s) for band in self.bands if band.end_s > t + SETTLE_S), np.inf)
+            rests[self.inside(t, engaged + for_s)] = False
+        return rests
+
+    def inside(self, begin_s: float, end_s: float) -> slice:
+        """Samples of a time."""
+        first, last = np.searchsorted(self.t, (begin_s - 1e-9, end_s + 1e-9))
+        return slice(int(first), int(last))
+
+
+def drive_of(spec: MonitorSpec, signals: Signals, stats: RunStats, bands: Sequence[Band], shifts: Sequence[Shift],
+             quality: Sequence[ShiftQuality], ratios: dict[str, float]) -> Drive:  # fmt: skip
+    """The columns the monitors of a run look at."""
+    t = signals.t
+
+    def told(fact: str) -> Array | None:
+        return column(signals, spec.signals[fact]) if fact in spec.signals else None
+
+    return Drive(
+        t, input_speed(signals), column(signals, "out.w"), column(signals, "car.v"), acceleration(signals),
+        told("pedal"), told("brake"), told("lever"), bands, shifts, quality, ratios, stats,
+        lambda name: column(signals, name, name.partition(".")[2]),  # a bus in front, where it is not needed
+        cut_short=len(t) > 0 and float(t[-1]) < spec.duration_s - 1.5 * signals.tick_s,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a monitor has found."""
+
+    failed: bool
+    #: what is wrong, or what was seen
+    text: str
+    #: first time [s], worst value
+    first_s: float | None = None
+    worst: float | None = None
