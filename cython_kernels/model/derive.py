@@ -74,7 +74,9 @@ def complete(a: ModelArrays, h: float) -> Completed:
     port_row = np.concatenate([a.elements[kind][row] for kind, row in PORTS]).astype(np.int32)
     check_references(a, len(port_row))
     slopes = _slopes(a)
-    arrays, unresolved = _matrices(a, h)
+    arrays, linear = _matrices(a, h)
+    ncurved = int((a.con["n"] != 1.0).sum())
+    unresolved = max(linear, CURVED) if ncurved else linear
     arrays |= {name: getattr(a, name) for name in ("M", "row_ptr", "row_idx", "row_val", "row_off")}
     arrays |= _hot_rows(a)
     arrays |= {name: getattr(a, name) for name in ("re_A", "re_port", "re_fr", "re_lin", "re_con")}
@@ -84,7 +86,8 @@ def complete(a: ModelArrays, h: float) -> Completed:
         "n": n, "nrow": len(a.row_off), "nhot": a.n_hot, "nhot_more": len(arrays["hot_row"]), "nin": a.nin,
         "nport": len(port_row), "nre": len(a.re_A),
         "order": a.order, "stiff_cut": int(unresolved > 1.0), "look_ahead": LOOK_AHEAD / max(1.0, unresolved),
-        "nrm": len(arrays["rm_at"]), "ncurved": int((a.con["n"] != 1.0).sum()),
+        "nrm": len(arrays["rm_at"]), "ncurved": ncurved,
+        "resolved": int(linear <= 1.0),
         "watched": int(may_be_steep(a, columns)),
         "act_fills": int((a.act["kind"] == ACTUATORS["FILL_TIME"]).any()),
         "h": h, "inv_h": 1.0 / h, "beta": 0.25 if len(a.lin) or len(a.con) else 1.0 / 6.0,
@@ -168,8 +171,7 @@ def _matrices(a: ModelArrays, h: float) -> tuple[dict[str, np.ndarray], float]:
         "A4": np.kron(np.eye(2), M) + h * np.kron(A, D) + h * h * np.kron(A @ A, G),
     } | rigid  # fmt: skip
     unresolved = _unresolved(_held(M, Minv, heavy, B[a.drv["fr"]]), c_all, d_all, h)
-    unresolved = max(unresolved, _relaxation(a, D, G, h))
-    return matrices, max(unresolved, CURVED) if curved.any() else unresolved
+    return matrices, max(unresolved, _relaxation(a, D, G, h))
 
 
 def _rigid(a: ModelArrays, R: np.ndarray) -> dict[str, np.ndarray]:

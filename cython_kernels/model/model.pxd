@@ -47,6 +47,14 @@ cdef struct tl_curve:
     int32_t falling       # 1: tau_fall holds
 
 
+cdef struct tl_piece:
+    double lo             # where the piece of a table ends that a trial follows, of the argument
+    double hi
+    double sgn            # what the speed is multiplied with
+    int32_t piece         # which it is (tables.pxd)
+    int32_t held          # 0: the trial follows the whole table
+
+
 cdef struct tl_ratio:
     double x              # on this piece the ratio is y + slope*(argument - x)
     double y
@@ -285,7 +293,7 @@ cdef struct tl_state:
     double* row_off       # (nrow) rad, m: m.row_off and what `turned` turns each row by: shown angles are row.z plus this
     tl_eval* ev           # (4) the two instants, whose memory belongs to the state proper, em, ex
     tl_readout readout    # how the outputs are read
-    int32_t* hint         # places in tables where the last look-up was (speed only)
+    int32_t* hint         # places in tables where the last look-up was (speed only), or which hold it: of `look`
     # ---- the trial: where it lies and how long it is (advance.pxi, linear.pxi) ----
     double theta          # fraction of the step at which the present instant lies, 0..1
     double part           # length of the trial over h
@@ -333,6 +341,7 @@ cdef struct tl_state:
     tl_length length
     tl_decision decision
     tl_gears gears
+    tl_look look
     tl_lists lists
     tl_build build
     tl_arena arena

@@ -54,6 +54,15 @@ cdef enum:
 
 
 cdef enum:
+    OF_FRICTION_CURVE = 0         # mu of a friction element, over its slip
+    OF_ENGINE = 1                 # torque of an engine
+    OF_DRIVE = 2                  # curve of a converter, over w_t/w_p
+    OF_OVERRUN = 3                # curve of its overrun, over w_p/w_t
+    OF_CURVE = 4                  # force by curve or map
+    OF_LOSS = 5                   # curve of a loss
+
+
+cdef enum:
     ARGUMENT_NONE = 0             # none
     ARGUMENT_INPUT = 1            # input
     ARGUMENT_TEMPERATURE = 2      # temperature
@@ -283,6 +292,17 @@ cdef struct tl_wd:
     double steep_hi           # rad/s: the upper one
 
 
+cdef struct tl_lu:
+    # look-ups of tables over a speed: a trial of order 4 follows one piece of each, see look_ups.pxi
+    int32_t of                # what it belongs to: 0 mu of a friction element, over its slip, 1 torque of an engine, 2 curve of a converter, over w_t/w_p, 3 curve of its overrun, over w_p/w_t, 4 force by curve or map, 5 curve of a loss
+    int32_t i                 # that element
+    int32_t row               # row it acts along
+    int32_t over              # row of the speed that the one of `row` is divided by (-1: none)
+    int32_t tab1              # curve (-1: none)
+    int32_t tab2              # map, over its first argument (-1: none)
+    int32_t slot              # place of its hint
+
+
 cdef struct tl_bo:
     # rigid bodies with rotors: torque -omega x H, H = I*omega + sum J*n*w; force -m*omega x v + m*g; along the axes of the body
     int32_t wx                # row of the angular velocity about x of the body
@@ -396,6 +416,7 @@ cdef struct tl_model:
     int32_t ned           # eddy-current brakes
     int32_t ncv           # forces by curve or map
     int32_t nwd           # drags of open wet clutches
+    int32_t nlu           # look-ups of tables over a speed
     int32_t nbo           # rigid bodies with rotors
     int32_t njo           # joint shafts
     int32_t nps           # joint shafts between bearings on carriers that move against each other
@@ -418,6 +439,7 @@ cdef struct tl_model:
     int32_t ncurved       # contacts with another exponent than 1
     double look_ahead     # how far a decision looks ahead, part of h
     int32_t stiff_cut     # 1: the step does not resolve a spring or damper: trials are made again, not cut
+    int32_t resolved      # 1: the step resolves all springs and dampers, contacts with an exponent aside
     int32_t nrm           # rigid motions: those that twist no spring, contact or stop (derive.py)
     int32_t direct_cache  # 1: slot = set of stuck elements, nothing is ever evicted
     int32_t watched       # 1: some port, other than those of converters, may be steep (steep_ports.py)
@@ -444,6 +466,7 @@ cdef struct tl_model:
     const tl_ed* ed
     const tl_cv* cv
     const tl_wd* wd
+    const tl_lu* lu
     const tl_bo* bo
     const tl_jo* jo
     const tl_ps* ps

@@ -21,6 +21,7 @@ from torqueloop.cython_kernels.model.choices import (
     CONTACTS,
     FIXED,
     HEATS,
+    LOOK_UPS,
     LOSS_FORMS,
     MOTIONS,
     OUTPUTS,
@@ -294,6 +295,19 @@ RECORDS = (
         ),
     ),
     Record(
+        "lu", "nlu", "look-ups of tables over a speed",
+        "a trial of order 4 follows one piece of each, see look_ups.pxi",
+        (
+            _i("of", "what it belongs to", LOOK_UPS),
+            _i("i", "that element"),
+            _ROW,
+            _i("over", "row of the speed that the one of `row` is divided by", "hot row", optional=True),
+            _i("tab1", "curve", "curve", optional=True),
+            _i("tab2", "map, over its first argument", "map", optional=True),
+            _i("slot", "place of its hint"),
+        ),
+    ),
+    Record(
         "bo", "nbo", "rigid bodies with rotors",
         "torque -omega x H, H = I*omega + sum J*n*w; force -m*omega x v + m*g; along the axes of the body",
         (
@@ -447,6 +461,7 @@ SIZES = (
     Size("ncurved", "int32_t", "contacts with another exponent than 1"),
     Size("look_ahead", "double", "how far a decision looks ahead, part of h"),
     Size("stiff_cut", "int32_t", "1: the step does not resolve a spring or damper: trials are made again, not cut"),
+    Size("resolved", "int32_t", "1: the step resolves all springs and dampers, contacts with an exponent aside"),
     Size("nrm", "int32_t", "rigid motions: those that twist no spring, contact or stop (derive.py)"),
     Size("direct_cache", "int32_t", "1: slot = set of stuck elements, nothing is ever evicted"),
     Size("watched", "int32_t", "1: some port, other than those of converters, may be steep (steep_ports.py)"),

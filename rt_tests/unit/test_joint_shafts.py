@@ -18,6 +18,7 @@ from torqueloop.core.components import (
     Fixed,
     Inertia,
     JointShaft,
+    LaminarClutch,
     SpringDamper,
     Torque,
     UniversalJoint,
@@ -25,7 +26,7 @@ from torqueloop.core.components import (
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import RangeError, SimulationError
-from torqueloop.core.signals import Constant, Sine, Step
+from torqueloop.core.signals import Constant, Sine, Step, Table
 from torqueloop.core.simulate.offline import Simulation
 
 integrate = pytest.importorskip("scipy.integrate", reason="the reference needs SciPy (extra `dev`)")
@@ -247,6 +248,60 @@ def test_a_clutch_beside_sticks_and_slides_as_it_should(c: float, allowed: float
     run = sim.run(1.5)
     assert sim.state.counters["events"] > 5 and set(np.unique(run["k.mode"])) >= {0.0, 1.0}
     assert closure(sim, before) < allowed and sim.state.energies["friction"].min() > 0.0
+
+
+@pytest.mark.parametrize("order", [2, 4])
+def test_the_order_is_kept_behind_a_clutch_whose_pressure_is_ramped(order: int) -> None:
+    """A turning mass, plates pressed up over a lag and against a return spring, a bent joint, a shaft."""
+    beta, c, d, J, T = math.radians(20.0), 2000.0, 0.5, 0.3, 0.08
+    area, cgeo, mue, back, lag = 0.01, 0.1, 0.1, 0.5e5, 8e-3
+    breaks, levels = (0.01, 0.06), (0.0, 4e5)
+    cos, sin2 = math.cos(beta), math.sin(beta) ** 2
+
+    def rates(now: float, y: Array) -> list[float]:
+        load, qa, qb, wa, wb, p = y
+        s, co = math.sin(qa), math.cos(qa)
+        g = cos / (1.0 - sin2 * co * co)
+        passed = math.atan2(s, co * cos)
+        passed += 2.0 * math.pi * round((qa - passed) / (2.0 * math.pi))
+        tau = c * (passed - qb) + d * (g * wa - wb)
+        pressed = cgeo * mue * area * max(0.0, p - back)
+        return [
+            -pressed / J,
+            wa,
+            wb,
+            (pressed - tau * g) / JA,
+            tau / JB,
+            (float(np.interp(now, breaks, levels)) - p) / lag,
+        ]
+
+    def pressed_up(now: float, y: Array) -> float:
+        return float(y[5]) - back
+
+    pressed_up.terminal, pressed_up.direction = True, 1.0  # type: ignore[attr-defined]
+    errors = []
+    for h in (2e-3, 1e-3, 5e-4):
+        line = between(UniversalJoint(c=c, d=d, beta=beta), order, wa=0.0, wb=0.0)
+        line.add("load", Inertia(J=J, w0=150.0))
+        line.add(
+            "k", LaminarClutch(area=area, cgeo=cgeo, mue_pos=mue, p_return=back, p_max=1e6, tau_rise=lag, tau_fall=lag)
+        )
+        line.connect("load.flange_b", "k.flange_a")
+        line.connect("k.flange_b", "a.flange_a")
+        run = Simulation(line, h=h).run(T, {"k.p": Table([[b, v] for b, v in zip(breaks, levels, strict=True)])})
+        assert run.counters["fallbacks"] == 0
+        y, begin, worst = np.array([150.0, 0.0, 0.0, 0.0, 0.0, 0.0]), 0.0, 0.0
+        for end in (breaks[0], None, breaks[1], T):
+            found = integrate.solve_ivp(rates, (begin, end or breaks[1]), y, method="DOP853", rtol=1e-12, atol=1e-12,
+                                        dense_output=True, events=None if end else pressed_up)  # fmt: skip
+            times = np.asarray(run.time)
+            of = (times >= begin) & (times <= found.t[-1])
+            exact = found.sol(times[of])
+            worst = max(worst, np.abs(run["b.w"][of] - exact[4]).max(), np.abs(run["load.w"][of] - exact[0]).max())
+            y, begin = found.y[:, -1], float(found.t[-1])
+        errors.append(worst / 150.0)
+    assert math.log2(errors[0] / errors[2]) > 2.0 * (order - 0.5), errors
+    assert errors[1] <= (1e-3 if order == 2 else 1e-6), errors
 
 
 def test_what_bends_a_loaded_joint_does_work() -> None:
