@@ -23,6 +23,19 @@ from torqueloop.core.describe.vocabulary import Form
 Row = dict[str, Fraction]
 
 
+@dataclass(frozen=True)
+class Serial:
+    """A coordinate without inertia between a friction element and springs and dampers (relaxing.py)."""
+
+    #: the friction element, and the share of the coordinate in its slip
+    friction: int
+    share: Fraction
+    #: no damper acts along it
+    elastic: bool
+    #: its speed per torque of the friction element; elastic: its angle
+    gain: Fraction
+
+
 @dataclass
 class Topology:
     """Nodes, independent coordinates and the rows between them."""
@@ -41,6 +54,8 @@ class Topology:
     gear_rows: list[tuple[str, Row, Fraction]] = field(default_factory=list)
     #: coordinates without inertia whose speed follows from the angles (relaxing.py): w = row.z + constant
     relaxing: dict[str, tuple[Row, Fraction]] = field(default_factory=dict)
+    #: those of them in series with a friction element
+    serial: dict[str, Serial] = field(default_factory=dict)
     #: coordinates that are slips of dampers instead of speeds of their nodes (slips.py): rows over these
     slips: dict[str, Row] = field(default_factory=dict)
 

@@ -263,10 +263,18 @@ cdef void apart(const tl_model* m, tl_basis* b, int32_t e, int32_t r, const doub
         b.hi[i] = n
 
 
+cdef inline int32_t listed(const int32_t* list_, int32_t ns, int32_t i) noexcept nogil:
+    """1 where element i is one of the list."""
+    cdef int32_t k, found = 0
+    for k in range(ns):
+        found |= list_[k] == i
+    return found
+
+
 cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, int32_t ns,
                 double h) noexcept nogil:
     """Fill the matrices of the pattern whose stuck elements are list_[0:ns], for trials of the length h."""
-    cdef int32_t n = m.n, i, j, k, e, r, row, rows = lanes(m.n + m.nf)
+    cdef int32_t n = m.n, i, j, k, e, r, row, alone, rows = lanes(m.n + m.nf)
     cdef double c, d
     cdef tl_basis b
     cdef double* L = s.build.work + n * n            # (ns, n)
@@ -296,8 +304,11 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
                L + i * n)
     k = b.count
     for i in range(m.nrx):
-        # first: what follows has no part of them, so that no force of an instant moves them (P0)
-        extend(&b, &m.rx[i].coord, &one, 1, 0.0, L + m.nf * n)
+        # first: what follows has no part of them, so that no force of an instant moves them (P0); one that friction holds goes
+        # with the other side
+        if not listed(list_, ns, m.rx[i].fr):
+            extend(&b, &m.rx[i].coord, &one, 1, 0.0, L + m.nf * n)
+    alone = b.count - k
     for i in range(m.nlin + m.ncon):
         if i < m.nlin:
             row = m.lin[i].row
@@ -329,7 +340,7 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
         apart(m, &b, e, r, q.Pr, work)
         memcpy(q.Z, b.Q + k * n, e * n * sizeof(double))
     if q.P0 != q.P:
-        add_seen(m, s, q, list_, m.nrx, m.M, q.P0, q.T0)
+        add_seen(m, s, q, list_, alone, m.M, q.P0, q.T0)
     build_length(m, s, q, list_, h)
     if n > TL_FORMED:
         q.narrow0 = find_ranges(n, q.P0, q.range + 2 * n)
@@ -338,7 +349,9 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
     row = 0
     for i in range(n):
         row += q.P0[i * n + i] == 0.0
-    q.locked = row > m.nrx                   # (those that relax are moved by no force)
+    for i in range(m.nrx):
+        row -= not listed(list_, ns, m.rx[i].fr)
+    q.locked = row > 0                       # (those that relax are moved by no force)
     find_fast(m, s, q)
     q.valid = 1
 
