@@ -69,7 +69,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_a_recording_is_read_as_a_run(recorded: dict[str, Any]) -> None:
     out = recorded["out"]
-    assert recorded["first"] == {"name": "first", "folder": "recordings/first", "signals": 229}
+    assert recorded["first"] == {"name": "first", "folder": "recordings/first", "signals": 230}
     stopped = recorded["stopped"]
     assert (stopped["samples"], stopped["first_tick"], stopped["last_tick"]) == (1000, 1000, 1999)
     # nothing is given any more to one that was ended
