@@ -21,6 +21,7 @@ from torqueloop.core.signals.base import (
     SignalLike,
     Sum,
     as_signal,
+    equal_until,
     foreseeable,
 )
 from torqueloop.core.signals.integral import Integral
@@ -33,5 +34,5 @@ __all__ = [
     "Applied", "Array", "Choice", "Constant", "Difference", "ExpSine", "Exponentials", "Formula", "Function",
     "Integral", "Periodic", "Piecewise", "Product", "Pulse", "Quotient", "Ramp", "SawTooth", "Scaled", "Signal",
     "SignalLike", "Sinc", "Sine", "Step", "Sum", "Table", "Trapezoid", "absolute", "as_signal", "clock", "cosine",
-    "foreseeable", "kinematic_ptp", "larger", "limited", "sign", "smaller", "time_table",
+    "equal_until", "foreseeable", "kinematic_ptp", "larger", "limited", "sign", "smaller", "time_table",
 ]  # fmt: skip

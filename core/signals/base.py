@@ -111,6 +111,22 @@ def refuse_jump(kind: str, instant: float, left: float, right: float, scale: flo
         )
 
 
+def equal_until(a: Signal, b: Signal, end: float) -> float:
+    """The time up to which two signals have the same bits and the same events, s; `end` at most, 0 where nobody can
+    know."""
+    if not foreseeable(a):
+        return 0.0
+    if a == b:
+        return end
+    events = [set(signal.event_times(0.0, end)) for signal in (a, b)]
+    for t in sorted({0.0}.union(*events)):
+        formula = a.formula(t)
+        # an event ends a step, also one at which nothing changes
+        if (t > 0.0 and any(t not in times for times in events)) or formula is None or formula != b.formula(t):
+            return t
+    return end
+
+
 @dataclass(frozen=True)
 class Constant(Signal):
     """y = k."""

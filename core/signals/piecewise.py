@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -113,6 +114,8 @@ class Table(Signal):
         #: times and values, as given
         self.t: Array = np.array([p[0] for p in points], dtype=np.float64)
         self.y: Array = np.array([p[1] for p in points], dtype=np.float64)
+        self._times: list[float] = self.t.tolist()
+        self._values: list[float] = self.y.tolist()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
@@ -125,9 +128,11 @@ class Table(Signal):
     def sample(self, t: Array, side: int = 0) -> Array:
         if t.size and self.t.size > 1:
             # most stretches of a run lie between two points: the same arithmetic without a search for each time
-            first, last = (self._before(float(end), side) for end in (t.min(), t.max()))
-            if first == last:
-                return self._between(first, t)
+            find = bisect_left if side < 0 else bisect_right
+            ends = (t.item(0),) if t.size == 1 else (t.min(), t.max())
+            places = {find(self._times, end) for end in ends}
+            if len(places) == 1:
+                return self._between(places.pop() - 1, t)
         # index of the last point before t (a point at t itself counts when seen from the right)
         k = np.searchsorted(self.t, t, side="left" if side < 0 else "right") - 1
         low, high = np.clip(k, 0, None), np.clip(k + 1, None, len(self.t) - 1)
@@ -136,25 +141,23 @@ class Table(Signal):
         inner = self.y[low] + (self.y[high] - self.y[low]) * share
         return np.where(k < 0, self.y[0], np.where(k >= len(self.t) - 1, self.y[-1], inner))
 
-    def _before(self, t: float, side: int) -> int:
-        """Index of the last point before t."""
-        return int(self.t.searchsorted(t, side="left" if side < 0 else "right")) - 1
-
     def _between(self, k: int, t: Array) -> Array:
         """Values at times between points k and k + 1 (or before the first, after the last)."""
         if k < 0 or k >= len(self.t) - 1:
             return np.full(t.shape, self.y[max(k, 0)])
-        share = (t - self.t[k]) / (self.t[k + 1] - self.t[k])
-        return np.asarray(self.y[k] + (self.y[k + 1] - self.y[k]) * share)
+        (t0, t1), (y0, y1) = self._times[k : k + 2], self._values[k : k + 2]
+        return np.asarray(y0 + (y1 - y0) * ((t - t0) / (t1 - t0)))
 
     def event_times(self, t0: float, t1: float) -> list[float]:
-        return inside(self.t.tolist(), t0, t1)
+        return inside(self._times, t0, t1)
 
     def formula(self, t0: float) -> Formula | None:
         k = int(np.searchsorted(self.t, t0, side="right")) - 1
         if k < 0 or k >= len(self.t) - 1:
             return (("constant", (float(self.y[max(k, 0)]),)),)
         rise, span = self.y[k + 1] - self.y[k], self.t[k + 1] - self.t[k]
+        if rise == 0.0:
+            return (("constant", (float(self.y[k]),)),)
         return (("line", (float(self.y[k]), float(rise), float(self.t[k]), float(span))),)
 
     def derivative(self) -> Signal:

@@ -26,7 +26,7 @@ from torqueloop.core.describe.vocabulary import OUT_CONTACT_LOSS, OUT_DISSIPATIO
 from torqueloop.core.signals import Constant, Formula, Signal, SignalLike, as_signal, foreseeable
 from torqueloop.core.simulate.joint_steps import check_joint_steps
 from torqueloop.core.simulate.remarks import Remark, of_counters, of_energy, oscillations, reversals, ringing, sought
-from torqueloop.core.simulate.results import ModeChange, Result
+from torqueloop.core.simulate.results import ModeChange, Result, Start
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
 from torqueloop.cython_kernels.kernel.stepper import Stepper
 
@@ -254,23 +254,36 @@ class Simulation(Stepper):
     ) -> Result:
         """Simulate for `duration` seconds (a whole number of ticks) and return all outputs at every tick. `each` is
         called after every tick and may change inputs; the simulation ends when it returns True."""
+        ticks = self.ticks(duration)
+        for name, value in (inputs or {}).items():
+            self.set_input(name, value)
+        start = self.begin()
+        values, modes = self.stretch(ticks, _reporter(progress), each)
+        return self.result(start, values, modes)
+
+    def ticks(self, duration: float) -> int:
+        """How many ticks a duration [s] has; RangeError unless they are a whole number."""
         ticks = round(duration / self.h)
         if ticks < 1 or abs(ticks * self.h - duration) > 1e-6 * self.h * max(1, ticks):
             raise RangeError("Simulation.run: {key} = {value} is out of range", key="duration", value=duration,
                              allowed=f"a whole number (>= 1) of ticks of {self.h:g} s")  # fmt: skip
-        for name, value in (inputs or {}).items():
-            self.set_input(name, value)
-        before, first, heat = self.state.counters, self._place, self._heat()
-        values, modes = self.stretch(ticks, _reporter(progress), each)
-        ticks = len(values) - 1
-        self.warn_of_converters(values)
-        time = (first + self.substeps * np.arange(ticks + 1, dtype=np.float64)) * self._h
-        dissipated = {kind: after - heat[kind] for kind, after in self._heat().items()}
-        remarks = self._remarks(before, modes, values, int(first))
+        return ticks
+
+    def begin(self) -> Start:
+        """What `result` compares with: what the state has counted up to the present instant."""
+        return Start(self._place, self.state.counters, self._heat())
+
+    def result(self, start: Start, values: Array, modes: list[ModeChange], told: int = 0) -> Result:
+        """The result of the ticks since `start`; values: their outputs, the first row those of `start`; told: ticks
+        that an earlier result has reported what it did not resolve of."""
+        self.warn_of_converters(values[told:])
+        time = (start.place + self.substeps * np.arange(len(values), dtype=np.float64)) * self._h
+        dissipated = {kind: after - start.heat[kind] for kind, after in self._heat().items()}
+        remarks = self._remarks(start.counters, modes, values[told:], int(start.place) + told * self.substeps)
         result = Result(self.model, time, values, modes, self.state.counters, dissipated, remarks)
         result.remarks += of_energy(result.energy().relative_residual)
         for remark in result.remarks:
-            warnings.warn(f"{self.model.name}: {remark}", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"{self.model.name}: {remark}", RuntimeWarning, stacklevel=3)
         return result
 
     def _remarks(
@@ -307,17 +320,25 @@ class Simulation(Stepper):
         values = np.zeros((ticks + 1, len(self.model.output_names)))
         self.prepare()
         values[0] = self.outputs()
-        modes: list[ModeChange] = self._new_modes()
+        modes = self._new_modes()
         most = CHUNK if each is None else 1
         for start in range(0, ticks, most):
             count = min(most, ticks - start)
-            self._advance(count, values[start + 1 : start + 1 + count])
-            modes += self._new_modes()
+            modes += self.advance(values[start + 1 : start + 1 + count])
             if each is not None and each():
                 return values[: start + count + 1], modes
             if report is not None:
                 report((start + count) / ticks)
         return values, modes
+
+    def advance(self, out: Array) -> list[ModeChange]:
+        """As many ticks as `out` has rows, which become their outputs; the mode changes."""
+        modes: list[ModeChange] = []
+        for first in range(0, len(out), CHUNK):
+            part = out[first : first + CHUNK]
+            self._advance(len(part), part)
+            modes += self._new_modes()
+        return modes
 
     # --- inside ---------------------------------------------------------------------------------------------------
     def _new_modes(self) -> list[ModeChange]:

@@ -50,6 +50,17 @@ class ModeChange:
 
 
 @dataclass(frozen=True)
+class Start:
+    """What a simulation has counted up to an instant."""
+
+    #: steps since 0
+    place: float
+    counters: Mapping[str, int]
+    #: kind of output -> J of each friction element, damper, contact
+    heat: Mapping[int, Array]
+
+
+@dataclass(frozen=True)
 class EnergyBalance:
     """Energy from the first to the last sample, J: work = stored + heat + residual."""
 

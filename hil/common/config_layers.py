@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -103,6 +104,7 @@ def blamed_on(overrides: Mapping[str, Any] | None, path: str | Path) -> Iterator
         raise
 
 
+@lru_cache(maxsize=1024)
 def split_key(key: str) -> Place:
     """A dotted key as TOML reads it: 'outputs."HIL_Speeds.n_engine".slew' has three parts."""
     try:

@@ -14,6 +14,7 @@ import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError, UnknownNameError
@@ -92,6 +93,7 @@ class Expression:
             return math.nan
 
 
+@lru_cache(maxsize=1024)
 def compute(text: str) -> Expression:
     """Parse an expression that is a number. ConfigError with the column and what was expected there."""
     return Expression(text.strip(), bound(text, parse(text, "sum")[0], scale_of_key))

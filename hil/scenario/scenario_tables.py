@@ -66,7 +66,7 @@ from torqueloop.core.describe.errors import ConfigError, RangeError, UnknownName
 from torqueloop.core.describe.renamed import remedy, signals_in
 from torqueloop.hil.common.conditions import parse_condition
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, FolderName, InFile, validate
-from torqueloop.hil.common.config_layers import read_layers, split_key
+from torqueloop.hil.common.config_layers import Layers, read_layers, split_key, with_overrides
 from torqueloop.hil.common.locate import find
 from torqueloop.hil.report.shift_quality import CRITERIA
 from torqueloop.hil.results.scenario import KINDS, SHIFT, CheckSpec, ScenarioInfo, StepSpec
@@ -359,14 +359,15 @@ class Scenario:
 
 def load_scenario(
     path: Path | str, parameters: Mapping[str, float] | None = None, rig: Path | None = None,
-    values: Mapping[str, Any] | None = None,
+    values: Mapping[str, Any] | None = None, read: Layers | None = None,
 ) -> Scenario:  # fmt: skip
     """Read a scenario, its parameters put in; every mistake is a ConfigError.
 
     parameters: instead of those in the file. rig: instead of its own. values: dotted key of the file -> other value.
+    read: the content of the file (`read_layers`) where it has been read before.
     """
     path = Path(path)
-    layers = read_layers(path, ScenarioConfig, values)
+    layers = with_overrides(read or read_layers(path, ScenarioConfig), ScenarioConfig, values or {})
     table = layers.data.get("scenario")
     table = table if isinstance(table, dict) else {}
     if rig is not None and "powertrain" in table:

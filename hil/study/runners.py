@@ -15,7 +15,10 @@ from typing import Any, Protocol
 
 from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.components.files import load, variants
+from torqueloop.core.signals import Signal
+from torqueloop.core.simulate.branches import Branches
 from torqueloop.core.simulate.offline import Simulation
+from torqueloop.hil.common.config_layers import read_layers
 from torqueloop.hil.record.run_folder import check_duration
 from torqueloop.hil.report.report import Report
 from torqueloop.hil.rig.devices.device import RigPlan
@@ -25,7 +28,7 @@ from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.session import RunSpec, run_rig
 from torqueloop.hil.scenario.offline import run_steps, scenario_inputs
 from torqueloop.hil.scenario.run import run_scenario
-from torqueloop.hil.scenario.scenario_tables import Scenario, load_scenario
+from torqueloop.hil.scenario.scenario_tables import Scenario, ScenarioConfig, load_scenario
 from torqueloop.hil.study.measures import Array, Signals
 from torqueloop.hil.study.parameter_paths import Changes, Target
 
@@ -72,36 +75,44 @@ class OfflineRunner:
 
     def __init__(self, path: Path, duration_s: float | None) -> None:
         self._path, self._duration_s = path, duration_s
-        self._scenario = load_scenario(path)
+        self._read = read_layers(path, ScenarioConfig)
+        self._scenario = load_scenario(path, read=self._read)
         self._variants = variants(load(self._scenario.driveline()))
-        self._made: OrderedDict[str, tuple[Simulation, Any]] = OrderedDict()
+        self._made: OrderedDict[str, Branches] = OrderedDict()
 
-    def _prepare(self, changes: Changes) -> tuple[Scenario, Simulation, Any]:
+    def _prepare(self, changes: Changes) -> tuple[Scenario, Branches, dict[str, Signal]]:
         scenario = self._scenario
         if changes.scenario or changes.parameters:
-            scenario = load_scenario(self._path, changes.parameters, values=changes.scenario)
+            scenario = load_scenario(self._path, changes.parameters, values=changes.scenario, read=self._read)
         table = scenario.config.scenario
         values = {**scenario.overrides, **changes.model}
         key = json.dumps([values, table.tick_s, table.substeps], default=str, sort_keys=True)
+        latest = next(reversed(self._made), key)
+        if latest != key:
+            # the common part of the runs of one driveline at a time
+            self._made[latest].forget()
         if key not in self._made:
             model = compile_driveline(self._variants.of(values) if values else self._variants.driveline)
-            made = Simulation(model, h=table.tick_s, substeps=table.substeps)
-            self._made[key] = made, made.state.copy()
+            self._made[key] = Branches(Simulation(model, h=table.tick_s, substeps=table.substeps))
             if len(self._made) > KEPT:
                 self._made.popitem(last=False)
         self._made.move_to_end(key)
-        simulation, start = self._made[key]
-        simulation.restore(start)
-        return scenario, simulation, scenario_inputs(scenario, simulation.model)
+        branches = self._made[key]
+        return scenario, branches, scenario_inputs(scenario, branches.simulation.model)
 
     def check(self, changes: Changes) -> None:
         table = self._prepare(changes)[0].config.scenario
         check_duration(self._duration_s or table.duration_s, table.tick_s)
 
     def run(self, changes: Changes) -> Done:
-        scenario, simulation, inputs = self._prepare(changes)
+        scenario, branches, inputs = self._prepare(changes)
+        simulation, duration_s = branches.simulation, self._duration_s or scenario.config.scenario.duration_s
         begun = time.perf_counter()
-        result, _ = run_steps(scenario, simulation, self._duration_s or scenario.config.scenario.duration_s, inputs)
+        if scenario.config.steps:
+            branches.restart()
+            result, _ = run_steps(scenario, simulation, duration_s, inputs)
+        else:
+            result = branches.run(duration_s, inputs)
         run_s = time.perf_counter() - begun
         energy = result.energy()
         metrics = {

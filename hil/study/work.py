@@ -115,7 +115,7 @@ class Job:
         fields = [pa.field(n, pa.float64(), metadata={"unit": units[n]}) for n in columns]
         table = pa.table([np.ascontiguousarray(c) for c in columns.values()], schema=pa.schema(fields))
         self.signals.mkdir(parents=True, exist_ok=True)
-        parquet.write_table(table, self.signals / f"{run:06d}.parquet")
+        parquet.write_table(table, self.signals / f"{run:06d}.parquet", use_dictionary=False)
 
     def good(self, outcome: Outcome) -> bool:
         """A run that counts: it was made, and meets [objective] subject_to."""
