@@ -150,6 +150,9 @@ def run(
     telemetry: Annotated[
         str | None, typer.Option(metavar="ENDPOINT", help="Publish signals, e.g. tcp://127.0.0.1:9872 (PlotJuggler).")
     ] = None,
+    watch_page: Annotated[
+        bool, typer.Option("--watch", help="Open the live page, to drive by hand; the virtual clock keeps real pace.")
+    ] = False,
     start_from: Annotated[
         Path | None, typer.Option("--from", metavar="CHECKPOINT", help="Begin at a checkpoint of this rig.")
     ] = None,
@@ -184,6 +187,7 @@ def run(
                 telemetry=telemetry,
                 start_from=start_from,
                 overrides=overrides,
+                watch=watch_page,
             ),
         )
     with after_the_run():

@@ -21,7 +21,8 @@ def export(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Signals: FILE.parquet, .csv, .mcap (Foxglove), .mf4. Frames: .blf, .asc, .trc, .log (candump).",
+            help="Signals: FILE.parquet, .csv, .mcap (Foxglove), .mf4. Frames: .blf, .asc, .trc, .log (candump). "
+            "What was driven, as a scenario: .toml.",
         ),
     ],
     signal: Annotated[
@@ -32,8 +33,17 @@ def export(
 ) -> None:
     """Write the signals, or the frames, of a run as a file that other tools open."""
     from torqueloop.hil.record.bus_log import write_bus_log, write_candump
+    from torqueloop.hil.record.driven import save_driven
     from torqueloop.hil.record.export import export as export_run
 
+    if target.suffix.lower() == ".toml":
+        if signal or every != 1 or frames:
+            raise ConfigError("{key} has no use for a scenario, which has what the driver did, tick by tick",
+                              key="--signal, --every, --frames")  # fmt: skip
+        driven = save_driven(run_dir, target)
+        out_console.print(f"{driven.path}: {driven.changes} changes in {driven.seconds:.3f} s", soft_wrap=True,
+                          highlight=False)  # fmt: skip
+        raise typer.Exit(OK)
     if frames or target.suffix.lower() in OF_FRAMES:
         if signal or every != 1:
             key, value = ("signal", str(signal)) if signal else ("every", str(every))

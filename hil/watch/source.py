@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import queue
+import re
 import threading
 import time
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from torqueloop.hil.control.client import Client, ControlError
 from torqueloop.hil.link.endpoints import CurveKeys
 from torqueloop.hil.link.keys import client_keys
 from torqueloop.hil.link.link_socket import ConnectedSocket
+from torqueloop.hil.record.driven import save_driven
 
 #: pictures a second, at most
 RATE_HZ = 60.0
@@ -31,11 +33,15 @@ STATUS_S, STATS_S = 0.2, 0.5
 ASKED_S = 0.1
 #: a rig that does not answer within this is gone; it is tried again this often [s]
 TIMEOUT_S, AGAIN_S = 5.0, 1.0
+#: of a scenario that is saved
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 #: events that wait for one browser
 WAITING = 32
 #: what a browser may ask for; reading goes by events
 COMMANDS = frozenset({"arm", "disarm", "safe", "stop", "set", "override", "release", "checkpoint", "restore", "record",
                       "stop_recording"})  # fmt: skip
+#: what the page does itself, from the run directory on this computer: write what was driven as a scenario
+SAVE = "save_driven"
 #: keys of those that have any
 _KEYS = {
     "set": ["values"], "override": ["values"], "release": ["names"], "checkpoint": ["name"], "restore": ["name"],
@@ -94,10 +100,26 @@ class Source:
 
     def command(self, kind: str, names: tuple[str, ...], values: Mapping[str, float], name: str) -> dict[str, Any]:
         """Do what a browser asks for, through the control channel and its checks; ControlError when refused."""
+        if kind == SAVE:
+            return self._save(name)
         if kind not in COMMANDS:
-            raise ControlError(f"{kind[:40]!r} is no command; allowed: {', '.join(sorted(COMMANDS))}", "kind")
+            allowed = ", ".join(sorted(COMMANDS | {SAVE}))
+            raise ControlError(f"{kind[:40]!r} is no command; allowed: {allowed}", "kind")
         given: dict[str, Any] = {"names": names, "values": dict(values), "name": name}
         return self._asked(kind, **{key: given[key] for key in _KEYS.get(kind, ())})
+
+    def _save(self, name: str) -> dict[str, Any]:
+        """What was driven so far, as a scenario file of this name in the run directory."""
+        folder = Path(self.hello.get("folder", ""))
+        if not NAME.fullmatch(name):
+            raise ControlError(f"{name[:40]!r} is no name of a file; allowed: letters, digits, _ and -", "name")
+        if not (folder / "run.json").is_file():
+            raise ControlError("the rig runs on another computer: use `torqueloop export DIR drive.toml` there")
+        target = folder / f"{name}.toml"
+        if target.exists():
+            raise ControlError(f"{target} exists; choose another name", "name")
+        driven = save_driven(folder, target)
+        return {"file": str(target), "seconds": driven.seconds, "changes": driven.changes}
 
     # --- threads ----------------------------------------------------------------------------------------------------
     def _asked(self, kind: str, **keys: Any) -> dict[str, Any]:

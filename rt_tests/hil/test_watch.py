@@ -3,73 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
-import threading
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rig_help import DESK
+from watch_help import Paced, page_in_a_browser, until
 
-from torqueloop.hil.testing.driven_rig import DrivenRig
-from torqueloop.hil.testing.holder import Holder, RigEnded
-from torqueloop.hil.watch.server import BODY_BYTES, WatchServer, page
-from torqueloop.hil.watch.source import Source
-
-CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
-)
-FAULT = {"signal": "HIL_Speeds.n_turbine", "kind": "gain", "value": 0.0, "switch": "turbine_speed"}
-
-
-class Paced:
-    """A rig on the virtual clock that goes on about as fast as a clock on the wall, and its page."""
-
-    def __init__(self, out: Path, telemetry: str | None = "tcp://127.0.0.1:0", rig: Path = DESK) -> None:
-        options = {"duration_s": 600.0, "control": "tcp://127.0.0.1:0", "overrides": {"faults": [FAULT]}}
-        self.holder = Holder(rig, "virtual", out, telemetry=telemetry, **options)
-        self.rig = DrivenRig(self.holder, out)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._pace, daemon=True)
-        self._thread.start()
-        channel = self.holder.live.channel
-        assert channel is not None
-        self.source = Source(channel.endpoint)
-        self.source.start()
-        self.server = WatchServer(self.source)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def _pace(self) -> None:
-        with suppress(RigEnded):
-            while not self._stop.wait(0.01):
-                self.rig.run(0.02)
-
-    def close(self) -> None:
-        self.server.closing = True
-        self.server.shutdown()
-        self.server.server_close()
-        self.source.stop()
-        self._stop.set()
-        self._thread.join(10)
-        self.holder.end()
-
-    def ask(self, path: str, body: Any = None, token: str | None = None, **headers: str) -> tuple[int, Any]:
-        """(status, content) of a request as a browser would send it."""
-        token = self.server.token if token is None else token
-        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        url = f"http://127.0.0.1:{self.server.server_port}{path}" + (f"?token={token}" if token else "")
-        try:
-            with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=20) as answer:
-                text = answer.read()
-                return answer.status, json.loads(text) if text[:1] == b"{" else text.decode()
-        except urllib.error.HTTPError as error:
-            return error.code, json.loads(error.read())
+from torqueloop.hil.watch.server import BODY_BYTES, page
 
 
 @pytest.fixture(scope="module")
@@ -79,17 +21,10 @@ def paced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Paced]:
     made.close()
 
 
-def until(condition, seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it does not come"
-        time.sleep(0.02)
-
-
 def test_the_page_needs_nothing_from_anywhere() -> None:
     """All scripts and styles are inside and carry the nonce; no address but those of the page's own server."""
     text = page("N0NCE")
-    assert text.count("<script") == text.count('<script nonce="N0NCE"') == 10
+    assert text.count("<script") == text.count('<script nonce="N0NCE"') == 11
     assert text.count("<style") == text.count('<style nonce="N0NCE"') == 4
     assert "src=" not in text.partition("<script")[0] and "@import" not in text
     own = text.replace((Path(__file__).parents[2] / "hil/views/page/uPlot.iife.min.js").read_text(), "")
@@ -192,19 +127,7 @@ def test_a_rig_without_telemetry_is_asked(tmp_path: Path) -> None:
 @pytest.mark.proof
 def test_in_a_browser(paced: Paced, tmp_path: Path) -> None:
     """Numbers, pictures, keyboard, a fault, the safe state with its cause, a phone's width; nothing in its console."""
-    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        tab = browser.new_page(viewport={"width": 1280, "height": 900})
-        mistakes: list[str] = []
-        tab.on("console", lambda message: mistakes.append(message.text))
-        tab.on("pageerror", lambda error: mistakes.append(str(error)))
-        tab.on("request", lambda request: None if "127.0.0.1" in request.url or "data:" in request.url[:5]
-               else mistakes.append(request.url))  # fmt: skip
-        tab.goto(paced.server.url)
-        until(lambda: tab.evaluate("torqueloop.pictures > 5"), 60.0)
+    with page_in_a_browser(paced) as tab:
         assert tab.evaluate("document.querySelectorAll('#elements tbody tr').length") == 10
         assert tab.inner_text("#state") == "armed" and tab.inner_text("#rig") == "desk_4hp22"
         assert float(tab.inner_text("#engine")) > 500 and "computing" in tab.inner_text("#deadlines")
@@ -245,5 +168,3 @@ def test_in_a_browser(paced: Paced, tmp_path: Path) -> None:
         tab.get_by_role("button", name="Yes").click()
         until(lambda: tab.evaluate("!document.getElementById('cause').hidden"))
         assert tab.inner_text("#state") == "safe state" and "asked for by the operator" in tab.inner_text("#cause")
-        assert mistakes == []
-        browser.close()

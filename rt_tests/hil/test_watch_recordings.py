@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from many_signals import many_signals
 from rig_help import DESK
-from test_watch import CHROMIUM, Paced, until
+from watch_help import CHROMIUM, Paced, until
 
 import torqueloop as tl
 from torqueloop.hil.control.client import ControlError, connect

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +14,14 @@ from torqueloop.hil.rig.run.live_run import LiveRun
 from torqueloop.hil.rig.run.telemetry import Telemetry
 from torqueloop.hil.rig.schema.participants import curve_keys
 
+ANY_PORT = "tcp://127.0.0.1:0"
+
 
 @contextmanager
-def control_channel(run: LiveRun, endpoint: str | None, say: bool) -> Iterator[None]:
-    """Serve the run at `endpoint`, or at that of its rig file; neither: nothing is opened."""
+def control_channel(run: LiveRun, endpoint: str | None, say: bool, wanted: bool = False) -> Iterator[None]:
+    """Serve the run at `endpoint`, or at that of its rig file; neither: at a free port if it is wanted."""
     table = run.plan.config.control
-    endpoint = endpoint or (table.endpoint if table is not None else None)
+    endpoint = endpoint or (table.endpoint if table is not None else None) or (ANY_PORT if wanted else None)
     if endpoint is None:
         yield
         return
@@ -34,10 +37,10 @@ def control_channel(run: LiveRun, endpoint: str | None, say: bool) -> Iterator[N
 
 
 @contextmanager
-def telemetry_channel(run: LiveRun, endpoint: str | None, say: bool) -> Iterator[None]:
-    """Publish the run at `endpoint`, or at that of its rig file; neither: nothing is opened."""
+def telemetry_channel(run: LiveRun, endpoint: str | None, say: bool, wanted: bool = False) -> Iterator[None]:
+    """Publish the run at `endpoint`, or at that of its rig file; neither: at a free port if it is wanted."""
     table = run.plan.config.telemetry
-    endpoint = endpoint or table.endpoint
+    endpoint = endpoint or table.endpoint or (ANY_PORT if wanted else None)
     if endpoint is None:
         yield
         return
@@ -52,6 +55,20 @@ def telemetry_channel(run: LiveRun, endpoint: str | None, say: bool) -> Iterator
     run.folder.write(telemetry=telemetry.endpoint)
     with _served("telemetry", telemetry, say):
         yield
+
+
+@contextmanager
+def live_page(run: LiveRun, wanted: bool) -> Iterator[None]:
+    """The live page of the run in a process of its own, opened in the browser; it ends with the run."""
+    if not wanted:
+        yield
+        return
+    process = subprocess.Popen([sys.executable, "-m", "torqueloop.hil.cli", "watch", str(run.folder.path), "--open"])
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
 
 
 @contextmanager

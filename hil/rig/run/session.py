@@ -40,7 +40,7 @@ from torqueloop.hil.rig.devices.registry import rig_model
 from torqueloop.hil.rig.online.rig_control import RigControl
 from torqueloop.hil.rig.resolve.check_participants import check_participants
 from torqueloop.hil.rig.resolve.plan import RigPlan, load_plan
-from torqueloop.hil.rig.run.channels import control_channel, telemetry_channel
+from torqueloop.hil.rig.run.channels import control_channel, live_page, telemetry_channel
 from torqueloop.hil.rig.run.first_fault import FirstFaultWriter
 from torqueloop.hil.rig.run.known_gates import check_gates, own_gates
 from torqueloop.hil.rig.run.live_run import LiveRun, Pilot, StartError
@@ -109,6 +109,9 @@ class RunSpec:
     inject_busy: tuple[int, int, int] | None = None
     #: goes along with the run in this process, and holds it between ticks of the virtual clock
     pilot: Pilot | None = None
+    #: open the live page in the browser (docs/watch.md). The virtual clock then goes no faster than one on the wall;
+    #: control channel and telemetry take a free port where the rig file has none
+    watch: bool = False
 
 
 def run_rig(rig_path: str | Path, spec: RunSpec) -> RunResult:
@@ -153,11 +156,16 @@ def run_rig(rig_path: str | Path, spec: RunSpec) -> RunResult:
             run.parts.rig.inject_busy(*spec.inject_busy)
         if pilot is not None:
             pilot.attached(run)
-        with telemetry_channel(run, spec.telemetry, spec.progress), control_channel(run, spec.control, spec.progress):
+        with (
+            telemetry_channel(run, spec.telemetry, spec.progress, spec.watch),
+            control_channel(run, spec.control, spec.progress, spec.watch),
+            live_page(run, spec.watch),
+        ):
             if clock == "real":
                 state = run_real_clock(run, spec.peers, spec.progress)
             else:
-                state = run_virtual_clock(run, spec.peers, spec.progress, spec.vehicle, spec.ecus or {}, pilot)
+                ecus, paced = spec.ecus or {}, spec.watch
+                state = run_virtual_clock(run, spec.peers, spec.progress, spec.vehicle, ecus, pilot, paced)
     except BaseException as error:
         failed = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         armed = folder.info.state == "running"

@@ -34,6 +34,9 @@ from torqueloop.hil.rig.run.progress import Progress
 from torqueloop.hil.rig.schema.participants import curve_keys
 from torqueloop.hil.vehicle.vehicle import make_vehicle, setup_to_json
 
+#: a paced run may be so far ahead of the clock on the wall [s]: a frame of a screen is 16 ms
+PACED_S = 0.005
+
 
 def run_virtual_clock(
     run: LiveRun,
@@ -42,7 +45,9 @@ def run_virtual_clock(
     vehicle: VehicleStep | None,
     units_given: Mapping[str, ControlUnit],
     pilot: Pilot | None = None,
+    paced: bool = False,
 ) -> str:
+    """Run on the virtual clock; how it ended. paced: no faster than a clock on the wall, for a driver at the page."""
     c, plan = run.plan.config, run.plan
     with ExitStack() as stack:
         virtual_vehicle = _vehicle(stack, run, peers, vehicle)
@@ -77,7 +82,7 @@ def run_virtual_clock(
                 time.sleep(0.002)
 
         state = "ended"
-        run.began_s = time.monotonic()
+        run.began_s = began_s = time.monotonic()
         try:
             run.control.checkpoints.peers = Peers(virtual_vehicle, units)
             checkpoints = run.control.checkpoints.between
@@ -85,6 +90,8 @@ def run_virtual_clock(
             def between() -> int:
                 if pilot is not None:
                     pilot.between()
+                if paced:
+                    _wait_until(began_s + run.parts.rig.tick * c.clock.tick_s)
                 return checkpoints()
 
             with _on_one_cpu(_processes(run, units)):
@@ -95,6 +102,13 @@ def run_virtual_clock(
         every()
     run.modes.drain()
     return state
+
+
+def _wait_until(due_s: float) -> None:
+    """Sleep to a time of `time.monotonic` that is ahead by more than a few milliseconds, which a sleep can keep."""
+    ahead = due_s - time.monotonic()
+    if ahead > PACED_S:
+        time.sleep(ahead)
 
 
 def _processes(run: LiveRun, units: VirtualUnits) -> list[int]:

@@ -13,6 +13,7 @@
     const known = new Set(names.map((n) => n.name)), has = (name) => known.has(name);
     gearbox.set(layout, has);
     control.set(names);
+    drive.set(names, words.lever);
     signals.set(names.filter((n) => n.kind === "signal"));
     live.clear();
     const line = (label, name, factor = 1) => ({ label, of: (m) => { const x = value(m, name); return x === undefined ? null : x * factor; } });
@@ -70,7 +71,7 @@
   link.listen({
     hello, status,
     stats: (stats) => clock.show(stats),
-    values: (message) => { latest = message; live.take(message); window.torqueloop.messages += 1; },
+    values: (message) => { latest = message; live.take(message); drive.take(message); window.torqueloop.messages += 1; },
     gone: ({ error }) => lost(`rig gone`) || text("answer", error),
     lost: () => lost("page server gone"),
   });
