@@ -80,7 +80,7 @@ from torqueloop.cython_kernels.tick.tick cimport (
 #: names of the causes of the safe state, by number (tick.pxd CAUSE_*)
 CAUSES = (
     "none", "not_finite", "limit", "overruns", "tcu_silent", "vehicle_silent", "vehicle_data", "solver", "hung",
-    "thread", "bus", "request", "tcu_frames", "encode", "output", "missed",
+    "thread", "bus", "request", "tcu_frames", "encode", "output", "missed", "io",
 )
 #: what is counted on each bus
 BUS_COUNTERS = ("rx_frames", "rx_bad", "tx_frames", "tx_dropped", "idle_frames", "rx_ring_dropped")

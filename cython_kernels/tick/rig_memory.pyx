@@ -40,6 +40,7 @@ from torqueloop.cython_kernels.tick.tick cimport (
 )
 from torqueloop.cython_kernels.tick.transaction cimport CTL_WRITES
 from torqueloop.cython_kernels.tick.controllers cimport Controllers
+from torqueloop.cython_kernels.tick.io cimport IoDevices
 from torqueloop.cython_kernels.tick.engine_control cimport EngineControl
 from torqueloop.cython_kernels.tick.monitors cimport Monitors
 from torqueloop.cython_kernels.tick.sensors cimport Sensors
@@ -107,6 +108,13 @@ cdef class RigMemory(Blocks):
         self.made_for("engine control", unit.n_sig)
         self.r.engine_control = &unit.m
         self._keep.append(unit)
+
+    def set_io(self, IoDevices devices not None) -> None:
+        """I/O devices: read behind the buses, written with what is sent."""
+        self.made_for("I/O devices", devices.n_sig)
+        self.r.io, self.r.n_io = devices.device, devices.n
+        self.make_room()
+        self._keep.append(devices)
 
     def set_controllers(self, Controllers controllers not None) -> None:
         """Controllers, run after the driver's tables, before hydraulic unit and engine control."""
@@ -192,9 +200,11 @@ cdef class RigMemory(Blocks):
 
     cdef int make_room(self) except -1:
         """Memory for all that a tick can take in: an input record."""
-        cdef size_t pins = 8
+        cdef size_t pins = 16
         for k in range(self.r.n_pins):
             pins += 8 + 8 * self.r.pins[k].n
+        for k in range(self.r.n_io):
+            pins += 16 + 8 * self.r.io[k].n_in
         self.r.input_record = <uint8_t*>self.block(
             sizeof(input_head_t) + 8 + self.r.n_bus * (RX_PER_TICK * FRAME_BYTES + sizeof(bus_entry_t))
             + 8 * (MAX_VEHICLE + 1) + pins + 16 * (CTL_WRITES + 1))

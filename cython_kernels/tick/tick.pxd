@@ -15,6 +15,7 @@ from torqueloop.cython_kernels.tick.controllers cimport controllers_t
 from torqueloop.cython_kernels.tick.faults cimport faults_t
 from torqueloop.cython_kernels.tick.engine_control cimport engine_control_t
 from torqueloop.cython_kernels.tick.hydraulics cimport hydraulics_t
+from torqueloop.cython_kernels.tick.io cimport io_device_t
 from torqueloop.cython_kernels.tick.scenario cimport scenario_t
 from torqueloop.cython_kernels.tick.safety cimport safety_t
 from torqueloop.cython_kernels.tick.sending cimport sendings_t
@@ -54,7 +55,8 @@ cdef enum:
     CAUSE_ENCODE = 13           # a signal to send is NaN; detail: as TCU_SILENT
     CAUSE_OUTPUT = 14           # a signal to send left its limits, on_limit = "safe"; detail: index of the limited output
     CAUSE_MISSED = 15           # policy stop: a tick began whole periods late; detail: how many
-    N_CAUSES = 16
+    CAUSE_IO = 16               # an I/O device; detail: its number << 3 | IO_* of io.pxd
+    N_CAUSES = 17
 
 # `flags` of a sample record: what happened in the ticks since the record before (docs/clock.md).
 cdef enum:
@@ -188,6 +190,7 @@ cdef enum:
     INPUT_BUS = 8               # behind the frames: how many (int64), then a bus_entry_t of each bus whose state changed
     INPUT_PINS = 64             # behind the vehicle value: how many (int64), then of each: its number (int64), its doubles
     INPUT_CONTROL = 32          # behind all else: control_chunk_t of the transaction of this tick, and its writes
+    INPUT_IO = 128              # behind the pins: how many (int64), then of each: its number, state (int64), its doubles
     INPUT_SWITCHES = 16         # bits from this one on: the faults switched on by hand
 
 # A native bus whose state has changed, in an input record.
@@ -293,6 +296,9 @@ cdef struct rig_t:
     # ---- control units without a bus between ----
     int32_t n_pins
     pins_t* pins
+    # ---- I/O devices ----
+    int32_t n_io
+    io_device_t* io
     # ---- limits of what is sent, injected faults ----
     safety_t* safety            # NULL: none
     faults_t* faults            # NULL: none

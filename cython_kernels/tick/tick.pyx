@@ -3,13 +3,13 @@
 Order of a tick, the same on every clock (real, virtual, replay):
 
     control   cause from outside; what the control channel has posted takes effect as a whole; windows of injected faults
-    latch     disarming and arming again, received frames -> codec -> signals, timeouts, vehicle value, driver tables,
-              steps of a scenario; the hydraulic unit makes pressures of commands, the engine control a pedal
+    latch     disarming and arming again, received frames -> codec -> signals, timeouts, vehicle value, I/O devices
+              are read, driver tables, steps of a scenario; the hydraulic unit makes pressures of commands, the engine control a pedal
     inputs    wiring copies signals to model inputs; held signals; injected faults; the safe state overrides all three
     step      n substeps of the model, inputs held over the tick
     outputs   model outputs -> signals, checked for NaN and limits; impulse for the vehicle; sensors; injected faults;
               range and slew of what is sent
-    tx        messages that are due are encoded and pushed
+    tx        messages that are due are encoded and pushed; I/O devices are written
     publish   vehicle slot, sample, input, bus and mode records into their rings
 
 Tick k takes simulated time from k*T to (k+1)*T; its record and the frames it sends hold the state at (k+1)*T.
@@ -92,7 +92,21 @@ from torqueloop.cython_kernels.rings.ring cimport data_keep, data_place, data_pu
 from torqueloop.cython_kernels.tick.conditions cimport holds
 from torqueloop.cython_kernels.tick.controllers cimport controllers_tick
 from torqueloop.cython_kernels.tick.engine_control cimport engine_control_tick
+from torqueloop.cython_kernels.clock.histogram cimport hist_add, hist_t
 from torqueloop.cython_kernels.tick.hydraulics cimport hydraulics_tick
+from torqueloop.cython_kernels.tick.io cimport (
+    IO_NAN,
+    IO_OK,
+    IO_OLD,
+    IO_READ,
+    IO_REASON_BITS,
+    IO_SLOW,
+    IO_STALE,
+    IO_WATCH_RUNS,
+    IO_WATCH_SAFE,
+    IO_WRITE,
+    io_device_t,
+)
 from torqueloop.cython_kernels.tick.scenario cimport (
     SCEN_STATE,
     SCENARIO_RUNNING,
@@ -228,6 +242,7 @@ include "tick_control.pxi"
 include "tick_faults.pxi"
 include "tick_safety.pxi"
 include "tick_can.pxi"
+include "tick_io.pxi"
 include "tick_sending.pxi"
 include "tick_send.pxi"
 include "tick_latch.pxi"
@@ -275,6 +290,8 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
         _latch_vehicle(r, now_ns, &head, &flags)
     if r.n_pins > 0:
         _latch_pins(r, &head)
+    if r.n_io > 0:
+        _latch_io(r, &head, &flags)
     _latch_driver(r)
     if r.scenario != NULL:
         scenario_tick(r.scenario, r.sig, sim_tick(r))
@@ -298,10 +315,14 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     t = _phase(r, PHASE_STEP, t)
     _outputs(r)
     _safe_outputs(r, &flags)
+    if r.n_io > 0:
+        _guard_io(r)
     if r.monitors != NULL and not r.frozen:
         monitors_tick(r.monitors, r.sig, sim_tick(r))
     t = _phase(r, PHASE_OUTPUTS, t)
     _send(r, now_ns, &flags)
+    if r.n_io > 0:
+        _write_io(r)
     t = _phase(r, PHASE_TX, t)
     _publish(r, now_ns, begin, &head, flags)
     _end_disarming(r)

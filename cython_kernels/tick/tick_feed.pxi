@@ -116,6 +116,8 @@ cdef int _feed_parts(rig_t* r, const uint8_t* raw, const input_head_t* head) noe
         status = _feed_vehicle(r, raw, end, &at)
     if status == FEED_OK and head.flags & INPUT_PINS:
         status = _feed_pins(r, raw, end, &at)
+    if status == FEED_OK and head.flags & INPUT_IO:
+        status = _feed_io(r, raw, end, &at)
     if status != FEED_OK:
         return status
     if head.flags & INPUT_CONTROL:

@@ -14,6 +14,7 @@ cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil:
         memset(&r.bus[i].word, 0, sizeof(bus_word_t))
     for i in range(r.n_pins):
         r.pins[i].version = slot_version(r.pins[i].slot)
+    _arm_io(r)
     memcpy(r.sig, r.sig0, r.n_sig * sizeof(double))
     if r.model != NULL:
         tl_outputs(r.model, r.state, r.sig + r.out_slot)

@@ -49,6 +49,7 @@ OWN: Mapping[str, Mapping[str, str]] = {
         "sensors": "torqueloop.hil.rig.devices.sensors:Sensors",
         "vehicle": "torqueloop.hil.rig.devices.vehicle:VehicleLink",
         "units": "torqueloop.hil.rig.devices.units:ControlUnits",
+        "io": "torqueloop.hil.rig.devices.io:IoCards",
     },
 }
 

@@ -7,9 +7,11 @@ If the source includes "DATABASE_can.h" or "DATABASE_can.c" of one of its buses,
 from __future__ import annotations
 
 import atexit
+import ctypes
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from typing import Any
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.c_code import c_code, code_stem
 from torqueloop.hil.ecu.control_unit import EcuSetup
+from torqueloop.hil.link.endpoints import PeerError
 
 #: folder of torqueloop_ecu.h
 INCLUDE = Path(__file__).resolve().parent / "include"
@@ -33,17 +36,25 @@ def shared_library(setup: EcuSetup) -> Path:
     if setup.file.suffix not in SOURCES:
         return setup.file
     where: dict[str, Any] = {"file": setup.rig_file or None, "table": setup.table or None, "key": "start"}
+    target = (setup.folder or _scratch()) / f"{setup.name}.so"
+    return compiled(setup.file, target, where, _generated(setup, target.with_name(f"{setup.name}_generated")))
+
+
+def compiled(source: Path, target: Path | str, where: dict[str, Any], folders: list[str] | None = None) -> Path:
+    """A C source as the shared library `target` (a bare name: in a directory of this process), with our headers and
+    those in `folders`; ConfigError with the compiler's words. where: file, table and key that name the source."""
+    target = _scratch() / target
+    key = where["key"]
     compiler = next((path for name in COMPILERS if (path := shutil.which(name)) is not None), None)
     if compiler is None:
         allowed = f"{' or '.join(COMPILERS)} on the PATH, or a shared library"
-        raise ConfigError("start = {value} needs a C compiler", **where, value=str(setup.file), allowed=allowed)
-    target = (setup.folder or _scratch()) / f"{setup.name}.so"
-    folders = [str(INCLUDE), *_generated(setup, target.with_name(f"{setup.name}_generated"))]
-    words = [compiler, *FLAGS, *(f"-I{folder}" for folder in folders), str(setup.file), "-o", str(target), "-lm"]
+        raise ConfigError(f"{key} = {{value}} needs a C compiler", **where, value=str(source), allowed=allowed)
+    found = [str(INCLUDE), *(folders or ())]
+    words = [compiler, *FLAGS, *(f"-I{folder}" for folder in found), str(source), "-o", str(target), "-lm"]
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or ["?"]
-        raise ConfigError(f"start = {{value}} does not compile: {lines[0]}", **where, value=str(setup.file))
+        raise ConfigError(f"{key} = {{value}} does not compile: {lines[0]}", **where, value=str(source))
     return target
 
 
@@ -58,6 +69,23 @@ def _generated(setup: EcuSetup, folder: Path) -> list[str]:
         (folder / f"{code.stem}.h").write_text(code.header, encoding="utf-8")
         (folder / f"{code.stem}.c").write_text(code.source, encoding="utf-8")
     return [str(folder)] if wanted else []
+
+
+def exported(file: Path, functions: Sequence[str], abi_function: str, abi: int, header: str) -> ctypes.CDLL:
+    """The shared library with the functions that `header` asks for, built for its version; PeerError."""
+    try:
+        library = ctypes.CDLL(str(file.resolve()))
+    except OSError as error:
+        raise PeerError(f"{file.name} cannot be loaded: {error}") from None
+    missing = [name for name in functions if not hasattr(library, name)]
+    if missing:
+        raise PeerError(f"{file.name} does not export {', '.join(missing)} (C linkage? {header})")
+    version = getattr(library, abi_function)
+    version.restype = ctypes.c_uint32
+    found = version()
+    if found != abi:
+        raise PeerError(f"{file.name} was built for ABI version {found}; this program has {abi}")
+    return library
 
 
 @cache

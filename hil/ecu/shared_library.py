@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.frame import FD_LENGTHS, Frame
-from torqueloop.hil.ecu.compiled import shared_library
+from torqueloop.hil.ecu.compiled import exported, shared_library
 from torqueloop.hil.ecu.control_unit import EcuInputs, EcuOutputs, EcuSetup
 from torqueloop.hil.ecu.declared_frames import FrameCheck
 from torqueloop.hil.ecu.external import ExternalUnit, Options, hosted, read_options
@@ -161,17 +161,7 @@ class LibraryUnit:
         self._library = library
 
     def _load(self) -> ctypes.CDLL:
-        try:
-            library = ctypes.CDLL(str(self._file.resolve()))
-        except OSError as error:
-            raise PeerError(f"{self._file.name} cannot be loaded: {error}") from None
-        missing = [name for name in _NEEDED if not hasattr(library, name)]
-        if missing:
-            raise PeerError(f"{self._file.name} does not export {', '.join(missing)} (C linkage? torqueloop_ecu.h)")
-        library.tl_ecu_abi.restype = ctypes.c_uint32
-        found = library.tl_ecu_abi()
-        if found != ABI:
-            raise PeerError(f"{self._file.name} was built for ABI version {found}; this program has {ABI}")
+        library = exported(self._file, _NEEDED, "tl_ecu_abi", ABI, "torqueloop_ecu.h")
         states = [name for name in _STATE if hasattr(library, name)]
         if len(states) == 1:
             raise PeerError(f"{self._file.name} exports {states[0]} alone; {' and '.join(_STATE)} go together")

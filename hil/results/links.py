@@ -187,6 +187,27 @@ class BusStats:
 
 
 @dataclass(frozen=True)
+class IoStats:
+    """One I/O device, as the tick has counted its calls."""
+
+    #: what reading said last: ok, stale, failed
+    state: str = "ok"
+    reads: int = 0
+    writes: int = 0
+    #: ticks without a new value
+    stale_ticks: int = 0
+    #: calls that said that they have failed
+    failed: int = 0
+    #: values read that lay outside the range of their channel
+    limited: int = 0
+    #: calls longer than limit_us
+    slow: int = 0
+    #: time of a call
+    read_us: Timing | None = None
+    write_us: Timing | None = None
+
+
+@dataclass(frozen=True)
 class Age:
     """Age of what a peer answered [ms]."""
 

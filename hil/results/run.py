@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torqueloop.hil.results.clock import INLINE, NO_METRIC, ClockStats
-from torqueloop.hil.results.links import BusStats, ControlStats, PeerStats, TelemetryStats, VehicleStats
+from torqueloop.hil.results.links import BusStats, ControlStats, IoStats, PeerStats, TelemetryStats, VehicleStats
 from torqueloop.hil.results.monitors import MonitorSpec
 from torqueloop.hil.results.scenario import ScenarioInfo
 
@@ -159,6 +159,8 @@ class RunStats:
     vehicles: dict[str, VehicleStats] = field(default_factory=dict, metadata=NO_METRIC)
     #: control units, and processes of vehicle models, by name
     peers: dict[str, PeerStats] = field(default_factory=dict)
+    #: I/O devices by name
+    io: dict[str, IoStats] = field(default_factory=dict)
     control: ControlStats | None = None
     telemetry: TelemetryStats | None = None
     recording: dict[str, StreamStats] = field(default_factory=dict)

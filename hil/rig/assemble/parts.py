@@ -21,6 +21,7 @@ from torqueloop.hil.monitors.engine import make_monitors
 from torqueloop.hil.rig.devices.device import BusPlan, Device, RigPlan
 from torqueloop.hil.rig.devices.faults import FaultInjection
 from torqueloop.hil.rig.devices.injected import Faults
+from torqueloop.hil.rig.devices.io import IoCards
 from torqueloop.hil.rig.devices.units import ControlUnits
 from torqueloop.hil.rig.devices.vehicle import VehicleLink, VehicleSlots
 
@@ -121,7 +122,7 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
         vehicle.received,
         vehicle.sent,
         DataRing(int(per_s * (48 + 8 * len(plan.recorded)))),
-        DataRing(int(per_s * 256 * max(1, len(plan.buses)))),
+        DataRing(int(per_s * (256 * max(1, len(plan.buses)) + _io_bytes(plan)))),
         DataRing(int(buffer_s * 4000 * 32) * max(1, len(plan.buses))),
         DataRing(1 << 18),
         _safety(plan),
@@ -155,6 +156,11 @@ def build(plan: RigPlan, duration_s: float | None = None, kernel: str = "auto", 
     )
     rig.set_first_fault(parts.first_fault)
     return parts
+
+
+def _io_bytes(plan: RigPlan) -> int:
+    """Input record of a tick in which all inputs of all I/O devices have changed."""
+    return sum(24 + 8 * len(io.inputs) for io in plan.device(IoCards).given.io.values())
 
 
 def _bus(rig: Rig, plan: BusPlan) -> BusParts:

@@ -34,6 +34,7 @@ SENTENCES = {
     "until it timed out",
     "encode": "a signal of {name} to be sent is not a number",
     "output": "{name}, to be sent, left its range or slew",
+    "io": "I/O device {name}",
 }
 
 

@@ -211,7 +211,9 @@ class RigPlan:
             return self.guards[detail].name
         if kind == "not_finite" and 1 < detail < len(self.table):
             return self.table.names[detail]
-        return "state" if kind == "not_finite" else ""
+        if kind == "not_finite":
+            return "state"
+        return next((text for device in self.devices if (text := device.cause(kind, detail))), "")
 
 
 class Device(Generic[Tables]):
@@ -248,6 +250,10 @@ class Device(Generic[Tables]):
     def make(self, tick: Rig, received: Sequence[RxState]) -> Any:
         """Give the tick its part of the device, made anew for each rig that is assembled. received: what each bus has
         received. Returns what the running rig needs of it (RigParts.made)."""
+
+    def cause(self, kind: str, detail: int) -> str:
+        """What the detail of a cause of the safe state is in words, where the cause is one of this kind of device."""
+        return ""
 
     def read_slot(self, name: str, table: str, key: str, unit: str | None = None) -> int:
         """Slot of a signal that the device reads, which must be in `unit` (None: in any)."""

@@ -186,6 +186,9 @@ class _Planner:
                 # a constant is written once; with a fault on it, in every tick
                 plan.out_copies.append((DUMMY, slot, 0.0, plan.table.initial.get(slot, 0.0)))
             return [FaultRow("output", spec.kind, slot, value=value)]
+        if any(guard.slot == slot for guard in plan.guards):
+            # an output of an I/O device
+            return [FaultRow("output", spec.kind, slot, value=value)]
         own = name.removeprefix("input.")
         if own in plan.compiled.input_names:
             return [FaultRow("input", spec.kind, self.model_input(own, "signal"), value=value)]

@@ -6,6 +6,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.database import CanDatabase, check_owners
 from torqueloop.hil.ecu.control_unit import ControlUnit, make_unit
 from torqueloop.hil.rig.devices.device import BusPlan, RigPlan, UnitPlan
+from torqueloop.hil.rig.devices.io import IoCards
 from torqueloop.hil.rig.resolve.setups import ecu_setup, vehicle_setup
 from torqueloop.hil.vehicle.vehicle import make_vehicle
 
@@ -15,6 +16,9 @@ def check_participants(plan: RigPlan) -> None:
     vehicle = plan.config.vehicle
     if vehicle is not None and vehicle.started:
         make_vehicle(vehicle.kind, vehicle_setup(plan))
+    cards = plan.device(IoCards)
+    for name in cards.given.io:
+        cards.library(name)
     on: dict[str, list[CanDatabase]] = {bus.name: [bus.database] for bus in plan.buses}
     for unit in plan.started_units():
         made = make_unit(unit.config.kind, ecu_setup(plan, unit))

@@ -20,6 +20,7 @@ from torqueloop.hil.can.database import SignalInfo
 from torqueloop.hil.can.sending import CYCLIC
 from torqueloop.hil.monitors.engine import STATE
 from torqueloop.hil.rig.devices.device import BusPlan, RigPlan
+from torqueloop.hil.rig.devices.io import IoCards
 from torqueloop.hil.rig.devices.phases import frame_bits, spread
 from torqueloop.hil.rig.devices.signals import SignalTable
 from torqueloop.hil.rig.devices.vehicle import VehicleLink
@@ -49,7 +50,7 @@ class Wiring:
                 device.plan()
         self.limits()
         self.safe_state()
-        self.plan.guards = plan_guards(self.plan)
+        self.plan.guards += plan_guards(self.plan)
         for device in self.plan.devices:
             if device.LAST:
                 device.plan()
@@ -241,11 +242,12 @@ class Wiring:
             self.plan.limit_names.append(name)
 
     def safe_state(self) -> None:
-        """[safe_state] inputs; default: all that comes from a bus or control unit, and every pedal, go to 0."""
+        """[safe_state] inputs; default: what comes from buses, control units, I/O devices, and every pedal, goes to 0."""
         safe, names = self.config.safe_state, self.plan.compiled.input_names
         targets = safe.inputs
         if targets is None:
             pins = {unit.actuator_slot + k for unit in self.plan.units for k in range(len(unit.actuators))}
+            pins |= self.plan.device(IoCards).input_slots
             targets = {
                 self.table.names[dst].removeprefix("input."): 0.0
                 for src, dst, _, _ in self.plan.in_copies

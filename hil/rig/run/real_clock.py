@@ -25,6 +25,7 @@ from torqueloop.hil.realtime import rtenv
 from torqueloop.hil.rig.assemble.safe_state import Watchdog
 from torqueloop.hil.rig.devices.device import BusPlan
 from torqueloop.hil.rig.resolve.setups import ecu_setup, vehicle_setup
+from torqueloop.hil.rig.run.io_devices import open_io
 from torqueloop.hil.rig.run.live_run import (
     GIVE_UP_S,
     LINKS_BELOW,
@@ -80,6 +81,7 @@ def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
             for unit in plan.started_units():
                 setup = setup_to_json(ecu_setup(plan, unit, run.folder.path))
                 start_participant(stack, run, unit.name, ["ecu", unit.config.kind, "--setup", setup])
+        open_io(stack, run)
         links = [t for t in threading.enumerate() if t is run.link or t.name in ("can-rx", "can-tx")]
         run.took(*rtenv.set_fifo_threads(c.clock.fifo_priority - LINKS_BELOW, links))
         loop = _start_loop(stack, run)

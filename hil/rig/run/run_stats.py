@@ -9,6 +9,7 @@ from typing import Any
 from torqueloop.core.simulate.remarks import oscillations
 from torqueloop.cython_kernels.clock.account import PHASES, Account
 from torqueloop.cython_kernels.clock.histogram import Histogram
+from torqueloop.cython_kernels.tick.io import IoDevices
 from torqueloop.hil.can.known import WORDS as KNOWN_WORDS
 from torqueloop.hil.can.known import Known, source_text
 from torqueloop.hil.can.multicast import LOOPBACK
@@ -18,6 +19,7 @@ from torqueloop.hil.results.links import (
     ControlStats,
     GatewayStats,
     Interface,
+    IoStats,
     KnownMessage,
     LinkStats,
     NativeStats,
@@ -37,6 +39,7 @@ from torqueloop.hil.results.run import (
 )
 from torqueloop.hil.rig.assemble.parts import STORED, BusParts, RigParts
 from torqueloop.hil.rig.assemble.safe_state import describe
+from torqueloop.hil.rig.devices.io import IoCards
 from torqueloop.hil.rig.resolve.plan import RigPlan
 from torqueloop.hil.rig.schema.participants import Bus
 
@@ -105,6 +108,7 @@ def run_stats(
         buses=_buses(plan, parts, links),
         vehicles=_vehicles(plan, counters, links),
         peers=dict(links.peers),
+        io=_io(plan, parts),
         control=links.control,
         telemetry=links.telemetry,
         recording=dict(links.recording),
@@ -232,6 +236,17 @@ def _vehicles(plan: RigPlan, counters: dict[str, Any], links: Links) -> dict[str
         key: counters[f"vehicle_{key}"] for key in ("taken", "refused", "stale_ticks", "age_max_ms", "echo_max_ticks")
     }
     return {VEHICLE: VehicleStats(**taken, link=links.vehicles.get(VEHICLE))}
+
+
+def _io(plan: RigPlan, parts: RigParts) -> dict[str, IoStats]:
+    made: IoDevices | None = parts.made[IoCards]
+    found = {}
+    for k, name in enumerate(plan.device(IoCards).given.io if made is not None else ()):
+        assert made is not None
+        counted = made.counters(k)
+        times = {key: Timing(**counted[key]) for key in ("read_us", "write_us") if counted[key]["count"]}
+        found[name] = IoStats(**{**counted, "read_us": None, "write_us": None, **times})
+    return found
 
 
 def _safe_state(plan: RigPlan, parts: RigParts, note: str) -> SafeState:

@@ -28,6 +28,7 @@ from torqueloop.hil.rig.assemble.virtual_links import (
 )
 from torqueloop.hil.rig.online.restore import Peers
 from torqueloop.hil.rig.resolve.setups import ecu_setup, vehicle_setup
+from torqueloop.hil.rig.run.io_devices import open_io
 from torqueloop.hil.rig.run.live_run import STATS_S, LiveRun, Pilot, StartError, start_participant
 from torqueloop.hil.rig.run.participants import Participant
 from torqueloop.hil.rig.run.progress import Progress
@@ -52,6 +53,7 @@ def run_virtual_clock(
     with ExitStack() as stack:
         virtual_vehicle = _vehicle(stack, run, peers, vehicle)
         units = _units(stack, run, peers, units_given)
+        open_io(stack, run)
         n_ticks = round(run.folder.duration_s / c.clock.tick_s)
         shown = stack.enter_context(Progress(progress, plan, run.parts, n_ticks))
         stack.enter_context(run.recorder)

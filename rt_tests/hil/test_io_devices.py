@@ -1,0 +1,242 @@
+"""I/O devices in the tick: values on the pins, every way out with safe values, replay; on both clocks."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rig_help import free_port, rig_file
+
+import torqueloop as tl
+from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.cli.file_check import check_file
+from torqueloop.hil.ecu.compiled import INCLUDE
+from torqueloop.hil.io.library import STRUCTS
+from torqueloop.hil.rig.resolve.plan import load_plan
+from torqueloop.hil.rig.run.live_run import StartError
+from torqueloop.hil.rig.run.replay import replay
+from torqueloop.hil.rig.run.session import RunResult, RunSpec, run_rig
+
+CARD = Path(__file__).parent / "io_card.c"
+#: the speed of the engine goes out as 0.01 V per rad/s and comes back as volts; `time` is the card's own clock
+TABLE = """
+[io.card]
+library = "{library}"
+stale_ticks = 3
+limit_us = {limit_us}
+
+[io.card.options]
+{options}
+
+[io.card.inputs]
+volts = {{ pin = "ai0", unit = "V", high = 10.0 }}
+time = {{ pin = "clock", unit = "s", high = 1000.0 }}
+
+[io.card.outputs]
+speed = {{ pin = "ao0", signal = "engine.w", gain = 0.01, unit = "V", high = 10.0, safe = 0.125 }}
+"""
+
+
+def card(folder: Path, *edits: str, library: Path = CARD, limit_us: float = 0.0, add: str = "", **options: str) -> Path:
+    """The desk rig with the card on it."""
+    keys = "\n".join(f'{key} = "{value}"' for key, value in options.items())
+    table = TABLE.format(library=library, limit_us=limit_us, options=keys)
+    return rig_file(folder, "record.every = 1", *edits, add=table + add)
+
+
+def run(path: Path, seconds: float = 0.5, out: str = "run") -> RunResult:
+    return run_rig(path, RunSpec("virtual", seconds, path.parent / out))
+
+
+def written(folder: Path) -> list[list[float]]:
+    """Process, time and values of each write."""
+    return [[float(word) for word in line.split()] for line in (folder / "pins").read_text().splitlines()]
+
+
+def test_pins_have_the_scaled_signal_of_each_tick_and_are_read_in_the_next_one(tmp_path: Path) -> None:
+    result = run(card(tmp_path, file=str(tmp_path / "pins")))
+    signals = tl.read_run(result.out)
+    speed, volts = signals.signal("engine.w"), signals.signal("io.card.volts")
+    rows = written(tmp_path)
+    assert np.ptp(speed) > 1.0 and len(rows) == 500 + 3
+    # opened and made ready with the safe value, which the run writes again before and after
+    assert rows[0][2] == rows[-1][2] == 0.125
+    np.testing.assert_array_equal(signals.signal("io.card.speed"), [row[2] for row in rows[1:501]])
+    np.testing.assert_allclose(volts[1:], 0.01 * speed[:-1], rtol=1e-15)
+    np.testing.assert_allclose(signals.signal("io.card.time"), np.arange(500) * 1e-3, atol=1e-12)
+    io = result.stats.io["card"]
+    assert (io.reads, io.writes, io.failed, io.stale_ticks, io.limited, io.slow) == (500, 500, 0, 0, 0, 0)
+    assert io.read_us is not None and io.read_us.count == 500
+    assert replay(result.out).hash_equal
+
+
+def test_what_is_read_moves_the_model_and_can_be_disturbed_like_what_comes_from_a_bus(tmp_path: Path) -> None:
+    add = '\n[inputs]\n"engine.pedal" = { signal = "io.card.volts", gain = 0.1 }\n'
+    add += '\n[[faults]]\nsignal = "io.card.speed"\nkind = "value"\nvalue = 5.0\nfrom_s = 0.2\n'
+    result = run(card(tmp_path, add=add))
+    signals = tl.read_run(result.out)
+    volts, pedal, sent = (signals.signal(n) for n in ("io.card.volts", "input.engine.pedal", "io.card.speed"))
+    np.testing.assert_allclose(pedal, 0.1 * volts, rtol=1e-15)
+    assert np.all(sent[200:] == 5.0) and np.all(volts[201:] == 5.0) and not np.any(volts[:201] == 5.0)
+    assert replay(result.out).hash_equal
+    assert "engine.pedal" in load_plan(tmp_path / "rig.toml").config.inputs
+
+
+WAYS = {
+    "fail_read": "reading has failed", "fail_write": "writing has failed", "nan": "a value is not finite",
+    "stale": "its values are old",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", WAYS)
+def test_a_device_that_fails_latches_by_name_and_its_pins_are_safe(tmp_path: Path, mode: str) -> None:
+    edits = ("safe_state.stop_after_s = 0.05",)
+    result = run(card(tmp_path, *edits, file=str(tmp_path / "pins"), mode=mode, at_s="0.2"))
+    safe = result.stats.safe_state
+    assert safe.latched and safe.kind == "io" and f"card: {WAYS[mode]}" in safe.cause
+    assert 200 <= safe.step <= 203
+    after = [row[2] for row in written(tmp_path) if row[1] > safe.step * 1e-3 + 1e-9]
+    before = [row[2] for row in written(tmp_path) if 0.0 < row[1] <= 0.2 - 1e-9]
+    assert len(after) >= 50 and set(after) == {0.125} and 0.125 not in before
+    assert replay(result.out).hash_equal
+
+
+def test_a_value_outside_the_range_of_its_channel_is_held_to_it_and_counted(tmp_path: Path) -> None:
+    result = run(card(tmp_path, mode="outside", at_s="0.4"))
+    volts = tl.read_run(result.out).signal("io.card.volts")
+    assert np.all(volts[400:] == 10.0) and result.stats.io["card"].limited == 100
+    assert not result.stats.safe_state.latched
+
+
+def test_a_written_value_outside_the_range_is_held_to_it_and_counted(tmp_path: Path) -> None:
+    path = card(tmp_path, file=str(tmp_path / "pins"))
+    path.write_text(path.read_text().replace("gain = 0.01", "gain = 1.0"))
+    result = run(path)
+    assert max(row[2] for row in written(tmp_path)) == 10.0
+    assert result.stats.outputs_limited["io.card.speed"] > 400
+
+
+MISTAKES = {
+    "a file that is not there": ('library = "', 'library = "/no/such', "no such file"),
+    "a range that does not rise": ('"s", high = 1000.0', '"s", high = 0.0', "high = 0.0 is not above low"),
+    "a safe value outside": ("safe = 0.125", "safe = 11.0", "safe = 11.0 is outside the range"),
+    "a signal that is none": ("engine.w", "engine.v", "unknown signal|did you mean"),
+    "a unit without a gain": ("gain = 0.01, ", "", "engine.w is in rad/s, the channel in 'V'"),
+    "a name twice": ("speed = {", "volts = {", "'volts' is no name of a channel"),
+    "an unknown key": ("stale_ticks", "stail_ticks", "unknown key 'stail_ticks'"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_found_before_anything_runs(tmp_path: Path, mistake: str) -> None:
+    old, new, text = MISTAKES[mistake]
+    path = card(tmp_path)
+    path.write_text(path.read_text().replace(old, new, 1))
+    checked = check_file(path)
+    assert checked.error is not None
+    with pytest.raises(ConfigError, match=text):
+        raise checked.error
+
+
+def test_a_source_that_does_not_compile_is_named_with_the_words_of_the_compiler(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.c"
+    broken.write_text(CARD.read_text().replace("return c;", "return d;", 1))
+    with pytest.raises(ConfigError, match=r"library = .* does not compile: .*‘?'?d'?’? undeclared.*\[io.card\]"):
+        run(card(tmp_path, library=broken))
+
+
+@pytest.mark.parametrize(("old", "new", "text"), [
+    ("return TORQUELOOP_IO_ABI;", "return 99;", "was built for ABI version 99; this program has 1"),
+    ("int32_t tl_io_read", "int32_t tl_io_raed", "does not export tl_io_read"),
+    ('"mode") == 0', '"mood") == 0', "tl_io_open refuses: no key mode"),
+    ('"missing") == 0', '"ao0") == 0', "channel speed: the card has no such pin"),
+])  # fmt: skip
+def test_a_library_that_does_not_fit_is_refused(tmp_path: Path, old: str, new: str, text: str) -> None:
+    other = tmp_path / "other.c"
+    other.write_text(CARD.read_text().replace(old, new, 1))
+    with pytest.raises(StartError, match=rf"I/O device card: .*{text}.*\[io.card\]"):
+        run(card(tmp_path, library=other, mode="loop"))
+
+
+def test_a_recording_replays_without_the_library(tmp_path: Path) -> None:
+    library = tmp_path / "mine.c"
+    library.write_text(CARD.read_text())
+    result = run(card(tmp_path, library=library))
+    library.unlink()
+    for file in result.out.glob("*.so"):
+        file.unlink()
+    assert replay(result.out).hash_equal
+
+
+def test_the_structures_are_those_of_the_header(tmp_path: Path) -> None:
+    lines = ["#include <stddef.h>", "#include <stdio.h>", '#include "torqueloop_io.h"', "int main(void) {"]
+    for name, image in STRUCTS.items():
+        lines.append(f'printf("{name} %zu\\n", sizeof({name}));')
+        for field in image._fields_:
+            lines.append(f'printf("{name}.{field[0]} %zu\\n", offsetof({name}, {field[0]}));')
+    source = tmp_path / "layout.c"
+    source.write_text("\n".join([*lines, "return 0; }"]))
+    subprocess.run(["cc", f"-I{INCLUDE}", str(source), "-o", str(tmp_path / "layout")], check=True)
+    told = subprocess.run([str(tmp_path / "layout")], check=True, capture_output=True, text=True).stdout.split("\n")
+    found = dict(line.rsplit(" ", 1) for line in told if line)
+    for name, image in STRUCTS.items():
+        assert int(found[name]) == ctypes.sizeof(image)
+        for field in image._fields_:
+            assert int(found[f"{name}.{field[0]}"]) == getattr(image, field[0]).offset
+
+
+def real(path: Path, seconds: float = 1.0) -> RunResult:
+    return run_rig(path, RunSpec("real", seconds, path.parent / "run"))
+
+
+def on_own_bus(folder: Path, *edits: str, limit_us: float = 0.0, **options: str) -> Path:
+    """The rig with the card, beside other rigs of this machine, however busy it is."""
+    patient = ("vehicle.age_limit_s = 5.0", "safe_state.overrun_limit = 0", "safe_state.watchdog_s = 5.0")
+    timeouts = [f"bus.powertrain.rx_timeout_s.TCU_Pressure_{k} = 5.0" for k in (1, 2)]
+    edits = (f"bus.powertrain.port = {free_port()}", *patient, *timeouts, *edits)
+    return card(folder, *edits, limit_us=limit_us, file=str(folder / "pins"), **options)
+
+
+@pytest.mark.usefixtures("multicast")
+def test_on_the_real_clock_the_same_device_runs_and_ends_with_safe_values(tmp_path: Path) -> None:
+    result = real(on_own_bus(tmp_path))
+    rows = written(tmp_path)
+    assert result.stats.io["card"].writes == result.stats.clock.ticks == len(rows) - 3
+    assert rows[0][2] == rows[-1][2] == 0.125 and len({row[0] for row in rows}) == 1
+    assert replay(result.out).hash_equal
+
+
+@pytest.mark.usefixtures("multicast")
+def test_a_slow_call_latches_on_the_real_clock(tmp_path: Path) -> None:
+    edits = ("clock.grace_s = 0.0", "safe_state.stop_after_s = 0.1")
+    path = on_own_bus(tmp_path, *edits, limit_us=20_000.0, mode="slow", at_s="0.3")
+    safe = real(path).stats.safe_state
+    assert safe.kind == "io" and "card: a call took longer than limit_us" in safe.cause
+    assert written(tmp_path)[-2][2] == 0.125
+
+
+@pytest.mark.usefixtures("multicast")
+@pytest.mark.parametrize("way", ["killed", "crash"])
+def test_a_rig_that_dies_leaves_safe_values_to_its_guardian(tmp_path: Path, way: str) -> None:
+    path = on_own_bus(tmp_path, mode="crash" if way == "crash" else "loop", at_s="0.5")
+    command = [sys.executable, "-m", "torqueloop.hil.cli", "run", str(path), "--out", str(tmp_path / "run"),
+               "--duration", "30"]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        until = time.monotonic() + 60.0
+        while not (tmp_path / "pins").exists() or len((tmp_path / "pins").read_text().splitlines()) < 100:
+            assert time.monotonic() < until and process.poll() in (None, -signal.SIGABRT)
+            time.sleep(0.02)
+        if way == "killed":
+            os.kill(process.pid, signal.SIGKILL)
+        process.wait(60.0)
+        # the end of its messages: the guardian has ended as well
+        process.communicate()
+    rows = written(tmp_path)
+    assert rows[-1][0] != rows[1][0] and rows[-1][2] == 0.125 and rows[-3][2] != 0.125
