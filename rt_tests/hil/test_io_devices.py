@@ -65,7 +65,7 @@ def test_pins_have_the_scaled_signal_of_each_tick_and_are_read_in_the_next_one(t
     signals = tl.read_run(result.out)
     speed, volts = signals.signal("engine.w"), signals.signal("io.card.volts")
     rows = written(tmp_path)
-    assert np.ptp(speed) > 1.0 and len(rows) == 500 + 3
+    assert np.ptp(speed) > 1.0 and len(rows) == 500 + 2
     # opened and made ready with the safe value, which the run writes again before and after
     assert rows[0][2] == rows[-1][2] == 0.125
     np.testing.assert_array_equal(signals.signal("io.card.speed"), [row[2] for row in rows[1:501]])
@@ -208,7 +208,7 @@ def on_own_bus(folder: Path, *edits: str, limit_us: float = 0.0, **options: str)
 def test_on_the_real_clock_the_same_device_runs_and_ends_with_safe_values(tmp_path: Path) -> None:
     result = real(on_own_bus(tmp_path))
     rows = written(tmp_path)
-    assert result.stats.io["card"].writes == result.stats.clock.ticks == len(rows) - 3
+    assert result.stats.io["card"].writes == result.stats.clock.ticks == len(rows) - 2
     assert rows[0][2] == rows[-1][2] == 0.125 and len({row[0] for row in rows}) == 1
     assert replay(result.out).hash_equal
 

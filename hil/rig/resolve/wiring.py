@@ -242,7 +242,7 @@ class Wiring:
             self.plan.limit_names.append(name)
 
     def safe_state(self) -> None:
-        """[safe_state] inputs; default: what comes from buses, control units, I/O devices, and every pedal, goes to 0."""
+        """[safe_state] inputs; default: buses, control units, I/O devices and every pedal go to 0."""
         safe, names = self.config.safe_state, self.plan.compiled.input_names
         targets = safe.inputs
         if targets is None:
