@@ -71,4 +71,4 @@ cdef class IoDevices(Blocks):
     cdef io_device_t* device
     cdef list _times
     cdef list _keep
-    cdef io_device_t* at(self, number) except NULL
+    cdef io_device_t* numbered(self, number) except NULL

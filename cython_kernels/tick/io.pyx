@@ -21,7 +21,7 @@ cdef class IoDevices(Blocks):
         self.device = <io_device_t*>self.block(n * sizeof(io_device_t))
         self._times, self._keep = [(Histogram(), Histogram()) for _ in range(n)], []
 
-    cdef io_device_t* at(self, number) except NULL:
+    cdef io_device_t* numbered(self, number) except NULL:
         if not 0 <= number < self.n:
             raise IndexError(f"I/O device {number} of {self.n}")
         return &self.device[<int>number]
@@ -29,7 +29,7 @@ cdef class IoDevices(Blocks):
     def set_device(self, int number, *, state_slot: int, in_slot: int, inputs: list, out_slot: int, outputs: list,
                    stale_limit: int) -> None:
         """One device: signals of its inputs and outputs begin at their slots; inputs: (lo, hi), outputs: (lo, hi, safe)."""
-        cdef io_device_t* d = self.at(number)
+        cdef io_device_t* d = self.numbered(number)
         cdef Histogram read, write
         cdef int32_t k
         for slot, count in ((state_slot, 1), (in_slot, len(inputs)), (out_slot, len(outputs))):
@@ -52,7 +52,7 @@ cdef class IoDevices(Blocks):
 
     def connect(self, int number, *, device: int, read: int, write: int, watch: object, limit_s: float) -> None:
         """The functions of the library and its device, as addresses; watch: writable memory of WATCH_BYTES, or None."""
-        cdef io_device_t* d = self.at(number)
+        cdef io_device_t* d = self.numbered(number)
         cdef unsigned char[::1] memory
         d.device = <void*><uintptr_t>device
         d.read = <io_read_t><void*><uintptr_t>read if d.n_in > 0 else NULL
@@ -67,12 +67,12 @@ cdef class IoDevices(Blocks):
 
     def disconnect(self, int number) -> None:
         """The functions are not called any more. The tick must not run."""
-        cdef io_device_t* d = self.at(number)
+        cdef io_device_t* d = self.numbered(number)
         d.read, d.write, d.device, d.watch = NULL, NULL, NULL, NULL
 
     def counters(self, int number) -> dict:
         """What the tick has counted, and how long the calls took."""
-        cdef io_device_t* d = self.at(number)
+        cdef io_device_t* d = self.numbered(number)
         read, write = self._times[number]
         return {
             "state": ("ok", "stale", "failed")[min(max(d.state, 0), IO_FAILED) if d.state >= 0 else IO_FAILED],

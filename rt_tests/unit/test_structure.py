@@ -44,16 +44,18 @@ HIL_GROUPS: dict[str, set[str]] = {
     "vehicle": {"common", "link", "results"},
     # trees of bodies from files; a peer of the rig
     "multibody": {"common", "ecu"},
+    # I/O devices: C libraries, compiled as those of control units are
+    "io": {"ecu", "link"},
     # tables of rig files
     "rig/schema": {"can", "common", "ecu", "link", "monitors", "results"},
     # signal table, plan of a rig, and the kinds of devices: tables, signals, plan and part of the tick
-    "rig/devices": {"can", "common", "ecu", "link", "results", "rig/schema"},
+    "rig/devices": {"can", "common", "ecu", "io", "link", "results", "rig/schema"},
     # names to slots; participants are made to check their files
     "rig/resolve": set("can common ecu link monitors results vehicle".split() + ["rig/schema", "rig/devices"]),
     "rig/assemble": set("can common ecu link monitors realtime results vehicle rig/schema rig/devices".split()),
     "rig/online": {"common", "control", "rig/schema", "rig/devices", "rig/resolve", "rig/assemble"},
     "rig/run": set(
-        "can common control ecu link realtime record report results vehicle".split()
+        "can common control ecu io link realtime record report results vehicle".split()
         + "rig/schema rig/devices rig/resolve rig/assemble rig/online".split()
     ),
     "doctor": {"realtime", "rig/schema", "rig/devices", "rig/resolve"},
