@@ -44,7 +44,6 @@ HIL_GROUPS: dict[str, set[str]] = {
     "vehicle": {"common", "link", "results"},
     # trees of bodies from files; a peer of the rig
     "multibody": {"common", "ecu"},
-    # I/O devices: C libraries, compiled as those of control units are
     "io": {"ecu", "link"},
     # tables of rig files
     "rig/schema": {"can", "common", "ecu", "link", "monitors", "results"},
