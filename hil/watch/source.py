@@ -24,6 +24,7 @@ from torqueloop.hil.link.endpoints import CurveKeys
 from torqueloop.hil.link.keys import client_keys
 from torqueloop.hil.link.link_socket import ConnectedSocket
 from torqueloop.hil.record.driven import save_driven
+from torqueloop.hil.watch.trace import Trace
 
 #: pictures a second, at most
 RATE_HZ = 60.0
@@ -65,6 +66,9 @@ class Source:
         self._telemetry = ""
         self._shown: list[str] = []
         self.hello: dict[str, Any] = {}
+        self._trace: Trace | None = None
+        #: rows of the CAN trace as they were last, for a browser that comes later
+        self._rows: dict[tuple[str, str, bool], dict[str, Any]] = {}
         #: events that some browser has missed
         self.missed: int = 0
         self._threads = [threading.Thread(target=body, name=f"watch-{body.__name__.strip('_')}", daemon=True)
@@ -88,7 +92,7 @@ class Source:
     def subscribe(self) -> queue.Queue[Event]:
         """Events from now on, the last of each kind first."""
         events: queue.Queue[Event] = queue.Queue(WAITING)
-        for kind in ("hello", "status", "stats", "values", "gone"):
+        for kind in ("hello", "status", "stats", "values", "trace", "gone"):
             if kind in self._known:
                 events.put_nowait((kind, self._known[kind]))
         self._queues = [*self._queues, events]
@@ -139,6 +143,33 @@ class Source:
         self._shown = [name for name in dict.fromkeys(mine) if name in known]
         self._tell("hello", json.dumps({"hello": self.hello, "layout": layout, "names": names}).encode())
         self._known.pop("gone", None)
+        self._open_trace(layout["databases"])
+
+    def _open_trace(self, databases: Mapping[str, str]) -> None:
+        self._trace, self._rows = None, {}
+        folder = Path(self.hello.get("folder", ""))
+        error = "" if databases else "this rig has no bus"
+        if databases and not (folder / "bus").is_dir():
+            error = f"the trace is read from {folder / 'bus'}, which is not on this computer or not recorded"
+        try:
+            self._trace = None if error else Trace(folder, databases)
+        except (TorqueloopError, OSError) as failed:
+            error = str(failed)
+        self._tell("trace", json.dumps({"rows": [], "left_out": 0, "error": error}).encode())
+
+    def _look_at_buses(self) -> None:
+        trace = self._trace
+        if trace is None or not self._queues:
+            return
+        rows, error = [], ""
+        try:
+            rows = trace.rows()
+        except (TorqueloopError, OSError) as failed:
+            self._trace, error = None, str(failed)
+        self._rows |= {(row["bus"], row["id"], row["sent"]): row for row in rows}
+        rest = {"left_out": trace.left_out, "error": error}
+        self._tell("trace", json.dumps({"rows": rows, **rest}).encode())
+        self._known["trace"] = json.dumps({"rows": list(self._rows.values()), **rest}).encode()
 
     def _ask(self) -> None:
         """State, numbers; and values where the rig has no telemetry."""
@@ -153,6 +184,7 @@ class Source:
                     self._tell("status", json.dumps(self._asked("status")).encode())
                 if now >= next_stats:
                     next_stats = now + STATS_S
+                    self._look_at_buses()
                     self._tell("stats", json.dumps(self._asked("stats")["stats"]).encode())
             except (TorqueloopError, zmq.ZMQError) as error:
                 self._tell("gone", json.dumps({"error": str(error)}).encode())

@@ -75,7 +75,7 @@ HIL_GROUPS: dict[str, set[str]] = {
     "new": {"can", "common", "ecu"},
     "runs": {"common", "ecu", "record", "report", "results", "rig/run", "rig/assemble", "views"},
     # a page in the browser
-    "watch": {"control", "link", "record", "views"},
+    "watch": {"can", "control", "link", "record", "views"},
     # a run as a picture that turns
     "animate": {"record", "report", "runs", "rig/schema", "rig/devices", "rig/resolve", "views"},
     # a rig in the hands of a test

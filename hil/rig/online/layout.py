@@ -42,6 +42,8 @@ class Layout:
     signals: dict[str, str] = field(default_factory=dict)
     #: key of `signals` -> words of its values, by number as text
     words: dict[str, dict[str, str]] = field(default_factory=dict)
+    #: bus -> file of its CAN database, in the order of the bus log
+    databases: dict[str, str] = field(default_factory=dict)
 
 
 #: keys of Layout.signals -> signal, or end of a signal's name that only one has
@@ -61,7 +63,8 @@ def layout(plan: RigPlan) -> Layout:
     for key, wanted in _SHOWN.items():
         found = [n for n in names if (n.endswith(wanted) if wanted.startswith(".") else n == wanted)]
         shown[key] = found[0] if len(found) == 1 else ""
-    return Layout(_levers(plan), elements, shown, _words(plan, shown))
+    databases = {bus.name: str(bus.database.path.absolute()) for bus in plan.buses}
+    return Layout(_levers(plan), elements, shown, _words(plan, shown), databases)
 
 
 def _words(plan: RigPlan, shown: dict[str, str]) -> dict[str, dict[str, str]]:

@@ -12,6 +12,7 @@
     words = layout.words;
     const known = new Set(names.map((n) => n.name)), has = (name) => known.has(name);
     gearbox.set(layout, has);
+    trace.clear();
     control.set(names);
     drive.set(names, words.lever);
     signals.set(names.filter((n) => n.kind === "signal"));
@@ -71,6 +72,7 @@
   link.listen({
     hello, status,
     stats: (stats) => clock.show(stats),
+    trace: (news) => trace.take(news),
     values: (message) => { latest = message; live.take(message); drive.take(message); window.torqueloop.messages += 1; },
     gone: ({ error }) => lost(`rig gone`) || text("answer", error),
     lost: () => lost("page server gone"),
