@@ -48,6 +48,8 @@ class Laminar(Component):
         "angular_velocity", "1", None, low=0.0, x_choices=("velocity",),
     )  # fmt: skip
     peak: float = param("breakaway over sliding coefficient at standstill", default=1.0, low=1.0)
+    plate: float = param("thickness of the steel plates between the linings, for their temperature", "length", 3.0e-3,
+                         low=0.0, above=True)  # fmt: skip
     area: float | None = param("piston area", "area", None, low=0.0, above=True)
     p_return: float = param("pressure that balances the return spring", "pressure", 0.0, low=0.0)
     p_max: float = param("highest pressure of the actuator", "pressure", 3.0e6, low=0.0, above=True)

@@ -112,6 +112,9 @@ cdef double _engine(const monitors_t* m, double* s, const double* sig, bint stal
         s[M_RAN] = 1.0
     if stalls:
         return 0.5 * m.idle - w if s[M_RAN] else NAN
+    # no gear is left beyond reverse and the highest one: there a hill turns the engine, which no control unit can end
+    if s[M_GEAR] < 0.0 or s[M_GEAR] == m.top:
+        return NAN
     return w - m.engine_max
 
 

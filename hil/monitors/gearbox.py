@@ -75,7 +75,7 @@ def _element(driveline: Driveline, name: str) -> ElementFacts:
     area = 0.0
     if c.faces and c.r_o is not None and c.r_i is not None:
         area = c.faces * math.pi * (c.r_o**2 - c.r_i**2) * 1e6
-    return ElementFacts(name, CLOSED_SHARE * full, area, full * c.peak)
+    return ElementFacts(name, CLOSED_SHARE * full, area, full * c.peak, c.plate * 1e3)
 
 
 def _torques(train: GearTrain, gear: str, engaged: Sequence[str], names: Sequence[str]) -> dict[str, float]:

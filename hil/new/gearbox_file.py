@@ -216,6 +216,7 @@ def _pack_tables(sketch: Sketch, largest: dict[str, Fraction]) -> str:
             f"faces = {pack.faces}",
             f"r_o_mm = {pack.r_o_mm}",
             f"r_i_mm = {pack.r_i_mm}",
+            *([f"plate_mm = {sketch.plates_mm[name]:g}"] if name in sketch.plates_mm else []),
             'mue_pos = "mu_paper"',
             "peak = 1.0",
             f"area_cm2 = {pack.area_cm2:g}",

@@ -125,6 +125,8 @@ class Sketch(ConfigTable):
     free_wheels: dict[str, Annotated[list[str], Field(min_length=2, max_length=2)]] = {}
     #: moments of inertia [kg m2] of shafts where they are known; assumed for the others
     inertias_kgm2: dict[str, Positive] = {}
+    #: thickness [mm] of the steel plates of packs where it is known; 3 mm for the others
+    plates_mm: dict[str, Positive] = {}
     #: gears by name: "1", "2" ..., "R"; a variant that brakes the engine ends in "_engine_braking"
     gears: Annotated[dict[str, SketchGear], Field(min_length=1)]
 
@@ -148,6 +150,12 @@ class Sketch(ConfigTable):
                         f"{name}: no set has the shaft {{value}}, and no other element", key=name, value=shaft,
                         allowed=", ".join(known), hint=did_you_mean(shaft, known),
                     )  # fmt: skip
+        for name in self.plates_mm:
+            if name not in (packs := [*self.clutches, *self.brakes]):
+                raise BadValue(
+                    "plates_mm: {value} is no clutch or brake", key="plates_mm", value=name, allowed=", ".join(packs),
+                    hint=did_you_mean(name, packs),
+                )  # fmt: skip
         for gear, entry in self.gears.items():
             for name in entry.engaged:
                 if name not in ends:

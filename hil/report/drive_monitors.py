@@ -21,7 +21,7 @@ import numpy as np
 from torqueloop.hil.monitors.catalogue import SETTLE_S
 from torqueloop.hil.report.analysis import W_OUT_MIN, Array, Band, Shift, runs_of
 from torqueloop.hil.report.drive import Drive, Mask, Seen
-from torqueloop.hil.report.element_monitors import LEVER_S, POWER, POWER_S, SHIFT_S, heat, overload, temperature
+from torqueloop.hil.report.element_monitors import LEVER_S, LININGS, overload
 from torqueloop.hil.report.shift_quality import LEVEL_S, ShiftQuality
 from torqueloop.hil.results.monitors import Line, MonitorSpec, ShiftSchedule, number_of
 
@@ -322,10 +322,7 @@ JUDGES: dict[str, Callable[[MonitorSpec, Drive, float], Seen | None]] = {
     "shift_jerk": shift_jerk,
     "shift_abrupt": shift_abrupt,
     "acceleration": acceleration_in_range,
-    "heat": heat(SHIFT_S),
-    "heat_minute": heat(60.0),
-    "heat_power": heat(POWER_S, POWER),
-    "temperature": temperature,
+    **{name: lining.judge for name, lining in LININGS.items()},
     "overload": overload,
     "actuator_still": actuator_still,
     "fallbacks": no_fallbacks,

@@ -1,13 +1,13 @@
 """Monitors of the recording that look at the elements of the gearbox.
 
-heat, heat_minute, heat_power   friction work of an element over its lining, in a moving window
-temperature                     of its steel plates, which take that work and are cooled by the oil
-overload                        what a gear needs of an element, beyond what the highest pressure gives
+LININGS    friction work of an element over its lining, its power, and the temperature of the steel plates that take it
+overload   what a gear needs of an element, beyond what the highest pressure gives
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,76 +17,99 @@ from torqueloop.hil.results.monitors import MonitorSpec
 
 #: a gear is engaged this long after the lever was moved [s]
 LEVER_S = 3.0
-#: window of the friction work of one shift [s]
-SHIFT_S = 2.0
+#: windows of the friction work of one shift, and of a minute [s]
+SHIFT_S, MINUTE_S = 2.0, 60.0
 #: window of the friction power: linings are a thermal mass of about this time [s]
-POWER_S, POWER = 0.1, "W/mm²"
-#: half of a steel plate, which takes the heat of one face: 3 mm (RaybestosPowertrain Steel_Prints, ZF 6HP26) [mm]
-HALF_PLATE_MM = 1.5
+POWER_S = 0.1
 #: steel: heat capacity 7850 kg/m3 x 490 J/kg/K [J/mm3/K], conductivity [W/mm/K] (unalloyed, range 0.042 to 0.05)
 STEEL_JPMM3K, STEEL_WPMMK = 3.85e-3, 0.045
 #: the oil cools the plates with this time constant (assumed, 10 to 30) [s]; temperature of the oil, warm [degC]
 COOLING_S, OIL_DEGC = 20.0, 80.0
 
 
-def heat(window_s: float, unit: str = "J/mm²") -> Callable[[MonitorSpec, Drive, float], Seen | None]:
-    """Friction work of an element within a moving window, or the mean of its power in it, over its lining."""
+@dataclass(frozen=True)
+class Lining:
+    """Something that linings bear up to a limit."""
 
-    def judge(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+    #: of an element over the recording, from its friction work [J/mm2] and the thickness of its steel plates [mm]
+    course: Callable[[Array, Array, float], Array]
+    #: unit of its short text and how many digits it has there
+    unit: str
+    digits: int
+    #: the sentence it fails with
+    text: str
+
+    def judge(self, spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+        """The element with the largest value, and when it first came beyond the limit."""
         found: list[tuple[float, float, str]] = []
+        # a gear that the driver engages at full throttle is his
+        rests = drive.lever_at_rest(LEVER_S + SHIFT_S)
         for element in spec.gearbox.elements:
             heat = drive.column(f"{element.name}.heat")
-            if heat is None or not element.area_mm2 or not len(heat):
+            if heat is None or not element.area_mm2 or len(heat) < 2:
                 continue
-            before = np.searchsorted(drive.t, drive.t - window_s, "right")
-            work = (
-                (heat - heat[np.minimum(before, len(heat) - 1)]) / element.area_mm2 / (window_s if unit == POWER else 1)
-            )
-            # a gear that the driver engages at full throttle is his
-            work = np.where(drive.lever_at_rest(LEVER_S + SHIFT_S), work, 0.0)
-            k = int(np.argmax(work))
-            over = np.flatnonzero(work > limit)
-            found.append((float(work[k]), float(drive.t[over[0] if len(over) else k]), element.name))
+            work = np.diff(heat, prepend=heat[0]) / element.area_mm2 * rests
+            values = self.course(drive.t, work, element.plate_mm)
+            k = int(np.argmax(values))
+            over = np.flatnonzero(values > limit)
+            found.append((float(values[k]), float(drive.t[over[0] if len(over) else k]), element.name))
         if not found:
             return None
         worst, at, name = max(found)
+        short = f"{name}: {worst:.{self.digits}f} {self.unit}"
         if worst <= limit:
-            return Seen(False, f"{name}: {worst:.2f} {unit}", worst=worst)
-        what = "friction power for" if unit == POWER else "friction work within"
-        text = f"{name} takes {worst:.1f} {unit} of {what} {window_s:g} s at {at:.2f} s; its lining bears {limit:g}."
-        return Seen(True, text, at, worst)
-
-    return judge
+            return Seen(False, short, worst=worst)
+        return Seen(True, self.text.format(name=name, worst=worst, at=at, limit=limit), at, worst)
 
 
-def temperature(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
-    """Surface of the steel plates of each element. The lining insulates: all heat goes into the plates.
+def work_within(window_s: float) -> Callable[[Array, Array, float], Array]:
+    """Friction work of the window before each sample [J/mm2]."""
 
-    c s dT/dt = q - c s (T - T_oil) / tau        mean over half a plate of thickness s
+    def course(t: Array, work: Array, plate_mm: float) -> Array:
+        total = np.cumsum(work)
+        before = np.searchsorted(t, t - window_s, "right")
+        return np.asarray(total - total[np.minimum(before, len(total) - 1)])
+
+    return course
+
+
+def power(t: Array, work: Array, plate_mm: float) -> Array:
+    """Mean of the friction power over POWER_S [W/mm2]."""
+    return work_within(POWER_S)(t, work, plate_mm) / POWER_S
+
+
+def surface(t: Array, work: Array, plate_mm: float) -> Array:
+    """Temperature of the steel plates at their surface [degC]. The lining insulates: all heat goes into the plates, which
+    have a lining on either side.
+
+    c s dT/dt = q - c s (T - T_oil) / tau        mean over half a plate, of thickness s
     T_surface = T + q s / (3 k)                  constant flux, no heat through its middle (Carslaw, Jaeger, 3.8)
     """
-    found: list[tuple[float, float, str]] = []
-    for element in spec.gearbox.elements:
-        heat = drive.column(f"{element.name}.heat")
-        if heat is None or not element.area_mm2 or len(heat) < 2:
-            continue
-        # a gear that the driver engages at full throttle is his
-        work = np.diff(heat, prepend=heat[0]) / element.area_mm2 * drive.lever_at_rest(LEVER_S + SHIFT_S)
-        passed = np.diff(drive.t, prepend=drive.t[0])
-        mean = OIL_DEGC + _decaying(work, passed) / (STEEL_JPMM3K * HALF_PLATE_MM)
-        total = np.cumsum(work)
-        power = (total - np.interp(drive.t - POWER_S, drive.t, total)) / POWER_S
-        surface = mean + power * HALF_PLATE_MM / (3.0 * STEEL_WPMMK)
-        k = int(np.argmax(surface))
-        over = np.flatnonzero(surface > limit)
-        found.append((float(surface[k]), float(drive.t[over[0] if len(over) else k]), element.name))
-    if not found:
-        return None
-    worst, at, name = max(found)
-    if worst <= limit:
-        return Seen(False, f"{name}: {worst:.0f} °C", worst=worst)
-    text = f"The plates of {name} are hotter than {limit:g} °C at {at:.2f} s and come to {worst:.0f} °C."
-    return Seen(True, text, at, worst)
+    half_mm = plate_mm / 2.0
+    passed = np.diff(t, prepend=t[0])
+    mean = OIL_DEGC + _decaying(work, passed) / (STEEL_JPMM3K * half_mm)
+    total = np.cumsum(work)
+    flux = (total - np.interp(t - POWER_S, t, total)) / POWER_S
+    return np.asarray(mean + flux * half_mm / (3.0 * STEEL_WPMMK))
+
+
+#: what an element does that its lining does not bear
+_TAKES = "{{name}} takes {{worst:.1f}} {unit} of {what} {window:g} s at {{at:.2f}} s; its lining bears {{limit:g}}."
+_WORK, _POWER = ("J/mm²", "friction work within"), ("W/mm²", "friction power for")
+_HOT = "The plates of {name} are hotter than {limit:g} °C at {at:.2f} s and come to {worst:.0f} °C."
+
+
+def _takes(what: tuple[str, str], window_s: float) -> str:
+    return _TAKES.format(unit=what[0], what=what[1], window=window_s)
+
+
+#: what linings bear, by the name of its monitor; limits and their sources: hil/monitors/catalogue.py
+LININGS = {
+    "heat": Lining(work_within(SHIFT_S), "J/mm²", 2, _takes(_WORK, SHIFT_S)),
+    "heat_minute": Lining(work_within(MINUTE_S), "J/mm²", 2, _takes(_WORK, MINUTE_S)),
+    "heat_power": Lining(power, "W/mm²", 2, _takes(_POWER, POWER_S)),
+    "temperature": Lining(surface, "°C", 0, _HOT),
+}
 
 
 def _decaying(added: Array, passed: Array) -> Array:
@@ -112,7 +135,8 @@ def overload(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
     closed_as = np.asarray(box.closed_as)[closed]
     found: list[tuple[float, float, float, str, str]] = []
     for k, gear in enumerate(box.gears):
-        inside = np.flatnonzero((closed_as == k) & drive.lever_at_rest(0.0))
+        # behind the driver's lever the turbine also carries what is left of the engine's higher speed in neutral
+        inside = np.flatnonzero((closed_as == k) & drive.lever_at_rest(LEVER_S))
         for element in box.elements:
             if not len(inside) or not element.full_Nm or element.name not in gear.torque:
                 continue

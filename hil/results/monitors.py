@@ -41,6 +41,8 @@ class ElementFacts:
     area_mm2: float = 0.0
     #: capacity at its highest pressure, sticking; 0: not known [Nm]
     full_Nm: float = 0.0
+    #: thickness of its steel plates [mm]
+    plate_mm: float = 3.0
 
 
 @dataclass(frozen=True)

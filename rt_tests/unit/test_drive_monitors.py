@@ -242,7 +242,8 @@ def test_friction_work_is_that_of_a_moving_window_over_the_lining() -> None:
     s = seen("heat", d, 3.0, gearbox=box)
     assert s is not None and s.failed and s.first_s == pytest.approx(5.76, abs=0.011) and s.worst == pytest.approx(4.0)
     s = seen("heat_minute", d, 100.0, gearbox=box)
-    assert s is not None and s.worst == pytest.approx(10.0) and s.text.startswith("B:")
+    # of B's 10 J/mm2 those of the first 5 s belong to the driver's lever
+    assert s is not None and s.worst == pytest.approx(7.3) and s.text.startswith("A:")
     # a gear engaged by the driver's lever is his: within 5 s behind it nothing is looked at
     s = seen("heat", drive(column=heat.get, lever=moved_lever(4.9)), 9.0, gearbox=box)
     assert s is not None and s.worst == pytest.approx(2.2, rel=1e-2) and s.text.startswith("A:")
