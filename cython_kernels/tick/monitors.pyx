@@ -2,7 +2,7 @@
 
     closed elements     capacity above `closed`               -> a gear of the file, too few, too many, another ratio
     engaged gear        |w_in - i w_out| <= 0.002 |w_in| + 0.2 rad/s for gear_ticks, unless too few elements are closed; at
-                        standstill, and where a free wheel is overrun behind a shift, the closed elements
+                        standstill that of the closed elements only, also where a free wheel is overrun behind a shift
     monitor             value > limit for `hold` ticks        -> latched
 
 A value is NaN where the monitor has nothing to look at. Where pedals or the lever change, what follows is the driver's.
@@ -137,7 +137,10 @@ cdef int32_t _engaged(const monitors_t* m, const double* s, const scene_t* c) no
     if c.rolls and c.overrun and c.w_in < m.gear[c.closed_as].ratio * c.w_out - best:
         return c.closed_as + 1 if c.tick - s[M_CLOSED_TICK] >= m.settle_ticks else 0
     if not c.rolls:
-        return c.closed_as + 1 if c.closed_as >= 0 else 0
+        if c.closed_as < 0:
+            return 0
+        error = c.w_in - m.gear[c.closed_as].ratio * c.w_out
+        return 0 if error > best or (error < -best and not c.overrun) else c.closed_as + 1
     for k in range(m.n_gear):
         error = fabs(c.w_in - m.gear[k].ratio * c.w_out)
         # of two gears with one ratio the closed elements tell which

@@ -196,6 +196,9 @@ def _without_gear(drive: Drive, begin_s: float, end_s: float) -> float:
     inside = drive.inside(begin_s, end_s)
     assert drive.w_out is not None
     missing = drive.forward[inside] & (drive.w_out[inside] > 2 * W_OUT_MIN)
+    gears = drive.column("monitor.gear")
+    if gears is not None:
+        missing &= gears[inside] == 0.0  # a gear whose free wheel is overrun is engaged
     if drive.pedal is not None:
         missing &= drive.pedal[inside] > PEDAL_MIN
     t = drive.t[inside]

@@ -79,8 +79,8 @@ def power(t: Array, work: Array, plate_mm: float) -> Array:
 
 
 def surface(t: Array, work: Array, plate_mm: float) -> Array:
-    """Temperature of the steel plates at their surface [degC]. The lining insulates: all heat goes into the plates, which
-    have a lining on either side.
+    """Temperature of the steel plates at their surface [degC]. The lining insulates: all heat goes into the plates,
+    which have a lining on either side.
 
     c s dT/dt = q - c s (T - T_oil) / tau        mean over half a plate, of thickness s
     T_surface = T + q s / (3 k)                  constant flux, no heat through its middle (Carslaw, Jaeger, 3.8)
