@@ -195,9 +195,9 @@ MONITORS: tuple[Monitor, ...] = (
         ("tie_up", *_GEARS), online=False,
     ),
     Monitor(
-        "shift_jerk", "largest jerk of the car in a shift", "m/s3", 300.0, 0.0,
-        "assumed, 200 to 400: 7 m/s2 within 25 ms, a knock; a random drive of the 4HP22 reaches 217 in a "
-        "kick-down", "{text}",
+        "shift_jerk", "jerk of the car in a shift beyond that of a step between its levels before and behind", "m/s3", 130.0,
+        0.0, "what the limit of `shift_hard`, 5 m/s2, gives at once: 0.75 x 5 m/s2 / 0.029 s, the slope of the line of least "
+        "squares that the jerk is", "{text}",
         ("tie_up", "shift_hard", *_GEARS), online=False,
     ),
     Monitor(
@@ -236,9 +236,10 @@ MONITORS: tuple[Monitor, ...] = (
         "one that stands still for a whole drive is not connected, or not commanded", "{text}", _GEARS, online=False,
     ),
     Monitor(
-        "fallbacks", "steps that only a plain impulse could finish, or whose torques were not found", "1", 0.0, 0.0,
-        "shipped drives have none, the roughest of 1 400 random drives 6; each is a step of first order that takes "
-        "energy out only, and 20 ticks in a row are a safe state", "{text}", online=False,
+        "fallbacks", "steps in a second that only a plain impulse could finish, or whose torques were not found", "1/s",
+        1.0, 0.0,
+        "such a step takes energy out only and is of first order: one in a second adds as much error, h2 each, as all "
+        "others of a method of second order, (1/h) h3; 20 ticks in a row are a safe state", "{text}", online=False,
     ),
 )  # fmt: skip
 

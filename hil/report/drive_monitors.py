@@ -5,7 +5,7 @@
     acceleration              within the grip of tyres
     heat ... overload         what elements bear: element_monitors.py
     actuator_still            actuators of control units that never move
-    fallbacks                 no step that only a plain impulse could finish
+    fallbacks                 few steps that only a plain impulse could finish
 
 A monitor is a function of (MonitorSpec, Drive, limit) that gives a Seen, or None where what it looks at was not
 recorded.
@@ -22,6 +22,7 @@ from torqueloop.hil.monitors.catalogue import SETTLE_S
 from torqueloop.hil.report.analysis import W_OUT_MIN, Array, Band, Shift, runs_of
 from torqueloop.hil.report.drive import Drive, Mask, Seen
 from torqueloop.hil.report.element_monitors import LEVER_S, LININGS, overload
+from torqueloop.hil.report.jerk import HALF_S
 from torqueloop.hil.report.shift_quality import LEVEL_S, ShiftQuality
 from torqueloop.hil.results.monitors import Line, MonitorSpec, ShiftSchedule, number_of
 
@@ -41,6 +42,8 @@ SEEN_S = 0.2
 TEXTS = 3
 #: the driveline's answer to a pedal is over after this time: two periods of its oscillation [s]
 PEDAL_S = 0.5
+#: jerk of a step of the acceleration, over the step: slope of the line of hil/report/jerk.py through it [1/s]
+STEP_PER_S = 0.75 / HALF_S
 #: acceleration behind a shift is taken from this time behind its end on: the oscillation of the driveline is over [s]
 SETTLED_S = 0.3
 
@@ -234,15 +237,18 @@ def shift_hard(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
 
 
 def shift_jerk(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
-    """No shift shakes the car; one in which the driver moves a pedal, or soon behind the lever's, is his."""
+    """No shift shakes the car beyond the step that its levels of the acceleration make anyway; one in which the driver
+    moves a pedal, or soon behind the lever's, is his."""
     rests = drive.lever_at_rest(SETTLE_S)
-    found = [(q.jerk, q) for q in drive.quality if q.jerk is not None and _driver_rests(drive, q, rests)]
+    found = [(max(0.0, q.jerk - STEP_PER_S * _step(drive, q)), q)
+             for q in drive.quality if q.jerk is not None and _driver_rests(drive, q, rests)]  # fmt: skip
     if not found:
         return None
     worst, shift = max(found, key=lambda x: x[0])
     if worst <= limit:
         return Seen(False, f"{shift.name}: {worst:.0f} m/s³", worst=worst)
-    text = f"{shift.name} at {shift.begin_s:.2f} s shakes the car: the jerk comes to {worst:.0f} m/s³."
+    text = (f"{shift.name} at {shift.begin_s:.2f} s shakes the car: the jerk comes to {shift.jerk:.0f} m/s³, {worst:.0f} "
+            "m/s³ more than a step from the old acceleration to the new one gives.")  # fmt: skip
     return Seen(True, text, shift.end_s, worst)
 
 
@@ -267,15 +273,28 @@ def _beyond_levels(drive: Drive, shift: ShiftQuality, rests: Mask) -> float:
     """Peak of the acceleration from the command to SETTLED_S behind the shift, beyond both levels; 0 where the driver
     brakes or moves pedal or lever meanwhile (rests: he does not move it), or the run ends [m/s2]. The level before is
     the one of the last PEDAL_S that is nearest to the peak: the governor may have taken the engine's torque away."""
-    a = drive.a
+    a, (before, behind) = drive.a, _levels_around(drive, shift)
     assert a is not None
-    before = _levels(a[drive.inside(shift.begin_s - PEDAL_S, shift.begin_s)], drive.t)
     inside = drive.inside(shift.begin_s, shift.end_s + SETTLED_S)
-    behind = a[drive.inside(shift.end_s + SETTLED_S, shift.end_s + 2 * SETTLED_S)]
     if not len(before) or not len(behind) or not len(a[inside]) or not _driver_rests(drive, shift, rests):
         return 0.0
     level = float(behind.mean())
     return float(max(0.0, a[inside].max() - max(before.max(), level), min(before.min(), level) - a[inside].min()))
+
+
+def _levels_around(drive: Drive, shift: ShiftQuality) -> tuple[Array, Array]:
+    """Levels of the acceleration in the last PEDAL_S before a shift, and what it is once the shift is over [m/s2]."""
+    assert drive.a is not None
+    before = _levels(drive.a[drive.inside(shift.begin_s - PEDAL_S, shift.begin_s)], drive.t)
+    return before, drive.a[drive.inside(shift.end_s + SETTLED_S, shift.end_s + 2 * SETTLED_S)]
+
+
+def _step(drive: Drive, shift: ShiftQuality) -> float:
+    """From the level before a shift to that behind it [m/s2]."""
+    if drive.a is None:
+        return 0.0
+    before, behind = _levels_around(drive, shift)
+    return float(np.abs(behind.mean() - before).max()) if len(before) and len(behind) else 0.0
 
 
 def _driver_rests(drive: Drive, shift: ShiftQuality, rests: Mask) -> bool:
@@ -306,14 +325,19 @@ def actuator_still(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None
 
 
 def no_fallbacks(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
-    """No step ended with a plain impulse, and the torques of all were found."""
+    """Few steps ended with a plain impulse, or without the torques that were looked for."""
     solver = drive.stats.solver
-    if solver is None:
+    if solver is None or not len(drive.t):
         return None
-    told = {"{} steps ended with a plain impulse": solver.fallbacks,
-            "in {} steps torques were not found to 1e-9": solver.steep_unsolved}  # fmt: skip
-    n = sum(told.values())
-    return Seen(n > limit, "; ".join(text.format(k) for text, k in told.items() if k), worst=float(n))
+    counted = {"{} steps ended with a plain impulse": solver.fallbacks,
+               "in {} steps torques were not found to 1e-9": solver.steep_unsolved}  # fmt: skip
+    text = "; ".join(text.format(k) for text, k in counted.items() if k)
+    rate = sum(counted.values()) / max(1.0, float(drive.t[-1] - drive.t[0]))
+    if not text:
+        return Seen(False, "", worst=0.0)
+    return Seen(
+        rate > limit, f"{text}, {rate:.2g} in a second; more substeps of the clock may resolve them", worst=rate
+    )
 
 
 #: by the name of the monitor

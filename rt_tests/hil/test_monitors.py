@@ -99,6 +99,8 @@ def stretched(rig: str, folder: Path) -> dict[str, Any]:
 def test_a_shipped_rig_passes_as_it_is_and_fails_when_something_is_wrong(rig: str, tmp_path: Path) -> None:
     good = drive(rig, tmp_path / "good")
     assert good.passed, [*failed(good), *(c for c in good.report.checks if not c.passed)]
+    solver = good.report.run.stats.solver
+    assert solver is not None and solver.fallbacks == solver.steep_unsolved == 0
     plants = {"dead": dead(rig), "inverted": inverted(rig), "stretched": stretched(rig, tmp_path)}
     for name, overrides in plants.items():
         run = drive(rig, tmp_path / name, overrides)

@@ -12,6 +12,7 @@ from torqueloop.hil.common.levers import LEVERS
 from torqueloop.hil.report.analysis import Band, Shift
 from torqueloop.hil.report.drive import Drive, Seen
 from torqueloop.hil.report.drive_monitors import JUDGES
+from torqueloop.hil.report.jerk import jerk
 from torqueloop.hil.report.shift_quality import ShiftQuality
 from torqueloop.hil.results.monitors import ElementFacts, GearboxFacts, GearFacts, MonitorSpec, ShiftSchedule
 from torqueloop.hil.results.run import RunStats
@@ -289,13 +290,19 @@ def test_a_gear_that_needs_more_than_the_highest_pressure_gives_is_named() -> No
     assert s is None, "the gear is not closed"
 
 
-def test_the_jerk_of_a_shift_counts_where_the_driver_rests() -> None:
-    shaken = replace(quality(4.0, 5.0), jerk=250.0)
-    s = seen("shift_jerk", drive(quality=[shaken, replace(quality(9.0, 10.0), jerk=80.0)], bands=HELD), 200.0)
-    assert s is not None and s.failed and s.worst == 250.0 and s.first_s == 5.0
-    assert s.text == "1-2 at 4.00 s shakes the car: the jerk comes to 250 m/s³."
-    moved = np.where(T > 4.5, 0.9, 0.5)
-    s = seen("shift_jerk", drive(quality=[shaken], bands=HELD, pedal=moved), 200.0)
+def test_the_jerk_of_a_shift_counts_beyond_that_of_a_step_between_its_levels() -> None:
+    """A step of 2 m/s2 from 4.2 s on; the jerk of hil/report/jerk.py of such a step is 0.75 / 0.029 s times as much."""
+    shaken, soft = replace(quality(4.0, 5.0), jerk=250.0), replace(quality(9.0, 10.0), jerk=80.0)
+    a = np.where(T > 4.2, 3.0, 1.0)
+    s = seen("shift_jerk", drive(quality=[shaken, soft], bands=HELD, a=a), 130.0)
+    assert s is not None and s.failed and s.worst == pytest.approx(250.0 - 51.7, abs=0.05) and s.first_s == 5.0
+    assert s.text == ("1-2 at 4.00 s shakes the car: the jerk comes to 250 m/s³, 198 m/s³ more than a step from the "
+                      "old acceleration to the new one gives.")  # fmt: skip
+    step = jerk(np.where(np.arange(2001) > 1000, 3.0, 1.0), 1e-3)
+    assert step.max() == pytest.approx(51.7, rel=0.04)
+    s = seen("shift_jerk", drive(quality=[shaken], bands=HELD, a=np.where(T > 4.2, 6.0, 1.0)), 130.0)
+    assert s is not None and not s.failed
+    s = seen("shift_jerk", drive(quality=[shaken], bands=HELD, pedal=np.where(T > 4.5, 0.9, 0.5)), 130.0)
     assert s is None
 
 
