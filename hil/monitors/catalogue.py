@@ -195,9 +195,9 @@ MONITORS: tuple[Monitor, ...] = (
         ("tie_up", *_GEARS), online=False,
     ),
     Monitor(
-        "shift_jerk", "jerk of the car in a shift beyond that of a step between its levels before and behind", "m/s3", 130.0,
-        0.0, "what the limit of `shift_hard`, 5 m/s2, gives at once: 0.75 x 5 m/s2 / 0.029 s, the slope of the line of least "
-        "squares that the jerk is", "{text}",
+        "shift_jerk", "jerk of the car in a shift beyond that of a step between its levels before and behind", "m/s3",
+        130.0, 0.0, "what the limit of `shift_hard`, 5 m/s2, gives at once: 0.75 x 5 m/s2 / 0.029 s, the slope of the "
+        "line of least squares that the jerk is", "{text}",
         ("tie_up", "shift_hard", *_GEARS), online=False,
     ),
     Monitor(

@@ -247,8 +247,8 @@ def shift_jerk(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
     worst, shift = max(found, key=lambda x: x[0])
     if worst <= limit:
         return Seen(False, f"{shift.name}: {worst:.0f} m/s³", worst=worst)
-    text = (f"{shift.name} at {shift.begin_s:.2f} s shakes the car: the jerk comes to {shift.jerk:.0f} m/s³, {worst:.0f} "
-            "m/s³ more than a step from the old acceleration to the new one gives.")  # fmt: skip
+    text = (f"{shift.name} at {shift.begin_s:.2f} s shakes the car: the jerk comes to {shift.jerk:.0f} m/s³, "
+            f"{worst:.0f} m/s³ more than a step from the old acceleration to the new one gives.")  # fmt: skip
     return Seen(True, text, shift.end_s, worst)
 
 

@@ -1,12 +1,21 @@
 """Defects planted in control units and their wiring, and what the monitors are to say of each. Rigs are those of the
-package; the defect is in what reaches the plant or in what the unit decides, never in a recording."""
+package; the defect is in what reaches the plant or in what the unit decides, never in a recording.
+
+    python rt_tests/hil/planted.py [--clock real] [NAME ...]
+
+runs them one after the other and prints a line of each: clock, monitors that failed, the sentence of the report. Exit
+status 1 where a defect does not fail its one monitor with its sentence.
+"""
 
 from __future__ import annotations
 
+import argparse
+import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from typer.testing import CliRunner
 
@@ -162,3 +171,35 @@ DEFECTS = (
     Defect("R in 6th", SOFT, unit(gears__6=gear("A", "B", "D", ratio=1.0)), "direction",
            "A+B+D are closed, which is R"),
 )  # fmt: skip
+
+
+def judge(defect: Defect, clock: Literal["virtual", "real"], folder: Path) -> tuple[bool, list[str], str]:
+    """Whether a run with the defect fails its one monitor with its sentence; the monitors that fail; the sentence."""
+    planted = defect.plant(folder)
+    run = tl.run(defect.rig_in(folder), clock=clock, out=folder / "run", overrides=planted, html=False,
+                 duration=defect.duration_s)  # fmt: skip
+    failed, said = [v.name for v in run.report.monitors if v.state == "failed"], run.report.summary
+    return failed == [defect.monitor] and defect.says in said and not run.passed, failed, said
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Runs the planted defects one after the other.")
+    parser.add_argument("--clock", choices=("virtual", "real"), default="virtual")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="defects; default: all")
+    given = parser.parse_args()
+    chosen = [d for d in DEFECTS if not given.names or d.name in given.names]
+    right = 0
+    for defect in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            ok, failed, said = judge(defect, given.clock, Path(folder))
+        right += ok
+        print(
+            f"{'ok' if ok else 'WRONG':6}{defect.name:36}{given.clock:9}{', '.join(failed) or 'none':16}{said}",
+            flush=True,
+        )
+    print(f"{right} of {len(chosen)} defects fail their monitor, alone, with its sentence")
+    return int(right < len(chosen))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
