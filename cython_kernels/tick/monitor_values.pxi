@@ -103,7 +103,7 @@ cdef double _lock_up(const monitors_t* m, double* s, const double* sig, const sc
     return 0.0 if s[M_LOCKED_UP] else (c.tick - max(s[M_CHANGED], s[M_DRIVER_TICK])) * m.tick_s
 
 
-cdef double _engine(const monitors_t* m, double* s, const double* sig, bint stalls) noexcept nogil:
+cdef double _engine(const monitors_t* m, double* s, const double* sig, const scene_t* c, bint stalls) noexcept nogil:
     """Speed of the engine above its limit, or below half of idle once it ran [rad/s]."""
     cdef double w = _fact(m, sig, F_ENGINE)
     if isnan(w) or m.idle <= 0.0:
@@ -113,7 +113,8 @@ cdef double _engine(const monitors_t* m, double* s, const double* sig, bint stal
     if stalls:
         return 0.5 * m.idle - w if s[M_RAN] else NAN
     # no gear is left beyond reverse and the highest one: there a hill turns the engine, which no control unit can end
-    if s[M_GEAR] < 0.0 or s[M_GEAR] == m.top:
+    # behind the lever it may be left from full throttle in neutral
+    if s[M_GEAR] < 0.0 or s[M_GEAR] == m.top or c.lever_ticks < m.settle_ticks:
         return NAN
     return w - m.engine_max
 
@@ -171,7 +172,7 @@ cdef double _value(const monitors_t* m, double* s, const double* sig, const scen
     elif kind == MONITOR_NO_DRIVE:
         return _no_drive(m, s, c)
     elif kind == MONITOR_ENGINE_SPEED or kind == MONITOR_STALL:
-        return _engine(m, s, sig, kind == MONITOR_STALL)
+        return _engine(m, s, sig, c, kind == MONITOR_STALL)
     elif kind == MONITOR_LOCK_UP:
         return _lock_up(m, s, sig, c)
     elif kind == MONITOR_PARK:
