@@ -65,9 +65,10 @@ def dead(rig: str) -> dict[str, Any]:
 
 
 def inverted(rig: str) -> dict[str, Any]:
-    """The control unit is told the output speed with the wrong sign; over solenoids, the pedal."""
+    """The control unit is told the output speed with the wrong sign; over solenoids, D and R of the lever's valve are
+    exchanged."""
     if rig == SOLENOIDS:
-        return {'inputs."engine.pedal"': {"signal": "engine_control.pedal", "gain": -1.0, "offset": 1.0}}
+        return {"hydraulics.solenoids.LEVER_D": "sensor.manual_R", "hydraulics.solenoids.LEVER_R": "sensor.manual_D"}
     return {'outputs."HIL_Speeds.n_output"': {"signal": "out.w", "gain": -1.0}}
 
 
