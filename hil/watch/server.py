@@ -30,7 +30,7 @@ ALIVE_S = 5.0
 #: browsers at a time
 BROWSERS_MAX = 16
 _PAGE = Path(__file__).parent / "page"
-_OWN = [f"{name}.js" for name in "link lines gearbox clock control drive trace recordings signals main".split()]
+_OWN = [f"{name}.js" for name in "link lines chosen gearbox clock control drive trace recordings signals main".split()]
 _SCRIPTS = (UPLOT, views.PAGE / "plots.js", *(_PAGE / name for name in _OWN))
 _STYLES = (UPLOT_STYLE, views.PAGE / "plots.css", _PAGE / "watch.css")
 

@@ -171,6 +171,21 @@ def test_in_a_browser(tmp_path: Path) -> None:
         assert low == pytest.approx(shift.begin_s - 0.55) and high == pytest.approx(shift.end_s + 0.45)
         ranges = tab.evaluate("[...torqueloop.run.members].map((u) => [u.scales.x.min, u.scales.x.max])")
         assert len(ranges) > 2 and all(r == pytest.approx([low, high]) for r in ranges)
+        # so is one that is clicked in the strip of gears; a drag across it is a range
+        strip = tab.locator("figure[data-figure=gears] .u-over")
+        strip.scroll_into_view_if_needed()
+        tab.evaluate("torqueloop.run.all()")
+        box, gears = (
+            strip.bounding_box(),
+            "[...torqueloop.run.members].find((u) => u.root.closest('[data-figure=gears]'))",
+        )
+        where = f"{gears}.valToPos({(shift.begin_s + shift.end_s) / 2}, 'x')"
+        rows = [name for name, _ in run.drawn.rows("gears")]
+        height = tab.evaluate(f"{gears}.valToPos({rows.index('shifts')}, 'y')")
+        tab.mouse.click(box["x"] + tab.evaluate(where), box["y"] + height)
+        clicked = tab.evaluate("torqueloop.run.range")
+        assert clicked == pytest.approx([shift.begin_s - 0.3, shift.end_s + 0.3])
+        tab.get_by_role("link", name=shift.name, exact=True).first.click()
         # the cursor stands at one time everywhere, with value and unit
         plot = tab.locator("figure[data-figure=drive] .u-over").first
         plot.scroll_into_view_if_needed()

@@ -24,7 +24,7 @@ def paced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Paced]:
 def test_the_page_needs_nothing_from_anywhere() -> None:
     """All scripts and styles are inside and carry the nonce; no address but those of the page's own server."""
     text = page("N0NCE")
-    assert text.count("<script") == text.count('<script nonce="N0NCE"') == 12
+    assert text.count("<script") == text.count('<script nonce="N0NCE"') == 13
     assert text.count("<style") == text.count('<style nonce="N0NCE"') == 4
     assert "src=" not in text.partition("<script")[0] and "@import" not in text
     own = text.replace((Path(__file__).parents[2] / "hil/views/page/uPlot.iife.min.js").read_text(), "")
@@ -132,6 +132,29 @@ def test_in_a_browser(paced: Paced, tmp_path: Path) -> None:
         assert tab.inner_text("#state") == "armed" and tab.inner_text("#rig") == "desk_4hp22"
         assert float(tab.inner_text("#engine")) > 500 and "computing" in tab.inner_text("#deadlines")
         assert tab.evaluate("element('levers').getContext('2d').getImageData(0, 0, 400, 200).data.some((x) => x > 0)")
+        # the histogram has every tick that took a time, by the numbers that the rig has sent
+        bars = "plots.panels().find((u) => u.root.parentNode.id === 'histograms').data[2]"
+        until(lambda: tab.evaluate(f"{bars}.reduce((sum, n) => sum + (n || 0), 0)") > 100)
+        until(lambda: tab.evaluate(f"{bars}.reduce((sum, n) => sum + (n || 0), 0) === clock.stats.compute_us.count"))
+        # plots of one's own: the values that came, in the unit that is shown; the cursor reads them; gone again
+        tab.fill("#plot-signals", "engine.w, turbine.w")
+        tab.keyboard.press("Enter")
+        own = "plots.panels().find((u) => u.root.parentNode.id === 'chosen-1')"
+        until(lambda: tab.evaluate(f"{own}?.data[0].length > 20"))
+        first, engine = tab.evaluate(f"[{own}.data[0].at(-20), {own}.data[1].at(-20)]")
+        recorded = paced.rig.signals
+        assert engine == pytest.approx(recorded["engine.w"][round(first / 1e-3) - 1] * 30 / 3.14159265, rel=1e-6)
+        tab.locator("#chosen-1").scroll_into_view_if_needed()
+        box = tab.locator("#chosen-1 .u-over").bounding_box()
+        tab.mouse.move(box["x"] + 0.95 * box["width"], box["y"] + 40)
+        until(lambda: "rpm" in tab.inner_text("#chosen-1 .u-legend"))
+        assert tab.locator("#chosen section").count() == 1
+        for names, words in (("engine.w C4.p", "rad/s, Pa"), ("engine.q", "no signal called engine.q")):
+            tab.fill("#plot-signals", names)
+            tab.keyboard.press("Enter")
+            assert words in tab.inner_text("#plot-answer") and tab.locator("#chosen section").count() == 1
+        tab.click("#chosen button")
+        assert tab.locator("#chosen section").count() == 0 and tab.evaluate(f"{own} === undefined")
         # keyboard only: to the field of names, a value, enter
         tab.focus("#name")
         tab.keyboard.type("driver.brake")

@@ -5,7 +5,6 @@
   const element = (id) => document.getElementById(id), root = document.documentElement;
   const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme:dark)").matches);
   element("theme").onclick = () => { root.dataset.theme = dark() ? "light" : "dark"; plots.recolour(); };
-  matchMedia("(prefers-color-scheme:dark)").addEventListener("change", plots.recolour);
   if (!element("figures")) return;
   const { blocks, figures, gears, column } = await recorded.read();
   const places = [...document.querySelectorAll("figure[data-figure]")], bar = element("bar");
@@ -88,7 +87,7 @@
       if (panel.unit) box.dataset.unit = panel.unit;
       place.append(box);
       const { data, joined } = series(panel.lines);
-      const how = { group, x: figure.x, log: figure.log, joined, first: k === 0, last: k === figure.panels.length - 1, marks: figure.marks, at: figure.x === "s" ? at : null };
+      const how = { group, x: figure.x, log: figure.log, joined, first: k === 0, last: k === figure.panels.length - 1, marks: figure.marks, at: figure.x === "s" ? at : null, go: figure.x === "s" ? page.go : null };
       const made = plots.panel(box, panel, data, { ...how, gears: figure.gears && figure.x === "s" ? gears : null });
       if (group === run && panel.lines.length) panels.push({ made, lines: panel.lines });
     });

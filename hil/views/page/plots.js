@@ -15,6 +15,8 @@ const plots = (() => {
     all.forEach((u) => u.redraw(false));
   }
 
+  matchMedia("(prefers-color-scheme:dark)").addEventListener("change", recolour);
+
   const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
   /** A number for reading. */
   function digits(x, n = 5) {
@@ -128,6 +130,22 @@ const plots = (() => {
     }));
   }
 
+  /** A click on a mark or on a stretch of a row goes there: go(begin, end). */
+  function targets(u, marks, spans, go) {
+    const NEAR = 6;
+    u.over.addEventListener("click", (e) => {
+      const box = u.over.getBoundingClientRect(), left = e.clientX - box.left, x = u.posToVal(left, "x");
+      const mark = marks.find((m) => Math.abs(u.valToPos(m.x, "x") - left) <= NEAR);
+      const span = (spans[Math.round(u.posToVal(e.clientY - box.top, "y"))] || []).find((s) => s.begin <= x && x <= s.end);
+      // a drag ends with a click, too
+      if (down === null || Math.abs(e.clientX - down) > 3 || e.shiftKey) return;
+      if (mark) go(mark.x - 1, mark.x + 1);
+      else if (span) go(span.begin - 0.3, span.end + 0.3);
+    });
+    let down = null;
+    u.over.addEventListener("pointerdown", (e) => { down = e.clientX; });
+  }
+
   /** Mouse and fingers: drag for a range, double click for all, Shift and drag or two fingers to move, Ctrl and wheel. */
   function moves(u, group) {
     const fingers = new Map(), value = (e) => u.posToVal(e.clientX - u.over.getBoundingClientRect().left, "x");
@@ -225,11 +243,12 @@ const plots = (() => {
     }, names.length ? [[...group.full], ...names.map(() => [null, null])] : data, place);
     if (made.unit) u.root.dataset.unit = made.unit;
     moves(u, group);
+    if (how.go) targets(u, how.marks || [], spans, how.go);
     group.members.add(u);
     all.add(u);
     const watch = new ResizeObserver(() => { if (u.width !== size().width) u.setSize(size()); });
     watch.observe(place);
     return { u, remove: () => { watch.disconnect(); group.members.delete(u); all.delete(u); u.destroy(); } };
   }
-  return { panel, colour, recolour, digits, Group };
+  return { panel, panels: () => [...all], colour, recolour, digits, Group };
 })();

@@ -13,29 +13,23 @@ const clock = (() => {
     text("deadlines", parts.join(" · "));
   }
 
-  // Classes of the rig are fine and uneven: here even ones of a tenth of a decade, 0.1 µs to 100 ms, counts as logarithms.
-  function histograms(stats) {
-    const canvas = element("histograms"), width = canvas.clientWidth, height = canvas.clientHeight, scale = devicePixelRatio || 1;
-    canvas.width = Math.round(width * scale); canvas.height = Math.round(height * scale);
-    const pen = canvas.getContext("2d"), N = 60, left = 8, base = height - 18, wide = (width - 2 * left) / N;
-    pen.setTransform(scale, 0, 0, scale, 0, 0);
-    pen.font = "11px system-ui, sans-serif";
-    const shown = [["wake lateness", stats.clock.wake_lateness_us, plots.colour("blue")], ["computing", stats.clock.compute_us, plots.colour("orange")]];
-    shown.filter(([, timing]) => timing).forEach(([label, timing, colour], n) => {
-      const counts = new Array(N).fill(0);
-      for (const [edge, count] of timing.hist) counts[Math.min(N - 1, Math.max(0, Math.floor((Math.log10(Math.max(edge, 0.1)) + 1) * 10)))] += count;
-      const top = Math.log10(1 + Math.max(1, ...counts));
-      pen.fillStyle = colour;
-      pen.globalAlpha = 0.55;
-      counts.forEach((count, k) => {
-        const high = Math.log10(1 + count) / top * (base - 20);
-        pen.fillRect(left + k * wide, base - high, Math.max(1, wide - 1), high);
-      });
-      pen.globalAlpha = 1;
-      pen.fillText(label, left + 4 + n * 100, 12);
+  // Classes of the rig are fine and uneven: here even ones of a tenth of a decade, 0.1 µs to 100 ms.
+  const CLASSES = 60, edge = (k) => 10 ** (k / 10 - 1), edges = Array.from({ length: CLASSES }, (_, k) => edge(k));
+  const bars = ["wake lateness", "computing"].map((label, k) => ({ label, role: ["blue", "orange"][k], style: "bars", factor: 1, x: [], y: [], right: [] }));
+  const group = new plots.Group("times", [edge(0), edge(CLASSES)]);
+  const { u } = plots.panel(element("histograms"), { unit: "ticks", height: 200, low: 0.5, lines: bars }, [edges, ...bars.map(() => edges.map(() => null))], { group, x: "µs", log: true, last: true });
+  function histograms({ clock: { wake_lateness_us: lateness, compute_us: computing } }) {
+    const columns = [lateness, computing].map((timing, n) => {
+      const counts = edges.map(() => null);
+      for (const [from, count] of timing?.hist || []) {
+        const k = Math.min(CLASSES - 1, Math.max(0, Math.floor((Math.log10(Math.max(from, 0.1)) + 1) * 10 + 1e-9)));
+        if (count) counts[k] += count;
+      }
+      const there = edges.map((_, k) => k).filter((k) => counts[k]);
+      Object.assign(bars[n], { x: there.map(edge), y: there.map((k) => counts[k]), right: there.map((k) => edge(k + 1)) });
+      return counts;
     });
-    pen.fillStyle = plots.colour("muted"); pen.textAlign = "center";
-    ["0.1 µs", "1", "10", "100", "1 ms", "10", "100 ms"].forEach((word, k) => pen.fillText(word, Math.min(width - 20, Math.max(18, left + k * 10 * wide)), height - 4));
+    u.setData([edges, ...columns]);
   }
 
   const sum = (messages, key) => Object.values(messages || {}).reduce((total, m) => total + (m[key] || 0), 0);
@@ -51,5 +45,5 @@ const clock = (() => {
     const parts = Object.entries(stats.recording || {}).map(([name, s]) => `${name} ${(s.bytes_written / 1e6).toFixed(1)} MB${s.lost_records ? `, ${s.lost_records} LOST` : ""}`);
     text("links", `recorded: ${parts.join(", ") || "nothing"}${(stats.degraded || []).length ? ` · degraded: ${stats.degraded.join("; ")}` : ""}`);
   }
-  return { show: (stats) => { words(stats); histograms(stats); buses(stats); } };
+  return { stats: null, show(stats) { this.stats = stats.clock; words(stats); histograms(stats); buses(stats); } };
 })();

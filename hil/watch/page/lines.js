@@ -13,7 +13,12 @@ const live = (() => {
     const data = [[], ...lines.map(() => [])], shown = lines.map(({ label }, k) => ({ label, role: ROLES[k % ROLES.length], style: "line" }));
     element(id).className = "panel";
     element(id).dataset.unit = unit;
-    all.push({ made: plots.panel(element(id), { unit, height: 180, lines: shown }, data, { group, x: "s", last: true, range }), data, lines });
+    all.push({ id, made: plots.panel(element(id), { unit, height: 180, lines: shown }, data, { group, x: "s", last: true, range }), data, lines });
+  }
+  function remove(id) {
+    const at = all.findIndex((plot) => plot.id === id);
+    all[at].made.remove();
+    all.splice(at, 1);
   }
 
   /** Keep a message. Drawn by draw(). */
@@ -35,5 +40,5 @@ const live = (() => {
     all.forEach(({ made }) => made.remove());
     all.length = 0;
   }
-  return { add, take, draw, clear };
+  return { add, remove, take, draw, clear };
 })();

@@ -17,6 +17,7 @@
     drive.set(names, words.lever);
     signals.set(names.filter((n) => n.kind === "signal"));
     live.clear();
+    chosen.set(names.filter((n) => n.kind === "signal"));
     const line = (label, name, factor = 1) => ({ label, of: (m) => { const x = value(m, name); return x === undefined ? null : x * factor; } });
     live.add("speeds", [["engine", keys.engine], ["turbine", keys.turbine], ["output", keys.output]]
       .filter(([, name]) => name).map(([label, name]) => line(label, name, RPM)), "rpm");
