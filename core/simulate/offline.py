@@ -350,6 +350,24 @@ class Simulation(Stepper):
 
     def _advance(self, ticks: int, out: Array) -> None:
         """Some ticks; out: their outputs, one row per tick."""
+        done = 0
+        while done < ticks:
+            made = self._follow_ticks(out[done:ticks])
+            if not made:
+                made = min(ENOUGH, ticks - done) if self._all_formulas and not self._unknown else ticks - done
+                self._sampled_ticks(made, out[done : done + made])
+            done += made
+
+    def _follow_ticks(self, out: Array) -> int:
+        """Ticks up to the next event of the inputs where all of these are formulas; how many."""
+        if self._unknown or not self._all_formulas or self.model.parts.variable_gears or len(out) < ENOUGH:
+            return 0
+        if self._prepared < self.substeps and not self._follow_formulas(self.state.step_no):
+            return 0
+        return self._ticks(out)
+
+    def _sampled_ticks(self, ticks: int, out: Array) -> None:
+        """Ticks with all inputs sampled, in parts between events inside steps."""
         n, first = self.substeps, self._place
         grid = (first + np.arange(ticks * n + 1, dtype=np.float64)) * self._h
         inside, ends = self._place_events(grid, first)

@@ -24,3 +24,5 @@ cdef int tl_step(const tl_model* m, tl_state* s) noexcept nogil
 cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil
 cdef void tl_state_take(const tl_model* m, tl_state* s, const double* x, const int64_t* k) noexcept nogil
 cdef uint64_t tl_state_hash(const tl_model* m, const tl_state* s) noexcept nogil
+cdef int claim(tl_state* s, bint taken) except -1
+cdef int ended(const tl_state* s) except -1

@@ -13,7 +13,7 @@ from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint64_t
 from libc.string cimport memcpy
 
 from torqueloop.cython_kernels.clock.denormals cimport denormals_off, denormals_restore
-from torqueloop.cython_kernels.kernel.kernel cimport KernelModel, KernelState
+from torqueloop.cython_kernels.kernel.kernel cimport KernelModel, KernelState, claim, ended, tl_outputs
 from torqueloop.cython_kernels.model.model cimport tl_model, tl_state
 
 cnp.import_array()
@@ -48,8 +48,10 @@ OPERATIONS = {
     "add": (ADD, -1, 0, 0), "subtract": (SUBTRACT, -1, 0, 0), "multiply": (MULTIPLY, -1, 0, 0),
 }
 
-#: the sine of NumPy for doubles: a formula has the bits of the same signal sampled as an array
-cdef cnp.PyUFuncGenericFunction sine_loop = NULL
+ctypedef void (*tl_loop)(char** where, cnp.npy_intp* count, cnp.npy_intp* strides, void* data) noexcept nogil
+
+#: the sine of NumPy for doubles: a formula has the bits of the same signal sampled as an array. NumPy calls it without the GIL
+cdef tl_loop sine_loop = NULL
 cdef void* sine_data = NULL
 
 
@@ -59,7 +61,7 @@ cdef void find_sine() noexcept:
     cdef int i
     for i in range(sine.ntypes):
         if sine.types[2 * i] == cnp.NPY_DOUBLE and sine.types[2 * i + 1] == cnp.NPY_DOUBLE:
-            sine_loop = sine.functions[i]
+            sine_loop = <tl_loop>sine.functions[i]
             sine_data = sine.data[i] if sine.data != NULL else NULL
             return
 
@@ -67,7 +69,7 @@ cdef void find_sine() noexcept:
 find_sine()
 
 
-cdef inline void sines(double* x, cnp.npy_intp count) noexcept:
+cdef inline void sines(double* x, cnp.npy_intp count) noexcept nogil:
     """x <- its sines."""
     cdef char *where[2]
     cdef cnp.npy_intp strides[2]
@@ -76,12 +78,12 @@ cdef inline void sines(double* x, cnp.npy_intp count) noexcept:
     sine_loop(where, &count, strides, sine_data)
 
 
-cdef inline double clipped(double x) noexcept:
+cdef inline double clipped(double x) noexcept nogil:
     x = x if x > 0.0 else 0.0
     return x if x < 1.0 else 1.0
 
 
-cdef inline double polynomial(const tl_op* o, double t) noexcept:
+cdef inline double polynomial(const tl_op* o, double t) noexcept nogil:
     cdef double y = 0.0, x = t - o.p[0]
     cdef int32_t i
     for i in range(o.count - 1, 0, -1):
@@ -89,7 +91,7 @@ cdef inline double polynomial(const tl_op* o, double t) noexcept:
     return y
 
 
-cdef void evaluate(const tl_op* o, const tl_op* end, const double* t, double* out) noexcept:
+cdef void evaluate(const tl_op* o, const tl_op* end, const double* t, double* out) noexcept nogil:
     """Values of a formula at the two times t, in the order of operations of the signal it is made of."""
     cdef double[DEPTH][2] stack
     cdef int32_t top = -1
@@ -288,7 +290,7 @@ cdef class Stepper:
         self._following, self._formulas, self._first, self._behind = True, k, first, behind
         return True
 
-    cdef inline void values(self, const double* t, double* first, double* second) noexcept:
+    cdef inline void values(self, const double* t, double* first, double* second) noexcept nogil:
         """Values of all formulas at two times into two rows of inputs."""
         cdef int64_t j
         cdef const double* p
@@ -309,11 +311,11 @@ cdef class Stepper:
             first[self._input[j]] = y[0]
             second[self._input[j]] = y[1]
 
-    cdef void follow(self, int64_t at) noexcept:
+    cdef void follow(self, const tl_model* m, int64_t at) noexcept nogil:
         """Rows of inputs of step number at, from the formulas."""
-        cdef int64_t nin = self._model.ptr.nin, j
+        cdef int64_t nin = m.nin, j
         cdef double* start = self._rows
-        cdef double h = self._model.ptr.h
+        cdef double h = m.h
         cdef double[2] t
         # as the grid of a run: step number times h, but for ends that lie on an event
         cdef double begins = self._begins if at == self._first else <double>at * h
@@ -328,10 +330,8 @@ cdef class Stepper:
         self.values(t, start + nin, start + 2 * nin)
         self._last = at
 
-    cdef bint tick(self) noexcept:
-        """See _tick."""
-        cdef const tl_model* m = self._model.ptr
-        cdef tl_state* s = self._state.ptr
+    cdef bint tick(self, const tl_model* m, tl_state* s) noexcept nogil:
+        """See _tick; m, s: model and state that are stepped."""
         cdef int64_t at = s.step_no[0], behind = at + self._count, nin = m.nin
         cdef const double* now
         cdef int status
@@ -340,7 +340,7 @@ cdef class Stepper:
             return False
         while at < behind:
             if self._following:
-                self.follow(at)
+                self.follow(m, at)
                 now = self._rows
             else:
                 now = self._samples + (at - self._first) * self._stride
@@ -357,7 +357,28 @@ cdef class Stepper:
     def _tick(self):
         """One tick with the inputs that are prepared. False: there are none and nothing was done, or the state stopped being
         finite: only the steps before the one that failed were done."""
-        return self.tick()
+        return self.tick(self._model.ptr, self._state.ptr)
+
+    def _ticks(self, cnp.ndarray out not None):
+        """Ticks with the inputs that are prepared, without the GIL: as many as `out` has rows (ticks, nout) at most, each row
+        the outputs after its tick. How many were made: fewer where inputs end, or the state stopped being finite."""
+        cdef const tl_model* m = self._model.ptr
+        cdef tl_state* s = self._state.ptr
+        if out.dtype != np.float64 or not out.flags.c_contiguous or out.ndim != 2 or out.shape[1] != m.nout:
+            raise ValueError(f"out: a contiguous float64 array (ticks, {m.nout}) is needed")
+        cdef int64_t count = out.shape[0], made = 0
+        cdef double* row = <double*>cnp.PyArray_DATA(out)
+        cdef unsigned long long mode
+        claim(s, True)
+        with nogil:
+            while made < count and self.tick(m, s):
+                mode = denormals_off()
+                tl_outputs(m, s, row + made * m.nout)
+                denormals_restore(mode)
+                made += 1
+        s.busy = 0
+        ended(s)
+        return made
 
     def step(self):
         """One tick. What it costs beside the step of the kernel is the call, and sampling the signals: those known
@@ -367,7 +388,7 @@ cdef class Stepper:
         if self._state.ptr.busy:
             raise RuntimeError("another thread steps this state: give each thread a state of its own (KernelState.copy)")
         # at the very first step accelerations are unknown
-        if self._state.ptr.step_no[0] == 0 or not self.tick():
+        if self._state.ptr.step_no[0] == 0 or not self.tick(self._model.ptr, self._state.ptr):
             self._further()
 
     def _further(self):

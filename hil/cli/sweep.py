@@ -104,7 +104,7 @@ def _progress(total: int) -> Iterator[Any]:
 def _as_dict(result: Any) -> dict[str, Any]:
     timing = result.timing
     return {
-        "folder": str(result.path), "runs": len(result), "failed": len(result.failed), "made_now": timing.runs,
+        "folder": str(result.path), "runs": len(result), "failed": len(result.failed), "unresolved": len(result.unresolved), "made_now": timing.runs,
         "wall_s": timing.wall_s, "at_a_time": timing.at_a_time, "run_s": timing.run_s, "overhead": timing.overhead,
         "best": [{"run": o.line.run, **o.line.values, **o.metrics} for o in _best(result)],
         "files": {k: str(v) for k, v in result.files.items()},
@@ -121,6 +121,9 @@ def _show(result: Any) -> None:
     out_console.print(Text.assemble((job.config.study.name, "bold"), ": ", verdict, f" of {len(result)}"))
     for outcome in result.failed[:SHOWN]:
         out_console.print(f"  run {outcome.line.run}: {outcome.error}", soft_wrap=True, highlight=False)
+    for outcome in result.unresolved[:1]:
+        text = f"steps of {len(result.unresolved)} runs did not resolve what happened; run {outcome.line.run}: {outcome.remarks[0]}"
+        out_console.print(text, soft_wrap=True, highlight=False, style="yellow")
     rows = _best(result)
     columns = list(rows[0].line.values) if rows else []
     table = Table(box=None, pad_edge=False)
@@ -150,6 +153,6 @@ def _again(folder: Path, run: int, as_json: bool) -> int:
     out_console.print(Text.assemble(word, f": run {run}, seed {now.line.seed}, hash {before.hash} and {now.hash}"))
     for name, value in {**now.line.values, **now.metrics}.items():
         out_console.print(f"  {name} = {value}", highlight=False)
-    if now.error:
-        out_console.print(f"  {now.error}", soft_wrap=True, highlight=False)
+    for text in filter(None, (now.error, *now.remarks)):
+        out_console.print(f"  {text}", soft_wrap=True, highlight=False)
     return OK if equal else FAILED

@@ -34,6 +34,11 @@ class StudyResult:
         """Runs that could not be made."""
         return [o for o in self.runs if o.error]
 
+    @property
+    def unresolved(self) -> list[Outcome]:
+        """Runs whose steps did not resolve what happened in them; `remarks` of each say what, with the remedy."""
+        return [o for o in self.runs if o.remarks]
+
     def __getitem__(self, name: str) -> list[float]:
         """A column, NaN where a run has none."""
         known = {n for o in self.runs for n in (*o.line.values, *o.metrics)}

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import time
+import warnings
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,6 +48,8 @@ class Done:
     hash: str
     #: simulating alone, without reading, compiling and measuring [s]
     run_s: float
+    #: what its steps did not resolve, each with its remedy
+    remarks: tuple[str, ...] = ()
 
 
 class Runner(Protocol):
@@ -108,11 +111,14 @@ class OfflineRunner:
         scenario, branches, inputs = self._prepare(changes)
         simulation, duration_s = branches.simulation, self._duration_s or scenario.config.scenario.duration_s
         begun = time.perf_counter()
-        if scenario.config.steps:
-            branches.restart()
-            result, _ = run_steps(scenario, simulation, duration_s, inputs)
-        else:
-            result = branches.run(duration_s, inputs)
+        with warnings.catch_warnings():
+            # the study reports the remarks of all its runs
+            warnings.simplefilter("ignore", RuntimeWarning)
+            if scenario.config.steps:
+                branches.restart()
+                result, _ = run_steps(scenario, simulation, duration_s, inputs)
+            else:
+                result = branches.run(duration_s, inputs)
         run_s = time.perf_counter() - begun
         energy = result.energy()
         metrics = {
@@ -120,7 +126,7 @@ class OfflineRunner:
             "energy_turned_over_J": energy.turned_over,
             "mode_changes": len(result.modes),
         }
-        return Done(result, metrics, f"{simulation.hash():016x}", run_s)
+        return Done(result, metrics, f"{simulation.hash():016x}", run_s, tuple(map(str, result.remarks)))
 
     def digest(self) -> str:
         model = compile_driveline(self._variants.driveline)
@@ -178,7 +184,8 @@ class RigRunner:
             clock = report.stats.clock
             numbers = {k: v for k, v in report.metrics.items() if isinstance(v, (int, float))}
             numbers["passed"] = float(report.passed)
-            return Done(_Recorded(report), numbers, report.stats.hash or "", clock.run_s or took)
+            remarks = tuple(check.text for check in report.checks if not check.counts and not check.passed)
+            return Done(_Recorded(report), numbers, report.stats.hash or "", clock.run_s or took, remarks)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -29,7 +29,7 @@ from torqueloop.hil.study.work import Outcome
 FORMAT = 1
 STUDY, JOURNAL, TABLE, PAGE, SIGNALS = "study.json", "runs.jsonl", "runs.parquet", "report.html", "signals"
 #: columns of the table that are neither values nor metrics
-OWN_COLUMNS = ("run", "seed", "hash", "run_s", "took_s", "error")
+OWN_COLUMNS = ("run", "seed", "hash", "run_s", "took_s", "error", "remarks")
 
 
 def need_parquet() -> Any:
@@ -113,6 +113,7 @@ def table(outcomes: Sequence[Outcome]) -> Any:
     columns["run_s"] = pa.array([o.run_s for o in outcomes], pa.float64())
     columns["took_s"] = pa.array([o.took_s for o in outcomes], pa.float64())
     columns["error"] = pa.array([o.error for o in outcomes], pa.string())
+    columns["remarks"] = pa.array(["; ".join(o.remarks) for o in outcomes], pa.string())
     return pa.table(columns)
 
 
@@ -127,7 +128,7 @@ def read_journal(path: Path) -> list[Outcome]:
                 break
             try:
                 data = json.loads(text)
-                data["line"] = Line(**data["line"])
+                data["line"], data["remarks"] = Line(**data["line"]), tuple(data.get("remarks", ()))
                 found.append(Outcome(**data))
             except (ValueError, KeyError, TypeError):
                 raise ConfigError(f"line {number} is no finished run", file=str(path)) from None

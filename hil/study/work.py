@@ -39,6 +39,8 @@ class Outcome:
     took_s: float = 0.0
     #: why there are no metrics
     error: str = ""
+    #: what its steps did not resolve, each with its remedy
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Job:
                 raise
             return Outcome(line, error=str(error), took_s=time.perf_counter() - begun)
         finite = {k: float(v) if math.isfinite(v) else None for k, v in metrics.items()}
-        return Outcome(line, finite, done.hash, done.run_s, time.perf_counter() - begun)
+        return Outcome(line, finite, done.hash, done.run_s, time.perf_counter() - begun, remarks=done.remarks)
 
     def _keep(self, run: int, signals: Signals) -> None:
         import pyarrow as pa

@@ -287,3 +287,29 @@ def test_installed_studies_are_right_and_known_by_name(tmp_path: Path) -> None:
     for path in installed("studies").values():
         checked = check_file(path)
         assert checked.ok and checked.kind == "study", checked.error
+
+
+def test_what_steps_of_runs_did_not_resolve_is_told(spin: Path) -> None:
+    """A torque of 2300 Hz turns round more than once in a step: in the table, the console, the page, and once more."""
+    wave = '{ kind = "Sine", amplitude = 2.0, f = 20.0 }'
+    spin.write_text(SCENARIO.replace("[[0.0, 2.0], [1.0, 2.0]]", wave), encoding="utf-8")
+    study = spin.parent / "fast.toml"
+    study.write_text(
+        'kind = "study"\n[study]\nname = "fast"\nof = "spin.toml"\n[vary]\n'
+        "'scenario.inputs.\"drive.tau_Nm\".f' = [20.0, 2300.0]\n"
+        '[metrics]\nw = { signal = "a.w", take = "last" }\n',
+        encoding="utf-8",
+    )
+    out = spin.parent / "found"
+    found = CliRunner().invoke(app, ["sweep", str(study), "--jobs", "1", "--out", str(out)])
+    assert found.exit_code == 0, found.output
+    text = "turns round more than once"
+    assert "steps of 1 runs did not resolve what happened; run 1:" in " ".join(found.output.split())
+    assert text in " ".join(found.output.split())
+    runs = read_journal(out / JOURNAL)
+    assert [bool(o.remarks) for o in runs] == [False, True]
+    assert text in runs[1].remarks[0]
+    assert text in (out / PAGE).read_text(encoding="utf-8")
+    before, now = again(out, 1)
+    assert before.hash == now.hash
+    assert now.remarks == before.remarks
