@@ -104,7 +104,8 @@ def _progress(total: int) -> Iterator[Any]:
 def _as_dict(result: Any) -> dict[str, Any]:
     timing = result.timing
     return {
-        "folder": str(result.path), "runs": len(result), "failed": len(result.failed), "unresolved": len(result.unresolved), "made_now": timing.runs,
+        "folder": str(result.path), "runs": len(result), "failed": len(result.failed),
+        "unresolved": len(result.unresolved), "made_now": timing.runs,
         "wall_s": timing.wall_s, "at_a_time": timing.at_a_time, "run_s": timing.run_s, "overhead": timing.overhead,
         "best": [{"run": o.line.run, **o.line.values, **o.metrics} for o in _best(result)],
         "files": {k: str(v) for k, v in result.files.items()},
@@ -122,7 +123,8 @@ def _show(result: Any) -> None:
     for outcome in result.failed[:SHOWN]:
         out_console.print(f"  run {outcome.line.run}: {outcome.error}", soft_wrap=True, highlight=False)
     for outcome in result.unresolved[:1]:
-        text = f"steps of {len(result.unresolved)} runs did not resolve what happened; run {outcome.line.run}: {outcome.remarks[0]}"
+        text = f"steps of {len(result.unresolved)} runs did not resolve what happened; "
+        text += f"run {outcome.line.run}: {outcome.remarks[0]}"
         out_console.print(text, soft_wrap=True, highlight=False, style="yellow")
     rows = _best(result)
     columns = list(rows[0].line.values) if rows else []
