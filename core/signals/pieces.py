@@ -30,3 +30,10 @@ def formula_of(coefficients: Sequence[float], begin: float) -> Formula | None:
 def slope(coefficients: Sequence[float]) -> tuple[float, ...]:
     """Coefficients of the derivative."""
     return tuple(k * c for k, c in enumerate(coefficients) if k) or (0.0,)
+
+
+def parabola(part: Array, x: float) -> Array:
+    """Value at x of the parabola through part[0], part[1], part[2] at 0, 0.5 and 1."""
+    curved = 2.0 * (part[0] - 2.0 * part[1] + part[2])
+    value: Array = part[0] + (part[2] - part[0] - curved) * x + curved * x * x
+    return value

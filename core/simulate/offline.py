@@ -9,7 +9,6 @@ kernel only ever sees smooth inputs.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,8 +23,11 @@ from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, RangeError, SimulationError
 from torqueloop.core.describe.vocabulary import OUT_CONTACT_LOSS, OUT_DISSIPATION, OUT_FRICTION_HEAT, RATIO_INPUT
 from torqueloop.core.signals import Constant, Formula, Signal, SignalLike, as_signal, foreseeable
+from torqueloop.core.signals.pieces import parabola
+from torqueloop.core.simulate import remarks as checks
 from torqueloop.core.simulate.joint_steps import check_joint_steps
-from torqueloop.core.simulate.remarks import Remark, of_counters, of_energy, oscillations, reversals, ringing, sought
+from torqueloop.core.simulate.progress import reporter
+from torqueloop.core.simulate.remarks import Remark
 from torqueloop.core.simulate.results import ModeChange, Result, Start
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
 from torqueloop.cython_kernels.kernel.stepper import Stepper
@@ -258,7 +260,7 @@ class Simulation(Stepper):
         for name, value in (inputs or {}).items():
             self.set_input(name, value)
         start = self.begin()
-        values, modes = self.stretch(ticks, _reporter(progress), each)
+        values, modes = self.stretch(ticks, reporter(progress), each)
         return self.result(start, values, modes)
 
     def ticks(self, duration: float) -> int:
@@ -281,7 +283,7 @@ class Simulation(Stepper):
         dissipated = {kind: after - start.heat[kind] for kind, after in self._heat().items()}
         remarks = self._remarks(start.counters, modes, values[told:], int(start.place) + told * self.substeps)
         result = Result(self.model, time, values, modes, self.state.counters, dissipated, remarks)
-        result.remarks += of_energy(result.energy().relative_residual)
+        result.remarks += checks.of_energy(result.energy().relative_residual)
         for remark in result.remarks:
             warnings.warn(f"{self.model.name}: {remark}", RuntimeWarning, stacklevel=3)
         return result
@@ -294,12 +296,13 @@ class Simulation(Stepper):
         known = [k for k in range(len(self._signals)) if k not in self._unknown]
         column = {name: k for k, name in enumerate(model.output_names)}
         elements = [n for n in (*model.compliance_names, *model.friction_names) if f"{n}.tau" in column]
+        changes = ((change.step, change.element) for change in modes)
         names, signals = [model.input_names[k] for k in known], [self._signals[k] for k in known]
         return [
-            *of_counters(before, self.state.counters, ((m.step, m.element) for m in modes), sought(model)),
-            *ringing({n: values[:, column[f"{n}.tau"]] for n in dict.fromkeys(elements)}),
-            *reversals(names, signals, first, steps, self._h),
-            *oscillations(model, self._h, steps),
+            *checks.of_counters(before, self.state.counters, changes, checks.sought(model)),
+            *checks.ringing({n: values[:, column[f"{n}.tau"]] for n in dict.fromkeys(elements)}),
+            *checks.reversals(names, signals, first, steps, self._h),
+            *checks.oscillations(model, self._h, steps),
         ]
 
     def _heat(self) -> dict[int, Array]:
@@ -388,17 +391,10 @@ class Simulation(Stepper):
 
     def warn_of_converters(self, values: Array) -> None:
         """A converter outside of its curves is simulated as a fluid coupling: say so once a simulation."""
-        for name in self.model.converter_names:
-            speeds = [values[:, self.model.output_index(f"{name}.{s}")] for s in ("w_pump", "w_turbine")]
-            rows = np.flatnonzero((speeds[0] < 0.0) & (speeds[1] < 0.0))
-            if len(rows) and name not in self._warned:
+        for name, text in checks.backward(self.model, values):
+            if name not in self._warned:
                 self._warned.add(name)
-                first = " and ".join(f"{speed[rows[0]]:.4g}" for speed in speeds)
-                warnings.warn(
-                    f"{self.model.name}: pump and turbine of {name!r} both turn backward (first at {first} rad/s, "
-                    f"{len(rows)} samples): its curves do not say what it does then, it acts as a fluid coupling",
-                    RuntimeWarning, stacklevel=3,
-                )  # fmt: skip
+                warnings.warn(f"{self.model.name}: {text}", RuntimeWarning, stacklevel=3)
 
     def _plain(self, samples: Array, out: Array) -> None:
         if len(samples):
@@ -493,23 +489,7 @@ class Simulation(Stepper):
         for end, fraction in ends:
             part = self._sample(np.array([begin, end]))[0]
             reach = 1.0 / (fraction - done)
-            wanted = [_parabola(part, x * reach) if reach > 1.0 else part[k] for k, x in enumerate((0.0, 0.5, 1.0))]
+            wanted = [parabola(part, x * reach) if reach > 1.0 else part[k] for k, x in enumerate((0.0, 0.5, 1.0))]
             status = self._kernel.advance(self.state, np.array(wanted), (fraction - done) * self._h)
             self._check(int(status == 0), 1, np.array([wanted]))
             begin, done = end, fraction
-
-
-def _parabola(part: Array, x: float) -> Array:
-    """Value at x of the parabola through part[0], part[1], part[2] at 0, 0.5 and 1."""
-    curved = 2.0 * (part[0] - 2.0 * part[1] + part[2])
-    value: Array = part[0] + (part[2] - part[0] - curved) * x + curved * x * x
-    return value
-
-
-def _reporter(progress: bool | Callable[[float], None]) -> Callable[[float], None]:
-    """What is told how much is done (0..1)."""
-    if callable(progress):
-        return progress
-    if not progress:
-        return lambda done: None
-    return lambda done: print(f"\r{100 * done:3.0f} %", end="\n" if done >= 1.0 else "", file=sys.stderr, flush=True)

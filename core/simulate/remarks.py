@@ -174,3 +174,17 @@ def oscillations(model: CompiledModel, h: float, steps: int) -> list[Remark]:
                f"period: take {o.substeps} times as many substeps, or make the shaft rigid")
         for o in unresolved(model, h)
     ]  # fmt: skip
+
+
+def backward(model: CompiledModel, values: Array) -> list[tuple[str, str]]:
+    """(converter, text) of each converter whose pump and turbine both turn backward; values: samples x outputs."""
+    found = []
+    for name in model.converter_names:
+        speeds = [values[:, model.output_index(f"{name}.{s}")] for s in ("w_pump", "w_turbine")]
+        rows = np.flatnonzero((speeds[0] < 0.0) & (speeds[1] < 0.0))
+        if len(rows):
+            first = " and ".join(f"{speed[rows[0]]:.4g}" for speed in speeds)
+            text = f"pump and turbine of {name!r} both turn backward (first at {first} rad/s, {len(rows)} samples): "
+            text += "its curves do not say what it does then, it acts as a fluid coupling"
+            found.append((name, text))
+    return found

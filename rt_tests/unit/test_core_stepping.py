@@ -1,4 +1,7 @@
-"""`Simulation.step` is a run tick by tick: the same bits, whatever feeds the inputs, however the ticks are prepared."""
+"""`Simulation.step` is a run tick by tick: the same bits, whatever feeds the inputs, however the ticks are prepared.
+
+The runs that it is compared with sample their inputs with NumPy; a run as users make it follows formulas, too.
+"""
 
 from __future__ import annotations
 
@@ -62,6 +65,13 @@ OTHERS: dict[str, SignalLike] = {
 ALL: dict[str, SignalLike] = {**FORMULAS, **OTHERS}
 
 
+class SampledRun(Simulation):
+    """A simulation whose run samples all inputs with NumPy."""
+
+    def _follow_ticks(self, out: Array) -> int:
+        return 0
+
+
 def shafts() -> Driveline:
     """Two shafts with a spring between (order 4: the middles of the steps count), the second on a clutch."""
     line = Driveline("two shafts")
@@ -81,7 +91,7 @@ def shafts() -> Driveline:
 
 def pair(signal: SignalLike, h: float = 1e-3, substeps: int = 1) -> tuple[Simulation, Simulation]:
     """The same simulation twice, with this torque; the clutch slips and sticks."""
-    sims = Simulation(shafts(), h, substeps=substeps), Simulation(shafts(), h, substeps=substeps)
+    sims = Simulation(shafts(), h, substeps=substeps), SampledRun(shafts(), h, substeps=substeps)
     for sim in sims:
         sim.set_input("drive.tau", signal)
         sim.set_input("clutch.f_normalized", 0.6)
@@ -102,6 +112,18 @@ def test_steps_have_the_bits_of_a_run(name: str, h: float, substeps: int) -> Non
         run.run(ticks * h)
         assert stepped.hash() == run.hash(), stepped.time
     assert stepped.state.counters == run.state.counters
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(("h", "substeps"), [(1e-3, 1), (0.7e-3, 3)])
+def test_runs_that_follow_formulas_have_the_bits_of_sampled_ones(name: str, h: float, substeps: int) -> None:
+    followed, sampled = pair(ALL[name], h, substeps)
+    for ticks in (1, 90, 309):
+        a, b = followed.run(ticks * h), sampled.run(ticks * h)
+        assert np.array_equal(a.values, b.values)
+        assert a.modes == b.modes
+    assert followed.hash() == sampled.hash()
+    assert followed.state.counters == sampled.state.counters
 
 
 @pytest.mark.parametrize("name", FORMULAS)
