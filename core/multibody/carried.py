@@ -22,8 +22,8 @@ from torqueloop.core.multibody.friction import Friction, read_friction
 from torqueloop.core.multibody.tree import Floats, Vector, unit
 from torqueloop.core.signals import Signal
 
-#: records of a compiled driveline that are followed here; "re" and "out" are outputs
-FOLLOWED = {"lin", "tq", "fr", "re", "out"}
+#: records of a compiled driveline that are followed here; "re" and "out" are outputs, "lu" lists look-ups of tables
+FOLLOWED = {"lin", "tq", "fr", "re", "out", "lu"}
 
 
 def at(signal: Signal, t: float, before: bool) -> float:

@@ -22,7 +22,7 @@ cdef struct tl_table1:
     int32_t linear        # 1: linear extrapolation, 0: hold the end values
     const double* x       # (n) strictly increasing
     const double* y       # (n)
-    const double* dy      # (n-1) slopes
+    const double* dy      # (n) slopes, the last is 0
 
 
 cdef struct tl_table2:
@@ -45,6 +45,16 @@ cdef struct tl_curve:
     double level          # fill level of the piston there, 0..1
     double filling        # how it changes over a step
     int32_t falling       # 1: tau_fall holds
+
+
+cdef struct tl_piece:
+    double lo             # where the piece of a table ends that a trial follows, of the argument
+    double hi
+    double below          # and beyond rounding: lower than this, higher than that it is left
+    double above
+    double sgn            # what the speed is multiplied with
+    int32_t piece         # which it is (tables.pxd)
+    int32_t held          # 0: the trial follows the whole table
 
 
 cdef struct tl_ratio:
@@ -281,7 +291,7 @@ cdef struct tl_state:
     double* row_off       # (nrow) rad, m: m.row_off and what `turned` turns each row by: shown angles are row.z plus this
     tl_eval* ev           # (4) the two instants, whose memory belongs to the state proper, em, ex
     tl_readout readout    # how the outputs are read
-    int32_t* hint         # places in tables where the last look-up was (speed only)
+    int32_t* hint         # places in tables where the last look-up was (speed only), or which hold it: of `look`
     # ---- the trial: where it lies and how long it is (advance.pxi, linear.pxi) ----
     double theta          # fraction of the step at which the present instant lies, 0..1
     double part           # length of the trial over h
@@ -329,6 +339,7 @@ cdef struct tl_state:
     tl_length length
     tl_decision decision
     tl_gears gears
+    tl_look look
     tl_lists lists
     tl_build build
     tl_arena arena

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torqueloop.cython_kernels.model.look_ups import look_ups
 from torqueloop.cython_kernels.model.records import KINDS, Record
 
 #: a structured array, one entry per element
@@ -102,6 +103,7 @@ class ModelArrays:
         if unknown:
             raise TypeError(f"kinds of elements without a record: {unknown}")
         every = {kind: self.elements.get(kind, np.zeros(0, record.given)) for kind, record in KINDS.items()}
+        every["lu"] = look_ups(every)
         for kind, elements in every.items():
             if elements.dtype != KINDS[kind].given:
                 raise TypeError(f"{kind}: fields {elements.dtype}, expected {KINDS[kind].given}")

@@ -32,6 +32,7 @@ cdef void lower_order(const tl_model* m, tl_state* s) noexcept nogil:
     """Trials of two points for the rest of the step: their works have the sign they should, resolved or not."""
     cdef int32_t i
     s.four = 0
+    s.look.known = 0
     s.hist[0] = 0
     for i in range(TL_N(m)):
         s.s2[i] = 0.0
@@ -275,20 +276,24 @@ cdef inline void end_progress(const tl_model* m, tl_state* s, const tl_progress*
     if s.part != 1.0 and (not m.stiff_cut or TL_NJO(m) > 0) and s.hist[0]:
         if s.part > SHORT:
             history_of_part(m, s, s.now.hs1, s.hs2, 1.0 / s.part)
+            if s.four and TL_NJO(m) == 0:
+                history_jumps(s)                 # a longer trial is not foreseen as well as one of this length
         else:
             forget_history(m, s)
+    elif s.part != 1.0 and m.resolved and TL_NJO(m) == 0:
+        forget_history(m, s)                 # it is that of a shorter trial
     if s.part != 1.0:
         whole_length(m, s)
+    if moving(m):
+        meet_ratios(m, s, k.last)
     if (TL_NJO(m) > 0 or (TL_NCON(m) > 0 and m.ncurved > 0) or (s.n_eased > 0 and staged(m))) and not s.four:
         restore_law(m, s, k.last)
-    elif (k.jumped or k.done > 0.0) and s.four and TL_NJO(m) + TL_NED(m) == 0 and not moving(m) and not m.stiff_cut and not foreseen(m, s):
+    elif (k.jumped or k.done > 0.0 or dt != m.h) and s.four and TL_NJO(m) + TL_NED(m) == 0 and m.resolved and not foreseen(m, s):
         # the forces that are read are those at the speeds that were found, not at those that were expected
         s.theta = k.last
         now(m, s, k.last)
         settle(m, s)
-    if moving(m):
-        meet_ratios(m, s, k.last)
-    elif TL_ND(m) + TL_NVG(m) > 0:
+    if TL_ND(m) + TL_NVG(m) > 0 and not moving(m):
         hold_driven(m, s, k.last)
     if TL_NPS(m) > 0:
         poses_end(m, s, k.last)

@@ -30,6 +30,7 @@ cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fre
     forces have changed, and modes are found anew where an element is touched."""
     cdef int32_t i, touched = 0, nf = TL_NF(m)
     s.quiet = 0
+    s.look.known = 0
     if fresh:
         relax_speeds(m, s)
     if fresh and m.stiff_cut:

@@ -228,14 +228,15 @@ cdef inline int32_t stays_quiet(const tl_model* m, const tl_state* s, int32_t mo
         k = TL_FR_ROW(m, i)
         t = <double>s.mode[i]
         bad |= (t * e.w[k] < -TOL_R) | ((t * s.now.w[k] + 0.5 * m.h * t * s.wa[k] < 0.0) & (t * s.now.w[k] > TOL_R))
-    return not (bad or (TL_NENG(m) > 0 and idle_regime_ends(m, s)))
+    bad = bad or (TL_NENG(m) > 0 and idle_regime_ends(m, s))
+    return not (bad or (m.order == 4 and TL_NLU(m) > 0 and pieces_change(m, s)))
 
 
 cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     """The step from the present state with its inputs taken over: 1 when nothing happens in it and it is done. Else the present
     state and the balance are as before."""
     cdef int32_t i, moved, hold, listed = s.quiet == 1
-    if not s.hist[0] or (s.held and s.quiet == FOLLOWING) or (m.order == 4 and s.hist[0] == HISTORY_JUMPED):
+    if (m.order == 4 and TL_NLU(m) > 0 and m.resolved and not s.look.known) or not s.hist[0] or (s.held and s.quiet == FOLLOWING) or (m.order == 4 and s.hist[0] == HISTORY_JUMPED):
         return 0
     if listed:
         list_elements(m, s)
@@ -255,7 +256,12 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     moved = s.lists.moving
     if moved:
         move_pressures(m, s, listed)
-    hold = quiet_trial(m, s, 1) if m.order == 4 else quiet_trial(m, s, 0)
+    if m.order == 4:
+        s.hint = s.look.held if s.look.known else s.look.free
+        hold = quiet_trial(m, s, 1)
+        release_look_ups(s)
+    else:
+        hold = quiet_trial(m, s, 0)
     if s.n_eased > 0 or s.unsolved or not hold or not stays_quiet(m, s, moved) or balance_trial(m, s, 1.0, m.order == 4):
         return 0
     s.hist[0] = HISTORY_HOLDS

@@ -294,7 +294,11 @@ cdef inline void trial(const tl_model* m, tl_state* s, double done) noexcept nog
     s.n_eased = 0
     s.unsolved = 0
     if s.four:
+        if follows_pieces(m, s):
+            gather(m, s.now.a, s.wa)
+            hold_look_ups(m, s)
         trial4(m, s, done, (2 if moving(m) else 1) if s.hist[0] else 3)
+        release_look_ups(s)
     else:
         trial2(m, s, done, 1 if s.hist[0] else 2)
     if m.stiff_cut:

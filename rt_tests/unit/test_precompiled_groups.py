@@ -48,7 +48,7 @@ from torqueloop.cython_kernels.model.structure import structure_signature
 
 LOSSES = [[0.0, 0.95, 0.9, 0.1, 0.2], [50.0, 0.9, 0.85, 0.2, 0.3]]
 #: kinds of elements that the cars of configs/ have: those are compared in test_kernel_random.py
-IN_CARS = {"fr", "lin", "tq", "poly", "eng", "tc", "act"} | records.READ_ONLY
+IN_CARS = {"fr", "lin", "tq", "poly", "eng", "tc", "act", "lu"} | records.READ_ONLY
 
 
 def everything(order: int, geared: bool = False) -> Driveline:
