@@ -12,7 +12,13 @@ const plots = (() => {
   /** Draw everything in the colours of the theme that is chosen now. */
   function recolour() {
     known = new Map();
-    all.forEach((u) => u.redraw(false));
+    for (const u of all) {
+      u.redraw(false);
+      u.root.querySelectorAll(".u-series").forEach((row, k) => {
+        const marker = row.querySelector(".u-marker"), { stroke } = u.series[k];
+        if (marker && stroke) marker.style.borderColor = stroke(u, k);
+      });
+    }
   }
 
   matchMedia("(prefers-color-scheme:dark)").addEventListener("change", recolour);

@@ -33,7 +33,8 @@ const chosen = (() => {
     event.preventDefault();
     const why = add(field.value.split(/[\s,]+/).filter(Boolean));
     text("plot-answer", why);
-    if (!why) field.value = "";
+    // the keys drive again
+    if (!why) { field.value = ""; field.blur(); }
   });
   return { set };
 })();

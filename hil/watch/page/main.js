@@ -22,7 +22,7 @@
     live.add("speeds", [["engine", keys.engine], ["turbine", keys.turbine], ["output", keys.output]]
       .filter(([, name]) => name).map(([label, name]) => line(label, name, RPM)), "rpm");
     live.add("pressures", layout.elements.filter((e) => has(`${e}.p`)).map((e) => line(e, `${e}.p`, 1e-5)), "bar");
-    live.add("car", [...(keys.speed ? [line("v [m/s]", keys.speed)] : []), ...(keys.acceleration ? [line("a [m/s²]", keys.acceleration)] : [])], "m/s, m/s²");
+    live.add("car", [...(keys.speed ? [line("v [m/s]", keys.speed)] : []), ...(keys.acceleration ? [line("a [m/s²]", keys.acceleration)] : [])], "");
   }
 
   function status(s) {
