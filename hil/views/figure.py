@@ -135,8 +135,12 @@ class Block:
 
     def _times(self, t: Array) -> Array:
         # the two values of a group stand at its begin and its middle
-        whole = t[: len(t) // self.group * self.group].reshape(-1, self.group)
+        whole = self._groups(t)
         return np.concatenate([whole[:, (0, self.group // 2)].ravel(), t[-1:]])
+
+    def _groups(self, y: Array) -> Array:
+        """A row for each group; the last one is filled up with the last sample."""
+        return np.pad(y, (0, -len(y) % self.group), mode="edge").reshape(-1, self.group)
 
     def add(self, name: str, values: Array, unit: str = "") -> Column:
         """A column of a value for each time that the block was made with; the same name again is the same column."""
@@ -144,9 +148,11 @@ class Block:
             return self._known[name]
         y = np.asarray(values, dtype=np.float64)
         if self.group > 1:
-            whole = y[: len(y) // self.group * self.group].reshape(-1, self.group)
-            ends = np.stack([whole.min(1), whole.max(1)], 1)
-            falls = whole.argmin(1) > whole.argmax(1)
+            # a sample without a number does not hide its neighbours
+            whole = self._groups(y)
+            none = np.isnan(whole)
+            ends = np.stack([np.fmin.reduce(whole, 1), np.fmax.reduce(whole, 1)], 1)
+            falls = np.where(none, np.inf, whole).argmin(1) > np.where(none, -np.inf, whole).argmax(1)
             ends[falls] = ends[falls][:, ::-1]
             y = np.concatenate([ends.ravel(), y[-1:]])
         return self.put(name, y, unit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import threading
 import time
@@ -15,6 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 from golden_runs import golden_run
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from page_figures import PageFigures
 
 from torqueloop.hil.record.signals import Signals
@@ -80,6 +83,30 @@ def test_of_a_long_recording_minimum_and_maximum_of_each_group_are_kept() -> Non
         pair = [own.min(), own.max()] if own.argmin() < own.argmax() else [own.max(), own.min()]
         assert found[2 * k : 2 * k + 2] == pytest.approx(pair, abs=exact)
         assert page.by_name("t")[0][2 * k] == pytest.approx(t[k * group])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_no_peak_is_lost_by_thinning(data: st.DataObject) -> None:
+    """Of any recording, with samples without a number: least and largest value, at their times but for a group."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("torqueloop.hil.views.figure.POINTS", 20)
+        n = data.draw(st.integers(21, 400), "samples")
+        y = np.array(data.draw(st.lists(st.floats(-1e3, 1e3) | st.just(math.nan), min_size=n, max_size=n), "values"))
+        t = np.arange(1, n + 1) * 0.01
+        block = Figures().block(t, 0.01)
+        column = block.columns[block.add("y", y).number]
+    x = block.columns[0]
+    assert len(column) == len(x) <= 21 and x[0] == t[0] and x[-1] == t[-1] and (np.diff(x) >= 0).all()
+    for k in range(0, n, block.group):
+        own, kept = y[k : k + block.group], column[2 * (k // block.group) : 2 * (k // block.group) + 2]
+        if np.isnan(own).all():
+            assert np.isnan(kept).all()
+            continue
+        assert sorted(kept) == [np.nanmin(own), np.nanmax(own)]
+        assert (kept[0] <= kept[1]) == (np.nanargmin(own) <= np.nanargmax(own)) or kept[0] == kept[1]
+        stand = x[2 * (k // block.group) : 2 * (k // block.group) + 2]
+        assert t[k] <= stand[0] <= stand[1] <= t[min(k + block.group, n) - 1]
 
 
 def test_the_page_of_25_s_with_all_signals_is_small_and_carries_the_licence_of_uplot() -> None:
