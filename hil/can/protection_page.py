@@ -11,9 +11,8 @@ _HEAD = """# Protection of CAN messages
 
 Made by `python -m torqueloop.hil.can.protection_page`; do not edit.
 
-A message gets its rule from attributes of the database (`E2EProfile`, `E2EDataID`, `E2ECrcSignal`, `E2ECounterSignal`
-...) or, where
-that has none, from the rig file:
+The attributes of the database give the rule of a message (`E2EProfile`, `E2EDataID`, `E2ECrcSignal`,
+`E2ECounterSignal` and others). A table of the rig file replaces them, or gives the rule where the database has none:
 
     [bus.powertrain.e2e.Getriebe_11]
     profile = "AUTOSAR_P02"
@@ -21,30 +20,35 @@ that has none, from the rig file:
     crc_signal = "CHECKSUM"
     counter_signal = "COUNTER"
 
-A checksum or counter whose bits lie in several signals names them all with spaces between, the lowest bits first:
+The bits of a checksum or of an alive counter may lie in several signals. The attribute or key then names all of these
+signals, separated by spaces, and the first one holds the lowest bits:
 `E2ECrcSignal "WHL_SPD_Checksum_LSB WHL_SPD_Checksum_MSB"`.
 
-Sent: counter and checksum are the codec's, like the whole header of AUTOSAR profiles 4 to 7; they are no signals.
-Received: a frame is taken whole or not at all, in the order format, length, checksum, counter, range; the first that
-is wrong is counted by its name (`can` in run.json), and nothing else of the receiver changes. The counter runs from
-`counter_min` to `counter_max` without `counter_skips`; a step of up to `max_delta` is accepted (AUTOSAR
-MaxDeltaCounter).
+When the rig sends a frame, the codec computes the counter and the checksum. For AUTOSAR profiles 4 to 7 it writes the
+whole header. These fields are not signals, so `[outputs]` cannot set them.
 
-| profile | rule | checksum [bit] | counter up to | needs |
+When the rig receives a frame, it checks the format, the length, the checksum, the counter and the ranges of the
+signals, in this order. If a check fails, the rig refuses the whole frame: it counts the name of this check (`can` in
+run.json), and no signal changes. The counter runs from `counter_min` to `counter_max`, leaves out the values in
+`counter_skips`, and begins again. From one frame to the next it may advance by at most `max_delta` (`MaxDeltaCounter`
+of AUTOSAR).
+
+| profile | rule | checksum [bit] | highest counter | needs |
 |---|---|---|---|---|
 """
 
 _TAIL = """
-`init` and `xorout` replace start value and final XOR of a rule (FCA and Rivian have a final XOR for each message, BMW
-0x194 starts with 0). BMW_CRC8 and VW_MLB know the start values of some identifiers only; any other needs `init`
-(attribute `E2EInit`). The 4-bit checksum of Hyundai's TCU11 and the 2-bit one of TCU12 are not public; these messages
-go without.
+The keys `init` and `xorout` replace the start value and the final XOR of a rule. FCA and Rivian use another final XOR
+in each message, and BMW's message 0x194 starts with 0. `BMW_CRC8` and `VW_MLB` contain the start values of some
+identifiers; every other identifier needs `init` (attribute `E2EInit`). The 4-bit checksum of Hyundai's TCU11 and the
+2-bit checksum of TCU12 are not public, so the rig neither computes nor checks them.
 
-Every rule is compared with `autosar-e2e` (profiles 1, 2, 4, 5, 6, 7, 11) or `opendbc` (its makers), or written out by
-hand from the same sources, in `rt_tests/unit/test_protection.py`: our frames are right for the independent code, the
-16 recorded frames of a VW MQB gearbox are right for ours, and each single flipped bit is refused by both. The same
-between two processes over a bus: `rt_tests/judges/independent_receiver.py prove rules` (figures:
-[disturbances.md](disturbances.md#a-receiver-in-another-process)).
+`rt_tests/unit/test_protection.py` compares every rule with an independent implementation: `autosar-e2e` (profiles 1, 2,
+4, 5, 6, 7 and 11), `opendbc` (its makers), or a second implementation written by hand from the same sources. The
+independent code accepts the frames that the codec sends. The codec accepts the 16 recorded frames of a VW MQB gearbox.
+Both refuse every frame in which a single bit is flipped. `rt_tests/judges/independent_receiver.py prove rules` makes
+the same comparison between two processes on a bus; [disturbances.md](disturbances.md#a-receiver-in-another-process)
+has its figures.
 """
 
 
@@ -59,7 +63,7 @@ def _widths(profile: E2EProfile) -> str:
 
 
 def _counter(profile: E2EProfile) -> str:
-    return "its bits" if profile.counter_max is None else str(profile.counter_max)
+    return "all its bits" if profile.counter_max is None else str(profile.counter_max)
 
 
 def _needs(profile: E2EProfile) -> str:
