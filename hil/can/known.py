@@ -32,15 +32,16 @@ DOUBTFUL = ("assumed", "contradicted", "not_public")
 class Known(ConfigTable):
     """[known.MESSAGE]: how a message is known. `source` says from where."""
 
-    #: places, scales and meanings of its signals
+    #: How the places, scales and meanings of the signals are known.
     layout: Knowledge = "assumed"
-    #: its cycle time; event: it has none
+    #: How the cycle time is known. event: the message has no cycle time.
     period: Knowledge | Literal["event"] = "assumed"
-    #: its counter and checksum; not_public: there is one whose rule nobody has published; none: it has none
+    #: How the counter and the checksum are known. not_public: the message has a checksum, but nobody has published its
+    #: rule. none: the message has no protection.
     protection: Knowledge | Literal["not_public", "none"] = "none"
-    #: signal -> how it is known, where that is not as the layout
+    #: Signal -> how it is known, if this differs from the layout.
     signals: dict[str, Knowledge] = {}
-    #: what a recording has shown, written by `torqueloop bus scan --check FILE --write OWN`
+    #: What a recording shows. `torqueloop bus scan --check FILE --write OWN` writes it.
     log: str = ""
 
     @property

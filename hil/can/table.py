@@ -16,32 +16,32 @@ Byte = Annotated[int, Field(ge=0, le=0xFF)]
 
 
 class ProtectionTable(ConfigTable):
-    """[bus.NAME.e2e.MESSAGE]: protection of a message, instead of what the database says."""
+    """[bus.NAME.e2e.MESSAGE]: protection of a message. This table replaces what the database says."""
 
-    #: rule of the checksum, one of E2E_PROFILES (docs/can_protection.md)
+    #: Rule of the checksum, one of those in docs/can_protection.md.
     profile: str = "NONE"
-    #: AUTOSAR data id
+    #: Data id of AUTOSAR.
     data_id: Word | None = None
-    #: AUTOSAR profile 2, VW MQB: 16 data ids, one for each value of the counter
+    #: AUTOSAR profile 2, VW MQB: 16 data ids, one for each value of the counter.
     data_ids: Annotated[list[Byte], Field(min_length=16, max_length=16)] | None = None
-    #: signal that is the checksum; the parts of a split one with spaces between, the lowest bits first; profiles with
-    #: a header have theirs
+    #: Signal that is the checksum. Several signals are separated by spaces; the first has the lowest bits. A profile
+    #: with a header needs none.
     crc_signal: str | None = None
-    #: signal that is the alive counter, or the parts of a split one
+    #: Signal that is the alive counter, or several signals as in `crc_signal`.
     counter_signal: str | None = None
-    #: lowest value of the counter
+    #: Lowest value of the counter.
     counter_min: Word = 0
-    #: highest value, after which the lowest comes; default: that of the profile
+    #: Highest value of the counter, after which the lowest follows. By default it is that of the profile.
     counter_max: Word | None = None
-    #: values between that the counter leaves out
+    #: Values that the counter leaves out.
     counter_skips: list[Word] = []
-    #: largest accepted step of the counter; 1: no frame may be lost
+    #: Largest accepted step of the counter. With 1 no frame may be lost.
     max_delta: Annotated[int, Field(ge=1, le=255)] = 2
-    #: first byte of the header of AUTOSAR profiles 4 to 7
+    #: First byte of the header of AUTOSAR profiles 4 to 7.
     offset: Annotated[int, Field(ge=0, le=61)] = 0
-    #: start value of CRC or sum instead of the profile's
+    #: Start value of the CRC or sum, which replaces that of the profile.
     init: Annotated[int, Field(ge=0)] | None = None
-    #: final XOR instead of the profile's
+    #: Final XOR, which replaces that of the profile.
     xorout: Annotated[int, Field(ge=0)] | None = None
 
     @property
@@ -55,24 +55,24 @@ class ProtectionTable(ConfigTable):
 class CanTable(ConfigTable):
     """Where the bus is and which messages are on it."""
 
-    #: any interface of python-can; udp_multicast works between processes without hardware
+    #: Interface of python-can. udp_multicast connects processes without hardware.
     interface: str = "udp_multicast"
-    #: multicast group, network device ("can0") or channel of the adapter
+    #: Multicast group, network device ("can0"), or channel of the adapter.
     channel: str = DEFAULT_GROUP
-    #: UDP port (udp_multicast); default 43113, or the next one that no other rig of this computer has where the rig
-    #: starts all control units of the bus itself
+    #: UDP port (udp_multicast). By default it is 43113. If the rig itself starts all control units of the bus, it takes
+    #: the first port from 43113 on that no other rig of this computer uses.
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    #: address of the network interface (udp_multicast); the default never leaves this computer
+    #: Address of the network interface (udp_multicast). Frames to the default address never leave this computer.
     local_address: str = LOOPBACK
-    #: routers a packet may pass (udp_multicast); 0: this computer or network only
+    #: Number of routers that a packet may pass (udp_multicast). 0: this computer or network only.
     hop_limit: Annotated[int, Field(ge=0, le=255)] = 0
-    #: bit rate of an adapter; without it as the system has set it [bit/s]
+    #: Bit rate of an adapter [bit/s]. Without it, the adapter has the bit rate that the system has set.
     bitrate: Annotated[int, Field(ge=10_000, le=1_000_000)] | None = None
-    #: more arguments of can.Bus for adapters
+    #: Further arguments of can.Bus for adapters.
     options: dict[str, str | int | float | bool] = {}
-    #: CAN database, relative to the file
+    #: CAN database, relative to the file.
     database: Annotated[str, InFile("can")]
-    #: message -> its protection, where the database does not give it or another one is wanted
+    #: Message -> its protection, if the database does not give it or if it differs.
     e2e: dict[str, ProtectionTable] = {}
 
     @field_validator("local_address")

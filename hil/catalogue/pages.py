@@ -16,14 +16,15 @@ from torqueloop.hil.catalogue.models import KINDS, FileKind, Table, meaning, nam
 
 HEAD = """# {title}
 
-Made by `python -m torqueloop.hil.catalogue docs`; do not edit. Example: `{example}`. Schema for editors:
+`python -m torqueloop.hil.catalogue docs` makes this page; do not edit it. Example: `{example}`. Editors use the schema
 [schemas/{name}.schema.json](schemas/{name}.schema.json) (`torqueloop schema {name}`).
 
-The file says of which kind it is: `kind = "{kind}"`. `torqueloop check FILE` validates it; `--fix` adds the kind to an
-older file. Unknown keys are errors. A table or file may say in `source` where its
-values come from. A file may build on another one of its kind: `extends = "FILE or NAME"`, and `without =
-["dotted.key", ...]` for what is to be gone; `--set KEY=VALUE` comes last. Files are named relative to the file
-they stand in, installed ones by bare name. **Bold**: required. NAME: any.
+The line `kind = "{kind}"` says of which kind the file is; `torqueloop check --fix FILE` adds it to an older file.
+`torqueloop check FILE` validates the file. A key that is not on this page is an error. The file and every table
+may have a key `source`, which says where the values come from. With `extends = "FILE or NAME"` a file begins with all
+values of another file of its kind; `without = ["dotted.key", ...]` removes values from it. `--set KEY=VALUE` takes
+precedence over the file. A file name is relative to the file that contains it; a bare name may also mean an installed
+file. **Bold** keys are required. NAME stands for any name.
 """
 
 

@@ -226,20 +226,20 @@ class ChildConnection:
 class Options(ConfigTable):
     """Options of every external kind."""
 
-    #: control period [s], a whole number of ticks; default: every tick
+    #: Control period [s], a whole number of ticks. By default the unit steps in every tick.
     period_s: float | None = Field(default=None, gt=0)
-    #: a text handed on to the unit
+    #: Text that the rig passes to the unit.
     config: str = ""
-    #: how long a step may take, by the clock on the wall [s]
+    #: Longest real time of a step [s].
     timeout_s: float = Field(default=5.0, gt=0)
-    #: how long the start may take, by the clock on the wall [s]
+    #: Longest real time of the start [s].
     start_timeout_s: float = Field(default=10.0, gt=0)
 
 
 class ZmqOptions(Options):
-    """[ecu.NAME.options] of kind zmq: a program that connects, docs/external_controllers.md."""
+    """[ecu.NAME.options] of kind zmq: a program that connects to the rig, docs/external_controllers.md."""
 
-    #: where the rig listens
+    #: Address at which the rig listens.
     endpoint: str
 
     @field_validator("endpoint")

@@ -52,20 +52,20 @@ class Received(ConfigTable):
 
     SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string",)
 
-    #: "Message.signal" of the database
+    #: "Message.signal" of the database.
     signal: str
-    #: factor on its value
+    #: Factor on the value of the signal.
     gain: float = 1.0
-    #: added after the gain
+    #: Number that is added after the gain.
     offset: float = 0.0
-    #: positions of the lever -> value of the signal; other values leave the lever as it is
+    #: Position of the lever -> value of the signal. Other values do not change the lever.
     words: dict[str, float] = {}
-    #: a lever that sends movements: value of the signal -> position, or position it is in -> position; other values
-    #: leave the lever as it is. It begins in P
+    #: For a lever that sends movements: value of the signal -> new position, or value -> { present position = new
+    #: position }. Other values do not change the lever. It begins in P.
     moves: dict[str, str | dict[str, str]] = {}
-    #: signal of the same message that has the value park_value while the park button is pressed
+    #: Signal of the same message that has the value `park_value` while the park button is pressed.
     park: str | None = None
-    #: value of that signal
+    #: Value of the signal `park` while the park button is pressed.
     park_value: float = 1.0
 
 
@@ -74,23 +74,23 @@ class Sent(ConfigTable):
 
     SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string",)
 
-    #: quantity of the control unit
+    #: Quantity of the control unit that is sent.
     of: str | None = None
-    #: a constant instead
+    #: Constant that is sent instead of a quantity.
     value: float | None = None
-    #: factor on a number
+    #: Factor on the number.
     gain: float = 1.0
-    #: added after the gain
+    #: Number that is added after the gain.
     offset: float = 0.0
-    #: words of the quantity -> value of the signal
+    #: Word of the quantity -> value of the signal.
     words: dict[str, float] = {}
-    #: value for all other words
+    #: Value of the signal for all other words.
     otherwise: float = 0.0
-    #: value of the signal while no torque is asked for
+    #: Value of the signal while the control unit asks for no torque.
     inactive: float | None = None
-    #: value of the signal in P and N, where there is no ratio
+    #: Value of the signal in P and N, where there is no ratio.
     neutral: float | None = None
-    #: 0 and the value in turn, changing so often, while torque is asked for [s]
+    #: The signal alternates between 0 and its value. It changes each time this has passed [s].
     toggle_s: Annotated[float, Field(gt=0, le=10)] | None = None
 
     @model_validator(mode="after")
@@ -107,35 +107,37 @@ class Sent(ConfigTable):
 
 
 class AddressClaim(ConfigTable):
-    """[address_claim]: SAE J1939-81, for a control unit that has to claim its source address."""
+    """[address_claim]: address claim of SAE J1939-81, for a control unit that must claim its source address."""
 
-    #: message of ours that carries the NAME: sent at the start and whenever a node asks for it (PGN 59904)
+    #: Message of the control unit that carries the NAME. The control unit sends it at the start and whenever a node
+    #: asks for it (PGN 59904).
     claim: str
 
 
 class InterfaceConfig(ConfigTable):
-    """What the soft TCU says and hears on a maker's bus."""
+    """What the soft TCU receives and sends on the bus of a maker."""
 
     FOLDER: ClassVar[str] = "interfaces"
 
-    #: name of the interface
+    #: Name of the interface.
     name: str
-    #: the maker's network, in words
+    #: Description of the maker's network.
     network: str = ""
-    #: CAN database its signals belong to, relative to this file, or a bare name
+    #: CAN database that defines the signals: a file relative to this file, or the bare name of an installed one.
     database: Annotated[str, InFile("can")] | None = None
-    #: the control unit's node in it
+    #: Node of the control unit in the database.
     node: str = "TCU"
-    #: quantity of the control unit -> signal it comes from, instead of the rig's own messages
+    #: Quantity of the control unit -> signal that gives it. The signal replaces the message of the rig.
     receive: dict[str, Received] = {}
-    #: a message it needs not received for this long is lost: limp-home [s]
+    #: A message that the control unit needs counts as lost when it has not been received for this long [s]. The control
+    #: unit then goes to limp-home.
     rx_timeout_s: Annotated[float, Field(gt=0, le=5)] = 0.5
-    #: "Message.signal" -> what is sent in it; others take the database's start value
+    #: "Message.signal" -> what the control unit sends in it. Other signals have the start value of the database.
     send: dict[str, Sent]
-    #: messages that are sent only while torque is asked for
+    #: Messages that are sent only while the control unit asks for torque.
     only_active: list[str] = []
     address_claim: AddressClaim | None = None
-    #: message of the bus -> how its layout, period and protection are known
+    #: Message of the bus -> how its layout, period and protection are known.
     known: dict[str, Known] = {}
 
     @field_validator("receive", "send", mode="before")

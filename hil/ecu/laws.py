@@ -18,58 +18,59 @@ Percent = Annotated[float, Field(ge=0, le=100)]
 class Law(ConfigTable):
     """What one element does in one phase.
 
-    fill      fill_bar for fill_s of the element, then its kiss point (both as learnt)
-    kiss      kiss point
-    torque    ramp to `end` times the torque it carries in its gear now (from where it is, or `start`)
-    bar       ramp to `end` bar (start: where it is)
+    fill      apply fill_bar for fill_s of the element, then its kiss point (learnt values, if there are any)
+    kiss      apply the kiss point
+    torque    ramp to `end` times the torque that the element carries in its gear at this time
+    bar       ramp to `end` bar
     line      ramp to line pressure
     open      ramp to 0 bar
-    hold      stay where it is
-    continue  go on with the ramp begun in an earlier phase
-    regulate  closed loop on turbine speed: PI around `base` times its torque follows the way to synchronisation
+    hold      keep the present pressure
+    continue  continue the ramp that an earlier phase began
+    regulate  control the turbine speed so that it is synchronous after inertia_s: PI controller, which begins at `base`
+              times the torque of the element
     """
 
-    #: what is done, see above
+    #: What the element does: one of the laws above.
     law: Literal["fill", "kiss", "torque", "bar", "line", "open", "hold", "continue", "regulate"]
-    #: where the ramp begins, in units of `end`; default: where the element is
+    #: Value at which the ramp begins, in the unit of `end`. By default it begins at the present pressure.
     start: float | None = None
-    #: where it ends: multiple of the element's torque (torque), or bar (bar)
+    #: Value at which the ramp ends: a multiple of the torque of the element (`torque`), or a pressure in bar (`bar`).
     end: NotNegative = 0.0
-    #: duration of the ramp; default: that of the phase
+    #: Duration of the ramp. By default it is the duration of the phase.
     ramp_s: Seconds | None = None
-    #: regulate: torque multiple around which is controlled
+    #: Law `regulate`: multiple of the torque of the element to which the controller adds its output.
     base: NotNegative = 1.0
-    #: lower limit of the torque multiple under regulate
+    #: Law `regulate`: smallest multiple of the torque of the element.
     min: NotNegative = 0.0
-    #: upper one
+    #: Law `regulate`: largest multiple of the torque of the element.
     max: Positive = 4.0
-    #: regulate: proportional gain
+    #: Law `regulate`: proportional gain.
     kp_Nm_per_radps: NotNegative = 1.0
-    #: regulate: integral gain
+    #: Law `regulate`: integral gain.
     ki_Nm_per_rad: NotNegative = 5.0
-    #: regulate: more torque of this element makes the turbine slower ("down") or faster ("up")
+    #: Law `regulate`: whether more torque of this element makes the turbine slower ("down") or faster ("up").
     pulls: Literal["down", "up"] = "down"
 
 
 class Phase(ConfigTable):
-    """One phase of a shift: laws per element until its end."""
+    """One phase of a shift: the law of each element until the phase ends."""
 
-    #: for logs
+    #: Name of the phase in logs.
     name: str
-    #: shown in the status message
+    #: Part of the shift that the status message shows.
     stage: Literal["filling", "torque", "inertia", "closing"]
-    #: length of the phase
+    #: Length of the phase.
     duration_s: Annotated[float, Field(ge=0, le=10)]
-    #: "time": ends after duration_s. "filled": duration_s after the last element is filled. "ratio_left": when the
-    #: turbine leaves the old ratio. "synchronised": when it has reached the new one.
+    #: What ends the phase. "time": `duration_s`. "filled": `duration_s` after the last element is filled. "ratio_left":
+    #: the turbine leaves the old ratio. "synchronised": the turbine has reached the new ratio.
     until: Literal["time", "filled", "ratio_left", "synchronised"] = "time"
-    #: an event that does not come ends the phase after duration_s + timeout_s; the next phase goes on
+    #: If the event does not occur, the phase ends after `duration_s` + `timeout_s`, and the next phase begins.
     timeout_s: Seconds = 0.0
-    #: wanted time from here to synchronisation (for `regulate`)
+    #: Wanted time from the begin of this phase to synchronisation, for the law `regulate`.
     inertia_s: Annotated[float, Field(gt=0, le=5)] = 0.4
-    #: element (in a profile: role) -> what it does
+    #: Element, or role in a profile -> what it does.
     elements: dict[str, Law] = {}
-    #: gear this phase goes from, where the shift goes through a gear between (set by `via`)
+    #: Gear from which this phase shifts, in a shift through a gear between. `via` sets it.
     from_gear: str | None = None
-    #: gear it goes to
+    #: Gear to which this phase shifts, in a shift through a gear between. `via` sets it.
     to_gear: str | None = None

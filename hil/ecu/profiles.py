@@ -26,26 +26,28 @@ ROLES = ("on", "off")
 
 
 class Profile(ConfigTable):
-    """Phases for roles: "on" are the elements pressed in the new gear only, "off" those in the old one only."""
+    """Phases for two roles: "on" means the elements that are pressed in the new gear only, "off" those that are pressed
+    in the old gear only."""
 
-    #: the phases, one after the other
+    #: The phases in their order.
     phases: list[Phase]
 
 
 class Shift(ConfigTable):
-    """A shift: its phases, a profile, or two shifts through a gear between; then the new gear is pressed."""
+    """A shift. It consists of phases of its own, of the phases of a profile, or of two shifts through a gear between.
+    After the last phase the elements of the new gear are pressed."""
 
-    #: phases of its own
+    #: Phases of this shift alone.
     phases: list[Phase] = []
-    #: name of a profile
+    #: Name of the profile that this shift uses.
     profile: str | None = None
-    #: elements of the role "on"; default: pressed in the new gear only
+    #: Elements of the role "on". By default these are the elements that are pressed in the new gear only.
     on: list[str] | None = None
-    #: elements of the role "off"; default: pressed in the old gear only
+    #: Elements of the role "off". By default these are the elements that are pressed in the old gear only.
     off: list[str] | None = None
-    #: gear between: the phases of FROM-VIA, then those of VIA-TO
+    #: Gear between: the shift consists of the phases of FROM-VIA and those of VIA-TO.
     via: str | None = None
-    #: phase -> values of it that are different in this shift
+    #: Name of a phase of the profile -> values that differ in this shift.
     change: dict[str, dict[str, Any]] = {}
 
     @model_validator(mode="after")

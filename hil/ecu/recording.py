@@ -33,13 +33,13 @@ CALL_S = 0.25
 class RecordingOptions(ConfigTable):
     """[ecu.NAME.options] of a recording."""
 
-    #: simulated time of the log's first frame [s]
+    #: Simulated time of the first frame of the log [s].
     begin_s: Annotated[float, Field(ge=-1e6, le=1e6)] = 0.0
-    #: channel of the log: a number, of candump a name; default: all
+    #: Channel of the log: a number, or a name for a candump log. By default the unit sends all channels.
     channel: int | str | None = None
-    #: make counters and checksums anew
+    #: If true, the unit computes counters and checksums anew.
     protect: bool = False
-    #: messages that are sent; default: all that the database gives to the node
+    #: Messages that the unit sends. By default these are all messages of its node in the database.
     messages: list[str] | None = None
 
 

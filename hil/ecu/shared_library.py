@@ -109,7 +109,8 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
 class LibraryOptions(Options):
     """[ecu.NAME.options] of kind library: a unit behind the C ABI, docs/external_controllers.md."""
 
-    #: "process": it may crash or hang without the rig; "rig": in the rig's process
+    #: "process": the unit runs in a process of its own, so that the rig survives if it crashes or hangs. "rig": it runs
+    #: in the process of the rig.
     host: Literal["process", "rig"] = "process"
 
 

@@ -350,9 +350,9 @@ class SoftTcu:
 class SoftTcuOptions(ConfigTable):
     """[ecu.NAME.options] of kind soft_tcu."""
 
-    #: other values than those of its file: dotted key of it -> value, as "schedule.hysteresis_kmh" = 4.0
+    #: Values that replace those of its file: dotted key -> value, such as "schedule.hysteresis_min_rpm" = 80.0.
     set: dict[str, Any] = {}
-    #: what it speaks on its second bus: file of configs/interfaces/
+    #: Interface file that describes its second bus, in configs/interfaces.
     interface: Annotated[str, InFile("interfaces")] | None = None
 
 

@@ -31,35 +31,36 @@ from torqueloop.hil.ecu.torque_request import TorqueReduction
 class Timing(ConfigTable):
     """Periods and timeouts."""
 
-    #: period of the control step and of the pressure messages [s]
+    #: Period of the control step and of the pressure messages [s].
     period_s: Annotated[float, Field(ge=1e-3, le=0.05)] = 5e-3
-    #: a status message every so many steps
+    #: Number of control steps from one status message to the next.
     status_every: Annotated[int, Field(ge=1, le=100)] = 2
-    #: a message from the rig not received for this long is lost [s] (its period is 10 ms)
+    #: A message of the rig counts as lost when the TCU has not received it for this long [s]. Its period is 10 ms.
     rx_timeout_s: Annotated[float, Field(gt=0, le=5)] = 0.1
 
 
 class Element(ConfigTable):
-    """One hydraulic element."""
+    """Calibration of one hydraulic element."""
 
-    #: friction torque per pressure above the kiss point [Nm/bar]: the TCU's calibration, not the plant's truth
+    #: Friction torque per pressure above the kiss point [Nm/bar]. The TCU computes with this value; the driveline may
+    #: have another one.
     torque_per_bar_Nm: Positive
-    #: pressure at which the plates touch (return spring overcome)
+    #: Pressure at which the plates touch, because it overcomes the return spring.
     kiss_bar: Bar
-    #: fast fill: this pressure for this time, then kiss point
+    #: Pressure of the fast fill. After `fill_s` the TCU commands the kiss point.
     fill_bar: Bar
-    #: duration of the fast fill
+    #: Duration of the fast fill.
     fill_s: Seconds
 
 
 class Gear(ConfigTable):
-    """Elements pressed in a gear, ratio, torque of each element per Nm turbine torque (magnitude)."""
+    """A gear: the elements that are pressed in it, its ratio, and the torque of each element."""
 
-    #: elements that are pressed
+    #: Elements that are pressed in this gear.
     elements: list[str]
-    #: turbine speed over output speed; 0: no drive
+    #: Turbine speed divided by output speed. It is 0 in a gear that does not drive.
     ratio: float = 0.0
-    #: element -> its torque per Nm turbine torque, from the statics of the gear train [1]
+    #: Element -> magnitude of its torque per Nm of turbine torque, from the statics of the gear train [1].
     torque: dict[str, NotNegative] = {}
 
     @model_validator(mode="after")
@@ -77,21 +78,22 @@ class Gear(ConfigTable):
 
 
 class LinePressure(ConfigTable):
-    """p_line = clip(base + per_torque |T_turbine| + pedal_gain pedal, min, max); in R the torque part is multiplied."""
+    """p_line = clip(base + per_torque |T_turbine| + pedal_gain pedal, min, max). In R, reverse_factor multiplies the
+    torque part."""
 
-    #: lower limit of the regulator
+    #: Lowest line pressure of the regulator.
     min_bar: Annotated[float, Field(ge=1, le=20)] = 3.0
-    #: upper one
+    #: Highest line pressure of the regulator.
     max_bar: Annotated[float, Field(ge=1, le=20)] = 17.0
-    #: without torque and pedal
+    #: Line pressure without torque and pedal.
     base_bar: Bar
-    #: for the turbine torque that is to be held
+    #: Increase of the line pressure per Nm of turbine torque.
     per_torque_bar_per_Nm: NotNegative
-    #: at full pedal in addition
+    #: Increase of the line pressure at full pedal.
     pedal_gain_bar: NotNegative
-    #: factor on the torque part in R [1]
+    #: Factor on the torque part in R [1].
     reverse_factor: Annotated[float, Field(ge=1, le=5)] = 1.0
-    #: largest change per second: the main regulator is slow [bar/s]
+    #: Largest change of the line pressure per second, because the main regulator is slow [bar/s].
     rate_bar_per_s: Positive = 60.0
 
     @model_validator(mode="after")
@@ -104,18 +106,18 @@ class LinePressure(ConfigTable):
 
 
 class TorqueModel(ConfigTable):
-    """Files the TCU estimates turbine torque from (as a real TCU holds converter and engine maps)."""
+    """Files from which the TCU estimates the turbine torque. A real TCU contains maps of converter and engine, too."""
 
-    #: characteristic of the converter, drive side
+    #: Characteristic of the converter when the engine drives the car.
     converter_csv: Annotated[str, InFile("converters")]
-    #: the same, coast side
+    #: Characteristic of the converter when the car drives the engine.
     converter_coast_csv: Annotated[str, InFile("converters")]
-    #: full-load and closed-throttle torque over speed
+    #: Torque of the engine at full load and with closed throttle, as a function of its speed.
     engine_csv: Annotated[str, InFile("engines")]
-    #: low-pass time of the estimate [s]
+    #: Time constant of the low-pass filter of the estimate [s].
     filter_s: Annotated[float, Field(ge=0, le=1)] = 0.03
-    #: inertia of engine, converter and turbine: `regulate` adds the torque that slows it as wanted; 0: the controller
-    #: finds it by itself [kg m2]
+    #: Inertia of engine, converter and turbine together. The law `regulate` adds the torque that changes the speed of
+    #: this inertia as wanted. With 0, the controller alone finds this torque.
     inertia_kgm2: Annotated[float, Field(ge=0, le=10)] = 0.0
 
 
@@ -154,27 +156,29 @@ def interpolate(curve: Curve, x: float) -> float:
 
 
 class Schedule(ConfigTable):
-    """Shift lines over pedal [percent] in output speed [rpm]: up above the up line, down below the down line."""
+    """Shift lines: output speed [rpm] as a function of the pedal [percent]. The TCU shifts up above the up line and
+    down below the down line."""
 
-    #: shift up above this output speed: points [pedal_percent, output_rpm]
+    #: "FROM-TO" -> output speed above which the TCU shifts up: points [pedal_percent, output_rpm].
     up: dict[str, Curve]
-    #: shift down below it: points [pedal_percent, output_rpm]
+    #: "FROM-TO" -> output speed below which the TCU shifts down: points [pedal_percent, output_rpm].
     down: dict[str, Curve]
-    #: output speed below which kick-down shifts down [rpm]
+    #: "FROM-TO" -> output speed below which kick-down shifts down [rpm].
     kick_down: dict[str, Positive]
-    #: pedal at which kick-down begins
+    #: Pedal at which kick-down begins.
     kick_down_on_percent: Percent = 95.0
-    #: pedal at which it ends
+    #: Pedal at which kick-down ends.
     kick_down_off_percent: Percent = 90.0
-    #: the down line (and the kick-down speed) must lie at least this far below the up line at every pedal
+    #: At every pedal, the down line and the kick-down speed must lie at least this far below the up line.
     hysteresis_min_rpm: Positive = 60.0
-    #: a gear is kept at least so long
+    #: The schedule keeps a gear for at least this long.
     min_gear_time_s: Seconds = 1.0
-    #: the same under kick-down
+    #: Under kick-down, the schedule keeps a gear for at least this long.
     kick_down_gear_time_s: Seconds = 0.4
-    #: no shift down (by lever, schedule or kick-down) that would turn the turbine faster
+    #: The TCU makes no downshift that would turn the turbine faster than this. This holds for lever, schedule and
+    #: kick-down.
     turbine_max_rpm: Positive = 6000.0
-    #: shift up even against the lever above this turbine speed
+    #: Above this turbine speed the TCU shifts up even against the lever.
     turbine_force_up_rpm: Positive = 6200.0
 
     @field_validator("up", "down", mode="before")
@@ -210,37 +214,38 @@ class Schedule(ConfigTable):
 
 
 class LockUp(ConfigTable):
-    """Converter clutch: closed above, open below; engaged by filling, a torque ramp and a slip controller."""
+    """Lock-up clutch of the converter. It closes above one output speed and opens below a lower one. To engage it, the
+    TCU fills it, increases its torque, and controls its slip."""
 
-    #: gears it may close in
+    #: Gears in which the lock-up clutch may close.
     gears: list[str] = ["4"]
-    #: closes above this output speed
+    #: It closes above this output speed.
     close_rpm: Positive
-    #: opens below it
+    #: It opens below this output speed.
     open_rpm: Positive
-    #: closes below this pedal
+    #: It closes below this pedal.
     close_pedal_percent: Percent
-    #: opens above it
+    #: It opens above this pedal.
     open_pedal_percent: Percent
-    #: pressure of the fast fill
+    #: Pressure of the fast fill.
     fill_bar: Bar
-    #: its duration
+    #: Duration of the fast fill.
     fill_s: Seconds
-    #: pressure at which the plates touch
+    #: Pressure at which the plates touch.
     kiss_bar: Bar
-    #: wanted fall of the slip during engagement [rpm/s]
+    #: Wanted decrease of the slip per second while it engages [rpm/s].
     slip_rate_rpm_per_s: Positive
-    #: pressure per slip error
+    #: Proportional gain of the slip controller.
     slip_kp_bar_per_100rpm: NotNegative
-    #: pressure per integral of the slip error
+    #: Integral gain of the slip controller.
     slip_ki_bar_per_100rpm_s: NotNegative
-    #: slip that is kept instead of locking [rpm]; 0: it locks
+    #: Slip that the controller keeps [rpm]. With 0 the clutch locks.
     slip_rpm: NotNegative = 0.0
-    #: below this slip it is locked
+    #: The clutch counts as locked when its slip is below this.
     lock_slip_rpm: Positive = 15.0
-    #: pressure when it is locked
+    #: Pressure of the locked clutch.
     locked_bar: Bar
-    #: ramp from slip control to locked_bar, and down when opening [bar/s]
+    #: Slope of the ramp from slip control to `locked_bar`, and of the ramp to 0 when the clutch opens [bar/s].
     ramp_bar_per_s: Positive = 20.0
 
     @model_validator(mode="after")
@@ -261,64 +266,67 @@ class LockUp(ConfigTable):
 
 
 class Synchronisation(ConfigTable):
-    """When the turbine speed counts as that of a gear."""
+    """Limits by which the TCU decides whether the turbine has the speed of a gear."""
 
-    #: difference to the speed of a gear below which that gear is reached
+    #: A gear is reached when the turbine speed differs by less than this from the speed of this gear.
     tolerance_rpm: Positive = 40.0
-    #: difference above which the old gear is left
+    #: The old gear is left when the turbine speed differs by more than this from the speed of the old gear.
     leave_rpm: Positive = 60.0
 
 
 class Garage(ConfigTable):
     """Limits for shifts of the lever at low speed."""
 
-    #: reverse is not engaged above this speed; forward not while rolling backwards faster
+    #: The TCU does not engage reverse above this road speed, nor a forward gear while the car rolls backwards faster
+    #: than this.
     reverse_max_kmh: Positive = 8.0
-    #: output speed per road speed: final drive / tyre radius [rpm per km/h]
+    #: Output speed per road speed: the final drive ratio divided by the tyre radius [rpm per km/h].
     output_rpm_per_kmh: Positive
 
 
 class LimpHome(ConfigTable):
-    """What is done when messages of the rig are lost."""
+    """What the TCU does when messages of the rig are lost."""
 
-    #: gear when only the speeds are lost and the lever is in a forward position
+    #: Gear that the TCU engages when only the speeds are lost and the lever is in a forward position.
     forward_gear: str = "3"
-    #: line pressure in limp-home
+    #: Line pressure in limp-home.
     pressure_bar: Bar = 10.0
-    #: messages good again for this long and the lever in P or N end limp-home
+    #: Limp-home ends when the messages have been good for this long and the lever is in P or N.
     recover_s: Seconds = 1.0
 
 
 class Adaptation(ConfigTable):
-    """Steps and limits of what is learnt from shifts up under power."""
+    """Steps and limits of what the TCU learns from power-on upshifts."""
 
-    #: change of a fill time in one shift [s]
+    #: Change of a fill time after one shift [s].
     fill_step_s: Annotated[float, Field(gt=0, le=0.1)] = 0.005
-    #: largest change of a fill time in all [s]
+    #: Largest total change of a fill time [s].
     fill_limit_s: Annotated[float, Field(gt=0, le=0.5)] = 0.06
-    #: turbine speed above that of the old gear in the torque phase that means "filled too short" [rpm]
+    #: If the turbine exceeds the speed of the old gear by more than this in the torque phase, the fill time was too
+    #: short [rpm].
     flare_rpm: Positive = 40.0
-    #: share of the torque phase before which the ratio may not be left ("filled too long")
+    #: If the turbine leaves the old ratio before this share of the torque phase, the fill time was too long.
     early_share: Annotated[float, Field(gt=0, lt=1)] = 0.4
-    #: change of a kiss pressure in one shift [bar]
+    #: Change of a kiss pressure after one shift [bar].
     pressure_step_bar: Annotated[float, Field(gt=0, le=1)] = 0.02
-    #: largest change of a kiss pressure in all [bar]
+    #: Largest total change of a kiss pressure [bar].
     pressure_limit_bar: Annotated[float, Field(gt=0, le=2)] = 0.3
-    #: slip time over wanted slip time that is left alone
+    #: The kiss pressure changes only if the quotient of slip time and wanted slip time differs from 1 by more than
+    #: this.
     time_tolerance: Annotated[float, Field(gt=0, lt=1)] = 0.25
 
 
 class TcuConfig(ConfigTable):
-    """The soft TCU."""
+    """Calibration of the soft TCU."""
 
     FOLDER: ClassVar[str] = "tcu"
 
-    #: name of the calibration
+    #: Name of the calibration.
     name: str
     timing: Timing = Timing()
-    #: element -> its calibration
+    #: Element -> its calibration.
     elements: dict[str, Element]
-    #: gear -> its elements
+    #: Gear -> its elements.
     gears: dict[str, Gear]
     line_pressure: LinePressure
     torque_model: TorqueModel
@@ -327,19 +335,20 @@ class TcuConfig(ConfigTable):
     synchronisation: Synchronisation = Synchronisation()
     garage: Garage
     limp_home: LimpHome = LimpHome()
-    #: torque above which a shift counts as power-on; below, a "X-Y.coast" profile is taken if there is one
+    #: Turbine torque above which a shift counts as power-on. Below it, the TCU uses the shift "FROM-TO.coast" if the
+    #: file has it.
     power_on_torque_Nm: float = 15.0
-    #: torque laws use at least this turbine torque
+    #: The laws `torque` and `regulate` use at least this turbine torque.
     torque_min_Nm: Positive = 25.0
-    #: named lists of phases for roles instead of elements ("on", "off"): shifts refer to them
+    #: Name -> phases for the roles "on" and "off" instead of elements. Shifts refer to these names.
     profiles: dict[str, Profile] = {}
-    #: "FROM-TO" of gears, with ".coast" for one without power -> its phases
+    #: "FROM-TO" -> phases of this shift. "FROM-TO.coast" -> its phases when the car drives the engine.
     shifts: dict[str, Shift]
-    #: learning of fill time and pressure from what shifts do; without this table nothing is learnt
+    #: How the TCU learns fill times and pressures from its shifts. Without this table it learns nothing.
     adaptation: Adaptation | None = None
-    #: engine torque asked for in shifts up under power; without this table none is
+    #: Engine torque that the TCU asks for in power-on upshifts. Without this table it asks for none.
     torque_reduction: TorqueReduction | None = None
-    #: a shift whose filling has not ended is given up when another gear is wanted meanwhile
+    #: If true, the TCU gives a shift up when the old gear is wanted again before the filling has ended.
     cancel_in_filling: bool = False
     #: folder of the file: paths in it are relative to this (set by load)
     folder: SkipJsonSchema[str] = "."

@@ -18,13 +18,14 @@ from torqueloop.hil.ecu.laws import Positive
 
 
 class TorqueReduction(ConfigTable):
-    """[torque_reduction]: engine torque asked for in shifts up under power; without this table none is."""
+    """[torque_reduction]: engine torque that the TCU asks for in power-on upshifts. Without this table it asks for
+    none."""
 
-    #: share of the driver's torque that is taken away in the inertia phase
+    #: Share of the driver's torque by which the engine torque is reduced in the inertia phase.
     reduction: Annotated[float, Field(gt=0, le=1)] = 0.4
-    #: time in which it comes back [s]
+    #: Time in which the full torque returns after the inertia phase [s].
     return_s: Annotated[float, Field(gt=0, le=2)] = 0.15
-    #: no request below this torque of the driver [Nm]
+    #: The TCU asks for no reduction when the driver asks for less torque than this [Nm].
     least_Nm: Positive = 40.0
 
 

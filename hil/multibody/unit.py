@@ -29,11 +29,11 @@ from torqueloop.hil.multibody.outputs import instant, readers
 
 
 class MultibodyOptions(ConfigTable):
-    """[ecu.NAME.options] of a tree of bodies."""
+    """[ecu.NAME.options] of a multibody model."""
 
-    #: time between two exchanges, a whole number of ticks [s]
+    #: Time between two exchanges [s], a whole number of ticks.
     period_s: Annotated[float, Field(gt=0, le=1.0)] = 1e-3
-    #: other values than those of its file: dotted key of it -> value
+    #: Values that replace those of its file: dotted key -> value.
     set: dict[str, Any] = {}
 
 

@@ -5,7 +5,7 @@ scenario.inputs."C12.p_bar".1.0     a scenario of a driveline alone; a number in
 parameter.v_kmh                     a parameter of a scenario
 rig.clock.tick_s                    the rig file
 vehicle.body.cdA_m2                 the file of the rig's vehicle
-tcu.schedule.hysteresis_kmh         the file of the control unit of this name ([ecu.tcu])
+tcu.schedule.hysteresis_min_rpm     the file of the control unit of this name ([ecu.tcu])
 """
 
 from __future__ import annotations

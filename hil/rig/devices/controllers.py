@@ -50,22 +50,24 @@ PARAMETERS_SCHEMA: dict[str, Any] = {
 
 
 class Read(Link):
-    """One entry of `reads`: where the controller has a number from."""
+    """[controllers.NAME.reads.NAME]: where the controller gets a number from."""
 
-    #: a constant in SI instead
+    #: Constant in SI instead of a signal.
     value: float | None = None
 
 
 class ControllerTable(ConfigTable):
-    """[controllers.NAME]: a controller that runs in the tick; its commands are signals controller.NAME.COMMAND."""
+    """[controllers.NAME]: a controller that runs in the tick. Its commands are the signals controller.NAME.COMMAND."""
 
-    #: its law, see docs/controllers.md
+    #: Law of the controller, see docs/controllers.md.
     kind: Literal["cooling_fan", "driver", "fuel_flow", "gearbox", "idle"]
-    #: it is called so often [s]: a whole number of ticks; default: each tick. In between its commands are held
+    #: Time between two calls [s], a whole number of ticks. By default each tick calls the controller. Its commands are
+    #: constant between two calls.
     period_s: Annotated[float, Field(gt=0, le=10)] | None = None
-    #: what it reads -> a signal, { signal = ..., gain = ..., offset = ... }, or a number in SI
+    #: Quantity that the controller reads -> a signal, { signal = ..., gain = ..., offset = ... }, or a number in SI.
     reads: dict[str, Annotated[Read, SHORT]] = {}
-    #: parameter -> number in SI, curve [[x, y], ...], or list of curves; those left out have their defaults
+    #: Parameter -> number in SI, curve [[x, y], ...], or list of curves. Parameters that are left out have their
+    #: defaults.
     parameters: Annotated[dict[str, Any], WithJsonSchema(PARAMETERS_SCHEMA)] = {}
 
 
@@ -87,7 +89,8 @@ class PlannedController:
 class ControllerTables(ConfigTable):
     """What the rig file has of them."""
 
-    #: controllers by name, called in this order: signals controller.NAME.COMMAND, see docs/controllers.md
+    #: Controllers by name. The tick calls them in this order; their commands are the signals controller.NAME.COMMAND,
+    #: see docs/controllers.md.
     controllers: dict[str, ControllerTable] = {}
 
 

@@ -25,33 +25,34 @@ TABLE = "engine_control"
 
 
 class EngineControlTable(ConfigTable):
-    """[engine_control]: what makes of the driver's pedal and of torque requests what the engine is given."""
+    """[engine_control]: how the driver's pedal and torque requests become the inputs of the engine."""
 
-    #: table of the engine: speed_radps, wot_Nm, closed_throttle_Nm
+    #: Table of the engine with the columns speed_radps, wot_Nm, closed_throttle_Nm.
     engine_csv: Annotated[str, InFile("engines")]
-    #: signal with the driver's demand, 0..1
+    #: Signal with the driver's demand, 0 to 1.
     pedal: str = "driver.pedal"
-    #: signal with the speed of the engine
+    #: Signal with the speed of the engine.
     speed: str = "engine.w"
-    #: torque a control unit limits the engine to [Nm]: a signal, or { signal = ..., gain = ..., offset = ... }
+    #: Torque to which a control unit limits the engine [Nm]: a signal, or { signal = ..., gain = ..., offset = ... }.
     limit: AnySignal | None = None
-    #: signal that says whether the request holds; default: it always does
+    #: Signal that says whether the request is valid. By default it is always valid.
     active: str | None = None
-    #: the value of it that means so, in SI; default: anything but 0
+    #: Value of the signal `active` that means that the request is valid, in SI. By default every value except 0 means
+    #: this.
     active_value: Annotated[float, Field(ge=0)] | None = None
-    #: the same request for the slow path (charge); default: the charge follows the driver alone
+    #: Torque request for the slow path, which is the charge. By default the charge follows the driver alone.
     slow: AnySignal | None = None
-    #: the request is void when its message stays away for longer [s]
+    #: A request is void when its message has not arrived for longer than this [s].
     timeout_s: Annotated[float, Field(gt=0, le=10)] = 0.1
-    #: time constant of the charge [s]
+    #: Time constant of the charge [s].
     air_s: Annotated[float, Field(ge=0, le=5)] = 0.1
-    #: charge beyond this share of full load comes from a turbocharger; 1: there is none
+    #: Share of full load beyond which the charge comes from a turbocharger. 1: there is no turbocharger.
     boost_from: Annotated[float, Field(gt=0, le=1)] = 1.0
-    #: time constant of the pressure of the turbocharger [s]
+    #: Time constant of the pressure of the turbocharger [s].
     boost_s: Annotated[float, Field(ge=0, le=10)] = 0.0
-    #: smallest efficiency of the spark angle: share of the torque of the charge that remains
+    #: Smallest efficiency of the spark angle: the share of the torque of the charge that remains.
     spark_least: Annotated[float, Field(ge=0, le=1)] = 0.3
-    #: no request below this torque
+    #: A request for less torque than this counts as a request for this torque.
     least_Nm: float = 0.0
 
     @model_validator(mode="after")
@@ -67,7 +68,8 @@ class EngineControlTable(ConfigTable):
 class EngineControlTables(ConfigTable):
     """What the rig file has of it."""
 
-    #: between the driver's pedal, torque requests of control units and the engine, see docs/car_side.md
+    #: How the driver's pedal and torque requests of control units become the inputs of the engine, see
+    #: docs/car_side.md.
     engine_control: EngineControlTable | None = None
 
 

@@ -37,26 +37,26 @@ from torqueloop.hil.rig.schema.participants import relative
 
 
 class HydraulicsTable(ConfigTable):
-    """[hydraulics] of a rig file: the hydraulic unit between solenoids and pressures, and what it is connected to."""
+    """[hydraulics]: the hydraulic unit between solenoids and pressures, and the signals that it is connected to."""
 
-    #: file of the unit
+    #: File of the hydraulic unit.
     file: Annotated[str, InFile("hydraulics")]
-    #: signal with the speed of the pump: that of the engine
+    #: Signal with the speed of the pump, which is that of the engine.
     speed: str
-    #: signal with the temperature of the oil; default: its flows do not change
+    #: Signal with the temperature of the oil. By default its flows do not depend on it.
     temperature: str | None = None
-    #: solenoid -> signal with its command (A, duty or 0/1), or { signal = ..., gain = ..., offset = ... }
+    #: Solenoid -> signal with its command (A, duty or 0/1), or { signal = ..., gain = ..., offset = ... }.
     solenoids: dict[str, AnySignal]
-    #: circuit -> signal with the speed of its drum, where the unit's file has centrifugal pressure
+    #: Circuit -> signal with the speed of its drum, if the file of the unit has centrifugal pressure.
     drums: dict[str, str] = {}
-    #: parts of a tick in which it is solved; more cost compute time and gain accuracy
+    #: Number of parts of a tick in which the unit is solved. More parts take more computing time and are more accurate.
     substeps: Annotated[int, Field(ge=1, le=64)] = 4
 
 
 class HydraulicsTables(ConfigTable):
     """What the rig file has of it."""
 
-    #: between the control unit's solenoid commands and the pressures, see docs/hydraulics.md
+    #: Hydraulic unit between the solenoid commands of the control unit and the pressures, see docs/hydraulics.md.
     hydraulics: HydraulicsTable | None = None
 
 

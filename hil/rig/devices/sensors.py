@@ -19,36 +19,37 @@ from torqueloop.hil.rig.devices.device import Device
 
 
 class Sensor(ConfigTable):
-    """[sensors.NAME]: a signal sensor.NAME that is made of another one."""
+    """[sensors.NAME]: a signal sensor.NAME that is computed from another signal."""
 
-    #: curve: a table; teeth: a toothed wheel whose edges are counted; moves: a lever with a rest position, which sends
-    #: movements instead of positions
+    #: curve: a table. teeth: a toothed wheel whose edges are counted. moves: a lever with a rest position, which sends
+    #: movements instead of positions.
     kind: Literal["curve", "teeth", "moves"]
-    #: signal it looks at
+    #: Signal that the sensor measures.
     signal: str
-    #: curve: points [x, y], x in SI, linear between, constant outside
+    #: curve: points [x, y] with x in SI. The curve is linear between them and constant outside of them.
     points: Annotated[Curve, Field(max_length=200)] = []
-    #: curve over a lever or gear instead of points: word -> value
+    #: curve of a lever or gear, instead of points: word -> value.
     words: dict[str, float] = {}
-    #: curve: unit of y
+    #: curve: unit of y.
     unit: Literal["1", "rad/s", "m/s", "Nm", "K", "Pa", "V", "A", "Ohm", "s"] = "1"
-    #: moves: position the driver goes to -> what is sent, or position he comes from -> what is sent
+    #: moves: position to which the driver moves the lever -> number that is sent, or position -> { position before =
+    #: number }.
     moves: dict[str, float | dict[str, float]] = {}
-    #: moves: what is sent at rest
+    #: moves: number that is sent at rest.
     rest: float = 0.0
-    #: moves: a movement is sent for so long, then rest for as long at least [s]
+    #: moves: the sensor sends a movement for this long, and then the number of rest for at least this long [s].
     hold_s: Annotated[float, Field(gt=0, le=5)] = 0.1
-    #: teeth: their number
+    #: teeth: number of teeth.
     teeth: Annotated[int, Field(ge=1, le=1000)] = 60
-    #: teeth: no edge for longer means standstill [s]
+    #: teeth: the wheel counts as standing when no edge comes for longer than this [s].
     standstill_s: Annotated[float, Field(gt=0)] = 0.1
-    #: teeth: an edge is off its place by up to this share of a tooth, at random
+    #: teeth: largest random displacement of an edge, as a share of a tooth.
     jitter: Annotated[float, Field(ge=0, le=0.4)] = 0.0
-    #: teeth: probability that an edge is not seen
+    #: teeth: probability that the sensor misses an edge.
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    #: teeth: the sensor knows the direction
+    #: teeth: whether the sensor detects the direction.
     direction: bool = False
-    #: teeth: of its random numbers
+    #: teeth: seed of the random numbers.
     seed: Annotated[int, Field(ge=0, lt=1 << 53)] = 0
 
     @model_validator(mode="after")
@@ -96,7 +97,7 @@ class Sensor(ConfigTable):
 class SensorTables(ConfigTable):
     """What the rig file has of them."""
 
-    #: sensors by name: signals sensor.NAME for messages and I/O cards, see docs/car_side.md
+    #: Sensors by name. Messages and I/O cards use the signals sensor.NAME, see docs/car_side.md.
     sensors: dict[str, Sensor] = {}
 
 

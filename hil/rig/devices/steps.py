@@ -37,38 +37,40 @@ _Time = Annotated[float, Field(ge=0, le=1e5)]
 
 
 class Move(ConfigTable):
-    """One entry of `set`: where to, or with a time of its own."""
+    """One entry of `set`: a value, or a value with a time of its own."""
 
     SHORT_FORMS: ClassVar[tuple[str, ...]] = ("number", "string")
 
-    #: value to go to, in SI; a position of the lever
+    #: New value in SI, or a position of the lever.
     to: float | str
-    #: linearly within this time [s]
+    #: Time of the linear change to the new value [s].
     over_s: _Time = 0.0
 
 
 class Step(ConfigTable):
-    """One entry of [[steps]]."""
+    """[[steps]]: one thing that happens."""
 
-    #: what it is called in reports and checks
+    #: Name of the step in reports and checks.
     name: Annotated[str, Field(min_length=1, max_length=80)]
-    #: condition that begins it; default: it begins when the step before is over
+    #: Condition that begins the step. By default it begins when the step before has ended.
     when: str | None = None
-    #: the condition must have held so long [s]
+    #: The step begins when the condition has held for this long [s].
     for_s: _Time = 0.0
-    #: not before this time of the run [s]
+    #: The step does not begin before this time of the run [s].
     at_s: _Time = 0.0
-    #: time after the end of the step before by which it must have begun; later: the run ends, failed [s]
+    #: The step must begin at most this long after the end of the step before [s]. Otherwise the run ends and has
+    #: failed.
     within_s: Annotated[float, Field(gt=0, le=1e5)] = WITHIN_S
-    #: signal -> value to go to: of the driver ("pedal"), or a model input that nothing else writes ("input.NAME")
+    #: Signal -> new value. The signal belongs to the driver ("pedal"), or is a model input that nothing else writes
+    #: ("input.NAME").
     set: dict[str, Move] = {}
-    #: linearly within this time, where an entry says nothing of its own [s]
+    #: Time of the linear change to the new values, for entries of `set` without a time of their own [s].
     over_s: _Time = 0.0
-    #: the next step begins no earlier than so long after this one [s]
+    #: The next step begins no earlier than this long after this one [s].
     hold_s: _Time = 0.0
-    #: instead of beginning, go back to this step ...
+    #: Name of an earlier step. Instead of beginning, this step goes back to that one, `times` times.
     back_to: str | None = None
-    #: ... so often; then it begins
+    #: Number of times that the step goes back before it begins.
     times: Annotated[int, Field(ge=1, le=10**6)] = 1
 
     @field_validator("set", mode="before")
@@ -108,7 +110,7 @@ def value_of(name: str, move: Move) -> float:
 class StepTables(ConfigTable):
     """What the rig file has of them."""
 
-    #: what the driver does one after the other, see hil/rig/devices/steps.py; the run ends when they are over
+    #: What the driver does, one step after the other. The run ends after the last step. See hil/rig/devices/steps.py.
     steps: list[Step] = []
 
 

@@ -52,54 +52,55 @@ CONTINUOUS = ("offset", "gain", "stuck", "value", "ramp", "lag")
 
 
 class Fault(ConfigTable):
-    """One entry of [[faults]]: something made wrong on purpose, see docs/disturbances.md."""
+    """[[faults]]: an injected fault, see docs/disturbances.md."""
 
-    #: its name, in reports and of its signals fault.NAME.on and fault.NAME.acts; default: its number
+    #: Name in reports and in the signals fault.NAME.on and fault.NAME.acts. By default it is the number of the fault.
     name: Annotated[str, Field(pattern=r"^\w{1,60}$")] | None = None
-    #: signal that is made wrong
+    #: Signal that the fault acts on.
     signal: str | None = None
-    #: message whose frames are made wrong, sent or received by the rig
+    #: Message, sent or received by the rig, whose frames the fault acts on.
     message: str | None = None
-    #: node of a database whose messages are made wrong, all of them
+    #: Node of a database. The fault acts on all of its messages.
     node: str | None = None
-    #: bus that is made wrong
+    #: Bus that the fault acts on.
     bus: str | None = None
-    #: clutch or brake of the powertrain with an input p; a BreakableShaft for kind broken
+    #: Clutch or brake of the powertrain that has an input p. For kind broken: a BreakableShaft.
     element: str | None = None
-    #: solenoid of the hydraulic unit, whose command is made wrong
+    #: Solenoid of the hydraulic unit. The fault acts on its command.
     solenoid: str | None = None
-    #: what is done, see docs/disturbances.md: to a signal, a message, a node, a bus, an element, a
-    #: solenoid
+    #: What the fault does to its signal, message, node, bus, element or solenoid, see docs/disturbances.md.
     kind: Kind
-    #: how much, see docs/disturbances.md: in the unit of the database for CAN signals, else SI
+    #: Size of the fault, see docs/disturbances.md. It is in the unit of the database for CAN signals, and else in SI.
     value: float | None = None
-    #: it begins here, in simulated time
+    #: Simulated time at which the fault begins.
     from_s: NotNegative = 0.0
-    #: and ends here; default: never
+    #: Simulated time at which the fault ends. By default it does not end.
     until_s: Positive | None = None
-    #: switched by hand under this name instead of by time
+    #: Name under which a person or a program switches the fault, instead of a time.
     switch: str | None = None
-    #: condition on signals that begins it instead, as in [[steps]]
+    #: Condition on signals that begins the fault instead of a time, as in [[steps]].
     when: str | None = None
-    #: condition on signals that ends it
+    #: Condition on signals that ends the fault.
     until: str | None = None
-    #: it ends so long after it began
+    #: The fault ends this long after its begin.
     lasts_s: Positive | None = None
-    #: it ends when it has acted so often: on frames, on a signal in ticks
+    #: The fault ends when it has acted this often: on frames, or on a signal in ticks.
     count: Annotated[int, Field(ge=1, le=10**9)] | None = None
-    #: with `when`: begins at most so often, each time the condition comes true; 0: any number
+    #: With `when`: largest number of times that the fault begins. It begins each time the condition becomes true. 0:
+    #: any number.
     times: Annotated[int, Field(ge=0, le=10**9)] = 1
-    #: while it lasts, acts on each n-th frame, or in each n-th tick
+    #: While the fault lasts, it acts on each n-th frame, or in each n-th tick.
     every: Annotated[int, Field(ge=1, le=10**6)] = 1
-    #: while it lasts, acts with this probability
+    #: While the fault lasts, it acts with this probability.
     chance: Annotated[float, Field(gt=0, le=1)] = 1.0
-    #: a signal goes back to its true value linearly within this time after the end [s]
+    #: Time in which a signal returns linearly to its true value after the end of the fault [s].
     back_s: NotNegative = 0.0
-    #: of its random numbers
+    #: Seed of the random numbers of the fault.
     seed: Annotated[int, Field(ge=0, lt=1 << 53)] = 0
-    #: load, babble: bit rate that the frames are counted with; default: that of the bus [bit/s]
+    #: Kinds load and babble: bit rate by which the load of the frames is computed [bit/s]. By default it is that of the
+    #: bus.
     bitrate: Annotated[int, Field(ge=10_000, le=1_000_000)] | None = None
-    #: load, babble: identifier of the frames; default: 0x7FF and 0
+    #: Kinds load and babble: identifier of the frames. By default it is 0x7FF for load and 0 for babble.
     can_id: Annotated[int, Field(ge=0, lt=1 << 29)] | None = None
 
     @property
@@ -169,7 +170,7 @@ class Fault(ConfigTable):
 class FaultTables(ConfigTable):
     """What the rig file has of faults."""
 
-    #: injected on purpose
+    #: Faults that the rig injects.
     faults: list[Fault] = []
 
 

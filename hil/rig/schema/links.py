@@ -10,17 +10,17 @@ from torqueloop.hil.common.config_file import BadValue, ConfigTable
 
 
 class Link(ConfigTable):
-    """One entry of [inputs] or [outputs]: where the value comes from."""
+    """[inputs.NAME]: where the value comes from."""
 
     SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string", "number")
 
-    #: name of the signal: of the model, a bus, the driver, the vehicle, the rig
+    #: Name of the signal: a signal of the model, a bus, the driver, the vehicle or the rig.
     signal: str | None = None
-    #: a constant instead of a signal: a number in the unit of the target, or a word of its value table
+    #: Constant instead of a signal: a number in the unit of the target, or a word of its value table.
     value: float | str | None = None
-    #: factor on the value in SI; with a gain or an offset of its own, units are the author's business
+    #: Factor on the value in SI. With `gain` or `offset` the units are not checked.
     gain: float = 1.0
-    #: added after the gain, in SI
+    #: Number that is added after the gain, in SI.
     offset: float = 0.0
 
     @model_validator(mode="after")
@@ -49,11 +49,11 @@ class SignalLink(ConfigTable):
 
     SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string",)
 
-    #: name of the signal
+    #: Name of the signal.
     signal: str
-    #: factor on its value in SI
+    #: Factor on its value in SI.
     gain: float = 1.0
-    #: added after the gain
+    #: Number that is added after the gain.
     offset: float = 0.0
 
 

@@ -15,26 +15,29 @@ Reason = Annotated[str, Field(min_length=3, max_length=300)]
 
 
 class Monitors(ConfigTable):
-    """[monitors]: what every drive is held to by itself, judged from gearbox, car and rig file (docs/monitors.md)."""
+    """[monitors]: checks that every run passes without being asked for. They follow from the files of gearbox, car and
+    rig (docs/monitors.md)."""
 
-    #: highest gear the whole drive comes to: "top" is that of the gearbox file, "" is not looked at. A run that is cut
-    #: short by --duration is not held to it
+    #: Highest gear that the run must reach. "top" is the highest gear of the gearbox file; with "" no gear is required.
+    #: A run that `--duration` shortens is not judged by it.
     reaches: str = ""
-    #: monitor -> limit instead of its own, in the unit of docs/monitors.md
+    #: Monitor -> limit that replaces the default, in the unit of docs/monitors.md.
     limit: dict[str, Limit] = {}
-    #: monitor -> why it does not count for this rig; the report shows the reason
+    #: Monitor -> reason why it does not count for this rig. The report shows the reason.
     waive: dict[str, Reason] = {}
-    #: signal with the gear the control unit says is engaged; default: a received signal gear_actual, or that of the
-    #: interface file
+    #: Signal with the gear that the control unit reports as engaged. By default it is a received signal gear_actual, or
+    #: that of the interface file.
     told: str = ""
-    #: signal with the gear it goes to; default: a received signal gear_target, or that of the interface file
+    #: Signal with the gear to which the control unit shifts. By default it is a received signal gear_target, or that of
+    #: the interface file.
     asked: str = ""
-    #: signal that is not 0 while the control unit closes the park lock
+    #: Signal that is not 0 while the control unit closes the park lock.
     park: str = ""
-    #: signal that is not 0 while the control unit asks the engine for torque; default: `active` of [engine_control]
+    #: Signal that is not 0 while the control unit asks the engine for torque. By default it is `active` of
+    #: [engine_control].
     request: str = ""
-    #: signal that is not 0 while it is told that the request is followed; default: what is sent of
-    #: engine_control.intervention
+    #: Signal that is not 0 while the rig reports to the control unit that the engine follows the request. By default it
+    #: is the signal that is sent of engine_control.intervention.
     answer: str = ""
 
     @field_validator("limit", "waive")

@@ -29,27 +29,27 @@ HARDWARE = "hardware"
 
 
 class Plant(ConfigTable):
-    """[plant]: what is integrated in the tick."""
+    """[plant]: what the tick integrates."""
 
-    #: driveline file, relative to the rig file, or the bare name of an installed one
+    #: Driveline file, relative to the rig file, or the bare name of an installed one.
     powertrain: Annotated[str, InFile("powertrains")]
-    #: other values than that file's: dotted key of it -> value, as "components.car.m_kg" = 1600.0
+    #: Values that replace those of the driveline file: dotted key -> value, such as "components.car.m_kg" = 1600.0.
     set: dict[str, Any] = {}
 
 
 class Sending(ConfigTable):
-    """[bus.NAME.sending.MESSAGE]: when the rig sends a message, instead of what the database says."""
+    """[bus.NAME.sending.MESSAGE]: when the rig sends a message. This table replaces what the database says."""
 
-    #: by the clock, with its cycle time; when a signal of it changes; when `when` comes true; by the clock and on a
-    #: change
+    #: What makes the rig send the message. cyclic: its cycle time. on_change: a change of one of its signals. on_event:
+    #: `when` becomes true. cyclic_and_on_change: its cycle time and a change.
     type: Literal["cyclic", "on_change", "on_event", "cyclic_and_on_change"]
-    #: signals whose change sends it; default: all of the message
+    #: Signals whose change sends the message. By default these are all of its signals.
     signals: list[str] = []
-    #: condition, as in [[steps]], that sends it each time it comes true
+    #: Condition, as in [[steps]]. The rig sends the message each time the condition becomes true.
     when: str | None = None
-    #: time between two frames that the clock does not send, at least [s]; default: the database's GenMsgDelayTime
+    #: Shortest time between two frames that are not cyclic [s]. By default it is GenMsgDelayTime of the database.
     gap_s: NotNegative | None = None
-    #: frames more after a change or event; default: the database's GenMsgNrOfRepetition
+    #: Number of further frames after a change or event. By default it is GenMsgNrOfRepetition of the database.
     repeats: Annotated[int, Field(ge=0, le=1000)] | None = None
 
     @field_validator("when")
@@ -68,41 +68,45 @@ class Sending(ConfigTable):
 
 
 class Bus(CanTable):
-    """[bus.NAME]: a CAN bus. Its signals are called Message.signal, and NAME.Message.signal where two buses have the
-    same."""
+    """[bus.NAME]: a CAN bus. Its signals have the names Message.signal, or NAME.Message.signal if two buses have the
+    same message."""
 
-    #: the rig's node in the database
+    #: Node of the rig in the database.
     node: str = "HIL"
-    #: other nodes of the database whose messages the rig sends as well: the rest of the bus
+    #: Other nodes of the database whose messages the rig sends, too: the rest of the bus.
     nodes: list[str] = []
-    #: messages it sends, where the database does not say or not all are wanted; default: those of its nodes
+    #: Messages that the rig sends, if the database does not say so or if the rig sends fewer. By default these are the
+    #: messages of its nodes.
     send: list[str] | None = None
-    #: messages it receives besides those the database lists its nodes as receivers of
+    #: Messages that the rig receives in addition to those for which the database lists its nodes as receivers.
     receive: list[str] = []
-    #: cycle time of messages that have none in the database, or another one [s]
+    #: Message -> cycle time that the database does not have, or that replaces the one in the database [s].
     cycle_s: dict[str, Positive] = {}
-    #: signals that [outputs] does not name take the start value of the database, and first sendings that tx_offset_s
-    #: does not give are spread so that the load is even
+    #: If true, signals that [outputs] does not name take the start value of the database, and the rig distributes the
+    #: first sendings that `tx_offset_s` does not give so that the load is even.
     restbus: bool = False
-    #: interface file that says how each message of this bus is known; default: that of the soft TCU on it
+    #: Interface file that says how each message of this bus is known. By default it is the interface file of the soft
+    #: TCU on this bus.
     known: Annotated[str, InFile("interfaces")] | None = None
-    #: message -> when it is sent, where the database does not say or not so
+    #: Message -> when the rig sends it, if the database does not say so or if it differs.
     sending: dict[str, Sending] = {}
-    #: messages whose silence latches the safe state, with their timeouts [s]
+    #: Message -> timeout after which its silence latches the safe state [s].
     rx_timeout_s: dict[str, Annotated[ReactionTime, Field(gt=0)]] = {}
-    #: first sending of a message after arming, also later than its cycle [s]; default: the database's
-    #: GenMsgStartDelayTime, else 0, with restbus spread
+    #: Message -> time from arming to its first sending [s], which may exceed its cycle time. By default it is
+    #: GenMsgStartDelayTime of the database, or else 0; with `restbus` the rig distributes it.
     tx_offset_s: dict[str, NotNegative] = {}
-    #: frames in a row that cannot be sent before the bus counts as dead
+    #: Number of frames in a row that cannot be sent, after which the bus counts as failed.
     tx_drop_limit: Annotated[int, Field(ge=1, lt=1 << 31)] = 10
-    #: socketcan through python-can and its threads instead of the tick's own socket
+    #: If true, the rig uses a SocketCAN interface through python-can and its threads instead of through the socket of
+    #: the tick.
     gateway: bool = False
-    #: the tick's own socket: bus off or interface down for longer latches the safe state [s]
+    #: Socket of the tick: the rig latches the safe state when the bus is off or the interface is down for longer than
+    #: this [s].
     bus_down_limit_s: ReactionTime = 0.2
-    #: the tick's own socket: room for frames that wait [bytes]
+    #: Socket of the tick: size of the buffer for received frames that wait [bytes].
     receive_buffer_bytes: Annotated[int, Field(ge=4096, le=1 << 28)] = 1 << 20
-    #: the tick's own socket: room for frames that the interface has not taken yet. A small one keeps old states from
-    #: queueing up [bytes]
+    #: Socket of the tick: size of the buffer for frames that the interface has not sent yet [bytes]. In a small buffer
+    #: few outdated frames can wait.
     send_buffer_bytes: Annotated[int, Field(ge=2048, le=1 << 24)] = 1 << 14
 
     @property
@@ -120,27 +124,29 @@ class Bus(CanTable):
 
 
 class Ecu(ConfigTable):
-    """[ecu.NAME]: a control unit on one or several buses of the rig. On the real clock it is a process of its own, on
-    the virtual clock it runs in lockstep in the rig's process."""
+    """[ecu.NAME]: a control unit on one or several buses of the rig. On the real clock it is a process of its own; on
+    the virtual clock it runs in lockstep in the process of the rig."""
 
-    #: kind of the control unit: soft_tcu, recording (a bus log), one that a package adds (entry points
-    #: "torqueloop.ecus"), or hardware: nobody starts it, it is on the bus
+    #: Kind of the control unit: soft_tcu, recording (a bus log), or a kind that a package adds (entry points
+    #: "torqueloop.ecus"). hardware: the rig does not start it, because it is already on the bus.
     kind: str = "soft_tcu"
-    #: the unit's own file, whatever its kind needs: configuration, library ...
+    #: File that the kind needs: a configuration, a library, a recording.
     start: Annotated[str, InFile("tcu")] | None = None
-    #: the bus it is on, or several; default: the rig's only one
+    #: Name of its bus, or names of its buses. By default it is the only bus of the rig.
     bus: str | list[str] | None = None
-    #: its node in the databases of these buses
+    #: Node of the control unit in the databases of these buses.
     node: str = "TCU"
-    #: virtual clock: numbers it gets directly, its name -> signal
+    #: Virtual clock: numbers that the control unit receives without a bus: its name of the number -> signal.
     sensors: dict[str, str] = {}
-    #: virtual clock: numbers it gives directly, its name -> unit. Each is a signal NAME.name, for [inputs]
+    #: Virtual clock: numbers that the control unit sends without a bus: its name of the number -> unit. Each number is
+    #: a signal NAME.name, which [inputs] can use.
     actuators: dict[str, str] = {}
-    #: keys of the kind's own
+    #: Keys that belong to the kind.
     options: dict[str, Any] = {}
-    #: on the virtual clock: in the rig's process; false: in a process of its own, where its kind has one
+    #: If true, the control unit runs in the process of the rig on the virtual clock. If false, it runs in a process of
+    #: its own, if its kind can.
     in_process: bool = True
-    #: how long its first frame may take [s]
+    #: Longest time until its first frame [s].
     start_timeout_s: Positive = 30.0
 
     @property
@@ -172,44 +178,48 @@ def check_keys(endpoint: str, server_key: str | None, client_keys: str | None) -
 
 
 class Vehicle(ConfigTable):
-    """[vehicle]: the model that owns the road, in a process over ZeroMQ; on the virtual clock in the rig's process."""
+    """[vehicle]: the model of vehicle and road. It runs in a process that is connected over ZeroMQ, and on the virtual
+    clock in the process of the rig."""
 
-    #: kind of the model: road, or one that a package adds (entry points "torqueloop.vehicles")
+    #: Kind of the model: road, or a kind that a package adds (entry points "torqueloop.vehicles").
     kind: str = "road"
-    #: file of the model the rig starts; without it, a process is expected to connect to `endpoint`
+    #: File of the model that the rig starts. Without it, the rig expects that a process connects to `endpoint`.
     start: Annotated[str, InFile("vehicles")] | None = None
-    #: keys of the kind's own
+    #: Keys that belong to the kind.
     options: dict[str, Any] = {}
-    #: on the virtual clock: in the rig's process; false: in a process of its own, over the link. The same states
+    #: If true, the model runs in the process of the rig on the virtual clock. If false, it runs in a process of its own
+    #: and exchanges messages. The states are the same.
     in_process: bool = True
-    #: where the rig listens; port 0: any free one
+    #: Address at which the rig listens. Port 0 takes a free port.
     endpoint: str = "tcp://127.0.0.1:0"
-    #: component of the powertrain that is the mass of the car
+    #: Component of the powertrain that is the mass of the car.
     car: str = "car"
-    #: component of the powertrain that is its RoadLoad
+    #: Component of the powertrain that is its RoadLoad.
     road: str = "road"
-    #: signal sent to the vehicle as brake 0..1
+    #: Signal that the rig sends to the vehicle as brake, 0 to 1.
     brake: str = "driver.brake"
-    #: components of kind MovingCarrier (with use_z) whose motion the model gives and that it is told the moments on.
-    #: Signals vehicle.NAME.w_x .. w_z, z_x .. z_z, a_x .. a_z; inputs of theirs that [inputs] does not name take them
+    #: Components of kind MovingCarrier (with use_z). The model gives their motion and receives the moments on them. The
+    #: motion is in the signals vehicle.NAME.w_x .. w_z, z_x .. z_z, a_x .. a_z; their inputs that [inputs] does not
+    #: name take these signals.
     carriers: Annotated[list[str], Field(max_length=MAX_CARRIERS)] = []
-    #: time between two exchanges, a whole number of ticks, for a vehicle that steps more slowly than the rig; 0: every
-    #: tick. The wheel force of a message is the mean since the message before [s]
+    #: Time between two exchanges, a whole number of ticks [s], for a vehicle that steps more slowly than the rig. 0:
+    #: every tick. The wheel force of a message is the mean since the previous message.
     period_s: Annotated[float, Field(ge=0, le=1)] = 0.0
-    #: a value older than this is stale [s]: about 20 periods of the vehicle process on a desktop computer
+    #: A value that is older than this is stale [s]. The default is about 20 periods of the vehicle process on a desktop
+    #: computer.
     age_limit_s: Annotated[ReactionTime, Field(gt=0)] = 0.05
-    #: a stale value is held for this long, then its force is ramped to 0 [s]
+    #: The rig holds a stale value for this long [s]. Then it ramps the force to 0.
     hold_s: ReactionTime = 0.1
-    #: duration of that ramp; at its end the safe state is latched [s]
+    #: Duration of the ramp of a stale force to 0 [s]. At its end the rig latches the safe state.
     ramp_s: Annotated[ReactionTime, Field(gt=0)] = 0.2
-    #: values refused in a row (not finite, against the schema) before the safe state
+    #: Number of refused values in a row (not finite, or against the schema) that latches the safe state.
     refuse_limit: Annotated[int, Field(ge=1, lt=1 << 31)] = 10
-    #: how long the process may take to answer for the first time, and in virtual time each time [s]
+    #: Longest time until the first answer of the process [s], and on the virtual clock until each answer.
     start_timeout_s: Positive = 30.0
-    #: CURVE: the rig's certificate with its secret key, relative to the rig file. Needed for an endpoint that is not on
-    #: loopback
+    #: CURVE: certificate of the rig with its secret key, relative to the rig file. An endpoint that is not on loopback
+    #: needs it.
     server_key: Annotated[str, InFile("")] | None = None
-    #: CURVE: folder with the public certificates of those who may connect, relative to the rig file
+    #: CURVE: folder with the public certificates of the programs that may connect, relative to the rig file.
     client_keys: Annotated[str, InFile("")] | None = None
 
     @property
@@ -238,13 +248,13 @@ class Vehicle(ConfigTable):
 
 
 class Control(ConfigTable):
-    """[control]: the control channel, see docs/control.md; without this table there is none."""
+    """[control]: the control channel, see docs/control.md. Without this table the rig has none."""
 
-    #: where it listens; port 0: any free one, printed and written to run.json
+    #: Address at which the rig listens. Port 0 takes a free port, which the rig prints and writes to run.json.
     endpoint: str = "tcp://127.0.0.1:0"
-    #: CURVE: the rig's certificate with its secret key, as in [vehicle]
+    #: CURVE: certificate of the rig with its secret key, relative to the rig file, as in [vehicle].
     server_key: Annotated[str, InFile("")] | None = None
-    #: CURVE: folder with the public certificates of those who may connect
+    #: CURVE: folder with the public certificates of the programs that may connect, relative to the rig file.
     client_keys: Annotated[str, InFile("")] | None = None
 
     @model_validator(mode="after")
@@ -254,20 +264,20 @@ class Control(ConfigTable):
 
 
 class Telemetry(ConfigTable):
-    """[telemetry]: signals on a ZeroMQ PUB socket in PlotJuggler's form, see docs/telemetry.md."""
+    """[telemetry]: signals on a ZeroMQ PUB socket in the format of PlotJuggler, see docs/telemetry.md."""
 
-    #: where subscribers connect ("tcp://127.0.0.1:9872" is what PlotJuggler has as default); port 0: any free one;
-    #: none: no telemetry
+    #: Address to which subscribers connect; "tcp://127.0.0.1:9872" is the default of PlotJuggler. Port 0 takes a free
+    #: port. Without this key there is no telemetry.
     endpoint: str | None = None
-    #: samples a second of simulated time [Hz]
+    #: Number of samples per second of simulated time [Hz].
     rate_hz: Annotated[float, Field(gt=0, le=1000)] = 60.0
-    #: recorded signals, as patterns ("engine.*", "C*.p")
+    #: Patterns of names of recorded signals, such as "engine.*" or "C*.p".
     signals: Annotated[list[str], Field(min_length=1)] = ["*"]
-    #: of the payload
+    #: Format of the payload.
     format: Literal["json", "msgpack"] = "json"
-    #: CURVE: the rig's certificate with its secret key, as in [vehicle]
+    #: CURVE: certificate of the rig with its secret key, relative to the rig file, as in [vehicle].
     server_key: Annotated[str, InFile("")] | None = None
-    #: CURVE: folder with the public certificates of those who may connect
+    #: CURVE: folder with the public certificates of the programs that may connect, relative to the rig file.
     client_keys: Annotated[str, InFile("")] | None = None
 
     @model_validator(mode="after")

@@ -39,36 +39,37 @@ BUSES_MAX = 16
 
 
 class RigTable(ConfigTable):
-    """[rig]: which rig it is."""
+    """[rig]: name and duration of the rig."""
 
-    #: name of the rig, in reports and of the run directory
+    #: Name of the rig, in reports and in the name of the run directory.
     name: FolderName
-    #: simulated time of a run unless --duration says otherwise [s]
+    #: Simulated time of a run [s]. `--duration` takes precedence.
     duration_s: Annotated[float, Field(gt=0, le=1e6)] = 25.0
 
 
 class Clock(ConfigTable):
-    """[clock]: docs/clock.md has the words and rules."""
+    """[clock]: period and real-time settings of the loop, see docs/clock.md."""
 
-    #: period of the loop: what comes in and goes out does so on this grid [s]
+    #: Period of the loop [s]. Inputs are read and outputs are written once in each period.
     tick_s: Annotated[float, Field(ge=5e-5, le=0.1)] = 1e-3
-    #: steps per tick; more cost compute time and gain accuracy
+    #: Number of integration steps per tick. More steps take more computing time and are more accurate.
     substeps: Annotated[int, Field(ge=1, le=64)] = 1
-    #: a tick that is late: done late, the following ones back to back (catch_up), left out (skip), or the run ends in
-    #: the safe state (stop)
+    #: What the loop does when a tick is late. catch_up: it makes the tick late and the following ones at once after it.
+    #: skip: it leaves the tick out. stop: the run ends in the safe state.
     policy: Literal["catch_up", "skip", "stop"] = "catch_up"
-    #: late ticks run back to back at most; what is further behind becomes slip
+    #: Largest number of late ticks that the loop makes at once, one after the other. What is later becomes lost time.
     max_catch_up: Annotated[int, Field(ge=1, le=1000)] = 5
-    #: the ticks of this first part of simulated time are counted apart: cold caches and first page faults are no
-    #: statement about the rest [s]
+    #: The ticks of this first part of simulated time are counted apart, because cold caches and first page faults say
+    #: nothing about the rest [s].
     grace_s: Annotated[float, Field(ge=0, le=60)] = 0.0
-    #: the last part of the wait looks at the clock instead of sleeping [us]: less lateness for that share of a CPU
+    #: In this last part of the wait the loop reads the clock instead of sleeping [us]. This reduces its lateness and
+    #: occupies the CPU for that time.
     spin_us: Annotated[float, Field(ge=0, le=1e6)] = 0.0
-    #: SCHED_FIFO priority of the loop; 0: ordinary scheduling
+    #: SCHED_FIFO priority of the loop. 0: ordinary scheduling.
     fifo_priority: Annotated[int, Field(ge=0, le=99)] = 80
-    #: CPU of the loop; auto: the last of those the process may use, none: any
+    #: CPU of the loop. auto: the last of the CPUs that the process may use. none: any of them.
     cpu: Annotated[int, Field(ge=0)] | Literal["auto", "none"] = "auto"
-    #: mlockall before arming
+    #: The rig locks its memory (mlockall) before it is armed.
     lock_memory: bool = True
 
     @field_validator("cpu", mode="before")
@@ -91,19 +92,21 @@ class Clock(ConfigTable):
 
 
 class Output(Link):
-    """One entry of [outputs]: where the value comes from, and what it is held to, whatever it is."""
+    """[outputs.NAME]: where the value comes from, and the limits that hold for it whatever its source is."""
 
-    #: range in the unit of the database; default: the database's
+    #: Lower end of the range, in the unit of the database. By default it is that of the database.
     min: float | None = None
-    #: upper end of that range
+    #: Upper end of the range, in the unit of the database. By default it is that of the database.
     max: float | None = None
-    #: largest change per second, in the unit of the database; the first value is taken as it is
+    #: Largest change per second, in the unit of the database. It does not limit the first value.
     slew: Annotated[float, Field(gt=0)] | None = None
-    #: outside: send the limit, or do so and latch the safe state
+    #: What the rig does with a value outside of the range. clamp: it sends the limit. safe: it sends the limit and
+    #: latches the safe state.
     on_limit: Literal["clamp", "safe"] = "clamp"
-    #: of a lever or gear: its words -> what is sent, a number in the unit of the database or a word of its value table
+    #: For a lever or gear: its words -> what is sent, a number in the unit of the database or a word of its value
+    #: table.
     words: dict[str, float | str] = {}
-    #: what is sent for all other words
+    #: What is sent for all other words.
     otherwise: float | str = 0.0
 
     @model_validator(mode="after")
@@ -119,13 +122,13 @@ class Output(Link):
 
 
 class Limit(ConfigTable):
-    """One entry of [limits]; a signal outside latches the safe state."""
+    """[limits.NAME]: range of a signal. The rig latches the safe state when the signal leaves it."""
 
-    #: smallest value that is allowed, in `unit`
+    #: Smallest allowed value, in `unit`.
     min: float = float("-inf")
-    #: largest one
+    #: Largest allowed value, in `unit`.
     max: float = float("inf")
-    #: unit of min and max, e.g. "rpm", "kmh"; default SI
+    #: Unit of `min` and `max`, such as "rpm" or "kmh". By default it is the SI unit.
     unit: str | None = None
 
     @model_validator(mode="after")
@@ -144,42 +147,45 @@ class Limit(ConfigTable):
 
 
 class SafeState(ConfigTable):
-    """[safe_state]: when it is latched besides the limits, and the reaction."""
+    """[safe_state]: what latches the safe state in addition to the limits, and what the rig does then."""
 
-    #: overruns in a row; 0: never. Above max_catch_up, else one long stall from outside is enough
+    #: Number of overruns in a row that latches the safe state. 0: no number does. With the policy catch_up it must be
+    #: above `max_catch_up`; otherwise one long interruption by the machine would be enough.
     overrun_limit: Annotated[int, Field(ge=0, lt=1 << 31)] = 50
-    #: ticks in a row with a step that only a plain impulse could finish (more than 12 events in it); 0: never.
-    #: Full-throttle runs have none
+    #: Number of ticks in a row that latches the safe state, if each of them has a step that only the method of first
+    #: order finishes, because it contains more than 12 events. 0: no number does. Runs at full throttle have no such
+    #: step.
     solver_limit: Annotated[int, Field(ge=0, lt=1 << 31)] = 20
-    #: no heartbeat of the loop for this long: it hangs [s]
+    #: The loop counts as hanging when it gives no heartbeat for this long [s].
     watchdog_s: Annotated[float, Field(ge=0.05, le=1e4)] = 0.5
-    #: from the value at latching to the target within this time [s]: short enough to open before the driver notices the
-    #: fault, long enough not to hit the driveline
+    #: Time in which the outputs go from their values at latching to the targets [s]. It is short enough to open the
+    #: driveline before the driver notices the fault, and long enough not to excite the driveline.
     ramp_s: ReactionTime = 0.2
-    #: the run ends this long after latching [s]; negative: it goes on
+    #: The run ends this long after latching [s]. Negative: the run continues.
     stop_after_s: Annotated[float, Field(ge=-LONGEST_S, le=LONGEST_S)] = 1.0
-    #: every tick is kept in memory from so long before the latching to so long after it, and then written [s]
+    #: The rig keeps every tick in memory. After a fault it writes the ticks that are at most this long before the
+    #: latching [s].
     first_fault_before_s: Annotated[float, Field(ge=0, le=60)] = 2.0
-    #: and to so long after it
+    #: After a fault the rig also writes the ticks that are at most this long after the latching [s].
     first_fault_after_s: Annotated[float, Field(ge=0, le=60)] = 0.5
-    #: model input -> target in SI; default: 0 for every input that comes over CAN and for every pedal
+    #: Model input -> target in SI. By default the target is 0 for every input that comes over CAN and for every pedal.
     inputs: dict[str, float] | None = None
 
 
 class Record(ConfigTable):
     """[record]: what goes into the run directory."""
 
-    #: signal names, or "all"
+    #: Names of the signals to record, or "all".
     signals: list[str] | Literal["all"] = "all"
-    #: one sample every so many ticks
+    #: Number of ticks from one sample to the next.
     every: Annotated[int, Field(ge=1, le=1000)] = 1
-    #: what the ticks took in, for replay
+    #: The rig records all inputs of the ticks, which `torqueloop replay` needs.
     inputs: bool = True
-    #: every frame with its time
+    #: The rig records every frame with its time.
     bus: bool = True
-    #: forms for other tools that are written while the run goes on: mf4, csv, parquet
+    #: Formats for other tools that are written during the run: mf4, csv, parquet.
     formats: list[Literal["mf4", "csv", "parquet"]] = []
-    #: forms of the frames that are written while the run goes on: blf, asc, mf4 (bus logging), log (candump)
+    #: Formats of the frames that are written during the run: blf, asc, mf4 (bus logging), log (candump).
     bus_formats: list[Literal["blf", "asc", "mf4", "log"]] = []
 
     @model_validator(mode="after")
@@ -201,37 +207,38 @@ DRIVER_SCHEMA: dict[str, Any] = {
 
 
 class RigConfig(ConfigTable):
-    """One rig file. Kinds of devices add their tables (hil/rig/devices/registry.py)."""
+    """Keys of the file itself. Kinds of devices add their tables (hil/rig/devices/registry.py)."""
 
     FOLDER: ClassVar[str] = "rigs"
     #: first parts of names that are no signals of a bus; kinds of devices add theirs
     GROUPS: ClassVar[frozenset[str]] = frozenset(("driver", "vehicle", "rig", "bus", "link", "input", "monitor"))
 
     rig: RigTable
-    #: what is integrated in the tick
+    #: What the tick integrates.
     plant: Plant
     clock: Clock = Clock()
-    #: CAN buses by name
+    #: CAN buses by name.
     bus: dict[str, Bus] = {}
-    #: control units by name
+    #: Control units by name.
     ecu: dict[str, Ecu] = {}
     vehicle: Vehicle | None = None
-    #: model input -> where its value comes from: a signal, or { signal = ..., gain = ..., offset = ... }, or a constant
-    #: { value = ... } in SI
+    #: Model input -> where its value comes from: a signal, or { signal = ..., gain = ..., offset = ... }, or a constant
+    #: { value = ... } in SI.
     inputs: dict[str, Annotated[Link, SHORT]] = {}
-    #: signal to be sent -> where its value comes from: a signal, a constant in the unit of the database, a word of its
-    #: value table { value = "..." }; with limits { signal = ..., min = ..., max = ..., slew = ..., on_limit = ... }; a
-    #: lever or gear by words { signal = "driver.lever", words = { P = 8, D = "Drive" } }
+    #: Signal that the rig sends -> where its value comes from: a signal, a constant in the unit of the database, or a
+    #: word of its value table { value = "..." }. Limits: { signal = ..., min = ..., max = ..., slew = ..., on_limit =
+    #: ... }. Words of a lever or gear: { signal = "driver.lever", words = { P = 8, D = "Drive" } }.
     outputs: dict[str, Annotated[Output, SHORT]] = {}
-    #: driver: name -> constant, or points [t_s, value] (linear between them; two points at one time are a step). Words
-    #: change in steps: positions of `lever`, and R, N, 1, 2 ... of `gear`, a gear the driver asks for
+    #: Name -> constant, or points [t_s, value]. The value is linear between the points; two points at one time make a
+    #: step. `lever` takes positions of the lever, and `gear` takes R, N, 1, 2 and so on, the gear that the driver asks
+    #: for; these words change in steps.
     driver: Annotated[dict[str, list[tuple[float, float]]], WithJsonSchema(DRIVER_SCHEMA)] = {}
     control: Control | None = None
     telemetry: Telemetry = Telemetry()
-    #: signal -> range outside of which the safe state is latched
+    #: Signal -> its allowed range. The rig latches the safe state when the signal leaves it.
     limits: dict[str, Limit] = {}
     safe_state: SafeState = SafeState()
-    #: name -> condition, see hil/results/gates.py
+    #: Name -> condition on the metrics of the run, see hil/results/gates.py.
     gates: dict[str, str] = {}
     monitors: Monitors = Monitors()
     record: Record = Record()
