@@ -264,7 +264,7 @@ class Simulation(Stepper):
         return self.result(start, values, modes)
 
     def ticks(self, duration: float) -> int:
-        """How many ticks a duration [s] has; RangeError unless they are a whole number."""
+        """Number of ticks in a duration [s]. RangeError unless it is a whole number."""
         ticks = round(duration / self.h)
         if ticks < 1 or abs(ticks * self.h - duration) > 1e-6 * self.h * max(1, ticks):
             raise RangeError("Simulation.run: {key} = {value} is out of range", key="duration", value=duration,
@@ -272,7 +272,7 @@ class Simulation(Stepper):
         return ticks
 
     def begin(self) -> Start:
-        """What `result` compares with: what the state has counted up to the present instant."""
+        """The counts of the state at the present time; `result` subtracts them."""
         return Start(self._place, self.state.counters, self._heat())
 
     def result(self, start: Start, values: Array, modes: list[ModeChange], told: int = 0) -> Result:
@@ -335,7 +335,7 @@ class Simulation(Stepper):
         return values, modes
 
     def advance(self, out: Array) -> list[ModeChange]:
-        """As many ticks as `out` has rows, which become their outputs; the mode changes."""
+        """Make one tick for each row of `out` and write its outputs there. Returns the mode changes."""
         modes: list[ModeChange] = []
         for first in range(0, len(out), CHUNK):
             part = out[first : first + CHUNK]

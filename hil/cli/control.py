@@ -176,7 +176,7 @@ def restore(
         answer = rig.restore(name, at)
     stay = [peer for peer, gone in answer["peers"].items() if not gone]
     note = f"; {', '.join(stay)} went on as it was" if stay else ""
-    _show(answer, as_json, f"goes on from tick {answer['tick']}{note}")
+    _show(answer, as_json, f"continues from tick {answer['tick']}{note}")
 
 
 @control_app.command()
@@ -199,7 +199,7 @@ def record(
 @command
 def stop_recording(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Name of a recording that goes on.")],
+    name: Annotated[str, typer.Argument(help="Name of a running recording.")],
     as_json: JsonOption = False,
 ) -> None:
     """End a recording."""

@@ -82,7 +82,7 @@ def _endpoint(text: str | None) -> str:
     if text is not None:
         raise ConfigError("{value} has no control channel", key="endpoint", value=text,
                           allowed="tcp://host:port, or the directory of a run with --control")  # fmt: skip
-    raise ConfigError("no run with a control channel goes on in ./runs", key="endpoint", value="",
+    raise ConfigError("no run with a control channel is running in ./runs", key="endpoint", value="",
                       hint="torqueloop run --control tcp://127.0.0.1:0 --telemetry tcp://127.0.0.1:0")  # fmt: skip
 
 

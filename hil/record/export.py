@@ -85,7 +85,7 @@ def export(
     samples = FORMS[form](chosen, target, Path(run_dir))
     damage = [str(d) for d in source.pieces.damage]
     if not source.pieces.closed:
-        damage.append("the recording has no end mark: the run was killed, or it goes on")
+        damage.append("the recording has no end mark: the run was killed, or it has not ended")
     return Exported(target, samples, len(columns), damage)
 
 

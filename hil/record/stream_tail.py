@@ -1,4 +1,4 @@
-"""The end of a recording that goes on: chunks that were appended since the last look, each read once."""
+"""The end of a running recording: chunks that were appended since the last look, each read once."""
 
 from __future__ import annotations
 

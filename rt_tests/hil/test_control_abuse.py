@@ -313,7 +313,7 @@ def test_the_command_line_reads_and_writes_a_rig(tmp_path):
     assert "released" in control("release", "driver.brake")
     assert control("watch", "driver.pedal", "--count", "2", "--every", "0.01").splitlines()[2].endswith("\t0.5")
     assert "control/here.tlc" in control("checkpoint", "here")
-    assert "goes on from tick" in control("restore", "here")
+    assert "continues from tick" in control("restore", "here")
     assert "allowed: 0 .. 1" in control("override", "driver.pedal=2", status=2)
     assert "NAME=NUMBER" in control("set", "car.m", status=2)
     assert "transactions" in control("status")

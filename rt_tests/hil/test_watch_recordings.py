@@ -42,7 +42,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     channel = holder.live.channel
     assert channel is not None
     with connect(channel.endpoint) as client:
-        with pytest.raises(ControlError, match="no recording 'first' goes on; there are: none"):
+        with pytest.raises(ControlError, match="no recording 'first' is running; running: none"):
             client.stop_recording("first")
         rig.run(1.0)
         answers["first"], answers["part-1"] = client.record("first"), client.record("", ["engine.*", "C*.p"])

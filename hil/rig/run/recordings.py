@@ -87,7 +87,9 @@ class LiveRecordings:
             made = self._known.get(name)
             if made is None or not made.running:
                 going = [n for n, m in self._known.items() if m.running]
-                raise RequestError("refused", f"no recording {name!r} goes on; there are: {', '.join(going) or 'none'}")
+                raise RequestError(
+                    "refused", f"no recording {name!r} is running; running: {', '.join(going) or 'none'}"
+                )
             if not self._recorder.detach(made.parts):
                 raise RequestError("refused", f"recording {name!r} ends with the run, which is over")
             self._end(made)
