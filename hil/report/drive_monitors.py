@@ -298,10 +298,11 @@ def _step(drive: Drive, shift: ShiftQuality) -> float:
 
 
 def _driver_rests(drive: Drive, shift: ShiftQuality, rests: Mask) -> bool:
-    """The driver moves neither pedals nor, rests, the lever around a shift."""
+    """The driver moves neither pedals nor, rests, the lever around a shift, and does not brake the car to a stop."""
     around = drive.inside(shift.begin_s - PEDAL_S, shift.end_s + 2 * SETTLED_S)
     pedals = [x[around] for x in (drive.brake, drive.pedal) if x is not None and len(x[around])]
-    return all(np.ptp(x) <= BRAKE_MAX for x in pedals) and bool(rests[around].all())
+    rolls = drive.w_out is None or np.abs(drive.w_out[around]).min(initial=np.inf) > W_OUT_MIN
+    return all(np.ptp(x) <= BRAKE_MAX for x in pedals) and bool(rests[around].all()) and bool(rolls)
 
 
 def _levels(a: Array, t: Array) -> Array:

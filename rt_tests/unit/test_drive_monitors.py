@@ -304,6 +304,8 @@ def test_the_jerk_of_a_shift_counts_beyond_that_of_a_step_between_its_levels() -
     assert s is not None and not s.failed
     s = seen("shift_jerk", drive(quality=[shaken], bands=HELD, pedal=np.where(T > 4.5, 0.9, 0.5)), 130.0)
     assert s is None
+    s = seen("shift_jerk", drive(quality=[shaken], bands=HELD, w_out=np.maximum(0.0, 50.0 - 10.0 * T)), 130.0)
+    assert s is None, "the car is braked to a stop at 5 s"
 
 
 def test_an_actuator_that_never_moves_is_named() -> None:
