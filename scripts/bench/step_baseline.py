@@ -14,6 +14,7 @@ and ticks of the desk rig on the virtual clock (frames decoded and checked, step
 
     tick.start    the first 4 s of the drive: engine started, lever to D, standing start
     tick.shift    the next 4 s, with the shift 1-2
+    tick.start.monitors, tick.shift.monitors    of these the ones of the monitors of the gearbox
 
 Numbers belong to a compiler, a Cython version, a processor family and a C library; the baseline says which. With others
 the comparison is shown, but does not fail.
@@ -52,6 +53,8 @@ LIMIT = 0.05
 RIG = ROOT / "configs" / "rigs" / "desk_4hp22.toml"
 #: ticks of the drive, and of its first part
 DRIVE, START = 8000, 4000
+#: in the names of the functions that watch the gearbox (cython_kernels/tick/monitors.pyx)
+MONITORS = "monitors_"
 SECONDS, SHIFT, AROUND = 25.0, (6000, 8500), 300
 Array = NDArray[np.float64]
 
@@ -170,7 +173,9 @@ def count_ticks(progress: Callable[[], None]) -> dict[str, float]:
     if len(profiles) != 2:
         raise CountingError(f"{len(profiles)} of 2 profiles of the rig were written")
     start, whole = (sum(p.values()) for p in profiles)
-    return {"tick.start": start / START, "tick.shift": (whole - start) / (DRIVE - START)}
+    watched, all_watched = (sum(n for name, n in p.items() if MONITORS in name) for p in profiles)
+    return {"tick.start": start / START, "tick.shift": (whole - start) / (DRIVE - START),
+            "tick.start.monitors": watched / START, "tick.shift.monitors": (all_watched - watched) / (DRIVE - START)}  # fmt: skip
 
 
 # --- baseline -------------------------------------------------------------------------------------------------------
