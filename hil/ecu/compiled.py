@@ -36,7 +36,7 @@ def shared_library(setup: EcuSetup) -> Path:
     if setup.file.suffix not in SOURCES:
         return setup.file
     where: dict[str, Any] = {"file": setup.rig_file or None, "table": setup.table or None, "key": "start"}
-    target = (setup.folder or _scratch()) / f"{setup.name}.so"
+    target = (setup.folder or _scratch()).absolute() / f"{setup.name}.so"
     return compiled(setup.file, target, where, _generated(setup, target.with_name(f"{setup.name}_generated")))
 
 
@@ -53,7 +53,9 @@ def compiled(source: Path, target: Path | str, where: dict[str, Any], folders: l
     words = [compiler, *FLAGS, *(f"-I{folder}" for folder in found), str(source), "-o", str(target), "-lm"]
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or ["?"]
+        said = done.stderr.splitlines()
+        # that of the linker only says that the line before it was an error
+        lines = [x for x in said if "error" in x and not x.startswith("collect2")] or said or ["?"]
         raise ConfigError(f"{key} = {{value}} does not compile: {lines[0]}", **where, value=str(source))
     return target
 

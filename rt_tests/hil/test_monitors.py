@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from planted import DEFECTS, Defect
+from planted import DEFECTS, FIRST, Defect, first_unit
 
 import torqueloop as tl
 from torqueloop.configs import installed
@@ -116,6 +116,15 @@ def test_two_clutches_of_the_six_speed_forced_to_0_fail(tmp_path: Path) -> None:
     assert all(g.passed for g in run.report.gates)
     assert "no_drive" in {v.name for v in failed(run)}
     assert run.report.summary.endswith("A closed drive nothing; C is open, which 2 needs.")
+
+
+def test_a_unit_in_c_is_compiled_into_a_run_directory_that_is_relative(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overrides = first_unit()(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    drive(str(tmp_path / FIRST), Path("here"), overrides, 0.1)
+    assert (tmp_path / "here" / "unit.so").exists()
 
 
 def test_a_run_cut_short_is_judged_by_what_it_has_reached(tmp_path: Path) -> None:

@@ -174,8 +174,12 @@ def count_ticks(progress: Callable[[], None]) -> dict[str, float]:
         raise CountingError(f"{len(profiles)} of 2 profiles of the rig were written")
     start, whole = (sum(p.values()) for p in profiles)
     watched, all_watched = (sum(n for name, n in p.items() if MONITORS in name) for p in profiles)
-    return {"tick.start": start / START, "tick.shift": (whole - start) / (DRIVE - START),
-            "tick.start.monitors": watched / START, "tick.shift.monitors": (all_watched - watched) / (DRIVE - START)}  # fmt: skip
+    return {
+        "tick.start": start / START,
+        "tick.shift": (whole - start) / (DRIVE - START),
+        "tick.start.monitors": watched / START,
+        "tick.shift.monitors": (all_watched - watched) / (DRIVE - START),
+    }
 
 
 # --- baseline -------------------------------------------------------------------------------------------------------
