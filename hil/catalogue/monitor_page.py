@@ -59,8 +59,8 @@ compared with the true one. Signals that are not recorded (`[record] signals`) m
 ## How they are tested
 
 `python rt_tests/hil/planted.py` plants 21 defects, one after the other, in control units in C and in soft ones, and
-prints which monitors fail and with which sentence; each defect fails one monitor, alone. `--clock real` does the same in
-real time. `torqueloop scenario --random 200 --seed 7 --rig desk_6hp26` drives a rig at random, over hills in every
+prints which monitors fail and with which sentence; each defect fails one monitor, alone. `--clock real` does the same
+in real time. `torqueloop scenario --random 200 --seed 7 --rig desk_6hp26` drives a rig at random, over hills in every
 second drive: no monitor may fail there.
 """
 
