@@ -1,7 +1,7 @@
 """What the gearbox does, watched in every tick, and the tables of that; the same code reads a recording (`Monitors.read`).
 
     closed elements     capacity above `closed`               -> a gear of the file, too few, too many, another ratio
-    engaged gear        |w_in - i w_out| <= 0.002 |w_in| + 0.2 rad/s for gear_ticks, unless too few elements are closed; at
+    engaged gear        |w_in - i w_out| <= 0.002 |w_in| + 0.2 rad/s for gear_ticks; with too few elements closed it only stays; at
                         standstill that of the closed elements only, also where a free wheel is overrun behind a shift
     monitor             value > limit for `hold` ticks        -> latched
 
@@ -130,9 +130,6 @@ cdef int32_t _engaged(const monitors_t* m, const double* s, const scene_t* c) no
     """Number of the gear in the table, from 1, whose ratio the speeds have, or whose free wheel is overrun; 0: none."""
     cdef double error, best = GEAR_REL * fabs(c.w_in) + GEAR_ABS
     cdef int32_t k, found = 0
-    # too few elements are closed: input and output turn as they like, and may have the ratio of a gear by chance
-    if c.closed_as == CLOSED_NEUTRAL:
-        return 0
     # behind a shift the gear whose free wheel is overrun is engaged; on the way the speeds cross other ratios
     if c.rolls and c.overrun and c.w_in < m.gear[c.closed_as].ratio * c.w_out - best:
         return c.closed_as + 1 if c.tick - s[M_CLOSED_TICK] >= m.settle_ticks else 0
@@ -146,7 +143,8 @@ cdef int32_t _engaged(const monitors_t* m, const double* s, const scene_t* c) no
         # of two gears with one ratio the closed elements tell which
         if error < best or (error == best and k == c.closed_as):
             best, found = error, k + 1
-    return found
+    # with too few elements closed the speeds may have the ratio of a gear by chance; the one before may hold a little
+    return found if c.closed_as != CLOSED_NEUTRAL or found == s[M_ENGAGED] else 0
 
 
 cdef void _changed(const monitors_t* m, double* s, const scene_t* c, int32_t engaged) noexcept nogil:

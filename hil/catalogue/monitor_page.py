@@ -45,8 +45,8 @@ tests may name them: `when = "monitor.tie_up == 1"`. The report computes them an
 An element is closed from {share:g} % of its largest capacity on. Closed elements are a gear of the file, too few (the
 output is not driven), too many (they work against each other) or another ratio; the ideal gear train of the gearbox
 file tells which. Free wheels count where they hold. A gear is engaged where |w_in - i w_out| <= 0.002 |w_in| + 0.2
-rad/s for {gear:g} ms and not too few elements are closed; at standstill, and where a free wheel is overrun, the closed
-elements tell which gear it is.
+rad/s for {gear:g} ms; with too few elements closed it only stays engaged. At standstill, and where a free wheel is
+overrun, the closed elements tell which gear it is.
 Elements have {settle:g} s after a change of the lever.
 
 {online}

@@ -90,9 +90,9 @@ OVER_HILLS = (("desk_zf_8hp70", 9), ("desk_zf_8hp70", 194), ("desk_zf_8hp70", 11
 #: random drives of seed 7: in R down a hill beyond the engine's limit | the ratio of 5th by chance, in neutral | full
 #: throttle in N, then D: what the engine has too much goes through C4 | standing, with an element of 1st that slips |
 #: 1st overrun for seconds before 2nd is asked for | full throttle in R forwards, which is neutral, then 3 | braked to a
-#: stop during 2-1 | two full shifts of the band within 3 s (seed 2026)
+#: stop during 2-1 | 3rd holds a while at 13 Nm of B | two full shifts of the band within 3 s (seed 2026)
 ROUGH = (("desk_mb_7226", 7, 71), ("desk_mb_7226", 7, 105), ("desk_4hp22", 7, 131), ("desk_4hp22", 7, 118),
-         ("desk_4hp22", 7, 94), ("desk_zf_8hp45", 7, 63), ("desk_mb_7226", 7, 86),
+         ("desk_4hp22", 7, 94), ("desk_zf_8hp45", 7, 63), ("desk_mb_7226", 7, 86), ("desk_6hp26", 7, 94),
          ("desk_gm_4l60e", 2026, 164))  # fmt: skip
 
 
