@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from rig_help import free_port, rig_file
 
+import torqueloop
 import torqueloop as tl
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.cli.file_check import check_file
@@ -24,6 +25,7 @@ from torqueloop.hil.rig.run.live_run import StartError
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import RunResult, RunSpec, run_rig
 
+CONFIGS = Path(torqueloop.__file__).parent / "configs"
 CARD = Path(__file__).parent / "io_card.c"
 #: the speed of the engine goes out as 0.01 V per rad/s and comes back as volts; `time` is the card's own clock
 TABLE = """
@@ -175,6 +177,14 @@ def test_a_recording_replays_without_the_library(tmp_path: Path) -> None:
     assert replay(result.out).hash_equal
 
 
+def test_the_driver_on_the_page_is_complete(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "io.md").read_text(encoding="utf-8")
+    library = tmp_path / "page.c"
+    library.write_text(page.split("```c\n", 1)[1].split("```", 1)[0])
+    signals = tl.read_run(run(card(tmp_path, library=library)).out)
+    np.testing.assert_allclose(signals.signal("io.card.volts")[1:], 0.01 * signals.signal("engine.w")[:-1], rtol=1e-15)
+
+
 def test_the_structures_are_those_of_the_header(tmp_path: Path) -> None:
     lines = ["#include <stddef.h>", "#include <stdio.h>", '#include "torqueloop_io.h"', "int main(void) {"]
     for name, image in STRUCTS.items():
@@ -190,6 +200,23 @@ def test_the_structures_are_those_of_the_header(tmp_path: Path) -> None:
         assert int(found[name]) == ctypes.sizeof(image)
         for field in image._fields_:
             assert int(found[f"{name}.{field[0]}"]) == getattr(image, field[0]).offset
+
+
+@pytest.mark.parametrize("keep", ["sensors", "actuators"])
+def test_pins_of_a_program_are_refused_on_the_real_clock_before_anything_starts(tmp_path: Path, keep: str) -> None:
+    rig = CONFIGS / "rigs" / "desk_mb_7226_solenoids.toml"
+    without = {"sensors": ["ecu.egs.actuators", "hydraulics"], "actuators": ["ecu.egs.sensors"]}[keep]
+    path = tmp_path / "rig.toml"
+    inputs = "".join(f'inputs."{n}.p" = {{ value = 0.0 }}\n' for n in "K1 K2 K3 B1 B2 B3 lockup".split())
+    path.write_text(f'extends = "{rig}"\nwithout = {without}\n{inputs if keep == "sensors" else ""}')
+    text = {
+        "sensors": "sensors of control unit egs .*: n2, n3, n_out",
+        "actuators": "actuators of control unit egs .*y3",
+    }
+    with pytest.raises(ConfigError, match=rf"{text[keep]}.*\[ecu.egs\] of .*--clock virtual"):
+        run_rig(path, RunSpec("real", 1.0, tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+    assert check_file(path).text.endswith("; --clock virtual only: control unit egs has pins")
 
 
 def real(path: Path, seconds: float = 1.0) -> RunResult:

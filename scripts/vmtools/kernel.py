@@ -26,6 +26,8 @@ MODULES = (
     *("can", "can_raw", "can_bcm", "can_gw", "can_isotp", "can_j1939", "can_dev", "vcan", "vxcan", "slcan"),
     # a bucket before an interface plays a slow bus
     "sch_tbf",
+    # an analogue card in software: its inputs read back its outputs
+    "comedi_test",
 )
 
 

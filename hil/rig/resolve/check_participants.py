@@ -30,6 +30,22 @@ def check_participants(plan: RigPlan) -> None:
         check_owners(databases)
 
 
+def with_pins(plan: RigPlan) -> list[UnitPlan]:
+    """Control units that the rig starts and that have sensors or actuators, which exist on the virtual clock only."""
+    return [unit for unit in plan.started_units() if unit.sensors or unit.actuators]
+
+
+def check_real_clock(plan: RigPlan) -> None:
+    """ConfigError for what a rig cannot do on the real clock."""
+    for unit in with_pins(plan):
+        key = "sensors" if unit.sensors else "actuators"
+        names = ", ".join([name for name, *_ in unit.sensors] + [name for name, _ in unit.actuators])
+        raise ConfigError(f"{{key}} of control unit {unit.name} exist on the virtual clock only: {names}",
+                          file=str(plan.path), table=f"ecu.{unit.name}", key=key,
+                          allowed="--clock virtual; on the real clock signals on a bus, or a unit that is wired to an "
+                          "I/O device [io.NAME]")  # fmt: skip
+
+
 def _database(plan: RigPlan, unit: UnitPlan, made: ControlUnit, bus: BusPlan) -> CanDatabase | None:
     """A bus as the control unit's node sees it; None where that is the unit's own business."""
     node = unit.config.node

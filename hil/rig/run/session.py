@@ -38,7 +38,7 @@ from torqueloop.hil.rig.assemble.parts import RigParts, build
 from torqueloop.hil.rig.assemble.virtual_links import VehicleStep
 from torqueloop.hil.rig.devices.registry import rig_model
 from torqueloop.hil.rig.online.rig_control import RigControl
-from torqueloop.hil.rig.resolve.check_participants import check_participants
+from torqueloop.hil.rig.resolve.check_participants import check_participants, check_real_clock
 from torqueloop.hil.rig.resolve.plan import RigPlan, load_plan
 from torqueloop.hil.rig.run.channels import control_channel, live_page, telemetry_channel
 from torqueloop.hil.rig.run.first_fault import FirstFaultWriter
@@ -128,6 +128,8 @@ def run_rig(rig_path: str | Path, spec: RunSpec) -> RunResult:
     kept = relative_overrides(rig_path, rig_model(), overrides)
     with blamed_on(overrides, plan.path):
         check_participants(plan)
+        if clock == "real" and spec.peers == "config":
+            check_real_clock(plan)
     asked = own_gates(plan) + (parse_gates(spec.gates, "command line") if spec.gates else [])
     seconds = spec.duration_s if spec.duration_s is not None else plan.config.rig.duration_s
     check_duration(seconds, plan.config.clock.tick_s)
