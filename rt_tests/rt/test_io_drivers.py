@@ -130,7 +130,11 @@ def test_a_canopen_module_gives_takes_and_keeps_safe_values_by_itself(tmp_path: 
     commands = []
     for k, (arguments, script) in enumerate(MODULES.values()):
         (tmp_path / f"script{k}").write_text(CHANNELS + script)
-        commands.append(f"echo case; {module} vcan0 5 {arguments} & {program} {library} {tmp_path}/script{k}; wait")
+        told = tmp_path / f"told{k}"
+        commands.append(
+            f"echo case; {module} vcan0 5 {arguments} > {told} & until grep -q ready {told}; do sleep 0.02; done"
+        )
+        commands.append(f"{program} {library} {tmp_path}/script{k}; wait; cat {told}")
     (tmp_path / "nobody").write_text(CHANNELS)
     commands.append(f"echo case; {program} {library} {tmp_path}/nobody")
     lines = in_the_machine(tmp_path, "; ".join(commands))
@@ -139,7 +143,7 @@ def test_a_canopen_module_gives_takes_and_keeps_safe_values_by_itself(tmp_path: 
     works, dies, stops, no_6423, no_6444, nobody = cases
 
     def reads(case: list[str]) -> list[tuple[float, ...]]:
-        return [tuple(float(x) for x in line.split()[1:]) for line in case if line.startswith("read")]
+        return [tuple(float(x) for x in line.split()[1:]) for line in case if line.startswith("read ")]
 
     step = 10.0 / 32767
     first, second, stale = reads(works)

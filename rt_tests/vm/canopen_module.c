@@ -3,8 +3,9 @@
  *
  *     canopen_module INTERFACE NODE [die N | stop N | without INDEX]
  *
- * die: ends after N SYNCs; stop: goes into the state "stopped" then; without: has no object INDEX (hexadecimal). It prints the
- * outputs when it takes their error values because the heartbeat that it watches stays away. It ends 2 s after its last frame.
+ * die: ends after N SYNCs; stop: goes into the state "stopped" then; without: has no object INDEX (hexadecimal). It prints
+ * "ready" when it listens, and its outputs when they take their error values because the heartbeat that it watches stays
+ * away. It ends 2 s after its last frame.
  */
 #include <net/if.h>
 #include <poll.h>
@@ -82,6 +83,8 @@ int main(int argc, char **argv)
     fd = socket(AF_CAN, SOCK_RAW, CAN_RAW);
     if (bind(fd, (struct sockaddr *)&address, sizeof address))
         return 1;
+    printf("ready\n");
+    fflush(stdout);
     waits = (struct pollfd){fd, POLLIN, 0};
     while (now_ms() - last < 2000) {
         uint32_t every = object(0x1017, 0), consumer = object(0x1016, 1);
