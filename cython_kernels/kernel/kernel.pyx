@@ -37,7 +37,7 @@ from torqueloop.cython_kernels.model.laws cimport (
     shown_mode,
     spring_force,
 )
-from torqueloop.cython_kernels.locks.locks cimport pattern_of, set_ratio_rows
+from torqueloop.cython_kernels.locks.locks cimport build_scratch, pattern_of, set_ratio_rows
 # all of it: a new record is bound without being named here
 from torqueloop.cython_kernels.model.model cimport *
 

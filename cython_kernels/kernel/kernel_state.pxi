@@ -145,9 +145,7 @@ cdef class KernelState:
         s.eased_by = <double*>zeros(self, m.nport * sizeof(double))
         s.held_tau = <double*>zeros(self, 2 * nf * sizeof(double))
         s.build.stuck = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))
-        s.length.built_list = <int32_t*>zeros(self, (nf + 1) * sizeof(int32_t))
-        s.length.built_ns = -1
-        s.build.work = <double*>zeros(self, (11 * n * n + nf * n + 8 * n + 64) * sizeof(double))
+        s.build.work = <double*>zeros(self, build_scratch(n, nf) * sizeof(double))
         s.build.ranges = <int32_t*>zeros(self, 5 * n * sizeof(int32_t))
         s.log.size = 1 << 16
         s.log.step = <int64_t*>zeros(self, s.log.size * sizeof(int64_t))
@@ -179,6 +177,9 @@ cdef class KernelState:
             q.T = _take(&cur, torque)
             q.P0 = _take(&cur, n * n) if two else q.P
             q.T0 = _take(&cur, torque) if formed and two else q.T
+            q.Pr = _take(&cur, n * n) if two else q.P
+            q.Tr = _take(&cur, torque) if formed and two else q.T
+            q.Z = _take(&cur, n * min(n, m.nlin + m.ncon + m.nrx))
             q.P4 = _take(&cur, 4 * n * n) if four else NULL
             q.T4 = _take(&cur, 4 * n * nf) if torques else NULL
             q.Tn = _take(&cur, n * nf)
@@ -189,21 +190,16 @@ cdef class KernelState:
             q.fast = _take(&cur, fast) if fast else NULL
             if cur - memory != (i + 1) * m.pattern_size:
                 raise AssertionError(f"a lock pattern takes {cur - memory} doubles, {m.pattern_size} were reserved")
-        size = 3 * n * n + n * nf + 2 * torque + (8 * n * n if four else 0) + (4 * n * nf if torques else 0) + block * block + m.nls * m.nls + fast
+        size = 2 * n * n + torque + (8 * n * n if four else 0) + (4 * n * nf if torques else 0) + block * block
         cur = <double*>zeros(self, size * sizeof(double))
         q = &s.length.built
         q.P = _take(&cur, n * n)
         q.T = _take(&cur, torque)
-        q.P0 = _take(&cur, n * n)
-        q.T0 = _take(&cur, torque) if formed else q.T
         q.P4 = _take(&cur, 4 * n * n) if four else NULL
         q.T4 = _take(&cur, 4 * n * nf) if torques else NULL
-        q.Tn = _take(&cur, n * nf)
         q.S = _take(&cur, n * n)
         q.A4 = _take(&cur, 4 * n * n) if four else NULL
         q.X = _take(&cur, block * block)
-        q.X0 = _take(&cur, m.nls * m.nls)
-        q.fast = _take(&cur, fast) if fast else NULL
         q.range = ranges + m.ncache * per
         cur = <double*>zeros(self, TL_EXCESS(n, nf) * sizeof(double))
         s.excess.u = _take(&cur, n)

@@ -13,6 +13,13 @@
 #
 # Needs: pattern_extras.pxi, chol and lu_solve of locks.pyx, vectors.pxd.
 
+cdef int64_t build_scratch(int64_t n, int64_t nf) noexcept nogil:
+    """Doubles of scratch that building a pattern takes at most: basis, rows of what sticks, `split` or add_part behind them; or
+    build4."""
+    cdef int64_t basis = 3 * n * n + (nf + 1) * n + 3 * n + nf, four = 8 * n * n + 4 * n * nf + n
+    return basis if basis > four else four
+
+
 cdef struct tl_basis:
     int32_t n
     int32_t count
@@ -96,22 +103,26 @@ cdef inline void take_from(double f, const double* X, const int32_t* xlo, const 
             hi[0] = xhi[l]
 
 
-cdef void add_projector(int32_t n, int32_t p, const double* Z, const int32_t* zlo, const int32_t* zhi, const double* S,
-                        double* P, double* work, int32_t* iwork) noexcept nogil:
-    """P (n, n) += Z (Z^T S Z)^-1 Z^T = U^T U, U = L^-1 Z; Z: p rows. work: n*p + p*p doubles, iwork: 3*p."""
+cdef void add_part(const tl_model* m, const tl_pattern* q, const int32_t* list_, int32_t p, const double* Z, const int32_t* zlo,
+                   const int32_t* zhi, const double* S, double* P, double* T, double* work, int32_t* iwork) noexcept nogil:
+    """P (n, n) += Z (Z^T S Z)^-1 Z^T = X^T U with U = X = L^-1 Z; Z: p rows. Where T is formed the same goes into it, and below it
+    what the elements list_ carry of it, Tn S P. work: n*p + p*p + n + nf doubles, iwork: 3*p."""
+    cdef int32_t n = m.n, nf = m.nf, i, j, l, c, rows = lanes(n + nf)
     cdef double* U = work              # (p, n) S z_i, then U
     cdef double* A = work + n * p      # (p, p)
+    cdef double* t = A + p * p         # (n) S u_i
+    cdef double* y = t + n             # (ns) what carries it
     cdef int32_t* first = iwork
     cdef int32_t* lo = iwork + p
     cdef int32_t* hi = iwork + 2 * p
-    cdef int32_t i, j, l
+    cdef const double* X = U
     cdef double f
     for i in range(p):
         memset(U + i * n, 0, n * sizeof(double))
         for l in range(zlo[i], zhi[i]):
             f = Z[i * n + l]
             if f != 0.0:
-                axpy(f, S + l * n, U + i * n, 0, n)
+                axpy(f, S + l * n, U + i * n, m.S_range[2 * l], m.S_range[2 * l + 1])
         for j in range(i + 1):
             A[i * p + j] = dot(Z + j * n, U + i * n, zlo[j], zhi[j])
     if chol(A, p, first):
@@ -119,26 +130,41 @@ cdef void add_projector(int32_t n, int32_t p, const double* Z, const int32_t* zl
         for i in range(p):
             for j in range(p):
                 A[i * p + j] = dot(Z + j * n, U + i * n, zlo[j], zhi[j])
+            lo[i] = 0
+            hi[i] = n
         memcpy(U, Z, p * n * sizeof(double))
         lu_solve(A, p, U, n)
+        X = Z
+    else:
         for i in range(p):
-            for j in range(n):
-                axpy(Z[i * n + j], U + i * n, P + j * n, 0, n)
-        return
-    for i in range(p):
-        memcpy(U + i * n, Z + i * n, n * sizeof(double))
-        lo[i] = zlo[i]
-        hi[i] = zhi[i]
-        for l in range(first[i], i):
-            take_from(A[i * p + l], U, lo, hi, n, l, U + i * n, lo + i, hi + i)
-        f = 1.0 / A[i * p + i]
-        for j in range(lo[i], hi[i]):
-            U[i * n + j] *= f
+            memcpy(U + i * n, Z + i * n, n * sizeof(double))
+            lo[i] = zlo[i]
+            hi[i] = zhi[i]
+            for l in range(first[i], i):
+                take_from(A[i * p + l], U, lo, hi, n, l, U + i * n, lo + i, hi + i)
+            f = 1.0 / A[i * p + i]
+            for j in range(lo[i], hi[i]):
+                U[i * n + j] *= f
     for i in range(p):
         for j in range(lo[i], hi[i]):
-            f = U[i * n + j]
+            if X[i * n + j] != 0.0:
+                axpy(X[i * n + j], U + i * n, P + j * n, lo[i], hi[i])
+        if n > TL_FORMED:
+            continue
+        memset(t, 0, n * sizeof(double))
+        for l in range(lo[i], hi[i]):
+            if U[i * n + l] != 0.0:
+                axpy(U[i * n + l], S + l * n, t, m.S_range[2 * l], m.S_range[2 * l + 1])
+        for c in range(q.ns):
+            y[c] = 0.0
+            for l in range(n):
+                y[c] += t[l] * q.Tn[l * nf + list_[c]]
+        for j in range(lo[i], hi[i]):
+            f = X[i * n + j]
             if f != 0.0:
-                axpy(f, U + i * n, P + j * n, lo[i], hi[i])
+                axpy(f, U + i * n, T + j * rows, lo[i], hi[i])
+                for c in range(q.ns):
+                    T[j * rows + n + list_[c]] += f * y[c]
 
 
 cdef inline void keep_row(const tl_model* m, tl_pattern* q, int32_t i, int32_t r, const double* x, int32_t lo,
@@ -244,41 +270,25 @@ cdef void apart(const tl_model* m, tl_basis* b, int32_t e, int32_t r, const doub
         b.hi[i] = n
 
 
-cdef void holding(const tl_model* m, const tl_pattern* q, const int32_t* list_, const double* Pr, const double* Pe,
-                  const double* S, const double* P, double* T, double* t) noexcept nogil:
-    """T: P, and below it Tn (M P_r + S P_e - I), rows of the elements list_ that stick. Pe: or NULL. t: n doubles."""
-    cdef int32_t n = m.n, nf = m.nf, i, j, l, c, rows = lanes(n + nf)
-    cdef double f
-    for j in range(n):
-        memset(t, 0, n * sizeof(double))
-        for l in range(n):
-            f = Pr[j * n + l]
-            if f != 0.0:
-                axpy(f, m.M + l * n, t, m.S_range[2 * l], m.S_range[2 * l + 1])
-            if Pe != NULL and Pe[j * n + l] != 0.0:
-                axpy(Pe[j * n + l], S + l * n, t, m.S_range[2 * l], m.S_range[2 * l + 1])
-        t[j] -= 1.0
-        memcpy(T + j * rows, P + j * n, n * sizeof(double))
-        memset(T + j * rows + n, 0, (rows - n) * sizeof(double))
-        for c in range(q.ns):
-            i = list_[c]
-            f = 0.0
-            for l in range(n):
-                f += t[l] * q.Tn[l * nf + i]
-            T[j * rows + n + i] = f
-
-
 cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, int32_t ns,
                 double h) noexcept nogil:
     """Fill the matrices of the pattern whose stuck elements are list_[0:ns], for trials of the length h."""
-    cdef int32_t n = m.n, i, j, k, e, r, row
+    cdef int32_t n = m.n, i, j, k, e, r, row, relaxed, rows = lanes(m.n + m.nf)
     cdef double c, d
-    cdef tl_basis b = lay_basis(m, s)
+    cdef tl_basis b
     cdef double* L = s.build.work + n * n            # (ns, n)
-    cdef double* Pr = L + (m.nf + 1) * n           # (n, n)
-    cdef double* work = b.v + n
-    cdef int32_t* iwork = b.hi + n
+    cdef double* work
+    cdef int32_t* iwork
     cdef double one = 1.0
+    b.n = n
+    b.count = 0
+    b.Q = s.build.work
+    b.left = L + (m.nf + 1) * n
+    b.v = b.left + n
+    b.lo = s.build.ranges
+    b.hi = b.lo + n
+    work = b.v + n
+    iwork = b.hi + n
     for j in range(n):
         b.left[j] = 1.0
     for i in range(ns):
@@ -295,6 +305,7 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
     for i in range(m.nrx):
         # first: what follows has no part of them, so that no force of an instant moves them (P0)
         extend(&b, &m.rx[i].coord, &one, 1, 0.0, L + m.nf * n)
+    relaxed = b.count - k
     for i in range(m.nlin + m.ncon):
         if i < m.nlin:
             row = m.lin[i].row
@@ -314,92 +325,79 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
     q.ns = ns
     split(m, q, list_, ns, k, &b, L, work, iwork)
     # the part no compliance acts on
-    memset(Pr, 0, n * n * sizeof(double))
-    add_projector(n, r, b.Q + (k + e) * n, b.lo + k + e, b.hi + k + e, m.M, Pr, work, iwork)
+    memset(q.Pr, 0, n * n * sizeof(double))
+    if n <= TL_FORMED:
+        memset(q.Tr, 0, n * rows * sizeof(double))
+        for j in range(n):
+            for i in range(ns):
+                q.Tr[j * rows + n + list_[i]] = -q.Tn[j * m.nf + list_[i]]
+    add_part(m, q, list_, r, b.Q + (k + e) * n, b.lo + k + e, b.hi + k + e, m.M, q.Pr, q.Tr, work, iwork)
+    q.n_seen = e
     if e > 0:
-        apart(m, &b, e, r, Pr, work)
+        apart(m, &b, e, r, q.Pr, work)
+        memcpy(q.Z, b.Q + k * n, e * n * sizeof(double))
     if q.P0 != q.P:
-        both_parts(m, q, list_, &b, k + m.nrx, e - m.nrx, Pr, Pr + n * n, m.M, q.P0, q.T0, work, iwork)
-    s.build.held_k = k
-    s.build.held_e = e
+        add_seen(m, s, q, list_, relaxed, m.M, q.P0, q.T0)
     build_length(m, s, q, list_, h)
-    find_fast(m, s, q)
-
-
-cdef inline tl_basis lay_basis(const tl_model* m, tl_state* s) noexcept nogil:
-    """The basis in the scratch memory of the state: what `build` found there last, but for how many rows it has."""
-    cdef int32_t n = m.n
-    cdef tl_basis b
-    b.n = n
-    b.count = 0
-    b.Q = s.build.work
-    b.left = s.build.work + n * n + (m.nf + 1) * n + 2 * n * n
-    b.v = b.left + n
-    b.lo = s.build.ranges
-    b.hi = b.lo + n
-    return b
-
-
-cdef void build_length(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, double h) noexcept nogil:
-    """What of a pattern depends on the length of the step, with the basis and P_r that `build` left in the scratch."""
-    cdef int32_t i, n = m.n, k = s.build.held_k, e = s.build.held_e, still
-    cdef tl_basis b = lay_basis(m, s)
-    cdef double* Pr = s.build.work + n * n + (m.nf + 1) * n
-    cdef double* Pe = Pr + n * n
-    cdef double* work = b.v + n
-    cdef int32_t* iwork = b.hi + n
-    if m.ncon > 0 or q == &s.length.built:
-        stiffen(m, s, q, h)
-    both_parts(m, q, list_, &b, k, e, Pr, Pe, q.S, q.P, q.T, work, iwork)
     if n > TL_FORMED:
-        q.narrow = find_ranges(n, q.P, q.range)
-        q.narrow0 = q.narrow
-        if q.P0 != q.P:
-            q.narrow0 = find_ranges(n, q.P0, q.range + 2 * n)
-        else:
-            memcpy(q.range + 2 * n, q.range, 2 * n * sizeof(int32_t))
-    if m.order == 4:
-        build4(m, q, list_, b.Q + k * n, e, Pr, work)
-    if m.nls > 0:
-        loss_responses(m, s, q, h)
-    still = 0
+        q.narrow0 = find_ranges(n, q.P0, q.range + 2 * n)
+    for i in range(m.nls):
+        respond(m, s, q, 0, m.M, q.P0, i, 0, q.X0, h)
+    row = 0
     for i in range(n):
-        still += q.P0[i * n + i] == 0.0
-    q.locked = still > m.nrx                 # (those that relax are moved by no force)
+        row += q.P0[i * n + i] == 0.0
+    q.locked = row > m.nrx                   # (those that relax are moved by no force)
+    find_fast(m, s, q)
     q.valid = 1
 
 
-cdef void both_parts(const tl_model* m, tl_pattern* q, const int32_t* list_, const tl_basis* b, int32_t k, int32_t e,
-                     const double* Pr, double* Pe, const double* S, double* P, double* T, double* work,
-                     int32_t* iwork) noexcept nogil:
-    """P = P_r + P_e and, where it is kept, T."""
-    cdef int32_t n = m.n, i
-    memcpy(P, Pr, n * n * sizeof(double))
-    if e > 0:
-        memset(Pe, 0, n * n * sizeof(double))
-        add_projector(n, e, b.Q + k * n, b.lo + k, b.hi + k, S, Pe, work, iwork)
-        for i in range(n * n):
-            P[i] += Pe[i]
-    if n <= TL_FORMED:
-        holding(m, q, list_, Pr, Pe if e > 0 else NULL, S, P, T, work)
+cdef void add_seen(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, int32_t first, const double* S, double* P,
+                   double* T) noexcept nogil:
+    """P and, where it is formed, T of the pattern: what no compliance acts on, and with the matrix S the rest, its rows from `first` on."""
+    cdef int32_t i, n = m.n
+    cdef int32_t* lo = s.build.ranges
+    if P != q.Pr:
+        memcpy(P, q.Pr, n * n * sizeof(double))
+        if n <= TL_FORMED:
+            memcpy(T, q.Tr, n * lanes(n + m.nf) * sizeof(double))
+    for i in range(n):
+        lo[i] = 0
+        lo[n + i] = n
+    add_part(m, q, list_, q.n_seen - first, q.Z + first * n, lo, lo + n, S, P, T, s.build.work, lo + 2 * n)
 
 
-cdef void build4(const tl_model* m, tl_pattern* q, const int32_t* list_, const double* Z, int32_t p, const double* Pr,
-                 double* work) noexcept nogil:
-    """P4 = I x P_r + (I x Z) [(I x Z)^T A4 (I x Z)]^-1 (I x Z)^T with Z = Z_e (p rows); (2n, 2n), stored by columns."""
-    cdef int32_t n = m.n, n2 = 2 * m.n, p2 = 2 * p, i, j, l, bi, bj
+cdef void build_length(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, double h) noexcept nogil:
+    """What of a pattern depends on the length of the step."""
+    cdef int32_t l, st, stages = 2 if m.order == 4 else 1
+    if m.ncon > 0 or q == &s.length.built:
+        stiffen(m, s, q, h)
+    add_seen(m, s, q, list_, 0, q.S, q.P, q.T)
+    if m.n > TL_FORMED:
+        q.narrow = find_ranges(m.n, q.P, q.range)
+    if m.order == 4:
+        build4(m, q, list_, s.build.work)
+    for l in range(m.nls):
+        for st in range(stages):
+            respond(m, s, q, stages, q.A4 if stages == 2 else q.S, q.P4 if stages == 2 else q.P, l, st, q.X, h)
+
+
+cdef void build4(const tl_model* m, tl_pattern* q, const int32_t* list_, double* work) noexcept nogil:
+    """P4 = I x P_r + (I x Z) [(I x Z)^T A4 (I x Z)]^-1 (I x Z)^T with Z = Z_e (p rows), (2n, 2n), stored by columns; where it is
+    formed, T4 = I x T_r + (I x Tn) A4 P4_e, column j at j*2nf."""
+    cdef int32_t n = m.n, n2 = 2 * m.n, nf = m.nf, p = q.n_seen, p2 = 2 * p, i, j, l, bi, bj, rows = lanes(n + nf)
+    cdef const double* Z = q.Z
     cdef double* A = work                    # (2p, 2p)
     cdef double* X = A + p2 * p2             # (2p, 2n)
-    cdef double* t = X + p2 * n2             # (n)
-    for j in range(n):
-        memcpy(q.P4 + j * n2, Pr + j * n, n * sizeof(double))
-        memset(q.P4 + j * n2 + n, 0, n * sizeof(double))
-        memset(q.P4 + (n + j) * n2, 0, n * sizeof(double))
-        memcpy(q.P4 + (n + j) * n2 + n, Pr + j * n, n * sizeof(double))
-    if p == 0:
-        if q.T4 != NULL:
-            holding4(m, q, list_, Z, p, Pr, X, t)
-        return
+    cdef double* Y = X + p2 * n2             # (2p, 2nf) what the stuck elements carry of A4 (I x Z)
+    cdef double* t = Y + p2 * 2 * nf         # (n)
+    memset(q.P4, 0, n2 * n2 * sizeof(double))
+    if q.T4 != NULL:
+        memset(q.T4, 0, n2 * 2 * nf * sizeof(double))
+    for bi in range(2):
+        for j in range(n):
+            memcpy(q.P4 + (bi * n + j) * n2 + bi * n, q.Pr + j * n, n * sizeof(double))
+            if q.T4 != NULL:
+                memcpy(q.T4 + (bi * n + j) * 2 * nf + bi * nf, q.Tr + j * rows + n, nf * sizeof(double))
     for bi in range(2):
         for bj in range(2):
             for j in range(p):
@@ -407,6 +405,10 @@ cdef void build4(const tl_model* m, tl_pattern* q, const int32_t* list_, const d
                     t[i] = dot(q.A4 + (bi * n + i) * n2 + bj * n, Z + j * n, 0, n)
                 for i in range(p):
                     A[(bi * p + i) * p2 + bj * p + j] = dot(Z + i * n, t, 0, n)
+                for i in range(q.ns if q.T4 != NULL else 0):
+                    Y[(bj * p + j) * 2 * nf + bi * nf + i] = 0.0
+                    for l in range(n):
+                        Y[(bj * p + j) * 2 * nf + bi * nf + i] += t[l] * q.Tn[l * nf + list_[i]]
     memset(X, 0, p2 * n2 * sizeof(double))
     for bi in range(2):
         for i in range(p):
@@ -416,33 +418,6 @@ cdef void build4(const tl_model* m, tl_pattern* q, const int32_t* list_, const d
         for bi in range(2):
             for i in range(p):
                 axpy(X[(bi * p + i) * n2 + j], Z + i * n, q.P4 + j * n2 + bi * n, 0, n)
-    if q.T4 != NULL:
-        holding4(m, q, list_, Z, p, Pr, X, t)
-
-
-cdef void holding4(const tl_model* m, tl_pattern* q, const int32_t* list_, const double* Z, int32_t p, const double* Pr,
-                   const double* X, double* t) noexcept nogil:
-    """T4 (column j at j*2nf) = (I x Tn) (I x M P_r + A4 P4_e - I) with P4_e = (I x Z) X, X (2p, 2n). t: 4n doubles."""
-    cdef int32_t n = m.n, n2 = 2 * m.n, nf = m.nf, i, j, l, b, c
-    cdef double f
-    cdef double* e = t                       # column of P4_e
-    cdef double* r = t + n2                  # and what the stuck elements have to carry
-    for j in range(n2):
-        memset(e, 0, n2 * sizeof(double))
-        for b in range(2):
-            for i in range(p):
-                axpy(X[(b * p + i) * n2 + j], Z + i * n, e + b * n, 0, n)
-        for i in range(n2):
-            r[i] = dot(q.A4 + i * n2, e, 0, n2)
-        b = j // n
-        for l in range(n):
-            if Pr[(j - b * n) * n + l] != 0.0:
-                axpy(Pr[(j - b * n) * n + l], m.M + l * n, r + b * n, m.S_range[2 * l], m.S_range[2 * l + 1])
-        r[j] -= 1.0
-        memset(q.T4 + j * 2 * nf, 0, 2 * nf * sizeof(double))
-        for b in range(2):
-            for c in range(q.ns):
-                f = 0.0
-                for l in range(n):
-                    f += r[b * n + l] * q.Tn[l * nf + list_[c]]
-                q.T4[j * 2 * nf + b * nf + list_[c]] = f
+            for i in range(q.ns if q.T4 != NULL else 0):
+                for l in range(p2):
+                    q.T4[j * 2 * nf + bi * nf + list_[i]] += Y[l * 2 * nf + bi * nf + i] * X[l * n2 + j]

@@ -1,6 +1,6 @@
 """Lock patterns and the boxed friction problem; see locks.pyx."""
 
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from torqueloop.cython_kernels.model.model cimport tl_model, tl_pattern, tl_state
 
 cdef extern from *:
@@ -36,6 +36,7 @@ cdef inline double shift_of(double largest, double own) noexcept nogil:
 
 cdef tl_pattern* pattern_of(const tl_model* m, tl_state* s) noexcept nogil
 cdef tl_pattern* cut_pattern(const tl_model* m, tl_state* s, double h) noexcept nogil
+cdef int64_t build_scratch(int64_t n, int64_t nf) noexcept nogil
 cdef int boxed_solve(int32_t k, const double* W, const double* b, const double* lo, const double* hi, double* tau,
                      int32_t* side, double* work, int32_t* pivots) noexcept nogil
 cdef int lu_solve(double* A, int32_t k, double* X, int32_t nrhs) noexcept nogil

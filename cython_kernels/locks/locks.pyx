@@ -24,7 +24,7 @@ but no worse than no torque at all (boxed.pxi).
 
 from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
 from torqueloop.cython_kernels.model.laws cimport contact_stiffness, curved, row_dot
 from torqueloop.cython_kernels.model.arena cimport mark, release, scratch
@@ -168,25 +168,31 @@ cdef tl_pattern* pattern_of(const tl_model* m, tl_state* s) noexcept nogil:
                 oldest = q
         oldest.used = s.build.clock
     build(m, s, oldest, s.build.stuck, ns, m.h)
-    s.length.built_ns = -1                             # the scratch memory is another's
     for i in range(m.nkey):
         oldest.key[i] = s.build.key[i]
     return oldest
 
 
 cdef tl_pattern* cut_pattern(const tl_model* m, tl_state* s, double h) noexcept nogil:
-    """The pattern of the elements with mode 0 for a trial of the length h; made anew each time, what depends on the
-    length. Real-time: yes (n^3)."""
-    cdef int32_t i, ns = 0
-    for i in range(m.nf):
-        if s.mode[i] == MODE_STUCK:
-            s.build.stuck[ns] = i
-            ns += 1
-    # trials that look for an event differ in their length only; regimes of contacts and ratios are in the rest as well
-    if m.ncon + m.nvg == 0 and ns == s.length.built_ns and memcmp(s.build.stuck, s.length.built_list, ns * sizeof(int32_t)) == 0:
-        build_length(m, s, &s.length.built, s.length.built_list, h)
-        return &s.length.built
-    build(m, s, &s.length.built, s.build.stuck, ns, h)
-    memcpy(s.length.built_list, s.build.stuck, ns * sizeof(int32_t))
-    s.length.built_ns = ns
-    return &s.length.built
+    """The pattern of the elements with mode 0 for a trial of the length h: what depends on the length is made anew each time, from what
+    the pattern of whole steps holds. Real-time: yes (n^2 for each spring or damper; n^3 where that pattern is not known)."""
+    cdef const tl_pattern* whole = pattern_of(m, s)
+    cdef tl_pattern* q = &s.length.built
+    q.ns = whole.ns
+    q.n_seen = whole.n_seen
+    q.n_fast = whole.n_fast
+    q.locked = whole.locked
+    q.narrow0 = whole.narrow0
+    q.Pr = whole.Pr
+    q.Tr = whole.Tr
+    q.Z = whole.Z
+    q.P0 = whole.P0
+    q.T0 = whole.T0
+    q.Tn = whole.Tn
+    q.X0 = whole.X0
+    q.fast = whole.fast
+    if m.n > TL_FORMED:
+        q.T = whole.T
+        memcpy(q.range, whole.range, (4 * m.n + 3 * m.nf) * sizeof(int32_t))
+    build_length(m, s, q, s.build.stuck, h)
+    return q

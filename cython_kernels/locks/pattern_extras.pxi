@@ -92,18 +92,6 @@ cdef void respond(const tl_model* m, tl_state* s, tl_pattern* q, int32_t stages,
     release(s, here)
 
 
-cdef void loss_responses(const tl_model* m, tl_state* s, tl_pattern* q, double h) noexcept nogil:
-    """X0 and X of this pattern."""
-    cdef int32_t l, st, stages = 2 if m.order == 4 else 1
-    for l in range(m.nls):
-        respond(m, s, q, 0, m.M, q.P0, l, 0, q.X0, h)
-        for st in range(stages):
-            if stages == 1:
-                respond(m, s, q, 1, q.S, q.P, l, st, q.X, h)
-            else:
-                respond(m, s, q, 2, q.A4, q.P4, l, st, q.X, h)
-
-
 cdef void set_ratio_rows(const tl_model* m, tl_state* s) noexcept nogil:
     """Rows w_a - ratio*w_b of the variable gears, their responses; every pattern must then be built anew."""
     cdef int32_t n = m.n, nf = m.nf, d, i, j, l, q

@@ -378,9 +378,10 @@ def _filters(a: ModelArrays, h: float) -> np.ndarray:
 def _pattern_size(a: ModelArrays, stiff_cut: bool) -> int:
     """Doubles of one lock pattern, as KernelState lays them out."""
     n, nf, contacts, losses = len(a.u0), len(a.fr), len(a.con), len(a.ls)
-    pairs = 2 if len(a.lin) + contacts else 1
+    kinds = 3 if len(a.lin) + contacts else 1  # of a step, of an instant, of what no compliance sees
     rows = -(-(n + nf) // LANES) * LANES  # P and below it T
-    size = pairs * n * n + (pairs * n * rows if n <= FORMED else n * nf) + n * nf
+    size = kinds * n * n + (kinds * n * rows if n <= FORMED else n * nf) + n * nf
+    size += n * min(n, len(a.lin) + contacts + len(a.rx))
     four = 4 * n * n if a.order == 4 else 0
     own = n * n + four if contacts else 0
     plain = losses + contacts + len(a.drv) + len(a.vg) == 0

@@ -141,7 +141,11 @@ cdef struct tl_pattern:
     double* T             # P and below it the stuck torques from force, rows of elements not stuck 0, filled up to whole
                           # lanes: (n, n + nf + fill) by columns (`lanes`). For more than TL_FORMED speeds (ns, n) the rows
                           # of Tn that are not zero
-    double* P0            # the same with M (acceleration of an instant); equal to P, T without compliances
+    double* Pr            # P and T without what springs, dampers and contacts see: they hold for every length; P, T
+    double* Tr            # themselves without compliances
+    double* Z             # (n_seen, n) basis of what these see, M-orthogonal to the rest
+    int32_t n_seen
+    double* P0            # P and T with M (acceleration of an instant); equal to P, T without compliances
     double* T0
     double* P4            # (2n, 2n) order-4 step
     double* T4            # (2n, 2nf) its stuck torques: column j at j*2nf, middle and end; NULL where it is not formed
@@ -225,116 +229,114 @@ include "scratch.pxi"
 
 
 cdef struct tl_state:
-    # ---- state proper: one block of doubles, one of integers ----
-    int64_t nx
-    int64_t nk
+    # ---- state proper: one block of doubles, one of integers (laid out: kernel_state.pxi; written by the files in brackets) ----
+    int64_t nx            # doubles of the block x
+    int64_t nk            # integers of the block k
     int64_t nfix          # doubles before the two instants
     int64_t nev           # doubles of one instant
-    double* x
-    int64_t* k
-    # instants as everybody else sees them, in a precompiled step
-    void* others_before[TL_VIEWS_BEFORE]
-    tl_eval* now          # the present instant
-    tl_eval* end          # the end of the trial step; the two change places with every whole step
-    tl_eval* em           # middle of the trial step (order 4), or the cut
-    tl_eval* ex           # ends of the longer trial while a shorter one is made
-    # instants as a precompiled step sees them, everywhere else
-    void* others_behind[TL_VIEWS_BEHIND]
-    double* hs2           # (n) curvature of the acceleration over the last step (order 4)
-    double* fill          # (nact) fill level 0..1 of fill-time actuators
-    double* xi            # (neng) integrator of the idle controller, N.m
-    double* in_last       # (nin) inputs at the end of the last step
-    double* e_port        # (nport) work done by each port on the driveline, J
-    double* e_fr          # (nf) friction heat, J
-    double* e_lin         # (nlin) damper heat, J
-    double* e_con         # (ncon) contact heat, J
-    double* T             # (nth) temperatures, K
-    double* T_rate        # (nth) their rates of change at the start of the step, K/s
-    double* T_curve       # (nth) and the rates of these, K/s^2
-    double* th_e          # (nths) energy of each heat source when it was last taken into its node, J
-    double* ratio         # (nvg) ratios
-    double* att           # (nbo, 7) bodies: quaternion from their axes to the world's, place of the mass centre, m
-    double* ps            # (nps, 16) shafts between carriers that move against each other: model/poses.pxd
-    double* e_jo          # (njo, 3) joint shafts: heat, work of what bends them, elastic energy when last looked at, J
-    double* turned        # (nrm) what has been taken off z along each rigid motion, rad or m
-    double* excess_z      # (n) models with stiff_cut: what the angles
-    double* excess_u      # (n) and speeds have too much of modes that decay within a step
-    double* fraction      # (1) part of the step behind step_no that is done: the time is (step_no + fraction)*h
-    int64_t* mode         # (nf) MODE_*
-    int64_t* pressed      # (nf) 1: normal force acts
-    int64_t* tied         # (nf) 1: at its static limit, but held at rest by others: it carries the limit, not less
-    int64_t* regime       # (ncon) 0 open, else CONTACT_* times the side: 1 upper, -1 lower
-    int64_t* at_end       # (nst) end a stop is at: -1 lower, 0 none, 1 upper
-    int64_t* branch       # (nls) 0: law A holds, 1: law B
-    int64_t* step_no      # (1)
-    int64_t* fresh        # (1) 1: accelerations and modes must be found anew (start, restored by hand)
-    int64_t* hist         # (1) 1: hs1, hs2 hold; HISTORY_JUMPED: so they did until forces or their slopes jumped
-    int64_t* parity       # (1) which of ev is `now`
-    int64_t* counters     # (TL_COUNTERS) see TL_C_*
-    # ---- inputs of the step (the caller; in_c: start_of_step, inputs.pxi) ----
-    double* inp           # (3, nin) values at start, middle and end; only the first nin when held
+    double* x             # (nx) the block of doubles, each in the unit of what it is; what follows up to `fraction` points into it
+    int64_t* k            # (nk) the block of integers
+    void* others_before[TL_VIEWS_BEFORE] # instants as everybody else sees them, in a precompiled step (tl_other_views, model.pxd)
+    tl_eval* now          # the present instant (accept.pxi, settle.pxi)
+    tl_eval* end          # the end of the trial; the two change places with every whole step (trial.pxi)
+    tl_eval* em           # the middle of the trial (order 4: trial.pxi), or where it is cut (accept.pxi)
+    tl_eval* ex           # ends of the longer trial while a shorter one is made (shortened.pxi)
+    void* others_behind[TL_VIEWS_BEHIND] # instants as a precompiled step sees them, everywhere else (state_memory.pxi)
+    double* hs2           # (n) rad/s^2: curvature of the acceleration over the last step, order 4 (accept.pxi)
+    double* fill          # (nact) fill level 0..1 of fill-time actuators (pressures.pxi)
+    double* xi            # (neng) N.m: integral of the idle controller (governors.pxi)
+    double* in_last       # (nin) inputs at the end of the last step, each in its unit (inputs.pxi)
+    double* e_port        # (nport) J: work done by each port on the driveline (accept.pxi)
+    double* e_fr          # (nf) J: friction heat (accept.pxi)
+    double* e_lin         # (nlin) J: damper heat (accept.pxi)
+    double* e_con         # (ncon) J: contact heat (contacts.pxi)
+    double* T             # (nth) K: temperatures (thermal.pxi)
+    double* T_rate        # (nth) K/s: their rates of change at the start of the step (thermal.pxi)
+    double* T_curve       # (nth) K/s^2: and the rates of these (thermal.pxi)
+    double* th_e          # (nths) J: energy of each heat source when it was last taken into its node (thermal.pxi)
+    double* ratio         # (nvg) ratios of the variable gears, a number (ratios.pxi)
+    double* att           # (nbo, 7) bodies: quaternion from their axes to the world's; m: place of the mass centre (bodies.pxi)
+    double* ps            # (nps, 16) shafts between carriers that move against each other, units in model/poses.pxd (poses.pxi)
+    double* e_jo          # (njo, 3) J: joint shafts' heat, work of what bends them, elastic energy when last looked at (joints.pxi)
+    double* turned        # (nrm) rad or m: what has been taken off z along each rigid motion (turn_back, laws.pxd)
+    double* excess_z      # (n) rad or m, models with stiff_cut: what the angles (fast_modes.pxi)
+    double* excess_u      # (n) rad/s or m/s: and speeds have too much of modes that decay within a step (fast_modes.pxi)
+    double* fraction      # (1) fraction of the step behind step_no that is done: the time is (step_no + fraction)*h (advance.pxi)
+    int64_t* mode         # (nf) MODE_* (decide.pxi)
+    int64_t* pressed      # (nf) 1: normal force acts (instant.pxi, events.pxi)
+    int64_t* tied         # (nf) 1: at its static limit, but held at rest by others: it carries the limit, not less (decide.pxi, settle.pxi)
+    int64_t* regime       # (ncon) 0 open, else CONTACT_* times the side: 1 upper, -1 lower (contacts.pxi)
+    int64_t* at_end       # (nst) end a stop is at: -1 lower, 0 none, 1 upper (contacts.pxi)
+    int64_t* branch       # (nls) 0: law A holds, 1: law B (losses.pxi, decide_losses.pxi)
+    int64_t* step_no      # (1) steps that are done (advance.pxi, quiet.pxi)
+    int64_t* fresh        # (1) 1: accelerations and modes must be found anew: start, restored by hand (instant.pxi)
+    int64_t* hist         # (1) 1: hs1, hs2 hold; HISTORY_JUMPED: so they did until forces or their slopes jumped (points.pxi, accept.pxi)
+    int64_t* parity       # (1) which of ev is `now` (accept.pxi)
+    int64_t* counters     # (TL_COUNTERS) see TL_C_* (advance.pxi, accept.pxi, decide.pxi)
+    # ---- inputs of the step (inp, held: the caller, kernel.pyx; the others: inputs.pxi, pressures.pxi) ----
+    double* inp           # (3, nin) values at start, middle and end, each in its unit; only the first nin when held
     int32_t held          # 1: inputs are constant over the step
-    double* in_c          # (3, nin) coefficients of their parabolas over the step
+    double* in_c          # (3, nin) coefficients of their parabolas over the fraction of the step
     tl_curve* press       # (nact) pressures of the step (pressures.pxi)
     double next_switch    # fraction of the step up to which they hold
-    # ---- what is derived from model and state when they are made ----
-    double* row_off       # (nrow) rad, m: m.row_off and what `turned` turns each row by: shown angles are row.z plus this
+    # ---- what is derived from model and state when they are made (kernel_state.pxi, state_memory.pxi, readout.pxi) ----
+    double* row_off       # (nrow) rad or m: m.row_off and what `turned` turns each row by: shown angles are row.z plus this
     tl_eval* ev           # (4) the two instants, whose memory belongs to the state proper, em, ex
     tl_readout readout    # how the outputs are read
     int32_t* hint         # places in tables where the last look-up was (speed only)
     # ---- the trial: where it lies and how long it is (advance.pxi, linear.pxi) ----
     double theta          # fraction of the step at which the present instant lies, 0..1
-    double part           # length of the trial over h
+    double part           # length of the trial, a fraction of h
     double h              # s: length of the trial
     int32_t four          # 1: the trial has three points (order 4)
     int32_t ties          # 1: some element is tied
     tl_pattern* pat       # pattern of the present set of stuck elements, for that length
     double T_theta        # fraction of the step to which the temperatures have been advanced (thermal.pxi),
-    double att_theta      # and to which the attitudes have been (bodies.pxi)
+    double att_theta      # fraction of the step to which the attitudes have been (bodies.pxi)
     # ---- the trial: its motion (trial.pxi, stages.pxi); the end is in `end` ----
-    double* um            # (n) speeds in the middle of the trial (order 4), of the part of it that is taken, of an impulse step
-    double* am            # (n) accelerations there; those of a look-ahead (decide.pxi)
-    double* s2            # (n) curvature of the acceleration over the trial
-    double* taken         # (n) speeds that the forces of the trial were taken at, before these were corrected
-    double* wa            # (nhot) row accelerations now
-    double* us            # (2n) speeds, stage by stage; scratch of instants, which have no stages
-    double* zs            # (2n) angles, stage by stage
-    double* xim           # (neng) N.m: integrators in the middle and at the end of the trial (governors.pxi)
-    double* xi1
-    int32_t* xi_held      # (neng) 1: at a limit from here on
-    int32_t* gives        # (neng) torque of the idle controller: -1 none, 1 the largest, 0 between
+    double* um            # (n) rad/s or m/s: speeds in the middle of the trial (order 4), of the part of it that is taken, of an impulse step
+    double* am            # (n) rad/s^2 or m/s^2: accelerations there; those of a look-ahead (decide.pxi)
+    double* s2            # (n) rad/s^2 or m/s^2: curvature of the acceleration over the trial
+    double* taken         # (n) rad/s or m/s: speeds that the forces of the trial were taken at, before these were corrected
+    double* wa            # (nhot) rad/s^2 or m/s^2: row accelerations now
+    double* us            # (2n) rad/s or m/s: speeds, stage by stage; scratch of instants, which have no stages
+    double* zs            # (2n) rad or m: angles, stage by stage
+    double* xim           # (neng) N.m: integrals of the idle controllers in the middle of the trial (governors.pxi)
+    double* xi1           # (neng) N.m: and at its end (governors.pxi)
+    int32_t* xi_held      # (neng) 1: at a limit from here on (governors.pxi)
+    int32_t* gives        # (neng) torque of the idle controller: -1 none, 1 the largest, 0 between (governors.pxi)
     tl_excess excess      # that of the end of the trial, or of the present instant (fast_modes.pxi)
-    double* kept          # (3n + nf) motion and torques while they are read without it (kernel/readout.pxi)
-    # ---- the trial: its forces ----
+    double* kept          # (3n + nf) rad, rad/s, rad/s^2, N.m: motion and torques while they are read without it (kernel/readout.pxi)
+    # ---- the trial: its forces (trial.pxi, stages.pxi, settle.pxi) ----
     double* F             # (nhot) N.m, N: forces along the rows
-    double* g             # (2n) forces on u, stage by stage
-    double* ad            # (2n) accelerations that driven flanges prescribe (driven.pxi)
-    double* rho           # (2n) constraint forces or impulses on u, stage by stage; before them what they are found from
-    double* both          # (n + nf + fill) accelerations, and below them the torques of the elements at rest (linear.pxi)
-    double* held_tau      # (2nf) torques of all elements at rest, in the middle and at the end (held4, trial.pxi)
-    double* f_lin         # (nlin) forces of springs and dampers at one stage (reactions_of, stages.pxi)
-    double* f_con         # (ncon) and of contacts
-    double* rea_size      # (nls) sum of the absolute terms of each reaction: what its rounding is measured by
+    double* g             # (2n) N.m: forces on u, stage by stage
+    double* ad            # (2n) rad/s^2 or m/s^2: accelerations that driven flanges prescribe (driven.pxi)
+    double* rho           # (2n) N.m or N.m.s: constraint forces or impulses on u, stage by stage; before them what they are found from
+    double* both          # (n + nf + fill) rad/s^2: accelerations, and below them, N.m, the torques of the elements at rest (linear.pxi)
+    double* held_tau      # (2nf) N.m: torques of all elements at rest, in the middle and at the end (held4, trial.pxi)
+    double* f_lin         # (nlin) N.m or N: forces of springs and dampers at one stage (reactions_of, stages.pxi)
+    double* f_con         # (ncon) N.m or N: and of contacts
+    double* rea_size      # (nls) N.m or N: sum of the absolute terms of each reaction, what its rounding is measured by
     double* v1            # (2n + nf) scratch. Of three points: parts of the speeds (start4, trial.pxi)
     double* v2            # (2n + nf) scratch. Of three points: accelerations of both stages
-    int32_t unsolved      # 1: the trial has not found the forces of contacts with an exponent, joint shafts or brakes
-    int64_t stiff         # 1: some element of the last evaluation is steep (forces.pxi)
+    int32_t unsolved      # 1: the trial has not found the forces of laws along rows (rows.pxi)
+    int64_t stiff         # 1: some element of the last evaluation is steep (forces.pxi, friction.pxi)
+    int32_t n_eased       # steep ports, which have no polynomial through their torques (rows.pxi)
+    int32_t* eased        # (nport) they (rows.pxi)
+    double* eased_by      # (nport) N.m or N: and by how much they act with more than that at the end (rows.pxi)
     # ---- quiet steps (quiet.pxi) ----
     int32_t quiet         # 0: the next step is not, 1: it may be, 2, 3: and `lists` hold (LISTED, FOLLOWING)
-    int32_t n_eased       # steep ports, which have no polynomial through their torques (rows.pxi)
-    int32_t* eased        # (nport) they
-    double* eased_by      # (nport) and by how much they act with more than that at the end
-    # ---- scratch of other stages (scratch.pxi) ----
-    tl_event event
-    tl_length length
-    tl_decision decision
-    tl_gears gears
-    tl_lists lists
-    tl_build build
-    tl_arena arena
-    tl_log log
-    int32_t status        # 0 ok, 1 not finite, 2 scratch memory has run out
-    int32_t busy          # 1: a thread of Python steps it
+    # ---- scratch of other stages (scratch.pxi: its structs say who writes them) ----
+    tl_event event        # where in the trial something happens (events.pxi)
+    tl_length length      # trials of another length than h (shortened.pxi)
+    tl_decision decision  # who sticks from here on (decide.pxi)
+    tl_gears gears        # gears of changing ratio (ratios.pxi)
+    tl_lists lists        # who slides and who sticks (settle.pxi, quiet.pxi)
+    tl_build build        # lock patterns (lock_build.pxi)
+    tl_arena arena        # scratch that is taken and given back (advance.pxi, arena.pxd)
+    tl_log log            # mode changes (settle.pxi)
+    int32_t status        # 0 ok, 1 not finite, 2 scratch memory has run out (advance.pxi)
+    int32_t busy          # 1: a thread of Python steps it (kernel.pyx)
 
 
 cdef inline int64_t TL_FAST_SIZE(int64_t n, int64_t nf) noexcept nogil:

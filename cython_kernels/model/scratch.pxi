@@ -18,9 +18,7 @@ cdef struct tl_event:
 
 cdef struct tl_length:
     # lock patterns of trials of another length than h (step/linear.pxi, shortened.pxi)
-    tl_pattern built      # one built for that length (cut_pattern, locks.pyx)
-    int32_t built_ns      # how many elements stick in it, -1: the scratch of building is that of another pattern
-    int32_t* built_list   # (nf) these elements
+    tl_pattern built      # one for that length; the rest is that of the pattern of whole steps (cut_pattern, locks.pyx)
     double* s2_longer     # (n) curvature of the acceleration of the longer trial while a shorter one is made
 
 
@@ -67,12 +65,10 @@ cdef struct tl_build:
     # lock patterns and scratch of building them (locks/)
     tl_pattern* cache     # (ncache)
     int64_t clock         # look-ups so far: the slot used least recently gives way
-    double* work          # what `build` leaves for build_length: basis, P_r; scratch of both behind it
-    int32_t* ranges       # (5n) the same for ranges
+    double* work          # (build_scratch, locks/lock_build.pxi) scratch of build and build_length
+    int32_t* ranges       # (5n) and of their ranges
     uint64_t* key         # (nkey) set of stuck elements that is looked for
     int32_t* stuck        # (nf + 1) these elements
-    int32_t held_k        # rows of the basis of the last pattern that was built: of what sticks,
-    int32_t held_e        # and of what springs see
 
 
 cdef struct tl_lists:

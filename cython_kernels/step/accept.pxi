@@ -16,8 +16,7 @@
 #: of the energy turned over in a trial of three points: what contacts with an exponent may give beyond their potential
 cdef double BALANCE_TOL = 1e-6
 #: of the energy turned over in a trial that is cut, of two points and of three: what springs may keep beyond what they take. Beyond it
-#: the trial is made again with the length that is used. The error is of the order (h omega)^3 or (h omega)^5; matrices of another
-#: length cost eight times as much for three points
+#: the trial is made again with the length that is used. The error is of the order (h omega)^3 or (h omega)^5
 cdef double CUT_TOL_2 = 1e-5
 cdef double CUT_TOL_4 = 1e-4
 

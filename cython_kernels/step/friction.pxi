@@ -23,6 +23,11 @@ cdef inline int32_t slips(const tl_model* m, const tl_state* s, int32_t i) noexc
     return s.mode[i] != MODE_STUCK and s.pressed[i] and not m.fr[i].fixed and m.fr[i].mu >= 0
 
 
+cdef inline double friction_at(const tl_model* m, int32_t i, double fn, double w, int32_t* hint) noexcept nogil:
+    """Sliding capacity c_geo mu(w) N of element i with the normal force fn; w: its slip in the sense of its mode, below 0 as at 0."""
+    return m.fr[i].cgeo * fn * table1(&m.tab1[m.fr[i].mu], w, hint)
+
+
 cdef inline double slipping_capacity(const tl_model* m, tl_state* s, double w, double fn, tl_eval* e, int32_t* hint,
                                      int32_t i, int32_t row, int32_t both) noexcept nogil:
     """Sliding capacity of element i, pressed with fn, at the slip w; says whether it is steep there, and acts."""
@@ -35,7 +40,7 @@ cdef inline double slipping_capacity(const tl_model* m, tl_state* s, double w, d
         if both or (m.fr[i].fwd if mode == MODE_FORWARD else m.fr[i].bwd) == 1:
             e.steep[i] = 1
             s.stiff = 1
-    return c * table1(&m.tab1[m.fr[i].mu], w, hint + i)
+    return friction_at(m, i, fn, w, hint + i)
 
 
 cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, double theta, tl_eval* e, int32_t* hint,

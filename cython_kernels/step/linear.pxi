@@ -1,7 +1,7 @@
 # Products with the matrices of a lock pattern: accelerations and torques of the elements at rest that answer a force, at an
 # instant (P0, T0), in a trial of two points (P, T) and of three points (P4, T4).
 #
-# Lock patterns of trials of another length than h are made anew (cut_pattern, locks.pyx).
+# The matrices of trials of another length than h are made anew each time (cut_pattern, locks.pyx).
 #
 # Equations: (28) to (31).
 

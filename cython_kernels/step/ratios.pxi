@@ -116,7 +116,6 @@ cdef void take_ratios(const tl_model* m, tl_state* s) noexcept nogil:
             moved = 1
     if moved:
         set_ratio_rows(m, s)
-        s.length.built_ns = -1
         s.pat = pattern_of(m, s)
 
 

@@ -202,11 +202,9 @@ cdef double port_force(const tl_model* m, const tl_state* s, int32_t port, doubl
 cdef void friction_law(const tl_model* m, tl_state* s, const tl_rows* p, const tl_row_law* law, tl_unknown* u) noexcept nogil:
     """Torque of a sliding element at the slip u.w, mu beyond the end of the slip as at standstill."""
     cdef int32_t hint = 0
-    cdef double sgn = <double>s.mode[law.i], c = 0.0
-    if acts_along(m, s, law.i):
-        c = m.fr[law.i].cgeo * stage_eval(s, p.stages, u.at).raw[law.i]
-    u.on[1] = -c * table1_slope(&m.tab1[m.fr[law.i].mu], sgn * u.w, &hint)
-    u.f = -sgn * c * table1(&m.tab1[m.fr[law.i].mu], sgn * u.w, &hint)
+    cdef double sgn = <double>s.mode[law.i], fn = stage_eval(s, p.stages, u.at).raw[law.i] if acts_along(m, s, law.i) else 0.0
+    u.on[1] = -m.fr[law.i].cgeo * fn * table1_slope(&m.tab1[m.fr[law.i].mu], sgn * u.w, &hint)
+    u.f = -sgn * friction_at(m, law.i, fn, sgn * u.w, &hint)
 
 
 cdef void port_law(const tl_model* m, const tl_state* s, const tl_rows* p, const tl_row_law* law, tl_unknown* u) noexcept nogil:

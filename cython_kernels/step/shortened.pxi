@@ -2,8 +2,7 @@
 #
 # The end of a step is A-stable, a point of its polynomial inside is not: every cut there would add energy to the
 # unresolved oscillation. Such models therefore make each trial with the length that is used: up to the event, and from
-# there to the end of the step. The matrices of that length are built on the spot (n^3, at events only), or follow from those
-# of the whole step where all springs and dampers act along one direction.
+# there to the end of the step. The matrices of that length follow from what the pattern of whole steps holds (cut_pattern, locks.pyx).
 #
 # Equations: none: section 5, trials that end at an event.
 

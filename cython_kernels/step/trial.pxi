@@ -57,7 +57,7 @@ cdef inline int32_t mispredicted(const tl_model* m, const tl_state* s, const tl_
             hint = s.hint[2 * TL_NENG(m) + 3 * TL_NTC(m) + i]
             taken = e.cap_f[i] if s.mode[i] == MODE_FORWARD else e.cap_b[i]
             if taken != 0.0:
-                cap = m.fr[i].cgeo * e.raw[i] * table1(&m.tab1[m.fr[i].mu], s.mode[i] * row_dot(m, TL_FR_ROW(m, i), u), &hint)
+                cap = friction_at(m, i, e.raw[i], s.mode[i] * row_dot(m, TL_FR_ROW(m, i), u), &hint)
                 if fabs(cap - taken) > share * fabs(cap):
                     return 1
     return 0

@@ -125,7 +125,7 @@ KERNEL_GROUPS: dict[str, set[str]] = {
     # laws of controllers
     "controls": {"model"},
     "tick": {"can", "clock", "controls", "kernel", "model", "rings"},
-    "probes": {"can", "clock", "kernel", "model", "rings", "tick"},
+    "probes": {"can", "clock", "kernel", "locks", "model", "rings", "tick"},
 }
 #: the only modules of core that know the kernels, and why
 CORE_USES_KERNELS = {
