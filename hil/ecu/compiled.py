@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.can.c_code import c_code, code_stem
 from torqueloop.hil.ecu.control_unit import EcuSetup
 from torqueloop.hil.link.endpoints import PeerError
 
@@ -62,6 +61,9 @@ def compiled(source: Path, target: Path | str, where: dict[str, Any], folders: l
 
 def _generated(setup: EcuSetup, folder: Path) -> list[str]:
     """The folder with the generated files that the source includes; none if it includes none."""
+    # it imports cantools whole, which reading a rig does not need
+    from torqueloop.hil.can.c_code import c_code, code_stem
+
     assert setup.file is not None
     text = setup.file.read_text(encoding="utf-8", errors="replace")
     wanted = [bus for bus in setup.buses if f'"{code_stem(bus.database)}.' in text]

@@ -20,7 +20,7 @@ MACHINE = re.compile(
             "/" + r"Users/\w+/",
             "/" + r"root\b",
             r"\bshared" + r"/(?:DESIGN|STYLE|data|papers|reference|tools)",
-            r"\." + "library",
+            r"(?:^|[\s/\"'`(])\." + "library",
             r"\bissue" + r" #?\d+",
         ]
     )
@@ -55,7 +55,9 @@ def test_nothing_names_a_path_of_the_machine_it_was_written_on() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("bad", ["/" + "work/main", "/" + "tmp/plan", "see " + "issue" + " 12", "/" + "home/me/x"])
+@pytest.mark.parametrize(
+    "bad", ["/" + "work/main", "/" + "tmp/plan", "see " + "issue" + " 12", "/" + "home/me/x", ".." + "/." + "library/x"]
+)
 def test_a_path_of_the_machine_is_seen(bad: str) -> None:
     assert MACHINE.search(f"x = {bad!r}")
 
