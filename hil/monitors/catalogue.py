@@ -237,9 +237,9 @@ MONITORS: tuple[Monitor, ...] = (
     ),
     Monitor(
         "fallbacks", "steps in a second that only a plain impulse could finish, or whose torques were not found", "1/s",
-        1.0, 0.0,
-        "such a step takes energy out only and is of first order: one in a second adds as much error, h2 each, as all "
-        "others of a method of second order, (1/h) h3; 20 ticks in a row are a safe state", "{text}", online=False,
+        0.0, 0.0,
+        "such a step takes energy out only and is of first order, and drives as they are shipped have none; "
+        "20 ticks in a row are a safe state", "{text}", online=False,
     ),
 )  # fmt: skip
 

@@ -5,7 +5,7 @@
     acceleration              within the grip of tyres
     heat ... overload         what elements bear: element_monitors.py
     actuator_still            actuators of control units that never move
-    fallbacks                 few steps that only a plain impulse could finish
+    fallbacks                 no step that only a plain impulse could finish
 
 A monitor is a function of (MonitorSpec, Drive, limit) that gives a Seen, or None where what it looks at was not
 recorded.
@@ -326,7 +326,7 @@ def actuator_still(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None
 
 
 def no_fallbacks(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
-    """Few steps ended with a plain impulse, or without the torques that were looked for."""
+    """No step ended with a plain impulse, and the torques of all were found."""
     solver = drive.stats.solver
     if solver is None or not len(drive.t):
         return None

@@ -107,6 +107,9 @@ def test_a_device_that_fails_latches_by_name_and_its_pins_are_safe(tmp_path: Pat
     after = [row[2] for row in written(tmp_path) if row[1] > safe.step * 1e-3 + 1e-9]
     before = [row[2] for row in written(tmp_path) if 0.0 < row[1] <= 0.2 - 1e-9]
     assert len(after) >= 50 and set(after) == {0.125} and 0.125 not in before
+    # what is recorded is what the pins have had
+    shown = tl.read_run(result.out).signal("io.card.speed")
+    assert set(shown[safe.step + 2 :]) == {0.125}
     assert replay(result.out).hash_equal
 
 
