@@ -72,7 +72,7 @@ KINDS = (
 UNITS = {
     "s": "s", "us": "us", "ns": "ns", "bytes": "bytes", "percent": "%", "rpm": "rpm", "bar": "bar", "Nm": "Nm",
     "N": "N", "kg": "kg", "m2": "m2", "kgpm3": "kg/m3", "mps": "m/s", "kmh": "km/h", "bar_per_Nm": "bar/Nm",
-    "bar_per_s": "bar/s", "cm3": "cm3", "mm2": "mm2", "m": "m", "Hz": "Hz", "degC": "degC",
+    "bar_per_s": "bar/s", "cm3": "cm3", "mm2": "mm2", "m": "m", "Hz": "Hz", "degC": "degC", "deg": "deg",
     "cm3pbar": "cm3/bar", "cm3psbar": "cm3/s/bar",
     "rpm_per_s": "rpm/s", "bar_per_100rpm": "bar per 100 rpm", "bar_per_100rpm_s": "bar/s per 100 rpm",
     "rad": "rad", "radps": "rad/s", "mps2": "m/s2", "kgm2": "kg.m2", "Nms_per_rad": "Nms/rad",

@@ -81,7 +81,7 @@ class ConfigTable(BaseModel):
     #: types of JSON that may stand for this table in a file, where a validator takes them
     SHORT_FORMS: ClassVar[tuple[str, ...]] = ()
 
-    #: where the values of this table come from: one text, or key -> text
+    #: Where the values of this table come from: one text, or key -> text.
     source: str | dict[str, str] | None = None
 
 

@@ -350,7 +350,7 @@ class TcuConfig(ConfigTable):
     torque_reduction: TorqueReduction | None = None
     #: If true, the TCU gives a shift up when the old gear is wanted again before the filling has ended.
     cancel_in_filling: bool = False
-    #: folder of the file: paths in it are relative to this (set by load)
+    #: Folder of the file. Paths in the file are relative to it, and `load_tcu_config` sets it.
     folder: SkipJsonSchema[str] = "."
     _phases: dict[str, tuple[Phase, ...]] = PrivateAttr(default_factory=dict)
 

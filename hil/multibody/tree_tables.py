@@ -15,46 +15,49 @@ Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
 
 
 class TreeTable(ConfigTable):
-    """[tree]: what is simulated, how long, in which steps."""
+    """[tree]: what is simulated, for how long and in which steps."""
 
-    #: name of the tree, in reports
+    #: Name of the tree in reports.
     name: FolderName
-    #: of an offline run [s]
+    #: Duration of an offline run [s].
     duration_s: Annotated[float, Field(gt=0, le=1e5)] = 1.0
-    #: of an offline run; of a peer: the longest, a period is divided evenly [s]
+    #: Step of an offline run [s]. In a rig it is the longest step, and each period has a whole number of equal steps.
     step_s: Annotated[float, Field(gt=0, le=0.1)] = 1e-3
-    #: acceleration of gravity, along the axes of the world [m/s2]
+    #: Acceleration of gravity, along the axes of the world [m/s2].
     gravity_mps2: Vector = [0.0, 0.0, -9.81]
 
 
 class BodyTable(ConfigTable):
-    """[body.NAME]: a rigid body and the joint that carries it, which has its name. Vectors along its own axes."""
+    """[body.NAME]: a rigid body and the joint that connects it to its parent. The joint has the name of the body.
+    Vectors are along the axes of the body."""
 
-    #: mass, with what turns in it at rest [kg]
+    #: Mass, with the inertias that turn in the body [kg].
     mass_kg: Annotated[float, Field(gt=0)]
-    #: inertia about its mass centre: xx, yy, zz, xy, xz, yz of the matrix [kg.m2]
+    #: Inertia about the mass centre, with the inertias that turn in the body at rest: xx, yy, zz, xy, xz, yz of the
+    #: matrix [kg.m2].
     I_kgm2: Annotated[list[float], Field(min_length=6, max_length=6)]
-    #: mass centre from the joint [m]
+    #: Position of the mass centre, from the joint [m].
     com_m: Vector = [0.0, 0.0, 0.0]
-    #: body that carries it
+    #: Body that carries this one.
     parent: str = "world"
-    #: joint to its parent
+    #: Kind of the joint to the parent.
     joint: Literal["revolute", "prismatic", "spherical", "free"] = "revolute"
-    #: axis of a revolute or prismatic joint, along the axes of parent and body
+    #: Axis of a revolute or prismatic joint. It has the same components along the axes of the parent and of the body.
     axis: Vector = [0.0, 0.0, 1.0]
-    #: place of the joint on the parent, along the axes of the parent [m]
+    #: Position of the joint on the parent, along the axes of the parent [m].
     at_m: Vector = [0.0, 0.0, 0.0]
-    #: start of a revolute joint [rad]
+    #: Start value of the angle of a revolute joint [rad].
     angle_rad: float | None = None
-    #: start of a prismatic joint [m]
+    #: Start value of the displacement of a prismatic joint [m].
     place_m: float | None = None
-    #: start of a spherical or free one: from its axes to its parent's; scalar first, length 1
+    #: Start value of the attitude of a spherical or free joint: the rotation from the axes of the body to those of the
+    #: parent, scalar first, with length 1.
     quaternion: Annotated[list[float], Field(min_length=4, max_length=4)] | None = None
-    #: start of a revolute joint: its rate [rad/s]
+    #: Start value of the angular velocity of a revolute joint [rad/s].
     w_radps: float | None = None
-    #: start of a prismatic joint [m/s]
+    #: Start value of the velocity of a prismatic joint [m/s].
     v_mps: float | None = None
-    #: start of a spherical or free one: angular velocity, along its axes [rad/s]
+    #: Start value of the angular velocity of a spherical or free joint, along the axes of the body [rad/s].
     omega_radps: Vector | None = None
 
     @field_validator("quaternion")
@@ -76,17 +79,17 @@ class BodyTable(ConfigTable):
 
 
 class DrivelineTable(ConfigTable):
-    """[driveline.NAME]: a 1-D driveline on a body: in a file, or its components and connections here."""
+    """[driveline.NAME]: a driveline on a body. It is in a file, or its components and connections are here."""
 
-    #: body that carries it
+    #: Body that carries the driveline.
     body: str
-    #: axis of all its inertias along the axes of the body, or inertia -> axis
+    #: Axis of all its inertias along the axes of the body, or inertia -> axis.
     axes: Vector | dict[str, Vector]
-    #: driveline file, relative to this one, or the bare name of an installed one
+    #: Driveline file, relative to this one, or the bare name of an installed one.
     file: Annotated[str, InFile("powertrains")] | None = None
-    #: as in a driveline file ([driveline.NAME.components.X])
+    #: Components as in a driveline file ([driveline.NAME.components.X]).
     components: dict[str, dict[str, Any]] = {}
-    #: as in a driveline file
+    #: Connections as in a driveline file.
     connections: list[list[str]] = []
 
     @model_validator(mode="after")
@@ -98,13 +101,14 @@ class DrivelineTable(ConfigTable):
 
 
 class GearTable(ConfigTable):
-    """[gear.NAME]: GearConstraint, phi_a = ratio*phi_b of two joints on one housing."""
+    """[gear.NAME]: a gear between two joints on one housing, phi_a = ratio*phi_b (GearConstraint of the Modelica
+    MultiBody library)."""
 
-    #: revolute joint of a body
+    #: Revolute joint of a body.
     joint_a: str
-    #: that of another body with the same parent
+    #: Revolute joint of another body with the same parent.
     joint_b: str
-    #: of their angles
+    #: Ratio of their angles, phi_a/phi_b.
     ratio: float
 
     @field_validator("ratio")
@@ -116,22 +120,22 @@ class GearTable(ConfigTable):
 
 
 class ActuatorTable(ConfigTable):
-    """[actuator.NAME]: ActuatedRevolute, a flange of a driveline on the joint's parent turns the joint."""
+    """[actuator.NAME]: a flange of a driveline on the parent of a revolute joint turns the joint."""
 
-    #: revolute joint
+    #: Revolute joint that is turned.
     joint: str
-    #: DRIVELINE.COMPONENT.FLANGE
+    #: Flange that turns it, DRIVELINE.COMPONENT.FLANGE.
     flange: str
 
 
 class RowTable(ConfigTable):
-    """[row.NAME]: a sum of speeds that is 0."""
+    """[row.NAME]: a constraint, a weighted sum of speeds that is 0."""
 
-    #: DRIVELINE.COMPONENT.FLANGE -> coefficient
+    #: Flange DRIVELINE.COMPONENT.FLANGE -> coefficient on its speed.
     shafts: dict[str, float] = {}
-    #: revolute or prismatic joint -> coefficient
+    #: Revolute or prismatic joint -> coefficient on its speed.
     joints: dict[str, float] = {}
-    #: body -> vector along its axes, times its angular velocity
+    #: Body -> vector along its axes, by which its angular velocity is multiplied (scalar product).
     rates: dict[str, Vector] = {}
 
     @model_validator(mode="after")
@@ -142,40 +146,41 @@ class RowTable(ConfigTable):
 
 
 class ShaftTable(ConfigTable):
-    """[shaft.NAME]: a shaft with two joints between drivelines of two bodies, without force where all is at 0."""
+    """[shaft.NAME]: a shaft with two joints between drivelines of two bodies. It has no torque when all joints of the
+    tree and both flanges are at 0."""
 
-    #: DRIVELINE.COMPONENT.FLANGE of its first end
+    #: Flange of its first end, DRIVELINE.COMPONENT.FLANGE.
     flange_a: str
-    #: and of the other, on a driveline of another body
+    #: Flange of its second end, on a driveline of another body.
     flange_b: str
-    #: direction of shaft a along the axes of its body, in the sense in which it turns
+    #: Direction of the driveline's shaft at flange a, in the sense in which it turns, along the axes of its body.
     n_a: Vector = [1.0, 0.0, 0.0]
-    #: that of shaft b
+    #: Direction of the driveline's shaft at flange b, in the sense in which it turns, along the axes of its body.
     n_b: Vector = [1.0, 0.0, 0.0]
-    #: centre of joint a, from the joint of its body, along the axes of the body [m]
+    #: Centre of joint a, from the joint of its body, along the axes of the body [m].
     at_a_m: Vector = [0.0, 0.0, 0.0]
-    #: that of joint b
+    #: Centre of joint b, from the joint of its body, along the axes of the body [m].
     at_b_m: Vector = [0.0, 0.0, 0.0]
-    #: stiffness of the shaft
+    #: Stiffness of the shaft [Nm/rad].
     c_Nm_per_rad: Annotated[float, Field(gt=0)]
-    #: its damping
+    #: Damping of the shaft [Nms/rad].
     d_Nms_per_rad: Annotated[float, Field(ge=0)] = 0.0
-    #: joint at flange a
+    #: Kind of the joint at flange a.
     joint_a: Literal["universal", "constant_velocity"] = "universal"
-    #: joint at flange b
+    #: Kind of the joint at flange b.
     joint_b: Literal["universal", "constant_velocity"] = "universal"
-    #: angle of the fork of flange a from the plane of its joint
+    #: Angle of the fork of flange a from the plane of its joint [deg].
     theta_deg: float = 0.0
-    #: angle between the forks of the shaft; 0: in line
+    #: Angle between the forks of the shaft. 0: the forks are in line [deg].
     phase_deg: float = 0.0
 
 
 class PointTable(ConfigTable):
-    """[point.NAME]: a point of a body that stays where it is at the start."""
+    """[point.NAME]: a point of a body that stays in the place that it has at the start."""
 
-    #: body
+    #: Body that the point belongs to.
     body: str
-    #: from the joint, along the axes of the body [m]
+    #: Position of the point, from the joint of the body, along the axes of the body [m].
     at_m: Vector
 
 
@@ -185,20 +190,21 @@ class TreeConfig(ConfigTable):
     FOLDER: ClassVar[str] = "trees"
 
     tree: TreeTable
-    #: parents before those they carry
+    #: Bodies by name. A parent comes before the bodies that it carries.
     body: Annotated[dict[str, BodyTable], Field(min_length=1)]
-    #: drivelines on bodies
+    #: Drivelines on bodies, by name.
     driveline: dict[str, DrivelineTable] = {}
-    #: gears between joints
+    #: Gears between joints, by name.
     gear: dict[str, GearTable] = {}
-    #: joints that a driveline turns
+    #: Joints that a driveline turns, by name.
     actuator: dict[str, ActuatorTable] = {}
-    #: other rows
+    #: Other constraints on speeds, by name.
     row: dict[str, RowTable] = {}
-    #: points that are held
+    #: Points of bodies that do not move, by name.
     point: dict[str, PointTable] = {}
-    #: shafts with joints between bodies
+    #: Shafts with joints between bodies, by name.
     shaft: dict[str, ShaftTable] = {}
-    #: "DRIVELINE.INPUT_unit", torque or force in a joint ("JOINT.tau_Nm", "JOINT.f_N"), moment on a body
-    #: ("BODY.t_x_Nm"): a constant, points [[t_s, value], ...] or a source { kind = "Sine", ... }
+    #: Input -> a constant, points [[t_s, value], ...], or a source { kind = "Sine", ... }. The inputs are those of the
+    #: drivelines ("DRIVELINE.INPUT_unit"), torques or forces in joints ("JOINT.tau_Nm", "JOINT.f_N") and moments on
+    #: bodies ("BODY.t_x_Nm").
     inputs: dict[str, Any] = {}

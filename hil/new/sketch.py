@@ -66,21 +66,21 @@ Teeth = Annotated[int, Field(ge=1, le=1000)]
 
 
 class PlanetarySet(ConfigTable):
-    """One planetary set: tooth numbers, or their quotient where these are not known."""
+    """One planetary set: its tooth numbers, or their ratio where they are not known."""
 
-    #: shaft of the sun, or "housing"
+    #: Shaft of the sun, or "housing".
     sun: str
-    #: shaft of the carrier, or "housing"
+    #: Shaft of the carrier, or "housing".
     carrier: str
-    #: shaft of the ring, or "housing"
+    #: Shaft of the ring, or "housing".
     ring: str
-    #: teeth of the sun, 1 .. 1000
+    #: Number of teeth of the sun.
     z_sun: Teeth | None = None
-    #: teeth of the ring, 1 .. 1000
+    #: Number of teeth of the ring.
     z_ring: Teeth | None = None
-    #: z_ring/z_sun instead of tooth numbers, > 1
+    #: z_ring/z_sun, instead of tooth numbers.
     ratio: Annotated[float, Field(gt=1)] | None = None
-    #: two planets in mesh: z_ring w_ring - z_sun w_sun = (z_ring - z_sun) w_carrier
+    #: If true, the set has two planets in mesh: z_ring w_ring - z_sun w_sun = (z_ring - z_sun) w_carrier.
     plus_set: bool = False
 
     @model_validator(mode="after")
@@ -92,42 +92,42 @@ class PlanetarySet(ConfigTable):
 
 
 class SketchGear(ConfigTable):
-    """A gear: what carries torque in it."""
+    """A gear: the elements that carry torque in it."""
 
-    #: clutches, brakes and free wheels that carry torque
+    #: Clutches, brakes and free wheels that carry torque.
     engaged: Annotated[list[str], Field(min_length=1)]
-    #: published ratio (input speed over output speed), three decimals
+    #: Published ratio, input speed over output speed, with three decimals.
     ratio: float | None = None
 
 
 class Sketch(ConfigTable):
-    """A gearbox in a few lines; `in` and `out` are its ends."""
+    """A gearbox in a few lines. Its input shaft is `in`, and its output shaft is `out`."""
 
     FOLDER: ClassVar[str] = "sketches"
 
-    #: name of the gearbox, also of its files
+    #: Name of the gearbox and of its files.
     name: str
-    #: what it is, in words
+    #: What the gearbox is, in words.
     title: str = ""
-    #: largest turbine torque the packs are made for [Nm], > 0
+    #: Largest torque of the turbine [Nm]. The packs are made for it.
     torque_Nm: Positive
-    #: lowest line pressure of the hydraulic control [bar]
+    #: Lowest line pressure of the hydraulic control [bar].
     line_min_bar: Positive = 3.0
-    #: highest one [bar]
+    #: Highest line pressure of the hydraulic control [bar].
     line_max_bar: Positive = 17.0
-    #: planetary sets by name
+    #: Planetary sets by name.
     sets: Annotated[dict[str, PlanetarySet], Field(min_length=1)]
-    #: plate clutches: name -> the two shafts
+    #: Plate clutches: name -> the two shafts that it joins.
     clutches: dict[str, Annotated[list[str], Field(min_length=2, max_length=2)]] = {}
-    #: plate brakes: name -> the shaft
+    #: Plate brakes: name -> the shaft that it holds.
     brakes: dict[str, str] = {}
-    #: free wheels: name -> two shafts; the second one slower than the first is blocked
+    #: Free wheels: name -> two shafts. The second one cannot turn more slowly than the first.
     free_wheels: dict[str, Annotated[list[str], Field(min_length=2, max_length=2)]] = {}
-    #: moments of inertia [kg m2] of shafts where they are known; assumed for the others
+    #: Shaft -> moment of inertia [kg.m2], where it is known. The others are assumed.
     inertias_kgm2: dict[str, Positive] = {}
-    #: thickness [mm] of the steel plates of packs where it is known; 3 mm for the others
+    #: Clutch or brake -> thickness of its steel plates [mm], where it is known. The others have 3 mm.
     plates_mm: dict[str, Positive] = {}
-    #: gears by name: "1", "2" ..., "R"; a variant that brakes the engine ends in "_engine_braking"
+    #: Gears by name: "1", "2" ..., "R". The name of a variant that brakes the engine ends in "_engine_braking".
     gears: Annotated[dict[str, SketchGear], Field(min_length=1)]
 
     @model_validator(mode="after")

@@ -87,19 +87,19 @@ _INSIDE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 class ScenarioTable(ConfigTable):
     """[scenario]: what is run: a rig, or a driveline alone."""
 
-    #: what it is called in reports
+    #: Name of the scenario in reports.
     name: FolderName
-    #: what it shows, in a sentence
+    #: What the scenario shows, in a sentence.
     text: str = ""
-    #: rig file, relative to the scenario file, or the bare name of an installed one
+    #: Rig file, relative to the scenario file, or the bare name of an installed one.
     rig: Annotated[str, InFile("rigs")] | None = None
-    #: instead of a rig: driveline file, relative to the scenario file, or the bare name of an installed one
+    #: Driveline file instead of a rig, relative to the scenario file, or the bare name of an installed one.
     powertrain: Annotated[str, InFile("powertrains")] | None = None
-    #: the run is this long at most; it ends when the steps are over [s]
+    #: Longest duration of the run [s]. The run ends earlier when its steps are over.
     duration_s: Annotated[float, Field(gt=0, le=1e5)] = 60.0
-    #: of a driveline: distance of samples [s]
+    #: Driveline alone: time between two samples [s].
     tick_s: Annotated[float, Field(ge=1e-5, le=0.1)] = 1e-3
-    #: of a driveline: steps per tick
+    #: Driveline alone: number of steps in a tick.
     substeps: Annotated[int, Field(ge=1, le=64)] = 1
 
     @model_validator(mode="before")
@@ -122,15 +122,15 @@ class ScenarioTable(ConfigTable):
 
 
 class Parameter(ConfigTable):
-    """One entry of [parameters]: a number, or with its range."""
+    """One entry of [parameters]: a number, or a number with its range."""
 
     SHORT_FORMS: ClassVar[tuple[str, ...]] = ("number",)
 
-    #: used unless another one is given
+    #: Value that is used unless another one is given.
     value: float
-    #: smallest that may be given instead
+    #: Smallest value that may be given instead.
     min: float = -math.inf
-    #: largest
+    #: Largest value that may be given instead.
     max: float = math.inf
 
     model_config: ClassVar[ConfigDict] = {**ConfigTable.model_config, "allow_inf_nan": True}
@@ -144,38 +144,40 @@ class Parameter(ConfigTable):
 
 
 class Check(ConfigTable):
-    """One entry of [[checks]]."""
+    """One entry of [[checks]]: what must come out. A check has one of the keys always, never, eventually, at_end, shift
+    and signal."""
 
-    #: what must come out, in words
+    #: What must come out, in words.
     name: Annotated[str, Field(min_length=1, max_length=120)]
-    #: name of a step: looked at while it runs, each time it does; default: the whole run
+    #: Name of a step. The check applies while this step runs, each time it does. By default it applies to the whole
+    #: run.
     during: str = ""
-    #: looked at from so long after its beginning on [s]
+    #: The check begins this long after the beginning of its step, or of the run [s].
     from_s: _Time = 0.0
-    #: and until so long after its beginning; default: its end [s]
+    #: The check ends this long after the beginning of its step, or of the run [s]. By default it ends when they end.
     until_s: _Time | None = None
-    #: condition that holds at every instant
+    #: Condition that must hold at every sample.
     always: str | None = None
-    #: at none
+    #: Condition that must hold at no sample.
     never: str | None = None
-    #: at one
+    #: Condition that must hold at one sample, or for `for_s` without a break.
     eventually: str | None = None
-    #: at the last
+    #: Condition that must hold at the last sample.
     at_end: str | None = None
-    #: of `eventually`: for so long without a break [s]
+    #: With `eventually`: the condition must hold for this long without a break [s].
     for_s: _Time = 0.0
-    #: instead of a condition: the shifts of this name ("3-2"; "*": every one) that are commanded meanwhile; there must
-    #: be one ...
+    #: Instead of a condition: name of shifts, "3-2", or "*" for all. Each of them that is commanded in the time of the
+    #: check must meet `quality`, and there must be at least one.
     shift: str | None = None
-    #: ... and each meets this condition on its criteria (docs/shift_quality.md), "time < 1 s and flare < 200 rpm"
+    #: Condition on the criteria of a shift (docs/shift_quality.md), such as "time < 1 s and flare < 200 rpm".
     quality: str | None = None
-    #: instead of a condition: this signal stays within `tolerance` of `expected`
+    #: Instead of a condition: signal that must stay within `tolerance` of `expected`.
     signal: str | None = None
-    #: of `signal`, in `unit`
+    #: With `signal`: expected value, in `unit`.
     expected: float | None = None
-    #: of `signal`, in `unit`
+    #: With `signal`: largest difference from `expected`, in `unit`.
     tolerance: Annotated[float, Field(gt=0)] | None = None
-    #: of `expected` and `tolerance`, as keys have it ("kmh", "bar"); default: SI
+    #: Unit of `expected` and `tolerance`, such as "kmh" or "bar". By default it is the SI unit.
     unit: str = ""
 
     @model_validator(mode="after")
@@ -240,28 +242,29 @@ def _criteria(text: str) -> str:
 
 
 class OnRig(ConfigTable):
-    """One entry of [on]: what is different on one rig. It has a `reason`, which is part of the library's page."""
+    """One entry of [on]: what is different on one rig. The page of the scenario library shows the reason."""
 
-    #: why
+    #: Why the scenario is different on this rig.
     reason: Annotated[str, Field(min_length=1)]
-    #: other values of [parameters], within the same ranges
+    #: Values that replace those of [parameters], within the same ranges.
     parameters: dict[str, float] = {}
-    #: other texts of [words]
+    #: Texts that replace those of [words].
     words: dict[str, str] = {}
-    #: beside [set], other values of the rig file by dotted key
+    #: Values of the rig file by dotted key, in addition to those of [set].
     set: dict[str, Any] = {}
 
 
 class Values(ConfigTable):
-    """What is put into the other tables of a scenario file before they are read."""
+    """The tables of a scenario file whose values are put into its other tables before those are read."""
 
-    #: what is run
+    #: What is run; the model ScenarioConfig checks it.
     scenario: Any = None
-    #: numbers that may be changed from outside
+    #: Numbers that may be changed from outside.
     parameters: dict[str, Parameter] = {}
-    #: texts by name, put in like parameters: "${reverse}.tau" is the torque of the element that [words] names
+    #: Texts by name, which are put in like parameters: "${reverse}.tau" is the torque of the element that [words]
+    #: names.
     words: dict[str, str] = {}
-    #: file name of a rig without its ending -> what is different there
+    #: File name of a rig without its ending -> what is different on this rig.
     on: dict[str, OnRig] = {}
 
     @field_validator("parameters", mode="before")
@@ -282,18 +285,18 @@ class ScenarioConfig(Values):
     FOLDER: ClassVar[str] = "scenarios"
 
     scenario: ScenarioTable
-    #: of a rig: driver tables instead of the rig file's, which hold until a step sets the signal
+    #: Rig: driver tables that replace those of the rig file. They hold until a step sets the signal.
     driver: dict[str, Any] = {}
-    #: of a driveline: input of the model with its unit, as "C4.p_bar" -> a constant, points [[t_s, value], ...], or a
-    #: source { kind = "Sine", amplitude = ..., f = ... }
+    #: Driveline alone: input of the model with its unit, such as "C4.p_bar" -> a constant, points [[t_s, value], ...],
+    #: or a source { kind = "Sine", amplitude = ..., f = ... }.
     inputs: dict[str, Any] = {}
-    #: what happens, one thing after the other
+    #: What happens, one step after the other.
     steps: list[Step] = []
-    #: what must come out
+    #: What must come out.
     checks: list[Check] = []
-    #: name -> condition on the metrics of the run, see hil/results/gates.py
+    #: Name -> condition on the metrics of the run, see hil/results/gates.py.
     gates: dict[str, str] = {}
-    #: other values of the rig file, or of the driveline file, by dotted key
+    #: Values that replace those of the rig file, or of the driveline file, by dotted key.
     set: dict[str, Any] = {}
     monitors: Monitors = Monitors()
 

@@ -41,45 +41,46 @@ RUNS_MAX = 1_000_000
 
 
 class StudyTable(ConfigTable):
-    """[study]: what is run, and how its points are chosen."""
+    """[study]: what is run, and how the points of the study are chosen."""
 
-    #: name of the study, in reports and as the name of its folder
+    #: Name of the study in reports, and of its folder.
     name: FolderName
-    #: what it is for, in a sentence
+    #: What the study is for, in a sentence.
     text: str = ""
-    #: a scenario of a powertrain, a scenario of a rig, or a rig: file, or the bare name of an installed one
+    #: What is run: a scenario of a driveline, a scenario of a rig, or a rig. It is a file, or the bare name of an
+    #: installed one.
     of: Annotated[str, InFile("scenarios")]
-    #: grid: every combination; list: the values one beside the other; random, sobol, latin_hypercube: points in the
-    #: ranges; optimise: the points an optimiser asks for
+    #: grid: every combination of the values. list: the n-th run takes the n-th value of every column. random, sobol,
+    #: latin_hypercube: points in the ranges. optimise: the points that an optimiser asks for.
     design: Design = "grid"
-    #: number of points of random, sobol, latin_hypercube; most points of optimise
+    #: Number of points of random, sobol and latin_hypercube; largest number of points of optimise.
     runs: Annotated[int, Field(ge=1, le=RUNS_MAX)] | None = None
-    #: runs of each point, which differ in what [scatter] draws
+    #: Number of runs of each point. They differ in what [scatter] draws.
     repeats: Annotated[int, Field(ge=1, le=10_000)] = 1
-    #: all random numbers of the study come from it
+    #: Seed from which all random numbers of the study follow.
     seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
-    #: simulated time [s]; default: that of what is run
+    #: Simulated time [s]. By default it is that of what is run.
     duration_s: Annotated[float, Field(gt=0, le=1e5)] | None = None
-    #: signals kept of every run, one Parquet file each
+    #: Signals that are kept of every run, in one Parquet file for each run.
     signals: list[str] = []
-    #: every so many ticks a sample is kept
+    #: Number of ticks from one kept sample to the next.
     every: Annotated[int, Field(ge=1, le=100_000)] = 1
 
 
 class Varied(ConfigTable):
-    """An entry of [vary]: the values of one column. Values, or a range."""
+    """An entry of [vary]: the values of one column, as a list or as a range."""
 
-    #: the values, in this order
+    #: Values of the column. random, sobol and latin_hypercube take each of them with equal probability.
     values: list[float] | None = None
-    #: lower end of the range
+    #: Lower end of the range.
     low: float | None = None
-    #: upper end
+    #: Upper end of the range.
     high: float | None = None
-    #: values on the range, ends included (grid, list)
+    #: grid and list: number of values on the range, both ends included.
     steps: Annotated[int, Field(ge=2, le=RUNS_MAX)] | None = None
-    #: steps of the range, and points in it: even in the value, or in its logarithm
+    #: Whether the values on the range are evenly spaced themselves, or their logarithms.
     scale: Literal["linear", "log"] = "linear"
-    #: where an optimiser begins; default: the middle
+    #: Value at which an optimiser begins. By default it is the middle of the range, on its scale.
     start: float | None = None
 
     SHORT_FORMS: ClassVar[tuple[str, ...]] = ("array",)
@@ -103,15 +104,15 @@ class Varied(ConfigTable):
 
 
 class Scattered(ConfigTable):
-    """An entry of [scatter]: a number drawn anew for every run, from the seed of that run."""
+    """An entry of [scatter]: a random number that is drawn for every run, from the seed of the run."""
 
-    #: mean of a normal distribution
+    #: Mean of a normal distribution.
     mean: float | None = None
-    #: its standard deviation
+    #: Standard deviation of the normal distribution.
     sd: Annotated[float, Field(gt=0)] | None = None
-    #: lower end of an even distribution; of a normal one: where it is cut off
+    #: Lower end of a uniform distribution. Numbers of a normal distribution that are lower are drawn again.
     low: float | None = None
-    #: upper end
+    #: Upper end of a uniform distribution. Numbers of a normal distribution that are higher are drawn again.
     high: float | None = None
 
     @model_validator(mode="after")
@@ -130,26 +131,29 @@ class Scattered(ConfigTable):
 
 
 class Metric(ConfigTable):
-    """An entry of [metrics]: a number taken of a run. A text is computed from the metrics before it and of the run."""
+    """An entry of [metrics]: a number of each run. A text instead of a table is an expression of the metrics above it
+    and of the metrics of the run."""
 
     SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string",)
 
-    #: signal it is taken of
+    #: Signal from which the number is computed.
     signal: str | None = None
-    #: min, max, mean, rms, std, range (max - min), first, last, integral over time, steepest (largest slope),
-    #: extremes (turning points further apart than `prominence`), reverse (how far it goes against its first sign)
+    #: Number that is computed: min, max, mean, rms, std, range (max - min), first, last, integral over time, steepest
+    #: (largest absolute slope), extremes (number of turning points that are at least `prominence` apart), reverse
+    #: (largest value of the sign opposite to the first one).
     take: Take = "max"
-    #: it is taken from here on [s]
+    #: Beginning of the time that is used [s].
     from_s: Annotated[float, Field(ge=0, le=1e5)] = 0.0
-    #: to here; default: the end [s]
+    #: End of the time that is used [s]. By default it is the end of the run.
     until_s: Annotated[float, Field(gt=0, le=1e5)] | None = None
-    #: of `extremes`: what counts as one, in the unit of the signal (SI)
+    #: With `extremes`: smallest distance of two turning points, in the unit of the signal (SI).
     prominence: Annotated[float, Field(gt=0)] | None = None
-    #: unit of the metric, as "kmh", "bar", "rpm"; default: SI
+    #: Unit of the metric, such as "kmh", "bar" or "rpm". By default it is the SI unit.
     unit: str = ""
-    #: instead of a signal: an expression of metrics
+    #: Instead of a signal: an expression of metrics.
     value: str | None = None
-    #: instead: "FILE.py:FUNCTION", called with what is run (result["engine.w"], result.time) and giving a number
+    #: Instead of a signal: "FILE.py:FUNCTION". The function is called with the run (result["engine.w"], result.time)
+    #: and returns a number.
     python: str | None = None
 
     @model_validator(mode="after")
@@ -165,15 +169,15 @@ class Metric(ConfigTable):
 
 
 class Objective(ConfigTable):
-    """[objective]: which runs are good."""
+    """[objective]: which runs are best."""
 
-    #: metric that is to be small
+    #: Metric that is to be small.
     minimise: str | None = None
-    #: or one that is to be large
+    #: Metric that is to be large.
     maximise: str | None = None
-    #: conditions on metrics of a run that counts, as of gates
+    #: Conditions on the metrics of a run, written like gates. A run counts only if it meets all of them.
     subject_to: list[str] = []
-    #: of optimise: a method of scipy.optimize, or "optuna" (extra [optuna])
+    #: With the design optimise: a method of scipy.optimize, or "optuna" (extra [optuna]).
     method: str = "differential_evolution"
 
     @model_validator(mode="after")
@@ -184,18 +188,18 @@ class Objective(ConfigTable):
 
 
 class StudyConfig(ConfigTable):
-    """One study file."""
+    """Keys of a study file."""
 
     FOLDER: ClassVar[str] = "studies"
 
     study: StudyTable
-    #: column -> its values: a list, or { low = ..., high = ... }
+    #: Column -> its values: a list, or { low = ..., high = ... }.
     vary: dict[str, Varied] = {}
-    #: column -> what is drawn for every run
+    #: Column -> the distribution from which a number is drawn for every run.
     scatter: dict[str, Scattered] = {}
-    #: key -> value; "= ..." is computed from the columns
+    #: Key -> value. "= ..." is computed from the columns.
     set: dict[str, Any] = {}
-    #: name -> what is taken of a run: { signal = ..., take = ... }, or an expression of metrics
+    #: Name -> a number of each run: { signal = ..., take = ... }, or an expression of metrics.
     metrics: dict[str, Metric] = {}
     objective: Objective | None = None
 

@@ -18,31 +18,32 @@ NotNegative = Annotated[float, Field(ge=0)]
 
 
 class Body(ConfigTable):
-    """What is pushed through the air."""
+    """Mass and resistance of the vehicle."""
 
-    #: mass the tractive force accelerates [kg]: the same as in the rig's powertrain
+    #: Mass that the tractive force accelerates [kg]. It is the same as in the powertrain of the rig.
     mass_kg: Positive
-    #: drag coefficient times frontal area [m2]
+    #: Drag coefficient times frontal area [m2].
     cdA_m2: NotNegative
-    #: rolling resistance force over normal force [1]
+    #: Rolling resistance force divided by the normal force [1].
     rolling: Annotated[float, Field(ge=0, le=0.2)]
-    #: density of the air [kg/m3]
+    #: Density of the air [kg/m3].
     air_density_kgpm3: Positive = 1.2
 
 
 class Brakes(ConfigTable):
-    """Service brakes: force at the tyres at brake = 1."""
+    """Service brakes. Their force at the tyres is proportional to the signal brake."""
 
-    #: at full brake pedal
+    #: Force at the full brake pedal, brake = 1.
     force_max_N: NotNegative
 
 
 class Road(ConfigTable):
-    """Grade over distance and wind."""
+    """Grade of the road over its distance, and wind."""
 
-    #: points [s_m, grade_percent], linear between, constant outside; + uphill
+    #: Points [s_m, grade_percent]. The grade is linear between the points and constant outside of them. Positive values
+    #: are uphill.
     grade_percent: list[tuple[float, float]] = [(0.0, 0.0)]
-    #: head wind [m/s], + against the car
+    #: Head wind [m/s]. Positive values blow against the car.
     head_wind_mps: Annotated[float, Field(ge=-60, le=60)] = 0.0
 
     @field_validator("grade_percent", mode="before")
@@ -70,11 +71,11 @@ class Road(ConfigTable):
 
 
 class Link(ConfigTable):
-    """Where the rig is."""
+    """Connection of the vehicle process to the rig."""
 
-    #: where the rig listens, when nobody says otherwise
+    #: Address at which the rig listens. `torqueloop vehicle --endpoint` replaces it.
     endpoint: str = "tcp://127.0.0.1:43174"
-    #: end the process when the rig has been silent for this long [s]
+    #: The process ends when the rig has been silent for this long [s].
     give_up_s: Positive = 30.0
 
     @field_validator("endpoint")
@@ -87,40 +88,44 @@ class Link(ConfigTable):
 
 
 class Integration(ConfigTable):
-    """Numerics of the vehicle's own motion."""
+    """Integration of the motion of the vehicle."""
 
-    #: longest sub-step [s]; the midpoint rule is second order, 1 ms gives about 1e-9 m/s in a coast-down
+    #: Longest sub-step [s]. The midpoint rule is of second order: with 1 ms its error is about 1e-9 m/s in a
+    #: coast-down.
     step_s: Annotated[float, Field(gt=0, le=0.05)] = 1e-3
 
 
 class CarrierBody(ConfigTable):
-    """[carrier.NAME]: the car's body, or another one: carrier NAME of the rig's powertrain. Along its x, y, z."""
+    """[carrier.NAME]: the body of the car or another body, which is the carrier NAME of the rig's powertrain. All
+    vectors are along its axes x, y, z."""
 
-    #: moments of inertia, the driveline's at rest included [kg.m2]
+    #: Moments of inertia, with the driveline at rest in them [kg.m2].
     I_kgm2: Annotated[list[Positive], Field(min_length=3, max_length=3)]
-    #: stiffness of what it stands on [Nm/rad]
+    #: Stiffness of the mounts of the body [Nm/rad].
     c_Nm_per_rad: Annotated[list[NotNegative], Field(min_length=3, max_length=3)] = [0.0, 0.0, 0.0]
-    #: its damping [Nms/rad]
+    #: Damping of the mounts [Nms/rad].
     d_Nms_per_rad: Annotated[list[NotNegative], Field(min_length=3, max_length=3)] = [0.0, 0.0, 0.0]
-    #: place of its origin in the world, for a carrier with attitude = true; it turns about it [m]
+    #: Position of the origin of the body in the world, for a carrier with attitude = true [m]. The body turns about
+    #: this point.
     at_m: Annotated[list[float], Field(min_length=3, max_length=3)] = [0.0, 0.0, 0.0]
-    #: yaw rate as given: points [t_s, radps], linear between, constant outside; default: it follows from the moments
+    #: Yaw rate as a function of time: points [t_s, radps]. It is linear between the points and constant outside of
+    #: them. By default the yaw rate follows from the moments.
     yaw_radps: Curve = []
 
 
 class VehicleConfig(ConfigTable):
-    """The vehicle process."""
+    """Keys of a vehicle file, which the vehicle process reads."""
 
     FOLDER: ClassVar[str] = "vehicles"
 
-    #: name of the vehicle
+    #: Name of the vehicle.
     name: str
     body: Body
     brakes: Brakes
     road: Road = Road()
     link: Link = Link()
     integration: Integration = Integration()
-    #: bodies that carry drivelines of the rig ([vehicle] carriers of the rig file)
+    #: Bodies that carry drivelines of the rig, by the names in [vehicle] carriers of the rig file.
     carrier: dict[str, CarrierBody] = {}
 
 

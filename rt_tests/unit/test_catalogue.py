@@ -50,15 +50,17 @@ def test_the_set_up_for_editors_is_the_actual_one() -> None:
 
 
 @pytest.mark.parametrize("name", list(MODELS))
-def test_every_key_has_a_meaning(name: str) -> None:
-    """A table that stands in a file once has its own text; everything else has the comment above it."""
+def test_every_key_has_a_meaning_in_whole_sentences(name: str) -> None:
+    """A table that occurs in a file once has its own text; every other key has the comment above it."""
     model = MODELS[name]
     for key, field in model.model_fields.items():
         table = isinstance(field.annotation, type) and issubclass(field.annotation, ConfigTable)
         tables = [a for a in getattr(field.annotation, "__args__", ()) if isinstance(a, type)]
         table = table or any(issubclass(a, ConfigTable) for a in tables) and type(None) in tables
         assert comments(model).get(key) or table, f"{name}.{key} needs a comment '#:' above it"
-    assert (model.__doc__ or "").strip(), name
+        assert not (text := meaning(model, key)[0]) or text.endswith("."), f"{name}.{key} lacks a full stop: {text}"
+    text = (model.__doc__ or "").partition("\n\n")[0].strip()
+    assert text.endswith((".", ":")), f"{name} lacks a docstring with a full stop: {text}"
 
 
 def test_units_are_found_in_comment_and_key() -> None:

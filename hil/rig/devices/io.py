@@ -27,11 +27,11 @@ ROUNDING = 1e-9
 class IoChannel(ConfigTable):
     """What inputs and outputs of an I/O device have in common."""
 
-    #: the driver's name for the pin, "line 4", "ao1" ...; default: the name of the channel
+    #: Name of the pin in the driver, such as "line 4" or "ao1". By default it is the name of the channel.
     pin: str | None = None
-    #: lower end of the range, in the unit of the channel
+    #: Lower end of the range, in the unit of the channel.
     low: float = 0.0
-    #: upper end of the range
+    #: Upper end of the range, in the unit of the channel.
     high: float = 1.0
 
     @model_validator(mode="after")
@@ -42,26 +42,26 @@ class IoChannel(ConfigTable):
 
 
 class IoInput(IoChannel):
-    """One entry of [io.NAME.inputs]: the device reads it, and it is the signal io.NAME.KEY."""
+    """One entry of [io.NAME.inputs]. The device reads it, and its value is the signal io.NAME.KEY."""
 
-    #: unit of the value
+    #: Unit of the value.
     unit: str = "1"
 
 
 class IoOutput(IoChannel):
-    """One entry of [io.NAME.outputs]: the device writes it; the signal io.NAME.KEY is what it writes."""
+    """One entry of [io.NAME.outputs]. The device writes it. The signal io.NAME.KEY has the value that is written."""
 
-    #: signal that is written
+    #: Signal that is written.
     signal: str
-    #: factor on the value of the signal in SI; with a gain or an offset of its own, units are the author's business
+    #: Factor on the value of the signal in SI. With `gain` or `offset` the units are not checked.
     gain: float = 1.0
-    #: added after the gain
+    #: Number that is added after the gain.
     offset: float = 0.0
-    #: unit of the value that is written; default: that of the signal
+    #: Unit of the value that is written. By default it is the unit of the signal.
     unit: str | None = None
-    #: what is written before and after a run, in the safe state and while disarming
+    #: Value that is written before and after a run, in the safe state and while disarming.
     safe: float = 0.0
-    #: largest change per second, in the unit of the channel
+    #: Largest change per second, in the unit of the channel.
     slew: Annotated[float, Field(gt=0)] | None = None
 
     @model_validator(mode="after")
@@ -73,19 +73,19 @@ class IoOutput(IoChannel):
 
 
 class Io(ConfigTable):
-    """[io.NAME]: an I/O device, behind the C interface torqueloop_io.h."""
+    """[io.NAME]: an I/O device behind the C interface torqueloop_io.h."""
 
-    #: shared library, or the C source of one
+    #: Shared library of the driver, or its C source.
     library: Annotated[str, InFile("")]
-    #: what the device reads: name -> channel
+    #: Name -> channel that the device reads.
     inputs: dict[str, IoInput] = {}
-    #: what the device writes: name -> channel
+    #: Name -> channel that the device writes.
     outputs: dict[str, IoOutput] = {}
-    #: keys of the driver's own
+    #: Keys that belong to the driver.
     options: dict[str, str | float | bool] = {}
-    #: real clock: a call that takes longer latches the safe state [us]; 0: any time is allowed
+    #: Real clock: a call that takes longer than this latches the safe state [us]. 0: any time is allowed.
     limit_us: Annotated[float, Field(ge=0, le=1e6)] = 200.0
-    #: so many ticks in a row without a new value latch the safe state
+    #: Number of ticks in a row without a new value that latches the safe state.
     stale_ticks: Annotated[int, Field(ge=1, le=1_000_000)] = 10
 
     @model_validator(mode="after")
@@ -101,9 +101,9 @@ class Io(ConfigTable):
 
 
 class IoTables(ConfigTable):
-    """What the rig file has of them."""
+    """Table of I/O devices in the rig file."""
 
-    #: I/O devices by name, see docs/io.md
+    #: I/O devices by name, see docs/io.md.
     io: dict[str, Io] = {}
 
     @field_validator("io")

@@ -28,65 +28,65 @@ Points = Annotated[Curve, Field(min_length=2, max_length=200)]
 
 
 class Oil(ConfigTable):
-    """[oil]"""
+    """[oil]: properties of the oil."""
 
-    #: density [kg/m3]
+    #: Density [kg/m3].
     density_kgpm3: Positive = 850.0
-    #: below this pressure difference the flow through orifices is laminar [bar]
+    #: Pressure difference below which the flow through orifices is laminar [bar].
     laminar_bar: Positive = 0.02
-    #: points [temperature_degC, factor of all flows]: cold oil flows slowly; constant outside
+    #: Points [temperature_degC, factor on all flows], constant outside of them. Cold oil flows slowly.
     flow_over_degC: Points = [(20.0, 1.0), (120.0, 1.0)]
 
 
 class Pump(ConfigTable):
-    """[pump]: turns with the engine."""
+    """[pump]: the pump, which turns with the engine."""
 
-    #: oil per revolution [cm3]
+    #: Oil that the pump delivers in one revolution without losses [cm3].
     displacement_cm3: Positive
-    #: share of it that comes out
+    #: Volumetric efficiency: the share of this oil that reaches the line.
     volumetric: Annotated[float, Field(gt=0, le=1)] = 0.9
-    #: hydraulic work over shaft work
+    #: Mechanical efficiency: hydraulic work divided by the work at the shaft.
     mechanical: Annotated[float, Field(gt=0, le=1)] = 0.85
 
 
 class Line(ConfigTable):
-    """[line]: line (main) pressure and its regulator."""
+    """[line]: line pressure and its regulator."""
 
-    #: pressure the regulator holds, or its highest where a solenoid sets it [bar]
+    #: Pressure that the regulator holds, or its highest pressure if a solenoid sets it [bar].
     max_bar: Annotated[float, Field(gt=0, le=100)]
-    #: solenoid that sets it; default: none, it is constant
+    #: Solenoid that sets the line pressure. By default the regulator holds `max_bar`.
     solenoid: str | None = None
-    #: line pressure over solenoid pressure
+    #: Line pressure divided by the pressure of the solenoid.
     gain: float = 1.0
-    #: line pressure at solenoid pressure 0 [bar]
+    #: Line pressure at the solenoid pressure 0 [bar].
     offset_bar: float = 0.0
-    #: oil that goes into the line per pressure (hoses, compressed oil) [cm3/bar]
+    #: Additional oil that the line takes for each bar, because its hoses give way and the oil is compressed [cm3/bar].
     give_cm3pbar: Positive = 0.02
-    #: leakage of the whole unit per pressure [cm3/s/bar]
+    #: Leakage of the whole unit for each bar of line pressure [cm3/s/bar].
     leak_cm3psbar: NotNegative = 0.0
 
 
 class Solenoid(ConfigTable):
-    """[solenoid.NAME]: command -> pressure."""
+    """[solenoid.NAME]: a solenoid, which makes a pressure from its command."""
 
-    #: points [command, pressure_bar]: command in A, as duty 0..1, or 0 off and 1 on
+    #: Points [command, pressure_bar]. The command is a current in A, a duty from 0 to 1, or 0 for off and 1 for on.
     bar_over_command: Points
-    #: width of the hysteresis between rising and falling command [bar]
+    #: Width of the hysteresis between a rising and a falling command [bar].
     hysteresis_bar: NotNegative = 0.0
-    #: time constant of its coil and output stage [s]
+    #: Time constant of the coil and the output stage of the control unit [s].
     coil_s: NotNegative = 0.0
 
 
 class ShiftValve(ConfigTable):
-    """[valve.NAME]: a valve with two positions, moved by a pressure against a spring."""
+    """[valve.NAME]: a valve with two positions, which a pressure moves against a spring."""
 
-    #: what moves it: a solenoid, a path or the element of a circuit
+    #: Solenoid, path, or circuit (pressure in its element) whose pressure moves the valve.
     pilot: str
-    #: it goes to its second position above this pressure ... [bar]
+    #: Pressure above which the valve moves to its second position [bar].
     on_bar: Positive
-    #: ... and back below this one [bar]
+    #: Pressure below which the valve moves back to its first position [bar].
     off_bar: NotNegative
-    #: another valve that holds it where it is while in its second position
+    #: Another valve. While it is in its second position, this valve does not move.
     held_by: str | None = None
 
     @model_validator(mode="after")
@@ -98,39 +98,39 @@ class ShiftValve(ConfigTable):
 
 
 class Source(ConfigTable):
-    """Where a circuit gets its pressure from: a name, or with the areas and the spring of its valve."""
+    """Where a circuit gets its pressure from: a name, or a table with the areas and the spring of its valve."""
 
     SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string",)
 
-    #: "line", "exhaust", a solenoid, a path or another circuit
+    #: "line", "exhaust", a solenoid, a path or another circuit.
     of: str
-    #: pressure behind the valve over this pressure
+    #: Pressure behind the valve divided by the pressure of the source.
     gain: float = 1.0
-    #: added [bar]
+    #: Pressure that is added, such as that of a spring [bar].
     offset_bar: float = 0.0
 
 
 class PathSource(ConfigTable):
-    """A pressure of a path: a name, or with a factor."""
+    """A pressure of a path: a name, or a table with a factor."""
 
     SHORT_FORMS: ClassVar[tuple[str, ...]] = ("string",)
 
-    #: "line", "exhaust", a solenoid, a circuit (pressure in its element) or an earlier path
+    #: "line", "exhaust", a solenoid, a circuit (pressure in its element) or an earlier path.
     of: str
-    #: factor on it: quotient of areas
+    #: Factor on this pressure, the ratio of two areas.
     gain: float = 1.0
 
 
 class Path(ConfigTable):
-    """[path.NAME]: pressure in a duct between valves, without volume: the sum of its sources, or one of them."""
+    """[path.NAME]: the pressure in a duct without volume between valves: the sum of its sources, or one of them."""
 
-    #: sources, four at most
+    #: Sources of the path, four at most.
     of: Annotated[list[PathSource], Field(min_length=1, max_length=4)]
-    #: added to it: spring [bar]
+    #: Pressure that is added, such as that of a spring [bar].
     offset_bar: float = 0.0
-    #: shift valve that chooses between two sources: the first in its first position
+    #: Shift valve that chooses between two sources. In its first position it chooses the first one.
     valve: str | None = None
-    #: the highest of the sources instead of their sum: a ball valve
+    #: If true, the path has the highest of its pressures instead of their sum, as with a ball valve.
     highest: bool = False
 
     @field_validator("of", mode="before")
@@ -147,60 +147,61 @@ class Path(ConfigTable):
 
 
 class Spool(ConfigTable):
-    """Spool of a circuit's pressure valve, of second order."""
+    """[circuit.NAME.spool]: the spool of the circuit's pressure valve, a system of second order."""
 
-    #: natural frequency [Hz]
+    #: Natural frequency [Hz].
     natural_Hz: Annotated[float, Field(gt=0, le=5000)]
-    #: damping ratio
+    #: Damping ratio.
     damping: Annotated[float, Field(gt=0, le=10)] = 0.8
 
 
 class Accumulator(ConfigTable):
-    """Accumulator beside an element."""
+    """[circuit.NAME.accumulator]: an accumulator beside the element."""
 
-    #: oil it takes [cm3]
+    #: Oil that the accumulator takes [cm3].
     take_cm3: Positive
-    #: pressure at which it begins to fill, more than the element's full_bar [bar]
+    #: Pressure at which it begins to fill, above `full_bar` of the element [bar].
     from_bar: Positive
-    #: pressure at which it is full [bar]
+    #: Pressure at which it is full [bar].
     to_bar: Positive
 
 
 class Centrifugal(ConfigTable):
-    """Oil that turns with the drum presses by itself: rho/2 w^2 (r_outer^2 - r_inner^2)."""
+    """[circuit.NAME.centrifugal]: pressure of the oil that turns with the drum, rho/2 w^2 (r_outer^2 - r_inner^2)."""
 
-    #: outer radius of the piston [m]
+    #: Outer radius of the piston [m].
     outer_m: Positive
-    #: inner radius of the oil [m]
+    #: Inner radius of the oil [m].
     inner_m: NotNegative
-    #: share that a balance chamber takes away
+    #: Share of this pressure that a balance chamber removes.
     balanced: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
 class Circuit(ConfigTable):
     """[circuit.NAME]: one shift element with its valve."""
 
-    #: its pressure; two: one for each position of `valve`
+    #: Source of the pressure, or two sources, one for each position of `valve`.
     supply: Annotated[list[Source], Field(min_length=1, max_length=2)]
-    #: shift valve that chooses between two sources
+    #: Shift valve that chooses between two sources.
     valve: str | None = None
-    #: second-order dynamics of the valve; default: at once
+    #: Dynamics of the pressure valve, of second order. By default the valve has none.
     spool: Spool | None = None
-    #: orifice to the element [mm2]
+    #: Area of the orifice to the element [mm2].
     feed_mm2: Positive
-    #: orifice on the way back; default: as feed_mm2 [mm2]
+    #: Area of the orifice on the way back [mm2]. By default it is `feed_mm2`.
     exhaust_mm2: Positive | None = None
-    #: discharge coefficient of both
+    #: Discharge coefficient of both orifices.
     discharge: Annotated[float, Field(gt=0, le=1)] = 0.6
-    #: oil that moves the piston until the plates touch [cm3]
+    #: Oil that moves the piston until the plates touch [cm3].
     fill_cm3: Positive
-    #: pressure at which the piston leaves its seat (return spring) [bar]
+    #: Pressure at which the piston begins to move against the return spring [bar].
     return_bar: Positive
-    #: pressure at which the plates touch [bar]
+    #: Pressure at which the plates touch [bar].
     full_bar: Positive
-    #: oil that goes in per pressure when they touch (lining, seals, compressed oil) [cm3/bar]
+    #: Additional oil that the element takes for each bar when the plates touch, because linings and seals give way and
+    #: the oil is compressed [cm3/bar].
     give_cm3pbar: Positive = 0.2
-    #: leakage per pressure [cm3/s/bar]
+    #: Leakage for each bar [cm3/s/bar].
     leak_cm3psbar: NotNegative = 0.0
     accumulator: Accumulator | None = None
     centrifugal: Centrifugal | None = None
@@ -242,22 +243,22 @@ class Circuit(ConfigTable):
 
 
 class HydraulicsConfig(ConfigTable):
-    """Hydraulic unit of a gearbox."""
+    """The hydraulic unit of a gearbox."""
 
     FOLDER: ClassVar[str] = "hydraulics"
 
-    #: its name
+    #: Name of the unit.
     name: str
     oil: Oil = Oil()
     pump: Pump
     line: Line
-    #: solenoids by name
+    #: Solenoids by name.
     solenoid: Annotated[dict[str, Solenoid], Field(min_length=1, max_length=64)]
-    #: shift valves by name
+    #: Shift valves by name.
     valve: Annotated[dict[str, ShiftValve], Field(max_length=64)] = {}
-    #: ducts between valves by name, in the order in which they follow each other
+    #: Ducts between valves by name. A path comes after those that it takes its pressure from.
     path: Annotated[dict[str, Path], Field(max_length=64)] = {}
-    #: shift elements by name
+    #: Circuits of the shift elements by name.
     circuit: Annotated[dict[str, Circuit], Field(min_length=1, max_length=64)]
 
     @model_validator(mode="after")
