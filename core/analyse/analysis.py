@@ -95,7 +95,7 @@ class _Shown:
             if (kind, index) in self._columns:
                 column, gain = self._columns[kind, index]
                 return np.asarray(sign * self._values[:, column] / gain, dtype=np.float64)
-        raise UnknownNameError(f"{owner!r} has no output that shows its {what}: its torques cannot be told")
+        raise UnknownNameError(f"{owner!r} has no output that shows its {what}, so its torques are unknown")
 
 
 def element_forces(result: Result) -> list[tuple[str, Form, Array]]:

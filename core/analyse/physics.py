@@ -237,7 +237,7 @@ def _packs(driveline: Driveline) -> Iterator[Finding]:
                 pack.area / annulus,
                 0.3,
                 2.5,
-                "the piston lies behind the pack, within the drum",
+                "the piston is behind the pack, within the drum",
             )
             highest = pack.area * min(line, pack.p_max) / annulus
             yield Finding(

@@ -36,7 +36,7 @@ def check_known(owner: str, a: BearingPart, b: BearingPart, on: tuple[CarrierPar
         if carrier.w and not carrier.pose:
             raise CompileError(
                 f"{on[0].owner} - {a.owner} - {owner} - {b.owner} - {on[1].owner}: the carriers of {owner!r} move "
-                f"against each other, and how {carrier.owner!r} lies in the world is not known: give it attitude = "
+                f"against each other, and the attitude of {carrier.owner!r} is not known: give it attitude = "
                 f"true, or let the bend angle of {owner!r} be an input", [owner, a.owner, b.owner, carrier.owner],
             )  # fmt: skip
 

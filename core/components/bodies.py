@@ -47,7 +47,7 @@ class RigidBody(Component):
     I_11: float = param("moment of inertia about x through the mass centre", "inertia", low=0.0, above=True)
     I_22: float = param("about y", "inertia", low=0.0, above=True)
     I_33: float = param("about z", "inertia", low=0.0, above=True)
-    I_21: float = param("product of inertia, as it stands in the tensor", "inertia", 0.0, quantity="product_of_inertia")
+    I_21: float = param("product of inertia, element of the tensor", "inertia", 0.0, quantity="product_of_inertia")
     I_31: float = param("product of inertia", "inertia", 0.0, quantity="product_of_inertia")
     I_32: float = param("product of inertia", "inertia", 0.0, quantity="product_of_inertia")
     g_x: float = param("gravity along x of the world", "acceleration", 0.0)

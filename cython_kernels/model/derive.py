@@ -119,7 +119,7 @@ def _columns(a: ModelArrays, h: float, arrays: dict[str, np.ndarray]) -> dict[st
 def _complete(described: Sequence[Array | Size], found: Mapping[str, Any]) -> dict[str, Any]:
     wrong = sorted({one.name for one in described} ^ set(found))
     if wrong:
-        raise TypeError(f"parts of the model that nobody fills, or that it does not have: {wrong}")
+        raise TypeError(f"parts of the model without a value, or that it does not have: {wrong}")
     return dict(found)
 
 

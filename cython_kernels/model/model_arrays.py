@@ -32,7 +32,7 @@ def _filled(kind: str, dtype: np.dtype[np.void], columns: Mapping[str, ArrayLike
     names = dtype.names or ()
     wrong = sorted(set(names) ^ set(columns))
     if wrong:
-        raise TypeError(f"fields of {kind} that nobody fills, or that it does not have: {wrong}")
+        raise TypeError(f"fields of {kind} without a value, or that it does not have: {wrong}")
     values = {name: np.asarray(columns[name]) for name in names}
     lengths = {len(value) for value in values.values()}
     if len(lengths) != 1:

@@ -265,7 +265,7 @@ def _notes(made: Stage, moved: Motion, body: bool, factor: float, signals: _Sign
         times = "as large as it was" if factor == 1.0 else f"{factor:g} times as large as it was"
         said.append(f"The turn of {made.body.name} since the first sample is drawn {times}.")
     elif made.body is not None:
-        said.append(f"How {made.body.name} moves was not recorded: it stands.")
+        said.append(f"The motion of {made.body.name} was not recorded, so it does not move.")
     if made.left_out:
         said.append(f"Not drawn: {', '.join(made.left_out)}.")
     missing = [c.name for c in made.section.couplings

@@ -99,9 +99,9 @@ def _show(found: Scan, node: str | None) -> None:
     if node is not None:
         for name, senders in found.missing.items():
             whose = f" of {', '.join(senders)}" if senders else ""
-            out_console.print(f"{node} waits for {name}{whose}: nobody sends it", soft_wrap=True, highlight=False)
+            out_console.print(f"{node} waits for {name}{whose}, but no node sends it", soft_wrap=True, highlight=False)
         if found.silent:
-            out_console.print(f"not heard from {node}: {', '.join(found.silent)}", soft_wrap=True, highlight=False)
+            out_console.print(f"not received from {node}: {', '.join(found.silent)}", soft_wrap=True, highlight=False)
 
 
 @bus_app.command("replay")

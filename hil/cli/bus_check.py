@@ -74,7 +74,7 @@ def _show(found: Judgement, interface: InterfaceConfig) -> None:
             _say(f"{row.name}: {'; '.join(_remarks(row))}")
     _say("")
     if found.undeclared:
-        _say(f"{len(found.undeclared)} identifiers that nobody declares:")
+        _say(f"{len(found.undeclared)} identifiers that no database declares:")
         for row in found.undeclared:
             fit = f", {row.fits[0].text}" if row.fits and row.fits[0].share >= RIGHT_MIN else ""
             period = "" if row.period_s is None else f", every {1e3 * row.period_s[1]:.1f} ms"

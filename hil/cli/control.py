@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 control_app: typer.Typer = typer.Typer(
     help="Read and write a running rig by name (docs/control.md).\n\n"
-    "The endpoint is printed by `torqueloop run --control tcp://127.0.0.1:0` and stands in run.json.",
+    "The endpoint is printed by `torqueloop run --control tcp://127.0.0.1:0` and written to run.json.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )

@@ -16,7 +16,7 @@ OF_FRAMES = (".blf", ".asc", ".trc", ".log")
 
 @command
 def export(
-    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="Directory of a run; it may still go on.")],
+    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="Directory of a run, which may still be running.")],
     target: Annotated[
         Path,
         typer.Argument(

@@ -73,7 +73,7 @@ def sweep(
     try:
         result = run_sweep(path, out=folder, jobs=jobs, scheduler=scheduler, html=html, told=told, values=overrides)
     except KeyboardInterrupt:
-        error_console.print(f"what is finished is kept; go on: torqueloop sweep {study} --out {folder}",
+        error_console.print(f"finished runs are kept; to continue: torqueloop sweep {study} --out {folder}",
                             soft_wrap=True, highlight=False)  # fmt: skip
         raise
     with after_the_run():

@@ -103,7 +103,12 @@ def _interface(name: str, needed: bool, bitrate: int | None, fd: bool, root: Pat
             (bad, f"takes no CAN FD frames: `ip link set {name} " + ("mtu 72`" if kind == "vcan" else "... fd on`"))
         )
     if kind == "can" and restart == 0:
-        found.append(("note", f"a bus-off lasts until somebody acts: `ip link set {name} type can restart-ms 100`"))
+        found.append(
+            (
+                "note",
+                f"the interface stays in bus-off until it is restarted: `ip link set {name} type can restart-ms 100`",
+            )
+        )
     if queue < QUEUE_MIN:
         found.append(
             ("note", f"short queue, frames are refused when the bus is busy: `ip link set {name} txqueuelen 128`")

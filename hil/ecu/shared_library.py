@@ -238,7 +238,7 @@ class LibraryUnit:
             return None
         data = ctypes.create_string_buffer(max(1, size))
         if self._library.tl_ecu_save(self._unit, data, size) != size:
-            raise PeerError(f"{self._file.name}: tl_ecu_save tells another size when it is given room for {size} bytes")
+            raise PeerError(f"{self._file.name}: tl_ecu_save returns another size for a buffer of {size} bytes")
         return {
             "data": data.raw[:size], "actuators": list(self._actuators), "steps": self.steps, "sent": self.sent
         }  # fmt: skip

@@ -106,7 +106,7 @@ MONITORS: tuple[Monitor, ...] = (
     Monitor(
         "other_gear", "gears between what the control unit says and what is engaged", "1", 0.5, 0.5,
         "looked at 1.5 s after the last change only",
-        "The control unit says {told}, engaged is {gear} from {first} s on ({closed} are closed).",
+        "From {first} s on, the control unit reports {told}, but {gear} is engaged ({closed} are closed).",
         _ELEMENTS,
     ),
     Monitor(
@@ -117,7 +117,7 @@ MONITORS: tuple[Monitor, ...] = (
     ),
     Monitor(
         "slip", "turbine speed beside the line of the gear whose elements are closed", "rad/s", 5.0, 1.0,
-        "a gear has rigid ratios: 5 rad/s leave room for the twist of shafts, and it is looked at 1.5 s after the last "
+        "a gear has rigid ratios: 5 rad/s allow for the twist of shafts, and slip counts from 1.5 s after the last "
         "element has moved",
         "Gear {closed_gear} slips from {first} s on: {closed} are closed and do not hold ({worst} rad/s{slipping}).",
         ("direction", "no_gear", "tie_up", "told_speed", "overload"),
@@ -159,13 +159,14 @@ MONITORS: tuple[Monitor, ...] = (
     Monitor(
         "late_answer", "torque requests given up before they were acknowledged, one after the other", "1", 1.5, 0.0,
         "one may be lost with its message, not two in a row",
-        "The acknowledge comes later than the control unit waits: it gives up its torque request again and again, for "
-        "the second time at {first} s.",
+        "The acknowledge comes later than the control unit waits: at {first} s it ends a "
+        "torque request before the acknowledge, for the second time in a row.",
     ),
     Monitor(
         "told_speed", "difference between a speed that is sent and the true one, beyond 5 %", "rad/s", 8.0, 0.5,
         "resolution of the messages, and one cycle of acceleration",
-        "The control unit is told another speed than the true one from {first} s on, by {worst} rad/s: {pairs}.",
+        "From {first} s on, the rig sends the control unit a speed that differs from the true one by {worst} rad/s: "
+        "{pairs}.",
     ),
     # ---- from the recording alone
     Monitor(
@@ -233,7 +234,7 @@ MONITORS: tuple[Monitor, ...] = (
     ),
     Monitor(
         "actuator_still", "actuators of the control unit that never move", "1", 0.0, 0.0,
-        "one that stands still for a whole drive is not connected, or not commanded", "{text}", _GEARS, online=False,
+        "an actuator that never moves in a drive is not connected, or not commanded", "{text}", _GEARS, online=False,
     ),
     Monitor(
         "fallbacks", "steps in a second that only a plain impulse could finish, or whose torques were not found", "1/s",

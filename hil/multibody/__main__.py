@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Entry."""
     parser = argparse.ArgumentParser(prog="torqueloop.hil.multibody", description=__doc__)
     parser.add_argument("file", help="path, or bare name of an installed one")
-    parser.add_argument("--out", type=Path, metavar="CSV", help="everything that is told of it, in SI")
+    parser.add_argument("--out", type=Path, metavar="CSV", help="CSV file for all outputs of the tree, in SI")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="another value of the file")
     given = parser.parse_args(arguments)
     try:

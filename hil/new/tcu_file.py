@@ -210,7 +210,7 @@ def _schedule(gears: dict[str, TcuGear], car: CarFacts) -> str:
         "kick_down_gear_time_s = 0.4",
         "kick_down_on_percent = 95.0",
         "kick_down_off_percent = 90.0",
-        "# the down line lies at least this far below the up line",
+        "# the down line is at least this far below the up line",
         f"hysteresis_min_rpm = {min(60.0, 0.25 * first):.0f}.0",
         "# no shift down that would turn the turbine faster; up whatever the lever says above the second one",
         f"turbine_max_rpm = {0.97 * car.power_rpm:.0f}.0",

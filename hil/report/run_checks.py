@@ -126,7 +126,7 @@ def _bus(where: str, bus: BusStats) -> list[Check]:
         stolen = bus.stolen_ids
         text = f"{stolen} frames of another sender, first {bus.stolen}: is a second rig on this bus?" if stolen else ""
         if bus.unheard and not stolen:
-            text = f"not heard: {bus.unheard}"
+            text = f"not received: {bus.unheard}"
         found.append(Check(f"nobody else sends our CAN messages{where}", not stolen, text))
     lost = {"rx_ring_dropped": bus.rx_ring_dropped, "tx_dropped": bus.tx_dropped}
     if bus.gateway is not None:

@@ -149,7 +149,7 @@ def _shifts(check: CheckSpec, info: ScenarioInfo, signals: Signals, quality: Seq
         values = {name: getattr(q, name) for name in condition.signals}
         lacking = [name for name, x in values.items() if x is None]
         if lacking:
-            return Verdict(check.name, "check", False, q.begin_s, f"{q.name}: {', '.join(lacking)} cannot be told")
+            return Verdict(check.name, "check", False, q.begin_s, f"{q.name}: {', '.join(lacking)} is not known")
         if not condition.met(values):
             seen = ", ".join(f"{name} = {x:.6g} {CRITERIA[name]}".removesuffix(" 1") for name, x in values.items())
             return Verdict(check.name, "check", False, q.begin_s, f"{q.name}, {check.condition}: {seen}",

@@ -164,7 +164,7 @@ def _stamp(place: Path) -> str:
 
 def _report(place: Path) -> dict[str, Any]:
     if not os.path.isfile(place / REPORT):
-        raise ConfigError(f"no {REPORT}: the run goes on, was killed, or was not judged (torqueloop report)")
+        raise ConfigError(f"no {REPORT}: the run has not ended, was killed, or was not judged (torqueloop report)")
     value = read_json(place / REPORT)
     if not isinstance(value, dict) or value.get("format") != VERSION:
         told = value.get("format") if isinstance(value, dict) else None

@@ -163,4 +163,4 @@ def print_runs(rows: list[RunRow], console: Console) -> None:
         if row.failed:
             console.print(Padding(Text(row.failed, "dim"), (0, 0, 0, 4)))
     if hidden:
-        console.print(Text(f"not shown for want of room: {', '.join(hidden)} (--json has them)", "dim"))
+        console.print(Text(f"not shown on a narrow screen: {', '.join(hidden)} (--json has them)", "dim"))

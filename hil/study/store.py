@@ -63,7 +63,7 @@ class Store:
                               ("digest", "other files of what is run")):  # fmt: skip
                 if not isinstance(before, dict) or before.get(key) != told[key]:
                     raise ConfigError(f"{{value}} holds runs of {what}", key="out", value=str(self.folder),
-                                      allowed="a new folder, or the one of this study to go on with it")  # fmt: skip
+                                      allowed="a new folder, or the folder of this study to continue it")  # fmt: skip
             return {o.line.run: o for o in read_journal(self.folder / JOURNAL)}
         if any(self.folder.iterdir()):
             raise ConfigError("{value} is not empty, and no folder of a study", key="out", value=str(self.folder))

@@ -334,7 +334,10 @@ def _unheard(g: Golden, m: re.Match[str]) -> Any:
         loopback = table.get("local_address", "127.0.0.1") == "127.0.0.1"
         if table.get("interface", "udp_multicast") == "udp_multicast" and loopback:
             group = table.get("channel", "239.74.163.2")
-            found.append(f'programs that send to {group} by the default route; local_address = "0.0.0.0" hears them')
+            found.append(
+                f"programs that send to {group} by the default route; "
+                'the rig receives them with local_address = "0.0.0.0"'
+            )
     return found[-1] if found else ""
 
 

@@ -134,7 +134,7 @@ DEFECTS = (
     Defect("wrong told gear", FIRST,
            first_unit(("f->data[0] = (uint8_t)(s->target << 4 | s->gear);",
                        "f->data[0] = (uint8_t)(s->target << 4 | (s->gear == 6 ? 5 : s->gear));")),
-           "other_gear", "says 5, engaged is 6"),
+           "other_gear", "reports 5, but 6 is engaged"),
     Defect("hunting thresholds", FIRST,
            first_unit(("#define DOWN 0.6", "#define DOWN 1.3"), ("s->in_gear_s < 0.8", "s->in_gear_s < 0.1")),
            "hunting", "hunt", 16.0),

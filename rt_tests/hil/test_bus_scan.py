@@ -54,7 +54,7 @@ def test_a_log_is_told_message_by_message(tmp_path, ending):
 def test_the_command_tells_it_in_words_and_for_machines(tmp_path):
     path = log(tmp_path / "bus.asc")
     status, text = call("bus", "scan", "--log", path, "--dbc", DBC, "--node", "TCU")
-    assert status == 0 and "50 refused: crc" in text and "TCU waits for HIL_Driver of HIL: nobody sends it" in text
+    assert status == 0 and "50 refused: crc" in text and "TCU waits for HIL_Driver of HIL, but no node sends it" in text
     assert "00000400" in text and "2 identifiers, 1 not in a database" in text
     status, text = call("bus", "scan", "--log", path, "--dbc", "tcu_4hp22", "--json")
     assert status == 0 and json.loads(text)["frames"] == 110

@@ -207,7 +207,7 @@ def test_a_table_of_another_kind_inherits_nothing_that_belonged_to_the_old_one(t
     same = write(tmp_path / "same.toml", 'extends = "base.toml"\n[ecu.tcu]\nkind = "soft_tcu"\n')
     assert load_rig_config(same).ecu["tcu"] == load_rig_config(tmp_path / "base.toml").ecu["tcu"]
     wrong = write(tmp_path / "wrong.toml", 'extends = "base.toml"\n[ecu.tcu]\nkind = "hardware"\nstart = "x.toml"\n')
-    with pytest.raises(ConfigError, match="nobody starts a control unit of kind hardware"):
+    with pytest.raises(ConfigError, match="the rig does not start a control unit of kind hardware"):
         load_rig_config(wrong)
 
 

@@ -146,5 +146,5 @@ def test_nobody_heard_on_the_loopback_bus_tells_where_python_can_sends(tmp_path:
     gone = 'without inputs."road.F"\nwithout inputs."road.F_hold"'
     add = "[inputs]\n'road.F' = 0.0\n'road.F_hold' = 0.0\n"
     rig = rig_file(tmp_path, *edits, gone, add=add, own_bus=True)
-    with pytest.raises(StartError, match=r'is heard with local_address = "0.0.0.0" in \[bus.powertrain\]'):
+    with pytest.raises(StartError, match=r'the rig receives it with local_address = "0.0.0.0" in \[bus.powertrain\]'):
         run_rig(rig, RunSpec("real", 0.1, tmp_path / "run"))

@@ -72,7 +72,7 @@ def test_what_cannot_be_read_is_left_out_and_said(folder: Path) -> None:
     (folder / "run-4" / "report.json").write_text(json.dumps({"format": VERSION, "metrics": 3}))
     told = hi.history(folder)
     assert told.runs == 2 and set(told.unread) == {"run-1", "run-2", "run-3", "run-4"} and not told.in_memory
-    assert "goes on, was killed" in told.unread["run-1"] and "of format 1" in told.unread["run-2"]
+    assert "has not ended, was killed" in told.unread["run-1"] and "of format 1" in told.unread["run-2"]
     assert values(folder) == [5, 77]
     judged(folder, "run-1", "2026-01-01T10:00:00", missed=1)
     assert values(folder) == [1, 5, 77], "as soon as it is there"

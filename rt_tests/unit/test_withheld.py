@@ -106,6 +106,6 @@ def test_a_software_bus_says_whom_it_does_not_hear() -> None:
     assert _unheard(bus.model_copy(update={"local_address": "0.0.0.0"})) == ""
     (check, *_) = _bus("", BusStats(gateway=GatewayStats(), unheard=unheard))
     assert check.name == "nobody else sends our CAN messages" and check.passed
-    assert check.text.startswith("not heard: programs that send to 239.")
+    assert check.text.startswith("not received: programs that send to 239.")
     (check, *_) = _bus("", BusStats(gateway=GatewayStats()))
     assert check.text == ""

@@ -130,7 +130,7 @@ class VehicleLink(Device[RigConfig]):
             raise self._wrong("age_limit_s", "{key} = {value}: a value is older than this between two exchanges",
                               f"> period_s = {v.period_s:g}")  # fmt: skip
         if every > 1 and v.carriers:
-            raise self._wrong("period_s", "{key} = {value}: moments on carriers are told every tick",
+            raise self._wrong("period_s", "{key} = {value}: moments on carriers are sent in every tick",
                               "0 together with carriers")  # fmt: skip
         return every
 

@@ -268,7 +268,7 @@ def _elsewhere(bus: BusPlan) -> str:
         return ""
     return (
         f" This bus never leaves the computer (local_address {LOOPBACK}); python-can's own udp_multicast sends to the "
-        f'network of the default route and is heard with local_address = "0.0.0.0" in [bus.{bus.name}]'
+        f'network of the default route, and the rig receives it with local_address = "0.0.0.0" in [bus.{bus.name}]'
     )
 
 

@@ -193,7 +193,8 @@ def _unheard(bus: Bus) -> str:
     """A software bus on the loopback interface does not hear what python-can sends to its group by default."""
     if bus.interface != "udp_multicast" or bus.local_address != LOOPBACK:
         return ""
-    return f'programs that send to {bus.channel} by the default route; local_address = "0.0.0.0" hears them'
+    remedy = 'the rig receives them with local_address = "0.0.0.0"'
+    return f"programs that send to {bus.channel} by the default route; {remedy}"
 
 
 def _known(known: Known) -> KnownMessage:

@@ -150,8 +150,8 @@ def _units(stack: ExitStack, run: LiveRun, peers: str, given: Mapping[str, Contr
             if not planned.config.started or peers == "none":
                 raise StartError(
                     f"control unit {planned.name} is not started by the rig: it cannot run on the virtual clock, which "
-                    f"waits for nobody outside; allowed: --clock real, or another kind in [ecu.{planned.name}] of "
-                    f"{plan.path}"
+                    f"waits for no process outside the rig; allowed: --clock real, or another kind in "
+                    f"[ecu.{planned.name}] of {plan.path}"
                 )
             setup = ecu_setup(plan, planned, run.folder.path)
             unit = make_unit(planned.config.kind, setup)
@@ -164,7 +164,7 @@ def _units(stack: ExitStack, run: LiveRun, peers: str, given: Mapping[str, Contr
         if bus.required and not any(bus.name in unit.buses for unit in plan.units):
             name = bus.database.messages[bus.required[0]].name
             raise StartError(
-                f"nobody is on bus {bus.name} to send {name}: a control unit from outside cannot run on the virtual "
+                f"no control unit on bus {bus.name} sends {name}: one outside the rig cannot run on the virtual "
                 f"clock; allowed: --clock real, or a table [ecu.NAME] in {plan.path}"
             )
     for started in units:

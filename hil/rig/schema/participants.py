@@ -160,7 +160,7 @@ class Ecu(ConfigTable):
             for key in ("start", "options", "sensors", "actuators"):
                 if getattr(self, key):
                     raise BadValue(
-                        "nobody starts a control unit of kind hardware", key=key, value=getattr(self, key),
+                        "the rig does not start a control unit of kind hardware", key=key, value=getattr(self, key),
                         allowed=f'another kind; inherited from a file: without = ["ecu.NAME.{key}"]',
                     )  # fmt: skip
         return self
