@@ -290,10 +290,10 @@ def _values(spec: MessageSpec, rows: Bits, words: Mapping[str, Mapping[int, str]
         raw = _raw(rows, place[signal.name])[inside]
         if not len(raw):
             continue
-        signed = raw.astype(np.int64)
-        if signal.signed:
-            signed = np.where(signed >= 1 << (signal.length - 1), signed - (1 << signal.length), signed)
-        values = signed * signal.scale + signal.offset
+        # the sign is the highest bit of a word of 64, and comes back with the shift to the right
+        above = 64 - signal.length
+        signed = (raw << np.uint64(above)).view(np.int64) >> above
+        values = (signed if signal.signed else raw) * signal.scale + signal.offset
         table = words.get(f"{spec.name}.{signal.name}", {})
         bad = np.isin(raw, [k % (1 << signal.length) for k, w in table.items() if _is_error(w)] + list(signal.invalid))
         tolerance = abs(signal.scale) / 2

@@ -118,8 +118,10 @@ def _best(result: Any) -> list[Any]:
 
 def _show(result: Any) -> None:
     job, timing = result.study.job, result.timing
-    verdict = ("all runs made", "bold green") if not result.failed else (f"{len(result.failed)} failed", "bold red")
-    out_console.print(Text.assemble((job.config.study.name, "bold"), ": ", verdict, f" of {len(result)}"))
+    failed, total = len(result.failed), len(result)
+    made = (f"all {total} runs are made", "bold green")
+    verdict = (f"{failed} of {total} runs failed", "bold red") if failed else made
+    out_console.print(Text.assemble((job.config.study.name, "bold"), ": ", verdict))
     for outcome in result.failed[:SHOWN]:
         out_console.print(f"  run {outcome.line.run}: {outcome.error}", soft_wrap=True, highlight=False)
     for outcome in result.unresolved[:1]:
@@ -127,6 +129,9 @@ def _show(result: Any) -> None:
         text += f"run {outcome.line.run}: {outcome.remarks[0]}"
         out_console.print(text, soft_wrap=True, highlight=False, style="yellow")
     rows = _best(result)
+    if (objective := job.config.objective) is not None:
+        goal = f"smallest {objective.minimise}" if objective.minimise else f"largest {objective.maximise}"
+        out_console.print(f"best runs, {goal} first:", highlight=False)
     columns = list(rows[0].line.values) if rows else []
     table = Table(box=None, pad_edge=False)
     for name in ("run", *(str(o.line.run) for o in rows)):
@@ -136,9 +141,7 @@ def _show(result: Any) -> None:
         table.add_row(name, *("–" if x is None else f"{x:.5g}" for x in numbers))
     out_console.print(table)
     if timing.runs:
-        speed = f"{timing.runs / timing.wall_s:.1f} runs/s; beside simulating {100 * timing.overhead:.1f} %"
-        took = f"{timing.runs} runs in {timing.wall_s:.1f} s, {timing.at_a_time} at a time: {speed}"
-        out_console.print(took, highlight=False, soft_wrap=True)
+        out_console.print(timing.text, highlight=False, soft_wrap=True)
     for path in result.files.values():
         out_console.print(f"written: {path}", soft_wrap=True, highlight=False)
 

@@ -49,7 +49,7 @@ def write_page(path: Path, study: Study, outcomes: Sequence[Outcome], timing: Ti
         verdict=f"{len(outcomes) - len(failed)} of {len(outcomes)} runs",
         text=job.config.study.text,
         what=f"{job.target.kind} {job.target.path.stem} · design {job.config.study.design} · "
-             f"seed {job.config.study.seed} · {_words(timing)}",
+             f"seed {job.config.study.seed} · {timing.text}",
         best_head=("run", *_columns(outcomes), *shown),
         best=[(o.line.run, *(o.line.values[c] for c in _columns(outcomes)), *(o.metrics.get(m) for m in shown))
               for o in ranked[:BEST]],
@@ -65,13 +65,6 @@ def write_page(path: Path, study: Study, outcomes: Sequence[Outcome], timing: Ti
     )  # fmt: skip
     path.write_text(page, encoding="utf-8")
     return path
-
-
-def _words(timing: Timing) -> str:
-    if not timing.runs:
-        return "nothing was left to run"
-    return (f"{timing.runs} runs in {timing.wall_s:.1f} s, {timing.at_a_time} at a time: "
-            f"{timing.runs / timing.wall_s:.1f} runs/s, {100 * timing.overhead:.1f} % beside simulating")  # fmt: skip
 
 
 def _values(outcome: Outcome) -> str:

@@ -58,6 +58,15 @@ class Timing:
         """Everything that is not simulating, as a part of it: reading, compiling, measuring, writing, waiting."""
         return self.wall_s * self.at_a_time / self.run_s - 1.0 if self.run_s > 0.0 else 0.0
 
+    @property
+    def text(self) -> str:
+        """One line for console and page."""
+        if not self.runs:
+            return "nothing was left to run"
+        share = 100.0 / (1.0 + self.overhead)
+        return (f"{self.runs} runs in {self.wall_s:.1f} s, {self.at_a_time} at a time: "
+                f"{self.runs / self.wall_s:.1f} runs/s; the workers simulate {share:.0f} % of that time")  # fmt: skip
+
 
 def read_study(path: Path | str, values: Mapping[str, Any] | None = None) -> Study:
     """Read a study file; values: dotted key -> value instead of the file's. ConfigError for every mistake in it."""

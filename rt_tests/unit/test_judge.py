@@ -12,6 +12,7 @@ from functools import reduce
 from operator import xor
 from pathlib import Path
 
+import cantools
 import pytest
 
 from torqueloop.hil.can.checksum_fit import bare, fits
@@ -140,6 +141,28 @@ def test_error_values_and_error_frames_are_counted(tmp_path: Path) -> None:
     found = judge(frames, written(tmp_path, text))
     assert found.messages["AccPedal"].errors == {"Fixed": 400}
     assert (found.error_frames, found.remote_frames) == (1, 1)
+
+
+@pytest.mark.parametrize("order", ["1", "0"])
+@pytest.mark.parametrize("sign", ["-", "+"])
+@pytest.mark.parametrize("length", [5, 12, 32, 63, 64])
+def test_values_beyond_their_range_are_those_that_cantools_decodes(
+    tmp_path: Path, length: int, sign: str, order: str
+) -> None:
+    start = 0 if order == "1" else 7
+    path = tmp_path / "wide.dbc"
+    signal = f'BU_: A\nBO_ 5 Wide: 8 A\n SG_ X : {start}|{length}@{order}{sign} (0.5,3) [-2|%r] "" A\n'
+    draw = random.Random(length)
+    frames = [(k * 0.01, 5, draw.randbytes(8), 0) for k in range(100)]
+    path.write_text('VERSION ""\n' + signal % 0)
+    decode = cantools.database.load_file(str(path)).decode_message
+    values = [decode(5, data, decode_choices=False)["X"] for _, _, data, _ in frames]
+    highest = sorted(values)[70]
+    path.write_text('VERSION ""\n' + signal % highest)
+    row = judge(frames, path).messages["Wide"]
+    # a quarter is half a step
+    assert row.out_of_range["X"] == sum(x < -2.25 or x > highest + 0.25 for x in values) > 0
+    assert judge(frames[:1] * 9, path).messages["Wide"].still == {"X": pytest.approx(values[0], rel=1e-15)}
 
 
 def crc8(data: bytes, poly: int, start: int) -> int:

@@ -98,6 +98,11 @@ def test_jerk_of_a_sine(f: float) -> None:
 
 def test_jerk_of_a_ramp_and_of_few_samples() -> None:
     assert np.allclose(jerk(np.arange(500) * 0.004, TICK_S), 4.0)
+    # at both ends the line through the first and the last samples
+    a, n = np.cumsum(np.random.default_rng(3).normal(size=300)), round(HALF_S / TICK_S)
+    found, t = jerk(a, TICK_S), np.arange(2 * n + 1) * TICK_S
+    assert np.allclose(found[: n + 1], np.polyfit(t, a[: 2 * n + 1], 1)[0])
+    assert np.allclose(found[-n - 1 :], np.polyfit(t, a[-2 * n - 1 :], 1)[0])
     assert np.allclose(jerk(np.array([1.0, 1.5, 2.0]), TICK_S), 500.0) and list(jerk(np.zeros(1), TICK_S)) == [0.0]
 
 
