@@ -32,6 +32,7 @@ def test_real_run_replays_to_the_same_hash_and_leaves_no_process(desk, tmp_path)
     assert not stats.safe_state.latched, stats.safe_state
     assert stats.clock.ticks == 2000 and stats.clock.missed == stats.clock.late_started + stats.clock.dropped
     assert stats.buses["powertrain"].rx["TCU_Pressure_1"].ok > 100 and stats.vehicles["vehicle"].taken > 100
+    assert "239.74.163.2" in stats.buses["powertrain"].unheard
     assert children(os.getpid()) == []
     rig = build(load_plan(result.out / read_run_info(result.out).rig_file), 2.0).rig
     data, at = read_stream(result.out / "inputs").payload(), 0

@@ -186,7 +186,9 @@ def _worst(account: Account) -> WorstTicks:
 def _buses(plan: RigPlan, parts: RigParts, links: Links) -> dict[str, BusStats]:
     known = {bus.name: {n: _known(k) for n, k in bus.known.items()} for bus in plan.buses}
     found = {bus.name: _bus(bus, parts.rig.bus_counters(bus.number), links, known[bus.name]) for bus in parts.buses}
-    return {name: replace(bus, unheard=_unheard(plan.bus(name).config)) for name, bus in found.items()}
+    sockets = {name for name, bus in found.items() if bus.gateway is not None}
+    return {name: replace(bus, unheard=_unheard(plan.bus(name).config)) if name in sockets else bus
+            for name, bus in found.items()}  # fmt: skip
 
 
 def _unheard(bus: Bus) -> str:
