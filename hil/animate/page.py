@@ -11,45 +11,37 @@ import hashlib
 import json
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-import torqueloop.hil.views
-
-PAGE = Path(__file__).parent / "page"
-SHARED = torqueloop.hil.views.PAGE
-SCRIPTS = (
-    PAGE / "three.min.js", SHARED / "uPlot.iife.min.js", PAGE / "data.js", PAGE / "forms.js", PAGE / "scene.js",
-    PAGE / "charts.js", PAGE / "main.js",
-)  # fmt: skip
-STYLES = (SHARED / "uPlot.min.css", PAGE / "animate.css")
-#: of the two libraries inside: whoever passes the page on passes copies of them on, which must carry these texts
-LICENCES = {"three.js": PAGE / "LICENSE-three.txt", "uPlot": SHARED / "LICENSE-uPlot.txt"}
+from torqueloop.hil import views
 
 
 @cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(PAGE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+        loader=jinja2.FileSystemLoader(views.PAGE / "animation"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
     )
     return environment.get_template("animate.html")
 
 
 def page(content: Mapping[str, Any]) -> str:
     """The file."""
-    scripts = [path.read_text(encoding="utf-8").replace("</script", "<\\/script") for path in SCRIPTS]
+    scripts = [script.replace("</script", "<\\/script") for script in views.scripts("animation")]
     digests = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
     policy = f"default-src 'none'; script-src {digests}; style-src 'unsafe-inline'; img-src data: blob:"
     return _template().render(
         title=content["title"],
         subtitle=content["subtitle"],
         csp=policy,
-        styles=Markup("\n".join(path.read_text(encoding="utf-8") for path in STYLES)),
+        styles=Markup("\n".join(views.styles("animation"))),
         scripts=[Markup(script) for script in scripts],
-        licences={name: path.read_text(encoding="utf-8") for name, path in LICENCES.items()},
+        licences={name: path.read_text(encoding="utf-8") for name, path in views.LICENCES.items()},
         content=Markup(as_json(content)),
     )
 

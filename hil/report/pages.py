@@ -1,4 +1,4 @@
-"""HTML pages: templates of this room (templates/) through jinja2, every value escaped, no network, light and dark.
+"""HTML pages: the templates in templates/ through jinja2, every value escaped, no network, light and dark.
 
 Figures are drawn in the browser (hil/views/page) from the numbers that the page holds: `Figures`.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from torqueloop.hil.views import SCRIPTS, STYLES, UPLOT_LICENCE
+from torqueloop.hil.views import LICENCES, scripts, styles
 from torqueloop.hil.views.figure import Figures
 from torqueloop.hil.views.style import css
 
@@ -42,9 +42,9 @@ def render(template: str, title: str, passed: bool, drawn: Figures | None = None
         "drawn": drawn.figures,
         "figures_json": Markup(text),
         "numbers": numbers,
-        "styles": Markup("\n".join([css(), *(path.read_text(encoding="utf-8") for path in STYLES)])),
-        "scripts": [Markup(path.read_text(encoding="utf-8")) for path in SCRIPTS],
-        "licence": Markup(UPLOT_LICENCE.read_text(encoding="utf-8")),
+        "styles": Markup("\n".join([css(), *styles("report")])),
+        "scripts": [Markup(script) for script in scripts("report")],
+        "licence": Markup(LICENCES["uPlot"].read_text(encoding="utf-8")),
     }
     return _environment().get_template(template).render(title=title, passed=passed, **{**frame, **values})
 

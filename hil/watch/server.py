@@ -13,12 +13,10 @@ import json
 import queue
 import secrets
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil import views
-from torqueloop.hil.views import UPLOT, UPLOT_STYLE
 from torqueloop.hil.views.local_server import LocalHandler, LocalServer
 from torqueloop.hil.views.style import css
 from torqueloop.hil.watch.source import Source
@@ -29,10 +27,6 @@ BODY_BYTES = 32768
 ALIVE_S = 5.0
 #: browsers at a time
 BROWSERS_MAX = 16
-_PAGE = Path(__file__).parent / "page"
-_OWN = [f"{name}.js" for name in "link lines chosen gearbox clock control drive trace recordings signals main".split()]
-_SCRIPTS = (UPLOT, views.PAGE / "plots.js", *(_PAGE / name for name in _OWN))
-_STYLES = (UPLOT_STYLE, views.PAGE / "plots.css", _PAGE / "watch.css")
 
 
 class WatchServer(LocalServer):
@@ -113,10 +107,9 @@ class _Handler(LocalHandler):
 
 def page(nonce: str) -> str:
     """The whole page in one text; scripts and styles carry the nonce of its policy."""
-    text = (_PAGE / "watch.html").read_text(encoding="utf-8")
-    texts = [css(), *(path.read_text(encoding="utf-8") for path in _STYLES)]
-    styles = "".join(f'<style nonce="{nonce}">{text}</style>' for text in texts)
-    scripts = "".join(f'<script nonce="{nonce}">{path.read_text(encoding="utf-8")}</script>' for path in _SCRIPTS)
+    text = (views.PAGE / "watch/watch.html").read_text(encoding="utf-8")
+    styles = "".join(f'<style nonce="{nonce}">{style}</style>' for style in (css(), *views.styles("watch")))
+    scripts = "".join(f'<script nonce="{nonce}">{script}</script>' for script in views.scripts("watch"))
     return text.replace("<!--styles-->", styles).replace("<!--scripts-->", scripts)
 
 

@@ -25,9 +25,10 @@ from torqueloop.core.analyse.shaft_motion import integral, motion
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.animate import animate as animation
 from torqueloop.hil.animate.content import LOCKED, OPEN, SLIPPING, _colours, content, states
-from torqueloop.hil.animate.page import PAGE, page
+from torqueloop.hil.animate.page import page
 from torqueloop.hil.animate.stage import Stage, stage
 from torqueloop.hil.runs.recorded_run import RecordedRun
+from torqueloop.hil.views import LICENCES, PAGE
 
 CONFIGS = Path(tl.__file__).parent / "configs"
 CHROMIUM = next(
@@ -293,15 +294,15 @@ def test_text_of_a_run_stays_text(run: RecordedRun, made: Stage) -> None:
     recorded = animation._recorded(run, made, moved, signals, 4)
     evil = "</script><script>alert(1)</script>"
     text = page(content(made, moved, replace(recorded, title=evil, subtitle=evil, notes=[evil])))
-    assert text.count("<script>") == 7 and evil not in text and "alert(1)</script>" not in text.replace("\\u003c", "")
+    assert text.count("<script>") == 8 and evil not in text and "alert(1)</script>" not in text.replace("\\u003c", "")
     assert text.count("&lt;/script&gt;") >= 2
 
 
 def test_what_is_shipped_of_three_js_is_what_was_built() -> None:
     """examples/figures/three_bundle writes both; the licence goes along."""
-    digest = hashlib.sha256((PAGE / "three.min.js").read_bytes()).hexdigest()
+    digest = hashlib.sha256((PAGE / "libraries/three.min.js").read_bytes()).hexdigest()
     assert digest == "8758178b5c213b0f081380bff4f726ebd994ceb76fbb5d5b136bd838cfb24348"
-    assert "three.js authors" in (PAGE / "LICENSE-three.txt").read_text(encoding="utf-8")
+    assert "three.js authors" in LICENCES["three.js"].read_text(encoding="utf-8")
 
 
 @pytest.mark.proof

@@ -24,7 +24,7 @@ from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report.pages import render
 from torqueloop.hil.report.report import analyse
 from torqueloop.hil.report.serve import ReportServer
-from torqueloop.hil.views import SCRIPTS, UPLOT_LICENCE
+from torqueloop.hil.views import LICENCES, scripts
 from torqueloop.hil.views.figure import POINTS, Figure, Figures, Line, Panel
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -113,7 +113,7 @@ def test_the_page_of_25_s_with_all_signals_is_small_and_carries_the_licence_of_u
     run = golden_run(RIG)
     seconds, signals = run.report.metrics["duration_s"], len(run.drawn.blocks[0]["columns"])
     assert signals > 210 and len(run.html) * 25.0 / seconds < 2e6
-    assert UPLOT_LICENCE.read_text() in run.html and all(path.read_text() in run.html for path in SCRIPTS)
+    assert LICENCES["uPlot"].read_text() in run.html and all(script in run.html for script in scripts("report"))
     assert "http" not in run.html.replace("https://github.com/leeoniya/uPlot", "")
 
 

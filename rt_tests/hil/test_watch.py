@@ -24,14 +24,14 @@ def paced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Paced]:
 def test_the_page_needs_nothing_from_anywhere() -> None:
     """All scripts and styles are inside and carry the nonce; no address but those of the page's own server."""
     text = page("N0NCE")
-    assert text.count("<script") == text.count('<script nonce="N0NCE"') == 13
+    assert text.count("<script") == text.count('<script nonce="N0NCE"') == 14
     assert text.count("<style") == text.count('<style nonce="N0NCE"') == 4
     assert "src=" not in text.partition("<script")[0] and "@import" not in text
-    own = text.replace((Path(__file__).parents[2] / "hil/views/page/uPlot.iife.min.js").read_text(), "")
+    own = text.replace((Path(__file__).parents[2] / "hil/views/page/libraries/uPlot.iife.min.js").read_text(), "")
     assert "http://" not in own.replace("https://github.com/leeoniya/uPlot", "") and "https://" not in own.replace(
         "https://github.com/leeoniya/uPlot", ""
     )
-    assert "Leon Sorokin" in (Path(__file__).parents[2] / "hil/views/page/LICENSE-uPlot.txt").read_text()
+    assert "Leon Sorokin" in (Path(__file__).parents[2] / "hil/views/page/libraries/LICENSE-uPlot.txt").read_text()
 
 
 @pytest.mark.parametrize("path", ["/", "/events", "/command", "/nothing"])

@@ -137,11 +137,11 @@ const plots = (() => {
   }
 
   /** A click on a mark or on a stretch of a row goes there: go(begin, end). */
-  function targets(u, marks, spans, go) {
+  function targets(u, lines, spans, go) {
     const NEAR = 6;
     u.over.addEventListener("click", (e) => {
       const box = u.over.getBoundingClientRect(), left = e.clientX - box.left, x = u.posToVal(left, "x");
-      const mark = marks.find((m) => Math.abs(u.valToPos(m.x, "x") - left) <= NEAR);
+      const mark = lines.find((m) => Math.abs(u.valToPos(m.x, "x") - left) <= NEAR);
       const span = (spans[Math.round(u.posToVal(e.clientY - box.top, "y"))] || []).find((s) => s.begin <= x && x <= s.end);
       // a drag ends with a click, too
       if (down === null || Math.abs(e.clientX - down) > 3 || e.shiftKey) return;
@@ -188,7 +188,7 @@ const plots = (() => {
     const names = (made.rows || []).map(([name]) => name), spans = (made.rows || []).map(([, row]) => row), { group, log = false } = how;
     const lines = made.lines || [], isTime = how.x === "s";
     const size = () => ({ width: Math.max(200, place.clientWidth), height: made.height + (how.last ? 24 : 0) });
-    const told = (x, row) => { const s = row.find((s) => s.begin <= x && x < s.end); return s ? s.text || digits(s.end - s.begin, 4) : "–"; };
+    const told = (x, row) => { const s = row.find(({ begin, end }) => begin <= x && x < end); return s ? s.text || digits(s.end - s.begin, 4) : "–"; };
     const path = { step: () => uPlot.paths.stepped({ align: -1 }), dots: () => () => null, rings: () => () => null, bars: () => () => null };
     const label = (line) => line.label;
     const axis = { stroke: () => colour("muted"), grid: { stroke: () => colour("grid"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };

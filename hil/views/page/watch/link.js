@@ -30,9 +30,3 @@ function value(message, name) {
   const group = dot < 0 ? message : message[name.slice(0, dot).replaceAll(".", "/")];
   return group === undefined ? undefined : group[name.slice(dot + 1)];
 }
-const RPM = 30 / Math.PI;
-const element = (id) => document.getElementById(id);
-function text(id, words) {
-  const place = typeof id === "string" ? element(id) : id;
-  if (place.textContent !== words) place.textContent = words;
-}

@@ -1,8 +1,8 @@
 "use strict";
 // The page: time, keys, looks, labels. `animation` is what tests and consoles may use.
 const animation = (() => {
-  const el = (id) => document.getElementById(id), { content } = run;
-  const canvas = el("view"), first = run.t[0], last = run.t[run.t.length - 1];
+  const { content } = run;
+  const canvas = element("view"), first = run.t[0], last = run.t[run.t.length - 1];
   let time = first, playing = false, stale = true, before = 0, renderer = null, camera = null, orbit = null;
   let frames = 0, spent = 0, between = 16, coarse = 1, slow = false, moving = false, quiet = -1e9;
 
@@ -26,7 +26,7 @@ const animation = (() => {
     camera = new THREE.PerspectiveCamera(30, 1, 0.1, 100);
     orbit = new THREE.OrbitControls(camera, canvas);
     orbit.addEventListener("change", () => (stale = true));
-    new ResizeObserver(fit).observe(el("picture"));
+    new ResizeObserver(fit).observe(element("picture"));
     fit();
     look("oblique");
   }
@@ -47,7 +47,7 @@ const animation = (() => {
     }
   }
   function fit() {
-    const { clientWidth: w, clientHeight: h } = el("picture");
+    const { clientWidth: w, clientHeight: h } = element("picture");
     renderer.setPixelRatio(Math.min(window.devicePixelRatio || 1, 2) * (moving ? coarse : slow ? 1.6 : 1));
     renderer.setSize(w, h, false);
     camera.aspect = w / Math.max(1, h);
@@ -58,10 +58,10 @@ const animation = (() => {
     const span = document.createElement("span");
     span.textContent = label.text;
     span.className = label.kind;
-    el("labels").append(span);
+    element("labels").append(span);
     return span;
   });
-  function name() {
+  function placeLabels() {
     const at = new THREE.Vector3(), { clientWidth: w, clientHeight: h } = canvas;
     scene.labels.forEach((label, k) => {
       at.set(...label.place).project(camera);
@@ -73,7 +73,7 @@ const animation = (() => {
   // --- beside it
   const chips = new Map(run.states.map((s) => {
     const chip = document.createElement("li");
-    el("elements").append(chip);
+    element("elements").append(chip);
     return [s.name, chip];
   }));
   const rows = content.tracks.map((x, k) => {
@@ -83,26 +83,26 @@ const animation = (() => {
     th.scope = "row";
     th.append(dot, x.name);
     tr.append(th, td);
-    el("speeds").tBodies[0].append(tr);
+    element("speeds").tBodies[0].append(tr);
     return td;
   });
   function tell() {
-    el("clock").textContent = `${time.toFixed(4)} s`;
-    el("time").value = time;
-    el("time").setAttribute("aria-valuetext", `${time.toFixed(3)} seconds`);
-    el("gear").textContent = run.gear(time);
-    el("gear").setAttribute("aria-label", `gear ${run.gear(time)}`);
-    for (const [element, chip] of chips) {
-      const state = run.STATES[run.state(element, time)];
+    element("clock").textContent = `${time.toFixed(4)} s`;
+    element("time").value = time;
+    element("time").setAttribute("aria-valuetext", `${time.toFixed(3)} seconds`);
+    element("gear").textContent = run.gear(time);
+    element("gear").setAttribute("aria-label", `gear ${run.gear(time)}`);
+    for (const [named, chip] of chips) {
+      const state = run.STATES[run.state(named, time)];
       if (chip.className !== state) {
         chip.className = state;
         chip.title = state;
-        chip.textContent = element;
-        chip.setAttribute("aria-label", `${element} ${state}`);
+        chip.textContent = named;
+        chip.setAttribute("aria-label", `${named} ${state}`);
       }
     }
     rows.forEach((td, k) => {
-      if (td) td.textContent = `${(run.speed(k, time) * 30 / Math.PI).toFixed(0)} 1/min`;
+      if (td) td.textContent = `${(run.speed(k, time) * RPM).toFixed(0)} 1/min`;
     });
     strobe();
   }
@@ -111,13 +111,13 @@ const animation = (() => {
     let most = 0;
     for (const set of content.sets) for (const w of set.wheels)
       if (w.track >= 0) most = Math.max(most, Math.abs(run.speed(w.track, time)) * w.teeth / (2 * Math.PI) / 60);
-    const slow = 0.45 / most, hint = el("strobe");
+    const slowest = 0.45 / most, hint = element("strobe");
     hint.hidden = !(rate() * most > 0.5);
-    if (!hint.hidden) hint.textContent = `teeth pass faster than frames: true motion below ${slow.toPrecision(1)}×; bright marks show the turning`;
+    if (!hint.hidden) hint.textContent = `teeth pass faster than frames: true motion below ${slowest.toPrecision(1)}×; bright marks show the turning`;
   }
 
   // --- time
-  const rate = () => Number(el("rate").value);
+  const rate = () => Number(element("rate").value);
   function seek(to) {
     time = Math.min(last, Math.max(first, to));
     stale = true;
@@ -125,13 +125,13 @@ const animation = (() => {
   function play(on) {
     playing = on;
     if (playing && time >= last) time = first;
-    el("play").textContent = playing ? "❚❚" : "▶";
-    el("play").setAttribute("aria-label", playing ? "pause" : "play");
+    element("play").textContent = playing ? "❚❚" : "▶";
+    element("play").setAttribute("aria-label", playing ? "pause" : "play");
     before = performance.now();
     stale = true;
   }
   function draw() {
-    const turned = scene.pose(time), said = el("turn");
+    const turned = scene.pose(time), said = element("turn");
     said.hidden = turned === null;
     if (turned !== null)
       said.textContent = `${content.body.name} turned by ${(turned * 180 / Math.PI).toFixed(3)}°, drawn ${content.body.factor} times`;
@@ -140,7 +140,7 @@ const animation = (() => {
       renderer.render(scene.root, camera);
       frames++;
       spent = 0.9 * spent + 0.1 * (performance.now() - start);
-      if (!el("labels").hidden) name();
+      if (!element("labels").hidden) placeLabels();
     }
     tell();
     charts.show(time);
@@ -170,7 +170,7 @@ const animation = (() => {
     requestAnimationFrame(frame);
   }
   function faster(step) {
-    const box = el("rate");
+    const box = element("rate");
     box.selectedIndex = Math.min(box.length - 1, Math.max(0, box.selectedIndex + step));
     stale = true;
   }
@@ -181,17 +181,17 @@ const animation = (() => {
   }
 
   // --- hands
-  Object.assign(el("time"), { min: first, max: last });
-  el("time").addEventListener("input", () => seek(Number(el("time").value)));
-  el("play").addEventListener("click", () => play(!playing));
-  el("rate").addEventListener("change", () => (stale = true));
-  el("named").addEventListener("change", () => ((el("labels").hidden = !el("named").checked), (stale = true)));
-  el("near").addEventListener("change", () => charts.show(time, el("near").checked));
-  el("views").addEventListener("click", (e) => e.target.dataset.view && look(e.target.dataset.view));
-  content.shifts.forEach(([shift, t]) => el("shift").add(new Option(`${shift} at ${t.toFixed(2)} s`, t)));
-  el("shift").addEventListener("change", () => seek(el("shift").value === "" ? first : Number(el("shift").value)));
+  Object.assign(element("time"), { min: first, max: last });
+  element("time").addEventListener("input", () => seek(Number(element("time").value)));
+  element("play").addEventListener("click", () => play(!playing));
+  element("rate").addEventListener("change", () => (stale = true));
+  element("named").addEventListener("change", () => ((element("labels").hidden = !element("named").checked), (stale = true)));
+  element("near").addEventListener("change", () => charts.show(time, element("near").checked));
+  element("views").addEventListener("click", (e) => e.target.dataset.view && look(e.target.dataset.view));
+  content.shifts.forEach(([shift, t]) => element("shift").add(new Option(`${shift} at ${t.toFixed(2)} s`, t)));
+  element("shift").addEventListener("change", () => seek(element("shift").value === "" ? first : Number(element("shift").value)));
   charts.onSeek(seek);
-  for (const note of content.notes) el("notes").append(Object.assign(document.createElement("li"), { textContent: note }));
+  for (const note of content.notes) element("notes").append(Object.assign(document.createElement("li"), { textContent: note }));
   document.addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.altKey || e.metaKey || ["SELECT", "TEXTAREA"].includes(e.target.tagName)) return;
     const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
@@ -209,8 +209,8 @@ const animation = (() => {
     begin();
   } catch (error) {
     renderer = null;
-    el("sorry").hidden = false;
-    el("sorry").textContent = `This browser draws no WebGL (${error.message}): the plots work, the picture does not.`;
+    element("sorry").hidden = false;
+    element("sorry").textContent = `This browser draws no WebGL (${error.message}): the plots work, the picture does not.`;
   }
   if (content.shifts.length) seek(content.shifts[content.shifts.length - 1][1] - 0.02);
   requestAnimationFrame(frame);

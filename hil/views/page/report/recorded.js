@@ -1,8 +1,6 @@
 "use strict";
 // What a page holds in binary: hil/views/figure.py says how it is packed.
 const recorded = (() => {
-  const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-
   async function inflate(packed) {
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
@@ -36,9 +34,9 @@ const recorded = (() => {
 
   /** {json of the figures, column(block, number)} of the page's elements. */
   async function read() {
-    const found = JSON.parse(document.getElementById("figures").textContent);
-    const data = await inflate(bytes(document.getElementById("numbers").textContent));
+    const found = JSON.parse(element("figures").textContent);
+    const data = await inflate(bytes(element("numbers").textContent));
     return { ...found, column: opened(found.blocks, data) };
   }
-  return { read, opened, inflate, bytes };
+  return { read, opened, inflate };
 })();

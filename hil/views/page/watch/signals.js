@@ -3,7 +3,8 @@
 const signals = (() => {
   const ROW = 22, MORE = 4;          // px of a row (watch.css), rows drawn beyond either end
   const box = element("signal-list"), inside = element("signal-rows"), filter = element("filter");
-  let all = [], shown = [], rows = [], first = -1;
+  const rows = [];
+  let all = [], shown = [], first = -1;
 
   /** known: [{name, unit}] in the order of the rig. */
   function set(known) {

@@ -3,7 +3,7 @@
 const charts = (() => {
   const COLOURS = ["#1f6fd0", "#d9660f", "#1a8a54", "#8d4fc0", "#c9302c", "#0f8b95", "#a87a06", "#c2408f", "#777", "#456"];
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const all = [], place = document.getElementById("plots"), strip = document.getElementById("states");
+  const all = [], place = element("plots"), strip = element("states");
   const first = run.t[0], last = run.t[run.t.length - 1], NEAR = Math.min(1, last - first);
   let near = true, window_ = [first, last], seek = () => {};
   const range = () => window_;
@@ -77,7 +77,7 @@ const charts = (() => {
       }
       for (const { u, mark } of all) mark.style.transform = `translateX(${u.valToPos(time, "x")}px)`;
       const width = strip.clientWidth - name - 4;
-      document.getElementById("at").style.transform = `translateX(${name + width * (time - min) / (max - min)}px)`;
+      element("at").style.transform = `translateX(${name + width * (time - min) / (max - min)}px)`;
     },
   };
 })();

@@ -6,7 +6,8 @@ const scene = (() => {
   // what lies behind a joint is bent with it: the part of the machine that a shaft is in; what is to be posed at a time
   const bent = new Map(), posed = [];
   // meshes of the converter, which stands before the sets: left out where they are looked at from the front
-  let before = null, hidden = [];
+  const hidden = [];
+  let before = null;
   const COLOURS = ["#b3bcc9", "#e8891d", "#2a66b9", "#9a9a9a"], MUTED = "#8b95a3";
   // a quarter is taken out of what hides the wheels: above and towards the viewer
   const QUARTER = [new THREE.Plane(new THREE.Vector3(0, -1, 0), 0), new THREE.Plane(new THREE.Vector3(0, 0, -1), 0)];
@@ -65,11 +66,11 @@ const scene = (() => {
         where.add(mesh);
         if (w.track < 0) put(where, forms.tube(x0, x1, w.radius + content.rim, content.housing), material(MUTED, HALF));
       } else if (w.role === "sun") {
-        const root = w.radius * (1 - 2.5 / w.teeth), bore = Math.min(0.9 * root, (Math.max(1, Math.floor((w.radius - 0.06) / 0.07) - 1) + 1) * 0.07);
+        const foot = w.radius * (1 - 2.5 / w.teeth), bore = Math.min(0.9 * foot, (Math.max(1, Math.floor((w.radius - 0.06) / 0.07) - 1) + 1) * 0.07);
         const mesh = new THREE.Mesh(forms.wheel(w.teeth, w.radius, x0, x1, bore), material(w.colour));
         mesh.rotation.x = w.phases[0];
         group(w.track).add(mesh);
-        if (w.track < 0) put(machine, forms.revolved(forms.box(x0 - 0.16, x0, bore, root)), material(MUTED, QUARTER));
+        if (w.track < 0) put(machine, forms.revolved(forms.box(x0 - 0.16, x0, bore, foot)), material(MUTED, QUARTER));
       } else planets(set, w, x0, x1);
     }
     const first = set.wheels.find((w) => w.role === "planet");
@@ -134,17 +135,17 @@ const scene = (() => {
         bent.set(c.inner, at);
         continue;
       }
-      const { joints, planes, ends } = c.joint, end = c.x + c.width;
+      const { joints, planes, ends: bends } = c.joint, end = c.x + c.width;
       const centres = joints === 2 ? [c.x + 0.4, end - 0.4] : [c.x + 0.4];
       c.parts = centres.map((x, k) => {
-        const from = at, turn = new THREE.Quaternion().setFromAxisAngle(new THREE.Vector3(0, 0, 1), ends[k].bend), roll = k ? planes : 0;
+        const from = at, turn = new THREE.Quaternion().setFromAxisAngle(new THREE.Vector3(0, 0, 1), bends[k].bend), roll = k ? planes : 0;
         const way = (a) => new THREE.Quaternion().setFromAxisAngle(new THREE.Vector3(1, 0, 0), a);
         const whole = way(roll).multiply(turn).multiply(way(-roll));
         at = new THREE.Group();
         at.quaternion.copy(whole);
         at.position.set(x, 0, 0).sub(new THREE.Vector3(x, 0, 0).applyQuaternion(whole));
         from.add(at);
-        return { x, from, to: at, whole, roll, ...ends[k] };
+        return { x, from, to: at, whole, roll, ...bends[k] };
       });
       bent.set(c.inner, at);
     }
@@ -173,7 +174,7 @@ const scene = (() => {
   }
   const direction = (a) => new THREE.Vector3(0, Math.cos(a), Math.sin(a)), ALONG = new THREE.Vector3(1, 0, 0);
   /** Angle of the shaft behind the cross of a joint, that of the fork before it being x. */
-  const behind = (x, bend) => x + Math.atan2((1 - Math.cos(bend)) * Math.sin(x) * Math.cos(x), Math.cos(bend) * Math.cos(x) ** 2 + Math.sin(x) ** 2);
+  const behind = (x, b) => x + Math.atan2((1 - Math.cos(b)) * Math.sin(x) * Math.cos(x), Math.cos(b) * Math.cos(x) ** 2 + Math.sin(x) ** 2);
 
   function joint(c) {
     const parts = c.parts, last = parts[parts.length - 1], tube = parts[0].to, end = c.x + c.width;

@@ -1,17 +1,16 @@
 "use strict";
 // What the file holds, decoded, and its values at a time.
 const run = (() => {
-  const content = JSON.parse(document.getElementById("content").textContent);
+  const content = JSON.parse(element("content").textContent);
   const TAU = 2 * Math.PI;
-  const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer;
-  const floats = (text) => new Float32Array(bytes(text));
-  const doubles = (text) => new Float64Array(bytes(text));
+  const floats = (text) => new Float32Array(bytes(text).buffer);
+  const doubles = (text) => new Float64Array(bytes(text).buffer);
   const t = doubles(content.t);
   const tracks = content.tracks.map((x) => ({ name: x.name, angle: floats(x.angle), speed: floats(x.speed) }));
   const plots = content.plots.map((p) => ({
     title: p.title, unit: p.unit, t: doubles(p.t), lines: p.lines.map((l) => ({ name: l.name, values: floats(l.values) })),
   }));
-  const states = content.states.map((s) => ({ name: s.name, t: doubles(s.t), state: new Int8Array(bytes(s.state)) }));
+  const states = content.states.map((s) => ({ name: s.name, t: doubles(s.t), state: new Int8Array(bytes(s.state).buffer) }));
   const attitude = content.body ? floats(content.body.q) : null;
 
   /** Number of the last entry at or before a time, at least 0. */

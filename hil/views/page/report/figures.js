@@ -2,7 +2,7 @@
 // Figures of a page that is a file: each is made when it comes into view; all over the time of the run move together.
 (async () => {
   const page = (window.torqueloop = { drawn: 0, groups: {} });   // what tests look at
-  const element = (id) => document.getElementById(id), root = document.documentElement;
+  const root = document.documentElement;
   const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme:dark)").matches);
   element("theme").onclick = () => { root.dataset.theme = dark() ? "light" : "dark"; plots.recolour(); };
   if (!element("figures")) return;
@@ -22,7 +22,7 @@
     const query = new URLSearchParams([["token", new URLSearchParams(location.search).get("token")], ["from", begin], ["to", end], ...names.map((n) => ["name", n])]);
     const answer = await (await fetch(`/samples?${query}`)).json();
     if (mine !== asked || !answer.blocks) return;
-    const near = recorded.opened(answer.blocks, await recorded.inflate(recorded.bytes(answer.numbers)));
+    const near = recorded.opened(answer.blocks, await recorded.inflate(bytes(answer.numbers)));
     for (const { made, lines } of own) {
       const at = lines.map(({ y }) => names.indexOf(recordedName(y)) + 1);
       if (at.every((k) => k > 0)) made.u.setData([near(0, 0), ...at.map((k, n) => near(0, k).map((v) => (v === null ? null : v * lines[n].factor)))], false);
@@ -49,8 +49,8 @@
     return { data: uPlot.join(read), joined: true };
   }
 
-  const extent = ({ panels }) => {
-    const ends = panels.flatMap(({ lines, rows }) => [
+  const extent = (figure) => {
+    const ends = figure.panels.flatMap(({ lines, rows }) => [
       ...lines.flatMap(({ x, y, right }) => (Array.isArray(y) ? [...x, ...right] : [column(y.block, 0)[0], column(y.block, 0).at(-1)])),
       ...rows.flatMap(([, row]) => row).flatMap(({ begin, end }) => [begin, end]),
     ]).filter((x) => x !== null && x !== undefined);

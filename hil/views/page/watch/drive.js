@@ -27,7 +27,7 @@ const drive = (() => {
     element("kickdown").setAttribute("aria-pressed", String(active && wanted.kickdown === 1));
   }
 
-  const answer = (words, bad) => { text("driven", words); element("driven").className = bad ? "bad" : ""; };
+  const answer = (said, bad) => { text("driven", said); element("driven").className = bad ? "bad" : ""; };
 
   /** Send what has changed; one command on its way at a time, so that a slow link never has old ones waiting. */
   async function tell() {

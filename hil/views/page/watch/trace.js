@@ -17,7 +17,7 @@ const trace = (() => {
   }
 
   /** Bytes in hexadecimal; those that have changed since the last picture stand out. */
-  function bytes(place, row) {
+  function hexadecimal(place, row) {
     const changed = new Set(row.changed);
     place.replaceChildren(...(row.data.match(/../g) || []).flatMap((byte, k) => {
       const part = document.createElement(changed.has(k) ? "b" : "span");
@@ -34,7 +34,7 @@ const trace = (() => {
     text(cells[6], String(row.count));
     text(cells[7], String(row.refused));
     cells[7].className = row.refused ? "bad" : "";
-    bytes(found.code, row);
+    hexadecimal(found.code, row);
     const names = row.signals.map(([name]) => name).join(" ");
     if (names !== found.names) {
       found.names = names;

@@ -4,7 +4,7 @@
   let keys = {}, words = {}, latest = null, drawn = null, gone = false;
   window.torqueloop = { pictures: 0, messages: 0 };   // what tests count
 
-  function hello({ hello, layout, names }) {
+  function begin({ hello, layout, names }) {
     gone = false;
     text("rig", hello.rig);
     document.title = `${hello.rig} – torqueloop`;
@@ -37,9 +37,9 @@
     recordings.show(s.recordings);
   }
 
-  function lost(words) {
+  function lost(said) {
     gone = true;
-    text("state", words);
+    text("state", said);
     element("state").className = "badge wait";
   }
 
@@ -71,7 +71,7 @@
   requestAnimationFrame(frame);
 
   link.listen({
-    hello, status,
+    hello: begin, status,
     stats: (stats) => clock.show(stats),
     trace: (news) => trace.take(news),
     values: (message) => { latest = message; live.take(message); drive.take(message); window.torqueloop.messages += 1; },
