@@ -115,6 +115,32 @@ def test_states_are_those_of_the_modes(run: RecordedRun, drawn: Path) -> None:
     assert list(t) == [0.0, 2.0, 3.0] and list(found) == [OPEN, SLIPPING, LOCKED]
 
 
+def test_a_stretch_has_the_gears_shifts_and_curves_of_its_own_time(run: RecordedRun, tmp_path: Path) -> None:
+    """From 3 to 7 s: gears by the ratio of the speeds, the shift between them, the curves in the units of the page."""
+    made = inside(animation.animate(run, tmp_path / "part.html", from_s=3.0, until_s=7.0))
+    assert made["subtitle"].endswith(" · 3.000 to 7.000 s")
+    first, second = made["gears"]
+    assert (first[2], second[2]) == ("1", "2") and first[0] < 3.0 and second[1] > 7.0
+    ratio = run["turbine.w"] / np.maximum(run["out.w"], 1e-3)
+    off = [abs(ratio / exact - 1.0) for exact in (181 / 73, 108 / 73)]
+    at = [np.searchsorted(run.t, x) for x in (first[1], second[0])]
+    assert 3.0 < first[1] < second[0] < 7.0 and off[0][at[0]] < 0.01 and off[1][at[1]] < 0.01
+    assert off[0][at[0] + 100] > 0.02 and off[1][at[1] - 100] > 0.02
+    assert made["shifts"] == [["1→2", first[1], second[0]]]
+    plots = {p["title"]: p for p in made["plots"]}
+    for title, unit, suffix, factor in (
+        ("Speeds", "1/min", "w", 30.0 / np.pi), ("Torques of elements", "Nm", "tau", 1.0),
+        ("Pressures", "bar", "p", 1e-5), ("Acceleration of the car", "m/s²", "a", 1.0),
+    ):  # fmt: skip
+        plot = plots[title]
+        t = floats(plot["t"], "<f8")
+        assert plot["unit"] == unit and (t[0], t[-1]) == pytest.approx((3.0, 7.0), abs=0.02)
+        for line in plot["lines"]:
+            values = np.interp(t, run.t, run[f"{line['name']}.{suffix}"]) * factor
+            assert floats(line["values"]) == pytest.approx(values, rel=1e-5, abs=1e-6), line["name"]
+    assert [line["name"] for line in plots["Speeds"]["lines"]] == ["engine", "turbine", "out"]
+
+
 class Fewer(Mapping[str, Any]):
     """Some of the signals of a run."""
 

@@ -17,11 +17,13 @@ from rig_help import answers
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.bus import CanBusConfig
 from torqueloop.hil.can.database import CanCodec, CanDatabase
-from torqueloop.hil.ecu.control_unit import Bus, EcuSetup, setup_to_json
+from torqueloop.hil.ecu import process
+from torqueloop.hil.ecu.control_unit import Bus, EcuInputs, EcuOutputs, EcuSetup, setup_to_json
 from torqueloop.hil.ecu.process import unit_loop
 from torqueloop.hil.ecu.shift import RPM
 from torqueloop.hil.ecu.soft_tcu import SoftTcu, load_tcu_database
 from torqueloop.hil.ecu.tcu_tables import load_tcu_config
+from torqueloop.hil.results.links import PeerStats
 
 ROOT = Path(__file__).resolve().parents[2]
 TCU = ROOT / "configs/tcu/soft_4hp22.toml"
@@ -260,6 +262,34 @@ def test_loop_on_a_bus_answers_the_rig_and_stops_when_asked() -> None:
     assert result["mode"] == "normal"
     assert result["steps"] > 0
     assert result["lateness"]["count"] == result["steps"]
+
+
+class Slow:
+    """A control unit of 10 ms whose third step takes 35 ms of a clock that the test owns."""
+
+    period_s = 0.010
+
+    def __init__(self) -> None:
+        self.now_ns, self.begun = 5_000_000, []
+
+    def start(self) -> None: ...
+    def step(self, inputs: EcuInputs) -> EcuOutputs:
+        self.begun.append((round(1e3 * inputs.t_s), self.now_ns // 1_000_000 - 5))
+        self.now_ns += 35_000_000 if len(self.begun) == 3 else 1_000_000
+        return EcuOutputs()
+
+    def stop(self) -> PeerStats:
+        return PeerStats("process")
+
+
+def test_grid_points_that_pass_during_a_slow_step_are_skipped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    unit = Slow()
+    monkeypatch.setattr(process.time, "monotonic_ns", lambda: unit.now_ns)
+    monkeypatch.setattr(process.time, "sleep", lambda s: setattr(unit, "now_ns", unit.now_ns + round(1e9 * s)))
+    counts = process.serve(unit, [], "unit", 0.08)  # type: ignore[arg-type]
+    # the points of 30 and 40 ms have passed at 55 ms; the one of 50 ms comes 5 ms late
+    assert unit.begun == [(0, 0), (10, 10), (20, 20), (50, 55), (60, 60), (70, 70)]
+    assert counts["skipped"] == 2 and (counts["lateness"]["count"], counts["lateness"]["max_ms"]) == (6, 5.0)
 
 
 def test_process_ends_cleanly_on_sigterm() -> None:
