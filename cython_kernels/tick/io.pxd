@@ -18,10 +18,12 @@ cdef enum:
     IO_OLD = 3                  # stale in too many ticks in a row
     IO_NAN = 4                  # a value from the device, or for it, is not finite
     IO_SLOW = 5                 # a call took longer than the limit
+    IO_TAKEN = 6                # its guardian has written the safe values, as the loop stood still
     IO_REASON_BITS = 3
 
 # tl_io_watch.state
 cdef enum:
+    IO_WATCH_IDLE = 0
     IO_WATCH_RUNS = 1
     IO_WATCH_SAFE = 2
 
@@ -31,6 +33,8 @@ cdef struct io_watch_t:
     int64_t tick_ns
     int32_t state
     int32_t pid
+    int32_t taken               # written by the guardian: 1: this process writes safe values only
+    int32_t reserved
 
 ctypedef int32_t (*io_read_t)(void* device, double t_s, double* values) noexcept nogil
 ctypedef int32_t (*io_write_t)(void* device, double t_s, const double* values) noexcept nogil

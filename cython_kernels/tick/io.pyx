@@ -6,7 +6,7 @@ from torqueloop.cython_kernels.clock.histogram cimport Histogram
 
 #: reasons of the cause "io" by number (io.pxd)
 IO_REASONS = ("", "reading has failed", "writing has failed", "its values are old", "a value is not finite",
-              "a call took longer than limit_us")
+              "a call took longer than limit_us", "its guardian has written the safe values, as the loop stood still")
 #: bits of the cause's detail that hold the reason
 REASON_BITS = IO_REASON_BITS
 #: bytes of tl_io_watch

@@ -102,6 +102,8 @@ from torqueloop.cython_kernels.tick.io cimport (
     IO_REASON_BITS,
     IO_SLOW,
     IO_STALE,
+    IO_TAKEN,
+    IO_WATCH_IDLE,
     IO_WATCH_RUNS,
     IO_WATCH_SAFE,
     IO_WRITE,

@@ -85,11 +85,23 @@ cdef void _guard_io(rig_t* r) noexcept nogil:
         d += 1
 
 
+cdef bint _taken_io(rig_t* r) noexcept nogil:
+    """The guardian has taken the devices over: this process has stood still, and goes on."""
+    cdef io_device_t* d = r.io
+    cdef io_device_t* end = d + r.n_io
+    while d < end:
+        if d.watch != NULL and load_acquire_i32(&d.watch.taken):
+            rig_external(r, CAUSE_IO, (d - r.io) << IO_REASON_BITS | IO_TAKEN)
+            return True
+        d += 1
+    return False
+
+
 cdef void _write_io(rig_t* r) noexcept nogil:
-    """Write all devices. A frozen or muted rig writes the safe values."""
+    """Write all devices. A frozen or muted rig writes the safe values, and so does one whose guardian has acted."""
     cdef int64_t since = clock_now(r.script)
     cdef bint muted = load_acquire_i32(&r.beat.muted)
-    cdef bint safe = muted or r.safe_latched or r.disarm != DISARM_NO
+    cdef bint safe = muted or r.safe_latched or r.disarm != DISARM_NO or _taken_io(r)
     cdef io_device_t* d = r.io
     cdef io_device_t* end = d + r.n_io
     while d < end:
@@ -103,6 +115,19 @@ cdef void _write_io(rig_t* r) noexcept nogil:
                 d.failed += 1
                 rig_external(r, CAUSE_IO, (d - r.io) << IO_REASON_BITS | IO_WRITE)
             _io_took(r, d, &since, d.write_time, &d.slow)
+        d += 1
+
+
+cdef void _leave_io(rig_t* r) noexcept nogil:
+    """The loop ends: the outputs are safe at once, however long the rest of the run takes."""
+    cdef io_device_t* d = r.io
+    cdef io_device_t* end = d + r.n_io
+    while d < end:
+        if d.write != NULL:
+            memcpy(d.out, d.safe, d.n_out * sizeof(double))
+            d.write(d.device, sim_tick(r) * r.tick_s, d.out)
+        if d.watch != NULL:
+            d.watch.state = IO_WATCH_IDLE
         d += 1
 
 

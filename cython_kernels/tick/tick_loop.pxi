@@ -133,5 +133,6 @@ cdef void rig_run(rig_t* r) noexcept nogil:
         grid += r.period_ns
         if rig_finished(r):
             break
+    _leave_io(r)
     r.end_ns = clock_now(r.script)
     store_release_i32(&r.beat.running, 0)

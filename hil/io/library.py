@@ -17,8 +17,8 @@ from torqueloop.hil.link.endpoints import PeerError
 
 #: TORQUELOOP_IO_ABI
 ABI = 1
-#: TL_IO_OK; TL_IO_IDLE
-OK, IDLE = 0, 0
+#: TL_IO_OK; TL_IO_IDLE, TL_IO_RUNS
+OK, IDLE, RUNS = 0, 0, 1
 _ERROR_BYTES = 512
 _NEEDED = ("tl_io_abi", "tl_io_open", "tl_io_read", "tl_io_write", "tl_io_close")
 _Log = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
@@ -90,6 +90,8 @@ class CWatch(ctypes.Structure):
         ("tick_ns", ctypes.c_int64),
         ("state", ctypes.c_int32),
         ("pid", ctypes.c_int32),
+        ("taken", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
     ]
 
 

@@ -1,11 +1,13 @@
 /* A card for tests behind torqueloop_io.h: it loops outputs to inputs, or does what `mode` says from `at_s` on.
  *
- * keys: mode = loop, fail_read, fail_write, nan, stale, slow, outside, crash; at_s; file: each write appends its values
+ * keys: mode = loop, fail_read, fail_write, nan, stale, slow, slow_write, hang, outside, below, last, crash; at_s; file: each write
+ * appends process, beats and state of the watch word, time and values; only = 1: one process at a time opens the card
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,8 +16,9 @@
 typedef struct card {
     char mode[32], file[512];
     double at_s, out[16];
-    unsigned n_in, n_out;
+    unsigned n_in, n_out, only;
     FILE *stream;
+    const tl_io_watch *watch;
 } card;
 
 uint32_t tl_io_abi(void) { return TORQUELOOP_IO_ABI; }
@@ -30,6 +33,8 @@ void *tl_io_open(const tl_io_setup *setup, char *error, uint32_t error_size)
             snprintf(c->file, sizeof c->file, "%s", setup->values[k]);
         else if (strcmp(setup->keys[k], "at_s") == 0)
             c->at_s = atof(setup->values[k]);
+        else if (strcmp(setup->keys[k], "only") == 0)
+            c->only = 1;
         else {
             snprintf(error, error_size, "no key %s", setup->keys[k]);
             free(c);
@@ -46,6 +51,13 @@ void *tl_io_open(const tl_io_setup *setup, char *error, uint32_t error_size)
     c->n_out = setup->n_channels - setup->n_inputs;
     if (c->file[0])
         c->stream = fopen(c->file, "a");
+    if (c->only && flock(fileno(c->stream), LOCK_EX | LOCK_NB)) {
+        snprintf(error, error_size, "another process has the card");
+        fclose(c->stream);
+        free(c);
+        return NULL;
+    }
+    c->watch = setup->watch;
     return c;
 }
 
@@ -61,7 +73,14 @@ int32_t tl_io_read(void *io, double t_s, double *inputs)
         inputs[0] = NAN;
     if (is(c, "outside", t_s))
         inputs[0] = 1e9;
+    if (is(c, "below", t_s))
+        inputs[0] = -1e9;
+    if (is(c, "last", t_s)) /* all but the last input stand still */
+        for (unsigned k = 0; k < c->n_in; k++)
+            inputs[k] = k + 1 < c->n_in ? 0.25 * k : fmod(t_s, 1.0);
     if (is(c, "slow", t_s))
+        nanosleep(&nap, NULL);
+    while (is(c, "hang", t_s))
         nanosleep(&nap, NULL);
     if (is(c, "crash", t_s))
         abort();
@@ -71,14 +90,17 @@ int32_t tl_io_read(void *io, double t_s, double *inputs)
 int32_t tl_io_write(void *io, double t_s, const double *outputs)
 {
     card *c = io;
+    struct timespec nap = {0, 30000000};
     memcpy(c->out, outputs, c->n_out * sizeof *outputs);
     if (c->stream) {
-        fprintf(c->stream, "%d %.6f", (int)getpid(), t_s);
+        fprintf(c->stream, "%d %llu %d %.6f", (int)getpid(), (unsigned long long)c->watch->beats, c->watch->state, t_s);
         for (unsigned k = 0; k < c->n_out; k++)
             fprintf(c->stream, " %.17g", outputs[k]);
         fprintf(c->stream, "\n");
         fflush(c->stream);
     }
+    if (is(c, "slow_write", t_s))
+        nanosleep(&nap, NULL);
     return is(c, "fail_write", t_s) ? TL_IO_FAILED : TL_IO_OK;
 }
 

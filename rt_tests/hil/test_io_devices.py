@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rig_help import free_port, rig_file
+from io_help import CARD, SAFE, TIME, VALUE, card, run, written
 
 import torqueloop
 import torqueloop as tl
@@ -23,43 +19,9 @@ from torqueloop.hil.io.library import STRUCTS
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.live_run import StartError
 from torqueloop.hil.rig.run.replay import replay
-from torqueloop.hil.rig.run.session import RunResult, RunSpec, run_rig
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 CONFIGS = Path(torqueloop.__file__).parent / "configs"
-CARD = Path(__file__).parent / "io_card.c"
-#: the speed of the engine goes out as 0.01 V per rad/s and comes back as volts; `time` is the card's own clock
-TABLE = """
-[io.card]
-library = "{library}"
-stale_ticks = 3
-limit_us = {limit_us}
-
-[io.card.options]
-{options}
-
-[io.card.inputs]
-volts = {{ pin = "ai0", unit = "V", high = 10.0 }}
-time = {{ pin = "clock", unit = "s", high = 1000.0 }}
-
-[io.card.outputs]
-speed = {{ pin = "ao0", signal = "engine.w", gain = 0.01, unit = "V", high = 10.0, safe = 0.125 }}
-"""
-
-
-def card(folder: Path, *edits: str, library: Path = CARD, limit_us: float = 0.0, add: str = "", **options: str) -> Path:
-    """The desk rig with the card on it."""
-    keys = "\n".join(f'{key} = "{value}"' for key, value in options.items())
-    table = TABLE.format(library=library, limit_us=limit_us, options=keys)
-    return rig_file(folder, "record.every = 1", *edits, add=table + add)
-
-
-def run(path: Path, seconds: float = 0.5, out: str = "run") -> RunResult:
-    return run_rig(path, RunSpec("virtual", seconds, path.parent / out))
-
-
-def written(folder: Path) -> list[list[float]]:
-    """Process, time and values of each write."""
-    return [[float(word) for word in line.split()] for line in (folder / "pins").read_text().splitlines()]
 
 
 def test_pins_have_the_scaled_signal_of_each_tick_and_are_read_in_the_next_one(tmp_path: Path) -> None:
@@ -69,8 +31,8 @@ def test_pins_have_the_scaled_signal_of_each_tick_and_are_read_in_the_next_one(t
     rows = written(tmp_path)
     assert np.ptp(speed) > 1.0 and len(rows) == 500 + 2
     # opened and made ready with the safe value, which the run writes again before and after
-    assert rows[0][2] == rows[-1][2] == 0.125
-    np.testing.assert_array_equal(signals.signal("io.card.speed"), [row[2] for row in rows[1:501]])
+    assert rows[0][VALUE] == rows[-1][VALUE] == SAFE
+    np.testing.assert_array_equal(signals.signal("io.card.speed"), [row[VALUE] for row in rows[1:501]])
     np.testing.assert_allclose(volts[1:], 0.01 * speed[:-1], rtol=1e-15)
     np.testing.assert_allclose(signals.signal("io.card.time"), np.arange(500) * 1e-3, atol=1e-12)
     io = result.stats.io["card"]
@@ -104,12 +66,12 @@ def test_a_device_that_fails_latches_by_name_and_its_pins_are_safe(tmp_path: Pat
     safe = result.stats.safe_state
     assert safe.latched and safe.kind == "io" and f"card: {WAYS[mode]}" in safe.cause
     assert 200 <= safe.step <= 203
-    after = [row[2] for row in written(tmp_path) if row[1] > safe.step * 1e-3 + 1e-9]
-    before = [row[2] for row in written(tmp_path) if 0.0 < row[1] <= 0.2 - 1e-9]
-    assert len(after) >= 50 and set(after) == {0.125} and 0.125 not in before
+    after = [row[VALUE] for row in written(tmp_path) if row[TIME] > safe.step * 1e-3 + 1e-9]
+    before = [row[VALUE] for row in written(tmp_path) if 0.0 < row[TIME] <= 0.2 - 1e-9]
+    assert len(after) >= 50 and set(after) == {SAFE} and SAFE not in before
     # what is recorded is what the pins have had
     shown = tl.read_run(result.out).signal("io.card.speed")
-    assert set(shown[safe.step + 2 :]) == {0.125}
+    assert set(shown[safe.step + 2 :]) == {SAFE}
     assert replay(result.out).hash_equal
 
 
@@ -124,7 +86,7 @@ def test_a_written_value_outside_the_range_is_held_to_it_and_counted(tmp_path: P
     path = card(tmp_path, file=str(tmp_path / "pins"))
     path.write_text(path.read_text().replace("gain = 0.01", "gain = 1.0"))
     result = run(path)
-    assert max(row[2] for row in written(tmp_path)) == 10.0
+    assert max(row[VALUE] for row in written(tmp_path)) == 10.0
     assert result.stats.outputs_limited["io.card.speed"] > 400
 
 
@@ -220,53 +182,3 @@ def test_pins_of_a_program_are_refused_on_the_real_clock_before_anything_starts(
         run_rig(path, RunSpec("real", 1.0, tmp_path / "run"))
     assert not (tmp_path / "run").exists()
     assert check_file(path).text.endswith("; --clock virtual only: control unit egs has pins")
-
-
-def real(path: Path, seconds: float = 1.0) -> RunResult:
-    return run_rig(path, RunSpec("real", seconds, path.parent / "run"))
-
-
-def on_own_bus(folder: Path, *edits: str, limit_us: float = 0.0, **options: str) -> Path:
-    """The rig with the card, beside other rigs of this machine, however busy it is."""
-    patient = ("vehicle.age_limit_s = 5.0", "safe_state.overrun_limit = 0", "safe_state.watchdog_s = 5.0")
-    timeouts = [f"bus.powertrain.rx_timeout_s.TCU_Pressure_{k} = 5.0" for k in (1, 2)]
-    edits = (f"bus.powertrain.port = {free_port()}", *patient, *timeouts, *edits)
-    return card(folder, *edits, limit_us=limit_us, file=str(folder / "pins"), **options)
-
-
-@pytest.mark.usefixtures("multicast")
-def test_on_the_real_clock_the_same_device_runs_and_ends_with_safe_values(tmp_path: Path) -> None:
-    result = real(on_own_bus(tmp_path))
-    rows = written(tmp_path)
-    assert result.stats.io["card"].writes == result.stats.clock.ticks == len(rows) - 2
-    assert rows[0][2] == rows[-1][2] == 0.125 and len({row[0] for row in rows}) == 1
-    assert replay(result.out).hash_equal
-
-
-@pytest.mark.usefixtures("multicast")
-def test_a_slow_call_latches_on_the_real_clock(tmp_path: Path) -> None:
-    edits = ("clock.grace_s = 0.0", "safe_state.stop_after_s = 0.1")
-    path = on_own_bus(tmp_path, *edits, limit_us=20_000.0, mode="slow", at_s="0.3")
-    safe = real(path).stats.safe_state
-    assert safe.kind == "io" and "card: a call took longer than limit_us" in safe.cause
-    assert written(tmp_path)[-2][2] == 0.125
-
-
-@pytest.mark.usefixtures("multicast")
-@pytest.mark.parametrize("way", ["killed", "crash"])
-def test_a_rig_that_dies_leaves_safe_values_to_its_guardian(tmp_path: Path, way: str) -> None:
-    path = on_own_bus(tmp_path, mode="crash" if way == "crash" else "loop", at_s="0.5")
-    command = [sys.executable, "-m", "torqueloop.hil.cli", "run", str(path), "--out", str(tmp_path / "run"),
-               "--duration", "30"]  # fmt: skip
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-        until = time.monotonic() + 60.0
-        while not (tmp_path / "pins").exists() or len((tmp_path / "pins").read_text().splitlines()) < 100:
-            assert time.monotonic() < until and process.poll() in (None, -signal.SIGABRT)
-            time.sleep(0.02)
-        if way == "killed":
-            os.kill(process.pid, signal.SIGKILL)
-        process.wait(60.0)
-        # the end of its messages: the guardian has ended as well
-        process.communicate()
-    rows = written(tmp_path)
-    assert rows[-1][0] != rows[1][0] and rows[-1][2] == 0.125 and rows[-3][2] != 0.125

@@ -15,7 +15,8 @@
  * Clocks     setup->simulated is 1 on the virtual clock: there are no deadlines, and no hardware may be touched. A driver
  *            either simulates its hardware as a function of t_s and the values written, or refuses to open.
  * Safe state In the safe state, while disarming and at every end of a run, tl_io_write gets the safe value of each channel.
- *            If the process of the rig dies, a second process opens the device anew, writes the safe values and closes it.
+ *            If the process of the rig dies or stands still, a second process opens the device anew, writes the safe values
+ *            and closes it. If tl_io_open refuses this while a process that stands still has the device, that is killed first.
  *            A device with a processor or a process of its own can act sooner: it watches setup->watch.
  * Errors     Return NULL from tl_io_open and write a text into `error`. No C++ exception may leave a function.
  */
@@ -60,6 +61,8 @@ typedef struct tl_io_watch {
     volatile int64_t tick_ns;  /* period of a tick */
     volatile int32_t state;    /* TL_IO_IDLE ... */
     volatile int32_t pid;      /* process of the rig */
+    volatile int32_t taken;    /* 1: the rig has stood still, and its guardian has written the safe values */
+    int32_t reserved;
 } tl_io_watch;
 
 typedef struct tl_io_setup {
