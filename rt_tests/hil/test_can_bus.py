@@ -397,3 +397,27 @@ def test_what_is_missing_is_said() -> None:
         assert text in str(error.value)
     ok, reason = multicast_works(local_address="203.0.113.77")
     assert not ok and "203.0.113.77" in reason
+
+
+def test_a_gateway_with_nothing_to_send_sleeps_between_two_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+
+    class Counted:
+        def __init__(self) -> None:
+            self.inner = real()
+
+        def register(self, *of: int) -> None:
+            self.inner.register(*of)
+
+        def poll(self, timeout_ms: float) -> object:
+            nonlocal looks
+            looks += 1
+            return self.inner.poll(timeout_ms)
+
+    real = can_bus.select.poll
+    monkeypatch.setattr(can_bus.select, "poll", Counted)
+    with Node(open_bus(CanBusConfig("virtual", "sleeps")), bell=True).gateway:
+        begin = time.monotonic()
+        time.sleep(0.4)
+        looked, passed_s = looks, time.monotonic() - begin
+    assert looked <= 2 + passed_s / can_bus.BELL_TIMEOUT_S
