@@ -417,6 +417,14 @@ def test_the_bars_of_the_energy_are_what_came_in_and_where_it_went(run: Run, g: 
         for *_, text in row:
             name, value, unit = text.split(" ")
             assert unit == "kJ" and shows(value, About(abs(terms[name]) / 1e3, 1e-3)), text
+    for side, sign in (("came from", 1.0), ("went to", -1.0)):
+        all_of = {name: sign * x for name, x in terms.items() if sign * x > 0}
+        small = {name: x for name, x in all_of.items() if 2e-5 < x / sum(all_of.values()) <= 0.05}
+        wanted = sorted(small, key=lambda name: all_of[name], reverse=True)[:9]
+        told = re.findall(rf'<p class="small">{side}, small ones \[kJ\]: (.+?)</p>', run.html)
+        found = [word.split(" ") for text in told for word in text.split(", ")]
+        assert [name for name, _ in found] == wanted
+        assert all(shows(value, About(small[name] / 1e3, 0.05)) for name, value in found)
 
 
 def test_the_figures_of_the_loop_show_its_histogram(run: Run, g: Golden) -> None:
