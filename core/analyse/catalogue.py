@@ -63,7 +63,8 @@ Made by `python -m torqueloop.core.analyse.catalogue`; do not edit. How files ar
 The kind in a file is the name of the class in Python. Kinds of the translational library whose name exists for rotation
 too have `Translational` in front (`TranslationalSpring`). Parameters are shown as TOML keys with their SI unit
 (`c_Nm_per_rad`); in Python they are SI without it (`c`). **Bold**: required. Flanges in brackets may stay open; an open
-`support` is the housing, an open `heatPort` gives its heat to nobody (it is still an output). w_rel = w_b - w_a.
+`support` is the housing, an open `heatPort` gives its heat to no component (the heat is still an output).
+w_rel = w_b - w_a.
 """
 
 

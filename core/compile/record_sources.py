@@ -144,7 +144,7 @@ def _controller(c: Controller) -> list[str]:
 def page() -> str:
     """docs/kernel_records.md."""
     out = [
-        "# What the kernel is told about a driveline", "",
+        "# What the kernel knows about a driveline", "",
         "Made from `cython_kernels/model/records.py` by",
         "`python -m torqueloop.core.compile.record_sources`; do not edit.", "",
         "One record per element: `m.<kind>[i].<field>` in C, `model.arrays.<kind>[\"<field>\"]` in Python. Units: SI;",

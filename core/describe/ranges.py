@@ -140,7 +140,7 @@ def page() -> str:
         "components, `[initial]`, tables of rig, vehicle and hydraulics, signals of a CAN database and values that the",
         "control channel sets. A message names file, table, key, value and the allowed range. Most parameters have a",
         "narrower range of their own ([components.md](components.md)). This page is written by",
-        "`python -m torqueloop.core.describe.ranges`; the numbers stand in `core/describe/ranges.py`.", "",
+        "`python -m torqueloop.core.describe.ranges`; the numbers are in `core/describe/ranges.py`.", "",
         "| quantity | from | to | not nearer to 0 than | unit | reason |", "|---|---|---|---|---|---|",
     ]  # fmt: skip
     lines += [

@@ -36,8 +36,8 @@ class Known(ConfigTable):
     layout: Knowledge = "assumed"
     #: How the cycle time is known. event: the message has no cycle time.
     period: Knowledge | Literal["event"] = "assumed"
-    #: How the counter and the checksum are known. not_public: the message has a checksum, but nobody has published its
-    #: rule. none: the message has no protection.
+    #: How the counter and the checksum are known. not_public: the message has a checksum whose rule is not published.
+    #: none: the message has no protection.
     protection: Knowledge | Literal["not_public", "none"] = "none"
     #: Signal -> how it is known, if this differs from the layout.
     signals: dict[str, Knowledge] = {}

@@ -57,7 +57,7 @@ class Bus:
         return Frame(self.codec.can_id(name), data, FD_FLAG if name in FD else 0, self.number)
 
     def receive(self, frame: Frame, t_s: float = 0.0) -> Any:
-        """The message of a frame; None if it was refused or belongs to nobody, see `status`."""
+        """The message of a frame; None if it was refused or is of no message, see `status`."""
         self.status, values = self.codec.decode(frame.can_id, frame.data, t_s, frame.flags & FD_FLAG)
         name = self.codec.message_of(frame.can_id)
         if self.status != "ok" or name is None:

@@ -74,7 +74,7 @@ rig and by the control unit, on both buses.
 
 _REFUSED = """## What would a real unit refuse today?
 
-Read from how each message is known. Refused for certain: the message has a checksum whose rule nobody has published, so
+Read from how each message is known. Refused for certain: the message has a checksum whose rule is not published, so
 the rig sends 0 in its place. In doubt: its checksum, layout or period is assumed. A unit that refuses messages sets
 fault codes and uses substitute values. A real bus carries more messages than these; a unit that misses one of them sets
 a fault code for it, too.

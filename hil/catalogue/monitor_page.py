@@ -9,9 +9,9 @@ PAGE = """# Monitors
 Made by `python -m torqueloop.hil.catalogue docs`; do not edit.
 
 Every drive is judged by what the files of gearbox, car and rig say, without a line written for it: which closed
-elements are which gear, what the control unit says and asks for, what it is told. Monitors are on in every run: real
-and virtual clock, scenarios, studies, offline runs. The report opens with what the gearbox did in one sentence, the
-gears over time, the shifts, and the monitors that failed.
+elements are which gear, what the control unit reports and requests, what it receives. Monitors are on in every run:
+real and virtual clock, scenarios, studies, offline runs. The report opens with what the gearbox did in one sentence,
+the gears over time, the shifts, and the monitors that failed.
 
     In D the car drove backwards from 2.45 s on: A+B+D are closed, which is R.
 

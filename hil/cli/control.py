@@ -175,7 +175,7 @@ def restore(
     with _client(context) as rig:
         answer = rig.restore(name, at)
     stay = [peer for peer, gone in answer["peers"].items() if not gone]
-    note = f"; {', '.join(stay)} went on as it was" if stay else ""
+    note = f"; {', '.join(stay)} did not go back to it" if stay else ""
     _show(answer, as_json, f"continues from tick {answer['tick']}{note}")
 
 

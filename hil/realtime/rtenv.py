@@ -277,7 +277,12 @@ def set_affinity(cpu: int | None, root: Path = ROOT) -> Measure:
     """Bind the calling thread to one CPU (its caches stay warm, others keep off when it is isolated); None: any CPU is
     as good."""
     if cpu is None:
-        return Measure("CPU", "any", True, "loop not bound to a CPU, as configured or for want of a second one")
+        return Measure(
+            "CPU",
+            "any",
+            True,
+            "the loop is not bound to a CPU, because of the configuration or because there is only one",
+        )
     wanted = f"CPU {cpu}"
     if not hasattr(os, "sched_setaffinity"):
         return Measure("CPU", wanted, False, f"loop not bound to CPU {cpu}: not possible on {sys.platform}")

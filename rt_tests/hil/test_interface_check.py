@@ -93,7 +93,7 @@ def test_the_command_says_and_writes_what_is_confirmed_and_contradicted(
     asked = ("bus", "scan", "--log", log, "--check", "tcu_vw_pq")
     status, text = call(*asked, "--dbc", "wrong.dbc", "--write", "own.toml")
     assert status == 1 and f"declared {2 * cycle}" in text and "not seen: Getriebe_1" in text
-    assert "1 identifiers that nobody declares" in text and "440:" in text
+    assert "1 identifiers that no database declares" in text and "440:" in text
     own = load_interface(tmp_path / "own.toml")
     assert own.known["Motor_1"].period == "contradicted" and "declared 20" in own.known["Motor_1"].log
     assert own.known["Motor_5"].period == "recorded" and own.known["Motor_5"].source

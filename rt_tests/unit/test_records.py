@@ -50,12 +50,12 @@ def test_kernels_built_from_other_records_are_refused(monkeypatch: pytest.Monkey
 
 
 def test_a_field_that_nobody_fills_is_named() -> None:
-    with pytest.raises(TypeError, match=r"fields of lin that nobody fills.*\['d'\]"):
+    with pytest.raises(TypeError, match=r"fields of lin without a value.*\['d'\]"):
         given("lin", row=[0], c=[1.0], phi0=[0.0])
     with pytest.raises(TypeError, match=r"does not have: \['q'\]"):
         given("lin", row=[0], c=[1.0], d=[0.0], phi0=[0.0], q=[1.0])
     element = given("act", **{name: np.zeros(1) for name in KINDS["act"].given.names or ()})
-    with pytest.raises(TypeError, match=r"fields of act that nobody fills.*\['E'\]"):
+    with pytest.raises(TypeError, match=r"fields of act without a value.*\['E'\]"):
         completed("act", element)
     with pytest.raises(ValueError, match="lin: columns of"):
         given("lin", row=[0], c=[1.0, 2.0], d=[0.0], phi0=[0.0])
@@ -65,7 +65,7 @@ def test_a_field_that_nobody_fills_is_named() -> None:
 
 def test_a_matrix_that_nobody_fills_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(derive, "ARRAYS", (*records.ARRAYS, Array("extra", "f8", "n", "one that is not filled")))
-    with pytest.raises(TypeError, match=r"nobody fills.*\['extra'\]"):
+    with pytest.raises(TypeError, match=r"without a value.*\['extra'\]"):
         KernelModel(Sketch([1.0]).arrays(), 1e-3)
 
 
