@@ -133,7 +133,7 @@ def test_a_unit_that_cannot_save_is_named_in_a_run_from_a_checkpoint(governed: P
 @pytest.mark.parametrize("edit", ['ecu.tcu.kind = "hardware"\nwithout ecu.tcu.start', "without ecu.tcu"])
 def test_an_own_control_unit_on_the_virtual_clock_is_refused_and_leaves_the_way_free(tmp_path: Path, edit: str) -> None:
     out = tmp_path / "run"
-    with pytest.raises(StartError, match="from outside cannot run|it cannot run on the virtual clock, which waits"):
+    with pytest.raises(StartError, match="outside the rig cannot run|it cannot run on the virtual clock, which waits"):
         tl.run(rig_file(tmp_path, edit), duration=0.1, out=out, html=False)
     info = read_run_info(out)
     assert info is not None and (info.state, info.armed) == ("failed", False)
