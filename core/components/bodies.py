@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from torqueloop.core.components.carriers import AXES, Quaternion, unit_quaternion, unit_vector
+from torqueloop.core.components.carriers import AXES, OnAxis, Quaternion, unit_quaternion
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import FRAME, FRAME_PORT, ROTATIONAL, TRANSLATIONAL, Flange
 from torqueloop.core.describe.frame_parts import Vector
@@ -124,24 +124,12 @@ class SphericalMount(_AtPoint):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RevoluteMount(_AtPoint):
+class RevoluteMount(OnAxis, _AtPoint):
     """A hinge to the world: the body turns about the axis n through a point of it.
 
     Outputs f_x ..: force on the body; t_u, t_v: moments on it across the axis, about u (the axis of the body that is
     least along n, made square to n) and about n x u.
     """
-
-    n_x: float = param("axis, along x of the body (made length 1)", default=1.0)
-    n_y: float = param("axis, along y", default=0.0)
-    n_z: float = param("axis, along z", default=0.0)
-
-    def check(self) -> None:
-        _ = self.n
-
-    @property
-    def n(self) -> Vector:
-        """The axis, with length 1."""
-        return unit_vector((self.n_x, self.n_y, self.n_z), "n_x")
 
     def contribute(self, b: Builder) -> None:
         n = np.array(self.n)
@@ -204,7 +192,7 @@ class BodyMount(_AtPoint):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeavingShaft(Component):
+class LeavingShaft(OnAxis):
     """A shaft that leaves the body: flange_a turns relative to it, flange_b in the world, w_b = w_a + n.w of the body.
 
     What is joined to flange_b stands in the world (a propeller shaft, a final drive), and its torque acts on the body
@@ -213,18 +201,6 @@ class LeavingShaft(Component):
     """
 
     flanges: ClassVar[Mapping[str, Flange]] = {"flange_a": Flange(), "flange_b": Flange(), "frame_a": FRAME_PORT}
-
-    n_x: float = param("axis, along x of the body (made length 1)", default=1.0)
-    n_y: float = param("axis, along y", default=0.0)
-    n_z: float = param("axis, along z", default=0.0)
-
-    def check(self) -> None:
-        _ = self.n
-
-    @property
-    def n(self) -> Vector:
-        """The axis, with length 1."""
-        return unit_vector((self.n_x, self.n_y, self.n_z), "n_x")
 
     def contribute(self, b: Builder) -> None:
         b.leaving("frame_a", b.w("flange_b") - b.w("flange_a"), self.n)

@@ -120,12 +120,12 @@ class MovingCarrier(Component):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OnAxis(Component):
+class OnAxis(Component):
     """What the parts with one axis share."""
 
-    n_x: float = param("axis of rotation, along x of the carrier (made length 1)", default=1.0)
-    n_y: float = param("axis of rotation, along y", default=0.0)
-    n_z: float = param("axis of rotation, along z", default=0.0)
+    n_x: float = param("axis, along x of its carrier or body (made length 1)", default=1.0)
+    n_y: float = param("axis, along y", default=0.0)
+    n_z: float = param("axis, along z", default=0.0)
 
     def check(self) -> None:
         _ = self.n
@@ -137,7 +137,7 @@ class _OnAxis(Component):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mounting1D(_OnAxis):
+class Mounting1D(OnAxis):
     """Holds flange_b at phi0 relative to the carrier and passes its torque on to it about the axis n.
 
     Output tau: torque on flange_b; the carrier gets tau*n.
@@ -155,7 +155,7 @@ class Mounting1D(_OnAxis):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rotor1D(_OnAxis):
+class Rotor1D(OnAxis):
     """A rotor about the axis n of its carrier: J*(dw/dt + n.z) = sum of its torques, w and phi relative to the carrier.
 
     The carrier gets -(omega x J*w*n) + J*(n.z)*n besides the reactions of these torques. exact = false neglects both
@@ -220,7 +220,7 @@ class BevelGear1D(Component):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AbsoluteSpeedSensor(_OnAxis):
+class AbsoluteSpeedSensor(OnAxis):
     """Output w: speed of the flange plus n.omega of its carrier, its angular velocity in space about the axis n."""
 
     flanges: ClassVar[Mapping[str, Flange]] = {"flange": Flange(), "frame_a": FRAME_PORT}
@@ -230,7 +230,7 @@ class AbsoluteSpeedSensor(_OnAxis):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MountedDriveline(_OnAxis):
+class MountedDriveline(OnAxis):
     """A driveline as it is on a carrier: all its inertias turn about the axis n, its housing is part of the carrier.
 
     Every inertia of the components `parts` is a rotor as Rotor1D is, every support and Fixed of theirs that is in the

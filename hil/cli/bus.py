@@ -18,6 +18,16 @@ from torqueloop.hil.common.locate import locate
 if TYPE_CHECKING:
     from torqueloop.hil.can.scan import Scan
 
+DbcOption = Annotated[
+    str | None, typer.Option("--dbc", metavar="FILE", help="CAN database: DBC, ARXML, KCD, SYM; or a bare name.")
+]
+LogChannelOption = Annotated[str | None, typer.Option(help="Channel of the log; default: all.")]
+InterfaceOption = Annotated[str, typer.Option(help="udp_multicast, socketcan, or any of python-can.")]
+ChannelOption = Annotated[str, typer.Option(help="Network device, multicast group, channel of the adapter.")]
+PortOption = Annotated[int, typer.Option(help="UDP port (udp_multicast).")]
+BitrateOption = Annotated[int | None, typer.Option(help="Bit rate of an adapter [bit/s].")]
+FdOption = Annotated[bool, typer.Option("--fd", help="CAN FD.")]
+
 bus_app: typer.Typer = typer.Typer(
     help="Look at a CAN bus, or send a recorded one again.", no_args_is_help=True, add_completion=False
 )
@@ -31,19 +41,17 @@ def _group() -> None:
 @bus_app.command("scan")
 @command
 def scan(
-    dbc: Annotated[
-        str | None, typer.Option("--dbc", metavar="FILE", help="CAN database: DBC, ARXML, KCD, SYM; or a bare name.")
-    ] = None,
+    dbc: DbcOption = None,
     node: Annotated[str | None, typer.Option(help="Its node that is the control unit: what does it wait for?")] = None,
     log: Annotated[
         Path | None, typer.Option("--log", metavar="FILE", help="A bus log instead of a bus: ASC, BLF, candump ...")
     ] = None,
-    log_channel: Annotated[str | None, typer.Option(help="Channel of the log; default: all.")] = None,
-    interface: Annotated[str, typer.Option(help="udp_multicast, socketcan, or any of python-can.")] = "socketcan",
-    channel: Annotated[str, typer.Option(help="Network device, multicast group, channel of the adapter.")] = "can0",
-    port: Annotated[int, typer.Option(help="UDP port (udp_multicast).")] = DEFAULT_PORT,
-    bitrate: Annotated[int | None, typer.Option(help="Bit rate of an adapter [bit/s].")] = None,
-    fd: Annotated[bool, typer.Option("--fd", help="CAN FD.")] = False,
+    log_channel: LogChannelOption = None,
+    interface: InterfaceOption = "socketcan",
+    channel: ChannelOption = "can0",
+    port: PortOption = DEFAULT_PORT,
+    bitrate: BitrateOption = None,
+    fd: FdOption = False,
     seconds: Annotated[float, typer.Option(help="How long to listen [s].")] = 5.0,
     check: Annotated[
         str | None, typer.Option(metavar="FILE", help="Interface file to be judged; status 1: contradicted.")
@@ -108,21 +116,19 @@ def _show(found: Scan, node: str | None) -> None:
 @command
 def replay(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="BLF, ASC, candump (.log), MF4, TRC, CSV.")],
-    dbc: Annotated[
-        str | None, typer.Option("--dbc", metavar="FILE", help="CAN database: DBC, ARXML, KCD, SYM; or a bare name.")
-    ] = None,
+    dbc: DbcOption = None,
     node: Annotated[
         str | None, typer.Option(help="Its node that is on the bus itself: its messages are not sent.")
     ] = None,
     protect: Annotated[
         bool, typer.Option("--protect", help="Counters and checksums made anew, as the database says.")
     ] = False,
-    log_channel: Annotated[str | None, typer.Option(help="Channel of the log; default: all.")] = None,
-    interface: Annotated[str, typer.Option(help="udp_multicast, socketcan, or any of python-can.")] = "socketcan",
-    channel: Annotated[str, typer.Option(help="Network device, multicast group, channel of the adapter.")] = "can0",
-    port: Annotated[int, typer.Option(help="UDP port (udp_multicast).")] = DEFAULT_PORT,
-    bitrate: Annotated[int | None, typer.Option(help="Bit rate of an adapter [bit/s].")] = None,
-    fd: Annotated[bool, typer.Option("--fd", help="CAN FD.")] = False,
+    log_channel: LogChannelOption = None,
+    interface: InterfaceOption = "socketcan",
+    channel: ChannelOption = "can0",
+    port: PortOption = DEFAULT_PORT,
+    bitrate: BitrateOption = None,
+    fd: FdOption = False,
     json: JsonOption = False,
 ) -> None:
     """Send a recorded bus to a control unit, each frame at its time, and say how late the frames were."""

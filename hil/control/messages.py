@@ -16,6 +16,8 @@ from typing import Any
 
 import msgpack
 
+from torqueloop.hil.link.messages import SchemaError, unpack_map
+
 #: schema version, key `v` of every message
 VERSION = 1
 #: a longer request is refused before it is decoded
@@ -162,24 +164,10 @@ def decode_answer(data: bytes, request_id: int) -> dict[str, Any]:
 
 
 def _unpack(data: bytes, limit: int, items: int) -> dict[str, Any]:
-    if len(data) > limit:
-        raise RequestError("oversized", f"message of {len(data)} bytes, allowed: at most {limit}")
     try:
-        body = msgpack.unpackb(
-            data,
-            raw=False,
-            strict_map_key=True,
-            max_str_len=4096,
-            max_bin_len=0,
-            max_array_len=items,
-            max_map_len=items,
-            max_ext_len=0,
-        )
-    except Exception as error:  # msgpack raises many kinds
-        raise RequestError("malformed", f"not a msgpack map: {type(error).__name__}: {error}") from None
-    if not isinstance(body, dict) or not all(isinstance(key, str) for key in body):
-        raise RequestError("malformed", "not a msgpack map with text as keys")
-    return body
+        return unpack_map(data, limit, max_str_len=4096, max_bin_len=0, max_array_len=items, max_map_len=items)
+    except SchemaError as error:
+        raise RequestError(error.reason, str(error)) from None
 
 
 def _whole(value: Any) -> bool:

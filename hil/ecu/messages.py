@@ -28,7 +28,7 @@ import msgpack
 from torqueloop.cython_kernels.link.frames_form import FramesForm
 from torqueloop.hil.can.frame import FD_LENGTHS, Frame
 from torqueloop.hil.ecu.control_unit import EcuInputs, EcuOutputs, EcuSetup
-from torqueloop.hil.link.messages import SchemaError
+from torqueloop.hil.link.messages import SchemaError, unpack_map
 
 #: schema version, key `v` of every message
 VERSION = 1
@@ -133,14 +133,7 @@ def pack_frames(frames: tuple[Frame, ...]) -> list[tuple[int, int, int, bytes]]:
 
 def unpack(data: bytes) -> dict[str, Any]:
     """Any message as a map with the right version; SchemaError otherwise."""
-    if len(data) > MAX_BYTES:
-        raise SchemaError("oversized", f"message of {len(data)} bytes, allowed: at most {MAX_BYTES}")
-    try:
-        body = msgpack.unpackb(data, raw=False, strict_map_key=True, max_ext_len=0)
-    except Exception as error:  # msgpack raises many kinds
-        raise SchemaError("malformed", f"not a msgpack map: {type(error).__name__}: {error}") from None
-    if not isinstance(body, dict) or not all(type(key) is str for key in body):
-        raise SchemaError("malformed", "not a msgpack map with texts as keys")
+    body = unpack_map(data, MAX_BYTES)
     if body.get("v") != VERSION or isinstance(body.get("v"), bool):
         raise SchemaError("version", f"key v = {body.get('v')!r}, allowed: {VERSION}")
     return body

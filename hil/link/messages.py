@@ -151,31 +151,24 @@ def decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
         raise SchemaError("malformed", f"{type(error).__name__}: {error}") from error
 
 
-def _decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
-    if len(data) > MAX_BYTES:
-        raise SchemaError("oversized", f"message of {len(data)} bytes, allowed: at most {MAX_BYTES}")
+def unpack_map(data: bytes, limit: int, **most: int) -> dict[str, Any]:
+    """A message as a map with texts as keys, or SchemaError. limit: most bytes; most: limits of msgpack.unpackb."""
+    if len(data) > limit:
+        raise SchemaError("oversized", f"message of {len(data)} bytes, allowed: at most {limit}")
     try:
-        body = msgpack.unpackb(
-            data,
-            raw=False,
-            strict_map_key=True,
-            max_str_len=256,
-            max_bin_len=0,
-            max_array_len=64,
-            max_map_len=32,
-            max_ext_len=0,
-        )
-    except (
-        Exception
-    ) as error:  # msgpack raises many kinds (ValueError, ExtraData, RecursionError, UnicodeDecodeError ...)
+        body = msgpack.unpackb(data, raw=False, strict_map_key=True, max_ext_len=0, **most)
+    except Exception as error:  # msgpack raises many kinds (ExtraData, RecursionError, UnicodeDecodeError ...)
         raise SchemaError("malformed", f"not a msgpack map: {type(error).__name__}: {error}") from None
-    if not isinstance(body, dict):
-        raise SchemaError("malformed", f"not a msgpack map but {type(body).__name__}")
+    if not isinstance(body, dict) or not all(type(key) is str for key in body):
+        raise SchemaError("malformed", "not a msgpack map with texts as keys")
+    return body
+
+
+def _decode(data: bytes) -> StepMessage | StateMessage | ByeMessage:
+    body = unpack_map(data, MAX_BYTES, max_str_len=256, max_bin_len=0, max_array_len=64, max_map_len=32)
     if body.get("v") != VERSION or isinstance(body.get("v"), bool):
         raise SchemaError("version", f"key v = {body.get('v')!r}, allowed: {VERSION}")
     kind = body.get("kind")
-    if not all(type(key) is str for key in body):
-        raise SchemaError("malformed", "not a msgpack map with texts as keys")
     if kind == "step":
         _check_keys(body, _STEP_ALL, {"carrier"})
         numbers = {key: _number(body[key], key, *limits) for key, limits in STEP_KEYS.items()}

@@ -199,11 +199,6 @@ class StreamData:
         """Damage with intact data behind it; empty for a recording that was only cut off."""
         return [d for d in self.damage if not d.at_end]
 
-    @property
-    def bytes_read(self) -> int:
-        """Bytes of all that could be read, heads left out."""
-        return sum(map(len, self.chunks))
-
     def payload(self) -> bytes:
         """All chunks in one piece."""
         return b"".join(self.chunks)

@@ -94,10 +94,6 @@ class VehicleModel(RoadMotion):
         """F [N]: air drag and grade, + drives forward."""
         return self._active(speed, self.angle(distance))
 
-    def holding_force(self, distance: float, brake: float) -> float:
-        """F_hold [N] >= 0: rolling resistance and brakes."""
-        return self._holds(self.angle(distance), brake)
-
     def step(self, message: StepMessage) -> StateMessage:
         """Advance to the time of the message and return the state there. The first message sets the initial state."""
         m, carrier = message, {}
