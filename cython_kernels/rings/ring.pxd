@@ -18,10 +18,14 @@ ctypedef struct spsc_t:
 
 # Latest value of n doubles with a stamp, guarded by a sequence lock: odd while the writer is inside.
 ctypedef struct slot_t:
-    uint64_t seq            # 2 * number of writes (+1 inside a write)
-    int64_t stamp_ns
     int n
-    uint64_t* word          # n doubles as words
+    uint64_t* word          # 2 * number of writes (+1 inside a write), stamp in ns, n doubles; may be shared memory
+
+cdef enum:
+    SLOT_SEQ = 0
+    SLOT_STAMP = 1
+    SLOT_HEAD = 2           # words before the doubles
+    SLOT_MAX = 256          # doubles
 
 cdef bint frames_push(spsc_t* r, const can_frame_t* frame) noexcept nogil
 cdef bint frames_pop(spsc_t* r, can_frame_t* frame) noexcept nogil
@@ -43,3 +47,5 @@ cdef class DataRing:
 
 cdef class LatestSlot:
     cdef slot_t s
+    cdef uint64_t* _own     # NULL: the words are in _memory
+    cdef object _memory

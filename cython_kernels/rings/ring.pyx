@@ -11,6 +11,7 @@ the
 same side are serialised by it.
 """
 
+from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -155,11 +156,11 @@ cdef int64_t data_pop(spsc_t* r, void* record, uint64_t room) noexcept nogil:
 
 cdef void slot_write(slot_t* s, const double* values, int64_t stamp_ns) noexcept nogil:
     """Publish n doubles and their stamp. real-time: yes, one writer."""
-    cdef uint64_t seq = s.seq
+    cdef uint64_t seq = s.word[SLOT_SEQ]
     cdef const uint64_t* word = <const uint64_t*>values
     cdef const uint64_t* end = word + s.n
-    cdef uint64_t* to = s.word
-    TL_STORE_RELAXED(&s.seq, seq + 1)
+    cdef uint64_t* to = s.word + SLOT_HEAD
+    TL_STORE_RELAXED(s.word + SLOT_SEQ, seq + 1)
     TL_FENCE_RELEASE()
     while end - word >= 4:
         TL_STORE_RELAXED(to, word[0])
@@ -172,8 +173,8 @@ cdef void slot_write(slot_t* s, const double* values, int64_t stamp_ns) noexcept
         TL_STORE_RELAXED(to, word[0])
         word += 1
         to += 1
-    store_relaxed_i64(&s.stamp_ns, stamp_ns)
-    TL_STORE_RELEASE(&s.seq, seq + 2)
+    store_relaxed_i64(<int64_t*>(s.word + SLOT_STAMP), stamp_ns)
+    TL_STORE_RELEASE(s.word + SLOT_SEQ, seq + 2)
 
 
 cdef inline void _words(const uint64_t* word, int n, uint64_t* to) noexcept nogil:
@@ -199,22 +200,22 @@ cdef uint64_t slot_read(slot_t* s, double* values, int64_t* stamp_ns) noexcept n
     cdef uint64_t before
     cdef int attempt
     for attempt in range(SLOT_TRIES):
-        before = TL_LOAD_ACQUIRE(&s.seq)
+        before = TL_LOAD_ACQUIRE(s.word + SLOT_SEQ)
         if before == 0:
             return 0
         if before & 1:
             continue
-        _words(s.word, s.n, <uint64_t*>values)
-        stamp_ns[0] = load_relaxed_i64(&s.stamp_ns)
+        _words(s.word + SLOT_HEAD, s.n, <uint64_t*>values)
+        stamp_ns[0] = load_relaxed_i64(<int64_t*>(s.word + SLOT_STAMP))
         TL_FENCE_ACQUIRE()
-        if TL_LOAD_RELAXED(&s.seq) == before:
+        if TL_LOAD_RELAXED(s.word + SLOT_SEQ) == before:
             return before >> 1
     return 0
 
 
 cdef uint64_t slot_version(slot_t* s) noexcept nogil:
     """Number of completed writes. real-time: yes."""
-    return TL_LOAD_ACQUIRE(&s.seq) >> 1
+    return TL_LOAD_ACQUIRE(s.word + SLOT_SEQ) >> 1
 
 
 cdef class FrameRing:
@@ -350,23 +351,41 @@ cdef class DataRing:
         return TL_LOAD_RELAXED(&self.r.high_water)
 
 
-cdef class LatestSlot:
-    """Newest value of n doubles with a stamp: written by one side, read whole or not at all by the other."""
+def slot_bytes(n: int) -> int:
+    """Bytes of memory that a LatestSlot of n doubles needs."""
+    return (SLOT_HEAD + n) * sizeof(uint64_t)
 
-    def __cinit__(self, n: int):
-        if not 1 <= n <= 256:
-            raise ValueError(f"LatestSlot of {n} doubles: allowed 1..256")
+
+cdef class LatestSlot:
+    """Newest value of n doubles with a stamp: written by one side, read whole or not at all by the other.
+
+    memory: writable, aligned to 8 bytes, at least slot_bytes(n) of it, all zeros before the first write. Two slots of
+    the same shared memory in two processes are one. None: memory of its own.
+    """
+
+    def __cinit__(self, n: int, memory: object = None):
+        cdef unsigned char[::1] given
+        if not 1 <= n <= SLOT_MAX:
+            raise ValueError(f"LatestSlot of {n} doubles: allowed 1..{SLOT_MAX}")
         self.s.n = n
-        self.s.word = <uint64_t*>calloc(n, sizeof(uint64_t))
-        if not self.s.word:
+        if memory is not None:
+            given = memory
+            if given.shape[0] < slot_bytes(n) or <uintptr_t>&given[0] % sizeof(uint64_t) != 0:
+                raise ValueError(f"memory of {given.shape[0]} bytes for {n} doubles: allowed: at least {slot_bytes(n)}, "
+                                 "aligned to 8")
+            self._memory = given
+            self.s.word = <uint64_t*>&given[0]
+            return
+        self._own = self.s.word = <uint64_t*>calloc(SLOT_HEAD + n, sizeof(uint64_t))
+        if not self._own:
             raise MemoryError
 
     def __dealloc__(self):
-        free(self.s.word)
+        free(self._own)
 
     def write(self, values, stamp_ns: int = 0) -> None:
         """Publish n floats with the monotonic time in ns at which they were received or made."""
-        cdef double local[256]
+        cdef double local[SLOT_MAX]
         cdef int i
         if len(values) != self.s.n:
             raise ValueError(f"LatestSlot: {len(values)} values given, {self.s.n} needed")
@@ -376,14 +395,14 @@ cdef class LatestSlot:
 
     def read(self):
         """(version, stamp_ns, values) of the latest write; version 0 and zeros if there was none."""
-        cdef double local[256]
+        cdef double local[SLOT_MAX]
         cdef int64_t stamp = 0
         cdef uint64_t version = 0
         cdef int attempt
         for attempt in range(1000):
             with nogil:  # lets a writer that holds the GIL finish
                 version = slot_read(&self.s, local, &stamp)
-            if version or TL_LOAD_ACQUIRE(&self.s.seq) == 0:
+            if version or TL_LOAD_ACQUIRE(self.s.word + SLOT_SEQ) == 0:
                 break
         if version == 0:
             return 0, 0, (0.0,) * self.s.n

@@ -35,6 +35,7 @@ from torqueloop.cython_kernels.tick.tick cimport (
     input_head_t,
     pins_t,
     sample_t,
+    sensed_t,
     tx_t,
     wiring_t,
 )
@@ -276,3 +277,20 @@ cdef class RigMemory(Blocks):
         self.make_room()
         self._keep.append(slot)
         return self.r.n_pins - 1
+
+    def add_sensed(self, LatestSlot slot not None, sources: list) -> None:
+        """Signals that a control unit reads directly: written into its slot at the end of each tick."""
+        if len(sources) != slot.s.n:
+            raise ValueError(f"{len(sources)} signals for {slot.s.n} numbers")
+        cdef sensed_t* old = self.r.sensed
+        cdef int k
+        self.r.sensed = <sensed_t*>self.block((self.r.n_sensed + 1) * sizeof(sensed_t))
+        for k in range(self.r.n_sensed):
+            self.r.sensed[k] = old[k]
+        cdef sensed_t* p = &self.r.sensed[self.r.n_sensed]
+        p.slot, p.n = &slot.s, slot.s.n
+        p.source = <int32_t*>self.block(p.n * sizeof(int32_t))
+        for k in range(p.n):
+            p.source[k] = self.slot(sources[k])
+        self.r.n_sensed += 1
+        self._keep.append(slot)

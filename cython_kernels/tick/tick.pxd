@@ -254,6 +254,12 @@ cdef struct pins_t:
     int32_t n
     uint64_t version
 
+# Signals that a control unit reads directly, published at the end of each tick.
+cdef struct sensed_t:
+    slot_t* slot
+    int32_t n
+    int32_t* source             # [n] signal slots
+
 cdef struct rig_t:
     # ---- model: NULL and substeps 0 for a rig without physics (bus tests) ----
     const tl_model* model
@@ -296,6 +302,8 @@ cdef struct rig_t:
     # ---- control units without a bus between ----
     int32_t n_pins
     pins_t* pins
+    int32_t n_sensed
+    sensed_t* sensed
     # ---- I/O devices ----
     int32_t n_io
     io_device_t* io

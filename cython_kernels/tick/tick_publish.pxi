@@ -75,6 +75,18 @@ cdef inline void _publish_sample(rig_t* r, int64_t now_ns, int64_t begin_ns, uin
             store_release_i32(&r.first_fault.frozen, 1)
 
 
+cdef void _publish_sensed(rig_t* r, int64_t now_ns) noexcept nogil:
+    # what control units read directly
+    cdef double value[MAX_PINS]
+    cdef int number, k
+    cdef const sensed_t* p
+    for number in range(r.n_sensed):
+        p = &r.sensed[number]
+        for k in range(p.n):
+            value[k] = r.sig[p.source[k]]
+        slot_write(p.slot, value, now_ns)
+
+
 cdef void _publish(rig_t* r, int64_t now_ns, int64_t begin_ns, input_head_t* head, uint32_t flags) noexcept nogil:
     cdef double value[N_RIG + MAX_TOLD]
     cdef int i
@@ -90,6 +102,8 @@ cdef void _publish(rig_t* r, int64_t now_ns, int64_t begin_ns, input_head_t* hea
         for i in range(r.n_told):
             value[N_RIG + i] = r.sig[r.told[i]]
         slot_write(r.veh_out, value, now_ns)
+    if r.n_sensed > 0:
+        _publish_sensed(r, now_ns)
     _publish_sample(r, now_ns, begin_ns, flags)
     if r.input_ring != NULL:
         if head.flags & INPUT_CONTROL:

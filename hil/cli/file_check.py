@@ -103,7 +103,7 @@ def _drive(path: Path) -> str:
 def _rig(path: Path) -> str:
     from torqueloop.hil.record.run_folder import check_duration
     from torqueloop.hil.rig.assemble.parts import build
-    from torqueloop.hil.rig.resolve.check_participants import check_participants, with_pins
+    from torqueloop.hil.rig.resolve.check_participants import check_participants, check_real_clock
     from torqueloop.hil.rig.resolve.plan import load_plan
     from torqueloop.hil.rig.run.known_gates import check_gates, own_gates
 
@@ -115,7 +115,10 @@ def _rig(path: Path) -> str:
     sent = sum(len(bus.send) for bus in plan.buses)
     known = [f"; bus {bus.name}: {tally(bus.known, bus.known)}" for bus in plan.buses if bus.known]
     known += [f"; not known well: {'; '.join(bus.doubts)}" for bus in plan.buses if bus.doubts]
-    known += [f"; --clock virtual only: control unit {unit.name} has pins" for unit in with_pins(plan)]
+    try:
+        check_real_clock(plan)
+    except ConfigError as error:
+        known.append(f"; --clock virtual only: {error.problem}")
     wired = f"{len(plan.in_copies)} inputs wired, {sent} messages sent, {len(plan.recorded)} signals recorded"
     return f"{wired}, kernel {parts.model.kernel_name}{''.join(known)}"
 

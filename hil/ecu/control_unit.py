@@ -10,7 +10,8 @@ group "torqueloop.ecus".
 Time: step k is called at t = k period_s of simulated time, before the tick of the rig that begins there. It is given
 what came since step k - 1 and the sensors at t; what it returns reaches the tick at t. On the virtual clock that is
 exact, and equal inputs must give equal outputs: no clock of its own, no random numbers without a fixed seed. On the
-real clock the same object runs in a process of its own on the buses (no sensors and actuators there).
+real clock the same object runs in a process of its own on the buses. There it is given the sensors of the newest tick,
+and the next tick takes what it returns.
 
 A unit that cannot go on raises a TorqueloopError (PeerError of hil/link/endpoints.py) that says what was seen: the rig
 latches its safe state with that text. It is called by one thread at a time.
@@ -81,6 +82,8 @@ class EcuSetup:
     #: True: a process of its own steps it on the real clock; it begins before the rig does, which starts once it has
     #: heard the unit
     own_clock: bool = False
+    #: real clock: descriptor of the memory of sensors and actuators (hil/ecu/pins.py), which its process inherits
+    pins: int | None = None
 
 
 def setup_to_json(setup: EcuSetup) -> str:

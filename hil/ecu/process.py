@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
+from torqueloop.cython_kernels.rings.ring import LatestSlot
 from torqueloop.hil.can.bus import CanPort, open_bus
 from torqueloop.hil.can.frame import ERROR_FLAG, REMOTE_FLAG, Frame
 from torqueloop.hil.common.say import say
 from torqueloop.hil.common.stop_flag import Stop, StopFlag
 from torqueloop.hil.ecu.control_unit import ControlUnit, EcuInputs, EcuSetup, make_unit
+from torqueloop.hil.ecu.pins import Pins
 from torqueloop.hil.link.stats import AgeStatistics
 
 #: frames in a row that a bus refuses before the process gives up
@@ -26,6 +29,7 @@ def serve(
     name: str,
     duration_s: float | None = None,
     stop: Stop | None = None,
+    pins: Pins | None = None,
 ) -> dict[str, Any]:
     """Step the unit on the real clock until SIGTERM, SIGINT, `stop` or duration_s; its counts and those of the loop.
 
@@ -48,7 +52,11 @@ def serve(
                 time.sleep(1e-9 * ahead)
             lateness.add(1e-9 * (time.monotonic_ns() - due))
             frames = tuple(frame for k, port in enumerate(ports) for frame in _received(port, k))
-            for frame in unit.step(EcuInputs(1e-9 * index * period_ns, frames)).frames:
+            sensors = pins.sensors.read()[2] if pins is not None and pins.sensors is not None else ()
+            answer = unit.step(EcuInputs(1e-9 * index * period_ns, frames, sensors))
+            if pins is not None and pins.actuators is not None:
+                _give(pins.actuators, answer.actuators, name)
+            for frame in answer.frames:
                 port = ports[frame.bus]
                 try:
                     port.send(frame.can_id, frame.data, frame.flags)
@@ -64,6 +72,12 @@ def serve(
     finally:
         told = unit.stop()
     return {**told.counts(), "lateness": asdict(lateness.report()), "skipped": skipped, "send_errors": send_errors}
+
+
+def _give(slot: LatestSlot, actuators: Sequence[float], name: str) -> None:
+    if len(actuators) != slot.n or not all(map(math.isfinite, actuators)):
+        raise TorqueloopError(f"{name}: actuators {actuators}; allowed: {slot.n} finite numbers")
+    slot.write(actuators, time.monotonic_ns())
 
 
 def _received(port: CanPort, bus: int) -> list[Frame]:
@@ -84,11 +98,14 @@ def unit_loop(
 ) -> dict[str, Any]:
     """The process of a control unit of any kind, on the buses it is told."""
     setup = replace(setup, own_clock=True)
+    pins = None
     if setup.sensors or setup.actuators:
-        key = "sensors" if setup.sensors else "actuators"
-        problem = f"control unit {setup.name!r} has pins, and on the real clock only frames reach it"
-        where: dict[str, Any] = {"file": setup.rig_file or None, "table": setup.table or None}
-        raise ConfigError(problem, **where, key=key, allowed="signals on a bus; or the virtual clock")
+        if setup.pins is None:
+            key = "sensors" if setup.sensors else "actuators"
+            problem = f"control unit {setup.name!r} has pins, and only a rig that starts its process reaches them"
+            where: dict[str, Any] = {"file": setup.rig_file or None, "table": setup.table or None}
+            raise ConfigError(problem, **where, key=key, allowed="signals on a bus; or a rig that starts the unit")
+        pins = Pins(len(setup.sensors), len(setup.actuators), setup.pins)
     if kind == "library":
         # this process is the one that may crash: no second one inside
         setup = replace(setup, options={**setup.options, "host": "rig"})
@@ -99,7 +116,7 @@ def unit_loop(
         on = zip(setup.buses, ports, strict=True)
         text = ", ".join(f"{bus.name} ({port.name}, node {bus.node})" for bus, port in on)
         log(f"control unit {setup.name} ({kind}): {text}, every {1e3 * unit.period_s:g} ms")
-        return serve(unit, ports, f"control unit {setup.name}", duration_s, stop)
+        return serve(unit, ports, f"control unit {setup.name}", duration_s, stop, pins)
     finally:
         for port in ports:
             port.close()

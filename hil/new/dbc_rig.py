@@ -287,7 +287,7 @@ def rig_from_database(name: str, powertrain: str, vehicle: str, database: str, m
     if unit.start:
         lines.append(f'start = "{unit.start}"')
     if pins:
-        lines += [f"{MARK} it sends no pressures and no currents: one pin for each element, on the virtual clock only",
+        lines += [f"{MARK} it sends no pressures and no currents: one pin for each element",
                   f"actuators = {{ {', '.join(f'{k} = {_value(v)}' for k, v in pins.items())} }}"]  # fmt: skip
     if unit.kind != "hardware":
         lines += ["", "[ecu.unit.options]", "period_s = 5e-3"]

@@ -1,6 +1,7 @@
 /* A card for tests behind torqueloop_io.h: it loops outputs to inputs, or does what `mode` says from `at_s` on.
  *
- * keys: mode = loop, fail_read, fail_write, nan, stale, slow, slow_write, hang, outside, below, last, crash; at_s; file: each write
+ * keys: mode = loop, fail_read, fail_write, nan, stale, slow, slow_write, hang, outside, below, last, still,
+ * often_stale, crash; at_s; file: each write
  * appends process, beats and state of the watch word, time and values; only = 1: one process at a time opens the card
  */
 #include <math.h>
@@ -78,6 +79,11 @@ int32_t tl_io_read(void *io, double t_s, double *inputs)
     if (is(c, "last", t_s)) /* all but the last input stand still */
         for (unsigned k = 0; k < c->n_in; k++)
             inputs[k] = k + 1 < c->n_in ? 0.25 * k : fmod(t_s, 1.0);
+    if (is(c, "still", t_s))
+        for (unsigned k = 0; k < c->n_in; k++)
+            inputs[k] = 0.25 * k;
+    if (is(c, "often_stale", t_s) && (long)(t_s * 1e3 + 0.5) % 3 != 0)
+        return TL_IO_STALE;
     if (is(c, "slow", t_s))
         nanosleep(&nap, NULL);
     while (is(c, "hang", t_s))

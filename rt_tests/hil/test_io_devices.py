@@ -19,7 +19,6 @@ from torqueloop.hil.io.library import STRUCTS
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.live_run import StartError
 from torqueloop.hil.rig.run.replay import replay
-from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 CONFIGS = Path(torqueloop.__file__).parent / "configs"
 
@@ -53,9 +52,10 @@ def test_what_is_read_moves_the_model_and_can_be_disturbed_like_what_comes_from_
     assert "engine.pedal" in load_plan(tmp_path / "rig.toml").config.inputs
 
 
+#: mode from 0.2 s on -> words, tick that latches
 WAYS = {
-    "fail_read": "reading has failed", "fail_write": "writing has failed", "nan": "a value is not finite",
-    "stale": "its values are old",
+    "fail_read": ("reading has failed", 200), "fail_write": ("writing has failed", 200),
+    "nan": ("a value is not finite", 200), "stale": ("its values are old", 202),
 }  # fmt: skip
 
 
@@ -64,8 +64,8 @@ def test_a_device_that_fails_latches_by_name_and_its_pins_are_safe(tmp_path: Pat
     edits = ("safe_state.stop_after_s = 0.05",)
     result = run(card(tmp_path, *edits, file=str(tmp_path / "pins"), mode=mode, at_s="0.2"))
     safe = result.stats.safe_state
-    assert safe.latched and safe.kind == "io" and f"card: {WAYS[mode]}" in safe.cause
-    assert 200 <= safe.step <= 203
+    assert safe.latched and safe.kind == "io"
+    assert f"card: {WAYS[mode][0]}" in safe.cause and safe.step == WAYS[mode][1]
     after = [row[VALUE] for row in written(tmp_path) if row[TIME] > safe.step * 1e-3 + 1e-9]
     before = [row[VALUE] for row in written(tmp_path) if 0.0 < row[TIME] <= 0.2 - 1e-9]
     assert len(after) >= 50 and set(after) == {SAFE} and SAFE not in before
@@ -165,20 +165,3 @@ def test_the_structures_are_those_of_the_header(tmp_path: Path) -> None:
         assert int(found[name]) == ctypes.sizeof(image)
         for field in image._fields_:
             assert int(found[f"{name}.{field[0]}"]) == getattr(image, field[0]).offset
-
-
-@pytest.mark.parametrize("keep", ["sensors", "actuators"])
-def test_pins_of_a_program_are_refused_on_the_real_clock_before_anything_starts(tmp_path: Path, keep: str) -> None:
-    rig = CONFIGS / "rigs" / "desk_mb_7226_solenoids.toml"
-    without = {"sensors": ["ecu.egs.actuators", "hydraulics"], "actuators": ["ecu.egs.sensors"]}[keep]
-    path = tmp_path / "rig.toml"
-    inputs = "".join(f'inputs."{n}.p" = {{ value = 0.0 }}\n' for n in "K1 K2 K3 B1 B2 B3 lockup".split())
-    path.write_text(f'extends = "{rig}"\nwithout = {without}\n{inputs if keep == "sensors" else ""}')
-    text = {
-        "sensors": "sensors of control unit egs .*: n2, n3, n_out",
-        "actuators": "actuators of control unit egs .*y3",
-    }
-    with pytest.raises(ConfigError, match=rf"{text[keep]}.*\[ecu.egs\] of .*--clock virtual"):
-        run_rig(path, RunSpec("real", 1.0, tmp_path / "run"))
-    assert not (tmp_path / "run").exists()
-    assert check_file(path).text.endswith("; --clock virtual only: control unit egs has pins")

@@ -104,6 +104,18 @@ def test_a_replay_has_values_that_only_the_last_channel_of_the_last_card_changes
     assert replay(result.out).hash_equal
 
 
+def test_a_replay_has_the_values_of_the_second_card_when_the_first_one_has_nothing_new(tmp_path: Path) -> None:
+    add = '\n[inputs]\n"engine.pedal" = "io.two.back_f"\n'
+    result = run(two_cards(tmp_path, mode="still", on="one", add=add))
+    assert set(tl.read_run(result.out).signal("io.one.back_b")[201:]) == {0.25}
+    assert replay(result.out).hash_equal
+
+
+def test_old_values_latch_only_when_there_are_stale_ticks_of_them_in_a_row(tmp_path: Path) -> None:
+    stats = run(two_cards(tmp_path, mode="often_stale")).stats
+    assert stats.io["two"].stale_ticks == 200 and not stats.safe_state.latched
+
+
 def test_a_value_below_the_range_of_its_channel_is_held_to_the_lower_end(tmp_path: Path) -> None:
     result = run(two_cards(tmp_path, mode="below", on="one"))
     assert set(tl.read_run(result.out).signal("io.one.back_a")[200:]) == {-5.0}

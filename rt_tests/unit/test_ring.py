@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from repetitions import repetitions
 
 from torqueloop.cython_kernels.probes import ring_selftest as selftest
-from torqueloop.cython_kernels.rings.ring import DataRing, FrameRing, LatestSlot
+from torqueloop.cython_kernels.rings.ring import DataRing, FrameRing, LatestSlot, slot_bytes
 
 
 def test_frames_come_out_as_they_went_in():
@@ -90,6 +90,16 @@ def test_slot_refuses_the_wrong_number_of_values():
     with pytest.raises(ValueError, match="3 values given, 2 needed"):
         slot.write([1, 2, 3])
     assert slot.version == 0
+
+
+def test_slots_of_the_same_memory_are_one_slot():
+    memory = bytearray(slot_bytes(2) + 8)
+    written, read = LatestSlot(2, memory), LatestSlot(2, memoryview(memory))
+    written.write([1.5, -2.5], 30)
+    assert read.read() == (1, 30, (1.5, -2.5)) and bytes(8) == memory[-8:]
+    for wrong in (bytearray(slot_bytes(2) - 1), memoryview(memory)[1:]):
+        with pytest.raises(ValueError, match="allowed: at least 32, aligned to 8"):
+            LatestSlot(2, wrong)
 
 
 def in_two_threads(first, second):

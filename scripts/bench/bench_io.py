@@ -57,7 +57,7 @@ def write_rig(folder: Path, count: int, source: str) -> Path:
 def worker(folder: Path, switch: str) -> int:
     """Under callgrind: the ticks of each rig, in a forked process."""
     failed = 0
-    for source in ("rig.time", "a.w"):
+    for source in ("rig.time", "input.u1.f"):
         for number, count in enumerate(COUNTS):
             plan = load_plan(write_rig(folder, count, source))
             parts = build(plan, 1.0)

@@ -16,6 +16,7 @@ from torqueloop.cython_kernels.tick.first_fault import FirstFault
 from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.cython_kernels.tick.safety import Safety
 from torqueloop.cython_kernels.tick.sending import Sendings
+from torqueloop.hil.ecu.pins import Pins
 from torqueloop.hil.link.carriers import Carriers
 from torqueloop.hil.monitors.engine import make_monitors
 from torqueloop.hil.rig.devices.device import BusPlan, Device, RigPlan
@@ -58,8 +59,8 @@ class RigParts:
     state: KernelState
     #: in the order of the plan's
     buses: list[BusParts]
-    #: numbers of control units that are not on a bus -> tick, by control unit
-    pins: dict[str, LatestSlot]
+    #: sensors and actuators that no bus carries, by control unit
+    pins: dict[str, Pins]
     #: vehicle -> tick, tick -> vehicle
     vehicle_in: LatestSlot
     vehicle_out: LatestSlot

@@ -27,7 +27,7 @@ SENTENCES = {
     "vehicle_data": "{detail} values from the vehicle model refused (not finite or against the schema)",
     "solver": "the solver could not resolve a step in {detail} ticks in a row",
     "hung": "the loop gave no heartbeat for {detail} ms",
-    "thread": "a thread or process the rig depends on has ended: {name}",
+    "thread": "a thread or process the rig depends on has ended or is silent: {name}",
     "bus": "the bus takes no frames ({detail} lost in a row)",
     "request": "asked for by the operator",
     "tcu_frames": "frames of required message {name} came but were refused (length, checksum, counter, value) "

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torqueloop.cython_kernels.can.codec import RxState
-from torqueloop.cython_kernels.rings.ring import LatestSlot
 from torqueloop.cython_kernels.tick.rig import Rig
+from torqueloop.hil.ecu.pins import Pins
 from torqueloop.hil.rig.devices.device import Device, UnitPlan
 from torqueloop.hil.rig.schema.rig_file import RigConfig
 
@@ -28,10 +28,12 @@ class ControlUnits(Device[RigConfig]):
             buses = tuple(self.given.buses_of(name))
             self.rig.units.append(UnitPlan(name, ecu, buses, sensors, tuple(ecu.actuators.items()), first))
 
-    def make(self, tick: Rig, received: Sequence[RxState]) -> dict[str, LatestSlot]:
-        """The pins of each unit that has some: its numbers -> tick."""
-        pins = {unit.name: LatestSlot(len(unit.actuators)) for unit in self.rig.units if unit.actuators}
+    def make(self, tick: Rig, received: Sequence[RxState]) -> dict[str, Pins]:
+        """The pins of each unit that has some. The tick reads the actuators; who needs the sensors asks for them."""
+        pins = {}
         for unit in self.rig.units:
-            if unit.name in pins:
-                tick.add_pins(pins[unit.name], unit.actuator_slot)
+            if unit.sensors or unit.actuators:
+                made = pins[unit.name] = Pins(len(unit.sensors), len(unit.actuators))
+                if made.actuators is not None:
+                    tick.add_pins(made.actuators, unit.actuator_slot)
         return pins

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.database import CanDatabase, check_owners
 from torqueloop.hil.ecu.control_unit import ControlUnit, make_unit
@@ -30,20 +32,10 @@ def check_participants(plan: RigPlan) -> None:
         check_owners(databases)
 
 
-def with_pins(plan: RigPlan) -> list[UnitPlan]:
-    """Control units that the rig starts and that have sensors or actuators, which exist on the virtual clock only."""
-    return [unit for unit in plan.started_units() if unit.sensors or unit.actuators]
-
-
 def check_real_clock(plan: RigPlan) -> None:
-    """ConfigError for what a rig cannot do on the real clock."""
-    for unit in with_pins(plan):
-        key = "sensors" if unit.sensors else "actuators"
-        names = ", ".join([name for name, *_ in unit.sensors] + [name for name, _ in unit.actuators])
-        raise ConfigError(f"{{key}} of control unit {unit.name} exist on the virtual clock only: {names}",
-                          file=str(plan.path), table=f"ecu.{unit.name}", key=key,
-                          allowed="--clock virtual; on the real clock signals on a bus, or a unit that is wired to an "
-                          "I/O device [io.NAME]")  # fmt: skip
+    """ConfigError where the kind of a control unit runs on the virtual clock only."""
+    for unit in plan.started_units():
+        make_unit(unit.config.kind, replace(ecu_setup(plan, unit), own_clock=True))
 
 
 def _database(plan: RigPlan, unit: UnitPlan, made: ControlUnit, bus: BusPlan) -> CanDatabase | None:

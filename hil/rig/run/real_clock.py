@@ -38,6 +38,7 @@ from torqueloop.hil.rig.run.live_run import (
 from torqueloop.hil.rig.run.native_can import heard as others
 from torqueloop.hil.rig.run.native_can import open_native
 from torqueloop.hil.rig.run.progress import Progress
+from torqueloop.hil.rig.run.unit_pins import SilentPins, share_pins
 from torqueloop.hil.rig.schema.participants import curve_keys
 from torqueloop.hil.vehicle.vehicle import setup_to_json as vehicle_json
 
@@ -79,8 +80,9 @@ def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
                 start_participant(stack, run, "vehicle", arguments)
         if peers == "config":
             for unit in plan.started_units():
-                setup = setup_to_json(ecu_setup(plan, unit, run.folder.path))
-                start_participant(stack, run, unit.name, ["ecu", unit.config.kind, "--setup", setup])
+                told, shared = share_pins(run, unit, ecu_setup(plan, unit, run.folder.path))
+                arguments = ["ecu", unit.config.kind, "--setup", setup_to_json(told)]
+                start_participant(stack, run, unit.name, arguments, shared)
         open_io(stack, run)
         links = [t for t in threading.enumerate() if t is run.link or t.name in ("can-rx", "can-tx")]
         run.took(*rtenv.set_fifo_threads(c.clock.fifo_priority - LINKS_BELOW, links))
@@ -237,6 +239,7 @@ def _wait_for_peers(run: LiveRun, loop: threading.Thread) -> None:
         _wait_for_vehicle(run, run.link, c.vehicle.start_timeout_s)
     for bus in run.plan.buses:
         _wait_for_units(run, loop, bus)
+    _wait_for_pins(run, loop)
 
 
 def _wait_for_units(run: LiveRun, loop: threading.Thread, bus: BusPlan) -> None:
@@ -258,6 +261,19 @@ def _wait_for_units(run: LiveRun, loop: threading.Thread, bus: BusPlan) -> None:
             raise StartError(
                 f"no frame of a control unit on {bus.place} within {timeout:g} s: is it started?{_elsewhere(bus)}"
             )
+        time.sleep(0.01)
+
+
+def _wait_for_pins(run: LiveRun, loop: threading.Thread) -> None:
+    """Each unit that has actuators has given values."""
+    pins, began = SilentPins(run), time.monotonic()
+    while silent := pins.first():
+        name = silent[0]
+        ended, patience_s = run.participants[name].ended(), run.plan.config.ecu[name].start_timeout_s
+        if ended is not None:
+            raise StartError(f"process of control unit {name} {ended}")
+        if time.monotonic() > began + patience_s or not loop.is_alive():
+            raise StartError(f"control unit {name} has given no values at its actuators within {patience_s:g} s")
         time.sleep(0.01)
 
 
@@ -296,6 +312,7 @@ def _look_after(run: LiveRun, loop: threading.Thread, watchdog: Watchdog, shown:
     """While the loop runs: failures of links, modes, progress, run.json. Ctrl-C stops the loop cleanly."""
     state, rig = "ended", run.parts.rig
     refusals, senders = _Refusals(run), [_Sender(run, name) for name in run.gateways]
+    pins = SilentPins(run)
     looked = time.monotonic()
     next_stats = looked + STATS_S
     give_up: float | None = None
@@ -308,6 +325,7 @@ def _look_after(run: LiveRun, loop: threading.Thread, watchdog: Watchdog, shown:
             run.modes.drain()
             run.look_at_recorder()
             _links(run, refusals, senders)
+            pins.look()
             shown.update()
             if watchdog.hung and give_up is None:
                 run.note = run.note or "the loop gave no heartbeat"

@@ -159,7 +159,8 @@ def _units(stack: ExitStack, run: LiveRun, peers: str, given: Mapping[str, Contr
                 options = Options(start_timeout_s=planned.config.start_timeout_s)
                 unit = hosted(planned.config.kind, setup, unit.period_s, options)
         sensors = [slot for _, slot, _ in planned.sensors]
-        units.append(VirtualUnit(planned.name, unit, tick_s, planned.buses, sensors, parts.pins.get(planned.name)))
+        actuators = parts.pins[planned.name].actuators if planned.name in parts.pins else None
+        units.append(VirtualUnit(planned.name, unit, tick_s, planned.buses, sensors, actuators))
     for bus in plan.buses:
         if bus.required and not any(bus.name in unit.buses for unit in plan.units):
             name = bus.database.messages[bus.required[0]].name

@@ -136,11 +136,13 @@ class Ecu(ConfigTable):
     bus: str | list[str] | None = None
     #: Node of the control unit in the databases of these buses.
     node: str = "TCU"
-    #: Virtual clock: numbers that the control unit receives without a bus: its name of the number -> signal.
+    #: Numbers that the control unit receives without a bus: its name of the number -> signal.
     sensors: dict[str, str] = {}
-    #: Virtual clock: numbers that the control unit sends without a bus: its name of the number -> unit. Each number is
-    #: a signal NAME.name, which [inputs] can use.
+    #: Numbers that the control unit sends without a bus: its name of the number -> unit. Each number is a signal
+    #: NAME.name, which [inputs] can use.
     actuators: dict[str, str] = {}
+    #: Real clock: the safe state latches if there are no new values at its actuators for this long [s].
+    pins_timeout_s: Positive = 0.3
     #: Keys that belong to the kind.
     options: dict[str, Any] = {}
     #: If true, the control unit runs in the process of the rig on the virtual clock. If false, it runs in a process of
