@@ -20,7 +20,7 @@ def animate(
     until_s: Annotated[float | None, typer.Option("--until", metavar="S", help="Up to this time of the run.")] = None,
     driveline: Annotated[
         Path | None,
-        typer.Option("--driveline", metavar="FILE", help="Driveline file, where config/ of the run does not tell."),
+        typer.Option("--driveline", metavar="FILE", help="Driveline file, if config/ of the run does not name it."),
     ] = None,
 ) -> None:
     """Draw a run in three dimensions: gears and clutches turn beside the plots; one page that needs no network."""

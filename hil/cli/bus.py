@@ -42,7 +42,7 @@ def _group() -> None:
 @command
 def scan(
     dbc: DbcOption = None,
-    node: Annotated[str | None, typer.Option(help="Its node that is the control unit: what does it wait for?")] = None,
+    node: Annotated[str | None, typer.Option(help="Node of the control unit: what does it wait for?")] = None,
     log: Annotated[
         Path | None, typer.Option("--log", metavar="FILE", help="A bus log instead of a bus: ASC, BLF, candump ...")
     ] = None,
@@ -117,11 +117,9 @@ def _show(found: Scan, node: str | None) -> None:
 def replay(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="BLF, ASC, candump (.log), MF4, TRC, CSV.")],
     dbc: DbcOption = None,
-    node: Annotated[
-        str | None, typer.Option(help="Its node that is on the bus itself: its messages are not sent.")
-    ] = None,
+    node: Annotated[str | None, typer.Option(help="Node that is on the bus: its messages are not sent.")] = None,
     protect: Annotated[
-        bool, typer.Option("--protect", help="Counters and checksums made anew, as the database says.")
+        bool, typer.Option("--protect", help="Compute counters and checksums anew, by the rules of the database.")
     ] = False,
     log_channel: LogChannelOption = None,
     interface: InterfaceOption = "socketcan",

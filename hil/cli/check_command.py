@@ -20,11 +20,11 @@ def check_files(
     files: Files,
     physics: Annotated[
         bool,
-        typer.Option("--physics", help="Also hold the numbers against physics, their ranges and what is published."),
+        typer.Option("--physics", help="Also compare the numbers with physics, their ranges and published figures."),
     ] = False,
     fix: Annotated[
         bool,
-        typer.Option("--fix", help="Write older files in today's names, and the kind into those that do not say it."),
+        typer.Option("--fix", help="Write the present names into older files, and the kind into files without one."),
     ] = False,
 ) -> None:
     """Validate files of any kind: what is wrong is said with file, table, key, value and what is allowed."""

@@ -185,7 +185,7 @@ def record(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Default: part-N.")] = "",
     signal: Annotated[
-        list[str] | None, typer.Option("--signal", metavar="PATTERN", help="Only these, e.g. 'engine.*'.")
+        list[str] | None, typer.Option("--signal", metavar="PATTERN", help="Show only these, e.g. 'engine.*'.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -232,10 +232,10 @@ def watch(
     context: typer.Context,
     names: Names,
     every: Annotated[float, typer.Option(metavar="S", min=0.01, help="Time between two looks.")] = 0.2,
-    count: Annotated[int | None, typer.Option(min=1, help="Looks; default: until the run ends.")] = None,
+    count: Annotated[int | None, typer.Option(min=1, help="Number of looks; default: until the run ends.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Values again and again, a line each."""
+    """Show values repeatedly, each time in a line."""
     with _client(context) as rig:
         if not as_json:
             typer.echo("\t".join(["tick", *names]))

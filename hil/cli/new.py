@@ -27,7 +27,9 @@ class UnitChoice(StrEnum):
     ZMQ = "zmq"
 
 
-OutOption = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where to; default: NAME.toml here.")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="File to write; default: NAME.toml here.")
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")]
 
 
@@ -98,7 +100,9 @@ def car(
 @new_app.command("tcu")
 @command
 def tcu(
-    car: Annotated[str, typer.Argument(help="A car with its gearbox, or a gearbox (then in the car of --drive).")],
+    car: Annotated[
+        str, typer.Argument(help="A car with its gearbox, or a gearbox, which is put into the car of --drive.")
+    ],
     drive: Annotated[str, typer.Option(help="Drive around a gearbox: file or bare name.")] = "drive_545i",
     out: OutOption = None,
     database: Annotated[
@@ -119,7 +123,7 @@ def tcu(
 def rig(
     car: Annotated[str | None, typer.Argument(help="A car for a rig (with RoadLoad): file or bare name.")] = None,
     gearbox: Annotated[
-        str | None, typer.Option(help="Instead of a car: a gearbox, in the car of --drive (written beside).")
+        str | None, typer.Option(help="A gearbox instead of a car, in the car of --drive, whose file is written, too.")
     ] = None,
     drive: Annotated[str, typer.Option(help="Drive around the gearbox: file or bare name.")] = "drive_545i",
     vehicle: Annotated[str, typer.Option(help="Vehicle file: file or bare name.")] = "bmw_545i_e60",
@@ -175,7 +179,7 @@ def ecu(
     simulink: Annotated[
         str | None, typer.Option(metavar="MODEL", help="C, and an adapter for code generated from this model.")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where to.")] = Path(),
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder to write to.")] = Path(),
     force: ForceOption = False,
 ) -> None:
     """Code for the messages of a control unit, from its CAN database."""

@@ -14,7 +14,7 @@ from torqueloop.hil.common.locate import locate
 
 TcuName = Annotated[str, typer.Argument(help="TCU file, or the bare name of an installed one.")]
 VehicleName = Annotated[str, typer.Argument(help="Vehicle file, or the bare name of an installed one.")]
-DurationOption = Annotated[float | None, typer.Option("--duration", metavar="S", help="Seconds; default: for ever.")]
+DurationOption = Annotated[float | None, typer.Option("--duration", metavar="S", help="Seconds; default: no limit.")]
 LockstepOption = Annotated[
     bool, typer.Option("--lockstep", help="One exchange per tick, for a rig with --clock virtual.")
 ]

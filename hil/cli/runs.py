@@ -47,12 +47,14 @@ def compare(
 def runs(
     folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where the run directories are.")] = Path("runs"),
     sort: Annotated[str, typer.Option(metavar="COLUMN", help="Any column, by its name in --json.")] = "started",
-    reverse: Annotated[bool, typer.Option("--reverse", "-r", help="The largest, or the latest, first.")] = False,
+    reverse: Annotated[bool, typer.Option("--reverse", "-r", help="Show the largest, or the latest, first.")] = False,
     metric: Annotated[
         str | None, typer.Option("--trend", metavar="METRIC", help="This metric over the last runs that were judged.")
     ] = None,
-    last: Annotated[int, typer.Option(metavar="N", min=1, help="Of --trend and --page: so many runs.")] = 50,
-    rig: Annotated[str | None, typer.Option(metavar="NAME", help="Of --trend and --page: of this rig only.")] = None,
+    last: Annotated[int, typer.Option(metavar="N", min=1, help="With --trend and --page: number of runs.")] = 50,
+    rig: Annotated[
+        str | None, typer.Option(metavar="NAME", help="With --trend and --page: runs of this rig only.")
+    ] = None,
     page: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page: latency, overruns, shift quality over the runs.")
     ] = None,

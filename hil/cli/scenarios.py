@@ -80,10 +80,10 @@ def scenario(
     ] = None,
     random: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, max=1_000_000, help="Instead: N random sequences of pedals and lever, judged "
-                     "by the scenario's checks on the whole run; the first that fails is shrunk."),
+        typer.Option(metavar="N", min=1, max=1_000_000, help="Run N random sequences of pedals and lever instead, "
+                     "judged by the scenario's checks on the whole run; the first that fails is shrunk."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="S", help="Of --random: the same seed, the same sequences.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="S", help="With --random: the same seed gives the same sequences.")] = 1,
     html: Annotated[bool, typer.Option("--html/--no-html", help="Write report.html of each.")] = True,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip

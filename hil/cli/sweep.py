@@ -38,7 +38,7 @@ def sweep(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder of the study; one that holds a part of it is gone on with. Default: runs/TIME-NAME.",
+            help="Folder of the study; a folder with a part of the study is continued. Default: runs/TIME-NAME.",
         ),
     ] = None,
     jobs: Annotated[
@@ -51,7 +51,7 @@ def sweep(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A value instead of the study file's.")
     ] = None,
     run: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Make run N of the study in this folder once more, compare.")
+        int | None, typer.Option(metavar="N", min=0, help="Repeat run N of the study in this folder, and compare.")
     ] = None,
     html: Annotated[bool, typer.Option("--html/--no-html", help="Write report.html.")] = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no tables.")] = False,

@@ -21,9 +21,9 @@ def watch(
     endpoint: Annotated[
         str | None,
         typer.Argument(metavar="[ENDPOINT]", help="Control channel of the rig, or its run directory; default: the "
-                       "newest run in ./runs that is still going."),
+                       "newest run in ./runs that has not ended."),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page, on 127.0.0.1; 0: any free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page, on 127.0.0.1; 0: any free port.")] = 0,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = False,
     key: KeyOption = None,
     server_key: ServerKeyOption = None,
