@@ -112,9 +112,9 @@ cdef double _engine(const monitors_t* m, double* s, const double* sig, const sce
         s[M_RAN] = 1.0
     if stalls:
         return 0.5 * m.idle - w if s[M_RAN] else NAN
-    # no gear is left beyond reverse and the highest one: there a hill turns the engine, which no control unit can end
+    # no gear is left beyond reverse and the highest one: where the wheels drive the engine there, no control unit can end it
     # behind the lever it may be left from full throttle in neutral
-    if s[M_GEAR] < 0.0 or s[M_GEAR] == m.top or c.lever_ticks < m.settle_ticks:
+    if ((s[M_GEAR] < 0.0 or s[M_GEAR] == m.top) and not c.tau_in > 0.0) or c.lever_ticks < m.settle_ticks:
         return NAN
     return w - m.engine_max
 

@@ -23,7 +23,8 @@ cdef enum:
     F_REQUEST = 13              # anything but 0: it asks the engine for torque
     F_ANSWER = 14               # anything but 0: the engine acknowledges
     F_PARK = 15                 # anything but 0: it closes the park lock
-    N_FACT = 16
+    F_CAUSE = 16                # anything but 0: the rig is in its safe state
+    N_FACT = 17
 
 # Own signals, in this order; behind them two of each monitor.
 cdef enum:
@@ -136,7 +137,7 @@ cdef struct monitors_t:
     int64_t gear_ticks          # a gear holds this long to count
     int64_t settle_ticks        # elements move this long after a change of the lever, and in a shift at most
     int64_t answer_ticks        # from one message that acknowledges requests to the next
-    int32_t[16] fact            # slots (N_FACT)
+    int32_t[17] fact            # slots (N_FACT)
     watched_t* element
     gear_t* gear
     int8_t* closed_as           # by closed elements: index of the gear, or CLOSED_*

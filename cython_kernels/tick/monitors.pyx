@@ -6,6 +6,7 @@
     monitor             value > limit for `hold` ticks        -> latched
 
 A value is NaN where the monitor has nothing to look at. Where pedals or the lever change, what follows is the driver's.
+In the safe state, where the rig opens the elements itself, nothing is judged.
 Limits, their reasons and the sentences stand in hil/monitors/catalogue.py.
 """
 
@@ -15,7 +16,7 @@ from libc.stdint cimport int32_t, int64_t
 from torqueloop.cython_kernels.rings.buffer cimport PyBuffer_Release, doubles_of
 
 FACTS = ("w_in", "w_out", "v", "a", "tau_in", "tau_lockup", "lockup_mode", "engine", "pedal", "brake", "lever", "told",
-         "asked", "request", "answer", "park")
+         "asked", "request", "answer", "park", "cause")
 #: own signals in their order; only the first is recorded
 SIGNALS = ("gear", "engaged", "candidate", "candidate_tick", "last", "changed", "last_tick", "lever", "lever_tick", "pedal",
            "brake", "driver_tick", "closed", "closed_tick", "asked", "asked_before", "asked_tick", "told", "told_tick",
@@ -325,6 +326,8 @@ cdef void monitors_tick(const monitors_t* m, double* sig, int64_t tick) noexcept
     _driver(s, &c)
     c.lever_ticks = tick - <int64_t>s[M_LEVER_TICK]
     _gear(m, s, &c)
+    if _fact(m, sig, F_CAUSE) > 0.0:
+        return
     _target(s, m, &c)
     _balance(m, s, sig, &c)
     for k in range(m.n_row):

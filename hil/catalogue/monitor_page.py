@@ -53,15 +53,18 @@ Elements have {settle:g} s after a change of the lever.
 ## From the recording
 
 {recorded}
-A drive with faults injected on purpose is judged like any other; a speed that a fault of the rig file changes is not
-compared with the true one. Signals that are not recorded (`[record] signals`) make their monitors "not reached".
+A drive with faults injected on purpose is judged like any other; a speed that a fault of the rig file
+changes is not compared with the true one. In the safe state, where the rig opens the elements itself, nothing is
+judged, and the report opens with the cause of the safe state. The first sentence on a run that the machine
+interrupted begins with "Inconclusive" ([safe_state.md](safe_state.md)). Signals that are not recorded (`[record]
+signals`) make their monitors "not reached".
 
 ## How they are tested
 
-`python rt_tests/hil/planted.py` plants 21 defects, one after the other, in control units in C and in soft ones, and
+`python rt_tests/hil/planted.py` plants 22 defects, one after the other, in control units in C and in soft ones, and
 prints which monitors fail and with which sentence; each defect fails one monitor, alone. `--clock real` does the same
-in real time. `torqueloop scenario --random 200 --seed 7 --rig desk_6hp26` drives a rig at random, over hills in every
-second drive: no monitor may fail there.
+in real time, and repeats a run that the machine interrupted. `torqueloop scenario --random 200 --seed 7 --rig
+desk_6hp26` drives a rig at random, over hills in every second drive: no monitor may fail there.
 """
 
 

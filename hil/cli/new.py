@@ -149,6 +149,8 @@ def rig(
         raise ConfigError("needs either a car or --gearbox", key="gearbox", value=gearbox)
     if (dbc is None) != (node is None):
         raise ConfigError("--dbc and --node belong together", key="node" if node is None else "dbc", value=node or dbc)
+    if start is not None and unit is not UnitChoice.LIBRARY:
+        raise ConfigError("--start names the file of --unit library", key="start", value=str(start))
     if (unit is UnitChoice.LIBRARY) != (start is not None) or (dbc is None and unit is not UnitChoice.HARDWARE):
         raise ConfigError(
             "--unit library needs --start and --dbc, --unit zmq needs --dbc", key="unit", value=unit.value

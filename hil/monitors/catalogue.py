@@ -46,7 +46,7 @@ class Monitor:
 
 
 #: failures of the elements: what the car does then is their consequence
-_ELEMENTS = ("direction", "no_gear", "tie_up", "slip", "no_drive", "told_speed", "overload")
+_ELEMENTS = ("direction", "no_gear", "tie_up", "slip", "no_drive", "told_speed", "told_pedal", "overload")
 #: and what else the drive lacks once the gears are wrong
 _GEARS = (*_ELEMENTS, "engine_speed", "other_gear", "skipped", "hunting", "flare", "park", "unanswered", "late_answer",
           "interrupted")  # fmt: skip
@@ -170,6 +170,11 @@ MONITORS: tuple[Monitor, ...] = (
     ),
     # ---- from the recording alone
     Monitor(
+        "told_pedal", "difference between the pedal that is sent and the driver's", "1", 0.1, 0.5,
+        "resolution of the messages is 1 %, and one cycle of a pedal that is pressed within a second 10 %", "{text}",
+        online=False,
+    ),
+    Monitor(
         "overload", "torque that a gear needs of an element, over what it holds at its highest pressure", "1", 1.0, 0.0,
         "statics of the gear with the turbine's torque, mean over 0.1 s: no pressure that a control unit can ask for "
         "holds more", "{text}", ("direction", "tie_up", "told_speed"), online=False,
@@ -197,8 +202,8 @@ MONITORS: tuple[Monitor, ...] = (
     ),
     Monitor(
         "shift_jerk", "jerk of the car in a shift beyond that of a step between its levels before and behind", "m/s3",
-        130.0, 0.0, "what the limit of `shift_hard`, 5 m/s2, gives at once: 0.75 x 5 m/s2 / 0.029 s, the slope of the "
-        "line of least squares that the jerk is", "{text}",
+        130.0, 0.0, "assumed with the limit of `shift_hard`: what 5 m/s2 at once give, 0.75 x 5 m/s2 / 0.029 s, the "
+        "slope of the line of least squares that the jerk is", "{text}",
         ("tie_up", "shift_hard", *_GEARS), online=False,
     ),
     Monitor(

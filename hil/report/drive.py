@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +67,13 @@ class Drive:
 
 def drive_of(spec: MonitorSpec, signals: Signals, stats: RunStats, bands: Sequence[Band], shifts: Sequence[Shift],
              quality: Sequence[ShiftQuality], ratios: dict[str, float]) -> Drive:  # fmt: skip
-    """The columns the monitors of a run look at."""
+    """The columns the monitors of a run look at. They end where the rig goes to its safe state: what it does there is
+    its own."""
+    signals = _before_safe_state(spec, signals)
     t = signals.t
+    end_s = float(t[-1]) if len(t) else 0.0
+    bands = [replace(b, end_s=min(b.end_s, end_s)) for b in bands if b.begin_s <= end_s]
+    shifts, quality = [s for s in shifts if s.end_s <= end_s], [q for q in quality if q.end_s <= end_s]
 
     def told(fact: str) -> Array | None:
         return column(signals, spec.signals[fact]) if fact in spec.signals else None
@@ -79,6 +84,13 @@ def drive_of(spec: MonitorSpec, signals: Signals, stats: RunStats, bands: Sequen
         lambda name: column(signals, name, name.partition(".")[2]),  # a bus in front, where it is not needed
         cut_short=len(t) > 0 and float(t[-1]) < spec.duration_s - 1.5 * signals.tick_s,
     )  # fmt: skip
+
+
+def _before_safe_state(spec: MonitorSpec, signals: Signals) -> Signals:
+    cause = column(signals, spec.signals.get("cause", ""))
+    if cause is None or not cause.any():
+        return signals
+    return signals.part(0, max(2, int(np.argmax(cause != 0.0))))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
     schedule, reaches         engaged gears (w_in = i w_out, analysis.gear_bands) are those the shift lines ask for
     shift_length, shift_hard  from the old ratio to the new one; acceleration beyond the levels before and behind
+    told_pedal                the pedal that is sent is the driver's
     acceleration              within the grip of tyres
     heat ... overload         what elements bear: element_monitors.py
     actuator_still            actuators of control units that never move
@@ -18,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from torqueloop.hil.monitors.catalogue import SETTLE_S
+from torqueloop.hil.monitors.catalogue import BY_NAME, SETTLE_S
 from torqueloop.hil.report.analysis import W_OUT_MIN, Array, Band, Shift, runs_of
 from torqueloop.hil.report.drive import Drive, Mask, Seen
 from torqueloop.hil.report.element_monitors import LEVER_S, LININGS, overload
@@ -208,6 +209,32 @@ def _without_gear(drive: Drive, begin_s: float, end_s: float) -> float:
     return max((float(t[b - 1] - t[a]) for a, b, on in runs_of(missing) if on), default=0.0)
 
 
+# --- messages ---------------------------------------------------------------------------------------------------------
+
+
+def told_pedal(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+    """The control unit is told the pedal of the driver."""
+    worst, failed = -1.0, []
+    for told, source in spec.pedals:
+        sent, pedal = drive.column(told), drive.column(source)
+        if sent is None or pedal is None or not len(sent):
+            continue
+        beyond = np.abs(sent - pedal)
+        worst = max(worst, float(beyond.max()))
+        for a, b, over in runs_of(beyond > limit):
+            if over and drive.t[b - 1] - drive.t[a] > BY_NAME["told_pedal"].hold_s:
+                k = a + int(np.argmax(beyond[a:b]))
+                failed.append((float(drive.t[a]), f"{told} {sent[k]:.0%}, {source} {pedal[k]:.0%}"))
+                break
+    if worst < 0.0:
+        return None
+    if not failed:
+        return Seen(False, "", worst=worst)
+    first_s, pair = min(failed)
+    text = f"From {first_s:.2f} s on, the rig sends the control unit another pedal than the driver's: {pair}."
+    return Seen(True, text, first_s, worst)
+
+
 # --- motion -----------------------------------------------------------------------------------------------------------
 
 
@@ -232,7 +259,9 @@ def shift_hard(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
     beyond, worst = max(((_beyond_levels(drive, s, rests), s) for s in drive.quality), key=lambda x: x[0])
     if beyond <= limit:
         return Seen(False, f"{worst.name}: {beyond:.2f} m/s²", worst=beyond)
-    text = f"{worst.name} at {worst.begin_s:.2f} s is hard: {beyond:.2f} m/s² beyond the levels before and behind it."
+    text = (
+        f"{_arrow(worst)} at {worst.begin_s:.2f} s is hard: {beyond:.2f} m/s² beyond the levels before and behind it."
+    )
     return Seen(True, text, worst.end_s, beyond)
 
 
@@ -247,7 +276,7 @@ def shift_jerk(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
     worst, shift = max(found, key=lambda x: x[0])
     if worst <= limit:
         return Seen(False, f"{shift.name}: {worst:.0f} m/s³", worst=worst)
-    text = (f"{shift.name} at {shift.begin_s:.2f} s shakes the car: the jerk comes to {shift.jerk:.0f} m/s³, "
+    text = (f"{_arrow(shift)} at {shift.begin_s:.2f} s shakes the car: the jerk comes to {shift.jerk:.0f} m/s³, "
             f"{worst:.0f} m/s³ more than a step from the old acceleration to the new one gives.")  # fmt: skip
     return Seen(True, text, shift.end_s, worst)
 
@@ -267,6 +296,10 @@ def shift_abrupt(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
         return Seen(False, f"{s.name}: {most:.0f} rad/s²", worst=most)
     text = f"{s.name} at {s.begin_s:.2f} s takes {s.duration_s * 1e3:.0f} ms: the turbine jumps with {most:.0f} rad/s²."
     return Seen(True, text, s.begin_s, most)
+
+
+def _arrow(shift: ShiftQuality) -> str:
+    return f"{shift.gear_from}→{shift.gear_to}"
 
 
 def _beyond_levels(drive: Drive, shift: ShiftQuality, rests: Mask) -> float:
@@ -343,6 +376,7 @@ def no_fallbacks(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
 
 #: by the name of the monitor
 JUDGES: dict[str, Callable[[MonitorSpec, Drive, float], Seen | None]] = {
+    "told_pedal": told_pedal,
     "schedule": schedule,
     "reaches": reaches,
     "shift_length": shift_length,

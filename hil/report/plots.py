@@ -213,6 +213,8 @@ def gear_strip(strip: GearStrip | None, shifts: Sequence[Shift], marks: Sequence
         made += [(name, row)] if row else []
     if not made:
         return None
+    if marks:
+        made.insert(0, ("marks", []))  # their names stand there
     made.append(("shifts", [Span(s.begin_s, s.end_s, "orange", s.name) for s in shifts]))
     return Figure("gears", [Panel(rows=made, height=20 + 22 * len(made))], gears=False, marks=marks)
 

@@ -12,7 +12,7 @@ from torqueloop.hil.report.collect import Run, load_run
 from torqueloop.hil.report.drive import drive_of
 from torqueloop.hil.report.energy import EnergyBalance, energy_balance
 from torqueloop.hil.report.metrics import build_metrics, complete_stats
-from torqueloop.hil.report.monitors import GearStrip, MonitorVerdict, judge, summary
+from torqueloop.hil.report.monitors import FAILED, GearStrip, MonitorVerdict, judge, summary
 from torqueloop.hil.report.remarks import resolved, served
 from torqueloop.hil.report.run_checks import Check, check_run
 from torqueloop.hil.report.scenario_checks import Verdict, verdicts
@@ -111,4 +111,16 @@ def analyse(run_dir: Path | str, gates: str | Iterable[str] | Mapping[str, str] 
         s = column(run.signals, "car.s")
         distance = None if s is None else float(s[-1] - s[0])
         report.summary = summary(report.monitors, report.strip, len(found), distance)
+        report.summary = _interrupted(report)
     return report
+
+
+def _interrupted(report: Report) -> str:
+    """The summary, with what ended or interrupted the drive: the safe state, the machine."""
+    said, safe, tick_s = report.summary, report.stats.safe_state, report.run.info.tick_s
+    if safe.latched and tick_s and all(v.state != FAILED for v in report.monitors):
+        said = f"The rig went to its safe state at {(safe.step + 1) * tick_s:.2f} s: {safe.cause}."
+    withheld_s = report.stats.withheld_s or 0.0
+    return (
+        f"Inconclusive, the machine did not run the rig for {withheld_s:.1f} s: {said}" if report.inconclusive else said
+    )

@@ -101,6 +101,8 @@ class MonitorSpec:
     told: list[tuple[float, float]] = field(default_factory=list)
     asked: list[tuple[float, float]] = field(default_factory=list)
     pairs: list[ToldSpeed] = field(default_factory=list)
+    #: (signal that is sent, its source) of pedals, 0..1
+    pedals: list[tuple[str, str]] = field(default_factory=list)
     #: from one message that acknowledges torque requests to the next [s]
     answer_s: float = 0.0
     #: signals of actuators of control units: their pins, and currents they send

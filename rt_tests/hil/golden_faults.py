@@ -217,7 +217,8 @@ class Faulty(Golden):
         return {int(name): ratio for name, ratio in self.run.ratios.items() if name.isdigit()}
 
     def beyond(self, value: Array, limit: float, hold_s: float = 0.0, timed: bool = False) -> Failed | None:
-        """A value beyond its limit for so long; a time limit began when the time began."""
+        """A value beyond its limit for so long, before the safe state; a time limit began when the time began."""
+        value = np.where(self.looks < self.latch, value, 0.0)
         period = round(PERIOD_S / self.tick_s)
         found = [(a, b) for a, b in stretches(value > limit) if (b - a) * PERIOD_S >= hold_s - 1e-9]
         if not found:

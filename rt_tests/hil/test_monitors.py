@@ -127,6 +127,19 @@ def test_a_unit_in_c_is_compiled_into_a_run_directory_that_is_relative(
     assert (tmp_path / "here" / "unit.so").exists()
 
 
+def test_behind_the_safe_state_the_gearbox_is_not_judged(tmp_path: Path) -> None:
+    """A control unit that falls silent at speed: the rig opens all elements, and says why; no monitor blames the
+    gearbox."""
+    fault = {"node": "TCU", "kind": "silent", "from_s": 6.0}
+    run = drive("desk_6hp26", tmp_path / "run", {"faults": [fault]}, duration=16.0)
+    safe = run.report.stats.safe_state
+    assert safe.latched and not run.passed and failed(run) == []
+    assert run.report.summary == f"The rig went to its safe state at {(safe.step + 1) * 1e-3:.2f} s: {safe.cause}."
+    # the same elements open, without a safe state that says why
+    faults = [{"signal": f"input.{e}.p", "kind": "value", "value": 0.0, "from_s": 6.0} for e in "ABCDE"]
+    assert "no_drive" in {v.name for v in failed(drive("desk_6hp26", tmp_path / "open", {"faults": faults}, 16.0))}
+
+
 def test_a_run_cut_short_is_judged_by_what_it_has_reached(tmp_path: Path) -> None:
     run = drive("desk_6hp26", tmp_path / "run", duration=10.0)
     assert run.passed and verdict(run, "reaches").state == "not reached"

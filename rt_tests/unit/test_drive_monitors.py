@@ -15,7 +15,7 @@ from torqueloop.hil.report.drive_monitors import JUDGES
 from torqueloop.hil.report.jerk import jerk
 from torqueloop.hil.report.shift_quality import ShiftQuality
 from torqueloop.hil.results.monitors import ElementFacts, GearboxFacts, GearFacts, MonitorSpec, ShiftSchedule
-from torqueloop.hil.results.run import RunStats
+from torqueloop.hil.results.run import RunStats, SolverStats
 
 #: 20 s in samples of 10 ms
 T = np.arange(2001) * 0.01
@@ -117,11 +117,11 @@ def test_the_worst_of_all_shifts_is_told_and_none_in_which_the_driver_acts() -> 
         a[between(at + 0.3, at + 0.4)] = high
     shifts = [quality(5.0, 6.0), quality(9.0, 10.0, "2", "3"), quality(13.0, 14.0, "3", "2")]
     s = seen("shift_hard", drive(a=a, quality=shifts), 1.0)
-    assert s is not None and s.failed and s.worst == pytest.approx(3.0) and s.first_s == 10.0 and "2-3" in s.text
+    assert s is not None and s.failed and s.worst == pytest.approx(3.0) and s.first_s == 10.0 and "2→3" in s.text
     for name in ("brake", "pedal"):
         moved = np.where(between(9.5, 9.6), 0.5, 0.1)
         s = seen("shift_hard", drive(a=a, quality=shifts, **{name: moved}), 1.0)
-        assert s is not None and s.worst == pytest.approx(1.5) and "3-2" in s.text and s.first_s == 14.0
+        assert s is not None and s.worst == pytest.approx(1.5) and "3→2" in s.text and s.first_s == 14.0
 
 
 def test_an_abrupt_shift_is_the_fastest_change_of_the_turbine_speed() -> None:
@@ -296,7 +296,7 @@ def test_the_jerk_of_a_shift_counts_beyond_that_of_a_step_between_its_levels() -
     a = np.where(T > 4.2, 3.0, 1.0)
     s = seen("shift_jerk", drive(quality=[shaken, soft], bands=HELD, a=a), 130.0)
     assert s is not None and s.failed and s.worst == pytest.approx(250.0 - 51.7, abs=0.05) and s.first_s == 5.0
-    assert s.text == ("1-2 at 4.00 s shakes the car: the jerk comes to 250 m/s³, 198 m/s³ more than a step from the "
+    assert s.text == ("1→2 at 4.00 s shakes the car: the jerk comes to 250 m/s³, 198 m/s³ more than a step from the "
                       "old acceleration to the new one gives.")  # fmt: skip
     step = jerk(np.where(np.arange(2001) > 1000, 3.0, 1.0), 1e-3)
     assert step.max() == pytest.approx(51.7, rel=0.04)
@@ -315,3 +315,39 @@ def test_an_actuator_that_never_moves_is_named() -> None:
     s = seen("actuator_still", drive(column=columns.get), actuators=["u2"])
     assert s is not None and not s.failed and s.text == "1 actuators moved"
     assert seen("actuator_still", drive(column=columns.get, w_out=T * 0.0), actuators=["u1"]) is None
+
+
+def test_a_step_that_only_an_impulse_could_finish_fails() -> None:
+    clean, one = (drive(stats=RunStats(solver=SolverStats(fallbacks=k))) for k in (0, 1))
+    s = seen("fallbacks", clean)
+    assert s is not None and not s.failed
+    s = seen("fallbacks", one)
+    assert s is not None and s.failed and s.worst == pytest.approx(1 / 20)
+    s = seen("fallbacks", one, 0.1)
+    assert s is not None and not s.failed, "the rate counts"
+
+
+@pytest.mark.parametrize(("course", "failed", "first_s"), [
+    (lambda pedal: pedal, False, None),
+    (lambda pedal: 1.0 - pedal, True, 0.0),
+    # 2 s old: contradicts while the pedal moves, at 4 s and 12 s
+    (lambda pedal: np.concatenate([pedal[:200], pedal[:-200]]), True, 4.0),
+    (lambda pedal: np.concatenate([pedal[:20], pedal[:-20]]), False, None),
+    (lambda pedal: np.where(between(8.0, 20.0), 0.0, pedal), True, 8.0),
+])  # fmt: skip
+def test_the_pedal_that_is_sent_is_the_driver_s(course: Any, failed: bool, first_s: float | None) -> None:
+    pedal = np.where(between(4.0, 11.99), 0.4, 0.0)
+    s = seen("told_pedal", drive(column={"BUS.pedal": course(pedal), "driver.pedal": pedal}.get), 0.1,
+             pedals=[("BUS.pedal", "driver.pedal")])  # fmt: skip
+    assert s is not None and (s.failed, s.first_s) == (failed, first_s)
+    assert seen("told_pedal", drive(), 0.1) is None
+
+
+def test_the_share_of_friction_power_is_a_mean_over_its_window() -> None:
+    """2 W on 1 mm2 for 0.05 s is a mean of 1 W/mm2 over 0.1 s."""
+    heat = np.cumsum(np.where(between(8.01, 8.05), 2.0 * 0.01, 0.0))
+    box = GearboxFacts("box", [ElementFacts("A", 20.0, 1.0, 100.0, 2.0)])
+    s = seen("heat_power", drive(column={"A.heat": heat}.get), 0.9, gearbox=box)
+    assert s is not None and s.failed and s.worst == pytest.approx(1.0)
+    s = seen("heat_power", drive(column={"A.heat": heat}.get), 1.1, gearbox=box)
+    assert s is not None and not s.failed

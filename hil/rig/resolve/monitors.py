@@ -43,6 +43,7 @@ def monitor_spec(path: Path, config: RigConfig, driveline: Driveline, compiled: 
     signals["pedal"] = next((name for name in told if name), "driver.pedal")
     signals["brake"] = config.vehicle.brake if config.vehicle is not None else "driver.brake"
     signals["lever"] = "driver.lever"
+    signals["cause"] = "rig.cause"
     words = _unit_signals(config, databases)
     signals |= {fact: name for fact, (name, _) in words.items()}
     there = {f"driver.{name}" for name in config.driver} | _stepped(config)
@@ -53,6 +54,7 @@ def monitor_spec(path: Path, config: RigConfig, driveline: Driveline, compiled: 
         told=words["told"][1] if "told" in words else [],
         asked=words["asked"][1] if "asked" in words else [],
         pairs=_told_speeds(config, compiled, databases),
+        pedals=_told_pedals(config, databases),
         answer_s=_cycle_s(signals.get("answer", ""), databases),
         actuators=_actuators(config, databases),
         shift_each_s={} if tcu is None else shift_lengths(tcu),
@@ -154,6 +156,16 @@ def _told_speeds(config: RigConfig, compiled: CompiledModel,
         low, high = known[key].minimum, known[key].maximum
         made.append(ToldSpeed(key, link.signal, -1e9 if low is None else low, 1e9 if high is None else high))
     return made
+
+
+def _told_pedals(config: RigConfig, databases: Mapping[str, CanDatabase]) -> list[tuple[str, str]]:
+    """Pedals, 0..1, that are sent as a pedal by the name of their signal; one that a fault changes is left out."""
+    spoilt = {fault.signal for fault in faults_of(config)}
+    sent = {name for bus, d in databases.items() for s in d.signals if s.si_unit == "1" and "pedal" in s.name.lower()
+            for name in (s.full_name, f"{bus}.{s.full_name}")}  # fmt: skip
+    return [(key, link.signal) for key, link in config.outputs.items()
+            if key in sent and (link.signal or "").endswith(".pedal") and not {key, link.signal} & spoilt
+            and link.signal is not None]  # fmt: skip
 
 
 def _actuators(config: RigConfig, databases: Mapping[str, CanDatabase]) -> list[str]:

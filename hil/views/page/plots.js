@@ -131,8 +131,13 @@ const plots = (() => {
       ctx.font = font(u);
       ctx.textAlign = right ? "right" : "left";
       ctx.textBaseline = "top";
-      if (role === "orange") ctx.fillStyle = colour("fg");
-      if (named) ctx.fillText(text, at + (right ? -4 : 4), box.top + (2 + 13 * (k % 5)) * devicePixelRatio);
+      if (!named) return;
+      // on a ground of its own: rows of spans have text, too
+      const left = at + (right ? -4 : 4), top = box.top + (2 + 13 * (k % 5)) * devicePixelRatio, wide = ctx.measureText(text).width;
+      ctx.fillStyle = colour("panel");
+      ctx.fillRect(right ? left - wide - 2 : left - 2, top - 1, wide + 4, 13 * devicePixelRatio);
+      ctx.fillStyle = colour(role === "orange" ? "fg" : role);
+      ctx.fillText(text, left, top);
     }));
   }
 
