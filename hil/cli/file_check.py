@@ -1,4 +1,4 @@
-"""Validate configuration files: the kind is recognised by the content, each file is read by the room that uses it."""
+"""Validate configuration files: the reader of the folder that uses a file checks it."""
 
 from __future__ import annotations
 

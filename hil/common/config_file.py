@@ -93,7 +93,7 @@ def validate(
         made = model.model_validate(data)
     except ValidationError as error:
         raise _translate(error, model, file, file_of) from None
-    # the model has refused what it knows to be a number; free tables (inputs of a scenario, options) it hands on
+    # the model has refused what it knows to be a number; it passes free tables (inputs of a scenario, options)
     found = _out_of_range(data)
     if found is not None:
         place, value, allowed = found

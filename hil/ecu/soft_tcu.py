@@ -7,8 +7,8 @@ Modes: "waiting" until speeds and driver have arrived once (frames with Mode off
 -> one fixed forward gear; otherwise everything off. It ends when both have been good for recover_s with the lever in
 P or N.
 
-With the option `interface` it speaks a maker's bus beside its own (hil/ecu/interface.py): its status goes out there,
-and what comes in there (pedal, lever, engine speed ...) replaces what the rig's own messages say.
+With the option `interface` it is also on a maker's bus (hil/ecu/interface.py). It sends its status there, and the
+signals from there (pedal, lever, engine speed ...) replace those of the rig's own messages.
 """
 
 from __future__ import annotations

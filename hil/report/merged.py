@@ -51,7 +51,7 @@ class Merged:
     """Runs of one rig and their sum."""
 
     reports: list[Report]
-    #: in the form of one run's statistics: the clock's books and the reasons for which real time was degraded
+    #: in the form of one run's statistics: those of the clock, and the reasons for which real time was degraded
     stats: RunStats
 
     @property

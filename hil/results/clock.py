@@ -100,7 +100,7 @@ class WorstTicks:
 
 @dataclass(frozen=True)
 class ClockStats:
-    """The loop's books. After the start-up grace, except for `ticks`."""
+    """Statistics of the loop's time, without the start-up grace except for `ticks`."""
 
     #: ticks done, those of the grace included
     ticks: int = 0

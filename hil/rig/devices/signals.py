@@ -27,7 +27,7 @@ from torqueloop.hil.common.levers import word_value
 #: slot that always reads 0 and slot that swallows what nobody reads
 DUMMY, SINK = 0, 1
 
-#: units as written in other rooms -> the spelling used here
+#: units as written in core and in CAN databases -> the spelling used here
 _ALIASES = {"": "1", "-": "1", "N.m": "Nm", "N*m": "Nm", "1/s": "rad/s", "km/h": "km/h", "deg": "deg", "s-1": "rad/s"}
 
 

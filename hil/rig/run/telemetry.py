@@ -6,7 +6,7 @@
 
 A dot in a signal's name opens a group ("/engine/w" in PlotJuggler); numbers that are not finite are left out (JSON has
 none). Values and times are those of the record that the tick wrote for the recorder: one tick's, not the moment of
-sending. The recorder's thread hands on what it has drained anyway; the tick does nothing for telemetry. While nobody
+sending. The recorder's thread passes on the records that it has read; the tick does nothing for telemetry. While nobody
 subscribes nothing is encoded. A subscriber that stops reading fills its own queue, then loses messages (ZeroMQ drops
 them); what this thread cannot keep up with is left out and counted.
 """
