@@ -58,6 +58,7 @@ from torqueloop.hil.cli.schema import schema
 from torqueloop.hil.cli.steps import compile_step
 from torqueloop.hil.cli.sweep import sweep
 from torqueloop.hil.cli.watch import watch
+from torqueloop.hil.cli.wire import wire
 from torqueloop.hil.common.lean_imports import put_off_asammdf
 from torqueloop.hil.common.locate import locate
 
@@ -348,6 +349,7 @@ app.add_typer(bus_app, name="bus", rich_help_panel=BUS)
 app.command(rich_help_panel=BUS)(tcu)
 app.command(rich_help_panel=BUS)(vehicle)
 app.command(rich_help_panel=BUS)(keys)
+app.command(rich_help_panel=MACHINE)(wire)
 
 
 def _version(wanted: bool) -> None:

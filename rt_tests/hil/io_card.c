@@ -1,7 +1,7 @@
 /* A card for tests behind torqueloop_io.h: it loops outputs to inputs, or does what `mode` says from `at_s` on.
  *
  * keys: mode = loop, fail_read, fail_write, nan, stale, slow, slow_write, hang, outside, below, last, still,
- * often_stale, crash; at_s; file: each write
+ * often_stale, pause, crash; at_s; file: each write
  * appends process, beats and state of the watch word, time and values; only = 1: one process at a time opens the card
  */
 #include <math.h>
@@ -86,6 +86,11 @@ int32_t tl_io_read(void *io, double t_s, double *inputs)
         return TL_IO_STALE;
     if (is(c, "slow", t_s))
         nanosleep(&nap, NULL);
+    if (is(c, "pause", t_s)) {
+        struct timespec long_nap = {0, 900000000};
+        c->mode[0] = 0;
+        nanosleep(&long_nap, NULL);
+    }
     while (is(c, "hang", t_s))
         nanosleep(&nap, NULL);
     if (is(c, "crash", t_s))

@@ -97,6 +97,11 @@ MISTAKES = {
     "a signal that is none": ("engine.w", "engine.v", "unknown signal|did you mean"),
     "a unit without a gain": ("gain = 0.01, ", "", "engine.w is in rad/s, the channel in 'V'"),
     "a name twice": ("speed = {", "volts = {", "'volts' is no name of a channel"),
+    "a pin of two outputs": (
+        'pin = "ao0", signal',
+        'signal = "engine.w", unit = "rad/s", high = 9.0, pin = "x" }\nmore = { pin = "x", signal',
+        "'x' is the pin of two outputs",
+    ),
     "an unknown key": ("stale_ticks", "stail_ticks", "unknown key 'stail_ticks'"),
 }
 

@@ -116,6 +116,16 @@ def test_old_values_latch_only_when_there_are_stale_ticks_of_them_in_a_row(tmp_p
     assert stats.io["two"].stale_ticks == 200 and not stats.safe_state.latched
 
 
+def test_an_output_that_is_not_finite_latches_and_its_pin_has_the_safe_value(tmp_path: Path) -> None:
+    add = '\n[[faults]]\nsignal = "io.one.a"\nkind = "nan"\nfrom_s = 0.2\n'
+    result = run(two_cards(tmp_path, "safe_state.stop_after_s = 0.05", add=add))
+    assert "one: a value is not finite" in result.stats.safe_state.cause and result.stats.safe_state.step == 200
+    after = [row[VALUE] for row in written(tmp_path, "one") if row[TIME] > 0.2005]
+    assert len(after) > 50 and set(after) == {1.5}
+    shown = tl.read_run(result.out).signal("io.one.a")
+    assert set(shown[200:]) == {1.5}, "what is recorded is what the pin has had"
+
+
 def test_a_value_below_the_range_of_its_channel_is_held_to_the_lower_end(tmp_path: Path) -> None:
     result = run(two_cards(tmp_path, mode="below", on="one"))
     assert set(tl.read_run(result.out).signal("io.one.back_a")[200:]) == {-5.0}
@@ -144,6 +154,7 @@ def test_pins_are_safe_while_disarming_and_have_their_signal_again_when_armed_ag
     rig.ticks(10, 0)
     rig.disarm()
     rig.ticks(50, 10 * MS)
+    assert rig.value(load_plan(path).table.slot("io.card.speed")) == SAFE, "the signal is what the pin has"
     rig.arm()
     rig.ticks(10, 60 * MS)
     opened.close()
@@ -284,6 +295,16 @@ def test_a_device_that_never_returns_has_safe_values_from_the_guardian(tmp_path:
         assert process.poll() is None, "safe before the rig has given up"
         assert process.wait(60.0) == 1
     assert read_run_info(tmp_path / "run").state == "hung"
+
+
+@pytest.mark.usefixtures("multicast")
+def test_a_tick_that_hung_and_returns_writes_safe_values_itself(tmp_path: Path) -> None:
+    edits = ("safe_state.watchdog_s = 0.6", "safe_state.stop_after_s = 0.1")
+    result = real(on_own_bus(tmp_path, *edits, mode="pause", at_s="0.5"))
+    assert result.stats.safe_state.kind == "hung" and result.stats.safe_state.step == 501
+    after = [row for row in written(tmp_path) if row[TIME] > 0.5005]
+    assert len(after) >= 100 and {row[VALUE] for row in after} == {SAFE}
+    assert len({row[PROCESS] for row in written(tmp_path)}) == 1, "before the guardian had to act"
 
 
 @pytest.mark.usefixtures("multicast")

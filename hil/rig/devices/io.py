@@ -29,6 +29,8 @@ class IoChannel(ConfigTable):
 
     #: Name of the pin in the driver, such as "line 4" or "ao1". By default it is the name of the channel.
     pin: str | None = None
+    #: Pin of the control unit's plug that the channel is wired to, as `torqueloop wire` shows it.
+    plug: str = ""
     #: Lower end of the range, in the unit of the channel.
     low: float = 0.0
     #: Upper end of the range, in the unit of the channel.
@@ -92,6 +94,10 @@ class Io(ConfigTable):
     def _channels(self) -> Io:
         if not self.inputs and not self.outputs:
             raise BadValue("has neither inputs nor outputs", key="inputs", allowed="one channel or more")
+        pins = [output.pin or name for name, output in self.outputs.items()]
+        for pin in pins:
+            if pins.count(pin) > 1:
+                raise BadValue("{value} is the pin of two outputs", key="outputs", value=pin, allowed="one output each")
         for key, names in (("inputs", self.inputs), ("outputs", self.outputs)):
             for name in names:
                 if not PEER_NAME.fullmatch(name) or name == "state" or (key == "outputs" and name in self.inputs):
