@@ -2,6 +2,7 @@
 
 import math
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.assemble.parts import build
 from torqueloop.hil.rig.online.checkpoint import CheckpointError, read
 from torqueloop.hil.rig.online.parameters import Parameters
+from torqueloop.hil.rig.online.restore import Checkpoints
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import RunSpec, run_rig
@@ -112,6 +114,20 @@ def taken(tmp_path_factory):
 def test_taking_a_checkpoint_changes_nothing(taken):
     again = replay(taken.out)
     assert again.passed and again.hash_equal
+
+
+def test_the_first_message_to_the_vehicle_has_the_values_of_the_checkpoint_in_their_order():
+    """Number of the tick, time, force, impulse, speed, distance, brake, as the vehicle link sends them; what
+    is held has its held value."""
+    plan = load_plan(DESK)
+    parts = build(plan, 1.0)
+    values = dict(zip(("rig.time", "link.F_wheel", "link.I_wheel", "car.v", "car.s", "driver.brake"),
+                      (0.7, 1200.0, 24.0, 13.0, 90.0, 0.25), strict=True))  # fmt: skip
+    at = {plan.table.slot(name): value for name, value in values.items()}
+    image = SimpleNamespace(tick=700, signal=lambda slot: at[slot], held=lambda: {plan.table.slot("driver.brake"): 0.5})
+    Checkpoints(SimpleNamespace(plan=plan, parts=parts), real=False)._tell_vehicle(image)
+    _, _, told = parts.vehicle_out.read()
+    assert list(told) == [700.0, 0.7, 1200.0, 24.0, 13.0, 90.0, 0.5]
 
 
 @pytest.mark.parametrize("kernel", ["auto", "generic"])

@@ -331,7 +331,7 @@ def drawn(root: Path, scope: list[str], seed: int, count: int) -> list[Error]:
 def near(root: Path, module: Path) -> list[list[str]]:
     """Test files that may see an error of a module, those first that are asked first: the golden runs; the unit tests
     that import it, of a control unit its own tests, which run whole units; the tests of rigs that import it; all tests
-    of modules that import it."""
+    of modules that import it; those of the interface of the package."""
     own = {_dotted(module)}
     users = {_dotted(p.relative_to(root)) for p in (root / "hil").rglob("*.py") if _imports(p, own)}
     unit, rigs = (sorted((root / "rt_tests" / part).glob("test_*.py")) for part in ("unit", "hil"))
@@ -341,6 +341,8 @@ def near(root: Path, module: Path) -> list[list[str]]:
         [p for p in unit if _imports(p, own)] + [p for p in rigs if ecu and p.name.startswith("test_tcu_")],
         [p for p in rigs if _imports(p, own)],
         [p for p in (*unit, *rigs) if _imports(p, users)],
+        # through the package's own interface, whichever module stands behind it
+        [p for p in (*unit, *rigs) if "import torqueloop as tl" in _text(p)],
     ]
     seen: set[Path] = set()
     made = []
