@@ -160,7 +160,8 @@ cdef double _value(const monitors_t* m, double* s, const double* sig, const scen
             return NAN
         return 1.0 if c.tick - s[M_BACK_BEFORE] < BACK_S / m.tick_s else 0.0
     elif kind == MONITOR_SHIFT_TIME:
-        if s[M_POWER_TICK] < 0.0 or not c.ahead or s[M_LAST] <= 0.0:
+        # before the first gear of a drive as well: its elements may slip all the time
+        if s[M_POWER_TICK] < 0.0 or not c.ahead or s[M_LAST] < 0.0:
             return NAN
         return (c.tick - max(s[M_LAST_TICK], s[M_POWER_TICK])) * m.tick_s
     elif kind == MONITOR_OTHER_GEAR:

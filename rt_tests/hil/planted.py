@@ -122,6 +122,14 @@ DEFECTS = (
            inputs(C="TCU_Pressure_1.p_D", D="TCU_Pressure_1.p_C"), "direction", "A+B+D are closed, which is R"),
     Defect("reverse table in D", SOFT,
            unit(gears__1=gear("A", "B", "D", ratio=4.69565)), "direction", "In D the car drove backwards"),
+    Defect("first unit: table of D begins with that of R", FIRST, first_unit(ecu__unit__options__config="1"),
+           "direction", "In D the car drove backwards"),
+    Defect("first unit: elements overlap", FIRST, first_unit(ecu__unit__options__config="3"),
+           "tie_up", "A+B+C+E work against each other"),
+    Defect("an element at a quarter of its pressure", SOFT,
+           inputs(B={"signal": "TCU_Pressure_1.p_B", "gain": 0.25}), "no_drive", "B is open, which 1 needs"),
+    Defect("an element that slips in 1 and 2", SOFT, inputs(B={"signal": "TCU_Pressure_1.p_B", "gain": 0.3}),
+           "shift_time", "No gear is engaged"),
     Defect("late acknowledge", FIRST, first_unit(ecu__unit__options__config="2"),
            "late_answer", "later than the control unit waits"),
     Defect("overlap too early", SOFT,
@@ -202,7 +210,7 @@ def main() -> int:
         for _ in range(RUNS):
             with tempfile.TemporaryDirectory() as folder:
                 state, failed, said = judge(defect, given.clock, Path(folder))
-            print(f"{state:13}{defect.name:36}{given.clock:9}{', '.join(failed) or 'none':16}{said}", flush=True)
+            print(f"{state:13}{defect.name:48}{given.clock:9}{', '.join(failed) or 'none':16}{said}", flush=True)
             if state != "inconclusive":
                 break
         right += state == "ok"

@@ -159,3 +159,10 @@ def test_the_engine_s_speed_counts_in_the_highest_gear_where_the_engine_drives()
     }
     assert failed(read(**back)) == {"engine_speed"}
     assert failed(read(**back, tau_in=-40.0)) == set()
+
+
+def test_a_drive_whose_first_gear_is_never_engaged_has_no_gear_in_time() -> None:
+    """An element of it slips from the start on; in reverse there is no such judgement."""
+    slips = geared((0.0, "1")) | {"w_in": 340.0}
+    assert "shift_time" in failed(read(**slips))
+    assert "shift_time" not in failed(read(**slips, pedal=0.0))
