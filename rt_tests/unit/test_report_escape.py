@@ -107,7 +107,7 @@ def scripts(page: str) -> int:
 def test_no_name_of_a_run_becomes_markup(run_dir: Path) -> None:
     report = write_report(run_dir)
     page = report.files["html"].read_text()
-    assert scripts(page) == 6, "our own: figures, numbers, uPlot and three of ours"
+    assert scripts(page) == 7, "our own: figures, numbers, uPlot and four of ours"
     # the page shows them: as text, in figures too
     shown = {place for place in PLACES if f"&lt;script&gt;alert(&#39;{place}&#39;)" in page}
     shown |= {place for place in PLACES if f"&lt;script&gt;alert('{place}')" in page}
@@ -121,4 +121,4 @@ def test_nor_on_the_page_of_several_runs(run_dir: Path, tmp_path: Path) -> None:
     known = replace(report, stats=replace(report.stats, clock=replace(report.stats.clock, compute_us=None,
                     wake_lateness_us=None, phase_us={})))  # fmt: skip
     page = write_merged(merge([known, known]), tmp_path / "m")["html"].read_text()
-    assert scripts(page) == 6 and "&lt;script&gt;alert(&#39;rig&#39;)" in page
+    assert scripts(page) == 7 and "&lt;script&gt;alert(&#39;rig&#39;)" in page
