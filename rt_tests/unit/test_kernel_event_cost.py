@@ -46,17 +46,20 @@ def evaluations(compiled: CompiledModel, inputs: Array, order: int, kernel: str)
 
 
 @pytest.mark.parametrize("kernel", ["generic", "auto"])
-@pytest.mark.parametrize(("order", "plain", "most"), [(2, 1, 7), (4, 2, 19)])
-def test_no_step_of_a_drive_evaluates_the_forces_more_often(order: int, plain: int, most: int, kernel: str) -> None:
+@pytest.mark.parametrize(("order", "plain", "most", "steps"), [(2, 1, 7, 30), (4, 2, 19, 45)])
+def test_no_step_of_a_drive_evaluates_the_forces_more_often(
+    order: int, plain: int, most: int, steps: int, kernel: str
+) -> None:
     """The slowest steps are those whose event lies where the half-shaft's spring still swings: the search for it makes
     four trials of one evaluation (16 of two where it went on to its cap). In one step two clutches begin to be pressed,
     with a capacity of 0, and behind that, at the same instant, the free wheel that they relieve lets go: two events. At
-    order 4 the torques behind an event are evaluated once more, at the speeds that were found."""
+    order 4 the torques behind an event are evaluated once more, at the speeds that were found, and breakpoints of the
+    friction coefficients over the slip are events."""
     compiled = compile_driveline(load(CONFIGS / "powertrains" / "car_4hp22.toml"))
     counted = evaluations(compiled, full_throttle(compiled, 14.0), order, kernel)
     assert counted.max() <= most
     assert np.median(counted) == plain
-    assert np.count_nonzero(counted > plain) <= 30
+    assert np.count_nonzero(counted > plain) <= steps
 
 
 def spring_and_clutch(swings: float, other: bool = False, last: float = 1.0) -> Driveline:
