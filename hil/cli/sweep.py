@@ -105,7 +105,7 @@ def _as_dict(result: Any) -> dict[str, Any]:
     timing = result.timing
     return {
         "folder": str(result.path), "runs": len(result), "failed": len(result.failed),
-        "unresolved": len(result.unresolved), "made_now": timing.runs,
+        "not_passed": len(result.not_passed), "unresolved": len(result.unresolved), "made_now": timing.runs,
         "wall_s": timing.wall_s, "at_a_time": timing.at_a_time, "run_s": timing.run_s, "overhead": timing.overhead,
         "best": [{"run": o.line.run, **o.line.values, **o.metrics} for o in _best(result)],
         "files": {k: str(v) for k, v in result.files.items()},
@@ -124,6 +124,9 @@ def _show(result: Any) -> None:
     out_console.print(Text.assemble((job.config.study.name, "bold"), ": ", verdict))
     for outcome in result.failed[:SHOWN]:
         out_console.print(f"  run {outcome.line.run}: {outcome.error}", soft_wrap=True, highlight=False)
+    for outcome in result.not_passed[:1]:
+        text = f"{len(result.not_passed)} of {total} runs did not pass; run {outcome.line.run}: {outcome.failures[0]}"
+        out_console.print(text, soft_wrap=True, highlight=False, style="red")
     for outcome in result.unresolved[:1]:
         text = f"steps of {len(result.unresolved)} runs did not resolve what happened; "
         text += f"run {outcome.line.run}: {outcome.remarks[0]}"
@@ -158,6 +161,6 @@ def _again(folder: Path, run: int, as_json: bool) -> int:
     out_console.print(Text.assemble(word, f": run {run}, seed {now.line.seed}, hash {before.hash} and {now.hash}"))
     for name, value in {**now.line.values, **now.metrics}.items():
         out_console.print(f"  {name} = {value}", highlight=False)
-    for text in filter(None, (now.error, *now.remarks)):
+    for text in filter(None, (now.error, *now.failures, *now.remarks)):
         out_console.print(f"  {text}", soft_wrap=True, highlight=False)
     return OK if equal else FAILED

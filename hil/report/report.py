@@ -55,9 +55,15 @@ class Report:
     files: dict[str, Path] = field(default_factory=dict)
 
     @property
+    def failures(self) -> dict[str, str]:
+        """Gates, checks that count and monitors that failed, each with its reason in words."""
+        gates = {g.text: g.cause or f"{g.values}" for g in self.gates if not g.passed}
+        checks = {c.name: c.text for c in self.checks if c.counts and not c.passed}
+        return {**gates, **checks, **{v.name: v.text for v in self.monitors if not v.passed}}
+
+    @property
     def passed(self) -> bool:
-        checks = all(c.passed for c in self.checks if c.counts)
-        return checks and all(g.passed for g in self.gates) and all(v.passed for v in self.monitors)
+        return not self.failures
 
     @property
     def exit_status(self) -> int:

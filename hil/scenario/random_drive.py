@@ -173,9 +173,7 @@ def run_sequence(drive: Drive, number: int, moves: Sequence[Move], out: Path, ke
     shutil.rmtree(out, ignore_errors=True)
     made = run_rig(drive.rig, RunSpec("virtual", seconds, out, overrides=given, scenario=info))
     report = made.report
-    failed = {g.text: g.cause or f"{g.values}" for g in report.gates if not g.passed}
-    failed |= {c.name: c.text for c in report.checks if c.counts and not c.passed}
-    failed |= {v.name: v.text for v in report.monitors if not v.passed}
+    failed = report.failures
     signals = report.run.signals
     for name in [] if signals is None else [n for n in signals.names if n.endswith(".fault_code")]:
         assert signals is not None

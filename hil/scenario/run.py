@@ -92,9 +92,8 @@ def run_any(scenario: Path | str, out: Path, **options: Any) -> ScenarioResult:
         report = run_scenario(scenario, out=out, **options)
     except TorqueloopError as error:
         return ScenarioResult(name, out if out.is_dir() else None, False, error=str(error))
-    failures = [f"gate {g.text}: {g.cause}" for g in report.gates if not g.passed]
     own = {f"{v.kind} {v.name!r}" for v in report.verdicts}
-    failures += [f"{c.name}: {c.text}" for c in report.checks if c.counts and not c.passed and c.name not in own]
+    failures = [f"{name}: {text}" for name, text in report.failures.items() if name not in own]
     seconds = float(report.metrics.get("duration_s") or 0.0)
     return ScenarioResult(name, out, report.passed, report.verdicts, failures, duration_s=seconds)
 

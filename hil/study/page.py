@@ -60,6 +60,8 @@ def write_page(path: Path, study: Study, outcomes: Sequence[Outcome], timing: Ti
         influence=_influence(outcomes, shown),
         figures=[figures.add(figure) for figure in made],
         failed=[(o.line.run, _values(o), o.error) for o in failed[:20]],
+        not_passed=[(o.line.run, _values(o), "; ".join(o.failures)) for o in outcomes if o.failures][:20],
+        not_passed_count=sum(1 for o in outcomes if o.failures),
         unresolved=[(o.line.run, _values(o), "; ".join(o.remarks)) for o in outcomes if o.remarks][:20],
         unresolved_count=sum(1 for o in outcomes if o.remarks),
     )  # fmt: skip

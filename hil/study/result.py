@@ -35,6 +35,11 @@ class StudyResult:
         return [o for o in self.runs if o.error]
 
     @property
+    def not_passed(self) -> list[Outcome]:
+        """Runs of a rig in which a gate, a check or a monitor failed; `failures` of each say which, with the reason."""
+        return [o for o in self.runs if o.failures]
+
+    @property
     def unresolved(self) -> list[Outcome]:
         """Runs whose steps did not resolve what happened in them; `remarks` of each say what, with the remedy."""
         return [o for o in self.runs if o.remarks]

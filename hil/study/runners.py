@@ -50,6 +50,8 @@ class Done:
     run_s: float
     #: what its steps did not resolve, each with its remedy
     remarks: tuple[str, ...] = ()
+    #: of a rig: the gates, checks and monitors that failed, each with its reason
+    failures: tuple[str, ...] = ()
 
 
 class Runner(Protocol):
@@ -185,7 +187,8 @@ class RigRunner:
             numbers = {k: v for k, v in report.metrics.items() if isinstance(v, (int, float))}
             numbers["passed"] = float(report.passed)
             remarks = tuple(check.text for check in report.checks if not check.counts and not check.passed)
-            return Done(_Recorded(report), numbers, report.stats.hash or "", clock.run_s or took, remarks)
+            failures = tuple(f"{name}: {text}" for name, text in report.failures.items())
+            return Done(_Recorded(report), numbers, report.stats.hash or "", clock.run_s or took, remarks, failures)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -29,7 +29,7 @@ from torqueloop.hil.study.work import Outcome
 FORMAT = 1
 STUDY, JOURNAL, TABLE, PAGE, SIGNALS = "study.json", "runs.jsonl", "runs.parquet", "report.html", "signals"
 #: columns of the table that are neither values nor metrics
-OWN_COLUMNS = ("run", "seed", "hash", "run_s", "took_s", "error", "remarks")
+OWN_COLUMNS = ("run", "seed", "hash", "run_s", "took_s", "error", "remarks", "failures")
 
 
 def need_parquet() -> Any:
@@ -114,6 +114,7 @@ def table(outcomes: Sequence[Outcome]) -> Any:
     columns["took_s"] = pa.array([o.took_s for o in outcomes], pa.float64())
     columns["error"] = pa.array([o.error for o in outcomes], pa.string())
     columns["remarks"] = pa.array(["; ".join(o.remarks) for o in outcomes], pa.string())
+    columns["failures"] = pa.array(["; ".join(o.failures) for o in outcomes], pa.string())
     return pa.table(columns)
 
 
@@ -128,8 +129,8 @@ def read_journal(path: Path) -> list[Outcome]:
                 break
             try:
                 data = json.loads(text)
-                data["line"], data["remarks"] = Line(**data["line"]), tuple(data.get("remarks", ()))
-                found.append(Outcome(**data))
+                data |= {key: tuple(data.get(key, ())) for key in ("remarks", "failures")}
+                found.append(Outcome(**{**data, "line": Line(**data["line"])}))
             except (ValueError, KeyError, TypeError):
                 raise ConfigError(f"line {number} is no finished run", file=str(path)) from None
     return found

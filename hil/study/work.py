@@ -41,6 +41,8 @@ class Outcome:
     error: str = ""
     #: what its steps did not resolve, each with its remedy
     remarks: tuple[str, ...] = ()
+    #: of a rig: the gates, checks and monitors that failed, each with its reason
+    failures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,8 @@ class Job:
                 raise
             return Outcome(line, error=str(error), took_s=time.perf_counter() - begun)
         finite = {k: float(v) if math.isfinite(v) else None for k, v in metrics.items()}
-        return Outcome(line, finite, done.hash, done.run_s, time.perf_counter() - begun, remarks=done.remarks)
+        took_s = time.perf_counter() - begun
+        return Outcome(line, finite, done.hash, done.run_s, took_s, remarks=done.remarks, failures=done.failures)
 
     def _keep(self, run: int, signals: Signals) -> None:
         import pyarrow as pa

@@ -133,8 +133,7 @@ def _driven(request: pytest.FixtureRequest, path: Path, options: dict[str, Any])
     finally:
         report = driven.end().report
     failed = request.node.stash.get(_FAILED, False)
-    wrong = [f"{g.text}: {g.cause}" for g in report.gates if not g.passed]
-    wrong += [f"{c.name}: {c.text}" for c in report.checks if c.counts and not c.passed]
+    wrong = [f"{name}: {text}" for name, text in report.failures.items()]
     judged = wrong if options.get("judge", True) else []
     if failed or judged:
         write_report(path, html=not config.getoption("--torqueloop-no-html"))

@@ -17,6 +17,7 @@ pytest_plugins = ["pytester"]
 #: pydantic's must not be there twice
 for _late in ("testing.driven_rig", "scenario.scenario_tables", "ecu.soft_tcu", "vehicle.model", "report.html"):
     importlib.import_module(f"torqueloop.hil.{_late}")
+importlib.import_module("lark")
 #: as installed, but of this tree, whatever is installed
 LOADED = ("-p", "no:torqueloop", "-p", "torqueloop.hil.testing.plugin", "-p", "no:cacheprovider")
 START = "    rig.brake(0)\n    rig.lever('D')\n    rig.pedal(0.6, over=0.3)\n"
@@ -168,3 +169,17 @@ def test_real_time_and_virtual_time_in_two_workers(pytester: pytest.Pytester) ->
     result.assert_outcomes(passed=2)
     runs = [tl.read_run(path) for path in (pytester.path / "runs").iterdir()]
     assert sorted(run.info.clock for run in runs) == ["real", "virtual"]
+
+
+@pytest.mark.proof
+def test_a_gearbox_that_does_not_drive_fails_a_test_that_does_not_look_at_it(pytester: pytest.Pytester) -> None:
+    """B, which first gear needs, has a quarter of its pressure."""
+    text = (
+        "import pytest\n"
+        "LINK = {'signal': 'TCU_Pressure_1.p_B', 'gain': 0.25}\n"
+        "@pytest.mark.rig('desk_zf_8hp70', overrides={'inputs.\"B.p\"': LINK})\n"
+        "def test_starts(rig):\n    rig.brake(0)\n    rig.lever('D')\n    rig.pedal(0.4)\n    rig.run(8.0)\n"
+    )
+    result = run(pytester, text, "--torqueloop-no-html")
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*the run of the rig failed: *no_drive: *B is open, which 1 needs*"])

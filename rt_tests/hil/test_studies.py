@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -287,6 +289,29 @@ def test_installed_studies_are_right_and_known_by_name(tmp_path: Path) -> None:
     for path in installed("studies").values():
         checked = check_file(path)
         assert checked.ok and checked.kind == "study", checked.error
+
+
+def test_runs_of_a_rig_that_do_not_pass_say_why(tmp_path: Path) -> None:
+    """B with its pressure and with a quarter of it: the car does not drive in the second run, and the study says so."""
+    study = tmp_path / "weak.toml"
+    study.write_text(
+        'kind = "study"\n[study]\nname = "weak"\nof = "desk_zf_8hp70"\n[vary]\n'
+        "part = [1.0, 0.25]\n"
+        '[set]\n\'rig.inputs."B.p"\' = { signal = "TCU_Pressure_1.p_B", gain = "= part" }\n'
+        '[metrics]\nv = { signal = "car.v", take = "max" }\n',
+        encoding="utf-8",
+    )
+    out = tmp_path / "found"
+    found = CliRunner().invoke(app, ["sweep", str(study), "--jobs", "1", "--out", str(out)])
+    assert found.exit_code == 0, found.output
+    first, second = read_journal(out / JOURNAL)
+    assert first.failures == () and first.metrics["passed"] == 1.0 and second.metrics["passed"] == 0.0
+    (failure,) = [text for text in second.failures if text.startswith("no_drive: ")]
+    assert "B is open, which 1 needs" in failure
+    told = " ".join(found.output.split())
+    assert f"1 of 2 runs did not pass; run 1: {second.failures[0]}" in told
+    assert failure in unescape((out / PAGE).read_text(encoding="utf-8"))
+    assert pq.read_table(out / TABLE)["failures"].to_pylist() == ["", "; ".join(second.failures)]
 
 
 def test_what_steps_of_runs_did_not_resolve_is_told(spin: Path) -> None:

@@ -26,13 +26,14 @@ static void model_fence(int order);
 #define TL_FENCE_RELEASE()      model_fence(RELEASE)
 #include RING_C
 
+/* a slot's words: its number, its stamp, its values */
 enum { WORDS = 2, PLACES = WORDS + 2, STORES = 64, DEPTH = 256 };
 
 typedef struct { int at[PLACES]; } view_t;             /* of each place, the oldest store that may still be seen */
 typedef struct { uint64_t value; view_t view; } stored_t;
 
 static SLOT_T slot;
-static uint64_t words[WORDS];
+static uint64_t words[PLACES];
 static stored_t history[PLACES][STORES];
 static int n_stored[PLACES];
 static int writing;
@@ -44,10 +45,8 @@ static jmp_buf pruned;
 enum { WEAK_NOTHING, WEAK_STORE, WEAK_LOAD, WEAK_RELEASE_FENCE, WEAK_ACQUIRE_FENCE };
 
 static int place(const void* p) {
-    if (p == &slot.seq) return 0;
-    if (p == &slot.stamp_ns) return 1;
-    for (int i = 0; i < WORDS; i++)
-        if (p == &words[i]) return 2 + i;
+    for (int i = 0; i < PLACES; i++)
+        if (p == &words[i]) return i;
     abort();
 }
 
