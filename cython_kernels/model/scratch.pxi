@@ -5,7 +5,6 @@ cdef struct tl_event:
     int32_t n_asked
     int32_t* asked        # (nf) elements for which the trial has to be searched, in their order
     double* slip_x        # (nf) fraction at which a slip comes to zero, or a torque reaches its limit
-    double met            # slips up to this fraction of the trial are as decided (advance.pxi); -1: none
     double* press_x       # (nf) and at which a normal force appears or vanishes
     int32_t* toggled      # (nf) 1: the normal force appears or vanishes at the event; 2: its slip comes to zero (shortened.pxi)
     double slack          # N.m: rounding of a torque in the trial, -1: not known (torque_rounding)

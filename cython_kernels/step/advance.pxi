@@ -15,7 +15,6 @@
 
 cdef enum:
     MAX_SPLITS = 12        # events handled one by one in a step; 6 was the worst seen in a full-throttle run
-    REPEATS = 2            # decisions of one instant that change nothing, after which the decision holds
 
 
 #: of h: what a shorter trial says about a whole one is rounding
@@ -47,7 +46,6 @@ cdef struct tl_progress:
                            # carries, or with the step
     double last            # where the step ends
     int32_t splits         # events so far
-    int32_t repeats        # the last of them that lie at one instant and change no mode
     int32_t jumped         # 1: the step begins where something has jumped
     int32_t own_length     # 1: the rest in trials of its length, not cut from longer ones
     int32_t parts          # trials made shorter so far since a joint turned too far in them
@@ -158,8 +156,7 @@ cdef inline int32_t pass_part(const tl_model* m, tl_state* s, tl_progress* k) no
 cdef inline void begin_progress(const tl_model* m, tl_state* s, tl_progress* k, double dt) noexcept nogil:
     k.done = 0.0
     k.last = 1.0 if dt == m.h else dt / m.h
-    k.splits = k.repeats = 0
-    s.event.met = -1.0
+    k.splits = 0
     k.jumped = s.hist[0] != HISTORY_HOLDS
     k.parts = 0
     k.given = 0.0
@@ -241,7 +238,6 @@ cdef inline int32_t give_up(const tl_model* m, tl_state* s, tl_progress* k) noex
 
 cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_progress* k, double x, double y) noexcept nogil:
     """The event at x of the trial, of which y was taken, and what follows from it; 1: the step is done."""
-    cdef int64_t logged = s.log.n
     s.counters[TL_C_EVENTS] += 1
     k.splits += 1
     k.done += y * s.part
@@ -250,9 +246,6 @@ cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_progress* k, d
         end_in_one(m, s, k)
         return 1
     decide(m, s, x, 1)
-    # rounding: the same trial would find the same event again (torques of springs that are not resolved may differ by more)
-    k.repeats = k.repeats + 1 if y == 0.0 and s.log.n == logged and not m.stiff_cut else 0
-    s.event.met = 0.0 if k.repeats >= REPEATS else -1.0
     if TL_NTH(m) > 0:
         if k.done > s.T_theta:
             heat_step(m, s, k.done)

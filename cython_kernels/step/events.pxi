@@ -65,8 +65,6 @@ cdef inline double gives_way_at(const tl_model* m, tl_state* s, int32_t i, doubl
     cdef int32_t side
     for side in range(2):
         x = side_exceeded(m, s, i, side, slack)
-        if x <= s.event.met:
-            continue
         if x < s.event.slip_x[i]:
             s.event.slip_x[i] = x
         first = sooner(x, first, end)
@@ -103,7 +101,7 @@ cdef inline double find_event(const tl_model* m, tl_state* s, double end) noexce
     sliding: relative speed comes to zero; stuck: torque reaches its static limit; normal force appears or vanishes.
     """
     cdef int32_t c, i
-    cdef double x, first = NO_EVENT, slack = -1.0
+    cdef double first = NO_EVENT, slack = -1.0
     s.event.slack = -1.0
     for c in range(s.event.n_asked):
         i = s.event.asked[c]
@@ -117,10 +115,8 @@ cdef inline double find_event(const tl_model* m, tl_state* s, double end) noexce
                 slack = torque_rounding(m, s)
             first = gives_way_at(m, s, i, slack, first, end)
         elif s.mode[i] != MODE_FREE:
-            x = slip_over_at(m, s, i, TL_FR_ROW(m, i))
-            if x > s.event.met:
-                s.event.slip_x[i] = x
-                first = sooner(x, first, end)
+            s.event.slip_x[i] = slip_over_at(m, s, i, TL_FR_ROW(m, i))
+            first = sooner(s.event.slip_x[i], first, end)
     return first
 
 
