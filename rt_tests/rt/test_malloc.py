@@ -68,10 +68,18 @@ def test_the_counter_sees_what_is_planted(counter: Path, tmp_path: Path) -> None
 
 @pytest.mark.proof
 def test_many_ticks_in_one_call_allocate_nothing_and_take_no_fault(counter: Path, tmp_path: Path) -> None:
-    """10 000 ticks of the virtual clock with no Python in between."""
-    found = probe(counter, rig_file(tmp_path, *ALONE), "virtual", 10.0)
-    assert found["ticks"] == 10_000 and found["counts"]["marks"] > 5 * found["ticks"]
-    assert none(found) == {} and found["faults"] == 0
+    """10 000 ticks of the virtual clock with no Python in between. A fault that a tick takes comes in each of the runs;
+    one that the kernel causes, which moves a page, does not."""
+    faults = []
+    for attempt in range(3):
+        (tmp_path / str(attempt)).mkdir()
+        found = probe(counter, rig_file(tmp_path / str(attempt), *ALONE), "virtual", 10.0)
+        assert found["ticks"] == 10_000 and found["counts"]["marks"] > 5 * found["ticks"]
+        assert none(found) == {}
+        faults.append(found["faults"])
+        if faults[-1] == 0:
+            break
+    assert min(faults) == 0, faults
 
 
 @pytest.mark.proof
