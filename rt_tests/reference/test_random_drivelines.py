@@ -21,6 +21,11 @@ TICK = 1e-6
 SEEDS = 60
 #: looked at after every change: each kind of section and of drive is among them
 ALWAYS = (0, 2, 5, 11, 19, 20, 30)
+#: tolerances of the drivelines that exceed TICK: a converter passes the breakpoint of its curves inside a step, and in
+#: seed 9 a gap beside springs that the step does not resolve lets go and comes apart within one step
+BEYOND = {8: 1e-5, 9: 2e-4, 10: 5e-5, 24: 4e-6, 37: 2e-6, 39: 7e-6, 48: 7e-6, 52: 2e-6, 58: 2e-6}
+#: more than 12 events in one step
+FALLBACKS = {36: 1}
 
 
 @cache
@@ -28,10 +33,16 @@ def result(seed: int) -> Compared:
     return compared(seed)
 
 
+def within(seed: int, tolerance: float) -> None:
+    """Fails where a signal of the driveline of this seed is off by more than the tolerance, a part of its range."""
+    c = result(seed)
+    assert c.worst[0] <= tolerance, (c.worst, c.sections)
+    assert c.counters["fallbacks"] <= FALLBACKS.get(seed, 0), c.sections
+
+
 @pytest.mark.parametrize("seed", ALWAYS)
 def test_a_driveline_is_within_a_millionth_of_each_range(seed: int) -> None:
-    c = result(seed)
-    assert c.worst[0] <= TICK and c.counters["fallbacks"] == 0, (c.worst, c.sections)
+    within(seed, TICK)
 
 
 def test_those_looked_at_always_have_every_section() -> None:
@@ -41,18 +52,14 @@ def test_those_looked_at_always_have_every_section() -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.long
-def test_sixty_drivelines_but_for_those_whose_curves_have_a_knee() -> None:
-    found = [result(seed) for seed in range(SEEDS)]
-    over = {c.seed: c.worst for c in found if c.worst[0] > TICK}
-    print(over)
-    # a converter passes the knee of its curves inside a step (see below); without one all but one are within
-    others = [error for seed, (error, _) in over.items() if "converter" not in result(seed).sections]
-    assert len(over) <= 9 and max(c.worst[0] for c in found) <= 2e-4, over
-    # seed 9: a gap beside springs that the step does not resolve lets go and comes apart within one step
-    assert len(others) <= 1 and max(others, default=0.0) <= 2e-4, over
-    # more than 12 events in one step of one driveline
-    assert sum(c.counters["fallbacks"] for c in found) <= 1
+@pytest.mark.parametrize("seed", [seed for seed in range(SEEDS) if seed not in ALWAYS])
+def test_any_other_driveline_is_within_its_tolerance(seed: int) -> None:
+    within(seed, BEYOND.get(seed, TICK))
+
+
+def test_at_least_51_of_60_drivelines_are_held_to_a_millionth() -> None:
+    assert not BEYOND.keys() & set(ALWAYS)
+    assert BEYOND.keys() < set(range(SEEDS)) and SEEDS - len(BEYOND) >= 51 and max(BEYOND.values()) <= 2e-4
 
 
 @pytest.mark.xfail(strict=True, reason="knees of curves over a speed are no events: the step loses its order there")
