@@ -55,13 +55,13 @@ MONITORS: tuple[Monitor, ...] = (
     Monitor(
         "direction", "speed of the car with a gear closed that drives the other way than the lever", "m/s", 0.5, 0.1,
         "walking pace is 1.4 m/s: a car that rolls on a hill in the right gear is not counted",
-        "In {lever} {motion} from {first} s on: {closed} are closed, which is {closed_gear}.",
+        "In {lever} {motion} from {first} s on: {closed} {are} closed, which is {closed_gear}.",
         ("told_speed",),
     ),
     Monitor(
         "neutral", "a gear is closed in P or N", "1", 0.5, 0.5,
         "elements are open 1.5 s after the lever was moved",
-        "In {lever} the gearbox drives from {first} s on: {closed} are closed, which is {closed_gear}.",
+        "In {lever} the gearbox drives from {first} s on: {closed} {are} closed, which is {closed_gear}.",
     ),
     Monitor(
         "interrupted", "shifts whose gear is replaced by another one before it is engaged, without the driver", "1",
@@ -81,7 +81,7 @@ MONITORS: tuple[Monitor, ...] = (
     Monitor(
         "no_gear", "closed elements have a ratio that is no gear", "1", 0.5, 1.0,
         "in a shift elements overlap for 0.7 s at most",
-        "In {lever} {closed} are closed from {first} s on, which is no gear of {gearbox}.",
+        "In {lever} {closed} {are} closed from {first} s on, which is no gear of {gearbox}.",
         ("tie_up", "told_speed", "late_answer", "unanswered"),
     ),
     Monitor(
@@ -106,7 +106,7 @@ MONITORS: tuple[Monitor, ...] = (
     Monitor(
         "other_gear", "gears between what the control unit says and what is engaged", "1", 0.5, 0.5,
         "looked at 1.5 s after the last change only",
-        "From {first} s on, the control unit reports {told}, but {gear} is engaged ({closed} are closed).",
+        "From {first} s on, the control unit reports {told}, but {gear} is engaged ({closed} {are} closed).",
         _ELEMENTS,
     ),
     Monitor(
@@ -119,7 +119,7 @@ MONITORS: tuple[Monitor, ...] = (
         "slip", "turbine speed beside the line of the gear whose elements are closed", "rad/s", 5.0, 1.0,
         "a gear has rigid ratios: 5 rad/s allow for the twist of shafts, and slip counts from 1.5 s after the last "
         "element has moved",
-        "Gear {closed_gear} slips from {first} s on: {closed} are closed and do not hold ({worst} rad/s{slipping}).",
+        "Gear {closed_gear} slips from {first} s on: {closed} {are} closed and do not hold ({worst} rad/s{slipping}).",
         ("direction", "no_gear", "tie_up", "told_speed", "overload"),
     ),
     Monitor(
@@ -239,7 +239,8 @@ MONITORS: tuple[Monitor, ...] = (
     ),
     Monitor(
         "actuator_still", "actuators of the control unit that never move", "1", 0.0, 0.0,
-        "an actuator that never moves in a drive is not connected, or not commanded", "{text}", _GEARS, online=False,
+        "an actuator that never moves in a drive is not connected, or not commanded; one that serves a single element "
+        "is judged by the gears", "{text}", _GEARS, online=False,
     ),
     Monitor(
         "fallbacks", "steps in a second that only a plain impulse could finish, or whose torques were not found", "1/s",

@@ -22,8 +22,7 @@ from torqueloop.core.describe.errors import ConfigError, UnknownNameError, did_y
 from torqueloop.hil.can.load import Loader, read_database
 from torqueloop.hil.can.traffic import Traffic
 from torqueloop.hil.can.units import SiUnit, si_unit
-from torqueloop.hil.common.levers import LEVERS
-from torqueloop.hil.new.database_words import gear_words, is_wanted, lever_words
+from torqueloop.hil.common.signal_words import gear_words, is_wanted, lever_words, plain_words
 from torqueloop.hil.new.hydraulic_file import Piston, without_lag
 
 #: cycle time of a message that the database gives none [s]
@@ -33,11 +32,6 @@ MARK = "# ?"
 
 
 INTERVENTION = "engine_control.intervention"
-
-
-def _plain(name: str) -> str:
-    """The words of a signal's name."""
-    return re.sub(r"[_.]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)).lower()
 
 
 @dataclass(frozen=True)
@@ -55,28 +49,28 @@ class Quantity:
         switch = unit.symbol == "1" and unit.factor != Fraction(1, 100)
         if switch != (self.signal == INTERVENTION):
             return False
-        text = _plain(name)
+        text = plain_words(name)
         return unit.symbol == self.unit and bool(re.search(self.words, text)) and not re.search(self.not_words, text)
 
 
-_OTHER = r"target|tgt|idl|soll|setpoint|desired|wunsch|request|limit|max|min|gradient|leerlauf|valid|fehler|error"
+_OTHER = (r"target|tgt|idl|soll|setpoint|desired|wunsch|request|command|limit|max|min|gradient|leerlauf|valid|fehler|"
+          r"error")  # fmt: skip
 #: in the order in which they are tried
 WANTED = (
-    Quantity("engine.w", "rad/s",
-             r"\b(n engine|n mot\w*|eng\w* ?(speed|rpm|spd)|motordrehzahl|n ?eng|nmot|rpm engine)\b|^n$", _OTHER),
-    Quantity("turbine.w", "rad/s", r"turb|n ?in(put)?\b|input shaft", _OTHER),
-    Quantity("out.w", "rad/s", r"\bn ?out(put)?\b|output shaft|abtrieb|kardan", _OTHER),
-    Quantity("car.v", "m/s", r"veh\w*|\bv\b|speed|geschw|tacho|^vs$", _OTHER),
+    Quantity("engine.w", "rad/s", r"\bengine\w*\b.*\bspeed|\bspeed\b.*\bengine|motordrehzahl|\bnmot|^speed$", _OTHER),
+    Quantity("turbine.w", "rad/s", r"turbine|\binput\b", _OTHER),
+    Quantity("out.w", "rad/s", r"\boutput\b|abtrieb|kardan", _OTHER),
+    Quantity("car.v", "m/s", r"vehicle|\bv\b|speed|geschw|tacho|^vs$", _OTHER),
     Quantity("driver.pedal", "1", r"pedal ?(pos|wert|value)?|accel\w*|gas|fahrpedal|throttle|drosselkl|\bpv\b",
              _OTHER + r"|brake|brems|clutch|kuppl"),
     Quantity("driver.brake", "1", r"\bbrake ?(pedal)?\b|brems", _OTHER + r"|temp"),
-    Quantity("engine.tau", "Nm", r"eng\w* ?(torque|tq)|motormoment|torque engine|tau engine|istmoment|indicated",
-             _OTHER),
     Quantity("engine_control.tau_driver", "Nm", r"driver|wunschmoment|demand", r"request|limit|max|min|valid|error"),
-    Quantity("engine_control.intervention", "1", r"interv|eingriff|ack", r"error|fehler|valid"),
+    Quantity("engine.tau", "Nm", r"\bengine\b.*torque|motormoment|torque\b.*\bengine|tau engine|istmoment|moment ist|"
+             r"indicated", _OTHER),
+    Quantity("engine_control.intervention", "1", r"interv|eingriff|\back", r"error|fehler|valid"),
 )  # fmt: skip
 #: torque that the control unit limits the engine to; a switch whose name has a word of it says that it does
-REQUEST = r"limit|request|interv|eingriff"
+REQUEST = r"limit|request|reduction|interv|eingriff"
 
 
 @dataclass
@@ -93,8 +87,12 @@ class Draft:
     send: list[str] = field(default_factory=list)
     uncertain: list[str] = field(default_factory=list)
     receive: list[str] = field(default_factory=list)
-    #: lever or gear that is sent by words: signal -> (signal of the driver, word -> raw number)
-    words: dict[str, tuple[str, dict[str, int]]] = field(default_factory=dict)
+    #: lever or gear that is sent by words: signal -> (signal of the driver, word -> number in the unit of the database)
+    words: dict[str, tuple[str, dict[str, float]]] = field(default_factory=dict)
+    #: of those, gears whose value table has no word for no request
+    no_none: list[str] = field(default_factory=list)
+    #: pressures and currents of the control unit that are not bound to an element
+    no_element: list[str] = field(default_factory=list)
     #: keys of [monitors] and [engine_control] -> signal of the control unit
     monitors: dict[str, str] = field(default_factory=dict)
     engine: dict[str, str] = field(default_factory=dict)
@@ -159,11 +157,11 @@ def _bind_request(made: Draft, messages: list[Any]) -> None:
     """The torque request: a torque, and a switch of the same message."""
     for message in messages:
         torques = [s for s in message.signals if (u := si_unit(s.unit)) is not None and u.symbol == "Nm"]
-        limit = next((s for s in torques if re.search(REQUEST, _plain(s.name))), None)
+        limit = next((s for s in torques if re.search(REQUEST, plain_words(s.name))), None)
         if limit is None:
             continue
-        words = set(_plain(limit.name).split())
-        switches = {s.name: len(words & set(_plain(s.name).split())) for s in message.signals if s.length == 1}
+        words = set(plain_words(limit.name).split())
+        switches = {s.name: len(words & set(plain_words(s.name).split())) for s in message.signals if s.length == 1}
         active = max(switches, key=switches.__getitem__, default="")
         if active and switches[active] and not made.engine:
             made.engine = {"limit": f"{message.name}.{limit.name}", "active": f"{message.name}.{active}"}
@@ -185,12 +183,20 @@ def _bind_outputs(made: Draft, messages: list[Any], model: CompiledModel) -> Non
             lever, gear = lever_words(signal.choices or {}), gear_words(signal.choices or {})
             if found is not None:
                 made.outputs[name] = found
-            elif lever and all(LEVERS[raw : raw + 1] == (word,) for word, raw in lever.items()):
-                made.outputs[name] = "driver.lever"
             elif lever or (gear and is_wanted(signal.name)):
-                made.words[name] = ("driver.lever", lever) if lever else ("driver.gear", gear)
+                words = lever or _with_none(signal, gear)
+                values = {word: raw * signal.scale + signal.offset for word, raw in words.items()}
+                made.words[name] = ("driver.lever" if lever else "driver.gear", values)
+                if not lever and "N" not in gear:
+                    made.no_none.append(name)
             else:
                 made.constant.append(f"{name} [{signal.unit or '-'}]")
+
+
+def _with_none(signal: Any, gear: dict[str, int]) -> dict[str, int]:
+    """The words of a gear with a number for no request, N: one that no word has, if the table has none for it."""
+    free = (raw for raw in (0, 2**signal.length - 1) if raw not in signal.choices)
+    return {"N": gear.get("N", next(free, 0)), **gear}
 
 
 def _bind_inputs(made: Draft, messages: list[Any], model: CompiledModel) -> None:
@@ -200,17 +206,19 @@ def _bind_inputs(made: Draft, messages: list[Any], model: CompiledModel) -> None
         for signal in message.signals:
             name, unit = f"{message.name}.{signal.name}", si_unit(signal.unit)
             if gear_words(signal.choices or {}):
-                made.monitors.setdefault("asked" if is_wanted(signal.name) else "told", name)
-                used.add(name)
+                if made.monitors.setdefault("asked" if is_wanted(signal.name) else "told", name) == name:
+                    used.add(name)
             if unit is None or unit.symbol not in ("Pa", "A"):
                 continue
-            text = re.sub(r"[_.]+", " ", signal.name).lower()
+            text = plain_words(signal.name)
             for element in elements:
                 word = "lu|lock ?up|wk|tcc" if element == "lockup" else re.escape(element.lower())
                 if re.search(rf"\b({word})\b", text):
                     bound, key = (made.inputs, f"{element}.p") if unit.symbol == "Pa" else (made.currents, element)
-                    bound.setdefault(key, name)
-                    used.add(name)
+                    if bound.setdefault(key, name) == name:
+                        used.add(name)
+            if name not in used:
+                made.no_element.append(name)
     made.no_input = [f"{e}.p" for e in elements if f"{e}.p" not in made.inputs and e not in made.currents]
     made.unused = [f"{name} [{s.unit or '-'}]" for m in messages for s in m.signals
                    if (name := f"{m.name}.{s.name}") not in used]  # fmt: skip
@@ -241,7 +249,7 @@ class UnitKind:
 
 def drive_pins(made: Draft, unit: UnitKind, found: Sequence[Piston]) -> dict[str, str]:
     """Pins of a unit that sends neither pressures nor currents, if it can have some: one current for each element."""
-    if made.currents or any(key.endswith(".p") for key in made.inputs) or not unit.pins:
+    if made.currents or made.inputs or made.no_element or not unit.pins:
         return {}
     made.currents = {p.component: f"unit.i_{p.name}" for p in found}
     made.no_input = [key for key in made.no_input if key.removesuffix(".p") not in made.currents]
@@ -304,6 +312,9 @@ def rig_from_database(name: str, powertrain: str, vehicle: str, database: str, m
     lines += [f'"{key}" = "{signal}"' for key, signal in made.inputs.items()]
     lines += [f'"{p.component}.p" = "hydraulics.{p.name}.p"' for p in solenoids]
     lines += [f'"{key}" = 0.0    {MARK} {made.node} sends no pressure of this name' for key in made.no_input]
+    if made.no_input and made.no_element:
+        lines.append(f"{MARK} pressures and currents that are bound to no element: "
+                     + ", ".join(made.no_element))  # fmt: skip
     lines += [f'"{key}" = "{source}"' for key, source in (
         ("engine.pedal", "engine_control.pedal" if requests else "driver.pedal"), ("road.F", "vehicle.F"),
         ("road.F_hold", "vehicle.F_hold"),
@@ -317,6 +328,8 @@ def rig_from_database(name: str, powertrain: str, vehicle: str, database: str, m
     for key, (signal, words) in made.words.items():
         table = ", ".join(f'"{word}" = {raw}' for word, raw in words.items())
         lines.append(f'"{key}" = {{ signal = "{signal}", words = {{ {table} }} }}')
+        if key in made.no_none:
+            lines.append(f"{MARK} the value table has no word for no request: N sends {words['N']}")
     if made.constant:
         lines += [f"{MARK} constant at its start value:", *(f"#   {signal}" for signal in made.constant)]
     if made.monitors:

@@ -353,7 +353,7 @@ def actuator_still(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None
     if not columns or drive.cut_short or drive.w_out is None or np.abs(drive.w_out).max(initial=0.0) < 2 * W_OUT_MIN:
         return None
     still = [name for name, x in columns.items() if np.ptp(x) == 0.0]
-    text = f"{', '.join(still)} never moved in the run." if still else f"{len(columns)} actuators moved"
+    text = f"{', '.join(still)} never moved in the run." if still else f"each actuator moved: {', '.join(columns)}"
     # known at the end of the run: what has failed before may be why
     return Seen(len(still) > limit, text, float(drive.t[-1]) if still else None, float(len(still)))
 

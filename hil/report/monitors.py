@@ -140,7 +140,7 @@ class _Words:
         names = [e.name for k, e in enumerate(box.elements) if f.closed >> k & 1]
         closed_as = box.closed_as[f.closed]
         lever = LEVERS[int(f.lever)] if 0 <= f.lever < len(LEVERS) else "D"
-        closed = "+".join(names) or "no element"
+        closed, are = "+".join(names) or "no element", "are" if len(names) > 1 else "is"
         gear_name = "gear " + _gear(f.gear) if f.gear else "neutral"
         what = box.gears[closed_as].name.partition("_")[0] if closed_as >= 0 else "no gear"
         said = _gear(f.told if f.told != UNKNOWN else f.asked)
@@ -148,10 +148,10 @@ class _Words:
         text = m.sentence.format(
             lever=lever, motion=self._motion(f, lever), gearbox=box.name,
             first=f"{(f.first + 1) * tick:.2f}", since=f"{self.since(m, f):.2f}", worst=f"{f.worst:.3g}", closed=closed,
-            closed_gear=what, gear=_gear(f.gear), gear_name=gear_name, asked=_gear(f.asked), last=before, told=said,
-            shift=f"the shift {before}→{after}" if after else f"after gear {before}",
+            are=are, closed_gear=what, gear=_gear(f.gear), gear_name=gear_name, asked=_gear(f.asked), last=before,
+            told=said, shift=f"the shift {before}→{after}" if after else f"after gear {before}",
             engine_max=f"{box.engine_max_radps * RPM:.0f}", slipping=self._slipping(f, names),
-            closed_all=self._closed_all(f, closed, closed_as), pairs=self._pairs(f),
+            closed_all=self._closed_all(f, f"{closed} {are} closed", names, closed_as), pairs=self._pairs(f),
         )  # fmt: skip
         return text[0].upper() + text[1:]
 
@@ -168,15 +168,16 @@ class _Words:
         begin = (f.first + 1) * self.signals.tick_s
         return max(0.0, begin - self.spec.limits.get(m.name, m.limit)) if m.unit == "s" else begin
 
-    def _closed_all(self, f: Finding, closed: str, closed_as: int) -> str:
+    def _closed_all(self, f: Finding, closed: str, names: Sequence[str], closed_as: int) -> str:
         if closed_as >= 0:
-            return f"{closed} are closed, which is {self.spec.gearbox.gears[closed_as].name.partition('_')[0]}"
+            return f"{closed}, which is {self.spec.gearbox.gears[closed_as].name.partition('_')[0]}"
         if closed_as == -1:
             wanted = next((g for g in self.spec.gearbox.gears if g.number == f.asked), None)
-            open_ = [e for e in wanted.elements if e not in closed.split("+")] if wanted else []
-            missing = f"; {'+'.join(open_)} is open, which {_gear(f.asked)} needs" if open_ else ""
-            return f"{closed} closed drive nothing{missing}"
-        return f"{closed} are closed, which is no gear"
+            open_ = [e for e in wanted.elements if e not in names] if wanted else []
+            are = "are" if len(open_) > 1 else "is"
+            missing = f"; {'+'.join(open_)} {are} open, which {_gear(f.asked)} needs" if open_ else ""
+            return (f"{closed}, which drives nothing" if names else closed) + missing
+        return f"{closed}, which is no gear"
 
     def _slipping(self, f: Finding, names: Sequence[str]) -> str:
         """Which of the closed elements slips, and at what pressure."""

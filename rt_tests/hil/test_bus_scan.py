@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from test_new_files import call
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.scan import log_frames, scan
-from torqueloop.hil.new.database_words import gear_words, lever_words
+from torqueloop.hil.common.signal_words import gear_words, lever_words
 from torqueloop.hil.new.dbc_rig import MARK, compiled_car, draft
 from torqueloop.hil.rig.resolve.plan import load_plan
 
@@ -111,7 +112,9 @@ def test_our_own_database_gives_all_bindings_of_our_own_rig():
     assert made.outputs["HIL_Driver.v_vehicle"] == "car.v" and made.outputs["HIL_Driver.pedal"] == "driver.pedal"
     # the desk has no engine control: its engine gives what the driver wants
     requested = {"HIL_Engine.tau_driver": "engine_control.tau_driver"}
-    assert made.outputs.items() >= requested.items() and made.outputs["HIL_Driver.lever"] == "driver.lever"
+    assert made.outputs.items() >= requested.items()
+    lever = {word: raw for raw, word in enumerate(("P", "R", "N", "D", "4", "3", "2", "1"))}
+    assert made.words["HIL_Driver.lever"] == ("driver.lever", lever)
     assert all(hand["outputs"].get(k) == v for k, v in made.outputs.items() if k not in requested), made.outputs
     assert made.engine == {"limit": "TCU_Status.tau_limit", "active": "TCU_Status.tau_limit_active"}
     assert made.monitors == {"told": "TCU_Status.gear_actual", "asked": "TCU_Status.gear_target"}
@@ -159,14 +162,14 @@ def test_currents_get_a_hydraulic_unit_and_words_their_lever_and_gears(tmp_path:
     choices = {str(word): raw for raw, word in driver.get_signal_by_name("selector").choices.items()}
     selector = {word[0]: choices[word] for word in ("Park", "Reverse", "Neutral", "Drive")}
     assert rig["outputs"]["Driver.selector"] == {"signal": "driver.lever", "words": selector}
-    assert rig["outputs"]["Driver.gear_request"]["words"] == {str(k): k for k in range(1, 9)}
+    assert rig["outputs"]["Driver.gear_request"]["words"] == {"N": 0, **{str(k): k for k in range(1, 9)}}
     assert rig["monitors"] == {"asked": "Status.gear_target", "told": "Status.gear_engaged"}
     assert rig["engine_control"] == {"engine_csv": "bmw_n62b44", "limit": "Status.torque_limit",
                                      "active": "Status.torque_limit_active"}  # fmt: skip
     assert rig["outputs"]["Answer.intervention_ack"] == "engine_control.intervention"
     plan = load_plan(tmp_path / "bench.toml")
-    assert plan.monitors.actuators == [f"Currents_1.i_{e}" for e in "ABCD"] + [
-        f"Currents_2.i_{e}" for e in ("E", "LU", "park")]  # fmt: skip
+    # the solenoid of one element is judged by the gears; the only other one is that of the park lock
+    assert plan.monitors.actuators == ["Currents_2.i_park"]
     oil = tomllib.loads((tmp_path / "bench_hydraulics.toml").read_text())
     box = tomllib.loads((CONFIGS / "gearboxes" / "zf_8hp70.toml").read_text())["components"]
     assert oil["line"]["max_bar"] == 17.0
@@ -198,6 +201,68 @@ def test_a_unit_may_be_hardware_or_a_program_and_drives_pins_where_it_sends_noth
     for wrong in (("--unit", "library"), ("--start", "x.c"), ("--unit", "zmq", "--start", "x.c")):
         status, said = call(*asked, "--out", str(tmp_path / "wrong.toml"), *wrong)
         assert status == 2 and "--unit library" in said.replace("\n", " ")
+    # pressures and currents that no element is named in are listed; pins are for units that send none
+    (tmp_path / "mute.dbc").write_text(re.sub(r"SG_ i_([A-E]|LU) ", lambda m: f"SG_ valve_{ord(m[1][0])} ", text))
+    status, said = call(*asked, "--out", str(tmp_path / "mute.toml"), "--unit", "zmq")
+    assert status == 0, said
+    made = (tmp_path / "mute.toml").read_text()
+    assert "bound to no element: Currents_1.valve_65, Currents_1.valve_66" in made and "actuators" not in made
+    load_plan(tmp_path / "mute.toml")
+
+
+#: names of first_unit.dbc -> names that another maker gives
+OTHER_NAMES = {
+    "n_engine": "EngSpd", "n_turbine": "TrnsInptShftSpd", "n_output": "TrnsOutptShftSpd", "accel_pedal": "AccelPdlPosn",
+    "selector": "ShftLvrPosn", "gear_request": "DrvrReqGear", "engine_torque": "EngTrqActl",
+    "driver_torque": "DrvrDmdEngTrq", "intervention_ack": "TrqRdctnAck", "gear_engaged": "TrnsActlGear",
+    "gear_target": "TrnsCmddGear", "torque_limit": "TrqRdctnReq", "torque_limit_active": "TrqRdctnReqActv",
+    **{f"i_{e}": f"SolCurrCltch{e}" for e in ("A", "B", "C", "D", "E", "LU")}, "i_park": "SolCurrPrk",
+}  # fmt: skip
+OTHER_WORDS = {
+    "Drive": "Drive_Position", "none": "No_Request", "N": "Neutral_Gear", "R": "Reverse_Gear", "P": "Park_Gear",
+    **{str(k): f"{word}_Gear" for k, word in enumerate(
+        ("First", "Second", "Third", "Fourth", "Fifth", "Sixth", "Seventh", "Eighth"), 1)},
+}  # fmt: skip
+
+
+def test_names_and_words_of_another_maker_mean_the_same(tmp_path: Path) -> None:
+    """The same database with abbreviated names and long words gives the same rig and the same monitors."""
+
+    def renamed(text: str, names: dict[str, str], pattern: str) -> str:
+        return re.sub(pattern, lambda m: m[0].replace(m[1], names.get(m[1], m[1])), text)
+
+    original = (FIRST / "first_unit.dbc").read_text()
+    other = renamed(renamed(original, OTHER_NAMES, r"\b(\w+)\b"), OTHER_WORDS, r'"(\w+)"')
+    assert "SG_ DrvrReqGear : 12|4@1+ (1,0) [0|15]" in other and '1 "First_Gear" 0 "No_Request"' in other
+    made = []
+    for name, text in (("one", original), ("other", other)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "unit.dbc").write_text(text)
+        asked = ("new", "rig", "--gearbox", "zf_8hp70", "--dbc", str(tmp_path / name / "unit.dbc"), "--node", "TCU")
+        status, said = call(*asked, "--unit", "zmq", "--out", str(tmp_path / name / "bench.toml"))
+        assert status == 0, said
+        rig = (tmp_path / name / "bench.toml").read_text()
+        rig = rig if name == "other" else renamed(rig, OTHER_NAMES, r"\.(\w+)\b")
+        made.append((rig, load_plan(tmp_path / name / "bench.toml").monitors))
+    assert made[0][0] == made[1][0] and '"3" = 3' in made[1][0]
+    assert made[0][1].told == made[1][1].told and (3.0, 3.0) in made[0][1].told
+    assert made[0][1].asked == made[1][1].asked and (9.0, -1.0) in made[0][1].asked
+    assert made[1][1].pedals == [("Driver.AccelPdlPosn", "driver.pedal")]
+
+
+def test_a_gear_without_a_word_for_no_request_is_marked(tmp_path: Path) -> None:
+    text = (FIRST / "first_unit.dbc").read_text()
+    assert text.count(' 0 "none"') == 1
+    (tmp_path / "unit.dbc").write_text(text.replace(' 0 "none"', ""))
+    asked = ("new", "rig", "--gearbox", "zf_8hp70", "--dbc", str(tmp_path / "unit.dbc"), "--node", "TCU")
+    status, said = call(*asked, "--out", str(tmp_path / "bench.toml"))
+    assert status == 0, said
+    made = (tmp_path / "bench.toml").read_text()
+    assert tomllib.loads(made)["outputs"]["Driver.gear_request"]["words"] == {
+        "N": 0,
+        **{str(k): k for k in range(1, 9)},
+    }
+    assert f"{MARK} the value table has no word for no request: N sends 0" in made
 
 
 #: words of a value table -> what they mean
@@ -208,6 +273,15 @@ TABLES = (
     ({1: "Gear 1", 2: "Gear 2", 3: "Gear 3", 15: "invalid"}, {}, {"1": 1, "2": 2, "3": 3}),
     ({0: "off", 1: "on"}, {}, {}),
     ({1: "D1", 2: "D2", 3: "D3"}, {}, {"1": 1, "2": 2, "3": 3}),
+    ({0: "-", 1: "G1", 2: "G2", 3: "G3"}, {}, {"N": 0, "1": 1, "2": 2, "3": 3}),
+    ({0: "No_Request", 1: "First_Gear", 2: "2nd Gear", 3: "Third"}, {}, {"N": 0, "1": 1, "2": 2, "3": 3}),
+    ({0: "kein Wunsch", 1: "1. Gang", 2: "Gang2", 3: "3.Gang"}, {}, {"N": 0, "1": 1, "2": 2, "3": 3}),
+    (
+        {0: "Neutral", 1: "1", 2: "2", 3: "3", 13: "Rueckwaertsgang", 14: "Parksperre", 15: "none"},
+        {},
+        {"N": 0, "1": 1, "2": 2, "3": 3, "R": 13, "P": 14},
+    ),
+    ({0: "Park_Position", 1: "Reverse", 2: "Neutral_Posn", 3: "Drive", 7: "SNA"}, {"P": 0, "R": 1, "N": 2, "D": 3}, {}),
 )
 
 

@@ -115,7 +115,7 @@ def test_two_clutches_of_the_six_speed_forced_to_0_fail(tmp_path: Path) -> None:
     run = drive("desk_6hp26", tmp_path / "run", {"faults": faults})
     assert all(g.passed for g in run.report.gates)
     assert "no_drive" in {v.name for v in failed(run)}
-    assert run.report.summary.endswith("A closed drive nothing; C is open, which 2 needs.")
+    assert run.report.summary.endswith("A is closed, which drives nothing; C is open, which 2 needs.")
 
 
 def test_a_unit_in_c_is_compiled_into_a_run_directory_that_is_relative(
@@ -125,6 +125,14 @@ def test_a_unit_in_c_is_compiled_into_a_run_directory_that_is_relative(
     monkeypatch.chdir(tmp_path)
     drive(str(tmp_path / FIRST), Path("here"), overrides, 0.1)
     assert (tmp_path / "here" / "unit.so").exists()
+
+
+def test_a_solenoid_of_a_gear_that_is_never_asked_for_may_rest(tmp_path: Path) -> None:
+    """The driver keeps the unit in 2nd gear: D, which the gears from 4 on need, never gets a current."""
+    overrides = first_unit(driver__gear="2", rig__duration_s=14.0)(tmp_path)
+    run = drive(str(tmp_path / FIRST), tmp_path / "run", overrides)
+    assert run.passed and np.ptp(run["Currents_1.i_D"]) == 0.0 < np.ptp(run["Currents_2.i_park"])
+    assert verdict(run, "actuator_still").text == "each actuator moved: Currents_2.i_park"
 
 
 def test_behind_the_safe_state_the_gearbox_is_not_judged(tmp_path: Path) -> None:

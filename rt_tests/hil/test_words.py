@@ -57,7 +57,9 @@ def test_words_that_are_none_are_named(tmp_path: Path) -> None:
         (outputs({"signal": "driver.gear", "words": {"D": 1}}), "words: 'D' is no word of driver.gear"),
         (outputs({"signal": "driver.gear", "words": {"1": "summer"}}), "has no value 'summer'"),
         ({"driver.gear": [[0.0, "D"]]}, "driver table gear: 'D' is no gear"),
-    ):
+        (outputs({"signal": "driver.gear", "words": {"N": 0, "1": 1}}) | {"driver.gear": [[0.0, "N"], [5.0, "3"]]},
+         "words: '3', which .driver. has, is missing"),
+    ):  # fmt: skip
         with pytest.raises(tl.ConfigError, match=words):
             tl.run("desk_4hp22", clock="virtual", out=tmp_path / "run", duration=0.1, overrides=overrides)
     assert word_value("monitor.gear", "R") == GEARS["R"] == -1.0

@@ -290,6 +290,13 @@ class HydraulicUnit(Device[HydraulicsTables]):
             if name in self.unit.solenoid:
                 self.table.add(command_signal(str(name)), "A")
 
+    def commands_of_one_circuit(self) -> set[str]:
+        """Signals of solenoids whose pressure goes to one shift element and nowhere else."""
+        if self.given.hydraulics is None or self.unit is None:
+            return set()
+        links = self.given.hydraulics.solenoids
+        return {links[name].signal for name in self.unit.of_one_circuit() if name in links}
+
     def plan(self) -> None:
         if self.given.hydraulics is not None and self.unit is not None:
             self.planned = plan_hydraulics(

@@ -13,11 +13,13 @@ from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.tick.monitors import NUMBERS
 from torqueloop.hil.can.database import CanDatabase, SignalInfo
+from torqueloop.hil.common.signal_words import plain_words, position
 from torqueloop.hil.ecu.gears import gear_number
 from torqueloop.hil.ecu.tcu_tables import TcuConfig, load_tcu_config
 from torqueloop.hil.monitors.gearbox import gearbox_facts
 from torqueloop.hil.results.monitors import Line, MonitorSpec, ShiftSchedule, ToldSpeed, number_of
 from torqueloop.hil.rig.devices.engine_control import EngineControl
+from torqueloop.hil.rig.devices.hydraulics import HydraulicUnit
 from torqueloop.hil.rig.devices.steps import Steps, target_of
 from torqueloop.hil.rig.schema.fault_tables import faults_of
 from torqueloop.hil.rig.schema.monitor_table import Monitors
@@ -32,8 +34,8 @@ SOFT_TCU = "soft_tcu"
 
 
 def monitor_spec(path: Path, config: RigConfig, driveline: Driveline, compiled: CompiledModel,
-                 databases: Mapping[str, CanDatabase]) -> MonitorSpec:  # fmt: skip
-    """The monitors of a rig; ConfigError where `reaches` is no gear of its gearbox."""
+                 databases: Mapping[str, CanDatabase], oil: HydraulicUnit | None) -> MonitorSpec:  # fmt: skip
+    """The monitors of a rig with this hydraulic unit; ConfigError where `reaches` is no gear of its gearbox."""
     plain = driveline_spec(path, config.monitors, driveline, compiled, config.rig.duration_s,
                            "car" if config.vehicle is None else config.vehicle.car)  # fmt: skip
     tcu = _tcu(path, config)
@@ -56,7 +58,7 @@ def monitor_spec(path: Path, config: RigConfig, driveline: Driveline, compiled: 
         pairs=_told_speeds(config, compiled, databases),
         pedals=_told_pedals(config, databases),
         answer_s=_cycle_s(signals.get("answer", ""), databases),
-        actuators=_actuators(config, databases),
+        actuators=_actuators(config, databases, oil),
         shift_each_s={} if tcu is None else shift_lengths(tcu),
         schedule=None if tcu is None else schedule_of(tcu),
     )
@@ -130,7 +132,7 @@ def _gear_words(signal: SignalInfo) -> Words:
 
 
 def _gear_of_word(word: str) -> float | None:
-    text = word.strip().upper().removeprefix("D").removeprefix("GEAR").strip()
+    text = position(word) or word.strip()
     if text in NUMBERS:
         return float(NUMBERS[text])
     return float(number_of(text)) if number_of(text) else None
@@ -161,20 +163,24 @@ def _told_speeds(config: RigConfig, compiled: CompiledModel,
 def _told_pedals(config: RigConfig, databases: Mapping[str, CanDatabase]) -> list[tuple[str, str]]:
     """Pedals, 0..1, that are sent as a pedal by the name of their signal; one that a fault changes is left out."""
     spoilt = {fault.signal for fault in faults_of(config)}
-    sent = {name for bus, d in databases.items() for s in d.signals if s.si_unit == "1" and "pedal" in s.name.lower()
-            for name in (s.full_name, f"{bus}.{s.full_name}")}  # fmt: skip
+    sent = {name for bus, d in databases.items() for s in d.signals if s.si_unit == "1"
+            and "pedal" in plain_words(s.name) for name in (s.full_name, f"{bus}.{s.full_name}")}  # fmt: skip
     return [(key, link.signal) for key, link in config.outputs.items()
             if key in sent and (link.signal or "").endswith(".pedal") and not {key, link.signal} & spoilt
             and link.signal is not None]  # fmt: skip
 
 
-def _actuators(config: RigConfig, databases: Mapping[str, CanDatabase]) -> list[str]:
-    """Pins of control units, and currents they send."""
+def _actuators(config: RigConfig, databases: Mapping[str, CanDatabase], oil: HydraulicUnit | None) -> list[str]:
+    """Pins of control units, and currents they send. One that serves a single shift element is left out: a gear that
+    is not driven needs no element, and of one that is driven the monitors of gears tell whether its elements close."""
     found = [f"{name}.{pin}" for name, ecu in config.ecu.items() for pin in ecu.actuators]
     for bus, database in databases.items():
         front = f"{bus}." if len(databases) > 1 else ""
         found += [front + s.full_name for s in database.signals if s.receive and s.si_unit == "A"]
-    return found
+    single = {link.signal for key, link in config.inputs.items() if key.endswith(".p")}
+    if oil is not None:
+        single |= oil.commands_of_one_circuit()
+    return [name for name in found if name not in single]
 
 
 def _reaches(path: Path, gear: str, gears: Iterable[str]) -> int:

@@ -23,6 +23,7 @@ from torqueloop.hil.can.load import message_names
 from torqueloop.hil.common.config_layers import blamed_on
 from torqueloop.hil.monitors.engine import own_signals, read_signals
 from torqueloop.hil.rig.devices.device import BusPlan, RigPlan
+from torqueloop.hil.rig.devices.hydraulics import HydraulicUnit
 from torqueloop.hil.rig.devices.registry import device_kinds, load_rig_config
 from torqueloop.hil.rig.devices.signals import SignalTable
 from torqueloop.hil.rig.resolve.known import known_of
@@ -90,7 +91,8 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
             table.initial[table.slot(f"input.{name}")] = value
             if f"vehicle.{name}" in table:
                 table.initial[table.slot(f"vehicle.{name}")] = value
-    plan.monitors = monitor_spec(path, config, driveline, compiled, databases)
+    oil = next((device for device in plan.devices if isinstance(device, HydraulicUnit)), None)
+    plan.monitors = monitor_spec(path, config, driveline, compiled, databases, oil)
     if read_signals(plan.monitors):
         plan.monitor_slot = table.add_all((name, "1") for name in own_signals())
     plan.buses += [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from torqueloop.core.describe.errors import ConfigError
@@ -23,11 +23,25 @@ def with_words(path: Path, config: RigConfig, databases: Mapping[str, CanDatabas
         if not link.words or link.signal is None or key not in known:
             continue
         try:
+            _all_known(link, config.driver.get(link.signal.removeprefix("driver."), []))
             sensors[key] = Sensor(kind="curve", signal=link.signal, points=_points(link, known[key]))
         except ConfigError as error:
             raise error.located(file=str(path), table="outputs", key=key) from None
         outputs[key] = link.model_copy(update={"signal": f"sensor.{key}", "words": {}})
     return config.model_copy(update={"outputs": outputs, "sensors": sensors})
+
+
+def _all_known(link: Output, points: Sequence[tuple[float, float]]) -> None:
+    """ConfigError for a word that the driver's table has and the output has not."""
+    used = {number for _, number in points}
+    missing = [
+        word for word, number in words_of(link.signal or "").items() if number in used and word not in link.words
+    ]
+    if missing and link.otherwise is None:
+        raise ConfigError(
+            "words: {value}, which [driver] has, is missing", value=missing[0],
+            allowed=f"a number for {missing[0]}, or otherwise = what is sent for all other words",
+        )  # fmt: skip
 
 
 def _points(link: Output, info: SignalInfo) -> list[tuple[float, float]]:
@@ -40,4 +54,4 @@ def _points(link: Output, info: SignalInfo) -> list[tuple[float, float]]:
         return given if unit is None else to_si(given, unit, with_offset=True)
 
     words = words_of(link.signal or "")
-    return sorted((number, value(link.words.get(word, link.otherwise))) for word, number in words.items())
+    return sorted((number, value(link.words.get(word, link.otherwise or 0.0))) for word, number in words.items())

@@ -294,6 +294,13 @@ class HydraulicsConfig(ConfigTable):
             raise BadValue(f"[{table}] {key}: there is no {{value}}", key=key, value=name,
                            allowed=", ".join(sorted(known)) or "none")  # fmt: skip
 
+    def of_one_circuit(self) -> list[str]:
+        """Solenoids whose pressure goes to one circuit and nowhere else."""
+        circuits = [source.of for circuit in self.circuit.values() for source in circuit.supply]
+        other = {self.line.solenoid, *(valve.pilot for valve in self.valve.values())}
+        other |= {source.of for path in self.path.values() for source in path.of}
+        return [name for name in self.solenoid if circuits.count(name) == 1 and name not in other]
+
 
 def load_hydraulics(path: str | FilePath, overrides: Mapping[str, Any] | None = None) -> HydraulicsConfig:
     """Read and check the file of a hydraulic unit; overrides: dotted key -> value."""

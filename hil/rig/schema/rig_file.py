@@ -106,8 +106,8 @@ class Output(Link):
     #: For a lever or gear: its words -> what is sent, a number in the unit of the database or a word of its value
     #: table.
     words: dict[str, float | str] = {}
-    #: What is sent for all other words.
-    otherwise: float | str = 0.0
+    #: What is sent for all other words. By default the driver may use none of them.
+    otherwise: float | str | None = None
 
     @model_validator(mode="after")
     def _order(self) -> Output:
