@@ -18,10 +18,11 @@ from torqueloop.hil.results.links import BusStats, NativeStats, RxMessage
 
 
 def printed(part: RenderableType | None) -> list[list[str]]:
-    """Lines of cells."""
+    """Lines of cells. A distribution is one cell, also when it has gaps."""
     console = Console(width=240, record=True, color_system=None, file=open("/dev/null", "w"))
     console.print(part)
-    return [re.split(r"\s{2,}", line.strip()) for line in console.export_text().splitlines() if line.strip()]
+    lines = re.sub(r"[▁▂▃▄▅▆▇█][▁▂▃▄▅▆▇█ ]*", "bars", console.export_text()).splitlines()
+    return [re.split(r"\s{2,}", line.strip()) for line in lines if line.strip()]
 
 
 def columns(lines: list[list[str]], title: str) -> tuple[list[str], list[list[str]]]:

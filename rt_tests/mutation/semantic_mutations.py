@@ -7,9 +7,8 @@ Works in copies of the checkout (build/mutants_K). cosmic-ray (extra `mutation`)
 errors are operators of this file: those that cosmic-ray brings (comparisons, deleted statements) are no errors of
 meaning. Each draw takes a class of errors first and then one of its places in the scope, so that rare classes are
 planted as well. A test file that may see an error runs once with coverage (touched.py); the error is then held against
-the tests that run its line, the golden runs first. It is caught when one of them fails; it is undecided, which is
-counted apart, when they take longer than --limit. Tests that fail without an error are left out. Status: 0; 1: less
-than 57 of 60 were caught. An error that changes no behaviour survives: whoever reads the list says which.
+the tests that run its line, the quickest first. It is caught when one of them fails that passes without it; it is
+undecided, which is counted apart, when they take longer than --limit. Status: 0; 1: less than 57 of 60 were caught. An error that changes no behaviour survives: whoever reads the list says which.
 """
 
 from __future__ import annotations
@@ -32,10 +31,12 @@ import parso
 from cosmic_ray.ast import Visitor, get_ast
 from cosmic_ray.mutating import mutate_code, use_mutation
 from cosmic_ray.operators.operator import Operator
-from touched import candidates, measured, parcels, run_tests
+from touched import FILE_LIMIT_S, candidates, measured, parcels, run_tests, stored
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
+#: what each test file runs
+TOUCHED = BUILD / "touched"
 #: share of planted errors that must be caught
 LEAST = 57 / 60
 #: tests that run together before slower ones do, to begin with [s]
@@ -328,17 +329,18 @@ def drawn(root: Path, scope: list[str], seed: int, count: int) -> list[Error]:
     return made
 
 
-def near(root: Path, module: Path) -> list[list[str]]:
-    """Test files that may see an error of a module, those first that are asked first: the golden runs; the unit tests
-    that import it, of a control unit its own tests, which run whole units; the tests of rigs that import it; all tests
-    of modules that import it; those of the interface of the package."""
+def near(root: Path, module: Path, known: list[str]) -> list[list[str]]:
+    """Test files that may see an error of a module, those first that are asked first: the unit tests that import it, of
+    a control unit its own tests, which run whole units; the golden runs; those of which it is known what they run; the
+    tests of rigs that import it; all tests of modules that import it; those of the interface of the package."""
     own = {_dotted(module)}
     users = {_dotted(p.relative_to(root)) for p in (root / "hil").rglob("*.py") if _imports(p, own)}
     unit, rigs = (sorted((root / "rt_tests" / part).glob("test_*.py")) for part in ("unit", "hil"))
     ecu = module.parts[:2] == ("hil", "ecu")
     ranks = [
-        [p for p in rigs if p.name.startswith("test_golden_")],
         [p for p in unit if _imports(p, own)] + [p for p in rigs if ecu and p.name.startswith("test_tcu_")],
+        [p for p in rigs if p.name.startswith("test_golden_")],
+        [p for p in (*unit, *rigs) if str(p.relative_to(root / "rt_tests")) in known],
         [p for p in rigs if _imports(p, own)],
         [p for p in (*unit, *rigs) if _imports(p, users)],
         # through the package's own interface, whichever module stands behind it
@@ -393,30 +395,59 @@ class Verdict:
     took_s: float
 
 
-def plant(copy: Path, error: Error, limit_s: float) -> Verdict:
-    """Run the tests that run the changed line, then the others of their files, until one fails or time is over."""
+class Sound:
+    """Tests that are known to pass, and to fail, without an error."""
+
+    def __init__(self) -> None:
+        self.passes: set[str] = set()
+        self.fails: set[str] = set()
+
+    def has(self, copy: Path, test: str) -> bool:
+        """A test passes in a copy as it is."""
+        if test not in self.passes | self.fails:
+            status, *_ = run_tests(copy, [test], limit_s=FILE_LIMIT_S)
+            (self.fails if status else self.passes).add(test)
+        return test in self.passes
+
+
+def plant(copy: Path, error: Error, limit_s: float, sound: Sound) -> Verdict:
+    """Run the tests that run the changed line, then others that look at the same results, until one fails or time is
+    over. A test that fails with the error must pass without it."""
     kind, module, occurrence = error
     code, new = mutated(copy, kind, module, occurrence)
     line, before, after = changed(code, new)
-    outcome, by, took = "survived", "no test that is near runs this line", 0.0
-    for names in near(copy, module):
-        files = [found for name in names if (found := measured(copy, BUILD / "touched", name)) is not None]
-        own, rest = candidates(files, str(module), code, line)
-        by = "" if own else by
-        with use_mutation(copy / module, kind(), occurrence):
-            for parcel in [*parcels(files, own, PARCEL_S), *parcels(files, rest, PARCEL_S)]:
-                status, said, used = run_tests(copy, parcel, "-x", limit_s=max(limit_s - took, 1.0))
-                took += used
-                if status == USAGE:
-                    raise SystemExit(f"the tests cannot be run: {said[-2000:]}")
-                if status:
-                    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", said, re.M)
-                    outcome, by = "caught", failed[0] if failed else said[-200:]
-                elif status is None:
-                    outcome, by = "undecided", f"after {limit_s:g} s, at {parcel[0]}"
-                if status != 0:
-                    return Verdict(kind.__name__, str(module), line, before, after, outcome, by, took)
-    return Verdict(kind.__name__, str(module), line, before, after, outcome, by, took)
+    took, asked, shared = 0.0, False, []
+
+    def verdict(outcome: str, by: str) -> Verdict:
+        return Verdict(kind.__name__, str(module), line, before, after, outcome, by, took)
+
+    def steps() -> Iterator[list[str]]:
+        for names in near(copy, module, stored(TOUCHED)):
+            files = [f for name in names if (f := measured(copy, TOUCHED, name, str(module))) is not None]
+            own, rest = candidates(copy, files, str(module), code, line)
+            shared.extend(rest)
+            yield from parcels(own, PARCEL_S)
+        yield from parcels(sorted(shared), PARCEL_S)
+
+    for parcel in steps():
+        left = [test for test in parcel if test not in sound.fails]
+        while left:
+            asked = True
+            with use_mutation(copy / module, kind(), occurrence):
+                status, said, used = run_tests(copy, left, "-x", limit_s=max(limit_s - took, 1.0))
+            took += used
+            if status == USAGE:
+                raise SystemExit(f"the tests cannot be run: {said[-2000:]}")
+            if status is None:
+                return verdict("undecided", f"after {limit_s:g} s, at {parcel[0]}")
+            if not status:
+                break
+            failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", said, re.M)
+            if not failed or sound.has(copy, failed[0]):
+                return verdict("caught", failed[0] if failed else said[-200:])
+            print(f"    fails without an error: {failed[0]}", flush=True)
+            left = left[left.index(failed[0]) + 1 :] if failed[0] in left else []
+    return verdict("survived", "" if asked else "no test that is near runs this line")
 
 
 def main() -> int:
@@ -441,14 +472,12 @@ def main() -> int:
     for copy in copies:
         prepare(copy)
     errors = [e for number, e in enumerate(draw, 1) if not given.only or number in given.only]
-    for name in near(copies[0], errors[0][1])[0]:
-        measured(copies[0], BUILD / "touched", name)
-    free, results = list(copies), []
+    free, results, sound = list(copies), [], Sound()
 
     def one(error: Error) -> Verdict:
         copy = free.pop()
         try:
-            return plant(copy, error, given.limit)
+            return plant(copy, error, given.limit, sound)
         finally:
             free.append(copy)
 

@@ -11,6 +11,7 @@ import ast
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,7 +20,6 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,10 @@ HERE = Path(__file__).resolve().parent
 FILE_LIMIT_S = 120.0
 #: a test that waits is given so many times its limit of processor time
 WALL = 20.0
-#: golden runs: second definitions of what is read, the first to be asked
-GOLDEN = ("hil/test_golden_",)
+#: golden runs: second definitions of what is read; their tests look at runs that are made once
+GOLDEN = "hil/test_golden_"
+#: results of one test that other tests of its file look at
+SHARES = re.compile(r"""scope=["'](?:module|class|package|session)|^@(?:functools\.)?(?:lru_)?cache""", re.M)
 
 
 # --- the plugin -------------------------------------------------------------------------------------------------------
@@ -130,20 +132,16 @@ class TestFile:
     #: module -> line -> tests; "" for what runs during the import
     lines: dict[str, dict[str, list[str]]]
 
-    @property
-    def duration_s(self) -> float:
-        return sum(s for s, _ in self.tests.values())
-
 
 #: one file is measured at a time, for all copies
 MEASURING = threading.Lock()
 
 
-def measured(copy: Path, store: Path, name: str) -> TestFile | None:
-    """What a test file runs; it is not run again while it and the modules it runs are as they were. None: too slow."""
+def measured(copy: Path, store: Path, name: str, module: str) -> TestFile | None:
+    """What a test file runs; it is not run again while it and a module are as they were. None: too slow."""
     target = store / f"{name.replace('/', '+')}.json"
     with MEASURING:
-        if (found := _known(copy, target, name)) is None:
+        if (found := _known(copy, target, name, module)) is None:
             store.mkdir(parents=True, exist_ok=True)
             fresh = target.with_suffix(".new")
             status, said, _ = run_tests(copy, [name], "-p", "touched", f"--touched={fresh}", limit_s=FILE_LIMIT_S)
@@ -153,16 +151,22 @@ def measured(copy: Path, store: Path, name: str) -> TestFile | None:
             data["digests"] = {m: digest(copy / m) for m in (f"rt_tests/{name}", *data["lines"])}
             target.write_text(json.dumps(data))
             print(f"    measured {name}: {'too slow' if status is None else status}", flush=True)
-            found = _known(copy, target, name)
+            found = _known(copy, target, name, module)
     return found if found and found.tests else None
 
 
-def _known(root: Path, file: Path, name: str) -> TestFile | None:
-    """What is known of a test file, if it and the modules it runs are as they were."""
+def stored(store: Path) -> list[str]:
+    """Test files that are measured."""
+    return sorted(path.stem.replace("+", "/") for path in store.glob("*.json"))
+
+
+def _known(root: Path, file: Path, name: str, module: str) -> TestFile | None:
+    """What is known of a test file, if it and a module are as they were: that other modules have changed moves no line
+    of this one."""
     if not file.exists():
         return None
     data = json.loads(file.read_text())
-    if any(digest(root / path) != was for path, was in data["digests"].items()):
+    if any(digest(root / p) != data["digests"][p] for p in (f"rt_tests/{name}", module) if p in data["digests"]):
         return None
     return TestFile(name, {n: (s, o) for n, (s, o) in data["tests"].items()}, data["lines"])
 
@@ -183,40 +187,36 @@ def statement(code: str, line: int) -> tuple[range, bool]:
     return best, inside
 
 
-@cache
-def _weight(name: str) -> int:
-    return 0 if name.startswith(GOLDEN) else 1
-
-
-def candidates(files: list[TestFile], module: str, code: str, line: int) -> tuple[list[str], list[str]]:
-    """(tests that run a line, all other tests of their files), the golden ones first, then by their time. Of a line
-    that runs during the import: tests that run any function of its module."""
+def candidates(
+    root: Path, files: list[TestFile], module: str, code: str, line: int
+) -> tuple[list[tuple[float, str]], list[tuple[float, str]]]:
+    """(tests that run a line, the other tests of files that share results between their tests), each with its time
+    [s], the quickest first. Of a line that runs during the import: tests that run any function of its module."""
     lines, inside = statement(code, line)
-    own: list[tuple[int, float, str]] = []
-    rest: list[tuple[int, float, str]] = []
+    own: list[tuple[float, str]] = []
+    rest: list[tuple[float, str]] = []
     for file in files:
         known = file.lines.get(module, {})
         wanted = [known.get(str(k), []) for k in lines] if inside else list(known.values())
         touching = {test for tests in wanted for test in tests if test}
         if not touching:
             continue
+        shares = file.name.startswith(GOLDEN) or SHARES.search((root / "rt_tests" / file.name).read_text())
         for test, (duration, outcome) in file.tests.items():
-            if outcome == "passed":
-                golden = _weight(file.name)
-                (own if test in touching or not golden else rest).append((golden, duration, test))
-    return [t for *_, t in sorted(own)], [t for *_, t in sorted(rest)]
+            if outcome == "passed" and (test in touching or shares):
+                (own if test in touching else rest).append((duration, test))
+    return sorted(own), sorted(rest)
 
 
-def parcels(files: list[TestFile], tests: list[str], parcel_s: float) -> Iterator[list[str]]:
+def parcels(tests: list[tuple[float, str]], parcel_s: float) -> Iterator[list[str]]:
     """Tests in parcels of some seconds, so that slow ones run only when the quick ones have seen nothing."""
-    took = {test: s for file in files for test, (s, _) in file.tests.items()}
     now: list[str] = []
     total = 0.0
-    for test in tests:
-        if now and total + took[test] > parcel_s:
+    for took, test in tests:
+        if now and total + took > parcel_s:
             yield now
             now, total, parcel_s = [], 0.0, parcel_s * 2
         now.append(test)
-        total += took[test]
+        total += took
     if now:
         yield now
