@@ -8,7 +8,8 @@ errors are operators of this file: those that cosmic-ray brings (comparisons, de
 meaning. Each draw takes a class of errors first and then one of its places in the scope, so that rare classes are
 planted as well. A test file that may see an error runs once with coverage (touched.py); the error is then held against
 the tests that run its line, the quickest first. It is caught when one of them fails that passes without it; it is
-undecided, which is counted apart, when they take longer than --limit. Status: 0; 1: less than 57 of 60 were caught. An error that changes no behaviour survives: whoever reads the list says which.
+undecided, which is counted apart, when they take longer than --limit. Status: 0; 1: less than 57 of 60 were caught. An
+error that changes no behaviour survives: whoever reads the list says which.
 """
 
 from __future__ import annotations
@@ -406,7 +407,7 @@ class Sound:
         """A test passes in a copy as it is."""
         if test not in self.passes | self.fails:
             status, *_ = run_tests(copy, [test], limit_s=FILE_LIMIT_S)
-            (self.fails if status else self.passes).add(test)
+            (self.fails if status == 1 else self.passes).add(test)
         return test in self.passes
 
 
@@ -442,11 +443,12 @@ def plant(copy: Path, error: Error, limit_s: float, sound: Sound) -> Verdict:
                 return verdict("undecided", f"after {limit_s:g} s, at {parcel[0]}")
             if not status:
                 break
-            failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", said, re.M)
-            if not failed or sound.has(copy, failed[0]):
-                return verdict("caught", failed[0] if failed else said[-200:])
-            print(f"    fails without an error: {failed[0]}", flush=True)
-            left = left[left.index(failed[0]) + 1 :] if failed[0] in left else []
+            failed = re.search(r"^(?:FAILED|ERROR) (?:rt_tests/)?(.+?)(?: - |$)", said, re.M)
+            test = f"rt_tests/{failed[1]}" if failed else said[-200:]
+            if not failed or sound.has(copy, test):
+                return verdict("caught", test)
+            print(f"    fails without an error: {test}", flush=True)
+            left = left[left.index(test) + 1 :] if test in left else []
     return verdict("survived", "" if asked else "no test that is near runs this line")
 
 
