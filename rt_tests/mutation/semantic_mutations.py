@@ -20,6 +20,7 @@ import json
 import random
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -330,10 +331,10 @@ def drawn(root: Path, scope: list[str], seed: int, count: int) -> list[Error]:
     return made
 
 
-def near(root: Path, module: Path, known: list[str]) -> list[list[str]]:
+def near(root: Path, module: Path) -> list[list[str]]:
     """Test files that may see an error of a module, those first that are asked first: the unit tests that import it, of
-    a control unit its own tests, which run whole units; the golden runs; those of which it is known what they run; the
-    tests of rigs that import it; all tests of modules that import it; those of the interface of the package."""
+    a control unit its own tests, which run whole units; the golden runs; the tests of rigs that import it; all tests of
+    modules that import it; those of the interface of the package."""
     own = {_dotted(module)}
     users = {_dotted(p.relative_to(root)) for p in (root / "hil").rglob("*.py") if _imports(p, own)}
     unit, rigs = (sorted((root / "rt_tests" / part).glob("test_*.py")) for part in ("unit", "hil"))
@@ -341,7 +342,6 @@ def near(root: Path, module: Path, known: list[str]) -> list[list[str]]:
     ranks = [
         [p for p in unit if _imports(p, own)] + [p for p in rigs if ecu and p.name.startswith("test_tcu_")],
         [p for p in rigs if p.name.startswith("test_golden_")],
-        [p for p in (*unit, *rigs) if str(p.relative_to(root / "rt_tests")) in known],
         [p for p in rigs if _imports(p, own)],
         [p for p in (*unit, *rigs) if _imports(p, users)],
         # through the package's own interface, whichever module stands behind it
@@ -374,10 +374,12 @@ def _text(file: Path) -> str:
 
 
 def prepare(copy: Path) -> None:
-    """A fresh copy, with the kernels as they are built."""
+    """A fresh copy, with the kernels as they are built and compiled modules that are told by their hashes."""
     skip = shutil.ignore_patterns("__pycache__", ".hypothesis", "build", ".venv", ".git", "*.egg-info")
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(ROOT, copy, symlinks=True, ignore=skip)
+    compiled = [str(copy / name) for name in ("core", "hil", "cython_kernels")]
+    subprocess.run([sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", *compiled])
 
 
 @dataclass(frozen=True)
@@ -423,8 +425,15 @@ def plant(copy: Path, error: Error, limit_s: float, sound: Sound) -> Verdict:
         return Verdict(kind.__name__, str(module), line, before, after, outcome, by, took)
 
     def steps() -> Iterator[list[str]]:
-        for names in near(copy, module, stored(TOUCHED)):
-            files = [f for name in names if (f := measured(copy, TOUCHED, name, str(module))) is not None]
+        near_ones = near(copy, module)
+        done: set[str] = set()
+        for names in [*near_ones[:2], stored(copy, TOUCHED, str(module)), *near_ones[2:]]:
+            files = [
+                f
+                for name in names
+                if name not in done and (f := measured(copy, TOUCHED, name, str(module), known=asked)) is not None
+            ]
+            done |= set(names)
             own, rest = candidates(copy, files, str(module), code, line)
             shared.extend(rest)
             yield from parcels(own, PARCEL_S)

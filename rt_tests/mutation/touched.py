@@ -137,11 +137,12 @@ class TestFile:
 MEASURING = threading.Lock()
 
 
-def measured(copy: Path, store: Path, name: str, module: str) -> TestFile | None:
-    """What a test file runs; it is not run again while it and a module are as they were. None: too slow."""
-    target = store / f"{name.replace('/', '+')}.json"
+def measured(copy: Path, store: Path, name: str, module: str, known: bool = False) -> TestFile | None:
+    """What a test file runs; it is not run again while it and a module are as they were. None: too slow, or not known
+    where only what is known is asked for."""
+    target = _place(store, name)
     with MEASURING:
-        if (found := _known(copy, target, name, module)) is None:
+        if (found := _known(copy, target, name, module)) is None and not known:
             store.mkdir(parents=True, exist_ok=True)
             fresh = target.with_suffix(".new")
             status, said, _ = run_tests(copy, [name], "-p", "touched", f"--touched={fresh}", limit_s=FILE_LIMIT_S)
@@ -155,9 +156,14 @@ def measured(copy: Path, store: Path, name: str, module: str) -> TestFile | None
     return found if found and found.tests else None
 
 
-def stored(store: Path) -> list[str]:
-    """Test files that are measured."""
-    return sorted(path.stem.replace("+", "/") for path in store.glob("*.json"))
+def stored(copy: Path, store: Path, module: str) -> list[str]:
+    """Test files of which it is known what they run of a module."""
+    names = sorted(path.stem.replace("+", "/") for path in store.glob("*.json"))
+    return [name for name in names if _known(copy, _place(store, name), name, module) is not None]
+
+
+def _place(store: Path, name: str) -> Path:
+    return store / f"{name.replace('/', '+')}.json"
 
 
 def _known(root: Path, file: Path, name: str, module: str) -> TestFile | None:
