@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.tick.conditions import Watched
 from torqueloop.hil.common.conditions import Condition, parse_condition
+from torqueloop.hil.common.expression import bound, parse, scale_of_key, value_of
 from torqueloop.hil.common.levers import word_value
 
 UNITS = {
@@ -193,3 +194,64 @@ def test_where_it_holds() -> None:
     assert resolved("car.v > 2.5 or engine.w > 2.5").holds(signals).tolist() == [True, False, False, True]
     assert resolved("car.v == 2").holds(signals).tolist() == [False, False, True, False]
     assert resolved("car.v != 2").holds(signals).tolist() == [True, True, False, True]
+
+
+#: unit -> names and numbers with units, each with what one is in SI
+WRITTEN = {
+    "time": ([("a_s", 1.0), ("b_ms", 1e-3), ("c_us", 1e-6)], [("3 s", 3.0), ("250 ms", 0.25), ("7e3 us", 7e-3)]),
+    "speed": ([("v_kmh", 1 / 3.6), ("u_mps", 1.0)], [("36 km/h", 10.0), ("2.5 m/s", 2.5)]),
+    "rotation": ([("n_rpm", math.pi / 30), ("w_radps", 1.0)], [("300 rpm", 10 * math.pi), ("5 rad/s", 5.0)]),
+}
+#: (as it is written, the same in SI for Python)
+Said = tuple[str, str]
+
+
+def quantities(kind: str) -> st.SearchStrategy[Said]:
+    """Expressions of one unit."""
+    names, numbers = WRITTEN[kind]
+    plain = [*((n, f"(x['{n}'] * {one!r})") for n, one in names), *((text, repr(si)) for text, si in numbers)]
+    factor = st.sampled_from(["2", "0.5", "30", "(1 + 2)"])
+
+    def longer(inner: st.SearchStrategy[Said]) -> st.SearchStrategy[Said]:
+        two = st.tuples(inner, inner)
+        return st.one_of(
+            *(two.map(lambda p, s=sign: (f"({p[0][0]} {s} {p[1][0]})", f"({p[0][1]} {s} {p[1][1]})")) for sign in "+-"),
+            *(two.map(lambda p, f=f: (f"{f}({p[0][0]}, {p[1][0]})", f"{f}({p[0][1]}, {p[1][1]})"))
+              for f in ("min", "max")),
+            *(inner.map(lambda p, f=f: (f"{f}({p[0]})", f"{f}({p[1]})")) for f in ("-", "abs")),
+            st.tuples(inner, factor).map(lambda p: (f"{p[0][0]} * {p[1]}", f"{p[0][1]} * {p[1]}")),
+            st.tuples(factor, inner).map(lambda p: (f"{p[0]} * {p[1][0]}", f"{p[0]} * {p[1][1]}")),
+            st.tuples(inner, factor).map(lambda p: (f"({p[0][0]} / {p[1]})", f"({p[0][1]} / {p[1]})")),
+            st.tuples(inner, factor, factor).map(
+                lambda p: (f"{p[1]} * {p[0][0]} / {p[2]}", f"{p[1]} * {p[0][1]} / {p[2]}")
+            ),
+        )  # fmt: skip
+
+    return st.recursive(st.sampled_from(plain), longer, max_leaves=5)
+
+
+COMPARED = st.sampled_from(sorted(WRITTEN)).flatmap(
+    lambda kind: st.tuples(quantities(kind), st.sampled_from("<>"), quantities(kind))
+)
+
+
+@settings(max_examples=120, deadline=None, report_multiple_bugs=False)
+@given(COMPARED, st.lists(st.sampled_from([-7.0, 0.3, 40.0, 260.0]), min_size=7, max_size=7))
+def test_quantities_of_one_unit_compare_as_their_numbers_in_si_do(
+    compared: tuple[Said, str, Said], x: list[float]
+) -> None:
+    left, order, right = compared
+    names = [name for known, _ in WRITTEN.values() for name, _ in known]
+    at = dict(zip(names, x, strict=True))
+    mine = {"x": at, "min": min, "max": max, "abs": abs, "__builtins__": {}}
+    difference = eval(left[1], mine) - eval(right[1], mine)
+    assume(abs(difference) > 1e-9)
+    text = f"{left[0]} {order} {right[0]}"
+    (root,) = parse(text)
+    assert value_of(bound(text, root, scale_of_key), at.__getitem__) == ((difference < 0) == (order == "<"))
+
+
+def test_a_quotient_of_quantities_counts_in_si() -> None:
+    for text, value in (("6 s / 3 ms", 2000.0), ("12 / 3 s", 4.0), ("2 / 3 ms * 6 ms", 4.0), ("36 km/h * 5 ms", 0.05)):
+        (root,) = parse(text, "sum")
+        assert value_of(bound(text, root, scale_of_key), lambda name: name) == pytest.approx(value), text
