@@ -33,7 +33,7 @@ import parso
 from cosmic_ray.ast import Visitor, get_ast
 from cosmic_ray.mutating import mutate_code, use_mutation
 from cosmic_ray.operators.operator import Operator
-from touched import FILE_LIMIT_S, candidates, measured, parcels, run_tests, stored
+from touched import Sound, candidates, measured, parcels, run_tests, stored
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
@@ -396,21 +396,6 @@ class Verdict:
     #: the test that caught it, or why nothing is known
     by: str
     took_s: float
-
-
-class Sound:
-    """Tests that are known to pass, and to fail, without an error."""
-
-    def __init__(self) -> None:
-        self.passes: set[str] = set()
-        self.fails: set[str] = set()
-
-    def has(self, copy: Path, test: str) -> bool:
-        """A test passes in a copy as it is."""
-        if test not in self.passes | self.fails:
-            status, *_ = run_tests(copy, [test], limit_s=FILE_LIMIT_S)
-            (self.fails if status == 1 else self.passes).add(test)
-        return test in self.passes
 
 
 def plant(copy: Path, error: Error, limit_s: float, sound: Sound) -> Verdict:
