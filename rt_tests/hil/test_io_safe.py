@@ -39,9 +39,9 @@ from torqueloop.hil.rig.run.replay import replay
 MS = 1_000_000
 #: state of the watch word: the rig writes safe values
 IN_SAFE_STATE = 2
-#: two cards, three outputs each: name -> (card, signal, gain, offset, low, high, safe)
+#: two cards, three outputs each: name -> (card, signal, gain, offset, low, high, safe); a safe value may be an end
 CHANNELS = {
-    "a": ("one", "engine.w", -0.02, 3.0, -5.0, 10.0, 1.5),
+    "a": ("one", "engine.w", -0.02, 3.0, -5.0, 10.0, -5.0),
     "b": ("one", "engine.tau", 0.5, -0.25, -400.0, 1e4, -0.5),
     "c": ("one", "turbine.w", 0.01, 0.0, 0.0, 20.0, 2.5),
     "d": ("two", "turbine.w", 0.04, 1.0, 0.0, 20.0, 3.5),
@@ -121,9 +121,9 @@ def test_an_output_that_is_not_finite_latches_and_its_pin_has_the_safe_value(tmp
     result = run(two_cards(tmp_path, "safe_state.stop_after_s = 0.05", add=add))
     assert "one: a value is not finite" in result.stats.safe_state.cause and result.stats.safe_state.step == 200
     after = [row[VALUE] for row in written(tmp_path, "one") if row[TIME] > 0.2005]
-    assert len(after) > 50 and set(after) == {1.5}
+    assert len(after) > 50 and set(after) == {CHANNELS["a"][6]}
     shown = tl.read_run(result.out).signal("io.one.a")
-    assert set(shown[200:]) == {1.5}, "what is recorded is what the pin has had"
+    assert set(shown[200:]) == {CHANNELS["a"][6]}, "what is recorded is what the pin has had"
 
 
 def test_a_value_below_the_range_of_its_channel_is_held_to_the_lower_end(tmp_path: Path) -> None:

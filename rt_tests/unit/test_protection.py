@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from torqueloop.cython_kernels.can.codec import CodecTables, RxState, TxState
 from torqueloop.cython_kernels.can.codec_spec import MessageSpec, SignalSpec
 from torqueloop.cython_kernels.can.crc import Crc
 from torqueloop.cython_kernels.can.protection import E2E_PROFILES
+from torqueloop.hil.can.protect import E2ESettings, owned_signals
 
 pytest.importorskip("e2e", reason="autosar-e2e is not installed")
 pytest.importorskip("opendbc.can", reason="opendbc is not installed")
@@ -160,3 +162,24 @@ def test_the_page_of_the_rules_is_up_to_date() -> None:
     assert path.read_text(encoding="utf-8") == page(), (
         "python -m torqueloop.hil.can.protection_page > docs/can_protection.md"
     )
+
+
+OWNED = [("AUTOSAR_P04", 0), ("AUTOSAR_P05", 3), ("AUTOSAR_P06", 2), ("AUTOSAR_P07", 1), ("AUTOSAR_P01_1C", 0),
+         ("SAE_J1850", 0)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("profile", "offset"), OWNED)
+def test_the_codec_owns_the_signals_that_lie_in_the_header_of_a_profile(profile: str, offset: int) -> None:
+    """The headers of AUTOSAR have 12, 3, 5, 20 bytes from the offset on; profile 1C has the high nibble of byte 1."""
+    size = {"AUTOSAR_P04": 12, "AUTOSAR_P05": 3, "AUTOSAR_P06": 5, "AUTOSAR_P07": 20}.get(profile, 0)
+    fields = {f"n{k}": (4 * k, 4) for k in range(2 * 24)} | {
+        "whole": (8 * (offset + size) - 8, 8),
+        "over": (8 * (offset + size) - 4, 8),
+    }
+    message = SimpleNamespace(signals=[
+        SimpleNamespace(name=name, start=start, length=length, byte_order="little_endian")
+        for name, (start, length) in fields.items() if start >= 0
+    ])  # fmt: skip
+    settings = E2ESettings(profile=profile, offset=offset, crc_signal="n40", counter_signal="n44")
+    owned = {"n40", "n44"} | {f"n{k}" for k in range(2 * offset, 2 * (offset + size))} | ({"whole"} if size else set())
+    assert owned_signals(message, settings) == owned | ({"n3"} if profile.endswith("1C") else set())
