@@ -90,12 +90,13 @@ def inside(allowed: str) -> list[float]:
 
 
 def moved(table: ConfigTable) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(key, table) with one number that is not as it was, or is left out."""
+    """(key, table) with one number that is not as it was, is left out, or is there beside the others."""
     data = given(table)
     numbers = {k: v for k, v in data.items() if isinstance(v, int | float) and not isinstance(v, bool)}
     for key, value in numbers.items():
         others = {type(value)(x) for x in (0, -value, 1000 * value + 1, *numbers.values())}
         yield from ((key, {**data, key: x}) for x in [None, *sorted(others - {value})])
+    yield from ((key, {**data, key: 1.0}) for key, value in data.items() if value is None)
 
 
 def test_what_a_message_allows_is_a_valid_number() -> None:

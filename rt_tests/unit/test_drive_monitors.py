@@ -201,6 +201,10 @@ def test_a_gear_that_is_kept_although_another_is_due(gear: str, w_out: float, pe
     assert s is not None and s.failed == bool(due)
     if due:
         assert s.text == f"{due} is due from 6.00 s on, gear {gear} stays to 9.00 s" and s.first_s == pytest.approx(6.0)
+    # sensors tell no direction: a car that rolls back in its gear is judged by the same lines
+    d.w_in, d.w_out = -d.w_in, -d.w_out
+    back = seen("schedule", d, schedule=SCHEDULE)
+    assert back == s
     # half a second and 2 s are allowed
     d.w_out = np.where(between(6.0, 8.4), w_out, quiet)
     d.w_in = d.w_out * RATIOS[gear]
@@ -313,8 +317,13 @@ def test_an_actuator_that_never_moves_is_named() -> None:
     s = seen("actuator_still", drive(column=columns.get), actuators=["u1", "u2", "u3", "u4"])
     assert s is not None and s.failed and s.text == "u1, u3 never moved in the run." and s.worst == 2.0
     s = seen("actuator_still", drive(column=columns.get), actuators=["u2"])
-    assert s is not None and not s.failed and s.text == "1 actuators moved"
+    assert s is not None and not s.failed and s.text == "each actuator moved: u2"
     assert seen("actuator_still", drive(column=columns.get, w_out=T * 0.0), actuators=["u1"]) is None
+    # a car that never came to more than 2 rad/s at its output shaft was not driven; one that rolled back was
+    for w_out, driven in ((1.9, False), (2.1, True), (-2.1, True)):
+        s = seen("actuator_still", drive(column=columns.get, w_out=np.where(T > 9.0, w_out, 0.0)), actuators=["u1"])
+        assert (s is not None) == driven, w_out
+    assert seen("actuator_still", drive(column=columns.get, cut_short=True), actuators=["u1"]) is None
 
 
 def test_a_step_that_only_an_impulse_could_finish_fails() -> None:

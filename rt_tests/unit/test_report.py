@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -24,12 +24,12 @@ from torqueloop.hil.report.collect import ReportError
 from torqueloop.hil.report.console import print_report
 from torqueloop.hil.report.console_parts import sparkline
 from torqueloop.hil.report.html import write_figures
-from torqueloop.hil.report.metrics import STANDS_MPS, flatten, rebinned, time_to_100_kmh, timing_of
+from torqueloop.hil.report.metrics import STANDS_MPS, _bus, _together, flatten, rebinned, time_to_100_kmh, timing_of
 from torqueloop.hil.report.report import analyse
 from torqueloop.hil.report.write import write_report
 from torqueloop.hil.results.clock import ClockStats, Timing
 from torqueloop.hil.results.files import read_run_info, write_run_info
-from torqueloop.hil.results.links import BusStats, GatewayStats, NativeStats
+from torqueloop.hil.results.links import BusStats, GatewayStats, NativeStats, RxMessage
 from torqueloop.hil.results.run import SafeState, StreamStats
 from torqueloop.hil.views.still import NoMatplotlib
 from torqueloop.hil.views.style import COLOURS
@@ -299,10 +299,10 @@ def test_element_bands_cover_the_whole_run_once(run_dir: Path) -> None:
 
 
 def test_troubles_of_the_bus_are_checks_for_both_ways_to_it() -> None:
-    from torqueloop.hil.report.run_checks import _bus
+    from torqueloop.hil.report.run_checks import _bus as checks
 
     def words(bus: BusStats) -> dict[str, tuple[bool, bool, str]]:
-        return {c.name: (c.passed, c.counts, c.text) for c in _bus("", bus)}
+        return {c.name: (c.passed, c.counts, c.text) for c in checks("", bus)}
 
     stolen = "nobody else sends our CAN messages"
     assert words(BusStats(gateway=GatewayStats()))[stolen][0]
@@ -334,3 +334,23 @@ def test_the_input_shaft_is_the_turbine_or_whatever_a_recording_calls_it() -> No
         found = analysis.input_speed(signals)
         assert found is not None and (found == 1.0).all(), names
     assert analysis.input_speed(Signals.of(["out.w"], {}, 1e-3, np.zeros(3, signal_dtype(1)))) is None
+
+
+def test_metrics_of_a_bus_are_sums_over_its_messages_and_the_newest_time() -> None:
+    counts = {f.name: (3 + k, 40 + 2 * k) for k, f in enumerate(fields(RxMessage)) if f.type == "int"}
+    messages = {name: RxMessage(**{key: both[k] for key, both in counts.items()}) for k, name in enumerate("AB")}
+    for rx in (messages, dict(reversed(messages.items()))):
+        found = _bus(BusStats(rx=rx, native=NativeStats(stolen_ids=7)))
+        wanted = {f"rx_{key}": max(both) if key == "last_ok_ns" else sum(both) for key, both in counts.items()}
+        assert {name: found[name] for name in wanted} == wanted and found["stolen_ids"] == 7
+
+
+def test_metrics_of_several_links_are_together_sums_or_the_largest() -> None:
+    one = {"frames": 3, "wait_max_ms": 5.0, "age_p99_ms": 7.0, "mode": "x", "rx_last_ok_ns": 11, "only": None}
+    other = {"frames": 4, "wait_max_ms": 2.0, "age_p99_ms": 9.0, "mode": "y", "rx_last_ok_ns": 10, "only": 6}
+    for parts in ({"a": one, "b-1": other}, {"b-1": other, "a": one}):
+        flat = _together("can", parts)
+        assert {k: flat[f"can_{k}"] for k in ("frames", "wait_max_ms", "age_p99_ms", "rx_last_ok_ns", "only")} == {
+            "frames": 7, "wait_max_ms": 5.0, "age_p99_ms": 9.0, "rx_last_ok_ns": 11, "only": 6}  # fmt: skip
+        assert (flat["can_a_frames"], flat["can_b_1_wait_max_ms"]) == (3, 2.0)
+        assert sorted(flat["can_mode"].split(" | ")) == ["x", "y"]
