@@ -346,6 +346,18 @@ def test_a_simulation_of_other_gearboxes_is_drawn(name: str, tmp_path: Path) -> 
         tl.animate(result, tmp_path / "b.html", line, from_s=5.0)
 
 
+def test_what_a_result_has_is_said_where_nothing_of_it_is_asked_for(tmp_path: Path) -> None:
+    line = tl.load("car_6hp26_rig")
+    result = tl.Simulation(line).run(0.3)
+    for from_s, until_s in ((5.0, None), (0.1004, 0.1006), (None, 0.0002)):
+        with pytest.raises(ConfigError, match="fewer than two samples to show") as refused:
+            tl.animate(result, tmp_path / "b.html", line, from_s=from_s, until_s=until_s)
+        assert refused.value.allowed == f"recorded is {min(result.time):g} .. {max(result.time):g} s"
+    with pytest.raises(ConfigError) as refused:
+        tl.animate(result, tmp_path / "b.html", line, from_s=0.2, until_s=0.1)
+    assert (refused.value.value, refused.value.allowed) == (0.1, "> from = 0.2 s")
+
+
 def until(tab: Any, condition: str, seconds: float = 60.0) -> None:
     """The page's own policy lets nobody evaluate text in it, so playwright's wait_for_function does not."""
     deadline = time.monotonic() + seconds

@@ -15,7 +15,7 @@ from rig_help import CONFIGS
 from test_new_files import call
 
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.can.scan import log_frames, scan
+from torqueloop.hil.can.scan import Heard, log_frames, scan
 from torqueloop.hil.common.signal_words import gear_words, lever_words
 from torqueloop.hil.new.dbc_rig import MARK, compiled_car, draft
 from torqueloop.hil.rig.resolve.plan import load_plan
@@ -290,3 +290,18 @@ def test_words_of_value_tables_mean_positions_or_gears(
     choices: dict[int, str], lever: dict[str, int], gear: dict[str, int]
 ) -> None:
     assert lever_words(choices) == lever and gear_words(choices) == gear
+
+
+@pytest.mark.parametrize(("heard", "remarks"), [
+    ({"cycle_s": 0.02, "mean_s": 0.0245, "min_s": 0.001, "max_s": 0.9}, []),
+    ({"cycle_s": 0.02, "mean_s": 0.0162, "min_s": 0.001, "max_s": 0.9}, []),
+    ({"cycle_s": 0.02, "mean_s": 0.026, "min_s": 0.021, "max_s": 0.03}, ["every 26 ms, not 20"]),
+    ({"cycle_s": 0.02, "mean_s": 0.0151, "min_s": 0.014, "max_s": 0.016}, ["every 15 ms, not 20"]),
+    ({"cycle_s": 0.0025, "mean_s": 0.01, "min_s": 0.0025}, ["every 10 ms, not 2.5"]),
+    ({"mean_s": 0.01, "min_s": 0.005}, []), ({"cycle_s": 0.02}, []),
+    ({"length": 8, "lengths": [8]}, []), ({"length": 8, "lengths": [6, 8]}, ["6, 8 data bytes, not 8"]),
+    ({"refused": {"crc": 3, "length": 1}}, ["3 refused: crc", "1 refused: length"]),
+])  # fmt: skip
+def test_what_is_not_as_the_database_says_is_remarked(heard: dict[str, Any], remarks: list[str]) -> None:
+    """The mean distance of frames counts, from 0.8 to 1.25 of the cycle time of the database."""
+    assert Heard(0x123, **heard).remarks == remarks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,11 @@ def test_runs_are_what_they_are_by_themselves(spin: Path) -> None:
         assert np.array_equal(result.signals(o.line.run)["a.w"], by_itself["a.w"][::10])
     frame = result.frame()
     assert frame.w.tolist() == result["w"] and len(set(frame.seed)) == 6
+    timing = result.timing
+    assert timing.runs == len(result) and 0.0 < timing.run_s <= timing.wall_s * timing.at_a_time
+    said = [float(x) for x in re.findall(r"[\d.]+", timing.text)]
+    shares = [timing.runs / timing.wall_s, 100.0 * timing.run_s / (timing.wall_s * timing.at_a_time)]
+    assert said == pytest.approx([timing.runs, timing.wall_s, timing.at_a_time, *shares], rel=0.5, abs=0.51)
 
 
 @pytest.mark.proof

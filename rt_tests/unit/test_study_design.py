@@ -15,7 +15,7 @@ from scipy.stats import qmc, spearmanr
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.common.config_file import validate
 from torqueloop.hil.results.gates import compute
-from torqueloop.hil.study.design import count, lines, seed_of
+from torqueloop.hil.study.design import count, lines, place, seed_of, unit_place
 from torqueloop.hil.study.measures import extremes, factor, taken
 from torqueloop.hil.study.page import rank_correlation
 from torqueloop.hil.study.study_tables import Metric, StudyConfig
@@ -59,6 +59,26 @@ def test_sampled_points_lie_in_their_ranges_and_depend_on_the_seed_alone(design:
     if design == "sobol":
         rng = np.random.default_rng(0)
         assert qmc.discrepancy(unit) < 0.5 * np.mean([qmc.discrepancy(rng.random((64, 2))) for _ in range(20)])
+
+
+@pytest.mark.parametrize("table", [{"low": 2.0, "high": 32.0}, {"low": 2.0, "high": 32.0, "scale": "log"},
+                                   {"low": -3.0, "high": 1.0}])  # fmt: skip
+def test_an_optimiser_begins_where_it_is_told(table: dict[str, Any]) -> None:
+    """`unit_place` is the inverse of `place`; the middle is the arithmetic or the geometric mean."""
+    low, high, log = table["low"], table["high"], "scale" in table
+    for share in (0.0, 0.2, 0.75, 1.0):
+        start = low * (high / low) ** share if log else low + share * (high - low)
+        config = study("sobol", vary={"x": {**table, "start": start}}, runs=4)
+        assert unit_place(config.vary["x"]) == pytest.approx(share)
+        assert place(config.vary["x"], share) == pytest.approx(start)
+    free = study("sobol", vary={"x": table}, runs=4).vary["x"]
+    assert place(free, unit_place(free)) == pytest.approx(math.sqrt(low * high) if log else (low + high) / 2)
+
+
+def test_a_list_of_values_has_each_equally_often() -> None:
+    varied = study(vary={"x": [5.0, 6.0, 7.0]}).vary["x"]
+    found = [place(varied, x) for x in (0.0, 0.33, 0.34, 0.66, 0.67, 1.0)]
+    assert found == [5.0, 5.0, 6.0, 6.0, 7.0, 7.0]
 
 
 def test_every_run_has_a_seed_of_its_own_and_draws_from_it() -> None:
