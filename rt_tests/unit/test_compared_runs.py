@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from torqueloop.hil.record.signals import Signals, signal_dtype
 from torqueloop.hil.runs.compare import _signals
+from torqueloop.hil.runs.compare_page import Compared, drawn, print_comparison
+from torqueloop.hil.runs.differences import Differences, MetricDifference, SignalDifference
 
 
 def run(name: str, tick_s: float, first: int, columns: dict[str, Any], units: dict[str, str]) -> Any:
@@ -79,3 +84,67 @@ def test_a_sample_that_is_no_number_in_one_run_only_is_infinitely_apart() -> Non
     ):
         ((s,), _) = _signals(run("a", 1e-3, 0, {"w": x}, {}), run("b", 1e-3, 0, {"w": y}, {}), 1e-3)
         assert s.largest == apart and s.within == (apart == 0.0)
+
+
+class Shown:
+    """A run as the page of a comparison needs it."""
+
+    def __init__(self, name: str, t: Any, columns: dict[str, Any]) -> None:
+        self.path, self.t, self.columns = name, t, columns
+        self.info = SimpleNamespace(tick_s=1e-3, rig="desk")
+        self.units = UNITS
+
+    def __getitem__(self, name: str) -> Any:
+        return self.columns[name]
+
+
+def differences(**given: Any) -> Differences:
+    ta, tb = np.arange(1, 801) * 1e-3, np.arange(1, 201) * 5e-3
+    a, b = Shown("first", ta, waves(ta, 0.0)), Shown("second", tb, waves(tb, 0.25))
+    b.columns["p"] = 1e5 + 3e4 * tb
+    signals = [
+        SignalDifference(name, unit, 1.5 + k, at_s=0.25 + k, rms=0.125 + k, relative=10.0 ** (k - 3), within=k < 2)
+        for k, (name, unit) in enumerate(UNITS.items())
+    ]  # fmt: skip
+    metrics = [MetricDifference("shifts", 5.0, 2.0, False, False), MetricDifference("run_s", 1.0, 9.0, True, True),
+               MetricDifference("same", 4.0, 4.0, False, True)]  # fmt: skip
+    return Differences(a, b, 1e-3, signals, metrics, ["a remark"], **given)  # type: ignore[arg-type]
+
+
+def test_the_console_shows_what_differs_in_its_columns() -> None:
+    console = Console(width=200, record=True, color_system=None, file=open("/dev/null", "w"))
+    print_comparison(differences(), console, most=2)
+    lines = [re.split(r"\s{2,}", line.strip()) for line in console.export_text().splitlines()]
+    assert lines[0] == ["DIFFERENT", "3 of 5 signals and 1 metrics differ by more than 0.001"]
+    assert [["A first"], ["B second"], ["a remark"]] == lines[1:4]
+    assert ["signal", "unit", "largest", "at s", "rms", "of its range"] in lines
+    assert ["p", "Pa", "3.5", "2.25", "2.125", "1.00e-01"] in lines
+    assert ["still", "Pa", "4.5", "3.25", "3.125", "1.00e+00"] in lines and ["... and 1 more"] in lines
+    assert ["shifts", "5.0", "2.0", "-3.0"] in lines and not [
+        line for line in lines if line[0] in ("run_s", "same", "w")
+    ]
+
+
+def test_drawn_are_those_that_differ_and_those_a_drive_is_looked_at_by() -> None:
+    made = differences()
+    assert drawn(made, None) == ["p", "still", "stuck"] and drawn(made, ["v", "w"]) == ["v", "w"]
+    many = [SignalDifference(f"x{k}", "", 1.0, 0.0, 1.0, 1.0, False) for k in range(9)]
+    usual = [SignalDifference(n, "", 0.0, 0.0, 0.0, 0.0, True) for n in ("out.w", "engine.w", "car.v", "turbine.w")]
+    found = drawn(replace(made, signals=[*many, *usual]), None)
+    assert found == ["x0", "x1", "x2", "x3", "x4", "engine.w", "turbine.w", "out.w"]
+
+
+def test_the_figure_has_both_runs_and_b_less_a_where_both_are() -> None:
+    made = differences()
+    compared = Compared(made)
+    (name,) = compared.draw(["p"])
+    above, below = compared.figures.figures[name].panels
+    (ta, a), (tb, b), (t, off) = (compared.figures.values(line) for line in (*above.lines, *below.lines))
+    assert [line.label for line in (*above.lines, *below.lines)] == ["A", "B", "B − A"]
+    # shown in bar
+    np.testing.assert_allclose(a, made.a["p"] * 1e-5)
+    np.testing.assert_allclose(b, made.b["p"] * 1e-5)
+    both = (ta >= tb[0] - 1e-9) & (ta <= tb[-1] + 1e-9)
+    assert np.isnan(off[~both]).all() and (~both).sum() == 4 and np.array_equal(t, ta)
+    np.testing.assert_allclose(off[both], np.interp(ta[both], tb, b) - a[both], atol=1e-12)
+    assert above.unit == below.unit == "bar" and above.title == "p"
