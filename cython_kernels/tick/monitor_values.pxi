@@ -156,7 +156,7 @@ cdef double _value(const monitors_t* m, double* s, const double* sig, const scen
     elif kind == MONITOR_FLARE:
         return _flare(m, s, c)
     elif kind == MONITOR_HUNTING:
-        if not c.forwards or not c.ahead:
+        if not c.forwards:
             return NAN
         return 1.0 if c.tick - s[M_BACK_BEFORE] < BACK_S / m.tick_s else 0.0
     elif kind == MONITOR_SHIFT_TIME:

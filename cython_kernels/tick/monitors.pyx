@@ -156,14 +156,14 @@ cdef void _changed(const monitors_t* m, double* s, const scene_t* c, int32_t eng
     s[M_ENGAGED], s[M_GEAR], s[M_LEFT_OUT] = engaged, number, 0.0
     if step == 0.0:
         return
-    if forward and c.rolls:
+    if forward:
         # a shift that ends soon behind a move of the driver was begun before it, or by it: the way back from it is his
         if (step * s[M_DIRECTION] < 0.0 and s[M_CHANGED] - s[M_DRIVER_TICK] > m.settle_ticks
                 and c.tick - s[M_CHANGED] < BACK_S / m.tick_s):
             s[M_BACK_BEFORE], s[M_BACK] = s[M_BACK], c.tick
         s[M_DIRECTION] = 1.0 if step > 0.0 else -1.0
         # not out of neutral, nor behind a gear that was overrun
-        if (c.forwards and fabs(step) > 1.0 and fabs(s[M_ASKED] - s[M_ASKED_BEFORE]) == 1.0 and s[M_ASKED_BEFORE] == s[M_LAST]
+        if (c.forwards and c.rolls and fabs(step) > 1.0 and fabs(s[M_ASKED] - s[M_ASKED_BEFORE]) == 1.0 and s[M_ASKED_BEFORE] == s[M_LAST]
                 and c.tick - s[M_LAST_TICK] < m.settle_ticks):
             s[M_LEFT_OUT] = fabs(step) - 1.0
     s[M_LAST], s[M_CHANGED] = number, c.tick

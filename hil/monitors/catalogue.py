@@ -201,9 +201,16 @@ MONITORS: tuple[Monitor, ...] = (
         ("tie_up", *_GEARS), online=False,
     ),
     Monitor(
+        "shift_coast", "the same peak in a shift without a foot on the pedal", "m/s2", 1.5, 0.0,
+        "the limit of `tie_up`: three times what is felt; the engine does not push, so the elements alone make it",
+        "{text}", ("tie_up", "shift_hard", *_GEARS), online=False,
+    ),
+    Monitor(
         "shift_jerk", "jerk of the car in a shift beyond that of a step between its levels before and behind", "m/s3",
         130.0, 0.0, "assumed with the limit of `shift_hard`: what 5 m/s2 at once give, 0.75 x 5 m/s2 / 0.029 s, the "
-        "slope of the line of least squares that the jerk is", "{text}",
+        "slope of the line of least squares that the jerk is; no published limit is known for a shift, and of jolts up "
+        "to 2 m/s2 and 15 m/s3 passengers judge the acceleration, not the jerk (de Winkel and others, Applied "
+        "Ergonomics 2023)", "{text}",
         ("tie_up", "shift_hard", *_GEARS), online=False,
     ),
     Monitor(

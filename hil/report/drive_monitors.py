@@ -14,7 +14,7 @@ recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -253,10 +253,23 @@ def acceleration_in_range(spec: MonitorSpec, drive: Drive, limit: float) -> Seen
 
 def shift_hard(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
     """A shift adds little to the levels of the acceleration before and behind it."""
-    if drive.a is None or not drive.quality:
+    return _hard(drive, limit, drive.quality)
+
+
+def shift_coast(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+    """The same without a foot on the pedal: the elements alone make what is felt."""
+    pedal = drive.pedal
+    coasts = [] if pedal is None else [
+        q for q in drive.quality
+        if pedal[drive.inside(q.begin_s - PEDAL_S, q.end_s + SETTLED_S)].max(initial=0.0) < PEDAL_MIN]  # fmt: skip
+    return _hard(drive, limit, coasts)
+
+
+def _hard(drive: Drive, limit: float, shifts: Sequence[ShiftQuality]) -> Seen | None:
+    if drive.a is None or not shifts:
         return None
     rests = drive.lever_at_rest(SETTLE_S)
-    beyond, worst = max(((_beyond_levels(drive, s, rests), s) for s in drive.quality), key=lambda x: x[0])
+    beyond, worst = max(((_beyond_levels(drive, s, rests), s) for s in shifts), key=lambda x: x[0])
     if beyond <= limit:
         return Seen(False, f"{worst.name}: {beyond:.2f} m/s²", worst=beyond)
     text = (
@@ -381,6 +394,7 @@ JUDGES: dict[str, Callable[[MonitorSpec, Drive, float], Seen | None]] = {
     "reaches": reaches,
     "shift_length": shift_length,
     "shift_hard": shift_hard,
+    "shift_coast": shift_coast,
     "shift_jerk": shift_jerk,
     "shift_abrupt": shift_abrupt,
     "acceleration": acceleration_in_range,
