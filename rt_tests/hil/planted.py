@@ -26,6 +26,7 @@ from torqueloop.hil.cli import app
 from torqueloop.hil.ecu.tcu_tables import load_tcu_config
 
 SOFT = "desk_zf_8hp70"
+SOLENOIDS = "desk_mb_7226_solenoids"
 #: runs of a defect, as long as the machine interrupts them
 RUNS = 4
 #: the rig that is made for the first unit in C (docs/howto/ten_minutes.md), and where that lies
@@ -81,15 +82,26 @@ def shift(name: str, **changes: dict[str, dict[str, Any]]) -> Callable[[Path], d
     return plant
 
 
+def changed(source: str, edits: tuple[tuple[str, str], ...], folder: Path) -> Path:
+    """A unit in C with some lines of its source changed."""
+    text = (FIRST_UNIT / source).read_text()
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    (folder / "wrong.c").write_text(text)
+    return folder / "wrong.c"
+
+
+def valve_body_unit(*edits: tuple[str, str]) -> Callable[[Path], dict[str, Any]]:
+    """The unit in C of the 722.6, which drives solenoids of a valve body."""
+    return lambda folder: {"ecu.egs.start": str(changed("mb_7226.c", edits, folder))}
+
+
 def first_unit(*edits: tuple[str, str], **overrides: Any) -> Callable[[Path], dict[str, Any]]:
-    """The first unit in C with some lines of its source changed, and the rig that is made for it."""
+    """The first unit in C, and the rig that is made for it."""
 
     def plant(folder: Path) -> dict[str, Any]:
-        text = (FIRST_UNIT / "first_unit.c").read_text()
-        for old, new in edits:
-            assert text.count(old) == 1, old
-            text = text.replace(old, new)
-        (folder / "wrong.c").write_text(text)
+        changed("first_unit.c", edits, folder)
         options = ["--dbc", str(FIRST_UNIT / "first_unit.dbc"), "--node", "TCU", "--unit", "library", "--force"]
         files = ["--start", str(folder / "wrong.c"), "--out", str(folder / FIRST)]
         made = CliRunner().invoke(app, ["new", "rig", "--gearbox", "zf_8hp70", *options, *files])
@@ -120,6 +132,8 @@ def gear(*elements: str, ratio: float) -> dict[str, Any]:
 DEFECTS = (
     Defect("elements swapped", SOFT,
            inputs(C="TCU_Pressure_1.p_D", D="TCU_Pressure_1.p_C"), "direction", "A+B+D are closed, which is R"),
+    Defect("an element without pressure and another one closed", SOFT, inputs(C={"value": 0.0}, D={"value": 10e5}),
+           "direction", "A+B+D are closed, which is R"),
     Defect("reverse table in D", SOFT,
            unit(gears__1=gear("A", "B", "D", ratio=4.69565)), "direction", "In D the car drove backwards"),
     Defect("first unit: table of D begins with that of R", FIRST, first_unit(ecu__unit__options__config="1"),
@@ -149,6 +163,19 @@ DEFECTS = (
     Defect("hunting thresholds", FIRST,
            first_unit(("#define DOWN 0.6", "#define DOWN 1.3"), ("s->in_gear_s < 0.8", "s->in_gear_s < 0.1")),
            "hunting", "hunt", 16.0),
+    Defect("722.6: hunting thresholds", SOLENOIDS,
+           valve_body_unit(("#define DOWN 0.66", "#define DOWN 1.3"), ("s->in_gear_s < 0.8", "s->in_gear_s < 0.1")),
+           "hunting", "gear 3 is engaged once more", 14.0),
+    Defect("722.6: 2-1-2-1 at the stop", SOLENOIDS,
+           valve_body_unit(("    if (s->in_gear_s < 0.8)",
+                            "    if (s->t_s > 60.0 && s->gear == 1 && rpm < 400.0)\n        return 2;\n"
+                            "    if (s->in_gear_s < (s->t_s > 60.0 ? 0.05 : 0.8))")),
+           "hunting", "gear 1 is engaged once more", 70.0),
+    Defect("722.6: 4-3 in 10 ms", SOLENOIDS,
+           valve_body_unit(("s->p_shift = s->in_phase_s < FILL_S[low][!up] ? FILL_BAR : kiss;",
+                            "s->p_shift = s->gear == 4 && !up ? FULL_BAR : s->in_phase_s < FILL_S[low][!up] ? FILL_BAR"
+                            " : kiss;")),
+           "shift_coast", "4→3 at 58.", 70.0),
     Defect("park at speed", FIRST,
            first_unit(("f->data[0] = (uint8_t)(s->target << 4 | s->gear);",
                        "f->data[0] = (uint8_t)(s->w_out > 100.0 ? 10 << 4 | 10 : s->target << 4 | s->gear);")),

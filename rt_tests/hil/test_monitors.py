@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from planted import DEFECTS, FIRST, Defect, first_unit
+from planted import DEFECTS, FIRST, SOLENOIDS, Defect, changed, first_unit
 
 import torqueloop as tl
 from torqueloop.configs import installed
@@ -42,8 +42,6 @@ SOFT = {
     "two_buses_4hp22": ("soft_4hp22", "C5"),
     "vcan_4hp22": ("soft_4hp22", "C12"),
 }
-#: solenoid currents of a controller in C through a valve body
-SOLENOIDS = "desk_mb_7226_solenoids"
 #: planted defects of every run of the tests; the others with the long ones
 QUICK = {"elements swapped", "late acknowledge", "neutral in D"}
 #: one of each gearbox in every run of the tests, the others with the long ones
@@ -76,13 +74,9 @@ def stretched(rig: str, folder: Path) -> dict[str, Any]:
     """Every phase of the shift 2-3 lasts ten times as long, as far as the file allows; over solenoids, the ramps of all
     shifts that the controller in C makes."""
     if rig == SOLENOIDS:
-        text = (Path(tl.__file__).parent / "configs/examples/external/mb_7226.c").read_text()
-        for old, new in (("in_phase_s / 0.25", "in_phase_s / 2.5"), ("in_phase_s / 0.5", "in_phase_s / 5.0"),
-                         ("in_phase_s > 1.2", "in_phase_s > 9.0")):  # fmt: skip
-            assert text.count(old) == 1
-            text = text.replace(old, new)
-        (folder / "slow.c").write_text(text)
-        return {"ecu.egs.start": str(folder / "slow.c")}
+        slow = (("in_phase_s / 0.25", "in_phase_s / 2.5"), ("in_phase_s / 0.5", "in_phase_s / 5.0"),
+                ("in_phase_s > 1.2", "in_phase_s > 9.0"))  # fmt: skip
+        return {"ecu.egs.start": str(changed("mb_7226.c", slow, folder))}
     phases = load_tcu_config(installed("tcu")[SOFT[rig][0]]).phases("2-3")
     slow = [
         {

@@ -124,6 +124,18 @@ def test_the_worst_of_all_shifts_is_told_and_none_in_which_the_driver_acts() -> 
         assert s is not None and s.worst == pytest.approx(1.5) and "3→2" in s.text and s.first_s == 14.0
 
 
+def test_a_shift_without_a_foot_on_the_pedal_has_a_limit_of_its_own() -> None:
+    """Of two equal shifts the one under power is not looked at; a pedal let go within the shift is the driver's."""
+    a = bumpy(1.0, 1.0, 1.8, 1.0)
+    a[between(9.3, 9.4)] = 3.0
+    shifts = [quality(5.0, 6.0), quality(9.0, 10.0, "2", "1")]
+    s = seen("shift_coast", drive(a=a, quality=shifts, pedal=np.where(T < 7.5, 0.4, 0.0)), 1.5)
+    assert s is not None and s.failed and s.worst == pytest.approx(2.0) and "2→1" in s.text
+    s = seen("shift_coast", drive(a=a, quality=shifts, pedal=np.where(T > 7.5, 0.4, 0.0)), 0.5)
+    assert s is not None and s.failed and s.worst == pytest.approx(0.8) and "1→2" in s.text
+    assert seen("shift_coast", drive(a=a, quality=shifts, pedal=np.full_like(T, 0.4)), 0.5) is None
+
+
 def test_an_abrupt_shift_is_the_fastest_change_of_the_turbine_speed() -> None:
     w = np.interp(T, [5.0, 5.5, 9.0, 9.04, 12.0, 12.02], [300.0, 200.0, 200.0, 140.0, 140.0, 128.0])
     shifts = [Shift("1", "2", 5.0, 5.5), Shift("2", "3", 9.0, 9.04), Shift("3", "2", 12.0, 12.02)]

@@ -166,3 +166,10 @@ def test_a_drive_whose_first_gear_is_never_engaged_has_no_gear_in_time() -> None
     slips = geared((0.0, "1")) | {"w_in": 340.0}
     assert "shift_time" in failed(read(**slips))
     assert "shift_time" not in failed(read(**slips, pedal=0.0))
+
+
+def test_gears_that_change_at_standstill_hunt_as_well_but_one_way_back_is_none() -> None:
+    stands = {"w_out": 0.0, "sent": 0.0, "v": 0.0, "w_in": 0.0, "pedal": 0.0, "brake": 0.3}
+    assert failed(read(**ERRORS["hunting"] | stands)) == {"hunting"}
+    once = geared((0.0, "2"), (5.0, "1"), (7.0, "2"))
+    assert failed(read(**once | stands)) == set()
