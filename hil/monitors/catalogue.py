@@ -201,7 +201,7 @@ MONITORS: tuple[Monitor, ...] = (
         ("tie_up", *_GEARS), online=False,
     ),
     Monitor(
-        "shift_coast", "the same peak in a shift without a foot on the pedal", "m/s2", 1.5, 0.0,
+        "shift_coast", "the same peak in a shift in D without a foot on the pedal", "m/s2", 1.5, 0.0,
         "the limit of `tie_up`: three times what is felt; the engine does not push, so the elements alone make it",
         "{text}", ("tie_up", "shift_hard", *_GEARS), online=False,
     ),

@@ -257,12 +257,14 @@ def shift_hard(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
 
 
 def shift_coast(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
-    """The same without a foot on the pedal: the elements alone make what is felt."""
+    """The same without a foot on the pedal, in a gear that the control unit has chosen: the elements alone make what is
+    felt. A gear that the driver asks for may turn the engine up at any speed."""
     pedal = drive.pedal
-    coasts = [] if pedal is None else [
-        q for q in drive.quality
-        if pedal[drive.inside(q.begin_s - PEDAL_S, q.end_s + SETTLED_S)].max(initial=0.0) < PEDAL_MIN]  # fmt: skip
-    return _hard(drive, limit, coasts)
+    if pedal is None:
+        return None
+    coasts = drive.forward & (pedal < PEDAL_MIN)
+    return _hard(drive, limit, [q for q in drive.quality
+                                if coasts[drive.inside(q.begin_s - PEDAL_S, q.end_s + SETTLED_S)].all()])  # fmt: skip
 
 
 def _hard(drive: Drive, limit: float, shifts: Sequence[ShiftQuality]) -> Seen | None:

@@ -134,6 +134,8 @@ def test_a_shift_without_a_foot_on_the_pedal_has_a_limit_of_its_own() -> None:
     s = seen("shift_coast", drive(a=a, quality=shifts, pedal=np.where(T > 7.5, 0.4, 0.0)), 0.5)
     assert s is not None and s.failed and s.worst == pytest.approx(0.8) and "1→2" in s.text
     assert seen("shift_coast", drive(a=a, quality=shifts, pedal=np.full_like(T, 0.4)), 0.5) is None
+    second = np.full_like(T, LEVERS.index("2"))  # the driver's gear
+    assert seen("shift_coast", drive(a=a, quality=shifts, pedal=np.zeros_like(T), lever=second), 0.5) is None
 
 
 def test_an_abrupt_shift_is_the_fastest_change_of_the_turbine_speed() -> None:
