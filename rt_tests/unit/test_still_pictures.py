@@ -1,0 +1,49 @@
+"""Pictures of figures: what matplotlib draws is what the figure says, for each style of line, span and mark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from torqueloop.hil.views.figure import Figures, Line
+from torqueloop.hil.views.still import _line
+
+pyplot = pytest.importorskip("matplotlib.pyplot", reason="pictures need matplotlib")
+
+
+@pytest.fixture
+def ax() -> Any:
+    figure, axes = pyplot.subplots()
+    yield axes
+    pyplot.close(figure)
+
+
+def test_bars_reach_from_x_to_their_right_ends(ax: Any) -> None:
+    x, right, y = [1.0, 2.0, 4.0], [2.0, 4.0, 8.0], [3.0, 1.0, 5.0]
+    _line(Figures(), Line("n", y, "green", "bars", 2.0, x, right), ax)
+    bars = [(b.get_x(), b.get_x() + b.get_width(), b.get_y(), b.get_height()) for b in ax.patches]
+    assert bars == [(a, b, 0.0, 2.0 * h) for a, b, h in zip(x, right, y, strict=True)]
+
+
+@pytest.mark.parametrize(("style", "line", "marker"), [("line", "-", "None"), ("dash", "--", "None"),
+                                                       ("dots", "None", "."), ("rings", "None", "o")])  # fmt: skip
+def test_a_line_has_the_times_of_its_block_and_the_unit_it_is_shown_in(
+    ax: Any, style: str, line: str, marker: str
+) -> None:
+    figures = Figures()
+    t, p = np.arange(50) * 0.01, np.linspace(1e5, 9e5, 50)
+    first, second = figures.block(t + 100.0, 1e-3), figures.block(t, 1e-3)
+    first.add("p", -p, "Pa")
+    _line(figures, Line("p", second.add("p", p, "Pa"), "blue", style, 1e-5), ax)
+    (drawn,) = ax.lines
+    np.testing.assert_allclose(drawn.get_xdata(), t)
+    np.testing.assert_allclose(drawn.get_ydata(), p * 1e-5)
+    assert (drawn.get_linestyle(), drawn.get_marker(), drawn.get_label()) == (line, marker, "p")
+
+
+def test_a_step_holds_its_value_up_to_its_time(ax: Any) -> None:
+    _line(Figures(), Line("s", [1.0, 4.0, 2.0], "blue", "step", 1.0, [0.0, 1.0, 3.0]), ax)
+    (drawn,) = ax.lines
+    assert drawn.get_drawstyle() == "steps-pre" and drawn.get_xdata().tolist() == [0.0, 1.0, 3.0]
