@@ -66,15 +66,22 @@ def test_the_weightiest_number_is_the_one_that_changes_a_metric_most_up_or_down(
     """With results given by number: 10 % more of the mass costs 8 %, of the engine's inertia it gives 11 %."""
     rig = locate("desk_4hp22", "rigs")
     given = {"components.car.m_kg": 10.8, "components.engine.J_kgm2": 8.9}
+    asked: dict[str, Any] = {}
+    masses: set[float] = set()
 
     def result(job: tuple[str, dict[str, Any]]) -> dict[str, float]:
         changed = job[1].get("plant.set", {})
+        asked.update(changed)
+        masses.update({job[1]["vehicle.options.set"]["body.mass_kg"]} if "vehicle.options.set" in job[1] else set())
         return {"t_0_100_kmh_s": next((given[key] for key in changed if key in given), 10.0 + len(changed) * 0.01)}
 
     monkeypatch.setattr(facts, "_measure", result)
     monkeypatch.setattr(facts, "ProcessPoolExecutor", ThreadPoolExecutor)
     weights = facts.weigh(rig)
     names = [f"{w.statement.table}.{w.statement.key}" for w in weights]
+    for w, name in zip(weights, names, strict=True):
+        assert asked[name] == pytest.approx(1.1 * w.statement.value), name
+    assert masses == {asked["components.car.m_kg"]}, "the vehicle has the mass of the car"
     assert names[:2] == ["components.engine.J_kgm2", "components.car.m_kg"] and len(names) > 20
     changes = [w.changes["t_0_100_kmh_s"] for w in weights]
     assert changes[:2] == pytest.approx([-0.11, 0.08]) and changes[2:] == pytest.approx([0.001] * len(changes[2:]))

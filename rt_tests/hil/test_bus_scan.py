@@ -57,6 +57,11 @@ def test_the_command_tells_it_in_words_and_for_machines(tmp_path):
     status, text = call("bus", "scan", "--log", path, "--dbc", DBC, "--node", "TCU")
     assert status == 0 and "50 refused: crc" in text and "TCU waits for HIL_Driver of HIL, but no node sends it" in text
     assert "00000400" in text and "2 identifiers, 1 not in a database" in text
+    head, rows = text.partition("remarks ")[::2]
+    assert head.split() == "id message from frames cycle ms min .. max".split()
+    assert rows.startswith(
+        "110 HIL_Speeds HIL 100 10.0 10.0 .. 10.0 50 refused: crc 00000400 - 10 100.0 100.0 .. 100.0 "
+    )
     status, text = call("bus", "scan", "--log", path, "--dbc", "tcu_4hp22", "--json")
     assert status == 0 and json.loads(text)["frames"] == 110
 

@@ -20,7 +20,7 @@ from torqueloop.cython_kernels.clock.rt_thread import Probe
 from torqueloop.hil import cli
 from torqueloop.hil.doctor import Finding, can, examine, exit_status, latency, rights, system
 from torqueloop.hil.doctor.examine import chosen_cpus
-from torqueloop.hil.realtime import rtenv
+from torqueloop.hil.realtime import machine, rtenv
 
 Tree = Callable[[dict[str, str]], Path]
 CPU = "sys/devices/system/cpu"
@@ -74,6 +74,20 @@ def test_isolation(tree: Tree) -> None:
     seen(system.isolation(3, 4, root), "note", "scheduler's tick", advice="nohz_full=2,3")
     tree({f"{CPU}/nohz_full": "2-3"})
     seen(system.isolation(3, 4, root), "ok", "2, 3")
+
+
+@pytest.mark.parametrize(("isolated", "allowed", "wanted", "cpu"), [
+    ("2-3", {0, 1, 2, 3}, "auto", 3), ("1-2", {0, 1, 2, 3}, "auto", 2), ("0,2", {0, 3}, "auto", 2),
+    ("6-7", {0, 1, 2}, "auto", 2), ("", {0, 1, 2}, "auto", 2), ("", {1}, "auto", None), ("2-3", {0, 1}, "none", None),
+    ("2-3", {0, 1}, 1, 1),
+])  # fmt: skip
+def test_the_loop_gets_the_last_isolated_cpu_or_the_last_one(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, isolated: str, allowed: set[int], wanted: Any, cpu: int | None
+) -> None:
+    """On a machine of four CPUs."""
+    monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda pid: allowed, raising=False)
+    assert machine.choose_cpu(wanted, tree({f"{CPU}/isolated": isolated})) == cpu
 
 
 def test_idle_states(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,3 +134,10 @@ def test_our_kinds_refuse_what_they_do_not_know() -> None:
         make_unit("soft_tcu", EcuSetup("a", 1e-3, TCU, (replace(BUS, node="TUC"),), **where))
     with pytest.raises(ConfigError, match="the same mass on both sides"):
         make_vehicle("road", VehicleSetup(CAR, 1000.0, "car"))
+    # masses are the same to a millionth
+    mass = tomllib.loads(CAR.read_text(encoding="utf-8"))["body"]["mass_kg"]
+    for share in (-8e-7, 0.0, 8e-7):
+        make_vehicle("road", VehicleSetup(CAR, mass * (1.0 + share), "car"))
+    for share in (-2e-6, 2e-6):
+        with pytest.raises(ConfigError, match="the same mass on both sides"):
+            make_vehicle("road", VehicleSetup(CAR, mass * (1.0 + share), "car"))
