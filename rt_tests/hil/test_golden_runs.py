@@ -404,6 +404,20 @@ def test_the_shaded_gears_and_the_element_states_are_those_of_the_recording(run:
     assert run.drawn.figures["drive"]["gears"] and run.drawn.figures["torques"]["gears"]
 
 
+def test_the_strip_of_gears_on_the_page_is_that_of_the_recording_and_of_the_console(run: Run, g: Golden) -> None:
+    rows = dict(run.drawn.rows("gears"))
+    shifts = [(pytest.approx(s.begin_s), pytest.approx(s.end_s), f"{s.old}→{s.new}") for s in g.shifts]
+    assert [(begin, end, text) for begin, end, _, text in rows.pop("shifts")] == shifts
+    rows.pop("marks", None)
+    console = dict(re.findall(r"^(asked|told|engaged) +(\S{64})$", run.console, re.M))
+    assert set(rows) == set(console)
+    for name, row in rows.items():
+        middles = [(k + 0.5) / 64 * g.t[-1] for k in range(64)]
+        cells = "".join(next((text[0] for a, b, _, text in row if a <= t <= b), "·") for t in middles)
+        assert not strip_is_wrong(g, {name: cells}, g.run.ratios), name
+        assert sum(x != y for x, y in zip(cells, console[name], strict=True)) <= 2, (name, cells, console[name])
+
+
 def test_the_bars_of_the_energy_are_what_came_in_and_where_it_went(run: Run, g: Golden) -> None:
     rows = run.drawn.rows("energy")
     signs = {"supplied": 1.0, "lost": -1.0, "stored": -1.0}
