@@ -103,7 +103,8 @@ def _signal(
     x, t = a[name][inside], a.t[inside]
     y = b[name] if same else np.interp(t, b.t, b[name])
     both = np.isfinite(x) & np.isfinite(y)
-    apart = np.where(both, np.abs(y - x), np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.inf))
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        apart = np.where(both, np.abs(y - x), np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.inf))
     k = int(np.argmax(apart))
     values = np.concatenate([x[both], y[both]])
     span = float(np.ptp(values)) if len(values) else 0.0

@@ -82,7 +82,8 @@ def test_a_sample_that_is_no_number_in_one_run_only_is_infinitely_apart() -> Non
         (np.array([1.0, 2.0, np.inf, 3.0]), np.inf),
         (np.array([1.0, np.nan, 5.0, 3.0]), np.inf),
     ):
-        ((s,), _) = _signals(run("a", 1e-3, 0, {"w": x}, {}), run("b", 1e-3, 0, {"w": y}, {}), 1e-3)
+        with np.errstate(invalid="raise"):
+            ((s,), _) = _signals(run("a", 1e-3, 0, {"w": x}, {}), run("b", 1e-3, 0, {"w": y}, {}), 1e-3)
         assert s.largest == apart and s.within == (apart == 0.0)
 
 

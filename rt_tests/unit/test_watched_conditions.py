@@ -11,7 +11,7 @@ import pytest
 
 from torqueloop.hil.common.conditions import parse_condition
 from torqueloop.hil.common.levers import word_value
-from torqueloop.hil.rig.run import unit_pins
+from torqueloop.hil.rig.run import real_clock, unit_pins
 from torqueloop.hil.rig.run.unit_pins import LOOK_S
 from torqueloop.hil.testing.driven_rig import _Watched
 
@@ -75,3 +75,45 @@ def test_a_control_unit_without_new_values_fails_the_run_after_its_time_of_looks
              "B": min(k for k in range(999) if k * LOOK_S > 5.0) + 1}  # fmt: skip
     assert said == first
     assert failed[0][1] == "thread: control unit A: no new values at its actuators for more than 2 s"
+
+
+def test_a_sender_hangs_when_frames_wait_and_none_goes_out_for_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frames that the bus has refused count as gone; an empty ring and every frame that goes begin the time again."""
+    now, failed = 0.0, []
+    monkeypatch.setattr(real_clock.time, "monotonic", lambda: now)
+    stats, ring = SimpleNamespace(tx=40, tx_failed=3), [1]
+    run = SimpleNamespace(
+        gateways={"b": SimpleNamespace(stats=lambda: stats)}, fail=lambda kind, text: failed.append((now, kind, text)),
+        parts=SimpleNamespace(bus=lambda name: SimpleNamespace(tx_ring=ring)),
+    )  # fmt: skip
+    sender = real_clock._Sender(run, "b")  # type: ignore[arg-type]
+    #: time, frames sent, refused, waiting; hangs?
+    course = [(0.5, 40, 3, 1, False), (2.4, 40, 3, 9, False), (2.6, 40, 3, 9, True), (2.7, 41, 3, 9, False),
+              (4.6, 41, 3, 9, False), (4.8, 41, 3, 9, True), (5.0, 41, 4, 9, False), (6.9, 41, 4, 0, False),
+              (8.8, 41, 4, 7, False), (9.0, 41, 4, 7, True)]  # fmt: skip
+    for at, sent, refused, waiting, hangs in course:
+        now, stats.tx, stats.tx_failed, ring[:] = at, sent, refused, [1] * waiting
+        failed.clear()
+        sender.look()
+        assert bool(failed) == hangs, at
+    ((at, kind, text),) = failed
+    assert (at, kind) == (
+        9.0,
+        "thread",
+    ) and text == "CAN gateway of bus b: can-tx hangs, 7 frames wait for more than 2 s"
+
+
+def test_refused_messages_of_the_vehicle_count_in_a_row() -> None:
+    failed: list[str] = []
+    link = SimpleNamespace(rejected={"range": 5, "type": 0}, stats=lambda: SimpleNamespace(accepted=accepted))
+    run = SimpleNamespace(
+        link=link, plan=SimpleNamespace(config=SimpleNamespace(vehicle=SimpleNamespace(refuse_limit=4))),
+        fail=lambda kind, text: failed.append(f"{kind}: {text}"),
+    )  # fmt: skip
+    refusals, accepted = real_clock._Refusals(run), 70  # type: ignore[arg-type]
+    refusals.look()
+    for accepted, more, in_row in ((70, 3, 3), (71, 9, 0), (71, 1, 1), (71, 2, 3), (71, 1, 4)):
+        link.rejected["range"] += more
+        refusals.look()
+        assert bool(failed) == (in_row >= 4), (accepted, more)
+    assert failed == ["vehicle_data: 4 messages of the vehicle model refused in a row (range 21)"]
