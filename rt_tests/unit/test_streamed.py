@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -134,3 +134,18 @@ def test_a_form_that_is_there_already_is_not_overwritten(tmp_path: Path) -> None
     assert "FileExistsError" in made.status.cause and (tmp_path / "signals.mf4").read_bytes() == b"somebody's"
     with pytest.raises(ConfigError, match="allowed: mf4, csv, parquet"):
         Streamed("xls", tmp_path, NAMES, UNITS, 1e-3, START, 0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("first", [0, 5000])
+def test_mf4_begins_at_the_time_of_day_of_the_first_tick(tmp_path: Path, first: int) -> None:
+    """The wall clock of the rig counts from its epoch; a recording that begins late still tells when tick 0 was."""
+    asammdf = pytest.importorskip("asammdf")
+    epoch = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
+    made = Streamed("mf4", tmp_path, NAMES, UNITS, 2e-3, START, int(epoch.timestamp()) * 10**9)
+    part = records(first, 20)
+    part["t_wall_ns"] = 90_500_000_000 + part["tick"] * 2_000_000
+    made.take(part.tobytes(), True)
+    made.close()
+    with asammdf.MDF(tmp_path / "signals.mf4") as mdf:
+        assert mdf.header.start_time == epoch + timedelta(seconds=90.5)
+        assert mdf.get("engine.w").timestamps[0] == pytest.approx((first + 1) * 2e-3)
