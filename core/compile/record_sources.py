@@ -13,7 +13,8 @@ from pathlib import Path
 from torqueloop.core.compile import step_files
 from torqueloop.cython_kernels.controls.records import CONTROLLERS, MOST_READS, Controller
 from torqueloop.cython_kernels.model.choices import CHOICES
-from torqueloop.cython_kernels.model.records import ARRAYS, KINDS, READ_ONLY, RECORDS, SIZES, Field, Record
+from torqueloop.cython_kernels.model.model_sizes import ARRAYS, SIZES
+from torqueloop.cython_kernels.model.records import KINDS, READ_ONLY, RECORDS, Field, Record
 
 _HEAD = "Made from model/records.py by python -m torqueloop.core.compile.record_sources; do not edit."
 _CONTROLS = _HEAD.replace("model/records.py", "controls/records.py")
@@ -22,9 +23,8 @@ _C = {"i4": "int32_t", "f8": "double"}
 
 def structs() -> str:
     """records.pxi: names of numbers, a struct for each kind of element, and tl_model."""
-    out = [f"# {_HEAD}", ""]
+    out = [f"# {_HEAD}", "", "cdef enum:"]
     for choices in CHOICES:
-        out += ["", "cdef enum:"]
         out += [f"    {name} = {choices[name]}".ljust(32) + f"  # {meaning}" for name, meaning in choices.of.items()]
         out.append("")
     for record in RECORDS:

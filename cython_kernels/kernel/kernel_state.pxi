@@ -223,7 +223,7 @@ cdef class KernelState:
         s.us = _take(&cur, 2 * n)
         s.f_lin = _take(&cur, m.nlin)
         s.f_con = _take(&cur, m.ncon)
-        s.event.contact_x = _take(&cur, m.ncon + m.nst)
+        s.event.contact_x = <double*>zeros(self, (m.ncon + m.nst + m.nlu) * sizeof(double))
         s.gears.rate = _take(&cur, m.nvg)
         s.gears.next = _take(&cur, m.nvg)
         s.gears.now = <tl_ratio*>zeros(self, m.nvg * sizeof(tl_ratio))

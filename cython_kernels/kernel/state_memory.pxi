@@ -36,7 +36,7 @@ cdef int64_t eval_block(const tl_model* m, tl_eval* e, double* mem) noexcept:
 
 cdef int lay_trials(KernelState self, const tl_model* m, tl_state* s) except -1:
     """Inputs, the other two instants, vectors of a trial, the boxed problem."""
-    cdef int64_t n = m.n, nf = m.nf, nm = 2 * m.n + m.nf + 4, i
+    cdef int64_t n = m.n, nf = m.nf, nm = 2 * m.n + m.nf + 4, hints, i
     cdef double* cur
     s.inp = <double*>zeros(self, 3 * m.nin * sizeof(double))
     s.in_c = <double*>zeros(self, 3 * m.nin * sizeof(double))
@@ -70,7 +70,12 @@ cdef int lay_trials(KernelState self, const tl_model* m, tl_state* s) except -1:
     s.press = <tl_curve*>zeros(self, m.nact * sizeof(tl_curve))
     s.part = 1.0
     s.h = m.h
-    s.hint = <int32_t*>zeros(self, (2 * m.neng + 3 * m.ntc + nf + 2 * m.ncv + 4 * m.nls + 4) * sizeof(int32_t))
+    hints = 2 * m.neng + 3 * m.ntc + nf + 2 * m.ncv + 4 * m.nls + 4
+    s.look.free = <int32_t*>zeros(self, 2 * hints * sizeof(int32_t))
+    s.look.held = s.look.free + hints
+    s.look.now = <tl_piece*>zeros(self, m.nlu * sizeof(tl_piece))
+    s.look.list = <int32_t*>zeros(self, m.nlu * sizeof(int32_t))
+    s.hint = s.look.free
     return 0
 
 

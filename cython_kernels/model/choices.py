@@ -44,6 +44,11 @@ MOTIONS = Choices({
     "DRIVEN_POSITION_FILTER": "position through a filter", "DRIVEN_SPEED": "speed", "DRIVEN_POSITION": "position",
 })  # fmt: skip
 RATIOS = Choices({"RATIO_INPUT": "the input", "RATIO_CURVE": "curve(input)", "RATIO_SPEED": "curve(|w_a|)"})
+LOOK_UPS = Choices({
+    "OF_FRICTION_CURVE": "a friction element, over its slip", "OF_ENGINE": "an engine",
+    "OF_CONVERTER": "a converter, over w_t/w_p, and 2 - w_p/w_t in the overrun", "OF_CURVE": "a force by curve or map",
+    "OF_LOSS": "a loss",
+})  # fmt: skip
 ARGUMENTS = Choices({"ARGUMENT_NONE": "none", "ARGUMENT_INPUT": "input", "ARGUMENT_TEMPERATURE": "temperature"})
 HEATS = Choices({
     "HEAT_OF_PORT": "minus the power of a port", "HEAT_OF_FRICTION": "slip of friction", "HEAT_OF_DAMPER": "damper",
@@ -66,4 +71,4 @@ OUTPUTS = Choices({
     "OUT_JOINT": "of a joint shaft: its number times vocabulary.JOINT_OUTPUTS and which of them",
 })  # fmt: skip
 #: every number that stands for something
-CHOICES = (SOURCES, WAYS, FIXED, ACTUATORS, LOSS_FORMS, CONTACTS, MOTIONS, RATIOS, ARGUMENTS, HEATS, OUTPUTS)
+CHOICES = (SOURCES, WAYS, FIXED, ACTUATORS, LOSS_FORMS, CONTACTS, MOTIONS, RATIOS, LOOK_UPS, ARGUMENTS, HEATS, OUTPUTS)

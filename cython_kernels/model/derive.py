@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from torqueloop.cython_kernels.model.choices import ACTUATORS, ARGUMENTS, FIXED, MOTIONS, SOURCES, WAYS
+from torqueloop.cython_kernels.model.look_ups import look_ups
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays, Records, completed
-from torqueloop.cython_kernels.model.records import ARRAYS, KINDS, PORTS, RECORDS, SIZES, Array, Size
+from torqueloop.cython_kernels.model.model_sizes import ARRAYS, SIZES, Array, Size
+from torqueloop.cython_kernels.model.records import KINDS, PORTS, RECORDS
 from torqueloop.cython_kernels.model.references import check_references
 from torqueloop.cython_kernels.model.steep_ports import curve, may_be_steep, steep_ports
 
@@ -74,7 +76,9 @@ def complete(a: ModelArrays, h: float) -> Completed:
     port_row = np.concatenate([a.elements[kind][row] for kind, row in PORTS]).astype(np.int32)
     check_references(a, len(port_row))
     slopes = _slopes(a)
-    arrays, unresolved = _matrices(a, h)
+    arrays, linear = _matrices(a, h)
+    ncurved = int((a.con["n"] != 1.0).sum())
+    unresolved = max(linear, CURVED) if ncurved else linear
     arrays |= {name: getattr(a, name) for name in ("M", "row_ptr", "row_idx", "row_val", "row_off")}
     arrays |= _hot_rows(a)
     arrays |= {name: getattr(a, name) for name in ("re_A", "re_port", "re_fr", "re_lin", "re_con")}
@@ -84,13 +88,16 @@ def complete(a: ModelArrays, h: float) -> Completed:
         "n": n, "nrow": len(a.row_off), "nhot": a.n_hot, "nhot_more": len(arrays["hot_row"]), "nin": a.nin,
         "nport": len(port_row), "nre": len(a.re_A),
         "order": a.order, "stiff_cut": int(unresolved > 1.0), "look_ahead": LOOK_AHEAD / max(1.0, unresolved),
-        "nrm": len(arrays["rm_at"]), "ncurved": int((a.con["n"] != 1.0).sum()),
+        "nrm": len(arrays["rm_at"]), "ncurved": ncurved,
+        "resolved": int(linear <= 1.0),
         "watched": int(may_be_steep(a, columns)),
         "act_fills": int((a.act["kind"] == ACTUATORS["FILL_TIME"]).any()),
         "h": h, "inv_h": 1.0 / h, "beta": 0.25 if len(a.lin) or len(a.con) else 1.0 / 6.0,
         **_cache(a, unresolved > 1.0),
     }  # fmt: skip
-    elements = {kind: completed(kind, a.elements[kind], **fields) for kind, fields in columns.items()}
+    elements = {kind: completed(kind, a.elements[kind], **fields) for kind, fields in columns.items() if kind != "lu"}
+    elements["lu"], breakpoints = look_ups(a, columns, followed=a.order == 4 and linear <= 1.0)
+    arrays |= breakpoints
     return Completed(elements, _typed(ARRAYS, arrays), _complete(SIZES, sizes), slopes)
 
 
@@ -168,8 +175,7 @@ def _matrices(a: ModelArrays, h: float) -> tuple[dict[str, np.ndarray], float]:
         "A4": np.kron(np.eye(2), M) + h * np.kron(A, D) + h * h * np.kron(A @ A, G),
     } | rigid  # fmt: skip
     unresolved = _unresolved(_held(M, Minv, heavy, B[a.drv["fr"]]), c_all, d_all, h)
-    unresolved = max(unresolved, _relaxation(a, D, G, h))
-    return matrices, max(unresolved, CURVED) if curved.any() else unresolved
+    return matrices, max(unresolved, _relaxation(a, D, G, h))
 
 
 def _rigid(a: ModelArrays, R: np.ndarray) -> dict[str, np.ndarray]:
@@ -269,7 +275,7 @@ def _relaxation(a: ModelArrays, D: np.ndarray, G: np.ndarray, h: float) -> float
 
 
 def _slopes(a: ModelArrays) -> np.ndarray:
-    """Slopes of the 1-D tables, aligned with their points (the last of each table is unused)."""
+    """Slopes of the 1-D tables, aligned with their points (the last of each table is 0)."""
     slopes = np.zeros(len(a.tab1_x))
     for k in range(len(a.tab1_extrap)):
         x, y = curve(a, k)

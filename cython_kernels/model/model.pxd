@@ -22,7 +22,7 @@ cdef struct tl_table1:
     int32_t linear        # 1: linear extrapolation, 0: hold the end values
     const double* x       # (n) strictly increasing
     const double* y       # (n)
-    const double* dy      # (n-1) slopes
+    const double* dy      # (n) slopes, the last is 0
 
 
 cdef struct tl_table2:
@@ -45,6 +45,23 @@ cdef struct tl_curve:
     double level          # fill level of the piston there, 0..1
     double filling        # how it changes over a step
     int32_t falling       # 1: tau_fall holds
+
+
+cdef struct tl_piece:
+    # the piece of a table that a trial follows, in the argument x: sgn times the speed of `row`, over that of `over` if there is one
+    int32_t row
+    int32_t over
+    double sgn
+    double lo             # its ends
+    double hi
+    double inner_lo       # between these it holds whatever the acceleration
+    double inner_hi
+    double below          # a trial that ends below this or above that has left it: an event
+    double above
+    double most           # beyond it the torque is steep: the normal force of friction, the speed of `over`
+    int32_t piece         # which piece it is, from 0 on
+    int32_t held          # 0: trials follow the whole table
+    int32_t steep         # 1: they do because the torque is steep, and go on so as long as it is
 
 
 cdef struct tl_ratio:
@@ -283,7 +300,7 @@ cdef struct tl_state:
     double* row_off       # (nrow) rad or m: m.row_off and what `turned` turns each row by: shown angles are row.z plus this
     tl_eval* ev           # (4) the two instants, whose memory belongs to the state proper, em, ex
     tl_readout readout    # how the outputs are read
-    int32_t* hint         # places in tables where the last look-up was (speed only)
+    int32_t* hint         # places in tables where the last look-up was (speed only), or which hold it: of `look`
     # ---- the trial: where it lies and how long it is (advance.pxi, linear.pxi) ----
     double theta          # fraction of the step at which the present instant lies, 0..1
     double part           # length of the trial, a fraction of h
@@ -331,6 +348,7 @@ cdef struct tl_state:
     tl_length length      # trials of another length than h (shortened.pxi)
     tl_decision decision  # who sticks from here on (decide.pxi)
     tl_gears gears        # gears of changing ratio (ratios.pxi)
+    tl_look look          # look-ups of tables at a speed (look_ups.pxi)
     tl_lists lists        # who slides and who sticks (settle.pxi, quiet.pxi)
     tl_build build        # lock patterns (lock_build.pxi)
     tl_arena arena        # scratch that is taken and given back (advance.pxi, arena.pxd)

@@ -1,6 +1,5 @@
 # Made from model/records.py by python -m torqueloop.core.compile.record_sources; do not edit.
 
-
 cdef enum:
     CONSTANT = 0                  # constant
     NORMALIZED = 1                # input
@@ -10,64 +9,50 @@ cdef enum:
     BILATERAL = 5                 # none: it always holds
     STOP = 6                      # none: it holds at an end of its range
 
-
-cdef enum:
     NOTHING = 0                   # nothing
     CAPPED = 1                    # slides at its capacity
     BLOCKED = 2                   # holds whatever comes
 
-
-cdef enum:
     FIXED_NOT = 0                 # it changes
     FIXED_VALUE = 1               # its capacity never changes (fixed_val)
     FIXED_LOSS = 2                # a loss
     FIXED_STOP = 3                # a stop
 
-
-cdef enum:
     FIRST_ORDER = 0               # first order
     FILL_TIME = 1                 # fill time
 
-
-cdef enum:
     FORM_EFFICIENCY = 0           # curves are eta1, eta2, tbf1, tbf2
     FORM_LINEAR = 1               # kA, kB, cA, cB
 
-
-cdef enum:
     ELASTO_BACKLASH = 0           # ElastoBacklash
     ELASTO_BACKLASH2 = 1          # ElastoBacklash2
 
-
-cdef enum:
     DRIVEN_ACCELERATION = 0       # acceleration
     DRIVEN_SPEED_FILTER = 1       # speed through a filter
     DRIVEN_POSITION_FILTER = 2    # position through a filter
     DRIVEN_SPEED = 3              # speed
     DRIVEN_POSITION = 4           # position
 
-
-cdef enum:
     RATIO_INPUT = 0               # the input
     RATIO_CURVE = 1               # curve(input)
     RATIO_SPEED = 2               # curve(|w_a|)
 
+    OF_FRICTION_CURVE = 0         # a friction element, over its slip
+    OF_ENGINE = 1                 # an engine
+    OF_CONVERTER = 2              # a converter, over w_t/w_p, and 2 - w_p/w_t in the overrun
+    OF_CURVE = 3                  # a force by curve or map
+    OF_LOSS = 4                   # a loss
 
-cdef enum:
     ARGUMENT_NONE = 0             # none
     ARGUMENT_INPUT = 1            # input
     ARGUMENT_TEMPERATURE = 2      # temperature
 
-
-cdef enum:
     HEAT_OF_PORT = 0              # minus the power of a port
     HEAT_OF_FRICTION = 1          # slip of friction
     HEAT_OF_DAMPER = 2            # damper
     HEAT_OF_CONTACT = 3           # contact
     HEAT_FROM_INPUT = 4           # input
 
-
-cdef enum:
     OUT_SPEED = 0                 # of a row
     OUT_ANGLE = 1                 # of a row
     OUT_ACCELERATION = 2          # of a row
@@ -283,6 +268,19 @@ cdef struct tl_wd:
     double steep_hi           # rad/s: the upper one
 
 
+cdef struct tl_lu:
+    # look-ups of tables over a speed, at order 4: a trial follows one piece of these tables, see look_ups.pxi
+    int32_t of                # what it belongs to: 0 a friction element, over its slip, 1 an engine, 2 a converter, over w_t/w_p, and 2 - w_p/w_t in the overrun, 3 a force by curve or map, 4 a loss
+    int32_t i                 # that element
+    int32_t row               # row it acts along
+    int32_t over              # row of the speed that the one of `row` is divided by (-1: none)
+    int32_t slot              # place of its first hint in tl_state.hint
+    int32_t tables            # how many hints
+    int32_t n                 # number of breakpoints
+    int32_t first             # the first of them in lu_x
+    int32_t hints             # the first hint of its pieces, one more than breakpoints, in lu_hint
+
+
 cdef struct tl_bo:
     # rigid bodies with rotors: torque -omega x H, H = I*omega + sum J*n*w; force -m*omega x v + m*g; along the axes of the body
     int32_t wx                # row of the angular velocity about x of the body
@@ -396,6 +394,7 @@ cdef struct tl_model:
     int32_t ned           # eddy-current brakes
     int32_t ncv           # forces by curve or map
     int32_t nwd           # drags of open wet clutches
+    int32_t nlu           # look-ups of tables over a speed, at order 4
     int32_t nbo           # rigid bodies with rotors
     int32_t njo           # joint shafts
     int32_t nps           # joint shafts between bearings on carriers that move against each other
@@ -418,6 +417,7 @@ cdef struct tl_model:
     int32_t ncurved       # contacts with another exponent than 1
     double look_ahead     # how far a decision looks ahead, part of h
     int32_t stiff_cut     # 1: the step does not resolve a spring or damper: trials are made again, not cut
+    int32_t resolved      # 1: the step resolves all springs and dampers, contacts with an exponent aside
     int32_t nrm           # rigid motions: those that twist no spring, contact or stop (derive.py)
     int32_t direct_cache  # 1: slot = set of stuck elements, nothing is ever evicted
     int32_t watched       # 1: some port, other than those of converters, may be steep (steep_ports.py)
@@ -444,6 +444,7 @@ cdef struct tl_model:
     const tl_ed* ed
     const tl_cv* cv
     const tl_wd* wd
+    const tl_lu* lu
     const tl_bo* bo
     const tl_jo* jo
     const tl_ps* ps
@@ -487,6 +488,8 @@ cdef struct tl_model:
     const double* re_fr           # (nre, nf)
     const double* re_lin          # (nre, nlin)
     const double* re_con          # (nre, ncon)
+    const double* lu_x            # breakpoints of look-ups
+    const int32_t* lu_hint        # hints of their pieces (tables.pxd), 0: not held
     # curves and maps
     const tl_table1* tab1
     const tl_table2* tab2

@@ -1,4 +1,4 @@
-"""What a model is made of, described once: a record for every kind of element, the matrices, the sizes.
+"""What a model is made of, described once: a record for every kind of element (matrices and sizes: model_sizes.py).
 
 From these descriptions come the NumPy dtypes (here), the C structs and `tl_model` (records.pxi), their binding
 (records_bind.pxi), the sizes the step is written in (step/sizes.pxi) and a page (docs/kernel_records.md); see
@@ -10,7 +10,7 @@ save work in it (derive.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from torqueloop.cython_kernels.model.choices import (
     CONTACTS,
     FIXED,
     HEATS,
+    LOOK_UPS,
     LOSS_FORMS,
     MOTIONS,
     OUTPUTS,
@@ -28,7 +29,7 @@ from torqueloop.cython_kernels.model.choices import (
     SOURCES,
     WAYS,
     Choices,
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -294,6 +295,21 @@ RECORDS = (
         ),
     ),
     Record(
+        "lu", "nlu", "look-ups of tables over a speed, at order 4",
+        "a trial follows one piece of these tables, see look_ups.pxi",
+        tuple(replace(f, derived=True) for f in (
+            _i("of", "what it belongs to", LOOK_UPS),
+            _i("i", "that element"),
+            _ROW,
+            _i("over", "row of the speed that the one of `row` is divided by", "hot row", optional=True),
+            _i("slot", "place of its first hint in tl_state.hint"),
+            _i("tables", "how many hints"),
+            _i("n", "number of breakpoints"),
+            _i("first", "the first of them in lu_x"),
+            _i("hints", "the first hint of its pieces, one more than breakpoints, in lu_hint"),
+        )),
+    ),
+    Record(
         "bo", "nbo", "rigid bodies with rotors",
         "torque -omega x H, H = I*omega + sum J*n*w; force -m*omega x v + m*g; along the axes of the body",
         (
@@ -402,93 +418,10 @@ RECORDS = (
     ),
 )  # fmt: skip
 
-#: kinds that are no part of a step: what is read from a state
-READ_ONLY = frozenset({"te", "out"})
+#: kinds whose number is no part of a structure: what is read from a state, and look-ups, which follow from values
+READ_ONLY = frozenset({"te", "out", "lu"})
 KINDS = {record.kind: record for record in RECORDS}
 #: groups of ports (forces along a row that depend on speeds, inputs, temperatures), in the order of their numbers
 PORTS = (("tq", "row"), ("poly", "row"), ("eng", "row"), ("tc", "row_p"), ("tc", "row_t"), ("ed", "row"), ("cv", "row"),
          ("wd", "row"), ("bo", "wx"), ("bo", "wy"), ("bo", "wz"), ("bo", "vx"), ("bo", "vy"), ("bo", "vz"),
          ("jo", "row_a"), ("jo", "row_b"))  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Array:
-    """A matrix or a list of the model."""
-
-    name: str
-    type: str
-    #: in the sizes of the model
-    shape: str
-    meaning: str
-
-
-@dataclass(frozen=True)
-class Size:
-    """A number the model holds once."""
-
-    name: str
-    #: C type
-    type: str
-    meaning: str
-
-
-#: besides the numbers of elements
-SIZES = (
-    Size("n", "int32_t", "independent speeds"),
-    Size("nrow", "int32_t", "rows: any flange or relative speed as a combination of u"),
-    Size("nhot", "int32_t", "rows 0..nhot-1 are used by force elements"),
-    Size("nhot_more", "int32_t", "entries of these rows behind the first of each"),
-    Size("nin", "int32_t", "inputs"),
-    Size("nport", "int32_t", "ports: " + ", ".join(f"{kind}.{row}" for kind, row in PORTS)),
-    Size("nre", "int32_t", "reactions: constraint forces of gears"),
-    Size("order", "int32_t", "2: Lobatto IIIA with 2 points (trapezoid), 4: with 3 points (Hermite-Simpson)"),
-    Size("nkey", "int32_t", "64-bit words of a set of stuck elements"),
-    Size("ncache", "int32_t", "slots of the cache of lock patterns (power of two)"),
-    Size("ncurved", "int32_t", "contacts with another exponent than 1"),
-    Size("look_ahead", "double", "how far a decision looks ahead, part of h"),
-    Size("stiff_cut", "int32_t", "1: the step does not resolve a spring or damper: trials are made again, not cut"),
-    Size("nrm", "int32_t", "rigid motions: those that twist no spring, contact or stop (derive.py)"),
-    Size("direct_cache", "int32_t", "1: slot = set of stuck elements, nothing is ever evicted"),
-    Size("watched", "int32_t", "1: some port, other than those of converters, may be steep (steep_ports.py)"),
-    Size("act_fills", "int32_t", "1: some actuator has a piston that fills"),
-    Size("pattern_size", "int64_t", "doubles of one lock pattern"),
-    Size("h", "double", "step, s"),
-    Size("inv_h", "double", "1/h, 1/s"),
-    Size("beta", "double", "weight of the last acceleration in the angle: 1/4 with compliances (A-stable), else 1/6"),
-)
-
-ARRAYS = (
-    Array("row_ptr", "i4", "nrow + 1", "rows: speed of row k = sum of row_val*u[row_idx], k's from row_ptr[k] on"),
-    Array("row_idx", "i4", "", "their coordinates"),
-    Array("row_val", "f8", "", "and coefficients"),
-    Array("row_of", "i4", "", "row of each entry of row_idx, row_val of rows 0..nhot-1"),
-    Array("hot_idx", "i4", "", "rows 0..nhot-1 once more: the first entry of each, then all others by rows"),
-    Array("hot_val", "f8", "", "and their coefficients"),
-    Array("hot_row", "i4", "", "row of each of these others"),
-    Array("row_off", "f8", "nrow", "angle of row k = the same with z, plus this, rad or m"),
-    Array("rm_z", "f8", "nrm, n", "angles of a rigid motion, 1 at its coordinate rm_at"),
-    Array("rm_row", "f8", "nrm, nrow", "what it turns each row by; exactly 0 for those of springs, contacts and stops"),
-    Array("rm_at", "i4", "nrm", ""),
-    Array("rm_unit", "f8", "nrm", "rad: taken off in multiples of it, whole turns of all joints; 0: any amount"),
-    Array("M", "f8", "n, n", "reduced inertia"),
-    Array("D", "f8", "n, n", "dampers"),
-    Array("K", "f8", "n, n", "springs"),
-    Array("S_range", "i4", "n, 2", "range of each row of M, S that is not zero"),
-    Array("S", "f8", "n, n", "M + h/2 D + h^2/4 K: matrix of the linearly implicit step"),
-    Array("A4", "f8", "2n, 2n", "matrix of the order-4 step"),
-    Array("W", "f8", "nf, nf", "B S^-1 B^T: compliance of the friction elements against impulses"),
-    Array("Sinv", "f8", "n, n", "S^-1"),
-    Array("Minv", "f8", "n, n", "M^-1"),
-    Array("W0", "f8", "nf, nf", "B M^-1 B^T: compliance against forces of an instant"),
-    Array("SinvBt", "f8", "n, nf", "column f at f*n"),
-    Array("B", "f8", "nf, n", "dense rows of the friction elements"),
-    Array("port_row", "i4", "nport", "row of each port"),
-    Array("fr_order", "i4", "nf", "order in which the boxed problem takes the friction elements: neighbours together"),
-    Array("in_direct", "i4", "nin", "1: acts on forces, a jump restarts the step; 2: on torques alone; 0: neither"),
-    Array("in_act", "i4", "nin", "actuator an input commands, -1: none"),
-    Array("re_A", "f8", "nre, n", "reaction = re_A.a + re_port.port + re_fr.tau + re_lin.f + re_con.f"),
-    Array("re_port", "f8", "nre, nport", ""),
-    Array("re_fr", "f8", "nre, nf", ""),
-    Array("re_lin", "f8", "nre, nlin", ""),
-    Array("re_con", "f8", "nre, ncon", ""),
-)  # fmt: skip

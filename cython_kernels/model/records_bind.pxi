@@ -46,6 +46,9 @@ cdef int bind_elements(tl_model* m, str kind, const void* at, int32_t count) exc
     elif kind == "wd":
         m.wd = <const tl_wd*>at
         m.nwd = count
+    elif kind == "lu":
+        m.lu = <const tl_lu*>at
+        m.nlu = count
     elif kind == "bo":
         m.bo = <const tl_bo*>at
         m.nbo = count
@@ -145,6 +148,10 @@ cdef int bind_array(tl_model* m, str name, const void* at) except -1:
         m.re_lin = <const double*>at
     elif name == "re_con":
         m.re_con = <const double*>at
+    elif name == "lu_x":
+        m.lu_x = <const double*>at
+    elif name == "lu_hint":
+        m.lu_hint = <const int32_t*>at
     else:
         raise KeyError(f"no array {name}")
     return 0
@@ -177,6 +184,8 @@ cdef int bind_size(tl_model* m, str name, value) except -1:
         m.look_ahead = value
     elif name == "stiff_cut":
         m.stiff_cut = value
+    elif name == "resolved":
+        m.resolved = value
     elif name == "nrm":
         m.nrm = value
     elif name == "direct_cache":
@@ -215,6 +224,7 @@ def c_layout():
     cdef tl_ed one_ed
     cdef tl_cv one_cv
     cdef tl_wd one_wd
+    cdef tl_lu one_lu
     cdef tl_bo one_bo
     cdef tl_jo one_jo
     cdef tl_ps one_ps
@@ -383,6 +393,18 @@ def c_layout():
         "T": <const char*>&one_wd.T - start,
         "steep_lo": <const char*>&one_wd.steep_lo - start,
         "steep_hi": <const char*>&one_wd.steep_hi - start,
+    })
+    start = <const char*>&one_lu
+    found["lu"] = (sizeof(one_lu), {
+        "of": <const char*>&one_lu.of - start,
+        "i": <const char*>&one_lu.i - start,
+        "row": <const char*>&one_lu.row - start,
+        "over": <const char*>&one_lu.over - start,
+        "slot": <const char*>&one_lu.slot - start,
+        "tables": <const char*>&one_lu.tables - start,
+        "n": <const char*>&one_lu.n - start,
+        "first": <const char*>&one_lu.first - start,
+        "hints": <const char*>&one_lu.hints - start,
     })
     start = <const char*>&one_bo
     found["bo"] = (sizeof(one_bo), {

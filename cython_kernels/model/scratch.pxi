@@ -8,7 +8,7 @@ cdef struct tl_event:
     double* press_x       # (nf) and at which a normal force appears or vanishes
     int32_t* toggled      # (nf) 1: the normal force appears or vanishes at the event; 2: its slip comes to zero (shortened.pxi)
     double slack          # N.m: rounding of a torque in the trial, -1: not known (torque_rounding)
-    double* contact_x     # (ncon + nst) fraction at which the regime of a contact, or the way to a stop, ends
+    double* contact_x     # (ncon + nst + nlu) fraction at which the regime of a contact, the way to a stop, or the piece of a table ends
     int64_t* contact_next # (ncon + nst) the regime that follows, or the end
     int32_t* contact_which # (ncon + nst) which of its ends it is
     double* branch_x      # (nls) fraction at which the branch of a loss ends
@@ -41,6 +41,17 @@ cdef struct tl_gears:
     const double* W0
     const double* SinvBt
     double* own_rows      # memory of these copies
+
+
+cdef struct tl_look:
+    # look-ups of tables at a speed (step/look_ups.pxi)
+    tl_piece* now         # (nlu) the piece each follows
+    int32_t* free         # (nhint) hints of tl_state.hint outside of trials of three points,
+    int32_t* held         # (nhint) and within
+    int32_t* list         # (nlu) those that act
+    int32_t n_acting
+    int32_t known         # 1: `now` holds for the present instant
+    int32_t alone         # 1: nothing else happens at the event than that pieces change (guards.pxi, shortened.pxi)
 
 
 cdef struct tl_arena:

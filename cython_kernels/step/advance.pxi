@@ -241,11 +241,19 @@ cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_progress* k, d
     s.counters[TL_C_EVENTS] += 1
     k.splits += 1
     k.done += y * s.part
-    switch_over(m, s, x, k.done)
+    if not s.look.alone:
+        switch_over(m, s, x, k.done)
     if k.splits > MAX_SPLITS:
         end_in_one(m, s, k)
         return 1
-    decide(m, s, x, 1)
+    if not s.look.alone:
+        decide(m, s, x, 1)
+    else:
+        if k.own_length and not m.stiff_cut and y * s.part > SHORT:
+            history_of_part(m, s, s.now.hs1, s.hs2, (k.end - k.done) / (y * s.part))
+        elif k.own_length or m.stiff_cut:
+            forget_history(m, s)             # it is that of a shorter trial
+        history_jumps(s)
     if TL_NTH(m) > 0:
         if k.done > s.T_theta:
             heat_step(m, s, k.done)
@@ -275,20 +283,24 @@ cdef inline void end_progress(const tl_model* m, tl_state* s, const tl_progress*
     if s.part != 1.0 and (not m.stiff_cut or TL_NJO(m) > 0) and s.hist[0]:
         if s.part > SHORT:
             history_of_part(m, s, s.now.hs1, s.hs2, 1.0 / s.part)
+            if s.four and TL_NJO(m) == 0:
+                history_jumps(s)                 # a longer trial is not foreseen as well as one of this length
         else:
             forget_history(m, s)
+    elif s.part != 1.0 and m.resolved and TL_NJO(m) == 0:
+        forget_history(m, s)                 # it is that of a shorter trial
     if s.part != 1.0:
         whole_length(m, s)
+    if moving(m):
+        meet_ratios(m, s, k.last)
     if (TL_NJO(m) > 0 or (TL_NCON(m) > 0 and m.ncurved > 0) or (s.n_eased > 0 and staged(m))) and not s.four:
         restore_law(m, s, k.last)
-    elif (k.jumped or k.done > 0.0) and s.four and TL_NJO(m) + TL_NED(m) == 0 and not moving(m) and not m.stiff_cut and not foreseen(m, s):
+    elif (k.jumped or k.done > 0.0 or dt != m.h) and s.four and TL_NJO(m) + TL_NED(m) == 0 and m.resolved and not foreseen(m, s):
         # the forces that are read are those at the speeds that were found, not at those that were expected
         s.theta = k.last
         now(m, s, k.last)
         settle(m, s)
-    if moving(m):
-        meet_ratios(m, s, k.last)
-    elif TL_ND(m) + TL_NVG(m) > 0:
+    if TL_ND(m) + TL_NVG(m) > 0 and not moving(m):
         hold_driven(m, s, k.last)
     if TL_NPS(m) > 0:
         poses_end(m, s, k.last)

@@ -24,7 +24,12 @@ cdef inline double eddy_torque(const tl_model* m, const tl_state* s, int32_t i, 
 cdef inline double curve_force(const tl_model* m, const tl_state* s, int32_t i, double w, double theta,
                                int32_t* hint) noexcept nogil:
     """gain*curve(w) or gain*map(w, input or temperature); cv_abs: over |w| and with the sign of w."""
-    cdef double x = fabs(w) if m.cv[i].absolute else w, y = 0.0
+    cdef double sgn = 1.0, x, y = 0.0
+    if m.cv[i].absolute:
+        sgn = 1.0 if w > 0.0 else (-1.0 if w < 0.0 else 0.0)
+        if hint[0] < 0 and m.cv[i].tab2 < 0:
+            sgn = -1.0 if hint[1] else 1.0       # held with the piece
+    x = sgn * w
     if m.cv[i].tab2 >= 0:
         if m.cv[i].arg == ARGUMENT_INPUT:
             y = input_at(m, s, m.cv[i].arg_idx, theta)
@@ -33,9 +38,7 @@ cdef inline double curve_force(const tl_model* m, const tl_state* s, int32_t i, 
         y = table2(&m.tab2[m.cv[i].tab2], x, y, hint)
     else:
         y = table1(&m.tab1[m.cv[i].tab1], x, hint)
-    if m.cv[i].absolute and w <= 0.0:
-        y = -y if w < 0.0 else 0.0
-    return m.cv[i].gain * y
+    return m.cv[i].gain * (sgn * y)
 
 
 cdef inline int32_t curve_port(const tl_model* m, int32_t i) noexcept nogil:
@@ -119,19 +122,22 @@ cdef inline void converter_torques(const tl_model* m, int32_t i, double wp, doub
                                    double* turbine, int64_t* steep) noexcept nogil:
     """Torques of a converter on its pump and its turbine; steep: 1 where they are, else left alone."""
     cdef double nu, tp, tt
-    if wp < 0.0 and wt < 0.0:
+    cdef int32_t held = 0                        # 1: on a piece of the drive, -1: of the overrun
+    if (hint[0] | hint[1] | hint[2]) < 0:
+        held = 1 if (hint[0] | hint[1]) < 0 else -1
+    if wp < 0.0 and wt < 0.0 and held == 0:
         tp = backward_coupling(table1(&m.tab1[m.tc[i].mp], 0.0, hint), wp, wt)
         tt = tp
         if wp < -m.tc[i].steep or wt < -m.tc[i].steep:
             steep[0] = 1
-    elif wt <= wp:
-        nu = wt / wp if wp > 0.0 and wt > 0.0 else 0.0
+    elif held > 0 or (held == 0 and wt <= wp):
+        nu = wt / wp if wp > 0.0 and (wt > 0.0 or held) else 0.0
         tp = table1(&m.tab1[m.tc[i].mp], nu, hint) * wp * fabs(wp)
         tt = table1(&m.tab1[m.tc[i].mu], nu, hint + 1) * tp
         if wp > m.tc[i].steep:
             steep[0] = 1
     else:
-        nu = wp / wt if wt > 0.0 and wp > 0.0 else 0.0
+        nu = wp / wt if wt > 0.0 and (wp > 0.0 or held) else 0.0
         tt = -table1(&m.tab1[m.tc[i].coast], nu, hint + 2) * wt * fabs(wt)
         tp = m.tc[i].coast_ratio * tt
         if wt > m.tc[i].steep_over:

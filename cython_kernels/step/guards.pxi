@@ -7,6 +7,7 @@
 #   branch of a loss                 find_branch           switch_branches
 #   regime of an idle controller     find_idle             choose_governors, at the start of each trial
 #   piece of a ratio over the speed  find_ratio            new_pieces
+#   piece of a table over the speed  find_look_up          hold_look_ups, at the start of each trial
 #
 # Breakpoints that are known before the trial (pressures, ratios over an input) divide the step instead (next_break, advance.pxi).
 # A new kind of event is a function that finds it and one for what follows, and a line in each function below.
@@ -27,6 +28,11 @@ cdef inline double first_event(const tl_model* m, tl_state* s, double left) noex
         x = y if y < x else x
     if moving(m):
         y = find_ratio(m, s, left)
+        x = y if y < x else x
+    if m.order == 4:
+        y = find_look_up(m, s, left)
+        # pieces change alone: forces go on as they are, and so does who sticks
+        s.look.alone = happens(y) and x > y + TOGETHER and not moving(m)
         x = y if y < x else x
     return x
 

@@ -25,6 +25,8 @@ cdef inline void loss_terms(const tl_model* m, const tl_state* s, int32_t l, dou
     cdef const int32_t* t = m.ls[l].tab
     cdef double x = fabs(w) if m.ls[l].input < 0 else input_at(m, s, m.ls[l].input, theta)
     cdef int32_t* hint = s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m) + TL_NF(m) + 2 * TL_NCV(m) + 4 * l
+    if hint[0] < 0:
+        x = w * s.mode[m.ls[l].fr]           # held on a piece: beyond the end of the slip, too
     kA[0] = table1(&m.tab1[t[0]], x, hint)
     kB[0] = table1(&m.tab1[t[1]], x, hint + 1)
     cA[0] = fabs(table1(&m.tab1[t[2]], x, hint + 2))

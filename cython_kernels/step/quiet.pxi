@@ -210,7 +210,7 @@ cdef inline int32_t quiet_trial(const tl_model* m, tl_state* s, int32_t four) no
     return quiet_motion(m, s, 0, four)
 
 
-cdef inline int32_t stays_quiet(const tl_model* m, const tl_state* s, int32_t moved) noexcept nogil:
+cdef inline int32_t stays_quiet(const tl_model* m, tl_state* s, int32_t moved) noexcept nogil:
     """0 when something happens in the trial (what `disturbed` asks for; still_stick has asked already), or its end is
     not finite. moved: whether a pressure has."""
     cdef int32_t i, k, c, bad = 0
@@ -228,7 +228,8 @@ cdef inline int32_t stays_quiet(const tl_model* m, const tl_state* s, int32_t mo
         k = TL_FR_ROW(m, i)
         t = <double>s.mode[i]
         bad |= (t * e.w[k] < -TOL_R) | ((t * s.now.w[k] + 0.5 * m.h * t * s.wa[k] < 0.0) & (t * s.now.w[k] > TOL_R))
-    return not (bad or (TL_NENG(m) > 0 and idle_regime_ends(m, s)))
+    bad = bad or (TL_NENG(m) > 0 and idle_regime_ends(m, s))
+    return not (bad or pieces_change(m, s))
 
 
 cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
@@ -255,7 +256,14 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     moved = s.lists.moving
     if moved:
         move_pressures(m, s, listed)
-    hold = quiet_trial(m, s, 1) if m.order == 4 else quiet_trial(m, s, 0)
+    if m.order == 4:
+        if not s.look.known:
+            hold_look_ups(m, s)
+        s.hint = s.look.held
+        hold = quiet_trial(m, s, 1)
+        s.hint = s.look.free
+    else:
+        hold = quiet_trial(m, s, 0)
     if s.n_eased > 0 or s.unsolved or not hold or not stays_quiet(m, s, moved) or balance_trial(m, s, 1.0, m.order == 4):
         return 0
     s.hist[0] = HISTORY_HOLDS

@@ -34,10 +34,18 @@ cdef enum:
     REFINE = 16            # trials at most to find the length that ends at the event
 
 
+cdef inline int32_t first_look(const tl_model* m) noexcept nogil:
+    """The number of the first look-up."""
+    return TL_NF(m) + TL_NCON(m) + TL_NST(m)
+
+
 cdef inline double event_margin(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i,
                                 double sgn) noexcept nogil:
     """What falls to 0 at the event of element i: slip (sliding the way sgn), or what is left to its limit on that side.
-    Contacts are numbered after the friction elements."""
+    Contacts are numbered after the friction elements, look-ups after contacts and stops."""
+    cdef double small
+    if i >= first_look(m):
+        return look_up_left(&s.look.now[i - first_look(m)], e, &small)
     if i >= TL_NF(m):
         return contact_left(m, s, e, i - TL_NF(m))
     if s.mode[i] != MODE_STUCK:
@@ -220,7 +228,10 @@ cdef inline void keep_longer(const tl_model* m, tl_state* s) noexcept nogil:
 
 cdef inline double small_margin(const tl_model* m, tl_state* s, int32_t el) noexcept nogil:
     """The margin at which the event of element (or contact) `el` has come to pass."""
-    cdef double limits
+    cdef double limits, small
+    if el >= first_look(m):
+        look_up_left(&s.look.now[el - first_look(m)], s.now, &small)
+        return small
     if el >= TL_NF(m):
         return AT_EDGE * contact_size(m, s, el - TL_NF(m))
     if s.mode[el] != MODE_STUCK:
@@ -245,6 +256,10 @@ cdef inline void find_stop(const tl_model* m, tl_state* s, double x, tl_stop* q)
     if q.el >= 0:
         i = q.el
         q.sgn = <double>s.mode[i] if s.mode[i] != MODE_STUCK else (1.0 if s.end.tau[i] > s.end.lim_b[i] else -1.0)
+    for c in range(s.look.n_acting if s.four and q.el < 0 else 0):
+        i = first_look(m) + s.look.list[c]
+        if together(s.event.contact_x[i - TL_NF(m)], x):
+            q.el = i
     for i in range(TL_NCON(m) + TL_NST(m)):
         if together(s.event.contact_x[i], x):
             q.el = TL_NF(m) + i
@@ -276,7 +291,7 @@ cdef inline int32_t another_first(const tl_model* m, tl_state* s, tl_stop* q, in
     the last."""
     cdef int32_t other, middle = 0, nf = TL_NF(m)
     cdef double turn = q.sgn, left = 0.0
-    if q.el >= nf and parts_first(m, s, q.el - nf):
+    if nf <= q.el < first_look(m) and parts_first(m, s, q.el - nf):
         other = q.el
     else:
         other = first_passed(m, s, q.el, &turn)
@@ -385,6 +400,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
     find_stop(m, s, x, &q)
     keep_longer(m, s)
     x = find_length(m, s, &q, done, part, x)
+    s.look.alone &= q.el >= first_look(m)
     if TL_NCON(m) + TL_NST(m) > 0 and left_regime(m, s):
         return REFUSED
     if turned_too_far(m, s) or accept(m, s, done, 1.0, 1):

@@ -47,6 +47,9 @@ cdef extern from *:
     #ifndef TL_NWD
     #define TL_NWD(m) ((m)->nwd)
     #endif
+    #ifndef TL_NLU
+    #define TL_NLU(m) ((m)->nlu)
+    #endif
     #ifndef TL_NBO
     #define TL_NBO(m) ((m)->nbo)
     #endif
@@ -111,6 +114,7 @@ cdef extern from *:
     int32_t TL_NED(const tl_model* m) noexcept nogil
     int32_t TL_NCV(const tl_model* m) noexcept nogil
     int32_t TL_NWD(const tl_model* m) noexcept nogil
+    int32_t TL_NLU(const tl_model* m) noexcept nogil
     int32_t TL_NBO(const tl_model* m) noexcept nogil
     int32_t TL_NJO(const tl_model* m) noexcept nogil
     int32_t TL_NPS(const tl_model* m) noexcept nogil

@@ -17,10 +17,10 @@ from torqueloop.cython_kernels.model.model cimport (
     CONTACT_BOTH, CONTACT_LIMITED, CONTACT_OPEN, CONTACT_PULLED, DRIVEN_ACCELERATION, DRIVEN_POSITION,
     DRIVEN_POSITION_FILTER, DRIVEN_SPEED, DRIVEN_SPEED_FILTER, ELASTO_BACKLASH, FILL_TIME, FORM_EFFICIENCY,
     HEAT_FROM_INPUT, HISTORY_HOLDS, HISTORY_JUMPED, HEAT_OF_CONTACT, HEAT_OF_DAMPER, HEAT_OF_FRICTION, HEAT_OF_PORT, LOSS, MODE_BACKWARD,
-    MODE_FORWARD, MODE_FREE, MODE_STUCK, NORMALIZED, RATIO_CURVE, RATIO_SPEED, STOP,
+    MODE_FORWARD, MODE_FREE, MODE_STUCK, NORMALIZED, OF_CONVERTER, OF_CURVE, OF_ENGINE, OF_FRICTION_CURVE, OF_LOSS, RATIO_CURVE, RATIO_SPEED, STOP,
     TL_C_DECISIONS, TL_C_EVALS, TL_C_EVENTS, TL_C_FALLBACKS, TL_C_PIVOTS, TL_C_PIVOTS_MAX, TL_C_RELAXED, TL_C_SPLITS_MAX,
     TL_C_BEYOND, TL_C_HEAT, TL_C_PARTS, TL_C_REFUSED, TL_C_STEEP, TL_FORMED, forces_of, lanes, other_views,
-    tl_curve, tl_eval, tl_jo, tl_model, tl_pattern, tl_ps, tl_ratio, tl_state, tl_table1,
+    tl_curve, tl_eval, tl_jo, tl_lu, tl_model, tl_pattern, tl_piece, tl_ps, tl_ratio, tl_state, tl_table1,
 )
 from torqueloop.cython_kernels.model.excess cimport (
     add_excess, add_excess_torques, clear_excess, excess_now, fast_mode, mode_part,

@@ -294,8 +294,12 @@ cdef inline void trial(const tl_model* m, tl_state* s, double done) noexcept nog
     s.n_eased = 0
     s.unsolved = 0
     if s.four:
+        hold_look_ups(m, s)
+        s.hint = s.look.held
         trial4(m, s, done, (2 if moving(m) else 1) if s.hist[0] else 3)
+        s.hint = s.look.free
     else:
         trial2(m, s, done, 1 if s.hist[0] else 2)
+    s.look.known = 0                             # of the end of the trial it is not
     if m.stiff_cut:
         follow_excess(m, s)

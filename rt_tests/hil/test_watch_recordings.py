@@ -191,7 +191,7 @@ def test_a_thousand_signals_and_recordings_in_a_browser(tmp_path: Path) -> None:
             tab.keyboard.press("Enter")
             until(lambda: "by-hand" in tab.inner_text("#recordings"))
             until(lambda: paced.holder.live.control.status()["recordings"]["by-hand"]["samples"] > 200)
-            assert "signals from now on" in tab.inner_text("#recorded")
+            until(lambda: "signals from now on" in tab.inner_text("#recorded"))
             tab.focus("#recordings button")
             tab.keyboard.press("Enter")
             until(lambda: "closed" in tab.inner_text("#recordings"))

@@ -413,6 +413,21 @@ def made(seed: int, attempt: int = 0, knees: bool = False) -> Made:
     return m
 
 
+def alone(section: str) -> Callable[[int, int, bool], Made]:
+    """Makes drivelines of a torque, one section of this kind and a load."""
+
+    def make(seed: int, attempt: int, knees: bool) -> Made:
+        m = Made(np.random.default_rng((27, seed, attempt)), knees=knees)
+        a = m.shaft()
+        name = m.part(kinds.Torque(), {"flange": a})
+        course = m.give(f"{name}.tau", m.course(-30.0, 60.0))
+        m.forces.append(lambda t, q, u, x: {a: course.value(t)})
+        m.load(m.section(section, a))
+        return m
+
+    return make
+
+
 def reference(m: Made) -> Solution:
     """Solved; Unfit where a part is beyond what it is valid for, or where the equations leave more than one way."""
     try:
@@ -433,10 +448,12 @@ def simulation(m: Made, n: int = 1, order: int = 4) -> Simulation:
     return sim
 
 
-def compared(seed: int, n: int = 1, order: int = 4, knees: bool = False) -> Compared:
+def compared(
+    seed: int, n: int = 1, order: int = 4, knees: bool = False, make: Callable[[int, int, bool], Made] = made
+) -> Compared:
     """The driveline of a seed by both."""
     for attempt in range(20):
-        m = made(seed, attempt, knees)
+        m = make(seed, attempt, knees)
         try:
             solution = reference(m)
         except Unfit:

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("scipy", reason="the independent solver needs SciPy (extra `dev`)")
 
-from random_drivelines import Compared, compared
+from random_drivelines import Compared, alone, compared
 
 from torqueloop.core.components import Brake, Inertia
 from torqueloop.core.describe.driveline import Driveline
@@ -21,9 +21,9 @@ TICK = 1e-6
 SEEDS = 60
 #: looked at after every change: each kind of section and of drive is among them
 ALWAYS = (0, 2, 5, 11, 19, 20, 30)
-#: tolerances of the drivelines that exceed TICK: a converter passes the breakpoint of its curves inside a step, and in
-#: seed 9 a gap beside springs that the step does not resolve lets go and comes apart within one step
-BEYOND = {8: 1e-5, 9: 2e-4, 10: 5e-5, 24: 4e-6, 37: 2e-6, 39: 7e-6, 48: 7e-6, 52: 2e-6, 58: 2e-6}
+#: tolerances of the drivelines that exceed TICK: in seed 9 a gap beside springs that the step does not resolve lets go
+#: and comes apart within one step; in 39 and 48 the torque of a clutch behind a gear of changing ratio
+BEYOND = {9: 2e-4, 39: 7e-6, 48: 7e-6}
 #: more than 12 events in one step
 FALLBACKS = {36: 1}
 
@@ -51,26 +51,34 @@ def test_those_looked_at_always_have_every_section() -> None:
                     "torque", "speed", "position", "accelerate"}  # fmt: skip
 
 
+@pytest.mark.parametrize("section", ["plates", "one way", "converter"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_pack_pressed_by_oil_is_right_by_itself(section: str, seed: int) -> None:
+    """LaminarClutch, OneWayLaminarClutch, LockUpTC with steps, ramps, waves, held commands, lags and fills;
+    friction coefficients have a breakpoint now and then."""
+    c = compared(seed, knees=True, make=alone(section))
+    assert c.worst[0] <= TICK and c.counters["fallbacks"] == 0, c
+
+
 @pytest.mark.proof
 @pytest.mark.parametrize("seed", [seed for seed in range(SEEDS) if seed not in ALWAYS])
 def test_any_other_driveline_is_within_its_tolerance(seed: int) -> None:
     within(seed, BEYOND.get(seed, TICK))
 
 
-def test_at_least_51_of_60_drivelines_are_held_to_a_millionth() -> None:
+def test_at_least_57_of_60_drivelines_are_held_to_a_millionth() -> None:
     assert not BEYOND.keys() & set(ALWAYS)
-    assert BEYOND.keys() < set(range(SEEDS)) and SEEDS - len(BEYOND) >= 51 and max(BEYOND.values()) <= 2e-4
+    assert BEYOND.keys() < set(range(SEEDS)) and SEEDS - len(BEYOND) >= 57 and max(BEYOND.values()) <= 2e-4
 
 
-@pytest.mark.xfail(strict=True, reason="knees of curves over a speed are no events: the step loses its order there")
 def test_the_knee_of_a_friction_coefficient_is_located() -> None:
     """J w' = -F mue(w) through the knee, at which mue changes its slope: exponentials on both sides."""
-    J, F, w0, knee, m0, m1 = 0.01, 50.0, 30.0, 5.3, 1.0, 0.8
+    J, F, w0, knee, m0, m1 = 0.02, 50.0, 30.0, 5.3, 1.0, 0.8
     d = Driveline("knee", order=4)
     d.add("a", Inertia(J=J, w0=w0))
     d.add("b", Brake(fn_max=F, mue_pos=[[0.0, m0], [knee, m1], [1000.0, m1]]))
     d.connect("a.flange_a", "b.flange_a")
-    r = Simulation(d).run(0.01, inputs={"b.f_normalized": 1.0})
+    r = Simulation(d).run(0.016, inputs={"b.f_normalized": 1.0})
     begins, k = (w0 - knee) / (F * m1 / J), F * (m0 - m1) / (knee * J)
     # below it: w' = k w - F m0/J
     rest = F * m0 / J / k

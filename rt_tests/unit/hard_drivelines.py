@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.components import Brake, Clutch, Inertia, SpringDamper, Torque
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.tables import Table1D
@@ -107,3 +108,18 @@ def run_chain(d: Driveline, duration: float, h: float = 1e-3, **inputs: Any) -> 
     J = np.array([c.J for c in d.components.values() if isinstance(c, Inertia)])
     w = np.array([result[f"{name}.w"] for name, c in d.components.items() if isinstance(c, Inertia)])
     return Motion(result, J, w)
+
+
+def full_throttle(model: CompiledModel, seconds: float) -> Array:
+    """Standing start and the shifts 1-2 and 2-3 under full throttle, pressures in steps, in SI units."""
+    t = np.arange(round(seconds / 1e-3)) * 1e-3
+    inputs = np.zeros((len(t), len(model.input_names)))
+    script = {
+        "C4.p": [(0.1, 15)], "C11.p": [(0.1, 15)], "C7.p": [(6, 5), (7, 12)], "C6.p": [(6.5, 6), (11, 0)],
+        "C5.p": [(11, 4), (12, 12)],
+    }  # fmt: skip
+    for name, points in script.items():
+        for start, bar in points:
+            inputs[t >= start, model.input_index(name)] = bar * 1e5
+    inputs[t >= 1.0, model.input_index("engine.pedal")] = 1.0
+    return inputs

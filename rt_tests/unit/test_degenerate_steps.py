@@ -159,7 +159,7 @@ def zigzag(seed: int) -> tuple[Driveline, float]:
 
 def test_a_trial_whose_friction_is_not_found_is_refused_and_counted() -> None:
     """If it were taken all the same, it would act with torques beyond its curve, or give heat back."""
-    for seed in (58, 82):
+    for seed in (82, 249):
         d, largest = zigzag(seed)
         run = run_chain(d, 0.1, T_tau=15.0).result
         assert run.counters["steep_unsolved"] > 0

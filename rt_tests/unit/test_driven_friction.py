@@ -218,7 +218,7 @@ def test_break_away_from_a_driven_shaft_is_located(name: str, order: int, kind: 
 
 
 @pytest.mark.parametrize("order", [2, 4])
-@pytest.mark.parametrize("name", ["Accelerate", "Speed", "Position"])
+@pytest.mark.parametrize("name", list(drives()))
 def test_a_ring_breaks_away_behind_a_driven_sun(name: str, order: int) -> None:
     """w_sun + i w_ring = (1 + i) w_carrier; torques of sun, ring, carrier as 1 : i : -(1 + i)."""
     drive, i = drives()[name], RATIO
@@ -235,7 +235,7 @@ def test_a_ring_breaks_away_behind_a_driven_sun(name: str, order: int) -> None:
         ),
         {"friction.f_normalized": 1.0},
     )  # fmt: skip
-    keeps_order(found, order, 5e-5 if order == 2 else 1e-7)
+    keeps_order(found, order, 5e-5 if order == 2 else 2e-7)
 
 
 @pytest.mark.parametrize("order", [2, 4])
@@ -262,3 +262,22 @@ def test_a_free_wheel_is_released_by_a_driven_speed(load: float, name: str, orde
         assert result.counters["fallbacks"] == 0
         assert result.counters["events"] == 1
         assert np.abs(result["J2.w"] - exact).max() < (2e-4 if order == 2 else 2e-7) * (h / 1e-3) ** order * A
+
+
+@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("name", ["filtered Speed", "filtered Position"])
+def test_a_filtered_drive_moves_as_its_filter_says_whatever_breaks_loose(name: str, order: int) -> None:
+    """The sun goes as the filter alone goes: neither the break-away of the ring nor its friction is seen in it."""
+    drive = drives()[name]
+    found = []
+    for h in STEPS:
+        d = planetary()
+        d.order = order
+        d.add("drive", drive.source)
+        d.connect("drive.flange", "J1.flange_a")
+        result = Simulation(d, h=h).run(T, {**drive.inputs, "friction.f_normalized": 1.0})
+        assert result.counters["fallbacks"] == 0
+        exact = solve_ivp(lambda t, y: [drive.motion(t, y[0], y[1]), y[0]], (0.0, T), [0.0, 0.0], method="DOP853",
+                          rtol=1e-13, atol=1e-13, t_eval=result.time).y[0]  # fmt: skip
+        found.append(float(np.abs(result["J1.w"] - exact).max() / np.ptp(exact)))
+    keeps_order(found, order, 2e-4 if order == 2 else 1e-6)

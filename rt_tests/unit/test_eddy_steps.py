@@ -11,9 +11,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from torqueloop.core.components import EddyCurrentTorque, Inertia
+from torqueloop.core.components import EddyCurrentTorque, FixedTemperature, HeatCapacitor, Inertia, ThermalConductor
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.simulate.offline import Simulation
 from torqueloop.core.simulate.results import Result
@@ -57,3 +58,33 @@ def test_the_order_is_kept(order: int) -> None:
     errors = [abs(float(braked(J, tau, wn, w0, order, h, end)["a.w"][-1]) - exact) for h in (64e-3, 32e-3, 16e-3)]
     slopes = [math.log2(a / b) for a, b in zip(errors, errors[1:], strict=False)]
     assert min(slopes) > order - 0.2, errors
+
+
+@pytest.mark.parametrize("order", [2, 4])
+def test_a_brake_that_heats_itself_is_of_the_second_order(order: int) -> None:
+    """Temperatures advance by the trapezoidal rule with the heat of a step, whatever the order of the motion: w_nominal
+    follows the disc. Reference: DOP853 on w, T."""
+    J, tau, wn, w0, alpha, C, G, T0, end = 0.5, 40.0, 60.0, 120.0, 0.004, 8.0, 20.0, 293.15, 0.64
+
+    def rates(t: float, y: np.ndarray) -> list[float]:
+        x = y[0] / (wn * (1.0 + alpha * (y[1] - T0)))
+        brakes = 2.0 * tau * x / (1.0 + x * x)
+        return [-brakes / J, (brakes * y[0] - G * (y[1] - T0)) / C]
+
+    exact = solve_ivp(rates, (0.0, end), [w0, T0], method="DOP853", rtol=1e-12, atol=1e-12).y[:, -1]
+    errors = []
+    for h in (16e-3, 8e-3, 4e-3):
+        d = Driveline("brake", order=order)
+        d.add("a", Inertia(J=J, w0=w0))
+        d.add("e", EddyCurrentTorque(tau_nominal=tau, w_nominal=wn, TRef=T0, alpha20=alpha))
+        d.add("disc", HeatCapacitor(C=C, T0=T0))
+        d.add("air", FixedTemperature(T=T0))
+        d.add("G", ThermalConductor(G=G))
+        d.connect("a.flange_b", "e.flange")
+        d.connect("e.heatPort", "disc.port", "G.port_a")
+        d.connect("G.port_b", "air.port")
+        run = Simulation(d, h=h).run(end)
+        errors.append([abs(run["a.w"][-1] - exact[0]) / w0, abs(run["disc.T"][-1] - exact[1]) / (exact[1] - T0)])
+    assert max(errors[2]) < 1e-4, errors
+    for one in np.transpose(errors):
+        assert math.log2(one[0] / one[2]) > 3.5, errors

@@ -14,10 +14,10 @@ from kernel_models import Sketch
 from torqueloop.core.compile import record_sources
 from torqueloop.core.describe import vocabulary
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, c_layout
-from torqueloop.cython_kernels.model import derive, model_arrays, records
+from torqueloop.cython_kernels.model import derive, model_arrays, model_sizes, records
 from torqueloop.cython_kernels.model.choices import CHOICES
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays, check_layout, completed, given
-from torqueloop.cython_kernels.model.records import KINDS, Array, Field, Record
+from torqueloop.cython_kernels.model.records import KINDS, Field, Record
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -64,7 +64,8 @@ def test_a_field_that_nobody_fills_is_named() -> None:
 
 
 def test_a_matrix_that_nobody_fills_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(derive, "ARRAYS", (*records.ARRAYS, Array("extra", "f8", "n", "one that is not filled")))
+    extra = model_sizes.Array("extra", "f8", "n", "one that is not filled")
+    monkeypatch.setattr(derive, "ARRAYS", (*model_sizes.ARRAYS, extra))
     with pytest.raises(TypeError, match=r"without a value.*\['extra'\]"):
         KernelModel(Sketch([1.0]).arrays(), 1e-3)
 
@@ -81,7 +82,7 @@ def test_elements_of_a_kind_without_a_record_are_refused() -> None:
 
 def test_numbers_that_stand_for_something_are_those_of_the_vocabulary() -> None:
     """The kernel's enums and core's words are written in two places, since neither room imports the other."""
-    of_the_kernel_alone = {"FIXED", "FORM", "ARGUMENT"}
+    of_the_kernel_alone = {"FIXED", "FORM", "ARGUMENT", "OF"}
     named = {name: choices[name] for choices in CHOICES for name in choices.of}
     words = {name: value for name, value in vars(vocabulary).items() if name.isupper() and isinstance(value, int)}
     sizes = {name for name in words if name.startswith("JOINT_")}
