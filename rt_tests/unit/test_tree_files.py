@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import CompileError, ConfigError
 from torqueloop.core.multibody import Body, Carried, Coupled, Stepper, Tree, integrate
 from torqueloop.core.signals import Constant, Signal, Table
+from torqueloop.hil.multibody import unit
 from torqueloop.hil.multibody.__main__ import main
 from torqueloop.hil.multibody.build import load_tree
 from torqueloop.hil.rig.run.replay import replay
@@ -238,3 +239,24 @@ def test_pins_of_a_tree_are_checked(tmp_path: Path, old: str, new: str, words: l
     with pytest.raises(ConfigError) as error:
         run_rig(tmp_path / "rig.toml", RunSpec("virtual", 0.01, tmp_path / "run"))
     assert all(word in str(error.value) for word in words), str(error.value)
+
+
+STEPS = [(1e-3, 1e-3, 1), (5e-3, 1e-3, 5), (5e-3, 2e-3, 3), (1e-3, 2e-3, 1), (0.0025, 1e-3, 3), (0.1, 1e-3, 100)]
+
+
+@pytest.mark.parametrize(("period_s", "step_s", "steps"), STEPS)
+def test_a_tree_makes_as_few_steps_in_a_period_as_its_longest_step_allows(
+    period_s: float, step_s: float, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[float, float, int]] = []
+    stepper = SimpleNamespace(advance=lambda t, h, n: made.append((t, h, n)))
+    monkeypatch.setattr(unit, "Stepper", lambda system, q, v: stepper)
+    monkeypatch.setattr(unit, "readers", lambda system: {})
+    told: list[tuple[float, float]] = []
+    built = SimpleNamespace(system=None, q=None, v=None, config=SimpleNamespace(tree=SimpleNamespace(step_s=step_s)),
+                            told={"x": SimpleNamespace(tell=lambda t, value: told.append((t, value)))})  # fmt: skip
+    tree = unit.TreeUnit(built, period_s, ("x",), ())  # type: ignore[arg-type]
+    for k in range(3):
+        tree.step(SimpleNamespace(t_s=k * period_s, sensors=(7.0 + k,)))  # type: ignore[arg-type]
+    assert made == [(0.0, pytest.approx(period_s), steps), (period_s, pytest.approx(period_s), steps)]
+    assert told == [(k * period_s, 7.0 + k) for k in range(3)] and tree.stop().told == {"exchanges": 3}
