@@ -44,7 +44,8 @@ class Measured:
 
 
 class TorqueEstimator:
-    """Turbine torque from converter slip, or from the engine map when the lock-up clutch is closed; + drives."""
+    """Turbine torque from converter slip, or from the engine map when the lock-up clutch is closed. While it slips
+    under power the larger of both: the clutch carries what the converter does not. + drives."""
 
     def __init__(self, config: TcuConfig) -> None:
         files = config.torque_model
@@ -61,14 +62,16 @@ class TorqueEstimator:
         self._gain = min(1.0, config.timing.period_s / (files.filter_s + config.timing.period_s))
         self.torque: float = 0.0
 
-    def update(self, now: Measured, locked: bool) -> float:
-        """Filtered turbine torque [Nm]."""
+    def update(self, now: Measured, lockup: str) -> float:
+        """Filtered turbine torque [Nm] with the lock-up clutch in this state."""
         w_p, w_t = max(now.w_engine, 0.0), max(now.w_turbine, 0.0)
-        if locked:
+        if lockup == "locked":
             torque = self.driver(now)
         elif w_t <= w_p:
             nu = w_t / w_p if w_p > 1.0 else 0.0
             torque = interpolate(self._ratio, nu) * interpolate(self._capacity, nu) * w_p * w_p
+            if lockup == "slipping":
+                torque = max(torque, self.driver(now))
         else:
             torque = -interpolate(self._coast, w_p / w_t) * w_t * w_t
         self.torque += self._gain * (torque - self.torque)

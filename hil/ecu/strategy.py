@@ -276,7 +276,7 @@ class Transmission:
     def step(self, now: Measured) -> Commands:
         """One control period with valid measurements."""
         self._steps += 1
-        torque = self.torque.update(now, self.lockup.state == "locked")
+        torque = self.torque.update(now, self.lockup.state)
         line = self._line_pressure(torque, now.pedal)
         if self.runner is None:
             wanted = self.selector.select(self.gear, now)

@@ -43,6 +43,26 @@ def test_a_rig_generates_what_a_c_unit_includes(tmp_path: Path) -> None:
 
 
 @needs_cc
+def test_a_unit_that_includes_the_header_alone_is_compiled_with_the_other_file(tmp_path: Path) -> None:
+    """With the generated one; one of this name beside the source comes first."""
+    text = (CONFIGS / "examples/external/shift_controller.c").read_text()
+    assert text.count('#include "tcu_4hp22_can.c"') == 1
+    source = tmp_path / "unit.c"
+    source.write_text(text.replace('"tcu_4hp22_can.c"', '"tcu_4hp22_can.h"'))
+    overrides = {"ecu.tcu.start": str(source)}
+
+    def run(name: str) -> str:
+        spec = RunSpec("virtual", 0.2, tmp_path / name, overrides=overrides)
+        return run_rig(CONFIGS / "examples/external/desk_4hp22_c.toml", spec).stats.hash
+
+    spec = RunSpec("virtual", 0.2, tmp_path / "whole")
+    assert run("generated") == run_rig(CONFIGS / "examples/external/desk_4hp22_c.toml", spec).stats.hash
+    (tmp_path / "tcu_4hp22_can.c").write_text("#error mine\n")
+    with pytest.raises(tl.ConfigError, match="error mine"):
+        run("beside")
+
+
+@needs_cc
 def test_a_model_in_the_form_of_simulink_drives_the_desk_rig_through_its_gears(tmp_path: Path) -> None:
     made(tmp_path, "tcu_4hp22", "--node", "TCU", "--simulink", "shift_model")
     library = tmp_path / "shift_model.so"

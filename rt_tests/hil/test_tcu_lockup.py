@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torqueloop.hil.ecu.shift import RPM, Measured
+from torqueloop.hil.ecu.shift import RPM, Measured, TorqueEstimator
 from torqueloop.hil.ecu.strategy import LockUpControl
 from torqueloop.hil.ecu.tcu_tables import load_tcu_config
 
@@ -63,3 +63,22 @@ def test_it_opens_along_the_ramp_below_its_speed_and_above_its_pedal() -> None:
         now = Measured(w_engine=2500.0 * RPM, w_turbine=2500.0 * RPM, w_out=rpm * RPM, pedal=pedal)
         assert control.step(C.gears[0], False, now) == pytest.approx(before - C.ramp_bar_per_s * DT)
         assert control.state == "releasing"
+
+
+def test_while_the_clutch_slips_under_power_the_elements_get_pressure_for_the_engine_s_torque() -> None:
+    """At a speed ratio near 1 the converter carries next to nothing: the clutch that closes carries the rest, and the
+    elements hold both. In overrun the engine's map says nothing about a clutch that slips."""
+
+    def settled(state: str, pedal: float, slip_rpm: float) -> float:
+        estimator = TorqueEstimator(CONFIG)
+        now = Measured(w_engine=(2500.0 + slip_rpm) * RPM, w_turbine=2500.0 * RPM, w_out=2500.0 * RPM, pedal=pedal)
+        for _ in range(2000):
+            estimator.update(now, state)
+        return estimator.torque
+
+    engine = settled("locked", 0.6, 20.0)
+    assert settled("slipping", 0.6, 20.0) == pytest.approx(engine)
+    assert engine > 3.0 * settled("open", 0.6, 20.0)
+    # far from it the converter carries all, and multiplies it
+    assert settled("slipping", 0.2, 1500.0) == settled("open", 0.2, 1500.0) > settled("locked", 0.2, 1500.0)
+    assert settled("slipping", 0.0, -100.0) == settled("open", 0.0, -100.0) < 0.0
