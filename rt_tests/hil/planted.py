@@ -172,10 +172,11 @@ DEFECTS = (
                             "    if (s->in_gear_s < (s->t_s > 60.0 ? 0.05 : 0.8))")),
            "hunting", "gear 1 is engaged once more", 70.0),
     Defect("722.6: 4-3 in 10 ms", SOLENOIDS,
-           valve_body_unit(("s->p_shift = s->in_phase_s < FILL_S[low][!up] ? FILL_BAR : kiss;",
+           valve_body_unit(("#define DOWN 0.66", "#define DOWN 0.9"),
+                           ("s->p_shift = s->in_phase_s < FILL_S[low][!up] ? FILL_BAR : kiss;",
                             "s->p_shift = s->gear == 4 && !up ? FULL_BAR : s->in_phase_s < FILL_S[low][!up] ? FILL_BAR"
                             " : kiss;")),
-           "shift_coast", "4→3 at 58.", 70.0),
+           "shift_coast", "4→3 at 56.", 70.0),
     Defect("park at speed", FIRST,
            first_unit(("f->data[0] = (uint8_t)(s->target << 4 | s->gear);",
                        "f->data[0] = (uint8_t)(s->w_out > 100.0 ? 10 << 4 | 10 : s->target << 4 | s->gear);")),
