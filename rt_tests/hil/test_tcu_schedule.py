@@ -186,3 +186,15 @@ def test_a_shift_schedule_without_hysteresis_is_refused() -> None:
     data["schedule"]["down"]["3-2"] = [(0.0, 550.0), (49.0, 550.0), (50.0, 1600.0), (51.0, 1200.0), (100.0, 1900.0)]
     with pytest.raises(ConfigError, match=r"down line 3-2 at 50 % pedal is at 1600.* rpm .*schedule.*<= 1550"):
         validate(data, TcuConfig, "x.toml")
+
+
+@pytest.mark.parametrize("lever", ["D", "3", "2", "1"])
+@pytest.mark.parametrize("pedal", [0.0, 0.5, 1.0])
+def test_a_turbine_that_is_too_fast_shifts_up_as_far_as_there_are_gears(lever: str, pedal: float) -> None:
+    """Whatever the lever says; the highest gear stays."""
+    top = max(gear_number(g) for g in CONFIG.gears)
+    for gear in (g for g in CONFIG.gears if gear_number(g)):
+        rpm = 1.05 * CONFIG.schedule.turbine_force_up_rpm / CONFIG.gears[gear].ratio
+        number = gear_number(gear)
+        found = Walk(gear).selector.select(gear, measured(pedal, rpm, lever))
+        assert found == (str(number + 1) if number < top else gear), gear

@@ -192,6 +192,14 @@ def test_a_change_of_gear_is_asked_for_by_its_line(old: str, new: str, w: float,
     if s.failed:
         what = "is no shift of the control unit" if asked is None else "is not asked for by the schedule"
         assert s.text == f"{old}→{new} at 5.00 s {what}" and (s.first_s, s.worst) == (5.0, 1.0)
+    # where the car stands at any time of the shift, every ratio fits
+    for at, judged in ((4.9, True), (5.05, False), (5.25, False), (5.45, False), (5.6, True)):
+        d = changed(old, new, w, pedal)
+        assert d.w_out is not None
+        d.w_out = np.where(between(at, at + 0.02), 1.0, d.w_out)
+        s = seen("schedule", d, schedule=SCHEDULE)
+        assert s is not None and (judged or not s.failed), at
+        assert not judged or asked is None or at < 5.0 or s.failed == (not asked), at
     # the driver's lever has a say in it
     s = seen("schedule", changed(old, new, w, pedal, lever=moved_lever(4.0)), schedule=SCHEDULE)
     assert s is not None and not s.failed
