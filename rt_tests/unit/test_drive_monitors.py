@@ -354,6 +354,10 @@ def test_a_step_that_only_an_impulse_could_finish_fails() -> None:
     assert s is not None and not s.failed
     s = seen("fallbacks", one)
     assert s is not None and s.failed and s.worst == pytest.approx(1 / 20)
+    # the time of the recording counts, whenever it begins
+    late = replace(one, t=T[::2] + 300.0, brake=np.full(len(T), 0.7))
+    s = seen("fallbacks", late)
+    assert s is not None and s.worst == pytest.approx(1 / 20)
     s = seen("fallbacks", one, 0.1)
     assert s is not None and not s.failed, "the rate counts"
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from torqueloop.hil.record.signals import Signals, signal_dtype
-from torqueloop.hil.report import first_fault, latency_plots
-from torqueloop.hil.results.clock import Timing
+from torqueloop.hil.report import first_fault, latency, latency_plots
+from torqueloop.hil.results.clock import Timing, WorstTick
 from torqueloop.hil.views.figure import Figure, Figures
 
 #: lower edge [us], count; two times
@@ -55,3 +55,19 @@ def test_the_tick_of_the_latching_is_marked_where_its_sample_lies() -> None:
     at = float(signals.t[signals.tick.tolist().index(130)])
     assert at == pytest.approx(131 * 2e-3) and [m.x for m in figure.marks] == [pytest.approx(at)]
     assert (figure.begin, figure.end) == pytest.approx((101 * 2e-3, 151 * 2e-3))
+
+
+def test_the_longest_ticks_are_bars_of_their_phases_one_behind_the_other() -> None:
+    phases = dict(zip(latency.PHASES, (5.25, 0.5, 120.0, 99.5, 1.0, 2.5), strict=True))
+    ticks = [WorstTick(700 + k, 1.0, 228.75 + k, 0.0, {n: x + k for n, x in phases.items()}) for k in range(12)]
+    figure = latency_plots.worst_ticks(ticks)
+    assert figure is not None and figure.x == "µs"
+    (panel,) = figure.panels
+    assert [name for name, _ in panel.rows] == [str(700 + k) for k in range(10)]
+    for k, (_, row) in enumerate(panel.rows):
+        ends = np.cumsum([x + k for x in phases.values()])
+        assert [s.end for s in row] == pytest.approx(ends) and [s.begin for s in row[1:]] == pytest.approx(ends[:-1])
+        assert row[0].begin == 0.0 and [figure.colours[s.role] for s in row] == list(phases)
+        # two decimals below 100 µs
+        widths = [f"{n} {x + k:.2f} µs" if x + k < 100.0 else f"{n} {x + k:.0f} µs" for n, x in phases.items()]
+        assert [s.text for s in row] == widths

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from torqueloop.hil.report.run_checks import Check, _bus, _peer, _vehicle
+from torqueloop.hil.record.signals import Signals, signal_dtype
+from torqueloop.hil.report.energy import EnergyBalance, energy_balance
+from torqueloop.hil.report.run_checks import Check, _bus, _peer, _vehicle, check_run
 from torqueloop.hil.results.links import (
     BusStats,
     GatewayStats,
@@ -16,6 +21,7 @@ from torqueloop.hil.results.links import (
     RxMessage,
     VehicleStats,
 )
+from torqueloop.hil.results.run import RunStats
 
 LOST, MISSING = "no frame lost between tick and bus", "no frame of a control unit lost"
 REFUSED, STOLEN = "no received frame refused", "nobody else sends our CAN messages"
@@ -107,3 +113,32 @@ def test_a_peer_fails_a_run_by_what_it_has_lost_unless_faults_were_injected() ->
         assert (check.passed, check.counts, check.text) == (False, not faults, "refused (crc) 4; ended with status 3")
     check = _peer("TCU", PeerStats(exit_status=3), False)
     assert (check.passed, check.counts) == (False, False) and _peer("TCU", PeerStats(exit_status=0), False).passed
+
+
+@pytest.mark.parametrize(("residual", "passes", "fails"), [
+    (9e-7, True, False), (-9e-7, True, False), (2e-6, False, False), (-2e-6, False, False), (9e-3, False, False),
+    (-9e-3, False, False), (0.02, False, True), (-0.02, False, True), (math.nan, False, True),
+])  # fmt: skip
+def test_energy_may_be_open_by_a_millionth_and_fails_from_a_hundredth_on(
+    residual: float, passes: bool, fails: bool
+) -> None:
+    """Of the energy turned over, whether it is missing or too much."""
+    run = SimpleNamespace(info=SimpleNamespace(over=True, state="ended", clock="virtual"), signals=None,
+                          stats=RunStats(), incomplete=[])  # fmt: skip
+    energy = EnergyBalance({"engine": 200.0}, {"C4": 150.0}, {"car": 50.0 - 200.0 * residual}, 200.0 * residual)
+    checks = check_run(run, RunStats(), {}, energy)  # type: ignore[arg-type]
+    (check,) = [c for c in checks if c.name == "energy balance closes"]
+    assert (check.passed, check.counts) == (passes, fails)
+
+
+def test_an_energy_balance_is_what_came_in_less_what_went_and_what_is_there() -> None:
+    """From recorded energies; turned over is the larger of all that came and all that went."""
+    names = ["engine.work", "C4.heat", "car.kinetic", "tyre.loss", "other.w"]
+    records = np.zeros(5, signal_dtype(5))
+    records["out"] = np.linspace([7.0, 1.0, 40.0, 0.0, 9.0], [107.0, 31.0, 95.0, 12.5, 8.0], 5)
+    units = {**dict.fromkeys(names[:4], "J"), "other.w": "rad/s"}
+    balance = energy_balance(None, Signals.of(names, units, 1e-3, records))
+    assert balance is not None
+    assert (balance.supplied_J, balance.lost_J, balance.stored_J) == (
+        {"engine.work": 100.0}, {"C4.heat": 30.0, "tyre.loss": 12.5}, {"car.kinetic": 55.0})  # fmt: skip
+    assert balance.residual_J == pytest.approx(2.5) and balance.residual_rel == pytest.approx(0.025)
