@@ -61,7 +61,7 @@ signals`) make their monitors "not reached".
 
 ## How they are tested
 
-`python rt_tests/hil/planted.py` plants 30 defects, one after the other, in control units in C and in soft ones, and
+`python rt_tests/hil/planted.py` plants 31 defects, one after the other, in control units in C and in soft ones, and
 prints which monitors fail and with which sentence; each defect fails one monitor, alone. `--clock real` does the same
 in real time, and repeats a run that the machine interrupted. `torqueloop scenario --random 200 --seed 7 --rig
 desk_6hp26` drives a rig at random, over hills in every second drive: no monitor may fail there.

@@ -170,7 +170,7 @@ MONITORS: tuple[Monitor, ...] = (
     ),
     # ---- from the recording alone
     Monitor(
-        "told_pedal", "difference between the pedal that is sent and the driver's", "1", 0.1, 0.5,
+        "told_pedal", "difference between the pedal that control unit or engine get and the driver's", "1", 0.1, 0.5,
         "resolution of the messages is 1 %, and one cycle of a pedal that is pressed within a second 10 %", "{text}",
         online=False,
     ),

@@ -213,7 +213,7 @@ def _without_gear(drive: Drive, begin_s: float, end_s: float) -> float:
 
 
 def told_pedal(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
-    """The control unit is told the pedal of the driver."""
+    """Control unit and engine get the pedal of the driver."""
     worst, failed = -1.0, []
     for told, source in spec.pedals:
         sent, pedal = drive.column(told), drive.column(source)
@@ -224,14 +224,15 @@ def told_pedal(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
         for a, b, over in runs_of(beyond > limit):
             if over and drive.t[b - 1] - drive.t[a] > BY_NAME["told_pedal"].hold_s:
                 k = a + int(np.argmax(beyond[a:b]))
-                failed.append((float(drive.t[a]), f"{told} {sent[k]:.0%}, {source} {pedal[k]:.0%}"))
+                to = "engine" if told.startswith("input.") else "control unit"
+                failed.append((float(drive.t[a]), to, f"{told} {sent[k]:.0%}, {source} {pedal[k]:.0%}"))
                 break
     if worst < 0.0:
         return None
     if not failed:
         return Seen(False, "", worst=worst)
-    first_s, pair = min(failed)
-    text = f"From {first_s:.2f} s on, the rig sends the control unit another pedal than the driver's: {pair}."
+    first_s, to, pair = min(failed)
+    text = f"From {first_s:.2f} s on, the rig sends the {to} another pedal than the driver's: {pair}."
     return Seen(True, text, first_s, worst)
 
 

@@ -252,7 +252,8 @@ def test_names_and_words_of_another_maker_mean_the_same(tmp_path: Path) -> None:
     assert made[0][0] == made[1][0] and '"3" = 3' in made[1][0]
     assert made[0][1].told == made[1][1].told and (3.0, 3.0) in made[0][1].told
     assert made[0][1].asked == made[1][1].asked and (9.0, -1.0) in made[0][1].asked
-    assert made[1][1].pedals == [("Driver.AccelPdlPosn", "driver.pedal")]
+    engine = ("input.engine.pedal", "engine_control.pedal")
+    assert made[1][1].pedals == [("Driver.AccelPdlPosn", "driver.pedal"), engine]
 
 
 def test_a_gear_without_a_word_for_no_request_is_marked(tmp_path: Path) -> None:

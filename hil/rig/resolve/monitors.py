@@ -161,13 +161,15 @@ def _told_speeds(config: RigConfig, compiled: CompiledModel,
 
 
 def _told_pedals(config: RigConfig, databases: Mapping[str, CanDatabase]) -> list[tuple[str, str]]:
-    """Pedals, 0..1, that are sent as a pedal by the name of their signal; one that a fault changes is left out."""
+    """Pedals, 0..1, that are sent as a pedal by the name of their signal, and those of the engine; one that a fault
+    changes is left out."""
     spoilt = {fault.signal for fault in faults_of(config)}
     sent = {name for bus, d in databases.items() for s in d.signals if s.si_unit == "1"
             and "pedal" in plain_words(s.name) for name in (s.full_name, f"{bus}.{s.full_name}")}  # fmt: skip
-    return [(key, link.signal) for key, link in config.outputs.items()
-            if key in sent and (link.signal or "").endswith(".pedal") and not {key, link.signal} & spoilt
-            and link.signal is not None]  # fmt: skip
+    links = [(key, link.signal) for key, link in config.outputs.items() if key in sent]
+    links += [(f"input.{key}", link.signal) for key, link in config.inputs.items() if key.endswith(".pedal")]
+    return [(key, source) for key, source in links
+            if source is not None and source.endswith(".pedal") and not {key, source} & spoilt]  # fmt: skip
 
 
 def _actuators(config: RigConfig, databases: Mapping[str, CanDatabase], oil: HydraulicUnit | None) -> list[str]:
