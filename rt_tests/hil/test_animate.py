@@ -346,6 +346,16 @@ def test_a_simulation_of_other_gearboxes_is_drawn(name: str, tmp_path: Path) -> 
         tl.animate(result, tmp_path / "b.html", line, from_s=5.0)
 
 
+@pytest.mark.parametrize(("dt_s", "span_s", "every"), [
+    # 15 000 samples, at most 250 and at least 60 a second
+    (1e-3, 1.0, 4), (1e-3, 60.0, 4), (1e-3, 120.0, 8), (1e-3, 250.0, 16), (1e-3, 600.0, 16), (5e-3, 10.0, 1),
+    (5e-3, 250.0, 3), (0.1, 10.0, 1), (2.5e-4, 30.0, 16),
+])  # fmt: skip
+def test_as_many_samples_are_drawn_as_a_page_holds(dt_s: float, span_s: float, every: int) -> None:
+    t = 300.0 + np.arange(round(span_s / dt_s) + 1) * dt_s
+    assert animation._every(t) == every
+
+
 def test_what_a_result_has_is_said_where_nothing_of_it_is_asked_for(tmp_path: Path) -> None:
     line = tl.load("car_6hp26_rig")
     result = tl.Simulation(line).run(0.3)

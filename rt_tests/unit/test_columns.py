@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from torqueloop.hil.record import run_data
 from torqueloop.hil.record.columns import LayoutError, decode, encode
+from torqueloop.hil.record.part import SignalPart
 from torqueloop.hil.record.pieces import SignalPieces
 from torqueloop.hil.record.recording import ChunkWriter, RecordingError
 from torqueloop.hil.record.run_data import COLUMNS, ROWS, read_signals, signal_header
@@ -144,3 +145,23 @@ def test_another_version_is_refused_by_name(tmp_path: Path) -> None:
     for read in (read_signals, SignalPieces.of):
         with pytest.raises(RecordingError, match="format version 3; this program reads versions 1 and 2"):
             read(tmp_path)
+
+
+@pytest.mark.parametrize("chosen", [[2, 0], [1], [0, 1, 2]])
+def test_a_part_of_the_signals_has_its_columns_ticks_and_counts(tmp_path: Path, chosen: list[int]) -> None:
+    names, units = ["a", "b", "c"], ["rad/s", "Pa", "1"]
+    header = signal_header(names, units, 1e-3, COLUMNS)
+    part = SignalPart("part", tmp_path / "signals", header, chosen)
+    assert (part.first, part.last, part.samples) == (-1, -1, 0)
+    rng = np.random.default_rng(1)
+    whole = np.zeros(90, signal_dtype(3))
+    whole["tick"], whole["out"] = np.arange(700, 790), rng.random((90, 3))
+    for k, last in ((0, 729), (30, 759), (60, 789)):
+        part.take(whole[k : k + 30].tobytes(), True)
+        assert (part.first, part.last, part.samples) == (700, last, k + 30)
+    part.close()
+    assert (part.status.cause, part.status.chunks, part.status.discarded_bytes) == ("", 3, 0)
+    read = read_signals(tmp_path, "signals")
+    assert read.names == [names[k] for k in chosen] and read.tick.tolist() == list(range(700, 790))
+    for k in chosen:
+        np.testing.assert_array_equal(read[names[k]], whole["out"][:, k])

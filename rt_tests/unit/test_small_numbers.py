@@ -13,7 +13,8 @@ from torqueloop.hil.runs.compare import _alike
 
 @pytest.mark.parametrize(
     ("x", "y", "alike"),
-    [(100.0, 100.9, True), (100.0, 101.1, False), (-100.0, -100.9, True), (1.0, -1.0, False), (2e-10, 9e-10, True),
+    [(100.0, 100.9, True), (100.0, 101.1, False), (-100.0, -100.9, True), (-101.005, -100.0, True),
+     (101.005, 100.0, True), (-101.015, -100.0, False), (1.0, -1.0, False), (2e-10, 9e-10, True),
      (1e-9, 1.2e-8, False), (math.nan, math.nan, True), (0.0, 5e-10, True), ("a", "b", False), (None, 1.0, False)],
 )  # fmt: skip
 def test_metrics_are_alike_within_a_part_of_the_larger_or_a_billionth(x: Any, y: Any, alike: bool) -> None:
