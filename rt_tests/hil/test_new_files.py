@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from torqueloop.hil.new.files import control_unit
 from torqueloop.hil.new.gearbox_file import Pack, gearbox_text, largest_torques, pack_for
 from torqueloop.hil.new.rig_file import rig_text
 from torqueloop.hil.new.sketch import load_sketch
+from torqueloop.hil.new.tcu_file import element_facts
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 SKETCHES = sorted(p.stem for p in (CONFIGS / "sketches").glob("*.toml"))
@@ -64,6 +66,19 @@ def test_packs_hold_the_torque_of_the_statics_with_reserve() -> None:
         assert pack.faces == 4 or Pack(pack.faces - 2, pack.r_o_mm, pack.r_i_mm).holds_Nm(17.0) < needed
     with pytest.raises(ConfigError, match="no pack of 20 faces holds 9000 Nm at 17 bar"):
         pack_for(9000.0, 17.0)
+
+
+@pytest.mark.parametrize("actuator", ["fill_time", "first_order"])
+def test_a_control_unit_fills_an_element_for_as_long_as_its_piston_takes(actuator: str) -> None:
+    """The time of the clearance, or three quarters of the lag of the pressure; then the kiss point above the spring."""
+    pack = load("zf_8hp45").components["A"]
+    made = replace(pack, actuator=actuator, t_fill=0.12, tau_rise=0.04, p_return=0.9e5)
+    found = element_facts(made)
+    assert found.fill_s == pytest.approx(0.12 if actuator == "fill_time" else 0.03)
+    assert found.kiss_bar == pytest.approx(0.95)
+    assert found.fill_bar == pytest.approx(1.65 if actuator == "fill_time" else 1.75)
+    mean_radius = 2.0 / 3.0 * (pack.r_o**3 - pack.r_i**3) / (pack.r_o**2 - pack.r_i**2)
+    assert found.torque_per_bar_Nm == pytest.approx(pack.faces * mean_radius * 0.13 * pack.area * 1e5, rel=0.02)
 
 
 MISTAKES: list[tuple[Callable[[str], str], str]] = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -198,3 +199,10 @@ def test_a_turbine_that_is_too_fast_shifts_up_as_far_as_there_are_gears(lever: s
         number = gear_number(gear)
         found = Walk(gear).selector.select(gear, measured(pedal, rpm, lever))
         assert found == (str(number + 1) if number < top else gear), gear
+
+
+def test_a_shift_line_is_linear_between_its_points_and_constant_outside() -> None:
+    curve = [(0.0, 700.0), (20.0, 900.0), (60.0, 850.0), (100.0, 2400.0)]
+    x = np.linspace(-30.0, 130.0, 161)
+    found = [interpolate(curve, pedal) for pedal in x.tolist()]
+    np.testing.assert_allclose(found, np.interp(x, *np.transpose(curve)), rtol=1e-14)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from torqueloop.hil.views.figure import Figures, Line
-from torqueloop.hil.views.still import _line
+from torqueloop.hil.views.figure import Figure, Figures, Line, Panel
+from torqueloop.hil.views.still import _line, draw
 
 pyplot = pytest.importorskip("matplotlib.pyplot", reason="pictures need matplotlib")
 
@@ -47,3 +49,14 @@ def test_a_step_holds_its_value_up_to_its_time(ax: Any) -> None:
     _line(Figures(), Line("s", [1.0, 4.0, 2.0], "blue", "step", 1.0, [0.0, 1.0, 3.0]), ax)
     (drawn,) = ax.lines
     assert drawn.get_drawstyle() == "steps-pre" and drawn.get_xdata().tolist() == [0.0, 1.0, 3.0]
+
+
+def test_a_picture_is_as_high_as_its_panels(tmp_path: Path) -> None:
+    """11 inches wide; 90 pixels of a panel are an inch, and the axis below takes 0.8; 72 points are an inch."""
+    panels = [Panel("rad/s", [Line("a", [1.0, 2.0], x=[0.0, 1.0])], height=h) for h in (180, 90, 45)]
+    for shown, inches in ((panels, 4.3), (panels[:1], 2.8)):
+        text = draw(Figures(), Figure("f", shown), tmp_path / "f.svg").read_text(encoding="utf-8")
+        head = re.search(r"<svg [^>]*>", text)
+        assert head is not None
+        size = {name: float(x) for name, x in re.findall(r'(width|height)="([\d.]+)pt"', head[0])}
+        assert size == pytest.approx({"width": 792.0, "height": 72 * inches}, abs=0.01)
