@@ -221,20 +221,26 @@ cdef inline int32_t goes_out(const tl_model* m, const tl_state* s, int32_t i) no
     return s.event.contact_which[i] == 0 and (w < -TOL_R if q > 0 else w > TOL_R)
 
 
+cdef inline int32_t pulls_first(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """1 when spring and damper of contact i both act in a trial of three points: before it comes apart it would pull."""
+    return s.four and i < TL_NCON(m) and m.con[i].d > 0.0 and (s.regime[i] == CONTACT_BOTH or s.regime[i] == -CONTACT_BOTH)
+
+
 cdef double contact_passed(const tl_model* m, tl_state* s, int32_t i, double* x) noexcept nogil:
     """By how much, relative to what it is formed of, the trial's end is beyond the regime of contact i; 0: it is not.
 
     contact_which and contact_next are set; x: fraction of the trial at which a straight line would reach the end."""
-    cdef int32_t which, found = -1
+    cdef int32_t c, which, found = -1, ends = 3 if contact_regime(m, s, i) != 0 else 2, pulls = pulls_first(m, s, i)
     cdef double over, worst = BEYOND, f0, f1 = 0.0
-    for which in range(3 if contact_regime(m, s, i) != 0 else 2):
+    for c in range(ends):
+        which = c ^ pulls if c < 2 else c    # whether it pulls is asked before whether it is apart, then whether it is limited
         s.event.contact_which[i] = which
         f1 = contact_left(m, s, s.end, i)
         over = -f1 / contact_size(m, s, i)
         if over > worst:
             worst = over
             found = which
-        if found == 0 and contact_regime(m, s, i) != 0:
+        if ends == 3 and (found == 0 or (pulls and found > 0)):
             break                            # apart: what the force would be there does not matter
     if found < 0:
         return 0.0
@@ -253,7 +259,7 @@ cdef int32_t parts_first(const tl_model* m, tl_state* s, int32_t i) noexcept nog
     """1 when contact i, looked for at another end of its regime, is apart at the end of the trial: that comes first, and
     is what is looked for from here on."""
     cdef int32_t which = s.event.contact_which[i]
-    if i >= TL_NCON(m) or s.regime[i] == CONTACT_OPEN or which == 0:
+    if i >= TL_NCON(m) or s.regime[i] == CONTACT_OPEN or which == 0 or (which == 1 and pulls_first(m, s, i)):
         return 0
     s.event.contact_which[i] = 0
     if contact_left(m, s, s.end, i) >= -BEYOND * contact_size(m, s, i):

@@ -105,10 +105,13 @@ def test_two_elements_that_hold_one_shaft_move_as_the_reference_while_it_moves()
 
 
 @pytest.mark.parametrize(
-    "name", ["CoupledClutches", "SimpleGearShift", "Friction", "OneWayClutch", "First", "Backlash"]
-)
-def test_error_falls_with_at_least_second_order(name: str) -> None:
-    found = convergence(MSL / name, steps=(4e-3, 2e-3, 1e-3))
+    ("name", "largest"),
+    [*((name, 4e-3) for name in ("CoupledClutches", "SimpleGearShift", "Friction", "OneWayClutch", "First")),
+     # steps of 3 ms and more do not resolve its contact, so their trials end at events instead of being cut there
+     ("Backlash", 16e-3), ("Backlash", 2e-3)],
+)  # fmt: skip
+def test_error_falls_with_at_least_second_order(name: str, largest: float) -> None:
+    found = convergence(MSL / name, steps=(largest, largest / 2.0, largest / 4.0))
     coarse, middle, fine = found.own
     # 3.4: a little less than 4, the factor of second order; below 1e-9 rounding decides
     assert middle < 1e-9 or coarse / middle > 3.4

@@ -20,10 +20,9 @@ from torqueloop.core.simulate.offline import Simulation
 TICK = 1e-6
 SEEDS = 60
 #: looked at after every change: each kind of section and of drive is among them
-ALWAYS = (0, 2, 5, 11, 19, 20, 30)
-#: tolerances of the drivelines that exceed TICK: in seed 9 a gap beside springs that the step does not resolve lets go
-#: and comes apart within one step; in 39 and 48 the torque of a clutch behind a gear of changing ratio
-BEYOND = {9: 2e-4, 39: 7e-6, 48: 7e-6}
+ALWAYS = (0, 2, 5, 9, 11, 19, 20, 30)
+#: tolerances of the drivelines that exceed TICK: the torque of a clutch behind a gear of changing ratio
+BEYOND = {39: 7e-6, 48: 7e-6}
 #: more than 12 events in one step
 FALLBACKS = {36: 1}
 
@@ -66,9 +65,9 @@ def test_any_other_driveline_is_within_its_tolerance(seed: int) -> None:
     within(seed, BEYOND.get(seed, TICK))
 
 
-def test_at_least_57_of_60_drivelines_are_held_to_a_millionth() -> None:
+def test_58_of_60_drivelines_are_held_to_a_millionth_and_the_others_to_a_hundred_thousandth() -> None:
     assert not BEYOND.keys() & set(ALWAYS)
-    assert BEYOND.keys() < set(range(SEEDS)) and SEEDS - len(BEYOND) >= 57 and max(BEYOND.values()) <= 2e-4
+    assert BEYOND.keys() < set(range(SEEDS)) and SEEDS - len(BEYOND) >= 58 and max(BEYOND.values()) <= 1e-5
 
 
 def test_the_knee_of_a_friction_coefficient_is_located() -> None:
