@@ -205,6 +205,15 @@ def test_a_change_of_gear_is_asked_for_by_its_line(old: str, new: str, w: float,
     assert s is not None and not s.failed
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "fine"), [("1", "2", True), ("2", "3", True), ("3", "1", True), ("1", "3", False)]
+)
+def test_without_a_schedule_no_gear_is_left_out_upwards(old: str, new: str, fine: bool) -> None:
+    s = seen("schedule", changed(old, new, 115.0, 0.5))
+    assert s is not None and s.failed != fine
+    assert fine or s.text == "1→3 at 5.00 s leaves out a gear"
+
+
 #: gear, output speed, pedal; what is due: a line must be passed by 2 % and 1.5 rad/s
 KEPT = [("1", 115.0, 0.5, "1→2"), ("1", 111.0, 0.5, ""), ("2", 230.0, 0.5, "2→3"), ("2", 222.0, 0.5, ""),
         ("3", 70.0, 0.5, "3→2"), ("3", 74.0, 0.5, ""), ("3", 140.0, 0.95, "3→2"), ("3", 140.0, 0.8, ""),
