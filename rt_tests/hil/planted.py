@@ -241,7 +241,7 @@ def main() -> int:
         for _ in range(RUNS):
             with tempfile.TemporaryDirectory() as folder:
                 state, failed, said = judge(defect, given.clock, Path(folder))
-            print(f"{state:13}{defect.name:48}{given.clock:9}{', '.join(failed) or 'none':16}{said}", flush=True)
+            print(f"{state:13}{defect.name:52}{given.clock:9}{', '.join(failed) or 'none':16}{said}", flush=True)
             if state != "inconclusive":
                 break
         right += state == "ok"
