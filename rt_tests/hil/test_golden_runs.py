@@ -404,6 +404,12 @@ def test_the_shaded_gears_and_the_element_states_are_those_of_the_recording(run:
     assert run.drawn.figures["drive"]["gears"] and run.drawn.figures["torques"]["gears"]
 
 
+def test_the_figure_of_a_shift_shows_all_of_it(run: Run, g: Golden) -> None:
+    windows = [(f["begin"], f["end"]) for n, f in run.drawn.figures.items() if n == "zoom" or n.startswith("shift")]
+    for s in g.shifts:
+        assert [w for w in windows if w[0] <= s.begin_s < s.end_s <= w[1] <= g.t[-1] + 0.01], (s.old, s.new, windows)
+
+
 def test_the_strip_of_gears_on_the_page_is_that_of_the_recording_and_of_the_console(run: Run, g: Golden) -> None:
     rows = dict(run.drawn.rows("gears"))
     shifts = [(pytest.approx(s.begin_s), pytest.approx(s.end_s), f"{s.old}→{s.new}") for s in g.shifts]
