@@ -67,11 +67,6 @@ cdef int boxed_forces(int32_t k, const double* W, const double* b, const double*
     return 0
 
 
-cdef inline double force_slack(double tau) noexcept nogil:
-    """By how much a force may be beyond its limit: rounding."""
-    return TORQUE_ROUNDING * (1.0 + fabs(tau))
-
-
 cdef int32_t boxed_violated(int32_t k, const double* W, const double* b, const double* lo, const double* hi,
                             const double* tau, const int32_t* side, double diag, double* y, int32_t* last) noexcept nogil:
     """How many candidates contradict their side, the last of them; y (k): slips of those that slide the wrong way, else 0.

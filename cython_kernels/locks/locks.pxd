@@ -34,6 +34,11 @@ cdef inline double shift_of(double largest, double own) noexcept nogil:
     return SHIFT * (largest if largest < HEAVIER * own else HEAVIER * own)
 
 
+cdef inline double force_slack(double tau) noexcept nogil:
+    """By how much a force may be beyond its limit: rounding."""
+    return TORQUE_ROUNDING * (1.0 + (tau if tau > 0.0 else -tau))
+
+
 cdef tl_pattern* pattern_of(const tl_model* m, tl_state* s) noexcept nogil
 cdef tl_pattern* cut_pattern(const tl_model* m, tl_state* s, double h) noexcept nogil
 cdef int64_t build_scratch(int64_t n, int64_t nf) noexcept nogil

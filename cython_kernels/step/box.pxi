@@ -2,6 +2,14 @@
 #
 # Equations: (38).
 
+cdef extern from *:
+    """
+    /* part of h within which what rounding has left of a slip at rest is removed */
+    #define TL_LONGEST_LOOK (1.0 / 32.0)
+    """
+    const double LONGEST_LOOK "TL_LONGEST_LOOK"
+
+
 cdef struct tl_box:
     int32_t nc             # candidates
     int32_t* cand          # (nc) their elements
@@ -71,6 +79,11 @@ cdef inline int32_t blocked(const tl_model* m, const tl_state* s, int32_t i) noe
     if is_stop(m, i):
         return FORWARD if s.at_end[m.fr[i].src_idx] > 0 else (BACKWARD if s.at_end[m.fr[i].src_idx] < 0 else 0)
     return (FORWARD if m.fr[i].fwd == BLOCKED else 0) | (BACKWARD if m.fr[i].bwd == BLOCKED else 0)
+
+
+cdef inline double leftover(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """Acceleration that would remove what is left of the slip of element i at rest within the longest look-ahead."""
+    return s.now.w[m.fr[i].row] / (LONGEST_LOOK * m.h)
 
 
 cdef void find_slips(tl_box* box) noexcept nogil:

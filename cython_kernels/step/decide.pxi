@@ -4,14 +4,11 @@
 
 cdef extern from *:
     """
-    /* part of h within which what rounding has left of a slip at rest is removed */
-    #define TL_LONGEST_LOOK (1.0 / 32.0)
     /* of a limit: what holds with so much of it is about to reach it. A guess to begin with, `slight` (shortened.pxi) is finer */
     #define TL_REACHED (1.0 - 1e-6)
     /* of a trial: cut beyond it, it has no rest whose trend says what follows */
     #define TL_TREND_TO (1.0 - 1e-6)
     """
-    const double LONGEST_LOOK "TL_LONGEST_LOOK"
     const double REACHED "TL_REACHED"
     const double TREND_TO "TL_TREND_TO"
 
@@ -58,11 +55,6 @@ cdef void free_motion(const tl_model* m, tl_state* s, tl_box* box) noexcept nogi
     for c in range(nc):
         for d in range(nc):
             box.W[c * nc + d] = s.gears.W0[box.cand[c] * nf + box.cand[d]]
-
-
-cdef inline double leftover(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
-    """Acceleration that would remove what is left of the slip of element i at rest within the longest look-ahead."""
-    return s.now.w[m.fr[i].row] / (LONGEST_LOOK * m.h)
 
 
 cdef inline void forces_alone(const tl_model* m, tl_state* s, double ahead) noexcept nogil:
@@ -270,12 +262,12 @@ cdef void decide_over(const tl_model* m, tl_state* s, double ahead, double span,
     settle(m, s)
 
 
-cdef int32_t turns_back(const tl_model* m, const tl_state* s) noexcept nogil:
-    """1 when an element begins to slide one way while its slip accelerates the other way."""
+cdef int32_t turns_back(const tl_model* m, const tl_state* s, double least) noexcept nogil:
+    """1 when an element begins to slide one way while its slip accelerates the other way, by more than `least` (rad/s2, m/s2)."""
     cdef int32_t i
     for i in range(TL_NF(m)):
         if s.mode[i] & 1 and not s.tied[i] and fabs(s.now.w[TL_FR_ROW(m, i)]) <= TOL_R and (
-                s.mode[i] * row_dot(m, TL_FR_ROW(m, i), s.now.a) < 0.0):
+                s.mode[i] * row_dot(m, TL_FR_ROW(m, i), s.now.a) < -least):
             return 1
     return 0
 
@@ -296,9 +288,12 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
     decide_over(m, s, ahead, span, known)
     if s.decision.without_excess:
         s.decision.without_excess = 0
-        if turns_back(m, s):
+        if turns_back(m, s, 0.0):
             # what slides has to go the way the method moves it
             decide_over(m, s, ahead, span, known)
+    elif known and turns_back(m, s, 2.0 * TOL_R / (m.look_ahead * m.h)):
+        # the slip would go the other way first: it rests until its torque reaches the limit
+        decide_over(m, s, 0.0, 0.0, known)
     if TL_NST(m) > 0:
         if end_pulls(m, s):
             # springs swing within the look-ahead and press what they pull now: this instant alone

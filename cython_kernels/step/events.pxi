@@ -39,23 +39,47 @@ cdef double torque_rounding(const tl_model* m, tl_state* s) noexcept nogil:
     return s.event.slack
 
 
+cdef double decided_to(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
+    """To what a decision knows the torque of element i, which sticks: the shift of the boxed problem lowers it, the torques that
+    remove what rounding has left of slips are beside the others, and one that lets it slip by TOL_R in a step moves nothing."""
+    cdef int32_t j, nf = TL_NF(m)
+    cdef double own, largest = 0.0, leftovers = 0.0
+    for j in range(nf):
+        own = s.gears.W0[j * nf + j]
+        if s.mode[j] == MODE_STUCK and own > 0.0:
+            leftovers += fabs(leftover(m, s, j)) / own
+            if own > largest:
+                largest = own
+    own = s.gears.W0[i * nf + i]
+    return leftovers + ((TOL_R / m.h + shift_of(largest, own) * fabs(s.now.tau[i])) / own if own > 0.0 else 0.0)
+
+
 cdef inline double side_exceeded(const tl_model* m, const tl_state* s, int32_t i, int32_t side, double slack) noexcept nogil:
     """Fraction of the trial at which the torque of element i, which sticks, reaches lim_b (side 0) or -lim_f (1) beyond rounding,
-    or NO_EVENT."""
-    cdef double sgn = 1.0 if side == 0 else -1.0, lm
+    or NO_EVENT. One that holds at its limit to begin with goes on until it is HOLDS times as far beyond it as the boxed problem
+    accepts, so that each decision has something new to decide."""
+    cdef double sgn = 1.0 if side == 0 else -1.0, lm, held
     cdef double l1 = (s.end.lim_b[i] if side == 0 else s.end.lim_f[i]) - sgn * s.end.tau[i]
     cdef double l0 = (s.now.lim_b[i] if side == 0 else s.now.lim_f[i]) - sgn * s.now.tau[i]
+    if l1 >= -slack and not (s.four and m.stiff_cut):
+        return NO_EVENT
+    held = HOLDS * (slack + force_slack(s.now.tau[i]))
+    if l0 <= held:
+        held += HOLDS * decided_to(m, s, i)
+        slack = 0.0
+    else:
+        held = 0.0
+    l0 += held
+    l1 += held
     if s.four:
-        lm = (s.em.lim_b[i] if side == 0 else s.em.lim_f[i]) - sgn * s.em.tau[i]
+        lm = (s.em.lim_b[i] if side == 0 else s.em.lim_f[i]) - sgn * s.em.tau[i] + held
         if m.stiff_cut and lm < -slack and l0 > 0.0:
             # an unresolved oscillation may pass the limit in the middle only
             return 0.5 * l0 / (l0 - lm)
         if l1 >= -slack:
             return NO_EVENT
         return first_root(l0, -3.0 * l0 + 4.0 * lm - l1, 2.0 * l0 - 4.0 * lm + 2.0 * l1, 0.0, 1.0)
-    if l1 >= -slack:
-        return NO_EVENT
-    return first_root(l0, l1 - l0, 0.0, 0.0, 1.0)
+    return NO_EVENT if l1 >= -slack else first_root(l0, l1 - l0, 0.0, 0.0, 1.0)
 
 
 cdef inline double gives_way_at(const tl_model* m, tl_state* s, int32_t i, double slack, double first, double end) noexcept nogil:

@@ -30,6 +30,8 @@ cdef extern from *:
     #define TL_SUM_ROUNDING 1e-14
     /* N.m or N: the same where all of them vanish */
     #define TL_LEAST_ROUNDING 1e-13
+    /* of what the boxed problem accepts beyond a limit: so far an element that holds there may go until it is asked again */
+    #define TL_HOLDS 2.0
     """
     const double TOL_R "TL_TOL_R"
     const double NO_EVENT "TL_NO_EVENT"
@@ -38,6 +40,7 @@ cdef extern from *:
     const double ROOT_WIDTH "TL_ROOT_WIDTH"
     const double SUM_ROUNDING "TL_SUM_ROUNDING"
     const double LEAST_ROUNDING "TL_LEAST_ROUNDING"
+    const double HOLDS "TL_HOLDS"
 
 
 cdef enum:

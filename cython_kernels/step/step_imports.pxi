@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from torqueloop.cython_kernels.locks.locks cimport (
-    NO_LIMIT, PATIENCE, RATE_ROUNDING, TORQUE_ROUNDING, boxed_solve, cut_pattern, lu_solve,
+    NO_LIMIT, PATIENCE, RATE_ROUNDING, TORQUE_ROUNDING, boxed_solve, cut_pattern, force_slack, lu_solve,
     pattern_of, set_ratio_rows, shift_of,
 )
 from torqueloop.cython_kernels.model.arena cimport cut, cut_ints, mark, release, scratch, scratch_ints
