@@ -4,6 +4,7 @@ cdef struct tl_event:
     # where in the trial something happens (step/events.pxi, contacts.pxi, losses.pxi); fractions of the trial, NO_EVENT: it does not
     int32_t n_asked
     int32_t* asked        # (nf) elements for which the trial has to be searched, in their order
+    int32_t decided       # 1: the trial begins where modes have just been decided (advance.pxi)
     double* slip_x        # (nf) fraction at which a slip comes to zero, or a torque reaches its limit
     double* press_x       # (nf) and at which a normal force appears or vanishes
     int32_t* toggled      # (nf) 1: the normal force appears or vanishes at the event; 2: its slip comes to zero (shortened.pxi)

@@ -156,7 +156,7 @@ cdef inline int32_t pass_part(const tl_model* m, tl_state* s, tl_progress* k) no
 cdef inline void begin_progress(const tl_model* m, tl_state* s, tl_progress* k, double dt) noexcept nogil:
     k.done = 0.0
     k.last = 1.0 if dt == m.h else dt / m.h
-    k.splits = 0
+    k.splits = s.event.decided = 0
     k.jumped = s.hist[0] != HISTORY_HOLDS
     k.parts = 0
     k.given = 0.0
@@ -246,6 +246,7 @@ cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_progress* k, d
     if k.splits > MAX_SPLITS:
         end_in_one(m, s, k)
         return 1
+    s.event.decided = not s.look.alone
     if not s.look.alone:
         decide(m, s, x, 1)
     else:

@@ -56,15 +56,15 @@ cdef double decided_to(const tl_model* m, const tl_state* s, int32_t i) noexcept
 
 cdef inline double side_exceeded(const tl_model* m, const tl_state* s, int32_t i, int32_t side, double slack) noexcept nogil:
     """Fraction of the trial at which the torque of element i, which sticks, reaches lim_b (side 0) or -lim_f (1) beyond rounding,
-    or NO_EVENT. One that holds at its limit to begin with goes on until it is HOLDS times as far beyond it as the boxed problem
-    accepts, so that each decision has something new to decide."""
+    or NO_EVENT. One that has just been decided to hold at its limit goes on until it is HOLDS times as far beyond it as the boxed
+    problem accepts, so that each decision has something new to decide."""
     cdef double sgn = 1.0 if side == 0 else -1.0, lm, held
     cdef double l1 = (s.end.lim_b[i] if side == 0 else s.end.lim_f[i]) - sgn * s.end.tau[i]
     cdef double l0 = (s.now.lim_b[i] if side == 0 else s.now.lim_f[i]) - sgn * s.now.tau[i]
     if l1 >= -slack and not (s.four and m.stiff_cut):
         return NO_EVENT
     held = HOLDS * (slack + force_slack(s.now.tau[i]))
-    if l0 <= held:
+    if s.event.decided and l0 <= held:
         held += HOLDS * decided_to(m, s, i)
         slack = 0.0
     else:
