@@ -291,7 +291,7 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
         if turns_back(m, s, 0.0):
             # what slides has to go the way the method moves it
             decide_over(m, s, ahead, span, known)
-    elif known and turns_back(m, s, 2.0 * TOL_R / (m.look_ahead * m.h)):
+    elif known and TL_ND(m) + TL_NVG(m) == 0 and turns_back(m, s, 2.0 * TOL_R / (m.look_ahead * m.h)):
         # the slip would go the other way first: it rests until its torque reaches the limit
         decide_over(m, s, 0.0, 0.0, known)
     if TL_NST(m) > 0:
