@@ -121,7 +121,7 @@ HEAT = {"heat": 2.0, "heat_minute": 60.0, "heat_power": 0.1}
 
 
 def firsts(f: Faulty, name: str) -> list[float]:
-    """When the elements with the largest value are beyond the limit first: several if they are equal but for rounding."""
+    """When the elements with the largest value are beyond the limit first: several if equal but for rounding."""
     of = list(f.heat(HEAT[name], power=name == "heat_power").values())
     most, limit = max(float(x.max()) for x in of), f.limit(name)
     return [float(f.t[np.argmax(x > limit)]) for x in of if x.max() >= most * (1.0 - 1e-9)]
