@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Sequence
 
 from torqueloop.hil.io.library import RUNS, CWatch, IoSetup, OpenDevice
@@ -26,6 +27,8 @@ from torqueloop.hil.link.endpoints import PeerError
 PATIENCE_S = 20.0
 #: the watch words are looked at this often [s]
 LOOK_S = 0.05
+#: a device that refuses is asked again after this [s]
+RETRY_S = 0.01
 #: a count that stands still is seen in so many looks at least: one late look is no sign
 LOOKS = 3
 
@@ -77,16 +80,24 @@ class Guardian:
         self._process.stdin.flush()
 
 
-def make_safe(setups: Iterable[IoSetup], what: str) -> bool:
-    """Open each device anew and close it; what: has happened to the rig. False: one of them refuses."""
-    done = True
+def make_safe(setups: Iterable[IoSetup], what: str, patience_s: float = 0.0) -> bool:
+    """Open each device anew and close it; what: has happened to the rig. False: one of them refuses.
+
+    patience_s: one that refuses is asked again for so long. A process that dies closes its files one by one: its end is
+    seen here before it has let go of its devices."""
+    done, until = True, time.monotonic() + patience_s
     for setup in setups:
-        try:
-            OpenDevice(setup).close()
-            print(f"I/O device {setup.name}: the rig {what}, its outputs are safe", file=sys.stderr, flush=True)
-        except PeerError as error:
-            done = False
-            print(f"I/O device {setup.name}: the rig {what}: {error}", file=sys.stderr, flush=True)
+        while True:
+            try:
+                OpenDevice(setup).close()
+                print(f"I/O device {setup.name}: the rig {what}, its outputs are safe", file=sys.stderr, flush=True)
+                break
+            except PeerError as error:
+                if time.monotonic() >= until:
+                    done = False
+                    print(f"I/O device {setup.name}: the rig {what}: {error}", file=sys.stderr, flush=True)
+                    break
+            time.sleep(RETRY_S)
     return done
 
 
@@ -152,7 +163,7 @@ def main() -> int:
             lines.get()
             return 0
         if not line:
-            return int(not make_safe(setups, "has died"))
+            return int(not make_safe(setups, "has died", PATIENCE_S))
         beats = Beats(json.loads(line))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -29,6 +31,7 @@ from io_help import (
 from rig_help import rig_file
 
 import torqueloop as tl
+from torqueloop.hil.io.guardian import make_safe
 from torqueloop.hil.io.library import IDLE, RUNS, OpenDevice
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.assemble.parts import RigParts, build
@@ -286,6 +289,19 @@ def test_a_stopped_rig_whose_device_belongs_to_one_process_is_killed(tmp_path: P
         said = process.communicate()[0].decode()
     assert "card: the rig stands still: io_card.so: tl_io_open refuses: another process has the card" in said
     assert "I/O device card: the rig has died, its outputs are safe" in said
+
+
+def test_a_device_that_a_dying_process_has_not_let_go_yet_is_asked_again(tmp_path: Path) -> None:
+    """A process that dies closes its files one by one: the guardian sees its end before the card is free."""
+    path = card(tmp_path, *PATIENT, file=str(tmp_path / "pins"), only="1")
+    plan = load_plan(path)
+    setups = plan.device(IoCards).setups(tmp_path, simulated=True)
+    with (tmp_path / "pins").open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert not make_safe(setups.values(), "has died")
+        threading.Timer(0.2, lambda: fcntl.flock(held, fcntl.LOCK_UN)).start()
+        assert make_safe(setups.values(), "has died", 30.0)
+    assert written(tmp_path)[-1][VALUE] == SAFE
 
 
 @pytest.mark.usefixtures("multicast")
