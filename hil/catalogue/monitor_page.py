@@ -37,8 +37,8 @@ short, a scenario or another driver. Limits that only the user knows are gates.
 
 ## In the tick
 
-These are computed in the tick of a rig, every {period:g} ms; they take 270 of its 9 090 instructions at the start of a
-drive and 300 of 8 750 in a shift (`python scripts/bench/step_baseline.py`). `monitor.NAME` is a signal that is 0 and
+These are computed in the tick of a rig, every {period:g} ms; they take 269 of its 9 319 instructions at the start of a
+drive and 298 of 8 889 in a shift (`python scripts/bench/step_baseline.py`). `monitor.NAME` is a signal that is 0 and
 latches at 1; `monitor.gear` is the gear that is engaged (-1: reverse, 0: none). Conditions of steps, checks, faults and
 tests may name them: `when = "monitor.tie_up == 1"`. The report computes them anew from the recording, by the same code.
 
