@@ -2,6 +2,7 @@
 """Errors of meaning, planted at random: does a test see a wrong unit, sign, name or sample in what people read?
 
     python rt_tests/mutation/semantic_mutations.py --seed N [--count 60] [--scope hil/report ...] [--out FILE]
+    python rt_tests/mutation/semantic_mutations.py --all --scope hil/report/metrics.py [--tests unit/test_x.py ...]
 
 Works in copies of the checkout (build/mutants_K). cosmic-ray (extra `mutation`) applies and takes back each error; the
 errors are operators of this file: those that cosmic-ray brings (comparisons, deleted statements) are no errors of
@@ -33,7 +34,8 @@ import parso
 from cosmic_ray.ast import Visitor, get_ast
 from cosmic_ray.mutating import mutate_code, use_mutation
 from cosmic_ray.operators.operator import Operator
-from touched import Sound, candidates, measured, parcels, run_tests, stored
+from touched import Sound, candidates, measured, parcels, stored
+from warm import run_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
@@ -331,6 +333,17 @@ def drawn(root: Path, scope: list[str], seed: int, count: int) -> list[Error]:
     return made
 
 
+def every(root: Path, scope: list[str]) -> list[Error]:
+    """One error of each class for each line that has room for it."""
+    made: dict[tuple[Path, int, str], Error] = {}
+    for kind, found in places(root, scope).items():
+        for module, k in found:
+            before, after = mutated(root, kind, module, k)
+            if before != after:
+                made.setdefault((module, changed(before, after)[0], kind.__name__), (kind, module, k))
+    return [made[key] for key in sorted(made)]
+
+
 def near(root: Path, module: Path) -> list[list[str]]:
     """Test files that may see an error of a module, those first that are asked first: the unit tests that import it, of
     a control unit its own tests, which run whole units; the golden runs; the tests of rigs that import it; all tests of
@@ -398,9 +411,10 @@ class Verdict:
     took_s: float
 
 
-def plant(copy: Path, error: Error, limit_s: float, sound: Sound) -> Verdict:
+def plant(copy: Path, error: Error, limit_s: float, sound: Sound, only: list[str]) -> Verdict:
     """Run the tests that run the changed line, then others that look at the same results, until one fails or time is
-    over. A test that fails with the error must pass without it."""
+    over; of the test files named in `only`, if there are some. A test that fails with the error must pass without
+    it."""
     kind, module, occurrence = error
     code, new = mutated(copy, kind, module, occurrence)
     line, before, after = changed(code, new)
@@ -412,7 +426,8 @@ def plant(copy: Path, error: Error, limit_s: float, sound: Sound) -> Verdict:
     def steps() -> Iterator[list[str]]:
         near_ones = near(copy, module)
         done: set[str] = set()
-        for names in [*near_ones[:2], stored(copy, TOUCHED, str(module)), *near_ones[2:]]:
+        ranks = [*near_ones[:2], stored(copy, TOUCHED, str(module)), *near_ones[2:]]
+        for names in [only] if only else ranks:
             files = [
                 f
                 for name in names
@@ -449,8 +464,12 @@ def plant(copy: Path, error: Error, limit_s: float, sound: Sound) -> Verdict:
 def main() -> int:
     """See above."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--all", action="store_true", help="one error of each class for each line instead of a draw")
+    parser.add_argument(
+        "--tests", nargs="+", default=[], help="test files (unit/test_x.py) instead of all that are near"
+    )
     parser.add_argument("--scope", nargs="+", default=["hil"], help="folders or modules the errors are drawn from")
     parser.add_argument("--limit", type=float, default=180.0, help="most processor time for one error [s]")
     parser.add_argument("--workers", type=int, default=2)
@@ -458,7 +477,8 @@ def main() -> int:
     parser.add_argument("--only", type=int, nargs="+", help="numbers of the draw to plant")
     parser.add_argument("--out", type=Path, default=None, help="JSON of the results")
     given = parser.parse_args()
-    draw = drawn(ROOT, given.scope, given.seed, given.count)
+    draw = every(ROOT, given.scope) if given.all else drawn(ROOT, given.scope, given.seed, given.count)
+    tests = [name.removeprefix("rt_tests/") for name in given.tests]
     if given.list:
         for number, (kind, module, k) in enumerate(draw, 1):
             line, before, after = changed(*mutated(ROOT, kind, module, k))
@@ -473,7 +493,7 @@ def main() -> int:
     def one(error: Error) -> Verdict:
         copy = free.pop()
         try:
-            return plant(copy, error, given.limit, sound)
+            return plant(copy, error, given.limit, sound, tests)
         finally:
             free.append(copy)
 
@@ -486,7 +506,10 @@ def main() -> int:
                 text = json.dumps({"seed": given.seed, "results": [asdict(r) for r in results]}, indent=1)
                 given.out.write_text(text + "\n", encoding="utf-8")
     counts = {word: sum(r.outcome == word for r in results) for word in ("caught", "survived", "undecided")}
-    print(f"seed {given.seed}: {len(results)} planted, " + ", ".join(f"{n} {word}" for word, n in counts.items()))
+    print(
+        f"{'all' if given.all else f'seed {given.seed}'}: {len(results)} planted, "
+        + ", ".join(f"{n} {word}" for word, n in counts.items())
+    )
     return 0 if counts["caught"] >= LEAST * len(results) else 1
 
 

@@ -12,22 +12,16 @@ import hashlib
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
-import tempfile
 import threading
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
+from warm import run_tests
+
 #: a test file that takes more processor time is left out [s]
 FILE_LIMIT_S = 120.0
-#: a test that waits is given so many times its limit of processor time
-WALL = 20.0
 #: golden runs: second definitions of what is read; their tests look at runs that are made once
 GOLDEN = "hil/test_golden_"
 #: results of one test that other tests of its file look at
@@ -77,46 +71,6 @@ def pytest_configure(config: Any) -> None:
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-def environment(copy: Path) -> dict[str, str]:
-    """Modules come from the copy; one thread for each process."""
-    one = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "PYTHONDONTWRITEBYTECODE")}
-    return {**os.environ, **one, "PYTHONPATH": f"{copy}{os.pathsep}{HERE}"}
-
-
-def run_tests(copy: Path, tests: Iterable[str], *options: str, limit_s: float) -> tuple[int | None, str, float]:
-    """(status of pytest, None where it took too long; what it said; processor time [s], which is what is limited: it
-    does not depend on what else the machine does)."""
-    tests = [test.removeprefix("rt_tests/") for test in tests]
-    command = [sys.executable, "-m", "pytest", "-c", "../pyproject.toml", "--rootdir", "..", "-q", "--no-header",
-               "--tb=line", "-p", "no:cacheprovider", "-m", "not long and not proof", *options, *tests]  # fmt: skip
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(
-            command, cwd=copy / "rt_tests", env=environment(copy), start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-        begin, ended, late = time.monotonic(), 0, False
-        while not ended:
-            time.sleep(0.1)
-            ended, status, used = os.wait4(process.pid, os.WNOHANG)
-            late = not ended and (cpu_s(process.pid) > limit_s or time.monotonic() - begin > WALL * limit_s)
-            if late:
-                os.killpg(process.pid, signal.SIGKILL)
-                ended, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        said.seek(0)
-        text = said.read().decode("utf-8", "replace")
-        return None if late else process.returncode, text, used.ru_utime + used.ru_stime
-
-
-def cpu_s(pid: int) -> float:
-    """Processor time of a process and of its children that have ended [s]."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-
-
 def digest(path: Path) -> str:
     """Of a file that may be gone."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""
@@ -159,13 +113,14 @@ def measured(copy: Path, store: Path, name: str, module: str, known: bool = Fals
     with MEASURING:
         if (found := _known(copy, target, name, module)) is None and not known:
             store.mkdir(parents=True, exist_ok=True)
-            fresh = target.with_suffix(".new")
+            fresh = target.with_suffix(f".{os.getpid()}")
             status, said, _ = run_tests(copy, [name], "-p", "touched", f"--touched={fresh}", limit_s=FILE_LIMIT_S)
             if status not in (None, 0, 1, 5):
                 raise SystemExit(f"{name} cannot be run without an error: {said[-2000:]}")
             data = json.loads(fresh.read_text()) if status is not None else {"tests": {}, "lines": {}}
             data["digests"] = {m: digest(copy / m) for m in (f"rt_tests/{name}", *data["lines"])}
-            target.write_text(json.dumps(data))
+            fresh.write_text(json.dumps(data))
+            fresh.replace(target)
             print(f"    measured {name}: {'too slow' if status is None else status}", flush=True)
             found = _known(copy, target, name, module)
     return found if found and found.tests else None
