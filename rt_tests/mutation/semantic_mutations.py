@@ -279,26 +279,26 @@ def modules(root: Path, scope: list[str]) -> list[Path]:
 
 
 class Places(Visitor):  # type: ignore[misc]
-    """How many errors of each class a module has room for."""
+    """The lines on which a module has room for errors, by their class."""
 
     def __init__(self) -> None:
         self._operators = {kind: kind() for kind in CLASSES}
-        self.counts = dict.fromkeys(CLASSES, 0)
+        self.lines: dict[type[Rewrite], list[int]] = {kind: [] for kind in CLASSES}
 
     def visit(self, node: Any) -> Any:
         for kind, operator in self._operators.items():
-            self.counts[kind] += sum(1 for _ in operator.mutation_positions(node))
+            self.lines[kind] += [start[0] for start, _ in operator.mutation_positions(node)]
         return node
 
 
-def places(root: Path, scope: list[str]) -> dict[type[Rewrite], list[tuple[Path, int]]]:
-    """(module, occurrence) of every error, by its class."""
-    found: dict[type[Rewrite], list[tuple[Path, int]]] = {kind: [] for kind in CLASSES}
+def places(root: Path, scope: list[str]) -> dict[type[Rewrite], list[tuple[Path, int, int]]]:
+    """(module, occurrence, line) of every error, by its class."""
+    found: dict[type[Rewrite], list[tuple[Path, int, int]]] = {kind: [] for kind in CLASSES}
     for module in modules(root, scope):
         visitor = Places()
         visitor.walk(get_ast((root / module).read_text(encoding="utf-8")))
-        for kind, count in visitor.counts.items():
-            found[kind] += [(module, k) for k in range(count)]
+        for kind, lines in visitor.lines.items():
+            found[kind] += [(module, k, line) for k, line in enumerate(lines)]
     return found
 
 
@@ -326,7 +326,7 @@ def drawn(root: Path, scope: list[str], seed: int, count: int) -> list[Error]:
     made: list[Error] = []
     while len(made) < count:
         kind = rng.choice([k for k in CLASSES if left[k]])
-        module, k = left[kind].pop(rng.randrange(len(left[kind])))
+        module, k, _ = left[kind].pop(rng.randrange(len(left[kind])))
         before, after = mutated(root, kind, module, k)
         if before != after:
             made.append((kind, module, k))
@@ -337,10 +337,8 @@ def every(root: Path, scope: list[str]) -> list[Error]:
     """One error of each class for each line that has room for it."""
     made: dict[tuple[Path, int, str], Error] = {}
     for kind, found in places(root, scope).items():
-        for module, k in found:
-            before, after = mutated(root, kind, module, k)
-            if before != after:
-                made.setdefault((module, changed(before, after)[0], kind.__name__), (kind, module, k))
+        for module, k, line in found:
+            made.setdefault((module, line, kind.__name__), (kind, module, k))
     return [made[key] for key in sorted(made)]
 
 
@@ -417,11 +415,14 @@ def plant(copy: Path, error: Error, limit_s: float, sound: Sound, only: list[str
     it."""
     kind, module, occurrence = error
     code, new = mutated(copy, kind, module, occurrence)
-    line, before, after = changed(code, new)
+    line, before, after = changed(code, new) if code != new else (0, "", "")
     took, asked, shared = 0.0, False, []
 
     def verdict(outcome: str, by: str) -> Verdict:
         return Verdict(kind.__name__, str(module), line, before, after, outcome, by, took)
+
+    if code == new:
+        return verdict("survived", "no error that can be imported")
 
     def steps() -> Iterator[list[str]]:
         near_ones = near(copy, module)
@@ -481,7 +482,10 @@ def main() -> int:
     tests = [name.removeprefix("rt_tests/") for name in given.tests]
     if given.list:
         for number, (kind, module, k) in enumerate(draw, 1):
-            line, before, after = changed(*mutated(ROOT, kind, module, k))
+            before, after = mutated(ROOT, kind, module, k)
+            line, before, after = (
+                changed(before, after) if before != after else (0, "no error that can be imported", "")
+            )
             print(f"{number:3} {kind.__name__} {module}:{line}\n    {before}\n    {after}")
         return 0
     copies = [BUILD / f"mutants_{k}" for k in range(given.workers)]
