@@ -26,8 +26,8 @@ class Law(ConfigTable):
     open      ramp to 0 bar
     hold      keep the present pressure
     continue  continue the ramp that an earlier phase began
-    regulate  control the turbine speed so that it is synchronous after inertia_s: PI controller, which begins at `base`
-              times the torque of the element
+    regulate  control the turbine speed so that it is synchronous after inertia_s: PI controller, which begins at the
+              present torque of the element and adds what the inertia of the engine needs (hil/ecu/shift.py)
     """
 
     #: What the element does: one of the laws above.
@@ -38,8 +38,6 @@ class Law(ConfigTable):
     end: NotNegative = 0.0
     #: Duration of the ramp. By default it is the duration of the phase.
     ramp_s: Seconds | None = None
-    #: Law `regulate`: multiple of the torque of the element to which the controller adds its output.
-    base: NotNegative = 1.0
     #: Law `regulate`: smallest multiple of the torque of the element.
     min: NotNegative = 0.0
     #: Law `regulate`: largest multiple of the torque of the element.

@@ -3,10 +3,13 @@
     torque of an element -> pressure:  p = p_kiss + x c |T_turbine| / k
                                        c: its torque per Nm turbine torque in its gear, k: torque_per_bar_Nm, x multiple
     way to synchronisation (regulate): w_ref(t) = ((1 - q) r0 + q i_new) w_out, q = t/inertia_s, r0: ratio at its start
-    controller:                        T = c (x_base |T0| -+ J dw_ref/dt) +- (kp e + ki int e dt), e = w_turbine - w_ref
-                                       T0: turbine torque at its start, J: inertia of engine and turbine; upper signs:
-                                       the element pulls the turbine down. The present estimate is no base: the engine
-                                       that is slowed raises it, it would raise T, and T slows the engine more
+    controller:                        T = T_e + c (J |dw_ref/dt| - max(0, -+T0)) +- (kp e + ki int e dt)
+                                       e = w_turbine - w_ref; upper signs: the element pulls the turbine down. T_e, T0:
+                                       torque of the element, and of the turbine with its sign, at the start; J: inertia
+                                       of engine and turbine. T_e balances a turbine torque against the element; one
+                                       that moves the turbine the element's way does part of its work: in an upshift
+                                       without the pedal the engine's drag. The present estimate is not taken: an engine
+                                       that is slowed raises it, that raises T, and T slows the engine more
 
 Several elements may be regulated, ramped and released at once; an element a phase does not name keeps its gear
 pressure if both gears press it, stays where it is if only the old gear does, and stays open otherwise.
@@ -191,7 +194,7 @@ class ShiftRunner:
     def step(self, now: Measured, torque: float, line: float) -> dict[str, float]:
         """Advance one control period."""
         config = self._config
-        torque = max(abs(torque), config.torque_min_Nm)
+        signed, torque = torque, max(abs(torque), config.torque_min_Nm)
         if self._old_ratio is None:
             self._old_ratio = now.w_turbine / now.w_out if now.w_out > 5.0 else self._old.ratio
         if not self._entering and self._phase_ended(now):
@@ -203,7 +206,7 @@ class ShiftRunner:
             return dict(self._pressure)
         phase = self._phases[self._index]
         if self._entering:
-            self._enter(phase, now, torque)
+            self._enter(phase, now, torque, signed)
         self._time += config.timing.period_s
         self.observed.see(phase.stage, config.timing.period_s, now.w_turbine - self._old_ratio * now.w_out)
         for name in config.elements:
@@ -239,7 +242,7 @@ class ShiftRunner:
         self._old = self._config.gears[phase.from_gear or self.source]
         self._new = self._config.gears[phase.to_gear or self.target]
 
-    def _enter(self, phase: Phase, now: Measured, torque: float) -> None:
+    def _enter(self, phase: Phase, now: Measured, torque: float, signed: float) -> None:
         self._entering = False
         self._phase_begun = self._time
         before = self._new
@@ -248,14 +251,12 @@ class ShiftRunner:
             self._old_ratio = now.w_turbine / now.w_out if now.w_out > 5.0 else self._old.ratio
         if any(law.law == "regulate" for law in phase.elements.values()):
             self._start_ratio = now.w_turbine / now.w_out if now.w_out > 5.0 else self._old.ratio
-            self._start_torque = torque
+            self._start_torque = signed
         for name, law in phase.elements.items():
             if law.law in ("torque", "bar", "open", "line"):
                 self._ramps[name] = self._begin_ramp(name, law, phase, torque)
             elif law.law == "regulate":
-                # bumpless: the integral starts where the pressure is
-                base = law.base * self._steady_torque(name, torque)
-                self._integral[name] = self._to_torque(name, self._pressure[name]) - base
+                self._integral[name] = self._to_torque(name, self._pressure[name])
 
     def _begin_ramp(self, name: str, law: Law, phase: Phase, torque: float) -> Ramp:
         duration = phase.duration_s if law.ramp_s is None else law.ramp_s
@@ -337,12 +338,12 @@ class ShiftRunner:
         if law.pulls == "up":
             error = -error
         rate = (self._new.ratio - start_ratio) * now.w_out / phase.inertia_s
-        ahead = self._config.torque_model.inertia_kgm2 * (rate if law.pulls == "up" else -rate)
-        base = self._steady_torque(name, law.base * self._start_torque + ahead)
+        way = 1.0 if law.pulls == "up" else -1.0
+        ahead = self._config.torque_model.inertia_kgm2 * way * rate - max(0.0, way * self._start_torque)
         steady = self._steady_torque(name, torque)
         low, high = law.min * steady, law.max * steady
         integral = self._integral[name] + law.ki_Nm_per_rad * error * self._config.timing.period_s
-        wanted = base + law.kp_Nm_per_radps * error + integral
+        wanted = self._steady_torque(name, ahead) + law.kp_Nm_per_radps * error + integral
         # the integral stops where the element is at a limit (no wind-up)
         if low < wanted < high or (wanted - high) * error < 0.0:
             self._integral[name] = integral

@@ -132,6 +132,27 @@ def test_kick_down_skips_gears_and_6_2_goes_through_4_without_locking_there() ->
     assert all(p.stage != "closing" for p in phases if p.to_gear == "4")
 
 
+@pytest.mark.parametrize(("T_turbine", "name", "gears", "helps"), [
+    (-90.0, "2-3.coast", ("2", "3"), 90.0),  # the engine's drag brings the turbine down
+    (40.0, "2-3.coast", ("2", "3"), 0.0),
+    (-90.0, "3-2.coast", ("3", "2"), 0.0),  # and holds it back on its way up
+    (40.0, "3-2.coast", ("3", "2"), 40.0),
+])  # fmt: skip
+def test_the_oncoming_element_begins_with_what_the_turbine_does_not_do_itself(
+    T_turbine: float, name: str, gears: tuple[str, str], helps: float
+) -> None:
+    old, new = (EIGHT.gears[g] for g in gears)
+    on = next(e for e in new.elements if e not in old.elements)
+    element, w_out, pressure = EIGHT.elements[on], 100.0, 0.0
+    runner = ShiftRunner(EIGHT, name, *gears, {e: 4.0 if e in old.elements else 0.0 for e in EIGHT.elements})
+    while runner.stage != "inertia":
+        pressure = runner.step(Measured(400.0, old.ratio * w_out, w_out, lever="D"), T_turbine, 4.0)[on]
+    phase = next(p for p in EIGHT.phases(name) if p.stage == "inertia")
+    slows = EIGHT.torque_model.inertia_kgm2 * abs(new.ratio - old.ratio) * w_out / phase.inertia_s
+    wanted = element.kiss_bar + new.torque[on] * (slows - helps) / element.torque_per_bar_Nm
+    assert pressure == pytest.approx(wanted, abs=0.03), "the controller has added a few Nm"
+
+
 def test_a_shift_through_a_gear_between_ends_in_its_target() -> None:
     runner = ShiftRunner(EIGHT, "6-2", "6", "2", {n: 8.0 if n in "CDE" else 0.0 for n in EIGHT.elements})
     w_out, ratio, pressures = 60.0, EIGHT.gears["6"].ratio, {}
