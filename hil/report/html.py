@@ -53,8 +53,7 @@ def write_html(report: Report, path: Path | str) -> None:
 
 def render(report: Report) -> str:
     """The whole page."""
-    info, stats = report.run.info, report.stats
-    drawn = Figures()
+    stats, drawn = report.stats, Figures()
     shown = draw(report, drawn)
     return render_page(
         "report.html",
@@ -90,7 +89,6 @@ def render(report: Report) -> str:
         ],  # fmt: skip
         quality=[_quality(q) for q in report.quality],
         faults=first_fault.fault_rows(report),
-        time=real_time(stats, info.tick_s, info.realtime, drawn),
         buses=[_bus(bus_title(name, stats), bus) for name, bus in stats.buses.items()],
         limited=stats.outputs_limited,
         vehicles=[(name, simple(vehicle)) for name, vehicle in stats.vehicles.items()],
@@ -117,7 +115,6 @@ def write_figures(report: Report, folder: Path) -> list[Path]:
 
     drawn = Figures()
     draw(report, drawn)
-    real_time(report.stats, report.run.info.tick_s, [], drawn)
     return draw_all(drawn, folder)
 
 
@@ -201,11 +198,13 @@ def interesting(shifts: Sequence[Shift]) -> Shift | None:
 
 
 def draw(report: Report, drawn: Figures) -> dict[str, Any]:
-    """Draw what a run has; names of the figures by their name in the template, None where there is nothing to draw."""
+    """Draw what a run has; names of the figures by their name in the template, None where there is nothing to draw, and
+    what the section about the loop's time shows."""
     run, bands, signals = report.run, report.bands, report.run.signals
     kinds = ("strip", "drive", "zoom", "torques", "pressures", "link")
     found: dict[str, Any] = {**dict.fromkeys(kinds), "shift_figures": [], "energy": _energy(report, drawn)}
     made = plots.RunPlots(drawn, signals, bands) if signals is not None and signals.n else None
+    found["time"] = real_time(report.stats, run.info.tick_s, run.info.realtime, drawn)
     found["states"] = drawn.add(plots.states(run.modes, signals))
     found["failed"] = [
         (f"{v.kind} {v.name}", v.text, drawn.add(moment(drawn, made.signals, v, f"failed{k}")) if made else None)

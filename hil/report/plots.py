@@ -108,12 +108,12 @@ class RunPlots:
         s = self.signals
         names = [n.removesuffix(".p") for n in s.names if n.endswith(".p") and s.units.get(n) == "Pa"]
         names = [n for n in dict.fromkeys(names) if not n.startswith("input.")]
-        top = max([BAR * float(np.nanmax(s[f"{n}.p"])) for n in names] + [1.0])
+        asked = {n: command(s, n) for n in names}
+        shown = [c for n in names for c in (asked[n], f"{n}.p") if c is not None]
+        top = max([BAR * float(np.nanmax(s[c])) for c in shown] + [1.0])
         panels = []
         for n in names:
-            asked = command(s, n)
-            lines = [] if asked is None else [self._line(asked, f"{n} commanded", "orange", BAR)]
-            lines += [self._line(f"{n}.p", f"{n} actual", "blue", BAR)]
+            lines = self._lines((asked[n], f"{n} commanded", "orange", BAR), (f"{n}.p", f"{n} actual", "blue", BAR))
             panels.append(Panel("bar", lines, height=70, low=-0.04 * top, high=1.06 * top))
         return Figure("pressures", panels) if panels else None
 
