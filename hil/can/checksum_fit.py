@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from torqueloop.cython_kernels.can.bits import Field, Split, all_bits, width
+from torqueloop.cython_kernels.can.bits import Split, all_bits, width
 from torqueloop.cython_kernels.can.codec import CRC, LENGTH, CodecTables, RxState, TxState
 from torqueloop.cython_kernels.can.codec_spec import MessageSpec, SignalSpec
 from torqueloop.cython_kernels.can.protection import E2E_PROFILES, NONE
@@ -90,9 +90,9 @@ def fits(spec: MessageSpec, data: Sequence[bytes]) -> list[Fit]:
         return []
     sample = different[:: max(1, len(different) // SAMPLE)][:SAMPLE]
     found: list[Fit] = []
-    for place in _places(spec, np.frombuffer(b"".join(different), np.uint8).reshape(len(different), -1)):
-        if width(place) * len(different) < BITS_MIN:
-            continue
+    array = np.frombuffer(b"".join(different), np.uint8).reshape(len(different), -1)
+    places = [place for place in _places(spec, array) if width(place) * len(different) >= BITS_MIN]
+    for place in places:
         for rule, profile in E2E_PROFILES.items():
             candidate = _with(spec, rule, place)
             if candidate is None:
@@ -102,10 +102,10 @@ def fits(spec: MessageSpec, data: Sequence[bytes]) -> list[Fit]:
                 tried = replace(candidate, e2e_init=init)
                 if right(tried, sample) >= SHARE_MIN * len(sample):
                     found.append(Fit(rule, constant, place, right(tried, data), len(data)))
-        if not found:
-            found += [fit for rule in FREE if (fit := _free(spec, rule, place, sample, data)) is not None]
-    different_at = {f.place: len({bytes(x[k // 8] for k in sorted(all_bits(f.place))) for x in different})
-                    for f in found}  # fmt: skip
+    if not found:
+        found = [fit for place in places for rule in FREE if (fit := _free(spec, rule, place, sample, data))]
+    bits = np.unpackbits(array, axis=1, bitorder="little")
+    different_at = {f.place: len(np.unique(bits[:, sorted(all_bits(f.place))], axis=0)) for f in found}
     found.sort(key=lambda f: (-f.right, f.place != spec.crc_bits, f.rule != spec.e2e, -different_at[f.place]))
     # an XOR of all bytes says the same at every place: the one with the most values is told
     first = {(f.rule, f.constant): f for f in reversed(found) if f.share >= SHARE_MIN}
@@ -155,14 +155,14 @@ def _with(spec: MessageSpec, rule: str, place: Split) -> MessageSpec | None:
 
 
 def _free(spec: MessageSpec, rule: str, place: Split, sample: Sequence[bytes], data: Sequence[bytes]) -> Fit | None:
-    """A rule with a constant of the message: the constant of the first frame must be that of all others."""
-    profile = E2E_PROFILES[rule]
-    if width(place) not in profile.widths:
+    """A rule with a constant of the message, which is that of at least half of the sample."""
+    if width(place) not in E2E_PROFILES[rule].widths:
         return None
-    plain = replace(bare(spec.can_id | EXTENDED * spec.extended, spec.length), e2e=rule, crc_bits=place,
-                    e2e_init=0, e2e_xorout=0)  # fmt: skip
-    at = min(all_bits(place)) // 8
-    made = _checksums(plain, place, sample)
+    plain = replace(bare(spec.can_id, spec.length), extended=spec.extended, e2e=rule, crc_bits=place, e2e_init=0,
+                    e2e_xorout=0)  # fmt: skip
+    # a checksum of 8 bits stands in one byte
+    at = next(iter(all_bits(place))) // 8
+    made = _checksums(plain, at, sample)
     if made is None:
         return None
     off = [(frame[at] - sum_) & 255 if rule == "SUM" else frame[at] ^ sum_
@@ -170,28 +170,21 @@ def _free(spec: MessageSpec, rule: str, place: Split, sample: Sequence[bytes], d
     constant = max(set(off), key=off.count)
     if off.count(constant) < SHARE_MIN * len(off):
         return None
-    key = FREE[rule]
     candidate, value = replace(plain, e2e_xorout=constant), constant
     if rule == "BMW_CRC8":
         # a start value says the same as a final XOR of frames of one length; makers publish the start value
-        of_init = (k for k in range(256)
-                   if right(replace(plain, e2e_init=k), sample[:1]) and right(replace(plain, e2e_init=k), sample)
-                   >= SHARE_MIN * len(sample))  # fmt: skip
-        value = next(of_init, constant)
+        good = next(frame for frame, x in zip(sample, off, strict=True) if x == constant)
+        value = next((k for k in range(256) if right(replace(plain, e2e_init=k), [good])), constant)
         candidate = replace(plain, e2e_init=value)
     elif rule in ("SUM", "VW_MLB"):
         candidate = replace(plain, e2e_init=constant)
-    return Fit(rule, f"{key} 0x{value:02X}", place, right(candidate, data), len(data))
+    return Fit(rule, f"{FREE[rule]} 0x{value:02X}", place, right(candidate, data), len(data))
 
 
-def _checksums(spec: MessageSpec, place: Split, data: Iterable[bytes]) -> list[int] | None:
+def _checksums(spec: MessageSpec, at: int, data: Iterable[bytes]) -> list[int] | None:
     """The checksum byte of a rule for the other bytes of frames; None where the message cannot have the rule."""
-    at = min(all_bits(place)) // 8
     others = [k for k in range(spec.length) if k != at]
-    fields: list[Field] = [(8 * k, 8, False) for k in others]
-    signals = tuple(
-        SignalSpec(f"b{k}", *field, slot=n) for n, (k, field) in enumerate(zip(others, fields, strict=True))
-    )
+    signals = tuple(SignalSpec(f"b{k}", 8 * k, 8, slot=n) for n, k in enumerate(others))
     try:
         state = TxState(CodecTables([replace(spec, receive=False, signals=signals)], len(signals)))
     except ValueError:
