@@ -16,6 +16,7 @@ import torqueloop.configs
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.probes.bench import benchmark_ns
 from torqueloop.hil.can.database import CanDatabase, E2ESettings, check_owners
+from torqueloop.hil.can.python_code import python_code
 from torqueloop.hil.can.units import si_unit, to_si
 
 DBC = Path(torqueloop.configs.__path__[0]) / "can" / "tcu_4hp22.dbc"
@@ -262,3 +263,157 @@ def test_tick_functions_agree_with_python_on_all_messages(hil: CanDatabase, tcu:
         encode_ns, decode_ns = benchmark_ns(sender.tables, receiver.tables, sender.initial_table(), 2000)
         print(f"{sender.node}: encode {encode_ns:.0f} ns, {receiver.node}: decode {decode_ns:.0f} ns per frame")
         assert np.isfinite(encode_ns + decode_ns)
+
+
+# --- numbers of a database, worked out by hand ---
+
+
+def one(tmp_path: Path, signal: str, more: str = "", unit: str = "", length: int = 2) -> Path:
+    """A database of one message of A with a signal X, for node B."""
+    path = tmp_path / "one.dbc"
+    path.write_text(
+        f'VERSION ""\nBU_: A B\nBO_ 5 M: {length} A\n SG_ X : 4|8@1+ {signal} "{unit}" B\n'
+        'BA_DEF_ SG_ "GenSigStartValue" FLOAT 0 1e9;\nBA_DEF_DEF_ "GenSigStartValue" 0;\n'
+        'BA_DEF_ BO_ "GenMsgCycleTime" INT 0 9999;\nBA_DEF_DEF_ "GenMsgCycleTime" 0;\n' + more
+    )
+    return path
+
+
+PI = math.pi
+#: unit -> a value in it, the same in SI, a difference of 1 in SI
+UNITS = {
+    "": (3.0, 3.0, 1.0), "%": (30.0, 0.3, 0.01), "Pa": (7.0, 7.0, 1.0), "mbar": (13.0, 1300.0, 100.0),
+    "hPa": (13.0, 1300.0, 100.0), "kPa": (2.0, 2e3, 1e3), "MPa": (2.0, 2e6, 1e6), "bar": (1.5, 1.5e5, 1e5),
+    "rpm": (60.0, 2 * PI, PI / 30), "1/min": (15.0, PI / 2, PI / 30), "rad/s": (4.0, 4.0, 1.0),
+    "deg/s": (90.0, PI / 2, PI / 180), "rpm/s": (30.0, PI, PI / 30), "deg": (-180.0, -PI, PI / 180),
+    "rad": (2.0, 2.0, 1.0),
+    "degC": (26.85, 300.0, 1.0), "K": (300.0, 300.0, 1.0), "Nm": (5.0, 5.0, 1.0), "kNm": (5.0, 5e3, 1e3),
+    "Nm/s": (5.0, 5.0, 1.0), "N": (5.0, 5.0, 1.0), "kN": (5.0, 5e3, 1e3), "km/h": (90.0, 25.0, 1 / 3.6),
+    "m/s": (3.0, 3.0, 1.0), "mph": (100.0, 44.704, 0.44704), "m/s2": (3.0, 3.0, 1.0), "s": (3.0, 3.0, 1.0),
+    "ms": (20.0, 0.02, 1e-3), "us": (20.0, 2e-5, 1e-6), "m": (3.0, 3.0, 1.0), "km": (1.5, 1500.0, 1e3),
+    "mm": (5.0, 0.005, 1e-3), "kg": (3.0, 3.0, 1.0), "W": (3.0, 3.0, 1.0), "kW": (85.0, 85e3, 1e3),
+    "A": (3.0, 3.0, 1.0),
+    "mA": (950.0, 0.95, 1e-3), "V": (12.0, 12.0, 1.0), "mV": (12.0, 0.012, 1e-3), "Hz": (3.0, 3.0, 1.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", UNITS)
+def test_every_unit_of_a_database_in_si(text: str) -> None:
+    unit, (value, si, step) = si_unit(text), UNITS[text]
+    assert unit is not None
+    assert to_si(value, unit, with_offset=True) == pytest.approx(si, rel=1e-14)
+    assert to_si(1.0, unit, with_offset=False) == pytest.approx(step, rel=1e-14)
+    told = {"rpm": "rad/s", "deg": "rad", "km/h": "m/s", "bar": "Pa", "degC": "K", "mA": "A", "rpm/s": "rad/s2"}
+    assert unit.symbol == told.get(text, unit.symbol)
+
+
+@pytest.mark.parametrize(("value", "si"), [(1e308, math.inf), (-1e308, -math.inf), (-math.inf, -math.inf)])
+def test_what_no_number_can_hold_in_si_keeps_its_sign(value: float, si: float) -> None:
+    unit = si_unit("kNm")
+    assert unit is not None and to_si(value, unit, with_offset=True) == si
+
+
+@pytest.mark.parametrize(
+    ("signal", "unit", "limits", "start"),
+    [
+        # without a start value: 0, or the limit that is nearer
+        ("(0.5,0) [-10|20]", "bar", (-10e5, 20e5), 0.0),
+        ("(0.5,0) [2|20]", "bar", (2e5, 20e5), 2e5),
+        ("(0.5,-40) [-40|-5]", "bar", (-40e5, -5e5), -5e5),
+        ("(1,-40) [-40|80]", "degC", (233.15, 353.15), 233.15),
+    ],
+)
+def test_limits_and_start_of_a_signal(
+    tmp_path: Path, signal: str, unit: str, limits: tuple[float, float], start: float
+) -> None:
+    info = CanDatabase.load(one(tmp_path, signal, unit=unit), "B").signal("M.X")
+    assert (info.minimum, info.maximum) == pytest.approx(limits)
+    assert info.start == pytest.approx(start)
+
+
+def test_words_numbers_and_invalid_values_of_a_signal(tmp_path: Path) -> None:
+    """Raw numbers 0, 1, 200 and 255 are -40, -39.5, 60 and 87.5; the last one is outside of its range."""
+    words = 'VAL_ 5 X 0 "cold" 1 "cool" 200 "hot" 255 "error" ;\n'
+    database = CanDatabase.load(one(tmp_path, "(0.5,-40) [-40|60]", words, "degC"), "B")
+    info, (spec,) = database.signal("M.X"), database.message("M").signals
+    assert (info.scale, info.offset) == (0.5, pytest.approx(233.15))
+    assert [info.value_of(word) for word in ("cold", "cool", "hot")] == pytest.approx([233.15, 233.65, 333.15])
+    assert [info.word_of(x) for x in (233.15, 233.6, 333.15, 300.0)] == ["cold", "cool", "hot", None]
+    assert info.in_si(60.0) == pytest.approx(333.15) and info.in_si(60.0, with_offset=False) == 60.0
+    assert spec.invalid == (255,) and (spec.start, spec.length, spec.big_endian) == (4, 8, False)
+
+
+KCD = """<NetworkDefinition xmlns="http://kayak.2codeornot2code.org/1.0"><Document name="one"/>
+<Node id="1" name="A"/><Node id="2" name="B"/><Bus name="bus"><Message id="0x5" name="M" length="1">
+<Producer><NodeRef id="1"/></Producer><Signal name="X" offset="0" length="8"><Consumer><NodeRef id="2"/></Consumer>
+<Value LIMIT/><LabelSet><Label name="low" value="3"/><Label name="high" value="250"/></LabelSet></Signal></Message>
+</Bus></NetworkDefinition>"""
+
+
+@pytest.mark.parametrize(("limit", "invalid"), [('min="100"', (3,)), ('max="99"', (250,)), ("", ())])
+def test_a_range_with_one_end_makes_words_beyond_it_invalid(
+    tmp_path: Path, limit: str, invalid: tuple[int, ...]
+) -> None:
+    path = tmp_path / "one.kcd"
+    path.write_text(KCD.replace("LIMIT", limit))
+    assert CanDatabase.load(path, "B").message("M").signals[0].invalid == invalid
+
+
+@pytest.mark.parametrize("factor", [1.4e6, -1.4e6, 1.99e6, 2.01e6, -2.01e6])
+def test_a_factor_may_be_as_large_as_the_range_of_its_quantity(tmp_path: Path, factor: float) -> None:
+    """The range of an angular velocity is -1e6 to 1e6 rad/s, a step of a whole range is its width."""
+    path = one(tmp_path, f"({factor * 30 / PI!r},0) [0|0]", unit="rpm")
+    if abs(factor) < 2e6:
+        assert CanDatabase.load(path, "B").signal("M.X").scale == pytest.approx(factor)
+    else:
+        with pytest.raises(ConfigError, match="out of range"):
+            CanDatabase.load(path, "B")
+
+
+def test_times_of_a_message(tmp_path: Path) -> None:
+    """In milliseconds in the database; timeouts of ten cycles, for messages that are received."""
+    timing = "".join(
+        f'BA_DEF_ BO_ "{name}" INT 0 9999;\nBA_DEF_DEF_ "{name}" 0;\nBA_ "{name}" BO_ 5 {value};\n'
+        for name, value in (("GenMsgStartDelayTime", 30), ("GenMsgDelayTime", 7), ("GenMsgNrOfRepetition", 2))
+    )
+    path = one(tmp_path, "(1,0) [0|0]", 'BA_ "GenMsgCycleTime" BO_ 5 20;\n' + timing)
+    sent, received = CanDatabase.load(path, "A").message("M"), CanDatabase.load(path, "B").message("M")
+    assert (sent.cycle_ns, sent.start_ns, sent.gap_ns, sent.repeats) == (20_000_000, 30_000_000, 7_000_000, 2)
+    assert (received.cycle_ns, received.timeout_ns, sent.timeout_ns) == (20_000_000, 200_000_000, 0)
+    other = CanDatabase.load(path, "A", cycles_s={"M": 0.05}).message("M")
+    assert other.cycle_ns == 50_000_000
+
+
+def test_a_timeout_counts_from_the_last_frame() -> None:
+    codec = CanDatabase.load(DBC, "HIL", timeouts_s={"*": 0.0, "TCU_Status": 0.02}).codec()
+    sender = CanDatabase.load(DBC, "TCU").codec()
+    codec.arm(1.0)
+    assert codec.silent(1.019) == [] and codec.silent(1.021) == ["TCU_Status"]
+    assert codec.decode(0x212, sender.encode("TCU_Status", {}), 1.05)[0] == "ok"
+    assert codec.silent(1.069) == [] and codec.silent(1.071) == ["TCU_Status"]
+
+
+def test_a_codec_goes_on_where_it_was_saved(hil: CanDatabase, tcu: CanDatabase) -> None:
+    """Counters of both directions and the last values: a copy sends and takes what the first one does."""
+    a, other = hil.codec(), tcu.codec()
+    for n in range(5):
+        a.encode("HIL_Speeds", {"n_engine": 10.0 * n})
+        a.decode(0x212, other.encode("TCU_Status", {}))
+    b = hil.codec()
+    b.load(a.save())
+    assert b.counters() == a.counters() and b.counters()["TCU_Status"]["ok"] == 5
+    assert b.table.tolist() == a.table.tolist()
+    assert b.encode("HIL_Speeds", {}) == a.encode("HIL_Speeds", {}) != hil.codec().encode("HIL_Speeds", {})
+    late = other.encode("TCU_Status", {})
+    assert [b.decode(0x212, late)[0] for _ in range(2)] == [a.decode(0x212, late)[0] for _ in range(2)]
+    with pytest.raises(ConfigError, match="did you mean 'TCU_Status'"):
+        hil.message("TCU_Sttus")
+
+
+def test_the_python_of_a_message_says_its_times_lengths_and_ranges(tmp_path: Path) -> None:
+    cycle = 'BA_ "GenMsgCycleTime" BO_ 5 20;\n'
+    text = python_code(one(tmp_path, "(0.5,-40) [-40|60]", cycle, "degC", length=3), "B")
+    assert '"""M, 0x5, 3 bytes, received every 20 ms."""' in text
+    assert "    #: 233.15 .. 333.15 K\n    X: float = " in text
+    text = python_code(one(tmp_path, "(1,0) [0|0]"), "A")
+    assert '"""M, 0x5, 2 bytes, sent."""' in text and "    #: ? .. ? 1\n    X: float = 0.0" in text
