@@ -79,7 +79,8 @@ class Condition:
 
 def parse_condition(text: str) -> Condition:
     """Read a condition; ConfigError that shows where it cannot be read and what was expected there."""
-    condition = Condition(text.strip(), parse(text.strip())[0])
+    (root,) = parse(text.strip())
+    condition = Condition(text.strip(), root)
     if not condition.signals:
         raise ConfigError("{key} = {value} names no signal", value=text, allowed="for instance 'car.v > 60 km/h'")
     return condition

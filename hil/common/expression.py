@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -42,8 +42,9 @@ gates: either ("," either)* ","?
 ?sum: product (SIGN product)*
 ?product: signed (POINT signed)*
 ?signed: SIGN signed | _atom
-_atom: QUANTITY | TEXT | NAME | call | "(" either ")"
-call: NAME "(" sum ("," sum)* ")"
+_atom: QUANTITY | TEXT | NAME | call | group
+!call: NAME "(" sum ("," sum)* ")"
+!group: "(" either ")"
 other: OTHER
 ORDER: /<=|>=|==|!=|<|>/
 SIGN: /[+-]/
@@ -192,12 +193,17 @@ def _parser() -> Any:
             return replace(_node(token, "number", number), unit=token[digits.end() :].strip())
 
         def call(self, found: list[Any]) -> Node:
-            name, *args = found
+            name, args = found[0], found[2:-1:2]
             if (most := FUNCTIONS.get(name.value)) is None:
                 raise _Mistake(f"there is no function {name.value!r}", name.at, ", ".join(FUNCTIONS))
             if len(args) > most:
                 raise _Mistake(f"{name.value}() takes {most} argument, not {len(args)}", name.at, f"{most} argument")
-            return _joined(name.value, args, at=name.at)
+            return replace(_joined(name.value, args, at=name.at), until=found[-1].end_pos)
+
+        def group(self, found: list[Any]) -> Node:
+            """With its parentheses where it is shown."""
+            first, inner, last = found
+            return cast("Node", replace(inner, at=first.start_pos, until=last.end_pos))
 
         def signed(self, found: list[Any]) -> Node:
             sign, arg = found
@@ -278,7 +284,7 @@ def bound(
             return node
         scale_of(str(left.value))
         number = word(str(left.value), str(right.value))
-        if node.value[0] not in ("==", "!="):
+        if node.value not in (("==",), ("!=",)):
             raise ConfigError(f"{{key}}: words have no order: {text[node.at : node.until]}", value=text,
                               allowed="== or !=")  # fmt: skip
         return replace(node, args=(left, replace(right, kind="number", value=number)))
@@ -299,7 +305,7 @@ def bound(
             if len(scales) == 1 and (k == 0 or node.value[k - 1] == "*"):
                 return replace(node, args=tuple(arg for arg, _ in done)), scales[0]
             # quantities among factors with units count in SI; what comes out has a unit that nobody knows
-            args = tuple(on(arg, s, (s[0], Fraction(1))) if s and not arg.names else arg for arg, s in done)
+            args = tuple(times(arg, s[1]) if s and not arg.names else arg for arg, s in done)
             return replace(node, args=args), UNKNOWN if scales else None
         keeps = scales[0] if node.kind in ("abs", "negative") and scales else None
         return replace(node, args=tuple(arg for arg, _ in done)), keeps
@@ -325,23 +331,22 @@ def bound(
             raise _unreadable(text, f"{' and '.join(several)} cannot be compared", node.at, "one unit")
         if target is None or not same:
             return replace(node, args=tuple(arg for arg, _ in done)), UNKNOWN if scales else None
-        args = tuple(arg if scale is None else on(arg, scale, target) for arg, scale in done)
+        args = tuple(arg if scale is None else times(arg, scale[1] / target[1]) for arg, scale in done)
         return replace(node, args=args), None if node.kind == "compare" else target
 
     root, scale = fitted(root)
-    return on(root, scale, (scale[0], Fraction(1))) if scale is not None and not root.names else root
+    return times(root, scale[1]) if scale is not None and not root.names else root
 
 
-def on(node: Node, scale: Scale, target: Scale) -> Node:
-    """A part that is given on one scale, on another one of the same unit."""
-    ratio = scale[1] / target[1]
+def times(node: Node, ratio: Fraction | float) -> Node:
+    """A part that is given on one scale, on another one of the same unit, of which `ratio` makes one."""
     if ratio == 1:
         return node
     if node.kind == "number":
         return replace(node, value=float(scaled(node.value, ratio)))
     if node.kind == "negative":
-        return replace(node, args=(on(node.args[0], scale, target),))
-    return Node("product", ("*",), (node, Node("number", float(ratio))), at=node.at, until=node.until)
+        return replace(node, args=(times(node.args[0], ratio),))
+    return Node("product", ("*",), (node, Node("number", float(ratio))))
 
 
 # --- evaluating -----------------------------------------------------------------------------------------------------

@@ -187,6 +187,40 @@ def test_is_refused_with_its_place(text: str, said: str) -> None:
     assert said in str(error.value)
 
 
+#: nested too deeply in its last operands only
+DEEP = "1 + (" * 200 + "2" + ")" * 200
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("car.v + 2 km/h and car.v > 1", "'car.v + 2 km/h' is no condition (column 1); allowed: a comparison, "
+         "for instance 'car.v + 2 km/h == 0'"),
+        ("car.v > 1 or not -abs(car.v)", "'-abs(car.v)' is no condition (column 18)"),
+        ("car.v > 1 or 2 * (car.v - 3)", "'2 * (car.v - 3)' is no condition (column 14)"),
+        ("not (car.v + 1) * 2 or car.v > 1", "'(car.v + 1) * 2' is no condition (column 5)"),
+        ("car.v > 1 and 36", "'36' is no condition (column 15); allowed: a comparison, for instance 'car.v > 36'"),
+        ("1 < foo(car.v)", "there is no function 'foo' (column 5); allowed: abs, min, max"),
+        ("2 > abs(car.v, 3)", "abs() takes 1 argument, not 2 (column 5); allowed: 1 argument"),
+        (f"car.v > {DEEP}", "nested too deeply (column "),
+        ("car.v > 2 and driver.lever < D", "words have no order: driver.lever < D; allowed: == or !="),
+        ("car.v > 2 and 'D' == driver.lever", "'D' is no word of a signal here (column 15); allowed: SIGNAL == WORD"),
+        ("car.v * engine.w > 3 km/h", "it is not known in which unit 'car.v * engine.w > 3 km/h' is (column 20); "
+         "allowed: a number without a unit"),
+        ("1 < car.v + 2 bar", "car.v is in m/s, not in Pa (column 13); allowed: a unit of m/s"),
+        ("C4.p > 1 and max(engine.w, 30 rpm, 5 s) > 2",
+         "engine.w is in rad/s, not in s (column 36); allowed: a unit of rad/s"),
+        ("car.v > 1 and abs(car.v) > 2 * engine.w",
+         "abs(car.v) in m/s and 2 * engine.w in rad/s cannot be compared (column 15); allowed: one unit"),
+        ("car.v > 1 and car.v < 1e999", "a number is not finite (column 23); allowed: a finite number"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_shown_with_its_part_of_the_text_and_its_column(text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        resolved(text)
+    assert said in str(error.value)
+
+
 def test_where_it_holds() -> None:
     x = np.array([0.0, 1.0, 2.0, 3.0])
     signals = {"car.v": x, "engine.w": x[::-1]}
