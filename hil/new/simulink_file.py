@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from cantools.database.can.c_source import camel_to_snake_case as snake
@@ -127,8 +128,8 @@ def simulink_text(database: CanDatabase, model: str, prefix: str) -> str:
     """The adapter of a model for the messages of a database in its own units. ConfigError on a name that is no C."""
     if not model.isascii() or not model.isidentifier():
         raise ConfigError("{key} = {value}", key="simulink", value=model, allowed="the name of the model, as in C")
-    periods = [m.cycle_ns for m in database.tx_messages if m.cycle_ns]
-    period_ns = min(periods, default=10_000_000)
+    # the longest step of which every cycle time is a multiple
+    period_ns = math.gcd(*(m.cycle_ns for m in database.tx_messages)) or 10_000_000
     both = [s.name for m in database.messages for s in m.signals]
     twice = {name for name, n in Counter(both).items() if n > 1}
 
@@ -147,7 +148,7 @@ def simulink_text(database: CanDatabase, model: str, prefix: str) -> str:
             received += f"        {model}_U.{port(m, s)} = {name}_{snake(s.name)}_decode(m.{snake(s.name)});\n"
         received += "        break;\n    }\n"
     for m in database.tx_messages:
-        name, every = f"{prefix}_{snake(m.name)}", max(1, round(m.cycle_ns / period_ns))
+        name, every = f"{prefix}_{snake(m.name)}", max(1, m.cycle_ns // period_ns)
         sent += f"    if (unit.steps % {every} == 0) {{\n        struct {name}_t m;\n        memset(&m, 0, sizeof m);\n"
         for s in m.signals:
             low, high = _limits(s)
