@@ -15,7 +15,8 @@ from golden_faults import RPM, Failed, Faulty
 from golden_metrics import About
 from golden_recorded import Array, Recorded
 from golden_runs import FAULTS, Run, golden_run
-from golden_screens import Page, shows
+from golden_screens import shows
+from page_text import Page
 
 
 @cache

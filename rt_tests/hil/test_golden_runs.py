@@ -21,7 +21,6 @@ from golden_runs import FAULTS, Run, chosen, golden_run
 from golden_screens import (
     MODES,
     RECEIVED,
-    Page,
     console_shift_rows,
     energy_rows,
     follows,
@@ -34,12 +33,14 @@ from golden_screens import (
     strip_is_wrong,
     tiles,
 )
+from page_text import Page
 from test_assumed_numbers import numbers_of
 
 SECOND = (
     "golden_recorded",
     "golden_metrics",
     "golden_screens",
+    "page_text",
     "golden_units",
     "golden_fields",
     "golden_told",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import threading
 import time
@@ -16,97 +15,16 @@ from typing import Any
 import numpy as np
 import pytest
 from golden_runs import golden_run
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from page_figures import PageFigures
 
 from torqueloop.hil.record.signals import Signals
-from torqueloop.hil.report.pages import render
 from torqueloop.hil.report.report import analyse
 from torqueloop.hil.report.serve import ReportServer
 from torqueloop.hil.views import LICENCES, scripts
-from torqueloop.hil.views.figure import POINTS, Figure, Figures, Line, Panel
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((path for name in BROWSERS if (path := shutil.which(name))), None)
 RIG = "desk_4hp22"
-
-
-def page_of(columns: dict[str, np.ndarray], t: np.ndarray, tick_s: float = 1e-3) -> PageFigures:
-    """A page with one block."""
-    figures = Figures()
-    block = figures.block(t, tick_s)
-    lines = [Line(name, block.add(name, y)) for name, y in columns.items()]
-    figures.add(Figure("all", [Panel("", lines)]))
-    return PageFigures(render("page.html", "x", True, figures))
-
-
-def test_packed_numbers_come_back_to_a_millionth_of_their_range() -> None:
-    rng = np.random.default_rng(3)
-    t = (np.arange(5000) + 1) * 1e-3
-    holes = np.sin(t)
-    holes[[0, 7, 4999]] = np.nan
-    columns = {
-        "smooth": 1e5 * np.sin(5 * t) - 3e5,
-        "noise": rng.normal(size=5000),
-        "steps": np.where(t < 2.5, -1e-9, 1e-9),
-        "whole": rng.integers(-3, 9, 5000).astype(float),
-        "constant": np.full(5000, 0.1),
-        "holes": holes,
-        "none": np.full(5000, np.nan),
-        "huge": 1e300 * t,
-    }
-    page = page_of(columns, t)
-    for name, y in columns.items():
-        found, exact = page.by_name(name)
-        assert (np.isnan(found) == np.isnan(y)).all(), name
-        if np.isfinite(y).any():
-            spread = np.nanmax(y) - np.nanmin(y)
-            assert np.nanmax(np.abs(found - y)) <= 0.51e-6 * spread + 1e-15 * np.nanmax(np.abs(y)), name
-            assert exact <= 0.51e-6 * spread or name == "whole"
-    assert (page.by_name("whole")[0] == columns["whole"]).all() and (page.by_name("constant")[0] == 0.1).all()
-    assert page.by_name("t")[0] == pytest.approx(t, abs=1e-9)
-
-
-def test_of_a_long_recording_minimum_and_maximum_of_each_group_are_kept() -> None:
-    rng = np.random.default_rng(5)
-    n = 7 * POINTS + 3
-    y = rng.normal(size=n).cumsum()
-    y[123_456] = 1e4
-    t = (np.arange(n) + 1) * 1e-3
-    page = page_of({"y": y}, t)
-    group = page.blocks[0]["group"]
-    found, exact = page.by_name("y")
-    assert len(found) <= POINTS + 2 and found.max() == pytest.approx(1e4, abs=exact)
-    for k in (0, 1, 17, 8000, n // group - 1):
-        own = y[k * group : (k + 1) * group]
-        pair = [own.min(), own.max()] if own.argmin() < own.argmax() else [own.max(), own.min()]
-        assert found[2 * k : 2 * k + 2] == pytest.approx(pair, abs=exact)
-        assert page.by_name("t")[0][2 * k] == pytest.approx(t[k * group])
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.data())
-def test_no_peak_is_lost_by_thinning(data: st.DataObject) -> None:
-    """Of any recording, with samples without a number: least and largest value, at their times but for a group."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("torqueloop.hil.views.figure.POINTS", 20)
-        n = data.draw(st.integers(21, 400), "samples")
-        y = np.array(data.draw(st.lists(st.floats(-1e3, 1e3) | st.just(math.nan), min_size=n, max_size=n), "values"))
-        t = np.arange(1, n + 1) * 0.01
-        block = Figures().block(t, 0.01)
-        column = block.columns[block.add("y", y).number]
-    x = block.columns[0]
-    assert len(column) == len(x) <= 21 and x[0] == t[0] and x[-1] == t[-1] and (np.diff(x) >= 0).all()
-    for k in range(0, n, block.group):
-        own, kept = y[k : k + block.group], column[2 * (k // block.group) : 2 * (k // block.group) + 2]
-        if np.isnan(own).all():
-            assert np.isnan(kept).all()
-            continue
-        assert sorted(kept) == [np.nanmin(own), np.nanmax(own)]
-        assert (kept[0] <= kept[1]) == (np.nanargmin(own) <= np.nanargmax(own)) or kept[0] == kept[1]
-        stand = x[2 * (k // block.group) : 2 * (k // block.group) + 2]
-        assert t[k] <= stand[0] <= stand[1] <= t[min(k + block.group, n) - 1]
 
 
 def test_the_page_of_25_s_with_all_signals_is_small_and_carries_the_licence_of_uplot() -> None:

@@ -13,7 +13,7 @@ from torqueloop.hil.record.run_data import ModeChange
 from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report import plots
 from torqueloop.hil.report.analysis import Band, Shift
-from torqueloop.hil.views.figure import Figure, Figures, Line, Mark, Panel
+from torqueloop.hil.views.figure import Figure, Figures, Mark, Panel
 
 RPM = 60.0 / (2.0 * np.pi)
 N = 4000
@@ -264,13 +264,3 @@ def test_energy_that_was_taken_out_or_given_back_stands_on_the_other_side() -> N
     assert list(spans(plots.energy({}, {}, {"spring": -5.0, "wheel": 5.0})[0])) == ["came from", "went to"]
     assert spans(plots.energy({}, {"heat": 5e3}, {})[0])["went to"] == [(0.0, 5.0, "heat 5 kJ")]
     assert plots.energy({"engine": 0.0}, {}, {}) == (None, [])
-
-
-def test_a_line_of_a_kind_knows_its_values_and_its_factor() -> None:
-    figures = Figures()
-    column = figures.block(np.array([1.0, 2.0]), 1.0).add("y", np.array([3.0, 4.0]))
-    for line, x, y in (
-        (Line("a", column, factor=-2.0), [1, 2], [-6, -8]),
-        (Line("b", [5.0, 6.0], x=[7.0, 8.0], factor=3.0), [7, 8], [15, 18]),
-    ):
-        assert [list(part) for part in figures.values(line)] == [x, y]

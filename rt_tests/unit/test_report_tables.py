@@ -15,8 +15,9 @@ import told_report as told
 from told_report import CLOCK, PHASES, QUALITY, RX, SHIFTS, STATS, TICK_S, recorded, report
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "hil"))
-from golden_screens import Page
+
 from page_figures import PageFigures
+from page_text import Page
 
 from torqueloop.hil.report.analysis import Shift
 from torqueloop.hil.report.html import draw, interesting, marks_of, render
