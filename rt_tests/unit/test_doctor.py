@@ -52,7 +52,8 @@ def seen(found: Finding, level: str, *words: str, advice: str = "") -> None:
 
 
 def test_kernel(tree: Tree) -> None:
-    seen(system.kernel(tree({"proc/sys/kernel/version": "#1 SMP PREEMPT_DYNAMIC"})), "note", "not PREEMPT_RT")
+    found = system.kernel(tree({"proc/sys/kernel/version": "#1 SMP PREEMPT_DYNAMIC Debian"}))
+    seen(found, "note", "kernel: SMP PREEMPT_DYNAMIC Debian, not PREEMPT_RT")
     seen(system.kernel(tree({"sys/kernel/realtime": "1"})), "ok", "PREEMPT_RT kernel")
 
 
@@ -100,6 +101,11 @@ def test_idle_states(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     found = system.idle(root)
     seen(found, "note", "C6 takes 133 µs", "max_cstate 9", advice="/dev/cpu_dma_latency")
     assert found.values == {"worst_us": 133}
+    tree({f"{state}2/name": "C1", f"{state}2/latency": "20"})
+    found = system.idle(root)
+    seen(found, "note", "C6 takes 133 µs", "C1 takes 20 µs")
+    assert found.values == {"worst_us": 133}
+    seen(rights.cpu_latency(root), "note", "idle states stay on, C6 takes 133 us to leave", advice="udev")
     tree({"dev/cpu_dma_latency": ""})
     seen(system.idle(root), "ok", "held off during a run")
     tree({f"{state}1/disable": "1"})
@@ -151,11 +157,15 @@ def test_fifo_throttling(tree: Tree, runtime: str, level: str, word: str) -> Non
     assert system.throttling(root / "nowhere").level == "ok"
 
 
-def test_clock_source(tree: Tree) -> None:
+def test_clock_source(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree({})
     seen(system.clocksource(root), "ok", "not visible")
     tree({"sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc"})
     seen(system.clocksource(root), "ok", "tsc")
+    now = iter((1_000, 1_000 + 20_000 * 31))
+    monkeypatch.setattr(system.time, "perf_counter_ns", lambda: next(now))
+    seen(system.clocksource(root), "ok", "tsc, 31 ns per reading")
+    monkeypatch.undo()
     tree({"sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet"})
     seen(system.clocksource(root), "note", "hpet", advice="tsc=reliable")
 
@@ -219,9 +229,25 @@ def test_multicast(monkeypatch: pytest.MonkeyPatch) -> None:
     seen(rights.multicast(), "fail", "unreachable", advice="ip link set lo up")
 
 
+def test_the_time_of_a_datagram_is_told_in_microseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that counts 25 µs between any two looks at it."""
+    now = iter(range(0, 10**9, 25_000))
+    monkeypatch.setattr(rights.time, "monotonic_ns", lambda: next(now))
+    monkeypatch.setattr(rights.socket.socket, "recvfrom", lambda *_: (b"torqueloop doctor", ("", 0)))
+    monkeypatch.setattr(rights.socket.socket, "sendto", lambda *_: 17)
+    found = rights.multicast()
+    seen(found, "ok", "datagrams come back after 25 µs")
+    assert found.values == {"round_trip_us": 25.0}
+
+
 def test_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rights.shutil, "which", lambda name: f"/usr/bin/{name}" if name == "gcc" else None)
     seen(rights.compiler(), "ok", "/usr/bin/gcc")
+    monkeypatch.setenv("CC", "gcc -m32 -O2")
+    seen(rights.compiler(), "ok", "/usr/bin/gcc")
+    monkeypatch.setattr(rights.shutil, "which", lambda name: name if name == "ccache" else None)
+    monkeypatch.setenv("CC", "ccache cc")
+    seen(rights.compiler(), "ok", "ccache")
     monkeypatch.setattr(rights.shutil, "which", lambda name: None)
     seen(rights.compiler(), "note", "none found", advice="build-essential")
 
@@ -338,6 +364,26 @@ def test_latency_is_judged_by_the_period() -> None:
     seen(probed(800.0, 10e-3), "note")
     refused = rtenv.Measure("priority", "SCHED_FIFO 80", False, "refused", "grant it")
     seen(probed(20.0, measures=[refused]), "note", advice="refused; grant it")
+    # the worst hundredth counts, not the half
+    some = Probe(2_000_000, 1)
+    for k in range(100):
+        some.lateness.add(900_000 if k % 20 == 0 else 20_000)
+    found = latency.judge(some, None, [], 2e-3)
+    seen(found, "note", "p50 20", "p99 900", "p99.9 900", "max 900", "100 wake-ups every 2000 µs on any CPU, 0 grid")
+    told = found.values
+    assert told is not None and (told["period_us"], told["cpu"], told["missed"], told["min_us"]) == (
+        2000.0,
+        None,
+        0,
+        20.0,
+    )
+    assert told["p50_us"] == pytest.approx(20, rel=0.1) and told["p99_us"] == pytest.approx(900, rel=0.1)
+    assert (
+        told["p999_us"] == pytest.approx(900, rel=0.1)
+        and told["mean_us"] == pytest.approx(64.0)
+        and told["max_us"] == 900
+    )
+    seen(latency.judge(some, None, [], 1e-3), "fail", "every 1000 µs")
     values = probed(100.0).values
     assert values is not None and values["count"] == 100 and sum(n for _, n in values["hist"]) == 100
 
@@ -385,6 +431,20 @@ def test_a_look_that_breaks_becomes_a_note(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(system, "kernel", broken)
     found = examine(probe_s=0.0)[0]
     assert found.level == "note" and "odd system" in found.text
+
+
+def test_priority_and_period_of_the_loop_are_those_of_the_rig_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(latency, "probe", lambda s, cpus, priority, period_s: Finding(
+        "latency", "ok", f"{s} s, CPUs {cpus}, priority {priority}, period {period_s} s"))  # fmt: skip
+    monkeypatch.setattr(rights, "fifo", lambda priority: Finding("SCHED_FIFO", "ok", str(priority)))
+    rig = tmp_path / "rig.toml"
+    rig.write_text('extends = "desk_4hp22"\n[clock]\nfifo_priority = 41\ntick_s = 0.002\ncpu = "none"\n')
+    found = {f.name: f.text for f in examine(0.5, rig)}
+    assert (found["SCHED_FIFO"], found["latency"]) == ("41", "0.5 s, CPUs [None], priority 41, period 0.002 s")
+    found = {f.name: f.text for f in examine(0.5, cpu="none")}
+    assert (found["SCHED_FIFO"], found["latency"]) == ("80", "0.5 s, CPUs [None], priority 80, period 0.001 s")
 
 
 def test_a_rig_file_decides_what_is_looked_at(tmp_path: Path) -> None:

@@ -350,9 +350,9 @@ def placed(rest: bytes, at: int, checksum: int) -> bytes:
     return rest[:at] + bytes([checksum]) + rest[at:]
 
 
-@pytest.mark.parametrize("can_id", [0x321, 0x18FEF121 | EXTENDED])
-@pytest.mark.parametrize("at", [0, 4, 7])
-@pytest.mark.parametrize(("n", "wrong"), [(200, 50), (20, 3)])
+@pytest.mark.parametrize(
+    ("at", "n", "wrong", "can_id"), [(0, 20, 3, 0x18FEF121 | EXTENDED), (4, 200, 50, 0x321), (7, 20, 3, 0x321)]
+)
 @pytest.mark.parametrize(
     ("rule", "make"),
     [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import runpy
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +12,14 @@ import pytest
 from synthetic_run import change, write_run
 
 from torqueloop.hil.common.locate import locate
+from torqueloop.hil.realtime import withheld
 from torqueloop.hil.realtime.withheld import Withheld, longest_wait
 from torqueloop.hil.report.console import print_report
 from torqueloop.hil.report.report import analyse
 from torqueloop.hil.report.run_checks import _bus
 from torqueloop.hil.report.write import write_report
 from torqueloop.hil.results.links import BusStats, GatewayStats
-from torqueloop.hil.results.run import EnergyStats, SafeState
+from torqueloop.hil.results.run import WITHHELD_S, EnergyStats, SafeState
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.run_stats import _unheard
 
@@ -49,6 +52,27 @@ def test_the_longest_wait_of_any_thread_is_kept_and_named(tmp_path: Path) -> Non
 
 def test_a_thread_that_only_sleeps_waits_for_less_than_it_looks() -> None:
     assert 0.0 <= longest_wait(0.02) < 60.0
+
+
+@pytest.mark.parametrize(("late_s", "worst_s", "status"), [
+    ([0.0], 0.0, 0), ([0.002, 0.015, 0.001], 0.015, 0), ([0.0, 0.0, 0.18 * WITHHELD_S], 0.18 * WITHHELD_S, 0),
+    ([0.0, 0.22 * WITHHELD_S, 0.01], 0.22 * WITHHELD_S, 1),
+])  # fmt: skip
+def test_the_worst_of_many_short_sleeps_says_whether_the_machine_is_fit(
+    late_s: list[float], worst_s: float, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine whose sleeps end so much too late, one after the other."""
+    now, late = [50.0], itertools.cycle(late_s)
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds + next(late)
+
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr("time.sleep", sleep)
+    assert longest_wait(1.0) == pytest.approx(worst_s, abs=1e-9) and now[0] >= 50.999
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(withheld.__file__, run_name="__main__")
+    assert int(ended.value.code or 0) == status
 
 
 @pytest.mark.parametrize(
