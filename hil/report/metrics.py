@@ -137,7 +137,7 @@ def histogram_us(values: NDArray[np.float64], per_decade: int = 20) -> list[list
     top = max(float(values.max()), 1.0)
     n = int(np.ceil((np.log10(top) + 1.0) * per_decade)) + 1
     edges = 10.0 ** (np.arange(n + 1) / per_decade - 1.0)
-    count, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
+    count, _ = np.histogram(np.maximum(values, edges[0]), edges)
     return [[float(e), int(c)] for e, c in zip(edges, count, strict=False)]
 
 

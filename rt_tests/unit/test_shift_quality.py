@@ -8,7 +8,7 @@ import pytest
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.record.signals import Signals, signal_dtype
 from torqueloop.hil.report import shift_quality as sq
-from torqueloop.hil.report.analysis import gear_bands, shifts
+from torqueloop.hil.report.analysis import Shift, gear_bands, shifts
 from torqueloop.hil.report.jerk import HALF_S, jerk
 from torqueloop.hil.report.scenario_checks import verdicts
 from torqueloop.hil.results.scenario import ScenarioInfo, StepSpec
@@ -74,6 +74,97 @@ def test_flare_tie_up_and_heat() -> None:
     t = np.arange(1000, 2300) * TICK_S
     on, slip = np.interp(t, [1.2, 1.2001, 1.3], [0, 50, 100]), np.interp(t, [1.3, 1.8], [100, 0])
     assert judged(upshift()).energy == pytest.approx(float(np.trapezoid(on * slip, t)), rel=0.01)
+
+
+def plain(signals: Signals, shift: Shift, begin_s: float, end_s: float) -> dict[str, float]:
+    """The criteria of a shift by their definitions in docs/shift_quality.md, sample by sample; end_s: of its window."""
+    t, near, ratios = signals.t, 1e-6, {"1": 2.0, "2": 1.0, "R": -3.0}
+
+    def mean(x: np.ndarray, first_s: float, last_s: float) -> float:
+        return float(np.mean([v for v, at in zip(x, t, strict=True) if first_s - near <= at < last_s - near]))
+
+    inside = [k for k, at in enumerate(t) if begin_s - near <= at <= shift.end_s + near]
+    window = [k for k, at in enumerate(t) if begin_s - near <= at <= end_s + near]
+    w_in, w_out, a = signals["turbine.w"], signals["out.w"], signals["car.a"]
+    most = max(abs(ratios[shift.gear_from]), abs(ratios[shift.gear_to]))
+    levels = mean(a, begin_s - 0.1, begin_s), mean(a, shift.end_s + 2 * near, shift.end_s + 0.1 + 2 * near)
+    heats = [signals[f"{e}.heat"][window[-1]] - signals[f"{e}.heat"][window[0]] for e in ("A", "B")]
+    slope = {k: float(np.polyfit(t[k - 29 : k + 30], a[k - 29 : k + 30], 1)[0]) for k in window}
+    carried = {"A": np.abs(signals["A.tau"]), "B": np.abs(signals["B.tau"])}
+    on = carried["A" if shift.gear_to == "R" else "B"][inside[0] : inside[-1] + 101]
+    dose = sq.weighted_fore_and_aft(a[window[0] - 3000 : window[-1] + 3001], TICK_S)[3000:-3000]
+    return {
+        "time": shift.end_s - begin_s,
+        "fill": t[inside[0] + next(k for k, x in enumerate(on) if x >= 0.05 * on.max())] - begin_s,
+        "flare": max(0.0, *(abs(w_in[k]) - most * abs(w_out[k]) for k in inside)),
+        "tie_up": max(0.0, min(levels) - min(a[inside[0] : inside[-1] + 1])),
+        "jerk": max(abs(x) for x in slope.values()), "energy": sum(heats), "energy_max": max(heats),
+        "vdv": float(np.sum(np.abs(dose) ** 4) * TICK_S) ** 0.25,
+    }  # fmt: skip
+
+
+def two_shifts() -> tuple[Signals, list[Shift], list[float]]:
+    """12 s: 1-2 from 4.3 to 4.8 s, commanded at 4 s; 2-R from 5.4 to 5.8 s, commanded at 5.1 s, with a car that rolls
+    backwards. The first window ends at the second command, the second one 0.5 s behind its sync."""
+    t = (np.arange(12000) + 1) * TICK_S
+    rng, none = np.random.default_rng(4), np.zeros(12000)
+    a = np.convolve(rng.normal(size=12000 + 40), np.ones(41) / 10.0, "valid") + np.where(t > 5.0, -1.0, 2.0)
+    a[4500:4550] -= 3.0
+    a[5500:5550] -= 4.0
+    a[4950:4960] += 20.0
+    w_out = np.interp(t, [4.8, 5.4], [100.0, -100.0])
+    w_in = np.interp(t, [0, 4.3, 4.4, 4.5, 4.8, 5.4, 5.5, 5.6, 5.8], [200, 200, 260, 200, 100, -100, -390, 250, 300])
+    b_on = np.interp(t, [4.2, 4.2001, 4.3, 5.2, 5.3], [0, -4, -100, -100, 0])
+    a_on = np.interp(t, [5.35, 5.45, 5.9], [0, 100, 400])
+    slip_a, slip_b = np.interp(t, [5.4, 5.8], [-300, 0]), np.interp(t, [4.3, 4.8, 5.3, 5.4], [-100, 0, 0, 50])
+    signals = recorded(
+        engine__w=3 * w_in + 5, turbine__w=w_in, out__w=w_out, car__a=a,
+        TCU__gear_target=np.where(t < 4.0005, 1.0, np.where(t < 5.1005, 2.0, -1.0)),
+        A__mode=np.where(t < 5.8, 1.0, 0.0), A__tau=a_on, A__w_rel=slip_a, A__p=a_on * 1e4,
+        A__heat=7.0 + np.cumsum(np.abs(a_on * slip_a)) * TICK_S,
+        B__mode=np.where(t < 4.8, 1.0, 0.0), B__tau=b_on, B__w_rel=slip_b, B__p=-b_on * 1e4,
+        B__heat=9.0 + np.cumsum(np.abs(b_on * slip_b)) * TICK_S,
+        # closes with the shifts without a slip; not pressed; open: none of them comes on
+        C__mode=np.where(t < 4.0, 1.0, 0.0), C__tau=none + 500.0, C__w_rel=none, C__p=none,
+        F__mode=np.where(t < 4.8, 1.0, 0.0), F__tau=none + 500.0, F__w_rel=none + 50.0,
+    )  # fmt: skip
+    return signals, [Shift("1", "2", 4.3, 4.8), Shift("2", "R", 5.4, 5.8)], [4.001, 5.101]
+
+
+def test_every_criterion_of_two_shifts_is_that_of_its_definition() -> None:
+    signals, both, commands = two_shifts()
+    found = sq.shift_quality(signals, both, {"1": 2.0, "2": 1.0, "R": -3.0})
+    for q, shift, begin_s, end_s in zip(found, both, commands, (commands[1], 5.8 + 0.5), strict=True):
+        assert (q.name, q.begin_s, q.end_s) == (f"{shift.gear_from}-{shift.gear_to}", pytest.approx(begin_s), shift.end_s)
+        for criterion, value in plain(signals, shift, begin_s, end_s).items():
+            assert getattr(q, criterion) == pytest.approx(value, rel=1e-9), (q.name, criterion)
+        assert q.comfort == pytest.approx(10.0 - 3.0 * np.log10(q.vdv / 0.05))
+    worst = sq.quality_metrics(found)
+    assert worst["shift_quality_flare_worst_radps"] == max(q.flare or 0.0 for q in found) > 60.0
+    assert worst["shift_quality_comfort_min"] == min(q.comfort or 0.0 for q in found)
+
+
+def test_a_shift_at_either_end_of_a_recording_takes_what_there_is() -> None:
+    """The recording begins 1 s before the first command, and ends 50 ms behind the second sync: less than the 0.1 s in
+    which an element is looked for, and than the 0.5 s of the window."""
+    signals, both, commands = two_shifts()
+    cut = signals.part(3000, 5850)
+    whole = sq.shift_quality(signals, both, {})
+    for q, other in zip(sq.shift_quality(cut, both, {}), whole, strict=True):
+        assert (q.begin_s, q.time, q.flare) == (other.begin_s, other.time, None)
+        assert q.fill == pytest.approx(other.fill, abs=0.005)  # of the largest torque that was recorded
+        assert q.vdv == pytest.approx(other.vdv, rel=0.1) and q.energy == pytest.approx(other.energy, rel=1e-9)
+    # a shift whose command was not recorded begins where the old ratio ends; so does one that was asked for too early
+    assert [q.begin_s for q in sq.shift_quality(signals.part(4100, 12000), both, {})] == [4.3, pytest.approx(commands[1])]
+    late = [Shift("1", "2", 6.2, 6.9), Shift("2", "1", 7.3, 7.5)]
+    assert [q.begin_s for q in sq.shift_quality(signals, late, {})] == [pytest.approx(commands[1]), 7.3]
+
+
+def test_a_straight_line_goes_on_beyond_both_ends_of_a_recording() -> None:
+    """The band limit at 0.4 Hz takes a constant and a slope away; a corner or a jump at an end would pass."""
+    line = 3.0 - 0.7 * np.arange(20000) * TICK_S
+    found = sq.weighted_fore_and_aft(line, TICK_S)
+    assert len(found) == len(line) and np.abs(found).max() < 1e-6
 
 
 def test_nothing_is_told_of_what_was_not_recorded() -> None:
