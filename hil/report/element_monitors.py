@@ -67,8 +67,7 @@ def work_within(window_s: float) -> Callable[[Array, Array, float], Array]:
 
     def course(t: Array, work: Array, plate_mm: float) -> Array:
         total = np.cumsum(work)
-        before = np.searchsorted(t, t - window_s, "right")
-        return np.asarray(total - total[np.minimum(before, len(total) - 1)])
+        return np.asarray(total - np.interp(t - window_s, t, total))
 
     return course
 
@@ -88,9 +87,7 @@ def surface(t: Array, work: Array, plate_mm: float) -> Array:
     half_mm = plate_mm / 2.0
     passed = np.diff(t, prepend=t[0])
     mean = OIL_DEGC + _decaying(work, passed) / (STEEL_JPMM3K * half_mm)
-    total = np.cumsum(work)
-    flux = (total - np.interp(t - POWER_S, t, total)) / POWER_S
-    return np.asarray(mean + flux * half_mm / (3.0 * STEEL_WPMMK))
+    return np.asarray(mean + power(t, work, plate_mm) * half_mm / (3.0 * STEEL_WPMMK))
 
 
 #: what an element does that its lining does not bear

@@ -65,7 +65,7 @@ def _from_signals(signals: Signals) -> EnergyBalance | None:
         if not np.isfinite(change):
             return None
         last = name.rsplit(".", 1)[-1].lower()
-        if any(word in last or word in name.lower() for word in ("kinetic", "potential")):
+        if any(word in name.lower() for word in ("kinetic", "potential")):
             stored[name] = change
         elif any(word in last for word in ("heat", "loss", "dissipat")):
             lost[name] = change

@@ -268,7 +268,7 @@ class Faulty(Golden):
         engaged = max(moved, self.engaged[0][1])
         for e in self.clutches:
             heat = self.run[f"{e}.heat"]
-            before = np.concatenate([np.full(n - 1, heat[0]), heat[: len(heat) - n + 1]])
+            before = np.concatenate([np.full(n, heat[0]), heat[: len(heat) - n]])
             work = (heat - before) / self.lining(e) / (window_s if power else 1.0)
             found[e] = np.where(self.t > engaged + 5.0, work, 0.0)
         return found

@@ -135,7 +135,11 @@ def test_every_criterion_of_two_shifts_is_that_of_its_definition() -> None:
     signals, both, commands = two_shifts()
     found = sq.shift_quality(signals, both, {"1": 2.0, "2": 1.0, "R": -3.0})
     for q, shift, begin_s, end_s in zip(found, both, commands, (commands[1], 5.8 + 0.5), strict=True):
-        assert (q.name, q.begin_s, q.end_s) == (f"{shift.gear_from}-{shift.gear_to}", pytest.approx(begin_s), shift.end_s)
+        assert (q.name, q.begin_s, q.end_s) == (
+            f"{shift.gear_from}-{shift.gear_to}",
+            pytest.approx(begin_s),
+            shift.end_s,
+        )
         for criterion, value in plain(signals, shift, begin_s, end_s).items():
             assert getattr(q, criterion) == pytest.approx(value, rel=1e-9), (q.name, criterion)
         assert q.comfort == pytest.approx(10.0 - 3.0 * np.log10(q.vdv / 0.05))
@@ -155,7 +159,10 @@ def test_a_shift_at_either_end_of_a_recording_takes_what_there_is() -> None:
         assert q.fill == pytest.approx(other.fill, abs=0.005)  # of the largest torque that was recorded
         assert q.vdv == pytest.approx(other.vdv, rel=0.1) and q.energy == pytest.approx(other.energy, rel=1e-9)
     # a shift whose command was not recorded begins where the old ratio ends; so does one that was asked for too early
-    assert [q.begin_s for q in sq.shift_quality(signals.part(4100, 12000), both, {})] == [4.3, pytest.approx(commands[1])]
+    assert [q.begin_s for q in sq.shift_quality(signals.part(4100, 12000), both, {})] == [
+        4.3,
+        pytest.approx(commands[1]),
+    ]
     late = [Shift("1", "2", 6.2, 6.9), Shift("2", "1", 7.3, 7.5)]
     assert [q.begin_s for q in sq.shift_quality(signals, late, {})] == [pytest.approx(commands[1]), 7.3]
 
