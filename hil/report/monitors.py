@@ -68,7 +68,7 @@ def judge(spec: MonitorSpec, signals: Signals, drive: Drive) -> tuple[list[Monit
 
     tick = signals.tick_s
     reading = read_recording(spec, recorded, np.asarray(signals.tick, dtype=float), tick)
-    words = _Words(spec, signals, reading)
+    words = _Words(spec, signals)
     raw = [_verdict(m, spec, drive, reading, words, tick) for m in MONITORS]
     return _explained(raw), _strip(spec, signals, reading, recorded)
 
@@ -131,8 +131,8 @@ def _explained(raw: Sequence[MonitorVerdict]) -> list[MonitorVerdict]:
 class _Words:
     """The words of the sentences of one run."""
 
-    def __init__(self, spec: MonitorSpec, signals: Signals, reading: Reading | None) -> None:
-        self.spec, self.signals, self.reading = spec, signals, reading
+    def __init__(self, spec: MonitorSpec, signals: Signals) -> None:
+        self.spec, self.signals = spec, signals
 
     def sentence(self, m: Monitor, f: Finding) -> str:
         """What happened."""
@@ -220,7 +220,7 @@ def _strip(spec: MonitorSpec, signals: Signals, reading: Reading | None,
                 for a, b, v in runs_of(values)]  # fmt: skip
 
     said = {fact: recorded(spec.signals[fact]) if fact in spec.signals else None for fact in ("asked", "told")}
-    true = [b for b in bands(reading.gears if reading is not None else None)]
+    true = bands(reading.gears if reading is not None else None)
     return GearStrip(bands(said["asked"], spec.asked), bands(said["told"], spec.told), true)
 
 
@@ -229,7 +229,7 @@ def summary(verdicts: Sequence[MonitorVerdict], strip: GearStrip, shifts: int, d
     failed = [v for v in verdicts if v.state == FAILED]
     if failed:
         return min(failed, key=lambda v: np.inf if v.first_s is None else v.first_s).text
-    gears = [b.value for b in strip.true if b.value not in ("N",)]
+    gears = [b.value for b in strip.true if b.value != "N"]
     way = [g for k, g in enumerate(gears) if k == 0 or g != gears[k - 1]]
     if not way:
         return "No gear was engaged in this run."
