@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from torqueloop.hil.common.levers import LEVERS
+from torqueloop.hil.record.signals import Signals, signal_dtype
 from torqueloop.hil.report.analysis import Band, Shift
-from torqueloop.hil.report.drive import Drive, Seen
+from torqueloop.hil.report.drive import Drive, Seen, drive_of
 from torqueloop.hil.report.drive_monitors import JUDGES
 from torqueloop.hil.report.jerk import jerk
 from torqueloop.hil.report.shift_quality import ShiftQuality
@@ -54,6 +55,45 @@ def between(begin: float, end: float) -> Any:
 
 def quality(begin: float, end: float, old: str = "1", new: str = "2") -> ShiftQuality:
     return ShiftQuality(old, new, begin, end, end - begin, *[None] * 8)  # type: ignore[arg-type]
+
+
+# --- columns ----------------------------------------------------------------------------------------------------------
+
+
+def recorded(cause: Any = None, n: int = 500) -> Signals:
+    """5 s in ticks of 10 ms; no column equals another."""
+    names = ["engine.w", "turbine.w", "out.w", "car.v", "car.a", "d.pedal", "d.brake", "d.lever", "BUS.x", "rig.cause"]
+    records = np.zeros(n, signal_dtype(len(names)))
+    records["tick"] = np.arange(n)
+    records["out"][:] = np.arange(n)[:, None] + 1000.0 * np.arange(len(names))
+    records["out"][:, -1] = 0.0 if cause is None else np.where(np.arange(n) < cause, 0.0, 3.0)
+    return Signals.of(names, dict.fromkeys(names, "1"), 0.01, records)
+
+
+FACTS = {"pedal": "d.pedal", "brake": "d.brake", "lever": "d.lever", "cause": "rig.cause"}
+
+
+@pytest.mark.parametrize(("cause", "kept"), [(None, 500), (250, 250), (1, 2), (0, 2)])
+def test_a_drive_is_looked_at_until_the_rig_goes_to_its_safe_state(cause: int | None, kept: int) -> None:
+    bands = [Band(0.5, 2.0, "1"), Band(2.2, 4.9, "2"), Band(4.95, 5.0, "3")]
+    gears = [Shift("1", "2", 2.0, 2.2), Shift("2", "3", 2.45, 4.95)]
+    q = [quality(2.0, 2.2), quality(2.45, 4.95)]
+    d = drive_of(MonitorSpec(signals=FACTS, duration_s=5.0), recorded(cause), RunStats(), bands, gears, q, RATIOS)
+    found = (d.t, d.w_in, d.w_out, d.v, d.a, d.pedal, d.brake, d.lever, d.column("BUS.x"), d.column("OTHER.car.v"))
+    for x, column in zip(found, (None, 1, 2, 3, 4, 5, 6, 7, 8, 3), strict=True):
+        wanted = (np.arange(kept) + 1) * 0.01 if column is None else np.arange(kept) + 1000.0 * column
+        np.testing.assert_allclose(x, wanted)
+    end = kept * 0.01
+    assert [(b.begin_s, b.end_s) for b in d.bands] == [
+        (b.begin_s, pytest.approx(min(b.end_s, end))) for b in bands if b.begin_s <= end]  # fmt: skip
+    complete = {500: 2, 250: 1, 2: 0}[kept]
+    assert (list(d.shifts), list(d.quality), d.cut_short) == (gears[:complete], q[:complete], kept < 500)
+
+
+@pytest.mark.parametrize(("longer_s", "cut_short"), [(-1.0, False), (0.0, False), (0.012, False), (0.02, True)])
+def test_a_drive_is_cut_short_if_more_than_a_tick_and_a_half_of_it_is_missing(longer_s: float, cut_short: bool) -> None:
+    d = drive_of(MonitorSpec(duration_s=5.0 + longer_s), recorded(), RunStats(), [], [], [], RATIOS)
+    assert d.cut_short == cut_short and (d.pedal, d.brake, d.lever) == (None, None, None)
 
 
 # --- motion -----------------------------------------------------------------------------------------------------------

@@ -207,6 +207,45 @@ def test_each_repetition_is_looked_at() -> None:
     assert "(repetition 2 of 2)" in missed.text
 
 
+def test_the_moment_of_a_verdict_and_what_was_seen_are_those_of_its_step() -> None:
+    """Step b runs in ticks 4 to 6 and 8 to 9 of ten (5 to 7 ms, 9 to 10 ms); x is 0 to 9, y falls."""
+    step, x = [0, 1, 1, 1, 2, 2, 2, 1, 2, 2], list(range(10))
+    cases = (
+        ("always", "x >= 4", {}, True, 0.010), ("always", "x < 6", {}, False, 0.007),
+        ("always", "x < 6", {"until_s": 0.001}, False, 0.009), ("always", "x != 5", {"from_s": 0.002}, False, 0.009),
+        ("never", "x == 9", {}, False, 0.010), ("never", "x == 3 or x == 7", {}, True, 0.010),
+        ("eventually", "x > 4", {}, True, 0.009), ("eventually", "x > 8", {}, False, 0.007),
+        ("eventually", "x > 7", {}, False, 0.007), ("eventually", "x == 5 or x == 9", {}, True, 0.010),
+        ("eventually", "x > 3", {"for_s": 0.001}, True, 0.009),
+        ("eventually", "x > 3", {"for_s": 0.0015}, False, 0.010),
+        ("at_end", "x == 6 or x == 9", {}, True, 0.010), ("at_end", "x != 9", {}, False, 0.010),
+        ("at_end", "x != 8", {}, True, 0.010),
+    )  # fmt: skip
+    for kind, condition, more, passed, t_s in cases:
+        if kind == "always" and more.get("from_s") == 0.002:
+            t_s = None  # the second run of the step is shorter than that, the first one passes
+        verdict = judged(CheckSpec("c", kind, condition, "b", **more), scenario__step=step, x=x)[-1]
+        wanted = (passed, pytest.approx(t_s)) if t_s is not None else (True, pytest.approx(0.007))
+        assert (verdict.passed, verdict.t_s) == wanted, (kind, condition, verdict)
+    held = judged(CheckSpec("c", "eventually", "x != 5 and x != 9", "b", for_s=0.005), scenario__step=step, x=x)[-1]
+    assert held.text.startswith("eventually x != 5 and x != 9: not until 0.007 s (repetition 1 of 2)")
+    held = judged(CheckSpec("c", "eventually", "x != 2", for_s=0.008), x=x)[-1]
+    assert "not until 0.010 s (for 0.006 s of 0.008 s)" in held.text
+
+
+def test_a_step_that_was_waited_for_says_what_its_condition_saw_while_it_was() -> None:
+    step = StepSpec("b", "x > 5", for_s=0.003, within_s=0.007)
+    info = ScenarioInfo("s", steps=[StepSpec("a"), step, StepSpec("c")])
+    columns = {"scenario__step": [0, 1, 1, 1, 1], "x": [9, 3, 1, 4, 2]}
+    cases = {"did not begin within 0.007 s": [0, 0, 0, 0, 2], "had not begun when the run ended": [0, 0, 0, 2, 0]}
+    for text, state in cases.items():
+        began, waited, after = verdicts(info, recording(**columns, scenario__state=state))
+        assert (began.passed, began.t_s) == (True, pytest.approx(0.002))
+        assert (waited.passed, waited.t_s, waited.signals) == (False, pytest.approx(0.005), ("x",))
+        assert waited.text == f"{text}: x > 5 for 0.003 s; seen: x 1 .. 4, last 2"
+        assert (after.passed, after.t_s, after.text) == (False, None, "an earlier step did not begin")
+
+
 def test_without_a_recording_nothing_passes() -> None:
     info = ScenarioInfo("s", steps=STEPS, checks=[CheckSpec("c", "always", "x < 3")])
     assert [v.passed for v in verdicts(info, None)] == [False, False, False]
