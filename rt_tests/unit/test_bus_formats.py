@@ -126,9 +126,11 @@ def test_a_line_of_candump_is_what_wireshark_reads(two_buses: Path) -> None:
         assert re.fullmatch(r"\(\d{10}\.\d{6}\) \w+ [0-9A-F]+#(#[0-9A-F])?([0-9A-F]{2})*", line), line
 
 
-@pytest.mark.parametrize("clock", ["real", "virtual"])
-def test_mf4_begins_when_the_run_did(tmp_path: Path, clock: str) -> None:
-    """Not when it is exported; frames and signals of one instant stand at one time in both files."""
+@pytest.mark.parametrize(("clock", "late"), [("real", 0), ("real", 120), ("virtual", 0)])
+def test_mf4_begins_when_the_run_did(tmp_path: Path, clock: str, late: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not when it is exported, nor with the first recorded tick; frames and signals of one instant stand at one time in
+    both files. In pieces of 300 samples."""
+    monkeypatch.setattr("torqueloop.hil.record.mf4.SAMPLES", 300)
     asammdf = pytest.importorskip("asammdf")
     armed_ns = 5_000_000_000 if clock == "real" else 0
     epoch_ns = 1_700_000_000_000_000_000 if clock == "real" else 0
@@ -141,8 +143,9 @@ def test_mf4_begins_when_the_run_did(tmp_path: Path, clock: str) -> None:
     records["tick"] = np.arange(1000)
     records["t_wall_ns"] = armed_ns + 1_000_000 * np.arange(1000) if clock == "real" else 0
     records["out"][249:] = 1.0  # its end is at 0.25 s
+    records["wake_lateness_ns"], records["compute_ns"] = 1500, 2000 + records["tick"]
     signals = ChunkWriter(tmp_path / "signals", signal_header(["a"], ["1"], 1e-3))
-    signals.write(records.tobytes())
+    signals.write(records[late:].tobytes())
     signals.close()
     write_bus_log(tmp_path, tmp_path / "bus.mf4")
     write_mf4(tmp_path, tmp_path / "signals.mf4")
@@ -152,3 +155,6 @@ def test_mf4_begins_when_the_run_did(tmp_path: Path, clock: str) -> None:
         at = frames.get("CAN_DataFrame.ID").timestamps[0]
         a = numbers.get("a")
         assert at == pytest.approx(0.25, abs=1e-9) == a.timestamps[a.samples.argmax()]
+        assert len(a.samples) == 1000 - late
+        assert (numbers.get("rig.wake_lateness").samples == 1.5).all()
+        np.testing.assert_allclose(numbers.get("rig.compute").samples, 2.0 + 1e-3 * np.arange(late, 1000))

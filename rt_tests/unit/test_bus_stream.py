@@ -89,9 +89,13 @@ def test_every_frame_is_read_back(form: BusForm, tmp_path: Path) -> None:
         killed = tmp_path / f"killed{k}.{form}"
         killed.write_bytes(path.read_bytes())
         compare(killed, form, k, fewer=HOLD_NS // 1_000_000 + 2)
+        times = unpack_frames(StreamData({}, chunks()[:k]))["t_ns"]
+        due = int((times < times.max() - HOLD_NS).sum())
+        assert (stream.status.records, stream.status.chunks) == (due, k)
     stream.close()
     compare(path, form, 3)
-    assert stream.status.records == 600 and stream.status.ok and stream.status.bytes_written == path.stat().st_size
+    assert (stream.status.records, stream.status.chunks) == (600, 4), "what was held back is written at the end"
+    assert stream.status.ok and stream.status.bytes_written == path.stat().st_size
 
 
 def test_asammdf_finds_the_bus_logging(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import struct
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,9 +17,17 @@ from queue_source import QueueSource
 
 from torqueloop.hil.record import recorder as recorder_module
 from torqueloop.hil.record.bus_log import FLAG_BRS, FLAG_FD, FLAG_TX, bus_header, pack_frame, read_bus, write_candump
+from torqueloop.hil.record.first_fault import read_first_fault, write_first_fault
 from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.record.recording import ChunkWriter, RecordingError, read_stream
-from torqueloop.hil.record.run_data import modes_from_signals, read_signals, signal_header
+from torqueloop.hil.record.run_data import (
+    ModeChange,
+    modes_from_signals,
+    read_modes,
+    read_signals,
+    signal_header,
+    write_modes,
+)
 from torqueloop.hil.record.signals import signal_dtype
 
 PAYLOADS = [bytes([k]) * (7 + 13 * k) for k in range(1, 9)]
@@ -242,6 +251,33 @@ def test_long_recordings_go_to_disk_in_bounded_chunks(tmp_path: Path, monkeypatc
     assert max(len(c) for c in read_stream(tmp_path / "signals").chunks) <= 1000
 
 
+def test_the_longest_write_is_kept_whatever_comes_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writes of 0.25 s, 2 s and 0.5 s by a clock of the test's own."""
+    now = [100.0]
+    monkeypatch.setattr(recorder_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    source = QueueSource(capacity=80)
+    recorder = Recorder(tmp_path)
+    recorder.add_stream("signals", {}, source, count=lambda data: len(data) // 8)
+    (stream,) = recorder._streams
+    write = stream.writer.write
+    for k, (took, longest) in enumerate(((0.25, 0.25), (2.0, 2.0), (0.5, 2.0))):
+
+        def slow(payload: bytes, took: float = took) -> None:
+            now[0] += took
+            write(payload)
+
+        monkeypatch.setattr(stream.writer, "write", slow)
+        source.push(bytes(16))
+        stream.poll()
+        assert stream.status.chunks == k, "not due yet"
+        now[0] += recorder_module.CHUNK_S
+        stream.poll()
+        assert (stream.status.chunks, stream.status.write_s_max) == (k + 1, longest)
+    status = recorder.close()["signals"]
+    assert (status.records, status.chunks, status.high_water) == (6, 3, 0.2)
+    assert status.bytes_written == (tmp_path / "signals" / "000001.tlc").stat().st_size
+
+
 # --- signals --------------------------------------------------------------------------------------------------------
 
 
@@ -272,6 +308,59 @@ def test_mode_changes_are_rebuilt_from_recorded_modes(tmp_path: Path) -> None:
     write_signals(tmp_path, ticks, {"C4.mode": np.where(ticks < 30, 2.0, np.where(ticks < 60, 1.0, 0.0))})
     changes = modes_from_signals(read_signals(tmp_path))
     assert [(c.step, c.element, c.mode) for c in changes] == [(1, "C4", 2), (31, "C4", 1), (61, "C4", 0)]
+
+
+def test_modes_are_listed_by_time_and_come_back_from_their_file(tmp_path: Path) -> None:
+    """At the end of tick k, step k + 1, it is (k + 1) times the tick; of two elements."""
+    ticks = np.arange(40)
+    modes = {"C4.mode": np.where(ticks < 30, 2.0, -1.0), "B1.mode": np.where(ticks < 10, 0.0, 1.0), "B1.w": ticks * 1.0}
+    write_signals(tmp_path, ticks, modes, tick_s=2e-3)
+    changes = modes_from_signals(read_signals(tmp_path))
+    wanted = [(1, 0.002, "B1", 0), (1, 0.002, "C4", 2), (11, 0.022, "B1", 1), (31, 0.062, "C4", -1)]
+    assert [(c.step, round(c.t_s, 9), c.element, c.mode) for c in changes] == wanted
+    assert modes_from_signals(read_signals(tmp_path), changes_only=True) == changes[2:]
+    write_modes(tmp_path / "modes.csv", changes)
+    assert (tmp_path / "modes.csv").read_text().splitlines()[3:] == ["11,0.022000000,B1,1,forward",
+                                                                    "31,0.062000000,C4,-1,backward"]  # fmt: skip
+    assert read_modes(tmp_path / "modes.csv") == [ModeChange(*row) for row in wanted]
+
+
+def test_signals_of_every_tenth_tick_have_their_gaps_and_times(tmp_path: Path) -> None:
+    """40 and 50 are missing; lateness and computing time are told in microseconds."""
+    writer = ChunkWriter(tmp_path / "signals", signal_header(["a", "b"], ["rad/s", "Nm"], 1e-3, every=10))
+    records = np.zeros(8, signal_dtype(2))
+    records["tick"] = [0, 10, 20, 30, 60, 70, 80, 90]
+    records["wake_lateness_ns"], records["compute_ns"] = 1500 * np.arange(8), 2500 * np.arange(8)
+    writer.write(records.tobytes() + b"stray")
+    writer.close()
+    signals = read_signals(tmp_path)
+    assert signals.gaps == [(40, 2)] and signals.units == {"a": "rad/s", "b": "Nm"}
+    assert (signals.stray_bytes, signals.finite, signals.chunks, signals.known_finite) == (5, True, 1, True)
+    assert signals.t[1] == 0.011
+    assert signals.wake_lateness_us.tolist() == [1.5 * k for k in range(8)]
+    assert signals.compute_us.tolist() == [2.5 * k for k in range(8)]
+    part = signals.part(2, 4)
+    assert (part.names, part.units, part.tick_s) == (["a", "b"], {"a": "rad/s", "b": "Nm"}, 1e-3)
+
+
+def test_a_first_fault_is_written_in_chunks_of_a_megabyte(tmp_path: Path) -> None:
+    """And read from the run's folder, or from where the run says it is, whichever is there."""
+    names = [f"s{k}" for k in range(100)]
+    records = np.zeros(3000, signal_dtype(100))
+    records["tick"], records["out"] = np.arange(3000), np.random.default_rng(1).random((3000, 100))
+    header = signal_header(names, ["1"] * 100, 1e-3)
+    folder, why = write_first_fault(tmp_path, header, records.tobytes())
+    found = read_first_fault(tmp_path)
+    assert (folder, why) == (tmp_path / "first_fault", "") and found is not None
+    assert found.records.tobytes() == records.tobytes() and found.chunks == 3, "2.5 MB"
+    folder.rename(tmp_path / "elsewhere")
+    assert read_first_fault(tmp_path) is None
+    other = read_first_fault(tmp_path, str(tmp_path / "elsewhere"))
+    assert other is not None and other.n == 3000
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "first_fault").touch()
+    beside, why = write_first_fault(tmp_path / "taken", header, records[:5].tobytes())
+    assert "FileExistsError" in why and beside.parent != tmp_path / "taken" and read_stream(beside).intact
 
 
 def test_signal_record_has_the_documented_size() -> None:
@@ -313,7 +402,8 @@ def test_bus_logs_of_the_first_format_are_read(tmp_path: Path) -> None:
     writer = ChunkWriter(tmp_path / "bus", {**bus_header("can0"), "version": 1})
     writer.write(old * 2)
     writer.close()
-    records, _, _ = read_bus(tmp_path)
+    records, header, damage = read_bus(tmp_path)
+    assert damage == [] and (header["kind"], header["version"]) == ("bus", 1)
     assert [(int(r["t_ns"]), bytes(r["data"]), int(r["flags"])) for r in records] == [
         (7, b"\x01\x02" + bytes(6), 0x80)
     ] * 2
