@@ -89,23 +89,23 @@ def _text(info: RunInfo, rig: str, signals: Signals, tables: dict[str, list[list
         'kind = "scenario"',
         "[scenario]",
         'name = "driven"',
-        f"rig = {_toml(rig)}",
+        f"rig = {toml_value(rig)}",
         f"duration_s = {signals.n * signals.tick_s!r}",
         "",
         "[driver]",
-        *(f"{_toml(name)} = {_toml(points)}" for name, points in tables.items()),
+        *(f"{toml_value(name)} = {toml_value(points)}" for name, points in tables.items()),
     ]
     if changed:
-        lines += ["", "[set]", *(f"{_toml(k)} = {_toml(v)}" for k, v in changed.items())]
+        lines += ["", "[set]", *(f"{toml_value(k)} = {toml_value(v)}" for k, v in changed.items())]
     return "\n".join(lines) + "\n"
 
 
-def _toml(value: Any) -> str:
+def toml_value(value: Any) -> str:
     """A value as TOML writes it in a line."""
     if value is None:
         raise ConfigError("a run that took a key of its rig file away cannot be written as a scenario", key="set")
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_toml(str(k))} = {_toml(v)}" for k, v in value.items()) + " }"
+        return "{ " + ", ".join(f"{toml_value(str(k))} = {toml_value(v)}" for k, v in value.items()) + " }"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(toml_value, value)) + "]"
     return json.dumps(value)

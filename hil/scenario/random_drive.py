@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.results.scenario import CheckSpec, ScenarioInfo, StepSpec
+from torqueloop.hil.record.driven import toml_value
+from torqueloop.hil.results.scenario import SHIFT, CheckSpec, ScenarioInfo, StepSpec
 from torqueloop.hil.rig.devices.registry import load_rig_config
 from torqueloop.hil.rig.run.session import RunSpec, run_rig
 from torqueloop.hil.scenario.scenario_tables import GATES, load_scenario
@@ -33,6 +34,8 @@ LEVERS = ("R", "N", "D", "3", "2")
 HILLS, HILL_M, GRADE_PERCENT = (1, 6), (20.0, 150.0), 12.0
 #: key of a rig file for the grades of its road
 GRADES = "vehicle.options.set"
+#: tables of the overrides of a drive that a scenario file has in tables of its own
+_NOT_SET = ("driver", "gates", "rig", "steps")
 #: runs that shrinking may take
 SHRINK_RUNS = 120
 #: times a hold is made shorter by, and its shortest [s]
@@ -179,7 +182,7 @@ def run_sequence(drive: Drive, number: int, moves: Sequence[Move], out: Path, ke
         assert signals is not None
         codes = signals[name]
         if codes.any():
-            k = int(codes.argmax())
+            k = int((codes != 0.0).argmax())
             failed[f"{name} == 0"] = f"{name} = {codes[k]:g} at {signals.t[k]:.3f} s"
     if not failed and not keep:
         shutil.rmtree(out, ignore_errors=True)
@@ -261,32 +264,33 @@ def _simpler(move: Move) -> Iterator[Move]:
 
 
 def scenario_text(drive: Drive, result: SequenceResult, rig: str) -> str:
-    """A scenario file that does the same again; `rig` as it is to be named there."""
+    """A scenario file that does the same again, judged alike; `rig` as it is to be named there."""
+    gates: dict[str, str] = drive.overrides.get("gates", {})
+    own = {k: v for k, v in drive.overrides.items() if k.partition(".")[0] not in _NOT_SET}
+    if result.hills:
+        own[GRADES] = {"road.grade_percent": [list(point) for point in result.hills]}
+    driver = {k.removeprefix("driver."): v for k, v in drive.overrides.items() if k.startswith("driver.")}
+    scenario = {
+        "name": f"random_{result.number}", "rig": rig, "duration_s": round(sum(m.hold_s for m in result.moves) + 1.0, 3),
+    }  # fmt: skip
     lines = [
         "# The shortest sequence found that fails:",
-        *(f"#   {name}: {text}" for name, text in result.failed.items()),
+        *(f"#   {' '.join(f'{name}: {text}'.split())}" for name, text in result.failed.items()),
         "",
         'kind = "scenario"',
-        "[scenario]",
-        f'name = "random_{result.number}"',
-        f'rig = "{rig}"',
-        f"duration_s = {sum(m.hold_s for m in result.moves) + 1.0:.3f}",
-        "",
-        "[driver]",
-        *(f"{k.removeprefix('driver.')} = {v!r}" for k, v in drive.overrides.items() if k.startswith("driver.")),
     ]
-    if result.hills:
-        points = [list(point) for point in result.hills]
-        lines += ["", "[set]", f'"{GRADES}" = {{ "road.grade_percent" = {points} }}']
-    for step in steps_of(result.moves):
-        moved = ", ".join(
-            f"{n} = {{ to = {_toml(m['to'])}, over_s = {m['over_s']!r} }}" for n, m in step["set"].items()
-        )
-        lines += ["", "[[steps]]", f'name = "{step["name"]}"', f"set = {{ {moved} }}", f"hold_s = {step['hold_s']!r}"]
-    for check in drive.checks:
-        lines += ["", "[[checks]]", f'name = "{check.name}"', f'{check.kind} = "{check.condition}"']
-    return "\n".join(lines) + "\n"
+    for head, table in (
+        ("[scenario]", scenario), ("[driver]", driver), ("[set]", own),
+        ("[gates]", {name: text for name, text in gates.items() if GATES.get(name) != text}),
+        *(("[[steps]]", step) for step in steps_of(result.moves)), *(("[[checks]]", _check(c)) for c in drive.checks),
+    ):  # fmt: skip
+        if table:
+            lines += [head, *(f"{toml_value(k)} = {toml_value(v)}" for k, v in table.items()), ""]
+    return "\n".join(lines)
 
 
-def _toml(value: float | str) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+def _check(check: CheckSpec) -> dict[str, Any]:
+    """A check as a scenario file has it."""
+    window = {"from_s": check.from_s, "until_s": check.until_s, "for_s": check.for_s}
+    what = {check.kind: check.condition} if check.kind != SHIFT else {"shift": check.shift, "quality": check.condition}
+    return {"name": check.name, **what, **{key: value for key, value in window.items() if value}}
