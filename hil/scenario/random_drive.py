@@ -270,9 +270,8 @@ def scenario_text(drive: Drive, result: SequenceResult, rig: str) -> str:
     if result.hills:
         own[GRADES] = {"road.grade_percent": [list(point) for point in result.hills]}
     driver = {k.removeprefix("driver."): v for k, v in drive.overrides.items() if k.startswith("driver.")}
-    scenario = {
-        "name": f"random_{result.number}", "rig": rig, "duration_s": round(sum(m.hold_s for m in result.moves) + 1.0, 3),
-    }  # fmt: skip
+    duration_s = round(sum(m.hold_s for m in result.moves) + 1.0, 3)
+    scenario = {"name": f"random_{result.number}", "rig": rig, "duration_s": duration_s}
     lines = [
         "# The shortest sequence found that fails:",
         *(f"#   {' '.join(f'{name}: {text}'.split())}" for name, text in result.failed.items()),
