@@ -31,17 +31,19 @@ def test_it_fills_at_the_filling_pressure_and_then_regulates_from_the_kiss_point
 @pytest.mark.parametrize("slip", [150.0, -150.0])
 def test_the_reference_falls_from_the_slip_there_is_whatever_its_sign(slip: float) -> None:
     """|slip| held at 150 rpm: the reference falls by slip_rate, the error grows with it, pressure is kiss + kp e + ki
-    integral of e (e in 100 rpm)."""
+    integral of e (e in 100 rpm), and no more than that of the locked clutch. A slip that stays is never a lock."""
     control = LockUpControl(CONFIG)
     while control.state != "slipping":
         closing(control, slip, 1)
     reference, integral = 150.0, 0.0
-    for _ in range(60):
+    for _ in range(1500):
         reference = max(C.slip_rpm, min(reference, 150.0) - C.slip_rate_rpm_per_s * DT)
         error = (150.0 - reference) / 100.0
-        integral += C.slip_ki_bar_per_100rpm_s * error * DT
+        integral = min(integral + C.slip_ki_bar_per_100rpm_s * error * DT, C.locked_bar)
         (pressure,) = closing(control, slip, 1)
-        assert pressure == pytest.approx(C.kiss_bar + C.slip_kp_bar_per_100rpm * error + integral, rel=1e-12)
+        wanted = min(C.kiss_bar + C.slip_kp_bar_per_100rpm * error + integral, C.locked_bar)
+        assert pressure == pytest.approx(wanted, rel=1e-12) and control.state == "slipping"
+    assert pressure == C.locked_bar and reference == C.slip_rpm
 
 
 def test_a_slip_that_falls_by_itself_takes_the_reference_along_and_ends_in_the_lock() -> None:

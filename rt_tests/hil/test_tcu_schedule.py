@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -206,3 +207,71 @@ def test_a_shift_line_is_linear_between_its_points_and_constant_outside() -> Non
     x = np.linspace(-30.0, 130.0, 161)
     found = [interpolate(curve, pedal) for pedal in x.tolist()]
     np.testing.assert_allclose(found, np.interp(x, *np.transpose(curve)), rtol=1e-14)
+
+
+SEVEN = load_tcu_config(Path(__file__).resolve().parents[2] / "configs/tcu/soft_mb_7226.toml")
+
+
+def tipped(gear: str, turbine_rpm: float, tips: list[int], config: TcuConfig = SEVEN) -> list[str]:
+    """Gears in the manual gate, a period for each position of its switch; shifts take no time. The output speed is that
+    of the gear at the beginning."""
+    selector, found = GearSelector(config), []
+    rpm = turbine_rpm / config.gears[gear].ratio
+    for tip in tips:
+        gear = selector.select(gear, replace(measured(0.0, rpm, "M"), tip=tip))
+        found.append(gear)
+    return found
+
+
+@pytest.mark.parametrize(("gear", "turbine_rpm", "tips", "gears"), [
+    # each closing of the switch is one gear, and no more while it is held; with engine braking where there is one
+    ("3", 3000.0, [0, 1, 1, 1, 0, 1, 0], ["3", "4", "4", "4", "4", "5", "5"]),
+    ("5", 3500.0, [0, -1, 0, -1, 0], ["5", "4", "4", "3", "3"]),
+    ("3", 2500.0, [0, -1, 0, 0], ["3", "2", "2E", "2E"]),
+    # there is no gear above the highest one and none below 1st: a closing there is not kept for later
+    ("5", 3000.0, [0, 1, 0, 1, 0, -1], ["5", "5", "5", "5", "5", "4"]),
+    ("1E", 2000.0, [0, -1, 0, -1, 0, 1], ["1E", "1E", "1E", "1E", "1E", "2"]),
+    # a gear that would turn the turbine too fast is not taken: 2nd has 2.18619 / 1.40541 of the speed of 3rd
+    ("3", 5917.0 / 1.5556 - 5.0, [0, -1], ["3", "2"]),
+    ("3", 5917.0 / 1.5556 + 5.0, [0, -1], ["3", "3"]),
+])  # fmt: skip
+def test_the_manual_gate_takes_a_gear_for_each_closing(
+    gear: str, turbine_rpm: float, tips: list[int], gears: list[str]
+) -> None:
+    assert tipped(gear, turbine_rpm, tips) == gears
+
+
+@pytest.mark.parametrize("gear", ["5", "4", "3", "2E"])
+def test_the_manual_gate_goes_down_by_one_below_seven_tenths_of_the_down_line(gear: str) -> None:
+    """5-4: the line without pedal is at 1208 rpm, so the gear is left below 845.6 rpm and not above; the gear below is
+    what the gate wants from then on."""
+    number = gear_number(gear)
+    edge = 0.7 * {5: 1208.0, 4: 859.0, 3: 552.0, 2: 337.0}[number] * SEVEN.gears[gear].ratio
+    assert tipped(gear, edge + 5.0, [0] * 4) == [gear] * 4
+    below, *rest = tipped(gear, edge - 5.0, [0] * 3)
+    assert below == str(number - 1) and set(rest) <= {below, f"{below}E"}
+
+
+@pytest.mark.parametrize(("pedal", "kmh", "gear"), [
+    (0.0, 12.0, "1"), (0.0, 20.0, "2"), (0.0, 31.0, "3"), (0.0, 60.0, "4"), (0.3, 20.0, "1"), (0.3, 31.0, "2"),
+    (0.7, 31.0, "1"),
+])  # fmt: skip
+def test_a_gear_is_engaged_that_fits_speed_and_pedal(pedal: float, kmh: float, gear: str) -> None:
+    """Up lines of the 722.6 at 0 %: 510, 837, 1302, 1830 rpm, at 30 %: 582, 956, 1487 rpm, at 70 %: 1074 rpm; 29.04 rpm
+    are 1 km/h."""
+    assert GearSelector(SEVEN).select("N", measured(pedal, 29.04 * kmh)) == gear
+
+
+@pytest.mark.parametrize("name", ["soft_4hp22", "soft_6hp26", "soft_mb_7226", "soft_zf_8hp45"])
+def test_below_several_down_lines_several_gears_are_left_at_once_where_there_is_such_a_shift(name: str) -> None:
+    """The 6HP26 has a shift from each gear to each lower one, the 4HP22 those of neighbours only."""
+    config = load_tcu_config(Path(__file__).resolve().parents[2] / f"configs/tcu/{name}.toml")
+    top = max(gear_number(g) for g in config.gears)
+    for gear in range(2, top + 1):
+        for line in range(2, gear + 1):
+            # below the lines of this gear and of all above it
+            rpm = config.schedule.down[f"{line}-{line - 1}"][0][1] - 2.0
+            wanted = gear - 1
+            while wanted >= line and f"{gear}-{wanted - 1}" in config.shifts:
+                wanted -= 1
+            assert GearSelector(config).select(str(gear), measured(0.0, rpm)) == str(wanted), (gear, line)
