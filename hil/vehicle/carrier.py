@@ -67,7 +67,9 @@ class TurningBody:
         def slope(at: float, y: State) -> State:
             share = (at - t) / duration
             moment = [a + share * (b - a) for a, b in zip(first, last, strict=True)]
-            return (*y[3:6], *self.acceleration(at, y[:3], y[3:6], moment), *_turning(y[6:], y[3:6]))
+            # a given yaw rate as it is: integrated, it would be late behind each of its corners
+            w = (*y[3:5], _rate(self.config.yaw_radps, at)[0]) if self.config.yaw_radps else y[3:6]
+            return (*w, *self.acceleration(at, y[:3], w, moment), *_turning(y[6:], w))
 
         y: State = (*self.theta, *self.w, *self.q)
         for k in range(n):
