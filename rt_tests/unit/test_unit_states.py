@@ -45,12 +45,14 @@ def plain(value: Any) -> Any:
     return [plain(x) for x in value] if isinstance(value, list | tuple) else value
 
 
-def soft_tcu() -> SoftTcu:
-    """In a shift up, with a maker's bus, and with an entry in every list."""
+def soft_tcu(moved: bool) -> SoftTcu:
+    """With a maker's bus; moved: in a shift up, and with an entry in every list."""
     config = load_tcu_config(CONFIGS / "tcu/soft_4hp22.toml")
     interface = load_interface(CONFIGS / "interfaces/tcu_j1939.toml")
     maker = MakerBus(interface, interface_database(interface, CONFIGS / "can/j1939_transmission.dbc", "TCU"), 5e-3, 1)
     unit = SoftTcu(config, load_tcu_database(CONFIGS / "can/tcu_4hp22.dbc"), maker)
+    if not moved:
+        return unit
     maker.values, maker.refused, maker._last_good = {"pedal": 0.25, "lever": "D"}, {"crc": 3}, {"ETC1": 1.5}
     unit.refused, unit._last_good, unit._good_since = {"crc": 1, "not valid": 2}, {"HIL_Speeds": 0.5}, 0.25
     unit.mode, unit.fault, unit._limp_gear = "limp_home", "speeds lost", "3"
@@ -69,24 +71,24 @@ def soft_tcu() -> SoftTcu:
     return unit
 
 
-def hill_car() -> VehicleModel:
-    """A car with a body on its springs, which has moved."""
+def hill_car(moved: bool) -> VehicleModel:
+    """A car with a body on its springs."""
     model = VehicleModel(load_vehicle_config(CONFIGS / "vehicles/bmw_528i_body.toml"))
-    for k in range(3):
+    for k in range(3 * moved):
         carrier = {name: [10.0, 20.0, 30.0, 1.0, 2.0, 3.0] for name in model.config.carrier}
         model.step(StepMessage(k, 0.01 * k, 900.0, 9.0 * k, 5.0, 1.0, 0.1, carrier))
     return model
 
 
-def tree() -> Any:
+def tree(moved: bool) -> Any:
     from torqueloop.hil.ecu.control_unit import EcuInputs
     from torqueloop.hil.multibody.build import load_tree
     from torqueloop.hil.multibody.unit import TreeUnit
 
     built = load_tree(CONFIGS / "trees/joint_drive.toml", ("wheel.tau",))
     unit = TreeUnit(built, 1e-3, ("wheel.tau",), ("arm.phi",))
-    unit.step(EcuInputs(0.0, sensors=(2.0,)))
-    unit.step(EcuInputs(1e-3, sensors=(3.0,)))
+    for k in range(2 * moved):
+        unit.step(EcuInputs(1e-3 * k, sensors=(2.0 + k,)))
     return unit
 
 
@@ -99,9 +101,9 @@ UNITS: list[Any] = [
 
 @pytest.mark.parametrize("make", UNITS)
 @pytest.mark.parametrize("first", [True, False])
-def test_every_number_of_a_saved_state_comes_back_in_its_place(make: Callable[[], Any], first: bool) -> None:
-    saved = make().save()
+def test_every_number_of_a_saved_state_comes_back_in_its_place(make: Callable[[bool], Any], first: bool) -> None:
+    saved = make(True).save()
     wanted = other(saved, count(), first)
-    unit = make()
+    unit = make(False)
     unit.load(wanted)
     assert plain(unit.save()) == plain(wanted) != plain(saved)
