@@ -76,6 +76,13 @@ class SignalInfo:
         assert unit is not None, "the database refuses needed signals with unknown units"
         return to_si(value, unit, with_offset=with_offset)
 
+    def range_text(self, low: float | None, high: float | None) -> str:
+        """A range in SI (None, infinite: no limit) in the unit of the database: "0 .. 16000 rpm"."""
+        unit = si_unit(self.unit) or SiUnit("1")
+        open_ends = (None, -math.inf, math.inf)
+        ends = ("any" if x in open_ends else f"{(x - float(unit.offset)) / float(unit.factor):.10g}" for x in (low, high))
+        return f"{' .. '.join(ends)} {self.unit}".strip()
+
     def word_of(self, value: float) -> str | None:
         """Word of a value, None if the value table has none for it."""
         return self.choices.get(round((value - self.offset) / self.scale))

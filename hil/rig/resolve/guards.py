@@ -29,19 +29,16 @@ def plan_guards(plan: RigPlan) -> list[PlannedGuard]:
 
         lo = -math.inf if info.minimum is None else info.minimum
         hi = math.inf if info.maximum is None else info.maximum
-        unit = info.unit or "no unit"
         for key, given in (("min", entry.min), ("max", entry.max)):
             if given is None:
                 continue
             value = info.in_si(given, with_offset=True)
             if not lo - 1e-9 <= value <= hi + 1e-9:
-                raise refuse(key, given, f"the range of the database, {info.minimum} .. {info.maximum} {info.si_unit}")
+                raise refuse(key, given, f"the range of the database, {info.range_text(info.minimum, info.maximum)}")
             lo, hi = (value, hi) if key == "min" else (lo, value)
-        if lo > hi:
-            raise refuse("max", entry.max, f">= min = {entry.min} {unit}")
         slew = 0.0 if entry.slew is None else abs(info.in_si(entry.slew, with_offset=False))
         start = plan.table.initial.get(slot, 0.0)
         if entry.value is not None and not lo - 1e-9 <= start <= hi + 1e-9:
-            raise refuse("value", entry.value, f"{entry.min} .. {entry.max} {unit}, its own limits")
+            raise refuse("value", entry.value, f"its own limits, {info.range_text(lo, hi)}")
         found.append(PlannedGuard(name, slot, lo, hi, abs(info.scale) / 2.0, slew, entry.on_limit == "safe"))
     return found

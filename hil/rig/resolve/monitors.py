@@ -140,8 +140,8 @@ def _gear_of_word(word: str) -> float | None:
 
 def _cycle_s(name: str, databases: Mapping[str, CanDatabase]) -> float:
     """Cycle time of the message of a signal that is sent."""
-    message = name.split(".")[-2] if "." in name else ""
-    return max((m.cycle_ns * 1e-9 for d in databases.values() for m in d.tx_messages if m.name == message), default=0.0)
+    sent = ((f"{bus}.", m) for bus, database in databases.items() for m in database.tx_messages)
+    return next((m.cycle_ns * 1e-9 for bus, m in sent if name.removeprefix(bus).startswith(f"{m.name}.")), 0.0)
 
 
 def _told_speeds(config: RigConfig, compiled: CompiledModel,

@@ -175,8 +175,8 @@ class Wiring:
         value = info.in_si(float(link.value or 0.0))
         low, high = info.minimum, info.maximum
         if not (low is None or value >= low - 1e-9) or not (high is None or value <= high + 1e-9):
-            problem, allowed = f"{{key}} = {{value}} {info.unit}", f"{low} .. {high} {info.si_unit}"
-            raise self.refuse(problem, "outputs", name, RangeError, value=link.value, allowed=allowed)
+            problem = f"{{key}} = {{value}} {info.unit}"
+            raise self.refuse(problem, "outputs", name, RangeError, value=link.value, allowed=info.range_text(low, high))
         self.table.initial[slot] = value
 
     def messages(self, bus: BusPlan) -> None:

@@ -24,7 +24,9 @@ def with_words(path: Path, config: RigConfig, databases: Mapping[str, CanDatabas
             continue
         try:
             _all_known(link, config.driver.get(link.signal.removeprefix("driver."), []))
-            sensors[key] = Sensor(kind="curve", signal=link.signal, points=_points(link, known[key]))
+            curve = Sensor(kind="curve", signal=link.signal, points=_points(link, known[key]))
+            # any unit of a database, not only those that one writes
+            sensors[key] = curve.model_copy(update={"unit": known[key].si_unit})
         except ConfigError as error:
             raise error.located(file=str(path), table="outputs", key=key) from None
         outputs[key] = link.model_copy(update={"signal": f"sensor.{key}", "words": {}})
