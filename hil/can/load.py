@@ -79,8 +79,8 @@ class SignalInfo:
     def range_text(self, low: float | None, high: float | None) -> str:
         """A range in SI (None, infinite: no limit) in the unit of the database: "0 .. 16000 rpm"."""
         unit = si_unit(self.unit) or SiUnit("1")
-        open_ends = (None, -math.inf, math.inf)
-        ends = ("any" if x in open_ends else f"{(x - float(unit.offset)) / float(unit.factor):.10g}" for x in (low, high))
+        offset, factor = float(unit.offset), float(unit.factor)
+        ends = ["any" if x is None or math.isinf(x) else f"{(x - offset) / factor:.10g}" for x in (low, high)]
         return f"{' .. '.join(ends)} {self.unit}".strip()
 
     def word_of(self, value: float) -> str | None:

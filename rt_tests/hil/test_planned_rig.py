@@ -236,7 +236,7 @@ REFUSED: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "an upper limit beyond the database": (
         'outputs."HIL_Speeds.n_output" = { signal = "out.w", max = 9000 }', ("max = 9000", "-8000 .. 8000 rpm")),
     "a constant outside its own limits": (
-        'outputs."HIL_Driver.T_oil" = { value = 95, min = 20, max = 90 }', ("value = 95", "its own limits, 20 .. 90 degC")),
+        'outputs."HIL_Driver.T_oil" = { value = 95, min = 20, max = 90 }', ("= 95", "its own limits, 20 .. 90 degC")),
     "a constant above its own limit": (
         'outputs."HIL_Driver.T_oil" = { value = 95, max = 90 }', ("value = 95", "its own limits, -40 .. 90 degC")),
     "a constant outside the database": ('outputs."HIL_Driver.T_oil" = -60', ("-60", "-40 .. 210 degC")),

@@ -204,6 +204,33 @@ def test_a_shift_valve_chooses_between_two_pressures() -> None:
                     (1, pytest.approx(10.0)), (0, pytest.approx(4.0))]  # fmt: skip
 
 
+def test_a_solenoid_sets_the_line_pressure_up_to_its_highest() -> None:
+    unit = changed("line", solenoid="LINE", gain=1.5, offset_bar=2.0)
+    unit["solenoid"]["LINE"] = {"bar_over_command": [[0.0, 0.0], [1.0, 8.0]]}
+    bench, lines = Bench(unit), []
+    for command in (0.0, 0.5, 1.0):
+        bench["cmd.LINE"] = command
+        lines.append(bench.go(0.3, "hydraulics.line")[-1] / BAR)
+    assert lines == pytest.approx([2.0, 1.5 * 4.0 + 2.0, 10.0], rel=1e-6)
+
+
+def test_a_path_adds_its_sources_or_takes_the_highest_or_the_one_that_its_valve_chooses() -> None:
+    unit = changed("valve", "V", pilot="EDS", on_bar=4.0, off_bar=3.0)
+    both: list[dict[str, Any]] = [{"of": "EDS", "gain": 0.5}, {"of": "line", "gain": 0.3}]
+    unit["path"] = {
+        "sum": {"of": both, "offset_bar": 1.0},
+        "ball": {"of": both, "highest": True, "offset_bar": -0.5},
+        "chosen": {"of": both, "valve": "V"},
+    }
+    bench, seen = Bench(unit), []
+    for command in (0.25, 0.875):
+        bench["cmd.EDS"] = command
+        bench.go(0.2)
+        seen.append([bench[f"hydraulics.{name}.p"] / BAR for name in unit["path"]])
+    # EDS has 2 and 7 bar, the line 10
+    assert seen == [pytest.approx([1.0 + 3.0 + 1.0, 3.0 - 0.5, 1.0]), pytest.approx([3.5 + 3.0 + 1.0, 3.5 - 0.5, 3.0])]
+
+
 def test_a_pump_that_turns_slowly_lets_the_line_sag_while_an_element_fills() -> None:
     fast, slow, still = Bench(UNIT), Bench(UNIT), Bench(UNIT)
     slow["engine.w"], still["engine.w"] = 6.0, 0.0

@@ -176,7 +176,8 @@ class Wiring:
         low, high = info.minimum, info.maximum
         if not (low is None or value >= low - 1e-9) or not (high is None or value <= high + 1e-9):
             problem = f"{{key}} = {{value}} {info.unit}"
-            raise self.refuse(problem, "outputs", name, RangeError, value=link.value, allowed=info.range_text(low, high))
+            allowed = info.range_text(low, high)
+            raise self.refuse(problem, "outputs", name, RangeError, value=link.value, allowed=allowed)
         self.table.initial[slot] = value
 
     def messages(self, bus: BusPlan) -> None:

@@ -17,11 +17,10 @@ from torqueloop.hil.rig.resolve.plan import RigPlan
 
 #: the line is drawn at most this often [s]
 _DRAW_S = 0.1
-#: signal, how it is shown
+#: signals in SI, how they are shown
 _SHOWN: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("car.v", lambda x: f"{3.6 * x:5.1f} km/h"),
     ("engine.w", lambda x: f"{x * 30 / math.pi:5.0f} rpm"),
-    ("TCU_Status.gear_actual", lambda x: f"gear {'N1234??RP'[int(x)] if 0 <= x < 9 else '?'}"),
 )
 
 
@@ -31,6 +30,10 @@ class Progress:
     def __init__(self, wanted: bool, plan: RigPlan, parts: RigParts, n_ticks: int) -> None:
         self._rig = parts.rig
         self._signals = [(plan.table.slot(n), show) for n, show in _SHOWN if n in plan.table]
+        told = plan.monitors.signals.get("told", "")
+        if told and (found := plan.on_bus(plan.table.slot(told))) is not None:
+            word_of = found[1].word_of
+            self._signals.append((plan.table.slot(told), lambda x: f"gear {word_of(x) or '?'}"))
         self._tick_s, self._next = plan.config.clock.tick_s, 0.0
         self._bar: Bar | None = None
         if wanted and sys.stderr.isatty():
@@ -61,9 +64,11 @@ class Progress:
         if self._bar is None or time.monotonic() < self._next:
             return
         self._next = time.monotonic() + _DRAW_S
-        tick = self._rig.tick
-        words = [f"{tick * self._tick_s:6.2f} s", *(show(self._rig.value(slot)) for slot, show in self._signals)]
-        if self._rig.safe_latched:
-            words.append("[bold red]safe state[/]")
-        self._bar.update(self._task, completed=tick, text="  ".join(words))
+        self._bar.update(self._task, completed=self._rig.tick, text=self.text())
         self._bar.refresh()
+
+    def text(self) -> str:
+        """Simulated time, speeds, the gear in the word of its database, and whether the safe state is latched."""
+        words = [f"{self._rig.tick * self._tick_s:6.2f} s"]
+        words += [show(self._rig.value(slot)) for slot, show in self._signals]
+        return "  ".join([*words, "[bold red]safe state[/]"] if self._rig.safe_latched else words)
