@@ -30,8 +30,8 @@ ENDS_S = 2.0
 MAX_BYTES = 64 << 20
 #: in the box instead of a message that lies in the socket: no message of ours is empty
 _IN_SOCKET = b""
-#: what lies in the socket when the child begins: with the memory, or without
-_MEMORY, _NO_MEMORY = b"+", b"-"
+#: what lies in the socket when the child begins, with the descriptor of the memory where there is one
+_BEGIN = b"+"
 
 
 class Gone(PeerError):
@@ -65,14 +65,14 @@ class Pair:
         """Our end, and the socket to hand on to the child."""
         ours, theirs = socket.socketpair()
         if not hasattr(os, "memfd_create"):
-            ours.sendall(_NO_MEMORY)
+            ours.sendall(_BEGIN)
             return cls(ours), theirs
         number = os.memfd_create("torqueloop-pair")
         try:
             os.ftruncate(number, MAILBOX_BYTES)
             box = Mailbox(mmap.mmap(number, MAILBOX_BYTES), 0)
             # it waits in the socket until the child begins
-            socket.send_fds(ours, [_MEMORY], [number])
+            socket.send_fds(ours, [_BEGIN], [number])
             return cls(ours, box), theirs
         finally:
             os.close(number)

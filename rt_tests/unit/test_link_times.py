@@ -5,12 +5,15 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import pytest
 import zmq
 
+from torqueloop.cython_kernels.link.lockstep import StepPeer
 from torqueloop.cython_kernels.rings.ring import LatestSlot
 from torqueloop.hil.link.carriers import MOTION, MOTION_UNITS, POSE_UNITS, Carriers
 from torqueloop.hil.link.child import Child
@@ -19,6 +22,7 @@ from torqueloop.hil.link.latest_value import RigLink
 from torqueloop.hil.link.lockstep import LockstepClient, PairServer
 from torqueloop.hil.link.messages import (
     RIG_SLOT,
+    STATE_FORM,
     VEHICLE_SLOT,
     SchemaError,
     StateMessage,
@@ -155,6 +159,42 @@ def test_a_carrier_that_is_not_heard_coasts_after_the_age_limit(clock: Clock) ->
     link.close()
 
 
+def test_a_socket_that_is_not_heard_after_a_connection_is_opened_anew(clock: Clock) -> None:
+    """Half a second after the last state, and only if somebody has connected since."""
+    link = Link("anew")
+    link.tick(1, 0.001, 0.0, 0.0)
+    link.answer(state(1, 0))
+    clock.sleep(2.0)
+    link.link._reopen_if_deaf()
+    assert link.link.reopened == 0
+    link.tick(2, 0.002, 0.0, 0.0)
+    link.answer(state(2, 1))
+    link.link._knocked = True
+    for wait_s, reopened in ((0.4, 0), (0.2, 1), (1.0, 1)):
+        clock.sleep(wait_s)
+        link.link._reopen_if_deaf()
+        assert link.link.reopened == reopened
+    link.close()
+
+
+def test_the_slots_hold_the_numbers_of_the_messages() -> None:
+    assert list(RIG_SLOT) == [f.name for f in fields(StepMessage) if f.name != "carrier"]
+    assert list(VEHICLE_SLOT) == [f.name for f in fields(StateMessage) if f.name != "carrier"]
+
+
+@pytest.mark.parametrize("key", ["step", "own_step"])
+def test_a_step_is_below_two_to_the_fifty_third(key: str) -> None:
+    """Larger whole numbers are not all doubles."""
+    for number, taken in ((2**53 - 1, True), (2**53, False), (2**53 + 1, False)):
+        data = msgpack.packb({**msgpack.unpackb(encode(state(1, 1))), key: number})
+        assert (STATE_FORM.unpack(data) is not None) == taken
+        if taken:
+            assert getattr(decode(data), key) == number
+        else:
+            with pytest.raises(SchemaError, match=key):
+                decode(data)
+
+
 def test_units_and_lists_of_carriers() -> None:
     assert dict(zip(MOTION, MOTION_UNITS, strict=True)) == {
         "w_x": "rad/s", "w_y": "rad/s", "w_z": "rad/s", "z_x": "rad/s2", "z_y": "rad/s2", "z_z": "rad/s2",
@@ -210,6 +250,31 @@ def test_waits_and_counts_of_a_lockstep(clock: Clock) -> None:
     assert (client.stats().accepted, client.stats().duplicate) == (3, 1)
 
 
+@pytest.mark.parametrize(("timeout_s", "comes_after_s"), [(0.5, 0.3), (0.5, 9.0), (0.2 * SLICE_S, 9.0)])
+def test_what_was_asked_without_python_is_waited_for_like_the_rest(
+    clock: Clock, timeout_s: float, comes_after_s: float
+) -> None:
+    """`peer` has waited for a slice already."""
+
+    class Slow(Pair):
+        def wait(self, timeout_s: float, dead: Callable[[], str | None] | None = None) -> bytes | None:
+            clock.sleep(min(timeout_s, comes_after_s - SLICE_S))
+            return encode(state(4, 5)) if timeout_s >= comes_after_s - SLICE_S else None
+
+    ours, theirs = socket.socketpair()
+    client, begin = LockstepClient("", timeout_s, transport=Slow(ours)), clock.monotonic()
+    clock.sleep(SLICE_S)
+    if comes_after_s < timeout_s:
+        assert client.wait(step(4)).own_step == 5
+        assert client.stats().wait_max_ms == pytest.approx(1e3 * comes_after_s)
+    else:
+        with pytest.raises(PeerError, match="has not answered"):
+            client.wait(step(4))
+        assert clock.monotonic() - begin == pytest.approx(max(timeout_s, SLICE_S))
+    client.close()
+    theirs.close()
+
+
 class Box:
     """A box in which nothing lies: looking into it takes time."""
 
@@ -237,18 +302,26 @@ def test_a_pair_waits_for_as_long_as_asked_and_a_slice_more_at_most(clock: Clock
     theirs.close()
 
 
-def test_a_server_over_a_pair_waits_in_milliseconds(clock: Clock) -> None:
+def test_a_server_over_a_pair_waits_in_milliseconds(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     class Silent(Pair):
         def receive(self, timeout_s: float, dead: Callable[[], str | None] | None = None) -> bytes | None:
             clock.sleep(timeout_s)
             return None
 
-    ours, theirs = socket.socketpair()
-    server, begin = PairServer(Silent(ours)), clock.monotonic()
-    assert not server.serve_one(lambda message: state(0, 0), 70)
-    assert clock.monotonic() - begin == pytest.approx(0.07)
-    server.close()
-    theirs.close()
+    def served(
+        box: object, asks: object, answers: object, peer: object, timeout_s: float, most: int
+    ) -> tuple[int, None]:
+        clock.sleep(timeout_s)
+        return 0, None
+
+    monkeypatch.setattr("torqueloop.hil.link.lockstep.serve", served)
+    for box, peer in ((None, None), (Box(clock), StepPeer())):
+        ours, theirs = socket.socketpair()
+        server, begin = PairServer(Silent(ours, box), peer), clock.monotonic()  # type: ignore[arg-type]
+        assert not server.serve_one(lambda message: state(0, 0), 70)
+        assert clock.monotonic() - begin == pytest.approx(0.07)
+        server.close()
+        theirs.close()
 
 
 ENDS = {
