@@ -81,6 +81,15 @@ def test_criteria_of_each_shift_with_speeds_in_rpm(page: Page) -> None:
     ]
 
 
+@pytest.mark.parametrize("known", ["fill", "flare", "tie_up", "jerk", "vdv", "energy", "comfort"])
+def test_of_a_shift_is_shown_what_is_known_of_it(known: str, tmp_path: Path) -> None:
+    """One criterion alone stands below its heading."""
+    quality = replace(QUALITY[2], **{known: 2.0})
+    _, (row,) = Page(render(report(tmp_path, shifts=SHIFTS[2:], quality=[quality]))).sections["Shift quality"].tables[0]
+    shown = {"fill": "2", "flare": "19", "tie_up": "2", "jerk": "2", "vdv": "2", "energy": "2", "comfort": "2"}
+    assert row[3:] == [text if name == known else "–" for name, text in shown.items()]
+
+
 def test_gates_checks_and_monitors_with_what_became_of_them(page: Page, html: str) -> None:
     (_, rows), *_ = page.sections["Gates and checks"].tables
     assert rows == [
@@ -112,10 +121,11 @@ def test_energies_in_kilojoule_the_largest_of_each_kind_first(page: Page) -> Non
         ["engine", "supplied", "480.000", f"{480 / 508 * 100:.2f} %"],
         ["starter", "supplied", "20.000", f"{20 / 508 * 100:.2f} %"],
         ["road", "lost", "123.400", f"{123.4 / 508 * 100:.2f} %"],
-        ["converter", "lost", "78.900", f"{78.9 / 508 * 100:.2f} %"],
+        ["converter", "lost", "77.900", f"{77.9 / 508 * 100:.2f} %"],
         ["C4", "lost", "45.600", f"{45.6 / 508 * 100:.2f} %"],
         ["kinetic", "stored", "260.100", f"{260.1 / 508 * 100:.2f} %"],
         ["spring", "stored", "-8.000", f"{-8 / 508 * 100:.2f} %"],
+        ["lean", "stored", "1.000", f"{1 / 508 * 100:.2f} %"],
     ]
     assert f"residual -1.250e+01 J = {-12.5 / 508e3:+.2e} of the energy" in section.text
 
@@ -125,7 +135,7 @@ def test_bars_of_the_energy_have_what_came_in_above_what_went_out(html: str) -> 
     assert [name for name, _ in rows] == ["came from", "went to"]
     # what a spring gives back came in
     came = {"engine": 480.0, "starter": 20.0, "spring": 8.0}
-    went = {"kinetic": 260.1, "road": 123.4, "converter": 78.9, "C4": 45.6}
+    went = {"kinetic": 260.1, "road": 123.4, "converter": 77.9, "C4": 45.6, "lean": 1.0}
     for (_, row), terms in zip(rows, (came, went), strict=True):
         ends = np.cumsum(list(terms.values()))
         assert [s[3] for s in row if s[1] - s[0] > 1e-3] == [f"{n} {x:.0f} kJ" for n, x in terms.items()]

@@ -67,8 +67,8 @@ QUALITY = [
 #: the largest of what came in and of what went out is 500 kJ
 ENERGY = EnergyBalance(
     {"engine": 480e3, "starter": 20e3, "tiny": 1e-4},
-    {"road": 123.4e3, "C4": 45.6e3, "converter": 78.9e3},
-    {"kinetic": 260.1e3, "spring": -8.0e3},
+    {"road": 123.4e3, "C4": 45.6e3, "converter": 77.9e3},
+    {"kinetic": 260.1e3, "spring": -8.0e3, "lean": 1.0e3},
     -12.5,
 )
 GATES = [
