@@ -217,6 +217,24 @@ def test_a_judgement_in_numbers(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("n", "period", "counter"),
+    [
+        (1, "", "too few frames for a counter"), (2, "too few frames for a period", "too few frames for a counter"),
+        (5, "too few frames for a period", "too few frames for a counter"),
+        (6, "11.5 ms (7.0 .. 11.5)", "counter 0 .. 5, 100.0 % of its steps are the next number"),
+    ],
+)  # fmt: skip
+def test_a_few_frames_are_no_verdict(tmp_path: Path, n: int, period: str, counter: str) -> None:
+    row = judged(tmp_path, recording(n)).messages["AccPedal"]
+    assert (row.period.text, row.counter.text) == (period, counter)
+    assert {row.period.state, row.counter.state} == {"confirmed" if n == 6 else "not seen"}
+    # two different checksums of 8 bits are right by chance once in 2**16
+    few = "byte 0 fits BMW_SUM, 1 of 1, too few of them different"
+    assert row.checksum.text == (few if n == 1 else f"byte 0 fits BMW_SUM, {n} of {n}")
+    assert row.checksum.state == ("not seen" if n == 1 else "confirmed")
+
+
 def test_identifiers_beyond_the_list_are_counted_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
