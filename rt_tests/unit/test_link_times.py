@@ -17,7 +17,8 @@ from torqueloop.cython_kernels.link.lockstep import StepPeer
 from torqueloop.cython_kernels.rings.ring import LatestSlot
 from torqueloop.hil.link.carriers import MOTION, MOTION_UNITS, POSE_UNITS, Carriers
 from torqueloop.hil.link.child import Child
-from torqueloop.hil.link.endpoints import PeerError
+from torqueloop.hil.link.endpoints import CurveKeys, PeerError
+from torqueloop.hil.link.front import Binding
 from torqueloop.hil.link.latest_value import RigLink
 from torqueloop.hil.link.lockstep import LockstepClient, PairServer
 from torqueloop.hil.link.messages import (
@@ -208,6 +209,12 @@ def test_units_and_lists_of_carriers() -> None:
     assert both.motion({"deck": [1, 2, 3, 4, 5, 6], "hull": pose}) == [1, 2, 3, 4, 5, 6, 0, 0, 0, *pose]
     told = both.told(range(9))
     assert told == {"deck": [0.0, 1.0, 2.0], "hull": [3.0, 4.0, 5.0, 6.0, 7.0, 8.0]}
+
+
+@pytest.mark.parametrize("curve", [None, CurveKeys(Path("own.key_secret"), clients=Path("folder"))])
+def test_a_process_is_told_what_it_is_to_bind(curve: CurveKeys | None) -> None:
+    binding = Binding(zmq.ROUTER, "tcp://127.0.0.1:5555", curve, queue=16, max_bytes=70000)
+    assert Binding.from_json(binding.to_json()) == binding
 
 
 class Carrier:
