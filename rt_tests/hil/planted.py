@@ -168,13 +168,13 @@ DEFECTS = (
            "hunting", "gear 3 is engaged once more", 14.0),
     Defect("722.6: 2-1-2-1 at the stop", SOLENOIDS,
            valve_body_unit(("    if (s->in_gear_s < 0.8)",
-                            "    if (s->t_s > 60.0 && s->gear == 1 && rpm < 400.0)\n        return 2;\n"
+                            "    if (s->t_s > 60.0 && gear == 1 && rpm < 400.0)\n        return 2;\n"
                             "    if (s->in_gear_s < (s->t_s > 60.0 ? 0.05 : 0.8))")),
            "hunting", "gear 1 is engaged once more", 70.0),
     Defect("722.6: 4-3 in 10 ms", SOLENOIDS,
            valve_body_unit(("#define DOWN 0.66", "#define DOWN 0.9"),
-                           ("s->p_shift = s->in_phase_s < FILL_S[low][!up] ? FILL_BAR : kiss;",
-                            "s->p_shift = s->gear == 4 && !up ? FULL_BAR : s->in_phase_s < FILL_S[low][!up] ? FILL_BAR"
+                           ("s->p_shift = s->in_phase_s < e->fill_s[down] ? FILL_BAR : kiss;",
+                            "s->p_shift = s->gear == 4 && down ? FULL_BAR : s->in_phase_s < e->fill_s[down] ? FILL_BAR"
                             " : kiss;")),
            "shift_coast", "4→3 at 56.", 70.0),
     Defect("park at speed", FIRST,
