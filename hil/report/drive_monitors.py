@@ -298,16 +298,18 @@ def shift_jerk(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
 
 
 def shift_abrupt(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
-    """The turbine comes to the speed of the new gear no faster than an element brings it there."""
-    w = drive.w_in
-    if w is None or not drive.shifts:
+    """The turbine comes to the speed of the new gear no faster than an element brings it there. Soon behind a change of
+    the lever the driver has made the torque path come and go."""
+    w, rests = drive.w_in, drive.lever_at_rest(SETTLE_S)
+    shifts = [s for s in drive.shifts if rests[drive.inside(s.begin_s, s.end_s)].all()]
+    if w is None or not shifts:
         return None
 
     def rate(s: Shift) -> float:
         inside = w[drive.inside(s.begin_s, s.end_s)]
         return float(np.ptp(inside) / max(s.duration_s, 1e-3)) if len(inside) and np.ptp(inside) > STEP_RADPS else 0.0
 
-    most, s = max(((rate(s), s) for s in drive.shifts), key=lambda x: x[0])
+    most, s = max(((rate(s), s) for s in shifts), key=lambda x: x[0])
     if most <= limit:
         return Seen(False, f"{s.name}: {most:.0f} rad/s²", worst=most)
     text = f"{s.name} at {s.begin_s:.2f} s takes {s.duration_s * 1e3:.0f} ms: the turbine jumps with {most:.0f} rad/s²."

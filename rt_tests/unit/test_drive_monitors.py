@@ -211,11 +211,14 @@ def test_an_abrupt_shift_is_the_fastest_change_of_the_turbine_speed() -> None:
     w = np.interp(T, [5.0, 5.5, 9.0, 9.04, 12.0, 12.02], [300.0, 200.0, 200.0, 140.0, 140.0, 128.0])
     shifts = [Shift("1", "2", 5.0, 5.5), Shift("2", "3", 9.0, 9.04), Shift("3", "2", 12.0, 12.02)]
     # 100/0.5, 60/0.04; 12 rad/s are not felt
-    s = seen("shift_abrupt", drive(w_in=w, shifts=shifts), 1000.0)
+    s = seen("shift_abrupt", drive(w_in=w, bands=HELD, shifts=shifts), 1000.0)
     assert s is not None and s.failed and s.worst == pytest.approx(1500.0) and s.first_s == 9.0
     assert "2→3 at 9.00 s takes 40 ms" in s.text and "1500 rad/s²" in s.text
-    s = seen("shift_abrupt", drive(w_in=w, shifts=[shifts[0], shifts[2]]), 1000.0)
+    s = seen("shift_abrupt", drive(w_in=w, bands=HELD, shifts=[shifts[0], shifts[2]]), 1000.0)
     assert s is not None and not s.failed and s.worst == pytest.approx(200.0) and s.text == "1→2: 200 rad/s²"
+    moved = np.where(T < 8.9, LEVERS.index("N"), LEVERS.index("D"))  # the torque path has come back with the lever
+    s = seen("shift_abrupt", drive(w_in=w, bands=HELD, shifts=shifts, lever=moved), 1000.0)
+    assert s is not None and not s.failed and s.text == "1→2: 200 rad/s²"
 
 
 def test_a_late_shift_is_longer_than_its_phases_while_the_pedal_is_pressed() -> None:

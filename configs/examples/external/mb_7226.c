@@ -74,7 +74,7 @@ static const double UP[5][5] = {{0}, {510, 527, 748, 1615, 1615}, {837, 865, 122
 typedef struct {
     double t_s, heard_s, in_gear_s, phase_s, in_phase_s;
     double pedal, w_engine, w_turbine, w_out, torque, driver, p_shift, p_line, duty, limit;
-    int32_t lever, gear, target, phase, shifts, steps, edge, power;
+    int32_t lever, gear, target, phase, shifts, steps, edge, power, backwards, spare;
 } state;
 
 typedef struct {
@@ -90,6 +90,8 @@ static void receive(state *s, const tl_frame *f)
         return;
     if (f->id == 0x210)
         s->pedal = 0.004 * d[2];
+    else if (f->id == 0x200)
+        s->backwards = d[2] >> 6 == 2; /* the front left wheel: the teeth of the sensors do not tell */
     else if (f->id == 0x230)
         s->lever = d[0] & 0xF;
     else if (f->id == 0x308)
@@ -329,7 +331,7 @@ int32_t tl_ecu_run(void *ecu, const tl_ecu_inputs *in, tl_ecu_outputs *out)
         s->lever = 6; /* nobody speaks: nothing is shifted any more */
     /* Willis: sun + i ring = (1 + i) carrier, the ring is the turbine */
     s->w_turbine = ((1.0 + I_FRONT) * in->sensors[N2] - in->sensors[N3]) / I_FRONT;
-    s->w_out = in->sensors[N_OUT];
+    s->w_out = s->backwards ? -in->sensors[N_OUT] : in->sensors[N_OUT];
     decide(u);
     drive(s, out->actuators);
     if (s->steps++ % 4 == 0)
