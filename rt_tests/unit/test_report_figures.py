@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from torqueloop.hil.record.signals import Signals, signal_dtype
 from torqueloop.hil.report import first_fault, latency, latency_plots
+from torqueloop.hil.report.moment import moment
+from torqueloop.hil.report.scenario_checks import Verdict
 from torqueloop.hil.results.clock import Timing, WorstTick
 from torqueloop.hil.views.figure import Figure, Figures
 
@@ -71,3 +75,42 @@ def test_the_longest_ticks_are_bars_of_their_phases_one_behind_the_other() -> No
         # two decimals below 100 µs
         widths = [f"{n} {x + k:.2f} µs" if x + k < 100.0 else f"{n} {x + k:.0f} µs" for n, x in phases.items()]
         assert [s.text for s in row] == widths
+
+
+def moving(spans: dict[str, float], unit: str = "rad/s") -> Signals:
+    """Columns that rise by so much, from tick 7 on."""
+    records = np.zeros(20, signal_dtype(len(spans)))
+    records["tick"] = np.arange(7, 27)
+    records["out"] = np.linspace(0.0, 1.0, 20)[:, None] * np.array(list(spans.values()))
+    units = {name: "Pa" if name.endswith(".p") else unit for name in spans}
+    return Signals.of(list(spans), units, 1e-3, records)
+
+
+def test_the_signals_that_move_most_tell_of_a_first_fault() -> None:
+    spans = {"A.p": 3e5, "B.p": 0.0, "C.p": 9e5, "D.p": 2e5, "E.p": 4e5, "F.p": 5e5, "G.p": 1e5, "shaft.w": 7.0,
+             "pump.w": 50.0, "BUS.pedal": 0.5, "BUS.speed": 4.0}  # fmt: skip
+    signals = moving(spans)
+    pressures = ["C.p", "F.p", "E.p", "A.p", "D.p"]
+    assert first_fault.telling(signals) == {"pressure": pressures, "speed": ["pump.w", "shaft.w"]}
+    signals.header["signal"] = "BUS"
+    assert first_fault.telling(signals)["cause"] == ["BUS.speed", "BUS.pedal"]
+    signals.header["signal"] = "BUS.pedal"
+    assert first_fault.telling(signals)["cause"] == ["BUS.pedal"]
+    shafts = moving({"out.w": 1.0, "turbine.w": 9.0, "engine.w": 2.0, "pump.w": 50.0, "B.p": 0.0})
+    assert first_fault.telling(shafts) == {"pressure": ["B.p"], "speed": ["engine.w", "turbine.w", "out.w"]}
+    assert first_fault.latched(shafts) == 26, "not told: the last tick that was kept"
+    shafts.header["latched"] = 11
+    assert first_fault.latched(shafts) == 11
+
+
+def test_the_moment_of_a_verdict_is_shown_with_three_seconds_before_it() -> None:
+    """Of 20 s those from 5.5 to 10 s, for a check that failed at 8.5 s."""
+    records = np.zeros(2000, signal_dtype(2))
+    records["tick"], records["out"][:, 0] = np.arange(2000), np.arange(2000)
+    signals = Signals.of(["car.v", "TCU.gear_actual"], {"car.v": "m/s", "TCU.gear_actual": "1"}, 0.01, records)
+    verdict = Verdict("fast", "check", False, 8.5, "", ("car.v", "car.a"))
+    figure = moment(Figures(), signals, verdict, "moment")
+    assert figure is not None
+    assert (figure.begin, figure.end) == pytest.approx((5.5, 10.0), abs=0.011)
+    assert [m.x for m in figure.marks] == [8.5] and len(figure.panels) == 2
+    assert moment(Figures(), signals, replace(verdict, t_s=None), "moment") is None

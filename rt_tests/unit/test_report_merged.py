@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from synthetic_run import change, write_run
 from typer.testing import CliRunner
@@ -65,6 +67,23 @@ def test_times_of_all_runs_are_those_of_their_values_together(reports: list[Repo
     assert {k: getattr(stats.wake_lateness_us, k) for k in expected} == pytest.approx(expected)
     assert stats.compute_us.count == stats.phase_us["step"].count == 500
     assert stats.margin_us.count == 500 and stats.margin_us.p1 > 0
+
+
+def test_low_percentiles_of_the_margin_and_worst_ticks_are_those_of_all_values(
+    reports: list[Report],
+) -> None:
+    """The margin is the period less the end of the work; a class of the histogram is up to 6 % wide."""
+    merged = merge(reports).stats.clock
+    ends = [list(r.stats.clock.margin_us.hist) for r in reports]
+    values = np.sort(np.concatenate([np.repeat([edge for edge, _ in h], [n for _, n in h]) for h in ends]))
+    for name, share in (("p0_1", 0.001), ("p1", 0.01)):
+        wanted = values[max(0, math.ceil(share * len(values)) - 1)]
+        assert getattr(merged.margin_us, name) == pytest.approx(wanted, rel=0.07, abs=1.0), name
+    assert merged.margin_us.p0_1 < merged.margin_us.p1
+    every = [w for r in reports for w in r.stats.clock.worst.by_compute]
+    assert [w.compute_us for w in merged.worst.by_compute] == sorted((w.compute_us for w in every), reverse=True)[:32]
+    late = [w for r in reports for w in r.stats.clock.worst.by_lateness]
+    assert [w.lateness_us for w in merged.worst.by_lateness] == sorted((w.lateness_us for w in late), reverse=True)[:32]
 
 
 def test_counters_are_summed_and_the_worst_of_all_runs_kept(reports: list[Report]) -> None:

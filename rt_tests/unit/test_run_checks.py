@@ -12,6 +12,7 @@ import pytest
 from torqueloop.hil.record.signals import Signals, signal_dtype
 from torqueloop.hil.report.energy import EnergyBalance, energy_balance
 from torqueloop.hil.report.run_checks import Check, _bus, _peer, _vehicle, check_run
+from torqueloop.hil.results.clock import ClockStats
 from torqueloop.hil.results.links import (
     BusStats,
     GatewayStats,
@@ -21,7 +22,7 @@ from torqueloop.hil.results.links import (
     RxMessage,
     VehicleStats,
 )
-from torqueloop.hil.results.run import RunStats
+from torqueloop.hil.results.run import RunStats, SafeState
 
 LOST, MISSING = "no frame lost between tick and bus", "no frame of a control unit lost"
 REFUSED, STOLEN = "no received frame refused", "nobody else sends our CAN messages"
@@ -142,3 +143,52 @@ def test_an_energy_balance_is_what_came_in_less_what_went_and_what_is_there() ->
     assert (balance.supplied_J, balance.lost_J, balance.stored_J) == (
         {"engine.work": 100.0}, {"C4.heat": 30.0, "tyre.loss": 12.5}, {"car.kinetic": 55.0})  # fmt: skip
     assert balance.residual_J == pytest.approx(2.5) and balance.residual_rel == pytest.approx(0.025)
+
+
+def test_an_energy_that_goes_the_other_way_is_turned_over_on_the_other_side() -> None:
+    """A load takes 20 J, an element gives 5 J back and the car comes down by 15 J: 130 J came, 115 J went."""
+    balance = EnergyBalance({"engine": 110.0, "load": -20.0}, {"C4": 60.0, "fan": -5.0}, {"v": 35.0, "h": -15.0}, 15.0)
+    assert (balance.turned_over_J, balance.residual_rel) == (130.0, pytest.approx(15.0 / 130.0))
+    taken = EnergyBalance({"load": -90.0}, {"C4": 10.0}, {"v": -98.0}, -2.0)
+    assert (taken.turned_over_J, taken.residual_rel) == (100.0, -0.02)
+
+
+def test_an_energy_belongs_where_its_name_says() -> None:
+    """By what stands behind the last dot; kinetic and potential energy by any part of the name. The first and the last
+    sample count, whatever lies between."""
+    parts = {"supplied": ["heat_pump.work", "loss_motor.work"], "lost": ["A.Heat", "tc.loss", "damper.dissipation"],
+             "stored": ["car.kinetic", "potential.total", "shaft.KineticEnergy"]}  # fmt: skip
+    names = [name for group in parts.values() for name in group]
+    records = np.zeros(4, signal_dtype(len(names)))
+    records["out"][[0, 2, 3]] = np.arange(len(names)) * np.array([[10.0], [999.0], [11.5]])
+    balance = energy_balance(None, Signals.of(names, dict.fromkeys(names, "J"), 1e-3, records))
+    assert balance is not None
+    for group, terms in zip(parts.values(), (balance.supplied_J, balance.lost_J, balance.stored_J), strict=True):
+        assert terms == {name: pytest.approx(1.5 * names.index(name)) for name in group}
+
+
+@pytest.mark.parametrize(("clock", "missed", "slip_s", "text"), [
+    ("real", 7, 0.25, "7 of 400 missed, simulated time slipped by 0.25 s"), ("real", 7, None, "7 of 400 missed, "
+     "simulated time slipped by 0 s"), ("real", 0, 0.0, ""), ("real", None, 0.0, None), ("virtual", 7, 0.0, None),
+])  # fmt: skip
+def test_ticks_that_are_late_are_counted_on_the_real_clock(
+    clock: str, missed: int | None, slip_s: float | None, text: str | None
+) -> None:
+    run = SimpleNamespace(info=SimpleNamespace(over=True, state="ended", clock=clock), signals=None,
+                          stats=RunStats(), incomplete=[])  # fmt: skip
+    stats = RunStats(ClockStats(ticks=400, missed=missed, slip_s=slip_s))
+    found = [c for c in check_run(run, stats, {}, None) if c.name == "every tick on time"]  # type: ignore[arg-type]
+    assert [(c.passed, c.text, c.counts) for c in found] == ([] if text is None else [(not text, text, False)])
+
+
+def test_a_safe_state_fails_the_run_and_some_of_its_causes_are_the_machine_s() -> None:
+    run = SimpleNamespace(info=SimpleNamespace(over=True, state="ended", clock="virtual"), signals=None,
+                          stats=RunStats(), incomplete=[])  # fmt: skip
+    for safe, text, machine in (
+        (SafeState(), "", False),
+        (SafeState(True, "too fast", "limit", 12), "latched at step 12: too fast", False),
+        (SafeState(True, "silent", "tcu_silent", 0), "latched at step 0: silent", True),
+    ):
+        checks = check_run(run, RunStats(safe_state=safe), {}, None)  # type: ignore[arg-type]
+        found = [(c.passed, c.text, c.from_machine) for c in checks if c.name == "no safe state"]
+        assert found == [(not text, text, machine)]
