@@ -29,7 +29,9 @@ AFTER_S = 0.5
 COMMAND_S = 2.0
 #: level of acceleration before the command and behind sync is the mean over this time [s]
 LEVEL_S = 0.1
-#: an on-coming element carries torque from this part of its largest torque in the shift on
+#: the on-coming element is stuck so long behind sync [s]
+STUCK_S = 0.1
+#: it carries torque from this part of its largest torque in the shift on
 CARRIES = 0.05
 #: vibration dose that the comfort index counts as 10, and its points per decade
 DOSE_10, POINTS = 0.05, 3.0
@@ -115,7 +117,7 @@ def quality_metrics(found: Sequence[ShiftQuality]) -> dict[str, float | None]:
 
 def _one(signals: Signals, shift: Shift, begin_s: float, window: slice, ratios: Mapping[str, float], a: Array | None,
          j: Array | None, tick_s: float) -> ShiftQuality:  # fmt: skip
-    near = signals.between(begin_s - 2 * LEVEL_S, shift.end_s + 2 * LEVEL_S)
+    during = signals.between(begin_s - EDGE_S, shift.end_s + STUCK_S + EDGE_S)
     heat = _heat(signals.part(window.start, window.stop))
     dose = None if a is None else _dose(a, window, tick_s)
     return ShiftQuality(
@@ -124,8 +126,8 @@ def _one(signals: Signals, shift: Shift, begin_s: float, window: slice, ratios: 
         begin_s,
         shift.end_s,
         time=shift.end_s - begin_s,
-        fill=_fill(near, shift, begin_s),
-        flare=_flare(near, shift, begin_s, ratios),
+        fill=_fill(during),
+        flare=_flare(during, shift, ratios),
         tie_up=None if a is None else _tie_up(a, signals.t, shift, begin_s),
         jerk=None if j is None or not len(j[window]) else float(np.abs(j[window]).max()),
         vdv=dose,
@@ -161,33 +163,31 @@ def _command(commands: Array, shift: Shift) -> float:
 # --- criteria ---------------------------------------------------------------------------------------------------------
 
 
-def _fill(signals: Signals, shift: Shift, begin_s: float) -> float | None:
-    """The on-coming element is the pressed one that is stuck behind sync and was not when the shift was commanded; of
-    several the one that has got hot: the others close without slip once the shift is over."""
-    t = signals.t
-    first, last = int(np.searchsorted(t, begin_s)), min(int(np.searchsorted(t, shift.end_s + 0.1)), len(t) - 1)
+def _fill(signals: Signals) -> float | None:
+    """From the command on, with which these signals begin; they end STUCK_S behind sync. The on-coming element is the
+    pressed one that is stuck then and was not when the shift was commanded; of several the one that has got hot: the
+    others close without slip once the shift is over."""
     work, found = 0.0, None
     for name in elements(signals):
         tau = column(signals, f"{name}.tau")
         mode = signals[f"{name}.mode"]
-        if tau is None or f"{name}.p" not in signals.names or mode[last] != 0.0 or mode[first] == 0.0:
+        if tau is None or f"{name}.p" not in signals.names or mode[-1] != 0.0 or mode[0] == 0.0:
             continue
-        carried = np.abs(tau[first : last + 1])
-        heat = float(np.sum(carried * np.abs(signals[f"{name}.w_rel"][first : last + 1])))
+        carried = np.abs(tau)
+        heat = float(np.sum(carried * np.abs(signals[f"{name}.w_rel"])))
         if heat > work:
             work = heat
-            found = float(t[first + int(np.argmax(carried >= CARRIES * carried.max()))]) - begin_s
+            found = float(signals.t[np.argmax(carried >= CARRIES * carried.max())] - signals.t[0])
     return found
 
 
-def _flare(signals: Signals, shift: Shift, begin_s: float, ratios: Mapping[str, float]) -> float | None:
-    """max(|w_in| - max(|i_old|, |i_new|) |w_out|, 0) between command and sync."""
+def _flare(signals: Signals, shift: Shift, ratios: Mapping[str, float]) -> float | None:
+    """max(|w_in| - max(|i_old|, |i_new|) |w_out|, 0) from the command, with which these signals begin, to sync."""
     w_in, w_out = input_speed(signals), column(signals, "out.w")
     known = [abs(ratios[g]) for g in (shift.gear_from, shift.gear_to) if g in ratios]
     if w_in is None or w_out is None or len(known) < 2:
         return None
-    inside = (signals.t >= begin_s) & (signals.t <= shift.end_s)
-    over = np.abs(w_in[inside]) - max(known) * np.abs(w_out[inside])
+    over = (np.abs(w_in) - max(known) * np.abs(w_out))[signals.t <= shift.end_s]
     return float(max(0.0, over.max())) if len(over) else None
 
 

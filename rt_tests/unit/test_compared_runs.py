@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,8 +14,8 @@ import pytest
 from rich.console import Console
 
 from torqueloop.hil.record.signals import Signals, signal_dtype
-from torqueloop.hil.runs.compare import _signals
-from torqueloop.hil.runs.compare_page import Compared, drawn, print_comparison
+from torqueloop.hil.runs.compare import _metrics, _signals
+from torqueloop.hil.runs.compare_page import Compared, as_json, drawn, print_comparison, write_page
 from torqueloop.hil.runs.differences import Differences, MetricDifference, SignalDifference
 
 
@@ -149,3 +151,65 @@ def test_the_figure_has_both_runs_and_b_less_a_where_both_are() -> None:
     assert np.isnan(off[~both]).all() and (~both).sum() == 4 and np.array_equal(t, ta)
     np.testing.assert_allclose(off[both], np.interp(ta[both], tb, b) - a[both], atol=1e-12)
     assert above.unit == below.unit == "bar" and above.title == "p"
+
+
+@pytest.mark.parametrize(("tick_s", "n", "end"), [
+    (5e-3, 160, "0.8"), (1.7e-3, 471, ""), (1.5e-3, 534, ""), (1.7e-3, 470, "0.799"), (0.8e-3, 1002, "0.8016"),
+    (0.8e-3, 1001, ""),
+])  # fmt: skip
+def test_runs_end_together_within_half_of_the_shorter_tick(tick_s: float, n: int, end: str) -> None:
+    """A ends at 0.801 s with ticks of 0.89 ms; B at 0.8, 0.8007, 0.801, 0.799, 0.8016 and 0.8008 s."""
+    a, b = (run(name, h, 0, {"w": np.arange(float(m))}, {}) for name, h, m in (("a", 0.89e-3, 900), ("b", tick_s, n)))
+    _, remarks = _signals(a, b, 1e-3)
+    assert remarks == ([f"A ends at 0.801 s, B at {end} s: compared where both are"] if end else [])
+
+
+@pytest.mark.parametrize(("x", "y", "alike"), [
+    (5.0, 5.004, True), (5.0, 5.006, False), (-5.0050025, -5.0, True), (-5.0, -5.006, False), (0.0, 5e-10, True),
+    (0.0, 2e-9, False), (1e-12, -3e-12, True), (-1.0, 1.0, False), (np.nan, np.nan, True), (np.nan, 1.0, False),
+    (None, 1.0, False), ("a", "a", True), ("a", "b", False), ("1", 1, False), (np.inf, np.inf, True), (True, 1, True),
+])  # fmt: skip
+def test_metrics_are_alike_within_the_tolerance_of_the_larger_amount(x: Any, y: Any, alike: bool) -> None:
+    a, b = (SimpleNamespace(metrics={"shift_s_max": v, "compute_p99_us": v, "none": None}) for v in (x, y))
+    machine, simulated = _metrics(a, b, 1e-3)  # type: ignore[arg-type]
+    assert (machine.name, machine.machine, machine.within) == ("compute_p99_us", True, True)
+    assert (simulated.name, simulated.machine, simulated.within) == ("shift_s_max", False, alike)
+    numbers = not any(v is None or isinstance(v, str) for v in (x, y))
+    assert simulated.difference == (pytest.approx(y - x, nan_ok=True) if numbers else None)
+
+
+def rows_of(page: str) -> list[list[str]]:
+    """The cells of all rows of all tables of a page."""
+    rows = re.findall(r"<tr>(.*?)</tr>", page, re.S)
+    return [[html.unescape(re.sub("<.*?>", "", c)).strip() for c in re.findall(r"<td[^>]*>(.*?)</td>", row, re.S)]
+            for row in rows]  # fmt: skip
+
+
+def test_the_page_and_the_data_have_what_differs_in_its_columns(tmp_path: Path) -> None:
+    made = differences()
+    equal = SignalDifference("equal", "m", 0.0, 0.0, 0.0, 0.0, True)
+    made = replace(made, signals=[*made.signals, equal],
+                   metrics=[*made.metrics, MetricDifference("lost", 1.0, "two", False, False)])  # fmt: skip
+    page = write_page(made, tmp_path / "page.html", ["p"]).read_text()
+    rows = rows_of(page)
+    assert ["w", "rad/s", "1.5", "0.25", "0.125", "1.00e-03", "–"] in rows
+    assert ["stuck", "rad/s", "5.5", "4.25", "4.125", "1.00e+01", "differs"] in rows
+    found = [row for row in rows if row and row[0] in ("shifts", "lost", "run_s", "same", "equal")]
+    assert found == [["lost", "1", "two", "–", "differs"], ["shifts", "5", "2", "-3", "differs"],
+                     ["same", "4", "4", "0", ""], ["run_s", "1", "9", "8", "machine"]]  # fmt: skip
+    text = re.sub("<.*?>", "", page)
+    assert (
+        "1 of 6 signals are equal to the bit." in text and "A: first · B: second" in text and "desk: two runs" in text
+    )
+    told = as_json(made)
+    assert (told["a"], told["b"], told["equal"], told["tolerance"]) == ("first", "second", False, 1e-3)
+    assert told["remarks"] == ["a remark"] and told["different"] == ["p", "still", "stuck", "shifts", "lost"]
+    assert told["signals"][0]["largest"] == 1.5 and told["metrics"][1]["b"] == 9.0
+
+
+def test_the_console_says_how_many_metrics_it_does_not_show() -> None:
+    many = [MetricDifference(f"m{k}", 1.0, 2.0, False, False) for k in range(9)]
+    console = Console(width=200, record=True, color_system=None, file=open("/dev/null", "w"))
+    print_comparison(replace(differences(), metrics=many), console, most=4)
+    text = console.export_text()
+    assert "... and 5 more" in text and "m3" in text and "m4" not in text

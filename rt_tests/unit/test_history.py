@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from torqueloop.core.describe.errors import ConfigError
@@ -14,6 +16,7 @@ from torqueloop.hil.cli import app
 from torqueloop.hil.results.files import VERSION
 from torqueloop.hil.results.gates import evaluate, parse_gates
 from torqueloop.hil.runs import history as hi
+from torqueloop.hil.runs.history_page import bars, plot, print_trend, write_page
 
 
 def judged(folder: Path, name: str, started: str, passed: bool = True, rig: str = "desk", **metrics) -> Path:
@@ -119,3 +122,54 @@ def test_the_commands(folder: Path, tmp_path: Path) -> None:
     assert "run-5" in text and "compute_p99_us" in text and "http" not in text
     wrong = ask("--trend", "mised")
     assert wrong.exit_code == 2 and "did you mean 'missed'" in wrong.output.replace("\n", " ")
+
+
+def test_a_metric_may_be_worse_by_a_part_of_its_amount(tmp_path: Path) -> None:
+    """5 % where no rule is known; of a number below 0 the amount counts."""
+    judged(tmp_path, "run", "2026-01-01", slip=-40.0, shift_quality_flare_worst_radps=30.0)
+    assert hi.gates_against(tmp_path / "run", ["slip"]) == ["slip <= -38"]
+    assert hi.gates_against(tmp_path / "run") == ["shift_quality_flare_worst_radps <= 35"]
+
+
+def test_bars_stand_between_the_smallest_and_the_largest() -> None:
+    assert bars([3.0, None, 10.0, 4.0, 6.5, -4.0]) == "▅ █▅▆▁" and bars([2.0, 2.0]) == "▁▁" and bars([None]) == " "
+
+
+POINTS = [hi.Point(f"run-{k}", f"2026-01-0{k}T10:00:00.123", "desk", "virtual", "0.1.0", k != 2, value)
+          for k, value in enumerate((5.0, None, 7.0, 9.0), 1)]  # fmt: skip
+
+
+def test_a_trend_on_the_console_has_a_run_a_line() -> None:
+    console = Console(width=160, record=True, color_system=None, file=open("/dev/null", "w"))
+    print_trend("missed", POINTS, console)
+    lines = [re.split(r"\s{2,}", line.strip()) for line in console.export_text().splitlines()]
+    assert ["run", "started", "rig", "clock", "torqueloop", "verdict", "missed"] in lines
+    assert ["run-1", "2026-01-01 10:00:00", "desk", "virtual", "0.1.0", "passed", "5.0"] in lines
+    assert ["run-2", "2026-01-02 10:00:00", "desk", "virtual", "0.1.0", "failed"] in lines and ["▁ ▅█"] in lines
+
+
+def test_a_trend_is_drawn_over_the_runs_with_those_that_failed_apart() -> None:
+    points = [*POINTS, hi.Point("run-5", "2026-01-05", "desk", "virtual", "0.1.0", False, 4.0)]
+    (panel,) = plot("missed", points).panels
+    drawn = [(line.label, list(line.x), list(line.y)) for line in panel.lines]
+    good = ([0.0, 2.0, 3.0], [5.0, 7.0, 9.0])
+    assert drawn == [("missed", [*good[0], 4.0], [*good[1], 4.0]), ("passed", *good), ("failed", [4.0], [4.0])]
+
+
+def test_the_page_of_a_folder_has_the_newest_run_first_and_its_verdict(folder: Path, tmp_path: Path) -> None:
+    judged(folder, "run-8", "2026-02-01T10:00:00", passed=False, missed=123, compute_p99_us=None)
+    assert write_page(folder, tmp_path / "page.html", 50, "desk") == 6
+    page = re.sub(r"<script.*?</script>", "", (tmp_path / "page.html").read_text(), flags=re.S)
+    rows = [[re.sub("<.*?>", "", c).strip() for c in re.findall(r"<td[^>]*>(.*?)</td>", row, re.S)]
+            for row in re.findall(r"<tr>(.*?)</tr>", page, re.S)]  # fmt: skip
+    newest, *_, oldest = [row[1:] for row in rows if len(row) == 6]
+    assert newest == ["run-8", "2026-02-01 10:00:00", "desk", "virtual", "0.1.0"] and oldest[0] == "run-1"
+    text = re.sub(r"\s+", " ", re.sub("<.*?>", " ", page))
+    assert "6 runs" in text and "missed last: 123" in text and "compute_p99_us last: 50" in text
+    # the verdict is that of the newest run
+    for target, rig, verdict in (("bad.html", "desk", "failed"), ("good.html", "other", "passed")):
+        write_page(folder, tmp_path / target, 50, rig)
+        assert f'class="verdict {verdict}"' in (tmp_path / target).read_text()
+    (folder / "run-8" / "report.json").unlink()
+    write_page(folder, tmp_path / "before.html", 50, "desk")
+    assert 'class="verdict passed"' in (tmp_path / "before.html").read_text()

@@ -103,8 +103,8 @@ def plain(signals: Signals, shift: Shift, begin_s: float, end_s: float) -> dict[
     }  # fmt: skip
 
 
-def two_shifts() -> tuple[Signals, list[Shift], list[float]]:
-    """12 s: 1-2 from 4.3 to 4.8 s, commanded at 4 s; 2-R from 5.4 to 5.8 s, commanded at 5.1 s, with a car that rolls
+def two_shifts(second_s: float = 5.1) -> tuple[Signals, list[Shift], list[float]]:
+    """12 s: 1-2 from 4.3 to 4.8 s, commanded at 4 s; 2-R from 5.4 to 5.8 s, commanded at second_s, in a car that rolls
     backwards. The first window ends at the second command, the second one 0.5 s behind its sync."""
     t = (np.arange(12000) + 1) * TICK_S
     rng, none = np.random.default_rng(4), np.zeros(12000)
@@ -119,7 +119,7 @@ def two_shifts() -> tuple[Signals, list[Shift], list[float]]:
     slip_a, slip_b = np.interp(t, [5.4, 5.8], [-300, 0]), np.interp(t, [4.3, 4.8, 5.3, 5.4], [-100, 0, 0, 50])
     signals = recorded(
         engine__w=3 * w_in + 5, turbine__w=w_in, out__w=w_out, car__a=a,
-        TCU__gear_target=np.where(t < 4.0005, 1.0, np.where(t < 5.1005, 2.0, -1.0)),
+        TCU__gear_target=np.where(t < 4.0005, 1.0, np.where(t < second_s + 5e-4, 2.0, -1.0)),
         A__mode=np.where(t < 5.8, 1.0, 0.0), A__tau=a_on, A__w_rel=slip_a, A__p=a_on * 1e4,
         A__heat=7.0 + np.cumsum(np.abs(a_on * slip_a)) * TICK_S,
         B__mode=np.where(t < 4.8, 1.0, 0.0), B__tau=b_on, B__w_rel=slip_b, B__p=-b_on * 1e4,
@@ -128,13 +128,15 @@ def two_shifts() -> tuple[Signals, list[Shift], list[float]]:
         C__mode=np.where(t < 4.0, 1.0, 0.0), C__tau=none + 500.0, C__w_rel=none, C__p=none,
         F__mode=np.where(t < 4.8, 1.0, 0.0), F__tau=none + 500.0, F__w_rel=none + 50.0,
     )  # fmt: skip
-    return signals, [Shift("1", "2", 4.3, 4.8), Shift("2", "R", 5.4, 5.8)], [4.001, 5.101]
+    return signals, [Shift("1", "2", 4.3, 4.8), Shift("2", "R", 5.4, 5.8)], [4.001, second_s + 1e-3]
 
 
-def test_every_criterion_of_two_shifts_is_that_of_its_definition() -> None:
-    signals, both, commands = two_shifts()
+@pytest.mark.parametrize("second_s", [5.1, 4.6])
+def test_every_criterion_of_two_shifts_is_that_of_its_definition(second_s: float) -> None:
+    """The window of a shift ends with the next command, but not before the shift itself has ended."""
+    signals, both, commands = two_shifts(second_s)
     found = sq.shift_quality(signals, both, {"1": 2.0, "2": 1.0, "R": -3.0})
-    for q, shift, begin_s, end_s in zip(found, both, commands, (commands[1], 5.8 + 0.5), strict=True):
+    for q, shift, begin_s, end_s in zip(found, both, commands, (max(4.8, commands[1]), 6.3), strict=True):
         assert (q.name, q.begin_s, q.end_s) == (
             f"{shift.gear_from}-{shift.gear_to}",
             pytest.approx(begin_s),
@@ -163,6 +165,9 @@ def test_a_shift_at_either_end_of_a_recording_takes_what_there_is() -> None:
         4.3,
         pytest.approx(commands[1]),
     ]
+    # of two commands the one before the old ratio ends, up to 2 s before
+    (q,) = sq.shift_quality(signals, [Shift("1", "2", 4.9, 6.1)], {})
+    assert q.begin_s == pytest.approx(commands[0])
     late = [Shift("1", "2", 6.2, 6.9), Shift("2", "1", 7.3, 7.5)]
     assert [q.begin_s for q in sq.shift_quality(signals, late, {})] == [pytest.approx(commands[1]), 7.3]
 
