@@ -117,6 +117,20 @@ def test_all_workers_give_the_same_table(spin: Path, where: str) -> None:
     assert [(o.line, o.metrics, o.hash) for o in here.runs] == [(o.line, o.metrics, o.hash) for o in there.runs]
 
 
+def test_each_run_has_the_tick_and_the_duration_of_its_own(spin: Path) -> None:
+    """Whatever the runs before it had; what it took is counted in seconds that have passed."""
+    vary = {"scenario.scenario.tick_s": [1e-3, 2e-3, 1e-3, 2e-3], "scenario.scenario.duration_s": [0.2, 0.2, 0.3, 0.3]}
+    result = small(spin, design="list", vary=vary, signals=["a.w"])
+    for o, tick_s, duration_s in zip(result.runs, *vary.values(), strict=True):
+        t = result.signals(o.line.run)["t"]
+        assert np.diff(t) == pytest.approx(tick_s) and t[-1] == pytest.approx(duration_s)
+        assert 0.0 < o.run_s <= o.took_s
+    with pytest.raises(ConfigError, match="there is no run 9.*0 .. 3"):
+        again(result.path, 9)
+    with pytest.raises(ConfigError, match="a whole number .* of ticks of 0.001 s"):
+        small(spin, vary={"scenario.scenario.duration_s": [0.2005, 0.2]})
+
+
 def test_an_interrupted_study_goes_on_where_it_was(spin: Path) -> None:
     whole = small(spin, out="whole")
     small(spin, out="part")
