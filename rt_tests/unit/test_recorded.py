@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 from pathlib import Path
+from typing import Any
 
 import can
 import pytest
 
 from torqueloop.configs import installed
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.can import multicast
 from torqueloop.hil.can.bus import CanBusConfig, PythonCanPort
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.frame import BRS_FLAG, ERROR_FLAG, EXTENDED, FD_FLAG, REMOTE_FLAG, Frame
@@ -143,3 +147,65 @@ def test_kinds_of_frames_of_an_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
     (sent,) = bus._bus.sent
     assert (sent.arbitration_id, sent.is_extended_id, sent.is_fd, sent.bitrate_switch) == (7, True, True, True)
     assert not bus.bus_off
+
+
+class Datagrams:
+    """In the place of the receiving socket: a packet every 30 ms, each with its source."""
+
+    def __init__(self, clock: Clock, *packets: tuple[bytes, str]) -> None:
+        self.clock, self.packets, self.timeout_s = clock, list(packets), 0.0
+
+    def settimeout(self, timeout_s: float) -> None:
+        assert timeout_s >= 0.0
+        self.timeout_s = timeout_s
+
+    def recvmsg(self, room: int, ancillary: int) -> tuple[bytes, list[Any], int, str]:
+        self.clock.now += min(0.03, self.timeout_s) if self.packets else self.timeout_s
+        if not self.packets or self.timeout_s < 0.03:
+            raise TimeoutError
+        packet, source = self.packets.pop(0)
+        dropped = (socket.SOL_SOCKET, multicast._SO_RXQ_OVFL, struct.pack("=I", 40 + len(self.packets)))
+        return packet, [dropped], 0, source
+
+
+def test_own_and_broken_packets_take_their_time_from_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(multicast, "time", clock)
+
+    def port(*packets: tuple[bytes, str]) -> multicast.MulticastPort:
+        made = multicast.MulticastPort.__new__(multicast.MulticastPort)
+        made._receiver, made._own = Datagrams(clock, *packets), "me"  # type: ignore[assignment]
+        made.own_echoes = made.malformed = made.kernel_drops = 0
+        return made
+
+    mine, broken = (multicast.pack_frame(0x100, b"\1"), "me"), (b"no frame", "you")
+    bus = port(*[mine, broken] * 10)
+    assert bus.recv(0.1) is None and clock.now == pytest.approx(100.1)
+    assert (bus.own_echoes, bus.malformed, bus.kernel_drops) == (2, 1, 57)
+    flags = FD_FLAG | BRS_FLAG
+    bus = port(mine, (multicast.pack_frame(7 | EXTENDED, b"\2\3", flags), "you"))
+    assert bus.recv(0.1) == (7 | EXTENDED, b"\2\3", flags) and clock.now == pytest.approx(100.16)
+
+
+def test_a_group_is_tried_for_as_long_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One whose packets take 0.3 s works within 0.5 s, and not within 0.2 s."""
+    clock = Clock()
+
+    class Slow:
+        def __init__(self, *_: Any) -> None: ...
+
+        def send(self, can_id: int, data: bytes) -> None:
+            self.sent = can_id, data
+
+        def recv(self, timeout_s: float) -> tuple[int, bytes, int] | None:
+            before, clock.now = clock.now, clock.now + min(timeout_s, 0.1)
+            return (1, b"probe", 0) if before < 100.3 <= clock.now + 1e-9 else None
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(multicast, "time", clock)
+    monkeypatch.setattr(multicast, "MulticastPort", Slow)
+    assert multicast.multicast_works(timeout_s=0.5)[0] and clock.now == pytest.approx(100.3)
+    clock.now = 100.0
+    works, reason = multicast.multicast_works(timeout_s=0.2)
+    assert not works and "not delivered within 0.2 s" in reason and clock.now == pytest.approx(100.2)
