@@ -171,6 +171,66 @@ def test_generated_c_sends_and_judges_as_the_codec_does(name: str, node: str, tm
     assert found["sent", 0] and found["received", k.OK] and found["received", k.LENGTH]
 
 
+#: a counter from 1 to 13 without 5 and 6; signals whose ranges leave numbers of their bits out at one or both ends, of
+#: which the lowest or the highest means invalid; one of big-endian bits over a byte border, a short one, a float
+NARROW = """VERSION ""
+BU_: A B
+BO_ 100 One: 8 A
+ SG_ Sum : 0|8@1+ (1,0) [0|255] "" B
+ SG_ Count : 8|4@1+ (1,0) [0|15] "" B
+ SG_ S : 12|9@1- (0.5,-3) [-60|70] "" B
+ SG_ U : 22|10@1+ (1,0) [3|900] "" B
+ SG_ W : 38|11@0+ (2,0) [0|4000] "" B
+ SG_ T : 48|5@1- (1,0) [-16|3] "" B
+ SG_ V : 56|8@1+ (1,0) [7|255] "" B
+BO_ 2147483748 Two: 12 B
+ SG_ F : 0|32@1- (1,0) [-50|90] "" A
+ SG_ Tally : 36|8@1+ (1,0) [0|255] "" A
+ SG_ X : 64|4@1+ (1,0) [0|14] "" A
+SIG_VALTYPE_ 2147483748 F : 1;
+VAL_ 100 S -256 "bad" ;
+VAL_ 100 U 1023 "bad" 2 "low" ;
+BA_DEF_ BO_ "E2EProfile" STRING ;
+BA_DEF_ BO_ "E2ECrcSignal" STRING ;
+BA_DEF_ BO_ "E2ECounterSignal" STRING ;
+BA_DEF_ BO_ "E2ECounterSkips" STRING ;
+BA_DEF_ BO_ "E2ECounterMin" INT 0 255;
+BA_DEF_ BO_ "E2ECounterMax" INT 0 255;
+BA_DEF_ BO_ "E2EMaxDelta" INT 0 255;
+BA_DEF_DEF_ "E2EProfile" "NONE";
+BA_DEF_DEF_ "E2ECrcSignal" "";
+BA_DEF_DEF_ "E2ECounterSignal" "";
+BA_DEF_DEF_ "E2ECounterSkips" "";
+BA_DEF_DEF_ "E2ECounterMin" 0;
+BA_DEF_DEF_ "E2ECounterMax" 255;
+BA_DEF_DEF_ "E2EMaxDelta" 2;
+BA_ "E2EProfile" BO_ 100 "HYUNDAI_SUM6";
+BA_ "E2ECrcSignal" BO_ 100 "Sum";
+BA_ "E2ECounterSignal" BO_ 100 "Count";
+BA_ "E2ECounterSkips" BO_ 100 "5 6";
+BA_ "E2ECounterMin" BO_ 100 1;
+BA_ "E2ECounterMax" BO_ 100 13;
+BA_ "E2EMaxDelta" BO_ 100 1;
+BA_ "E2ECounterSignal" BO_ 2147483748 "Tally";
+BA_ "E2ECounterMin" BO_ 2147483748 3;
+BA_ "E2ECounterMax" BO_ 2147483748 9;
+"""
+
+
+def test_counters_and_ranges_that_leave_numbers_out_are_the_same_in_c(tmp_path: Path) -> None:
+    path = tmp_path / "narrow.dbc"
+    path.write_text(NARROW)
+    found: Counter[tuple[str, int]] = Counter()
+    for node in "AB":
+        (tmp_path / node).mkdir()
+        found += every_frame(path, node, tmp_path / node, 4, 400)
+        told = c_code(path, node).header
+        assert "/* one, 0x64, 8 bytes, HYUNDAI_SUM6:" in told and "/* two, 0x64, 12 bytes, no checksum:" in told
+        assert "packs the next frame into 8 bytes" in told or "packs the next frame into 12 bytes" in told
+    for result in (k.OK, k.LENGTH, k.CRC, k.REPEAT, k.JUMP, k.RANGE):
+        assert found["received", result] > 20, found
+
+
 @pytest.mark.long
 def test_generated_c_of_every_database_sends_and_judges_as_the_codec_does(tmp_path: Path) -> None:
     found: Counter[tuple[str, int]] = Counter()
