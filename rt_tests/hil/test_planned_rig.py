@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,10 @@ from torqueloop.hil.results.monitors import ToldSpeed
 from torqueloop.hil.rig.assemble.parts import RigParts, build
 from torqueloop.hil.rig.assemble.safe_state import describe
 from torqueloop.hil.rig.devices.device import RigPlan
+from torqueloop.hil.rig.devices.faults import FaultInjection
 from torqueloop.hil.rig.devices.sensors import Sensors
+from torqueloop.hil.rig.online.layout import layout
+from torqueloop.hil.rig.online.names import signals
 from torqueloop.hil.rig.resolve.monitors import schedule_of, shift_lengths
 from torqueloop.hil.rig.resolve.plan import load_plan
 
@@ -42,8 +46,12 @@ BO_ 769 BODY_State: 4 BODY
  SG_ i_valve : 0|8@1+ (0.01,0) [0|2] "A" HIL
  SG_ gear : 8|4@1+ (1,0) [0|15] "" HIL
  SG_ half_gear : 16|8@1+ (0.5,-1) [-1|100] "" HIL
+ SG_ signed : 24|4@1- (1,0) [-5|7] "" HIL
+ SG_ coded : 28|4@1+ (1,0) [0|8] "" HIL
 
 VAL_ 769 gear 3 "G1" 2 "R" 1 "N" 0 "none" ;
+VAL_ 769 signed 10 "error" ;
+VAL_ 769 coded 9 "fault" 10 "init" ;
 VAL_ 769 half_gear 8 "3" 6 "2" 4 "1" 2 "N" ;
 BA_DEF_ BO_ "GenMsgCycleTime" INT 0 10000;
 BA_DEF_ BO_ "GenMsgStartDelayTime" INT 0 10000;
@@ -188,6 +196,93 @@ def test_a_drive_is_held_to_what_the_rig_file_and_its_databases_say(plan: RigPla
     assert set(m.pedals) == {("HIL_Driver.pedal", "driver.pedal"), ("HIL_Body.accel_pedal", "driver.pedal"),
                              ("input.engine.pedal", "driver.pedal")}  # fmt: skip
     assert m.actuators == ["body.BODY_State.i_valve"]
+
+
+def test_a_client_may_write_what_the_databases_limits_and_laws_allow(plan: RigPlan) -> None:
+    known, inf = signals(plan), math.inf
+    ranges = {
+        "HIL_Speeds.n_output": (-8000 * RPM, 8000 * RPM), "HIL_Body.p_falling": (-20e5, 90e5),
+        "TCU_Pressure_1.p_C4": (0.0, 20e5), "HIL_Body.n_free": (-inf, inf), "engine.tau": (-inf, inf),
+        # without a database: [limits]; a copy of a signal with a range; the law of the input
+        "car.v": (-130 * KMH, 300 * KMH), "driver.pedal": (0.0, 1.0), "input.C4.p": (0.0, 20e5),
+        "input.engine.pedal": (0.0, 1.0),
+    }  # fmt: skip
+    for name, ends in ranges.items():
+        assert (known[name].low, known[name].high) == near(ends), name
+    # (set, override): a constant that is sent, one that a link writes, received, of the driver, of the model
+    flags = {
+        "HIL_Driver.T_oil": (True, False),
+        "HIL_Driver.brake": (False, False),
+        "TCU_Status.tau_limit": (False, True),
+        "driver.pedal": (False, True),
+        "input.C4.p": (False, True),
+        "engine.w": (False, False),
+    }
+    assert {name: (known[name].set, known[name].override) for name in flags} == flags
+    assert known["input.C4.p"].allowed() == "0 .. 2e+06 Pa" and known["engine.tau"].allowed() == "a finite number"
+    assert replace(known["driver.pedal"], high=inf, unit="K").allowed() == "0 .. inf K"
+    assert replace(known["driver.pedal"], low=-inf, unit="K").allowed() == "-inf .. 1 K"
+
+
+def test_a_drawing_is_given_the_signals_words_and_levers_of_the_rig(plan: RigPlan) -> None:
+    drawn = layout(plan)
+    assert drawn.signals == {
+        "engine": "engine.w", "turbine": "turbine.w", "output": "out.w", "speed": "car.v", "acceleration": "car.a",
+        "gear": "TCU_Status.gear_actual", "target": "TCU_Status.gear_target", "shifting": "TCU_Status.shift_active",
+        "pedal": "driver.pedal", "brake": "driver.brake", "lever": "driver.lever", "tau": "engine.tau",
+    }  # fmt: skip
+    gears = {"0": "N", "1": "1", "2": "2", "3": "3", "4": "4", "7": "R", "8": "P", "15": "invalid"}
+    assert drawn.words["gear"] == drawn.words["target"] == gears
+    assert {k: drawn.words["lever"][k] for k in "0123"} == {"0": "P", "1": "R", "2": "N", "3": "D"}
+    # z_ring/z_sun of the gearbox file: with the places w_sun, w_carrier and w_ring stand on a straight line
+    teeth = {"P1": (35, 73), "P2": (35, 73), "P3": (31, 83)}
+    for lever in drawn.levers:
+        z_sun, z_ring = teeth[lever.name]
+        assert [(m.name, m.x) for m in lever.members] == [
+            ("sun", near(-z_ring / z_sun)),
+            ("carrier", 0.0),
+            ("ring", 1.0),
+        ]
+
+
+#: fault of a signal of the body's bus -> the raw bits that stand in its frames, worked out by hand
+RAW = {
+    # limits -5 .. 7 fill the upper end of 4 bits; -6 is "error", so it is -7
+    'signal = "BODY_State.signed"\nkind = "out_of_range"': 9,
+    'signal = "BODY_State.signed"\nkind = "raw"\nvalue = -8': 8,
+    'signal = "BODY_State.signed"\nkind = "raw"\nvalue = 7': 7,
+    # 9 and 10 have a meaning
+    'signal = "BODY_State.coded"\nkind = "out_of_range"': 11,
+    'signal = "BODY_State.i_valve"\nkind = "out_of_range"': 201,
+    # 16 bits, 32000 raw on either side
+    'signal = "HIL_Speeds.n_output"\nkind = "out_of_range"': 32001,
+}
+
+
+def with_faults(folder: Path, *tables: str) -> RigPlan:
+    (folder / "body.dbc").write_text(BODY)
+    faults = "\n".join(f"[[faults]]\n{table}" for table in tables)
+    return load_plan(rig_file(folder, *EDITS, add=f"{RIG}\n{faults}\n"))
+
+
+def test_raw_numbers_of_a_fault_are_bits_outside_the_range_that_have_no_meaning(tmp_path: Path) -> None:
+    planned = with_faults(tmp_path, *RAW).device(FaultInjection).planned
+    assert [fault.rows[0].raw for fault in planned] == list(RAW.values())
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ('signal = "BODY_State.signed"\nkind = "raw"\nvalue = 8', "-8 .. 7"),
+        ('signal = "BODY_State.coded"\nkind = "raw"\nvalue = -1', "0 .. 15"),
+        ('signal = "HIL_Event.lever"\nkind = "out_of_range"', "no number outside its range"),
+        ('message = "TCU_Pressure_1"\nkind = "crc"\nvalue = 256', "1 .. 255: its checksum has 8 bit"),
+    ],
+)
+def test_a_raw_number_that_its_bits_do_not_have_is_refused(tmp_path: Path, table: str, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        with_faults(tmp_path, table)
+    assert words in str(caught.value)
 
 
 SCHEDULE = {

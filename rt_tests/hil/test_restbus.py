@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rig_help import CONFIGS
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.cython_kernels.can.codec_spec import MessageSpec
 from torqueloop.hil.rig.assemble.parts import build
-from torqueloop.hil.rig.devices.phases import spread
+from torqueloop.hil.rig.devices.phases import frame_bits, spread
 from torqueloop.hil.rig.resolve.plan import load_plan
 
 CYCLES = (10, 20, 50, 100, 200)
@@ -58,6 +62,43 @@ def test_spread_first_ticks_keep_the_fullest_tick_near_the_mean() -> None:
     for period, bits, _ in rows:
         together[0::period] += bits
     assert load.max() <= 1.25 * load.mean() and load.max() < 0.2 * together.max()
+
+
+@pytest.mark.parametrize(("extended", "g"), [(False, 34), (True, 54)])
+def test_a_frame_is_as_long_as_with_the_most_stuff_bits(extended: bool, g: int) -> None:
+    """One stuff bit for each four bits behind the first one of the g + 8 n that are stuffed; 13 bits are not."""
+    for n in range(9):
+        frame = MessageSpec("m", 1, extended, n, False, ())
+        assert frame_bits(frame) == g + 8 * n + 13 + (g + 8 * n - 1) // 4
+
+
+def one_by_one(rows: list[tuple[int, int, int | None]]) -> list[int]:
+    """First ticks by the rule of the documentation, in plain loops."""
+    cycle = math.lcm(*(period for period, _, _ in rows))
+    load = [0] * cycle
+    found = [first or 0 for _, _, first in rows]
+
+    def take(k: int) -> None:
+        for tick in range(found[k] % rows[k][0], cycle, rows[k][0]):
+            load[tick] += rows[k][1]
+
+    for k, row in enumerate(rows):
+        if row[2] is not None:
+            take(k)
+    free = [k for k, row in enumerate(rows) if row[2] is None]
+    for _, _, k in sorted((rows[k][0], -rows[k][1], k) for k in free):
+        period = rows[k][0]
+        of = [load[first::period] for first in range(period)]
+        best = [(max(of[f]), sum(of[f]), sum(of[f - 1]) + sum(of[(f + 1) % period]), f) for f in range(period)]
+        found[k] = min(best)[3]
+        take(k)
+    return found
+
+
+@given(st.lists(st.tuples(st.sampled_from([2, 3, 5, 6, 10]), st.integers(50, 140), st.none() | st.integers(0, 12)),
+                min_size=1, max_size=9))  # fmt: skip
+def test_messages_are_spread_by_the_rule_of_the_documentation(rows: list[tuple[int, int, int | None]]) -> None:
+    assert spread(rows) == one_by_one(rows)
 
 
 def test_given_first_ticks_stay_and_the_others_keep_away_from_them() -> None:

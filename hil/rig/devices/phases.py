@@ -16,14 +16,12 @@ HORIZON = 20_000
 def frame_bits(message: MessageSpec) -> int:
     """Longest frame of a message on the bus, interframe space and stuff bits included [bit at the first bit rate].
 
-    Classic CAN, n data bytes: g + 8 n + 13 + floor((g + 8 n - 1) / 4) with g = 34 (11 bit) or 54 (29 bit).
+    Classic CAN, n data bytes: 55 + 10 n (11 bit) or 80 + 10 n (29 bit).
     CAN FD is counted with the same formula: only the relative weight of messages matters here.
 
-    Source: Davis, Burns, Bril, Lukkien 2007, Controller Area Network schedulability analysis.
+    Source: Davis, Burns, Bril, Lukkien 2007, Controller Area Network schedulability analysis, section 2.
     """
-    head = 54 if message.extended else 34
-    stuffed = head + 8 * message.length
-    return stuffed + 13 + (stuffed - 1) // 4
+    return (80 if message.extended else 55) + 10 * message.length
 
 
 def spread(rows: Sequence[tuple[int, int, int | None]]) -> list[int]:
