@@ -9,13 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from io_help import CARD, SAFE, TIME, VALUE, card, run, written
+from rig_help import rig_file
 
 import torqueloop
 import torqueloop as tl
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.cli.file_check import check_file
 from torqueloop.hil.ecu.compiled import INCLUDE
-from torqueloop.hil.io.library import STRUCTS
+from torqueloop.hil.io.library import STRUCTS, Channel, IoSetup
+from torqueloop.hil.rig.devices.device import RigPlan
+from torqueloop.hil.rig.devices.io import IoCards
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.live_run import StartError
 from torqueloop.hil.rig.run.replay import replay
@@ -170,3 +173,88 @@ def test_the_structures_are_those_of_the_header(tmp_path: Path) -> None:
         assert int(found[name]) == ctypes.sizeof(image)
         for field in image._fields_:
             assert int(found[f"{name}.{field[0]}"]) == getattr(image, field[0]).offset
+
+
+#: two cards of which every number is another one
+TWO = """
+[io.one]
+library = "one.so"
+options = { rate = 0.1, on = true, off = false, word = "x" }
+inputs.volts = { pin = "ai0", unit = "V", low = -2.0, high = 5.0 }
+inputs.n = { low = 3.0, high = 9.0 }
+inputs.T = { unit = "K", low = -9.0, high = -4.0 }
+
+[io.one.outputs.speed]
+pin = "ao0"
+signal = "engine.w"
+gain = 0.01
+offset = 0.5
+unit = "V"
+low = -10.0
+high = 15.0
+safe = 0.125
+slew = 50.0
+
+[io.two]
+library = "one.so"
+stale_ticks = 4
+inputs = { a = {} }
+outputs = { w = { signal = "engine.w", low = -1.0, high = 600.0, safe = 2.0 } }
+"""
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> RigPlan:
+    folder = tmp_path_factory.mktemp("two")
+    (folder / "one.so").touch()
+    return load_plan(rig_file(folder, add=TWO))
+
+
+def test_a_channel_begins_in_its_range_and_is_written_scaled_and_within_its_limits(planned: RigPlan) -> None:
+    slot, initial = planned.table.slot, planned.table.initial
+    # 0 is in the range of volts; n begins at its lower end, T at its upper one
+    starts = {"one.volts": 0.0, "one.n": 3.0, "one.T": -4.0, "one.speed": 0.125, "two.a": 0.0, "two.w": 2.0}
+    assert {name: initial.get(slot(f"io.{name}"), 0.0) for name in starts} == starts
+    copies = {dst: (src, gain, offset) for src, dst, gain, offset in planned.out_copies}
+    assert copies[slot("io.one.speed")] == (slot("engine.w"), 0.01, 0.5)
+    assert copies[slot("io.two.w")] == (slot("engine.w"), 1.0, 0.0)
+    guards = {g.name: (g.lo, g.hi, g.slew, g.tol) for g in planned.guards if g.name.startswith("io.")}
+    # a billionth of the range is rounding
+    assert guards["io.one.speed"] == pytest.approx((-10.0, 15.0, 50.0, 25e-9), rel=1e-12)
+    assert guards["io.two.w"] == pytest.approx((-1.0, 600.0, 0.0, 601e-9), rel=1e-12)
+
+
+def test_a_driver_is_given_its_channels_with_unit_and_range(planned: RigPlan, tmp_path: Path) -> None:
+    setups = planned.device(IoCards).setups(tmp_path, simulated=True)
+    one, two = setups["one"], setups["two"]
+    assert one.inputs == (Channel("volts", "ai0", "V", -2.0, 5.0), Channel("n", "n", "1", 3.0, 9.0),
+                          Channel("T", "T", "K", -9.0, -4.0))  # fmt: skip
+    assert one.outputs == (Channel("speed", "ao0", "V", -10.0, 15.0, 0.125),)
+    assert two.outputs == (Channel("w", "w", "rad/s", -1.0, 600.0, 2.0),), "the unit of its signal"
+    assert one.options == {"rate": "0.1", "on": "1", "off": "0", "word": "x"}
+    assert (one.tick_s, one.simulated, two.folder) == (1e-3, True, str(planned.path.parent))
+    assert IoSetup.of(one.plain()) == one
+
+
+def test_a_cause_names_the_device_and_what_is_wrong_with_it(planned: RigPlan) -> None:
+    cards = planned.device(IoCards)
+    # the reason stands in the lower three bits, the number of the device above them
+    assert cards.cause("io", 0 * 8 + 1) == "one: reading has failed"
+    assert cards.cause("io", 1 * 8 + 3) == "two: its values are old"
+    assert cards.cause("limit", 1) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("low = -2.0", "low = 6.0", ("high = 5.0 is not above low", "allowed: > 6.0")),
+        ("safe = 0.125", "safe = 16.0", ("safe = 16.0 is outside the range", "allowed: -10.0 .. 15.0")),
+        ("safe = 0.125", "safe = -11.0", ("safe = -11.0 is outside the range", "allowed: -10.0 .. 15.0")),
+    ],
+)
+def test_a_range_that_is_wrong_is_refused_with_the_range_that_is_right(
+    tmp_path: Path, old: str, new: str, words: tuple[str, ...]
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_plan(rig_file(tmp_path, add=TWO.replace(old, new)))
+    assert all(word in str(caught.value) for word in words), str(caught.value)
