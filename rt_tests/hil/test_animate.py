@@ -350,6 +350,8 @@ def test_a_simulation_of_other_gearboxes_is_drawn(name: str, tmp_path: Path) -> 
     # 15 000 samples, at most 250 and at least 60 a second
     (1e-3, 1.0, 4), (1e-3, 60.0, 4), (1e-3, 120.0, 8), (1e-3, 250.0, 16), (1e-3, 600.0, 16), (5e-3, 10.0, 1),
     (5e-3, 250.0, 3), (0.1, 10.0, 1), (2.5e-4, 30.0, 16),
+    # ten steps of 1.05 ms are 952 a second
+    (1.05e-3, 0.0105, 3),
 ])  # fmt: skip
 def test_as_many_samples_are_drawn_as_a_page_holds(dt_s: float, span_s: float, every: int) -> None:
     t = 300.0 + np.arange(round(span_s / dt_s) + 1) * dt_s

@@ -160,6 +160,14 @@ def test_states_gears_shifts_and_title_are_those_of_the_run(drawn: dict[str, Any
     assert grey == "State not recorded (grey): F1."
 
 
+def test_a_stretch_is_drawn_from_its_begin_to_its_end(run: RecordedRun, made: Stage) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(animation, "stage", lambda line: made)
+        part = inside(animation.animate(run, run.path / "part.html", made.driveline, from_s=11.301, until_s=11.401))
+    assert part["subtitle"].endswith(" · 11.302 to 11.400 s") and part["gears"] == part["shifts"] == []
+    assert floats(part["t"], "<f8") == pytest.approx(T[(T > 11.301) & (T < 11.401)][::2])
+
+
 def test_curves_are_the_recorded_columns_in_units_that_people_read(drawn: dict[str, Any]) -> None:
     c, rpm = columns(), 60.0 / (2.0 * math.pi)
     wanted = {

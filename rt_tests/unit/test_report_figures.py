@@ -48,6 +48,22 @@ def test_the_period_is_marked_where_times_come_near_to_it(longest: float, marked
     assert len(periods(figure)) == marked
 
 
+def test_a_histogram_has_its_counts_and_its_percentiles_at_their_times() -> None:
+    hist = [(0.0, 5), (10.0, 60), (20.0, 30), (400.0, 10)]
+    measured = Timing(count=105, p50=12.5, p90=21.0, p99=345.6, p999=1235.4, p9999=2e4, max=45678.0, hist=hist)
+    figure = latency_plots.timing("compute time of a tick", measured, None, "compute_us")
+    assert figure is not None and (figure.name, figure.x, figure.log) == ("compute_us", "µs", True)
+    marks = [(12.5, "p50 12.5 µs"), (345.6, "p99 346 µs"), (1235.4, "p99.9 1,235 µs"), (45678.0, "max 45,678 µs")]
+    assert [(m.x, m.text) for m in figure.marks] == marks
+    (panel,) = figure.panels
+    (bars,) = panel.lines
+    # 0 has no place on a logarithmic axis; the bars touch none of its ends
+    assert list(bars.y) == [60.0, 30.0, 10.0] and panel.low is not None and panel.high is not None
+    assert 0.0 < panel.low < 1.0 and 60.0 < panel.high
+    for edge, left, right in zip((10.0, 20.0, 400.0), bars.x, bars.right, strict=True):
+        assert left <= edge * 1.001 < right and right / left == pytest.approx(10.0 ** (1 / 20))
+
+
 def test_the_tick_of_the_latching_is_marked_where_its_sample_lies() -> None:
     rows = np.zeros(50, signal_dtype(2))
     rows["tick"] = np.arange(100, 150)
