@@ -332,15 +332,29 @@ def test_limits_and_start_of_a_signal(
 
 
 def test_words_numbers_and_invalid_values_of_a_signal(tmp_path: Path) -> None:
-    """Raw numbers 0, 1, 200 and 255 are -40, -39.5, 60 and 87.5; the last one is outside of its range."""
-    words = 'VAL_ 5 X 0 "cold" 1 "cool" 200 "hot" 255 "error" ;\n'
-    database = CanDatabase.load(one(tmp_path, "(0.5,-40) [-40|60]", words, "degC"), "B")
+    """Raw numbers 2, 3, 200 and 255 are -39, -38.5, 60 and 87.5; the last one is outside of its range."""
+    words = 'VAL_ 5 X 2 "cold" 3 "cool" 200 "hot" 255 "error" ;\n'
+    database = CanDatabase.load(one(tmp_path, "(0.5,-40) [-39|60]", words, "degC"), "B")
     info, (spec,) = database.signal("M.X"), database.message("M").signals
     assert (info.scale, info.offset) == (0.5, pytest.approx(233.15))
-    assert [info.value_of(word) for word in ("cold", "cool", "hot")] == pytest.approx([233.15, 233.65, 333.15])
-    assert [info.word_of(x) for x in (233.15, 233.6, 333.15, 300.0)] == ["cold", "cool", "hot", None]
+    assert [info.value_of(word) for word in ("cold", "cool", "hot")] == pytest.approx([234.15, 234.65, 333.15])
+    assert [info.word_of(x) for x in (234.15, 234.6, 333.15, 300.0)] == ["cold", "cool", "hot", None]
     assert info.in_si(60.0) == pytest.approx(333.15) and info.in_si(60.0, with_offset=False) == 60.0
     assert spec.invalid == (255,) and (spec.start, spec.length, spec.big_endian) == (4, 8, False)
+
+
+@pytest.mark.parametrize(
+    ("unit", "low", "high", "text"),
+    [
+        ("degC", 233.15, 353.15, "-40 .. 80 degC"), ("rpm", -100 * PI, 200 * PI, "-3000 .. 6000 rpm"),
+        ("km/h", None, 25.0, "any .. 90 km/h"), ("bar", 0.0, math.inf, "0 .. any bar"), ("", 1.0, 3.0, "1 .. 3"),
+    ],
+)  # fmt: skip
+def test_a_range_in_si_is_told_in_the_unit_of_the_database(
+    tmp_path: Path, unit: str, low: float | None, high: float | None, text: str
+) -> None:
+    info = CanDatabase.load(one(tmp_path, "(1,0) [0|0]", unit=unit), "B").signal("M.X")
+    assert info.range_text(low, high) == text
 
 
 KCD = """<NetworkDefinition xmlns="http://kayak.2codeornot2code.org/1.0"><Document name="one"/>

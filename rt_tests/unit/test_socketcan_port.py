@@ -361,6 +361,58 @@ def test_buffers_are_what_was_asked_for_or_it_is_said() -> None:
     raw.close()
 
 
+class KernelSocket:
+    """A raw CAN socket as the kernel answers it: options by level and number of <linux/can/raw.h>."""
+
+    def __init__(self, *kind: int) -> None:
+        assert kind == (socket.AF_CAN, socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC, socket.CAN_RAW)
+        self.options: dict[tuple[int, int], object] = {}
+        self.bound: tuple[str, ...] = ()
+
+    def setsockopt(self, level: int, name: int, value: object) -> None:
+        if level not in (socket.SOL_SOCKET, socket.SOL_CAN_RAW):
+            raise OSError(errno.ENOPROTOOPT, "Protocol not available")
+        self.options[level, name] = value
+
+    def getsockopt(self, level: int, name: int) -> int:
+        # SO_RCVBUFFORCE and SO_SNDBUFFORCE are 33 and 32; the kernel doubles both
+        asked = self.options[level, {socket.SO_RCVBUF: 33, socket.SO_SNDBUF: 32}[name]]
+        assert isinstance(asked, int)
+        return 2 * asked
+
+    def bind(self, address: tuple[str, ...]) -> None:
+        self.bound = address
+
+
+@pytest.mark.parametrize("mtu", [16, 72])
+def test_a_raw_socket_asks_for_own_frames_errors_filters_buffers_and_stamps(
+    mtu: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "torqueloop.hil.can.raw_socket.interface_info", lambda channel: {"channel": channel, "mtu": mtu}
+    )
+    monkeypatch.setattr("torqueloop.hil.can.raw_socket.socket.socket", KernelSocket)
+    raw = open_raw("can7", {0x100, EXTENDED | 0x200}, {0x300}, receive_buffer_bytes=1 << 20, send_buffer_bytes=1 << 14)
+    kernel = raw.sock
+    assert isinstance(kernel, KernelSocket) and kernel.bound == ("can7",) and raw.degraded == []
+    of_can = {name: value for (level, name), value in kernel.options.items() if level == socket.SOL_CAN_RAW}
+    fd_frames = {socket.CAN_RAW_FD_FRAMES: 1} if mtu == 72 else {}
+    # standard and extended identifiers are told apart, remote frames are left out
+    filters = [(0x100, 0xC00007FF), (0x300, 0xC00007FF), (EXTENDED | 0x200, 0xDFFFFFFF)]
+    assert of_can == {
+        # CAN_RAW_ERR_FILTER, which Python does not name
+        2: struct.pack("=I", 0x1FFFFFFF),
+        socket.CAN_RAW_RECV_OWN_MSGS: 1,
+        socket.CAN_RAW_FILTER: b"".join(struct.pack("=II", *row) for row in filters),
+        **fd_frames,
+    }
+    # SO_TIMESTAMPING: received by hardware and by software, both told
+    assert kernel.options[socket.SOL_SOCKET, 37] == 4 | 8 | 16 | 64 and kernel.options[socket.SOL_SOCKET, 40] == 1
+    told = raw.interface
+    assert (told.receive_buffer_bytes, told.send_buffer_bytes, told.filters) == (2 << 20, 2 << 14, 3)
+    assert (told.channel, told.mtu, told.fd_frames) == ("can7", mtu, mtu == 72)
+
+
 # --- answers at once (the probe of rt_tests/vm/vm_inside.py) ---
 
 
