@@ -188,6 +188,11 @@ def edited(tmp_path: Path, *changes: tuple[str, str]) -> Path:
         ("SG_ CRC_1 : 0|8@1+", "SG_ CRC_1 : 0|7@1+", "must fill one byte"),
         ("SG_ p_C5 : 28|12@1+", "SG_ p_C5 : 27|12@1+", "overlaps"),
         ('SG_ p_C4 : 16|12@1+ (0.005,0) [0|20] "bar"', 'SG_ p_C4 : 16|12@1+ (0.005,0) [0|20] "atm"', "unit 'atm'"),
+        (
+            "SG_ Mode_1 : 12|4@1+",
+            "SG_ Mode_1 m0 : 12|4@1+",
+            "needed (signal p_C4), but its signal Mode_1 is multiplexed",
+        ),
         ("SG_ Mode_1 : 12|4@1+", "SG_ Mode_1 m0 : 12|4@1+", "no signal is its multiplexer"),
         ("VERSION", "VERSIN", "cannot be read"),
     ],
@@ -199,7 +204,7 @@ def test_faults_of_the_database_are_named(tmp_path: Path, old: str, new: str, te
     path = edited(tmp_path, *changes)
     logging.getLogger("cantools").setLevel(logging.ERROR)
     with pytest.raises(ConfigError) as error:
-        CanDatabase.load(path, "HIL", needed=["TCU_Pressure_1.p_C4"])
+        CanDatabase.load(path, "HIL", needed=["TCU_Pressure_1.p_C6", "TCU_Pressure_1.p_C4"])
     assert text in str(error.value) and "edited.dbc" in str(error.value)
 
 
