@@ -14,7 +14,7 @@ recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -43,6 +43,8 @@ SEEN_S = 0.2
 TEXTS = 3
 #: the driveline's answer to a pedal is over after this time: two periods of its oscillation [s]
 PEDAL_S = 0.5
+#: share of the limit of `shift_hard` over the pedal, linear between
+HARD_SHARE = ((0.0, 0.2), (0.4, 1.0))
 #: jerk of a step of the acceleration, over the step: slope of the line of hil/report/jerk.py through it [1/s]
 STEP_PER_S = 0.75 / HALF_S
 #: acceleration behind a shift is taken from this time behind its end on: the oscillation of the driveline is over [s]
@@ -253,32 +255,19 @@ def acceleration_in_range(spec: MonitorSpec, drive: Drive, limit: float) -> Seen
 
 
 def shift_hard(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
-    """A shift adds little to the levels of the acceleration before and behind it."""
-    return _hard(drive, limit, drive.quality)
-
-
-def shift_coast(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
-    """The same without a foot on the pedal, in a gear that the control unit has chosen: the elements alone make what is
-    felt. A gear that the driver asks for may turn the engine up at any speed."""
-    pedal = drive.pedal
-    if pedal is None:
-        return None
-    coasts = drive.forward & (pedal < PEDAL_MIN)
-    return _hard(drive, limit, [q for q in drive.quality
-                                if coasts[drive.inside(q.begin_s - PEDAL_S, q.end_s + SETTLED_S)].all()])  # fmt: skip
-
-
-def _hard(drive: Drive, limit: float, shifts: Sequence[ShiftQuality]) -> Seen | None:
-    if drive.a is None or not shifts:
+    """A shift adds little to the levels of the acceleration before and behind it. The limit is a line over the pedal:
+    without a foot on it the elements alone make what is felt. In a gear that the driver asks for, which may turn the
+    engine up at any speed, the whole limit holds."""
+    if drive.a is None or not drive.quality:
         return None
     rests = drive.lever_at_rest(SETTLE_S)
-    beyond, worst = max(((_beyond_levels(drive, s, rests), s) for s in shifts), key=lambda x: x[0])
-    if beyond <= limit:
-        return Seen(False, f"{worst.name}: {beyond:.2f} m/s²", worst=beyond)
-    text = (
-        f"{_arrow(worst)} at {worst.begin_s:.2f} s is hard: {beyond:.2f} m/s² beyond the levels before and behind it."
-    )
-    return Seen(True, text, worst.end_s, beyond)
+    found = [(_beyond_levels(drive, q, rests), _share_of_limit(drive, q), q) for q in drive.quality]
+    beyond, share, shift = max(found, key=lambda x: x[0] / x[1])
+    if beyond <= limit * share:
+        return Seen(False, f"{shift.name}: {beyond:.2f} m/s²", worst=beyond / share)
+    text = (f"{_arrow(shift)} at {shift.begin_s:.2f} s is hard: {beyond:.2f} m/s² beyond the levels before and behind "
+            f"it; the limit at this pedal is {limit * share:.1f} m/s².")  # fmt: skip
+    return Seen(True, text, shift.end_s, beyond / share)
 
 
 def shift_jerk(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
@@ -314,6 +303,14 @@ def shift_abrupt(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
         return Seen(False, f"{s.name}: {most:.0f} rad/s²", worst=most)
     text = f"{s.name} at {s.begin_s:.2f} s takes {s.duration_s * 1e3:.0f} ms: the turbine jumps with {most:.0f} rad/s²."
     return Seen(True, text, s.begin_s, most)
+
+
+def _share_of_limit(drive: Drive, shift: ShiftQuality) -> float:
+    """Share of the limit of `shift_hard` that holds for a shift, by the largest pedal around it."""
+    around = drive.inside(shift.begin_s - PEDAL_S, shift.end_s + SETTLED_S)
+    if drive.pedal is None or not drive.forward[around].all():
+        return 1.0
+    return float(np.interp(drive.pedal[around].max(initial=0.0), *HARD_SHARE))
 
 
 def _arrow(shift: ShiftQuality) -> str:
@@ -399,7 +396,6 @@ JUDGES: dict[str, Callable[[MonitorSpec, Drive, float], Seen | None]] = {
     "reaches": reaches,
     "shift_length": shift_length,
     "shift_hard": shift_hard,
-    "shift_coast": shift_coast,
     "shift_jerk": shift_jerk,
     "shift_abrupt": shift_abrupt,
     "acceleration": acceleration_in_range,

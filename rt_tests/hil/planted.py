@@ -176,7 +176,7 @@ DEFECTS = (
                            ("s->p_shift = s->in_phase_s < e->fill_s[down] ? FILL_BAR : kiss;",
                             "s->p_shift = s->gear == 4 && down ? FULL_BAR : s->in_phase_s < e->fill_s[down] ? FILL_BAR"
                             " : kiss;")),
-           "shift_coast", "4→3 at 56.", 70.0),
+           "shift_hard", "4→3 at 56.", 70.0),
     Defect("park at speed", FIRST,
            first_unit(("f->data[0] = (uint8_t)(s->target << 4 | s->gear);",
                        "f->data[0] = (uint8_t)(s->w_out > 100.0 ? 10 << 4 | 10 : s->target << 4 | s->gear);")),
