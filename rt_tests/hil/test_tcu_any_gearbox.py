@@ -143,7 +143,7 @@ def test_the_oncoming_element_begins_with_what_the_turbine_does_not_do_itself(
 ) -> None:
     old, new = (EIGHT.gears[g] for g in gears)
     on = next(e for e in new.elements if e not in old.elements)
-    element, w_out, pressure = EIGHT.elements[on], 100.0, 0.0
+    element, w_out, pressure = EIGHT.elements[on], 140.0, 0.0
     runner = ShiftRunner(EIGHT, name, *gears, {e: 4.0 if e in old.elements else 0.0 for e in EIGHT.elements})
     while runner.stage != "inertia":
         pressure = runner.step(Measured(400.0, old.ratio * w_out, w_out, lever="D"), T_turbine, 4.0)[on]
