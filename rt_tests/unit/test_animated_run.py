@@ -17,10 +17,10 @@ from told_report import recorded, report
 
 from torqueloop.core.analyse.shaft_motion import Motion
 from torqueloop.core.components import Fixed, FreeWheel, IdealPlanetary, Inertia, LaminarBrake, LaminarClutch
-from torqueloop.core.describe.driveline import Driveline
+from torqueloop.core.describe.driveline import Display, Driveline
 from torqueloop.core.describe.errors import RangeError
 from torqueloop.hil.animate import animate as animation
-from torqueloop.hil.animate.content import LOCKED, OPEN, SLIPPING, states
+from torqueloop.hil.animate.content import LOCKED, OPEN, SLIPPING, _colours, states
 from torqueloop.hil.animate.stage import Stage, stage
 from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report.analysis import Band, Shift
@@ -146,6 +146,17 @@ def test_packs_are_between_their_shafts_and_shafts_have_their_colours(drawn: dic
         assert all(w["colour"] == colours[w["shaft"]] for w in wheels["wheels"] if w["shaft"] in colours)
 
 
+def test_the_input_is_on_the_left_the_output_on_the_right_and_a_shaft_has_the_colour_that_is_asked_for(
+    drawn: dict[str, Any], made: Stage
+) -> None:
+    ways = {s["name"]: [x for _, *ends in s["tubes"] for x in ends] for s in drawn["shafts"]}
+    assert min(ways["in"]) == min(x for way in ways.values() for x in way) < min(ways["out"])
+    assert max(ways["out"]) == max(x for way in ways.values() for x in way) > max(ways["in"])
+    line = box()
+    line.display = Display(colours={"R1": "#123456"})
+    assert _colours(replace(made, driveline=line)) == {**_colours(made), "R1": "#123456"} != _colours(made)
+
+
 def test_states_gears_shifts_and_title_are_those_of_the_run(drawn: dict[str, Any]) -> None:
     assert (drawn["title"], drawn["subtitle"]) == (
         "desk", "car · virtual clock · 2026-01-02 · 10.000 to 14.000 s")  # fmt: skip
@@ -250,6 +261,9 @@ def test_what_the_page_says_about_itself(made: Stage, run: RecordedRun) -> None:
     assert said[0] == "Angles and speeds of 3 shafts at 25 samples a second, cubic between them."
     for words in ("no angle was recorded: in.w.", "from recorded angles: X.phi.", "Not drawn: axle."):
         assert any(words in note for note in said)
+    # no state of any element was recorded
+    none = animation._Signals(recorded({"x.w": ("rad/s", t)}), t, slice(0, 51))
+    assert "State not recorded (grey): A, B, F1." in animation._notes(made, moved, False, 1.0, none)
 
 
 def test_an_element_is_locked_slips_or_is_open_by_its_mode_and_torque() -> None:

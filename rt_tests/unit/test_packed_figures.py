@@ -71,6 +71,24 @@ def test_of_a_long_recording_minimum_and_maximum_of_each_group_are_kept() -> Non
         assert page.by_name("t")[0][2 * k] == pytest.approx(t[k * group])
 
 
+NAN = math.nan
+
+
+@pytest.mark.parametrize(
+    ("y", "kept"),
+    [([NAN, 1.0, 3.0, 5.0, NAN, 2.0], [1, 3, 5, 2, 2]), ([3.0, NAN, 1.0, 2.0, 5.0, NAN], [3, 1, 2, 5, NAN]),
+     ([NAN, NAN, NAN, 7.0, 7.0, NAN], [NAN, NAN, 7, 7, NAN]), ([1.0, 2.0, 3.0, -4.0, 9.0, -5.0], [1, 3, 9, -5, -5])],
+)  # fmt: skip
+def test_of_three_samples_the_least_and_the_largest_are_kept_in_their_order(
+    y: list[float], kept: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two groups of three, and the last sample; a sample without a number is none of them."""
+    monkeypatch.setattr("torqueloop.hil.views.figure.POINTS", 4)
+    block = Figures().block(np.arange(1.0, 7.0), 1.0)
+    assert block.group == 3 and block.columns[0].tolist() == [1, 2, 4, 5, 6]
+    assert block.columns[block.add("y", np.array(y)).number].tolist() == pytest.approx(kept, nan_ok=True)
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_no_peak_is_lost_by_thinning(data: st.DataObject) -> None:
