@@ -62,7 +62,7 @@ class TorqueEstimator:
         engine = read_columns(config.path("engine_csv", "engines"), ("speed_radps", "wot_Nm", "closed_throttle_Nm"))
         self._wot = [(w, torque) for w, torque, _ in engine]
         self._closed = [(w, torque) for w, _, torque in engine]
-        self._gain = min(1.0, config.timing.period_s / (files.filter_s + config.timing.period_s))
+        self._gain = config.timing.period_s / (files.filter_s + config.timing.period_s)
         self.torque: float = 0.0
 
     def update(self, now: Measured, lockup: str) -> float:

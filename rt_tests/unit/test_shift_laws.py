@@ -20,7 +20,6 @@ DT, LINE, W_OUT = FILE.timing.period_s, 9.0, 120.0
 #: 3-4 of the 8HP45: D closes, C opens, B and E are pressed in both; torque per Nm of the turbine in its gear
 TORQUE = {"C": 0.65957, "D": 0.39744}
 OLD, NEW, J = 2.10638, 1.66667, 0.491
-REGULATE = {"law": "regulate", "min": 0.1, "max": 9.0, "kp_Nm_per_radps": 2.0, "ki_Nm_per_rad": 30.0}
 LEARNT = Learnt(fill_s={"D": 0.02}, kiss_bar={"D": -0.05, "C": 0.1})
 
 
@@ -97,20 +96,19 @@ def test_every_element_gets_the_pressure_of_its_law(torque: float) -> None:
     for k, row in enumerate(expected(torque, {"C": 5.0, "D": 0.0})):
         found = runner.step(now, torque, LINE)
         stages.append(runner.stage)
+        assert runner.phase.startswith(runner.stage)
         assert found == pytest.approx({"A": 0.0, "B": LINE, "E": LINE, **row}, abs=1e-9), k
     assert [stages.count(s) for s in ("filling", "torque", "inertia", "closing")] == [34, 80, 40, 20]
     assert runner.step(now, torque, LINE) == {"A": 0.0, "B": LINE, "C": 0.0, "D": LINE, "E": LINE}
-    assert runner.done and runner.timeouts == 0 and runner.elapsed_s == pytest.approx(174 * DT)
+    assert (runner.done, runner.stage, runner.phase) == (True, "closing", "closing 0.1")
+    assert runner.timeouts == 0 and runner.elapsed_s == pytest.approx(174 * DT)
     assert runner.observed.torque_s == pytest.approx(0.4) and runner.observed.inertia_s == pytest.approx(0.2)
     assert runner.observed.flare == pytest.approx(0.0, abs=1e-9)
 
 
-def regulated(
-    pulls: str, source: str, target: str, torque: float, turbine: Any, n: int
-) -> tuple[list[float], list[float]]:
+def regulated(law: dict[str, Any], source: str, target: str, torque: float) -> tuple[list[float], list[float]]:
     """(pressures of D, errors of the turbine's speed [rad/s]); the shift begins at the ratio of its source."""
-    law = {**REGULATE, "pulls": pulls}
-    name = f"{source}-{target}"
+    name, n = f"{source}-{target}", 60
     phases = [phase("torque", 0.05, D={"law": "bar", "end": 1.6}), phase("inertia", 0.4, "synchronised", D=law)]
     runner = ShiftRunner(config(phases, name), name, source, target, dict.fromkeys(FILE.elements, 1.6), LEARNT)
     first, last = FILE.gears[source].ratio, FILE.gears[target].ratio
@@ -118,9 +116,9 @@ def regulated(
         runner.step(Measured(300.0, first * W_OUT, W_OUT, 0.4, lever="D"), torque, LINE)
     pressures, errors = [], []
     for k in range(n):
-        wanted = first + (last - first) * (k + 1) * DT / 0.4
-        error = turbine(k) if k else wanted * -W_OUT + first * W_OUT
-        pressures.append(runner.step(Measured(300.0, wanted * W_OUT + error, W_OUT, 0.4, lever="D"), torque, LINE)["D"])
+        wanted = (first + (last - first) * (k + 1) * DT / 0.4) * W_OUT
+        error = 3.0 * np.sin(0.3 * k) if k else first * W_OUT - wanted
+        pressures.append(runner.step(Measured(300.0, wanted + error, W_OUT, 0.4, lever="D"), torque, LINE)["D"])
         errors.append(error)
     return pressures, errors
 
@@ -130,27 +128,34 @@ def regulated(
     # its drive in the other
     ("down", "3", "4", 150.0), ("down", "3", "4", -90.0), ("up", "6", "5", 150.0), ("up", "6", "5", -90.0),
 ])  # fmt: skip
-def test_the_regulated_element_follows_its_formula(pulls: str, source: str, target: str, torque: float) -> None:
-    """T = T_e + c (J |dw_ref/dt| - max(0, what the turbine's torque does of it)) +- (kp e + ki int e dt)."""
-    pressures, errors = regulated(pulls, source, target, torque, lambda k: 3.0 * np.sin(0.3 * k), 60)
+@pytest.mark.parametrize("room", [5.0, 0.03])
+def test_the_regulated_element_follows_its_formula(
+    pulls: str, source: str, target: str, torque: float, room: float
+) -> None:
+    """T = T_e + c (J |dw_ref/dt| - max(0, what the turbine's torque does of it)) +- (kp e + ki int e dt), within limits
+    that have so much room around its first part, in multiples of the torque of the element."""
     c = FILE.gears[target].torque["D"]
     k_bar, kiss = FILE.elements["D"].torque_per_bar_Nm, FILE.elements["D"].kiss_bar - 0.05
     way = 1.0 if pulls == "up" else -1.0
     rate = (FILE.gears[target].ratio - FILE.gears[source].ratio) * W_OUT / 0.4
     assert way * rate > 0.0, "the way to the new speed is the way in which it pulls"
-    ahead = J * abs(rate) - max(0.0, way * torque)
-    carried, least = (1.6 - kiss) * k_bar, c * max(abs(torque), FILE.torque_min_Nm)
+    first = (1.6 - kiss) * k_bar + c * (J * abs(rate) - max(0.0, way * torque))
+    steady = c * max(abs(torque), FILE.torque_min_Nm)
+    least, most = max(0.0, first / steady - room), first / steady + room
+    law = {"law": "regulate", "pulls": pulls, "min": least, "max": most, "kp_Nm_per_radps": 2.0, "ki_Nm_per_rad": 30.0}
+    pressures, errors = regulated(law, source, target, torque)
     integral, seen = 0.0, set()
     for pressure, error in zip(pressures, errors, strict=True):
         grown = integral - way * 30.0 * error * DT
-        wanted = carried + c * ahead - way * 2.0 * error + grown
-        low, high = 0.1 * least, 9.0 * least
-        # at a limit the integral stops, unless the error leads away from it
-        if low < wanted < high or (wanted >= high) == (-way * error < 0.0):
+        wanted = first - way * 2.0 * error + grown
+        place = "low" if wanted <= least * steady else "high" if wanted >= most * steady else "inside"
+        seen.add(place)
+        # at a limit the integral goes on only where the error leads away from it
+        if place == "inside" or (way * error > 0.0 if place == "high" else way * error < 0.0):
             integral = grown
-        seen.add("inside" if low < wanted < high else "limit")
-        assert pressure == pytest.approx(kiss + min(max(wanted, low), high) / k_bar, rel=1e-9)
-    assert "inside" in seen
+        limited = min(max(wanted, least * steady), most * steady)
+        assert pressure == pytest.approx(kiss + limited / k_bar, rel=1e-9)
+    assert seen == ({"inside"} if room > 1.0 else {"inside", "low", "high"})
 
 
 def ended(until: str, source: str, target: str, turbine_rpm: float, duration_s: float = 0.1) -> tuple[int, int]:
@@ -186,12 +191,30 @@ def test_a_phase_ends_when_the_turbine_has_left_or_reached_a_speed(
     assert ended(until, source, target, turbine_rpm) == ((1, 0) if reached else (round(0.6 / DT), 1))
 
 
+def test_a_filling_ends_with_the_last_element_that_is_filled() -> None:
+    """C and D have 0.12 s each; D has learnt 0.02 s more, so the phase lasts 0.14 s and its own 0.03 s."""
+    both = phase("filling", 0.03, "filled", C={"law": "fill"}, D={"law": "fill"})
+    runner = ShiftRunner(config([both]), "3-4", "3", "4", dict.fromkeys(FILE.elements, 0.0), LEARNT)
+    now, rows = Measured(300.0, OLD * W_OUT, W_OUT, lever="D"), list[dict[str, float]]()
+    while not runner.done:
+        rows.append(runner.step(now, 100.0, LINE))
+    assert len(rows) == 34 + 1
+    assert [sum(row[name] == 1.55 for row in rows) for name in ("C", "D")] == [24, 28]
+
+
 def test_a_flare_is_the_turbine_above_the_old_speed() -> None:
     runner = ShiftRunner(config(SHIFT), "3-4", "3", "4", dict.fromkeys(FILE.elements, 2.0), LEARNT)
     for k in range(60):
         flare = 12.0 if k == 50 else 20.0 if k == 3 else -5.0 if k > 50 else 0.0
         runner.step(Measured(300.0, OLD * W_OUT + flare, W_OUT, lever="D"), 100.0, LINE)
     assert runner.observed.flare == pytest.approx(12.0, abs=1e-9), "that of the filling does not count"
+
+
+def test_at_walking_pace_the_old_speed_is_that_of_the_old_gear() -> None:
+    """Below 5 rad/s at the output the measured ratio is nothing: 4 rad/s are 8.4 rad/s of the turbine in 3rd."""
+    runner = ShiftRunner(config([phase("torque", 0.1)]), "3-4", "3", "4", dict.fromkeys(FILE.elements, 2.0))
+    runner.step(Measured(90.0, 30.0, 4.0, lever="D"), 100.0, LINE)
+    assert runner.observed.flare == pytest.approx(30.0 - 4.0 * OLD)
 
 
 def test_pressures_stay_within_those_that_the_regulator_has() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,14 @@ CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 LEFT = ("codec",)
 
 
-def other(value: Any, numbers: Iterator[int], first: bool) -> Any:
+def other(value: Any, numbers: Iterator[int], truths: Iterator[bool]) -> Any:
     """The same form with other numbers: no two of them are equal; of truth values every second one is true."""
     if isinstance(value, dict):
-        return {key: x if key in LEFT else other(x, numbers, first) for key, x in value.items()}
+        return {key: x if key in LEFT else other(x, numbers, truths) for key, x in value.items()}
     if isinstance(value, list | tuple):
-        return [other(x, numbers, first) for x in value]
+        return [other(x, numbers, truths) for x in value]
     if isinstance(value, bool):
-        return next(numbers) % 2 == first
+        return next(truths)
     if isinstance(value, int | float):
         return type(value)(7 * next(numbers) + 1)
     return value
@@ -103,7 +103,7 @@ UNITS: list[Any] = [
 @pytest.mark.parametrize("first", [True, False])
 def test_every_number_of_a_saved_state_comes_back_in_its_place(make: Callable[[bool], Any], first: bool) -> None:
     saved = make(True).save()
-    wanted = other(saved, count(), first)
+    wanted = other(saved, count(), cycle([first, not first]))
     unit = make(False)
     unit.load(wanted)
     assert plain(unit.save()) == plain(wanted) != plain(saved)
