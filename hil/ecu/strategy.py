@@ -184,7 +184,8 @@ class LockUpControl:
         """Lock-up pressure [bar]."""
         c, dt = self._config, self._dt
         out_rpm, percent = now.w_out / RPM, 100.0 * now.pedal
-        slip = (now.w_engine - now.w_turbine) / RPM
+        # in overrun the turbine is the faster side, and the clutch works the same way
+        slip = abs(now.w_engine - now.w_turbine) / RPM
         closing = gear in c.gears and not shifting and out_rpm > c.close_rpm and percent < c.close_pedal_percent
         opening = gear not in c.gears or shifting or out_rpm < c.open_rpm or percent > c.open_pedal_percent
         self._spent += dt
@@ -198,15 +199,14 @@ class LockUpControl:
             self.pressure = c.fill_bar if self._spent <= c.fill_s else c.kiss_bar
             if self._spent > c.fill_s:
                 self._go("slipping")
-                self._slip_ref, self._integral = abs(slip), 0.0
+                self._slip_ref, self._integral = slip, 0.0
         elif self.state == "slipping":
-            # |slip|: in overrun the turbine is the faster side, the clutch works the same way. A slip that falls faster
-            # by itself (pedal released) takes the reference along: the clutch never waits for it
-            self._slip_ref = max(c.slip_rpm, min(self._slip_ref, abs(slip)) - c.slip_rate_rpm_per_s * dt)
-            error = 0.01 * (abs(slip) - self._slip_ref)
+            # a slip that falls faster by itself (pedal released) takes the reference along: the clutch never waits for it
+            self._slip_ref = max(c.slip_rpm, min(self._slip_ref, slip) - c.slip_rate_rpm_per_s * dt)
+            error = 0.01 * (slip - self._slip_ref)
             self._integral = min(max(self._integral + c.slip_ki_bar_per_100rpm_s * error * dt, 0.0), c.locked_bar)
             self.pressure = min(max(c.kiss_bar + c.slip_kp_bar_per_100rpm * error + self._integral, 0.0), c.locked_bar)
-            if abs(slip) < c.lock_slip_rpm and self._slip_ref == 0.0:
+            if slip < c.lock_slip_rpm and self._slip_ref == 0.0:
                 self._go("locked")
         elif self.state == "locked":
             self.pressure = min(c.locked_bar, self.pressure + c.ramp_bar_per_s * dt)

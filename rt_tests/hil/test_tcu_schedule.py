@@ -275,3 +275,17 @@ def test_below_several_down_lines_several_gears_are_left_at_once_where_there_is_
             while wanted >= line and f"{gear}-{wanted - 1}" in config.shifts:
                 wanted -= 1
             assert GearSelector(config).select(str(gear), measured(0.0, rpm)) == str(wanted), (gear, line)
+
+
+def test_a_lever_several_gears_down_goes_by_one_where_there_is_no_shift_of_several() -> None:
+    assert Walk("4").steps(3, measured(0.0, 700.0, "2")) == [("4", "3"), ("3", "2")]
+    assert Walk("4").steps(3, measured(0.0, 400.0, "1")) == [("4", "3"), ("3", "2"), ("2", "1E")]
+
+
+def test_at_a_speed_that_is_too_high_for_every_gear_the_highest_one_is_engaged() -> None:
+    for config in (CONFIG, SEVEN):
+        top = str(max(gear_number(g) for g in config.gears))
+        rpm = 1.1 * config.schedule.turbine_max_rpm / config.gears[top].ratio
+        for lever in ("D", "2"):
+            wanted = top if f"N-{top}" in config.shifts else "1"
+            assert GearSelector(config).select("N", measured(0.0, rpm, lever)) == wanted
