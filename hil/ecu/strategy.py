@@ -201,7 +201,7 @@ class LockUpControl:
                 self._go("slipping")
                 self._slip_ref, self._integral = slip, 0.0
         elif self.state == "slipping":
-            # a slip that falls faster by itself (pedal released) takes the reference along: the clutch never waits for it
+            # a slip that falls faster by itself (pedal released) takes the reference along: the clutch does not wait
             self._slip_ref = max(c.slip_rpm, min(self._slip_ref, slip) - c.slip_rate_rpm_per_s * dt)
             error = 0.01 * (slip - self._slip_ref)
             self._integral = min(max(self._integral + c.slip_ki_bar_per_100rpm_s * error * dt, 0.0), c.locked_bar)

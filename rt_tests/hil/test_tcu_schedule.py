@@ -14,7 +14,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.common.config_file import validate
 from torqueloop.hil.ecu.gears import gear_number
 from torqueloop.hil.ecu.shift import RPM, Measured
-from torqueloop.hil.ecu.strategy import GearSelector
+from torqueloop.hil.ecu.strategy import GearSelector, Transmission
 from torqueloop.hil.ecu.tcu_tables import TcuConfig, interpolate, load_tcu_config
 
 CONFIG = load_tcu_config(Path(__file__).resolve().parents[2] / "configs/tcu/soft_4hp22.toml")
@@ -289,3 +289,14 @@ def test_at_a_speed_that_is_too_high_for_every_gear_the_highest_one_is_engaged()
         for lever in ("D", "2"):
             wanted = top if f"N-{top}" in config.shifts else "1"
             assert GearSelector(config).select("N", measured(0.0, rpm, lever)) == wanted
+
+
+@pytest.mark.parametrize("lever", ["N", "R", "P"])
+def test_a_lever_that_leaves_the_direction_of_a_shift_opens_the_torque_path_at_once(lever: str) -> None:
+    """While 1st of the 722.6 is engaged: B2 gets no pressure from the next period on."""
+    unit, now = Transmission(SEVEN), measured(0.0, 0.0, "D")
+    for _ in range(40):
+        commands = unit.step(now)
+    assert commands.shifting and commands.pressures["B2"] > 0.0
+    commands = unit.step(replace(now, lever=lever))
+    assert (commands.gear_actual, commands.shifting, set(commands.pressures.values())) == ("N", False, {0.0})

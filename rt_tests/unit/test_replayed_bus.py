@@ -93,6 +93,20 @@ def test_frames_with_new_checksums_are_counted_apart_from_those_left(monkeypatch
     assert [data for _, _, data, _ in clock.sent] == [b"new", b"b", b"new", b"d", b"new"]
 
 
+def test_the_rest_of_a_bus_is_what_the_node_does_not_send(tmp_path: Path) -> None:
+    """Of 29 bits: ETC1 of the transmission stays away, EEC1 of the engine is sent. An identifier of 11 bits is another
+    one, although it has the lower bits of ETC1."""
+    ids = [0x0CF00203, 0x0CF00400, 0x203]
+    forms = ["08X", "08X", "03X"]
+    lines = [
+        f"({k}.000000) can0 {i:{form}}#0000000000000000" for k, (i, form) in enumerate(zip(ids, forms, strict=True))
+    ]
+    (tmp_path / "drive.log").write_text("\n".join([*lines, ""]))
+    database = DBC.with_name("j1939_transmission.dbc")
+    frames, protector = replay_bus.rest_of_bus(tmp_path / "drive.log", database, "TCU")
+    assert [(t, f.can_id) for t, f in frames] == [(1.0, ids[1] | EXTENDED), (2.0, ids[2])] and protector is None
+
+
 # --- the unit
 class Log:
     def __init__(self, frames: list[tuple[float, Frame]]) -> None:
