@@ -36,7 +36,6 @@ from torqueloop.core.describe.errors import (
     ConfigError,
     NoInertiaError,
     OverconstrainedError,
-    RangeError,
     UnknownNameError,
     did_you_mean,
 )
@@ -259,22 +258,8 @@ def _check_output_names(parts: Parts) -> None:
 def _order(driveline: Driveline, parts: Parts) -> int:
     """Order of the integrator: the one asked for, else 4 where something can oscillate."""
     if parts.variable_gears and driveline.order != 2:
-        # their torques come from responses of the lock pattern to forces, which gears of changing ratio bend
-        gears = ", ".join(dict.fromkeys(p.owner for p in parts.variable_gears))
-        beside = {
-            "losses by reactions": [p.owner for p in parts.losses],
-            "joint shafts": [p.owner for p in parts.joints.shafts],
-            "gaps with an exponent": [p.owner for p in parts.contacts if p.n != 1.0],
-        }
-        for what, owners in beside.items():
-            if owners and driveline.order == 4:
-                found = f" ({gears}) beside {what} ({', '.join(dict.fromkeys(owners))})"
-                raise RangeError(
-                    "{key} = {value} does not go with gears of changing ratio" + found,
-                    file=driveline.file, table="solver", key="order", value=4, allowed='2 | "auto"',
-                )  # fmt: skip
         # two points drift off the ratio as it changes, and take the difference from the shafts
-        return 2 if any(beside.values()) else 4
+        return 4
     if isinstance(driveline.order, int):
         return driveline.order
     return 4 if parts.contacts or parts.bodies or any(p.c > 0.0 for p in parts.compliances) else 2

@@ -13,7 +13,7 @@ from typing import Any
 
 from torqueloop.core.compile.packing import RowStore, TableStore
 from torqueloop.core.compile.thermal import ThermalNet
-from torqueloop.core.compile.topology import Topology
+from torqueloop.core.compile.topology import Serial, Topology
 from torqueloop.core.describe.errors import CompileError, TableError
 from torqueloop.core.describe.parts import ContactPart, CurvePart, LossPart, Parts, StopPart, port_number
 from torqueloop.core.describe.vocabulary import (
@@ -261,7 +261,17 @@ def relaxing_arrays(topology: Topology, rows: RowStore) -> Records:
     """Coordinates that relax, with the rows of their speeds."""
     names = [name for name in topology.independent if name in topology.relaxing]
     coordinates = [topology.independent.index(name) for name in names]
-    return given("rx", coord=coordinates, row=[rows.add(*topology.relaxing[name]) for name in names])
+    serial = [topology.serial.get(name, Serial()) for name in names]
+    return given(
+        "rx",
+        coord=coordinates,
+        row=[rows.add(*topology.relaxing[name]) for name in names],
+        fr=[one.friction for one in serial],
+        con=[one.contact for one in serial],
+        elastic=[int(one.elastic) for one in serial],
+        share=[float(one.share) for one in serial],
+        gain=[float(one.gain) for one in serial],
+    )
 
 
 def sum_arrays(parts: Parts, row: Hot) -> Records:

@@ -23,7 +23,9 @@ def combinations(arrays: Any, rows: NDArray[np.int32]) -> Array:
 
 
 def free_motions(arrays: Any) -> tuple[Array, Array]:
-    """Bases of the motions that driven flanges leave: of coordinates with inertia, (n, p), and of the others (n, l)."""
+    """Bases of the motions that driven flanges leave: of coordinates with inertia, (n, p), and of the others (n, l). A
+    shaft between friction and springs goes with the other side of the friction:
+    no motion is faster than if it sticks."""
     n = arrays.M.shape[0]
     light = np.asarray(arrays.rx["coord"], dtype=np.int64)
     heavy = np.setdiff1d(np.arange(n), light)
@@ -34,4 +36,7 @@ def free_motions(arrays: Any) -> tuple[Array, Array]:
         free = V[int((size > DEPENDENT * size.max()).sum()) :].T
     Z = np.zeros((n, free.shape[1]))
     Z[heavy] = free
-    return Z, np.eye(n)[:, light]
+    serial = arrays.rx[arrays.rx["fr"] >= 0]
+    slips = combinations(arrays, arrays.fr["row"][serial["fr"]])
+    Z[serial["coord"]] = -slips @ Z / serial["share"][:, None]
+    return Z, np.eye(n)[:, np.setdiff1d(light, serial["coord"])]

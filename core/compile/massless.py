@@ -9,13 +9,17 @@ Along such a direction the forces balance at every instant. What acts along it d
   as there is no inertia to neglect).
 * springs and dampers of different d/c (and constant torques): a state of first order is left (relaxing.py). Its speed
   follows from the angles, the kernel is told how.
+* springs and dampers on one side, one friction element on the other (a clutch with a torsion damper): a state as well
+  (relaxing.py). While the friction slides, it gives the torque; while it sticks, the shaft moves with the other side.
+* a damped spring on one side, a clearance without damping on the other: a state, too, to which the clearance gives its
+  torque.
 * friction only: the shaft gets a small inertia (SMALL times the smallest around), noted in the model. Its speed follows
   from who sticks, the inertia only says how fast. The error is in the order of SMALL.
 * its motion is forced by an input: a small inertia, too; it only adds to the torque of the drive.
 
-Anything else is an error that names the elements and what to do: friction or a clearance in series with a spring has a
-law with memory, and a torque that changes one that follows the input. A small inertia would swing faster there than any
-step can follow.
+Anything else is an error that names the elements and what to do: damping in a clearance before a spring is there in
+some regimes only, and a torque that changes gives a law that follows the input. A small inertia would oscillate faster
+there than any step can follow.
 """
 
 from __future__ import annotations
@@ -25,15 +29,25 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from torqueloop.core.compile.exact import null_direction
-from torqueloop.core.compile.relaxing import relax, undamped
+from torqueloop.core.compile.relaxing import relax, relax_behind, undamped
 from torqueloop.core.compile.topology import Row, Topology
 from torqueloop.core.describe.errors import NoInertiaError
 from torqueloop.core.describe.naming import natural
-from torqueloop.core.describe.parts import Compliance, InertiaPart, Parts, TorqueSource, port_groups
-from torqueloop.core.describe.vocabulary import Form
+from torqueloop.core.describe.parts import (
+    Compliance,
+    ContactPart,
+    FrictionPart,
+    InertiaPart,
+    Parts,
+    TorqueSource,
+    port_groups,
+)
+from torqueloop.core.describe.vocabulary import CAPACITY, CAPPED, Form
 
 #: of the smallest inertia around
 SMALL = Fraction(1, 10**9)
+#: s, d/c of springs and dampers behind friction: with less, the shaft between follows at once, and the damper is none
+FASTEST_DECAY = 1e-6
 ZERO = Fraction(0)
 
 
@@ -58,6 +72,12 @@ class Acting:
         return bool(self.compliances) and not others and (not self.constants or any(p.c for p in self.compliances))
 
     @property
+    def serial(self) -> bool:
+        """One friction element or clearance before springs and dampers, and nothing else?"""
+        others = self.driven or self.geared or self.sources or self.constants
+        return bool(self.compliances) and len(self.friction) + len(self.contacts) == 1 and not others
+
+    @property
     def proportional(self) -> bool:
         """Springs only, dampers only, or all of one ratio d/c?"""
         first = self.compliances[0]
@@ -74,11 +94,12 @@ def settle_massless(topology: Topology, parts: Parts) -> list[str]:
     while True:
         found = _directions(topology, parts)
         if found.last is None and not found.relaxing:
-            return notes
+            return notes + _in_series(topology, parts, found.serial)
         if found.last is None:
             direction = undamped(topology, parts, found.relaxing)
             if direction is None:
-                return notes + _relaxed(topology, parts, found.relaxing)
+                notes += _relaxed(topology, parts, found.relaxing)
+                return notes + _in_series(topology, parts, found.serial)
         else:
             direction = found.last
         moving = _moving(topology, direction)
@@ -103,6 +124,8 @@ class Found:
 
     #: coordinates that springs and dampers alone move
     relaxing: list[str]
+    #: coordinates that these and one friction element or clearance move
+    serial: list[str]
     #: another one; None: there is none
     last: Row | None
 
@@ -110,17 +133,22 @@ class Found:
 def _directions(topology: Topology, parts: Parts) -> Found:
     """All directions without inertia, up to the first one that must be settled before others can be."""
     relaxing: list[str] = []
+    serial: list[str] = []
     bodies = _bodies(topology, parts)
     while True:
-        direction = null_direction([*bodies, *({node: Fraction(1)} for node in relaxing)], topology.independent)
+        known = [*relaxing, *serial]
+        direction = null_direction([*bodies, *({node: Fraction(1)} for node in known)], topology.independent)
         if direction is None:
-            return Found(relaxing, None)
+            return Found(relaxing, serial, None)
         acting = _acting(topology, parts, direction)
         # it is one coordinate, as shafts with inertia are independent first; something must be left that has some
         nodes = [n for n in topology.independent if direction[n]]
-        alone = len(nodes) > 1 or len(relaxing) + 1 == len(topology.independent)
+        alone = len(nodes) > 1 or len(known) + 1 == len(topology.independent)
+        if acting.serial and not alone:
+            serial += nodes
+            continue
         if not acting.linear or acting.proportional or alone:
-            return Found(relaxing, direction)
+            return Found(relaxing, serial, direction)
         relaxing += nodes
 
 
@@ -134,6 +162,65 @@ def _relaxed(topology: Topology, parts: Parts, relaxing: list[str]) -> list[str]
         notes.append(f"{', '.join(names)}: shaft without inertia ({shaft}) is a state of first order")
     relax(topology, parts, relaxing)
     return notes
+
+
+def _in_series(topology: Topology, parts: Parts, nodes: Sequence[str]) -> list[str]:
+    """Friction or a clearance in series with springs and dampers: notes in words. NoInertiaError for laws that these
+    cannot have."""
+    notes = []
+    known = {*topology.relaxing, *nodes}
+    for node in nodes:
+        friction = _first_along(topology, node, [p.form for p in parts.frictions])
+        contact = _first_along(topology, node, [p.form for p in parts.contacts])
+        part: FrictionPart | ContactPart = parts.contacts[contact] if friction < 0 else parts.frictions[friction]
+        elastic = [p for p in parts.compliances if (p.c or p.d) and node in topology.over_independent(p.form)[0]]
+        owners = sorted({part.owner, *(p.owner for p in elastic)}, key=natural)
+        names, shaft, kind = (
+            ", ".join(owners),
+            " = ".join(topology.nodes[node]),
+            "clearance" if friction < 0 else "friction",
+        )
+        problem = _beyond_series(topology, parts, part, elastic, known - {node})
+        if problem:
+            raise NoInertiaError(
+                f"{kind} in series with a spring or damper ({names}) without inertia between: {problem}, or add an "
+                f"Inertia (or Mass) to it ({shaft})", owners,
+            )  # fmt: skip
+        relax_behind(topology, parts, node, friction, contact)
+        notes.append(f"{names}: shaft without inertia ({shaft}) between {kind} and springs is a state of first order")
+    return notes
+
+
+def _first_along(topology: Topology, node: str, forms: Sequence[Form]) -> int:
+    """The first form that moves with a coordinate; -1: none does."""
+    return next((k for k, form in enumerate(forms) if node in topology.over_independent(form)[0]), -1)
+
+
+def _beyond_series(
+    topology: Topology, parts: Parts, part: FrictionPart | ContactPart, elastic: Sequence[Compliance], others: set[str]
+) -> str:
+    """What to change so that the law of friction or a clearance in series holds; empty: nothing."""
+    c, d = sum(p.c for p in elastic), sum(p.d for p in elastic)
+    if isinstance(part, ContactPart):
+        if part.n != 1.0:
+            return "give the clearance the exponent 1"
+        if not d:
+            return "make them one, 1/c = 1/c1 + 1/c2, or give the spring a damper"
+        if part.d:
+            return "leave the damping to the spring (d = 0 in the clearance)"
+    else:
+        if parts.losses or parts.variable_gears:
+            return "leave out losses and changing ratios of gears"
+        if part.source > CAPACITY or part.forward != CAPPED or part.backward != CAPPED:
+            return "make it friction that acts both ways"
+        if part.mu is not None and len({*part.mu.y}) > 1:
+            return "give it one friction coefficient for all slips"
+    forms = [part.form, *(p.form for p in elastic)]
+    if any(others & set(topology.over_independent(form)[0]) for form in forms):
+        return "join it to shafts with inertia on both sides"
+    if 0.0 < d < FASTEST_DECAY * c:
+        return f"leave out a damper that decays within {FASTEST_DECAY:g} s (d/c)"
+    return ""
 
 
 def _moving(topology: Topology, direction: Row) -> list[str]:
@@ -244,7 +331,7 @@ def _remedy(acting: Acting, elastic: Sequence[str], sources: Sequence[str]) -> s
         return "both sides of a gear of changing ratio need inertia; " + add
     if acting.friction and (elastic or acting.contacts):
         meeting = ", ".join([*acting.friction, *elastic, *acting.contacts])
-        return f"friction in series with a spring or damper has a law of its own ({meeting}); {add}"
+        return f"more than one friction element and springs and dampers meet ({meeting}); {add}"
     if acting.contacts:
         meeting = ", ".join([*acting.contacts, *elastic])
         return (

@@ -11,6 +11,14 @@ y is replaced by q = y + Dyy^-1*Dyz*z - constant. Dampers then couple q with not
 so its speed follows from the angles alone: it has no jump where speeds jump, and an impulse does not move it. All in
 rational numbers; the speed is a row over the coordinates, as any angle is. (These are the internal variables of linear
 viscoelasticity, a Maxwell element in the simplest case.)
+
+In series with a friction element such a shaft has its torque tau, too, with the share b of y in the slip:
+
+    Dyy*q' = g - Kyy*q - ... + b*tau
+
+Where no damper acts along it (a spring behind a clutch, Jenkins' element), K takes the place of D: Kyy*q = b*tau with
+q = y + Kyy^-1*Kyz*z - constant. The kernel decides whether friction sticks (`choose_serial`). The force of a clearance
+without a damper of its own, in series with a damped spring, has the place of tau; while it is open, the spring relaxes.
 """
 
 from __future__ import annotations
@@ -19,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from torqueloop.core.compile.exact import null_direction, reduce
-from torqueloop.core.compile.topology import Row, Topology
+from torqueloop.core.compile.topology import Row, Serial, Topology
 from torqueloop.core.describe.parts import Parts
 
 ZERO = Fraction(0)
@@ -36,18 +44,35 @@ def relax(topology: Topology, parts: Parts, nodes: Sequence[str]) -> None:
     """Let these coordinates relax: rows are written over what they are replaced by, and their rates noted in the
     topology. Dampers must resist each motion of them. q = 0 where nothing determines the start: the angles from those
     without force, weighted with the dampers, are 0 in the mean."""
+    _replace(topology, parts, nodes, "d")
+    topology.relaxing.update(_rates(topology, parts, nodes))
+
+
+def relax_behind(topology: Topology, parts: Parts, node: str, friction: int = -1, contact: int = -1) -> None:
+    """The same for a coordinate between a friction element or a clearance and springs and dampers, which is replaced
+    alone."""
+    along = [(p, topology.over_independent(p.form)[0].get(node, ZERO)) for p in parts.compliances]
+    damping, stiffness = (sum((Fraction(getattr(p, k)) * c * c for p, c in along), ZERO) for k in "dc")
+    _replace(topology, parts, [node], "d" if damping else "c")
+    topology.relaxing.update(_rates(topology, parts, [node]) if damping else {node: ({node: ZERO}, ZERO)})
+    form = parts.contacts[contact].form if friction < 0 else parts.frictions[friction].form
+    share = topology.over_independent(form)[0][node]
+    topology.serial[node] = Serial(friction, contact, share, not damping, share / (damping or stiffness))
+
+
+def _replace(topology: Topology, parts: Parts, nodes: Sequence[str], by: str) -> None:
+    """Coordinates y become q, such that dampers (by = d) or springs (c) couple them with nothing else."""
     dampers: dict[str, Row] = {node: {} for node in nodes}
     constant = dict.fromkeys(nodes, ZERO)
     for part in parts.compliances:
         row, offset = topology.over_independent(part.form)
-        _add(dampers, Fraction(part.d), row)
+        _add(dampers, Fraction(getattr(part, by)), row)
         for node in nodes:
-            constant[node] += row.get(node, ZERO) * Fraction(part.d) * (Fraction(part.phi0) - offset)
+            constant[node] += row.get(node, ZERO) * Fraction(getattr(part, by)) * (Fraction(part.phi0) - offset)
     order = [*nodes, *(n for n in topology.independent if n not in nodes)]
     pivots = reduce([dampers[node] for node in nodes], [constant[node] for node in nodes], order).pivots
     for name, (row, offset) in topology.rows.items():
         topology.rows[name] = _shifted(row, offset, {node: pivots[node] for node in nodes})
-    topology.relaxing.update(_rates(topology, parts, nodes))
 
 
 def _shifted(row: Row, offset: Fraction, by: Mapping[str, tuple[Row, Fraction]]) -> tuple[Row, Fraction]:

@@ -23,6 +23,22 @@ from torqueloop.core.describe.vocabulary import Form
 Row = dict[str, Fraction]
 
 
+@dataclass(frozen=True)
+class Serial:
+    """A coordinate without inertia between a friction element or a clearance and springs and dampers (relaxing.py)."""
+
+    #: the friction element, -1: a clearance
+    friction: int = -1
+    #: the clearance, -1: a friction element
+    contact: int = -1
+    #: share of the coordinate in the slip of the friction element, or the way of the clearance
+    share: Fraction = Fraction(0)
+    #: no damper acts along it
+    elastic: bool = False
+    #: its speed per torque of the friction element or clearance; elastic: its angle
+    gain: Fraction = Fraction(0)
+
+
 @dataclass
 class Topology:
     """Nodes, independent coordinates and the rows between them."""
@@ -41,6 +57,8 @@ class Topology:
     gear_rows: list[tuple[str, Row, Fraction]] = field(default_factory=list)
     #: coordinates without inertia whose speed follows from the angles (relaxing.py): w = row.z + constant
     relaxing: dict[str, tuple[Row, Fraction]] = field(default_factory=dict)
+    #: those of them in series with a friction element
+    serial: dict[str, Serial] = field(default_factory=dict)
     #: coordinates that are slips of dampers instead of speeds of their nodes (slips.py): rows over these
     slips: dict[str, Row] = field(default_factory=dict)
 

@@ -270,16 +270,23 @@ cdef void apart(const tl_model* m, tl_basis* b, int32_t e, int32_t r, const doub
         b.hi[i] = n
 
 
+cdef inline int32_t listed(const int32_t* list_, int32_t ns, int32_t i) noexcept nogil:
+    """1 where element i is one of the list."""
+    cdef int32_t k, found = 0
+    for k in range(ns):
+        found |= list_[k] == i
+    return found
+
+
 cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, int32_t ns,
                 double h) noexcept nogil:
     """Fill the matrices of the pattern whose stuck elements are list_[0:ns], for trials of the length h."""
-    cdef int32_t n = m.n, i, j, k, e, r, row, relaxed, rows = lanes(m.n + m.nf)
-    cdef double c, d
+    cdef int32_t n = m.n, i, j, k, e, r, row, relaxed, alone = 0, rows = lanes(m.n + m.nf)
+    cdef double c, d, one = 1.0
     cdef tl_basis b
     cdef double* L = s.build.work + n * n            # (ns, n)
     cdef double* work
     cdef int32_t* iwork
-    cdef double one = 1.0
     b.n = n
     b.count = 0
     b.Q = s.build.work
@@ -303,8 +310,10 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
                L + i * n)
     k = b.count
     for i in range(m.nrx):
-        # first: what follows has no part of them, so that no force of an instant moves them (P0)
-        extend(&b, &m.rx[i].coord, &one, 1, 0.0, L + m.nf * n)
+        # first: what follows has no part of them, so that no force of an instant moves them (P0), but where friction holds them
+        if not listed(list_, ns, m.rx[i].fr):
+            alone += 1
+            extend(&b, &m.rx[i].coord, &one, 1, 0.0, L + m.nf * n)
     relaxed = b.count - k
     for i in range(m.nlin + m.ncon):
         if i < m.nlin:
@@ -346,7 +355,7 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
     row = 0
     for i in range(n):
         row += q.P0[i * n + i] == 0.0
-    q.locked = row > m.nrx                   # (those that relax are moved by no force)
+    q.locked = row > alone                   # (those that relax are moved by no force)
     find_fast(m, s, q)
     q.valid = 1
 

@@ -117,9 +117,8 @@ def _columns(a: ModelArrays, h: float, arrays: dict[str, np.ndarray]) -> dict[st
     columns["act"] = _actuators(a, h)
     columns |= steep_ports(a, h, arrays["Sinv"], 2.0 * STIFF)
     columns["drv"] = {"p": _filters(a, h)}
-    columns["rx"] = {
-        "resolved": np.full(len(a.rx), _relaxation(a, arrays["D"], arrays["K"], h) <= FOLLOWED, dtype=np.int32)
-    }
+    relaxation = _relaxation(a, arrays["D"], arrays["K"], h)
+    columns["rx"] = {"resolved": np.full(len(a.rx), relaxation <= FOLLOWED, dtype=np.int32)}
     return columns
 
 
@@ -174,6 +173,8 @@ def _matrices(a: ModelArrays, h: float) -> tuple[dict[str, np.ndarray], float]:
         "W": 0.5 * (W + W.T), "W0": 0.5 * (W0 + W0.T),
         "A4": np.kron(np.eye(2), M) + h * np.kron(A, D) + h * h * np.kron(A @ A, G),
     } | rigid  # fmt: skip
+    stuck = _behind_friction(a, B)
+    c_all, d_all = stuck.T @ c_all @ stuck, stuck.T @ d_all @ stuck
     unresolved = _unresolved(_held(M, Minv, heavy, B[a.drv["fr"]]), c_all, d_all, h)
     return matrices, max(unresolved, _relaxation(a, D, G, h))
 
@@ -255,6 +256,16 @@ def _held(M: np.ndarray, Minv: np.ndarray, heavy: np.ndarray, B: np.ndarray) -> 
     return _embedded(Z @ np.linalg.inv(Z.T @ M @ Z) @ Z.T, heavy, len(Minv))
 
 
+def _behind_friction(a: ModelArrays, B: np.ndarray) -> np.ndarray:
+    """Speeds when friction in series with springs sticks, from all: its shaft without inertia goes with the others."""
+    stuck = np.eye(B.shape[1])
+    for q, i, share in zip(a.rx["coord"], a.rx["fr"], a.rx["share"], strict=True):
+        if i >= 0:
+            stuck[q] = -B[i] / share
+            stuck[q, q] = 0.0
+    return stuck
+
+
 def _unresolved(Minv: np.ndarray, G: np.ndarray, D: np.ndarray, h: float) -> float:
     """The fastest oscillation and decay relative to what the step resolves: h*omega and h*d/m over what may be cut on
     the collocation polynomial (inside a step it is not A-stable; beyond 1 repeated cuts would add energy). Steps with
@@ -267,11 +278,16 @@ def _unresolved(Minv: np.ndarray, G: np.ndarray, D: np.ndarray, h: float) -> flo
 
 
 def _relaxation(a: ModelArrays, D: np.ndarray, G: np.ndarray, h: float) -> float:
-    """The same for coordinates without inertia: their fastest decay, which is of springs against dampers."""
-    if not len(a.rx):
+    """The same for coordinates without inertia: their fastest decay, which is of springs and closed clearances against
+    dampers."""
+    damped = a.rx[a.rx["elastic"] == 0]
+    if not len(damped):
         return 0.0
-    here = np.ix_(a.rx["coord"], a.rx["coord"])
-    return float(h * np.abs(np.linalg.eigvals(np.linalg.solve(D[here], G[here]))).max() / RESOLVED)
+    here = np.ix_(damped["coord"], damped["coord"])
+    closed = np.diag(
+        [share**2 * a.con["c"][k] if k >= 0 else 0.0 for k, share in zip(damped["con"], damped["share"], strict=True)]
+    )
+    return float(h * np.abs(np.linalg.eigvals(np.linalg.solve(D[here], G[here] + closed))).max() / RESOLVED)
 
 
 def _slopes(a: ModelArrays) -> np.ndarray:
@@ -337,6 +353,7 @@ def _friction(a: ModelArrays, h: float, W: np.ndarray) -> dict[str, np.ndarray]:
         "stiff": 0.5 * h * np.diag(W) / STIFF,
         "fixed": fixed,
         "fixed_val": value,
+        "serial": np.isin(np.arange(nf), a.rx["fr"]).astype(np.int32),
         "both": ((a.fr["fwd"] == WAYS["CAPPED"]) & (a.fr["bwd"] == WAYS["CAPPED"])).astype(np.int32),
         "ga": np.where(by_pressure, a.fr["gain"] * area, 0.0),
         "pret": np.where(by_pressure, preload, 0.0),

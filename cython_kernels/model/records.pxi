@@ -105,6 +105,7 @@ cdef struct tl_fr:
     int32_t bwd               # what it does while w < 0: 0 nothing, 1 slides at its capacity, 2 holds whatever comes
     int32_t fixed             # whether its capacity changes as speeds, pressures, inputs say: 0 it changes, 1 its capacity never changes (fixed_val), 2 a loss, 3 a stop
     int32_t both              # 1: acts alike both ways
+    int32_t serial            # 1: in series with springs and dampers, without inertia between
     double gain               # N: normal force, or what the input or the piston force is multiplied with
     double cgeo               # m: geometry factor
     double peak               # 1: static over sliding capacity at standstill
@@ -331,7 +332,12 @@ cdef struct tl_rx:
     # coordinates without inertia that relax: u_coord = angle of the row: dampers couple it with no other coordinate, forces along it are in balance
     int32_t coord             # coordinate
     int32_t row               # row over the angles that is its speed, rad/s per rad
+    int32_t fr                # friction element behind it, in series with the springs and dampers (-1: none)
+    int32_t con               # contact behind it, in series with the springs and dampers (-1: none)
+    int32_t elastic           # 1: no damper acts along it, friction alone says its angle
     int32_t resolved          # 1: the step resolves how fast
+    double share              # 1: its share in the slip of the friction element, or the way of the contact
+    double gain               # its speed per torque of the friction element or contact; elastic: its angle
 
 
 cdef struct tl_th:

@@ -105,6 +105,7 @@ RECORDS = (
             _i("bwd", "what it does while w < 0", WAYS),
             _i("fixed", "whether its capacity changes as speeds, pressures, inputs say", FIXED, derived=True),
             _i("both", "1: acts alike both ways", derived=True),
+            _i("serial", "1: in series with springs and dampers, without inertia between", derived=True),
             _f("gain", "N", "normal force, or what the input or the piston force is multiplied with"),
             _f("cgeo", "m", "geometry factor"),
             _f("peak", "1", "static over sliding capacity at standstill"),
@@ -364,7 +365,12 @@ RECORDS = (
         (
             _i("coord", "coordinate", "coordinate"),
             _i("row", "row over the angles that is its speed, rad/s per rad", "row"),
+            _i("fr", "friction element behind it, in series with the springs and dampers", "fr", optional=True),
+            _i("con", "contact behind it, in series with the springs and dampers", "con", optional=True),
+            _i("elastic", "1: no damper acts along it, friction alone says its angle", 2),
             _i("resolved", "1: the step resolves how fast", derived=True),
+            _f("share", "1", "its share in the slip of the friction element, or the way of the contact"),
+            _f("gain", "row", "its speed per torque of the friction element or contact; elastic: its angle"),
         ),
     ),
     Record(

@@ -246,6 +246,7 @@ def c_layout():
         "bwd": <const char*>&one_fr.bwd - start,
         "fixed": <const char*>&one_fr.fixed - start,
         "both": <const char*>&one_fr.both - start,
+        "serial": <const char*>&one_fr.serial - start,
         "gain": <const char*>&one_fr.gain - start,
         "cgeo": <const char*>&one_fr.cgeo - start,
         "peak": <const char*>&one_fr.peak - start,
@@ -453,7 +454,12 @@ def c_layout():
     found["rx"] = (sizeof(one_rx), {
         "coord": <const char*>&one_rx.coord - start,
         "row": <const char*>&one_rx.row - start,
+        "fr": <const char*>&one_rx.fr - start,
+        "con": <const char*>&one_rx.con - start,
+        "elastic": <const char*>&one_rx.elastic - start,
         "resolved": <const char*>&one_rx.resolved - start,
+        "share": <const char*>&one_rx.share - start,
+        "gain": <const char*>&one_rx.gain - start,
     })
     start = <const char*>&one_th
     found["th"] = (sizeof(one_th), {

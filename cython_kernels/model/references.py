@@ -14,7 +14,7 @@ def check_references(a: ModelArrays, nports: int) -> None:
     ends = {
         "hot row": a.n_hot, "row": len(a.row_off), "input": a.nin, "curve": len(a.tab1_extrap), "map": len(a.tab2_nx),
         "fr": len(a.fr), "lin": len(a.lin), "reaction": len(a.re_A), "node": len(a.th), "pose": len(a.ps),
-        "coordinate": a.n,
+        "coordinate": a.n, "con": len(a.con),
     }  # fmt: skip
     for record in RECORDS:
         for field in record.fields:
@@ -88,5 +88,3 @@ def _check_groups(a: ModelArrays, nports: int) -> None:
     for kind, inputs in zip(a.drv["kind"], a.drv["inputs"], strict=True):
         if (inputs[: needed.get(int(kind), 1)] < 0).any():
             raise ValueError(f"driven flange of kind {kind} lacks inputs: {inputs.tolist()}")
-    if len(a.vg) and a.order != 2 and len(a.ls) + len(a.jo):
-        raise ValueError("models with gears of variable ratio and losses or joint shafts need order 2")

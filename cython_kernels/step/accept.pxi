@@ -296,7 +296,7 @@ cdef inline void take_whole(const tl_model* m, tl_state* s, int32_t four) noexce
     others[1] = other
     s.parity[0] ^= 1
     if relaxes_at_once(m):
-        relax_accelerations(m, s)
+        relax_accelerations(m, s, s.theta + s.part)
 
 
 cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double x, int32_t renewed) noexcept nogil:
@@ -328,9 +328,9 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
             s.hs2[i] = s.s2[i]
     for i in range(TL_NHOT(m)):
         s.now.w[i] = s.event.w[i] if four else s.em.w[i]
-    relax_speeds(m, s)
-    relax_accelerations(m, s)
     lerp(forces_of(s.now), forces_of(s.em), forces_of(s.end), TL_NPORT(m) + 6 * TL_NF(m), x, four)
     if TL_NLS(m) > 0:
         lerp(s.now.rea, s.em.rea, s.end.rea, TL_NLS(m), x, four)
+    relax_speeds(m, s, theta + x * s.part)
+    relax_accelerations(m, s, theta + x * s.part)
     return 0

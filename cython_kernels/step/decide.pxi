@@ -8,9 +8,12 @@ cdef extern from *:
     #define TL_REACHED (1.0 - 1e-6)
     /* of a trial: cut beyond it, it has no rest whose trend says what follows */
     #define TL_TREND_TO (1.0 - 1e-6)
+    /* of a limit: a torque of springs so near to it has reached it */
+    #define TL_AT_CAPACITY 1e-9
     """
     const double REACHED "TL_REACHED"
     const double TREND_TO "TL_TREND_TO"
+    const double AT_CAPACITY "TL_AT_CAPACITY"
 
 
 cdef inline double trend(double now, double end, double ahead) noexcept nogil:
@@ -49,7 +52,7 @@ cdef void free_motion(const tl_model* m, tl_state* s, tl_box* box) noexcept nogi
     for c in range(nc):
         box.rows[c] = m.fr[box.cand[c]].row
         box.b[c] = row_dot(m, box.rows[c], s.am) + leftover(m, s, box.cand[c])
-    if TL_ND(m) + TL_NVG(m) > 0:
+    if TL_ND(m) + TL_NVG(m) + TL_NRX(m) > 0:
         responses(m, s, box, inverse)
         return
     for c in range(nc):
@@ -97,6 +100,11 @@ cdef inline void find_candidates(const tl_model* m, tl_state* s, tl_box* box, do
             continue
         side = likely_side(s, i)
         s.tied[i] = 0
+        if TL_NRX(m) > 0 and m.fr[i].serial:
+            # its mode is known: choose_serial
+            if s.mode[i] & 1:
+                force_of_sliding(m, s, i, ahead)
+            continue
         way = blocked(m, s, i)
         if way == 0 and not s.pressed[i]:
             s.mode[i] = MODE_FREE
@@ -239,12 +247,57 @@ cdef void leave_ends(const tl_model* m, tl_state* s) noexcept nogil:
             stop_limits(m, s, j)
 
 
+cdef void choose_serial(const tl_model* m, tl_state* s) noexcept nogil:
+    """Modes of friction in series with springs and dampers, from the torque these would hold it with now: no inertia lies between,
+    so that no acceleration enters. Sets its torque, and speed (elastic: angle) of the shaft between; what a spring gives that lets
+    go at once is heat of the friction."""
+    cdef int32_t i, j, k, q, slid, way
+    cdef double along, torque, rate, limit, limit_rate, size, new
+    for j in range(TL_NRX(m)):
+        i = m.rx[j].fr
+        if i < 0:
+            continue
+        k = TL_FR_ROW(m, i)
+        q = m.rx[j].coord
+        slid = s.decision.logged[i] & 1
+        along = s.now.u[q] - row_dot(m, k, s.now.u) / m.rx[j].share          # speed of the shaft if it sticks
+        torque = (s.now.z[q] if m.rx[j].elastic else along - row_angle(m, s, m.rx[j].row)) / m.rx[j].gain
+        rate = (along if m.rx[j].elastic else s.now.a[q] - row_dot(m, m.rx[j].row, s.now.u)) / m.rx[j].gain
+        way = MODE_BACKWARD if torque > 0.0 else MODE_FORWARD
+        size = fabs(torque)
+        s.mode[i] = way if s.pressed[i] else MODE_FREE
+        limit_rate = -way * sliding_rate(m, s, j, 1, s.theta)
+        limit = s.now.cap_b[i]
+        if s.pressed[i] and not slid:
+            limit = s.now.lim_b[i]
+            limit_rate *= m.fr[i].peak
+        if s.pressed[i] and (size < limit * (1.0 - AT_CAPACITY) or (
+                not slid and size <= limit * (1.0 + AT_CAPACITY) and -way * rate <= limit_rate)):
+            s.mode[i] = MODE_STUCK
+            s.now.tau[i] = torque
+            s.now.u[q] = along
+            continue
+        new = 0.0 if s.mode[i] == MODE_FREE else -way * s.now.cap_b[i]
+        s.now.tau[i] = new
+        if m.rx[j].elastic:
+            s.e_fr[i] += 0.5 * (torque + new) * (torque - new) * m.rx[j].gain * m.rx[j].share
+            s.now.z[q] = m.rx[j].gain * new
+        s.now.u[q] = row_angle(m, s, m.rx[j].row) + m.rx[j].gain * sliding_rate(m, s, j, m.rx[j].elastic, s.theta)
+        if s.mode[i] != MODE_FREE and way * row_dot(m, k, s.now.u) < (TOL_R if slid else -TOL_R):
+            s.mode[i] = MODE_STUCK
+            s.now.tau[i] = new if m.rx[j].elastic else torque
+            s.now.u[q] = along
+    if TL_NRX(m) > 0:
+        gather(m, s.now.u, s.now.w)
+
+
 cdef void decide_over(const tl_model* m, tl_state* s, double ahead, double span, int32_t known) noexcept nogil:
     """Modes by the forces over the look-ahead (`span`: that of springs, s), accelerations and torques of this instant."""
     cdef int32_t i, c
     cdef int64_t here = mark(s)
     cdef tl_box box = take_box(m, s)
     box.ahead = 0.5 * m.look_ahead if ahead > 0.0 else 0.0
+    choose_serial(m, s)
     find_candidates(m, s, &box, ahead)
     if box.nc > 0 or TL_NLS(m) > 0:
         force_ahead(m, s, ahead, span, known)

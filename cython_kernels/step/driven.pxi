@@ -171,10 +171,11 @@ cdef void driven_balance(const tl_model* m, tl_state* s, double x, tl_cvec wm, t
 
 
 cdef const double* free_inverse(const tl_model* m, tl_state* s, double ahead) noexcept nogil:
-    """M^-1 with the bilateral elements held (all others have a mode that is not 0); s.ad: what they are driven with `ahead`
-    (of h) after now."""
-    if TL_ND(m) + TL_NVG(m) == 0:
+    """M^-1 with the bilateral elements and friction in series with springs held (all others have a mode that is not 0); s.ad: what
+    they are driven with `ahead` (of h) after now."""
+    if TL_ND(m) + TL_NVG(m) + TL_NRX(m) == 0:
         return m.Minv
     s.pat = pattern_now(m, s)
-    drive_stages(m, s, 0, ahead)
+    if TL_ND(m) + TL_NVG(m) > 0:
+        drive_stages(m, s, 0, ahead)
     return s.pat.P0

@@ -31,7 +31,7 @@ cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fre
     cdef int32_t i, touched = 0, nf = TL_NF(m)
     s.quiet = 0
     if fresh:
-        relax_speeds(m, s)
+        relax_speeds(m, s, theta)
     if fresh and m.stiff_cut:
         forget_excess(m, s)
     if TL_NCON(m) > 0 and fresh:
@@ -45,6 +45,8 @@ cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fre
             touched = 1
     if touched:
         each_capacity(m, s, s.now.w, s.now.p, theta, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
+    for i in range(TL_NRX(m)):
+        touched |= m.rx[i].fr >= 0
     if fresh:
         touched = 1
     if not touched:

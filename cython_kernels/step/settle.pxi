@@ -94,11 +94,11 @@ cdef void settle_motion(const tl_model* m, tl_state* s) noexcept nogil:
         solve_stages(m, s, 0, s.v2)
         for i in range(n):
             s.now.a[i] = s.v2[i]
-        relax_accelerations(m, s)
+        relax_accelerations(m, s, s.theta)
         loss_limits(m, s, 0)
         return
     hold_instant(m, s, s.pat, s.g, s.now.a)
-    relax_accelerations(m, s)
+    relax_accelerations(m, s, s.theta)
     if n <= TL_FORMED:
         held = s.both + n                    # where held_instant would take them from
     else:

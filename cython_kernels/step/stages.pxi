@@ -209,31 +209,47 @@ cdef void reactions(const tl_model* m, tl_state* s, int32_t stages, const double
         reactions_of(m, s, stage_eval(s, stages, st), v + st * n, s.us + st * n, s.zs + st * n)
 
 
+#: of a torque, and of 1 N.m: losses beside changing ratios that change less are found
+cdef double SAME_LOSS = 1e-12
+
+cdef enum:
+    BESIDE_RATIOS = 30       # with changing ratios, to which the response of the pattern is the first approximation; 3 or 4 are usual
+
+
 cdef struct tl_moving:
     int32_t k              # losses that move
     int32_t* loss          # (k)
     double* tau            # (stages, k) their torques
+    double change          # of these in the last round, relative
 
 
 cdef int32_t moving_torques(const tl_model* m, tl_state* s, int32_t stages, const double* X, tl_moving* p) noexcept nogil:
-    """Their torques tau = -(k r + c) over the stages, r with the response X to them; 1 where nothing balances them."""
+    """Their torques tau = -(k r + c) over the stages, r as they stand with the response X to what is added; 1 where nothing balances
+    them."""
     cdef int32_t c, d, l, r, st, singular, k = p.k, nls = TL_NLS(m), count = stages if stages > 0 else 1, size = k * count
-    cdef double slope, const_
+    cdef double slope, const_, more
     cdef int64_t here = mark(s)
     cdef double* L = scratch(s, size * size)
     cdef tl_eval* e
+    p.change = 0.0
     for st in range(count):
         e = stage_eval(s, stages, st)
         for c in range(k):
             l = p.loss[c]
             loss_law(m, s, l, e.w[m.fr[m.ls[l].fr].row], stage_theta(s, stages, st), s.branch[l], s.mode[m.ls[l].fr],
                      &slope, &const_)
-            p.tau[st * k + c] = -(slope * e.rea[l] + const_)
+            p.tau[st * k + c] = -(slope * e.rea[l] + const_) - e.tau[m.ls[l].fr]
             for r in range(count):
                 for d in range(k):
                     L[(st * k + c) * size + r * k + d] = slope * X[(st * nls + l) * count * nls + r * nls + p.loss[d]]
             L[(st * k + c) * size + st * k + c] += 1.0
     singular = lu_solve(L, size, p.tau, 1)
+    for st in range(count):
+        for c in range(k):
+            more = fabs(p.tau[st * k + c])
+            p.tau[st * k + c] += stage_eval(s, stages, st).tau[m.ls[p.loss[c]].fr]
+            more /= 1.0 + fabs(p.tau[st * k + c])
+            p.change = more if more > p.change else p.change
     release(s, here)
     return singular
 
@@ -258,7 +274,7 @@ cdef void push_moving(const tl_model* m, tl_state* s, int32_t stages, const tl_m
 cdef void solve_stages(const tl_model* m, tl_state* s, int32_t stages, double* v) noexcept nogil:
     """Accelerations v (stages*n), torques of the elements at rest, of driven flanges and of losses, from s.g, which is left
     as it was; tau, rea of each stage are set."""
-    cdef int32_t l, st, nls = TL_NLS(m)
+    cdef int32_t l, st, it, nls = TL_NLS(m)
     cdef const double* A = m.M if stages == 0 else (s.pat.S if stages == 1 else s.pat.A4)
     cdef const double* P = s.pat.P0 if stages == 0 else (s.pat.P if stages == 1 else s.pat.P4)
     cdef int64_t here = mark(s)
@@ -273,18 +289,24 @@ cdef void solve_stages(const tl_model* m, tl_state* s, int32_t stages, double* v
         if s.mode[m.ls[l].fr] & 1:
             p.loss[p.k] = l
             p.k += 1
-            # moving_torques takes reactions without what they cause; a solution before this one has left it in tau
+            # (a solution before this one has left it there)
             for st in range(stages if stages > 0 else 1):
                 stage_eval(s, stages, st).tau[m.ls[l].fr] = 0.0
     stage_motion(m, s, stages, v)
     reactions(m, s, stages, v)
-    if p.k > 0 and not moving_torques(m, s, stages, s.pat.X0 if stages == 0 else s.pat.X, &p):
+    for it in range(BESIDE_RATIOS):
+        if p.k == 0 or moving_torques(m, s, stages, s.pat.X0 if stages == 0 else s.pat.X, &p):
+            break
         push_moving(m, s, stages, &p, 0)
         linear_stages(m, s, stages, A, P, v)
         stage_motion(m, s, stages, v)
         reactions(m, s, stages, v)
         # undone, so that the caller may solve again from the forces it has assembled
         push_moving(m, s, stages, &p, 1)
+        if not moving(m) or p.change <= SAME_LOSS:
+            break
+        if it == BESIDE_RATIOS - 1 and stages > 0:
+            s.unsolved = 1
     release(s, here)
 
 

@@ -20,8 +20,6 @@ from torqueloop.core.components import (
     Damper,
     IdealGear,
     Inertia,
-    JointShaft,
-    LossyGear,
     Mass,
     SpringDamper,
     Torque,
@@ -29,7 +27,6 @@ from torqueloop.core.components import (
     Wheel2,
 )
 from torqueloop.core.describe.driveline import Driveline
-from torqueloop.core.describe.errors import RangeError
 from torqueloop.core.describe.tables import Table1D
 from torqueloop.core.signals import Pulse, Ramp, Sine
 from torqueloop.core.simulate.offline import Simulation
@@ -365,16 +362,3 @@ def test_a_state_that_is_restored_goes_on_to_the_bit() -> None:
         ends.append(sim.hash())
         sim.restore(kept)
     assert ends[0] == ends[1]
-
-
-def test_what_gears_of_changing_ratio_do_not_go_with_at_order_4_is_named() -> None:
-    losses = LossyGear(ratio=2, lossTable=[[0.0, 0.95, 0.9, 0.1, 0.2], [50.0, 0.9, 0.85, 0.2, 0.3]])
-    for part, what in ((losses, "losses"), (JointShaft(c=2e3, d=0.5, beta_a=0.2, beta_b=0.2), "joint shafts")):
-        d = joined(
-            Driveline("refused", order=4), "a.flange_b gear.flange_a|gear.flange_b b.flange_a|b.flange_b x.flange_a|"
-            "x.flange_b c.flange_a", a=Inertia(J=1), gear=VariableGear(), b=Inertia(J=1), x=part, c=Inertia(J=1),
-        )  # fmt: skip
-        with pytest.raises(RangeError, match=rf"order = 4 does not go with gears .*\(gear\) beside {what}.* \(x\)"):
-            Simulation(d)
-        d.order = 2
-        Simulation(d)

@@ -31,6 +31,7 @@ from torqueloop.core.components import (
     Inertia,
     LinearSpeedDependentTorque,
     Mass,
+    OneWayClutch,
     Spring,
     SpringDamper,
     Torque,
@@ -181,10 +182,15 @@ def test_a_spring_that_hangs_loose_has_no_effect() -> None:
 
 
 REFUSED: dict[str, tuple[tuple[Component, ...], str, tuple[str, ...]]] = {
-    "clutch": ((Spring(c=1.0), Clutch(fn_max=1, mue_pos=1)), r"friction in series .*\(m1, m0\)", ("m0", "m1")),
-    "damper and clutch": ((Damper(d=1.0), Clutch(fn_max=1, mue_pos=1)), r"friction in series", ("m0", "m1")),
+    "coefficient over the slip": (
+        (Spring(c=1.0), Clutch(fn_max=1, mue_pos=[[0, 1], [1, 2]])), r"one friction coefficient for all", ("m0", "m1"),
+    ),
+    "free wheel": ((Spring(c=1.0), OneWayClutch(fn_max=1, mue_pos=1)), r"friction that acts both ways", ("m0", "m1")),
+    "damper that is none": (
+        (SpringDamper(c=1.0, d=1e-7), Clutch(fn_max=1, mue_pos=1)), r"leave out a damper that decays", ("m0", "m1"),
+    ),
     "clearance": (
-        (Spring(c=1.0), ElastoBacklash(c=1, d=0, b=0.1)), r"a clearance in series .*\(m1, m0\)", ("m0", "m1"),
+        (Spring(c=1.0), ElastoBacklash(c=1, d=0, b=0.1)), r"clearance in series .* make them one", ("m0", "m1"),
     ),
     "changing ratio": (
         (Spring(c=1.0), VariableGear()), r"both sides of a gear of changing ratio", ("m0", "m1"),
@@ -203,9 +209,8 @@ def test_what_has_no_exact_treatment_is_refused_by_name(case: str) -> None:
 
 @pytest.mark.parametrize(
     ("source", "text"),
-    [(Torque(), r"\(m0, m1, t\)"), (LinearSpeedDependentTorque(tau_nominal=-1, w_nominal=1), r"\(m0, m1, t\)"),
-     (BearingFriction(tau_pos=1.0), r"friction in series with a spring or damper .*\(t, m0, m1\)")],
-)  # fmt: skip
+    [(Torque(), r"\(m0, m1, t\)"), (LinearSpeedDependentTorque(tau_nominal=-1, w_nominal=1), r"\(m0, m1, t\)")],
+)
 @pytest.mark.parametrize("second", [Spring(c=2.0), Damper(d=2.0)], ids=["springs", "spring and damper"])
 def test_a_torque_at_an_elastic_joint_is_refused_by_name(second: Component, source: Any, text: str) -> None:
     d = chain(Spring(c=1.0), second)
@@ -214,6 +219,14 @@ def test_a_torque_at_an_elastic_joint_is_refused_by_name(second: Component, sour
     with pytest.raises(NoInertiaError, match=text) as caught:
         compile_driveline(d)
     assert caught.value.components == ("m0", "m1", "t")
+
+
+def test_two_friction_elements_at_an_elastic_joint_are_refused_by_name() -> None:
+    d = chain(Spring(c=1.0), Clutch(fn_max=1, mue_pos=1))
+    d.add("t", BearingFriction(tau_pos=1.0))
+    d.connect("m0.flange_b", "t.flange_a")
+    with pytest.raises(NoInertiaError, match=r"more than one friction element .*\(m1, t, m0\)"):
+        compile_driveline(d)
 
 
 def test_beside_an_inertia_everything_is_allowed_as_before() -> None:

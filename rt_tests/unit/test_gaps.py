@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from gap_models import Bounce
 
-from torqueloop.core.compile.compiler import compile_driveline
-from torqueloop.core.components import ElastoGap, Inertia, Mass, TranslationalFixed, VariableGear
+from torqueloop.core.components import ElastoGap, Mass, TranslationalFixed
 from torqueloop.core.describe.driveline import Driveline
-from torqueloop.core.describe.errors import RangeError
 from torqueloop.core.simulate.offline import Simulation
 
 GRID, STOP = 8e-3, 0.32
@@ -86,20 +84,6 @@ def test_the_force_follows_the_law_of_the_library() -> None:
     damper = np.clip(case.d * w, spring, -spring)
     assert np.count_nonzero(x < 0.0) > 20
     assert r["E0.f"] == pytest.approx(spring + damper, abs=1e-6 * -spring.min())
-
-
-def test_gears_of_changing_ratio_take_gaps_with_an_exponent_with_order_2_only() -> None:
-    for order in (2, 4):
-        d = bounce(1.5, 5.0).driveline(order)
-        for name, part in {"A": Inertia(J=1.0), "v": VariableGear(), "B": Inertia(J=1.0)}.items():
-            d.add(name, part)
-        d.connect("A.flange_b", "v.flange_a")
-        d.connect("v.flange_b", "B.flange_a")
-        if order == 2:
-            compile_driveline(d)
-        else:
-            with pytest.raises(RangeError, match=r"\(v\) beside gaps with an exponent \(E0, E1\)"):
-                compile_driveline(d)
 
 
 def test_a_gap_far_stiffer_than_the_step_resolves_stays_a_gap() -> None:
