@@ -66,9 +66,12 @@ def write_topologies() -> None:
 
 
 def extensions() -> list[Extension]:
-    """One extension per .pyx below cython_kernels/."""
+    """One extension per .pyx below cython_kernels/; with TORQUELOOP_KERNELS=generic,locks those only."""
+    only = set(filter(None, os.environ.get("TORQUELOOP_KERNELS", "").split(",")))
     found = []
     for pyx in sorted(KERNELS.rglob("*.pyx")):
+        if only and pyx.stem not in only:
+            continue
         path = Path("torqueloop") / pyx.relative_to(ROOT)
         room = pyx.relative_to(KERNELS).parts[0]
         flags = [*CFLAGS, *STEP_CFLAGS] if pyx.parent.name in ("step", "topologies") else CFLAGS
@@ -82,6 +85,8 @@ def extensions() -> list[Extension]:
                 libraries=["m", "rt"] if os.name == "posix" else [],
             )
         )
+    if missing := only - {ext.name.rpartition(".")[2] for ext in found}:
+        raise SystemExit(f"TORQUELOOP_KERNELS: no kernel is called {', '.join(sorted(missing))}")
     if not found:
         raise SystemExit("no .pyx found under cython_kernels/: the source distribution is incomplete")
     return found
