@@ -170,4 +170,5 @@ def _multipliers(result: Result) -> Array:
     for k, (_, row, _) in enumerate(topology.gear_rows):
         for node, value in row.items():
             C[k, nodes[node]] = float(value)
-    return np.asarray(np.linalg.solve(C @ C.T, C @ (J @ a - f)), dtype=np.float64)
+    # (gears in parallel: the least norm, as in core/compile/reactions.py)
+    return np.asarray(np.linalg.pinv(C.T) @ (J @ a - f), dtype=np.float64)

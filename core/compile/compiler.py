@@ -181,7 +181,8 @@ def _compile(driveline: Driveline) -> CompiledModel:
     topology = build(driveline.components, driveline.connections, parts)
     if not topology.independent:
         raise CompileError("nothing can move: every shaft is fixed in the housing")
-    notes = settle_massless(topology, parts)
+    notes = [f"{', '.join(names)}: gears in parallel share their torque equally" for names in topology.sharing]
+    notes += settle_massless(topology, parts)
     notes += [f"no such body can be: {text}" for text in parts.impossible]
     rows = RowStore(topology.independent)
     tables = TableStore()

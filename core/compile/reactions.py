@@ -5,10 +5,12 @@ With all nodes kept, w = N*u, and the gear rows G (one per constraint, independe
     J*N*a = f + G^T*lambda,    f = sum over elements of (form)^T*(force along the form)
 
 a: accelerations of the independent coordinates; lambda: force along the form of each constraint. G^T has full column
-rank, so lambda is unique, with or without inertia in the nodes. Gauss-Jordan elimination E*G = [I on the pivot nodes]
-gives lambda = E^T*(J*N*a - f) at the pivot nodes: only the equilibrium of these nodes is used. The lightest nodes are
-taken, which keeps the differences free of cancellation. Forms are the full ones: two elements that move alike once the
-gears are eliminated still load the gears between them differently.
+rank but for gears in parallel, so lambda is unique, with or without inertia in the nodes. Gears in parallel share their
+torque such that the sum of lambda^2 is smallest: with the null space V of G^T, lambda - V (V^T V)^-1 V^T lambda.
+Gauss-Jordan elimination E*G = [I on the pivot nodes] gives lambda = E^T*(J*N*a - f) at the pivot nodes: only the
+equilibrium of these nodes is used. The lightest nodes are taken, which keeps the differences free of cancellation.
+Forms are the full ones: two elements that move alike once the gears are eliminated still load the gears between them
+differently.
 
 A reaction is gain*lambda + own_gain*(force of a friction element), or gain*(torque on the housing): every force along a
 form acts on the flanges of the form that are in the housing, too, lambda as any other. One row per reaction:
@@ -140,7 +142,22 @@ def _multipliers(topology: Topology, parts: Parts, inertia: dict[str, Row]) -> S
     for node, made in reduced.made_of.items():
         for index, factor in made.items():
             weights[index][node] = factor
+    loops = [made for _, made, _ in reduced.dependent]
+    if loops:
+        _share(weights, loops)
     return weights
+
+
+def _share(weights: list[Row], loops: Sequence[dict[int, Fraction]]) -> None:
+    """Multipliers less their part in the null space that the loops span."""
+    known = range(len(loops))
+    normal = [{j: sum((v * loops[j].get(k, ZERO) for k, v in loops[i].items()), ZERO) for j in known} for i in known]
+    for node in {node for weight in weights for node in weight}:
+        along = [sum((v * weights[k].get(node, ZERO) for k, v in loop.items()), ZERO) for loop in loops]
+        solved = reduce(normal, along, known)
+        for j, loop in enumerate(loops):
+            for k, v in loop.items():
+                weights[k][node] = weights[k].get(node, ZERO) - v * solved.pivots[j][1]
 
 
 def _variable(parts: Parts, friction: int) -> bool:

@@ -55,6 +55,8 @@ class Topology:
     rows: dict[str, tuple[Row, Fraction]] = field(default_factory=dict)
     #: gear rows over nodes (housing left out): (owner, row, constant of the angle equation row.phi = constant)
     gear_rows: list[tuple[str, Row, Fraction]] = field(default_factory=list)
+    #: gears in parallel, which share a torque that equilibrium leaves open (reactions.py)
+    sharing: list[tuple[str, ...]] = field(default_factory=list)
     #: coordinates without inertia whose speed follows from the angles (relaxing.py): w = row.z + constant
     relaxing: dict[str, tuple[Row, Fraction]] = field(default_factory=dict)
     #: those of them in series with a friction element
@@ -253,12 +255,17 @@ def _eliminate(topology: Topology, components: Mapping[str, Component], parts: P
 
 
 def _check_loops(topology: Topology, reduced: Reduced[str], components: Mapping[str, Component], parts: Parts) -> None:
-    """Loops of gears that leave torques undetermined, or that block a shaft which nothing holds."""
+    """Loops of gears that leave torques undetermined, or that block a shaft which nothing holds. Gears with losses in
+    parallel are fine: they share the torque (reactions.py)."""
     owners = [owner for owner, _, _ in topology.gear_rows]
+    lossy = {loss.owner for loss in parts.losses}
     for _, made, _ in reduced.dependent:
         names = sorted({owners[k] for k in made}, key=natural)
         if len(names) == 1:
             raise OverconstrainedError(f"{names[0]!r} joins shafts that are rigidly joined already", names)
+        if lossy.issuperset(names):
+            topology.sharing.append(tuple(names))
+            continue
         raise OverconstrainedError(
             "over-constrained gear loop: the torques in it are undetermined; components: " + ", ".join(names), names
         )

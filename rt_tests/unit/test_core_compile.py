@@ -208,7 +208,7 @@ def test_a_shaft_joined_to_nothing_is_named() -> None:
 
 def test_a_free_shaft_without_inertia_is_named() -> None:
     d = drive(("a.flange_b", "c.flange_a"), ("c.flange_b", "s.flange_a"), ("s.flange_b", "b.flange_a"),
-              a=Inertia(J=1), b=Inertia(J=1), c=Clutch(fn_max=1.0, mue_pos=0.5), s=Spring(c=1.0))  # fmt: skip
+              a=Inertia(J=1), b=Inertia(J=1), c=Clutch(fn_max=1, mue_pos=[[0, 2], [1, 1]]), s=Spring(c=1))  # fmt: skip
     with pytest.raises(NoInertiaError, match=r"c\.flange_b = s\.flange_a") as caught:
         compile_driveline(d)
     assert caught.value.components == ("c", "s")
