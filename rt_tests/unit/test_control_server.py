@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Iterator, Mapping
+from queue import Empty, Queue
 from typing import Any
 
 import msgpack
 import pytest
 
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.control.messages import Request, RequestError, encode_request
+from torqueloop.hil.control.messages import REQUEST_BYTES, Request, RequestError, encode_request
 from torqueloop.hil.control.server import QUEUE, ControlServer
 
 #: whoever has not answered by then hangs [s]
@@ -21,10 +21,11 @@ HANGS_S = 60.0
 class Box:
     """In the place of the socket: requests are put in by the test, answers come out."""
 
-    def __init__(self, *_: Any, **__: Any) -> None:
+    def __init__(self, kind: int, endpoint: str, curve: None, queue: int, max_bytes: int) -> None:
+        self.waiting, self.max_bytes = queue, max_bytes
         self.endpoint, self.crowded, self.ends, self.last_end = "box", 2, 3, "was ended by SIGKILL"
-        self.requests: queue.Queue[list[bytes]] = queue.Queue()
-        self.answers: queue.Queue[list[bytes]] = queue.Queue()
+        self.requests: Queue[list[bytes]] = Queue()
+        self.answers: Queue[list[bytes]] = Queue()
         self.busy, self.ready = False, threading.Event()
 
     def wait(self, timeout_ms: int) -> bool:
@@ -33,7 +34,7 @@ class Box:
             self.ready.set()
         try:
             self.next = self.requests.get(timeout=1e-3 * timeout_ms)
-        except queue.Empty:
+        except Empty:
             return False
         return True
 
@@ -113,6 +114,7 @@ class Served:
         self.box: Any = server._socket
 
     def put(self, data: bytes, client: bytes = b"me", delimiter: bytes = b"") -> None:
+        assert len(data) <= self.box.max_bytes, "a longer message closes the connection"
         self.box.requests.put([client, delimiter, data])
 
     def answer(self) -> dict[str, Any]:
@@ -155,6 +157,16 @@ def test_a_request_reaches_the_rig_as_it_was_asked_and_its_answer_has_its_number
     request, wanted = ASKED[kind]
     answer = served.ask(request)
     assert answer["id"] == request.id and {key: answer[key] for key in wanted} == wanted
+
+
+def test_the_longest_request_is_served_and_a_longer_one_is_refused_with_its_reason(served: Served) -> None:
+    names = tuple("n" * 100 for _ in range(REQUEST_BYTES // 102 - 1))
+    request = encode_request(Request("get", 21, names=names))
+    assert REQUEST_BYTES - 300 < len(request) <= REQUEST_BYTES and served.box.waiting == QUEUE
+    served.put(request)
+    assert served.answer()["id"] == 21
+    served.put(request + bytes(300))
+    assert not served.answer()["ok"] and served.server.rejected["oversized"] == 1
 
 
 def test_requests_and_answers_are_counted_by_what_came_of_them(served: Served) -> None:
