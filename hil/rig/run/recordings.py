@@ -112,12 +112,12 @@ class LiveRecordings:
     def _end(self, made: _Recording) -> None:
         signals = made.signals
         of = PartOf(os.path.relpath(self._folder.path, made.path), signals.first, signals.last)
-        stats = RunStats(
-            clock=ClockStats(ticks=signals.samples), recording={n: p.status for n, p in made.parts.items()}
-        )
+        every = self._headers["signals"].get("every", 1)
+        ticks = signals.last - signals.first + every if signals.samples else 0
+        stats = RunStats(clock=ClockStats(ticks=ticks), recording={n: p.status for n, p in made.parts.items()})
         made.running = False
         made.info = replace(made.info, state="ended", ended=now_text(), part_of=of, stats=stats,
-                            duration_s=signals.samples * (made.info.tick_s or 0.0))  # fmt: skip
+                            duration_s=ticks * (made.info.tick_s or 0.0))  # fmt: skip
         write_run_info(made.path, made.info)
 
     def _made(self, name: str, chosen: list[int]) -> _Recording:
