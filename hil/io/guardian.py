@@ -101,6 +101,11 @@ def make_safe(setups: Iterable[IoSetup], what: str, patience_s: float = 0.0) -> 
     return done
 
 
+def looks_of(still_s: float) -> int:
+    """Looks in so long a time."""
+    return max(LOOKS, round(still_s / LOOK_S))
+
+
 class Beats:
     """The watch words of a rig."""
 
@@ -144,7 +149,7 @@ def main() -> int:
     """Entry point of the process."""
     told = json.loads(sys.stdin.readline())
     setups = [IoSetup.of(data) for data in told["setups"]]
-    looks, rig, beats = max(LOOKS, round(told["still_s"] / LOOK_S)), os.getppid(), Beats([])
+    looks, rig, beats = looks_of(told["still_s"]), os.getppid(), Beats([])
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_take_lines, args=(lines,), daemon=True).start()
     print("ready", flush=True)
