@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from torqueloop.core.describe.provenance import Known, Statement
 from torqueloop.hil.can.scan import Heard, Scan
-from torqueloop.hil.cli import app, bus, facts, listing, random_drives, sweep
+from torqueloop.hil.cli import app, bus, common, facts, listing, random_drives, sweep
 from torqueloop.hil.cli.check_command import print_physics
 from torqueloop.hil.cli.facts import Weight
 from torqueloop.hil.ecu.replay_bus import Replayed
@@ -31,7 +31,9 @@ from torqueloop.hil.study.study import Timing
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the width was when the console was made."""
     monkeypatch.setenv("COLUMNS", "240")
+    monkeypatch.setattr(common.out_console, "_width", 240)
 
 
 def call(*arguments: str) -> list[str]:

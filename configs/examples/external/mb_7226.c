@@ -206,7 +206,7 @@ static void shift(unit *u)
     default: /* CLOSE */
         s->limit = 0.0;
         s->p_shift = fmin(FULL_BAR, s->p_shift + 100.0 * PERIOD_S);
-        if (s->in_phase_s > 0.2) {
+        if (s->in_phase_s > (quick ? 0.4 : 0.2)) {
             snprintf(text, sizeof text, "t = %.3f s: %d -> %d in %.3f s", s->t_s, s->gear, s->target, s->phase_s);
             u->log(text);
             s->gear = s->target;
