@@ -407,6 +407,9 @@ def plant(copy: Path, error: Error, limit_s: float, sound: Sound, only: list[str
                 status, said, used = run_tests(copy, left, "-x", limit_s=max(limit_s - took, 1.0))
             took += used
             if status == USAGE:
+                # a test file that cannot be imported with the error is such a test
+                if sound.has(copy, left[0]):
+                    return verdict("caught", f"{left[0]}: cannot be imported")
                 raise SystemExit(f"the tests cannot be run: {said[-2000:]}")
             if status is None:
                 return verdict("undecided", f"after {limit_s:g} s, at {parcel[0]}")
