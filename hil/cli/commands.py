@@ -9,7 +9,6 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -60,7 +59,7 @@ from torqueloop.hil.cli.sweep import sweep
 from torqueloop.hil.cli.watch import watch
 from torqueloop.hil.cli.wire import wire
 from torqueloop.hil.common.lean_imports import put_off_asammdf
-from torqueloop.hil.common.locate import locate
+from torqueloop.hil.common.locate import default_folder, locate
 
 app: typer.Typer = typer.Typer(
     name="torqueloop",
@@ -225,7 +224,7 @@ def simulate(
 
     gates = gates_of(gate)
     path = locate(scenario, "scenarios")
-    target = out or Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{path.stem}"
+    target = out or default_folder(path.stem)
     simulate_scenario(path, target, duration, kernel, not quiet and sys.stderr.isatty(), csv)
     report = write_report(target, gates, html=html)
     with after_the_run():

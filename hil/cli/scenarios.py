@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,7 +23,7 @@ from torqueloop.hil.cli.common import (
     print_json,
 )
 from torqueloop.hil.cli.random_drives import random_drives
-from torqueloop.hil.common.locate import installed
+from torqueloop.hil.common.locate import default_folder, installed
 
 
 class Clock(StrEnum):
@@ -98,7 +97,7 @@ def scenario(
     if random is not None:
         if clock is Clock.real:
             raise ConfigError("{key}: random sequences run on the virtual clock", key="clock", value=clock.value)
-        folder = out or Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-random"
+        folder = out or default_folder("random")
         count = jobs or os.cpu_count() or 1
         overrides = parse_overrides(values or [])
         raise typer.Exit(random_drives(random, seed, scenarios or [], rig, overrides, folder, count, as_json))
@@ -111,7 +110,7 @@ def scenario(
         "parameters": _numbers(param or []), "rig": rig, "clock": clock.value, "processes": processes, "html": html,
         "overrides": parse_overrides(values or []),
     }  # fmt: skip
-    folder = out or Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-scenarios"
+    folder = out or default_folder("scenarios")
     at_a_time = jobs or (1 if clock is Clock.real else os.cpu_count() or 1)
     results: list[ScenarioResult] = []
     for result in run_all(wanted, folder, at_a_time, **options):

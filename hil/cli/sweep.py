@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +22,7 @@ from torqueloop.hil.cli.common import (
     out_console,
     print_json,
 )
-from torqueloop.hil.common.locate import locate
+from torqueloop.hil.common.locate import default_folder, locate
 
 #: runs shown in the terminal
 SHOWN = 5
@@ -68,7 +67,7 @@ def sweep(
     path = locate(study, "studies")
     overrides = parse_overrides(values or [])
     name = read_study(path, overrides).job.config.study.name
-    folder = out or Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{name}"
+    folder = out or default_folder(name)
     told = None if quiet or as_json or not sys.stderr.isatty() else _progress
     try:
         result = run_sweep(path, out=folder, jobs=jobs, scheduler=scheduler, html=html, told=told, values=overrides)

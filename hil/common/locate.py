@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 from torqueloop.configs import SUFFIXES, installed
@@ -28,7 +29,7 @@ FOLDERS = {
     "engines": "engine map",
     "cycles": "cycle",
 }
-__all__ = ["FOLDERS", "find", "installed", "locate"]
+__all__ = ["FOLDERS", "default_folder", "find", "installed", "locate"]
 
 
 def file_beside(name: str | Path) -> Path | None:
@@ -75,3 +76,13 @@ def find(near: str | Path, name: str, folder: str) -> Path:
         raise ConfigError(f"{{key}} = {{value}}: no {what} of this name is installed", value=name,
                           hint=did_you_mean(name, known))  # fmt: skip
     return known[name].resolve()
+
+
+def default_folder(name: str) -> Path:
+    """runs/DATE-TIME-NAME for the results of a command, with a number behind it where that exists already."""
+    base = Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{name}"
+    path, k = base, 1
+    while os.path.exists(path):
+        k += 1
+        path = base.with_name(f"{base.name}-{k}")
+    return path

@@ -7,7 +7,6 @@ import os
 import platform
 import shutil
 import sys
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ import torqueloop
 from torqueloop.configs import installed, package_root
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.reading import DATABASE_BYTES, open_regular, read_bytes, read_json, read_toml
+from torqueloop.hil.common.locate import default_folder
 from torqueloop.hil.results.files import write_run_info
 from torqueloop.hil.results.run import RunInfo
 
@@ -234,13 +234,3 @@ def _never_armed(path: Path) -> bool:
     except ConfigError:
         return False
     return isinstance(info, dict) and info.get("armed") is False
-
-
-def default_folder(rig_name: str) -> Path:
-    """runs/<date>-<time>-<rig>, with a number if that exists already."""
-    base = Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{rig_name}"
-    path, k = base, 1
-    while os.path.exists(path):
-        k += 1
-        path = base.with_name(f"{base.name}-{k}")
-    return path

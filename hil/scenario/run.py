@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
-from torqueloop.hil.common.locate import locate
-from torqueloop.hil.record.run_folder import default_folder
+from torqueloop.hil.common.locate import default_folder, locate
 from torqueloop.hil.report.junit import Case, Suite, write_suites
 from torqueloop.hil.report.report import Report
 from torqueloop.hil.report.scenario_checks import Verdict

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError, UnknownNameError, did_you_mean
-from torqueloop.hil.common.locate import locate
+from torqueloop.hil.common.locate import default_folder, locate
 from torqueloop.hil.study.measures import Function
 from torqueloop.hil.study.page import write_page
 from torqueloop.hil.study.repeats import Point, points
@@ -111,7 +110,7 @@ def sweep(
     is gone on with.
     """
     made = _from_tables(study) if isinstance(study, Mapping) else read_study(locate(study, "studies"), values)
-    folder = Path(out or Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{made.job.config.study.name}")
+    folder = Path(out or default_folder(made.job.config.study.name))
     outcomes, timing = run_study(made, folder, jobs, scheduler, told)
     result = StudyResult(made, folder, outcomes, timing, {"table": folder / TABLE})
     if html:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import os
 import re
 from html import unescape
@@ -129,6 +130,12 @@ def test_each_run_has_the_tick_and_the_duration_of_its_own(spin: Path) -> None:
         again(result.path, 9)
     with pytest.raises(ConfigError, match="a whole number .* of ticks of 0.001 s"):
         small(spin, vary={"scenario.scenario.duration_s": [0.2005, 0.2]})
+
+
+def test_two_studies_of_one_second_have_a_folder_each(spin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "strftime", lambda form: "20260102-030405")
+    one, other = small(spin), small(spin, vary={"scenario.scenario.duration_s": [0.1, 0.2]})
+    assert [r.path.name for r in (one, other)] == ["20260102-030405-sweep", "20260102-030405-sweep-2"]
 
 
 def test_an_interrupted_study_goes_on_where_it_was(spin: Path) -> None:
