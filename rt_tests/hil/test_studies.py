@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 import os
 import re
+import time
 from html import unescape
 from pathlib import Path
 from typing import Any
