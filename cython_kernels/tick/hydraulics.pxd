@@ -23,6 +23,14 @@ cdef enum:
     SOL_PRESSURE = 1            # pressure it sets [Pa]
     N_SOL = 2
 
+# Signals of a solenoid with a coil, in this order. A fault changes the last three.
+cdef enum:
+    COIL_SENSE = 0              # current that the output stage of the control unit measures [A]
+    COIL_RESISTANCE = 1         # at 20 degC [Ohm]
+    COIL_THROUGH = 2            # share of the coil's current that flows through the output stage; 0: short circuit
+    COIL_FREE = 3               # 1: the valve moves; 0: it is stuck
+    N_COIL = 4
+
 # Signal of a shift valve.
 cdef enum:
     VALVE_POSITION = 0          # 0, 1
@@ -53,12 +61,22 @@ cdef struct curve_t:            # y over x, linear between points, constant (or 
     double* x
     double* y
 
+cdef struct coil_t:
+    int32_t slot                # first of its signals
+    int32_t supply              # slot of the voltage of its supply [V]
+    int32_t by_current          # 1: the command is a current that the output stage regulates [A]; 0: a duty
+    double inductance           # [H]
+    double flyback              # voltage against the current while the stage is off [V]
+    double per_kelvin           # rise of the resistance, of that at 20 degC [1/K]; 0: the temperature is not known
+    double* tick                # of the running tick: exp(-h R/L), current with the stage on and off for ever [A]
+
 cdef struct solenoid_t:
     int32_t command             # slot: current [A], duty 0..1 or on/off
     double gain, offset         # current = gain * command + offset
     double keep                 # exp(-h/T) of the coil; 0: at once
     double half                 # half the width of the hysteresis [Pa]
     curve_t map                 # pressure [Pa] over current [A]
+    coil_t* coil                # NULL: the command is what the map is over
 
 cdef struct valve_t:
     int32_t pilot               # slot of the pressure that moves it

@@ -8,6 +8,7 @@ from torqueloop.cython_kernels.tick.blocks import Blocks
 
 UNIT_SIGNALS: tuple[tuple[str, str], ...]
 SOLENOID_SIGNALS: tuple[tuple[str, str], ...]
+COIL_SIGNALS: tuple[tuple[str, str], ...]
 VALVE_SIGNALS: tuple[tuple[str, str], ...]
 PATH_SIGNALS: tuple[tuple[str, str], ...]
 CIRCUIT_SIGNALS: tuple[tuple[str, str], ...]

@@ -1,6 +1,10 @@
 """Hydraulic unit in the tick. In every sub-step of length h, with the commands held over the tick:
 
-    solenoid   T i' = i_command - i                          coil, exactly
+    solenoid   T i' = i_command - i                          without data of its coil, exactly
+               L i' = d U - (1 - d) U_fly - R i, i >= 0      voltage drive with the duty d, exactly
+               i    = the point of [i_off, i_on] nearest to i_command   current drive: i_on and i_off follow from the
+                      equation above with d = 1 and d = 0, because the output stage has no more voltage
+               R    = R20 (1 + 0.00393 (T - 20 degC))        copper
                p    = the point of [map(i) - b/2, map(i) + b/2] nearest to the p before   hysteresis of width b (play);
                       i in the middle of the sub-step
     valve      position 1 above p_on of its pilot pressure, 0 below p_off, else as before; held by another one: as before
@@ -18,7 +22,7 @@ iteration held in the interval that contains the root: g(V) = V - V0 - a Q rises
 carries p past both its start and its supply, the sub-step is made by Euler's implicit step, which cannot.
 """
 
-from libc.math cimport fabs, sqrt
+from libc.math cimport exp, fabs, sqrt
 from libc.stdint cimport int32_t
 
 from torqueloop.cython_kernels.rings.buffer cimport PyBuffer_Release, doubles_of
@@ -26,10 +30,14 @@ from torqueloop.cython_kernels.rings.buffer cimport PyBuffer_Release, doubles_of
 #: of the unit, of a solenoid, of a shift valve, of a path, of a circuit: (name, unit)
 UNIT_SIGNALS = (("line", "Pa"), ("pump_torque", "Nm"), ("work", "J"), ("loss", "J"), ("stored", "J"), ("flow", "m3/s"))
 SOLENOID_SIGNALS = (("i", "A"), ("p", "Pa"))
+COIL_SIGNALS = (("sense", "A"), ("resistance", "Ohm"), ("through", "1"), ("free", "1"))
 VALVE_SIGNALS = (("position", "1"),)
 PATH_SIGNALS = (("p", "Pa"),)
 CIRCUIT_SIGNALS = (("supply", "Pa"), ("supply_rate", "Pa/s"), ("volume", "m3"), ("p", "Pa"))
 
+#: rise of the resistance of copper for each kelvin, of that at 20 degC [1/K] (IEC 60028), and 20 degC [K]
+cdef double COPPER = 0.00393
+cdef double T20 = 293.15
 #: of Alexander's method
 cdef double GAMMA = 1.0 - 0.7071067811865476
 #: Newton's iteration ends when V moves by less than this share of itself, and after so many rounds at the latest
@@ -118,12 +126,38 @@ cdef double _stage(const circuit_t* c, double lam, double scale, double base, do
     return V
 
 
-cdef inline void _solenoid(const solenoid_t* s, double* out, const double* sig) noexcept nogil:
+cdef inline void _coil_tick(const hydraulics_t* m, const coil_t* c, const double* sig) noexcept nogil:
+    """What is constant over a tick."""
+    cdef double R = sig[c.slot + COIL_RESISTANCE] * (1.0 + c.per_kelvin * (sig[m.temperature] - T20))
+    c.tick[0] = exp(-m.h * R / c.inductance)
+    c.tick[1] = sig[c.supply] / R
+    c.tick[2] = -c.flyback / R
+
+
+cdef inline double _coil(const coil_t* c, double command, double i) noexcept nogil:
+    """Current at the end of a sub-step."""
+    cdef double on = c.tick[1] + (i - c.tick[1]) * c.tick[0]
+    cdef double off = c.tick[2] + (i - c.tick[2]) * c.tick[0]
+    if c.by_current:
+        i = off if command < off else on if command > on else command
+    else:
+        i = off + (on - off) * (0.0 if command < 0.0 else 1.0 if command > 1.0 else command)
+    # the diode of the output stage
+    return i if i > 0.0 else 0.0
+
+
+cdef inline void _solenoid(const solenoid_t* s, double* out, double* sig) noexcept nogil:
     cdef double target = s.gain * sig[s.command] + s.offset
     cdef double before = out[SOL_CURRENT], p
-    out[SOL_CURRENT] = target + (before - target) * s.keep
+    if s.coil != NULL:
+        out[SOL_CURRENT] = _coil(s.coil, target, before)
+        sig[s.coil.slot + COIL_SENSE] = sig[s.coil.slot + COIL_THROUGH] * out[SOL_CURRENT]
+        if sig[s.coil.slot + COIL_FREE] == 0.0:
+            return
+    else:
+        out[SOL_CURRENT] = target + (before - target) * s.keep
     # in the middle of the sub-step: what follows takes it for constant, and keeps its second order so
-    p = _value(&s.map, 0.5 * (before + out[SOL_CURRENT]) if s.keep > 0.0 else target)
+    p = _value(&s.map, 0.5 * (before + out[SOL_CURRENT]) if s.coil != NULL or s.keep > 0.0 else target)
     if out[SOL_PRESSURE] < p - s.half:
         out[SOL_PRESSURE] = p - s.half
     elif out[SOL_PRESSURE] > p + s.half:
@@ -230,6 +264,9 @@ cdef void hydraulics_tick(const hydraulics_t* m, double* sig) noexcept nogil:
     cdef double* paths = circuits + m.n_circuit * N_CIR
     cdef double scale = _value(&m.flow, sig[m.temperature])
     cdef int k, i, held
+    for i in range(m.n_solenoid):
+        if m.solenoid[i].coil != NULL:
+            _coil_tick(m, m.solenoid[i].coil, sig)
     for k in range(m.substeps):
         for i in range(m.n_solenoid):
             _solenoid(&m.solenoid[i], solenoids + i * N_SOL, sig)
@@ -304,13 +341,20 @@ cdef class Hydraulics(Blocks):
         self.curve(&self.m.flow, flow)
 
     def set_solenoid(self, index: int, *, command: int, gain: float, offset: float, keep: float, half: float,
-                     map: list) -> None:
-        """One solenoid."""
+                     map: list, coil: dict | None = None) -> None:
+        """One solenoid; coil: its electrical data."""
         if not 0 <= index < self.m.n_solenoid:
             raise IndexError(f"solenoid {index} of {self.m.n_solenoid}")
         cdef solenoid_t* s = &self.m.solenoid[<int>index]
         s.command, s.gain, s.offset, s.keep, s.half = self.slot(command), gain, offset, keep, half
         self.curve(&s.map, map)
+        if coil is not None:
+            s.coil = <coil_t*>self.block(sizeof(coil_t))
+            s.coil.tick = <double*>self.block(3 * sizeof(double))
+            self.slot(coil["slot"] + N_COIL - 1)
+            s.coil.slot, s.coil.supply = self.slot(coil["slot"]), self.slot(coil["supply"])
+            s.coil.by_current, s.coil.inductance = coil["by_current"], coil["inductance"]
+            s.coil.flyback, s.coil.per_kelvin = coil["flyback"], COPPER if coil["warms"] else 0.0
 
     def set_valve(self, index: int, *, pilot: int, p_on: float, p_off: float, held_by: int = -1) -> None:
         """One shift valve."""

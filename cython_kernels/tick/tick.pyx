@@ -300,10 +300,9 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     if r.controllers != NULL and not r.frozen:
         controllers_tick(r.controllers, r.sig, sim_tick(r))
     if r.hydraulics != NULL and not r.frozen:
-        if r.solenoid_copy.n > 0:
+        if r.faults != NULL:
             _copy(r.sig, &r.solenoid_copy)
-            if r.faults != NULL:
-                _signal_faults(r, STAGE_COMMAND, &flags)
+            _signal_faults(r, STAGE_COMMAND, &flags)
         hydraulics_tick(r.hydraulics, r.sig)
     if r.engine_control != NULL and not r.frozen:
         engine_control_tick(r.engine_control, r.sig, now_ns)

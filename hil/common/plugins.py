@@ -43,6 +43,7 @@ OWN: Mapping[str, Mapping[str, str]] = {
     DEVICES: {
         "steps": "torqueloop.hil.rig.devices.steps:Steps",
         "faults": "torqueloop.hil.rig.devices.faults:FaultInjection",
+        "supply": "torqueloop.hil.rig.devices.supply:Supply",
         "hydraulics": "torqueloop.hil.rig.devices.hydraulics:HydraulicUnit",
         "controllers": "torqueloop.hil.rig.devices.controllers:Controllers",
         "engine_control": "torqueloop.hil.rig.devices.engine_control:EngineControl",

@@ -60,6 +60,7 @@ class Bench:
         self.table.add("engine.w", "rad/s", 0.0)
         self.table.add("drum.w", "rad/s", 0.0)
         self.table.add("oil.T", "K", 0.0)
+        self.table.add("battery", "V", 13.5)
         for name in config.solenoid:
             self.table.add(f"cmd.{name}", "1")
         first = add_signals(self.table, config)
@@ -69,6 +70,8 @@ class Bench:
         self.planned = plan_hydraulics(self.table, rig, config, first, TICK, "rig.toml")
         self.unit = make_hydraulics(self.planned, len(self.table))
         self.sig = np.zeros(len(self.table))
+        for slot, value in self.table.initial.items():
+            self.sig[slot] = value
         self["engine.w"] = 200.0
 
     def __getitem__(self, name: str) -> float:

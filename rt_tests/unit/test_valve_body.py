@@ -46,15 +46,21 @@ class Body:
         self.unit = load_hydraulics(FILE)
         self.table = SignalTable()
         self.table.add("pump", "rad/s")
+        self.table.add("battery", "V", 13.5)
         for name in self.unit.solenoid:
             self.table.add(f"u.{name}", "1")
         first = add_signals(self.table, self.unit)
         given = HydraulicsTable(
-            file="mb_7226_valves", speed="pump", solenoids={n: {"signal": f"u.{n}"} for n in self.unit.solenoid}
+            file="mb_7226_valves",
+            speed="pump",
+            supply="battery",
+            solenoids={n: {"signal": f"u.{n}"} for n in self.unit.solenoid},
         )  # type: ignore[arg-type]
         planned = plan_hydraulics(self.table, given, self.unit, first, 1e-3, "test")
         self.kernel = make_hydraulics(planned, len(self.table))
         self.sig = np.zeros(len(self.table))
+        for slot, value in self.table.initial.items():
+            self.sig[slot] = value
         self["pump"] = 200.0
         # the regulator: 10 bar x 0.592 - 1.828 bar; no shift pressure
         self["u.MPC"], self["u.SPC"] = current(10.0 * 0.592 - 1.828), 1.0

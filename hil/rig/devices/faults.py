@@ -25,10 +25,15 @@ from torqueloop.hil.rig.devices.injected import Faults, PlannedFault
 from torqueloop.hil.rig.devices.phases import frame_bits
 from torqueloop.hil.rig.devices.signals import DUMMY
 from torqueloop.hil.rig.devices.steps import Steps
-from torqueloop.hil.rig.schema.fault_tables import Fault, FaultTables
+from torqueloop.hil.rig.devices.supply import SUPPLIES
+from torqueloop.hil.rig.schema.fault_tables import COIL_KINDS, Fault, FaultTables
 
 #: identifiers of the frames of a bus load and of a babbling node: they lose, or win, against all others
 LOWEST, HIGHEST = 0x7FF, 0x000
+#: resistance of a broken wire
+INSULATION_OHM = 1e9
+#: a duty and a current in A that no output stage exceeds: the coil has the whole supply
+WHOLE = 1e6
 #: XOR of a checksum that is to be wrong
 WRONG = 0xFF
 #: the brake that the vehicle is told, where a fault acts on its signal
@@ -186,6 +191,9 @@ class _Planner:
                 # a constant is written once; with a fault on it, in every tick
                 plan.out_copies.append((DUMMY, slot, 0.0, plan.table.initial.get(slot, 0.0)))
             return [FaultRow("output", spec.kind, slot, value=value)]
+        if name in SUPPLIES and slot >= 0:
+            # before the solenoids read it
+            return [FaultRow("command", spec.kind, slot, value=self.value(None))]
         if any(guard.slot == slot for guard in plan.guards):
             # an output of an I/O device
             return [FaultRow("output", spec.kind, slot, value=value)]
@@ -273,7 +281,23 @@ class _Planner:
             allowed = ", ".join(known) or "none: the rig has no [hydraulics]"
             raise self.error("{key}: the hydraulic unit has no {value}", "solenoid", UnknownNameError, allowed=allowed,
                              hint=did_you_mean(name, known))  # fmt: skip
-        return [FaultRow("command", self.spec.kind, plan.table.slot(command_signal(name)), value=self.value(None))]
+        command = plan.table.slot(command_signal(name))
+        if self.spec.kind not in COIL_KINDS:
+            return [FaultRow("command", self.spec.kind, command, value=self.value(None))]
+        coil = unit.solenoid[name].coil if unit is not None else None
+        if coil is None:
+            problem = f"{{key}}: {{value}} has no coil, which a fault of kind {self.spec.kind} needs"
+            allowed = f"[solenoid.{name}.coil] in the file of the hydraulic unit"
+            raise self.error(problem, "solenoid", allowed=allowed)
+        own = {n: plan.table.slot(f"hydraulics.{name}.{n}") for n in ("resistance", "through", "free")}
+        if self.spec.kind == "stuck_valve":
+            return [FaultRow("command", "value", own["free"], value=0.0)]
+        if self.spec.kind in ("open", "resistance"):
+            return [FaultRow("command", "value", own["resistance"], value=self.spec.value or INSULATION_OHM)]
+        # the line between coil and output stage: the coil has the whole supply, or nothing; the output stage measures 0
+        whole = (self.spec.kind == "short_to_ground") == (coil.side == "low")
+        return [FaultRow("command", "value", command, value=WHOLE if whole else 0.0),
+                FaultRow("command", "value", own["through"], value=0.0)]  # fmt: skip
 
     # --- elements -----------------------------------------------------------------------------------------------------
     def element(self) -> list[FaultRow]:

@@ -26,6 +26,7 @@ from torqueloop.hil.rig.schema.hydraulic_unit import (
     EXHAUST,
     LINE,
     Circuit,
+    Coil,
     HydraulicsConfig,
     Path,
     Solenoid,
@@ -47,6 +48,8 @@ class HydraulicsTable(ConfigTable):
     temperature: str | None = None
     #: Solenoid -> signal with its command (A, duty or 0/1), or { signal = ..., gain = ..., offset = ... }.
     solenoids: dict[str, AnySignal]
+    #: Signal with the voltage that supplies the solenoids, which the file of the unit needs if it has coils.
+    supply: str | None = None
     #: Circuit -> signal with the speed of its drum, if the file of the unit has centrifugal pressure.
     drums: dict[str, str] = {}
     #: Number of parts of a tick in which the unit is solved. More parts take more computing time and are more accurate.
@@ -84,7 +87,17 @@ def add_signals(table: SignalTable, unit: HydraulicsConfig) -> int:
         (unit.path, kernel.PATH_SIGNALS),
     ):
         names += [(f"hydraulics.{part}.{n}", u) for part in parts for n, u in signals]
-    return table.add_all(names)
+    first = table.add_all(names)
+    for name, solenoid in unit.solenoid.items():
+        if solenoid.coil is not None:
+            for n, u in kernel.COIL_SIGNALS:
+                table.add(f"hydraulics.{name}.{n}", u, coil_start(solenoid.coil).get(n, 0.0))
+    return first
+
+
+def coil_start(coil: Coil) -> dict[str, float]:
+    """Signals of a coil that only faults change, with their values."""
+    return {"resistance": coil.resistance_ohm, "through": 1.0, "free": 1.0}
 
 
 def command_signal(solenoid: str) -> str:
@@ -180,10 +193,12 @@ class _Plan:
         command = self.given.solenoids[name]
         slot, gain, offset = self.slot(command.signal, "solenoids"), command.gain, command.offset
         if command_signal(name) in self.table:
-            # a fault acts on it on its way
+            # a fault acts on it on its way, or on its coil
             own = self.table.slot(command_signal(name))
             self.commands.append((slot, own, gain, offset))
             slot, gain, offset = own, 1.0, 0.0
+            for n, value in {} if s.coil is None else coil_start(s.coil).items():
+                self.commands.append((DUMMY, self.table.slot(f"hydraulics.{name}.{n}"), 0.0, value))
         return {
             "command": slot,
             "gain": gain,
@@ -191,6 +206,22 @@ class _Plan:
             "keep": math.exp(-self.h / s.coil_s) if s.coil_s > 0.0 else 0.0,
             "half": 0.5 * s.hysteresis_bar * BAR,
             "map": [(x, y * BAR) for x, y in s.bar_over_command],
+            "coil": None if s.coil is None else self.coil(name, s.coil),
+        }
+
+    def coil(self, name: str, coil: Coil) -> dict[str, Any]:
+        """Electrical data of Hydraulics.set_solenoid."""
+        if self.given.supply is None:
+            allowed = 'a signal in V, such as "supply.terminal_30"'
+            raise ConfigError("{key} is missing: solenoid {value} has a coil", file=self.file, table="hydraulics",
+                              key="supply", value=name, allowed=allowed)  # fmt: skip
+        return {
+            "slot": self.table.slot(f"hydraulics.{name}.sense"),
+            "supply": self.slot(self.given.supply, "supply", "V"),
+            "by_current": coil.drive == "current",
+            "inductance": coil.inductance_H,
+            "flyback": coil.flyback_V,
+            "warms": self.given.temperature is not None,
         }
 
     def path(self, p: Path, valves: list[str]) -> dict[str, Any]:

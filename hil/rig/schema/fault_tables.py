@@ -18,7 +18,10 @@ FRAME_KINDS = (
 )  # fmt: skip
 NODE_KINDS = ("silent", "delay", "jitter", "duplicate")
 BUS_KINDS = ("bus_off", "load", "babble")
-SOLENOID_KINDS = ("stuck", "value", "offset", "gain", "noise", "ramp", "lag")
+#: electrical ones, of a solenoid with a coil and of a line to a sensor
+LINE_KINDS = ("open", "short_to_ground", "short_to_battery")
+COIL_KINDS = (*LINE_KINDS, "resistance", "stuck_valve")
+SOLENOID_KINDS = ("stuck", "value", "offset", "gain", "noise", "ramp", "lag", *COIL_KINDS)
 ELEMENT_KINDS = ("stuck_open", "stuck_closed", "slow_fill", "leak", "worn", "broken")
 TARGETS: dict[str, tuple[str, ...]] = {
     "signal": SIGNAL_KINDS,
@@ -32,12 +35,14 @@ Kind = Literal[
     "offset", "gain", "stuck", "value", "noise", "nan", "ramp", "lag", "raw", "out_of_range",
     "drop", "crc", "crc_random", "counter", "counter_random", "counter_offset", "dlc", "delay", "jitter", "duplicate",
     "silent", "bus_off", "load", "babble", "stuck_open", "stuck_closed", "slow_fill", "leak", "worn", "broken",
+    "open", "short_to_ground", "short_to_battery", "resistance", "stuck_valve",
 ]  # fmt: skip
 #: kinds that need a value, with its range and what it is; those that may have one
 NEEDED: dict[str, tuple[float | None, float | None]] = {
     "offset": (None, None), "gain": (None, None), "value": (None, None), "noise": (None, None), "ramp": (None, None),
     "lag": (1e-6, 1e4), "raw": (None, None), "counter_offset": (1, 4095), "delay": (0, 10), "jitter": (0, 10),
     "load": (0, 1), "babble": (0, 1), "slow_fill": (1e-6, 1e4), "leak": (0, 1), "worn": (0, 10),
+    "resistance": (1e-3, 1e9),
 }  # fmt: skip
 POSSIBLE: dict[str, tuple[float | None, float | None]] = {
     "crc": (1, (1 << 53) - 1),
@@ -66,7 +71,7 @@ class Fault(ConfigTable):
     bus: str | None = None
     #: Clutch or brake of the powertrain that has an input p. For kind broken: a BreakableShaft.
     element: str | None = None
-    #: Solenoid of the hydraulic unit. The fault acts on its command.
+    #: Solenoid of the hydraulic unit. The fault acts on its command, its wires, its coil or its valve.
     solenoid: str | None = None
     #: What the fault does to its signal, message, node, bus, element or solenoid, see docs/disturbances.md.
     kind: Kind

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path as FilePath
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -66,15 +66,41 @@ class Line(ConfigTable):
     leak_cm3psbar: NotNegative = 0.0
 
 
+class Coil(ConfigTable):
+    """[solenoid.NAME.coil]: electrical data of a solenoid and of the output stage that drives it."""
+
+    #: Resistance at 20 degC [Ohm]. It rises with the temperature of the oil as that of copper does.
+    resistance_ohm: Annotated[float, Field(ge=1e-3, le=1e6)]
+    #: Inductance [H].
+    inductance_H: Annotated[float, Field(gt=0, le=100)]
+    #: What the command is. voltage: the duty of the output stage, from 0 to 1. current: the current that the output
+    #: stage regulates, in A, as far as the supply lets it.
+    drive: Literal["voltage", "current"] = "voltage"
+    #: Where the output stage is. low: between coil and ground. high: between supply and coil.
+    side: Literal["low", "high"] = "low"
+    #: Voltage of the diode or clamp that the current flows against while the output stage is off [V].
+    flyback_V: NotNegative = 0.7
+
+
 class Solenoid(ConfigTable):
     """[solenoid.NAME]: a solenoid, which makes a pressure from its command."""
 
     #: Points [command, pressure_bar]. The command is a current in A, a duty from 0 to 1, or 0 for off and 1 for on.
+    #: With `coil` it is the current of the coil in A.
     bar_over_command: Points
     #: Width of the hysteresis between a rising and a falling command [bar].
     hysteresis_bar: NotNegative = 0.0
     #: Time constant of the coil and the output stage of the control unit [s].
     coil_s: NotNegative = 0.0
+    #: Electrical data. With them the current follows from the supply, and electrical faults are possible.
+    coil: Coil | None = None
+
+    @model_validator(mode="after")
+    def _one_coil(self) -> Solenoid:
+        if self.coil is not None and self.coil_s:
+            raise BadValue("coil_s = {value}: [coil] has an inductance already", key="coil_s", value=self.coil_s,
+                           allowed="one of them")  # fmt: skip
+        return self
 
 
 class ShiftValve(ConfigTable):
