@@ -195,6 +195,14 @@ def _apart_bits(message: MessageSpec, field: Split) -> set[int]:
     return found
 
 
+def counter_range(message: MessageSpec, counter: Split) -> tuple[int, int]:
+    """(lowest, highest) value of an alive counter in these bits."""
+    if message.counter_max is not None:
+        return message.counter_min, message.counter_max
+    full, usual = (1 << width(counter)) - 1, E2E_PROFILES[message.e2e].counter_max
+    return message.counter_min, full if usual is None else min(usual, full)
+
+
 def _counter_fields(message: MessageSpec, counter: Split | None) -> CounterFields:
     """Place and run of the alive counter."""
     where = f"message {message.name}"
@@ -203,20 +211,19 @@ def _counter_fields(message: MessageSpec, counter: Split | None) -> CounterField
     if not 1 <= width(counter) <= 32:
         raise ValueError(f"{where}: alive counter of {width(counter)} bit; allowed 1..32")
     spots = places(f"{where}: alive counter", message.length, counter)
-    usual = E2E_PROFILES[message.e2e].counter_max
     highest = (1 << width(counter)) - 1
-    high = message.counter_max if message.counter_max is not None else min(highest if usual is None else usual, highest)
+    low, high = counter_range(message, counter)
     if not 1 <= high <= highest:
         raise ValueError(f"{where}: counter_max {high}; allowed 1..{highest}")
-    if not 0 <= message.counter_min < high:
-        raise ValueError(f"{where}: counter_min {message.counter_min}; allowed 0..{high - 1}")
+    if not 0 <= low < high:
+        raise ValueError(f"{where}: counter_min {low}; allowed 0..{high - 1}")
     skips = tuple(sorted(set(message.counter_skips)))
-    if len(skips) > SKIPPED_MAX or any(not message.counter_min < x < high for x in skips):
-        allowed = f"at most {SKIPPED_MAX} values between {message.counter_min} and {high}"
+    if len(skips) > SKIPPED_MAX or any(not low < x < high for x in skips):
+        allowed = f"at most {SKIPPED_MAX} values between {low} and {high}"
         raise ValueError(f"{where}: the counter skips {', '.join(map(str, skips))}; allowed {allowed}")
-    if high - message.counter_min - len(skips) < 1:
+    if high - low - len(skips) < 1:
         raise ValueError(f"{where}: the counter skips all values but one")
-    return CounterFields(spots, message.counter_min, high, skips)
+    return CounterFields(spots, low, high, skips)
 
 
 def _check_selectors(message: MessageSpec) -> None:

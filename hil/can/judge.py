@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.can.bits import Field, Split, all_bits, bits, parts, width
-from torqueloop.cython_kernels.can.codec_spec import MessageSpec, SignalSpec
+from torqueloop.cython_kernels.can.codec_spec import MessageSpec, SignalSpec, counter_range
 from torqueloop.cython_kernels.can.protection import E2E_PROFILES, NONE
 from torqueloop.hil.can.checksum_fit import Fit, bare, fits, place_text, right
 from torqueloop.hil.can.database import CanDatabase, bus_id
@@ -239,16 +239,14 @@ def _counter(spec: MessageSpec, rows: Bits) -> Verdict:
     values = _raw(rows, spec.counter)
     if len(values) <= GAPS_MIN:
         return Verdict("not seen", "too few frames for a counter")
-    profile = E2E_PROFILES[spec.e2e].counter_max
-    full = (1 << width(spec.counter)) - 1
-    high = spec.counter_max if spec.counter_max is not None else min(full, profile if profile is not None else full)
-    run = [k for k in range(spec.counter_min, high + 1) if k not in spec.counter_skips]
+    low, high = counter_range(spec, spec.counter)
+    run = [k for k in range(low, high + 1) if k not in spec.counter_skips]
     after = dict(zip(run, [*run[1:], run[0]], strict=True))
     share = float(np.mean([after.get(a) == b for a, b in zip(values.tolist(), values[1:].tolist(), strict=False)]))
     seen = f"counter {values.min()} .. {values.max()}, {100 * share:.1f} % of its steps are the next number"
     if share >= STEPS_MIN:
         return Verdict("confirmed", seen)
-    return Verdict("contradicted", f"{seen}, declared {spec.counter_min} .. {high}{where}")
+    return Verdict("contradicted", f"{seen}, declared {low} .. {high}{where}")
 
 
 def _counting(spec: MessageSpec, rows: Bits) -> list[str]:

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from torqueloop.cython_kernels.can.bits import width
+from torqueloop.cython_kernels.can.codec_spec import MessageSpec, counter_range
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.known import WORDS, Known
 from torqueloop.hil.can.load import read_database
@@ -200,16 +200,18 @@ def rows(plan: RigPlan, bus: BusPlan, interface: InterfaceConfig) -> list[Row]:
             cycle += ", while torque is asked for"
         signals = "<br>".join(f"{s}: {of}" for s, of in moved.items())
         known = _known(interface.known[message.name]) if message.name in interface.known else "nothing is said"
-        made.append(Row(message.name, message.can_id, sender, cycle, _protection(message), known, signals,
+        made.append(Row(message.name, message.can_id, sender, cycle, protection(message), known, signals,
                         len(message.signals) - len(moved)))  # fmt: skip
     return made
 
 
-def _protection(message: Any) -> str:
+def protection(message: MessageSpec) -> str:
+    """Checksum and values of the counter."""
     parts = [f"checksum {message.e2e}"] if message.e2e != "NONE" else []
     if message.counter is not None:
-        most = (1 << width(message.counter)) - 1 if message.counter_max is None else message.counter_max
-        parts.append(f"counter 0..{most}")
+        low, high = counter_range(message, message.counter)
+        skips = f" without {', '.join(map(str, message.counter_skips))}" if message.counter_skips else ""
+        parts.append(f"counter {low}..{high}{skips}")
     return ", ".join(parts)
 
 

@@ -18,9 +18,10 @@ import pytest
 
 import torqueloop as tl
 from torqueloop.core.describe.errors import ConfigError, RangeError
+from torqueloop.cython_kernels.can.codec_spec import MessageSpec
 from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.can.frame import EXTENDED, Frame
-from torqueloop.hil.catalogue.interfaces import RIGS, page
+from torqueloop.hil.catalogue.interfaces import RIGS, page, protection
 from torqueloop.hil.ecu.interface import MakerBus, interface_database
 from torqueloop.hil.ecu.interface_tables import load_interface
 from torqueloop.hil.rig.run.replay import replay
@@ -236,6 +237,17 @@ def test_the_page_is_the_actual_one() -> None:
     drives = json.loads((docs / "interface_drives.json").read_text(encoding="utf-8"))
     told = "python -m torqueloop.hil.catalogue.interfaces docs/interface_drives.json > docs/interfaces.md"
     assert (docs / "interfaces.md").read_text(encoding="utf-8") == page(drives), told
+
+
+@pytest.mark.parametrize(("profile", "keys", "text"), [
+    ("AUTOSAR_P01_1A", {}, "checksum AUTOSAR_P01_1A, counter 0..14"),
+    ("AUTOSAR_P02", {"data_ids": tuple(range(16))}, "checksum AUTOSAR_P02, counter 0..15"),
+    ("NONE", {}, "counter 0..15"),
+    ("NONE", {"counter_min": 1, "counter_max": 12, "counter_skips": (3, 4)}, "counter 1..12 without 3, 4"),
+])  # fmt: skip
+def test_the_page_tells_the_values_that_a_counter_takes(profile: str, keys: dict[str, Any], text: str) -> None:
+    """AUTOSAR E2E: profile 1 leaves out 15, profile 2 does not (specification 428)."""
+    assert protection(MessageSpec("M", 1, False, 8, True, (), profile, counter=(8, 4, False), **keys)) == text
 
 
 def test_the_page_names_every_message_that_a_real_unit_refuses() -> None:
