@@ -35,7 +35,7 @@ from cosmic_ray.ast import Visitor, get_ast
 from cosmic_ray.mutating import mutate_code, use_mutation
 from cosmic_ray.operators.operator import Operator
 from near import near
-from touched import Sound, candidates, measured, parcels, stored
+from touched import Sound, candidates, importing, measured, parcels, stored
 from warm import run_tests
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -375,7 +375,7 @@ def plant(copy: Path, error: Error, limit_s: float, sound: Sound, only: list[str
     kind, module, occurrence = error
     code, new = mutated(copy, kind, module, occurrence)
     line, before, after = changed(code, new) if code != new else (0, "", "")
-    took, asked, shared = 0.0, False, []
+    took, asked, shared, how = 0.0, False, [], "collected"
 
     def verdict(outcome: str, by: str) -> Verdict:
         return Verdict(kind.__name__, str(module), line, before, after, outcome, by, took)
@@ -384,6 +384,7 @@ def plant(copy: Path, error: Error, limit_s: float, sound: Sound, only: list[str
         return verdict("survived", "no error that can be imported")
 
     def steps() -> Iterator[list[str]]:
+        nonlocal how
         near_ones = near(copy, module)
         done: set[str] = set()
         ranks = [*near_ones[:2], stored(copy, TOUCHED, str(module)), *near_ones[2:]]
@@ -394,6 +395,8 @@ def plant(copy: Path, error: Error, limit_s: float, sound: Sound, only: list[str
                 if name not in done and (f := measured(copy, TOUCHED, name, str(module), known=asked)) is not None
             ]
             done |= set(names)
+            if importing(files, str(module), code, line):
+                how = "importing"
             own, rest = candidates(copy, files, str(module), code, line)
             shared.extend(rest)
             yield from parcels(own, PARCEL_S)
@@ -404,11 +407,11 @@ def plant(copy: Path, error: Error, limit_s: float, sound: Sound, only: list[str
         while left:
             asked = True
             with use_mutation(copy / module, kind(), occurrence):
-                status, said, used = run_tests(copy, left, "-x", limit_s=max(limit_s - took, 1.0))
+                status, said, used = run_tests(copy, left, "-x", limit_s=max(limit_s - took, 1.0), kind=how)
             took += used
             if status == USAGE:
                 # a test file that cannot be imported with the error is such a test
-                if sound.has(copy, left[0]):
+                if sound.has(copy, left[0], how):
                     return verdict("caught", f"{left[0]}: cannot be imported")
                 raise SystemExit(f"the tests cannot be run: {said[-2000:]}")
             if status is None:
@@ -417,7 +420,7 @@ def plant(copy: Path, error: Error, limit_s: float, sound: Sound, only: list[str
                 break
             failed = re.search(r"^(?:FAILED|ERROR) (?:rt_tests/)?(.+?)(?: - |$)", said, re.M)
             test = f"rt_tests/{failed[1]}" if failed else said[-200:]
-            if not failed or sound.has(copy, test):
+            if not failed or sound.has(copy, test, how):
                 return verdict("caught", test)
             print(f"    fails without an error: {test}", flush=True)
             left = left[left.index(test) + 1 :] if test in left else []

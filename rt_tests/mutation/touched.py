@@ -83,10 +83,10 @@ class Sound:
         self.passes: set[str] = set()
         self.fails: set[str] = set()
 
-    def has(self, copy: Path, test: str) -> bool:
+    def has(self, copy: Path, test: str, kind: str) -> bool:
         """A test passes in a copy as it is."""
         if test not in self.passes | self.fails:
-            status, *_ = run_tests(copy, [test], limit_s=FILE_LIMIT_S)
+            status, *_ = run_tests(copy, [test], limit_s=FILE_LIMIT_S, kind=kind)
             (self.fails if status == 1 else self.passes).add(test)
         return test in self.passes
 
@@ -182,6 +182,12 @@ def candidates(
             if outcome == "passed" and (test in touching or shares):
                 (own if test in touching else rest).append((duration, test))
     return sorted(own), sorted(rest)
+
+
+def importing(files: list[TestFile], module: str, code: str, line: int) -> bool:
+    """A line runs while its module is imported or tests are collected."""
+    lines, inside = statement(code, line)
+    return not inside or any("" in file.lines.get(module, {}).get(str(k), []) for file in files for k in lines)
 
 
 def parcels(tests: list[tuple[float, str]], parcel_s: float) -> Iterator[list[str]]:

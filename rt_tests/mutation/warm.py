@@ -1,13 +1,15 @@
-"""pytest in processes that are ready: one for each copy of the checkout, forked from one that has imported what no
-error is planted in.
+"""pytest in processes that are ready: two for each copy of the checkout, which fork a child for each error.
 
-A test of one millisecond costs some two seconds in a fresh interpreter and a quarter of that here. The process that is
-forked imports the packages, the kernels and core/; hil/ is imported behind the fork, with the error.
+One has imported what no error is planted in: the packages, the kernels and core/. Its children import hil/ with the
+error, which is right for every error and takes some two seconds. The other one has imported hil/ and collected all
+tests as well. Its children take the code of the functions that the error changes over from the disk, which takes a
+tenth of a second and is right for errors in functions that do not run during the import.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -17,8 +19,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+import types
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = """
@@ -35,11 +39,11 @@ POLL_S = 0.02
 class Warm:
     """The process of one copy."""
 
-    def __init__(self, copy: Path) -> None:
+    def __init__(self, copy: Path, kind: str) -> None:
         one = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")}
         env = {**os.environ, **one, "PYTHONPATH": f"{copy}{os.pathsep}{HERE}", "MPLBACKEND": "agg"}
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "warm.py")], cwd=copy / "rt_tests", env=env, text=True,
+            [sys.executable, str(HERE / "warm.py"), kind], cwd=copy / "rt_tests", env=env, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
 
@@ -56,14 +60,16 @@ class Warm:
 
 
 #: the processes of the copies
-WARM: dict[Path, Warm] = {}
+WARM: dict[tuple[Path, str], Warm] = {}
 
 
-def run_tests(copy: Path, tests: Iterable[str], *options: str, limit_s: float) -> tuple[int | None, str, float]:
-    """Runs tests in a copy; see Warm.pytest."""
-    if copy not in WARM:
-        WARM[copy] = Warm(copy)
-    return WARM[copy].pytest([test.removeprefix("rt_tests/") for test in tests], *options, limit_s=limit_s)
+def run_tests(
+    copy: Path, tests: Iterable[str], *options: str, limit_s: float, kind: str = "importing"
+) -> tuple[int | None, str, float]:
+    """Runs tests in a copy; see Warm.pytest. kind: whose children run them, `importing` or `collected`."""
+    if (copy, kind) not in WARM:
+        WARM[copy, kind] = Warm(copy, kind)
+    return WARM[copy, kind].pytest([test.removeprefix("rt_tests/") for test in tests], *options, limit_s=limit_s)
 
 
 def cpu_s(pid: int) -> float:
@@ -90,22 +96,87 @@ def ready() -> None:
         raise SystemExit(f"hil is imported before an error is planted: {planted[:3]}")
 
 
-def child(job: dict[str, object]) -> None:
+#: of pytest, for both kinds
+OPTIONS = ["-c", "../pyproject.toml", "--rootdir", "..", "-q", "--no-header", "--tb=line", "-p", "no:cacheprovider",
+           "-m", "not long and not proof"]  # fmt: skip
+
+
+def behind_the_fork(job: dict[str, Any]) -> None:
+    """A process group of its own, whose output goes to the file of the job."""
+    os.setsid()
+    for number, name in enumerate((os.devnull, job["said"], job["said"])):
+        os.dup2(os.open(name, os.O_RDWR | os.O_APPEND), number)
+
+
+def importing(job: dict[str, Any]) -> None:
     """Runs pytest and ends."""
     import pytest
 
-    os.setsid()
-    for number, name in enumerate((os.devnull, str(job["said"]), str(job["said"]))):
-        os.dup2(os.open(name, os.O_RDWR | os.O_APPEND), number)
+    behind_the_fork(job)
     status: int = 3
     try:
-        arguments = ["-c", "../pyproject.toml", "--rootdir", "..", "-q", "--no-header", "--tb=line",
-                     "-p", "no:cacheprovider", "-m", "not long and not proof", *job["tests"]]  # type: ignore[misc] # fmt: skip
-        status = int(pytest.main(arguments))
+        status = int(pytest.main([*OPTIONS, *job["tests"]]))
         sys.stdout.flush()
         sys.stderr.flush()
     finally:
         os._exit(status)
+
+
+class Collected:
+    """A plugin of pytest: after the collection it answers jobs instead of running the tests."""
+
+    def __init__(self) -> None:
+        self.sources = {path: path.read_text(encoding="utf-8") for path in Path("../hil").rglob("*.py")}
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        self.items = {item.nodeid.removeprefix("rt_tests/"): item for item in session.items}
+        hil = "torqueloop.hil"
+        objects = gc.get_objects()
+        self.functions = [f for f in objects if isinstance(f, types.FunctionType) and f"{f.__module__}".startswith(hil)]
+        gc.freeze()
+        serve(self.child)
+        return True
+
+    def child(self, job: dict[str, Any]) -> None:
+        """Runs tests in their order until one fails, and ends."""
+        behind_the_fork(job)
+        status = 3
+        try:
+            for path, was in self.sources.items():
+                if (now := path.read_text(encoding="utf-8")) != was:
+                    self.take_over(path, was, now)
+            status = self.run([test for test in job["tests"] if test[0] != "-"])
+        finally:
+            os._exit(status)
+
+    def take_over(self, path: Path, was: str, now: str) -> None:
+        """Gives the functions of a module the code that stands on the disk."""
+        name = "torqueloop." + ".".join(path.relative_to("..").with_suffix("").parts)
+        old, new = (functions_of(compile(source, str(path), "exec")) for source in (was, now))
+        fresh = dict(zip([(c.co_qualname, c.co_firstlineno) for c in old], new, strict=True))
+        for function in self.functions:
+            code = function.__code__
+            key = (code.co_qualname, code.co_firstlineno)
+            if function.__module__ == name and key in fresh and code.co_filename.endswith(path.name):
+                function.__code__ = fresh[key]
+
+    def run(self, tests: list[str]) -> int:
+        """Status as pytest has it; prints what fails."""
+        from _pytest.runner import runtestprotocol
+
+        items = [self.items[test] for test in tests]
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            for report in runtestprotocol(item, log=False, nextitem=following):
+                if report.failed:
+                    print(f"FAILED {item.nodeid} - {report.longreprtext[-300:]}", flush=True)
+                    return 1
+        return 0
+
+
+def functions_of(code: types.CodeType) -> list[types.CodeType]:
+    """All code objects inside one, in their order."""
+    inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    return [found for c in inner for found in (c, *functions_of(c))]
 
 
 def waited(pid: int, limit_s: float) -> tuple[int | None, float]:
@@ -125,19 +196,34 @@ def waited(pid: int, limit_s: float) -> tuple[int | None, float]:
             return None, used.ru_utime + used.ru_stime
 
 
-def main() -> None:
+def serve(child: Callable[[dict[str, Any]], None]) -> None:
     """Answers jobs, a line each, until the input ends."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    ready()
-    for line in sys.stdin:
+    for line in JOBS:
         job = json.loads(line)
         pid = os.fork()
         if not pid:
             child(job)
-        answers.write(json.dumps(waited(pid, job["limit_s"])) + "\n")
-        answers.flush()
+        ANSWERS.write(json.dumps(waited(pid, job["limit_s"])) + "\n")
+        ANSWERS.flush()
+
+
+def main(kind: str) -> None:
+    """See above."""
+    ready()
+    if kind == "importing":
+        serve(importing)
+    else:
+        import pytest
+
+        package = importlib.import_module("torqueloop.hil")
+        for module in pkgutil.walk_packages(package.__path__, "torqueloop.hil.", onerror=lambda name: None):
+            if not module.name.endswith("__main__"):
+                with contextlib.suppress(Exception):
+                    importlib.import_module(module.name)
+        pytest.main([*OPTIONS, "-s", "--assert=plain", "-p", "no:xdist", "unit", "hil"], plugins=[Collected()])
 
 
 if __name__ == "__main__":
-    main()
+    JOBS, ANSWERS = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    main(sys.argv[1])
