@@ -167,7 +167,8 @@ def candidates(
     root: Path, files: list[TestFile], module: str, code: str, line: int
 ) -> tuple[list[tuple[float, str]], list[tuple[float, str]]]:
     """(tests that run a line, the other tests of files that share results between their tests), each with its time
-    [s], the quickest first. Of a line that runs during the import: tests that run any function of its module."""
+    [s], the quickest first. Of a line that is part of the import: tests that run any function of its module. Where the
+    import or the collection of a file runs a function, all tests of the file may look at what came of it."""
     lines, inside = statement(code, line)
     own: list[tuple[float, str]] = []
     rest: list[tuple[float, str]] = []
@@ -177,7 +178,8 @@ def candidates(
         touching = {test for tests in wanted for test in tests if test}
         if not touching:
             continue
-        shares = file.name.startswith(GOLDEN) or SHARES.search((root / "rt_tests" / file.name).read_text())
+        collected = inside and any("" in tests for tests in wanted)
+        shares = collected or file.name.startswith(GOLDEN) or SHARES.search((root / "rt_tests" / file.name).read_text())
         for test, (duration, outcome) in file.tests.items():
             if outcome == "passed" and (test in touching or shares):
                 (own if test in touching else rest).append((duration, test))
