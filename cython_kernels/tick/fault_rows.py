@@ -13,7 +13,7 @@ NEVER: Code = ()
 class FaultRow:
     """What acts, on what, when."""
 
-    #: "input", "output", "command" (of a solenoid), "frame", "bus"
+    #: "input", "output", "command" (of a solenoid), "sensor", "frame", "bus"
     stage: str
     kind: str
     #: slot of a signal; index of a message in the codec of its bus

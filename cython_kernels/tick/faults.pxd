@@ -38,8 +38,9 @@ cdef enum:
     STAGE_INPUT = 0             # behind the wiring copies, before the reactions of the safe state
     STAGE_OUTPUT = 1            # behind the output copies, before the limits
     STAGE_COMMAND = 2           # before the hydraulic unit takes the commands of its solenoids
-    STAGE_FRAME = 3             # between bus and codec
-    STAGE_BUS = 4
+    STAGE_SENSOR = 3            # behind the sensors, before anything reads them
+    STAGE_FRAME = 4             # between bus and codec
+    STAGE_BUS = 5
     N_STAGES                    # one more than the last
     N_FIRST = N_STAGES + 1
 

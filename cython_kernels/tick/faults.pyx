@@ -18,11 +18,11 @@ FRAME_FAULTS = {
     "duplicate": FAULT_DUPLICATE, "delay": FAULT_DELAY, "jitter": FAULT_JITTER,
 }
 BUS_FAULTS = {"bus_off": FAULT_BUS_OFF, "load": FAULT_LOAD}
-STAGES = {"input": STAGE_INPUT, "output": STAGE_OUTPUT, "command": STAGE_COMMAND, "frame": STAGE_FRAME,
-          "bus": STAGE_BUS}
+STAGES = {"input": STAGE_INPUT, "output": STAGE_OUTPUT, "command": STAGE_COMMAND, "sensor": STAGE_SENSOR,
+          "frame": STAGE_FRAME, "bus": STAGE_BUS}
 assert sorted(STAGES.values()) == list(range(N_STAGES))
-KINDS = {"input": SIGNAL_FAULTS, "output": SIGNAL_FAULTS, "command": SIGNAL_FAULTS, "frame": FRAME_FAULTS,
-         "bus": BUS_FAULTS}
+KINDS = {"input": SIGNAL_FAULTS, "output": SIGNAL_FAULTS, "command": SIGNAL_FAULTS, "sensor": SIGNAL_FAULTS,
+         "frame": FRAME_FAULTS, "bus": BUS_FAULTS}
 #: faults that can be switched by hand in one rig
 SWITCHES_MAX = N_SWITCHES
 #: frames that can be held back at a time
@@ -76,7 +76,7 @@ cdef class FaultTable(Blocks):
             raise ValueError(f"fault {k}: switch {row.switch}: allowed 0..{N_SWITCHES - 1}")
         if min(row.lasts_ticks, row.count, row.times, row.back_ticks, row.every - 1) < 0 or not 0.0 <= row.chance <= 1.0:
             raise ValueError(f"fault {k}: count, times or ticks below 0, every below 1, or chance {row.chance}")
-        if row.target < 0 or row.signal < 0 or (row.stage in ("input", "output", "command") and row.target >= self.n_sig):
+        if row.target < 0 or row.signal < 0 or (KINDS[row.stage] is SIGNAL_FAULTS and row.target >= self.n_sig):
             raise IndexError(f"fault {k}: target {row.target}: allowed 0..{self.n_sig - 1}")
         if row.kind == "load" and not 0.0 < row.value <= MOST_LOAD:
             raise ValueError(f"fault {k}: {row.value} frames in a tick: allowed up to {MOST_LOAD}")

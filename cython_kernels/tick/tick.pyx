@@ -146,6 +146,7 @@ from torqueloop.cython_kernels.tick.faults cimport (
     STAGE_FRAME,
     STAGE_INPUT,
     STAGE_OUTPUT,
+    STAGE_SENSOR,
     fault_log_t,
     fault_state_t,
     fault_t,
@@ -314,7 +315,7 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     if r.model != NULL and not r.frozen:
         _step(r)
     t = _phase(r, PHASE_STEP, t)
-    _outputs(r)
+    _outputs(r, &flags)
     _safe_outputs(r, &flags)
     if r.n_io > 0:
         _guard_io(r)

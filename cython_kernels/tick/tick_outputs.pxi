@@ -68,7 +68,7 @@ cdef double _combine(const rig_t* r, const copy_t* terms, int n) noexcept nogil:
     return total
 
 
-cdef void _outputs(rig_t* r) noexcept nogil:
+cdef void _outputs(rig_t* r, uint32_t* flags) noexcept nogil:
     cdef int i
     cdef double momentum, force, value
     if r.model != NULL and not r.frozen:
@@ -101,4 +101,6 @@ cdef void _outputs(rig_t* r) noexcept nogil:
     r.sig[r.slot_cause] = r.cause
     if r.sensors != NULL and not r.frozen:
         sensors_tick(r.sensors, r.sig)
+        if r.faults != NULL:
+            _signal_faults(r, STAGE_SENSOR, flags)
     _copy(r.sig, &r.out_copy)

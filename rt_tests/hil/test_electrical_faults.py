@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rig_help import rig_file
+from test_unit_pins import ECHO
 
 import torqueloop as tl
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.rig.run.replay import replay
 
+needs_cc = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler")
 U, R = 12.0, 5.0
 COMMAND = {"EDS_C4": "TCU_Pressure_1.p_C4", "EDS_C11": "TCU_Pressure_2.p_C11"}
 #: the clutch of the lever has a coil that a current is regulated in; the one of second gear is switched from the supply
@@ -131,7 +134,7 @@ def test_a_rig_without_a_supply_for_its_coils_is_refused(tmp_path: Path) -> None
         tl.run(tmp_path / "rig.toml", clock="virtual", duration=0.1, out=tmp_path / "run", html=False)
 
 
-@pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler")
+@needs_cc
 def test_the_broken_wire_of_a_shift_solenoid_keeps_the_valve_body_in_first_gear(tmp_path: Path) -> None:
     fault = {"solenoid": "Y3", "kind": "open"}
     for name, faults in (("whole", []), ("broken", [fault])):
@@ -141,3 +144,81 @@ def test_the_broken_wire_of_a_shift_solenoid_keeps_the_valve_body_in_first_gear(
         closed = {e for e in ("K1", "B1") if run[f"{e}.p"][-1] > 3e5}
         assert closed == ({"B1"} if faults else {"K1"}), name
         assert (run["hydraulics.Y3.sense"].max() < 1e-6) == bool(faults)
+
+
+OIL = "driver.oil = [[0.0, 293.15], [0.3, 293.15], [0.3, 353.15]]"
+#: an oil temperature sensor at a pull-up, a speed sensor, a contact of the lever; a unit that gives back what it reads
+SENSORS = """
+[sensors.oil]
+kind = "curve"
+signal = "driver.oil"
+points = [[253.15, 15400.0], [293.15, 2500.0], [353.15, 323.0], [393.15, 114.0]]
+unit = "Ohm"
+pull_up_ohm = 1000.0
+[sensors.n]
+kind = "teeth"
+signal = "engine.w"
+[sensors.contact]
+kind = "curve"
+signal = "driver.lever"
+words = { P = 1, R = 0, N = 1, D = 0 }
+[ecu.echo]
+kind = "library"
+bus = []
+start = "echo.c"
+sensors = { oil = "sensor.oil", n = "sensor.n", zero = "sensor.contact" }
+actuators = { oil = "V", n = "rad/s" }
+"""
+
+
+def read_by_unit(folder: Path, *faults: dict[str, Any]) -> tl.RecordedRun:
+    """Half a second of the desk rig; egs.oil and echo.n are what the unit has read: of n it gives 2 n - contact."""
+    (folder / "echo.c").write_text(ECHO)
+    rig = rig_file(folder, "record.every = 1", "driver.lever = 'R'", OIL, add=SENSORS)
+    return tl.run(
+        rig, clock="virtual", duration=0.5, out=folder / "run", html=False, overrides={"faults": list(faults)}
+    )
+
+
+@needs_cc
+@pytest.mark.parametrize(
+    ("sensor", "kind", "volts"),
+    [("oil", "open", 5.0), ("oil", "short_to_ground", 0.0), ("oil", "short_to_battery", 5.0), ("n", "open", None),
+     ("n", "short_to_ground", None), ("n", "short_to_battery", None)],
+)  # fmt: skip
+def test_the_unit_reads_a_voltage_divider_and_its_faulty_line(
+    tmp_path: Path, sensor: str, kind: str, volts: float | None
+) -> None:
+    run = read_by_unit(tmp_path, {"signal": f"sensor.{sensor}", "kind": kind, "from_s": 0.4, "until_s": 0.45})
+    at = {t: int(np.searchsorted(run.t, t)) for t in (0.2, 0.39, 0.44, 0.49)}
+    for t, ohm in ((0.2, 2500.0), (0.39, 323.0), (0.49, 323.0)):
+        assert run["echo.oil"][at[t]] == pytest.approx(5.0 * ohm / (ohm + 1000.0), rel=1e-12), t
+        assert run["echo.n"][at[t]] == pytest.approx(2.0 * run["engine.w"][at[t]], rel=0.02), t
+    if volts is None:
+        assert run["echo.n"][at[0.44]] == 0.0 and run["sensor.n.edges"][at[0.44] - 5 : at[0.44]].max() == 0.0
+        assert run["sensor.n.edges"][at[0.39] - 20 : at[0.39]].max() > 0.0
+    else:
+        assert run["echo.oil"][at[0.44]] == volts and run["echo.n"][at[0.44]] > 10.0
+    assert replay(run.path).difference is None
+
+
+@needs_cc
+def test_other_faults_of_a_sensor_reach_a_unit_that_reads_it_alone(tmp_path: Path) -> None:
+    run = read_by_unit(tmp_path, {"signal": "sensor.oil", "kind": "offset", "value": 0.5, "from_s": 0.4})
+    k = int(np.searchsorted(run.t, 0.45))
+    assert run["echo.oil"][k] == pytest.approx(0.5 + 5.0 * 323.0 / 1323.0, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("signal", "told"),
+    [("sensor.contact", "pull_up_ohm"), ("driver.pedal", "no sensor of kind curve or teeth"), ("sensor.oli", "oli")],
+)
+def test_a_line_that_has_no_known_reading_is_refused(tmp_path: Path, signal: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        read_by_unit(tmp_path, {"signal": signal, "kind": "open"})
+
+
+def test_a_pull_up_of_something_else_than_a_resistance_is_refused(tmp_path: Path) -> None:
+    rig = rig_file(tmp_path, OIL, add=SENSORS.replace('unit = "Ohm"', 'unit = "K"'))
+    with pytest.raises(ConfigError, match="pull_up_ohm"):
+        tl.run(rig, clock="virtual", duration=0.1, out=tmp_path / "run", html=False)

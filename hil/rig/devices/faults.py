@@ -23,10 +23,11 @@ from torqueloop.hil.rig.devices.device import BusPlan, Device, RigPlan
 from torqueloop.hil.rig.devices.hydraulics import HydraulicUnit, command_signal
 from torqueloop.hil.rig.devices.injected import Faults, PlannedFault
 from torqueloop.hil.rig.devices.phases import frame_bits
+from torqueloop.hil.rig.devices.sensors import Sensor, Sensors
 from torqueloop.hil.rig.devices.signals import DUMMY
 from torqueloop.hil.rig.devices.steps import Steps
 from torqueloop.hil.rig.devices.supply import SUPPLIES
-from torqueloop.hil.rig.schema.fault_tables import COIL_KINDS, Fault, FaultTables
+from torqueloop.hil.rig.schema.fault_tables import COIL_KINDS, LINE_KINDS, Fault, FaultTables
 
 #: identifiers of the frames of a bus load and of a babbling node: they lose, or win, against all others
 LOWEST, HIGHEST = 0x7FF, 0x000
@@ -191,6 +192,12 @@ class _Planner:
                 # a constant is written once; with a fault on it, in every tick
                 plan.out_copies.append((DUMMY, slot, 0.0, plan.table.initial.get(slot, 0.0)))
             return [FaultRow("output", spec.kind, slot, value=value)]
+        sensor = plan.device(Sensors).given.sensors.get(name.removeprefix("sensor."))
+        if sensor is not None and sensor.kind != "moves" and name.startswith("sensor."):
+            return self.sensor(name, slot, sensor)
+        if spec.kind in LINE_KINDS:
+            raise self.error("{key}: {value} is no sensor of kind curve or teeth, which a fault of kind "
+                             f"{spec.kind} needs", "signal")  # fmt: skip
         if name in SUPPLIES and slot >= 0:
             # before the solenoids read it
             return [FaultRow("command", spec.kind, slot, value=self.value(None))]
@@ -215,6 +222,17 @@ class _Planner:
             raise self.error(problem, "signal", UnknownNameError, hint=hint)
         return [FaultRow(stage, spec.kind, dst, value=value, gain=gain, offset=offset)
                 for stage, _, dst, gain, offset in places]  # fmt: skip
+
+    def sensor(self, name: str, slot: int, sensor: Sensor) -> list[FaultRow]:
+        """What all read of a sensor; line faults: what a control unit reads."""
+        if self.spec.kind not in LINE_KINDS:
+            return [FaultRow("sensor", self.spec.kind, slot, value=self.value(None))]
+        read = sensor.broken_line(self.spec.kind)
+        if not read:
+            problem = f"{{key}}: what a control unit reads of {{value}} with {self.spec.kind} is not known"
+            allowed = "pull_up_ohm of the sensor; or kind value with what it reads"
+            raise self.error(problem, "signal", allowed=allowed)
+        return [FaultRow("sensor", "value", self.plan.table.slot(name + part), value=x) for part, x in read.items()]
 
     def value(self, info: SignalInfo | None) -> float:
         """The fault's value in SI, as its kind counts it."""

@@ -30,6 +30,11 @@ class Sensor(ConfigTable):
     points: Annotated[Curve, Field(max_length=200)] = []
     #: curve of a lever or gear, instead of points: word -> value.
     words: dict[str, float] = {}
+    #: curve with y in Ohm: resistance between `reference_V` and the sensor [Ohm]. The signal is then the voltage at
+    #: the pin of the control unit.
+    pull_up_ohm: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    #: With `pull_up_ohm`: voltage of the reference, the largest that the control unit can read [V].
+    reference_V: Annotated[float, Field(gt=0, le=100)] = 5.0
     #: curve: unit of y.
     unit: Literal["1", "rad/s", "m/s", "Nm", "K", "Pa", "V", "A", "Ohm", "s"] = "1"
     #: moves: position to which the driver moves the lever -> number that is sent, or position -> { position before =
@@ -72,6 +77,9 @@ class Sensor(ConfigTable):
                 if word not in LEVERS:
                     raise BadValue("moves: {value} is no position of the lever", key="moves", value=word,
                                    allowed=", ".join(LEVERS))  # fmt: skip
+        if self.pull_up_ohm is not None and (self.kind != "curve" or self.unit != "Ohm"):
+            problem, allowed = "pull_up_ohm = {value}: only a resistance has one", 'kind = "curve" with unit = "Ohm"'
+            raise BadValue(problem, key="pull_up_ohm", value=self.pull_up_ohm, allowed=allowed)
         if self.points and len(self.points) < 2:
             raise BadValue("a curve has two points or more", key="points", value=len(self.points))
         return self
@@ -86,12 +94,21 @@ class Sensor(ConfigTable):
         return found
 
     def curve(self) -> list[tuple[float, float]]:
-        """Points of a curve; those of words stand at their numbers."""
-        if not self.words:
-            return self.points
-        found = sorted((words_of(self.signal)[word], value) for word, value in self.words.items())
+        """Points of a curve as its signal has them; those of words stand at their numbers."""
+        found = sorted((words_of(self.signal)[word], value) for word, value in self.words.items()) or self.points
+        if self.pull_up_ohm is not None:
+            found = [(x, self.reference_V * ohm / (ohm + self.pull_up_ohm)) for x, ohm in found]
         # a single position: the same everywhere
         return found if len(found) > 1 else [*found, (found[0][0] + 1.0, found[0][1])]
+
+    def broken_line(self, kind: str) -> dict[str, float]:
+        """Last part of a signal -> what is read with this fault of the line to the sensor; {}: not known."""
+        if self.kind == "teeth":
+            return {"": 0.0, ".edges": 0.0}
+        if self.pull_up_ohm is None:
+            return {}
+        # short to battery: the end of the range of the control unit
+        return {"": 0.0 if kind == "short_to_ground" else self.reference_V}
 
 
 class SensorTables(ConfigTable):
@@ -110,7 +127,7 @@ class Sensors(Device[SensorTables]):
     def signals(self) -> None:
         for name, sensor in self.given.sensors.items():
             if sensor.kind == "curve":
-                self.table.add(f"sensor.{name}", sensor.unit)
+                self.table.add(f"sensor.{name}", sensor.unit if sensor.pull_up_ohm is None else "V")
             else:
                 own = kernel.MOVES_SIGNALS if sensor.kind == "moves" else kernel.TEETH_SIGNALS
                 self.table.add_all((f"sensor.{name}.{n}".rstrip("."), unit) for n, unit in own)

@@ -12,7 +12,10 @@ from torqueloop.hil.rig.schema.participants import NotNegative, Positive
 
 #: what can be done to a signal; to a frame of a message, sent or received; to all frames of a node; to a bus; to a
 #: shift element; to the command of a solenoid
-SIGNAL_KINDS = ("offset", "gain", "stuck", "value", "noise", "nan", "ramp", "lag", "raw", "out_of_range")
+SIGNAL_KINDS = (
+    "offset", "gain", "stuck", "value", "noise", "nan", "ramp", "lag", "raw", "out_of_range",
+    "open", "short_to_ground", "short_to_battery",
+)  # fmt: skip
 FRAME_KINDS = (
     "drop", "crc", "crc_random", "counter", "counter_random", "counter_offset", "dlc", "delay", "jitter", "duplicate",
 )  # fmt: skip
