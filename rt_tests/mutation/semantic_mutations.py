@@ -436,6 +436,8 @@ def main() -> int:
     parser.add_argument(
         "--tests", nargs="+", default=[], help="test files (unit/test_x.py) instead of all that are near"
     )
+    names = [kind.__name__ for kind in CLASSES]
+    parser.add_argument("--kinds", nargs="+", choices=names, default=names, help="with --all: only these classes")
     parser.add_argument("--scope", nargs="+", default=["hil"], help="folders or modules the errors are drawn from")
     parser.add_argument("--limit", type=float, default=180.0, help="most processor time for one error [s]")
     parser.add_argument("--workers", type=int, default=2)
@@ -443,7 +445,8 @@ def main() -> int:
     parser.add_argument("--only", type=int, nargs="+", help="numbers of the draw to plant")
     parser.add_argument("--out", type=Path, default=None, help="JSON of the results")
     given = parser.parse_args()
-    draw = every(ROOT, given.scope) if given.all else drawn(ROOT, given.scope, given.seed, given.count)
+    whole = [e for e in every(ROOT, given.scope) if e[0].__name__ in given.kinds] if given.all else []
+    draw = whole if given.all else drawn(ROOT, given.scope, given.seed, given.count)
     tests = [name.removeprefix("rt_tests/") for name in given.tests]
     if given.list:
         for number, (kind, module, k) in enumerate(draw, 1):

@@ -15,6 +15,7 @@ import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -141,10 +142,18 @@ def _known(root: Path, file: Path, name: str, module: str) -> TestFile | None:
     of this one."""
     if not file.exists():
         return None
-    data = json.loads(file.read_text())
-    if any(digest(root / p) != data["digests"][p] for p in (f"rt_tests/{name}", module) if p in data["digests"]):
+    digests, found = _read(file, file.stat().st_mtime_ns)
+    if any(digest(root / p) != digests[p] for p in (f"rt_tests/{name}", module) if p in digests):
         return None
-    return TestFile(name, {n: (s, o) for n, (s, o) in data["tests"].items()}, data["lines"])
+    return found
+
+
+@cache
+def _read(file: Path, at_ns: int) -> tuple[dict[str, str], TestFile]:
+    """What was stored of a test file at a time, with the digests of it and of the modules."""
+    data = json.loads(file.read_text())
+    tests = {n: (s, o) for n, (s, o) in data["tests"].items()}
+    return data["digests"], TestFile(file.stem.replace("+", "/"), tests, data["lines"])
 
 
 # --- choosing ---------------------------------------------------------------------------------------------------------
