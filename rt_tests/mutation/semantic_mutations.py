@@ -205,12 +205,20 @@ class SwappedNames(Rewrite):
 
     @staticmethod
     def texts(node: Any) -> Iterator[str]:
-        if node.type not in ("arglist", "testlist_comp", "testlist_star_expr"):
+        if node.type not in ("arglist", "testlist_comp", "testlist_star_expr") or SwappedNames.of_a_set(node):
             return
         parts = [names_of(c) for c in node.children[::2]]
         for k in range(len(parts) - 1):
             if SwappedNames.alike(parts[k], parts[k + 1]):
                 yield ", ".join([*parts[:k], parts[k + 1], parts[k], *parts[k + 2 :]])
+
+    @staticmethod
+    def of_a_set(node: Any) -> bool:
+        """What a set is made of: its order says nothing."""
+        loop = node.search_ancestor("sync_comp_for", "comp_for")
+        while loop is not None and loop.parent.type in ("sync_comp_for", "comp_for", "comp_if"):
+            loop = loop.parent
+        return loop is not None and loop.parent.type == "dictorsetmaker" and loop.parent.children[1] is loop
 
     @staticmethod
     def alike(one: str, other: str) -> bool:
