@@ -112,7 +112,11 @@ def test_asammdf_finds_the_bus_logging(tmp_path: Path) -> None:
         # 0x108 is frame 8 of each chunk: 8 bytes from 8 on
         assert decoded.get("first").samples.tolist() == [8, 8, 8]
         t = mdf.get("CAN_DataFrame.ID", group=0).timestamps
+        lengths = mdf.get("CAN_DataFrame.DataLength", group=0).samples.tolist()
+        codes = mdf.get("CAN_DataFrame.DLC", group=0).samples.tolist()
     assert (t[1:] >= t[:-1]).all() and t[0] == pytest.approx(0.0, abs=1e-6)
+    # ISO 11898-1, table of data length codes
+    assert set(zip(lengths, codes, strict=True)) == {*((n, n) for n in (0, 2, 3, 5, 6, 8)), (12, 9), (24, 12), (64, 15)}
 
 
 def test_frames_are_counted_by_their_own_length() -> None:

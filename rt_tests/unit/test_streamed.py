@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import struct
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -85,6 +86,40 @@ def test_every_cut_of_an_mf4_is_told_or_a_beginning(tmp_path: Path) -> None:
         with asammdf.MDF(tmp_path / "cut.mf4") as mdf:
             read = mdf.get("a").samples.tolist()
         assert read == list(range(10 if k == 3 else len(read))) and len(read) in (5, 10), k
+
+
+def test_each_list_of_an_mf4_tells_at_which_byte_of_the_group_its_data_begin(tmp_path: Path) -> None:
+    """ASAM MDF 4.1: links of the DG block (following, CG, data), of a DL block (following, data), then its offsets."""
+    made, _ = write(tmp_path, "mf4", chunks=3, n=100)
+    made.close()
+    data = (tmp_path / "signals.mf4").read_bytes()
+    data_group = struct.unpack_from("<Q", data, 64 + 24)[0]
+    assert data[data_group : data_group + 4] == b"##DG"
+    place, found = struct.unpack_from("<4Q", data, data_group + 24)[2], []
+    while place:
+        assert data[place : place + 4] == b"##DL"
+        following, records = struct.unpack_from("<2Q", data, place + 24)
+        length = struct.unpack_from("<Q", data, records + 8)[0] - 24
+        found.append((struct.unpack_from("<Q", data, place + 24 + 16 + 8)[0], length))
+        place = following
+    # time, three signals and two times of the loop, 8 bytes each
+    assert found == [(k * 100 * 6 * 8, 100 * 6 * 8) for k in range(3)]
+
+
+def test_a_disk_that_is_full_is_told_with_number_text_and_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Mf4Stream(tmp_path / "signals.mf4", ["a"], ["1"], START)
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(mf4_stream.os, "pwrite", full)
+    with pytest.raises(OSError) as caught:
+        made.write(np.arange(5.0), np.arange(5.0)[:, None])
+    made.close()
+    told = (caught.value.errno, caught.value.strerror, caught.value.filename)
+    assert told == (errno.ENOSPC, "No space left on device", str(tmp_path / "signals.mf4"))
 
 
 def test_csv_and_parquet_have_what_an_export_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
