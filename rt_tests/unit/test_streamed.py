@@ -106,9 +106,7 @@ def test_each_list_of_an_mf4_tells_at_which_byte_of_the_group_its_data_begin(tmp
     assert found == [(k * 100 * 6 * 8, 100 * 6 * 8) for k in range(3)]
 
 
-def test_a_disk_that_is_full_is_told_with_number_text_and_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_is_full_is_told_with_number_text_and_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = Mf4Stream(tmp_path / "signals.mf4", ["a"], ["1"], START)
 
     def full(*_: object) -> int:

@@ -1,0 +1,134 @@
+"""When a participant is given up for lost, and in which words: clocks and participants of these tests are made up."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from torqueloop.hil.rig.run import real_clock
+from torqueloop.hil.rig.run.live_run import StartError
+from torqueloop.hil.vehicle import process
+
+
+class Clock:
+    """Takes the place of the module `time`: each look costs a step, each sleep its length."""
+
+    def __init__(self, step_s: float = 0.0) -> None:
+        self.now, self.step_s, self.looks = 100.0, step_s, 0
+
+    def monotonic(self) -> float:
+        self.looks += 1
+        assert self.looks < 5000, "it waits for ever"
+        self.now += self.step_s
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize("how", ["lockstep", "latest value"])
+def test_a_vehicle_process_leaves_a_rig_that_has_been_silent_for_its_time(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rig asks three times, half a second apart, then never: 2 s later the process is gone."""
+    clock, asked, said = Clock(0.25), iter((True, True, True)), list[str]()
+    monkeypatch.setattr(process, "time", clock)
+    model: Any = SimpleNamespace(step=lambda message: message)
+    stop: Any = threading.Event()
+    if how == "lockstep":
+        server: Any = SimpleNamespace(endpoint="here", bye=None, exchanges=3, rejected={"schema": 1}, close=lambda: None,
+                                      serve_one=lambda step: next(asked, False))  # fmt: skip
+        told = process._serve_lockstep(model, "vehicle x", server, stop, said.append, 2.0)
+        assert told == {"exchanges": 3, "rejected": {"schema": 1}}
+    else:
+        end: Any = SimpleNamespace(endpoint="here", bye=None, rejected={"schema": 1}, close=lambda: None,
+                                   receive=lambda ms: next(asked, None), send=lambda message: True,
+                                   stamps=SimpleNamespace(counters=lambda: {"lost": 5}))  # fmt: skip
+        told = process._serve_latest(model, "vehicle x", end, stop, said.append, 2.0)
+        assert told == {"answered": 3, "rejected": {"schema": 1}, "lost": 5}
+    assert said == [f"vehicle x: {how} with the rig at here",
+                    "vehicle x: the rig has been silent for 2 s, leaving"]  # fmt: skip
+    # one look at the begin and at each of three answers, then nine until it is longer than 2 s
+    assert clock.looks == 1 + 3 + 9
+
+
+class Run:
+    """A run that notes what failed."""
+
+    def __init__(self, **parts: Any) -> None:
+        self.failures: list[tuple[str, str]] = []
+        self.__dict__.update(parts)
+
+    def fail(self, cause: str, text: str) -> None:
+        self.failures.append((cause, text))
+
+
+def test_a_sending_thread_hangs_when_frames_wait_and_none_goes_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, waiting, counts = Clock(), [0] * 3, SimpleNamespace(tx=5, tx_failed=2)
+    monkeypatch.setattr(real_clock, "time", clock)
+    parts = SimpleNamespace(bus=lambda name: SimpleNamespace(tx_ring=waiting))
+    run: Any = Run(gateways={"chassis": SimpleNamespace(stats=lambda: counts)}, parts=parts)
+    sender = real_clock._Sender(run, "chassis")
+
+    def looked(after_s: float) -> int:
+        clock.now += after_s
+        sender.look()
+        return len(run.failures)
+
+    assert looked(1.5) == 0, "the first look"
+    assert looked(1.5) == 0, "1.5 s"
+    counts.tx_failed = 3
+    assert looked(1.5) == 0, "a frame that the driver refuses has gone out as well"
+    assert looked(1.5) == 0
+    del waiting[:]
+    assert looked(1.5) == 0, "nothing waits"
+    waiting[:] = [0, 0]
+    assert looked(1.5) == 0
+    assert looked(1.0) == 1, "2.5 s"
+    assert run.failures == [
+        ("thread", "CAN gateway of bus chassis: can-tx hangs, 2 frames wait for more than 2 s")
+    ]  # fmt: skip
+
+
+def test_messages_of_the_vehicle_that_are_refused_in_a_row_are_counted_by_their_reasons() -> None:
+    """A message that is taken ends the row; the limit is three."""
+    link = SimpleNamespace(rejected={"schema": 0, "range": 0, "old": 0}, accepted=0)
+    link.stats = lambda: link
+    config = SimpleNamespace(vehicle=SimpleNamespace(refuse_limit=3))
+    run: Any = Run(link=link, plan=SimpleNamespace(config=config))
+    refusals = real_clock._Refusals(run)
+    for schema, beyond, accepted in ((1, 1, 0), (2, 2, 1), (2, 4, 1), (2, 4, 1), (3, 4, 2), (3, 4, 2)):
+        link.rejected.update(schema=schema, range=beyond)
+        link.accepted = accepted
+        refusals.look()
+    assert run.failures == []
+    link.rejected["schema"] = 6
+    refusals.look()
+    words = "3 messages of the vehicle model refused in a row (schema 6, range 4)"
+    assert run.failures == [("vehicle_data", words)]
+
+
+@pytest.mark.parametrize(
+    ("timeouts", "required", "waited"), [((3.0, 7.0, 5.0), [], 7.0), ((), ["TCU_Status"], 10.0)]
+)  # fmt: skip
+def test_a_rig_waits_for_the_slowest_of_the_control_units_on_a_bus(
+    timeouts: tuple[float, ...], required: list[str], waited: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(real_clock, "time", clock)
+    units = [SimpleNamespace(name=f"u{k}", buses=("can",), config=SimpleNamespace(start_timeout_s=t))
+             for k, t in enumerate(timeouts)]  # fmt: skip
+    elsewhere = SimpleNamespace(name="other", buses=("lin",), config=SimpleNamespace(start_timeout_s=99.0))
+    bus: Any = SimpleNamespace(name="can", number=0, place="socketcan can0", required=required,
+                               config=SimpleNamespace(interface="socketcan"))  # fmt: skip
+    rig = SimpleNamespace(bus_counters=lambda number: {"idle_frames": 0})
+    run: Any = Run(plan=SimpleNamespace(units=[*units, elsewhere]), parts=SimpleNamespace(rig=rig), gateways={},
+                   participants={})  # fmt: skip
+    loop: Any = SimpleNamespace(is_alive=lambda: True)
+    words = f"^no frame of a control unit on socketcan can0 within {waited:g} s: is it started\\?$"
+    with pytest.raises(StartError, match=words):
+        real_clock._wait_for_units(run, loop, bus)
+    assert clock.now - 100.0 == pytest.approx(waited, abs=0.02)
