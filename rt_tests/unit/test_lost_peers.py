@@ -39,8 +39,14 @@ def test_a_vehicle_process_leaves_a_rig_that_has_been_silent_for_its_time(
     model: Any = SimpleNamespace(step=lambda message: message)
     stop: Any = threading.Event()
     if how == "lockstep":
-        server: Any = SimpleNamespace(endpoint="here", bye=None, exchanges=3, rejected={"schema": 1}, close=lambda: None,
-                                      serve_one=lambda step: next(asked, False))  # fmt: skip
+        server: Any = SimpleNamespace(
+            endpoint="here",
+            bye=None,
+            exchanges=3,
+            rejected={"schema": 1},
+            close=lambda: None,
+            serve_one=lambda step: next(asked, False),
+        )
         told = process._serve_lockstep(model, "vehicle x", server, stop, said.append, 2.0)
         assert told == {"exchanges": 3, "rejected": {"schema": 1}}
     else:

@@ -75,8 +75,10 @@ def ticks(socket: Any) -> list[int]:
     return [round(json.loads(parts[1])["engine"]["w"]) for parts in socket.taken]
 
 
-@pytest.mark.parametrize(("rate_hz", "wanted"), [(100.0, [10, 20, 30, 40]), (50.0, [20, 40]), (40.0, [25]),
-                                                 (1000.0, list(range(3, 48))), (4000.0, list(range(3, 48)))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rate_hz", "wanted"),
+    [(100.0, [10, 20, 30, 40]), (50.0, [20, 40]), (40.0, [25]), (1000.0, [*range(3, 48)]), (4000.0, [*range(3, 48)])],
+)
 def test_samples_lie_on_a_grid_from_tick_0_at_the_rate_asked_for(
     monkeypatch: pytest.MonkeyPatch, rate_hz: float, wanted: list[int]
 ) -> None:
