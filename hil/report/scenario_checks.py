@@ -153,11 +153,11 @@ def _shifts(check: CheckSpec, info: ScenarioInfo, signals: Signals, quality: Seq
         if not condition.met(values):
             seen = ", ".join(f"{name} = {x:.6g} {CRITERIA[name]}".removesuffix(" 1") for name, x in values.items())
             return Verdict(check.name, "check", False, q.begin_s, f"{q.name}, {check.condition}: {seen}",
-                           _pictured(q, signals))  # fmt: skip
-    return Verdict(check.name, "check", True, looked[-1].end_s, "", _pictured(looked[-1], signals))
+                           _pictured(signals))  # fmt: skip
+    return Verdict(check.name, "check", True, looked[-1].end_s, "", _pictured(signals))
 
 
-def _pictured(q: ShiftQuality, signals: Signals) -> tuple[str, ...]:
+def _pictured(signals: Signals) -> tuple[str, ...]:
     return tuple(name for name in ("car.a", "turbine.w", "out.w") if name in signals.names)
 
 

@@ -64,6 +64,7 @@ def test_rows_have_counts_periods_changed_bytes_and_signals(tmp_path: Path, monk
     found = rows_of(made.rows())
     row = found["212", False]
     assert (row["count"], row["refused"], row["period_s"], row["bus"]) == (3, 1, pytest.approx(0.01), "powertrain")
+    assert row["t"] == pytest.approx(0.02)
     assert row["data"] == status[2].hex() and row["changed"] == [0, 1, 2] and row["name"] == "TCU_Status"
     signals = {name: (value, unit) for name, value, unit in row["signals"]}
     assert signals["gear_actual"] == ("4", "") and signals["tau_limit"][1] == "Nm"

@@ -67,6 +67,11 @@ def test_a_gear_is_engaged_where_the_speeds_have_its_ratio(block: int, monkeypat
     np.testing.assert_allclose([(b.begin_s, b.end_s) for b in found], [(time_s(a), time_s(b)) for a, b, _ in wanted])
 
 
+def test_shafts_that_turn_backwards_are_in_the_same_gears() -> None:
+    backwards = [(n, -w_in, -w_out, gear) for n, w_in, w_out, gear in COURSE]
+    assert analysis.gear_bands(speeds(backwards), RATIOS) == analysis.gear_bands(speeds(COURSE), RATIOS)
+
+
 def test_a_run_that_begins_in_neutral_has_its_first_gear_later() -> None:
     rolls = [(70, 60.0, 1.6, ""), *COURSE[2:3]]
     (band,) = analysis.gear_bands(speeds(rolls), RATIOS)

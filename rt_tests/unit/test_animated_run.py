@@ -111,6 +111,11 @@ def test_the_times_are_every_second_sample_of_500_a_second(drawn: dict[str, Any]
     assert "of 3 shafts at 250 samples a second" in drawn["notes"][0]
 
 
+@pytest.mark.parametrize(("samples", "span_s", "every"), [(501, 1.0, 2), (500, 0.998, 2), (500, 1.0, 1), (9, 0.008, 4)])
+def test_no_more_than_250_samples_a_second_are_drawn(samples: int, span_s: float, every: int) -> None:
+    assert animation._every(np.linspace(3.0, 3.0 + span_s, samples)) == every
+
+
 def test_shafts_and_planets_turn_as_their_tooth_numbers_ask(drawn: dict[str, Any]) -> None:
     """Speeds of all shafts by Willis' equation; angles are their integral since the first sample, modulo a turn."""
     tracks = {track["name"]: track for track in drawn["tracks"]}
