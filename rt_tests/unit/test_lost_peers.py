@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from torqueloop.hil.rig.run import real_clock
-from torqueloop.hil.rig.run.live_run import StartError
+from torqueloop.hil.rig.run.live_run import LOOK_S, StartError
+from torqueloop.hil.rig.run.unit_pins import SilentPins
 from torqueloop.hil.vehicle import process
 
 
@@ -138,3 +139,31 @@ def test_a_rig_waits_for_the_slowest_of_the_control_units_on_a_bus(
     with pytest.raises(StartError, match=words):
         real_clock._wait_for_units(run, loop, bus)
     assert clock.now - 100.0 == pytest.approx(waited, abs=0.02)
+
+
+@pytest.mark.parametrize(("timeout_s", "looks"), [(0.5, 10), (0.05, 1), (1.0, 20)])
+def test_a_unit_is_silent_when_its_actuators_have_the_same_values_at_look_after_look(
+    timeout_s: float, looks: int
+) -> None:
+    """Looks are 50 ms apart; a new value begins the count again."""
+    assert LOOK_S == 0.05
+    slot = SimpleNamespace(version=4)
+    config = SimpleNamespace(pins_timeout_s=timeout_s)
+    units = [SimpleNamespace(name="box", actuators=("a",), config=config), SimpleNamespace(name="other", actuators=())]
+    run: Any = Run(plan=SimpleNamespace(started_units=lambda: units), participants={"box": None, "other": None},
+                   parts=SimpleNamespace(pins={"box": SimpleNamespace(actuators=slot)}))  # fmt: skip
+    pins = SilentPins(run)
+    assert pins.first() == []
+    pins.look()
+    for _ in range(looks):
+        pins.look()
+    slot.version = 5
+    pins.look()
+    for _ in range(looks):
+        pins.look()
+    assert run.failures == []
+    pins.look()
+    words = f"control unit box: no new values at its actuators for more than {timeout_s:g} s"
+    assert run.failures == [("thread", words)]
+    slot.version = 0
+    assert pins.first() == ["box"]
