@@ -1,14 +1,18 @@
 """The rig on the real clock with its processes. How it ends when killed or told to: test_rig_ends.py."""
 
 import os
+from datetime import datetime, timedelta
 
 import pytest
 from rig_help import children, rig_file
 
+from torqueloop.hil.realtime import rtenv
+from torqueloop.hil.record.bus_log import unpack_frames
 from torqueloop.hil.record.recording import read_stream
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.assemble.parts import build
 from torqueloop.hil.rig.resolve.plan import load_plan
+from torqueloop.hil.rig.run import real_clock
 from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 
@@ -26,7 +30,27 @@ def desk(tmp_path, multicast):
     )
 
 
-def test_real_run_replays_to_the_same_hash_and_leaves_no_process(desk, tmp_path):
+def asked_of_the_machine(monkeypatch):
+    """What a run asks of the scheduler, by who is to have it; it is asked nevertheless."""
+    asked = {}
+
+    def spy(owner, name):
+        plain = getattr(owner, name)
+
+        def spied(*given):
+            asked[name] = given
+            return plain(*given)
+
+        monkeypatch.setattr(owner, name, spied)
+
+    spy(rtenv, "set_fifo_threads")
+    spy(rtenv, "prepare_loop_thread")
+    spy(real_clock, "Watchdog")
+    return asked
+
+
+def test_real_run_replays_to_the_same_hash_and_leaves_no_process(desk, tmp_path, monkeypatch):
+    asked = asked_of_the_machine(monkeypatch)
     result = run_rig(desk, RunSpec("real", 2.0, tmp_path / "r"))
     stats = result.stats
     assert not stats.safe_state.latched, stats.safe_state
@@ -40,6 +64,14 @@ def test_real_run_replays_to_the_same_hash_and_leaves_no_process(desk, tmp_path)
     while at < len(data):
         at = rig.replay(data, at)
     assert f"{rig.state_hash:016x}" == stats.hash
+    # of 80 for the loop: its watchdog above, its links 20 below
+    assert asked["prepare_loop_thread"] == (80, "auto") and asked["set_fifo_threads"][0] == 60
+    assert asked["Watchdog"][1:] == (5.0, 81)
+    # the first and the last frame lie between the begin and the end of the run, which are told in whole seconds
+    info, bus = read_run_info(result.out), read_stream(result.out / "bus")
+    times = (unpack_frames(bus)["t_ns"] + bus.header["epoch_ns"]) * 1e-9
+    begin, end = (datetime.fromisoformat(text) for text in (info.started, info.ended))
+    assert begin.timestamp() <= times.min() < times.max() <= (end + timedelta(seconds=1)).timestamp()
 
 
 @pytest.mark.proof
