@@ -2,11 +2,13 @@
 
 import threading
 import time
+from datetime import datetime
 
 import numpy as np
 import pytest
 from rig_help import DESK, PROCESS, Unit, rig_file, run
 
+from torqueloop.hil.record.bus_log import unpack_frames
 from torqueloop.hil.record.recording import read_stream
 from torqueloop.hil.record.run_data import read_modes, read_signals
 from torqueloop.hil.results.files import read_run_info
@@ -153,6 +155,12 @@ def test_mode_log_holds_every_change_and_ends_where_the_signals_end(pull_away):
     assert len(last) >= 3
     for element, mode in last.items():
         assert signals[f"{element}.mode"][-1] == mode
+
+
+def test_frames_have_the_time_of_day_of_a_run_that_simulates_from_its_start_on(pull_away):
+    bus, started = read_stream(pull_away.out / "bus"), datetime.fromisoformat(read_run_info(pull_away.out).started)
+    times = (unpack_frames(bus)["t_ns"] + bus.header["epoch_ns"]) * 1e-9 - started.timestamp()
+    assert 0.0 <= times.min() < 0.05 and 2.4 < times.max() <= 2.5
 
 
 def test_run_directory_holds_all_inputs_and_the_end(pull_away):

@@ -73,51 +73,6 @@ class Run:
         self.failures.append((cause, text))
 
 
-def test_a_sending_thread_hangs_when_frames_wait_and_none_goes_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, waiting, counts = Clock(), [0] * 3, SimpleNamespace(tx=5, tx_failed=2)
-    monkeypatch.setattr(real_clock, "time", clock)
-    parts = SimpleNamespace(bus=lambda name: SimpleNamespace(tx_ring=waiting))
-    run: Any = Run(gateways={"chassis": SimpleNamespace(stats=lambda: counts)}, parts=parts)
-    sender = real_clock._Sender(run, "chassis")
-
-    def looked(after_s: float) -> int:
-        clock.now += after_s
-        sender.look()
-        return len(run.failures)
-
-    assert looked(1.5) == 0, "the first look"
-    assert looked(1.5) == 0, "1.5 s"
-    counts.tx_failed = 3
-    assert looked(1.5) == 0, "a frame that the driver refuses has gone out as well"
-    assert looked(1.5) == 0
-    del waiting[:]
-    assert looked(1.5) == 0, "nothing waits"
-    waiting[:] = [0, 0]
-    assert looked(1.5) == 0
-    assert looked(1.0) == 1, "2.5 s"
-    assert run.failures == [
-        ("thread", "CAN gateway of bus chassis: can-tx hangs, 2 frames wait for more than 2 s")
-    ]  # fmt: skip
-
-
-def test_messages_of_the_vehicle_that_are_refused_in_a_row_are_counted_by_their_reasons() -> None:
-    """A message that is taken ends the row; the limit is three."""
-    link = SimpleNamespace(rejected={"schema": 0, "range": 0, "old": 0}, accepted=0)
-    link.stats = lambda: link
-    config = SimpleNamespace(vehicle=SimpleNamespace(refuse_limit=3))
-    run: Any = Run(link=link, plan=SimpleNamespace(config=config))
-    refusals = real_clock._Refusals(run)
-    for schema, beyond, accepted in ((1, 1, 0), (2, 2, 1), (2, 4, 1), (2, 4, 1), (3, 4, 2), (3, 4, 2)):
-        link.rejected.update(schema=schema, range=beyond)
-        link.accepted = accepted
-        refusals.look()
-    assert run.failures == []
-    link.rejected["schema"] = 6
-    refusals.look()
-    words = "3 messages of the vehicle model refused in a row (schema 6, range 4)"
-    assert run.failures == [("vehicle_data", words)]
-
-
 @pytest.mark.parametrize(
     ("timeouts", "required", "waited"), [((3.0, 7.0, 5.0), [], 7.0), ((), ["TCU_Status"], 10.0)]
 )  # fmt: skip

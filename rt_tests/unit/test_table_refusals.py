@@ -30,9 +30,9 @@ CRC = {"message": "M", "kind": "crc"}
 REFUSED: list[tuple[type[ConfigTable], dict[str, Any], str]] = [
     (Clock, {"tick_s": 0.002, "spin_us": 1001.0}, "spin_us = 1001.0 is more than half a tick; allowed: 0 .. 1000"),
     (Output, {"signal": "x", "min": 5.0, "max": 3.0}, "max = 3.0 is below min; allowed: >= 5.0"),
-    (Limit, {"min": 5.0, "max": 5.0}, "max = 5.0 is not above min; allowed: > 5.0"),
+    (Limit, {"min": 5.0, "max": 4.5}, "max = 4.5 is not above min; allowed: > 5.0"),
     (Limit, {"max": 5.0, "unit": "rpmm"}, "unit 'rpmm' is not known; did you mean 'rpm'?"),
-    (Io, io({"low": 4.0, "high": 4.0}, False), "high = 4.0 is not above low; allowed: > 4.0"),
+    (Io, io({"low": 4.0, "high": 3.5}, False), "high = 3.5 is not above low; allowed: > 4.0"),
     (Io, io({"signal": "x", "low": -3.0, "high": -1.0}),
      "safe = 0.0 is outside the range of the channel; allowed: -3.0 .. -1.0"),
     (Io, io({"signal": "x", "low": 2.0, "high": 5.0, "safe": 1.5}),
