@@ -55,17 +55,8 @@ SAME_UNIT = (
     ("gear_actual", "gear_target"),
 )  # fmt: skip
 #: names that stand for the two ends or sides of something
-PAIRS = (
-    "low high",
-    "begin end",
-    "first last",
-    "before after",
-    "before behind",
-    "old new",
-    "own other",
-    "t y",
-    "own told",
-)
+PAIRS = ("low high", "begin end", "first last", "before after", "before behind", "old new", "own other", "t y",
+         "own told")  # fmt: skip
 
 
 def names_of(node: Any) -> str:
@@ -81,7 +72,10 @@ def numbers() -> frozenset[str]:
             target, value = getattr(node, "targets", [None])[0], getattr(node, "value", None)
             kinds = (ast.BinOp, ast.UnaryOp, ast.Attribute)
             number = isinstance(value, ast.Constant) and isinstance(value.value, int | float)
-            if isinstance(target, ast.Name) and target.id.isupper() and (number or isinstance(value, kinds)):
+            computed = isinstance(value, kinds) and not any(
+                isinstance(n, ast.Constant) and isinstance(n.value, str) for n in ast.walk(value)
+            )
+            if isinstance(target, ast.Name) and target.id.isupper() and (number or computed):
                 found.add(target.id)
     return frozenset(found)
 
@@ -205,7 +199,7 @@ class SwappedNames(Rewrite):
 
     @staticmethod
     def texts(node: Any) -> Iterator[str]:
-        if node.type not in ("arglist", "testlist_comp", "testlist_star_expr") or SwappedNames.of_a_set(node):
+        if node.type not in ("arglist", "testlist_comp", "testlist_star_expr") or SwappedNames.unordered(node):
             return
         parts = [names_of(c) for c in node.children[::2]]
         for k in range(len(parts) - 1):
@@ -213,8 +207,10 @@ class SwappedNames(Rewrite):
                 yield ", ".join([*parts[:k], parts[k + 1], parts[k], *parts[k + 2 :]])
 
     @staticmethod
-    def of_a_set(node: Any) -> bool:
-        """What a set is made of: its order says nothing."""
+    def unordered(node: Any) -> bool:
+        """What a set is made of, or of what the smallest or largest is taken: the order says nothing."""
+        if node.type == "arglist" and names_of(node.parent.get_previous_leaf()) in ("min", "max", "minimum", "maximum"):
+            return True
         loop = node.search_ancestor("sync_comp_for", "comp_for")
         while loop is not None and loop.parent.type in ("sync_comp_for", "comp_for", "comp_if"):
             loop = loop.parent
